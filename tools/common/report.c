@@ -30,16 +30,23 @@ int tool_error(const char *tool, int code, const char *fmt, ...) {
     if (copy.s)
         snprintf(copy.s, copy.size, "%s%s%s", place ? place + 2 : "", place ? ": " : "", text);
     tool_begin_line();
-    fprintf(stderr, "%s: ", tool);
+    /* in one piece, as ranks of a job have the same standard error */
+    char *line = NULL;
+    size_t size = 0;
+    FILE *all = open_memstream(&line, &size), *to = all ? all : stderr;
+    fprintf(to, "%s: ", tool);
     /* names of files may have any bytes; lines and tabs are the message's own */
     for (const char *s = text; *s;) {
         const int n = (int)strcspn(s, "\n\t");
-        ggl_fprint(stderr, "%.*s", n, s);
+        ggl_fprint(to, "%.*s", n, s);
         s += n;
         if (*s)
-            fputc(*s++, stderr);
+            fputc(*s++, to);
     }
-    fputc('\n', stderr);
+    fputc('\n', to);
+    if (all && fclose(all) == 0)
+        fwrite(line, 1, size, stderr);
+    free(line);
     return code;
 }
 
@@ -87,13 +94,14 @@ static void print_message(const char *tool, const char *kind, const char *fmt, v
     char text[4096];
     const int width = columns_of(stderr);
     ggl_vformat(text, sizeof text, fmt, args);
+    char before[256];
+    snprintf(before, sizeof before, "%s%s%s%s", tool ? tool : "", tool ? ": " : "",
+             kind ? kind : "", kind ? ": " : "");
     tool_begin_line();
-    const int at = fprintf(stderr, "%s%s%s%s", tool ? tool : "", tool ? ": " : "", kind ? kind : "",
-                           kind ? ": " : "");
     if (width > 0)
-        print_wrapped(stderr, text, at, INDENT, width);
+        print_wrapped(stderr, text, fprintf(stderr, "%s", before), INDENT, width);
     else
-        fprintf(stderr, "%s\n", text);
+        fprintf(stderr, "%s%s\n", before, text);
 }
 
 static const char *name;
