@@ -120,6 +120,7 @@ static ggl_backend *open_backend(const char *name) {
 typedef struct fixture {
     ggl_backend *b[8]; /* cpu, cpu1, cpu2, reference, and what else this machine has */
     int n;
+    ggl_backend *fourth; /* instance of the CPU */
 } fixture;
 
 enum { N_CPU = 3, REFERENCE = 3 };
@@ -130,6 +131,7 @@ static void setup(fixture *f) {
     *f = (fixture){{open_backend("cpu"), open_backend("cpu1"), open_backend("cpu2"),
                     open_backend("reference")},
                    4};
+    f->fourth = open_backend("cpu3");
     for (size_t i = 0; i < sizeof also / sizeof *also; i++)
         if (ggl_backend_open(&f->b[f->n], also[i], NULL, &err) == GGL_OK)
             f->n++;
@@ -140,6 +142,7 @@ static void setup(fixture *f) {
 static void teardown(fixture *f) {
     for (int i = 0; i < f->n; i++)
         ggl_backend_close(f->b[i]);
+    ggl_backend_close(f->fourth);
 }
 
 /* Every border between the CPU and another backend. */
@@ -157,15 +160,16 @@ static void check_borders(const fixture *f, const toy_model *t, ggl_backend *oth
     }
 }
 
-/* Rows, heads and experts on two or three instances of the CPU. */
+/* Rows, heads and experts on two to four instances of the CPU. */
 static void check_divided(const fixture *f, const toy_model *t, logits one) {
-    for (int n = 2; n <= N_CPU; n++) {
+    ggl_backend *const cpu[] = {f->b[0], f->b[1], f->b[2], f->fourth};
+    for (int n = 2; n <= N_CPU + 1; n++) {
         toy_model parts = *t;
         scatter s = {0};
         char what[64];
         parts.n_divided = n;
         snprintf(what, sizeof what, "divided among %d CPUs", n);
-        logits got = logits_of(&parts, f->b, n, f->b[REFERENCE], &s, what);
+        logits got = logits_of(&parts, cpu, n, f->b[REFERENCE], &s, what);
         if (got.at) {
             same_bits(t, one, got, what);
             CHECK_MSG(s.n_layers > 0 || strcmp(llm_arch_name(t->arch), "clip-gemma3.arch") == 0,

@@ -78,7 +78,7 @@ static bool draw_weights(toy_run *r, const toy_model *t) {
 
 /* As far as it goes, to the last row. */
 static bool divide(toy_run *r, const toy_model *t, ggl_error *err) {
-    const double share[] = {2, 1, 2};
+    const double share[] = {2, 1, 2, 1};
     int n;
     return t->n_divided == 0 ||
            ggl_graph_divide(r->graph, share, t->n_divided, 1, 1, &n, err) == GGL_OK;
