@@ -130,8 +130,8 @@ static void setup(fixture *f) {
     ggl_error err;
     *f = (fixture){{open_backend("cpu"), open_backend("cpu1"), open_backend("cpu2"),
                     open_backend("reference")},
-                   4};
-    f->fourth = open_backend("cpu3");
+                   4,
+                   open_backend("cpu3")};
     for (size_t i = 0; i < sizeof also / sizeof *also; i++)
         if (ggl_backend_open(&f->b[f->n], also[i], NULL, &err) == GGL_OK)
             f->n++;
