@@ -329,7 +329,7 @@ static ggl_status set_rows(llm_session *s, int64_t n, ggl_error *err) {
 
 int64_t llm_session_piece(int64_t n, int64_t n_ubatch, int n_backends, double cost) {
     enum { LEAST = 32 };
-    if (n_backends < 2 || cost <= 0)
+    if (n_backends < 2 || cost <= 0 || n < 1)
         return n_ubatch;
     const double best = sqrt(cost * (double)n / (n_backends - 1));
     const int64_t pieces = (int64_t)((double)n / best + 0.5),
