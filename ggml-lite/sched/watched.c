@@ -12,6 +12,8 @@ ggl_status ggl_sched_find_watched(schedule *s, ggl_error *err) {
     s->watched = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *s->watched);
     if (!s->watched)
         return ggl_sched_no_memory(err);
+    if (w->begin)
+        w->begin(w->ctx);
     for (int i = 0; i < ggl_graph_n_nodes(s->g); i++) {
         const ggl_tensor *t = ggl_graph_node(s->g, i);
         s->watched[t->id] = t->computed && w->wants(w->ctx, t);

@@ -368,13 +368,20 @@ bool llm_collector_same(const collector *a, const collector *b) {
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
+/* Forgets the nodes of a session that was only tried. */
+static void begin(void *ctx) {
+    collector *c = ctx;
+    c->n_seen = c->n_uses = c->n_missed = 0;
+    c->status = GGL_OK;
+}
+
 ggl_status llm_collector_new(collector **out, bool output, int n_sketch, ggl_error *err) {
     collector *c = *out = ggl_calloc(1, sizeof *c);
     if (!c)
         return ggl_fail(err, GGL_NOMEM, "out of memory to collect sums");
     c->output = output;
     c->n_sketch = n_sketch;
-    c->watch = (ggl_watch){wants, see, c};
+    c->watch = (ggl_watch){wants, see, c, begin};
     return GGL_OK;
 }
 

@@ -30,7 +30,7 @@ same out ppl "other perplexities than llm-perplexity's"
 head -c 4 a.gguf | grep -q GGUF || fail "a.gguf is no GGUF file"
 
 # no bit depends on threads, on how many tokens are computed at once, on the split, or on the perplexity
-for how in "-t 1" "-t 3 -ub 7" "--split cpu=2,cpu1=3" --no-ppl "--no-mmap -q" "--split copies --device cpu,cpu1,cpu2"; do
+for how in "-t 1" "-t 3 -ub 7" "--split cpu=2,cpu1=3" "--device cpu1 --fit" "--device cpu1 --split auto" --no-ppl "--no-mmap -q" "--split copies --device cpu,cpu1,cpu2"; do
     # shellcheck disable=SC2086
     collect 0 b.gguf --chunks 4 $how
     same a.gguf b.gguf "$how"

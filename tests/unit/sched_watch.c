@@ -13,11 +13,17 @@ enum { N = 4, N_BATCH = 5, N_GROUPS = 3 };
 static const float weight[N * N] = {1, 0.5F, 0, -1, 0.25F, 1, 1, 0, -0.5F, 0, 1, 2, 0, 1, 0, 0.75F};
 
 typedef struct seen {
-    int n_calls;
+    int n_begun, n_calls;
     const ggl_tensor *wanted[N_GROUPS]; /* by group */
     float x[N_GROUPS][N_BATCH][N];      /* what the product of each group has read */
     int64_t n[N_GROUPS];
 } seen;
+
+static void begin(void *ctx) {
+    seen *s = ctx;
+    CHECK(!s->wanted[0]); /* before anything is asked for */
+    s->n_begun++;
+}
 
 static bool wants(void *ctx, const ggl_tensor *node) {
     seen *s = ctx;
@@ -122,7 +128,7 @@ static void check(const char *first, const char *second) {
     float in[N_BATCH][N], out[N] = {0}, plain[N] = {0};
     uint64_t seed = 7;
     seen s = {0};
-    const ggl_watch w = {wants, see, &s};
+    const ggl_watch w = {wants, see, &s, begin};
     for (int i = 0; i < N_BATCH * N; i++)
         in[i / N][i % N] = test_random_float(&seed);
     if (ggl_backend_open(&b[0], first, NULL, &err) != GGL_OK)
@@ -133,6 +139,7 @@ static void check(const char *first, const char *second) {
     CHECK_INT(s.n_calls, N_GROUPS);
     for (int k = 0; k < N_GROUPS; k++)
         CHECK_INT(s.n[k], N_BATCH); /* though only one row was wanted */
+    CHECK_INT(s.n_begun, 1);
     check_values(&s, in, out, row);
     run(b, n, NULL, in, row, plain);
     CHECK(strcmp(first, "reference") == 0 || memcmp(out, plain, sizeof out) == 0);

@@ -49,6 +49,8 @@ typedef struct ggl_watch {
      * their order; for nodes on several backends it may be called by different threads, one at a time. */
     void (*see)(void *ctx, const ggl_tensor *node, const void *const *operand, int64_t n);
     void *ctx;
+    /* Called by ggl_sched_new before it asks for nodes: those of a graph for which it has asked earlier may be gone. NULL: nothing is called. */
+    void (*begin)(void *ctx);
 } ggl_watch;
 
 typedef struct ggl_sched_params {
