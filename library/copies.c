@@ -301,21 +301,8 @@ static ggl_status make_again(llm_context *c, llm_copy_fn *own, void *ctx, int64_
     c->session = NULL;
     sp->n_ctx = n;
     sp->n_pool = sp->n_pool > 0 ? n : 0;
-    ggl_status st = own ? own(ctx, 0, sp, err) : GGL_OK;
-    if (st == GGL_OK)
-        st = llm_placement_session(c->placement, &c->session, c->model, sp, err);
+    const ggl_status st = llm_placement_session(c->placement, &c->session, c->model, sp, err);
     return st == GGL_OK ? llm_copies_make(c, sp, own, ctx, session, err) : st;
-}
-
-/* A session that was made before, and did not fit, has been asked for what `own` gave to it, too: then the one of the context is made once
- * more, so that all copies are alike. */
-static ggl_status make_all(llm_context *c, llm_copy_fn *own, void *ctx, llm_session **session,
-                           ggl_error *err) {
-    const int64_t n = llm_session_n_ctx(c->session);
-    llm_session_params sp = c->session_params;
-    sp.n_ctx = n;
-    return own ? make_again(c, own, ctx, n, session, err)
-               : llm_copies_make(c, &sp, NULL, NULL, session, err);
 }
 
 ggl_status llm_copies_plan(llm_context *c, llm_copy_fn *own, void *ctx, bool n_ctx_asked,
@@ -323,7 +310,9 @@ ggl_status llm_copies_plan(llm_context *c, llm_copy_fn *own, void *ctx, bool n_c
     llm_session **session = ggl_calloc((size_t)llm_copies_n(c), sizeof *session);
     if (!session)
         return no_memory(err);
-    ggl_status st = make_all(c, own, ctx, session, err);
+    llm_session_params sp = c->session_params;
+    sp.n_ctx = llm_session_n_ctx(c->session);
+    ggl_status st = llm_copies_make(c, &sp, own, ctx, session, err);
     const int64_t n = st == GGL_OK ? context_of_all(c, session) : 0;
     if (st == GGL_OK && !n_ctx_asked && n < llm_session_n_ctx(c->session))
         st = make_again(c, own, ctx, n, session, err);

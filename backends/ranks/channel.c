@@ -158,24 +158,36 @@ ggl_status ggl_channel_flush(channel *c, bool has_answer, uint64_t *number, ggl_
     return c->on_way[k] ? GGL_OK : lost(c, err);
 }
 
-/* Waits for the data of packets up to that number. */
-static ggl_status wait_data(channel *c, uint64_t number, ggl_error *err) {
+ggl_status ggl_channel_poll(channel *c, uint64_t number, bool *done, ggl_error *err) {
+    const ggl_transport *t = c->j->t;
     ggl_status st = GGL_OK;
-    while (st == GGL_OK && c->n_waited > 0 && c->waited[0].number <= number && !c->waited[0].to) {
-        st = wait_request(c, &c->waited[0].r, err);
-        if (st == GGL_OK)
-            end_data(c, 0);
+    if (c->polled != number)
+        c->polling = (pause_t){0};
+    c->polled = number;
+    *done = false;
+    if (c->answered < number)
+        st = go_on(c, &c->polling, err);
+    if (st != GGL_OK || c->answered < number)
+        return st;
+    while (c->n_waited > 0 && c->waited[0].number <= number && !c->waited[0].to) {
+        const int got = t->test(t->ctx, &c->waited[0].r, NULL);
+        if (got < 0)
+            return lost(c, err);
+        if (got == 0)
+            return go_on(c, &c->polling, err);
+        end_data(c, 0);
     }
-    return st;
+    *done = true;
+    return GGL_OK;
 }
 
 /* Waits until the packet is answered, and its data and that of those before it has come and gone; errors stay to be told. */
 static ggl_status wait_answered(channel *c, uint64_t number, ggl_error *err) {
-    pause_t p = {0};
+    bool done = false;
     ggl_status st = GGL_OK;
-    while (st == GGL_OK && c->answered < number)
-        st = go_on(c, &p, err);
-    return st == GGL_OK ? wait_data(c, number, err) : st;
+    while (st == GGL_OK && !done)
+        st = ggl_channel_poll(c, number, &done, err);
+    return st;
 }
 
 ggl_status ggl_channel_begin(channel *c, order_op op, size_t size, ggl_error *err) {
@@ -213,29 +225,6 @@ static ggl_status take_failed(channel *c, uint64_t number, ggl_error *err) {
 ggl_status ggl_channel_wait(channel *c, uint64_t number, ggl_error *err) {
     const ggl_status st = wait_answered(c, number, err);
     return st == GGL_OK ? take_failed(c, number, err) : st;
-}
-
-ggl_status ggl_channel_poll(channel *c, uint64_t number, bool *done, ggl_error *err) {
-    const ggl_transport *t = c->j->t;
-    ggl_status st = GGL_OK;
-    if (c->polled != number)
-        c->polling = (pause_t){0};
-    c->polled = number;
-    *done = false;
-    if (c->answered < number)
-        st = go_on(c, &c->polling, err);
-    if (st != GGL_OK || c->answered < number)
-        return st;
-    while (c->n_waited > 0 && c->waited[0].number <= number && !c->waited[0].to) {
-        const int got = t->test(t->ctx, &c->waited[0].r, NULL);
-        if (got < 0)
-            return lost(c, err);
-        if (got == 0)
-            return go_on(c, &c->polling, err);
-        end_data(c, 0);
-    }
-    *done = true;
-    return GGL_OK;
 }
 
 ggl_status ggl_channel_call(channel *c, ggl_reader *result, ggl_error *err) {

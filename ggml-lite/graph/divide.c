@@ -89,6 +89,22 @@ static ggl_tensor *elements_of(divider *d, const ggl_tensor *w, int part, int64_
 
 /* --- parts ------------------------------------------------------------------------------------- */
 
+/* Makes *list if it is not made: an element for each part. */
+static bool has_list(divider *d, ggl_tensor ***list) {
+    return *list ||
+           (*list = ggl_arena_alloc(&d->c.g->arena, (size_t)d->c.n_parts, sizeof **list)) ||
+           no_memory(d);
+}
+
+/* Puts `now` in the place of t, whose readers keep it, at the end of the nodes. */
+static bool replace(divider *d, ggl_tensor *t, ggl_tensor *now) {
+    now->id = t->id;
+    now->name = t->name;
+    memcpy(now->dim_name, t->dim_name, sizeof now->dim_name);
+    *t = *now;
+    return push(d, t);
+}
+
 static bool is_cut(const divider *d, const ggl_tensor *t) {
     return t->id < d->c.n_ids && d->c.at[t->id].first;
 }
@@ -133,12 +149,8 @@ static ggl_tensor *look_up(divider *d, const ggl_tensor *index, const int64_t *f
 static ggl_tensor *pick_own(divider *d, const ggl_tensor *pick, const int64_t *first, int part) {
     const ggl_tensor *stack = pick->src[PICK_T], *index = pick->src[PICK_I];
     cut *of_index = &d->c.at[index->id];
-    if (!of_index->own_index &&
-        !(of_index->own_index =
-              ggl_arena_alloc(&d->c.g->arena, (size_t)d->c.n_parts, sizeof *of_index->own_index))) {
-        no_memory(d);
+    if (!has_list(d, &of_index->own_index))
         return NULL;
-    }
     ggl_tensor **own = &of_index->own_index[part];
     if (!*own || (*own)->src[PICK_T]->ne[0] != stack->ne[2])
         *own = look_up(d, index, first, part, true);
@@ -169,15 +181,9 @@ static ggl_tensor *put_columns(divider *d, ggl_tensor *t, ggl_tensor *y, int par
     both->src[0] = column;
     both->src[1] = own.part[part];
     both->src[2] = y;
-    if (!push(d, column))
+    if (!push(d, column) || !(is_last ? replace(d, t, both) : push(d, both)))
         return NULL;
-    if (is_last) {
-        both->id = t->id;
-        both->name = t->name;
-        memcpy(both->dim_name, t->dim_name, sizeof both->dim_name);
-        *t = *both;
-    }
-    return push(d, is_last ? t : both) ? is_last ? t : both : NULL;
+    return is_last ? t : both;
 }
 
 static bool join_experts(divider *d, ggl_tensor *t) {
@@ -223,14 +229,8 @@ static bool join(divider *d, ggl_tensor *t) {
         like->num[CONCAT_DIM] = own->dim;
         like->ne[own->dim] = done;
         like->type = GGL_F32;
-        if (done == own->first[d->c.n_parts]) { /* those who read t keep it */
-            like->id = t->id;
-            like->name = t->name;
-            memcpy(like->dim_name, t->dim_name, sizeof like->dim_name);
-            *t = *like;
-            like = t;
-        }
-        if (!push(d, like))
+        const bool is_last = done == own->first[d->c.n_parts];
+        if (!(is_last ? replace(d, t, like) : push(d, like)))
             return false;
         before = like;
     }
@@ -299,9 +299,7 @@ static ggl_body *make_body(divider *d, const ggl_tensor *t, const ggl_tensor *y,
         const ggl_tensor *p = from->param[k];
         cut *own = &d->c.at[p->id];
         param[k] = tensor_like(d, p, p->op, 0, 0);
-        ok = param[k] &&
-             (own->part || (own->part = ggl_arena_alloc(&d->c.g->arena, (size_t)d->c.n_parts,
-                                                        sizeof *own->part)));
+        ok = param[k] && has_list(d, &own->part);
         if (!ok)
             break;
         own->part[part] = param[k];
@@ -329,11 +327,8 @@ static ggl_tensor *source_in_body(divider *d, const ggl_tensor *t, int k, int pa
 /* Makes a part of t, or, in a body, a copy if it is whole. NULL: out of memory. */
 static ggl_tensor *make_part(divider *d, const ggl_tensor *t, int part) {
     cut *own = &d->c.at[t->id];
-    if (!own->part &&
-        !(own->part = ggl_arena_alloc(&d->c.g->arena, (size_t)d->c.n_parts, sizeof *own->part))) {
-        no_memory(d);
+    if (!has_list(d, &own->part))
         return NULL;
-    }
     const bool is_reshape = t->op == GGL_OP_RESHAPE && own->first;
     ggl_tensor *y = tensor_like(d, t, t->op, t->n_src, is_reshape ? t->n_dims : t->n_num);
     if (!y)

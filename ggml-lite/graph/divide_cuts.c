@@ -92,7 +92,7 @@ static bool cut_linear(cuts *c, const ggl_tensor *t, int64_t *first) {
     return has_parts(c, first);
 }
 
-/* Of operators whose elements have the same index as those that they read, along the last dimension. */
+/* For an operator whose elements depend only on those of its sources that have the same index along the last dimension. */
 static bool cut_element(cuts *c, const ggl_tensor *t, int64_t *first) {
     const int last = t->n_dims - 1;
     const int64_t *from = NULL;
@@ -110,7 +110,7 @@ static bool cut_element(cuts *c, const ggl_tensor *t, int64_t *first) {
     return from && copy_cuts(c, first, from);
 }
 
-/* Of those that work along a dimension before the last one. */
+/* For an operator that works along an earlier dimension, such as the sum over each row. */
 static bool cut_row(cuts *c, const ggl_tensor *t, int64_t *first) {
     const int along =
         t->op == GGL_OP_CONCAT ? CONCAT_DIM : 0; /* SUM_DIM, AMAX_DIM and SPLIT_DIM, too */
@@ -185,6 +185,7 @@ static bool cut_attend(cuts *c, const ggl_tensor *t, int64_t *first) {
 /* --- experts ----------------------------------------------------------------------------------- */
 
 static bool find_one(cuts *c, const ggl_tensor *t);
+static bool find_in_body(cuts *c, const ggl_body *b);
 static void forget(cuts *c, const ggl_body *b);
 
 /* Of a product with matrices that an index picks from a stack: each part has some of the experts, and computes the columns of these.
@@ -212,13 +213,7 @@ static bool cut_body_by_experts(cuts *c, const ggl_tensor *t) {
             c->at[b->param[k]->id] = c->at[t->src[k]->id];
             c->at[b->param[k]->id].part = NULL;
         }
-    for (int i = 0; i < b->n_node && ok; i++) {
-        bool reads = false;
-        for (int k = 0; k < b->node[i]->n_src; k++)
-            reads |= ggl_experts_of(c, b->node[i]->src[k]) != NULL;
-        ok = !reads || find_one(c, b->node[i]);
-    }
-    if (ok && ggl_experts_of(c, b->result))
+    if (ok && find_in_body(c, b) && ggl_experts_of(c, b->result))
         return true;
     forget(c, b);
     return false;
@@ -248,6 +243,20 @@ static bool cut_experts(cuts *c, const ggl_tensor *t, bool is_element, int64_t *
 }
 
 /* --- calls -------------------------------------------------------------------------------------- */
+
+/* Finds the cuts in a body whose params have theirs. False: a node that reads what is cut needs all of it, and in a body nothing is
+ * joined. */
+static bool find_in_body(cuts *c, const ggl_body *b) {
+    bool ok = true;
+    for (int i = 0; i < b->n_node && ok; i++) {
+        const ggl_tensor *n = b->node[i];
+        bool reads = false;
+        for (int k = 0; k < n->n_src; k++)
+            reads |= ggl_cut_of(c, n->src[k]) || ggl_experts_of(c, n->src[k]);
+        ok = !reads || find_one(c, n);
+    }
+    return ok;
+}
 
 static void forget(cuts *c, const ggl_body *b) {
     for (int i = 0; i < b->n_param; i++)
@@ -280,14 +289,8 @@ static bool cut_params(cuts *c, const ggl_tensor *t) {
 
 static bool cut_call(cuts *c, const ggl_tensor *t, int64_t *first) {
     const ggl_body *b = t->body;
-    bool ok = !b->recurrent && !t->keeps_state && t->n_src <= MOST_SOURCES && cut_params(c, t);
-    for (int i = 0; i < b->n_node && ok; i++) {
-        const ggl_tensor *n = b->node[i];
-        bool reads = false;
-        for (int k = 0; k < n->n_src; k++)
-            reads |= ggl_cut_of(c, n->src[k]) != NULL;
-        ok = !reads || find_one(c, n);
-    }
+    const bool ok = !b->recurrent && !t->keeps_state && t->n_src <= MOST_SOURCES &&
+                    cut_params(c, t) && find_in_body(c, b);
     const int64_t *of_result = ok ? ggl_cut_of(c, b->result) : NULL;
     if (!of_result || b->result->n_dims != t->n_dims) {
         forget(c, b);
@@ -418,7 +421,7 @@ bool ggl_cuts_find(cuts *c) {
     do {
         c->again = false;
         for (size_t i = 0; i < c->g->nodes.n && n == MOST_PASSES; i++)
-            c->at[c->g->nodes.at[i]->id].stays_whole = true; /* graphs that nobody has drawn */
+            c->at[c->g->nodes.at[i]->id].stays_whole = true; /* no more passes */
         n++;
         find_heads(c);
         for (int i = 0; i < c->n_ids; i++)
