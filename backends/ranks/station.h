@@ -43,9 +43,10 @@ typedef struct arriving {
     queue loaded, kept;
     room room;
     pthread_mutex_t lock;
-    ggl_error failed; /* the first weight that did since somebody was told; GGL_OK: none */
-    bool is_made;     /* the members above are */
-    bool is_on;       /* some may be under way */
+    ggl_error
+        failed; /* of the first weight that failed, of which nobody has been told; GGL_OK: none did */
+    bool is_made; /* the members above are */
+    bool is_on;   /* some may be under way */
 } arriving;
 
 typedef struct station {

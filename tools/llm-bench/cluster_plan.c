@@ -1,10 +1,10 @@
 #include "cluster_plan.h"
 
-#include "llm/internal/session.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "llm/internal/session.h"
 
 /* Bytes of the orders for a segment, and of their answer, beside values: measured. */
 enum { ORDER_BYTES = 200, ANSWER_BYTES = 32 };
