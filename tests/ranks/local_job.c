@@ -42,7 +42,7 @@ struct local_job {
 };
 
 static void (*change_hello)(hello *h);
-static void (*change_data)(char *data, size_t size);
+static void (*_Atomic change_data)(char *data, size_t size); /* threads of all ranks read it */
 
 /* What the other ranks have said to the user. */
 static struct {
@@ -95,8 +95,9 @@ static bool local_send(void *ctx, int rank, int tag, const void *data, size_t si
         change_hello((hello *)m->data);
     const bool is_data =
         self->t.rank == 0 && tag >= TAG_CHANNELS && (tag - TAG_CHANNELS) % N_TAGS == TAG_DATA;
-    if (is_data && change_data)
-        change_data(m->data, size);
+    void (*const change)(char *, size_t) = change_data;
+    if (is_data && change)
+        change(m->data, size);
     pthread_mutex_lock(&l->lock);
     l->n_data += is_data ? size : 0;
     local_rank *other = &l->rank[rank];
