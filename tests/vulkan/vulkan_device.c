@@ -36,6 +36,18 @@ TEST(device_numbers) {
     ggl_backend_close(other);
 }
 
+/* NVIDIA's driver can be loaded only some 30 times in a process, so the library stays. */
+TEST(the_library_stays_loaded) {
+    ggl_backend *b = vulkan_open(NULL);
+    if (!b)
+        return;
+    ggl_backend_close(b);
+    void *library = dlopen("libvulkan.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    CHECK(library);
+    if (library)
+        dlclose(library);
+}
+
 /* True if the description lists it, after the semicolon. */
 static bool lists(const ggl_backend *b, const char *feature) {
     const char *list = strrchr(b->description, ';');

@@ -293,6 +293,8 @@ TEST(steps_are_timed) {
 
 /* --- out of memory -------------------------------------------------------------------------- */
 
+static ggl_error last_error;
+
 static bool open_and_run(void *arg) {
     ggl_graph *g = arg;
     ggl_backend *b = NULL;
@@ -304,6 +306,7 @@ static bool open_and_run(void *arg) {
               ggl_sched_run(s, 1, NULL, 0, &err) == GGL_OK;
     if (!ok)
         CHECK(err.msg[0]);
+    last_error = err;
     ggl_sched_free(s);
     ggl_backend_close(b);
     return ok;
@@ -317,6 +320,7 @@ TEST(out_of_memory) {
     ggl_backend_close(b);
     ggl_graph *g = chains(1, 2);
     REQUIRE_OK(ggl_graph_finish(g, &err), &err);
-    CHECK(alloc_fail_each(open_and_run, g) > 10);
+    const long n = alloc_fail_each(open_and_run, g);
+    CHECK_MSG(n > 10, "%ld: %s", n, last_error.msg);
     ggl_graph_free(g);
 }

@@ -43,7 +43,7 @@ float binary(float u, float v) {
     case EW_ADD: return u + v;
     case EW_SUB: return u - v;
     case EW_MUL: return u * v;
-    case EW_DIV: return divided(u, v);
+    case EW_DIV: return divided_fully(u, v);
     case EW_POW: return pow_of(u, v);
     case EW_MOD: return mod_of(u, v);
     case EW_EQ: return float(number && u == v);

@@ -66,10 +66,30 @@ float bfloat_to_float(uint h) {
     return uintBitsToFloat(h << 16);
 }
 
-/* Returns a / b. Devices whose reciprocal of a huge b is 0, as it would be subnormal, get a smaller one. */
+/* Returns x 2^-32, to nearest even. It is made of integers, because some devices make 0 of a subnormal product. */
+float lessened(float x) {
+    uint u = floatBitsToUint(x), sign = u & 0x80000000u, exponent = u >> 23 & 255u, m = u & 0x7fffffu | 0x800000u;
+    if (exponent > 32u)
+        return uintBitsToFloat(u - (32u << 23));
+    uint shift = 33u - exponent; /* to units of 2^-149 */
+    if (shift > 24u)
+        return uintBitsToFloat(sign);
+    uint rest = m & (1u << shift) - 1u, middle = 1u << shift - 1u;
+    m >>= shift;
+    return uintBitsToFloat(sign | m + (rest > middle || rest == middle && (m & 1u) != 0u ? 1u : 0u));
+}
+
+/* Returns a / b; some devices make 0 of a subnormal quotient. Those whose reciprocal of a huge b is 0, as it would be subnormal,
+ * get a smaller one. */
 float divided(float a, float b) {
     float by = abs(b) > 1e37 ? 1.52587890625e-05 : 1.0; /* 2^-16 */
     return a * by / (b * by);
+}
+
+/* Returns a / b. If the quotient may be subnormal, that of 2^32 a is lessened; |a| is below 2^3 then, unless b is infinite. */
+float divided_fully(float a, float b) {
+    precise float q = divided(a, b);
+    return abs(q) < 2.35098870e-38 && abs(a) < 8.0 ? lessened(divided(a * 4294967296.0, b)) : q; /* 2^-125 */
 }
 
 float sqrt_of(float x) {
