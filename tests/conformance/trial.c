@@ -50,7 +50,7 @@ TEST(trial_drops_what_has_other_bits) {
     cpu_kernels other = best, k = changed;
     other.product[GGL_IQ3_S].tile = other.product[GGL_MXFP4].tile = slow;
     const cpu_kernels want = other;
-    CHECK_INT(ggl_cpu_trial(&k, &other), 0); /* wrong and faster */
+    CHECK_INT(ggl_cpu_trial(&k, &other, true), 0); /* wrong and faster */
     check_both(&k, &want);
 }
 
@@ -58,7 +58,7 @@ TEST(trial_drops_what_is_slower) {
     if (!tables_with(slow))
         SKIP("no vector kernels");
     cpu_kernels k = changed;
-    CHECK_INT(ggl_cpu_trial(&k, &best), 0);
+    CHECK_INT(ggl_cpu_trial(&k, &best, true), 0);
     check_both(&k, &best);
 }
 
@@ -66,6 +66,6 @@ TEST(trial_keeps_what_is_faster) {
     if (!tables_with(slow))
         SKIP("no vector kernels");
     cpu_kernels k = best;
-    CHECK_INT(ggl_cpu_trial(&k, &changed), 2);
+    CHECK_INT(ggl_cpu_trial(&k, &changed, true), 2);
     check_both(&k, &best);
 }
