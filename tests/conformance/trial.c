@@ -69,3 +69,14 @@ TEST(trial_keeps_what_is_faster) {
     CHECK_INT(ggl_cpu_trial(&k, &changed, true), 2);
     check_both(&k, &best);
 }
+
+TEST(mask_takes_what_builds_on_it) {
+    const uint32_t all = ~0u;
+    CHECK_INT(ggl_cpu_features_mask(all, "sme"), all & ~(uint32_t)CPU_SME);
+    CHECK_INT(ggl_cpu_features_mask(all, "smmla, bf16"), all & ~(uint32_t)(CPU_SMMLA | CPU_BF16));
+    CHECK_INT(ggl_cpu_features_mask(all, "i8mm"),
+              all & ~(uint32_t)(CPU_I8MM | CPU_SMMLA | CPU_SME));
+    CHECK_INT(ggl_cpu_features_mask(all, "sve"), all & ~(uint32_t)CPU_SVE);
+    CHECK_INT(ggl_cpu_features_mask(all, "avx512vnni"),
+              all & ~(uint32_t)(CPU_AVX512VNNI | CPU_AMX));
+}
