@@ -107,14 +107,7 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
     uint32_t features = ggl_cpu_features_mask(
         ggl_cpu_features_mask(ggl_cpu_features_detect(), p->mask), getenv("GGL_CPU_MASK"));
     features = ggl_cpu_features_ask(features);
-    ggl_cpu_kernels_init(&c->k, features);
-    if (features & CPU_TRIED && !getenv("GGL_CPU_NO_TRIAL")) {
-        const uint32_t rest = features & ~(uint32_t)CPU_TRIED;
-        cpu_kernels without;
-        ggl_cpu_kernels_init(&without, rest);
-        if (ggl_cpu_trial(&c->k, &without) == 0)
-            features = rest;
-    }
+    features = ggl_cpu_kernels_choose(&c->k, features, !getenv("GGL_CPU_NO_TRIAL"));
     c->profile = p->profile;
     c->profile_ctx = p->profile_ctx;
     c->f16_as_bf16 = p->f16_as_bf16;

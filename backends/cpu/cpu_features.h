@@ -18,11 +18,15 @@ enum {
     CPU_AVX512BF16 = 1 << 7, /* those of CPU_AVX512, and AVX-512 BF16 */
     CPU_BF16 = 1 << 8,       /* ARMv8.2-A with products of bf16 */
     CPU_AMX = 1 << 9,        /* those of CPU_AVX512VNNI, and tiles of bytes (AMX-TILE, AMX-INT8) */
-    CPU_SMMLA = 1 << 10,     /* those of CPU_I8MM: its products of matrices of signed bytes */
+    CPU_SVE =
+        1 << 10, /* SVE with vectors of 256 bits or more: NEON's are as long as those of 128 */
+    CPU_SMMLA = 1 << 11, /* those of CPU_I8MM: its products of matrices of signed bytes */
+    CPU_SME = 1 << 12,   /* those of CPU_I8MM, and outer products of signed bytes (FEAT_SME) */
 };
 
-/* Features whose kernels no such processor has timed yet: a trial decides on each machine. */
-#define CPU_TRIED (CPU_AMX | CPU_SMMLA)
+/* Features whose kernels no such processor has timed yet: a trial decides on each machine, in the order
+ * of their bits. */
+#define CPU_TRIED (CPU_AMX | CPU_SVE | CPU_SMMLA | CPU_SME)
 
 enum { CPU_MAX_SETS = 8 };
 

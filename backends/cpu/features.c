@@ -62,15 +62,23 @@ uint32_t ggl_cpu_features_ask(uint32_t features) {
 }
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 
-enum { DOTPROD = 1 << 20 /* AT_HWCAP */, I8MM = 1 << 13, BF16 = 1 << 14 /* AT_HWCAP2 */ };
+enum { DOTPROD = 1 << 20, SVE = 1 << 22 };                     /* AT_HWCAP */
+enum { I8MM = 1 << 13, BF16 = 1 << 14, SME = 1 << 23 };        /* AT_HWCAP2 */
+enum { PR_SVE_GET_LENGTH = 51, LENGTH = 0xffff, LONGER = 32 }; /* bytes of a vector */
 
 uint32_t ggl_cpu_features_detect(void) {
+    const uint64_t caps = getauxval(AT_HWCAP), more = getauxval(AT_HWCAP2);
     uint32_t f = CPU_NEON;
-    if (getauxval(AT_HWCAP) & DOTPROD)
-        f |= CPU_DOTPROD | (getauxval(AT_HWCAP2) & I8MM ? CPU_I8MM | CPU_SMMLA : 0);
-    if (getauxval(AT_HWCAP2) & BF16)
+    if (caps & DOTPROD)
+        f |= CPU_DOTPROD | (more & I8MM ? CPU_I8MM | CPU_SMMLA : 0);
+    if (more & BF16)
         f |= CPU_BF16;
+    if (caps & SVE && (prctl(PR_SVE_GET_LENGTH) & LENGTH) >= LONGER)
+        f |= CPU_SVE;
+    if (f & CPU_I8MM && more & SME)
+        f |= CPU_SME;
     return f;
 }
 #elif defined(__aarch64__)
@@ -114,10 +122,13 @@ static const struct {
     {"avx512vnni", CPU_AVX512VNNI | CPU_AMX, CPU_AVX512VNNI},
     {"avx512bf16", CPU_AVX512BF16, CPU_AVX512BF16},
     {"amx", CPU_AMX, CPU_AMX},
-    {"neon", CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA | CPU_BF16, CPU_NEON},
-    {"dotprod", CPU_DOTPROD | CPU_I8MM | CPU_SMMLA, CPU_DOTPROD},
-    {"i8mm", CPU_I8MM | CPU_SMMLA, CPU_I8MM},
+    {"neon", CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SVE | CPU_SMMLA | CPU_BF16 | CPU_SME,
+     CPU_NEON},
+    {"dotprod", CPU_DOTPROD | CPU_I8MM | CPU_SMMLA | CPU_SME, CPU_DOTPROD},
+    {"i8mm", CPU_I8MM | CPU_SMMLA | CPU_SME, CPU_I8MM},
     {"smmla", CPU_SMMLA, CPU_SMMLA},
+    {"sve", CPU_SVE, CPU_SVE},
+    {"sme", CPU_SME, CPU_SME},
     {"bf16", CPU_BF16, CPU_BF16},
 };
 enum { N_FEATURE = sizeof feature / sizeof *feature };
@@ -138,19 +149,21 @@ uint32_t ggl_cpu_features_mask(uint32_t features, const char *mask) {
 }
 
 int ggl_cpu_features_sets(uint32_t set[CPU_MAX_SETS]) {
-    static const uint32_t sets[] = {0,
-                                    CPU_AVX2,
-                                    CPU_AVX2 | CPU_AVXVNNI,
-                                    CPU_AVX2 | CPU_AVX512,
-                                    CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI,
-                                    CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16,
-                                    CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16 |
-                                        CPU_AMX,
-                                    CPU_NEON,
-                                    CPU_NEON | CPU_DOTPROD,
-                                    CPU_NEON | CPU_DOTPROD | CPU_I8MM,
-                                    CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA,
-                                    CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA | CPU_BF16};
+    static const uint32_t sets[] = {
+        0,
+        CPU_AVX2,
+        CPU_AVX2 | CPU_AVXVNNI,
+        CPU_AVX2 | CPU_AVX512,
+        CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI,
+        CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16,
+        CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16 | CPU_AMX,
+        CPU_NEON,
+        CPU_NEON | CPU_SVE,
+        CPU_NEON | CPU_DOTPROD,
+        CPU_NEON | CPU_DOTPROD | CPU_I8MM,
+        CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA,
+        CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA | CPU_BF16,
+        CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA | CPU_BF16 | CPU_SME};
     const uint32_t all = ggl_cpu_features_ask(ggl_cpu_features_detect());
     int n = 0;
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../common/clock.h"
+#include "cpu_features.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/types.h"
 
@@ -89,15 +90,16 @@ static double time_of(const trial *t, const cpu_product *p, float (*result)[ROWS
 
 /* True if p is to be preferred to `other`. */
 static bool passes(const cpu_kernels *k, ggl_type type, const cpu_product *p,
-                   const cpu_product *other) {
+                   const cpu_product *other, bool timed) {
     const size_t a = p->panel_size(K), b = other->panel_size(K);
     trial t = trial_new(type, k, a > b ? a : b);
     double old = INFINITY, new = INFINITY;
-    for (int round = 0; t.ready && round < ROUNDS; round++) {
+    for (int round = 0; t.ready && round < (timed ? ROUNDS : 1); round++) {
         old = fmin(old, time_of(&t, other, t.y[0]));
         new = fmin(new, time_of(&t, p, t.y[1]));
     }
-    const bool better = t.ready && new < old &&memcmp(t.y[0], t.y[1], sizeof *t.y) == 0;
+    const bool better =
+        t.ready && (new < old || !timed) && memcmp(t.y[0], t.y[1], sizeof *t.y) == 0;
     trial_free(&t);
     return better;
 }
@@ -116,7 +118,7 @@ static bool differ(const cpu_product *p, const cpu_product *other) {
     return other->tile && p->tile != other->tile;
 }
 
-int ggl_cpu_trial(cpu_kernels *k, const cpu_kernels *other) {
+int ggl_cpu_trial(cpu_kernels *k, const cpu_kernels *other, bool timed) {
     /* Types share kernels, so the verdict on a type holds for those after it with the same one. */
     const cpu_kernels all = *k;
     bool passed[GGL_TYPE_LIMIT] = {false};
@@ -129,11 +131,27 @@ int ggl_cpu_trial(cpu_kernels *k, const cpu_kernels *other) {
         while (all.product[first].tile != p->tile ||
                !differ(&all.product[first], &other->product[first]))
             first++;
-        passed[type] =
-            first < type ? passed[first] : passes(k, (ggl_type)type, p, &other->product[type]);
+        passed[type] = first < type ? passed[first]
+                                    : passes(k, (ggl_type)type, p, &other->product[type], timed);
         kept += passed[type];
         if (!passed[type])
             take_panel(&k->product[type], &other->product[type]);
     }
     return kept;
+}
+
+uint32_t ggl_cpu_kernels_choose(cpu_kernels *k, uint32_t features, bool timed) {
+    uint32_t chosen = features & ~(uint32_t)CPU_TRIED;
+    ggl_cpu_kernels_init(k, chosen);
+    for (uint32_t f = 1; f != 0; f <<= 1) {
+        cpu_kernels with;
+        if (!(features & f & CPU_TRIED))
+            continue;
+        ggl_cpu_kernels_init(&with, chosen | f);
+        if (ggl_cpu_trial(&with, k, timed) > 0) {
+            *k = with;
+            chosen |= f;
+        }
+    }
+    return chosen;
 }

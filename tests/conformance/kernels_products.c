@@ -1,14 +1,23 @@
 /* conformance.cpu: products of all weight types. */
 #include "../../backends/cpu/quant/rows16.h"
+#include "../../backends/cpu/trial.h"
 #include "kernels.h"
 #if defined(__x86_64__) && defined(__linux__)
 #define HAVE_TILES
 #include "../../backends/cpu/x86/x86.h"
 #include "tiles.h"
 #endif
+#if defined(__aarch64__) && defined(__linux__)
+#define HAVE_SME
+#include "../../backends/cpu/arm/arm.h"
+#include "sme.h"
+void test_kernels_quant_sme(cpu_kernels *k);
+#endif
 
 static tables all;
 static int emulated = -1; /* a table of all that takes long */
+/* Tables of all with SME, and with SVE, whose vectors have any length. */
+TEST_UNUSED static int streaming = -1, scalable = -1;
 
 /* Adds a table of `features` with what `more` replaces. */
 TEST_UNUSED static void add_table(uint32_t features, void (*more)(cpu_kernels *k),
@@ -34,6 +43,29 @@ static void tables_of_products(void) {
         emulated = all.n;
         add_table(CPU_AVX2 | CPU_AVX512, ggl_cpu_kernels_quant_amx, "amx with emulated tiles");
     }
+#endif
+#ifdef HAVE_SME
+    uint32_t set[CPU_MAX_SETS];
+    for (int i = ggl_cpu_features_sets(set) - 1; i >= 0; i--) {
+        streaming = set[i] & CPU_SME ? i : streaming;
+        scalable = set[i] & CPU_SVE ? i : scalable;
+    }
+    if (streaming >= 0 && !sme_multiplies())
+        test_kernels_quant_sme(&all.k[streaming]);
+#endif
+}
+
+/* Gives vectors of any length another one for each problem. */
+static void next_length(void) {
+#ifdef HAVE_SME
+    static int turn;
+    const int length = 16 << turn++ % 5;
+    if (scalable >= 0)
+        snprintf(all.name[scalable], sizeof all.name[0], "sve, vectors of %d bytes",
+                 sve_set_length(length));
+    if (streaming >= 0)
+        snprintf(all.name[streaming], sizeof all.name[0], "sme, vectors of %d bytes%s",
+                 sme_set_length(length), sme_multiplies() ? "" : ", of floats");
 #endif
 }
 
@@ -123,7 +155,19 @@ static void outputs_check(outputs *o, const problem *p, int64_t j, int64_t n, in
 /* How many bytes ahead kernels prefetch: nothing, and what processors need that foresee less. */
 static const int64_t ahead_of[2] = {0, 8192};
 
+/* True if a table before t has the same kernel of products, whose place in cpu_product is `at`. */
+static bool is_checked(const problem *p, int t, size_t at) {
+    const char *kernel = (const char *)&all.k[t].product[p->type] + at;
+    for (int i = 1; i < t; i++)
+        if (memcmp((const char *)&all.k[i].product[p->type] + at, kernel, sizeof(void (*)(void))) ==
+            0)
+            return true;
+    return false;
+}
+
 static void check_rows(const problem *p, int t) {
+    if (is_checked(p, t, offsetof(cpu_product, rows)))
+        return;
     for (int i = 0; i < 2; i++) {
         outputs o = outputs_new(p, p->n_rows, t);
         all.k[t].product[p->type].rows(o.to, o.x, p->n_cols, p->w.p, p->row_size, p->n_rows, p->k,
@@ -132,10 +176,58 @@ static void check_rows(const problem *p, int t) {
     }
 }
 
+/* A program may have sums of its own in ZA, which the kernels save for it. Of three calls one has it so, and one
+ * with half of ZA to be saved. */
+#ifdef HAVE_SME
+static struct {
+    uint8_t za[SME_MOST_BYTES * SME_MOST_BYTES], saved[SME_MOST_BYTES * SME_MOST_BYTES + 1];
+    sme_save save;
+    int turn, length;
+} program;
+
+/* True if the kernel of table t uses ZA. */
+static bool has_za(const problem *p, int t) {
+    return t == streaming && p->k > 0 && ggl_type_get(p->type)->quantized;
+}
+#endif
+
+static void leave_za(const problem *p, int t) {
+#ifdef HAVE_SME
+    uint64_t seed = 7;
+    if (!has_za(p, t) || ++program.turn % 3 == 0)
+        return;
+    program.length = sme_length();
+    if (program.za[0] == 0)
+        for (size_t i = 0; i < sizeof program.za; i++)
+            program.za[i] = (uint8_t)(test_random(&seed) | 1);
+    memset(program.saved, 0, sizeof program.saved);
+    program.save = (sme_save){program.saved, (uint16_t)(program.length / (program.turn % 3)), {0}};
+    sme_leave_za(program.za, program.length, &program.save);
+#else
+    (void)p, (void)t;
+#endif
+}
+
+static void check_za(const problem *p, int t) {
+#ifdef HAVE_SME
+    const int size = program.save.slices * program.length;
+    if (!has_za(p, t))
+        return;
+    CHECK_MSG(sme_state() == 0 && sme_left() == NULL, "a thread keeps the state of SME");
+    CHECK_MSG(program.turn % 3 == 0 || (memcmp(program.saved, program.za, (size_t)size) == 0 &&
+                                        program.saved[size] == 0),
+              "%d slices of %d bytes are saved wrongly", program.save.slices, program.length);
+#else
+    (void)p, (void)t;
+#endif
+}
+
 /* w16: the row-interleaved layout; NULL: rows as in a file. */
 static void check_panel(const problem *p, int t, const void *w16) {
     const cpu_product *f = &all.k[t].product[p->type];
-    if (!f->pack || p->k % f->panel_unit || p->n_rows == 0)
+    if (!f->pack || p->k % f->panel_unit || p->n_rows == 0 ||
+        (is_checked(p, t, offsetof(cpu_product, tile)) &&
+         is_checked(p, t, offsetof(cpu_product, pack))))
         return;
     guarded panel = guarded_new(f->panel_size(p->k), 0);
     for (int64_t j = 0; j < p->n_rows; j += f->panel_rows) {
@@ -145,10 +237,12 @@ static void check_panel(const problem *p, int t, const void *w16) {
         else
             f->pack(panel.p, (char *)p->w.p + (size_t)j * p->row_size, p->row_size, n, p->k);
         outputs o = outputs_new(p, n, t);
+        leave_za(p, t);
         f->tile(o.to, o.x, p->n_cols, panel.p, n, p->k);
 #ifdef HAVE_TILES
         CHECK_MSG(tiles.config.palette == 0, "a thread keeps the state of its tiles");
 #endif
+        check_za(p, t);
         outputs_check(&o, p, j, n, t, w16 ? "tile of interleaved rows" : "tile");
     }
     guarded_end(&panel, "pack");
@@ -164,7 +258,9 @@ static void check_rows16(const problem *p, int t) {
     int64_t groups = (p->n_rows + CPU_GROUP - 1) / CPU_GROUP;
     for (int64_t j = groups - 1; j >= 0; j--)
         ggl_cpu_rows16_pack(NULL, w16.p, p->type, p->w.p, p->row_size, p->n_rows, p->k, j, j + 1);
-    for (int64_t step = 1; step <= 5; step += 2) { /* groups in one call */
+    const bool old = is_checked(p, t, offsetof(cpu_product, rows16)) &&
+                     is_checked(p, t, offsetof(cpu_product, interleave));
+    for (int64_t step = 1; step <= 5 && !old; step += 2) { /* groups in one call */
         guarded by = guarded_new(w16.size, 0);
         for (int64_t j = 0; j < groups; j += step)
             ggl_cpu_rows16_pack(f, by.p, p->type, p->w.p, p->row_size, p->n_rows, p->k, j,
@@ -175,7 +271,7 @@ static void check_rows16(const problem *p, int t) {
                   (long long)step, all.name[t]);
         guarded_end(&by, "interleave");
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && !old; i++) {
         outputs o = outputs_new(p, p->n_rows, t);
         f->rows16(o.to, o.x, p->n_cols, w16.p, p->n_rows, p->k, ahead_of[i]);
         outputs_check(&o, p, 0, p->n_rows, t, "interleaved rows");
@@ -212,6 +308,7 @@ static void check_type(ggl_type type) {
                 if (!is_chosen())
                     continue;
                 problem p = problem_new(type, ks[i], rows[j], 1 + (int)((i + j) % 9), &seed, kind);
+                next_length();
                 for (int t = 1; t < all.n; t++) {
                     if (t == emulated && (i + j + kind) % 8 != (size_t)type % 8)
                         continue;
@@ -228,6 +325,7 @@ static void check_type(ggl_type type) {
         const int64_t k = large[i].k - large[i].k % ggl_type_get(type)->block;
         problem p =
             problem_new(type, k, large[i].rows, large[i].cols, &seed, (values)(i % N_VALUES));
+        next_length();
         for (int t = 1; t < all.n; t++) {
             check_panel(&p, t, NULL);
             check_rows16(&p, t);
@@ -257,6 +355,23 @@ TEST(products_3_of_4) {
 TEST(products_4_of_4) {
     check_types(3, 4);
 }
+/* What is chosen when a backend is opened, whatever its time: all that has the right bits. */
+TEST(products_that_are_tried) {
+    static cpu_kernels k, want;
+    const uint32_t features = ggl_cpu_features_ask(ggl_cpu_features_detect());
+    uint32_t right = features;
+#ifdef HAVE_SME
+    if (sme_here() && !sme_multiplies())
+        right &= ~(uint32_t)CPU_SME;
+#endif
+    CHECK_INT(ggl_cpu_kernels_choose(&k, features, false), right);
+    ggl_cpu_kernels_init(&want, right);
+    for (int type = 0; type < GGL_TYPE_LIMIT; type++)
+        CHECK_MSG(k.product[type].tile == want.product[type].tile &&
+                      k.product[type].pack == want.product[type].pack,
+                  "the kernel of type %d is another one", type);
+}
+
 /* Values for which an instruction that flushes subnormals would show. */
 TEST(products_of_bf16_at_the_cut) {
     uint64_t seed = 6;

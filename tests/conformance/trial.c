@@ -50,7 +50,7 @@ TEST(trial_drops_what_has_other_bits) {
     cpu_kernels other = best, k = changed;
     other.product[GGL_IQ3_S].tile = other.product[GGL_MXFP4].tile = slow;
     const cpu_kernels want = other;
-    CHECK_INT(ggl_cpu_trial(&k, &other), 0); /* wrong and faster */
+    CHECK_INT(ggl_cpu_trial(&k, &other, true), 0); /* wrong and faster */
     check_both(&k, &want);
 }
 
@@ -58,7 +58,7 @@ TEST(trial_drops_what_is_slower) {
     if (!tables_with(slow))
         SKIP("no vector kernels");
     cpu_kernels k = changed;
-    CHECK_INT(ggl_cpu_trial(&k, &best), 0);
+    CHECK_INT(ggl_cpu_trial(&k, &best, true), 0);
     check_both(&k, &best);
 }
 
@@ -66,6 +66,17 @@ TEST(trial_keeps_what_is_faster) {
     if (!tables_with(slow))
         SKIP("no vector kernels");
     cpu_kernels k = best;
-    CHECK_INT(ggl_cpu_trial(&k, &changed), 2);
+    CHECK_INT(ggl_cpu_trial(&k, &changed, true), 2);
     check_both(&k, &best);
+}
+
+TEST(mask_takes_what_builds_on_it) {
+    const uint32_t all = ~0u;
+    CHECK_INT(ggl_cpu_features_mask(all, "sme"), all & ~(uint32_t)CPU_SME);
+    CHECK_INT(ggl_cpu_features_mask(all, "smmla, bf16"), all & ~(uint32_t)(CPU_SMMLA | CPU_BF16));
+    CHECK_INT(ggl_cpu_features_mask(all, "i8mm"),
+              all & ~(uint32_t)(CPU_I8MM | CPU_SMMLA | CPU_SME));
+    CHECK_INT(ggl_cpu_features_mask(all, "sve"), all & ~(uint32_t)CPU_SVE);
+    CHECK_INT(ggl_cpu_features_mask(all, "avx512vnni"),
+              all & ~(uint32_t)(CPU_AVX512VNNI | CPU_AMX));
 }

@@ -19,7 +19,9 @@ void ggl_cpu_kernels_attend_neon(cpu_kernels *k);
 void ggl_cpu_kernels_quant_dotprod(cpu_kernels *k);
 void ggl_cpu_kernels_attend_codes_dotprod(cpu_kernels *k);
 void ggl_cpu_kernels_quant_i8mm(cpu_kernels *k);
+void ggl_cpu_kernels_quant_sve(cpu_kernels *k);
 void ggl_cpu_kernels_quant_smmla(cpu_kernels *k);
+void ggl_cpu_kernels_quant_sme(cpu_kernels *k);
 void ggl_cpu_kernels_attend_codes_i8mm(cpu_kernels *k);
 
 #endif

@@ -22,8 +22,12 @@ void ggl_cpu_kernels_init_arm(cpu_kernels *k, uint32_t features) {
         ggl_cpu_kernels_quant_i8mm(k);
         ggl_cpu_kernels_attend_codes_i8mm(k);
     }
+    if (features & CPU_SVE)
+        ggl_cpu_kernels_quant_sve(k);
     if (features & CPU_SMMLA)
         ggl_cpu_kernels_quant_smmla(k);
+    if (features & CPU_SME)
+        ggl_cpu_kernels_quant_sme(k);
     if (features & CPU_BF16)
         ggl_cpu_kernels_float_bf16(k);
 }
