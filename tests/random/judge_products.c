@@ -96,6 +96,62 @@ void judge_linear(judge *j, int i) {
         }
 }
 
+/* A sum of products that begins with a number, one after the other. */
+typedef struct chain {
+    double v, e, size;
+    int n;
+} chain;
+
+static void add_product(chain *c, number a, number b) {
+    c->v += a.v * b.v;
+    c->e += fabs(a.v) * b.e + fabs(b.v) * a.e + a.e * b.e;
+    c->size += fabs(a.v * b.v);
+    c->n++;
+}
+
+static number end_chain(const judge *j, const chain *c) {
+    double steps = j->kind == JUDGE_EXACT ? 0 : c->n + 1;
+    return rounded(c->v, c->e + steps * UNIT * (c->size + fabs(c->v)), 2);
+}
+
+/* y[a] = the sum over r of w[a, r] dy[r]. */
+void judge_linear_back(judge *j, int i) {
+    const r_node *t = &j->p->node[i], *dy = &j->p->node[t->src[0]], *w = &j->p->node[t->src[1]];
+    for (int c = 0, at = 0; c < t->ne[2]; c++)
+        for (int b = 0; b < t->ne[1]; b++)
+            for (int a = 0; a < t->ne[0]; a++, at++) {
+                chain sum = {0};
+                for (int r = 0; r < dy->ne[0]; r++)
+                    add_product(&sum, *element(j, t->src[1], a, r, w->ne[2] == 1 ? 0 : b),
+                                *element(j, t->src[0], r, b, c));
+                j->value[i][at] = end_chain(j, &sum);
+            }
+}
+
+/* y[a, b, m] = into[a, b, m] + the sum of x[a] dy[b] over all rows k whose matrix is m. Of values that are the same for all. */
+void judge_outer_sum(judge *j, int i) {
+    const r_node *t = &j->p->node[i], *x = &j->p->node[t->src[0]], *dy = &j->p->node[t->src[1]];
+    const int n = x->ne[1] > dy->ne[1] ? x->ne[1] : dy->ne[1];
+    for (int m = 0, at = 0; m < t->ne[2]; m++)
+        for (int b = 0; b < t->ne[1]; b++)
+            for (int a = 0; a < t->ne[0]; a++, at++) {
+                chain sum = {0};
+                if (t->src[3] >= 0) {
+                    number into = j->value[t->src[3]][at];
+                    sum = (chain){into.v, into.e, fabs(into.v), 0};
+                }
+                for (int k = 0; k < n; k++) {
+                    int matrix = t->src[2] >= 0     ? (int)element(j, t->src[2], k, 0, 0)->v
+                                 : isnan(t->num[0]) ? 0
+                                                    : k;
+                    if (matrix == m)
+                        add_product(&sum, *element(j, t->src[0], a, k, 0),
+                                    *element(j, t->src[1], b, k, 0));
+                }
+                j->value[i][at] = end_chain(j, &sum);
+            }
+}
+
 /* --- rotations -------------------------------------------------------------------------------- */
 
 void judge_rope(judge *j, int i, const r_token *token) {

@@ -66,6 +66,8 @@ enum {
     X(REPEAT, "repeat")                                                                            \
     X(TRANSPOSE, "transpose")                                                                      \
     X(LINEAR, "linear")                                                                            \
+    X(LINEAR_BACK, "<linear_back>")                                                                \
+    X(OUTER_SUM, "<outer_sum>")                                                                    \
     X(ROPE_HALF, "rope_half")                                                                      \
     X(ROPE_PAIR, "rope_pair")                                                                      \
     X(CACHE, "cache")                                                                              \

@@ -45,7 +45,7 @@ KNOW_LIBRARY = {
 # Headers in include by room; internal/NAME.h belongs to the same room as NAME.h.
 PUBLIC = {
     "ggml-lite": {"base": "alloc bytes file index math memory_left nearest number params pass show status steps str version xxh64", "quant": "types", "gguf": "gguf",
-                  "graph": "compose divide graph image op_args ops", "plan": "backend fold program composites", "sched": "sched"},
+                  "graph": "compose divide gradient gradients graph image op_args ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends transport"},
     "library": {".": "context llm measure senses"},
     "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "load": "load", "guess": "guess", "serve": "engine prompt_folder",
