@@ -108,6 +108,50 @@ void ggl_grad_linear(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
         ggl_grad_add(w, t, x, ggl_graph_op(w->g, GGL_OP_LINEAR_BACK, src, 2, NULL, 0));
 }
 
+/* --- attention -------------------------------------------------------------------------------- */
+
+/* Returns why attend_back cannot compute t's gradient, or NULL. */
+static const char *attend_fault(grad_work *w, const ggl_tensor *t) {
+    const ggl_tensor *kv = t->src[ATTEND_KV];
+    return t->src[ATTEND_REL_K] || t->src[ATTEND_REL_Q]
+               ? "rows of relative positions have no rule yet"
+           : ggl_grad_is_active(w, t->src[ATTEND_BIAS]) ||
+                   ggl_grad_is_active(w, t->src[ATTEND_ALIBI])
+               ? "biases and slopes have no gradient yet"
+           : kv->rows != GGL_ROWS_MAIN || t->rows != GGL_ROWS_MAIN
+               ? "rows of a stage have no gradient yet"
+           : !ggl_is_batched(kv->src[CACHE_K]) || !ggl_is_batched(kv->src[CACHE_V]) ||
+                   !ggl_is_batched(t->src[ATTEND_Q])
+               ? "queries, keys and values must be of each element of the batch"
+               : NULL;
+}
+
+/* The keys and values are those of the batch, which holds whole sequences. */
+void ggl_grad_attend(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
+    const char *fault = attend_fault(w, t);
+    if (fault) {
+        ggl_graph_fail(w->g, GGL_UNSUPPORTED, "the gradient of %s: %s",
+                       ggl_node_text(t, (char[128]){0}, 128), fault);
+        return;
+    }
+    ggl_tensor *q = t->src[ATTEND_Q], *k = t->src[ATTEND_KV]->src[CACHE_K],
+               *v = t->src[ATTEND_KV]->src[CACHE_V], *sinks = t->src[ATTEND_SINKS],
+               *of[4] = {q, k, v, sinks};
+    ggl_tensor *src[8] = {ggl_grad_value(w, q),     ggl_grad_value(w, k),
+                          ggl_grad_value(w, v),     dy,
+                          ggl_grad_value(w, sinks), t->src[ATTEND_ALIBI],
+                          t->src[ATTEND_BIAS],      ggl_grad_value(w, t->src[ATTEND_WITHIN])};
+    ggl_tensor *all = ggl_graph_op(w->g, GGL_OP_ATTEND_BACK, src, 8, t->num, t->n_num);
+    int64_t first = 0;
+    for (int i = 0; i < 4 && all && of[i]; i++) {
+        const int64_t n = ggl_count(of[i]);
+        ggl_tensor *d = ggl_grad_is_active(w, of[i]) ? part_of(w, all, 0, first, n) : NULL;
+        if (d)
+            ggl_grad_add(w, t, of[i], ggl_grad_reshape(w, d, of[i]->n_dims, of[i]->ne));
+        first += n;
+    }
+}
+
 /* --- the table -------------------------------------------------------------------------------- */
 
 static const grad_rule of_operator[GGL_OP_COUNT] = {

@@ -363,6 +363,33 @@ static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
     return true;
 }
 
+/* q [d, h], k [d, g], v [e, g], dy [e, h] to [d h + d g + e g], with sinks + h. */
+static bool shape_attend_back(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *q = y->src[ATTEND_BACK_Q], *k = y->src[ATTEND_BACK_K],
+                     *v = y->src[ATTEND_BACK_V], *dy = y->src[ATTEND_BACK_DY],
+                     *one[2] = {y->src[ATTEND_BACK_SINKS], y->src[ATTEND_BACK_ALIBI]},
+                     *bias = y->src[ATTEND_BACK_BIAS], *within = y->src[ATTEND_BACK_WITHIN];
+    for (int i = 0; i < 4; i++)
+        if (y->src[i]->n_dims < 1 || y->src[i]->n_dims > 2 || !ggl_is_batched(y->src[i]))
+            return fail(g, y, "of %s, %s, %s and %s: rows of each element are needed", TEXT(q),
+                        TEXT(k), TEXT(v), TEXT(dy));
+    if (k->ne[0] != q->ne[0] || v->ne[0] != dy->ne[0] || k->ne[1] != v->ne[1] ||
+        q->ne[1] != dy->ne[1] || q->ne[1] % k->ne[1] != 0)
+        return fail(g, y, "of %s, %s, %s and %s", TEXT(q), TEXT(k), TEXT(v), TEXT(dy));
+    for (int i = 0; i < 2; i++)
+        if (one[i] && (one[i]->n_dims > 1 || one[i]->ne[0] != q->ne[1]))
+            return fail(g, y, "with %s %s: one number for each of %" PRId64 " heads is needed",
+                        i ? "alibi" : "sinks", TEXT(one[i]), q->ne[1]);
+    if (bias && (ggl_is_batched(bias) || bias->n_dims > 2 || bias->ne[0] % 2 != 1 ||
+                 bias->ne[1] != q->ne[1]))
+        return fail(g, y, "with a bias %s", TEXT(bias));
+    if (within && (within->n_dims != 1 || within->ne[0] != 2))
+        return fail(g, y, "within %s: [2] is needed", TEXT(within));
+    y->n_dims = 1;
+    y->ne[0] = ggl_count(q) + ggl_count(k) + ggl_count(v) + (one[0] ? q->ne[1] : 0);
+    return y->ne[0] <= INT32_MAX || fail(g, y, "of %s: too large", TEXT(q));
+}
+
 static bool shape_keep(ggl_graph *g, ggl_tensor *y) {
     const ggl_tensor *s = y->src[KEEP_STATE], *x = y->src[KEEP_X];
     if (s->op != GGL_OP_STATE)

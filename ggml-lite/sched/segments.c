@@ -16,7 +16,7 @@ static bool reads_assigned(const ggl_tensor *t) {
     return reads;
 }
 
-/* Sets s->in_trunk: nodes that write stores, nodes that are not batched (they are the same for all
+/* Sets s->in_trunk: nodes that write stores or read other elements of the batch, nodes that are not batched (they are the same for all
  * rows), nodes that read variables that change, watched nodes, the output that is wanted of all rows, and everything that
  * these read. */
 static void find_trunk(schedule *s) {
@@ -24,8 +24,9 @@ static void find_trunk(schedule *s) {
         const ggl_tensor *t = ggl_graph_node(s->g, i);
         if (!t->computed)
             continue;
-        if (t->op == GGL_OP_CACHE || t->keeps_state || !ggl_is_batched(t) || t == s->whole ||
-            reads_assigned(t) || (s->watched && s->watched[t->id]))
+        if (t->op == GGL_OP_CACHE || t->op == GGL_OP_ATTEND_BACK || t->keeps_state ||
+            !ggl_is_batched(t) || t == s->whole || reads_assigned(t) ||
+            (s->watched && s->watched[t->id]))
             s->in_trunk[t->id] = true;
         for (int k = 0; k < ggl_n_reads(t) && s->in_trunk[t->id]; k++)
             if (ggl_read(t, k))

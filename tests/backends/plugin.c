@@ -147,7 +147,7 @@ TEST(abi) {
         IS(sizeof(ggl_plugin), 40),
         IS(sizeof(ggl_op_info), 40),
         IS(sizeof(ggl_backend_params), 56),
-        IS(GGL_OP_COUNT, 51),
+        IS(GGL_OP_COUNT, 52),
         IS(GGL_TYPE_COUNT, 31),
         IS(GGL_TYPE_LIMIT, 43),
         IS(GGL_STATUS_COUNT, 11),

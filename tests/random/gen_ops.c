@@ -731,6 +731,35 @@ static int make_attend(gen *g) {
     return y;
 }
 
+/* The gradients of attention. With a window of one position each token sees itself alone, as in any pieces of a batch; sinks make
+ * its share less than 1. The second form has one row, and the gradients are those of the parts of one result. */
+static int make_attend_back(gen *g) {
+    int d = ONE_OF(g, 1, 4, 6, 17), e = ONE_OF(g, 1, 4, 8), groups = 1 + choose(g, 2),
+        h = groups * (1 + choose(g, 2));
+    int src[6] = {heads_of(g, d, h),
+                  heads_of(g, d, groups),
+                  heads_of(g, e, groups),
+                  heads_of(g, e, h),
+                  -1,
+                  -1};
+    for (int k = 0; k < 4; k++) {
+        const int n = k == 0 || k == 3 ? h : groups;
+        const int ne[2] = {k < 2 ? d : e, n};
+        if (!node(g, src[k])->batched)
+            src[k] = input(g, n > 1 ? 2 : 1, ne, true);
+        src[k] = unary(g, R_TANH, src[k]); /* of large scores little would be known */
+    }
+    if (!chance(g, 4))
+        src[4] = chance(g, 2) ? weight(g, 1, &h, W_F32, 1) : any_vector(g, h);
+    double num[3] = {chance(g, 2) ? NAN : 0.25, 1, chance(g, 3) ? 2 : NAN};
+    int y = add(g, R_ATTEND_BACK, 6, src, 3, num);
+    const int n = (d + e) * groups + d * h + (src[4] >= 0 ? h : 0);
+    g->p->node[y].batched = true;
+    set_shape(g, y, 1, &n);
+    set_magnitude(g, y, node(g, src[3])->magnitude * (1 + node(g, src[2])->magnitude));
+    return tamed(g, y);
+}
+
 /* --- any -------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -746,7 +775,7 @@ static const struct {
     {make_linear, 9, false},   {make_linears, 3, false},    {make_linear_of_values, 4, false},
     {make_rope, 3, false},     {make_attend, 7, true},      {make_known, 5, false},
     {make_unknown, 4, false},  {make_recurrent, 5, false},  {make_linear_back, 4, false},
-    {make_outer_sum, 3, true},
+    {make_outer_sum, 3, true}, {make_attend_back, 2, true},
 };
 
 int make_any(gen *g, bool top) {

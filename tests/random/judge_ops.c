@@ -349,6 +349,9 @@ void judge_operator(judge *j, int i, const r_token *token) {
     case R_OUTER_SUM:
         judge_outer_sum(j, i);
         return;
+    case R_ATTEND_BACK:
+        judge_attend_back(j, i);
+        return;
     case R_ROPE_HALF:
     case R_ROPE_PAIR:
         judge_rope(j, i, token);

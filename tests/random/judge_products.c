@@ -375,3 +375,67 @@ void judge_attend(judge *j, int i, const r_token *token) {
         attend_head(j, t, &a, j->value[i] + a.head * a.e);
     }
 }
+
+/* --- gradients of attention ------------------------------------------------------------------- */
+
+static number times(number a, number b) {
+    return rounded(a.v * b.v, fabs(a.v) * b.e + fabs(b.v) * a.e + a.e * b.e, 1);
+}
+
+static number minus(number a, number b) {
+    return rounded(a.v - b.v, a.e + b.e, 1);
+}
+
+static number dot_of(const judge *j, const number *a, const number *b, int n) {
+    chain sum = {0};
+    for (int i = 0; i < n; i++)
+        add_product(&sum, a[i], b[i]);
+    return end_chain(j, &sum);
+}
+
+/* Adds a to what several heads make. */
+static void add_to(number *sum, number a) {
+    *sum = rounded(sum->v + a.v, sum->e + a.e, 2);
+}
+
+/* Each token sees itself, and the sink: its score s is tanh'ed if there is a cap, and its share is p = 1 / (1 + exp(sink - s)). */
+void judge_attend_back(judge *j, int i) {
+    const r_node *t = &j->p->node[i];
+    const int d = j->p->node[t->src[0]].ne[0], h = j->p->node[t->src[0]].ne[1],
+              g = j->p->node[t->src[1]].ne[1], e = j->p->node[t->src[2]].ne[0];
+    const double cap = t->num[2], scale = isnan(t->num[0]) ? 1 / sqrt(d) : t->num[0];
+    number *dq = j->value[i], *dk = dq + d * h, *dv = dk + d * g, *dsink = dv + e * g;
+    for (int k = 0; k < (d + e) * g; k++)
+        dk[k] = (number){0, 0, 0};
+    for (int head = 0; head < h; head++) {
+        const int of = head / (h / g);
+        const number *q = j->value[t->src[0]] + head * d, *k = j->value[t->src[1]] + of * d,
+                     *v = j->value[t->src[2]] + of * e, *dy = j->value[t->src[3]] + head * e;
+        number s = dot_of(j, q, k, d), slope = {1, 0, 0}, share = {1, UNIT, 0};
+        s = rounded(s.v * scale, fabs(scale) * s.e, 2);
+        if (!isnan(cap)) {
+            const double off = s.e / cap + 8 * UNIT, th = tanh(s.v / cap);
+            slope = (number){1 - th * th, 2 * off + 4 * UNIT, 0};
+            s = rounded(cap * th, cap * off, 2);
+        }
+        if (t->src[4] >= 0) {
+            const number sink = *element(j, t->src[4], head, 0, 0);
+            const double off = s.e + sink.e + UNIT * (fabs(s.v) + fabs(sink.v)) + 16 * UNIT;
+            share.v = 1 / (1 + exp(sink.v - s.v));
+            share.e = off < 1 ? fmin(1, expm1(2 * off)) + 0x1p-120 : INFINITY;
+        }
+        const number of_value = dot_of(j, dy, v, e), mean = times(share, of_value);
+        number ds = times(times(minus(of_value, mean), share), slope);
+        ds = rounded(ds.v * scale, fabs(scale) * ds.e, 2);
+        for (int c = 0; c < d; c++) {
+            dq[head * d + c] = times(ds, k[c]);
+            add_to(&dk[of * d + c], times(ds, q[c]));
+        }
+        for (int c = 0; c < e; c++)
+            add_to(&dv[of * e + c], times(share, dy[c]));
+        if (t->src[4] >= 0) {
+            const number rest = {1 - share.v, share.e, 0}, product = times(rest, mean);
+            dsink[head] = (number){-product.v, product.e, 0};
+        }
+    }
+}

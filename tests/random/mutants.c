@@ -74,6 +74,14 @@ static bool from_nothing(r_program *p, int i) {
     return had;
 }
 
+static bool no_back_sinks(r_program *p, int i) {
+    r_node *t = &p->node[i];
+    if (t->op != R_ATTEND_BACK || t->src[4] < 0)
+        return false;
+    p->node[t->src[4]].salt++;
+    return true;
+}
+
 static bool no_sinks(r_program *p, int i) {
     r_node *t = &p->node[i];
     bool had = t->op == R_ATTEND && t->src[2] >= 0;
@@ -266,6 +274,7 @@ static const struct {
     {"linear without its bias", no_bias},
     {"linear_back of another matrix", other_rows},
     {"outer_sum from nothing", from_nothing},
+    {"attend_back with other sinks", no_back_sinks},
     {"attend without sinks", no_sinks},
     {"attend without alibi", no_alibi},
     {"attend without biases", no_biases},

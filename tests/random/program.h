@@ -72,6 +72,7 @@ enum {
     X(ROPE_PAIR, "rope_pair")                                                                      \
     X(CACHE, "cache")                                                                              \
     X(ATTEND, "attend")                                                                            \
+    X(ATTEND_BACK, "<attend_back>")                                                                \
     X(STATE, "state")                                                                              \
     X(KEEP, "<keep>")                                                                              \
     X(IOTA, "iota")                                                                                \

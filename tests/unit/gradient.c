@@ -103,6 +103,8 @@ static void build_leaves(built *b, const problem *p, bool directions) {
     *b = (built){.g = ggl_graph_new(&params)};
     ggl_graph_input(b->g, "pos", GGL_I32, 0, NULL, true);
     ggl_graph_input(b->g, "slot", GGL_I32, 0, NULL, true);
+    if (strstr(p->name, "whole texts"))
+        ggl_graph_input(b->g, "end", GGL_I32, 0, NULL, true);
     for (int k = 0; k < n_leaves(p); k++)
         b->x[k] = new_input(b, "x", k, &p->x[k], !p->x[k].batched && !p->x[k].index);
     for (int k = 0; k < n_leaves(p) && directions; k++)
@@ -130,12 +132,14 @@ static void built_free(built *b) {
 }
 
 static ggl_status set_inputs(const built *b, ggl_sched *s, ggl_error *err) {
-    static const int32_t pos[N] = {0, 1, 2, 0, 1, 2}, slot[N] = {0, 0, 0, 1, 1, 1};
+    static const char *const name[3] = {"pos", "slot", "end"};
+    static const int32_t at[3][N] = {{0, 1, 0, 2, 1, 3}, {0, 0, 1, 0, 1, 0}, {4, 4, 2, 4, 2, 4}};
     ggl_status st = GGL_OK;
-    if (ggl_graph_find_input(b->g, "pos")->needed)
-        st = ggl_sched_set(s, "pos", pos, sizeof pos, N, err);
-    if (st == GGL_OK && ggl_graph_find_input(b->g, "slot")->needed)
-        st = ggl_sched_set(s, "slot", slot, sizeof slot, N, err);
+    for (int i = 0; i < 3 && st == GGL_OK; i++) {
+        const ggl_tensor *t = ggl_graph_find_input(b->g, name[i]);
+        if (t && t->needed)
+            st = ggl_sched_set(s, name[i], at[i], sizeof at[i], N, err);
+    }
     for (int i = 0; i < b->n && st == GGL_OK; i++) {
         const ggl_tensor *t = b->data_of[i];
         if (t->op == GGL_OP_INPUT && t->needed)
@@ -192,6 +196,12 @@ static ggl_tensor *moved(const problem *p, const built *b, int k, double h) {
     return loss_of(b->g, p->f(b->g, x));
 }
 
+static ggl_tensor *differences(const problem *p, const built *b, int k, double h) {
+    ggl_tensor *up = moved(p, b, k, h), *down = moved(p, b, k, -h);
+    return ggl_binary(b->g, GGL_OP_MUL, ggl_binary(b->g, GGL_OP_SUB, up, down),
+                      ggl_graph_number(b->g, 0.5 / h));
+}
+
 /* What the gradient by leaf k says, and what differences say: 2 outputs, each an array for the batch or one number. */
 static void check_leaf(const problem *p, int k, ggl_backend *reference) {
     built b;
@@ -199,12 +209,18 @@ static void check_leaf(const problem *p, int k, ggl_backend *reference) {
     float *out = NULL;
     int64_t n = 0;
     ggl_tensor *d = NULL;
-    const double h = 1e-4;
+    /* rows of a cache are rounded to f32 */
+    const bool keeps = strncmp(p->name, "attend", 6) == 0;
+    const double h = keeps ? 0.05 : 1e-4;
     build_leaves(&b, p, true);
     ggl_tensor *loss = loss_of(b.g, p->f(b.g, b.x));
-    ggl_tensor *up = moved(p, &b, k, h), *down = moved(p, &b, k, -h);
-    ggl_tensor *differ = ggl_binary(b.g, GGL_OP_SUB, up, down);
-    differ = ggl_binary(b.g, GGL_OP_MUL, differ, ggl_graph_number(b.g, 0.5 / h));
+    ggl_tensor *differ = differences(p, &b, k, h);
+    if (keeps) { /* without the part of the error that is of the order of h * h */
+        ggl_tensor *half = differences(p, &b, k, h / 2);
+        half = ggl_binary(b.g, GGL_OP_MUL, half, ggl_graph_number(b.g, 4 / 3.0));
+        differ = ggl_binary(b.g, GGL_OP_MUL, differ, ggl_graph_number(b.g, -1 / 3.0));
+        differ = ggl_binary(b.g, GGL_OP_ADD, differ, half);
+    }
     ggl_graph_output(b.g, "differences", differ);
     if (!ggl_graph_grad(b.g, loss, &b.x[k], 1, NULL, &d) || !d) {
         ggl_graph_error(b.g, &err);
@@ -389,6 +405,45 @@ F(f_chosen) { /* x, stack, index, bias */
 F(f_of_part) { /* a product with a part of a weight */
     return ggl_linear(g, x[0], with(g, GGL_OP_SPLIT, x[1], 3, (double[]){1, 2, 3}), NULL);
 }
+/* Attention over q, k, v of these options; NULL: absent. */
+static ggl_tensor *attend(ggl_graph *g, ggl_tensor *q, ggl_tensor *k, ggl_tensor *v, double scale,
+                          double window, double cap, ggl_tensor *sinks, ggl_tensor *alibi,
+                          ggl_tensor *bias, ggl_tensor *within) {
+    ggl_tensor *kv = ggl_binary(g, GGL_OP_CACHE, k, v);
+    ggl_tensor *src[9] = {q, kv, sinks, alibi, bias, NULL, NULL, NULL, within};
+    return ggl_graph_op(g, GGL_OP_ATTEND, src, 9, (double[]){scale, window, cap}, 3);
+}
+F(f_attend) {
+    return attend(g, x[0], x[1], x[2], NAN, NAN, NAN, NULL, NULL, NULL, NULL);
+}
+F(f_attend_window) {
+    return attend(g, x[0], x[1], x[2], 0.7, 2, NAN, NULL, NULL, NULL, NULL);
+}
+F(f_attend_cap) {
+    return attend(g, x[0], x[1], x[2], 1.5, NAN, 1.2, NULL, NULL, NULL, NULL);
+}
+F(f_attend_sinks) {
+    return attend(g, x[0], x[1], x[2], NAN, NAN, NAN, x[3], NULL, NULL, NULL);
+}
+F(f_attend_part) { /* values are a part of the keys */
+    ggl_tensor *v = with(g, GGL_OP_SPLIT, x[1], 3, (double[]){0, 0, 3});
+    return attend(g, x[0], x[1], v, NAN, NAN, NAN, NULL, NULL, NULL, NULL);
+}
+F(f_attend_far) { /* what depends on distances */
+    ggl_tensor *alibi = ggl_graph_const(g, 1, (int64_t[]){4}, (double[]){0.1, 0.2, 0.5, 1});
+    ggl_tensor *bias = ggl_graph_const(g, 2, (int64_t[]){3, 4},
+                                       (double[]){1, 0, -1, 0.5, 0.2, 0, -1, 1, 0, 0.3, 0.6, 0.9});
+    return attend(g, x[0], x[1], x[2], NAN, NAN, NAN, NULL, alibi, bias, NULL);
+}
+F(f_attend_within) {
+    ggl_tensor *first = ggl_unary(g, GGL_OP_CAST, ggl_graph_find_input(g, "pos"));
+    first =
+        ggl_reshape(g, ggl_binary(g, GGL_OP_SUB, first, ggl_graph_number(g, 1)), 1, (int64_t[]){1});
+    ggl_tensor *end = ggl_binary(g, GGL_OP_ADD, first, ggl_graph_number(g, 2));
+    const double dim = 0;
+    ggl_tensor *within = ggl_graph_op(g, GGL_OP_CONCAT, (ggl_tensor *[]){first, end}, 2, &dim, 1);
+    return attend(g, x[0], x[1], x[2], NAN, NAN, NAN, NULL, NULL, NULL, within);
+}
 static ggl_tensor *freqs(ggl_graph *g) {
     const int64_t n = 2;
     return ggl_graph_const(g, 1, &n, (double[]){1.1, 0.3});
@@ -546,6 +601,16 @@ static const problem problems[] = {
     {"weighted", f_weighted, {B(5, 3), B(3)}},
     {"layer_norm", f_layer_norm, {B(5, 2), W(5), W(5)}},
     {"cross_entropy", f_cross_entropy, {B(9), INDEX(9)}},
+    {"attend", f_attend, {B(5, 4), B(5, 2), B(3, 2)}},
+    {"attend of one head", f_attend, {B(5), B(5), B(3)}},
+    {"attend with a window", f_attend_window, {B(5, 4), B(5, 2), B(3, 2)}},
+    {"attend with a cap", f_attend_cap, {B(5, 4), B(5, 2), B(3, 2)}},
+    {"attend with sinks", f_attend_sinks, {B(5, 4), B(5, 2), B(3, 2), W(4)}},
+    {"attend with values of keys", f_attend_part, {B(5, 4), B(5, 2)}},
+    {"attend with distances", f_attend_far, {B(5, 4), B(5, 4), B(3, 4)}},
+    {"attend within", f_attend_within, {B(5, 4), B(5, 2), B(3, 2)}},
+    {"attend in whole texts", f_attend, {B(5, 4), B(5, 2), B(3, 2)}},
+    {"attend in whole texts with a window", f_attend_window, {B(5, 4), B(5, 2), B(3, 2)}},
     {"mixture", f_route, {B(6), W(6, 4), W(6, 5, 4), W(5, 6, 4)}},
     {"own composite", f_own, {B(5), W(5)}},
 };

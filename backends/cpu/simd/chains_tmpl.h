@@ -48,6 +48,8 @@ INLINE void chain_rows(float *const *y, const int n_y, const float *a, int64_t a
         chain_tile(y, n_y, i, a + i, a_step, b, b_step, k, 1, n - i);
 }
 
+#define COUNTS_CHAIN(X) X(1) X(2) X(3) X(4) X(5) X(6)
+
 static void chains(float *const *y, int n_y, const float *a, int64_t a_step, const float *const *b,
                    int64_t b_step, int64_t k, int64_t n) {
     switch (n_y) {
@@ -55,13 +57,9 @@ static void chains(float *const *y, int n_y, const float *a, int64_t a_step, con
     case count:                                                                                    \
         chain_rows(y, count, a, a_step, b, b_step, k, n);                                          \
         break;
-        X(1)
-        X(2)
-        X(3)
-        X(4)
-        X(5)
-        X(6)
+        COUNTS_CHAIN(X)
 #undef X
-            default : break;
+    default:
+        break;
     }
 }
