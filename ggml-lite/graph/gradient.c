@@ -105,8 +105,12 @@ static void through_body(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
     }
     memcpy(copy, g->nodes.at + first, n * sizeof *copy);
     for (size_t i = 0; i < n; i++)
-        if (!ggl_is_leaf(copy[i]))
+        if (!ggl_is_leaf(copy[i])) {
             set_active(w, copy[i]);
+            grad_note *note = ggl_grad_note(w, copy[i]);
+            if (note)
+                note->is_kept = true;
+        }
     ggl_grad_add(w, t, result, dy);
     visit_all(w, copy, (int)n);
     ggl_free(copy);
@@ -147,6 +151,69 @@ static void visit(grad_work *w, ggl_tensor *t) {
 static void visit_all(grad_work *w, ggl_tensor *const *node, int n) {
     for (int i = n; i-- > 0 && w->g->error.status == GGL_OK;)
         visit(w, node[i]);
+}
+
+/* --- what is computed again ------------------------------------------------------------------- */
+
+/* True if the node's value is memory that gradients may need, and computing it again would be cheap: it has a step of its own, for each
+ * element of the batch, and does not attend. */
+static bool may_be_again(const ggl_tensor *t) {
+    return ggl_is_batched(t) && !ggl_is_leaf(t) && t->op != GGL_OP_CACHE &&
+           t->op != GGL_OP_ATTEND && !t->keeps_state && t->group + 1 >= 0;
+}
+
+/* Sets is_kept of the n nodes: values that other groups read, outputs, and `of`. */
+static void keep_borders(grad_work *w, ggl_tensor *const *node, int n, const ggl_tensor *of) {
+    for (int i = 0; i < n; i++) {
+        grad_note *note = ggl_grad_note(w, node[i]);
+        if (note)
+            note->is_kept |= node[i] == of || !may_be_again(node[i]);
+        for (int k = 0; k < node[i]->n_src; k++) {
+            const ggl_tensor *x = node[i]->src[k];
+            grad_note *source = x && x->group != node[i]->group ? ggl_grad_note(w, x) : NULL;
+            if (source)
+                source->is_kept = true;
+        }
+    }
+    for (size_t i = 0; i < w->g->outputs.n; i++) {
+        grad_note *note = ggl_grad_note(w, w->g->outputs.at[i]);
+        if (note)
+            note->is_kept = true;
+    }
+}
+
+/* Chooses the groups whose values are computed again, the first ones, until the rest takes at most `most` bytes. */
+static void choose_again(grad_work *w, ggl_tensor *const *node, int n, const ggl_tensor *of,
+                         size_t most) {
+    double *bytes, all = 0;
+    for (int i = 0; i < n; i++)
+        w->n_groups = node[i]->group + 2 > w->n_groups ? node[i]->group + 2 : w->n_groups;
+    w->again = ggl_calloc((size_t)w->n_groups + 1, sizeof *w->again);
+    bytes = ggl_calloc((size_t)w->n_groups + 1, sizeof *bytes);
+    if (!w->again || !bytes) {
+        ggl_graph_fail(w->g, GGL_NOMEM, "out of memory for gradients");
+        ggl_free(bytes);
+        return;
+    }
+    keep_borders(w, node, n, of);
+    for (int i = 0; i < n; i++) {
+        const grad_note *note = ggl_grad_note(w, node[i]);
+        const bool is_view = node[i]->op == GGL_OP_RESHAPE || node[i]->op == GGL_OP_SPLIT;
+        if (!note || is_view || !ggl_is_batched(node[i]) || ggl_is_leaf(node[i]) ||
+            node[i]->op == GGL_OP_CACHE)
+            continue;
+        const double size =
+            (double)ggl_count(node[i]) * 4 * (double)ggl_graph_get_params(w->g)->n_batch;
+        all += size;
+        if (!note->is_kept)
+            bytes[node[i]->group + 1] += size;
+    }
+    for (int k = 0; k < w->n_groups && all > (double)most; k++)
+        if (bytes[k] > 0) {
+            w->again[k] = true;
+            all -= bytes[k];
+        }
+    ggl_free(bytes);
 }
 
 /* 1 for each element of t. If t is batched, so is this, as all gradients of batched values are; and if an element is no finite
@@ -238,7 +305,9 @@ bool ggl_graph_grad(ggl_graph *g, ggl_tensor *of, ggl_tensor *const *by, int n,
     for (int i = 0; i < n_nodes && g->error.status == GGL_OK; i++)
         if (!ggl_is_leaf(node[i]))
             set_active(&w, node[i]);
-    if (node && ggl_grad_is_active(&w, of)) {
+    if (node && p.keep > 0)
+        choose_again(&w, node, n_nodes, of, p.keep);
+    if (node && ggl_grad_is_active(&w, of) && g->error.status == GGL_OK) {
         ggl_grad_add(&w, of, of, ones(&w, of));
         visit_all(&w, node, n_nodes);
         take_results(&w, by, n, &p, grad);

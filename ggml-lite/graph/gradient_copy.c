@@ -83,7 +83,13 @@ ggl_tensor *ggl_grad_value(grad_work *w, ggl_tensor *t) {
         src[k] = ggl_grad_value(w, t->src[k]);
     ggl_tensor *y = t->op == GGL_OP_CALL ? copy_call(w, t, src) : like(w, t, src);
     n = y ? ggl_grad_note(w, t) : NULL;
-    if (n)
+    grad_note *copy = n ? ggl_grad_note(w, y) : NULL;
+    if (copy) {
+        n = ggl_grad_note(w, t); /* the notes may have moved */
         n->again = y;
+        copy->is_kept = true;
+        copy->active = n->active;
+        copy->original = t;
+    }
     return y;
 }

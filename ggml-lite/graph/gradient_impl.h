@@ -31,6 +31,8 @@ typedef struct grad_note {
     ggl_tensor *again; /* what computes it again, for gradients; NULL: nothing does yet */
     bool
         is_kept; /* it is never computed again: nodes of another group read it, or that would not pay */
+    ggl_tensor
+        *original; /* of what computes another node again: that node, to which gradients belong */
 } grad_note;
 
 typedef struct grad_work {

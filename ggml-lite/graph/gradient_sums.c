@@ -71,6 +71,8 @@ ggl_tensor *ggl_grad_outer(grad_work *w, ggl_tensor *t, ggl_tensor *x, ggl_tenso
 void ggl_grad_add(grad_work *w, const ggl_tensor *reader, ggl_tensor *t, ggl_tensor *d) {
     if (!d || !ggl_grad_is_active(w, t))
         return;
+    if (ggl_grad_note(w, t)->original)
+        t = ggl_grad_note(w, t)->original;
     for (int k = d->n_dims - 1; k >= 0 && d; k--)
         if (t->ne[k] == 1 && d->ne[k] > 1) {
             const double dim = k;
@@ -95,6 +97,8 @@ void ggl_grad_add(grad_work *w, const ggl_tensor *reader, ggl_tensor *t, ggl_ten
 
 void ggl_grad_add_part(grad_work *w, ggl_tensor *t, int dim, int64_t first, ggl_tensor *d) {
     grad_note *note = ggl_grad_note(w, t);
+    if (note && note->original)
+        note = ggl_grad_note(w, note->original);
     if (!d || !note || !note->active)
         return;
     grad_part *p = ggl_arena_alloc(&w->g->arena, 1, sizeof *p);

@@ -127,7 +127,7 @@ ggl_status ggl_sched_place_weight(schedule *s, device *d, ggl_tensor *t, ggl_err
     ggl_status st = import_of(s, d, t, &m, err);
     if (st != GGL_OK)
         return st;
-    if (t->variable && m->region < 0)
+    if (t->variable && (m->region < 0 || d->b->async))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "variable '%s' is in host memory, which %s does not use in place: run the "
                         "graph on the CPU",

@@ -10,6 +10,7 @@
 #include "ggl/internal/fold.h"
 #include "ggl/internal/gradient.h"
 #include "ggl/internal/graph.h"
+#include "ggl/internal/sched.h"
 #include "ggl/sched.h"
 #include "test.h"
 
@@ -455,6 +456,10 @@ F(f_rope_half) {
 F(f_rope_pair) {
     return ggl_graph_op(g, GGL_OP_ROPE_PAIR, (ggl_tensor *[]){x[0], freqs(g)}, 2, NULL, 0);
 }
+F(f_cast) {
+    return ggl_binary(g, GGL_OP_MUL, ggl_unary(g, GGL_OP_CAST, x[0]),
+                      ggl_unary(g, GGL_OP_CAST, x[1]));
+}
 F(f_softmax) {
     return ggl_softmax(g, x[0]);
 }
@@ -587,6 +592,7 @@ static const problem problems[] = {
     {"chosen matrices, a column each", f_chosen, {B(8, 3), W(8, 5, 4), INDEX(4, 3)}},
     {"rope_half", f_rope_half, {B(5, 2)}},
     {"rope_pair", f_rope_pair, {B(4, 2)}},
+    {"cast", f_cast, {B(5), INDEX(5)}},
     {"softmax", f_softmax, {B(5, 2)}},
     {"rms", f_rms, {B(5, 2)}},
     {"center", f_center, {B(5, 2)}},
@@ -803,6 +809,96 @@ TEST(another_graph_steps) {
     }
 }
 
+/* --- what is computed again ------------------------------------------------------------------- */
+
+enum { WIDTH = 24, LAYERS = 12, ROWS_ = 96 };
+
+/* A chain of layers with attention, a norm, a gate and a composite without a rule. Sets *arena to the bytes of the plan; returns the gradient of the
+ * first layer's matrix and of the input, for free(). */
+static float *gradients_of_layers(ggl_backend *on, size_t keep, size_t *arena) {
+    static float w[LAYERS][3][WIDTH * WIDTH], x0[ROWS_][WIDTH];
+    static int32_t pos[ROWS_], slot[ROWS_];
+    const int64_t width = WIDTH, matrix[2] = {WIDTH, WIDTH};
+    ggl_graph_params params = ggl_graph_default();
+    params.n_batch = ROWS_;
+    params.n_pos = 128;
+    params.type_k = params.type_v = GGL_F32;
+    ggl_error err = {0};
+    ggl_graph *g = ggl_graph_new(&params);
+    state = 3;
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &width, true), *by[2] = {NULL, x},
+               *d[2] = {NULL};
+    for (int i = 0; i < ROWS_; i++) {
+        pos[i] = i;
+        for (int k = 0; k < WIDTH; k++)
+            x0[i][k] = (float)draw() - 0.5f;
+    }
+    for (int l = 0; l < LAYERS; l++) {
+        ggl_tensor *m[3];
+        ggl_graph_set_group(g, l);
+        for (int k = 0; k < 3; k++) {
+            for (int i = 0; i < WIDTH * WIDTH; i++)
+                w[l][k][i] = ((float)draw() - 0.5f) * 0.6f;
+            m[k] = ggl_graph_weight(g, "w", GGL_F32, 2, matrix, w[l][k]);
+        }
+        by[0] = l == 0 ? m[0] : by[0];
+        ggl_tensor *h = ggl_rms(g, x, 1e-5), *q = ggl_linear(g, h, m[0], NULL);
+        ggl_tensor *a = attend(g, q, h, h, NAN, NAN, NAN, NULL, NULL, NULL, NULL);
+        x = ggl_binary(g, GGL_OP_ADD, x, a);
+        h = ggl_gelu(g, ggl_linear(g, ggl_center(g, x), m[1], NULL));
+        h = ggl_binary(g, GGL_OP_MUL, h,
+                       ggl_unary(g, GGL_OP_SIGMOID, ggl_linear(g, x, m[2], NULL)));
+        x = ggl_binary(g, GGL_OP_ADD, x, h);
+    }
+    ggl_graph_set_group(g, -1);
+    const ggl_grad_params p = {.size = sizeof p, .keep = keep};
+    ggl_tensor *loss = ggl_unary(g, GGL_OP_SUM, ggl_unary(g, GGL_OP_SIN, x));
+    float *out = calloc(WIDTH * WIDTH + ROWS_ * WIDTH, sizeof *out);
+    ggl_sched *s = NULL;
+    ggl_memory memory = {0};
+    const ggl_sched_params sp = {.size = sizeof sp, .backend = &on, .n_backends = 1};
+    bool ok = ggl_graph_grad(g, loss, by, 2, &p, d) && ggl_graph_output(g, "dw", d[0]) &&
+              ggl_graph_output(g, "dx", d[1]);
+    CHECK_OK(ggl_graph_error(g, &err), &err);
+    ok = ok && CHECK_OK(ggl_graph_finish(g, &err), &err) &&
+         CHECK_OK(ggl_sched_new(&s, g, &sp, &err), &err) &&
+         CHECK_OK(ggl_sched_alloc(s, &err), &err) &&
+         CHECK_OK(ggl_sched_set(s, "x", x0, sizeof x0, ROWS_, &err), &err) &&
+         CHECK_OK(ggl_sched_set(s, "pos", pos, sizeof pos, ROWS_, &err), &err) &&
+         CHECK_OK(ggl_sched_set(s, "slot", slot, sizeof slot, ROWS_, &err), &err) &&
+         CHECK_OK(ggl_sched_run(s, ROWS_, NULL, 0, &err), &err);
+    if (ok && out) {
+        memcpy(out, ggl_sched_output(s, 0), sizeof w[0][0]);
+        memcpy(out + WIDTH * WIDTH, ggl_sched_output(s, 1), sizeof x0);
+        ggl_sched_memory(s, 0, &memory);
+    }
+    *arena = memory.arena;
+    ggl_sched_free(s);
+    ggl_graph_free(g);
+    return out;
+}
+
+TEST(what_is_computed_again_has_the_same_bits) {
+    ggl_backend *cpu = opened("cpu", 1, NULL);
+    size_t all = 0, some = 0, least = 0;
+    REQUIRE(cpu);
+    float *a = gradients_of_layers(cpu, 0, &all), *b = gradients_of_layers(cpu, 1000000, &some),
+          *c = gradients_of_layers(cpu, 1, &least);
+    const size_t size = sizeof(float) * (WIDTH * WIDTH + ROWS_ * WIDTH);
+    REQUIRE(a && b && c);
+    CHECK(a[0] != 0 && a[WIDTH * WIDTH] != 0);
+    CHECK(memcmp(a, b, size) == 0);
+    CHECK(memcmp(a, c, size) == 0);
+    CHECK_MSG(some < all && least < some && 3 * least < 2 * all,
+              "%zu bytes, some again %zu, all again %zu", all, some, least);
+    free(a);
+    free(b);
+    free(c);
+    ggl_backend_close(cpu);
+}
+
 /* Nodes that read a variable see what it was before, wherever the step that writes it could run; and a variable is not folded. */
 TEST(what_reads_a_variable_runs_before_it_is_written) {
     float v[8] = {1, 2, 3, 4, 5, 6, 7, 8}, out[8];
@@ -841,6 +937,48 @@ TEST(what_reads_a_variable_runs_before_it_is_written) {
     ggl_graph_free(g);
     ggl_backend_close(cpu);
     ggl_backend_close(reference);
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+/* Each operator has a row, and each rule of an operator or composite is among the problems. */
+TEST(every_operator_has_a_row) {
+    enum { NONE, RULE, OTHER };
+    static const char row[GGL_OP_COUNT] = {
+#define GRADIENT(ID, text)        [GGL_OP_##ID] = RULE,
+#define GRADIENT_BY(ID, function) [GGL_OP_##ID] = RULE,
+#define FLAT(ID)                  [GGL_OP_##ID] = OTHER,
+#define NO_GRADIENT(ID, why)      [GGL_OP_##ID] = OTHER,
+#include "ggl/gradients.def"
+    };
+    static const char *const composites[] = {
+#define GRADIENT_OF(name, signature, text) name,
+#include "ggl/gradients.def"
+    };
+    bool used[GGL_OP_COUNT] = {false};
+    for (int i = 0; i < N_PROBLEMS; i++) {
+        built b;
+        build_leaves(&b, &problems[i], false);
+        problems[i].f(b.g, b.x);
+        for (int k = 0; k < ggl_graph_n_nodes(b.g); k++) {
+            const ggl_tensor *t = ggl_graph_node(b.g, k);
+            used[t->op] = true;
+            for (int j = 0; t->body && j < t->body->n_node; j++)
+                used[t->body->node[j]->op] = true;
+        }
+        built_free(&b);
+    }
+    for (int op = GGL_OP_PARAM + 1; op < GGL_OP_COUNT; op++) {
+        const char *name = ggl_op_get((ggl_op)op).name;
+        CHECK_MSG(row[op] != NONE || op == GGL_OP_CALL, "%s has no row in ggl/gradients.def", name);
+        CHECK_MSG(row[op] != RULE || used[op], "no problem of this test has the rule of %s", name);
+    }
+    for (size_t k = 0; k < sizeof composites / sizeof *composites; k++) {
+        bool has = false;
+        for (int i = 0; i < N_PROBLEMS; i++)
+            has |= strcmp(problems[i].name, composites[k]) == 0;
+        CHECK_MSG(has, "no problem of this test is named %s", composites[k]);
+    }
 }
 
 /* --- mistakes --------------------------------------------------------------------------------- */
