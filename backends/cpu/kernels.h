@@ -13,10 +13,11 @@
 
 #include "ggl/graph.h"
 
-#define CPU_QBLOCK   32 /* elements of a block of a quantized activation row */
-#define CPU_QUERIES  8  /* most queries that share the loads of a page */
-#define CPU_TILE     6  /* most queries that share the loads of a panel */
-#define CPU_MAX_COLS 64 /* most columns in one call of tile() */
+#define CPU_QBLOCK     32 /* elements of a block of a quantized activation row */
+#define CPU_QUERIES    8  /* most queries that share the loads of a page */
+#define CPU_TILE       6  /* most queries that share the loads of a panel */
+#define CPU_MAX_COLS   64 /* most columns in one call of tile() */
+#define CPU_CHAIN_ROWS 6  /* most rows in one call of chains() */
 
 /* 32 elements of an activation row: x[i] = d * q[i]. */
 typedef struct cpu_qblock {
@@ -129,6 +130,11 @@ typedef void cpu_mul_add_fn(float *y, const float *x, float a, int64_t n);
 typedef void cpu_to_f16_fn(uint16_t *y, const float *x, int64_t n);
 typedef float cpu_sum_fn(const float *x, int64_t n);
 typedef float cpu_largest_fn(const float *x, int64_t n); /* n > 0 */
+
+/* y[c][i] = fma(a[e * a_step + i], b[c][e * b_step], y[c][i]) for e = 0 .. k-1 in order, for i < n and c < n_y, 1 ..
+ * CPU_CHAIN_ROWS. */
+typedef void cpu_chains_fn(float *const *y, int n_y, const float *a, int64_t a_step,
+                           const float *const *b, int64_t b_step, int64_t k, int64_t n);
 
 /* Columns of products (cpu_columns). */
 typedef void cpu_quantize_fn(cpu_qblock *y, const float *x, int64_t n); /* n a multiple of 32 */

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "columns.h"
 #include "quant/rows16.h"
 
 enum {
@@ -39,43 +39,14 @@ static void columns_run(const cpu_task *t, int64_t first, int64_t last, int thre
 
 const cpu_op ggl_cpu_op_columns = {.by_item = true, .begin = columns_begin, .run = columns_run};
 
-/* --- sorting columns by matrix ------------------------------------------------------------- */
+/* --- columns by matrix ---------------------------------------------------------------------- */
 
-/* The columns of each matrix, in t->shared. The columns of matrix m are order[start[m]] ..
- * order[start[m + 1] - 1]; active[] lists the matrices that have any. */
-typedef struct lists {
-    int32_t *order, *start, *active;
-    int64_t n_active, n_matrices;
-} lists;
-
-/* Returns the lists' places in t->shared. */
-static lists lists_of(const cpu_task *t) {
-    const cpu_view *w = &t->src[LINEAR_W];
-    lists l = {.n_matrices = ggl_extents(w->ne, 2, GGL_MAX_DIMS, 1),
-               .n_active = t->unit.linear.n_matrices};
-    l.order = (int32_t *)t->shared;
-    l.start = l.order + cpu_n_rows(&t->dst);
-    l.active = l.start + l.n_matrices + 1;
+/* Returns the lists of columns in t->shared. */
+static cpu_lists lists_of(const cpu_task *t) {
+    cpu_lists l = ggl_cpu_lists_at(t->shared, cpu_n_rows(&t->dst),
+                                   ggl_extents(t->src[LINEAR_W].ne, 2, GGL_MAX_DIMS, 1));
+    l.n_active = t->unit.linear.n_matrices;
     return l;
-}
-
-/* True if an index (src[LINEAR_INDEX]) picks the matrix of each column. */
-static bool has_index(const cpu_task *t) {
-    return t->step->n_src > 3 && t->src[LINEAR_INDEX].p;
-}
-
-/* Returns the number of the column's matrix; -1: the column's index is out of range. */
-static int64_t matrix_of(const cpu_task *t, int64_t column) {
-    const cpu_view *w = &t->src[LINEAR_W], *y = &t->dst, *index = &t->src[LINEAR_INDEX];
-    int64_t d1 = column % y->ne[1], d2 = column / y->ne[1] % y->ne[2],
-            l = column / y->ne[1] / y->ne[2];
-    if (has_index(t)) {
-        const char *row = index->p + (index->ne[3] == 1 ? 0 : (size_t)l * index->nb[3]);
-        int64_t e = ((const int32_t *)row)[index->ne[0] == 1 ? 0 : d1];
-        return e >= 0 && e < w->ne[2] ? e : -1;
-    }
-    int64_t outer = t->step->linear.batch_of_w ? l : d2;
-    return (w->ne[2] == 1 ? 0 : d1) + (w->ne[3] == 1 ? 0 : outer) * w->ne[2];
 }
 
 /* Sets the column's result to NaN. */
@@ -85,37 +56,16 @@ static void not_a_number(const cpu_task *t, int64_t column) {
         y[i] = NAN;
 }
 
-/* Sorts the columns by matrix (a counting sort) and sets t->unit.linear.n_matrices to the number of matrices that
+/* Sorts the columns by matrix and sets t->unit.linear.n_matrices to the number of matrices that
  * have columns. The result of a column without a matrix becomes NaN. */
 static void sort_columns(cpu_task *t) {
-    lists l = lists_of(t);
-    int64_t n = cpu_n_rows(&t->dst), n_active = 0;
-    memset(l.start, 0, (size_t)(l.n_matrices + 1) * sizeof *l.start);
-    for (int64_t c = 0; c < n; c++) {
-        int64_t m = matrix_of(t, c);
-        if (m >= 0)
-            l.start[m]++;
-        else
+    cpu_lists l = lists_of(t);
+    const int64_t n = cpu_n_rows(&t->dst);
+    ggl_cpu_lists_sort(&l, n, ggl_cpu_matrix_of, t);
+    for (int64_t c = 0; l.start[l.n_matrices] < n && c < n; c++)
+        if (ggl_cpu_matrix_of(t, c) < 0)
             not_a_number(t, c);
-    }
-    int32_t at = 0;
-    for (int64_t m = 0; m <= l.n_matrices; m++) { /* turns counts into starts */
-        int32_t count = m < l.n_matrices ? l.start[m] : 0;
-        l.start[m] = at;
-        at += count;
-    }
-    for (int64_t c = 0; c < n; c++) {
-        int64_t m = matrix_of(t, c);
-        if (m >= 0)
-            l.order[l.start[m]++] = (int32_t)c; /* leaves start[m] at the start of m + 1 */
-    }
-    for (int64_t m = l.n_matrices; m > 0; m--)
-        l.start[m] = l.start[m - 1];
-    l.start[0] = 0;
-    for (int64_t m = 0; m < l.n_matrices; m++)
-        if (l.start[m + 1] > l.start[m])
-            l.active[n_active++] = (int32_t)m;
-    t->unit.linear.n_matrices = n_active;
+    t->unit.linear.n_matrices = l.n_active;
 }
 
 /* A repacked matrix consists of groups of 16 rows, so every unit must begin with a group. */
@@ -187,18 +137,13 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         return ggl_fail(err, GGL_LIMIT, "linear with %lld columns is not supported",
                         (long long)columns);
     if (matrices > 1 || s->n_src > 3) /* linear_alone() */
-        s->shared_size = (size_t)(columns + 2 * matrices + 2) * sizeof(int32_t);
+        s->shared_size = ggl_cpu_lists_size(columns, matrices);
     if (p->pack && w->ne[0] % p->panel_unit == 0)
         s->thread_size = p->panel_size(w->ne[0]);
     return GGL_OK;
 }
 
 /* --- run ----------------------------------------------------------------------------------- */
-
-/* True if all columns have the same matrix, so that they need no sorting. */
-static bool one_matrix(const cpu_task *t) {
-    return ggl_extents(t->src[LINEAR_W].ne, 2, GGL_MAX_DIMS, 1) == 1 && !has_index(t);
-}
 
 static int64_t round_up(int64_t x, int64_t to) {
     return (x + to - 1) / to * to;
@@ -243,7 +188,7 @@ static void linear_begin(cpu_task *t) {
     if (waits && *waits)
         use_original(t);
     t->unit.linear.n_matrices = 1;
-    if (!one_matrix(t))
+    if (!ggl_cpu_one_matrix(t))
         sort_columns(t);
     int64_t n_active = cpu_max(t->unit.linear.n_matrices, 1), n_parts = 1;
     const bool few = n_cols / n_active < 4;
@@ -254,7 +199,7 @@ static void linear_begin(cpu_task *t) {
     if (few && is_uneven(n_per_matrix * n_active, t->n_threads)) {
         rows = round_up(rows / 2, CPU_GROUP);
         n_per_matrix = (n_out + rows - 1) / rows;
-    } else if (!few && one_matrix(t)) {
+    } else if (!few && ggl_cpu_one_matrix(t)) {
         n_parts = parts_of(n_per_matrix, n_cols, t->n_threads);
     }
     t->unit.linear.n_rows = rows;
@@ -337,7 +282,7 @@ static void add_bias(const cpu_task *t, const span *s) {
 }
 
 /* Returns what unit u multiplies. single: all columns have one matrix. */
-static span span_of(const cpu_task *t, const lists *l, bool single, int64_t u) {
+static span span_of(const cpu_task *t, const cpu_lists *l, bool single, int64_t u) {
     const cpu_view *w = &t->src[LINEAR_W];
     const int64_t n_parts = t->unit.linear.n_parts, part = u % n_parts, block = u / n_parts,
                   n_matrices = t->unit.linear.n_matrices,
@@ -364,8 +309,8 @@ static span span_of(const cpu_task *t, const lists *l, bool single, int64_t u) {
  * bias. */
 static void linear_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     const cpu_product *p = &t->b->k.product[t->step->src[LINEAR_W].type];
-    const bool single = one_matrix(t);
-    const lists l = single ? (lists){0} : lists_of(t);
+    const bool single = ggl_cpu_one_matrix(t);
+    const cpu_lists l = single ? (cpu_lists){0} : lists_of(t);
     for (int64_t u = first; u < last; u++) {
         const span s = span_of(t, &l, single, u);
         if (t->step->thread_size > 0 && s.n_cols >= p->min_cols)
@@ -381,8 +326,8 @@ static void linear_reads(const cpu_task *t) {
     const cpu_view *w = &t->src[LINEAR_W];
     const ggl_backend *b = &t->b->base;
     const size_t size = in_groups(t) ? w->nb[2] : w->nb[1] * (size_t)w->ne[1];
-    const bool single = one_matrix(t);
-    const lists l = single ? (lists){0} : lists_of(t);
+    const bool single = ggl_cpu_one_matrix(t);
+    const cpu_lists l = single ? (cpu_lists){0} : lists_of(t);
     for (int64_t i = 0; i < (single ? 1 : l.n_active); i++) {
         const int64_t m = single ? 0 : l.active[i];
         b->reads(b->reads_ctx,

@@ -69,6 +69,67 @@ void ggl_ref_linear(const step_args *a) {
         linear_rows(a, i, (int)(n - i < REF_ROWS ? n - i : REF_ROWS));
 }
 
+/* x[i, j, k] = sum_e w[i, e, j, k] dy[e, j, k]; with an index: w[i, e, index[j]]. */
+void ggl_ref_linear_back(const step_args *a) {
+    const view *dy = &a->src[LINEAR_BACK_DY], *w = &a->src[LINEAR_BACK_W], *x = &a->dst;
+    int64_t n = x->ne[0], b, c;
+    double *sum = a->row, *row = a->row + n;
+    for (int64_t l = 0; l < x->ne[3]; l++)
+        for (int64_t k = 0; k < x->ne[2]; k++)
+            for (int64_t j = 0; j < x->ne[1]; j++) {
+                const bool found = matrix_at(a, j, k, l, &b, &c);
+                for (int64_t i = 0; i < n; i++)
+                    sum[i] = found ? 0 : NAN;
+                for (int64_t e = 0; e < w->ne[1] && found; e++) {
+                    const double factor = ggl_ref_get(dy, e, j, k, l);
+                    ggl_ref_get_row(w, e, b, c, row);
+                    for (int64_t i = 0; i < n; i++)
+                        sum[i] += row[i] * factor;
+                }
+                for (int64_t i = 0; i < n; i++)
+                    ggl_ref_set(x, i, j, k, l, sum[i]);
+            }
+}
+
+/* Returns the number of vectors along a dimension, of operands that may have one for all. */
+static int64_t extent_of(const step_args *a, int dim) {
+    int64_t n = 1;
+    for (int k = 0; k < 3; k++) /* x, dy, i */
+        if (a->src[k].data && (k < OUTER_SUM_I || dim == GGL_BATCH_DIM) && a->src[k].ne[dim] > n)
+            n = a->src[k].ne[dim];
+    return n;
+}
+
+/* y[i, j, m] = into[i, j, m] + the sum of x[i, c, k] dy[j, c, k] over the batch and all c, k whose matrix is m. */
+void ggl_ref_outer_sum(const step_args *a) {
+    const view *x = &a->src[OUTER_SUM_X], *dy = &a->src[OUTER_SUM_DY],
+               *index = &a->src[OUTER_SUM_I], *into = &a->src[OUTER_SUM_INTO];
+    const bool several = !isnan(a->node->num[OUTER_SUM_N]);
+    const int64_t n = a->dst.ne[0], nc = extent_of(a, 1), nk = extent_of(a, 2),
+                  nl = extent_of(a, 3);
+    double *sum = a->row, *row = a->row + n;
+    for (int64_t m = 0; m < a->dst.ne[2]; m++)
+        for (int64_t j = 0; j < a->dst.ne[1]; j++) {
+            for (int64_t i = 0; i < n; i++)
+                sum[i] = into->data ? ggl_ref_get(into, i, j, m, 0) : 0;
+            for (int64_t l = 0; l < nl; l++)
+                for (int64_t k = 0; k < nk; k++)
+                    for (int64_t c = 0; c < nc; c++) {
+                        const int64_t matrix = index->data ? (int64_t)ggl_ref_get(index, c, 0, 0, l)
+                                               : several   ? c
+                                                           : 0;
+                        if (matrix != m)
+                            continue;
+                        const double factor = ggl_ref_get(dy, j, c, k, l);
+                        ggl_ref_get_row(x, c, k, l, row);
+                        for (int64_t i = 0; i < n; i++)
+                            sum[i] += row[i] * factor;
+                    }
+            for (int64_t i = 0; i < n; i++)
+                ggl_ref_set(&a->dst, i, j, m, 0, sum[i]);
+        }
+}
+
 /* Rotates each pair of a row by the angle pos * f and scales it by mag; copies elements from 2 r
  * on. */
 void ggl_ref_rope(const step_args *a) {

@@ -56,8 +56,11 @@ static ggl_status compile_values(ggl_backend *b, const ggl_segment *s, ggl_type 
         longest = step->dst.ne[0] > longest ? step->dst.ne[0] : longest;
         for (int k = 0; k < step->n_src; k++)
             longest = step->src[k].ne[0] > longest ? step->src[k].ne[0] : longest;
-        int64_t scratch =
-            step->node && step->node->op == GGL_OP_ATTEND ? ggl_ref_attend_scratch(step->node) : 0;
+        const ggl_op op = step->node ? step->node->op : GGL_OP_COUNT;
+        const int64_t scratch = op == GGL_OP_ATTEND ? ggl_ref_attend_scratch(step->node)
+                                : op == GGL_OP_ATTEND_BACK
+                                    ? ggl_ref_attend_back_scratch(step->node, p->program.n_max)
+                                    : 0;
         attend = scratch > attend ? scratch : attend;
     }
     p->row = st == GGL_OK ? ggl_calloc((size_t)longest, (REF_ROWS + 1) * sizeof *p->row) : NULL;

@@ -24,9 +24,10 @@ typedef struct step_args {
     view dst, src[GGL_MAX_SRC];
     ggl_buffer *const *region; /* of the run */
     const ggl_loc *store_loc;
-    double *row;    /* scratch: REF_ROWS + 1 times the longest row */
-    float *stored;  /* scratch: a row of a store */
-    double *attend; /* scratch of ggl_ref_attend_scratch() doubles */
+    double *row;   /* scratch: REF_ROWS + 1 times the longest row */
+    float *stored; /* scratch: a row of a store */
+    double
+        *attend; /* scratch of ggl_ref_attend_scratch() or ggl_ref_attend_back_scratch() doubles */
 } step_args;
 
 typedef void ref_fn(const step_args *a);
@@ -55,5 +56,7 @@ ref_fn *ggl_ref_op(ggl_op op);
 #include "ops.def"
 /* attend.c */
 int64_t ggl_ref_attend_scratch(const ggl_tensor *node);
+/* attend_back.c */
+int64_t ggl_ref_attend_back_scratch(const ggl_tensor *node, int64_t n);
 
 #endif

@@ -181,6 +181,16 @@ static ggl_tensor *make_weighted(ggl_graph *g, ggl_tensor *const *src, const dou
     return end(&c, ggl_graph_op(g, GGL_OP_SUM, &all, 1, (double[]){1}, 1), NULL, 0);
 }
 
+static ggl_tensor *make_cross_entropy(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0], *target = src[1];
+    (void)num;
+    work w = work_on(g, "ggl_cross_entropy", (ggl_tensor *[]){x, target}, 2);
+    ggl_tensor *top = ggl_unary(g, GGL_OP_FLOOR, ggl_unary(g, GGL_OP_AMAX, x));
+    ggl_tensor *all = sum(g, ggl_unary(g, GGL_OP_EXP, ggl_binary(g, GGL_OP_SUB, x, top)));
+    all = ggl_binary(g, GGL_OP_ADD, ggl_unary(g, GGL_OP_LOG, all), top);
+    return done(&w, ggl_binary(g, GGL_OP_SUB, all, ggl_binary(g, GGL_OP_PICK, x, target)));
+}
+
 /* Returns x times w plus bias, each of which may be NULL. */
 static ggl_tensor *affine(ggl_graph *g, ggl_tensor *x, ggl_tensor *w, ggl_tensor *bias) {
     if (x && w && w->ne[0] != x->ne[0])
@@ -536,6 +546,7 @@ static const struct part {
     {"clamp", 1, 2, make_clamp},
     {"mean", 1, 0, make_mean},
     {"weighted", 2, 0, make_weighted},
+    {"cross_entropy", 2, 0, make_cross_entropy},
     {"rms_norm", 3, 1, make_rms_norm},
     {"layer_norm", 3, 1, make_layer_norm},
     {"relu", 1, 0, make_relu},

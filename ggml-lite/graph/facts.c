@@ -112,6 +112,8 @@ void ggl_graph_mark(ggl_graph *g) {
         g->nodes.at[i]->needed = false;
     for (size_t i = 0; i < g->outputs.n; i++)
         g->outputs.at[i]->needed = true;
+    for (size_t i = 0; i < g->nodes.n; i++)
+        g->nodes.at[i]->needed |= g->nodes.at[i]->into != NULL;
     mark_needed(g->nodes.at, g->nodes.n);
     mark_computed(g->nodes.at, g->nodes.n);
     for (size_t i = 0; i < g->outputs.n; i++)
@@ -123,7 +125,7 @@ void ggl_graph_mark(ggl_graph *g) {
 
 /* Returns the gather that is the matrix of the product `node`; NULL if none. */
 static const ggl_tensor *gathered_matrix(const ggl_tensor *node) {
-    const ggl_tensor *w = node->op == GGL_OP_LINEAR ? node->src[LINEAR_W] : NULL;
+    const ggl_tensor *w = ggl_is_product(node) ? node->src[LINEAR_W] : NULL;
     return w && w->gather ? w : NULL;
 }
 
@@ -152,6 +154,8 @@ bool ggl_value_bytes(const ggl_tensor *t, int64_t n, size_t *out) {
 const char *ggl_output_fault(const ggl_tensor *t) {
     if (t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP)
         return "has no value: cache and keep only store one";
+    if (t->into)
+        return "is assigned to a variable, where it can be read";
     if (t->op == GGL_OP_WEIGHT || t->op == GGL_OP_CONST || t->view_of)
         return "is a weight, a part of one, or a constant: outputs are computed from a batched "
                "input";

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/gradient.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/types.h"
@@ -201,6 +202,14 @@ ggl_tensor *ggl_graph_weight(ggl_graph *g, const char *name, ggl_type type, int 
     return t;
 }
 
+ggl_tensor *ggl_graph_variable(ggl_graph *g, const char *name, ggl_type type, int n_dims,
+                               const int64_t *ne, void *data) {
+    ggl_tensor *t = ggl_graph_weight(g, name, type, n_dims, ne, data);
+    if (t)
+        t->variable = true;
+    return t;
+}
+
 ggl_tensor *ggl_graph_const(ggl_graph *g, int n_dims, const int64_t *ne, const double *data) {
     ggl_tensor *t = leaf_new(g, GGL_OP_CONST, NULL, GGL_F64, n_dims, ne, false);
     if (!t)
@@ -254,7 +263,10 @@ static bool takes_any_type(ggl_op op, int i_src) {
     case GGL_OP_PICK:
         return true;
     case GGL_OP_LINEAR:
+    case GGL_OP_LINEAR_BACK:
         return i_src == 1;
+    case GGL_OP_OUTER_SUM:
+        return i_src == OUTER_SUM_I;
     default:
         break;
     }
@@ -456,6 +468,9 @@ ggl_tensor *ggl_graph_op(ggl_graph *g, ggl_op op, ggl_tensor *const *src, int n_
         return NULL;
     for (int i = 0; i < t->n_src; i++) {
         bool absent = !t->src[i];
+        if (!absent && t->src[i]->view_of && t->src[i]->view_of->assigned)
+            return ggl_graph_fail(g, GGL_USAGE, "%s reads the variable '%s' after it is assigned",
+                                  info.name, t->src[i]->view_of->name);
         t->src[i] = cast_if_needed(g, op, i, captured(g, g->body, t->src[i]), t->num);
         if (!t->src[i] && !absent)
             return NULL;
@@ -587,6 +602,64 @@ ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result, con
     }
     body_free(b);
     return t;
+}
+
+/* True if x is the variable, or its elements in another shape. */
+static bool is_all_of(const ggl_tensor *x, const ggl_tensor *variable) {
+    while (x->op == GGL_OP_RESHAPE && x->view_of == variable)
+        x = x->src[0];
+    return x == variable;
+}
+
+/* True if the node can write element after element over the variable while it reads it: it reads the same element, or nothing
+ * of it. */
+static bool can_write_over(const ggl_tensor *t, const ggl_tensor *variable) {
+    const ggl_op_kind kind = ggl_op_get(t->op).kind;
+    for (int k = 0; k < t->n_src; k++)
+        if (t->src[k] && t->src[k]->view_of == variable &&
+            !(t->op == GGL_OP_OUTER_SUM ? k == OUTER_SUM_INTO && is_all_of(t->src[k], variable)
+                                        : kind == GGL_KIND_ELEMENT && t->src[k] == variable))
+            return false;
+    return t->op != GGL_OP_CALL;
+}
+
+/* Sets the graph's error if `value` cannot be assigned to the variable. */
+static bool check_assignment(ggl_graph *g, const ggl_tensor *variable, const ggl_tensor *value) {
+    char have[256], want[256];
+    if (!variable->variable || variable->type != GGL_F32)
+        ggl_graph_fail(g, GGL_USAGE, "'%s' is no variable of type f32, so no run can write it",
+                       variable->name ? variable->name : ggl_op_get(variable->op).name);
+    else if (variable->assigned || g->body)
+        ggl_graph_fail(g, GGL_USAGE, "variable '%s' is assigned %s", variable->name,
+                       g->body ? "in the body of a call" : "twice");
+    else if (ggl_is_batched(value) || value->n_dims != variable->n_dims ||
+             memcmp(value->ne, variable->ne, sizeof value->ne) != 0)
+        ggl_graph_fail(g, GGL_SHAPE, "variable '%s' of %s is assigned %s%s", variable->name,
+                       ggl_shape_text(variable, want, sizeof want),
+                       ggl_shape_text(value, have, sizeof have),
+                       ggl_is_batched(value) ? ", a value for each element of the batch" : "");
+    return g->error.status == GGL_OK;
+}
+
+bool ggl_graph_assign(ggl_graph *g, ggl_tensor *variable, ggl_tensor *value) {
+    if (!variable || !value || g->error.status != GGL_OK || !check_assignment(g, variable, value))
+        return false;
+    while (value->op == GGL_OP_RESHAPE && !value->view_of && !value->src[0]->view_of &&
+           !ggl_is_leaf(value->src[0])) /* the same elements, in the same order */
+        value = value->src[0];
+    bool is_output = false;
+    for (size_t i = 0; i < g->outputs.n; i++)
+        is_output |= g->outputs.at[i] == value;
+    /* what has no step of its own, or its memory elsewhere, is copied */
+    if (ggl_is_leaf(value) || value->view_of || value->gather || value->into || value->scope ||
+        is_output || value->type != GGL_F32 || value->op == GGL_OP_RESHAPE ||
+        value->op == GGL_OP_SPLIT || !can_write_over(value, variable))
+        value = ggl_binary(g, GGL_OP_MUL, value, ggl_graph_number(g, 1));
+    if (!value)
+        return false;
+    variable->assigned = true;
+    value->into = variable;
+    return true;
 }
 
 ggl_tensor *ggl_graph_output(ggl_graph *g, const char *name, ggl_tensor *t) {

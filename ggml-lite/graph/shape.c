@@ -221,6 +221,57 @@ static bool shape_linear(ggl_graph *g, ggl_tensor *y) {
     return true;
 }
 
+/* dy [out, C..], w [in, out, B..] to [in, B or C ..]: linear the other way round. */
+static bool shape_linear_back(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *dy = y->src[LINEAR_BACK_DY], *w = y->src[LINEAR_BACK_W];
+    if (w->n_dims < 2 || w->n_dims > 3 || dy->n_dims < 1 || dy->ne[0] != w->ne[1])
+        return fail(g, y, "of %s with the matrix %s", TEXT(dy), TEXT(w));
+    if (dy->ne[1] != w->ne[2] && dy->ne[1] != 1 && w->ne[2] != 1)
+        return fail(g, y, "of %s with the matrices %s", TEXT(dy), TEXT(w));
+    like(y, dy);
+    y->ne[0] = w->ne[0];
+    y->ne[1] = dy->ne[1] != 1 ? dy->ne[1] : w->ne[2];
+    y->n_dims = dy->n_dims > w->n_dims - 1 ? dy->n_dims : w->n_dims - 1;
+    return true;
+}
+
+/* x [in, C..], dy [out, C..] to [in, out], or [in, out, n]: one for all of the batch. */
+static bool shape_outer_sum(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *x = y->src[OUTER_SUM_X], *dy = y->src[OUTER_SUM_DY], *i = y->src[OUTER_SUM_I],
+                     *into = y->src[OUTER_SUM_INTO];
+    int64_t vectors[3] = {1, 1, 1}, n = 1;
+    y->ne[GGL_BATCH_DIM] = 1;
+    for (int d = 1; d < GGL_BATCH_DIM; d++) {
+        if (x->ne[d] != dy->ne[d] && x->ne[d] != 1 && dy->ne[d] != 1)
+            return fail(g, y, "of %s and %s", TEXT(x), TEXT(dy));
+        vectors[d] = x->ne[d] != 1 ? x->ne[d] : dy->ne[d];
+    }
+    if (g->body)
+        return fail(g, y, "adds up the batch, which only the top level of a graph can do");
+    if (x->n_dims < 1 || dy->n_dims < 1)
+        return fail(g, y, "of %s and %s: rows are needed", TEXT(x), TEXT(dy));
+    const bool several = !isnan(y->num[OUTER_SUM_N]);
+    if (several && !whole(g, y, OUTER_SUM_N, "n", 1, INT32_MAX, &n))
+        return false;
+    if (i && (i->type != GGL_I32 || i->n_dims > 1 || i->ne[0] != (i->n_dims ? vectors[1] : 1) ||
+              !several))
+        return fail(g, y,
+                    "with i %s: the index of a matrix for each of %" PRId64
+                    " vectors is needed, and n, their number",
+                    TEXT(i), vectors[1]);
+    if (several && !i && n != vectors[1])
+        return fail(g, y, "with n = %" PRId64 " for %" PRId64 " vectors, each with its matrix", n,
+                    vectors[1]);
+    y->ne[0] = x->ne[0];
+    y->ne[1] = dy->ne[0];
+    y->ne[2] = n;
+    y->n_dims = several ? 3 : 2;
+    if (into && (ggl_is_batched(into) || into->n_dims != y->n_dims || into->ne[0] != y->ne[0] ||
+                 into->ne[1] != y->ne[1] || into->ne[2] != y->ne[2]))
+        return fail(g, y, "into %s of the sum %s", TEXT(into), TEXT(y));
+    return true;
+}
+
 static bool shape_rope(ggl_graph *g, ggl_tensor *y) {
     const ggl_tensor *x = y->src[0], *f = y->src[1], *at = y->src[ROPE_HALF_AT];
     if (at->type != GGL_I32 || at->n_dims != 0 || !ggl_is_batched(at))
@@ -310,6 +361,33 @@ static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
     y->ne[0] = v->ne[0];
     y->ne[1] = q->ne[1];
     return true;
+}
+
+/* q [d, h], k [d, g], v [e, g], dy [e, h] to [d h + d g + e g], with sinks + h. */
+static bool shape_attend_back(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *q = y->src[ATTEND_BACK_Q], *k = y->src[ATTEND_BACK_K],
+                     *v = y->src[ATTEND_BACK_V], *dy = y->src[ATTEND_BACK_DY],
+                     *one[2] = {y->src[ATTEND_BACK_SINKS], y->src[ATTEND_BACK_ALIBI]},
+                     *bias = y->src[ATTEND_BACK_BIAS], *within = y->src[ATTEND_BACK_WITHIN];
+    for (int i = 0; i < 4; i++)
+        if (y->src[i]->n_dims < 1 || y->src[i]->n_dims > 2 || !ggl_is_batched(y->src[i]))
+            return fail(g, y, "of %s, %s, %s and %s: rows of each element are needed", TEXT(q),
+                        TEXT(k), TEXT(v), TEXT(dy));
+    if (k->ne[0] != q->ne[0] || v->ne[0] != dy->ne[0] || k->ne[1] != v->ne[1] ||
+        q->ne[1] != dy->ne[1] || q->ne[1] % k->ne[1] != 0)
+        return fail(g, y, "of %s, %s, %s and %s", TEXT(q), TEXT(k), TEXT(v), TEXT(dy));
+    for (int i = 0; i < 2; i++)
+        if (one[i] && (one[i]->n_dims > 1 || one[i]->ne[0] != q->ne[1]))
+            return fail(g, y, "with %s %s: one number for each of %" PRId64 " heads is needed",
+                        i ? "alibi" : "sinks", TEXT(one[i]), q->ne[1]);
+    if (bias && (ggl_is_batched(bias) || bias->n_dims > 2 || bias->ne[0] % 2 != 1 ||
+                 bias->ne[1] != q->ne[1]))
+        return fail(g, y, "with a bias %s", TEXT(bias));
+    if (within && (within->n_dims != 1 || within->ne[0] != 2))
+        return fail(g, y, "within %s: [2] is needed", TEXT(within));
+    y->n_dims = 1;
+    y->ne[0] = ggl_count(q) + ggl_count(k) + ggl_count(v) + (one[0] ? q->ne[1] : 0);
+    return y->ne[0] <= INT32_MAX || fail(g, y, "of %s: too large", TEXT(q));
 }
 
 static bool shape_keep(ggl_graph *g, ggl_tensor *y) {

@@ -13,21 +13,26 @@
 
 /* --- what is constant ------------------------------------------------------------------------- */
 
-/* True if the node reads an input, itself or in its body (leaves that a body reads are not among
+/* True for inputs, and for variables and views of them. */
+static bool may_change(const ggl_tensor *t) {
+    return t->op == GGL_OP_INPUT || (t->view_of && t->view_of->variable);
+}
+
+/* True if the node reads an input or a variable, itself or in its body (leaves that a body reads are not among
  * the call's sources). */
 static bool reads_input(const ggl_tensor *t) {
     for (int k = 0; k < ggl_n_reads(t); k++)
-        if (ggl_read(t, k) && ggl_read(t, k)->op == GGL_OP_INPUT)
+        if (ggl_read(t, k) && may_change(ggl_read(t, k)))
             return true;
     for (int k = 0; t->body && k < t->body->n_node; k++)
         if (reads_input(t->body->node[k]))
             return true;
-    return t->body && t->body->result->op == GGL_OP_INPUT;
+    return t->body && may_change(t->body->result);
 }
 
 /* True if the value of t depends on no input. constant[], by id, is set for all nodes before t. */
 static bool is_constant(const ggl_tensor *t, const bool *constant) {
-    if (!t->computed || ggl_is_batched(t) || t->op == GGL_OP_CACHE || reads_input(t))
+    if (!t->computed || ggl_is_batched(t) || t->op == GGL_OP_CACHE || t->into || reads_input(t))
         return false;
     for (int k = 0; k < ggl_n_reads(t); k++) {
         const ggl_tensor *x = ggl_read(t, k);

@@ -34,6 +34,7 @@ typedef struct root {
     bool waits;      /* only while it is placed: its offset is relative to its group's memory */
     int last; /* index of the last step that reads or writes it; its memory is free after that */
     int wave; /* the wave that writes it; 0: no step does */
+    int read; /* of a variable: the last wave that reads it */
     size_t size;
     ggl_loc loc;
 } root;

@@ -22,6 +22,30 @@ static int wave_after_sources(builder *b, size_t i, int n, int first) {
     return wave;
 }
 
+/* Returns the first wave, `first` or later, after the last one that reads the variable to which the n links from item i on
+ * write. */
+static int wave_after_readers(const builder *b, size_t i, int n, int first) {
+    int wave = first;
+    for (const item *it = &b->at[i]; it < &b->at[i] + n; it++) {
+        const ggl_tensor *into = it->kind == GGL_STEP_NODE ? it->node->into : NULL;
+        const int read = into ? b->root[into->id].read : 0;
+        wave = read >= wave ? read + 1 : wave;
+    }
+    return wave;
+}
+
+/* Notes the wave in which the n links from item i on read variables. */
+static void note_variables(builder *b, size_t i, int n, int wave) {
+    const ggl_tensor *src[GGL_MAX_SRC];
+    for (const item *it = &b->at[i]; it < &b->at[i] + n; it++)
+        for (int n_src = ggl_plan_sources(it, src), k = 0; k < n_src; k++)
+            if (src[k]) {
+                const ggl_tensor *t = ggl_plan_source_value(b, it, src[k])->root;
+                if (t->variable && b->root[t->id].read < wave)
+                    b->root[t->id].read = wave;
+            }
+}
+
 static bool any_uses_stores(const item *it, int n) {
     for (int k = 0; k < n; k++)
         if (ggl_plan_uses_stores(&it[k]))
@@ -52,12 +76,13 @@ static int set_waves(builder *b) {
         } else if (!it->in_loop && it->kind != GGL_STEP_END) {
             int first =
                 i >= WINDOW && b->at[i - WINDOW].wave > base ? b->at[i - WINDOW].wave : base;
-            wave = wave_after_sources(b, i, n, first);
+            wave = wave_after_readers(b, i, n, wave_after_sources(b, i, n, first));
             if (any_uses_stores(it, n)) {
                 wave = wave > stores ? wave : stores + 1;
                 stores = wave;
             }
         }
+        note_variables(b, i, n, wave);
         top = wave > top ? wave : top;
         base = it->kind == GGL_STEP_END ? top + 1 : base;
         for (int k = 0; k < n; k++) {

@@ -25,7 +25,7 @@ bool ggl_sched_note_read(schedule *s, const device *d, const ggl_tensor *node, g
     if (is_stack && !is_repacked_first)
         return ggl_node_list_push(&s->stacks, w) &&
                ggl_node_list_push(&s->stack_index,
-                                  ggl_n_reads(node) > LINEAR_INDEX && node->op == GGL_OP_LINEAR
+                                  ggl_n_reads(node) > LINEAR_INDEX && ggl_is_product(node)
                                       ? ggl_read(node, LINEAR_INDEX)
                                       : NULL);
     return ggl_node_list_push(&s->reads, w);

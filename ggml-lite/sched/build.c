@@ -18,7 +18,7 @@ static ggl_status provide(schedule *s, size_t i_seg, ggl_tensor *const *node, si
         ggl_tensor *t = node[i];
         for (int k = 0; k < ggl_n_reads(t) && st == GGL_OK; k++) {
             ggl_tensor *x = ggl_read(t, k);
-            if (!x || x->op == GGL_OP_PARAM || x->op == GGL_OP_CACHE || x->scope ||
+            if (!x || x->op == GGL_OP_PARAM || x->op == GGL_OP_CACHE || x->scope || x->into ||
                 own[x->id] == i_seg + 1)
                 continue;
             st = x->op == GGL_OP_WEIGHT  ? ggl_sched_place_weight(s, d, x, err)
@@ -27,6 +27,10 @@ static ggl_status provide(schedule *s, size_t i_seg, ggl_tensor *const *node, si
                                          : ggl_sched_provide_value(s, i_seg, x, own, err);
             if (st == GGL_OK && !ggl_sched_note_read(s, d, t, x))
                 st = ggl_sched_no_memory(err);
+        }
+        if (st == GGL_OK && t->into) { /* it is written to the variable's memory */
+            st = ggl_sched_place_weight(s, d, t->into, err);
+            d->loc[TRUNK][t->id] = d->loc[TAIL][t->id] = d->loc[TRUNK][t->into->id];
         }
         for (int k = 0; k < 2 && st == GGL_OK; k++)
             if (t->store[k])

@@ -12,7 +12,7 @@
 static const char *refusal_there(const schedule *s, int k, const ggl_tensor *t,
                                  const ggl_tensor **part) {
     const char *why = ggl_refusal(s->dev[k].b, t, part);
-    if (!why && t->op == GGL_OP_LINEAR && t->src[LINEAR_W]->gather)
+    if (!why && ggl_is_product(t) && t->src[LINEAR_W]->gather)
         why = ggl_refusal(s->dev[k].b, t->src[LINEAR_W], part);
     for (int i = 0; t->op == GGL_OP_CACHE && !why && i < ggl_graph_n_nodes(s->g); i++) {
         const ggl_tensor *reader = ggl_graph_node(s->g, i);
@@ -133,6 +133,26 @@ static void place_body(schedule *s, const ggl_body *b, int k) {
     }
 }
 
+/* GGL_UNSUPPORTED: nodes write variables, and run on several backends, which would have to agree on when a variable changes. */
+static ggl_status check_variables(const schedule *s, ggl_error *err) {
+    const ggl_tensor *writes = NULL;
+    int first = -1, other = -1;
+    for (int i = 0; i < ggl_graph_n_nodes(s->g); i++) {
+        const ggl_tensor *t = ggl_graph_node(s->g, i);
+        if (!t->computed)
+            continue;
+        writes = t->into ? t : writes;
+        first = first < 0 ? s->backend[t->id] : first;
+        other = s->backend[t->id] != first ? s->backend[t->id] : other;
+    }
+    return writes && other >= 0
+               ? ggl_fail(err, GGL_UNSUPPORTED,
+                          "variable '%s' is assigned in a graph that runs on both %s and %s; a "
+                          "graph that changes variables runs on one backend",
+                          writes->into->name, s->dev[first].b->name, s->dev[other].b->name)
+               : GGL_OK;
+}
+
 ggl_status ggl_sched_place(schedule *s, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int i = 0; i < ggl_graph_n_nodes(s->g) && st == GGL_OK; i++) {
@@ -142,5 +162,5 @@ ggl_status ggl_sched_place(schedule *s, ggl_error *err) {
         if (t->computed && st == GGL_OK && t->body)
             place_body(s, t->body, s->backend[t->id]);
     }
-    return st;
+    return st == GGL_OK ? check_variables(s, err) : st;
 }

@@ -118,7 +118,7 @@ ggl_status ggl_sched_list_outputs(schedule *s, const size_t *own, ggl_error *err
     for (int i = 0; i < n; i++) {
         const ggl_tensor *t = ggl_graph_get_output(s->g, i);
         size_t row;
-        if (!t->computed || !ggl_is_batched(t))
+        if (!t->computed)
             return ggl_fail(err, GGL_USAGE, "output '%s' does not depend on the batch", t->name);
         int k = s->backend[t->id], phase = ggl_sched_phase(s, t);
         if (!ggl_value_bytes(t, 1, &row))
@@ -164,7 +164,7 @@ static ggl_status place_outputs(schedule *s, const size_t *own, ggl_error *err) 
     for (int i = 0; i < ggl_graph_n_outputs(s->g); i++) {
         output *o = &s->out[i];
         const device *d = &s->dev[o->backend];
-        const int64_t n = o->is_whole ? s->n_batch : s->n_rows;
+        const int64_t n = !ggl_is_batched(o->t) ? 1 : o->is_whole ? s->n_batch : s->n_rows;
         size_t size;
         o->from = d->loc[o->phase][o->t->id].offset;
         o->computed_by = own[o->t->id] - 1;

@@ -127,6 +127,11 @@ ggl_status ggl_sched_place_weight(schedule *s, device *d, ggl_tensor *t, ggl_err
     ggl_status st = import_of(s, d, t, &m, err);
     if (st != GGL_OK)
         return st;
+    if (t->variable && (m->region < 0 || d->b->async))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "variable '%s' is in host memory, which %s does not use in place: run the "
+                        "graph on the CPU",
+                        t->name, d->b->name);
     bool read = d->repack.loc[t->id].region < 0 || d->repack.read_otherwise[t->id];
     if (m->region >= 0) {
         *loc = (ggl_loc){m->region, (size_t)((const char *)t->data - m->data)};

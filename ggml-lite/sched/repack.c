@@ -26,7 +26,7 @@ static ggl_tensor *weight_of(const readers *r, ggl_tensor *t) {
 /* Records that a product, or another node, on the device reads the weight w. The first product adds
  * w to d->repack.list if the backend has a layout for it. */
 static void read_by(readers *r, device *d, ggl_tensor *w, bool product) {
-    if (!product) {
+    if (!product || w->variable) { /* a copy would keep what the variable was */
         d->repack.read_otherwise[w->id] = true;
     } else if (!r->by_product[w->id]) {
         r->by_product[w->id] = true;

@@ -166,8 +166,12 @@ static ggl_status bring_out_all(ggl_sched *s, const flight *f, bool starts, ggl_
     }
     for (int i = 0; i < ggl_graph_n_outputs(s->plan.g) && st == GGL_OK; i++) {
         const output *o = &s->plan.out[i];
-        const rows r = {o->to, o->from, o->row, o->is_whole ? f->n : f->n_rows,
-                        o->phase == TRUNK && !o->is_whole};
+        const bool batched = ggl_is_batched(o->t);
+        const rows r = {o->to, o->from, o->row,
+                        !batched      ? 1
+                        : o->is_whole ? f->n
+                                      : f->n_rows,
+                        o->phase == TRUNK && !o->is_whole && batched};
         if (puts_out(s, o, f))
             st = bring_out(s, d, &r, f, starts, err);
     }

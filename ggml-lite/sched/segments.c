@@ -4,14 +4,28 @@
 #include "ggl/internal/graph.h"
 #include "schedule.h"
 
-/* Sets s->in_trunk: nodes that write stores, nodes that are not batched (they are the same for all
- * rows), watched nodes, the output that is wanted of all rows, and everything that these read. */
+/* True if the node or its body reads a variable that changes in the run, so that it has to run before. */
+static bool reads_assigned(const ggl_tensor *t) {
+    bool reads = false;
+    for (int k = 0; k < ggl_n_reads(t) && !reads; k++) {
+        const ggl_tensor *x = ggl_read(t, k);
+        reads = x && x->view_of && x->view_of->assigned;
+    }
+    for (int i = 0; t->body && i < t->body->n_node && !reads; i++)
+        reads = reads_assigned(t->body->node[i]);
+    return reads;
+}
+
+/* Sets s->in_trunk: nodes that write stores or read other elements of the batch, nodes that are not batched (they are the same for all
+ * rows), nodes that read variables that change, watched nodes, the output that is wanted of all rows, and everything that
+ * these read. */
 static void find_trunk(schedule *s) {
     for (int i = ggl_graph_n_nodes(s->g) - 1; i >= 0; i--) {
         const ggl_tensor *t = ggl_graph_node(s->g, i);
         if (!t->computed)
             continue;
-        if (t->op == GGL_OP_CACHE || t->keeps_state || !ggl_is_batched(t) || t == s->whole ||
+        if (t->op == GGL_OP_CACHE || t->op == GGL_OP_ATTEND_BACK || t->keeps_state ||
+            !ggl_is_batched(t) || t == s->whole || reads_assigned(t) ||
             (s->watched && s->watched[t->id]))
             s->in_trunk[t->id] = true;
         for (int k = 0; k < ggl_n_reads(t) && s->in_trunk[t->id]; k++)

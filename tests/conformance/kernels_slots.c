@@ -87,6 +87,53 @@ static void check_cpu_to_f16_fn(slot s) {
     }
 }
 
+/* Rows of y, with room beside them that must stay; and the portable kernel against sums in double. */
+static void check_cpu_chains_fn(slot s) {
+    enum { K = 37, GAP = 3 };
+    static const int64_t lengths[] = {0, 1, 3, 4, 8, 15, 16, 17, 40, 63, 64, 65, 130};
+    uint64_t seed = 9;
+    for (int i = 0; i < 13 * CPU_CHAIN_ROWS; i++) {
+        const int64_t n = lengths[i / CPU_CHAIN_ROWS], k = i % 5 == 0 ? 1 : K, step = n + GAP;
+        const int n_y = i % CPU_CHAIN_ROWS + 1;
+        float b[K * CPU_CHAIN_ROWS], begin[CPU_CHAIN_ROWS * 130], want[CPU_CHAIN_ROWS * 130];
+        exact a = exact_new((size_t)((k - 1) * step + n) * 4, 4);
+        const float *factors[CPU_CHAIN_ROWS];
+        float *y[CPU_CHAIN_ROWS];
+        fill(a.p, (k - 1) * step + n, &seed, ORDINARY);
+        fill(b, K * CPU_CHAIN_ROWS, &seed, ORDINARY);
+        fill(begin, CPU_CHAIN_ROWS * n, &seed, ORDINARY);
+        memcpy(want, begin, (size_t)(CPU_CHAIN_ROWS * n) * sizeof *want);
+        for (int c = 0; c < n_y; c++) {
+            factors[c] = b + (i % 2 ? c * K : c);
+            y[c] = want + c * n;
+        }
+        const int64_t b_step = i % 2 ? 1 : CPU_CHAIN_ROWS;
+        KERNEL(cpu_chains_fn, s, 0)(y, n_y, a.p, step, factors, b_step, k, n);
+        for (int c = 0; c < n_y; c++)
+            for (int64_t e = 0; e < n; e++) {
+                double sum = (double)begin[c * n + e], size = fabs(sum);
+                for (int64_t t = 0; t < k; t++) {
+                    const double term =
+                        (double)((float *)a.p)[t * step + e] * (double)factors[c][t * b_step];
+                    sum += term;
+                    size += fabs(term);
+                }
+                CHECK(fabs((double)y[c][e] - sum) <= (double)k * 0x1p-24 * size);
+            }
+        for (int t = 1; t < all.n; t++) {
+            guarded got = guarded_new((size_t)(n_y * n) * 4, 12);
+            memcpy(got.p, begin, (size_t)(n_y * n) * sizeof *want);
+            for (int c = 0; c < n_y; c++)
+                y[c] = (float *)got.p + c * n;
+            KERNEL(cpu_chains_fn, s, t)(y, n_y, a.p, step, factors, b_step, k, n);
+            CHECK_SAME((float *)got.p, want, n_y * n, "%s of %d rows of %lld, %s", s.name, n_y,
+                       (long long)n, all.name[t]);
+            guarded_end(&got, s.name);
+        }
+        exact_free(&a);
+    }
+}
+
 /* One number for a row of at least `least` elements. */
 static void check_reduction(slot s, int64_t least) {
     uint64_t seed = 6;

@@ -559,6 +559,49 @@ static int make_linear_of_values(gen *g) {
     return w < 0 ? -1 : tamed(g, linear(g, x, w, -1));
 }
 
+/* A product with the columns of a matrix, as gradients need it. */
+static int make_linear_back(gen *g) {
+    int dy = any_columns(g), n = node(g, dy)->ne[0], heads = node(g, dy)->ne[1];
+    int in = ONE_OF(g, 3, 4, 8, 32, 33, 64), type = type_for(g, in), w;
+    const double spread = 1.7 / sqrt(n);
+    if (in * heads * node(g, dy)->ne[2] > MOST_VALUE || in * n * heads > 16384)
+        return -1;
+    if (heads > 1 && chance(g, 3))
+        w = weight(g, 3, (const int[]){in, n, heads}, type, spread);
+    else if (chance(g, 3) && !avoids(AVOID_UNBATCHED_PICK))
+        w = pick(g, weight(g, 3, (const int[]){in, n, 3}, type, spread), scalar_index(g, 3));
+    else
+        w = weight(g, 2, (const int[]){in, n}, type, spread);
+    int y = add(g, R_LINEAR_BACK, 2, (const int[]){dy, w}, 0, NULL);
+    const int ne[3] = {in, heads, node(g, dy)->ne[2]};
+    set_shape(g, y, node(g, dy)->n_dims, ne);
+    set_magnitude(g, y, node(g, dy)->magnitude * spread * sqrt(n));
+    return tamed(g, y);
+}
+
+/* What is the same for all tokens: sums over a batch are not random graphs' matter, as tokens are computed in any pieces. */
+static int rows_for_all(gen *g, int n, int k) {
+    const int ne[2] = {n, k};
+    return input(g, k > 1 ? 2 : 1, ne, false);
+}
+
+static int make_outer_sum(gen *g) {
+    int in = ONE_OF(g, 1, 4, 7, 32, 65), out = ONE_OF(g, 1, 3, 8), k = 1 + choose(g, 3),
+        kind = choose(g, 3);
+    int n = kind == 0 ? 0 : kind == 1 ? k : 1 + choose(g, 3);
+    const int ne[3] = {in, out, n > 0 ? n : 1}, dims = n > 0 ? 3 : 2;
+    int src[4] = {rows_for_all(g, in, chance(g, 4) ? 1 : k), rows_for_all(g, out, k), -1, -1};
+    if (kind == 2)
+        src[2] = index_input(g, k > 1 || chance(g, 2) ? k : 0, n, false);
+    if (chance(g, 2))
+        src[3] = input(g, dims, ne, false);
+    double num = n > 0 ? n : NAN;
+    int y = add(g, R_OUTER_SUM, 4, src, 1, &num);
+    set_shape(g, y, dims, ne);
+    set_magnitude(g, y, 1 + k);
+    return tamed(g, y);
+}
+
 /* --- rotations and attention ------------------------------------------------------------------ */
 
 static bool is_frequencies(const gen *g, int i, int most, int unused) {
@@ -688,6 +731,35 @@ static int make_attend(gen *g) {
     return y;
 }
 
+/* The gradients of attention. With a window of one position each token sees itself alone, as in any pieces of a batch; sinks make
+ * its share less than 1. The second form has one row, and the gradients are those of the parts of one result. */
+static int make_attend_back(gen *g) {
+    int d = ONE_OF(g, 1, 4, 6, 17), e = ONE_OF(g, 1, 4, 8), groups = 1 + choose(g, 2),
+        h = groups * (1 + choose(g, 2));
+    int src[6] = {heads_of(g, d, h),
+                  heads_of(g, d, groups),
+                  heads_of(g, e, groups),
+                  heads_of(g, e, h),
+                  -1,
+                  -1};
+    for (int k = 0; k < 4; k++) {
+        const int n = k == 0 || k == 3 ? h : groups;
+        const int ne[2] = {k < 2 ? d : e, n};
+        if (!node(g, src[k])->batched)
+            src[k] = input(g, n > 1 ? 2 : 1, ne, true);
+        src[k] = unary(g, R_TANH, src[k]); /* of large scores little would be known */
+    }
+    if (!chance(g, 4))
+        src[4] = chance(g, 2) ? weight(g, 1, &h, W_F32, 1) : any_vector(g, h);
+    double num[3] = {chance(g, 2) ? NAN : 0.25, 1, chance(g, 3) ? 2 : NAN};
+    int y = add(g, R_ATTEND_BACK, 6, src, 3, num);
+    const int n = (d + e) * groups + d * h + (src[4] >= 0 ? h : 0);
+    g->p->node[y].batched = true;
+    set_shape(g, y, 1, &n);
+    set_magnitude(g, y, node(g, src[3])->magnitude * (1 + node(g, src[2])->magnitude));
+    return tamed(g, y);
+}
+
 /* --- any -------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -695,14 +767,15 @@ static const struct {
     int weight;
     bool top; /* not in a body */
 } makers[] = {
-    {make_unary, 6, false},   {make_binary, 12, false},    {make_where, 3, false},
-    {make_reduce, 4, false},  {make_rank, 2, false},       {make_topk, 1, false},
-    {make_choice, 4, false},  {make_of_indices, 3, false}, {make_pick, 4, false},
-    {make_row, 3, false},     {make_reshape, 4, false},    {make_split, 5, false},
-    {make_concat, 4, false},  {make_repeat, 3, false},     {make_transpose, 3, false},
-    {make_linear, 9, false},  {make_linears, 3, false},    {make_linear_of_values, 4, false},
-    {make_rope, 3, false},    {make_attend, 7, true},      {make_known, 5, false},
-    {make_unknown, 4, false}, {make_recurrent, 5, false},
+    {make_unary, 6, false},    {make_binary, 12, false},    {make_where, 3, false},
+    {make_reduce, 4, false},   {make_rank, 2, false},       {make_topk, 1, false},
+    {make_choice, 4, false},   {make_of_indices, 3, false}, {make_pick, 4, false},
+    {make_row, 3, false},      {make_reshape, 4, false},    {make_split, 5, false},
+    {make_concat, 4, false},   {make_repeat, 3, false},     {make_transpose, 3, false},
+    {make_linear, 9, false},   {make_linears, 3, false},    {make_linear_of_values, 4, false},
+    {make_rope, 3, false},     {make_attend, 7, true},      {make_known, 5, false},
+    {make_unknown, 4, false},  {make_recurrent, 5, false},  {make_linear_back, 4, false},
+    {make_outer_sum, 3, true}, {make_attend_back, 2, true},
 };
 
 int make_any(gen *g, bool top) {

@@ -37,6 +37,9 @@ static inline number *judge_state(const judge *j, int i, int slot) {
 
 void judge_operator(judge *j, int i, const r_token *token);
 void judge_linear(judge *j, int i);
+void judge_linear_back(judge *j, int i);
+void judge_outer_sum(judge *j, int i);
+void judge_attend_back(judge *j, int i);
 void judge_rope(judge *j, int i, const r_token *token);
 void judge_cache(judge *j, int i, const r_token *token);
 void judge_attend(judge *j, int i, const r_token *token);

@@ -343,6 +343,15 @@ void judge_operator(judge *j, int i, const r_token *token) {
     case R_LINEAR:
         judge_linear(j, i);
         return;
+    case R_LINEAR_BACK:
+        judge_linear_back(j, i);
+        return;
+    case R_OUTER_SUM:
+        judge_outer_sum(j, i);
+        return;
+    case R_ATTEND_BACK:
+        judge_attend_back(j, i);
+        return;
     case R_ROPE_HALF:
     case R_ROPE_PAIR:
         judge_rope(j, i, token);

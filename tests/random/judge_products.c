@@ -96,6 +96,62 @@ void judge_linear(judge *j, int i) {
         }
 }
 
+/* A sum of products that begins with a number, one after the other. */
+typedef struct chain {
+    double v, e, size;
+    int n;
+} chain;
+
+static void add_product(chain *c, number a, number b) {
+    c->v += a.v * b.v;
+    c->e += fabs(a.v) * b.e + fabs(b.v) * a.e + a.e * b.e;
+    c->size += fabs(a.v * b.v);
+    c->n++;
+}
+
+static number end_chain(const judge *j, const chain *c) {
+    double steps = j->kind == JUDGE_EXACT ? 0 : c->n + 1;
+    return rounded(c->v, c->e + steps * UNIT * (c->size + fabs(c->v)), 2);
+}
+
+/* y[a] = the sum over r of w[a, r] dy[r]. */
+void judge_linear_back(judge *j, int i) {
+    const r_node *t = &j->p->node[i], *dy = &j->p->node[t->src[0]], *w = &j->p->node[t->src[1]];
+    for (int c = 0, at = 0; c < t->ne[2]; c++)
+        for (int b = 0; b < t->ne[1]; b++)
+            for (int a = 0; a < t->ne[0]; a++, at++) {
+                chain sum = {0};
+                for (int r = 0; r < dy->ne[0]; r++)
+                    add_product(&sum, *element(j, t->src[1], a, r, w->ne[2] == 1 ? 0 : b),
+                                *element(j, t->src[0], r, b, c));
+                j->value[i][at] = end_chain(j, &sum);
+            }
+}
+
+/* y[a, b, m] = into[a, b, m] + the sum of x[a] dy[b] over all rows k whose matrix is m. Of values that are the same for all. */
+void judge_outer_sum(judge *j, int i) {
+    const r_node *t = &j->p->node[i], *x = &j->p->node[t->src[0]], *dy = &j->p->node[t->src[1]];
+    const int n = x->ne[1] > dy->ne[1] ? x->ne[1] : dy->ne[1];
+    for (int m = 0, at = 0; m < t->ne[2]; m++)
+        for (int b = 0; b < t->ne[1]; b++)
+            for (int a = 0; a < t->ne[0]; a++, at++) {
+                chain sum = {0};
+                if (t->src[3] >= 0) {
+                    number into = j->value[t->src[3]][at];
+                    sum = (chain){into.v, into.e, fabs(into.v), 0};
+                }
+                for (int k = 0; k < n; k++) {
+                    int matrix = t->src[2] >= 0     ? (int)element(j, t->src[2], k, 0, 0)->v
+                                 : isnan(t->num[0]) ? 0
+                                                    : k;
+                    if (matrix == m)
+                        add_product(&sum, *element(j, t->src[0], a, k, 0),
+                                    *element(j, t->src[1], b, k, 0));
+                }
+                j->value[i][at] = end_chain(j, &sum);
+            }
+}
+
 /* --- rotations -------------------------------------------------------------------------------- */
 
 void judge_rope(judge *j, int i, const r_token *token) {
@@ -317,5 +373,69 @@ void judge_attend(judge *j, int i, const r_token *token) {
         if (w_is_quantized(j->p->type_k)) /* keys of other types are multiplied as floats */
             prepare(j, j->p->type_k, a.query, a.d);
         attend_head(j, t, &a, j->value[i] + a.head * a.e);
+    }
+}
+
+/* --- gradients of attention ------------------------------------------------------------------- */
+
+static number times(number a, number b) {
+    return rounded(a.v * b.v, fabs(a.v) * b.e + fabs(b.v) * a.e + a.e * b.e, 1);
+}
+
+static number minus(number a, number b) {
+    return rounded(a.v - b.v, a.e + b.e, 1);
+}
+
+static number dot_of(const judge *j, const number *a, const number *b, int n) {
+    chain sum = {0};
+    for (int i = 0; i < n; i++)
+        add_product(&sum, a[i], b[i]);
+    return end_chain(j, &sum);
+}
+
+/* Adds a to what several heads make. */
+static void add_to(number *sum, number a) {
+    *sum = rounded(sum->v + a.v, sum->e + a.e, 2);
+}
+
+/* Each token sees itself, and the sink: its score s is tanh'ed if there is a cap, and its share is p = 1 / (1 + exp(sink - s)). */
+void judge_attend_back(judge *j, int i) {
+    const r_node *t = &j->p->node[i];
+    const int d = j->p->node[t->src[0]].ne[0], h = j->p->node[t->src[0]].ne[1],
+              g = j->p->node[t->src[1]].ne[1], e = j->p->node[t->src[2]].ne[0];
+    const double cap = t->num[2], scale = isnan(t->num[0]) ? 1 / sqrt(d) : t->num[0];
+    number *dq = j->value[i], *dk = dq + d * h, *dv = dk + d * g, *dsink = dv + e * g;
+    for (int k = 0; k < (d + e) * g; k++)
+        dk[k] = (number){0, 0, 0};
+    for (int head = 0; head < h; head++) {
+        const int of = head / (h / g);
+        const number *q = j->value[t->src[0]] + head * d, *k = j->value[t->src[1]] + of * d,
+                     *v = j->value[t->src[2]] + of * e, *dy = j->value[t->src[3]] + head * e;
+        number s = dot_of(j, q, k, d), slope = {1, 0, 0}, share = {1, UNIT, 0};
+        s = rounded(s.v * scale, fabs(scale) * s.e, 2);
+        if (!isnan(cap)) {
+            const double off = s.e / cap + 8 * UNIT, th = tanh(s.v / cap);
+            slope = (number){1 - th * th, 2 * off + 4 * UNIT, 0};
+            s = rounded(cap * th, cap * off, 2);
+        }
+        if (t->src[4] >= 0) {
+            const number sink = *element(j, t->src[4], head, 0, 0);
+            const double off = s.e + sink.e + UNIT * (fabs(s.v) + fabs(sink.v)) + 16 * UNIT;
+            share.v = 1 / (1 + exp(sink.v - s.v));
+            share.e = off < 1 ? fmin(1, expm1(2 * off)) + 0x1p-120 : INFINITY;
+        }
+        const number of_value = dot_of(j, dy, v, e), mean = times(share, of_value);
+        number ds = times(times(minus(of_value, mean), share), slope);
+        ds = rounded(ds.v * scale, fabs(scale) * ds.e, 2);
+        for (int c = 0; c < d; c++) {
+            dq[head * d + c] = times(ds, k[c]);
+            add_to(&dk[of * d + c], times(ds, q[c]));
+        }
+        for (int c = 0; c < e; c++)
+            add_to(&dv[of * e + c], times(share, dy[c]));
+        if (t->src[4] >= 0) {
+            const number rest = {1 - share.v, share.e, 0}, product = times(rest, mean);
+            dsink[head] = (number){-product.v, product.e, 0};
+        }
     }
 }

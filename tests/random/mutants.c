@@ -58,6 +58,30 @@ static bool no_bias(r_program *p, int i) {
     return had;
 }
 
+/* As if the matrix had its rows in the other order. */
+static bool other_rows(r_program *p, int i) {
+    r_node *t = &p->node[i];
+    if (t->op != R_LINEAR_BACK || p->node[t->src[1]].op != R_WEIGHT)
+        return false;
+    p->node[t->src[1]].salt++;
+    return true;
+}
+
+static bool from_nothing(r_program *p, int i) {
+    r_node *t = &p->node[i];
+    bool had = t->op == R_OUTER_SUM && t->src[3] >= 0;
+    t->src[3] = had ? -1 : t->src[3];
+    return had;
+}
+
+static bool no_back_sinks(r_program *p, int i) {
+    r_node *t = &p->node[i];
+    if (t->op != R_ATTEND_BACK || t->src[4] < 0)
+        return false;
+    p->node[t->src[4]].salt++;
+    return true;
+}
+
 static bool no_sinks(r_program *p, int i) {
     r_node *t = &p->node[i];
     bool had = t->op == R_ATTEND && t->src[2] >= 0;
@@ -248,6 +272,9 @@ static const struct {
     bool (*apply)(r_program *p, int i);
 } changed[] = {
     {"linear without its bias", no_bias},
+    {"linear_back of another matrix", other_rows},
+    {"outer_sum from nothing", from_nothing},
+    {"attend_back with other sinks", no_back_sinks},
     {"attend without sinks", no_sinks},
     {"attend without alibi", no_alibi},
     {"attend without biases", no_biases},

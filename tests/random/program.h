@@ -66,10 +66,13 @@ enum {
     X(REPEAT, "repeat")                                                                            \
     X(TRANSPOSE, "transpose")                                                                      \
     X(LINEAR, "linear")                                                                            \
+    X(LINEAR_BACK, "<linear_back>")                                                                \
+    X(OUTER_SUM, "<outer_sum>")                                                                    \
     X(ROPE_HALF, "rope_half")                                                                      \
     X(ROPE_PAIR, "rope_pair")                                                                      \
     X(CACHE, "cache")                                                                              \
     X(ATTEND, "attend")                                                                            \
+    X(ATTEND_BACK, "<attend_back>")                                                                \
     X(STATE, "state")                                                                              \
     X(KEEP, "<keep>")                                                                              \
     X(IOTA, "iota")                                                                                \

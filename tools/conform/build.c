@@ -301,7 +301,7 @@ static const char *node_refusal(const ggl_backend *b, const ggl_tensor *t, const
  * the backend that reads it keeps; matrices picked for a product. */
 static bool is_own(const conform_case *info, const ggl_tensor *t) {
     return t->op == info->op || (info->op == GGL_OP_ATTEND && t->op == GGL_OP_CACHE) ||
-           (info->op == GGL_OP_LINEAR && t->gather);
+           ((info->op == GGL_OP_LINEAR || info->op == GGL_OP_LINEAR_BACK) && t->gather);
 }
 
 const char *conform_refusal(const conform_case *info, const ggl_graph *g, const ggl_backend *b,

@@ -48,7 +48,8 @@ enum {
     CONFORM_ALIBI = 128,
     CONFORM_PART = 256, /* the values' rows are a part of the keys' */
     CONFORM_TWICE = 512,
-    CONFORM_SEES_ALL = 1024, /* tokens see all of their sequence, which is in one run */
+    CONFORM_SEES_ALL =
+        1024, /* tokens see all of their sequence, or are added up: they are in one run */
     CONFORM_ALL = 2047
 };
 

@@ -222,6 +222,47 @@ static ggl_tensor *attend_of(conform_build *c) {
     return case_node(c, GGL_OP_ATTEND, src, 9, num, 3);
 }
 
+/* The gradients of all that, for sequences that are in one run. size: as for attention. PART: tokens do not see those after them. */
+static const conform_form backs[] = {
+    {.size = {16, 16, 4, 4}, .n = 70, .n_slots = 3, .turn = 37, .with = CONFORM_SEES_ALL},
+    {.size = {24, 8, 6, 2}, .n = 50, .with = CONFORM_SEES_ALL | CONFORM_PART | CONFORM_SCALE},
+    {.size = {9, 20, 8, 1, 20},
+     .n = 60,
+     .n_slots = 2,
+     .turn = 5,
+     .with = CONFORM_SEES_ALL | CONFORM_PART},
+    {.size = {16, 20, 4, 2, 0, 5},
+     .n = 40,
+     .n_slots = 2,
+     .with = CONFORM_SEES_ALL | CONFORM_PART | CONFORM_SINKS},
+    {.size = {70, 13, 3, 3, 0, 0, 9}, .n = 30, .with = CONFORM_SEES_ALL | CONFORM_ALIBI},
+    {.size = {8, 8, 2, 1, 0, 0, 0, 7}, .n = 40, .with = CONFORM_SEES_ALL | CONFORM_PART},
+    {.size = {1, 1, 1, 1}, .n = 2, .with = CONFORM_SEES_ALL | CONFORM_PART},
+};
+static const conform_form large_back = {
+    .size = {128, 128, 8, 2}, .n = 512, .n_batch = 512, .with = CONFORM_SEES_ALL | CONFORM_PART};
+
+static ggl_tensor *attend_back_of(conform_build *c) {
+    const int64_t *s = c->f.size, d = s[0], e = s[1], h = s[2], g = s[3];
+    ggl_tensor *pos = case_positions(c);
+    case_slots(c);
+    if (!(c->f.with & CONFORM_PART))
+        case_ends(c);
+    c->about = 1;
+    ggl_tensor *src[8] = {VALUE(c, d, h), VALUE(c, d, g), VALUE(c, e, g), VALUE(c, e, h)};
+    if (c->f.with & CONFORM_SINKS)
+        src[4] = case_weight(c, GGL_F32, DIMS(h));
+    if (c->f.with & CONFORM_ALIBI)
+        src[5] = case_weight(c, GGL_F32, DIMS(h));
+    if (s[6])
+        src[6] = case_weight(c, GGL_F32, DIMS(s[6], h));
+    if (s[7])
+        src[7] = block_of(c, pos, (double)s[7]);
+    double num[3] = {c->f.with & CONFORM_SCALE ? 0.4 : NAN, s[4] ? (double)s[4] : NAN,
+                     s[5] ? (double)s[5] : NAN};
+    return case_node(c, GGL_OP_ATTEND_BACK, src, 8, num, 3);
+}
+
 /* The keys are the same for all tokens, also rotated by each token's position. size: length of a row,
  * query heads, store heads, 1: they are rotated. */
 static const conform_form same_keys[] = {
@@ -323,6 +364,12 @@ static ggl_tensor *attend_relative(conform_build *c) {
 
 static const conform_case attention[] = {
     {ATTEND("attend_same_keys", attend_same_keys, same_keys)},
+    {.name = "attend_back",
+     .op = GGL_OP_ATTEND_BACK,
+     .build = attend_back_of,
+     FORM_LIST(backs),
+     .bound = 2e-5,
+     .large = &large_back},
     {.name = "rope_half",
      .op = GGL_OP_ROPE_HALF,
      .build = rope_half,

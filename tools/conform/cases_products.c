@@ -100,6 +100,77 @@ static ggl_tensor *linear_stack(conform_build *c) {
                VALUE(c, s[1]));
 }
 
+/* size: as for linear: rows k, m of them, then dy's two other dimensions and the matrix's. */
+static const conform_form backs[] = {
+    {.size = {64, 11}},
+    {.size = {1, 1}},
+    {.size = {192, 41}, .n = 20},
+    {.size = {37, 21, 0, 0, 2}, .view = 3},
+    {.size = {320, 101, 3}, .n = 20, .n_batch = 13},
+    {.size = {512, 70}, .n = 40},
+    {.size = {32, 12, 4, 0, 4}},
+    {.size = {32, 12, 4, 2, 4}},
+    {.size = {20, 7, 3, 0, 3}, .with = CONFORM_VALUE},
+    {.size = {20, 7, 3}, .with = CONFORM_VALUE | CONFORM_UNBATCHED},
+};
+static const conform_form back_experts[] = {
+    {.size = {64, 40, 6, 3}, .n = 30},
+    {.size = {64, 40, 6, 3, 3}, .n = 30},
+    {.size = {32, 17, 6, 0}, .n = 30},
+    {.size = {64, 40, 4, 2}, .n = 1},
+    {.size = {32, 17, 6, 0}, .n = 30, .with = CONFORM_UNBATCHED},
+};
+static const conform_form large_back = {.size = {2048, 2048}, .n = 256};
+
+static ggl_tensor *linear_back_of(conform_build *c) {
+    const int64_t *s = c->f.size, k = case_blocks(c, s[0]);
+    ggl_tensor *dy = VALUE(c, s[1], s[2], s[3]);
+    c->about = 0.2 * sqrt((double)s[1]);
+    if (c->f.with & CONFORM_VALUE)
+        return OP2(
+            c, LINEAR_BACK, dy,
+            case_input(c, !(c->f.with & CONFORM_UNBATCHED), FILL_ANY, 0, DIMS(k, s[1], s[4])));
+    return OP2(c, LINEAR_BACK, dy, case_weight(c, c->f.type, DIMS(k, s[1], s[4])));
+}
+
+static ggl_tensor *linear_back_experts(conform_build *c) {
+    const int64_t *s = c->f.size, k = case_blocks(c, s[0]);
+    ggl_tensor *w = case_weight(c, c->f.type, DIMS(k, s[1], s[2]));
+    ggl_tensor *e = case_input(c, !(c->f.with & CONFORM_UNBATCHED), FILL_INDEX, s[2], DIMS(s[3]));
+    c->about = 0.2 * sqrt((double)s[1]);
+    return OP2(c, LINEAR_BACK, VALUE(c, s[1], s[4]), OP2(c, PICK, w, e));
+}
+
+/* size: lengths of x and dy, the vectors of an element of the batch, the number of matrices (0: one for all). VALUE: an index chooses
+ * them; BIAS: the sum begins with numbers; UNBATCHED: dy is the same for all tokens. */
+static const conform_form sums[] = {
+    {.size = {64, 11}, .with = CONFORM_SEES_ALL},
+    {.size = {1, 1}, .with = CONFORM_SEES_ALL},
+    {.size = {70, 13}, .n = 70, .with = CONFORM_SEES_ALL | CONFORM_BIAS},
+    {.size = {520, 100}, .n = 3, .view = 1, .with = CONFORM_SEES_ALL},
+    {.size = {33, 7, 3, 3}, .n = 20, .with = CONFORM_SEES_ALL},
+    {.size = {33, 7, 3, 3}, .n = 20, .with = CONFORM_SEES_ALL | CONFORM_BIAS},
+    {.size = {33, 7, 3}, .n = 20, .with = CONFORM_SEES_ALL | CONFORM_UNBATCHED},
+    {.size = {33, 7, 3, 5}, .n = 40, .with = CONFORM_SEES_ALL | CONFORM_VALUE | CONFORM_BIAS},
+    {.size = {12, 1, 0, 9}, .n = 40, .with = CONFORM_SEES_ALL | CONFORM_VALUE},
+};
+static const conform_form large_sum = {.size = {2048, 2048}, .n = 256};
+
+static ggl_tensor *outer_sum_of(conform_build *c) {
+    const int64_t *s = c->f.size, vectors = s[2] ? s[2] : 1;
+    const double n = s[3] ? (double)s[3] : NAN;
+    ggl_tensor *x = VALUE(c, s[0], s[2]),
+               *dy = case_input(c, !(c->f.with & CONFORM_UNBATCHED), FILL_ANY, 0, DIMS(s[1], s[2])),
+               *i = NULL, *into = NULL;
+    c->about = 0.5 * sqrt((double)(c->f.n * vectors));
+    if (c->f.with & CONFORM_VALUE)
+        i = case_input(c, true, FILL_INDEX, s[3], DIMS(s[2]));
+    if (c->f.with & CONFORM_BIAS)
+        into = case_input(c, false, FILL_ANY, 0, DIMS(s[0], s[1], s[3]));
+    ggl_tensor *y = case_node(c, GGL_OP_OUTER_SUM, (ggl_tensor *[]){x, dy, i, into}, 4, &n, 1);
+    return OP2(c, ADD, y, OP2(c, MUL, VALUE(c, 1), NUMBER(c, 0.001)));
+}
+
 #define LINEAR(NAME, list)                                                                         \
     .name = #NAME, .op = GGL_OP_LINEAR, .build = NAME, FORM_LIST(list), .bound = ROWS,             \
     .bound_bf16 = OF_BF16, .bound_quantized = QUANTIZED, .bound_halves = OF_HALVES
@@ -121,5 +192,27 @@ static const conform_case products[] = {
      .bound_quantized = 0.1,
      .bound_halves = 0.1,
      .types = CONFORM_SOME_WEIGHT},
+    {.name = "linear_back_of",
+     .op = GGL_OP_LINEAR_BACK,
+     .build = linear_back_of,
+     FORM_LIST(backs),
+     .bound = ROWS,
+     .types = CONFORM_ANY_WEIGHT,
+     .edges = EDGE(NAN),
+     .large = &large_back},
+    {.name = "linear_back_experts",
+     .op = GGL_OP_LINEAR_BACK,
+     .build = linear_back_experts,
+     FORM_LIST(back_experts),
+     .bound = ROWS,
+     .types = CONFORM_SOME_WEIGHT,
+     .edges = EDGE(NAN)},
+    {.name = "outer_sum_of",
+     .op = GGL_OP_OUTER_SUM,
+     .build = outer_sum_of,
+     FORM_LIST(sums),
+     .bound = ROWS,
+     .edges = EDGE(NAN) | EDGE(INF),
+     .large = &large_sum},
 };
 KIND(products, products);

@@ -24,6 +24,14 @@ static float amax(const float *x, int64_t n) {
     return m + 0.0f;
 }
 
+static void chains(float *const *y, int n_y, const float *a, int64_t a_step, const float *const *b,
+                   int64_t b_step, int64_t k, int64_t n) {
+    for (int c = 0; c < n_y; c++)
+        for (int64_t e = 0; e < k; e++)
+            for (int64_t i = 0; i < n; i++)
+                y[c][i] = fmaf(a[e * a_step + i], b[c][e * b_step], y[c][i]);
+}
+
 void ggl_cpu_kernels_rows(cpu_kernels *k) {
 #define ROW_SLOT(name, fn, where) k->name = name;
 #include "../slots.def"

@@ -77,6 +77,10 @@ static void rope_pair(float *y, const float *x, const float *cs, int64_t r) {
         turn(y + 2 * i, y + 2 * i + 1, x[2 * i], x[2 * i + 1], cs[2 * i], cs[2 * i + 1]);
 }
 
+/* --- chains -------------------------------------------------------------------------------- */
+
+#include "chains_tmpl.h"
+
 static void fill_rows(cpu_kernels *k) {
 #define ROW_SLOT(name, fn, where)  CPU_SET_##where(k->name, name)
 #define ROPE_SLOT(name, fn, where) CPU_SET_##where(k->name, name)

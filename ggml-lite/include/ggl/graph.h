@@ -175,6 +175,11 @@ struct ggl_tensor {
     bool gather;      /* PICK of whole matrices from a stack [in, out, n] that does not depend on
                             the batch. A LINEAR reads stack and index itself: see ggl_read */
     bool keeps_state; /* CALL: its body, or a body nested in it, is recurrent */
+    /* WEIGHT: its elements may change between runs, and runs may write them (ggl/internal/gradient.h) */
+    bool variable;
+    bool assigned; /* WEIGHT: a node of this graph is written to it */
+    /* The variable to whose memory the value is written, as it is computed; NULL: it has memory of its own */
+    ggl_tensor *into;
     /* Set by ggl_graph_finish, and again by ggl_sched_new. */
     bool needed;   /* an output depends on it */
     bool computed; /* a backend computes it: it is needed, not a leaf, not a view, and not a gather
@@ -192,8 +197,12 @@ static inline bool ggl_is_leaf(const ggl_tensor *t) {
 static inline bool ggl_is_of_weight(const ggl_tensor *t) {
     return t->view_of || (t->gather && t->src[0]->view_of);
 }
+/* True for the two products with a matrix, which is src[1]. */
+static inline bool ggl_is_product(const ggl_tensor *t) {
+    return t->op == GGL_OP_LINEAR || t->op == GGL_OP_LINEAR_BACK;
+}
 /* The tensors that the step of a node reads: their number, and the k-th, NULL if it is absent. They
- * are node->src, except that a LINEAR whose matrix is a gather reads the stack (k = 1) and the
+ * are node->src, except that a product whose matrix is a gather reads the stack (k = 1) and the
  * index (k = 3) instead. */
 GGL_API int ggl_n_reads(const ggl_tensor *node);
 GGL_API ggl_tensor *ggl_read(const ggl_tensor *node, int k);

@@ -180,8 +180,8 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_collect(ggl_sched *s, uint64_t ticket
 GGL_API GGL_NODISCARD ggl_status ggl_sched_finish(ggl_sched *s, ggl_error *err);
 /* Returns how many batches may be under way at once. */
 GGL_API int ggl_sched_n_lanes(const ggl_sched *s);
-/* Returns output k of the batch that was run or collected last, [n_rows][ggl_count] f32 in host
- * memory, valid until the next run, ggl_sched_submit or ggl_sched_collect; NULL if there is no output
+/* Returns output k of the batch that was run or collected last, [n_rows][ggl_count] f32 (of one that is not batched
+ * [ggl_count]) in host memory, valid until the next run, ggl_sched_submit or ggl_sched_collect; NULL if there is no output
  * k. */
 GGL_API const float *ggl_sched_output(const ggl_sched *s, int k);
 

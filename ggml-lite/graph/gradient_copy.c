@@ -1,0 +1,95 @@
+/* Copies of nodes. */
+#include "gradient_impl.h"
+
+#include <string.h>
+
+/* Makes a node like t of other sources; NULL on error. */
+static ggl_tensor *like(grad_work *w, const ggl_tensor *t, ggl_tensor *const *src) {
+    const int group = w->g->group;
+    const char *origin = w->g->origin;
+    w->g->group = t->group;
+    w->g->origin = t->origin;
+    ggl_tensor *y = ggl_graph_op(w->g, t->op, src, t->n_src, t->num, t->n_num);
+    w->g->group = group;
+    w->g->origin = origin;
+    return y;
+}
+
+/* Returns what stands for x, which a copied node reads: its copy, or a leaf itself. */
+static ggl_tensor *copy_of(grad_work *w, ggl_tensor *x) {
+    const grad_note *n = x && !ggl_is_leaf(x) ? ggl_grad_note(w, x) : NULL;
+    return n && n->copy ? n->copy : x;
+}
+
+static void set_copy(grad_work *w, const ggl_tensor *t, ggl_tensor *copy) {
+    grad_note *n = ggl_grad_note(w, t);
+    if (n)
+        n->copy = copy;
+}
+
+static ggl_tensor *copy_call(grad_work *w, const ggl_tensor *t, ggl_tensor *const *src);
+
+/* Copies the nodes of a body, whose parameters have copies. Returns false on error. */
+static bool copy_nodes(grad_work *w, const ggl_body *b) {
+    for (int i = 0; i < b->n_node; i++) {
+        const ggl_tensor *t = b->node[i];
+        ggl_tensor *src[GRAD_MAX_SRC];
+        if (t->n_src > GRAD_MAX_SRC)
+            return ggl_graph_fail(w->g, GGL_LIMIT, "%s has %d sources", ggl_op_get(t->op).name,
+                                  t->n_src) != NULL;
+        for (int k = 0; k < t->n_src; k++)
+            src[k] = copy_of(w, t->src[k]);
+        ggl_tensor *y = t->op == GGL_OP_CALL ? copy_call(w, t, src) : like(w, t, src);
+        if (!y)
+            return false;
+        set_copy(w, t, y);
+    }
+    return true;
+}
+
+/* Makes a call like t of other sources. */
+static ggl_tensor *copy_call(grad_work *w, const ggl_tensor *t, ggl_tensor *const *src) {
+    ggl_tensor **param = ggl_body_begin(w->g, src, t->n_src);
+    if (!param)
+        return NULL;
+    for (int k = 0; k < t->n_src; k++)
+        set_copy(w, t->body->param[k], param[k]);
+    const bool ok = copy_nodes(w, t->body);
+    const int group = w->g->group;
+    w->g->group = t->group;
+    ggl_tensor *y =
+        ggl_body_end(w->g, t->call, ok ? copy_of(w, t->body->result) : NULL, t->num, t->n_num);
+    w->g->group = group;
+    return y;
+}
+
+ggl_tensor *ggl_grad_inline(grad_work *w, const ggl_tensor *call) {
+    for (int k = 0; k < call->n_src; k++)
+        set_copy(w, call->body->param[k], ggl_grad_value(w, call->src[k]));
+    return copy_nodes(w, call->body) ? copy_of(w, call->body->result) : NULL;
+}
+
+/* --- values that are computed again ----------------------------------------------------------- */
+
+ggl_tensor *ggl_grad_value(grad_work *w, ggl_tensor *t) {
+    grad_note *n = t && !ggl_is_leaf(t) ? ggl_grad_note(w, t) : NULL;
+    if (!n || t->group + 1 < 0 || t->group + 1 >= w->n_groups || !w->again[t->group + 1] ||
+        n->is_kept)
+        return t;
+    if (n->again)
+        return n->again;
+    ggl_tensor *src[GRAD_MAX_SRC];
+    for (int k = 0; k < t->n_src; k++)
+        src[k] = ggl_grad_value(w, t->src[k]);
+    ggl_tensor *y = t->op == GGL_OP_CALL ? copy_call(w, t, src) : like(w, t, src);
+    n = y ? ggl_grad_note(w, t) : NULL;
+    grad_note *copy = n ? ggl_grad_note(w, y) : NULL;
+    if (copy) {
+        n = ggl_grad_note(w, t); /* the notes may have moved */
+        n->again = y;
+        copy->is_kept = true;
+        copy->active = n->active;
+        copy->original = t;
+    }
+    return y;
+}

@@ -1,0 +1,181 @@
+/* The rules of ggl/gradients.def: the table, and those that are no texts. */
+#include <math.h>
+#include <string.h>
+
+#include "gradient_impl.h"
+
+/* --- moves ------------------------------------------------------------------------------------ */
+
+void ggl_grad_split(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
+    ggl_grad_add_part(w, t->src[SPLIT_X], (int)t->num[SPLIT_DIM], (int64_t)t->num[SPLIT_FIRST], dy);
+}
+
+/* Returns elements first .. first + size - 1 of d along dim. */
+static ggl_tensor *part_of(grad_work *w, ggl_tensor *d, int dim, int64_t first, int64_t size) {
+    const double num[] = {dim, (double)first, (double)size};
+    return grad_op1(w, GGL_OP_SPLIT, d, num, 3);
+}
+
+void ggl_grad_concat(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
+    const int dim = (int)t->num[CONCAT_DIM];
+    int64_t first = 0;
+    for (int k = 0; k < 2; k++) {
+        ggl_tensor *x = t->src[k];
+        if (ggl_grad_is_active(w, x))
+            ggl_grad_add(w, t, x, part_of(w, dy, dim, first, x->ne[dim]));
+        first += x->ne[dim];
+    }
+}
+
+/* [m, k] of what t[i] picks from [m, n]: an index for each of the k, of one for all. */
+static ggl_tensor *flat_picks(grad_work *w, const ggl_tensor *t, ggl_tensor *dy) {
+    const ggl_tensor *i = t->src[PICK_I];
+    const int64_t k = i->n_dims ? i->ne[0] : 1, ne[2] = {ggl_count(t) / k, k};
+    return ggl_grad_reshape(w, dy, 2, ne);
+}
+
+/* Of a table that is the same for all of the batch: rows are added where they came from. Of one of each element: each number gets
+ * those whose index is its own. */
+void ggl_grad_pick(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
+    ggl_graph *g = w->g;
+    ggl_tensor *table = t->src[PICK_T], *i = t->src[PICK_I];
+    const int64_t n = table->ne[table->n_dims - 1], m = ggl_count(table) / n;
+    ggl_tensor *d = flat_picks(w, t, dy);
+    if (!d)
+        return;
+    const int64_t k = d->ne[1];
+    if (!ggl_is_batched(table)) {
+        const double one = 1;
+        const int64_t ne[3] = {m, 1, n}, only = 1;
+        ggl_grad_outer(w, table, d, ggl_graph_const(g, 1, &only, &one), i, n, 3, ne);
+        return;
+    }
+    const double count = (double)n;
+    ggl_tensor *places = ggl_graph_op(g, GGL_OP_IOTA, NULL, 0, &count, 1);
+    ggl_tensor *chosen = ggl_unary(g, GGL_OP_CAST, i);
+    places = places ? ggl_grad_reshape(w, places, 3, (const int64_t[]){1, n, 1}) : NULL;
+    chosen = chosen ? ggl_grad_reshape(w, chosen, 3, (const int64_t[]){1, 1, k}) : NULL;
+    chosen = chosen && places ? ggl_binary(g, GGL_OP_EQ, places, chosen) : NULL;
+    d = chosen ? ggl_grad_reshape(w, d, 3, (const int64_t[]){m, 1, k}) : NULL;
+    d = d ? ggl_binary(g, GGL_OP_MUL, d, chosen) : NULL;
+    const double last = 2;
+    d = d && k > 1 ? grad_op1(w, GGL_OP_SUM, d, &last, 1) : d;
+    ggl_grad_add(w, t, table, d ? ggl_grad_reshape(w, d, table->n_dims, table->ne) : NULL);
+}
+
+/* --- products --------------------------------------------------------------------------------- */
+
+/* Of matrices that are computed for each element of the batch: x[i] dy[j], number by number. */
+static ggl_tensor *outer_of_each(grad_work *w, const ggl_tensor *t, ggl_tensor *x, ggl_tensor *dy) {
+    if (t->ne[2] > 1)
+        return ggl_graph_fail(
+            w->g, GGL_UNSUPPORTED,
+            "the gradient of %s by matrices of each element, with columns of three "
+            "dimensions",
+            ggl_node_text(t, (char[128]){0}, 128));
+    ggl_tensor *a = ggl_grad_reshape(w, x, 3, (const int64_t[]){x->ne[0], 1, x->ne[1]});
+    ggl_tensor *b = ggl_grad_reshape(w, dy, 3, (const int64_t[]){1, dy->ne[0], dy->ne[1]});
+    return a && b ? ggl_binary(w->g, GGL_OP_MUL, a, b) : NULL;
+}
+
+/* The gradient by the matrix or matrices of t. */
+static void by_matrix(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
+    ggl_tensor *x = ggl_grad_value(w, t->src[LINEAR_X]), *m = t->src[LINEAR_W];
+    if (m->gather) {
+        ggl_tensor *stack = m->src[PICK_T];
+        if (x && dy && stack->n_dims == 3 && ggl_grad_is_active(w, stack))
+            ggl_grad_outer(w, stack, x, dy, ggl_grad_value(w, m->src[PICK_I]), stack->ne[2], 3,
+                           stack->ne);
+    } else if (ggl_is_batched(m)) {
+        ggl_grad_add(w, t, m, x ? outer_of_each(w, t, x, dy) : NULL);
+    } else if (m->n_dims > 3) {
+        ggl_graph_fail(w->g, GGL_UNSUPPORTED, "the gradient of %s by matrices of four dimensions",
+                       ggl_node_text(t, (char[128]){0}, 128));
+    } else {
+        ggl_grad_outer(w, m, x, dy, NULL, m->ne[2] > 1 ? m->ne[2] : 0, m->ne[2] > 1 ? 3 : 2, m->ne);
+    }
+}
+
+void ggl_grad_linear(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
+    ggl_tensor *x = t->src[LINEAR_X], *m = t->src[LINEAR_W], *bias = t->src[LINEAR_BIAS];
+    ggl_tensor *src[2] = {dy, ggl_grad_value(w, m)};
+    const bool from_stack = m->gather && ggl_grad_is_active(w, m->src[PICK_T]);
+    if (bias && ggl_grad_is_active(w, bias))
+        ggl_grad_add(w, t, bias, dy);
+    if (ggl_grad_is_active(w, m) || from_stack)
+        by_matrix(w, t, dy);
+    if (ggl_grad_is_active(w, x))
+        ggl_grad_add(w, t, x, ggl_graph_op(w->g, GGL_OP_LINEAR_BACK, src, 2, NULL, 0));
+}
+
+/* --- attention -------------------------------------------------------------------------------- */
+
+/* Returns why attend_back cannot compute t's gradient, or NULL. */
+static const char *attend_fault(grad_work *w, const ggl_tensor *t) {
+    const ggl_tensor *kv = t->src[ATTEND_KV];
+    return t->src[ATTEND_REL_K] || t->src[ATTEND_REL_Q]
+               ? "rows of relative positions have no rule yet"
+           : ggl_grad_is_active(w, t->src[ATTEND_BIAS]) ||
+                   ggl_grad_is_active(w, t->src[ATTEND_ALIBI])
+               ? "biases and slopes have no gradient yet"
+           : kv->rows != GGL_ROWS_MAIN || t->rows != GGL_ROWS_MAIN
+               ? "rows of a stage have no gradient yet"
+           : !ggl_is_batched(kv->src[CACHE_K]) || !ggl_is_batched(kv->src[CACHE_V]) ||
+                   !ggl_is_batched(t->src[ATTEND_Q])
+               ? "queries, keys and values must be of each element of the batch"
+               : NULL;
+}
+
+/* The keys and values are those of the batch, which holds whole sequences. */
+void ggl_grad_attend(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
+    const char *fault = attend_fault(w, t);
+    if (fault) {
+        ggl_graph_fail(w->g, GGL_UNSUPPORTED, "the gradient of %s: %s",
+                       ggl_node_text(t, (char[128]){0}, 128), fault);
+        return;
+    }
+    ggl_tensor *q = t->src[ATTEND_Q], *k = t->src[ATTEND_KV]->src[CACHE_K],
+               *v = t->src[ATTEND_KV]->src[CACHE_V], *sinks = t->src[ATTEND_SINKS],
+               *of[4] = {q, k, v, sinks};
+    ggl_tensor *src[8] = {ggl_grad_value(w, q),     ggl_grad_value(w, k),
+                          ggl_grad_value(w, v),     dy,
+                          ggl_grad_value(w, sinks), t->src[ATTEND_ALIBI],
+                          t->src[ATTEND_BIAS],      ggl_grad_value(w, t->src[ATTEND_WITHIN])};
+    ggl_tensor *all = ggl_graph_op(w->g, GGL_OP_ATTEND_BACK, src, 8, t->num, t->n_num);
+    int64_t first = 0;
+    for (int i = 0; i < 4 && all && of[i]; i++) {
+        const int64_t n = ggl_count(of[i]);
+        ggl_tensor *d = ggl_grad_is_active(w, of[i]) ? part_of(w, all, 0, first, n) : NULL;
+        if (d)
+            ggl_grad_add(w, t, of[i], ggl_grad_reshape(w, d, of[i]->n_dims, of[i]->ne));
+        first += n;
+    }
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static const grad_rule of_operator[GGL_OP_COUNT] = {
+#define GRADIENT(ID, text_)       [GGL_OP_##ID] = {.kind = GRAD_TEXT, .text = text_},
+#define GRADIENT_BY(ID, function) [GGL_OP_##ID] = {.kind = GRAD_BY, .by = ggl_grad_##function},
+#define FLAT(ID)                  [GGL_OP_##ID] = {.kind = GRAD_FLAT},
+#define NO_GRADIENT(ID, why)      [GGL_OP_##ID] = {.kind = GRAD_NONE, .text = why},
+#include "ggl/gradients.def"
+};
+
+static const struct {
+    const char *name;
+    grad_rule rule;
+} of_composite[] = {
+#define GRADIENT_OF(name, signature_, text_)                                                       \
+    {name, {.kind = GRAD_TEXT, .text = text_, .signature = signature_}},
+#include "ggl/gradients.def"
+};
+
+const grad_rule *ggl_grad_rule_of(const ggl_tensor *t) {
+    if (t->op != GGL_OP_CALL)
+        return &of_operator[t->op];
+    for (size_t i = 0; t->call && i < sizeof of_composite / sizeof *of_composite; i++)
+        if (strcmp(of_composite[i].name, t->call) == 0)
+            return &of_composite[i].rule;
+    return NULL;
+}

@@ -1,0 +1,48 @@
+/* Gradients of graphs: docs/gradients.md. ggl_graph_grad adds nodes to a graph that is being built, so that a run computes
+ * a value and how it changes with each number that it is made of.
+ *
+ *     ggl_tensor *w = ggl_graph_variable(g, "w", GGL_F32, 2, shape, data);
+ *     ggl_tensor *loss = ..                                   // one number for each element of the batch
+ *     ggl_tensor *dw;
+ *     ggl_graph_grad(g, loss, &w, 1, NULL, &dw);              // [as w], one for all of the batch
+ *     ggl_graph_assign(g, w, w - 0.1 * dw);                   // in words: a step down
+ *
+ * Threads: as ggl/graph.h says. */
+#ifndef GGL_INTERNAL_GRADIENT_H
+#define GGL_INTERNAL_GRADIENT_H
+
+#include "ggl/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A weight whose elements may change: by the program between runs, and in a run by ggl_graph_assign. Several graphs may have
+ * variables with the same memory, but their runs must not overlap. Backends that cannot use it where it lies cannot read it. */
+ggl_tensor *ggl_graph_variable(ggl_graph *g, const char *name, ggl_type type, int n_dims,
+                               const int64_t *ne, void *data);
+/* Makes each run write value, which is not batched, to the f32 variable's memory. Nodes that read the variable must be made
+ * before, and see what it was before the run; value itself may be made of it. Returns false on failure, with the graph's error set. */
+bool ggl_graph_assign(ggl_graph *g, ggl_tensor *variable, ggl_tensor *value);
+typedef struct ggl_grad_params {
+    size_t size; /* sizeof(ggl_grad_params) */
+    /* The most bytes that values may take which gradients need, for the largest batch. If they would take more, as many groups
+     * as necessary, the first ones, keep only what other groups read and what their attention results in, and compute
+     * the rest again. 0: all values are kept; 1: as few as possible. */
+    size_t keep;
+    /* [n]: what the gradient of by[k] is added to, before a sum over the batch begins, not batched and of its shape: mostly a variable
+     * to which it is assigned, so that it adds up over several runs. NULL, and NULL members: nothing. */
+    ggl_tensor *const *into;
+} ggl_grad_params;
+
+/* Adds the nodes that compute the gradient of the sum of all elements of `of`, over the batch, too, by each of the n tensors in
+ * by[]: weights, variables, inputs, or computed values. Sets grad[k] to the gradient by by[k], which has its shape, and is batched
+ * if it is; NULL: `of` does not depend on it. params NULL: defaults. To be called at the top level, when all nodes of `of` have been
+ * made. Returns false on failure, with the graph's error set: GGL_UNSUPPORTED names the node that has no rule. */
+bool ggl_graph_grad(ggl_graph *g, ggl_tensor *of, ggl_tensor *const *by, int n,
+                    const ggl_grad_params *params, ggl_tensor **grad);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

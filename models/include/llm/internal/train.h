@@ -1,0 +1,139 @@
+/* Trains a model: the graph that its descriptor says, with the gradients of its loss (ggl/internal/gradient.h), and AdamW
+ * as another graph. Weights that learn are f32 copies in memory, whatever type the file has; all others are read as they
+ * are. docs/gradients.md says more.
+ *
+ *     llm_trainer *t;
+ *     llm_train_params p = {.size = sizeof p, .backend = cpu, .reference = reference, .n_ctx = 256, .n_batch = 2048};
+ *     if (llm_trainer_new(&t, arch, &source, &p, &err) != GGL_OK) ..
+ *     for (each step) {
+ *         llm_train_batch b = {.token = token, .target = target, .length = length, .n_seq = n};
+ *         llm_trainer_add(t, &b, &sum, &err);          // as often as the step has batches
+ *         llm_trainer_step(t, rate, &norm, &err);
+ *     }
+ *
+ * The same calls give the same bits, with any number of threads of the backend.
+ *
+ * Threads: a trainer, and the backends that it borrows, are used by one thread at a time. */
+#ifndef LLM_TRAIN_H
+#define LLM_TRAIN_H
+
+#include "ggl/backend.h"
+#include "llm/internal/arch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- trainers --------------------------------------------------------------------------------- */
+
+typedef struct llm_trainer llm_trainer;
+
+typedef struct llm_train_params {
+    size_t size; /* sizeof(llm_train_params): ggl/internal/params.h */
+    /* Borrowed: a backend that uses host memory in place; and the one that computes the graphs' constants, in double. */
+    ggl_backend *backend, *reference;
+    int64_t n_ctx;   /* tokens of the longest sequence; 0: 256 */
+    int64_t n_batch; /* most tokens of one run, at least n_ctx; 0: n_ctx */
+    /* Patterns of the names of the weights that learn ('*' matches anything). NULL: all that the loss depends on. Weights
+     * of integers, and those that no gradient reaches, such as frequencies of rotations, never do. */
+    const char *const *learn;
+    size_t n_learn;
+    size_t keep; /* as ggl_grad_params.keep: the most bytes of values that gradients need; 0: all */
+    /* AdamW (Loshchilov and Hutter, 2019): which part of the mean and of the mean square stays, 0: 0.9 and 0.999; what is
+     * added to the root of the mean square, 0: 1e-8; and the decay of matrices, which is multiplied by the rate. Vectors do
+     * not decay. */
+    double beta1, beta2, eps, decay;
+    double
+        clip; /* the longest gradient of all weights together, to which longer ones are cut; 0: none */
+    /* Adapters that the model is used with, borrowed. Their weights, NAME.lora_a and NAME.lora_b, can learn, too: with the
+     * patterns "*.lora_a" and "*.lora_b" in `learn`, the model itself stays as it is, of whatever types. */
+    const llm_adapter_use *adapter;
+    size_t n_adapters;
+} llm_train_params;
+
+/* Sequences one after the other. */
+typedef struct llm_train_batch {
+    const int32_t *token;  /* [sum of the lengths]; each sequence begins at position 0 */
+    const int32_t *target; /* as many: the token that shall follow each */
+    const float *weight;   /* as many: how much each counts. NULL: each counts 1 */
+    const int64_t *length; /* [n_seq], each 1 .. n_ctx */
+    int64_t n_seq;
+} llm_train_batch;
+
+/* A weight that learns. */
+typedef struct llm_train_weight {
+    const char *name; /* owned by the trainer */
+    ggl_type type;    /* in the source */
+    int n_dims;
+    int64_t ne[GGL_MAX_DIMS];
+    const void *origin; /* its numbers in the source: mostly those of a tensor, or rows of one */
+    /* [ggl_count] f32, valid as long as the trainer: the weight, its gradient so far, and what AdamW remembers of it, the
+     * mean and the mean square of its gradients. Steps change them, and so may the program between the calls. */
+    float *data, *grad, *mean, *square;
+} llm_train_weight;
+
+/* Makes a trainer for the model of the source, whose tensors must have data. arch and source outlive it. On failure *out
+ * is NULL. GGL_UNSUPPORTED names the operator that has no gradient, or the input that texts do not give; GGL_NOT_FOUND: a
+ * pattern of `learn` fits no weight that can learn; GGL_USAGE, GGL_LIMIT, GGL_NOMEM; and as llm_arch_build does. */
+GGL_NODISCARD ggl_status llm_trainer_new(llm_trainer **out, const llm_arch *arch,
+                                         const llm_arch_source *source,
+                                         const llm_train_params *params, ggl_error *err);
+void llm_trainer_free(llm_trainer *t); /* NULL is fine */
+
+/* Adds the gradients of the batch's loss to those so far. *loss (may be NULL): the sum of the tokens' losses, each times
+ * its weight. A token's loss is the natural logarithm of 1 / the probability of its target. If *loss is no finite number,
+ * the model or the weights of tokens are to blame. GGL_USAGE: a length, token or target is out of range. */
+GGL_NODISCARD ggl_status llm_trainer_add(llm_trainer *t, const llm_train_batch *b, double *loss,
+                                         ggl_error *err);
+/* Computes the same *loss, and no gradients. */
+GGL_NODISCARD ggl_status llm_trainer_evaluate(llm_trainer *t, const llm_train_batch *b,
+                                              double *loss, ggl_error *err);
+/* A step of AdamW by the gradients so far, which are zeros afterwards. *norm (may be NULL): their length, before it was
+ * cut. If that is no finite number, no weight changes. */
+GGL_NODISCARD ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm,
+                                          ggl_error *err);
+
+int llm_trainer_n_weights(const llm_trainer *t);
+llm_train_weight llm_trainer_weight(const llm_trainer *t, int k); /* k = 0 .. n-1 */
+/* How many steps there were, by which AdamW makes up for the zeros that it begins with; and sets it, to go on. */
+int64_t llm_trainer_n_steps(const llm_trainer *t);
+void llm_trainer_set_steps(llm_trainer *t, int64_t n);
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* Writes the model, or an adapter: the keys and tensors of the file that it was opened from, with the weights as they are
+ * now. f32: those that learn are f32; else they are rounded to the file's types. What is at the path is replaced when all
+ * is written. */
+GGL_NODISCARD ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
+                                           const char *path, ggl_error *err);
+
+/* Writes what a trainer of the same weights needs to go on with the same bits: the weights that learn as f32, what AdamW
+ * remembers, the number of steps, and a number of the caller's, such as how much of the text was read. It has no gradients,
+ * so it is to be called after a step. */
+GGL_NODISCARD ggl_status llm_trainer_write_state(const llm_trainer *t, uint64_t own,
+                                                 const char *path, ggl_error *err);
+/* Reads it. *own may be NULL. GGL_FORMAT: it is no such file, or one of other weights; the trainer is then as before. */
+GGL_NODISCARD ggl_status llm_trainer_read_state(llm_trainer *t, uint64_t *own, const char *path,
+                                                ggl_error *err);
+
+/* A new adapter, which changes nothing at first: A is random, and B is zeros. */
+typedef struct llm_train_pairs {
+    size_t size;  /* sizeof(llm_train_pairs) */
+    int64_t rank; /* 0: 16; at most the shorter side of each matrix */
+    double alpha; /* what is added to a matrix is alpha / rank times B A; 0: 2 * rank */
+    /* Patterns of the names of the matrices that it changes. NULL: all that layers multiply with. */
+    const char *const *matrix;
+    size_t n_matrices;
+    uint64_t seed; /* of A */
+} llm_train_pairs;
+
+/* Writes it, for the model of the source, as a file that llm_adapter_open reads. GGL_NOT_FOUND: a pattern fits no matrix;
+ * GGL_USAGE: a rank or alpha that cannot be; and as llm_arch_build does. */
+GGL_NODISCARD ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_arch_source *source,
+                                               const llm_train_pairs *params, const char *path,
+                                               ggl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

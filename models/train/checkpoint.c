@@ -1,0 +1,181 @@
+/* Files: the model as it is now, and what a trainer needs to go on. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/types.h"
+#include "train_impl.h"
+
+/* --- the model -------------------------------------------------------------------------------- */
+
+/* A tensor of the file, which is written as `type`. */
+typedef struct changed {
+    const llm_trainer *t;
+    const ggl_gguf_tensor *of;
+    const ggl_type_info *type;
+} changed;
+
+/* Returns the first element of the tensor that the weight is; -1: it is no part of it. */
+static int64_t place_of(const llm_train_weight *w, const ggl_gguf_tensor *of) {
+    const ggl_type_info *type = ggl_type_get(of->type);
+    const uintptr_t begin = (uintptr_t)of->data, at = (uintptr_t)w->origin;
+    if (!of->data || at < begin || at >= begin + of->size)
+        return -1;
+    return (int64_t)((at - begin) / type->size) * type->block;
+}
+
+static bool learns(const llm_trainer *t, const ggl_gguf_tensor *of) {
+    bool any = false;
+    for (int k = 0; k < llm_trainer_n_weights(t) && !any; k++) {
+        const llm_train_weight w = llm_trainer_weight(t, k);
+        any = place_of(&w, of) >= 0;
+    }
+    return any;
+}
+
+/* Writes the tensor, in which weights that learn are all elements or some rows. */
+static ggl_status write_changed(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
+    const changed *c = ctx;
+    const int64_t n = ggl_extents(c->of->ne, 0, GGL_MAX_DIMS, 1);
+    const size_t size = (size_t)(n / c->type->block) * c->type->size;
+    char *out = ggl_calloc(size, 1);
+    if (!out)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %.*s", (int)c->of->name.n,
+                        c->of->name.s);
+    if (c->type == ggl_type_get(c->of->type))
+        memcpy(out, c->of->data, size);
+    else
+        ggl_type_get(c->of->type)->to_float(c->of->data, (float *)(void *)out, n);
+    for (int k = 0; k < llm_trainer_n_weights(c->t); k++) {
+        const llm_train_weight w = llm_trainer_weight(c->t, k);
+        const int64_t at = place_of(&w, c->of);
+        if (at >= 0)
+            c->type->from_float(w.data, out + (size_t)(at / c->type->block) * c->type->size,
+                                ggl_extents(w.ne, 0, GGL_MAX_DIMS, 1));
+    }
+    ggl_status st = ggl_gguf_sink_write(to, out, size, err);
+    ggl_free(out);
+    return st;
+}
+
+ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32, const char *path,
+                             ggl_error *err) {
+    const size_t n = ggl_gguf_n_tensors(of);
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    changed *c = ggl_calloc(n + 1, sizeof *c);
+    if (!w || !c) {
+        ggl_gguf_writer_free(w);
+        ggl_free(c);
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %s", path);
+    }
+    for (size_t i = 0; i < ggl_gguf_n_values(of); i++)
+        ggl_gguf_put_value(w, ggl_gguf_value_at(of, i));
+    for (size_t i = 0; i < n; i++) {
+        const ggl_gguf_tensor *x = ggl_gguf_tensor_at(of, i);
+        const bool changes = learns(t, x);
+        c[i] = (changed){t, x, ggl_type_get(changes && f32 ? GGL_F32 : x->type)};
+        char name[256];
+        snprintf(name, sizeof name, "%.*s", (int)x->name.n, x->name.s);
+        if (changes)
+            ggl_gguf_put_tensor_later(w, name, c[i].type->type, x->n_dims, x->ne, write_changed,
+                                      &c[i]);
+        else
+            ggl_gguf_put_tensor(w, name, x->type, x->n_dims, x->ne, x->data);
+    }
+    ggl_status st = ggl_gguf_writer_write(w, path, err);
+    ggl_gguf_writer_free(w);
+    ggl_free(c);
+    return st;
+}
+
+/* --- the state -------------------------------------------------------------------------------- */
+
+static const char *const part[] = {"data", "mean", "square"};
+
+static float *part_of(const llm_train_weight *w, int k) {
+    return k == 0 ? w->data : k == 1 ? w->mean : w->square;
+}
+
+static void name_of(const llm_train_weight *w, int k, char *to, size_t size) {
+    snprintf(to, size, "%s.%s", w->name, part[k]);
+}
+
+ggl_status llm_trainer_write_state(const llm_trainer *t, uint64_t own, const char *path,
+                                   ggl_error *err) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    const uint64_t steps = (uint64_t)llm_trainer_n_steps(t);
+    char name[512];
+    if (!w)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %s", path);
+    ggl_gguf_put_string(w, "general.type", "training", 8);
+    ggl_gguf_put(w, "training.steps", GGL_GGUF_U64, false, &steps, 1);
+    ggl_gguf_put(w, "training.own", GGL_GGUF_U64, false, &own, 1);
+    for (int i = 0; i < llm_trainer_n_weights(t); i++) {
+        const llm_train_weight x = llm_trainer_weight(t, i);
+        for (int k = 0; k < 3; k++) {
+            name_of(&x, k, name, sizeof name);
+            ggl_gguf_put_tensor(w, name, GGL_F32, x.n_dims, x.ne, part_of(&x, k));
+        }
+    }
+    ggl_status st = ggl_gguf_writer_write(w, path, err);
+    ggl_gguf_writer_free(w);
+    return st;
+}
+
+/* Finds all that a trainer of these weights has. */
+static ggl_status check_state(const llm_trainer *t, const ggl_gguf *f, uint64_t *steps,
+                              uint64_t *own, ggl_error *err) {
+    const ggl_gguf_value *s = ggl_gguf_find(f, "training.steps"),
+                         *o = ggl_gguf_find(f, "training.own");
+    const size_t want = 3 * (size_t)llm_trainer_n_weights(t);
+    char name[512];
+    if (!s || !o || !ggl_gguf_unsigned(s, 0, steps) || !ggl_gguf_unsigned(o, 0, own) ||
+        *steps > INT64_MAX)
+        return ggl_fail(
+            err, GGL_FORMAT,
+            "%s: it has no training.steps and training.own: it is not the state of a trainer",
+            ggl_gguf_name(f));
+    for (int i = 0; i < llm_trainer_n_weights(t); i++) {
+        const llm_train_weight x = llm_trainer_weight(t, i);
+        for (int k = 0; k < 3; k++) {
+            name_of(&x, k, name, sizeof name);
+            const ggl_gguf_tensor *have = ggl_gguf_find_tensor(f, name);
+            if (!have || have->type != GGL_F32 || memcmp(have->ne, x.ne, sizeof x.ne) != 0)
+                return ggl_fail(err, GGL_FORMAT,
+                                "%s: %s %s: it is the state of another model, or of other weights",
+                                ggl_gguf_name(f), name,
+                                have ? "has another type or shape" : "is missing");
+        }
+    }
+    if (ggl_gguf_n_tensors(f) != want)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: it has %zu tensors, but these weights have %zu: other weights learned",
+                        ggl_gguf_name(f), ggl_gguf_n_tensors(f), want);
+    return GGL_OK;
+}
+
+ggl_status llm_trainer_read_state(llm_trainer *t, uint64_t *own, const char *path, ggl_error *err) {
+    ggl_gguf *f = NULL;
+    uint64_t steps = 0, number = 0;
+    char name[512];
+    ggl_status st = ggl_gguf_open(&f, path, NULL, err);
+    if (st == GGL_OK)
+        st = check_state(t, f, &steps, &number, err);
+    for (int i = 0; i < llm_trainer_n_weights(t) && st == GGL_OK; i++) {
+        const llm_train_weight x = llm_trainer_weight(t, i);
+        for (int k = 0; k < 3; k++) {
+            name_of(&x, k, name, sizeof name);
+            const ggl_gguf_tensor *have = ggl_gguf_find_tensor(f, name);
+            memcpy(part_of(&x, k), have->data, have->size);
+        }
+    }
+    if (st == GGL_OK) {
+        llm_trainer_set_steps(t, (int64_t)steps);
+        if (own)
+            *own = number;
+    }
+    ggl_gguf_close(f);
+    return st;
+}

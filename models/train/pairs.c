@@ -1,0 +1,131 @@
+/* New adapters: which matrices they change, and what they begin with. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compile/compile.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/params.h"
+#include "llm/internal/train.h"
+
+/* True if the pattern list fits the name; hit[i] is set for the first pattern that does. */
+static bool fits(const llm_train_pairs *p, const char *name, bool *hit) {
+    const ggl_str s = {name, strlen(name)};
+    const size_t i =
+        p->n_matrices ? llm_arch_match_first(p->matrix, p->n_matrices, s, NULL) : SIZE_MAX;
+    if (p->n_matrices && i < p->n_matrices)
+        hit[i] = true;
+    return i < p->n_matrices;
+}
+
+/* True if a product of a layer reads the weight. */
+static bool in_layer(const ggl_graph *g, const ggl_tensor *w) {
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
+        const ggl_tensor *t = ggl_graph_node(g, i);
+        if (t->op == GGL_OP_LINEAR && t->group >= 0)
+            for (int k = 0; k < ggl_n_reads(t); k++)
+                if (ggl_read(t, k) == w)
+                    return true;
+    }
+    return false;
+}
+
+/* Numbers from -most to most, by a generator of 64 bits (splitmix64). */
+static void draw(float *x, int64_t n, double most, uint64_t *seed) {
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        x[i] = (float)(most * ((double)((z ^ z >> 31) >> 11) * 0x1p-52 - 1));
+    }
+}
+
+/* Adds a pair to the file; its numbers are kept in the arena. */
+static bool put_pair(ggl_gguf_writer *w, ggl_arena *arena, const ggl_tensor *t, int64_t rank,
+                     uint64_t *seed) {
+    const int64_t a[] = {t->ne[0], rank, t->ne[2], 1}, b[] = {rank, t->ne[1], t->ne[2], 1},
+                  n_a = ggl_extents(a, 0, GGL_MAX_DIMS, 1),
+                  n_b = ggl_extents(b, 0, GGL_MAX_DIMS, 1);
+    float *x = ggl_arena_alloc(arena, (size_t)n_a, sizeof *x),
+          *y = ggl_arena_alloc(arena, (size_t)n_b, sizeof *y); /* zeros */
+    char name[512];
+    if (!x || !y)
+        return false;
+    draw(x, n_a, sqrt(1 / (double)t->ne[0]), seed);
+    snprintf(name, sizeof name, "%s.lora_a", t->name);
+    ggl_gguf_put_tensor(w, name, GGL_F32, t->n_dims, a, x);
+    snprintf(name, sizeof name, "%s.lora_b", t->name);
+    ggl_gguf_put_tensor(w, name, GGL_F32, t->n_dims, b, y);
+    return true;
+}
+
+/* Adds a pair for each matrix of the graph that is wanted. */
+static ggl_status put_pairs(ggl_gguf_writer *w, ggl_arena *arena, const ggl_graph *g,
+                            const llm_train_pairs *p, bool *hit, ggl_error *err) {
+    uint64_t seed = p->seed;
+    int n = 0;
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
+        const ggl_tensor *t = ggl_graph_node(g, i);
+        if (t->op != GGL_OP_WEIGHT || !t->name || t->n_dims < 2 || t->n_dims > 3 ||
+            !(p->n_matrices ? fits(p, t->name, hit) : in_layer(g, t)))
+            continue;
+        if (p->rank > t->ne[0] || p->rank > t->ne[1])
+            return ggl_fail(err, GGL_USAGE,
+                            "rank %" PRId64 " is larger than a side of %s, %" PRId64 " x %" PRId64,
+                            p->rank, t->name, t->ne[0], t->ne[1]);
+        if (!put_pair(w, arena, t, p->rank, &seed))
+            return ggl_fail(err, GGL_NOMEM, "out of memory for an adapter");
+        n++;
+    }
+    for (size_t i = 0; i < p->n_matrices; i++)
+        if (!hit[i])
+            return ggl_fail(err, GGL_NOT_FOUND, "'%s' fits the name of no matrix", p->matrix[i]);
+    return n > 0 ? GGL_OK : ggl_fail(err, GGL_NOT_FOUND, "no layer of the model has a product");
+}
+
+static void put_keys(ggl_gguf_writer *w, const llm_arch_source *source, double alpha) {
+    llm_arch_key k;
+    llm_arch_item item = {0};
+    const float f = (float)alpha;
+    ggl_gguf_put_string(w, "general.type", "adapter", 7);
+    ggl_gguf_put_string(w, "adapter.type", "lora", 4);
+    if (source->find_key(source->ctx, "general.architecture", &k) &&
+        source->get_item(source->ctx, &k, 0, &item))
+        ggl_gguf_put_string(w, "general.architecture", item.string.s, item.string.n);
+    ggl_gguf_put(w, "adapter.lora.alpha", GGL_GGUF_F32, false, &f, 1);
+}
+
+ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_arch_source *source,
+                                 const llm_train_pairs *params, const char *path, ggl_error *err) {
+    llm_train_pairs p = {.size = sizeof p};
+    ggl_status st = GGL_READ_PARAMS(llm_train_pairs, &p, params, err);
+    if (st != GGL_OK)
+        return st;
+    p.rank = p.rank ? p.rank : 16;
+    p.alpha = p.alpha != 0 ? p.alpha : 2 * (double)p.rank;
+    if (p.rank < 1 || !(p.alpha > 0 && isfinite(p.alpha)))
+        return ggl_fail(err, GGL_USAGE,
+                        "an adapter of rank %" PRId64 " and alpha %g: both must be more than 0",
+                        p.rank, p.alpha);
+    const llm_arch_params of = {.size = sizeof of, .only = "logits"};
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    bool *hit = ggl_calloc(p.n_matrices + 1, sizeof *hit);
+    ggl_arena arena = {0};
+    st = w && hit ? llm_arch_build(arch, source, &of, g, NULL, err)
+                  : ggl_fail(err, GGL_NOMEM, "out of memory for an adapter");
+    if (st == GGL_OK) {
+        put_keys(w, source, p.alpha);
+        st = put_pairs(w, &arena, g, &p, hit, err);
+    }
+    if (st == GGL_OK)
+        st = ggl_gguf_writer_write(w, path, err);
+    ggl_free(hit);
+    ggl_arena_fini(&arena);
+    ggl_gguf_writer_free(w);
+    ggl_graph_free(g);
+    return st;
+}

@@ -1,0 +1,41 @@
+/* Inside of a trainer. */
+#ifndef LLM_TRAIN_IMPL_H
+#define LLM_TRAIN_IMPL_H
+
+#include "ggl/internal/index.h"
+#include "ggl/sched.h"
+#include "llm/internal/train.h"
+
+/* A graph, and its schedule on the trainer's backend. */
+typedef struct train_plan {
+    ggl_graph *g;
+    ggl_sched *s;
+} train_plan;
+
+void llm_train_plan_fini(train_plan *p);
+/* Finishes the graph p->g, and allocates what it needs. */
+GGL_NODISCARD ggl_status llm_train_plan(train_plan *p, const llm_train_params *of, ggl_error *err);
+
+/* The weights that learn, by name. */
+typedef struct train_weights {
+    struct train_weight {
+        ggl_str name; /* owned; the key of the index */
+        llm_train_weight w;
+    } * at;
+    int n;
+    ggl_index index;
+} train_weights;
+
+/* Makes the list of the n weights, nodes of a graph that may be freed afterwards, and copies their numbers. On failure
+ * llm_train_weights_fini must be called, too. GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_train_weights_init(train_weights *list, ggl_tensor *const *weight,
+                                                int n, ggl_error *err);
+void llm_train_weights_fini(train_weights *list);
+/* Returns the weight of that name; NULL: it does not learn. */
+llm_train_weight *llm_train_weights_find(const train_weights *list, const char *name);
+
+/* Makes the graph of a step of AdamW, with inputs "rate", "shorten", "mean_by" and "square_by". */
+GGL_NODISCARD ggl_status llm_train_adamw(train_plan *p, const train_weights *list,
+                                         const llm_train_params *of, ggl_error *err);
+
+#endif

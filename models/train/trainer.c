@@ -1,0 +1,412 @@
+/* A trainer: which weights can learn, the graphs of loss and gradients, and their runs. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "compile/compile.h"
+#include "ggl/compose.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/fold.h"
+#include "ggl/internal/gradient.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/params.h"
+#include "train_impl.h"
+
+struct llm_trainer {
+    const llm_arch *arch;
+    const llm_arch_source *source;
+    llm_train_params p;
+    train_weights weights;
+    train_plan learn, evaluate, step; /* `evaluate` is made when it is first asked for */
+    int64_t n_slots, n_steps;
+    float loss;                /* a variable: the sum of the losses of a run */
+    int32_t *pos, *slot, *end; /* of the tokens of a run; end: of their sequences */
+    float *weight;             /* of tokens */
+};
+
+/* What a run sets. "end" is an input of models that see texts whole. */
+static const char *const input[] = {"token", "target", "weight", "pos", "slot", "end"};
+enum { N_INPUTS = sizeof input / sizeof *input };
+
+/* --- graphs ----------------------------------------------------------------------------------- */
+
+void llm_train_plan_fini(train_plan *p) {
+    ggl_sched_free(p->s);
+    ggl_graph_free(p->g);
+    *p = (train_plan){0};
+}
+
+ggl_status llm_train_plan(train_plan *p, const llm_train_params *of, ggl_error *err) {
+    const ggl_sched_params params = {.size = sizeof params,
+                                     .backend = (ggl_backend *const *)&of->backend,
+                                     .n_backends = 1,
+                                     .n_rows = 1, /* nobody asks for logits */
+                                     .no_repack = true};
+    ggl_status st = ggl_graph_finish(p->g, err);
+    if (st == GGL_OK)
+        st = ggl_graph_fold(p->g, of->reference, err);
+    if (st == GGL_OK)
+        st = ggl_sched_new(&p->s, p->g, &params, err);
+    return st == GGL_OK ? ggl_sched_alloc(p->s, err) : st;
+}
+
+/* Makes the model's graph. *loss: that of each token, times the token's weight. */
+static ggl_status build(llm_trainer *t, ggl_graph **out, ggl_tensor **loss, ggl_error *err) {
+    const ggl_graph_params params = {.size = sizeof params,
+                                     .n_pos = t->p.n_ctx,
+                                     .n_batch = t->p.n_batch,
+                                     .n_slots = t->n_slots,
+                                     .type_k = GGL_F32,
+                                     .type_v = GGL_F32};
+    const llm_arch_params of = {.size = sizeof of,
+                                .n_ctx = t->p.n_ctx,
+                                .only = "logits",
+                                .adapter = t->p.adapter,
+                                .n_adapters = t->p.n_adapters};
+    ggl_graph *g = *out = ggl_graph_new(&params);
+    ggl_status st = llm_arch_build(t->arch, t->source, &of, g, NULL, err);
+    if (st != GGL_OK)
+        return st;
+    ggl_tensor *target = ggl_graph_input(g, "target", GGL_I32, 0, NULL, true),
+               *weight = ggl_graph_input(g, "weight", GGL_F32, 0, NULL, true);
+    *loss =
+        ggl_binary(g, GGL_OP_MUL, ggl_cross_entropy(g, ggl_graph_get_output(g, 0), target), weight);
+    for (int i = 0; i < ggl_graph_n_inputs(g); i++) {
+        const char *name = ggl_graph_get_input(g, i)->name;
+        bool known = false;
+        for (int k = 0; k < N_INPUTS; k++)
+            known |= strcmp(name, input[k]) == 0;
+        if (!known)
+            return ggl_fail(err, GGL_UNSUPPORTED,
+                            "the model has an input '%s', which texts do not give it", name);
+    }
+    return ggl_graph_error(g, err);
+}
+
+/* Lets each run add the sum of all tokens' losses to t->loss. */
+static void add_up(llm_trainer *t, ggl_graph *g, ggl_tensor *loss) {
+    const double none = NAN, one = 1;
+    const int64_t ne[2] = {1, 1};
+    ggl_tensor *sum = ggl_graph_variable(g, "loss", GGL_F32, 2, ne, &t->loss),
+               *src[] = {ggl_reshape(g, loss, 1, ne), ggl_graph_const(g, 1, ne, &one), NULL, sum};
+    ggl_graph_assign(g, sum, ggl_graph_op(g, GGL_OP_OUTER_SUM, src, 4, &none, 1));
+}
+
+/* Makes the weights of the graph that learn variables: from now on they are read where t keeps them. */
+static int let_learn(const llm_trainer *t, ggl_graph *g, ggl_tensor **weight) {
+    int n = 0;
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
+        ggl_tensor *w = ggl_graph_node(g, i);
+        llm_train_weight *of =
+            w->op == GGL_OP_WEIGHT && w->name ? llm_train_weights_find(&t->weights, w->name) : NULL;
+        if (!of)
+            continue;
+        w->type = GGL_F32;
+        w->data = of->data;
+        w->variable = true;
+        weight[n++] = w;
+    }
+    return n;
+}
+
+/* Makes the plan that adds up losses, and gradients if they are wanted. */
+static ggl_status plan(llm_trainer *t, train_plan *p, bool gradients, ggl_error *err) {
+    const int most = t->weights.n;
+    ggl_tensor *loss, **weight = ggl_calloc((size_t)most * 3, sizeof(ggl_tensor *));
+    ggl_status st = weight ? build(t, &p->g, &loss, err)
+                           : ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
+    const int n = st == GGL_OK ? let_learn(t, p->g, weight) : 0;
+    ggl_tensor **into = weight + most, **grad = into + most;
+    for (int k = 0; k < n && gradients; k++) {
+        const llm_train_weight *w = llm_train_weights_find(&t->weights, weight[k]->name);
+        into[k] = ggl_graph_variable(p->g, w->name, GGL_F32, w->n_dims, w->ne, w->grad);
+    }
+    if (st == GGL_OK)
+        add_up(t, p->g, loss);
+    if (st == GGL_OK && gradients) {
+        const ggl_grad_params of = {.size = sizeof of, .keep = t->p.keep, .into = into};
+        ggl_graph_grad(p->g, loss, weight, n, &of, grad);
+        for (int k = 0; k < n; k++)
+            if (grad[k])
+                ggl_graph_assign(p->g, into[k], grad[k]);
+        st = ggl_graph_error(p->g, err);
+    }
+    ggl_free(weight);
+    return st == GGL_OK ? llm_train_plan(p, &t->p, err) : st;
+}
+
+/* --- which weights learn ---------------------------------------------------------------------- */
+
+/* True if the weight's numbers could be changed a little. */
+static bool has_numbers(const ggl_tensor *w) {
+    const ggl_type_info *type = ggl_type_get(w->type);
+    return w->op == GGL_OP_WEIGHT && w->name && w->data && type && type->to_float &&
+           w->type != GGL_I32;
+}
+
+static bool is_asked(const llm_train_params *p, const char *name) {
+    return p->n_learn == 0 ||
+           llm_arch_match_first(p->learn, p->n_learn, (ggl_str){name, strlen(name)}, NULL) <
+               p->n_learn;
+}
+
+/* Fails if a pattern fits none of the n weights. */
+static ggl_status check_patterns(const llm_train_params *p, ggl_tensor *const *weight, int n,
+                                 ggl_error *err) {
+    for (size_t i = 0; i < p->n_learn; i++) {
+        bool fits = false;
+        for (int k = 0; k < n && !fits; k++)
+            fits = llm_arch_match_first(&p->learn[i], 1,
+                                        (ggl_str){weight[k]->name, strlen(weight[k]->name)},
+                                        NULL) == 0;
+        if (!fits)
+            return ggl_fail(err, GGL_NOT_FOUND, "'%s' fits the name of no weight that can learn",
+                            p->learn[i]);
+    }
+    return n > 0 ? GGL_OK
+                 : ggl_fail(err, GGL_UNSUPPORTED, "the model has no weight that can learn");
+}
+
+/* Makes the list of the weights that learn, by the gradients of a graph that is not run: those that have one. */
+static ggl_status choose(llm_trainer *t, ggl_error *err) {
+    ggl_graph *g = NULL;
+    ggl_tensor *loss, **weight = NULL, **grad = NULL;
+    ggl_status st = build(t, &g, &loss, err);
+    int n = 0, n_learn = 0;
+    const int n_nodes = st == GGL_OK ? ggl_graph_n_nodes(g) : 0;
+    if (st == GGL_OK) {
+        weight = ggl_calloc((size_t)n_nodes, sizeof(ggl_tensor *));
+        grad = ggl_calloc((size_t)n_nodes, sizeof(ggl_tensor *));
+        if (!weight || !grad)
+            st = ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
+    }
+    for (int i = 0; i < n_nodes && st == GGL_OK; i++)
+        if (has_numbers(ggl_graph_node(g, i)) && is_asked(&t->p, ggl_graph_node(g, i)->name))
+            weight[n++] = ggl_graph_node(g, i);
+    if (st == GGL_OK && n > 0) {
+        ggl_graph_grad(g, loss, weight, n, NULL, grad);
+        st = ggl_graph_error(g, err);
+    }
+    for (int k = 0; k < n && st == GGL_OK; k++)
+        if (grad[k])
+            weight[n_learn++] = weight[k];
+    if (st == GGL_OK)
+        st = check_patterns(&t->p, weight, n_learn, err);
+    if (st == GGL_OK)
+        st = llm_train_weights_init(&t->weights, weight, n_learn, err);
+    ggl_free(weight);
+    ggl_free(grad);
+    ggl_graph_free(g);
+    return st;
+}
+
+/* --- making ----------------------------------------------------------------------------------- */
+
+static ggl_status check(llm_train_params *p, ggl_error *err) {
+    if (!p->backend || !p->reference)
+        return ggl_fail(err, GGL_USAGE, "a trainer needs a backend, and the reference backend");
+    p->n_ctx = p->n_ctx ? p->n_ctx : 256;
+    p->n_batch = p->n_batch ? p->n_batch : p->n_ctx;
+    p->beta1 = p->beta1 != 0 ? p->beta1 : 0.9;
+    p->beta2 = p->beta2 != 0 ? p->beta2 : 0.999;
+    p->eps = p->eps != 0 ? p->eps : 1e-8;
+    if (p->n_ctx < 1 || p->n_batch < p->n_ctx || p->n_batch > INT32_MAX)
+        return ggl_fail(err, GGL_USAGE,
+                        "batches of %" PRId64 " tokens with sequences of up to %" PRId64
+                        ": a sequence must fit into a batch",
+                        p->n_batch, p->n_ctx);
+    if (!(p->beta1 >= 0 && p->beta1 < 1 && p->beta2 >= 0 && p->beta2 < 1 && p->eps > 0 &&
+          p->decay >= 0 && p->clip >= 0))
+        return ggl_fail(err, GGL_USAGE,
+                        "AdamW with beta1 %g, beta2 %g, eps %g, decay %g, clip %g: betas must be "
+                        "from 0 to below 1, eps more than 0, and the others not negative",
+                        p->beta1, p->beta2, p->eps, p->decay, p->clip);
+    return GGL_OK;
+}
+
+static ggl_status make(llm_trainer *t, ggl_error *err) {
+    ggl_status st = check(&t->p, err);
+    if (st != GGL_OK)
+        return st;
+    t->n_slots = t->p.n_batch / t->p.n_ctx;
+    t->pos = ggl_calloc((size_t)t->p.n_batch, sizeof *t->pos);
+    t->slot = ggl_calloc((size_t)t->p.n_batch, sizeof *t->slot);
+    t->end = ggl_calloc((size_t)t->p.n_batch, sizeof *t->end);
+    t->weight = ggl_calloc((size_t)t->p.n_batch, sizeof *t->weight);
+    if (!t->pos || !t->slot || !t->end || !t->weight)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
+    st = choose(t, err);
+    if (st == GGL_OK)
+        st = plan(t, &t->learn, true, err);
+    return st == GGL_OK ? llm_train_adamw(&t->step, &t->weights, &t->p, err) : st;
+}
+
+ggl_status llm_trainer_new(llm_trainer **out, const llm_arch *arch, const llm_arch_source *source,
+                           const llm_train_params *params, ggl_error *err) {
+    llm_train_params p = {.size = sizeof p};
+    ggl_status st = GGL_READ_PARAMS(llm_train_params, &p, params, err);
+    llm_trainer *t = st == GGL_OK ? ggl_calloc(1, sizeof *t) : NULL;
+    *out = NULL;
+    if (!t)
+        return st != GGL_OK ? st : ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
+    t->arch = arch;
+    t->source = source;
+    t->p = p;
+    st = make(t, err);
+    t->p.learn = NULL; /* the caller's */
+    t->p.n_learn = 0;
+    if (st != GGL_OK)
+        llm_trainer_free(t);
+    else
+        *out = t;
+    return st;
+}
+
+void llm_trainer_free(llm_trainer *t) {
+    if (!t)
+        return;
+    llm_train_plan_fini(&t->learn);
+    llm_train_plan_fini(&t->evaluate);
+    llm_train_plan_fini(&t->step);
+    llm_train_weights_fini(&t->weights);
+    ggl_free(t->pos);
+    ggl_free(t->slot);
+    ggl_free(t->end);
+    ggl_free(t->weight);
+    ggl_free(t);
+}
+
+/* --- runs ------------------------------------------------------------------------------------- */
+
+/* Fails if a length, a token or a target is out of range. */
+static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, ggl_error *err) {
+    const int64_t n_vocab = ggl_graph_get_output(t->learn.g, 0)->ne[0];
+    int64_t n = 0;
+    for (int64_t i = 0; i < b->n_seq; n += b->length[i++])
+        if (b->length[i] < 1 || b->length[i] > t->p.n_ctx)
+            return ggl_fail(err, GGL_USAGE,
+                            "sequence %" PRId64 " of the batch has %" PRId64
+                            " tokens; it must have 1 to %" PRId64,
+                            i, b->length[i], t->p.n_ctx);
+    for (int64_t i = 0; i < n; i++)
+        if (b->token[i] < 0 || b->token[i] >= n_vocab || b->target[i] < 0 ||
+            b->target[i] >= n_vocab)
+            return ggl_fail(err, GGL_USAGE,
+                            "token %" PRId64 " of the batch is %d, to be followed by %d; the "
+                            "vocabulary has 0 to %" PRId64,
+                            i, b->token[i], b->target[i], n_vocab - 1);
+    return GGL_OK;
+}
+
+/* Returns how many sequences from the first on fit into a run; sets pos and slot, and *n to their tokens. */
+static int64_t fill(llm_trainer *t, const int64_t *length, int64_t n_seq, int64_t *n) {
+    int64_t i = 0;
+    *n = 0;
+    for (; i < n_seq && i < t->n_slots && *n + length[i] <= t->p.n_batch; i++)
+        for (int64_t k = 0; k < length[i]; k++, ++*n) {
+            t->pos[*n] = (int32_t)k;
+            t->slot[*n] = (int32_t)i;
+            t->end[*n] = (int32_t)length[i];
+        }
+    return i;
+}
+
+static ggl_status set(ggl_sched *s, const char *name, const void *data, int64_t n, ggl_error *err) {
+    return ggl_sched_set(s, name, data, (size_t)n * 4, n, err);
+}
+
+/* Runs n tokens from `at` on, in n_seq slots. */
+static ggl_status run_some(llm_trainer *t, ggl_sched *s, const llm_train_batch *b, int64_t at,
+                           int64_t n, int64_t n_seq, ggl_error *err) {
+    const bool has_pos = ggl_graph_n_stores(t->learn.g) > 0;
+    ggl_status st = GGL_OK;
+    for (int64_t i = 0; i < n; i++)
+        t->weight[i] = b->weight ? b->weight[at + i] : 1;
+    for (int64_t i = 0; i < n_seq && has_pos && st == GGL_OK; i++)
+        st = ggl_sched_clear_slot(s, (int)i, err);
+    const void *data[] = {b->token + at, b->target + at, t->weight, t->pos, t->slot, t->end};
+    for (int k = 0; k < N_INPUTS && st == GGL_OK; k++)
+        if (ggl_graph_find_input(t->learn.g, input[k]))
+            st = set(s, input[k], data[k], n, err);
+    return st == GGL_OK ? ggl_sched_run(s, n, t->pos, 0, err) : st; /* no row's logits are wanted */
+}
+
+static ggl_status run(llm_trainer *t, const train_plan *p, const llm_train_batch *b, double *loss,
+                      ggl_error *err) {
+    ggl_status st = check_batch(t, b, err);
+    double sum = 0;
+    int64_t at = 0, n;
+    for (int64_t i = 0, n_seq; i < b->n_seq && st == GGL_OK; i += n_seq, at += n) {
+        n_seq = fill(t, b->length + i, b->n_seq - i, &n);
+        t->loss = 0;
+        st = run_some(t, p->s, b, at, n, n_seq, err);
+        sum += (double)t->loss;
+    }
+    if (st == GGL_OK && loss)
+        *loss = sum;
+    return st;
+}
+
+ggl_status llm_trainer_add(llm_trainer *t, const llm_train_batch *b, double *loss, ggl_error *err) {
+    return run(t, &t->learn, b, loss, err);
+}
+
+ggl_status llm_trainer_evaluate(llm_trainer *t, const llm_train_batch *b, double *loss,
+                                ggl_error *err) {
+    ggl_status st = t->evaluate.s ? GGL_OK : plan(t, &t->evaluate, false, err);
+    if (st != GGL_OK)
+        llm_train_plan_fini(&t->evaluate);
+    return st == GGL_OK ? run(t, &t->evaluate, b, loss, err) : st;
+}
+
+/* Returns the length of the gradient; infinite or NaN if a number of it is. */
+static double length_of(const train_weights *list) {
+    double sum = 0;
+    for (int k = 0; k < list->n; k++) {
+        const llm_train_weight *w = &list->at[k].w;
+        const int64_t n = ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1);
+        for (int64_t i = 0; i < n; i++)
+            sum += (double)w->grad[i] * (double)w->grad[i];
+    }
+    return sqrt(sum);
+}
+
+ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm, ggl_error *err) {
+    static const char *const name[] = {"rate", "shorten", "mean_by", "square_by"};
+    const double steps = (double)(t->n_steps + 1), length = length_of(&t->weights);
+    const float in[] = {
+        (float)rate, (float)(t->p.clip > 0 && length > t->p.clip ? t->p.clip / length : 1),
+        (float)(1 / (1 - pow(t->p.beta1, steps))), (float)(1 / (1 - pow(t->p.beta2, steps)))};
+    ggl_status st = GGL_OK;
+    if (norm)
+        *norm = length;
+    for (int k = 0; k < 4 && isfinite(length) && st == GGL_OK; k++)
+        st = set(t->step.s, name[k], &in[k], 1, err);
+    if (isfinite(length) && st == GGL_OK) {
+        st = ggl_sched_run(t->step.s, 1, NULL, 0, err);
+        t->n_steps += st == GGL_OK;
+    }
+    for (int k = 0; k < t->weights.n && st == GGL_OK; k++) {
+        const llm_train_weight *w = &t->weights.at[k].w;
+        memset(w->grad, 0, (size_t)ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1) * sizeof *w->grad);
+    }
+    return st;
+}
+
+/* --- weights ---------------------------------------------------------------------------------- */
+
+int llm_trainer_n_weights(const llm_trainer *t) {
+    return t->weights.n;
+}
+
+llm_train_weight llm_trainer_weight(const llm_trainer *t, int k) {
+    return t->weights.at[k].w;
+}
+
+int64_t llm_trainer_n_steps(const llm_trainer *t) {
+    return t->n_steps;
+}
+
+void llm_trainer_set_steps(llm_trainer *t, int64_t n) {
+    t->n_steps = n;
+}

@@ -1,0 +1,69 @@
+/* The weights that learn: their numbers, as f32, and those that belong to them. */
+#include <string.h>
+
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/types.h"
+#include "train_impl.h"
+
+/* Makes a weight's memory, with its numbers. False: there is not enough. */
+static bool copy_numbers(llm_train_weight *w) {
+    const size_t n = (size_t)ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1);
+    w->data = ggl_calloc(n, sizeof(float));
+    w->grad = ggl_calloc(n, sizeof(float));
+    w->mean = ggl_calloc(n, sizeof(float));
+    w->square = ggl_calloc(n, sizeof(float));
+    if (!w->data || !w->grad || !w->mean || !w->square)
+        return false;
+    if (w->type == GGL_F32)
+        memcpy(w->data, w->origin, n * sizeof(float));
+    else
+        ggl_type_get(w->type)->to_float(w->origin, w->data, (int64_t)n);
+    return true;
+}
+
+ggl_status llm_train_weights_init(train_weights *list, ggl_tensor *const *weight, int n,
+                                  ggl_error *err) {
+    *list = (train_weights){0};
+    ggl_status st =
+        ggl_index_init(&list->index, (size_t)n, sizeof *list->at, GGL_INDEX_STRINGS, err);
+    list->at = st == GGL_OK ? ggl_calloc((size_t)n, sizeof *list->at) : NULL;
+    for (; list->at && list->n < n && st == GGL_OK; list->n++) {
+        const ggl_tensor *t = weight[list->n];
+        struct train_weight *to = &list->at[list->n];
+        const size_t length = strlen(t->name);
+        char *name = ggl_calloc(length + 1, 1);
+        to->w = (llm_train_weight){
+            .name = name, .type = t->type, .n_dims = t->n_dims, .origin = t->data};
+        memcpy(to->w.ne, t->ne, sizeof t->ne);
+        if (!name || !copy_numbers(&to->w)) {
+            st = ggl_fail(err, GGL_NOMEM,
+                          "out of memory for the weight %s, its gradient and what AdamW remembers "
+                          "of it, %.0f MiB",
+                          t->name, 16 * (double)ggl_extents(t->ne, 0, GGL_MAX_DIMS, 1) / 0x1p20);
+            continue;
+        }
+        memcpy(name, t->name, length);
+        to->name = (ggl_str){name, length};
+        ggl_index_put(&list->index, list->at, (size_t)list->n);
+    }
+    return st == GGL_OK && !list->at ? ggl_fail(err, GGL_NOMEM, "out of memory for a trainer") : st;
+}
+
+void llm_train_weights_fini(train_weights *list) {
+    for (int k = 0; k < list->n; k++) {
+        llm_train_weight *w = &list->at[k].w;
+        ggl_free(w->data);
+        ggl_free(w->grad);
+        ggl_free(w->mean);
+        ggl_free(w->square);
+        ggl_free((char *)w->name);
+    }
+    ggl_free(list->at);
+    ggl_index_fini(&list->index);
+    *list = (train_weights){0};
+}
+
+llm_train_weight *llm_train_weights_find(const train_weights *list, const char *name) {
+    const size_t k = ggl_index_find(&list->index, list->at, (ggl_str){name, strlen(name)});
+    return k == SIZE_MAX ? NULL : &list->at[k].w;
+}

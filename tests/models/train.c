@@ -1,0 +1,432 @@
+/* llm_trainer: gradients of made-up models of families against differences, both by the reference backend; the same bits for any
+ * threads and runs; and steps after which the loss is lower. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggl/backends.h"
+#include "ggl/internal/gguf.h"
+#include "llm/internal/adapter.h"
+#include "llm/internal/train.h"
+#include "test.h"
+
+enum { N_CTX = 24, N_BATCH = 48, N_SEQ = 3, N = 13 + 7 + 22, SAMPLES = 20 };
+
+typedef struct model {
+    llm_arch *arch;
+    llm_arch_toy *toy;
+    ggl_backend *reference;
+} model;
+
+static bool open_model(model *m, const char *family) {
+    ggl_error err = {0};
+    *m = (model){0};
+    CHECK_OK(llm_arch_open(&m->arch, family, &err), &err);
+    m->toy = m->arch ? llm_arch_toy_new(m->arch, 0, &err) : NULL;
+    CHECK_OK(ggl_backend_open(&m->reference, "reference", NULL, &err), &err);
+    CHECK_MSG(m->toy, "%s", err.msg);
+    return m->toy && m->reference;
+}
+
+static void close_model(model *m) {
+    llm_arch_toy_free(m->toy);
+    llm_arch_free(m->arch);
+    ggl_backend_close(m->reference);
+}
+
+static llm_trainer *new_trainer(const model *m, ggl_backend *on, const llm_train_params *p) {
+    ggl_error err = {0};
+    llm_trainer *t = NULL;
+    llm_train_params own = p ? *p : (llm_train_params){0};
+    own.size = sizeof own;
+    own.backend = on;
+    own.reference = m->reference;
+    own.n_ctx = own.n_ctx ? own.n_ctx : N_CTX;
+    own.n_batch = own.n_batch ? own.n_batch : N_BATCH;
+    CHECK_OK(llm_trainer_new(&t, m->arch, llm_arch_toy_source(m->toy), &own, &err), &err);
+    return t;
+}
+
+/* A batch of three sequences, of which some tokens count more, and some not at all. */
+static llm_train_batch batch(void) {
+    static int32_t token[N], target[N];
+    static float weight[N];
+    static const int64_t length[N_SEQ] = {13, 7, 22};
+    for (int i = 0; i < N; i++) {
+        token[i] = (i * 7 + i / 5) % 29;
+        target[i] = ((i + 1) * 7 + (i + 1) / 5) % 29;
+        weight[i] = (float)(i % 4) / 60;
+    }
+    return (llm_train_batch){token, target, weight, length, N_SEQ};
+}
+
+static int64_t count(const llm_train_weight *w) {
+    int64_t n = 1;
+    for (int d = 0; d < w->n_dims; d++)
+        n *= w->ne[d];
+    return n;
+}
+
+static double loss_of(llm_trainer *t) {
+    ggl_error err = {0};
+    double loss = NAN;
+    const llm_train_batch b = batch();
+    CHECK_OK(llm_trainer_evaluate(t, &b, &loss, &err), &err);
+    return loss;
+}
+
+/* Returns how fast the loss changes with *x, from a step to both sides. */
+static double difference(llm_trainer *t, float *x, float h) {
+    const float was = *x, up = was + h, down = was - h;
+    *x = up;
+    const double above = loss_of(t);
+    *x = down;
+    const double below = loss_of(t);
+    *x = was;
+    return (above - below) / ((double)up - (double)down);
+}
+
+/* Compares the gradient of some numbers of each weight with differences of the loss. */
+static void check_family(const char *family) {
+    model m;
+    ggl_error err = {0};
+    llm_trainer *t = open_model(&m, family) ? new_trainer(&m, m.reference, NULL) : NULL;
+    const llm_train_batch b = batch();
+    double loss = NAN, largest = 0;
+    if (!t) {
+        close_model(&m);
+        return;
+    }
+    CHECK_OK(llm_trainer_add(t, &b, &loss, &err), &err);
+    CHECK_MSG(loss > 0 && fabs(loss - loss_of(t)) < 1e-6 * loss, "%s: %g, %g", family, loss,
+              loss_of(t));
+    for (int k = 0; k < llm_trainer_n_weights(t); k++) {
+        const llm_train_weight w = llm_trainer_weight(t, k);
+        for (int64_t i = 0; i < count(&w); i++)
+            largest = fmax(largest, fabs((double)w.grad[i]));
+    }
+    for (int s = 0; s < SAMPLES; s++) {
+        const llm_train_weight w = llm_trainer_weight(t, s * llm_trainer_n_weights(t) / SAMPLES);
+        float *x = &w.data[(s * 7919) % count(&w)];
+        const double have = (double)w.grad[x - w.data];
+        double error =
+            INFINITY; /* a step that lets another expert be chosen tells nothing: the next one is smaller */
+        for (float h = 1e-2f; h > 5e-4f && error > 2e-3 * largest; h /= 4)
+            error = fmin(error, fabs(difference(t, x, h) - have));
+        CHECK_MSG(error <= 2e-3 * largest, "%s: %s[%d]: gradient %g, largest %g, off by %g", family,
+                  w.name, (int)(x - w.data), have, largest, error);
+    }
+    llm_trainer_free(t);
+    close_model(&m);
+}
+
+TEST(gradients_of_families) {
+    static const char *const family[] = {"llama", "gpt2", "qwen3moe", "gemma", "phi3", "llada"};
+    for (size_t i = 0; i < sizeof family / sizeof *family; i++)
+        check_family(family[i]);
+}
+
+/* Copies all gradients, one after the other. */
+static float *gradients(llm_trainer *t, int64_t *n) {
+    *n = 0;
+    for (int k = 0; k < llm_trainer_n_weights(t); k++) {
+        const llm_train_weight w = llm_trainer_weight(t, k);
+        *n += count(&w);
+    }
+    float *all = malloc((size_t)*n * sizeof *all), *to = all;
+    for (int k = 0; all && k < llm_trainer_n_weights(t); k++) {
+        const llm_train_weight w = llm_trainer_weight(t, k);
+        memcpy(to, w.grad, (size_t)count(&w) * sizeof *to);
+        to += count(&w);
+    }
+    return all;
+}
+
+TEST(any_threads_and_runs_give_the_same_bits) {
+    static const struct {
+        int threads;
+        int64_t n_batch;
+        bool apart;
+    } way[] = {{1, N_BATCH, false}, {2, N_BATCH, false}, {1, N_CTX, false}, {2, 4 * N_CTX, true}};
+    float *first = NULL;
+    model m;
+    REQUIRE(open_model(&m, "llama"));
+    setenv("GGL_CPU_SHARE_ALL", "1", 1);
+    for (int i = 0; i < 4; i++) {
+        ggl_error err = {0};
+        ggl_backend *cpu = NULL;
+        const ggl_backend_params on = {.size = sizeof on, .n_threads = way[i].threads};
+        const llm_train_params p = {.n_batch = way[i].n_batch};
+        REQUIRE_OK(ggl_backend_open(&cpu, "cpu", &on, &err), &err);
+        llm_trainer *t = new_trainer(&m, cpu, &p);
+        llm_train_batch b = batch();
+        double loss;
+        int64_t n;
+        if (!way[i].apart)
+            CHECK_OK(llm_trainer_add(t, &b, &loss, &err), &err);
+        for (b.n_seq = 1; way[i].apart && b.length < batch().length + N_SEQ; b.length++) {
+            CHECK_OK(llm_trainer_add(t, &b, &loss, &err), &err);
+            b.token += *b.length;
+            b.target += *b.length;
+            b.weight += *b.length;
+        }
+        float *all = gradients(t, &n);
+        const float *at = first;
+        for (int k = 0; first && k < llm_trainer_n_weights(t); k++) {
+            const llm_train_weight w = llm_trainer_weight(t, k);
+            /* the embedding is the output, too: in other runs, its two sums are added in another order */
+            if (i < 2 || strcmp(w.name, "token_embd.weight") != 0)
+                CHECK_MSG(memcmp(at, w.grad, (size_t)count(&w) * sizeof *at) == 0, "way %d: %s", i,
+                          w.name);
+            at += count(&w);
+        }
+        llm_trainer_free(t);
+        ggl_backend_close(cpu);
+        if (first)
+            free(all);
+        else
+            first = all;
+    }
+    unsetenv("GGL_CPU_SHARE_ALL");
+    free(first);
+    close_model(&m);
+}
+
+TEST(steps_lower_the_loss) {
+    model m;
+    ggl_error err = {0};
+    ggl_backend *cpu = NULL;
+    const llm_train_params p = {.clip = 1, .decay = 0.01};
+    REQUIRE(open_model(&m, "llama"));
+    REQUIRE_OK(ggl_backend_open(&cpu, "cpu", NULL, &err), &err);
+    llm_trainer *t = new_trainer(&m, cpu, &p);
+    const llm_train_batch b = batch();
+    double first = NAN, loss = NAN, norm;
+    for (int i = 0; i < 40; i++) {
+        CHECK_OK(llm_trainer_add(t, &b, &loss, &err), &err);
+        CHECK_OK(llm_trainer_step(t, 1e-2, &norm, &err), &err);
+        CHECK(norm > 0);
+        first = i == 0 ? loss : first;
+    }
+    CHECK_MSG(loss < 0.2 * first, "%g, from %g", loss, first);
+    CHECK_INT(llm_trainer_n_steps(t), 40);
+    llm_trainer_free(t);
+    ggl_backend_close(cpu);
+    close_model(&m);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static llm_trainer *of_file(const ggl_gguf *f, const llm_arch *arch, llm_arch_source *source,
+                            ggl_backend *cpu, ggl_backend *reference) {
+    ggl_error err = {0};
+    llm_trainer *t = NULL;
+    const llm_train_params p = {.size = sizeof p,
+                                .backend = cpu,
+                                .reference = reference,
+                                .n_ctx = N_CTX,
+                                .n_batch = N_BATCH,
+                                .clip = 1};
+    *source = llm_arch_source_gguf(f);
+    CHECK_OK(llm_trainer_new(&t, arch, source, &p, &err), &err);
+    return t;
+}
+
+static void train(llm_trainer *t, int steps) {
+    ggl_error err = {0};
+    const llm_train_batch b = batch();
+    double loss;
+    for (int i = 0; i < steps; i++) {
+        CHECK_OK(llm_trainer_add(t, &b, &loss, &err), &err);
+        CHECK_OK(llm_trainer_step(t, 1e-3, NULL, &err), &err);
+    }
+}
+
+static bool same_weights(const llm_trainer *a, const llm_trainer *b) {
+    bool same = llm_trainer_n_weights(a) == llm_trainer_n_weights(b);
+    for (int k = 0; k < llm_trainer_n_weights(a) && same; k++) {
+        const llm_train_weight x = llm_trainer_weight(a, k), y = llm_trainer_weight(b, k);
+        same = memcmp(x.data, y.data, (size_t)count(&x) * sizeof(float)) == 0;
+    }
+    return same;
+}
+
+/* Three steps, saved and gone on with two more, give the bits of five; and the written model has the loss of the trainer. */
+TEST(saved_and_gone_on) {
+    char state[600], file[600];
+    ggl_error err = {0};
+    ggl_gguf *f = NULL, *g = NULL;
+    llm_arch *arch = NULL;
+    ggl_backend *cpu = NULL, *reference = NULL;
+    llm_arch_source source[4];
+    uint64_t own = 0;
+    snprintf(state, sizeof state, "%s/state.gguf", test_folder());
+    snprintf(file, sizeof file, "%s/model.gguf", test_folder());
+    REQUIRE_OK(ggl_gguf_open(&f, BUILTIN_MODEL, NULL, &err), &err);
+    REQUIRE_OK(llm_arch_open(&arch, "llama", &err), &err);
+    REQUIRE_OK(ggl_backend_open(&cpu, "cpu", NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
+    llm_trainer *a = of_file(f, arch, &source[0], cpu, reference),
+                *b = of_file(f, arch, &source[1], cpu, reference), *c, *d;
+    REQUIRE(a && b);
+    const double before = loss_of(a);
+    train(a, 3);
+    CHECK_OK(llm_trainer_write_state(a, 1234567890123, state, &err), &err);
+    CHECK_OK(llm_trainer_read_state(b, &own, state, &err), &err);
+    CHECK(own == 1234567890123 && llm_trainer_n_steps(b) == 3 && same_weights(a, b));
+    train(a, 2);
+    train(b, 2);
+    CHECK(same_weights(a, b));
+
+    CHECK_OK(llm_trainer_write(a, f, true, file, &err), &err);
+    REQUIRE_OK(ggl_gguf_open(&g, file, NULL, &err), &err);
+    c = of_file(g, arch, &source[2], cpu, reference);
+    CHECK(c && same_weights(a, c));
+    llm_trainer_free(c);
+    ggl_gguf_close(g);
+    CHECK_OK(llm_trainer_write(a, f, false, file, &err), &err); /* q8_0, as the file is */
+    REQUIRE_OK(ggl_gguf_open(&g, file, NULL, &err), &err);
+    CHECK_INT(ggl_gguf_find_tensor(g, "blk.0.attn_q.weight")->type, GGL_Q8_0);
+    d = of_file(g, arch, &source[3], cpu, reference);
+    REQUIRE(d);
+    CHECK_MSG(fabs(loss_of(d) - loss_of(a)) < 0.05 * fabs(before - loss_of(a)), "%g, %g, before %g",
+              loss_of(d), loss_of(a), before);
+
+    CHECK_INT(llm_trainer_read_state(d, NULL, file, &err), GGL_FORMAT);
+    CHECK_HAS(err.msg, "it is not the state of a trainer");
+    llm_trainer_free(d);
+    ggl_gguf_close(g);
+    llm_trainer_free(a);
+    llm_trainer_free(b);
+    llm_arch_free(arch);
+    ggl_gguf_close(f);
+    ggl_backend_close(cpu);
+    ggl_backend_close(reference);
+}
+
+/* --- adapters --------------------------------------------------------------------------------- */
+
+/* An adapter learns beside a quantized model, which stays as it is; at first it changes nothing; written and opened again, it gives the
+ * same loss. */
+TEST(adapters_learn) {
+    char file[600], learned[600];
+    static const char *const learn[] = {"*.lora_a", "*.lora_b"}, *const matrix[] = {
+                                                                     "blk.*.attn_q.weight",
+                                                                     "blk.*.ffn_down.weight"};
+    ggl_error err = {0};
+    ggl_gguf *f = NULL;
+    llm_arch *arch = NULL;
+    llm_adapter *a[2] = {NULL};
+    ggl_backend *cpu = NULL, *reference = NULL;
+    snprintf(file, sizeof file, "%s/new.gguf", test_folder());
+    snprintf(learned, sizeof learned, "%s/learned.gguf", test_folder());
+    REQUIRE_OK(ggl_gguf_open(&f, BUILTIN_MODEL, NULL, &err), &err);
+    REQUIRE_OK(llm_arch_open(&arch, "llama", &err), &err);
+    REQUIRE_OK(ggl_backend_open(&cpu, "cpu", NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
+    llm_arch_source source = llm_arch_source_gguf(f);
+    llm_trainer *plain = of_file(f, arch, &source, cpu, reference), *t[2] = {NULL};
+    const llm_train_pairs pairs = {
+        .size = sizeof pairs, .rank = 4, .matrix = matrix, .n_matrices = 2, .seed = 7};
+    REQUIRE_OK(llm_train_new_adapter(arch, &source, &pairs, file, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        REQUIRE_OK(llm_adapter_open(&a[i], i ? learned : file, NULL, &err), &err);
+        const llm_adapter_use use = {.adapter = a[i], .scale = 1};
+        const llm_train_params p = {.size = sizeof p,
+                                    .backend = cpu,
+                                    .reference = reference,
+                                    .n_ctx = N_CTX,
+                                    .n_batch = N_BATCH,
+                                    .learn = learn,
+                                    .n_learn = 2,
+                                    .adapter = &use,
+                                    .n_adapters = 1};
+        REQUIRE_OK(llm_trainer_new(&t[i], arch, &source, &p, &err), &err);
+        if (i == 0) {
+            CHECK_INT(llm_trainer_n_weights(t[0]), 20); /* pairs of 2 matrices of 5 layers */
+            const double before = loss_of(t[0]);
+            CHECK_MSG(fabs(before - loss_of(plain)) < 0.05 * before, "%g, %g", before,
+                      loss_of(plain));
+            double loss;
+            const llm_train_batch b = batch();
+            for (int k = 0; k < 20; k++) {
+                CHECK_OK(llm_trainer_add(t[0], &b, &loss, &err), &err);
+                CHECK_OK(llm_trainer_step(t[0], 1e-2, NULL, &err), &err);
+            }
+            CHECK_MSG(loss_of(t[0]) < 0.8 * before, "%g, from %g", loss_of(t[0]), before);
+            CHECK_OK(llm_trainer_write(t[0], llm_adapter_file(a[0]), false, learned, &err), &err);
+        } else {
+            CHECK(same_weights(t[0], t[1]));
+            CHECK(loss_of(t[0]) == loss_of(t[1]));
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        llm_trainer_free(t[i]);
+        llm_adapter_free(a[i]);
+    }
+    llm_train_pairs wrong = pairs;
+    wrong.rank = 1000;
+    CHECK_INT(llm_train_new_adapter(arch, &source, &wrong, file, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "rank 1000 is larger than a side of blk.0.attn_q.weight, 128 x 128");
+    wrong = pairs;
+    wrong.matrix = learn;
+    CHECK_INT(llm_train_new_adapter(arch, &source, &wrong, file, &err), GGL_NOT_FOUND);
+    llm_trainer_free(plain);
+    llm_arch_free(arch);
+    ggl_gguf_close(f);
+    ggl_backend_close(cpu);
+    ggl_backend_close(reference);
+}
+
+/* --- mistakes --------------------------------------------------------------------------------- */
+
+TEST(mistakes) {
+    model m;
+    ggl_error err = {0};
+    llm_trainer *t = NULL;
+    REQUIRE(open_model(&m, "llama"));
+    static const char *const none[] = {"blk.*.attn_q.weight", "blk.7.nothing"};
+    const llm_train_params wrong[] = {
+        {.size = sizeof wrong[0],
+         .backend = m.reference,
+         .reference = m.reference,
+         .n_ctx = 32,
+         .n_batch = 16},
+        {.size = sizeof wrong[0],
+         .backend = m.reference,
+         .reference = m.reference,
+         .learn = none,
+         .n_learn = 2},
+        {.size = sizeof wrong[0], .backend = m.reference, .reference = m.reference, .beta1 = 1},
+        {.size = sizeof wrong[0]}};
+    static const char *const words[] = {"a sequence must fit into a batch",
+                                        "'blk.7.nothing' fits the name of no weight", "beta1 1",
+                                        "needs a backend"};
+    for (int i = 0; i < 4; i++) {
+        CHECK(llm_trainer_new(&t, m.arch, llm_arch_toy_source(m.toy), &wrong[i], &err) != GGL_OK);
+        CHECK_HAS(err.msg, words[i]);
+        CHECK(!t);
+    }
+    t = new_trainer(&m, m.reference, &(llm_train_params){.learn = none, .n_learn = 1});
+    REQUIRE(t);
+    for (int k = 0; k < llm_trainer_n_weights(t); k++)
+        CHECK_HAS(llm_trainer_weight(t, k).name, "attn_q");
+    int32_t token[2] = {1, 1000000};
+    int64_t length = 2, long_one = N_CTX + 1;
+    CHECK_INT(llm_trainer_add(t, &(llm_train_batch){token, token, NULL, &length, 1}, NULL, &err),
+              GGL_USAGE);
+    CHECK_HAS(err.msg, "token 1 of the batch is 1000000");
+    CHECK_INT(llm_trainer_add(t, &(llm_train_batch){token, token, NULL, &long_one, 1}, NULL, &err),
+              GGL_USAGE);
+    CHECK_HAS(err.msg, "has 25 tokens; it must have 1 to 24");
+
+    /* no step by a gradient that is no number */
+    const llm_train_weight w = llm_trainer_weight(t, 0);
+    const float was = w.data[0];
+    double norm;
+    w.grad[3] = NAN;
+    CHECK_OK(llm_trainer_step(t, 1, &norm, &err), &err);
+    CHECK(isnan(norm) && w.data[0] == was && w.grad[3] == 0 && llm_trainer_n_steps(t) == 0);
+    llm_trainer_free(t);
+    close_model(&m);
+}

@@ -1,0 +1,1073 @@
+/* ggl_graph_grad: each rule against differences, both computed by the reference backend in double, in one graph: the loss at
+ * x + h v and at x - h v, for a random direction v, and the product of the gradient with v. Then the same gradients on the CPU,
+ * with several threads. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggl/backends.h"
+#include "ggl/compose.h"
+#include "ggl/internal/fold.h"
+#include "ggl/internal/gradient.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/sched.h"
+#include "ggl/sched.h"
+#include "test.h"
+
+enum { MOST = 6, N = 6, N_BATCH = 8 };
+
+/* Something that a function is made of. */
+typedef struct leaf {
+    int64_t ne[3]; /* up to the first 0 */
+    bool batched;
+    int index;    /* an index below this one, which has no gradient; 0: a number */
+    double least; /* numbers are from least to least + 2; 0: from -1 to 1 */
+} leaf;
+
+typedef ggl_tensor *function(ggl_graph *g, ggl_tensor **x);
+
+typedef struct problem {
+    const char *name;
+    function *f;
+    leaf x[MOST];
+} problem;
+
+static int n_leaves(const problem *p) {
+    int n = 0;
+    while (n < MOST && (p->x[n].ne[0] || p->x[n].index))
+        n++;
+    return n;
+}
+
+static int dims(const leaf *x) {
+    int n = 0;
+    while (n < 3 && x->ne[n])
+        n++;
+    return n;
+}
+
+static int64_t count(const leaf *x) {
+    int64_t n = 1;
+    for (int d = 0; d < dims(x); d++)
+        n *= x->ne[d];
+    return n;
+}
+
+static uint64_t state;
+static double draw(void) {
+    uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+/* --- graphs ----------------------------------------------------------------------------------- */
+
+/* A graph with leaves, directions and weights of the loss as inputs. */
+typedef struct built {
+    ggl_graph *g;
+    ggl_tensor *x[MOST], *v[MOST];
+    ggl_tensor *data_of[3 * MOST + 1]; /* inputs and variables in their order */
+    void *data[3 * MOST + 1];
+    int64_t n_data[3 * MOST + 1]; /* numbers */
+    int n;
+} built;
+
+static ggl_tensor *new_input(built *b, const char *what, int k, const leaf *x, bool is_variable) {
+    char name[16];
+    const int64_t rows = x->batched ? N : 1, n = count(x) * rows;
+    snprintf(name, sizeof name, "%s%d", what, k);
+    float *v = calloc((size_t)n + 1, sizeof *v);
+    for (int64_t i = 0; v && i < n; i++) {
+        if (x->index)
+            ((int32_t *)v)[i] = (int32_t)(draw() * x->index);
+        else
+            v[i] = (float)(draw() * 2 + (x->least != 0 ? x->least : -1));
+    }
+    ggl_tensor *t = is_variable ? ggl_graph_variable(b->g, name, GGL_F32, dims(x), x->ne, v)
+                                : ggl_graph_input(b->g, name, x->index ? GGL_I32 : GGL_F32, dims(x),
+                                                  x->ne, x->batched);
+    b->data_of[b->n] = t;
+    b->n_data[b->n] = n;
+    b->data[b->n++] = v;
+    return t;
+}
+
+static void build_leaves(built *b, const problem *p, bool directions) {
+    state = 1;
+    const ggl_graph_params params = {.size = sizeof params,
+                                     .n_pos = 64,
+                                     .n_batch = N_BATCH,
+                                     .n_slots = 2,
+                                     .type_k = GGL_F32,
+                                     .type_v = GGL_F32};
+    *b = (built){.g = ggl_graph_new(&params)};
+    ggl_graph_input(b->g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(b->g, "slot", GGL_I32, 0, NULL, true);
+    if (strstr(p->name, "whole texts"))
+        ggl_graph_input(b->g, "end", GGL_I32, 0, NULL, true);
+    for (int k = 0; k < n_leaves(p); k++)
+        b->x[k] = new_input(b, "x", k, &p->x[k], !p->x[k].batched && !p->x[k].index);
+    for (int k = 0; k < n_leaves(p) && directions; k++)
+        if (!p->x[k].index)
+            b->v[k] = new_input(b, "v", k, &p->x[k], false);
+}
+
+/* The sum of y, weighted by numbers that the seed chooses: one number for each element of the batch. */
+static ggl_tensor *loss_of(ggl_graph *g, ggl_tensor *y) {
+    const int64_t n = ggl_count(y);
+    double *c = calloc((size_t)n, sizeof *c);
+    state = 99;
+    for (int64_t i = 0; c && i < n; i++)
+        c[i] = draw() * 2 - 1;
+    ggl_tensor *weights = ggl_graph_const(g, 1, &n, c);
+    free(c);
+    y = ggl_reshape(g, y, 1, &n);
+    return ggl_unary(g, GGL_OP_SUM, ggl_binary(g, GGL_OP_MUL, y, weights));
+}
+
+static void built_free(built *b) {
+    ggl_graph_free(b->g);
+    for (int i = 0; i < b->n; i++)
+        free(b->data[i]);
+}
+
+static ggl_status set_inputs(const built *b, ggl_sched *s, ggl_error *err) {
+    static const char *const name[3] = {"pos", "slot", "end"};
+    static const int32_t at[3][N] = {{0, 1, 0, 2, 1, 3}, {0, 0, 1, 0, 1, 0}, {4, 4, 2, 4, 2, 4}};
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < 3 && st == GGL_OK; i++) {
+        const ggl_tensor *t = ggl_graph_find_input(b->g, name[i]);
+        if (t && t->needed)
+            st = ggl_sched_set(s, name[i], at[i], sizeof at[i], N, err);
+    }
+    for (int i = 0; i < b->n && st == GGL_OK; i++) {
+        const ggl_tensor *t = b->data_of[i];
+        if (t->op == GGL_OP_INPUT && t->needed)
+            st = ggl_sched_set(s, t->name, b->data[i], (size_t)b->n_data[i] * 4,
+                               ggl_is_batched(t) ? N : 1, err);
+    }
+    return st;
+}
+
+/* Runs the graph, which is finished, with its outputs one after another in *out. */
+static ggl_status run(const built *b, ggl_backend *on, float **out, int64_t *n_out,
+                      ggl_error *err) {
+    ggl_sched *s = NULL;
+    /* that output is part of the trunk, and so nothing is rounded on its way to another segment */
+    const ggl_sched_params params = {.size = sizeof params,
+                                     .backend = &on,
+                                     .n_backends = 1,
+                                     .whole = ggl_graph_get_output(b->g, 0)->name};
+    ggl_status st = ggl_sched_new(&s, b->g, &params, err);
+    if (st == GGL_OK)
+        st = ggl_sched_alloc(s, err);
+    if (st == GGL_OK)
+        st = set_inputs(b, s, err);
+    if (st == GGL_OK)
+        st = ggl_sched_run(s, N, NULL, 0, err);
+    *n_out = 0;
+    for (int k = 0; k < ggl_graph_n_outputs(b->g); k++)
+        *n_out += ggl_count(ggl_graph_get_output(b->g, k)) *
+                  (ggl_is_batched(ggl_graph_get_output(b->g, k)) ? N : 1);
+    *out = calloc((size_t)*n_out + 1, sizeof **out);
+    for (int64_t k = 0, at = 0; st == GGL_OK && k < ggl_graph_n_outputs(b->g); k++) {
+        const ggl_tensor *t = ggl_graph_get_output(b->g, (int)k);
+        const int64_t n = ggl_count(t) * (ggl_is_batched(t) ? N : 1);
+        memcpy(*out + at, ggl_sched_output(s, (int)k), (size_t)n * sizeof **out);
+        at += n;
+    }
+    ggl_sched_free(s);
+    return st;
+}
+
+/* --- against differences ---------------------------------------------------------------------- */
+
+static ggl_tensor *sum_all(ggl_graph *g, ggl_tensor *x) {
+    const int64_t n = ggl_count(x);
+    return ggl_unary(g, GGL_OP_SUM, ggl_reshape(g, x, 1, &n));
+}
+
+/* The loss with leaf k moved by h times its direction. */
+static ggl_tensor *moved(const problem *p, const built *b, int k, double h) {
+    ggl_tensor *x[MOST];
+    memcpy(x, b->x, sizeof x);
+    x[k] = ggl_binary(b->g, GGL_OP_ADD, x[k],
+                      ggl_binary(b->g, GGL_OP_MUL, b->v[k], ggl_graph_number(b->g, h)));
+    return loss_of(b->g, p->f(b->g, x));
+}
+
+static ggl_tensor *differences(const problem *p, const built *b, int k, double h) {
+    ggl_tensor *up = moved(p, b, k, h), *down = moved(p, b, k, -h);
+    return ggl_binary(b->g, GGL_OP_MUL, ggl_binary(b->g, GGL_OP_SUB, up, down),
+                      ggl_graph_number(b->g, 0.5 / h));
+}
+
+/* What the gradient by leaf k says, and what differences say: 2 outputs, each an array for the batch or one number. */
+static void check_leaf(const problem *p, int k, ggl_backend *reference) {
+    built b;
+    ggl_error err = {0};
+    float *out = NULL;
+    int64_t n = 0;
+    ggl_tensor *d = NULL;
+    /* rows of a cache are rounded to f32 */
+    const bool keeps = strncmp(p->name, "attend", 6) == 0;
+    const double h = keeps ? 0.05 : 1e-4;
+    build_leaves(&b, p, true);
+    ggl_tensor *loss = loss_of(b.g, p->f(b.g, b.x));
+    ggl_tensor *differ = differences(p, &b, k, h);
+    if (keeps) { /* without the part of the error that is of the order of h * h */
+        ggl_tensor *half = differences(p, &b, k, h / 2);
+        half = ggl_binary(b.g, GGL_OP_MUL, half, ggl_graph_number(b.g, 4 / 3.0));
+        differ = ggl_binary(b.g, GGL_OP_MUL, differ, ggl_graph_number(b.g, -1 / 3.0));
+        differ = ggl_binary(b.g, GGL_OP_ADD, differ, half);
+    }
+    ggl_graph_output(b.g, "differences", differ);
+    if (!ggl_graph_grad(b.g, loss, &b.x[k], 1, NULL, &d) || !d) {
+        ggl_graph_error(b.g, &err);
+        (void)TEST_SAY("%s, leaf %d: %s", p->name, k, err.status ? err.msg : "no gradient");
+        built_free(&b);
+        return;
+    }
+    CHECK(d->n_dims == b.x[k]->n_dims && memcmp(d->ne, b.x[k]->ne, sizeof d->ne) == 0);
+    ggl_graph_output(b.g, "product", sum_all(b.g, ggl_binary(b.g, GGL_OP_MUL, d, b.v[k])));
+    ggl_status st = ggl_graph_finish(b.g, &err);
+    if (st == GGL_OK)
+        st = ggl_graph_fold(b.g, reference, &err);
+    if (st == GGL_OK)
+        st = run(&b, reference, &out, &n, &err);
+    if (CHECK_MSG(st == GGL_OK, "%s, leaf %d: %s", p->name, k, err.msg)) {
+        double want = 0, got = 0;
+        const int64_t n_want = ggl_is_batched(differ) ? N : 1;
+        for (int64_t i = 0; i < n_want; i++)
+            want += (double)out[i];
+        for (int64_t i = n_want; i < n; i++)
+            got += (double)out[i];
+        /* a number that is the same for all of the batch may move all of it, or one number that is not batched */
+        CHECK_MSG(fabs(got - want) <= 1e-5 * (fabs(want) + 0.01) && want != 0,
+                  "%s, leaf %d: the gradient says %.9g, differences %.9g", p->name, k, got, want);
+    }
+    free(out);
+    built_free(&b);
+}
+
+/* All gradients on a backend. */
+static float *gradients(const problem *p, ggl_backend *on, ggl_backend *fold, int64_t *n) {
+    built b;
+    ggl_error err = {0};
+    ggl_tensor *d[MOST] = {NULL}, *by[MOST];
+    float *out = NULL;
+    int n_by = 0;
+    build_leaves(&b, p, false);
+    ggl_tensor *loss = loss_of(b.g, p->f(b.g, b.x));
+    for (int k = 0; k < n_leaves(p); k++)
+        if (!p->x[k].index)
+            by[n_by++] = b.x[k];
+    bool ok = ggl_graph_grad(b.g, loss, by, n_by, NULL, d);
+    for (int k = 0; k < n_by && ok; k++)
+        if (d[k])
+            ggl_graph_output(b.g, "d", d[k]);
+    ggl_status st = ggl_graph_finish(b.g, &err);
+    if (st == GGL_OK)
+        st = ggl_graph_fold(b.g, fold, &err);
+    if (st == GGL_OK)
+        st = run(&b, on, &out, n, &err);
+    CHECK_MSG(st == GGL_OK, "%s on %s: %s", p->name, on->name, err.msg);
+    built_free(&b);
+    return out;
+}
+
+static void check_on_cpu(const problem *p, ggl_backend *reference, ggl_backend *const *cpu,
+                         int n_cpu) {
+    int64_t n = 0, m = 0;
+    float *want = gradients(p, reference, reference, &n), *first = NULL;
+    double most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = fmax(most, fabs((double)want[i]));
+    for (int k = 0; k < n_cpu; k++) {
+        float *got = gradients(p, cpu[k], reference, &m);
+        double off = 0;
+        for (int64_t i = 0; got && i < n && n == m; i++)
+            off = isnan(got[i]) ? INFINITY : fmax(off, fabs((double)got[i] - (double)want[i]));
+        CHECK_MSG(n == m && off <= 2e-6 * most, "%s: CPU %d is off by %g of %g", p->name, k, off,
+                  most);
+        CHECK_MSG(!first || memcmp(first, got, (size_t)n * sizeof *got) == 0,
+                  "%s: CPU %d has other bits than the first", p->name, k);
+        if (first)
+            free(got);
+        else
+            first = got;
+    }
+    free(first);
+    free(want);
+}
+
+/* --- functions -------------------------------------------------------------------------------- */
+
+#define F(name) static ggl_tensor *name(ggl_graph *g, ggl_tensor **x)
+#define UNARY(name, OP_)                                                                           \
+    F(name) {                                                                                      \
+        return ggl_unary(g, GGL_OP_##OP_, x[0]);                                                   \
+    }
+#define BINARY(name, OP_)                                                                          \
+    F(name) {                                                                                      \
+        return ggl_binary(g, GGL_OP_##OP_, x[0], x[1]);                                            \
+    }
+UNARY(f_exp, EXP)
+UNARY(f_log, LOG)
+UNARY(f_sqrt, SQRT)
+UNARY(f_abs, ABS)
+UNARY(f_tanh, TANH)
+UNARY(f_erf, ERF)
+UNARY(f_sigmoid, SIGMOID)
+UNARY(f_sin, SIN)
+UNARY(f_cos, COS)
+BINARY(f_add, ADD)
+BINARY(f_sub, SUB)
+BINARY(f_mul, MUL)
+BINARY(f_div, DIV)
+BINARY(f_pow, POW)
+BINARY(f_mod, MOD)
+BINARY(f_min, MIN)
+BINARY(f_max, MAX)
+BINARY(f_pick, PICK)
+static ggl_tensor *with(ggl_graph *g, ggl_op op, ggl_tensor *x, int n, const double *num) {
+    return ggl_graph_op(g, op, &x, 1, num, n);
+}
+F(f_where) {
+    return ggl_graph_op(
+        g, GGL_OP_WHERE,
+        (ggl_tensor *[]){ggl_binary(g, GGL_OP_GT, x[2], ggl_graph_number(g, 0)), x[0], x[1]}, 3,
+        NULL, 0);
+}
+F(f_steps) { /* parts of no consequence */
+    ggl_tensor *c = ggl_binary(g, GGL_OP_LT, x[0], x[1]);
+    c = ggl_binary(
+        g, GGL_OP_ADD, c,
+        ggl_unary(g, GGL_OP_FLOOR, ggl_binary(g, GGL_OP_MUL, x[0], ggl_graph_number(g, 3))));
+    c = ggl_binary(g, GGL_OP_ADD, c, ggl_unary(g, GGL_OP_RANK, x[0]));
+    return ggl_binary(g, GGL_OP_MUL, c, x[1]);
+}
+F(f_sum0) {
+    return with(g, GGL_OP_SUM, x[0], 1, (double[]){0});
+}
+F(f_sum1) {
+    return with(g, GGL_OP_SUM, x[0], 1, (double[]){1});
+}
+F(f_sum2) {
+    return with(g, GGL_OP_SUM, x[0], 1, (double[]){2});
+}
+F(f_amax0) {
+    return with(g, GGL_OP_AMAX, x[0], 1, (double[]){0});
+}
+F(f_amax1) {
+    return with(g, GGL_OP_AMAX, x[0], 1, (double[]){1});
+}
+F(f_reshape) {
+    return ggl_unary(g, GGL_OP_EXP, ggl_reshape(g, x[0], 2, (int64_t[]){2, 12}));
+}
+F(f_transpose) {
+    return ggl_unary(g, GGL_OP_EXP, with(g, GGL_OP_TRANSPOSE, x[0], 2, (double[]){0, 2}));
+}
+F(f_transpose1) {
+    return ggl_unary(g, GGL_OP_EXP, with(g, GGL_OP_TRANSPOSE, x[0], 2, (double[]){0, 1}));
+}
+F(f_repeat) {
+    return ggl_unary(g, GGL_OP_EXP, with(g, GGL_OP_REPEAT, x[0], 3, (double[]){4, 3, 2}));
+}
+F(f_split) { /* two parts that overlap, and one apart, along two dimensions */
+    ggl_tensor *a = with(g, GGL_OP_SPLIT, x[0], 3, (double[]){0, 1, 3});
+    ggl_tensor *b = with(g, GGL_OP_SPLIT, x[0], 3, (double[]){0, 2, 3});
+    ggl_tensor *c = with(g, GGL_OP_SPLIT, x[0], 3, (double[]){1, 1, 2});
+    ggl_tensor *y = ggl_binary(g, GGL_OP_MUL, a, b);
+    y = ggl_binary(g, GGL_OP_ADD, sum_all(g, y), sum_all(g, ggl_unary(g, GGL_OP_EXP, c)));
+    return ggl_binary(g, GGL_OP_MUL, x[0], y);
+}
+F(f_concat) {
+    const double dim = 1;
+    return ggl_unary(g, GGL_OP_EXP, ggl_graph_op(g, GGL_OP_CONCAT, x, 2, &dim, 1));
+}
+F(f_self) { /* a value with several readers, and one that is its own partner */
+    ggl_tensor *y = ggl_binary(g, GGL_OP_MUL, x[0], x[0]);
+    return ggl_binary(g, GGL_OP_DIV, ggl_binary(g, GGL_OP_ADD, y, ggl_unary(g, GGL_OP_SIN, x[0])),
+                      ggl_unary(g, GGL_OP_EXP, y));
+}
+F(f_linear) {
+    return ggl_linear(g, x[0], x[1], x[2]);
+}
+F(f_linear_twice) { /* one matrix, two readers, as with embeddings that are outputs, too */
+    ggl_tensor *y = ggl_linear(g, x[0], x[1], NULL);
+    return ggl_linear(g, ggl_unary(g, GGL_OP_TANH, y), x[1], NULL);
+}
+F(f_chosen) { /* x, stack, index, bias */
+    ggl_tensor *w = ggl_binary(g, GGL_OP_PICK, x[1], x[2]);
+    return ggl_linear(g, x[0], w, NULL);
+}
+F(f_of_part) { /* a product with a part of a weight */
+    return ggl_linear(g, x[0], with(g, GGL_OP_SPLIT, x[1], 3, (double[]){1, 2, 3}), NULL);
+}
+/* Attention over q, k, v of these options; NULL: absent. */
+static ggl_tensor *attend(ggl_graph *g, ggl_tensor *q, ggl_tensor *k, ggl_tensor *v, double scale,
+                          double window, double cap, ggl_tensor *sinks, ggl_tensor *alibi,
+                          ggl_tensor *bias, ggl_tensor *within) {
+    ggl_tensor *kv = ggl_binary(g, GGL_OP_CACHE, k, v);
+    ggl_tensor *src[9] = {q, kv, sinks, alibi, bias, NULL, NULL, NULL, within};
+    return ggl_graph_op(g, GGL_OP_ATTEND, src, 9, (double[]){scale, window, cap}, 3);
+}
+F(f_attend) {
+    return attend(g, x[0], x[1], x[2], NAN, NAN, NAN, NULL, NULL, NULL, NULL);
+}
+F(f_attend_window) {
+    return attend(g, x[0], x[1], x[2], 0.7, 2, NAN, NULL, NULL, NULL, NULL);
+}
+F(f_attend_cap) {
+    return attend(g, x[0], x[1], x[2], 1.5, NAN, 1.2, NULL, NULL, NULL, NULL);
+}
+F(f_attend_sinks) {
+    return attend(g, x[0], x[1], x[2], NAN, NAN, NAN, x[3], NULL, NULL, NULL);
+}
+F(f_attend_part) { /* values are a part of the keys */
+    ggl_tensor *v = with(g, GGL_OP_SPLIT, x[1], 3, (double[]){0, 0, 3});
+    return attend(g, x[0], x[1], v, NAN, NAN, NAN, NULL, NULL, NULL, NULL);
+}
+F(f_attend_far) { /* what depends on distances */
+    ggl_tensor *alibi = ggl_graph_const(g, 1, (int64_t[]){4}, (double[]){0.1, 0.2, 0.5, 1});
+    ggl_tensor *bias = ggl_graph_const(g, 2, (int64_t[]){3, 4},
+                                       (double[]){1, 0, -1, 0.5, 0.2, 0, -1, 1, 0, 0.3, 0.6, 0.9});
+    return attend(g, x[0], x[1], x[2], NAN, NAN, NAN, NULL, alibi, bias, NULL);
+}
+F(f_attend_within) {
+    ggl_tensor *first = ggl_unary(g, GGL_OP_CAST, ggl_graph_find_input(g, "pos"));
+    first =
+        ggl_reshape(g, ggl_binary(g, GGL_OP_SUB, first, ggl_graph_number(g, 1)), 1, (int64_t[]){1});
+    ggl_tensor *end = ggl_binary(g, GGL_OP_ADD, first, ggl_graph_number(g, 2));
+    const double dim = 0;
+    ggl_tensor *within = ggl_graph_op(g, GGL_OP_CONCAT, (ggl_tensor *[]){first, end}, 2, &dim, 1);
+    return attend(g, x[0], x[1], x[2], NAN, NAN, NAN, NULL, NULL, NULL, within);
+}
+static ggl_tensor *freqs(ggl_graph *g) {
+    const int64_t n = 2;
+    return ggl_graph_const(g, 1, &n, (double[]){1.1, 0.3});
+}
+F(f_rope_half) {
+    return ggl_graph_op(g, GGL_OP_ROPE_HALF, (ggl_tensor *[]){x[0], freqs(g)}, 2, (double[]){1.3},
+                        1);
+}
+F(f_rope_pair) {
+    return ggl_graph_op(g, GGL_OP_ROPE_PAIR, (ggl_tensor *[]){x[0], freqs(g)}, 2, NULL, 0);
+}
+F(f_cast) {
+    return ggl_binary(g, GGL_OP_MUL, ggl_unary(g, GGL_OP_CAST, x[0]),
+                      ggl_unary(g, GGL_OP_CAST, x[1]));
+}
+F(f_softmax) {
+    return ggl_softmax(g, x[0]);
+}
+F(f_rms) {
+    return ggl_rms(g, x[0], 1e-3);
+}
+F(f_center) {
+    return ggl_center(g, x[0]);
+}
+F(f_silu) {
+    return ggl_silu(g, x[0]);
+}
+F(f_gelu) {
+    return ggl_gelu(g, x[0]);
+}
+F(f_gelu_erf) {
+    return ggl_gelu_erf(g, x[0]);
+}
+F(f_gelu_quick) {
+    return ggl_gelu_quick(g, x[0]);
+}
+F(f_softplus) {
+    return ggl_softplus(g, x[0]);
+}
+F(f_relu) {
+    return ggl_relu(g, x[0]);
+}
+F(f_l2) {
+    return ggl_l2(g, x[0], 1e-3);
+}
+F(f_normalised) {
+    return ggl_normalised(g, x[0]);
+}
+F(f_weighted) {
+    return ggl_weighted(g, x[0], x[1]);
+}
+F(f_layer_norm) {
+    return ggl_layer_norm(g, x[0], x[1], x[2], 1e-3);
+}
+F(f_cross_entropy) {
+    return ggl_cross_entropy(g, x[0], x[1]);
+}
+F(f_route) { /* a mixture: shares of the best experts, which are chosen by topk */
+    ggl_tensor *p = ggl_softmax(g, ggl_linear(g, x[0], x[1], NULL));
+    ggl_tensor *best = with(g, GGL_OP_TOPK, p, 1, (double[]){2});
+    ggl_tensor *share = ggl_normalised(g, ggl_binary(g, GGL_OP_PICK, p, best));
+    ggl_tensor *up = ggl_linear(g, x[0], ggl_binary(g, GGL_OP_PICK, x[2], best), NULL);
+    ggl_tensor *down = ggl_linear(g, ggl_silu(g, up), ggl_binary(g, GGL_OP_PICK, x[3], best), NULL);
+    return ggl_weighted(g, down, share);
+}
+F(f_own) { /* a composite without a name, which reads a value from outside and a leaf */
+    ggl_tensor *y = ggl_unary(g, GGL_OP_TANH, x[0]);
+    ggl_tensor **p = ggl_body_begin(g, &x[0], 1);
+    if (!p)
+        return NULL;
+    ggl_tensor *z = ggl_binary(g, GGL_OP_MUL, p[0], y);
+    z = ggl_binary(g, GGL_OP_ADD, ggl_silu(g, z), x[1]);
+    return ggl_body_end(g, NULL, z, NULL, 0);
+}
+
+#define B(...)                                                                                     \
+    { .ne = {__VA_ARGS__}, .batched = true }
+#define W(...)                                                                                     \
+    {                                                                                              \
+        .ne = { __VA_ARGS__ }                                                                      \
+    }
+#define ABOVE(least_, ...)                                                                         \
+    { .ne = {__VA_ARGS__}, .batched = true, .least = least_ }
+#define INDEX(n, ...)                                                                              \
+    { .ne = {__VA_ARGS__}, .batched = true, .index = n }
+
+static const problem problems[] = {
+    {"exp", f_exp, {B(5)}},
+    {"log", f_log, {ABOVE(0.3, 5)}},
+    {"sqrt", f_sqrt, {ABOVE(0.3, 5)}},
+    {"abs", f_abs, {B(5)}},
+    {"tanh", f_tanh, {B(3, 2)}},
+    {"erf", f_erf, {B(5)}},
+    {"sigmoid", f_sigmoid, {B(5)}},
+    {"sin", f_sin, {B(5)}},
+    {"cos", f_cos, {B(5)}},
+    {"+", f_add, {B(5), W(5)}},
+    {"+ of rows", f_add, {B(5, 3), B(5)}},
+    {"-", f_sub, {B(1, 3), W(4, 3)}},
+    {"*", f_mul, {B(4, 3), W(4)}},
+    {"* of all", f_mul, {W(4, 1, 2), B(1, 3)}},
+    {"/", f_div, {B(4), ABOVE(0.5, 4)}},
+    {"**", f_pow, {ABOVE(0.5, 4), B(4)}},
+    {"%", f_mod, {ABOVE(9, 4), ABOVE(5.9, 4)}},
+    {"min", f_min, {B(7), W(7)}},
+    {"max", f_max, {B(7), B(7)}},
+    {"where", f_where, {B(7), W(7), B(7)}},
+    {"steps", f_steps, {B(4), B(4)}},
+    {"sum", f_sum0, {B(5, 3)}},
+    {"sum of a vector", f_sum0, {B(5)}},
+    {"sum 1", f_sum1, {B(5, 3)}},
+    {"sum 1 of three", f_sum1, {B(2, 3, 2)}},
+    {"sum 2", f_sum2, {B(2, 3, 2)}},
+    {"amax", f_amax0, {B(5, 3)}},
+    {"amax 1", f_amax1, {B(5, 3)}},
+    {"reshape", f_reshape, {B(4, 3, 2)}},
+    {"transpose", f_transpose, {B(4, 3, 2)}},
+    {"transpose of a vector", f_transpose1, {B(4)}},
+    {"repeat", f_repeat, {B(4, 1, 2)}},
+    {"repeat of a vector", f_repeat, {W(4)}},
+    {"split", f_split, {B(6, 4)}},
+    {"split of a weight", f_split, {W(6, 4)}},
+    {"concat", f_concat, {B(3, 2), B(3, 4)}},
+    {"concat with a weight", f_concat, {W(3, 2), B(3, 4)}},
+    {"pick of rows", f_pick, {W(4, 5), INDEX(5)}},
+    {"pick of several rows", f_pick, {W(4, 5), INDEX(5, 3)}},
+    {"pick of matrices", f_pick, {W(4, 2, 5), INDEX(5, 3)}},
+    {"pick of values", f_pick, {B(5), INDEX(5, 3)}},
+    {"pick of one value", f_pick, {B(5), INDEX(5)}},
+    {"pick of rows of values", f_pick, {B(4, 5), INDEX(5, 3)}},
+    {"readers", f_self, {B(5)}},
+    {"linear", f_linear, {B(70), W(70, 9), W(9)}},
+    {"linear of columns", f_linear, {B(8, 3), W(8, 5), B(5)}},
+    {"linear of columns in two dimensions", f_linear, {B(8, 3, 2), W(8, 5), W(5, 3)}},
+    {"linear by heads", f_linear, {B(8, 3), W(8, 5, 3), W(5, 3)}},
+    {"linear by heads, one column", f_linear, {B(8), W(8, 5, 3), W(5)}},
+    {"linear by heads, two dimensions", f_linear, {B(8, 3, 2), W(8, 5, 3), W(5)}},
+    {"linear with matrices of each", f_linear, {B(8, 3), B(8, 5, 3), W(5)}},
+    {"linear with a matrix of each", f_linear, {B(8, 3), B(8, 5), W(5)}},
+    {"linear of what is the same for all", f_linear, {W(8), W(8, 5), B(5)}},
+    {"linear twice", f_linear_twice, {B(6), W(6, 6)}},
+    {"linear of a part", f_of_part, {B(6), W(6, 7)}},
+    {"chosen matrix", f_chosen, {B(8), W(8, 5, 4), INDEX(4)}},
+    {"chosen matrices", f_chosen, {B(8), W(8, 5, 4), INDEX(4, 3)}},
+    {"chosen matrices, a column each", f_chosen, {B(8, 3), W(8, 5, 4), INDEX(4, 3)}},
+    {"rope_half", f_rope_half, {B(5, 2)}},
+    {"rope_pair", f_rope_pair, {B(4, 2)}},
+    {"cast", f_cast, {B(5), INDEX(5)}},
+    {"softmax", f_softmax, {B(5, 2)}},
+    {"rms", f_rms, {B(5, 2)}},
+    {"center", f_center, {B(5, 2)}},
+    {"silu", f_silu, {B(5)}},
+    {"gelu", f_gelu, {B(5)}},
+    {"gelu_erf", f_gelu_erf, {B(5)}},
+    {"gelu_quick", f_gelu_quick, {B(5)}},
+    {"softplus", f_softplus, {B(5)}},
+    {"relu", f_relu, {B(5)}},
+    {"l2", f_l2, {B(5, 2)}},
+    {"normalised", f_normalised, {ABOVE(0.5, 5)}},
+    {"weighted", f_weighted, {B(5, 3), B(3)}},
+    {"layer_norm", f_layer_norm, {B(5, 2), W(5), W(5)}},
+    {"cross_entropy", f_cross_entropy, {B(9), INDEX(9)}},
+    {"attend", f_attend, {B(5, 4), B(5, 2), B(3, 2)}},
+    {"attend of one head", f_attend, {B(5), B(5), B(3)}},
+    {"attend with a window", f_attend_window, {B(5, 4), B(5, 2), B(3, 2)}},
+    {"attend with a cap", f_attend_cap, {B(5, 4), B(5, 2), B(3, 2)}},
+    {"attend with sinks", f_attend_sinks, {B(5, 4), B(5, 2), B(3, 2), W(4)}},
+    {"attend with values of keys", f_attend_part, {B(5, 4), B(5, 2)}},
+    {"attend with distances", f_attend_far, {B(5, 4), B(5, 4), B(3, 4)}},
+    {"attend within", f_attend_within, {B(5, 4), B(5, 2), B(3, 2)}},
+    {"attend in whole texts", f_attend, {B(5, 4), B(5, 2), B(3, 2)}},
+    {"attend in whole texts with a window", f_attend_window, {B(5, 4), B(5, 2), B(3, 2)}},
+    {"mixture", f_route, {B(6), W(6, 4), W(6, 5, 4), W(5, 6, 4)}},
+    {"own composite", f_own, {B(5), W(5)}},
+};
+enum { N_PROBLEMS = sizeof problems / sizeof *problems };
+
+static ggl_backend *opened(const char *name, int n_threads, const char *mask) {
+    ggl_backend *b = NULL;
+    ggl_error err;
+    const ggl_backend_params p = {
+        .size = sizeof p, .n_threads = n_threads, .n_threads_batch = n_threads, .mask = mask};
+    CHECK_OK(ggl_backend_open(&b, name, &p, &err), &err);
+    return b;
+}
+
+TEST(rules_against_differences) {
+    ggl_backend *reference = opened("reference", 1, NULL);
+    REQUIRE(reference);
+    for (int i = 0; i < N_PROBLEMS; i++)
+        for (int k = 0; k < n_leaves(&problems[i]); k++)
+            if (!problems[i].x[k].index && !(problems[i].f == f_where && k == 2) &&
+                !(problems[i].f == f_steps && k == 0))
+                check_leaf(&problems[i], k, reference);
+    ggl_backend_close(reference);
+}
+
+TEST(rules_on_the_cpu) {
+    ggl_backend *reference = opened("reference", 1, NULL);
+    ggl_backend *cpu[3] = {opened("cpu", 1, NULL), opened("cpu", 2, NULL), opened("cpu", 1, "all")};
+    REQUIRE(reference && cpu[0] && cpu[1] && cpu[2]);
+    for (int i = 0; i < N_PROBLEMS; i++)
+        check_on_cpu(&problems[i], reference, cpu, 3);
+    for (int k = 0; k < 3; k++)
+        ggl_backend_close(cpu[k]);
+    ggl_backend_close(reference);
+}
+
+/* --- sums over batches, and variables --------------------------------------------------------- */
+
+enum { IN = 70, OUT = 9, TOKENS = 12 };
+
+/* A graph with a matrix, a bias and a table of rows, whose gradients add up in variables. */
+typedef struct summing {
+    ggl_graph *g;
+    ggl_sched *s;
+    float w[IN * OUT], bias[OUT], rows[5 * IN], dw[IN * OUT], dbias[OUT], drows[5 * IN];
+} summing;
+
+static ggl_status summing_new(summing *m, ggl_backend *on, ggl_error *err) {
+    ggl_graph_params params = ggl_graph_default();
+    params.n_batch = TOKENS;
+    const int64_t in = IN, out = OUT, matrix[2] = {IN, OUT}, table[2] = {IN, 5};
+    memset(m, 0, sizeof *m);
+    state = 5;
+    for (int i = 0; i < IN * OUT; i++)
+        m->w[i] = (float)draw() - 0.5f;
+    for (int i = 0; i < OUT; i++)
+        m->bias[i] = (float)draw();
+    for (int i = 0; i < 5 * IN; i++)
+        m->rows[i] = (float)draw();
+    ggl_graph *g = m->g = ggl_graph_new(&params);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &in, true),
+               *target = ggl_graph_input(g, "target", GGL_I32, 0, NULL, true),
+               *by[3] = {ggl_graph_variable(g, "w", GGL_F32, 2, matrix, m->w),
+                         ggl_graph_variable(g, "bias", GGL_F32, 1, &out, m->bias),
+                         ggl_graph_variable(g, "rows", GGL_F32, 2, table, m->rows)},
+               *into[3] = {ggl_graph_variable(g, "dw", GGL_F32, 2, matrix, m->dw),
+                           ggl_graph_variable(g, "dbias", GGL_F32, 1, &out, m->dbias),
+                           ggl_graph_variable(g, "drows", GGL_F32, 2, table, m->drows)},
+               *d[3] = {NULL};
+    x = ggl_binary(g, GGL_OP_ADD, x, ggl_binary(g, GGL_OP_PICK, by[2], target));
+    ggl_tensor *loss = ggl_cross_entropy(g, ggl_linear(g, x, by[0], by[1]), target);
+    const ggl_grad_params p = {.size = sizeof p, .into = into};
+    ggl_graph_output(g, "loss", loss);
+    if (ggl_graph_grad(g, loss, by, 3, &p, d))
+        for (int k = 0; k < 3; k++)
+            ggl_graph_assign(g, into[k], d[k]);
+    ggl_status st = ggl_graph_finish(g, err);
+    if (st == GGL_OK)
+        st = ggl_sched_new(
+            &m->s, g,
+            &(ggl_sched_params){.size = sizeof(ggl_sched_params), .backend = &on, .n_backends = 1},
+            err);
+    return st == GGL_OK ? ggl_sched_alloc(m->s, err) : st;
+}
+
+static void summing_free(summing *m) {
+    ggl_sched_free(m->s);
+    ggl_graph_free(m->g);
+    free(m);
+}
+
+/* Runs the tokens in pieces of so many; returns the sum of the losses. */
+static double run_pieces(summing *m, int piece) {
+    static float x[TOKENS][IN];
+    int32_t target[TOKENS];
+    ggl_error err = {0};
+    double sum = 0;
+    state = 6;
+    for (int i = 0; i < TOKENS; i++) {
+        target[i] = i * 7 % 5;
+        for (int k = 0; k < IN; k++)
+            x[i][k] = (float)draw() - 0.5f;
+    }
+    for (int i = 0; i < TOKENS; i += piece) {
+        const int n = i + piece < TOKENS ? piece : TOKENS - i;
+        if (!CHECK_OK(ggl_sched_set(m->s, "x", x[i], (size_t)n * sizeof x[i], n, &err), &err) ||
+            !CHECK_OK(ggl_sched_set(m->s, "target", target + i, (size_t)n * 4, n, &err), &err) ||
+            !CHECK_OK(ggl_sched_run(m->s, n, NULL, 0, &err), &err))
+            return NAN;
+        for (int k = 0; k < n; k++)
+            sum += (double)ggl_sched_output(m->s, 0)[k];
+    }
+    return sum;
+}
+
+TEST(sums_of_pieces_have_the_bits_of_the_whole) {
+    static const struct {
+        int threads, piece;
+        const char *mask;
+    } way[] = {{1, TOKENS, NULL}, {1, 5, NULL}, {2, 1, NULL}, {2, TOKENS, NULL}, {1, 7, "all"}};
+    summing *first = NULL;
+    setenv("GGL_CPU_SHARE_ALL", "1", 1);
+    for (int i = 0; i < 5; i++) {
+        ggl_error err = {0};
+        ggl_backend *cpu = opened("cpu", way[i].threads, way[i].mask);
+        summing *m = calloc(1, sizeof *m);
+        REQUIRE(m && cpu);
+        if (CHECK_OK(summing_new(m, cpu, &err), &err))
+            CHECK(isfinite(run_pieces(m, way[i].piece)));
+        if (first) {
+            CHECK(memcmp(first->dw, m->dw, sizeof m->dw) == 0);
+            CHECK(memcmp(first->dbias, m->dbias, sizeof m->dbias) == 0);
+            CHECK(memcmp(first->drows, m->drows, sizeof m->drows) == 0);
+        }
+        CHECK(m->dw[0] != 0 && m->dbias[0] != 0 && m->drows[0] != 0);
+        ggl_sched_free(m->s);
+        m->s = NULL;
+        ggl_backend_close(cpu);
+        if (first)
+            summing_free(m);
+        else
+            first = m;
+    }
+    unsetenv("GGL_CPU_SHARE_ALL");
+    summing_free(first);
+}
+
+/* One graph adds up gradients, another steps and clears them; both have the same memory. The loss falls. */
+TEST(another_graph_steps) {
+    static const char *const on[] = {"cpu", "reference"};
+    for (int i = 0; i < 2; i++) {
+        ggl_error err = {0};
+        ggl_backend *b = opened(on[i], 1, NULL);
+        summing *m = calloc(1, sizeof *m);
+        REQUIRE(m && b);
+        CHECK_OK(summing_new(m, b, &err), &err);
+        ggl_graph *g = ggl_graph_new(NULL);
+        const int64_t matrix[2] = {IN, OUT};
+        ggl_tensor *rate = ggl_graph_input(g, "rate", GGL_F32, 0, NULL, false);
+        ggl_tensor *w = ggl_graph_variable(g, "w", GGL_F32, 2, matrix, m->w),
+                   *dw = ggl_graph_variable(g, "dw", GGL_F32, 2, matrix, m->dw);
+        ggl_graph_output(g, "length", sum_all(g, ggl_binary(g, GGL_OP_MUL, dw, dw)));
+        ggl_graph_assign(g, w, ggl_binary(g, GGL_OP_SUB, w, ggl_binary(g, GGL_OP_MUL, dw, rate)));
+        ggl_graph_assign(g, dw,
+                         with(g, GGL_OP_REPEAT, ggl_graph_number(g, 0), 2, (double[]){IN, OUT}));
+        ggl_sched *s = NULL;
+        CHECK_OK(ggl_graph_finish(g, &err), &err);
+        const ggl_sched_params p = {.size = sizeof p, .backend = &b, .n_backends = 1};
+        REQUIRE_OK(ggl_sched_new(&s, g, &p, &err), &err);
+        REQUIRE_OK(ggl_sched_alloc(s, &err), &err);
+        double before = run_pieces(m, TOKENS), loss = before;
+        for (int step = 0; step < 10; step++) {
+            const float some = 0.02f;
+            double length = 0;
+            for (int k = 0; k < IN * OUT; k++)
+                length += (double)m->dw[k] * (double)m->dw[k];
+            REQUIRE_OK(ggl_sched_set(s, "rate", &some, sizeof some, 1, &err), &err);
+            REQUIRE_OK(ggl_sched_run(s, 1, NULL, 0, &err), &err);
+            CHECK(fabs((double)ggl_sched_output(s, 0)[0] - length) <= 1e-5 * length);
+            CHECK(m->dw[3] == 0);
+            const double now = run_pieces(m, TOKENS);
+            CHECK_MSG(now < loss, "step %d: %g, after %g", step, now, loss);
+            loss = now;
+        }
+        CHECK_MSG(loss < 0.5 * before, "%g, from %g", loss, before);
+        ggl_sched_free(s);
+        ggl_graph_free(g);
+        summing_free(m);
+        ggl_backend_close(b);
+    }
+}
+
+/* --- what is computed again ------------------------------------------------------------------- */
+
+enum { WIDTH = 24, LAYERS = 12, ROWS_ = 96 };
+
+/* A chain of layers with attention, a norm, a gate and a composite without a rule. Sets *arena to the bytes of the plan; returns the gradient of the
+ * first layer's matrix and of the input, for free(). */
+static float *gradients_of_layers(ggl_backend *on, size_t keep, size_t *arena) {
+    static float w[LAYERS][3][WIDTH * WIDTH], x0[ROWS_][WIDTH];
+    static int32_t pos[ROWS_], slot[ROWS_];
+    const int64_t width = WIDTH, matrix[2] = {WIDTH, WIDTH};
+    ggl_graph_params params = ggl_graph_default();
+    params.n_batch = ROWS_;
+    params.n_pos = 128;
+    params.type_k = params.type_v = GGL_F32;
+    ggl_error err = {0};
+    ggl_graph *g = ggl_graph_new(&params);
+    state = 3;
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &width, true), *by[2] = {NULL, x},
+               *d[2] = {NULL};
+    for (int i = 0; i < ROWS_; i++) {
+        pos[i] = i;
+        for (int k = 0; k < WIDTH; k++)
+            x0[i][k] = (float)draw() - 0.5f;
+    }
+    for (int l = 0; l < LAYERS; l++) {
+        ggl_tensor *m[3];
+        ggl_graph_set_group(g, l);
+        for (int k = 0; k < 3; k++) {
+            for (int i = 0; i < WIDTH * WIDTH; i++)
+                w[l][k][i] = ((float)draw() - 0.5f) * 0.6f;
+            m[k] = ggl_graph_weight(g, "w", GGL_F32, 2, matrix, w[l][k]);
+        }
+        by[0] = l == 0 ? m[0] : by[0];
+        ggl_tensor *h = ggl_rms(g, x, 1e-5), *q = ggl_linear(g, h, m[0], NULL);
+        ggl_tensor *a = attend(g, q, h, h, NAN, NAN, NAN, NULL, NULL, NULL, NULL);
+        x = ggl_binary(g, GGL_OP_ADD, x, a);
+        h = ggl_gelu(g, ggl_linear(g, ggl_center(g, x), m[1], NULL));
+        h = ggl_binary(g, GGL_OP_MUL, h,
+                       ggl_unary(g, GGL_OP_SIGMOID, ggl_linear(g, x, m[2], NULL)));
+        x = ggl_binary(g, GGL_OP_ADD, x, h);
+    }
+    ggl_graph_set_group(g, -1);
+    const ggl_grad_params p = {.size = sizeof p, .keep = keep};
+    ggl_tensor *loss = ggl_unary(g, GGL_OP_SUM, ggl_unary(g, GGL_OP_SIN, x));
+    float *out = calloc(WIDTH * WIDTH + ROWS_ * WIDTH, sizeof *out);
+    ggl_sched *s = NULL;
+    ggl_memory memory = {0};
+    const ggl_sched_params sp = {.size = sizeof sp, .backend = &on, .n_backends = 1};
+    bool ok = ggl_graph_grad(g, loss, by, 2, &p, d) && ggl_graph_output(g, "dw", d[0]) &&
+              ggl_graph_output(g, "dx", d[1]);
+    CHECK_OK(ggl_graph_error(g, &err), &err);
+    ok = ok && CHECK_OK(ggl_graph_finish(g, &err), &err) &&
+         CHECK_OK(ggl_sched_new(&s, g, &sp, &err), &err) &&
+         CHECK_OK(ggl_sched_alloc(s, &err), &err) &&
+         CHECK_OK(ggl_sched_set(s, "x", x0, sizeof x0, ROWS_, &err), &err) &&
+         CHECK_OK(ggl_sched_set(s, "pos", pos, sizeof pos, ROWS_, &err), &err) &&
+         CHECK_OK(ggl_sched_set(s, "slot", slot, sizeof slot, ROWS_, &err), &err) &&
+         CHECK_OK(ggl_sched_run(s, ROWS_, NULL, 0, &err), &err);
+    if (ok && out) {
+        memcpy(out, ggl_sched_output(s, 0), sizeof w[0][0]);
+        memcpy(out + WIDTH * WIDTH, ggl_sched_output(s, 1), sizeof x0);
+        ggl_sched_memory(s, 0, &memory);
+    }
+    *arena = memory.arena;
+    ggl_sched_free(s);
+    ggl_graph_free(g);
+    return out;
+}
+
+TEST(what_is_computed_again_has_the_same_bits) {
+    ggl_backend *cpu = opened("cpu", 1, NULL);
+    size_t all = 0, some = 0, least = 0;
+    REQUIRE(cpu);
+    float *a = gradients_of_layers(cpu, 0, &all), *b = gradients_of_layers(cpu, 1000000, &some),
+          *c = gradients_of_layers(cpu, 1, &least);
+    const size_t size = sizeof(float) * (WIDTH * WIDTH + ROWS_ * WIDTH);
+    REQUIRE(a && b && c);
+    CHECK(a[0] != 0 && a[WIDTH * WIDTH] != 0);
+    CHECK(memcmp(a, b, size) == 0);
+    CHECK(memcmp(a, c, size) == 0);
+    CHECK_MSG(some < all && least < some && 3 * least < 2 * all,
+              "%zu bytes, some again %zu, all again %zu", all, some, least);
+    free(a);
+    free(b);
+    free(c);
+    ggl_backend_close(cpu);
+}
+
+/* Nodes that read a variable see what it was before, wherever the step that writes it could run; and a variable is not folded. */
+TEST(what_reads_a_variable_runs_before_it_is_written) {
+    float v[8] = {1, 2, 3, 4, 5, 6, 7, 8}, out[8];
+    const int64_t n = 8;
+    ggl_error err = {0};
+    ggl_backend *cpu = opened("cpu", 2, NULL), *reference = opened("reference", 1, NULL);
+    REQUIRE(cpu && reference);
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &n, true),
+               *w = ggl_graph_variable(g, "v", GGL_F32, 1, &n, v);
+    ggl_tensor *late = x;
+    for (int i = 0; i < 5; i++) /* the reader has to wait for this, but the writer has not */
+        late = ggl_unary(g, GGL_OP_ABS, late);
+    ggl_tensor *twice = ggl_binary(g, GGL_OP_MUL, w, ggl_graph_number(g, 2)); /* not a constant */
+    late = ggl_binary(g, GGL_OP_ADD, ggl_binary(g, GGL_OP_MUL, late, w), twice);
+    ggl_graph_output(g, "y", late);
+    CHECK(ggl_graph_assign(g, w, ggl_binary(g, GGL_OP_MUL, w, ggl_graph_number(g, 10))));
+    ggl_sched *s = NULL;
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    REQUIRE_OK(ggl_graph_fold(g, reference, &err), &err);
+    const ggl_sched_params p = {.size = sizeof p, .backend = &cpu, .n_backends = 1};
+    REQUIRE_OK(ggl_sched_new(&s, g, &p, &err), &err);
+    REQUIRE_OK(ggl_sched_alloc(s, &err), &err);
+    for (int run_ = 0; run_ < 3; run_++) {
+        for (int i = 0; i < 8; i++)
+            out[i] = (float)(i + 1) * (run_ == 0 ? 1 : run_ == 1 ? 10 : 100);
+        const float ones_[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+        REQUIRE_OK(ggl_sched_set(s, "x", ones_, sizeof ones_, 1, &err), &err);
+        REQUIRE_OK(ggl_sched_run(s, 1, NULL, 0, &err), &err);
+        for (int i = 0; i < 8; i++) {
+            CHECK(ggl_sched_output(s, 0)[i] == 3 * out[i]);
+            CHECK(v[i] == 10 * out[i]);
+        }
+    }
+    ggl_sched_free(s);
+    ggl_graph_free(g);
+    ggl_backend_close(cpu);
+    ggl_backend_close(reference);
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+/* Each operator has a row, and each rule of an operator or composite is among the problems. */
+TEST(every_operator_has_a_row) {
+    enum { NONE, RULE, OTHER };
+    static const char row[GGL_OP_COUNT] = {
+#define GRADIENT(ID, text)        [GGL_OP_##ID] = RULE,
+#define GRADIENT_BY(ID, function) [GGL_OP_##ID] = RULE,
+#define FLAT(ID)                  [GGL_OP_##ID] = OTHER,
+#define NO_GRADIENT(ID, why)      [GGL_OP_##ID] = OTHER,
+#include "ggl/gradients.def"
+    };
+    static const char *const composites[] = {
+#define GRADIENT_OF(name, signature, text) name,
+#include "ggl/gradients.def"
+    };
+    bool used[GGL_OP_COUNT] = {false};
+    for (int i = 0; i < N_PROBLEMS; i++) {
+        built b;
+        build_leaves(&b, &problems[i], false);
+        problems[i].f(b.g, b.x);
+        for (int k = 0; k < ggl_graph_n_nodes(b.g); k++) {
+            const ggl_tensor *t = ggl_graph_node(b.g, k);
+            used[t->op] = true;
+            for (int j = 0; t->body && j < t->body->n_node; j++)
+                used[t->body->node[j]->op] = true;
+        }
+        built_free(&b);
+    }
+    for (int op = GGL_OP_PARAM + 1; op < GGL_OP_COUNT; op++) {
+        const char *name = ggl_op_get((ggl_op)op).name;
+        CHECK_MSG(row[op] != NONE || op == GGL_OP_CALL, "%s has no row in ggl/gradients.def", name);
+        CHECK_MSG(row[op] != RULE || used[op], "no problem of this test has the rule of %s", name);
+    }
+    for (size_t k = 0; k < sizeof composites / sizeof *composites; k++) {
+        bool has = false;
+        for (int i = 0; i < N_PROBLEMS; i++)
+            has |= strcmp(problems[i].name, composites[k]) == 0;
+        CHECK_MSG(has, "no problem of this test is named %s", composites[k]);
+    }
+}
+
+/* --- mistakes --------------------------------------------------------------------------------- */
+
+static void refused(ggl_graph *g, const char *words) {
+    ggl_error err = {0};
+    CHECK(ggl_graph_error(g, &err) != GGL_OK);
+    CHECK_HAS(err.msg, words);
+    ggl_graph_free(g);
+}
+
+TEST(assignments_that_cannot_be) {
+    static float data[8];
+    const int64_t n = 8, four = 4;
+    for (int k = 0; k < 6; k++) {
+        static const char *const words[] = {"'w' is no variable of type f32",
+                                            "variable 'v' of [8] is assigned [4]",
+                                            "a value for each element of the batch",
+                                            "variable 'v' is assigned twice",
+                                            "reads the variable 'v' after it is assigned",
+                                            "is written to"};
+        ggl_graph *g = ggl_graph_new(NULL);
+        ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &n, true),
+                   *w = ggl_graph_weight(g, "w", GGL_F32, 1, &n, data),
+                   *v = ggl_graph_variable(g, "v", GGL_F32, 1, &n, data);
+        ggl_tensor *small =
+                       with(g, GGL_OP_REPEAT, ggl_graph_number(g, 1), 1, (double[]){(double)four}),
+                   *right = ggl_unary(g, GGL_OP_EXP, v);
+        if (k == 5) { /* an output has memory of its own */
+            ggl_graph_output(g, "y", right);
+            CHECK(ggl_graph_assign(g, v, right));
+            ggl_error err;
+            CHECK_OK(ggl_graph_finish(g, &err), &err);
+            ggl_graph_free(g);
+            continue;
+        }
+        CHECK(k > 2 || !ggl_graph_assign(g, k == 0 ? w : v, k == 1 ? small : k == 2 ? x : right));
+        if (k > 2)
+            CHECK(ggl_graph_assign(g, v, right));
+        if (k == 3)
+            CHECK(!ggl_graph_assign(g, v, right));
+        if (k == 4)
+            CHECK(!ggl_binary(g, GGL_OP_ADD, x, v));
+        refused(g, words[k]);
+    }
+}
+
+TEST(gradients_that_cannot_be) {
+    static float data[16];
+    const int64_t n = 4;
+    for (int k = 0; k < 5; k++) {
+        static const char *const words[] = {
+            "a recurrence has no gradient yet", "gradients of gradients",
+            "a gradient is asked for by <const>", "gradients are asked for of <input>",
+            "cannot be added to a value of [4]"};
+        ggl_graph *g = ggl_graph_new(NULL);
+        ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+        ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &n, true), *d,
+                   *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){4, 4}, data),
+                   *row = ggl_graph_weight(g, "row", GGL_F32, 1, &n, data), *by = x,
+                   *of = ggl_unary(g, GGL_OP_EXP, x);
+        if (k == 0)
+            of = ggl_recent(g, x, 2);
+        if (k == 1)
+            of = ggl_binary(g, GGL_OP_LINEAR_BACK, x, w);
+        if (k == 2)
+            by = ggl_graph_number(g, 1);
+        if (k == 3)
+            of = x;
+        if (k == 4) {
+            of = ggl_linear(g, x, w, NULL);
+            by = w;
+        }
+        const ggl_grad_params p = {.size = sizeof p, .into = k == 4 ? &row : NULL};
+        CHECK(!ggl_graph_grad(g, of, &by, 1, &p, &d));
+        refused(g, words[k]);
+    }
+}
+
+/* What does not depend on a value has no gradient by it. */
+TEST(no_gradient) {
+    static float data[4];
+    const int64_t n = 4;
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &n, true),
+               *w = ggl_graph_weight(g, "w", GGL_F32, 1, &n, data),
+               *flat = ggl_unary(g, GGL_OP_FLOOR, ggl_binary(g, GGL_OP_MUL, x, w)),
+               *y = ggl_binary(g, GGL_OP_MUL, x, flat), *d[2];
+    CHECK(ggl_graph_grad(g, y, (ggl_tensor *[]){w, x}, 2, NULL, d));
+    CHECK(!d[0] && d[1] && ggl_is_batched(d[1]));
+    ggl_graph_free(g);
+}
