@@ -210,8 +210,8 @@ static void check_leaf(const problem *p, int k, ggl_backend *reference) {
     float *out = NULL;
     int64_t n = 0;
     ggl_tensor *d = NULL;
-    /* rows of a cache are rounded to f32 */
-    const bool keeps = strncmp(p->name, "attend", 6) == 0;
+    /* what caches and states keep is rounded to f32 */
+    const bool keeps = strncmp(p->name, "attend", 6) == 0 || strncmp(p->name, "recurrent", 9) == 0;
     const double h = keeps ? 0.05 : 1e-4;
     build_leaves(&b, p, true);
     ggl_tensor *loss = loss_of(b.g, p->f(b.g, b.x));
@@ -332,7 +332,7 @@ BINARY(f_min, MIN)
 BINARY(f_max, MAX)
 BINARY(f_pick, PICK)
 static ggl_tensor *with(ggl_graph *g, ggl_op op, ggl_tensor *x, int n, const double *num) {
-    return ggl_graph_op(g, op, &x, 1, num, n);
+    return ggl_graph_op(g, op, &x, x ? 1 : 0, num, n);
 }
 F(f_where) {
     return ggl_graph_op(
@@ -510,6 +510,27 @@ F(f_route) { /* a mixture: shares of the best experts, which are chosen by topk 
     ggl_tensor *down = ggl_linear(g, ggl_silu(g, up), ggl_binary(g, GGL_OP_PICK, x[3], best), NULL);
     return ggl_weighted(g, down, share);
 }
+F(f_recent) {
+    return ggl_unary(g, GGL_OP_EXP, ggl_recent(g, x[0], 3));
+}
+F(f_short_conv) {
+    return ggl_short_conv(g, x[0], x[1]);
+}
+F(f_delta) {
+    return ggl_gated_delta_rule(g, x[0], x[1], x[2], x[3], x[4]);
+}
+F(f_scan) {
+    return ggl_ssm_scan(g, x[0], x[1], x[2], x[3], x[4]);
+}
+F(f_gla) {
+    return ggl_gated_linear_attention(g, x[0], x[1], x[2], x[3]);
+}
+F(f_wkv6) {
+    return ggl_wkv6(g, x[0], x[1], x[2], x[3], x[4]);
+}
+F(f_wkv7) {
+    return ggl_wkv7(g, x[0], x[1], x[2], x[3], x[4], x[5]);
+}
 F(f_own) { /* a composite without a name, which reads a value from outside and a leaf */
     ggl_tensor *y = ggl_unary(g, GGL_OP_TANH, x[0]);
     ggl_tensor **p = ggl_body_begin(g, &x[0], 1);
@@ -617,6 +638,17 @@ static const problem problems[] = {
     {"attend within", f_attend_within, {B(5, 4), B(5, 2), B(3, 2)}},
     {"attend in whole texts", f_attend, {B(5, 4), B(5, 2), B(3, 2)}},
     {"attend in whole texts with a window", f_attend_window, {B(5, 4), B(5, 2), B(3, 2)}},
+    {"recurrent: recent", f_recent, {B(4)}},
+    {"recurrent: short_conv", f_short_conv, {B(4), W(3, 4)}},
+    {"recurrent: gated_delta_rule", f_delta, {B(4, 1), B(4, 1), B(3, 2), B(2), B(2)}},
+    {"recurrent: gated_delta_rule with decays",
+     f_delta,
+     {B(4, 2), B(4, 2), B(3, 2), B(4, 2), B(2)}},
+    {"recurrent: ssm_scan", f_scan, {B(3, 2), B(2), W(2), B(4, 1), B(4, 1)}},
+    {"recurrent: ssm_scan with decays", f_scan, {B(3, 2), B(2), W(4, 2), B(4, 2), B(4, 2)}},
+    {"recurrent: gated_linear_attention", f_gla, {B(4, 2), B(4, 2), B(3, 2), B(4, 2)}},
+    {"recurrent: wkv6", f_wkv6, {B(4, 2), B(4, 2), B(4, 2), B(4, 2), W(4, 2)}},
+    {"recurrent: wkv7", f_wkv7, {B(4, 2), B(4, 2), B(4, 2), B(4, 2), B(4, 2), B(4, 2)}},
     {"mixture", f_route, {B(6), W(6, 4), W(6, 5, 4), W(5, 6, 4)}},
     {"own composite", f_own, {B(5), W(5)}},
 };
@@ -1157,7 +1189,7 @@ TEST(gradients_that_cannot_be) {
     const int64_t n = 4;
     for (int k = 0; k < 5; k++) {
         static const char *const words[] = {
-            "a recurrence has no gradient yet", "gradients of gradients",
+            "by the weight 'row', which it reads without", "gradients of gradients",
             "a gradient is asked for by <const>", "gradients are asked for of <input>",
             "cannot be added to a value of [4]"};
         ggl_graph *g = ggl_graph_new(NULL);
@@ -1166,8 +1198,14 @@ TEST(gradients_that_cannot_be) {
                    *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){4, 4}, data),
                    *row = ggl_graph_weight(g, "row", GGL_F32, 1, &n, data), *by = x,
                    *of = ggl_unary(g, GGL_OP_EXP, x);
-        if (k == 0)
-            of = ggl_recent(g, x, 2);
+        if (k == 0) {
+            ggl_tensor **param = ggl_body_begin(g, &x, 1);
+            ggl_tensor *kept = with(g, GGL_OP_STATE, NULL, 1, (double[]){4});
+            REQUIRE(param);
+            kept = ggl_binary(g, GGL_OP_ADD, kept, ggl_binary(g, GGL_OP_MUL, param[0], row));
+            of = ggl_body_end(g, NULL, kept, NULL, 0);
+            by = row;
+        }
         if (k == 1)
             of = ggl_binary(g, GGL_OP_LINEAR_BACK, x, w);
         if (k == 2)
