@@ -255,6 +255,12 @@ static bool check_arguments(ggl_graph *g, const ggl_tensor *of, ggl_tensor *cons
                            "a gradient is asked for by %s%s: a weight, an f32 input, or a "
                            "value of the top level is needed",
                            t ? ggl_op_get(t->op).name : "nothing", t && t->name ? t->name : "");
+        else if (t->n_dims > GGL_BATCH_DIM)
+            ggl_graph_fail(
+                g, GGL_UNSUPPORTED,
+                "a gradient is asked for by '%s', a weight of four dimensions: gradients "
+                "are values, which have at most three",
+                t->name);
         else if (into && (ggl_is_batched(into) || ggl_is_batched(t) || into->n_dims != t->n_dims ||
                           memcmp(into->ne, t->ne, sizeof t->ne) != 0))
             ggl_graph_fail(g, GGL_SHAPE, "the gradient by %s cannot be added to a value of %s",

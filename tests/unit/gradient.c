@@ -1187,11 +1187,11 @@ TEST(assignments_that_cannot_be) {
 TEST(gradients_that_cannot_be) {
     static float data[16];
     const int64_t n = 4;
-    for (int k = 0; k < 5; k++) {
+    for (int k = 0; k < 6; k++) {
         static const char *const words[] = {
             "by the weight 'row', which it reads without", "gradients of gradients",
-            "a gradient is asked for by <const>", "gradients are asked for of <input>",
-            "cannot be added to a value of [4]"};
+            "a gradient is asked for by <const>",          "gradients are asked for of <input>",
+            "cannot be added to a value of [4]",           "'four', a weight of four dimensions"};
         ggl_graph *g = ggl_graph_new(NULL);
         ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
         ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &n, true), *d,
@@ -1216,6 +1216,8 @@ TEST(gradients_that_cannot_be) {
             of = ggl_linear(g, x, w, NULL);
             by = w;
         }
+        if (k == 5)
+            by = ggl_graph_weight(g, "four", GGL_F32, 4, (int64_t[]){4, 1, 1, 2}, data);
         const ggl_grad_params p = {.size = sizeof p, .into = k == 4 ? &row : NULL};
         CHECK(!ggl_graph_grad(g, of, &by, 1, &p, &d));
         refused(g, words[k]);
