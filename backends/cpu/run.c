@@ -204,16 +204,17 @@ ggl_status ggl_cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, i
     uint64_t mode = ggl_cpu_float_mode_set();
     if (plan->shareable >= RUN_WORTH_WAKING)
         ggl_cpu_pool_wake(r.b->pool);
-    int64_t turn = 0;
+    int64_t passes = 0, turn = 0; /* of a loop; turn: the element of the batch */
     bool stopped = false;
     for (int i = 0; i < plan->n_step; i++) {
         const cpu_step *s = &plan->step[i];
         stopped = b->cancelled && b->cancelled(b->cancelled_ctx);
         if (stopped)
             break;
-        if (s->kind == GGL_STEP_LOOP)
-            turn = 0;
-        else if (s->kind == GGL_STEP_NODE && r.b->profile)
+        if (s->kind == GGL_STEP_LOOP) {
+            passes = 0;
+            turn = s->node->body->backward ? n - 1 : 0;
+        } else if (s->kind == GGL_STEP_NODE && r.b->profile)
             run_step_timed(&r, s, s->in_loop ? turn : 0);
         else if (s->kind == GGL_STEP_NODE && s->items && n == 1)
             run_steps(&r, s, 1, 0); /* one item: the group's other steps follow one by one */
@@ -223,8 +224,10 @@ ggl_status ggl_cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, i
             else
                 run_steps(&r, s, s->n_together, s->in_loop ? turn : 0);
             i += s->n_together - 1;
-        } else if (++turn < n)
+        } else if (++passes < n) {
+            turn += s->node->body->backward ? -1 : 1;
             i = s->end; /* continues after LOOP */
+        }
     }
     plan->shareable = r.shareable;
     ggl_cpu_float_mode_restore(mode);

@@ -124,9 +124,10 @@ static ggl_status run(ggl_backend *b, ggl_plan *base, ggl_buffer *const *region,
             run_step(p, step, region, n, 0);
             continue;
         }
+        const bool backward = step->node->body->backward;
         for (int64_t turn = 0; turn < n; turn++) /* a loop over the batch */
             for (int k = i + 1; k < step->end; k++)
-                run_step(p, &p->program.step[k], region, n, turn);
+                run_step(p, &p->program.step[k], region, n, backward ? n - 1 - turn : turn);
         i = step->end;
     }
     return GGL_OK;

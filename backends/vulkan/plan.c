@@ -158,6 +158,8 @@ static ggl_status bind_steps(plan *p, const vk_backend *b, const ggl_segment *s,
         count_region(p, s->store_loc[i].region);
     for (int i = 0; i < p->program.n_step; i++) {
         const ggl_step *step = &p->program.step[i];
+        if (step->kind == GGL_STEP_LOOP && step->node->body->backward)
+            return ggl_fail(err, GGL_UNSUPPORTED, "a recurrence that runs backward");
         if (step->kind == GGL_STEP_LOOP || step->kind == GGL_STEP_END)
             continue;
         p->op[i] = ggl_vk_op_of_step(step);

@@ -314,7 +314,8 @@ static ggl_body *make_body(divider *d, const ggl_tensor *t, const ggl_tensor *y,
     }
     ggl_tensor *result = part_of(d, from->result, part);
     *b = (ggl_body){
-        param, from->n_param, node, from->n_node, result ? result : from->result, from->recurrent};
+        param,           from->n_param, node, from->n_node, result ? result : from->result,
+        from->recurrent, from->backward};
     return b;
 }
 

@@ -88,14 +88,14 @@ static void visit_all(grad_work *w, ggl_tensor *const *node, int n);
 /* Gradients of a call without a rule of its own: those of its body, whose nodes are computed once more at the top level. */
 static void through_body(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
     ggl_graph *g = w->g;
-    if (t->keeps_state) {
-        ggl_graph_fail(g, GGL_UNSUPPORTED, "a recurrence has no gradient yet: %s",
-                       ggl_node_text(t, (char[128]){0}, 128));
+    if (t->body->recurrent) {
+        ggl_grad_recurrence(w, t, dy, visit_all, set_active);
         return;
     }
-    const size_t first = g->nodes.n;
+    const node_list *list = g->body ? &g->body->nodes : &g->nodes;
+    const size_t first = list->n;
     ggl_tensor *result = ggl_grad_inline(w, t);
-    const size_t n = g->nodes.n - first;
+    const size_t n = list->n - first;
     ggl_tensor **copy = ggl_calloc(n + 1, sizeof(ggl_tensor *));
     if (!result || !copy) {
         ggl_free(copy);
@@ -103,7 +103,7 @@ static void through_body(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
             ggl_graph_fail(g, GGL_NOMEM, "out of memory for gradients");
         return;
     }
-    memcpy(copy, g->nodes.at + first, n * sizeof *copy);
+    memcpy(copy, list->at + first, n * sizeof *copy);
     for (size_t i = 0; i < n; i++)
         if (!ggl_is_leaf(copy[i])) {
             set_active(w, copy[i]);
@@ -255,6 +255,12 @@ static bool check_arguments(ggl_graph *g, const ggl_tensor *of, ggl_tensor *cons
                            "a gradient is asked for by %s%s: a weight, an f32 input, or a "
                            "value of the top level is needed",
                            t ? ggl_op_get(t->op).name : "nothing", t && t->name ? t->name : "");
+        else if (t->n_dims > GGL_BATCH_DIM)
+            ggl_graph_fail(
+                g, GGL_UNSUPPORTED,
+                "a gradient is asked for by '%s', a weight of four dimensions: gradients "
+                "are values, which have at most three",
+                t->name);
         else if (into && (ggl_is_batched(into) || ggl_is_batched(t) || into->n_dims != t->n_dims ||
                           memcmp(into->ne, t->ne, sizeof t->ne) != 0))
             ggl_graph_fail(g, GGL_SHAPE, "the gradient by %s cannot be added to a value of %s",

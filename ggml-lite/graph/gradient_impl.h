@@ -4,6 +4,7 @@
  *   gradient_copy.c   copies nodes: of bodies to the top level, and those that are computed again
  *   gradient_text.c   makes nodes of the texts of gradients.def
  *   gradient_rules.c  the rules that are no texts, and the table of all
+ *   gradient_recur.c  the gradient of a recurrence
  *   gradient.c        walks through the graph, from the result to what it is made of */
 #ifndef GGL_GRADIENT_IMPL_H
 #define GGL_GRADIENT_IMPL_H
@@ -39,6 +40,8 @@ typedef struct grad_work {
     ggl_graph *g;
     grad_note *note; /* by tensor id */
     size_t n_notes, cap_notes;
+    bool
+        in_body; /* in a body, which computes one element of the batch: nothing is added up over the batch */
     bool *again; /* by group + 1: its values are computed again */
     int n_groups;
 } grad_work;
@@ -61,6 +64,22 @@ void ggl_grad_add_part(grad_work *w, ggl_tensor *t, int dim, int64_t first, ggl_
 ggl_tensor *ggl_grad_value(grad_work *w, ggl_tensor *t);
 /* Copies a call's body to the top level: the copies are in note.copy of its nodes. Returns what stands for the result. */
 ggl_tensor *ggl_grad_inline(grad_work *w, const ggl_tensor *call);
+
+/* Begins a call with these sources, whose parameters stand for those of `call`, then for more[]. Sets notes of the parameters; returns them, NULL on
+ * error. */
+ggl_tensor **ggl_grad_begin_body(grad_work *w, const ggl_tensor *call, ggl_tensor *const *more,
+                                 int n_more);
+/* Copies the nodes of the call's body, whose parameters have copies; leaves out states that have one, and what is kept. Returns false on error. */
+bool ggl_grad_copy_body(grad_work *w, const ggl_body *b, bool without_states);
+/* Returns the copy of a body's node or parameter; x itself if it is a leaf. */
+ggl_tensor *ggl_grad_copy_of(grad_work *w, ggl_tensor *x);
+void ggl_grad_set_copy(grad_work *w, const ggl_tensor *t, ggl_tensor *copy);
+
+/* gradient_recur.c: makes the gradients of a recurrent call. visit: visits n nodes, the last one first; activate: finds out whether a node is
+ * active. */
+typedef void grad_visit_fn(grad_work *w, ggl_tensor *const *node, int n);
+void ggl_grad_recurrence(grad_work *w, ggl_tensor *t, ggl_tensor *dy, grad_visit_fn *visit,
+                         void (*activate)(grad_work *, const ggl_tensor *));
 
 /* The rule of an operator or composite. */
 typedef void grad_fn(grad_work *w, ggl_tensor *t, ggl_tensor *dy);

@@ -44,7 +44,7 @@ void ggl_grad_pick(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
     if (!d)
         return;
     const int64_t k = d->ne[1];
-    if (!ggl_is_batched(table)) {
+    if (!ggl_is_batched(table) && !w->in_body) {
         const double one = 1;
         const int64_t ne[3] = {m, 1, n}, only = 1;
         ggl_grad_outer(w, table, d, ggl_graph_const(g, 1, &only, &one), i, n, 3, ne);
@@ -86,7 +86,7 @@ static void by_matrix(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
         if (x && dy && stack->n_dims == 3 && ggl_grad_is_active(w, stack))
             ggl_grad_outer(w, stack, x, dy, ggl_grad_value(w, m->src[PICK_I]), stack->ne[2], 3,
                            stack->ne);
-    } else if (ggl_is_batched(m)) {
+    } else if (ggl_is_batched(m) || w->in_body) {
         ggl_grad_add(w, t, m, x ? outer_of_each(w, t, x, dy) : NULL);
     } else if (m->n_dims > 3) {
         ggl_graph_fail(w->g, GGL_UNSUPPORTED, "the gradient of %s by matrices of four dimensions",

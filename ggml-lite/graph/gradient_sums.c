@@ -78,7 +78,7 @@ void ggl_grad_add(grad_work *w, const ggl_tensor *reader, ggl_tensor *t, ggl_ten
             const double dim = k;
             d = grad_op1(w, GGL_OP_SUM, d, &dim, 1);
         }
-    if (d && ggl_is_batched(reader) && !ggl_is_batched(t)) {
+    if (d && ggl_is_batched(reader) && !ggl_is_batched(t) && !w->in_body) {
         const double one = 1;
         const int64_t n = ggl_count(t), ne[2] = {n, 1};
         d = ggl_grad_reshape(w, ggl_grad_as_large(w, d, t), 1, &n);

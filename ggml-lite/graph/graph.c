@@ -559,8 +559,13 @@ static ggl_tensor *call_new(ggl_graph *g, open_body *b, const char *name, ggl_te
     ggl_body *body = ggl_arena_alloc(&g->arena, 1, sizeof *body);
     if (!t || !body)
         return no_memory(g);
-    *body = (ggl_body){copy_list(g, &b->params), (int)b->params.n, copy_list(g, &b->nodes),
-                       (int)b->nodes.n,          result,           b->recurrent};
+    *body = (ggl_body){copy_list(g, &b->params),
+                       (int)b->params.n,
+                       copy_list(g, &b->nodes),
+                       (int)b->nodes.n,
+                       result,
+                       b->recurrent,
+                       false};
     t->src = copy_list(g, &b->sources);
     t->n_src = (int)b->sources.n;
     t->num = ggl_arena_alloc(&g->arena, (size_t)n_num + 1, sizeof *t->num);

@@ -56,7 +56,7 @@ static void put_store(writer *w, const ggl_store *s) {
 
 /* A CALL's body, whose tensors are written. */
 static void put_body(writer *w, const ggl_body *b) {
-    ggl_put_u32(w->out, b->recurrent);
+    ggl_put_u32(w->out, b->recurrent | (uint32_t)b->backward << 1);
     put_places(w, b->param, b->n_param);
     put_places(w, b->node, b->n_node);
     put_place(w, b->result);
@@ -391,7 +391,9 @@ static void get_body(loader *l, ggl_tensor *t) {
         no_memory(l);
         return;
     }
-    b->recurrent = ggl_get_u32(&l->r) != 0;
+    const uint32_t kind = ggl_get_u32(&l->r);
+    b->recurrent = kind & 1;
+    b->backward = kind >> 1 & 1;
     b->param = get_places(l, &b->n_param, true);
     b->node = get_places(l, &b->n_node, true);
     b->result = get_place(l);

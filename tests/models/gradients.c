@@ -39,7 +39,7 @@ static int64_t count(const ggl_tensor *t) {
 static bool own_weights(trained *m) {
     for (int i = 0; i < ggl_graph_n_nodes(m->g); i++) {
         ggl_tensor *t = ggl_graph_node(m->g, i);
-        if (t->op != GGL_OP_WEIGHT || t->type != GGL_F32 || m->n == MOST_WEIGHTS ||
+        if (t->op != GGL_OP_WEIGHT || t->type != GGL_F32 || t->n_dims > 3 || m->n == MOST_WEIGHTS ||
             strstr(t->name, "rope"))
             continue;
         float *own = malloc((size_t)count(t) * sizeof *own);
@@ -64,10 +64,11 @@ static ggl_tensor *find_output(const ggl_graph *g, const char *name) {
 static bool build(trained *m, const char *name, const char *text, size_t size,
                   const ggl_grad_params *p, ggl_error *err) {
     *m = (trained){0};
-    if (!toy_open(&m->toy, name, text, size, 0, err)) {
-        *err = (ggl_error){0}; /* other tests say which variants there are */
+    const bool opened = toy_open(&m->toy, name, text, size, 0, err);
+    *err = (ggl_error){
+        0}; /* other tests say which variants there are; tries that it made are forgotten */
+    if (!opened)
         return false;
-    }
     const ggl_graph_params params = {.size = sizeof params,
                                      .n_pos = TOY_CTX,
                                      .n_batch = 32,
@@ -260,11 +261,9 @@ static void check_weights(trained *m, const char *name, const float *d, uint64_t
               CHECKED);
 }
 
-static void check_on_cpu(trained *m, const char *name, const float *d, int64_t n,
-                         ggl_backend *fold) {
+static void check_on_cpu(trained *m, const char *name, const float *d, int64_t n) {
     ggl_error err = {0};
     float *first = NULL, before[TOKENS] = {0};
-    (void)fold;
     for (int threads = 1; threads <= 2; threads++) {
         ggl_backend *cpu = NULL;
         int64_t n_got = 0;
@@ -322,7 +321,7 @@ static bool check_family(const char *name, const char *text, size_t size, uint64
         float *d = take(&m, &n);
         check_weights(&m, name, d, seed);
         stop(&m);
-        check_on_cpu(&m, name, d, n, reference);
+        check_on_cpu(&m, name, d, n);
         free(d);
     }
     trained_free(&m);

@@ -210,8 +210,8 @@ static void check_leaf(const problem *p, int k, ggl_backend *reference) {
     float *out = NULL;
     int64_t n = 0;
     ggl_tensor *d = NULL;
-    /* rows of a cache are rounded to f32 */
-    const bool keeps = strncmp(p->name, "attend", 6) == 0;
+    /* what caches and states keep is rounded to f32 */
+    const bool keeps = strncmp(p->name, "attend", 6) == 0 || strncmp(p->name, "recurrent", 9) == 0;
     const double h = keeps ? 0.05 : 1e-4;
     build_leaves(&b, p, true);
     ggl_tensor *loss = loss_of(b.g, p->f(b.g, b.x));
@@ -332,7 +332,7 @@ BINARY(f_min, MIN)
 BINARY(f_max, MAX)
 BINARY(f_pick, PICK)
 static ggl_tensor *with(ggl_graph *g, ggl_op op, ggl_tensor *x, int n, const double *num) {
-    return ggl_graph_op(g, op, &x, 1, num, n);
+    return ggl_graph_op(g, op, &x, x ? 1 : 0, num, n);
 }
 F(f_where) {
     return ggl_graph_op(
@@ -510,6 +510,27 @@ F(f_route) { /* a mixture: shares of the best experts, which are chosen by topk 
     ggl_tensor *down = ggl_linear(g, ggl_silu(g, up), ggl_binary(g, GGL_OP_PICK, x[3], best), NULL);
     return ggl_weighted(g, down, share);
 }
+F(f_recent) {
+    return ggl_unary(g, GGL_OP_EXP, ggl_recent(g, x[0], 3));
+}
+F(f_short_conv) {
+    return ggl_short_conv(g, x[0], x[1]);
+}
+F(f_delta) {
+    return ggl_gated_delta_rule(g, x[0], x[1], x[2], x[3], x[4]);
+}
+F(f_scan) {
+    return ggl_ssm_scan(g, x[0], x[1], x[2], x[3], x[4]);
+}
+F(f_gla) {
+    return ggl_gated_linear_attention(g, x[0], x[1], x[2], x[3]);
+}
+F(f_wkv6) {
+    return ggl_wkv6(g, x[0], x[1], x[2], x[3], x[4]);
+}
+F(f_wkv7) {
+    return ggl_wkv7(g, x[0], x[1], x[2], x[3], x[4], x[5]);
+}
 F(f_own) { /* a composite without a name, which reads a value from outside and a leaf */
     ggl_tensor *y = ggl_unary(g, GGL_OP_TANH, x[0]);
     ggl_tensor **p = ggl_body_begin(g, &x[0], 1);
@@ -617,10 +638,129 @@ static const problem problems[] = {
     {"attend within", f_attend_within, {B(5, 4), B(5, 2), B(3, 2)}},
     {"attend in whole texts", f_attend, {B(5, 4), B(5, 2), B(3, 2)}},
     {"attend in whole texts with a window", f_attend_window, {B(5, 4), B(5, 2), B(3, 2)}},
+    {"recurrent: recent", f_recent, {B(4)}},
+    {"recurrent: short_conv", f_short_conv, {B(4), W(3, 4)}},
+    {"recurrent: gated_delta_rule", f_delta, {B(4, 1), B(4, 1), B(3, 2), B(2), B(2)}},
+    {"recurrent: gated_delta_rule with decays",
+     f_delta,
+     {B(4, 2), B(4, 2), B(3, 2), B(4, 2), B(2)}},
+    {"recurrent: ssm_scan", f_scan, {B(3, 2), B(2), W(2), B(4, 1), B(4, 1)}},
+    {"recurrent: ssm_scan with decays", f_scan, {B(3, 2), B(2), W(4, 2), B(4, 2), B(4, 2)}},
+    {"recurrent: gated_linear_attention", f_gla, {B(4, 2), B(4, 2), B(3, 2), B(4, 2)}},
+    {"recurrent: wkv6", f_wkv6, {B(4, 2), B(4, 2), B(4, 2), B(4, 2), W(4, 2)}},
+    {"recurrent: wkv7", f_wkv7, {B(4, 2), B(4, 2), B(4, 2), B(4, 2), B(4, 2), B(4, 2)}},
     {"mixture", f_route, {B(6), W(6, 4), W(6, 5, 4), W(5, 6, 4)}},
     {"own composite", f_own, {B(5), W(5)}},
 };
 enum { N_PROBLEMS = sizeof problems / sizeof *problems };
+
+/* --- compositions ----------------------------------------------------------------------------- */
+
+static uint64_t composition; /* the seed of the one that f_random makes */
+static uint64_t composing;
+static int choose(int n) {
+    composing = composing * 6364136223846793005u + 1442695040888963407u;
+    return (int)((composing >> 33) % (uint64_t)n);
+}
+
+static ggl_tensor *flat(ggl_graph *g, ggl_tensor *x) {
+    const int64_t n = ggl_count(x);
+    return ggl_reshape(g, x, 1, &n);
+}
+
+/* x in another shape. */
+static ggl_tensor *reshaped(ggl_graph *g, ggl_tensor *x) {
+    const int64_t n = ggl_count(x), part = n % 4 == 0 ? 4 : n % 3 == 0 ? 3 : 1;
+    return ggl_reshape(g, x, 2,
+                       choose(2) ? (int64_t[]){part, n / part} : (int64_t[]){n / part, part});
+}
+
+/* The halves of x's rows, the second one first. */
+static ggl_tensor *swapped(ggl_graph *g, ggl_tensor *x) {
+    const int64_t n = x->ne[0], half = n / 2;
+    const double dim = 0;
+    if (half == 0)
+        return x;
+    ggl_tensor *b[2] = {
+        with(g, GGL_OP_SPLIT, x, 3, (double[]){0, (double)half, (double)(n - half)}),
+        with(g, GGL_OP_SPLIT, x, 3, (double[]){0, 0, (double)half})};
+    return ggl_graph_op(g, GGL_OP_CONCAT, b, 2, &dim, 1);
+}
+
+/* A product with a matrix that is a part of the weight. */
+static ggl_tensor *projected(ggl_graph *g, ggl_tensor *x, ggl_tensor *weight) {
+    const int64_t n = x->ne[0], out = 2 + choose(3);
+    if (n * out > ggl_count(weight))
+        return ggl_unary(g, GGL_OP_SIN, x);
+    ggl_tensor *w = with(
+        g, GGL_OP_SPLIT, weight, 3,
+        (double[]){0, (double)choose((int)(ggl_count(weight) - n * out + 1)), (double)(n * out)});
+    return ggl_linear(g, x, ggl_reshape(g, w, 2, (int64_t[]){n, out}), NULL);
+}
+
+static ggl_tensor *step_of(ggl_graph *g, ggl_tensor *x, ggl_tensor *y, ggl_tensor *weight) {
+    switch (choose(15)) {
+    case 0:
+        return ggl_unary(g, GGL_OP_TANH, x);
+    case 1:
+        return ggl_unary(g, GGL_OP_SIGMOID, x);
+    case 2:
+        return ggl_unary(g, GGL_OP_EXP, ggl_unary(g, GGL_OP_TANH, x));
+    case 3:
+        return ggl_softmax(g, x);
+    case 4:
+        return ggl_rms(g, x, 0.1);
+    case 5:
+        return ggl_silu(g, x);
+    case 6:
+        return with(g, GGL_OP_TRANSPOSE, x, 2, (double[]){0, choose(3)});
+    case 7:
+        return reshaped(g, x);
+    case 8:
+        return swapped(g, x);
+    case 9: /* a row's sum beside each element */
+        return ggl_binary(g, GGL_OP_MUL, x, ggl_unary(g, GGL_OP_SIN, ggl_unary(g, GGL_OP_SUM, x)));
+    case 10:
+        return ggl_binary(
+            g, GGL_OP_DIV, x,
+            ggl_binary(g, GGL_OP_ADD, ggl_binary(g, GGL_OP_MUL, x, x), ggl_graph_number(g, 2)));
+    case 11:
+        return projected(g, x, weight);
+    case 12: { /* a part of one beside a part of the other */
+        const double dim = 0;
+        ggl_tensor *both[2] = {flat(g, x), flat(g, y)};
+        return swapped(g, ggl_graph_op(g, GGL_OP_CONCAT, both, 2, &dim, 1));
+    }
+    case 13:
+        return ggl_gelu(g, x);
+    default: /* everything with everything's mean */
+        return ggl_binary(g, choose(2) ? GGL_OP_MUL : GGL_OP_SUB, x, ggl_mean(g, flat(g, y)));
+    }
+}
+
+/* Leaves: two values of each element, a row for all, and the numbers of matrices. */
+F(f_random) {
+    enum { STEPS = 9 };
+    ggl_tensor *at[STEPS + 3] = {x[0], x[1], x[2]};
+    composing = composition;
+    for (int i = 3; i < STEPS + 3; i++) {
+        ggl_tensor *a = at[i - 1 - choose(i < 5 ? 3 : 2)], *b = at[choose(i)];
+        at[i] = step_of(g, a, b, x[3]);
+        if (at[i] && at[i]->n_dims == 0)
+            at[i] = ggl_reshape(g, at[i], 1, (int64_t[]){1});
+        if (!at[i])
+            return NULL;
+        if (ggl_count(at[i]) > 200) /* not ever longer */
+            at[i] = with(g, GGL_OP_SPLIT, flat(g, at[i]), 3, (double[]){0, 3, 24});
+    }
+    const double dim = 0;
+    ggl_tensor *ends[2] = {flat(g, at[STEPS + 2]), flat(g, at[STEPS + 1])};
+    ggl_tensor *y = ggl_graph_op(g, GGL_OP_CONCAT, ends, 2, &dim, 1);
+    /* so that all leaves have a part in it */
+    for (int k = 0; k < 4; k++)
+        y = ggl_binary(g, GGL_OP_ADD, y, ggl_unary(g, GGL_OP_SIN, sum_all(g, x[k])));
+    return y;
+}
 
 static ggl_backend *opened(const char *name, int n_threads, const char *mask) {
     ggl_backend *b = NULL;
@@ -640,6 +780,24 @@ TEST(rules_against_differences) {
                 !(problems[i].f == f_steps && k == 0))
                 check_leaf(&problems[i], k, reference);
     ggl_backend_close(reference);
+}
+
+TEST(random_compositions) {
+    static const problem p = {"a composition", f_random, {B(4, 3), B(6), W(4), W(60)}};
+    ggl_backend *reference = opened("reference", 1, NULL);
+    ggl_backend *cpu[2] = {opened("cpu", 1, NULL), opened("cpu", 2, NULL)};
+    REQUIRE(reference && cpu[0] && cpu[1]);
+    for (composition = 1; composition <= 60; composition++) {
+        const int before = test_failures;
+        for (int k = 0; k < 4; k++)
+            check_leaf(&p, k, reference);
+        check_on_cpu(&p, reference, cpu, 2);
+        if (test_failures != before)
+            printf("composition %d\n", (int)composition);
+    }
+    ggl_backend_close(reference);
+    for (int k = 0; k < 2; k++)
+        ggl_backend_close(cpu[k]);
 }
 
 TEST(rules_on_the_cpu) {
@@ -1029,19 +1187,25 @@ TEST(assignments_that_cannot_be) {
 TEST(gradients_that_cannot_be) {
     static float data[16];
     const int64_t n = 4;
-    for (int k = 0; k < 5; k++) {
+    for (int k = 0; k < 6; k++) {
         static const char *const words[] = {
-            "a recurrence has no gradient yet", "gradients of gradients",
-            "a gradient is asked for by <const>", "gradients are asked for of <input>",
-            "cannot be added to a value of [4]"};
+            "by the weight 'row', which it reads without", "gradients of gradients",
+            "a gradient is asked for by <const>",          "gradients are asked for of <input>",
+            "cannot be added to a value of [4]",           "'four', a weight of four dimensions"};
         ggl_graph *g = ggl_graph_new(NULL);
         ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
         ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &n, true), *d,
                    *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){4, 4}, data),
                    *row = ggl_graph_weight(g, "row", GGL_F32, 1, &n, data), *by = x,
                    *of = ggl_unary(g, GGL_OP_EXP, x);
-        if (k == 0)
-            of = ggl_recent(g, x, 2);
+        if (k == 0) {
+            ggl_tensor **param = ggl_body_begin(g, &x, 1);
+            ggl_tensor *kept = with(g, GGL_OP_STATE, NULL, 1, (double[]){4});
+            REQUIRE(param);
+            kept = ggl_binary(g, GGL_OP_ADD, kept, ggl_binary(g, GGL_OP_MUL, param[0], row));
+            of = ggl_body_end(g, NULL, kept, NULL, 0);
+            by = row;
+        }
         if (k == 1)
             of = ggl_binary(g, GGL_OP_LINEAR_BACK, x, w);
         if (k == 2)
@@ -1052,6 +1216,8 @@ TEST(gradients_that_cannot_be) {
             of = ggl_linear(g, x, w, NULL);
             by = w;
         }
+        if (k == 5)
+            by = ggl_graph_weight(g, "four", GGL_F32, 4, (int64_t[]){4, 1, 1, 2}, data);
         const ggl_grad_params p = {.size = sizeof p, .into = k == 4 ? &row : NULL};
         CHECK(!ggl_graph_grad(g, of, &by, 1, &p, &d));
         refused(g, words[k]);

@@ -100,6 +100,14 @@ static double bytes_of_node(const ggl_tensor *t, int64_t n) {
 static double macs_of_node(const ggl_tensor *t, int64_t n) {
     if (t->op == GGL_OP_LINEAR)
         return (double)ggl_count(t) * (double)t->src[0]->ne[0] * (double)n;
+    if (t->op == GGL_OP_LINEAR_BACK)
+        return (double)ggl_count(t) * (double)t->src[0]->ne[0] * (double)n;
+    if (t->op == GGL_OP_OUTER_SUM) /* each column in one matrix */
+        return (double)(t->ne[0] * t->ne[1]) * (double)n *
+               (double)ggl_extents(t->src[0]->ne, 1, GGL_BATCH_DIM, 1);
+    if (t->op == GGL_OP_ATTEND_BACK) /* five products */
+        return (double)(3 * t->src[0]->ne[0] + 2 * t->src[2]->ne[0]) * (double)t->src[0]->ne[1] *
+               (double)n * (double)(n + 1) / 2;
     if (t->op == GGL_OP_ATTEND) /* all tokens up to its own */
         return (double)(t->src[0]->ne[0] + t->ne[0]) * (double)t->ne[1] * (double)n *
                (double)(n + 1) / 2;

@@ -123,6 +123,8 @@ typedef struct ggl_body {
     int n_node;
     ggl_tensor *result;
     bool recurrent;
+    bool
+        backward; /* it is recurrent, and runs for the last element of the batch first (ggl/internal/gradient.h) */
 } ggl_body;
 
 /* The rows that a batched value has one element for. Most graphs have one kind, the elements of the batch that a run computes. A
