@@ -6,7 +6,6 @@
 #include "compile/compile.h"
 #include "ggl/compose.h"
 #include "ggl/internal/alloc.h"
-#include "ggl/internal/fold.h"
 #include "ggl/internal/gradient.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
@@ -29,26 +28,6 @@ static const char *const input[] = {"token", "target", "weight", "pos", "slot", 
 enum { N_INPUTS = sizeof input / sizeof *input };
 
 /* --- graphs ----------------------------------------------------------------------------------- */
-
-void llm_train_plan_fini(train_plan *p) {
-    ggl_sched_free(p->s);
-    ggl_graph_free(p->g);
-    *p = (train_plan){0};
-}
-
-ggl_status llm_train_plan(train_plan *p, const llm_train_params *of, ggl_error *err) {
-    const ggl_sched_params params = {.size = sizeof params,
-                                     .backend = (ggl_backend *const *)&of->backend,
-                                     .n_backends = 1,
-                                     .n_rows = 1, /* nobody asks for logits */
-                                     .no_repack = true};
-    ggl_status st = ggl_graph_finish(p->g, err);
-    if (st == GGL_OK)
-        st = ggl_graph_fold(p->g, of->reference, err);
-    if (st == GGL_OK)
-        st = ggl_sched_new(&p->s, p->g, &params, err);
-    return st == GGL_OK ? ggl_sched_alloc(p->s, err) : st;
-}
 
 /* Makes the model's graph. *loss: that of each token, times the token's weight. */
 static ggl_status build(llm_trainer *t, ggl_graph **out, ggl_tensor **loss, ggl_error *err) {

@@ -1,0 +1,23 @@
+/* A graph and its schedule. */
+#include "ggl/internal/fold.h"
+#include "train_impl.h"
+
+void llm_train_plan_fini(train_plan *p) {
+    ggl_sched_free(p->s);
+    ggl_graph_free(p->g);
+    *p = (train_plan){0};
+}
+
+ggl_status llm_train_plan(train_plan *p, const llm_train_params *of, ggl_error *err) {
+    const ggl_sched_params params = {.size = sizeof params,
+                                     .backend = (ggl_backend *const *)&of->backend,
+                                     .n_backends = 1,
+                                     .n_rows = 1, /* nobody asks for logits */
+                                     .no_repack = true};
+    ggl_status st = ggl_graph_finish(p->g, err);
+    if (st == GGL_OK)
+        st = ggl_graph_fold(p->g, of->reference, err);
+    if (st == GGL_OK)
+        st = ggl_sched_new(&p->s, p->g, &params, err);
+    return st == GGL_OK ? ggl_sched_alloc(p->s, err) : st;
+}
