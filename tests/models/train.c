@@ -121,7 +121,8 @@ static void check_family(const char *family) {
 }
 
 TEST(gradients_of_families) {
-    static const char *const family[] = {"llama", "gpt2", "qwen3moe", "gemma", "phi3", "llada"};
+    static const char *const family[] = {"llama", "gpt2",  "qwen3moe", "gemma",
+                                         "phi3",  "llada", "qwen35",   "mamba"};
     for (size_t i = 0; i < sizeof family / sizeof *family; i++)
         check_family(family[i]);
 }
