@@ -1,5 +1,6 @@
 /* Opens what a person has as a GGUF file: a GGUF file itself, a Hugging Face folder (config.json,
- * safetensors, tokenizer), a checkpoint of llama2.c, or a speech model in ggml's format before GGUF, without writing one.
+ * safetensors, tokenizer), a checkpoint of llama2.c, or a speech model in ggml's format before GGUF, without writing one. With vocab_only,
+ * a tokenizer.json alone, too.
  *
  *     llm_load_params p = {.size = sizeof p, .n_threads = 8,
  *                          .open_backend = ggl_backend_open, .close_backend = ggl_backend_close};
