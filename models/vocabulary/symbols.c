@@ -129,22 +129,31 @@ static bool end_word(train_text *x, size_t begin, int64_t weight) {
     return true;
 }
 
-/* Appends a word. x NULL for bytes. */
-static ggl_status add_word(const characters *c, const train_word *w, train_text *x) {
+/* Appends a word; c NULL: of bytes. A character without a token becomes those of its bytes, or with `unknown` a run of them
+ * one. */
+static ggl_status add_word(const characters *c, const train_word *w, bool unknown, train_text *x) {
     size_t begin = x->n_at;
+    bool again = false; /* the character before has no token, either */
     /* each symbol is at least a byte, and may be followed by a 0 */
     if (!ggl_grow(&x->at, &x->cap_at, x->n_at + 2 * w->s.n + 1, sizeof *x->at))
         return GGL_NOMEM;
     for (ggl_str s = w->s; s.n > 0;) {
-        uint32_t number = c ? number_of(c, take(&s)) : (unsigned char)s.s[0] + 1u;
-        if (!c) {
+        const size_t before = s.n;
+        uint32_t number = (unsigned char)s.s[0] + 1u;
+        if (c) {
+            number = number_of(c, take(&s));
+        } else {
             x->count[number - 1] += w->count;
             s = (ggl_str){s.s + 1, s.n - 1};
         }
         if (number > 0) {
             x->at[x->n_at++] = number;
+            again = false;
             continue;
         }
+        const uint64_t n_tokens = unknown ? !again : before - s.n;
+        x->n_rest += (uint64_t)w->count * n_tokens;
+        again = true;
         if (!end_word(x, begin, w->count))
             return GGL_NOMEM;
         begin = x->n_at;
@@ -175,7 +184,7 @@ ggl_status llm_train_read_symbols(const llm_tokenizer_trainer *t, train_text *x,
     if (s == GGL_OK && !is_bytes)
         s = choose_characters(&c, t->p.coverage, x);
     for (size_t i = 0; i < t->words.n && s == GGL_OK; i++)
-        s = add_word(is_bytes ? NULL : &c, &t->words.w[i], x);
+        s = add_word(is_bytes ? NULL : &c, &t->words.w[i], t->p.no_byte_fallback, x);
     ggl_free(c.c);
     ggl_index_fini(&c.by_code);
     return s == GGL_OK ? s

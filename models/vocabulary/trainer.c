@@ -208,6 +208,7 @@ ggl_status llm_tokenizer_trainer_train(llm_tokenizer_trainer *t, ggl_error *err)
     if (s == GGL_OK)
         s = t->p.kind == LLM_TRAIN_UNIGRAM ? llm_train_unigram(t, &x, err)
                                            : llm_train_merges(t, &x, err);
+    t->n_tokens += x.n_rest;
     llm_train_text_fini(&x);
     return s;
 }

@@ -77,6 +77,7 @@ typedef struct train_text {
     size_t n_at, cap_at;
     int64_t *weight; /* [n_words]: how often the texts have each */
     size_t n_words, cap_weight;
+    uint64_t n_rest; /* tokens of the bytes of other characters, or unknown ones */
 } train_text;
 
 ggl_status llm_train_no_memory(ggl_error *err);
