@@ -36,8 +36,11 @@ static void free_loaded(void *owner) {
 }
 
 bool llm_load_converts(const char *path) {
-    return llm_is_folder(path) || llm_converter_is_file(path) || llm_pickle_is(path) ||
-           llm_hf_tokenizer_is_file(path);
+    return llm_is_folder(path) || llm_converter_is_file(path) || llm_pickle_is(path);
+}
+
+bool llm_load_is_tokenizer(const char *path) {
+    return llm_hf_tokenizer_is_file(path);
 }
 
 /* --- the tensors and their places ------------------------------------------------------------- */
@@ -318,9 +321,6 @@ static ggl_status load_tokenizer(ggl_gguf **out, const loaded *l, const char *pa
                                  ggl_error *err) {
     llm_hf_tokenizer *t = NULL;
     const char *note;
-    if (!l->params.vocab_only)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "%s: is a tokenizer alone, without a model; llm-tokenize reads it", path);
     ggl_status s = llm_hf_tokenizer_open_file(&t, path, err);
     for (int k = 0; s == GGL_OK && l->params.note && (note = llm_hf_tokenizer_note(t, k)); k++)
         l->params.note(l->params.ctx, note);
@@ -366,14 +366,14 @@ ggl_status llm_load(ggl_gguf **out, const char *path, const ggl_gguf_params *ggu
     ggl_status s = new_loaded(&l, gguf, params, err);
     if (s == GGL_OK)
         s = llm_load_read_type(l, converts, err);
-    const bool alone = converts && llm_hf_tokenizer_is_file(path);
+    const bool alone = s == GGL_OK && l->params.vocab_only && llm_load_is_tokenizer(path);
     if (s == GGL_OK && alone)
         s = load_tokenizer(out, l, path, err);
     else if (s == GGL_OK && converts)
         s = load_folder(out, l, path, err);
     else if (s == GGL_OK)
         s = ggl_gguf_open(&l->plain, path, &l->gguf, err);
-    if (s == GGL_OK && !converts)
+    if (s == GGL_OK && !converts && !alone)
         s = finish_file(out, l, err);
     if (s != GGL_OK || alone)
         free_loaded(l);

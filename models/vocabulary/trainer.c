@@ -19,18 +19,6 @@ static const struct {
              [LLM_TRAIN_UNIGRAM] = {"unigram", {"<unk>", "<s>", "</s>", ""}, 16}};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-ggl_status llm_train_no_memory(ggl_error *err) {
-    return ggl_fail(err, GGL_NOMEM, "out of memory for training a tokenizer");
-}
-
-ggl_status llm_train_cancelled(ggl_error *err) {
-    return ggl_fail(err, GGL_CANCELLED, "training was cancelled");
-}
-
-bool llm_train_go_on(const llm_tokenizer_trainer *t, const char *what, size_t done, size_t total) {
-    return !t->p.progress || t->p.progress(t->p.ctx, what, done, total);
-}
-
 /* --- parameters ------------------------------------------------------------------------------- */
 
 static ggl_status check_number(const char *what, double value, double min, double max,

@@ -80,6 +80,7 @@ typedef struct train_text {
     uint64_t n_rest; /* tokens of the bytes of other characters, or unknown ones */
 } train_text;
 
+/* ends.c */
 ggl_status llm_train_no_memory(ggl_error *err);
 /* Reports progress; returns false to end. */
 bool llm_train_go_on(const llm_tokenizer_trainer *t, const char *what, size_t done, size_t total);

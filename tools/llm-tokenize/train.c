@@ -309,8 +309,7 @@ int tokenize_train(int argc, char **argv) {
     static const args_example examples[] = {
         {"llm-tokenize train text.txt -o tokenizer.json --vocab-size 8192",
          "as of GPT-2, from one text"},
-        {"llm-tokenize train a.txt b.txt -o vocab.gguf --pre llama-bpe --bos \"<|begin|>\" "
-         "--add-bos",
+        {"llm-tokenize train a.txt b.txt -o vocab.gguf --pre llama-bpe",
          "as of Llama 3, from two texts"},
         {"llm-tokenize train posts.jsonl --json-field text -o folder --model unigram",
          "as of T5, from a field of JSON lines"},
