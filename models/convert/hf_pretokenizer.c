@@ -5,6 +5,8 @@
 
 #include "hf_tokenizer.h"
 
+#include "ggl/internal/show.h"
+
 extern const unsigned char llm_embedded_hf_pretokenizers[];
 extern const size_t llm_embedded_hf_pretokenizers_size;
 
@@ -127,10 +129,79 @@ bool llm_hf_class_folds(const char *class_name) {
     return find_class("fold", class_name, &flags);
 }
 
+/* Describes a pre-tokenizer of tokenizers.txt as above. False: no room, or tokenizer.json cannot have it. */
+static bool describe_pre(const table_pre *pre, char *buf, size_t size) {
+    snprintf(buf, size, "%s", pre->ignore_merges ? "ignore_merges" : "");
+    bool ok = !pre->raw;
+    for (int i = 0; i < pre->n_split && ok; i++)
+        ok = put_word(buf, size, "/", pre->split[i]);
+    return ok;
+}
+
+/* Finds the first pre-tokenizer of tokenizers.txt that is described so. */
+static bool find_in_table(const char *found, ggl_str *out) {
+    char described[4096];
+    ggl_str name;
+    for (int k = 0; llm_table_name("pre", k, &name); k++) {
+        table_pre pre;
+        if (llm_table_find_pre(name, &pre, NULL) == GGL_OK &&
+            describe_pre(&pre, described, sizeof described) && strcmp(described, found) == 0) {
+            *out = name;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *pre) {
     snprintf(found, size, "%s",
              llm_hf_flag(llm_json_get(file, "model"), "ignore_merges", false) ? "ignore_merges"
                                                                               : "");
     return describe_step(llm_json_get(file, "pre_tokenizer"), found, size) &&
-           find_line("pre", NULL, found, pre);
+           (find_line("pre", NULL, found, pre) || find_in_table(found, pre));
+}
+
+/* Takes the next word of a description: "/REGEX/", of which *regex becomes what is between the slashes, or another one, of
+ * which it becomes empty. False: there is none. */
+static bool next_step(ggl_str *rest, ggl_str *regex) {
+    *regex = (ggl_str){"", 0};
+    if (rest->n == 0)
+        return false;
+    const bool is_regex = rest->s[0] == '/';
+    size_t end = is_regex ? 2 : 1; /* an expression has a character, which may be a space */
+    while (end < rest->n && !(rest->s[end] == ' ' && (!is_regex || rest->s[end - 1] == '/')))
+        end++;
+    if (is_regex && end > 2)
+        *regex = (ggl_str){rest->s + 1, end - 2};
+    end += end < rest->n;
+    *rest = (ggl_str){rest->s + end, rest->n - end};
+    return true;
+}
+
+static void put_split(llm_json_out *out, ggl_str regex) {
+    llm_json_format(out,
+                    "{'type': 'Split', 'pattern': {'Regex': %.*s}, 'behavior': 'Isolated', "
+                    "'invert': false}, ",
+                    LLM_JSON_STR(regex));
+}
+
+void llm_hf_put_pre(llm_json_out *out, ggl_str name, const table_pre *pre) {
+    char word[64];
+    ggl_str rest = {"", 0}, regex;
+    bool own_words = false; /* ByteLevel cuts words by its own pattern, too */
+    snprintf(word, sizeof word, "%.*s", (int)ggl_utf8_cut(name.s, name.n, sizeof word - 1), name.s);
+    const bool known = find_line("pre", word, NULL, &rest);
+    llm_json_format(out, "{'type': 'Sequence', 'pretokenizers': [");
+    while (known && next_step(&rest, &regex)) {
+        if (regex.n > 0)
+            put_split(out, regex);
+        else
+            own_words = rest.n == 0; /* the last one: the other word, ignore_merges, comes first */
+    }
+    for (int i = 0; !known && i < pre->n_split; i++)
+        put_split(out, pre->split[i]);
+    llm_json_format(out,
+                    "{'type': 'ByteLevel', 'add_prefix_space': false, 'trim_offsets': true, "
+                    "'use_regex': %s}]}",
+                    own_words ? "true" : "false");
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/text_file.h"
 #include "ggl/internal/show.h"
 
 /* Sets the chat template: tokenizer_config.json's (the one called "default" of several), else
@@ -102,6 +103,25 @@ static bool prefers_sentence_model(const llm_hf_tokenizer *t) {
              ggl_str_is(ids, "-"));
 }
 
+/* Checks the tokens that were read from the file, with the status s, and finds the rest. */
+static ggl_status finish_reading(llm_hf_tokenizer *t, const char *path, ggl_status s,
+                                 ggl_error *err) {
+    if (s == GGL_OK)
+        s = t->n_cut > 0 ? llm_hf_cut_merges(t, err) : llm_hf_check_merges(t, err);
+    if (s == GGL_OK)
+        s = llm_hf_set_pre(t, err);
+    if (s != GGL_OK)
+        return ggl_within(err, s, "%s", path);
+    llm_hf_set_ids(t);
+    llm_hf_set_flags(t);
+    if (t->words)
+        llm_hf_set_words(t);
+    if (t->pieces.unigram && (s = llm_hf_set_unigram_ends(t, err)) != GGL_OK)
+        return ggl_within(err, s, "%s", path);
+    s = llm_hf_set_ends(t, err);
+    return s == GGL_OK && t->words ? llm_hf_spell_words(t, err) : s;
+}
+
 static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
     ggl_status s = llm_hf_read_optional(t, "tokenizer_config.json", &t->config, err);
     if (s == GGL_OK && t->config && (s = llm_hf_check_config(&t->config->root, err)) != GGL_OK)
@@ -135,23 +155,8 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
                    : read_word_list(t, size, err);
     if (s == GGL_OK && t->n == 0)
         return s;
-    if (s == GGL_OK)
-        s = t->n_cut > 0 ? llm_hf_cut_merges(t, err) : llm_hf_check_merges(t, err);
-    if (s == GGL_OK)
-        s = llm_hf_set_pre(t, err);
-    if (s != GGL_OK)
-        return ggl_within(err, s, "%s/%s", t->folder,
-                          t->file    ? "tokenizer.json"
-                          : t->vocab ? "vocab.json"
-                                     : "vocab.txt");
-    llm_hf_set_ids(t);
-    llm_hf_set_flags(t);
-    if (t->words)
-        llm_hf_set_words(t);
-    if (t->pieces.unigram && (s = llm_hf_set_unigram_ends(t, err)) != GGL_OK)
-        return ggl_within(err, s, "%s/tokenizer.json", t->folder);
-    s = llm_hf_set_ends(t, err);
-    return s == GGL_OK && t->words ? llm_hf_spell_words(t, err) : s;
+    path = llm_hf_path(t, t->file ? "tokenizer.json" : t->vocab ? "vocab.json" : "vocab.txt");
+    return path ? finish_reading(t, path, s, err) : llm_hf_no_memory(err);
 }
 
 ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder,
@@ -172,6 +177,68 @@ ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder,
     }
     *out = t;
     return GGL_OK;
+}
+
+/* --- a tokenizer.json alone ------------------------------------------------------------------- */
+
+bool llm_hf_tokenizer_is_file(const char *path) {
+    static const char mark[] = "\"added_tokens\"";
+    char head[4096];
+    const size_t n = strlen(path);
+    if (n < 5 || strcmp(path + n - 5, ".json") != 0)
+        return false;
+    return memmem(head, llm_read_head(path, head, sizeof head), mark, sizeof mark - 1) != NULL;
+}
+
+/* Sets ids and flags that no tokenizer_config.json has named: as the file's own library does, which adds to texts what the
+ * post_processor says, and nothing else. */
+static ggl_status set_own_ends(llm_hf_tokenizer *t, ggl_error *err) {
+    const json_value *unknown =
+        llm_json_get_kind(llm_json_get(&t->file->root, "model"), "unk_token", JSON_STRING);
+    const bool plain = !t->bytes && !t->words;
+    if (plain && t->id[UNK] < 0 && unknown)
+        t->id[UNK] = llm_hf_find_piece(t, json_str(unknown));
+    if (plain && t->id[UNK] >= 0)
+        t->type[t->id[UNK]] = LLM_TOKEN_UNKNOWN;
+    t->add_bos = t->add_bos < 0 ? 0 : t->add_bos;
+    t->add_eos = t->add_eos < 0 ? 0 : t->add_eos;
+    return llm_hf_set_template_ends(t, err);
+}
+
+static ggl_status read_alone(llm_hf_tokenizer *t, const char *path, ggl_error *err) {
+    static const char config[] = "tokenizer_config.json";
+    const char *slash = strrchr(path, '/');
+    const int n_folder = slash ? (int)(slash - path) + 1 : 0;
+    t->is_alone = true;
+    t->folder = ggl_arena_printf(&t->arena, "%.*s.", n_folder, path);
+    if (!t->folder)
+        return llm_hf_no_memory(err);
+    ggl_status s = GGL_OK;
+    if (strcmp(path + n_folder, "tokenizer.json") == 0)
+        s = llm_hf_read_optional(t, config, &t->config, err);
+    if (s == GGL_OK && t->config && (s = llm_hf_check_config(&t->config->root, err)) != GGL_OK)
+        return ggl_within(err, s, "%.*s%s", n_folder, path, config);
+    if (s == GGL_OK)
+        s = llm_json_read(&t->file, path, LLM_HF_MAX_FILE, err);
+    if (s != GGL_OK)
+        return s;
+    s = finish_reading(t, path, read_model(t, &(llm_hf_vocab){0}, err), err);
+    if (s == GGL_OK && (s = set_own_ends(t, err)) != GGL_OK)
+        return ggl_within(err, s, "%s", path);
+    return s == GGL_OK ? find_template(t, err) : s;
+}
+
+ggl_status llm_hf_tokenizer_open_file(llm_hf_tokenizer **out, const char *path, ggl_error *err) {
+    *out = NULL;
+    llm_hf_tokenizer *t = ggl_calloc(1, sizeof *t);
+    if (!t)
+        return llm_hf_no_memory(err);
+    const ggl_status s = read_alone(t, path, err);
+    if (s == GGL_OK)
+        *out = t;
+    else
+        llm_hf_tokenizer_free(t);
+    return s;
 }
 
 const char *llm_hf_tokenizer_note(const llm_hf_tokenizer *t, int k) {

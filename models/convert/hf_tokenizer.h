@@ -11,8 +11,9 @@
 #ifndef LLM_HF_TOKENIZER_H
 #define LLM_HF_TOKENIZER_H
 
-#include "common/json.h"
+#include "common/json_write.h"
 #include "ggl/internal/gguf.h"
+#include "text/tokenizer_table.h"
 
 typedef struct llm_hf_tokenizer llm_hf_tokenizer;
 
@@ -26,6 +27,12 @@ typedef struct llm_hf_vocab {
 GGL_NODISCARD ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder,
                                                const json_value *config, const llm_hf_vocab *vocab,
                                                ggl_error *err);
+/* Returns true if the file is a tokenizer.json, of whatever name. */
+bool llm_hf_tokenizer_is_file(const char *path);
+/* Opens a tokenizer.json alone, of whatever name; a tokenizer_config.json beside it counts, too. Ids that neither names are
+ * those of the tokens that texts begin and end with. */
+GGL_NODISCARD ggl_status llm_hf_tokenizer_open_file(llm_hf_tokenizer **out, const char *path,
+                                                    ggl_error *err);
 /* Opens llama2.c's tokenizer.bin for a model of n tokens. GGL_SHAPE: it has another number of them. */
 GGL_NODISCARD ggl_status llm_hf_tokenizer_open_bin(llm_hf_tokenizer **out, const char *path,
                                                    int64_t n, ggl_error *err);
@@ -45,6 +52,9 @@ bool llm_hf_flag(const json_value *v, const char *name, bool fallback);
  * tokenizer.json, whose patterns are written to found[size], or from the class in
  * tokenizer_config.json. False: unknown. */
 bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *pre);
+/* The other way round: writes the step of a tokenizer.json that cuts texts of byte-level BPE like this pre-tokenizer. pre: what
+ * tokenizers.txt says of it, which must not be raw. */
+void llm_hf_put_pre(llm_json_out *out, ggl_str name, const table_pre *pre);
 /* Also sets whether the class adds both ends to a text. */
 bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre, bool *both_ends);
 /* True if a class of a Unigram tokenizer.model converts text to lower case and drops accents, unless its flags say otherwise. */

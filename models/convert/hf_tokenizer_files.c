@@ -5,8 +5,6 @@
 #include "ggl/internal/show.h"
 #include "hf_tokenizer_impl.h"
 
-#define MAX_FILE ((size_t)256 << 20)
-
 ggl_status llm_hf_no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
 }
@@ -34,7 +32,7 @@ ggl_status llm_hf_read_optional(llm_hf_tokenizer *t, const char *name, llm_json 
     char *path = llm_hf_path(t, name);
     if (!path)
         return llm_hf_no_memory(err);
-    return llm_hf_is_there(path) ? llm_json_read(out, path, MAX_FILE, err) : GGL_OK;
+    return llm_hf_is_there(path) ? llm_json_read(out, path, LLM_HF_MAX_FILE, err) : GGL_OK;
 }
 
 ggl_status llm_hf_read_text(llm_hf_tokenizer *t, const char *name, char **text, size_t *n,
@@ -42,7 +40,7 @@ ggl_status llm_hf_read_text(llm_hf_tokenizer *t, const char *name, char **text, 
     char *path = llm_hf_path(t, name);
     if (!path)
         return llm_hf_no_memory(err);
-    return llm_hf_is_there(path) ? llm_read_text_file(path, MAX_FILE, text, n, err) : GGL_OK;
+    return llm_hf_is_there(path) ? llm_read_text_file(path, LLM_HF_MAX_FILE, text, n, err) : GGL_OK;
 }
 
 void llm_hf_tokenizer_free(llm_hf_tokenizer *t) {

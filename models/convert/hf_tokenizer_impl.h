@@ -7,6 +7,8 @@
 #include "hf_tokenizer.h"
 #include "sentence_pieces.h"
 
+#define LLM_HF_MAX_FILE ((size_t)256 << 20) /* bytes */
+
 enum { BOS, EOS, UNK, PAD, EOT, EOM, CLS, SEP, MASK, N_ID };
 
 struct llm_hf_tokenizer {
@@ -22,6 +24,7 @@ struct llm_hf_tokenizer {
     const json_value *model_config;
     char *merges_text, *template_text;
     size_t template_n;
+    bool is_alone;    /* a tokenizer.json without a model's folder */
     bool bytes;       /* byte-level BPE, model "gpt2"; else "llama" */
     bool words;       /* WordPiece, model "bert" */
     int lower, strip; /* of WordPiece and Unigram: flags of the normalizer; -1: unknown */
@@ -115,6 +118,8 @@ GGL_NODISCARD ggl_status llm_hf_read_unigram(llm_hf_tokenizer *t, const llm_hf_v
                                              ggl_error *err);
 /* Sets the ids of the unknown token, and of what its post_processor adds to a text. */
 GGL_NODISCARD ggl_status llm_hf_set_unigram_ends(llm_hf_tokenizer *t, ggl_error *err);
+/* Sets the ids of what the post_processor of any tokenizer.json adds to a text. */
+GGL_NODISCARD ggl_status llm_hf_set_template_ends(llm_hf_tokenizer *t, ggl_error *err);
 
 /* hf_sentence.c: reads a tokenizer.model. */
 GGL_NODISCARD ggl_status llm_hf_read_sentence_model(llm_hf_tokenizer *t, const char *path,

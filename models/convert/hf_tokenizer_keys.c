@@ -234,25 +234,12 @@ static void put_flag(ggl_gguf_writer *w, const char *key, int value) {
         ggl_gguf_put(w, key, GGL_GGUF_BOOL, false, &(uint8_t){value != 0}, 1);
 }
 
-/* Returns the model name in files for a kind of tokenizer: the first such row of
- * text/tokenizers.txt. */
-static ggl_str model_of_kind(const char *kind) {
-    ggl_str name;
-    for (int k = 0; llm_table_name("model", k, &name); k++) {
-        table_model row;
-        if (llm_table_find_model(name, &row, NULL) == GGL_OK && row.kind.n == strlen(kind) &&
-            memcmp(row.kind.s, kind, row.kind.n) == 0)
-            return name;
-    }
-    return (ggl_str){"", 0};
-}
-
 void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
     const bool unigram = t->pieces.unigram;
-    ggl_str model = model_of_kind(t->bytes   ? "bpe"
-                                  : t->words ? "wordpiece"
-                                  : unigram  ? "unigram"
-                                             : "spm");
+    ggl_str model = llm_table_model_of_kind(t->bytes   ? "bpe"
+                                            : t->words ? "wordpiece"
+                                            : unigram  ? "unigram"
+                                                       : "spm");
     ggl_gguf_put_string(w, "tokenizer.ggml.model", model.s, model.n);
     if (t->pre.s)
         ggl_gguf_put_string(w, "tokenizer.ggml.pre", t->pre.s, t->pre.n);
@@ -268,7 +255,8 @@ void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
     if (t->bytes)
         ggl_gguf_put_strings(w, "tokenizer.ggml.merges", t->merge, t->n_merge);
     for (int k = 0; k < N_ID; k++)
-        if (t->id[k] >= 0)
+        if (t->id[k] >= 0 ||
+            (t->is_alone && k <= UNK)) /* -1 as a number of 32 bits: none, not the default */
             ggl_gguf_put(w, specials[k].key, GGL_GGUF_U32, false, &(uint32_t){(uint32_t)t->id[k]},
                          1);
     put_flag(w, "tokenizer.ggml.add_bos_token", t->add_bos);

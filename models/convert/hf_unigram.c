@@ -277,21 +277,24 @@ static ggl_status read_template(llm_hf_tokenizer *t, const json_value *single, g
     return s;
 }
 
-ggl_status llm_hf_set_unigram_ends(llm_hf_tokenizer *t, ggl_error *err) {
+ggl_status llm_hf_set_template_ends(llm_hf_tokenizer *t, ggl_error *err) {
     const json_value *post = llm_json_get(&t->file->root, "post_processor"),
                      *by_template = llm_hf_step(post, "TemplateProcessing"),
                      *both = llm_hf_step(post, "RobertaProcessing");
     both = both ? both : llm_hf_step(post, "BertProcessing");
-    if (t->pieces.unknown >= 0 && t->pieces.unknown < t->n) {
-        t->id[UNK] = t->pieces.unknown;
-        t->type[t->id[UNK]] = LLM_TOKEN_UNKNOWN;
-    }
-    if (t->languages.n > 0) /* the template has one language of many */
-        return GGL_OK;
     if (by_template)
         return read_template(t, llm_json_get_kind(by_template, "single", JSON_ARRAY), err);
     const json_value *cls = llm_json_get_kind(both, "cls", JSON_ARRAY),
                      *sep = llm_json_get_kind(both, "sep", JSON_ARRAY);
     ggl_status s = cls && cls->n > 0 ? put_end(t, BOS, cls->item, err) : GGL_OK;
     return s == GGL_OK && sep && sep->n > 0 ? put_end(t, EOS, sep->item, err) : s;
+}
+
+ggl_status llm_hf_set_unigram_ends(llm_hf_tokenizer *t, ggl_error *err) {
+    if (t->pieces.unknown >= 0 && t->pieces.unknown < t->n) {
+        t->id[UNK] = t->pieces.unknown;
+        t->type[t->id[UNK]] = LLM_TOKEN_UNKNOWN;
+    }
+    /* a template has one language of many */
+    return t->languages.n > 0 ? GGL_OK : llm_hf_set_template_ends(t, err);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/model_folder.h"
+#include "convert/hf_tokenizer.h"
 #include "convert/pickle.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/params.h"
@@ -36,6 +37,10 @@ static void free_loaded(void *owner) {
 
 bool llm_load_converts(const char *path) {
     return llm_is_folder(path) || llm_converter_is_file(path) || llm_pickle_is(path);
+}
+
+bool llm_load_is_tokenizer(const char *path) {
+    return llm_hf_tokenizer_is_file(path);
 }
 
 /* --- the tensors and their places ------------------------------------------------------------- */
@@ -296,6 +301,35 @@ static ggl_status load_folder(ggl_gguf **out, loaded *l, const char *path, ggl_e
     return s;
 }
 
+/* --- a tokenizer alone ------------------------------------------------------------------------ */
+
+static ggl_status compose_tokenizer(ggl_gguf **out, const llm_hf_tokenizer *t, const char *path,
+                                    ggl_error *err) {
+    const ggl_gguf_memory nothing = {.size = 0};
+    const ggl_gguf_composition c = {.size = sizeof c, .name = path, .part = &nothing, .n_parts = 1};
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    if (!w)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    llm_hf_tokenizer_put(t, w);
+    const ggl_status s = ggl_gguf_compose(out, w, &c, err);
+    ggl_gguf_writer_free(w);
+    return s;
+}
+
+/* Opens a tokenizer.json as a file of its keys. */
+static ggl_status load_tokenizer(ggl_gguf **out, const loaded *l, const char *path,
+                                 ggl_error *err) {
+    llm_hf_tokenizer *t = NULL;
+    const char *note;
+    ggl_status s = llm_hf_tokenizer_open_file(&t, path, err);
+    for (int k = 0; s == GGL_OK && l->params.note && (note = llm_hf_tokenizer_note(t, k)); k++)
+        l->params.note(l->params.ctx, note);
+    if (s == GGL_OK)
+        s = name_error(compose_tokenizer(out, t, path, err), path, err);
+    llm_hf_tokenizer_free(t);
+    return s;
+}
+
 /* --- what is public --------------------------------------------------------------------------- */
 
 static ggl_status new_loaded(loaded **out, const ggl_gguf_params *gguf,
@@ -332,13 +366,16 @@ ggl_status llm_load(ggl_gguf **out, const char *path, const ggl_gguf_params *ggu
     ggl_status s = new_loaded(&l, gguf, params, err);
     if (s == GGL_OK)
         s = llm_load_read_type(l, converts, err);
-    if (s == GGL_OK && converts)
+    const bool alone = s == GGL_OK && l->params.vocab_only && llm_load_is_tokenizer(path);
+    if (s == GGL_OK && alone)
+        s = load_tokenizer(out, l, path, err);
+    else if (s == GGL_OK && converts)
         s = load_folder(out, l, path, err);
     else if (s == GGL_OK)
         s = ggl_gguf_open(&l->plain, path, &l->gguf, err);
-    if (s == GGL_OK && !converts)
+    if (s == GGL_OK && !converts && !alone)
         s = finish_file(out, l, err);
-    if (s != GGL_OK)
+    if (s != GGL_OK || alone)
         free_loaded(l);
     return s;
 }

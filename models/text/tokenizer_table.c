@@ -135,6 +135,16 @@ ggl_status llm_table_find_model(ggl_str name, table_model *out, ggl_error *err) 
     return unsupported("model", "tokenizer.ggml.model", name, err);
 }
 
+ggl_str llm_table_model_of_kind(const char *kind) {
+    ggl_str name;
+    for (int k = 0; llm_table_name("model", k, &name); k++) {
+        table_model row;
+        if (llm_table_find_model(name, &row, NULL) == GGL_OK && ggl_str_is(row.kind, kind))
+            return name;
+    }
+    return (ggl_str){"", 0};
+}
+
 /* Returns the text between the first and the last slash of a line. */
 static bool between_slashes(ggl_str line, ggl_str *out) {
     const char *first = memchr(line.s, '/', line.n);
@@ -147,15 +157,17 @@ static bool between_slashes(ggl_str line, ggl_str *out) {
     return true;
 }
 
+bool llm_table_find_pattern(ggl_str name, ggl_str *out) {
+    ggl_str text = whole_table(), line;
+    while (llm_take_entry(&text, &line))
+        if (ggl_str_is(next_word(&line), "pattern") && str_same(next_word(&line), name))
+            return between_slashes(line, out);
+    return false;
+}
+
 /* Reads a split line: an expression, or the name of one. */
 static bool read_split(ggl_str line, ggl_str *out) {
-    if (between_slashes(line, out))
-        return true;
-    ggl_str text = whole_table(), other, name = next_word(&line);
-    while (llm_take_entry(&text, &other))
-        if (ggl_str_is(next_word(&other), "pattern") && str_same(next_word(&other), name))
-            return between_slashes(other, out);
-    return false;
+    return between_slashes(line, out) || llm_table_find_pattern(next_word(&line), out);
 }
 
 static bool pre_flag(ggl_str flag, table_pre *out) {

@@ -34,6 +34,10 @@ typedef struct table_pre {
  * or GGL_FORMAT (an error in tokenizers.txt itself, which a test would find). */
 GGL_NODISCARD ggl_status llm_table_find_model(ggl_str name, table_model *out, ggl_error *err);
 GGL_NODISCARD ggl_status llm_table_find_pre(ggl_str name, table_pre *out, ggl_error *err);
+/* Returns the expression of a pattern line. False: there is no such pattern. */
+bool llm_table_find_pattern(ggl_str name, ggl_str *out);
+/* Returns the first name of a model whose kind is this one; n 0: there is none. */
+ggl_str llm_table_model_of_kind(const char *kind);
 /* Returns the k-th name of a model ("model") or pre-tokenizer ("pre"), or the k-th word of the
  * "end" or "unless" lines. False: past the end. */
 bool llm_table_name(const char *what, int k, ggl_str *out);

@@ -21,7 +21,7 @@ import sys
 ROOMS = {
     "ggml-lite": ["base", "quant", "gguf", "graph", "plan", "sched"],
     "backends": ["common", "reference cpu vulkan shadow trace ranks mpi", "."],
-    "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "quant", "convert", "load", "train", "run", "guess", "serve"],
+    "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "quant", "convert", "vocabulary", "load", "train", "run", "guess", "serve"],
     "library": ["builtin place hub measure sound picture speech", "."],
     "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-embed llm-gguf llm-grammar llm-imatrix llm-lora llm-perplexity llm-quantize llm-server llm-tokenize llm-transcribe"],
 }
@@ -48,7 +48,7 @@ PUBLIC = {
                   "graph": "compose divide gradient gradients graph image op_args ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends transport"},
     "library": {".": "context llm measure senses"},
-    "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "load": "load", "train": "train", "guess": "guess", "serve": "engine prompt_folder",
+    "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "vocabulary": "tokenizer_trainer", "load": "load", "train": "train", "guess": "guess", "serve": "engine prompt_folder",
                "run": "beams diffuse embed text_inputs generate media model pooling prompt_cache session stage_rows"},
 }
 # A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.

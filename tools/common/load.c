@@ -138,7 +138,7 @@ static llm_load_params load_params(const char *path) {
 
 ggl_status tool_load_file(ggl_gguf **out, const char *path, const ggl_gguf_params *p,
                           bool vocab_only, ggl_error *err) {
-    if (!llm_load_converts(path))
+    if (!llm_load_converts(path) && !(vocab_only && llm_load_is_tokenizer(path)))
         return tool_open_gguf(out, path, p, err);
     llm_load_params load = load_params(path);
     load.vocab_only = vocab_only;

@@ -1,4 +1,4 @@
-/* llm-tokenize: converts text to token ids and back, with the tokenizer of a GGUF file. See
+/* llm-tokenize: converts text to token ids and back, with the tokenizer of a GGUF file; `llm-tokenize train` makes one. See
  * docs/tokenizers.md. */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,9 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/show.h"
 #include "llm/internal/chat.h"
+#include "common/model_folder.h"
 #include "llm/internal/tokenizer.h"
+#include "tool.h"
 
 static const char TOOL[] = "llm-tokenize";
 
@@ -360,13 +362,29 @@ static const char *wrong_options(const options *o) {
     return o->chat ? NULL : "-m FILE is missing; see --help";
 }
 
-int main(int argc, char **argv) {
-    process_begin();
+static const args_command commands[] = {{"train", tokenize_train, "makes a tokenizer from texts"},
+                                        {0}};
+
+/* A folder that has a tokenizer.json alone, and no model, stands for that file. Returns its path, to be freed; NULL: it is
+ * none. */
+static char *tokenizer_of_folder(const char *path) {
+    static const char name[] = "tokenizer.json";
+    if (!path || !llm_is_folder(path) || llm_folder_has(path, "config.json") ||
+        !llm_folder_has(path, name))
+        return NULL;
+    const size_t n = strlen(path) + sizeof name + 1;
+    char *file = malloc(n);
+    if (file)
+        snprintf(file, n, "%s/%s", path, name);
+    return file;
+}
+
+static int show_tokens(int argc, char **argv) {
     options o = {.bos = true, .parse_special = true};
     const arg_option table[] = {
         {"-m --model", ARG_STRING, &o.model, .value = "FILE",
-         .help = "GGUF file, Hugging Face folder, builtin:stories or builtin:chat, whose tokenizer "
-                 "to use (required, or -hf or -mu)"},
+         .help = "GGUF file, Hugging Face folder, tokenizer.json, builtin:stories or builtin:chat, "
+                 "whose tokenizer to use (required, or -hf or -mu)"},
         HUB_OPTIONS(o.hub),
         {"-p --prompt", ARG_STRING, &o.text, .value = "TEXT", .may_be_empty = true,
          .help = "text to tokenize, without resolving escapes"},
@@ -397,6 +415,8 @@ int main(int argc, char **argv) {
         {"llm-tokenize -m model.gguf --decode 15496,995", "the text of tokens"},
         {"llm-tokenize -m model.gguf --chat messages.json",
          "the prompt of a conversation, by the model's template"},
+        {"llm-tokenize train text.txt -o tokenizer.json --vocab-size 8192",
+         "makes a tokenizer from a text"},
         {0}};
     const args_spec spec = {
         TOOL,
@@ -407,7 +427,8 @@ int main(int argc, char **argv) {
         table,
         NULL,
         &tokenize_hints,
-        .examples = examples};
+        .examples = examples,
+        .commands = commands};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
@@ -416,11 +437,20 @@ int main(int argc, char **argv) {
         return tool_error(TOOL, 2, "%s", wrong);
     o.hub.no_weights = true;
     code = tool_hub_get(TOOL, &o.hub, &o.model);
+    char *file = code < 0 ? tokenizer_of_folder(o.model) : NULL;
+    o.model = file ? file : o.model;
     if (code < 0)
         code =
             tool_check_paths(TOOL, &(tool_path){"-m", o.model, .needed = true, .model = true}, 1);
     if (code < 0)
         code = o.model ? run(&o) : chat(NULL, NULL, &o);
     tool_hub_fini(&o.hub);
-    return tool_finish(TOOL, code);
+    free(file);
+    return code;
+}
+
+int main(int argc, char **argv) {
+    process_begin();
+    const args_command *c = argc > 1 ? args_find_command(commands, argv[1]) : NULL;
+    return tool_finish(TOOL, c ? c->run(argc - 1, argv + 1) : show_tokens(argc, argv));
 }

@@ -1,5 +1,6 @@
 /* Opens what a person has as a GGUF file: a GGUF file itself, a Hugging Face folder (config.json,
- * safetensors, tokenizer), a checkpoint of llama2.c, or a speech model in ggml's format before GGUF, without writing one.
+ * safetensors, tokenizer), a checkpoint of llama2.c, or a speech model in ggml's format before GGUF, without writing one. With vocab_only,
+ * a tokenizer.json alone, too.
  *
  *     llm_load_params p = {.size = sizeof p, .n_threads = 8,
  *                          .open_backend = ggl_backend_open, .close_backend = ggl_backend_close};
@@ -56,6 +57,8 @@ typedef struct llm_load_params {
 /* Returns true if llm_load would convert what is at the path (or refuse it as a pickle), false if it
  * would open it as a GGUF file. */
 bool llm_load_converts(const char *path);
+/* Returns true if the path is a tokenizer.json, of whatever name, which llm_load opens with vocab_only. */
+bool llm_load_is_tokenizer(const char *path);
 
 /* Opens a file or folder. gguf: how files are read; NULL: the defaults; with meta_only no tensor is
  * made, and those of a folder have no data. params: may be NULL. On failure *out is NULL. Fails as
