@@ -196,10 +196,11 @@ static void finish_scores(const work *w, int64_t at, int64_t head, const range *
         k->binary[CPU_SUB](f, &one, 0, f, 1, n);
         k->binary[CPU_MUL](x, x, 1, &cap, 0, n);
     }
-    const float *slopes =
-        (const float *)(alibi->p + (alibi->p && alibi->ne[3] != 1 ? (size_t)l * alibi->nb[3] : 0));
+    const char *of_element =
+                   alibi->p && alibi->ne[3] != 1 ? alibi->p + (size_t)l * alibi->nb[3] : alibi->p,
+               *of_head = bias->p ? bias->p + (size_t)head * bias->nb[1] : NULL;
+    const float *slopes = (const float *)of_element, *biases = (const float *)of_head;
     const int64_t most = bias->ne[0] / 2;
-    const float *biases = (const float *)(bias->p + (bias->p ? (size_t)head * bias->nb[1] : 0));
     for (int64_t j = r->lo; j < r->hi; j++) {
         const int64_t p = pos_of(t, w->order[j]), far = p - pos;
         if (alibi->p) {

@@ -266,6 +266,14 @@ static bool check_arguments(ggl_graph *g, const ggl_tensor *of, ggl_tensor *cons
             ggl_graph_fail(g, GGL_SHAPE, "the gradient by %s cannot be added to a value of %s",
                            t->name ? t->name : ggl_op_get(t->op).name,
                            ggl_shape_text(into, (char[256]){0}, 256));
+        else if (into && t->op != GGL_OP_WEIGHT)
+            ggl_graph_fail(g, GGL_USAGE,
+                           "only gradients by weights can be added to a value, not by %s",
+                           ggl_op_get(t->op).name);
+        for (int i = 0; i < k; i++)
+            if (t && by[i] == t)
+                ggl_graph_fail(g, GGL_USAGE, "a gradient is asked for by '%s' twice",
+                               t->name ? t->name : ggl_op_get(t->op).name);
     }
     return g->error.status == GGL_OK;
 }

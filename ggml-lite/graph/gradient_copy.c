@@ -103,6 +103,9 @@ ggl_tensor *ggl_grad_value(grad_work *w, ggl_tensor *t) {
     if (n->again)
         return n->again;
     ggl_tensor *src[GRAD_MAX_SRC];
+    if (t->n_src > GRAD_MAX_SRC)
+        return ggl_graph_fail(w->g, GGL_LIMIT, "a call of %d sources cannot be computed again",
+                              t->n_src);
     for (int k = 0; k < t->n_src; k++)
         src[k] = ggl_grad_value(w, t->src[k]);
     ggl_tensor *y = t->op == GGL_OP_CALL ? copy_call(w, t, src) : like(w, t, src);

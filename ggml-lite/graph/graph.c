@@ -454,6 +454,11 @@ static ggl_type result_type(const ggl_tensor *t) {
     return rule[t->op] == i32 ? GGL_I32 : same ? t->src[0]->type : GGL_F32;
 }
 
+/* The weight that the value is, or lies in, or picks matrices of; NULL: none. */
+static const ggl_tensor *weight_of(const ggl_tensor *t) {
+    return t->gather ? t->src[0]->view_of : t->view_of;
+}
+
 ggl_tensor *ggl_graph_op(ggl_graph *g, ggl_op op, ggl_tensor *const *src, int n_src,
                          const double *num, int n_num) {
     ggl_tensor *t = node_new(g, op, GGL_F32);
@@ -468,9 +473,10 @@ ggl_tensor *ggl_graph_op(ggl_graph *g, ggl_op op, ggl_tensor *const *src, int n_
         return NULL;
     for (int i = 0; i < t->n_src; i++) {
         bool absent = !t->src[i];
-        if (!absent && t->src[i]->view_of && t->src[i]->view_of->assigned)
+        const ggl_tensor *of = absent ? NULL : weight_of(t->src[i]);
+        if (of && of->assigned)
             return ggl_graph_fail(g, GGL_USAGE, "%s reads the variable '%s' after it is assigned",
-                                  info.name, t->src[i]->view_of->name);
+                                  info.name, of->name);
         t->src[i] = cast_if_needed(g, op, i, captured(g, g->body, t->src[i]), t->num);
         if (!t->src[i] && !absent)
             return NULL;
@@ -628,6 +634,18 @@ static bool can_write_over(const ggl_tensor *t, const ggl_tensor *variable) {
     return t->op != GGL_OP_CALL;
 }
 
+/* True if a node that was made after t reads the variable. It has to run before the variable is written, so t cannot be written there
+ * itself: t may run earlier. */
+static bool is_read_later(const ggl_graph *g, const ggl_tensor *t, const ggl_tensor *variable) {
+    for (size_t i = g->nodes.n; i-- > 0 && g->nodes.at[i] != t;)
+        for (int k = 0; k < g->nodes.at[i]->n_src; k++) {
+            const ggl_tensor *x = g->nodes.at[i]->src[k];
+            if (x && weight_of(x) == variable)
+                return true;
+        }
+    return false;
+}
+
 /* Sets the graph's error if `value` cannot be assigned to the variable. */
 static bool check_assignment(ggl_graph *g, const ggl_tensor *variable, const ggl_tensor *value) {
     char have[256], want[256];
@@ -658,7 +676,8 @@ bool ggl_graph_assign(ggl_graph *g, ggl_tensor *variable, ggl_tensor *value) {
     /* what has no step of its own, or its memory elsewhere, is copied */
     if (ggl_is_leaf(value) || value->view_of || value->gather || value->into || value->scope ||
         is_output || value->type != GGL_F32 || value->op == GGL_OP_RESHAPE ||
-        value->op == GGL_OP_SPLIT || !can_write_over(value, variable))
+        value->op == GGL_OP_SPLIT || !can_write_over(value, variable) ||
+        is_read_later(g, value, variable))
         value = ggl_binary(g, GGL_OP_MUL, value, ggl_graph_number(g, 1));
     if (!value)
         return false;

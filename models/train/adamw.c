@@ -52,6 +52,8 @@ ggl_status llm_train_adamw(train_plan *p, const train_weights *list, const llm_t
     static const char *const name[N_IN] = {"rate", "shorten", "mean_by", "square_by"};
     ggl_graph *g = p->g = ggl_graph_new(NULL);
     ggl_tensor *in[N_IN];
+    if (!g)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a graph");
     for (int k = 0; k < N_IN; k++)
         in[k] = ggl_graph_input(g, name[k], GGL_F32, 0, NULL, false);
     for (int k = 0; k < list->n; k++)

@@ -40,7 +40,11 @@ static ggl_status write_changed(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     const changed *c = ctx;
     const int64_t n = ggl_extents(c->of->ne, 0, GGL_MAX_DIMS, 1);
     const size_t size = (size_t)(n / c->type->block) * c->type->size;
-    char *out = ggl_calloc(size, 1);
+    char *out = c->type->from_float ? ggl_calloc(size, 1) : NULL;
+    if (!c->type->from_float)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%.*s cannot be rounded to %s again: write what learned as f32",
+                        (int)c->of->name.n, c->of->name.s, c->type->name);
     if (!out)
         return ggl_fail(err, GGL_NOMEM, "out of memory for %.*s", (int)c->of->name.n,
                         c->of->name.s);
@@ -71,7 +75,8 @@ ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
         return ggl_fail(err, GGL_NOMEM, "out of memory for %s", path);
     }
     for (size_t i = 0; i < ggl_gguf_n_values(of); i++)
-        ggl_gguf_put_value(w, ggl_gguf_value_at(of, i));
+        if (strncmp(ggl_gguf_value_at(of, i)->key.s, "split.", 6) != 0) /* it is one file now */
+            ggl_gguf_put_value(w, ggl_gguf_value_at(of, i));
     for (size_t i = 0; i < n; i++) {
         const ggl_gguf_tensor *x = ggl_gguf_tensor_at(of, i);
         const bool changes = learns(t, x);
@@ -89,6 +94,8 @@ ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
     ggl_free(c);
     return st;
 }
+
+#define MOST_STEPS (UINT64_C(1) << 53) /* whole numbers of a double */
 
 /* --- the state -------------------------------------------------------------------------------- */
 
@@ -132,7 +139,7 @@ static ggl_status check_state(const llm_trainer *t, const ggl_gguf *f, uint64_t 
     const size_t want = 3 * (size_t)llm_trainer_n_weights(t);
     char name[512];
     if (!s || !o || !ggl_gguf_unsigned(s, 0, steps) || !ggl_gguf_unsigned(o, 0, own) ||
-        *steps > INT64_MAX)
+        *steps > MOST_STEPS)
         return ggl_fail(
             err, GGL_FORMAT,
             "%s: it has no training.steps and training.own: it is not the state of a trainer",

@@ -11,26 +11,25 @@
 #include "ggl/internal/params.h"
 #include "llm/internal/train.h"
 
-/* True if the pattern list fits the name; hit[i] is set for the first pattern that does. */
-static bool fits(const llm_train_pairs *p, const char *name, bool *hit) {
+/* True if a pattern of the list fits the name; hit[i] grows for each that does. */
+static bool fits(const llm_train_pairs *p, const char *name, size_t *hit) {
     const ggl_str s = {name, strlen(name)};
-    const size_t i =
-        p->n_matrices ? llm_arch_match_first(p->matrix, p->n_matrices, s, NULL) : SIZE_MAX;
-    if (p->n_matrices && i < p->n_matrices)
-        hit[i] = true;
-    return i < p->n_matrices;
+    return llm_arch_match_first(p->matrix, p->n_matrices, s, hit) < p->n_matrices;
 }
 
-/* True if a product of a layer reads the weight. */
-static bool in_layer(const ggl_graph *g, const ggl_tensor *w) {
+/* True if products read the weight, and no row of it is looked up. */
+static bool is_matrix(const ggl_graph *g, const ggl_tensor *w) {
+    bool is = false;
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
-        if (t->op == GGL_OP_LINEAR && t->group >= 0)
-            for (int k = 0; k < ggl_n_reads(t); k++)
-                if (ggl_read(t, k) == w)
-                    return true;
+        for (int k = 0; k < ggl_n_reads(t); k++)
+            if (ggl_read(t, k) == w) {
+                if (t->op != GGL_OP_LINEAR)
+                    return false;
+                is = true;
+            }
     }
-    return false;
+    return is;
 }
 
 /* Numbers from -most to most, by a generator of 64 bits (splitmix64). */
@@ -64,19 +63,28 @@ static bool put_pair(ggl_gguf_writer *w, ggl_arena *arena, const ggl_tensor *t, 
 
 /* Adds a pair for each matrix of the graph that is wanted. */
 static ggl_status put_pairs(ggl_gguf_writer *w, ggl_arena *arena, const ggl_graph *g,
-                            const llm_train_pairs *p, bool *hit, ggl_error *err) {
+                            const llm_train_pairs *p, bool any_rank, size_t *hit, ggl_error *err) {
     uint64_t seed = p->seed;
     int n = 0;
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
         if (t->op != GGL_OP_WEIGHT || !t->name || t->n_dims < 2 || t->n_dims > 3 ||
-            !(p->n_matrices ? fits(p, t->name, hit) : in_layer(g, t)))
+            (p->n_matrices && !fits(p, t->name, hit)))
             continue;
-        if (p->rank > t->ne[0] || p->rank > t->ne[1])
+        if (p->n_matrices && !is_matrix(g, t))
+            return ggl_fail(
+                err, GGL_UNSUPPORTED,
+                "%s is not only multiplied with: new adapters change matrices of products",
+                t->name);
+        if (!is_matrix(g, t) || (!p->n_matrices && strncmp(t->name, "blk.", 4) != 0))
+            continue;
+        const int64_t side = t->ne[0] < t->ne[1] ? t->ne[0] : t->ne[1],
+                      rank = any_rank && side < p->rank ? side : p->rank;
+        if (rank > side)
             return ggl_fail(err, GGL_USAGE,
                             "rank %" PRId64 " is larger than a side of %s, %" PRId64 " x %" PRId64,
                             p->rank, t->name, t->ne[0], t->ne[1]);
-        if (!put_pair(w, arena, t, p->rank, &seed))
+        if (!put_pair(w, arena, t, rank, &seed))
             return ggl_fail(err, GGL_NOMEM, "out of memory for an adapter");
         n++;
     }
@@ -104,6 +112,7 @@ ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_arch_source *so
     ggl_status st = GGL_READ_PARAMS(llm_train_pairs, &p, params, err);
     if (st != GGL_OK)
         return st;
+    const bool any_rank = p.rank == 0; /* matrices with shorter sides have pairs of their rank */
     p.rank = p.rank ? p.rank : 16;
     p.alpha = p.alpha != 0 ? p.alpha : 2 * (double)p.rank;
     if (p.rank < 1 || !(p.alpha > 0 && isfinite(p.alpha)))
@@ -113,13 +122,13 @@ ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_arch_source *so
     const llm_arch_params of = {.size = sizeof of, .only = "logits"};
     ggl_graph *g = ggl_graph_new(NULL);
     ggl_gguf_writer *w = ggl_gguf_writer_new();
-    bool *hit = ggl_calloc(p.n_matrices + 1, sizeof *hit);
+    size_t *hit = ggl_calloc(p.n_matrices + 1, sizeof *hit);
     ggl_arena arena = {0};
-    st = w && hit ? llm_arch_build(arch, source, &of, g, NULL, err)
-                  : ggl_fail(err, GGL_NOMEM, "out of memory for an adapter");
+    st = g && w && hit ? llm_arch_build(arch, source, &of, g, NULL, err)
+                       : ggl_fail(err, GGL_NOMEM, "out of memory for an adapter");
     if (st == GGL_OK) {
         put_keys(w, source, p.alpha);
-        st = put_pairs(w, &arena, g, &p, hit, err);
+        st = put_pairs(w, &arena, g, &p, any_rank, hit, err);
     }
     if (st == GGL_OK)
         st = ggl_gguf_writer_write(w, path, err);

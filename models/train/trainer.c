@@ -43,6 +43,8 @@ static ggl_status build(llm_trainer *t, ggl_graph **out, ggl_tensor **loss, ggl_
                                 .adapter = t->p.adapter,
                                 .n_adapters = t->p.n_adapters};
     ggl_graph *g = *out = ggl_graph_new(&params);
+    if (!g)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a graph");
     ggl_status st = llm_arch_build(t->arch, t->source, &of, g, NULL, err);
     if (st != GGL_OK)
         return st;
@@ -78,7 +80,8 @@ static int let_learn(const llm_trainer *t, ggl_graph *g, ggl_tensor **weight) {
         ggl_tensor *w = ggl_graph_node(g, i);
         llm_train_weight *of =
             w->op == GGL_OP_WEIGHT && w->name ? llm_train_weights_find(&t->weights, w->name) : NULL;
-        if (!of)
+        if (!of ||
+            w->data != of->origin) /* an adapter that does not learn may have the same names */
             continue;
         w->type = GGL_F32;
         w->data = of->data;
@@ -95,7 +98,7 @@ static ggl_status plan(llm_trainer *t, train_plan *p, bool gradients, ggl_error 
     ggl_status st = weight ? build(t, &p->g, &loss, err)
                            : ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
     const int n = st == GGL_OK ? let_learn(t, p->g, weight) : 0;
-    ggl_tensor **into = weight + most, **grad = into + most;
+    ggl_tensor **into = weight ? weight + most : NULL, **grad = weight ? into + most : NULL;
     for (int k = 0; k < n && gradients; k++) {
         const llm_train_weight *w = llm_train_weights_find(&t->weights, weight[k]->name);
         into[k] = ggl_graph_variable(p->g, w->name, GGL_F32, w->n_dims, w->ne, w->grad);
@@ -119,8 +122,8 @@ static ggl_status plan(llm_trainer *t, train_plan *p, bool gradients, ggl_error 
 /* True if the weight's numbers could be changed a little. */
 static bool has_numbers(const ggl_tensor *w) {
     const ggl_type_info *type = ggl_type_get(w->type);
-    return w->op == GGL_OP_WEIGHT && w->name && w->data && type && type->to_float &&
-           w->type != GGL_I32;
+    return w->op == GGL_OP_WEIGHT && w->name && w->data && w->n_dims < GGL_MAX_DIMS && type &&
+           (type->quantized || w->type == GGL_F32 || w->type == GGL_F16 || w->type == GGL_BF16);
 }
 
 static bool is_asked(const llm_train_params *p, const char *name) {
@@ -195,7 +198,7 @@ static ggl_status check(llm_train_params *p, ggl_error *err) {
                         ": a sequence must fit into a batch",
                         p->n_batch, p->n_ctx);
     if (!(p->beta1 >= 0 && p->beta1 < 1 && p->beta2 >= 0 && p->beta2 < 1 && p->eps > 0 &&
-          p->decay >= 0 && p->clip >= 0))
+          p->decay >= 0 && isfinite(p->decay) && p->clip >= 0))
         return ggl_fail(err, GGL_USAGE,
                         "AdamW with beta1 %g, beta2 %g, eps %g, decay %g, clip %g: betas must be "
                         "from 0 to below 1, eps more than 0, and the others not negative",
@@ -356,7 +359,9 @@ ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm, ggl_error
     const float in[] = {
         (float)rate, (float)(t->p.clip > 0 && length > t->p.clip ? t->p.clip / length : 1),
         (float)(1 / (1 - pow(t->p.beta1, steps))), (float)(1 / (1 - pow(t->p.beta2, steps)))};
-    ggl_status st = GGL_OK;
+    ggl_status st = isfinite(rate) ? GGL_OK
+                                   : ggl_fail(err, GGL_USAGE,
+                                              "a step with the rate %g: a number is needed", rate);
     if (norm)
         *norm = length;
     for (int k = 0; k < 4 && isfinite(length) && st == GGL_OK; k++)
@@ -387,5 +392,5 @@ int64_t llm_trainer_n_steps(const llm_trainer *t) {
 }
 
 void llm_trainer_set_steps(llm_trainer *t, int64_t n) {
-    t->n_steps = n;
+    t->n_steps = n > 0 ? n : 0;
 }

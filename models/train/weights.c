@@ -44,7 +44,9 @@ ggl_status llm_train_weights_init(train_weights *list, ggl_tensor *const *weight
         }
         memcpy(name, t->name, length);
         to->name = (ggl_str){name, length};
-        ggl_index_put(&list->index, list->at, (size_t)list->n);
+        if (ggl_index_put(&list->index, list->at, (size_t)list->n) != (size_t)list->n)
+            st = ggl_fail(err, GGL_UNSUPPORTED,
+                          "two weights have the name %s, so they cannot both learn", name);
     }
     return st == GGL_OK && !list->at ? ggl_fail(err, GGL_NOMEM, "out of memory for a trainer") : st;
 }

@@ -361,10 +361,26 @@ TEST(adapters_learn) {
             CHECK(loss_of(t[0]) == loss_of(t[1]));
         }
     }
-    for (int i = 0; i < 2; i++) {
-        llm_trainer_free(t[i]);
-        llm_adapter_free(a[i]);
-    }
+    /* by default: the matrices of layers, not the embedding, which is the output, too */
+    llm_adapter *own = NULL;
+    REQUIRE_OK(llm_train_new_adapter(arch, &source, NULL, file, &err), &err);
+    CHECK_OK(llm_adapter_open(&own, file, NULL, &err), &err);
+    CHECK_INT((int64_t)llm_adapter_describe(own).n_pairs, 35);
+    llm_adapter_free(own);
+    /* two adapters with weights of the same names */
+    const llm_adapter_use both[] = {{.adapter = a[0], .scale = 1}, {.adapter = a[1], .scale = 1}};
+    llm_trainer *none = NULL;
+    const llm_train_params p2 = {.size = sizeof p2,
+                                 .backend = cpu,
+                                 .reference = reference,
+                                 .n_ctx = N_CTX,
+                                 .n_batch = N_BATCH,
+                                 .learn = learn,
+                                 .n_learn = 2,
+                                 .adapter = both,
+                                 .n_adapters = 2};
+    CHECK_INT(llm_trainer_new(&none, arch, &source, &p2, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "two weights have the name blk.0.attn_q.weight.lora_");
     llm_train_pairs wrong = pairs;
     wrong.rank = 1000;
     CHECK_INT(llm_train_new_adapter(arch, &source, &wrong, file, &err), GGL_USAGE);
@@ -372,6 +388,15 @@ TEST(adapters_learn) {
     wrong = pairs;
     wrong.matrix = learn;
     CHECK_INT(llm_train_new_adapter(arch, &source, &wrong, file, &err), GGL_NOT_FOUND);
+    static const char *const embedding[] = {"token_embd.weight"};
+    wrong.matrix = embedding;
+    wrong.n_matrices = 1;
+    CHECK_INT(llm_train_new_adapter(arch, &source, &wrong, file, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "token_embd.weight is not only multiplied with");
+    for (int i = 0; i < 2; i++) {
+        llm_trainer_free(t[i]);
+        llm_adapter_free(a[i]);
+    }
     llm_trainer_free(plain);
     llm_arch_free(arch);
     ggl_gguf_close(f);

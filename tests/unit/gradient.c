@@ -1139,6 +1139,42 @@ TEST(every_operator_has_a_row) {
     }
 }
 
+/* What is assigned waits for all nodes that were made before the assignment, also for those made after the value; so two variables
+ * can change places. */
+TEST(assignments_wait_for_later_readers) {
+    float v[4] = {1, 2, 3, 4}, a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8};
+    const float ones_[4] = {1, 1, 1, 1};
+    const int64_t n = 4;
+    ggl_error err = {0};
+    ggl_backend *cpu = opened("cpu", 1, NULL);
+    REQUIRE(cpu);
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &n, true),
+               *t = ggl_graph_variable(g, "v", GGL_F32, 1, &n, v),
+               *p = ggl_graph_variable(g, "a", GGL_F32, 1, &n, a),
+               *q = ggl_graph_variable(g, "b", GGL_F32, 1, &n, b);
+    ggl_tensor *value = ggl_binary(g, GGL_OP_MUL, t, ggl_graph_number(g, 10));
+    ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, x, t));
+    CHECK(ggl_graph_assign(g, t, value));
+    ggl_tensor *of_p = ggl_binary(g, GGL_OP_MUL, p, ggl_graph_number(g, 2)),
+               *of_q = ggl_binary(g, GGL_OP_MUL, q, ggl_graph_number(g, 3));
+    CHECK(ggl_graph_assign(g, q, of_p));
+    CHECK(ggl_graph_assign(g, p, of_q));
+    ggl_sched *s = NULL;
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    const ggl_sched_params params = {.size = sizeof params, .backend = &cpu, .n_backends = 1};
+    REQUIRE_OK(ggl_sched_new(&s, g, &params, &err), &err);
+    REQUIRE_OK(ggl_sched_alloc(s, &err), &err);
+    REQUIRE_OK(ggl_sched_set(s, "x", ones_, sizeof ones_, 1, &err), &err);
+    REQUIRE_OK(ggl_sched_run(s, 1, NULL, 0, &err), &err);
+    for (int i = 0; i < 4; i++)
+        CHECK(ggl_sched_output(s, 0)[i] == (float)(i + 1) && v[i] == (float)(10 * (i + 1)) &&
+              b[i] == (float)(2 * (i + 1)) && a[i] == (float)(3 * (i + 5)));
+    ggl_sched_free(s);
+    ggl_graph_free(g);
+    ggl_backend_close(cpu);
+}
+
 /* --- mistakes --------------------------------------------------------------------------------- */
 
 static void refused(ggl_graph *g, const char *words) {

@@ -18,7 +18,8 @@ extern "C" {
 #endif
 
 /* A weight whose elements may change: by the program between runs, and in a run by ggl_graph_assign. Several graphs may have
- * variables with the same memory, but their runs must not overlap. Backends that cannot use it where it lies cannot read it. */
+ * variables with the same memory, but their runs must not overlap, and a graph that
+ * assigns a variable must have no other one with its memory. Backends that cannot use it where it lies cannot read it. */
 ggl_tensor *ggl_graph_variable(ggl_graph *g, const char *name, ggl_type type, int n_dims,
                                const int64_t *ne, void *data);
 /* Makes each run write value, which is not batched, to the f32 variable's memory. Nodes that read the variable must be made

@@ -45,7 +45,7 @@ typedef struct llm_train_params {
     double beta1, beta2, eps, decay;
     double
         clip; /* the longest gradient of all weights together, to which longer ones are cut; 0: none */
-    /* Adapters that the model is used with, borrowed. Their weights, NAME.lora_a and NAME.lora_b, can learn, too: with the
+    /* Adapters that the model is used with, borrowed as long as the trainer lives. Their weights, NAME.lora_a and NAME.lora_b, can learn, too: with the
      * patterns "*.lora_a" and "*.lora_b" in `learn`, the model itself stays as it is, of whatever types. */
     const llm_adapter_use *adapter;
     size_t n_adapters;
@@ -118,8 +118,9 @@ GGL_NODISCARD ggl_status llm_trainer_read_state(llm_trainer *t, uint64_t *own, c
 
 /* A new adapter, which changes nothing at first: A is random, and B is zeros. */
 typedef struct llm_train_pairs {
-    size_t size;  /* sizeof(llm_train_pairs) */
-    int64_t rank; /* 0: 16; at most the shorter side of each matrix */
+    size_t size; /* sizeof(llm_train_pairs) */
+    int64_t
+        rank; /* at most the shorter side of each matrix; 0: 16, or that side if it is shorter */
     double alpha; /* what is added to a matrix is alpha / rank times B A; 0: 2 * rank */
     /* Patterns of the names of the matrices that it changes. NULL: all that layers multiply with. */
     const char *const *matrix;
