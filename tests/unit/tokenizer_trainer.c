@@ -309,15 +309,15 @@ static llm_tokenizer_trainer *seeded(const char *text, int n_seed, train_text *x
     ggl_error err = {0};
     CHECK_OK(llm_tokenizer_trainer_new(&t, &p, &err), &err);
     CHECK_OK(llm_tokenizer_trainer_add(t, &one, 1, &err), &err);
-    CHECK_OK(llm_train_read_symbols(t, x, &err), &err);
-    CHECK_OK(llm_train_add_base(t, x, &err), &err);
+    CHECK_OK(llm_vocabulary_read_symbols(t, x, &err), &err);
+    CHECK_OK(llm_vocabulary_add_base(t, x, &err), &err);
     CHECK_OK(llm_unigram_seed(t, x, u, &err), &err);
     return t;
 }
 
 static void unseeded(llm_tokenizer_trainer *t, train_text *x, unigram_pieces *u) {
     llm_unigram_fini(u);
-    llm_train_text_fini(x);
+    llm_vocabulary_text_fini(x);
     llm_tokenizer_trainer_free(t);
 }
 
@@ -416,7 +416,7 @@ TEST(seeds_are_strings_with_their_places) {
         char s[64 * 4 + 1];
         size_t n = 0;
         for (uint32_t i = 0; i < u.piece[k].n; i++)
-            n += llm_train_spell(x.code[x.at[u.piece[k].at + i] - 1], s + n);
+            n += llm_vocabulary_spell(x.code[x.at[u.piece[k].at + i] - 1], s + n);
         s[n] = '\0';
         has_the = has_the || strcmp(s, "the") == 0;
         CHECK(strcmp(s, "th") != 0); /* each th is the beginning of the */
@@ -676,8 +676,8 @@ TEST(coverage_leaves_rare_characters_out) {
     llm_tokenizer_trainer *t = trained(&p, text, sizeof text, &err);
     REQUIRE(t);
     CHECK_INT(llm_tokenizer_trainer_result(t).n_base, 257);
-    CHECK(llm_train_find_token(t, (ggl_str){"aa", 2}) >= 0);
-    CHECK(llm_train_find_token(t, (ggl_str){"\xe4\xbd\xa0", 3}) < 0);
+    CHECK(llm_vocabulary_find_token(t, (ggl_str){"aa", 2}) >= 0);
+    CHECK(llm_vocabulary_find_token(t, (ggl_str){"\xe4\xbd\xa0", 3}) < 0);
     llm_tokenizer *k = from_trainer(t);
     llm_tokens ids = {0};
     CHECK_OK(llm_tokenize(k, "\xe4\xbd\xa0", 3, 0, &ids, &err), &err);
