@@ -149,8 +149,9 @@ static void describe(const options *o, const llm_vocabulary_result *r) {
                o->out, r->n_vocab, r->n_special, r->n_base, r->n_vocab - r->n_special - r->n_base);
     ggl_fprint(stderr,
                "learned from %" PRIu64 " text%s of %" PRIu64 " bytes, %" PRIu64
-               " words that differ; now %" PRIu64 " tokens, %.3f bytes each\n",
-               r->n_texts, r->n_texts == 1 ? "" : "s", r->n_bytes, r->n_words, r->n_tokens,
+               " different word%s; now %" PRIu64 " tokens, %.3f bytes each\n",
+               r->n_texts, r->n_texts == 1 ? "" : "s", r->n_bytes, r->n_words,
+               r->n_words == 1 ? "" : "s", r->n_tokens,
                (double)r->n_bytes / (double)(r->n_tokens ? r->n_tokens : 1));
     if (r->n_vocab < o->n_vocab)
         tool_note(TOOL,
