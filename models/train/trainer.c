@@ -198,11 +198,12 @@ static ggl_status check(llm_train_params *p, ggl_error *err) {
                         ": a sequence must fit into a batch",
                         p->n_batch, p->n_ctx);
     if (!(p->beta1 >= 0 && p->beta1 < 1 && p->beta2 >= 0 && p->beta2 < 1 && p->eps > 0 &&
-          p->decay >= 0 && isfinite(p->decay) && p->clip >= 0))
-        return ggl_fail(err, GGL_USAGE,
-                        "AdamW with beta1 %g, beta2 %g, eps %g, decay %g, clip %g: betas must be "
-                        "from 0 to below 1, eps more than 0, and the others not negative",
-                        p->beta1, p->beta2, p->eps, p->decay, p->clip);
+          p->decay >= 0 && isfinite(p->decay) && p->max_norm >= 0))
+        return ggl_fail(
+            err, GGL_USAGE,
+            "AdamW with beta1 %g, beta2 %g, eps %g, decay %g, max_norm %g: betas must be "
+            "from 0 to below 1, eps more than 0, and the others not negative",
+            p->beta1, p->beta2, p->eps, p->decay, p->max_norm);
     return GGL_OK;
 }
 
@@ -357,7 +358,8 @@ ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm, ggl_error
     static const char *const name[] = {"rate", "shorten", "mean_by", "square_by"};
     const double steps = (double)(t->n_steps + 1), length = length_of(&t->weights);
     const float in[] = {
-        (float)rate, (float)(t->p.clip > 0 && length > t->p.clip ? t->p.clip / length : 1),
+        (float)rate,
+        (float)(t->p.max_norm > 0 && length > t->p.max_norm ? t->p.max_norm / length : 1),
         (float)(1 / (1 - pow(t->p.beta1, steps))), (float)(1 / (1 - pow(t->p.beta2, steps)))};
     ggl_status st = isfinite(rate) ? GGL_OK
                                    : ggl_fail(err, GGL_USAGE,

@@ -197,7 +197,7 @@ TEST(steps_lower_the_loss) {
     model m;
     ggl_error err = {0};
     ggl_backend *cpu = NULL;
-    const llm_train_params p = {.clip = 1, .decay = 0.01};
+    const llm_train_params p = {.max_norm = 1, .decay = 0.01};
     REQUIRE(open_model(&m, "llama"));
     REQUIRE_OK(ggl_backend_open(&cpu, "cpu", NULL, &err), &err);
     llm_trainer *t = new_trainer(&m, cpu, &p);
@@ -227,7 +227,7 @@ static llm_trainer *of_file(const ggl_gguf *f, const llm_arch *arch, llm_arch_so
                                 .reference = reference,
                                 .n_ctx = N_CTX,
                                 .n_batch = N_BATCH,
-                                .clip = 1};
+                                .max_norm = 1};
     *source = llm_arch_source_gguf(f);
     CHECK_OK(llm_trainer_new(&t, arch, source, &p, &err), &err);
     return t;

@@ -23,6 +23,8 @@ static void check_variant(const conform_case *info, int v, ggl_backend *b) {
 
 /* Without some features, "idot,matrix" being one. Variants first, first + step, .. below last; 0: all. */
 static void check_some(const conform_case *info, const char *mask, int first, int step, int last) {
+    if (vulkan_refuses(info->op))
+        return;
     ggl_backend *b = vulkan_open(mask);
     const int n = conform_n_variants(info);
     for (int v = first + vulkan_first(step); b && v < (last > 0 && last < n ? last : n);

@@ -35,6 +35,16 @@ __attribute__((constructor)) static void keep_libraries(void) {
 }
 #endif
 
+/* True if backends/vulkan/ops.def says that the operator is refused. */
+static inline bool vulkan_refuses(ggl_op op) {
+    static const bool refused[GGL_OP_COUNT + 1] = {
+        [GGL_OP_COUNT] = true, /* C has no empty arrays */
+#define REFUSED(ID) [GGL_OP_##ID] = true,
+#include "../../backends/vulkan/ops.def"
+    };
+    return refused[op];
+}
+
 /* NULL: a failure was reported, or there is no device and the case is skipped. */
 TEST_UNUSED static ggl_backend *vulkan_open(const char *mask) {
     ggl_backend *b = NULL;

@@ -266,9 +266,10 @@ int tokenize_train(int argc, char **argv) {
                  "characters, as SentencePiece's and of Llama 2; unigram: SentencePiece's other "
                  "kind, as of T5"},
         {"--pre", ARG_STRING, &o.pre, .value = "NAME",
-         .help = "what cuts texts into words, beyond which no piece goes: a name of "
-                 "docs/tokenizers.md, such as llama-bpe or qwen2 (default: gpt-2 for bpe, letters, "
-                 "numbers and signs for the others)"},
+         .help =
+             "what cuts texts into words, beyond which no piece goes: a name of "
+             "docs/tokenizers.md, such as tekken or smaug-bpe (default: gpt-2 for bpe, letters, "
+             "numbers and signs for the others)"},
         {"--json-field", ARG_STRING, &o.json_field, .value = "NAME",
          .help = "the files have JSON objects, one on each line; this field is the text"},
         {NULL, .help = "tokens"},
@@ -310,7 +311,7 @@ int tokenize_train(int argc, char **argv) {
     static const args_example examples[] = {
         {"llm-tokenize train text.txt -o tokenizer.json --vocab-size 8192",
          "as of GPT-2, from one text"},
-        {"llm-tokenize train a.txt b.txt -o vocab.gguf --pre llama-bpe",
+        {"llm-tokenize train a.txt b.txt -o vocab.gguf --pre tekken",
          "as of Llama 3, from two texts"},
         {"llm-tokenize train posts.jsonl --json-field text -o folder --model unigram",
          "as of T5, from a field of JSON lines"},

@@ -44,7 +44,7 @@ typedef struct llm_train_params {
      * not decay. */
     double beta1, beta2, eps, decay;
     double
-        clip; /* the longest gradient of all weights together, to which longer ones are cut; 0: none */
+        max_norm; /* the longest gradient of all weights together, to which longer ones are cut; 0: none */
     /* Adapters that the model is used with, borrowed as long as the trainer lives. Their weights, NAME.lora_a and NAME.lora_b, can learn, too: with the
      * patterns "*.lora_a" and "*.lora_b" in `learn`, the model itself stays as it is, of whatever types. */
     const llm_adapter_use *adapter;
