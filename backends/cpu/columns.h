@@ -21,7 +21,7 @@ cpu_lists ggl_cpu_lists_at(char *memory, int64_t n_columns, int64_t n_matrices);
 /* Sorts the columns by matrix, and sets n_active. Columns without a matrix are in no list. */
 void ggl_cpu_lists_sort(cpu_lists *l, int64_t n_columns, cpu_matrix_fn *matrix, const cpu_task *t);
 
-/* Of a product, LINEAR or LINEAR_BACK. True if an index (src[LINEAR_INDEX]) picks the matrix of each column. */
+/* These are for LINEAR and LINEAR_BACK. True if an index (src[LINEAR_INDEX]) picks the matrix of each column. */
 bool ggl_cpu_has_index(const cpu_task *t);
 /* Returns the number of the column's matrix; -1: the column's index is out of range. */
 int64_t ggl_cpu_matrix_of(const cpu_task *t, int64_t column);

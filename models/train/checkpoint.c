@@ -74,9 +74,11 @@ ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
         ggl_free(c);
         return ggl_fail(err, GGL_NOMEM, "out of memory for %s", path);
     }
-    for (size_t i = 0; i < ggl_gguf_n_values(of); i++)
-        if (strncmp(ggl_gguf_value_at(of, i)->key.s, "split.", 6) != 0) /* it is one file now */
-            ggl_gguf_put_value(w, ggl_gguf_value_at(of, i));
+    for (size_t i = 0; i < ggl_gguf_n_values(of); i++) {
+        const ggl_gguf_value *v = ggl_gguf_value_at(of, i);
+        if (v->key.n <= 6 || memcmp(v->key.s, "split.", 6) != 0) /* it is one file now */
+            ggl_gguf_put_value(w, v);
+    }
     for (size_t i = 0; i < n; i++) {
         const ggl_gguf_tensor *x = ggl_gguf_tensor_at(of, i);
         const bool changes = learns(t, x);
@@ -95,9 +97,9 @@ ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
     return st;
 }
 
-#define MOST_STEPS (UINT64_C(1) << 53) /* whole numbers of a double */
-
 /* --- the state -------------------------------------------------------------------------------- */
+
+#define MOST_STEPS (UINT64_C(1) << 53) /* whole numbers of a double */
 
 static const char *const part[] = {"data", "mean", "square"};
 

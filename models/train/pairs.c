@@ -10,6 +10,7 @@
 #include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
 #include "llm/internal/train.h"
+#include "sample/sampler_impl.h"
 
 /* True if a pattern of the list fits the name; hit[i] grows for each that does. */
 static bool fits(const llm_train_pairs *p, const char *name, size_t *hit) {
@@ -32,19 +33,15 @@ static bool is_matrix(const ggl_graph *g, const ggl_tensor *w) {
     return is;
 }
 
-/* Numbers from -most to most, by a generator of 64 bits (splitmix64). */
-static void draw(float *x, int64_t n, double most, uint64_t *seed) {
-    for (int64_t i = 0; i < n; i++) {
-        uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        x[i] = (float)(most * ((double)((z ^ z >> 31) >> 11) * 0x1p-52 - 1));
-    }
+/* Numbers from -most to most. */
+static void draw(float *x, int64_t n, double most, uint64_t rng[4]) {
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)(most * (2 * llm_rng_uniform(rng) - 1));
 }
 
 /* Adds a pair to the file; its numbers are kept in the arena. */
 static bool put_pair(ggl_gguf_writer *w, ggl_arena *arena, const ggl_tensor *t, int64_t rank,
-                     uint64_t *seed) {
+                     uint64_t rng[4]) {
     const int64_t a[] = {t->ne[0], rank, t->ne[2], 1}, b[] = {rank, t->ne[1], t->ne[2], 1},
                   n_a = ggl_extents(a, 0, GGL_MAX_DIMS, 1),
                   n_b = ggl_extents(b, 0, GGL_MAX_DIMS, 1);
@@ -53,7 +50,7 @@ static bool put_pair(ggl_gguf_writer *w, ggl_arena *arena, const ggl_tensor *t, 
     char name[512];
     if (!x || !y)
         return false;
-    draw(x, n_a, sqrt(1 / (double)t->ne[0]), seed);
+    draw(x, n_a, sqrt(1 / (double)t->ne[0]), rng);
     snprintf(name, sizeof name, "%s.lora_a", t->name);
     ggl_gguf_put_tensor(w, name, GGL_F32, t->n_dims, a, x);
     snprintf(name, sizeof name, "%s.lora_b", t->name);
@@ -64,19 +61,21 @@ static bool put_pair(ggl_gguf_writer *w, ggl_arena *arena, const ggl_tensor *t, 
 /* Adds a pair for each matrix of the graph that is wanted. */
 static ggl_status put_pairs(ggl_gguf_writer *w, ggl_arena *arena, const ggl_graph *g,
                             const llm_train_pairs *p, bool any_rank, size_t *hit, ggl_error *err) {
-    uint64_t seed = p->seed;
+    uint64_t rng[4];
     int n = 0;
+    llm_rng_seed(rng, p->seed);
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
         if (t->op != GGL_OP_WEIGHT || !t->name || t->n_dims < 2 || t->n_dims > 3 ||
             (p->n_matrices && !fits(p, t->name, hit)))
             continue;
-        if (p->n_matrices && !is_matrix(g, t))
+        const bool is = is_matrix(g, t);
+        if (p->n_matrices && !is)
             return ggl_fail(
                 err, GGL_UNSUPPORTED,
                 "%s is not only multiplied with: new adapters change matrices of products",
                 t->name);
-        if (!is_matrix(g, t) || (!p->n_matrices && strncmp(t->name, "blk.", 4) != 0))
+        if (!is || (!p->n_matrices && strncmp(t->name, "blk.", 4) != 0))
             continue;
         const int64_t side = t->ne[0] < t->ne[1] ? t->ne[0] : t->ne[1],
                       rank = any_rank && side < p->rank ? side : p->rank;
@@ -84,7 +83,7 @@ static ggl_status put_pairs(ggl_gguf_writer *w, ggl_arena *arena, const ggl_grap
             return ggl_fail(err, GGL_USAGE,
                             "rank %" PRId64 " is larger than a side of %s, %" PRId64 " x %" PRId64,
                             p->rank, t->name, t->ne[0], t->ne[1]);
-        if (!put_pair(w, arena, t, rank, &seed))
+        if (!put_pair(w, arena, t, rank, rng))
             return ggl_fail(err, GGL_NOMEM, "out of memory for an adapter");
         n++;
     }

@@ -34,7 +34,10 @@ void llm_train_weights_fini(train_weights *list);
 /* Returns the weight of that name; NULL: it does not learn. */
 llm_train_weight *llm_train_weights_find(const train_weights *list, const char *name);
 
-/* Makes the graph of a step of AdamW, with inputs "rate", "shorten", "mean_by" and "square_by". */
+/* The inputs of a step of AdamW, by which adamw.c says what they are, and their names. */
+enum { ADAMW_RATE, ADAMW_SHORTEN, ADAMW_MEAN_BY, ADAMW_SQUARE_BY, ADAMW_INPUTS };
+extern const char *const llm_train_adamw_input[ADAMW_INPUTS];
+/* Makes the graph of a step of AdamW. */
 GGL_NODISCARD ggl_status llm_train_adamw(train_plan *p, const train_weights *list,
                                          const llm_train_params *of, ggl_error *err);
 

@@ -355,19 +355,19 @@ static double length_of(const train_weights *list) {
 }
 
 ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm, ggl_error *err) {
-    static const char *const name[] = {"rate", "shorten", "mean_by", "square_by"};
     const double steps = (double)(t->n_steps + 1), length = length_of(&t->weights);
-    const float in[] = {
-        (float)rate,
-        (float)(t->p.max_norm > 0 && length > t->p.max_norm ? t->p.max_norm / length : 1),
-        (float)(1 / (1 - pow(t->p.beta1, steps))), (float)(1 / (1 - pow(t->p.beta2, steps)))};
+    const bool is_long = t->p.max_norm > 0 && length > t->p.max_norm;
+    const float in[ADAMW_INPUTS] = {[ADAMW_RATE] = (float)rate,
+                                    [ADAMW_SHORTEN] = (float)(is_long ? t->p.max_norm / length : 1),
+                                    [ADAMW_MEAN_BY] = (float)(1 / (1 - pow(t->p.beta1, steps))),
+                                    [ADAMW_SQUARE_BY] = (float)(1 / (1 - pow(t->p.beta2, steps)))};
     ggl_status st = isfinite(rate) ? GGL_OK
                                    : ggl_fail(err, GGL_USAGE,
                                               "a step with the rate %g: a number is needed", rate);
     if (norm)
         *norm = length;
-    for (int k = 0; k < 4 && isfinite(length) && st == GGL_OK; k++)
-        st = set(t->step.s, name[k], &in[k], 1, err);
+    for (int k = 0; k < ADAMW_INPUTS && isfinite(length) && st == GGL_OK; k++)
+        st = set(t->step.s, llm_train_adamw_input[k], &in[k], 1, err);
     if (isfinite(length) && st == GGL_OK) {
         st = ggl_sched_run(t->step.s, 1, NULL, 0, err);
         t->n_steps += st == GGL_OK;

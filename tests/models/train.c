@@ -318,6 +318,7 @@ TEST(adapters_learn) {
     ggl_gguf *f = NULL;
     llm_arch *arch = NULL;
     llm_adapter *a[2] = {NULL};
+    llm_adapter_use use[2]; /* as long as the trainers */
     ggl_backend *cpu = NULL, *reference = NULL;
     snprintf(file, sizeof file, "%s/new.gguf", test_folder());
     snprintf(learned, sizeof learned, "%s/learned.gguf", test_folder());
@@ -332,7 +333,7 @@ TEST(adapters_learn) {
     REQUIRE_OK(llm_train_new_adapter(arch, &source, &pairs, file, &err), &err);
     for (int i = 0; i < 2; i++) {
         REQUIRE_OK(llm_adapter_open(&a[i], i ? learned : file, NULL, &err), &err);
-        const llm_adapter_use use = {.adapter = a[i], .scale = 1};
+        use[i] = (llm_adapter_use){.adapter = a[i], .scale = 1};
         const llm_train_params p = {.size = sizeof p,
                                     .backend = cpu,
                                     .reference = reference,
@@ -340,7 +341,7 @@ TEST(adapters_learn) {
                                     .n_batch = N_BATCH,
                                     .learn = learn,
                                     .n_learn = 2,
-                                    .adapter = &use,
+                                    .adapter = &use[i],
                                     .n_adapters = 1};
         REQUIRE_OK(llm_trainer_new(&t[i], arch, &source, &p, &err), &err);
         if (i == 0) {
@@ -368,7 +369,6 @@ TEST(adapters_learn) {
     CHECK_INT((int64_t)llm_adapter_describe(own).n_pairs, 35);
     llm_adapter_free(own);
     /* two adapters with weights of the same names */
-    const llm_adapter_use both[] = {{.adapter = a[0], .scale = 1}, {.adapter = a[1], .scale = 1}};
     llm_trainer *none = NULL;
     const llm_train_params p2 = {.size = sizeof p2,
                                  .backend = cpu,
@@ -377,7 +377,7 @@ TEST(adapters_learn) {
                                  .n_batch = N_BATCH,
                                  .learn = learn,
                                  .n_learn = 2,
-                                 .adapter = both,
+                                 .adapter = use,
                                  .n_adapters = 2};
     CHECK_INT(llm_trainer_new(&none, arch, &source, &p2, &err), GGL_UNSUPPORTED);
     CHECK_HAS(err.msg, "two weights have the name blk.0.attn_q.weight.lora_");
