@@ -17,9 +17,10 @@ struct llm_trainer {
     llm_train_params p;
     train_weights weights;
     train_plan learn, evaluate, step; /* `evaluate` is made when it is first asked for */
-    int64_t n_slots, n_steps;
-    float loss;                /* a variable: the sum of the losses of a run */
+    int64_t n_steps;
+    float *loss; /* [n_slots], a variable: the sums of the losses of a run's sequences */
     int32_t *pos, *slot, *end; /* of the tokens of a run; end: of their sequences */
+    int32_t *page;             /* [n_slots][pages of a slot] */
     float *weight;             /* of tokens */
 };
 
@@ -29,12 +30,25 @@ enum { N_INPUTS = sizeof input / sizeof *input };
 
 /* --- graphs ----------------------------------------------------------------------------------- */
 
+static bool is_known(const llm_trainer *t, const char *name) {
+    bool known = false;
+    for (int k = 0; k < N_INPUTS; k++)
+        known |= strcmp(name, input[k]) == 0;
+    for (int k = 0; k < t->p.n_inputs; k++)
+        known |= strcmp(name, t->p.input[k]) == 0;
+    return known;
+}
+
 /* Makes the model's graph. *loss: that of each token, times the token's weight. */
 static ggl_status build(llm_trainer *t, ggl_graph **out, ggl_tensor **loss, ggl_error *err) {
+    /* Slots share pages: as many as the batch fills, when each slot leaves a part of its last one empty. */
+    const int64_t all = t->p.n_ctx * t->p.n_slots,
+                  pool = (t->p.n_batch / GGL_PAGE + t->p.n_slots) * GGL_PAGE;
     const ggl_graph_params params = {.size = sizeof params,
                                      .n_pos = t->p.n_ctx,
                                      .n_batch = t->p.n_batch,
-                                     .n_slots = t->n_slots,
+                                     .n_slots = t->p.n_slots,
+                                     .n_pool = pool < all ? pool : 0,
                                      .type_k = GGL_F32,
                                      .type_v = GGL_F32};
     const llm_arch_params of = {.size = sizeof of,
@@ -50,27 +64,28 @@ static ggl_status build(llm_trainer *t, ggl_graph **out, ggl_tensor **loss, ggl_
         return st;
     ggl_tensor *target = ggl_graph_input(g, "target", GGL_I32, 0, NULL, true),
                *weight = ggl_graph_input(g, "weight", GGL_F32, 0, NULL, true);
-    *loss =
-        ggl_binary(g, GGL_OP_MUL, ggl_cross_entropy(g, ggl_graph_get_output(g, 0), target), weight);
+    ggl_tensor *logits = ggl_graph_get_output(g, 0),
+               *own = t->p.loss ? t->p.loss(t->p.ctx, g, logits, target)
+                                : ggl_cross_entropy(g, logits, target);
+    *loss = ggl_binary(g, GGL_OP_MUL, own, weight);
     for (int i = 0; i < ggl_graph_n_inputs(g); i++) {
         const char *name = ggl_graph_get_input(g, i)->name;
-        bool known = false;
-        for (int k = 0; k < N_INPUTS; k++)
-            known |= strcmp(name, input[k]) == 0;
-        if (!known)
+        if (!is_known(t, name))
             return ggl_fail(err, GGL_UNSUPPORTED,
                             "the model has an input '%s', which texts do not give it", name);
     }
     return ggl_graph_error(g, err);
 }
 
-/* Lets each run add the sum of all tokens' losses to t->loss. */
+/* Lets each run add the losses of a sequence's tokens to the sequence's number of t->loss. */
 static void add_up(llm_trainer *t, ggl_graph *g, ggl_tensor *loss) {
-    const double none = NAN, one = 1;
-    const int64_t ne[2] = {1, 1};
-    ggl_tensor *sum = ggl_graph_variable(g, "loss", GGL_F32, 2, ne, &t->loss),
-               *src[] = {ggl_reshape(g, loss, 1, ne), ggl_graph_const(g, 1, ne, &one), NULL, sum};
-    ggl_graph_assign(g, sum, ggl_graph_op(g, GGL_OP_OUTER_SUM, src, 4, &none, 1));
+    const double n = (double)t->p.n_slots, one = 1;
+    const int64_t ne[3] = {1, 1, t->p.n_slots};
+    ggl_tensor *slot = ggl_graph_find_input(g, "slot"),
+               *sum = ggl_graph_variable(g, "loss", GGL_F32, 3, ne, t->loss),
+               *src[] = {ggl_reshape(g, loss, 1, ne), ggl_graph_const(g, 1, ne, &one),
+                         slot ? slot : ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true), sum};
+    ggl_graph_assign(g, sum, ggl_graph_op(g, GGL_OP_OUTER_SUM, src, 4, &n, 1));
 }
 
 /* Makes the weights of the graph that learn variables: from now on they are read where t keeps them. */
@@ -197,6 +212,15 @@ static ggl_status check(llm_train_params *p, ggl_error *err) {
                         "batches of %" PRId64 " tokens with sequences of up to %" PRId64
                         ": a sequence must fit into a batch",
                         p->n_batch, p->n_ctx);
+    if (p->n_slots < 0 || p->n_slots > p->n_batch || p->n_inputs < 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "a trainer with %" PRId64 " sequences in a batch of %" PRId64
+                        " tokens, and %d inputs",
+                        p->n_slots, p->n_batch, p->n_inputs);
+    if (p->n_slots == 0) {
+        const int64_t whole = p->n_batch / p->n_ctx, pages = p->n_batch / GGL_PAGE;
+        p->n_slots = whole > pages ? whole : pages;
+    }
     if (!(p->beta1 >= 0 && p->beta1 < 1 && p->beta2 >= 0 && p->beta2 < 1 && p->eps > 0 &&
           p->decay >= 0 && isfinite(p->decay) && p->max_norm >= 0))
         return ggl_fail(
@@ -211,12 +235,14 @@ static ggl_status make(llm_trainer *t, ggl_error *err) {
     ggl_status st = check(&t->p, err);
     if (st != GGL_OK)
         return st;
-    t->n_slots = t->p.n_batch / t->p.n_ctx;
+    const int64_t n_pages = t->p.n_slots * ((t->p.n_ctx + GGL_PAGE - 1) / GGL_PAGE);
+    t->loss = ggl_calloc((size_t)t->p.n_slots, sizeof *t->loss);
+    t->page = ggl_calloc((size_t)n_pages, sizeof *t->page);
     t->pos = ggl_calloc((size_t)t->p.n_batch, sizeof *t->pos);
     t->slot = ggl_calloc((size_t)t->p.n_batch, sizeof *t->slot);
     t->end = ggl_calloc((size_t)t->p.n_batch, sizeof *t->end);
     t->weight = ggl_calloc((size_t)t->p.n_batch, sizeof *t->weight);
-    if (!t->pos || !t->slot || !t->end || !t->weight)
+    if (!t->loss || !t->page || !t->pos || !t->slot || !t->end || !t->weight)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
     st = choose(t, err);
     if (st == GGL_OK)
@@ -252,6 +278,8 @@ void llm_trainer_free(llm_trainer *t) {
     llm_train_plan_fini(&t->evaluate);
     llm_train_plan_fini(&t->step);
     llm_train_weights_fini(&t->weights);
+    ggl_free(t->loss);
+    ggl_free(t->page);
     ggl_free(t->pos);
     ggl_free(t->slot);
     ggl_free(t->end);
@@ -265,6 +293,8 @@ void llm_trainer_free(llm_trainer *t) {
 static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, ggl_error *err) {
     const int64_t n_vocab = ggl_graph_get_output(t->learn.g, 0)->ne[0];
     int64_t n = 0;
+    if (t->p.n_inputs > 0 && !b->input)
+        return ggl_fail(err, GGL_USAGE, "the batch lacks the loss's input '%s'", t->p.input[0]);
     for (int64_t i = 0; i < b->n_seq; n += b->length[i++])
         if (b->length[i] < 1 || b->length[i] > t->p.n_ctx)
             return ggl_fail(err, GGL_USAGE,
@@ -285,7 +315,7 @@ static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, gg
 static int64_t fill(llm_trainer *t, const int64_t *length, int64_t n_seq, int64_t *n) {
     int64_t i = 0;
     *n = 0;
-    for (; i < n_seq && i < t->n_slots && *n + length[i] <= t->p.n_batch; i++)
+    for (; i < n_seq && i < t->p.n_slots && *n + length[i] <= t->p.n_batch; i++)
         for (int64_t k = 0; k < length[i]; k++, ++*n) {
             t->pos[*n] = (int32_t)k;
             t->slot[*n] = (int32_t)i;
@@ -298,32 +328,67 @@ static ggl_status set(ggl_sched *s, const char *name, const void *data, int64_t 
     return ggl_sched_set(s, name, data, (size_t)n * 4, n, err);
 }
 
-/* Runs n tokens from `at` on, in n_seq slots. */
-static ggl_status run_some(llm_trainer *t, ggl_sched *s, const llm_train_batch *b, int64_t at,
-                           int64_t n, int64_t n_seq, ggl_error *err) {
-    const bool has_pos = ggl_graph_n_stores(t->learn.g) > 0;
+/* Gives each of the n slots the pages for so many tokens. */
+static ggl_status set_pages(llm_trainer *t, const ggl_graph *g, ggl_sched *s, const int64_t *length,
+                            int64_t n, ggl_error *err) {
+    const ggl_tensor *page = ggl_graph_find_input(g, "page");
+    int64_t used = 0;
+    for (int64_t i = 0; i < n && page; i++)
+        for (int64_t k = 0; k * GGL_PAGE < length[i]; k++)
+            t->page[i * page->ne[0] + k] = (int32_t)used++;
+    return page ? ggl_sched_set(s, "page", t->page, (size_t)ggl_count(page) * sizeof *t->page, 1,
+                                err)
+                : GGL_OK;
+}
+
+/* Sets what the batch says of n tokens from `at` on. */
+static ggl_status set_tokens(llm_trainer *t, const ggl_graph *g, ggl_sched *s,
+                             const llm_train_batch *b, int64_t at, int64_t n, ggl_error *err) {
+    const void *data[] = {b->token + at, b->target + at, t->weight, t->pos, t->slot, t->end};
     ggl_status st = GGL_OK;
+    for (int k = 0; k < N_INPUTS && st == GGL_OK; k++)
+        if (ggl_graph_find_input(g, input[k]))
+            st = set(s, input[k], data[k], n, err);
+    for (int k = 0; k < t->p.n_inputs && st == GGL_OK; k++) {
+        const ggl_tensor *x = ggl_graph_find_input(g, t->p.input[k]);
+        const size_t each = x ? (size_t)ggl_count(x) * 4 : 0;
+        if (x)
+            st = ggl_sched_set(s, t->p.input[k], (const char *)b->input[k] + (size_t)at * each,
+                               (size_t)n * each, n, err);
+    }
+    return st;
+}
+
+/* Runs n tokens from `at` on, in n_seq slots. */
+static ggl_status run_some(llm_trainer *t, const train_plan *p, const llm_train_batch *b,
+                           int64_t at, int64_t n, const int64_t *length, int64_t n_seq,
+                           ggl_error *err) {
+    const bool has_pos = ggl_graph_n_stores(p->g) > 0;
+    ggl_status st = set_pages(t, p->g, p->s, length, n_seq, err);
     for (int64_t i = 0; i < n; i++)
         t->weight[i] = b->weight ? b->weight[at + i] : 1;
     for (int64_t i = 0; i < n_seq && has_pos && st == GGL_OK; i++)
-        st = ggl_sched_clear_slot(s, (int)i, err);
-    const void *data[] = {b->token + at, b->target + at, t->weight, t->pos, t->slot, t->end};
-    for (int k = 0; k < N_INPUTS && st == GGL_OK; k++)
-        if (ggl_graph_find_input(t->learn.g, input[k]))
-            st = set(s, input[k], data[k], n, err);
-    return st == GGL_OK ? ggl_sched_run(s, n, t->pos, 0, err) : st; /* no row's logits are wanted */
+        st = ggl_sched_clear_slot(p->s, (int)i, err);
+    if (st == GGL_OK)
+        st = set_tokens(t, p->g, p->s, b, at, n, err);
+    return st == GGL_OK ? ggl_sched_run(p->s, n, t->pos, 0, err)
+                        : st; /* no row's logits are wanted */
 }
 
 static ggl_status run(llm_trainer *t, const train_plan *p, const llm_train_batch *b, double *loss,
-                      ggl_error *err) {
+                      double *each, ggl_error *err) {
     ggl_status st = check_batch(t, b, err);
     double sum = 0;
     int64_t at = 0, n;
     for (int64_t i = 0, n_seq; i < b->n_seq && st == GGL_OK; i += n_seq, at += n) {
         n_seq = fill(t, b->length + i, b->n_seq - i, &n);
-        t->loss = 0;
-        st = run_some(t, p->s, b, at, n, n_seq, err);
-        sum += (double)t->loss;
+        memset(t->loss, 0, (size_t)t->p.n_slots * sizeof *t->loss);
+        st = run_some(t, p, b, at, n, b->length + i, n_seq, err);
+        for (int64_t k = 0; k < n_seq; k++) {
+            sum += (double)t->loss[k];
+            if (each)
+                each[i + k] = (double)t->loss[k];
+        }
     }
     if (st == GGL_OK && loss)
         *loss = sum;
@@ -331,15 +396,15 @@ static ggl_status run(llm_trainer *t, const train_plan *p, const llm_train_batch
 }
 
 ggl_status llm_trainer_add(llm_trainer *t, const llm_train_batch *b, double *loss, ggl_error *err) {
-    return run(t, &t->learn, b, loss, err);
+    return run(t, &t->learn, b, loss, NULL, err);
 }
 
 ggl_status llm_trainer_evaluate(llm_trainer *t, const llm_train_batch *b, double *loss,
-                                ggl_error *err) {
+                                double *each, ggl_error *err) {
     ggl_status st = t->evaluate.s ? GGL_OK : plan(t, &t->evaluate, false, err);
     if (st != GGL_OK)
         llm_train_plan_fini(&t->evaluate);
-    return st == GGL_OK ? run(t, &t->evaluate, b, loss, err) : st;
+    return st == GGL_OK ? run(t, &t->evaluate, b, loss, each, err) : st;
 }
 
 /* Returns the length of the gradient; infinite or NaN if a number of it is. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ggl/backends.h"
+#include "ggl/compose.h"
 #include "ggl/internal/gguf.h"
 #include "llm/internal/adapter.h"
 #include "llm/internal/train.h"
@@ -57,7 +58,7 @@ static llm_train_batch batch(void) {
         target[i] = ((i + 1) * 7 + (i + 1) / 5) % 29;
         weight[i] = (float)(i % 4) / 60;
     }
-    return (llm_train_batch){token, target, weight, length, N_SEQ};
+    return (llm_train_batch){token, target, weight, length, N_SEQ, NULL};
 }
 
 static int64_t count(const llm_train_weight *w) {
@@ -71,7 +72,7 @@ static double loss_of(llm_trainer *t) {
     ggl_error err = {0};
     double loss = NAN;
     const llm_train_batch b = batch();
-    CHECK_OK(llm_trainer_evaluate(t, &b, &loss, &err), &err);
+    CHECK_OK(llm_trainer_evaluate(t, &b, &loss, NULL, &err), &err);
     return loss;
 }
 
@@ -190,6 +191,98 @@ TEST(any_threads_and_runs_give_the_same_bits) {
     }
     unsetenv("GGL_CPU_SHARE_ALL");
     free(first);
+    close_model(&m);
+}
+
+/* Many short sequences beside a long one share the pages of a run: their losses are those of one after the other. */
+TEST(short_sequences_share_a_run) {
+    enum { SEQ = 19, CTX = 150, ALL = CTX + 7 * (SEQ - 1) };
+    int32_t token[ALL + 1];
+    int64_t length[SEQ];
+    double each[SEQ], alone[SEQ], all = NAN, added = NAN, sum = 0;
+    model m;
+    ggl_error err = {0};
+    ggl_backend *cpu = NULL;
+    REQUIRE(open_model(&m, "llama"));
+    REQUIRE_OK(ggl_backend_open(&cpu, "cpu", NULL, &err), &err);
+    const llm_train_params p = {.n_ctx = CTX, .n_batch = ALL, .n_slots = SEQ};
+    llm_trainer *t = new_trainer(&m, cpu, &p), *one = new_trainer(&m, cpu, &p);
+    REQUIRE(t && one);
+    for (int i = 0; i <= ALL; i++)
+        token[i] = (i * 11 + i / 3) % 29;
+    for (int i = 0; i < SEQ; i++)
+        length[i] = i == 4 ? CTX : 7;
+    llm_train_batch b = {.token = token, .target = token + 1, .length = length, .n_seq = SEQ};
+    CHECK_OK(llm_trainer_evaluate(t, &b, &all, each, &err), &err);
+    CHECK_OK(llm_trainer_add(t, &b, &added, &err), &err);
+    CHECK(all == added);
+    b.n_seq = 1;
+    for (int i = 0; i < SEQ; i++, b.length++) {
+        CHECK_OK(llm_trainer_evaluate(one, &b, &alone[i], NULL, &err), &err);
+        CHECK_OK(llm_trainer_add(one, &b, NULL, &err), &err);
+        CHECK_MSG(alone[i] == each[i], "%d: %g, %g", i, alone[i], each[i]);
+        sum += each[i];
+        b.token += *b.length;
+        b.target += *b.length;
+    }
+    CHECK(sum == all);
+    for (int k = 0; k < llm_trainer_n_weights(t); k++) {
+        const llm_train_weight x = llm_trainer_weight(t, k), y = llm_trainer_weight(one, k);
+        if (strcmp(x.name, "token_embd.weight") != 0)
+            CHECK_MSG(memcmp(x.grad, y.grad, (size_t)count(&x) * sizeof(float)) == 0, "%s", x.name);
+    }
+    llm_trainer_free(t);
+    llm_trainer_free(one);
+    ggl_backend_close(cpu);
+    close_model(&m);
+}
+
+/* The cross entropy with shares of all tokens, [n_vocab] for each token. */
+static ggl_tensor *by_shares(void *ctx, ggl_graph *g, ggl_tensor *logits, ggl_tensor *target) {
+    ggl_tensor *share = ggl_graph_input(g, "share", GGL_F32, 1, logits->ne, true),
+               *all = ggl_binary(g, GGL_OP_ADD, ggl_cross_entropy(g, logits, target),
+                                 ggl_binary(g, GGL_OP_PICK, logits, target)),
+               *dot = ggl_binary(g, GGL_OP_MUL, share, logits);
+    *(int64_t *)ctx = logits->ne[0];
+    return ggl_binary(g, GGL_OP_SUB, all, ggl_unary(g, GGL_OP_SUM, dot));
+}
+
+/* A loss of the program's own, with an input: shares that are all of the target have the gradients of the cross entropy. */
+TEST(a_loss_is_a_graph) {
+    static const char *const input[] = {"share"};
+    int64_t n_vocab = 0;
+    model m;
+    ggl_error err = {0};
+    ggl_backend *cpu = NULL;
+    double want = NAN, have = NAN, largest = 0, off = 0;
+    REQUIRE(open_model(&m, "llama"));
+    REQUIRE_OK(ggl_backend_open(&cpu, "cpu", NULL, &err), &err);
+    const llm_train_params p = {.loss = by_shares, .ctx = &n_vocab, .input = input, .n_inputs = 1};
+    llm_trainer *plain = new_trainer(&m, cpu, NULL), *t = new_trainer(&m, cpu, &p);
+    llm_train_batch b = batch();
+    REQUIRE(plain && t && n_vocab > 0);
+    float *share = calloc((size_t)(N * n_vocab), sizeof *share);
+    REQUIRE(share);
+    for (int i = 0; i < N; i++)
+        share[i * n_vocab + b.target[i]] = 1;
+    CHECK_INT(llm_trainer_add(t, &b, &have, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "the batch lacks the loss's input 'share'");
+    b.input = (const void *const[]){share};
+    CHECK_OK(llm_trainer_add(plain, &b, &want, &err), &err);
+    CHECK_OK(llm_trainer_add(t, &b, &have, &err), &err);
+    CHECK_MSG(fabs(want - have) < 1e-5 * want, "%g, %g", want, have);
+    for (int k = 0; k < llm_trainer_n_weights(t); k++) {
+        const llm_train_weight x = llm_trainer_weight(plain, k), y = llm_trainer_weight(t, k);
+        for (int64_t i = 0; i < count(&x); i++) {
+            largest = fmax(largest, fabs((double)x.grad[i]));
+            off = fmax(off, fabs((double)x.grad[i] - (double)y.grad[i]));
+        }
+    }
+    CHECK_MSG(largest > 0 && off < 1e-5 * largest, "%g of %g", off, largest);
+    free(share);
+    llm_trainer_free(plain);
+    llm_trainer_free(t);
+    ggl_backend_close(cpu);
     close_model(&m);
 }
 
@@ -439,11 +532,13 @@ TEST(mistakes) {
         CHECK_HAS(llm_trainer_weight(t, k).name, "attn_q");
     int32_t token[2] = {1, 1000000};
     int64_t length = 2, long_one = N_CTX + 1;
-    CHECK_INT(llm_trainer_add(t, &(llm_train_batch){token, token, NULL, &length, 1}, NULL, &err),
-              GGL_USAGE);
+    CHECK_INT(
+        llm_trainer_add(t, &(llm_train_batch){token, token, NULL, &length, 1, NULL}, NULL, &err),
+        GGL_USAGE);
     CHECK_HAS(err.msg, "token 1 of the batch is 1000000");
-    CHECK_INT(llm_trainer_add(t, &(llm_train_batch){token, token, NULL, &long_one, 1}, NULL, &err),
-              GGL_USAGE);
+    CHECK_INT(
+        llm_trainer_add(t, &(llm_train_batch){token, token, NULL, &long_one, 1, NULL}, NULL, &err),
+        GGL_USAGE);
     CHECK_HAS(err.msg, "has 25 tokens; it must have 1 to 24");
 
     /* no step by a gradient that is no number */

@@ -49,6 +49,16 @@ typedef struct llm_train_params {
      * patterns "*.lora_a" and "*.lora_b" in `learn`, the model itself stays as it is, of whatever types. */
     const llm_adapter_use *adapter;
     size_t n_adapters;
+    /* Most sequences of one run; 0: one for each 64 tokens of n_batch, or n_ctx if that is less. Caches have room for n_batch tokens and 64 for each
+     * sequence; states have it for each sequence. */
+    int64_t n_slots;
+    /* Makes the loss of each token of the graph, a number, from the token's logits [n_vocab] and target (i32); NULL: cross
+     * entropy. A failure is the graph's. */
+    ggl_tensor *(*loss)(void *ctx, ggl_graph *g, ggl_tensor *logits, ggl_tensor *target);
+    void *ctx;
+    /* [n_inputs]: the names of batched inputs that `loss` makes, of f32 or i32. Kept as long as the trainer. */
+    const char *const *input;
+    int n_inputs;
 } llm_train_params;
 
 /* Sequences one after the other. */
@@ -58,6 +68,7 @@ typedef struct llm_train_batch {
     const float *weight;   /* as many: how much each counts. NULL: each counts 1 */
     const int64_t *length; /* [n_seq], each 1 .. n_ctx */
     int64_t n_seq;
+    const void *const *input; /* [llm_train_params.n_inputs]: what each has for all tokens */
 } llm_train_batch;
 
 /* A weight that learns. */
@@ -85,9 +96,9 @@ void llm_trainer_free(llm_trainer *t); /* NULL is fine */
  * the model or the weights of tokens are to blame. GGL_USAGE: a length, token or target is out of range. */
 GGL_NODISCARD ggl_status llm_trainer_add(llm_trainer *t, const llm_train_batch *b, double *loss,
                                          ggl_error *err);
-/* Computes the same *loss, and no gradients. */
+/* Computes the same *loss, and no gradients. each [n_seq] (may be NULL): the parts of the sequences. */
 GGL_NODISCARD ggl_status llm_trainer_evaluate(llm_trainer *t, const llm_train_batch *b,
-                                              double *loss, ggl_error *err);
+                                              double *loss, double *each, ggl_error *err);
 /* A step of AdamW by the gradients so far, which are zeros afterwards. *norm (may be NULL): their length, before it was
  * cut. If that is no finite number, no weight changes. */
 GGL_NODISCARD ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm,
