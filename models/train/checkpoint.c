@@ -111,7 +111,7 @@ static void name_of(const llm_train_weight *w, int k, char *to, size_t size) {
     snprintf(to, size, "%s.%s", w->name, part[k]);
 }
 
-ggl_status llm_trainer_write_state(const llm_trainer *t, uint64_t own, const char *path,
+ggl_status llm_trainer_write_state(const llm_trainer *t, ggl_str own, const char *path,
                                    ggl_error *err) {
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     const uint64_t steps = (uint64_t)llm_trainer_n_steps(t);
@@ -120,7 +120,7 @@ ggl_status llm_trainer_write_state(const llm_trainer *t, uint64_t own, const cha
         return ggl_fail(err, GGL_NOMEM, "out of memory for %s", path);
     ggl_gguf_put_string(w, "general.type", "training", 8);
     ggl_gguf_put(w, "training.steps", GGL_GGUF_U64, false, &steps, 1);
-    ggl_gguf_put(w, "training.own", GGL_GGUF_U64, false, &own, 1);
+    ggl_gguf_put_string(w, "training.own", own.s, own.n);
     for (int i = 0; i < llm_trainer_n_weights(t); i++) {
         const llm_train_weight x = llm_trainer_weight(t, i);
         for (int k = 0; k < 3; k++) {
@@ -135,17 +135,14 @@ ggl_status llm_trainer_write_state(const llm_trainer *t, uint64_t own, const cha
 
 /* Finds all that a trainer of these weights has. */
 static ggl_status check_state(const llm_trainer *t, const ggl_gguf *f, uint64_t *steps,
-                              uint64_t *own, ggl_error *err) {
-    const ggl_gguf_value *s = ggl_gguf_find(f, "training.steps"),
-                         *o = ggl_gguf_find(f, "training.own");
+                              ggl_error *err) {
+    const ggl_gguf_value *s = ggl_gguf_find(f, "training.steps");
     const size_t want = 3 * (size_t)llm_trainer_n_weights(t);
     char name[512];
-    if (!s || !o || !ggl_gguf_unsigned(s, 0, steps) || !ggl_gguf_unsigned(o, 0, own) ||
-        *steps > MOST_STEPS)
-        return ggl_fail(
-            err, GGL_FORMAT,
-            "%s: it has no training.steps and training.own: it is not the state of a trainer",
-            ggl_gguf_name(f));
+    if (!s || !ggl_gguf_unsigned(s, 0, steps) || *steps > MOST_STEPS)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: it has no training.steps: it is not the state of a trainer",
+                        ggl_gguf_name(f));
     for (int i = 0; i < llm_trainer_n_weights(t); i++) {
         const llm_train_weight x = llm_trainer_weight(t, i);
         for (int k = 0; k < 3; k++) {
@@ -165,13 +162,10 @@ static ggl_status check_state(const llm_trainer *t, const ggl_gguf *f, uint64_t 
     return GGL_OK;
 }
 
-ggl_status llm_trainer_read_state(llm_trainer *t, uint64_t *own, const char *path, ggl_error *err) {
-    ggl_gguf *f = NULL;
-    uint64_t steps = 0, number = 0;
+ggl_status llm_trainer_read_state(llm_trainer *t, const ggl_gguf *f, ggl_error *err) {
+    uint64_t steps = 0;
     char name[512];
-    ggl_status st = ggl_gguf_open(&f, path, NULL, err);
-    if (st == GGL_OK)
-        st = check_state(t, f, &steps, &number, err);
+    ggl_status st = check_state(t, f, &steps, err);
     for (int i = 0; i < llm_trainer_n_weights(t) && st == GGL_OK; i++) {
         const llm_train_weight x = llm_trainer_weight(t, i);
         for (int k = 0; k < 3; k++) {
@@ -180,11 +174,7 @@ ggl_status llm_trainer_read_state(llm_trainer *t, uint64_t *own, const char *pat
             memcpy(part_of(&x, k), have->data, have->size);
         }
     }
-    if (st == GGL_OK) {
+    if (st == GGL_OK)
         llm_trainer_set_steps(t, (int64_t)steps);
-        if (own)
-            *own = number;
-    }
-    ggl_gguf_close(f);
     return st;
 }

@@ -106,8 +106,11 @@ static void put_keys(ggl_gguf_writer *w, const llm_arch_source *source, double a
 }
 
 ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_arch_source *source,
-                                 const llm_train_pairs *params, const char *path, ggl_error *err) {
+                                 const llm_train_pairs *params, void **data, size_t *size,
+                                 ggl_error *err) {
     llm_train_pairs p = {.size = sizeof p};
+    *data = NULL;
+    *size = 0;
     ggl_status st = GGL_READ_PARAMS(llm_train_pairs, &p, params, err);
     if (st != GGL_OK)
         return st;
@@ -130,7 +133,7 @@ ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_arch_source *so
         st = put_pairs(w, &arena, g, &p, any_rank, hit, err);
     }
     if (st == GGL_OK)
-        st = ggl_gguf_writer_write(w, path, err);
+        st = ggl_gguf_writer_write_memory(w, data, size, err);
     ggl_free(hit);
     ggl_arena_fini(&arena);
     ggl_gguf_writer_free(w);

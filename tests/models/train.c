@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "ggl/compose.h"
 #include "ggl/internal/gguf.h"
@@ -353,7 +354,8 @@ TEST(saved_and_gone_on) {
     llm_arch *arch = NULL;
     ggl_backend *cpu = NULL, *reference = NULL;
     llm_arch_source source[4];
-    uint64_t own = 0;
+    ggl_gguf *saved = NULL;
+    ggl_str own;
     snprintf(state, sizeof state, "%s/state.gguf", test_folder());
     snprintf(file, sizeof file, "%s/model.gguf", test_folder());
     REQUIRE_OK(ggl_gguf_open(&f, BUILTIN_MODEL, NULL, &err), &err);
@@ -365,9 +367,14 @@ TEST(saved_and_gone_on) {
     REQUIRE(a && b);
     const double before = loss_of(a);
     train(a, 3);
-    CHECK_OK(llm_trainer_write_state(a, 1234567890123, state, &err), &err);
-    CHECK_OK(llm_trainer_read_state(b, &own, state, &err), &err);
-    CHECK(own == 1234567890123 && llm_trainer_n_steps(b) == 3 && same_weights(a, b));
+    CHECK_OK(llm_trainer_write_state(a, (ggl_str){"step three", 10}, state, &err), &err);
+    REQUIRE_OK(ggl_gguf_open(&saved, state, NULL, &err), &err);
+    CHECK_OK(llm_trainer_read_state(b, saved, &err), &err);
+    const ggl_gguf_value *text = ggl_gguf_find(saved, "training.own");
+    REQUIRE(text && ggl_gguf_string(text, 0, &own));
+    CHECK(own.n == 10 && memcmp(own.s, "step three", 10) == 0);
+    CHECK(llm_trainer_n_steps(b) == 3 && same_weights(a, b));
+    ggl_gguf_close(saved);
     train(a, 2);
     train(b, 2);
     CHECK(same_weights(a, b));
@@ -386,7 +393,7 @@ TEST(saved_and_gone_on) {
     CHECK_MSG(fabs(loss_of(d) - loss_of(a)) < 0.05 * fabs(before - loss_of(a)), "%g, %g, before %g",
               loss_of(d), loss_of(a), before);
 
-    CHECK_INT(llm_trainer_read_state(d, NULL, file, &err), GGL_FORMAT);
+    CHECK_INT(llm_trainer_read_state(d, g, &err), GGL_FORMAT);
     CHECK_HAS(err.msg, "it is not the state of a trainer");
     llm_trainer_free(d);
     ggl_gguf_close(g);
@@ -403,7 +410,9 @@ TEST(saved_and_gone_on) {
 /* An adapter learns beside a quantized model, which stays as it is; at first it changes nothing; written and opened again, it gives the
  * same loss. */
 TEST(adapters_learn) {
-    char file[600], learned[600];
+    char learned[600];
+    void *data = NULL;
+    size_t size = 0;
     static const char *const learn[] = {"*.lora_a", "*.lora_b"}, *const matrix[] = {
                                                                      "blk.*.attn_q.weight",
                                                                      "blk.*.ffn_down.weight"};
@@ -413,7 +422,6 @@ TEST(adapters_learn) {
     llm_adapter *a[2] = {NULL};
     llm_adapter_use use[2]; /* as long as the trainers */
     ggl_backend *cpu = NULL, *reference = NULL;
-    snprintf(file, sizeof file, "%s/new.gguf", test_folder());
     snprintf(learned, sizeof learned, "%s/learned.gguf", test_folder());
     REQUIRE_OK(ggl_gguf_open(&f, BUILTIN_MODEL, NULL, &err), &err);
     REQUIRE_OK(llm_arch_open(&arch, "llama", &err), &err);
@@ -423,9 +431,11 @@ TEST(adapters_learn) {
     llm_trainer *plain = of_file(f, arch, &source, cpu, reference), *t[2] = {NULL};
     const llm_train_pairs pairs = {
         .size = sizeof pairs, .rank = 4, .matrix = matrix, .n_matrices = 2, .seed = 7};
-    REQUIRE_OK(llm_train_new_adapter(arch, &source, &pairs, file, &err), &err);
+    REQUIRE_OK(llm_train_new_adapter(arch, &source, &pairs, &data, &size, &err), &err);
     for (int i = 0; i < 2; i++) {
-        REQUIRE_OK(llm_adapter_open(&a[i], i ? learned : file, NULL, &err), &err);
+        REQUIRE_OK(i ? llm_adapter_open(&a[i], learned, NULL, &err)
+                     : llm_adapter_open_memory(&a[i], data, size, "new", &err),
+                   &err);
         use[i] = (llm_adapter_use){.adapter = a[i], .scale = 1};
         const llm_train_params p = {.size = sizeof p,
                                     .backend = cpu,
@@ -457,10 +467,12 @@ TEST(adapters_learn) {
     }
     /* by default: the matrices of layers, not the embedding, which is the output, too */
     llm_adapter *own = NULL;
-    REQUIRE_OK(llm_train_new_adapter(arch, &source, NULL, file, &err), &err);
-    CHECK_OK(llm_adapter_open(&own, file, NULL, &err), &err);
+    void *of_all = NULL;
+    REQUIRE_OK(llm_train_new_adapter(arch, &source, NULL, &of_all, &size, &err), &err);
+    CHECK_OK(llm_adapter_open_memory(&own, of_all, size, "new", &err), &err);
     CHECK_INT((int64_t)llm_adapter_describe(own).n_pairs, 35);
     llm_adapter_free(own);
+    ggl_free(of_all);
     /* two adapters with weights of the same names */
     llm_trainer *none = NULL;
     const llm_train_params p2 = {.size = sizeof p2,
@@ -475,22 +487,24 @@ TEST(adapters_learn) {
     CHECK_INT(llm_trainer_new(&none, arch, &source, &p2, &err), GGL_UNSUPPORTED);
     CHECK_HAS(err.msg, "two weights have the name blk.0.attn_q.weight.lora_");
     llm_train_pairs wrong = pairs;
+    void *nothing = NULL;
     wrong.rank = 1000;
-    CHECK_INT(llm_train_new_adapter(arch, &source, &wrong, file, &err), GGL_USAGE);
+    CHECK_INT(llm_train_new_adapter(arch, &source, &wrong, &nothing, &size, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "rank 1000 is larger than a side of blk.0.attn_q.weight, 128 x 128");
     wrong = pairs;
     wrong.matrix = learn;
-    CHECK_INT(llm_train_new_adapter(arch, &source, &wrong, file, &err), GGL_NOT_FOUND);
+    CHECK_INT(llm_train_new_adapter(arch, &source, &wrong, &nothing, &size, &err), GGL_NOT_FOUND);
     static const char *const embedding[] = {"token_embd.weight"};
     wrong.matrix = embedding;
     wrong.n_matrices = 1;
-    CHECK_INT(llm_train_new_adapter(arch, &source, &wrong, file, &err), GGL_UNSUPPORTED);
+    CHECK_INT(llm_train_new_adapter(arch, &source, &wrong, &nothing, &size, &err), GGL_UNSUPPORTED);
     CHECK_HAS(err.msg, "token_embd.weight is not only multiplied with");
     for (int i = 0; i < 2; i++) {
         llm_trainer_free(t[i]);
         llm_adapter_free(a[i]);
     }
     llm_trainer_free(plain);
+    ggl_free(data);
     llm_arch_free(arch);
     ggl_gguf_close(f);
     ggl_backend_close(cpu);

@@ -119,13 +119,12 @@ GGL_NODISCARD ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf 
                                            const char *path, ggl_error *err);
 
 /* Writes what a trainer of the same weights needs to go on with the same bits: the weights that learn as f32, what AdamW
- * remembers, the number of steps, and a number of the caller's, such as how much of the text was read. It has no gradients,
- * so it is to be called after a step. */
-GGL_NODISCARD ggl_status llm_trainer_write_state(const llm_trainer *t, uint64_t own,
+ * remembers, the number of steps, and a text of the caller's, under the key "training.own". It has no gradients, so it is to be
+ * called after a step. */
+GGL_NODISCARD ggl_status llm_trainer_write_state(const llm_trainer *t, ggl_str own,
                                                  const char *path, ggl_error *err);
-/* Reads it. *own may be NULL. GGL_FORMAT: it is no such file, or one of other weights; the trainer is then as before. */
-GGL_NODISCARD ggl_status llm_trainer_read_state(llm_trainer *t, uint64_t *own, const char *path,
-                                                ggl_error *err);
+/* Reads it. GGL_FORMAT: the file has no such state, or that of other weights; the trainer is then as before. */
+GGL_NODISCARD ggl_status llm_trainer_read_state(llm_trainer *t, const ggl_gguf *f, ggl_error *err);
 
 /* A new adapter, which changes nothing at first: A is random, and B is zeros. */
 typedef struct llm_train_pairs {
@@ -139,11 +138,11 @@ typedef struct llm_train_pairs {
     uint64_t seed; /* of A */
 } llm_train_pairs;
 
-/* Writes it, for the model of the source, as a file that llm_adapter_open reads. GGL_NOT_FOUND: a pattern fits no matrix;
- * GGL_USAGE: a rank or alpha that cannot be; and as llm_arch_build does. */
+/* Writes it, for the model of the source, to memory, as llm_adapter_open_memory reads it; the caller frees *data by ggl_free. GGL_NOT_FOUND: a
+ * pattern fits no matrix; GGL_USAGE: a rank or alpha that cannot be; and as llm_arch_build does. */
 GGL_NODISCARD ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_arch_source *source,
-                                               const llm_train_pairs *params, const char *path,
-                                               ggl_error *err);
+                                               const llm_train_pairs *params, void **data,
+                                               size_t *size, ggl_error *err);
 
 #ifdef __cplusplus
 }
