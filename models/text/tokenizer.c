@@ -353,8 +353,9 @@ static size_t white_before(const char *s, size_t n) {
 }
 
 /* Encodes special tokens and the text between them. */
-static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_t n, bool control,
+static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_t n, unsigned flags,
                                  llm_tokens *out, ggl_error *err) {
+    const bool control = flags & LLM_TOKENIZE_SPECIAL, goes_on = flags & LLM_TOKENIZE_GOES_ON;
     special_match *found;
     size_t n_found;
     ggl_status s = llm_special_find(&t->special, text, n, !control, &found, &n_found, err);
@@ -367,7 +368,8 @@ static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_
                            ? white_before(text + start, end - start)
                            : 0;
         if (end - white > start)
-            s = t->kind->encode(t, text + start, end - white - start, out, err);
+            s = t->kind->encode(t, text + start, end - white - start, goes_on && start == 0, out,
+                                err);
         if (n_found == 0)
             break;
         int32_t id = found[--n_found].id;
@@ -397,21 +399,22 @@ static ggl_status check_marks(const llm_marks *m, const char *text, size_t n, gg
 
 /* Tokenizes what stands between marks, and what these stand for. */
 static ggl_status tokenize_marked(const llm_tokenizer *t, const llm_marks *marks, const char *text,
-                                  size_t n, bool control, llm_tokens *out, ggl_error *err) {
-    const llm_marks *m = control ? marks : NULL;
+                                  size_t n, unsigned flags, llm_tokens *out, ggl_error *err) {
+    const llm_marks *m = flags & LLM_TOKENIZE_SPECIAL ? marks : NULL;
+    const unsigned later = flags & ~(unsigned)LLM_TOKENIZE_GOES_ON; /* after a mark */
     size_t from = 0, at = 0, size;
     ggl_status s = m && m->most > 0 ? check_marks(m, text, n, err) : GGL_OK;
     if (s != GGL_OK)
         return s;
     while (s == GGL_OK && m && m->find(m->ctx, text, n, &at, &size)) {
         if (at > from)
-            s = tokenize_parts(t, text + from, at - from, control, out, err);
+            s = tokenize_parts(t, text + from, at - from, from == 0 ? flags : later, out, err);
         if (s == GGL_OK)
             s = m->append(m->ctx, t, text + at, out, err);
         from = at += size;
     }
     return s == GGL_OK && (n > from || from == 0)
-               ? tokenize_parts(t, text + from, n - from, control, out, err)
+               ? tokenize_parts(t, text + from, n - from, from == 0 ? flags : later, out, err)
                : s;
 }
 
@@ -426,12 +429,11 @@ ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n, unsi
 
 ggl_status llm_tokenize_marked(const llm_tokenizer *t, const llm_marks *marks, const char *text,
                                size_t n, unsigned flags, llm_tokens *out, ggl_error *err) {
-    const bool control = flags & LLM_TOKENIZE_SPECIAL;
     ggl_status s = GGL_OK;
     if ((flags & LLM_TOKENIZE_BOS) && t->add_bos && t->bos >= 0)
         s = llm_tokens_append(out, t->bos, err);
     if (s == GGL_OK)
-        s = tokenize_marked(t, marks, text, n, control, out, err);
+        s = tokenize_marked(t, marks, text, n, flags, out, err);
     if (s == GGL_OK && (flags & LLM_TOKENIZE_BOS) && t->add_eos && t->eos >= 0)
         s = llm_tokens_append(out, t->eos, err);
     return s;

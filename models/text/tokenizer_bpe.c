@@ -411,8 +411,9 @@ static ggl_status encode_plain(const llm_tokenizer *t, const char *text, size_t 
     return s;
 }
 
-static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
-                             ggl_error *err) {
+static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
+                             llm_tokens *out, ggl_error *err) {
+    (void)goes_on;
     const bpe *m = t->state;
     return m->has_dna ? llm_dna_encode(&m->dna, t, &m->piece, text, n, encode_plain, out, err)
                       : encode_plain(t, text, n, out, err);

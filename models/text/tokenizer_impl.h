@@ -31,10 +31,10 @@ typedef struct llm_tokenizer_kind {
     /* Returns the text of a token that is neither control nor user-defined. Text that differs
      * from the piece is allocated in t->arena. s NULL: out of memory. */
     ggl_str (*text)(llm_tokenizer *t, int32_t id);
-    /* Appends the ids of text between special tokens; n > 0. */
-    ggl_status (*encode)(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
-                         ggl_error *err);
-    /* True if encode puts a space before the text; NULL: never. */
+    /* Appends the ids of text between special tokens; n > 0. goes_on: no space is put before it. */
+    ggl_status (*encode)(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
+                         llm_tokens *out, ggl_error *err);
+    /* True if encode puts a space before text that does not go on; NULL: never. */
     bool (*adds_space)(const llm_tokenizer *t);
     void (*free)(llm_tokenizer *t); /* frees t->state, which may be NULL */
 } llm_tokenizer_kind;

@@ -185,8 +185,8 @@ static ggl_status add_character(spm_run *r, const char *c, size_t n) {
     return GGL_OK;
 }
 
-static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
-                             ggl_error *err) {
+static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
+                             llm_tokens *out, ggl_error *err) {
     /* indices have 32 bits, and a space becomes 3 bytes */
     if (n > UINT32_MAX / 4)
         return ggl_fail(err, GGL_LIMIT, "a text of %zu bytes is too long, at most %u are supported",
@@ -194,7 +194,7 @@ static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n,
     spm_run r = {.t = t, .m = t->state, .out = out, .err = err};
     const bool merges = r.m->merge_spaces;
     /* with merge_spaces, spaces wait for the next character, and so does that before the text */
-    bool waits = r.m->add_space_prefix, started = !merges;
+    bool waits = r.m->add_space_prefix && !goes_on, started = !merges || goes_on;
     ggl_status s = GGL_OK;
     if (waits && !merges)
         s = add_character(&r, llm_space, 3);

@@ -183,7 +183,7 @@ typedef struct unigram_run {
     best_path path;
     llm_tokens *out;
     ggl_error *err;
-    bool started;       /* a character was added, and before it the prefix space */
+    bool started; /* a character was added, and before it the prefix space; or the text goes on */
     bool space_waits;   /* with merge_spaces: a space to add before the next character */
     bool after_unknown; /* the last token was the unknown one */
     char *run;          /* with a source: unknown characters that are not emitted yet */
@@ -285,11 +285,11 @@ static ggl_status fold(const unigram *m, folded *f, const char *text, size_t n, 
     return ok ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a text");
 }
 
-static ggl_status encode_folded(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
-                                ggl_error *err) {
+static ggl_status encode_folded(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
+                                llm_tokens *out, ggl_error *err) {
     static const char replacement_character[] = "\xef\xbf\xbd";
     const unigram *m = t->state;
-    unigram_run r = {.t = t, .m = m, .out = out, .err = err};
+    unigram_run r = {.t = t, .m = m, .out = out, .err = err, .started = goes_on};
     r.path = (best_path){.tokens = &m->pieces,
                          .score = m->score,
                          .unknown = m->unknown,
@@ -321,15 +321,15 @@ static ggl_status encode_folded(const llm_tokenizer *t, const char *text, size_t
     return s;
 }
 
-static ggl_status unigram_encode(const llm_tokenizer *t, const char *text, size_t n,
+static ggl_status unigram_encode(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
                                  llm_tokens *out, ggl_error *err) {
     const unigram *m = t->state;
     folded f = {0};
     if (!m->lower && !m->strip)
-        return encode_folded(t, text, n, out, err);
+        return encode_folded(t, text, n, goes_on, out, err);
     ggl_status s = fold(m, &f, text, n, err);
     if (s == GGL_OK)
-        s = encode_folded(t, f.s, f.n, out, err);
+        s = encode_folded(t, f.s, f.n, goes_on, out, err);
     ggl_free(f.s);
     return s;
 }

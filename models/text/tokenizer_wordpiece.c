@@ -245,8 +245,9 @@ static ggl_status add_character(wordpiece_run *r, uint32_t c) {
     return alone && s == GGL_OK ? end_word(r) : s;
 }
 
-static ggl_status wordpiece_encode(const llm_tokenizer *t, const char *text, size_t n,
+static ggl_status wordpiece_encode(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
                                    llm_tokens *out, ggl_error *err) {
+    (void)goes_on;
     wordpiece_run r = {.t = t, .m = t->state, .out = out, .err = err};
     ggl_status s = GGL_OK;
     for (size_t i = 0, len; i < n && s == GGL_OK; i += len) {

@@ -190,6 +190,31 @@ TEST(begin_and_end) {
 }
 
 /* 0 and 1 of any number type are false and true, as for other keys. */
+/* A text that goes on after another one gets no space in front; after a special token, one comes as ever. */
+TEST(texts_that_go_on) {
+    static vocab v;
+    add_usual(&v);
+    add(&v, "▁a", -4, NORMAL);
+    llm_tokenizer *t = from_vocab(&v);
+    REQUIRE(t);
+    CHECK_STR(pieces(t, "a a", 0), "▁a|▁a");
+    CHECK_STR(pieces(t, "a a", LLM_TOKENIZE_GOES_ON), "a|▁a");
+    CHECK_STR(pieces(t, " a", LLM_TOKENIZE_GOES_ON), "▁a");
+    CHECK_STR(pieces(t, "", LLM_TOKENIZE_GOES_ON), "");
+    CHECK_STR(pieces(t, "a</s>a", LLM_TOKENIZE_GOES_ON | LLM_TOKENIZE_SPECIAL), "a|</s>|▁a");
+    CHECK_STR(pieces(t, "</s>a", LLM_TOKENIZE_GOES_ON | LLM_TOKENIZE_SPECIAL), "</s>|▁a");
+    llm_tokenizer_free(t);
+
+    ggl_gguf_writer *w = write_vocab(&v, "llama");
+    ggl_error err = {0};
+    put_bool(w, "tokenizer.ggml.remove_extra_whitespaces", true);
+    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    CHECK_STR(pieces(t, "  a  a ", 0), "▁a|▁a");
+    CHECK_STR(pieces(t, "a  a ", LLM_TOKENIZE_GOES_ON), "a|▁a");
+    CHECK_STR(pieces(t, "  a", LLM_TOKENIZE_GOES_ON), "▁a");
+    llm_tokenizer_free(t);
+}
+
 TEST(flags_that_are_numbers) {
     static vocab v;
     add_usual(&v);

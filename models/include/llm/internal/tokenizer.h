@@ -30,7 +30,10 @@ enum {
     /* Add bos and eos as the file's add_bos_token and add_eos_token keys say. */
     LLM_TOKENIZE_BOS = 1,
     /* text that spells a control token, such as "</s>", becomes that token */
-    LLM_TOKENIZE_SPECIAL = 2
+    LLM_TOKENIZE_SPECIAL = 2,
+    /* The text goes on after other text: it gets no space in front (add_space_prefix), so that the two together
+     * come back as they were. */
+    LLM_TOKENIZE_GOES_ON = 4
 };
 
 /* Reads the tokenizer.* keys; does not need `file` afterwards. Fails with GGL_UNSUPPORTED

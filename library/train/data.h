@@ -1,0 +1,83 @@
+/* What a model learns from: items, each a sequence of tokens of which some count. They are made of files of texts, of prompts and
+ * answers, of conversations, or of preferences (docs/training-data.md).
+ *
+ *     train_data *d;
+ *     train_data_params p = {.tokenizer = tokenizer, .chat = chat, .n_ctx = 512};
+ *     if (llm_train_data_new(&d, &p, &err) != GGL_OK || llm_train_data_read(d, "talks.jsonl", &err) != GGL_OK) ..
+ *     for (int64_t k = 0; k < llm_train_data_n(d); k++) {
+ *         const int64_t n = llm_train_data_length(d, k);
+ *         llm_train_data_get(d, k, token, target, weight);         // of n tokens each, as llm_train_batch has them
+ *     }
+ *     llm_train_data_free(d);
+ *
+ * A conversation is rendered by the model's chat template, and an answer's prompt has the tokens that it has when the model is used.
+ *
+ * Threads: one at a time reads files; while none does, any number may get items. */
+#ifndef LIBRARY_TRAIN_DATA_H
+#define LIBRARY_TRAIN_DATA_H
+
+#include "llm/internal/chat.h"
+#include "llm/internal/tokenizer.h"
+
+typedef struct train_data train_data;
+
+typedef enum train_kind {
+    TRAIN_NOTHING, /* no file was read */
+    TRAIN_TEXT,    /* all tokens count */
+    TRAIN_ANSWERS, /* there are answers: what comes before them does not count */
+    TRAIN_PAIRS    /* items 2k and 2k + 1 are a chosen and a rejected answer */
+} train_kind;
+
+typedef struct train_data_params {
+    const llm_tokenizer *tokenizer; /* borrowed */
+    const llm_chat *chat;           /* borrowed; NULL: conversations are refused */
+    int64_t n_ctx;                  /* the most tokens of an item that the model reads */
+    bool all;                       /* all tokens count, also those of prompts */
+    bool
+        drop_long; /* conversations and answers that are longer are left out, not cut at their end */
+    bool plain;    /* names of special tokens in texts stay text; in conversations they never do */
+    const char *
+        separator; /* between the documents of a text file, borrowed; NULL: the file is one document */
+    /* Are told what was left out; and how many bytes of a file are read, false: stop (GGL_CANCELLED). NULL is fine. */
+    void (*note)(void *user, const char *text);
+    bool (*progress)(void *user, size_t done, size_t total);
+    void *user;
+} train_data_params;
+
+/* GGL_USAGE: n_ctx is no number of tokens, or the separator is empty; GGL_NOMEM. On failure *out is NULL. */
+GGL_NODISCARD ggl_status llm_train_data_new(train_data **out, const train_data_params *params,
+                                            ggl_error *err);
+void llm_train_data_free(train_data *d); /* NULL is fine */
+
+/* Adds the items of a regular file: JSON, by its name or by how it begins, or else a text. May be called for several. The message
+ * begins with the path, and has the line. GGL_FORMAT: a line is wrong, or nothing in the file can be learned from;
+ * GGL_UNSUPPORTED: a format that is not read, a conversation without a chat template, or with one that does not show where answers begin;
+ * GGL_IO, GGL_LIMIT, GGL_NOMEM, GGL_CANCELLED. Items of the lines before the wrong one may then have been added. */
+GGL_NODISCARD ggl_status llm_train_data_read(train_data *d, const char *path, ggl_error *err);
+
+train_kind llm_train_data_kind(const train_data *d);
+int64_t llm_train_data_n(const train_data *d);                  /* items */
+int64_t llm_train_data_length(const train_data *d, int64_t k);  /* tokens that are read; >= 1 */
+int64_t llm_train_data_counted(const train_data *d, int64_t k); /* those of them that count */
+/* Item k begins a document, a conversation, or a pair. */
+bool llm_train_data_begins(const train_data *d, int64_t k);
+/* Sets token[length], target[length] and weight[length] (1: the target counts, 0: it does not). target and weight may be NULL. */
+void llm_train_data_get(const train_data *d, int64_t k, int32_t *token, int32_t *target,
+                        float *weight);
+/* A number of all items' tokens and of what counts: other data have another one. */
+uint64_t llm_train_data_digest(const train_data *d);
+
+typedef struct train_data_stats {
+    int64_t n_items,
+        n_records; /* records: documents, conversations, prompts with an answer, pairs */
+    int64_t n_tokens, n_counted; /* that are read, and those of them that count */
+    int64_t n_cut;               /* items that were cut at their end */
+    int64_t n_empty;             /* texts and answers without text: left out */
+    int64_t
+        n_long; /* items that were left out because what counts begins after n_ctx; with drop_long, all that are longer */
+    int64_t n_silent; /* conversations without an answer that counts: left out */
+    int64_t n_same;   /* pairs of equal answers: left out */
+} train_data_stats;
+train_data_stats llm_train_data_stats(const train_data *d);
+
+#endif

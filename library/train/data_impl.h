@@ -1,0 +1,72 @@
+/* What the files of data.h share: the items, and how one is made. */
+#ifndef LIBRARY_TRAIN_DATA_IMPL_H
+#define LIBRARY_TRAIN_DATA_IMPL_H
+
+#include "data.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/xxh64.h"
+
+/* Tokens [first, end) of an item count. */
+typedef struct train_run {
+    uint32_t first, end;
+} train_run;
+
+typedef struct train_entry {
+    uint64_t at;     /* its first token in the pool; pieces of a document share one */
+    size_t run;      /* its first run; those of the next item follow */
+    uint32_t n : 31; /* tokens that are read; it has one more */
+    uint32_t begins : 1;
+    uint32_t n_counted; /* n if it has no runs: all count */
+} train_entry;
+
+struct train_data {
+    train_data_params p;
+    train_kind kind;
+    bool wide;    /* a token takes four bytes, not two */
+    void **block; /* the pool, in pieces that stay where they are */
+    size_t n_blocks, cap_blocks;
+    uint64_t n_pool; /* tokens */
+    train_entry *entry;
+    size_t n, cap;
+    train_run *run;
+    size_t n_runs, cap_runs;
+    ggl_xxh64 digest;
+    train_data_stats stats;
+    size_t told;      /* bytes of a file of which the program was told */
+    bool told_no_end; /* the note that answers have no token at their end */
+};
+
+/* A sequence that is about to become an item. */
+typedef struct train_draft {
+    llm_tokens tokens;
+    train_run *run; /* which tokens count */
+    size_t n_runs, cap_runs;
+    bool is_cut;
+} train_draft;
+
+/* --- data_items.c ----------------------------------------------------------------------------- */
+
+void llm_train_items_fini(train_data *d);
+/* All data are of one kind, or texts and answers. GGL_FORMAT: this kind does not go with what was read before. */
+GGL_NODISCARD ggl_status llm_train_set_kind(train_data *d, train_kind kind, ggl_error *err);
+/* Adds a document of n >= 2 tokens, cut into as many items as it takes. */
+GGL_NODISCARD ggl_status llm_train_add_document(train_data *d, const int32_t *id, size_t n,
+                                                ggl_error *err);
+
+/* Says how much of a file is read, but not for each line. GGL_CANCELLED. */
+GGL_NODISCARD ggl_status llm_train_progress(train_data *d, size_t done, size_t total,
+                                            ggl_error *err);
+
+void llm_train_draft_fini(train_draft *s);
+void llm_train_draft_clear(train_draft *s);
+/* Tokens [first, end) count. */
+GGL_NODISCARD ggl_status llm_train_draft_count(train_draft *s, size_t first, size_t end,
+                                               ggl_error *err);
+/* Adds an item, cut if it is too long. begins: it is the first of its record. *added: it was not left out. */
+GGL_NODISCARD ggl_status llm_train_add(train_data *d, train_draft *s, bool begins, bool *added,
+                                       ggl_error *err);
+/* Adds both items of a pair, or none. */
+GGL_NODISCARD ggl_status llm_train_add_pair(train_data *d, train_draft *chosen,
+                                            train_draft *rejected, ggl_error *err);
+
+#endif

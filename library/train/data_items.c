@@ -1,0 +1,257 @@
+/* Items: tokens in a pool, and which of them count. */
+#include <string.h>
+
+#include "data_impl.h"
+
+enum { BLOCK = 1 << 16 }; /* tokens of a piece of the pool */
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the data to learn from");
+}
+
+void llm_train_items_fini(train_data *d) {
+    for (size_t i = 0; i < d->n_blocks; i++)
+        ggl_free(d->block[i]);
+    ggl_free(d->block);
+    ggl_free(d->entry);
+    ggl_free(d->run);
+}
+
+/* --- the pool --------------------------------------------------------------------------------- */
+
+static int32_t token_at(const train_data *d, uint64_t i) {
+    const void *block = d->block[i / BLOCK];
+    return d->wide ? ((const int32_t *)block)[i % BLOCK] : ((const uint16_t *)block)[i % BLOCK];
+}
+
+static ggl_status put_tokens(train_data *d, const int32_t *id, size_t n, ggl_error *err) {
+    for (size_t i = 0; i < n; i++, d->n_pool++) {
+        const size_t block = d->n_pool / BLOCK, at = d->n_pool % BLOCK;
+        if (block == d->n_blocks) {
+            if (!ggl_grow(&d->block, &d->cap_blocks, block + 1, sizeof *d->block) ||
+                !(d->block[block] = ggl_calloc(BLOCK, d->wide ? 4 : 2)))
+                return no_memory(err);
+            d->n_blocks++;
+        }
+        if (d->wide)
+            ((int32_t *)d->block[block])[at] = id[i];
+        else
+            ((uint16_t *)d->block[block])[at] = (uint16_t)id[i];
+    }
+    return GGL_OK;
+}
+
+static void digest_number(train_data *d, uint64_t x) {
+    unsigned char byte[8];
+    for (int i = 0; i < 8; i++)
+        byte[i] = (unsigned char)(x >> 8 * i);
+    ggl_xxh64_add(&d->digest, byte, sizeof byte);
+}
+
+/* Adds an item whose tokens are in the pool, and whose runs are the last n_runs of d->run. */
+static ggl_status put_entry(train_data *d, train_entry e, size_t n_runs, ggl_error *err) {
+    if (!ggl_grow(&d->entry, &d->cap, d->n + 1, sizeof *d->entry))
+        return no_memory(err);
+    d->entry[d->n++] = e;
+    digest_number(d, e.n | (uint64_t)e.begins << 63);
+    for (uint64_t i = 0; i <= e.n; i++)
+        digest_number(d, (uint64_t)token_at(d, e.at + i));
+    for (size_t i = 0; i < n_runs; i++)
+        digest_number(d, d->run[e.run + i].first | (uint64_t)d->run[e.run + i].end << 32);
+    d->stats.n_items++;
+    d->stats.n_records += e.begins;
+    d->stats.n_tokens += e.n;
+    d->stats.n_counted += e.n_counted;
+    return GGL_OK;
+}
+
+/* --- kinds ------------------------------------------------------------------------------------ */
+
+ggl_status llm_train_set_kind(train_data *d, train_kind kind, ggl_error *err) {
+    const bool pairs = kind == TRAIN_PAIRS;
+    if (d->kind != TRAIN_NOTHING && pairs != (d->kind == TRAIN_PAIRS))
+        return ggl_fail(
+            err, GGL_FORMAT,
+            "this is %s pair of a chosen and a rejected answer, and what comes before %s: "
+            "a model learns from pairs in a run of their own",
+            pairs ? "a" : "no", pairs ? "is none" : "is one");
+    if (kind > d->kind) {
+        d->kind = kind;
+        digest_number(d, kind);
+    }
+    return GGL_OK;
+}
+
+ggl_status llm_train_progress(train_data *d, size_t done, size_t total, ggl_error *err) {
+    enum { STEP = 1 << 16 };
+    if (!d->p.progress || (done < total && done - d->told < STEP))
+        return GGL_OK;
+    d->told = done;
+    return d->p.progress(d->p.user, done, total) ? GGL_OK
+                                                 : ggl_fail(err, GGL_CANCELLED, "cancelled");
+}
+
+/* --- documents -------------------------------------------------------------------------------- */
+
+ggl_status llm_train_add_document(train_data *d, const int32_t *id, size_t n, ggl_error *err) {
+    const uint64_t at = d->n_pool;
+    ggl_status st = put_tokens(d, id, n, err);
+    for (size_t i = 0; i + 1 < n && st == GGL_OK;) {
+        const size_t left = n - 1 - i, most = (size_t)d->p.n_ctx;
+        const uint32_t used = (uint32_t)(left < most ? left : most);
+        const train_entry e = {
+            .at = at + i, .run = d->n_runs, .n = used, .begins = i == 0, .n_counted = used};
+        st = put_entry(d, e, 0, err);
+        i += used;
+    }
+    return st;
+}
+
+/* --- drafts ----------------------------------------------------------------------------------- */
+
+void llm_train_draft_fini(train_draft *s) {
+    llm_tokens_fini(&s->tokens);
+    ggl_free(s->run);
+    *s = (train_draft){0};
+}
+
+void llm_train_draft_clear(train_draft *s) {
+    s->tokens.n = s->n_runs = 0;
+    s->is_cut = false;
+}
+
+ggl_status llm_train_draft_count(train_draft *s, size_t first, size_t end, ggl_error *err) {
+    if (end <= first)
+        return GGL_OK;
+    if (!ggl_grow(&s->run, &s->cap_runs, s->n_runs + 1, sizeof *s->run))
+        return no_memory(err);
+    s->run[s->n_runs++] = (train_run){(uint32_t)first, (uint32_t)end};
+    return GGL_OK;
+}
+
+/* The first token of an item is no target. */
+static uint32_t counted_in(const train_run *run) {
+    return run->end - (run->first > 0 ? run->first : 1);
+}
+
+/* Cuts a draft that is too long. False: nothing of what counts is left, or it is not to be cut. */
+static bool fit(const train_data *d, train_draft *s) {
+    const size_t most = (size_t)d->p.n_ctx + 1;
+    if (s->tokens.n <= most)
+        return true;
+    if (d->p.drop_long)
+        return false;
+    s->tokens.n = most;
+    s->is_cut = true;
+    while (s->n_runs > 0 && s->run[s->n_runs - 1].first >= most)
+        s->n_runs--;
+    if (s->n_runs > 0 && s->run[s->n_runs - 1].end > most)
+        s->run[s->n_runs - 1].end = (uint32_t)most;
+    return s->n_runs > 0;
+}
+
+static bool counts_any(const train_draft *s) {
+    uint32_t n = 0;
+    for (size_t i = 0; i < s->n_runs && n == 0; i++)
+        n += counted_in(&s->run[i]);
+    return n > 0;
+}
+
+static ggl_status put_draft(train_data *d, const train_draft *s, bool begins, ggl_error *err) {
+    train_entry e = {
+        .at = d->n_pool, .run = d->n_runs, .n = (uint32_t)(s->tokens.n - 1) & INT32_MAX};
+    e.begins = begins;
+    if (!ggl_grow(&d->run, &d->cap_runs, d->n_runs + s->n_runs, sizeof *d->run))
+        return no_memory(err);
+    for (size_t i = 0; i < s->n_runs; i++)
+        e.n_counted += counted_in(&s->run[i]);
+    const size_t n_runs = e.n_counted == e.n ? 0 : s->n_runs;
+    if (n_runs > 0)
+        memcpy(d->run + d->n_runs, s->run, n_runs * sizeof *d->run);
+    d->n_runs += n_runs;
+    d->stats.n_cut += s->is_cut;
+    const ggl_status st = put_tokens(d, s->tokens.id, s->tokens.n, err);
+    return st == GGL_OK ? put_entry(d, e, n_runs, err) : st;
+}
+
+ggl_status llm_train_add(train_data *d, train_draft *s, bool begins, bool *added, ggl_error *err) {
+    *added = false;
+    if (!counts_any(s)) {
+        d->stats.n_empty++;
+        return GGL_OK;
+    }
+    if (!fit(d, s) || !counts_any(s)) {
+        d->stats.n_long++;
+        return GGL_OK;
+    }
+    *added = true;
+    return put_draft(d, s, begins, err);
+}
+
+static bool same(const train_draft *a, const train_draft *b) {
+    return a->tokens.n == b->tokens.n &&
+           memcmp(a->tokens.id, b->tokens.id, a->tokens.n * sizeof *a->tokens.id) == 0;
+}
+
+ggl_status llm_train_add_pair(train_data *d, train_draft *chosen, train_draft *rejected,
+                              ggl_error *err) {
+    int64_t *why = !counts_any(chosen) || !counts_any(rejected) ? &d->stats.n_empty
+                   : same(chosen, rejected)                     ? &d->stats.n_same
+                   : !fit(d, chosen) || !fit(d, rejected) || !counts_any(chosen) ||
+                           !counts_any(rejected) || same(chosen, rejected)
+                       ? &d->stats.n_long
+                       : NULL;
+    if (why) {
+        ++*why;
+        return GGL_OK;
+    }
+    const ggl_status st = put_draft(d, chosen, true, err);
+    return st == GGL_OK ? put_draft(d, rejected, false, err) : st;
+}
+
+/* --- what is read ----------------------------------------------------------------------------- */
+
+train_kind llm_train_data_kind(const train_data *d) {
+    return d->kind;
+}
+
+int64_t llm_train_data_n(const train_data *d) {
+    return (int64_t)d->n;
+}
+
+int64_t llm_train_data_length(const train_data *d, int64_t k) {
+    return d->entry[k].n;
+}
+
+int64_t llm_train_data_counted(const train_data *d, int64_t k) {
+    return d->entry[k].n_counted;
+}
+
+bool llm_train_data_begins(const train_data *d, int64_t k) {
+    return d->entry[k].begins;
+}
+
+void llm_train_data_get(const train_data *d, int64_t k, int32_t *token, int32_t *target,
+                        float *weight) {
+    const train_entry *e = &d->entry[k];
+    const size_t end = (size_t)k + 1 < d->n ? e[1].run : d->n_runs;
+    for (uint32_t i = 0; i < e->n; i++) {
+        token[i] = token_at(d, e->at + i);
+        if (target)
+            target[i] = token_at(d, e->at + i + 1);
+        if (weight)
+            weight[i] = e->run == end;
+    }
+    for (size_t r = e->run; weight && r < end; r++)
+        for (uint32_t i = d->run[r].first; i < d->run[r].end; i++)
+            if (i > 0)
+                weight[i - 1] = 1;
+}
+
+uint64_t llm_train_data_digest(const train_data *d) {
+    return ggl_xxh64_end(&d->digest);
+}
+
+train_data_stats llm_train_data_stats(const train_data *d) {
+    return d->stats;
+}

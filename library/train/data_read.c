@@ -1,0 +1,187 @@
+/* Reads files: which form they have, and what was left out. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/text_file.h"
+#include "data_impl.h"
+#include "data_records.h"
+#include "data_shapes.h"
+#include "data_text.h"
+#include "ggl/internal/file.h"
+
+ggl_status llm_train_data_new(train_data **out, const train_data_params *params, ggl_error *err) {
+    *out = NULL;
+    if (params->n_ctx < 1 || params->n_ctx >= INT32_MAX)
+        return ggl_fail(err, GGL_USAGE, "n_ctx is %" PRId64 ", but must be 1 .. %" PRId32,
+                        params->n_ctx, INT32_MAX - 1);
+    if (params->separator && !params->separator[0])
+        return ggl_fail(err, GGL_USAGE, "the separator of documents is empty");
+    train_data *d = ggl_calloc(1, sizeof *d);
+    if (!d)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the data to learn from");
+    d->p = *params;
+    d->wide = llm_tokenizer_n_vocab(params->tokenizer) > UINT16_MAX + 1;
+    ggl_xxh64_begin(&d->digest);
+    *out = d;
+    return GGL_OK;
+}
+
+void llm_train_data_free(train_data *d) {
+    if (!d)
+        return;
+    llm_train_items_fini(d);
+    ggl_free(d);
+}
+
+/* --- which form ------------------------------------------------------------------------------- */
+
+/* How files begin that are not read, and what to do with them. */
+static const struct {
+    const char *magic;
+    size_t n;
+    const char *what, *advice;
+} others[] = {
+#define PANDAS(read)                                                                               \
+    "write it as lines of JSON, such as with Python: pandas." read                                 \
+    "(FILE).to_json('data.jsonl', orient='records', lines=True, force_ascii=False)"
+    {"PAR1", 4, "a Parquet file", PANDAS("read_parquet")},
+    {"ARROW1", 6, "an Arrow file", PANDAS("read_feather")},
+#undef PANDAS
+    {"\x1f\x8b", 2, "compressed (gzip)", "unpack it first: gzip -dk FILE"},
+    {"\x28\xb5\x2f\xfd", 4, "compressed (zstd)", "unpack it first: zstd -d FILE"},
+    {"\xfd\x37zXZ", 5, "compressed (xz)", "unpack it first: xz -dk FILE"},
+    {"PK\x03\x04", 4, "a ZIP archive", "unpack it first: unzip FILE"},
+    {"GGUF", 4, "a model file", "a text is expected, or JSON"},
+};
+
+static ggl_status check_other(ggl_str text, ggl_error *err) {
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (text.n >= others[i].n && memcmp(text.s, others[i].magic, others[i].n) == 0)
+            return ggl_fail(err, GGL_UNSUPPORTED, "this is %s, which is not read; %s",
+                            others[i].what, others[i].advice);
+    return llm_is_lfs_pointer(text.s, text.n) ? ggl_fail(err, GGL_FORMAT, "%s", LLM_LFS_ADVICE)
+                                              : GGL_OK;
+}
+
+static bool ends_with(const char *path, const char *end) {
+    const size_t n = strlen(path), n_end = strlen(end);
+    return n > n_end && strcasecmp(path + n - n_end, end) == 0;
+}
+
+/* Returns what follows white space after the first c; '\0': the text begins with something else. */
+static char after(ggl_str *text, char c) {
+    size_t i = 0;
+    while (i < text->n && memchr(" \t\r\n", text->s[i], 4))
+        i++;
+    if (i == text->n || text->s[i] != c)
+        return '\0';
+    do
+        i++;
+    while (i < text->n && memchr(" \t\r\n", text->s[i], 4));
+    *text = (ggl_str){text->s + i, text->n - i};
+    return i > 0 && text->n > 0 ? text->s[0] : '\0';
+}
+
+/* By the name, or else because it begins as an object with a key does, or a list of objects. */
+static bool is_json(const char *path, ggl_str text) {
+    static const char *const json[] = {".json", ".jsonl", ".ndjson", ".jsonlines"},
+                             *const texts[] = {".txt", ".text", ".md"};
+    for (size_t i = 0; i < sizeof json / sizeof *json; i++)
+        if (ends_with(path, json[i]))
+            return true;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (ends_with(path, texts[i]))
+            return false;
+    ggl_str rest = text;
+    return after(&rest, '{') == '"' || (rest = text, after(&rest, '[') == '{');
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static ggl_status read_objects(train_data *d, const char *path, ggl_str text, ggl_error *err) {
+    train_records r;
+    train_record one;
+    ggl_status st = GGL_OK;
+    llm_train_records_begin(&r, path, text);
+    while (st == GGL_OK && llm_train_records_next(&r, &one, err)) {
+        llm_json *doc;
+        st = llm_train_record_parse(&doc, &r, &one, err);
+        if (st != GGL_OK)
+            return st;
+        st = llm_train_object(d, &doc->root, err);
+        llm_json_free(doc);
+        if (st != GGL_OK)
+            return ggl_within(err, st, "%s:%" PRId64, path, one.line);
+        st = llm_train_progress(d, r.at, text.n, err);
+    }
+    return st == GGL_OK ? r.status : st;
+}
+
+/* What was left out of a file, in the words of notes. */
+static const struct {
+    size_t at;
+    const char *what;
+} losses[] = {
+#define LOSS(member) offsetof(train_data_stats, member)
+    {LOSS(n_cut), "longer than the context were cut at their end"},
+    {LOSS(n_long), "had no room in the context for what counts, and were left out"},
+    {LOSS(n_empty), "without text were left out"},
+    {LOSS(n_silent), "without an answer that counts were left out"},
+    {LOSS(n_same), "whose two answers are equal were left out"},
+#undef LOSS
+};
+enum { N_LOSSES = sizeof losses / sizeof *losses };
+
+static int64_t loss(const train_data_stats *s, int i) {
+    return *(const int64_t *)(const void *)((const char *)s + losses[i].at);
+}
+
+/* Puts "what: " before each, and lets `out` be empty if nothing was lost. */
+static void list_losses(const train_data *d, const train_data_stats *was, char *out, size_t size) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < N_LOSSES && used < size; i++) {
+        const int64_t n = loss(&d->stats, i) - loss(was, i);
+        if (n > 0)
+            used += (size_t)snprintf(out + used, size - used, "%s%" PRId64 " %s",
+                                     used > 0 ? "; " : "", n, losses[i].what);
+    }
+}
+
+static ggl_status tell(const train_data *d, const train_data_stats *was, const char *path,
+                       ggl_error *err) {
+    char lost[600], line[1200];
+    list_losses(d, was, lost, sizeof lost);
+    if (d->stats.n_items == was->n_items)
+        return ggl_fail(err, GGL_FORMAT, "%s: there is nothing to learn from%s%s", path,
+                        lost[0] ? ": " : "", lost);
+    if (lost[0] && d->p.note) {
+        snprintf(line, sizeof line, "%.500s: %s", path, lost);
+        d->p.note(d->p.user, line);
+    }
+    return GGL_OK;
+}
+
+ggl_status llm_train_data_read(train_data *d, const char *path, ggl_error *err) {
+    ggl_file_map map;
+    ggl_status st = ggl_file_map_open(&map, path, err);
+    if (st != GGL_OK)
+        return st;
+    const train_data_stats was = d->stats;
+    ggl_str text = {map.data, map.size};
+    st = check_other(text, err);
+    if (st != GGL_OK)
+        (void)ggl_within(err, st, "%s", path);
+    if (text.n >= 3 && memcmp(text.s, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
+        text = (ggl_str){text.s + 3, text.n - 3};
+    d->told = 0;
+    if (st == GGL_OK)
+        st = is_json(path, text) ? read_objects(d, path, text, err)
+                                 : llm_train_documents(d, path, text, err);
+    if (st == GGL_OK)
+        st = tell(d, &was, path, err);
+    ggl_file_map_close(&map);
+    return st;
+}

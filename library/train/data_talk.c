@@ -1,0 +1,395 @@
+#include "data_talk.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "llm/internal/calls.h"
+#include "data_text.h"
+#include "ggl/internal/show.h"
+#include "template/parts.h"
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+void llm_train_talk_fini(train_talk *t) {
+    ggl_free(t->messages.s);
+    ggl_free(t->more.s);
+    ggl_free(t->counts);
+    *t = (train_talk){0};
+}
+
+/* Whether an answer counts, by its "train" or "weight". */
+static ggl_status read_weight(const json_value *message, bool *counts, ggl_error *err) {
+    const json_value *train = llm_json_get(message, "train"),
+                     *weight = llm_json_get(message, "weight");
+    if (train && train->kind != JSON_BOOL && train->kind != JSON_NULL)
+        return ggl_fail(err, GGL_FORMAT, "\"train\" must be true or false, not %s",
+                        llm_json_kind_text((json_kind)train->kind));
+    if (weight && weight->kind != JSON_NULL &&
+        (weight->kind != JSON_NUMBER || !(weight->number == 0 || weight->number == 1)))
+        return ggl_fail(err, GGL_FORMAT, "\"weight\" must be 0 or 1, not %s%.*s",
+                        weight->kind == JSON_NUMBER ? ""
+                                                    : llm_json_kind_text((json_kind)weight->kind),
+                        weight->kind == JSON_NUMBER ? (int)json_number_text(weight).n : 0,
+                        weight->kind == JSON_NUMBER ? json_number_text(weight).s : "");
+    if ((train && train->kind == JSON_BOOL && !train->flag) ||
+        (weight && weight->kind == JSON_NUMBER && weight->number == 0))
+        *counts = false;
+    return GGL_OK;
+}
+
+/* True if an answer says nothing: no text, no calls, no reasoning. */
+static bool is_empty(const json_value *message) {
+    static const char *const also[] = {"tool_calls", "reasoning_content", "reasoning", "thinking"};
+    const json_value *content = llm_json_get(message, "content");
+    for (size_t i = 0; i < sizeof also / sizeof *also; i++) {
+        const json_value *v = llm_json_get(message, also[i]);
+        if (v && ((v->kind == JSON_ARRAY && v->n > 0) ||
+                  (v->kind == JSON_STRING && !llm_train_is_blank(json_str(v)))))
+            return false;
+    }
+    return !content || (content->kind == JSON_STRING && llm_train_is_blank(json_str(content))) ||
+           (content->kind == JSON_ARRAY && content->n == 0);
+}
+
+static void begin_message(train_talk *t) {
+    llm_json_put_text(&t->messages, t->n == 0 ? "{\"messages\": [" : ", ");
+}
+
+static ggl_status end_message(train_talk *t, bool counts, bool empty, ggl_error *err) {
+    if (t->messages.failed || !ggl_grow(&t->counts, &t->cap, t->n + 1, sizeof *t->counts))
+        return no_memory(err);
+    counts &= t->n > 0; /* what follows nothing is no answer */
+    t->n_empty += counts && empty;
+    t->counts[t->n++] = counts && !empty;
+    return GGL_OK;
+}
+
+ggl_status llm_train_talk_add(train_talk *t, const json_value *message, bool counts,
+                              ggl_error *err) {
+    const json_value *role = llm_json_get(message, "role");
+    if (message->kind != JSON_OBJECT || !role || role->kind != JSON_STRING)
+        return ggl_fail(err, GGL_FORMAT,
+                        "a message must be an object with a \"role\" and a \"content\", such as "
+                        "{\"role\": \"user\", \"content\": \"Hi\"}, not %s",
+                        message->kind == JSON_OBJECT
+                            ? "one without a \"role\" that is a string"
+                            : llm_json_kind_text((json_kind)message->kind));
+    counts &= llm_json_is(role, "assistant");
+    const ggl_status st = read_weight(message, &counts, err);
+    if (st != GGL_OK)
+        return st;
+    begin_message(t);
+    llm_json_put_text(&t->messages, "{");
+    bool any = false;
+    for (uint32_t i = 0; i < message->n; i++) {
+        const ggl_str name = json_name(message, i);
+        /* null: a table's way to say that it is not there */
+        if (ggl_str_is(name, "weight") || ggl_str_is(name, "train") ||
+            (message->item[i].kind == JSON_NULL && !ggl_str_is(name, "content")))
+            continue;
+        llm_json_put_text(&t->messages, any ? ", " : "");
+        llm_json_put_string(&t->messages, name);
+        llm_json_put_text(&t->messages, ": ");
+        llm_json_put_value(&t->messages, &message->item[i]);
+        any = true;
+    }
+    llm_json_put_text(&t->messages, "}");
+    return end_message(t, counts, is_empty(message), err);
+}
+
+ggl_status llm_train_talk_say(train_talk *t, const char *role, ggl_str content,
+                              const json_value *of, ggl_error *err) {
+    bool counts = strcmp(role, "assistant") == 0;
+    const ggl_status st = read_weight(of, &counts, err);
+    if (st != GGL_OK)
+        return st;
+    begin_message(t);
+    llm_json_put_text(&t->messages, "{\"role\": \"");
+    llm_json_put_text(&t->messages, role);
+    llm_json_put_text(&t->messages, "\", \"content\": ");
+    llm_json_put_string(&t->messages, content);
+    llm_json_put_text(&t->messages, "}");
+    return end_message(t, counts, llm_train_is_blank(content), err);
+}
+
+ggl_status llm_train_talk_set(train_talk *t, const char *name, const json_value *value,
+                              ggl_error *err) {
+    const bool is_tools = strcmp(name, "tools") == 0;
+    llm_json *doc = NULL;
+    ggl_status st = GGL_OK;
+    if (is_tools && value->kind == JSON_STRING) { /* tables of fixed columns have it as a text */
+        st = llm_json_parse(&doc, value->s, value->n, "\"tools\"", err);
+        value = st == GGL_OK ? &doc->root : value;
+    }
+    if (st == GGL_OK && is_tools)
+        st = llm_calls_check_tools(value, err);
+    if (st == GGL_OK) {
+        llm_json_put_text(&t->more, t->more.n == 0 ? "{" : ", ");
+        llm_json_put_string(&t->more, (ggl_str){name, strlen(name)});
+        llm_json_put_text(&t->more, ": ");
+        llm_json_put_value(&t->more, value);
+        st = t->more.failed ? no_memory(err) : st;
+    }
+    llm_json_free(doc);
+    return st;
+}
+
+/* --- what the template writes ----------------------------------------------------------------- */
+
+/* The conversation as templates get it, of which the first messages can be rendered. */
+typedef struct stage {
+    train_data *d;
+    const train_talk *talk;
+    char *text; /* all messages, and room for two bytes */
+    size_t *end;
+    ggl_str more;
+} stage;
+
+static void stage_fini(stage *g) {
+    ggl_free(g->text);
+    ggl_free(g->end);
+    ggl_free((char *)g->more.s);
+}
+
+/* Writes the messages anew, and notes where each ends. */
+static ggl_status put_messages(stage *g, const json_value *list, ggl_error *err) {
+    llm_json_out out = {0};
+    llm_json_put_text(&out, "{\"messages\": [");
+    for (uint32_t i = 0; i < list->n; i++) {
+        llm_json_put_text(&out, i > 0 ? ", " : "");
+        llm_json_put_value(&out, &list->item[i]);
+        g->end[i] = out.n;
+    }
+    llm_json_put_text(&out, "]}");
+    g->text = out.s;
+    return out.failed ? no_memory(err) : GGL_OK;
+}
+
+/* A copy with the bytes that close it. */
+static ggl_status closed(ggl_str *to, const llm_json_out *from, const char *with, ggl_error *err) {
+    char *copy = ggl_calloc(from->n + strlen(with) + 1, 1);
+    if (!copy)
+        return no_memory(err);
+    if (from->n > 0)
+        memcpy(copy, from->s, from->n);
+    memcpy(copy + from->n, with, strlen(with));
+    *to = (ggl_str){copy, from->n + strlen(with)};
+    return GGL_OK;
+}
+
+static ggl_status stage_init(stage *g, train_data *d, const train_talk *t, ggl_error *err) {
+    *g = (stage){.d = d, .talk = t};
+    if (!d->p.chat)
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "a conversation needs a chat template, and the model has none: name one, such "
+            "as chatml, or write \"prompt\" and \"completion\" as texts");
+    if (t->n == 0)
+        return ggl_fail(err, GGL_FORMAT, "the conversation has no messages");
+    ggl_str raw = {0};
+    llm_json *doc = NULL;
+    char *text = NULL;
+    size_t n;
+    ggl_status st = closed(&raw, &t->messages, "]}", err);
+    if (st == GGL_OK)
+        st = llm_talk_texts(raw, "the conversation", NULL, &text, &n, err);
+    if (st == GGL_OK)
+        st = llm_json_parse(&doc, text, n, "the conversation", err);
+    if (st == GGL_OK && !(g->end = ggl_calloc(t->n, sizeof *g->end)))
+        st = no_memory(err);
+    if (st == GGL_OK)
+        st = put_messages(g, llm_json_get(&doc->root, "messages"), err);
+    if (st == GGL_OK && t->more.n > 0)
+        st = closed(&g->more, &t->more, "}", err);
+    llm_json_free(doc);
+    ggl_free(text);
+    ggl_free((char *)raw.s);
+    return st;
+}
+
+/* Renders the first n messages; asks: for an answer. */
+static ggl_status render(stage *g, size_t n, bool asks, char **text, size_t *size, ggl_error *err) {
+    static const char wants[] = "{\"add_generation_prompt\": true}",
+                      wants_not[] = "{\"add_generation_prompt\": false}";
+    char *end = g->text + g->end[n - 1], kept[2];
+    ggl_str vars[3];
+    size_t n_vars = 0;
+    memcpy(kept, end, 2);
+    memcpy(end, "]}", 2);
+    if (g->more.n > 0)
+        vars[n_vars++] = g->more;
+    vars[n_vars++] = (ggl_str){g->text, (size_t)(end + 2 - g->text)};
+    vars[n_vars++] =
+        asks ? (ggl_str){wants, sizeof wants - 1} : (ggl_str){wants_not, sizeof wants_not - 1};
+    const ggl_status st = llm_chat_prompt(g->d->p.chat, vars, n_vars, NULL, text, size, err);
+    memcpy(end, kept, 2);
+    return st;
+}
+
+/* An answer cannot be told from its prompt. */
+static ggl_status not_found(size_t message, ggl_str prompt, ggl_str whole, ggl_error *err) {
+    enum { SHOWN = 40 };
+    size_t same = 0;
+    while (same < prompt.n && same < whole.n && prompt.s[same] == whole.s[same])
+        same++;
+    if (same == whole.n)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "messages[%zu]: the chat template leaves this answer out", message);
+    size_t from = same;
+    while (from > 0 && same - from < SHOWN / 2 && (from == same || prompt.s[from] != '\n'))
+        from--;
+    const size_t n_asks = ggl_utf8_cut(prompt.s + from, prompt.n - from, SHOWN),
+                 n_shows = ggl_utf8_cut(whole.s + from, whole.n - from, SHOWN);
+    return ggl_fail(
+        err, GGL_UNSUPPORTED,
+        "messages[%zu]: the chat template asks for an answer with '..%.*s', but shows the answer "
+        "as '..%.*s': so it does not say what the model shall write. Another template may, or "
+        "\"prompt\" and \"completion\" as texts",
+        message, (int)n_asks, prompt.s + from, (int)n_shows, whole.s + from);
+}
+
+/* Appends the tokens of an answer, to the one that ends it. */
+static ggl_status append_answer(train_data *d, ggl_str answer, llm_tokens *t, ggl_error *err) {
+    const size_t first = t->n;
+    const ggl_status st = llm_tokenize(d->p.tokenizer, answer.s, answer.n,
+                                       LLM_TOKENIZE_SPECIAL | LLM_TOKENIZE_GOES_ON, t, err);
+    for (size_t i = first; i < t->n && st == GGL_OK; i++)
+        if (llm_tokenizer_is_eog(d->p.tokenizer, t->id[i])) {
+            t->n = i + 1;
+            return GGL_OK;
+        }
+    if (st == GGL_OK && !d->told_no_end && d->p.note) {
+        d->told_no_end = true;
+        d->p.note(d->p.user, "the chat template ends answers with no token that ends generation: "
+                             "the model does not learn when to stop");
+    }
+    return st;
+}
+
+/* --- items ------------------------------------------------------------------------------------ */
+
+/* What becomes of the items of a conversation. */
+typedef struct sink {
+    train_draft s; /* the item with the answers so far */
+    bool any;      /* an item was added */
+    bool last;     /* only the last item is wanted, which is not added */
+} sink;
+
+static ggl_status emit(stage *g, sink *k, ggl_error *err) {
+    bool added = false;
+    ggl_status st = GGL_OK;
+    if (k->s.n_runs > 0 && !k->last)
+        st = llm_train_add(g->d, &k->s, !k->any, &added, err);
+    k->any |= added;
+    return st;
+}
+
+/* Begins another item, unless the prompt goes on where the item ends. */
+static ggl_status go_on(stage *g, sink *k, ggl_str prompt, ggl_error *err) {
+    llm_tokens t = {0}, *was = &k->s.tokens;
+    ggl_status st =
+        llm_tokenize(g->d->p.tokenizer, prompt.s, prompt.n, LLM_TOKENIZE_SPECIAL, &t, err);
+    const bool same =
+        was->n > 0 && t.n >= was->n && memcmp(t.id, was->id, was->n * sizeof *t.id) == 0;
+    if (st == GGL_OK && was->n > 0 && !same) {
+        st = emit(g, k, err);
+        llm_train_draft_clear(&k->s);
+    }
+    if (st == GGL_OK) {
+        llm_tokens_fini(was);
+        *was = t;
+    } else {
+        llm_tokens_fini(&t);
+    }
+    return st;
+}
+
+/* Adds the answer that message m is. */
+static ggl_status add_answer(stage *g, sink *k, size_t m, ggl_error *err) {
+    char *prompt = NULL, *whole = NULL;
+    size_t n_prompt = 0, n_whole = 0;
+    ggl_status st = render(g, m, true, &prompt, &n_prompt, err);
+    if (st == GGL_OK)
+        st = render(g, m + 1, false, &whole, &n_whole, err);
+    if (st == GGL_OK && (n_prompt >= n_whole || memcmp(prompt, whole, n_prompt) != 0))
+        st = not_found(m, (ggl_str){prompt, n_prompt}, (ggl_str){whole, n_whole}, err);
+    if (st == GGL_OK)
+        st = go_on(g, k, (ggl_str){prompt, n_prompt}, err);
+    const size_t first = k->s.tokens.n;
+    if (st == GGL_OK)
+        st =
+            append_answer(g->d, (ggl_str){whole + n_prompt, n_whole - n_prompt}, &k->s.tokens, err);
+    if (st == GGL_OK)
+        st = llm_train_draft_count(&k->s, first, k->s.tokens.n, err);
+    ggl_free(prompt);
+    ggl_free(whole);
+    return st;
+}
+
+/* True if no later answer has room, because the one before was beyond n_ctx and its prompt has only grown. */
+static bool is_full(const stage *g, const train_draft *s) {
+    return s->n_runs > 1 && s->run[s->n_runs - 1].first > g->d->p.n_ctx && !g->d->p.drop_long;
+}
+
+static ggl_status add_answers(stage *g, sink *k, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (size_t m = 1; m < g->talk->n && st == GGL_OK && !is_full(g, &k->s); m++)
+        if (g->talk->counts[m])
+            st = add_answer(g, k, m, err);
+    return st == GGL_OK ? emit(g, k, err) : st;
+}
+
+/* The whole conversation counts. */
+static ggl_status add_all(stage *g, sink *k, ggl_error *err) {
+    char *text = NULL;
+    size_t n = 0;
+    ggl_status st = render(g, g->talk->n, false, &text, &n, err);
+    if (st == GGL_OK)
+        st = llm_tokenize(g->d->p.tokenizer, text, n, LLM_TOKENIZE_SPECIAL, &k->s.tokens, err);
+    if (st == GGL_OK)
+        st = llm_train_draft_count(&k->s, 0, k->s.tokens.n, err);
+    ggl_free(text);
+    return st == GGL_OK ? emit(g, k, err) : st;
+}
+
+static bool any_counts(const train_talk *t) {
+    for (size_t i = 0; i < t->n; i++)
+        if (t->counts[i])
+            return true;
+    return false;
+}
+
+static ggl_status make_items(train_data *d, const train_talk *t, sink *k, ggl_error *err) {
+    stage g;
+    ggl_status st = stage_init(&g, d, t, err);
+    if (!k->last)
+        d->stats.n_empty += t->n_empty;
+    if (st == GGL_OK && d->p.all && !k->last)
+        st = add_all(&g, k, err);
+    else if (st == GGL_OK && any_counts(t))
+        st = add_answers(&g, k, err);
+    else if (st == GGL_OK && !k->last)
+        d->stats.n_silent += t->n_empty == 0;
+    stage_fini(&g);
+    return st;
+}
+
+ggl_status llm_train_talk_items(train_data *d, const train_talk *t, ggl_error *err) {
+    sink k = {.last = false};
+    const ggl_status st = make_items(d, t, &k, err);
+    llm_train_draft_fini(&k.s);
+    return st;
+}
+
+ggl_status llm_train_talk_draft(train_data *d, const train_talk *t, train_draft *s,
+                                ggl_error *err) {
+    sink k = {.s = *s, .last = true};
+    const ggl_status st = make_items(d, t, &k, err);
+    *s = k.s;
+    return st;
+}

@@ -1,0 +1,37 @@
+/* Conversations as items: rendered by the model's chat template, of which the answers count. */
+#ifndef LIBRARY_TRAIN_DATA_TALK_H
+#define LIBRARY_TRAIN_DATA_TALK_H
+
+#include "common/json_write.h"
+#include "data_impl.h"
+
+/* A conversation while it is put together. Zero it first; free it with llm_train_talk_fini. */
+typedef struct train_talk {
+    llm_json_out messages; /* "{"messages": [..", without its end */
+    size_t n;
+    bool *counts; /* [n]: the message is an answer that counts */
+    size_t cap;
+    llm_json_out
+        more; /* a JSON object with other variables of the template, without its end; empty: none */
+    int64_t n_empty; /* answers that count, and that are empty */
+} train_talk;
+
+void llm_train_talk_fini(train_talk *t);
+/* Adds a message. counts: an answer counts, unless the message says otherwise. name: for messages. GGL_FORMAT: it is no message. */
+GGL_NODISCARD ggl_status llm_train_talk_add(train_talk *t, const json_value *message, bool counts,
+                                            ggl_error *err);
+/* Adds a message that is a text. An answer counts, unless `of` (may be NULL) says otherwise. */
+GGL_NODISCARD ggl_status llm_train_talk_say(train_talk *t, const char *role, ggl_str content,
+                                            const json_value *of, ggl_error *err);
+/* Sets a variable of the template; tools are checked. */
+GGL_NODISCARD ggl_status llm_train_talk_set(train_talk *t, const char *name,
+                                            const json_value *value, ggl_error *err);
+
+/* Adds the conversation's items: one, or, if the template shows earlier turns in another way later, one for each stretch of answers that it
+ * shows alike. GGL_UNSUPPORTED: there is no template, or an answer cannot be found in what it writes. */
+GGL_NODISCARD ggl_status llm_train_talk_items(train_data *d, const train_talk *t, ggl_error *err);
+/* Makes a draft of it: the item with its last answers. */
+GGL_NODISCARD ggl_status llm_train_talk_draft(train_data *d, const train_talk *t, train_draft *s,
+                                              ggl_error *err);
+
+#endif
