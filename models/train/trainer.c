@@ -9,6 +9,7 @@
 #include "ggl/internal/gradient.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/sched.h"
 #include "train_impl.h"
 
 struct llm_trainer {
@@ -437,14 +438,30 @@ ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm, ggl_error
         st = ggl_sched_run(t->step.s, 1, NULL, 0, err);
         t->n_steps += st == GGL_OK;
     }
-    for (int k = 0; k < t->weights.n && st == GGL_OK; k++) {
-        const llm_train_weight *w = &t->weights.at[k].w;
-        memset(w->grad, 0, (size_t)ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1) * sizeof *w->grad);
-    }
+    if (st == GGL_OK)
+        llm_trainer_forget(t);
     return st;
 }
 
+void llm_trainer_forget(llm_trainer *t) {
+    for (int k = 0; k < t->weights.n; k++) {
+        const llm_train_weight *w = &t->weights.at[k].w;
+        memset(w->grad, 0, (size_t)ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1) * sizeof *w->grad);
+    }
+}
+
 /* --- weights ---------------------------------------------------------------------------------- */
+
+size_t llm_trainer_value_bytes(const llm_trainer *t) {
+    const ggl_sched *s[] = {t->learn.s, t->evaluate.s, t->step.s};
+    size_t sum = 0;
+    for (int i = 0; i < 3; i++) {
+        ggl_memory m = {0};
+        if (s[i] && ggl_sched_memory(s[i], 0, &m) > 0)
+            sum += m.arena + m.io + m.stores_rows + m.stores_states;
+    }
+    return sum;
+}
 
 int llm_trainer_n_weights(const llm_trainer *t) {
     return t->weights.n;

@@ -23,7 +23,7 @@ ROOMS = {
     "backends": ["common", "reference cpu vulkan shadow trace ranks mpi", "."],
     "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "quant", "convert", "vocabulary", "load", "train", "run", "guess", "serve"],
     "library": ["builtin place hub measure train sound picture speech", "."],
-    "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-embed llm-gguf llm-grammar llm-imatrix llm-lora llm-perplexity llm-quantize llm-server llm-tokenize llm-transcribe"],
+    "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-embed llm-gguf llm-grammar llm-imatrix llm-lora llm-perplexity llm-quantize llm-server llm-tokenize llm-train llm-transcribe"],
 }
 BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "library": ["ggml-lite", "backends", "models"],
          "tools": ["ggml-lite", "backends", "models", "library"]}
@@ -47,7 +47,7 @@ PUBLIC = {
     "ggml-lite": {"base": "alloc bytes file index math memory_left nearest number params pass show status steps str version xxh64", "quant": "types", "gguf": "gguf",
                   "graph": "compose divide gradient gradients graph image op_args ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends transport"},
-    "library": {".": "context llm measure senses"},
+    "library": {".": "context llm measure senses", "train": "train"},
     "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "vocabulary": "tokenizer_trainer", "load": "load", "train": "train", "guess": "guess", "serve": "engine prompt_folder",
                "run": "beams diffuse embed text_inputs generate media model pooling prompt_cache session stage_rows"},
 }

@@ -71,6 +71,7 @@ enum {
     CONVERT = 1 << 9,
     EMBED = 1 << 10,
     TRANSCRIBE = 1 << 11,
+    TRAIN = 1 << 12,
     WRITES = CLI | SERVER,
     SEES = CLI | SERVER | EMBED,
     MEASURES = IMATRIX | PERPLEXITY,
@@ -510,6 +511,27 @@ static const arg_hint hints[] = {
     {OPENS, "--log-disable --log-prefix --no-log-prefix --log-timestamps --no-log-timestamps", NO_LOG, HINT_NOTHING},
     {OPENS, "--log-colors -lv --verbosity --log-verbosity", NO_LOG, HINT_NOTHING_VALUE},
     {OPENS, "--model-path --model-name-or-path --checkpoint --ckpt", "--model", HINT_SAME},
+    {TRAIN, "-f --file --train-data --dataset --data", "files to learn from are given without a flag, `llm-train -m MODEL FILE.. -o OUT`", HINT_REFUSED},
+    {TRAIN, "-opt --optimizer --optim", "AdamW is the optimizer", HINT_NOTHING_VALUE},
+    {TRAIN, "-epochs --num-train-epochs --iters-epochs", "--epochs", HINT_SAME},
+    {TRAIN, "-lr-min --lr-min --min-lr", "--lr-end X is the share of the rate that is left at the end", HINT_REFUSED},
+    {TRAIN, "-decay-epochs --decay-epochs", "the rate falls until the end; --lr-end X is the share that is left", HINT_REFUSED},
+    {TRAIN, "-val-split --val-split", "--valid-share", HINT_SAME},
+    {TRAIN, "--weight-decay", "--decay", HINT_SAME},
+    {TRAIN, "--lr-scheduler-type", "--schedule", HINT_SAME},
+    {TRAIN, "--warmup-steps", "--warmup", HINT_SAME},
+    {TRAIN, "--max-steps --iters --max-iters", "--steps", HINT_SAME},
+    {TRAIN, "--max-seq-length --max-length --block-size", "--ctx-size", HINT_SAME},
+    {TRAIN, "--per-device-train-batch-size --train-batch-size", "-b N is in tokens, and --sequences N in texts; both of one step", HINT_REFUSED},
+    {TRAIN, "--gradient-accumulation-steps --grad-accum", "-b N tokens are one step, in as many parts of -ub tokens as it takes", HINT_REFUSED},
+    {TRAIN, "--lora-r --lora-rank -r", "--rank", HINT_SAME},
+    {TRAIN, "--lora-alpha", "--alpha", HINT_SAME},
+    {TRAIN, "--target-modules --lora-target", "--matrix PATTERN names what the adapter changes, such as 'blk.*.attn_q.weight'", HINT_REFUSED},
+    {TRAIN, "--max-grad-norm", "--max-norm", HINT_SAME},
+    {TRAIN, "--resume-from-checkpoint", "--resume goes on from OUT.train", HINT_REFUSED},
+    {TRAIN, "--gradient-checkpointing", "--memory SIZE limits the memory of values", HINT_REFUSED},
+    {TRAIN, "--bf16 --fp16 --no-bf16", "weights that learn are f32 while they learn", HINT_NOTHING},
+    {TRAIN, "-ngl --gpu-layers --n-gpu-layers", "models learn on the processor", HINT_NOTHING_VALUE},
     {0}};
 
 const arg_hints cli_hints = {hints, CLI};
@@ -519,6 +541,7 @@ const arg_hints imatrix_hints = {hints, IMATRIX};
 const arg_hints perplexity_hints = {hints, PERPLEXITY};
 const arg_hints embed_hints = {hints, EMBED};
 const arg_hints tokenize_hints = {hints, TOKENIZE};
+const arg_hints train_hints = {hints, TRAIN};
 const arg_hints transcribe_hints = {hints, TRANSCRIBE};
 const arg_hints quantize_hints = {hints, QUANTIZE};
 const arg_hints gguf_hints = {hints, GGUF};

@@ -6,6 +6,7 @@
 #include "args.h"
 
 extern const arg_hints cli_hints, bench_hints, embed_hints, gguf_hints, imatrix_hints, lora_hints,
-    perplexity_hints, quantize_hints, server_hints, tokenize_hints, transcribe_hints, convert_hints;
+    perplexity_hints, quantize_hints, server_hints, tokenize_hints, train_hints, transcribe_hints,
+    convert_hints;
 
 #endif

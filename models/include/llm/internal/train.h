@@ -104,6 +104,12 @@ GGL_NODISCARD ggl_status llm_trainer_evaluate(llm_trainer *t, const llm_train_ba
 GGL_NODISCARD ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm,
                                           ggl_error *err);
 
+/* Drops the gradients so far, as if nothing had been added since the last step. */
+void llm_trainer_forget(llm_trainer *t);
+
+/* Returns the bytes of the values between operators, with caches, of the graphs that were made so far. */
+size_t llm_trainer_value_bytes(const llm_trainer *t);
+
 int llm_trainer_n_weights(const llm_trainer *t);
 llm_train_weight llm_trainer_weight(const llm_trainer *t, int k); /* k = 0 .. n-1 */
 /* How many steps there were, by which AdamW makes up for the zeros that it begins with; and sets it, to go on. */

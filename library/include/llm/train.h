@@ -1,0 +1,213 @@
+/* Trains: a model, or an adapter (LoRA) beside it, learns from texts, conversations, preferences, or another model. docs/training.md
+ * says what the parameters do, and docs/training-data.md what files it learns from. llm/llm.h says what all calls have in common.
+ *
+ *     llm_training *t;
+ *     const char *file[] = {"chats.jsonl"};
+ *     llm_training_params p = {.size = sizeof p, .file = file, .n_files = 1, .lora = true};
+ *     llm_training_report r = {.size = sizeof r};
+ *     ggl_status st = llm_training_open(&t, "model.gguf", &p, &err);
+ *     while (st == GGL_OK && !r.is_last) {
+ *         st = llm_training_step(t, &r, &err);
+ *         printf("%lld %g\n", (long long)r.step, r.loss);
+ *     }
+ *     if (st == GGL_OK)
+ *         st = llm_training_write(t, "adapter.gguf", &err);
+ *     llm_training_close(t);
+ *
+ * llm_training_run does all of this, with checkpoints. The same parameters and files give the same bits, with any number of threads,
+ * and also if the training was saved and resumed.
+ *
+ * Threads: only one thread at a time may use a training; but llm_training_cancel may be called from any thread, and from a signal
+ * handler.
+ *
+ * Tier: versioned (docs/library.md says what that promises). */
+#ifndef LLM_LLM_TRAIN_H
+#define LLM_LLM_TRAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ggl/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llm_training llm_training;
+
+typedef struct llm_training_params {
+    size_t size; /* sizeof(llm_training_params) */
+
+    /* --- what it learns from --- */
+    const char *const *file; /* [n_files]: texts, JSON lines or JSON, all of one kind */
+    size_t n_files;
+    const char *const *
+        valid_file; /* [n_valid_files]: from which it does not learn, but on which it is measured */
+    size_t n_valid_files;
+    /* Without valid_file: which share of the items is not learned from, but measured; 0: a twentieth, but at most 64 items and none of fewer than 20;
+     * below 0: none. */
+    double valid_share;
+    const char *separator;     /* of the documents of a text file; NULL: a file is a document */
+    bool all_tokens;           /* of conversations: all tokens count, not only those of answers */
+    bool drop_long;            /* items of more than n_ctx tokens are left out; else they are cut */
+    const char *chat_template; /* as llm_open_params.chat_template */
+
+    /* --- what learns --- */
+    const char *arch; /* as llm_open_params.arch */
+    bool lora;        /* a new adapter, and the model stays as it is */
+    int64_t rank;     /* of the adapter; 0: 16 */
+    double alpha;     /* of the adapter; 0: 2 * rank */
+    const char *const *
+        matrix; /* [n_matrices]: patterns of the matrices that the adapter changes; none: all of the layers */
+    size_t n_matrices;
+    const char
+        *adapter; /* an adapter's file that goes on learning, in place of a new one; NULL: none */
+    /* [n_learn]: patterns of the names of the weights that learn, such as "blk.*"; none: all of the model, or of the adapter. */
+    const char *const *learn;
+    size_t n_learn;
+
+    /* --- steps --- */
+    int64_t n_ctx;   /* most tokens of a sequence; 0: the model's own, but at most 1024 */
+    int64_t n_batch; /* most tokens of a step; 0: 2048 */
+    int64_t
+        n_seq; /* most conversations, answers or pairs of a step; 0: 8; of texts, as many as n_batch has room for */
+    int64_t
+        n_ubatch; /* most tokens that are computed at once; 0: 512, or what the longest sequence needs */
+    int64_t n_steps; /* 0: by n_epochs, or minutes */
+    double n_epochs; /* how often it sees all items; 0: 3 times conversations, 1 time others */
+    double
+        minutes; /* it ends after so many; 0: no limit. The number of steps is estimated from the first ones */
+    double
+        rate; /* the largest learning rate; 0: 2e-4 of an adapter, 2e-5 of a model; a tenth of it with preferences */
+    const char *
+        schedule; /* of the rate, after the warm-up: "cosine" (NULL: this one), "linear" or "constant" */
+    double rate_end; /* which share of it is left at the end; 0: none */
+    int64_t
+        n_warmup; /* steps in which the rate grows from 0; 0: a thirtieth of all; below 0: none */
+    /* AdamW, 0: 0.9, 0.999 and 1e-8; and the decay of matrices, 0: none. */
+    double beta1, beta2, eps, decay;
+    double max_norm; /* longer gradients are cut to this length; 0: 1; below 0: none is cut */
+    uint64_t seed;   /* of the order of the items, and of a new adapter */
+    /* Bytes for values that gradients need, of the values between the layers; what is more is computed twice. 0: no limit */
+    size_t memory;
+    int32_t n_threads; /* 0: one for each physical core that we may use */
+
+    /* --- other losses --- */
+    double dpo_beta; /* of preferences: how far the model may go from what it was; 0: 0.1 */
+    const char
+        *teacher; /* a model with the same vocabulary, whose probabilities it learns; NULL: none */
+    double teacher_share; /* how much these count; the rest is the text itself. 0: 1, all */
+    double teacher_temp;  /* the temperature of both models' probabilities; 0: 1 */
+    /* Makes the loss of each token, a number, from its logits [n_vocab] and the token that follows (i32), out of operators
+     * of ggl/graph.h; NULL: cross entropy. Not with preferences or a teacher. */
+    ggl_tensor *(*loss)(void *user, ggl_graph *g, ggl_tensor *logits, ggl_tensor *target);
+
+    /* --- calls back, each may be NULL --- */
+    /* While files are read, and before the first step. False stops with GGL_CANCELLED. */
+    bool (*progress)(void *user, const char *what, size_t done, size_t total);
+    void (*note)(void *user,
+                 const char *text); /* what a user should know, such as how many items were cut */
+    void *user;
+} llm_training_params;
+
+/* Opens a model (as llm_open does), what it learns from, and what it takes to learn. On failure *out is NULL. GGL_USAGE: params are wrong;
+ * GGL_FORMAT: a file of data is, with its line; GGL_UNSUPPORTED: the model has an operator without a gradient; GGL_NOT_FOUND: a
+ * pattern fits no weight; GGL_LIMIT; GGL_NOMEM; and as llm_open. */
+GGL_API GGL_NODISCARD ggl_status llm_training_open(llm_training **out, const char *path,
+                                                   const llm_training_params *params,
+                                                   ggl_error *err);
+GGL_API void llm_training_close(llm_training *t); /* NULL is fine */
+/* The call that runs ends soon with GGL_CANCELLED: llm_training_run after its step, all others at once, llm_training_step without a step. */
+GGL_API void llm_training_cancel(llm_training *t);
+
+/* What was opened. */
+typedef struct llm_training_facts {
+    size_t size;      /* sizeof(llm_training_facts), set by the caller */
+    const char *kind; /* "text", "answers" or "preferences"; not owned by the caller */
+    int64_t n_items, n_tokens,
+        n_counted; /* to learn from: sequences, their tokens, and those that count */
+    int64_t n_valid_items, n_valid_tokens; /* on which it is measured */
+    int64_t n_weights, n_numbers;          /* tensors that learn, and their elements */
+    size_t learn_bytes; /* of these, their gradients, and what the optimizer remembers */
+    size_t value_bytes; /* of the values between operators */
+    int64_t n_ctx, n_batch, n_ubatch; /* as they are */
+    int64_t n_steps;                  /* 0: not known before some steps have run */
+    double rate;
+} llm_training_facts;
+/* GGL_USAGE: facts->size is wrong. */
+GGL_API GGL_NODISCARD ggl_status llm_training_describe(const llm_training *t,
+                                                       llm_training_facts *facts, ggl_error *err);
+
+/* Where a training is, after a step. */
+typedef struct llm_training_report {
+    size_t size;     /* sizeof(llm_training_report), set by the caller */
+    int64_t step;    /* steps so far */
+    int64_t n_steps; /* of all; 0: not known yet */
+    double epoch;    /* how often it has seen all items */
+    double
+        loss; /* of the step: the mean over tokens that count, in nats; of preferences, over pairs */
+    double
+        accuracy; /* of preferences: the share of pairs in which the chosen answer gained; NaN: no preferences */
+    double valid_loss,
+        valid_accuracy; /* the same of the items that it is measured on; NaN: it was not measured after this step */
+    double rate, norm;   /* learning rate; the gradient's length before it was cut */
+    int64_t n_tokens;    /* tokens that it has learned from */
+    double seconds;      /* since the beginning, without time between calls */
+    double speed;        /* tokens per second, of the step */
+    double seconds_left; /* estimated; NaN: not known */
+    bool is_last;        /* there is no further step */
+} llm_training_report;
+
+/* Learns from the next items. report may be NULL. GGL_LIMIT: the training has diverged, and the message says so; what was learned is of
+ * no use from then on. GGL_CANCELLED: nothing was learned; GGL_USAGE: the last step was done before. */
+GGL_API GGL_NODISCARD ggl_status llm_training_step(llm_training *t, llm_training_report *report,
+                                                   ggl_error *err);
+/* Measures the loss, and of preferences the accuracy (may be NULL), on the items that it does not learn from. GGL_NOT_FOUND: there are none. */
+GGL_API GGL_NODISCARD ggl_status llm_training_evaluate(llm_training *t, double *loss,
+                                                       double *accuracy, ggl_error *err);
+/* Writes the model, or the adapter, as it is now: weights of a model have the types that they have in its file, and those of an
+ * adapter are f32. GGL_IO: what is at the path is then as before. */
+GGL_API GGL_NODISCARD ggl_status llm_training_write(const llm_training *t, const char *path,
+                                                    bool f32, ggl_error *err);
+/* Saves all that it takes to go on after this step with the same bits; and goes on, in a training that was opened with the same
+ * parameters and files. GGL_FORMAT: the file is damaged; GGL_USAGE: it is of other parameters, files or weights, and the message
+ * says of which. */
+GGL_API GGL_NODISCARD ggl_status llm_training_save(const llm_training *t, const char *path,
+                                                   ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_training_resume(llm_training *t, const char *path,
+                                                     ggl_error *err);
+/* Gets what the k-th step, k = 0 .., reported, also of those before it was resumed. False: there was no such step. */
+GGL_API bool llm_training_past(const llm_training *t, int64_t k, llm_training_report *report);
+
+typedef struct llm_training_run_params {
+    size_t size; /* sizeof(llm_training_run_params) */
+    const char *
+        out; /* where the model or adapter is written at the end, and with each checkpoint. NULL: nowhere */
+    const char *
+        save; /* where the state is saved with each checkpoint; it is removed at the end. NULL: nowhere */
+    int64_t save_every;  /* steps between checkpoints; 0: by minutes */
+    double save_minutes; /* between checkpoints; 0: 5 */
+    int64_t
+        valid_every; /* steps between measurements; 0: a tenth of all, and at the end; below 0: only at the end */
+    bool
+        best; /* `out` is written when a measurement is better than all before it, and at no other time */
+    int64_t
+        patience; /* end after so many measurements in a row that are no better than the best; 0: go on */
+    bool f32; /* as for llm_training_write */
+    /* Called after each step, with its report. False ends the training there, as if it had been cancelled. */
+    bool (*each)(void *user, const llm_training_report *report);
+    /* Called when `out` was written, before the next step. False: as `each`. */
+    bool (*written)(void *user, const llm_training_report *report);
+    void *user;
+} llm_training_run_params;
+/* Runs all steps that are left, with measurements and checkpoints. If it is cancelled, it writes a checkpoint first, and returns GGL_CANCELLED. If
+ * a checkpoint cannot be written, the training ends with that error, and the last one stays. */
+GGL_API GGL_NODISCARD ggl_status llm_training_run(llm_training *t,
+                                                  const llm_training_run_params *params,
+                                                  ggl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

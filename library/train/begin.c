@@ -1,0 +1,313 @@
+/* Makes a training: its parameters, its data, and the trainer. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "ggl/internal/params.h"
+#include "training.h"
+
+enum { MOST_CTX = 1024, MOST_VALID = 64, LEAST_ITEMS = 20, FEW_ITEMS = 8, MOST_TOKENS = 1 << 30 };
+
+/* --- parameters ------------------------------------------------------------------------------- */
+
+static ggl_status check_counts(const llm_training_params *p, ggl_error *err) {
+    const struct {
+        const char *name;
+        int64_t value, least;
+    } count[] = {{"n_ctx", p->n_ctx, 0},     {"n_batch", p->n_batch, 0},
+                 {"n_seq", p->n_seq, 0},     {"n_ubatch", p->n_ubatch, 0},
+                 {"n_steps", p->n_steps, 0}, {"n_warmup", p->n_warmup, -1},
+                 {"rank", p->rank, 0},       {"n_threads", p->n_threads, 0}};
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        if (count[i].value < count[i].least || count[i].value > MOST_TOKENS)
+            return ggl_fail(err, GGL_USAGE, "%s is %" PRId64 "; it must be from %" PRId64 " to %d",
+                            count[i].name, count[i].value, count[i].least, MOST_TOKENS);
+    return GGL_OK;
+}
+
+static ggl_status check_numbers(const llm_training_params *p, ggl_error *err) {
+    const struct {
+        const char *name;
+        double value, least, most;
+    } number[] = {{"n_epochs", p->n_epochs, 0, 1e6},
+                  {"minutes", p->minutes, 0, 1e6},
+                  {"rate", p->rate, 0, 100},
+                  {"rate_end", p->rate_end, 0, 1},
+                  {"decay", p->decay, 0, 100},
+                  {"beta1", p->beta1, 0, 1},
+                  {"beta2", p->beta2, 0, 1},
+                  {"eps", p->eps, 0, 1},
+                  {"max_norm", p->max_norm, -INFINITY, INFINITY},
+                  {"valid_share", p->valid_share, -INFINITY, 0.9},
+                  {"alpha", p->alpha, 0, 1e6},
+                  {"dpo_beta", p->dpo_beta, 0, 1e3},
+                  {"teacher_share", p->teacher_share, 0, 1},
+                  {"teacher_temp", p->teacher_temp, 0, 1e3}};
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        if (!(number[i].value >= number[i].least && number[i].value <= number[i].most))
+            return ggl_fail(err, GGL_USAGE, "%s is %g; it must be from %g to %g", number[i].name,
+                            number[i].value, number[i].least, number[i].most);
+    return GGL_OK;
+}
+
+static ggl_status check(const llm_training *t, ggl_error *err) {
+    const llm_training_params *p = &t->p;
+    ggl_status st = check_counts(p, err);
+    if (st == GGL_OK)
+        st = check_numbers(p, err);
+    if (st != GGL_OK)
+        return st;
+    if (p->n_files == 0)
+        return ggl_fail(err, GGL_USAGE, "a training needs a file to learn from");
+    if (p->loss && t->of.teach)
+        return ggl_fail(err, GGL_USAGE, "either a loss or a teacher can be given, not both");
+    if (p->n_matrices > 0 && !p->lora)
+        return ggl_fail(err, GGL_USAGE,
+                        "matrix says what a new adapter changes: it needs lora; learn says which "
+                        "weights of a model learn");
+    return GGL_OK;
+}
+
+static void set_if_zero(double *x, double by) {
+    if (*x == 0)
+        *x = by;
+}
+
+/* Puts the defaults in place of zeros. */
+static void fill(llm_training *t) {
+    llm_training_params *p = &t->p;
+    const double rate = t->of.adapter ? 2e-4 : 2e-5;
+    set_if_zero(&p->rate, t->kind == TRAIN_PAIRS ? rate / 10 : rate);
+    set_if_zero(&p->n_epochs, t->kind == TRAIN_ANSWERS ? 3 : 1);
+    set_if_zero(&p->max_norm, 1);
+    set_if_zero(&p->dpo_beta, 0.1);
+    set_if_zero(&p->teacher_share, 1);
+    set_if_zero(&p->teacher_temp, 1);
+    if (p->n_batch == 0)
+        p->n_batch = 2048;
+    if (p->n_seq == 0 && t->kind != TRAIN_TEXT)
+        p->n_seq = FEW_ITEMS;
+}
+
+/* --- data ------------------------------------------------------------------------------------- */
+
+static bool tell_read(void *user, size_t done, size_t total) {
+    const llm_training *t = user;
+    return !t->p.progress || t->p.progress(t->p.user, "reading", done, total);
+}
+
+static void tell_note(void *user, const char *text) {
+    const llm_training *t = user;
+    if (t->p.note)
+        t->p.note(t->p.user, text);
+}
+
+static ggl_status read_files(llm_training *t, train_data **out, const char *const *file, size_t n,
+                             ggl_error *err) {
+    const train_data_params p = {.tokenizer = t->of.tokenizer,
+                                 .chat = t->of.chat,
+                                 .n_ctx = t->p.n_ctx,
+                                 .all = t->p.all_tokens,
+                                 .drop_long = t->p.drop_long,
+                                 .separator = t->p.separator,
+                                 .note = tell_note,
+                                 .progress = tell_read,
+                                 .user = t};
+    ggl_status st = llm_train_data_new(out, &p, err);
+    for (size_t i = 0; i < n && st == GGL_OK; i++)
+        st = llm_train_data_read(*out, file[i], err);
+    return st;
+}
+
+/* How many documents, conversations or pairs are held back. */
+static double n_held(const llm_training *t) {
+    const double n = (double)llm_train_data_stats(t->data).n_records;
+    if (t->valid || t->p.valid_share < 0)
+        return 0;
+    if (t->p.valid_share > 0)
+        return fmax(1, floor(n * t->p.valid_share));
+    return n < LEAST_ITEMS ? 0 : fmin(MOST_VALID, floor(n / 20));
+}
+
+static int64_t longest_of(const train_data *d) {
+    int64_t most = 1;
+    for (int64_t k = 0; d && k < llm_train_data_n(d); k++) {
+        const int64_t n = llm_train_data_length(d, k);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static ggl_status read_all(llm_training *t, ggl_error *err) {
+    const int64_t own = llm_model_n_ctx(t->of.model);
+    if (t->p.n_ctx == 0)
+        t->p.n_ctx = own > 0 && own < MOST_CTX ? own : MOST_CTX;
+    ggl_status st = read_files(t, &t->data, t->p.file, t->p.n_files, err);
+    if (st == GGL_OK && t->p.n_valid_files > 0)
+        st = read_files(t, &t->valid, t->p.valid_file, t->p.n_valid_files, err);
+    if (st != GGL_OK)
+        return st;
+    t->kind = llm_train_data_kind(t->data);
+    if (t->valid && (llm_train_data_kind(t->valid) == TRAIN_PAIRS) != (t->kind == TRAIN_PAIRS))
+        return ggl_fail(err, GGL_USAGE,
+                        "%s: preferences are measured by preferences, and other texts by texts",
+                        t->p.valid_file[0]);
+    if (t->kind == TRAIN_PAIRS && (t->p.loss || t->of.teach))
+        return ggl_fail(err, GGL_USAGE,
+                        "%s has preferences: these have a loss of their own, and no teacher",
+                        t->p.file[0]);
+    const train_order_params o = {.data = t->data, .seed = t->p.seed, .valid = n_held(t)};
+    return llm_train_order_new(&t->order, &o, err);
+}
+
+/* --- the trainer ------------------------------------------------------------------------------ */
+
+/* Sequences that have room in a run: some more than there are of mean length. */
+static int64_t n_slots(const llm_training *t) {
+    const train_data_stats s = llm_train_data_stats(t->data);
+    const int64_t mean = s.n_tokens / (s.n_items > 0 ? s.n_items : 1),
+                  n = t->p.n_ubatch / (mean > 0 ? mean : 1) * 3 / 2 + 1;
+    return n < t->p.n_ubatch ? n : t->p.n_ubatch;
+}
+
+static ggl_status make_trainer(llm_training *t, ggl_error *err) {
+    static const char *const pair[] = {"*.lora_a", "*.lora_b"};
+    const bool all = t->p.n_learn == 0;
+    llm_train_params p = {.size = sizeof p,
+                          .backend = t->of.backend,
+                          .reference = t->of.reference,
+                          .n_ctx = t->p.n_ctx,
+                          .n_batch = t->p.n_ubatch,
+                          .n_slots = t->load.cap_seq,
+                          .learn = all && t->of.adapter ? pair : t->p.learn,
+                          .n_learn = all && t->of.adapter ? 2 : t->p.n_learn,
+                          .keep = t->p.memory,
+                          .beta1 = t->p.beta1,
+                          .beta2 = t->p.beta2,
+                          .eps = t->p.eps,
+                          .decay = t->p.decay,
+                          .max_norm = fmax(0, t->p.max_norm),
+                          .loss = t->p.loss,
+                          .ctx = t->p.user};
+    t->use = (llm_adapter_use){.adapter = t->of.adapter, .scale = 1};
+    if (t->of.adapter) {
+        p.adapter = &t->use;
+        p.n_adapters = 1;
+    }
+    if (t->of.teach) {
+        p.loss = llm_train_taught;
+        p.ctx = t;
+        p.input = llm_train_share_input;
+        p.n_inputs = 1;
+    }
+    t->source = llm_arch_source_gguf(llm_model_file(t->of.model));
+    return llm_trainer_new(&t->trainer, llm_model_arch(t->of.model), &t->source, &p, err);
+}
+
+/* Sizes what runs at once by what there is: no sequence is longer than n_ctx afterwards. */
+static void size_runs(llm_training *t) {
+    const int64_t a = longest_of(t->data), b = longest_of(t->valid), longest = a > b ? a : b;
+    t->p.n_ctx = longest;
+    if (t->p.n_ubatch == 0)
+        t->p.n_ubatch = t->p.n_batch < 512 ? t->p.n_batch : 512;
+    if (t->p.n_ubatch < longest)
+        t->p.n_ubatch = longest;
+    t->load.cap_seq = n_slots(t);
+}
+
+static ggl_status make(llm_training *t, ggl_error *err) {
+    ggl_status st = check(t, err);
+    if (st == GGL_OK)
+        st = llm_train_fall_find(&t->fall, t->p.schedule, err);
+    if (st == GGL_OK)
+        st = read_all(t, err);
+    if (st != GGL_OK)
+        return st;
+    fill(t);
+    size_runs(t);
+    t->n_steps = t->p.n_steps       ? t->p.n_steps
+                 : t->p.minutes > 0 ? 0
+                                    : llm_train_count_steps(t, t->p.n_epochs);
+    st = llm_train_load_init(t, err);
+    if (st == GGL_OK)
+        st = make_trainer(t, err);
+    if (st == GGL_OK)
+        st = llm_train_settings(t, err);
+    return st == GGL_OK && t->kind == TRAIN_PAIRS ? llm_train_look_before(t, err) : st;
+}
+
+ggl_status llm_training_new(llm_training **out, const train_parts *of,
+                            const llm_training_params *params, ggl_error *err) {
+    llm_training *t = ggl_calloc(1, sizeof *t);
+    *out = NULL;
+    if (!t)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a training");
+    t->p = *params;
+    t->of = *of;
+    atomic_init(&t->stops, false);
+    ggl_status st = make(t, err);
+    if (st == GGL_OK) {
+        *out = t;
+        return st;
+    }
+    llm_training_close(t);
+    return st;
+}
+
+void llm_training_close(llm_training *t) {
+    if (!t)
+        return;
+    llm_trainer_free(t->trainer);
+    llm_train_load_fini(&t->load);
+    llm_train_history_fini(&t->history);
+    llm_train_order_free(t->order);
+    llm_train_data_free(t->data);
+    llm_train_data_free(t->valid);
+    ggl_free(t->before);
+    ggl_free(t->settings);
+    if (t->close)
+        t->close(t->owned);
+    ggl_free(t);
+}
+
+/* --- what it is ------------------------------------------------------------------------------- */
+
+ggl_status llm_training_describe(const llm_training *t, llm_training_facts *facts, ggl_error *err) {
+    static const char *const kind[] = {[TRAIN_NOTHING] = "nothing",
+                                       [TRAIN_TEXT] = "text",
+                                       [TRAIN_ANSWERS] = "answers",
+                                       [TRAIN_PAIRS] = "preferences"};
+    const int64_t each = t->kind == TRAIN_PAIRS ? 2 : 1;
+    llm_training_facts f = {.size = sizeof f,
+                            .kind = kind[t->kind],
+                            .n_weights = llm_trainer_n_weights(t->trainer),
+                            .n_ctx = t->p.n_ctx,
+                            .n_batch = t->p.n_batch,
+                            .n_ubatch = t->p.n_ubatch,
+                            .n_steps = t->n_steps,
+                            .rate = t->p.rate};
+    for (int64_t k = 0; k < llm_train_order_n(t->order); k++)
+        for (int64_t i = 0; i < each; i++) {
+            const int64_t item = llm_train_order_at(t->order, k) + i;
+            f.n_items++;
+            f.n_tokens += llm_train_data_length(t->data, item);
+            f.n_counted += llm_train_data_counted(t->data, item);
+        }
+    for (int64_t k = 0; !t->valid && k < llm_train_order_n_valid(t->order); k++)
+        for (int64_t i = 0; i < each; i++) {
+            f.n_valid_items++;
+            f.n_valid_tokens +=
+                llm_train_data_length(t->data, llm_train_order_valid_at(t->order, k) + i);
+        }
+    if (t->valid) {
+        f.n_valid_items = llm_train_data_n(t->valid);
+        f.n_valid_tokens = llm_train_data_stats(t->valid).n_tokens;
+    }
+    for (int k = 0; k < f.n_weights; k++) {
+        const llm_train_weight w = llm_trainer_weight(t->trainer, k);
+        f.n_numbers += w.ne[0] * w.ne[1] * w.ne[2] * w.ne[3];
+    }
+    f.learn_bytes = (size_t)f.n_numbers * 4 * sizeof(float);
+    f.value_bytes = llm_trainer_value_bytes(t->trainer);
+    return GGL_WRITE_PARAMS(llm_training_facts, facts, &f, err);
+}

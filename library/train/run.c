@@ -1,0 +1,137 @@
+/* All steps of a training, with measurements and checkpoints. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "ggl/internal/params.h"
+#include "training.h"
+
+#define SAVE_MINUTES 5.0
+
+/* A run of llm_training_run. */
+typedef struct course {
+    llm_training *t;
+    llm_training_run_params p;
+    double saved_at;   /* seconds, by the clock */
+    double best;       /* the least loss that was measured; infinite: none */
+    int64_t no_better; /* measurements in a row that were no better */
+} course;
+
+static bool is_measured_after(const course *c, const llm_training_report *r) {
+    const llm_training *t = c->t;
+    const int64_t every = c->p.valid_every > 0                      ? c->p.valid_every
+                          : c->p.valid_every < 0 || t->n_steps == 0 ? 0
+                          : t->n_steps >= 10                        ? t->n_steps / 10
+                                                                    : 1;
+    if (!t->valid && llm_train_order_n_valid(t->order) == 0)
+        return false;
+    return r->is_last || (every > 0 && r->step % every == 0);
+}
+
+/* Counts what the measurement says. */
+static void judge(course *c, double loss) {
+    const bool better = loss < c->best;
+    c->no_better = better ? 0 : c->no_better + 1;
+    c->best = better ? loss : c->best;
+}
+
+static ggl_status measure(course *c, llm_training_report *r, ggl_error *err) {
+    llm_training *t = c->t;
+    const ggl_status st = llm_train_evaluate(t, &r->valid_loss, &r->valid_accuracy, err);
+    if (st != GGL_OK)
+        return st;
+    judge(c, r->valid_loss);
+    r->seconds = t->seconds;
+    r->is_last |= c->p.patience > 0 && c->no_better >= c->p.patience;
+    t->history.at[t->history.n - 1] = *r;
+    return st;
+}
+
+static ggl_status write_out(course *c, const llm_training_report *r, ggl_error *err) {
+    ggl_status st = llm_training_write(c->t, c->p.out, c->p.f32, err);
+    if (st == GGL_OK && c->p.written && !c->p.written(c->p.user, r))
+        st = ggl_fail(err, GGL_CANCELLED, "cancelled");
+    return st;
+}
+
+/* Writes the result and the state as they are now. */
+static ggl_status checkpoint(course *c, const llm_training_report *r, ggl_error *err) {
+    const double began = llm_seconds();
+    ggl_status st = c->p.save ? llm_training_save(c->t, c->p.save, err) : GGL_OK;
+    if (st == GGL_OK && c->p.out && !c->p.best)
+        st = write_out(c, r, err);
+    c->saved_at = llm_seconds();
+    c->t->seconds += c->saved_at - began;
+    return st;
+}
+
+static bool is_saved_after(const course *c, const llm_training_report *r) {
+    const double minutes = c->p.save_minutes > 0 ? c->p.save_minutes : SAVE_MINUTES;
+    if (c->p.save_every > 0)
+        return r->step % c->p.save_every == 0;
+    return llm_seconds() - c->saved_at >= minutes * 60;
+}
+
+/* One step, and what is due after it. */
+static ggl_status go_on(course *c, llm_training_report *r, ggl_error *err) {
+    ggl_status st = llm_train_step(c->t, r, err);
+    if (st != GGL_OK) {
+        if (st == GGL_LIMIT && c->p.each)
+            c->p.each(c->p.user, r);
+        return st;
+    }
+    const double best = c->best;
+    if (is_measured_after(c, r))
+        st = measure(c, r, err);
+    if (st == GGL_OK && c->p.each && !c->p.each(c->p.user, r))
+        st = ggl_fail(err, GGL_CANCELLED, "cancelled");
+    if (st == GGL_OK && c->p.out && c->p.best && c->best < best)
+        st = write_out(c, r, err);
+    if (st == GGL_OK && !r->is_last && is_saved_after(c, r))
+        st = checkpoint(c, r, err);
+    return st;
+}
+
+/* Keeps what was learned when the training is cancelled: its last whole step. */
+static ggl_status keep(course *c, ggl_error *err) {
+    ggl_error own = {0};
+    ggl_status st = c->p.save ? llm_training_save(c->t, c->p.save, &own) : GGL_OK;
+    if (st == GGL_OK && c->p.out && !c->p.best && c->t->step > 0)
+        st = llm_training_write(c->t, c->p.out, c->p.f32, &own);
+    if (st == GGL_OK)
+        return GGL_CANCELLED;
+    return ggl_fail(err, st, "%s", own.msg);
+}
+
+static ggl_status finish(course *c, const llm_training_report *r, ggl_error *err) {
+    /* Without a measurement none was the best. */
+    const bool write = c->p.out && (!c->p.best || isinf(c->best));
+    const ggl_status st = write ? write_out(c, r, err) : GGL_OK;
+    if (st == GGL_OK && c->p.save)
+        remove(c->p.save);
+    return st;
+}
+
+ggl_status llm_training_run(llm_training *t, const llm_training_run_params *params,
+                            ggl_error *err) {
+    course c = {.t = t, .p = {.size = sizeof c.p}, .saved_at = llm_seconds(), .best = INFINITY};
+    llm_training_report r = {.size = sizeof r};
+    ggl_error own;
+    err = err ? err : &own;
+    ggl_status st = GGL_READ_PARAMS(llm_training_run_params, &c.p, params, err);
+    if (st != GGL_OK)
+        return st;
+    for (int64_t i = 0; i < t->history.n; i++) /* of a training that goes on */
+        if (isfinite(t->history.at[i].valid_loss))
+            judge(&c, t->history.at[i].valid_loss);
+    atomic_store(&t->stops, false);
+    if (t->history.n > 0)
+        r = t->history.at[t->history.n - 1];
+    r.is_last = llm_train_is_over(t);
+    while (st == GGL_OK && !r.is_last)
+        st = go_on(&c, &r, err);
+    if (st == GGL_CANCELLED)
+        return keep(&c, err);
+    return st == GGL_OK ? finish(&c, &r, err) : st;
+}

@@ -1,0 +1,170 @@
+/* Saving a training, and going on with it. The file is the state of the trainer (llm/internal/train.h); its text is a JSON object:
+ *
+ *     {"version": 1, "settings": {..}, "data": "..", "step": 12, "draw": 96, "n_steps": 100, "seconds": 3.5, "history": [..]}
+ *
+ * settings has what the bits depend on besides the files, and data the digest of what was read from them. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "ggl/internal/gguf.h"
+#include "training.h"
+
+/* --- settings --------------------------------------------------------------------------------- */
+
+static void put_number(llm_json_out *out, const char *name, double x) {
+    llm_json_format(out, "%s'%s': %.17g", out->n > 1 ? ", " : "", name, x);
+}
+
+ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
+    const llm_training_params *p = &t->p;
+    llm_json_out out = {0};
+    llm_json_format(&out, "{");
+    /* Of a training with a limit of minutes the number of steps is no setting, but settled later. */
+    put_number(&out, "n_steps", p->minutes > 0 ? 0 : (double)t->n_steps);
+    put_number(&out, "minutes", p->minutes);
+    put_number(&out, "n_ctx", (double)p->n_ctx);
+    put_number(&out, "n_batch", (double)p->n_batch);
+    put_number(&out, "n_seq", (double)p->n_seq);
+    put_number(&out, "n_ubatch", (double)p->n_ubatch);
+    put_number(&out, "rate", p->rate);
+    put_number(&out, "rate_end", p->rate_end);
+    put_number(&out, "schedule", t->fall);
+    put_number(&out, "n_warmup", (double)p->n_warmup);
+    put_number(&out, "beta1", p->beta1);
+    put_number(&out, "beta2", p->beta2);
+    put_number(&out, "eps", p->eps);
+    put_number(&out, "decay", p->decay);
+    put_number(&out, "max_norm", p->max_norm);
+    put_number(&out, "seed", (double)p->seed);
+    put_number(&out, "valid_share", p->valid_share);
+    put_number(&out, "dpo_beta", p->dpo_beta);
+    put_number(&out, "teacher_share", t->of.teach ? p->teacher_share : 0);
+    put_number(&out, "teacher_temp", t->of.teach ? p->teacher_temp : 0);
+    llm_json_format(&out, "}");
+    t->settings = out.s;
+    return out.failed ? ggl_fail(err, GGL_NOMEM, "out of memory for the settings") : GGL_OK;
+}
+
+/* Fails if a setting is another one than it was. */
+static ggl_status compare_settings(const llm_training *t, const json_value *was, const char *path,
+                                   ggl_error *err) {
+    llm_json *now = NULL;
+    ggl_status st = llm_json_parse(&now, t->settings, strlen(t->settings), "settings", err);
+    for (uint32_t i = 0; st == GGL_OK && i < now->root.n; i++) {
+        const ggl_str name = json_name(&now->root, i);
+        const json_value *x = llm_json_get_kind(was, name.s, JSON_NUMBER);
+        if (!x)
+            st = ggl_fail(err, GGL_FORMAT, "%s: training.own has no setting '%.*s'", path,
+                          (int)name.n, name.s);
+        else if (x->number != now->root.item[i].number)
+            st = ggl_fail(err, GGL_USAGE,
+                          "%s: this training began with %.*s = %g, and now it is %g: it can only "
+                          "go on with what it began with",
+                          path, (int)name.n, name.s, x->number, now->root.item[i].number);
+    }
+    llm_json_free(now);
+    return st;
+}
+
+ggl_status llm_training_write(const llm_training *t, const char *path, bool f32, ggl_error *err) {
+    const ggl_gguf *of =
+        t->of.adapter ? llm_adapter_file(t->of.adapter) : llm_model_file(t->of.model);
+    return llm_trainer_write(t->trainer, of, f32 || t->of.adapter, path, err);
+}
+
+/* --- saving ----------------------------------------------------------------------------------- */
+
+static uint64_t digest_of(const llm_training *t) {
+    return llm_train_data_digest(t->data) ^
+           (t->valid ? llm_train_data_digest(t->valid) * UINT64_C(0x9e3779b97f4a7c15) : 0);
+}
+
+ggl_status llm_training_save(const llm_training *t, const char *path, ggl_error *err) {
+    llm_json_out out = {0};
+    llm_json_format(&out, "{'version': 1, 'settings': %s, 'data': '%016llx',\n", t->settings,
+                    (unsigned long long)digest_of(t));
+    llm_json_format(&out, "'step': %lld, 'draw': %lld, 'n_steps': %lld, 'seconds': %.17g,\n",
+                    (long long)t->step, (long long)t->draw, (long long)t->n_steps, t->seconds);
+    llm_json_format(&out, "'history': ");
+    llm_train_history_write(&t->history, &out);
+    llm_json_format(&out, "}\n");
+    const ggl_status st =
+        out.failed ? ggl_fail(err, GGL_NOMEM, "out of memory for %s", path)
+                   : llm_trainer_write_state(t->trainer, (ggl_str){out.s, out.n}, path, err);
+    ggl_free(out.s);
+    return st;
+}
+
+/* --- going on --------------------------------------------------------------------------------- */
+
+/* Gets a whole number, 0 or more. */
+static bool get_count(const json_value *root, const char *name, int64_t *out) {
+    const json_value *v = llm_json_get_kind(root, name, JSON_NUMBER);
+    if (!v || !v->whole || v->number < 0)
+        return false;
+    *out = (int64_t)v->number;
+    return true;
+}
+
+/* Sets where the training is by what was saved; nothing else of it is changed before all is checked. */
+static ggl_status take(llm_training *t, const json_value *root, const ggl_gguf *f, ggl_error *err) {
+    const char *path = ggl_gguf_name(f);
+    const json_value *data = llm_json_get_kind(root, "data", JSON_STRING),
+                     *seconds = llm_json_get_kind(root, "seconds", JSON_NUMBER);
+    int64_t version, step, draw, n_steps;
+    char now[20];
+    if (!get_count(root, "version", &version) || version != 1 || !data || !seconds ||
+        !(seconds->number >= 0) || !get_count(root, "step", &step) ||
+        !get_count(root, "draw", &draw) || !get_count(root, "n_steps", &n_steps))
+        return ggl_fail(err, GGL_FORMAT, "%s: training.own is not what llm-train saves", path);
+    ggl_status st = compare_settings(t, llm_json_get(root, "settings"), path, err);
+    snprintf(now, sizeof now, "%016" PRIx64, digest_of(t));
+    if (st == GGL_OK && !llm_json_is(data, now))
+        st = ggl_fail(err, GGL_USAGE,
+                      "%s: this training began with other texts than the files have now, or with "
+                      "another tokenizer or chat template: it can only go on with the same",
+                      path);
+    train_history h = {0};
+    if (st == GGL_OK)
+        st = llm_train_history_read(&h, llm_json_get(root, "history"), path, err);
+    if (st == GGL_OK && h.n != step)
+        st = ggl_fail(err, GGL_FORMAT, "%s: it has a history of %" PRId64 " of %" PRId64 " steps",
+                      path, h.n, step);
+    if (st == GGL_OK)
+        st = llm_trainer_read_state(t->trainer, f, err);
+    if (st != GGL_OK) {
+        llm_train_history_fini(&h);
+        return st;
+    }
+    llm_train_history_fini(&t->history);
+    t->history = h;
+    t->step = step;
+    t->draw = draw;
+    t->n_steps = n_steps;
+    t->seconds = seconds->number;
+    t->n_tokens = h.n > 0 ? h.at[h.n - 1].n_tokens : 0;
+    return st;
+}
+
+ggl_status llm_training_resume(llm_training *t, const char *path, ggl_error *err) {
+    ggl_gguf *f = NULL;
+    llm_json *doc = NULL;
+    ggl_str text = {0};
+    ggl_status st = ggl_gguf_open(&f, path, NULL, err);
+    if (st != GGL_OK)
+        return st;
+    const ggl_gguf_value *own = ggl_gguf_find(f, "training.own");
+    if (!own || !ggl_gguf_string(own, 0, &text))
+        st = ggl_fail(err, GGL_FORMAT,
+                      "%s: it has no training.own: it is not the state of a training", path);
+    if (st == GGL_OK)
+        st = llm_json_parse(&doc, text.s, text.n, path, err);
+    if (st == GGL_OK)
+        st = take(t, &doc->root, f, err);
+    llm_json_free(doc);
+    ggl_gguf_close(f);
+    return st;
+}

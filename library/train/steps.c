@@ -1,0 +1,179 @@
+/* The steps of a training. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "ggl/internal/params.h"
+#include "training.h"
+
+/* With a limit of minutes, the number of steps is settled when this share of them is over, but not before so many steps. */
+#define SETTLED_SHARE 0.03
+enum { SETTLED_STEPS = 5, WARMUP_UNSETTLED = 20 };
+
+/* --- which items ------------------------------------------------------------------------------ */
+
+static int64_t each_of(const llm_training *t) {
+    return t->kind == TRAIN_PAIRS ? 2 : 1;
+}
+
+/* Returns how many draws from `at` on make a step: as many as it has room for, but at least one. */
+static int64_t n_draws(const llm_training *t, int64_t at) {
+    const int64_t n_seq = (t->p.n_seq ? t->p.n_seq : t->p.n_batch) * each_of(t),
+                  n = llm_train_order_batch(t->order, at, INT64_MAX, t->p.n_batch, n_seq);
+    return n > 0 ? n : 1;
+}
+
+/* Lists the items of the next step, which the caller frees. NULL: out of memory. */
+static int64_t *next_items(const llm_training *t, int64_t *n) {
+    const int64_t each = each_of(t), draws = n_draws(t, t->draw);
+    int64_t *item = ggl_calloc((size_t)(draws * each), sizeof *item);
+    *n = draws * each;
+    for (int64_t i = 0; i < *n && item; i++)
+        item[i] = llm_train_order_at(t->order, t->draw + i / each) + i % each;
+    return item;
+}
+
+int64_t llm_train_count_steps(const llm_training *t, double n_epochs) {
+    const double all = n_epochs * (double)llm_train_order_n(t->order);
+    int64_t n = 0;
+    for (int64_t at = 0; (double)at < all; n++)
+        at += n_draws(t, at);
+    return n;
+}
+
+/* --- a step ----------------------------------------------------------------------------------- */
+
+static double rate_of(const llm_training *t) {
+    train_schedule s = {
+        .rate = t->p.rate, .end = t->p.rate_end, .fall = t->fall, .n_steps = t->n_steps};
+    s.n_warmup = t->p.n_warmup > 0   ? t->p.n_warmup
+                 : t->p.n_warmup < 0 ? 0
+                 : t->p.minutes > 0  ? WARMUP_UNSETTLED
+                                     : t->n_steps / 30;
+    return llm_train_rate(&s, t->step);
+}
+
+/* With a limit of minutes: settles the number of steps, when enough have run to tell. */
+static void settle(llm_training *t) {
+    const double all = t->p.minutes * 60;
+    if (t->n_steps > 0 || !(t->p.minutes > 0) || t->step < SETTLED_STEPS ||
+        t->seconds < SETTLED_SHARE * all)
+        return;
+    const double left = (all - t->seconds) / (t->seconds / (double)t->step);
+    t->n_steps = t->step + (left > 1 ? (int64_t)left : 1);
+}
+
+bool llm_train_is_over(const llm_training *t) {
+    return (t->n_steps > 0 && t->step >= t->n_steps) ||
+           (t->p.minutes > 0 && t->seconds >= t->p.minutes * 60);
+}
+
+static void report_step(llm_training *t, const train_sum *sum, double rate, double norm,
+                        int64_t n_tokens, double seconds, llm_training_report *r) {
+    const double n = (double)llm_train_order_n(t->order);
+    *r = (llm_training_report){.size = sizeof *r,
+                               .step = t->step,
+                               .n_steps = t->n_steps,
+                               .epoch = (double)t->draw / n,
+                               .loss = sum->loss / sum->n,
+                               .accuracy = t->kind == TRAIN_PAIRS ? sum->n_right / sum->n : NAN,
+                               .valid_loss = NAN,
+                               .valid_accuracy = NAN,
+                               .rate = rate,
+                               .norm = norm,
+                               .n_tokens = t->n_tokens,
+                               .seconds = t->seconds,
+                               .speed = (double)n_tokens / (seconds > 0 ? seconds : 1e-9),
+                               .seconds_left = NAN,
+                               .is_last = llm_train_is_over(t)};
+    if (t->p.minutes > 0)
+        r->seconds_left = fmax(0, t->p.minutes * 60 - t->seconds);
+    else if (t->n_steps > 0)
+        r->seconds_left = t->seconds / (double)t->step * (double)(t->n_steps - t->step);
+}
+
+static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) {
+    const double began = llm_seconds(), rate = rate_of(t);
+    int64_t n, n_tokens = 0, *item = next_items(t, &n);
+    double norm = NAN;
+    train_sum sum;
+    char advice[160];
+    ggl_status st = item ? llm_train_learn(t, t->data, item, n, &sum, err)
+                         : ggl_fail(err, GGL_NOMEM, "out of memory for a step");
+    for (int64_t i = 0; i < n && st == GGL_OK; i++)
+        n_tokens += llm_train_data_length(t->data, item[i]);
+    ggl_free(item);
+    if (st == GGL_OK)
+        st = llm_trainer_step(t->trainer, rate, &norm, err);
+    if (st != GGL_OK)
+        return st;
+    const double seconds = llm_seconds() - began;
+    t->step++;
+    t->draw += n / each_of(t);
+    t->n_tokens += n_tokens;
+    t->seconds += seconds;
+    settle(t);
+    report_step(t, &sum, rate, norm, n_tokens, seconds, r);
+    snprintf(advice, sizeof advice, "a smaller rate may help, such as %.1g", t->p.rate / 3);
+    return llm_train_history_add(&t->history, r, advice, err);
+}
+
+ggl_status llm_train_step(llm_training *t, llm_training_report *r, ggl_error *err) {
+    return llm_train_is_over(t)
+               ? ggl_fail(err, GGL_USAGE,
+                          "the training is over: there is no step after step %" PRId64, t->step)
+               : step(t, r, err);
+}
+
+ggl_status llm_training_step(llm_training *t, llm_training_report *report, ggl_error *err) {
+    llm_training_report r = {.size = sizeof r};
+    ggl_status st = report ? GGL_WRITE_PARAMS(llm_training_report, report, &r, err) : GGL_OK;
+    if (st != GGL_OK)
+        return st;
+    atomic_store(&t->stops, false);
+    st = llm_train_step(t, &r, err);
+    if (report && (st == GGL_OK || st == GGL_LIMIT))
+        st = GGL_WRITE_PARAMS(llm_training_report, report, &r, NULL) == GGL_OK ? st : GGL_USAGE;
+    return st;
+}
+
+void llm_training_cancel(llm_training *t) {
+    atomic_store(&t->stops, true);
+}
+
+/* --- measuring -------------------------------------------------------------------------------- */
+
+ggl_status llm_train_evaluate(llm_training *t, double *loss, double *accuracy, ggl_error *err) {
+    const train_data *d = t->valid ? t->valid : t->data;
+    const int64_t each = each_of(t),
+                  n = t->valid ? llm_train_data_n(d) : llm_train_order_n_valid(t->order) * each;
+    const double began = llm_seconds();
+    train_sum sum = {0};
+    if (n == 0)
+        return ggl_fail(err, GGL_NOT_FOUND, "no items are held back to measure the model on");
+    int64_t *item = ggl_calloc((size_t)n, sizeof *item);
+    for (int64_t i = 0; i < n && item; i++)
+        item[i] = t->valid ? i : llm_train_order_valid_at(t->order, i / each) + i % each;
+    const ggl_status st = item ? llm_train_measure(t, d, item, n, &sum, err)
+                               : ggl_fail(err, GGL_NOMEM, "out of memory for a measurement");
+    ggl_free(item);
+    t->seconds += llm_seconds() - began;
+    if (st == GGL_OK) {
+        *loss = sum.loss / sum.n;
+        if (accuracy)
+            *accuracy = t->kind == TRAIN_PAIRS ? sum.n_right / sum.n : NAN;
+    }
+    return st;
+}
+
+ggl_status llm_training_evaluate(llm_training *t, double *loss, double *accuracy, ggl_error *err) {
+    atomic_store(&t->stops, false);
+    return llm_train_evaluate(t, loss, accuracy, err);
+}
+
+bool llm_training_past(const llm_training *t, int64_t k, llm_training_report *report) {
+    return k >= 0 && k < t->history.n &&
+           GGL_WRITE_PARAMS(llm_training_report, report, &t->history.at[k], NULL) == GGL_OK;
+}

@@ -1,0 +1,112 @@
+/* What a training of llm/train.h consists of, and how its parts are made. */
+#ifndef TRAIN_TRAINING_H
+#define TRAIN_TRAINING_H
+
+#include <stdatomic.h>
+
+#include "data.h"
+#include "ggl/internal/alloc.h"
+#include "history.h"
+#include "llm/internal/adapter.h"
+#include "llm/internal/model.h"
+#include "llm/internal/train.h"
+#include "llm/train.h"
+#include "order.h"
+#include "schedule.h"
+
+/* What a training is made of, opened by the caller, who closes it after the training. */
+typedef struct train_parts {
+    const llm_model *model;
+    const llm_tokenizer *tokenizer;
+    const llm_chat *chat; /* NULL: the model has no template */
+    llm_adapter
+        *adapter; /* that learns, with a model that stays as it is; NULL: the model learns */
+    ggl_backend *backend, *reference;
+    /* Sets share[n][n_vocab], the probabilities of the teacher for each of n tokens of whole sequences. NULL: there is no teacher. */
+    ggl_status (*teach)(void *teacher, const int32_t *token, const int64_t *length, int64_t n_seq,
+                        float *share, ggl_error *err);
+    void *teacher;
+} train_parts;
+
+/* Items as a batch of the trainer. */
+typedef struct train_load {
+    int32_t *token, *target; /* [cap] */
+    float *weight;
+    int64_t *length, *item; /* [cap_seq] */
+    int64_t n, n_seq, cap, cap_seq;
+    float *share; /* [cap][n_vocab]: of the teacher; NULL: there is none */
+} train_load;
+
+struct llm_training {
+    llm_training_params p; /* with the defaults in place of zeros; arrays and texts are not kept */
+    train_parts of;
+    train_fall fall;
+    llm_arch_source source;
+    llm_adapter_use use;
+    llm_trainer *trainer;
+    train_data *data, *valid; /* valid NULL: there is none, or it is a part of the data */
+    train_order *order;
+    train_kind kind;
+    train_load load;
+    train_history history;
+    double *
+        before; /* [items]: of preferences, the log-probabilities before the training; data's and then valid's */
+    int64_t n_steps; /* 0: not known yet */
+    int64_t step, draw, n_tokens;
+    double seconds;             /* of the steps, and of what comes between them within a call */
+    char *settings;             /* a JSON object: what the bits depend on */
+    atomic_bool stops;          /* llm_training_cancel */
+    void (*close)(void *owned); /* of what was opened for the training alone; NULL: nothing */
+    void *owned;
+};
+
+/* Makes a training of parts. On failure *out is NULL, and the parts are the caller's to close. */
+GGL_NODISCARD ggl_status llm_training_new(llm_training **out, const train_parts *of,
+                                          const llm_training_params *params, ggl_error *err);
+
+/* --- load.c: items as batches ----------------------------------------------------------------- */
+
+GGL_NODISCARD ggl_status llm_train_load_init(llm_training *t, ggl_error *err);
+void llm_train_load_fini(train_load *l);
+/* Begins a batch without items. */
+void llm_train_load_clear(train_load *l);
+/* Adds item k of the data, whose tokens count `weight` each. False: it has no room, and is not added. */
+bool llm_train_load_add(train_load *l, const train_data *d, int64_t k, double weight);
+llm_train_batch llm_train_load_batch(const train_load *l);
+
+/* --- losses.c --------------------------------------------------------------------------------- */
+
+/* The loss over items: sums over what `n` counts, tokens or pairs. */
+typedef struct train_sum {
+    double loss, n, n_right; /* n_right: pairs in which the chosen answer gained */
+} train_sum;
+
+/* Adds the gradients of the mean loss over the items of d (of preferences: pairs), and sets *sum. */
+GGL_NODISCARD ggl_status llm_train_learn(llm_training *t, const train_data *d, const int64_t *item,
+                                         int64_t n_items, train_sum *sum, ggl_error *err);
+/* Measures only. */
+GGL_NODISCARD ggl_status llm_train_measure(llm_training *t, const train_data *d,
+                                           const int64_t *item, int64_t n_items, train_sum *sum,
+                                           ggl_error *err);
+/* Of preferences: measures the probabilities before the training. */
+GGL_NODISCARD ggl_status llm_train_look_before(llm_training *t, ggl_error *err);
+/* The loss with a teacher, as llm_train_params.loss; ctx: the training. */
+ggl_tensor *llm_train_taught(void *ctx, ggl_graph *g, ggl_tensor *logits, ggl_tensor *target);
+extern const char *const llm_train_share_input[1];
+
+/* --- state.c ---------------------------------------------------------------------------------- */
+
+/* Sets t->settings: what the bits depend on besides the files. */
+GGL_NODISCARD ggl_status llm_train_settings(llm_training *t, ggl_error *err);
+
+/* --- steps.c ---------------------------------------------------------------------------------- */
+
+/* llm_training_step and llm_training_evaluate, which forget a cancel that came before; these do not. */
+GGL_NODISCARD ggl_status llm_train_step(llm_training *t, llm_training_report *r, ggl_error *err);
+GGL_NODISCARD ggl_status llm_train_evaluate(llm_training *t, double *loss, double *accuracy,
+                                            ggl_error *err);
+bool llm_train_is_over(const llm_training *t);
+/* Returns how many steps it takes to see all items so many times. */
+int64_t llm_train_count_steps(const llm_training *t, double n_epochs);
+
+#endif

@@ -1,0 +1,173 @@
+/* Opens trainings: the model, the adapter that learns, and the teacher. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "context.h"
+#include "ggl/backends.h"
+#include "ggl/internal/params.h"
+#include "ggl/internal/pass.h"
+#include "opening.h"
+#include "train/training.h"
+
+/* What is opened for a training, and closed after it. */
+typedef struct opened {
+    llm_context *model, *teacher;
+    ggl_backend *cpu, *reference;
+    llm_adapter *adapter;
+    void *new_adapter; /* the file of a new one */
+    double temp;       /* of the teacher */
+    float *share;      /* where it writes, while it is asked */
+    int64_t n_vocab;
+} opened;
+
+static void close_all(void *owned) {
+    opened *o = owned;
+    llm_close(o->model);
+    llm_close(o->teacher);
+    llm_adapter_free(o->adapter);
+    ggl_free(o->new_adapter);
+    ggl_backend_close(o->cpu);
+    ggl_backend_close(o->reference);
+    ggl_free(o);
+}
+
+/* --- the teacher ------------------------------------------------------------------------------ */
+
+/* Sets the probabilities of a token's logits at the temperature. */
+static void tell(void *ctx, int64_t i, const float *logits) {
+    const opened *o = ctx;
+    float *to = o->share + i * o->n_vocab;
+    double top = -INFINITY, sum = 0;
+    for (int64_t k = 0; k < o->n_vocab; k++)
+        top = fmax(top, (double)logits[k]);
+    for (int64_t k = 0; k < o->n_vocab; k++)
+        sum += exp(((double)logits[k] - top) / o->temp);
+    for (int64_t k = 0; k < o->n_vocab; k++)
+        to[k] = (float)(exp(((double)logits[k] - top) / o->temp) / sum);
+}
+
+static ggl_status teach(void *ctx, const int32_t *token, const int64_t *length, int64_t n_seq,
+                        float *share, ggl_error *err) {
+    opened *o = ctx;
+    llm_session *s = o->teacher->session;
+    ggl_status st = GGL_OK;
+    for (int64_t i = 0, at = 0; i < n_seq && st == GGL_OK; at += length[i++]) {
+        bool *want = ggl_calloc((size_t)length[i], sizeof *want);
+        if (!want)
+            return ggl_fail(err, GGL_NOMEM, "out of memory for the teacher");
+        memset(want, true, (size_t)length[i]);
+        o->share = share + at * o->n_vocab;
+        const llm_batch b = {
+            .n = length[i], .token = token + at, .want = want, .each = tell, .ctx = o};
+        st = llm_session_clear(s, 0, err);
+        if (st == GGL_OK)
+            st = llm_session_eval(s, &b, err);
+        ggl_free(want);
+    }
+    return st;
+}
+
+static ggl_status open_teacher(opened *o, const llm_training_params *p, int64_t n_ctx,
+                               ggl_error *err) {
+    const llm_open_params of = {.size = sizeof of,
+                                .n_ctx = n_ctx,
+                                .n_threads = p->n_threads,
+                                .note = p->note,
+                                .user = p->user};
+    ggl_status st = llm_open(&o->teacher, p->teacher, &of, err);
+    if (st != GGL_OK)
+        return st;
+    o->n_vocab = llm_context_n_vocab(o->teacher);
+    o->temp = p->teacher_temp > 0 ? p->teacher_temp : 1;
+    st = llm_context_check_writes(o->teacher, false, err);
+    const int64_t n = o->model->tokenizer ? llm_tokenizer_n_vocab(o->model->tokenizer) : 0;
+    if (st == GGL_OK && o->n_vocab != n)
+        return ggl_fail(err, GGL_USAGE,
+                        "the teacher %s has %" PRId64 " tokens, but the model has %" PRId64
+                        ": it can only teach models with the same vocabulary",
+                        p->teacher, o->n_vocab, n);
+    return st;
+}
+
+/* --- the adapter ------------------------------------------------------------------------------ */
+
+static ggl_status open_adapter(opened *o, const llm_training_params *p, ggl_error *err) {
+    const llm_model *m = o->model->model;
+    const llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
+    const llm_train_pairs pairs = {.size = sizeof pairs,
+                                   .rank = p->rank,
+                                   .alpha = p->alpha,
+                                   .matrix = p->matrix,
+                                   .n_matrices = p->n_matrices,
+                                   .seed = p->seed};
+    size_t n;
+    if (p->adapter) {
+        ggl_status st = llm_adapter_open(&o->adapter, p->adapter, NULL, err);
+        return st == GGL_OK ? llm_adapter_check(o->adapter, m, err) : st;
+    }
+    ggl_status st =
+        llm_train_new_adapter(llm_model_arch(m), &source, &pairs, &o->new_adapter, &n, err);
+    return st == GGL_OK
+               ? llm_adapter_open_memory(&o->adapter, o->new_adapter, n, "the new adapter", err)
+               : st;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static ggl_status open_all(opened *o, const char *path, const llm_training_params *p,
+                           ggl_error *err) {
+    const llm_open_params of = {.size = sizeof of,
+                                .arch = p->arch,
+                                .chat_template = p->chat_template,
+                                .n_threads = p->n_threads,
+                                .note = p->note,
+                                .user = p->user};
+    const ggl_backend_params threads = {
+        .size = sizeof threads, .n_threads = p->n_threads, .n_threads_batch = p->n_threads};
+    ggl_status st = llm_context_open_path(&o->model, path, &of, LLM_OPENED_MODEL, err);
+    if (st == GGL_OK && !o->model->tokenizer)
+        return ggl_pass(err, &o->model->why_no_tokenizer);
+    if (st == GGL_OK)
+        st = ggl_backend_open(&o->cpu, "cpu", &threads, err);
+    if (st == GGL_OK)
+        st = ggl_backend_open(&o->reference, "reference", NULL, err);
+    if (st == GGL_OK && (p->lora || p->adapter))
+        st = open_adapter(o, p, err);
+    if (st == GGL_OK && p->teacher)
+        st = open_teacher(o, p, p->n_ctx, err);
+    return st;
+}
+
+ggl_status llm_training_open(llm_training **out, const char *path,
+                             const llm_training_params *params, ggl_error *err) {
+    llm_training_params p = {.size = sizeof p};
+    ggl_error own;
+    err = err ? err : &own;
+    *out = NULL;
+    ggl_status st = GGL_READ_PARAMS(llm_training_params, &p, params, err);
+    if (st != GGL_OK)
+        return st;
+    if (p.lora && p.adapter)
+        return ggl_fail(err, GGL_USAGE, "either a new adapter (lora) or that of a file can learn");
+    opened *o = ggl_calloc(1, sizeof *o);
+    st = o ? open_all(o, path, &p, err) : ggl_fail(err, GGL_NOMEM, "out of memory for a training");
+    if (st == GGL_OK) {
+        const train_parts parts = {.model = o->model->model,
+                                   .tokenizer = o->model->tokenizer,
+                                   .chat = o->model->chat,
+                                   .adapter = o->adapter,
+                                   .backend = o->cpu,
+                                   .reference = o->reference,
+                                   .teach = p.teacher ? teach : NULL,
+                                   .teacher = o};
+        st = llm_training_new(out, &parts, &p, err);
+    }
+    if (st == GGL_OK) {
+        (*out)->close = close_all;
+        (*out)->owned = o;
+    } else if (o) {
+        close_all(o);
+    }
+    return st;
+}

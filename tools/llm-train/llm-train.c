@@ -1,0 +1,257 @@
+/* llm-train: lets a model learn. See docs/training.md. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/process.h"
+#include "common/progress.h"
+#include "common/report.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/file.h"
+#include "options.h"
+#include "show.h"
+
+#define SHOWN_EACH 10.0 /* seconds between lines about steps */
+
+typedef struct work {
+    train_options o;
+    llm_training *t;
+    llm_training_facts facts;
+    char *save; /* OUT.train */
+    FILE *log;
+    const char *what; /* the progress that is shown; NULL: none */
+    double shown_at;
+    int64_t shown; /* steps */
+} work;
+
+/* What a signal stops. */
+static llm_training *running;
+
+static void on_stop(void) {
+    if (running)
+        llm_training_cancel(running);
+}
+
+/* --- callbacks -------------------------------------------------------------------------------- */
+
+static bool on_progress(void *user, const char *what, size_t done, size_t total) {
+    work *w = user;
+    if (w->what != what) {
+        if (w->what)
+            progress_end();
+        w->what = what;
+        progress_begin(NULL, (double)total, "%s", what);
+    }
+    progress_share(NULL, done, total);
+    return !process_stopped;
+}
+
+static void end_progress(work *w) {
+    if (w->what)
+        progress_end();
+    w->what = NULL;
+}
+
+static void on_note(void *user, const char *text) {
+    (void)user;
+    tool_note(TOOL, "%s", text);
+}
+
+static bool is_due(const work *w, const llm_training_report *r) {
+    return w->shown < 3 || r->is_last || r->valid_loss == r->valid_loss || /* not NaN */
+           process_seconds() - w->shown_at >= SHOWN_EACH;
+}
+
+static bool on_step(void *user, const llm_training_report *r) {
+    work *w = user;
+    progress_set((double)r->step);
+    if (w->log) {
+        train_log_step(w->log, r);
+        fflush(w->log);
+    }
+    if (is_due(w, r)) {
+        tool_begin_line();
+        train_show_step(r);
+        w->shown_at = process_seconds();
+        w->shown++;
+    }
+    return true; /* a signal cancels by itself */
+}
+
+/* --- samples ---------------------------------------------------------------------------------- */
+
+static bool print_piece(void *user, const char *piece, size_t n) {
+    (void)user;
+    return fwrite(piece, 1, n, stdout) == n && !process_stopped;
+}
+
+static ggl_status sample(llm_context *c, const work *w, const char *text, ggl_error *err) {
+    llm_generate_params p = llm_generate_default();
+    p.n_max = w->o.n_sample;
+    p.seed = w->o.seed;
+    tool_begin_line();
+    printf("sample     %s\n", text);
+    const llm_message message = {.role = "user", .content = text};
+    const ggl_status st = llm_context_has_chat(c)
+                              ? llm_reply(c, &message, 1, &p, print_piece, NULL, err)
+                              : llm_generate(c, text, &p, print_piece, NULL, err);
+    printf("\n");
+    fflush(stdout);
+    return st;
+}
+
+/* Writes with what was just written. What goes wrong with samples ends no training. */
+static bool on_written(void *user, const llm_training_report *r) {
+    const work *w = user;
+    const llm_lora lora = {.path = w->o.out, .scale = 1};
+    const bool is_adapter = w->o.lora || w->o.adapter;
+    const llm_open_params p = {.size = sizeof p,
+                               .n_ctx = 2048,
+                               .n_threads = (int32_t)w->o.n_threads,
+                               .arch = w->o.arch,
+                               .chat_template = w->o.chat_template,
+                               .no_repack = true,
+                               .adapter = is_adapter ? &lora : NULL,
+                               .n_adapters = is_adapter};
+    ggl_error err = {0};
+    llm_context *c = NULL;
+    (void)r;
+    if (w->o.samples.n == 0)
+        return true;
+    ggl_status st = llm_open(&c, is_adapter ? w->o.model : w->o.out, &p, &err);
+    for (size_t i = 0; i < w->o.samples.n && st == GGL_OK; i++)
+        st = sample(c, w, w->o.samples.s[i], &err);
+    llm_close(c);
+    if (st != GGL_OK && st != GGL_CANCELLED)
+        tool_warning(TOOL, "no sample: %s", err.msg);
+    return !process_stopped;
+}
+
+/* --- the training ----------------------------------------------------------------------------- */
+
+static int draw(const work *w) {
+    ggl_error err = {0};
+    ggl_new_file *f;
+    if (!w->o.svg)
+        return -1;
+    ggl_status st = ggl_new_file_open(&f, w->o.svg, &err);
+    if (st != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    train_draw(ggl_new_file_stream(f), w->t, w->o.out);
+    st = ggl_new_file_commit(f, &err);
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+/* Says how the training ended. Returns the exit code. */
+static int conclude(work *w, ggl_status st, const ggl_error *err) {
+    const int drawn = draw(w);
+    if (st == GGL_OK) {
+        tool_say(TOOL, "wrote %s", w->o.out);
+        return drawn < 0 ? 0 : drawn;
+    }
+    if (st == GGL_CANCELLED && process_stopped) {
+        tool_say(TOOL, "interrupted: the same command with --resume goes on from %s", w->save);
+        return process_stop_code();
+    }
+    if (st == GGL_LIMIT && ggl_file_exists(w->save))
+        return tool_error(TOOL, 1, "%s; %s has what was learned until the last checkpoint",
+                          err->msg, w->o.out);
+    return tool_error(TOOL, 1, "%s", err->msg);
+}
+
+static int learn(work *w) {
+    ggl_error err = {0};
+    const llm_training_run_params run = {.size = sizeof run,
+                                         .out = w->o.out,
+                                         .save = w->save,
+                                         .save_every = w->o.save_every,
+                                         .save_minutes = w->o.save_minutes,
+                                         .valid_every = w->o.valid_every,
+                                         .best = w->o.best,
+                                         .patience = w->o.patience,
+                                         .f32 = w->o.f32,
+                                         .each = on_step,
+                                         .written = on_written,
+                                         .user = w};
+    progress_begin("steps", (double)w->facts.n_steps, "training");
+    running = w->t;
+    process_set_hooks(on_stop, NULL);
+    const ggl_status st = llm_training_run(w->t, &run, &err);
+    process_set_hooks(NULL, NULL);
+    running = NULL;
+    progress_end();
+    return conclude(w, st, &err);
+}
+
+/* Goes on with what an interrupted training has left, or refuses to lose it. */
+static int resume(work *w) {
+    ggl_error err = {0};
+    llm_training_report r = {.size = sizeof r};
+    const bool there = ggl_file_exists(w->save);
+    if (there && !w->o.resume)
+        return tool_error_about(TOOL, 2,
+                                "%s is there: an interrupted training has left it. --resume goes "
+                                "on with it; remove it to begin again",
+                                w->save);
+    if (!there || !w->o.resume)
+        return -1;
+    if (llm_training_resume(w->t, w->save, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    for (int64_t k = 0; llm_training_past(w->t, k, &r); k++)
+        if (w->log)
+            train_log_step(w->log, &r);
+    tool_say(TOOL, "goes on after step %" PRId64, r.step);
+    return -1;
+}
+
+static int open_log(work *w) {
+    if (!w->o.log)
+        return -1;
+    w->log = fopen(w->o.log, "w");
+    return w->log ? -1 : tool_error_about(TOOL, 1, "--log %s cannot be written", w->o.log);
+}
+
+static int train(work *w) {
+    ggl_error err = {0};
+    llm_training_params p = train_params_of(&w->o);
+    p.progress = on_progress;
+    p.note = on_note;
+    p.user = w;
+    const ggl_status st = llm_training_open(&w->t, w->o.model, &p, &err);
+    end_progress(w);
+    if (st == GGL_CANCELLED && process_stopped)
+        return process_stop_code();
+    if (st != GGL_OK)
+        return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
+    w->facts.size = sizeof w->facts;
+    if (llm_training_describe(w->t, &w->facts, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    train_show_facts(&w->facts, w->o.lora || w->o.adapter);
+    if (w->o.plan)
+        return 0;
+    int code = open_log(w);
+    if (code < 0)
+        code = resume(w);
+    return code < 0 ? learn(w) : code;
+}
+
+int main(int argc, char **argv) {
+    static work w;
+    process_begin();
+    int code = train_options_read(&w.o, argc, argv);
+    ggl_arena arena = {0};
+    w.save = code < 0 && w.o.out ? ggl_arena_printf(&arena, "%s.train", w.o.out) : "";
+    if (code < 0 && !w.save)
+        code = tool_error(TOOL, 1, "out of memory");
+    if (code < 0) {
+        process_wait_for_stop();
+        code = train(&w);
+    }
+    llm_training_close(w.t);
+    if (w.log && fclose(w.log) != 0 && code == 0)
+        code = tool_error_about(TOOL, 1, "--log %s: it could not be written to its end", w.o.log);
+    ggl_arena_fini(&arena);
+    train_options_fini(&w.o);
+    return tool_finish(TOOL, code);
+}

@@ -1,0 +1,33 @@
+/* The command line of llm-train. */
+#ifndef TOOLS_TRAIN_OPTIONS_H
+#define TOOLS_TRAIN_OPTIONS_H
+
+#include "common/args.h"
+#include "common/hub_options.h"
+#include "llm/llm.h"
+#include "llm/train.h"
+
+#define TOOL "llm-train"
+
+typedef struct train_options {
+    const char *model, *out, *svg, *log, *teacher, *adapter, *separator, *chat_template, *arch;
+    hub_options hub;
+    arg_list files, valid, matrix, learn, samples;
+    bool lora, resume, all_tokens, drop_long, no_valid, best, f32, plan;
+    double valid_share, epochs, minutes, rate, rate_end, decay, beta1, beta2, eps, max_norm, alpha;
+    double save_minutes, dpo_beta, teacher_share, teacher_temp;
+    const char *memory;
+    size_t memory_bytes;
+    int64_t rank, n_ctx, n_batch, n_seq, n_ubatch, n_steps, n_warmup, n_threads, save_every,
+        valid_every, patience, n_sample;
+    uint64_t seed;
+    int schedule;
+} train_options;
+
+/* Reads them. Returns -1 to continue, else the exit code. train_options_fini must be called in any case. */
+int train_options_read(train_options *o, int argc, char **argv);
+void train_options_fini(train_options *o);
+/* What they say to the library. */
+llm_training_params train_params_of(const train_options *o);
+
+#endif
