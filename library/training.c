@@ -74,13 +74,17 @@ static ggl_status open_teacher(opened *o, const llm_training_params *p, int64_t 
                                 .n_ctx = n_ctx,
                                 .n_threads = p->n_threads,
                                 .note = p->note,
-                                .user = p->user};
+                                .user = p->user,
+                                .cache_type_k = "f32",
+                                .cache_type_v = "f32"};
     ggl_status st = llm_open(&o->teacher, p->teacher, &of, err);
     if (st != GGL_OK)
         return st;
     o->n_vocab = llm_context_n_vocab(o->teacher);
     o->temp = p->teacher_temp > 0 ? p->teacher_temp : 1;
     st = llm_context_check_writes(o->teacher, false, err);
+    if (st != GGL_OK)
+        return ggl_within(err, st, "the teacher %s", p->teacher);
     const int64_t n = o->model->tokenizer ? llm_tokenizer_n_vocab(o->model->tokenizer) : 0;
     if (st == GGL_OK && o->n_vocab != n)
         return ggl_fail(err, GGL_USAGE,

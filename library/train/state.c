@@ -55,8 +55,9 @@ static ggl_status compare_settings(const llm_training *t, const json_value *was,
     ggl_status st = llm_json_parse(&now, t->settings, strlen(t->settings), "settings", err);
     for (uint32_t i = 0; st == GGL_OK && i < now->root.n; i++) {
         const ggl_str name = json_name(&now->root, i);
-        const json_value *x = llm_json_get_kind(was, name.s, JSON_NUMBER);
-        if (!x)
+        const json_value *x = was && was->kind == JSON_OBJECT && i < was->n ? &was->item[i] : NULL;
+        if (!x || x->kind != JSON_NUMBER || json_name(was, i).n != name.n ||
+            memcmp(json_name(was, i).s, name.s, name.n) != 0)
             st = ggl_fail(err, GGL_FORMAT, "%s: training.own has no setting '%.*s'", path,
                           (int)name.n, name.s);
         else if (x->number != now->root.item[i].number)
