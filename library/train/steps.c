@@ -9,7 +9,7 @@
 #include "training.h"
 
 /* With a limit of minutes, the number of steps is settled when this share of them is over, but not before so many steps. */
-#define SETTLED_SHARE 0.03
+#define SETTLED_SHARE 0.08
 enum { SETTLED_STEPS = 5, WARMUP_UNSETTLED = 20 };
 
 /* --- which items ------------------------------------------------------------------------------ */
