@@ -416,6 +416,106 @@ TEST(minutes) {
     llm_training_close(t);
 }
 
+/* --- new models ------------------------------------------------------------------------------- */
+
+static const char *const sizes[] = {".block_count=2",
+                                    ".context_length=128",
+                                    ".embedding_length=32",
+                                    ".feed_forward_length=64",
+                                    ".attention.head_count=4",
+                                    ".attention.head_count_kv=2",
+                                    ".attention.layer_norm_rms_epsilon=1e-5"};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+/* A new model begins with the loss of chance, and learns; the same seed gives the same file. */
+TEST(a_new_model_learns) {
+    ggl_error err = {0};
+    const char *a = path_of("a.gguf"), *b = path_of("b.gguf");
+    llm_new_model_params p = {.size = sizeof p,
+                              .arch = "llama",
+                              .tokenizer = "builtin:stories",
+                              .key = sizes,
+                              .n_keys = SIZES,
+                              .seed = 3};
+    REQUIRE_OK(llm_new_model(a, &p, &err), &err);
+    REQUIRE_OK(llm_new_model(b, &p, &err), &err);
+    CHECK(same_files(a, b));
+    p.seed = 4;
+    REQUIRE_OK(llm_new_model(b, &p, &err), &err);
+    CHECK(!same_files(a, b));
+    llm_training *t =
+        open_on(a, story(),
+                (llm_training_params){
+                    .separator = "\n\n", .n_steps = 30, .n_batch = 512, .n_ctx = 64, .rate = 1e-2});
+    REQUIRE(t);
+    llm_training_report r = step(t);
+    llm_context *c = NULL;
+    REQUIRE_OK(llm_open(&c, a, &(llm_open_params){.size = sizeof(llm_open_params)}, &err), &err);
+    const double chance = log(llm_context_n_vocab(c));
+    llm_close(c);
+    CHECK_MSG(fabs(r.loss - chance) < 0.05 * chance, "%g, %g", r.loss, chance);
+    while (!r.is_last)
+        r = step(t);
+    CHECK_MSG(r.loss < 0.5 * chance, "%g, of %g", r.loss, chance);
+    llm_training_close(t);
+}
+
+TEST(new_models_that_cannot_be) {
+    const char *const none[] = {"nothing.*"}, *const init[] = {"*=x"},
+                      *const wrong_key[] = {".block_count"}, *const list[] = {".block_count=[1,x]"},
+                      *const unread[] = {sizes[0], sizes[1], sizes[2], sizes[3],
+                                         sizes[4], sizes[5], sizes[6], ".blok_count=3"};
+    const struct {
+        llm_new_model_params p;
+        const char *words;
+    } wrong[] = {
+        {{.tokenizer = "builtin:stories"}, "needs arch and tokenizer"},
+        {{.arch = "lama", .tokenizer = "builtin:stories"}, "lama"},
+        {{.arch = "llama", .tokenizer = "builtin:storys"}, "the built-in models are"},
+        {{.arch = "llama", .tokenizer = "builtin:stories"}, "embedding_length is missing"},
+        {{.arch = "llama", .tokenizer = "builtin:stories", .key = wrong_key, .n_keys = 1},
+         "is no KEY=VALUE"},
+        {{.arch = "llama", .tokenizer = "builtin:stories", .key = list, .n_keys = 1},
+         "a list of whole numbers"},
+        {{.arch = "llama", .tokenizer = "builtin:stories", .key = unread, .n_keys = 8},
+         "blok_count"},
+        {{.arch = "llama",
+          .tokenizer = "builtin:stories",
+          .key = sizes,
+          .n_keys = SIZES,
+          .with = none,
+          .n_with = 1},
+         "'nothing.*' fits the name of no tensor"},
+        {{.arch = "llama",
+          .tokenizer = "builtin:stories",
+          .key = sizes,
+          .n_keys = SIZES,
+          .init = none,
+          .n_init = 1},
+         "PATTERN=MEAN"},
+        {{.arch = "llama",
+          .tokenizer = "builtin:stories",
+          .key = sizes,
+          .n_keys = SIZES,
+          .init = init,
+          .n_init = 1},
+         "PATTERN=MEAN"},
+        {{.arch = "llama",
+          .tokenizer = "builtin:stories",
+          .key = sizes,
+          .n_keys = SIZES,
+          .sigma = -1},
+         "sigma is -1"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ggl_error err = {0};
+        llm_new_model_params p = wrong[i].p;
+        p.size = sizeof p;
+        const ggl_status st = llm_new_model(path_of("no.gguf"), &p, &err);
+        CHECK_MSG(st != GGL_OK && strstr(err.msg, wrong[i].words), "%d: %s", (int)i, err.msg);
+    }
+}
+
 /* --- bad days --------------------------------------------------------------------------------- */
 
 TEST(too_high_a_rate) {

@@ -9,6 +9,7 @@
 #include "common/report.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
+#include "new.h"
 #include "options.h"
 #include "show.h"
 
@@ -236,9 +237,15 @@ static int train(work *w) {
     return code < 0 ? learn(w) : code;
 }
 
+const args_command train_commands[] = {
+    {"new", train_new, "makes a model that has learned nothing yet"}, {0}};
+
 int main(int argc, char **argv) {
     static work w;
     process_begin();
+    const args_command *c = argc > 1 ? args_find_command(train_commands, argv[1]) : NULL;
+    if (c)
+        return tool_finish(TOOL, c->run(argc - 1, argv + 1));
     int code = train_options_read(&w.o, argc, argv);
     ggl_arena arena = {0};
     w.save = code < 0 && w.o.out ? ggl_arena_printf(&arena, "%s.train", w.o.out) : "";

@@ -9,6 +9,7 @@
 #include "common/paths.h"
 #include "common/units.h"
 #include "ggl/internal/alloc.h"
+#include "new.h"
 
 static const char *const schedules[] = {"cosine", "linear", "constant", NULL};
 
@@ -219,7 +220,8 @@ int train_options_read(train_options *o, int argc, char **argv) {
                             table,
                             &o->files,
                             .hints = &train_hints,
-                            .examples = examples};
+                            .examples = examples,
+                            .commands = train_commands};
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
         code = tool_hub_get(TOOL, &o->hub, &o->model);

@@ -207,6 +207,33 @@ GGL_API GGL_NODISCARD ggl_status llm_training_run(llm_training *t,
                                                   const llm_training_run_params *params,
                                                   ggl_error *err);
 
+/* --- new models ------------------------------------------------------------------------------- */
+
+typedef struct llm_new_model_params {
+    size_t size;      /* sizeof(llm_new_model_params) */
+    const char *arch; /* a descriptor's file, or the name of a built-in one */
+    const char *name; /* general.architecture; NULL: the first of the descriptor's header */
+    const char *
+        tokenizer; /* a model, a tokenizer.json, or "builtin:stories": the new model gets its tokenizer */
+    /* [n_keys]: the sizes, KEY=VALUE, such as ".block_count=6". A KEY that begins with '.' is one of the architecture. VALUE is a whole number, a
+     * number with a point or an exponent, true, false, a list of whole numbers [1,2], or else a text. */
+    const char *const *key;
+    size_t n_keys;
+    /* [n_with]: patterns of tensors that the descriptor does not demand, and that it shall have, such as "output.weight". */
+    const char *const *with;
+    size_t n_with;
+    /* [n_init]: how tensors begin, PATTERN=MEAN or PATTERN=MEAN,SIGMA of a normal distribution, the first that fits. Before these that are
+     * usual: norms 1, biases 0, matrices 0 and `sigma`, those that end a layer sigma / sqrt(2 n_layer). */
+    const char *const *init;
+    size_t n_init;
+    double sigma; /* 0: 0.02 */
+    uint64_t seed;
+} llm_new_model_params;
+/* Writes a GGUF file of a model that has learned nothing yet, to learn from the beginning. GGL_NOT_FOUND: a key is missing, and the message
+ * names it, or a pattern fits no tensor; GGL_USAGE: a key or init is wrong; GGL_FORMAT, GGL_IO, GGL_NOMEM. */
+GGL_API GGL_NODISCARD ggl_status llm_new_model(const char *path, const llm_new_model_params *params,
+                                               ggl_error *err);
+
 #ifdef __cplusplus
 }
 #endif

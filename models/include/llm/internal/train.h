@@ -150,6 +150,32 @@ GGL_NODISCARD ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_a
                                                const llm_train_pairs *params, void **data,
                                                size_t *size, ggl_error *err);
 
+/* A new model, which has learned nothing yet: the sizes that its keys say, and random weights. */
+typedef struct llm_train_new {
+    size_t size; /* sizeof(llm_train_new) */
+    const llm_arch *arch;
+    const char *name;      /* general.architecture */
+    const ggl_gguf *vocab; /* has the tokenizer: its keys tokenizer.* become the model's */
+    const char *const *
+        key; /* [n_keys]: KEY=VALUE; a KEY that begins with '.' is one of the architecture. VALUE is a whole number, a number with
+                               * a point or an exponent, true, false, a list of whole numbers [1,2], or else a text */
+    size_t n_keys;
+    const char *const *
+        with; /* [n_with]: patterns of tensors that the descriptor does not demand, and that it shall have */
+    size_t n_with;
+    /* [n_init]: PATTERN=MEAN or PATTERN=MEAN,SIGMA: a normal distribution of the weights of such names; the first that fits counts. Before these
+     * that are usual: norms 1, biases 0, and matrices 0 with `sigma`, less in those that end a layer. */
+    const char *const *init;
+    size_t n_init;
+    double sigma; /* 0: 0.02 */
+    uint64_t seed;
+} llm_train_new;
+
+/* Writes it. GGL_USAGE: a key or init is wrong; GGL_NOT_FOUND: a pattern fits no tensor, or a key is missing; GGL_FORMAT: `vocab` has no
+ * tokens; and as llm_arch_build does. */
+GGL_NODISCARD ggl_status llm_train_new_model(const llm_train_new *params, const char *path,
+                                             ggl_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,57 @@
+/* New models: llm_new_model. */
+#include <string.h>
+
+#include "builtin/builtin.h"
+#include "context.h"
+#include "ggl/backends.h"
+#include "ggl/internal/params.h"
+#include "llm/internal/train.h"
+#include "llm/train.h"
+
+/* Opens what has the tokenizer: a model, a tokenizer.json, or a built-in model. */
+static ggl_status open_vocab(ggl_gguf **out, const char *path, ggl_error *err) {
+    const llm_load_params p = {.size = sizeof p,
+                               .open_backend = ggl_backend_open,
+                               .close_backend = ggl_backend_close,
+                               .vocab_only = true};
+    llm_builtin built_in;
+    if (!llm_builtin_find(path, &built_in))
+        return llm_load(out, path, NULL, &p, err);
+    if (!built_in.name)
+        return ggl_fail(err, GGL_NOT_FOUND, "%s: the built-in models are %s", path,
+                        llm_builtin_names());
+    return llm_load_memory(out, built_in.data, built_in.size, built_in.name, &p, err);
+}
+
+ggl_status llm_new_model(const char *path, const llm_new_model_params *params, ggl_error *err) {
+    llm_new_model_params p = {.size = sizeof p};
+    ggl_gguf *vocab = NULL;
+    llm_arch *arch = NULL;
+    ggl_error own;
+    err = err ? err : &own;
+    ggl_status st = GGL_READ_PARAMS(llm_new_model_params, &p, params, err);
+    if (st == GGL_OK && (!p.arch || !p.tokenizer))
+        st = ggl_fail(err, GGL_USAGE, "a new model needs arch and tokenizer");
+    if (st == GGL_OK)
+        st = llm_arch_open_given(&arch, p.arch, NULL, err);
+    if (st == GGL_OK)
+        st = open_vocab(&vocab, p.tokenizer, err);
+    if (st == GGL_OK) {
+        const llm_train_new n = {.size = sizeof n,
+                                 .arch = arch,
+                                 .name = p.name ? p.name : llm_arch_family(arch, 0),
+                                 .vocab = vocab,
+                                 .key = p.key,
+                                 .n_keys = p.n_keys,
+                                 .with = p.with,
+                                 .n_with = p.n_with,
+                                 .init = p.init,
+                                 .n_init = p.n_init,
+                                 .sigma = p.sigma,
+                                 .seed = p.seed};
+        st = llm_train_new_model(&n, path, err);
+    }
+    ggl_gguf_close(vocab);
+    llm_arch_free(arch);
+    return st;
+}

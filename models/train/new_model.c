@@ -1,0 +1,339 @@
+/* New models: the sizes that keys say, and random weights.
+ *
+ * A matrix begins with a normal distribution of sigma 0.02, and one whose product is added to what passes through all layers with
+ * sigma / sqrt(2 n_layer), so that their sum does not grow with the layers (Radford et al., 2019). */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/compile.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/math.h"
+#include "ggl/internal/params.h"
+#include "llm/internal/train.h"
+#include "sample/sampler_impl.h"
+
+enum { MOST_LIST = 4096, PIECE = 4096 };
+
+/* A tensor of the new model. */
+typedef struct fresh {
+    const struct maker *of;
+    char name[128];
+    int n_dims;
+    int64_t ne[GGL_MAX_DIMS];
+    double mean, sigma;
+    bool ends_layer; /* sigma is to be divided by sqrt(2 n_layer) */
+} fresh;
+
+typedef struct maker {
+    llm_train_new p;
+    double sigma;
+    ggl_gguf *keys; /* all keys of the model, without tensors */
+    llm_arch_source source;
+    fresh **tensor; /* each has an address of its own, which the writer keeps */
+    size_t n, cap;
+    size_t *hit; /* [n_with], and then [n_init]: how many tensors each pattern fits */
+    int64_t n_layer;
+    bool failed;
+} maker;
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+/* Adds a list "[1, 2]". False: it is none of whole numbers. */
+static bool put_list(ggl_gguf_writer *w, const char *key, const char *s) {
+    int32_t list[MOST_LIST];
+    uint64_t n = 0;
+    for (const char *at = s + 1; n < MOST_LIST;) {
+        char *end;
+        const long x = strtol(at, &end, 10);
+        if (end == at || x < INT32_MIN || x > INT32_MAX)
+            return false;
+        list[n++] = (int32_t)x;
+        end += strspn(end, " ");
+        if (*end == ']' && !end[1]) {
+            ggl_gguf_put(w, key, GGL_GGUF_I32, true, list, n);
+            return true;
+        }
+        if (*end != ',')
+            return false;
+        at = end + 1;
+    }
+    return false;
+}
+
+static bool put_value(ggl_gguf_writer *w, const char *key, const char *s) {
+    char *end;
+    const uint8_t flag = strcmp(s, "true") == 0;
+    if (flag || strcmp(s, "false") == 0) {
+        ggl_gguf_put(w, key, GGL_GGUF_BOOL, false, &flag, 1);
+        return true;
+    }
+    if (s[0] == '[')
+        return put_list(w, key, s);
+    const double x = strtod(s, &end);
+    if (end == s || *end) {
+        ggl_gguf_put_string(w, key, s, strlen(s));
+        return s[0] != '\0';
+    }
+    if (!strpbrk(s, ".eE") && x >= 0 && x <= UINT32_MAX) {
+        const uint32_t whole = (uint32_t)x;
+        ggl_gguf_put(w, key, GGL_GGUF_U32, false, &whole, 1);
+    } else {
+        const float number = (float)x;
+        ggl_gguf_put(w, key, GGL_GGUF_F32, false, &number, 1);
+    }
+    return isfinite(x);
+}
+
+static ggl_status put_key(ggl_gguf_writer *w, const llm_train_new *p, const char *text,
+                          ggl_error *err) {
+    const char *value = strchr(text, '=');
+    char key[256];
+    const int n = value ? (int)(value - text) : 0;
+    if (!value || n == 0 || n >= 128 || strlen(p->name) >= 64)
+        return ggl_fail(err, GGL_USAGE, "'%s' is no KEY=VALUE", text);
+    snprintf(key, sizeof key, "%s%.*s", text[0] == '.' ? p->name : "", n, text);
+    if (!put_value(w, key, value + 1))
+        return ggl_fail(err, GGL_USAGE,
+                        "'%s': the value must be a number, true, false, a text, or a list of whole "
+                        "numbers such as [1,2]",
+                        text);
+    return GGL_OK;
+}
+
+/* Makes the keys: those given, and the tokenizer's. */
+static ggl_status make_keys(maker *m, ggl_error *err) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    const ggl_gguf_memory none = {.data = "", .size = 0};
+    const ggl_gguf_composition c = {
+        .size = sizeof c, .name = "the new model", .part = &none, .n_parts = 1};
+    bool has_tokens = false;
+    ggl_status st = GGL_OK;
+    if (!w)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a model");
+    ggl_gguf_put_string(w, "general.architecture", m->p.name, strlen(m->p.name));
+    for (size_t i = 0; i < m->p.n_keys && st == GGL_OK; i++)
+        st = put_key(w, &m->p, m->p.key[i], err);
+    for (size_t i = 0; i < ggl_gguf_n_values(m->p.vocab); i++) {
+        const ggl_gguf_value *v = ggl_gguf_value_at(m->p.vocab, i);
+        const bool is_vocab = v->key.n > 10 && memcmp(v->key.s, "tokenizer.", 10) == 0;
+        has_tokens |= ggl_str_is(v->key, "tokenizer.ggml.tokens");
+        if (is_vocab)
+            ggl_gguf_put_value(w, v);
+    }
+    if (st == GGL_OK && !has_tokens)
+        st = ggl_fail(err, GGL_FORMAT, "%s has no tokens: the tokenizer of a model is needed",
+                      ggl_gguf_name(m->p.vocab));
+    if (st == GGL_OK)
+        st = ggl_gguf_compose(&m->keys, w, &c, err);
+    ggl_gguf_writer_free(w);
+    return st;
+}
+
+/* --- tensors ---------------------------------------------------------------------------------- */
+
+static bool fits(const char *pattern, size_t n, const char *name) {
+    char text[256];
+    const char *const one[] = {text};
+    if (n >= sizeof text)
+        return false;
+    memcpy(text, pattern, n);
+    text[n] = '\0';
+    return llm_arch_match_first(one, 1, (ggl_str){name, strlen(name)}, NULL) == 0;
+}
+
+/* Reads PATTERN=MEAN,SIGMA. False: it is none. */
+static bool read_init(const char *s, size_t *n, double *mean, double *sigma) {
+    const char *value = strrchr(s, '=');
+    char *end;
+    *n = value ? (size_t)(value - s) : 0;
+    *sigma = 0;
+    *mean = value ? strtod(value + 1, &end) : 0;
+    if (!value || end == value + 1)
+        return false;
+    if (*end == ',')
+        *sigma = strtod(end + 1, &end);
+    return *end == '\0' && isfinite(*mean) && *sigma >= 0 && isfinite(*sigma);
+}
+
+/* Chooses how the tensor begins. */
+static void choose_init(maker *m, fresh *t) {
+    static const struct {
+        const char *pattern;
+        double mean, sigma; /* sigma < 0: that of matrices */
+        bool ends_layer;
+    } usual[] = {{"*.bias", 0, 0, false},
+                 {"*norm*.weight", 1, 0, false},
+                 {"*.ssm_d", 1, 0, false},
+                 {"*.ssm_a", -1, 0.1, false},
+                 {"*.attn_output.weight", 0, -1, true},
+                 {"*.ffn_down*.weight", 0, -1, true},
+                 {"*", 0, -1, false}};
+    for (size_t i = 0; i < m->p.n_init; i++) {
+        size_t n;
+        double mean, sigma;
+        if (read_init(m->p.init[i], &n, &mean, &sigma) && fits(m->p.init[i], n, t->name)) {
+            m->hit[m->p.n_with + i]++;
+            t->mean = mean;
+            t->sigma = sigma;
+            return;
+        }
+    }
+    size_t k = 0;
+    while (!fits(usual[k].pattern, strlen(usual[k].pattern), t->name))
+        k++;
+    t->mean = usual[k].mean;
+    t->sigma = usual[k].sigma < 0 ? m->sigma : usual[k].sigma;
+    t->ends_layer = usual[k].ends_layer;
+}
+
+/* The tensor source of the graph: it has what the descriptor demands, and of the rest what is wanted. */
+static bool find_tensor(void *ctx, llm_arch_tensor *t) {
+    maker *m = ctx;
+    const ggl_str name = {t->name, strlen(t->name)};
+    if (t->optional && llm_arch_match_first(m->p.with, m->p.n_with, name, m->hit) >= m->p.n_with)
+        return false;
+    t->type = GGL_F32;
+    t->data = NULL;
+    for (size_t i = 0; i < m->n; i++)
+        if (strcmp(m->tensor[i]->name, t->name) == 0)
+            return true;
+    fresh *own = ggl_calloc(1, sizeof *own);
+    if (!own || name.n >= sizeof own->name ||
+        !ggl_grow(&m->tensor, &m->cap, m->n + 1, sizeof own)) {
+        ggl_free(own);
+        m->failed = true;
+        return true;
+    }
+    m->tensor[m->n++] = own;
+    own->of = m;
+    memcpy(own->name, t->name, name.n);
+    own->n_dims = t->n_dims;
+    memcpy(own->ne, t->ne, sizeof own->ne);
+    choose_init(m, own);
+    return true;
+}
+
+static bool find_key(void *ctx, const char *name, llm_arch_key *out) {
+    const maker *m = ctx;
+    return m->source.find_key(m->source.ctx, name, out);
+}
+
+static bool get_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out) {
+    const maker *m = ctx;
+    return m->source.get_item(m->source.ctx, key, i, out);
+}
+
+static bool key_at(void *ctx, size_t i, ggl_str *name) {
+    const maker *m = ctx;
+    return m->source.key_at(m->source.ctx, i, name);
+}
+
+/* Builds the graph, to see which tensors it has. */
+static ggl_status list_tensors(maker *m, ggl_error *err) {
+    const llm_arch_source source = {.ctx = m,
+                                    .name = "the new model",
+                                    .find_key = find_key,
+                                    .get_item = get_item,
+                                    .find_tensor = find_tensor,
+                                    .key_at = key_at};
+    const llm_arch_params p = {.size = sizeof p, .n_ctx = 64};
+    ggl_graph *g = ggl_graph_new(NULL);
+    llm_arch_result r = {0};
+    m->source = llm_arch_source_gguf(m->keys);
+    ggl_status st = g ? llm_arch_build(m->p.arch, &source, &p, g, &r, err)
+                      : ggl_fail(err, GGL_NOMEM, "out of memory for a model");
+    m->n_layer = r.n_layer;
+    ggl_graph_free(g);
+    if (st == GGL_OK && m->failed)
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for the list of tensors");
+    for (size_t i = 0; i < m->p.n_with && st == GGL_OK; i++)
+        if (!m->hit[i])
+            st = ggl_fail(err, GGL_NOT_FOUND,
+                          "'%s' fits the name of no tensor that the model may have or lack",
+                          m->p.with[i]);
+    for (size_t i = 0; i < m->p.n_init && st == GGL_OK; i++)
+        if (!m->hit[m->p.n_with + i])
+            st = ggl_fail(err, GGL_NOT_FOUND, "'%s' fits the name of no tensor of the model",
+                          m->p.init[i]);
+    return st;
+}
+
+/* --- weights ---------------------------------------------------------------------------------- */
+
+/* A normally distributed number (Box and Muller, 1958). */
+static double normal(uint64_t rng[4]) {
+    const double pi = 3.14159265358979323846, u = 1 - llm_rng_uniform(rng),
+                 v = llm_rng_uniform(rng);
+    return sqrt(-2 * ggl_log(u)) * ggl_cos(2 * pi * v);
+}
+
+static uint64_t hash_of(const char *s) {
+    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
+    const fresh *t = ctx;
+    const double n_layer = (double)t->of->n_layer,
+                 sigma = t->ends_layer && n_layer > 0 ? t->sigma / sqrt(2 * n_layer) : t->sigma;
+    uint64_t rng[4];
+    float piece[PIECE];
+    ggl_status st = GGL_OK;
+    llm_rng_seed(rng, t->of->p.seed ^ hash_of(t->name));
+    for (int64_t left = ggl_extents(t->ne, 0, GGL_MAX_DIMS, 1), n; left > 0 && st == GGL_OK;
+         left -= n) {
+        n = left < PIECE ? left : PIECE;
+        for (int64_t i = 0; i < n; i++)
+            piece[i] = (float)(t->mean + (sigma > 0 ? sigma * normal(rng) : 0));
+        st = ggl_gguf_sink_write(to, piece, (size_t)n * sizeof *piece, err);
+    }
+    return st;
+}
+
+static ggl_status write_model(const maker *m, const char *path, ggl_error *err) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    if (!w)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %s", path);
+    for (size_t i = 0; i < ggl_gguf_n_values(m->keys); i++)
+        ggl_gguf_put_value(w, ggl_gguf_value_at(m->keys, i));
+    for (size_t i = 0; i < m->n; i++)
+        ggl_gguf_put_tensor_later(w, m->tensor[i]->name, GGL_F32, m->tensor[i]->n_dims,
+                                  m->tensor[i]->ne, fill, m->tensor[i]);
+    const ggl_status st = ggl_gguf_writer_write(w, path, err);
+    ggl_gguf_writer_free(w);
+    return st;
+}
+
+ggl_status llm_train_new_model(const llm_train_new *params, const char *path, ggl_error *err) {
+    maker m = {.p = {.size = sizeof m.p}};
+    size_t n;
+    double mean, sigma;
+    ggl_status st = GGL_READ_PARAMS(llm_train_new, &m.p, params, err);
+    if (st != GGL_OK)
+        return st;
+    m.sigma = m.p.sigma != 0 ? m.p.sigma : 0.02;
+    for (size_t i = 0; i < m.p.n_init; i++)
+        if (!read_init(m.p.init[i], &n, &mean, &sigma))
+            return ggl_fail(err, GGL_USAGE, "'%s' is no PATTERN=MEAN or PATTERN=MEAN,SIGMA",
+                            m.p.init[i]);
+    if (!(m.sigma >= 0 && isfinite(m.sigma)))
+        return ggl_fail(err, GGL_USAGE, "sigma is %g; it must be 0 or more", m.sigma);
+    m.hit = ggl_calloc(m.p.n_with + m.p.n_init + 1, sizeof *m.hit);
+    st = m.hit ? make_keys(&m, err) : ggl_fail(err, GGL_NOMEM, "out of memory for a model");
+    if (st == GGL_OK)
+        st = list_tensors(&m, err);
+    if (st == GGL_OK)
+        st = write_model(&m, path, err);
+    for (size_t i = 0; i < m.n; i++)
+        ggl_free(m.tensor[i]);
+    ggl_free(m.tensor);
+    ggl_free(m.hit);
+    ggl_gguf_close(m.keys);
+    return st;
+}

@@ -1,0 +1,88 @@
+/* llm-train new: a model that has learned nothing yet. */
+#include "new.h"
+
+#include <inttypes.h>
+
+#include "common/paths.h"
+#include "common/report.h"
+#include "ggl/internal/alloc.h"
+#include "llm/train.h"
+
+#define TOOL "llm-train new"
+
+static int make(const char *arch, const char *out, llm_new_model_params *p, const arg_list *set,
+                const arg_list *with, const arg_list *init) {
+    ggl_error err = {0};
+    p->size = sizeof *p;
+    p->arch = arch;
+    p->key = set->s;
+    p->n_keys = set->n;
+    p->with = with->s;
+    p->n_with = with->n;
+    p->init = init->s;
+    p->n_init = init->n;
+    const ggl_status st = llm_new_model(out, p, &err);
+    if (st != GGL_OK)
+        return tool_error(TOOL, st == GGL_USAGE || st == GGL_NOT_FOUND ? 2 : 1, "%s", err.msg);
+    tool_say(TOOL, "wrote %s; `llm-train -m %s FILE.. -o OUT` lets it learn", out, out);
+    return 0;
+}
+
+int train_new(int argc, char **argv) {
+    llm_new_model_params p = {.size = sizeof p};
+    const char *out = NULL;
+    arg_list given = {0}, set = {0}, with = {0}, init = {0};
+    const arg_option table[] = {
+        {"-o --output", ARG_STRING, &out, .value = "OUT", .help = "GGUF file to write (required)"},
+        {"--tokenizer", ARG_STRING, &p.tokenizer, .value = "FILE",
+         .help = "a model, a tokenizer.json (llm-tokenize train makes one), or builtin:stories "
+                 "(required)"},
+        {"--set", ARG_LIST, &set, .value = "KEY=VALUE",
+         .help = "a size of the model, such as .block_count=6; .KEY is one of the architecture; "
+                 "can be repeated"},
+        {"--with", ARG_LIST, &with, .value = "PATTERN",
+         .help = "tensors that the architecture may have or lack, such as output.weight; can be "
+                 "repeated"},
+        {"--init", ARG_LIST, &init, .value = "PATTERN=MEAN,SIGMA",
+         .help = "how tensors begin; can be repeated (default: norms 1, biases 0, matrices 0 and "
+                 "--sigma)"},
+        {"--sigma", ARG_FLOAT, &p.sigma, .value = "X",
+         .help = "the spread of matrices (default: 0.02)", .min = 1e-9, .max = 100},
+        {"--name", ARG_STRING, &p.name, .value = "NAME",
+         .help = "general.architecture (default: the descriptor's first name)"},
+        {"-s --seed", ARG_UINT64, &p.seed, .value = "N",
+         .help = "the same seed gives the same file (default: 0)"},
+        {0}};
+    static const args_example examples[] = {{"llm-train new small.arch --tokenizer builtin:stories "
+                                             "--set .embedding_length=128 -o new.gguf",
+                                             "a model of a descriptor of one's own"},
+                                            {0}};
+    const args_spec spec = {TOOL,
+                            "ARCH --tokenizer FILE --set KEY=VALUE.. -o OUT [options]",
+                            "Makes a model that has learned nothing yet: the sizes that are set, "
+                            "and random weights. ARCH is a descriptor: a file, or the name of a "
+                            "built-in one (llm-arch list).",
+                            table,
+                            &given,
+                            .examples = examples};
+    int code = args_parse(&spec, argc, argv);
+    if (code < 0 && given.n != 1)
+        code = tool_error(TOOL, 2, "one ARCH is needed: a descriptor, which llm-arch list prints");
+    if (code < 0 && !p.tokenizer)
+        code =
+            tool_error(TOOL, 2, "--tokenizer FILE is missing, as in: --tokenizer tokenizer.json");
+    if (code < 0 && !out)
+        code = tool_error(TOOL, 2, "-o OUT is missing, as in: -o new.gguf");
+    if (code < 0)
+        code = tool_check_paths(TOOL,
+                                (tool_path[]){{"--tokenizer", p.tokenizer, .needed = true, .model = true},
+                                              {"-o", out, .written = true}},
+                                2);
+    if (code < 0)
+        code = make(given.s[0], out, &p, &set, &with, &init);
+    args_list_fini(&given);
+    args_list_fini(&set);
+    args_list_fini(&with);
+    args_list_fini(&init);
+    return code;
+}
