@@ -99,9 +99,11 @@ static ggl_status open_teacher(opened *o, const llm_training_params *p, int64_t 
 static ggl_status open_adapter(opened *o, const llm_training_params *p, ggl_error *err) {
     const llm_model *m = o->model->model;
     const llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
+    const double rank = p->rank > 0 ? (double)p->rank : 16,
+                 alpha = p->alpha != 0 ? p->alpha : 2 * rank;
     const llm_train_pairs pairs = {.size = sizeof pairs,
                                    .rank = p->rank,
-                                   .alpha = p->alpha,
+                                   .alpha = p->rs ? alpha * sqrt(rank) : p->alpha,
                                    .matrix = p->matrix,
                                    .n_matrices = p->n_matrices,
                                    .seed = p->seed};

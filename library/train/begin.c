@@ -61,6 +61,9 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
         return ggl_fail(err, GGL_USAGE, "a training needs a file to learn from");
     if (p->loss && t->of.teach)
         return ggl_fail(err, GGL_USAGE, "either a loss or a teacher can be given, not both");
+    if (p->round_to && t->of.adapter)
+        return ggl_fail(err, GGL_USAGE,
+                        "round_to is for models that learn: an adapter's matrices stay f32");
     if (p->n_matrices > 0 && !p->lora)
         return ggl_fail(err, GGL_USAGE,
                         "matrix says what a new adapter changes: it needs lora; learn says which "
@@ -170,6 +173,26 @@ static int64_t n_slots(const llm_training *t) {
     return n < t->p.n_ubatch ? n : t->p.n_ubatch;
 }
 
+/* Finds the optimizer and the type to which numbers are rounded. */
+static ggl_status find_names(llm_training *t, ggl_error *err) {
+    static const char *const name[] = {
+        [LLM_TRAIN_ADAMW] = "adamw", [LLM_TRAIN_SGD] = "sgd", [LLM_TRAIN_MUON] = "muon"};
+    enum { N = sizeof name / sizeof *name };
+    const ggl_type_info *type = t->p.round_to ? ggl_type_find(t->p.round_to) : NULL;
+    int k = 0;
+    while (k < N && t->p.optimizer && strcmp(name[k], t->p.optimizer) != 0)
+        k++;
+    if (k == N)
+        return ggl_fail(err, GGL_USAGE, "the optimizer '%s': adamw, sgd and muon are known",
+                        t->p.optimizer);
+    if (t->p.round_to && !type)
+        return ggl_fail(err, GGL_USAGE, "round_to '%s': there is no type of this name",
+                        t->p.round_to);
+    t->optimizer = (llm_train_optimizer_kind)k;
+    t->rounded = type ? type->type : GGL_F32;
+    return GGL_OK;
+}
+
 static ggl_status make_trainer(llm_training *t, ggl_error *err) {
     static const char *const pair[] = {"*.lora_a", "*.lora_b"};
     const bool all = t->p.n_learn == 0;
@@ -188,7 +211,9 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
                           .decay = t->p.decay,
                           .max_norm = fmax(0, t->p.max_norm),
                           .loss = t->p.loss,
-                          .ctx = t->p.user};
+                          .ctx = t->p.user,
+                          .optimizer = t->optimizer,
+                          .rounded = t->rounded};
     t->use = (llm_adapter_use){.adapter = t->of.adapter, .scale = 1};
     if (t->of.adapter) {
         p.adapter = &t->use;
@@ -219,6 +244,8 @@ static ggl_status make(llm_training *t, ggl_error *err) {
     ggl_status st = check(t, err);
     if (st == GGL_OK)
         st = llm_train_fall_find(&t->fall, t->p.schedule, err);
+    if (st == GGL_OK)
+        st = find_names(t, err);
     if (st == GGL_OK)
         st = read_all(t, err);
     if (st != GGL_OK)

@@ -32,6 +32,8 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     put_number(&out, "rate", p->rate);
     put_number(&out, "rate_end", p->rate_end);
     put_number(&out, "schedule", t->fall);
+    put_number(&out, "optimizer", t->optimizer);
+    put_number(&out, "round_to", t->rounded);
     put_number(&out, "n_warmup", (double)p->n_warmup);
     put_number(&out, "beta1", p->beta1);
     put_number(&out, "beta2", p->beta2);

@@ -41,6 +41,8 @@ struct llm_training {
     llm_training_params p; /* with the defaults in place of zeros; arrays and texts are not kept */
     train_parts of;
     train_fall fall;
+    llm_train_optimizer_kind optimizer;
+    ggl_type rounded;
     llm_arch_source source;
     llm_adapter_use use;
     llm_trainer *trainer;

@@ -35,6 +35,38 @@ static bool learns(const llm_trainer *t, const ggl_gguf_tensor *of) {
     return any;
 }
 
+/* The type with which a tensor that learns is written: the one to which it is rounded while it learns, if it is. */
+static ggl_type type_of(const llm_trainer *t, const ggl_gguf_tensor *of, bool f32) {
+    for (int k = 0; k < llm_trainer_n_weights(t) && !f32; k++) {
+        const llm_train_weight w = llm_trainer_weight(t, k);
+        if (w.rounded != GGL_F32 && place_of(&w, of) >= 0)
+            return w.rounded;
+    }
+    return f32 ? GGL_F32 : of->type;
+}
+
+/* Sets out to the tensor as the file has it, in the type that is written. */
+static ggl_status copy_old(const changed *c, char *out, ggl_error *err) {
+    const ggl_type_info *from = ggl_type_get(c->of->type);
+    const int64_t n = c->of->ne[0], rows = ggl_extents(c->of->ne, 1, GGL_MAX_DIMS, 1);
+    const size_t old = (size_t)(n / from->block) * from->size,
+                 new = (size_t)(n / c->type->block) * c->type->size;
+    if (from == c->type) {
+        memcpy(out, c->of->data, (size_t)rows * old);
+        return GGL_OK;
+    }
+    float *row = ggl_calloc((size_t)n, sizeof *row);
+    if (!row)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %.*s", (int)c->of->name.n,
+                        c->of->name.s);
+    for (int64_t i = 0; i < rows; i++) {
+        from->to_float((const char *)c->of->data + (size_t)i * old, row, n);
+        c->type->from_float(row, out + (size_t)i * new, n);
+    }
+    ggl_free(row);
+    return GGL_OK;
+}
+
 /* Writes the tensor, in which weights that learn are all elements or some rows. */
 static ggl_status write_changed(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     const changed *c = ctx;
@@ -48,18 +80,16 @@ static ggl_status write_changed(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     if (!out)
         return ggl_fail(err, GGL_NOMEM, "out of memory for %.*s", (int)c->of->name.n,
                         c->of->name.s);
-    if (c->type == ggl_type_get(c->of->type))
-        memcpy(out, c->of->data, size);
-    else
-        ggl_type_get(c->of->type)->to_float(c->of->data, (float *)(void *)out, n);
+    ggl_status st = copy_old(c, out, err);
     for (int k = 0; k < llm_trainer_n_weights(c->t); k++) {
         const llm_train_weight w = llm_trainer_weight(c->t, k);
         const int64_t at = place_of(&w, c->of);
         if (at >= 0)
-            c->type->from_float(w.data, out + (size_t)(at / c->type->block) * c->type->size,
+            c->type->from_float(w.master, out + (size_t)(at / c->type->block) * c->type->size,
                                 ggl_extents(w.ne, 0, GGL_MAX_DIMS, 1));
     }
-    ggl_status st = ggl_gguf_sink_write(to, out, size, err);
+    if (st == GGL_OK)
+        st = ggl_gguf_sink_write(to, out, size, err);
     ggl_free(out);
     return st;
 }
@@ -82,7 +112,7 @@ ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
     for (size_t i = 0; i < n; i++) {
         const ggl_gguf_tensor *x = ggl_gguf_tensor_at(of, i);
         const bool changes = learns(t, x);
-        c[i] = (changed){t, x, ggl_type_get(changes && f32 ? GGL_F32 : x->type)};
+        c[i] = (changed){t, x, ggl_type_get(changes ? type_of(t, x, f32) : x->type)};
         char name[256];
         snprintf(name, sizeof name, "%.*s", (int)x->name.n, x->name.s);
         if (changes)
@@ -104,7 +134,7 @@ ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
 static const char *const part[] = {"data", "mean", "square"};
 
 static float *part_of(const llm_train_weight *w, int k) {
-    return k == 0 ? w->data : k == 1 ? w->mean : w->square;
+    return k == 0 ? w->master : k == 1 ? w->mean : w->square;
 }
 
 static void name_of(const llm_train_weight *w, int k, char *to, size_t size) {

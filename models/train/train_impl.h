@@ -24,21 +24,24 @@ typedef struct train_weights {
     } * at;
     int n;
     ggl_index index;
+    void *row; /* room for a rounded row */
 } train_weights;
 
 /* Makes the list of the n weights, nodes of a graph that may be freed afterwards, and copies their numbers. On failure
- * llm_train_weights_fini must be called, too. GGL_NOMEM. */
+ * llm_train_weights_fini must be called, too. GGL_NOMEM; GGL_NOT_FOUND: no weight can be of the type to which they are to be rounded. */
 GGL_NODISCARD ggl_status llm_train_weights_init(train_weights *list, ggl_tensor *const *weight,
-                                                int n, ggl_error *err);
+                                                int n, const llm_train_params *p, ggl_error *err);
+/* Sets the numbers that graphs read by those that learn, rounded to their types. */
+void llm_train_weights_round(const train_weights *list);
 void llm_train_weights_fini(train_weights *list);
 /* Returns the weight of that name; NULL: it does not learn. */
 llm_train_weight *llm_train_weights_find(const train_weights *list, const char *name);
 
-/* The inputs of a step of AdamW, by which adamw.c says what they are, and their names. */
-enum { ADAMW_RATE, ADAMW_SHORTEN, ADAMW_MEAN_BY, ADAMW_SQUARE_BY, ADAMW_INPUTS };
-extern const char *const llm_train_adamw_input[ADAMW_INPUTS];
-/* Makes the graph of a step of AdamW. */
-GGL_NODISCARD ggl_status llm_train_adamw(train_plan *p, const train_weights *list,
-                                         const llm_train_params *of, ggl_error *err);
+/* The inputs of a step, of which optimizer.c says what they are, and their names. */
+enum { STEP_RATE, STEP_SHORTEN, STEP_MEAN_BY, STEP_SQUARE_BY, STEP_INPUTS };
+extern const char *const llm_train_step_input[STEP_INPUTS];
+/* Makes the graph of a step. */
+GGL_NODISCARD ggl_status llm_train_optimizer(train_plan *p, const train_weights *list,
+                                             const llm_train_params *of, ggl_error *err);
 
 #endif

@@ -191,7 +191,7 @@ static ggl_status choose(llm_trainer *t, ggl_error *err) {
     if (st == GGL_OK)
         st = check_patterns(&t->p, weight, n_learn, err);
     if (st == GGL_OK)
-        st = llm_train_weights_init(&t->weights, weight, n_learn, err);
+        st = llm_train_weights_init(&t->weights, weight, n_learn, &t->p, err);
     ggl_free(weight);
     ggl_free(grad);
     ggl_graph_free(g);
@@ -205,7 +205,7 @@ static ggl_status check(llm_train_params *p, ggl_error *err) {
         return ggl_fail(err, GGL_USAGE, "a trainer needs a backend, and the reference backend");
     p->n_ctx = p->n_ctx ? p->n_ctx : 256;
     p->n_batch = p->n_batch ? p->n_batch : p->n_ctx;
-    p->beta1 = p->beta1 != 0 ? p->beta1 : 0.9;
+    p->beta1 = p->beta1 != 0 ? p->beta1 : p->optimizer == LLM_TRAIN_MUON ? 0.95 : 0.9;
     p->beta2 = p->beta2 != 0 ? p->beta2 : 0.999;
     p->eps = p->eps != 0 ? p->eps : 1e-8;
     if (p->n_ctx < 1 || p->n_batch < p->n_ctx || p->n_batch > INT32_MAX)
@@ -213,6 +213,12 @@ static ggl_status check(llm_train_params *p, ggl_error *err) {
                         "batches of %" PRId64 " tokens with sequences of up to %" PRId64
                         ": a sequence must fit into a batch",
                         p->n_batch, p->n_ctx);
+    const ggl_type_info *rounded = ggl_type_get(p->rounded);
+    if (!rounded || !rounded->from_float)
+        return ggl_fail(err, GGL_USAGE, "numbers cannot be rounded to %s",
+                        rounded ? rounded->name : "a type that does not exist");
+    if (p->optimizer < 0 || p->optimizer > LLM_TRAIN_MUON)
+        return ggl_fail(err, GGL_USAGE, "there is no optimizer %d", (int)p->optimizer);
     if (p->n_slots < 0 || p->n_slots > p->n_batch || p->n_inputs < 0)
         return ggl_fail(err, GGL_USAGE,
                         "a trainer with %" PRId64 " sequences in a batch of %" PRId64
@@ -248,7 +254,7 @@ static ggl_status make(llm_trainer *t, ggl_error *err) {
     st = choose(t, err);
     if (st == GGL_OK)
         st = plan(t, &t->learn, true, err);
-    return st == GGL_OK ? llm_train_adamw(&t->step, &t->weights, &t->p, err) : st;
+    return st == GGL_OK ? llm_train_optimizer(&t->step, &t->weights, &t->p, err) : st;
 }
 
 ggl_status llm_trainer_new(llm_trainer **out, const llm_arch *arch, const llm_arch_source *source,
@@ -423,20 +429,21 @@ static double length_of(const train_weights *list) {
 ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm, ggl_error *err) {
     const double steps = (double)(t->n_steps + 1), length = length_of(&t->weights);
     const bool is_long = t->p.max_norm > 0 && length > t->p.max_norm;
-    const float in[ADAMW_INPUTS] = {[ADAMW_RATE] = (float)rate,
-                                    [ADAMW_SHORTEN] = (float)(is_long ? t->p.max_norm / length : 1),
-                                    [ADAMW_MEAN_BY] = (float)(1 / (1 - pow(t->p.beta1, steps))),
-                                    [ADAMW_SQUARE_BY] = (float)(1 / (1 - pow(t->p.beta2, steps)))};
+    const float in[STEP_INPUTS] = {[STEP_RATE] = (float)rate,
+                                   [STEP_SHORTEN] = (float)(is_long ? t->p.max_norm / length : 1),
+                                   [STEP_MEAN_BY] = (float)(1 / (1 - pow(t->p.beta1, steps))),
+                                   [STEP_SQUARE_BY] = (float)(1 / (1 - pow(t->p.beta2, steps)))};
     ggl_status st = isfinite(rate) ? GGL_OK
                                    : ggl_fail(err, GGL_USAGE,
                                               "a step with the rate %g: a number is needed", rate);
     if (norm)
         *norm = length;
-    for (int k = 0; k < ADAMW_INPUTS && isfinite(length) && st == GGL_OK; k++)
-        st = set(t->step.s, llm_train_adamw_input[k], &in[k], 1, err);
+    for (int k = 0; k < STEP_INPUTS && isfinite(length) && st == GGL_OK; k++)
+        st = set(t->step.s, llm_train_step_input[k], &in[k], 1, err);
     if (isfinite(length) && st == GGL_OK) {
         st = ggl_sched_run(t->step.s, 1, NULL, 0, err);
         t->n_steps += st == GGL_OK;
+        llm_train_weights_round(&t->weights);
     }
     if (st == GGL_OK)
         llm_trainer_forget(t);
@@ -477,4 +484,5 @@ int64_t llm_trainer_n_steps(const llm_trainer *t) {
 
 void llm_trainer_set_steps(llm_trainer *t, int64_t n) {
     t->n_steps = n > 0 ? n : 0;
+    llm_train_weights_round(&t->weights);
 }

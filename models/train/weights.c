@@ -5,6 +5,11 @@
 #include "ggl/internal/types.h"
 #include "train_impl.h"
 
+/* True if the weight can be rounded to the type: a matrix of the model with rows of whole blocks. */
+static bool is_rounded(const llm_train_weight *w, const ggl_type_info *type) {
+    return w->n_dims > 1 && w->ne[0] % type->block == 0 && !strstr(w->name, ".lora_");
+}
+
 /* Makes a weight's memory, with its numbers. False: there is not enough. */
 static bool copy_numbers(llm_train_weight *w) {
     const size_t n = (size_t)ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1);
@@ -18,11 +23,35 @@ static bool copy_numbers(llm_train_weight *w) {
         memcpy(w->data, w->origin, n * sizeof(float));
     else
         ggl_type_get(w->type)->to_float(w->origin, w->data, (int64_t)n);
-    return true;
+    w->master = w->data;
+    if (w->rounded == GGL_F32)
+        return true;
+    w->master = ggl_calloc(n, sizeof(float));
+    if (w->master)
+        memcpy(w->master, w->data, n * sizeof(float));
+    return w->master != NULL;
+}
+
+/* Rounds the numbers of a weight, one row after the other. */
+static void round_weight(const llm_train_weight *w, void *row) {
+    const ggl_type_info *type = ggl_type_get(w->rounded);
+    const int64_t n = ggl_extents(w->ne, 1, GGL_MAX_DIMS, 1);
+    for (int64_t i = 0; i < n; i++) {
+        type->from_float(w->master + i * w->ne[0], row, w->ne[0]);
+        type->to_float(row, w->data + i * w->ne[0], w->ne[0]);
+    }
+}
+
+void llm_train_weights_round(const train_weights *list) {
+    for (int k = 0; k < list->n; k++)
+        if (list->at[k].w.rounded != GGL_F32)
+            round_weight(&list->at[k].w, list->row);
 }
 
 ggl_status llm_train_weights_init(train_weights *list, ggl_tensor *const *weight, int n,
-                                  ggl_error *err) {
+                                  const llm_train_params *p, ggl_error *err) {
+    const ggl_type_info *type = ggl_type_get(p->rounded);
+    size_t row = 0;
     *list = (train_weights){0};
     ggl_status st =
         ggl_index_init(&list->index, (size_t)n, sizeof *list->at, GGL_INDEX_STRINGS, err);
@@ -35,6 +64,13 @@ ggl_status llm_train_weights_init(train_weights *list, ggl_tensor *const *weight
         to->w = (llm_train_weight){
             .name = name, .type = t->type, .n_dims = t->n_dims, .origin = t->data};
         memcpy(to->w.ne, t->ne, sizeof t->ne);
+        if (name)
+            memcpy(name, t->name, length);
+        if (name && p->rounded != GGL_F32 && is_rounded(&to->w, type)) {
+            const size_t own = (size_t)(t->ne[0] / type->block) * type->size;
+            to->w.rounded = p->rounded;
+            row = own > row ? own : row;
+        }
         if (!name || !copy_numbers(&to->w)) {
             st = ggl_fail(err, GGL_NOMEM,
                           "out of memory for the weight %s, its gradient and what AdamW remembers "
@@ -42,18 +78,26 @@ ggl_status llm_train_weights_init(train_weights *list, ggl_tensor *const *weight
                           t->name, 16 * (double)ggl_extents(t->ne, 0, GGL_MAX_DIMS, 1) / 0x1p20);
             continue;
         }
-        memcpy(name, t->name, length);
         to->name = (ggl_str){name, length};
         if (ggl_index_put(&list->index, list->at, (size_t)list->n) != (size_t)list->n)
             st = ggl_fail(err, GGL_UNSUPPORTED,
                           "two weights have the name %s, so they cannot both learn", name);
     }
-    return st == GGL_OK && !list->at ? ggl_fail(err, GGL_NOMEM, "out of memory for a trainer") : st;
+    if (st == GGL_OK && p->rounded != GGL_F32 && row == 0)
+        st = ggl_fail(err, GGL_NOT_FOUND, "no weight that learns can be rounded to %s", type->name);
+    list->row = st == GGL_OK ? ggl_calloc(row + 1, 1) : NULL;
+    if (st == GGL_OK && (!list->at || !list->row))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
+    if (st == GGL_OK)
+        llm_train_weights_round(list);
+    return st;
 }
 
 void llm_train_weights_fini(train_weights *list) {
     for (int k = 0; k < list->n; k++) {
         llm_train_weight *w = &list->at[k].w;
+        if (w->master != w->data)
+            ggl_free(w->master);
         ggl_free(w->data);
         ggl_free(w->grad);
         ggl_free(w->mean);
@@ -61,6 +105,7 @@ void llm_train_weights_fini(train_weights *list) {
         ggl_free((char *)w->name);
     }
     ggl_free(list->at);
+    ggl_free(list->row);
     ggl_index_fini(&list->index);
     *list = (train_weights){0};
 }

@@ -310,6 +310,131 @@ TEST(steps_lower_the_loss) {
     close_model(&m);
 }
 
+/* --- optimizers ------------------------------------------------------------------------------- */
+
+/* A step of SGD is what its formula says; a second one has the momentum of the first. */
+TEST(sgd) {
+    model m;
+    ggl_error err = {0};
+    ggl_backend *cpu = NULL;
+    const llm_train_params p = {.optimizer = LLM_TRAIN_SGD, .beta1 = 0.5};
+    REQUIRE(open_model(&m, "llama"));
+    REQUIRE_OK(ggl_backend_open(&cpu, "cpu", NULL, &err), &err);
+    llm_trainer *t = new_trainer(&m, cpu, &p);
+    REQUIRE(t);
+    const llm_train_weight w = llm_trainer_weight(t, 1);
+    const llm_train_batch b = batch();
+    double was = (double)w.data[3], momentum = 0;
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(llm_trainer_add(t, &b, NULL, &err), &err);
+        momentum = 0.5 * momentum + (double)w.grad[3];
+        was -= 0.25 * momentum;
+        CHECK_OK(llm_trainer_step(t, 0.25, NULL, &err), &err);
+        CHECK_MSG(fabs((double)w.data[3] - was) < 1e-6, "%g, %g", (double)w.data[3], was);
+    }
+    llm_trainer_free(t);
+    ggl_backend_close(cpu);
+    close_model(&m);
+}
+
+/* x [n_out][n_in] becomes what five steps of Newton and Schulz make of it, by plain loops. */
+static void newton_schulz(double *x, int64_t n_in, int64_t n_out) {
+    double *a = calloc((size_t)(n_out * n_out), sizeof *a),
+           *b = calloc((size_t)(n_out * n_out), sizeof *b),
+           *y = calloc((size_t)(n_in * n_out), sizeof *y), length = 0;
+    if (!CHECK(a && b && y))
+        abort();
+    for (int64_t i = 0; i < n_in * n_out; i++)
+        length += x[i] * x[i];
+    for (int64_t i = 0; i < n_in * n_out; i++)
+        x[i] /= sqrt(length) + 1e-7;
+    for (int step = 0; step < 5; step++) {
+        for (int64_t r = 0; r < n_out; r++)
+            for (int64_t c = 0; c < n_out; c++) {
+                a[r * n_out + c] = 0;
+                for (int64_t i = 0; i < n_in; i++)
+                    a[r * n_out + c] += x[r * n_in + i] * x[c * n_in + i];
+            }
+        for (int64_t r = 0; r < n_out; r++)
+            for (int64_t c = 0; c < n_out; c++) {
+                b[r * n_out + c] = -4.775 * a[r * n_out + c];
+                for (int64_t i = 0; i < n_out; i++)
+                    b[r * n_out + c] += 2.0315 * a[r * n_out + i] * a[i * n_out + c];
+            }
+        for (int64_t r = 0; r < n_out; r++)
+            for (int64_t i = 0; i < n_in; i++) {
+                y[r * n_in + i] = 3.4445 * x[r * n_in + i];
+                for (int64_t c = 0; c < n_out; c++)
+                    y[r * n_in + i] += b[r * n_out + c] * x[c * n_in + i];
+            }
+        memcpy(x, y, (size_t)(n_in * n_out) * sizeof *x);
+    }
+    free(a);
+    free(b);
+    free(y);
+}
+
+/* Compares a first step of Muon with its formula. */
+static void check_muon(const llm_train_weight *w, const float *before, const float *grad,
+                       double rate) {
+    const int64_t n_in = w->ne[0], n_out = w->ne[1], longer = n_in > n_out ? n_in : n_out;
+    double *x = calloc((size_t)(n_in * n_out), sizeof *x), most = 0;
+    if (!CHECK(x))
+        return;
+    for (int64_t i = 0; i < n_in * n_out; i++)
+        x[n_out > n_in ? i % n_in * n_out + i / n_in : i] = (double)grad[i] * 1.95;
+    newton_schulz(x, longer, n_in * n_out / longer);
+    for (int64_t i = 0; i < n_in * n_out; i++) {
+        const double by = 0.2 * sqrt((double)longer) *
+                          x[n_out > n_in ? i % n_in * n_out + i / n_in : i],
+                     have = ((double)before[i] - (double)w->data[i]) / rate;
+        most = fmax(most, fabs(by - have));
+    }
+    CHECK_MSG(most < 2e-3, "%s: off by %g", w->name, most);
+    free(x);
+}
+
+TEST(muon) {
+    model m;
+    ggl_error err = {0};
+    ggl_backend *cpu = NULL;
+    int n = 0;
+    const llm_train_params p = {.optimizer = LLM_TRAIN_MUON};
+    REQUIRE(open_model(&m, "llama"));
+    REQUIRE_OK(ggl_backend_open(&cpu, "cpu", NULL, &err), &err);
+    llm_trainer *t = new_trainer(&m, cpu, &p);
+    REQUIRE(t);
+    const llm_train_batch b = batch();
+    double first = NAN, loss = NAN;
+    for (int k = 0; k < llm_trainer_n_weights(t); k++) {
+        const llm_train_weight w = llm_trainer_weight(t, k);
+        if (w.n_dims != 2 || strncmp(w.name, "blk.0.ffn", 9) != 0)
+            continue;
+        llm_trainer *one = new_trainer(&m, cpu, &p);
+        REQUIRE(one);
+        const llm_train_weight x = llm_trainer_weight(one, k);
+        float *grad = calloc((size_t)count(&x), sizeof *grad);
+        REQUIRE(grad);
+        CHECK_OK(llm_trainer_add(one, &b, NULL, &err), &err);
+        memcpy(grad, x.grad, (size_t)count(&x) * sizeof *grad);
+        CHECK_OK(llm_trainer_step(one, 0.01, NULL, &err), &err);
+        check_muon(&x, w.data, grad, 0.01);
+        free(grad);
+        llm_trainer_free(one);
+        n++;
+    }
+    CHECK(n >= 3);
+    for (int i = 0; i < 30; i++) {
+        CHECK_OK(llm_trainer_add(t, &b, &loss, &err), &err);
+        CHECK_OK(llm_trainer_step(t, 1e-2, NULL, &err), &err);
+        first = i == 0 ? loss : first;
+    }
+    CHECK_MSG(loss < 0.3 * first, "%g, from %g", loss, first);
+    llm_trainer_free(t);
+    ggl_backend_close(cpu);
+    close_model(&m);
+}
+
 /* --- files ------------------------------------------------------------------------------------ */
 
 static llm_trainer *of_file(const ggl_gguf *f, const llm_arch *arch, llm_arch_source *source,
@@ -401,6 +526,56 @@ TEST(saved_and_gone_on) {
     llm_trainer_free(b);
     llm_arch_free(arch);
     ggl_gguf_close(f);
+    ggl_backend_close(cpu);
+    ggl_backend_close(reference);
+}
+
+/* Weights that are rounded while they learn: the written file has that type, and the loss that the trainer had. */
+TEST(rounded_while_it_learns) {
+    char file[600], state[600];
+    ggl_error err = {0};
+    ggl_gguf *f = NULL, *g = NULL, *saved = NULL;
+    llm_arch *arch = NULL;
+    ggl_backend *cpu = NULL, *reference = NULL;
+    snprintf(file, sizeof file, "%s/rounded.gguf", test_folder());
+    snprintf(state, sizeof state, "%s/rounded.state", test_folder());
+    REQUIRE_OK(ggl_gguf_open(&f, BUILTIN_MODEL, NULL, &err), &err);
+    REQUIRE_OK(llm_arch_open(&arch, "llama", &err), &err);
+    REQUIRE_OK(ggl_backend_open(&cpu, "cpu", NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
+    llm_arch_source source = llm_arch_source_gguf(f), of_g;
+    const llm_train_params p = {.size = sizeof p,
+                                .backend = cpu,
+                                .reference = reference,
+                                .n_ctx = N_CTX,
+                                .n_batch = N_BATCH,
+                                .rounded = GGL_Q4_0};
+    llm_trainer *t = NULL, *again = NULL, *u = NULL;
+    REQUIRE_OK(llm_trainer_new(&t, arch, &source, &p, &err), &err);
+    const double first = loss_of(t);
+    train(t, 6);
+    const double loss = loss_of(t);
+    CHECK_MSG(loss < first, "%g, from %g", loss, first);
+    CHECK_OK(llm_trainer_write(t, f, false, file, &err), &err);
+    REQUIRE_OK(ggl_gguf_open(&g, file, NULL, &err), &err);
+    CHECK_INT(ggl_gguf_find_tensor(g, "blk.0.attn_q.weight")->type, GGL_Q4_0);
+    CHECK_INT(ggl_gguf_find_tensor(g, "blk.0.attn_norm.weight")->type, GGL_F32);
+    u = of_file(g, arch, &of_g, cpu, reference);
+    CHECK_MSG(fabs(loss_of(u) - loss) < 1e-6 * loss, "%g, %g", loss_of(u), loss);
+    CHECK_OK(llm_trainer_write_state(t, (ggl_str){"", 0}, state, &err), &err);
+    REQUIRE_OK(ggl_gguf_open(&saved, state, NULL, &err), &err);
+    REQUIRE_OK(llm_trainer_new(&again, arch, &source, &p, &err), &err);
+    CHECK_OK(llm_trainer_read_state(again, saved, &err), &err);
+    train(t, 2);
+    train(again, 2);
+    CHECK(same_weights(t, again));
+    llm_trainer_free(t);
+    llm_trainer_free(again);
+    llm_trainer_free(u);
+    ggl_gguf_close(saved);
+    ggl_gguf_close(g);
+    ggl_gguf_close(f);
+    llm_arch_free(arch);
     ggl_backend_close(cpu);
     ggl_backend_close(reference);
 }

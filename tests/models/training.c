@@ -224,6 +224,29 @@ TEST(a_loss_of_ones_own) {
     llm_training_close(b);
 }
 
+/* A model of q8_0 learns to be one of q4_0: better than one that is only rounded, and written as it was measured. */
+TEST(rounded_while_it_learns) {
+    ggl_error err = {0};
+    const char *out = path_of("q4.gguf");
+    llm_training_params p = {.round_to = "q4_0", .n_steps = 12, .rate = 2e-3, .optimizer = "muon"};
+    llm_training *t = open_on("builtin:chat", chats(), p);
+    double before = NAN, after = NAN, read = NAN;
+    REQUIRE(t);
+    CHECK_OK(llm_training_evaluate(t, &before, NULL, &err), &err);
+    for (int i = 0; i < 12; i++)
+        step(t);
+    CHECK_OK(llm_training_evaluate(t, &after, NULL, &err), &err);
+    CHECK_MSG(after < 0.7 * before, "%g, from %g", after, before);
+    CHECK_OK(llm_training_write(t, out, false, &err), &err);
+    llm_training_close(t);
+    p.round_to = NULL;
+    t = open_on(out, chats(), p);
+    REQUIRE(t);
+    CHECK_OK(llm_training_evaluate(t, &read, NULL, &err), &err);
+    CHECK_MSG(fabs(read - after) < 1e-5 * after, "%g, %g", read, after);
+    llm_training_close(t);
+}
+
 /* --- the same bits ---------------------------------------------------------------------------- */
 
 /* One thread or two; and saved after the fourth step, and gone on with by a program that begins again. */
@@ -567,6 +590,9 @@ TEST(mistakes) {
         {{.file = one, .n_files = 1, .rank = -5, .lora = true}, GGL_USAGE, "rank"},
         {{.file = one, .n_files = 1, .schedule = "cos"}, GGL_USAGE, "cosine, linear and constant"},
         {{.file = one, .n_files = 1, .matrix = pattern, .n_matrices = 1}, GGL_USAGE, "needs lora"},
+        {{.file = one, .n_files = 1, .optimizer = "adam"}, GGL_USAGE, "adamw, sgd and muon"},
+        {{.file = one, .n_files = 1, .round_to = "q4"}, GGL_USAGE, "no type of this name"},
+        {{.file = one, .n_files = 1, .round_to = "q4_0", .lora = true}, GGL_USAGE, "stay f32"},
         {{.file = one, .n_files = 1, .lora = true, .matrix = pattern, .n_matrices = 1},
          GGL_NOT_FOUND,
          "blk.99"},

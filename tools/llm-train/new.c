@@ -74,10 +74,11 @@ int train_new(int argc, char **argv) {
     if (code < 0 && !out)
         code = tool_error(TOOL, 2, "-o OUT is missing, as in: -o new.gguf");
     if (code < 0)
-        code = tool_check_paths(TOOL,
-                                (tool_path[]){{"--tokenizer", p.tokenizer, .needed = true, .model = true},
-                                              {"-o", out, .written = true}},
-                                2);
+        code = tool_check_paths(
+            TOOL,
+            (tool_path[]){{"--tokenizer", p.tokenizer, .needed = true, .model = true},
+                          {"-o", out, .written = true}},
+            2);
     if (code < 0)
         code = make(given.s[0], out, &p, &set, &with, &init);
     args_list_fini(&given);

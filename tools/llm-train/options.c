@@ -11,6 +11,7 @@
 #include "ggl/internal/alloc.h"
 #include "new.h"
 
+static const char *const optimizers[] = {"adamw", "sgd", "muon", NULL};
 static const char *const schedules[] = {"cosine", "linear", "constant", NULL};
 
 /* Returns what is wrong with the options; NULL: nothing. */
@@ -24,8 +25,13 @@ static const char *wrong_options(const train_options *o) {
     if (o->adapter && o->lora)
         return "--lora begins a new adapter, and --adapter goes on with one: only one of the two "
                "can be given";
-    if ((o->rank || o->alpha != 0 || o->matrix.n) && !o->lora)
-        return "--rank, --alpha and --matrix are of a new adapter: they need --lora";
+    if ((o->rank || o->alpha != 0 || o->matrix.n || o->rs) && !o->lora)
+        return "--rank, --alpha, --rslora and --matrix are of a new adapter: they need --lora";
+    if (o->round_to && (o->lora || o->adapter))
+        return "--qat is for models that learn: an adapter's matrices stay f32";
+    if (o->round_to && o->f32)
+        return "--qat writes the rounded type, and --f32 does not: only one of the two can be "
+               "given";
     if (o->no_valid && (o->valid.n || o->valid_share != 0))
         return "--no-valid leaves nothing to measure: it cannot be given with --valid or "
                "--valid-share";
@@ -91,11 +97,16 @@ int train_options_read(train_options *o, int argc, char **argv) {
         {"--alpha", ARG_FLOAT, &o->alpha, .value = "X",
          .help = "of the adapter: its change counts X / rank times (default: twice the rank)",
          .min = 1e-6, .max = 1e6},
+        {"--rslora", ARG_FLAG, &o->rs,
+         .help = "its change counts alpha / sqrt(rank) times: for high ranks"},
         {"--matrix", ARG_LIST, &o->matrix, .value = "PATTERN",
          .help = "what the adapter changes, such as 'blk.*.attn_q.weight'; can be repeated "
                  "(default: all matrices of the layers)"},
         {"--adapter", ARG_STRING, &o->adapter, .value = "FILE",
          .help = "go on with this adapter, in place of a new one"},
+        {"--qat", ARG_STRING, &o->round_to, .value = "TYPE",
+         .help = "compute with the matrices rounded to a type, such as q4_0, while they learn, and "
+                 "write them so"},
         {"--learn", ARG_LIST, &o->learn, .value = "PATTERN",
          .help = "which weights learn, by name, such as 'blk.*'; can be repeated (default: all)"},
         {NULL, .help = "what it learns from (docs/training-data.md)"},
@@ -138,6 +149,9 @@ int train_options_read(train_options *o, int argc, char **argv) {
         {"-lr --learning-rate --lr", ARG_FLOAT, &o->rate, .value = "X",
          .help = "the largest rate (default: 2e-4 with --lora, else 2e-5; of preferences a tenth)",
          .min = 1e-12, .max = 100},
+        {"--optimizer", ARG_CHOICE, &o->optimizer, .value = "NAME", .choices = optimizers,
+         .help = "adamw (default), sgd (with momentum), muon (of the matrices of layers, adamw of "
+                 "the rest)"},
         {"--schedule", ARG_CHOICE, &o->schedule, .value = "NAME", .choices = schedules,
          .help = "how the rate falls: cosine (default), linear, constant"},
         {"--lr-end", ARG_FLOAT, &o->rate_end, .value = "X",
@@ -149,7 +163,8 @@ int train_options_read(train_options *o, int argc, char **argv) {
          .help = "the longest gradient (default: 1; -1: any)", .min = -1, .max = 1e9},
         {"--decay -wd", ARG_FLOAT, &o->decay, .value = "X",
          .help = "of matrices, for each step and times the rate (default: 0)", .max = 100},
-        {"--beta1", ARG_FLOAT, &o->beta1, .value = "X", .help = "of AdamW (default: 0.9)",
+        {"--beta1", ARG_FLOAT, &o->beta1, .value = "X",
+         .help = "of AdamW, and the momentum of others (default: 0.9; of muon 0.95)",
          .max = 0.9999999},
         {"--beta2", ARG_FLOAT, &o->beta2, .value = "X", .help = "of AdamW (default: 0.999)",
          .max = 0.9999999},
@@ -261,6 +276,8 @@ llm_training_params train_params_of(const train_options *o) {
                                  .lora = o->lora,
                                  .rank = o->rank,
                                  .alpha = o->alpha,
+                                 .rs = o->rs,
+                                 .round_to = o->round_to,
                                  .matrix = o->matrix.s,
                                  .n_matrices = o->matrix.n,
                                  .adapter = o->adapter,
@@ -274,6 +291,7 @@ llm_training_params train_params_of(const train_options *o) {
                                  .n_epochs = o->epochs,
                                  .minutes = o->minutes,
                                  .rate = o->rate,
+                                 .optimizer = optimizers[o->optimizer],
                                  .schedule = schedules[o->schedule],
                                  .rate_end = o->rate_end,
                                  .n_warmup = o->n_warmup,

@@ -10,10 +10,11 @@
 #define TOOL "llm-train"
 
 typedef struct train_options {
-    const char *model, *out, *svg, *log, *teacher, *adapter, *separator, *chat_template, *arch;
+    const char *model, *out, *svg, *log, *teacher, *adapter, *separator, *chat_template, *arch,
+        *round_to;
     hub_options hub;
     arg_list files, valid, matrix, learn, samples;
-    bool lora, resume, all_tokens, drop_long, no_valid, best, f32, plan;
+    bool lora, rs, resume, all_tokens, drop_long, no_valid, best, f32, plan;
     double valid_share, epochs, minutes, rate, rate_end, decay, beta1, beta2, eps, max_norm, alpha;
     double save_minutes, dpo_beta, teacher_share, teacher_temp;
     const char *memory;
@@ -21,7 +22,7 @@ typedef struct train_options {
     int64_t rank, n_ctx, n_batch, n_seq, n_ubatch, n_steps, n_warmup, n_threads, save_every,
         valid_every, patience, n_sample;
     uint64_t seed;
-    int schedule;
+    int schedule, optimizer;
 } train_options;
 
 /* Reads them. Returns -1 to continue, else the exit code. train_options_fini must be called in any case. */

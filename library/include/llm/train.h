@@ -55,9 +55,14 @@ typedef struct llm_training_params {
 
     /* --- what learns --- */
     const char *arch; /* as llm_open_params.arch */
-    bool lora;        /* a new adapter, and the model stays as it is */
-    int64_t rank;     /* of the adapter; 0: 16 */
-    double alpha;     /* of the adapter; 0: 2 * rank */
+    /* Quantization-aware: the model computes with its matrices rounded to this type, such as "q4_0", while they learn, and is written with
+     * it. NULL: not rounded. Not with an adapter. */
+    const char *round_to;
+    bool lora;    /* a new adapter, and the model stays as it is */
+    int64_t rank; /* of the adapter; 0: 16 */
+    double alpha; /* of the adapter; 0: 2 * rank */
+    bool
+        rs; /* of a new adapter: its change counts alpha / sqrt(rank) times (rsLoRA), not alpha / rank */
     const char *const *
         matrix; /* [n_matrices]: patterns of the matrices that the adapter changes; none: all of the layers */
     size_t n_matrices;
@@ -87,6 +92,9 @@ typedef struct llm_training_params {
         n_warmup; /* steps in which the rate grows from 0; 0: a thirtieth of all; below 0: none */
     /* AdamW, 0: 0.9, 0.999 and 1e-8; and the decay of matrices, 0: none. */
     double beta1, beta2, eps, decay;
+    /* "adamw" (NULL: this one), "sgd" (with the momentum beta1), or "muon": for the matrices of layers, with the momentum beta1 (0: 0.95),
+     * and AdamW for the rest. */
+    const char *optimizer;
     double max_norm; /* longer gradients are cut to this length; 0: 1; below 0: none is cut */
     uint64_t seed;   /* of the order of the items, and of a new adapter */
     /* Bytes for values that gradients need, of the values between the layers; what is more is computed twice. 0: no limit */

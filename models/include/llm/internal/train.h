@@ -1,4 +1,4 @@
-/* Trains a model: the graph that its descriptor says, with the gradients of its loss (ggl/internal/gradient.h), and AdamW
+/* Trains a model: the graph that its descriptor says, with the gradients of its loss (ggl/internal/gradient.h), and an optimizer
  * as another graph. Weights that learn are f32 copies in memory, whatever type the file has; all others are read as they
  * are. docs/gradients.md says more.
  *
@@ -28,6 +28,13 @@ extern "C" {
 
 typedef struct llm_trainer llm_trainer;
 
+/* models/train/optimizer.c has their formulas. */
+typedef enum llm_train_optimizer_kind {
+    LLM_TRAIN_ADAMW,
+    LLM_TRAIN_SGD, /* with the momentum beta1 */
+    LLM_TRAIN_MUON /* for matrices of layers, with the momentum beta1; AdamW for the rest */
+} llm_train_optimizer_kind;
+
 typedef struct llm_train_params {
     size_t size; /* sizeof(llm_train_params): ggl/internal/params.h */
     /* Borrowed: a backend that uses host memory in place; and the one that computes the graphs' constants, in double. */
@@ -39,7 +46,7 @@ typedef struct llm_train_params {
     const char *const *learn;
     size_t n_learn;
     size_t keep; /* as ggl_grad_params.keep: the most bytes of values that gradients need; 0: all */
-    /* AdamW (Loshchilov and Hutter, 2019): which part of the mean and of the mean square stays, 0: 0.9 and 0.999; what is
+    /* AdamW (Loshchilov and Hutter, 2019): which part of the mean and of the mean square stays, 0: 0.9 (of Muon 0.95) and 0.999; what is
      * added to the root of the mean square, 0: 1e-8; and the decay of matrices, which is multiplied by the rate. Vectors do
      * not decay. */
     double beta1, beta2, eps, decay;
@@ -59,6 +66,10 @@ typedef struct llm_train_params {
     /* [n_inputs]: the names of batched inputs that `loss` makes, of f32 or i32. Kept as long as the trainer. */
     const char *const *input;
     int n_inputs;
+    llm_train_optimizer_kind optimizer;
+    /* Quantization-aware: the graphs read the matrices that learn as they are when they are rounded to this type, and their gradients change
+     * unrounded copies. GGL_F32: none is rounded. */
+    ggl_type rounded;
 } llm_train_params;
 
 /* Sequences one after the other. */
@@ -81,6 +92,9 @@ typedef struct llm_train_weight {
     /* [ggl_count] f32, valid as long as the trainer: the weight, its gradient so far, and what AdamW remembers of it, the
      * mean and the mean square of its gradients. Steps change them, and so may the program between the calls. */
     float *data, *grad, *mean, *square;
+    float
+        *master; /* what learns: `data`, or, with llm_train_params.rounded, what is rounded to it */
+    ggl_type rounded; /* to which data is rounded; GGL_F32: it is not */
 } llm_train_weight;
 
 /* Makes a trainer for the model of the source, whose tensors must have data. arch and source outlive it. On failure *out
@@ -99,7 +113,7 @@ GGL_NODISCARD ggl_status llm_trainer_add(llm_trainer *t, const llm_train_batch *
 /* Computes the same *loss, and no gradients. each [n_seq] (may be NULL): the parts of the sequences. */
 GGL_NODISCARD ggl_status llm_trainer_evaluate(llm_trainer *t, const llm_train_batch *b,
                                               double *loss, double *each, ggl_error *err);
-/* A step of AdamW by the gradients so far, which are zeros afterwards. *norm (may be NULL): their length, before it was
+/* A step of the optimizer by the gradients so far, which are zeros afterwards. *norm (may be NULL): their length, before it was
  * cut. If that is no finite number, no weight changes. */
 GGL_NODISCARD ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm,
                                           ggl_error *err);
