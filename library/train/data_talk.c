@@ -248,8 +248,9 @@ static ggl_status not_found(size_t message, ggl_str prompt, ggl_str whole, ggl_e
     return ggl_fail(
         err, GGL_UNSUPPORTED,
         "messages[%zu]: the chat template asks for an answer with '..%.*s', but shows the answer "
-        "as '..%.*s': so it does not say what the model shall write. Another template may, or "
-        "\"prompt\" and \"completion\" as texts",
+        "as '..%.*s': so it does not say what the model shall write. Variables of the template in "
+        "\"chat_template_kwargs\" may change that; else use another template, or \"prompt\" and "
+        "\"completion\" as texts",
         message, (int)n_asks, prompt.s + from, (int)n_shows, whole.s + from);
 }
 
