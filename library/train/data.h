@@ -55,6 +55,10 @@ void llm_train_data_free(train_data *d); /* NULL is fine */
  * GGL_IO, GGL_LIMIT, GGL_NOMEM, GGL_CANCELLED. Items of the lines before the wrong one may then have been added. */
 GGL_NODISCARD ggl_status llm_train_data_read(train_data *d, const char *path, ggl_error *err);
 
+/* The same for what a file would contain. name: stands for the path. */
+GGL_NODISCARD ggl_status llm_train_data_add(train_data *d, const char *name, ggl_str text,
+                                            ggl_error *err);
+
 train_kind llm_train_data_kind(const train_data *d);
 int64_t llm_train_data_n(const train_data *d);                  /* items */
 int64_t llm_train_data_length(const train_data *d, int64_t k);  /* tokens that are read; >= 1 */

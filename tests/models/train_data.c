@@ -1,6 +1,7 @@
 /* What a model learns from: the items that files become, and which tokens of them count. */
 #include "train/data.h"
 
+#include "alloc_fail.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/gguf.h"
 #include "test.h"
@@ -720,5 +721,39 @@ TEST(prompts_are_those_of_use) {
     CHECK(llm_tokenizer_is_eog(m.t, target[llm_train_data_length(d, 0) - 1]));
     llm_tokens_fini(&want);
     llm_train_data_free(d);
+    model_fini(&m);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static bool read_all(void *arg) {
+    static const char *const text[] = {
+        "{\"text\": \"a b\"}\n{\"prompt\": \"a\", \"completion\": \" b\"}\n"
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "
+        "\"content\": \"b\"}, {\"role\": \"user\", \"content\": \"c\"}, {\"role\": "
+        "\"assistant\", \"content\": \"d\"}], \"tools\": []}\n"
+        "{\"instruction\": \"a\", \"output\": \"b\"}\n",
+        "{\"prompt\": \"a\", \"chosen\": [{\"role\": \"assistant\", \"content\": \"b\"}], "
+        "\"rejected\": [{\"role\": \"assistant\", \"content\": \"c\"}]}"};
+    const train_data_params p = params_of(arg, 64);
+    bool ok = true;
+    for (int i = 0; i < 2 && ok; i++) {
+        train_data *d = NULL;
+        memset(&err, 0, sizeof err);
+        ggl_status st = llm_train_data_new(&d, &p, &err);
+        if (st == GGL_OK)
+            st = llm_train_data_add(d, "a.jsonl", (ggl_str){text[i], strlen(text[i])}, &err);
+        CHECK(st == GGL_OK || st == GGL_NOMEM);
+        CHECK(st == GGL_OK || strstr(err.msg, "memory"));
+        llm_train_data_free(d);
+        ok = st == GGL_OK;
+    }
+    return ok;
+}
+
+TEST(failing_allocations) {
+    model m;
+    REQUIRE(model_open(&m, CHAT_MODEL, NULL));
+    CHECK(alloc_fail_each(read_all, &m) > 100);
     model_fini(&m);
 }
