@@ -128,6 +128,7 @@ ggl_status llm_train_talk_set(train_talk *t, const char *name, const json_value 
     }
     if (st == GGL_OK && is_tools)
         st = llm_calls_check_tools(value, err);
+    t->has_tools |= is_tools && value->n > 0;
     if (st == GGL_OK) {
         llm_json_put_text(&t->more, t->more.n == 0 ? "{" : ", ");
         llm_json_put_string(&t->more, (ggl_str){name, strlen(name)});
@@ -148,6 +149,7 @@ typedef struct stage {
     char *text; /* all messages, and room for two bytes */
     size_t *end;
     ggl_str more;
+    size_t too_long; /* bytes of prompts that have more than n_ctx tokens */
 } stage;
 
 static void stage_fini(stage *g) {
@@ -182,6 +184,15 @@ static ggl_status closed(ggl_str *to, const llm_json_out *from, const char *with
     return GGL_OK;
 }
 
+/* Says once that the template shows no tools, though a conversation has some. */
+static void note_tools(train_data *d, const train_talk *t) {
+    if (!t->has_tools || d->told_no_tools || !d->p.note ||
+        llm_template_mentions(llm_chat_get_template(d->p.chat), "tools"))
+        return;
+    d->told_no_tools = true;
+    d->p.note(d->p.user, "conversations have \"tools\", which the chat template does not show");
+}
+
 static ggl_status stage_init(stage *g, train_data *d, const train_talk *t, ggl_error *err) {
     *g = (stage){.d = d, .talk = t};
     if (!d->p.chat)
@@ -204,6 +215,8 @@ static ggl_status stage_init(stage *g, train_data *d, const train_talk *t, ggl_e
         st = no_memory(err);
     if (st == GGL_OK)
         st = put_messages(g, llm_json_get(&doc->root, "messages"), err);
+    if (st == GGL_OK)
+        note_tools(d, t);
     if (st == GGL_OK && t->more.n > 0)
         st = closed(&g->more, &t->more, "}", err);
     llm_json_free(doc);
@@ -322,6 +335,7 @@ static ggl_status add_answer(stage *g, sink *k, size_t m, ggl_error *err) {
     if (st == GGL_OK)
         st = go_on(g, k, (ggl_str){prompt, n_prompt}, err);
     const size_t first = k->s.tokens.n;
+    g->too_long += first > (size_t)g->d->p.n_ctx ? n_prompt : 0;
     if (st == GGL_OK)
         st =
             append_answer(g->d, (ggl_str){whole + n_prompt, n_whole - n_prompt}, &k->s.tokens, err);
@@ -332,16 +346,21 @@ static ggl_status add_answer(stage *g, sink *k, size_t m, ggl_error *err) {
     return st;
 }
 
-/* True if no later answer has room, because the one before was beyond n_ctx and its prompt has only grown. */
+/* True if no later answer has room: the one before was beyond n_ctx, and its prompt has only grown; or so many prompts were too long
+ * that trying the others would take a time without bounds. */
 static bool is_full(const stage *g, const train_draft *s) {
-    return s->n_runs > 1 && s->run[s->n_runs - 1].first > g->d->p.n_ctx && !g->d->p.drop_long;
+    enum { MOST = 1 << 22 }; /* bytes */
+    return g->too_long > MOST || (s->n_runs > 1 && s->run[s->n_runs - 1].first > g->d->p.n_ctx);
 }
 
 static ggl_status add_answers(stage *g, sink *k, ggl_error *err) {
     ggl_status st = GGL_OK;
-    for (size_t m = 1; m < g->talk->n && st == GGL_OK && !is_full(g, &k->s); m++)
+    size_t m = 1;
+    for (; m < g->talk->n && st == GGL_OK && !is_full(g, &k->s); m++)
         if (g->talk->counts[m])
             st = add_answer(g, k, m, err);
+    for (; m < g->talk->n && k->s.n_runs == 1; m++) /* each would have been an item */
+        g->d->stats.n_long += g->talk->counts[m];
     return st == GGL_OK ? emit(g, k, err) : st;
 }
 

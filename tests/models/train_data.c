@@ -461,6 +461,35 @@ TEST(long_conversations) {
     model_fini(&m);
 }
 
+/* A conversation of many turns takes no time that grows with their square: prompts that are too long are not all tried. */
+TEST(very_long_conversations) {
+    enum { TURNS = 2000, ROOM = TURNS * 128 };
+    static const char *const templates[] = {PLAIN, DROPS};
+    char *text = malloc(ROOM);
+    size_t used = (size_t)snprintf(text, ROOM, "{'messages': [{'role': 'system', 'content': 's'}");
+    for (int i = 0; i < TURNS; i++)
+        used += (size_t)snprintf(text + used, ROOM - used,
+                                 ", {'role': 'user', 'content': 'a'}, {'role': 'assistant', "
+                                 "'content': 'b'}");
+    snprintf(text + used, ROOM - used, "]}");
+    for (int i = 0; i < 4; i++) {
+        model m;
+        REQUIRE(model_open(&m, CHAT_MODEL, templates[i / 2]));
+        train_data_params p = params_of(&m, 64);
+        p.drop_long = i % 2;
+        train_data *d = data_new(&p);
+        const ggl_status st = llm_train_data_read(d, file_of("a.jsonl", text), &err);
+        const train_data_stats s = llm_train_data_stats(d);
+        CHECK_INT(st, s.n_items > 0 ? GGL_OK : GGL_FORMAT);
+        CHECK(s.n_items < 20 && s.n_cut + s.n_long > 0);
+        if (i >= 2) /* each answer is an item */
+            CHECK_INT(s.n_items + s.n_long, TURNS);
+        llm_train_data_free(d);
+        model_fini(&m);
+    }
+    free(text);
+}
+
 /* --- pairs ------------------------------------------------------------------------------------ */
 
 static void check_pair(const char *text, const char *chosen, const char *rejected) {
