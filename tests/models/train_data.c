@@ -246,8 +246,8 @@ TEST(instructions) {
     train_data_params p = params_of(&m, 512);
     train_data *d = data_of(&p, "a.json", text);
     REQUIRE(d != NULL);
-    CHECK_STR(shown(d, m.t, 0), "<s><|user|> Add.\n\n1 and 2<|end|><|assistant|>[3<|end|>]");
-    CHECK_STR(shown(d, m.t, 1), "<s><|user|> Say a.<|end|><|assistant|>[a<|end|>]");
+    CHECK_STR(shown(d, m.t, 0), "<s><|user|> Add.\n\n1 and 2<|end|><|assistant|>[ 3<|end|>]");
+    CHECK_STR(shown(d, m.t, 1), "<s><|user|> Say a.<|end|><|assistant|>[ a<|end|>]");
     llm_train_data_free(d);
     p.chat = NULL;
     d = data_of(&p, "a.json", text);
@@ -393,11 +393,30 @@ TEST(templates_that_change_earlier_turns) {
     REQUIRE(d != NULL);
     CHECK_INT(llm_train_data_n(d), 2);
     CHECK_INT(llm_train_data_stats(d).n_records, 1);
-    CHECK_STR(shown(d, m.t, 0), "<s><|user|> a<|end|><|assistant|>[(r)b<|end|>]");
+    CHECK_STR(shown(d, m.t, 0), "<s><|user|> a<|end|><|assistant|>[ (r)b<|end|>]");
     CHECK_STR(
         shown(d, m.t, 1),
-        "<s><|user|> a<|end|><|assistant|> b<|end|><|user|> c<|end|><|assistant|>[(q)d<|end|>]");
+        "<s><|user|> a<|end|><|assistant|> b<|end|><|user|> c<|end|><|assistant|>[ (q)d<|end|>]");
     CHECK(llm_train_data_begins(d, 0) && !llm_train_data_begins(d, 1));
+    llm_train_data_free(d);
+    model_fini(&m);
+}
+
+/* So it does if an answer has other tokens in a later prompt than when it is written: here "b" and then "\u2581b". */
+TEST(answers_with_other_tokens_later) {
+    model m;
+    REQUIRE(model_open(&m, CHAT_MODEL,
+                       "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if "
+                       "add_generation_prompt %}assistant: {% endif %}"));
+    const train_data_params p = params_of(&m, 512);
+    train_data *d = data_of(&p, "a.jsonl",
+                            "{'messages': [{'role': 'user', 'content': 'a'}, {'role': 'assistant', "
+                            "'content': 'b'}, {'role': 'user', 'content': 'c'}, {'role': "
+                            "'assistant', 'content': 'd'}]}");
+    REQUIRE(d != NULL);
+    CHECK_INT(llm_train_data_n(d), 2);
+    CHECK_STR(shown(d, m.t, 0), "<s> user: a\nassistant: [b\n]");
+    CHECK_STR(shown(d, m.t, 1), "<s> user: a\nassistant: b\nuser: c\nassistant: [d\n]");
     llm_train_data_free(d);
     model_fini(&m);
 }
@@ -463,14 +482,14 @@ TEST(long_conversations) {
 
 /* A conversation of many turns takes no time that grows with their square: prompts that are too long are not all tried. */
 TEST(very_long_conversations) {
-    enum { TURNS = 2000, ROOM = TURNS * 128 };
+    enum { TURNS = 2000, ROOM = TURNS * 160 };
     static const char *const templates[] = {PLAIN, DROPS};
     char *text = malloc(ROOM);
     size_t used = (size_t)snprintf(text, ROOM, "{'messages': [{'role': 'system', 'content': 's'}");
     for (int i = 0; i < TURNS; i++)
         used += (size_t)snprintf(text + used, ROOM - used,
                                  ", {'role': 'user', 'content': 'a'}, {'role': 'assistant', "
-                                 "'content': 'b'}");
+                                 "'content': 'b', 'reasoning_content': 'r'}");
     snprintf(text + used, ROOM - used, "]}");
     for (int i = 0; i < 4; i++) {
         model m;
