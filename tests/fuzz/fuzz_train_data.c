@@ -10,10 +10,14 @@ enum { N_CTX = 12 };
 
 static ggl_gguf *file;
 static llm_tokenizer *tokenizer;
-static llm_chat *chat;
+static llm_chat *chat, *thinking;
 
-/* The built-in chat model's tokenizer and template. They stay. */
+/* The built-in chat model's tokenizer and template, and one whose prompts begin a reasoning. They stay. */
 static void open_model(void) {
+    static const char text[] =
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content.split('</think>')[-1] }}<|end|>{% "
+        "endfor %}{% if add_generation_prompt %}<|assistant|><think>\n{% endif %}";
+    const llm_chat_template with = {"fuzz", {text, sizeof text - 1}};
     llm_builtin model;
     if (chat)
         return;
@@ -21,6 +25,7 @@ static void open_model(void) {
     require(ggl_gguf_open_memory(&file, model.data, model.size, "chat", NULL) == GGL_OK);
     require(llm_tokenizer_new(&tokenizer, file, NULL) == GGL_OK);
     require(llm_chat_new(&chat, file, tokenizer, NULL, NULL) == GGL_OK);
+    require(llm_chat_new(&thinking, file, tokenizer, &with, NULL) == GGL_OK);
 }
 
 static void check_items(const train_data *d) {
@@ -53,7 +58,9 @@ static train_data *read_data(const uint8_t *data, size_t size, ggl_status *st) {
     ggl_error err = {0};
     train_data *d;
     const train_data_params p = {.tokenizer = tokenizer,
-                                 .chat = size % 5 ? chat : NULL,
+                                 .chat = size % 5 > 2   ? chat
+                                         : size % 5 > 0 ? thinking
+                                                        : NULL,
                                  .n_ctx = N_CTX,
                                  .all = size % 7 == 0,
                                  .drop_long = size % 3 == 0,
@@ -102,6 +109,9 @@ bool fuzz_seed(int k, uint8_t **data, size_t *size) {
         "{\n \"prompt\": [{\"role\": \"user\", \"content\": \"a\"}],\n \"completion\": [{\"role\": "
         "\"assistant\", \"content\": null, \"tool_calls\": [{\"type\": \"function\", \"function\": "
         "{\"name\": \"f\", \"arguments\": \"{}\"}}]}],\n \"chat_template_kwargs\": {\"x\": 1}\n}",
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "
+        "\"content\": \"<think>\\nr</think>b\"}, {\"role\": \"user\", \"content\": \"a\"}, "
+        "{\"role\": \"assistant\", \"content\": \"b\", \"reasoning_content\": \"r\"}]}",
     };
     if (k >= (int)(sizeof text / sizeof *text))
         return false;

@@ -402,6 +402,45 @@ TEST(templates_that_change_earlier_turns) {
     model_fini(&m);
 }
 
+/* The prompt begins a reasoning, which the template does not show: what the model shall write is made of the message. */
+TEST(reasoning_that_prompts_begin) {
+    static const char *const message[] = {
+        "'content': '<think>\\nr s\\n</think>\\n\\nb'",
+        "'content': 'r s</think>b'",
+        "'content': 'b', 'reasoning_content': '\\nr s '",
+        "'content': '<think></think>b'",
+    };
+    static const char *const want[] = {"r s\n</think>\n\nb", "r s\n</think>b", "r s\n</think>\n\nb",
+                                       "</think>b"};
+    for (int trims = 0; trims < 2; trims++) {
+        model m;
+        char text[1024], whole[512];
+        snprintf(text, sizeof text,
+                 "{%% for m in messages %%}<|{{ m.role }}|>{{ m.content.split('</think>')[-1]%s "
+                 "}}<|end|>{%% endfor %%}{%% if add_generation_prompt %%}<|assistant|><think>\n{%% "
+                 "endif %%}",
+                 trims ? " | trim" : "");
+        REQUIRE(model_open(&m, CHAT_MODEL, text));
+        const train_data_params p = params_of(&m, 512);
+        for (int i = 0; i < 4; i++) {
+            snprintf(text, sizeof text,
+                     "{'messages': [{'role': 'user', 'content': 'a'}, {'role': 'assistant', %s}]}",
+                     message[i]);
+            train_data *d = data_of(&p, "a.jsonl", text);
+            REQUIRE(d != NULL);
+            snprintf(whole, sizeof whole, "<s><|user|> a<|end|><|assistant|> <think>\n[%s<|end|>]",
+                     want[i]);
+            CHECK_STR(shown(d, m.t, 0), whole);
+            llm_train_data_free(d);
+        }
+        refuse(&p, "a.jsonl",
+               "{'messages': [{'role': 'user', 'content': 'a'}, {'role': 'assistant', 'content': "
+               "'b'}]}",
+               GGL_UNSUPPORTED, "\"reasoning_content\"");
+        model_fini(&m);
+    }
+}
+
 /* So it does if an answer has other tokens in a later prompt than when it is written: here "b" and then "\u2581b". */
 TEST(answers_with_other_tokens_later) {
     model m;
