@@ -1,7 +1,6 @@
 #include "data_talk.h"
 
-#include <inttypes.h>
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "llm/internal/calls.h"
@@ -229,8 +228,12 @@ static ggl_status render(stage *g, size_t n, bool asks, char **text, size_t *siz
     static const char wants[] = "{\"add_generation_prompt\": true}",
                       wants_not[] = "{\"add_generation_prompt\": false}";
     char *end = g->text + g->end[n - 1], kept[2];
-    ggl_str vars[3];
+    const char *now = g->d->p.now ? g->d->p.now : TRAIN_NOW;
+    char time[64];
+    ggl_str vars[4];
     size_t n_vars = 0;
+    snprintf(time, sizeof time, "{\"now\": \"%.32s\"}", now);
+    vars[n_vars++] = (ggl_str){time, strlen(time)};
     memcpy(kept, end, 2);
     memcpy(end, "]}", 2);
     if (g->more.n > 0)
@@ -255,6 +258,8 @@ static ggl_status not_found(size_t message, ggl_str prompt, ggl_str whole, ggl_e
     size_t from = same;
     while (from > 0 && same - from < SHOWN / 2 && (from == same || prompt.s[from] != '\n'))
         from--;
+    while (from < same && ((unsigned char)prompt.s[from] & 0xc0) == 0x80) /* within a character */
+        from++;
     const size_t n_asks = ggl_utf8_cut(prompt.s + from, prompt.n - from, SHOWN),
                  n_shows = ggl_utf8_cut(whole.s + from, whole.n - from, SHOWN);
     return ggl_fail(

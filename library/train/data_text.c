@@ -84,6 +84,8 @@ static ggl_str take_document(const train_data *d, ggl_str *rest) {
     const char *end = mark ? memmem(rest->s, rest->n, mark, n_mark) : NULL;
     ggl_str one = {rest->s, end ? (size_t)(end - rest->s) : rest->n};
     size_t used = one.n + (end ? n_mark : 0);
+    if (end && mark[0] == '\n' && one.n > 0 && one.s[one.n - 1] == '\r')
+        one.n--;
     if (one.n > 0 && one.s[one.n - 1] == '\n')
         one.n -= one.n > 1 && one.s[one.n - 2] == '\r' ? 2 : 1;
     if (end && used + 1 < rest->n && memcmp(rest->s + used, "\r\n", 2) == 0)

@@ -151,9 +151,10 @@ TEST(documents_between_separators) {
     CHECK_HAS(notes, "a.txt: 1 without text were left out");
     llm_train_data_free(d);
     p.separator = "\n";
-    d = data_of(&p, "lines", "a\nb\n\nc");
+    d = data_of(&p, "lines", "a\r\nb\n\nc\r\n");
     REQUIRE(d != NULL);
     CHECK_INT(llm_train_data_n(d), 3);
+    CHECK_STR(shown(d, m.t, 0), "<s>[ a<|end|>]");
     CHECK_STR(shown(d, m.t, 2), "<s>[ c<|end|>]");
     llm_train_data_free(d);
     model_fini(&m);
@@ -399,6 +400,33 @@ TEST(templates_that_change_earlier_turns) {
         "<s><|user|> a<|end|><|assistant|> b<|end|><|user|> c<|end|><|assistant|>[ (q)d<|end|>]");
     CHECK(llm_train_data_begins(d, 0) && !llm_train_data_begins(d, 1));
     llm_train_data_free(d);
+    model_fini(&m);
+}
+
+/* The date is that of the data, not of the day. */
+TEST(dates) {
+    static const char talk[] =
+        "{'messages': [{'role': 'user', 'content': 'a'}, {'role': 'assistant', "
+        "'content': 'b'}]}",
+                      own[] =
+                          "{'messages': [{'role': 'user', 'content': 'a'}, {'role': 'assistant', "
+                          "'content': 'b'}], 'chat_template_kwargs': {'now': "
+                          "'2024-05-06T00:00:00'}}";
+    model m;
+    REQUIRE(
+        model_open(&m, CHAT_MODEL,
+                   "{{ strftime_now('%Y-%m-%d') }}{% for m in messages %}|{{ m.content }}{% endfor "
+                   "%}{{ '|' if add_generation_prompt }}"));
+    train_data_params p = params_of(&m, 512);
+    for (int i = 0; i < 3; i++) {
+        p.now = i == 1 ? "2025-03-09T14:05:06" : NULL;
+        train_data *d = data_of(&p, "a.jsonl", i == 2 ? own : talk);
+        REQUIRE(d != NULL);
+        CHECK_STR(shown(d, m.t, 0), i == 0   ? "<s> 2026-01-01|a|[b]"
+                                    : i == 1 ? "<s> 2025-03-09|a|[b]"
+                                             : "<s> 2024-05-06|a|[b]");
+        llm_train_data_free(d);
+    }
     model_fini(&m);
 }
 

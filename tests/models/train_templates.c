@@ -198,8 +198,9 @@ static void check_whole(const char *name, const llm_chat *chat, const talk *t, i
     char json[8192], *text = NULL;
     size_t n;
     put_json(json, sizeof json, t, last + 1);
-    const ggl_str vars = {json, strlen(json)};
-    CHECK_OK(llm_chat_prompt(chat, &vars, 1, NULL, &text, &n, &err), &err);
+    static const char now[] = "{\"now\": \"" TRAIN_NOW "\"}";
+    const ggl_str vars[] = {{json, strlen(json)}, {now, sizeof now - 1}};
+    CHECK_OK(llm_chat_prompt(chat, vars, 2, NULL, &text, &n, &err), &err);
     if (text) {
         as_decoded(text, space);
         as_decoded(item->text, space);
