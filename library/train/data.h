@@ -28,16 +28,21 @@ typedef enum train_kind {
     TRAIN_PAIRS    /* items 2k and 2k + 1 are a chosen and a rejected answer */
 } train_kind;
 
+#define TRAIN_NOW "2026-01-01T12:00:00"
+
 typedef struct train_data_params {
     const llm_tokenizer *tokenizer; /* borrowed */
     const llm_chat *chat;           /* borrowed; NULL: conversations are refused */
     int64_t n_ctx;                  /* the most tokens of an item that the model reads */
-    bool all;                       /* all tokens count, also those of prompts */
+    bool all;                       /* all tokens count, also those of prompts; not of pairs */
     bool
         drop_long; /* conversations and answers that are longer are left out, not cut at their end */
     bool plain;    /* names of special tokens in texts stay text; in conversations they never do */
     const char *
         separator; /* between the documents of a text file, borrowed; NULL: the file is one document */
+    /* The time for chat templates that show the date, such as "2026-03-09T14:05:06", borrowed; NULL: TRAIN_NOW. It is not that of the
+     * call, so that the data have the same tokens tomorrow. */
+    const char *now;
     /* Are told what was left out; and how many bytes of a file are read, false: stop (GGL_CANCELLED). NULL is fine. */
     void (*note)(void *user, const char *text);
     bool (*progress)(void *user, size_t done, size_t total);
@@ -54,6 +59,10 @@ void llm_train_data_free(train_data *d); /* NULL is fine */
  * GGL_UNSUPPORTED: a format that is not read, a conversation without a chat template, or with one that does not show where answers begin;
  * GGL_IO, GGL_LIMIT, GGL_NOMEM, GGL_CANCELLED. Items of the lines before the wrong one may then have been added. */
 GGL_NODISCARD ggl_status llm_train_data_read(train_data *d, const char *path, ggl_error *err);
+
+/* The same for what a file would contain. name: stands for the path. */
+GGL_NODISCARD ggl_status llm_train_data_add(train_data *d, const char *name, ggl_str text,
+                                            ggl_error *err);
 
 train_kind llm_train_data_kind(const train_data *d);
 int64_t llm_train_data_n(const train_data *d);                  /* items */

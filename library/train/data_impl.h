@@ -34,6 +34,7 @@ struct train_data {
     train_data_stats stats;
     size_t told;      /* bytes of a file of which the program was told */
     bool told_no_end; /* the note that answers have no token at their end */
+    bool told_no_tools;
 };
 
 /* A sequence that is about to become an item. */

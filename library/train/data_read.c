@@ -164,24 +164,24 @@ static ggl_status tell(const train_data *d, const train_data_stats *was, const c
     return GGL_OK;
 }
 
-ggl_status llm_train_data_read(train_data *d, const char *path, ggl_error *err) {
-    ggl_file_map map;
-    ggl_status st = ggl_file_map_open(&map, path, err);
-    if (st != GGL_OK)
-        return st;
+ggl_status llm_train_data_add(train_data *d, const char *name, ggl_str text, ggl_error *err) {
     const train_data_stats was = d->stats;
-    ggl_str text = {map.data, map.size};
-    st = check_other(text, err);
+    ggl_status st = check_other(text, err);
     if (st != GGL_OK)
-        (void)ggl_within(err, st, "%s", path);
+        return ggl_within(err, st, "%s", name);
     if (text.n >= 3 && memcmp(text.s, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
         text = (ggl_str){text.s + 3, text.n - 3};
     d->told = 0;
+    st = is_json(name, text) ? read_objects(d, name, text, err)
+                             : llm_train_documents(d, name, text, err);
+    return st == GGL_OK ? tell(d, &was, name, err) : st;
+}
+
+ggl_status llm_train_data_read(train_data *d, const char *path, ggl_error *err) {
+    ggl_file_map map;
+    ggl_status st = ggl_file_map_open(&map, path, err);
     if (st == GGL_OK)
-        st = is_json(path, text) ? read_objects(d, path, text, err)
-                                 : llm_train_documents(d, path, text, err);
-    if (st == GGL_OK)
-        st = tell(d, &was, path, err);
+        st = llm_train_data_add(d, path, (ggl_str){map.data, map.size}, err);
     ggl_file_map_close(&map);
     return st;
 }

@@ -47,6 +47,7 @@ static ggl_status add_list(train_talk *t, const json_value *list, const char *na
 static ggl_status add_variables(train_talk *t, const json_value *object, ggl_error *err) {
     const json_value *more = member(object, "chat_template_kwargs"),
                      *tools = member(object, "tools"), *documents = member(object, "documents");
+    char copy[128];
     ggl_status st = GGL_OK;
     if (more && more->kind != JSON_OBJECT)
         return ggl_fail(err, GGL_FORMAT, "\"chat_template_kwargs\" must be an object, not %s",
@@ -59,11 +60,10 @@ static ggl_status add_variables(train_talk *t, const json_value *object, ggl_err
         const ggl_str name = json_name(more, i);
         if (ggl_str_is(name, "messages") || ggl_str_is(name, "tools") ||
             ggl_str_is(name, "documents") || ggl_str_is(name, "add_generation_prompt") ||
-            memchr(name.s, 0, name.n))
+            memchr(name.s, 0, name.n) || name.n >= sizeof copy)
             return ggl_fail(err, GGL_FORMAT, "\"chat_template_kwargs\" cannot set \"%.*s\"",
                             (int)ggl_utf8_cut(name.s, name.n, 60), name.s);
-        char copy[128];
-        snprintf(copy, sizeof copy, "%.*s", (int)(name.n < 127 ? name.n : 127), name.s);
+        snprintf(copy, sizeof copy, "%.*s", (int)name.n, name.s);
         st = llm_train_talk_set(t, copy, &more->item[i], err);
     }
     return st;

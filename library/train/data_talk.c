@@ -1,11 +1,11 @@
 #include "data_talk.h"
 
-#include <inttypes.h>
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "llm/internal/calls.h"
 #include "data_text.h"
+#include "data_thought.h"
 #include "ggl/internal/show.h"
 #include "template/parts.h"
 
@@ -44,14 +44,10 @@ static ggl_status read_weight(const json_value *message, bool *counts, ggl_error
 
 /* True if an answer says nothing: no text, no calls, no reasoning. */
 static bool is_empty(const json_value *message) {
-    static const char *const also[] = {"tool_calls", "reasoning_content", "reasoning", "thinking"};
-    const json_value *content = llm_json_get(message, "content");
-    for (size_t i = 0; i < sizeof also / sizeof *also; i++) {
-        const json_value *v = llm_json_get(message, also[i]);
-        if (v && ((v->kind == JSON_ARRAY && v->n > 0) ||
-                  (v->kind == JSON_STRING && !llm_train_is_blank(json_str(v)))))
-            return false;
-    }
+    const json_value *content = llm_json_get(message, "content"),
+                     *calls = llm_json_get_kind(message, "tool_calls", JSON_ARRAY);
+    if ((calls && calls->n > 0) || llm_train_reasoning(message))
+        return false;
     return !content || (content->kind == JSON_STRING && llm_train_is_blank(json_str(content))) ||
            (content->kind == JSON_ARRAY && content->n == 0);
 }
@@ -128,6 +124,7 @@ ggl_status llm_train_talk_set(train_talk *t, const char *name, const json_value 
     }
     if (st == GGL_OK && is_tools)
         st = llm_calls_check_tools(value, err);
+    t->has_tools |= is_tools && value->n > 0;
     if (st == GGL_OK) {
         llm_json_put_text(&t->more, t->more.n == 0 ? "{" : ", ");
         llm_json_put_string(&t->more, (ggl_str){name, strlen(name)});
@@ -145,12 +142,18 @@ ggl_status llm_train_talk_set(train_talk *t, const char *name, const json_value 
 typedef struct stage {
     train_data *d;
     const train_talk *talk;
-    char *text; /* all messages, and room for two bytes */
+    char *source; /* the messages, with contents that are texts */
+    llm_json *doc;
+    const json_value *message; /* [talk->n] */
+    char *text;                /* all messages, and room for two bytes */
     size_t *end;
     ggl_str more;
+    size_t too_long; /* bytes of prompts that have more than n_ctx tokens */
 } stage;
 
 static void stage_fini(stage *g) {
+    llm_json_free(g->doc);
+    ggl_free(g->source);
     ggl_free(g->text);
     ggl_free(g->end);
     ggl_free((char *)g->more.s);
@@ -167,6 +170,7 @@ static ggl_status put_messages(stage *g, const json_value *list, ggl_error *err)
     }
     llm_json_put_text(&out, "]}");
     g->text = out.s;
+    g->message = list->item;
     return out.failed ? no_memory(err) : GGL_OK;
 }
 
@@ -182,6 +186,15 @@ static ggl_status closed(ggl_str *to, const llm_json_out *from, const char *with
     return GGL_OK;
 }
 
+/* Says once that the template shows no tools, though a conversation has some. */
+static void note_tools(train_data *d, const train_talk *t) {
+    if (!t->has_tools || d->told_no_tools || !d->p.note ||
+        llm_template_mentions(llm_chat_get_template(d->p.chat), "tools"))
+        return;
+    d->told_no_tools = true;
+    d->p.note(d->p.user, "conversations have \"tools\", which the chat template does not show");
+}
+
 static ggl_status stage_init(stage *g, train_data *d, const train_talk *t, ggl_error *err) {
     *g = (stage){.d = d, .talk = t};
     if (!d->p.chat)
@@ -192,22 +205,20 @@ static ggl_status stage_init(stage *g, train_data *d, const train_talk *t, ggl_e
     if (t->n == 0)
         return ggl_fail(err, GGL_FORMAT, "the conversation has no messages");
     ggl_str raw = {0};
-    llm_json *doc = NULL;
-    char *text = NULL;
     size_t n;
     ggl_status st = closed(&raw, &t->messages, "]}", err);
     if (st == GGL_OK)
-        st = llm_talk_texts(raw, "the conversation", NULL, &text, &n, err);
+        st = llm_talk_texts(raw, "the conversation", NULL, &g->source, &n, err);
     if (st == GGL_OK)
-        st = llm_json_parse(&doc, text, n, "the conversation", err);
+        st = llm_json_parse(&g->doc, g->source, n, "the conversation", err);
     if (st == GGL_OK && !(g->end = ggl_calloc(t->n, sizeof *g->end)))
         st = no_memory(err);
     if (st == GGL_OK)
-        st = put_messages(g, llm_json_get(&doc->root, "messages"), err);
+        st = put_messages(g, llm_json_get(&g->doc->root, "messages"), err);
+    if (st == GGL_OK)
+        note_tools(d, t);
     if (st == GGL_OK && t->more.n > 0)
         st = closed(&g->more, &t->more, "}", err);
-    llm_json_free(doc);
-    ggl_free(text);
     ggl_free((char *)raw.s);
     return st;
 }
@@ -217,8 +228,12 @@ static ggl_status render(stage *g, size_t n, bool asks, char **text, size_t *siz
     static const char wants[] = "{\"add_generation_prompt\": true}",
                       wants_not[] = "{\"add_generation_prompt\": false}";
     char *end = g->text + g->end[n - 1], kept[2];
-    ggl_str vars[3];
+    const char *now = g->d->p.now ? g->d->p.now : TRAIN_NOW;
+    char time[64];
+    ggl_str vars[4];
     size_t n_vars = 0;
+    snprintf(time, sizeof time, "{\"now\": \"%.32s\"}", now);
+    vars[n_vars++] = (ggl_str){time, strlen(time)};
     memcpy(kept, end, 2);
     memcpy(end, "]}", 2);
     if (g->more.n > 0)
@@ -243,13 +258,17 @@ static ggl_status not_found(size_t message, ggl_str prompt, ggl_str whole, ggl_e
     size_t from = same;
     while (from > 0 && same - from < SHOWN / 2 && (from == same || prompt.s[from] != '\n'))
         from--;
+    while (from < same && ((unsigned char)prompt.s[from] & 0xc0) == 0x80) /* within a character */
+        from++;
     const size_t n_asks = ggl_utf8_cut(prompt.s + from, prompt.n - from, SHOWN),
                  n_shows = ggl_utf8_cut(whole.s + from, whole.n - from, SHOWN);
     return ggl_fail(
         err, GGL_UNSUPPORTED,
         "messages[%zu]: the chat template asks for an answer with '..%.*s', but shows the answer "
-        "as '..%.*s': so it does not say what the model shall write. Another template may, or "
-        "\"prompt\" and \"completion\" as texts",
+        "as '..%.*s': so it does not say what the model shall write. Give a reasoning, as "
+        "\"reasoning_content\", if it asks for one. Variables of the template in "
+        "\"chat_template_kwargs\" may change that; else use another template, or \"prompt\" and "
+        "\"completion\" as texts",
         message, (int)n_asks, prompt.s + from, (int)n_shows, whole.s + from);
 }
 
@@ -309,38 +328,59 @@ static ggl_status go_on(stage *g, sink *k, ggl_str prompt, ggl_error *err) {
     return st;
 }
 
+/* Finds what the model shall write after the prompt. *made: its text, if it is no part of what the template shows. */
+static ggl_status find_answer(const stage *g, size_t m, ggl_str prompt, ggl_str whole,
+                              ggl_str *answer, llm_json_out *made, ggl_error *err) {
+    *answer = (ggl_str){whole.s + prompt.n, whole.n - prompt.n};
+    if (prompt.n < whole.n && memcmp(prompt.s, whole.s, prompt.n) == 0)
+        return GGL_OK;
+    if (!llm_train_thought(made, prompt, whole, &g->message[m]))
+        return not_found(m, prompt, whole, err);
+    *answer = (ggl_str){made->s, made->n};
+    return made->failed ? no_memory(err) : GGL_OK;
+}
+
 /* Adds the answer that message m is. */
 static ggl_status add_answer(stage *g, sink *k, size_t m, ggl_error *err) {
     char *prompt = NULL, *whole = NULL;
     size_t n_prompt = 0, n_whole = 0;
+    llm_json_out made = {0};
+    ggl_str answer = {0};
     ggl_status st = render(g, m, true, &prompt, &n_prompt, err);
     if (st == GGL_OK)
         st = render(g, m + 1, false, &whole, &n_whole, err);
-    if (st == GGL_OK && (n_prompt >= n_whole || memcmp(prompt, whole, n_prompt) != 0))
-        st = not_found(m, (ggl_str){prompt, n_prompt}, (ggl_str){whole, n_whole}, err);
+    if (st == GGL_OK)
+        st = find_answer(g, m, (ggl_str){prompt, n_prompt}, (ggl_str){whole, n_whole}, &answer,
+                         &made, err);
     if (st == GGL_OK)
         st = go_on(g, k, (ggl_str){prompt, n_prompt}, err);
     const size_t first = k->s.tokens.n;
+    g->too_long += first > (size_t)g->d->p.n_ctx ? n_prompt : 0;
     if (st == GGL_OK)
-        st =
-            append_answer(g->d, (ggl_str){whole + n_prompt, n_whole - n_prompt}, &k->s.tokens, err);
+        st = append_answer(g->d, answer, &k->s.tokens, err);
     if (st == GGL_OK)
         st = llm_train_draft_count(&k->s, first, k->s.tokens.n, err);
     ggl_free(prompt);
     ggl_free(whole);
+    ggl_free(made.s);
     return st;
 }
 
-/* True if no later answer has room, because the one before was beyond n_ctx and its prompt has only grown. */
+/* True if no later answer has room: the one before was beyond n_ctx, and its prompt has only grown; or so many prompts were too long
+ * that trying the others would take a time without bounds. */
 static bool is_full(const stage *g, const train_draft *s) {
-    return s->n_runs > 1 && s->run[s->n_runs - 1].first > g->d->p.n_ctx && !g->d->p.drop_long;
+    enum { MOST = 1 << 22 }; /* bytes */
+    return g->too_long > MOST || (s->n_runs > 1 && s->run[s->n_runs - 1].first > g->d->p.n_ctx);
 }
 
 static ggl_status add_answers(stage *g, sink *k, ggl_error *err) {
     ggl_status st = GGL_OK;
-    for (size_t m = 1; m < g->talk->n && st == GGL_OK && !is_full(g, &k->s); m++)
+    size_t m = 1;
+    for (; m < g->talk->n && st == GGL_OK && !is_full(g, &k->s); m++)
         if (g->talk->counts[m])
             st = add_answer(g, k, m, err);
+    for (; m < g->talk->n && k->s.n_runs == 1; m++) /* each would have been an item */
+        g->d->stats.n_long += g->talk->counts[m];
     return st == GGL_OK ? emit(g, k, err) : st;
 }
 

@@ -13,6 +13,7 @@ typedef struct train_talk {
     size_t cap;
     llm_json_out
         more; /* a JSON object with other variables of the template, without its end; empty: none */
+    bool has_tools;
     int64_t n_empty; /* answers that count, and that are empty */
 } train_talk;
 

@@ -64,13 +64,11 @@ ggl_status llm_train_text_draft(const train_data *d, train_draft *s, ggl_str pro
     llm_tokens *t = &s->tokens;
     if (llm_train_is_blank(answer))
         return GGL_OK;
-    ggl_status st = begin_text(d, prompt.n > 0 ? prompt : answer, t, err);
-    size_t first = 0;
-    if (st == GGL_OK && prompt.n > 0) {
-        first = t->n;
+    ggl_status st = begin_text(d, prompt, t, err);
+    const size_t first = t->n;
+    if (st == GGL_OK)
         st = llm_tokenize(d->p.tokenizer, answer.s, answer.n, flags_of(d) | LLM_TOKENIZE_GOES_ON, t,
                           err);
-    }
     if (st == GGL_OK)
         st = end_text(d, t, err);
     return st == GGL_OK ? llm_train_draft_count(s, all ? 0 : first, t->n, err) : st;
@@ -86,6 +84,8 @@ static ggl_str take_document(const train_data *d, ggl_str *rest) {
     const char *end = mark ? memmem(rest->s, rest->n, mark, n_mark) : NULL;
     ggl_str one = {rest->s, end ? (size_t)(end - rest->s) : rest->n};
     size_t used = one.n + (end ? n_mark : 0);
+    if (end && mark[0] == '\n' && one.n > 0 && one.s[one.n - 1] == '\r')
+        one.n--;
     if (one.n > 0 && one.s[one.n - 1] == '\n')
         one.n -= one.n > 1 && one.s[one.n - 2] == '\r' ? 2 : 1;
     if (end && used + 1 < rest->n && memcmp(rest->s + used, "\r\n", 2) == 0)

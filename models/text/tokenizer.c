@@ -196,6 +196,10 @@ static ggl_status read_pair_form(llm_tokenizer *t, const ggl_gguf *file, ggl_err
 
 /* --- special tokens in text ------------------------------------------------------------------- */
 
+static bool in_range(const llm_tokenizer *t, int32_t id) {
+    return id >= 0 && id < t->n_vocab;
+}
+
 static bool is_special(const llm_tokenizer *t, int32_t id) {
     return t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_USER_DEFINED ||
            t->type[id] == TOKEN_UNKNOWN;
@@ -352,10 +356,17 @@ static size_t white_before(const char *s, size_t n) {
     return n - left;
 }
 
+/* True if the last token can stand within a text. */
+static bool ends_with_text(const llm_tokenizer *t, const llm_tokens *list) {
+    const int32_t id = list->n > 0 ? list->id[list->n - 1] : -1;
+    return in_range(t, id) && t->type[id] != TOKEN_CONTROL && t->type[id] != TOKEN_USER_DEFINED;
+}
+
 /* Encodes special tokens and the text between them. */
 static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_t n, unsigned flags,
                                  llm_tokens *out, ggl_error *err) {
-    const bool control = flags & LLM_TOKENIZE_SPECIAL, goes_on = flags & LLM_TOKENIZE_GOES_ON;
+    const bool control = flags & LLM_TOKENIZE_SPECIAL;
+    const bool goes_on = flags & LLM_TOKENIZE_GOES_ON && ends_with_text(t, out);
     special_match *found;
     size_t n_found;
     ggl_status s = llm_special_find(&t->special, text, n, !control, &found, &n_found, err);
@@ -453,10 +464,6 @@ int32_t llm_tokenizer_bos(const llm_tokenizer *t) {
 
 int32_t llm_tokenizer_eos(const llm_tokenizer *t) {
     return t->eos;
-}
-
-static bool in_range(const llm_tokenizer *t, int32_t id) {
-    return id >= 0 && id < t->n_vocab;
 }
 
 bool llm_tokenizer_is_eog(const llm_tokenizer *t, int32_t id) {

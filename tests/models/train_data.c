@@ -1,6 +1,7 @@
 /* What a model learns from: the items that files become, and which tokens of them count. */
 #include "train/data.h"
 
+#include "alloc_fail.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/gguf.h"
 #include "test.h"
@@ -150,9 +151,10 @@ TEST(documents_between_separators) {
     CHECK_HAS(notes, "a.txt: 1 without text were left out");
     llm_train_data_free(d);
     p.separator = "\n";
-    d = data_of(&p, "lines", "a\nb\n\nc");
+    d = data_of(&p, "lines", "a\r\nb\n\nc\r\n");
     REQUIRE(d != NULL);
     CHECK_INT(llm_train_data_n(d), 3);
+    CHECK_STR(shown(d, m.t, 0), "<s>[ a<|end|>]");
     CHECK_STR(shown(d, m.t, 2), "<s>[ c<|end|>]");
     llm_train_data_free(d);
     model_fini(&m);
@@ -245,8 +247,8 @@ TEST(instructions) {
     train_data_params p = params_of(&m, 512);
     train_data *d = data_of(&p, "a.json", text);
     REQUIRE(d != NULL);
-    CHECK_STR(shown(d, m.t, 0), "<s><|user|> Add.\n\n1 and 2<|end|><|assistant|>[3<|end|>]");
-    CHECK_STR(shown(d, m.t, 1), "<s><|user|> Say a.<|end|><|assistant|>[a<|end|>]");
+    CHECK_STR(shown(d, m.t, 0), "<s><|user|> Add.\n\n1 and 2<|end|><|assistant|>[ 3<|end|>]");
+    CHECK_STR(shown(d, m.t, 1), "<s><|user|> Say a.<|end|><|assistant|>[ a<|end|>]");
     llm_train_data_free(d);
     p.chat = NULL;
     d = data_of(&p, "a.json", text);
@@ -392,11 +394,96 @@ TEST(templates_that_change_earlier_turns) {
     REQUIRE(d != NULL);
     CHECK_INT(llm_train_data_n(d), 2);
     CHECK_INT(llm_train_data_stats(d).n_records, 1);
-    CHECK_STR(shown(d, m.t, 0), "<s><|user|> a<|end|><|assistant|>[(r)b<|end|>]");
+    CHECK_STR(shown(d, m.t, 0), "<s><|user|> a<|end|><|assistant|>[ (r)b<|end|>]");
     CHECK_STR(
         shown(d, m.t, 1),
-        "<s><|user|> a<|end|><|assistant|> b<|end|><|user|> c<|end|><|assistant|>[(q)d<|end|>]");
+        "<s><|user|> a<|end|><|assistant|> b<|end|><|user|> c<|end|><|assistant|>[ (q)d<|end|>]");
     CHECK(llm_train_data_begins(d, 0) && !llm_train_data_begins(d, 1));
+    llm_train_data_free(d);
+    model_fini(&m);
+}
+
+/* The date is that of the data, not of the day. */
+TEST(dates) {
+    static const char talk[] =
+        "{'messages': [{'role': 'user', 'content': 'a'}, {'role': 'assistant', "
+        "'content': 'b'}]}",
+                      own[] =
+                          "{'messages': [{'role': 'user', 'content': 'a'}, {'role': 'assistant', "
+                          "'content': 'b'}], 'chat_template_kwargs': {'now': "
+                          "'2024-05-06T00:00:00'}}";
+    model m;
+    REQUIRE(
+        model_open(&m, CHAT_MODEL,
+                   "{{ strftime_now('%Y-%m-%d') }}{% for m in messages %}|{{ m.content }}{% endfor "
+                   "%}{{ '|' if add_generation_prompt }}"));
+    train_data_params p = params_of(&m, 512);
+    for (int i = 0; i < 3; i++) {
+        p.now = i == 1 ? "2025-03-09T14:05:06" : NULL;
+        train_data *d = data_of(&p, "a.jsonl", i == 2 ? own : talk);
+        REQUIRE(d != NULL);
+        CHECK_STR(shown(d, m.t, 0), i == 0   ? "<s> 2026-01-01|a|[b]"
+                                    : i == 1 ? "<s> 2025-03-09|a|[b]"
+                                             : "<s> 2024-05-06|a|[b]");
+        llm_train_data_free(d);
+    }
+    model_fini(&m);
+}
+
+/* The prompt begins a reasoning, which the template does not show: what the model shall write is made of the message. */
+TEST(reasoning_that_prompts_begin) {
+    static const char *const message[] = {
+        "'content': '<think>\\nr s\\n</think>\\n\\nb'",
+        "'content': 'r s</think>b'",
+        "'content': 'b', 'reasoning_content': '\\nr s '",
+        "'content': '<think></think>b'",
+    };
+    static const char *const want[] = {"r s\n</think>\n\nb", "r s\n</think>b", "r s\n</think>\n\nb",
+                                       "</think>b"};
+    for (int trims = 0; trims < 2; trims++) {
+        model m;
+        char text[1024], whole[512];
+        snprintf(text, sizeof text,
+                 "{%% for m in messages %%}<|{{ m.role }}|>{{ m.content.split('</think>')[-1]%s "
+                 "}}<|end|>{%% endfor %%}{%% if add_generation_prompt %%}<|assistant|><think>\n{%% "
+                 "endif %%}",
+                 trims ? " | trim" : "");
+        REQUIRE(model_open(&m, CHAT_MODEL, text));
+        const train_data_params p = params_of(&m, 512);
+        for (int i = 0; i < 4; i++) {
+            snprintf(text, sizeof text,
+                     "{'messages': [{'role': 'user', 'content': 'a'}, {'role': 'assistant', %s}]}",
+                     message[i]);
+            train_data *d = data_of(&p, "a.jsonl", text);
+            REQUIRE(d != NULL);
+            snprintf(whole, sizeof whole, "<s><|user|> a<|end|><|assistant|> <think>\n[%s<|end|>]",
+                     want[i]);
+            CHECK_STR(shown(d, m.t, 0), whole);
+            llm_train_data_free(d);
+        }
+        refuse(&p, "a.jsonl",
+               "{'messages': [{'role': 'user', 'content': 'a'}, {'role': 'assistant', 'content': "
+               "'b'}]}",
+               GGL_UNSUPPORTED, "\"reasoning_content\"");
+        model_fini(&m);
+    }
+}
+
+/* So it does if an answer has other tokens in a later prompt than when it is written: here "b" and then "\u2581b". */
+TEST(answers_with_other_tokens_later) {
+    model m;
+    REQUIRE(model_open(&m, CHAT_MODEL,
+                       "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if "
+                       "add_generation_prompt %}assistant: {% endif %}"));
+    const train_data_params p = params_of(&m, 512);
+    train_data *d = data_of(&p, "a.jsonl",
+                            "{'messages': [{'role': 'user', 'content': 'a'}, {'role': 'assistant', "
+                            "'content': 'b'}, {'role': 'user', 'content': 'c'}, {'role': "
+                            "'assistant', 'content': 'd'}]}");
+    REQUIRE(d != NULL);
+    CHECK_INT(llm_train_data_n(d), 2);
+    CHECK_STR(shown(d, m.t, 0), "<s> user: a\nassistant: [b\n]");
+    CHECK_STR(shown(d, m.t, 1), "<s> user: a\nassistant: b\nuser: c\nassistant: [d\n]");
     llm_train_data_free(d);
     model_fini(&m);
 }
@@ -458,6 +545,35 @@ TEST(long_conversations) {
             llm_train_data_free(d);
         }
     model_fini(&m);
+}
+
+/* A conversation of many turns takes no time that grows with their square: prompts that are too long are not all tried. */
+TEST(very_long_conversations) {
+    enum { TURNS = 2000, ROOM = TURNS * 160 };
+    static const char *const templates[] = {PLAIN, DROPS};
+    char *text = malloc(ROOM);
+    size_t used = (size_t)snprintf(text, ROOM, "{'messages': [{'role': 'system', 'content': 's'}");
+    for (int i = 0; i < TURNS; i++)
+        used += (size_t)snprintf(text + used, ROOM - used,
+                                 ", {'role': 'user', 'content': 'a'}, {'role': 'assistant', "
+                                 "'content': 'b', 'reasoning_content': 'r'}");
+    snprintf(text + used, ROOM - used, "]}");
+    for (int i = 0; i < 4; i++) {
+        model m;
+        REQUIRE(model_open(&m, CHAT_MODEL, templates[i / 2]));
+        train_data_params p = params_of(&m, 64);
+        p.drop_long = i % 2;
+        train_data *d = data_new(&p);
+        const ggl_status st = llm_train_data_read(d, file_of("a.jsonl", text), &err);
+        const train_data_stats s = llm_train_data_stats(d);
+        CHECK_INT(st, s.n_items > 0 ? GGL_OK : GGL_FORMAT);
+        CHECK(s.n_items < 20 && s.n_cut + s.n_long > 0);
+        if (i >= 2) /* each answer is an item */
+            CHECK_INT(s.n_items + s.n_long, TURNS);
+        llm_train_data_free(d);
+        model_fini(&m);
+    }
+    free(text);
 }
 
 /* --- pairs ------------------------------------------------------------------------------------ */
@@ -720,5 +836,39 @@ TEST(prompts_are_those_of_use) {
     CHECK(llm_tokenizer_is_eog(m.t, target[llm_train_data_length(d, 0) - 1]));
     llm_tokens_fini(&want);
     llm_train_data_free(d);
+    model_fini(&m);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static bool read_all(void *arg) {
+    static const char *const text[] = {
+        "{\"text\": \"a b\"}\n{\"prompt\": \"a\", \"completion\": \" b\"}\n"
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "
+        "\"content\": \"b\"}, {\"role\": \"user\", \"content\": \"c\"}, {\"role\": "
+        "\"assistant\", \"content\": \"d\"}], \"tools\": []}\n"
+        "{\"instruction\": \"a\", \"output\": \"b\"}\n",
+        "{\"prompt\": \"a\", \"chosen\": [{\"role\": \"assistant\", \"content\": \"b\"}], "
+        "\"rejected\": [{\"role\": \"assistant\", \"content\": \"c\"}]}"};
+    const train_data_params p = params_of(arg, 64);
+    bool ok = true;
+    for (int i = 0; i < 2 && ok; i++) {
+        train_data *d = NULL;
+        memset(&err, 0, sizeof err);
+        ggl_status st = llm_train_data_new(&d, &p, &err);
+        if (st == GGL_OK)
+            st = llm_train_data_add(d, "a.jsonl", (ggl_str){text[i], strlen(text[i])}, &err);
+        CHECK(st == GGL_OK || st == GGL_NOMEM);
+        CHECK(st == GGL_OK || strstr(err.msg, "memory"));
+        llm_train_data_free(d);
+        ok = st == GGL_OK;
+    }
+    return ok;
+}
+
+TEST(failing_allocations) {
+    model m;
+    REQUIRE(model_open(&m, CHAT_MODEL, NULL));
+    CHECK(alloc_fail_each(read_all, &m) > 100);
     model_fini(&m);
 }

@@ -196,13 +196,15 @@ TEST(texts_that_go_on) {
     add_usual(&v);
     add(&v, "▁a", -4, NORMAL);
     llm_tokenizer *t = from_vocab(&v);
+    const unsigned flags = LLM_TOKENIZE_SPECIAL;
     REQUIRE(t);
-    CHECK_STR(pieces(t, "a a", 0), "▁a|▁a");
-    CHECK_STR(pieces(t, "a a", LLM_TOKENIZE_GOES_ON), "a|▁a");
-    CHECK_STR(pieces(t, " a", LLM_TOKENIZE_GOES_ON), "▁a");
-    CHECK_STR(pieces(t, "", LLM_TOKENIZE_GOES_ON), "");
-    CHECK_STR(pieces(t, "a</s>a", LLM_TOKENIZE_GOES_ON | LLM_TOKENIZE_SPECIAL), "a|</s>|▁a");
-    CHECK_STR(pieces(t, "</s>a", LLM_TOKENIZE_GOES_ON | LLM_TOKENIZE_SPECIAL), "</s>|▁a");
+    CHECK_STR(pieces_after(t, "b", "a a", flags), "a|▁a");
+    CHECK_STR(pieces_after(t, "b", " a", flags), "▁a");
+    CHECK_STR(pieces_after(t, "b", "", flags), "");
+    CHECK_STR(pieces_after(t, "b", "a</s>a", flags), "a|</s>|▁a");
+    CHECK_STR(pieces_after(t, "b", "</s>a", flags), "</s>|▁a");
+    CHECK_STR(pieces_after(t, "b</s>", "a", flags), "▁a");
+    CHECK_STR(pieces_after(t, "", "a", flags), "▁a");
     llm_tokenizer_free(t);
 
     ggl_gguf_writer *w = write_vocab(&v, "llama");
@@ -210,8 +212,8 @@ TEST(texts_that_go_on) {
     put_bool(w, "tokenizer.ggml.remove_extra_whitespaces", true);
     REQUIRE_OK(from_writer(&t, w, &err), &err);
     CHECK_STR(pieces(t, "  a  a ", 0), "▁a|▁a");
-    CHECK_STR(pieces(t, "a  a ", LLM_TOKENIZE_GOES_ON), "a|▁a");
-    CHECK_STR(pieces(t, "  a", LLM_TOKENIZE_GOES_ON), "▁a");
+    CHECK_STR(pieces_after(t, "b", "a  a ", flags), "a|▁a");
+    CHECK_STR(pieces_after(t, "b", "  a", flags), "▁a");
     llm_tokenizer_free(t);
 }
 

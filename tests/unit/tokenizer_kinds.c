@@ -241,8 +241,8 @@ TEST(t5) {
                   prefix ? "▁|b|<unk>|▁|<unk>|b" : "b|<unk>|▁|<unk>|b");
         CHECK_STR(pieces(t, "   ", 0), "");
         CHECK_STR(there_and_back(t, "a abc", LLM_TOKENIZE_BOS), "a abc");
-        CHECK_STR(pieces(t, "a  abc", LLM_TOKENIZE_GOES_ON), "a|▁|abc");
-        CHECK_STR(pieces(t, "  a", LLM_TOKENIZE_GOES_ON), "▁a");
+        CHECK_STR(pieces_after(t, "b", "a  abc", 0), "a|▁|abc");
+        CHECK_STR(pieces_after(t, "b", "  a", 0), "▁a");
         llm_tokenizer_free(t);
     }
 }

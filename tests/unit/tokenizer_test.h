@@ -23,18 +23,37 @@ TEST_UNUSED static llm_tokenizer *from_shared(const char *name) {
     return t;
 }
 
-/* Pieces with '|' between them; valid until the next call. */
-TEST_UNUSED static const char *pieces(const llm_tokenizer *t, const char *text, unsigned flags) {
+/* Pieces from the k-th on, with '|' between them; valid until the next call. */
+TEST_UNUSED static const char *pieces_from(const llm_tokenizer *t, const llm_tokens *list,
+                                           size_t k) {
     static char out[8192];
-    llm_tokens list = {0};
     size_t used = 0;
     out[0] = '\0';
-    CHECK_OK(llm_tokenize(t, text, strlen(text), flags, &list, NULL), NULL);
-    for (size_t i = 0; i < list.n; i++) {
-        ggl_str p = llm_token_piece(t, list.id[i]);
-        used +=
-            (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i ? "|" : "", (int)p.n, p.s);
+    for (size_t i = k; i < list->n; i++) {
+        ggl_str p = llm_token_piece(t, list->id[i]);
+        used += (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i > k ? "|" : "",
+                                 (int)p.n, p.s);
     }
+    return out;
+}
+
+/* The pieces of a text. */
+TEST_UNUSED static const char *pieces(const llm_tokenizer *t, const char *text, unsigned flags) {
+    llm_tokens list = {0};
+    CHECK_OK(llm_tokenize(t, text, strlen(text), flags, &list, NULL), NULL);
+    const char *out = pieces_from(t, &list, 0);
+    llm_tokens_fini(&list);
+    return out;
+}
+
+/* The pieces of a text that goes on after another one. */
+TEST_UNUSED static const char *pieces_after(const llm_tokenizer *t, const char *before,
+                                            const char *text, unsigned flags) {
+    llm_tokens list = {0};
+    CHECK_OK(llm_tokenize(t, before, strlen(before), flags, &list, NULL), NULL);
+    const size_t n = list.n;
+    CHECK_OK(llm_tokenize(t, text, strlen(text), flags | LLM_TOKENIZE_GOES_ON, &list, NULL), NULL);
+    const char *out = pieces_from(t, &list, n);
     llm_tokens_fini(&list);
     return out;
 }

@@ -53,10 +53,10 @@ int train_new(int argc, char **argv) {
         {"-s --seed", ARG_UINT64, &p.seed, .value = "N",
          .help = "the same seed gives the same file (default: 0)"},
         {0}};
-    static const args_example examples[] = {{"llm-train new small.arch --tokenizer builtin:stories "
-                                             "--set .embedding_length=128 -o new.gguf",
-                                             "a model of a descriptor of one's own"},
-                                            {0}};
+    static const args_example examples[] = {
+        {"llm-train new my.arch --tokenizer vocab.gguf --set .block_count=4 -o new.gguf",
+         "a model of a descriptor of one's own"},
+        {0}};
     const args_spec spec = {TOOL,
                             "ARCH --tokenizer FILE --set KEY=VALUE.. -o OUT [options]",
                             "Makes a model that has learned nothing yet: the sizes that are set, "

@@ -31,8 +31,8 @@ enum {
     LLM_TOKENIZE_BOS = 1,
     /* text that spells a control token, such as "</s>", becomes that token */
     LLM_TOKENIZE_SPECIAL = 2,
-    /* The text goes on after other text: it gets no space in front (add_space_prefix), so that the two together
-     * come back as they were. */
+    /* The text goes on after what *out has: unless that ends with a special token, it gets no space in front
+     * (add_space_prefix), so that the two together come back as they were. */
     LLM_TOKENIZE_GOES_ON = 4
 };
 

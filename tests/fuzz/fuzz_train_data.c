@@ -1,0 +1,123 @@
+/* Files to learn from: whatever is read has items of the right lengths, and reading them again gives the same ones. */
+#include <string.h>
+
+#include "builtin/builtin.h"
+#include "fuzz.h"
+#include "ggl/internal/gguf.h"
+#include "train/order.h"
+
+enum { N_CTX = 12 };
+
+static ggl_gguf *file;
+static llm_tokenizer *tokenizer;
+static llm_chat *chat, *thinking;
+
+/* The built-in chat model's tokenizer and template, and one whose prompts begin a reasoning. They stay. */
+static void open_model(void) {
+    static const char text[] =
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content.split('</think>')[-1] }}<|end|>{% "
+        "endfor %}{% if add_generation_prompt %}<|assistant|><think>\n{% endif %}";
+    const llm_chat_template with = {"fuzz", {text, sizeof text - 1}};
+    llm_builtin model;
+    if (chat)
+        return;
+    require(llm_builtin_find("builtin:chat", &model));
+    require(ggl_gguf_open_memory(&file, model.data, model.size, "chat", NULL) == GGL_OK);
+    require(llm_tokenizer_new(&tokenizer, file, NULL) == GGL_OK);
+    require(llm_chat_new(&chat, file, tokenizer, NULL, NULL) == GGL_OK);
+    require(llm_chat_new(&thinking, file, tokenizer, &with, NULL) == GGL_OK);
+}
+
+static void check_items(const train_data *d) {
+    const train_data_stats s = llm_train_data_stats(d);
+    int64_t n_records = 0, n_tokens = 0, n_counted = 0;
+    require(s.n_items == llm_train_data_n(d));
+    for (int64_t k = 0; k < s.n_items; k++) {
+        int32_t token[N_CTX], target[N_CTX];
+        float weight[N_CTX];
+        int64_t counted = 0;
+        const int64_t n = llm_train_data_length(d, k);
+        require(n > 0 && n <= N_CTX);
+        llm_train_data_get(d, k, token, target, weight);
+        for (int64_t i = 0; i < n; i++) {
+            require(token[i] >= 0 && token[i] < llm_tokenizer_n_vocab(tokenizer));
+            require(i + 1 == n ? target[i] >= 0 && target[i] < llm_tokenizer_n_vocab(tokenizer)
+                               : target[i] == token[i + 1]);
+            counted += weight[i] == 1;
+        }
+        require(counted > 0 && counted == llm_train_data_counted(d, k));
+        n_records += llm_train_data_begins(d, k);
+        n_tokens += n;
+        n_counted += counted;
+    }
+    require(n_records == s.n_records && n_tokens == s.n_tokens && n_counted == s.n_counted);
+    require(llm_train_data_kind(d) != TRAIN_PAIRS || s.n_items % 2 == 0);
+}
+
+static train_data *read_data(const uint8_t *data, size_t size, ggl_status *st) {
+    ggl_error err = {0};
+    train_data *d;
+    const train_data_params p = {.tokenizer = tokenizer,
+                                 .chat = size % 5 > 2   ? chat
+                                         : size % 5 > 0 ? thinking
+                                                        : NULL,
+                                 .n_ctx = N_CTX,
+                                 .all = size % 7 == 0,
+                                 .drop_long = size % 3 == 0,
+                                 .separator = "\n"};
+    require(llm_train_data_new(&d, &p, NULL) == GGL_OK);
+    *st = llm_train_data_add(d, size % 11 ? "fuzz" : "fuzz.jsonl",
+                             (ggl_str){(const char *)data, size}, &err);
+    require(*st == GGL_OK || strncmp(err.msg, "fuzz", 4) == 0);
+    return d;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    ggl_status st, again;
+    open_model();
+    train_data *d = read_data(data, size, &st), *other = read_data(data, size, &again);
+    check_items(d);
+    require(st == again && llm_train_data_digest(d) == llm_train_data_digest(other));
+    if (st == GGL_OK) {
+        const train_order_params p = {.data = d, .seed = size, .valid = 0.3};
+        train_order *o;
+        if (llm_train_order_new(&o, &p, NULL) == GGL_OK)
+            for (int64_t k = 0; k < 3; k++)
+                require(llm_train_order_at(o, k) < llm_train_data_n(d));
+        llm_train_order_free(o);
+    }
+    llm_train_data_free(d);
+    llm_train_data_free(other);
+    return 0;
+}
+
+bool fuzz_seed(int k, uint8_t **data, size_t *size) {
+    static const char *const text[] = {
+        "One day he ran.\nHe sat.\r\n\nThe end",
+        "{\"text\": \"One d\\u0061y\"}\n{\"prompt\": \"a\", \"completion\": \" b\"}\n"
+        "{\"instruction\": \"a\", \"input\": \"b\", \"output\": \"c\"}\n",
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "
+        "\"content\": \"b\", \"weight\": 0}, {\"role\": \"user\", \"content\": [{\"type\": "
+        "\"text\", "
+        "\"text\": \"c\"}]}, {\"role\": \"assistant\", \"content\": \"d\", \"train\": true}]}",
+        "[{\"conversations\": [{\"from\": \"human\", \"value\": \"a\"}, {\"from\": \"gpt\", "
+        "\"value\": \"b\"}], \"system\": \"s\", \"tools\": \"[]\"},\n {\"text\": \"a\"}]",
+        "{\"prompt\": \"a\", \"chosen\": \" b\", \"rejected\": \" c\"}\n{\"chosen\": [{\"role\": "
+        "\"user\", \"content\": \"a\"}, {\"role\": \"assistant\", \"content\": \"b\"}], "
+        "\"rejected\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "
+        "\"content\": \"c\"}]}",
+        "{\n \"prompt\": [{\"role\": \"user\", \"content\": \"a\"}],\n \"completion\": [{\"role\": "
+        "\"assistant\", \"content\": null, \"tool_calls\": [{\"type\": \"function\", \"function\": "
+        "{\"name\": \"f\", \"arguments\": \"{}\"}}]}],\n \"chat_template_kwargs\": {\"x\": 1}\n}",
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "
+        "\"content\": \"<think>\\nr</think>b\"}, {\"role\": \"user\", \"content\": \"a\"}, "
+        "{\"role\": \"assistant\", \"content\": \"b\", \"reasoning_content\": \"r\"}]}",
+    };
+    if (k >= (int)(sizeof text / sizeof *text))
+        return false;
+    *size = strlen(text[k]);
+    *data = malloc(*size);
+    require(*data != NULL);
+    memcpy(*data, text[k], *size);
+    return true;
+}
