@@ -33,6 +33,7 @@ static ggl_status check_numbers(const llm_training_params *p, ggl_error *err) {
                   {"minutes", p->minutes, 0, 1e6},
                   {"rate", p->rate, 0, 100},
                   {"rate_end", p->rate_end, 0, 1},
+                  {"rate_hold", p->rate_hold, 0, 0.999},
                   {"decay", p->decay, 0, 100},
                   {"beta1", p->beta1, 0, 1},
                   {"beta2", p->beta2, 0, 1},

@@ -29,7 +29,10 @@ double llm_train_rate(const train_schedule *s, int64_t step) {
     if (s->fall == TRAIN_CONSTANT || s->n_steps <= s->n_warmup)
         return s->rate;
     const double done = (double)(step - s->n_warmup) / (double)(s->n_steps - s->n_warmup),
-                 at = done < 1 ? done : 1,
+                 fallen = (done - s->hold) / (1 - s->hold),
+                 at = fallen < 0   ? 0
+                      : fallen < 1 ? fallen
+                                   : 1,
                  left = s->fall == TRAIN_LINEAR ? 1 - at : (1 + ggl_cos(pi * at)) / 2;
     return s->rate * (s->end + (1 - s->end) * left);
 }

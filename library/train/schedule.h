@@ -1,4 +1,4 @@
-/* The learning rate of each step: it grows from 0 to its largest, and then falls. */
+/* The learning rate of each step: it grows from 0 to its largest, stays there for a while, and then falls. */
 #ifndef TRAIN_SCHEDULE_H
 #define TRAIN_SCHEDULE_H
 
@@ -8,6 +8,7 @@ typedef enum train_fall { TRAIN_COSINE, TRAIN_LINEAR, TRAIN_CONSTANT } train_fal
 
 typedef struct train_schedule {
     double rate, end; /* the largest one; which share of it is left at the end */
+    double hold;      /* for which share of the steps after the warm-up it stays at its largest */
     train_fall fall;
     int64_t n_warmup, n_steps; /* n_steps 0: not known yet, and it does not fall */
 } train_schedule;

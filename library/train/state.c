@@ -31,6 +31,7 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     put_number(&out, "n_ubatch", (double)p->n_ubatch);
     put_number(&out, "rate", p->rate);
     put_number(&out, "rate_end", p->rate_end);
+    put_number(&out, "rate_hold", p->rate_hold);
     put_number(&out, "schedule", t->fall);
     put_number(&out, "optimizer", t->optimizer);
     put_number(&out, "round_to", t->rounded);

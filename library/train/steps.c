@@ -46,8 +46,11 @@ int64_t llm_train_count_steps(const llm_training *t, double n_epochs) {
 /* --- a step ----------------------------------------------------------------------------------- */
 
 static double rate_of(const llm_training *t) {
-    train_schedule s = {
-        .rate = t->p.rate, .end = t->p.rate_end, .fall = t->fall, .n_steps = t->n_steps};
+    train_schedule s = {.rate = t->p.rate,
+                        .end = t->p.rate_end,
+                        .hold = t->p.rate_hold,
+                        .fall = t->fall,
+                        .n_steps = t->n_steps};
     s.n_warmup = t->p.n_warmup > 0   ? t->p.n_warmup
                  : t->p.n_warmup < 0 ? 0
                  : t->p.minutes > 0  ? WARMUP_UNSETTLED

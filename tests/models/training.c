@@ -247,6 +247,35 @@ TEST(rounded_while_it_learns) {
     llm_training_close(t);
 }
 
+/* The rate grows in the warm-up, stays, and falls to what shall be left. */
+TEST(rates) {
+    const struct {
+        const char *schedule;
+        double want[10]; /* in thousandths */
+    } row[] = {{"linear", {0.25, 0.5, 0.75, 1, 1, 1, 1, 0.8, 0.6, 0.4}},
+               {"cosine", {0.25, 0.5, 0.75, 1, 1, 1, 1, 0.88284, 0.6, 0.31716}},
+               {"constant", {0.25, 0.5, 0.75, 1, 1, 1, 1, 1, 1, 1}}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        const llm_training_params p = {.lora = true,
+                                       .rank = 1,
+                                       .rate = 1e-3,
+                                       .n_steps = 10,
+                                       .n_warmup = 3,
+                                       .rate_hold = 3. / 7,
+                                       .rate_end = 0.2,
+                                       .schedule = row[k].schedule,
+                                       .n_seq = 1};
+        llm_training *t = open_on("builtin:chat", chats(), p);
+        REQUIRE(t);
+        for (int i = 0; i < 10; i++) {
+            const double rate = step(t).rate;
+            CHECK_MSG(fabs(rate - 1e-3 * row[k].want[i]) < 1e-8, "%s, step %d: %g", row[k].schedule,
+                      i, rate);
+        }
+        llm_training_close(t);
+    }
+}
+
 /* --- the same bits ---------------------------------------------------------------------------- */
 
 /* One thread or two; and saved after the fourth step, and gone on with by a program that begins again. */

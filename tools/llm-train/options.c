@@ -156,6 +156,10 @@ int train_options_read(train_options *o, int argc, char **argv) {
          .help = "how the rate falls: cosine (default), linear, constant"},
         {"--lr-end", ARG_FLOAT, &o->rate_end, .value = "X",
          .help = "the share of the rate that is left at the end (default: 0)", .max = 1},
+        {"--hold", ARG_FLOAT, &o->rate_hold, .value = "X",
+         .help = "the share of the steps in which the rate stays at its largest before it falls "
+                 "(default: 0)",
+         .max = 0.999},
         {"--warmup", ARG_INT, &o->n_warmup, .value = "N",
          .help = "steps in which the rate grows (default: a thirtieth; -1: none)", .min = -1,
          .max = 1 << 30},
@@ -294,6 +298,7 @@ llm_training_params train_params_of(const train_options *o) {
                                  .optimizer = optimizers[o->optimizer],
                                  .schedule = schedules[o->schedule],
                                  .rate_end = o->rate_end,
+                                 .rate_hold = o->rate_hold,
                                  .n_warmup = o->n_warmup,
                                  .beta1 = o->beta1,
                                  .beta2 = o->beta2,

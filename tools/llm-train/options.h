@@ -15,7 +15,8 @@ typedef struct train_options {
     hub_options hub;
     arg_list files, valid, matrix, learn, samples;
     bool lora, rs, resume, all_tokens, drop_long, no_valid, best, f32, plan;
-    double valid_share, epochs, minutes, rate, rate_end, decay, beta1, beta2, eps, max_norm, alpha;
+    double valid_share, epochs, minutes, rate, rate_end, rate_hold, decay, beta1, beta2, eps,
+        max_norm, alpha;
     double save_minutes, dpo_beta, teacher_share, teacher_temp;
     const char *memory;
     size_t memory_bytes;

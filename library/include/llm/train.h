@@ -88,6 +88,8 @@ typedef struct llm_training_params {
     const char *
         schedule; /* of the rate, after the warm-up: "cosine" (NULL: this one), "linear" or "constant" */
     double rate_end; /* which share of it is left at the end; 0: none */
+    double
+        rate_hold; /* for which share of the steps after the warm-up it stays at its largest; 0: none */
     int64_t
         n_warmup; /* steps in which the rate grows from 0; 0: a thirtieth of all; below 0: none */
     /* AdamW, 0: 0.9, 0.999 and 1e-8; and the decay of matrices, 0: none. */
