@@ -298,7 +298,7 @@ void llm_trainer_free(llm_trainer *t) {
 
 /* Fails if a length, a token or a target is out of range. */
 static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, ggl_error *err) {
-    const int64_t n_vocab = ggl_graph_get_output(t->learn.g, 0)->ne[0];
+    const int64_t n_vocab = llm_trainer_n_vocab(t);
     int64_t n = 0;
     if (t->p.n_inputs > 0 && !b->input)
         return ggl_fail(err, GGL_USAGE, "the batch lacks the loss's input '%s'", t->p.input[0]);
@@ -468,6 +468,10 @@ size_t llm_trainer_value_bytes(const llm_trainer *t) {
             sum += m.arena + m.io + m.stores_rows + m.stores_states;
     }
     return sum;
+}
+
+int64_t llm_trainer_n_vocab(const llm_trainer *t) {
+    return ggl_graph_get_output(t->learn.g, 0)->ne[0];
 }
 
 int llm_trainer_n_weights(const llm_trainer *t) {

@@ -201,6 +201,7 @@ fi
 # --- verify ---------------------------------------------------------------------------------------------------------------
 expect 0 "nodes agree with the reference" verify "$model"
 expect 0 "the same bits" verify "$model" -n 5 -p "Once upon a time"
+expect 0 "all are right: off by at most" verify "$model" --gradients --numbers 5 -n 4
 expect 2 "reference" verify "$model" --backend none
 expect 1 "half.arch" verify "$model" --arch "$tmp/none/half.arch"
 

@@ -568,6 +568,35 @@ TEST(new_models_that_cannot_be) {
     }
 }
 
+/* --- checking --------------------------------------------------------------------------------- */
+
+static bool count_gradient(void *user, const llm_gradient *g) {
+    ++*(int *)user;
+    return g->weight && g->element >= 0 && isfinite(g->gradient);
+}
+
+TEST(gradients_of_models) {
+    static const char *const model[] = {"builtin:stories", DATA "/stories-gpt2.gguf",
+                                        DATA "/stories-qwen3.gguf"};
+    ggl_error err = {0};
+    llm_gradients_result r = {.size = sizeof r};
+    for (int i = 0; i < 3; i++) {
+        int n = 0;
+        const llm_gradients_params p = {
+            .size = sizeof p, .n_numbers = 9, .n_tokens = 6, .each = count_gradient, .user = &n};
+        CHECK_OK(llm_verify_gradients(model[i], &p, &r, &err), &err);
+        CHECK_MSG(r.n_numbers == 9 && n == 9 && r.error < 1e-4 && r.largest > 0, "%s: %g of %g",
+                  model[i], r.error, r.largest);
+    }
+    CHECK_INT(llm_verify_gradients(
+                  "builtin:stories",
+                  &(llm_gradients_params){.size = sizeof(llm_gradients_params), .n_tokens = 1}, &r,
+                  &err),
+              GGL_USAGE);
+    CHECK_INT(llm_verify_gradients("builtin:stories", NULL, NULL, &err), GGL_USAGE);
+    CHECK_INT(llm_verify_gradients("builtin:words", NULL, &r, &err), GGL_UNSUPPORTED);
+}
+
 /* --- bad days --------------------------------------------------------------------------------- */
 
 TEST(too_high_a_rate) {

@@ -11,6 +11,7 @@
 #include "common/progress.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/show.h"
+#include "gradients.h"
 #include "opening.h"
 #include "tool.h"
 
@@ -258,6 +259,8 @@ static int verify_model(run *r, const char *path) {
 
 int arch_verify(int argc, char **argv) {
     run r = {.backend = "cpu", .n = 8, .n_worst = 10};
+    bool gradients = false;
+    int64_t n_numbers = 64;
     arg_list files = {0};
     const arg_option options[] = {
         {"--arch", ARG_STRING, &r.arch, .value = "FILE",
@@ -280,6 +283,11 @@ int arch_verify(int argc, char **argv) {
          .min = 1, .max = TOOL_MAX_THREADS},
         {"--cpu-mask-isa", ARG_STRING, &r.mask, .value = "LIST",
          .help = "instruction sets not to use: avx512,avx2; all"},
+        {"--gradients", ARG_FLAG, &gradients,
+         .help = "compare gradients with differences of the loss, as training needs them"},
+        {"--numbers", ARG_INT, &n_numbers, .value = "N",
+         .help = "with --gradients: how many numbers, of all weights in turn (default 64)",
+         .min = 1, .max = 1 << 20},
         {0}};
     static const args_example examples[] = {
         {"llm-arch verify model.gguf", "which nodes differ from double precision?"},
@@ -302,7 +310,9 @@ int arch_verify(int argc, char **argv) {
     int code = arch_args(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
-    code = verify_model(&r, files.s[0]);
+    code = gradients ? arch_verify_gradients(TOOL, files.s[0], r.arch, n_numbers,
+                                             r.n_given ? r.n : 0, r.n_worst)
+                     : verify_model(&r, files.s[0]);
     llm_close(r.ctx);
     for (size_t i = 0; i < r.n_nodes; i++)
         free(r.node[i].origin);

@@ -124,6 +124,7 @@ void llm_trainer_forget(llm_trainer *t);
 /* Returns the bytes of the values between operators, with caches, of the graphs that were made so far. */
 size_t llm_trainer_value_bytes(const llm_trainer *t);
 
+int64_t llm_trainer_n_vocab(const llm_trainer *t); /* how many tokens the model knows */
 int llm_trainer_n_weights(const llm_trainer *t);
 llm_train_weight llm_trainer_weight(const llm_trainer *t, int k); /* k = 0 .. n-1 */
 /* How many steps there were, by which AdamW makes up for the zeros that it begins with; and sets it, to go on. */
