@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "ggl/internal/file.h"
 #include "ggl/internal/params.h"
 #include "training.h"
 
@@ -113,6 +114,12 @@ static ggl_status finish(course *c, const llm_training_report *r, ggl_error *err
     return st;
 }
 
+/* What cannot be written would be found out only after the steps until then. */
+static ggl_status check_paths(const course *c, ggl_error *err) {
+    const ggl_status st = c->p.out ? ggl_new_file_check(c->p.out, err) : GGL_OK;
+    return st == GGL_OK && c->p.save ? ggl_new_file_check(c->p.save, err) : st;
+}
+
 ggl_status llm_training_run(llm_training *t, const llm_training_run_params *params,
                             ggl_error *err) {
     course c = {.t = t, .p = {.size = sizeof c.p}, .saved_at = llm_seconds(), .best = INFINITY};
@@ -120,6 +127,8 @@ ggl_status llm_training_run(llm_training *t, const llm_training_run_params *para
     ggl_error own;
     err = err ? err : &own;
     ggl_status st = GGL_READ_PARAMS(llm_training_run_params, &c.p, params, err);
+    if (st == GGL_OK)
+        st = check_paths(&c, err);
     if (st != GGL_OK)
         return st;
     for (int64_t i = 0; i < t->history.n; i++) /* of a training that goes on */
