@@ -259,7 +259,8 @@ int main(int argc, char **argv) {
         code = train(&w);
     }
     llm_training_close(w.t);
-    if (w.log && fclose(w.log) != 0 && code == 0)
+    const bool lost = w.log && ferror(w.log); /* by which fclose does not go */
+    if (w.log && (fclose(w.log) != 0 || lost) && code == 0)
         code = tool_error_about(TOOL, 1, "--log %s: it could not be written to its end", w.o.log);
     train_options_fini(&w.o);
     return tool_finish(TOOL, code);
