@@ -22,6 +22,7 @@ typedef struct work {
     double shown_at;
     int64_t shown;   /* steps */
     int64_t resumed; /* steps before this run */
+    int64_t logged;  /* steps */
 } work;
 
 /* What a signal stops. */
@@ -62,13 +63,19 @@ static bool is_due(const work *w, const llm_training_report *r) {
            process_seconds() - w->shown_at >= SHOWN_EACH;
 }
 
+/* Writes the reports of the steps until this one that are not in the log yet. */
+static void log_until(work *w, int64_t step) {
+    llm_training_report r = {.size = sizeof r};
+    for (; w->log && w->logged < step && llm_training_past(w->t, w->logged, &r); w->logged++)
+        train_log_step(w->log, &r);
+    if (w->log)
+        fflush(w->log);
+}
+
 static bool on_step(void *user, const llm_training_report *r) {
     work *w = user;
     progress_set((double)r->step);
-    if (w->log) {
-        train_log_step(w->log, r);
-        fflush(w->log);
-    }
+    log_until(w, r->step);
     if (!tool_is_quiet() && is_due(w, r)) {
         tool_begin_line();
         train_show_step(r);
@@ -183,6 +190,7 @@ static int learn(work *w) {
     process_set_hooks(NULL, NULL);
     running = NULL;
     progress_end();
+    log_until(w, INT64_MAX);
     return conclude(w, st, &err);
 }
 
@@ -210,16 +218,14 @@ static int resume(work *w) {
     return -1;
 }
 
-/* Opens the log, with the steps so far. */
+/* Opens the log, with the steps so far; the last one may be measured yet. */
 static int open_log(work *w) {
-    llm_training_report r = {.size = sizeof r};
     if (!w->o.log)
         return -1;
     w->log = fopen(w->o.log, "w");
     if (!w->log)
         return tool_error_about(TOOL, 1, "--log %s cannot be written", w->o.log);
-    for (int64_t k = 0; llm_training_past(w->t, k, &r); k++)
-        train_log_step(w->log, &r);
+    log_until(w, w->resumed - 1);
     return -1;
 }
 
