@@ -166,7 +166,9 @@ ggl_status llm_training_open(llm_training **out, const char *path,
                                    .backend = o->cpu,
                                    .reference = o->reference,
                                    .teach = p.teacher ? teach : NULL,
-                                   .teacher = o};
+                                   .teacher = o,
+                                   .teacher_file =
+                                       o->teacher ? llm_model_file(o->teacher->model) : NULL};
         st = llm_training_new(out, &parts, &p, err);
     }
     if (st == GGL_OK) {

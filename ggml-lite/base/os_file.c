@@ -1,6 +1,7 @@
 /* os_file.h for POSIX. */
 #include "os_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -348,6 +350,60 @@ static void keep_rights(int fd, const struct stat *old) {
         errno = 0; /* only root may give files away */
 }
 
+/* --- files that were left behind ------------------------------------------------------------- */
+
+/* Who writes a temporary file holds a lock of it, which ends with the process however that ends. */
+static bool lock(int fd) {
+    return flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+/* Locks a temporary file that was just created. False: another process has seen it without a lock, and removes it. Where the file system
+ * has no locks, nobody removes anything. */
+static bool claim(int fd) {
+    struct stat s;
+    if (!lock(fd) && errno == EWOULDBLOCK)
+        return false;
+    return fstat(fd, &s) != 0 || s.st_nlink > 0;
+}
+
+/* True for "NAME.tmp-PID-K". */
+static bool is_temporary(const char *entry, const char *name, size_t n) {
+    static const char mark[] = ".tmp-", digits[] = "0123456789";
+    if (strncmp(entry, name, n) != 0 || strncmp(entry + n, mark, sizeof mark - 1) != 0)
+        return false;
+    const char *pid = entry + n + sizeof mark - 1;
+    const size_t n_pid = strspn(pid, digits);
+    if (n_pid == 0 || pid[n_pid] != '-')
+        return false;
+    const char *k = pid + n_pid + 1;
+    return *k && k[strspn(k, digits)] == '\0';
+}
+
+static void remove_unlocked(int folder, const char *name) {
+    struct stat s;
+    const int fd = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && lock(fd))
+        unlinkat(folder, name, 0);
+    close(fd);
+}
+
+/* Removes the temporary files of this target whose writers were killed. */
+static void remove_left_behind(const char *target) {
+    const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+    char *path = slash ? join(target, (size_t)(slash - target) + 1, ".") : NULL;
+    DIR *d = path ? opendir(path) : NULL;
+    for (const struct dirent *e; d && (e = readdir(d));)
+        if (is_temporary(e->d_name, name, strlen(name)))
+            remove_unlocked(dirfd(d), e->d_name);
+    if (d)
+        closedir(d);
+    ggl_free(path);
+}
+
+/* --- creating and finishing files --------------------------------------------------------------- */
+
 /* Creates target.tmp-PID-K with the first free K. Does not use mkstemp(), because a new file should
  * get the permissions of the umask, not 0600. A file that replaces another is private at first, so
  * that users who must not read the old one cannot open it. */
@@ -358,9 +414,15 @@ static ggl_status new_file_create(os_new_file *f, ggl_error *err) {
     f->temp = ggl_calloc(n, 1);
     if (!f->temp)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
+    remove_left_behind(f->target);
     for (int k = 0; k < 1000; k++) {
         snprintf(f->temp, n, "%s.tmp-%ld-%d", f->target, (long)getpid(), k);
         f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
+        if (f->fd >= 0 && !claim(f->fd)) {
+            close(f->fd);
+            f->fd = -1;
+            errno = EEXIST;
+        }
         if (f->fd >= 0) {
             replace_temporary(NULL, f->temp);
             if (replaces)
@@ -476,6 +538,7 @@ static void flush_folder_of(char *path) {
 
 ggl_status ggl_os_new_file_commit(os_new_file *f, ggl_error *err) {
     ggl_status s = GGL_OK;
+    const int locked = fcntl(f->fd, F_DUPFD_CLOEXEC, 0); /* until it has its name */
     if (f->temp && fsync(f->fd) != 0)
         s = fail_errno(err, "cannot be flushed to the disk", errno);
     if (close(f->fd) != 0 && s == GGL_OK)
@@ -483,6 +546,8 @@ ggl_status ggl_os_new_file_commit(os_new_file *f, ggl_error *err) {
     f->fd = -1;
     if (s == GGL_OK && f->temp && rename(f->temp, f->target) != 0)
         s = fail_errno(err, "the finished file cannot be renamed to its name", errno);
+    if (locked >= 0)
+        close(locked);
     if (s == GGL_OK && f->temp) {
         replace_temporary(f->temp, NULL);
         ggl_free(f->temp);

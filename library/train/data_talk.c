@@ -30,12 +30,14 @@ static ggl_status read_weight(const json_value *message, bool *counts, ggl_error
         return ggl_fail(err, GGL_FORMAT, "\"train\" must be true or false, not %s",
                         llm_json_kind_text((json_kind)train->kind));
     if (weight && weight->kind != JSON_NULL &&
-        (weight->kind != JSON_NUMBER || !(weight->number == 0 || weight->number == 1)))
-        return ggl_fail(err, GGL_FORMAT, "\"weight\" must be 0 or 1, not %s%.*s",
-                        weight->kind == JSON_NUMBER ? ""
-                                                    : llm_json_kind_text((json_kind)weight->kind),
-                        weight->kind == JSON_NUMBER ? (int)json_number_text(weight).n : 0,
-                        weight->kind == JSON_NUMBER ? json_number_text(weight).s : "");
+        (weight->kind != JSON_NUMBER || !(weight->number == 0 || weight->number == 1))) {
+        ggl_str found = {llm_json_kind_text((json_kind)weight->kind), 0};
+        if (weight->kind == JSON_NUMBER) /* Python's NaN and Infinity have no text */
+            found = isfinite(weight->number) ? json_number_text(weight)
+                                             : (ggl_str){"NaN or Infinity", 0};
+        return ggl_fail(err, GGL_FORMAT, "\"weight\" must be 0 or 1, not %.*s",
+                        (int)(found.n ? found.n : strlen(found.s)), found.s);
+    }
     if ((train && train->kind == JSON_BOOL && !train->flag) ||
         (weight && weight->kind == JSON_NUMBER && weight->number == 0))
         *counts = false;

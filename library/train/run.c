@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "ggl/internal/file.h"
 #include "ggl/internal/params.h"
 #include "training.h"
 
@@ -73,24 +74,39 @@ static bool is_saved_after(const course *c, const llm_training_report *r) {
     return llm_seconds() - c->saved_at >= minutes * 60;
 }
 
-/* One step, and what is due after it. */
-static ggl_status go_on(course *c, llm_training_report *r, ggl_error *err) {
-    ggl_status st = llm_train_step(c->t, r, err);
-    if (st != GGL_OK) {
-        if (st == GGL_LIMIT && c->p.each)
-            c->p.each(c->p.user, r);
-        return st;
-    }
+/* What is due after a step. A measurement that was cancelled is still due when the training goes on. */
+static ggl_status follow(course *c, llm_training_report *r, ggl_error *err) {
     const double best = c->best;
-    if (is_measured_after(c, r))
-        st = measure(c, r, err);
-    if (st == GGL_OK && c->p.each && !c->p.each(c->p.user, r))
-        st = ggl_fail(err, GGL_CANCELLED, "cancelled");
+    ggl_status st = is_measured_after(c, r) ? measure(c, r, err) : GGL_OK;
+    const bool ends = st == GGL_OK && c->p.each && !c->p.each(c->p.user, r);
     if (st == GGL_OK && c->p.out && c->p.best && c->best < best)
         st = write_out(c, r, err);
+    if (st == GGL_OK && ends)
+        st = ggl_fail(err, GGL_CANCELLED, "cancelled");
     if (st == GGL_OK && !r->is_last && is_saved_after(c, r))
         st = checkpoint(c, r, err);
     return st;
+}
+
+static ggl_status go_on(course *c, llm_training_report *r, ggl_error *err) {
+    const ggl_status st = llm_train_step(c->t, r, err);
+    if (st == GGL_LIMIT && c->p.each)
+        c->p.each(c->p.user, r);
+    return st == GGL_OK ? follow(c, r, err) : st;
+}
+
+/* Goes back to where a training is that has run before. */
+static ggl_status take_up(course *c, llm_training_report *r, ggl_error *err) {
+    const llm_training *t = c->t;
+    for (int64_t i = 0; i < t->history.n; i++)
+        if (isfinite(t->history.at[i].valid_loss))
+            judge(c, t->history.at[i].valid_loss);
+    if (t->history.n > 0)
+        *r = t->history.at[t->history.n - 1];
+    r->n_steps = t->n_steps;
+    r->is_last = llm_train_is_over(t) || (c->p.patience > 0 && c->no_better >= c->p.patience);
+    return t->history.n > 0 && is_measured_after(c, r) && isnan(r->valid_loss) ? follow(c, r, err)
+                                                                               : GGL_OK;
 }
 
 /* Keeps what was learned when the training is cancelled: its last whole step. */
@@ -113,6 +129,12 @@ static ggl_status finish(course *c, const llm_training_report *r, ggl_error *err
     return st;
 }
 
+/* What cannot be written would be found out only after the steps until then. */
+static ggl_status check_paths(const course *c, ggl_error *err) {
+    const ggl_status st = c->p.out ? ggl_new_file_check(c->p.out, err) : GGL_OK;
+    return st == GGL_OK && c->p.save ? ggl_new_file_check(c->p.save, err) : st;
+}
+
 ggl_status llm_training_run(llm_training *t, const llm_training_run_params *params,
                             ggl_error *err) {
     course c = {.t = t, .p = {.size = sizeof c.p}, .saved_at = llm_seconds(), .best = INFINITY};
@@ -120,15 +142,12 @@ ggl_status llm_training_run(llm_training *t, const llm_training_run_params *para
     ggl_error own;
     err = err ? err : &own;
     ggl_status st = GGL_READ_PARAMS(llm_training_run_params, &c.p, params, err);
+    if (st == GGL_OK)
+        st = check_paths(&c, err);
     if (st != GGL_OK)
         return st;
-    for (int64_t i = 0; i < t->history.n; i++) /* of a training that goes on */
-        if (isfinite(t->history.at[i].valid_loss))
-            judge(&c, t->history.at[i].valid_loss);
     atomic_store(&t->stops, false);
-    if (t->history.n > 0)
-        r = t->history.at[t->history.n - 1];
-    r.is_last = llm_train_is_over(t);
+    st = take_up(&c, &r, err);
     while (st == GGL_OK && !r.is_last)
         st = go_on(&c, &r, err);
     if (st == GGL_CANCELLED)

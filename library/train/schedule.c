@@ -22,6 +22,10 @@ ggl_status llm_train_fall_find(train_fall *out, const char *name, ggl_error *err
                     name);
 }
 
+const char *llm_train_fall_name(train_fall fall) {
+    return name_of[fall];
+}
+
 double llm_train_rate(const train_schedule *s, int64_t step) {
     const double pi = 3.14159265358979323846;
     if (step < s->n_warmup)

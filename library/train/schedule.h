@@ -15,6 +15,7 @@ typedef struct train_schedule {
 
 /* Finds the way of falling by its name; NULL: cosine. GGL_USAGE: there is none of that name. */
 GGL_NODISCARD ggl_status llm_train_fall_find(train_fall *out, const char *name, ggl_error *err);
+const char *llm_train_fall_name(train_fall fall);
 /* Returns the rate of a step, 0 .. n_steps-1. */
 double llm_train_rate(const train_schedule *s, int64_t step);
 

@@ -26,6 +26,7 @@ typedef struct train_parts {
     ggl_status (*teach)(void *teacher, const int32_t *token, const int64_t *length, int64_t n_seq,
                         float *share, ggl_error *err);
     void *teacher;
+    const ggl_gguf *teacher_file; /* NULL: there is no teacher, or none of a file */
 } train_parts;
 
 /* Items as a batch of the trainer. */

@@ -333,8 +333,8 @@ TEST(the_same_bits) {
     CHECK(llm_training_resume(u, path_of("none"), &err) == GGL_IO);
     p.rank = 4;
     llm_training *v = open_on("builtin:chat", chats(), p);
-    CHECK_INT(llm_training_resume(v, save, &err), GGL_FORMAT);
-    CHECK_HAS(err.msg, "has another type or shape");
+    CHECK_INT(llm_training_resume(v, save, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "this training began with rank = 16, and now it is 4");
     llm_training_close(v);
     CHECK_INT(step(u).step, 1); /* it is as before */
     llm_training_close(u);
@@ -442,6 +442,49 @@ TEST(patience) {
     CHECK_OK(llm_training_evaluate(t, &loss, NULL, &err), &err);
     CHECK_MSG(fabs(loss - best) < 1e-5, "%g, %g", loss, best);
     llm_training_close(t);
+}
+
+/* A run that is ended after each step: what was best is written, and patience ends it where it ends one that was not. */
+TEST(patience_of_an_ended_run) {
+    ggl_error err = {0};
+    const char *whole = path_of("best.gguf"), *out = path_of("ended.gguf"),
+               *save = path_of("ended.train"), *data = chats();
+    const char *valid =
+        file_of("valid.jsonl", "{\"prompt\": \"Who is Tom?\", \"completion\": \"No. No. No.\"}\n");
+    const llm_training_params p = {.lora = true,
+                                   .rate = 1e-2,
+                                   .n_steps = 60,
+                                   .n_warmup = -1,
+                                   .valid_file = &valid,
+                                   .n_valid_files = 1};
+    watch w = {0};
+    llm_training_run_params run = {.size = sizeof run,
+                                   .out = whole,
+                                   .valid_every = 1,
+                                   .patience = 2,
+                                   .best = true,
+                                   .each = on_step,
+                                   .user = &w};
+    llm_training *t = open_on("builtin:chat", data, p);
+    REQUIRE(t);
+    CHECK_OK(llm_training_run(t, &run, &err), &err);
+    llm_training_close(t);
+    const int64_t steps = w.steps;
+    run.out = out;
+    run.save = save;
+    ggl_status st = GGL_CANCELLED;
+    for (int64_t k = 1; k <= steps + 1 && st == GGL_CANCELLED; k++) {
+        w = (watch){.end_at = k};
+        t = open_on("builtin:chat", data, p);
+        REQUIRE(t);
+        if (k > 1)
+            CHECK_OK(llm_training_resume(t, save, &err), &err);
+        st = llm_training_run(t, &run, &err);
+        CHECK(st == GGL_OK ? w.steps == 0 || w.steps == steps : w.steps == k);
+        llm_training_close(t);
+    }
+    CHECK_OK(st, &err);
+    CHECK(same_files(whole, out));
 }
 
 /* With a limit of time the number of steps is settled on the way, and is known when it goes on. */

@@ -79,8 +79,7 @@ static void print_wrapped(FILE *f, const char *s, int at, int column, int width)
     fputc('\n', f);
 }
 
-/* Returns the columns of the terminal to which f goes; 0: it goes elsewhere. */
-static int columns_of(FILE *f) {
+int tool_columns(FILE *f) {
     enum { LEAST = 40 };
     struct winsize size = {0};
     if (!isatty(fileno(f)) || ioctl(fileno(f), TIOCGWINSZ, &size) != 0)
@@ -92,7 +91,7 @@ static int columns_of(FILE *f) {
 static void print_message(const char *tool, const char *kind, const char *fmt, va_list args) {
     enum { INDENT = 4 };
     char text[4096];
-    const int width = columns_of(stderr);
+    const int width = tool_columns(stderr);
     ggl_vformat(text, sizeof text, fmt, args);
     char before[256];
     snprintf(before, sizeof before, "%s%s%s%s", tool ? tool : "", tool ? ": " : "",

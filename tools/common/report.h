@@ -61,6 +61,9 @@ __attribute__((format(printf, 2, 3)))
 #endif
 void tool_say(const char *tool, const char *fmt, ...);
 
+/* Returns the columns of the terminal to which f goes; 0: it goes elsewhere. */
+int tool_columns(FILE *f);
+
 /* True if progress is shown: stderr is a terminal, and there was no -q. */
 bool tool_shows_progress(void);
 

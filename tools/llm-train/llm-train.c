@@ -7,7 +7,6 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/report.h"
-#include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
 #include "new.h"
 #include "options.h"
@@ -19,11 +18,12 @@ typedef struct work {
     train_options o;
     llm_training *t;
     llm_training_facts facts;
-    char *save; /* OUT.train */
     FILE *log;
     const char *what; /* the progress that is shown; NULL: none */
     double shown_at;
-    int64_t shown; /* steps */
+    int64_t shown;   /* steps */
+    int64_t resumed; /* steps before this run */
+    int64_t logged;  /* steps */
 } work;
 
 /* What a signal stops. */
@@ -64,20 +64,26 @@ static bool is_due(const work *w, const llm_training_report *r) {
            process_seconds() - w->shown_at >= SHOWN_EACH;
 }
 
+/* Writes the reports of the steps until this one that are not in the log yet. */
+static void log_until(work *w, int64_t step) {
+    llm_training_report r = {.size = sizeof r};
+    for (; w->log && w->logged < step && llm_training_past(w->t, w->logged, &r); w->logged++)
+        train_log_step(w->log, &r);
+    if (w->log)
+        fflush(w->log);
+}
+
 static bool on_step(void *user, const llm_training_report *r) {
     work *w = user;
     progress_set((double)r->step);
-    if (w->log) {
-        train_log_step(w->log, r);
-        fflush(w->log);
-    }
-    if (is_due(w, r)) {
+    log_until(w, r->step);
+    if (!tool_is_quiet() && is_due(w, r)) {
         tool_begin_line();
         train_show_step(r);
         w->shown_at = process_seconds();
         w->shown++;
     }
-    return true; /* a signal cancels by itself */
+    return !process_stopped; /* also by a signal that came before anything could be cancelled */
 }
 
 /* --- samples ---------------------------------------------------------------------------------- */
@@ -152,10 +158,12 @@ static int conclude(work *w, ggl_status st, const ggl_error *err) {
         return drawn < 0 ? 0 : drawn;
     }
     if (st == GGL_CANCELLED && process_stopped) {
-        tool_say(TOOL, "interrupted: the same command with --resume goes on from %s", w->save);
+        if (w->o.save && ggl_file_exists(w->o.save))
+            tool_say(TOOL, "interrupted: the same command with --resume goes on from %s",
+                     w->o.save);
         return process_stop_code();
     }
-    if (st == GGL_LIMIT && ggl_file_exists(w->save))
+    if (st == GGL_LIMIT && w->o.save && ggl_file_exists(w->o.save))
         return tool_error(TOOL, 1, "%s; %s has what was learned until the last checkpoint",
                           err->msg, w->o.out);
     return tool_error(TOOL, 1, "%s", err->msg);
@@ -165,8 +173,8 @@ static int learn(work *w) {
     ggl_error err = {0};
     const llm_training_run_params run = {.size = sizeof run,
                                          .out = w->o.out,
-                                         .save = w->save,
-                                         .save_every = w->o.save_every,
+                                         .save = w->o.save,
+                                         .save_every = w->o.save ? w->o.save_every : INT64_MAX,
                                          .save_minutes = w->o.save_minutes,
                                          .valid_every = w->o.valid_every,
                                          .best = w->o.best,
@@ -176,41 +184,50 @@ static int learn(work *w) {
                                          .written = on_written,
                                          .user = w};
     progress_begin("steps", (double)w->facts.n_steps, "training");
+    progress_resume((double)w->resumed);
     running = w->t;
     process_set_hooks(on_stop, NULL);
-    const ggl_status st = llm_training_run(w->t, &run, &err);
+    const ggl_status st = process_stopped ? GGL_CANCELLED : llm_training_run(w->t, &run, &err);
     process_set_hooks(NULL, NULL);
     running = NULL;
     progress_end();
+    log_until(w, INT64_MAX);
     return conclude(w, st, &err);
 }
 
-/* Goes on with what an interrupted training has left, or refuses to lose it. */
+/* Refuses to lose what an interrupted training has left. Nothing is read or written before. */
+static int look_for_state(const work *w) {
+    if (w->o.resume || w->o.plan || !w->o.save || !ggl_file_exists(w->o.save))
+        return -1;
+    return tool_error_about(TOOL, 2,
+                            "%s is there: an interrupted training has left it. --resume goes on "
+                            "with it; remove it to begin again",
+                            w->o.save);
+}
+
+/* Goes on with it, if it is there. */
 static int resume(work *w) {
     ggl_error err = {0};
     llm_training_report r = {.size = sizeof r};
-    const bool there = ggl_file_exists(w->save);
-    if (there && !w->o.resume)
-        return tool_error_about(TOOL, 2,
-                                "%s is there: an interrupted training has left it. --resume goes "
-                                "on with it; remove it to begin again",
-                                w->save);
-    if (!there || !w->o.resume)
+    if (!w->o.resume || !w->o.save || !ggl_file_exists(w->o.save))
         return -1;
-    if (llm_training_resume(w->t, w->save, &err) != GGL_OK)
+    if (llm_training_resume(w->t, w->o.save, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    for (int64_t k = 0; llm_training_past(w->t, k, &r); k++)
-        if (w->log)
-            train_log_step(w->log, &r);
-    tool_say(TOOL, "goes on after step %" PRId64, r.step);
+    while (llm_training_past(w->t, w->resumed, &r))
+        w->resumed++;
+    tool_say(TOOL, "goes on after step %" PRId64, w->resumed);
     return -1;
 }
 
+/* Opens the log, with the steps so far; the last one may be measured yet. */
 static int open_log(work *w) {
     if (!w->o.log)
         return -1;
     w->log = fopen(w->o.log, "w");
-    return w->log ? -1 : tool_error_about(TOOL, 1, "--log %s cannot be written", w->o.log);
+    if (!w->log)
+        return tool_error_about(TOOL, 1, "--log %s cannot be written", w->o.log);
+    log_until(w, w->resumed - 1);
+    return -1;
 }
 
 static int train(work *w) {
@@ -228,12 +245,13 @@ static int train(work *w) {
     w->facts.size = sizeof w->facts;
     if (llm_training_describe(w->t, &w->facts, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    train_show_facts(&w->facts, w->o.lora || w->o.adapter);
+    if (w->o.plan || !tool_is_quiet())
+        train_show_facts(&w->facts, w->o.lora || w->o.adapter);
     if (w->o.plan)
         return 0;
-    int code = open_log(w);
+    int code = resume(w);
     if (code < 0)
-        code = resume(w);
+        code = open_log(w);
     return code < 0 ? learn(w) : code;
 }
 
@@ -247,18 +265,16 @@ int main(int argc, char **argv) {
     if (c)
         return tool_finish(TOOL, c->run(argc - 1, argv + 1));
     int code = train_options_read(&w.o, argc, argv);
-    ggl_arena arena = {0};
-    w.save = code < 0 && w.o.out ? ggl_arena_printf(&arena, "%s.train", w.o.out) : "";
-    if (code < 0 && !w.save)
-        code = tool_error(TOOL, 1, "out of memory");
+    if (code < 0)
+        code = look_for_state(&w);
     if (code < 0) {
         process_wait_for_stop();
         code = train(&w);
     }
     llm_training_close(w.t);
-    if (w.log && fclose(w.log) != 0 && code == 0)
+    const bool lost = w.log && ferror(w.log); /* by which fclose does not go */
+    if (w.log && (fclose(w.log) != 0 || lost) && code == 0)
         code = tool_error_about(TOOL, 1, "--log %s: it could not be written to its end", w.o.log);
-    ggl_arena_fini(&arena);
     train_options_fini(&w.o);
     return tool_finish(TOOL, code);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/hints.h"
 #include "common/paths.h"
@@ -51,8 +52,20 @@ static const char *wrong_options(const train_options *o) {
     return NULL;
 }
 
+/* A device or a pipe has no state beside it. */
+static bool name_save(train_options *o) {
+    struct stat s;
+    if (!o->out || (stat(o->out, &s) == 0 && !S_ISREG(s.st_mode)))
+        return true;
+    const size_t size = strlen(o->out) + sizeof ".train";
+    o->save = ggl_calloc(size, 1);
+    if (o->save)
+        snprintf(o->save, size, "%s.train", o->out);
+    return o->save != NULL;
+}
+
 static int check_paths(const train_options *o) {
-    tool_path *paths = ggl_calloc(o->files.n + o->valid.n + 6, sizeof *paths);
+    tool_path *paths = ggl_calloc(o->files.n + o->valid.n + 7, sizeof *paths);
     size_t n = 0;
     if (!paths)
         return tool_error(TOOL, 1, "out of memory");
@@ -67,6 +80,8 @@ static int check_paths(const train_options *o) {
         paths[n++] = (tool_path){"--valid", o->valid.s[i], .needed = true};
     if (o->out)
         paths[n++] = (tool_path){"-o", o->out, .written = true};
+    if (o->save)
+        paths[n++] = (tool_path){"the state beside -o", o->save, .written = true};
     if (o->svg)
         paths[n++] = (tool_path){"--svg", o->svg, .written = true};
     if (o->log)
@@ -253,6 +268,8 @@ int train_options_read(train_options *o, int argc, char **argv) {
         code = tool_error(TOOL, 2, "--memory %s: a number of bytes is needed, such as 512M or 2G",
                           o->memory);
     o->memory_bytes = (size_t)bytes;
+    if (code < 0 && !name_save(o))
+        code = tool_error(TOOL, 1, "out of memory");
     return code < 0 ? check_paths(o) : code;
 }
 
@@ -263,6 +280,7 @@ void train_options_fini(train_options *o) {
     args_list_fini(&o->learn);
     args_list_fini(&o->samples);
     tool_hub_fini(&o->hub);
+    ggl_free(o->save);
 }
 
 llm_training_params train_params_of(const train_options *o) {

@@ -3,53 +3,100 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <string.h>
 
 #include "common/amounts.h"
 #include "common/report.h"
 
+/* Prints a line. On a terminal that is too narrow for it, it is broken where `gap` is, and goes on in `column`. */
+static void put_line(const char *s, const char *gap, int column) {
+    const int width = tool_columns(stdout), n_gap = (int)strlen(gap);
+    int n = (int)strlen(s), room = width;
+    while (width > 0 && n > room) {
+        int end = room;
+        while (end > 0 && strncmp(s + end, gap, (size_t)n_gap) != 0)
+            end--;
+        if (end == 0)
+            break;
+        printf("%.*s\n%*s", end, s, column, "");
+        s += end + n_gap;
+        n -= end + n_gap;
+        room = width - column;
+    }
+    printf("%s\n", s);
+}
+
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 1, 2)))
+#endif
+static void
+put_fact(const char *fmt, ...) {
+    enum { COLUMN = 11 };
+    char text[300];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    put_line(text, " ", COLUMN);
+}
+
 void train_show_facts(const llm_training_facts *f, bool is_adapter) {
-    char learn[32], values[32];
+    char learn[32], values[32], steps[32] = "as many as the time allows";
     const bool pairs = f->kind[0] == 'p';
-    printf("learns     %" PRId64 " numbers of %" PRId64 " %s; with gradients and what AdamW "
-           "remembers %s\n",
-           f->n_numbers, f->n_weights, is_adapter ? "matrices of the adapter" : "weights",
-           llm_amount_bytes(learn, f->learn_bytes));
-    printf("from       %s: %" PRId64 " %s, %" PRId64 " tokens, of which %" PRId64 " count\n",
-           f->kind, pairs ? f->n_items / 2 : f->n_items, pairs ? "pairs" : "sequences", f->n_tokens,
-           f->n_counted);
+    const char *what = pairs ? "pairs" : "sequences";
+    put_fact("learns     %" PRId64 " numbers of %" PRId64 " %s; with gradients and what AdamW "
+             "remembers %s",
+             f->n_numbers, f->n_weights, is_adapter ? "matrices of the adapter" : "weights",
+             llm_amount_bytes(learn, f->learn_bytes));
+    put_fact("from       %s: %" PRId64 " %s, %" PRId64 " tokens, of which %" PRId64 " count",
+             f->kind, pairs ? f->n_items / 2 : f->n_items, what, f->n_tokens, f->n_counted);
     if (f->n_valid_items > 0)
-        printf("measures   %" PRId64 " %s, %" PRId64 " tokens\n",
-               pairs ? f->n_valid_items / 2 : f->n_valid_items, pairs ? "pairs" : "sequences",
-               f->n_valid_tokens);
+        put_fact("measures   %" PRId64 " %s, %" PRId64 " tokens",
+                 pairs ? f->n_valid_items / 2 : f->n_valid_items, what, f->n_valid_tokens);
     else
-        printf("measures   nothing: --valid FILE names what to measure the loss on\n");
-    printf("steps      ");
+        put_fact("measures   nothing: --valid FILE names what to measure the loss on");
     if (f->n_steps > 0)
-        printf("%" PRId64, f->n_steps);
-    else
-        printf("as many as the time allows");
-    printf(" of up to %" PRId64 " tokens, %" PRId64 " at once, the longest sequence has %" PRId64
-           "; rate %.3g\n",
-           f->n_batch, f->n_ubatch, f->n_ctx, f->rate);
-    printf("values     %s\n", llm_amount_bytes(values, f->value_bytes));
+        snprintf(steps, sizeof steps, "%" PRId64, f->n_steps);
+    put_fact("steps      %s of up to %" PRId64 " tokens, %" PRId64
+             " at once, the longest sequence has %" PRId64 "; rate %.3g",
+             steps, f->n_batch, f->n_ubatch, f->n_ctx, f->rate);
+    put_fact("values     %s", llm_amount_bytes(values, f->value_bytes));
     fflush(stdout);
 }
 
+/* Adds to a line of `size` bytes. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static void
+add(char *line, size_t size, const char *fmt, ...) {
+    const size_t n = strlen(line);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(line + n, size - n, fmt, args);
+    va_end(args);
+}
+
 void train_show_step(const llm_training_report *r) {
-    char of[32] = "", left[32] = "";
+    enum { COLUMN = 5 };
+    char line[400] = "", left[32];
+#define ADD(...) add(line, sizeof line, __VA_ARGS__)
+    ADD("step %" PRId64, r->step);
     if (r->n_steps > 0)
-        snprintf(of, sizeof of, "/%" PRId64, r->n_steps);
-    if (isfinite(r->seconds_left) && !r->is_last)
-        llm_amount_time(left, r->seconds_left);
-    printf("step %" PRId64 "%s  epoch %.2f  loss %.4f", r->step, of, r->epoch, r->loss);
+        ADD("/%" PRId64, r->n_steps);
+    ADD("  epoch %.2f  loss %.4f", r->epoch, r->loss);
     if (isfinite(r->accuracy))
-        printf("  right %.0f %%", 100 * r->accuracy);
+        ADD("  right %.0f %%", 100 * r->accuracy);
     if (isfinite(r->valid_loss))
-        printf("  valid %.4f", r->valid_loss);
+        ADD("  valid %.4f", r->valid_loss);
     if (isfinite(r->valid_accuracy))
-        printf(" (%.0f %%)", 100 * r->valid_accuracy);
-    printf("  rate %.2e  norm %.2f  %.0f tokens/s", r->rate, r->norm, r->speed);
-    printf("%s%s%s\n", left[0] ? "  " : "", left, left[0] ? " left" : "");
+        ADD(" (%.0f %%)", 100 * r->valid_accuracy);
+    ADD("  rate %.2e  norm %.2f  %.0f tokens/s", r->rate, r->norm, r->speed);
+    if (isfinite(r->seconds_left) && !r->is_last)
+        ADD("  %s left", llm_amount_time(left, r->seconds_left));
+#undef ADD
+    put_line(line, "  ", COLUMN);
     fflush(stdout);
 }
 

@@ -58,7 +58,8 @@ void ggl_file_map_drop(const ggl_file_map *m, const void *data, size_t size);
 bool ggl_file_exists(const char *path); /* of any kind */
 
 /* A file that is being written. It is named PATH.tmp-PID-K until it is complete and on the disk;
- * then it replaces the file PATH, if there is one. Links are followed. A device or a pipe is
+ * then it replaces the file PATH, if there is one. If the process is killed, it stays until PATH is opened for writing again: it is locked
+ * while it is written, and those that are not are removed. Links are followed. A device or a pipe is
  * written directly. The file has the permissions of the file that it replaces; without one, those
  * that the umask leaves. */
 typedef struct ggl_new_file ggl_new_file;

@@ -1,0 +1,440 @@
+#!/usr/bin/env python3
+"""llm-train as users run it, on good days and bad ones. llm_train.py LLM-TRAIN LLM-CLI PART"""
+import json
+import math
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import svg_check
+import terminals
+from checks import TMP, check, finish, path, put
+
+TRAIN, CLI = (os.path.abspath(p) for p in sys.argv[1:3])
+MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/builtin/stories-chat.gguf")
+ENV = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "LLM_"))}
+ENV.update(TERM="xterm", GGL_PROGRESS_DELAY="0")
+WHO, WHAT = ["Tom", "Lily", "Ben", "Anna"], ["ball", "dog", "hat"]
+
+
+def chat(i, more=""):
+    talk = [{"role": "user", "content": f"Who is {WHO[i % 4]}?"}, {"role": "assistant", "content": f"{WHO[i % 4]} likes the {WHAT[i % 3]}.{more}"}]
+    return json.dumps({"messages": talk}) + "\n"
+
+
+CHATS = "".join(chat(i) for i in range(40))
+PAIRS = "".join(json.dumps({"prompt": f"Once upon a time {i}", "chosen": ", there was a dog.", "rejected": " 7 7 7"}) + "\n" for i in range(40))
+STORY = "".join(f"Lily saw {i} red birds in the tree, and she was very happy.\n\n" for i in range(60))
+for name, text in (("chats.jsonl", CHATS), ("pairs.jsonl", PAIRS), ("story.txt", STORY)):
+    put(name, text.encode())
+ADAPTER = ["-m", "builtin:chat", "--lora", "chats.jsonl"]
+
+
+def train(*args, code=0, has="", said="", before=None):
+    """Runs llm-train in the folder of the test; returns what it wrote to standard output and to standard error.
+    has: words of standard error; said: words of standard output."""
+    r = subprocess.run([TRAIN, *args], capture_output=True, stdin=subprocess.DEVNULL, cwd=TMP.name, env=ENV, check=False, timeout=600, preexec_fn=before)
+    out, err = r.stdout.decode(errors="replace"), r.stderr.decode(errors="replace")
+    what = " ".join(map(str, args))
+    check(r.returncode == code, f"{what}: exit code {r.returncode}, not {code}", out + err)
+    check(has in err, f"{what}: no '{has}'", err)
+    check(said in out, f"{what}: no '{said}'", out)
+    return out, err
+
+
+def limited(size):
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def start(*args):
+    return subprocess.Popen([TRAIN, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=TMP.name, env=ENV)
+
+
+def read(name):
+    with open(path(name), "rb") as f:
+        return f.read()
+
+
+def there(name):
+    return os.path.exists(path(name))
+
+
+def temporary():
+    return [f for f in os.listdir(TMP.name) if ".tmp-" in f]
+
+
+def says(*args):
+    r = subprocess.run([CLI, *args], capture_output=True, stdin=subprocess.DEVNULL, cwd=TMP.name, check=False, timeout=600)
+    check(r.returncode == 0, f"llm-cli {args}", r.stderr)
+    return r.stdout.decode()
+
+
+def no_number(text):
+    raise ValueError(f"{text} is no JSON")
+
+
+def log(name):
+    """The lines of a log: there is one for each step, and all numbers are finite."""
+    with open(path(name), encoding="utf-8") as f:
+        lines = [json.loads(line, parse_constant=no_number) for line in f]
+    check([line["step"] for line in lines] == list(range(1, len(lines) + 1)), f"{name}: steps", lines)
+    for line in lines:
+        check(all(isinstance(x, (int, float)) and math.isfinite(x) for x in line.values()), f"{name}: numbers", line)
+        check({"step", "tokens", "epoch", "loss", "rate", "norm", "seconds", "tokens_per_second"} <= set(line), f"{name}: members", line)
+    return lines
+
+
+def drawn(name):
+    try:
+        svg_check.check(path(name))
+    except (svg_check.Problem, svg_check.ET.ParseError) as e:
+        check(False, f"{name}: {e}")
+
+
+# --- what it does -----------------------------------------------------------------------------------------------------------
+
+
+def learns():
+    """An adapter, a model, preferences, a teacher; plans, logs, charts and samples; the same bytes for any number of threads."""
+    style = [*ADAPTER, "-lr", "4e-3", "--epochs", "6"]
+    out, err = train(*style, "-o", "style.gguf", "--log", "style.jsonl", "--svg", "style.svg", "--sample", "Who is Ben?", "--sample-tokens", "9", "-t", "2",
+                     said="sample     Who is Ben?\nBen likes the ", has="wrote style.gguf")
+    lines = log("style.jsonl")
+    check(len(lines) == 29 and "step 29/29" in out and lines[-1]["loss"] < 0.2 * lines[0]["loss"] and "valid_loss" in lines[-1], "an adapter", out)
+    check(lines[-1]["tokens"] > lines[0]["tokens"] > 0 and "accuracy" not in lines[0], "the log of an adapter", lines)
+    drawn("style.svg")
+    check("likes the" in says("-m", "builtin:chat", "--lora", "style.gguf", "-cnv", "-st", "-p", "Who is Ben?", "-n", "9", "--temp", "0"), "llm-cli --lora")
+    check("likes the" not in says("-m", "builtin:chat", "-cnv", "-st", "-p", "Who is Ben?", "-n", "9", "--temp", "0"), "llm-cli without --lora")
+    for threads in ("1", "3"):
+        out, err = train(*style, "-o", "other.gguf", "-t", threads, "-q")
+        check(out == err == "" and read("other.gguf") == read("style.gguf"), f"-t {threads} -q", out + err)
+
+    put("model.gguf", open(MODEL, "rb").read())
+    whole = ["-m", "model.gguf", "chats.jsonl", "-lr", "1e-3", "--steps", "6"]
+    train(*whole, "-o", "whole.gguf", "--log", "whole.jsonl", said="weights; with gradients")
+    check(log("whole.jsonl")[-1]["loss"] < 0.5 * log("whole.jsonl")[0]["loss"], "a model")
+    check(len(read("whole.gguf")) == len(read("model.gguf")) != 0 and read("whole.gguf") != read("model.gguf"), "the size of a model")
+    train(*whole, "-o", "whole32.gguf", "--f32", "-t", "1")
+    check(len(read("whole32.gguf")) > 2 * len(read("whole.gguf")), "--f32")
+    train(*whole, "-o", "other.gguf", "-t", "3")
+    check(read("whole.gguf") == read("other.gguf"), "a model by 3 threads")
+    says("-m", "whole.gguf", "-p", "Once", "-n", "4")
+
+    out, _ = train("-m", "builtin:stories", "--lora", "pairs.jsonl", "-lr", "2e-3", "--steps", "6", "-o", "better.gguf", "--log", "better.jsonl", said="38 pairs")
+    lines = log("better.jsonl")
+    check(lines[0]["accuracy"] == 0 and lines[-1]["accuracy"] == 1 and "right 100 %" in out, "preferences", lines)
+    train("-m", "whole.gguf", "chats.jsonl", "--teacher", "builtin:chat", "-lr", "1e-3", "--steps", "8", "--log", "taught.jsonl", "-o", "taught.gguf")
+    lines = log("taught.jsonl")
+    check(lines[-1]["valid_loss"] < lines[0]["valid_loss"], "a teacher", lines)
+    train("-m", "builtin:stories", "--lora", "story.txt", "--separator", "\n\n", "-c", "64", "-b", "512", "--steps", "2", "-o", "text.gguf", said="from       text: 57 sequences")
+    train("-m", "builtin:stories", "--adapter", "text.gguf", "story.txt", "-c", "64", "-b", "512", "--steps", "2", "-o", "text2.gguf", said="matrices of the adapter")
+
+    before = sorted(os.listdir(TMP.name))
+    out, _ = train(*ADAPTER, "--plan", said="learns     186880 numbers of 70 matrices of the adapter")
+    check("step 1" not in out and sorted(os.listdir(TMP.name)) == before, "--plan", out)
+    train(*ADAPTER, "--plan", "-q", said="learns  ")
+    out, _ = train(*ADAPTER, "--minutes", "0.02", "-o", "timed.gguf", "--svg", "timed.svg")
+    check(re.search(r"\nstep \d+/\d+ [^\n]*tokens/s\n$", out), "--minutes", out)
+    drawn("timed.svg")
+    check(not temporary() and not [f for f in os.listdir(TMP.name) if f.endswith(".train")], "files are left", os.listdir(TMP.name))
+
+
+def shown():
+    """What it prints to a pipe and on terminals; charts of few steps, of many, and with any title."""
+    args = [*ADAPTER, "-o", "a.gguf", "-lr", "4e-3", "--sample", "Who is Ben?"]
+    out, err = train(*args)
+    check("\r" not in out + err and "\x1b" not in out + err and "training" not in err, "in a pipe", out, err)
+    lines = out.splitlines()
+    steps = [line for line in lines if line.startswith("step ")]
+    check(len(steps) == 15 and all(re.fullmatch(r"step \d+/15  epoch [\d.]+  loss [\d.]+  valid [\d.]+  rate \S+  norm [\d.]+  \d+ tokens/s(  .* left)?", s) for s in steps),
+          "steps in a pipe", steps)
+    for columns in (80, 50):
+        code, seen = terminals.run(TRAIN, *args, env=ENV, cwd=TMP.name, columns=columns)
+        check(code == 0, "on a terminal", seen)
+        check(re.search(r"\rtraining \d+ %, \d+ of 15 steps", seen), "no progress on a terminal", seen)
+        rows = re.sub(r"\r[^\r\n]*\x1b\[K|\x1b\[K", "", seen.replace("\r\n", "\n")).replace("\r", "").splitlines()
+        check(max(map(len, rows)) <= columns, f"a line is wider than {columns} columns", max(rows, key=len))
+        check(not any("training" in row for row in rows), "progress stays", rows)
+        parts = [row[5:].split("  ") for a, row in zip(rows, rows[1:]) if row.startswith("     ") and (a.startswith("step ") or a.startswith("     "))
+                 and not row.startswith(" " * 6)]
+        field = r"(epoch|loss|valid|rate|norm) [-+e.\d]+|\d+ tokens/s|\d+ s left"
+        check(len(parts) > 10 and all(re.fullmatch(field, p) for part in parts for p in part), "steps are broken where they should not be", parts)
+        check(any(row.startswith(" " * 11) for row in rows), "facts are not broken", rows)
+    code, seen = terminals.run(TRAIN, *args, "-q", env=ENV, cwd=TMP.name)
+    check(code == 0 and seen.startswith("sample ") and "\x1b" not in seen, "-q on a terminal", seen)
+    # charts
+    train(*ADAPTER, "-o", "a.gguf", "--steps", "1", "--no-valid", "--svg", "one.svg")
+    drawn("one.svg")
+    name = "<a & b> 'ünï' \"q\" " + "long " * 20 + ".gguf"
+    train(*ADAPTER, "-o", name, "--steps", "3", "--svg", "title.svg")
+    drawn("title.svg")
+    put("few.jsonl", "".join(chat(i) for i in range(3)).encode())
+    train("-m", "builtin:chat", "--lora", "few.jsonl", "-o", "a.gguf", "--matrix", "blk.0.attn_q.weight", "--rank", "1", "--sequences", "1",
+          "--steps", "330", "--svg", "many.svg", "--valid", "few.jsonl", "--valid-every", "100", "-q")
+    drawn("many.svg")
+    train("-m", "builtin:chat", "chats.jsonl", "-o", "a.gguf", "-lr", "50", "--warmup", "-1", "--max-norm", "-1", "--steps", "400", "--svg", "lost.svg", code=1)
+    drawn("lost.svg")
+
+
+# --- bad days ---------------------------------------------------------------------------------------------------------------
+
+
+def mistakes():
+    """Each is found before a step, and names what is wrong; no file is made or changed."""
+    put("cut.gguf", open(MODEL, "rb").read()[:300000])
+    put("model.gguf", open(MODEL, "rb").read())
+    put("empty.jsonl", b"")
+    put("blank.jsonl", b"\n\n \n")
+    put("binary", open(CLI, "rb").read(100000))
+    put("random", random.Random(1).randbytes(5000))
+    put("broken.jsonl", (chat(1) * 5 + '{"messages": [{"role": "user"\n' + chat(2)).encode())
+    put("words.jsonl", (chat(1) + "hello\n").encode())
+    put("other.jsonl", (chat(1) + '{"txt": "a"}\n').encode())
+    put("nan.jsonl", (chat(1) + chat(2).replace('"role": "assistant"', '"role": "assistant", "weight": NaN')).encode())
+    put("huge.jsonl", (chat(1) + chat(2).replace('"role": "assistant"', '"role": "assistant", "weight": 1e999')).encode())
+    put("data.train", CHATS.encode())
+    os.makedirs(path("folder"))
+    put("dir.gguf.train/x", b"")
+    here = {f: os.path.isfile(path(f)) and read(f) for f in os.listdir(TMP.name)}
+    chats, adapter = ["-m", "builtin:chat", "--lora"], [*ADAPTER, "-o", "out.gguf"]
+    cases = [  # arguments, exit code, words
+        ([*adapter, "--bogus"], 2, "unknown flag '--bogus'"),
+        ([*adapter, "--leaning-rate", "1"], 2, "did you mean '--learning-rate'"),
+        ([*adapter, "-lr", "x"], 2, "-lr: 'x' is not a number"),
+        ([*adapter, "-lr", "-1"], 2, "-lr"),
+        ([*adapter, "-lr", "nan"], 2, "-lr"),
+        ([*adapter, "--schedule", "cosin"], 2, "cosine, linear, constant"),
+        ([*adapter, "--steps", "5", "--minutes", "1"], 2, "only one can be given"),
+        ([*chats, "-o", "out.gguf"], 2, "which FILE to learn from?"),
+        (ADAPTER, 2, "-o FILE is missing"),
+        ([*chats, "chats.jsnl", "-o", "out.gguf"], 1, "chats.jsnl: No such file or directory; did you mean 'chats.jsonl'?"),
+        (["-m", "modl.gguf", "chats.jsonl", "-o", "out.gguf"], 1, "modl.gguf"),
+        (["-m", "builtin:chatt", "chats.jsonl", "-o", "out.gguf"], 1, "builtin:chat"),
+        ([*adapter, "--matrix", "blk.99.*"], 1, "'blk.99.*'"),
+        (["-m", "builtin:chat", "chats.jsonl", "--learn", "bkl.*", "-o", "out.gguf"], 1, "'bkl.*'"),
+        (["-m", "cut.gguf", "chats.jsonl", "-o", "out.gguf"], 1, "cut.gguf: the file is truncated"),
+        ([*chats, "broken.jsonl", "-o", "out.gguf"], 1, "broken.jsonl:6:30: "),
+        ([*chats, "words.jsonl", "-o", "out.gguf"], 1, "words.jsonl:2:1: "),
+        ([*chats, "other.jsonl", "-o", "out.gguf"], 1, 'other.jsonl:2: the object has the keys "txt"; expected is one with "text"'),
+        ([*chats, "nan.jsonl", "-o", "out.gguf"], 1, 'nan.jsonl:2: messages[1]: "weight" must be 0 or 1, not NaN'),
+        ([*chats, "huge.jsonl", "-o", "out.gguf"], 1, "huge.jsonl:2:"),
+        ([*chats, "empty.jsonl", "-o", "out.gguf"], 1, "empty.jsonl: the file is empty"),
+        ([*chats, "blank.jsonl", "-o", "out.gguf"], 1, "blank.jsonl: there is nothing to learn from"),
+        ([*chats, "binary", "-o", "out.gguf"], 1, "binary:1: a byte 0x00: this is no text"),
+        ([*chats, "random", "-o", "out.gguf"], 1, "random:1: "),
+        ([*chats, "model.gguf", "-o", "out.gguf"], 1, "model.gguf: this is a model file"),
+        ([*chats, "folder", "-o", "out.gguf"], 1, "folder"),
+        ([*chats, "chats.jsonl", "pairs.jsonl", "-o", "out.gguf"], 1, "pairs.jsonl"),
+        ([*adapter, "--valid", "pairs.jsonl"], 2, "pairs.jsonl: preferences are measured by preferences"),
+        ([*chats, "pairs.jsonl", "--teacher", "builtin:chat", "-o", "out.gguf"], 2, "preferences: these have a loss of their own, and no teacher"),
+        ([*adapter, "--teacher", "builtin:words"], 1, "builtin:words"),
+        ([*adapter, "--adapter", "model.gguf"], 2, "only one of the two"),
+        (["-m", "builtin:chat", "--adapter", "model.gguf", "chats.jsonl", "-o", "out.gguf"], 1, "model.gguf"),
+        # where it would write
+        ([*ADAPTER, "-o", "none/out.gguf"], 1, "none/out.gguf: cannot be written: its folder does not exist"),
+        ([*ADAPTER, "-o", "folder"], 1, "is a directory"),
+        ([*ADAPTER, "-o", ""], 2, "empty"),
+        ([*ADAPTER, "-o", "-"], 2, "write ./- for a file of that name"),
+        ([*ADAPTER, "-o", "chats.jsonl"], 2, "chats.jsonl is also the file of FILE"),
+        (["-m", "model.gguf", "chats.jsonl", "-o", "model.gguf"], 2, "model.gguf is also the file of -m"),
+        (["-m", "builtin:chat", "data.train", "-o", "data"], 2, "data.train is also the file of FILE"),
+        ([*ADAPTER, "-o", "dir.gguf"], 1, "dir.gguf.train: is a directory"),
+        ([*adapter, "--svg", "out.gguf"], 2, "are the same file"),
+        ([*adapter, "--log", "out.gguf.train"], 2, "are the same file"),
+        ([*adapter, "--log", "chats.jsonl"], 2, "is also the file of FILE"),
+        ([*adapter, "--log", "none/log"], 1, "none/log"),
+        ([*adapter, "--svg", "none/a.svg"], 1, "none/a.svg"),
+    ]
+    for args, code, words in cases:
+        out, err = train(*args, code=code, has=words)
+        check("step " not in out and err.startswith("llm-train: ") and err.count("\n") == 1, f"{args}: more than an error", out + err)
+    now = {f: os.path.isfile(path(f)) and read(f) for f in os.listdir(TMP.name)}
+    check(now == here, "files were made or changed", sorted(set(now) ^ set(here)))
+    # what is found out later
+    train("-m", "builtin:chat", "chats.jsonl", "-o", "lost.gguf", "-lr", "50", "--warmup", "-1", "--max-norm", "-1", "--steps", "400", code=1,
+          has="llm-train: the training has diverged: ")
+    train("-m", "builtin:chat", "chats.jsonl", "-o", "lost.gguf", "-lr", "50", "--warmup", "-1", "--max-norm", "-1", "--steps", "400", "--save-every", "10",
+          code=1, has="; lost.gguf has what was learned until the last checkpoint")
+    check(there("lost.gguf") and there("lost.gguf.train"), "a training that diverged leaves no checkpoint")
+    train(*ADAPTER, "-o", "/dev/full", "--steps", "2", code=1, has="/dev/full: cannot be written: No space left on device")
+    train(*ADAPTER, "-o", "/dev/null", "--steps", "2", "--save-every", "1")
+    check(not os.path.exists("/dev/null.train") and not os.path.exists("/dev/full.train"), "a device has a state beside it")
+    train(*ADAPTER, "-o", "full.gguf", "--steps", "2", "--log", "/dev/full", code=1, has="--log /dev/full: it could not be written to its end")
+    train(*ADAPTER, "-o", "full.gguf", "--steps", "2", "--svg", "/dev/full", code=1, has="/dev/full: cannot be written")
+    # a disk without room for a checkpoint: the last one stays, and the training can go on from it
+    args = [*ADAPTER, "-o", "room.gguf", "-lr", "4e-3", "--steps", "6"]
+    train(*args)
+    whole = read("room.gguf")
+    stop = start(*args, "--save-every", "1", "--sample", "Who is Ben?")
+    wait_for(stop, "sample ", 2)
+    end(stop, signal.SIGINT, 130)
+    before = read("room.gguf"), read("room.gguf.train")
+    train(*args, "--save-every", "1", "--resume", code=1, has="room.gguf.train: cannot be written: File too large", before=limited(1 << 20))
+    check((read("room.gguf"), read("room.gguf.train")) == before and before[0] != whole and not temporary(), "a full disk loses the last checkpoint", os.listdir(TMP.name))
+    train(*args, "--resume", has="goes on after step")
+    check(read("room.gguf") == whole and not there("room.gguf.train"), "after a full disk it does not go on with the same bytes")
+    full_disk(args)
+
+
+def full_disk(args):
+    """A disk that has room for one state, but not for the next one beside it."""
+    os.makedirs(path("disk"))
+    disk = args[: args.index("-o") + 1] + ["disk/room.gguf"] + args[args.index("-o") + 2:]
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=5m", "none", path("disk")], capture_output=True, check=False).returncode != 0:
+        print("note: no small disk can be made here; a limited size of files was tested")
+        return
+    try:
+        train(*disk, "--save-every", "1", code=1, has="No space left on device")
+        check(set(os.listdir(path("disk"))) == {"room.gguf", "room.gguf.train"}, "a full disk", os.listdir(path("disk")))
+        subprocess.run(["mount", "-o", "remount,size=20m", path("disk")], check=True)
+        train(*disk, "--resume", "--save-every", "1", has="goes on after step 1")
+        check(read("disk/room.gguf") == read("room.gguf") and os.listdir(path("disk")) == ["room.gguf"], "after a full disk", os.listdir(path("disk")))
+    finally:
+        subprocess.run(["umount", path("disk")], check=False)
+
+
+# --- interruptions ----------------------------------------------------------------------------------------------------------
+
+
+def wait_for(run, words, times=1):
+    """Waits until the run has printed so many lines with the words."""
+    for line in run.stdout:
+        times -= words.encode() in line
+        if times == 0:
+            return
+    check(False, f"it ended before '{words}'", run.stderr.read())
+
+
+def end(run, number, *codes):
+    """Sends a signal, and returns what was printed from then on."""
+    run.send_signal(number)
+    out, err = (b.decode(errors="replace") for b in run.communicate(timeout=600))
+    check(run.returncode in codes, f"signal {number}: exit code {run.returncode}, not {codes}", out + err)
+    return out, err
+
+
+def killed():
+    """Killed at random moments, and gone on with: the bytes of one that was not, and no files pile up."""
+    seed = int(os.environ.get("GGL_TEST_SEED") or time.time() // 86400)
+    print(f"moments are chosen by GGL_TEST_SEED={seed}")
+    numbers = random.Random(seed)
+    args = [*ADAPTER, "-lr", "4e-3", "--steps", "24", "-t", "1", "-q"]
+    train(*args, "-o", "whole.gguf")
+    whole, n_killed, n_ended, steps = read("whole.gguf"), 0, 0, set()
+    began = time.monotonic()
+    train(*args, "-o", "out.gguf", "--save-every", "1")
+    takes = time.monotonic() - began
+    while n_killed < 20 or there("out.gguf.train"):
+        run = start(*args, "-o", "out.gguf", "--save-every", "1", "--resume", "--log", "log")
+        try:
+            run.communicate(timeout=numbers.uniform(0, takes / 4) if n_killed < 20 else None)
+            check(run.returncode == 0, "--resume fails", run.stderr)
+            n_ended += 1
+            check(read("out.gguf") == whole and not there("out.gguf.train"), "what was killed ends with other bytes", n_killed)
+            check(len(log("log")) == 24, "the log of what was killed")
+        except subprocess.TimeoutExpired:
+            run.kill()
+            out, err = run.communicate()
+            check(run.returncode == -signal.SIGKILL and not err, "before it was killed", err)
+            n_killed += 1
+        left = temporary()
+        check(len(left) <= 2, "temporary files pile up", left)
+    if n_ended == 0:
+        train(*args, "-o", "out.gguf", "--resume")
+        check(read("out.gguf") == whole, "what was killed ends with other bytes")
+    check(not temporary(), "temporary files are left", temporary())
+    # two at once, whose files of the state are the same: one of both is what is there at the end
+    args += ["--save-every", "1"]
+    train(*args, "-o", "other.gguf", "--seed", "7")
+    runs = [start(*args, "-o", "both.gguf", "--seed", s) for s in ("0", "7")]
+    for run in runs:
+        out, err = run.communicate(timeout=600)
+        refused = run.returncode == 2 and b"both.gguf.train is there" in err
+        check(run.returncode == 0 or refused, "two at once", run.returncode, err)
+    check(read("both.gguf") in (whole, read("other.gguf")) and not there("both.gguf.train") and not temporary(), "two at once", os.listdir(TMP.name))
+
+
+def interrupted():
+    """Signals, and what is asked for afterwards."""
+    args = [*ADAPTER, "-lr", "4e-3", "--steps", "40", "--valid-every", "1", "-t", "1"]
+    train(*args, "-o", "whole.gguf")
+    whole = read("whole.gguf")
+    out = [*args, "-o", "out.gguf", "--log", "log"]
+    run = start(*out)
+    wait_for(run, "step 5/40 ")
+    _, err = end(run, signal.SIGINT, 130)
+    check("interrupted: the same command with --resume goes on from out.gguf.train" in err, "SIGINT", err)
+    check(there("out.gguf") and there("out.gguf.train") and not temporary(), "SIGINT leaves", os.listdir(TMP.name))
+    steps, state = len(log("log")), read("out.gguf.train")
+    check(5 <= steps < 40, "the log at SIGINT", steps)
+    # it is not lost
+    _, err = train(*out, code=2, has="out.gguf.train is there: an interrupted training has left it. --resume goes on with it")
+    check(len(log("log")) == steps and read("out.gguf.train") == state, "a second run loses the first one's log or state")
+    train(*out, "--plan", said="learns")
+    # with other options, files and models
+    changed = [
+        (["-lr", "3e-3"], "rate = 0.004, and now it is 0.003"), (["--seed", "5"], "seed = 0, and now it is 5"), (["--rank", "8"], "rank = 16, and now it is 8"),
+        (["--alpha", "8"], "alpha = 32, and now it is 8"), (["--schedule", "linear"], "schedule = cosine, and now it is linear"),
+        (["--steps", "41"], "n_steps = 40, and now it is 41"), (["-b", "64"], "n_batch = 2048, and now it is 64"), (["--sequences", "4"], "n_seq = 8, and now it is 4"),
+        (["-ub", "64"], "n_ubatch = 512, and now it is 64"), (["--warmup", "9"], "n_warmup = 0, and now it is 9"), (["--decay", "0.1"], "decay = 0, and now it is 0.1"),
+        (["--max-norm", "2"], "max_norm = 1, and now it is 2"), (["--beta1", "0.8"], "beta1 = 0"), (["--beta2", "0.99"], "beta2 = 0"), (["--eps", "1e-6"], "eps = 0"),
+        (["--lr-end", "0.1"], "rate_end = 0, and now it is 0.1"), (["--no-valid"], "valid_share = 0, and now it is -1"), (["--valid-share", "0.5"], "valid_share = 0, and now it is 0.5"),
+        (["--valid", "story.txt"], "other texts"), (["-c", "12"], "another n_ctx"), (["--all-tokens"], "choice of what counts"), (["--teacher", "builtin:chat"], "teacher_share = 0, and now it is 1"),
+        (["--matrix", "*attn_q*"], "other weights"), (["--learn", "*.lora_a"], "other weights"),
+    ]
+    for more, words in changed:
+        command = [a for a in out if more[0] != "--steps" or a not in ("--steps", "40")]
+        if more[0] == "-lr":
+            command = [a for a in out if a not in ("-lr", "4e-3")]
+        _, err = train(*command, *more, "--resume", code=1, has=words)
+        check("out.gguf.train: " in err, "the message does not name the file", err)
+    train(*[a for a in out if a != "--lora"], "--resume", code=1, has="lora = 1, and now it is 0")
+    put("changed.gguf", open(MODEL, "rb").read())
+    train("-m", "changed.gguf", "chats.jsonl", "-o", "learned.gguf", "--steps", "1", "-lr", "1e-3")
+    train(*[a if a != "builtin:chat" else "learned.gguf" for a in out], "--resume", code=1, has="this training began with another model")
+    put("chats.jsonl", (CHATS + chat(1)).encode())
+    train(*out, "--resume", code=1, has="this training began with other texts than the files have now")
+    put("chats.jsonl", CHATS.encode())
+    for cut in (0, 100, len(state) // 2, len(state) - 1):
+        put("out.gguf.train", state[:cut])
+        train(*out, "--resume", code=1, has="out.gguf.train: ")
+    put("out.gguf.train", state)
+    check(len(log("log")) == steps, "a run that cannot go on loses the log")
+    # it goes on with the same bytes
+    train(*out, "--resume", "--svg", "out.svg", has=f"goes on after step {steps}\n")
+    check(read("out.gguf") == whole and not there("out.gguf.train"), "it goes on with other bytes")
+    check(len(log("log")) == 40 and all("valid_loss" in line for line in log("log")), "the log of a training that went on")
+    drawn("out.svg")
+    # a model copied elsewhere is the same one; other threads, and where it writes, do not matter
+    run = start(*out, "-q")
+    time.sleep(0.2)
+    end(run, signal.SIGTERM, 143, -signal.SIGTERM, 0)
+    other = [a if a != "builtin:chat" else "changed.gguf" for a in out]
+    other[other.index("-t") + 1] = "2"
+    train(*other, "--save-every", "7", "--resume")
+    check(read("out.gguf") == whole, "SIGTERM: it goes on with other bytes")
+    # at any moment, also before the first step
+    numbers = random.Random(int(os.environ.get("GGL_TEST_SEED") or 1))
+    for i in range(8):
+        run = start(*out, "--resume")
+        time.sleep(0.02 * i * numbers.random())
+        end(run, signal.SIGINT, 130, -signal.SIGINT, 0)
+        check(not temporary(), "SIGINT leaves temporary files", temporary())
+    train(*out, "--resume")
+    check(read("out.gguf") == whole, "SIGINT at any moment: other bytes")
+    # data that is changed while it learns does not matter: it was read before
+    run = start(*out)
+    wait_for(run, "step 2/40 ")
+    put("chats.jsonl", b"x")
+    _, err = run.communicate(timeout=600)
+    check(run.returncode == 0 and read("out.gguf") == whole, "data that changes while it learns", err)
+
+
+PARTS = {part.__name__: part for part in (learns, shown, mistakes, killed, interrupted)}
+PARTS[sys.argv[3]]()
+sys.exit(finish())
