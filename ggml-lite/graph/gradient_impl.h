@@ -25,11 +25,12 @@ enum { GRAD_MAX_SRC = 16 };
 
 /* What is known of a tensor. */
 typedef struct grad_note {
-    bool active;       /* one of those by which we differentiate is a part of it */
-    ggl_tensor *d;     /* its gradient, as far as its readers have been visited; NULL: none yet */
-    grad_part *parts;  /* more of it */
-    ggl_tensor *copy;  /* of a body's node or parameter: what stands for it at the top level */
-    ggl_tensor *again; /* what computes it again, for gradients; NULL: nothing does yet */
+    bool active;      /* one of those by which we differentiate is a part of it */
+    ggl_tensor *d;    /* its gradient, as far as its readers have been visited; NULL: none yet */
+    grad_part *parts; /* more of it */
+    ggl_tensor *copy; /* of a body's node or parameter: what stands for it at the top level */
+    ggl_tensor *negative; /* -t, if t is not batched; NULL: nobody has asked for it yet */
+    ggl_tensor *again;    /* what computes it again, for gradients; NULL: nothing does yet */
     bool
         is_light; /* it is computed again wherever a gradient needs it, as that costs next to nothing */
     bool

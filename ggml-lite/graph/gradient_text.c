@@ -127,21 +127,34 @@ static quantity binary(text *s, ggl_op op, quantity a, quantity b) {
     return node(s, op, src, 2, NULL, 0);
 }
 
-/* -x: a constant stays one, so that frequencies keep their precision. */
-static quantity negative(text *s, quantity x) {
-    if (s->skips || s->wrong || !x.t)
-        return number(-x.number);
-    if (x.t->op != GGL_OP_CONST || x.t->type != GGL_F64)
-        return binary(s, GGL_OP_SUB, number(0), x);
-    const size_t n = x.t->size / sizeof(double);
+/* A constant with its sign changed: numbers of 64 bits stay such, so that frequencies keep their precision. */
+static quantity negative_constant(text *s, const ggl_tensor *x) {
+    const size_t n = x->size / sizeof(double);
     double *v = ggl_calloc(n + 1, sizeof *v);
     for (size_t i = 0; v && i < n; i++)
-        v[i] = -((const double *)x.t->data)[i];
-    quantity y = {v ? ggl_graph_const(s->w->g, x.t->n_dims, x.t->ne, v) : NULL, 0};
+        v[i] = -((const double *)x->data)[i];
+    quantity y = {v ? ggl_graph_const(s->w->g, x->n_dims, x->ne, v) : NULL, 0};
     if (!v)
         ggl_graph_fail(s->w->g, GGL_NOMEM, "out of memory for gradients");
     s->wrong |= !y.t;
     ggl_free(v);
+    return y;
+}
+
+/* -x. What is the same for all of the batch is negated once, so that all rotations share a table. */
+static quantity negative(text *s, quantity x) {
+    if (s->skips || s->wrong || !x.t)
+        return number(-x.number);
+    const bool shares = !ggl_is_batched(x.t) && !s->w->in_body;
+    const grad_note *known = ggl_grad_note(s->w, x.t);
+    if (shares && known && known->negative)
+        return (quantity){known->negative, 0};
+    const quantity y = x.t->op == GGL_OP_CONST && x.t->type == GGL_F64
+                           ? negative_constant(s, x.t)
+                           : binary(s, GGL_OP_SUB, number(0), x);
+    grad_note *note = shares ? ggl_grad_note(s->w, x.t) : NULL;
+    if (note)
+        note->negative = y.t;
     return y;
 }
 
