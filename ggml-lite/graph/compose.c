@@ -181,13 +181,20 @@ static ggl_tensor *make_weighted(ggl_graph *g, ggl_tensor *const *src, const dou
     return end(&c, ggl_graph_op(g, GGL_OP_SUM, &all, 1, (double[]){1}, 1), NULL, 0);
 }
 
+/* log(sum(exp(x))): a composite, because its gradient needs no more than x and itself. */
+static ggl_tensor *log_sum_exp(ggl_graph *g, ggl_tensor *x) {
+    work w = begin(g, "ggl_log_sum_exp", &x, 1);
+    x = w.param[0];
+    ggl_tensor *top = ggl_unary(g, GGL_OP_AMAX, x);
+    ggl_tensor *all = sum(g, ggl_unary(g, GGL_OP_EXP, ggl_binary(g, GGL_OP_SUB, x, top)));
+    return end(&w, ggl_binary(g, GGL_OP_ADD, ggl_unary(g, GGL_OP_LOG, all), top), NULL, 0);
+}
+
 static ggl_tensor *make_cross_entropy(ggl_graph *g, ggl_tensor *const *src, const double *num) {
     ggl_tensor *x = src[0], *target = src[1];
     (void)num;
     work w = work_on(g, "ggl_cross_entropy", (ggl_tensor *[]){x, target}, 2);
-    ggl_tensor *top = ggl_unary(g, GGL_OP_FLOOR, ggl_unary(g, GGL_OP_AMAX, x));
-    ggl_tensor *all = sum(g, ggl_unary(g, GGL_OP_EXP, ggl_binary(g, GGL_OP_SUB, x, top)));
-    all = ggl_binary(g, GGL_OP_ADD, ggl_unary(g, GGL_OP_LOG, all), top);
+    ggl_tensor *all = log_sum_exp(g, x);
     return done(&w, ggl_binary(g, GGL_OP_SUB, all, ggl_binary(g, GGL_OP_PICK, x, target)));
 }
 

@@ -97,8 +97,9 @@ ggl_tensor *ggl_grad_inline(grad_work *w, const ggl_tensor *call) {
 
 ggl_tensor *ggl_grad_value(grad_work *w, ggl_tensor *t) {
     grad_note *n = t && !ggl_is_leaf(t) ? ggl_grad_note(w, t) : NULL;
-    if (!n || t->group + 1 < 0 || t->group + 1 >= w->n_groups || !w->again[t->group + 1] ||
-        n->is_kept)
+    const int group = t ? t->group + 1 : 0;
+    if (!n ||
+        !(n->is_light || (group >= 0 && group < w->n_groups && w->again[group] && !n->is_kept)))
         return t;
     if (n->again)
         return n->again;

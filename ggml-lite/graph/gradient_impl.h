@@ -25,11 +25,14 @@ enum { GRAD_MAX_SRC = 16 };
 
 /* What is known of a tensor. */
 typedef struct grad_note {
-    bool active;       /* one of those by which we differentiate is a part of it */
-    ggl_tensor *d;     /* its gradient, as far as its readers have been visited; NULL: none yet */
-    grad_part *parts;  /* more of it */
-    ggl_tensor *copy;  /* of a body's node or parameter: what stands for it at the top level */
-    ggl_tensor *again; /* what computes it again, for gradients; NULL: nothing does yet */
+    bool active;      /* one of those by which we differentiate is a part of it */
+    ggl_tensor *d;    /* its gradient, as far as its readers have been visited; NULL: none yet */
+    grad_part *parts; /* more of it */
+    ggl_tensor *copy; /* of a body's node or parameter: what stands for it at the top level */
+    ggl_tensor *negative; /* -t, if t is not batched; NULL: nobody has asked for it yet */
+    ggl_tensor *again;    /* what computes it again, for gradients; NULL: nothing does yet */
+    bool
+        is_light; /* it is computed again wherever a gradient needs it, as that costs next to nothing */
     bool
         is_kept; /* it is never computed again: nodes of another group read it, or that would not pay */
     ggl_tensor
@@ -92,6 +95,9 @@ typedef struct grad_rule {
 const grad_rule *ggl_grad_rule_of(const ggl_tensor *t);
 /* Adds to the gradients of t's sources what the rule's text says. */
 void ggl_grad_apply(grad_work *w, const grad_rule *rule, ggl_tensor *t, ggl_tensor *dy);
+/* True if the rule's text needs the elements of x, a source of t, for the gradients of sources that are active, or of all. */
+bool ggl_grad_reads(grad_work *w, const grad_rule *rule, const ggl_tensor *t, const ggl_tensor *x,
+                    bool all);
 
 /* Shorthands: nodes of one or two sources. */
 static inline ggl_tensor *grad_op1(grad_work *w, ggl_op op, ggl_tensor *x, const double *num,

@@ -34,7 +34,9 @@ typedef struct text {
     const char *p; /* what is left */
     named at[MOST_NAMES];
     int n;
-    bool skips; /* nobody needs what is read: no nodes are made */
+    bool skips;                /* nobody needs what is read: no nodes are made */
+    const ggl_tensor *watched; /* NULL; or what we want to know of: whether its elements are read */
+    bool unused, reads;        /* unused: what is read has no part in that */
     bool wrong;
 } text;
 
@@ -125,21 +127,34 @@ static quantity binary(text *s, ggl_op op, quantity a, quantity b) {
     return node(s, op, src, 2, NULL, 0);
 }
 
-/* -x: a constant stays one, so that frequencies keep their precision. */
-static quantity negative(text *s, quantity x) {
-    if (s->skips || s->wrong || !x.t)
-        return number(-x.number);
-    if (x.t->op != GGL_OP_CONST || x.t->type != GGL_F64)
-        return binary(s, GGL_OP_SUB, number(0), x);
-    const size_t n = x.t->size / sizeof(double);
+/* A constant with its sign changed: numbers of 64 bits stay such, so that frequencies keep their precision. */
+static quantity negative_constant(text *s, const ggl_tensor *x) {
+    const size_t n = x->size / sizeof(double);
     double *v = ggl_calloc(n + 1, sizeof *v);
     for (size_t i = 0; v && i < n; i++)
-        v[i] = -((const double *)x.t->data)[i];
-    quantity y = {v ? ggl_graph_const(s->w->g, x.t->n_dims, x.t->ne, v) : NULL, 0};
+        v[i] = -((const double *)x->data)[i];
+    quantity y = {v ? ggl_graph_const(s->w->g, x->n_dims, x->ne, v) : NULL, 0};
     if (!v)
         ggl_graph_fail(s->w->g, GGL_NOMEM, "out of memory for gradients");
     s->wrong |= !y.t;
     ggl_free(v);
+    return y;
+}
+
+/* -x. What is the same for all of the batch is negated once, so that all rotations share a table. */
+static quantity negative(text *s, quantity x) {
+    if (s->skips || s->wrong || !x.t)
+        return number(-x.number);
+    const bool shares = !ggl_is_batched(x.t) && !s->w->in_body;
+    const grad_note *known = ggl_grad_note(s->w, x.t);
+    if (shares && known && known->negative)
+        return (quantity){known->negative, 0};
+    const quantity y = x.t->op == GGL_OP_CONST && x.t->type == GGL_F64
+                           ? negative_constant(s, x.t)
+                           : binary(s, GGL_OP_SUB, number(0), x);
+    grad_note *note = shares ? ggl_grad_note(s->w, x.t) : NULL;
+    if (note)
+        note->negative = y.t;
     return y;
 }
 
@@ -180,6 +195,7 @@ static quantity value_of(text *s, const char *name) {
     for (int i = s->n; i-- > 0;)
         if (strcmp(s->at[i].name, name) == 0) {
             quantity x = s->at[i].is;
+            s->reads |= s->at[i].forward && x.t && x.t == s->watched && !s->unused;
             if (s->at[i].forward && !s->skips && x.t)
                 x.t = ggl_grad_value(s->w, x.t);
             return x;
@@ -205,9 +221,12 @@ static quantity read_primary(text *s) {
     if (!reads(s, "("))
         return value_of(s, name);
     int n = 0;
+    const bool unused = s->unused;
+    s->unused |= strcmp(name, "size") == 0 || strcmp(name, "as") == 0; /* they need shapes alone */
     do
         x[n++] = read_sum(s);
     while (n < MOST_ARGUMENTS && !s->wrong && reads(s, ","));
+    s->unused = unused;
     return reads(s, ")") ? call(s, name, x, n) : mistake(s);
 }
 
@@ -300,30 +319,46 @@ static void read_definitions(text *s) {
     }
 }
 
-void ggl_grad_apply(grad_work *w, const grad_rule *rule, ggl_tensor *t, ggl_tensor *dy) {
-    text s = {.w = w, .p = rule->text};
+/* Reads the text of t's rule, and adds to the gradients of its sources unless something is watched. all: as if all were active. */
+static void read_rule(text *s, const grad_rule *rule, ggl_tensor *t, ggl_tensor *dy, bool all) {
+    grad_work *w = s->w;
+    s->p = rule->text;
     if (rule->signature)
-        define_signature(&s, t, rule->signature);
+        define_signature(s, t, rule->signature);
     else
-        define_arguments(&s, t);
-    define(&s, "dy", (quantity){dy, 0}, false);
-    define(&s, "y", (quantity){t, 0}, true);
-    read_definitions(&s);
-    for (int k = 0; k < t->n_src && !s.wrong; k++) {
-        const char *back = s.p;
-        if (reads(&s, "-") && (*s.p == ',' || *s.p == 0)) {
+        define_arguments(s, t);
+    define(s, "dy", (quantity){dy, 0}, false);
+    define(s, "y", (quantity){t, 0}, true);
+    s->skips = s->watched != NULL;
+    read_definitions(s);
+    for (int k = 0; k < t->n_src && !s->wrong; k++) {
+        const char *back = s->p;
+        if (reads(s, "-") && (*s->p == ',' || *s->p == 0)) {
             /* no gradient */
         } else {
-            s.p = back;
-            s.skips = !ggl_grad_is_active(w, t->src[k]);
-            const quantity d = read_sum(&s);
-            if (!s.skips && !s.wrong)
-                ggl_grad_add(w, t, t->src[k], as_tensor(&s, d));
+            s->p = back;
+            s->unused = !all && !ggl_grad_is_active(w, t->src[k]);
+            s->skips = s->unused || s->watched;
+            const quantity d = read_sum(s);
+            if (!s->skips && !s->wrong)
+                ggl_grad_add(w, t, t->src[k], as_tensor(s, d));
         }
-        if (!reads(&s, ","))
+        if (!reads(s, ","))
             break;
     }
-    skip_space(&s);
-    if (*s.p && !s.wrong)
-        mistake(&s);
+    skip_space(s);
+    if (*s->p && !s->wrong)
+        mistake(s);
+}
+
+void ggl_grad_apply(grad_work *w, const grad_rule *rule, ggl_tensor *t, ggl_tensor *dy) {
+    text s = {.w = w};
+    read_rule(&s, rule, t, dy, false);
+}
+
+bool ggl_grad_reads(grad_work *w, const grad_rule *rule, const ggl_tensor *t, const ggl_tensor *x,
+                    bool all) {
+    text s = {.w = w, .watched = x};
+    read_rule(&s, rule, (ggl_tensor *)t, NULL, all); /* makes no nodes */
+    return s.reads;
 }

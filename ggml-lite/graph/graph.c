@@ -696,6 +696,13 @@ ggl_tensor *ggl_graph_output(ggl_graph *g, const char *name, ggl_tensor *t) {
     return list_push(g, &g->outputs, t) ? t : NULL;
 }
 
+bool ggl_graph_replace_output(ggl_graph *g, int i, const char *name, ggl_tensor *t) {
+    if (!ggl_graph_output(g, name, t))
+        return false;
+    g->outputs.at[i] = g->outputs.at[--g->outputs.n];
+    return true;
+}
+
 void ggl_graph_set_group(ggl_graph *g, int group) {
     g->group = group;
 }

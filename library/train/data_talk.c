@@ -1,5 +1,6 @@
 #include "data_talk.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -35,10 +35,12 @@ const char *const llm_train_step_input[STEP_INPUTS] = {
     [STEP_SQUARE_BY] = "square_by",
 };
 
-/* What the step of a weight is made of. */
+/* What the step of a weight, or of a piece of it, is made of. */
 typedef struct update {
     ggl_graph *g;
     const llm_train_weight *w;
+    int64_t first,
+        n; /* its elements first .. first + n - 1, as a vector; n 0: the whole weight, in its shape */
     const llm_train_params *p;
     ggl_tensor *const *in;
     ggl_tensor *x, *mean, *square, *grad;
@@ -53,7 +55,8 @@ static ggl_tensor *plus(const update *u, ggl_tensor *a, ggl_tensor *b) {
 }
 
 static ggl_tensor *variable(const update *u, float *data) {
-    return ggl_graph_variable(u->g, u->w->name, GGL_F32, u->w->n_dims, u->w->ne, data);
+    return u->n > 0 ? ggl_graph_variable(u->g, u->w->name, GGL_F32, 1, &u->n, data + u->first)
+                    : ggl_graph_variable(u->g, u->w->name, GGL_F32, u->w->n_dims, u->w->ne, data);
 }
 
 /* The last line: w - rate (by + decay w). */
@@ -120,19 +123,40 @@ static bool is_of_layer(const llm_train_weight *w) {
     return w->n_dims == 2 && strncmp(w->name, "blk.", 4) == 0;
 }
 
-static void step_one(ggl_graph *g, const llm_train_weight *w, ggl_tensor *const *in,
-                     const llm_train_params *p) {
-    update u = {.g = g, .w = w, .p = p, .in = in};
+static void step_piece(update u) {
+    const llm_train_weight *w = u.w;
     u.x = variable(&u, w->master);
     u.mean = variable(&u, w->mean);
-    u.grad = ggl_binary(g, GGL_OP_MUL, variable(&u, w->grad), in[STEP_SHORTEN]);
-    if (p->optimizer == LLM_TRAIN_SGD) {
-        sgd(&u);
-    } else if (p->optimizer == LLM_TRAIN_MUON && is_of_layer(w)) {
+    u.grad = ggl_binary(u.g, GGL_OP_MUL, variable(&u, w->grad), u.in[STEP_SHORTEN]);
+    if (u.n == 0) {
         muon(&u);
+    } else if (u.p->optimizer == LLM_TRAIN_SGD) {
+        sgd(&u);
     } else {
         u.square = variable(&u, w->square);
         adamw(&u);
+    }
+}
+
+/* Returns the most elements of a piece: what a piece computes stays in the core's cache until its last node, and takes little memory;
+ * and there are not too many nodes. */
+static int64_t piece_size(const train_weights *list) {
+    enum { IN_CACHE = 1 << 17, MOST_PIECES = 1024 };
+    int64_t all = 0;
+    for (int k = 0; k < list->n; k++)
+        all += ggl_extents(list->at[k].w.ne, 0, GGL_MAX_DIMS, 1);
+    return all / MOST_PIECES > IN_CACHE ? all / MOST_PIECES : IN_CACHE;
+}
+
+static void step_one(update u, int64_t most) {
+    const int64_t n = ggl_extents(u.w->ne, 0, GGL_MAX_DIMS, 1);
+    if (u.p->optimizer == LLM_TRAIN_MUON && is_of_layer(u.w)) {
+        step_piece(u);
+        return;
+    }
+    for (; u.first < n; u.first += most) {
+        u.n = n - u.first < most ? n - u.first : most;
+        step_piece(u);
     }
 }
 
@@ -144,8 +168,9 @@ ggl_status llm_train_optimizer(train_plan *p, const train_weights *list, const l
         return ggl_fail(err, GGL_NOMEM, "out of memory for a graph");
     for (int k = 0; k < STEP_INPUTS; k++)
         in[k] = ggl_graph_input(g, llm_train_step_input[k], GGL_F32, 0, NULL, false);
+    const int64_t most = piece_size(list);
     for (int k = 0; k < list->n; k++)
-        step_one(g, &list->at[k].w, in, of);
+        step_one((update){.g = g, .w = &list->at[k].w, .p = of, .in = in}, most);
     ggl_tensor *by = in[0]; /* a graph needs an output, and all inputs a reader */
     for (int k = 1; k < STEP_INPUTS; k++)
         by = ggl_binary(g, GGL_OP_MUL, by, in[k]);

@@ -1,6 +1,8 @@
 /* A graph and its schedule. */
 #include "ggl/internal/fold.h"
 #include "train_impl.h"
+#include <stdlib.h>
+#include <stdio.h>
 
 void llm_train_plan_fini(train_plan *p) {
     ggl_sched_free(p->s);
@@ -13,11 +15,14 @@ ggl_status llm_train_plan(train_plan *p, const llm_train_params *of, ggl_error *
                                      .backend = (ggl_backend *const *)&of->backend,
                                      .n_backends = 1,
                                      .n_rows = 1, /* nobody asks for logits */
-                                     .no_repack = true};
+                                     .no_repack = true,
+                                     .forgets = true /* texts are whole in a run */};
     ggl_status st = ggl_graph_finish(p->g, err);
     if (st == GGL_OK)
         st = ggl_graph_fold(p->g, of->reference, err);
     if (st == GGL_OK)
         st = ggl_sched_new(&p->s, p->g, &params, err);
+    if (st == GGL_OK && getenv("DBG"))
+        ggl_sched_print(p->s, stderr, getenv("DBG")[0] == '2');
     return st == GGL_OK ? ggl_sched_alloc(p->s, err) : st;
 }

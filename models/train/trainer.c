@@ -18,7 +18,7 @@ struct llm_trainer {
     llm_train_params p;
     train_weights weights;
     train_plan learn, evaluate, step; /* `evaluate` is made when it is first asked for */
-    int64_t n_steps;
+    int64_t n_steps, n_vocab;
     float *loss; /* [n_slots], a variable: the sums of the losses of a run's sequences */
     int32_t *pos, *slot, *end; /* of the tokens of a run; end: of their sequences */
     int32_t *page;             /* [n_slots][pages of a slot] */
@@ -69,6 +69,8 @@ static ggl_status build(llm_trainer *t, ggl_graph **out, ggl_tensor **loss, ggl_
                *own = t->p.loss ? t->p.loss(t->p.ctx, g, logits, target)
                                 : ggl_cross_entropy(g, logits, target);
     *loss = ggl_binary(g, GGL_OP_MUL, own, weight);
+    t->n_vocab = logits->ne[0];
+    ggl_graph_replace_output(g, 0, "loss", *loss); /* the logits may then be overwritten */
     for (int i = 0; i < ggl_graph_n_inputs(g); i++) {
         const char *name = ggl_graph_get_input(g, i)->name;
         if (!is_known(t, name))
@@ -298,7 +300,7 @@ void llm_trainer_free(llm_trainer *t) {
 
 /* Fails if a length, a token or a target is out of range. */
 static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, ggl_error *err) {
-    const int64_t n_vocab = llm_trainer_n_vocab(t);
+    const int64_t n_vocab = t->n_vocab;
     int64_t n = 0;
     if (t->p.n_inputs > 0 && !b->input)
         return ggl_fail(err, GGL_USAGE, "the batch lacks the loss's input '%s'", t->p.input[0]);
@@ -414,16 +416,22 @@ ggl_status llm_trainer_evaluate(llm_trainer *t, const llm_train_batch *b, double
     return st == GGL_OK ? run(t, &t->evaluate, b, loss, each, err) : st;
 }
 
-/* Returns the length of the gradient; infinite or NaN if a number of it is. */
+/* Returns the length of the gradient; infinite or NaN if a number of it is. There are several sums, so that none waits for another. */
 static double length_of(const train_weights *list) {
-    double sum = 0;
+    enum { SUMS = 16 };
+    double sum[SUMS] = {0}, all = 0;
     for (int k = 0; k < list->n; k++) {
         const llm_train_weight *w = &list->at[k].w;
-        const int64_t n = ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1);
-        for (int64_t i = 0; i < n; i++)
-            sum += (double)w->grad[i] * (double)w->grad[i];
+        const int64_t n = ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1), whole = n / SUMS * SUMS;
+        for (int64_t i = 0; i < whole; i += SUMS)
+            for (int j = 0; j < SUMS; j++)
+                sum[j] += (double)w->grad[i + j] * (double)w->grad[i + j];
+        for (int64_t i = whole; i < n; i++)
+            sum[i - whole] += (double)w->grad[i] * (double)w->grad[i];
     }
-    return sqrt(sum);
+    for (int j = 0; j < SUMS; j++)
+        all += sum[j];
+    return sqrt(all);
 }
 
 ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm, ggl_error *err) {
@@ -471,7 +479,7 @@ size_t llm_trainer_value_bytes(const llm_trainer *t) {
 }
 
 int64_t llm_trainer_n_vocab(const llm_trainer *t) {
-    return ggl_graph_get_output(t->learn.g, 0)->ne[0];
+    return t->n_vocab;
 }
 
 int llm_trainer_n_weights(const llm_trainer *t) {

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/file.h"
 #include "ggl/internal/types.h"
 #include "train_impl.h"
 
@@ -23,6 +24,11 @@ static bool copy_numbers(llm_train_weight *w) {
         memcpy(w->data, w->origin, n * sizeof(float));
     else
         ggl_type_get(w->type)->to_float(w->origin, w->data, (int64_t)n);
+    ggl_file_map file; /* whose pages nobody needs any more */
+    if (ggl_file_at(w->origin, &file))
+        ggl_file_map_drop(&file, w->origin,
+                          ggl_row_size(w->type, w->ne[0]) *
+                              (size_t)ggl_extents(w->ne, 1, GGL_MAX_DIMS, 1));
     w->master = w->data;
     if (w->rounded == GGL_F32)
         return true;

@@ -103,7 +103,7 @@ def learns():
     """An adapter, a model, preferences, a teacher; plans, logs, charts and samples; the same bytes for any number of threads."""
     style = [*ADAPTER, "-lr", "4e-3", "--epochs", "6"]
     out, err = train(*style, "-o", "style.gguf", "--log", "style.jsonl", "--svg", "style.svg", "--sample", "Who is Ben?", "--sample-tokens", "9", "-t", "2",
-                     said="sample     Who is Ben?\nBen likes the ", has="wrote style.gguf")
+                     said="sample     Who is Ben?\n Ben likes the ", has="wrote style.gguf")
     lines = log("style.jsonl")
     check(len(lines) == 29 and "step 29/29" in out and lines[-1]["loss"] < 0.2 * lines[0]["loss"] and "valid_loss" in lines[-1], "an adapter", out)
     check(lines[-1]["tokens"] > lines[0]["tokens"] > 0 and "accuracy" not in lines[0], "the log of an adapter", lines)

@@ -490,6 +490,28 @@ TEST(values_that_wait_for_stores) {
     CHECK_INT((long long)size[1], (long long)size[0]);
 }
 
+/* What takes more memory than what it is made of is computed just before it is read, however early it could be. */
+TEST(large_values_come_late) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_program p;
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true), *y = x,
+               *one = ggl_graph_input(g, "one", GGL_F32, 1, (int64_t[]){1}, true);
+    const double n = WIDTH;
+    ggl_tensor *large = ggl_binary(g, GGL_OP_EQ, ggl_graph_op(g, GGL_OP_IOTA, NULL, 0, &n, 1),
+                                   ggl_graph_op(g, GGL_OP_EXP, &one, 1, NULL, 0));
+    y = ggl_graph_op(g, GGL_OP_EXP, &y, 1, NULL, 0);
+    ggl_tensor *small = ggl_graph_op(g, GGL_OP_AMAX, &y, 1, NULL, 0);
+    for (int i = 0; i < 8; i++)
+        y = ggl_graph_op(g, GGL_OP_EXP, &y, 1, NULL, 0);
+    ggl_tensor *sum = ggl_binary(g, GGL_OP_ADD, y, large);
+    ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_ADD, sum, small));
+    REQUIRE(build(g, &p, no_product));
+    CHECK_INT(step_of(&p, large)->wave, step_of(&p, sum)->wave - 1);
+    CHECK_INT(step_of(&p, small)->wave, 2);
+    ggl_program_fini(&p);
+    ggl_graph_free(g);
+}
+
 /* A chain whose first result an earlier store reads than its last: it is not moved behind that. */
 TEST(chains_that_wait_for_stores) {
     enum { N = 12 };

@@ -217,7 +217,7 @@ static inline ggl_tensor *ggl_attention_all(ggl_graph *g, ggl_tensor *q, ggl_ten
     return ggl_compose(g, "attention_all", src, 4, &scale, 1);
 }
 
-/* How surprising the target is, for scores x [n] and an index target (i32, no dimensions): log(sum(exp(x))) - x[target]. What is subtracted before exp is a whole number, so that it has no part in gradients. */
+/* How surprising the target is, for scores x [n] and an index target (i32, no dimensions): log(sum(exp(x))) - x[target]. */
 static inline ggl_tensor *ggl_cross_entropy(ggl_graph *g, ggl_tensor *x, ggl_tensor *target) {
     ggl_tensor *src[2];
     src[0] = x;

@@ -29,7 +29,8 @@ typedef struct ggl_grad_params {
     size_t size; /* sizeof(ggl_grad_params) */
     /* The most bytes that values may take which gradients need, for the largest batch. If they would take more, as many groups
      * as necessary, the first ones, keep only what other groups read and what their attention results in, and compute
-     * the rest again. 0: all values are kept; 1: as few as possible. */
+     * the rest again. 0: all values, but those that cost next to nothing to compute again, such as norms and activations; 1: as few as
+     * possible; SIZE_MAX: every value. */
     size_t keep;
     /* [n]: what the gradient of by[k] is added to, before a sum over the batch begins, not batched and of its shape: mostly a variable
      * to which it is assigned, so that it adds up over several runs. NULL, and NULL members: nothing. */

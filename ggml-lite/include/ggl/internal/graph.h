@@ -52,6 +52,8 @@ int ggl_graph_n_nodes(const ggl_graph *g); /* top-level nodes and leaves, in ord
 ggl_tensor *ggl_graph_node(const ggl_graph *g, int i);
 int ggl_graph_n_outputs(const ggl_graph *g);
 ggl_tensor *ggl_graph_get_output(const ggl_graph *g, int i);
+/* Makes t the i-th output instead of the one that it is: that one then needs no memory of its own. t: as ggl_graph_output. */
+bool ggl_graph_replace_output(ggl_graph *g, int i, const char *name, ggl_tensor *t);
 ggl_tensor *ggl_graph_find_input(const ggl_graph *g, const char *name);
 int ggl_graph_n_inputs(const ggl_graph *g);
 ggl_tensor *ggl_graph_get_input(const ggl_graph *g, int i);

@@ -45,7 +45,8 @@ typedef struct llm_train_params {
      * of integers, and those that no gradient reaches, such as frequencies of rotations, never do. */
     const char *const *learn;
     size_t n_learn;
-    size_t keep; /* as ggl_grad_params.keep: the most bytes of values that gradients need; 0: all */
+    size_t
+        keep; /* as ggl_grad_params.keep: the most bytes of values that gradients need; 0: all but what costs next to nothing to compute again */
     /* AdamW (Loshchilov and Hutter, 2019): which part of the mean and of the mean square stays, 0: 0.9 (of Muon 0.95) and 0.999; what is
      * added to the root of the mean square, 0: 1e-8; and the decay of matrices, which is multiplied by the rate. Vectors do
      * not decay. */
