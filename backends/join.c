@@ -168,9 +168,10 @@ static ggl_status join_job(job **j, ggl_transport_join_fn *join, ggl_error *err)
     return st;
 }
 
-ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char *text), ggl_error *err) {
+/* Finds the plug-in, and joins the job. *j NULL, and GGL_OK: there is none. */
+static ggl_status begin(job **j, ggl_error *err) {
     char why[512];
-    *exit_code = -1;
+    *j = NULL;
     if (!is_in_job() || ggl_current_job)
         return GGL_OK;
     void *object = open_plugin(why, sizeof why);
@@ -183,8 +184,13 @@ ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char *text), ggl_e
             "mpirun has started several of this program, which cannot be ranks of one job: %s. "
             "GGL_RANKS=off lets each run by itself",
             object ? "the plug-in has no function " GGL_TRANSPORT_SYMBOL : why);
+    return join_job(j, join, err);
+}
+
+ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char *text), ggl_error *err) {
     job *j = NULL;
-    ggl_status st = join_job(&j, join, err);
+    *exit_code = -1;
+    ggl_status st = begin(&j, err);
     if (!j)
         return st;
     const ggl_transport *t = j->t;
@@ -205,6 +211,65 @@ ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char *text), ggl_e
     if (st == GGL_OK && !is_torn)
         leave(t);
     return st;
+}
+
+/* --- peers ----------------------------------------------------------------------------------------- */
+
+/* Leaves the job when the program ends; not if a rank is lost, which never does. */
+static void end_peers(void) {
+    job *j = ggl_current_job;
+    const ggl_transport *t = j->t;
+    bool all = true;
+    for (int r = 0; r < t->n_ranks; r++)
+        all &= !ggl_job_is_lost(j, r);
+    ggl_current_job = NULL;
+    ggl_job_leave(j);
+    if (all)
+        leave(t);
+}
+
+ggl_status ggl_ranks_begin_peers(int *rank, int *n_ranks, ggl_error *err) {
+    job *j = NULL;
+    *rank = 0;
+    *n_ranks = 1;
+    ggl_status st = begin(&j, err);
+    if (st != GGL_OK || !j) {
+        ggl_job_leave(j);
+        return st;
+    }
+    ggl_current_job = j;
+    *rank = j->t->rank;
+    *n_ranks = j->t->n_ranks;
+    atexit(end_peers);
+    return GGL_OK;
+}
+
+enum { MOST_AT_ONCE = 1 << 26 }; /* bytes of a message */
+
+/* Moves the bytes in messages of at most MOST_AT_ONCE. */
+static ggl_status move(int rank, char *data, size_t size, bool sends, ggl_error *err) {
+    job *j = ggl_current_job;
+    ggl_status st = j ? GGL_OK : ggl_fail(err, GGL_USAGE, "this process is in no job of ranks");
+    for (size_t at = 0, n, got; at < size && st == GGL_OK; at += n) {
+        ggl_request r = {0};
+        n = size - at < MOST_AT_ONCE ? size - at : MOST_AT_ONCE;
+        got = n;
+        const bool begun = sends ? j->t->send(j->t->ctx, rank, TAG_PEER, data + at, n, &r)
+                                 : j->t->receive(j->t->ctx, rank, TAG_PEER, data + at, n, &r);
+        st = begun ? ggl_job_wait(j, rank, &r, sends ? NULL : &got, err)
+                   : ggl_job_fail_lost(j, rank, err);
+        if (st == GGL_OK && got != n)
+            st = ggl_fail(err, GGL_DEVICE, "rank %d sent %zu bytes, not %zu", rank, got, n);
+    }
+    return st;
+}
+
+ggl_status ggl_ranks_send(int rank, const void *data, size_t size, ggl_error *err) {
+    return move(rank, (char *)data, size, true, err); /* which is only read */
+}
+
+ggl_status ggl_ranks_receive(int rank, void *data, size_t size, ggl_error *err) {
+    return move(rank, data, size, false, err);
 }
 
 bool ggl_ranks_are_lost(ggl_error *err) {

@@ -1,10 +1,12 @@
 /* Opens trainings: the model, the adapter that learns, and the teacher. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "context.h"
 #include "ggl/backends.h"
+#include "ggl/internal/backends.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/pass.h"
 #include "opening.h"
@@ -119,6 +121,39 @@ static ggl_status open_adapter(opened *o, const llm_training_params *p, ggl_erro
                : st;
 }
 
+/* --- several processes ------------------------------------------------------------------------ */
+
+static ggl_status send(void *ctx, int rank, const void *data, size_t size, ggl_error *err) {
+    (void)ctx;
+    return ggl_ranks_send(rank, data, size, err);
+}
+
+static ggl_status receive(void *ctx, int rank, void *data, size_t size, ggl_error *err) {
+    (void)ctx;
+    return ggl_ranks_receive(rank, data, size, err);
+}
+
+/* That of llm_training_join; n_ranks 0: it was not called, or there is one process. */
+static train_group joined;
+static bool has_opened; /* a training: it tells the others how it ends */
+
+/* Rank 0 ends before it has opened a training: the others wait for it. */
+static void end_others(void) {
+    if (!has_opened)
+        llm_train_group_fail(&joined, "");
+}
+
+ggl_status llm_training_join(int *rank, ggl_error *err) {
+    int n_ranks;
+    ggl_error own;
+    const ggl_status st = ggl_ranks_begin_peers(rank, &n_ranks, err ? err : &own);
+    if (st == GGL_OK && n_ranks > 1)
+        joined = (train_group){.rank = *rank, .n_ranks = n_ranks, .send = send, .receive = receive};
+    if (st == GGL_OK && n_ranks > 1 && *rank == 0)
+        atexit(end_others);
+    return st;
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 static ggl_status open_all(opened *o, const char *path, const llm_training_params *p,
@@ -167,6 +202,7 @@ ggl_status llm_training_open(llm_training **out, const char *path,
                                    .reference = o->reference,
                                    .teach = p.teacher ? teach : NULL,
                                    .teacher = o,
+                                   .group = joined.n_ranks > 0 ? &joined : NULL,
                                    .teacher_file =
                                        o->teacher ? llm_model_file(o->teacher->model) : NULL};
         st = llm_training_new(out, &parts, &p, err);
@@ -177,5 +213,8 @@ ggl_status llm_training_open(llm_training **out, const char *path,
     } else if (o) {
         close_all(o);
     }
+    if (st != GGL_OK && joined.n_ranks > 0)
+        llm_train_group_fail(&joined, err->msg);
+    has_opened = true;
     return st;
 }

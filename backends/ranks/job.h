@@ -28,7 +28,7 @@
 enum { MOST_RANKS = 1024, MOST_CHANNELS = 64 /* of a rank */ };
 
 /* The tags of messages. Those of a channel follow TAG_CHANNELS, N_TAGS for each. */
-enum { TAG_BEAT = 1, TAG_HELLO, TAG_CHANNELS = 16 };
+enum { TAG_BEAT = 1, TAG_HELLO, TAG_PEER, TAG_CHANNELS = 16 };
 enum { TAG_ORDERS, TAG_ANSWER, TAG_DATA, TAG_CANCEL, N_TAGS };
 
 /* What ranks tell each other first. They must be of the same build, as they exchange structs. */

@@ -14,10 +14,10 @@ static ggl_status check_counts(const llm_training_params *p, ggl_error *err) {
     const struct {
         const char *name;
         int64_t value, least;
-    } count[] = {{"n_ctx", p->n_ctx, 0},     {"n_batch", p->n_batch, 0},
-                 {"n_seq", p->n_seq, 0},     {"n_ubatch", p->n_ubatch, 0},
-                 {"n_steps", p->n_steps, 0}, {"n_warmup", p->n_warmup, -1},
-                 {"rank", p->rank, 0},       {"n_threads", p->n_threads, 0}};
+    } count[] = {
+        {"n_ctx", p->n_ctx, 0},       {"n_batch", p->n_batch, 0}, {"n_seq", p->n_seq, 0},
+        {"n_ubatch", p->n_ubatch, 0}, {"n_steps", p->n_steps, 0}, {"n_warmup", p->n_warmup, -1},
+        {"rank", p->rank, 0},         {"n_parts", p->n_parts, 0}, {"n_threads", p->n_threads, 0}};
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         if (count[i].value < count[i].least || count[i].value > MOST_TOKENS)
             return ggl_fail(err, GGL_USAGE, "%s is %" PRId64 "; it must be from %" PRId64 " to %d",
@@ -87,6 +87,8 @@ static void fill(llm_training *t) {
     set_if_zero(&p->dpo_beta, 0.1);
     set_if_zero(&p->teacher_share, 1);
     set_if_zero(&p->teacher_temp, 1);
+    if (p->n_parts == 0)
+        p->n_parts = t->group ? t->group->n_ranks : 1;
     if (p->n_batch == 0)
         p->n_batch = 2048;
     if (p->n_seq == 0 && t->kind != TRAIN_TEXT)
@@ -261,6 +263,8 @@ static ggl_status make(llm_training *t, ggl_error *err) {
         st = make_trainer(t, err);
     if (st == GGL_OK)
         st = llm_train_settings(t, err);
+    if (st == GGL_OK)
+        st = llm_train_group_begin(t, err);
     return st == GGL_OK && t->kind == TRAIN_PAIRS ? llm_train_look_before(t, err) : st;
 }
 
@@ -272,6 +276,7 @@ ggl_status llm_training_new(llm_training **out, const train_parts *of,
         return ggl_fail(err, GGL_NOMEM, "out of memory for a training");
     t->p = *params;
     t->of = *of;
+    t->group = of->group;
     atomic_init(&t->stops, false);
     ggl_status st = make(t, err);
     if (st == GGL_OK) {
@@ -285,6 +290,7 @@ ggl_status llm_training_new(llm_training **out, const train_parts *of,
 void llm_training_close(llm_training *t) {
     if (!t)
         return;
+    llm_train_group_end(t);
     llm_trainer_free(t->trainer);
     llm_train_load_fini(&t->load);
     llm_train_history_fini(&t->history);
@@ -293,6 +299,8 @@ void llm_training_close(llm_training *t) {
     llm_train_data_free(t->valid);
     ggl_free(t->before);
     ggl_free(t->settings);
+    ggl_free(t->all);
+    ggl_free(t->part);
     if (t->close)
         t->close(t->owned);
     ggl_free(t);

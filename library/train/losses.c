@@ -89,8 +89,8 @@ static double *before_of(const llm_training *t, const train_data *d) {
 
 /* Sets weight[n], the factors of the tokens' losses, from each[n], the negative log-probabilities of the items now. */
 static void prefer(const llm_training *t, const train_data *d, const int64_t *item, int64_t n,
-                   const double *each, double *weight, train_sum *sum) {
-    const double beta = t->p.dpo_beta, *before = before_of(t, d), n_pairs = (double)(n / 2);
+                   double n_pairs, const double *each, double *weight, train_sum *sum) {
+    const double beta = t->p.dpo_beta, *before = before_of(t, d);
     for (int64_t i = 0; i + 1 < n; i += 2) {
         const double gain = before[item[i]] - each[i], other = before[item[i + 1]] - each[i + 1],
                      margin = beta * (gain - other),
@@ -104,12 +104,12 @@ static void prefer(const llm_training *t, const train_data *d, const int64_t *it
 }
 
 static ggl_status of_pairs(llm_training *t, const train_data *d, bool learn, const int64_t *item,
-                           int64_t n, train_sum *sum, ggl_error *err) {
+                           int64_t n, double n_pairs, train_sum *sum, ggl_error *err) {
     double *each = ggl_calloc((size_t)n * 2, sizeof *each), ignored;
     ggl_status st = each ? run_items(t, d, false, item, n, NULL, 1, &ignored, each, err)
                          : ggl_fail(err, GGL_NOMEM, "out of memory for a step");
     if (st == GGL_OK)
-        prefer(t, d, item, n, each, each + n, sum);
+        prefer(t, d, item, n, n_pairs, each, each + n, sum);
     if (st == GGL_OK && learn)
         st = run_items(t, d, true, item, n, each + n, 0, &ignored, NULL, err);
     ggl_free(each);
@@ -143,21 +143,25 @@ ggl_status llm_train_look_before(llm_training *t, ggl_error *err) {
 /* --- all kinds -------------------------------------------------------------------------------- */
 
 static ggl_status of_items(llm_training *t, const train_data *d, bool learn, const int64_t *item,
-                           int64_t n, train_sum *sum, ggl_error *err) {
+                           int64_t n, double total, train_sum *sum, ggl_error *err) {
     *sum = (train_sum){0};
     if (t->kind == TRAIN_PAIRS)
-        return of_pairs(t, d, learn, item, n, sum, err);
+        return of_pairs(t, d, learn, item, n, total, sum, err);
     sum->n = n_counted(d, item, n);
     const ggl_status st =
-        run_items(t, d, learn, item, n, NULL, learn ? 1 / sum->n : 1, &sum->loss, NULL, err);
+        run_items(t, d, learn, item, n, NULL, learn ? 1 / total : 1, &sum->loss, NULL, err);
     if (learn) /* the gradient is that of the mean */
-        sum->loss *= sum->n;
+        sum->loss *= total;
     return st;
 }
 
-ggl_status llm_train_learn(llm_training *t, const train_data *d, const int64_t *item,
-                           int64_t n_items, train_sum *sum, ggl_error *err) {
-    const ggl_status st = of_items(t, d, true, item, n_items, sum, err);
+double llm_train_total(const llm_training *t, const int64_t *item, int64_t n) {
+    return t->kind == TRAIN_PAIRS ? (double)(n / 2) : n_counted(t->data, item, n);
+}
+
+ggl_status llm_train_learn(llm_training *t, const int64_t *item, int64_t n_items, double total,
+                           train_sum *sum, ggl_error *err) {
+    const ggl_status st = of_items(t, t->data, true, item, n_items, total, sum, err);
     if (st != GGL_OK) /* it has a part of the items */
         llm_trainer_forget(t->trainer);
     return st;
@@ -165,5 +169,5 @@ ggl_status llm_train_learn(llm_training *t, const train_data *d, const int64_t *
 
 ggl_status llm_train_measure(llm_training *t, const train_data *d, const int64_t *item,
                              int64_t n_items, train_sum *sum, ggl_error *err) {
-    return of_items(t, d, false, item, n_items, sum, err);
+    return of_items(t, d, false, item, n_items, 0, sum, err);
 }

@@ -64,6 +64,7 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     put_number(&out, "n_steps", p->minutes > 0 ? 0 : (double)t->n_steps);
     put_number(&out, "n_ctx", (double)p->n_ctx);
     put_number(&out, "n_ubatch", (double)p->n_ubatch);
+    put_number(&out, "n_parts", (double)p->n_parts);
     llm_json_format(&out, "}}");
     t->settings = out.s;
     return out.failed ? ggl_fail(err, GGL_NOMEM, "out of memory for the settings") : GGL_OK;
@@ -138,6 +139,11 @@ static const struct {
      digest_of_data},
 };
 enum { N_DIGESTS = sizeof digests / sizeof *digests };
+
+void llm_train_digests(const llm_training *t, uint64_t out[N_DIGESTS]) {
+    for (int i = 0; i < N_DIGESTS; i++)
+        out[i] = digests[i].of(t);
+}
 
 static ggl_status compare_digests(const llm_training *t, const json_value *root, const char *path,
                                   ggl_error *err) {
@@ -247,6 +253,8 @@ ggl_status llm_training_resume(llm_training *t, const char *path, ggl_error *err
         st = llm_json_parse(&doc, text.s, text.n, path, err);
     if (st == GGL_OK)
         st = take(t, &doc->root, f, err);
+    if (st == GGL_OK)
+        st = llm_train_group_resume(t, err);
     llm_json_free(doc);
     ggl_gguf_close(f);
     return st;

@@ -103,7 +103,7 @@ static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) 
     double norm = NAN;
     train_sum sum;
     char advice[160];
-    ggl_status st = item ? llm_train_learn(t, t->data, item, n, &sum, err)
+    ggl_status st = item ? llm_train_group_learn(t, item, n, &sum, err)
                          : ggl_fail(err, GGL_NOMEM, "out of memory for a step");
     for (int64_t i = 0; i < n && st == GGL_OK; i++)
         n_tokens += llm_train_data_length(t->data, item[i]);
@@ -117,17 +117,24 @@ static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) 
     t->draw += n / each_of(t);
     t->n_tokens += n_tokens;
     t->seconds += seconds;
-    settle(t);
+    if (!t->group || t->group->rank == 0)
+        settle(t);
     report_step(t, &sum, rate, norm, n_tokens, seconds, r);
     snprintf(advice, sizeof advice, "a smaller rate may help, such as %.1g", t->p.rate / 3);
     return llm_train_history_add(&t->history, r, advice, err);
 }
 
 ggl_status llm_train_step(llm_training *t, llm_training_report *r, ggl_error *err) {
-    return llm_train_is_over(t)
-               ? ggl_fail(err, GGL_USAGE,
-                          "the training is over: there is no step after step %" PRId64, t->step)
-               : step(t, r, err);
+    if (llm_train_is_over(t))
+        return ggl_fail(err, GGL_USAGE,
+                        "the training is over: there is no step after step %" PRId64, t->step);
+    const ggl_status st = llm_train_group_step(t, err);
+    return st == GGL_OK ? step(t, r, err) : st;
+}
+
+ggl_status llm_train_follow_step(llm_training *t, ggl_error *err) {
+    llm_training_report r;
+    return step(t, &r, err);
 }
 
 ggl_status llm_training_step(llm_training *t, llm_training_report *report, ggl_error *err) {

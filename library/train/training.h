@@ -14,6 +14,14 @@
 #include "order.h"
 #include "schedule.h"
 
+/* The processes of a training, and how they reach each other: both calls wait until all bytes are sent, or have come. */
+typedef struct train_group {
+    int rank, n_ranks;
+    ggl_status (*send)(void *ctx, int rank, const void *data, size_t size, ggl_error *err);
+    ggl_status (*receive)(void *ctx, int rank, void *data, size_t size, ggl_error *err);
+    void *ctx;
+} train_group;
+
 /* What a training is made of, opened by the caller, who closes it after the training. */
 typedef struct train_parts {
     const llm_model *model;
@@ -26,6 +34,7 @@ typedef struct train_parts {
     ggl_status (*teach)(void *teacher, const int32_t *token, const int64_t *length, int64_t n_seq,
                         float *share, ggl_error *err);
     void *teacher;
+    const train_group *group;     /* NULL: this process is alone */
     const ggl_gguf *teacher_file; /* NULL: there is no teacher, or none of a file */
 } train_parts;
 
@@ -56,9 +65,14 @@ struct llm_training {
         before; /* [items]: of preferences, the log-probabilities before the training; data's and then valid's */
     int64_t n_steps; /* 0: not known yet */
     int64_t step, draw, n_tokens;
-    double seconds;             /* of the steps, and of what comes between them within a call */
-    char *settings;             /* a JSON object: what the bits depend on */
-    atomic_bool stops;          /* llm_training_cancel */
+    double seconds;           /* of the steps, and of what comes between them within a call */
+    char *settings;           /* a JSON object: what the bits depend on */
+    atomic_bool stops;        /* llm_training_cancel */
+    const train_group *group; /* that of the parts */
+    bool has_begun;           /* the other processes wait for orders */
+    float *all,
+        *part; /* [numbers]: gradients of all parts of a step, and of one; with several parts */
+    int64_t n_numbers;          /* of all weights that learn */
     void (*close)(void *owned); /* of what was opened for the training alone; NULL: nothing */
     void *owned;
 };
@@ -84,9 +98,12 @@ typedef struct train_sum {
     double loss, n, n_right; /* n_right: pairs in which the chosen answer gained */
 } train_sum;
 
-/* Adds the gradients of the mean loss over the items of d (of preferences: pairs), and sets *sum. */
-GGL_NODISCARD ggl_status llm_train_learn(llm_training *t, const train_data *d, const int64_t *item,
-                                         int64_t n_items, train_sum *sum, ggl_error *err);
+/* What the mean loss of the data's items is over: tokens that count, or pairs. */
+double llm_train_total(const llm_training *t, const int64_t *item, int64_t n);
+/* Adds the gradients of the data's items, which are a part of those that have that total, and sets *sum. After a failure there are no
+ * gradients. */
+GGL_NODISCARD ggl_status llm_train_learn(llm_training *t, const int64_t *item, int64_t n_items,
+                                         double total, train_sum *sum, ggl_error *err);
 /* Measures only. */
 GGL_NODISCARD ggl_status llm_train_measure(llm_training *t, const train_data *d,
                                            const int64_t *item, int64_t n_items, train_sum *sum,
@@ -102,6 +119,28 @@ extern const char *const llm_train_share_input[1];
 /* Sets t->settings: what the bits depend on besides the files. */
 GGL_NODISCARD ggl_status llm_train_settings(llm_training *t, ggl_error *err);
 
+/* Writes the digests of the model, the teacher and the data to out[3]. */
+void llm_train_digests(const llm_training *t, uint64_t out[3]);
+
+/* --- group.c: several processes --------------------------------------------------------------- */
+
+/* A step consists of parts (llm_training_params.n_parts), whose gradients are made one by one and added in their order, so that the bits do not
+ * depend on which process makes which. All processes then take the step. Rank 0 runs the program; the others follow its orders: to take
+ * a step, to go on from where a saved training was, or to end. Nothing but numbers is sent: all have the same model, files and settings, which
+ * is checked first. */
+
+/* Checks that all processes are about to do the same. GGL_USAGE: one has another model, other data or settings. */
+GGL_NODISCARD ggl_status llm_train_group_begin(llm_training *t, ggl_error *err);
+void llm_train_group_end(llm_training *t); /* rank 0: the others end */
+/* Tells the others that this process does not begin: rank 0 that they end, another one why. */
+void llm_train_group_fail(const train_group *g, const char *why);
+/* Rank 0: the others take the next step, too; go on from where this training is. */
+GGL_NODISCARD ggl_status llm_train_group_step(llm_training *t, ggl_error *err);
+GGL_NODISCARD ggl_status llm_train_group_resume(llm_training *t, ggl_error *err);
+/* Adds the gradients of the mean loss over the items, of all parts, by all processes, and sets *sum. */
+GGL_NODISCARD ggl_status llm_train_group_learn(llm_training *t, const int64_t *item, int64_t n,
+                                               train_sum *sum, ggl_error *err);
+
 /* --- steps.c ---------------------------------------------------------------------------------- */
 
 /* llm_training_step and llm_training_evaluate, which forget a cancel that came before; these do not. */
@@ -109,6 +148,8 @@ GGL_NODISCARD ggl_status llm_train_step(llm_training *t, llm_training_report *r,
 GGL_NODISCARD ggl_status llm_train_evaluate(llm_training *t, double *loss, double *accuracy,
                                             ggl_error *err);
 bool llm_train_is_over(const llm_training *t);
+/* A step that rank 0 has ordered. */
+GGL_NODISCARD ggl_status llm_train_follow_step(llm_training *t, ggl_error *err);
 /* Returns how many steps it takes to see all items so many times. */
 int64_t llm_train_count_steps(const llm_training *t, double n_epochs);
 

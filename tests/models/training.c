@@ -363,6 +363,31 @@ static bool on_written(void *user, const llm_training_report *r) {
     return true;
 }
 
+/* A step in parts is the same step, but for rounding; more parts than items are empty. */
+TEST(parts_of_a_step) {
+    const char *const file[] = {chats(), pairs()};
+    for (int k = 0; k < 2; k++) {
+        llm_training_params p = {.lora = true, .rate = 1e-3, .n_steps = 3};
+        llm_training *one = open_on("builtin:chat", file[k], p);
+        p.n_parts = 3;
+        llm_training *three = open_on("builtin:chat", file[k], p);
+        p.n_parts = 40;
+        llm_training *many = open_on("builtin:chat", file[k], p);
+        REQUIRE(one && three && many);
+        for (int i = 0; i < 3; i++) {
+            const llm_training_report a = step(one), b = step(three), c = step(many);
+            CHECK_MSG(
+                fabs(a.loss - b.loss) < 1e-4 * a.loss && fabs(a.norm - b.norm) < 1e-3 * a.norm &&
+                    fabs(a.loss - c.loss) < 1e-4 * a.loss && fabs(a.norm - c.norm) < 1e-3 * a.norm,
+                "%g, %g, %g: %g, %g, %g", a.loss, b.loss, c.loss, a.norm, b.norm, c.norm);
+        }
+        CHECK_INT(llm_training_follow(one, NULL), GGL_USAGE);
+        llm_training_close(one);
+        llm_training_close(three);
+        llm_training_close(many);
+    }
+}
+
 /* A run that is ended after any step, and run again, ends with the bits of one that was not. */
 TEST(an_ended_run_goes_on) {
     ggl_error err = {0};

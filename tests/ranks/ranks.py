@@ -407,8 +407,66 @@ def copies():
     none_left("a lost rank")
 
 
+def training():
+    """llm-train as ranks: the same bits for any number of them, also if it goes on with another number; errors; a rank that is lost."""
+    chats = put("chats.jsonl", "".join(json.dumps({"messages": [{"role": "user", "content": f"Who is number {i}?"},
+                                                                {"role": "assistant", "content": f"A dog with {i % 7} hats."}]}) + "\n" for i in range(40)).encode())
+    pairs = put("pairs.jsonl", "".join(json.dumps({"prompt": f"Once {i}", "chosen": " there was a dog.", "rejected": " 7 7"}) + "\n" for i in range(24)).encode())
+    command = lambda out, data=chats, steps="5": [tool("llm-train"), "-m", "builtin:chat", "--lora", data, "-o", path(out), "-lr", "2e-3", "--steps", steps,
+                                                  "--parts", "4", "-t", "1", "-q"]
+    read = lambda name: open(path(name), "rb").read()
+    for data, name, counts in (chats, "c", (1, 3, 4)), (pairs, "p", (1, 2)):
+        for n in counts:
+            run(*command(f"{name}{n}", data), n=n, has="")
+            check(read(f"{name}{n}") == read(f"{name}1"), f"{n} ranks write other bytes than one", data)
+    check(not os.path.exists(path("c4.train")), "a state is left")
+
+    # interrupted, and gone on with by more ranks
+    args = command("r", steps="60")
+    with subprocess.Popen([MPIRUN, "-n", "2", *args, "--save-every", "1"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV) as p:
+        for _ in range(600):
+            if os.path.exists(path("r.train")):
+                break
+            time.sleep(0.05)
+        for pid, (rank, command_line) in processes().items():
+            if rank == 0 and command_line.startswith(tool("llm-train")):
+                os.kill(pid, signal.SIGINT)
+        p.communicate(timeout=LIMIT)
+    none_left("an interrupted training")
+    check(os.path.exists(path("r.train")) or os.path.exists(path("r")), "an interrupted training leaves its state, unless it was done")
+    run(*args, "--resume", n=4)
+    run(*command("whole", steps="60"), n=1)
+    check(read("r") == read("whole"), "gone on with by other ranks, it ends with other bytes")
+
+    # errors are those of rank 0, and nobody waits
+    run(*command("e", data=path("none.jsonl")), n=3, code=None, has="none.jsonl")
+    run(tool("llm-train"), "-m", "builtin:chat", "--lora", chats, "-o", path("e"), "--parts", "2", n=3, code=None, has="a step of 2 parts for 3 processes")
+    none_left("wrong files")
+
+    # a rank is lost
+    say = ["sh", "-c", '"$@"; echo "exit code $?" >&2', "sh"] if IS_OPEN_MPI else []
+    with subprocess.Popen([MPIRUN, *(RECOVERY if say else []), "-n", "3", *say, *command("l", steps="100000"), "--save-every", "1"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV, text=True, errors="replace") as p:
+        for _ in range(600):
+            if os.path.exists(path("l.train")):
+                break
+            time.sleep(0.05)
+        victim = next(pid for pid, (r, c) in processes().items() if r == 2 and c.startswith(tool("llm-train")))
+        os.kill(victim, signal.SIGKILL)
+        try:
+            err = p.communicate(timeout=LIMIT)[1]
+        except subprocess.TimeoutExpired:
+            check(False, "a lost rank: it hangs", processes())
+            p.kill()
+            err = p.communicate()[1]
+    if IS_OPEN_MPI:
+        check(f"rank 2 (process {victim} on " in err and "exit code 1" in err, "a lost rank: the message names it", err)
+    none_left("a lost rank")
+    check(os.path.exists(path("l.train")), "the last state stays when a rank is lost")
+
+
 if not MPIRUN or not PLUGIN:
     skip("no mpirun, or this build has no plug-in for MPI (Debian: libopenmpi-dev, openmpi-bin)")
 print(f"GGL_TEST_SEED={SEED}")
-{f.__name__: f for f in (kills, server_lost, wrong_file, memory, cache, plugin, server, texts, trace, copies)}[CASE]()
+{f.__name__: f for f in (kills, server_lost, wrong_file, memory, cache, plugin, server, texts, trace, copies, training)}[CASE]()
 sys.exit(finish())

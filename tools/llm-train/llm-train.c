@@ -15,6 +15,7 @@
 #define SHOWN_EACH 10.0 /* seconds between lines about steps */
 
 typedef struct work {
+    int rank; /* of a job of mpirun; 0: this process talks to the user */
     train_options o;
     llm_training *t;
     llm_training_facts facts;
@@ -233,15 +234,19 @@ static int open_log(work *w) {
 static int train(work *w) {
     ggl_error err = {0};
     llm_training_params p = train_params_of(&w->o);
-    p.progress = on_progress;
-    p.note = on_note;
-    p.user = w;
+    if (w->rank == 0) {
+        p.progress = on_progress;
+        p.note = on_note;
+        p.user = w;
+    }
     const ggl_status st = llm_training_open(&w->t, w->o.model, &p, &err);
     end_progress(w);
     if (st == GGL_CANCELLED && process_stopped)
         return process_stop_code();
     if (st != GGL_OK)
         return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
+    if (w->rank > 0)
+        return llm_training_follow(w->t, &err) == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
     w->facts.size = sizeof w->facts;
     if (llm_training_describe(w->t, &w->facts, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
@@ -258,17 +263,33 @@ static int train(work *w) {
 const args_command train_commands[] = {
     {"new", train_new, "makes a model that has learned nothing yet"}, {0}};
 
+/* Joins the job, if there is one. What is wrong with the options is said by rank 0 alone; and rank 0 decides when all end. */
+static int join(work *w) {
+    ggl_error err = {0};
+    if (llm_training_join(&w->rank, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (w->rank == 0)
+        return -1;
+    tool_set_quiet(true);
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGINT, SIG_IGN);
+    return freopen("/dev/null", "w", stderr) ? -1 : 1;
+}
+
 int main(int argc, char **argv) {
     static work w;
     process_begin();
     const args_command *c = argc > 1 ? args_find_command(train_commands, argv[1]) : NULL;
     if (c)
         return tool_finish(TOOL, c->run(argc - 1, argv + 1));
-    int code = train_options_read(&w.o, argc, argv);
+    int code = join(&w);
     if (code < 0)
+        code = train_options_read(&w.o, argc, argv);
+    if (code < 0 && w.rank == 0)
         code = look_for_state(&w);
     if (code < 0) {
-        process_wait_for_stop();
+        if (w.rank == 0)
+            process_wait_for_stop();
         code = train(&w);
     }
     llm_training_close(w.t);

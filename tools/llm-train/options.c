@@ -232,6 +232,11 @@ int train_options_read(train_options *o, int argc, char **argv) {
         {"--memory", ARG_STRING, &o->memory, .value = "SIZE",
          .help = "most memory for values that gradients need, such as 2G: the rest is computed "
                  "again (default: any)"},
+        {"--parts", ARG_INT, &o->n_parts, .value = "N",
+         .help =
+             "of a step, which the ranks of mpirun share: as many parts give the same bits with "
+             "any number of ranks (default: one for each rank)",
+         .min = 1, .max = 1 << 16},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
          .help = "threads (default: the number of cores); the result is the same for any number",
          .min = 1, .max = TOOL_MAX_THREADS},
@@ -318,6 +323,7 @@ llm_training_params train_params_of(const train_options *o) {
                                  .rate_end = o->rate_end,
                                  .rate_hold = o->rate_hold,
                                  .n_warmup = o->n_warmup,
+                                 .n_parts = o->n_parts,
                                  .beta1 = o->beta1,
                                  .beta2 = o->beta2,
                                  .eps = o->eps,

@@ -21,8 +21,8 @@ typedef struct train_options {
     double save_minutes, dpo_beta, teacher_share, teacher_temp;
     const char *memory;
     size_t memory_bytes;
-    int64_t rank, n_ctx, n_batch, n_seq, n_ubatch, n_steps, n_warmup, n_threads, save_every,
-        valid_every, patience, n_sample;
+    int64_t rank, n_ctx, n_batch, n_seq, n_ubatch, n_steps, n_warmup, n_parts, n_threads,
+        save_every, valid_every, patience, n_sample;
     uint64_t seed;
     int schedule, optimizer;
 } train_options;

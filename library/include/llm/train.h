@@ -98,7 +98,10 @@ typedef struct llm_training_params {
      * and AdamW for the rest. */
     const char *optimizer;
     double max_norm; /* longer gradients are cut to this length; 0: 1; below 0: none is cut */
-    uint64_t seed;   /* of the order of the items, and of a new adapter */
+    /* Into how many parts a step is divided, whose gradients are made one by one and then added: as many processes may share them, with the same
+     * bits (llm_training_join). 0: as many as there are processes. */
+    int64_t n_parts;
+    uint64_t seed; /* of the order of the items, and of a new adapter */
     /* Bytes for values that gradients need, of the values between the layers; what is more is computed twice. 0: no limit */
     size_t memory;
     int32_t n_threads; /* 0: one for each physical core that we may use */
@@ -216,6 +219,15 @@ typedef struct llm_training_run_params {
 GGL_API GGL_NODISCARD ggl_status llm_training_run(llm_training *t,
                                                   const llm_training_run_params *params,
                                                   ggl_error *err);
+
+/* --- several processes ------------------------------------------------------------------------ */
+
+/* Call this at the start of a program that trains. If mpirun has started it as one of several, they train together: all of them open the
+ * same training, and share the parts of its steps. Rank 0 then goes on as if it were alone; the others call llm_training_follow. *rank is 0
+ * without mpirun. GGL_UNSUPPORTED: this build has no MPI, or the processes are of different builds. */
+GGL_API GGL_NODISCARD ggl_status llm_training_join(int *rank, ggl_error *err);
+/* Takes the steps that rank 0 takes, and returns when it closes the training. GGL_USAGE: this is rank 0; GGL_DEVICE: it is gone. */
+GGL_API GGL_NODISCARD ggl_status llm_training_follow(llm_training *t, ggl_error *err);
 
 /* --- new models ------------------------------------------------------------------------------- */
 

@@ -33,6 +33,12 @@ int ggl_backend_allowed_cpus(void);
  * -1. note (may be NULL) is told what the user of such a rank may want to know. GGL_UNSUPPORTED: this build has no MPI, or the ranks are of different builds; GGL_DEVICE: rank 0 is gone. */
 GGL_NODISCARD ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char *text),
                                          ggl_error *err);
+/* The same for programs whose ranks all run: each returns, *rank and *n_ranks say which it is of how many (0 and 1 without mpirun), and they send
+ * each other bytes. Only rank 0 and another one can. */
+GGL_NODISCARD ggl_status ggl_ranks_begin_peers(int *rank, int *n_ranks, ggl_error *err);
+/* Wait until all bytes are sent, or have come. GGL_DEVICE: the rank is lost, or sends another number of bytes. */
+GGL_NODISCARD ggl_status ggl_ranks_send(int rank, const void *data, size_t size, ggl_error *err);
+GGL_NODISCARD ggl_status ggl_ranks_receive(int rank, void *data, size_t size, ggl_error *err);
 /* True for names of devices of other ranks, such as "rank2" and "rank2:vulkan0", whether there are such or not. */
 bool ggl_rank_is_name(const char *name);
 /* True if Open MPI's mpirun has started this process, also a single one, or with GGL_RANKS=off. */
