@@ -34,8 +34,9 @@ enum {
     TILE_FEW = 8,     /* columns of the last tile, if they suffice: half the work */
     PANEL_COLS = 48,  /* columns whose chains are kept side by side */
     PANEL_GROUPS = 6, /* of 16 rows in a panel */
-    STRETCH = 32,     /* blocks for which 16 columns fit in the L1 cache */
+    STRETCH = 16,     /* blocks for which 16 columns fit in the L1 cache, beside sums and weights */
     LEAD = 4,         /* tiles from a sum's store to its use in a chain */
+    FETCHED = 3,      /* columns to prefetch with a group: all with a panel */
     CODES = 8 * CPU_PLANE,
     SUMS = TILE_COLS * CPU_PLANE, /* bytes of a tile of sums */
     RING = 8 * SUMS,              /* bytes for sums */
@@ -207,11 +208,18 @@ INLINE void add_sums(vfloat *acc, const uint8_t *sums, const uint8_t *x, const u
     }
 }
 
+/* Up to 16 columns that are gathered next, from block b on. */
+typedef struct columns_ahead {
+    const void *const *x;
+    int n_cols;
+    int64_t b;
+} columns_ahead;
+
 /* Adds a stretch of n_blocks blocks to the chains of n columns and n_groups groups. x, w: its
- * records. */
+ * records. Meanwhile brings the columns ahead to the L2 cache, FETCHED of them with each group. */
 INLINE void add_stretch(workspace *s, float (*chain)[TILE_COLS][CPU_GROUP], const uint8_t *x,
-                        const uint8_t *w, int n_groups, int n_blocks, const int n, const bool huge,
-                        const shape_of t) {
+                        const uint8_t *w, int n_groups, int n_blocks, columns_ahead ahead,
+                        const int n, const bool huge, const shape_of t) {
     const int step = scales_in(t) * SUMS;
     const uint8_t *next_x = x, *next_w = w, *const end = x + n_blocks * columns_size(t),
                   *const end_w = w + n_groups * n_blocks * record_size(t);
@@ -232,7 +240,12 @@ INLINE void add_stretch(workspace *s, float (*chain)[TILE_COLS][CPU_GROUP], cons
         NEXT
     }
     for (int j = 0; j < n_groups; j++) {
+        const cpu_qblock *far[FETCHED];
         vfloat acc[TILE_COLS];
+        for (int e = 0; e < FETCHED; e++) {
+            const int c = j * FETCHED + e;
+            far[e] = (const cpu_qblock *)ahead.x[c < ahead.n_cols ? c : 0] + ahead.b;
+        }
         UNROLL for (int c = 0; c < n; c++) acc[c] = float_load(chain[j][c]);
         for (const uint8_t *p = x; p < end; p += columns_size(t), w += record_size(t)) {
             const uint8_t *sums = s->sums + from;
@@ -240,6 +253,7 @@ INLINE void add_stretch(workspace *s, float (*chain)[TILE_COLS][CPU_GROUP], cons
             add_sums(acc, sums, p + CODES, w + CODES, n, huge, t);
             from = (from + step) % RING;
             NEXT
+            UNROLL for (int e = 0; e < FETCHED; e++) __builtin_prefetch(far[e]++, 0, 2);
         }
         UNROLL for (int c = 0; c < n; c++) float_store(chain[j][c], acc[c], CPU_GROUP);
     }
@@ -260,16 +274,21 @@ INLINE void multiply(float *const *y, const void *const *x, int n_cols, const ui
         const int blocks = stretch_of(b, n_blocks);
         for (int c = 0; c < n_cols; c += TILE_COLS) {
             const int left = n_cols - c, n = left <= TILE_FEW && !huge ? TILE_FEW : TILE_COLS;
+            const bool last = left <= TILE_COLS; /* then the first columns, of the next stretch */
+            const columns_ahead ahead = {last ? x : x + c + TILE_COLS,
+                                         last ? n_cols : left - TILE_COLS,
+                                         last && b + STRETCH < n_blocks ? b + STRETCH : b};
             if (n != shaped)
                 shape_tiles(shaped = n, t);
             gather(s.x, x + c, left, n, b, blocks, t);
             if (huge)
-                add_stretch(&s, s.chain[c / TILE_COLS], s.x, w, n_groups, blocks, TILE_COLS, true, t);
+                add_stretch(&s, s.chain[c / TILE_COLS], s.x, w, n_groups, blocks, ahead, TILE_COLS,
+                            true, t);
             else if (n == TILE_COLS)
-                add_stretch(&s, s.chain[c / TILE_COLS], s.x, w, n_groups, blocks, TILE_COLS,
+                add_stretch(&s, s.chain[c / TILE_COLS], s.x, w, n_groups, blocks, ahead, TILE_COLS,
                             false, t);
             else
-                add_stretch(&s, s.chain[c / TILE_COLS], s.x, w, n_groups, blocks, TILE_FEW,
+                add_stretch(&s, s.chain[c / TILE_COLS], s.x, w, n_groups, blocks, ahead, TILE_FEW,
                             false, t);
         }
     }
