@@ -17,7 +17,8 @@ enum {
     UNIT_ROWS = 96,    /* most rows of a unit if there are many columns; a multiple of panel_rows */
     PART_COLUMNS = 96, /* least columns of a part */
     UNPACKING = 12,    /* columns whose products take as long as unpacking the rows */
-    GATHERING = 16,    /* rows whose products take as long as gathering the columns for a panel of more than ROW_GROUP rows */
+    GATHERING = 16,    /* rows whose products take as long as gathering the columns for a panel */
+    PANEL_UNITS = 4,   /* least units of a thread if panels gather columns */
     MOST_PARTS = 4
 };
 
@@ -172,13 +173,15 @@ static int64_t parts_of(int64_t n, int64_t n_cols, int n_threads) {
     return best;
 }
 
-/* Returns the rows of a unit for panels of up to `panel` rows: of multiples of ROW_GROUP the one with which n_threads need the least time
- * for n_rows rows, as each unit gathers the columns once. */
+/* Returns the rows of a unit for panels of up to `panel` rows, for which each unit gathers the columns: of the multiples of ROW_GROUP the
+ * one with which n_threads need the least time for n_rows rows, if each thread has several units, so that all end at about the same time. */
 static int64_t rows_of_panels(int64_t n_rows, int64_t panel, int n_threads) {
     int64_t best = ROW_GROUP, least = INT64_MAX;
     for (int64_t rows = ROW_GROUP; rows <= panel; rows += ROW_GROUP) {
         const int64_t n = (n_rows + rows - 1) / rows, rounds = (n + n_threads - 1) / n_threads,
                       time = rounds * (rows + GATHERING);
+        if (rows > ROW_GROUP && n < PANEL_UNITS * n_threads)
+            break;
         if (time <= least) {
             best = rows;
             least = time;

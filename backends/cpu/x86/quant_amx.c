@@ -18,9 +18,11 @@
  * the sum times the scale is: RAISE times a scale is exact, as scales have 20 bits at most. It is
  * infinite for scales that no model has; a panel with such a scale takes the longer way.
  *
- * Products run LEAD blocks ahead of the chains, so that no chain waits for a store, and are stored a
- * block after they began, so that no store waits for its product. */
+ * Products run LEAD tiles ahead of the chains, so that no chain waits for a store, and are stored a
+ * block after they began, so that no store waits for its product. Gathering would wait for the last
+ * cache, so the columns that are next are prefetched meanwhile. */
 #include <math.h>
+#include <stddef.h>
 
 #include "lanes_avx512.h"
 #include "unpack_avx2.h"
@@ -33,10 +35,10 @@ enum {
     TILE_COLS = 16,
     TILE_FEW = 8,     /* columns of the last tile, if they suffice: half the work */
     PANEL_COLS = 48,  /* columns whose chains are kept side by side */
-    PANEL_GROUPS = 6, /* of 16 rows in a panel */
+    PANEL_GROUPS = 8, /* of 16 rows in a panel */
     STRETCH = 16,     /* blocks for which 16 columns fit in the L1 cache, beside sums and weights */
     LEAD = 4,         /* tiles from a sum's store to its use in a chain */
-    FETCHED = 3,      /* columns to prefetch with a group: all with a panel */
+    FETCHED = TILE_COLS / PANEL_GROUPS, /* columns that are prefetched with a group */
     CODES = 8 * CPU_PLANE,
     SUMS = TILE_COLS * CPU_PLANE, /* bytes of a tile of sums */
     RING = 8 * SUMS,              /* bytes for sums */
@@ -128,22 +130,29 @@ INLINE void gather(uint8_t *to, const void *const *x, int n_cols, const int n, i
         for (int e = 0; e < 4; e++)
             q[e] = (const cpu_qblock *)x[c + e < n_cols ? c + e : n_cols - 1] + b;
         for (int i = 0; i < n_blocks; i++, p += columns_size(t)) {
-            uint8_t *f = p + CODES + c * (int)sizeof(float);
-            float d[4], first[4], second[4];
+            float *f = (float *)(p + CODES) + c;
+            __m128 v[4]; /* | d | scaled_sum | sum | half[0], half[1] | */
             UNROLL for (int e = 0; e < 4; e++) {
                 memcpy(p + (c + e) * CPU_QBLOCK, q[e][i].q, CPU_QBLOCK);
-                d[e] = q[e][i].d;
-                first[e] = t.halves ? (float)q[e][i].half[0] : q[e][i].scaled_sum;
-                second[e] = (float)q[e][i].half[1];
+                v[e] = _mm_loadu_ps(&q[e][i].d);
             }
-            memcpy(f, d, sizeof d);
-            if (t.min)
-                memcpy(f + CPU_PLANE, first, sizeof first);
-            if (t.min && t.halves)
-                memcpy(f + 2 * CPU_PLANE, second, sizeof second);
+            const __m128 low[2] = {_mm_unpacklo_ps(v[0], v[1]), _mm_unpacklo_ps(v[2], v[3])};
+            _mm_storeu_ps(f, _mm_movelh_ps(low[0], low[1]));
+            if (t.min && !t.halves)
+                _mm_storeu_ps(f + CPU_GROUP, _mm_movehl_ps(low[1], low[0]));
+            if (t.min && t.halves) {
+                const __m128i half = _mm_castps_si128(
+                    _mm_movehl_ps(_mm_unpackhi_ps(v[2], v[3]), _mm_unpackhi_ps(v[0], v[1])));
+                const __m128i first = _mm_srai_epi32(_mm_slli_epi32(half, 16), 16);
+                _mm_storeu_ps(f + CPU_GROUP, _mm_cvtepi32_ps(first));
+                _mm_storeu_ps(f + 2 * CPU_GROUP, _mm_cvtepi32_ps(_mm_srai_epi32(half, 16)));
+            }
         }
     }
 }
+_Static_assert(offsetof(cpu_qblock, d) == 32 && offsetof(cpu_qblock, scaled_sum) == 36 &&
+                   offsetof(cpu_qblock, half) == 44,
+               "the numbers of a block are one vector");
 
 /* Sets the shapes of the tiles for products with n columns: sums are in tiles 0 and 1, columns in 2 and
  * 3, weights in 4 and 5. */
@@ -225,20 +234,21 @@ INLINE void add_stretch(workspace *s, float (*chain)[TILE_COLS][CPU_GROUP], cons
                   *const end_w = w + n_groups * n_blocks * record_size(t);
     unsigned from = 0, to = 0; /* offsets of sums */
     /* Stores a block's sums, and begins the next. */
-#define NEXT                                                                                       \
-    if (next_w <= end_w) {                                                                         \
+#define NEXT()                                                                                     \
+    do {                                                                                           \
+        if (next_w > end_w)                                                                        \
+            break;                                                                                 \
         put_sums(s->sums + to, t);                                                                 \
         to = (to + step) % RING;                                                                   \
         if (next_w < end_w)                                                                        \
             begin_sums(next_x, next_w, t);                                                         \
         next_w += record_size(t), next_x += columns_size(t);                                       \
         next_x = next_x == end ? x : next_x;                                                       \
-    }
+    } while (0)
     begin_sums(x, w, t);
     next_w += record_size(t), next_x = n_blocks > 1 ? next_x + columns_size(t) : x;
-    for (int lead = 0; lead < LEAD / scales_in(t); lead++) {
-        NEXT
-    }
+    for (int lead = 0; lead < LEAD / scales_in(t); lead++)
+        NEXT();
     for (int j = 0; j < n_groups; j++) {
         const cpu_qblock *far[FETCHED];
         vfloat acc[TILE_COLS];
@@ -252,7 +262,7 @@ INLINE void add_stretch(workspace *s, float (*chain)[TILE_COLS][CPU_GROUP], cons
             __asm__("" : "+r"(sums)); /* so that a register has the address */
             add_sums(acc, sums, p + CODES, w + CODES, n, huge, t);
             from = (from + step) % RING;
-            NEXT
+            NEXT();
             UNROLL for (int e = 0; e < FETCHED; e++) __builtin_prefetch(far[e]++, 0, 2);
         }
         UNROLL for (int c = 0; c < n; c++) float_store(chain[j][c], acc[c], CPU_GROUP);
@@ -272,12 +282,13 @@ INLINE void multiply(float *const *y, const void *const *x, int n_cols, const ui
         const uint8_t *w = panel + b * n_groups * record_size(t);
         const bool huge = isnan(*lowering_of((uint8_t *)panel, t));
         const int blocks = stretch_of(b, n_blocks);
+        const int64_t next = b + STRETCH < n_blocks - blocks ? b + STRETCH : n_blocks - blocks;
         for (int c = 0; c < n_cols; c += TILE_COLS) {
             const int left = n_cols - c, n = left <= TILE_FEW && !huge ? TILE_FEW : TILE_COLS;
-            const bool last = left <= TILE_COLS; /* then the first columns, of the next stretch */
-            const columns_ahead ahead = {last ? x : x + c + TILE_COLS,
-                                         last ? n_cols : left - TILE_COLS,
-                                         last && b + STRETCH < n_blocks ? b + STRETCH : b};
+            /* the next columns, or the first ones of the next stretch */
+            const columns_ahead ahead =
+                left > TILE_COLS ? (columns_ahead){x + c + TILE_COLS, left - TILE_COLS, b}
+                                 : (columns_ahead){x, n_cols, next};
             if (n != shaped)
                 shape_tiles(shaped = n, t);
             gather(s.x, x + c, left, n, b, blocks, t);
