@@ -17,6 +17,8 @@ enum {
     UNIT_ROWS = 96,    /* most rows of a unit if there are many columns; a multiple of panel_rows */
     PART_COLUMNS = 96, /* least columns of a part */
     UNPACKING = 12,    /* columns whose products take as long as unpacking the rows */
+    GATHERING = 16,    /* rows whose products take as long as gathering the columns for a panel */
+    PANEL_UNITS = 4,   /* least units of a thread if panels gather columns */
     MOST_PARTS = 4
 };
 
@@ -171,6 +173,23 @@ static int64_t parts_of(int64_t n, int64_t n_cols, int n_threads) {
     return best;
 }
 
+/* Returns the rows of a unit for panels of up to `panel` rows, for which each unit gathers the columns: of the multiples of ROW_GROUP the
+ * one with which n_threads need the least time for n_rows rows, if each thread has several units, so that all end at about the same time. */
+static int64_t rows_of_panels(int64_t n_rows, int64_t panel, int n_threads) {
+    int64_t best = ROW_GROUP, least = INT64_MAX;
+    for (int64_t rows = ROW_GROUP; rows <= panel; rows += ROW_GROUP) {
+        const int64_t n = (n_rows + rows - 1) / rows, rounds = (n + n_threads - 1) / n_threads,
+                      time = rounds * (rows + GATHERING);
+        if (rows > ROW_GROUP && n < PANEL_UNITS * n_threads)
+            break;
+        if (time <= least) {
+            best = rows;
+            least = time;
+        }
+    }
+    return best;
+}
+
 /* Lets the product read the weights as they are in the file: the repacked copy is not made yet. */
 static void use_original(cpu_task *t) {
     const ggl_loc at = t->step->linear.original;
@@ -195,6 +214,9 @@ static void linear_begin(cpu_task *t) {
     /* 8 units for each thread, so that all end at about the same time, but none of too few rows */
     int64_t rows = round_up(cpu_max(n_out * n_active / (8 * t->n_threads), 1), ROW_GROUP);
     rows = cpu_min(rows, few ? 512 : UNIT_ROWS);
+    const cpu_product *p = &t->b->k.product[t->step->src[LINEAR_W].type];
+    if (n_cols / n_active >= p->min_cols && p->panel_rows > ROW_GROUP)
+        rows = rows_of_panels(n_out * n_active, p->panel_rows, t->n_threads);
     int64_t n_per_matrix = (n_out + rows - 1) / rows;
     if (few && is_uneven(n_per_matrix * n_active, t->n_threads)) {
         rows = round_up(rows / 2, CPU_GROUP);

@@ -1,4 +1,5 @@
 /* The instance, and the choice of a device. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,6 +108,14 @@ ggl_status ggl_vk_instance_open(vk_backend *b, ggl_error *err) {
     return r == VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "validation messages");
 }
 
+/* The first instance is kept until the process ends, and the drivers with it: the library unloads them with the last one, and
+ * NVIDIA's can be loaded only some 30 times in a process. True if this is the one. */
+static bool keep_instance(const vk_device *d) {
+    static _Atomic(VkInstance) kept;
+    VkInstance none = NULL;
+    return !d->messenger && atomic_compare_exchange_strong(&kept, &none, d->instance);
+}
+
 void ggl_vk_instance_close(vk_backend *b) {
     if (b->device->messenger) {
         PFN_vkDestroyDebugUtilsMessengerEXT destroy =
@@ -115,7 +124,7 @@ void ggl_vk_instance_close(vk_backend *b) {
         if (destroy)
             destroy(b->device->instance, b->device->messenger, NULL);
     }
-    if (b->device->instance && b->f.DestroyInstance)
+    if (b->device->instance && b->f.DestroyInstance && !keep_instance(b->device))
         b->f.DestroyInstance(b->device->instance, NULL);
 }
 

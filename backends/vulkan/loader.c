@@ -60,7 +60,7 @@ static const char *const library[] = {
 ggl_status ggl_vk_load_library(vk_functions *f, ggl_error *err) {
     const char *why = NULL;
     for (size_t i = 0; i < sizeof library / sizeof *library && !f->library; i++) {
-        /* It stays loaded when the backend is closed: NVIDIA's driver can be loaded only some 30 times in a process. */
+        /* It stays loaded when the backend is closed, as an instance of it is kept (instance.c). */
         f->library = dlopen(library[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         const char *reason = f->library ? NULL : dlerror();
         why = why ? why : reason; /* of the first name: the one that is expected */

@@ -66,19 +66,6 @@ float bfloat_to_float(uint h) {
     return uintBitsToFloat(h << 16);
 }
 
-/* Returns x 2^-32, to nearest even. It is made of integers, because some devices make 0 of a subnormal product. */
-float lessened(float x) {
-    uint u = floatBitsToUint(x), sign = u & 0x80000000u, exponent = u >> 23 & 255u, m = u & 0x7fffffu | 0x800000u;
-    if (exponent > 32u)
-        return uintBitsToFloat(u - (32u << 23));
-    uint shift = 33u - exponent; /* to units of 2^-149 */
-    if (shift > 24u)
-        return uintBitsToFloat(sign);
-    uint rest = m & (1u << shift) - 1u, middle = 1u << shift - 1u;
-    m >>= shift;
-    return uintBitsToFloat(sign | m + (rest > middle || rest == middle && (m & 1u) != 0u ? 1u : 0u));
-}
-
 /* Returns a / b; some devices make 0 of a subnormal quotient. Those whose reciprocal of a huge b is 0, as it would be subnormal,
  * get a smaller one. */
 float divided(float a, float b) {
@@ -86,10 +73,34 @@ float divided(float a, float b) {
     return a * by / (b * by);
 }
 
-/* Returns a / b. If the quotient may be subnormal, that of 2^32 a is lessened; |a| is below 2^3 then, unless b is infinite. */
+/* Returns |a / b| below 2^-125, to nearest even, of finite numbers that are not 0. It is made of integers, because some devices make
+ * 0 of a subnormal quotient, and others round what they make of it twice. */
+float divided_small(float a, float b) {
+    uint u = floatBitsToUint(a) & 0x7fffffffu, v = floatBitsToUint(b) & 0x7fffffffu;
+    uint by = v & 0x7fffffu | 0x800000u; /* b is not subnormal, as |a| is at least 2^-149 */
+    int left = u < 0x800000u ? 23 - findMSB(u) : 0;
+    uint rest = u < 0x800000u ? u << left : u & 0x7fffffu | 0x800000u;
+    int shift = max(int(u >> 23), 1) - left - int(v >> 23) + 149; /* the quotient is rest / by, times 2^shift, in units of 2^-149 */
+    if (shift < -1)
+        return 0.0;
+    by <<= shift < 0 ? 1 : 0;
+    uint q = rest / by;
+    rest -= q * by;
+    for (int i = 0; i < min(shift, 24); i++) {
+        rest <<= 1;
+        q = q << 1 | (rest >= by ? 1u : 0u);
+        rest -= rest >= by ? by : 0u;
+    }
+    rest <<= 1;
+    return uintBitsToFloat(q + (rest > by || rest == by && (q & 1u) != 0u ? 1u : 0u));
+}
+
+/* Returns a / b. */
 float divided_fully(float a, float b) {
     precise float q = divided(a, b);
-    return abs(q) < 2.35098870e-38 && abs(a) < 8.0 ? lessened(divided(a * 4294967296.0, b)) : q; /* 2^-125 */
+    bool small = abs(q) < 1.76324153e-38 && !is_zero(a) && abs(b) < INFINITY; /* 1.5 2^-126 */
+    uint sign = (floatBitsToUint(a) ^ floatBitsToUint(b)) & 0x80000000u;
+    return small ? uintBitsToFloat(floatBitsToUint(divided_small(a, b)) | sign) : q;
 }
 
 float sqrt_of(float x) {

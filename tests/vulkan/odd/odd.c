@@ -10,6 +10,7 @@
 odd_asked odd_all_asked;
 odd_functions odd_real;
 static bool lists_portability; /* the instance asked for devices that leave out parts */
+static VkPhysicalDeviceMemoryProperties real_memory;
 
 PUBLIC odd_asked_fn odd_vulkan_asked;
 const odd_asked *odd_vulkan_asked(void) {
@@ -118,6 +119,7 @@ static void features(VkPhysicalDevice d, VkPhysicalDeviceFeatures2 *f) {
 
 static void memory(VkPhysicalDevice d, VkPhysicalDeviceMemoryProperties2 *m) {
     odd_real.GetPhysicalDeviceMemoryProperties2(d, m);
+    real_memory = m->memoryProperties;
     if (!odd_is("uncached"))
         return;
     const VkMemoryPropertyFlags seen =
@@ -205,15 +207,24 @@ static void destroy_buffer(VkDevice d, VkBuffer b, const VkAllocationCallbacks *
     odd_real.DestroyBuffer(d, b, a);
 }
 
+/* Returns the first kind of the machine's memory that the host sees, which stands for all kinds that "uncached" lists. */
+static uint32_t seen_memory(void) {
+    uint32_t i = 0;
+    while (i + 1 < real_memory.memoryTypeCount &&
+           !(real_memory.memoryTypes[i].propertyFlags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT))
+        i++;
+    return i;
+}
+
 static VkResult allocate(VkDevice d, const VkMemoryAllocateInfo *info,
                          const VkAllocationCallbacks *a, VkDeviceMemory *out) {
     VkMemoryAllocateInfo copy = *info;
-    if (odd_is("full") && info->memoryTypeIndex == 0) {
+    if (odd_is("full") && (info->memoryTypeIndex == 0 || !odd_is("uncached"))) {
         odd_all_asked.n_refused++;
         return VK_ERROR_OUT_OF_DEVICE_MEMORY;
     }
     odd_all_asked.memory_type = info->memoryTypeIndex;
-    copy.memoryTypeIndex = odd_is("uncached") ? 0 : copy.memoryTypeIndex;
+    copy.memoryTypeIndex = odd_is("uncached") ? seen_memory() : copy.memoryTypeIndex;
     return odd_real.AllocateMemory(d, &copy, a, out);
 }
 
