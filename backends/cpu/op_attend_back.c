@@ -13,7 +13,12 @@
 #include "compiler.h"
 #include "ggl/internal/graph.h"
 
-enum { PAIRS = 24 };
+enum {
+    PAIRS = 24,
+    APART =
+        16 /* floats between rows as long as the sequence, which may be a power of two: they would compete for the same
+                  lines of the cache */
+};
 _Static_assert(PAIRS % CPU_CHAIN_ROWS == 0, "whole groups of rows");
 
 static int64_t slot_of(const cpu_task *t, int64_t l) {
@@ -28,7 +33,7 @@ static int64_t pos_of(const cpu_task *t, int64_t l) {
 
 /* Returns the floats of a thread's scratch for a sequence of n elements. */
 static size_t scratch_floats(int64_t d, int64_t e, int64_t n) {
-    return (size_t)(2 * (d + e) * n + 3 * PAIRS * n + 2 * n + PAIRS * (d + e));
+    return (size_t)(d * n + (d + e + 3 * PAIRS + 1) * (n + APART) + PAIRS * (d + e));
 }
 
 static ggl_status back_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
@@ -83,10 +88,12 @@ typedef struct work {
     int64_t n, g;         /* how many; the head of the keys */
     int64_t h, per;       /* heads of queries, and how many of them share a head of keys */
     int64_t d, e;
-    float *keys, *keys_across; /* [n][d], and [d][n] */
-    float *values_across;      /* [e][n] */
-    float *share, *dshare;     /* [PAIRS][n]: shares of attention; gradients of scores */
-    float *slope;  /* [PAIRS][n]: with a cap, how a score changes with what it is made of */
+    int64_t step;              /* n + APART */
+    bool in_order;             /* each element has the position after that of the one before */
+    float *keys, *keys_across; /* [n][d], and [d][step] */
+    float *values_across;      /* [e][step] */
+    float *share, *dshare;     /* [PAIRS][step]: shares of attention; gradients of scores */
+    float *slope;  /* [PAIRS][step]: with a cap, how a score changes with what it is made of */
     float *temp;   /* [n] */
     float *q, *dy; /* [PAIRS][d], [PAIRS][e] */
 } work;
@@ -115,15 +122,17 @@ static const float *row_of(const work *w, int k, int64_t at, int64_t head) {
     return (const float *)(v->p + (size_t)head * v->nb[1] + (size_t)w->order[at] * v->nb[3]);
 }
 
-/* Packs keys and values, and clears their gradients. */
-static void begin_sequence(const work *w) {
+/* Packs keys and values, clears their gradients, and looks at the positions. */
+static void begin_sequence(work *w) {
+    w->in_order = true;
     for (int64_t j = 0; j < w->n; j++) {
+        w->in_order &= pos_of(w->t, w->order[j]) == pos_of(w->t, w->order[0]) + j;
         const float *k = row_of(w, ATTEND_BACK_K, j, w->g), *v = row_of(w, ATTEND_BACK_V, j, w->g);
         memcpy(w->keys + j * w->d, k, (size_t)w->d * sizeof *k);
         for (int64_t i = 0; i < w->d; i++)
-            w->keys_across[i * w->n + j] = k[i];
+            w->keys_across[i * w->step + j] = k[i];
         for (int64_t i = 0; i < w->e; i++)
-            w->values_across[i * w->n + j] = v[i];
+            w->values_across[i * w->step + j] = v[i];
         memset(dk_of(w, j), 0, (size_t)w->d * sizeof *k);
         memset(dv_of(w, j), 0, (size_t)w->e * sizeof *v);
     }
@@ -147,6 +156,12 @@ static range seen_by(const work *w, int64_t at) {
         within->p
             ? (const float *)(within->p + (within->ne[3] == 1 ? 0 : (size_t)l * within->nb[3]))
             : NULL);
+    if (w->in_order) { /* as for almost all texts */
+        const int64_t first = pos_of(t, w->order[0]);
+        r.hi = cpu_max(cpu_min(r.v.end - first, w->n), 0);
+        r.lo = cpu_min(cpu_max(r.v.first - first, 0), r.hi);
+        return r;
+    }
     for (; r.lo < r.hi; r.lo++) {
         const int64_t p = pos_of(t, w->order[r.lo]);
         if (p >= r.v.first && p < r.v.end)
@@ -160,8 +175,7 @@ static range seen_by(const work *w, int64_t at) {
     return r;
 }
 
-/* to[c][j] = the products of row c of `rows`, `length` long, with column j of `across`, for `n_rows` rows and lo <= j < hi; other
- * elements of to[] become 0. */
+/* to[c][j] = the products of row c of `rows`, `length` long, with column j of `across`, for `n_rows` rows and lo <= j < hi. */
 static void multiply(const work *w, float *to, const float *rows, int64_t length, int n_rows,
                      const float *across, int64_t lo, int64_t hi) {
     float *y[CPU_CHAIN_ROWS];
@@ -169,11 +183,11 @@ static void multiply(const work *w, float *to, const float *rows, int64_t length
     for (int c = 0; c < n_rows; c += CPU_CHAIN_ROWS) {
         const int n_y = n_rows - c < CPU_CHAIN_ROWS ? n_rows - c : CPU_CHAIN_ROWS;
         for (int e = 0; e < n_y; e++) {
-            memset(to + (c + e) * w->n, 0, (size_t)w->n * sizeof *to);
-            y[e] = to + (c + e) * w->n + lo;
+            y[e] = to + (c + e) * w->step + lo;
+            memset(y[e], 0, (size_t)(hi - lo) * sizeof *to);
             b[e] = rows + (c + e) * length;
         }
-        w->t->b->k.chains(y, n_y, across + lo, w->n, b, 1, length, hi - lo);
+        w->t->b->k.chains(y, n_y, across + lo, w->step, b, 1, length, hi - lo);
     }
 }
 
@@ -201,7 +215,8 @@ static void finish_scores(const work *w, int64_t at, int64_t head, const range *
                *of_head = bias->p ? bias->p + (size_t)head * bias->nb[1] : NULL;
     const float *slopes = (const float *)of_element, *biases = (const float *)of_head;
     const int64_t most = bias->ne[0] / 2;
-    for (int64_t j = r->lo; j < r->hi; j++) {
+    const bool all_seen = w->in_order && !alibi->p && !bias->p;
+    for (int64_t j = r->lo; j < r->hi && !all_seen; j++) {
         const int64_t p = pos_of(t, w->order[j]), far = p - pos;
         if (alibi->p) {
             const float off = slopes[head] * fabsf((float)far);
@@ -261,7 +276,7 @@ static void add_to_rows(const work *w, float *(*row)(const work *, int64_t), con
             y[c] = row(w, j + c);
             b[c] = factors + j + c;
         }
-        w->t->b->k.chains(y, n_y, rows, length, b, w->n, n_pairs, length);
+        w->t->b->k.chains(y, n_y, rows, length, b, w->step, n_pairs, length);
     }
 }
 
@@ -285,7 +300,8 @@ static void run_pairs(const work *w, int64_t first, int n_pairs) {
     multiply(w, w->dshare, w->dy, w->e, n_pairs, w->values_across, all.lo, all.hi);
     for (int c = 0; c < n_pairs; c++) {
         const int64_t at = (first + c) / w->per, head = w->g * w->per + (first + c) % w->per;
-        float *s = w->share + c * w->n, *ds = w->dshare + c * w->n, *slope = w->slope + c * w->n;
+        float *s = w->share + c * w->step, *ds = w->dshare + c * w->step,
+              *slope = w->slope + c * w->step;
         if (r[c].lo < r[c].hi) {
             finish_scores(w, at, head, &r[c], s, slope);
             finish_query(w, at, head, &r[c], s, ds, slope);
@@ -300,7 +316,7 @@ static void run_pairs(const work *w, int64_t first, int n_pairs) {
         const int n_y = n_pairs - c < CPU_CHAIN_ROWS ? n_pairs - c : CPU_CHAIN_ROWS;
         for (int e = 0; e < n_y; e++) {
             y[e] = dq_of(w, (first + c + e) / w->per, w->g * w->per + (first + c + e) % w->per);
-            b[e] = w->dshare + (c + e) * w->n + all.lo;
+            b[e] = w->dshare + (c + e) * w->step + all.lo;
         }
         w->t->b->k.chains(y, n_y, w->keys + all.lo * w->d, w->d, b, 1, all.hi - all.lo, w->d);
     }
@@ -322,13 +338,14 @@ static void back_run(const cpu_task *t, int64_t first, int64_t last, int thread)
                   .e = t->src[ATTEND_BACK_V].ne[0]};
         w.per = w.h / groups;
         w.keys = (float *)cpu_thread_scratch(t, thread);
+        w.step = w.n + APART;
         w.keys_across = w.keys + w.d * w.n;
-        w.values_across = w.keys_across + w.d * w.n;
-        w.share = w.values_across + w.e * w.n;
-        w.dshare = w.share + PAIRS * w.n;
-        w.slope = w.dshare + PAIRS * w.n;
-        w.temp = w.slope + PAIRS * w.n;
-        w.q = w.temp + w.n;
+        w.values_across = w.keys_across + w.d * w.step;
+        w.share = w.values_across + w.e * w.step;
+        w.dshare = w.share + PAIRS * w.step;
+        w.slope = w.dshare + PAIRS * w.step;
+        w.temp = w.slope + PAIRS * w.step;
+        w.q = w.temp + w.step;
         w.dy = w.q + PAIRS * w.d;
         begin_sequence(&w);
         for (int64_t c = 0; c < w.n * w.per; c += PAIRS)

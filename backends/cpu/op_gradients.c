@@ -1,7 +1,8 @@
 /* The products of gradients: linear_back, x = W^T dy, and outer_sum, the sum of x dy^T over the batch. Each number is one chain
  * of fused multiply-adds, in the order of the terms, so lanes are neighbouring elements of a row, and terms may be added in any
  * number of pieces: the kernel `chains` goes on from what is there. Both pack what the lanes read to stripes of STRIPE
- * elements, which stay in the core's inner cache while all rows pass. */
+ * elements, which stay in the core's second cache while all rows pass: the kernel needs a load for six products. What it adds to is
+ * fetched one call ahead. */
 #include <math.h>
 #include <string.h>
 
@@ -9,17 +10,41 @@
 
 enum {
     STRIPE = 64, /* elements that the kernel computes side by side; a multiple of all vectors */
-    DEPTH = 64,  /* terms that are packed together: a stripe of them is 16 KB */
+    DEPTH = 256, /* terms that are packed together: a stripe of them is 64 KB */
     TILE = 256,  /* elements of a unit of linear_back; whole blocks of all types */
     PART = 48,   /* least columns of a unit */
+    AHEAD = 8,   /* rows that are fetched before they are unpacked */
     FEW = 12,    /* of fewer columns, f32 rows are read where they are */
-    ROWS = 96,   /* rows of a unit of outer_sum */
+    ROWS = 96,   /* least rows of a unit of outer_sum, and */
+    MOST = 384,  /* most: each vector is packed once for all of them */
     WIDE = 512   /* and elements of these */
 };
 _Static_assert(TILE % STRIPE == 0 && WIDE % STRIPE == 0, "whole stripes");
 
+/* Fetches n floats of each of n_y rows, to which the next call of the kernel will add. */
+static void fetch_rows(float *const *y, int n_y, int64_t n) {
+    for (int c = 0; c < n_y; c++)
+        for (int64_t i = 0; i < n; i += 16)
+            __builtin_prefetch(y[c] + i, 1);
+}
+
 static size_t align16(size_t n_floats) {
     return (n_floats + 15) / 16 * 16;
+}
+
+/* Returns how many of n terms are packed together. */
+static int64_t depth_of(int64_t n) {
+    return cpu_min(DEPTH, n);
+}
+
+/* Returns the elements of a unit of linear_back, of n, in whole stripes. */
+static int64_t width_of(int64_t n) {
+    return cpu_min(TILE, (n + STRIPE - 1) / STRIPE * STRIPE);
+}
+
+/* Returns how many of n rows of a unit of outer_sum are packed together. */
+static int64_t rows_of(int64_t n) {
+    return cpu_min(MOST, n);
 }
 
 /* --- linear_back --------------------------------------------------------------------------- */
@@ -50,7 +75,7 @@ static ggl_status back_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
                         (long long)columns);
     if (matrices > 1 || s->n_src > LINEAR_INDEX)
         s->shared_size = ggl_cpu_lists_size(columns, matrices);
-    s->thread_size = (DEPTH * TILE + TILE) * sizeof(float);
+    s->thread_size = (size_t)((depth_of(w->ne[1]) + 1) * width_of(s->dst.ne[0])) * sizeof(float);
     return GGL_OK;
 }
 
@@ -67,8 +92,9 @@ static void back_begin(cpu_task *t) {
                 ((float *)cpu_row(&t->dst, t->dst.ne, c))[i] = NAN;
         t->unit.linear.n_matrices = l.n_active;
     } else {
-        /* 8 units for each thread, so that all end at about the same time */
-        n_parts = cpu_min((8 * t->n_threads + tiles - 1) / tiles, cpu_max(n_cols / PART, 1));
+        /* several units for each thread, so that all end at about the same time; but each part unpacks the matrix */
+        const int64_t units = t->n_threads > 1 ? 6 * t->n_threads : 1;
+        n_parts = cpu_min((units + tiles - 1) / tiles, cpu_max(n_cols / PART, 1));
     }
     t->unit.linear.n_parts = n_parts;
     t->unit.linear.n_per_matrix = tiles;
@@ -104,15 +130,20 @@ static void unpack(const cpu_task *t, const char *w, int64_t i0, int64_t n, int 
     const ggl_type_info *info = ggl_type_get(type);
     void (*convert)(const void *, float *, int64_t) =
         t->b->k.to_f32[type] ? t->b->k.to_f32[type] : info->to_float;
+    const size_t row_size = t->src[LINEAR_BACK_W].nb[1],
+                 size = (size_t)(n / info->block) * info->size;
+    const int64_t most = depth_of(t->src[LINEAR_BACK_W].ne[1]);
     const char *from = w + (size_t)(i0 / info->block) * info->size;
-    for (int e = 0; e < depth; e++, from += t->src[LINEAR_BACK_W].nb[1]) {
+    for (int e = 0; e < depth; e++, from += row_size) {
         const float *x = (const float *)from;
+        for (size_t i = 0; i < size && e + AHEAD < depth; i += 64)
+            __builtin_prefetch(from + AHEAD * row_size + i);
         if (type != GGL_F32) {
             convert(from, row, n);
             x = row;
         }
         for (int64_t i = 0; i < n; i += STRIPE)
-            memcpy(to + i * DEPTH + (int64_t)e * STRIPE, x + i,
+            memcpy(to + i * most + (int64_t)e * STRIPE, x + i,
                    (size_t)cpu_min(STRIPE, n - i) * sizeof *to);
     }
 }
@@ -123,14 +154,17 @@ static void add_rows(const cpu_task *t, const columns *s, int64_t i0, int64_t n,
                      int depth, const float *stripes) {
     const size_t row_size = t->src[LINEAR_BACK_W].nb[1];
     const float *rows = (const float *)(s->w + (size_t)j0 * row_size) + i0;
-    float *y[CPU_CHAIN_ROWS];
+    float *y[CPU_CHAIN_ROWS], *next[CPU_CHAIN_ROWS];
     const float *b[CPU_CHAIN_ROWS];
     for (int64_t i = 0; i < n; i += stripes ? STRIPE : n)
         for (int64_t c = 0; c < s->n; c += CPU_CHAIN_ROWS) {
+            if (stripes && c + CPU_CHAIN_ROWS < s->n)
+                fetch_rows(next, take(t, s, c + CPU_CHAIN_ROWS, i0 + i, j0, next, b),
+                           cpu_min(STRIPE, n - i));
             const int n_y = take(t, s, c, i0 + i, j0, y, b);
             if (stripes)
-                t->b->k.chains(y, n_y, stripes + i * DEPTH, STRIPE, b, 1, depth,
-                               cpu_min(STRIPE, n - i));
+                t->b->k.chains(y, n_y, stripes + i * depth_of(t->src[LINEAR_BACK_W].ne[1]), STRIPE,
+                               b, 1, depth, cpu_min(STRIPE, n - i));
             else
                 t->b->k.chains(y, n_y, rows, (int64_t)(row_size / sizeof *rows), b, 1, depth, n);
         }
@@ -142,7 +176,8 @@ static void back_run(const cpu_task *t, int64_t first, int64_t last, int thread)
     const cpu_lists l = single ? (cpu_lists){0} : lists_of(t);
     const int64_t tiles = t->unit.linear.n_per_matrix, n_parts = t->unit.linear.n_parts,
                   n_cols = cpu_n_rows(&t->dst);
-    float *stripes = (float *)cpu_thread_scratch(t, thread), *row = stripes + DEPTH * TILE;
+    float *stripes = (float *)cpu_thread_scratch(t, thread),
+          *row = stripes + depth_of(w->ne[1]) * width_of(t->dst.ne[0]);
     for (int64_t u = first; u < last; u++) {
         const int64_t part = u % n_parts, i0 = u / n_parts % tiles * TILE,
                       m = single ? 0 : l.active[u / n_parts / tiles],
@@ -234,23 +269,29 @@ static ggl_status outer_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         return ggl_fail(err, GGL_LIMIT, "outer_sum of %.0f vectors is not supported", n);
     if (is_several(s->node))
         s->shared_size = ggl_cpu_lists_size((int64_t)n, s->dst.ne[2]);
-    s->thread_size = align16(DEPTH * (STRIPE + ROWS)) * sizeof(float);
+    s->thread_size =
+        align16((size_t)(depth_of((int64_t)n) * (STRIPE + rows_of(s->dst.ne[1])))) * sizeof(float);
     return GGL_OK;
 }
 
-/* A unit is a part of a matrix: ROWS rows, WIDE elements of each. */
+/* A unit is a part of a matrix: ROWS rows or a multiple, WIDE elements of each. */
 static void outer_begin(cpu_task *t) {
     int64_t of[GGL_MAX_DIMS];
     extents(t, of);
-    const int64_t n = ggl_extents(of, 1, GGL_MAX_DIMS, 1), tall = cpu_min(ROWS, t->dst.ne[1]),
-                  wide = cpu_min(WIDE, t->dst.ne[0]), n_matrices = t->dst.ne[2];
+    const int64_t n = ggl_extents(of, 1, GGL_MAX_DIMS, 1), wide = cpu_min(WIDE, t->dst.ne[0]),
+                  n_matrices = t->dst.ne[2],
+                  across = n_matrices * ((t->dst.ne[0] + WIDE - 1) / WIDE);
+    int64_t rows = MOST;
+    while (rows > ROWS &&
+           across * (t->dst.ne[1] / rows) < 8 * t->n_threads) /* so many end together */
+        rows -= ROWS;
     if (is_several(t->step->node)) {
         cpu_lists l = ggl_cpu_lists_at(t->shared, n, n_matrices);
         ggl_cpu_lists_sort(&l, n, outer_matrix, t);
     }
-    t->n_units =
-        n_matrices * ((t->dst.ne[1] + ROWS - 1) / ROWS) * ((t->dst.ne[0] + WIDE - 1) / WIDE);
-    t->cost = (double)(tall * wide) * (1 + (double)n / (double)n_matrices);
+    t->unit.linear.n_rows = rows;
+    t->n_units = across * ((t->dst.ne[1] + rows - 1) / rows);
+    t->cost = (double)(cpu_min(rows, t->dst.ne[1]) * wide) * (1 + (double)n / (double)n_matrices);
 }
 
 /* A part of a matrix: rows j0 .. j0 + n_rows - 1, elements i0 .. i0 + n - 1 of each. */
@@ -278,11 +319,12 @@ static void begin_part(const cpu_task *t, const part *p) {
 static void add_vectors(const cpu_task *t, const part *p, const int64_t *of, const int32_t *v,
                         int64_t first, int depth, float *scratch) {
     const cpu_view *x = &t->src[OUTER_SUM_X], *dy = &t->src[OUTER_SUM_DY];
-    float *xs = scratch, *factors = scratch + DEPTH * STRIPE, *y[CPU_CHAIN_ROWS];
+    float *xs = scratch, *factors = scratch + depth * STRIPE, *y[CPU_CHAIN_ROWS],
+          *next[CPU_CHAIN_ROWS];
     const float *b[CPU_CHAIN_ROWS];
+    const int64_t step = rows_of(t->dst.ne[1]);
     for (int e = 0; e < depth; e++)
-        memcpy(factors + (int64_t)e * ROWS,
-               (const float *)cpu_row(dy, of, v ? v[e] : first + e) + p->j0,
+        memcpy(factors + e * step, (const float *)cpu_row(dy, of, v ? v[e] : first + e) + p->j0,
                (size_t)p->n_rows * sizeof *factors);
     for (int64_t i = 0; i < p->n; i += STRIPE) {
         const int64_t n = cpu_min(STRIPE, p->n - i);
@@ -291,12 +333,16 @@ static void add_vectors(const cpu_task *t, const part *p, const int64_t *of, con
                    (const float *)cpu_row(x, of, v ? v[e] : first + e) + p->i0 + i,
                    (size_t)n * sizeof *xs);
         for (int64_t j = 0; j < p->n_rows; j += CPU_CHAIN_ROWS) {
-            const int n_y = (int)cpu_min(CPU_CHAIN_ROWS, p->n_rows - j);
+            const int n_y = (int)cpu_min(CPU_CHAIN_ROWS, p->n_rows - j),
+                      n_next = (int)cpu_min(CPU_CHAIN_ROWS, p->n_rows - j - n_y);
             for (int c = 0; c < n_y; c++) {
                 y[c] = part_row(&t->dst, p, j + c) + i;
                 b[c] = factors + j + c;
             }
-            t->b->k.chains(y, n_y, xs, STRIPE, b, ROWS, depth, n);
+            for (int c = 0; c < n_next; c++)
+                next[c] = part_row(&t->dst, p, j + n_y + c) + i;
+            fetch_rows(next, n_next, n);
+            t->b->k.chains(y, n_y, xs, STRIPE, b, step, depth, n);
         }
     }
 }
@@ -304,13 +350,13 @@ static void add_vectors(const cpu_task *t, const part *p, const int64_t *of, con
 static void outer_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     int64_t of[GGL_MAX_DIMS];
     extents(t, of);
-    const int64_t n = ggl_extents(of, 1, GGL_MAX_DIMS, 1), rows = (t->dst.ne[1] + ROWS - 1) / ROWS,
-                  wide = (t->dst.ne[0] + WIDE - 1) / WIDE;
+    const int64_t n = ggl_extents(of, 1, GGL_MAX_DIMS, 1), tall = t->unit.linear.n_rows,
+                  rows = (t->dst.ne[1] + tall - 1) / tall, wide = (t->dst.ne[0] + WIDE - 1) / WIDE;
     const bool several = is_several(t->step->node);
     const cpu_lists l = several ? ggl_cpu_lists_at(t->shared, n, t->dst.ne[2]) : (cpu_lists){0};
     for (int64_t u = first; u < last; u++) {
-        part p = {.m = u / wide / rows, .j0 = u / wide % rows * ROWS, .i0 = u % wide * WIDE};
-        p.n_rows = cpu_min(ROWS, t->dst.ne[1] - p.j0);
+        part p = {.m = u / wide / rows, .j0 = u / wide % rows * tall, .i0 = u % wide * WIDE};
+        p.n_rows = cpu_min(tall, t->dst.ne[1] - p.j0);
         p.n = cpu_min(WIDE, t->dst.ne[0] - p.i0);
         const int64_t from = several ? l.start[p.m] : 0, to = several ? l.start[p.m + 1] : n;
         begin_part(t, &p);

@@ -407,13 +407,9 @@ static void tile(float *const *y, const void *const *x, int n_cols, const void *
 }
 
 /* From so many columns on, a panel is faster than the rows as they are. In vectors of eight or four sums these are read in two
- * or four passes, each of which loads the same cache lines. */
-enum {
-    F32_PANELS = V_16 == 1   ? INT_MAX
-                 : V_16 == 2 ? 24
-                             : 6,
-    F16_PANELS = V_16 <= 2 ? INT_MAX : 6
-};
+ * or four passes, each of which loads the same cache lines. In those of sixteen a panel only keeps rows that are a power of two long
+ * from competing for the same lines of the cache. */
+enum { F32_PANELS = V_16 == 1 ? 48 : V_16 == 2 ? 24 : 6, F16_PANELS = V_16 <= 2 ? INT_MAX : 6 };
 
 static void fill_products(cpu_kernels *k) {
 #define PRODUCT(columns_, type, unit, min_cols_)                                                   \
