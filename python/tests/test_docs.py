@@ -7,7 +7,7 @@ import os
 import re
 import unittest
 
-from ggml_lite import Model, Options
+from ggml_lite import Evaluation, Model, Options, Training, TrainingFacts, TrainingReport
 
 PAGE = os.environ.get("PYTHON_PAGE", "")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
@@ -35,9 +35,12 @@ class Page(unittest.TestCase):
         with open(PAGE, encoding="utf-8") as file:
             page = file.read()
         arguments = [name for name, p in inspect.signature(Model).parameters.items() if p.kind is p.KEYWORD_ONLY]
+        arguments += [*inspect.signature(Training).parameters][1:] + [*inspect.signature(Training.run).parameters][2:]
         for name in [*Options.__annotations__, *arguments]:
             self.assertIn(f"\n| `{name}` | ", page)
-        for name, _ in inspect.getmembers(Model):
+        for name in [*TrainingReport._fields, *TrainingFacts._fields, *Evaluation._fields]:
+            self.assertIn(f"`{name}`", page)
+        for name, _ in [*inspect.getmembers(Model), *inspect.getmembers(Training)]:
             if not name.startswith("_"):
                 self.assertTrue(re.search(rf"\b{name}\b", page), name)
 

@@ -29,9 +29,9 @@ class Package(unittest.TestCase):
             self.assertTrue(hasattr(ggml_lite, name), name)
 
     def test_everything_public_is_documented(self):
-        for part in (Model, ggml_lite.Stream, ggml_lite.Run, Options, ggml_lite.Error, ggml_lite.Cancelled, ggml_lite.Status):
+        for part in (Model, ggml_lite.Training, ggml_lite.TrainingReport, ggml_lite.TrainingFacts, ggml_lite.Stream, ggml_lite.Run, Options, ggml_lite.Error, ggml_lite.Cancelled, ggml_lite.Status):
             self.assertTrue(part.__doc__, part)
-        for name, member in inspect.getmembers(Model):
+        for name, member in [*inspect.getmembers(Model), *inspect.getmembers(ggml_lite.Training)]:
             if not name.startswith("_"):
                 self.assertTrue(inspect.getdoc(member), name)
         for name in Options.__annotations__:

@@ -78,7 +78,7 @@ case $got in
 *) fail "the installed package says '$got', not version $version and a library in $tmp" ;;
 esac
 "${run[@]}" -c 'import importlib.metadata as m; assert m.version("ggml-lite") == "'"$version"'"' || fail "the package's metadata differ"
-passes "${preload[@]}" "${run[@]}" -- test_text test_answers test_embed test_reads test_model test_pictures test_placement test_package test_lm_eval test_docs
+passes "${preload[@]}" "${run[@]}" -- test_text test_answers test_embed test_reads test_model test_pictures test_placement test_training test_package test_lm_eval test_docs
 
 # With numpy, for what needs it.
 numpy=
@@ -141,7 +141,7 @@ if command -v mypy >/dev/null; then
     (cd "$source/python" && mypy --cache-dir="$tmp/mypy") >mypy.log 2>&1 || fail "mypy: $(head -20 mypy.log)"
     cat >user.py <<'END'
 from typing import List
-from ggml_lite import Call, Model, Stream
+from ggml_lite import Call, Model, Stream, Training
 
 with Model("builtin:stories", n_ctx=64) as model:
     text: str = model.generate("Once", max_tokens=3, seed=1, stop=["."], logit_bias={5: False})
@@ -152,9 +152,13 @@ with Model("builtin:stories", n_ctx=64) as model:
     wrong: int = model.generate("Once")
     model.generate("Once", max_tokens="3")
     Model("builtin:stories", verbose=True)
+with Training("builtin:chat", ["a.jsonl"], lora=True, matrix="blk.*") as training:
+    training.run("out.gguf", each=lambda report: report.loss < 5)
+    left: float = training.step().seconds_left or 0
+    training.write("out.gguf", f32="yes")
 END
     MYPYPATH=$source/python/src mypy --strict --cache-dir="$tmp/mypy" --enable-incomplete-feature=Unpack user.py >mypy.log 2>&1
-    [ "$(grep -c '^user.py:1[0-2]: error' mypy.log) $(grep -c error: mypy.log)" = "3 3" ] || fail "types: $(cat mypy.log)"
+    [ "$(grep -cE '^user.py:1([0-2]|6): error' mypy.log) $(grep -c error: mypy.log)" = "4 4" ] || fail "types: $(cat mypy.log)"
 else
     echo "skipped: types: there is no mypy"
 fi

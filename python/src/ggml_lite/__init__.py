@@ -17,13 +17,16 @@ from ._errors import Cancelled, Error, Status
 from ._jobs import Batch, Job, Jobs
 from ._model import Model
 from ._options import Options
-from ._results import Call, Imatrix, Message, Metadata, Node, Part, Perplexity, Piece, Ranked, Result, Run, Score, Verified, Word
+from ._results import (
+    Call, Evaluation, Imatrix, Message, Metadata, Node, Part, Perplexity, Piece, Ranked, Result, Run, Score, TrainingFacts, TrainingReport, Verified, Word,
+)  # fmt: skip
 from ._stream import Answer, Stream
+from ._training import Training
 from ._version import __version__
 
 __all__ = [
-    "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Error", "Imatrix", "Job", "Jobs", "Message", "Metadata", "Model", "Node", "Options",
-    "Part", "Perplexity", "Piece", "Ranked", "Result", "Run", "Score", "Status", "Stream", "Verified", "Word", "__version__", "cached_models", "join_job", "library_path",
+    "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Error", "Evaluation", "Imatrix", "Job", "Jobs", "Message", "Metadata", "Model", "Node", "Options",
+    "Part", "Perplexity", "Piece", "Ranked", "Result", "Run", "Score", "Status", "Stream", "Training", "TrainingFacts", "TrainingReport", "Verified", "Word", "__version__", "cached_models", "join_job", "library_path",
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The calls of llm/llm.h, as ctypes has them: the structs, and a table of the functions."""
+"""The calls of llm/llm.h and llm/train.h, as ctypes has them: the structs, and a table of the functions."""
 import ctypes as c
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -189,6 +189,45 @@ class VerifyResult(c.Structure):
     _fields_ = fields("size:z n_nodes:q n_departed:q n_refused:q n_nan:q worst:d whole_departs:? whole:d rounding:d")
 
 
+NamedProgress = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_char_p, c.c_size_t, c.c_size_t)
+
+
+class TrainingParams(c.Structure):
+    _fields_ = fields(
+        """size:z file:texts n_files:z valid_file:texts n_valid_files:z valid_share:d separator:s all_tokens:? drop_long:? chat_template:s
+        arch:s lora:? rank:q alpha:d matrix:texts n_matrices:z adapter:s learn:texts n_learn:z n_ctx:q n_batch:q n_seq:q n_ubatch:q n_steps:q
+        n_epochs:d minutes:d rate:d schedule:s rate_end:d n_warmup:q beta1:d beta2:d eps:d decay:d max_norm:d seed:Q memory:z n_threads:i
+        dpo_beta:d teacher:s teacher_share:d teacher_temp:d loss:p progress:call note:says user:p""",
+        texts=c.POINTER(c.c_char_p),
+        call=NamedProgress,
+        says=Note,
+    )
+
+
+class TrainingFacts(c.Structure):
+    _fields_ = fields(
+        """size:z kind:s n_items:q n_tokens:q n_counted:q n_valid_items:q n_valid_tokens:q n_weights:q n_numbers:q learn_bytes:z value_bytes:z
+        n_ctx:q n_batch:q n_ubatch:q n_steps:q rate:d"""
+    )
+
+
+class TrainingReport(c.Structure):
+    _fields_ = fields(
+        """size:z step:q n_steps:q epoch:d loss:d accuracy:d valid_loss:d valid_accuracy:d rate:d norm:d n_tokens:q seconds:d speed:d
+        seconds_left:d is_last:?"""
+    )
+
+
+ReportFn = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.POINTER(TrainingReport))
+
+
+class TrainingRunParams(c.Structure):
+    _fields_ = fields(
+        """size:z out:s save:s save_every:q save_minutes:d valid_every:q best:? patience:q f32:? each:call written:call user:p""",
+        call=ReportFn,
+    )
+
+
 # What a function returns, and its arguments; one that returns STATUS has a pointer to an ErrorOut as its last argument, besides.
 STATUS = object()
 FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
@@ -253,6 +292,17 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_truncate": (STATUS, Context, c.c_size_t),
     "llm_save": (STATUS, Context, c.c_char_p),
     "llm_restore": (STATUS, Context, c.c_char_p),
+    "llm_training_open": (STATUS, c.POINTER(c.c_void_p), c.c_char_p, c.POINTER(TrainingParams)),
+    "llm_training_close": (None, c.c_void_p),
+    "llm_training_cancel": (None, c.c_void_p),
+    "llm_training_describe": (STATUS, c.c_void_p, c.POINTER(TrainingFacts)),
+    "llm_training_step": (STATUS, c.c_void_p, c.POINTER(TrainingReport)),
+    "llm_training_evaluate": (STATUS, c.c_void_p, c.POINTER(c.c_double), c.POINTER(c.c_double)),
+    "llm_training_write": (STATUS, c.c_void_p, c.c_char_p, c.c_bool),
+    "llm_training_save": (STATUS, c.c_void_p, c.c_char_p),
+    "llm_training_resume": (STATUS, c.c_void_p, c.c_char_p),
+    "llm_training_past": (c.c_bool, c.c_void_p, c.c_int64, c.POINTER(TrainingReport)),
+    "llm_training_run": (STATUS, c.c_void_p, c.POINTER(TrainingRunParams)),
 }
 
 

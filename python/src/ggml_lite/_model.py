@@ -46,7 +46,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
     Threads may share a model: a call waits until the one before has ended, and a stream has ended when it is closed. batch() generates
     several texts at the same time."""
 
-    @known_arguments
+    @known_arguments("Model")
     def __init__(
         self,
         path: Path,

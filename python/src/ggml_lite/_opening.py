@@ -1,4 +1,4 @@
-"""The arguments of Model()."""
+"""The arguments of Model(), and how those of Training() are checked."""
 from __future__ import annotations
 
 import ctypes as c
@@ -64,16 +64,20 @@ ELSEWHERE = {
 }
 
 
-def known_arguments(function: F) -> F:
-    """Has the function say what an argument that it does not know could mean, and take None as the default."""
-    known = [name for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY]
+def known_arguments(what: str, elsewhere: Mapping[str, str] = ELSEWHERE) -> Callable[[F], F]:
+    """Has the function say what an argument of Model (or `what`) that it does not know could mean, and take None as the default."""
 
-    @functools.wraps(function)
-    def checked(self: Any, *arguments: Any, **given: Any) -> None:
-        refuse_unknown(given, ["path", *known], ELSEWHERE, "argument of Model")
-        function(self, *arguments, **{name: value for name, value in given.items() if value is not None})
+    def decorate(function: F) -> F:
+        known = [name for name in inspect.signature(function).parameters if name != "self"]
 
-    return cast(F, checked)
+        @functools.wraps(function)
+        def checked(self: Any, *arguments: Any, **given: Any) -> None:
+            refuse_unknown(given, known, elsewhere, f"argument of {what}")
+            function(self, *arguments, **{name: value for name, value in given.items() if value is not None})
+
+        return cast(F, checked)
+
+    return decorate
 
 
 def layers(n: int) -> int:

@@ -138,6 +138,52 @@ class Verified(NamedTuple):
     rounding: float
 
 
+class TrainingReport(NamedTuple):
+    """Where a training is, after a step."""
+
+    step: int  # steps so far
+    n_steps: int  # of all; 0: not known yet
+    epoch: float  # how often it has seen all items
+    loss: float  # of the step: the mean over tokens that count, in nats; of preferences, over pairs
+    accuracy: Optional[float]  # of preferences: the share of pairs in which the chosen answer gained
+    valid_loss: Optional[float]  # the same of the items that it is measured on; None: it was not measured after this step
+    valid_accuracy: Optional[float]
+    rate: float  # the learning rate
+    norm: float  # the gradient's length before it was cut
+    n_tokens: int  # that it has learned from
+    seconds: float  # since the beginning, without time between calls
+    speed: float  # tokens per second, of the step
+    seconds_left: Optional[float]  # estimated; None: not known
+    is_last: bool  # there is no further step
+
+
+class TrainingFacts(NamedTuple):
+    """What was opened for a training."""
+
+    kind: str  # "text", "answers" or "preferences"
+    n_items: int  # to learn from: sequences,
+    n_tokens: int  # their tokens,
+    n_counted: int  # and those that count
+    n_valid_items: int  # on which it is measured
+    n_valid_tokens: int
+    n_weights: int  # tensors that learn,
+    n_numbers: int  # and their elements
+    learn_bytes: int  # of these, their gradients, and what the optimizer remembers
+    value_bytes: int  # of the values between operators
+    n_ctx: int
+    n_batch: int
+    n_ubatch: int
+    n_steps: int  # 0: not known before some steps have run
+    rate: float
+
+
+class Evaluation(NamedTuple):
+    """How good a training is on what it does not learn from."""
+
+    loss: float
+    accuracy: Optional[float]  # of preferences
+
+
 class Score(NamedTuple):
     """How probable a continuation is: for each of its tokens, the natural logarithm of its probability, and whether it is the likeliest."""
 
