@@ -1,6 +1,6 @@
 #!/bin/bash
 # No C source knows an architecture's name: they are texts in models/archs. no_names.sh SOURCE_DIR CC
-# Comments, which may contain examples, do not count, nor do the name of the program llama.cpp and paths in the folder /opt.
+# Comments, which may contain examples, do not count, nor do the name of the program llama.cpp, its flag -opt, and paths in the folder /opt.
 set -eu
 source=$1 cc=$2
 names=$(sed -n 's/^arch //p' "$source"/models/archs/*.arch | tr -d '",' | tr ' ' '\n' | sort -u | paste -sd '|')
@@ -11,7 +11,7 @@ names=$(sed -n 's/^arch //p' "$source"/models/archs/*.arch | tr -d '",' | tr ' '
 names_in() {
     local kind=$1
     shift
-    cat "$@" | "$cc" -fpreprocessed -dD -E -P -x c - 2>/dev/null | sed "s/llama\.cpp//g; s|\"/opt/|\"/|g; ${kind:+s/\b$kind\b//g}" | grep -nwE "$names"
+    cat "$@" | "$cc" -fpreprocessed -dD -E -P -x c - 2>/dev/null | sed "s/llama\.cpp//g; s|\"/opt/|\"/|g; s|\"-opt |\"|g; ${kind:+s/\b$kind\b//g}" | grep -nwE "$names"
 }
 
 failed=0 files=()
