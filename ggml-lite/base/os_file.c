@@ -389,17 +389,21 @@ static void remove_unlocked(int folder, const char *name) {
     close(fd);
 }
 
-/* Removes the temporary files of this target whose writers were killed. */
-static void remove_left_behind(const char *target) {
+/* Removes the temporary files of this target whose writers were killed. False: out of memory. */
+static bool remove_left_behind(const char *target) {
     const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
-    char *path = slash ? join(target, (size_t)(slash - target) + 1, ".") : NULL;
+    if (!slash)
+        return true;
+    char *path = join(target, (size_t)(slash - target) + 1, ".");
     DIR *d = path ? opendir(path) : NULL;
+    const bool has_memory = d || (path && errno != ENOMEM);
     for (const struct dirent *e; d && (e = readdir(d));)
         if (is_temporary(e->d_name, name, strlen(name)))
             remove_unlocked(dirfd(d), e->d_name);
     if (d)
         closedir(d);
     ggl_free(path);
+    return has_memory;
 }
 
 /* --- creating and finishing files --------------------------------------------------------------- */
@@ -412,9 +416,8 @@ static ggl_status new_file_create(os_new_file *f, ggl_error *err) {
     struct stat old;
     const bool replaces = stat(f->target, &old) == 0;
     f->temp = ggl_calloc(n, 1);
-    if (!f->temp)
+    if (!f->temp || !remove_left_behind(f->target))
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    remove_left_behind(f->target);
     for (int k = 0; k < 1000; k++) {
         snprintf(f->temp, n, "%s.tmp-%ld-%d", f->target, (long)getpid(), k);
         f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);

@@ -6,12 +6,6 @@
 #include "ggl/internal/xxh64.h"
 #include "training.h"
 
-/* What rank 0 sends to all others. */
-typedef enum order_kind { ORDER_END, ORDER_STEP, ORDER_RESUME } order_kind;
-typedef struct order {
-    int64_t kind, n_steps, step, draw, n_tokens, n_updates; /* n_updates: llm_trainer_n_steps */
-} order;
-
 /* What rank 0 sends before the sum of all parts. */
 typedef struct sum_head {
     int64_t status; /* not GGL_OK: there is no sum, and no step */
@@ -39,13 +33,13 @@ static bool leads(const llm_training *t) {
     return t->group && t->group->rank == 0;
 }
 
-static ggl_status order_all(const llm_training *t, order_kind kind, ggl_error *err) {
-    const order o = {.kind = kind,
-                     .n_steps = t->n_steps,
-                     .step = t->step,
-                     .draw = t->draw,
-                     .n_tokens = t->n_tokens,
-                     .n_updates = llm_trainer_n_steps(t->trainer)};
+static ggl_status order_all(const llm_training *t, train_order_kind kind, ggl_error *err) {
+    const train_order_sent o = {.kind = kind,
+                                .n_steps = t->n_steps,
+                                .step = t->step,
+                                .draw = t->draw,
+                                .n_tokens = t->n_tokens,
+                                .n_updates = llm_trainer_n_steps(t->trainer)};
     ggl_status st = GGL_OK;
     for (int r = 1; r < t->group->n_ranks && st == GGL_OK; r++)
         st = send(t, r, &o, sizeof o, err);
@@ -129,12 +123,12 @@ ggl_status llm_train_group_begin(llm_training *t, ggl_error *err) {
 void llm_train_group_end(llm_training *t) {
     ggl_error ignored;
     if (leads(t) && t->has_begun)
-        (void)!order_all(t, ORDER_END, &ignored); /* who cannot be reached has ended, too */
+        (void)!order_all(t, TRAIN_ORDER_END, &ignored); /* who cannot be reached has ended, too */
     t->has_begun = false;
 }
 
 void llm_train_group_fail(const train_group *g, const char *why) {
-    const order end = {.kind = ORDER_END};
+    const train_order_sent end = {.kind = TRAIN_ORDER_END};
     identity id = {0};
     ggl_error ignored;
     snprintf(id.why, sizeof id.why, "%s", why);
@@ -291,15 +285,14 @@ ggl_status llm_train_group_learn(llm_training *t, const int64_t *item, int64_t n
 /* --- orders ----------------------------------------------------------------------------------- */
 
 ggl_status llm_train_group_step(llm_training *t, ggl_error *err) {
-    return leads(t) ? order_all(t, ORDER_STEP, err) : GGL_OK;
+    return leads(t) ? order_all(t, TRAIN_ORDER_STEP, err) : GGL_OK;
 }
 
 static float *state_of(const llm_train_weight *w, int k) {
     return k == 0 ? w->master : k == 1 ? w->mean : w->square;
 }
 
-/* Sends the weights, and what the optimizer remembers of them, or receives them. */
-static ggl_status move_state(llm_training *t, int rank, bool sends, ggl_error *err) {
+ggl_status llm_train_move_state(llm_training *t, int rank, bool sends, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int i = 0; i < llm_trainer_n_weights(t->trainer); i++) {
         const llm_train_weight w = llm_trainer_weight(t->trainer, i);
@@ -312,45 +305,8 @@ static ggl_status move_state(llm_training *t, int rank, bool sends, ggl_error *e
 }
 
 ggl_status llm_train_group_resume(llm_training *t, ggl_error *err) {
-    ggl_status st = leads(t) ? order_all(t, ORDER_RESUME, err) : GGL_OK;
+    ggl_status st = leads(t) ? order_all(t, TRAIN_ORDER_RESUME, err) : GGL_OK;
     for (int r = 1; leads(t) && r < t->group->n_ranks && st == GGL_OK; r++)
-        st = move_state(t, r, true, err);
-    return st;
-}
-
-static ggl_status follow(llm_training *t, const order *o, ggl_error *err) {
-    ggl_status st;
-    t->n_steps = o->n_steps;
-    if (o->kind == ORDER_STEP) {
-        st = o->step == t->step && o->draw == t->draw
-                 ? llm_train_follow_step(t, err)
-                 : ggl_fail(err, GGL_DEVICE,
-                            "rank %d is at step %" PRId64 ", and rank 0 at step %" PRId64,
-                            t->group->rank, t->step, o->step);
-        /* rank 0 has diverged, too, or was cancelled: it says what comes next */
-        return st == GGL_LIMIT || st == GGL_CANCELLED ? GGL_OK : st;
-    }
-    st = move_state(t, 0, false, err);
-    t->step = o->step;
-    t->draw = o->draw;
-    t->n_tokens = o->n_tokens;
-    llm_trainer_set_steps(t->trainer, o->n_updates);
-    return st;
-}
-
-ggl_status llm_training_follow(llm_training *t, ggl_error *err) {
-    ggl_error own;
-    order o = {.kind = ORDER_STEP};
-    ggl_status st = GGL_OK;
-    err = err ? err : &own;
-    if (!t->group || leads(t))
-        return ggl_fail(err, GGL_USAGE, "rank 0 orders the steps: only the others follow");
-    while (st == GGL_OK) {
-        st = receive(t, 0, &o, sizeof o, err);
-        if (st == GGL_OK && o.kind == ORDER_END)
-            return st;
-        if (st == GGL_OK)
-            st = follow(t, &o, err);
-    }
+        st = llm_train_move_state(t, r, true, err);
     return st;
 }

@@ -14,61 +14,7 @@
 #include "ggl/internal/gguf.h"
 #include "training.h"
 
-/* --- settings --------------------------------------------------------------------------------- */
-
-static const char *separator(const llm_json_out *out) {
-    return out->n > 0 && out->s[out->n - 1] != '{' ? ", " : "";
-}
-
-static void put_number(llm_json_out *out, const char *name, double x) {
-    llm_json_format(out, "%s'%s': %.17g", separator(out), name, x);
-}
-
-/* What is no number, or has more digits than a double. */
-static void put_text(llm_json_out *out, const char *name, const char *text) {
-    llm_json_format(out, "%s'%s': '%s'", separator(out), name, text);
-}
-
-ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
-    const llm_training_params *p = &t->p;
-    llm_json_out out = {0};
-    char seed[32];
-    snprintf(seed, sizeof seed, "%" PRIu64, p->seed);
-    llm_json_format(&out, "{'given': {");
-    put_number(&out, "minutes", p->minutes);
-    put_number(&out, "n_batch", (double)p->n_batch);
-    put_number(&out, "n_seq", (double)p->n_seq);
-    put_number(&out, "rate", p->rate);
-    put_number(&out, "rate_end", p->rate_end);
-    put_number(&out, "rate_hold", p->rate_hold);
-    put_text(&out, "schedule", llm_train_fall_name(t->fall));
-    put_number(&out, "optimizer", t->optimizer);
-    put_number(&out, "round_to", t->rounded);
-    put_number(&out, "n_warmup", (double)p->n_warmup);
-    put_number(&out, "beta1", p->beta1);
-    put_number(&out, "beta2", p->beta2);
-    put_number(&out, "eps", p->eps);
-    put_number(&out, "decay", p->decay);
-    put_number(&out, "max_norm", p->max_norm);
-    put_text(&out, "seed", seed);
-    put_number(&out, "lora", p->lora);
-    put_number(&out, "adapter", p->adapter != NULL);
-    put_number(&out, "rank", !p->lora ? 0 : p->rank ? (double)p->rank : 16);
-    put_number(&out, "alpha", t->of.adapter ? llm_adapter_describe(t->of.adapter).alpha : 0);
-    put_number(&out, "valid_share", p->valid_share);
-    put_number(&out, "dpo_beta", p->dpo_beta);
-    put_number(&out, "teacher_share", t->of.teach ? p->teacher_share : 0);
-    put_number(&out, "teacher_temp", t->of.teach ? p->teacher_temp : 0);
-    llm_json_format(&out, "}, 'sizes': {");
-    /* Of a training with a limit of minutes the number of steps is no setting, but settled later. */
-    put_number(&out, "n_steps", p->minutes > 0 ? 0 : (double)t->n_steps);
-    put_number(&out, "n_ctx", (double)p->n_ctx);
-    put_number(&out, "n_ubatch", (double)p->n_ubatch);
-    put_number(&out, "n_parts", (double)p->n_parts);
-    llm_json_format(&out, "}}");
-    t->settings = out.s;
-    return out.failed ? ggl_fail(err, GGL_NOMEM, "out of memory for the settings") : GGL_OK;
-}
+/* --- what it depends on ------------------------------------------------------------------------ */
 
 /* Writes a setting's value for a message. */
 static const char *show(const json_value *v, char *to, size_t size) {
@@ -113,59 +59,36 @@ ggl_status llm_training_write(const llm_training *t, const char *path, bool f32,
 
 /* --- saving ----------------------------------------------------------------------------------- */
 
-static uint64_t digest_of_data(const llm_training *t) {
-    return llm_train_data_digest(t->data) ^
-           (t->valid ? llm_train_data_digest(t->valid) * UINT64_C(0x9e3779b97f4a7c15) : 0);
-}
-
-static uint64_t digest_of_model(const llm_training *t) {
-    return ggl_gguf_digest(llm_model_file(t->of.model));
-}
-
-static uint64_t digest_of_teacher(const llm_training *t) {
-    return t->of.teacher_file ? ggl_gguf_digest(t->of.teacher_file) : 0;
-}
-
-/* What else the bits depend on. */
-static const struct {
-    const char *name, *was;
-    uint64_t (*of)(const llm_training *t);
-} digests[] = {
-    {"model", "another model", digest_of_model},
-    {"teacher", "another teacher", digest_of_teacher},
-    {"data",
-     "other texts than the files have now, or with another n_ctx, separator, chat template or "
-     "choice of what counts",
-     digest_of_data},
-};
-enum { N_DIGESTS = sizeof digests / sizeof *digests };
-
-void llm_train_digests(const llm_training *t, uint64_t out[N_DIGESTS]) {
-    for (int i = 0; i < N_DIGESTS; i++)
-        out[i] = digests[i].of(t);
-}
-
 static ggl_status compare_digests(const llm_training *t, const json_value *root, const char *path,
                                   ggl_error *err) {
+    static const char *const others[TRAIN_DIGESTS] = {
+        "another model", "another teacher",
+        "other texts than the files have now, or with another n_ctx, separator, chat template or "
+        "choice of what counts"};
+    uint64_t digest[TRAIN_DIGESTS];
     char now[32];
-    for (int i = 0; i < N_DIGESTS; i++) {
-        const json_value *was = llm_json_get_kind(root, digests[i].name, JSON_STRING);
-        snprintf(now, sizeof now, "%016" PRIx64, digests[i].of(t));
+    llm_train_digests(t, digest);
+    for (int i = 0; i < TRAIN_DIGESTS; i++) {
+        const json_value *was = llm_json_get_kind(root, llm_train_digest_name[i], JSON_STRING);
+        snprintf(now, sizeof now, "%016" PRIx64, digest[i]);
         if (!was)
-            return ggl_fail(err, GGL_FORMAT, "%s: training.own has no '%s'", path, digests[i].name);
+            return ggl_fail(err, GGL_FORMAT, "%s: training.own has no '%s'", path,
+                            llm_train_digest_name[i]);
         if (!llm_json_is(was, now))
             return ggl_fail(err, GGL_USAGE,
                             "%s: this training began with %s: it can only go on with the same",
-                            path, digests[i].was);
+                            path, others[i]);
     }
     return GGL_OK;
 }
 
 ggl_status llm_training_save(const llm_training *t, const char *path, ggl_error *err) {
     llm_json_out out = {0};
+    uint64_t digest[TRAIN_DIGESTS];
+    llm_train_digests(t, digest);
     llm_json_format(&out, "{'version': 1, 'settings': %s,\n", t->settings);
-    for (int i = 0; i < N_DIGESTS; i++)
-        llm_json_format(&out, "'%s': '%016" PRIx64 "', ", digests[i].name, digests[i].of(t));
+    for (int i = 0; i < TRAIN_DIGESTS; i++)
+        llm_json_format(&out, "'%s': '%016" PRIx64 "', ", llm_train_digest_name[i], digest[i]);
     llm_json_format(&out, "'step': %lld, 'draw': %lld, 'n_steps': %lld, 'seconds': %.17g,\n",
                     (long long)t->step, (long long)t->draw, (long long)t->n_steps, t->seconds);
     llm_json_format(&out, "'history': ");

@@ -114,13 +114,15 @@ GGL_NODISCARD ggl_status llm_train_look_before(llm_training *t, ggl_error *err);
 ggl_tensor *llm_train_taught(void *ctx, ggl_graph *g, ggl_tensor *logits, ggl_tensor *target);
 extern const char *const llm_train_share_input[1];
 
-/* --- state.c ---------------------------------------------------------------------------------- */
+/* --- settings.c ---------------------------------------------------------------------------------- */
 
 /* Sets t->settings: what the bits depend on besides the files. */
 GGL_NODISCARD ggl_status llm_train_settings(llm_training *t, ggl_error *err);
 
-/* Writes the digests of the model, the teacher and the data to out[3]. */
-void llm_train_digests(const llm_training *t, uint64_t out[3]);
+/* The digests of the model, the teacher and the data, and their names. */
+enum { TRAIN_DIGESTS = 3 };
+void llm_train_digests(const llm_training *t, uint64_t out[TRAIN_DIGESTS]);
+extern const char *const llm_train_digest_name[TRAIN_DIGESTS];
 
 /* --- group.c: several processes --------------------------------------------------------------- */
 
@@ -128,6 +130,19 @@ void llm_train_digests(const llm_training *t, uint64_t out[3]);
  * depend on which process makes which. All processes then take the step. Rank 0 runs the program; the others follow its orders: to take
  * a step, to go on from where a saved training was, or to end. Nothing but numbers is sent: all have the same model, files and settings, which
  * is checked first. */
+
+typedef enum train_order_kind {
+    TRAIN_ORDER_END,
+    TRAIN_ORDER_STEP,
+    TRAIN_ORDER_RESUME
+} train_order_kind;
+/* What rank 0 sends to all others. */
+typedef struct train_order_sent {
+    int64_t kind, n_steps, step, draw, n_tokens, n_updates; /* n_updates: llm_trainer_n_steps */
+} train_order_sent;
+/* Sends the weights, and what the optimizer remembers of them, or receives them. */
+GGL_NODISCARD ggl_status llm_train_move_state(llm_training *t, int rank, bool sends,
+                                              ggl_error *err);
 
 /* Checks that all processes are about to do the same. GGL_USAGE: one has another model, other data or settings. */
 GGL_NODISCARD ggl_status llm_train_group_begin(llm_training *t, ggl_error *err);

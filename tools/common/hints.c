@@ -512,7 +512,7 @@ static const arg_hint hints[] = {
     {OPENS, "--log-colors -lv --verbosity --log-verbosity", NO_LOG, HINT_NOTHING_VALUE},
     {OPENS, "--model-path --model-name-or-path --checkpoint --ckpt", "--model", HINT_SAME},
     {TRAIN, "-f --file --train-data --dataset --data", "files to learn from are given without a flag, `llm-train -m MODEL FILE.. -o OUT`", HINT_REFUSED},
-    {TRAIN, "--optim", "--optimizer", HINT_SAME},
+    {TRAIN, "-opt --optim", "--optimizer", HINT_SAME},
     {TRAIN, "-epochs --num-train-epochs --iters-epochs", "--epochs", HINT_SAME},
     {TRAIN, "-lr-min --lr-min --min-lr", "--lr-end X is the share of the rate that is left at the end", HINT_REFUSED},
     {TRAIN, "-decay-epochs --decay-epochs", "the rate falls until the end; --lr-end X is the share that is left", HINT_REFUSED},

@@ -260,9 +260,6 @@ static int train(work *w) {
     return code < 0 ? learn(w) : code;
 }
 
-const args_command train_commands[] = {
-    {"new", train_new, "makes a model that has learned nothing yet"}, {0}};
-
 /* Joins the job, if there is one. What is wrong with the options is said by rank 0 alone; and rank 0 decides when all end. */
 static int join(work *w) {
     ggl_error err = {0};

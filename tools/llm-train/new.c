@@ -87,3 +87,6 @@ int train_new(int argc, char **argv) {
     args_list_fini(&init);
     return code;
 }
+
+const args_command train_commands[] = {
+    {"new", train_new, "makes a model that has learned nothing yet"}, {0}};

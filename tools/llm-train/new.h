@@ -6,6 +6,6 @@
 
 /* The command; argv[0] is its name. Returns the exit code. */
 int train_new(int argc, char **argv);
-extern const args_command train_commands[];
+extern const args_command train_commands[]; /* of llm-train */
 
 #endif

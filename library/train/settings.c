@@ -1,0 +1,82 @@
+/* What the bits of a training depend on: its settings, as a JSON object, and the digests of its files. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/json_write.h"
+#include "ggl/internal/gguf.h"
+#include "training.h"
+
+static const char *separator(const llm_json_out *out) {
+    return out->n > 0 && out->s[out->n - 1] != '{' ? ", " : "";
+}
+
+static void put_number(llm_json_out *out, const char *name, double x) {
+    llm_json_format(out, "%s'%s': %.17g", separator(out), name, x);
+}
+
+/* What is no number, or has more digits than a double. */
+static void put_text(llm_json_out *out, const char *name, const char *text) {
+    llm_json_format(out, "%s'%s': '%s'", separator(out), name, text);
+}
+
+ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
+    const llm_training_params *p = &t->p;
+    llm_json_out out = {0};
+    char seed[32];
+    snprintf(seed, sizeof seed, "%" PRIu64, p->seed);
+    llm_json_format(&out, "{'given': {");
+    put_number(&out, "minutes", p->minutes);
+    put_number(&out, "n_batch", (double)p->n_batch);
+    put_number(&out, "n_seq", (double)p->n_seq);
+    put_number(&out, "rate", p->rate);
+    put_number(&out, "rate_end", p->rate_end);
+    put_number(&out, "rate_hold", p->rate_hold);
+    put_text(&out, "schedule", llm_train_fall_name(t->fall));
+    put_number(&out, "optimizer", t->optimizer);
+    put_number(&out, "round_to", t->rounded);
+    put_number(&out, "n_warmup", (double)p->n_warmup);
+    put_number(&out, "beta1", p->beta1);
+    put_number(&out, "beta2", p->beta2);
+    put_number(&out, "eps", p->eps);
+    put_number(&out, "decay", p->decay);
+    put_number(&out, "max_norm", p->max_norm);
+    put_text(&out, "seed", seed);
+    put_number(&out, "lora", p->lora);
+    put_number(&out, "adapter", p->adapter != NULL);
+    put_number(&out, "rank", !p->lora ? 0 : p->rank ? (double)p->rank : 16);
+    put_number(&out, "alpha", t->of.adapter ? llm_adapter_describe(t->of.adapter).alpha : 0);
+    put_number(&out, "valid_share", p->valid_share);
+    put_number(&out, "dpo_beta", p->dpo_beta);
+    put_number(&out, "teacher_share", t->of.teach ? p->teacher_share : 0);
+    put_number(&out, "teacher_temp", t->of.teach ? p->teacher_temp : 0);
+    llm_json_format(&out, "}, 'sizes': {");
+    /* Of a training with a limit of minutes the number of steps is no setting, but settled later. */
+    put_number(&out, "n_steps", p->minutes > 0 ? 0 : (double)t->n_steps);
+    put_number(&out, "n_ctx", (double)p->n_ctx);
+    put_number(&out, "n_ubatch", (double)p->n_ubatch);
+    put_number(&out, "n_parts", (double)p->n_parts);
+    llm_json_format(&out, "}}");
+    t->settings = out.s;
+    return out.failed ? ggl_fail(err, GGL_NOMEM, "out of memory for the settings") : GGL_OK;
+}
+
+static uint64_t digest_of_data(const llm_training *t) {
+    return llm_train_data_digest(t->data) ^
+           (t->valid ? llm_train_data_digest(t->valid) * UINT64_C(0x9e3779b97f4a7c15) : 0);
+}
+
+static uint64_t digest_of_model(const llm_training *t) {
+    return ggl_gguf_digest(llm_model_file(t->of.model));
+}
+
+static uint64_t digest_of_teacher(const llm_training *t) {
+    return t->of.teacher_file ? ggl_gguf_digest(t->of.teacher_file) : 0;
+}
+
+const char *const llm_train_digest_name[TRAIN_DIGESTS] = {"model", "teacher", "data"};
+
+void llm_train_digests(const llm_training *t, uint64_t out[TRAIN_DIGESTS]) {
+    out[0] = digest_of_model(t);
+    out[1] = digest_of_teacher(t);
+    out[2] = digest_of_data(t);
+}
