@@ -389,21 +389,16 @@ static void remove_unlocked(int folder, const char *name) {
     close(fd);
 }
 
-/* Removes the temporary files of this target whose writers were killed. False: out of memory. */
-static bool remove_left_behind(const char *target) {
-    const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
-    if (!slash)
-        return true;
-    char *path = join(target, (size_t)(slash - target) + 1, ".");
-    DIR *d = path ? opendir(path) : NULL;
-    const bool has_memory = d || (path && errno != ENOMEM);
+/* Removes the temporary files of the target, a real path, whose writers were killed. folder: room for the target and a dot. */
+static void remove_left_behind(const char *target, char *folder, size_t size) {
+    const char *name = strrchr(target, '/') + 1;
+    snprintf(folder, size, "%.*s.", (int)(name - target), target);
+    DIR *d = opendir(folder);
     for (const struct dirent *e; d && (e = readdir(d));)
         if (is_temporary(e->d_name, name, strlen(name)))
             remove_unlocked(dirfd(d), e->d_name);
     if (d)
         closedir(d);
-    ggl_free(path);
-    return has_memory;
 }
 
 /* --- creating and finishing files --------------------------------------------------------------- */
@@ -416,8 +411,9 @@ static ggl_status new_file_create(os_new_file *f, ggl_error *err) {
     struct stat old;
     const bool replaces = stat(f->target, &old) == 0;
     f->temp = ggl_calloc(n, 1);
-    if (!f->temp || !remove_left_behind(f->target))
+    if (!f->temp)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
+    remove_left_behind(f->target, f->temp, n);
     for (int k = 0; k < 1000; k++) {
         snprintf(f->temp, n, "%s.tmp-%ld-%d", f->target, (long)getpid(), k);
         f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
