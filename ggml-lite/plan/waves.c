@@ -105,6 +105,15 @@ typedef struct readers {
     bool others;     /* a step reads it whose result is not only stored */
 } readers;
 
+/* True if the item reads a variable that changes in the run: it must not wait for the step that writes there. */
+static bool reads_what_changes(builder *b, const item *it) {
+    const ggl_tensor *src[GGL_MAX_SRC];
+    for (int n = ggl_plan_sources(it, src), k = 0; k < n; k++)
+        if (src[k] && ggl_plan_source_value(b, it, src[k])->root->assigned)
+            return true;
+    return false;
+}
+
 /* True if the item's result takes more memory than those of its sources that would have to wait if it was computed in `wave`. */
 static bool grows(builder *b, const readers *of, const item *it, int wave) {
     const ggl_tensor *src[GGL_MAX_SRC];
@@ -131,7 +140,7 @@ static int first_reader(builder *b, const readers *of, size_t i, int n, bool *st
         *stores &= !of[id].others;
         if (it->kind == GGL_STEP_LOOP || it->kind == GGL_STEP_END || it->in_loop || it->copy_of ||
             ggl_plan_uses_stores(it) || b->root[id].placed || b->value[id].root != it->node ||
-            (of[id].others && !grows(b, of, it, of[id].first - 1))) {
+            reads_what_changes(b, it) || (of[id].others && !grows(b, of, it, of[id].first - 1))) {
             *stores = false;
             return 0;
         }

@@ -1,6 +1,7 @@
 /* A program's steps: in an order that works, side by side where nothing waits, none writing what
  * another of its wave needs. */
 #include "ggl/compose.h"
+#include "ggl/internal/gradient.h"
 #include "ggl/internal/graph.h"
 #include "ggl/program.h"
 
@@ -508,6 +509,29 @@ TEST(large_values_come_late) {
     REQUIRE(build(g, &p, no_product));
     CHECK_INT(step_of(&p, large)->wave, step_of(&p, sum)->wave - 1);
     CHECK_INT(step_of(&p, small)->wave, 2);
+    ggl_program_fini(&p);
+    ggl_graph_free(g);
+}
+
+/* But nothing waits so that it would read what a variable has become. */
+TEST(what_reads_a_variable_does_not_come_late) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_program p;
+    const int64_t n = WIDTH;
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &n, true), *y = x,
+               *v = ggl_graph_variable(g, "v", GGL_F32, 1, &n, weights[0]),
+               *w = ggl_graph_variable(g, "w", GGL_F32, 1, &n, weights[1]);
+    ggl_tensor *of_v = ggl_graph_op(g, GGL_OP_EXP, &v, 1, NULL, 0),
+               *of_w = ggl_graph_op(g, GGL_OP_EXP, &w, 1, NULL, 0);
+    for (int i = 0; i < 8; i++)
+        y = ggl_graph_op(g, GGL_OP_EXP, &y, 1, NULL, 0);
+    ggl_tensor *sum = ggl_binary(g, GGL_OP_ADD, ggl_binary(g, GGL_OP_ADD, y, of_v), of_w),
+               *next = ggl_graph_op(g, GGL_OP_ABS, &v, 1, NULL, 0);
+    ggl_graph_output(g, "y", sum);
+    CHECK(ggl_graph_assign(g, v, next));
+    REQUIRE(build(g, &p, no_product));
+    CHECK(step_of(&p, of_v)->wave < step_of(&p, next)->wave);
+    CHECK(step_of(&p, of_w)->wave > 4); /* is not written */
     ggl_program_fini(&p);
     ggl_graph_free(g);
 }

@@ -66,7 +66,11 @@ static ggl_tensor *linear_experts(conform_build *c) {
 }
 
 /* Rows of x that are shorter than what a kernel loads at once. A NaN in the next row must not change the products of this one. */
-static const conform_form shorts[] = {{.size = {4, 9}, .n = 8}, {.size = {12, 9}, .n = 7}};
+static const conform_form shorts[] = {{.size = {4, 9}, .n = 8},
+                                      {.size = {12, 9}, .n = 7},
+                                      {.size = {16, 43}, .n = 53},
+                                      {.size = {48, 29}, .n = 61},
+                                      {.size = {112, 17}, .n = 50}};
 static const conform_form short_experts[] = {{.size = {4, 9, 3, 2, 2}, .n = 4},
                                              {.size = {4, 9, 3, 2, 2}, .n = 12}};
 
