@@ -157,10 +157,7 @@ static ggl_status of_items(llm_training *t, const train_data *d, bool learn, con
 
 ggl_status llm_train_learn(llm_training *t, const train_data *d, const int64_t *item,
                            int64_t n_items, train_sum *sum, ggl_error *err) {
-    const ggl_status st = of_items(t, d, true, item, n_items, sum, err);
-    if (st != GGL_OK) /* it has a part of the items */
-        llm_trainer_forget(t->trainer);
-    return st;
+    return of_items(t, d, true, item, n_items, sum, err);
 }
 
 ggl_status llm_train_measure(llm_training *t, const train_data *d, const int64_t *item,
