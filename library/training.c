@@ -9,6 +9,7 @@
 #include "ggl/internal/backends.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/pass.h"
+#include "ggl/internal/show.h"
 #include "opening.h"
 #include "train/training.h"
 
@@ -70,6 +71,29 @@ static ggl_status teach(void *ctx, const int32_t *token, const int64_t *length, 
     return st;
 }
 
+/* Fails if the tokens are others. A few may be: models name tokens that nobody uses as they like. */
+static ggl_status check_tokens(const opened *o, const char *path, ggl_error *err) {
+    const llm_tokenizer *own = o->model->tokenizer, *its = o->teacher->tokenizer;
+    const int32_t n = its ? llm_tokenizer_n_vocab(own) : 0,
+                  n_its = its ? llm_tokenizer_n_vocab(its) : 0;
+    int32_t n_other = 0, first = 0;
+    for (int32_t i = 0; i < n && i < n_its; i++) {
+        const ggl_str a = llm_token_piece(own, i), b = llm_token_piece(its, i);
+        const bool same = a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+        first = same || n_other > 0 ? first : i;
+        n_other += !same;
+    }
+    if (n_other <= n / 100)
+        return GGL_OK;
+    const ggl_str a = llm_token_piece(own, first), b = llm_token_piece(its, first);
+    return ggl_fail(
+        err, GGL_USAGE,
+        "the teacher %s has other tokens: token %d is '%.*s', and the model's '%.*s'; it "
+        "can only teach models with the same vocabulary",
+        path, (int)first, (int)ggl_utf8_cut(b.s, b.n, 40), b.s, (int)ggl_utf8_cut(a.s, a.n, 40),
+        a.s);
+}
+
 static ggl_status open_teacher(opened *o, const llm_training_params *p, int64_t n_ctx,
                                ggl_error *err) {
     const llm_open_params of = {.size = sizeof of,
@@ -80,20 +104,15 @@ static ggl_status open_teacher(opened *o, const llm_training_params *p, int64_t 
                                 .cache_type_k = "f32",
                                 .cache_type_v = "f32"};
     ggl_status st = llm_open(&o->teacher, p->teacher, &of, err);
-    if (st != GGL_OK)
-        return st;
+    if (st != GGL_OK) /* such as that n_ctx is more than it can have, which names no file */
+        return strstr(err->msg, p->teacher) ? st
+                                            : ggl_within(err, st, "the teacher %s", p->teacher);
     o->n_vocab = llm_context_n_vocab(o->teacher);
     o->temp = p->teacher_temp > 0 ? p->teacher_temp : 1;
     st = llm_context_check_writes(o->teacher, false, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "the teacher %s", p->teacher);
-    const int64_t n = o->model->tokenizer ? llm_tokenizer_n_vocab(o->model->tokenizer) : 0;
-    if (st == GGL_OK && o->n_vocab != n)
-        return ggl_fail(err, GGL_USAGE,
-                        "the teacher %s has %" PRId64 " tokens, but the model has %" PRId64
-                        ": it can only teach models with the same vocabulary",
-                        p->teacher, o->n_vocab, n);
-    return st;
+    return check_tokens(o, p->teacher, err);
 }
 
 /* --- the adapter ------------------------------------------------------------------------------ */
@@ -176,7 +195,7 @@ static ggl_status open_all(opened *o, const char *path, const llm_training_param
     if (st == GGL_OK && (p->lora || p->adapter))
         st = open_adapter(o, p, err);
     if (st == GGL_OK && p->teacher)
-        st = open_teacher(o, p, p->n_ctx, err);
+        st = open_teacher(o, p, llm_train_n_ctx(o->model->model, p->n_ctx), err);
     return st;
 }
 
@@ -203,6 +222,7 @@ ggl_status llm_training_open(llm_training **out, const char *path,
                                    .teach = p.teacher ? teach : NULL,
                                    .teacher = o,
                                    .group = joined.n_ranks > 0 ? &joined : NULL,
+                                   .n_taught = o->n_vocab,
                                    .teacher_file =
                                        o->teacher ? llm_model_file(o->teacher->model) : NULL};
         st = llm_training_new(out, &parts, &p, err);

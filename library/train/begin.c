@@ -144,10 +144,13 @@ static int64_t longest_of(const train_data *d) {
     return most;
 }
 
+int64_t llm_train_n_ctx(const llm_model *m, int64_t asked) {
+    const int64_t own = llm_model_n_ctx(m);
+    return asked != 0 ? asked : own > 0 && own < MOST_CTX ? own : MOST_CTX;
+}
+
 static ggl_status read_all(llm_training *t, ggl_error *err) {
-    const int64_t own = llm_model_n_ctx(t->of.model);
-    if (t->p.n_ctx == 0)
-        t->p.n_ctx = own > 0 && own < MOST_CTX ? own : MOST_CTX;
+    t->p.n_ctx = llm_train_n_ctx(t->of.model, t->p.n_ctx);
     ggl_status st = read_files(t, &t->data, t->p.file, t->p.n_files, err);
     if (st == GGL_OK && t->p.n_valid_files > 0)
         st = read_files(t, &t->valid, t->p.valid_file, t->p.n_valid_files, err);
@@ -197,16 +200,14 @@ static ggl_status find_names(llm_training *t, ggl_error *err) {
 }
 
 static ggl_status make_trainer(llm_training *t, ggl_error *err) {
-    static const char *const pair[] = {"*.lora_a", "*.lora_b"};
-    const bool all = t->p.n_learn == 0;
     llm_train_params p = {.size = sizeof p,
                           .backend = t->of.backend,
                           .reference = t->of.reference,
                           .n_ctx = t->p.n_ctx,
                           .n_batch = t->p.n_ubatch,
                           .n_slots = t->load.cap_seq,
-                          .learn = all && t->of.adapter ? pair : t->p.learn,
-                          .n_learn = all && t->of.adapter ? 2 : t->p.n_learn,
+                          .learn = t->p.learn,
+                          .n_learn = t->p.n_learn,
                           .keep = t->p.memory,
                           .beta1 = t->p.beta1,
                           .beta2 = t->p.beta2,
@@ -216,7 +217,8 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
                           .loss = t->p.loss,
                           .ctx = t->p.user,
                           .optimizer = t->optimizer,
-                          .rounded = t->rounded};
+                          .rounded = t->rounded,
+                          .only_adapters = t->of.adapter != NULL};
     t->use = (llm_adapter_use){.adapter = t->of.adapter, .scale = 1};
     if (t->of.adapter) {
         p.adapter = &t->use;
@@ -229,7 +231,14 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
         p.n_inputs = 1;
     }
     t->source = llm_arch_source_gguf(llm_model_file(t->of.model));
-    return llm_trainer_new(&t->trainer, llm_model_arch(t->of.model), &t->source, &p, err);
+    ggl_status st = llm_trainer_new(&t->trainer, llm_model_arch(t->of.model), &t->source, &p, err);
+    /* logits may be more than the tokenizer has tokens */
+    if (st == GGL_OK && t->of.teach && t->of.n_taught != llm_trainer_n_vocab(t->trainer))
+        st = ggl_fail(err, GGL_USAGE,
+                      "the teacher has %" PRId64 " tokens, but the model has %" PRId64
+                      ": it can only teach models with the same vocabulary",
+                      t->of.n_taught, llm_trainer_n_vocab(t->trainer));
+    return st;
 }
 
 /* Sizes what runs at once by what there is: no sequence is longer than n_ctx afterwards. */
@@ -258,9 +267,9 @@ static ggl_status make(llm_training *t, ggl_error *err) {
     t->n_steps = t->p.n_steps       ? t->p.n_steps
                  : t->p.minutes > 0 ? 0
                                     : llm_train_count_steps(t, t->p.n_epochs);
-    st = llm_train_load_init(t, err);
+    st = make_trainer(t, err);
     if (st == GGL_OK)
-        st = make_trainer(t, err);
+        st = llm_train_load_init(t, err);
     if (st == GGL_OK)
         st = llm_train_settings(t, err);
     if (st == GGL_OK)
@@ -341,9 +350,10 @@ ggl_status llm_training_describe(const llm_training *t, llm_training_facts *fact
     }
     for (int k = 0; k < f.n_weights; k++) {
         const llm_train_weight w = llm_trainer_weight(t->trainer, k);
-        f.n_numbers += w.ne[0] * w.ne[1] * w.ne[2] * w.ne[3];
+        const int64_t n = w.ne[0] * w.ne[1] * w.ne[2] * w.ne[3];
+        f.n_numbers += n;
+        f.learn_bytes += (size_t)n * (w.master != w.data ? 5 : 4) * sizeof(float);
     }
-    f.learn_bytes = (size_t)f.n_numbers * 4 * sizeof(float);
     f.value_bytes = llm_trainer_value_bytes(t->trainer);
     return GGL_WRITE_PARAMS(llm_training_facts, facts, &f, err);
 }

@@ -7,8 +7,9 @@
 
 /* A training has diverged if the mean loss of about 20 steps is so many nats above the least that it has been, and half as much again. */
 #define MOST_ABOVE 1.0
-#define MOST_TIMES 1.5
-enum { SMOOTH = 20 };
+#define MOST_SHARE 0.5
+#define MOST_FIRST 10.0 /* the first losses are at most so many times larger by chance */
+enum { SMOOTH = 20, FIRST = 5 };
 
 void llm_train_history_fini(train_history *h) {
     ggl_free(h->at);
@@ -24,8 +25,12 @@ static ggl_status append(train_history *h, const llm_training_report *r, ggl_err
         const double n = h->n < SMOOTH ? (double)h->n : SMOOTH;
         h->smooth += (r->loss - h->smooth) / n;
     }
-    if (h->n == 1 || h->smooth < h->least) {
-        h->least = h->smooth;
+    /* A mean of few steps may be low by chance: until there are enough, the largest loss of the first ones stands for it, unless these
+     * explode. */
+    const bool begins = h->n == 1 || (h->n <= FIRST && r->loss > h->least &&
+                                      r->loss <= MOST_FIRST * (h->at[0].loss + 1));
+    if (begins || (h->n >= SMOOTH && h->smooth < h->least)) {
+        h->least = begins ? r->loss : h->smooth;
         h->least_at = r->step;
     }
     return GGL_OK;
@@ -42,10 +47,10 @@ ggl_status llm_train_history_add(train_history *h, const llm_training_report *r,
                         " the loss is %g and the length of the gradient %g, with a learning rate "
                         "of %.3g; %s",
                         r->step, r->loss, r->norm, r->rate, advice);
-    if (h->n > SMOOTH && h->smooth > h->least + MOST_ABOVE && h->smooth > h->least * MOST_TIMES)
+    if (h->n > SMOOTH && h->smooth > h->least + fmax(MOST_ABOVE, MOST_SHARE * fabs(h->least)))
         return ggl_fail(err, GGL_LIMIT,
                         "the training has diverged: until step %" PRId64
-                        " the mean loss fell to %.3f, and at step %" PRId64
+                        " the mean loss was as low as %.3f, and at step %" PRId64
                         " it is %.3f, with a learning rate of %.3g; %s",
                         h->least_at, h->least, r->step, h->smooth, r->rate, advice);
     return GGL_OK;
@@ -53,51 +58,78 @@ ggl_status llm_train_history_add(train_history *h, const llm_training_report *r,
 
 /* --- as JSON ---------------------------------------------------------------------------------- */
 
-/* The members of a report that are kept, in the order of a row. Steps count from 1 on. */
-#define MEMBERS(X)                                                                                 \
-    X(epoch) X(loss) X(accuracy) X(valid_loss) X(valid_accuracy) X(rate) X(norm) X(seconds) X(speed)
+/* A training may have more steps than a JSON document has values, so the reports are one string: of each, the bits of its members in this
+ * order, as hexadecimal digits. Steps count from 1 on, and no step that is followed by another one was the last. */
+#define WHOLE(X) X(n_tokens) X(n_steps)
+#define NUMBERS(X)                                                                                 \
+    X(epoch)                                                                                       \
+    X(loss)                                                                                        \
+    X(accuracy)                                                                                    \
+    X(valid_loss) X(valid_accuracy) X(rate) X(norm) X(seconds) X(speed) X(seconds_left)
+#define ONE(member) +1
+enum { DIGITS = 16, MEMBERS = WHOLE(ONE) NUMBERS(ONE), ROW = MEMBERS * DIGITS };
+
+static void put(uint64_t x, char **to) {
+    for (int i = DIGITS - 1; i >= 0; i--)
+        *(*to)++ = "0123456789abcdef"[x >> 4 * i & 15];
+}
 
 void llm_train_history_write(const train_history *h, llm_json_out *out) {
-    llm_json_format(out, "[");
+    llm_json_put_text(out, "\"");
     for (int64_t i = 0; i < h->n; i++) {
         const llm_training_report *r = &h->at[i];
-        llm_json_format(out, "%s[%lld", i ? ",\n" : "", (long long)r->n_tokens);
-#define PUT(member)                                                                                \
-    if (isfinite(r->member))                                                                       \
-        llm_json_format(out, ",%.17g", r->member);                                                 \
-    else                                                                                           \
-        llm_json_format(out, ",null");
-        MEMBERS(PUT)
-#undef PUT
-        llm_json_format(out, "]");
+        char row[ROW], *at = row;
+        uint64_t bits;
+#define PUT_WHOLE(member) put((uint64_t)r->member, &at);
+#define PUT_NUMBER(member)                                                                         \
+    memcpy(&bits, &r->member, sizeof bits);                                                        \
+    put(bits, &at);
+        WHOLE(PUT_WHOLE)
+        NUMBERS(PUT_NUMBER)
+        llm_json_put(out, row, sizeof row);
     }
-    llm_json_format(out, "]");
+    llm_json_put_text(out, "\"");
+}
+
+/* Takes a member. False: it has other characters. */
+static bool take(const char **s, uint64_t *x) {
+    *x = 0;
+    for (int i = 0; i < DIGITS; i++) {
+        const char c = *(*s)++;
+        const bool is_letter = c >= 'a' && c <= 'f';
+        if (!is_letter && !(c >= '0' && c <= '9'))
+            return false;
+        *x = *x << 4 | (uint64_t)(is_letter ? c - 'a' + 10 : c - '0');
+    }
+    return true;
+}
+
+static bool take_row(const char *s, llm_training_report *r) {
+    uint64_t bits;
+#define TAKE_WHOLE(member)                                                                         \
+    if (!take(&s, &bits) || bits > INT64_MAX)                                                      \
+        return false;                                                                              \
+    r->member = (int64_t)bits;
+#define TAKE_NUMBER(member)                                                                        \
+    if (!take(&s, &bits))                                                                          \
+        return false;                                                                              \
+    memcpy(&r->member, &bits, sizeof bits);
+    WHOLE(TAKE_WHOLE)
+    NUMBERS(TAKE_NUMBER)
+    return true;
 }
 
 ggl_status llm_train_history_read(train_history *h, const json_value *v, const char *name,
                                   ggl_error *err) {
     ggl_status st = GGL_OK;
-    if (!v || v->kind != JSON_ARRAY)
+    if (!v || v->kind != JSON_STRING || v->n % ROW != 0)
         return ggl_fail(err, GGL_FORMAT, "%s: training.own has no history of its steps", name);
-    for (uint32_t i = 0; i < v->n && st == GGL_OK; i++) {
-        const json_value *row = &v->item[i];
-        llm_training_report r = {.size = sizeof r, .step = (int64_t)i + 1};
-        double *to[] = {
-#define ADDRESS(member) &r.member,
-            MEMBERS(ADDRESS)
-#undef ADDRESS
-        };
-        enum { N = sizeof to / sizeof *to };
-        bool fits = row->kind == JSON_ARRAY && row->n == N + 1 &&
-                    row->item[0].kind == JSON_NUMBER && row->item[0].whole;
-        r.n_tokens = fits ? (int64_t)row->item[0].number : 0;
-        for (uint32_t k = 0; k < N && fits; k++) {
-            const json_value *x = &row->item[k + 1];
-            fits = x->kind == JSON_NUMBER || x->kind == JSON_NULL;
-            *to[k] = x->kind == JSON_NUMBER ? x->number : (double)NAN;
-        }
-        st = fits ? append(h, &r, err)
-                  : ggl_fail(err, GGL_FORMAT, "%s: step %u of its history is damaged", name, i + 1);
+    for (int64_t i = 0; i < (int64_t)(v->n / ROW) && st == GGL_OK; i++) {
+        llm_training_report r = {.size = sizeof r, .step = i + 1};
+        st = take_row(v->s + i * ROW, &r)
+                 ? append(h, &r, err)
+                 : ggl_fail(err, GGL_FORMAT, "%s: step %" PRId64 " of its history is damaged", name,
+                            i + 1);
     }
     return st;
 }

@@ -17,7 +17,7 @@ void llm_train_history_fini(train_history *h);
 /* Adds the report of the next step. GGL_LIMIT: the training has diverged; `advice` ends the message. GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_train_history_add(train_history *h, const llm_training_report *r,
                                                const char *advice, ggl_error *err);
-/* Writes all of it as a JSON array, and reads one; `name` is the file, for messages. GGL_FORMAT: it is none of a history. */
+/* Writes all of it as a JSON string, and reads one; `name` is the file, for messages. GGL_FORMAT: it is none of a history. */
 void llm_train_history_write(const train_history *h, llm_json_out *out);
 GGL_NODISCARD ggl_status llm_train_history_read(train_history *h, const json_value *v,
                                                 const char *name, ggl_error *err);

@@ -13,7 +13,7 @@ ggl_status llm_train_load_init(llm_training *t, ggl_error *err) {
     l->length = ggl_calloc(n, sizeof *l->length);
     l->item = ggl_calloc(n, sizeof *l->item);
     if (t->of.teach)
-        l->share = ggl_calloc(n, (size_t)llm_tokenizer_n_vocab(t->of.tokenizer) * sizeof *l->share);
+        l->share = ggl_calloc(n, (size_t)llm_trainer_n_vocab(t->trainer) * sizeof *l->share);
     return l->token && l->target && l->weight && l->length && l->item && (l->share || !t->of.teach)
                ? GGL_OK
                : ggl_fail(err, GGL_NOMEM, "out of memory for batches");

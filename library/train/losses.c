@@ -161,10 +161,7 @@ double llm_train_total(const llm_training *t, const int64_t *item, int64_t n) {
 
 ggl_status llm_train_learn(llm_training *t, const int64_t *item, int64_t n_items, double total,
                            train_sum *sum, ggl_error *err) {
-    const ggl_status st = of_items(t, t->data, true, item, n_items, total, sum, err);
-    if (st != GGL_OK) /* it has a part of the items */
-        llm_trainer_forget(t->trainer);
-    return st;
+    return of_items(t, t->data, true, item, n_items, total, sum, err);
 }
 
 ggl_status llm_train_measure(llm_training *t, const train_data *d, const int64_t *item,

@@ -130,8 +130,10 @@ static ggl_status finish(course *c, const llm_training_report *r, ggl_error *err
 }
 
 /* What cannot be written would be found out only after the steps until then. */
-static ggl_status check_paths(const course *c, ggl_error *err) {
-    const ggl_status st = c->p.out ? ggl_new_file_check(c->p.out, err) : GGL_OK;
+static ggl_status check_files(const course *c, ggl_error *err) {
+    ggl_status st = c->p.out ? llm_train_check_write(c->t, c->p.f32, err) : GGL_OK;
+    if (st == GGL_OK && c->p.out)
+        st = ggl_new_file_check(c->p.out, err);
     return st == GGL_OK && c->p.save ? ggl_new_file_check(c->p.save, err) : st;
 }
 
@@ -143,7 +145,7 @@ ggl_status llm_training_run(llm_training *t, const llm_training_run_params *para
     err = err ? err : &own;
     ggl_status st = GGL_READ_PARAMS(llm_training_run_params, &c.p, params, err);
     if (st == GGL_OK)
-        st = check_paths(&c, err);
+        st = check_files(&c, err);
     if (st != GGL_OK)
         return st;
     atomic_store(&t->stops, false);

@@ -1,7 +1,7 @@
 /* Saving a training, and going on with it. The file is the state of the trainer (llm/internal/train.h); its text is a JSON object:
  *
  *     {"version": 1, "settings": {..}, "model": "..", "teacher": "..", "data": "..",
- *      "step": 12, "draw": 96, "n_steps": 100, "seconds": 3.5, "history": [..]}
+ *      "step": 12, "draw": 96, "n_steps": 100, "seconds": 3.5, "history": ".."}
  *
  * settings has what the bits depend on besides the files; model and teacher are the digests of theirs, and data is that of what was read from
  * the others. */
@@ -51,10 +51,17 @@ static ggl_status compare(const json_value *was, const json_value *now, const ch
     return GGL_OK;
 }
 
+/* The file of which a copy is written, with what was learned. */
+static const ggl_gguf *file_of(const llm_training *t) {
+    return t->of.adapter ? llm_adapter_file(t->of.adapter) : llm_model_file(t->of.model);
+}
+
 ggl_status llm_training_write(const llm_training *t, const char *path, bool f32, ggl_error *err) {
-    const ggl_gguf *of =
-        t->of.adapter ? llm_adapter_file(t->of.adapter) : llm_model_file(t->of.model);
-    return llm_trainer_write(t->trainer, of, f32 || t->of.adapter, path, err);
+    return llm_trainer_write(t->trainer, file_of(t), f32 || t->of.adapter, path, err);
+}
+
+ggl_status llm_train_check_write(const llm_training *t, bool f32, ggl_error *err) {
+    return llm_trainer_check_write(t->trainer, file_of(t), f32 || t->of.adapter, err);
 }
 
 /* --- saving ----------------------------------------------------------------------------------- */
@@ -112,7 +119,6 @@ static bool get_count(const json_value *root, const char *name, int64_t *out) {
     return true;
 }
 
-/* Sets where the training is by what was saved; nothing else of it is changed before all is checked. */
 /* Fails if it would not go on with the same bits. What is given comes before what follows from that and from the files. */
 static ggl_status compare_all(const llm_training *t, const json_value *root, const char *path,
                               ggl_error *err) {
@@ -130,6 +136,7 @@ static ggl_status compare_all(const llm_training *t, const json_value *root, con
     return st;
 }
 
+/* Sets where the training is by what was saved; nothing else of it is changed before all is checked. */
 static ggl_status take(llm_training *t, const json_value *root, const ggl_gguf *f, ggl_error *err) {
     const char *path = ggl_gguf_name(f);
     const json_value *seconds = llm_json_get_kind(root, "seconds", JSON_NUMBER);
@@ -157,7 +164,10 @@ static ggl_status take(llm_training *t, const json_value *root, const ggl_gguf *
     t->draw = draw;
     t->n_steps = n_steps;
     t->seconds = seconds->number;
+    t->out_of_time = !llm_train_has_time(t);
     t->n_tokens = h.n > 0 ? h.at[h.n - 1].n_tokens : 0;
+    if (h.n > 0)
+        h.at[h.n - 1].is_last = llm_train_is_over(t);
     return st;
 }
 

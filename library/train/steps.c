@@ -12,6 +12,9 @@
 #define SETTLED_SHARE 0.08
 enum { SETTLED_STEPS = 5, WARMUP_UNSETTLED = 20 };
 
+/* Draws of which it is counted how many steps they make: the steps of more are estimated by these, in a second. */
+#define MOST_COUNTED 1e7
+
 /* --- which items ------------------------------------------------------------------------------ */
 
 static int64_t each_of(const llm_training *t) {
@@ -36,11 +39,12 @@ static int64_t *next_items(const llm_training *t, int64_t *n) {
 }
 
 int64_t llm_train_count_steps(const llm_training *t, double n_epochs) {
-    const double all = n_epochs * (double)llm_train_order_n(t->order);
+    const double all = n_epochs * (double)llm_train_order_n(t->order),
+                 counted = all < MOST_COUNTED ? all : MOST_COUNTED;
     int64_t n = 0;
-    for (int64_t at = 0; (double)at < all; n++)
+    for (int64_t at = 0; (double)at < counted; n++)
         at += n_draws(t, at);
-    return n;
+    return counted < all ? (int64_t)((double)n * (all / counted)) : n;
 }
 
 /* --- a step ----------------------------------------------------------------------------------- */
@@ -68,9 +72,13 @@ static void settle(llm_training *t) {
     t->n_steps = t->step + (left > 1 ? (int64_t)left : 1);
 }
 
+bool llm_train_has_time(const llm_training *t) {
+    return !(t->p.minutes > 0 && t->seconds >= t->p.minutes * 60);
+}
+
+/* A measurement after a step does not make this step the last one: its report has said that there is another. */
 bool llm_train_is_over(const llm_training *t) {
-    return (t->n_steps > 0 && t->step >= t->n_steps) ||
-           (t->p.minutes > 0 && t->seconds >= t->p.minutes * 60);
+    return (t->n_steps > 0 && t->step >= t->n_steps) || t->out_of_time;
 }
 
 static void report_step(llm_training *t, const train_sum *sum, double rate, double norm,
@@ -110,13 +118,16 @@ static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) 
     ggl_free(item);
     if (st == GGL_OK)
         st = llm_trainer_step(t->trainer, rate, &norm, err);
-    if (st != GGL_OK)
+    if (st != GGL_OK) { /* gradients of a part of the items */
+        llm_trainer_forget(t->trainer);
         return st;
+    }
     const double seconds = llm_seconds() - began;
     t->step++;
     t->draw += n / each_of(t);
     t->n_tokens += n_tokens;
     t->seconds += seconds;
+    t->out_of_time = !llm_train_has_time(t);
     if (!t->group || t->group->rank == 0)
         settle(t);
     report_step(t, &sum, rate, norm, n_tokens, seconds, r);

@@ -35,6 +35,7 @@ typedef struct train_parts {
                         float *share, ggl_error *err);
     void *teacher;
     const train_group *group;     /* NULL: this process is alone */
+    int64_t n_taught;             /* the probabilities of a token that it sets */
     const ggl_gguf *teacher_file; /* NULL: there is no teacher, or none of a file */
 } train_parts;
 
@@ -66,6 +67,7 @@ struct llm_training {
     int64_t n_steps; /* 0: not known yet */
     int64_t step, draw, n_tokens;
     double seconds;           /* of the steps, and of what comes between them within a call */
+    bool out_of_time;         /* at the end of the last step, or when it went on */
     char *settings;           /* a JSON object: what the bits depend on */
     atomic_bool stops;        /* llm_training_cancel */
     const train_group *group; /* that of the parts */
@@ -81,8 +83,12 @@ struct llm_training {
 GGL_NODISCARD ggl_status llm_training_new(llm_training **out, const train_parts *of,
                                           const llm_training_params *params, ggl_error *err);
 
+/* Returns the most tokens of a sequence, of which so many are asked for; 0: the model's own, but not too many. */
+int64_t llm_train_n_ctx(const llm_model *m, int64_t asked);
+
 /* --- load.c: items as batches ----------------------------------------------------------------- */
 
+/* Needs the trainer. */
 GGL_NODISCARD ggl_status llm_train_load_init(llm_training *t, ggl_error *err);
 void llm_train_load_fini(train_load *l);
 /* Begins a batch without items. */
@@ -100,8 +106,8 @@ typedef struct train_sum {
 
 /* What the mean loss of the data's items is over: tokens that count, or pairs. */
 double llm_train_total(const llm_training *t, const int64_t *item, int64_t n);
-/* Adds the gradients of the data's items, which are a part of those that have that total, and sets *sum. After a failure there are no
- * gradients. */
+/* Adds the gradients of the data's items, which are a part of those that have that total, and sets *sum. On failure, those of some of them
+ * may have been added. */
 GGL_NODISCARD ggl_status llm_train_learn(llm_training *t, const int64_t *item, int64_t n_items,
                                          double total, train_sum *sum, ggl_error *err);
 /* Measures only. */
@@ -118,6 +124,8 @@ extern const char *const llm_train_share_input[1];
 
 /* Sets t->settings: what the bits depend on besides the files. */
 GGL_NODISCARD ggl_status llm_train_settings(llm_training *t, ggl_error *err);
+/* Fails if llm_training_write would, because of a type. */
+GGL_NODISCARD ggl_status llm_train_check_write(const llm_training *t, bool f32, ggl_error *err);
 
 /* The digests of the model, the teacher and the data, and their names. */
 enum { TRAIN_DIGESTS = 3 };
@@ -163,6 +171,7 @@ GGL_NODISCARD ggl_status llm_train_step(llm_training *t, llm_training_report *r,
 GGL_NODISCARD ggl_status llm_train_evaluate(llm_training *t, double *loss, double *accuracy,
                                             ggl_error *err);
 bool llm_train_is_over(const llm_training *t);
+bool llm_train_has_time(const llm_training *t); /* of llm_training_params.minutes some is left */
 /* A step that rank 0 has ordered. */
 GGL_NODISCARD ggl_status llm_train_follow_step(llm_training *t, ggl_error *err);
 /* Returns how many steps it takes to see all items so many times. */

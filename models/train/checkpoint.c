@@ -67,20 +67,27 @@ static ggl_status copy_old(const changed *c, char *out, ggl_error *err) {
     return GGL_OK;
 }
 
+static ggl_status check_type(const ggl_gguf_tensor *of, const ggl_type_info *type, ggl_error *err) {
+    return type->from_float
+               ? GGL_OK
+               : ggl_fail(err, GGL_UNSUPPORTED,
+                          "%.*s cannot be rounded to %s again: write what learned as f32",
+                          (int)of->name.n, of->name.s, type->name);
+}
+
 /* Writes the tensor, in which weights that learn are all elements or some rows. */
 static ggl_status write_changed(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     const changed *c = ctx;
     const int64_t n = ggl_extents(c->of->ne, 0, GGL_MAX_DIMS, 1);
     const size_t size = (size_t)(n / c->type->block) * c->type->size;
-    char *out = c->type->from_float ? ggl_calloc(size, 1) : NULL;
-    if (!c->type->from_float)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "%.*s cannot be rounded to %s again: write what learned as f32",
-                        (int)c->of->name.n, c->of->name.s, c->type->name);
+    ggl_status st = check_type(c->of, c->type, err);
+    if (st != GGL_OK)
+        return st;
+    char *out = ggl_calloc(size, 1);
     if (!out)
         return ggl_fail(err, GGL_NOMEM, "out of memory for %.*s", (int)c->of->name.n,
                         c->of->name.s);
-    ggl_status st = copy_old(c, out, err);
+    st = copy_old(c, out, err);
     for (int k = 0; k < llm_trainer_n_weights(c->t); k++) {
         const llm_train_weight w = llm_trainer_weight(c->t, k);
         const int64_t at = place_of(&w, c->of);
@@ -91,6 +98,17 @@ static ggl_status write_changed(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     if (st == GGL_OK)
         st = ggl_gguf_sink_write(to, out, size, err);
     ggl_free(out);
+    return st;
+}
+
+ggl_status llm_trainer_check_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
+                                   ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; i < ggl_gguf_n_tensors(of) && st == GGL_OK; i++) {
+        const ggl_gguf_tensor *x = ggl_gguf_tensor_at(of, i);
+        if (learns(t, x))
+            st = check_type(x, ggl_type_get(type_of(t, x, f32)), err);
+    }
     return st;
 }
 

@@ -1,8 +1,6 @@
 /* A graph and its schedule. */
 #include "ggl/internal/fold.h"
 #include "train_impl.h"
-#include <stdlib.h>
-#include <stdio.h>
 
 void llm_train_plan_fini(train_plan *p) {
     ggl_sched_free(p->s);
@@ -22,7 +20,5 @@ ggl_status llm_train_plan(train_plan *p, const llm_train_params *of, ggl_error *
         st = ggl_graph_fold(p->g, of->reference, err);
     if (st == GGL_OK)
         st = ggl_sched_new(&p->s, p->g, &params, err);
-    if (st == GGL_OK && getenv("DBG"))
-        ggl_sched_print(p->s, stderr, getenv("DBG")[0] == '2');
     return st == GGL_OK ? ggl_sched_alloc(p->s, err) : st;
 }

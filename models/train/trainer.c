@@ -137,14 +137,26 @@ static ggl_status plan(llm_trainer *t, train_plan *p, bool gradients, ggl_error 
 
 /* --- which weights learn ---------------------------------------------------------------------- */
 
-/* True if the weight's numbers could be changed a little. */
+/* True if numbers of the type could be changed a little, and products read them. */
+static bool is_of_numbers(ggl_type of) {
+    const ggl_type_info *type = ggl_type_get(of);
+    return type && (type->quantized || of == GGL_F32 || of == GGL_F16 || of == GGL_BF16);
+}
+
 static bool has_numbers(const ggl_tensor *w) {
-    const ggl_type_info *type = ggl_type_get(w->type);
-    return w->op == GGL_OP_WEIGHT && w->name && w->data && w->n_dims < GGL_MAX_DIMS && type &&
-           (type->quantized || w->type == GGL_F32 || w->type == GGL_F16 || w->type == GGL_BF16);
+    return w->op == GGL_OP_WEIGHT && w->name && w->data && w->n_dims < GGL_MAX_DIMS &&
+           is_of_numbers(w->type);
+}
+
+static bool is_of_adapter(const char *name) {
+    const size_t n = strlen(name), n_end = sizeof ".lora_a" - 1;
+    return n > n_end &&
+           (strcmp(name + n - n_end, ".lora_a") == 0 || strcmp(name + n - n_end, ".lora_b") == 0);
 }
 
 static bool is_asked(const llm_train_params *p, const char *name) {
+    if (p->only_adapters && !is_of_adapter(name))
+        return false;
     return p->n_learn == 0 ||
            llm_arch_match_first(p->learn, p->n_learn, (ggl_str){name, strlen(name)}, NULL) <
                p->n_learn;
@@ -216,7 +228,7 @@ static ggl_status check(llm_train_params *p, ggl_error *err) {
                         ": a sequence must fit into a batch",
                         p->n_batch, p->n_ctx);
     const ggl_type_info *rounded = ggl_type_get(p->rounded);
-    if (!rounded || !rounded->from_float)
+    if (!rounded || !rounded->from_float || !is_of_numbers(p->rounded))
         return ggl_fail(err, GGL_USAGE, "numbers cannot be rounded to %s",
                         rounded ? rounded->name : "a type that does not exist");
     if (p->optimizer < 0 || p->optimizer > LLM_TRAIN_MUON)

@@ -169,6 +169,19 @@ TEST(an_adapter_learns_chats) {
     llm_close(c);
 }
 
+/* Of an adapter, patterns name its own weights: what the model learned would not be written. */
+TEST(weights_of_an_adapter_learn) {
+    ggl_error err = {0};
+    const char *layer = "blk.0.*";
+    const llm_training_params p = {.lora = true, .learn = &layer, .n_learn = 1};
+    llm_training *t = open_on("builtin:chat", chats(), p);
+    llm_training_facts f = {.size = sizeof f};
+    REQUIRE(t);
+    CHECK_OK(llm_training_describe(t, &f, &err), &err);
+    CHECK_INT(f.n_weights, 14); /* pairs of seven matrices */
+    llm_training_close(t);
+}
+
 /* Preferences: nothing is gained at first; then the chosen answers gain. */
 TEST(preferences) {
     ggl_error err = {0};
@@ -536,6 +549,49 @@ TEST(minutes) {
     llm_training_close(t);
 }
 
+/* Time that passes after a step, by measurements, does not end a training that has said that there is another step. */
+TEST(minutes_of_measurements) {
+    ggl_error err = {0};
+    const llm_training_params p = {.lora = true, .minutes = 1e-4, .valid_share = 0.5};
+    llm_training *t = open_on("builtin:chat", chats(), p);
+    llm_training_report r = {.size = sizeof r};
+    double loss = NAN;
+    REQUIRE(t);
+    for (int i = 0; i < 10; i++)
+        CHECK_OK(llm_training_evaluate(t, &loss, NULL, &err), &err);
+    CHECK_OK(llm_training_step(t, &r, &err), &err);
+    CHECK(r.is_last && r.seconds >= 0.006);
+    CHECK_INT(llm_training_step(t, &r, &err), GGL_USAGE);
+    llm_training_close(t);
+}
+
+/* What the steps before reported is known after a resume. */
+TEST(reports_of_the_past) {
+    ggl_error err = {0};
+    const char *save = path_of("past");
+    const llm_training_params p = {.lora = true, .n_steps = 3};
+    llm_training *t = open_on("builtin:chat", chats(), p);
+    llm_training_report now[3], past[3];
+    memset(now, 0, sizeof now); /* compared as bytes */
+    memset(past, 0, sizeof past);
+    REQUIRE(t);
+    const llm_training_run_params run = {.size = sizeof run, .valid_every = 2};
+    CHECK_OK(llm_training_run(t, &run, &err), &err);
+    CHECK_OK(llm_training_save(t, save, &err), &err);
+    for (int k = 0; k < 3; k++) {
+        now[k].size = past[k].size = sizeof *now;
+        CHECK(llm_training_past(t, k, &now[k]));
+    }
+    llm_training_close(t);
+    t = open_on("builtin:chat", chats(), p);
+    REQUIRE(t);
+    CHECK_OK(llm_training_resume(t, save, &err), &err);
+    for (int k = 0; k < 3; k++)
+        CHECK(llm_training_past(t, k, &past[k]) && now[k].n_steps == 3);
+    CHECK(memcmp(now, past, sizeof now) == 0);
+    llm_training_close(t);
+}
+
 /* --- new models ------------------------------------------------------------------------------- */
 
 static const char *const sizes[] = {".block_count=2",
@@ -577,6 +633,104 @@ TEST(a_new_model_learns) {
     while (!r.is_last)
         r = step(t);
     CHECK_MSG(r.loss < 0.5 * chance, "%g, of %g", r.loss, chance);
+    llm_training_close(t);
+}
+
+/* A new model of the sizes and one more key. False: a failure, which was reported. */
+static bool make_new(const char *path, const char *tokenizer, const char *key, const char *init) {
+    const char *all[SIZES + 1];
+    ggl_error err = {0};
+    memcpy(all, sizes, sizeof sizes);
+    all[SIZES] = key;
+    const llm_new_model_params p = {.size = sizeof p,
+                                    .arch = "llama",
+                                    .tokenizer = tokenizer,
+                                    .key = all,
+                                    .n_keys = SIZES + (key != NULL),
+                                    .init = &init,
+                                    .n_init = init != NULL};
+    return CHECK_OK(llm_new_model(path, &p, &err), &err);
+}
+
+/* The logits may be more than the tokenizer's tokens: a teacher must have as many. */
+TEST(teachers_and_vocabularies) {
+    ggl_error err = {0};
+    const char *wide = path_of("wide.gguf"), *other = path_of("other.gguf"), *file = story();
+    llm_training_params p = {.size = sizeof p,
+                             .file = &file,
+                             .n_files = 1,
+                             .n_steps = 2,
+                             .n_ctx = 64,
+                             .n_threads = 2,
+                             .teacher = "builtin:stories"};
+    llm_training *t = NULL;
+    REQUIRE(make_new(wide, "builtin:stories", ".vocab_size=2100", NULL));
+    CHECK_INT(llm_training_open(&t, wide, &p, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "the teacher has 2048 tokens, but the model has 2100");
+    p.teacher = wide;
+    CHECK_INT(llm_training_open(&t, "builtin:stories", &p, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "the teacher has 2100 tokens, but the model has 2048");
+    t = open_on(wide, file, p);
+    REQUIRE(t);
+    const llm_training_report r = step(t);
+    CHECK_MSG(fabs(r.loss - log(2100)) < 0.1 && r.norm < 1e-3, "%g, %g", r.loss, r.norm);
+    llm_training_close(t);
+
+    REQUIRE(make_new(other, "builtin:words", ".vocab_size=2048", NULL));
+    p.teacher = other;
+    CHECK_INT(llm_training_open(&t, "builtin:stories", &p, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "has other tokens: token ");
+}
+
+/* A type to which nothing can be rounded is found before the first step, not after the last one. */
+TEST(a_type_that_is_only_read) {
+    enum { IQ2_XS = 17 };
+    static const char name[] = "blk.0.ffn_up.weight";
+    static char bytes[2000000];
+    ggl_error err = {0};
+    const char *model = path_of("read.gguf"), *out = path_of("out.gguf"), *file = story(),
+               *attention = "*attn*";
+    const char *const more[] = {".block_count=1",
+                                ".context_length=128",
+                                ".embedding_length=256",
+                                ".feed_forward_length=256",
+                                ".attention.head_count=4",
+                                ".attention.layer_norm_rms_epsilon=1e-5"},
+                      *const init[] = {"blk.0.ffn_up.weight=0"};
+    const llm_new_model_params new_model = {.size = sizeof new_model,
+                                            .arch = "llama",
+                                            .tokenizer = "builtin:stories",
+                                            .key = more,
+                                            .n_keys = sizeof more / sizeof *more,
+                                            .init = init,
+                                            .n_init = 1};
+    REQUIRE_OK(llm_new_model(model, &new_model, &err), &err);
+    FILE *f = fopen(model, "r+b");
+    REQUIRE(f);
+    const size_t n = fread(bytes, 1, sizeof bytes, f);
+    size_t at = 0;
+    while (at + sizeof name < n && memcmp(bytes + at, name, sizeof name - 1) != 0)
+        at++;
+    at += sizeof name - 1 + 4 + 2 * 8; /* the name, how many dimensions, both */
+    CHECK(fseek(f, (long)at, SEEK_SET) == 0 && fputc(IQ2_XS, f) == IQ2_XS);
+    fclose(f);
+    llm_training_params p = {.n_steps = 1, .n_ctx = 32, .n_batch = 64};
+    watch w = {0};
+    llm_training_run_params run = {.size = sizeof run, .out = out, .each = on_step, .user = &w};
+    llm_training *t = open_on(model, file, p);
+    REQUIRE(t);
+    CHECK_INT(llm_training_run(t, &run, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "blk.0.ffn_up.weight cannot be rounded to iq2_xs again");
+    CHECK_INT(w.steps, 0);
+    run.f32 = true;
+    CHECK_OK(llm_training_run(t, &run, &err), &err);
+    llm_training_close(t);
+    p.learn = &attention;
+    p.n_learn = 1;
+    run.f32 = false;
+    t = open_on(model, file, p);
+    REQUIRE(t);
+    CHECK_OK(llm_training_run(t, &run, &err), &err);
     llm_training_close(t);
 }
 
@@ -667,6 +821,33 @@ TEST(gradients_of_models) {
 
 /* --- bad days --------------------------------------------------------------------------------- */
 
+/* A first step that is easy by chance does not make a training of hard ones one that diverges. */
+TEST(an_easy_step) {
+    static char text[4000];
+    size_t n = 0;
+    const char *easy = "Once upon a time, there was a little girl named Lily.",
+               *hard = "7$#Q x9&K =%";
+    for (int i = 0; i < 32; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "{\"text\": \"%s\"}\n",
+                              i % 8 ? hard : easy);
+    const char *file = file_of("easy.jsonl", text);
+    llm_training_report r = {0};
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        const llm_training_params p = {
+            .n_seq = 1, .n_steps = 45, .rate = 1e-9, .valid_share = -1, .seed = seed};
+        llm_training *t = open_on("builtin:stories", file, p);
+        REQUIRE(t);
+        r = step(t);
+        const bool is_easy = r.loss < 3;
+        for (int i = 1; i < 45 && is_easy; i++)
+            r = step(t);
+        llm_training_close(t);
+        if (is_easy)
+            break;
+    }
+    CHECK_INT(r.step, 45);
+}
+
 TEST(too_high_a_rate) {
     ggl_error err = {0};
     const llm_training_params p = {.rate = 50, .n_steps = 400, .n_warmup = -1, .max_norm = -1};
@@ -701,7 +882,8 @@ static bool stop(void *user, const char *what, size_t done, size_t total) {
 TEST(mistakes) {
     const char *chat = chats(), *pair = pairs(), *none = path_of("none.txt");
     const char *const one[] = {chat}, *const two[] = {pair}, *const mixed[] = {chat, pair},
-                      *const lost[] = {none}, *const pattern[] = {"blk.99.*"};
+                      *const lost[] = {none}, *const pattern[] = {"blk.99.*"},
+                      *const model_own[] = {"output_norm.weight"};
     int calls = 0;
     const struct {
         llm_training_params p;
@@ -726,6 +908,9 @@ TEST(mistakes) {
         {{.file = one, .n_files = 1, .lora = true, .adapter = "a"},
          GGL_USAGE,
          "either a new adapter"},
+        {{.file = one, .n_files = 1, .lora = true, .learn = model_own, .n_learn = 1},
+         GGL_NOT_FOUND,
+         "'output_norm.weight' fits the name of no weight"},
         {{.file = one, .n_files = 1, .adapter = none}, GGL_IO, "none.txt"},
         {{.file = lost, .n_files = 1}, GGL_IO, "none.txt"},
         {{.file = mixed, .n_files = 2}, GGL_FORMAT, "pairs.jsonl"},
@@ -736,7 +921,14 @@ TEST(mistakes) {
         {{.file = one, .n_files = 1, .loss = twice, .teacher = "builtin:chat"},
          GGL_USAGE,
          "not both"},
-        {{.file = one, .n_files = 1, .teacher = "builtin:words"}, GGL_UNSUPPORTED, "builtin:words"},
+        {{.file = one, .n_files = 1, .n_ctx = 32, .teacher = "builtin:words"},
+         GGL_UNSUPPORTED,
+         "builtin:words"},
+        {{.file = one, .n_files = 1, .teacher = "builtin:words"},
+         GGL_SHAPE,
+         "the teacher builtin:words: the context has 1024 tokens"},
+        {{.file = one, .n_files = 1, .round_to = "i32"}, GGL_USAGE, "cannot be rounded to i32"},
+        {{.file = one, .n_files = 1, .round_to = "f64"}, GGL_USAGE, "cannot be rounded to f64"},
         {{.file = two, .n_files = 1, .lora = true, .progress = stop, .user = &calls},
          GGL_CANCELLED,
          ""},

@@ -53,8 +53,8 @@ typedef struct llm_train_params {
     double beta1, beta2, eps, decay;
     double
         max_norm; /* the longest gradient of all weights together, to which longer ones are cut; 0: none */
-    /* Adapters that the model is used with, borrowed as long as the trainer lives. Their weights, NAME.lora_a and NAME.lora_b, can learn, too: with the
-     * patterns "*.lora_a" and "*.lora_b" in `learn`, the model itself stays as it is, of whatever types. */
+    /* Adapters that the model is used with, borrowed as long as the trainer lives. Their weights, NAME.lora_a and NAME.lora_b, can learn, too: with
+     * only_adapters, the model itself stays as it is, of whatever types. */
     const llm_adapter_use *adapter;
     size_t n_adapters;
     /* Most sequences of one run; 0: one for each 64 tokens of n_batch, or n_ctx if that is less. Caches have room for n_batch tokens and 64 for each
@@ -71,6 +71,8 @@ typedef struct llm_train_params {
     /* Quantization-aware: the graphs read the matrices that learn as they are when they are rounded to this type, and their gradients change
      * unrounded copies. GGL_F32: none is rounded. */
     ggl_type rounded;
+    /* Only weights of the adapters learn, also if `learn` fits names of the model's. */
+    bool only_adapters;
 } llm_train_params;
 
 /* Sequences one after the other. */
@@ -139,6 +141,10 @@ void llm_trainer_set_steps(llm_trainer *t, int64_t n);
  * is written. */
 GGL_NODISCARD ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
                                            const char *path, ggl_error *err);
+
+/* Fails as llm_trainer_write would, if a type of the file is one to which no number can be rounded: to know it before a training. GGL_UNSUPPORTED. */
+GGL_NODISCARD ggl_status llm_trainer_check_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
+                                                 ggl_error *err);
 
 /* Writes what a trainer of the same weights needs to go on with the same bits: the weights that learn as f32, what AdamW
  * remembers, the number of steps, and a text of the caller's, under the key "training.own". It has no gradients, so it is to be
