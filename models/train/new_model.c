@@ -240,7 +240,7 @@ static ggl_status list_tensors(maker *m, ggl_error *err) {
                                     .get_item = get_item,
                                     .find_tensor = find_tensor,
                                     .key_at = key_at};
-    const llm_arch_params p = {.size = sizeof p, .n_ctx = 64};
+    const llm_arch_params p = {.size = sizeof p, .n_ctx = 1};
     ggl_graph *g = ggl_graph_new(NULL);
     llm_arch_result r = {0};
     m->source = llm_arch_source_gguf(m->keys);
