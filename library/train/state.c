@@ -1,9 +1,9 @@
 /* Saving a training, and going on with it. The file is the state of the trainer (llm/internal/train.h); its text is a JSON object:
  *
- *     {"version": 1, "settings": {..}, "model": "..", "teacher": "..", "data": "..",
+ *     {"version": 1, "settings": {..}, "model": "..", "adapter": "..", "teacher": "..", "data": "..",
  *      "step": 12, "draw": 96, "n_steps": 100, "seconds": 3.5, "history": ".."}
  *
- * settings has what the bits depend on besides the files; model and teacher are the digests of theirs, and data is that of what was read from
+ * settings has what the bits depend on besides the files; model, adapter and teacher are the digests of theirs, and data is that of what was read from
  * the others. */
 #include <inttypes.h>
 #include <math.h>
@@ -128,6 +128,11 @@ static uint64_t digest_of_model(const llm_training *t) {
     return ggl_gguf_digest(llm_model_file(t->of.model));
 }
 
+/* That with which it began; a new one follows from the settings. */
+static uint64_t digest_of_adapter(const llm_training *t) {
+    return t->p.adapter ? ggl_gguf_digest(llm_adapter_file(t->of.adapter)) : 0;
+}
+
 static uint64_t digest_of_teacher(const llm_training *t) {
     return t->of.teacher_file ? ggl_gguf_digest(t->of.teacher_file) : 0;
 }
@@ -138,6 +143,7 @@ static const struct {
     uint64_t (*of)(const llm_training *t);
 } digests[] = {
     {"model", "another model", digest_of_model},
+    {"adapter", "another adapter", digest_of_adapter},
     {"teacher", "another teacher", digest_of_teacher},
     {"data",
      "other texts than the files have now, or with another n_ctx, separator, chat template or "

@@ -247,6 +247,7 @@ static ggl_status list_tensors(maker *m, ggl_error *err) {
     ggl_status st = g ? llm_arch_build(m->p.arch, &source, &p, g, &r, err)
                       : ggl_fail(err, GGL_NOMEM, "out of memory for a model");
     m->n_layer = r.n_layer;
+    llm_arch_result_fini(&r);
     ggl_graph_free(g);
     if (st == GGL_OK && m->failed)
         st = ggl_fail(err, GGL_NOMEM, "out of memory for the list of tensors");

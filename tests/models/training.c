@@ -329,6 +329,22 @@ TEST(the_same_bits) {
     CHECK(same_files(whole, resumed));
     llm_training_close(u);
 
+    /* not with another adapter in the file with which it began */
+    llm_training_params q = {.adapter = whole, .n_steps = 2};
+    const char *other = path_of("other");
+    u = open_on("builtin:chat", chats(), q);
+    REQUIRE(u);
+    step(u);
+    CHECK_OK(llm_training_save(u, other, &err), &err);
+    CHECK_OK(llm_training_write(u, one, false, &err), &err);
+    llm_training_close(u);
+    q.adapter = one;
+    u = open_on("builtin:chat", chats(), q);
+    REQUIRE(u);
+    CHECK_INT(llm_training_resume(u, other, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "this training began with another adapter");
+    llm_training_close(u);
+
     /* not with other settings, other data, or a damaged file */
     p.rate = 2e-3;
     u = open_on("builtin:chat", chats(), p);
