@@ -78,9 +78,13 @@ static bool put_value(ggl_gguf_writer *w, const char *key, const char *s) {
         ggl_gguf_put_string(w, key, s, strlen(s));
         return s[0] != '\0';
     }
-    if (!strpbrk(s, ".eE") && x >= 0 && x <= UINT32_MAX) {
+    const bool is_whole = !strpbrk(s, ".eE");
+    if (is_whole && x >= 0 && x <= UINT32_MAX) {
         const uint32_t whole = (uint32_t)x;
         ggl_gguf_put(w, key, GGL_GGUF_U32, false, &whole, 1);
+    } else if (is_whole && fabs(x) < 0x1p53) {
+        const int64_t whole = (int64_t)x;
+        ggl_gguf_put(w, key, GGL_GGUF_I64, false, &whole, 1);
     } else {
         const float number = (float)x;
         ggl_gguf_put(w, key, GGL_GGUF_F32, false, &number, 1);

@@ -58,8 +58,9 @@ typedef struct llm_training_params {
     /* Quantization-aware: the model computes with its matrices rounded to this type, such as "q4_0", while they learn, and is written with
      * it. NULL: not rounded. Not with an adapter. */
     const char *round_to;
-    bool lora;    /* a new adapter, and the model stays as it is */
-    int64_t rank; /* of the adapter; 0: 16 */
+    bool lora; /* a new adapter, and the model stays as it is */
+    int64_t
+        rank; /* of the adapter; 0: 16. Matrices with a shorter side have pairs of that rank, unless `matrix` is given, too */
     double alpha; /* of the adapter; 0: 2 * rank */
     bool
         rs; /* of a new adapter: its change counts alpha / sqrt(rank) times (rsLoRA), not alpha / rank */
