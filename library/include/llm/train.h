@@ -69,7 +69,7 @@ typedef struct llm_training_params {
     size_t n_matrices;
     const char
         *adapter; /* an adapter's file that goes on learning, in place of a new one; NULL: none */
-    /* [n_learn]: patterns of the names of the weights that learn, such as "blk.*"; none: all of the model, or of the adapter. */
+    /* [n_learn]: patterns of the names of the weights that learn, such as "blk.*", of the model, or, with an adapter, of that; none: all. */
     const char *const *learn;
     size_t n_learn;
 
@@ -106,8 +106,8 @@ typedef struct llm_training_params {
 
     /* --- other losses --- */
     double dpo_beta; /* of preferences: how far the model may go from what it was; 0: 0.1 */
-    const char
-        *teacher; /* a model with the same vocabulary, whose probabilities it learns; NULL: none */
+    const char *
+        teacher; /* a model with the same vocabulary, whose probabilities it learns; NULL: none. As many logits, and nearly all tokens equal */
     double teacher_share; /* how much these count; the rest is the text itself. 0: 1, all */
     double teacher_temp;  /* the temperature of both models' probabilities; 0: 1 */
     /* Makes the loss of each token, a number, from its logits [n_vocab] and the token that follows (i32), out of operators
