@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/steps.h"
+
 static bool is_white(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -40,12 +42,14 @@ static void skip_white(train_records *r) {
         r->at++;
 }
 
-/* Counts the lines up to `at`. */
+/* Counts the lines up to `at`: a list can be one line, which is not to be searched again for each element. */
 static void count_lines(train_records *r, size_t at) {
-    for (const char *end; (end = memchr(r->text.s + r->line_at, '\n', at - r->line_at));) {
+    GGL_STEPS(at - r->counted);
+    for (const char *end; (end = memchr(r->text.s + r->counted, '\n', at - r->counted));) {
         r->line++;
-        r->line_at = (size_t)(end + 1 - r->text.s);
+        r->counted = r->line_at = (size_t)(end + 1 - r->text.s);
     }
+    r->counted = at;
 }
 
 void llm_train_records_begin(train_records *r, const char *name, ggl_str text) {

@@ -14,10 +14,11 @@ typedef struct train_records {
     const char *name;
     ggl_str text;
     enum { RECORD_LINES, RECORD_LIST, RECORD_VALUES } form;
-    size_t at, line_at; /* read so far; where the line begins that was counted last */
-    int64_t line;       /* its number, from 1 on */
-    bool any, ended;    /* of a list: an element was read; the closing bracket was */
-    ggl_status status;  /* why no record came; GGL_OK: there are no more */
+    size_t at, line_at,
+        counted;       /* read so far; where the last line begins; up to where lines are counted */
+    int64_t line;      /* its number, from 1 on */
+    bool any, ended;   /* of a list: an element was read; the closing bracket was */
+    ggl_status status; /* why no record came; GGL_OK: there are no more */
 } train_records;
 
 typedef struct train_record {

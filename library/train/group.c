@@ -50,7 +50,7 @@ static ggl_status order_all(const llm_training *t, train_order_kind kind, ggl_er
 
 /* What all processes must have in common; or why one could not begin. */
 typedef struct identity {
-    uint64_t settings, digest[3], n_numbers;
+    uint64_t settings, digest[TRAIN_DIGESTS], n_numbers;
     char why[2048]; /* of a ggl_error */
 } identity;
 
@@ -78,8 +78,9 @@ static ggl_status check_rank(const llm_training *t, int rank, ggl_error *err) {
                     rank,
                     own.settings != theirs.settings     ? "other settings"
                     : own.digest[0] != theirs.digest[0] ? "another model"
-                    : own.digest[1] != theirs.digest[1] ? "another teacher"
-                    : own.digest[2] != theirs.digest[2] ? "other data"
+                    : own.digest[1] != theirs.digest[1] ? "another adapter"
+                    : own.digest[2] != theirs.digest[2] ? "another teacher"
+                    : own.digest[3] != theirs.digest[3] ? "other data"
                                                         : "other weights that learn");
 }
 

@@ -69,14 +69,20 @@ static uint64_t digest_of_model(const llm_training *t) {
     return ggl_gguf_digest(llm_model_file(t->of.model));
 }
 
+/* That with which it began; a new one follows from the settings. */
+static uint64_t digest_of_adapter(const llm_training *t) {
+    return t->p.adapter ? ggl_gguf_digest(llm_adapter_file(t->of.adapter)) : 0;
+}
+
 static uint64_t digest_of_teacher(const llm_training *t) {
     return t->of.teacher_file ? ggl_gguf_digest(t->of.teacher_file) : 0;
 }
 
-const char *const llm_train_digest_name[TRAIN_DIGESTS] = {"model", "teacher", "data"};
+const char *const llm_train_digest_name[TRAIN_DIGESTS] = {"model", "adapter", "teacher", "data"};
 
 void llm_train_digests(const llm_training *t, uint64_t out[TRAIN_DIGESTS]) {
     out[0] = digest_of_model(t);
-    out[1] = digest_of_teacher(t);
-    out[2] = digest_of_data(t);
+    out[1] = digest_of_adapter(t);
+    out[2] = digest_of_teacher(t);
+    out[3] = digest_of_data(t);
 }

@@ -1,9 +1,9 @@
 /* Saving a training, and going on with it. The file is the state of the trainer (llm/internal/train.h); its text is a JSON object:
  *
- *     {"version": 1, "settings": {..}, "model": "..", "teacher": "..", "data": "..",
+ *     {"version": 1, "settings": {..}, "model": "..", "adapter": "..", "teacher": "..", "data": "..",
  *      "step": 12, "draw": 96, "n_steps": 100, "seconds": 3.5, "history": ".."}
  *
- * settings has what the bits depend on besides the files; model and teacher are the digests of theirs, and data is that of what was read from
+ * settings has what the bits depend on besides the files; model, adapter and teacher are the digests of theirs, and data is that of what was read from
  * the others. */
 #include <inttypes.h>
 #include <math.h>
@@ -69,7 +69,7 @@ ggl_status llm_train_check_write(const llm_training *t, bool f32, ggl_error *err
 static ggl_status compare_digests(const llm_training *t, const json_value *root, const char *path,
                                   ggl_error *err) {
     static const char *const others[TRAIN_DIGESTS] = {
-        "another model", "another teacher",
+        "another model", "another adapter", "another teacher",
         "other texts than the files have now, or with another n_ctx, separator, chat template or "
         "choice of what counts"};
     uint64_t digest[TRAIN_DIGESTS];

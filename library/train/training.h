@@ -127,8 +127,8 @@ GGL_NODISCARD ggl_status llm_train_settings(llm_training *t, ggl_error *err);
 /* Fails if llm_training_write would, because of a type. */
 GGL_NODISCARD ggl_status llm_train_check_write(const llm_training *t, bool f32, ggl_error *err);
 
-/* The digests of the model, the teacher and the data, and their names. */
-enum { TRAIN_DIGESTS = 3 };
+/* The digests of the model, of the adapter with which it began, of the teacher and the data, and their names. */
+enum { TRAIN_DIGESTS = 4 };
 void llm_train_digests(const llm_training *t, uint64_t out[TRAIN_DIGESTS]);
 extern const char *const llm_train_digest_name[TRAIN_DIGESTS];
 

@@ -78,9 +78,13 @@ static bool put_value(ggl_gguf_writer *w, const char *key, const char *s) {
         ggl_gguf_put_string(w, key, s, strlen(s));
         return s[0] != '\0';
     }
-    if (!strpbrk(s, ".eE") && x >= 0 && x <= UINT32_MAX) {
+    const bool is_whole = !strpbrk(s, ".eE");
+    if (is_whole && x >= 0 && x <= UINT32_MAX) {
         const uint32_t whole = (uint32_t)x;
         ggl_gguf_put(w, key, GGL_GGUF_U32, false, &whole, 1);
+    } else if (is_whole && fabs(x) < 0x1p53) {
+        const int64_t whole = (int64_t)x;
+        ggl_gguf_put(w, key, GGL_GGUF_I64, false, &whole, 1);
     } else {
         const float number = (float)x;
         ggl_gguf_put(w, key, GGL_GGUF_F32, false, &number, 1);
@@ -240,13 +244,14 @@ static ggl_status list_tensors(maker *m, ggl_error *err) {
                                     .get_item = get_item,
                                     .find_tensor = find_tensor,
                                     .key_at = key_at};
-    const llm_arch_params p = {.size = sizeof p, .n_ctx = 64};
+    const llm_arch_params p = {.size = sizeof p, .n_ctx = 1};
     ggl_graph *g = ggl_graph_new(NULL);
     llm_arch_result r = {0};
     m->source = llm_arch_source_gguf(m->keys);
     ggl_status st = g ? llm_arch_build(m->p.arch, &source, &p, g, &r, err)
                       : ggl_fail(err, GGL_NOMEM, "out of memory for a model");
     m->n_layer = r.n_layer;
+    llm_arch_result_fini(&r);
     ggl_graph_free(g);
     if (st == GGL_OK && m->failed)
         st = ggl_fail(err, GGL_NOMEM, "out of memory for the list of tensors");

@@ -114,14 +114,15 @@ ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_arch_source *so
     ggl_status st = GGL_READ_PARAMS(llm_train_pairs, &p, params, err);
     if (st != GGL_OK)
         return st;
-    const bool any_rank = p.rank == 0; /* matrices with shorter sides have pairs of their rank */
+    /* Matrices with shorter sides, such as those that choose among a few experts, have pairs of their rank, unless both are given. */
+    const bool any_rank = p.rank == 0 || p.n_matrices == 0;
     p.rank = p.rank ? p.rank : 16;
     p.alpha = p.alpha != 0 ? p.alpha : 2 * (double)p.rank;
     if (p.rank < 1 || !(p.alpha > 0 && isfinite(p.alpha)))
         return ggl_fail(err, GGL_USAGE,
                         "an adapter of rank %" PRId64 " and alpha %g: both must be more than 0",
                         p.rank, p.alpha);
-    const llm_arch_params of = {.size = sizeof of, .only = "logits"};
+    const llm_arch_params of = {.size = sizeof of, .n_ctx = 1, .only = "logits"};
     ggl_graph *g = ggl_graph_new(NULL);
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     size_t *hit = ggl_calloc(p.n_matrices + 1, sizeof *hit);

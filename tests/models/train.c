@@ -648,6 +648,13 @@ TEST(adapters_learn) {
     CHECK_INT((int64_t)llm_adapter_describe(own).n_pairs, 35);
     llm_adapter_free(own);
     ggl_free(of_all);
+    /* a rank that some have no room for: pairs of their own */
+    const llm_train_pairs high = {.size = sizeof high, .rank = 200};
+    REQUIRE_OK(llm_train_new_adapter(arch, &source, &high, &of_all, &size, &err), &err);
+    REQUIRE_OK(llm_adapter_open_memory(&own, of_all, size, "new", &err), &err);
+    CHECK_INT((int64_t)llm_adapter_describe(own).n_pairs, 35);
+    llm_adapter_free(own);
+    ggl_free(of_all);
     /* two adapters with weights of the same names */
     llm_trainer *none = NULL;
     const llm_train_params p2 = {.size = sizeof p2,

@@ -329,6 +329,22 @@ TEST(the_same_bits) {
     CHECK(same_files(whole, resumed));
     llm_training_close(u);
 
+    /* not with another adapter in the file with which it began */
+    llm_training_params q = {.adapter = whole, .n_steps = 2};
+    const char *other = path_of("other");
+    u = open_on("builtin:chat", chats(), q);
+    REQUIRE(u);
+    step(u);
+    CHECK_OK(llm_training_save(u, other, &err), &err);
+    CHECK_OK(llm_training_write(u, one, false, &err), &err);
+    llm_training_close(u);
+    q.adapter = one;
+    u = open_on("builtin:chat", chats(), q);
+    REQUIRE(u);
+    CHECK_INT(llm_training_resume(u, other, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "this training began with another adapter");
+    llm_training_close(u);
+
     /* not with other settings, other data, or a damaged file */
     p.rate = 2e-3;
     u = open_on("builtin:chat", chats(), p);
@@ -650,6 +666,25 @@ static bool make_new(const char *path, const char *tokenizer, const char *key, c
                                     .init = &init,
                                     .n_init = init != NULL};
     return CHECK_OK(llm_new_model(path, &p, &err), &err);
+}
+
+/* A model with a table of few positions: new, and with an adapter. */
+TEST(few_positions) {
+    static const char *const keys[] = {
+        ".block_count=1",          ".context_length=32",      ".embedding_length=32",
+        ".feed_forward_length=64", ".attention.head_count=4", ".attention.layer_norm_epsilon=1e-5"};
+    ggl_error err = {0};
+    const char *model = path_of("positions.gguf");
+    const llm_new_model_params p = {.size = sizeof p,
+                                    .arch = "gpt2",
+                                    .tokenizer = "builtin:stories",
+                                    .key = keys,
+                                    .n_keys = sizeof keys / sizeof *keys};
+    REQUIRE_OK(llm_new_model(model, &p, &err), &err);
+    llm_training *t = open_on(model, story(), (llm_training_params){.lora = true, .n_steps = 1});
+    REQUIRE(t);
+    CHECK(step(t).norm > 0);
+    llm_training_close(t);
 }
 
 /* The logits may be more than the tokenizer's tokens: a teacher must have as many. */

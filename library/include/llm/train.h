@@ -58,8 +58,9 @@ typedef struct llm_training_params {
     /* Quantization-aware: the model computes with its matrices rounded to this type, such as "q4_0", while they learn, and is written with
      * it. NULL: not rounded. Not with an adapter. */
     const char *round_to;
-    bool lora;    /* a new adapter, and the model stays as it is */
-    int64_t rank; /* of the adapter; 0: 16 */
+    bool lora; /* a new adapter, and the model stays as it is */
+    int64_t
+        rank; /* of the adapter; 0: 16. Matrices with a shorter side have pairs of that rank, unless `matrix` is given, too */
     double alpha; /* of the adapter; 0: 2 * rank */
     bool
         rs; /* of a new adapter: its change counts alpha / sqrt(rank) times (rsLoRA), not alpha / rank */
@@ -68,7 +69,7 @@ typedef struct llm_training_params {
     size_t n_matrices;
     const char
         *adapter; /* an adapter's file that goes on learning, in place of a new one; NULL: none */
-    /* [n_learn]: patterns of the names of the weights that learn, such as "blk.*"; none: all of the model, or of the adapter. */
+    /* [n_learn]: patterns of the names of the weights that learn, such as "blk.*", of the model, or, with an adapter, of that; none: all. */
     const char *const *learn;
     size_t n_learn;
 
@@ -108,8 +109,8 @@ typedef struct llm_training_params {
 
     /* --- other losses --- */
     double dpo_beta; /* of preferences: how far the model may go from what it was; 0: 0.1 */
-    const char
-        *teacher; /* a model with the same vocabulary, whose probabilities it learns; NULL: none */
+    const char *
+        teacher; /* a model with the same vocabulary, whose probabilities it learns; NULL: none. As many logits, and nearly all tokens equal */
     double teacher_share; /* how much these count; the rest is the text itself. 0: 1, all */
     double teacher_temp;  /* the temperature of both models' probabilities; 0: 1 */
     /* Makes the loss of each token, a number, from its logits [n_vocab] and the token that follows (i32), out of operators

@@ -158,7 +158,7 @@ GGL_NODISCARD ggl_status llm_trainer_read_state(llm_trainer *t, const ggl_gguf *
 typedef struct llm_train_pairs {
     size_t size; /* sizeof(llm_train_pairs) */
     int64_t
-        rank; /* at most the shorter side of each matrix; 0: 16, or that side if it is shorter */
+        rank; /* 0: 16. Of a matrix with a shorter side: that side, or, if both `rank` and `matrix` are given, an error */
     double alpha; /* what is added to a matrix is alpha / rank times B A; 0: 2 * rank */
     /* Patterns of the names of the matrices that it changes. NULL: all that layers multiply with. */
     const char *const *matrix;
