@@ -518,6 +518,7 @@ static const arg_hint hints[] = {
     {TRAIN, "-decay-epochs --decay-epochs", "the rate falls until the end; --lr-end X is the share that is left", HINT_REFUSED},
     {TRAIN, "-val-split --val-split", "--valid-share", HINT_SAME},
     {TRAIN, "--weight-decay", "--decay", HINT_SAME},
+    {TRAIN, "--rate", "--learning-rate", HINT_SAME},
     {TRAIN, "--lr-scheduler-type", "--schedule", HINT_SAME},
     {TRAIN, "--warmup-steps", "--warmup", HINT_SAME},
     {TRAIN, "--max-steps --iters --max-iters", "--steps", HINT_SAME},
