@@ -273,7 +273,7 @@ class Mistakes(Trainings):
             ({"schedule": "cos"}, Status.USAGE, "cosine, linear and constant"),
             ({"matrix": "blk.99.*"}, Status.NOT_FOUND, "blk.99"),
             ({"adapter": "a"}, Status.USAGE, "either a new adapter"),
-            ({"teacher": "builtin:words"}, Status.UNSUPPORTED, "builtin:words"),
+            ({"teacher": "builtin:words"}, Status.SHAPE, "the teacher builtin:words: the context has 1024 tokens"),
             ({"valid_file": self.folder / "none"}, Status.IO, "none"),
         ):
             with self.assertRaisesRegex(Error, words) as caught:
