@@ -1,8 +1,10 @@
 /* Makes a training: its parameters, its data, and the trainer. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/gguf.h"
 #include "ggl/internal/params.h"
 #include "training.h"
 
@@ -72,6 +74,26 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
     return GGL_OK;
 }
 
+/* A model of a billion weights, and larger ones, learn by these; smaller ones need more. */
+static double usual_rate(const llm_training *t) {
+    const ggl_gguf *f = llm_model_file(t->of.model);
+    double n = 1, learns = 0;
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
+        const int64_t *ne = ggl_gguf_tensor_at(f, i)->ne;
+        n += (double)ne[0] * (double)ne[1] * (double)ne[2] * (double)ne[3];
+    }
+    for (int k = 0; k < llm_trainer_n_weights(t->trainer); k++) {
+        const llm_train_weight w = llm_trainer_weight(t->trainer, k);
+        learns += (double)w.ne[0] * (double)w.ne[1] * (double)w.ne[2] * (double)w.ne[3];
+    }
+    double rate = t->of.adapter ? 2e-4 * fmin(20, pow(fmax(1, 1e9 / n), 0.4))
+                                : 2e-5 * fmin(50, pow(fmax(1, 1e9 / n), 0.55));
+    if (t->kind == TRAIN_PAIRS)
+        rate /= 10;
+    /* AdamW moves each number by about the rate; a gradient of length 1 moves all of them together by it */
+    return t->optimizer == LLM_TRAIN_SGD ? rate * sqrt(learns) : rate;
+}
+
 static void set_if_zero(double *x, double by) {
     if (*x == 0)
         *x = by;
@@ -80,8 +102,6 @@ static void set_if_zero(double *x, double by) {
 /* Puts the defaults in place of zeros. */
 static void fill(llm_training *t) {
     llm_training_params *p = &t->p;
-    const double rate = t->of.adapter ? 2e-4 : 2e-5;
-    set_if_zero(&p->rate, t->kind == TRAIN_PAIRS ? rate / 10 : rate);
     set_if_zero(&p->n_epochs, t->kind == TRAIN_ANSWERS ? 3 : 1);
     set_if_zero(&p->max_norm, 1);
     set_if_zero(&p->dpo_beta, 0.1);
@@ -192,8 +212,11 @@ static ggl_status find_names(llm_training *t, ggl_error *err) {
         return ggl_fail(err, GGL_USAGE, "the optimizer '%s': adamw, sgd and muon are known",
                         t->p.optimizer);
     if (t->p.round_to && !type)
-        return ggl_fail(err, GGL_USAGE, "round_to '%s': there is no type of this name",
-                        t->p.round_to);
+        return ggl_fail(
+            err, GGL_USAGE,
+            "numbers cannot be rounded to '%s': there is no type of this name, as q4_0, "
+            "q8_0, q4_k and q6_k are",
+            t->p.round_to);
     t->optimizer = (llm_train_optimizer_kind)k;
     t->rounded = type ? type->type : GGL_F32;
     return GGL_OK;
@@ -252,6 +275,26 @@ static void size_runs(llm_training *t) {
     t->load.cap_seq = n_slots(t);
 }
 
+/* Tells what a caller may not have meant. */
+static void tell_sizes(llm_training *t) {
+    char text[256];
+    const size_t values = llm_trainer_value_bytes(t->trainer);
+    if (t->p.n_batch < t->p.n_ctx) {
+        snprintf(text, sizeof text,
+                 "a step has %" PRId64 " tokens, fewer than the longest sequence (%" PRId64
+                 "): it learns one sequence; n_seq, not n_batch, is a number of sequences",
+                 t->p.n_batch, t->p.n_ctx);
+        tell_note(t, text);
+    }
+    if (t->p.memory > 0 && values > t->p.memory) {
+        snprintf(text, sizeof text,
+                 "the values need %.1f MB, more than the %.1f MB of memory: a smaller n_ubatch "
+                 "or n_ctx takes less",
+                 (double)values / 1e6, (double)t->p.memory / 1e6);
+        tell_note(t, text);
+    }
+}
+
 static ggl_status make(llm_training *t, ggl_error *err) {
     ggl_status st = check(t, err);
     if (st == GGL_OK)
@@ -270,8 +313,12 @@ static ggl_status make(llm_training *t, ggl_error *err) {
     st = make_trainer(t, err);
     if (st == GGL_OK)
         st = llm_train_load_init(t, err);
-    if (st == GGL_OK)
+    if (st == GGL_OK) {
+        t->usual_rate = usual_rate(t);
+        set_if_zero(&t->p.rate, t->usual_rate);
+        tell_sizes(t);
         st = llm_train_settings(t, err);
+    }
     if (st == GGL_OK)
         st = llm_train_group_begin(t, err);
     return st == GGL_OK && t->kind == TRAIN_PAIRS ? llm_train_look_before(t, err) : st;

@@ -49,9 +49,9 @@ ggl_status llm_train_history_add(train_history *h, const llm_training_report *r,
                         r->step, r->loss, r->norm, r->rate, advice);
     if (h->n > SMOOTH && h->smooth > h->least + fmax(MOST_ABOVE, MOST_SHARE * fabs(h->least)))
         return ggl_fail(err, GGL_LIMIT,
-                        "the training has diverged: until step %" PRId64
-                        " the mean loss was as low as %.3f, and at step %" PRId64
-                        " it is %.3f, with a learning rate of %.3g; %s",
+                        "the training has diverged: at step %" PRId64
+                        " the loss was %.3f, and at step %" PRId64
+                        " its mean is %.3f, with a learning rate of %.3g; %s",
                         h->least_at, h->least, r->step, h->smooth, r->rate, advice);
     return GGL_OK;
 }

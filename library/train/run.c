@@ -59,9 +59,9 @@ static ggl_status write_out(course *c, const llm_training_report *r, ggl_error *
 /* Writes the result and the state as they are now. */
 static ggl_status checkpoint(course *c, const llm_training_report *r, ggl_error *err) {
     const double began = llm_seconds();
-    ggl_status st = c->p.save ? llm_training_save(c->t, c->p.save, err) : GGL_OK;
-    if (st == GGL_OK && c->p.out && !c->p.best)
-        st = write_out(c, r, err);
+    ggl_status st = c->p.out && !c->p.best ? write_out(c, r, err) : GGL_OK;
+    if (st == GGL_OK && c->p.save)
+        st = llm_training_save(c->t, c->p.save, err);
     c->saved_at = llm_seconds();
     c->t->seconds += c->saved_at - began;
     return st;
@@ -144,6 +144,11 @@ ggl_status llm_training_run(llm_training *t, const llm_training_run_params *para
     ggl_error own;
     err = err ? err : &own;
     ggl_status st = GGL_READ_PARAMS(llm_training_run_params, &c.p, params, err);
+    if (st == GGL_OK && (c.p.best || c.p.patience > 0) && !t->valid &&
+        llm_train_order_n_valid(t->order) == 0)
+        st = ggl_fail(err, GGL_USAGE,
+                      "best and patience go by measurements, and there is nothing to measure: "
+                      "valid_file or valid_share gives something");
     if (st == GGL_OK)
         st = check_files(&c, err);
     if (st != GGL_OK)

@@ -62,12 +62,14 @@ static double rate_of(const llm_training *t) {
     return llm_train_rate(&s, t->step);
 }
 
-/* With a limit of minutes: settles the number of steps, when enough have run to tell. */
+/* With a limit of minutes: settles the number of steps, when enough have run to tell, and once more after each measurement, as these take
+ * time, too. */
 static void settle(llm_training *t) {
     const double all = t->p.minutes * 60;
-    if (t->n_steps > 0 || !(t->p.minutes > 0) || t->step < SETTLED_STEPS ||
-        t->seconds < SETTLED_SHARE * all)
+    if (!(t->p.minutes > 0) || t->step < SETTLED_STEPS || t->seconds < SETTLED_SHARE * all ||
+        (t->n_steps > 0 && !t->has_measured))
         return;
+    t->has_measured = false;
     const double left = (all - t->seconds) / (t->seconds / (double)t->step);
     t->n_steps = t->step + (left > 1 ? (int64_t)left : 1);
 }
@@ -99,10 +101,11 @@ static void report_step(llm_training *t, const train_sum *sum, double rate, doub
                                .speed = (double)n_tokens / (seconds > 0 ? seconds : 1e-9),
                                .seconds_left = NAN,
                                .is_last = llm_train_is_over(t)};
-    if (t->p.minutes > 0)
-        r->seconds_left = fmax(0, t->p.minutes * 60 - t->seconds);
-    else if (t->n_steps > 0)
+    if (t->n_steps > 0) /* with what has been measured so far */
         r->seconds_left = t->seconds / (double)t->step * (double)(t->n_steps - t->step);
+    if (t->p.minutes > 0)
+        r->seconds_left = fmin(t->n_steps > 0 ? r->seconds_left : INFINITY,
+                               fmax(0, t->p.minutes * 60 - t->seconds));
 }
 
 static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) {
@@ -131,7 +134,8 @@ static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) 
     if (!t->group || t->group->rank == 0)
         settle(t);
     report_step(t, &sum, rate, norm, n_tokens, seconds, r);
-    snprintf(advice, sizeof advice, "a smaller rate may help, such as %.1g", t->p.rate / 3);
+    snprintf(advice, sizeof advice, "a smaller rate may help, such as %.1g",
+             fmin(t->p.rate / 3, t->p.rate > t->usual_rate ? t->usual_rate : INFINITY));
     return llm_train_history_add(&t->history, r, advice, err);
 }
 
@@ -181,6 +185,7 @@ ggl_status llm_train_evaluate(llm_training *t, double *loss, double *accuracy, g
                                : ggl_fail(err, GGL_NOMEM, "out of memory for a measurement");
     ggl_free(item);
     t->seconds += llm_seconds() - began;
+    t->has_measured = true;
     if (st == GGL_OK) {
         *loss = sum.loss / sum.n;
         if (accuracy)

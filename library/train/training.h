@@ -52,6 +52,7 @@ struct llm_training {
     llm_training_params p; /* with the defaults in place of zeros; arrays and texts are not kept */
     train_parts of;
     train_fall fall;
+    double usual_rate; /* the one if none is given */
     llm_train_optimizer_kind optimizer;
     ggl_type rounded;
     llm_arch_source source;
@@ -67,6 +68,7 @@ struct llm_training {
     int64_t n_steps; /* 0: not known yet */
     int64_t step, draw, n_tokens;
     double seconds;           /* of the steps, and of what comes between them within a call */
+    bool has_measured;        /* since the number of steps was settled */
     bool out_of_time;         /* at the end of the last step, or when it went on */
     char *settings;           /* a JSON object: what the bits depend on */
     atomic_bool stops;        /* llm_training_cancel */

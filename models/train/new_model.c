@@ -99,6 +99,10 @@ static ggl_status put_key(ggl_gguf_writer *w, const llm_train_new *p, const char
     const int n = value ? (int)(value - text) : 0;
     if (!value || n == 0 || n >= 128 || strlen(p->name) >= 64)
         return ggl_fail(err, GGL_USAGE, "'%s' is no KEY=VALUE", text);
+    if (!memchr(text, '.', (size_t)n))
+        return ggl_fail(err, GGL_USAGE,
+                        "'%s': a key of the architecture begins with a point, as .%s does", text,
+                        text);
     snprintf(key, sizeof key, "%s%.*s", text[0] == '.' ? p->name : "", n, text);
     if (!put_value(w, key, value + 1))
         return ggl_fail(err, GGL_USAGE,

@@ -176,7 +176,8 @@ static ggl_status check_patterns(const llm_train_params *p, ggl_tensor *const *w
                             p->learn[i]);
     }
     return n > 0 ? GGL_OK
-                 : ggl_fail(err, GGL_UNSUPPORTED, "the model has no weight that can learn");
+                 : ggl_fail(err, GGL_UNSUPPORTED,
+                            "no weight learns: the loss depends on none that can");
 }
 
 /* Makes the list of the weights that learn, by the gradients of a graph that is not run: those that have one. */

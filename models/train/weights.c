@@ -1,4 +1,5 @@
 /* The weights that learn: their numbers, as f32, and those that belong to them. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
@@ -90,7 +91,10 @@ ggl_status llm_train_weights_init(train_weights *list, ggl_tensor *const *weight
                           "two weights have the name %s, so they cannot both learn", name);
     }
     if (st == GGL_OK && p->rounded != GGL_F32 && row == 0)
-        st = ggl_fail(err, GGL_NOT_FOUND, "no weight that learns can be rounded to %s", type->name);
+        st = ggl_fail(err, GGL_NOT_FOUND,
+                      "no weight that learns can be rounded to %s: no matrix has rows of a "
+                      "multiple of %" PRId64 " numbers",
+                      type->name, type->block);
     list->row = st == GGL_OK ? ggl_calloc(row + 1, 1) : NULL;
     if (st == GGL_OK && (!list->at || !list->row))
         st = ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");

@@ -1,5 +1,6 @@
 /* llm-train: lets a model learn. See docs/training.md. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,11 +152,40 @@ static int draw(const work *w) {
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
 }
 
+/* Says why it ended early, or that it may have ended too early. */
+static void advise(const work *w) {
+    llm_training_report r = {.size = sizeof r}, last = r;
+    double before = NAN, valid = NAN, best = INFINITY;
+    int64_t best_at = 0;
+    for (int64_t k = 0; llm_training_past(w->t, k, &r); k++) {
+        last = r;
+        if (!isfinite(r.valid_loss))
+            continue;
+        before = valid;
+        valid = r.valid_loss;
+        if (valid < best) {
+            best = valid;
+            best_at = r.step;
+        }
+    }
+    if (w->o.patience > 0 && last.step < last.n_steps)
+        tool_say(TOOL,
+                 "ended at step %" PRId64 " of %" PRId64
+                 ": no measurement was better than that of step %" PRId64,
+                 last.step, last.n_steps, best_at);
+    else if (valid < 0.98 * before)
+        tool_note(TOOL,
+                  "the loss of what it does not learn from still fell at the end, from %.3f to "
+                  "%.3f: more --epochs, or a higher -lr than %.2g, may teach more",
+                  before, valid, w->facts.rate);
+}
+
 /* Says how the training ended. Returns the exit code. */
 static int conclude(work *w, ggl_status st, const ggl_error *err) {
     const int drawn = draw(w);
     if (st == GGL_OK) {
         tool_say(TOOL, "wrote %s", w->o.out);
+        advise(w);
         return drawn < 0 ? 0 : drawn;
     }
     if (st == GGL_CANCELLED && process_stopped) {

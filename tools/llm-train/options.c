@@ -162,7 +162,9 @@ int train_options_read(train_options *o, int argc, char **argv) {
         {"--minutes", ARG_FLOAT, &o->minutes, .value = "X",
          .help = "end after X minutes; the rate falls accordingly", .min = 1e-3, .max = 1e6},
         {"-lr --learning-rate --lr", ARG_FLOAT, &o->rate, .value = "X",
-         .help = "the largest rate (default: 2e-4 with --lora, else 2e-5; of preferences a tenth)",
+         .help = "the largest rate (default: by the model's size, 2e-4 with --lora and 2e-5 "
+                 "without for "
+                 "a billion weights, more for fewer; of preferences a tenth)",
          .min = 1e-12, .max = 100},
         {"--optimizer", ARG_CHOICE, &o->optimizer, .value = "NAME", .choices = optimizers,
          .help = "adamw (default), sgd (with momentum), muon (of the matrices of layers, adamw of "

@@ -11,7 +11,7 @@
  *         printf("%lld %g\n", (long long)r.step, r.loss);
  *     }
  *     if (st == GGL_OK)
- *         st = llm_training_write(t, "adapter.gguf", &err);
+ *         st = llm_training_write(t, "adapter.gguf", false, &err);
  *     llm_training_close(t);
  *
  * llm_training_run does all of this, with checkpoints. The same parameters and files give the same bits, with any number of threads,
@@ -85,7 +85,8 @@ typedef struct llm_training_params {
     double
         minutes; /* it ends after so many; 0: no limit. The number of steps is estimated from the first ones */
     double
-        rate; /* the largest learning rate; 0: 2e-4 of an adapter, 2e-5 of a model; a tenth of it with preferences */
+        rate; /* the largest learning rate; 0: by the model's size (llm_training_facts.rate): 2e-4 of an adapter and 2e-5 of a model of a billion weights and more,
+           * more of smaller ones; a tenth of it with preferences */
     const char *
         schedule; /* of the rate, after the warm-up: "cosine" (NULL: this one), "linear" or "constant" */
     double rate_end; /* which share of it is left at the end; 0: none */
