@@ -275,7 +275,9 @@ def mistakes():
     end(stop, signal.SIGINT, 130)
     before = read("room.gguf"), read("room.gguf.train")
     train(*args, "--save-every", "1", "--resume", code=1, has="room.gguf.train: cannot be written: File too large", before=limited(1 << 20))
-    check((read("room.gguf"), read("room.gguf.train")) == before and before[0] != whole and not temporary(), "a full disk loses the last checkpoint", os.listdir(TMP.name))
+    # the adapter, which has room, is one step further; the state is the last one that had room
+    check(read("room.gguf.train") == before[1] and read("room.gguf") not in (whole, before[0]) and len(read("room.gguf")) == len(whole) and not temporary(),
+          "a full disk loses the last checkpoint", os.listdir(TMP.name))
     train(*args, "--resume", has="goes on after step")
     check(read("room.gguf") == whole and not there("room.gguf.train"), "after a full disk it does not go on with the same bytes")
     full_disk(args)
