@@ -77,21 +77,17 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
 /* A model of a billion weights, and larger ones, learn by these; smaller ones need more. */
 static double usual_rate(const llm_training *t) {
     const ggl_gguf *f = llm_model_file(t->of.model);
-    double n = 1, learns = 0;
+    double n = 1;
     for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
         const int64_t *ne = ggl_gguf_tensor_at(f, i)->ne;
         n += (double)ne[0] * (double)ne[1] * (double)ne[2] * (double)ne[3];
-    }
-    for (int k = 0; k < llm_trainer_n_weights(t->trainer); k++) {
-        const llm_train_weight w = llm_trainer_weight(t->trainer, k);
-        learns += (double)w.ne[0] * (double)w.ne[1] * (double)w.ne[2] * (double)w.ne[3];
     }
     double rate = t->of.adapter ? 2e-4 * fmin(20, pow(fmax(1, 1e9 / n), 0.4))
                                 : 2e-5 * fmin(50, pow(fmax(1, 1e9 / n), 0.55));
     if (t->kind == TRAIN_PAIRS)
         rate /= 10;
     /* AdamW moves each number by about the rate; a gradient of length 1 moves all of them together by it */
-    return t->optimizer == LLM_TRAIN_SGD ? rate * sqrt(learns) : rate;
+    return t->optimizer == LLM_TRAIN_SGD ? rate * sqrt((double)t->n_numbers) : rate;
 }
 
 static void set_if_zero(double *x, double by) {
@@ -314,6 +310,10 @@ static ggl_status make(llm_training *t, ggl_error *err) {
     if (st == GGL_OK)
         st = llm_train_load_init(t, err);
     if (st == GGL_OK) {
+        for (int k = 0; k < llm_trainer_n_weights(t->trainer); k++) {
+            const llm_train_weight w = llm_trainer_weight(t->trainer, k);
+            t->n_numbers += llm_train_weight_count(&w);
+        }
         t->usual_rate = usual_rate(t);
         set_if_zero(&t->p.rate, t->usual_rate);
         tell_sizes(t);
@@ -369,10 +369,11 @@ ggl_status llm_training_describe(const llm_training *t, llm_training_facts *fact
                                        [TRAIN_TEXT] = "text",
                                        [TRAIN_ANSWERS] = "answers",
                                        [TRAIN_PAIRS] = "preferences"};
-    const int64_t each = t->kind == TRAIN_PAIRS ? 2 : 1;
+    const int64_t each = llm_train_each(t);
     llm_training_facts f = {.size = sizeof f,
                             .kind = kind[t->kind],
                             .n_weights = llm_trainer_n_weights(t->trainer),
+                            .n_numbers = t->n_numbers,
                             .n_ctx = t->p.n_ctx,
                             .n_batch = t->p.n_batch,
                             .n_ubatch = t->p.n_ubatch,
@@ -397,8 +398,7 @@ ggl_status llm_training_describe(const llm_training *t, llm_training_facts *fact
     }
     for (int k = 0; k < f.n_weights; k++) {
         const llm_train_weight w = llm_trainer_weight(t->trainer, k);
-        const int64_t n = w.ne[0] * w.ne[1] * w.ne[2] * w.ne[3];
-        f.n_numbers += n;
+        const int64_t n = llm_train_weight_count(&w);
         f.learn_bytes += (size_t)n * (w.master != w.data ? 5 : 4) * sizeof(float);
     }
     f.value_bytes = llm_trainer_value_bytes(t->trainer);

@@ -30,10 +30,6 @@ static uint64_t draw(uint64_t *state) {
     return z ^ z >> 31;
 }
 
-static int64_t count(const llm_train_weight *w) {
-    return w->ne[0] * w->ne[1] * w->ne[2] * w->ne[3];
-}
-
 static ggl_status loss_of(const check *c, double *loss, ggl_error *err) {
     return llm_trainer_evaluate(c->t, &c->b, loss, NULL, err);
 }
@@ -73,7 +69,7 @@ static ggl_status compare(const check *c, const llm_train_weight *w, int64_t ele
 static void find_largest(check *c) {
     for (int k = 0; k < llm_trainer_n_weights(c->t); k++) {
         const llm_train_weight w = llm_trainer_weight(c->t, k);
-        for (int64_t i = 0; i < count(&w); i++)
+        for (int64_t i = 0; i < llm_train_weight_count(&w); i++)
             c->largest = fmax(c->largest, fabs((double)w.grad[i]));
     }
 }
@@ -92,7 +88,7 @@ static ggl_status compare_all(check *c, const llm_gradients_params *p, uint64_t 
         const llm_train_weight w =
             llm_trainer_weight(c->t, (int)(p->n_numbers < n ? k * n / p->n_numbers : k % n));
         llm_gradient g;
-        st = compare(c, &w, (int64_t)(draw(state) % (uint64_t)count(&w)), &g, err);
+        st = compare(c, &w, (int64_t)(draw(state) % (uint64_t)llm_train_weight_count(&w)), &g, err);
         if (st != GGL_OK)
             return st;
         const double error = fabs(g.difference - g.gradient) / (c->largest > 0 ? c->largest : 1);

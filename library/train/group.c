@@ -85,10 +85,6 @@ static ggl_status check_rank(const llm_training *t, int rank, ggl_error *err) {
 }
 
 static ggl_status make_room(llm_training *t, ggl_error *err) {
-    for (int k = 0; k < llm_trainer_n_weights(t->trainer); k++) {
-        const llm_train_weight w = llm_trainer_weight(t->trainer, k);
-        t->n_numbers += w.ne[0] * w.ne[1] * w.ne[2] * w.ne[3];
-    }
     if (t->p.n_parts == 1)
         return GGL_OK;
     /* rank 0 adds each part up when it has come; the others keep theirs until then */
@@ -143,7 +139,7 @@ void llm_train_group_fail(const train_group *g, const char *why) {
 
 /* The first item of a part: they are divided as evenly as they can be, and pairs stay together. */
 static int64_t first_of(const llm_training *t, int64_t part, int64_t n) {
-    const int64_t each = t->kind == TRAIN_PAIRS ? 2 : 1;
+    const int64_t each = llm_train_each(t);
     return n / each * part / t->p.n_parts * each;
 }
 
@@ -155,7 +151,7 @@ static int64_t first_part(const llm_training *t, int rank) {
 static void take(llm_training *t, float *to) {
     for (int k = 0; k < llm_trainer_n_weights(t->trainer); k++) {
         const llm_train_weight w = llm_trainer_weight(t->trainer, k);
-        const int64_t n = w.ne[0] * w.ne[1] * w.ne[2] * w.ne[3];
+        const int64_t n = llm_train_weight_count(&w);
         memcpy(to, w.grad, (size_t)n * sizeof *to);
         to += n;
     }
@@ -165,7 +161,7 @@ static void take(llm_training *t, float *to) {
 static void give(llm_training *t, const float *from) {
     for (int k = 0; k < llm_trainer_n_weights(t->trainer); k++) {
         const llm_train_weight w = llm_trainer_weight(t->trainer, k);
-        const int64_t n = w.ne[0] * w.ne[1] * w.ne[2] * w.ne[3];
+        const int64_t n = llm_train_weight_count(&w);
         memcpy(w.grad, from, (size_t)n * sizeof *from);
         from += n;
     }
@@ -289,18 +285,14 @@ ggl_status llm_train_group_step(llm_training *t, ggl_error *err) {
     return leads(t) ? order_all(t, TRAIN_ORDER_STEP, err) : GGL_OK;
 }
 
-static float *state_of(const llm_train_weight *w, int k) {
-    return k == 0 ? w->master : k == 1 ? w->mean : w->square;
-}
-
 ggl_status llm_train_move_state(llm_training *t, int rank, bool sends, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int i = 0; i < llm_trainer_n_weights(t->trainer); i++) {
         const llm_train_weight w = llm_trainer_weight(t->trainer, i);
-        const size_t size = (size_t)(w.ne[0] * w.ne[1] * w.ne[2] * w.ne[3]) * sizeof(float);
-        for (int k = 0; k < 3 && st == GGL_OK; k++)
-            st = sends ? send(t, rank, state_of(&w, k), size, err)
-                       : receive(t, rank, state_of(&w, k), size, err);
+        const size_t size = (size_t)llm_train_weight_count(&w) * sizeof(float);
+        for (int k = 0; k < LLM_TRAIN_STATES && st == GGL_OK; k++)
+            st = sends ? send(t, rank, llm_train_weight_state(&w, k), size, err)
+                       : receive(t, rank, llm_train_weight_state(&w, k), size, err);
     }
     return st;
 }

@@ -17,20 +17,16 @@ enum { SETTLED_STEPS = 5, WARMUP_UNSETTLED = 20 };
 
 /* --- which items ------------------------------------------------------------------------------ */
 
-static int64_t each_of(const llm_training *t) {
-    return t->kind == TRAIN_PAIRS ? 2 : 1;
-}
-
 /* Returns how many draws from `at` on make a step: as many as it has room for, but at least one. */
 static int64_t n_draws(const llm_training *t, int64_t at) {
-    const int64_t n_seq = (t->p.n_seq ? t->p.n_seq : t->p.n_batch) * each_of(t),
+    const int64_t n_seq = (t->p.n_seq ? t->p.n_seq : t->p.n_batch) * llm_train_each(t),
                   n = llm_train_order_batch(t->order, at, INT64_MAX, t->p.n_batch, n_seq);
     return n > 0 ? n : 1;
 }
 
 /* Lists the items of the next step, which the caller frees. NULL: out of memory. */
 static int64_t *next_items(const llm_training *t, int64_t *n) {
-    const int64_t each = each_of(t), draws = n_draws(t, t->draw);
+    const int64_t each = llm_train_each(t), draws = n_draws(t, t->draw);
     int64_t *item = ggl_calloc((size_t)(draws * each), sizeof *item);
     *n = draws * each;
     for (int64_t i = 0; i < *n && item; i++)
@@ -127,7 +123,7 @@ static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) 
     }
     const double seconds = llm_seconds() - began;
     t->step++;
-    t->draw += n / each_of(t);
+    t->draw += n / llm_train_each(t);
     t->n_tokens += n_tokens;
     t->seconds += seconds;
     t->out_of_time = !llm_train_has_time(t);
@@ -172,7 +168,7 @@ void llm_training_cancel(llm_training *t) {
 
 ggl_status llm_train_evaluate(llm_training *t, double *loss, double *accuracy, ggl_error *err) {
     const train_data *d = t->valid ? t->valid : t->data;
-    const int64_t each = each_of(t),
+    const int64_t each = llm_train_each(t),
                   n = t->valid ? llm_train_data_n(d) : llm_train_order_n_valid(t->order) * each;
     const double began = llm_seconds();
     train_sum sum = {0};

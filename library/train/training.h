@@ -81,6 +81,11 @@ struct llm_training {
     void *owned;
 };
 
+/* Items of a draw: two of a pair. */
+static inline int64_t llm_train_each(const llm_training *t) {
+    return t->kind == TRAIN_PAIRS ? 2 : 1;
+}
+
 /* Makes a training of parts. On failure *out is NULL, and the parts are the caller's to close. */
 GGL_NODISCARD ggl_status llm_training_new(llm_training **out, const train_parts *of,
                                           const llm_training_params *params, ggl_error *err);

@@ -93,7 +93,7 @@ static ggl_status write_changed(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
         const int64_t at = place_of(&w, c->of);
         if (at >= 0)
             c->type->from_float(w.master, out + (size_t)(at / c->type->block) * c->type->size,
-                                ggl_extents(w.ne, 0, GGL_MAX_DIMS, 1));
+                                llm_train_weight_count(&w));
     }
     if (st == GGL_OK)
         st = ggl_gguf_sink_write(to, out, size, err);
@@ -149,11 +149,7 @@ ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
 
 #define MOST_STEPS (UINT64_C(1) << 53) /* whole numbers of a double */
 
-static const char *const part[] = {"data", "mean", "square"};
-
-static float *part_of(const llm_train_weight *w, int k) {
-    return k == 0 ? w->master : k == 1 ? w->mean : w->square;
-}
+static const char *const part[LLM_TRAIN_STATES] = {"data", "mean", "square"};
 
 static void name_of(const llm_train_weight *w, int k, char *to, size_t size) {
     snprintf(to, size, "%s.%s", w->name, part[k]);
@@ -171,9 +167,9 @@ ggl_status llm_trainer_write_state(const llm_trainer *t, ggl_str own, const char
     ggl_gguf_put_string(w, "training.own", own.s, own.n);
     for (int i = 0; i < llm_trainer_n_weights(t); i++) {
         const llm_train_weight x = llm_trainer_weight(t, i);
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < LLM_TRAIN_STATES; k++) {
             name_of(&x, k, name, sizeof name);
-            ggl_gguf_put_tensor(w, name, GGL_F32, x.n_dims, x.ne, part_of(&x, k));
+            ggl_gguf_put_tensor(w, name, GGL_F32, x.n_dims, x.ne, llm_train_weight_state(&x, k));
         }
     }
     ggl_status st = ggl_gguf_writer_write(w, path, err);
@@ -185,7 +181,7 @@ ggl_status llm_trainer_write_state(const llm_trainer *t, ggl_str own, const char
 static ggl_status check_state(const llm_trainer *t, const ggl_gguf *f, uint64_t *steps,
                               ggl_error *err) {
     const ggl_gguf_value *s = ggl_gguf_find(f, "training.steps");
-    const size_t want = 3 * (size_t)llm_trainer_n_weights(t);
+    const size_t want = LLM_TRAIN_STATES * (size_t)llm_trainer_n_weights(t);
     char name[512];
     if (!s || !ggl_gguf_unsigned(s, 0, steps) || *steps > MOST_STEPS)
         return ggl_fail(err, GGL_FORMAT,
@@ -193,7 +189,7 @@ static ggl_status check_state(const llm_trainer *t, const ggl_gguf *f, uint64_t 
                         ggl_gguf_name(f));
     for (int i = 0; i < llm_trainer_n_weights(t); i++) {
         const llm_train_weight x = llm_trainer_weight(t, i);
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < LLM_TRAIN_STATES; k++) {
             name_of(&x, k, name, sizeof name);
             const ggl_gguf_tensor *have = ggl_gguf_find_tensor(f, name);
             if (!have || have->type != GGL_F32 || memcmp(have->ne, x.ne, sizeof x.ne) != 0)
@@ -216,10 +212,10 @@ ggl_status llm_trainer_read_state(llm_trainer *t, const ggl_gguf *f, ggl_error *
     ggl_status st = check_state(t, f, &steps, err);
     for (int i = 0; i < llm_trainer_n_weights(t) && st == GGL_OK; i++) {
         const llm_train_weight x = llm_trainer_weight(t, i);
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < LLM_TRAIN_STATES; k++) {
             name_of(&x, k, name, sizeof name);
             const ggl_gguf_tensor *have = ggl_gguf_find_tensor(f, name);
-            memcpy(part_of(&x, k), have->data, have->size);
+            memcpy(llm_train_weight_state(&x, k), have->data, have->size);
         }
     }
     if (st == GGL_OK)

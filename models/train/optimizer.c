@@ -144,12 +144,12 @@ static int64_t piece_size(const train_weights *list) {
     enum { IN_CACHE = 1 << 17, MOST_PIECES = 1024 };
     int64_t all = 0;
     for (int k = 0; k < list->n; k++)
-        all += ggl_extents(list->at[k].w.ne, 0, GGL_MAX_DIMS, 1);
+        all += llm_train_weight_count(&list->at[k].w);
     return all / MOST_PIECES > IN_CACHE ? all / MOST_PIECES : IN_CACHE;
 }
 
 static void step_one(update u, int64_t most) {
-    const int64_t n = ggl_extents(u.w->ne, 0, GGL_MAX_DIMS, 1);
+    const int64_t n = llm_train_weight_count(u.w);
     if (u.p->optimizer == LLM_TRAIN_MUON && is_of_layer(u.w)) {
         step_piece(u);
         return;

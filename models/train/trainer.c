@@ -435,7 +435,7 @@ static double length_of(const train_weights *list) {
     double sum[SUMS] = {0}, all = 0;
     for (int k = 0; k < list->n; k++) {
         const llm_train_weight *w = &list->at[k].w;
-        const int64_t n = ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1), whole = n / SUMS * SUMS;
+        const int64_t n = llm_train_weight_count(w), whole = n / SUMS * SUMS;
         for (int64_t i = 0; i < whole; i += SUMS)
             for (int j = 0; j < SUMS; j++)
                 sum[j] += (double)w->grad[i + j] * (double)w->grad[i + j];
@@ -474,7 +474,7 @@ ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm, ggl_error
 void llm_trainer_forget(llm_trainer *t) {
     for (int k = 0; k < t->weights.n; k++) {
         const llm_train_weight *w = &t->weights.at[k].w;
-        memset(w->grad, 0, (size_t)ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1) * sizeof *w->grad);
+        memset(w->grad, 0, (size_t)llm_train_weight_count(w) * sizeof *w->grad);
     }
 }
 

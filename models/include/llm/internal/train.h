@@ -100,6 +100,16 @@ typedef struct llm_train_weight {
     ggl_type rounded; /* to which data is rounded; GGL_F32: it is not */
 } llm_train_weight;
 
+/* Returns how many numbers it has. */
+static inline int64_t llm_train_weight_count(const llm_train_weight *w) {
+    return w->ne[0] * w->ne[1] * w->ne[2] * w->ne[3];
+}
+/* What goes on from step to step: what learns, and what the optimizer remembers of it. k = 0 .. LLM_TRAIN_STATES-1. */
+enum { LLM_TRAIN_STATES = 3 };
+static inline float *llm_train_weight_state(const llm_train_weight *w, int k) {
+    return k == 0 ? w->master : k == 1 ? w->mean : w->square;
+}
+
 /* Makes a trainer for the model of the source, whose tensors must have data. arch and source outlive it. On failure *out
  * is NULL. GGL_UNSUPPORTED names the operator that has no gradient, or the input that texts do not give; GGL_NOT_FOUND: a
  * pattern of `learn` fits no weight that can learn; GGL_USAGE, GGL_LIMIT, GGL_NOMEM; and as llm_arch_build does. */
