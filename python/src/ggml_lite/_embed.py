@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterable, List,
 
 from . import _abi
 from ._errors import Error, Status
+from ._handle import Handle
 from ._options import flag, text_bytes, whole
 from ._results import Ranked
 
@@ -37,16 +38,12 @@ def _given(name: str, texts: Iterable[str], before: str = "") -> Tuple[Any, Any,
     return (c.c_char_p * len(data))(*data), (c.c_size_t * len(data))(*map(len, data)), len(data)
 
 
-class Embeds:
+class Embeds(Handle):
     """The calls of a Model that make vectors and scores of texts."""
 
     if TYPE_CHECKING:
-        _lib: _abi.Library
-        _handle: Optional[int]
         _n_embd: int
-        _call: Callable[[], ContextManager[int]]
         _own_turn: Callable[[], ContextManager[None]]
-        _wait: Callable[[Callable[[int], object]], None]
 
     @property
     def pooling(self) -> str:

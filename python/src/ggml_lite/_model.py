@@ -15,6 +15,7 @@ from . import _abi
 from ._elsewhere import Hints
 from ._embed import Embeds, numpy_for
 from ._errors import Error, Status
+from ._handle import Handle
 from ._interrupt import interruptible
 from ._jobs import Batch, Job, Jobs
 from ._measure import Measures
@@ -39,12 +40,17 @@ Tools = Sequence[Mapping[str, Any]]
 ROWS = 256  # of logits, which are computed by one call
 
 
-class Model(Measures, Embeds, Hears, Sees, Hints):
+class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
     """A model that was opened, with one context: the tokens that it has read and written. Each call keeps the longest beginning that its
     prompt has in common with them, so a conversation that goes on is cheap.
 
     Threads may share a model: a call waits until the one before has ended, and a stream has ended when it is closed. batch() generates
     several texts at the same time."""
+
+    _noun = "model"
+    _busy = "this thread is in a call of the model, which a signal's handler cannot use now"
+    _no_copy = "a Model cannot be copied or pickled; open it again"
+    _close_call, _cancel_call = "llm_close", "llm_cancel"
 
     @known_arguments("Model")
     def __init__(
@@ -105,14 +111,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
     ):
         """Opens a GGUF file, a folder, one of the models in the library, "builtin:stories" and "builtin:chat", or a repository of the Hugging
         Face Hub, "hf:USER/REPO" or "hf:USER/REPO:QUANT"."""
-        if getattr(self, "_handle", None) is not None:
-            raise TypeError("this Model is open already; make another one")
-        self._handle: Optional[int] = None
-        self._alive = threading.RLock()  # held while the handle is taken away, and by cancel(), which may be called at any time
-        self._pid = os.getpid()  # the library's threads live in this process alone
-        self._lib = _abi.library()
-        self._inside = threading.Lock()  # held during each call of the library
-        self._inside_thread: Optional[int] = None
+        self._begin_handle()
         self._turn = threading.Lock()  # held from the beginning of a generation to its end
         self._turn_thread: Optional[int] = None
         self._jobs: Dict[Job, None] = {}  # that have not ended
@@ -221,46 +220,6 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
         """Opens a model of the Hugging Face Hub, "USER/REPO", which is downloaded unless it is in the cache. quant: which of its files, such as
         "Q4_K_M". Further arguments, such as token, offline and progress, are those of Model()."""
         return cls(f"hf:{repository}" + (f":{quant}" if quant else ""), **arguments)
-
-    # --- closing ----------------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """Frees the model. A call that another thread makes is cancelled. Any number of calls is fine; others then raise Error."""
-        if self._handle is None:
-            return
-        if self._is_foreign():
-            self._handle = None
-            return
-        self._refuse_inside()
-        while not self._inside.acquire(timeout=0.02):
-            self.cancel()
-        try:
-            with self._alive:
-                handle, self._handle = self._handle, None
-            if handle is not None:
-                self._lib.llm_close(handle)
-        finally:
-            self._inside.release()
-
-    def __enter__(self) -> Model:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        handle = getattr(self, "_handle", None)
-        if handle is not None:  # nobody is inside, as whoever is has a reference
-            self._handle = None
-            if not self._is_foreign():
-                self._lib.llm_close(handle)
-
-    def __reduce_ex__(self, protocol: object) -> Any:
-        raise TypeError("a Model cannot be copied or pickled; open it again")
-
-    def _is_foreign(self) -> bool:
-        """In a child of os.fork(): the library's threads are not there, so closing would wait for them forever."""
-        return self._pid != os.getpid()
 
     def __repr__(self) -> str:
         if self._handle is None:
@@ -488,14 +447,6 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
             raise ValueError("max_tokens is 0, which only generate(), chat() and their streams take")
         return params
 
-    def cancel(self) -> None:
-        """Ends what another thread runs: its call raises Cancelled."""
-        if self._is_foreign():
-            return
-        with self._alive:
-            if self._handle is not None:
-                self._lib.llm_cancel(self._handle)
-
     # --- tokens -----------------------------------------------------------------------------------
 
     def tokenize(self, text: str, *, add_special: bool = True, read_special: bool = True) -> List[int]:
@@ -633,37 +584,6 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
             self._wait(lambda handle: self._lib.llm_restore(handle, file))
 
     # --- turns and calls --------------------------------------------------------------------------
-    #
-    # An exception may arrive between any two steps of Python code, as signals' handlers raise some. So what must be given back is held by
-    # `with` blocks, and whoever calls the library holds the lock for that itself: the model cannot be closed meanwhile.
-
-    @contextlib.contextmanager
-    def _call(self) -> Iterator[int]:
-        """The handle, for one call of the library."""
-        self._refuse_inside()
-        with self._inside:
-            if self._handle is None:
-                raise Error(Status.USAGE, "the model is closed")
-            self._inside_thread = threading.get_ident()
-            try:
-                yield self._handle
-            finally:
-                self._inside_thread = None
-
-    def _refuse_inside(self) -> None:
-        if self._is_foreign():  # the locks may be those of threads that this process does not have
-            raise Error(Status.USAGE, "the model was opened by another process, before os.fork(); open it again in this one")
-        if self._inside_thread == threading.get_ident():
-            raise Error(Status.USAGE, "this thread is in a call of the model, which a signal's handler cannot use now")
-
-    def _wait(self, function: Callable[[int], object]) -> None:
-        """Calls function(handle), which may take long. What a signal's handler raises meanwhile cancels the call."""
-
-        def run() -> None:
-            with self._call() as handle:
-                function(handle)
-
-        interruptible(run, self.cancel)
 
     @contextlib.contextmanager
     def _own_turn(self) -> Iterator[None]:

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import ctypes as c
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
 from . import _abi
+from ._handle import Handle
 from ._opening import Path, file_bytes
 from ._options import text_bytes, whole
 
@@ -13,13 +14,10 @@ Sound = Picture
 MARK_SIZE = 77  # LLM_IMAGE_MARK
 
 
-class Sees:
+class Sees(Handle):
     """The calls of a Model that sees or hears."""
 
     if TYPE_CHECKING:
-        _lib: _abi.Library
-        _call: Callable[[], ContextManager[int]]
-        _wait: Callable[[Callable[[int], object]], None]
         _shown: List[str]
 
     @property

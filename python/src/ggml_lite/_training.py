@@ -11,6 +11,7 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence, Type, Type
 
 from . import _abi
 from ._errors import Error, Status
+from ._handle import Handle
 from ._interrupt import interruptible
 from ._opening import Path, file_bytes, known_arguments
 from ._options import flag, number, text_bytes, whole
@@ -112,11 +113,16 @@ class Callbacks:
             raise self.raised[0]
 
 
-class Training:
+class Training(Handle):
     """A training that was opened: what learns, what it learns from, and the steps so far. It has its own copy of what learns; a Model of the
     same file does not change.
 
     Threads may share a training: a call waits until the one before has ended."""
+
+    _noun = "training"
+    _busy = "this thread is in a call of the training, whose callbacks, and a signal's handler, cannot make another one"
+    _no_copy = "a Training cannot be copied or pickled; save() and resume() do that by a file"
+    _close_call, _cancel_call = "llm_training_close", "llm_training_cancel"
 
     @known_arguments("Training", ELSEWHERE)
     def __init__(
@@ -169,14 +175,7 @@ class Training:
         note: Optional[Callable[[str], object]] = None,  # gets sentences, such as how many items were cut; None: logging, as "ggml_lite"
     ):
         """Opens a model, as Model() does, and what it learns from."""
-        if getattr(self, "_handle", None) is not None:
-            raise TypeError("this Training is open already; make another one")
-        self._handle: Optional[int] = None
-        self._lib = _abi.library()
-        self._alive = threading.RLock()  # held while the handle is taken away, and by cancel(), which may be called at any time
-        self._pid = os.getpid()  # the library's threads live in this process alone
-        self._inside = threading.Lock()  # held during each call of the library
-        self._inside_thread: Optional[int] = None
+        self._begin_handle()
         calls = Callbacks()
         say = note or logging.getLogger("ggml_lite").info
         lists = {
@@ -250,43 +249,6 @@ class Training:
         self._lib.llm_training_open(c.byref(handle), path, c.byref(p))
         self._handle = handle.value  # here, so that nothing that the main thread gets can lose it
 
-    # --- closing ----------------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """Frees the training; what was not written or saved is lost. A call that another thread makes is cancelled. Any number of calls is
-        fine; others then raise Error."""
-        if self._handle is None:
-            return
-        if self._is_foreign():
-            self._handle = None
-            return
-        self._refuse_inside()
-        while not self._inside.acquire(timeout=0.02):
-            self.cancel()
-        try:
-            with self._alive:
-                handle, self._handle = self._handle, None
-            if handle is not None:
-                self._lib.llm_training_close(handle)
-        finally:
-            self._inside.release()
-
-    def __enter__(self) -> Training:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        handle = getattr(self, "_handle", None)
-        if handle is not None:  # nobody is inside, as whoever is has a reference
-            self._handle = None
-            if not self._is_foreign():
-                self._lib.llm_training_close(handle)
-
-    def __reduce_ex__(self, protocol: object) -> Any:
-        raise TypeError("a Training cannot be copied or pickled; save() and resume() do that by a file")
-
     def __repr__(self) -> str:
         if self._handle is None:
             return "<ggml_lite.Training, closed>"
@@ -345,11 +307,7 @@ class Training:
 
     def cancel(self) -> None:
         """Ends what another thread runs: its call raises Cancelled; run() first ends its step, and writes a checkpoint."""
-        if self._is_foreign():
-            return
-        with self._alive:
-            if self._handle is not None:
-                self._lib.llm_training_cancel(self._handle)
+        super().cancel()
 
     # --- files ------------------------------------------------------------------------------------
 
@@ -390,29 +348,6 @@ class Training:
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def _is_foreign(self) -> bool:
-        """In a child of os.fork(): the library's threads are not there, so closing would wait for them forever."""
-        return self._pid != os.getpid()
-
-    def _refuse_inside(self) -> None:
-        if self._is_foreign():
-            raise Error(Status.USAGE, "the training was opened by another process, before os.fork(); open it again in this one")
-        if self._inside_thread == threading.get_ident():
-            raise Error(Status.USAGE, "this thread is in a call of the training, whose callbacks, and a signal's handler, cannot make another one")
-
-    @contextlib.contextmanager
-    def _call(self) -> Iterator[int]:
-        """The handle, for one call of the library."""
-        self._refuse_inside()
-        with self._inside:
-            if self._handle is None:
-                raise Error(Status.USAGE, "the training is closed")
-            self._inside_thread = threading.get_ident()
-            try:
-                yield self._handle
-            finally:
-                self._inside_thread = None
-
     @contextlib.contextmanager
     def _look(self) -> Iterator[int]:
         """The handle, for calls that change nothing, which callbacks may make, too."""
@@ -421,12 +356,3 @@ class Training:
             return
         with self._call() as handle:
             yield handle
-
-    def _wait(self, function: Callable[[int], object]) -> None:
-        """Calls function(handle), which may take long. What a signal's handler raises meanwhile cancels the call."""
-
-        def run() -> None:
-            with self._call() as handle:
-                function(handle)
-
-        interruptible(run, self.cancel)
