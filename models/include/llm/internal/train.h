@@ -95,14 +95,14 @@ typedef struct llm_train_weight {
     /* [ggl_count] f32, valid as long as the trainer: the weight, its gradient so far, and what AdamW remembers of it, the
      * mean and the mean square of its gradients. Steps change them, and so may the program between the calls. */
     float *data, *grad, *mean, *square;
-    float
-        *master; /* what learns: `data`, or, with llm_train_params.rounded, what is rounded to it */
+    /* What learns: `data`, or, with llm_train_params.rounded, what is rounded to it. */
+    float *master;
     ggl_type rounded; /* to which data is rounded; GGL_F32: it is not */
 } llm_train_weight;
 
 /* Returns how many numbers it has. */
 static inline int64_t llm_train_weight_count(const llm_train_weight *w) {
-    return w->ne[0] * w->ne[1] * w->ne[2] * w->ne[3];
+    return ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1);
 }
 /* What goes on from step to step: what learns, and what the optimizer remembers of it. k = 0 .. LLM_TRAIN_STATES-1. */
 enum { LLM_TRAIN_STATES = 3 };
