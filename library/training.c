@@ -19,8 +19,10 @@ typedef struct opened {
     ggl_backend *cpu, *reference;
     llm_adapter *adapter;
     void *new_adapter; /* the file of a new one */
-    double temp;       /* of the teacher */
-    float *share;      /* where it writes, while it is asked */
+    char *prompt[3];   /* of queries, of documents, and of other texts */
+    size_t n_prompt[3];
+    double temp;  /* of the teacher */
+    float *share; /* where it writes, while it is asked */
     int64_t n_vocab;
 } opened;
 
@@ -30,6 +32,8 @@ static void close_all(void *owned) {
     llm_close(o->teacher);
     llm_adapter_free(o->adapter);
     ggl_free(o->new_adapter);
+    for (int i = 0; i < 3; i++)
+        ggl_free(o->prompt[i]);
     ggl_backend_close(o->cpu);
     ggl_backend_close(o->reference);
     ggl_free(o);
@@ -175,6 +179,15 @@ ggl_status llm_training_join(int *rank, ggl_error *err) {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
+/* Gets what the model expects before texts of which it makes vectors. */
+static ggl_status get_prompts(opened *o, ggl_error *err) {
+    static const char *const name[3] = {"query", "document", NULL};
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < 3 && st == GGL_OK; i++)
+        st = llm_embed_prompt(o->model, name[i], &o->prompt[i], &o->n_prompt[i], err);
+    return st;
+}
+
 static ggl_status open_all(opened *o, const char *path, const llm_training_params *p,
                            ggl_error *err) {
     const llm_open_params of = {.size = sizeof of,
@@ -194,6 +207,8 @@ static ggl_status open_all(opened *o, const char *path, const llm_training_param
         st = ggl_backend_open(&o->reference, "reference", NULL, err);
     if (st == GGL_OK && (p->lora || p->adapter))
         st = open_adapter(o, p, err);
+    if (st == GGL_OK)
+        st = get_prompts(o, err);
     if (st == GGL_OK && p->teacher)
         st = open_teacher(o, p, llm_train_n_ctx(o->model->model, p->n_ctx), err);
     return st;
@@ -222,6 +237,9 @@ ggl_status llm_training_open(llm_training **out, const char *path,
                                    .teach = p.teacher ? teach : NULL,
                                    .teacher = o,
                                    .group = joined.n_ranks > 0 ? &joined : NULL,
+                                   .query_prompt = {o->prompt[0], o->n_prompt[0]},
+                                   .document_prompt = {o->prompt[1], o->n_prompt[1]},
+                                   .text_prompt = {o->prompt[2], o->n_prompt[2]},
                                    .n_taught = o->n_vocab,
                                    .teacher_file =
                                        o->teacher ? llm_model_file(o->teacher->model) : NULL};

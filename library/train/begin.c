@@ -8,7 +8,14 @@
 #include "ggl/internal/params.h"
 #include "training.h"
 
-enum { MOST_CTX = 1024, MOST_VALID = 64, LEAST_ITEMS = 20, FEW_ITEMS = 8, MOST_TOKENS = 1 << 30 };
+enum {
+    MOST_CTX = 1024,
+    MOST_VALID = 64,
+    LEAST_ITEMS = 20,
+    FEW_ITEMS = 8,
+    FEW_GROUPS = 32,
+    MOST_TOKENS = 1 << 30
+};
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
@@ -45,7 +52,8 @@ static ggl_status check_numbers(const llm_training_params *p, ggl_error *err) {
                   {"alpha", p->alpha, 0, 1e6},
                   {"dpo_beta", p->dpo_beta, 0, 1e3},
                   {"teacher_share", p->teacher_share, 0, 1},
-                  {"teacher_temp", p->teacher_temp, 0, 1e3}};
+                  {"teacher_temp", p->teacher_temp, 0, 1e3},
+                  {"contrast_temp", p->contrast_temp, 0, 1e3}};
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         if (!(number[i].value >= number[i].least && number[i].value <= number[i].most))
             return ggl_fail(err, GGL_USAGE, "%s is %g; it must be from %g to %g", number[i].name,
@@ -103,12 +111,13 @@ static void fill(llm_training *t) {
     set_if_zero(&p->dpo_beta, 0.1);
     set_if_zero(&p->teacher_share, 1);
     set_if_zero(&p->teacher_temp, 1);
+    set_if_zero(&p->contrast_temp, 0.05);
     if (p->n_parts == 0)
         p->n_parts = t->group ? t->group->n_ranks : 1;
     if (p->n_batch == 0)
-        p->n_batch = 2048;
+        p->n_batch = llm_train_is_contrast(t->kind) ? 16384 : 2048;
     if (p->n_seq == 0 && t->kind != TRAIN_TEXT)
-        p->n_seq = FEW_ITEMS;
+        p->n_seq = llm_train_is_contrast(t->kind) ? FEW_GROUPS : FEW_ITEMS;
 }
 
 /* --- data ------------------------------------------------------------------------------------- */
@@ -132,6 +141,10 @@ static ggl_status read_files(llm_training *t, train_data **out, const char *cons
                                  .all = t->p.all_tokens,
                                  .drop_long = t->p.drop_long,
                                  .separator = t->p.separator,
+                                 .query_prompt = t->of.query_prompt,
+                                 .document_prompt = t->of.document_prompt,
+                                 .text_prompt = t->of.text_prompt,
+                                 .scores = t->pooling == LLM_POOL_RANK,
                                  .note = tell_note,
                                  .progress = tell_read,
                                  .user = t};
@@ -165,24 +178,66 @@ int64_t llm_train_n_ctx(const llm_model *m, int64_t asked) {
     return asked != 0 ? asked : own > 0 && own < MOST_CTX ? own : MOST_CTX;
 }
 
+/* Checks that the files go together, and with what is asked. */
+static ggl_status check_kind(const llm_training *t, ggl_error *err) {
+    const bool contrast = llm_train_is_contrast(t->kind);
+    llm_pooling none;
+    if (t->valid && llm_train_data_kind(t->valid) != t->kind &&
+        (t->kind >= TRAIN_PAIRS || llm_train_data_kind(t->valid) >= TRAIN_PAIRS))
+        return ggl_fail(err, GGL_USAGE,
+                        "%s: what it learns is measured by the same kind of data, and texts by "
+                        "texts",
+                        t->p.valid_file[0]);
+    if (t->kind >= TRAIN_PAIRS && (t->p.loss || t->of.teach))
+        return ggl_fail(err, GGL_USAGE, "%s has %s: these have a loss of their own, and no teacher",
+                        t->p.file[0], contrast ? "texts that belong together" : "preferences");
+    if ((t->p.n_dims > 0 || t->p.contrast_temp > 0) && (!contrast || t->pooling == LLM_POOL_RANK))
+        return ggl_fail(err, GGL_USAGE,
+                        "%s: dim and contrast_temp are for texts that belong together, of a model "
+                        "that makes vectors",
+                        t->p.file[0]);
+    if (contrast && t->pooling == LLM_POOL_NONE)
+        return llm_pooling_find_vector(&none, NULL, llm_model_file(t->of.model), err) == GGL_OK
+                   ? ggl_fail(err, GGL_USAGE, "with the pooling 'none', a text has no vector")
+                   : GGL_UNSUPPORTED;
+    return GGL_OK;
+}
+
+/* Finds how vectors are made. What a file says matters only if vectors are learned. */
+static ggl_status find_pooling(llm_training *t, ggl_error *err) {
+    const ggl_gguf *file = llm_model_file(t->of.model);
+    const ggl_status st = llm_pooling_find(&t->pooling, t->p.pooling, file, err);
+    if (st != GGL_OK && !t->p.pooling)
+        t->pooling = LLM_POOL_NONE;
+    return t->p.pooling ? st : GGL_OK;
+}
+
+static ggl_status copy_dims(llm_training *t, ggl_error *err) {
+    if (t->p.n_dims == 0)
+        return GGL_OK;
+    t->dim = ggl_calloc(t->p.n_dims, sizeof *t->dim);
+    if (!t->dim)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for dimensions");
+    memcpy(t->dim, t->p.dim, t->p.n_dims * sizeof *t->dim);
+    t->p.dim = t->dim;
+    return GGL_OK;
+}
+
 static ggl_status read_all(llm_training *t, ggl_error *err) {
     t->p.n_ctx = llm_train_n_ctx(t->of.model, t->p.n_ctx);
-    ggl_status st = read_files(t, &t->data, t->p.file, t->p.n_files, err);
+    ggl_status st = find_pooling(t, err);
+    if (st == GGL_OK)
+        st = copy_dims(t, err);
+    if (st == GGL_OK)
+        st = read_files(t, &t->data, t->p.file, t->p.n_files, err);
     if (st == GGL_OK && t->p.n_valid_files > 0)
         st = read_files(t, &t->valid, t->p.valid_file, t->p.n_valid_files, err);
     if (st != GGL_OK)
         return st;
     t->kind = llm_train_data_kind(t->data);
-    if (t->valid && (llm_train_data_kind(t->valid) == TRAIN_PAIRS) != (t->kind == TRAIN_PAIRS))
-        return ggl_fail(err, GGL_USAGE,
-                        "%s: preferences are measured by preferences, and other texts by texts",
-                        t->p.valid_file[0]);
-    if (t->kind == TRAIN_PAIRS && (t->p.loss || t->of.teach))
-        return ggl_fail(err, GGL_USAGE,
-                        "%s has preferences: these have a loss of their own, and no teacher",
-                        t->p.file[0]);
+    st = check_kind(t, err);
     const train_order_params o = {.data = t->data, .seed = t->p.seed, .valid = n_held(t)};
-    return llm_train_order_new(&t->order, &o, err);
+    return st == GGL_OK ? llm_train_order_new(&t->order, &o, err) : st;
 }
 
 /* --- the trainer ------------------------------------------------------------------------------ */
@@ -238,6 +293,8 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
                           .optimizer = t->optimizer,
                           .rounded = t->rounded,
                           .only_adapters = t->of.adapter != NULL};
+    if (llm_train_is_contrast(t->kind))
+        p.output = t->pooling == LLM_POOL_RANK ? "score" : "embedding";
     t->use = (llm_adapter_use){.adapter = t->of.adapter, .scale = 1};
     if (t->of.adapter) {
         p.adapter = &t->use;
@@ -257,7 +314,7 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
                       "the teacher has %" PRId64 " tokens, but the model has %" PRId64
                       ": it can only teach models with the same vocabulary",
                       t->of.n_taught, llm_trainer_n_vocab(t->trainer));
-    return st;
+    return st == GGL_OK && p.output ? llm_train_check_output(t, err) : st;
 }
 
 /* Sizes what runs at once by what there is: no sequence is longer than n_ctx afterwards. */
@@ -355,6 +412,7 @@ void llm_training_close(llm_training *t) {
     llm_train_data_free(t->valid);
     ggl_free(t->before);
     ggl_free(t->settings);
+    ggl_free(t->dim);
     ggl_free(t->all);
     ggl_free(t->part);
     if (t->close)
@@ -365,11 +423,9 @@ void llm_training_close(llm_training *t) {
 /* --- what it is ------------------------------------------------------------------------------- */
 
 ggl_status llm_training_describe(const llm_training *t, llm_training_facts *facts, ggl_error *err) {
-    static const char *const kind[] = {[TRAIN_NOTHING] = "nothing",
-                                       [TRAIN_TEXT] = "text",
-                                       [TRAIN_ANSWERS] = "answers",
-                                       [TRAIN_PAIRS] = "preferences"};
-    const int64_t each = llm_train_each(t);
+    static const char *const kind[] = {
+        [TRAIN_NOTHING] = "nothing",   [TRAIN_TEXT] = "text",       [TRAIN_ANSWERS] = "answers",
+        [TRAIN_PAIRS] = "preferences", [TRAIN_MATCHES] = "matches", [TRAIN_SCORED] = "scores"};
     llm_training_facts f = {.size = sizeof f,
                             .kind = kind[t->kind],
                             .n_weights = llm_trainer_n_weights(t->trainer),
@@ -378,23 +434,31 @@ ggl_status llm_training_describe(const llm_training *t, llm_training_facts *fact
                             .n_batch = t->p.n_batch,
                             .n_ubatch = t->p.n_ubatch,
                             .n_steps = t->n_steps,
-                            .rate = t->p.rate};
-    for (int64_t k = 0; k < llm_train_order_n(t->order); k++)
-        for (int64_t i = 0; i < each; i++) {
-            const int64_t item = llm_train_order_at(t->order, k) + i;
+                            .rate = t->p.rate,
+                            .n_draws = llm_train_order_n(t->order),
+                            .n_valid_draws = llm_train_order_n_valid(t->order)};
+    for (int64_t k = 0; k < f.n_draws; k++) {
+        const int64_t first = llm_train_order_at(t->order, k),
+                      end = first + llm_train_data_group(t->data, first);
+        for (int64_t i = first; i < end; i++) {
             f.n_items++;
-            f.n_tokens += llm_train_data_length(t->data, item);
-            f.n_counted += llm_train_data_counted(t->data, item);
+            f.n_tokens += llm_train_data_length(t->data, i);
+            f.n_counted += llm_train_data_counted(t->data, i);
         }
-    for (int64_t k = 0; !t->valid && k < llm_train_order_n_valid(t->order); k++)
-        for (int64_t i = 0; i < each; i++) {
+    }
+    for (int64_t k = 0; !t->valid && k < f.n_valid_draws; k++) {
+        const int64_t first = llm_train_order_valid_at(t->order, k),
+                      end = first + llm_train_data_group(t->data, first);
+        for (int64_t i = first; i < end; i++) {
             f.n_valid_items++;
-            f.n_valid_tokens +=
-                llm_train_data_length(t->data, llm_train_order_valid_at(t->order, k) + i);
+            f.n_valid_tokens += llm_train_data_length(t->data, i);
         }
+    }
     if (t->valid) {
+        const train_data_stats s = llm_train_data_stats(t->valid);
         f.n_valid_items = llm_train_data_n(t->valid);
-        f.n_valid_tokens = llm_train_data_stats(t->valid).n_tokens;
+        f.n_valid_tokens = s.n_tokens;
+        f.n_valid_draws = t->kind < TRAIN_PAIRS ? f.n_valid_items : s.n_records;
     }
     for (int k = 0; k < f.n_weights; k++) {
         const llm_train_weight w = llm_trainer_weight(t->trainer, k);

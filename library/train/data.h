@@ -25,7 +25,9 @@ typedef enum train_kind {
     TRAIN_NOTHING, /* no file was read */
     TRAIN_TEXT,    /* all tokens count */
     TRAIN_ANSWERS, /* there are answers: what comes before them does not count */
-    TRAIN_PAIRS    /* items 2k and 2k + 1 are a chosen and a rejected answer */
+    TRAIN_PAIRS,   /* items 2k and 2k + 1 are a chosen and a rejected answer */
+    TRAIN_MATCHES, /* a text, one that belongs to it, and any number that do not; of a model that scores: each of these behind the first text */
+    TRAIN_SCORED /* items 2k and 2k + 1 are two texts, and a number says how much they belong together; of a model that scores: item k is both */
 } train_kind;
 
 #define TRAIN_NOW "2026-01-01T12:00:00"
@@ -43,6 +45,9 @@ typedef struct train_data_params {
     /* The time for chat templates that show the date, such as "2026-03-09T14:05:06", borrowed; NULL: TRAIN_NOW. It is not that of the
      * call, so that the data have the same tokens tomorrow. */
     const char *now;
+    /* What is put before texts of the kinds from TRAIN_MATCHES on, borrowed: before the first of a group, those that are compared with it, and others. */
+    ggl_str query_prompt, document_prompt, text_prompt;
+    bool scores; /* the model gives a score to two texts: both become one item, without prompts */
     /* Are told what was left out; and how many bytes of a file are read, false: stop (GGL_CANCELLED). NULL is fine. */
     void (*note)(void *user, const char *text);
     bool (*progress)(void *user, size_t done, size_t total);
@@ -68,9 +73,14 @@ train_kind llm_train_data_kind(const train_data *d);
 int64_t llm_train_data_n(const train_data *d);                  /* items */
 int64_t llm_train_data_length(const train_data *d, int64_t k);  /* tokens that are read; >= 1 */
 int64_t llm_train_data_counted(const train_data *d, int64_t k); /* those of them that count */
-/* Item k begins a document, a conversation, or a pair. */
+/* How many items belong together from item k on, which is the first of them: 1 of texts and answers. */
+int64_t llm_train_data_group(const train_data *d, int64_t k);
+/* Of TRAIN_SCORED: the number of the group that item k begins. */
+double llm_train_data_score(const train_data *d, int64_t k);
+/* Item k begins a document, a conversation, or a group. */
 bool llm_train_data_begins(const train_data *d, int64_t k);
-/* Sets token[length], target[length] and weight[length] (1: the target counts, 0: it does not). target and weight may be NULL. */
+/* Sets token[length], target[length] and weight[length] (1: the target counts, 0: it does not). target and weight may be NULL. Of kinds from
+ * TRAIN_MATCHES on they mean nothing. */
 void llm_train_data_get(const train_data *d, int64_t k, int32_t *token, int32_t *target,
                         float *weight);
 /* A number of all items' tokens and of what counts: other data have another one. */
@@ -86,6 +96,8 @@ typedef struct train_data_stats {
         n_long; /* items that were left out because what counts begins after n_ctx; with drop_long, all that are longer */
     int64_t n_silent; /* conversations without an answer that counts: left out */
     int64_t n_same;   /* pairs of equal answers: left out */
+    int64_t
+        n_alone; /* of a model that scores: texts without one that does not belong to them, left out */
 } train_data_stats;
 train_data_stats llm_train_data_stats(const train_data *d);
 

@@ -30,6 +30,8 @@ struct train_data {
     size_t n, cap;
     train_run *run;
     size_t n_runs, cap_runs;
+    double *score; /* [records], of TRAIN_SCORED */
+    size_t cap_scores;
     ggl_xxh64 digest;
     train_data_stats stats;
     size_t told;      /* bytes of a file of which the program was told */
@@ -48,7 +50,7 @@ typedef struct train_draft {
 /* --- data_items.c ----------------------------------------------------------------------------- */
 
 void llm_train_items_fini(train_data *d);
-/* All data are of one kind, or texts and answers. GGL_FORMAT: this kind does not go with what was read before. */
+/* All data are of one kind, but texts and answers go together. GGL_FORMAT: this kind does not go with what was read before. */
 GGL_NODISCARD ggl_status llm_train_set_kind(train_data *d, train_kind kind, ggl_error *err);
 /* Adds a document of n >= 2 tokens, cut into as many items as it takes. */
 GGL_NODISCARD ggl_status llm_train_add_document(train_data *d, const int32_t *id, size_t n,
@@ -66,8 +68,10 @@ GGL_NODISCARD ggl_status llm_train_draft_count(train_draft *s, size_t first, siz
 /* Adds an item, cut if it is too long. begins: it is the first of its record. *added: it was not left out. */
 GGL_NODISCARD ggl_status llm_train_add(train_data *d, train_draft *s, bool begins, bool *added,
                                        ggl_error *err);
-/* Adds both items of a pair, or none. */
-GGL_NODISCARD ggl_status llm_train_add_pair(train_data *d, train_draft *chosen,
-                                            train_draft *rejected, ggl_error *err);
+/* Adds both items of a pair, the chosen one first, or none. */
+GGL_NODISCARD ggl_status llm_train_add_pair(train_data *d, train_draft side[2], ggl_error *err);
+/* Adds n items that belong together; of TRAIN_SCORED, with their number. Each has a token more than is read. */
+GGL_NODISCARD ggl_status llm_train_add_group(train_data *d, const train_draft *s, size_t n,
+                                             double score, ggl_error *err);
 
 #endif

@@ -15,6 +15,7 @@ void llm_train_items_fini(train_data *d) {
     ggl_free(d->block);
     ggl_free(d->entry);
     ggl_free(d->run);
+    ggl_free(d->score);
 }
 
 /* --- the pool --------------------------------------------------------------------------------- */
@@ -68,13 +69,19 @@ static ggl_status put_entry(train_data *d, train_entry e, size_t n_runs, ggl_err
 /* --- kinds ------------------------------------------------------------------------------------ */
 
 ggl_status llm_train_set_kind(train_data *d, train_kind kind, ggl_error *err) {
-    const bool pairs = kind == TRAIN_PAIRS;
-    if (d->kind != TRAIN_NOTHING && pairs != (d->kind == TRAIN_PAIRS))
-        return ggl_fail(
-            err, GGL_FORMAT,
-            "this is %s pair of a chosen and a rejected answer, and what comes before %s: "
-            "a model learns from pairs in a run of their own",
-            pairs ? "a" : "no", pairs ? "is none" : "is one");
+    static const char *const name[] = {
+        [TRAIN_TEXT] = "a text",
+        [TRAIN_ANSWERS] = "an answer",
+        [TRAIN_PAIRS] = "a pair of a chosen and a rejected answer",
+        [TRAIN_MATCHES] = "a text with one that belongs to it",
+        [TRAIN_SCORED] = "two texts with a score",
+    };
+    const bool alone = kind >= TRAIN_PAIRS || d->kind >= TRAIN_PAIRS;
+    if (d->kind != TRAIN_NOTHING && alone && kind != d->kind)
+        return ggl_fail(err, GGL_FORMAT,
+                        "this is %s, and what comes before is %s: a model learns from these in "
+                        "runs of their own",
+                        name[kind], name[d->kind]);
     if (kind > d->kind) {
         d->kind = kind;
         digest_number(d, kind);
@@ -193,8 +200,25 @@ static bool same(const train_draft *a, const train_draft *b) {
            memcmp(a->tokens.id, b->tokens.id, a->tokens.n * sizeof *a->tokens.id) == 0;
 }
 
-ggl_status llm_train_add_pair(train_data *d, train_draft *chosen, train_draft *rejected,
-                              ggl_error *err) {
+ggl_status llm_train_add_group(train_data *d, const train_draft *s, size_t n, double score,
+                               ggl_error *err) {
+    ggl_status st = GGL_OK;
+    if (d->kind == TRAIN_SCORED) {
+        uint64_t bits;
+        const size_t at = (size_t)d->stats.n_records;
+        if (!ggl_grow(&d->score, &d->cap_scores, at + 1, sizeof *d->score))
+            return no_memory(err);
+        memcpy(&bits, &score, sizeof bits);
+        digest_number(d, bits);
+        d->score[at] = score;
+    }
+    for (size_t i = 0; i < n && st == GGL_OK; i++)
+        st = put_draft(d, &s[i], i == 0, err);
+    return st;
+}
+
+ggl_status llm_train_add_pair(train_data *d, train_draft side[2], ggl_error *err) {
+    train_draft *chosen = &side[0], *rejected = &side[1];
     int64_t *why = !counts_any(chosen) || !counts_any(rejected) ? &d->stats.n_empty
                    : same(chosen, rejected)                     ? &d->stats.n_same
                    : !fit(d, chosen) || !fit(d, rejected) || !counts_any(chosen) ||
@@ -205,8 +229,7 @@ ggl_status llm_train_add_pair(train_data *d, train_draft *chosen, train_draft *r
         ++*why;
         return GGL_OK;
     }
-    const ggl_status st = put_draft(d, chosen, true, err);
-    return st == GGL_OK ? put_draft(d, rejected, false, err) : st;
+    return llm_train_add_group(d, side, 2, 0, err);
 }
 
 /* --- what is read ----------------------------------------------------------------------------- */
@@ -225,6 +248,17 @@ int64_t llm_train_data_length(const train_data *d, int64_t k) {
 
 int64_t llm_train_data_counted(const train_data *d, int64_t k) {
     return d->entry[k].n_counted;
+}
+
+int64_t llm_train_data_group(const train_data *d, int64_t k) {
+    int64_t n = 1;
+    while (d->kind >= TRAIN_PAIRS && (size_t)(k + n) < d->n && !d->entry[k + n].begins)
+        n++;
+    return n;
+}
+
+double llm_train_data_score(const train_data *d, int64_t k) {
+    return d->score[d->p.scores ? k : k / 2];
 }
 
 bool llm_train_data_begins(const train_data *d, int64_t k) {

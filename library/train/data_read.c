@@ -130,6 +130,8 @@ static const struct {
     {LOSS(n_empty), "without text were left out"},
     {LOSS(n_silent), "without an answer that counts were left out"},
     {LOSS(n_same), "whose two answers are equal were left out"},
+    {LOSS(n_alone), "without a text that does not belong to them were left out: a model that "
+                    "scores learns from both"},
 #undef LOSS
 };
 enum { N_LOSSES = sizeof losses / sizeof *losses };

@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data_matches.h"
 #include "data_talk.h"
 #include "data_text.h"
 #include "ggl/internal/show.h"
 
 /* --- members ---------------------------------------------------------------------------------- */
 
-/* A member; NULL: it is not there. Tables write null for that. */
-static const json_value *member(const json_value *object, const char *name) {
+const json_value *llm_train_member(const json_value *object, const char *name) {
     const json_value *v = llm_json_get(object, name);
     return v && v->kind != JSON_NULL ? v : NULL;
 }
@@ -20,10 +20,9 @@ static bool is_list(const json_value *v) {
     return v && v->kind == JSON_ARRAY;
 }
 
-/* Reads a member that is a text; it may be missing if `optional`. */
-static ggl_status text_of(const json_value *object, const char *name, bool optional, ggl_str *out,
-                          ggl_error *err) {
-    const json_value *v = member(object, name);
+ggl_status llm_train_text_of(const json_value *object, const char *name, bool optional,
+                             ggl_str *out, ggl_error *err) {
+    const json_value *v = llm_train_member(object, name);
     *out = v && v->kind == JSON_STRING ? json_str(v) : (ggl_str){"", 0};
     if ((v && v->kind == JSON_STRING) || (!v && optional))
         return GGL_OK;
@@ -45,8 +44,9 @@ static ggl_status add_list(train_talk *t, const json_value *list, const char *na
 
 /* Sets what a template reads besides the messages. */
 static ggl_status add_variables(train_talk *t, const json_value *object, ggl_error *err) {
-    const json_value *more = member(object, "chat_template_kwargs"),
-                     *tools = member(object, "tools"), *documents = member(object, "documents");
+    const json_value *more = llm_train_member(object, "chat_template_kwargs"),
+                     *tools = llm_train_member(object, "tools"),
+                     *documents = llm_train_member(object, "documents");
     char copy[128];
     ggl_status st = GGL_OK;
     if (more && more->kind != JSON_OBJECT)
@@ -73,7 +73,7 @@ static ggl_status add_variables(train_talk *t, const json_value *object, ggl_err
 
 static ggl_status read_text(train_data *d, const json_value *o, ggl_error *err) {
     ggl_str text;
-    const ggl_status st = text_of(o, "text", false, &text, err);
+    const ggl_status st = llm_train_text_of(o, "text", false, &text, err);
     return st == GGL_OK ? llm_train_text(d, text, err) : st;
 }
 
@@ -100,10 +100,10 @@ static ggl_status finish_talk(train_data *d, train_talk *t, ggl_status st, ggl_e
 }
 
 static ggl_status read_completion(train_data *d, const json_value *o, ggl_error *err) {
-    const json_value *a = member(o, "prompt"), *b = member(o, "completion");
+    const json_value *a = llm_train_member(o, "prompt"), *b = llm_train_member(o, "completion");
     ggl_str prompt, answer;
     ggl_status st;
-    if (member(o, "label"))
+    if (llm_train_member(o, "label"))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "\"label\": single answers that are good or bad are not supported; write "
                         "pairs with \"prompt\", \"chosen\" and \"rejected\", or only the good ones "
@@ -123,14 +123,14 @@ static ggl_status read_completion(train_data *d, const json_value *o, ggl_error 
             st = add_variables(&t, o, err);
         return finish_talk(d, &t, st, err);
     }
-    st = text_of(o, "prompt", false, &prompt, err);
+    st = llm_train_text_of(o, "prompt", false, &prompt, err);
     if (st == GGL_OK)
-        st = text_of(o, "completion", false, &answer, err);
+        st = llm_train_text_of(o, "completion", false, &answer, err);
     return st == GGL_OK ? add_raw(d, prompt, answer, err) : st;
 }
 
 static ggl_status read_messages(train_data *d, const json_value *o, ggl_error *err) {
-    const json_value *list = member(o, "messages");
+    const json_value *list = llm_train_member(o, "messages");
     train_talk t = {0};
     if (!is_list(list))
         return ggl_fail(err, GGL_FORMAT, "\"messages\" must be a list of messages, not %s",
@@ -152,13 +152,13 @@ static const struct {
 static ggl_status add_turn(train_talk *t, const json_value *turn, ggl_error *err) {
     const json_value *from = llm_json_get_kind(turn, "from", JSON_STRING);
     ggl_str value;
-    if (turn->kind == JSON_OBJECT && !from && member(turn, "role"))
+    if (turn->kind == JSON_OBJECT && !from && llm_train_member(turn, "role"))
         return llm_train_talk_add(t, turn, true, err);
     if (!from)
         return ggl_fail(
             err, GGL_FORMAT,
             "a turn must be an object such as {\"from\": \"human\", \"value\": \"Hi\"}");
-    ggl_status st = text_of(turn, "value", false, &value, err);
+    ggl_status st = llm_train_text_of(turn, "value", false, &value, err);
     if (st != GGL_OK)
         return st;
     for (size_t i = 0; i < sizeof speakers / sizeof *speakers; i++)
@@ -171,12 +171,12 @@ static ggl_status add_turn(train_talk *t, const json_value *turn, ggl_error *err
 
 static ggl_status add_system(train_talk *t, const json_value *o, ggl_error *err) {
     ggl_str system;
-    const ggl_status st = text_of(o, "system", true, &system, err);
+    const ggl_status st = llm_train_text_of(o, "system", true, &system, err);
     return st == GGL_OK && system.n > 0 ? llm_train_talk_say(t, "system", system, NULL, err) : st;
 }
 
 static ggl_status read_turns(train_data *d, const json_value *o, ggl_error *err) {
-    const json_value *list = member(o, "conversations");
+    const json_value *list = llm_train_member(o, "conversations");
     train_talk t = {0};
     if (!is_list(list))
         return ggl_fail(err, GGL_FORMAT, "\"conversations\" must be a list of turns, not %s",
@@ -211,11 +211,11 @@ static ggl_status read_instruction(train_data *d, const json_value *o, ggl_error
     ggl_str instruction, input, answer;
     llm_json_out prompt = {0};
     train_talk t = {0};
-    ggl_status st = text_of(o, "instruction", false, &instruction, err);
+    ggl_status st = llm_train_text_of(o, "instruction", false, &instruction, err);
     if (st == GGL_OK)
-        st = text_of(o, "input", true, &input, err);
+        st = llm_train_text_of(o, "input", true, &input, err);
     if (st == GGL_OK)
-        st = text_of(o, "output", false, &answer, err);
+        st = llm_train_text_of(o, "output", false, &answer, err);
     if (st != GGL_OK)
         return st;
     if (d->p.chat) {
@@ -276,7 +276,7 @@ static uint32_t common_messages(const json_value *a, const json_value *b) {
 
 /* True if a list has the whole conversation: there is no prompt, or it begins as the prompt does. */
 static bool is_whole(const json_value *o, const json_value *side) {
-    const json_value *prompt = member(o, "prompt");
+    const json_value *prompt = llm_train_member(o, "prompt");
     const json_value *role = side->n > 0 ? llm_json_get(&side->item[0], "role") : NULL;
     if (!is_list(prompt))
         return !prompt || llm_json_is(role, "user") || llm_json_is(role, "system");
@@ -286,14 +286,14 @@ static bool is_whole(const json_value *o, const json_value *side) {
 static ggl_status draft_texts(train_data *d, const json_value *o, train_draft side[2],
                               ggl_error *err) {
     ggl_str prompt, answer[2];
-    ggl_status st = text_of(o, "prompt", true, &prompt, err);
+    ggl_status st = llm_train_text_of(o, "prompt", true, &prompt, err);
     if (st == GGL_OK)
-        st = text_of(o, "chosen", false, &answer[0], err);
+        st = llm_train_text_of(o, "chosen", false, &answer[0], err);
     if (st == GGL_OK)
-        st = text_of(o, "rejected", false, &answer[1], err);
+        st = llm_train_text_of(o, "rejected", false, &answer[1], err);
     if (st != GGL_OK)
         return st;
-    if (!member(o, "prompt")) {
+    if (!llm_train_member(o, "prompt")) {
         const size_t n = common_text(answer[0], answer[1]);
         const bool same =
             answer[0].n == answer[1].n && memcmp(answer[0].s, answer[1].s, answer[0].n) == 0;
@@ -312,11 +312,11 @@ static ggl_status draft_texts(train_data *d, const json_value *o, train_draft si
 
 /* Adds the prompt that is given. */
 static ggl_status add_prompt(train_talk *t, const json_value *o, ggl_error *err) {
-    const json_value *prompt = member(o, "prompt");
+    const json_value *prompt = llm_train_member(o, "prompt");
     if (is_list(prompt))
         return add_list(t, prompt, "prompt", false, err);
     ggl_str text;
-    const ggl_status st = text_of(o, "prompt", false, &text, err);
+    const ggl_status st = llm_train_text_of(o, "prompt", false, &text, err);
     return st == GGL_OK ? llm_train_talk_say(t, "user", text, NULL, err) : st;
 }
 
@@ -341,7 +341,7 @@ static ggl_status draft_talk(train_data *d, const json_value *o, const json_valu
 static ggl_status draft_talks(train_data *d, const json_value *o, train_draft side[2],
                               ggl_error *err) {
     static const char *const name[] = {"chosen", "rejected"};
-    const json_value *list[] = {member(o, name[0]), member(o, name[1])};
+    const json_value *list[] = {llm_train_member(o, name[0]), llm_train_member(o, name[1])};
     const bool whole = is_whole(o, list[0]);
     const uint32_t n = whole ? common_messages(list[0], list[1]) : 0;
     ggl_status st = GGL_OK;
@@ -359,7 +359,8 @@ static ggl_status draft_talks(train_data *d, const json_value *o, train_draft si
 }
 
 static ggl_status read_pair(train_data *d, const json_value *o, ggl_error *err) {
-    const json_value *a = member(o, "chosen"), *b = member(o, "rejected"), *p = member(o, "prompt");
+    const json_value *a = llm_train_member(o, "chosen"), *b = llm_train_member(o, "rejected"),
+                     *p = llm_train_member(o, "prompt");
     train_draft side[2] = {0};
     if (is_list(a) != is_list(b) || (p && is_list(p) && !is_list(a)))
         return ggl_fail(
@@ -370,7 +371,7 @@ static ggl_status read_pair(train_data *d, const json_value *o, ggl_error *err) 
     if (st == GGL_OK)
         st = is_list(a) ? draft_talks(d, o, side, err) : draft_texts(d, o, side, err);
     if (st == GGL_OK)
-        st = llm_train_add_pair(d, &side[0], &side[1], err);
+        st = llm_train_add_pair(d, side, err);
     llm_train_draft_fini(&side[0]);
     llm_train_draft_fini(&side[1]);
     return st;
@@ -384,6 +385,10 @@ static const struct {
     ggl_status (*read)(train_data *d, const json_value *o, ggl_error *err);
 } shapes[] = {
     {{"chosen", "rejected"}, read_pair},
+    {{"anchor", "positive"}, llm_train_match},
+    {{"query", "positive"}, llm_train_match},
+    {{"query", "pos"}, llm_train_match},
+    {{"sentence1", "sentence2"}, llm_train_scored},
     {{"messages"}, read_messages},
     {{"conversations"}, read_turns},
     {{"prompt", "completion"}, read_completion},
@@ -403,17 +408,19 @@ static ggl_status unknown(const json_value *o, ggl_error *err) {
         snprintf(keys + used, sizeof keys - used, "%s\"%.*s\"", i > 0 ? ", " : "",
                  (int)ggl_utf8_cut(name.s, name.n, 60), name.s);
     }
-    return ggl_fail(err, GGL_FORMAT,
-                    "the object has %s%s; expected is one with \"text\"; \"messages\"; "
-                    "\"conversations\"; \"prompt\" and \"completion\"; \"instruction\" and "
-                    "\"output\"; or \"prompt\", \"chosen\" and \"rejected\"",
-                    o->n > 0 ? "the keys " : "no keys", keys);
+    return ggl_fail(
+        err, GGL_FORMAT,
+        "the object has %s%s; expected is one with \"text\"; \"messages\"; "
+        "\"conversations\"; \"prompt\" and \"completion\"; \"instruction\" and "
+        "\"output\"; \"prompt\", \"chosen\" and \"rejected\"; or, of an embedding model, "
+        "\"query\" and \"positive\", or \"sentence1\", \"sentence2\" and \"score\"",
+        o->n > 0 ? "the keys " : "no keys", keys);
 }
 
 ggl_status llm_train_object(train_data *d, const json_value *object, ggl_error *err) {
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        if (member(object, shapes[i].key[0]) &&
-            (!shapes[i].key[1] || member(object, shapes[i].key[1])))
+        if (llm_train_member(object, shapes[i].key[0]) &&
+            (!shapes[i].key[1] || llm_train_member(object, shapes[i].key[1])))
             return shapes[i].read(d, object, err);
     return unknown(object, err);
 }

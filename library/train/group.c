@@ -137,10 +137,13 @@ void llm_train_group_fail(const train_group *g, const char *why) {
 
 /* --- the parts of a step ---------------------------------------------------------------------- */
 
-/* The first item of a part: they are divided as evenly as they can be, and pairs stay together. */
-static int64_t first_of(const llm_training *t, int64_t part, int64_t n) {
-    const int64_t each = llm_train_each(t);
-    return n / each * part / t->p.n_parts * each;
+/* The first item of a part: they are divided as evenly as they can be, and groups stay together. */
+static int64_t first_of(const llm_training *t, const int64_t *item, int64_t n, int64_t part) {
+    const bool alone = t->kind < TRAIN_PAIRS;
+    int64_t i = 0, left = (alone ? n : llm_train_n_groups(t->data, item, n)) * part / t->p.n_parts;
+    for (; left > 0; left--)
+        i += llm_train_data_group(t->data, item[i]);
+    return i;
 }
 
 /* The first part of a rank. */
@@ -170,7 +173,7 @@ static void give(llm_training *t, const float *from) {
 /* Makes the gradients of a part, from zeros, and moves them to `to`. */
 static ggl_status make_part(llm_training *t, const int64_t *item, int64_t n, int64_t part,
                             float *to, train_sum *sum, ggl_error *err) {
-    const int64_t first = first_of(t, part, n), end = first_of(t, part + 1, n);
+    const int64_t first = first_of(t, item, n, part), end = first_of(t, item, n, part + 1);
     *sum = (train_sum){0};
     const ggl_status st = end > first ? llm_train_learn(t, item + first, end - first,
                                                         llm_train_total(t, item, n), sum, err)

@@ -12,9 +12,12 @@ ggl_status llm_train_load_init(llm_training *t, ggl_error *err) {
     l->weight = ggl_calloc(n, sizeof *l->weight);
     l->length = ggl_calloc(n, sizeof *l->length);
     l->item = ggl_calloc(n, sizeof *l->item);
+    if (llm_train_is_contrast(t->kind))
+        l->row = ggl_calloc(n, (size_t)llm_trainer_output(t->trainer).rows.n * sizeof *l->row);
     if (t->of.teach)
         l->share = ggl_calloc(n, (size_t)llm_trainer_n_vocab(t->trainer) * sizeof *l->share);
-    return l->token && l->target && l->weight && l->length && l->item && (l->share || !t->of.teach)
+    return l->token && l->target && l->weight && l->length && l->item &&
+                   (l->share || !t->of.teach) && (l->row || !llm_train_is_contrast(t->kind))
                ? GGL_OK
                : ggl_fail(err, GGL_NOMEM, "out of memory for batches");
 }
@@ -26,6 +29,7 @@ void llm_train_load_fini(train_load *l) {
     ggl_free(l->length);
     ggl_free(l->item);
     ggl_free(l->share);
+    ggl_free(l->row);
     *l = (train_load){0};
 }
 

@@ -145,6 +145,8 @@ ggl_status llm_train_look_before(llm_training *t, ggl_error *err) {
 static ggl_status of_items(llm_training *t, const train_data *d, bool learn, const int64_t *item,
                            int64_t n, double total, train_sum *sum, ggl_error *err) {
     *sum = (train_sum){0};
+    if (llm_train_is_contrast(t->kind))
+        return llm_train_contrast(t, d, item, n, total, sum, err);
     if (t->kind == TRAIN_PAIRS)
         return of_pairs(t, d, learn, item, n, total, sum, err);
     sum->n = n_counted(d, item, n);
@@ -155,8 +157,16 @@ static ggl_status of_items(llm_training *t, const train_data *d, bool learn, con
     return st;
 }
 
+int64_t llm_train_n_groups(const train_data *d, const int64_t *item, int64_t n) {
+    int64_t n_groups = 0;
+    for (int64_t i = 0; i < n; i++)
+        n_groups += llm_train_data_begins(d, item[i]);
+    return n_groups;
+}
+
 double llm_train_total(const llm_training *t, const int64_t *item, int64_t n) {
-    return t->kind == TRAIN_PAIRS ? (double)(n / 2) : n_counted(t->data, item, n);
+    return t->kind >= TRAIN_PAIRS ? (double)llm_train_n_groups(t->data, item, n)
+                                  : n_counted(t->data, item, n);
 }
 
 ggl_status llm_train_learn(llm_training *t, const int64_t *item, int64_t n_items, double total,

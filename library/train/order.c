@@ -10,9 +10,9 @@ struct train_order {
     const train_data *data;
     uint64_t seed;
     bool in_order;
-    int step;           /* items of a draw: 2 for pairs */
     int64_t n, n_valid; /* draws */
-    uint32_t *at; /* [n + n_valid] if nothing is drawn as it is: those that are, then the others */
+    uint32_t *
+        at; /* [n + n_valid]: items that are drawn, then the others; NULL: all items are, each by itself */
 };
 
 /* splitmix64's finalizer, as llm_rng_seed uses it. */
@@ -62,24 +62,24 @@ static ggl_status count_valid(double valid, int64_t n, int64_t *out, ggl_error *
     return GGL_OK;
 }
 
-/* Divides the draws. in[]: a flag for each record: it is for validation. */
+/* Lists the draws. in[]: a flag for each record: it is for validation. */
 static void divide(train_order *o, const unsigned char *in) {
-    const int64_t n = llm_train_data_n(o->data) / o->step;
+    const int64_t n = llm_train_data_n(o->data);
     int64_t used = 0;
     for (int valid = 0; valid < 2; valid++) {
         int64_t record = -1;
-        for (int64_t i = 0; i < n; i++) {
-            record += llm_train_data_begins(o->data, i * o->step);
+        for (int64_t i = 0; i < n; i += llm_train_data_group(o->data, i)) {
+            record += llm_train_data_begins(o->data, i);
             if (in[record] == valid)
                 o->at[used++] = (uint32_t)i;
         }
         o->n = valid ? o->n : used;
     }
-    o->n_valid = n - o->n;
+    o->n_valid = used - o->n;
 }
 
 static ggl_status set_apart(train_order *o, int64_t n_records, int64_t n_valid, ggl_error *err) {
-    const int64_t n = llm_train_data_n(o->data) / o->step;
+    const int64_t n = llm_train_data_n(o->data);
     if (n > UINT32_MAX)
         return ggl_fail(err, GGL_LIMIT, "more than %u items cannot be divided", UINT32_MAX);
     unsigned char *in = ggl_calloc((size_t)n_records, 1);
@@ -109,9 +109,8 @@ ggl_status llm_train_order_new(train_order **out, const train_order_params *para
     if (!o)
         return ggl_fail(err, GGL_NOMEM, "out of memory for an order");
     *o = (train_order){.data = params->data, .seed = params->seed, .in_order = params->in_order};
-    o->step = llm_train_data_kind(o->data) == TRAIN_PAIRS ? 2 : 1;
-    o->n = llm_train_data_n(o->data) / o->step;
-    if (n_valid > 0)
+    o->n = llm_train_data_n(o->data);
+    if (n_valid > 0 || llm_train_data_kind(o->data) >= TRAIN_PAIRS)
         st = set_apart(o, n_records, n_valid, err);
     if (st != GGL_OK) {
         llm_train_order_free(o);
@@ -141,23 +140,22 @@ int64_t llm_train_order_at(const train_order *o, int64_t k) {
     uint64_t i = (uint64_t)k % n;
     if (!o->in_order)
         i = permuted(i, n, mix(o->seed) + mix(pass));
-    return (o->at ? (int64_t)o->at[i] : (int64_t)i) * o->step;
+    return o->at ? (int64_t)o->at[i] : (int64_t)i;
 }
 
 int64_t llm_train_order_valid_at(const train_order *o, int64_t k) {
-    return (int64_t)o->at[o->n + k] * o->step;
+    return (int64_t)o->at[o->n + k];
 }
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
 static int64_t batch(const train_order *o, int64_t (*at)(const train_order *o, int64_t k),
-                     int64_t k, int64_t end, int64_t n_tokens, int64_t n_seq) {
+                     int64_t k, int64_t end, int64_t n_tokens, int64_t n_draws) {
     int64_t n = 0;
-    for (; k + n < end && n_seq >= o->step; n++) {
-        const int64_t item = at(o, k + n);
-        for (int i = 0; i < o->step; i++)
+    for (; k + n < end && n < n_draws; n++) {
+        const int64_t item = at(o, k + n), n_items = llm_train_data_group(o->data, item);
+        for (int64_t i = 0; i < n_items; i++)
             n_tokens -= llm_train_data_length(o->data, item + i);
-        n_seq -= o->step;
         if (n_tokens < 0)
             break;
     }
@@ -165,11 +163,11 @@ static int64_t batch(const train_order *o, int64_t (*at)(const train_order *o, i
 }
 
 int64_t llm_train_order_batch(const train_order *o, int64_t k, int64_t end, int64_t n_tokens,
-                              int64_t n_seq) {
-    return batch(o, llm_train_order_at, k, end, n_tokens, n_seq);
+                              int64_t n_draws) {
+    return batch(o, llm_train_order_at, k, end, n_tokens, n_draws);
 }
 
 int64_t llm_train_order_valid_batch(const train_order *o, int64_t k, int64_t end, int64_t n_tokens,
-                                    int64_t n_seq) {
-    return batch(o, llm_train_order_valid_at, k, end, n_tokens, n_seq);
+                                    int64_t n_draws) {
+    return batch(o, llm_train_order_valid_at, k, end, n_tokens, n_draws);
 }

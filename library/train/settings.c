@@ -49,6 +49,15 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     put_number(&out, "dpo_beta", p->dpo_beta);
     put_number(&out, "teacher_share", t->of.teach ? p->teacher_share : 0);
     put_number(&out, "teacher_temp", t->of.teach ? p->teacher_temp : 0);
+    if (llm_train_is_contrast(t->kind)) {
+        char name[32];
+        put_number(&out, "contrast_temp", p->contrast_temp);
+        put_text(&out, "pooling", llm_pooling_name(t->pooling));
+        for (size_t i = 0; i < p->n_dims; i++) {
+            snprintf(name, sizeof name, "dim %zu", i + 1);
+            put_number(&out, name, (double)p->dim[i]);
+        }
+    }
     llm_json_format(&out, "}, 'sizes': {");
     /* Of a training with a limit of minutes the number of steps is no setting, but settled later. */
     put_number(&out, "n_steps", p->minutes > 0 ? 0 : (double)t->n_steps);

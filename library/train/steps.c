@@ -19,18 +19,25 @@ enum { SETTLED_STEPS = 5, WARMUP_UNSETTLED = 20 };
 
 /* Returns how many draws from `at` on make a step: as many as it has room for, but at least one. */
 static int64_t n_draws(const llm_training *t, int64_t at) {
-    const int64_t n_seq = (t->p.n_seq ? t->p.n_seq : t->p.n_batch) * llm_train_each(t),
-                  n = llm_train_order_batch(t->order, at, INT64_MAX, t->p.n_batch, n_seq);
+    const int64_t most = t->p.n_seq ? t->p.n_seq : t->p.n_batch,
+                  n = llm_train_order_batch(t->order, at, INT64_MAX, t->p.n_batch, most);
     return n > 0 ? n : 1;
 }
 
-/* Lists the items of the next step, which the caller frees. NULL: out of memory. */
-static int64_t *next_items(const llm_training *t, int64_t *n) {
-    const int64_t each = llm_train_each(t), draws = n_draws(t, t->draw);
-    int64_t *item = ggl_calloc((size_t)(draws * each), sizeof *item);
-    *n = draws * each;
-    for (int64_t i = 0; i < *n && item; i++)
-        item[i] = llm_train_order_at(t->order, t->draw + i / each) + i % each;
+int64_t *llm_train_items_of(const llm_training *t, int64_t first, int64_t n_drawn, bool valid,
+                            int64_t *n) {
+    const train_order *o = t->order;
+    int64_t (*at)(const train_order *o, int64_t k) =
+        valid ? llm_train_order_valid_at : llm_train_order_at;
+    *n = 0;
+    for (int64_t k = 0; k < n_drawn; k++)
+        *n += llm_train_data_group(t->data, at(o, first + k));
+    int64_t *item = ggl_calloc((size_t)*n, sizeof *item), used = 0;
+    for (int64_t k = 0; k < n_drawn && item; k++) {
+        const int64_t begin = at(o, first + k), size = llm_train_data_group(t->data, begin);
+        for (int64_t i = 0; i < size; i++)
+            item[used++] = begin + i;
+    }
     return item;
 }
 
@@ -87,7 +94,7 @@ static void report_step(llm_training *t, const train_sum *sum, double rate, doub
                                .n_steps = t->n_steps,
                                .epoch = (double)t->draw / n,
                                .loss = sum->loss / sum->n,
-                               .accuracy = t->kind == TRAIN_PAIRS ? sum->n_right / sum->n : NAN,
+                               .accuracy = llm_train_is_judged(t) ? sum->n_right / sum->n : NAN,
                                .valid_loss = NAN,
                                .valid_accuracy = NAN,
                                .rate = rate,
@@ -106,7 +113,8 @@ static void report_step(llm_training *t, const train_sum *sum, double rate, doub
 
 static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) {
     const double began = llm_seconds(), rate = rate_of(t);
-    int64_t n, n_tokens = 0, *item = next_items(t, &n);
+    const int64_t n_drawn = n_draws(t, t->draw);
+    int64_t n, n_tokens = 0, *item = llm_train_items_of(t, t->draw, n_drawn, false, &n);
     double norm = NAN;
     train_sum sum;
     char advice[160];
@@ -123,7 +131,7 @@ static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) 
     }
     const double seconds = llm_seconds() - began;
     t->step++;
-    t->draw += n / llm_train_each(t);
+    t->draw += n_drawn;
     t->n_tokens += n_tokens;
     t->seconds += seconds;
     t->out_of_time = !llm_train_has_time(t);
@@ -166,17 +174,23 @@ void llm_training_cancel(llm_training *t) {
 
 /* --- measuring -------------------------------------------------------------------------------- */
 
+static int64_t *all_items(const train_data *d, int64_t *n) {
+    *n = llm_train_data_n(d);
+    int64_t *item = ggl_calloc((size_t)*n, sizeof *item);
+    for (int64_t i = 0; i < *n && item; i++)
+        item[i] = i;
+    return item;
+}
+
 ggl_status llm_train_evaluate(llm_training *t, double *loss, double *accuracy, ggl_error *err) {
     const train_data *d = t->valid ? t->valid : t->data;
-    const int64_t each = llm_train_each(t),
-                  n = t->valid ? llm_train_data_n(d) : llm_train_order_n_valid(t->order) * each;
     const double began = llm_seconds();
     train_sum sum = {0};
-    if (n == 0)
+    if (!t->valid && llm_train_order_n_valid(t->order) == 0)
         return ggl_fail(err, GGL_NOT_FOUND, "no items are held back to measure the model on");
-    int64_t *item = ggl_calloc((size_t)n, sizeof *item);
-    for (int64_t i = 0; i < n && item; i++)
-        item[i] = t->valid ? i : llm_train_order_valid_at(t->order, i / each) + i % each;
+    int64_t n, *item = t->valid
+                           ? all_items(d, &n)
+                           : llm_train_items_of(t, 0, llm_train_order_n_valid(t->order), true, &n);
     const ggl_status st = item ? llm_train_measure(t, d, item, n, &sum, err)
                                : ggl_fail(err, GGL_NOMEM, "out of memory for a measurement");
     ggl_free(item);
@@ -185,7 +199,7 @@ ggl_status llm_train_evaluate(llm_training *t, double *loss, double *accuracy, g
     if (st == GGL_OK) {
         *loss = sum.loss / sum.n;
         if (accuracy)
-            *accuracy = t->kind == TRAIN_PAIRS ? sum.n_right / sum.n : NAN;
+            *accuracy = llm_train_is_judged(t) ? sum.n_right / sum.n : NAN;
     }
     return st;
 }

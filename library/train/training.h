@@ -8,6 +8,7 @@
 #include "ggl/internal/alloc.h"
 #include "history.h"
 #include "llm/internal/adapter.h"
+#include "llm/internal/embed.h"
 #include "llm/internal/model.h"
 #include "llm/internal/train.h"
 #include "llm/train.h"
@@ -34,7 +35,8 @@ typedef struct train_parts {
     ggl_status (*teach)(void *teacher, const int32_t *token, const int64_t *length, int64_t n_seq,
                         float *share, ggl_error *err);
     void *teacher;
-    const train_group *group;     /* NULL: this process is alone */
+    const train_group *group;                           /* NULL: this process is alone */
+    ggl_str query_prompt, document_prompt, text_prompt; /* as of train_data_params */
     int64_t n_taught;             /* the probabilities of a token that it sets */
     const ggl_gguf *teacher_file; /* NULL: there is no teacher, or none of a file */
 } train_parts;
@@ -46,6 +48,8 @@ typedef struct train_load {
     int64_t *length, *item; /* [cap_seq] */
     int64_t n, n_seq, cap, cap_seq;
     float *share; /* [cap][n_vocab]: of the teacher; NULL: there is none */
+    float *
+        row; /* [cap][n_out]: the model's output, or the gradient by it; NULL: it learns through logits */
 } train_load;
 
 struct llm_training {
@@ -63,6 +67,8 @@ struct llm_training {
     train_kind kind;
     train_load load;
     train_history history;
+    llm_pooling pooling; /* of kinds that learn through the model's vectors or scores */
+    int64_t *dim;        /* a copy */
     double *
         before; /* [items]: of preferences, the log-probabilities before the training; data's and then valid's */
     int64_t n_steps; /* 0: not known yet */
@@ -81,9 +87,9 @@ struct llm_training {
     void *owned;
 };
 
-/* Items of a draw: two of a pair. */
-static inline int64_t llm_train_each(const llm_training *t) {
-    return t->kind == TRAIN_PAIRS ? 2 : 1;
+/* True if an answer or a text can be right or wrong: train_sum.n_right counts it. */
+static inline bool llm_train_is_judged(const llm_training *t) {
+    return t->kind == TRAIN_PAIRS || t->kind == TRAIN_MATCHES;
 }
 
 /* Makes a training of parts. On failure *out is NULL, and the parts are the caller's to close. */
@@ -106,13 +112,16 @@ llm_train_batch llm_train_load_batch(const train_load *l);
 
 /* --- losses.c --------------------------------------------------------------------------------- */
 
-/* The loss over items: sums over what `n` counts, tokens or pairs. */
+/* The loss over items: sums over what `n` counts, tokens or groups. */
 typedef struct train_sum {
-    double loss, n, n_right; /* n_right: pairs in which the chosen answer gained */
+    double loss, n,
+        n_right; /* n_right: pairs in which the chosen answer gained, or texts that are nearest to the one that belongs to them */
 } train_sum;
 
-/* What the mean loss of the data's items is over: tokens that count, or pairs. */
+/* What the mean loss of the data's items is over: tokens that count, or groups. */
 double llm_train_total(const llm_training *t, const int64_t *item, int64_t n);
+/* Of kinds that have groups: how many there are in a list of items. */
+int64_t llm_train_n_groups(const train_data *d, const int64_t *item, int64_t n);
 /* Adds the gradients of the data's items, which are a part of those that have that total, and sets *sum. On failure, those of some of them
  * may have been added. */
 GGL_NODISCARD ggl_status llm_train_learn(llm_training *t, const int64_t *item, int64_t n_items,
@@ -126,6 +135,19 @@ GGL_NODISCARD ggl_status llm_train_look_before(llm_training *t, ggl_error *err);
 /* The loss with a teacher, as llm_train_params.loss; ctx: the training. */
 ggl_tensor *llm_train_taught(void *ctx, ggl_graph *g, ggl_tensor *logits, ggl_tensor *target);
 extern const char *const llm_train_share_input[1];
+
+/* --- contrast.c ------------------------------------------------------------------------------- */
+
+/* True if the kind is learned through vectors of whole texts, or scores. */
+static inline bool llm_train_is_contrast(train_kind kind) {
+    return kind == TRAIN_MATCHES || kind == TRAIN_SCORED;
+}
+/* The same as llm_train_learn and, with total 0, llm_train_measure for these kinds. */
+GGL_NODISCARD ggl_status llm_train_contrast(llm_training *t, const train_data *d,
+                                            const int64_t *item, int64_t n, double total,
+                                            train_sum *sum, ggl_error *err);
+/* Fails if the model's output cannot be learned through. Needs the trainer. */
+GGL_NODISCARD ggl_status llm_train_check_output(const llm_training *t, ggl_error *err);
 
 /* --- settings.c ---------------------------------------------------------------------------------- */
 
@@ -179,6 +201,9 @@ GGL_NODISCARD ggl_status llm_train_evaluate(llm_training *t, double *loss, doubl
                                             ggl_error *err);
 bool llm_train_is_over(const llm_training *t);
 bool llm_train_has_time(const llm_training *t); /* of llm_training_params.minutes some is left */
+/* Lists the items of so many draws from the first on, which the caller frees. valid: of those that are held back. NULL: out of memory. */
+int64_t *llm_train_items_of(const llm_training *t, int64_t first, int64_t n_drawn, bool valid,
+                            int64_t *n);
 /* A step that rank 0 has ordered. */
 GGL_NODISCARD ggl_status llm_train_follow_step(llm_training *t, ggl_error *err);
 /* Returns how many steps it takes to see all items so many times. */

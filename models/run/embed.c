@@ -38,20 +38,24 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for embeddings");
 }
 
-void llm_embed_range(const llm_session *s, llm_pooling pooling, int64_t n, int64_t *first,
-                     int64_t *end) {
-    const llm_arch_result *built = llm_session_built(s);
-    const bool scores = pooling == LLM_POOL_RANK;
-    const llm_arch_output *out = scores ? &built->score : &built->embedding;
+void llm_output_range(const llm_arch_output *out, bool sees_all, llm_pooling pooling, int64_t n,
+                      int64_t *first, int64_t *end) {
     if (out->one_row) {
         *first = out->row < 0 ? n - 1 : out->row < n ? out->row : n - 1;
         *end = *first + 1;
-    } else if (scores && !llm_session_sees_all(s)) {
+    } else if (pooling == LLM_POOL_RANK && !sees_all) {
         *first = n - 1;
         *end = n;
     } else {
         llm_pooling_range(pooling, n, first, end);
     }
+}
+
+void llm_embed_range(const llm_session *s, llm_pooling pooling, int64_t n, int64_t *first,
+                     int64_t *end) {
+    const llm_arch_result *built = llm_session_built(s);
+    llm_output_range(pooling == LLM_POOL_RANK ? &built->score : &built->embedding,
+                     llm_session_sees_all(s), pooling, n, first, end);
 }
 
 /* Adds a text to the batch. */

@@ -175,5 +175,5 @@ ggl_status llm_train_optimizer(train_plan *p, const train_weights *list, const l
     for (int k = 1; k < STEP_INPUTS; k++)
         by = ggl_binary(g, GGL_OP_MUL, by, in[k]);
     ggl_graph_output(g, "by", by);
-    return llm_train_plan(p, of, err);
+    return llm_train_plan(p, of, 1, err);
 }

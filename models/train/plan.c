@@ -8,11 +8,12 @@ void llm_train_plan_fini(train_plan *p) {
     *p = (train_plan){0};
 }
 
-ggl_status llm_train_plan(train_plan *p, const llm_train_params *of, ggl_error *err) {
+ggl_status llm_train_plan(train_plan *p, const llm_train_params *of, int64_t n_rows,
+                          ggl_error *err) {
     const ggl_sched_params params = {.size = sizeof params,
                                      .backend = (ggl_backend *const *)&of->backend,
                                      .n_backends = 1,
-                                     .n_rows = 1, /* nobody asks for logits */
+                                     .n_rows = n_rows,
                                      .no_repack = true,
                                      .forgets = true /* texts are whole in a run */};
     ggl_status st = ggl_graph_finish(p->g, err);

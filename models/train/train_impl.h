@@ -13,8 +13,9 @@ typedef struct train_plan {
 } train_plan;
 
 void llm_train_plan_fini(train_plan *p);
-/* Finishes the graph p->g, and allocates what it needs. */
-GGL_NODISCARD ggl_status llm_train_plan(train_plan *p, const llm_train_params *of, ggl_error *err);
+/* Finishes the graph p->g, and allocates what it needs, with outputs for up to n_rows tokens. */
+GGL_NODISCARD ggl_status llm_train_plan(train_plan *p, const llm_train_params *of, int64_t n_rows,
+                                        ggl_error *err);
 
 /* The weights that learn, by name. */
 typedef struct train_weights {

@@ -17,8 +17,10 @@ struct llm_trainer {
     const llm_arch_source *source;
     llm_train_params p;
     train_weights weights;
-    train_plan learn, evaluate, step; /* `evaluate` is made when it is first asked for */
+    train_plan learn, evaluate, look,
+        step; /* `evaluate` and `look` are made when first asked for */
     int64_t n_steps, n_vocab;
+    llm_train_output out;
     float *loss; /* [n_slots], a variable: the sums of the losses of a run's sequences */
     int32_t *pos, *slot, *end; /* of the tokens of a run; end: of their sequences */
     int32_t *page;             /* [n_slots][pages of a slot] */
@@ -26,7 +28,7 @@ struct llm_trainer {
 };
 
 /* What a run sets. "end" is an input of models that see texts whole. */
-static const char *const input[] = {"token", "target", "weight", "pos", "slot", "end"};
+static const char *const input[] = {"token", "target", "weight", "pos", "slot", "end", "gradient"};
 enum { N_INPUTS = sizeof input / sizeof *input };
 
 /* --- graphs ----------------------------------------------------------------------------------- */
@@ -40,8 +42,34 @@ static bool is_known(const llm_trainer *t, const char *name) {
     return known;
 }
 
-/* Makes the model's graph. *loss: that of each token, times the token's weight. */
-static ggl_status build(llm_trainer *t, ggl_graph **out, ggl_tensor **loss, ggl_error *err) {
+/* The loss of the logits, times the token's weight. */
+static ggl_tensor *of_logits(const llm_trainer *t, ggl_graph *g, ggl_tensor *logits) {
+    ggl_tensor *target = ggl_graph_input(g, "target", GGL_I32, 0, NULL, true),
+               *weight = ggl_graph_input(g, "weight", GGL_F32, 0, NULL, true);
+    ggl_tensor *loss =
+        t->p.loss ? t->p.loss(t->p.ctx, g, logits, target) : ggl_cross_entropy(g, logits, target);
+    return ggl_binary(g, GGL_OP_MUL, loss, weight);
+}
+
+/* What has the gradient that the program gives: the product with it. */
+static ggl_tensor *of_gradient(const llm_trainer *t, ggl_graph *g, ggl_tensor *out) {
+    ggl_tensor *gradient = ggl_graph_input(g, "gradient", GGL_F32, 1, &t->out.rows.n, true),
+               *flat = ggl_reshape(g, out, 1, &t->out.rows.n);
+    return ggl_unary(g, GGL_OP_SUM, ggl_binary(g, GGL_OP_MUL, flat, gradient));
+}
+
+static ggl_status check_inputs(const llm_trainer *t, const ggl_graph *g, ggl_error *err) {
+    for (int i = 0; i < ggl_graph_n_inputs(g); i++) {
+        const char *name = ggl_graph_get_input(g, i)->name;
+        if (!is_known(t, name))
+            return ggl_fail(err, GGL_UNSUPPORTED,
+                            "the model has an input '%s', which texts do not give it", name);
+    }
+    return ggl_graph_error(g, err);
+}
+
+/* Makes the model's graph, with the output through which it learns. */
+static ggl_status build_model(llm_trainer *t, ggl_graph **out, ggl_error *err) {
     /* Slots share pages: as many as the batch fills, when each slot leaves a part of its last one empty. */
     const int64_t all = t->p.n_ctx * t->p.n_slots,
                   pool = (t->p.n_batch / GGL_PAGE + t->p.n_slots) * GGL_PAGE;
@@ -54,30 +82,35 @@ static ggl_status build(llm_trainer *t, ggl_graph **out, ggl_tensor **loss, ggl_
                                      .type_v = GGL_F32};
     const llm_arch_params of = {.size = sizeof of,
                                 .n_ctx = t->p.n_ctx,
-                                .only = "logits",
+                                .only = t->p.output ? t->p.output : "logits",
                                 .adapter = t->p.adapter,
                                 .n_adapters = t->p.n_adapters};
+    llm_arch_result built;
     ggl_graph *g = *out = ggl_graph_new(&params);
     if (!g)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a graph");
-    ggl_status st = llm_arch_build(t->arch, t->source, &of, g, NULL, err);
+    const ggl_status st = llm_arch_build(t->arch, t->source, &of, g, &built, err);
+    if (st == GGL_OK) {
+        t->out.sees_all = built.sees_all;
+        t->out.rows = !t->p.output                        ? built.logits
+                      : strcmp(t->p.output, "score") == 0 ? built.score
+                                                          : built.embedding;
+        t->n_vocab = t->p.output ? built.n_vocab : t->out.rows.n;
+    }
+    llm_arch_result_fini(&built);
+    return st;
+}
+
+/* Makes the graph of the loss. *loss: that of each token. */
+static ggl_status build(llm_trainer *t, ggl_graph **out, ggl_tensor **loss, ggl_error *err) {
+    const ggl_status st = build_model(t, out, err);
     if (st != GGL_OK)
         return st;
-    ggl_tensor *target = ggl_graph_input(g, "target", GGL_I32, 0, NULL, true),
-               *weight = ggl_graph_input(g, "weight", GGL_F32, 0, NULL, true);
-    ggl_tensor *logits = ggl_graph_get_output(g, 0),
-               *own = t->p.loss ? t->p.loss(t->p.ctx, g, logits, target)
-                                : ggl_cross_entropy(g, logits, target);
-    *loss = ggl_binary(g, GGL_OP_MUL, own, weight);
-    t->n_vocab = logits->ne[0];
-    ggl_graph_replace_output(g, 0, "loss", *loss); /* the logits may then be overwritten */
-    for (int i = 0; i < ggl_graph_n_inputs(g); i++) {
-        const char *name = ggl_graph_get_input(g, i)->name;
-        if (!is_known(t, name))
-            return ggl_fail(err, GGL_UNSUPPORTED,
-                            "the model has an input '%s', which texts do not give it", name);
-    }
-    return ggl_graph_error(g, err);
+    ggl_graph *g = *out;
+    ggl_tensor *through = ggl_graph_get_output(g, 0);
+    *loss = t->p.output ? of_gradient(t, g, through) : of_logits(t, g, through);
+    ggl_graph_replace_output(g, 0, "loss", *loss); /* the output may then be overwritten */
+    return check_inputs(t, g, err);
 }
 
 /* Lets each run add the losses of a sequence's tokens to the sequence's number of t->loss. */
@@ -132,7 +165,19 @@ static ggl_status plan(llm_trainer *t, train_plan *p, bool gradients, ggl_error 
         st = ggl_graph_error(p->g, err);
     }
     ggl_free(weight);
-    return st == GGL_OK ? llm_train_plan(p, &t->p, err) : st;
+    return st == GGL_OK ? llm_train_plan(p, &t->p, 1 /* nobody asks for logits */, err) : st;
+}
+
+/* Makes the plan that computes the output. */
+static ggl_status plan_look(llm_trainer *t, ggl_error *err) {
+    const int most = t->weights.n;
+    ggl_tensor **weight = ggl_calloc((size_t)most, sizeof(ggl_tensor *));
+    ggl_status st = weight ? build_model(t, &t->look.g, err)
+                           : ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
+    if (st == GGL_OK)
+        let_learn(t, t->look.g, weight);
+    ggl_free(weight);
+    return st == GGL_OK ? llm_train_plan(&t->look, &t->p, t->p.n_batch, err) : st;
 }
 
 /* --- which weights learn ---------------------------------------------------------------------- */
@@ -228,6 +273,8 @@ static ggl_status check(llm_train_params *p, ggl_error *err) {
                         "batches of %" PRId64 " tokens with sequences of up to %" PRId64
                         ": a sequence must fit into a batch",
                         p->n_batch, p->n_ctx);
+    if (p->output && (p->loss || p->n_inputs > 0))
+        return ggl_fail(err, GGL_USAGE, "the loss of the output '%s' is the program's", p->output);
     const ggl_type_info *rounded = ggl_type_get(p->rounded);
     if (!rounded || !rounded->from_float || !is_of_numbers(p->rounded))
         return ggl_fail(err, GGL_USAGE, "numbers cannot be rounded to %s",
@@ -298,6 +345,7 @@ void llm_trainer_free(llm_trainer *t) {
         return;
     llm_train_plan_fini(&t->learn);
     llm_train_plan_fini(&t->evaluate);
+    llm_train_plan_fini(&t->look);
     llm_train_plan_fini(&t->step);
     llm_train_weights_fini(&t->weights);
     ggl_free(t->loss);
@@ -311,9 +359,12 @@ void llm_trainer_free(llm_trainer *t) {
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
+static bool is_token(const llm_trainer *t, int32_t id) {
+    return id >= 0 && id < t->n_vocab;
+}
+
 /* Fails if a length, a token or a target is out of range. */
 static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, ggl_error *err) {
-    const int64_t n_vocab = t->n_vocab;
     int64_t n = 0;
     if (t->p.n_inputs > 0 && !b->input)
         return ggl_fail(err, GGL_USAGE, "the batch lacks the loss's input '%s'", t->p.input[0]);
@@ -323,13 +374,18 @@ static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, gg
                             "sequence %" PRId64 " of the batch has %" PRId64
                             " tokens; it must have 1 to %" PRId64,
                             i, b->length[i], t->p.n_ctx);
-    for (int64_t i = 0; i < n; i++)
-        if (b->token[i] < 0 || b->token[i] >= n_vocab || b->target[i] < 0 ||
-            b->target[i] >= n_vocab)
+    for (int64_t i = 0; i < n; i++) {
+        if (!is_token(t, b->token[i]))
             return ggl_fail(err, GGL_USAGE,
-                            "token %" PRId64 " of the batch is %d, to be followed by %d; the "
+                            "token %" PRId64
+                            " of the batch is %d; the vocabulary has 0 to %" PRId64,
+                            i, b->token[i], t->n_vocab - 1);
+        if (!t->p.output && !is_token(t, b->target[i]))
+            return ggl_fail(err, GGL_USAGE,
+                            "token %" PRId64 " of the batch is to be followed by %d; the "
                             "vocabulary has 0 to %" PRId64,
-                            i, b->token[i], b->target[i], n_vocab - 1);
+                            i, b->target[i], t->n_vocab - 1);
+    }
     return GGL_OK;
 }
 
@@ -366,11 +422,19 @@ static ggl_status set_pages(llm_trainer *t, const ggl_graph *g, ggl_sched *s, co
 /* Sets what the batch says of n tokens from `at` on. */
 static ggl_status set_tokens(llm_trainer *t, const ggl_graph *g, ggl_sched *s,
                              const llm_train_batch *b, int64_t at, int64_t n, ggl_error *err) {
-    const void *data[] = {b->token + at, b->target + at, t->weight, t->pos, t->slot, t->end};
+    const void *data[N_INPUTS] = {b->token + at,
+                                  b->target ? b->target + at : NULL,
+                                  t->weight,
+                                  t->pos,
+                                  t->slot,
+                                  t->end,
+                                  b->gradient ? b->gradient + at * t->out.rows.n : NULL};
     ggl_status st = GGL_OK;
-    for (int k = 0; k < N_INPUTS && st == GGL_OK; k++)
-        if (ggl_graph_find_input(g, input[k]))
-            st = set(s, input[k], data[k], n, err);
+    for (int k = 0; k < N_INPUTS && st == GGL_OK; k++) {
+        const ggl_tensor *x = ggl_graph_find_input(g, input[k]);
+        if (x)
+            st = ggl_sched_set(s, input[k], data[k], (size_t)(n * ggl_count(x)) * 4, n, err);
+    }
     for (int k = 0; k < t->p.n_inputs && st == GGL_OK; k++) {
         const ggl_tensor *x = ggl_graph_find_input(g, t->p.input[k]);
         const size_t each = x ? (size_t)ggl_count(x) * 4 : 0;
@@ -381,10 +445,10 @@ static ggl_status set_tokens(llm_trainer *t, const ggl_graph *g, ggl_sched *s,
     return st;
 }
 
-/* Runs n tokens from `at` on, in n_seq slots. */
+/* Runs n tokens from `at` on, in n_seq slots; with the outputs of the first n_rows. */
 static ggl_status run_some(llm_trainer *t, const train_plan *p, const llm_train_batch *b,
                            int64_t at, int64_t n, const int64_t *length, int64_t n_seq,
-                           ggl_error *err) {
+                           int64_t n_rows, ggl_error *err) {
     const bool has_pos = ggl_graph_n_stores(p->g) > 0;
     ggl_status st = set_pages(t, p->g, p->s, length, n_seq, err);
     for (int64_t i = 0; i < n; i++)
@@ -393,8 +457,7 @@ static ggl_status run_some(llm_trainer *t, const train_plan *p, const llm_train_
         st = ggl_sched_clear_slot(p->s, (int)i, err);
     if (st == GGL_OK)
         st = set_tokens(t, p->g, p->s, b, at, n, err);
-    return st == GGL_OK ? ggl_sched_run(p->s, n, t->pos, 0, err)
-                        : st; /* no row's logits are wanted */
+    return st == GGL_OK ? ggl_sched_run(p->s, n, n_rows ? NULL : t->pos, n_rows, err) : st;
 }
 
 static ggl_status run(llm_trainer *t, const train_plan *p, const llm_train_batch *b, double *loss,
@@ -405,7 +468,7 @@ static ggl_status run(llm_trainer *t, const train_plan *p, const llm_train_batch
     for (int64_t i = 0, n_seq; i < b->n_seq && st == GGL_OK; i += n_seq, at += n) {
         n_seq = fill(t, b->length + i, b->n_seq - i, &n);
         memset(t->loss, 0, (size_t)t->p.n_slots * sizeof *t->loss);
-        st = run_some(t, p, b, at, n, b->length + i, n_seq, err);
+        st = run_some(t, p, b, at, n, b->length + i, n_seq, 0, err);
         for (int64_t k = 0; k < n_seq; k++) {
             sum += (double)t->loss[k];
             if (each)
@@ -418,7 +481,26 @@ static ggl_status run(llm_trainer *t, const train_plan *p, const llm_train_batch
 }
 
 ggl_status llm_trainer_add(llm_trainer *t, const llm_train_batch *b, double *loss, ggl_error *err) {
+    if (t->p.output && !b->gradient)
+        return ggl_fail(err, GGL_USAGE, "the batch lacks the gradient by the output '%s'",
+                        t->p.output);
     return run(t, &t->learn, b, loss, NULL, err);
+}
+
+ggl_status llm_trainer_look(llm_trainer *t, const llm_train_batch *b, float *row, ggl_error *err) {
+    ggl_status st = t->look.s ? GGL_OK : plan_look(t, err);
+    if (st != GGL_OK)
+        llm_train_plan_fini(&t->look);
+    else
+        st = check_batch(t, b, err);
+    for (int64_t i = 0, at = 0, n, n_seq; i < b->n_seq && st == GGL_OK; i += n_seq, at += n) {
+        n_seq = fill(t, b->length + i, b->n_seq - i, &n);
+        st = run_some(t, &t->look, b, at, n, b->length + i, n_seq, n, err);
+        if (st == GGL_OK)
+            memcpy(row + at * t->out.rows.n, ggl_sched_output(t->look.s, 0),
+                   (size_t)(n * t->out.rows.n) * sizeof *row);
+    }
+    return st;
 }
 
 ggl_status llm_trainer_evaluate(llm_trainer *t, const llm_train_batch *b, double *loss,
@@ -481,9 +563,9 @@ void llm_trainer_forget(llm_trainer *t) {
 /* --- weights ---------------------------------------------------------------------------------- */
 
 size_t llm_trainer_value_bytes(const llm_trainer *t) {
-    const ggl_sched *s[] = {t->learn.s, t->evaluate.s, t->step.s};
+    const ggl_sched *s[] = {t->learn.s, t->evaluate.s, t->look.s, t->step.s};
     size_t sum = 0;
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
         ggl_memory m = {0};
         if (s[i] && ggl_sched_memory(s[i], 0, &m) > 0)
             sum += m.arena + m.io + m.stores_rows + m.stores_states;
@@ -493,6 +575,10 @@ size_t llm_trainer_value_bytes(const llm_trainer *t) {
 
 int64_t llm_trainer_n_vocab(const llm_trainer *t) {
     return t->n_vocab;
+}
+
+llm_train_output llm_trainer_output(const llm_trainer *t) {
+    return t->out;
 }
 
 int llm_trainer_n_weights(const llm_trainer *t) {

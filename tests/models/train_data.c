@@ -685,7 +685,7 @@ TEST(wrong_lines) {
         {"{'text': 'a'}\n{'prompt': 'a', 'chosen': 'b', 'rejected': 'c'}",
          "a.jsonl:2: this is a pair"},
         {"{'prompt': 'a', 'chosen': 'b', 'rejected': 'c'}\n{'text': 'a'}",
-         "a.jsonl:2: this is no pair"},
+         "a.jsonl:2: this is a text, and what comes before is a pair"},
         {"{'messages': [{'role': 'user', 'content': 'a'}], 'chat_template_kwargs': 3}",
          "\"chat_template_kwargs\" must be an object"},
     };

@@ -175,20 +175,69 @@ TEST(batches) {
         REQUIRE(o != NULL);
         const int step = 1 + pairs;
         for (int64_t n_tokens = 1; n_tokens < 60; n_tokens += 7)
-            for (int64_t n_seq = 1; n_seq < 9; n_seq++)
+            for (int64_t n_draws = 1; n_draws < 9; n_draws++)
                 for (int64_t k = 0; k < 50; k++) {
-                    const int64_t n = llm_train_order_batch(o, k, 48, n_tokens, n_seq);
+                    const int64_t n = llm_train_order_batch(o, k, 48, n_tokens, n_draws);
                     int64_t used = 0, more = 0;
                     for (int64_t i = 0; i <= n; i++)
                         for (int s = 0; s < step; s++)
                             *(i < n ? &used : &more) +=
                                 llm_train_data_length(f.d, llm_train_order_at(o, k + i) + s);
-                    CHECK(used <= n_tokens && n * step <= n_seq && (n == 0 || k + n <= 48));
-                    CHECK(k + n >= 48 || used + more > n_tokens || (n + 1) * step > n_seq);
+                    CHECK(used <= n_tokens && n <= n_draws && (n == 0 || k + n <= 48));
+                    CHECK(k + n >= 48 || used + more > n_tokens || n + 1 > n_draws);
                 }
         CHECK_INT(llm_train_order_valid_batch(o, 4, 6, 1000, 100), 2);
-        CHECK_INT(llm_train_order_valid_batch(o, 0, 6, 1000, 4), 4 / step);
+        CHECK_INT(llm_train_order_valid_batch(o, 0, 6, 1000, 4), 4);
         llm_train_order_free(o);
         close_data(&f);
     }
+}
+
+/* Groups of any size are drawn whole. */
+TEST(groups) {
+    fixture f;
+    enum { N = 20 };
+    int n_items = 0;
+    REQUIRE(open_data(&f, 1, false, 64));
+    llm_train_data_free(f.d);
+    FILE *to = fopen(test_path("groups.jsonl"), "w");
+    for (int i = 0; i < N; i++) {
+        fprintf(to, "{\"query\": \"a\", \"positive\": \"b %d\", \"negatives\": [", i);
+        for (int k = 0; k < i % 4; k++)
+            fprintf(to, k == 0 ? "\"c\"" : ", \"c\"");
+        fprintf(to, "]}\n");
+        n_items += 2 + i % 4;
+    }
+    fclose(to);
+    const train_data_params p = {.tokenizer = f.t, .n_ctx = 64};
+    REQUIRE_OK(llm_train_data_new(&f.d, &p, &err), &err);
+    REQUIRE_OK(llm_train_data_read(f.d, test_path("groups.jsonl"), &err), &err);
+    CHECK_INT(llm_train_data_kind(f.d), TRAIN_MATCHES);
+    CHECK_INT(llm_train_data_n(f.d), n_items);
+    for (int valid = 0; valid < 6; valid += 5) {
+        train_order *o = order_of(&f, 9, false, valid);
+        REQUIRE(o);
+        bool seen[N * 5] = {false};
+        int n = 0;
+        CHECK_INT(llm_train_order_n(o), N - valid);
+        CHECK_INT(llm_train_order_n_valid(o), valid);
+        for (int k = 0; k < N; k++) {
+            const int64_t at = k < N - valid ? llm_train_order_at(o, k)
+                                             : llm_train_order_valid_at(o, k - (N - valid));
+            REQUIRE(at >= 0 && at < n_items && !seen[at]);
+            seen[at] = true;
+            CHECK(llm_train_data_begins(f.d, at));
+            n += (int)llm_train_data_group(f.d, at);
+        }
+        CHECK_INT(n, n_items);
+        CHECK_INT(llm_train_order_batch(o, 0, 100, 100000, 7), 7);
+        const int64_t first = llm_train_order_at(o, 0);
+        int64_t tokens = 0;
+        for (int64_t i = 0; i < llm_train_data_group(f.d, first); i++)
+            tokens += llm_train_data_length(f.d, first + i);
+        CHECK_INT(llm_train_order_batch(o, 0, 100, tokens, 7), 1);
+        CHECK_INT(llm_train_order_batch(o, 0, 100, tokens - 1, 7), 0);
+        llm_train_order_free(o);
+    }
+    close_data(&f);
 }

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -91,6 +92,22 @@ static int check_paths(const train_options *o) {
     return code;
 }
 
+/* Reads the numbers of --dims. */
+static int read_dims(train_options *o) {
+    o->dim = ggl_calloc(o->dims.n + 1, sizeof *o->dim);
+    if (!o->dim)
+        return tool_error(TOOL, 1, "out of memory");
+    for (size_t i = 0; i < o->dims.n; i++) {
+        char *end;
+        const long long n = strtoll(o->dims.s[i], &end, 10);
+        if (n < 1 || *end || end == o->dims.s[i])
+            return tool_error(TOOL, 2, "--dims %s: a number of dimensions is needed, such as 256",
+                              o->dims.s[i]);
+        o->dim[i] = n;
+    }
+    return -1;
+}
+
 int train_options_read(train_options *o, int argc, char **argv) {
     *o = (train_options){.n_sample = 64};
     const arg_option table[] = {
@@ -145,11 +162,11 @@ int train_options_read(train_options *o, int argc, char **argv) {
          .help = "most tokens of a text (default: the model's context, at most 1024)", .min = 2,
          .max = 1 << 24},
         {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
-         .help = "most tokens of a step (default: 2048)", .min = 1, .max = 1 << 24},
+         .help = "most tokens of a step (default: 2048; 16384 of texts that belong together)",
+         .min = 1, .max = 1 << 24},
         {"--sequences", ARG_INT, &o->n_seq, .value = "N",
-         .help = "most texts of a step (default: 8 conversations, answers or pairs; else as many "
-                 "as -b has "
-                 "room for)",
+         .help = "most texts of a step (default: 8 conversations, answers or pairs, 32 groups of "
+                 "texts that belong together; else as many as -b has room for)",
          .min = 1, .max = 1 << 24},
         {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
          .help = "tokens computed at once: more is faster, and takes more memory (default: 512)",
@@ -204,6 +221,17 @@ int train_options_read(train_options *o, int argc, char **argv) {
          .max = 1},
         {"--teacher-temp", ARG_FLOAT, &o->teacher_temp, .value = "X",
          .help = "their temperature (default: 1)", .min = 1e-3, .max = 1000},
+        {NULL, .help = "texts that belong together: embedding models and rerankers"},
+        {"--contrast-temp", ARG_FLOAT, &o->contrast_temp, .value = "X",
+         .help = "what similarities are divided by: less tells near texts apart more sharply "
+                 "(default: 0.05)",
+         .min = 1e-4, .max = 1000},
+        {"--dims", ARG_LIST, &o->dims, .value = "N",
+         .help = "vectors cut to N numbers shall be good, too (Matryoshka); can be repeated"},
+        {"--pooling", ARG_STRING, &o->pooling, .value = "NAME",
+         .help =
+             "mean, last or cls: how vectors of tokens become one (default: as the model's file "
+             "says)"},
         {NULL, .help = "checkpoints"},
         {"--resume", ARG_FLAG, &o->resume,
          .help =
@@ -252,6 +280,8 @@ int train_options_read(train_options *o, int argc, char **argv) {
          "it learns what a larger model says"},
         {"llm-train -m model.gguf --lora better.jsonl -o better.gguf",
          "lines with prompt, chosen and rejected: which answers are better (DPO)"},
+        {"llm-train -m embedder.gguf pairs.jsonl -o tuned.gguf",
+         "lines with query, positive and negative: an embedding model, or a reranker"},
         {0}};
     const args_spec spec = {TOOL,
                             "-m MODEL FILE.. -o OUT [options]",
@@ -275,6 +305,8 @@ int train_options_read(train_options *o, int argc, char **argv) {
         code = tool_error(TOOL, 2, "--memory %s: a number of bytes is needed, such as 512M or 2G",
                           o->memory);
     o->memory_bytes = (size_t)bytes;
+    if (code < 0)
+        code = read_dims(o);
     if (code < 0 && !name_save(o))
         code = tool_error(TOOL, 1, "out of memory");
     return code < 0 ? check_paths(o) : code;
@@ -286,6 +318,8 @@ void train_options_fini(train_options *o) {
     args_list_fini(&o->matrix);
     args_list_fini(&o->learn);
     args_list_fini(&o->samples);
+    args_list_fini(&o->dims);
+    ggl_free(o->dim);
     tool_hub_fini(&o->hub);
     ggl_free(o->save);
 }
@@ -337,5 +371,9 @@ llm_training_params train_params_of(const train_options *o) {
                                  .dpo_beta = o->dpo_beta,
                                  .teacher = o->teacher,
                                  .teacher_share = o->teacher_share,
-                                 .teacher_temp = o->teacher_temp};
+                                 .teacher_temp = o->teacher_temp,
+                                 .contrast_temp = o->contrast_temp,
+                                 .dim = o->dim,
+                                 .n_dims = o->dims.n,
+                                 .pooling = o->pooling};
 }

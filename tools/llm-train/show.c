@@ -43,17 +43,21 @@ put_fact(const char *fmt, ...) {
 
 void train_show_facts(const llm_training_facts *f, bool is_adapter) {
     char learn[32], values[32], steps[32] = "as many as the time allows";
-    const bool pairs = f->kind[0] == 'p';
-    const char *what = pairs ? "pairs" : "sequences";
+    static const struct {
+        const char *kind, *drawn;
+    } names[] = {{"preferences", "pairs"}, {"matches", "groups"}, {"scores", "pairs"}};
+    const char *what = "sequences";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        what = strcmp(f->kind, names[i].kind) == 0 ? names[i].drawn : what;
     put_fact("learns     %" PRId64 " numbers of %" PRId64 " %s; with gradients and what AdamW "
              "remembers %s",
              f->n_numbers, f->n_weights, is_adapter ? "matrices of the adapter" : "weights",
              llm_amount_bytes(learn, f->learn_bytes));
     put_fact("from       %s: %" PRId64 " %s, %" PRId64 " tokens, of which %" PRId64 " count",
-             f->kind, pairs ? f->n_items / 2 : f->n_items, what, f->n_tokens, f->n_counted);
+             f->kind, f->n_draws, what, f->n_tokens, f->n_counted);
     if (f->n_valid_items > 0)
-        put_fact("measures   %" PRId64 " %s, %" PRId64 " tokens",
-                 pairs ? f->n_valid_items / 2 : f->n_valid_items, what, f->n_valid_tokens);
+        put_fact("measures   %" PRId64 " %s, %" PRId64 " tokens", f->n_valid_draws, what,
+                 f->n_valid_tokens);
     else
         put_fact("measures   nothing: --valid FILE names what to measure the loss on");
     if (f->n_steps > 0)

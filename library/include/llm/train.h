@@ -75,9 +75,9 @@ typedef struct llm_training_params {
 
     /* --- steps --- */
     int64_t n_ctx;   /* most tokens of a sequence; 0: the model's own, but at most 1024 */
-    int64_t n_batch; /* most tokens of a step; 0: 2048 */
+    int64_t n_batch; /* most tokens of a step; 0: 2048, and 16384 of texts that belong together */
     int64_t
-        n_seq; /* most conversations, answers or pairs of a step; 0: 8; of texts, as many as n_batch has room for */
+        n_seq; /* most conversations, answers, pairs or groups of a step; 0: 8, but 32 groups; of texts, as many as n_batch has room for */
     int64_t
         n_ubatch; /* most tokens that are computed at once; 0: 512, or what the longest sequence needs */
     int64_t n_steps; /* 0: by n_epochs, or minutes */
@@ -114,6 +114,14 @@ typedef struct llm_training_params {
         teacher; /* a model with the same vocabulary, whose probabilities it learns; NULL: none. As many logits, and nearly all tokens equal */
     double teacher_share; /* how much these count; the rest is the text itself. 0: 1, all */
     double teacher_temp;  /* the temperature of both models' probabilities; 0: 1 */
+    /* Of texts that belong together, as embedding models and rerankers learn them: what similarities are divided by; 0: 0.05. Not of rerankers, which
+     * have scores. */
+    double contrast_temp;
+    /* [n_dims]: vectors that are cut to so many numbers shall be good, too (Matryoshka); the loss is the mean of theirs. None: whole vectors only. */
+    const int64_t *dim;
+    size_t n_dims;
+    const char *
+        pooling; /* how the vectors of a text's tokens become one: "mean", "last" or "cls"; NULL: as the model's file says, else the mean */
     /* Makes the loss of each token, a number, from its logits [n_vocab] and the token that follows (i32), out of operators
      * of ggl/graph.h; NULL: cross entropy. Not with preferences or a teacher. */
     ggl_tensor *(*loss)(void *user, ggl_graph *g, ggl_tensor *logits, ggl_tensor *target);
@@ -138,8 +146,9 @@ GGL_API void llm_training_cancel(llm_training *t);
 
 /* What was opened. */
 typedef struct llm_training_facts {
-    size_t size;      /* sizeof(llm_training_facts), set by the caller */
-    const char *kind; /* "text", "answers" or "preferences"; not owned by the caller */
+    size_t size; /* sizeof(llm_training_facts), set by the caller */
+    const char *
+        kind; /* "text", "answers", "preferences", "matches" (texts that belong together) or "scores" (pairs of texts with a number); not owned by the caller */
     int64_t n_items, n_tokens,
         n_counted; /* to learn from: sequences, their tokens, and those that count */
     int64_t n_valid_items, n_valid_tokens; /* on which it is measured */
@@ -149,6 +158,7 @@ typedef struct llm_training_facts {
     int64_t n_ctx, n_batch, n_ubatch; /* as they are */
     int64_t n_steps;                  /* 0: not known before some steps have run */
     double rate;
+    int64_t n_draws, n_valid_draws; /* what a step draws: sequences, pairs, or groups of texts */
 } llm_training_facts;
 /* GGL_USAGE: facts->size is wrong. */
 GGL_API GGL_NODISCARD ggl_status llm_training_describe(const llm_training *t,
@@ -161,9 +171,10 @@ typedef struct llm_training_report {
     int64_t n_steps; /* of all; 0: not known yet */
     double epoch;    /* how often it has seen all items */
     double
-        loss; /* of the step: the mean over tokens that count, in nats; of preferences, over pairs */
+        loss; /* of the step: the mean over tokens that count, in nats; of others than texts and answers, over pairs or groups */
     double
-        accuracy; /* of preferences: the share of pairs in which the chosen answer gained; NaN: no preferences */
+        accuracy; /* of preferences: the share of pairs in which the chosen answer gained; of matches: the share of texts to which the right one of the step's
+                   * is the nearest; NaN: of other kinds */
     double valid_loss,
         valid_accuracy; /* the same of the items that it is measured on; NaN: it was not measured after this step */
     double rate, norm;   /* learning rate; the gradient's length before it was cut */
@@ -178,7 +189,7 @@ typedef struct llm_training_report {
  * no use from then on. GGL_CANCELLED: nothing was learned; GGL_USAGE: the last step was done before. */
 GGL_API GGL_NODISCARD ggl_status llm_training_step(llm_training *t, llm_training_report *report,
                                                    ggl_error *err);
-/* Measures the loss, and of preferences the accuracy (may be NULL), on the items that it does not learn from. GGL_NOT_FOUND: there are none. */
+/* Measures the loss, and the accuracy (may be NULL; llm_training_report), on the items that it does not learn from. GGL_NOT_FOUND: there are none. */
 GGL_API GGL_NODISCARD ggl_status llm_training_evaluate(llm_training *t, double *loss,
                                                        double *accuracy, ggl_error *err);
 /* Writes the model, or the adapter, as it is now: weights of a model have the types that they have in its file, and those of an

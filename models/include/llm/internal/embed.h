@@ -48,8 +48,11 @@ GGL_NODISCARD ggl_status llm_embed_check(const llm_session *s, const llm_embeddi
 size_t llm_embed_some(const llm_session *s, const llm_embedding_params *p, size_t begin,
                       int n_batches);
 
-/* Gets the tokens of a text of n, at least 1, whose rows are wanted of the session: *first .. *end - 1. LLM_POOL_RANK: rows of
+/* Gets the tokens of a text of n, at least 1, whose rows of the output are wanted: *first .. *end - 1. sees_all: llm_arch_result. LLM_POOL_RANK: rows of
  * scores, else of embeddings. */
+void llm_output_range(const llm_arch_output *out, bool sees_all, llm_pooling pooling, int64_t n,
+                      int64_t *first, int64_t *end);
+/* The same of a session's output. */
 void llm_embed_range(const llm_session *s, llm_pooling pooling, int64_t n, int64_t *first,
                      int64_t *end);
 

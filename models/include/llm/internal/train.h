@@ -73,16 +73,23 @@ typedef struct llm_train_params {
     ggl_type rounded;
     /* Only weights of the adapters learn, also if `learn` fits names of the model's. */
     bool only_adapters;
+    /* The model's output through which it learns, "embedding" or "score", of which the program computes a loss and its gradient (llm_trainer_look,
+     * llm_train_batch.gradient); not with `loss`. NULL: the logits, of which the loss is computed here. */
+    const char *output;
 } llm_train_params;
 
 /* Sequences one after the other. */
 typedef struct llm_train_batch {
-    const int32_t *token;  /* [sum of the lengths]; each sequence begins at position 0 */
-    const int32_t *target; /* as many: the token that shall follow each */
+    const int32_t *token; /* [sum of the lengths]; each sequence begins at position 0 */
+    const int32_t
+        *target; /* as many: the token that shall follow each; not with llm_train_params.output */
     const float *weight;   /* as many: how much each counts. NULL: each counts 1 */
     const int64_t *length; /* [n_seq], each 1 .. n_ctx */
     int64_t n_seq;
     const void *const *input; /* [llm_train_params.n_inputs]: what each has for all tokens */
+    /* With llm_train_params.output, for llm_trainer_add: [sum of the lengths][llm_trainer_output(t).rows.n], the gradient of the loss by
+     * each number of the output. */
+    const float *gradient;
 } llm_train_batch;
 
 /* A weight that learns. */
@@ -126,6 +133,9 @@ GGL_NODISCARD ggl_status llm_trainer_add(llm_trainer *t, const llm_train_batch *
 /* Computes the same *loss, and no gradients. each [n_seq] (may be NULL): the parts of the sequences. */
 GGL_NODISCARD ggl_status llm_trainer_evaluate(llm_trainer *t, const llm_train_batch *b,
                                               double *loss, double *each, ggl_error *err);
+/* With llm_train_params.output: computes it, row[sum of the lengths][llm_trainer_output(t).rows.n]. */
+GGL_NODISCARD ggl_status llm_trainer_look(llm_trainer *t, const llm_train_batch *b, float *row,
+                                          ggl_error *err);
 /* A step of the optimizer by the gradients so far, which are zeros afterwards. *norm (may be NULL): their length, before it was
  * cut. If that is no finite number, no weight changes. */
 GGL_NODISCARD ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm,
@@ -137,7 +147,14 @@ void llm_trainer_forget(llm_trainer *t);
 /* Returns the bytes of the values between operators, with caches, of the graphs that were made so far. */
 size_t llm_trainer_value_bytes(const llm_trainer *t);
 
-int64_t llm_trainer_n_vocab(const llm_trainer *t); /* how many tokens the model knows */
+/* The output through which it learns, and whether each token sees all of its sequence. */
+typedef struct llm_train_output {
+    llm_arch_output rows;
+    bool sees_all;
+} llm_train_output;
+llm_train_output llm_trainer_output(const llm_trainer *t);
+int64_t llm_trainer_n_vocab(
+    const llm_trainer *t); /* how many tokens the model knows: logits, if it has them */
 int llm_trainer_n_weights(const llm_trainer *t);
 llm_train_weight llm_trainer_weight(const llm_trainer *t, int k); /* k = 0 .. n-1 */
 /* How many steps there were, by which AdamW makes up for the zeros that it begins with; and sets it, to go on. */
