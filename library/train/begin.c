@@ -192,10 +192,11 @@ static ggl_status check_kind(const llm_training *t, ggl_error *err) {
         return ggl_fail(err, GGL_USAGE, "%s has %s: these have a loss of their own, and no teacher",
                         t->p.file[0], contrast ? "texts that belong together" : "preferences");
     if ((t->p.n_dims > 0 || t->p.contrast_temp > 0) && (!contrast || t->pooling == LLM_POOL_RANK))
-        return ggl_fail(err, GGL_USAGE,
-                        "%s: dim and contrast_temp are for texts that belong together, of a model "
-                        "that makes vectors",
-                        t->p.file[0]);
+        return ggl_fail(
+            err, GGL_USAGE,
+            "%s: dim (--dims) and contrast_temp are for texts that belong together, of a "
+            "model that makes vectors",
+            t->p.file[0]);
     if (contrast && t->pooling == LLM_POOL_NONE)
         return llm_pooling_find_vector(&none, NULL, llm_model_file(t->of.model), err) == GGL_OK
                    ? ggl_fail(err, GGL_USAGE, "with the pooling 'none', a text has no vector")

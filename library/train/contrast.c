@@ -380,7 +380,8 @@ ggl_status llm_train_check_output(const llm_training *t, ggl_error *err) {
     for (size_t i = 0; i < t->p.n_dims; i++)
         if (t->p.dim[i] < 1 || t->p.dim[i] > out.rows.n)
             return ggl_fail(err, GGL_USAGE,
-                            "dim is %" PRId64 "; the model's vectors have 1 to %" PRId64 " numbers",
+                            "dim (--dims) is %" PRId64 "; the model's vectors have 1 to %" PRId64
+                            " numbers",
                             t->p.dim[i], out.rows.n);
     return GGL_OK;
 }

@@ -19,8 +19,12 @@ enum { SETTLED_STEPS = 5, WARMUP_UNSETTLED = 20 };
 
 /* Returns how many draws from `at` on make a step: as many as it has room for, but at least one. */
 static int64_t n_draws(const llm_training *t, int64_t at) {
-    const int64_t most = t->p.n_seq ? t->p.n_seq : t->p.n_batch,
-                  n = llm_train_order_batch(t->order, at, INT64_MAX, t->p.n_batch, most);
+    const int64_t
+        most = t->p.n_seq ? t->p.n_seq : t->p.n_batch,
+        pass = llm_train_order_n(t->order),
+        /* texts that are compared with each other are different ones: none of the next pass */
+        end = llm_train_is_contrast(t->kind) ? at - at % pass + pass : INT64_MAX,
+        n = llm_train_order_batch(t->order, at, end, t->p.n_batch, most);
     return n > 0 ? n : 1;
 }
 

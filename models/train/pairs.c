@@ -122,7 +122,9 @@ ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_arch_source *so
         return ggl_fail(err, GGL_USAGE,
                         "an adapter of rank %" PRId64 " and alpha %g: both must be more than 0",
                         p.rank, p.alpha);
-    const llm_arch_params of = {.size = sizeof of, .n_ctx = 1, .only = "logits"};
+    const char *only =
+        llm_arch_has_output(arch, "logits") ? "logits" : NULL; /* else vectors, or scores */
+    const llm_arch_params of = {.size = sizeof of, .n_ctx = 1, .only = only};
     ggl_graph *g = ggl_graph_new(NULL);
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     size_t *hit = ggl_calloc(p.n_matrices + 1, sizeof *hit);

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+import encoder_file
 import svg_check
 import terminals
 from checks import TMP, check, finish, path, put
@@ -142,6 +143,99 @@ def learns():
     check(re.search(r"\nstep \d+/\d+ [^\n]*tokens/s\n$", out), "--minutes", out)
     drawn("timed.svg")
     check(not temporary() and not [f for f in os.listdir(TMP.name) if f.endswith(".train")], "files are left", os.listdir(TMP.name))
+
+
+def vectors(model, texts, *more):
+    """Those that llm-embed makes."""
+    put("lines.txt", "".join(t + "\n" for t in texts).encode())
+    out = subprocess.run([os.path.join(os.path.dirname(TRAIN), "llm-embed"), "-m", model, "-f", "lines.txt", "-o", "v.npy", "-q", *more], capture_output=True,
+                         cwd=TMP.name, env=ENV, check=False, timeout=600)
+    check(out.returncode == 0, "llm-embed", out.stderr)
+    return encoder_file.read_npy(path("v.npy"))[2]
+
+
+def scores(model, query, texts):
+    """Those that llm-embed gives: how well each text answers the query."""
+    put("lines.txt", "".join(t + "\n" for t in texts).encode())
+    out = subprocess.run([os.path.join(os.path.dirname(TRAIN), "llm-embed"), "-m", model, "-f", "lines.txt", "--rerank", query, "-o", "s.jsonl", "-q"],
+                         capture_output=True, cwd=TMP.name, env=ENV, check=False, timeout=600)
+    check(out.returncode == 0, "llm-embed --rerank", out.stderr)
+    return {row["index"]: row["score"] for row in map(json.loads, read("s.jsonl").decode().splitlines())}
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b))
+
+
+def nearest(model, asked, told, *more):
+    """Of how many texts the one that belongs to it is the nearest."""
+    a, b = vectors(model, asked, *more), vectors(model, told, *more)
+    return sum(max(range(len(b)), key=lambda k: dot(a[i], b[k])) == i for i in range(len(a)))
+
+
+def belongs():
+    """Texts that belong together, by an embedding model, an adapter of it, and a reranker. The loss is that of the vectors that llm-embed makes."""
+    words = [w for w in encoder_file.WORDS if len(w) > 3][:12]
+    n = len(words)
+    asked, told = ["a " + w for w in words], [f"the {words[(i + 5) % n]} is in the {words[(i * 7 + 3) % n]}" for i in range(n)]
+    rows = [{"query": a, "positive": b} for a, b in zip(asked, told)]
+    put("together.jsonl", "".join(json.dumps(row) + "\n" for row in rows).encode())
+    put("ranks.jsonl", "".join(json.dumps({**row, "negative": told[(i + 1) % n], "neg": [told[(i + 4) % n]]}) + "\n" for i, row in enumerate(rows)).encode())
+    put("scores.jsonl", "".join(json.dumps({"sentence1": a, "sentence2": told[k], "score": float(i == k)}) + "\n"
+                                for i, a in enumerate(asked) for k in (i, (i + 1) % n)).encode())
+    keys = [("sentence_transformers.prompt.query", "string", "old "), ("sentence_transformers.prompt.document", "string", "red ")]
+    encoder_file.encoder(path("e.gguf"), keys=keys)
+    encoder_file.encoder(path("plain.gguf"))
+    encoder_file.encoder(path("r.gguf"), 2, ["LABEL_0"])
+
+    # the loss, by other programs
+    base = ["-m", "e.gguf", "together.jsonl", "--valid", "together.jsonl"]
+    train(*base, "--steps", "1", "-lr", "1e-12", "--contrast-temp", "0.2", "-o", "x.gguf", "--log", "x.jsonl", said=f"from       matches: {n} groups")
+    a, b = vectors("plain.gguf", ["old " + t for t in asked]), vectors("plain.gguf", ["red " + t for t in told])
+    like = [[dot(x, y) / 0.2 for y in b] for x in a]
+    want = sum(math.log(sum(map(math.exp, row))) - row[i] for i, row in enumerate(like)) / n
+    got = log("x.jsonl")[0]
+    check(abs(got["valid_loss"] - want) < 1e-4 and abs(got["loss"] - want) < 1e-4, "the loss of vectors", (got, want))
+    check(abs(got["accuracy"] - sum(max(row) == row[i] for i, row in enumerate(like)) / n) < 1e-6, "what is right", got)
+
+    # a model, an adapter, cut vectors; the same bytes by other threads
+    steps = ["--steps", "60", "-lr", "3e-3"]
+    plain = ["-m", "plain.gguf", "together.jsonl", "--no-valid"]
+    before = nearest("plain.gguf", asked, told)
+    train(*plain, *steps, "-o", "learned.gguf", said="right 100 %")
+    check(before < n // 2 and nearest("learned.gguf", asked, told) == n, "an embedding model", before)
+    train(*plain, *steps, "-t", "3", "-ub", "512", "-o", "again.gguf", "-q")
+    check(read("again.gguf") == read("learned.gguf"), "an embedding model by 3 threads")
+    train(*plain, "--steps", "60", "-lr", "1e-2", "--lora", "-o", "lora.gguf")
+    check(nearest("plain.gguf", asked, told, "--lora", "lora.gguf") == n, "an adapter of an embedding model")
+    train(*plain, *steps, "--dims", "8", "--dims", "32", "-o", "cut.gguf")
+    check(nearest("cut.gguf", asked, told, "--dimensions", "8") == n, "cut vectors")
+    train(*plain, "--steps", "4", "--parts", "3", "-o", "parts.gguf", said="step 4/4")
+    train("-m", "plain.gguf", "scores.jsonl", "--no-valid", *steps, "-o", "scored.gguf", said=f"from       scores: {2 * n} pairs")
+    a, b = vectors("scored.gguf", asked), vectors("scored.gguf", told)
+    check(min(dot(a[i], b[i]) for i in range(n)) > max(dot(a[i], b[(i + 1) % n]) for i in range(n)), "the order of scores")
+    # a model of texts becomes one of vectors
+    train("-m", "builtin:stories", "together.jsonl", "--pooling", "last", "--steps", "2", "-o", "story.gguf", said="matches")
+    # rerankers
+    for data in ("ranks.jsonl", "scores.jsonl"):
+        train("-m", "r.gguf", data, "--no-valid", *steps, "-o", "ranks.gguf")
+        right = 0
+        for i in range(n):
+            got = scores("ranks.gguf", asked[i], [told[i], told[(i + 1) % n]])
+            right += got[0] > got[1]
+        check(right == n, "a reranker of " + data, right)
+    # what cannot be
+    for args, words in (
+        (["-m", "builtin:stories", "story.txt", "--dims", "8"], "story.txt: dim (--dims) and contrast_temp are for texts that belong together"),
+        (["-m", "plain.gguf", "together.jsonl", "--dims", "33"], "dim (--dims) is 33; the model's vectors have 1 to 32 numbers"),
+        (["-m", "plain.gguf", "together.jsonl", "--valid", "scores.jsonl"], "scores.jsonl: what it learns is measured by the same kind of data"),
+        (["-m", "plain.gguf", "together.jsonl", "story.txt"], "story.txt: this is a text, and what comes before is a text with one that belongs to it"),
+        (["-m", "r.gguf", "together.jsonl"], "without a text that does not belong to them"),
+        (["-m", "builtin:stories", "together.jsonl", "--teacher", "builtin:chat"], "these have a loss of their own, and no teacher"),
+        (["-m", "plain.gguf", "chats.jsonl"], "a conversation needs a chat template"),
+    ):
+        train(*args, "-o", "y.gguf", code=1 + ("--dims" in args or "--teacher" in args or "--valid" in args), has=words)
+    train(*base, "--dims", "x", "-o", "y.gguf", code=2, has="--dims x: a number of dimensions is needed")
 
 
 def shown():
@@ -437,6 +531,6 @@ def interrupted():
     check(run.returncode == 0 and read("out.gguf") == whole, "data that changes while it learns", err)
 
 
-PARTS = {part.__name__: part for part in (learns, shown, mistakes, killed, interrupted)}
+PARTS = {part.__name__: part for part in (learns, belongs, shown, mistakes, killed, interrupted)}
 PARTS[sys.argv[3]]()
 sys.exit(finish())

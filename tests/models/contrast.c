@@ -347,7 +347,7 @@ TEST(mistakes) {
          NULL,
          MATCHES,
          {.dim = large, .n_dims = 1},
-         "dim is 17; the model's vectors have 1 to 16"},
+         "dim (--dims) is 17; the model's vectors have 1 to 16"},
         {".pooling_type=1", NULL, MATCHES, {.pooling = "max"}, "'max' is none of mean, last, cls"},
         {".pooling_type=1",
          NULL,

@@ -198,8 +198,9 @@ class TrainingParams(c.Structure):
         arch:s round_to:s lora:? rank:q alpha:d rs:? matrix:texts n_matrices:z adapter:s learn:texts n_learn:z n_ctx:q n_batch:q n_seq:q
         n_ubatch:q n_steps:q n_epochs:d minutes:d rate:d schedule:s rate_end:d rate_hold:d n_warmup:q beta1:d beta2:d eps:d decay:d optimizer:s
         max_norm:d n_parts:q seed:Q memory:z n_threads:i
-        dpo_beta:d teacher:s teacher_share:d teacher_temp:d loss:p progress:call note:says user:p""",
+        dpo_beta:d teacher:s teacher_share:d teacher_temp:d contrast_temp:d dim:dims n_dims:z pooling:s loss:p progress:call note:says user:p""",
         texts=c.POINTER(c.c_char_p),
+        dims=c.POINTER(c.c_int64),
         call=NamedProgress,
         says=Note,
     )
@@ -208,7 +209,7 @@ class TrainingParams(c.Structure):
 class TrainingFacts(c.Structure):
     _fields_ = fields(
         """size:z kind:s n_items:q n_tokens:q n_counted:q n_valid_items:q n_valid_tokens:q n_weights:q n_numbers:q learn_bytes:z value_bytes:z
-        n_ctx:q n_batch:q n_ubatch:q n_steps:q rate:d"""
+        n_ctx:q n_batch:q n_ubatch:q n_steps:q rate:d n_draws:q n_valid_draws:q"""
     )
 
 

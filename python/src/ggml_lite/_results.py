@@ -160,7 +160,7 @@ class TrainingReport(NamedTuple):
 class TrainingFacts(NamedTuple):
     """What was opened for a training."""
 
-    kind: str  # "text", "answers" or "preferences"
+    kind: str  # "text", "answers", "preferences", "matches" (texts that belong together) or "scores" (pairs of texts with a number)
     n_items: int  # to learn from: sequences,
     n_tokens: int  # their tokens,
     n_counted: int  # and those that count
@@ -175,13 +175,15 @@ class TrainingFacts(NamedTuple):
     n_ubatch: int
     n_steps: int  # 0: not known before some steps have run
     rate: float
+    n_draws: int  # what steps draw: sequences, pairs, or groups of texts
+    n_valid_draws: int
 
 
 class Evaluation(NamedTuple):
     """How good a training is on what it does not learn from."""
 
     loss: float
-    accuracy: Optional[float]  # of preferences
+    accuracy: Optional[float]  # of preferences and of matches
 
 
 class Score(NamedTuple):

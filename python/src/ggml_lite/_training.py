@@ -54,7 +54,8 @@ ELSEWHERE = {
     "adam_epsilon": "eps",
     "max_grad_norm": "max_norm",
     "beta": "dpo_beta",
-    "temperature": "teacher_temp",
+    "temperature": "teacher_temp of a teacher, contrast_temp of texts that belong together",
+    "matryoshka_dims": "dims",
     "loss": "losses of one's own are graphs of the C library",
     "output_dir": "run() and write() take the file",
     "save_steps": "run() takes save_every",
@@ -146,8 +147,8 @@ class Training(Handle):
         adapter: Optional[Path] = None,  # an adapter's file that goes on learning, in place of a new one
         learn: Texts = (),  # patterns of the names of the weights that learn, such as "blk.*"; none: all of the model, or of the adapter
         n_ctx: int = 0,  # most tokens of a sequence; 0: the model's own, but at most 1024
-        n_batch: int = 0,  # most tokens of a step; 0: 2048
-        n_seq: int = 0,  # most conversations, answers or pairs of a step; 0: 8; of texts, as many as n_batch has room for
+        n_batch: int = 0,  # most tokens of a step; 0: 2048, and 16384 of texts that belong together
+        n_seq: int = 0,  # most conversations, answers, pairs or groups of a step; 0: 8, but 32 groups; of texts, as many as n_batch has room for
         n_ubatch: int = 0,  # most tokens that are computed at once; 0: 512, or what the longest sequence needs
         n_steps: int = 0,  # 0: by n_epochs, or minutes
         n_epochs: float = 0.0,  # how often it sees all items; 0: 3 times conversations, 1 time others
@@ -171,6 +172,9 @@ class Training(Handle):
         teacher: Optional[Path] = None,  # a model with the same vocabulary, whose probabilities it learns
         teacher_share: float = 0.0,  # how much these count; the rest is the text itself; 0: all
         teacher_temp: float = 0.0,  # the temperature of both models' probabilities; 0: 1
+        contrast_temp: float = 0.0,  # of texts that belong together: what similarities are divided by; 0: 0.05
+        dims: Sequence[int] = (),  # vectors that are cut to so many numbers shall be good, too
+        pooling: Optional[str] = None,  # "mean", "last" or "cls": how the vectors of tokens become one; None: as the model's file says
         progress: Optional[Callable[[str, int, int], Optional[bool]]] = None,  # what is done, how much of it, and of how much; False: stop
         note: Optional[Callable[[str], object]] = None,  # gets sentences, such as how many items were cut; None: logging, as "ggml_lite"
     ):
@@ -184,6 +188,7 @@ class Training(Handle):
             "matrix": strings("matrix", matrix, text_bytes),
             "learn": strings("learn", learn, text_bytes),
         }
+        dim = [whole("dims", n, 1, 64) for n in dims]
         p = _abi.TrainingParams(
             size=c.sizeof(_abi.TrainingParams),
             file=lists["file"],
@@ -232,6 +237,10 @@ class Training(Handle):
             teacher=None if teacher is None else file_bytes("teacher", teacher),
             teacher_share=number("teacher_share", teacher_share),
             teacher_temp=number("teacher_temp", teacher_temp),
+            contrast_temp=number("contrast_temp", contrast_temp),
+            dim=(c.c_int64 * len(dim))(*dim),
+            n_dims=len(dim),
+            pooling=None if pooling is None else text_bytes("pooling", pooling),
             progress=_abi.NamedProgress(lambda _user, what, done, total: calls.go_on(progress, what.decode("utf-8", "replace"), done, total)),
             note=_abi.Note(lambda _user, text: calls.go_on(lambda: say(text.decode("utf-8", "replace")) and None) and None),
         )
