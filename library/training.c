@@ -21,6 +21,7 @@ typedef struct opened {
     void *new_adapter; /* the file of a new one */
     char *prompt[3];   /* of queries, of documents, and of other texts */
     size_t n_prompt[3];
+    train_recorded *recorded; /* in place of the teacher; NULL: none */
     double temp;  /* of the teacher */
     float *share; /* where it writes, while it is asked */
     int64_t n_vocab;
@@ -30,6 +31,7 @@ static void close_all(void *owned) {
     opened *o = owned;
     llm_close(o->model);
     llm_close(o->teacher);
+    llm_train_recorded_close(o->recorded);
     llm_adapter_free(o->adapter);
     ggl_free(o->new_adapter);
     for (int i = 0; i < 3; i++)
@@ -98,6 +100,13 @@ static ggl_status check_tokens(const opened *o, const char *path, ggl_error *err
         a.s);
 }
 
+static ggl_status open_recorded(opened *o, const llm_training_params *p, ggl_error *err) {
+    if (p->record)
+        return ggl_fail(err, GGL_USAGE, "the teacher %s is recorded already", p->teacher);
+    return llm_train_recorded_open(&o->recorded, p->teacher, o->model->tokenizer,
+                                   p->teacher_temp > 0 ? p->teacher_temp : 1, err);
+}
+
 static ggl_status open_teacher(opened *o, const llm_training_params *p, int64_t n_ctx,
                                ggl_error *err) {
     const llm_open_params of = {.size = sizeof of,
@@ -112,7 +121,8 @@ static ggl_status open_teacher(opened *o, const llm_training_params *p, int64_t 
         return strstr(err->msg, p->teacher) ? st
                                             : ggl_within(err, st, "the teacher %s", p->teacher);
     o->n_vocab = llm_context_n_vocab(o->teacher);
-    o->temp = p->teacher_temp > 0 ? p->teacher_temp : 1;
+    o->temp = p->teacher_temp > 0 && !p->record ? p->teacher_temp
+                                                : 1; /* what is recorded is not changed */
     st = llm_context_check_writes(o->teacher, false, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "the teacher %s", p->teacher);
@@ -210,7 +220,9 @@ static ggl_status open_all(opened *o, const char *path, const llm_training_param
     if (st == GGL_OK)
         st = get_prompts(o, err);
     if (st == GGL_OK && p->teacher)
-        st = open_teacher(o, p, llm_train_n_ctx(o->model->model, p->n_ctx), err);
+        st = llm_train_is_recorded(p->teacher)
+                 ? open_recorded(o, p, err)
+                 : open_teacher(o, p, llm_train_n_ctx(o->model->model, p->n_ctx), err);
     return st;
 }
 
@@ -228,21 +240,25 @@ ggl_status llm_training_open(llm_training **out, const char *path,
     opened *o = ggl_calloc(1, sizeof *o);
     st = o ? open_all(o, path, &p, err) : ggl_fail(err, GGL_NOMEM, "out of memory for a training");
     if (st == GGL_OK) {
-        const train_parts parts = {.model = o->model->model,
-                                   .tokenizer = o->model->tokenizer,
-                                   .chat = o->model->chat,
-                                   .adapter = o->adapter,
-                                   .backend = o->cpu,
-                                   .reference = o->reference,
-                                   .teach = p.teacher ? teach : NULL,
-                                   .teacher = o,
-                                   .group = joined.n_ranks > 0 ? &joined : NULL,
-                                   .query_prompt = {o->prompt[0], o->n_prompt[0]},
-                                   .document_prompt = {o->prompt[1], o->n_prompt[1]},
-                                   .text_prompt = {o->prompt[2], o->n_prompt[2]},
-                                   .n_taught = o->n_vocab,
-                                   .teacher_file =
-                                       o->teacher ? llm_model_file(o->teacher->model) : NULL};
+        const train_parts parts = {
+            .model = o->model->model,
+            .tokenizer = o->model->tokenizer,
+            .chat = o->model->chat,
+            .adapter = o->adapter,
+            .backend = o->cpu,
+            .reference = o->reference,
+            .teach = o->recorded ? llm_train_recorded_teach
+                     : p.teacher ? teach
+                                 : NULL,
+            .teacher = o->recorded ? (void *)o->recorded : o,
+            .group = joined.n_ranks > 0 ? &joined : NULL,
+            .query_prompt = {o->prompt[0], o->n_prompt[0]},
+            .document_prompt = {o->prompt[1], o->n_prompt[1]},
+            .text_prompt = {o->prompt[2], o->n_prompt[2]},
+            .n_taught = o->recorded ? llm_train_recorded_n_vocab(o->recorded) : o->n_vocab,
+            .teacher_file = o->recorded  ? llm_train_recorded_file(o->recorded)
+                            : o->teacher ? llm_model_file(o->teacher->model)
+                                         : NULL};
         st = llm_training_new(out, &parts, &p, err);
     }
     if (st == GGL_OK) {

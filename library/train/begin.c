@@ -23,10 +23,11 @@ static ggl_status check_counts(const llm_training_params *p, ggl_error *err) {
     const struct {
         const char *name;
         int64_t value, least;
-    } count[] = {
-        {"n_ctx", p->n_ctx, 0},       {"n_batch", p->n_batch, 0}, {"n_seq", p->n_seq, 0},
-        {"n_ubatch", p->n_ubatch, 0}, {"n_steps", p->n_steps, 0}, {"n_warmup", p->n_warmup, -1},
-        {"rank", p->rank, 0},         {"n_parts", p->n_parts, 0}, {"n_threads", p->n_threads, 0}};
+    } count[] = {{"n_ctx", p->n_ctx, 0},     {"n_batch", p->n_batch, 0},
+                 {"n_seq", p->n_seq, 0},     {"n_ubatch", p->n_ubatch, 0},
+                 {"n_steps", p->n_steps, 0}, {"n_warmup", p->n_warmup, -1},
+                 {"rank", p->rank, 0},       {"record_top", p->record_top, 0},
+                 {"n_parts", p->n_parts, 0}, {"n_threads", p->n_threads, 0}};
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         if (count[i].value < count[i].least || count[i].value > MOST_TOKENS)
             return ggl_fail(err, GGL_USAGE, "%s is %" PRId64 "; it must be from %" PRId64 " to %d",
@@ -72,6 +73,12 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
         return ggl_fail(err, GGL_USAGE, "a training needs a file to learn from");
     if (p->loss && t->of.teach)
         return ggl_fail(err, GGL_USAGE, "either a loss or a teacher can be given, not both");
+    if (p->record && !t->of.teach)
+        return ggl_fail(err, GGL_USAGE, "there is no teacher to record: record needs one");
+    if (p->record && t->group)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "a teacher is recorded by one process: record without mpirun, and let all "
+                        "ranks use the file");
     if (p->round_to && t->of.adapter)
         return ggl_fail(err, GGL_USAGE,
                         "round_to is for models that learn: an adapter's matrices stay f32");
@@ -112,6 +119,7 @@ static void fill(llm_training *t) {
     set_if_zero(&p->teacher_share, 1);
     set_if_zero(&p->teacher_temp, 1);
     set_if_zero(&p->contrast_temp, 0.05);
+    p->record_top = p->record_top ? p->record_top : 32;
     if (p->n_parts == 0)
         p->n_parts = t->group ? t->group->n_ranks : 1;
     if (p->n_batch == 0)
@@ -367,6 +375,8 @@ static ggl_status make(llm_training *t, ggl_error *err) {
     st = make_trainer(t, err);
     if (st == GGL_OK)
         st = llm_train_load_init(t, err);
+    if (st == GGL_OK && t->p.record)
+        st = llm_train_record_teacher(t, err);
     if (st == GGL_OK) {
         for (int k = 0; k < llm_trainer_n_weights(t->trainer); k++) {
             const llm_train_weight w = llm_trainer_weight(t->trainer, k);
@@ -414,6 +424,7 @@ void llm_training_close(llm_training *t) {
     ggl_free(t->before);
     ggl_free(t->settings);
     ggl_free(t->dim);
+    llm_train_recorded_close(t->recorded);
     ggl_free(t->all);
     ggl_free(t->part);
     if (t->close)

@@ -75,6 +75,8 @@ int64_t llm_train_data_length(const train_data *d, int64_t k);  /* tokens that a
 int64_t llm_train_data_counted(const train_data *d, int64_t k); /* those of them that count */
 /* How many items belong together from item k on, which is the first of them: 1 of texts and answers. */
 int64_t llm_train_data_group(const train_data *d, int64_t k);
+/* How many groups begin in a list of n items. */
+int64_t llm_train_data_n_groups(const train_data *d, const int64_t *item, int64_t n);
 /* Of TRAIN_SCORED: the number of the group that item k begins. */
 double llm_train_data_score(const train_data *d, int64_t k);
 /* Item k begins a document, a conversation, or a group. */

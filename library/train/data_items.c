@@ -257,6 +257,13 @@ int64_t llm_train_data_group(const train_data *d, int64_t k) {
     return n;
 }
 
+int64_t llm_train_data_n_groups(const train_data *d, const int64_t *item, int64_t n) {
+    int64_t n_groups = 0;
+    for (int64_t i = 0; i < n; i++)
+        n_groups += llm_train_data_begins(d, item[i]);
+    return n_groups;
+}
+
 double llm_train_data_score(const train_data *d, int64_t k) {
     return d->score[d->p.scores ? k : k / 2];
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data_shapes.h"
+#include "data_members.h"
 #include "data_text.h"
 #include "ggl/internal/show.h"
 

@@ -8,10 +8,4 @@
 /* Adds the items of an object. GGL_FORMAT: its keys are none that are known, or one has a wrong value. */
 GGL_NODISCARD ggl_status llm_train_object(train_data *d, const json_value *object, ggl_error *err);
 
-/* Returns a member; NULL: it is not there, or null, which tables write for that. */
-const json_value *llm_train_member(const json_value *object, const char *name);
-/* Gets a member that is a text; it may be missing if `optional`. */
-GGL_NODISCARD ggl_status llm_train_text_of(const json_value *object, const char *name,
-                                           bool optional, ggl_str *out, ggl_error *err);
-
 #endif

@@ -140,7 +140,8 @@ void llm_train_group_fail(const train_group *g, const char *why) {
 /* The first item of a part: they are divided as evenly as they can be, and groups stay together. */
 static int64_t first_of(const llm_training *t, const int64_t *item, int64_t n, int64_t part) {
     const bool alone = t->kind < TRAIN_PAIRS;
-    int64_t i = 0, left = (alone ? n : llm_train_n_groups(t->data, item, n)) * part / t->p.n_parts;
+    int64_t i = 0,
+            left = (alone ? n : llm_train_data_n_groups(t->data, item, n)) * part / t->p.n_parts;
     for (; left > 0; left--)
         i += llm_train_data_group(t->data, item[i]);
     return i;

@@ -157,15 +157,8 @@ static ggl_status of_items(llm_training *t, const train_data *d, bool learn, con
     return st;
 }
 
-int64_t llm_train_n_groups(const train_data *d, const int64_t *item, int64_t n) {
-    int64_t n_groups = 0;
-    for (int64_t i = 0; i < n; i++)
-        n_groups += llm_train_data_begins(d, item[i]);
-    return n_groups;
-}
-
 double llm_train_total(const llm_training *t, const int64_t *item, int64_t n) {
-    return t->kind >= TRAIN_PAIRS ? (double)llm_train_n_groups(t->data, item, n)
+    return t->kind >= TRAIN_PAIRS ? (double)llm_train_data_n_groups(t->data, item, n)
                                   : n_counted(t->data, item, n);
 }
 

@@ -13,6 +13,7 @@
 #include "llm/internal/train.h"
 #include "llm/train.h"
 #include "order.h"
+#include "recorded.h"
 #include "schedule.h"
 
 /* The processes of a training, and how they reach each other: both calls wait until all bytes are sent, or have come. */
@@ -67,8 +68,9 @@ struct llm_training {
     train_kind kind;
     train_load load;
     train_history history;
-    llm_pooling pooling; /* of kinds that learn through the model's vectors or scores */
-    int64_t *dim;        /* a copy */
+    llm_pooling pooling;      /* of kinds that learn through the model's vectors or scores */
+    int64_t *dim;             /* a copy */
+    train_recorded *recorded; /* by this training; NULL: nothing was */
     double *
         before; /* [items]: of preferences, the log-probabilities before the training; data's and then valid's */
     int64_t n_steps; /* 0: not known yet */
@@ -120,8 +122,6 @@ typedef struct train_sum {
 
 /* What the mean loss of the data's items is over: tokens that count, or groups. */
 double llm_train_total(const llm_training *t, const int64_t *item, int64_t n);
-/* Of kinds that have groups: how many there are in a list of items. */
-int64_t llm_train_n_groups(const train_data *d, const int64_t *item, int64_t n);
 /* Adds the gradients of the data's items, which are a part of those that have that total, and sets *sum. On failure, those of some of them
  * may have been added. */
 GGL_NODISCARD ggl_status llm_train_learn(llm_training *t, const int64_t *item, int64_t n_items,
@@ -135,6 +135,11 @@ GGL_NODISCARD ggl_status llm_train_look_before(llm_training *t, ggl_error *err);
 /* The loss with a teacher, as llm_train_params.loss; ctx: the training. */
 ggl_tensor *llm_train_taught(void *ctx, ggl_graph *g, ggl_tensor *logits, ggl_tensor *target);
 extern const char *const llm_train_share_input[1];
+
+/* --- recording.c ------------------------------------------------------------------------------ */
+
+/* Records what the teacher says, or finds it in the file, and lets it teach from there. */
+GGL_NODISCARD ggl_status llm_train_record_teacher(llm_training *t, ggl_error *err);
 
 /* --- contrast.c ------------------------------------------------------------------------------- */
 

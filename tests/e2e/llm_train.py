@@ -132,6 +132,7 @@ def learns():
     train("-m", "whole.gguf", "chats.jsonl", "--teacher", "builtin:chat", "-lr", "1e-3", "--steps", "8", "--log", "taught.jsonl", "-o", "taught.gguf")
     lines = log("taught.jsonl")
     check(lines[-1]["valid_loss"] < lines[0]["valid_loss"], "a teacher", lines)
+    recorded()
     train("-m", "builtin:stories", "--lora", "story.txt", "--separator", "\n\n", "-c", "64", "-b", "512", "--steps", "2", "-o", "text.gguf", said="from       text: 57 sequences")
     train("-m", "builtin:stories", "--adapter", "text.gguf", "story.txt", "-c", "64", "-b", "512", "--steps", "2", "-o", "text2.gguf", said="matrices of the adapter")
 
@@ -143,6 +144,44 @@ def learns():
     check(re.search(r"\nstep \d+/\d+ [^\n]*tokens/s\n$", out), "--minutes", out)
     drawn("timed.svg")
     check(not temporary() and not [f for f in os.listdir(TMP.name) if f.endswith(".train")], "files are left", os.listdir(TMP.name))
+
+
+def recorded():
+    """What a teacher says is written once, and teaches without the teacher: all of its tokens as the teacher itself, the likeliest ones nearly so."""
+    taught = ["-m", "whole.gguf", "chats.jsonl", "-lr", "1e-3", "--steps", "8", "--teacher-temp", "1.5"]
+    train(*taught, "--teacher", "builtin:chat", "--log", "live.jsonl", "-o", "x.gguf")
+    out, _ = train(*taught, "--teacher", "builtin:chat", "--record", "all.probs", "--record-top", "100000", "--log", "all.jsonl", "-o", "y.gguf",
+                   has="what the teacher says is in all.probs")
+    _, err = train("-m", "whole.gguf", "chats.jsonl", "--teacher", "builtin:chat", "--record", "some.probs", has="what the teacher says is in some.probs")
+    check("step" not in err and read("some.probs") and len(read("some.probs")) < len(read("all.probs")) / 10, "--record alone", err)
+    train(*taught, "--teacher", "some.probs", "--log", "some.jsonl", "-o", "z.gguf")
+    live, whole, some = (log(name) for name in ("live.jsonl", "all.jsonl", "some.jsonl"))
+    for k in (0, 7):
+        check(abs(live[k]["loss"] - whole[k]["loss"]) < 5e-3 * live[k]["loss"], "a teacher that was recorded", (live[k], whole[k]))
+    check(some[7]["valid_loss"] < 0.6 * some[0]["valid_loss"], "a teacher of 32 tokens", some)
+    # it goes on with the file, also after an interruption, and does not write it again
+    was = os.stat(path("all.probs")).st_mtime_ns
+    train(*taught, "--teacher", "builtin:chat", "--record", "all.probs", "-o", "w.gguf")
+    check(os.stat(path("all.probs")).st_mtime_ns == was and read("w.gguf") == read("y.gguf"), "a file that is there")
+    # what cannot be
+    train(*taught, "--record", "n.probs", "-o", "n.gguf", code=2, has="--record writes what a teacher says: it needs --teacher")
+    train(*taught[:1], "whole.gguf", "story.txt", "--teacher", "some.probs", "-o", "n.gguf", code=1, has="some.probs has no probabilities of a sequence of")
+    train("-m", "whole.gguf", "story.txt", "--teacher", "builtin:chat", "--record", "some.probs", "-o", "n.gguf", code=1, has="record another file, or remove this one")
+    train("-m", "builtin:stories", "story.txt", "--teacher", "some.probs", "-o", "n.gguf", code=2, has="some.probs has the probabilities of other tokens than the model's")
+    train(*taught, "--teacher", "some.probs", "--record", "n.probs", "-o", "n.gguf", code=2, has="the teacher some.probs is recorded already")
+    good = read("some.probs")
+    for cut in (40, len(good) // 2, len(good) - 1):
+        put("cut.probs", good[:cut])
+        train(*taught, "--teacher", "cut.probs", "-o", "n.gguf", code=1, has="cut.probs: ")
+    numbers = random.Random(int(os.environ.get("GGL_TEST_SEED") or 1))
+    for _ in range(30):   # whatever the bytes are, it says what is wrong, or learns
+        bad = bytearray(good)
+        for _ in range(numbers.randrange(1, 4)):
+            bad[numbers.randrange(len(bad) if numbers.random() < 0.5 else 3000)] = numbers.randrange(256)
+        put("bad.probs", bytes(bad))
+        r = subprocess.run([TRAIN, *taught[:5], "2e-3", "--steps", "2", "--teacher", "bad.probs", "-o", "n.gguf", "-q"], capture_output=True, cwd=TMP.name, env=ENV, check=False, timeout=600)
+        check(r.returncode in (0, 1, 2), "a damaged file", r.stderr)
+    check(not temporary() and not there("n.probs"), "files are left", os.listdir(TMP.name))
 
 
 def vectors(model, texts, *more):
@@ -324,7 +363,7 @@ def mistakes():
         ([*chats, "model.gguf", "-o", "out.gguf"], 1, "model.gguf: this is a model file"),
         ([*chats, "folder", "-o", "out.gguf"], 1, "folder"),
         ([*chats, "chats.jsonl", "pairs.jsonl", "-o", "out.gguf"], 1, "pairs.jsonl"),
-        ([*adapter, "--valid", "pairs.jsonl"], 2, "pairs.jsonl: preferences are measured by preferences"),
+        ([*adapter, "--valid", "pairs.jsonl"], 2, "pairs.jsonl: what it learns is measured by the same kind of data"),
         ([*chats, "pairs.jsonl", "--teacher", "builtin:chat", "-o", "out.gguf"], 2, "preferences: these have a loss of their own, and no teacher"),
         ([*adapter, "--teacher", "builtin:words"], 1, "builtin:words"),
         ([*adapter, "--adapter", "model.gguf"], 2, "only one of the two"),

@@ -282,7 +282,9 @@ static int train(work *w) {
         return tool_error(TOOL, 1, "%s", err.msg);
     if (w->o.plan || !tool_is_quiet())
         train_show_facts(&w->facts, w->o.lora || w->o.adapter);
-    if (w->o.plan)
+    if (w->o.record && !w->o.plan)
+        tool_say(TOOL, "what the teacher says is in %s", w->o.record);
+    if (w->o.plan || !w->o.out)
         return 0;
     int code = resume(w);
     if (code < 0)

@@ -22,7 +22,11 @@ static const char *wrong_options(const train_options *o) {
         return "which FILE to learn from? --help tells more";
     if (!o->model)
         return "-m MODEL is missing, as in: -m model.gguf; -m builtin:chat to try it";
-    if (!o->out && !o->plan)
+    if ((o->record || o->record_top) && !o->teacher)
+        return "--record writes what a teacher says: it needs --teacher MODEL";
+    if (o->record_top && !o->record)
+        return "--record-top is of --record FILE";
+    if (!o->out && !o->plan && !o->record)
         return "-o FILE is missing: where the result is written";
     if (o->adapter && o->lora)
         return "--lora begins a new adapter, and --adapter goes on with one: only one of the two "
@@ -66,7 +70,7 @@ static bool name_save(train_options *o) {
 }
 
 static int check_paths(const train_options *o) {
-    tool_path *paths = ggl_calloc(o->files.n + o->valid.n + 7, sizeof *paths);
+    tool_path *paths = ggl_calloc(o->files.n + o->valid.n + 8, sizeof *paths);
     size_t n = 0;
     if (!paths)
         return tool_error(TOOL, 1, "out of memory");
@@ -83,6 +87,8 @@ static int check_paths(const train_options *o) {
         paths[n++] = (tool_path){"-o", o->out, .written = true};
     if (o->save)
         paths[n++] = (tool_path){"the state beside -o", o->save, .written = true};
+    if (o->record && !o->plan)
+        paths[n++] = (tool_path){"--record", o->record, .written = true};
     if (o->svg)
         paths[n++] = (tool_path){"--svg", o->svg, .written = true};
     if (o->log)
@@ -215,12 +221,20 @@ int train_options_read(train_options *o, int argc, char **argv) {
          .help = "of preferences: more keeps the model nearer to what it was (default: 0.1)",
          .min = 1e-6, .max = 1000},
         {"--teacher", ARG_STRING, &o->teacher, .value = "MODEL",
-         .help = "learn the probabilities of this model, which has the same tokens"},
+         .help =
+             "learn the probabilities of this model, which has the same tokens; or of a file of "
+             "--record"},
         {"--teacher-share", ARG_FLOAT, &o->teacher_share, .value = "X",
          .help = "how much they count; the rest is the text itself (default: 1)", .min = 1e-6,
          .max = 1},
         {"--teacher-temp", ARG_FLOAT, &o->teacher_temp, .value = "X",
          .help = "their temperature (default: 1)", .min = 1e-3, .max = 1000},
+        {"--record", ARG_STRING, &o->record, .value = "FILE",
+         .help = "write what the teacher says to FILE before the first step, and learn from that; "
+                 "without -o, only write it"},
+        {"--record-top", ARG_INT, &o->record_top, .value = "N",
+         .help = "the likeliest tokens that are written after each token (default: 32)", .min = 1,
+         .max = 1 << 20},
         {NULL, .help = "texts that belong together: embedding models and rerankers"},
         {"--contrast-temp", ARG_FLOAT, &o->contrast_temp, .value = "X",
          .help = "what similarities are divided by: less tells near texts apart more sharply "
@@ -372,6 +386,8 @@ llm_training_params train_params_of(const train_options *o) {
                                  .teacher = o->teacher,
                                  .teacher_share = o->teacher_share,
                                  .teacher_temp = o->teacher_temp,
+                                 .record = o->plan ? NULL : o->record,
+                                 .record_top = o->record_top,
                                  .contrast_temp = o->contrast_temp,
                                  .dim = o->dim,
                                  .n_dims = o->dims.n,

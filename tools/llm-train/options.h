@@ -19,12 +19,12 @@ typedef struct train_options {
     double valid_share, epochs, minutes, rate, rate_end, rate_hold, decay, beta1, beta2, eps,
         max_norm, alpha;
     double save_minutes, dpo_beta, teacher_share, teacher_temp, contrast_temp;
-    const char *memory, *pooling;
+    const char *memory, *pooling, *record;
     arg_list dims;
     int64_t *dim; /* [dims.n] */
     size_t memory_bytes;
     int64_t rank, n_ctx, n_batch, n_seq, n_ubatch, n_steps, n_warmup, n_parts, n_threads,
-        save_every, valid_every, patience, n_sample;
+        save_every, valid_every, record_top, patience, n_sample;
     uint64_t seed;
     int schedule, optimizer;
 } train_options;

@@ -111,9 +111,13 @@ typedef struct llm_training_params {
     /* --- other losses --- */
     double dpo_beta; /* of preferences: how far the model may go from what it was; 0: 0.1 */
     const char *
-        teacher; /* a model with the same vocabulary, whose probabilities it learns; NULL: none. As many logits, and nearly all tokens equal */
+        teacher; /* a model with the same vocabulary, whose probabilities it learns; NULL: none. As many logits, and nearly all tokens equal. Or a file of `record` */
     double teacher_share; /* how much these count; the rest is the text itself. 0: 1, all */
     double teacher_temp;  /* the temperature of both models' probabilities; 0: 1 */
+    /* A file for what the teacher says of all sequences, the likeliest record_top tokens after each token (0: 32); it is written before the first step, and
+     * learned from in place of the teacher itself, in this training and, as `teacher`, in others. One that is there is used if it has them. NULL: none. */
+    const char *record;
+    int64_t record_top;
     /* Of texts that belong together, as embedding models and rerankers learn them: what similarities are divided by; 0: 0.05. Not of rerankers, which
      * have scores. */
     double contrast_temp;

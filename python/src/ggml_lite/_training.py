@@ -172,6 +172,8 @@ class Training(Handle):
         teacher: Optional[Path] = None,  # a model with the same vocabulary, whose probabilities it learns
         teacher_share: float = 0.0,  # how much these count; the rest is the text itself; 0: all
         teacher_temp: float = 0.0,  # the temperature of both models' probabilities; 0: 1
+        record: Optional[Path] = None,  # a file for what the teacher says, which is learned from in its place, also by others as `teacher`
+        record_top: int = 0,  # the likeliest tokens that it has after each token; 0: 32
         contrast_temp: float = 0.0,  # of texts that belong together: what similarities are divided by; 0: 0.05
         dims: Sequence[int] = (),  # vectors that are cut to so many numbers shall be good, too
         pooling: Optional[str] = None,  # "mean", "last" or "cls": how the vectors of tokens become one; None: as the model's file says
@@ -237,6 +239,8 @@ class Training(Handle):
             teacher=None if teacher is None else file_bytes("teacher", teacher),
             teacher_share=number("teacher_share", teacher_share),
             teacher_temp=number("teacher_temp", teacher_temp),
+            record=None if record is None else file_bytes("record", record),
+            record_top=whole("record_top", record_top, 0, 64),
             contrast_temp=number("contrast_temp", contrast_temp),
             dim=(c.c_int64 * len(dim))(*dim),
             n_dims=len(dim),
