@@ -10,7 +10,7 @@
 #include "sample.h"
 #include "test.h"
 
-enum { N_CTX = 24, N_SEQ = 3, N = 13 + 7 + 22, STEPS = 10, EACH_DAY = 4, ON = 3 };
+enum { N_CTX = 24, N_SEQ = 3, N = 13 + 7 + 12, STEPS = 10, EACH_DAY = 4, ON = 3 };
 
 /* What is not learned from tokens, and why. */
 static bool is_other(const char *why) {
@@ -20,15 +20,16 @@ static bool is_other(const char *why) {
 }
 
 /* The loss of a step, whose gradients are added: the mean over tokens; or of vectors, half of the square of what they lack to a made-up one. */
-static double learn(llm_trainer *t, bool by_rows) {
+static double learn(llm_trainer *t, bool by_rows, int first) {
     static int32_t token[N], target[N];
     static float weight[N];
-    static const int64_t length[N_SEQ] = {13, 7, 22};
+    static const int64_t length[N_SEQ] = {13, 7,
+                                          12} /* states of made-up models may grow without end */;
     ggl_error err = {0};
     double loss = 0;
     for (int i = 0; i < N; i++) {
         token[i] = (i * 7 + i / 5) % 29;
-        target[i] = ((i + 1) * 7 + (i + 1) / 5) % 29;
+        target[i] = first + ((i + 1) * 7 + (i + 1) / 5) % 29;
         weight[i] = (float)(1 + i % 4) / N;
     }
     llm_train_batch b = {
@@ -99,7 +100,7 @@ static bool check_family(const char *name, const char *text, size_t size, ggl_ba
     double loss[ON][STEPS];
     float *weight[ON] = {NULL};
     int64_t n[ON] = {0};
-    int done = 0;
+    int done = 0, first = 0;
     if (CHECK_OK(llm_arch_parse(&arch, text, size, name, &err), &err))
         toy = llm_arch_toy_new(arch, 0, &err);
     for (; toy && done < ON; done++) {
@@ -107,8 +108,13 @@ static bool check_family(const char *name, const char *text, size_t size, ggl_ba
         llm_trainer *t = trainer_of(arch, toy, on[done], reference, &by_rows, &err);
         if (!t)
             break;
+        while (!by_rows && isinf(learn(t, false, first)) && first < 8 * 29) {
+            llm_trainer_forget(t); /* some tokens are never written: others are to be */
+            first += 29;
+        }
+        llm_trainer_forget(t);
         for (int i = 0; i < STEPS; i++) {
-            loss[done][i] = learn(t, by_rows);
+            loss[done][i] = learn(t, by_rows, first);
             CHECK_OK(llm_trainer_step(t, 1e-4, NULL, &err), &err);
         }
         weight[done] = weights_of(t, &n[done]);
