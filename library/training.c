@@ -234,6 +234,9 @@ ggl_status llm_training_open(llm_training **out, const char *path,
                                    .adapter = o->adapter,
                                    .backend = o->cpu,
                                    .reference = o->reference,
+                                   .n_threads = p.n_threads > 0
+                                                    ? p.n_threads
+                                                    : ggl_backend_default_threads_batch(),
                                    .teach = p.teacher ? teach : NULL,
                                    .teacher = o,
                                    .group = joined.n_ranks > 0 ? &joined : NULL,

@@ -61,11 +61,20 @@ static ggl_status check_numbers(const llm_training_params *p, ggl_error *err) {
     return GGL_OK;
 }
 
+static ggl_status check_bits(const llm_training_params *p, ggl_error *err) {
+    return p->optimizer_bits == 0 || p->optimizer_bits == 8 || p->optimizer_bits == 32
+               ? GGL_OK
+               : ggl_fail(err, GGL_USAGE, "optimizer_bits is %d; it must be 8 or 32",
+                          (int)p->optimizer_bits);
+}
+
 static ggl_status check(const llm_training *t, ggl_error *err) {
     const llm_training_params *p = &t->p;
     ggl_status st = check_counts(p, err);
     if (st == GGL_OK)
         st = check_numbers(p, err);
+    if (st == GGL_OK)
+        st = check_bits(p, err);
     if (st != GGL_OK)
         return st;
     if (p->n_files == 0)
@@ -108,6 +117,8 @@ static void fill(llm_training *t) {
     llm_training_params *p = &t->p;
     set_if_zero(&p->n_epochs, t->kind == TRAIN_ANSWERS ? 3 : 1);
     set_if_zero(&p->max_norm, 1);
+    if (p->optimizer_bits == 0)
+        p->optimizer_bits = 32;
     set_if_zero(&p->dpo_beta, 0.1);
     set_if_zero(&p->teacher_share, 1);
     set_if_zero(&p->teacher_temp, 1);
@@ -293,6 +304,8 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
                           .ctx = t->p.user,
                           .optimizer = t->optimizer,
                           .rounded = t->rounded,
+                          .optimizer_bits = t->p.optimizer_bits,
+                          .n_threads = t->of.n_threads,
                           .only_adapters = t->of.adapter != NULL};
     if (llm_train_is_contrast(t->kind))
         p.output = t->pooling == LLM_POOL_RANK ? "score" : "embedding";
@@ -463,8 +476,7 @@ ggl_status llm_training_describe(const llm_training *t, llm_training_facts *fact
     }
     for (int k = 0; k < f.n_weights; k++) {
         const llm_train_weight w = llm_trainer_weight(t->trainer, k);
-        const int64_t n = llm_train_weight_count(&w);
-        f.learn_bytes += (size_t)n * (w.master != w.data ? 5 : 4) * sizeof(float);
+        f.learn_bytes += llm_train_weight_bytes(&w);
     }
     f.value_bytes = llm_trainer_value_bytes(t->trainer);
     return GGL_WRITE_PARAMS(llm_training_facts, facts, &f, err);

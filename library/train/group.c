@@ -292,10 +292,10 @@ ggl_status llm_train_move_state(llm_training *t, int rank, bool sends, ggl_error
     ggl_status st = GGL_OK;
     for (int i = 0; i < llm_trainer_n_weights(t->trainer); i++) {
         const llm_train_weight w = llm_trainer_weight(t->trainer, i);
-        const size_t size = (size_t)llm_train_weight_count(&w) * sizeof(float);
-        for (int k = 0; k < LLM_TRAIN_STATES && st == GGL_OK; k++)
-            st = sends ? send(t, rank, llm_train_weight_state(&w, k), size, err)
-                       : receive(t, rank, llm_train_weight_state(&w, k), size, err);
+        for (int k = 0; k < LLM_TRAIN_STATES && st == GGL_OK; k++) {
+            const llm_train_state s = llm_train_weight_state(&w, k);
+            st = sends ? send(t, rank, s.data, s.size, err) : receive(t, rank, s.data, s.size, err);
+        }
     }
     return st;
 }

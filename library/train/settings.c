@@ -33,6 +33,7 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     put_number(&out, "rate_hold", p->rate_hold);
     put_text(&out, "schedule", llm_train_fall_name(t->fall));
     put_number(&out, "optimizer", t->optimizer);
+    put_number(&out, "optimizer_bits", p->optimizer_bits);
     put_number(&out, "round_to", t->rounded);
     put_number(&out, "n_warmup", (double)p->n_warmup);
     put_number(&out, "beta1", p->beta1);

@@ -31,6 +31,7 @@ typedef struct train_parts {
     llm_adapter
         *adapter; /* that learns, with a model that stays as it is; NULL: the model learns */
     ggl_backend *backend, *reference;
+    int n_threads; /* of the backend */
     /* Sets share[n][n_vocab], the probabilities of the teacher for each of n tokens of whole sequences. NULL: there is no teacher. */
     ggl_status (*teach)(void *teacher, const int32_t *token, const int64_t *length, int64_t n_seq,
                         float *share, ggl_error *err);

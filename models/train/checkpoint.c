@@ -168,8 +168,9 @@ ggl_status llm_trainer_write_state(const llm_trainer *t, ggl_str own, const char
     for (int i = 0; i < llm_trainer_n_weights(t); i++) {
         const llm_train_weight x = llm_trainer_weight(t, i);
         for (int k = 0; k < LLM_TRAIN_STATES; k++) {
+            const llm_train_state s = llm_train_weight_state(&x, k);
             name_of(&x, k, name, sizeof name);
-            ggl_gguf_put_tensor(w, name, GGL_F32, x.n_dims, x.ne, llm_train_weight_state(&x, k));
+            ggl_gguf_put_tensor(w, name, s.type, s.n_dims, s.ne, s.data);
         }
     }
     ggl_status st = ggl_gguf_writer_write(w, path, err);
@@ -181,7 +182,7 @@ ggl_status llm_trainer_write_state(const llm_trainer *t, ggl_str own, const char
 static ggl_status check_state(const llm_trainer *t, const ggl_gguf *f, uint64_t *steps,
                               ggl_error *err) {
     const ggl_gguf_value *s = ggl_gguf_find(f, "training.steps");
-    const size_t want = LLM_TRAIN_STATES * (size_t)llm_trainer_n_weights(t);
+    const size_t n = LLM_TRAIN_STATES * (size_t)llm_trainer_n_weights(t);
     char name[512];
     if (!s || !ggl_gguf_unsigned(s, 0, steps) || *steps > MOST_STEPS)
         return ggl_fail(err, GGL_FORMAT,
@@ -190,19 +191,20 @@ static ggl_status check_state(const llm_trainer *t, const ggl_gguf *f, uint64_t 
     for (int i = 0; i < llm_trainer_n_weights(t); i++) {
         const llm_train_weight x = llm_trainer_weight(t, i);
         for (int k = 0; k < LLM_TRAIN_STATES; k++) {
+            const llm_train_state want = llm_train_weight_state(&x, k);
             name_of(&x, k, name, sizeof name);
             const ggl_gguf_tensor *have = ggl_gguf_find_tensor(f, name);
-            if (!have || have->type != GGL_F32 || memcmp(have->ne, x.ne, sizeof x.ne) != 0)
+            if (!have || have->type != want.type || memcmp(have->ne, want.ne, sizeof want.ne) != 0)
                 return ggl_fail(err, GGL_FORMAT,
                                 "%s: %s %s: it is the state of another model, or of other weights",
                                 ggl_gguf_name(f), name,
                                 have ? "has another type or shape" : "is missing");
         }
     }
-    if (ggl_gguf_n_tensors(f) != want)
+    if (ggl_gguf_n_tensors(f) != n)
         return ggl_fail(err, GGL_FORMAT,
                         "%s: it has %zu tensors, but these weights have %zu: other weights learned",
-                        ggl_gguf_name(f), ggl_gguf_n_tensors(f), want);
+                        ggl_gguf_name(f), ggl_gguf_n_tensors(f), n);
     return GGL_OK;
 }
 
@@ -215,7 +217,7 @@ ggl_status llm_trainer_read_state(llm_trainer *t, const ggl_gguf *f, ggl_error *
         for (int k = 0; k < LLM_TRAIN_STATES; k++) {
             name_of(&x, k, name, sizeof name);
             const ggl_gguf_tensor *have = ggl_gguf_find_tensor(f, name);
-            memcpy(llm_train_weight_state(&x, k), have->data, have->size);
+            memcpy(llm_train_weight_state(&x, k).data, have->data, have->size);
         }
     }
     if (st == GGL_OK)

@@ -260,6 +260,42 @@ TEST(rounded_while_it_learns) {
     llm_training_close(t);
 }
 
+/* What the optimizer remembers in 8 bits takes 10 of 16 bytes; saved, it goes on with the same bits, and only with 8 of them. */
+TEST(eight_bits) {
+    ggl_error err = {0};
+    const char *save = path_of("eight.train"), *a = path_of("eight"), *b = path_of("eight-resumed");
+    llm_training_params p = {.n_steps = 6, .rate = 1e-3, .optimizer_bits = 8};
+    llm_training_facts f = {.size = sizeof f};
+    llm_training *t = open_on("builtin:chat", chats(), p);
+    REQUIRE(t);
+    CHECK_OK(llm_training_describe(t, &f, &err), &err);
+    CHECK_MSG((double)f.learn_bytes < 10.1 * (double)f.n_numbers, "%zu bytes", f.learn_bytes);
+    const double first = step(t).loss;
+    for (int i = 1; i < 6; i++) {
+        if (i == 3)
+            CHECK_OK(llm_training_save(t, save, &err), &err);
+        const llm_training_report r = step(t);
+        CHECK(i < 5 || r.loss < 0.5 * first);
+    }
+    CHECK_OK(llm_training_write(t, a, false, &err), &err);
+    llm_training_close(t);
+    p.n_threads = 1;
+    t = open_on("builtin:chat", chats(), p);
+    REQUIRE(t);
+    CHECK_OK(llm_training_resume(t, save, &err), &err);
+    for (int i = 3; i < 6; i++)
+        step(t);
+    CHECK_OK(llm_training_write(t, b, false, &err), &err);
+    CHECK(same_files(a, b));
+    llm_training_close(t);
+    p.optimizer_bits = 0;
+    t = open_on("builtin:chat", chats(), p);
+    REQUIRE(t);
+    CHECK_INT(llm_training_resume(t, save, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "this training began with optimizer_bits = 8, and now it is 32");
+    llm_training_close(t);
+}
+
 /* The rate grows in the warm-up, stays, and falls to what shall be left. */
 TEST(rates) {
     const struct {
@@ -934,6 +970,7 @@ TEST(mistakes) {
         {{.file = one, .n_files = 1, .schedule = "cos"}, GGL_USAGE, "cosine, linear and constant"},
         {{.file = one, .n_files = 1, .matrix = pattern, .n_matrices = 1}, GGL_USAGE, "needs lora"},
         {{.file = one, .n_files = 1, .optimizer = "adam"}, GGL_USAGE, "adamw, sgd and muon"},
+        {{.file = one, .n_files = 1, .optimizer_bits = 4}, GGL_USAGE, "it must be 8 or 32"},
         {{.file = one, .n_files = 1, .round_to = "q4"}, GGL_USAGE, "no type of this name"},
         {{.file = one, .n_files = 1, .round_to = "q4_0", .lora = true}, GGL_USAGE, "stay f32"},
         {{.file = one, .n_files = 1, .lora = true, .matrix = pattern, .n_matrices = 1},

@@ -99,6 +99,9 @@ typedef struct llm_training_params {
     /* "adamw" (NULL: this one), "sgd" (with the momentum beta1), or "muon": for the matrices of layers, with the momentum beta1 (0: 0.95),
      * and AdamW for the rest. */
     const char *optimizer;
+    /* Bits of each number that the optimizer remembers of a matrix, its mean and its mean square: 32 (0: these), or 8, which leaves 10 of the 16
+     * bytes that each weight needs. */
+    int32_t optimizer_bits;
     double max_norm; /* longer gradients are cut to this length; 0: 1; below 0: none is cut */
     /* Into how many parts a step is divided, whose gradients are made one by one and then added: as many processes may share them, with the same
      * bits (llm_training_join). 0: as many as there are processes. */
