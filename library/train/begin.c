@@ -360,6 +360,7 @@ static void tell_sizes(llm_training *t) {
                  (double)values / 1e6, (double)t->p.memory / 1e6);
         tell_note(t, text);
     }
+    llm_train_note_memory(t);
 }
 
 static ggl_status make(llm_training *t, ggl_error *err) {
@@ -377,6 +378,7 @@ static ggl_status make(llm_training *t, ggl_error *err) {
     t->n_steps = t->p.n_steps       ? t->p.n_steps
                  : t->p.minutes > 0 ? 0
                                     : llm_train_count_steps(t, t->p.n_epochs);
+    llm_train_note_memory(t);
     st = make_trainer(t, err);
     if (st == GGL_OK)
         st = llm_train_load_init(t, err);
@@ -474,10 +476,12 @@ ggl_status llm_training_describe(const llm_training *t, llm_training_facts *fact
         f.n_valid_tokens = s.n_tokens;
         f.n_valid_draws = t->kind < TRAIN_PAIRS ? f.n_valid_items : s.n_records;
     }
-    for (int k = 0; k < f.n_weights; k++) {
-        const llm_train_weight w = llm_trainer_weight(t->trainer, k);
-        f.learn_bytes += llm_train_weight_bytes(&w);
-    }
-    f.value_bytes = llm_trainer_value_bytes(t->trainer);
+    const train_memory m = llm_train_memory(t);
+    f.learn_bytes = m.learn;
+    f.value_bytes = m.values;
+    f.model_bytes = m.model;
+    f.teacher_bytes = m.teacher;
+    f.memory_bytes = m.all;
+    f.memory_left = t->of.memory_left;
     return GGL_WRITE_PARAMS(llm_training_facts, facts, &f, err);
 }

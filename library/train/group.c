@@ -90,6 +90,7 @@ static ggl_status make_room(llm_training *t, ggl_error *err) {
     /* rank 0 adds each part up when it has come; the others keep theirs until then */
     const int64_t ranks = t->group ? t->group->n_ranks : 1,
                   own = leads(t) || !t->group ? 1 : (t->p.n_parts + ranks - 1) / ranks;
+    t->part_bytes = (size_t)t->n_numbers * (size_t)(1 + own) * sizeof *t->part;
     t->all = ggl_calloc((size_t)t->n_numbers, sizeof *t->all);
     t->part = ggl_calloc((size_t)t->n_numbers, (size_t)own * sizeof *t->part);
     return t->all && t->part

@@ -51,17 +51,16 @@ static ggl_status compare(const json_value *was, const json_value *now, const ch
     return GGL_OK;
 }
 
-/* The file of which a copy is written, with what was learned. */
-static const ggl_gguf *file_of(const llm_training *t) {
+const ggl_gguf *llm_train_file(const llm_training *t) {
     return t->of.adapter ? llm_adapter_file(t->of.adapter) : llm_model_file(t->of.model);
 }
 
 ggl_status llm_training_write(const llm_training *t, const char *path, bool f32, ggl_error *err) {
-    return llm_trainer_write(t->trainer, file_of(t), f32 || t->of.adapter, path, err);
+    return llm_trainer_write(t->trainer, llm_train_file(t), f32 || t->of.adapter, path, err);
 }
 
 ggl_status llm_train_check_write(const llm_training *t, bool f32, ggl_error *err) {
-    return llm_trainer_check_write(t->trainer, file_of(t), f32 || t->of.adapter, err);
+    return llm_trainer_check_write(t->trainer, llm_train_file(t), f32 || t->of.adapter, err);
 }
 
 /* --- saving ----------------------------------------------------------------------------------- */

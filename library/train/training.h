@@ -40,6 +40,8 @@ typedef struct train_parts {
     ggl_str query_prompt, document_prompt, text_prompt; /* as of train_data_params */
     int64_t n_taught;             /* the probabilities of a token that it sets */
     const ggl_gguf *teacher_file; /* NULL: there is no teacher, or none of a file */
+    size_t memory_left;           /* before anything was opened; 0: not known */
+    size_t teacher_bytes;         /* of memory */
 } train_parts;
 
 /* Items as a batch of the trainer. */
@@ -80,10 +82,12 @@ struct llm_training {
     char *settings;           /* a JSON object: what the bits depend on */
     atomic_bool stops;        /* llm_training_cancel */
     const train_group *group; /* that of the parts */
+    bool has_noted_memory;    /* that there is too little */
     bool has_begun;           /* the other processes wait for orders */
     float *all,
         *part; /* [numbers]: gradients of all parts of a step, and of one; with several parts */
     int64_t n_numbers;          /* of all weights that learn */
+    size_t part_bytes;          /* of `all` and `part` */
     void (*close)(void *owned); /* of what was opened for the training alone; NULL: nothing */
     void *owned;
 };
@@ -149,6 +153,25 @@ GGL_NODISCARD ggl_status llm_train_contrast(llm_training *t, const train_data *d
                                             train_sum *sum, ggl_error *err);
 /* Fails if the model's output cannot be learned through. Needs the trainer. */
 GGL_NODISCARD ggl_status llm_train_check_output(const llm_training *t, ggl_error *err);
+
+/* --- needs.c ------------------------------------------------------------------------------------- */
+
+/* The memory that a training needs, in bytes. */
+typedef struct train_memory {
+    size_t learn;  /* weights that learn, their gradients, and what the optimizer remembers */
+    size_t values; /* between operators, gradients of parts, and what a teacher says */
+    size_t model;  /* weights that do not learn */
+    size_t teacher, all;
+} train_memory;
+train_memory llm_train_memory(const llm_training *t);
+/* Notes that it is more than there is, and what would take less. With the trainer, and before that, by all weights that are to
+ * learn: a machine without room for these may end the program while they are copied. */
+void llm_train_note_memory(llm_training *t);
+/* The file of which a copy is written, with what was learned. */
+const ggl_gguf *llm_train_file(const llm_training *t);
+/* Fails if the files of a run do not fit on their disks. */
+GGL_NODISCARD ggl_status llm_train_check_room(const llm_training *t,
+                                              const llm_training_run_params *p, ggl_error *err);
 
 /* --- settings.c ---------------------------------------------------------------------------------- */
 

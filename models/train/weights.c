@@ -2,8 +2,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "compile/compile.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/gguf.h"
 #include "ggl/internal/types.h"
 #include "train_impl.h"
 
@@ -51,6 +53,20 @@ size_t llm_train_weight_bytes(const llm_train_weight *w) {
     size_t sum = n + (w->master != w->data ? n : 0); /* the gradient, and what is rounded */
     for (int k = 0; k < LLM_TRAIN_STATES; k++)
         sum += llm_train_weight_state(w, k).size;
+    return sum;
+}
+
+size_t llm_train_expected_bytes(const ggl_gguf *f, const llm_train_params *p) {
+    size_t sum = 0;
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
+        const ggl_gguf_tensor *x = ggl_gguf_tensor_at(f, i);
+        const size_t n = (size_t)ggl_extents(x->ne, 0, GGL_MAX_DIMS, 1);
+        const bool is_matrix = x->n_dims > 1;
+        if (p->n_learn > 0 && !arch_match_any(p->learn, p->n_learn, x->name))
+            continue;
+        sum += 2 * n * sizeof(float) + (is_matrix && p->rounded != GGL_F32 ? n * sizeof(float) : 0);
+        sum += is_matrix && p->optimizer_bits == 8 ? 2 * n : 2 * n * sizeof(float);
+    }
     return sum;
 }
 

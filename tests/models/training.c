@@ -890,6 +890,134 @@ TEST(gradients_of_models) {
     CHECK_INT(llm_verify_gradients("builtin:words", NULL, &r, &err), GGL_UNSUPPORTED);
 }
 
+/* --- memory and disks ------------------------------------------------------------------------- */
+
+/* The sentences of a training. */
+static void keep_note(void *user, const char *text) {
+    strncat(user, text, 2000);
+}
+
+/* What it needs is told beside what is free: also before there is anything of it, and once. */
+TEST(memory_beside_what_is_free) {
+    static const struct {
+        const char *left, *words;
+        llm_training_params p;
+    } row[] = {
+        {"1e12", NULL, {.n_steps = 1}},
+        {"5e6",
+         "it needs 19.0 MB of memory, and 5.00 MB are free: 19.0 MB for what learns. ",
+         {.n_steps = 1}},
+        {"4e7", " for what learns, ", {.n_steps = 1}},
+        {"4e7", "Less take: optimizer_bits 8; an adapter (lora); ", {.n_steps = 1}},
+        {"8e6", "Less take: a limit of the values (memory); ", {.lora = true, .n_steps = 1}},
+        {"2e7", " for the teacher. ", {.lora = true, .teacher = "builtin:chat", .n_steps = 1}},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char said[4000] = "";
+        ggl_error err = {0};
+        llm_training_params p = row[i].p;
+        llm_training_facts f = {.size = sizeof f};
+        p.note = keep_note;
+        p.user = said;
+        CHECK(setenv("GGL_MEMORY_LEFT", row[i].left, 1) == 0);
+        llm_training *t = open_on("builtin:chat", chats(), p);
+        REQUIRE(t);
+        CHECK_OK(llm_training_describe(t, &f, &err), &err);
+        CHECK_INT(f.memory_left, strtod(row[i].left, NULL));
+        CHECK_INT(f.memory_bytes, f.learn_bytes + f.value_bytes + f.model_bytes + f.teacher_bytes);
+        CHECK((f.model_bytes > 0) == p.lora && (f.teacher_bytes > 0) == (p.teacher != NULL));
+        CHECK_MSG(row[i].words ? strstr(said, row[i].words) != NULL : !*said, "%d: %s", (int)i,
+                  said);
+        const char *first = strstr(said, "it needs ");
+        CHECK(!first || !strstr(first + 1, "it needs "));
+        llm_training_close(t);
+    }
+    CHECK(unsetenv("GGL_MEMORY_LEFT") == 0);
+}
+
+/* Of checkpoints that replace each other, and the result: an error before the first step, and not when the room is gone. */
+TEST(room_on_disks) {
+    static const struct {
+        int64_t n_steps, save_every;
+        bool out, save, fits;
+        double left; /* in units of the result; the state is three times as large */
+    } row[] = {
+        {3, 9, true, true, true, 1.1},
+        {3, 9, true, true, false, 0.9}, /* no checkpoint */
+        {3, 2, true, true, true, 5.1},
+        {3, 2, true, true, false, 3.5}, /* one: then the result */
+        {9, 2, true, true, true, 7.2},
+        {9, 2, true, true, false, 6.6}, /* each beside the one before */
+        {9, 0, true, true, false, 6.6}, /* by minutes, there may be as many */
+        {9, 2, true, false, true, 2.1},
+        {9, 2, true, false, false, 1.9},
+        {9, 2, false, true, true, 6.2},
+        {9, 2, false, true, false, 5.6},
+    };
+    ggl_error err = {0};
+    const char *out = path_of("room.gguf"), *save = path_of("room.train");
+    FILE *f;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char left[40];
+        watch w = {0};
+        llm_training *t = open_on(
+            "builtin:chat", chats(),
+            (llm_training_params){.lora = true, .valid_share = -1, .n_steps = row[i].n_steps});
+        const llm_training_run_params run = {.size = sizeof run,
+                                             .out = row[i].out ? out : NULL,
+                                             .save = row[i].save ? save : NULL,
+                                             .save_every = row[i].save_every,
+                                             .each = on_step,
+                                             .user = &w};
+        REQUIRE(t);
+        snprintf(left, sizeof left, "%.0f", row[i].left * 186880 * 4);
+        CHECK(setenv("GGL_DISK_LEFT", left, 1) == 0);
+        const ggl_status st = llm_training_run(t, &run, &err);
+        CHECK_MSG(st == (row[i].fits ? GGL_OK : GGL_IO), "%d: %s", (int)i, err.msg);
+        CHECK_INT(w.steps, row[i].fits ? row[i].n_steps : 0);
+        if (!row[i].fits)
+            CHECK_HAS(err.msg, "of their disk while they are written");
+        remove(out);
+        llm_training_close(t);
+    }
+    CHECK(unsetenv("GGL_DISK_LEFT") == 0);
+    f = fopen(save, "rb");
+    CHECK(!f);
+}
+
+/* A training that is run by a step of another one. */
+typedef struct second {
+    llm_training *t;
+    llm_training_run_params run;
+    ggl_status st;
+    ggl_error err;
+} second;
+
+static bool run_other(void *user, const llm_training_report *r) {
+    second *s = user;
+    if (r->step == 1)
+        s->st = llm_training_run(s->t, &s->run, &s->err);
+    return true;
+}
+
+/* Two trainings that write the same file: the second one is refused, as long as the first one runs. */
+TEST(one_at_a_time) {
+    ggl_error err = {0};
+    const char *out = path_of("both.gguf");
+    const llm_training_params p = {.lora = true, .n_steps = 2};
+    llm_training *a = open_on("builtin:chat", chats(), p), *b = open_on("builtin:chat", chats(), p);
+    REQUIRE(a && b);
+    second other = {b, {.size = sizeof other.run, .out = out}, GGL_OK, {0}};
+    const llm_training_run_params run = {
+        .size = sizeof run, .out = out, .each = run_other, .user = &other};
+    CHECK_OK(llm_training_run(a, &run, &err), &err);
+    CHECK_INT(other.st, GGL_IO);
+    CHECK_HAS(other.err.msg, "both.gguf is being written by another process");
+    CHECK_OK(llm_training_run(b, &other.run, &err), &err);
+    llm_training_close(a);
+    llm_training_close(b);
+}
+
 /* --- bad days --------------------------------------------------------------------------------- */
 
 /* A first step that is easy by chance does not make a training of hard ones one that diverges. */

@@ -158,8 +158,11 @@ typedef struct llm_training_facts {
     int64_t n_weights, n_numbers;          /* tensors that learn, and their elements */
     size_t learn_bytes; /* of these, their gradients, and what the optimizer remembers */
     size_t value_bytes; /* of the values between operators */
-    int64_t n_ctx, n_batch, n_ubatch; /* as they are */
-    int64_t n_steps;                  /* 0: not known before some steps have run */
+    size_t model_bytes, teacher_bytes; /* of weights that do not learn, and of a teacher */
+    size_t memory_bytes;               /* of all these */
+    size_t memory_left;                /* what the machine had free before; 0: not known */
+    int64_t n_ctx, n_batch, n_ubatch;  /* as they are */
+    int64_t n_steps;                   /* 0: not known before some steps have run */
     double rate;
     int64_t n_draws, n_valid_draws; /* what a step draws: sequences, pairs, or groups of texts */
 } llm_training_facts;
@@ -231,7 +234,8 @@ typedef struct llm_training_run_params {
     void *user;
 } llm_training_run_params;
 /* Runs all steps that are left, with measurements and checkpoints. If it is cancelled, it writes a checkpoint first, and returns GGL_CANCELLED. If
- * a checkpoint cannot be written, the training ends with that error, and the last one stays. */
+ * a checkpoint cannot be written, the training ends with that error, and the last one stays. Before the first step, GGL_IO: the files do not fit on their
+ * disks, or another process writes them. */
 GGL_API GGL_NODISCARD ggl_status llm_training_run(llm_training *t,
                                                   const llm_training_run_params *params,
                                                   ggl_error *err);

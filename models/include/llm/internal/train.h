@@ -137,6 +137,9 @@ llm_train_state llm_train_weight_state(const llm_train_weight *w, int k);
 /* Returns the bytes of all that it has: its numbers, their gradient, and these states. */
 size_t llm_train_weight_bytes(const llm_train_weight *w);
 
+/* Returns about how many bytes the weights of a file need that learn by the parameters, with their gradients and states: those that `learn` fits. */
+size_t llm_train_expected_bytes(const ggl_gguf *f, const llm_train_params *p);
+
 /* Makes a trainer for the model of the source, whose tensors must have data. arch and source outlive it. On failure *out
  * is NULL. GGL_UNSUPPORTED names the operator that has no gradient, or the input that texts do not give; GGL_NOT_FOUND: a
  * pattern of `learn` fits no weight that can learn; GGL_USAGE, GGL_LIMIT, GGL_NOMEM; and as llm_arch_build does. */
@@ -189,6 +192,8 @@ void llm_trainer_set_steps(llm_trainer *t, int64_t n);
 GGL_NODISCARD ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
                                            const char *path, ggl_error *err);
 
+/* Returns how many bytes llm_trainer_write would write; 0: not known. */
+uint64_t llm_trainer_write_size(const llm_trainer *t, const ggl_gguf *of, bool f32);
 /* Fails as llm_trainer_write would, if a type of the file is one to which no number can be rounded: to know it before a training. GGL_UNSUPPORTED. */
 GGL_NODISCARD ggl_status llm_trainer_check_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
                                                  ggl_error *err);
@@ -198,6 +203,8 @@ GGL_NODISCARD ggl_status llm_trainer_check_write(const llm_trainer *t, const ggl
  * called after a step. */
 GGL_NODISCARD ggl_status llm_trainer_write_state(const llm_trainer *t, ggl_str own,
                                                  const char *path, ggl_error *err);
+/* Returns how many bytes it would write, without those of the text; 0: not known. */
+uint64_t llm_trainer_state_size(const llm_trainer *t);
 /* Reads it. GGL_FORMAT: the file has no such state, or that of other weights; the trainer is then as before. */
 GGL_NODISCARD ggl_status llm_trainer_read_state(llm_trainer *t, const ggl_gguf *f, ggl_error *err);
 
