@@ -241,26 +241,24 @@ ggl_status llm_training_open(llm_training **out, const char *path,
     opened *o = ggl_calloc(1, sizeof *o);
     st = o ? open_all(o, path, &p, err) : ggl_fail(err, GGL_NOMEM, "out of memory for a training");
     if (st == GGL_OK) {
-        const train_parts parts = {.model = o->model->model,
-                                   .tokenizer = o->model->tokenizer,
-                                   .chat = o->model->chat,
-                                   .adapter = o->adapter,
-                                   .backend = o->cpu,
-                                   .reference = o->reference,
-                                   .n_threads = p.n_threads > 0
-                                                    ? p.n_threads
-                                                    : ggl_backend_default_threads_batch(),
-                                   .teach = p.teacher ? teach : NULL,
-                                   .teacher = o,
-                                   .group = joined.n_ranks > 0 ? &joined : NULL,
-                                   .query_prompt = {o->prompt[0], o->n_prompt[0]},
-                                   .document_prompt = {o->prompt[1], o->n_prompt[1]},
-                                   .text_prompt = {o->prompt[2], o->n_prompt[2]},
-                                   .n_taught = o->n_vocab,
-                                   .memory_left = left,
-                                   .teacher_bytes = o->teacher ? bytes_of(o->teacher) : 0,
-                                   .teacher_file =
-                                       o->teacher ? llm_model_file(o->teacher->model) : NULL};
+        const train_parts parts = {
+            .model = o->model->model,
+            .tokenizer = o->model->tokenizer,
+            .chat = o->model->chat,
+            .adapter = o->adapter,
+            .backend = o->cpu,
+            .reference = o->reference,
+            .n_threads = p.n_threads > 0 ? p.n_threads : ggl_backend_default_threads_batch(),
+            .teach = p.teacher ? teach : NULL,
+            .teacher = o,
+            .group = joined.n_ranks > 0 ? &joined : NULL,
+            .query_prompt = {o->prompt[0], o->n_prompt[0]},
+            .document_prompt = {o->prompt[1], o->n_prompt[1]},
+            .text_prompt = {o->prompt[2], o->n_prompt[2]},
+            .n_taught = o->n_vocab,
+            .memory_left = left,
+            .teacher_bytes = o->teacher ? bytes_of(o->teacher) : 0,
+            .teacher_file = o->teacher ? llm_model_file(o->teacher->model) : NULL};
         st = llm_training_new(out, &parts, &p, err);
     }
     if (st == GGL_OK) {

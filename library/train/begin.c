@@ -23,10 +23,11 @@ static ggl_status check_counts(const llm_training_params *p, ggl_error *err) {
     const struct {
         const char *name;
         int64_t value, least;
-    } count[] = {
-        {"n_ctx", p->n_ctx, 0},       {"n_batch", p->n_batch, 0}, {"n_seq", p->n_seq, 0},
-        {"n_ubatch", p->n_ubatch, 0}, {"n_steps", p->n_steps, 0}, {"n_warmup", p->n_warmup, -1},
-        {"rank", p->rank, 0},         {"n_parts", p->n_parts, 0}, {"n_threads", p->n_threads, 0}};
+    } count[] = {{"n_ctx", p->n_ctx, 0},          {"n_batch", p->n_batch, 0},
+                 {"n_seq", p->n_seq, 0},          {"n_ubatch", p->n_ubatch, 0},
+                 {"n_steps", p->n_steps, 0},      {"n_warmup", p->n_warmup, -1},
+                 {"valid_max", p->valid_max, -1}, {"rank", p->rank, 0},
+                 {"n_parts", p->n_parts, 0},      {"n_threads", p->n_threads, 0}};
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         if (count[i].value < count[i].least || count[i].value > MOST_TOKENS)
             return ggl_fail(err, GGL_USAGE, "%s is %" PRId64 "; it must be from %" PRId64 " to %d",
@@ -378,8 +379,12 @@ static ggl_status make(llm_training *t, ggl_error *err) {
     t->n_steps = t->p.n_steps       ? t->p.n_steps
                  : t->p.minutes > 0 ? 0
                                     : llm_train_count_steps(t, t->p.n_epochs);
+    llm_train_count_held(t);
+    if (t->n_steps > 0)
+        st = llm_train_choose_measured(t, llm_train_n_learned(t), err);
     llm_train_note_memory(t);
-    st = make_trainer(t, err);
+    if (st == GGL_OK)
+        st = make_trainer(t, err);
     if (st == GGL_OK)
         st = llm_train_load_init(t, err);
     if (st == GGL_OK) {
@@ -427,6 +432,7 @@ void llm_training_close(llm_training *t) {
     llm_train_data_free(t->data);
     llm_train_data_free(t->valid);
     ggl_free(t->before);
+    ggl_free(t->measured.item);
     ggl_free(t->settings);
     ggl_free(t->dim);
     ggl_free(t->all);
@@ -452,7 +458,9 @@ ggl_status llm_training_describe(const llm_training *t, llm_training_facts *fact
                             .n_steps = t->n_steps,
                             .rate = t->p.rate,
                             .n_draws = llm_train_order_n(t->order),
-                            .n_valid_draws = llm_train_order_n_valid(t->order)};
+                            .n_valid_items = t->measured.n,
+                            .n_valid_tokens = t->measured.n_tokens,
+                            .n_valid_draws = t->measured.n_draws};
     for (int64_t k = 0; k < f.n_draws; k++) {
         const int64_t first = llm_train_order_at(t->order, k),
                       end = first + llm_train_data_group(t->data, first);
@@ -461,20 +469,6 @@ ggl_status llm_training_describe(const llm_training *t, llm_training_facts *fact
             f.n_tokens += llm_train_data_length(t->data, i);
             f.n_counted += llm_train_data_counted(t->data, i);
         }
-    }
-    for (int64_t k = 0; !t->valid && k < f.n_valid_draws; k++) {
-        const int64_t first = llm_train_order_valid_at(t->order, k),
-                      end = first + llm_train_data_group(t->data, first);
-        for (int64_t i = first; i < end; i++) {
-            f.n_valid_items++;
-            f.n_valid_tokens += llm_train_data_length(t->data, i);
-        }
-    }
-    if (t->valid) {
-        const train_data_stats s = llm_train_data_stats(t->valid);
-        f.n_valid_items = llm_train_data_n(t->valid);
-        f.n_valid_tokens = s.n_tokens;
-        f.n_valid_draws = t->kind < TRAIN_PAIRS ? f.n_valid_items : s.n_records;
     }
     const train_memory m = llm_train_memory(t);
     f.learn_bytes = m.learn;

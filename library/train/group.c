@@ -73,15 +73,13 @@ static ggl_status check_rank(const llm_training *t, int rank, ggl_error *err) {
         return ggl_fail(err, GGL_DEVICE, "rank %d: %s", rank, theirs.why);
     if (st != GGL_OK || memcmp(&own, &theirs, sizeof own) == 0)
         return st;
+    const char *other = "other weights that learn";
+    for (int i = TRAIN_DIGESTS; i-- > 0;)
+        if (own.digest[i] != theirs.digest[i])
+            other = llm_train_digest_other[i];
     return ggl_fail(err, GGL_USAGE,
                     "rank %d has %s: all ranks must run the same command, and see the same files",
-                    rank,
-                    own.settings != theirs.settings     ? "other settings"
-                    : own.digest[0] != theirs.digest[0] ? "another model"
-                    : own.digest[1] != theirs.digest[1] ? "another adapter"
-                    : own.digest[2] != theirs.digest[2] ? "another teacher"
-                    : own.digest[3] != theirs.digest[3] ? "other data"
-                                                        : "other weights that learn");
+                    rank, own.settings != theirs.settings ? "other settings" : other);
 }
 
 static ggl_status make_room(llm_training *t, ggl_error *err) {

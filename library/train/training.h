@@ -55,6 +55,13 @@ typedef struct train_load {
         row; /* [cap][n_out]: the model's output, or the gradient by it; NULL: it learns through logits */
 } train_load;
 
+/* What it is measured on: items of the data, or of `valid`. */
+typedef struct train_measured {
+    int64_t *item; /* [n]; NULL: not chosen yet, and the numbers are those of all that could be */
+    int64_t n, n_draws, n_tokens;
+    double most; /* tokens; 0: not known */
+} train_measured;
+
 struct llm_training {
     llm_training_params p; /* with the defaults in place of zeros; arrays and texts are not kept */
     train_parts of;
@@ -76,7 +83,8 @@ struct llm_training {
         before; /* [items]: of preferences, the log-probabilities before the training; data's and then valid's */
     int64_t n_steps; /* 0: not known yet */
     int64_t step, draw, n_tokens;
-    double seconds;           /* of the steps, and of what comes between them within a call */
+    double seconds; /* of the steps, and of what comes between them within a call */
+    train_measured measured;
     bool has_measured;        /* since the number of steps was settled */
     bool out_of_time;         /* at the end of the last step, or when it went on */
     char *settings;           /* a JSON object: what the bits depend on */
@@ -154,6 +162,15 @@ GGL_NODISCARD ggl_status llm_train_contrast(llm_training *t, const train_data *d
 /* Fails if the model's output cannot be learned through. Needs the trainer. */
 GGL_NODISCARD ggl_status llm_train_check_output(const llm_training *t, ggl_error *err);
 
+/* --- measured.c ------------------------------------------------------------------------------- */
+
+/* Counts what could be measured. */
+void llm_train_count_held(llm_training *t);
+/* Chooses which of it are measured, unless they are chosen. n_learned: tokens from which the training learns, on which it depends what measurements may
+ * cost. */
+GGL_NODISCARD ggl_status llm_train_choose_measured(llm_training *t, double n_learned,
+                                                   ggl_error *err);
+
 /* --- needs.c ------------------------------------------------------------------------------------- */
 
 /* The memory that a training needs, in bytes. */
@@ -180,10 +197,12 @@ GGL_NODISCARD ggl_status llm_train_settings(llm_training *t, ggl_error *err);
 /* Fails if llm_training_write would, because of a type. */
 GGL_NODISCARD ggl_status llm_train_check_write(const llm_training *t, bool f32, ggl_error *err);
 
-/* The digests of the model, of the adapter with which it began, of the teacher and the data, and their names. */
-enum { TRAIN_DIGESTS = 4 };
+/* The digests of the model, of its descriptor, of the adapter with which it began, of the teacher and the data; their names; and what is said of another
+ * one. */
+enum { TRAIN_DIGESTS = 5 };
 void llm_train_digests(const llm_training *t, uint64_t out[TRAIN_DIGESTS]);
-extern const char *const llm_train_digest_name[TRAIN_DIGESTS];
+extern const char *const llm_train_digest_name[TRAIN_DIGESTS],
+    *const llm_train_digest_other[TRAIN_DIGESTS];
 
 /* --- group.c: several processes --------------------------------------------------------------- */
 
@@ -232,5 +251,7 @@ int64_t *llm_train_items_of(const llm_training *t, int64_t first, int64_t n_draw
 GGL_NODISCARD ggl_status llm_train_follow_step(llm_training *t, ggl_error *err);
 /* Returns how many steps it takes to see all items so many times. */
 int64_t llm_train_count_steps(const llm_training *t, double n_epochs);
+/* Returns how many tokens the training learns from, in all its steps; if their number is not known, those of one pass. */
+double llm_train_n_learned(const llm_training *t);
 
 #endif

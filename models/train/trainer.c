@@ -406,10 +406,6 @@ static int64_t fill(llm_trainer *t, const int64_t *length, int64_t n_seq, int64_
     return i;
 }
 
-static ggl_status set(ggl_sched *s, const char *name, const void *data, int64_t n, ggl_error *err) {
-    return ggl_sched_set(s, name, data, (size_t)n * 4, n, err);
-}
-
 /* Gives each of the n slots the pages for so many tokens. */
 static ggl_status set_pages(llm_trainer *t, const ggl_graph *g, ggl_sched *s, const int64_t *length,
                             int64_t n, ggl_error *err) {

@@ -295,6 +295,10 @@ def mistakes():
     put("nan.jsonl", (chat(1) + chat(2).replace('"role": "assistant"', '"role": "assistant", "weight": NaN')).encode())
     put("huge.jsonl", (chat(1) + chat(2).replace('"role": "assistant"', '"role": "assistant", "weight": 1e999')).encode())
     put("data.train", CHATS.encode())
+    put("table.csv", b"question,answer\nWho is Tom?,A dog.\n")
+    put("table.tsv", b"question\tanswer\nWho is Tom?\tA dog.\n")
+    put("table.parquet", b"PAR1" + bytes(99))
+    put("really.csv", CHATS.encode())
     os.makedirs(path("folder"))
     put("dir.gguf.train/x", b"")
     here = {f: os.path.isfile(path(f)) and read(f) for f in os.listdir(TMP.name)}
@@ -326,8 +330,14 @@ def mistakes():
         ([*chats, "random", "-o", "out.gguf"], 1, "random:1: "),
         ([*chats, "model.gguf", "-o", "out.gguf"], 1, "model.gguf: this is a model file"),
         ([*chats, "folder", "-o", "out.gguf"], 1, "folder"),
+        ([*chats, "table.csv", "-o", "out.gguf"], 1, "table.csv: this is a table (csv), and no text; write it as lines of JSON, such as with Python: pandas.read_csv(FILE)"),
+        ([*chats, "table.tsv", "-o", "out.gguf"], 1, "pandas.read_table(FILE)"),
+        ([*chats, "table.parquet", "-o", "out.gguf"], 1, "table.parquet: this is a Parquet file"),
+        ([*adapter, "--no-valid", "--valid-max", "9"], 2, "--no-valid leaves nothing to measure"),
+        ([*adapter, "--valid-max", "-2"], 2, "--valid-max"),
+        ([*adapter, "--optimizer-bits", "16"], 2, "--optimizer-bits"),
         ([*chats, "chats.jsonl", "pairs.jsonl", "-o", "out.gguf"], 1, "pairs.jsonl"),
-        ([*adapter, "--valid", "pairs.jsonl"], 2, "pairs.jsonl: preferences are measured by preferences"),
+        ([*adapter, "--valid", "pairs.jsonl"], 2, "pairs.jsonl: what it learns is measured by the same kind of data"),
         ([*chats, "pairs.jsonl", "--teacher", "builtin:chat", "-o", "out.gguf"], 2, "preferences: these have a loss of their own, and no teacher"),
         ([*adapter, "--teacher", "builtin:words"], 1, "builtin:words"),
         ([*adapter, "--adapter", "model.gguf"], 2, "only one of the two"),
@@ -352,6 +362,9 @@ def mistakes():
         check("step " not in out and err.startswith("llm-train: ") and err.count("\n") == 1, f"{args}: more than an error", out + err)
     now = {f: os.path.isfile(path(f)) and read(f) for f in os.listdir(TMP.name)}
     check(now == here, "files were made or changed", sorted(set(now) ^ set(here)))
+    train(*chats, "really.csv", "-o", "really.gguf", "--steps", "1")
+    train(*ADAPTER, "-o", "valid.gguf", "--steps", "1", "--valid", "story.txt", "--valid-max", "100", has="tokens to measure the loss on, ")
+    train(*ADAPTER, "-o", "valid.gguf", "--steps", "60", "-lr", "20", "--warmup", "-1", code=1, has="llm-train: nothing learns any more: the gradient has been 0 for 5 steps")
     # what is found out later
     train("-m", "builtin:chat", "chats.jsonl", "-o", "lost.gguf", "-lr", "50", "--warmup", "-1", "--max-norm", "-1", "--steps", "400", code=1,
           has="llm-train: the training has diverged: ")
@@ -393,7 +406,7 @@ def full_disk(args):
         # the room goes to others while it learns
         subprocess.run(["mount", "-o", "remount,size=20m", path("disk")], check=True)
         run = start(*disk, "--save-every", "1", "--sample", "Who is Ben?")
-        wait_for(run, "sample ")
+        wait_for(run, "sample ", 2) # the state of the step before is there
         try:
             with open(path("disk/other"), "wb") as f:
                 for _ in range(20 << 8):
@@ -516,6 +529,10 @@ def interrupted():
         _, err = train(*command, *more, "--resume", code=1, has=words)
         check("out.gguf.train: " in err, "the message does not name the file", err)
     train(*[a for a in out if a != "--lora"], "--resume", code=1, has="lora = 1, and now it is 0")
+    train(*out, "--valid-max", "9", "--resume", code=1, has="valid_max = 0, and now it is 9")
+    with open(os.path.join(os.path.dirname(MODEL), "../archs/llama.arch"), "rb") as f:
+        put("own.arch", f.read() + b"# mine\n")
+    train(*out, "--arch", "own.arch", "--resume", code=1, has="this training began with another descriptor: it can only go on with the same")
     put("changed.gguf", open(MODEL, "rb").read())
     train("-m", "changed.gguf", "chats.jsonl", "-o", "learned.gguf", "--steps", "1", "-lr", "1e-3")
     train(*[a if a != "builtin:chat" else "learned.gguf" for a in out], "--resume", code=1, has="this training began with another model")

@@ -144,7 +144,7 @@ static double train(llm_trainer *t, int steps, double rate) {
         token[i] = (i * 7 + i / 5) % 29;
         target[i] = ((i + 1) * 7 + (i + 1) / 5) % 29;
     }
-    const llm_train_batch b = {token, target, NULL, length, 3, NULL};
+    const llm_train_batch b = {.token = token, .target = target, .length = length, .n_seq = 3};
     for (int i = 0; i < steps; i++) {
         CHECK_OK(llm_trainer_add(t, &b, &loss, &err), &err);
         CHECK_OK(llm_trainer_step(t, rate, NULL, &err), &err);

@@ -101,6 +101,17 @@ static bool same_files(const char *a, const char *b) {
     return same;
 }
 
+/* Adds the text of a file to another one. */
+static void append(const char *from, const char *to) {
+    FILE *f = fopen(from, "r"), *g = fopen(to, "a");
+    for (int c; CHECK(f && g) && (c = getc(f)) != EOF;)
+        putc(c, g);
+    if (f)
+        fclose(f);
+    if (g)
+        fclose(g);
+}
+
 /* --- what learns ------------------------------------------------------------------------------ */
 
 /* A model learns a text; written, it has what it learned. */
@@ -380,6 +391,24 @@ TEST(the_same_bits) {
     CHECK_INT(llm_training_resume(u, other, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "this training began with another adapter");
     llm_training_close(u);
+
+    /* not with another descriptor: even a comment makes it another one */
+    char own[700];
+    snprintf(own, sizeof own, "%s", file_of("own.arch", ""));
+    append(DATA "/../../models/archs/llama.arch", own);
+    p.arch = own;
+    u = open_on("builtin:chat", chats(), p);
+    REQUIRE(u);
+    CHECK_OK(llm_training_resume(u, save, &err), &err); /* the same text */
+    llm_training_close(u);
+    FILE *f = fopen(own, "a");
+    REQUIRE(f && fputs("# mine\n", f) >= 0 && fclose(f) == 0);
+    u = open_on("builtin:chat", chats(), p);
+    REQUIRE(u);
+    CHECK_INT(llm_training_resume(u, save, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "this training began with another descriptor");
+    llm_training_close(u);
+    p.arch = NULL;
 
     /* not with other settings, other data, or a damaged file */
     p.rate = 2e-3;
@@ -890,12 +919,63 @@ TEST(gradients_of_models) {
     CHECK_INT(llm_verify_gradients("builtin:words", NULL, &r, &err), GGL_UNSUPPORTED);
 }
 
-/* --- memory and disks ------------------------------------------------------------------------- */
+/* --- measurements ----------------------------------------------------------------------------- */
 
 /* The sentences of a training. */
 static void keep_note(void *user, const char *text) {
     strncat(user, text, 2000);
 }
+
+/* A file to measure on that is much longer than what is learned: some of it is measured, from all of its parts, and a note says so. */
+TEST(long_measurements) {
+    static char text[200 * 60];
+    size_t n = 0;
+    for (int i = 0; i < 200; i++) /* the last half is hard */
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s\n\n",
+                              i < 100 ? "Once upon a time, there was a little girl named Lily."
+                                      : "7$#Q x9&K =% 7$#Q x9&K =%");
+    const char *valid = file_of("valid.txt", text);
+    ggl_error err = {0};
+    static const struct {
+        int64_t valid_max, least, most;
+        double minutes;
+        bool noted;
+    } row[] = {
+        {0, 100, 256, 0, true},        {300, 200, 300, 0, true},  {1, 1, 40, 0, true},
+        {-1, 2000, 9000, 0, false},    {0, 2000, 9000, 1, false}, /* before its steps are settled, all could be */
+        {100000, 2000, 9000, 0, false}};
+    double all = NAN;
+    for (size_t i = sizeof row / sizeof *row; i-- > 0;) {
+        char said[4000] = "";
+        llm_training *t = open_on("builtin:stories", story(),
+                                  (llm_training_params){.separator = "\n\n",
+                                                        .valid_file = &valid,
+                                                        .n_valid_files = 1,
+                                                        .valid_max = row[i].valid_max,
+                                                        .n_steps = row[i].minutes > 0 ? 0 : 4,
+                                                        .minutes = row[i].minutes,
+                                                        .n_batch = 256,
+                                                        .n_ctx = 64,
+                                                        .note = keep_note,
+                                                        .user = said});
+        llm_training_facts f = {.size = sizeof f};
+        double loss = NAN;
+        REQUIRE(t);
+        CHECK_OK(llm_training_describe(t, &f, &err), &err);
+        CHECK_MSG(f.n_valid_tokens >= row[i].least && f.n_valid_tokens <= row[i].most &&
+                      f.n_valid_items > 0 && f.n_valid_items == f.n_valid_draws,
+                  "%d: %d tokens of %d items", (int)i, (int)f.n_valid_tokens, (int)f.n_valid_items);
+        CHECK_MSG((strstr(said, " to measure the loss on, ") != NULL) == row[i].noted, "%d: %s",
+                  (int)i, said);
+        CHECK_OK(llm_training_evaluate(t, &loss, NULL, &err), &err);
+        all = i == sizeof row / sizeof *row - 1 ? loss : all;
+        CHECK_MSG(f.n_valid_items < 6 || fabs(loss - all) < 0.3 * all, "%d: %g, all of it %g",
+                  (int)i, loss, all);
+        llm_training_close(t);
+    }
+}
+
+/* --- memory and disks ------------------------------------------------------------------------- */
 
 /* What it needs is told beside what is free: also before there is anything of it, and once. */
 TEST(memory_beside_what_is_free) {
@@ -1057,6 +1137,55 @@ TEST(too_high_a_rate) {
     CHECK_HAS(err.msg, "the training has diverged");
     CHECK_HAS(err.msg, "a smaller rate may help, such as 0.0008");
     llm_training_close(t);
+}
+
+/* An adapter that a rate has ruined: nothing changes what the model writes any more. */
+TEST(nothing_learns_any_more) {
+    ggl_error err = {0};
+    const llm_training_params p = {.lora = true, .rate = 20, .n_steps = 400, .n_warmup = -1};
+    const llm_training_run_params run = {.size = sizeof run};
+    llm_training *t = open_on("builtin:chat", chats(), p);
+    REQUIRE(t);
+    CHECK_INT(llm_training_run(t, &run, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg,
+              "nothing learns any more: the gradient has been 0 for 5 steps, at a loss of ");
+    CHECK_HAS(err.msg, "a smaller rate may help, such as 0.003");
+    llm_training_close(t);
+}
+
+/* A loss above that of guessing is told at the end; one below it, and one that is no loss of tokens, is not. */
+TEST(no_better_than_guessing) {
+    static char text[4000];
+    size_t n = 0;
+    for (int i = 0; i < 40; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "{\"text\": \"%d7$#Q x9&K =%%\"}\n", i);
+    const char *hard = file_of("hard.jsonl", text);
+    const struct {
+        const char *file;
+        llm_training_params p;
+        bool told;
+    } row[] = {
+        {hard, {0}, true}, {story(), {.separator = "\n\n"}, false}, {hard, {.loss = twice}, false}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char said[4000] = "";
+        llm_training_params p = row[i].p;
+        p.n_seq = 1;
+        p.n_steps = 25;
+        p.rate = 1e-9;
+        p.valid_share = -1;
+        p.note = keep_note;
+        p.user = p.loss ? NULL : said;
+        p.note = p.loss ? NULL : keep_note;
+        llm_training *t = open_on("builtin:stories", row[i].file, p);
+        REQUIRE(t);
+        llm_training_report r = {0};
+        for (int k = 0; k < 25; k++)
+            r = step(t);
+        CHECK_MSG((strstr(said, "is no better than that of guessing, 7.62: ") != NULL) ==
+                      row[i].told,
+                  "%d: a loss of %g: %s", (int)i, r.loss, said);
+        llm_training_close(t);
+    }
 }
 
 /* A checkpoint that cannot be written ends the training, and the last one stays. */

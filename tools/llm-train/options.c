@@ -38,6 +38,8 @@ static const char *wrong_options(const train_options *o) {
     if (o->no_valid && (o->valid.n || o->valid_share != 0))
         return "--no-valid leaves nothing to measure: it cannot be given with --valid or "
                "--valid-share";
+    if (o->no_valid && o->valid_max)
+        return "--no-valid leaves nothing to measure: it cannot be given with --valid-max";
     if (o->valid.n && o->valid_share != 0)
         return "--valid has what is measured; --valid-share takes it from what is learned: only "
                "one of the two can be given";
@@ -149,6 +151,10 @@ int train_options_read(train_options *o, int argc, char **argv) {
          .help = "measure it on this share of the files, and do not learn that (default: 0.05, of "
                  "at least 20 and for at most 64 documents or conversations)",
          .min = 1e-6, .max = 0.9},
+        {"--valid-max", ARG_INT, &o->valid_max, .value = "N",
+         .help = "most tokens of a measurement (default: so many that ten of them take about a "
+                 "tenth of the time; -1: all)",
+         .min = -1, .max = INT64_C(1) << 40},
         {"--no-valid", ARG_FLAG, &o->no_valid, .help = "learn all, and measure nothing"},
         {"--separator", ARG_STRING, &o->separator, .value = "TEXT",
          .help = "what separates the documents of a text file (default: a file is one document)"},
@@ -335,6 +341,7 @@ llm_training_params train_params_of(const train_options *o) {
                                  .valid_file = o->valid.s,
                                  .n_valid_files = o->valid.n,
                                  .valid_share = o->no_valid ? -1 : o->valid_share,
+                                 .valid_max = o->valid_max,
                                  .separator = o->separator,
                                  .all_tokens = o->all_tokens,
                                  .drop_long = o->drop_long,

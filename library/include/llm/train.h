@@ -48,6 +48,9 @@ typedef struct llm_training_params {
     /* Without valid_file: which share of the items is not learned from, but measured; 0: a twentieth, but at most 64 items and none of fewer than 20;
      * below 0: none. */
     double valid_share;
+    /* Most tokens of a measurement, of documents or conversations that are spread over all that could be; below 0: any. 0: a thirtieth of the tokens
+     * that it learns from, or those of a step, so that ten measurements cost about a tenth of the time. */
+    int64_t valid_max;
     const char *separator;     /* of the documents of a text file; NULL: a file is a document */
     bool all_tokens;           /* of conversations: all tokens count, not only those of answers */
     bool drop_long;            /* items of more than n_ctx tokens are left out; else they are cut */
@@ -154,10 +157,11 @@ typedef struct llm_training_facts {
         kind; /* "text", "answers", "preferences", "matches" (texts that belong together) or "scores" (pairs of texts with a number); not owned by the caller */
     int64_t n_items, n_tokens,
         n_counted; /* to learn from: sequences, their tokens, and those that count */
-    int64_t n_valid_items, n_valid_tokens; /* on which it is measured */
-    int64_t n_weights, n_numbers;          /* tensors that learn, and their elements */
-    size_t learn_bytes; /* of these, their gradients, and what the optimizer remembers */
-    size_t value_bytes; /* of the values between operators */
+    int64_t n_valid_items,
+        n_valid_tokens; /* on which it is measured; with a limit of minutes at first all on which it could be */
+    int64_t n_weights, n_numbers; /* tensors that learn, and their elements */
+    size_t learn_bytes;           /* of these, their gradients, and what the optimizer remembers */
+    size_t value_bytes;           /* of the values between operators */
     size_t model_bytes, teacher_bytes; /* of weights that do not learn, and of a teacher */
     size_t memory_bytes;               /* of all these */
     size_t memory_left;                /* what the machine had free before; 0: not known */

@@ -194,7 +194,7 @@ NamedProgress = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_char_p, c.c_size_t, c.c_si
 
 class TrainingParams(c.Structure):
     _fields_ = fields(
-        """size:z file:texts n_files:z valid_file:texts n_valid_files:z valid_share:d separator:s all_tokens:? drop_long:? chat_template:s
+        """size:z file:texts n_files:z valid_file:texts n_valid_files:z valid_share:d valid_max:q separator:s all_tokens:? drop_long:? chat_template:s
         arch:s round_to:s lora:? rank:q alpha:d rs:? matrix:texts n_matrices:z adapter:s learn:texts n_learn:z n_ctx:q n_batch:q n_seq:q
         n_ubatch:q n_steps:q n_epochs:d minutes:d rate:d schedule:s rate_end:d rate_hold:d n_warmup:q beta1:d beta2:d eps:d decay:d optimizer:s
         optimizer_bits:i max_norm:d n_parts:q seed:Q memory:z n_threads:i

@@ -133,6 +133,7 @@ class Training(Handle):
         *,
         valid_file: Files = (),  # from which it does not learn, but on which it is measured
         valid_share: float = 0.0,  # without valid_file: the share of the items that is measured; 0: a twentieth, of at least 20 and for at most 64; -1: none
+        valid_max: int = 0,  # most tokens of a measurement; 0: so many that ten take about a tenth of the time; -1: all
         separator: Optional[str] = None,  # of the documents of a text file; None: a file is a document
         all_tokens: bool = False,  # of conversations all tokens count, not only those of answers
         drop_long: bool = False,  # items of more than n_ctx tokens are left out; else they are cut
@@ -201,6 +202,7 @@ class Training(Handle):
             learn=lists["learn"],
             n_learn=len(lists["learn"]),
             valid_share=number("valid_share", valid_share),
+            valid_max=whole("valid_max", valid_max, -1, 64),
             separator=None if separator is None else text_bytes("separator", separator),
             all_tokens=flag("all_tokens", all_tokens),
             drop_long=flag("drop_long", drop_long),
