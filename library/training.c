@@ -7,8 +7,10 @@
 #include "context.h"
 #include "ggl/backends.h"
 #include "ggl/internal/backends.h"
+#include "ggl/internal/memory_left.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/pass.h"
+#include "ggl/internal/sched.h"
 #include "ggl/internal/show.h"
 #include "opening.h"
 #include "train/training.h"
@@ -22,8 +24,8 @@ typedef struct opened {
     char *prompt[3];   /* of queries, of documents, and of other texts */
     size_t n_prompt[3];
     train_recorded *recorded; /* in place of the teacher; NULL: none */
-    double temp;  /* of the teacher */
-    float *share; /* where it writes, while it is asked */
+    double temp;              /* of the teacher */
+    float *share;             /* where it writes, while it is asked */
     int64_t n_vocab;
 } opened;
 
@@ -127,6 +129,16 @@ static ggl_status open_teacher(opened *o, const llm_training_params *p, int64_t 
     if (st != GGL_OK)
         return ggl_within(err, st, "the teacher %s", p->teacher);
     return check_tokens(o, p->teacher, err);
+}
+
+/* The memory of a context, with the pages of its file. */
+static size_t bytes_of(const llm_context *c) {
+    double sum = 0;
+    ggl_memory m;
+    for (int i = 0; i < llm_placement_n_backends(c->placement); i++)
+        if (ggl_sched_memory(llm_session_sched(c->session), i, &m))
+            sum += llm_placement_taken(&m) + (double)m.weights_mapped;
+    return (size_t)sum;
 }
 
 /* --- the adapter ------------------------------------------------------------------------------ */
@@ -235,6 +247,7 @@ ggl_status llm_training_open(llm_training **out, const char *path,
     ggl_status st = GGL_READ_PARAMS(llm_training_params, &p, params, err);
     if (st != GGL_OK)
         return st;
+    const size_t left = ggl_memory_left("");
     if (p.lora && p.adapter)
         return ggl_fail(err, GGL_USAGE, "either a new adapter (lora) or that of a file can learn");
     opened *o = ggl_calloc(1, sizeof *o);
@@ -247,6 +260,7 @@ ggl_status llm_training_open(llm_training **out, const char *path,
             .adapter = o->adapter,
             .backend = o->cpu,
             .reference = o->reference,
+            .n_threads = p.n_threads > 0 ? p.n_threads : ggl_backend_default_threads_batch(),
             .teach = o->recorded ? llm_train_recorded_teach
                      : p.teacher ? teach
                                  : NULL,
@@ -256,6 +270,8 @@ ggl_status llm_training_open(llm_training **out, const char *path,
             .document_prompt = {o->prompt[1], o->n_prompt[1]},
             .text_prompt = {o->prompt[2], o->n_prompt[2]},
             .n_taught = o->recorded ? llm_train_recorded_n_vocab(o->recorded) : o->n_vocab,
+            .memory_left = left,
+            .teacher_bytes = o->teacher ? bytes_of(o->teacher) : 0,
             .teacher_file = o->recorded  ? llm_train_recorded_file(o->recorded)
                             : o->teacher ? llm_model_file(o->teacher->model)
                                          : NULL};

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/amounts.h"
 #include "file_digest.h"
+#include "ggl/internal/disk_left.h"
 #include "ggl/internal/file.h"
 #include "common/user_path.h"
 #include "web.h"
@@ -395,23 +395,6 @@ ggl_status llm_fetch(const hub_watch *w, const fetch_file *f, ggl_error *err) {
 
 /* --- before and after ------------------------------------------------------------------------- */
 
-/* Asks the file system that will contain a file for its free space; the file's folders may not exist yet. */
-static bool free_space(const char *path, uint64_t *n) {
-    struct statvfs v;
-    char *folder = strdup(path);
-    bool known = false;
-    for (char *slash; folder && !known && (slash = strrchr(folder, '/'));) {
-        slash[slash == folder] = '\0';
-        known = statvfs(folder, &v) == 0;
-        if (slash == folder)
-            break;
-    }
-    free(folder);
-    if (known)
-        *n = (uint64_t)v.f_bavail * v.f_frsize;
-    return known;
-}
-
 ggl_status llm_fetch_check_space(const fetch_file *f, size_t n, ggl_error *err) {
     uint64_t wanted = 0, there;
     char a[AMOUNT_TEXT], b[AMOUNT_TEXT];
@@ -424,7 +407,7 @@ ggl_status llm_fetch_check_space(const fetch_file *f, size_t n, ggl_error *err) 
         free(part);
         wanted = wanted > UINT64_MAX - f[i].size ? UINT64_MAX : wanted + f[i].size - has;
     }
-    if (n == 0 || !free_space(f[0].path, &there) || wanted <= there)
+    if (n == 0 || !ggl_disk_left(f[0].path, &there, NULL) || wanted <= there)
         return GGL_OK;
     return ggl_fail(err, GGL_LIMIT,
                     "the download needs %s, but the disk of %s has only %s free; the environment "

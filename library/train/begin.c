@@ -23,11 +23,12 @@ static ggl_status check_counts(const llm_training_params *p, ggl_error *err) {
     const struct {
         const char *name;
         int64_t value, least;
-    } count[] = {{"n_ctx", p->n_ctx, 0},     {"n_batch", p->n_batch, 0},
-                 {"n_seq", p->n_seq, 0},     {"n_ubatch", p->n_ubatch, 0},
-                 {"n_steps", p->n_steps, 0}, {"n_warmup", p->n_warmup, -1},
-                 {"rank", p->rank, 0},       {"record_top", p->record_top, 0},
-                 {"n_parts", p->n_parts, 0}, {"n_threads", p->n_threads, 0}};
+    } count[] = {{"n_ctx", p->n_ctx, 0},           {"n_batch", p->n_batch, 0},
+                 {"n_seq", p->n_seq, 0},           {"n_ubatch", p->n_ubatch, 0},
+                 {"n_steps", p->n_steps, 0},       {"n_warmup", p->n_warmup, -1},
+                 {"valid_max", p->valid_max, -1},  {"rank", p->rank, 0},
+                 {"record_top", p->record_top, 0}, {"n_parts", p->n_parts, 0},
+                 {"n_threads", p->n_threads, 0}};
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         if (count[i].value < count[i].least || count[i].value > MOST_TOKENS)
             return ggl_fail(err, GGL_USAGE, "%s is %" PRId64 "; it must be from %" PRId64 " to %d",
@@ -62,11 +63,20 @@ static ggl_status check_numbers(const llm_training_params *p, ggl_error *err) {
     return GGL_OK;
 }
 
+static ggl_status check_bits(const llm_training_params *p, ggl_error *err) {
+    return p->optimizer_bits == 0 || p->optimizer_bits == 8 || p->optimizer_bits == 32
+               ? GGL_OK
+               : ggl_fail(err, GGL_USAGE, "optimizer_bits is %d; it must be 8 or 32",
+                          (int)p->optimizer_bits);
+}
+
 static ggl_status check(const llm_training *t, ggl_error *err) {
     const llm_training_params *p = &t->p;
     ggl_status st = check_counts(p, err);
     if (st == GGL_OK)
         st = check_numbers(p, err);
+    if (st == GGL_OK)
+        st = check_bits(p, err);
     if (st != GGL_OK)
         return st;
     if (p->n_files == 0)
@@ -115,6 +125,8 @@ static void fill(llm_training *t) {
     llm_training_params *p = &t->p;
     set_if_zero(&p->n_epochs, t->kind == TRAIN_ANSWERS ? 3 : 1);
     set_if_zero(&p->max_norm, 1);
+    if (p->optimizer_bits == 0)
+        p->optimizer_bits = 32;
     set_if_zero(&p->dpo_beta, 0.1);
     set_if_zero(&p->teacher_share, 1);
     set_if_zero(&p->teacher_temp, 1);
@@ -301,6 +313,8 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
                           .ctx = t->p.user,
                           .optimizer = t->optimizer,
                           .rounded = t->rounded,
+                          .optimizer_bits = t->p.optimizer_bits,
+                          .n_threads = t->of.n_threads,
                           .only_adapters = t->of.adapter != NULL};
     if (llm_train_is_contrast(t->kind))
         p.output = t->pooling == LLM_POOL_RANK ? "score" : "embedding";
@@ -355,6 +369,7 @@ static void tell_sizes(llm_training *t) {
                  (double)values / 1e6, (double)t->p.memory / 1e6);
         tell_note(t, text);
     }
+    llm_train_note_memory(t);
 }
 
 static ggl_status make(llm_training *t, ggl_error *err) {
@@ -372,7 +387,12 @@ static ggl_status make(llm_training *t, ggl_error *err) {
     t->n_steps = t->p.n_steps       ? t->p.n_steps
                  : t->p.minutes > 0 ? 0
                                     : llm_train_count_steps(t, t->p.n_epochs);
-    st = make_trainer(t, err);
+    llm_train_count_held(t);
+    if (t->n_steps > 0)
+        st = llm_train_choose_measured(t, llm_train_n_learned(t), err);
+    llm_train_note_memory(t);
+    if (st == GGL_OK)
+        st = make_trainer(t, err);
     if (st == GGL_OK)
         st = llm_train_load_init(t, err);
     if (st == GGL_OK && t->p.record)
@@ -422,6 +442,7 @@ void llm_training_close(llm_training *t) {
     llm_train_data_free(t->data);
     llm_train_data_free(t->valid);
     ggl_free(t->before);
+    ggl_free(t->measured.item);
     ggl_free(t->settings);
     ggl_free(t->dim);
     llm_train_recorded_close(t->recorded);
@@ -448,7 +469,9 @@ ggl_status llm_training_describe(const llm_training *t, llm_training_facts *fact
                             .n_steps = t->n_steps,
                             .rate = t->p.rate,
                             .n_draws = llm_train_order_n(t->order),
-                            .n_valid_draws = llm_train_order_n_valid(t->order)};
+                            .n_valid_items = t->measured.n,
+                            .n_valid_tokens = t->measured.n_tokens,
+                            .n_valid_draws = t->measured.n_draws};
     for (int64_t k = 0; k < f.n_draws; k++) {
         const int64_t first = llm_train_order_at(t->order, k),
                       end = first + llm_train_data_group(t->data, first);
@@ -458,25 +481,12 @@ ggl_status llm_training_describe(const llm_training *t, llm_training_facts *fact
             f.n_counted += llm_train_data_counted(t->data, i);
         }
     }
-    for (int64_t k = 0; !t->valid && k < f.n_valid_draws; k++) {
-        const int64_t first = llm_train_order_valid_at(t->order, k),
-                      end = first + llm_train_data_group(t->data, first);
-        for (int64_t i = first; i < end; i++) {
-            f.n_valid_items++;
-            f.n_valid_tokens += llm_train_data_length(t->data, i);
-        }
-    }
-    if (t->valid) {
-        const train_data_stats s = llm_train_data_stats(t->valid);
-        f.n_valid_items = llm_train_data_n(t->valid);
-        f.n_valid_tokens = s.n_tokens;
-        f.n_valid_draws = t->kind < TRAIN_PAIRS ? f.n_valid_items : s.n_records;
-    }
-    for (int k = 0; k < f.n_weights; k++) {
-        const llm_train_weight w = llm_trainer_weight(t->trainer, k);
-        const int64_t n = llm_train_weight_count(&w);
-        f.learn_bytes += (size_t)n * (w.master != w.data ? 5 : 4) * sizeof(float);
-    }
-    f.value_bytes = llm_trainer_value_bytes(t->trainer);
+    const train_memory m = llm_train_memory(t);
+    f.learn_bytes = m.learn;
+    f.value_bytes = m.values;
+    f.model_bytes = m.model;
+    f.teacher_bytes = m.teacher;
+    f.memory_bytes = m.all;
+    f.memory_left = t->of.memory_left;
     return GGL_WRITE_PARAMS(llm_training_facts, facts, &f, err);
 }

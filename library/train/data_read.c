@@ -37,6 +37,11 @@ void llm_train_data_free(train_data *d) {
 
 /* --- which form ------------------------------------------------------------------------------- */
 
+static bool ends_with(const char *path, const char *end) {
+    const size_t n = strlen(path), n_end = strlen(end);
+    return n > n_end && strcasecmp(path + n - n_end, end) == 0;
+}
+
 /* How files begin that are not read, and what to do with them. */
 static const struct {
     const char *magic;
@@ -48,13 +53,30 @@ static const struct {
     "(FILE).to_json('data.jsonl', orient='records', lines=True, force_ascii=False)"
     {"PAR1", 4, "a Parquet file", PANDAS("read_parquet")},
     {"ARROW1", 6, "an Arrow file", PANDAS("read_feather")},
-#undef PANDAS
     {"\x1f\x8b", 2, "compressed (gzip)", "unpack it first: gzip -dk FILE"},
     {"\x28\xb5\x2f\xfd", 4, "compressed (zstd)", "unpack it first: zstd -d FILE"},
     {"\xfd\x37zXZ", 5, "compressed (xz)", "unpack it first: xz -dk FILE"},
     {"PK\x03\x04", 4, "a ZIP archive", "unpack it first: unzip FILE"},
     {"GGUF", 4, "a model file", "a text is expected, or JSON"},
 };
+
+/* Tables of texts have no beginning of their own. */
+static const struct {
+    const char *end, *advice;
+} tables[] = {
+    {".csv", PANDAS("read_csv")},
+    {".tsv", PANDAS("read_table")},
+#undef PANDAS
+};
+
+/* Fails if the name says that it is a table, in which every row would be learned with its commas. */
+static ggl_status check_table(const char *name, ggl_error *err) {
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (ends_with(name, tables[i].end))
+            return ggl_fail(err, GGL_UNSUPPORTED, "%s: this is a table (%s), and no text; %s", name,
+                            tables[i].end + 1, tables[i].advice);
+    return GGL_OK;
+}
 
 static ggl_status check_other(ggl_str text, ggl_error *err) {
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -63,11 +85,6 @@ static ggl_status check_other(ggl_str text, ggl_error *err) {
                             others[i].what, others[i].advice);
     return llm_is_lfs_pointer(text.s, text.n) ? ggl_fail(err, GGL_FORMAT, "%s", LLM_LFS_ADVICE)
                                               : GGL_OK;
-}
-
-static bool ends_with(const char *path, const char *end) {
-    const size_t n = strlen(path), n_end = strlen(end);
-    return n > n_end && strcasecmp(path + n - n_end, end) == 0;
 }
 
 /* Returns what follows white space after the first c; '\0': the text begins with something else. */
@@ -174,8 +191,10 @@ ggl_status llm_train_data_add(train_data *d, const char *name, ggl_str text, ggl
     if (text.n >= 3 && memcmp(text.s, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
         text = (ggl_str){text.s + 3, text.n - 3};
     d->told = 0;
-    st = is_json(name, text) ? read_objects(d, name, text, err)
-                             : llm_train_documents(d, name, text, err);
+    if (is_json(name, text))
+        st = read_objects(d, name, text, err);
+    else if ((st = check_table(name, err)) == GGL_OK)
+        st = llm_train_documents(d, name, text, err);
     return st == GGL_OK ? tell(d, &was, name, err) : st;
 }
 

@@ -73,15 +73,13 @@ static ggl_status check_rank(const llm_training *t, int rank, ggl_error *err) {
         return ggl_fail(err, GGL_DEVICE, "rank %d: %s", rank, theirs.why);
     if (st != GGL_OK || memcmp(&own, &theirs, sizeof own) == 0)
         return st;
+    const char *other = "other weights that learn";
+    for (int i = TRAIN_DIGESTS; i-- > 0;)
+        if (own.digest[i] != theirs.digest[i])
+            other = llm_train_digest_other[i];
     return ggl_fail(err, GGL_USAGE,
                     "rank %d has %s: all ranks must run the same command, and see the same files",
-                    rank,
-                    own.settings != theirs.settings     ? "other settings"
-                    : own.digest[0] != theirs.digest[0] ? "another model"
-                    : own.digest[1] != theirs.digest[1] ? "another adapter"
-                    : own.digest[2] != theirs.digest[2] ? "another teacher"
-                    : own.digest[3] != theirs.digest[3] ? "other data"
-                                                        : "other weights that learn");
+                    rank, own.settings != theirs.settings ? "other settings" : other);
 }
 
 static ggl_status make_room(llm_training *t, ggl_error *err) {
@@ -90,6 +88,7 @@ static ggl_status make_room(llm_training *t, ggl_error *err) {
     /* rank 0 adds each part up when it has come; the others keep theirs until then */
     const int64_t ranks = t->group ? t->group->n_ranks : 1,
                   own = leads(t) || !t->group ? 1 : (t->p.n_parts + ranks - 1) / ranks;
+    t->part_bytes = (size_t)t->n_numbers * (size_t)(1 + own) * sizeof *t->part;
     t->all = ggl_calloc((size_t)t->n_numbers, sizeof *t->all);
     t->part = ggl_calloc((size_t)t->n_numbers, (size_t)own * sizeof *t->part);
     return t->all && t->part
@@ -293,10 +292,10 @@ ggl_status llm_train_move_state(llm_training *t, int rank, bool sends, ggl_error
     ggl_status st = GGL_OK;
     for (int i = 0; i < llm_trainer_n_weights(t->trainer); i++) {
         const llm_train_weight w = llm_trainer_weight(t->trainer, i);
-        const size_t size = (size_t)llm_train_weight_count(&w) * sizeof(float);
-        for (int k = 0; k < LLM_TRAIN_STATES && st == GGL_OK; k++)
-            st = sends ? send(t, rank, llm_train_weight_state(&w, k), size, err)
-                       : receive(t, rank, llm_train_weight_state(&w, k), size, err);
+        for (int k = 0; k < LLM_TRAIN_STATES && st == GGL_OK; k++) {
+            const llm_train_state s = llm_train_weight_state(&w, k);
+            st = sends ? send(t, rank, s.data, s.size, err) : receive(t, rank, s.data, s.size, err);
+        }
     }
     return st;
 }

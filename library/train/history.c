@@ -11,6 +11,10 @@
 #define MOST_FIRST 10.0 /* the first losses are at most so many times larger by chance */
 enum { SMOOTH = 20, FIRST = 5 };
 
+/* So many steps in a row without a gradient are no chance, unless all was learned by heart: then the loss is as good as 0. */
+enum { MOST_STILL = 5 };
+#define BY_HEART 0.01
+
 void llm_train_history_fini(train_history *h) {
     ggl_free(h->at);
     *h = (train_history){0};
@@ -36,6 +40,15 @@ static ggl_status append(train_history *h, const llm_training_report *r, ggl_err
     return GGL_OK;
 }
 
+/* How many of the last steps, up to MOST_STILL, had no gradient. */
+static int n_still(const train_history *h) {
+    int n = 0;
+    while (n < MOST_STILL && n < h->n && h->at[h->n - 1 - n].norm == 0 &&
+           h->at[h->n - 1 - n].loss > BY_HEART)
+        n++;
+    return n;
+}
+
 ggl_status llm_train_history_add(train_history *h, const llm_training_report *r, const char *advice,
                                  ggl_error *err) {
     const ggl_status st = append(h, r, err);
@@ -47,6 +60,11 @@ ggl_status llm_train_history_add(train_history *h, const llm_training_report *r,
                         " the loss is %g and the length of the gradient %g, with a learning rate "
                         "of %.3g; %s",
                         r->step, r->loss, r->norm, r->rate, advice);
+    if (n_still(h) == MOST_STILL)
+        return ggl_fail(err, GGL_LIMIT,
+                        "nothing learns any more: the gradient has been 0 for %d steps, at a loss "
+                        "of %.3f, with a learning rate of %.3g; %s",
+                        MOST_STILL, r->loss, r->rate, advice);
     if (h->n > SMOOTH && h->smooth > h->least + fmax(MOST_ABOVE, MOST_SHARE * fabs(h->least)))
         return ggl_fail(err, GGL_LIMIT,
                         "the training has diverged: at step %" PRId64

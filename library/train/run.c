@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/file_lock.h"
 #include "ggl/internal/params.h"
 #include "training.h"
 
@@ -134,13 +135,30 @@ static ggl_status check_files(const course *c, ggl_error *err) {
     ggl_status st = c->p.out ? llm_train_check_write(c->t, c->p.f32, err) : GGL_OK;
     if (st == GGL_OK && c->p.out)
         st = ggl_new_file_check(c->p.out, err);
-    return st == GGL_OK && c->p.save ? ggl_new_file_check(c->p.save, err) : st;
+    if (st == GGL_OK && c->p.save)
+        st = ggl_new_file_check(c->p.save, err);
+    return st == GGL_OK ? llm_train_check_room(c->t, &c->p, err) : st;
+}
+
+/* Runs it while no other process writes the same files. */
+static ggl_status run(course *c, ggl_error *err) {
+    llm_training_report r = {.size = sizeof r};
+    ggl_status st = check_files(c, err);
+    if (st != GGL_OK)
+        return st;
+    atomic_store(&c->t->stops, false);
+    st = take_up(c, &r, err);
+    while (st == GGL_OK && !r.is_last)
+        st = go_on(c, &r, err);
+    if (st == GGL_CANCELLED)
+        return keep(c, err);
+    return st == GGL_OK ? finish(c, &r, err) : st;
 }
 
 ggl_status llm_training_run(llm_training *t, const llm_training_run_params *params,
                             ggl_error *err) {
     course c = {.t = t, .p = {.size = sizeof c.p}, .saved_at = llm_seconds(), .best = INFINITY};
-    llm_training_report r = {.size = sizeof r};
+    ggl_file_lock *lock = NULL;
     ggl_error own;
     err = err ? err : &own;
     ggl_status st = GGL_READ_PARAMS(llm_training_run_params, &c.p, params, err);
@@ -149,15 +167,11 @@ ggl_status llm_training_run(llm_training *t, const llm_training_run_params *para
         st = ggl_fail(err, GGL_USAGE,
                       "best and patience go by measurements, and there is nothing to measure: "
                       "valid_file or valid_share gives something");
+    const char *locked = c.p.out ? c.p.out : c.p.save;
+    if (st == GGL_OK && locked)
+        st = ggl_file_lock_open(&lock, locked, err);
     if (st == GGL_OK)
-        st = check_files(&c, err);
-    if (st != GGL_OK)
-        return st;
-    atomic_store(&t->stops, false);
-    st = take_up(&c, &r, err);
-    while (st == GGL_OK && !r.is_last)
-        st = go_on(&c, &r, err);
-    if (st == GGL_CANCELLED)
-        return keep(&c, err);
-    return st == GGL_OK ? finish(&c, &r, err) : st;
+        st = run(&c, err);
+    ggl_file_lock_close(lock);
+    return st;
 }

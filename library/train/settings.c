@@ -4,6 +4,7 @@
 
 #include "common/json_write.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/xxh64.h"
 #include "training.h"
 
 static const char *separator(const llm_json_out *out) {
@@ -33,6 +34,7 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     put_number(&out, "rate_hold", p->rate_hold);
     put_text(&out, "schedule", llm_train_fall_name(t->fall));
     put_number(&out, "optimizer", t->optimizer);
+    put_number(&out, "optimizer_bits", p->optimizer_bits);
     put_number(&out, "round_to", t->rounded);
     put_number(&out, "n_warmup", (double)p->n_warmup);
     put_number(&out, "beta1", p->beta1);
@@ -46,6 +48,7 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     put_number(&out, "rank", !p->lora ? 0 : p->rank ? (double)p->rank : 16);
     put_number(&out, "alpha", t->of.adapter ? llm_adapter_describe(t->of.adapter).alpha : 0);
     put_number(&out, "valid_share", p->valid_share);
+    put_number(&out, "valid_max", (double)p->valid_max);
     put_number(&out, "dpo_beta", p->dpo_beta);
     put_number(&out, "teacher_share", t->of.teach ? p->teacher_share : 0);
     put_number(&out, "teacher_temp", t->of.teach ? p->teacher_temp : 0);
@@ -87,11 +90,24 @@ static uint64_t digest_of_teacher(const llm_training *t) {
     return t->of.teacher_file ? ggl_gguf_digest(t->of.teacher_file) : 0;
 }
 
-const char *const llm_train_digest_name[TRAIN_DIGESTS] = {"model", "adapter", "teacher", "data"};
+static uint64_t digest_of_descriptor(const llm_training *t) {
+    size_t n;
+    const char *text = llm_arch_text(llm_model_arch(t->of.model), &n);
+    ggl_xxh64 h;
+    ggl_xxh64_begin(&h);
+    ggl_xxh64_add(&h, text, n);
+    return ggl_xxh64_end(&h);
+}
+
+const char *const llm_train_digest_name[TRAIN_DIGESTS] = {"model", "descriptor", "adapter",
+                                                          "teacher", "data"};
+const char *const llm_train_digest_other[TRAIN_DIGESTS] = {
+    "another model", "another descriptor", "another adapter", "another teacher", "other data"};
 
 void llm_train_digests(const llm_training *t, uint64_t out[TRAIN_DIGESTS]) {
     out[0] = digest_of_model(t);
-    out[1] = digest_of_adapter(t);
-    out[2] = digest_of_teacher(t);
-    out[3] = digest_of_data(t);
+    out[1] = digest_of_descriptor(t);
+    out[2] = digest_of_adapter(t);
+    out[3] = digest_of_teacher(t);
+    out[4] = digest_of_data(t);
 }

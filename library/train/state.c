@@ -1,10 +1,10 @@
 /* Saving a training, and going on with it. The file is the state of the trainer (llm/internal/train.h); its text is a JSON object:
  *
- *     {"version": 1, "settings": {..}, "model": "..", "adapter": "..", "teacher": "..", "data": "..",
- *      "step": 12, "draw": 96, "n_steps": 100, "seconds": 3.5, "history": ".."}
+ *     {"version": 1, "settings": {..}, "model": "..", "descriptor": "..", "adapter": "..", "teacher": "..", "data": "..",
+ *      "step": 12, "draw": 96, "n_steps": 100, "seconds": 3.5, "measured": 4096, "history": ".."}
  *
- * settings has what the bits depend on besides the files; model, adapter and teacher are the digests of theirs, and data is that of what was read from
- * the others. */
+ * settings has what the bits depend on besides the files; model, descriptor, adapter and teacher are the digests of theirs, and data is that of what was read from
+ * the others; measured is the most tokens of a measurement, which follows from the steps of a training with a limit of minutes. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -51,17 +51,16 @@ static ggl_status compare(const json_value *was, const json_value *now, const ch
     return GGL_OK;
 }
 
-/* The file of which a copy is written, with what was learned. */
-static const ggl_gguf *file_of(const llm_training *t) {
+const ggl_gguf *llm_train_file(const llm_training *t) {
     return t->of.adapter ? llm_adapter_file(t->of.adapter) : llm_model_file(t->of.model);
 }
 
 ggl_status llm_training_write(const llm_training *t, const char *path, bool f32, ggl_error *err) {
-    return llm_trainer_write(t->trainer, file_of(t), f32 || t->of.adapter, path, err);
+    return llm_trainer_write(t->trainer, llm_train_file(t), f32 || t->of.adapter, path, err);
 }
 
 ggl_status llm_train_check_write(const llm_training *t, bool f32, ggl_error *err) {
-    return llm_trainer_check_write(t->trainer, file_of(t), f32 || t->of.adapter, err);
+    return llm_trainer_check_write(t->trainer, llm_train_file(t), f32 || t->of.adapter, err);
 }
 
 /* --- saving ----------------------------------------------------------------------------------- */
@@ -71,8 +70,6 @@ static ggl_status compare_digests(const llm_training *t, const json_value *root,
     static const char other_data[] =
         "other texts than the files have now, or with another n_ctx, separator, chat template or "
         "choice of what counts";
-    static const char *const others[TRAIN_DIGESTS] = {"another model", "another adapter",
-                                                      "another teacher", other_data};
     uint64_t digest[TRAIN_DIGESTS];
     char now[32];
     llm_train_digests(t, digest);
@@ -85,7 +82,7 @@ static ggl_status compare_digests(const llm_training *t, const json_value *root,
         if (!llm_json_is(was, now))
             return ggl_fail(err, GGL_USAGE,
                             "%s: this training began with %s: it can only go on with the same",
-                            path, others[i]);
+                            path, i == TRAIN_DIGESTS - 1 ? other_data : llm_train_digest_other[i]);
     }
     return GGL_OK;
 }
@@ -97,8 +94,11 @@ ggl_status llm_training_save(const llm_training *t, const char *path, ggl_error 
     llm_json_format(&out, "{'version': 1, 'settings': %s,\n", t->settings);
     for (int i = 0; i < TRAIN_DIGESTS; i++)
         llm_json_format(&out, "'%s': '%016" PRIx64 "', ", llm_train_digest_name[i], digest[i]);
-    llm_json_format(&out, "'step': %lld, 'draw': %lld, 'n_steps': %lld, 'seconds': %.17g,\n",
-                    (long long)t->step, (long long)t->draw, (long long)t->n_steps, t->seconds);
+    llm_json_format(&out,
+                    "'step': %lld, 'draw': %lld, 'n_steps': %lld, 'seconds': %.17g,\n"
+                    "'measured': %.17g,\n",
+                    (long long)t->step, (long long)t->draw, (long long)t->n_steps, t->seconds,
+                    isfinite(t->measured.most) ? t->measured.most : 0);
     llm_json_format(&out, "'history': ");
     llm_train_history_write(&t->history, &out);
     llm_json_format(&out, "}\n");
@@ -140,11 +140,13 @@ static ggl_status compare_all(const llm_training *t, const json_value *root, con
 /* Sets where the training is by what was saved; nothing else of it is changed before all is checked. */
 static ggl_status take(llm_training *t, const json_value *root, const ggl_gguf *f, ggl_error *err) {
     const char *path = ggl_gguf_name(f);
-    const json_value *seconds = llm_json_get_kind(root, "seconds", JSON_NUMBER);
+    const json_value *seconds = llm_json_get_kind(root, "seconds", JSON_NUMBER),
+                     *measured = llm_json_get_kind(root, "measured", JSON_NUMBER);
     int64_t version, step, draw, n_steps;
     if (!get_count(root, "version", &version) || version != 1 || !seconds ||
-        !(seconds->number >= 0) || !get_count(root, "step", &step) ||
-        !get_count(root, "draw", &draw) || !get_count(root, "n_steps", &n_steps))
+        !(seconds->number >= 0) || !measured || !(measured->number >= 0) ||
+        !get_count(root, "step", &step) || !get_count(root, "draw", &draw) ||
+        !get_count(root, "n_steps", &n_steps))
         return ggl_fail(err, GGL_FORMAT, "%s: training.own is not what llm-train saves", path);
     ggl_status st = compare_all(t, root, path, err);
     train_history h = {0};
@@ -165,6 +167,8 @@ static ggl_status take(llm_training *t, const json_value *root, const ggl_gguf *
     t->draw = draw;
     t->n_steps = n_steps;
     t->seconds = seconds->number;
+    if (!t->measured.item)
+        t->measured.most = measured->number;
     t->out_of_time = !llm_train_has_time(t);
     t->n_tokens = h.n > 0 ? h.at[h.n - 1].n_tokens : 0;
     if (h.n > 0)

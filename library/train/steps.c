@@ -54,6 +54,16 @@ int64_t llm_train_count_steps(const llm_training *t, double n_epochs) {
     return counted < all ? (int64_t)((double)n * (all / counted)) : n;
 }
 
+double llm_train_n_learned(const llm_training *t) {
+    const double pass = (double)llm_train_data_stats(t->data).n_tokens;
+    if (t->step > 0)
+        return (double)t->n_tokens / (double)t->step * (double)t->n_steps;
+    if (t->n_steps == 0)
+        return pass;
+    const int64_t steps = llm_train_count_steps(t, 1);
+    return pass / (double)(steps > 0 ? steps : 1) * (double)t->n_steps;
+}
+
 /* --- a step ----------------------------------------------------------------------------------- */
 
 static double rate_of(const llm_training *t) {
@@ -115,6 +125,25 @@ static void report_step(llm_training *t, const train_sum *sum, double rate, doub
                                fmax(0, t->p.minutes * 60 - t->seconds));
 }
 
+/* Tells that a model which should know something by now writes no better than one that knows nothing: once on the way, and at the end. */
+static void note_guessing(const llm_training *t, const llm_training_report *r) {
+    enum { SOME = 20, MANY = 100 };
+    char text[256];
+    const double guessing = log((double)llm_trainer_n_vocab(t->trainer));
+    const int64_t on_the_way = t->n_steps / 10 > MANY ? t->n_steps / 10 : MANY;
+    const bool is_due = r->step == on_the_way || (r->is_last && r->step >= SOME),
+               is_loss_of_tokens = (t->kind == TRAIN_TEXT || t->kind == TRAIN_ANSWERS) &&
+                                   !t->of.teach && !t->p.loss;
+    if (!is_due || !is_loss_of_tokens || !t->p.note || t->history.smooth < guessing)
+        return;
+    snprintf(text, sizeof text,
+             "after %" PRId64
+             " steps the loss, %.2f, is no better than that of guessing, %.2f: the "
+             "rate (%.3g) was too high and has ruined what learns, or is far too low",
+             r->step, t->history.smooth, guessing, t->p.rate);
+    t->p.note(t->p.user, text);
+}
+
 static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) {
     const double began = llm_seconds(), rate = rate_of(t);
     const int64_t n_drawn = n_draws(t, t->draw);
@@ -144,7 +173,10 @@ static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) 
     report_step(t, &sum, rate, norm, n_tokens, seconds, r);
     snprintf(advice, sizeof advice, "a smaller rate may help, such as %.1g",
              fmin(t->p.rate / 3, t->p.rate > t->usual_rate ? t->usual_rate : INFINITY));
-    return llm_train_history_add(&t->history, r, advice, err);
+    const ggl_status added = llm_train_history_add(&t->history, r, advice, err);
+    if (added == GGL_OK)
+        note_guessing(t, r);
+    return added;
 }
 
 ggl_status llm_train_step(llm_training *t, llm_training_report *r, ggl_error *err) {
@@ -178,26 +210,15 @@ void llm_training_cancel(llm_training *t) {
 
 /* --- measuring -------------------------------------------------------------------------------- */
 
-static int64_t *all_items(const train_data *d, int64_t *n) {
-    *n = llm_train_data_n(d);
-    int64_t *item = ggl_calloc((size_t)*n, sizeof *item);
-    for (int64_t i = 0; i < *n && item; i++)
-        item[i] = i;
-    return item;
-}
-
 ggl_status llm_train_evaluate(llm_training *t, double *loss, double *accuracy, ggl_error *err) {
-    const train_data *d = t->valid ? t->valid : t->data;
     const double began = llm_seconds();
     train_sum sum = {0};
     if (!t->valid && llm_train_order_n_valid(t->order) == 0)
         return ggl_fail(err, GGL_NOT_FOUND, "no items are held back to measure the model on");
-    int64_t n, *item = t->valid
-                           ? all_items(d, &n)
-                           : llm_train_items_of(t, 0, llm_train_order_n_valid(t->order), true, &n);
-    const ggl_status st = item ? llm_train_measure(t, d, item, n, &sum, err)
-                               : ggl_fail(err, GGL_NOMEM, "out of memory for a measurement");
-    ggl_free(item);
+    ggl_status st = llm_train_choose_measured(t, llm_train_n_learned(t), err);
+    if (st == GGL_OK)
+        st = llm_train_measure(t, t->valid ? t->valid : t->data, t->measured.item, t->measured.n,
+                               &sum, err);
     t->seconds += llm_seconds() - began;
     t->has_measured = true;
     if (st == GGL_OK) {

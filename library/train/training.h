@@ -32,6 +32,7 @@ typedef struct train_parts {
     llm_adapter
         *adapter; /* that learns, with a model that stays as it is; NULL: the model learns */
     ggl_backend *backend, *reference;
+    int n_threads; /* of the backend */
     /* Sets share[n][n_vocab], the probabilities of the teacher for each of n tokens of whole sequences. NULL: there is no teacher. */
     ggl_status (*teach)(void *teacher, const int32_t *token, const int64_t *length, int64_t n_seq,
                         float *share, ggl_error *err);
@@ -40,6 +41,8 @@ typedef struct train_parts {
     ggl_str query_prompt, document_prompt, text_prompt; /* as of train_data_params */
     int64_t n_taught;             /* the probabilities of a token that it sets */
     const ggl_gguf *teacher_file; /* NULL: there is no teacher, or none of a file */
+    size_t memory_left;           /* before anything was opened; 0: not known */
+    size_t teacher_bytes;         /* of memory */
 } train_parts;
 
 /* Items as a batch of the trainer. */
@@ -52,6 +55,13 @@ typedef struct train_load {
     float *
         row; /* [cap][n_out]: the model's output, or the gradient by it; NULL: it learns through logits */
 } train_load;
+
+/* What it is measured on: items of the data, or of `valid`. */
+typedef struct train_measured {
+    int64_t *item; /* [n]; NULL: not chosen yet, and the numbers are those of all that could be */
+    int64_t n, n_draws, n_tokens;
+    double most; /* tokens; 0: not known */
+} train_measured;
 
 struct llm_training {
     llm_training_params p; /* with the defaults in place of zeros; arrays and texts are not kept */
@@ -75,16 +85,19 @@ struct llm_training {
         before; /* [items]: of preferences, the log-probabilities before the training; data's and then valid's */
     int64_t n_steps; /* 0: not known yet */
     int64_t step, draw, n_tokens;
-    double seconds;           /* of the steps, and of what comes between them within a call */
+    double seconds; /* of the steps, and of what comes between them within a call */
+    train_measured measured;
     bool has_measured;        /* since the number of steps was settled */
     bool out_of_time;         /* at the end of the last step, or when it went on */
     char *settings;           /* a JSON object: what the bits depend on */
     atomic_bool stops;        /* llm_training_cancel */
     const train_group *group; /* that of the parts */
+    bool has_noted_memory;    /* that there is too little */
     bool has_begun;           /* the other processes wait for orders */
     float *all,
         *part; /* [numbers]: gradients of all parts of a step, and of one; with several parts */
     int64_t n_numbers;          /* of all weights that learn */
+    size_t part_bytes;          /* of `all` and `part` */
     void (*close)(void *owned); /* of what was opened for the training alone; NULL: nothing */
     void *owned;
 };
@@ -154,6 +167,34 @@ GGL_NODISCARD ggl_status llm_train_contrast(llm_training *t, const train_data *d
 /* Fails if the model's output cannot be learned through. Needs the trainer. */
 GGL_NODISCARD ggl_status llm_train_check_output(const llm_training *t, ggl_error *err);
 
+/* --- measured.c ------------------------------------------------------------------------------- */
+
+/* Counts what could be measured. */
+void llm_train_count_held(llm_training *t);
+/* Chooses which of it are measured, unless they are chosen. n_learned: tokens from which the training learns, on which it depends what measurements may
+ * cost. */
+GGL_NODISCARD ggl_status llm_train_choose_measured(llm_training *t, double n_learned,
+                                                   ggl_error *err);
+
+/* --- needs.c ------------------------------------------------------------------------------------- */
+
+/* The memory that a training needs, in bytes. */
+typedef struct train_memory {
+    size_t learn;  /* weights that learn, their gradients, and what the optimizer remembers */
+    size_t values; /* between operators, gradients of parts, and what a teacher says */
+    size_t model;  /* weights that do not learn */
+    size_t teacher, all;
+} train_memory;
+train_memory llm_train_memory(const llm_training *t);
+/* Notes that it is more than there is, and what would take less. With the trainer, and before that, by all weights that are to
+ * learn: a machine without room for these may end the program while they are copied. */
+void llm_train_note_memory(llm_training *t);
+/* The file of which a copy is written, with what was learned. */
+const ggl_gguf *llm_train_file(const llm_training *t);
+/* Fails if the files of a run do not fit on their disks. */
+GGL_NODISCARD ggl_status llm_train_check_room(const llm_training *t,
+                                              const llm_training_run_params *p, ggl_error *err);
+
 /* --- settings.c ---------------------------------------------------------------------------------- */
 
 /* Sets t->settings: what the bits depend on besides the files. */
@@ -161,10 +202,12 @@ GGL_NODISCARD ggl_status llm_train_settings(llm_training *t, ggl_error *err);
 /* Fails if llm_training_write would, because of a type. */
 GGL_NODISCARD ggl_status llm_train_check_write(const llm_training *t, bool f32, ggl_error *err);
 
-/* The digests of the model, of the adapter with which it began, of the teacher and the data, and their names. */
-enum { TRAIN_DIGESTS = 4 };
+/* The digests of the model, of its descriptor, of the adapter with which it began, of the teacher and the data; their names; and what is said of another
+ * one. */
+enum { TRAIN_DIGESTS = 5 };
 void llm_train_digests(const llm_training *t, uint64_t out[TRAIN_DIGESTS]);
-extern const char *const llm_train_digest_name[TRAIN_DIGESTS];
+extern const char *const llm_train_digest_name[TRAIN_DIGESTS],
+    *const llm_train_digest_other[TRAIN_DIGESTS];
 
 /* --- group.c: several processes --------------------------------------------------------------- */
 
@@ -213,5 +256,7 @@ int64_t *llm_train_items_of(const llm_training *t, int64_t first, int64_t n_draw
 GGL_NODISCARD ggl_status llm_train_follow_step(llm_training *t, ggl_error *err);
 /* Returns how many steps it takes to see all items so many times. */
 int64_t llm_train_count_steps(const llm_training *t, double n_epochs);
+/* Returns how many tokens the training learns from, in all its steps; if their number is not known, those of one pass. */
+double llm_train_n_learned(const llm_training *t);
 
 #endif

@@ -112,37 +112,59 @@ ggl_status llm_trainer_check_write(const llm_trainer *t, const ggl_gguf *of, boo
     return st;
 }
 
-ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32, const char *path,
-                             ggl_error *err) {
+/* A model or an adapter that is about to be written. */
+typedef struct model_writer {
+    ggl_gguf_writer *w;
+    changed *changed; /* [tensors of the file] */
+} model_writer;
+
+static void end_model(model_writer *m) {
+    ggl_gguf_writer_free(m->w);
+    ggl_free(m->changed);
+}
+
+/* Lists what is written. False: out of memory; end_model must be called in any case. */
+static bool begin_model(model_writer *m, const llm_trainer *t, const ggl_gguf *of, bool f32) {
     const size_t n = ggl_gguf_n_tensors(of);
-    ggl_gguf_writer *w = ggl_gguf_writer_new();
-    changed *c = ggl_calloc(n + 1, sizeof *c);
-    if (!w || !c) {
-        ggl_gguf_writer_free(w);
-        ggl_free(c);
-        return ggl_fail(err, GGL_NOMEM, "out of memory for %s", path);
-    }
+    *m = (model_writer){ggl_gguf_writer_new(), ggl_calloc(n + 1, sizeof *m->changed)};
+    if (!m->w || !m->changed)
+        return false;
     for (size_t i = 0; i < ggl_gguf_n_values(of); i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(of, i);
         if (v->key.n <= 6 || memcmp(v->key.s, "split.", 6) != 0) /* it is one file now */
-            ggl_gguf_put_value(w, v);
+            ggl_gguf_put_value(m->w, v);
     }
     for (size_t i = 0; i < n; i++) {
         const ggl_gguf_tensor *x = ggl_gguf_tensor_at(of, i);
+        changed *c = &m->changed[i];
         const bool changes = learns(t, x);
-        c[i] = (changed){t, x, ggl_type_get(changes ? type_of(t, x, f32) : x->type)};
+        *c = (changed){t, x, ggl_type_get(changes ? type_of(t, x, f32) : x->type)};
         char name[256];
         snprintf(name, sizeof name, "%.*s", (int)x->name.n, x->name.s);
         if (changes)
-            ggl_gguf_put_tensor_later(w, name, c[i].type->type, x->n_dims, x->ne, write_changed,
-                                      &c[i]);
+            ggl_gguf_put_tensor_later(m->w, name, c->type->type, x->n_dims, x->ne, write_changed,
+                                      c);
         else
-            ggl_gguf_put_tensor(w, name, x->type, x->n_dims, x->ne, x->data);
+            ggl_gguf_put_tensor(m->w, name, x->type, x->n_dims, x->ne, x->data);
     }
-    ggl_status st = ggl_gguf_writer_write(w, path, err);
-    ggl_gguf_writer_free(w);
-    ggl_free(c);
+    return true;
+}
+
+ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32, const char *path,
+                             ggl_error *err) {
+    model_writer m;
+    const ggl_status st = begin_model(&m, t, of, f32)
+                              ? ggl_gguf_writer_write(m.w, path, err)
+                              : ggl_fail(err, GGL_NOMEM, "out of memory for %s", path);
+    end_model(&m);
     return st;
+}
+
+uint64_t llm_trainer_write_size(const llm_trainer *t, const ggl_gguf *of, bool f32) {
+    model_writer m;
+    const uint64_t n = begin_model(&m, t, of, f32) ? ggl_gguf_writer_size(m.w) : 0;
+    end_model(&m);
+    return n;
 }
 
 /* --- the state -------------------------------------------------------------------------------- */
@@ -155,33 +177,48 @@ static void name_of(const llm_train_weight *w, int k, char *to, size_t size) {
     snprintf(to, size, "%s.%s", w->name, part[k]);
 }
 
-ggl_status llm_trainer_write_state(const llm_trainer *t, ggl_str own, const char *path,
-                                   ggl_error *err) {
+/* Lists what is written. NULL: out of memory. */
+static ggl_gguf_writer *begin_state(const llm_trainer *t, ggl_str own) {
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     const uint64_t steps = (uint64_t)llm_trainer_n_steps(t);
     char name[512];
     if (!w)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for %s", path);
+        return NULL;
     ggl_gguf_put_string(w, "general.type", "training", 8);
     ggl_gguf_put(w, "training.steps", GGL_GGUF_U64, false, &steps, 1);
     ggl_gguf_put_string(w, "training.own", own.s, own.n);
     for (int i = 0; i < llm_trainer_n_weights(t); i++) {
         const llm_train_weight x = llm_trainer_weight(t, i);
         for (int k = 0; k < LLM_TRAIN_STATES; k++) {
+            const llm_train_state s = llm_train_weight_state(&x, k);
             name_of(&x, k, name, sizeof name);
-            ggl_gguf_put_tensor(w, name, GGL_F32, x.n_dims, x.ne, llm_train_weight_state(&x, k));
+            ggl_gguf_put_tensor(w, name, s.type, s.n_dims, s.ne, s.data);
         }
     }
-    ggl_status st = ggl_gguf_writer_write(w, path, err);
+    return w;
+}
+
+ggl_status llm_trainer_write_state(const llm_trainer *t, ggl_str own, const char *path,
+                                   ggl_error *err) {
+    ggl_gguf_writer *w = begin_state(t, own);
+    const ggl_status st = w ? ggl_gguf_writer_write(w, path, err)
+                            : ggl_fail(err, GGL_NOMEM, "out of memory for %s", path);
     ggl_gguf_writer_free(w);
     return st;
+}
+
+uint64_t llm_trainer_state_size(const llm_trainer *t) {
+    ggl_gguf_writer *w = begin_state(t, (ggl_str){"", 0});
+    const uint64_t n = w ? ggl_gguf_writer_size(w) : 0;
+    ggl_gguf_writer_free(w);
+    return n;
 }
 
 /* Finds all that a trainer of these weights has. */
 static ggl_status check_state(const llm_trainer *t, const ggl_gguf *f, uint64_t *steps,
                               ggl_error *err) {
     const ggl_gguf_value *s = ggl_gguf_find(f, "training.steps");
-    const size_t want = LLM_TRAIN_STATES * (size_t)llm_trainer_n_weights(t);
+    const size_t n = LLM_TRAIN_STATES * (size_t)llm_trainer_n_weights(t);
     char name[512];
     if (!s || !ggl_gguf_unsigned(s, 0, steps) || *steps > MOST_STEPS)
         return ggl_fail(err, GGL_FORMAT,
@@ -190,19 +227,20 @@ static ggl_status check_state(const llm_trainer *t, const ggl_gguf *f, uint64_t 
     for (int i = 0; i < llm_trainer_n_weights(t); i++) {
         const llm_train_weight x = llm_trainer_weight(t, i);
         for (int k = 0; k < LLM_TRAIN_STATES; k++) {
+            const llm_train_state want = llm_train_weight_state(&x, k);
             name_of(&x, k, name, sizeof name);
             const ggl_gguf_tensor *have = ggl_gguf_find_tensor(f, name);
-            if (!have || have->type != GGL_F32 || memcmp(have->ne, x.ne, sizeof x.ne) != 0)
+            if (!have || have->type != want.type || memcmp(have->ne, want.ne, sizeof want.ne) != 0)
                 return ggl_fail(err, GGL_FORMAT,
                                 "%s: %s %s: it is the state of another model, or of other weights",
                                 ggl_gguf_name(f), name,
                                 have ? "has another type or shape" : "is missing");
         }
     }
-    if (ggl_gguf_n_tensors(f) != want)
+    if (ggl_gguf_n_tensors(f) != n)
         return ggl_fail(err, GGL_FORMAT,
                         "%s: it has %zu tensors, but these weights have %zu: other weights learned",
-                        ggl_gguf_name(f), ggl_gguf_n_tensors(f), want);
+                        ggl_gguf_name(f), ggl_gguf_n_tensors(f), n);
     return GGL_OK;
 }
 
@@ -215,7 +253,7 @@ ggl_status llm_trainer_read_state(llm_trainer *t, const ggl_gguf *f, ggl_error *
         for (int k = 0; k < LLM_TRAIN_STATES; k++) {
             name_of(&x, k, name, sizeof name);
             const ggl_gguf_tensor *have = ggl_gguf_find_tensor(f, name);
-            memcpy(llm_train_weight_state(&x, k), have->data, have->size);
+            memcpy(llm_train_weight_state(&x, k).data, have->data, have->size);
         }
     }
     if (st == GGL_OK)

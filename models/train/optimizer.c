@@ -119,8 +119,9 @@ static void muon(const update *u) {
     go(u, times(u, x, 0.2 * sqrt((double)(n_in > n_out ? n_in : n_out))));
 }
 
-static bool is_of_layer(const llm_train_weight *w) {
-    return w->n_dims == 2 && strncmp(w->name, "blk.", 4) == 0;
+bool llm_train_steps_whole(const llm_train_weight *w, const llm_train_params *p) {
+    return p->optimizer == LLM_TRAIN_MUON && w->n_dims == 2 &&
+           strncmp(w->name, LLM_TRAIN_LAYER, sizeof LLM_TRAIN_LAYER - 1) == 0;
 }
 
 static void step_piece(update u) {
@@ -140,17 +141,17 @@ static void step_piece(update u) {
 
 /* Returns the most elements of a piece: what a piece computes stays in the core's cache until its last node, and takes little memory;
  * and there are not too many nodes. */
-static int64_t piece_size(const train_weights *list) {
+static int64_t piece_size(const llm_train_weight *w, int n) {
     enum { IN_CACHE = 1 << 17, MOST_PIECES = 1024 };
     int64_t all = 0;
-    for (int k = 0; k < list->n; k++)
-        all += llm_train_weight_count(&list->at[k].w);
+    for (int k = 0; k < n; k++)
+        all += llm_train_weight_count(&w[k]);
     return all / MOST_PIECES > IN_CACHE ? all / MOST_PIECES : IN_CACHE;
 }
 
 static void step_one(update u, int64_t most) {
     const int64_t n = llm_train_weight_count(u.w);
-    if (u.p->optimizer == LLM_TRAIN_MUON && is_of_layer(u.w)) {
+    if (llm_train_steps_whole(u.w, u.p)) {
         step_piece(u);
         return;
     }
@@ -160,17 +161,17 @@ static void step_one(update u, int64_t most) {
     }
 }
 
-ggl_status llm_train_optimizer(train_plan *p, const train_weights *list, const llm_train_params *of,
-                               ggl_error *err) {
+ggl_status llm_train_optimizer(train_plan *p, const llm_train_weight *w, int n,
+                               const llm_train_params *of, ggl_error *err) {
     ggl_graph *g = p->g = ggl_graph_new(NULL);
     ggl_tensor *in[STEP_INPUTS];
     if (!g)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a graph");
     for (int k = 0; k < STEP_INPUTS; k++)
         in[k] = ggl_graph_input(g, llm_train_step_input[k], GGL_F32, 0, NULL, false);
-    const int64_t most = piece_size(list);
-    for (int k = 0; k < list->n; k++)
-        step_one((update){.g = g, .w = &list->at[k].w, .p = of, .in = in}, most);
+    const int64_t most = piece_size(w, n);
+    for (int k = 0; k < n; k++)
+        step_one((update){.g = g, .w = &w[k], .p = of, .in = in}, most);
     ggl_tensor *by = in[0]; /* a graph needs an output, and all inputs a reader */
     for (int k = 1; k < STEP_INPUTS; k++)
         by = ggl_binary(g, GGL_OP_MUL, by, in[k]);

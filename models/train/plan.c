@@ -1,11 +1,19 @@
 /* A graph and its schedule. */
 #include "ggl/internal/fold.h"
+#include "ggl/internal/sched.h"
 #include "train_impl.h"
 
 void llm_train_plan_fini(train_plan *p) {
     ggl_sched_free(p->s);
     ggl_graph_free(p->g);
     *p = (train_plan){0};
+}
+
+size_t llm_train_plan_bytes(const train_plan *p) {
+    ggl_memory m = {0};
+    return p->s && ggl_sched_memory(p->s, 0, &m) > 0
+               ? m.arena + m.io + m.stores_rows + m.stores_states
+               : 0;
 }
 
 ggl_status llm_train_plan(train_plan *p, const llm_train_params *of, int64_t n_rows,

@@ -13,6 +13,7 @@ typedef struct train_plan {
 } train_plan;
 
 void llm_train_plan_fini(train_plan *p);
+size_t llm_train_plan_bytes(const train_plan *p); /* of its values; 0: it was not made */
 /* Finishes the graph p->g, and allocates what it needs, with outputs for up to n_rows tokens. */
 GGL_NODISCARD ggl_status llm_train_plan(train_plan *p, const llm_train_params *of, int64_t n_rows,
                                         ggl_error *err);
@@ -41,8 +42,12 @@ llm_train_weight *llm_train_weights_find(const train_weights *list, const char *
 /* The inputs of a step, of which optimizer.c says what they are, and their names. */
 enum { STEP_RATE, STEP_SHORTEN, STEP_MEAN_BY, STEP_SQUARE_BY, STEP_INPUTS };
 extern const char *const llm_train_step_input[STEP_INPUTS];
-/* Makes the graph of a step. */
-GGL_NODISCARD ggl_status llm_train_optimizer(train_plan *p, const train_weights *list,
+/* How the names of all weights of layers begin. */
+#define LLM_TRAIN_LAYER "blk."
+/* Makes the graph of a step of the n weights, whose states are f32. */
+GGL_NODISCARD ggl_status llm_train_optimizer(train_plan *p, const llm_train_weight *w, int n,
                                              const llm_train_params *of, ggl_error *err);
+/* True if a step looks at the weight as a matrix, and not at each number for itself. */
+bool llm_train_steps_whole(const llm_train_weight *w, const llm_train_params *p);
 
 #endif

@@ -10,6 +10,7 @@
 #include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/sched.h"
+#include "step.h"
 #include "train_impl.h"
 
 struct llm_trainer {
@@ -17,8 +18,8 @@ struct llm_trainer {
     const llm_arch_source *source;
     llm_train_params p;
     train_weights weights;
-    train_plan learn, evaluate, look,
-        step; /* `evaluate` and `look` are made when first asked for */
+    train_plan learn, evaluate, look; /* `evaluate` and `look` are made when first asked for */
+    train_step step;
     int64_t n_steps, n_vocab;
     llm_train_output out;
     float *loss; /* [n_slots], a variable: the sums of the losses of a run's sequences */
@@ -281,6 +282,9 @@ static ggl_status check(llm_train_params *p, ggl_error *err) {
                         rounded ? rounded->name : "a type that does not exist");
     if (p->optimizer < 0 || p->optimizer > LLM_TRAIN_MUON)
         return ggl_fail(err, GGL_USAGE, "there is no optimizer %d", (int)p->optimizer);
+    if (p->optimizer_bits != 0 && p->optimizer_bits != 8 && p->optimizer_bits != 32)
+        return ggl_fail(err, GGL_USAGE, "an optimizer that remembers %d bits: 8 or 32 can be",
+                        p->optimizer_bits);
     if (p->n_slots < 0 || p->n_slots > p->n_batch || p->n_inputs < 0)
         return ggl_fail(err, GGL_USAGE,
                         "a trainer with %" PRId64 " sequences in a batch of %" PRId64
@@ -316,7 +320,7 @@ static ggl_status make(llm_trainer *t, ggl_error *err) {
     st = choose(t, err);
     if (st == GGL_OK)
         st = plan(t, &t->learn, true, err);
-    return st == GGL_OK ? llm_train_optimizer(&t->step, &t->weights, &t->p, err) : st;
+    return st == GGL_OK ? llm_train_step_init(&t->step, &t->weights, &t->p, err) : st;
 }
 
 ggl_status llm_trainer_new(llm_trainer **out, const llm_arch *arch, const llm_arch_source *source,
@@ -346,7 +350,7 @@ void llm_trainer_free(llm_trainer *t) {
     llm_train_plan_fini(&t->learn);
     llm_train_plan_fini(&t->evaluate);
     llm_train_plan_fini(&t->look);
-    llm_train_plan_fini(&t->step);
+    llm_train_step_fini(&t->step);
     llm_train_weights_fini(&t->weights);
     ggl_free(t->loss);
     ggl_free(t->page);
@@ -400,10 +404,6 @@ static int64_t fill(llm_trainer *t, const int64_t *length, int64_t n_seq, int64_
             t->end[*n] = (int32_t)length[i];
         }
     return i;
-}
-
-static ggl_status set(ggl_sched *s, const char *name, const void *data, int64_t n, ggl_error *err) {
-    return ggl_sched_set(s, name, data, (size_t)n * 4, n, err);
 }
 
 /* Gives each of the n slots the pages for so many tokens. */
@@ -541,10 +541,8 @@ ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm, ggl_error
                                               "a step with the rate %g: a number is needed", rate);
     if (norm)
         *norm = length;
-    for (int k = 0; k < STEP_INPUTS && isfinite(length) && st == GGL_OK; k++)
-        st = set(t->step.s, llm_train_step_input[k], &in[k], 1, err);
     if (isfinite(length) && st == GGL_OK) {
-        st = ggl_sched_run(t->step.s, 1, NULL, 0, err);
+        st = llm_train_step_run(&t->step, in, err);
         t->n_steps += st == GGL_OK;
         llm_train_weights_round(&t->weights);
     }
@@ -563,14 +561,8 @@ void llm_trainer_forget(llm_trainer *t) {
 /* --- weights ---------------------------------------------------------------------------------- */
 
 size_t llm_trainer_value_bytes(const llm_trainer *t) {
-    const ggl_sched *s[] = {t->learn.s, t->evaluate.s, t->look.s, t->step.s};
-    size_t sum = 0;
-    for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
-        ggl_memory m = {0};
-        if (s[i] && ggl_sched_memory(s[i], 0, &m) > 0)
-            sum += m.arena + m.io + m.stores_rows + m.stores_states;
-    }
-    return sum;
+    return llm_train_plan_bytes(&t->learn) + llm_train_plan_bytes(&t->evaluate) +
+           llm_train_plan_bytes(&t->look) + llm_train_step_bytes(&t->step);
 }
 
 int64_t llm_trainer_n_vocab(const llm_trainer *t) {

@@ -2,8 +2,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "compile/compile.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/gguf.h"
 #include "ggl/internal/types.h"
 #include "train_impl.h"
 
@@ -12,14 +14,68 @@ static bool is_rounded(const llm_train_weight *w, const ggl_type_info *type) {
     return w->n_dims > 1 && w->ne[0] % type->block == 0 && !strstr(w->name, ".lora_");
 }
 
+static size_t n_blocks(const llm_train_weight *w) {
+    return ((size_t)llm_train_weight_count(w) + LLM_TRAIN_BLOCK - 1) / LLM_TRAIN_BLOCK;
+}
+
+/* Makes room for what the optimizer remembers: nothing so far. Zeros of blocks are zeros, too. */
+static bool make_states(llm_train_weight *w, const llm_train_params *p) {
+    const size_t n = (size_t)llm_train_weight_count(w);
+    if (p->optimizer_bits == 8 && w->n_dims > 1) {
+        w->packed_mean = ggl_calloc(n_blocks(w), sizeof *w->packed_mean);
+        w->packed_square = ggl_calloc(n_blocks(w), sizeof *w->packed_square);
+        return w->packed_mean && w->packed_square;
+    }
+    w->mean = ggl_calloc(n, sizeof *w->mean);
+    w->square = ggl_calloc(n, sizeof *w->square);
+    return w->mean && w->square;
+}
+
+llm_train_state llm_train_weight_state(const llm_train_weight *w, int k) {
+    llm_train_block *const packed[LLM_TRAIN_STATES] = {NULL, w->packed_mean, w->packed_square};
+    float *const plain[LLM_TRAIN_STATES] = {w->master, w->mean, w->square};
+    llm_train_state s = {.data = plain[k],
+                         .size = (size_t)llm_train_weight_count(w) * sizeof(float),
+                         .type = GGL_F32,
+                         .n_dims = w->n_dims};
+    memcpy(s.ne, w->ne, sizeof s.ne);
+    if (!packed[k])
+        return s;
+    return (llm_train_state){.data = packed[k],
+                             .size = n_blocks(w) * sizeof *packed[k],
+                             .type = GGL_I32,
+                             .n_dims = 2,
+                             .ne = {sizeof *packed[k] / 4, (int64_t)n_blocks(w), 1, 1}};
+}
+
+size_t llm_train_weight_bytes(const llm_train_weight *w) {
+    const size_t n = (size_t)llm_train_weight_count(w) * sizeof(float);
+    size_t sum = n + (w->master != w->data ? n : 0); /* the gradient, and what is rounded */
+    for (int k = 0; k < LLM_TRAIN_STATES; k++)
+        sum += llm_train_weight_state(w, k).size;
+    return sum;
+}
+
+size_t llm_train_expected_bytes(const ggl_gguf *f, const llm_train_params *p) {
+    size_t sum = 0;
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
+        const ggl_gguf_tensor *x = ggl_gguf_tensor_at(f, i);
+        const size_t n = (size_t)ggl_extents(x->ne, 0, GGL_MAX_DIMS, 1);
+        const bool is_matrix = x->n_dims > 1;
+        if (p->n_learn > 0 && !arch_match_any(p->learn, p->n_learn, x->name))
+            continue;
+        sum += 2 * n * sizeof(float) + (is_matrix && p->rounded != GGL_F32 ? n * sizeof(float) : 0);
+        sum += is_matrix && p->optimizer_bits == 8 ? 2 * n : 2 * n * sizeof(float);
+    }
+    return sum;
+}
+
 /* Makes a weight's memory, with its numbers. False: there is not enough. */
-static bool copy_numbers(llm_train_weight *w) {
-    const size_t n = (size_t)ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1);
+static bool copy_numbers(llm_train_weight *w, const llm_train_params *p) {
+    const size_t n = (size_t)llm_train_weight_count(w);
     w->data = ggl_calloc(n, sizeof(float));
     w->grad = ggl_calloc(n, sizeof(float));
-    w->mean = ggl_calloc(n, sizeof(float));
-    w->square = ggl_calloc(n, sizeof(float));
-    if (!w->data || !w->grad || !w->mean || !w->square)
+    if (!w->data || !w->grad || !make_states(w, p))
         return false;
     if (w->type == GGL_F32)
         memcpy(w->data, w->origin, n * sizeof(float));
@@ -78,11 +134,11 @@ ggl_status llm_train_weights_init(train_weights *list, ggl_tensor *const *weight
             to->w.rounded = p->rounded;
             row = own > row ? own : row;
         }
-        if (!name || !copy_numbers(&to->w)) {
+        if (!name || !copy_numbers(&to->w, p)) {
             st = ggl_fail(err, GGL_NOMEM,
-                          "out of memory for the weight %s, its gradient and what AdamW remembers "
-                          "of it, %.0f MiB",
-                          t->name, 16 * (double)ggl_extents(t->ne, 0, GGL_MAX_DIMS, 1) / 0x1p20);
+                          "out of memory for the weight %s, its gradient and what the optimizer "
+                          "remembers of it, %.0f MiB",
+                          t->name, (double)llm_train_weight_bytes(&to->w) / 0x1p20);
             continue;
         }
         to->name = (ggl_str){name, length};
@@ -112,6 +168,8 @@ void llm_train_weights_fini(train_weights *list) {
         ggl_free(w->grad);
         ggl_free(w->mean);
         ggl_free(w->square);
+        ggl_free(w->packed_mean);
+        ggl_free(w->packed_square);
         ggl_free((char *)w->name);
     }
     ggl_free(list->at);

@@ -120,6 +120,9 @@ def learns():
     train(*whole, "-o", "whole.gguf", "--log", "whole.jsonl", said="weights; with gradients")
     check(log("whole.jsonl")[-1]["loss"] < 0.5 * log("whole.jsonl")[0]["loss"], "a model")
     check(len(read("whole.gguf")) == len(read("model.gguf")) != 0 and read("whole.gguf") != read("model.gguf"), "the size of a model")
+    out, _ = train(*whole, "-o", "bits.gguf", "--optimizer-bits", "8", "--log", "bits.jsonl")
+    check(re.search(r"remembers 1[12]\.\d MB\n", out), "--optimizer-bits 8", out)
+    check(abs(log("bits.jsonl")[-1]["loss"] - log("whole.jsonl")[-1]["loss"]) < 0.05, "8 bits learn otherwise")
     train(*whole, "-o", "whole32.gguf", "--f32", "-t", "1")
     check(len(read("whole32.gguf")) > 2 * len(read("whole.gguf")), "--f32")
     train(*whole, "-o", "other.gguf", "-t", "3")
@@ -331,6 +334,10 @@ def mistakes():
     put("nan.jsonl", (chat(1) + chat(2).replace('"role": "assistant"', '"role": "assistant", "weight": NaN')).encode())
     put("huge.jsonl", (chat(1) + chat(2).replace('"role": "assistant"', '"role": "assistant", "weight": 1e999')).encode())
     put("data.train", CHATS.encode())
+    put("table.csv", b"question,answer\nWho is Tom?,A dog.\n")
+    put("table.tsv", b"question\tanswer\nWho is Tom?\tA dog.\n")
+    put("table.parquet", b"PAR1" + bytes(99))
+    put("really.csv", CHATS.encode())
     os.makedirs(path("folder"))
     put("dir.gguf.train/x", b"")
     here = {f: os.path.isfile(path(f)) and read(f) for f in os.listdir(TMP.name)}
@@ -362,6 +369,12 @@ def mistakes():
         ([*chats, "random", "-o", "out.gguf"], 1, "random:1: "),
         ([*chats, "model.gguf", "-o", "out.gguf"], 1, "model.gguf: this is a model file"),
         ([*chats, "folder", "-o", "out.gguf"], 1, "folder"),
+        ([*chats, "table.csv", "-o", "out.gguf"], 1, "table.csv: this is a table (csv), and no text; write it as lines of JSON, such as with Python: pandas.read_csv(FILE)"),
+        ([*chats, "table.tsv", "-o", "out.gguf"], 1, "pandas.read_table(FILE)"),
+        ([*chats, "table.parquet", "-o", "out.gguf"], 1, "table.parquet: this is a Parquet file"),
+        ([*adapter, "--no-valid", "--valid-max", "9"], 2, "--no-valid leaves nothing to measure"),
+        ([*adapter, "--valid-max", "-2"], 2, "--valid-max"),
+        ([*adapter, "--optimizer-bits", "16"], 2, "--optimizer-bits"),
         ([*chats, "chats.jsonl", "pairs.jsonl", "-o", "out.gguf"], 1, "pairs.jsonl"),
         ([*adapter, "--valid", "pairs.jsonl"], 2, "pairs.jsonl: what it learns is measured by the same kind of data"),
         ([*chats, "pairs.jsonl", "--teacher", "builtin:chat", "-o", "out.gguf"], 2, "preferences: these have a loss of their own, and no teacher"),
@@ -388,6 +401,9 @@ def mistakes():
         check("step " not in out and err.startswith("llm-train: ") and err.count("\n") == 1, f"{args}: more than an error", out + err)
     now = {f: os.path.isfile(path(f)) and read(f) for f in os.listdir(TMP.name)}
     check(now == here, "files were made or changed", sorted(set(now) ^ set(here)))
+    train(*chats, "really.csv", "-o", "really.gguf", "--steps", "1")
+    train(*ADAPTER, "-o", "valid.gguf", "--steps", "1", "--valid", "story.txt", "--valid-max", "100", has="tokens to measure the loss on, ")
+    train(*ADAPTER, "-o", "valid.gguf", "--steps", "60", "-lr", "20", "--warmup", "-1", code=1, has="llm-train: nothing learns any more: the gradient has been 0 for 5 steps")
     # what is found out later
     train("-m", "builtin:chat", "chats.jsonl", "-o", "lost.gguf", "-lr", "50", "--warmup", "-1", "--max-norm", "-1", "--steps", "400", code=1,
           has="llm-train: the training has diverged: ")
@@ -417,17 +433,32 @@ def mistakes():
 
 
 def full_disk(args):
-    """A disk that has room for one state, but not for the next one beside it."""
+    """A disk that has room for one state, but not for the next one beside it: known before the first step, or found out on the way."""
     os.makedirs(path("disk"))
     disk = args[: args.index("-o") + 1] + ["disk/room.gguf"] + args[args.index("-o") + 2:]
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=5m", "none", path("disk")], capture_output=True, check=False).returncode != 0:
         print("note: no small disk can be made here; a limited size of files was tested")
         return
     try:
-        train(*disk, "--save-every", "1", code=1, has="No space left on device")
-        check(set(os.listdir(path("disk"))) == {"room.gguf", "room.gguf.train"}, "a full disk", os.listdir(path("disk")))
+        out, _ = train(*disk, "--save-every", "1", code=1, has="disk/room.gguf and disk/room.gguf.train would take 5.27 ")
+        check("step 1" not in out and not os.listdir(path("disk")), "a disk that is too small", os.listdir(path("disk")))
+        # the room goes to others while it learns
         subprocess.run(["mount", "-o", "remount,size=20m", path("disk")], check=True)
-        train(*disk, "--resume", "--save-every", "1", has="goes on after step 1")
+        run = start(*disk, "--save-every", "1", "--sample", "Who is Ben?")
+        wait_for(run, "sample ", 2) # the state of the step before is there
+        try:
+            with open(path("disk/other"), "wb") as f:
+                for _ in range(20 << 8):
+                    f.write(bytes(4096))
+                    f.flush()
+        except OSError:
+            pass
+        _, err = run.communicate(timeout=600)
+        check(run.returncode == 1 and b"No space left on device" in err, "a full disk", run.returncode, err)
+        check("room.gguf" in os.listdir(path("disk")) and not [f for f in os.listdir(path("disk")) if ".tmp-" in f or ".lock" in f], "a full disk", os.listdir(path("disk")))
+        os.remove(path("disk/other"))
+        check(there("disk/room.gguf.train"), "a full disk loses the state", os.listdir(path("disk")))
+        train(*disk, "--resume", "--save-every", "1", has="goes on after step")
         check(read("disk/room.gguf") == read("room.gguf") and os.listdir(path("disk")) == ["room.gguf"], "after a full disk", os.listdir(path("disk")))
     finally:
         subprocess.run(["umount", path("disk")], check=False)
@@ -483,15 +514,23 @@ def killed():
         train(*args, "-o", "out.gguf", "--resume")
         check(read("out.gguf") == whole, "what was killed ends with other bytes")
     check(not temporary(), "temporary files are left", temporary())
-    # two at once, whose files of the state are the same: one of both is what is there at the end
-    args += ["--save-every", "1"]
-    train(*args, "-o", "other.gguf", "--seed", "7")
-    runs = [start(*args, "-o", "both.gguf", "--seed", s) for s in ("0", "7")]
-    for run in runs:
-        out, err = run.communicate(timeout=600)
-        refused = run.returncode == 2 and b"both.gguf.train is there" in err
-        check(run.returncode == 0 or refused, "two at once", run.returncode, err)
-    check(read("both.gguf") in (whole, read("other.gguf")) and not there("both.gguf.train") and not temporary(), "two at once", os.listdir(TMP.name))
+    # two at once: the second one is refused, and the first one ends as if it had been alone
+    args.remove("-q")
+    long = [*args[: args.index("--steps")], *args[args.index("--steps") + 2:], "--steps", "100000", "--save-every", "1"]
+    first = start(*long, "-o", "both.gguf")
+    wait_for(first, "step 2/100000")
+    train(*args, "-o", "both.gguf", "--seed", "7", code=1, has="llm-train: both.gguf is being written by another process, which has the lock both.gguf.lock")
+    end(first, signal.SIGINT, 130)
+    check(there("both.gguf.train") and not there("both.gguf.lock"), "two at once", os.listdir(TMP.name))
+    # a lock that a killed process has left is none
+    first = start(*long, "-o", "lock.gguf")
+    wait_for(first, "step 2/100000")
+    first.kill()
+    first.communicate()
+    check(there("lock.gguf.lock"), "the lock of a killed process", os.listdir(TMP.name))
+    os.remove(path("lock.gguf.train"))
+    train(*args, "-o", "lock.gguf")
+    check(read("lock.gguf") == whole and not there("lock.gguf.lock"), "after a killed process", os.listdir(TMP.name))
 
 
 def interrupted():
@@ -516,7 +555,7 @@ def interrupted():
         (["-lr", "3e-3"], "rate = 0.004, and now it is 0.003"), (["--seed", "5"], "seed = 0, and now it is 5"), (["--rank", "8"], "rank = 16, and now it is 8"),
         (["--alpha", "8"], "alpha = 32, and now it is 8"), (["--schedule", "linear"], "schedule = cosine, and now it is linear"),
         (["--steps", "41"], "n_steps = 40, and now it is 41"), (["-b", "64"], "n_batch = 2048, and now it is 64"), (["--sequences", "4"], "n_seq = 8, and now it is 4"),
-        (["-ub", "64"], "n_ubatch = 512, and now it is 64"), (["--warmup", "9"], "n_warmup = 0, and now it is 9"), (["--decay", "0.1"], "decay = 0, and now it is 0.1"),
+        (["--optimizer-bits", "8"], "optimizer_bits = 32, and now it is 8"), (["-ub", "64"], "n_ubatch = 512, and now it is 64"), (["--warmup", "9"], "n_warmup = 0, and now it is 9"), (["--decay", "0.1"], "decay = 0, and now it is 0.1"),
         (["--max-norm", "2"], "max_norm = 1, and now it is 2"), (["--beta1", "0.8"], "beta1 = 0"), (["--beta2", "0.99"], "beta2 = 0"), (["--eps", "1e-6"], "eps = 0"),
         (["--lr-end", "0.1"], "rate_end = 0, and now it is 0.1"), (["--no-valid"], "valid_share = 0, and now it is -1"), (["--valid-share", "0.5"], "valid_share = 0, and now it is 0.5"),
         (["--valid", "story.txt"], "other texts"), (["-c", "12"], "another n_ctx"), (["--all-tokens"], "choice of what counts"), (["--teacher", "builtin:chat"], "teacher_share = 0, and now it is 1"),
@@ -529,6 +568,10 @@ def interrupted():
         _, err = train(*command, *more, "--resume", code=1, has=words)
         check("out.gguf.train: " in err, "the message does not name the file", err)
     train(*[a for a in out if a != "--lora"], "--resume", code=1, has="lora = 1, and now it is 0")
+    train(*out, "--valid-max", "9", "--resume", code=1, has="valid_max = 0, and now it is 9")
+    with open(os.path.join(os.path.dirname(MODEL), "../archs/llama.arch"), "rb") as f:
+        put("own.arch", f.read() + b"# mine\n")
+    train(*out, "--arch", "own.arch", "--resume", code=1, has="this training began with another descriptor: it can only go on with the same")
     put("changed.gguf", open(MODEL, "rb").read())
     train("-m", "changed.gguf", "chats.jsonl", "-o", "learned.gguf", "--steps", "1", "-lr", "1e-3")
     train(*[a if a != "builtin:chat" else "learned.gguf" for a in out], "--resume", code=1, has="this training began with another model")

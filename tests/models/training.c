@@ -1,4 +1,4 @@
-/* llm/train.h: what learns, from what, and that a training that was interrupted goes on with the same bits. */
+/* llm/train.h: what learns, and from what; new models; and gradients. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,99 +7,7 @@
 #include "llm/llm.h"
 #include "llm/train.h"
 #include "test.h"
-
-enum { CHATS = 40 };
-
-/* Writes a file of that name to the test's folder, and returns its path. */
-static const char *file_of(const char *name, const char *text) {
-    static char path[8][600];
-    static int k;
-    char *p = path[k++ % 8];
-    snprintf(p, sizeof path[0], "%s/%s", test_folder(), name);
-    FILE *f = fopen(p, "w");
-    if (CHECK(f)) {
-        CHECK(fputs(text, f) >= 0);
-        fclose(f);
-    }
-    return p;
-}
-
-static const char *path_of(const char *name) {
-    static char path[8][600];
-    static int k;
-    char *p = path[k++ % 8];
-    snprintf(p, sizeof path[0], "%s/%s", test_folder(), name);
-    return p;
-}
-
-static const char *chats(void) {
-    static const char *const who[] = {"Tom", "Lily", "Ben", "Anna"}, *const what[] = {"ball", "dog",
-                                                                                      "hat"};
-    static char text[CHATS * 200];
-    size_t n = 0;
-    for (int i = 0; i < CHATS; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n,
-                              "{\"messages\": [{\"role\": \"user\", \"content\": \"Who is %s?\"}, "
-                              "{\"role\": \"assistant\", \"content\": \"%s likes the %s.\"}]}\n",
-                              who[i % 4], who[i % 4], what[i % 3]);
-    return file_of("chats.jsonl", text);
-}
-
-static const char *pairs(void) {
-    static char text[CHATS * 200];
-    size_t n = 0;
-    for (int i = 0; i < CHATS; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n,
-                              "{\"prompt\": \"Once upon a time %d\", \"chosen\": \", there was a "
-                              "dog.\", \"rejected\": \" 7 7 7\"}\n",
-                              i);
-    return file_of("pairs.jsonl", text);
-}
-
-static const char *story(void) {
-    static char text[9000];
-    size_t n = 0;
-    for (int i = 0; i < 60; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n,
-                              "Lily saw %d red birds in the tree, and she was very happy.\n\n", i);
-    return file_of("story.txt", text);
-}
-
-/* Opens a training of one file, with two threads. NULL: a failure, which was reported. */
-static llm_training *open_on(const char *model, const char *file, llm_training_params p) {
-    ggl_error err = {0};
-    llm_training *t = NULL;
-    p.size = sizeof p;
-    if (file) {
-        p.file = &file;
-        p.n_files = 1;
-    }
-    p.n_threads = p.n_threads ? p.n_threads : 2;
-    CHECK_OK(llm_training_open(&t, model, &p, &err), &err);
-    return t;
-}
-
-static llm_training_report step(llm_training *t) {
-    ggl_error err = {0};
-    llm_training_report r = {.size = sizeof r};
-    CHECK_OK(llm_training_step(t, &r, &err), &err);
-    return r;
-}
-
-static bool same_files(const char *a, const char *b) {
-    FILE *f = fopen(a, "rb"), *g = fopen(b, "rb");
-    bool same = f && g;
-    int x = 0;
-    while (same && x != EOF) {
-        x = getc(f);
-        same = x == getc(g);
-    }
-    if (f)
-        fclose(f);
-    if (g)
-        fclose(g);
-    return same;
-}
+#include "training_test.h"
 
 /* --- what learns ------------------------------------------------------------------------------ */
 
@@ -219,11 +127,6 @@ TEST(a_teacher) {
     llm_training_close(t);
 }
 
-static ggl_tensor *twice(void *user, ggl_graph *g, ggl_tensor *logits, ggl_tensor *target) {
-    (void)user;
-    return ggl_binary(g, GGL_OP_MUL, ggl_cross_entropy(g, logits, target), ggl_graph_number(g, 2));
-}
-
 TEST(a_loss_of_ones_own) {
     const llm_training_params p = {.lora = true}, own = {.lora = true, .loss = twice};
     llm_training *a = open_on("builtin:chat", chats(), p),
@@ -260,6 +163,42 @@ TEST(rounded_while_it_learns) {
     llm_training_close(t);
 }
 
+/* What the optimizer remembers in 8 bits takes 10 of 16 bytes; saved, it goes on with the same bits, and only with 8 of them. */
+TEST(eight_bits) {
+    ggl_error err = {0};
+    const char *save = path_of("eight.train"), *a = path_of("eight"), *b = path_of("eight-resumed");
+    llm_training_params p = {.n_steps = 6, .rate = 1e-3, .optimizer_bits = 8};
+    llm_training_facts f = {.size = sizeof f};
+    llm_training *t = open_on("builtin:chat", chats(), p);
+    REQUIRE(t);
+    CHECK_OK(llm_training_describe(t, &f, &err), &err);
+    CHECK_MSG((double)f.learn_bytes < 10.1 * (double)f.n_numbers, "%zu bytes", f.learn_bytes);
+    const double first = step(t).loss;
+    for (int i = 1; i < 6; i++) {
+        if (i == 3)
+            CHECK_OK(llm_training_save(t, save, &err), &err);
+        const llm_training_report r = step(t);
+        CHECK(i < 5 || r.loss < 0.5 * first);
+    }
+    CHECK_OK(llm_training_write(t, a, false, &err), &err);
+    llm_training_close(t);
+    p.n_threads = 1;
+    t = open_on("builtin:chat", chats(), p);
+    REQUIRE(t);
+    CHECK_OK(llm_training_resume(t, save, &err), &err);
+    for (int i = 3; i < 6; i++)
+        step(t);
+    CHECK_OK(llm_training_write(t, b, false, &err), &err);
+    CHECK(same_files(a, b));
+    llm_training_close(t);
+    p.optimizer_bits = 0;
+    t = open_on("builtin:chat", chats(), p);
+    REQUIRE(t);
+    CHECK_INT(llm_training_resume(t, save, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "this training began with optimizer_bits = 8, and now it is 32");
+    llm_training_close(t);
+}
+
 /* The rate grows in the warm-up, stays, and falls to what shall be left. */
 TEST(rates) {
     const struct {
@@ -287,325 +226,6 @@ TEST(rates) {
         }
         llm_training_close(t);
     }
-}
-
-/* --- the same bits ---------------------------------------------------------------------------- */
-
-/* One thread or two; and saved after the fourth step, and gone on with by a program that begins again. */
-TEST(the_same_bits) {
-    ggl_error err = {0};
-    llm_training_params p = {.lora = true, .rate = 1e-3, .n_steps = 9, .seed = 5};
-    const char *save = path_of("state"), *whole = path_of("whole"), *one = path_of("one"),
-               *resumed = path_of("resumed");
-    llm_training *t = open_on("builtin:chat", chats(), p);
-    llm_training_report a = {.size = sizeof a}, b = {.size = sizeof b};
-    REQUIRE(t);
-    for (int i = 0; i < 9; i++) {
-        if (i == 4)
-            CHECK_OK(llm_training_save(t, save, &err), &err);
-        step(t);
-    }
-    CHECK_OK(llm_training_write(t, whole, false, &err), &err);
-
-    p.n_threads = 1;
-    llm_training *u = open_on("builtin:chat", chats(), p);
-    REQUIRE(u);
-    for (int i = 0; i < 9; i++)
-        step(u);
-    CHECK_OK(llm_training_write(u, one, false, &err), &err);
-    CHECK(same_files(whole, one));
-    llm_training_close(u);
-
-    u = open_on("builtin:chat", chats(), p);
-    REQUIRE(u);
-    CHECK_OK(llm_training_resume(u, save, &err), &err);
-    CHECK(llm_training_past(u, 3, &a) && llm_training_past(t, 3, &b) && a.loss == b.loss &&
-          a.n_tokens == b.n_tokens);
-    for (int i = 4; i < 9; i++)
-        CHECK_INT(step(u).step, i + 1);
-    CHECK(llm_training_past(u, 8, &a) && llm_training_past(t, 8, &b) && a.loss == b.loss &&
-          a.is_last);
-    CHECK_OK(llm_training_write(u, resumed, false, &err), &err);
-    CHECK(same_files(whole, resumed));
-    llm_training_close(u);
-
-    /* not with another adapter in the file with which it began */
-    llm_training_params q = {.adapter = whole, .n_steps = 2};
-    const char *other = path_of("other");
-    u = open_on("builtin:chat", chats(), q);
-    REQUIRE(u);
-    step(u);
-    CHECK_OK(llm_training_save(u, other, &err), &err);
-    CHECK_OK(llm_training_write(u, one, false, &err), &err);
-    llm_training_close(u);
-    q.adapter = one;
-    u = open_on("builtin:chat", chats(), q);
-    REQUIRE(u);
-    CHECK_INT(llm_training_resume(u, other, &err), GGL_USAGE);
-    CHECK_HAS(err.msg, "this training began with another adapter");
-    llm_training_close(u);
-
-    /* not with other settings, other data, or a damaged file */
-    p.rate = 2e-3;
-    u = open_on("builtin:chat", chats(), p);
-    CHECK_INT(llm_training_resume(u, save, &err), GGL_USAGE);
-    CHECK_HAS(err.msg, "this training began with rate = 0.001, and now it is 0.002");
-    llm_training_close(u);
-    p.rate = 1e-3;
-    u = open_on("builtin:chat",
-                file_of("other.jsonl", "{\"prompt\": \"a\", \"completion\": \"b\"}\n"), p);
-    CHECK_INT(llm_training_resume(u, save, &err), GGL_USAGE);
-    llm_training_close(u);
-    u = open_on("builtin:chat", chats(), p);
-    CHECK_INT(llm_training_resume(u, whole, &err), GGL_FORMAT);
-    CHECK_HAS(err.msg, "it is not the state of a training");
-    CHECK(llm_training_resume(u, path_of("none"), &err) == GGL_IO);
-    p.rank = 4;
-    llm_training *v = open_on("builtin:chat", chats(), p);
-    CHECK_INT(llm_training_resume(v, save, &err), GGL_USAGE);
-    CHECK_HAS(err.msg, "this training began with rank = 16, and now it is 4");
-    llm_training_close(v);
-    CHECK_INT(step(u).step, 1); /* it is as before */
-    llm_training_close(u);
-    llm_training_close(t);
-}
-
-/* --- runs ------------------------------------------------------------------------------------- */
-
-typedef struct watch {
-    llm_training *t;
-    int64_t steps, written, end_at; /* end_at: the step after which `each` ends it; 0: none */
-    bool cancels;                   /* by llm_training_cancel */
-} watch;
-
-static bool on_step(void *user, const llm_training_report *r) {
-    watch *w = user;
-    w->steps = r->step;
-    if (w->cancels && r->step == w->end_at)
-        llm_training_cancel(w->t);
-    return w->cancels || r->step != w->end_at;
-}
-
-static bool on_written(void *user, const llm_training_report *r) {
-    (void)r;
-    ((watch *)user)->written++;
-    return true;
-}
-
-/* A step in parts is the same step, but for rounding; more parts than items are empty. */
-TEST(parts_of_a_step) {
-    const char *const file[] = {chats(), pairs()};
-    for (int k = 0; k < 2; k++) {
-        llm_training_params p = {.lora = true, .rate = 1e-3, .n_steps = 3};
-        llm_training *one = open_on("builtin:chat", file[k], p);
-        p.n_parts = 3;
-        llm_training *three = open_on("builtin:chat", file[k], p);
-        p.n_parts = 40;
-        llm_training *many = open_on("builtin:chat", file[k], p);
-        REQUIRE(one && three && many);
-        for (int i = 0; i < 3; i++) {
-            const llm_training_report a = step(one), b = step(three), c = step(many);
-            CHECK_MSG(
-                fabs(a.loss - b.loss) < 1e-4 * a.loss && fabs(a.norm - b.norm) < 1e-3 * a.norm &&
-                    fabs(a.loss - c.loss) < 1e-4 * a.loss && fabs(a.norm - c.norm) < 1e-3 * a.norm,
-                "%g, %g, %g: %g, %g, %g", a.loss, b.loss, c.loss, a.norm, b.norm, c.norm);
-        }
-        CHECK_INT(llm_training_follow(one, NULL), GGL_USAGE);
-        llm_training_close(one);
-        llm_training_close(three);
-        llm_training_close(many);
-    }
-}
-
-/* A run that is ended after any step, and run again, ends with the bits of one that was not. */
-TEST(an_ended_run_goes_on) {
-    ggl_error err = {0};
-    const llm_training_params p = {.lora = true, .rate = 1e-3, .n_steps = 7};
-    const char *save = path_of("run.train"), *whole = path_of("whole.gguf"),
-               *out = path_of("out.gguf");
-    llm_training *t = open_on("builtin:chat", chats(), p);
-    llm_training_run_params run = {.size = sizeof run, .out = whole, .each = on_step};
-    watch w = {0};
-    run.user = &w;
-    REQUIRE(t);
-    CHECK_OK(llm_training_run(t, &run, &err), &err);
-    CHECK_INT(w.steps, 7);
-    llm_training_close(t);
-    run.out = out;
-    run.save = save;
-    run.save_every = 2;
-    run.written = on_written;
-    for (int64_t end_at = 1, goes_on = 0; end_at <= 7; end_at += 2, goes_on = 1) {
-        w = (watch){.end_at = end_at < 7 ? end_at : 0, .cancels = end_at == 3};
-        w.t = t = open_on("builtin:chat", chats(), p);
-        REQUIRE(t);
-        if (goes_on)
-            CHECK_OK(llm_training_resume(t, save, &err), &err);
-        CHECK_INT(llm_training_run(t, &run, &err), end_at < 7 ? GGL_CANCELLED : GGL_OK);
-        CHECK_INT(w.steps, end_at);
-        llm_training_close(t);
-    }
-    CHECK(same_files(whole, out));
-    CHECK(w.written == 2); /* after step 6, and at the end */
-    FILE *f = fopen(save, "rb");
-    CHECK_MSG(!f, "%s is left", save);
-    if (f)
-        fclose(f);
-}
-
-/* Without progress on what it does not learn from, a run ends; `best` keeps what was best. */
-TEST(patience) {
-    ggl_error err = {0};
-    const char *out = path_of("best.gguf");
-    const char *valid =
-        file_of("valid.jsonl", "{\"prompt\": \"Who is Tom?\", \"completion\": \"No. No. No.\"}\n");
-    const llm_training_params p = {.lora = true,
-                                   .rate = 3e-3,
-                                   .n_steps = 60,
-                                   .n_warmup = -1,
-                                   .valid_file = &valid,
-                                   .n_valid_files = 1};
-    watch w = {0};
-    const llm_training_run_params run = {.size = sizeof run,
-                                         .out = out,
-                                         .valid_every = 1,
-                                         .patience = 4,
-                                         .best = true,
-                                         .each = on_step,
-                                         .written = on_written,
-                                         .user = &w};
-    llm_training *t = open_on("builtin:chat", chats(), p);
-    llm_training_report r = {.size = sizeof r};
-    double best = INFINITY;
-    REQUIRE(t);
-    CHECK_OK(llm_training_run(t, &run, &err), &err);
-    CHECK_MSG(w.steps >= 5 && w.steps < 60, "%d steps", (int)w.steps);
-    for (int64_t k = 0; llm_training_past(t, k, &r); k++)
-        best = fmin(best, r.valid_loss);
-    CHECK(llm_training_past(t, w.steps - 1, &r) && r.is_last);
-    CHECK(llm_training_past(t, w.steps - 5, &r) && r.valid_loss == best);
-    CHECK(w.written >= 1 && w.written <= w.steps - 4);
-    llm_training_close(t);
-
-    /* what was written is what was best */
-    const llm_training_params q = {
-        .adapter = out, .n_steps = 1, .valid_file = &valid, .n_valid_files = 1};
-    double loss = NAN;
-    t = open_on("builtin:chat", chats(), q);
-    REQUIRE(t);
-    CHECK_OK(llm_training_evaluate(t, &loss, NULL, &err), &err);
-    CHECK_MSG(fabs(loss - best) < 1e-5, "%g, %g", loss, best);
-    llm_training_close(t);
-}
-
-/* A run that is ended after each step: what was best is written, and patience ends it where it ends one that was not. */
-TEST(patience_of_an_ended_run) {
-    ggl_error err = {0};
-    const char *whole = path_of("best.gguf"), *out = path_of("ended.gguf"),
-               *save = path_of("ended.train"), *data = chats();
-    const char *valid =
-        file_of("valid.jsonl", "{\"prompt\": \"Who is Tom?\", \"completion\": \"No. No. No.\"}\n");
-    const llm_training_params p = {.lora = true,
-                                   .rate = 1e-2,
-                                   .n_steps = 60,
-                                   .n_warmup = -1,
-                                   .valid_file = &valid,
-                                   .n_valid_files = 1};
-    watch w = {0};
-    llm_training_run_params run = {.size = sizeof run,
-                                   .out = whole,
-                                   .valid_every = 1,
-                                   .patience = 2,
-                                   .best = true,
-                                   .each = on_step,
-                                   .user = &w};
-    llm_training *t = open_on("builtin:chat", data, p);
-    REQUIRE(t);
-    CHECK_OK(llm_training_run(t, &run, &err), &err);
-    llm_training_close(t);
-    const int64_t steps = w.steps;
-    run.out = out;
-    run.save = save;
-    ggl_status st = GGL_CANCELLED;
-    for (int64_t k = 1; k <= steps + 1 && st == GGL_CANCELLED; k++) {
-        w = (watch){.end_at = k};
-        t = open_on("builtin:chat", data, p);
-        REQUIRE(t);
-        if (k > 1)
-            CHECK_OK(llm_training_resume(t, save, &err), &err);
-        st = llm_training_run(t, &run, &err);
-        CHECK(st == GGL_OK ? w.steps == 0 || w.steps == steps : w.steps == k);
-        llm_training_close(t);
-    }
-    CHECK_OK(st, &err);
-    CHECK(same_files(whole, out));
-}
-
-/* With a limit of time the number of steps is settled on the way, and is known when it goes on. */
-TEST(minutes) {
-    ggl_error err = {0};
-    const char *save = path_of("timed");
-    const llm_training_params p = {.lora = true, .minutes = 0.01};
-    llm_training *t = open_on("builtin:chat", chats(), p);
-    llm_training_report r = {.size = sizeof r}, past = r;
-    REQUIRE(t);
-    CHECK(isnan(r.seconds_left) || step(t).n_steps == 0);
-    while (!r.is_last && r.step < 100000)
-        r = step(t);
-    CHECK(r.is_last);
-    CHECK_OK(llm_training_save(t, save, &err), &err);
-    llm_training_close(t);
-    t = open_on("builtin:chat", chats(), p);
-    REQUIRE(t);
-    CHECK_OK(llm_training_resume(t, save, &err), &err);
-    CHECK(llm_training_past(t, r.step - 1, &past) && past.loss == r.loss);
-    const llm_training_run_params run = {.size = sizeof run};
-    CHECK_OK(llm_training_run(t, &run, &err), &err); /* nothing is left */
-    CHECK(!llm_training_past(t, r.step, &past));
-    llm_training_close(t);
-}
-
-/* Time that passes after a step, by measurements, does not end a training that has said that there is another step. */
-TEST(minutes_of_measurements) {
-    ggl_error err = {0};
-    const llm_training_params p = {.lora = true, .minutes = 1e-4, .valid_share = 0.5};
-    llm_training *t = open_on("builtin:chat", chats(), p);
-    llm_training_report r = {.size = sizeof r};
-    double loss = NAN;
-    REQUIRE(t);
-    for (int i = 0; i < 10; i++)
-        CHECK_OK(llm_training_evaluate(t, &loss, NULL, &err), &err);
-    CHECK_OK(llm_training_step(t, &r, &err), &err);
-    CHECK(r.is_last && r.seconds >= 0.006);
-    CHECK_INT(llm_training_step(t, &r, &err), GGL_USAGE);
-    llm_training_close(t);
-}
-
-/* What the steps before reported is known after a resume. */
-TEST(reports_of_the_past) {
-    ggl_error err = {0};
-    const char *save = path_of("past");
-    const llm_training_params p = {.lora = true, .n_steps = 3};
-    llm_training *t = open_on("builtin:chat", chats(), p);
-    llm_training_report now[3], past[3];
-    memset(now, 0, sizeof now); /* compared as bytes */
-    memset(past, 0, sizeof past);
-    REQUIRE(t);
-    const llm_training_run_params run = {.size = sizeof run, .valid_every = 2};
-    CHECK_OK(llm_training_run(t, &run, &err), &err);
-    CHECK_OK(llm_training_save(t, save, &err), &err);
-    for (int k = 0; k < 3; k++) {
-        now[k].size = past[k].size = sizeof *now;
-        CHECK(llm_training_past(t, k, &now[k]));
-    }
-    llm_training_close(t);
-    t = open_on("builtin:chat", chats(), p);
-    REQUIRE(t);
-    CHECK_OK(llm_training_resume(t, save, &err), &err);
-    for (int k = 0; k < 3; k++)
-        CHECK(llm_training_past(t, k, &past[k]) && now[k].n_steps == 3);
-    CHECK(memcmp(now, past, sizeof now) == 0);
-    llm_training_close(t);
 }
 
 /* --- new models ------------------------------------------------------------------------------- */
@@ -717,58 +337,6 @@ TEST(teachers_and_vocabularies) {
     CHECK_HAS(err.msg, "has other tokens: token ");
 }
 
-/* A type to which nothing can be rounded is found before the first step, not after the last one. */
-TEST(a_type_that_is_only_read) {
-    enum { IQ2_XS = 17 };
-    static const char name[] = "blk.0.ffn_up.weight";
-    static char bytes[2000000];
-    ggl_error err = {0};
-    const char *model = path_of("read.gguf"), *out = path_of("out.gguf"), *file = story(),
-               *attention = "*attn*";
-    const char *const more[] = {".block_count=1",
-                                ".context_length=128",
-                                ".embedding_length=256",
-                                ".feed_forward_length=256",
-                                ".attention.head_count=4",
-                                ".attention.layer_norm_rms_epsilon=1e-5"},
-                      *const init[] = {"blk.0.ffn_up.weight=0"};
-    const llm_new_model_params new_model = {.size = sizeof new_model,
-                                            .arch = "llama",
-                                            .tokenizer = "builtin:stories",
-                                            .key = more,
-                                            .n_keys = sizeof more / sizeof *more,
-                                            .init = init,
-                                            .n_init = 1};
-    REQUIRE_OK(llm_new_model(model, &new_model, &err), &err);
-    FILE *f = fopen(model, "r+b");
-    REQUIRE(f);
-    const size_t n = fread(bytes, 1, sizeof bytes, f);
-    size_t at = 0;
-    while (at + sizeof name < n && memcmp(bytes + at, name, sizeof name - 1) != 0)
-        at++;
-    at += sizeof name - 1 + 4 + 2 * 8; /* the name, how many dimensions, both */
-    CHECK(fseek(f, (long)at, SEEK_SET) == 0 && fputc(IQ2_XS, f) == IQ2_XS);
-    fclose(f);
-    llm_training_params p = {.n_steps = 1, .n_ctx = 32, .n_batch = 64};
-    watch w = {0};
-    llm_training_run_params run = {.size = sizeof run, .out = out, .each = on_step, .user = &w};
-    llm_training *t = open_on(model, file, p);
-    REQUIRE(t);
-    CHECK_INT(llm_training_run(t, &run, &err), GGL_UNSUPPORTED);
-    CHECK_HAS(err.msg, "blk.0.ffn_up.weight cannot be rounded to iq2_xs again");
-    CHECK_INT(w.steps, 0);
-    run.f32 = true;
-    CHECK_OK(llm_training_run(t, &run, &err), &err);
-    llm_training_close(t);
-    p.learn = &attention;
-    p.n_learn = 1;
-    run.f32 = false;
-    t = open_on(model, file, p);
-    REQUIRE(t);
-    CHECK_OK(llm_training_run(t, &run, &err), &err);
-    llm_training_close(t);
-}
-
 TEST(new_models_that_cannot_be) {
     const char *const none[] = {"nothing.*"}, *const init[] = {"*=x"},
                       *const wrong_key[] = {".block_count"}, *const list[] = {".block_count=[1,x]"},
@@ -852,142 +420,4 @@ TEST(gradients_of_models) {
               GGL_USAGE);
     CHECK_INT(llm_verify_gradients("builtin:stories", NULL, NULL, &err), GGL_USAGE);
     CHECK_INT(llm_verify_gradients("builtin:words", NULL, &r, &err), GGL_UNSUPPORTED);
-}
-
-/* --- bad days --------------------------------------------------------------------------------- */
-
-/* A first step that is easy by chance does not make a training of hard ones one that diverges. */
-TEST(an_easy_step) {
-    static char text[4000];
-    size_t n = 0;
-    const char *easy = "Once upon a time, there was a little girl named Lily.",
-               *hard = "7$#Q x9&K =%";
-    for (int i = 0; i < 32; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "{\"text\": \"%s\"}\n",
-                              i % 8 ? hard : easy);
-    const char *file = file_of("easy.jsonl", text);
-    llm_training_report r = {0};
-    for (uint64_t seed = 0; seed < 50; seed++) {
-        const llm_training_params p = {
-            .n_seq = 1, .n_steps = 45, .rate = 1e-9, .valid_share = -1, .seed = seed};
-        llm_training *t = open_on("builtin:stories", file, p);
-        REQUIRE(t);
-        r = step(t);
-        const bool is_easy = r.loss < 3;
-        for (int i = 1; i < 45 && is_easy; i++)
-            r = step(t);
-        llm_training_close(t);
-        if (is_easy)
-            break;
-    }
-    CHECK_INT(r.step, 45);
-}
-
-TEST(too_high_a_rate) {
-    ggl_error err = {0};
-    const llm_training_params p = {.rate = 50, .n_steps = 400, .n_warmup = -1, .max_norm = -1};
-    const llm_training_run_params run = {.size = sizeof run};
-    llm_training *t = open_on("builtin:chat", chats(), p);
-    REQUIRE(t);
-    CHECK_INT(llm_training_run(t, &run, &err), GGL_LIMIT);
-    CHECK_HAS(err.msg, "the training has diverged");
-    CHECK_HAS(err.msg, "a smaller rate may help, such as 0.0008");
-    llm_training_close(t);
-}
-
-/* A checkpoint that cannot be written ends the training, and the last one stays. */
-TEST(no_room) {
-    ggl_error err = {0};
-    char out[700];
-    llm_training *t =
-        open_on("builtin:chat", chats(), (llm_training_params){.lora = true, .n_steps = 3});
-    snprintf(out, sizeof out, "%s/none/out.gguf", test_folder());
-    const llm_training_run_params run = {.size = sizeof run, .out = out, .save_every = 1};
-    REQUIRE(t);
-    CHECK_INT(llm_training_run(t, &run, &err), GGL_IO);
-    CHECK_HAS(err.msg, "none/out.gguf");
-    llm_training_close(t);
-}
-
-static bool stop(void *user, const char *what, size_t done, size_t total) {
-    ++*(int *)user;
-    return !what && done > total;
-}
-
-TEST(mistakes) {
-    const char *chat = chats(), *pair = pairs(), *none = path_of("none.txt");
-    const char *const one[] = {chat}, *const two[] = {pair}, *const mixed[] = {chat, pair},
-                      *const lost[] = {none}, *const pattern[] = {"blk.99.*"},
-                      *const model_own[] = {"output_norm.weight"};
-    int calls = 0;
-    const struct {
-        llm_training_params p;
-        ggl_status st;
-        const char *words;
-    } wrong[] = {
-        {{.file = NULL}, GGL_USAGE, "needs a file to learn from"},
-        {{.file = one, .n_files = 1, .rate = -1},
-         GGL_USAGE,
-         "rate is -1; it must be from 0 to 100"},
-        {{.file = one, .n_files = 1, .n_batch = -5}, GGL_USAGE, "n_batch is -5"},
-        {{.file = one, .n_files = 1, .rank = -5, .lora = true}, GGL_USAGE, "rank"},
-        {{.file = one, .n_files = 1, .schedule = "cos"}, GGL_USAGE, "cosine, linear and constant"},
-        {{.file = one, .n_files = 1, .matrix = pattern, .n_matrices = 1}, GGL_USAGE, "needs lora"},
-        {{.file = one, .n_files = 1, .optimizer = "adam"}, GGL_USAGE, "adamw, sgd and muon"},
-        {{.file = one, .n_files = 1, .round_to = "q4"}, GGL_USAGE, "no type of this name"},
-        {{.file = one, .n_files = 1, .round_to = "q4_0", .lora = true}, GGL_USAGE, "stay f32"},
-        {{.file = one, .n_files = 1, .lora = true, .matrix = pattern, .n_matrices = 1},
-         GGL_NOT_FOUND,
-         "blk.99"},
-        {{.file = one, .n_files = 1, .learn = pattern, .n_learn = 1}, GGL_NOT_FOUND, "blk.99"},
-        {{.file = one, .n_files = 1, .lora = true, .adapter = "a"},
-         GGL_USAGE,
-         "either a new adapter"},
-        {{.file = one, .n_files = 1, .lora = true, .learn = model_own, .n_learn = 1},
-         GGL_NOT_FOUND,
-         "'output_norm.weight' fits the name of no weight"},
-        {{.file = one, .n_files = 1, .adapter = none}, GGL_IO, "none.txt"},
-        {{.file = lost, .n_files = 1}, GGL_IO, "none.txt"},
-        {{.file = mixed, .n_files = 2}, GGL_FORMAT, "pairs.jsonl"},
-        {{.file = one, .n_files = 1, .valid_file = two, .n_valid_files = 1},
-         GGL_USAGE,
-         "pairs.jsonl"},
-        {{.file = two, .n_files = 1, .teacher = "builtin:chat"}, GGL_USAGE, "no teacher"},
-        {{.file = one, .n_files = 1, .loss = twice, .teacher = "builtin:chat"},
-         GGL_USAGE,
-         "not both"},
-        {{.file = one, .n_files = 1, .n_ctx = 32, .teacher = "builtin:words"},
-         GGL_UNSUPPORTED,
-         "builtin:words"},
-        {{.file = one, .n_files = 1, .teacher = "builtin:words"},
-         GGL_SHAPE,
-         "the teacher builtin:words: the context has 1024 tokens"},
-        {{.file = one, .n_files = 1, .round_to = "i32"}, GGL_USAGE, "cannot be rounded to i32"},
-        {{.file = one, .n_files = 1, .round_to = "f64"}, GGL_USAGE, "cannot be rounded to f64"},
-        {{.file = two, .n_files = 1, .lora = true, .progress = stop, .user = &calls},
-         GGL_CANCELLED,
-         ""},
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        ggl_error err = {0};
-        llm_training *t = NULL;
-        llm_training_params p = wrong[i].p;
-        p.size = sizeof p;
-        const ggl_status st = llm_training_open(&t, "builtin:chat", &p, &err);
-        CHECK_MSG(st == wrong[i].st && !t && strstr(err.msg, wrong[i].words), "%d: %d: %s", (int)i,
-                  (int)st, err.msg);
-        llm_training_close(t);
-    }
-    ggl_error err = {0};
-    llm_training *t =
-        open_on("builtin:chat", chat, (llm_training_params){.lora = true, .valid_share = -1});
-    double loss;
-    REQUIRE(t);
-    CHECK_INT(llm_training_evaluate(t, &loss, NULL, &err), GGL_NOT_FOUND);
-    llm_training_facts f = {.size = 0};
-    CHECK_INT(llm_training_describe(t, &f, &err), GGL_USAGE);
-    llm_training_close(t);
-    CHECK_INT(calls, 1);
-    CHECK_INT(llm_training_open(&t, "builtin:chat", NULL, &err), GGL_USAGE);
-    llm_training_close(NULL);
 }

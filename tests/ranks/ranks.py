@@ -407,6 +407,22 @@ def copies():
     none_left("a lost rank")
 
 
+def go_on(args):
+    """Interrupts a training of two ranks, whose result is "r", and goes on with four."""
+    with subprocess.Popen([MPIRUN, "-n", "2", *args, "--save-every", "1"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV) as p:
+        for _ in range(600):
+            if os.path.exists(path("r.train")):
+                break
+            time.sleep(0.05)
+        for pid, (rank, command_line) in processes().items():
+            if rank == 0 and command_line.startswith(tool("llm-train")):
+                os.kill(pid, signal.SIGINT)
+        p.communicate(timeout=LIMIT)
+    none_left("an interrupted training")
+    check(os.path.exists(path("r.train")) or os.path.exists(path("r")), "an interrupted training leaves its state, unless it was done")
+    run(*args, "--resume", n=4)
+
+
 def training():
     """llm-train as ranks: the same bits for any number of them, also if it goes on with another number; errors; a rank that is lost."""
     chats = put("chats.jsonl", "".join(json.dumps({"messages": [{"role": "user", "content": f"Who is number {i}?"},
@@ -421,22 +437,10 @@ def training():
             check(read(f"{name}{n}") == read(f"{name}1"), f"{n} ranks write other bytes than one", data)
     check(not os.path.exists(path("c4.train")), "a state is left")
 
-    # interrupted, and gone on with by more ranks
-    args = command("r", steps="60")
-    with subprocess.Popen([MPIRUN, "-n", "2", *args, "--save-every", "1"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV) as p:
-        for _ in range(600):
-            if os.path.exists(path("r.train")):
-                break
-            time.sleep(0.05)
-        for pid, (rank, command_line) in processes().items():
-            if rank == 0 and command_line.startswith(tool("llm-train")):
-                os.kill(pid, signal.SIGINT)
-        p.communicate(timeout=LIMIT)
-    none_left("an interrupted training")
-    check(os.path.exists(path("r.train")) or os.path.exists(path("r")), "an interrupted training leaves its state, unless it was done")
-    run(*args, "--resume", n=4)
-    run(*command("whole", steps="60"), n=1)
-    check(read("r") == read("whole"), "gone on with by other ranks, it ends with other bytes")
+    for bits in "32", "8":
+        go_on([*command("r", steps="60"), "--optimizer-bits", bits])
+        run(*command("whole", steps="60"), "--optimizer-bits", bits, n=1)
+        check(read("r") == read("whole"), "gone on with by other ranks, it ends with other bytes", bits)
 
     # errors are those of rank 0, and nobody waits
     run(*command("e", data=path("none.jsonl")), n=3, code=None, has="none.jsonl")

@@ -9,6 +9,7 @@
 #include "common/progress.h"
 #include "common/report.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/file_lock.h"
 #include "new.h"
 #include "options.h"
 #include "show.h"
@@ -226,8 +227,14 @@ static int learn(work *w) {
     return conclude(w, st, &err);
 }
 
-/* Refuses to lose what an interrupted training has left. Nothing is read or written before. */
+/* Refuses to write what another training writes, and to lose what an interrupted one has left. Nothing is read or written before. */
 static int look_for_state(const work *w) {
+    ggl_error err = {0};
+    ggl_file_lock *lock = NULL;
+    if (!w->o.plan && w->o.out && ggl_file_lock_open(&lock, w->o.out, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s",
+                          err.msg); /* while it runs, its state is no one's to go on with */
+    ggl_file_lock_close(lock);
     if (w->o.resume || w->o.plan || !w->o.save || !ggl_file_exists(w->o.save))
         return -1;
     return tool_error_about(TOOL, 2,

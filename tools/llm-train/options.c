@@ -14,6 +14,7 @@
 #include "new.h"
 
 static const char *const optimizers[] = {"adamw", "sgd", "muon", NULL};
+static const char *const bits[] = {"32", "8", NULL};
 static const char *const schedules[] = {"cosine", "linear", "constant", NULL};
 
 /* Returns what is wrong with the options; NULL: nothing. */
@@ -41,6 +42,8 @@ static const char *wrong_options(const train_options *o) {
     if (o->no_valid && (o->valid.n || o->valid_share != 0))
         return "--no-valid leaves nothing to measure: it cannot be given with --valid or "
                "--valid-share";
+    if (o->no_valid && o->valid_max)
+        return "--no-valid leaves nothing to measure: it cannot be given with --valid-max";
     if (o->valid.n && o->valid_share != 0)
         return "--valid has what is measured; --valid-share takes it from what is learned: only "
                "one of the two can be given";
@@ -154,6 +157,10 @@ int train_options_read(train_options *o, int argc, char **argv) {
          .help = "measure it on this share of the files, and do not learn that (default: 0.05, of "
                  "at least 20 and for at most 64 documents or conversations)",
          .min = 1e-6, .max = 0.9},
+        {"--valid-max", ARG_INT, &o->valid_max, .value = "N",
+         .help = "most tokens of a measurement (default: so many that ten of them take about a "
+                 "tenth of the time; -1: all)",
+         .min = -1, .max = INT64_C(1) << 40},
         {"--no-valid", ARG_FLAG, &o->no_valid, .help = "learn all, and measure nothing"},
         {"--separator", ARG_STRING, &o->separator, .value = "TEXT",
          .help = "what separates the documents of a text file (default: a file is one document)"},
@@ -192,6 +199,9 @@ int train_options_read(train_options *o, int argc, char **argv) {
         {"--optimizer", ARG_CHOICE, &o->optimizer, .value = "NAME", .choices = optimizers,
          .help = "adamw (default), sgd (with momentum), muon (of the matrices of layers, adamw of "
                  "the rest)"},
+        {"--optimizer-bits", ARG_CHOICE, &o->optimizer_bits, .value = "N", .choices = bits,
+         .help = "of what it remembers of each number of a matrix: 32 (default), or 8, which needs "
+                 "10 bytes for each weight in place of 16"},
         {"--schedule", ARG_CHOICE, &o->schedule, .value = "NAME", .choices = schedules,
          .help = "how the rate falls: cosine (default), linear, constant"},
         {"--lr-end", ARG_FLOAT, &o->rate_end, .value = "X",
@@ -345,6 +355,7 @@ llm_training_params train_params_of(const train_options *o) {
                                  .valid_file = o->valid.s,
                                  .n_valid_files = o->valid.n,
                                  .valid_share = o->no_valid ? -1 : o->valid_share,
+                                 .valid_max = o->valid_max,
                                  .separator = o->separator,
                                  .all_tokens = o->all_tokens,
                                  .drop_long = o->drop_long,
@@ -369,6 +380,7 @@ llm_training_params train_params_of(const train_options *o) {
                                  .minutes = o->minutes,
                                  .rate = o->rate,
                                  .optimizer = optimizers[o->optimizer],
+                                 .optimizer_bits = o->optimizer_bits == 1 ? 8 : 32,
                                  .schedule = schedules[o->schedule],
                                  .rate_end = o->rate_end,
                                  .rate_hold = o->rate_hold,

@@ -23,8 +23,9 @@ typedef struct train_options {
     arg_list dims;
     int64_t *dim; /* [dims.n] */
     size_t memory_bytes;
+    int optimizer_bits; /* which of `bits` in options.c */
     int64_t rank, n_ctx, n_batch, n_seq, n_ubatch, n_steps, n_warmup, n_parts, n_threads,
-        save_every, valid_every, record_top, patience, n_sample;
+        save_every, valid_every, valid_max, record_top, patience, n_sample;
     uint64_t seed;
     int schedule, optimizer;
 } train_options;

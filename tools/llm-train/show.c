@@ -41,16 +41,28 @@ put_fact(const char *fmt, ...) {
     put_line(text, " ", COLUMN);
 }
 
+enum { PART_TEXT = 64 };
+
+/* Writes what a part of the memory needs; "": nothing. Returns to. */
+static const char *part(char to[PART_TEXT], const char *name, size_t bytes) {
+    char amount[AMOUNT_TEXT];
+    snprintf(to, PART_TEXT, "%s%s", bytes ? name : "",
+             bytes ? llm_amount_bytes(amount, bytes) : "");
+    return to;
+}
+
 void train_show_facts(const llm_training_facts *f, bool is_adapter) {
-    char learn[32], values[32], steps[32] = "as many as the time allows";
+    char learn[AMOUNT_TEXT], values[AMOUNT_TEXT], all[AMOUNT_TEXT], amount[AMOUNT_TEXT],
+        model[PART_TEXT], teacher[PART_TEXT], free[64] = "",
+                                              steps[32] = "as many as the time allows";
     static const struct {
         const char *kind, *drawn;
     } names[] = {{"preferences", "pairs"}, {"matches", "groups"}, {"scores", "pairs"}};
     const char *what = "sequences";
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         what = strcmp(f->kind, names[i].kind) == 0 ? names[i].drawn : what;
-    put_fact("learns     %" PRId64 " numbers of %" PRId64 " %s; with gradients and what AdamW "
-             "remembers %s",
+    put_fact("learns     %" PRId64 " numbers of %" PRId64 " %s; with gradients and what the "
+             "optimizer remembers %s",
              f->n_numbers, f->n_weights, is_adapter ? "matrices of the adapter" : "weights",
              llm_amount_bytes(learn, f->learn_bytes));
     put_fact("from       %s: %" PRId64 " %s, %" PRId64 " tokens, of which %" PRId64 " count",
@@ -65,7 +77,12 @@ void train_show_facts(const llm_training_facts *f, bool is_adapter) {
     put_fact("steps      %s of up to %" PRId64 " tokens, %" PRId64
              " at once, the longest sequence has %" PRId64 "; rate %.3g",
              steps, f->n_batch, f->n_ubatch, f->n_ctx, f->rate);
-    put_fact("values     %s", llm_amount_bytes(values, f->value_bytes));
+    if (f->memory_left > 0)
+        snprintf(free, sizeof free, " of %s that are free",
+                 llm_amount_bytes(amount, f->memory_left));
+    put_fact("memory     %s%s; values need %s%s%s", llm_amount_bytes(all, f->memory_bytes), free,
+             llm_amount_bytes(values, f->value_bytes), part(model, ", the model ", f->model_bytes),
+             part(teacher, ", the teacher ", f->teacher_bytes));
     fflush(stdout);
 }
 

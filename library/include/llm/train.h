@@ -48,6 +48,9 @@ typedef struct llm_training_params {
     /* Without valid_file: which share of the items is not learned from, but measured; 0: a twentieth, but at most 64 items and none of fewer than 20;
      * below 0: none. */
     double valid_share;
+    /* Most tokens of a measurement, of documents or conversations that are spread over all that could be; below 0: any. 0: a thirtieth of the tokens
+     * that it learns from, or those of a step, so that ten measurements cost about a tenth of the time. */
+    int64_t valid_max;
     const char *separator;     /* of the documents of a text file; NULL: a file is a document */
     bool all_tokens;           /* of conversations: all tokens count, not only those of answers */
     bool drop_long;            /* items of more than n_ctx tokens are left out; else they are cut */
@@ -99,6 +102,9 @@ typedef struct llm_training_params {
     /* "adamw" (NULL: this one), "sgd" (with the momentum beta1), or "muon": for the matrices of layers, with the momentum beta1 (0: 0.95),
      * and AdamW for the rest. */
     const char *optimizer;
+    /* Bits of each number that the optimizer remembers of a matrix, its mean and its mean square: 32 (0: these), or 8, which leaves 10 of the 16
+     * bytes that each weight needs. */
+    int32_t optimizer_bits;
     double max_norm; /* longer gradients are cut to this length; 0: 1; below 0: none is cut */
     /* Into how many parts a step is divided, whose gradients are made one by one and then added: as many processes may share them, with the same
      * bits (llm_training_join). 0: as many as there are processes. */
@@ -155,12 +161,16 @@ typedef struct llm_training_facts {
         kind; /* "text", "answers", "preferences", "matches" (texts that belong together) or "scores" (pairs of texts with a number); not owned by the caller */
     int64_t n_items, n_tokens,
         n_counted; /* to learn from: sequences, their tokens, and those that count */
-    int64_t n_valid_items, n_valid_tokens; /* on which it is measured */
-    int64_t n_weights, n_numbers;          /* tensors that learn, and their elements */
-    size_t learn_bytes; /* of these, their gradients, and what the optimizer remembers */
-    size_t value_bytes; /* of the values between operators */
-    int64_t n_ctx, n_batch, n_ubatch; /* as they are */
-    int64_t n_steps;                  /* 0: not known before some steps have run */
+    int64_t n_valid_items,
+        n_valid_tokens; /* on which it is measured; with a limit of minutes at first all on which it could be */
+    int64_t n_weights, n_numbers; /* tensors that learn, and their elements */
+    size_t learn_bytes;           /* of these, their gradients, and what the optimizer remembers */
+    size_t value_bytes;           /* of the values between operators */
+    size_t model_bytes, teacher_bytes; /* of weights that do not learn, and of a teacher */
+    size_t memory_bytes;               /* of all these */
+    size_t memory_left;                /* what the machine had free before; 0: not known */
+    int64_t n_ctx, n_batch, n_ubatch;  /* as they are */
+    int64_t n_steps;                   /* 0: not known before some steps have run */
     double rate;
     int64_t n_draws, n_valid_draws; /* what a step draws: sequences, pairs, or groups of texts */
 } llm_training_facts;
@@ -232,7 +242,8 @@ typedef struct llm_training_run_params {
     void *user;
 } llm_training_run_params;
 /* Runs all steps that are left, with measurements and checkpoints. If it is cancelled, it writes a checkpoint first, and returns GGL_CANCELLED. If
- * a checkpoint cannot be written, the training ends with that error, and the last one stays. */
+ * a checkpoint cannot be written, the training ends with that error, and the last one stays. Before the first step, GGL_IO: the files do not fit on their
+ * disks, or another process writes them. */
 GGL_API GGL_NODISCARD ggl_status llm_training_run(llm_training *t,
                                                   const llm_training_run_params *params,
                                                   ggl_error *err);

@@ -194,10 +194,10 @@ NamedProgress = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_char_p, c.c_size_t, c.c_si
 
 class TrainingParams(c.Structure):
     _fields_ = fields(
-        """size:z file:texts n_files:z valid_file:texts n_valid_files:z valid_share:d separator:s all_tokens:? drop_long:? chat_template:s
+        """size:z file:texts n_files:z valid_file:texts n_valid_files:z valid_share:d valid_max:q separator:s all_tokens:? drop_long:? chat_template:s
         arch:s round_to:s lora:? rank:q alpha:d rs:? matrix:texts n_matrices:z adapter:s learn:texts n_learn:z n_ctx:q n_batch:q n_seq:q
         n_ubatch:q n_steps:q n_epochs:d minutes:d rate:d schedule:s rate_end:d rate_hold:d n_warmup:q beta1:d beta2:d eps:d decay:d optimizer:s
-        max_norm:d n_parts:q seed:Q memory:z n_threads:i
+        optimizer_bits:i max_norm:d n_parts:q seed:Q memory:z n_threads:i
         dpo_beta:d teacher:s teacher_share:d teacher_temp:d record:s record_top:q contrast_temp:d dim:dims n_dims:z pooling:s loss:p progress:call note:says user:p""",
         texts=c.POINTER(c.c_char_p),
         dims=c.POINTER(c.c_int64),
@@ -209,7 +209,7 @@ class TrainingParams(c.Structure):
 class TrainingFacts(c.Structure):
     _fields_ = fields(
         """size:z kind:s n_items:q n_tokens:q n_counted:q n_valid_items:q n_valid_tokens:q n_weights:q n_numbers:q learn_bytes:z value_bytes:z
-        n_ctx:q n_batch:q n_ubatch:q n_steps:q rate:d n_draws:q n_valid_draws:q"""
+        model_bytes:z teacher_bytes:z memory_bytes:z memory_left:z n_ctx:q n_batch:q n_ubatch:q n_steps:q rate:d n_draws:q n_valid_draws:q"""
     )
 
 

@@ -170,6 +170,10 @@ class TrainingFacts(NamedTuple):
     n_numbers: int  # and their elements
     learn_bytes: int  # of these, their gradients, and what the optimizer remembers
     value_bytes: int  # of the values between operators
+    model_bytes: int  # of weights that do not learn
+    teacher_bytes: int
+    memory_bytes: int  # of all these
+    memory_left: int  # what the machine had free before; 0: not known
     n_ctx: int
     n_batch: int
     n_ubatch: int

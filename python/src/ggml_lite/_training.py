@@ -133,6 +133,7 @@ class Training(Handle):
         *,
         valid_file: Files = (),  # from which it does not learn, but on which it is measured
         valid_share: float = 0.0,  # without valid_file: the share of the items that is measured; 0: a twentieth, of at least 20 and for at most 64; -1: none
+        valid_max: int = 0,  # most tokens of a measurement; 0: so many that ten take about a tenth of the time; -1: all
         separator: Optional[str] = None,  # of the documents of a text file; None: a file is a document
         all_tokens: bool = False,  # of conversations all tokens count, not only those of answers
         drop_long: bool = False,  # items of more than n_ctx tokens are left out; else they are cut
@@ -163,6 +164,7 @@ class Training(Handle):
         eps: float = 0.0,  # of AdamW; 0: 1e-8
         decay: float = 0.0,  # of matrices
         optimizer: Optional[str] = None,  # "adamw" (None: this one), "sgd" or "muon"
+        optimizer_bits: int = 0,  # of each number that it remembers of a matrix: 32 (0: these) or 8
         max_norm: float = 0.0,  # longer gradients are cut to this length; 0: 1; -1: none is cut
         n_parts: int = 0,  # of a step, whose gradients are made one by one; 0: one
         seed: int = 0,  # of the order of the items, and of a new adapter
@@ -202,6 +204,7 @@ class Training(Handle):
             learn=lists["learn"],
             n_learn=len(lists["learn"]),
             valid_share=number("valid_share", valid_share),
+            valid_max=whole("valid_max", valid_max, -1, 64),
             separator=None if separator is None else text_bytes("separator", separator),
             all_tokens=flag("all_tokens", all_tokens),
             drop_long=flag("drop_long", drop_long),
@@ -230,6 +233,7 @@ class Training(Handle):
             eps=number("eps", eps),
             decay=number("decay", decay),
             optimizer=None if optimizer is None else text_bytes("optimizer", optimizer),
+            optimizer_bits=whole("optimizer_bits", optimizer_bits, 0, 32),
             max_norm=number("max_norm", max_norm),
             n_parts=whole("n_parts", n_parts, 0, 64),
             seed=whole("seed", seed, 0, 65),

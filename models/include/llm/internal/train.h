@@ -76,6 +76,9 @@ typedef struct llm_train_params {
     /* The model's output through which it learns, "embedding" or "score", of which the program computes a loss and its gradient (llm_trainer_look,
      * llm_train_batch.gradient); not with `loss`. NULL: the logits, of which the loss is computed here. */
     const char *output;
+    /* Bits of each number that the optimizer remembers of matrices: 32 (0: these), or 8, by dynamic codes. */
+    int optimizer_bits;
+    int n_threads; /* that pack these 8 bits; 0: 1 */
 } llm_train_params;
 
 /* Sequences one after the other. */
@@ -92,6 +95,13 @@ typedef struct llm_train_batch {
     const float *gradient;
 } llm_train_batch;
 
+/* Numbers in a byte each: codes of shares of the scale. models/train/dynamic.h says which. */
+enum { LLM_TRAIN_BLOCK = 256 };
+typedef struct llm_train_block {
+    float scale;
+    uint8_t code[LLM_TRAIN_BLOCK];
+} llm_train_block;
+
 /* A weight that learns. */
 typedef struct llm_train_weight {
     const char *name; /* owned by the trainer */
@@ -99,12 +109,14 @@ typedef struct llm_train_weight {
     int n_dims;
     int64_t ne[GGL_MAX_DIMS];
     const void *origin; /* its numbers in the source: mostly those of a tensor, or rows of one */
-    /* [ggl_count] f32, valid as long as the trainer: the weight, its gradient so far, and what AdamW remembers of it, the
+    /* [ggl_count] f32, valid as long as the trainer: the weight, its gradient so far, and what the optimizer remembers of it, the
      * mean and the mean square of its gradients. Steps change them, and so may the program between the calls. */
     float *data, *grad, *mean, *square;
     /* What learns: `data`, or, with llm_train_params.rounded, what is rounded to it. */
     float *master;
     ggl_type rounded; /* to which data is rounded; GGL_F32: it is not */
+    /* In place of mean and square, which are then NULL: the same in 8 bits. */
+    llm_train_block *packed_mean, *packed_square;
 } llm_train_weight;
 
 /* Returns how many numbers it has. */
@@ -113,9 +125,20 @@ static inline int64_t llm_train_weight_count(const llm_train_weight *w) {
 }
 /* What goes on from step to step: what learns, and what the optimizer remembers of it. k = 0 .. LLM_TRAIN_STATES-1. */
 enum { LLM_TRAIN_STATES = 3 };
-static inline float *llm_train_weight_state(const llm_train_weight *w, int k) {
-    return k == 0 ? w->master : k == 1 ? w->mean : w->square;
-}
+typedef struct llm_train_state {
+    void *data;
+    size_t size;
+    /* As a tensor of a file: f32 in the shape of the weight, or blocks as rows of i32. */
+    ggl_type type;
+    int n_dims;
+    int64_t ne[GGL_MAX_DIMS];
+} llm_train_state;
+llm_train_state llm_train_weight_state(const llm_train_weight *w, int k);
+/* Returns the bytes of all that it has: its numbers, their gradient, and these states. */
+size_t llm_train_weight_bytes(const llm_train_weight *w);
+
+/* Returns about how many bytes the weights of a file need that learn by the parameters, with their gradients and states: those that `learn` fits. */
+size_t llm_train_expected_bytes(const ggl_gguf *f, const llm_train_params *p);
 
 /* Makes a trainer for the model of the source, whose tensors must have data. arch and source outlive it. On failure *out
  * is NULL. GGL_UNSUPPORTED names the operator that has no gradient, or the input that texts do not give; GGL_NOT_FOUND: a
@@ -169,6 +192,8 @@ void llm_trainer_set_steps(llm_trainer *t, int64_t n);
 GGL_NODISCARD ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
                                            const char *path, ggl_error *err);
 
+/* Returns how many bytes llm_trainer_write would write; 0: not known. */
+uint64_t llm_trainer_write_size(const llm_trainer *t, const ggl_gguf *of, bool f32);
 /* Fails as llm_trainer_write would, if a type of the file is one to which no number can be rounded: to know it before a training. GGL_UNSUPPORTED. */
 GGL_NODISCARD ggl_status llm_trainer_check_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
                                                  ggl_error *err);
@@ -178,6 +203,8 @@ GGL_NODISCARD ggl_status llm_trainer_check_write(const llm_trainer *t, const ggl
  * called after a step. */
 GGL_NODISCARD ggl_status llm_trainer_write_state(const llm_trainer *t, ggl_str own,
                                                  const char *path, ggl_error *err);
+/* Returns how many bytes it would write, without those of the text; 0: not known. */
+uint64_t llm_trainer_state_size(const llm_trainer *t);
 /* Reads it. GGL_FORMAT: the file has no such state, or that of other weights; the trainer is then as before. */
 GGL_NODISCARD ggl_status llm_trainer_read_state(llm_trainer *t, const ggl_gguf *f, ggl_error *err);
 
