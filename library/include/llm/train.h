@@ -258,6 +258,23 @@ typedef struct llm_new_model_params {
 GGL_API GGL_NODISCARD ggl_status llm_new_model(const char *path, const llm_new_model_params *params,
                                                ggl_error *err);
 
+typedef struct llm_add_tokens_params {
+    size_t size;       /* sizeof(llm_add_tokens_params) */
+    const char *model; /* a GGUF file, a Hugging Face folder, or a built-in model */
+    const char *arch;  /* as llm_open_params.arch */
+    const char *const *
+        special; /* [n_special]: spellings of special tokens, such as "<|user|>", which come at the end of the vocabulary */
+    size_t n_special;
+    uint64_t seed; /* of the numbers in their rows */
+} llm_add_tokens_params;
+/* Writes the model with more special tokens, so that it can learn a chat template with them: all else stays as it was. Each tensor
+ * that has a row for every token gets rows for them, in its type, of normally distributed numbers with the mean and the spread of each column;
+ * rows that are there already, as in a vocabulary that is padded, stay as they are. *first (NULL is fine): the id of the first; the others follow.
+ * GGL_USAGE: a token is empty, is no UTF-8, is given twice or is there already; and as llm_open. */
+GGL_API GGL_NODISCARD ggl_status llm_add_tokens(const char *path,
+                                                const llm_add_tokens_params *params, int32_t *first,
+                                                ggl_error *err);
+
 /* --- checking --------------------------------------------------------------------------------- */
 
 /* A number of a weight: its gradient, and how the loss changes with it. */
