@@ -842,11 +842,15 @@ static int32_t n_rows(const char *path) {
 
 /* Adds the marks. False: a failure, which was reported. */
 static bool add_marks(const char *path, const char *model, uint64_t seed, int32_t want) {
-    const llm_add_tokens_params p = {
-        .size = sizeof p, .model = model, .special = marks, .n_special = 2, .seed = seed};
-    ggl_error err = {0};
     int32_t first = -1;
-    return CHECK_OK(llm_add_tokens(path, &p, &first, &err), &err) && CHECK_INT(first, want);
+    const llm_new_model_params p = {.size = sizeof p,
+                                    .from = model,
+                                    .special = marks,
+                                    .n_special = 2,
+                                    .first_special = &first,
+                                    .seed = seed};
+    ggl_error err = {0};
+    return CHECK_OK(llm_new_model(path, &p, &err), &err) && CHECK_INT(first, want);
 }
 
 /* Of two files, the second of which has more tokens: all tensors are the same, but for `grown`, whose rows are followed by two more with
@@ -954,18 +958,27 @@ TEST(more_tokens_that_cannot_be) {
         {"builtin:stories", bytes, 1, "is not valid UTF-8"},
         {"builtin:stories", twice, 2, "the token '<a>' is given twice"},
         {"builtin:stories", there, 1, "has the token '</s>' already: its id is 2"},
-        {NULL, there, 1, "more tokens need a model"},
+        {NULL, there, 1, "`from` names it"},
         {"no.gguf", there, 1, "no.gguf"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ggl_error err = {0};
-        const llm_add_tokens_params p = {.size = sizeof p,
-                                         .model = wrong[i].model,
-                                         .special = wrong[i].special,
-                                         .n_special = wrong[i].n};
-        const ggl_status st = llm_add_tokens(path_of("no-more.gguf"), &p, NULL, &err);
+        const llm_new_model_params p = {.size = sizeof p,
+                                        .from = wrong[i].model,
+                                        .special = wrong[i].special,
+                                        .n_special = wrong[i].n};
+        const ggl_status st = llm_new_model(path_of("no-more.gguf"), &p, &err);
         CHECK_MSG(st != GGL_OK && strstr(err.msg, wrong[i].words), "%d: %s", (int)i, err.msg);
     }
+    ggl_error err = {0};
+    const llm_new_model_params both = {.size = sizeof both,
+                                       .from = "builtin:stories",
+                                       .special = marks,
+                                       .n_special = 2,
+                                       .key = sizes,
+                                       .n_keys = SIZES};
+    CHECK_INT(llm_new_model(path_of("no-more.gguf"), &both, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "only gets more tokens");
 }
 
 /* --- checking --------------------------------------------------------------------------------- */

@@ -9,10 +9,11 @@
 
 #define TOOL "llm-train add-tokens"
 
-static int make(const char *out, const llm_add_tokens_params *p) {
+static int make(const char *out, llm_new_model_params *p) {
     ggl_error err = {0};
     int32_t first = 0;
-    const ggl_status st = llm_add_tokens(out, p, &first, &err);
+    p->first_special = &first;
+    const ggl_status st = llm_new_model(out, p, &err);
     if (st != GGL_OK)
         return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
     for (size_t i = 0; i < p->n_special; i++)
@@ -25,7 +26,7 @@ static int make(const char *out, const llm_add_tokens_params *p) {
 }
 
 int train_add_tokens(int argc, char **argv) {
-    llm_add_tokens_params p = {.size = sizeof p};
+    llm_new_model_params p = {.size = sizeof p};
     const char *out = NULL;
     arg_list given = {0}, special = {0};
     const arg_option table[] = {
@@ -64,7 +65,7 @@ int train_add_tokens(int argc, char **argv) {
                                               {"-o", out, .written = true}},
                                 2);
     if (code < 0) {
-        p.model = given.s[0];
+        p.from = given.s[0];
         p.special = special.s;
         p.n_special = special.n;
         code = make(out, &p);
