@@ -166,7 +166,7 @@ static ggl_status list_tensors(adder *a, ggl_error *err) {
     for (size_t i = 0; i < a->n && st == GGL_OK; i++) {
         const ggl_gguf_tensor *t = a->tensor[i].t;
         const ggl_type_info *type = ggl_type_get(t->type);
-        if (!type->from_float && !type->from_float_weighted)
+        if ((!type->from_float && !type->from_float_weighted) || a->tensor[i].n_row % type->block)
             st = ggl_fail(err, GGL_UNSUPPORTED, "%.*s is %s, of which no rows can be made",
                           (int)t->name.n, t->name.s, type->name);
     }
