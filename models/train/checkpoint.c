@@ -112,6 +112,10 @@ ggl_status llm_trainer_check_write(const llm_trainer *t, const ggl_gguf *of, boo
     return st;
 }
 
+bool llm_train_is_split_key(const ggl_gguf_value *v) {
+    return v->key.n > 6 && memcmp(v->key.s, "split.", 6) == 0;
+}
+
 /* A model or an adapter that is about to be written. */
 typedef struct model_writer {
     ggl_gguf_writer *w;
@@ -131,7 +135,7 @@ static bool begin_model(model_writer *m, const llm_trainer *t, const ggl_gguf *o
         return false;
     for (size_t i = 0; i < ggl_gguf_n_values(of); i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(of, i);
-        if (v->key.n <= 6 || memcmp(v->key.s, "split.", 6) != 0) /* it is one file now */
+        if (!llm_train_is_split_key(v)) /* it is one file now */
             ggl_gguf_put_value(m->w, v);
     }
     for (size_t i = 0; i < n; i++) {

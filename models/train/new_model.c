@@ -15,6 +15,7 @@
 #include "ggl/internal/params.h"
 #include "llm/internal/train.h"
 #include "sample/sampler_impl.h"
+#include "train_impl.h"
 
 enum { MOST_LIST = 4096, PIECE = 4096 };
 
@@ -273,18 +274,17 @@ static ggl_status list_tensors(maker *m, ggl_error *err) {
 
 /* --- weights ---------------------------------------------------------------------------------- */
 
-/* A normally distributed number (Box and Muller, 1958). */
-static double normal(uint64_t rng[4]) {
+double llm_train_normal(uint64_t rng[4]) {
     const double pi = 3.14159265358979323846, u = 1 - llm_rng_uniform(rng),
                  v = llm_rng_uniform(rng);
     return sqrt(-2 * ggl_log(u)) * ggl_cos(2 * pi * v);
 }
 
-static uint64_t hash_of(const char *s) {
+void llm_train_normal_seed(uint64_t rng[4], uint64_t seed, ggl_str name) {
     uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
-    return h;
+    for (size_t i = 0; i < name.n; i++)
+        h = (h ^ (unsigned char)name.s[i]) * UINT64_C(0x100000001b3);
+    llm_rng_seed(rng, seed ^ h);
 }
 
 static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
@@ -294,12 +294,12 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     uint64_t rng[4];
     float piece[PIECE];
     ggl_status st = GGL_OK;
-    llm_rng_seed(rng, t->of->p.seed ^ hash_of(t->name));
+    llm_train_normal_seed(rng, t->of->p.seed, (ggl_str){t->name, strlen(t->name)});
     for (int64_t left = ggl_extents(t->ne, 0, GGL_MAX_DIMS, 1), n; left > 0 && st == GGL_OK;
          left -= n) {
         n = left < PIECE ? left : PIECE;
         for (int64_t i = 0; i < n; i++)
-            piece[i] = (float)(t->mean + (sigma > 0 ? sigma * normal(rng) : 0));
+            piece[i] = (float)(t->mean + (sigma > 0 ? sigma * llm_train_normal(rng) : 0));
         st = ggl_gguf_sink_write(to, piece, (size_t)n * sizeof *piece, err);
     }
     return st;

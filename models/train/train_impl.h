@@ -2,6 +2,7 @@
 #ifndef LLM_TRAIN_IMPL_H
 #define LLM_TRAIN_IMPL_H
 
+#include "ggl/internal/gguf.h"
 #include "ggl/internal/index.h"
 #include "ggl/sched.h"
 #include "llm/internal/train.h"
@@ -49,5 +50,13 @@ GGL_NODISCARD ggl_status llm_train_optimizer(train_plan *p, const llm_train_weig
                                              const llm_train_params *of, ggl_error *err);
 /* True if a step looks at the weight as a matrix, and not at each number for itself. */
 bool llm_train_steps_whole(const llm_train_weight *w, const llm_train_params *p);
+
+/* Seeds for the numbers of a tensor, which do not depend on those of others; and the next number of a normal distribution (Box and Muller,
+ * 1958). */
+void llm_train_normal_seed(uint64_t rng[4], uint64_t seed, ggl_str name);
+double llm_train_normal(uint64_t rng[4]);
+
+/* True for keys that say which part of a split model a file is: what is written is one file. */
+bool llm_train_is_split_key(const ggl_gguf_value *v);
 
 #endif

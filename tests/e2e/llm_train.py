@@ -139,6 +139,11 @@ def learns():
     train("-m", "builtin:stories", "--lora", "story.txt", "--separator", "\n\n", "-c", "64", "-b", "512", "--steps", "2", "-o", "text.gguf", said="from       text: 57 sequences")
     train("-m", "builtin:stories", "--adapter", "text.gguf", "story.txt", "-c", "64", "-b", "512", "--steps", "2", "-o", "text2.gguf", said="matrices of the adapter")
 
+    more = ["add-tokens", "builtin:stories", "--special", "<|user|>", "--special", "<|end|>"]
+    out, _ = train(*more, "-o", "more.gguf", has="wrote more.gguf")
+    check(out == '  2048  "<|user|>"\n  2049  "<|end|>"\n', "add-tokens", out)
+    train("-m", "more.gguf", "story.txt", "-c", "64", "-b", "512", "--steps", "1", "-o", "text3.gguf")
+
     before = sorted(os.listdir(TMP.name))
     out, _ = train(*ADAPTER, "--plan", said="learns     186880 numbers of 70 matrices of the adapter")
     check("step 1" not in out and sorted(os.listdir(TMP.name)) == before, "--plan", out)
@@ -355,6 +360,11 @@ def mistakes():
         ([*chats, "chats.jsnl", "-o", "out.gguf"], 1, "chats.jsnl: No such file or directory; did you mean 'chats.jsonl'?"),
         (["-m", "modl.gguf", "chats.jsonl", "-o", "out.gguf"], 1, "modl.gguf"),
         (["-m", "builtin:chatt", "chats.jsonl", "-o", "out.gguf"], 1, "builtin:chat"),
+        (["add-tokens", "builtin:stories", "-o", "out.gguf"], 2, "--special TOKEN is missing"),
+        (["add-tokens", "--special", "<a>", "-o", "out.gguf"], 2, "one MODEL is needed"),
+        (["add-tokens", "builtin:stories", "--special", "<a>"], 2, "-o OUT is missing"),
+        (["add-tokens", "builtin:stories", "--special", "</s>", "-o", "out.gguf"], 2, "has the token '</s>' already: its id is 2"),
+        (["add-tokens", "modl.gguf", "--special", "<a>", "-o", "out.gguf"], 1, "modl.gguf: No such file"),
         ([*adapter, "--matrix", "blk.99.*"], 1, "'blk.99.*'"),
         (["-m", "builtin:chat", "chats.jsonl", "--learn", "bkl.*", "-o", "out.gguf"], 1, "'bkl.*'"),
         (["-m", "cut.gguf", "chats.jsonl", "-o", "out.gguf"], 1, "cut.gguf: the file is truncated"),
@@ -398,7 +408,7 @@ def mistakes():
     ]
     for args, code, words in cases:
         out, err = train(*args, code=code, has=words)
-        check("step " not in out and err.startswith("llm-train: ") and err.count("\n") == 1, f"{args}: more than an error", out + err)
+        check("step " not in out and re.match("llm-train( add-tokens)?: ", err) and err.count("\n") == 1, f"{args}: more than an error", out + err)
     now = {f: os.path.isfile(path(f)) and read(f) for f in os.listdir(TMP.name)}
     check(now == here, "files were made or changed", sorted(set(now) ^ set(here)))
     train(*chats, "really.csv", "-o", "really.gguf", "--steps", "1")

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/compose.h"
+#include "ggl/internal/gguf.h"
 #include "llm/llm.h"
 #include "llm/train.h"
 #include "test.h"
@@ -391,6 +392,161 @@ TEST(new_models_that_cannot_be) {
         const ggl_status st = llm_new_model(path_of("no.gguf"), &p, &err);
         CHECK_MSG(st != GGL_OK && strstr(err.msg, wrong[i].words), "%d: %s", (int)i, err.msg);
     }
+}
+
+/* --- more tokens ------------------------------------------------------------------------------ */
+
+static const char *const marks[] = {"<|user|>", "<|end|>"};
+
+/* How many tokens have logits; 0: a failure, which was reported. */
+static int32_t n_rows(const char *path) {
+    ggl_error err = {0};
+    llm_context *c = NULL;
+    CHECK_OK(llm_open(&c, path, &(llm_open_params){.size = sizeof(llm_open_params)}, &err), &err);
+    const int32_t n = c ? llm_context_n_vocab(c) : 0;
+    llm_close(c);
+    return n;
+}
+
+/* Adds the marks. False: a failure, which was reported. */
+static bool add_marks(const char *path, const char *model, uint64_t seed, int32_t want) {
+    int32_t first = -1;
+    const llm_new_model_params p = {.size = sizeof p,
+                                    .from = model,
+                                    .special = marks,
+                                    .n_special = 2,
+                                    .first_special = &first,
+                                    .seed = seed};
+    ggl_error err = {0};
+    return CHECK_OK(llm_new_model(path, &p, &err), &err) && CHECK_INT(first, want);
+}
+
+/* Of two files, the second of which has more tokens: all tensors are the same, but for `grown`, whose rows are followed by two more with
+ * numbers such as theirs. False: reported. */
+static bool only_grew(const char *before, const char *after, const char *const *grown, int n) {
+    ggl_error err = {0};
+    ggl_gguf *a = NULL, *b = NULL;
+    bool good = CHECK_OK(ggl_gguf_open(&a, before, NULL, &err), &err) &&
+                CHECK_OK(ggl_gguf_open(&b, after, NULL, &err), &err) &&
+                CHECK_INT(ggl_gguf_n_tensors(a), ggl_gguf_n_tensors(b));
+    for (size_t i = 0; good && i < ggl_gguf_n_tensors(a); i++) {
+        const ggl_gguf_tensor *x = ggl_gguf_tensor_at(a, i), *y = ggl_gguf_tensor_at(b, i);
+        int64_t more = 0;
+        for (int k = 0; k < n; k++)
+            more = ggl_str_is(x->name, grown[k]) ? 2 : more;
+        const int last = x->n_dims - 1;
+        good = CHECK_MSG(x->type == y->type && y->ne[last] == x->ne[last] + more &&
+                             memcmp(x->data, y->data, x->size) == 0,
+                         "%.*s", (int)x->name.n, x->name.s);
+        const ggl_type_info *type = ggl_type_get(y->type);
+        float row[128] = {0};
+        const int64_t n_row = ggl_extents(x->ne, 0, last, 1);
+        double squares[2] = {0};
+        for (int64_t r = 0; good && more > 0 && n_row <= 128 && r < y->ne[last]; r++) {
+            type->to_float((const char *)y->data + (size_t)(r * (n_row / type->block)) * type->size,
+                           row, n_row);
+            for (int64_t k = 0; k < n_row; k++)
+                squares[r >= x->ne[last]] += (double)row[k] * (double)row[k];
+        }
+        const double old = squares[0] / (double)x->ne[last], new = squares[1] / 2;
+        good = good && (more == 0 || n_row == 1 ||
+                        CHECK_MSG(new > old / 4 && new < 4 * old, "%.*s: %g, %g", (int)x->name.n,
+                                  x->name.s, old, new));
+    }
+    ggl_gguf_close(a);
+    ggl_gguf_close(b);
+    return good;
+}
+
+/* The embedding gets rows, and the output, if it is another tensor; a model that has rows for more tokens than its tokenizer keeps them. */
+TEST(more_tokens_have_rows) {
+    static const char *const rows[] = {"token_embd.weight", "output.weight"};
+    const char *gpt2 = DATA "/stories-gpt2.gguf", *a = path_of("a.gguf"), *b = path_of("b.gguf"),
+               *output = "output.weight";
+    REQUIRE(add_marks(a, gpt2, 0, 1536));
+    CHECK(only_grew(gpt2, a, rows, 1));
+    REQUIRE(add_marks(b, gpt2, 0, 1536));
+    CHECK(same_files(a, b));
+    REQUIRE(add_marks(b, gpt2, 1, 1536));
+    CHECK(!same_files(a, b));
+
+    ggl_error err = {0};
+    const char *model = path_of("untied.gguf");
+    const llm_new_model_params p = {.size = sizeof p,
+                                    .arch = "llama",
+                                    .tokenizer = "builtin:stories",
+                                    .key = sizes,
+                                    .n_keys = SIZES,
+                                    .with = &output,
+                                    .n_with = 1};
+    REQUIRE_OK(llm_new_model(model, &p, &err), &err);
+    REQUIRE(add_marks(a, model, 0, 2048));
+    CHECK(only_grew(model, a, rows, 2));
+
+    REQUIRE(make_new(model, "builtin:stories", ".vocab_size=2049", NULL));
+    REQUIRE(add_marks(a, model, 0, 2048));
+    CHECK_INT(n_rows(a), 2050);
+    REQUIRE(make_new(model, "builtin:stories", ".vocab_size=2100", NULL));
+    REQUIRE(add_marks(a, model, 0, 2048));
+    CHECK(only_grew(model, a, rows, 0));
+    CHECK_INT(n_rows(a), 2100);
+}
+
+/* A base model learns to answer: with a chat template, the new tokens begin and end the turns. */
+TEST(more_tokens_learn) {
+    static const char template[] =
+        "{%- for m in messages -%}<|user|>{{ m.content }}<|end|>{%- endfor -%}"
+        "{%- if add_generation_prompt -%}<|user|>{%- endif -%}";
+    const char *model = path_of("more.gguf");
+    REQUIRE(add_marks(model, "builtin:stories", 0, 2048));
+    CHECK_INT(n_rows(model), 2050);
+    llm_training *t =
+        open_on(model, chats(),
+                (llm_training_params){.chat_template = template, .n_steps = 8, .rate = 1e-3});
+    REQUIRE(t);
+    llm_training_report r = step(t);
+    const double first = r.loss;
+    while (!r.is_last)
+        r = step(t);
+    CHECK_MSG(r.loss < 0.7 * first, "%g, of %g", r.loss, first);
+    llm_training_close(t);
+}
+
+TEST(more_tokens_that_cannot_be) {
+    static const char *const empty[] = {""}, *const twice[] = {"<a>", "<a>"},
+                             *const there[] = {"</s>"}, *const bytes[] = {"\xff"};
+    const struct {
+        const char *model;
+        const char *const *special;
+        size_t n;
+        const char *words;
+    } wrong[] = {
+        {"builtin:stories", NULL, 0, "no token is given"},
+        {"builtin:stories", empty, 1, "a token is empty"},
+        {"builtin:stories", bytes, 1, "is not valid UTF-8"},
+        {"builtin:stories", twice, 2, "the token '<a>' is given twice"},
+        {"builtin:stories", there, 1, "has the token '</s>' already: its id is 2"},
+        {NULL, there, 1, "`from` names it"},
+        {"no.gguf", there, 1, "no.gguf"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ggl_error err = {0};
+        const llm_new_model_params p = {.size = sizeof p,
+                                        .from = wrong[i].model,
+                                        .special = wrong[i].special,
+                                        .n_special = wrong[i].n};
+        const ggl_status st = llm_new_model(path_of("no-more.gguf"), &p, &err);
+        CHECK_MSG(st != GGL_OK && strstr(err.msg, wrong[i].words), "%d: %s", (int)i, err.msg);
+    }
+    ggl_error err = {0};
+    const llm_new_model_params both = {.size = sizeof both,
+                                       .from = "builtin:stories",
+                                       .special = marks,
+                                       .n_special = 2,
+                                       .key = sizes,
+                                       .n_keys = SIZES};
+    CHECK_INT(llm_new_model(path_of("no-more.gguf"), &both, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "only gets more tokens");
 }
 
 /* --- checking --------------------------------------------------------------------------------- */

@@ -96,4 +96,6 @@ int train_new(int argc, char **argv) {
 }
 
 const args_command train_commands[] = {
-    {"new", train_new, "makes a model that has learned nothing yet"}, {0}};
+    {"new", train_new, "makes a model that has learned nothing yet"},
+    {"add-tokens", train_add_tokens, "adds special tokens to a model's vocabulary"},
+    {0}};

@@ -32,16 +32,31 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 import plots
-from check_gguf import Reader, load
+from check_gguf import Reader, SentencePiece, load
 from export import ALIGN, F32, Q8_0, STRING, U32, key, q8_0, string
 from llama import Block, Config, Llama, RMSNorm, copying, initialize
-from train import Muon, keep_memory
-from tune import Words
+from muon import Muon, keep_memory
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 END = 2                                            # </s>
 AGAIN = 0.08                                       # share of the pieces that repeat
 HELD_OUT = 3_000_000                               # numbers of stories from here on are never trained on
+
+
+class Words:
+    """Token ids of a text: those of the file's tokenizer, word by word, because no piece goes across a space."""
+
+    def __init__(self, keys):
+        self.tok, self.known = SentencePiece(keys), {}
+        self.tok.prefix = False
+
+    def encode(self, text):
+        ids = []
+        for word in re.findall(r"\n| ?[^ \n]+| ", " " + text):
+            if word not in self.known:
+                self.known[word] = self.tok.encode(word)
+            ids += self.known[word]
+        return ids
 
 
 class Trunk(Llama):

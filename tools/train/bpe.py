@@ -1,29 +1,18 @@
-"""Trains a byte-level byte-pair encoding, as used by GPT-2 and Qwen, and turns the corpus into token ids.
+"""Trains a byte-level byte-pair encoding, as used by GPT-2 and Qwen, for eyes.py.
 
-    0..255 the bytes, in GPT-2's order   256..vocab-2 the merges, first one first   vocab-1 <|endoftext|>
-
-The published pattern of --pre splits a text into words; a merge never crosses their borders. So the
+A published pattern splits a text into words; a merge never crosses their borders. So a
 corpus shrinks to a few thousand different words with their counts: each round joins the pair of neighbours that
 is most frequent among them (of equals, the smaller one), and only the words that contain it are counted again.
-
-Reads train.txt, valid-*.txt in --corpus; writes into --work bpe.json (pre, tokens, merges) and for each text a
-.bin of uint16 ids in which <|endoftext|> follows every story.
 """
 
-import argparse
 import collections
-import json
-import os
 
-import numpy as np
 import regex
 
 PATTERNS = {
-    "gpt-2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
     "qwen2": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
              r"|\s*[\r\n]+|\s+(?!\S)|\s+",
 }
-END = "<|endoftext|>"
 
 
 def byte_letters():
@@ -96,42 +85,3 @@ class Encoder:
                 self.known[w] = self.word(w)
             out += self.known[w]
         return out
-
-
-def stories(path):
-    with open(path, encoding="utf-8") as f:
-        return f.read().rstrip("\n").split("\n\n")
-
-
-def main():
-    ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    ap.add_argument("--corpus", required=True)
-    ap.add_argument("--work", required=True)
-    ap.add_argument("--pre", choices=PATTERNS, required=True)
-    ap.add_argument("--vocab", type=int, default=1536)
-    ap.add_argument("--sample", type=int, default=8000, help="stories from which the merges are learned")
-    args = ap.parse_args()
-    os.makedirs(args.work, exist_ok=True)
-    train = stories(os.path.join(args.corpus, "train.txt"))
-
-    words = collections.Counter()
-    for s in train[:args.sample]:
-        words.update(regex.findall(PATTERNS[args.pre], s))
-    merges = learn({spell(w): n for w, n in words.items()}, args.vocab - 257)
-    tokens = [*LETTERS.values(), *("".join(m) for m in merges), END]
-    assert len(set(tokens)) == len(tokens)
-    with open(os.path.join(args.work, "bpe.json"), "w", encoding="utf-8") as f:
-        json.dump(dict(pre=args.pre, tokens=tokens, merges=merges), f)
-    encoder = Encoder(args.pre, tokens, merges)
-
-    for name in ("train", "valid-world", "valid-prose"):
-        texts = train if name == "train" else stories(os.path.join(args.corpus, name + ".txt"))
-        parts = [np.array([*encoder.encode(s), len(tokens) - 1], np.uint16) for s in texts]
-        ids = np.concatenate(parts)
-        ids.tofile(os.path.join(args.work, name + ".bin"))
-        print(f"{name}: {len(texts)} stories, {len(ids)} tokens, {sum(map(len, texts)) / len(ids):.2f} characters "
-              f"each, median story {int(np.median([len(p) for p in parts]))}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

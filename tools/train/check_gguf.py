@@ -1,7 +1,6 @@
 """An independent reading of a GGUF file: parses it, runs the model in float64 with numpy, prints text.
 
-It shares no code with train.py or export.py, so sensible text proves the file's conventions:
-names, shapes, block layout, rotary pairs, tokenizer. It reads the architectures llama, gpt2, qwen2, qwen3, the
+It shares no code with the programs, so sensible text proves the file's conventions: names, shapes, block layout, rotary pairs, tokenizer. It reads the architectures llama, gpt2, qwen2, qwen3, the
 tokenizers "llama" and "gpt2" (with the words of gpt-2 and qwen2), and the types F32, F16, Q8_0.
 
     python3 check_gguf.py model.gguf                              greedy text after "Once upon a time"

@@ -1,9 +1,12 @@
 """Builds the training text: stories of the simulator (plots.py) mixed with real prose.
 
-Writes into --out:
-    train.txt         stories in random order, one empty line between two (a story has single newlines only)
-    valid-world.txt   stories of numbers never used in training
-    valid-prose.txt   passages of real prose never used in training
+Writes into --out, as llm-train reads them, {"text": ..} in a line:
+    train.jsonl        stories and passages, in random order
+    drills.jsonl       rows of three words each, "b a a c b a ..": the only way to predict them is to repeat what came before. Stories need the
+                       same for names, but too seldom: a small model learns everything else first, and copies wrong names for long
+    valid-world.jsonl  stories of numbers never used in training
+    valid-prose.jsonl  passages of real prose never used in training
+and the last two as .txt, with an empty line between two, for llm-perplexity.
 
 The prose is old and often hard. A model of a million parameters gains nothing from a sentence it cannot
 follow, so a passage is kept only if its sentences are short and nearly all its words are common in fairy
@@ -12,6 +15,7 @@ tales; then it is repeated until it makes up --prose of the characters.
 
 import argparse
 import collections
+import json
 import lzma
 import os
 import random
@@ -25,6 +29,7 @@ SHORT = 25                     # words per sentence, mean over a paragraph
 KNOWN = 0.95                   # share of the words that must be among the common ones
 COMMON = 5000                  # how many words count as common
 PASSAGE = 150                  # words after which a passage is complete
+DRILL = 48                     # words of a drill
 
 
 def read(path):
@@ -70,11 +75,19 @@ def passages(text, common):
     return out
 
 
+def drills(texts, count, rng):
+    counts = collections.Counter(w for t in texts for w in re.findall("[A-Za-z]+", t))
+    words = sorted(w for w, n in counts.items() if n >= max(1, len(texts) // 600))
+    few = (rng.sample(words, 3) for _ in range(count))
+    return [" ".join(rng.choice(three) for _ in range(DRILL)) for three in few]
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     ap.add_argument("--text", default=os.path.join(HERE, "../../../shared/text"), help="folder with the prose")
     ap.add_argument("--out", required=True, help="working folder, outside the repository")
     ap.add_argument("--stories", type=int, default=130000)
+    ap.add_argument("--drills", type=int, default=6000)
     ap.add_argument("--prose", type=float, default=0.08, help="share of the characters")
     ap.add_argument("--seed", type=int, default=1)
     args = ap.parse_args()
@@ -92,6 +105,8 @@ def main():
     rng.shuffle(prose)
     held = max(1, len(prose) // 40)
     valid_prose, prose = prose[:held], prose[held:]
+    if not prose:
+        raise SystemExit(f"{args.text}: too few passages are simple enough")
     have = sum(map(len, stories))
     want = have * args.prose / (1 - args.prose)
     mixed, size = list(stories), 0
@@ -104,9 +119,15 @@ def main():
     rng.shuffle(mixed)
     valid_world = [plots.tell(args.seed, args.stories + n) for n in range(500)]
 
-    for name, items in (("train", mixed), ("valid-world", valid_world), ("valid-prose", valid_prose)):
-        with open(os.path.join(args.out, name + ".txt"), "w", encoding="utf-8") as f:
-            f.write("\n\n".join(items) + "\n")
+    practice = drills(mixed[:6000], args.drills, rng)
+
+    for name, items in (("train", mixed), ("drills", practice), ("valid-world", valid_world), ("valid-prose", valid_prose)):
+        path = os.path.join(args.out, name)
+        with open(path + ".jsonl", "w", encoding="utf-8") as f:
+            f.writelines(json.dumps({"text": text}) + "\n" for text in items)
+        if name.startswith("valid"):
+            with open(path + ".txt", "w", encoding="utf-8") as f:
+                f.write("\n\n".join(items) + "\n")
     print(f"simulator: {len(stories)} stories, {have / 1e6:.1f} M characters")
     print(f"prose: {len(prose)} passages, {sum(map(len, prose)) / 1e6:.1f} M characters, "
           f"used {size / max(1, sum(map(len, prose))):.1f} times")

@@ -22,7 +22,7 @@ import torch.nn.functional as F
 import sounds
 from llama import attend
 from speak import WORDS
-from train import Muon, keep_memory, save
+from muon import Muon, keep_memory, save
 
 N_MEL = 80
 DEFAULT = dict(embd=96, heads=3, layers=3, dec_layers=2, ff=256, context=48)

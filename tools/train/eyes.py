@@ -26,7 +26,7 @@ import torch.nn.functional as F
 import bpe
 import shapes
 from llama import Config, Llama, attend
-from train import Muon, keep_memory, save
+from muon import Muon, keep_memory, save
 
 SIDE, PATCH = 64, 8
 N_ROWS = (SIDE // PATCH) ** 2

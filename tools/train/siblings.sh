@@ -1,38 +1,38 @@
 #!/bin/sh
 # The recipe of the small siblings in tests/data: one model each of the families gpt2, qwen2 and qwen3.
 #
-#   tools/train/siblings.sh [WORK] [FAMILY ..]     WORK: folder for corpus and checkpoints, default /tmp/siblings
+#   tools/train/siblings.sh [WORK] [FAMILY ..]    WORK: folder for texts and models, default /tmp/siblings; the results are WORK/stories-FAMILY.gguf
 #
-# It installs (as root) Debian's python3-torch, python3-numpy, python3-regex and libopenblas0-pthread; each model
-# takes less than ten minutes of one core, interrupted it goes on where it was. NO_INSTALL=1 and TEXT as in train.sh.
+# Less than ten minutes of one free processor core for each. What it needs, and its variables, are those of train.sh.
 set -eu
-
-here=$(cd "$(dirname "$0")" && pwd)
-repo=$(cd "$here/../.." && pwd)
+. "$(dirname "$0")/recipe.sh"
 work=${1:-/tmp/siblings}
 [ $# = 0 ] || shift
-text=${TEXT:-$repo/../shared/text}
-out=${OUT:-$repo/tests/data}
-py=/usr/bin/python3                     # Debian's, the one that sees the packages
-export OMP_WAIT_POLICY=passive
 
-if [ -z "${NO_INSTALL:-}" ]; then
-    apt-get update
-    apt-get install -y --no-install-recommends python3-torch python3-numpy python3-regex libopenblas0-pthread
-fi
-
-[ -e "$work/train.txt" ] || $py "$here/corpus.py" --text "$text" --out "$work" --stories 45000 --prose 0.05
-bf16=; grep -q avx512_bf16 /proc/cpuinfo && bf16=--bf16      # half the time where the processor has it
+[ -e "$work/valid-prose.txt" ] || python3 "$here/corpus.py" --text "$text" --out "$work" --stories "$(part 45000)" --prose 0.05
+head -n 8000 "$work/train.jsonl" >"$work/sample.jsonl"
 for family in ${*:-gpt2 qwen2 qwen3}; do
-    case $family in gpt2) pre=gpt-2 ;; *) pre=qwen2 ;; esac
-    [ -e "$work/bpe-$pre/valid-prose.bin" ] || $py "$here/bpe.py" --corpus "$work" --work "$work/bpe-$pre" --pre $pre
-    mkdir -p "$work/$family"
-    nice -n 19 $py "$here/train.py" --family $family --data "$work/bpe-$pre" --work "$work/$family" $bf16 --threads 1 \
-        --steps 3000 --tokens 2048 --phases 64:0.2 128:0.45 256:1 --warmup 100
-    $py "$here/export.py" --data "$work/bpe-$pre" --work "$work/$family" --out "$out/stories-$family.gguf" \
-        --name "stories-$family"
-    $py "$here/check_gguf.py" "$out/stories-$family.gguf" --loss "$work/valid-world.txt" --stories 40
-    $py "$here/check_gguf.py" "$out/stories-$family.gguf" --count 120
-    $py "$here/check_gguf.py" "$out/stories-$family.gguf" --prompt "$(cat "$repo/tests/data/prompt.txt")" --count 40 \
-        --plain >"$out/stories-$family.txt"
+    dir=$work/$family pre=qwen2
+    set -- --set .attention.layer_norm_rms_epsilon=1e-6 --set .attention.head_count_kv=2 --set .feed_forward_length=256 --set .rope.freq_base=1000000.0
+    case $family in
+    gpt2)
+        pre=gpt-2
+        set -- --set .attention.layer_norm_epsilon=1e-5 --set .feed_forward_length=384 --init position_embd.weight=0,0.02
+        ;;
+    qwen2) set -- "$@" --with 'blk.*.attn_q.bias' --with 'blk.*.attn_k.bias' --with 'blk.*.attn_v.bias' ;;
+    qwen3) set -- "$@" --set .attention.key_length=32 --set .attention.value_length=32 ;;
+    *)
+        echo "siblings.sh: the families are gpt2, qwen2 and qwen3, not $family" >&2
+        exit 2
+        ;;
+    esac
+    mkdir -p "$dir"
+    llm-tokenize train "$work/sample.jsonl" --json-field text -o "$dir/vocab.gguf" --model bpe --pre $pre --vocab-size 1536 \
+        --bos '<|endoftext|>' --eos '<|endoftext|>'
+    [ -e "$dir/new.gguf" ] || llm-train new $family --tokenizer "$dir/vocab.gguf" -o "$dir/new.gguf" --sigma 0.1 \
+        --set general.name=stories-$family --set general.author='the project' --set general.license=CC0-1.0 \
+        --set .context_length=256 --set .embedding_length=96 --set .block_count=4 --set .attention.head_count=4 "$@"
+    stories "$work" "$dir" 2048 2100 256
+    finish "$dir/3.gguf" "$work/stories-$family.gguf" 256 "$work/valid-world.txt" "$work/valid-prose.txt"
+    llm-cli -m "$work/stories-$family.gguf" -p "Once upon a time" --temp 0 -n 120
 done

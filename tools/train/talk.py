@@ -1,7 +1,7 @@
 """Conversations about the story world: what a user may say to a storyteller, and what it answers.
 
-    python3 talk.py --seed 1 --count 2                           prints conversations
-    python3 talk.py --seed 1 --count 20000 --out train.jsonl     writes them, one JSON object in a line
+    python3 talk.py --count 2                           prints conversations
+    python3 talk.py --count 20000 --out talk.jsonl      writes them as llm-train reads them: a JSON object in a line
 
 An answer follows from what was said before in the same conversation: from a tale (tales.py) that was told, from what
 the user said about themselves, or from the system message. What does not follow from anything is answered by the
@@ -16,6 +16,7 @@ import re
 from tales import COLORS, STRANGE, Tale, invented, polish
 from words import BEASTS, BOYS, GIRLS, HE_BEASTS, SHE_BEASTS, TREASURES
 
+HELD_OUT = 1_000_000                        # numbers of conversations from here on are never trained on
 CHOICE = re.compile(r"\[([^\[\]]*)\]")
 NOUNS = (list(TREASURES) + BEASTS + STRANGE + "sun moon sea mountain river city train plane phone computer internet "
                                               "game book movie song school war world country king president money bank "
@@ -545,21 +546,35 @@ def prose_lines(path, seed=1):
     return lines
 
 
+def held_out(prose):
+    """Every tenth line of prose is for conversations that no model is trained on; their numbers begin at HELD_OUT."""
+    return prose[::10]
+
+
+def learned(prose):
+    return [s for i, s in enumerate(prose) if i % 10]
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--count", type=int, default=2)
+    ap.add_argument("--first", type=int, default=0, help="number of the first one")
+    ap.add_argument("--short", action="store_true", help="of few turns")
+    ap.add_argument("--held-out", action="store_true", help="those that are not for training")
     ap.add_argument("--prose", help="a text of old stories, whose questions users ask")
-    ap.add_argument("--out")
+    ap.add_argument("--out", help="JSON lines")
     args = ap.parse_args()
-    prose = prose_lines(args.prose) if args.prose else ()
+    prose = (held_out if args.held_out else learned)(prose_lines(args.prose)) if args.prose else ()
+    first = args.first + args.held_out * HELD_OUT
+    talks = (talk(args.seed, n, prose, args.short) for n in range(first, first + args.count))
     if args.out:
         with open(args.out, "w", encoding="utf-8") as f:
-            for n in range(args.count):
-                f.write(json.dumps(talk(args.seed, n, prose), ensure_ascii=False) + "\n")
+            for messages in talks:
+                f.write(json.dumps({"messages": [{"role": r, "content": t} for r, t, _ in messages]}, ensure_ascii=False) + "\n")
         return
-    for n in range(args.count):
-        for role, text, kind in talk(args.seed, n, prose):
+    for messages in talks:
+        for role, text, kind in messages:
             print(f"{role} {kind}: {text}")
         print()
 

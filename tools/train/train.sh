@@ -1,35 +1,21 @@
 #!/bin/sh
-# The whole recipe of the built-in model, on a Debian 12: packages, corpus, tokenizer, training, export, check.
+# The recipe of the built-in model: texts, tokenizer, training, file. It needs Python's standard library and the programs of this project.
 #
-#   tools/train/train.sh [WORK]         WORK: folder for corpus and checkpoints, default /tmp/train
+#   tools/train/train.sh [WORK]    WORK: folder for texts and models, default /tmp/train; the result is WORK/stories.gguf
 #
-# It installs (as root) Debian's python3-torch, python3-numpy, python3-sentencepiece, python3-matplotlib and
-# libopenblas0-pthread; without the last, matrix products run about fourteen times slower. Training takes
-# about half an hour on two cores; interrupted, it goes on where it was when the script is started again.
-# NO_INSTALL=1 skips the packages; TEXT=folder says where the prose lies, default ../shared/text.
+# About half an hour of one free processor core; interrupted, it goes on where it was when it is started again. recipe.sh lists its variables.
 set -eu
-
-here=$(cd "$(dirname "$0")" && pwd)
-repo=$(cd "$here/../.." && pwd)
+. "$(dirname "$0")/recipe.sh"
 work=${1:-/tmp/train}
-text=${TEXT:-$repo/../shared/text}
-out=$repo/models/builtin
-py=/usr/bin/python3                     # Debian's, the one that sees the packages
-export OMP_WAIT_POLICY=passive          # waiting threads sleep: the machine may have other work
 
-if [ -z "${NO_INSTALL:-}" ]; then
-    apt-get update
-    apt-get install -y --no-install-recommends python3-torch python3-numpy python3-sentencepiece \
-        python3-matplotlib libopenblas0-pthread
-fi
-
-if [ ! -e "$work/train.bin" ]; then
-    $py "$here/corpus.py" --text "$text" --out "$work"
-    $py "$here/tokenizer.py" --work "$work"
-fi
-bf16=; grep -q avx512_bf16 /proc/cpuinfo && bf16=--bf16      # half the time where the processor has it
-nice -n 19 $py "$here/train.py" --work "$work" $bf16
-$py "$here/export.py" --work "$work" --out "$out/stories.gguf"
-$py "$here/plot.py" --work "$work" --out "$out/loss.png"
-$py "$here/check_gguf.py" "$out/stories.gguf"
-$py "$here/check_gguf.py" "$out/stories.gguf" --loss "$work/valid-world.txt"
+[ -e "$work/valid-prose.txt" ] || python3 "$here/corpus.py" --text "$text" --out "$work" --stories "$(part 130000)"
+head -n 30000 "$work/train.jsonl" >"$work/sample.jsonl"
+llm-tokenize train "$work/sample.jsonl" --json-field text -o "$work/vocab.gguf" --model spm --vocab-size 2048 --coverage 1 --add-bos
+[ -e "$work/new.gguf" ] || llm-train new llama --tokenizer "$work/vocab.gguf" -o "$work/new.gguf" --sigma 0.088 \
+    --set general.name=stories --set general.author='the project' --set general.license=CC0-1.0 \
+    --set .vocab_size=2048 --set .context_length=512 --set .embedding_length=128 --set .block_count=5 --set .feed_forward_length=352 \
+    --set .attention.head_count=4 --set .attention.head_count_kv=2 --set .attention.layer_norm_rms_epsilon=1e-5 \
+    --set .rope.dimension_count=32 --set .rope.freq_base=10000.0
+stories "$work" "$work" 4096 2160 512
+finish "$work/3.gguf" "$work/stories.gguf" 512 "$work/valid-world.txt" "$work/valid-prose.txt"
+llm-cli -m "$work/stories.gguf" -p "Once upon a time" --temp 0 -n 200

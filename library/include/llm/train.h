@@ -278,9 +278,19 @@ typedef struct llm_new_model_params {
     size_t n_init;
     double sigma; /* 0: 0.02 */
     uint64_t seed;
+    /* A model that is there already (a GGUF file, a Hugging Face folder, a built-in one), in place of a tokenizer, keys and how tensors begin: it gets
+     * more special tokens, such as those of a chat template, and all else stays as it is. arch is then as llm_open_params.arch. */
+    const char *from;
+    const char *const *
+        special; /* [n_special]: their spellings, such as "<|user|>"; they come at the end of the vocabulary */
+    size_t n_special;
+    int32_t *first_special; /* is set to the id of the first; NULL is fine */
 } llm_new_model_params;
 /* Writes a GGUF file of a model that has learned nothing yet, to learn from the beginning. GGL_NOT_FOUND: a key is missing, and the message
- * names it, or a pattern fits no tensor; GGL_USAGE: a key or init is wrong; GGL_FORMAT, GGL_IO, GGL_NOMEM. */
+ * names it, or a pattern fits no tensor; GGL_USAGE: a key or init is wrong; GGL_FORMAT, GGL_IO, GGL_NOMEM.
+ * Or, with `from`, that model with more tokens. Each tensor that has a row for every token gets rows for them, in its type, of normally distributed numbers with
+ * the mean and the spread of each column; rows that are there already, as in a vocabulary that is padded, stay as they are.
+ * GGL_USAGE: a token is empty, is no UTF-8, is given twice or is there already; and as llm_open. */
 GGL_API GGL_NODISCARD ggl_status llm_new_model(const char *path, const llm_new_model_params *params,
                                                ggl_error *err);
 

@@ -252,6 +252,25 @@ typedef struct llm_train_new {
 GGL_NODISCARD ggl_status llm_train_new_model(const llm_train_new *params, const char *path,
                                              ggl_error *err);
 
+/* --- more tokens ------------------------------------------------------------------------------ */
+
+typedef struct llm_train_tokens {
+    size_t size; /* sizeof(llm_train_tokens) */
+    const llm_arch *arch;
+    const ggl_gguf *of;         /* the model, with the data of its tensors */
+    const char *const *special; /* [n_special]: the tokens' spellings */
+    size_t n_special;
+    uint64_t seed;
+} llm_train_tokens;
+
+/* Writes the model with more special tokens at the end of its vocabulary. Each tensor with a row for every token, as the descriptor says,
+ * gets rows for them, in its type: numbers of a normal distribution with the mean and the spread that their column has in the model. Rows
+ * that are there already, as of padded vocabularies, stay as they are. *first: the first token's id. GGL_USAGE: a token is empty, no
+ * UTF-8, given twice or in the vocabulary; GGL_FORMAT: the model has no tokens; GGL_UNSUPPORTED: a type cannot be written; and as
+ * llm_arch_build. */
+GGL_NODISCARD ggl_status llm_train_add_tokens(const llm_train_tokens *params, const char *path,
+                                              int32_t *first, ggl_error *err);
+
 #ifdef __cplusplus
 }
 #endif
