@@ -1,4 +1,4 @@
-/* New models: llm_new_model. */
+/* New models, and models to which something is added: llm_new_model. */
 #include <string.h>
 
 #include "builtin/builtin.h"
@@ -8,12 +8,12 @@
 #include "llm/internal/train.h"
 #include "llm/train.h"
 
-/* Opens what has the tokenizer: a model, a tokenizer.json, or a built-in model. */
-static ggl_status open_vocab(ggl_gguf **out, const char *path, ggl_error *err) {
+/* Opens a model, whole or what has its tokenizer: a file, a tokenizer.json, or a built-in one. */
+static ggl_status open_file(ggl_gguf **out, const char *path, bool whole, ggl_error *err) {
     const llm_load_params p = {.size = sizeof p,
                                .open_backend = ggl_backend_open,
                                .close_backend = ggl_backend_close,
-                               .vocab_only = true};
+                               .vocab_only = !whole};
     llm_builtin built_in;
     if (!llm_builtin_find(path, &built_in))
         return llm_load(out, path, NULL, &p, err);
@@ -23,6 +23,16 @@ static ggl_status open_vocab(ggl_gguf **out, const char *path, ggl_error *err) {
     return llm_load_memory(out, built_in.data, built_in.size, built_in.name, &p, err);
 }
 
+/* The text that a model needs to be read as the descriptor says: none if that is built in. */
+static ggl_str text_of(const llm_arch *arch) {
+    size_t n, n_own;
+    const char *s = llm_arch_text(arch, &n), *name, *own;
+    for (int k = 0; llm_arch_builtin(k, &name, &own, &n_own); k++)
+        if (n == n_own && memcmp(s, own, n) == 0)
+            return (ggl_str){0};
+    return (ggl_str){s, n};
+}
+
 ggl_status llm_new_model(const char *path, const llm_new_model_params *params, ggl_error *err) {
     llm_new_model_params p = {.size = sizeof p};
     ggl_gguf *vocab = NULL;
@@ -30,17 +40,19 @@ ggl_status llm_new_model(const char *path, const llm_new_model_params *params, g
     ggl_error own;
     err = err ? err : &own;
     ggl_status st = GGL_READ_PARAMS(llm_new_model_params, &p, params, err);
-    if (st == GGL_OK && (!p.arch || !p.tokenizer))
-        st = ggl_fail(err, GGL_USAGE, "a new model needs arch and tokenizer");
+    if (st == GGL_OK && (!p.arch || !p.tokenizer == !p.from))
+        st = ggl_fail(err, GGL_USAGE, "a new model needs arch, and either tokenizer or from");
     if (st == GGL_OK)
         st = llm_arch_open_given(&arch, p.arch, NULL, err);
     if (st == GGL_OK)
-        st = open_vocab(&vocab, p.tokenizer, err);
+        st = open_file(&vocab, p.from ? p.from : p.tokenizer, p.from != NULL, err);
     if (st == GGL_OK) {
         const llm_train_new n = {.size = sizeof n,
                                  .arch = arch,
                                  .name = p.name ? p.name : llm_arch_family(arch, 0),
-                                 .vocab = vocab,
+                                 .vocab = p.from ? NULL : vocab,
+                                 .base = p.from ? vocab : NULL,
+                                 .descriptor = p.from ? text_of(arch) : (ggl_str){0},
                                  .key = p.key,
                                  .n_keys = p.n_keys,
                                  .with = p.with,

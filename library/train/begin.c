@@ -23,10 +23,11 @@ static ggl_status check_counts(const llm_training_params *p, ggl_error *err) {
     const struct {
         const char *name;
         int64_t value, least;
-    } count[] = {
-        {"n_ctx", p->n_ctx, 0},       {"n_batch", p->n_batch, 0}, {"n_seq", p->n_seq, 0},
-        {"n_ubatch", p->n_ubatch, 0}, {"n_steps", p->n_steps, 0}, {"n_warmup", p->n_warmup, -1},
-        {"rank", p->rank, 0},         {"n_parts", p->n_parts, 0}, {"n_threads", p->n_threads, 0}};
+    } count[] = {{"n_ctx", p->n_ctx, 0},         {"n_batch", p->n_batch, 0},
+                 {"n_seq", p->n_seq, 0},         {"n_ubatch", p->n_ubatch, 0},
+                 {"n_steps", p->n_steps, 0},     {"n_warmup", p->n_warmup, -1},
+                 {"rank", p->rank, 0},           {"n_parts", p->n_parts, 0},
+                 {"n_threads", p->n_threads, 0}, {"draft_depth", p->draft_depth, 0}};
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         if (count[i].value < count[i].least || count[i].value > MOST_TOKENS)
             return ggl_fail(err, GGL_USAGE, "%s is %" PRId64 "; it must be from %" PRId64 " to %d",
@@ -75,6 +76,13 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
     if (p->round_to && t->of.adapter)
         return ggl_fail(err, GGL_USAGE,
                         "round_to is for models that learn: an adapter's matrices stay f32");
+    if (p->draft && (t->of.adapter || t->of.teach || p->loss))
+        return ggl_fail(err, GGL_USAGE,
+                        "layers that guess (draft) learn what their own model says: without an "
+                        "adapter, a teacher or another loss");
+    if (p->draft_depth > (p->draft ? TRAIN_MOST_GUESSES : 0))
+        return ggl_fail(err, GGL_USAGE, "draft_depth is %" PRId64 "; it must be %s", p->draft_depth,
+                        p->draft ? "from 0 to 16" : "0 without draft");
     if (p->n_matrices > 0 && !p->lora)
         return ggl_fail(err, GGL_USAGE,
                         "matrix says what a new adapter changes: it needs lora; learn says which "
@@ -191,6 +199,10 @@ static ggl_status check_kind(const llm_training *t, ggl_error *err) {
     if (t->kind >= TRAIN_PAIRS && (t->p.loss || t->of.teach))
         return ggl_fail(err, GGL_USAGE, "%s has %s: these have a loss of their own, and no teacher",
                         t->p.file[0], contrast ? "texts that belong together" : "preferences");
+    if (t->kind >= TRAIN_PAIRS && t->p.draft)
+        return ggl_fail(err, GGL_USAGE,
+                        "%s has %s: layers that guess (draft) learn from texts and conversations",
+                        t->p.file[0], contrast ? "texts that belong together" : "preferences");
     if ((t->p.n_dims > 0 || t->p.contrast_temp > 0) && (!contrast || t->pooling == LLM_POOL_RANK))
         return ggl_fail(
             err, GGL_USAGE,
@@ -293,7 +305,8 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
                           .ctx = t->p.user,
                           .optimizer = t->optimizer,
                           .rounded = t->rounded,
-                          .only_adapters = t->of.adapter != NULL};
+                          .only_adapters = t->of.adapter != NULL,
+                          .guess = t->p.draft};
     if (llm_train_is_contrast(t->kind))
         p.output = t->pooling == LLM_POOL_RANK ? "score" : "embedding";
     t->use = (llm_adapter_use){.adapter = t->of.adapter, .scale = 1};
@@ -301,7 +314,7 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
         p.adapter = &t->use;
         p.n_adapters = 1;
     }
-    if (t->of.teach) {
+    if (t->of.teach || t->p.draft) {
         p.loss = llm_train_taught;
         p.ctx = t;
         p.input = llm_train_share_input;
@@ -367,6 +380,8 @@ static ggl_status make(llm_training *t, ggl_error *err) {
     st = make_trainer(t, err);
     if (st == GGL_OK)
         st = llm_train_load_init(t, err);
+    if (st == GGL_OK && t->p.draft)
+        st = llm_train_guesses_new(t, err);
     if (st == GGL_OK) {
         for (int k = 0; k < llm_trainer_n_weights(t->trainer); k++) {
             const llm_train_weight w = llm_trainer_weight(t->trainer, k);
@@ -407,6 +422,7 @@ void llm_training_close(llm_training *t) {
     llm_train_group_end(t);
     llm_trainer_free(t->trainer);
     llm_train_load_fini(&t->load);
+    llm_train_guesses_free(t->guesses);
     llm_train_history_fini(&t->history);
     llm_train_order_free(t->order);
     llm_train_data_free(t->data);

@@ -49,6 +49,10 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     put_number(&out, "dpo_beta", p->dpo_beta);
     put_number(&out, "teacher_share", t->of.teach ? p->teacher_share : 0);
     put_number(&out, "teacher_temp", t->of.teach ? p->teacher_temp : 0);
+    if (p->draft) {
+        put_number(&out, "draft_depth", (double)p->draft_depth);
+        put_number(&out, "draft_share", p->teacher_share);
+    }
     if (llm_train_is_contrast(t->kind)) {
         char name[32];
         put_number(&out, "contrast_temp", p->contrast_temp);

@@ -2,6 +2,7 @@
 #ifndef TRAIN_TRAINING_H
 #define TRAIN_TRAINING_H
 
+#include <math.h>
 #include <stdatomic.h>
 
 #include "data.h"
@@ -52,6 +53,8 @@ typedef struct train_load {
         row; /* [cap][n_out]: the model's output, or the gradient by it; NULL: it learns through logits */
 } train_load;
 
+typedef struct train_guesses train_guesses; /* guesses.c */
+
 struct llm_training {
     llm_training_params p; /* with the defaults in place of zeros; arrays and texts are not kept */
     train_parts of;
@@ -66,6 +69,7 @@ struct llm_training {
     train_order *order;
     train_kind kind;
     train_load load;
+    train_guesses *guesses; /* NULL: no layers that guess learn */
     train_history history;
     llm_pooling pooling; /* of kinds that learn through the model's vectors or scores */
     int64_t *dim;        /* a copy */
@@ -86,11 +90,6 @@ struct llm_training {
     void (*close)(void *owned); /* of what was opened for the training alone; NULL: nothing */
     void *owned;
 };
-
-/* True if an answer or a text can be right or wrong: train_sum.n_right counts it. */
-static inline bool llm_train_is_judged(const llm_training *t) {
-    return t->kind == TRAIN_PAIRS || t->kind == TRAIN_MATCHES;
-}
 
 /* Makes a training of parts. On failure *out is NULL, and the parts are the caller's to close. */
 GGL_NODISCARD ggl_status llm_training_new(llm_training **out, const train_parts *of,
@@ -114,9 +113,15 @@ llm_train_batch llm_train_load_batch(const train_load *l);
 
 /* The loss over items: sums over what `n` counts, tokens or groups. */
 typedef struct train_sum {
-    double loss, n,
-        n_right; /* n_right: pairs in which the chosen answer gained, or texts that are nearest to the one that belongs to them */
+    double loss, n;
+    /* Of what can be right or wrong: pairs, in which the chosen answer gained; texts, which are nearest to the one that belongs to them; guesses. */
+    double n_judged, n_right;
 } train_sum;
+
+/* Returns the share that is right; NaN: nothing was judged. */
+static inline double llm_train_accuracy(const train_sum *s) {
+    return s->n_judged > 0 ? s->n_right / s->n_judged : NAN;
+}
 
 /* What the mean loss of the data's items is over: tokens that count, or groups. */
 double llm_train_total(const llm_training *t, const int64_t *item, int64_t n);
@@ -148,6 +153,17 @@ GGL_NODISCARD ggl_status llm_train_contrast(llm_training *t, const train_data *d
                                             train_sum *sum, ggl_error *err);
 /* Fails if the model's output cannot be learned through. Needs the trainer. */
 GGL_NODISCARD ggl_status llm_train_check_output(const llm_training *t, ggl_error *err);
+
+/* --- guesses.c -------------------------------------------------------------------------------- */
+
+enum { TRAIN_MOST_GUESSES = 16, TRAIN_GUESSES = 2 }; /* in a chain, and by default */
+/* The same as llm_train_learn, each token counting `weight`, and llm_train_measure, for layers that guess. */
+GGL_NODISCARD ggl_status llm_train_guess(llm_training *t, const train_data *d, bool learns,
+                                         const int64_t *item, int64_t n, double weight,
+                                         train_sum *sum, ggl_error *err);
+/* Makes t->guesses. Needs the trainer. */
+GGL_NODISCARD ggl_status llm_train_guesses_new(llm_training *t, ggl_error *err);
+void llm_train_guesses_free(train_guesses *g); /* NULL is fine */
 
 /* --- settings.c ---------------------------------------------------------------------------------- */
 

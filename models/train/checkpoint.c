@@ -112,6 +112,10 @@ ggl_status llm_trainer_check_write(const llm_trainer *t, const ggl_gguf *of, boo
     return st;
 }
 
+bool llm_train_is_split_key(const ggl_gguf_value *v) {
+    return v->key.n > 6 && memcmp(v->key.s, "split.", 6) == 0;
+}
+
 ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32, const char *path,
                              ggl_error *err) {
     const size_t n = ggl_gguf_n_tensors(of);
@@ -124,7 +128,7 @@ ggl_status llm_trainer_write(const llm_trainer *t, const ggl_gguf *of, bool f32,
     }
     for (size_t i = 0; i < ggl_gguf_n_values(of); i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(of, i);
-        if (v->key.n <= 6 || memcmp(v->key.s, "split.", 6) != 0) /* it is one file now */
+        if (!llm_train_is_split_key(v))
             ggl_gguf_put_value(w, v);
     }
     for (size_t i = 0; i < n; i++) {

@@ -778,7 +778,10 @@ TEST(new_models_that_cannot_be) {
         llm_new_model_params p;
         const char *words;
     } wrong[] = {
-        {{.tokenizer = "builtin:stories"}, "needs arch and tokenizer"},
+        {{.tokenizer = "builtin:stories"}, "needs arch, and either tokenizer or from"},
+        {{.arch = "llama", .tokenizer = "builtin:stories", .from = "builtin:stories"},
+         "needs arch, and either tokenizer or from"},
+        {{.arch = "llama", .from = "builtin:stories"}, "nothing is to be added"},
         {{.arch = "lama", .tokenizer = "builtin:stories"}, "lama"},
         {{.arch = "llama", .tokenizer = "builtin:storys"}, "the built-in models are"},
         {{.arch = "llama", .tokenizer = "builtin:stories"}, "embedding_length is missing"},

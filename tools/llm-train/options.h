@@ -15,7 +15,7 @@ typedef struct train_options {
     char *save; /* where the state is saved: OUT.train. NULL: OUT is not given, or no file */
     hub_options hub;
     arg_list files, valid, matrix, learn, samples;
-    bool lora, rs, resume, all_tokens, drop_long, no_valid, best, f32, plan;
+    bool lora, rs, draft, resume, all_tokens, drop_long, no_valid, best, f32, plan;
     double valid_share, epochs, minutes, rate, rate_end, rate_hold, decay, beta1, beta2, eps,
         max_norm, alpha;
     double save_minutes, dpo_beta, teacher_share, teacher_temp, contrast_temp;
@@ -23,8 +23,8 @@ typedef struct train_options {
     arg_list dims;
     int64_t *dim; /* [dims.n] */
     size_t memory_bytes;
-    int64_t rank, n_ctx, n_batch, n_seq, n_ubatch, n_steps, n_warmup, n_parts, n_threads,
-        save_every, valid_every, patience, n_sample;
+    int64_t rank, draft_depth, n_ctx, n_batch, n_seq, n_ubatch, n_steps, n_warmup, n_parts,
+        n_threads, save_every, valid_every, patience, n_sample;
     uint64_t seed;
     int schedule, optimizer;
 } train_options;

@@ -72,6 +72,11 @@ typedef struct llm_training_params {
     /* [n_learn]: patterns of the names of the weights that learn, such as "blk.*", of the model, or, with an adapter, of that; none: all. */
     const char *const *learn;
     size_t n_learn;
+    /* The model's layers that guess tokens ahead learn (llm_open_params.draft "" uses them), and all of its other weights stay as they are. What they learn is
+     * not the text, but the probabilities that the model itself gives (teacher_share mixes them). draft_depth: guesses in a chain, each made after those before
+     * it; 0: 2, or as many as there are layers. */
+    bool draft;
+    int64_t draft_depth;
 
     /* --- steps --- */
     int64_t n_ctx;   /* most tokens of a sequence; 0: the model's own, but at most 1024 */
@@ -112,8 +117,9 @@ typedef struct llm_training_params {
     double dpo_beta; /* of preferences: how far the model may go from what it was; 0: 0.1 */
     const char *
         teacher; /* a model with the same vocabulary, whose probabilities it learns; NULL: none. As many logits, and nearly all tokens equal */
-    double teacher_share; /* how much these count; the rest is the text itself. 0: 1, all */
-    double teacher_temp;  /* the temperature of both models' probabilities; 0: 1 */
+    double
+        teacher_share; /* how much these, or with `draft` the model's own, count; the rest is the text itself. 0: 1, all */
+    double teacher_temp; /* the temperature of both models' probabilities; 0: 1 */
     /* Of texts that belong together, as embedding models and rerankers learn them: what similarities are divided by; 0: 0.05. Not of rerankers, which
      * have scores. */
     double contrast_temp;
@@ -174,7 +180,8 @@ typedef struct llm_training_report {
         loss; /* of the step: the mean over tokens that count, in nats; of others than texts and answers, over pairs or groups */
     double
         accuracy; /* of preferences: the share of pairs in which the chosen answer gained; of matches: the share of texts to which the right one of the step's
-                   * is the nearest; NaN: of other kinds */
+                   * is the nearest; NaN: of other kinds. With `draft` it is measured only: of the guesses that follow right ones, the share that is what the model
+                   * finds likeliest */
     double valid_loss,
         valid_accuracy; /* the same of the items that it is measured on; NaN: it was not measured after this step */
     double rate, norm;   /* learning rate; the gradient's length before it was cut */
@@ -250,6 +257,9 @@ typedef struct llm_new_model_params {
     const char *name; /* general.architecture; NULL: the first of the descriptor's header */
     const char *
         tokenizer; /* a model, a tokenizer.json, or "builtin:stories": the new model gets its tokenizer */
+    /* In place of `tokenizer`: a model, such as "builtin:stories", to which the tensors are added that the descriptor demands and it lacks, such as a layer that guesses
+     * ahead. All others, and all keys that are not given, stay as they are; and a descriptor that is not built in is stored with it (general.descriptor). */
+    const char *from;
     /* [n_keys]: the sizes, KEY=VALUE, such as ".block_count=6". A KEY that begins with '.' is one of the architecture. VALUE is a whole number, a
      * number with a point or an exponent, true, false, a list of whole numbers [1,2], or else a text. */
     const char *const *key;

@@ -1,0 +1,386 @@
+/* Layers that guess ahead learn: gradients against differences of the loss, by the reference backend; what guesses read, against one chain as it is in use; that all
+ * else of the model stays as it is; and models that get such layers. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggl/backends.h"
+#include "ggl/internal/gguf.h"
+#include "test.h"
+#include "train/training.h"
+
+static ggl_error err;
+
+enum { WIDTH = 16 };
+
+/* --- models ----------------------------------------------------------------------------------- */
+
+#define TRUNK                                                                                      \
+    "arch tiny\nlanguage 2\ntoken_embd [16, n_vocab]\nx = token_embd[token]\nh = heads(x, 2)\n"    \
+    "x = x + attention(h, h, h)\nlogits = linear(x, token_embd)\n"
+/* Layers that guess; `over`: the stage's options, `name`: of their tensors. */
+#define LAYERS(over, name)                                                                         \
+    TRUNK "stage draft over x(" over ") \"" name ".\":\n  mix [32, 16]\n  out [16, 16]\n"          \
+          "  h = linear(concat(token_embd[token], x), mix)\n  z = heads(h, 2)\n"                   \
+          "  return h + linear(attention(z, z, z), out)\nguess = linear(draft, token_embd)\n"
+#define ONE      LAYERS("ahead = 1", "ahead")
+#define IN_A_ROW LAYERS("ahead = 1, layer k < 2", "ahead.{k}")
+#define APART    LAYERS("ahead = k + 1, layer k < 2", "ahead.{k}")
+
+typedef struct fixture {
+    ggl_gguf *vocab, *base;
+    llm_model *m;
+    llm_tokenizer *t;
+    ggl_backend *cpu, *reference;
+} fixture;
+
+static bool make_model(const char *text, const char *path, const ggl_gguf *vocab,
+                       const ggl_gguf *base) {
+    llm_arch *arch;
+    if (!CHECK_OK(llm_arch_parse(&arch, text, strlen(text), "tiny.arch", &err), &err))
+        return false;
+    const llm_train_new p = {.size = sizeof p,
+                             .arch = arch,
+                             .name = "tiny",
+                             .vocab = vocab,
+                             .base = base,
+                             .descriptor = {text, strlen(text)},
+                             .sigma = 0.3,
+                             .seed = base ? 5 : 4};
+    const ggl_status st = llm_train_new_model(&p, path, &err);
+    llm_arch_free(arch);
+    return CHECK_OK(st, &err);
+}
+
+/* A model with the tokenizer of the built-in one, to which the layers of `text` are added. */
+static bool open_fixture(fixture *f, const char *text) {
+    const ggl_gguf_params meta = {.size = sizeof meta, .meta_only = true};
+    char base[1024], with[1024];
+    snprintf(base, sizeof base, "%s", test_path("base.gguf"));
+    snprintf(with, sizeof with, "%s", test_path("with.gguf"));
+    *f = (fixture){0};
+    return CHECK_OK(ggl_gguf_open(&f->vocab, BUILTIN_MODEL, &meta, &err), &err) &&
+           make_model(TRUNK, base, f->vocab, NULL) &&
+           CHECK_OK(ggl_gguf_open(&f->base, base, NULL, &err), &err) &&
+           (strcmp(text, TRUNK) == 0 || make_model(text, with, NULL, f->base)) &&
+           CHECK_OK(llm_model_open(&f->m, strcmp(text, TRUNK) == 0 ? base : with, NULL, &err),
+                    &err) &&
+           CHECK_OK(llm_tokenizer_new(&f->t, llm_model_file(f->m), &err), &err) &&
+           CHECK_OK(ggl_backend_open(&f->cpu, "cpu", NULL, &err), &err) &&
+           CHECK_OK(ggl_backend_open(&f->reference, "reference", NULL, &err), &err);
+}
+
+static void close_fixture(fixture *f) {
+    llm_tokenizer_free(f->t);
+    llm_model_free(f->m);
+    ggl_gguf_close(f->base);
+    ggl_gguf_close(f->vocab);
+    ggl_backend_close(f->cpu);
+    ggl_backend_close(f->reference);
+}
+
+#define TEXT "Tom had a red ball.|The cat sat on the mat, and it was happy.|Rain fell down|A dog"
+
+static ggl_status open_training(llm_training **t, const fixture *f, ggl_backend *on,
+                                const char *text, llm_training_params p) {
+    const char *path = test_path(text[0] == '{' ? "data.jsonl" : "data.txt");
+    CHECK(test_write_file(path, text, strlen(text)));
+    p.size = sizeof p;
+    p.file = &path;
+    p.n_files = 1;
+    p.separator = text[0] == '{' ? NULL : "|";
+    p.draft = true;
+    p.valid_share = -1;
+    p.n_ctx = p.n_ctx ? p.n_ctx : 64;
+    const train_parts of = {
+        .model = f->m, .tokenizer = f->t, .backend = on, .reference = f->reference};
+    return llm_training_new(t, &of, &p, &err);
+}
+
+/* All items as one step. */
+static train_sum of_all(llm_training *t, bool learns) {
+    int64_t n, *item = llm_train_items_of(t, 0, llm_train_order_n(t->order), false, &n);
+    train_sum sum = {0};
+    CHECK_OK(learns ? llm_train_learn(t, item, n, llm_train_total(t, item, n), &sum, &err)
+                    : llm_train_measure(t, t->data, item, n, &sum, &err),
+             &err);
+    ggl_free(item);
+    return sum;
+}
+
+static double loss_of(llm_training *t, bool learns) {
+    const train_sum s = of_all(t, learns);
+    return s.loss / s.n;
+}
+
+/* --- gradients -------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *model;
+    int64_t depth, n_ubatch;
+    double share;
+} cases[] = {{ONE, 1, 0, 0},       {ONE, 2, 0, 0},        {ONE, 4, 24, 0.6},
+             {IN_A_ROW, 2, 24, 0}, {IN_A_ROW, 4, 0, 0.3}, {APART, 3, 24, 0}};
+
+static double difference(llm_training *t, float *x, float h) {
+    const float was = *x, up = was + h, down = was - h;
+    *x = up;
+    const double above = loss_of(t, false);
+    *x = down;
+    const double below = loss_of(t, false);
+    *x = was;
+    return (above - below) / ((double)up - (double)down);
+}
+
+TEST(gradients) {
+    enum { SAMPLES = 12 };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        fixture f;
+        llm_training *t;
+        double largest = 0, worst = 0;
+        REQUIRE(open_fixture(&f, cases[c].model));
+        const llm_training_params p = {.draft_depth = cases[c].depth,
+                                       .n_ubatch = cases[c].n_ubatch,
+                                       .teacher_share = cases[c].share};
+        REQUIRE_OK(open_training(&t, &f, f.reference, TEXT, p), &err);
+        const double loss = loss_of(t, true), again = loss_of(t, false);
+        CHECK_MSG(loss > 0 && fabs(loss - again) < 1e-5 * loss, "case %zu: %g, %g", c, loss, again);
+        const int n = llm_trainer_n_weights(t->trainer);
+        CHECK_INT(n, strstr(cases[c].model, "layer k") ? 4 : 2);
+        for (int k = 0; k < n; k++) {
+            const llm_train_weight w = llm_trainer_weight(t->trainer, k);
+            for (int64_t i = 0; i < llm_train_weight_count(&w); i++)
+                largest = fmax(largest, fabs((double)w.grad[i]));
+        }
+        /* of each weight a number with a large gradient, and any */
+        for (int s = 0; s < SAMPLES; s++) {
+            const llm_train_weight w = llm_trainer_weight(t->trainer, s % n);
+            const int64_t all = llm_train_weight_count(&w);
+            int64_t at = (int64_t)s * 977 % all;
+            for (int64_t i = 0; i < all && s / n % 2 == 0; i++)
+                at = fabs((double)w.grad[i]) > fabs((double)w.grad[at]) ? i : at;
+            worst = fmax(worst, fabs(difference(t, &w.data[at], 2e-4F) - (double)w.grad[at]));
+        }
+        CHECK_MSG(largest > 0.01 && worst < 2e-3 * largest, "case %zu: %g of %g", c, worst,
+                  largest);
+        llm_training_close(t);
+        close_fixture(&f);
+    }
+}
+
+/* --- what guesses read ------------------------------------------------------------------------ */
+
+enum { LENGTH = 3 };
+
+/* The cross entropy of the scores with the model's probabilities. */
+static double entropy(const float *score, const float *logits, int64_t n) {
+    double all = 0, every = 0, said = 0;
+    for (int64_t k = 0; k < n; k++) {
+        all += exp((double)score[k]);
+        every += exp((double)logits[k]);
+    }
+    for (int64_t k = 0; k < n; k++)
+        said += exp((double)logits[k]) / every * (double)score[k];
+    return log(all) - said;
+}
+
+/* Scores of elements 0 .. n - 1 that read row[n], and what the layer returns. */
+static void guess(llm_training *t, const int32_t *token, int64_t n, int layer, const float *row,
+                  float *told, float *score) {
+    const llm_train_batch b = {
+        .token = token, .length = &n, .n_seq = 1, .layer = layer, .row = row};
+    CHECK_OK(llm_trainer_guess(t->trainer, &b, told, score, &err), &err);
+}
+
+/* The first chain of a text is exactly as in use: the sum of its guesses' losses. `n_layers` layers. */
+static double chain(llm_training *t, const int32_t *token, int n_layers, bool apart) {
+    const int64_t n = llm_trainer_n_vocab(t->trainer), length = LENGTH;
+    const double share[3] = {1 / (1 + 0.7 + 0.49), 0.7 / (1 + 0.7 + 0.49), 0.49 / (1 + 0.7 + 0.49)};
+    float y[LENGTH * WIDTH], row[LENGTH * WIDTH] = {0}, told[3][LENGTH * WIDTH],
+                                          *logits = calloc((size_t)(LENGTH * n), sizeof *logits),
+                                          *score = calloc((size_t)(LENGTH * n), sizeof *score);
+    const llm_train_batch b = {.token = token, .length = &length, .n_seq = 1};
+    const size_t one = WIDTH * sizeof *row;
+    double sum = 0;
+    CHECK_OK(llm_trainer_hear(t->trainer, &b, y, logits, &err), &err);
+    memcpy(row + WIDTH, y, 2 * one);
+    guess(t, token, LENGTH, 0, row, told[0], score);
+    for (int i = 0; i < LENGTH; i++)
+        sum += share[0] * entropy(score + i * n, logits + i * n, n);
+    if (n_layers == 1) { /* element 1 reads what its layer said of element 0, and 2 of that */
+        memcpy(row + WIDTH, told[0], one);
+        guess(t, token, 2, 0, row, told[1], score);
+        sum += 4 * share[1] * entropy(score + n, logits + n, n);
+        memcpy(row + 2 * WIDTH, told[1] + WIDTH, one);
+        guess(t, token, LENGTH, 0, row, told[2], score);
+    } else { /* all elements of layer 1 read rows of layer 0, or the model's of the token before the last; then as above */
+        memset(row, 0, sizeof row);
+        if (apart)
+            memcpy(row + 2 * WIDTH, y, one);
+        else
+            memcpy(row + WIDTH, told[0], 2 * one);
+        guess(t, token, LENGTH, 1, row, told[1], score);
+        for (int i = 1; i < LENGTH; i++)
+            sum += share[1] * entropy(score + i * n, logits + i * n, n);
+        memcpy(row + WIDTH, told[1],
+               one); /* a chain begins at element 1, where it is not counted yet */
+        guess(t, token, LENGTH, 1, row, told[2], score);
+        free(logits);
+        free(score);
+        return sum; /* guess 2 of element 1 does not count: nothing guessed is before it */
+    }
+    sum += 4 * share[2] * entropy(score + 2 * n, logits + 2 * n, n);
+    free(logits);
+    free(score);
+    return sum;
+}
+
+TEST(a_chain_is_as_in_use) {
+    static const struct {
+        const char *model;
+        int n_layers;
+        bool apart;
+    } layers[] = {{ONE, 1, false}, {IN_A_ROW, 2, false}, {APART, 2, true}};
+    for (size_t c = 0; c < sizeof layers / sizeof *layers; c++) {
+        fixture f;
+        llm_training *t;
+        int32_t token[LENGTH + 8], target[LENGTH + 8];
+        REQUIRE(open_fixture(&f, layers[c].model));
+        const llm_training_params p = {.draft_depth = 3, .n_ctx = LENGTH};
+        REQUIRE_OK(open_training(&t, &f, f.reference, "the cat", p), &err);
+        REQUIRE(llm_train_data_length(t->data, 0) == LENGTH);
+        llm_train_data_get(t->data, 0, token, target, NULL);
+        int64_t item = 0;
+        train_sum sum = {0};
+        CHECK_OK(llm_train_measure(t, t->data, &item, 1, &sum, &err), &err);
+        const double expected = chain(t, token, layers[c].n_layers, layers[c].apart);
+        CHECK_MSG(fabs(sum.loss - expected) < 1e-5 * expected, "%zu: %.9g, %.9g", c, sum.loss,
+                  expected);
+        llm_training_close(t);
+        close_fixture(&f);
+    }
+}
+
+/* --- learning --------------------------------------------------------------------------------- */
+
+/* True if the files have the same values and tensors, but for tensors of layers that guess. */
+static void check_rest(const ggl_gguf *a, const ggl_gguf *b) {
+    size_t n = 0;
+    for (size_t i = 0; i < ggl_gguf_n_tensors(a); i++) {
+        const ggl_gguf_tensor *x = ggl_gguf_tensor_at(a, i);
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)x->name.n, x->name.s);
+        const ggl_gguf_tensor *y = ggl_gguf_find_tensor(b, name);
+        const bool same =
+            y && x->type == y->type && x->size == y->size && memcmp(x->data, y->data, x->size) == 0;
+        n += !same;
+        CHECK_MSG(same == (strncmp(name, "ahead.", 6) != 0), "%s", name);
+    }
+    CHECK(n == 2 && ggl_gguf_n_values(a) == ggl_gguf_n_values(b));
+}
+
+TEST(only_the_layer_learns) {
+    fixture f;
+    llm_training *t, *again;
+    llm_training_report r = {.size = sizeof r}, s = r;
+    ggl_gguf *out;
+    char path[1024], state[1024];
+    snprintf(path, sizeof path, "%s", test_path("out.gguf"));
+    snprintf(state, sizeof state, "%s", test_path("state"));
+    REQUIRE(open_fixture(&f, ONE));
+    const llm_training_params p = {.n_steps = 60, .rate = 4e-2, .n_ubatch = 40};
+    REQUIRE_OK(open_training(&t, &f, f.cpu, TEXT, p), &err);
+    CHECK_INT(t->p.draft_depth, 2);
+    const train_sum before = of_all(t, false);
+    for (int i = 0; i < 60; i++) {
+        CHECK_OK(llm_training_step(t, &r, &err), &err);
+        CHECK(isnan(r.accuracy));
+        if (i == 40)
+            CHECK_OK(llm_training_save(t, state, &err), &err);
+    }
+    const train_sum after = of_all(t, false);
+    CHECK_MSG(after.loss < 0.95 * before.loss &&
+                  llm_train_accuracy(&after) > llm_train_accuracy(&before) + 0.2,
+              "%g of %g, right %g, %g", after.loss, before.loss, llm_train_accuracy(&before),
+              llm_train_accuracy(&after));
+    CHECK_OK(llm_training_write(t, path, false, &err), &err);
+    REQUIRE_OK(ggl_gguf_open(&out, path, NULL, &err), &err);
+    check_rest(llm_model_file(f.m), out);
+    ggl_gguf_close(out);
+
+    REQUIRE_OK(open_training(&again, &f, f.cpu, TEXT, p), &err);
+    CHECK_OK(llm_training_resume(again, state, &err), &err);
+    while (!s.is_last && CHECK_OK(llm_training_step(again, &s, &err), &err))
+        ;
+    for (int k = 0; k < llm_trainer_n_weights(t->trainer); k++) {
+        const llm_train_weight a = llm_trainer_weight(t->trainer, k),
+                               b = llm_trainer_weight(again->trainer, k);
+        CHECK(memcmp(a.data, b.data, (size_t)llm_train_weight_count(&a) * sizeof *a.data) == 0);
+    }
+    llm_training_close(again);
+    llm_training_close(t);
+    close_fixture(&f);
+}
+
+/* --- models that get layers ------------------------------------------------------------------- */
+
+TEST(layers_are_added) {
+    fixture f;
+    REQUIRE(open_fixture(&f, IN_A_ROW));
+    const ggl_gguf *with = llm_model_file(f.m);
+    CHECK_INT(ggl_gguf_n_tensors(with), ggl_gguf_n_tensors(f.base) + 4);
+    CHECK_INT(ggl_gguf_n_values(with), ggl_gguf_n_values(f.base));
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f.base); i++) {
+        const ggl_gguf_tensor *a = ggl_gguf_tensor_at(f.base, i), *b = ggl_gguf_tensor_at(with, i);
+        CHECK(a->type == b->type && a->size == b->size && memcmp(a->data, b->data, a->size) == 0);
+    }
+    llm_arch *arch;
+    REQUIRE_OK(llm_arch_parse(&arch, IN_A_ROW, strlen(IN_A_ROW), "tiny.arch", &err), &err);
+    llm_train_new p = {.size = sizeof p, .arch = arch, .name = "tiny", .base = with};
+    CHECK_INT(llm_train_new_model(&p, test_path("more.gguf"), &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "nothing is to be added");
+    p.name = "other";
+    CHECK_INT(llm_train_new_model(&p, test_path("more.gguf"), &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "has the architecture 'tiny', and the descriptor is for 'other'");
+    llm_arch_free(arch);
+    close_fixture(&f);
+}
+
+TEST(mistakes) {
+    static const char *const trunk[] = {"token_embd*"};
+    static const struct {
+        const char *model, *text;
+        llm_training_params p;
+        const char *says;
+    } wrong[] = {
+        {TRUNK, TEXT, {0}, "no layers that guess"},
+        {ONE, TEXT, {.learn = trunk, .n_learn = 1}, "'token_embd*' fits the name of no weight"},
+        {ONE, TEXT, {.draft_depth = 17}, "draft_depth is 17; it must be from 0 to 16"},
+        {IN_A_ROW, TEXT, {.draft_depth = 1}, "draft_depth is 1; the model has 2 layers that guess"},
+        {ONE, "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n", {0}, "preferences"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        fixture f;
+        llm_training *t;
+        REQUIRE(open_fixture(&f, wrong[i].model));
+        CHECK(open_training(&t, &f, f.cpu, wrong[i].text, wrong[i].p) != GGL_OK);
+        CHECK_HAS(err.msg, wrong[i].says);
+        close_fixture(&f);
+    }
+    fixture f;
+    llm_training *t;
+    const int32_t token[2] = {1, 2};
+    const int64_t n = 2;
+    float row[2 * WIDTH] = {0};
+    REQUIRE(open_fixture(&f, ONE));
+    REQUIRE_OK(open_training(&t, &f, f.cpu, TEXT, (llm_training_params){0}), &err);
+    llm_train_batch b = {.token = token, .target = token, .length = &n, .n_seq = 1};
+    CHECK_INT(llm_trainer_add(t->trainer, &b, NULL, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "lacks the rows");
+    b.row = row;
+    b.layer = 1;
+    CHECK_INT(llm_trainer_look(t->trainer, &b, row, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "layer 1 that guesses does not exist");
+    llm_training_close(t);
+    close_fixture(&f);
+}
