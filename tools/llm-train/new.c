@@ -66,9 +66,9 @@ int train_new(int argc, char **argv) {
     static const args_example examples[] = {
         {"llm-train new my.arch --tokenizer vocab.gguf --set .block_count=4 -o new.gguf",
          "a model of a descriptor of one's own"},
-        {"llm-train new ahead.arch --from model.gguf --set .block_count=5 --set "
+        {"llm-train new ahead.arch --from model.gguf --set .block_count=33 --set "
          ".nextn_predict_layers=1 -o ahead.gguf",
-         "a model with one more layer, which guesses tokens ahead"},
+         "a layer more for a model of 32, which guesses tokens ahead"},
         {0}};
     const args_spec spec = {
         TOOL,
