@@ -80,6 +80,8 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
         return ggl_fail(err, GGL_USAGE,
                         "layers that guess (draft) learn what their own model says: without an "
                         "adapter, a teacher or another loss");
+    if (t->of.draft && !p->draft)
+        return ggl_fail(err, GGL_USAGE, "a model that guesses learns only with draft");
     if (p->draft_depth > (p->draft ? TRAIN_MOST_GUESSES : 0))
         return ggl_fail(err, GGL_USAGE, "draft_depth is %" PRId64 "; it must be %s", p->draft_depth,
                         p->draft ? "from 0 to 16" : "0 without draft");
@@ -92,7 +94,7 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
 
 /* A model of a billion weights, and larger ones, learn by these; smaller ones need more. */
 static double usual_rate(const llm_training *t) {
-    const ggl_gguf *f = llm_model_file(t->of.model);
+    const ggl_gguf *f = llm_model_file(t->of.draft ? t->of.draft : t->of.model);
     double n = 1;
     for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
         const int64_t *ne = ggl_gguf_tensor_at(f, i)->ne;
@@ -321,7 +323,15 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
         p.n_inputs = 1;
     }
     t->source = llm_arch_source_gguf(llm_model_file(t->of.model));
-    ggl_status st = llm_trainer_new(&t->trainer, llm_model_arch(t->of.model), &t->source, &p, err);
+    if (t->of.draft) {
+        t->other = t->source;
+        t->two = (llm_arch_two){llm_arch_source_gguf(llm_model_file(t->of.draft)), t->other};
+        t->source = llm_arch_source_two(&t->two);
+        p.other = llm_model_arch(t->of.model);
+        p.other_source = &t->other;
+    }
+    ggl_status st = llm_trainer_new(
+        &t->trainer, llm_model_arch(t->of.draft ? t->of.draft : t->of.model), &t->source, &p, err);
     /* logits may be more than the tokenizer has tokens */
     if (st == GGL_OK && t->of.teach && t->of.n_taught != llm_trainer_n_vocab(t->trainer))
         st = ggl_fail(err, GGL_USAGE,

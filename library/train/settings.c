@@ -79,7 +79,10 @@ static uint64_t digest_of_data(const llm_training *t) {
 }
 
 static uint64_t digest_of_model(const llm_training *t) {
-    return ggl_gguf_digest(llm_model_file(t->of.model));
+    const uint64_t draft =
+        t->of.draft ? ggl_gguf_digest(llm_model_file(t->of.draft)) * UINT64_C(0x9e3779b97f4a7c15)
+                    : 0;
+    return ggl_gguf_digest(llm_model_file(t->of.model)) ^ draft;
 }
 
 /* That with which it began; a new one follows from the settings. */

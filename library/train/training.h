@@ -27,6 +27,7 @@ typedef struct train_group {
 /* What a training is made of, opened by the caller, who closes it after the training. */
 typedef struct train_parts {
     const llm_model *model;
+    const llm_model *draft; /* that learns to guess for `model`, which stays as it is; NULL: none */
     const llm_tokenizer *tokenizer;
     const llm_chat *chat; /* NULL: the model has no template */
     llm_adapter
@@ -62,7 +63,8 @@ struct llm_training {
     double usual_rate; /* the one if none is given */
     llm_train_optimizer_kind optimizer;
     ggl_type rounded;
-    llm_arch_source source;
+    llm_arch_source source, other; /* other: of the model for which a draft guesses */
+    llm_arch_two two;
     llm_adapter_use use;
     llm_trainer *trainer;
     train_data *data, *valid; /* valid NULL: there is none, or it is a part of the data */

@@ -25,7 +25,9 @@ struct llm_trainer {
     llm_train_output out;
     llm_train_guesses guesses;
     int64_t n_logits; /* of the model itself, beside layers that guess */
-    float *loss;      /* [n_slots], a variable: the sums of the losses of a run's sequences */
+    int32_t tap[LLM_ARCH_MAX_TAPS];
+    int n_taps;
+    float *loss; /* [n_slots], a variable: the sums of the losses of a run's sequences */
     int32_t *pos, *slot, *end; /* of the tokens of a run; end: of their sequences */
     int32_t *page;             /* [n_slots][pages of a slot] */
     float *weight;             /* of tokens */
@@ -33,8 +35,8 @@ struct llm_trainer {
 };
 
 /* What a run sets. "end" is an input of models that see texts whole. */
-static const char *const input[] = {"token", "target", "weight",   "pos",
-                                    "slot",  "end",    "gradient", "row"};
+static const char *const input[] = {"features", "given", "token", "target",   "weight",
+                                    "pos",      "slot",  "end",   "gradient", "row"};
 /* An output of layers that guess; without it, nothing depends on the rows that they read. */
 #define ROW_GRADIENT "row_gradient"
 enum { N_INPUTS = sizeof input / sizeof *input };
@@ -76,6 +78,36 @@ static ggl_status check_inputs(const llm_trainer *t, const ggl_graph *g, ggl_err
     return ggl_graph_error(g, err);
 }
 
+/* Copies the tokens that guesses are. */
+static ggl_status copy_tokens(llm_trainer *t, const ggl_tensor *of, ggl_error *err) {
+    const int64_t n = t->guesses.n_scores;
+    int32_t *token = ggl_calloc((size_t)n, sizeof *token);
+    if (!token)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for tokens");
+    for (int64_t i = 0; i < n; i++)
+        token[i] = of->type == GGL_I64 ? (int32_t)((const int64_t *)of->data)[i]
+                                       : ((const int32_t *)of->data)[i];
+    t->guesses.token = token;
+    return GGL_OK;
+}
+
+/* Checks that the scores are of tokens of the model. */
+static ggl_status check_tokens(const llm_trainer *t, ggl_error *err) {
+    const llm_train_guesses *g = &t->guesses;
+    if (g->token ? g->n_scores > t->n_vocab : g->n_scores != t->n_vocab)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "there are %" PRId64 " scores of guesses, and the model has %" PRId64
+                        " tokens",
+                        g->n_scores, t->n_vocab);
+    for (int64_t i = 0; g->token && i < g->n_scores; i++)
+        if (g->token[i] < 0 || g->token[i] >= t->n_vocab)
+            return ggl_fail(err, GGL_FORMAT,
+                            "score %" PRId64
+                            " of guesses is of token %d; the model has 0 to %" PRId64,
+                            i, g->token[i], t->n_vocab - 1);
+    return GGL_OK;
+}
+
 /* Notes what the graph that learns says of the model. */
 static ggl_status note_built(llm_trainer *t, const llm_arch_result *built, ggl_error *err) {
     t->out.sees_all = built->sees_all;
@@ -86,13 +118,29 @@ static ggl_status note_built(llm_trainer *t, const llm_arch_result *built, ggl_e
     t->n_vocab = t->p.output ? built->n_vocab : t->out.rows.n;
     if (!t->p.guess)
         return GGL_OK;
-    if (built->n_feature > 0)
+    t->n_vocab = t->n_logits ? t->n_logits : built->n_vocab;
+    if (!built->n_feature == (t->p.other != NULL))
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        "the model guesses for another one, whose rows it reads: only layers that "
-                        "guess for their own model can learn");
-    t->guesses = (llm_train_guesses){
-        .n_layers = built->n_guess_layers, .apart = built->guess_apart, .n_row = built->n_row};
-    return GGL_OK;
+                        t->p.other ? "%s: the model does not guess for another one"
+                                   : "%s: the model guesses for another one, which has to be given",
+                        built->family);
+    if (built->guess_stays || built->n_guess_block > 0)
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "%s: only models that make one guess after the other can learn, each in the "
+            "place behind the one before",
+            built->family);
+    t->guesses = (llm_train_guesses){.n_layers = built->n_guess_layers,
+                                     .apart = built->guess_apart,
+                                     .from_second = built->from_second,
+                                     .n_row = built->n_row,
+                                     .n_heard = built->n_feature ? built->n_feature : built->n_row,
+                                     .n_scores = built->guess.n,
+                                     .token = t->guesses.token};
+    t->n_taps = built->n_taps;
+    memcpy(t->tap, built->tap, sizeof t->tap);
+    return t->guesses.token || !built->guess_token ? GGL_OK
+                                                   : copy_tokens(t, built->guess_token, err);
 }
 
 /* Makes the model's graph, with the output through which it learns, or that of a layer that guesses; or, own: that of the model itself, and what such
@@ -114,7 +162,9 @@ static ggl_status build_model(llm_trainer *t, int layer, bool own, ggl_graph **o
                                 .only = t->p.guess && !own ? "guess"
                                         : t->p.output      ? t->p.output
                                                            : "logits",
-                                .rows = own,
+                                .rows = own && !t->p.other,
+                                .tap = own && t->p.other ? t->tap : NULL,
+                                .n_taps = own && t->p.other ? t->n_taps : 0,
                                 .guess_layer = own ? 0 : layer,
                                 .adapter = t->p.adapter,
                                 .n_adapters = t->p.n_adapters};
@@ -122,9 +172,16 @@ static ggl_status build_model(llm_trainer *t, int layer, bool own, ggl_graph **o
     ggl_graph *g = *out = ggl_graph_new(&params);
     if (!g)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a graph");
-    ggl_status st = llm_arch_build(t->arch, t->source, &of, g, &built, err);
+    const bool other = own && t->p.other;
+    ggl_status st = llm_arch_build(other ? t->p.other : t->arch,
+                                   other ? t->p.other_source : t->source, &of, g, &built, err);
+    if (st == GGL_OK && other && built.n_row != t->guesses.n_heard)
+        st = ggl_fail(err, GGL_UNSUPPORTED,
+                      "the rows of the model have %" PRId64 " numbers, and %" PRId64
+                      " are read to guess",
+                      built.n_row, t->guesses.n_heard);
     if (st == GGL_OK && own)
-        t->n_logits = built.logits.n;
+        t->n_vocab = t->n_logits = built.logits.n;
     else if (st == GGL_OK)
         st = note_built(t, &built, err);
     llm_arch_result_fini(&built);
@@ -340,12 +397,18 @@ static ggl_status choose_some(llm_trainer *t, int layer, choice *c, ggl_error *e
 /* Makes the list of the weights that learn, by the gradients of graphs that are not run: those that have one. */
 static ggl_status choose(llm_trainer *t, ggl_error *err) {
     choice c = {0};
-    ggl_status st = t->p.guess ? build_model(t, 0, true, &c.own, err) : GGL_OK;
+    ggl_graph *first = NULL; /* tells what is read of the other model */
+    ggl_status st = t->p.other ? build_model(t, 0, false, &first, err) : GGL_OK;
+    ggl_graph_free(first);
+    if (st == GGL_OK && t->p.guess)
+        st = build_model(t, 0, true, &c.own, err);
     if (st == GGL_OK && c.own)
         st = ggl_graph_finish(c.own, err);
     t->guesses.n_layers = 1;
     for (int k = 0; k < t->guesses.n_layers && st == GGL_OK; k++) /* the first one tells how many */
         st = choose_some(t, k, &c, err);
+    if (st == GGL_OK && t->p.guess)
+        st = check_tokens(t, err);
     if (st == GGL_OK)
         st = check_patterns(&t->p, c.weight, (int)c.n, err);
     if (st == GGL_OK)
@@ -466,6 +529,7 @@ void llm_trainer_free(llm_trainer *t) {
     ggl_free(t->told);
     ggl_free(t->guessed);
     ggl_free(t->zeros);
+    ggl_free((int32_t *)t->guesses.token);
     llm_train_plan_fini(&t->hear);
     llm_train_plan_fini(&t->evaluate);
     llm_train_plan_fini(&t->look);
@@ -489,6 +553,7 @@ static bool is_token(const llm_trainer *t, int32_t id) {
 /* Fails if a length, a token or, with a loss, a target is out of range, or the layer is. */
 static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, bool loss,
                               ggl_error *err) {
+    const int64_t n_targets = t->p.guess ? t->guesses.n_scores : t->n_vocab;
     int64_t n = 0;
     if (b->layer < 0 || b->layer >= t->guesses.n_layers)
         return ggl_fail(err, GGL_USAGE, "layer %d that guesses does not exist; there %s %d",
@@ -507,11 +572,11 @@ static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, bo
                             "token %" PRId64
                             " of the batch is %d; the vocabulary has 0 to %" PRId64,
                             i, b->token[i], t->n_vocab - 1);
-        if (loss && !t->p.output && !is_token(t, b->target[i]))
+        if (loss && !t->p.output && !(b->target[i] >= 0 && b->target[i] < n_targets))
             return ggl_fail(err, GGL_USAGE,
                             "token %" PRId64 " of the batch is to be followed by %d; the "
                             "vocabulary has 0 to %" PRId64,
-                            i, b->target[i], t->n_vocab - 1);
+                            i, b->target[i], n_targets - 1);
     }
     return GGL_OK;
 }
@@ -554,7 +619,9 @@ static int64_t n_gradient(const llm_trainer *t) {
 /* Sets what the batch says of n tokens from `at` on. */
 static ggl_status set_tokens(llm_trainer *t, const ggl_graph *g, ggl_sched *s,
                              const llm_train_batch *b, int64_t at, int64_t n, ggl_error *err) {
-    const void *data[N_INPUTS] = {b->token + at,
+    const void *data[N_INPUTS] = {b->feature ? b->feature + at * t->guesses.n_heard : NULL,
+                                  b->given ? b->given + at : NULL,
+                                  b->token + at,
                                   b->target ? b->target + at : NULL,
                                   t->weight,
                                   t->pos,
@@ -622,6 +689,8 @@ static ggl_status run(llm_trainer *t, const train_plan *p, const llm_train_batch
 /* Fails unless the batch is one of layers that guess. */
 static ggl_status check_guess(const llm_trainer *t, const llm_train_batch *b, ggl_error *err) {
     const ggl_status st = check_batch(t, b, false, err);
+    if (st == GGL_OK && t->p.other && !(b->feature && b->given))
+        return ggl_fail(err, GGL_USAGE, "the batch lacks what the other model says");
     if (st == GGL_OK && !(t->p.guess && b->row))
         return ggl_fail(err, GGL_USAGE,
                         t->p.guess ? "the batch lacks the rows that the layer reads"
@@ -679,7 +748,7 @@ ggl_status llm_trainer_guess(llm_trainer *t, const llm_train_batch *b, float *ro
 
 ggl_status llm_trainer_hear(llm_trainer *t, const llm_train_batch *b, float *row, float *logits,
                             ggl_error *err) {
-    const wanted out[2] = {{logits, t->out.rows.n}, {row, t->guesses.n_row}};
+    const wanted out[2] = {{logits, t->n_logits}, {row, t->guesses.n_heard}};
     return t->p.guess ? look(t, &t->hear, true, true, b, out, err)
                       : ggl_fail(err, GGL_USAGE, "no layer that guesses learns");
 }

@@ -16,8 +16,8 @@ enum { WIDTH = 16 };
 /* --- models ----------------------------------------------------------------------------------- */
 
 #define TRUNK                                                                                      \
-    "arch tiny\nlanguage 2\ntoken_embd [16, n_vocab]\nx = token_embd[token]\nh = heads(x, 2)\n"    \
-    "x = x + attention(h, h, h)\nlogits = linear(x, token_embd)\n"
+    "arch tiny\nlanguage 2\ntoken_embd [16, n_vocab]\nx = token_embd[token]\nlayer l < 2:\n"       \
+    "  h = heads(x, 2)\n  x = x + attention(h, h, h)\nlogits = linear(x, token_embd)\n"
 /* Layers that guess; `over`: the stage's options, `name`: of their tensors. */
 #define LAYERS(over, name)                                                                         \
     TRUNK "stage draft over x(" over ") \"" name ".\":\n  mix [32, 16]\n  out [16, 16]\n"          \
@@ -27,9 +27,19 @@ enum { WIDTH = 16 };
 #define IN_A_ROW LAYERS("ahead = 1, layer k < 2", "ahead.{k}")
 #define APART    LAYERS("ahead = k + 1, layer k < 2", "ahead.{k}")
 
+/* A model that guesses for TRUNK, whose token embedding it reads. */
+#define OTHER                                                                                      \
+    "arch tinyguess\nlanguage 2\nn_draft = size(\"d2t\") ?? n_vocab\n"                             \
+    "input taken [32] from layers([0, 2])\nfc [32, 16]\ny = linear(taken, fc)\n"                   \
+    "token_embd [16, n_vocab]\nstage draft over y(ahead = 1, from = 1):\n  mix [32, 16]\n"         \
+    "  out [16, 16]\n  h = linear(concat(token_embd[token], y), mix)\n  z = heads(h, 2)\n"         \
+    "  return h + linear(attention(z, z, z), out)\noutput [16, n_draft]\n"                         \
+    "guess = linear(draft, output)\nd2t [n_draft] ? from \"d2t\"\n"                                \
+    "if has(d2t): guess_token = d2t\n"
+
 typedef struct fixture {
     ggl_gguf *vocab, *base;
-    llm_model *m;
+    llm_model *m, *draft;
     llm_tokenizer *t;
     ggl_backend *cpu, *reference;
 } fixture;
@@ -73,6 +83,7 @@ static bool open_fixture(fixture *f, const char *text) {
 static void close_fixture(fixture *f) {
     llm_tokenizer_free(f->t);
     llm_model_free(f->m);
+    llm_model_free(f->draft);
     ggl_gguf_close(f->base);
     ggl_gguf_close(f->vocab);
     ggl_backend_close(f->cpu);
@@ -92,8 +103,11 @@ static ggl_status open_training(llm_training **t, const fixture *f, ggl_backend 
     p.draft = true;
     p.valid_share = -1;
     p.n_ctx = p.n_ctx ? p.n_ctx : 64;
-    const train_parts of = {
-        .model = f->m, .tokenizer = f->t, .backend = on, .reference = f->reference};
+    const train_parts of = {.model = f->m,
+                            .draft = f->draft,
+                            .tokenizer = f->t,
+                            .backend = on,
+                            .reference = f->reference};
     return llm_training_new(t, &of, &p, &err);
 }
 
@@ -122,6 +136,16 @@ static const struct {
 } cases[] = {{ONE, 1, 0, 0},       {ONE, 2, 0, 0},        {ONE, 4, 24, 0.6},
              {IN_A_ROW, 2, 24, 0}, {IN_A_ROW, 4, 0, 0.3}, {APART, 3, 24, 0}};
 
+static double largest_of(llm_training *t) {
+    double largest = 0;
+    for (int k = 0; k < llm_trainer_n_weights(t->trainer); k++) {
+        const llm_train_weight w = llm_trainer_weight(t->trainer, k);
+        for (int64_t i = 0; i < llm_train_weight_count(&w); i++)
+            largest = fmax(largest, fabs((double)w.grad[i]));
+    }
+    return largest;
+}
+
 static double difference(llm_training *t, float *x, float h) {
     const float was = *x, up = was + h, down = was - h;
     *x = up;
@@ -132,37 +156,38 @@ static double difference(llm_training *t, float *x, float h) {
     return (above - below) / ((double)up - (double)down);
 }
 
-TEST(gradients) {
+/* Compares gradients of a training with differences. */
+static void check_gradients(llm_training *t, const char *what, int64_t n_weights) {
     enum { SAMPLES = 12 };
+    const double loss = loss_of(t, true), again = loss_of(t, false), largest = largest_of(t);
+    double worst = 0;
+    CHECK_MSG(loss > 0 && fabs(loss - again) < 1e-5 * loss, "%s: %g, %g", what, loss, again);
+    const int n = llm_trainer_n_weights(t->trainer);
+    CHECK_INT(n, n_weights);
+    /* of each weight a number with a large gradient, and any */
+    for (int s = 0; s < SAMPLES; s++) {
+        const llm_train_weight w = llm_trainer_weight(t->trainer, s % n);
+        const int64_t all = llm_train_weight_count(&w);
+        int64_t at = (int64_t)s * 977 % all;
+        for (int64_t i = 0; i < all && s / n % 2 == 0; i++)
+            at = fabs((double)w.grad[i]) > fabs((double)w.grad[at]) ? i : at;
+        worst = fmax(worst, fabs(difference(t, &w.data[at], 2e-4F) - (double)w.grad[at]));
+    }
+    CHECK_MSG(largest > 1e-3 && worst < 2e-3 * largest, "%s: %g of %g", what, worst, largest);
+}
+
+TEST(gradients) {
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         fixture f;
         llm_training *t;
-        double largest = 0, worst = 0;
+        char what[32];
+        snprintf(what, sizeof what, "case %zu", c);
         REQUIRE(open_fixture(&f, cases[c].model));
         const llm_training_params p = {.draft_depth = cases[c].depth,
                                        .n_ubatch = cases[c].n_ubatch,
                                        .teacher_share = cases[c].share};
         REQUIRE_OK(open_training(&t, &f, f.reference, TEXT, p), &err);
-        const double loss = loss_of(t, true), again = loss_of(t, false);
-        CHECK_MSG(loss > 0 && fabs(loss - again) < 1e-5 * loss, "case %zu: %g, %g", c, loss, again);
-        const int n = llm_trainer_n_weights(t->trainer);
-        CHECK_INT(n, strstr(cases[c].model, "layer k") ? 4 : 2);
-        for (int k = 0; k < n; k++) {
-            const llm_train_weight w = llm_trainer_weight(t->trainer, k);
-            for (int64_t i = 0; i < llm_train_weight_count(&w); i++)
-                largest = fmax(largest, fabs((double)w.grad[i]));
-        }
-        /* of each weight a number with a large gradient, and any */
-        for (int s = 0; s < SAMPLES; s++) {
-            const llm_train_weight w = llm_trainer_weight(t->trainer, s % n);
-            const int64_t all = llm_train_weight_count(&w);
-            int64_t at = (int64_t)s * 977 % all;
-            for (int64_t i = 0; i < all && s / n % 2 == 0; i++)
-                at = fabs((double)w.grad[i]) > fabs((double)w.grad[at]) ? i : at;
-            worst = fmax(worst, fabs(difference(t, &w.data[at], 2e-4F) - (double)w.grad[at]));
-        }
-        CHECK_MSG(largest > 0.01 && worst < 2e-3 * largest, "case %zu: %g of %g", c, worst,
-                  largest);
+        check_gradients(t, what, strstr(cases[c].model, "layer k") ? 4 : 2);
         llm_training_close(t);
         close_fixture(&f);
     }
@@ -256,6 +281,114 @@ TEST(a_chain_is_as_in_use) {
         const double expected = chain(t, token, layers[c].n_layers, layers[c].apart);
         CHECK_MSG(fabs(sum.loss - expected) < 1e-5 * expected, "%zu: %.9g, %.9g", c, sum.loss,
                   expected);
+        llm_training_close(t);
+        close_fixture(&f);
+    }
+}
+
+/* --- a model that guesses for another one ----------------------------------------------------- */
+
+enum { SOME = 700 };
+
+/* Opens one beside TRUNK: with scores of all tokens, or of some. */
+static bool open_other(fixture *f, bool some) {
+    static float numbers[WIDTH * 2048];
+    static int64_t token[SOME];
+    const uint32_t n_vocab = 2048;
+    const int64_t n = some ? SOME : n_vocab;
+    const char *path = test_path("draft.gguf");
+    if (!open_fixture(f, TRUNK))
+        return false;
+    for (int i = 0; i < WIDTH * 2048; i++)
+        numbers[i] = 0.4f * sinf((float)i * 1.7f);
+    for (int i = 0; i < SOME; i++) /* in no order */
+        token[i] = i * 997 % 2048;
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "general.architecture", "tinyguess", 9);
+    ggl_gguf_put_string(w, "general.descriptor", OTHER, strlen(OTHER));
+    ggl_gguf_put(w, "tinyguess.vocab_size", GGL_GGUF_U32, false, &n_vocab, 1);
+    ggl_gguf_put_tensor(w, "fc.weight", GGL_F32, 2, (int64_t[]){2 * WIDTH, WIDTH}, numbers + 5);
+    ggl_gguf_put_tensor(w, "mix.weight", GGL_F32, 2, (int64_t[]){2 * WIDTH, WIDTH}, numbers + 77);
+    ggl_gguf_put_tensor(w, "out.weight", GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, numbers + 99);
+    ggl_gguf_put_tensor(w, "output.weight", GGL_F32, 2, (int64_t[]){WIDTH, n}, numbers);
+    if (some)
+        ggl_gguf_put_tensor(w, "d2t", GGL_I64, 1, (int64_t[]){SOME}, token);
+    const bool ok = CHECK_OK(ggl_gguf_writer_write(w, path, &err), &err) &&
+                    CHECK_OK(llm_model_open(&f->draft, path, NULL, &err), &err);
+    ggl_gguf_writer_free(w);
+    return ok;
+}
+
+/* The loss of the first chain of a text of LENGTH + 1 tokens, of which the first is not run. */
+static double other_chain(llm_training *t, const int32_t *token) {
+    const double share[2] = {1 / 1.7, 0.7 / 1.7};
+    const int64_t n = 2048, length = LENGTH + 1, run = LENGTH, two = 2;
+    const float given[LENGTH] = {0, 1, 0};
+    float y[(LENGTH + 1) * 2 * WIDTH],
+        row[LENGTH * WIDTH] = {0}, told[LENGTH * WIDTH],
+                     *logits = calloc((size_t)(length * n), sizeof *logits),
+                     *score = calloc((size_t)(length * n), sizeof *score);
+    llm_train_batch b = {.token = token, .length = &length, .n_seq = 1};
+    double sum = 0;
+    CHECK_OK(llm_trainer_hear(t->trainer, &b, y, logits, &err), &err);
+    b = (llm_train_batch){.token = token + 1,
+                          .length = &run,
+                          .n_seq = 1,
+                          .row = row,
+                          .feature = y,
+                          .given = (const float[LENGTH]){0}};
+    CHECK_OK(llm_trainer_guess(t->trainer, &b, told, score, &err), &err);
+    for (int i = 0; i < LENGTH; i++)
+        sum += share[0] * entropy(score + i * n, logits + (i + 1) * n, n);
+    memcpy(row + WIDTH, told, WIDTH * sizeof *row);
+    b.length = &two;
+    b.given = given;
+    CHECK_OK(llm_trainer_guess(t->trainer, &b, told, score, &err), &err);
+    sum += 4 * share[1] * entropy(score + n, logits + 2 * n, n);
+    free(logits);
+    free(score);
+    return sum;
+}
+
+TEST(a_model_that_guesses_for_another) {
+    for (int some = 0; some < 2; some++) {
+        fixture f;
+        llm_training *t;
+        ggl_gguf *out;
+        const char *path;
+        llm_training_report r = {.size = sizeof r};
+        REQUIRE(open_other(&f, some));
+        for (int mixed = 0; mixed < 2; mixed++) {
+            const llm_training_params p = {
+                .draft_depth = 3, .n_ubatch = mixed ? 24 : 0, .teacher_share = mixed ? 0.5 : 0};
+            REQUIRE_OK(open_training(&t, &f, f.reference, TEXT, p), &err);
+            check_gradients(t, some ? "scores of some" : "scores of all", 4);
+            llm_training_close(t);
+        }
+        int32_t token[LENGTH + 8], target[LENGTH + 8];
+        const int64_t item = 0;
+        train_sum sum = {0};
+        REQUIRE_OK(open_training(&t, &f, f.reference, "the cat sat",
+                                 (llm_training_params){.n_ctx = LENGTH + 1}),
+                   &err);
+        REQUIRE(llm_train_data_length(t->data, 0) == LENGTH + 1);
+        llm_train_data_get(t->data, 0, token, target, NULL);
+        CHECK_OK(llm_train_measure(t, t->data, &item, 1, &sum, &err), &err);
+        if (!some) {
+            const double expected = other_chain(t, token);
+            CHECK_MSG(fabs(sum.loss - expected) < 1e-5 * expected, "%.9g, %.9g", sum.loss,
+                      expected);
+        }
+        llm_training_close(t);
+        /* what is written is that model */
+        REQUIRE_OK(open_training(&t, &f, f.cpu, TEXT, (llm_training_params){.n_steps = 2}), &err);
+        CHECK_OK(llm_training_step(t, &r, &err), &err);
+        path = test_path("out.gguf");
+        CHECK_OK(llm_training_write(t, path, false, &err), &err);
+        REQUIRE_OK(ggl_gguf_open(&out, path, NULL, &err), &err);
+        CHECK_INT(ggl_gguf_n_tensors(out), 4 + some);
+        CHECK(!ggl_gguf_find_tensor(out, "token_embd.weight"));
+        ggl_gguf_close(out);
         llm_training_close(t);
         close_fixture(&f);
     }

@@ -44,12 +44,13 @@ static const char *wrong_options(const train_options *o) {
         return "--best and --patience go by measurements, which --no-valid turns off";
     if (o->resume && !o->out)
         return "--resume needs -o FILE: the training is saved beside it";
-    if (!o->teacher && ((o->teacher_share != 0 && !o->draft) || o->teacher_temp != 0))
+    if (!o->teacher &&
+        ((o->teacher_share != 0 && !o->draft && !o->draft_model) || o->teacher_temp != 0))
         return "--teacher-share and --teacher-temp need --teacher MODEL";
-    if (o->draft && (o->lora || o->adapter || o->teacher))
+    if ((o->draft || o->draft_model) && (o->lora || o->adapter || o->teacher))
         return "--draft lets layers that guess learn what their own model says: not with --lora, "
                "--adapter or --teacher";
-    if (o->draft_depth && !o->draft)
+    if (o->draft_depth && !o->draft && !o->draft_model)
         return "--draft-depth is of layers that guess: it needs --draft";
     if (o->n_steps && (o->minutes != 0 || o->epochs != 0))
         return "--steps, --epochs and --minutes all say when it ends: only one can be given";
@@ -71,13 +72,15 @@ static bool name_save(train_options *o) {
 }
 
 static int check_paths(const train_options *o) {
-    tool_path *paths = ggl_calloc(o->files.n + o->valid.n + 7, sizeof *paths);
+    tool_path *paths = ggl_calloc(o->files.n + o->valid.n + 8, sizeof *paths);
     size_t n = 0;
     if (!paths)
         return tool_error(TOOL, 1, "out of memory");
     paths[n++] = (tool_path){"-m", o->model, .needed = true, .model = true};
     if (o->teacher)
         paths[n++] = (tool_path){"--teacher", o->teacher, .needed = true, .model = true};
+    if (o->draft_model)
+        paths[n++] = (tool_path){"--model-draft", o->draft_model, .needed = true, .model = true};
     if (o->adapter)
         paths[n++] = (tool_path){"--adapter", o->adapter, .needed = true};
     for (size_t i = 0; i < o->files.n; i++)
@@ -147,6 +150,8 @@ int train_options_read(train_options *o, int argc, char **argv) {
         {"--draft", ARG_FLAG, &o->draft,
          .help = "only the layers that guess tokens ahead learn (llm-cli --draft uses them): the "
                  "probabilities that the model itself gives, on any texts"},
+        {"-md --model-draft", ARG_STRING, &o->draft_model, .value = "MODEL",
+         .help = "let this model learn so, which guesses for -m from rows of its layers (EAGLE)"},
         {"--draft-depth", ARG_INT, &o->draft_depth, .value = "N",
          .help =
              "guesses in a chain, each of which goes on from the one before (default: 2, or one "
@@ -363,6 +368,7 @@ llm_training_params train_params_of(const train_options *o) {
                                  .adapter = o->adapter,
                                  .draft = o->draft,
                                  .draft_depth = o->draft_depth,
+                                 .draft_model = o->draft_model,
                                  .learn = o->learn.s,
                                  .n_learn = o->learn.n,
                                  .n_ctx = o->n_ctx,

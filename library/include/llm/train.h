@@ -77,6 +77,8 @@ typedef struct llm_training_params {
      * it; 0: 2, or as many as there are layers. */
     bool draft;
     int64_t draft_depth;
+    /* In place of the model's own layers, a model that guesses for it from rows of its layers (EAGLE) learns so, and is what is written; NULL: none. */
+    const char *draft_model;
 
     /* --- steps --- */
     int64_t n_ctx;   /* most tokens of a sequence; 0: the model's own, but at most 1024 */

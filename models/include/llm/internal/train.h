@@ -79,6 +79,10 @@ typedef struct llm_train_params {
     /* The layers that guess ahead learn (llm_arch_params.only = "guess"), through the scores of their guesses, and no weight that the model itself
      * reads; not with `output` or adapters. Batches then have `row`. */
     bool guess;
+    /* With `guess`: the model for which that of the trainer guesses, from rows that enter its layers, and its source; batches then have `feature` and `given`, too. Both
+     * outlive the trainer. NULL: layers guess for their own model. */
+    const llm_arch *other;
+    const llm_arch_source *other_source;
 } llm_train_params;
 
 /* Sequences one after the other. */
@@ -98,6 +102,9 @@ typedef struct llm_train_batch {
      * row, or another layer's, of a token before. */
     int layer;
     const float *row;
+    /* Of a model that guesses for another one: [sum of the lengths][n_heard], what the other one says of the token before each (llm_trainer_hear); and [sum of the
+     * lengths], not 0 where `row` counts in its place. */
+    const float *feature, *given;
     float *
         row_gradient; /* [as row]: llm_trainer_add sets it to the gradient by `row`. NULL: it is not asked for */
 } llm_train_batch;
@@ -147,10 +154,10 @@ GGL_NODISCARD ggl_status llm_trainer_evaluate(llm_trainer *t, const llm_train_ba
  * returns. */
 GGL_NODISCARD ggl_status llm_trainer_look(llm_trainer *t, const llm_train_batch *b, float *row,
                                           ggl_error *err);
-/* With llm_train_params.guess: computes the rows that the layer returns, [sum of the lengths][n_row], and its scores, [..][n_vocab]. */
+/* With llm_train_params.guess: computes the rows that the layer returns, [sum of the lengths][n_row], and its scores, [..][n_scores]. */
 GGL_NODISCARD ggl_status llm_trainer_guess(llm_trainer *t, const llm_train_batch *b, float *row,
                                            float *score, ggl_error *err);
-/* The same of the model, which does not learn: what its layers that guess read, and its logits. */
+/* The same of the model, which does not learn, for which is guessed: what is read of it, [..][n_heard], and its logits, [..][llm_trainer_n_vocab(t)]. */
 GGL_NODISCARD ggl_status llm_trainer_hear(llm_trainer *t, const llm_train_batch *b, float *row,
                                           float *logits, ggl_error *err);
 /* A step of the optimizer by the gradients so far, which are zeros afterwards. *norm (may be NULL): their length, before it was
@@ -173,8 +180,10 @@ llm_train_output llm_trainer_output(const llm_trainer *t);
 /* With llm_train_params.guess: the layers, as llm_arch_result says. */
 typedef struct llm_train_guesses {
     int n_layers;
-    bool apart;
-    int64_t n_row;
+    bool apart, from_second;
+    int64_t n_row, n_heard; /* n_heard: of what is read of the model, n_row if it guesses for itself */
+    int64_t n_scores;
+    const int32_t *token; /* [n_scores]: which token each score is of; NULL: of that of its number */
 } llm_train_guesses;
 llm_train_guesses llm_trainer_guesses(const llm_trainer *t);
 int64_t llm_trainer_n_vocab(
