@@ -12,11 +12,11 @@
  *
  * The loss is the mean of those of all guesses of a chain, in which each counts DECAY times the one before it.
  *
- * So each guess is a pass over the text, which reads rows of passes before it; their gradients go the same way back. All elements of a pass run at once, and
- * each attends to all that are before it. That is as in use for guesses with layers of their own. But a guess that the last layer makes of its own row attends, in
- * use, to elements with rows of the model, and only to those of its own chain with rows of guesses. So in such a pass a chain begins at each STRIDE-th token
- * only, others in each step; all other elements have the row that guess n_layers - 1 has. What is left of the difference are the elements of the chains
- * before, one of STRIDE for each guess. */
+ * So each guess is a pass over the text, which reads the rows of the pass before it; their gradients go the same way back. All elements of a pass run at once, and each
+ * attends to all that are before it in that pass. That is as in use for guesses with layers of their own. But a guess that the last layer makes of its own row
+ * attends, in use, to elements with rows of the model for all tokens that are known, and to such rows only for guesses of its own chain; here to its own rows
+ * everywhere. Passes in which only some tokens, each fourth or second, had such rows are nearer to use, but learned more slowly, as fewer guesses count: after
+ * as many steps, these guessed worse. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -24,13 +24,10 @@
 #include "training.h"
 
 #define DECAY 0.7
-enum { STRIDE = 4 };
 
 struct train_guesses {
     llm_train_guesses of;
-    int depth;      /* guesses in a chain */
-    int64_t stride; /* tokens between the beginnings of two chains */
-    int64_t phase;
+    int depth; /* guesses in a chain */
     int64_t n_vocab;
     double share[TRAIN_MOST_GUESSES]; /* of each guess in the loss */
     int32_t *
@@ -63,35 +60,24 @@ static int layer_of(const train_guesses *g, int d) {
     return d < last_of(g) ? d : last_of(g);
 }
 
-/* How many elements after the beginning of a chain the one at a place in its text is. */
-static int64_t from_begin(const train_guesses *g, int64_t place) {
-    return place > 0 ? (place - 1 + g->phase) % g->stride : g->stride;
-}
-
 /* The pass whose row of the token before is read; -1: it is the model's. */
-static int source_of(const train_guesses *g, int d, int64_t place) {
-    if (d > last_of(g))
-        return from_begin(g, place) < d - last_of(g) ? d - 1 : source_of(g, last_of(g), place);
-    return g->of.apart ? -1 : d - 1;
+static int source_of(const train_guesses *g, int d) {
+    return g->of.apart && d <= last_of(g) ? -1 : d - 1;
 }
 
-/* How much guess d of the element counts, for a token that counts 1. */
+/* How much guess d of the element counts, for a token that counts 1: nothing if the text has too few tokens before. */
 static double weight_of(const train_guesses *g, int d, int64_t place) {
-    if (place < d)
-        return 0;
-    if (d <= last_of(g))
-        return g->share[d];
-    return from_begin(g, place) == d - last_of(g) - 1 ? g->share[d] * (double)g->stride : 0;
+    return place < d ? 0 : g->share[d];
 }
 
 /* Sets what the elements read. */
 static void make_rows(train_guesses *g, int d) {
     const size_t n_row = (size_t)g->of.n_row, size = n_row * sizeof *g->row;
     const int64_t late = g->of.apart ? layer_of(g, d) : 0;
+    const int s = source_of(g, d);
     for (int64_t i = 0; i < g->n; i++) {
-        const int s = source_of(g, d, g->place[i]);
         float *to = g->row + (size_t)i * n_row;
-        g->given[i] = s >= 0;
+        g->given[i] = s >= 0 && g->place[i] > 0; /* of the first one there is none */
         if (s < 0 && !g->feature && g->place[i] > late)
             memcpy(to, g->heard + (size_t)(i - 1 - late) * n_row, size);
         else if (s >= 0 && g->place[i] > 0)
@@ -104,11 +90,10 @@ static void make_rows(train_guesses *g, int d) {
 /* Adds the gradients by what was read to those by what other passes have returned. */
 static void give_back(train_guesses *g, int d) {
     const int64_t n_row = g->of.n_row;
-    for (int64_t i = 0; i < g->n; i++) {
-        const int s = source_of(g, d, g->place[i]);
-        for (int64_t k = 0; k < n_row && s >= 0 && g->place[i] > 0; k++)
+    const int s = source_of(g, d);
+    for (int64_t i = 0; i < g->n && s >= 0; i++)
+        for (int64_t k = 0; k < n_row && g->place[i] > 0; k++)
             g->back[(s * g->cap + i - 1) * n_row + k] += g->by_row[i * n_row + k];
-    }
 }
 
 static void set_weights(train_guesses *g, int d, const train_load *l) {
@@ -189,7 +174,6 @@ static ggl_status learn(llm_training *t, llm_train_batch *b, train_sum *sum, ggl
     train_guesses *g = t->guesses;
     const int64_t all = g->cap * g->of.n_row;
     ggl_status st = GGL_OK;
-    g->phase = t->step % g->stride;
     for (int d = 0; d + 1 < g->depth && st == GGL_OK; d++) {
         make_rows(g, d);
         b->layer = layer_of(g, d);
@@ -233,7 +217,6 @@ static void judge(llm_training *t, int d, train_sum *sum) {
                      (all - part * said - (1 - part) * (double)x[g->target[i]]);
         const bool reached =
             d == 0 || (g->was_right[i - 1] && g->token[i] == g->best[i - 1]); /* place >= d */
-        /* each guess of a chain counts as much as others do */
         const double times = reached ? weight / g->share[d] : 0;
         sum->n_judged += times;
         sum->n_right += g->right[i] ? times : 0;
@@ -243,7 +226,6 @@ static void judge(llm_training *t, int d, train_sum *sum) {
 static ggl_status measure(llm_training *t, llm_train_batch *b, train_sum *sum, ggl_error *err) {
     train_guesses *g = t->guesses;
     ggl_status st = GGL_OK;
-    g->phase = 0;
     for (int d = 0; d < g->depth && st == GGL_OK; d++) {
         bool *was_right = g->right;
         g->right = g->was_right;
@@ -308,7 +290,6 @@ ggl_status llm_train_guesses_new(llm_training *t, ggl_error *err) {
                         "makes one of %d guesses at most",
                         g->depth, g->of.n_layers, TRAIN_MOST_GUESSES);
     t->p.draft_depth = g->depth;
-    g->stride = STRIDE;
     double all = 0;
     for (int d = 0; d < g->depth; d++)
         all += g->share[d] = pow(DECAY, d);

@@ -270,7 +270,18 @@ def guesses():
     check(read("half.gguf") == read("out.gguf"), "a layer that guesses goes on with other bytes")
     # parts, chains of other lengths, the text itself, conversations
     train(*learn[:-6], "--steps", "2", "--parts", "2", "--draft-depth", "3", "--teacher-share", "0.5", "-o", "y.gguf", said="step 2/2")
+    # a model that guesses for another one
+    eagle = ["block_count=1", "embedding_length=128", "feed_forward_length=64", "attention.head_count=4", "attention.layer_norm_rms_epsilon=1e-5",
+             "context_length=512", "target_layers=[1,3,5]", "target_hidden_size=128"]
+    train("new", "eagle3", "--tokenizer", "builtin:stories", "-o", "eagle.gguf", *[a for key in eagle for a in ("--set", "." + key)])
+    other = ["-m", "builtin:stories", "-md", "eagle.gguf", *learn[3:]]
+    train(*other, "-o", "learned.gguf", "--log", "eagle.jsonl", said="of 14 weights")
+    lines = log("eagle.jsonl")
+    check(lines[-1]["valid_loss"] < 0.8 * lines[0]["loss"] and lines[-1]["valid_accuracy"] > 0.2, "a model that guesses for another one", lines)
+    r = subprocess.run([CLI, "-m", "builtin:stories", *args, "--draft", "learned.gguf", "--draft-p-min", "0", "--guess-always"], capture_output=True, stdin=subprocess.DEVNULL, cwd=TMP.name, env=ENV, check=False)
+    check(r.stdout.decode() == plain and b" right" in r.stderr, "the text with guesses of another model", r.stdout + r.stderr)
     for args, words in (
+        (["-m", "builtin:stories", "-md", "ahead.gguf", "story.txt"], "does not guess for another one"),
         (["-m", "builtin:stories", "--draft", "story.txt"], "no layers that guess"),
         (["-m", "ahead.gguf", "--draft", "--lora", "story.txt"], "not with --lora"),
         (["-m", "ahead.gguf", "--draft", "--teacher", "builtin:stories", "story.txt"], "not with --lora, --adapter or --teacher"),
@@ -279,7 +290,7 @@ def guesses():
         (["-m", "ahead.gguf", "--draft", "pairs.jsonl"], "layers that guess (draft) learn from texts and conversations"),
         (["-m", "ahead.gguf", "--draft", "--learn", "token_embd*", "story.txt"], "fits the name of no weight that can learn"),
     ):
-        train(*args, "-o", "z.gguf", code=1 + (not ("no layers" in words or "fits" in words)), has=words)
+        train(*args, "-o", "z.gguf", code=1 + (not re.search("no layers|fits|another one", words)), has=words)
     check(not there("z.gguf"), "a mistake writes a file")
 
 

@@ -1,4 +1,4 @@
-/* Layers that guess ahead learn: gradients against differences of the loss, by the reference backend; what guesses read, against one chain as it is in use; that all
+/* Layers that guess ahead learn: gradients against differences of the loss, by the reference backend; what guesses read; that all
  * else of the model stays as it is; and models that get such layers. */
 #include <math.h>
 #include <stdlib.h>
@@ -217,50 +217,34 @@ static void guess(llm_training *t, const int32_t *token, int64_t n, int layer, c
     CHECK_OK(llm_trainer_guess(t->trainer, &b, told, score, &err), &err);
 }
 
-/* The first chain of a text is exactly as in use: the sum of its guesses' losses. `n_layers` layers. */
+/* The sum of the losses of all guesses, of n_layers layers. Of each pass the elements before d are as in use: they read what the model or a layer said of the token
+ * before. */
 static double chain(llm_training *t, const int32_t *token, int n_layers, bool apart) {
     const int64_t n = llm_trainer_n_vocab(t->trainer), length = LENGTH;
-    const double share[3] = {1 / (1 + 0.7 + 0.49), 0.7 / (1 + 0.7 + 0.49), 0.49 / (1 + 0.7 + 0.49)};
-    float y[LENGTH * WIDTH], row[LENGTH * WIDTH] = {0}, told[3][LENGTH * WIDTH],
-                                          *logits = calloc((size_t)(LENGTH * n), sizeof *logits),
-                                          *score = calloc((size_t)(LENGTH * n), sizeof *score);
+    const double share[] = {1 / (1 + 0.7 + 0.49), 0.7 / (1 + 0.7 + 0.49), 0.49 / (1 + 0.7 + 0.49)};
+    float y[LENGTH * WIDTH], row[LENGTH * WIDTH], told[LENGTH * WIDTH],
+        *logits = calloc((size_t)(LENGTH * n), sizeof *logits),
+        *score = calloc((size_t)(LENGTH * n), sizeof *score);
     const llm_train_batch b = {.token = token, .length = &length, .n_seq = 1};
-    const size_t one = WIDTH * sizeof *row;
     double sum = 0;
     CHECK_OK(llm_trainer_hear(t->trainer, &b, y, logits, &err), &err);
-    memcpy(row + WIDTH, y, 2 * one);
-    guess(t, token, LENGTH, 0, row, told[0], score);
-    for (int i = 0; i < LENGTH; i++)
-        sum += share[0] * entropy(score + i * n, logits + i * n, n);
-    if (n_layers == 1) { /* element 1 reads what its layer said of element 0, and 2 of that */
-        memcpy(row + WIDTH, told[0], one);
-        guess(t, token, 2, 0, row, told[1], score);
-        sum += 4 * share[1] * entropy(score + n, logits + n, n);
-        memcpy(row + 2 * WIDTH, told[1] + WIDTH, one);
-        guess(t, token, LENGTH, 0, row, told[2], score);
-    } else { /* all elements of layer 1 read rows of layer 0, or the model's of the token before the last; then as above */
+    for (int d = 0; d < 3; d++) {
+        const int layer = d < n_layers ? d : n_layers - 1;
+        const bool reads_model = d == 0 || (apart && d < n_layers);
+        const int late = reads_model ? d + 1 : 1;
         memset(row, 0, sizeof row);
-        if (apart)
-            memcpy(row + 2 * WIDTH, y, one);
-        else
-            memcpy(row + WIDTH, told[0], 2 * one);
-        guess(t, token, LENGTH, 1, row, told[1], score);
-        for (int i = 1; i < LENGTH; i++)
-            sum += share[1] * entropy(score + i * n, logits + i * n, n);
-        memcpy(row + WIDTH, told[1],
-               one); /* a chain begins at element 1, where it is not counted yet */
-        guess(t, token, LENGTH, 1, row, told[2], score);
-        free(logits);
-        free(score);
-        return sum; /* guess 2 of element 1 does not count: nothing guessed is before it */
+        memcpy(row + late * WIDTH, reads_model ? y : told,
+               (size_t)((LENGTH - late) * WIDTH) * sizeof *row);
+        guess(t, token, LENGTH, layer, row, told, score);
+        for (int i = d; i < LENGTH; i++)
+            sum += share[d] * entropy(score + i * n, logits + i * n, n);
     }
-    sum += 4 * share[2] * entropy(score + 2 * n, logits + 2 * n, n);
     free(logits);
     free(score);
     return sum;
 }
 
-TEST(a_chain_is_as_in_use) {
+TEST(what_guesses_read) {
     static const struct {
         const char *model;
         int n_layers;
@@ -319,11 +303,10 @@ static bool open_other(fixture *f, bool some) {
     return ok;
 }
 
-/* The loss of the first chain of a text of LENGTH + 1 tokens, of which the first is not run. */
+/* The loss of a text of LENGTH + 1 tokens, of which the first is not run. */
 static double other_chain(llm_training *t, const int32_t *token) {
     const double share[2] = {1 / 1.7, 0.7 / 1.7};
-    const int64_t n = 2048, length = LENGTH + 1, run = LENGTH, two = 2;
-    const float given[LENGTH] = {0, 1, 0};
+    const int64_t n = 2048, length = LENGTH + 1, run = LENGTH;
     float y[(LENGTH + 1) * 2 * WIDTH],
         row[LENGTH * WIDTH] = {0}, told[LENGTH * WIDTH],
                      *logits = calloc((size_t)(length * n), sizeof *logits),
@@ -340,11 +323,11 @@ static double other_chain(llm_training *t, const int32_t *token) {
     CHECK_OK(llm_trainer_guess(t->trainer, &b, told, score, &err), &err);
     for (int i = 0; i < LENGTH; i++)
         sum += share[0] * entropy(score + i * n, logits + (i + 1) * n, n);
-    memcpy(row + WIDTH, told, WIDTH * sizeof *row);
-    b.length = &two;
-    b.given = given;
+    memcpy(row + WIDTH, told, (LENGTH - 1) * WIDTH * sizeof *row);
+    b.given = (const float[LENGTH]){0, 1, 1};
     CHECK_OK(llm_trainer_guess(t->trainer, &b, told, score, &err), &err);
-    sum += 4 * share[1] * entropy(score + n, logits + 2 * n, n);
+    for (int i = 1; i < LENGTH; i++)
+        sum += share[1] * entropy(score + i * n, logits + (i + 1) * n, n);
     free(logits);
     free(score);
     return sum;
