@@ -1,4 +1,4 @@
-/* New models, and models with more tokens: llm_new_model. */
+/* New models, and models to which tensors or tokens are added: llm_new_model. */
 #include <string.h>
 
 #include "builtin/builtin.h"
@@ -9,12 +9,12 @@
 #include "llm/train.h"
 #include "opening.h"
 
-/* Opens what has the tokenizer: a model, a tokenizer.json, or a built-in model. */
-static ggl_status open_vocab(ggl_gguf **out, const char *path, ggl_error *err) {
+/* Opens a model, whole or what has its tokenizer: a file, a tokenizer.json, or a built-in one. */
+static ggl_status open_file(ggl_gguf **out, const char *path, bool whole, ggl_error *err) {
     const llm_load_params p = {.size = sizeof p,
                                .open_backend = ggl_backend_open,
                                .close_backend = ggl_backend_close,
-                               .vocab_only = true};
+                               .vocab_only = !whole};
     llm_builtin built_in;
     if (!llm_builtin_find(path, &built_in))
         return llm_load(out, path, NULL, &p, err);
@@ -24,19 +24,34 @@ static ggl_status open_vocab(ggl_gguf **out, const char *path, ggl_error *err) {
     return llm_load_memory(out, built_in.data, built_in.size, built_in.name, &p, err);
 }
 
+/* The text that a model needs to be read as the descriptor says: none if that is built in. */
+static ggl_str text_of(const llm_arch *arch) {
+    size_t n, n_own;
+    const char *s = llm_arch_text(arch, &n), *name, *own;
+    for (int k = 0; llm_arch_builtin(k, &name, &own, &n_own); k++)
+        if (n == n_own && memcmp(s, own, n) == 0)
+            return (ggl_str){0};
+    return (ggl_str){s, n};
+}
+
+/* Makes a new model, or one with more tensors. */
 static ggl_status make_new(const char *path, const llm_new_model_params *p, ggl_error *err) {
     ggl_gguf *vocab = NULL;
     llm_arch *arch = NULL;
-    if (!p->arch || !p->tokenizer)
-        return ggl_fail(err, GGL_USAGE, "a new model needs arch and tokenizer");
+    if (!p->arch || !p->tokenizer == !p->from)
+        return ggl_fail(err, GGL_USAGE,
+                        "a new model needs arch, and either tokenizer or from; a model that gets "
+                        "more tokens needs from and special");
     ggl_status st = llm_arch_open_given(&arch, p->arch, NULL, err);
     if (st == GGL_OK)
-        st = open_vocab(&vocab, p->tokenizer, err);
+        st = open_file(&vocab, p->from ? p->from : p->tokenizer, p->from != NULL, err);
     if (st == GGL_OK) {
         const llm_train_new n = {.size = sizeof n,
                                  .arch = arch,
                                  .name = p->name ? p->name : llm_arch_family(arch, 0),
-                                 .vocab = vocab,
+                                 .vocab = p->from ? NULL : vocab,
+                                 .base = p->from ? vocab : NULL,
+                                 .descriptor = p->from ? text_of(arch) : (ggl_str){0},
                                  .key = p->key,
                                  .n_keys = p->n_keys,
                                  .with = p->with,
@@ -57,8 +72,8 @@ static ggl_status add_tokens(const char *path, const llm_new_model_params *p, gg
     int32_t first = 0;
     if (p->name || p->tokenizer || p->n_keys || p->n_with || p->n_init || p->sigma != 0)
         return ggl_fail(err, GGL_USAGE,
-                        "with `from` a model only gets more tokens: name, tokenizer, key, with, "
-                        "init and sigma are of new ones");
+                        "a model that gets more tokens gets nothing else: name, tokenizer, key, "
+                        "with, init and sigma are of other new ones");
     const llm_open_params of = {.size = sizeof of, .arch = p->arch};
     ggl_status st = llm_context_open_path(&c, p->from, &of, LLM_OPENED_MODEL, err);
     if (st == GGL_OK) {
@@ -85,5 +100,5 @@ ggl_status llm_new_model(const char *path, const llm_new_model_params *params, g
         return st;
     if (p.n_special > 0 && !p.from)
         return ggl_fail(err, GGL_USAGE, "special tokens are added to a model: `from` names it");
-    return p.from ? add_tokens(path, &p, err) : make_new(path, &p, err);
+    return p.n_special > 0 ? add_tokens(path, &p, err) : make_new(path, &p, err);
 }

@@ -12,12 +12,13 @@
 #include "ggl/internal/pass.h"
 #include "ggl/internal/sched.h"
 #include "ggl/internal/show.h"
+#include "llm/internal/guess.h"
 #include "opening.h"
 #include "train/training.h"
 
 /* What is opened for a training, and closed after it. */
 typedef struct opened {
-    llm_context *model, *teacher;
+    llm_context *model, *teacher, *draft;
     ggl_backend *cpu, *reference;
     llm_adapter *adapter;
     void *new_adapter; /* the file of a new one */
@@ -34,6 +35,7 @@ static void close_all(void *owned) {
     llm_close(o->model);
     llm_close(o->teacher);
     llm_train_recorded_close(o->recorded);
+    llm_close(o->draft);
     llm_adapter_free(o->adapter);
     ggl_free(o->new_adapter);
     for (int i = 0; i < 3; i++)
@@ -141,6 +143,19 @@ static size_t bytes_of(const llm_context *c) {
     return (size_t)sum;
 }
 
+/* --- a model that guesses ---------------------------------------------------------------------- */
+
+static ggl_status open_draft(opened *o, const llm_training_params *p, ggl_error *err) {
+    const llm_open_params of = {
+        .size = sizeof of, .n_threads = p->n_threads, .note = p->note, .user = p->user};
+    const ggl_status st =
+        llm_context_open_path(&o->draft, p->draft_model, &of, LLM_OPENED_MODEL, err);
+    if (st != GGL_OK || !o->draft->tokenizer)
+        return st;
+    return ggl_within(err, llm_draft_fits(o->model->tokenizer, o->draft->tokenizer, err), "%s",
+                      p->draft_model);
+}
+
 /* --- the adapter ------------------------------------------------------------------------------ */
 
 static ggl_status open_adapter(opened *o, const llm_training_params *p, ggl_error *err) {
@@ -231,6 +246,8 @@ static ggl_status open_all(opened *o, const char *path, const llm_training_param
         st = open_adapter(o, p, err);
     if (st == GGL_OK)
         st = get_prompts(o, err);
+    if (st == GGL_OK && p->draft_model)
+        st = open_draft(o, p, err);
     if (st == GGL_OK && p->teacher)
         st = llm_train_is_recorded(p->teacher)
                  ? open_recorded(o, p, err)
@@ -250,11 +267,13 @@ ggl_status llm_training_open(llm_training **out, const char *path,
     const size_t left = ggl_memory_left("");
     if (p.lora && p.adapter)
         return ggl_fail(err, GGL_USAGE, "either a new adapter (lora) or that of a file can learn");
+    p.draft |= p.draft_model != NULL;
     opened *o = ggl_calloc(1, sizeof *o);
     st = o ? open_all(o, path, &p, err) : ggl_fail(err, GGL_NOMEM, "out of memory for a training");
     if (st == GGL_OK) {
         const train_parts parts = {
             .model = o->model->model,
+            .draft = o->draft ? o->draft->model : NULL,
             .tokenizer = o->model->tokenizer,
             .chat = o->model->chat,
             .adapter = o->adapter,

@@ -28,7 +28,7 @@ static ggl_status check_counts(const llm_training_params *p, ggl_error *err) {
                  {"n_steps", p->n_steps, 0},       {"n_warmup", p->n_warmup, -1},
                  {"valid_max", p->valid_max, -1},  {"rank", p->rank, 0},
                  {"record_top", p->record_top, 0}, {"n_parts", p->n_parts, 0},
-                 {"n_threads", p->n_threads, 0}};
+                 {"n_threads", p->n_threads, 0},   {"draft_depth", p->draft_depth, 0}};
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         if (count[i].value < count[i].least || count[i].value > MOST_TOKENS)
             return ggl_fail(err, GGL_USAGE, "%s is %" PRId64 "; it must be from %" PRId64 " to %d",
@@ -92,6 +92,15 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
     if (p->round_to && t->of.adapter)
         return ggl_fail(err, GGL_USAGE,
                         "round_to is for models that learn: an adapter's matrices stay f32");
+    if (p->draft && (t->of.adapter || t->of.teach || p->loss))
+        return ggl_fail(err, GGL_USAGE,
+                        "layers that guess (draft) learn what their own model says: without an "
+                        "adapter, a teacher or another loss");
+    if (t->of.draft && !p->draft)
+        return ggl_fail(err, GGL_USAGE, "a model that guesses learns only with draft");
+    if (p->draft_depth > (p->draft ? TRAIN_MOST_GUESSES : 0))
+        return ggl_fail(err, GGL_USAGE, "draft_depth is %" PRId64 "; it must be %s", p->draft_depth,
+                        p->draft ? "from 0 to 16" : "0 without draft");
     if (p->n_matrices > 0 && !p->lora)
         return ggl_fail(err, GGL_USAGE,
                         "matrix says what a new adapter changes: it needs lora; learn says which "
@@ -101,7 +110,7 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
 
 /* A model of a billion weights, and larger ones, learn by these; smaller ones need more. */
 static double usual_rate(const llm_training *t) {
-    const ggl_gguf *f = llm_model_file(t->of.model);
+    const ggl_gguf *f = llm_model_file(t->of.draft ? t->of.draft : t->of.model);
     double n = 1;
     for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
         const int64_t *ne = ggl_gguf_tensor_at(f, i)->ne;
@@ -211,6 +220,10 @@ static ggl_status check_kind(const llm_training *t, ggl_error *err) {
     if (t->kind >= TRAIN_PAIRS && (t->p.loss || t->of.teach))
         return ggl_fail(err, GGL_USAGE, "%s has %s: these have a loss of their own, and no teacher",
                         t->p.file[0], contrast ? "texts that belong together" : "preferences");
+    if (t->kind >= TRAIN_PAIRS && t->p.draft)
+        return ggl_fail(err, GGL_USAGE,
+                        "%s has %s: layers that guess (draft) learn from texts and conversations",
+                        t->p.file[0], contrast ? "texts that belong together" : "preferences");
     if ((t->p.n_dims > 0 || t->p.contrast_temp > 0) && (!contrast || t->pooling == LLM_POOL_RANK))
         return ggl_fail(
             err, GGL_USAGE,
@@ -315,7 +328,8 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
                           .rounded = t->rounded,
                           .optimizer_bits = t->p.optimizer_bits,
                           .n_threads = t->of.n_threads,
-                          .only_adapters = t->of.adapter != NULL};
+                          .only_adapters = t->of.adapter != NULL,
+                          .guess = t->p.draft};
     if (llm_train_is_contrast(t->kind))
         p.output = t->pooling == LLM_POOL_RANK ? "score" : "embedding";
     t->use = (llm_adapter_use){.adapter = t->of.adapter, .scale = 1};
@@ -323,14 +337,22 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
         p.adapter = &t->use;
         p.n_adapters = 1;
     }
-    if (t->of.teach) {
+    if (t->of.teach || t->p.draft) {
         p.loss = llm_train_taught;
         p.ctx = t;
         p.input = llm_train_share_input;
         p.n_inputs = 1;
     }
     t->source = llm_arch_source_gguf(llm_model_file(t->of.model));
-    ggl_status st = llm_trainer_new(&t->trainer, llm_model_arch(t->of.model), &t->source, &p, err);
+    if (t->of.draft) {
+        t->other = t->source;
+        t->two = (llm_arch_two){llm_arch_source_gguf(llm_model_file(t->of.draft)), t->other};
+        t->source = llm_arch_source_two(&t->two);
+        p.other = llm_model_arch(t->of.model);
+        p.other_source = &t->other;
+    }
+    ggl_status st = llm_trainer_new(
+        &t->trainer, llm_model_arch(t->of.draft ? t->of.draft : t->of.model), &t->source, &p, err);
     /* logits may be more than the tokenizer has tokens */
     if (st == GGL_OK && t->of.teach && t->of.n_taught != llm_trainer_n_vocab(t->trainer))
         st = ggl_fail(err, GGL_USAGE,
@@ -397,6 +419,8 @@ static ggl_status make(llm_training *t, ggl_error *err) {
         st = llm_train_load_init(t, err);
     if (st == GGL_OK && t->p.record)
         st = llm_train_record_teacher(t, err);
+    if (st == GGL_OK && t->p.draft)
+        st = llm_train_guesses_new(t, err);
     if (st == GGL_OK) {
         for (int k = 0; k < llm_trainer_n_weights(t->trainer); k++) {
             const llm_train_weight w = llm_trainer_weight(t->trainer, k);
@@ -437,6 +461,7 @@ void llm_training_close(llm_training *t) {
     llm_train_group_end(t);
     llm_trainer_free(t->trainer);
     llm_train_load_fini(&t->load);
+    llm_train_guesses_free(t->guesses);
     llm_train_history_fini(&t->history);
     llm_train_order_free(t->order);
     llm_train_data_free(t->data);

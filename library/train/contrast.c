@@ -342,6 +342,7 @@ static ggl_status of_some(llm_training *t, const train_data *d, const int64_t *i
         st = pass(&s, false, err);
     if (st == GGL_OK) {
         sum->n += (double)llm_train_data_n_groups(d, item, n);
+        sum->n_judged = t->kind == TRAIN_MATCHES ? sum->n : 0;
         if (t->pooling == LLM_POOL_RANK)
             of_scores(&s, weight, sum);
         else

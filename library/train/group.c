@@ -188,6 +188,7 @@ static void add_part(llm_training *t, const float *part, const train_sum *of, tr
     sum->loss += of->loss;
     sum->n += of->n;
     sum->n_right += of->n_right;
+    sum->n_judged += of->n_judged;
 }
 
 /* Rank 0: receives the parts of a rank, and adds them up. */

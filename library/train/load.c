@@ -14,10 +14,11 @@ ggl_status llm_train_load_init(llm_training *t, ggl_error *err) {
     l->item = ggl_calloc(n, sizeof *l->item);
     if (llm_train_is_contrast(t->kind))
         l->row = ggl_calloc(n, (size_t)llm_trainer_output(t->trainer).rows.n * sizeof *l->row);
-    if (t->of.teach)
+    if (t->of.teach || t->p.draft)
         l->share = ggl_calloc(n, (size_t)llm_trainer_n_vocab(t->trainer) * sizeof *l->share);
     return l->token && l->target && l->weight && l->length && l->item &&
-                   (l->share || !t->of.teach) && (l->row || !llm_train_is_contrast(t->kind))
+                   (l->share || !(t->of.teach || t->p.draft)) &&
+                   (l->row || !llm_train_is_contrast(t->kind))
                ? GGL_OK
                : ggl_fail(err, GGL_NOMEM, "out of memory for batches");
 }

@@ -97,6 +97,7 @@ static void prefer(const llm_training *t, const train_data *d, const int64_t *it
                      less = exp(-fabs(margin)); /* never overflows */
         sum->loss += margin > 0 ? log1p(less) : log1p(less) - margin;
         sum->n_right += margin > 0;
+        sum->n_judged++;
         sum->n++;
         weight[i] = beta * (margin > 0 ? less : 1) / (1 + less) / n_pairs;
         weight[i + 1] = -weight[i];
@@ -150,8 +151,10 @@ static ggl_status of_items(llm_training *t, const train_data *d, bool learn, con
     if (t->kind == TRAIN_PAIRS)
         return of_pairs(t, d, learn, item, n, total, sum, err);
     sum->n = n_counted(d, item, n);
-    const ggl_status st =
-        run_items(t, d, learn, item, n, NULL, learn ? 1 / total : 1, &sum->loss, NULL, err);
+    const double one = learn ? 1 / total : 1;
+    const ggl_status st = t->guesses
+                              ? llm_train_guess(t, d, learn, item, n, one, sum, err)
+                              : run_items(t, d, learn, item, n, NULL, one, &sum->loss, NULL, err);
     if (learn) /* the gradient is that of the mean */
         sum->loss *= total;
     return st;

@@ -52,6 +52,10 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     put_number(&out, "dpo_beta", p->dpo_beta);
     put_number(&out, "teacher_share", t->of.teach ? p->teacher_share : 0);
     put_number(&out, "teacher_temp", t->of.teach ? p->teacher_temp : 0);
+    if (p->draft) {
+        put_number(&out, "draft_depth", (double)p->draft_depth);
+        put_number(&out, "draft_share", p->teacher_share);
+    }
     if (llm_train_is_contrast(t->kind)) {
         char name[32];
         put_number(&out, "contrast_temp", p->contrast_temp);
@@ -78,7 +82,10 @@ static uint64_t digest_of_data(const llm_training *t) {
 }
 
 static uint64_t digest_of_model(const llm_training *t) {
-    return ggl_gguf_digest(llm_model_file(t->of.model));
+    const uint64_t draft =
+        t->of.draft ? ggl_gguf_digest(llm_model_file(t->of.draft)) * UINT64_C(0x9e3779b97f4a7c15)
+                    : 0;
+    return ggl_gguf_digest(llm_model_file(t->of.model)) ^ draft;
 }
 
 /* That with which it began; a new one follows from the settings. */

@@ -52,7 +52,8 @@ static ggl_status compare(const json_value *was, const json_value *now, const ch
 }
 
 const ggl_gguf *llm_train_file(const llm_training *t) {
-    return t->of.adapter ? llm_adapter_file(t->of.adapter) : llm_model_file(t->of.model);
+    return t->of.adapter ? llm_adapter_file(t->of.adapter)
+                         : llm_model_file(t->of.draft ? t->of.draft : t->of.model);
 }
 
 ggl_status llm_training_write(const llm_training *t, const char *path, bool f32, ggl_error *err) {

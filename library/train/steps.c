@@ -108,7 +108,7 @@ static void report_step(llm_training *t, const train_sum *sum, double rate, doub
                                .n_steps = t->n_steps,
                                .epoch = (double)t->draw / n,
                                .loss = sum->loss / sum->n,
-                               .accuracy = llm_train_is_judged(t) ? sum->n_right / sum->n : NAN,
+                               .accuracy = llm_train_accuracy(sum),
                                .valid_loss = NAN,
                                .valid_accuracy = NAN,
                                .rate = rate,
@@ -224,7 +224,7 @@ ggl_status llm_train_evaluate(llm_training *t, double *loss, double *accuracy, g
     if (st == GGL_OK) {
         *loss = sum.loss / sum.n;
         if (accuracy)
-            *accuracy = llm_train_is_judged(t) ? sum.n_right / sum.n : NAN;
+            *accuracy = llm_train_accuracy(&sum);
     }
     return st;
 }

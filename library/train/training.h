@@ -2,6 +2,7 @@
 #ifndef TRAIN_TRAINING_H
 #define TRAIN_TRAINING_H
 
+#include <math.h>
 #include <stdatomic.h>
 
 #include "data.h"
@@ -27,6 +28,7 @@ typedef struct train_group {
 /* What a training is made of, opened by the caller, who closes it after the training. */
 typedef struct train_parts {
     const llm_model *model;
+    const llm_model *draft; /* that learns to guess for `model`, which stays as it is; NULL: none */
     const llm_tokenizer *tokenizer;
     const llm_chat *chat; /* NULL: the model has no template */
     llm_adapter
@@ -62,6 +64,7 @@ typedef struct train_measured {
     int64_t n, n_draws, n_tokens;
     double most; /* tokens; 0: not known */
 } train_measured;
+typedef struct train_guesses train_guesses; /* guesses.c */
 
 struct llm_training {
     llm_training_params p; /* with the defaults in place of zeros; arrays and texts are not kept */
@@ -70,13 +73,15 @@ struct llm_training {
     double usual_rate; /* the one if none is given */
     llm_train_optimizer_kind optimizer;
     ggl_type rounded;
-    llm_arch_source source;
+    llm_arch_source source, other; /* other: of the model for which a draft guesses */
+    llm_arch_two two;
     llm_adapter_use use;
     llm_trainer *trainer;
     train_data *data, *valid; /* valid NULL: there is none, or it is a part of the data */
     train_order *order;
     train_kind kind;
     train_load load;
+    train_guesses *guesses; /* NULL: no layers that guess learn */
     train_history history;
     llm_pooling pooling;      /* of kinds that learn through the model's vectors or scores */
     int64_t *dim;             /* a copy */
@@ -102,11 +107,6 @@ struct llm_training {
     void *owned;
 };
 
-/* True if an answer or a text can be right or wrong: train_sum.n_right counts it. */
-static inline bool llm_train_is_judged(const llm_training *t) {
-    return t->kind == TRAIN_PAIRS || t->kind == TRAIN_MATCHES;
-}
-
 /* Makes a training of parts. On failure *out is NULL, and the parts are the caller's to close. */
 GGL_NODISCARD ggl_status llm_training_new(llm_training **out, const train_parts *of,
                                           const llm_training_params *params, ggl_error *err);
@@ -129,9 +129,15 @@ llm_train_batch llm_train_load_batch(const train_load *l);
 
 /* The loss over items: sums over what `n` counts, tokens or groups. */
 typedef struct train_sum {
-    double loss, n,
-        n_right; /* n_right: pairs in which the chosen answer gained, or texts that are nearest to the one that belongs to them */
+    double loss, n;
+    /* Of what can be right or wrong: pairs, in which the chosen answer gained; texts, which are nearest to the one that belongs to them; guesses. */
+    double n_judged, n_right;
 } train_sum;
+
+/* Returns the share that is right; NaN: nothing was judged. */
+static inline double llm_train_accuracy(const train_sum *s) {
+    return s->n_judged > 0 ? s->n_right / s->n_judged : NAN;
+}
 
 /* What the mean loss of the data's items is over: tokens that count, or groups. */
 double llm_train_total(const llm_training *t, const int64_t *item, int64_t n);
@@ -194,6 +200,16 @@ const ggl_gguf *llm_train_file(const llm_training *t);
 /* Fails if the files of a run do not fit on their disks. */
 GGL_NODISCARD ggl_status llm_train_check_room(const llm_training *t,
                                               const llm_training_run_params *p, ggl_error *err);
+/* --- guesses.c -------------------------------------------------------------------------------- */
+
+enum { TRAIN_MOST_GUESSES = 16, TRAIN_GUESSES = 2 }; /* in a chain, and by default */
+/* The same as llm_train_learn, each token counting `weight`, and llm_train_measure, for layers that guess. */
+GGL_NODISCARD ggl_status llm_train_guess(llm_training *t, const train_data *d, bool learns,
+                                         const int64_t *item, int64_t n, double weight,
+                                         train_sum *sum, ggl_error *err);
+/* Makes t->guesses. Needs the trainer. */
+GGL_NODISCARD ggl_status llm_train_guesses_new(llm_training *t, ggl_error *err);
+void llm_train_guesses_free(train_guesses *g); /* NULL is fine */
 
 /* --- settings.c ---------------------------------------------------------------------------------- */
 

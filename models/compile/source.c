@@ -71,3 +71,54 @@ llm_arch_source llm_arch_source_gguf(const ggl_gguf *file) {
         .is_changed = file_is_changed,
     };
 }
+
+/* --- two files -------------------------------------------------------------------------------- */
+
+static bool find_in_two(void *ctx, llm_arch_tensor *t) {
+    static const char other[] = "target:";
+    const llm_arch_two *x = ctx;
+    const char *name = t->name;
+    if (strncmp(name, other, sizeof other - 1) != 0)
+        return x->own.find_tensor(x->own.ctx, t) ||
+               (strcmp(name, "token_embd.weight") == 0 && x->other.find_tensor(x->other.ctx, t));
+    t->name = name + (sizeof other - 1);
+    const bool found = x->other.find_tensor(x->other.ctx, t);
+    t->name = name;
+    return found;
+}
+
+static bool find_key_in_two(void *ctx, const char *name, llm_arch_key *out) {
+    const llm_arch_two *x = ctx;
+    return x->own.find_key(x->own.ctx, name, out);
+}
+
+static bool get_item_of_two(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out) {
+    const llm_arch_two *x = ctx;
+    return x->own.get_item(x->own.ctx, key, i, out);
+}
+
+static bool key_of_two(void *ctx, size_t i, ggl_str *name) {
+    const llm_arch_two *x = ctx;
+    return x->own.key_at(x->own.ctx, i, name);
+}
+
+static bool tensor_of_two(void *ctx, size_t i, ggl_str *name) {
+    const llm_arch_two *x = ctx;
+    return x->own.tensor_at(x->own.ctx, i, name);
+}
+
+static bool is_changed_in_two(void *ctx, size_t i) {
+    const llm_arch_two *x = ctx;
+    return x->own.is_changed(x->own.ctx, i);
+}
+
+llm_arch_source llm_arch_source_two(llm_arch_two *x) {
+    return (llm_arch_source){.ctx = x,
+                             .name = x->own.name,
+                             .find_key = find_key_in_two,
+                             .get_item = get_item_of_two,
+                             .find_tensor = find_in_two,
+                             .key_at = key_of_two,
+                             .tensor_at = tensor_of_two,
+                             .is_changed = is_changed_in_two};
+}

@@ -69,49 +69,6 @@ static int64_t pool_read(const llm_session *s, const llm_model *m, const llm_ses
     return (p->n_inputs > 0 ? p->n_inputs : s->n_slots) * in_pages(s->n_read);
 }
 
-/* A model's file, and that of another model: for a token embedding that it lacks, and for tensors that it names "target:NAME". */
-typedef struct two_files {
-    llm_arch_source own, other;
-} two_files;
-
-static bool find_in_two(void *ctx, llm_arch_tensor *t) {
-    static const char other[] = "target:";
-    const two_files *x = ctx;
-    const char *name = t->name;
-    if (strncmp(name, other, sizeof other - 1) != 0)
-        return x->own.find_tensor(x->own.ctx, t) ||
-               (strcmp(name, "token_embd.weight") == 0 && x->other.find_tensor(x->other.ctx, t));
-    t->name = name + (sizeof other - 1);
-    const bool found = x->other.find_tensor(x->other.ctx, t);
-    t->name = name;
-    return found;
-}
-
-static bool find_key_in_two(void *ctx, const char *name, llm_arch_key *out) {
-    const two_files *x = ctx;
-    return x->own.find_key(x->own.ctx, name, out);
-}
-
-static bool get_item_of_two(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out) {
-    const two_files *x = ctx;
-    return x->own.get_item(x->own.ctx, key, i, out);
-}
-
-static bool key_of_two(void *ctx, size_t i, ggl_str *name) {
-    const two_files *x = ctx;
-    return x->own.key_at(x->own.ctx, i, name);
-}
-
-static bool tensor_of_two(void *ctx, size_t i, ggl_str *name) {
-    const two_files *x = ctx;
-    return x->own.tensor_at(x->own.ctx, i, name);
-}
-
-static bool is_changed_in_two(void *ctx, size_t i) {
-    const two_files *x = ctx;
-    return x->own.is_changed(x->own.ctx, i);
-}
-
 static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_session_params *p,
                               ggl_error *err) {
     ggl_graph_params gp = {.size = sizeof gp,
@@ -127,17 +84,10 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
     if (!s->graph)
         return no_memory(err);
     llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
-    two_files two = {.own = source};
+    llm_arch_two two;
     if (p->other) {
-        two.other = llm_arch_source_gguf(llm_model_file(p->other));
-        source = (llm_arch_source){.ctx = &two,
-                                   .name = source.name,
-                                   .find_key = find_key_in_two,
-                                   .get_item = get_item_of_two,
-                                   .find_tensor = find_in_two,
-                                   .key_at = key_of_two,
-                                   .tensor_at = tensor_of_two,
-                                   .is_changed = is_changed_in_two};
+        two = (llm_arch_two){source, llm_arch_source_gguf(llm_model_file(p->other))};
+        source = llm_arch_source_two(&two);
     }
     llm_arch_params ap = {.size = sizeof ap,
                           .n_ctx = s->n_ctx,

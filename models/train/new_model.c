@@ -1,4 +1,4 @@
-/* New models: the sizes that keys say, and random weights.
+/* New models: the sizes that keys say, and random weights; and models with more tensors than they had.
  *
  * A matrix begins with a normal distribution of sigma 0.02, and one whose product is added to what passes through all layers with
  * sigma / sqrt(2 n_layer), so that their sum does not grow with the layers (Radford et al., 2019). */
@@ -14,6 +14,7 @@
 #include "ggl/internal/math.h"
 #include "ggl/internal/params.h"
 #include "llm/internal/train.h"
+#include "ggl/internal/show.h"
 #include "sample/sampler_impl.h"
 #include "train_impl.h"
 
@@ -32,9 +33,9 @@ typedef struct fresh {
 typedef struct maker {
     llm_train_new p;
     double sigma;
-    ggl_gguf *keys; /* all keys of the model, without tensors */
-    llm_arch_source source;
-    fresh **tensor; /* each has an address of its own, which the writer keeps */
+    ggl_gguf *keys;               /* all keys of the model, without tensors */
+    llm_arch_source source, base; /* base: of the model that stays; without one nothing is in it */
+    fresh **tensor;               /* each has an address of its own, which the writer keeps */
     size_t n, cap;
     size_t *hit; /* [n_with], and then [n_init]: how many tensors each pattern fits */
     int64_t n_layer;
@@ -93,6 +94,11 @@ static bool put_value(ggl_gguf_writer *w, const char *key, const char *s) {
     return isfinite(x);
 }
 
+/* Writes the name of a key that is given as n characters, of which a point at the beginning stands behind the architecture's name. */
+static void full_name(char *to, size_t size, const llm_train_new *p, const char *key, size_t n) {
+    snprintf(to, size, "%s%.*s", key[0] == '.' ? p->name : "", (int)n, key);
+}
+
 static ggl_status put_key(ggl_gguf_writer *w, const llm_train_new *p, const char *text,
                           ggl_error *err) {
     const char *value = strchr(text, '=');
@@ -104,7 +110,7 @@ static ggl_status put_key(ggl_gguf_writer *w, const llm_train_new *p, const char
         return ggl_fail(err, GGL_USAGE,
                         "'%s': a key of the architecture begins with a point, as .%s does", text,
                         text);
-    snprintf(key, sizeof key, "%s%.*s", text[0] == '.' ? p->name : "", n, text);
+    full_name(key, sizeof key, p, text, (size_t)n);
     if (!put_value(w, key, value + 1))
         return ggl_fail(err, GGL_USAGE,
                         "'%s': the value must be a number, true, false, a text, or a list of whole "
@@ -113,29 +119,70 @@ static ggl_status put_key(ggl_gguf_writer *w, const llm_train_new *p, const char
     return GGL_OK;
 }
 
-/* Makes the keys: those given, and the tokenizer's. */
+/* True if the key of the model that stays is another one in the new model. */
+static bool is_replaced(const maker *m, const ggl_gguf_value *v) {
+    char given[256];
+    if (ggl_str_is(v->key, "general.architecture") || ggl_str_is(v->key, "general.descriptor") ||
+        llm_train_is_split_key(v))
+        return true;
+    for (size_t i = 0; i < m->p.n_keys; i++) {
+        full_name(given, sizeof given, &m->p, m->p.key[i], strcspn(m->p.key[i], "="));
+        if (ggl_str_is(v->key, given))
+            return true;
+    }
+    return false;
+}
+
+/* Adds the keys of the model that stays, or those of the tokenizer. */
+static ggl_status put_old(const maker *m, ggl_gguf_writer *w, ggl_error *err) {
+    const ggl_gguf *from = m->p.base ? m->p.base : m->p.vocab;
+    bool has_tokens = false;
+    for (size_t i = 0; i < ggl_gguf_n_values(from); i++) {
+        const ggl_gguf_value *v = ggl_gguf_value_at(from, i);
+        const bool is_vocab = v->key.n > 10 && memcmp(v->key.s, "tokenizer.", 10) == 0;
+        has_tokens |= ggl_str_is(v->key, "tokenizer.ggml.tokens");
+        if (m->p.base ? !is_replaced(m, v) : is_vocab)
+            ggl_gguf_put_value(w, v);
+    }
+    if (!m->p.base && !has_tokens)
+        return ggl_fail(err, GGL_FORMAT, "%s has no tokens: the tokenizer of a model is needed",
+                        ggl_gguf_name(from));
+    return GGL_OK;
+}
+
+/* A model that stays keeps its architecture. */
+static ggl_status check_base(const maker *m, ggl_error *err) {
+    ggl_str name = {0};
+    if (!m->p.base)
+        return GGL_OK;
+    const int found = ggl_gguf_get_string(m->p.base, "general.architecture", &name, err);
+    if (found < 0)
+        return GGL_FORMAT;
+    return ggl_str_is(name, m->p.name)
+               ? GGL_OK
+               : ggl_fail(err, GGL_USAGE,
+                          "%s has the architecture '%.*s', and the descriptor is for '%s': what is "
+                          "added to a model is described together with it",
+                          ggl_gguf_name(m->p.base), (int)ggl_utf8_cut(name.s, name.n, 64), name.s,
+                          m->p.name);
+}
+
+/* Makes the keys: those given, and the tokenizer's or those of the model that stays. */
 static ggl_status make_keys(maker *m, ggl_error *err) {
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     const ggl_gguf_memory none = {.data = "", .size = 0};
     const ggl_gguf_composition c = {
         .size = sizeof c, .name = "the new model", .part = &none, .n_parts = 1};
-    bool has_tokens = false;
-    ggl_status st = GGL_OK;
     if (!w)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a model");
+    ggl_status st = check_base(m, err);
     ggl_gguf_put_string(w, "general.architecture", m->p.name, strlen(m->p.name));
     for (size_t i = 0; i < m->p.n_keys && st == GGL_OK; i++)
         st = put_key(w, &m->p, m->p.key[i], err);
-    for (size_t i = 0; i < ggl_gguf_n_values(m->p.vocab); i++) {
-        const ggl_gguf_value *v = ggl_gguf_value_at(m->p.vocab, i);
-        const bool is_vocab = v->key.n > 10 && memcmp(v->key.s, "tokenizer.", 10) == 0;
-        has_tokens |= ggl_str_is(v->key, "tokenizer.ggml.tokens");
-        if (is_vocab)
-            ggl_gguf_put_value(w, v);
-    }
-    if (st == GGL_OK && !has_tokens)
-        st = ggl_fail(err, GGL_FORMAT, "%s has no tokens: the tokenizer of a model is needed",
-                      ggl_gguf_name(m->p.vocab));
+    if (st == GGL_OK)
+        st = put_old(m, w, err);
+    if (m->p.descriptor.n > 0)
+        ggl_gguf_put_string(w, "general.descriptor", m->p.descriptor.s, m->p.descriptor.n);
     if (st == GGL_OK)
         st = ggl_gguf_compose(&m->keys, w, &c, err);
     ggl_gguf_writer_free(w);
@@ -203,6 +250,8 @@ static void choose_init(maker *m, fresh *t) {
 static bool find_tensor(void *ctx, llm_arch_tensor *t) {
     maker *m = ctx;
     const ggl_str name = {t->name, strlen(t->name)};
+    if (m->p.base && m->base.find_tensor(m->base.ctx, t))
+        return true;
     if (t->optional && llm_arch_match_first(m->p.with, m->p.n_with, name, m->hit) >= m->p.n_with)
         return false;
     t->type = GGL_F32;
@@ -241,6 +290,11 @@ static bool key_at(void *ctx, size_t i, ggl_str *name) {
     return m->source.key_at(m->source.ctx, i, name);
 }
 
+static bool tensor_at(void *ctx, size_t i, ggl_str *name) {
+    const maker *m = ctx;
+    return m->base.tensor_at(m->base.ctx, i, name);
+}
+
 /* Builds the graph, to see which tensors it has. */
 static ggl_status list_tensors(maker *m, ggl_error *err) {
     const llm_arch_source source = {.ctx = m,
@@ -248,11 +302,14 @@ static ggl_status list_tensors(maker *m, ggl_error *err) {
                                     .find_key = find_key,
                                     .get_item = get_item,
                                     .find_tensor = find_tensor,
-                                    .key_at = key_at};
+                                    .key_at = key_at,
+                                    .tensor_at = m->p.base ? tensor_at : NULL};
     const llm_arch_params p = {.size = sizeof p, .n_ctx = 1};
     ggl_graph *g = ggl_graph_new(NULL);
     llm_arch_result r = {0};
     m->source = llm_arch_source_gguf(m->keys);
+    if (m->p.base)
+        m->base = llm_arch_source_gguf(m->p.base);
     ggl_status st = g ? llm_arch_build(m->p.arch, &source, &p, g, &r, err)
                       : ggl_fail(err, GGL_NOMEM, "out of memory for a model");
     m->n_layer = r.n_layer;
@@ -260,6 +317,11 @@ static ggl_status list_tensors(maker *m, ggl_error *err) {
     ggl_graph_free(g);
     if (st == GGL_OK && m->failed)
         st = ggl_fail(err, GGL_NOMEM, "out of memory for the list of tensors");
+    if (st == GGL_OK && m->p.base && m->n == 0)
+        st = ggl_fail(err, GGL_USAGE,
+                      "%s has all tensors that the descriptor asks for: nothing is to be added. "
+                      "Keys, such as .block_count, may have to say that there is more",
+                      ggl_gguf_name(m->p.base));
     for (size_t i = 0; i < m->p.n_with && st == GGL_OK; i++)
         if (!m->hit[i])
             st = ggl_fail(err, GGL_NOT_FOUND,
@@ -311,6 +373,12 @@ static ggl_status write_model(const maker *m, const char *path, ggl_error *err) 
         return ggl_fail(err, GGL_NOMEM, "out of memory for %s", path);
     for (size_t i = 0; i < ggl_gguf_n_values(m->keys); i++)
         ggl_gguf_put_value(w, ggl_gguf_value_at(m->keys, i));
+    for (size_t i = 0; m->p.base && i < ggl_gguf_n_tensors(m->p.base); i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(m->p.base, i);
+        char name[256];
+        snprintf(name, sizeof name, "%.*s", (int)t->name.n, t->name.s);
+        ggl_gguf_put_tensor(w, name, t->type, t->n_dims, t->ne, t->data);
+    }
     for (size_t i = 0; i < m->n; i++)
         ggl_gguf_put_tensor_later(w, m->tensor[i]->name, GGL_F32, m->tensor[i]->n_dims,
                                   m->tensor[i]->ne, fill, m->tensor[i]);

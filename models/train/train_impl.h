@@ -40,6 +40,9 @@ void llm_train_weights_fini(train_weights *list);
 /* Returns the weight of that name; NULL: it does not learn. */
 llm_train_weight *llm_train_weights_find(const train_weights *list, const char *name);
 
+/* True for keys that say which part of a split model a file is: what is written is one file. */
+bool llm_train_is_split_key(const ggl_gguf_value *v);
+
 /* The inputs of a step, of which optimizer.c says what they are, and their names. */
 enum { STEP_RATE, STEP_SHORTEN, STEP_MEAN_BY, STEP_SQUARE_BY, STEP_INPUTS };
 extern const char *const llm_train_step_input[STEP_INPUTS];

@@ -18,18 +18,29 @@ struct llm_trainer {
     const llm_arch_source *source;
     llm_train_params p;
     train_weights weights;
-    train_plan learn, evaluate, look; /* `evaluate` and `look` are made when first asked for */
+    train_plan *learn;         /* [layers that guess], of others one */
+    train_plan evaluate, look; /* `evaluate` and `look` are made when first asked for */
     train_step step;
+    /* Of layers that guess, made when first asked for: the model itself; and [n_layers] what they return, and that with their scores. */
+    train_plan hear, *told, *guessed;
     int64_t n_steps, n_vocab;
     llm_train_output out;
+    llm_train_guesses guesses;
+    int64_t n_logits; /* of the model itself, beside layers that guess */
+    int32_t tap[LLM_ARCH_MAX_TAPS];
+    int n_taps;
     float *loss; /* [n_slots], a variable: the sums of the losses of a run's sequences */
     int32_t *pos, *slot, *end; /* of the tokens of a run; end: of their sequences */
     int32_t *page;             /* [n_slots][pages of a slot] */
     float *weight;             /* of tokens */
+    float *zeros;              /* [n_batch][n_row], of layers that guess */
 };
 
 /* What a run sets. "end" is an input of models that see texts whole. */
-static const char *const input[] = {"token", "target", "weight", "pos", "slot", "end", "gradient"};
+static const char *const input[] = {"features", "given", "token", "target",   "weight",
+                                    "pos",      "slot",  "end",   "gradient", "row"};
+/* An output of layers that guess; without it, nothing depends on the rows that they read. */
+#define ROW_GRADIENT "row_gradient"
 enum { N_INPUTS = sizeof input / sizeof *input };
 
 /* --- graphs ----------------------------------------------------------------------------------- */
@@ -52,10 +63,10 @@ static ggl_tensor *of_logits(const llm_trainer *t, ggl_graph *g, ggl_tensor *log
     return ggl_binary(g, GGL_OP_MUL, loss, weight);
 }
 
-/* What has the gradient that the program gives: the product with it. */
-static ggl_tensor *of_gradient(const llm_trainer *t, ggl_graph *g, ggl_tensor *out) {
-    ggl_tensor *gradient = ggl_graph_input(g, "gradient", GGL_F32, 1, &t->out.rows.n, true),
-               *flat = ggl_reshape(g, out, 1, &t->out.rows.n);
+/* What has the gradient that the program gives: the product of the n numbers with it. */
+static ggl_tensor *of_gradient(ggl_graph *g, ggl_tensor *out, int64_t n) {
+    ggl_tensor *gradient = ggl_graph_input(g, "gradient", GGL_F32, 1, &n, true),
+               *flat = ggl_reshape(g, out, 1, &n);
     return ggl_unary(g, GGL_OP_SUM, ggl_binary(g, GGL_OP_MUL, flat, gradient));
 }
 
@@ -69,8 +80,75 @@ static ggl_status check_inputs(const llm_trainer *t, const ggl_graph *g, ggl_err
     return ggl_graph_error(g, err);
 }
 
-/* Makes the model's graph, with the output through which it learns. */
-static ggl_status build_model(llm_trainer *t, ggl_graph **out, ggl_error *err) {
+/* Copies the tokens that guesses are. */
+static ggl_status copy_tokens(llm_trainer *t, const ggl_tensor *of, ggl_error *err) {
+    const int64_t n = t->guesses.n_scores;
+    int32_t *token = ggl_calloc((size_t)n, sizeof *token);
+    if (!token)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for tokens");
+    for (int64_t i = 0; i < n; i++)
+        token[i] = of->type == GGL_I64 ? (int32_t)((const int64_t *)of->data)[i]
+                                       : ((const int32_t *)of->data)[i];
+    t->guesses.token = token;
+    return GGL_OK;
+}
+
+/* Checks that the scores are of tokens of the model. */
+static ggl_status check_tokens(const llm_trainer *t, ggl_error *err) {
+    const llm_train_guesses *g = &t->guesses;
+    if (g->token ? g->n_scores > t->n_vocab : g->n_scores != t->n_vocab)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "there are %" PRId64 " scores of guesses, and the model has %" PRId64
+                        " tokens",
+                        g->n_scores, t->n_vocab);
+    for (int64_t i = 0; g->token && i < g->n_scores; i++)
+        if (g->token[i] < 0 || g->token[i] >= t->n_vocab)
+            return ggl_fail(err, GGL_FORMAT,
+                            "score %" PRId64
+                            " of guesses is of token %d; the model has 0 to %" PRId64,
+                            i, g->token[i], t->n_vocab - 1);
+    return GGL_OK;
+}
+
+/* Notes what the graph that learns says of the model. */
+static ggl_status note_built(llm_trainer *t, const llm_arch_result *built, ggl_error *err) {
+    t->out.sees_all = built->sees_all;
+    t->out.rows = t->p.guess                          ? built->guess
+                  : !t->p.output                      ? built->logits
+                  : strcmp(t->p.output, "score") == 0 ? built->score
+                                                      : built->embedding;
+    t->n_vocab = t->p.output ? built->n_vocab : t->out.rows.n;
+    if (!t->p.guess)
+        return GGL_OK;
+    t->n_vocab = t->n_logits ? t->n_logits : built->n_vocab;
+    if (!built->n_feature == (t->p.other != NULL))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        t->p.other ? "%s: the model does not guess for another one"
+                                   : "%s: the model guesses for another one, which has to be given",
+                        built->family);
+    if (built->guess_stays || built->n_guess_block > 0)
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "%s: only models that make one guess after the other can learn, each in the "
+            "place behind the one before",
+            built->family);
+    t->guesses = (llm_train_guesses){.n_layers = built->n_guess_layers,
+                                     .apart = built->guess_apart,
+                                     .from_second = built->from_second,
+                                     .n_row = built->n_row,
+                                     .n_heard = built->n_feature ? built->n_feature : built->n_row,
+                                     .n_scores = built->guess.n,
+                                     .token = t->guesses.token};
+    t->n_taps = built->n_taps;
+    memcpy(t->tap, built->tap, sizeof t->tap);
+    return t->guesses.token || !built->guess_token ? GGL_OK
+                                                   : copy_tokens(t, built->guess_token, err);
+}
+
+/* Makes the model's graph, with the output through which it learns, or that of a layer that guesses; or, own: that of the model itself, and what such
+ * layers read. */
+static ggl_status build_model(llm_trainer *t, int layer, bool own, ggl_graph **out,
+                              ggl_error *err) {
     /* Slots share pages: as many as the batch fills, when each slot leaves a part of its last one empty. */
     const int64_t all = t->p.n_ctx * t->p.n_slots,
                   pool = (t->p.n_batch / GGL_PAGE + t->p.n_slots) * GGL_PAGE;
@@ -83,33 +161,44 @@ static ggl_status build_model(llm_trainer *t, ggl_graph **out, ggl_error *err) {
                                      .type_v = GGL_F32};
     const llm_arch_params of = {.size = sizeof of,
                                 .n_ctx = t->p.n_ctx,
-                                .only = t->p.output ? t->p.output : "logits",
+                                .only = t->p.guess && !own ? "guess"
+                                        : t->p.output      ? t->p.output
+                                                           : "logits",
+                                .rows = own && !t->p.other,
+                                .tap = own && t->p.other ? t->tap : NULL,
+                                .n_taps = own && t->p.other ? t->n_taps : 0,
+                                .guess_layer = own ? 0 : layer,
                                 .adapter = t->p.adapter,
                                 .n_adapters = t->p.n_adapters};
     llm_arch_result built;
     ggl_graph *g = *out = ggl_graph_new(&params);
     if (!g)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a graph");
-    const ggl_status st = llm_arch_build(t->arch, t->source, &of, g, &built, err);
-    if (st == GGL_OK) {
-        t->out.sees_all = built.sees_all;
-        t->out.rows = !t->p.output                        ? built.logits
-                      : strcmp(t->p.output, "score") == 0 ? built.score
-                                                          : built.embedding;
-        t->n_vocab = t->p.output ? built.n_vocab : t->out.rows.n;
-    }
+    const bool other = own && t->p.other;
+    ggl_status st = llm_arch_build(other ? t->p.other : t->arch,
+                                   other ? t->p.other_source : t->source, &of, g, &built, err);
+    if (st == GGL_OK && other && built.n_row != t->guesses.n_heard)
+        st = ggl_fail(err, GGL_UNSUPPORTED,
+                      "the rows of the model have %" PRId64 " numbers, and %" PRId64
+                      " are read to guess",
+                      built.n_row, t->guesses.n_heard);
+    if (st == GGL_OK && own)
+        t->n_vocab = t->n_logits = built.logits.n;
+    else if (st == GGL_OK)
+        st = note_built(t, &built, err);
     llm_arch_result_fini(&built);
     return st;
 }
 
 /* Makes the graph of the loss. *loss: that of each token. */
-static ggl_status build(llm_trainer *t, ggl_graph **out, ggl_tensor **loss, ggl_error *err) {
-    const ggl_status st = build_model(t, out, err);
+static ggl_status build(llm_trainer *t, int layer, ggl_graph **out, ggl_tensor **loss,
+                        ggl_error *err) {
+    const ggl_status st = build_model(t, layer, false, out, err);
     if (st != GGL_OK)
         return st;
     ggl_graph *g = *out;
     ggl_tensor *through = ggl_graph_get_output(g, 0);
-    *loss = t->p.output ? of_gradient(t, g, through) : of_logits(t, g, through);
+    *loss = t->p.output ? of_gradient(g, through, t->out.rows.n) : of_logits(t, g, through);
     ggl_graph_replace_output(g, 0, "loss", *loss); /* the output may then be overwritten */
     return check_inputs(t, g, err);
 }
@@ -143,11 +232,19 @@ static int let_learn(const llm_trainer *t, ggl_graph *g, ggl_tensor **weight) {
     return n;
 }
 
-/* Makes the plan that adds up losses, and gradients if they are wanted. */
-static ggl_status plan(llm_trainer *t, train_plan *p, bool gradients, ggl_error *err) {
-    const int most = t->weights.n;
+/* Of a layer that guesses: what has the gradients of its loss and, by the rows that it returns, those that the program gives. */
+static ggl_tensor *with_gradient(const llm_trainer *t, ggl_graph *g, ggl_tensor *loss) {
+    return t->p.guess ? ggl_binary(g, GGL_OP_ADD, loss,
+                                   of_gradient(g, ggl_graph_get_output(g, 1), t->guesses.n_row))
+                      : loss;
+}
+
+/* Makes the plan that adds up losses, and gradients if they are wanted; of a layer that guesses, it has the output of the gradient by the rows that the layer
+ * reads. */
+static ggl_status plan(llm_trainer *t, train_plan *p, int layer, bool gradients, ggl_error *err) {
+    const int most = t->weights.n + 1;
     ggl_tensor *loss, **weight = ggl_calloc((size_t)most * 3, sizeof(ggl_tensor *));
-    ggl_status st = weight ? build(t, &p->g, &loss, err)
+    ggl_status st = weight ? build(t, layer, &p->g, &loss, err)
                            : ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
     const int n = st == GGL_OK ? let_learn(t, p->g, weight) : 0;
     ggl_tensor **into = weight ? weight + most : NULL, **grad = weight ? into + most : NULL;
@@ -159,26 +256,39 @@ static ggl_status plan(llm_trainer *t, train_plan *p, bool gradients, ggl_error 
         add_up(t, p->g, loss);
     if (st == GGL_OK && gradients) {
         const ggl_grad_params of = {.size = sizeof of, .keep = t->p.keep, .into = into};
-        ggl_graph_grad(p->g, loss, weight, n, &of, grad);
+        const int n_by = n + (t->p.guess ? 1 : 0);
+        if (t->p.guess)
+            weight[n] = ggl_graph_find_input(p->g, "row");
+        ggl_graph_grad(p->g, with_gradient(t, p->g, loss), weight, n_by, &of, grad);
         for (int k = 0; k < n; k++)
             if (grad[k])
                 ggl_graph_assign(p->g, into[k], grad[k]);
+        if (n_by > n && grad[n])
+            ggl_graph_replace_output(p->g, 1, ROW_GRADIENT, grad[n]);
         st = ggl_graph_error(p->g, err);
     }
     ggl_free(weight);
-    return st == GGL_OK ? llm_train_plan(p, &t->p, 1 /* nobody asks for logits */, err) : st;
+    return st == GGL_OK
+               ? llm_train_plan(p, &t->p,
+                                t->p.guess ? t->p.n_batch : 1 /* nobody asks for logits */, err)
+               : st;
 }
 
-/* Makes the plan that computes the output. */
-static ggl_status plan_look(llm_trainer *t, ggl_error *err) {
+/* Makes the plan that computes the output; of a layer that guesses, with_scores or the rows alone; own: of the model itself. */
+static ggl_status plan_look(llm_trainer *t, train_plan *p, int layer, bool own, bool with_scores,
+                            ggl_error *err) {
     const int most = t->weights.n;
     ggl_tensor **weight = ggl_calloc((size_t)most, sizeof(ggl_tensor *));
-    ggl_status st = weight ? build_model(t, &t->look.g, err)
+    ggl_status st = weight ? build_model(t, layer, own, &p->g, err)
                            : ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
+    if (st == GGL_OK && !own)
+        let_learn(t, p->g, weight);
+    if (st == GGL_OK && !with_scores)
+        ggl_graph_replace_output(p->g, 0, "rows", ggl_graph_get_output(p->g, 1));
     if (st == GGL_OK)
-        let_learn(t, t->look.g, weight);
+        st = check_inputs(t, p->g, err);
     ggl_free(weight);
-    return st == GGL_OK ? llm_train_plan(&t->look, &t->p, t->p.n_batch, err) : st;
+    return st == GGL_OK ? llm_train_plan(p, &t->p, t->p.n_batch, err) : st;
 }
 
 /* --- which weights learn ---------------------------------------------------------------------- */
@@ -226,36 +336,90 @@ static ggl_status check_patterns(const llm_train_params *p, ggl_tensor *const *w
                             "no weight learns: the loss depends on none that can");
 }
 
-/* Makes the list of the weights that learn, by the gradients of a graph that is not run: those that have one. */
-static ggl_status choose(llm_trainer *t, ggl_error *err) {
-    ggl_graph *g = NULL;
+/* The weights that may learn, and the graphs that they are nodes of. */
+typedef struct choice {
+    ggl_graph **g;
+    size_t n_graphs, cap_graphs;
+    ggl_tensor **weight;
+    size_t n, cap;
+    ggl_graph *own; /* of layers that guess: that of the model itself, finished */
+} choice;
+
+/* True if the model itself reads the weight. */
+static bool is_read(const ggl_graph *own, const ggl_tensor *w) {
+    bool any = false;
+    for (int i = 0; own && i < ggl_graph_n_nodes(own) && !any; i++) {
+        const ggl_tensor *x = ggl_graph_node(own, i);
+        any = x->op == GGL_OP_WEIGHT && x->needed && x->data == w->data;
+    }
+    return any;
+}
+
+static bool has(const choice *c, const ggl_tensor *w) {
+    bool any = false;
+    for (size_t k = 0; k < c->n && !any; k++)
+        any = c->weight[k]->data == w->data && strcmp(c->weight[k]->name, w->name) == 0;
+    return any;
+}
+
+/* Adds the weights of a layer's graph that have gradients, and are asked for. */
+static ggl_status choose_some(llm_trainer *t, int layer, choice *c, ggl_error *err) {
     ggl_tensor *loss, **weight = NULL, **grad = NULL;
-    ggl_status st = build(t, &g, &loss, err);
-    int n = 0, n_learn = 0;
+    if (!ggl_grow(&c->g, &c->cap_graphs, c->n_graphs + 1, sizeof(ggl_graph *)))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
+    c->g[c->n_graphs] = NULL;
+    ggl_status st = build(t, layer, &c->g[c->n_graphs], &loss, err);
+    ggl_graph *g = c->g[c->n_graphs++];
     const int n_nodes = st == GGL_OK ? ggl_graph_n_nodes(g) : 0;
+    int n = 0;
     if (st == GGL_OK) {
         weight = ggl_calloc((size_t)n_nodes, sizeof(ggl_tensor *));
         grad = ggl_calloc((size_t)n_nodes, sizeof(ggl_tensor *));
-        if (!weight || !grad)
+        if (!weight || !grad ||
+            !ggl_grow(&c->weight, &c->cap, c->n + (size_t)n_nodes, sizeof *weight))
             st = ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
     }
-    for (int i = 0; i < n_nodes && st == GGL_OK; i++)
-        if (has_numbers(ggl_graph_node(g, i)) && is_asked(&t->p, ggl_graph_node(g, i)->name))
-            weight[n++] = ggl_graph_node(g, i);
+    for (int i = 0; i < n_nodes && st == GGL_OK; i++) {
+        ggl_tensor *w = ggl_graph_node(g, i);
+        if (has_numbers(w) && is_asked(&t->p, w->name) && !is_read(c->own, w))
+            weight[n++] = w;
+    }
     if (st == GGL_OK && n > 0) {
         ggl_graph_grad(g, loss, weight, n, NULL, grad);
         st = ggl_graph_error(g, err);
     }
     for (int k = 0; k < n && st == GGL_OK; k++)
-        if (grad[k])
-            weight[n_learn++] = weight[k];
-    if (st == GGL_OK)
-        st = check_patterns(&t->p, weight, n_learn, err);
-    if (st == GGL_OK)
-        st = llm_train_weights_init(&t->weights, weight, n_learn, &t->p, err);
+        if (grad[k] && !(layer > 0 && has(c, weight[k])))
+            c->weight[c->n++] = weight[k];
     ggl_free(weight);
     ggl_free(grad);
-    ggl_graph_free(g);
+    return st;
+}
+
+/* Makes the list of the weights that learn, by the gradients of graphs that are not run: those that have one. */
+static ggl_status choose(llm_trainer *t, ggl_error *err) {
+    choice c = {0};
+    ggl_graph *first = NULL; /* tells what is read of the other model */
+    ggl_status st = t->p.other ? build_model(t, 0, false, &first, err) : GGL_OK;
+    ggl_graph_free(first);
+    if (st == GGL_OK && t->p.guess)
+        st = build_model(t, 0, true, &c.own, err);
+    if (st == GGL_OK && c.own)
+        st = ggl_graph_finish(c.own, err);
+    t->guesses.n_layers = 1;
+    for (int k = 0; k < t->guesses.n_layers && st == GGL_OK; k++) /* the first one tells how many */
+        st = choose_some(t, k, &c, err);
+    if (st == GGL_OK && t->p.guess)
+        st = check_tokens(t, err);
+    if (st == GGL_OK)
+        st = check_patterns(&t->p, c.weight, (int)c.n, err);
+    if (st == GGL_OK)
+        st = llm_train_weights_init(&t->weights, c.weight, (int)c.n, &t->p, err);
+    for (size_t k = 0; k < c.n_graphs; k++)
+        ggl_graph_free(c.g[k]);
+    ggl_graph_free(c.own);
+    ggl_free(c.g);
+    ggl_free(c.weight);
     return st;
 }
 
@@ -274,6 +438,11 @@ static ggl_status check(llm_train_params *p, ggl_error *err) {
                         "batches of %" PRId64 " tokens with sequences of up to %" PRId64
                         ": a sequence must fit into a batch",
                         p->n_batch, p->n_ctx);
+    if (p->guess && (p->output || p->n_adapters > 0))
+        return ggl_fail(err, GGL_USAGE,
+                        "layers that guess ahead learn by themselves: neither through the output "
+                        "'%s' nor beside an adapter",
+                        p->output ? p->output : "logits");
     if (p->output && (p->loss || p->n_inputs > 0))
         return ggl_fail(err, GGL_USAGE, "the loss of the output '%s' is the program's", p->output);
     const ggl_type_info *rounded = ggl_type_get(p->rounded);
@@ -318,8 +487,17 @@ static ggl_status make(llm_trainer *t, ggl_error *err) {
     if (!t->loss || !t->page || !t->pos || !t->slot || !t->end || !t->weight)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
     st = choose(t, err);
-    if (st == GGL_OK)
-        st = plan(t, &t->learn, true, err);
+    if (st != GGL_OK)
+        return st;
+    const size_t n_layers = (size_t)t->guesses.n_layers;
+    t->learn = ggl_calloc(n_layers, sizeof *t->learn);
+    t->told = ggl_calloc(n_layers, sizeof *t->told);
+    t->guessed = ggl_calloc(n_layers, sizeof *t->guessed);
+    t->zeros = ggl_calloc((size_t)(t->p.n_batch * (t->guesses.n_row + 1)), sizeof *t->zeros);
+    if (!t->learn || !t->told || !t->guessed || !t->zeros)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
+    for (int k = 0; k < t->guesses.n_layers && st == GGL_OK; k++)
+        st = plan(t, &t->learn[k], k, true, err);
     return st == GGL_OK ? llm_train_step_init(&t->step, &t->weights, &t->p, err) : st;
 }
 
@@ -347,7 +525,17 @@ ggl_status llm_trainer_new(llm_trainer **out, const llm_arch *arch, const llm_ar
 void llm_trainer_free(llm_trainer *t) {
     if (!t)
         return;
-    llm_train_plan_fini(&t->learn);
+    for (int k = 0; k < t->guesses.n_layers && t->learn && t->told && t->guessed; k++) {
+        llm_train_plan_fini(&t->learn[k]);
+        llm_train_plan_fini(&t->told[k]);
+        llm_train_plan_fini(&t->guessed[k]);
+    }
+    ggl_free(t->learn);
+    ggl_free(t->told);
+    ggl_free(t->guessed);
+    ggl_free(t->zeros);
+    ggl_free((int32_t *)t->guesses.token);
+    llm_train_plan_fini(&t->hear);
     llm_train_plan_fini(&t->evaluate);
     llm_train_plan_fini(&t->look);
     llm_train_step_fini(&t->step);
@@ -367,10 +555,15 @@ static bool is_token(const llm_trainer *t, int32_t id) {
     return id >= 0 && id < t->n_vocab;
 }
 
-/* Fails if a length, a token or a target is out of range. */
-static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, ggl_error *err) {
+/* Fails if a length, a token or, with a loss, a target is out of range, or the layer is. */
+static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, bool loss,
+                              ggl_error *err) {
+    const int64_t n_targets = t->p.guess ? t->guesses.n_scores : t->n_vocab;
     int64_t n = 0;
-    if (t->p.n_inputs > 0 && !b->input)
+    if (b->layer < 0 || b->layer >= t->guesses.n_layers)
+        return ggl_fail(err, GGL_USAGE, "layer %d that guesses does not exist; there %s %d",
+                        b->layer, t->guesses.n_layers == 1 ? "is" : "are", t->guesses.n_layers);
+    if (loss && t->p.n_inputs > 0 && !b->input)
         return ggl_fail(err, GGL_USAGE, "the batch lacks the loss's input '%s'", t->p.input[0]);
     for (int64_t i = 0; i < b->n_seq; n += b->length[i++])
         if (b->length[i] < 1 || b->length[i] > t->p.n_ctx)
@@ -384,11 +577,11 @@ static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, gg
                             "token %" PRId64
                             " of the batch is %d; the vocabulary has 0 to %" PRId64,
                             i, b->token[i], t->n_vocab - 1);
-        if (!t->p.output && !is_token(t, b->target[i]))
+        if (loss && !t->p.output && !(b->target[i] >= 0 && b->target[i] < n_targets))
             return ggl_fail(err, GGL_USAGE,
                             "token %" PRId64 " of the batch is to be followed by %d; the "
                             "vocabulary has 0 to %" PRId64,
-                            i, b->target[i], t->n_vocab - 1);
+                            i, b->target[i], n_targets - 1);
     }
     return GGL_OK;
 }
@@ -419,23 +612,31 @@ static ggl_status set_pages(llm_trainer *t, const ggl_graph *g, ggl_sched *s, co
                 : GGL_OK;
 }
 
+/* Numbers for each token in llm_train_batch.gradient, and .row. */
+static int64_t n_gradient(const llm_trainer *t) {
+    return t->p.guess ? t->guesses.n_row : t->out.rows.n;
+}
+
 /* Sets what the batch says of n tokens from `at` on. */
 static ggl_status set_tokens(llm_trainer *t, const ggl_graph *g, ggl_sched *s,
                              const llm_train_batch *b, int64_t at, int64_t n, ggl_error *err) {
-    const void *data[N_INPUTS] = {b->token + at,
+    const void *data[N_INPUTS] = {b->feature ? b->feature + at * t->guesses.n_heard : NULL,
+                                  b->given ? b->given + at : NULL,
+                                  b->token + at,
                                   b->target ? b->target + at : NULL,
                                   t->weight,
                                   t->pos,
                                   t->slot,
                                   t->end,
-                                  b->gradient ? b->gradient + at * t->out.rows.n : NULL};
+                                  b->gradient ? b->gradient + at * n_gradient(t) : t->zeros,
+                                  b->row ? b->row + at * n_gradient(t) : NULL};
     ggl_status st = GGL_OK;
     for (int k = 0; k < N_INPUTS && st == GGL_OK; k++) {
         const ggl_tensor *x = ggl_graph_find_input(g, input[k]);
-        if (x)
+        if (x && data[k]) /* else nothing that is computed reads it */
             st = ggl_sched_set(s, input[k], data[k], (size_t)(n * ggl_count(x)) * 4, n, err);
     }
-    for (int k = 0; k < t->p.n_inputs && st == GGL_OK; k++) {
+    for (int k = 0; k < t->p.n_inputs && b->input && st == GGL_OK; k++) {
         const ggl_tensor *x = ggl_graph_find_input(g, t->p.input[k]);
         const size_t each = x ? (size_t)ggl_count(x) * 4 : 0;
         if (x)
@@ -449,7 +650,7 @@ static ggl_status set_tokens(llm_trainer *t, const ggl_graph *g, ggl_sched *s,
 static ggl_status run_some(llm_trainer *t, const train_plan *p, const llm_train_batch *b,
                            int64_t at, int64_t n, const int64_t *length, int64_t n_seq,
                            int64_t n_rows, ggl_error *err) {
-    const bool has_pos = ggl_graph_n_stores(p->g) > 0;
+    const bool has_pos = ggl_graph_n_stores(p->g) > 0; /* what a run leaves there */
     ggl_status st = set_pages(t, p->g, p->s, length, n_seq, err);
     for (int64_t i = 0; i < n; i++)
         t->weight[i] = b->weight ? b->weight[at + i] : 1;
@@ -462,13 +663,19 @@ static ggl_status run_some(llm_trainer *t, const train_plan *p, const llm_train_
 
 static ggl_status run(llm_trainer *t, const train_plan *p, const llm_train_batch *b, double *loss,
                       double *each, ggl_error *err) {
-    ggl_status st = check_batch(t, b, err);
+    ggl_status st = check_batch(t, b, true, err);
+    const bool asked = b->row_gradient && ggl_graph_n_outputs(p->g) > 1 &&
+                       strcmp(ggl_graph_get_output(p->g, 1)->name, ROW_GRADIENT) == 0;
+    const size_t n_row = (size_t)t->guesses.n_row;
     double sum = 0;
     int64_t at = 0, n;
     for (int64_t i = 0, n_seq; i < b->n_seq && st == GGL_OK; i += n_seq, at += n) {
         n_seq = fill(t, b->length + i, b->n_seq - i, &n);
         memset(t->loss, 0, (size_t)t->p.n_slots * sizeof *t->loss);
-        st = run_some(t, p, b, at, n, b->length + i, n_seq, 0, err);
+        st = run_some(t, p, b, at, n, b->length + i, n_seq, asked ? n : 0, err);
+        if (st == GGL_OK && b->row_gradient)
+            memcpy(b->row_gradient + (size_t)at * n_row,
+                   asked ? ggl_sched_output(p->s, 1) : t->zeros, (size_t)n * n_row * sizeof(float));
         for (int64_t k = 0; k < n_seq; k++) {
             sum += (double)t->loss[k];
             if (each)
@@ -480,32 +687,79 @@ static ggl_status run(llm_trainer *t, const train_plan *p, const llm_train_batch
     return st;
 }
 
+/* Fails unless the batch is one of layers that guess. */
+static ggl_status check_guess(const llm_trainer *t, const llm_train_batch *b, ggl_error *err) {
+    const ggl_status st = check_batch(t, b, false, err);
+    if (st == GGL_OK && t->p.other && !(b->feature && b->given))
+        return ggl_fail(err, GGL_USAGE, "the batch lacks what the other model says");
+    if (st == GGL_OK && !(t->p.guess && b->row))
+        return ggl_fail(err, GGL_USAGE,
+                        t->p.guess ? "the batch lacks the rows that the layer reads"
+                                   : "no layer that guesses learns");
+    return st;
+}
+
 ggl_status llm_trainer_add(llm_trainer *t, const llm_train_batch *b, double *loss, ggl_error *err) {
     if (t->p.output && !b->gradient)
         return ggl_fail(err, GGL_USAGE, "the batch lacks the gradient by the output '%s'",
                         t->p.output);
-    return run(t, &t->learn, b, loss, NULL, err);
+    const ggl_status st = t->p.guess ? check_guess(t, b, err) : check_batch(t, b, false, err);
+    return st == GGL_OK ? run(t, &t->learn[b->layer], b, loss, NULL, err) : st;
 }
 
-ggl_status llm_trainer_look(llm_trainer *t, const llm_train_batch *b, float *row, ggl_error *err) {
-    ggl_status st = t->look.s ? GGL_OK : plan_look(t, err);
-    if (st != GGL_OK)
-        llm_train_plan_fini(&t->look);
-    else
-        st = check_batch(t, b, err);
+/* Where an output of all tokens goes; NULL: it is not wanted. */
+typedef struct wanted {
+    float *to;
+    int64_t n; /* numbers for each token */
+} wanted;
+
+/* Computes outputs 0 and 1 of a plan, which is made if it is not there. */
+static ggl_status look(llm_trainer *t, train_plan *p, bool own, bool with_scores,
+                       const llm_train_batch *b, const wanted out[2], ggl_error *err) {
+    ggl_status st = check_batch(t, b, false, err);
+    if (st == GGL_OK && !p->s)
+        st = plan_look(t, p, b->layer, own, with_scores, err);
+    if (st != GGL_OK && !p->s)
+        llm_train_plan_fini(p);
     for (int64_t i = 0, at = 0, n, n_seq; i < b->n_seq && st == GGL_OK; i += n_seq, at += n) {
         n_seq = fill(t, b->length + i, b->n_seq - i, &n);
-        st = run_some(t, &t->look, b, at, n, b->length + i, n_seq, n, err);
-        if (st == GGL_OK)
-            memcpy(row + at * t->out.rows.n, ggl_sched_output(t->look.s, 0),
-                   (size_t)(n * t->out.rows.n) * sizeof *row);
+        st = run_some(t, p, b, at, n, b->length + i, n_seq, n, err);
+        for (int k = 0; k < 2 && st == GGL_OK; k++)
+            if (out[k].to)
+                memcpy(out[k].to + at * out[k].n, ggl_sched_output(p->s, k),
+                       (size_t)(n * out[k].n) * sizeof(float));
     }
     return st;
 }
 
+ggl_status llm_trainer_look(llm_trainer *t, const llm_train_batch *b, float *row, ggl_error *err) {
+    const wanted out[2] = {{row, n_gradient(t)}};
+    if (!t->p.guess)
+        return look(t, &t->look, false, true, b, out, err);
+    const ggl_status st = check_guess(t, b, err);
+    return st == GGL_OK ? look(t, &t->told[b->layer], false, false, b, out, err) : st;
+}
+
+ggl_status llm_trainer_guess(llm_trainer *t, const llm_train_batch *b, float *row, float *score,
+                             ggl_error *err) {
+    const wanted out[2] = {{score, t->out.rows.n}, {row, t->guesses.n_row}};
+    const ggl_status st = check_guess(t, b, err);
+    return st == GGL_OK ? look(t, &t->guessed[b->layer], false, true, b, out, err) : st;
+}
+
+ggl_status llm_trainer_hear(llm_trainer *t, const llm_train_batch *b, float *row, float *logits,
+                            ggl_error *err) {
+    const wanted out[2] = {{logits, t->n_logits}, {row, t->guesses.n_heard}};
+    return t->p.guess ? look(t, &t->hear, true, true, b, out, err)
+                      : ggl_fail(err, GGL_USAGE, "no layer that guesses learns");
+}
+
 ggl_status llm_trainer_evaluate(llm_trainer *t, const llm_train_batch *b, double *loss,
                                 double *each, ggl_error *err) {
-    ggl_status st = t->evaluate.s ? GGL_OK : plan(t, &t->evaluate, false, err);
+    ggl_status st =
+        t->p.guess ? ggl_fail(err, GGL_USAGE, "layers that guess have scores (llm_trainer_guess)")
+        : t->evaluate.s ? GGL_OK
+                        : plan(t, &t->evaluate, 0, false, err);
     if (st != GGL_OK)
         llm_train_plan_fini(&t->evaluate);
     return st == GGL_OK ? run(t, &t->evaluate, b, loss, each, err) : st;
@@ -561,8 +815,12 @@ void llm_trainer_forget(llm_trainer *t) {
 /* --- weights ---------------------------------------------------------------------------------- */
 
 size_t llm_trainer_value_bytes(const llm_trainer *t) {
-    return llm_train_plan_bytes(&t->learn) + llm_train_plan_bytes(&t->evaluate) +
-           llm_train_plan_bytes(&t->look) + llm_train_step_bytes(&t->step);
+    size_t sum = llm_train_plan_bytes(&t->evaluate) + llm_train_plan_bytes(&t->look) +
+                 llm_train_plan_bytes(&t->hear) + llm_train_step_bytes(&t->step);
+    for (int k = 0; k < t->guesses.n_layers; k++)
+        sum += llm_train_plan_bytes(&t->learn[k]) + llm_train_plan_bytes(&t->told[k]) +
+               llm_train_plan_bytes(&t->guessed[k]);
+    return sum;
 }
 
 int64_t llm_trainer_n_vocab(const llm_trainer *t) {
@@ -571,6 +829,10 @@ int64_t llm_trainer_n_vocab(const llm_trainer *t) {
 
 llm_train_output llm_trainer_output(const llm_trainer *t) {
     return t->out;
+}
+
+llm_train_guesses llm_trainer_guesses(const llm_trainer *t) {
+    return t->guesses;
 }
 
 int llm_trainer_n_weights(const llm_trainer *t) {

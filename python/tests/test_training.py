@@ -93,6 +93,14 @@ class Learning(Trainings):
         with self.open(teacher="builtin:chat", teacher_share=0.5, teacher_temp=2, n_steps=1) as t:
             self.assertGreater(t.step().loss, 0)
 
+    def test_layers_that_guess(self):
+        with self.assertRaisesRegex(Error, "no layers that guess"):
+            Training("builtin:stories", self.chats, chat_template="chatml", draft=True)
+        with self.assertRaisesRegex(Error, "it must be 0 without draft"):
+            self.open(draft_depth=2)
+        with self.assertRaisesRegex(Error, "does not guess for another one"):
+            Training("builtin:chat", self.chats, draft_model="builtin:chat")
+
     def test_best_and_patience(self):
         valid, written = self.folder / "valid.jsonl", []
         valid.write_text('{"prompt": "Who is Tom?", "completion": "No. No. No."}\n', encoding="utf-8")

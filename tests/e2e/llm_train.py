@@ -285,6 +285,62 @@ def belongs():
     train(*base, "--dims", "x", "-o", "y.gguf", code=2, has="--dims x: a number of dimensions is needed")
 
 
+def guesses():
+    """A layer that guesses ahead is added to a model, and learns; the text is the same with it. What cannot be."""
+    arch = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/ahead.arch")
+    new = ["new", arch, "--from", "builtin:stories", "-o", "ahead.gguf"]
+    sizes = ["--set", ".block_count=6", "--set", ".nextn_predict_layers=1"]
+    train(*new, *sizes, has="wrote ahead.gguf")
+    train(*new, *sizes, "--tokenizer", "builtin:stories", code=2, has="--from MODEL has its tokenizer")
+    train("new", "llama", "--from", "builtin:stories", "-o", "x.gguf", code=2, has="nothing is to be added")
+    learn = ["-m", "ahead.gguf", "--draft", "story.txt", "--separator", "\n\n", "-c", "64", "-b", "256", "--steps", "40", "-lr", "1e-2", "--optimizer", "muon"]
+    out, _ = train(*learn, "-o", "out.gguf", "--log", "draft.jsonl", said="of 12 weights")
+    lines = log("draft.jsonl")
+    measured = [line["valid_accuracy"] for line in lines if "valid_accuracy" in line]
+    check(measured[-1] > measured[0] + 0.3 and "accuracy" not in lines[0] and f"({100 * measured[-1]:.0f} %)" in out, "guesses that are right", measured)
+    for threads in ("1", "3"):
+        train(*learn, "-o", "other.gguf", "-t", threads, "-q")
+        check(read("other.gguf") == read("out.gguf"), f"a layer that guesses, by {threads} threads")
+    # the text is that of the model, and guesses are used
+    for temp in ("0", "0.9"):
+        args = ["-p", "Lily saw 7 red birds in the tree", "-n", "40", "--temp", temp, "--seed", "5", "--ignore-eos"]
+        plain = says("-m", "builtin:stories", *args)
+        check(says("-m", "out.gguf", *args) == plain, "the model is another one")
+        r = subprocess.run([CLI, "-m", "out.gguf", *args, "--draft", "--draft-p-min", "0", "--guess-always"], capture_output=True, stdin=subprocess.DEVNULL, cwd=TMP.name, env=ENV, check=False)
+        right = re.search(rb"guesses +(\d+) tokens +(\d+) right", r.stderr)
+        check(r.stdout.decode() == plain and right and int(right[1]) > 20, "the text with guesses", r.stdout + r.stderr)
+    # it goes on with the same bytes
+    run = start(*learn, "-o", "half.gguf", "--save-every", "3")
+    wait_for(run, "step 3/40")
+    end(run, signal.SIGINT, 130, -signal.SIGINT, 0)
+    train(*learn, "-o", "half.gguf", "--save-every", "3", "--resume")
+    check(read("half.gguf") == read("out.gguf"), "a layer that guesses goes on with other bytes")
+    # parts, chains of other lengths, the text itself, conversations
+    train(*learn[:-6], "--steps", "2", "--parts", "2", "--draft-depth", "3", "--teacher-share", "0.5", "-o", "y.gguf", said="step 2/2")
+    # a model that guesses for another one
+    eagle = ["block_count=1", "embedding_length=128", "feed_forward_length=64", "attention.head_count=4", "attention.layer_norm_rms_epsilon=1e-5",
+             "context_length=512", "target_layers=[1,3,5]", "target_hidden_size=128"]
+    train("new", "eagle3", "--tokenizer", "builtin:stories", "-o", "eagle.gguf", *[a for key in eagle for a in ("--set", "." + key)])
+    other = ["-m", "builtin:stories", "-md", "eagle.gguf", *learn[3:]]
+    train(*other, "-o", "learned.gguf", "--log", "eagle.jsonl", said="of 14 weights")
+    lines = log("eagle.jsonl")
+    check(lines[-1]["valid_loss"] < 0.8 * lines[0]["loss"] and lines[-1]["valid_accuracy"] > 0.2, "a model that guesses for another one", lines)
+    r = subprocess.run([CLI, "-m", "builtin:stories", *args, "--draft", "learned.gguf", "--draft-p-min", "0", "--guess-always"], capture_output=True, stdin=subprocess.DEVNULL, cwd=TMP.name, env=ENV, check=False)
+    check(r.stdout.decode() == plain and b" right" in r.stderr, "the text with guesses of another model", r.stdout + r.stderr)
+    for args, words in (
+        (["-m", "builtin:stories", "-md", "ahead.gguf", "story.txt"], "does not guess for another one"),
+        (["-m", "builtin:stories", "--draft", "story.txt"], "no layers that guess"),
+        (["-m", "ahead.gguf", "--draft", "--lora", "story.txt"], "not with --lora"),
+        (["-m", "ahead.gguf", "--draft", "--teacher", "builtin:stories", "story.txt"], "not with --lora, --adapter or --teacher"),
+        (["-m", "ahead.gguf", "--draft-depth", "2", "story.txt"], "it needs --draft"),
+        (["-m", "ahead.gguf", "--draft", "--draft-depth", "17", "story.txt"], "--draft-depth"),
+        (["-m", "ahead.gguf", "--draft", "pairs.jsonl"], "layers that guess (draft) learn from texts and conversations"),
+        (["-m", "ahead.gguf", "--draft", "--learn", "token_embd*", "story.txt"], "fits the name of no weight that can learn"),
+    ):
+        train(*args, "-o", "z.gguf", code=1 + (not re.search("no layers|fits|another one", words)), has=words)
+    check(not there("z.gguf"), "a mistake writes a file")
+
+
 def shown():
     """What it prints to a pipe and on terminals; charts of few steps, of many, and with any title."""
     args = [*ADAPTER, "-o", "a.gguf", "-lr", "4e-3", "--sample", "Who is Ben?"]
@@ -623,6 +679,6 @@ def interrupted():
     check(run.returncode == 0 and read("out.gguf") == whole, "data that changes while it learns", err)
 
 
-PARTS = {part.__name__: part for part in (learns, belongs, shown, mistakes, killed, interrupted)}
+PARTS = {part.__name__: part for part in (learns, belongs, guesses, shown, mistakes, killed, interrupted)}
 PARTS[sys.argv[3]]()
 sys.exit(finish())

@@ -59,7 +59,8 @@ static llm_train_batch batch(void) {
         target[i] = ((i + 1) * 7 + (i + 1) / 5) % 29;
         weight[i] = (float)(i % 4) / 60;
     }
-    return (llm_train_batch){token, target, weight, length, N_SEQ, NULL, NULL};
+    return (llm_train_batch){
+        .token = token, .target = target, .weight = weight, .length = length, .n_seq = N_SEQ};
 }
 
 static int64_t count(const llm_train_weight *w) {
@@ -729,11 +730,15 @@ TEST(mistakes) {
     int32_t token[2] = {1, 1000000};
     int64_t length = 2, long_one = N_CTX + 1;
     CHECK_INT(
-        llm_trainer_add(t, &(llm_train_batch){token, token, NULL, &length, 1, NULL, NULL}, NULL, &err),
+        llm_trainer_add(
+            t, &(llm_train_batch){.token = token, .target = token, .length = &length, .n_seq = 1},
+            NULL, &err),
         GGL_USAGE);
     CHECK_HAS(err.msg, "token 1 of the batch is 1000000");
     CHECK_INT(
-        llm_trainer_add(t, &(llm_train_batch){token, token, NULL, &long_one, 1, NULL, NULL}, NULL, &err),
+        llm_trainer_add(
+            t, &(llm_train_batch){.token = token, .target = token, .length = &long_one, .n_seq = 1},
+            NULL, &err),
         GGL_USAGE);
     CHECK_HAS(err.msg, "has 25 tokens; it must have 1 to 24");
 

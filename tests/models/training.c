@@ -347,7 +347,10 @@ TEST(new_models_that_cannot_be) {
         llm_new_model_params p;
         const char *words;
     } wrong[] = {
-        {{.tokenizer = "builtin:stories"}, "needs arch and tokenizer"},
+        {{.tokenizer = "builtin:stories"}, "needs arch, and either tokenizer or from"},
+        {{.arch = "llama", .tokenizer = "builtin:stories", .from = "builtin:stories"},
+         "needs arch, and either tokenizer or from"},
+        {{.arch = "llama", .from = "builtin:stories"}, "nothing is to be added"},
         {{.arch = "lama", .tokenizer = "builtin:stories"}, "lama"},
         {{.arch = "llama", .tokenizer = "builtin:storys"}, "the built-in models are"},
         {{.arch = "llama", .tokenizer = "builtin:stories"}, "embedding_length is missing"},
@@ -521,7 +524,7 @@ TEST(more_tokens_that_cannot_be) {
         size_t n;
         const char *words;
     } wrong[] = {
-        {"builtin:stories", NULL, 0, "no token is given"},
+        {"builtin:stories", NULL, 0, "a model that gets more tokens needs from and special"},
         {"builtin:stories", empty, 1, "a token is empty"},
         {"builtin:stories", bytes, 1, "is not valid UTF-8"},
         {"builtin:stories", twice, 2, "the token '<a>' is given twice"},
@@ -546,7 +549,7 @@ TEST(more_tokens_that_cannot_be) {
                                        .key = sizes,
                                        .n_keys = SIZES};
     CHECK_INT(llm_new_model(path_of("no-more.gguf"), &both, &err), GGL_USAGE);
-    CHECK_HAS(err.msg, "only gets more tokens");
+    CHECK_HAS(err.msg, "a model that gets more tokens gets nothing else");
 }
 
 /* --- checking --------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* llm-train new: a model that has learned nothing yet. */
+/* llm-train new: a model that has learned nothing yet, or a part of one. */
 #include "new.h"
 
 #include <inttypes.h>
@@ -43,7 +43,10 @@ int train_new(int argc, char **argv) {
         {"-o --output", ARG_STRING, &out, .value = "OUT", .help = "GGUF file to write (required)"},
         {"--tokenizer", ARG_STRING, &p.tokenizer, .value = "FILE",
          .help = "a model, a tokenizer.json (llm-tokenize train makes one), or builtin:stories "
-                 "(required)"},
+                 "(required without --from)"},
+        {"--from", ARG_STRING, &p.from, .value = "MODEL",
+         .help = "add to this model what ARCH demands and it lacks, such as a layer that guesses "
+                 "ahead; all that it has stays as it is"},
         {"--set", ARG_LIST, &set, .value = "KEY=VALUE",
          .help = "a size of the model, such as .block_count=6; .KEY is one of the architecture; "
                  "can be repeated"},
@@ -63,27 +66,35 @@ int train_new(int argc, char **argv) {
     static const args_example examples[] = {
         {"llm-train new my.arch --tokenizer vocab.gguf --set .block_count=4 -o new.gguf",
          "a model of a descriptor of one's own"},
+        {"llm-train new my.arch --from m.gguf --set .nextn_predict_layers=1 -o n.gguf",
+         "a layer more, which guesses tokens ahead; --set .block_count counts it, too"},
         {0}};
-    const args_spec spec = {TOOL,
-                            "ARCH --tokenizer FILE --set KEY=VALUE.. -o OUT [options]",
-                            "Makes a model that has learned nothing yet: the sizes that are set, "
-                            "and random weights. ARCH is a descriptor: a file, or the name of a "
-                            "built-in one (llm-arch list).",
-                            table,
-                            &given,
-                            .examples = examples};
+    const args_spec spec = {
+        TOOL,
+        "ARCH (--tokenizer FILE | --from MODEL) --set KEY=VALUE.. -o OUT [options]",
+        "Makes a model that has learned nothing yet: the sizes that are set, "
+        "and random weights. ARCH is a descriptor: a file, or the name of a "
+        "built-in one (llm-arch list).",
+        table,
+        &given,
+        .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && given.n != 1)
         code = tool_error(TOOL, 2, "one ARCH is needed: a descriptor, which llm-arch list prints");
-    if (code < 0 && !p.tokenizer)
+    if (code < 0 && !p.tokenizer && !p.from)
         code =
             tool_error(TOOL, 2, "--tokenizer FILE is missing, as in: --tokenizer tokenizer.json");
+    if (code < 0 && p.tokenizer && p.from)
+        code = tool_error(TOOL, 2,
+                          "--from MODEL has its tokenizer: it cannot be given with "
+                          "--tokenizer");
     if (code < 0 && !out)
         code = tool_error(TOOL, 2, "-o OUT is missing, as in: -o new.gguf");
     if (code < 0)
         code = tool_check_paths(
             TOOL,
-            (tool_path[]){{"--tokenizer", p.tokenizer, .needed = true, .model = true},
+            (tool_path[]){{p.from ? "--from" : "--tokenizer", p.from ? p.from : p.tokenizer,
+                           .needed = true, .model = true},
                           {"-o", out, .written = true}},
             2);
     if (code < 0)

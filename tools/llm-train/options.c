@@ -51,8 +51,14 @@ static const char *wrong_options(const train_options *o) {
         return "--best and --patience go by measurements, which --no-valid turns off";
     if (o->resume && !o->out)
         return "--resume needs -o FILE: the training is saved beside it";
-    if (!o->teacher && (o->teacher_share != 0 || o->teacher_temp != 0))
+    if (!o->teacher &&
+        ((o->teacher_share != 0 && !o->draft && !o->draft_model) || o->teacher_temp != 0))
         return "--teacher-share and --teacher-temp need --teacher MODEL";
+    if ((o->draft || o->draft_model) && (o->lora || o->adapter || o->teacher))
+        return "--draft lets layers that guess learn what their own model says: not with --lora, "
+               "--adapter or --teacher";
+    if (o->draft_depth && !o->draft && !o->draft_model)
+        return "--draft-depth is of layers that guess: it needs --draft";
     if (o->n_steps && (o->minutes != 0 || o->epochs != 0))
         return "--steps, --epochs and --minutes all say when it ends: only one can be given";
     if (o->minutes != 0 && o->epochs != 0)
@@ -80,6 +86,8 @@ static int check_paths(const train_options *o) {
     paths[n++] = (tool_path){"-m", o->model, .needed = true, .model = true};
     if (o->teacher)
         paths[n++] = (tool_path){"--teacher", o->teacher, .needed = true, .model = true};
+    if (o->draft_model)
+        paths[n++] = (tool_path){"--model-draft", o->draft_model, .needed = true, .model = true};
     if (o->adapter)
         paths[n++] = (tool_path){"--adapter", o->adapter, .needed = true};
     for (size_t i = 0; i < o->files.n; i++)
@@ -148,6 +156,16 @@ int train_options_read(train_options *o, int argc, char **argv) {
         {"--qat", ARG_STRING, &o->round_to, .value = "TYPE",
          .help = "compute with the matrices rounded to a type, such as q4_0, while they learn, and "
                  "write them so"},
+        {"--draft", ARG_FLAG, &o->draft,
+         .help = "only the layers that guess tokens ahead learn (llm-cli --draft uses them): the "
+                 "probabilities that the model itself gives, on any texts"},
+        {"-md --model-draft", ARG_STRING, &o->draft_model, .value = "MODEL",
+         .help = "let this model learn so, which guesses for -m from rows of its layers (EAGLE)"},
+        {"--draft-depth", ARG_INT, &o->draft_depth, .value = "N",
+         .help =
+             "guesses in a chain, each of which goes on from the one before (default: 2, or one "
+             "of each layer)",
+         .min = 1, .max = 16},
         {"--learn", ARG_LIST, &o->learn, .value = "PATTERN",
          .help = "which weights learn, by name, such as 'blk.*'; can be repeated (default: all)"},
         {NULL, .help = "what it learns from (docs/training-data.md)"},
@@ -235,8 +253,10 @@ int train_options_read(train_options *o, int argc, char **argv) {
              "learn the probabilities of this model, which has the same tokens; or of a file of "
              "--record"},
         {"--teacher-share", ARG_FLOAT, &o->teacher_share, .value = "X",
-         .help = "how much they count; the rest is the text itself (default: 1)", .min = 1e-6,
-         .max = 1},
+         .help =
+             "how much they count, or with --draft the model's own; the rest is the text itself "
+             "(default: 1)",
+         .min = 1e-6, .max = 1},
         {"--teacher-temp", ARG_FLOAT, &o->teacher_temp, .value = "X",
          .help = "their temperature (default: 1)", .min = 1e-3, .max = 1000},
         {"--record", ARG_STRING, &o->record, .value = "FILE",
@@ -304,6 +324,8 @@ int train_options_read(train_options *o, int argc, char **argv) {
          "it learns what a larger model says"},
         {"llm-train -m model.gguf --lora better.jsonl -o better.gguf",
          "lines with prompt, chosen and rejected: which answers are better (DPO)"},
+        {"llm-train -m model.gguf --draft texts.txt -o faster.gguf",
+         "layers of the model that guess ahead, for llm-cli --draft"},
         {"llm-train -m embedder.gguf pairs.jsonl -o tuned.gguf",
          "lines with query, positive and negative: an embedding model, or a reranker"},
         {0}};
@@ -369,6 +391,9 @@ llm_training_params train_params_of(const train_options *o) {
                                  .matrix = o->matrix.s,
                                  .n_matrices = o->matrix.n,
                                  .adapter = o->adapter,
+                                 .draft = o->draft,
+                                 .draft_depth = o->draft_depth,
+                                 .draft_model = o->draft_model,
                                  .learn = o->learn.s,
                                  .n_learn = o->learn.n,
                                  .n_ctx = o->n_ctx,

@@ -11,11 +11,11 @@
 
 typedef struct train_options {
     const char *model, *out, *svg, *log, *teacher, *adapter, *separator, *chat_template, *arch,
-        *round_to;
+        *round_to, *draft_model;
     char *save; /* where the state is saved: OUT.train. NULL: OUT is not given, or no file */
     hub_options hub;
     arg_list files, valid, matrix, learn, samples;
-    bool lora, rs, resume, all_tokens, drop_long, no_valid, best, f32, plan;
+    bool lora, rs, draft, resume, all_tokens, drop_long, no_valid, best, f32, plan;
     double valid_share, epochs, minutes, rate, rate_end, rate_hold, decay, beta1, beta2, eps,
         max_norm, alpha;
     double save_minutes, dpo_beta, teacher_share, teacher_temp, contrast_temp;
@@ -24,8 +24,8 @@ typedef struct train_options {
     int64_t *dim; /* [dims.n] */
     size_t memory_bytes;
     int optimizer_bits; /* which of `bits` in options.c */
-    int64_t rank, n_ctx, n_batch, n_seq, n_ubatch, n_steps, n_warmup, n_parts, n_threads,
-        save_every, valid_every, valid_max, record_top, patience, n_sample;
+    int64_t rank, draft_depth, n_ctx, n_batch, n_seq, n_ubatch, n_steps, n_warmup, n_parts,
+        n_threads, save_every, valid_every, valid_max, record_top, patience, n_sample;
     uint64_t seed;
     int schedule, optimizer;
 } train_options;

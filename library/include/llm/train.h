@@ -75,6 +75,13 @@ typedef struct llm_training_params {
     /* [n_learn]: patterns of the names of the weights that learn, such as "blk.*", of the model, or, with an adapter, of that; none: all. */
     const char *const *learn;
     size_t n_learn;
+    /* The model's layers that guess tokens ahead learn (llm_open_params.draft "" uses them), and all of its other weights stay as they are. What they learn is
+     * not the text, but the probabilities that the model itself gives (teacher_share mixes them). draft_depth: guesses in a chain, each made after those before
+     * it; 0: 2, or as many as there are layers. */
+    bool draft;
+    int64_t draft_depth;
+    /* In place of the model's own layers, a model that guesses for it from rows of its layers (EAGLE) learns so, and is what is written; NULL: none. */
+    const char *draft_model;
 
     /* --- steps --- */
     int64_t n_ctx;   /* most tokens of a sequence; 0: the model's own, but at most 1024 */
@@ -118,8 +125,9 @@ typedef struct llm_training_params {
     double dpo_beta; /* of preferences: how far the model may go from what it was; 0: 0.1 */
     const char *
         teacher; /* a model with the same vocabulary, whose probabilities it learns; NULL: none. As many logits, and nearly all tokens equal. Or a file of `record` */
-    double teacher_share; /* how much these count; the rest is the text itself. 0: 1, all */
-    double teacher_temp;  /* the temperature of both models' probabilities; 0: 1 */
+    double
+        teacher_share; /* how much these, or with `draft` the model's own, count; the rest is the text itself. 0: 1, all */
+    double teacher_temp; /* the temperature of both models' probabilities; 0: 1 */
     /* A file for what the teacher says of all sequences, the likeliest record_top tokens after each token (0: 32); it is written before the first step, and
      * learned from in place of the teacher itself, in this training and, as `teacher`, in others. One that is there is used if it has them. NULL: none. */
     const char *record;
@@ -188,7 +196,8 @@ typedef struct llm_training_report {
         loss; /* of the step: the mean over tokens that count, in nats; of others than texts and answers, over pairs or groups */
     double
         accuracy; /* of preferences: the share of pairs in which the chosen answer gained; of matches: the share of texts to which the right one of the step's
-                   * is the nearest; NaN: of other kinds */
+                   * is the nearest; NaN: of other kinds. With `draft` it is measured only: of the guesses that follow right ones, the share that is what the model
+                   * finds likeliest */
     double valid_loss,
         valid_accuracy; /* the same of the items that it is measured on; NaN: it was not measured after this step */
     double rate, norm;   /* learning rate; the gradient's length before it was cut */
@@ -265,6 +274,9 @@ typedef struct llm_new_model_params {
     const char *name; /* general.architecture; NULL: the first of the descriptor's header */
     const char *
         tokenizer; /* a model, a tokenizer.json, or "builtin:stories": the new model gets its tokenizer */
+    /* In place of `tokenizer`: a model (a GGUF file, a Hugging Face folder, or a built-in one), to which the tensors are added that the descriptor demands and it lacks, such as a layer that guesses
+     * ahead. All others, and all keys that are not given, stay as they are; and a descriptor that is not built in is stored with it (general.descriptor). */
+    const char *from;
     /* [n_keys]: the sizes, KEY=VALUE, such as ".block_count=6". A KEY that begins with '.' is one of the architecture. VALUE is a whole number, a
      * number with a point or an exponent, true, false, a list of whole numbers [1,2], or else a text. */
     const char *const *key;
@@ -278,17 +290,15 @@ typedef struct llm_new_model_params {
     size_t n_init;
     double sigma; /* 0: 0.02 */
     uint64_t seed;
-    /* A model that is there already (a GGUF file, a Hugging Face folder, a built-in one), in place of a tokenizer, keys and how tensors begin: it gets
-     * more special tokens, such as those of a chat template, and all else stays as it is. arch is then as llm_open_params.arch. */
-    const char *from;
-    const char *const *
-        special; /* [n_special]: their spellings, such as "<|user|>"; they come at the end of the vocabulary */
+    /* [n_special]: spellings of special tokens that the model `from` gets, such as "<|user|>" of a chat template, at the end of its vocabulary. It gets nothing else
+     * then, and arch is as llm_open_params.arch. */
+    const char *const *special;
     size_t n_special;
     int32_t *first_special; /* is set to the id of the first; NULL is fine */
 } llm_new_model_params;
 /* Writes a GGUF file of a model that has learned nothing yet, to learn from the beginning. GGL_NOT_FOUND: a key is missing, and the message
  * names it, or a pattern fits no tensor; GGL_USAGE: a key or init is wrong; GGL_FORMAT, GGL_IO, GGL_NOMEM.
- * Or, with `from`, that model with more tokens. Each tensor that has a row for every token gets rows for them, in its type, of normally distributed numbers with
+ * With `from` and `special`, that model with more tokens: each tensor that has a row for every token gets rows for them, in its type, of normally distributed numbers with
  * the mean and the spread of each column; rows that are there already, as in a vocabulary that is padded, stay as they are.
  * GGL_USAGE: a token is empty, is no UTF-8, is given twice or is there already; and as llm_open. */
 GGL_API GGL_NODISCARD ggl_status llm_new_model(const char *path, const llm_new_model_params *params,

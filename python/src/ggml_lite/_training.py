@@ -147,6 +147,9 @@ class Training(Handle):
         matrix: Texts = (),  # patterns of the matrices that the adapter changes; none: all of the layers
         adapter: Optional[Path] = None,  # an adapter's file that goes on learning, in place of a new one
         learn: Texts = (),  # patterns of the names of the weights that learn, such as "blk.*"; none: all of the model, or of the adapter
+        draft: bool = False,  # only the model's layers that guess tokens ahead learn: the probabilities that the model itself gives
+        draft_depth: int = 0,  # guesses in a chain; 0: 2, or one of each layer
+        draft_model: Optional[Path] = None,  # a model that guesses for this one, from rows of its layers (EAGLE), learns so
         n_ctx: int = 0,  # most tokens of a sequence; 0: the model's own, but at most 1024
         n_batch: int = 0,  # most tokens of a step; 0: 2048, and 16384 of texts that belong together
         n_seq: int = 0,  # most conversations, answers, pairs or groups of a step; 0: 8, but 32 groups; of texts, as many as n_batch has room for
@@ -216,6 +219,9 @@ class Training(Handle):
             alpha=number("alpha", alpha),
             rs=flag("rs", rs),
             adapter=None if adapter is None else file_bytes("adapter", adapter),
+            draft=flag("draft", draft),
+            draft_depth=whole("draft_depth", draft_depth, 0, 64),
+            draft_model=None if draft_model is None else file_bytes("draft_model", draft_model),
             n_ctx=whole("n_ctx", n_ctx, 0, 64),
             n_batch=whole("n_batch", n_batch, 0, 64),
             n_seq=whole("n_seq", n_seq, 0, 64),

@@ -123,6 +123,12 @@ typedef struct llm_arch_source {
 
 llm_arch_source llm_arch_source_gguf(const ggl_gguf *file);
 
+/* A model's file, and that of another model: for a token embedding that it lacks, and for tensors that it names "target:NAME". */
+typedef struct llm_arch_two {
+    llm_arch_source own, other;
+} llm_arch_two;
+llm_arch_source llm_arch_source_two(llm_arch_two *x); /* which must live as long */
+
 /* Returns the name of the k-th of the stages over rows that other stages or tokens read, in the order in which they run; NULL: there are
  * no more. */
 const char *llm_arch_rows_stage(const llm_arch *arch, int k);

@@ -79,6 +79,13 @@ typedef struct llm_train_params {
     /* Bits of each number that the optimizer remembers of matrices: 32 (0: these), or 8, by dynamic codes. */
     int optimizer_bits;
     int n_threads; /* that pack these 8 bits; 0: 1 */
+    /* The layers that guess ahead learn (llm_arch_params.only = "guess"), through the scores of their guesses, and no weight that the model itself
+     * reads; not with `output` or adapters. Batches then have `row`. */
+    bool guess;
+    /* With `guess`: the model for which that of the trainer guesses, from rows that enter its layers, and its source; batches then have `feature` and `given`, too. Both
+     * outlive the trainer. NULL: layers guess for their own model. */
+    const llm_arch *other;
+    const llm_arch_source *other_source;
 } llm_train_params;
 
 /* Sequences one after the other. */
@@ -91,8 +98,18 @@ typedef struct llm_train_batch {
     int64_t n_seq;
     const void *const *input; /* [llm_train_params.n_inputs]: what each has for all tokens */
     /* With llm_train_params.output, for llm_trainer_add: [sum of the lengths][llm_trainer_output(t).rows.n], the gradient of the loss by
-     * each number of the output. */
+     * each number of the output. With llm_train_params.guess: [sum of the lengths][llm_trainer_guesses(t).n_row], that of another loss by each number of
+     * the rows that the layer returns, which is added to its own; NULL: zeros. */
     const float *gradient;
+    /* With llm_train_params.guess: which layer guesses, and what it reads with each token, [sum of the lengths][n_row]: as docs/architectures.md says, the model's
+     * row, or another layer's, of a token before. */
+    int layer;
+    const float *row;
+    /* Of a model that guesses for another one: [sum of the lengths][n_heard], what the other one says of the token before each (llm_trainer_hear); and [sum of the
+     * lengths], not 0 where `row` counts in its place. */
+    const float *feature, *given;
+    float *
+        row_gradient; /* [as row]: llm_trainer_add sets it to the gradient by `row`. NULL: it is not asked for */
 } llm_train_batch;
 
 /* Numbers in a byte each: codes of shares of the scale. models/train/dynamic.h says which. */
@@ -156,9 +173,16 @@ GGL_NODISCARD ggl_status llm_trainer_add(llm_trainer *t, const llm_train_batch *
 /* Computes the same *loss, and no gradients. each [n_seq] (may be NULL): the parts of the sequences. */
 GGL_NODISCARD ggl_status llm_trainer_evaluate(llm_trainer *t, const llm_train_batch *b,
                                               double *loss, double *each, ggl_error *err);
-/* With llm_train_params.output: computes it, row[sum of the lengths][llm_trainer_output(t).rows.n]. */
+/* With llm_train_params.output: computes it, row[sum of the lengths][llm_trainer_output(t).rows.n]. With llm_train_params.guess: the rows that the layer
+ * returns. */
 GGL_NODISCARD ggl_status llm_trainer_look(llm_trainer *t, const llm_train_batch *b, float *row,
                                           ggl_error *err);
+/* With llm_train_params.guess: computes the rows that the layer returns, [sum of the lengths][n_row], and its scores, [..][n_scores]. */
+GGL_NODISCARD ggl_status llm_trainer_guess(llm_trainer *t, const llm_train_batch *b, float *row,
+                                           float *score, ggl_error *err);
+/* The same of the model, which does not learn, for which is guessed: what is read of it, [..][n_heard], and its logits, [..][llm_trainer_n_vocab(t)]. */
+GGL_NODISCARD ggl_status llm_trainer_hear(llm_trainer *t, const llm_train_batch *b, float *row,
+                                          float *logits, ggl_error *err);
 /* A step of the optimizer by the gradients so far, which are zeros afterwards. *norm (may be NULL): their length, before it was
  * cut. If that is no finite number, no weight changes. */
 GGL_NODISCARD ggl_status llm_trainer_step(llm_trainer *t, double rate, double *norm,
@@ -176,6 +200,17 @@ typedef struct llm_train_output {
     bool sees_all;
 } llm_train_output;
 llm_train_output llm_trainer_output(const llm_trainer *t);
+/* With llm_train_params.guess: the layers, as llm_arch_result says. */
+typedef struct llm_train_guesses {
+    int n_layers;
+    bool apart, from_second;
+    int64_t n_row,
+        n_heard; /* n_heard: of what is read of the model, n_row if it guesses for itself */
+    int64_t n_scores;
+    const int32_t
+        *token; /* [n_scores]: which token each score is of; NULL: of that of its number */
+} llm_train_guesses;
+llm_train_guesses llm_trainer_guesses(const llm_trainer *t);
 int64_t llm_trainer_n_vocab(
     const llm_trainer *t); /* how many tokens the model knows: logits, if it has them */
 int llm_trainer_n_weights(const llm_trainer *t);
@@ -226,12 +261,16 @@ GGL_NODISCARD ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_a
                                                const llm_train_pairs *params, void **data,
                                                size_t *size, ggl_error *err);
 
-/* A new model, which has learned nothing yet: the sizes that its keys say, and random weights. */
+/* A new model, which has learned nothing yet: the sizes that its keys say, and random weights; or one that lacks some tensors, with these. */
 typedef struct llm_train_new {
     size_t size; /* sizeof(llm_train_new) */
     const llm_arch *arch;
     const char *name;      /* general.architecture */
     const ggl_gguf *vocab; /* has the tokenizer: its keys tokenizer.* become the model's */
+    /* In place of `vocab`, a model, with the data of its tensors: its tensors and keys stay as they are, but for the keys that are given, and what the descriptor
+     * demands besides is new. */
+    const ggl_gguf *base;
+    ggl_str descriptor; /* becomes the key general.descriptor; of 0 bytes: there is none */
     const char *const *
         key; /* [n_keys]: KEY=VALUE; a KEY that begins with '.' is one of the architecture. VALUE is a whole number, a number with
                                * a point or an exponent, true, false, a list of whole numbers [1,2], or else a text */
