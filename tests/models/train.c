@@ -728,13 +728,13 @@ TEST(mistakes) {
         CHECK_HAS(llm_trainer_weight(t, k).name, "attn_q");
     int32_t token[2] = {1, 1000000};
     int64_t length = 2, long_one = N_CTX + 1;
-    CHECK_INT(
-        llm_trainer_add(t, &(llm_train_batch){token, token, NULL, &length, 1, NULL, NULL}, NULL, &err),
-        GGL_USAGE);
+    CHECK_INT(llm_trainer_add(t, &(llm_train_batch){token, token, NULL, &length, 1, NULL, NULL},
+                              NULL, &err),
+              GGL_USAGE);
     CHECK_HAS(err.msg, "token 1 of the batch is 1000000");
-    CHECK_INT(
-        llm_trainer_add(t, &(llm_train_batch){token, token, NULL, &long_one, 1, NULL, NULL}, NULL, &err),
-        GGL_USAGE);
+    CHECK_INT(llm_trainer_add(t, &(llm_train_batch){token, token, NULL, &long_one, 1, NULL, NULL},
+                              NULL, &err),
+              GGL_USAGE);
     CHECK_HAS(err.msg, "has 25 tokens; it must have 1 to 24");
 
     /* no step by a gradient that is no number */
