@@ -482,7 +482,9 @@ def mistakes():
     train(*ADAPTER, "-o", "full.gguf", "--steps", "2", "--log", "/dev/full", code=1, has="--log /dev/full: it could not be written to its end")
     train(*ADAPTER, "-o", "full.gguf", "--steps", "2", "--svg", "/dev/full", code=1, has="/dev/full: cannot be written")
     # a disk without room for a checkpoint: the last one stays, and the training can go on from it
-    args = [*ADAPTER, "-o", "room.gguf", "-lr", "4e-3", "--steps", "6"]
+    # many steps, so that it has not ended when the signal comes; and nothing is measured: a measurement that is cancelled is made up for after --resume,
+    # and a checkpoint of the same step is then written again
+    args = [*ADAPTER, "-o", "room.gguf", "-lr", "4e-3", "--steps", "40", "--no-valid"]
     train(*args)
     whole = read("room.gguf")
     stop = start(*args, "--save-every", "1", "--sample", "Who is Ben?")
@@ -512,6 +514,7 @@ def full_disk(args):
         subprocess.run(["mount", "-o", "remount,size=20m", path("disk")], check=True)
         run = start(*disk, "--save-every", "1", "--sample", "Who is Ben?")
         wait_for(run, "sample ", 2) # the state of the step before is there
+        run.send_signal(signal.SIGSTOP)
         try:
             with open(path("disk/other"), "wb") as f:
                 for _ in range(20 << 8):
@@ -519,6 +522,7 @@ def full_disk(args):
                     f.flush()
         except OSError:
             pass
+        run.send_signal(signal.SIGCONT)
         _, err = run.communicate(timeout=600)
         check(run.returncode == 1 and b"No space left on device" in err, "a full disk", run.returncode, err)
         check("room.gguf" in os.listdir(path("disk")) and not [f for f in os.listdir(path("disk")) if ".tmp-" in f or ".lock" in f], "a full disk", os.listdir(path("disk")))
