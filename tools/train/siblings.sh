@@ -32,7 +32,7 @@ for family in ${*:-gpt2 qwen2 qwen3}; do
     [ -e "$dir/new.gguf" ] || llm-train new $family --tokenizer "$dir/vocab.gguf" -o "$dir/new.gguf" --sigma 0.1 \
         --set general.name=stories-$family --set general.author='the project' --set general.license=CC0-1.0 \
         --set .context_length=256 --set .embedding_length=96 --set .block_count=4 --set .attention.head_count=4 "$@"
-    stories "$work" "$dir" 2048 2100 256
-    finish "$dir/3.gguf" "$work/stories-$family.gguf" 256 "$work/valid-world.txt" "$work/valid-prose.txt"
+    stories "$work" "$dir" 2048 1850 256 '<|endoftext|>'
+    finish "$dir/4.gguf" "$work/stories-$family.gguf" 256 "$work/valid-world.txt" "$work/valid-prose.txt"
     llm-cli -m "$work/stories-$family.gguf" -p "Once upon a time" --temp 0 -n 120
 done

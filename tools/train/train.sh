@@ -16,6 +16,6 @@ llm-tokenize train "$work/sample.jsonl" --json-field text -o "$work/vocab.gguf" 
     --set .vocab_size=2048 --set .context_length=512 --set .embedding_length=128 --set .block_count=5 --set .feed_forward_length=352 \
     --set .attention.head_count=4 --set .attention.head_count_kv=2 --set .attention.layer_norm_rms_epsilon=1e-5 \
     --set .rope.dimension_count=32 --set .rope.freq_base=10000.0
-stories "$work" "$work" 4096 2160 512
-finish "$work/3.gguf" "$work/stories.gguf" 512 "$work/valid-world.txt" "$work/valid-prose.txt"
+stories "$work" "$work" 4096 1910 512 '</s><s>'
+finish "$work/4.gguf" "$work/stories.gguf" 512 "$work/valid-world.txt" "$work/valid-prose.txt"
 llm-cli -m "$work/stories.gguf" -p "Once upon a time" --temp 0 -n 200
