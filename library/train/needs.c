@@ -31,17 +31,18 @@ train_memory llm_train_memory(const llm_training *t) {
                                     .n_learn = t->p.n_learn,
                                     .optimizer_bits = t->p.optimizer_bits,
                                     .rounded = t->rounded};
-        m.learn = llm_train_expected_bytes(llm_train_file(t), &p);
-        m.model = t->of.adapter ? m.model : 0;
+        const bool some = t->p.draft && !t->of.draft; /* layers that guess: few of the model's */
+        m.learn = some ? 0 : llm_train_expected_bytes(llm_train_file(t), &p);
+        m.model = t->of.adapter || t->p.draft ? m.model : 0;
     }
     for (int k = 0; t->trainer && k < llm_trainer_n_weights(t->trainer); k++) {
         const llm_train_weight w = llm_trainer_weight(t->trainer, k);
         m.learn += llm_train_weight_bytes(&w);
-        m.model -= t->of.adapter ? 0 : bytes_in_file(&w);
+        m.model -= t->of.adapter || t->of.draft ? 0 : bytes_in_file(&w);
     }
     if (t->trainer)
         m.values += llm_trainer_value_bytes(t->trainer);
-    if (t->trainer && t->of.teach)
+    if (t->trainer && (t->of.teach || t->p.draft))
         m.values += (size_t)t->p.n_ubatch * (size_t)llm_trainer_n_vocab(t->trainer) * sizeof(float);
     m.all = m.learn + m.values + m.model + m.teacher;
     return m;

@@ -346,6 +346,7 @@ TEST(a_model_that_guesses_for_another) {
                 .draft_depth = 3, .n_ubatch = mixed ? 24 : 0, .teacher_share = mixed ? 0.5 : 0};
             REQUIRE_OK(open_training(&t, &f, f.reference, TEXT, p), &err);
             check_gradients(t, some ? "scores of some" : "scores of all", 4);
+            CHECK_INT(llm_train_memory(t).model, WIDTH * 2048 * sizeof(float)); /* all of TRUNK */
             llm_training_close(t);
         }
         int32_t token[LENGTH + 8], target[LENGTH + 8];

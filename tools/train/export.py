@@ -1,4 +1,4 @@
-"""Parts of a GGUF file (version 3), of which ahead.py and export_senses.py put files together.
+"""Parts of a GGUF file (version 3), of which export_senses.py puts files together.
 
 Layout: header, keys, tensor infos, padding to 32, then each tensor's data at a multiple of 32. A matrix of
 shape (rows, columns) has ne = {columns, rows}. Q8_0 stores 32 neighbours of a row in 34 bytes: a half-float
