@@ -98,7 +98,7 @@ class Learning(Trainings):
             Training("builtin:stories", self.chats, chat_template="chatml", draft=True)
         with self.assertRaisesRegex(Error, "it must be 0 without draft"):
             self.open(draft_depth=2)
-        with self.assertRaisesRegex(Error, "does not guess for another one"):
+        with self.assertRaisesRegex(Error, "the model gives no guess"):
             Training("builtin:chat", self.chats, draft_model="builtin:chat")
 
     def test_best_and_patience(self):
