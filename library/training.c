@@ -22,7 +22,9 @@ typedef struct opened {
     ggl_backend *cpu, *reference;
     llm_adapter *adapter;
     void *new_adapter; /* the file of a new one */
-    char *prompt[3];   /* of queries, of documents, and of other texts */
+    bool has_no_prompts;
+    ggl_error why_no_prompts;
+    char *prompt[3]; /* of queries, of documents, and of other texts */
     size_t n_prompt[3];
     train_recorded *recorded; /* in place of the teacher; NULL: none */
     double temp;              /* of the teacher */
@@ -125,8 +127,7 @@ static ggl_status open_teacher(opened *o, const llm_training_params *p, int64_t 
         return strstr(err->msg, p->teacher) ? st
                                             : ggl_within(err, st, "the teacher %s", p->teacher);
     o->n_vocab = llm_context_n_vocab(o->teacher);
-    o->temp = p->teacher_temp > 0 && !p->record ? p->teacher_temp
-                                                : 1; /* what is recorded is not changed */
+    o->temp = p->teacher_temp > 0 ? p->teacher_temp : 1;
     st = llm_context_check_writes(o->teacher, false, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "the teacher %s", p->teacher);
@@ -244,8 +245,8 @@ static ggl_status open_all(opened *o, const char *path, const llm_training_param
         st = ggl_backend_open(&o->reference, "reference", NULL, err);
     if (st == GGL_OK && (p->lora || p->adapter))
         st = open_adapter(o, p, err);
-    if (st == GGL_OK)
-        st = get_prompts(o, err);
+    if (st == GGL_OK && get_prompts(o, &o->why_no_prompts) != GGL_OK)
+        o->has_no_prompts = true; /* which matters if vectors are learned */
     if (st == GGL_OK && p->draft_model)
         st = open_draft(o, p, err);
     if (st == GGL_OK && p->teacher)
@@ -288,6 +289,7 @@ ggl_status llm_training_open(llm_training **out, const char *path,
             .query_prompt = {o->prompt[0], o->n_prompt[0]},
             .document_prompt = {o->prompt[1], o->n_prompt[1]},
             .text_prompt = {o->prompt[2], o->n_prompt[2]},
+            .why_no_prompts = o->has_no_prompts ? &o->why_no_prompts : NULL,
             .n_taught = o->recorded ? llm_train_recorded_n_vocab(o->recorded) : o->n_vocab,
             .memory_left = left,
             .teacher_bytes = o->teacher ? bytes_of(o->teacher) : 0,

@@ -16,6 +16,12 @@ struct ggl_file_lock {
     char path[]; /* of the lock's file */
 };
 
+/* True for a file that may be a lock, which has no contents: another one of that name is somebody's. */
+static bool is_empty(int fd) {
+    struct stat s;
+    return fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size == 0;
+}
+
 /* True if the open file is still the one at the path: its owner may have removed it before we had its lock. */
 static bool is_at(int fd, const char *path) {
     struct stat a, b;
@@ -32,7 +38,7 @@ static int take(const char *path) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_at(fd, path))
             return fd;
         const int why = errno, gone = !is_at(fd, path);
-        if (!gone && why != EWOULDBLOCK)
+        if (!gone && why != EWOULDBLOCK && is_empty(fd))
             unlink(path);
         close(fd);
         errno = why;
@@ -71,7 +77,7 @@ ggl_status ggl_file_lock_open(ggl_file_lock **out, const char *path, ggl_error *
 void ggl_file_lock_close(ggl_file_lock *l) {
     if (!l)
         return;
-    if (is_at(l->fd, l->path))
+    if (is_at(l->fd, l->path) && is_empty(l->fd))
         unlink(
             l->path); /* before it is unlocked: who has opened it meanwhile sees that it is gone */
     close(l->fd);

@@ -96,6 +96,10 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
         return ggl_fail(err, GGL_USAGE,
                         "layers that guess (draft) learn what their own model says: without an "
                         "adapter, a teacher or another loss");
+    if (p->draft && p->teacher_temp > 0 && p->teacher_temp != 1)
+        return ggl_fail(err, GGL_USAGE,
+                        "teacher_temp is %g; layers that guess learn what the model says as it is",
+                        p->teacher_temp);
     if (t->of.draft && !p->draft)
         return ggl_fail(err, GGL_USAGE, "a model that guesses learns only with draft");
     if (p->draft_depth > (p->draft ? TRAIN_MOST_GUESSES : 0))
@@ -140,7 +144,6 @@ static void fill(llm_training *t) {
     set_if_zero(&p->teacher_share, 1);
     set_if_zero(&p->teacher_temp, 1);
     set_if_zero(&p->contrast_temp, 0.05);
-    p->record_top = p->record_top ? p->record_top : 32;
     if (p->n_parts == 0)
         p->n_parts = t->group ? t->group->n_ranks : 1;
     if (p->n_batch == 0)
@@ -230,6 +233,8 @@ static ggl_status check_kind(const llm_training *t, ggl_error *err) {
             "%s: dim (--dims) and contrast_temp are for texts that belong together, of a "
             "model that makes vectors",
             t->p.file[0]);
+    if (contrast && t->of.why_no_prompts)
+        return ggl_fail(err, GGL_FORMAT, "%s", t->of.why_no_prompts->msg);
     if (contrast && t->pooling == LLM_POOL_NONE)
         return llm_pooling_find_vector(&none, NULL, llm_model_file(t->of.model), err) == GGL_OK
                    ? ggl_fail(err, GGL_USAGE, "with the pooling 'none', a text has no vector")
@@ -394,6 +399,18 @@ static void tell_sizes(llm_training *t) {
     llm_train_note_memory(t);
 }
 
+/* A query that is alone in its step learns from its own negatives alone. */
+static ggl_status check_groups(const llm_training *t, ggl_error *err) {
+    bool any = t->kind != TRAIN_MATCHES || t->p.n_seq > 1 || t->pooling == LLM_POOL_RANK;
+    for (int64_t k = 0, n; k < llm_train_data_n(t->data) && !any; k += n)
+        any = (n = llm_train_data_group(t->data, k)) > 2;
+    return any ? GGL_OK
+               : ggl_fail(err, GGL_USAGE,
+                          "with one query in a step (n_seq is 1) and no negatives in %s, there is "
+                          "nothing to compare with",
+                          t->p.file[0]);
+}
+
 static ggl_status make(llm_training *t, ggl_error *err) {
     ggl_status st = check(t, err);
     if (st == GGL_OK)
@@ -405,6 +422,9 @@ static ggl_status make(llm_training *t, ggl_error *err) {
     if (st != GGL_OK)
         return st;
     fill(t);
+    st = check_groups(t, err);
+    if (st != GGL_OK)
+        return st;
     size_runs(t);
     t->n_steps = t->p.n_steps       ? t->p.n_steps
                  : t->p.minutes > 0 ? 0
@@ -419,6 +439,8 @@ static ggl_status make(llm_training *t, ggl_error *err) {
         st = llm_train_load_init(t, err);
     if (st == GGL_OK && t->p.record)
         st = llm_train_record_teacher(t, err);
+    else if (st == GGL_OK && t->of.teach == llm_train_recorded_teach)
+        st = llm_train_check_recorded(t, t->of.teacher, err);
     if (st == GGL_OK && t->p.draft)
         st = llm_train_guesses_new(t, err);
     if (st == GGL_OK) {

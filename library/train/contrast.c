@@ -29,6 +29,8 @@ typedef struct scene {
     const train_data *d;
     const int64_t *item;
     int64_t n, n_out;
+    int64_t first,
+        end; /* the items of which gradients are made, and whose losses are counted: a part of the step */
     double *row;      /* [n][n_out]: what the model says of each: a vector, or a score */
     double *gradient; /* [n][n_out]: of the loss, by these */
     double *unit,
@@ -90,12 +92,14 @@ static ggl_status run_load(scene *s, bool learn, int64_t at, ggl_error *err) {
     return st;
 }
 
+/* Computes the model's output of all items, or the gradients of those of the part. */
 static ggl_status pass(scene *s, bool learn, ggl_error *err) {
     train_load *l = &s->t->load;
     ggl_status st = GGL_OK;
-    int64_t first = 0;
+    int64_t first = learn ? s->first : 0;
+    const int64_t end = learn ? s->end : s->n;
     llm_train_load_clear(l);
-    for (int64_t i = 0; i < s->n && st == GGL_OK; i++) {
+    for (int64_t i = first; i < end && st == GGL_OK; i++) {
         if (llm_train_load_add(l, s->d, s->item[i], 1))
             continue;
         st = run_load(s, learn, first, err);
@@ -184,9 +188,10 @@ static bool is_negative(const scene *s, int64_t i, int64_t group, int64_t k) {
  * the nearest. */
 static bool compare(scene *s, int64_t i, int64_t n_dims) {
     double nearest = -INFINITY;
-    for (int64_t group = 0; group < s->n; group = group_end(s, group)) {
+    for (int64_t group = 0, end; group < s->n; group = end) {
+        end = group_end(s, group);
         s->like[group] = -INFINITY;
-        for (int64_t k = group + 1; k < group_end(s, group); k++) {
+        for (int64_t k = group + 1; k < end; k++) {
             const bool right = k == i + 1, counts = right || is_negative(s, i, group, k);
             s->like[k] = counts ? dot(unit(s, i), unit(s, k), n_dims) / temperature(s) : -INFINITY;
             nearest = right ? nearest : fmax(nearest, s->like[k]);
@@ -199,9 +204,10 @@ static bool compare(scene *s, int64_t i, int64_t n_dims) {
 static double of_matches(scene *s, int64_t n_dims, double weight, double *n_right) {
     double loss = 0;
     for (int64_t i = 0; i < s->n; i = group_end(s, i)) {
-        *n_right += compare(s, i, n_dims);
-        const double right = s->like[i + 1];
-        loss += softmax(s->like, s->n) - right;
+        const bool is_nearest = compare(s, i, n_dims), counts = i >= s->first && i < s->end;
+        const double right = s->like[i + 1], of_one = softmax(s->like, s->n) - right;
+        *n_right += counts && is_nearest;
+        loss += counts ? of_one : 0;
         s->like[i + 1] -= 1;
         for (int64_t k = 0; k < s->n; k++) {
             const double slope = s->like[k] * weight / temperature(s);
@@ -246,7 +252,7 @@ static double of_scored(scene *s, int64_t n_dims, double weight, double *n_right
         add_times(by(s, i), unit(s, i + 1), slope, n_dims);
         add_times(by(s, i + 1), unit(s, i), slope, n_dims);
     }
-    return n * (top + log(sum));
+    return (double)(s->end - s->first) / 2 * (top + log(sum));
 }
 
 static void of_vectors(scene *s, double weight, train_sum *sum) {
@@ -266,8 +272,9 @@ static void of_vectors(scene *s, double weight, train_sum *sum) {
 
 /* The same for models that score. */
 static void of_scores(scene *s, double weight, train_sum *sum) {
-    for (int64_t i = 0; i < s->n; i = group_end(s, i)) {
-        const int64_t n = group_end(s, i) - i;
+    for (int64_t i = s->first, end; i < s->end; i = end) {
+        end = group_end(s, i);
+        const int64_t n = end - i;
         if (s->t->kind == TRAIN_SCORED) {
             const double x = s->row[i], y = score(s, i), less = exp(-fabs(x));
             sum->loss += log1p(less) + fmax(x, 0) - y * x;
@@ -332,17 +339,24 @@ static void scene_fini(scene *s) {
     ggl_free(s->identity);
 }
 
-/* Adds the loss of items that are compared with each other to *sum, and learns if `weight`, of each group, is not 0. */
-static ggl_status of_some(llm_training *t, const train_data *d, const int64_t *item, int64_t n,
+/* Adds the loss of items first .. end - 1 to *sum, which are compared with all n, and learns if `weight`, of each group, is not 0. */
+static ggl_status of_some(llm_training *t, const train_data *d, const train_step_items *of,
                           double weight, train_sum *sum, ggl_error *err) {
-    scene s = {
-        .t = t, .d = d, .item = item, .n = n, .n_out = llm_trainer_output(t->trainer).rows.n};
+    scene s = {.t = t,
+               .d = d,
+               .item = of->item,
+               .n = of->n,
+               .n_out = llm_trainer_output(t->trainer).rows.n,
+               .first = of->first,
+               .end = of->end};
     ggl_status st = scene_init(&s, err);
     if (st == GGL_OK)
         st = pass(&s, false, err);
     if (st == GGL_OK) {
-        sum->n += (double)llm_train_data_n_groups(d, item, n);
-        sum->n_judged = t->kind == TRAIN_MATCHES ? sum->n : 0;
+        const double n =
+            (double)llm_train_data_n_groups(d, of->item + of->first, of->end - of->first);
+        sum->n += n;
+        sum->n_judged += t->kind == TRAIN_MATCHES ? n : 0;
         if (t->pooling == LLM_POOL_RANK)
             of_scores(&s, weight, sum);
         else
@@ -354,17 +368,21 @@ static ggl_status of_some(llm_training *t, const train_data *d, const int64_t *i
     return st;
 }
 
-ggl_status llm_train_contrast(llm_training *t, const train_data *d, const int64_t *item, int64_t n,
-                              double total, train_sum *sum, ggl_error *err) {
+ggl_status llm_train_contrast(llm_training *t, const train_step_items *of, double total,
+                              train_sum *sum, ggl_error *err) {
+    return of_some(t, t->data, of, 1 / total, sum, err);
+}
+
+ggl_status llm_train_measure_contrast(llm_training *t, const train_data *d, const int64_t *item,
+                                      int64_t n, train_sum *sum, ggl_error *err) {
     ggl_status st = GGL_OK;
-    if (total > 0)
-        return of_some(t, d, item, n, 1 / total, sum, err);
-    /* as many groups at once as a step has, so that the losses can be compared */
+    /* as many groups at once as a step has, so that the losses can be compared; none is left alone */
     for (int64_t i = 0, end; i < n && st == GGL_OK; i = end) {
-        end = i;
-        for (int64_t k = 0; k < t->p.n_seq && end < n; k++)
+        int64_t n_groups = llm_train_step_groups(t, llm_train_data_n_groups(d, item + i, n - i));
+        for (end = i; n_groups > 0; n_groups--)
             end += llm_train_data_group(d, item[end]);
-        st = of_some(t, d, item + i, end - i, 0, sum, err);
+        const train_step_items of = {.item = item + i, .n = end - i, .end = end - i};
+        st = of_some(t, d, &of, 0, sum, err);
     }
     return st;
 }

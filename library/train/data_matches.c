@@ -107,13 +107,21 @@ static ggl_status text_at(const json_value *v, uint32_t i, ggl_str name, ggl_str
     return GGL_OK;
 }
 
-/* True for "neg", "negative", "negatives", "negative_1" and the like. */
+/* True for "neg", "negative", "negatives", "hard_negatives", and these with "_" and a number; not for "neg_scores" and other columns. */
 static bool is_negative(ggl_str name) {
-    return name.n >= 3 && memcmp(name.s, "neg", 3) == 0;
+    static const char *const names[] = {"neg", "negs", "negative", "negatives", "hard_negatives"};
+    const size_t n = name.n;
+    while (name.n > 0 && name.s[name.n - 1] >= '0' && name.s[name.n - 1] <= '9')
+        name.n--;
+    name.n -= name.n < n && name.n > 0 && name.s[name.n - 1] == '_';
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (ggl_str_is(name, names[i]))
+            return true;
+    return false;
 }
 
 /* Adds the texts that do not belong to the query. */
-static ggl_status add_negatives(train_data *d, group *g, const json_value *o, ggl_str query,
+static ggl_status add_negatives(const train_data *d, group *g, const json_value *o, ggl_str query,
                                 ggl_error *err) {
     ggl_status st = GGL_OK;
     for (uint32_t k = 0; k < o->n && st == GGL_OK; k++) {
@@ -145,30 +153,34 @@ static ggl_status check_size(const json_value *o, uint32_t n_positives, ggl_erro
                     n_positives, n - 2, MOST);
 }
 
-/* Adds the group of the query with one text that belongs to it. */
-static ggl_status add_match(train_data *d, const json_value *o, ggl_str query, ggl_str positive,
+/* Adds the group of the query with one text that belongs to it: common has the query, if it is an item by itself, and the negatives. */
+static ggl_status add_match(train_data *d, const group *common, ggl_str query, ggl_str positive,
                             ggl_error *err) {
-    const size_t own = d->p.scores ? 1 : 2; /* items without a text that does not belong to it */
-    group g = {0};
-    ggl_status st = GGL_OK;
-    if (llm_train_is_blank(query) || llm_train_is_blank(positive)) {
-        d->stats.n_empty++;
-        return GGL_OK;
+    const size_t at = d->p.scores ? 0 : 1; /* of the positive */
+    group one = {0};
+    ggl_status st =
+        llm_train_is_blank(positive) ? GGL_OK : group_add(d, &one, query, positive, false, err);
+    if (st != GGL_OK || one.n == 0) {
+        d->stats.n_empty += st == GGL_OK;
+        group_fini(&one);
+        return st;
     }
-    if (!d->p.scores)
-        st = group_add(d, &g, query, query, true, err);
-    if (st == GGL_OK)
-        st = group_add(d, &g, query, positive, false, err);
-    const bool is_whole = g.n == own;
-    if (st == GGL_OK)
-        st = add_negatives(d, &g, o, query, err);
-    if (st == GGL_OK && !is_whole)
-        d->stats.n_empty++;
-    else if (st == GGL_OK && d->p.scores && g.n == own)
+    train_draft *all = ggl_calloc(common->n + 1, sizeof *all);
+    bool is_long = one.item[0].is_cut;
+    for (size_t i = 0, k = 0; all && i <= common->n; i++) {
+        all[i] = i == at ? one.item[0] : common->item[k++];
+        is_long |= all[i].is_cut;
+    }
+    if (!all)
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for texts");
+    else if (d->p.drop_long && is_long)
+        d->stats.n_long++;
+    else if (d->p.scores && common->n == 0)
         d->stats.n_alone++;
-    else if (st == GGL_OK)
-        st = llm_train_add_group(d, g.item, g.n, 0, err);
-    group_fini(&g);
+    else
+        st = llm_train_add_group(d, all, common->n + 1, 0, err);
+    ggl_free(all);
+    group_fini(&one);
     return st;
 }
 
@@ -182,14 +194,22 @@ ggl_status llm_train_match(train_data *d, const json_value *o, ggl_error *err) {
         st = llm_train_text_of(o, anchor, false, &query, err);
     if (st == GGL_OK)
         st = check_size(o, n_texts(v), err);
-    if (st == GGL_OK && n_texts(v) == 0)
-        d->stats.n_empty++;
-    for (uint32_t i = 0; st == GGL_OK && i < n_texts(v); i++) {
+    group common = {0};
+    const bool is_empty = st == GGL_OK && (llm_train_is_blank(query) || n_texts(v) == 0);
+    d->stats.n_empty += is_empty;
+    if (st == GGL_OK && !is_empty && !d->p.scores)
+        st = group_add(d, &common, query, query, true, err);
+    const bool has_query = d->p.scores || common.n == 1;
+    if (st == GGL_OK && !is_empty && has_query)
+        st = add_negatives(d, &common, o, query, err);
+    d->stats.n_empty += st == GGL_OK && !is_empty && !has_query;
+    for (uint32_t i = 0; st == GGL_OK && !is_empty && has_query && i < n_texts(v); i++) {
         ggl_str positive;
         st = text_at(v, i, (ggl_str){name, strlen(name)}, &positive, err);
         if (st == GGL_OK)
-            st = add_match(d, o, query, positive, err);
+            st = add_match(d, &common, query, positive, err);
     }
+    group_fini(&common);
     return st;
 }
 
@@ -235,6 +255,8 @@ ggl_status llm_train_scored(train_data *d, const json_value *o, ggl_error *err) 
         st = draft_text(d, &s[i], d->p.text_prompt, text[i], err);
     if (st == GGL_OK && (s[0].tokens.n == 0 || s[n - 1].tokens.n == 0))
         d->stats.n_empty++;
+    else if (st == GGL_OK && d->p.drop_long && (s[0].is_cut || s[n - 1].is_cut))
+        d->stats.n_long++;
     else if (st == GGL_OK)
         st = llm_train_add_group(d, s, n, score, err);
     llm_train_draft_fini(&s[0]);

@@ -372,6 +372,7 @@ static const struct {
 } shapes[] = {
     {{"chosen", "rejected"}, read_pair},
     {{"anchor", "positive"}, llm_train_match},
+    {{"anchor", "pos"}, llm_train_match},
     {{"query", "positive"}, llm_train_match},
     {{"query", "pos"}, llm_train_match},
     {{"sentence1", "sentence2"}, llm_train_scored},

@@ -175,9 +175,9 @@ static ggl_status make_part(llm_training *t, const int64_t *item, int64_t n, int
                             float *to, train_sum *sum, ggl_error *err) {
     const int64_t first = first_of(t, item, n, part), end = first_of(t, item, n, part + 1);
     *sum = (train_sum){0};
-    const ggl_status st = end > first ? llm_train_learn(t, item + first, end - first,
-                                                        llm_train_total(t, item, n), sum, err)
-                                      : GGL_OK;
+    const train_step_items of = {.item = item, .n = n, .first = first, .end = end};
+    const ggl_status st =
+        end > first ? llm_train_learn(t, &of, llm_train_total(t, item, n), sum, err) : GGL_OK;
     take(t, to);
     return st;
 }
@@ -274,8 +274,9 @@ static ggl_status help(llm_training *t, const int64_t *item, int64_t n, train_su
 
 ggl_status llm_train_group_learn(llm_training *t, const int64_t *item, int64_t n, train_sum *sum,
                                  ggl_error *err) {
+    const train_step_items all = {.item = item, .n = n, .end = n};
     if (t->p.n_parts == 1)
-        return llm_train_learn(t, item, n, llm_train_total(t, item, n), sum, err);
+        return llm_train_learn(t, &all, llm_train_total(t, item, n), sum, err);
     const ggl_status st =
         t->group && !leads(t) ? help(t, item, n, sum, err) : lead(t, item, n, sum, err);
     if (st == GGL_OK)

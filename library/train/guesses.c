@@ -206,7 +206,10 @@ static void judge(llm_training *t, int d, train_sum *sum) {
         const float *x = g->score + i * n, *share = l->share + i * n;
         const double weight = (double)l->weight[g->at[i]] * weight_of(g, d, g->place[i]);
         const int64_t best = largest(x, n);
-        g->right[i] = (g->of.token ? g->of.token[best] : best) == g->best[i];
+        const bool reached =
+            d == 0 || (g->place[i] >= d && g->was_right[i - 1] && g->token[i] == g->best[i - 1]);
+        /* of a chain: all guesses before it were right, too */
+        g->right[i] = reached && (g->of.token ? g->of.token[best] : best) == g->best[i];
         if (weight == 0)
             continue;
         const double all = log_sum(x, n, (double)x[best]);
@@ -215,8 +218,6 @@ static void judge(llm_training *t, int d, train_sum *sum) {
             said += (double)share[k] * (double)x[k];
         sum->loss += weight * (double)g->mass[i] *
                      (all - part * said - (1 - part) * (double)x[g->target[i]]);
-        const bool reached =
-            d == 0 || (g->was_right[i - 1] && g->token[i] == g->best[i - 1]); /* place >= d */
         const double times = reached ? weight / g->share[d] : 0;
         sum->n_judged += times;
         sum->n_right += g->right[i] ? times : 0;

@@ -146,8 +146,6 @@ ggl_status llm_train_look_before(llm_training *t, ggl_error *err) {
 static ggl_status of_items(llm_training *t, const train_data *d, bool learn, const int64_t *item,
                            int64_t n, double total, train_sum *sum, ggl_error *err) {
     *sum = (train_sum){0};
-    if (llm_train_is_contrast(t->kind))
-        return llm_train_contrast(t, d, item, n, total, sum, err);
     if (t->kind == TRAIN_PAIRS)
         return of_pairs(t, d, learn, item, n, total, sum, err);
     sum->n = n_counted(d, item, n);
@@ -165,12 +163,18 @@ double llm_train_total(const llm_training *t, const int64_t *item, int64_t n) {
                                   : n_counted(t->data, item, n);
 }
 
-ggl_status llm_train_learn(llm_training *t, const int64_t *item, int64_t n_items, double total,
+ggl_status llm_train_learn(llm_training *t, const train_step_items *of, double total,
                            train_sum *sum, ggl_error *err) {
-    return of_items(t, t->data, true, item, n_items, total, sum, err);
+    *sum = (train_sum){0};
+    return llm_train_is_contrast(t->kind) ? llm_train_contrast(t, of, total, sum, err)
+                                          : of_items(t, t->data, true, of->item + of->first,
+                                                     of->end - of->first, total, sum, err);
 }
 
 ggl_status llm_train_measure(llm_training *t, const train_data *d, const int64_t *item,
                              int64_t n_items, train_sum *sum, ggl_error *err) {
-    return of_items(t, d, false, item, n_items, 0, sum, err);
+    *sum = (train_sum){0};
+    return llm_train_is_contrast(t->kind)
+               ? llm_train_measure_contrast(t, d, item, n_items, sum, err)
+               : of_items(t, d, false, item, n_items, 0, sum, err);
 }

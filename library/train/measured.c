@@ -21,8 +21,9 @@ static const train_data *data_of(const llm_training *t) {
 }
 
 static int64_t tokens_of(const train_data *d, int64_t first) {
+    const int64_t end = first + llm_train_data_group(d, first);
     int64_t n = 0;
-    for (int64_t i = first; i < first + llm_train_data_group(d, first); i++)
+    for (int64_t i = first; i < end; i++)
         n += llm_train_data_length(d, i);
     return n;
 }
@@ -77,8 +78,10 @@ void llm_train_count_held(llm_training *t) {
 
 ggl_status llm_train_choose_measured(llm_training *t, double n_learned, ggl_error *err) {
     train_measured *m = &t->measured;
+    if (m->item)
+        return GGL_OK;
     const held h = count(t);
-    if (m->item || h.n == 0)
+    if (h.n == 0)
         return GGL_OK;
     if (m->most == 0)
         m->most = most_tokens(t, n_learned);
@@ -96,8 +99,9 @@ ggl_status llm_train_choose_measured(llm_training *t, double n_learned, ggl_erro
             continue;
         m->n_draws++;
         m->n_tokens += tokens_of(h.data, first);
-        for (int64_t i = 0; i < llm_train_data_group(h.data, first); i++)
-            m->item[m->n++] = first + i;
+        const int64_t end = first + llm_train_data_group(h.data, first);
+        for (int64_t i = first; i < end; i++)
+            m->item[m->n++] = i;
     }
     if (n < h.n)
         note(t, &h, m);

@@ -142,8 +142,12 @@ static ggl_status check_disk(written *const *file, int n, int64_t times, bool ha
 
 /* Returns how often there may be a checkpoint, at most 2: later ones take no more room. */
 static int64_t n_checkpoints(const llm_training *t, const llm_training_run_params *p) {
+    const double first = p->save_minutes > 0 ? p->save_minutes : LLM_TRAIN_SAVE_MINUTES;
     const int64_t steps = t->n_steps > 0 ? t->n_steps - t->step - 1 : INT64_MAX,
-                  n = p->save_every > 0 ? steps / p->save_every : steps;
+                  /* by minutes, nobody knows before the first steps how many there will be */
+        n = p->save_every > 0  ? steps / p->save_every
+            : t->p.minutes > 0 ? (int64_t)(t->p.minutes / first)
+                               : 0;
     return n < 0 ? 0 : n < 2 ? n : 2;
 }
 

@@ -14,6 +14,8 @@
 #define TYPE       "probabilities"
 #define VOCAB      TYPE ".vocab_size"
 #define VOCABULARY TYPE ".vocabulary"
+#define TEMP       TYPE ".temperature"
+#define TEACHER    TYPE ".teacher"
 
 /* Where a sequence is. */
 typedef struct place {
@@ -27,7 +29,7 @@ struct train_recorded {
     int64_t n, n_vocab, top;
     const int32_t *id;
     const uint16_t *share;
-    double temp;
+    uint64_t teacher;
 };
 
 static uint64_t digest_of(const int32_t *token, int64_t n) {
@@ -107,7 +109,20 @@ static ggl_status check_tokens(const train_recorded *r, const llm_tokenizer *t, 
                     ggl_gguf_name(r->file));
 }
 
-static ggl_status read_file(train_recorded *r, const llm_tokenizer *t, ggl_error *err) {
+static ggl_status check_temp(const train_recorded *r, double temp, ggl_error *err) {
+    double own = 0;
+    if (ggl_gguf_get_number(r->file, TEMP, &own, err) <= 0 || !(own > 0))
+        return ggl_fail(err, GGL_FORMAT, "%s: the key " TEMP " is missing, or wrong",
+                        ggl_gguf_name(r->file));
+    return own == temp ? GGL_OK
+                       : ggl_fail(err, GGL_USAGE,
+                                  "%s has probabilities at the temperature %g, and teacher_temp "
+                                  "is %g: record the teacher at that one",
+                                  ggl_gguf_name(r->file), own, temp);
+}
+
+static ggl_status read_file(train_recorded *r, const llm_tokenizer *t, double temp,
+                            ggl_error *err) {
     const ggl_gguf *f = r->file;
     const ggl_gguf_tensor *digest = tensor_of(f, "sequence.digest", GGL_I64, 0, 1, err), *first,
                           *id, *share;
@@ -123,7 +138,13 @@ static ggl_status read_file(train_recorded *r, const llm_tokenizer *t, ggl_error
     r->top = id->ne[0];
     r->id = id->data;
     r->share = share->data;
-    const ggl_status st = check_tokens(r, t, err);
+    const ggl_gguf_value *v = ggl_gguf_find(f, TEACHER);
+    ggl_status st = check_tokens(r, t, err);
+    if (st == GGL_OK)
+        st = check_temp(r, temp, err);
+    if (st == GGL_OK && (!v || !ggl_gguf_unsigned(v, 0, &r->teacher)))
+        st = ggl_fail(err, GGL_FORMAT, "%s: the key " TEACHER " is missing, or wrong",
+                      ggl_gguf_name(f));
     return st == GGL_OK ? list_places(r, digest->data, first->data, id->ne[1], err) : st;
 }
 
@@ -133,10 +154,9 @@ ggl_status llm_train_recorded_open(train_recorded **out, const char *path, const
     *out = NULL;
     if (!r)
         return ggl_fail(err, GGL_NOMEM, "out of memory for %s", path);
-    r->temp = temp;
     ggl_status st = ggl_gguf_open(&r->file, path, NULL, err);
     if (st == GGL_OK)
-        st = read_file(r, t, err);
+        st = read_file(r, t, temp, err);
     if (st != GGL_OK)
         llm_train_recorded_close(r);
     else
@@ -156,17 +176,24 @@ int64_t llm_train_recorded_n_vocab(const train_recorded *r) {
     return r->n_vocab;
 }
 
+int64_t llm_train_recorded_top(const train_recorded *r) {
+    return r->top;
+}
+
+uint64_t llm_train_recorded_teacher(const train_recorded *r) {
+    return r->teacher;
+}
+
 const ggl_gguf *llm_train_recorded_file(const train_recorded *r) {
     return r->file;
 }
 
-/* Sets to[n_vocab] to the probabilities of a row, at the temperature. What all others have together stays as it is: nobody knows how it
- * is divided, and evenly divided it would grow too much by a temperature. */
+/* Sets to[n_vocab] to the probabilities of a row. */
 static ggl_status unpack(const train_recorded *r, int64_t row, float *to, ggl_error *err) {
     const int32_t *id = r->id + row * r->top;
     const uint16_t *share = r->share + row * r->top;
-    const double by = 1 / r->temp, n_rest = (double)(r->n_vocab - r->top);
-    double known = 0, sum = 0;
+    const double n_rest = (double)(r->n_vocab - r->top);
+    double known = 0;
     for (int64_t k = 0; k < r->top; k++) {
         const double p = (double)ggl_f16_to_f32(share[k]);
         if (id[k] < 0 || id[k] >= r->n_vocab || !(p >= 0 && p <= 1))
@@ -175,14 +202,13 @@ static ggl_status unpack(const train_recorded *r, int64_t row, float *to, ggl_er
                             " tokens: the file is damaged",
                             ggl_gguf_name(r->file), row, (int)id[k], p, r->n_vocab);
         known += p;
-        sum += pow(p, by);
     }
     const double rest = n_rest > 0 && known < 1 ? 1 - known : 0,
-                 scale = sum > 0 ? (1 - rest) / sum : 0;
+                 scale = known > 0 ? (1 - rest) / known : 0;
     for (int64_t k = 0; k < r->n_vocab; k++)
         to[k] = rest > 0 ? (float)(rest / n_rest) : 0;
     for (int64_t k = 0; k < r->top; k++)
-        to[id[k]] = (float)(pow((double)ggl_f16_to_f32(share[k]), by) * scale);
+        to[id[k]] = (float)((double)ggl_f16_to_f32(share[k]) * scale);
     return GGL_OK;
 }
 
@@ -241,6 +267,13 @@ static void find_top(const float *share, int64_t n_vocab, int32_t *id, int64_t n
     }
 }
 
+static bool is_probability(const float *share, int64_t n) {
+    double sum = 0;
+    for (int64_t k = 0; k < n; k++)
+        sum += (double)share[k];
+    return fabs(sum - 1) < 1e-3; /* not if one is NaN */
+}
+
 /* Writes the ids of all sequences, and keeps their shares. */
 static ggl_status fill_ids(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     recorder *r = ctx;
@@ -251,6 +284,11 @@ static ggl_status fill_ids(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
         st = p->teach(p->ctx, i, r->token, r->share, err);
         for (int64_t k = 0; k < p->length(p->ctx, i) && st == GGL_OK; k++) {
             const float *share = r->share + k * p->n_vocab;
+            if (!is_probability(share, p->n_vocab))
+                return ggl_fail(err, GGL_FORMAT,
+                                "the teacher says something that is no probability after token "
+                                "%" PRId64 " of sequence %" PRId64 ": its numbers are wrong",
+                                k + 1, i + 1);
             find_top(share, p->n_vocab, r->id, p->top);
             for (int64_t j = 0; j < p->top; j++)
                 r->half[j] = ggl_f32_to_f16(share[r->id[j]]);
@@ -286,6 +324,8 @@ static ggl_status write_all(recorder *r, const int64_t *digest, const int64_t *f
     ggl_gguf_put_string(w, "general.type", TYPE, sizeof TYPE - 1);
     ggl_gguf_put(w, VOCAB, GGL_GGUF_U64, false, &n_vocab, 1);
     ggl_gguf_put(w, VOCABULARY, GGL_GGUF_U64, false, &vocabulary, 1);
+    ggl_gguf_put(w, TEMP, GGL_GGUF_F64, false, &p->temp, 1);
+    ggl_gguf_put(w, TEACHER, GGL_GGUF_U64, false, &p->teacher, 1);
     ggl_gguf_put_tensor(w, "sequence.digest", GGL_I64, 1, n_digests, digest);
     ggl_gguf_put_tensor(w, "sequence.first", GGL_I64, 1, n_firsts, first);
     ggl_gguf_put_tensor_later(w, "token.id", GGL_I32, 2, rows, fill_ids, r);

@@ -9,8 +9,6 @@
 #include "ggl/internal/params.h"
 #include "training.h"
 
-#define SAVE_MINUTES 5.0
-
 /* A run of llm_training_run. */
 typedef struct course {
     llm_training *t;
@@ -69,7 +67,7 @@ static ggl_status checkpoint(course *c, const llm_training_report *r, ggl_error 
 }
 
 static bool is_saved_after(const course *c, const llm_training_report *r) {
-    const double minutes = c->p.save_minutes > 0 ? c->p.save_minutes : SAVE_MINUTES;
+    const double minutes = c->p.save_minutes > 0 ? c->p.save_minutes : LLM_TRAIN_SAVE_MINUTES;
     if (c->p.save_every > 0)
         return r->step % c->p.save_every == 0;
     return llm_seconds() - c->saved_at >= minutes * 60;

@@ -48,6 +48,14 @@ static ggl_status compare(const json_value *was, const json_value *now, const ch
                             "go on with what it began with",
                             path, (int)name.n, name.s, show(x, a, sizeof a), show(y, b, sizeof b));
     }
+    if (was && was->kind == JSON_OBJECT && was->n > now->n) {
+        const ggl_str name = json_name(was, now->n);
+        return ggl_fail(
+            err, GGL_USAGE,
+            "%s: this training began with %.*s = %s, and now there is none: it can only "
+            "go on with what it began with",
+            path, (int)name.n, name.s, show(&was->item[now->n], a, sizeof a));
+    }
     return GGL_OK;
 }
 

@@ -20,10 +20,13 @@ enum { SETTLED_STEPS = 5, WARMUP_UNSETTLED = 20 };
 /* Returns how many draws from `at` on make a step: as many as it has room for, but at least one. */
 static int64_t n_draws(const llm_training *t, int64_t at) {
     const int64_t
-        most = t->p.n_seq ? t->p.n_seq : t->p.n_batch,
         pass = llm_train_order_n(t->order),
+        left = pass - at % pass,
+        most = llm_train_is_contrast(t->kind) ? llm_train_step_groups(t, left)
+               : t->p.n_seq                   ? t->p.n_seq
+                                              : t->p.n_batch,
         /* texts that are compared with each other are different ones: none of the next pass */
-        end = llm_train_is_contrast(t->kind) ? at - at % pass + pass : INT64_MAX,
+        end = llm_train_is_contrast(t->kind) ? at + left : INT64_MAX,
         n = llm_train_order_batch(t->order, at, end, t->p.n_batch, most);
     return n > 0 ? n : 1;
 }
@@ -133,7 +136,7 @@ static void note_guessing(const llm_training *t, const llm_training_report *r) {
     const int64_t on_the_way = t->n_steps / 10 > MANY ? t->n_steps / 10 : MANY;
     const bool is_due = r->step == on_the_way || (r->is_last && r->step >= SOME),
                is_loss_of_tokens = (t->kind == TRAIN_TEXT || t->kind == TRAIN_ANSWERS) &&
-                                   !t->of.teach && !t->p.loss;
+                                   !t->of.teach && !t->p.loss && !t->p.draft;
     if (!is_due || !is_loss_of_tokens || !t->p.note || t->history.smooth < guessing)
         return;
     snprintf(text, sizeof text,

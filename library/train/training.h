@@ -17,6 +17,9 @@
 #include "recorded.h"
 #include "schedule.h"
 
+/* Between checkpoints, if nothing else is asked for. */
+#define LLM_TRAIN_SAVE_MINUTES 5.0
+
 /* The processes of a training, and how they reach each other: both calls wait until all bytes are sent, or have come. */
 typedef struct train_group {
     int rank, n_ranks;
@@ -41,10 +44,11 @@ typedef struct train_parts {
     void *teacher;
     const train_group *group;                           /* NULL: this process is alone */
     ggl_str query_prompt, document_prompt, text_prompt; /* as of train_data_params */
-    int64_t n_taught;             /* the probabilities of a token that it sets */
-    const ggl_gguf *teacher_file; /* NULL: there is no teacher, or none of a file */
-    size_t memory_left;           /* before anything was opened; 0: not known */
-    size_t teacher_bytes;         /* of memory */
+    const ggl_error *why_no_prompts; /* NULL: the model's file has no wrong ones */
+    int64_t n_taught;                /* the probabilities of a token that it sets */
+    const ggl_gguf *teacher_file;    /* NULL: there is no teacher, or none of a file */
+    size_t memory_left;              /* before anything was opened; 0: not known */
+    size_t teacher_bytes;            /* of memory */
 } train_parts;
 
 /* Items as a batch of the trainer. */
@@ -141,10 +145,15 @@ static inline double llm_train_accuracy(const train_sum *s) {
 
 /* What the mean loss of the data's items is over: tokens that count, or groups. */
 double llm_train_total(const llm_training *t, const int64_t *item, int64_t n);
-/* Adds the gradients of the data's items, which are a part of those that have that total, and sets *sum. On failure, those of some of them
+/* The items of a step, and which of them are learned: all, or those of a part. */
+typedef struct train_step_items {
+    const int64_t *item; /* [n], of the data */
+    int64_t n, first, end;
+} train_step_items;
+/* Adds the gradients of items first .. end - 1 of a step that has that total, and sets *sum. On failure, those of some of them
  * may have been added. */
-GGL_NODISCARD ggl_status llm_train_learn(llm_training *t, const int64_t *item, int64_t n_items,
-                                         double total, train_sum *sum, ggl_error *err);
+GGL_NODISCARD ggl_status llm_train_learn(llm_training *t, const train_step_items *of, double total,
+                                         train_sum *sum, ggl_error *err);
 /* Measures only. */
 GGL_NODISCARD ggl_status llm_train_measure(llm_training *t, const train_data *d,
                                            const int64_t *item, int64_t n_items, train_sum *sum,
@@ -157,6 +166,10 @@ extern const char *const llm_train_share_input[1];
 
 /* --- recording.c ------------------------------------------------------------------------------ */
 
+/* Fails if the file lacks a sequence. */
+GGL_NODISCARD ggl_status llm_train_check_recorded(const llm_training *t, const train_recorded *r,
+                                                  ggl_error *err);
+
 /* Records what the teacher says, or finds it in the file, and lets it teach from there. */
 GGL_NODISCARD ggl_status llm_train_record_teacher(llm_training *t, ggl_error *err);
 
@@ -166,10 +179,16 @@ GGL_NODISCARD ggl_status llm_train_record_teacher(llm_training *t, ggl_error *er
 static inline bool llm_train_is_contrast(train_kind kind) {
     return kind == TRAIN_MATCHES || kind == TRAIN_SCORED;
 }
-/* The same as llm_train_learn and, with total 0, llm_train_measure for these kinds. */
-GGL_NODISCARD ggl_status llm_train_contrast(llm_training *t, const train_data *d,
-                                            const int64_t *item, int64_t n, double total,
-                                            train_sum *sum, ggl_error *err);
+/* The same as llm_train_learn and llm_train_measure for these kinds. */
+GGL_NODISCARD ggl_status llm_train_contrast(llm_training *t, const train_step_items *of,
+                                            double total, train_sum *sum, ggl_error *err);
+GGL_NODISCARD ggl_status llm_train_measure_contrast(llm_training *t, const train_data *d,
+                                                    const int64_t *item, int64_t n, train_sum *sum,
+                                                    ggl_error *err);
+/* How many of `left` groups make the next step, which are compared with each other: n_seq, but none is left alone for the step after it. */
+static inline int64_t llm_train_step_groups(const llm_training *t, int64_t left) {
+    return left <= t->p.n_seq + 1 && left > 1 ? left : left < t->p.n_seq ? left : t->p.n_seq;
+}
 /* Fails if the model's output cannot be learned through. Needs the trainer. */
 GGL_NODISCARD ggl_status llm_train_check_output(const llm_training *t, ggl_error *err);
 

@@ -59,7 +59,4 @@ bool llm_train_steps_whole(const llm_train_weight *w, const llm_train_params *p)
 void llm_train_normal_seed(uint64_t rng[4], uint64_t seed, ggl_str name);
 double llm_train_normal(uint64_t rng[4]);
 
-/* True for keys that say which part of a split model a file is: what is written is one file. */
-bool llm_train_is_split_key(const ggl_gguf_value *v);
-
 #endif

@@ -46,15 +46,22 @@ static ggl_status check_inputs(const llm_trainer *t, const ggl_graph *g, ggl_err
     return ggl_graph_error(g, err);
 }
 
-/* Copies the tokens that guesses are. */
+/* Copies the tokens that guesses are; those that are none, to a number that llm_trainer_check_tokens refuses. */
 static ggl_status copy_tokens(llm_trainer *t, const ggl_tensor *of, ggl_error *err) {
     const int64_t n = t->guesses.n_scores;
+    if ((of->type != GGL_I32 && of->type != GGL_I64) || !of->data || ggl_count(of) < n)
+        return ggl_fail(err, GGL_FORMAT,
+                        "tensor %s has %" PRId64 " elements of type %s, but %" PRId64
+                        " tokens of i32 or i64 are needed",
+                        of->name, ggl_count(of), ggl_type_get(of->type)->name, n);
     int32_t *token = ggl_calloc((size_t)n, sizeof *token);
     if (!token)
         return ggl_fail(err, GGL_NOMEM, "out of memory for tokens");
-    for (int64_t i = 0; i < n; i++)
-        token[i] = of->type == GGL_I64 ? (int32_t)((const int64_t *)of->data)[i]
-                                       : ((const int32_t *)of->data)[i];
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t id =
+            of->type == GGL_I64 ? ((const int64_t *)of->data)[i] : ((const int32_t *)of->data)[i];
+        token[i] = id >= 0 && id <= INT32_MAX ? (int32_t)id : -1;
+    }
     t->guesses.token = token;
     return GGL_OK;
 }
@@ -83,9 +90,11 @@ static ggl_status note_built(llm_trainer *t, const llm_arch_result *built, ggl_e
                   : strcmp(t->p.output, "score") == 0 ? built->score
                                                       : built->embedding;
     t->n_vocab = t->p.output ? built->n_vocab : t->out.rows.n;
+    t->n_tokens = t->n_vocab;
     if (!t->p.guess)
         return GGL_OK;
     t->n_vocab = t->n_logits ? t->n_logits : built->n_vocab;
+    t->n_tokens = built->n_vocab > 0 && built->n_vocab < t->n_vocab ? built->n_vocab : t->n_vocab;
     if (!built->n_feature == (t->p.other != NULL))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         t->p.other ? "%s: the model does not guess for another one"

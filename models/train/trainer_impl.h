@@ -16,6 +16,7 @@ struct llm_trainer {
     /* Of layers that guess, made when first asked for: the model itself; and [n_layers] what they return, and that with their scores. */
     train_plan hear, *told, *guessed;
     int64_t n_steps, n_vocab;
+    int64_t n_tokens; /* that it reads: a model that guesses for another one may know fewer */
     llm_train_output out;
     llm_train_guesses guesses;
     int64_t n_logits; /* of the model itself, beside layers that guess */

@@ -8,7 +8,7 @@
 #include "trainer_impl.h"
 
 static bool is_token(const llm_trainer *t, int32_t id) {
-    return id >= 0 && id < t->n_vocab;
+    return id >= 0 && id < t->n_tokens;
 }
 
 /* Fails if a length, a token or, with a loss, a target is out of range, or the layer is. */
@@ -32,7 +32,7 @@ static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, bo
             return ggl_fail(err, GGL_USAGE,
                             "token %" PRId64
                             " of the batch is %d; the vocabulary has 0 to %" PRId64,
-                            i, b->token[i], t->n_vocab - 1);
+                            i, b->token[i], t->n_tokens - 1);
         if (loss && !t->p.output && !(b->target[i] >= 0 && b->target[i] < n_targets))
             return ggl_fail(err, GGL_USAGE,
                             "token %" PRId64 " of the batch is to be followed by %d; the "
@@ -215,6 +215,8 @@ ggl_status llm_trainer_evaluate(llm_trainer *t, const llm_train_batch *b, double
                                 double *each, ggl_error *err) {
     ggl_status st =
         t->p.guess ? ggl_fail(err, GGL_USAGE, "layers that guess have scores (llm_trainer_guess)")
+        : t->p.output
+            ? ggl_fail(err, GGL_USAGE, "the loss of the output '%s' is the program's", t->p.output)
         : t->evaluate.s ? GGL_OK
                         : llm_trainer_plan(t, &t->evaluate, 0, false, err);
     if (st != GGL_OK)

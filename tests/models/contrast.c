@@ -112,7 +112,8 @@ static double loss_of(llm_training *t, double *right) {
 static double learn(llm_training *t) {
     int64_t n, *item = llm_train_items_of(t, 0, llm_train_order_n(t->order), false, &n);
     train_sum sum = {0};
-    CHECK_OK(llm_train_learn(t, item, n, llm_train_total(t, item, n), &sum, &err), &err);
+    const train_step_items all = {.item = item, .n = n, .end = n};
+    CHECK_OK(llm_train_learn(t, &all, llm_train_total(t, item, n), &sum, &err), &err);
     ggl_free(item);
     return sum.loss / sum.n;
 }

@@ -62,7 +62,7 @@ TEST(room_on_disks) {
         {3, 2, true, true, false, 3.5}, /* one: then the result */
         {9, 2, true, true, true, 7.2},
         {9, 2, true, true, false, 6.6}, /* each beside the one before */
-        {9, 0, true, true, false, 6.6}, /* by minutes, there may be as many */
+        {9, 0, true, true, true, 1.1},  /* by minutes, nobody knows whether there is one */
         {9, 2, true, false, true, 2.1},
         {9, 2, true, false, false, 1.9},
         {9, 2, false, true, true, 6.2},

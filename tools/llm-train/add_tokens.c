@@ -1,6 +1,7 @@
 /* llm-train add-tokens: a model with more special tokens. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "common/paths.h"
 #include "common/report.h"
@@ -47,7 +48,8 @@ int train_add_tokens(int argc, char **argv) {
     const args_spec spec = {TOOL,
                             "MODEL --special TOKEN.. -o OUT [options]",
                             "Adds special tokens to a model's vocabulary: their rows in the "
-                            "embedding and the output begin as an average of the others. MODEL is "
+                            "embedding and the output begin at random, with the mean and spread of "
+                            "the others. MODEL is "
                             "a GGUF file, a Hugging Face folder, or builtin:stories.",
                             table,
                             &given,
@@ -62,8 +64,9 @@ int train_add_tokens(int argc, char **argv) {
     if (code < 0)
         code = tool_check_paths(TOOL,
                                 (tool_path[]){{"MODEL", given.s[0], .needed = true, .model = true},
-                                              {"-o", out, .written = true}},
-                                2);
+                                              {"-o", out, .written = true},
+                                              {"--arch", p.arch, .needed = true}},
+                                p.arch && access(p.arch, F_OK) == 0 ? 3 : 2);
     if (code < 0) {
         p.from = given.s[0];
         p.special = special.s;

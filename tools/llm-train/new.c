@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/paths.h"
 #include "common/report.h"
@@ -31,7 +32,13 @@ static int make(const char *arch, const char *out, llm_new_model_params *p, cons
                            "architecture's name, as in: --set .embedding_length=288");
         return code;
     }
-    tool_say(TOOL, "wrote %s; `llm-train -m %s FILE.. -o OUT` lets it learn", out, out);
+    if (p->from)
+        tool_say(
+            TOOL,
+            "wrote %s; `llm-train -m %s --draft FILE.. -o OUT` lets layers learn that guess ahead",
+            out, out);
+    else
+        tool_say(TOOL, "wrote %s; `llm-train -m %s FILE.. -o OUT` lets it learn", out, out);
     return 0;
 }
 
@@ -66,8 +73,6 @@ int train_new(int argc, char **argv) {
     static const args_example examples[] = {
         {"llm-train new my.arch --tokenizer vocab.gguf --set .block_count=4 -o new.gguf",
          "a model of a descriptor of one's own"},
-        {"llm-train new my.arch --from m.gguf --set .nextn_predict_layers=1 -o n.gguf",
-         "a layer more, which guesses tokens ahead; --set .block_count counts it, too"},
         {0}};
     const args_spec spec = {
         TOOL,
@@ -95,8 +100,9 @@ int train_new(int argc, char **argv) {
             TOOL,
             (tool_path[]){{p.from ? "--from" : "--tokenizer", p.from ? p.from : p.tokenizer,
                            .needed = true, .model = true},
-                          {"-o", out, .written = true}},
-            2);
+                          {"-o", out, .written = true},
+                          {"ARCH", given.s[0], .model = true}},
+            access(given.s[0], F_OK) == 0 ? 3 : 2);
     if (code < 0)
         code = make(given.s[0], out, &p, &set, &with, &init);
     args_list_fini(&given);

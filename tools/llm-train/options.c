@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "common/input.h"
 #include "common/hints.h"
 #include "common/paths.h"
 #include "common/units.h"
@@ -79,7 +81,7 @@ static bool name_save(train_options *o) {
 }
 
 static int check_paths(const train_options *o) {
-    tool_path *paths = ggl_calloc(o->files.n + o->valid.n + 8, sizeof *paths);
+    tool_path *paths = ggl_calloc(o->files.n + o->valid.n + 9, sizeof *paths);
     size_t n = 0;
     if (!paths)
         return tool_error(TOOL, 1, "out of memory");
@@ -88,6 +90,8 @@ static int check_paths(const train_options *o) {
         paths[n++] = (tool_path){"--teacher", o->teacher, .needed = true, .model = true};
     if (o->draft_model)
         paths[n++] = (tool_path){"--model-draft", o->draft_model, .needed = true, .model = true};
+    if (o->arch && access(o->arch, F_OK) == 0)
+        paths[n++] = (tool_path){"--arch", o->arch, .needed = true};
     if (o->adapter)
         paths[n++] = (tool_path){"--adapter", o->adapter, .needed = true};
     for (size_t i = 0; i < o->files.n; i++)
@@ -122,6 +126,22 @@ static int read_dims(train_options *o) {
                               o->dims.s[i]);
         o->dim[i] = n;
     }
+    return -1;
+}
+
+enum { MOST_TEMPLATE = 1 << 20 }; /* bytes */
+
+/* Reads the template if it is a file, in place of its name. */
+static int read_template(train_options *o) {
+    size_t n;
+    if (!o->chat_template || access(o->chat_template, F_OK) != 0)
+        return -1;
+    o->template_text = tool_read_text(TOOL, o->chat_template, MOST_TEMPLATE, &n);
+    if (!o->template_text)
+        return 1;
+    if (memchr(o->template_text, 0, n))
+        return tool_error(TOOL, 1, "--chat-template %s: this is no text", o->chat_template);
+    o->chat_template = o->template_text;
     return -1;
 }
 
@@ -353,6 +373,8 @@ int train_options_read(train_options *o, int argc, char **argv) {
     o->memory_bytes = (size_t)bytes;
     if (code < 0)
         code = read_dims(o);
+    if (code < 0)
+        code = read_template(o);
     if (code < 0 && !name_save(o))
         code = tool_error(TOOL, 1, "out of memory");
     return code < 0 ? check_paths(o) : code;
@@ -366,6 +388,7 @@ void train_options_fini(train_options *o) {
     args_list_fini(&o->samples);
     args_list_fini(&o->dims);
     ggl_free(o->dim);
+    free(o->template_text);
     tool_hub_fini(&o->hub);
     ggl_free(o->save);
 }
