@@ -492,6 +492,7 @@ void llm_training_close(llm_training *t) {
     ggl_free(t->measured.item);
     ggl_free(t->settings);
     ggl_free(t->dim);
+    llm_train_contrast_forget(t);
     llm_train_recorded_close(t->recorded);
     ggl_free(t->all);
     ggl_free(t->part);

@@ -94,20 +94,13 @@ static ggl_status run_load(scene *s, bool learn, int64_t at, ggl_error *err) {
 
 /* Computes the model's output of all items, or the gradients of those of the part. */
 static ggl_status pass(scene *s, bool learn, ggl_error *err) {
-    train_load *l = &s->t->load;
-    ggl_status st = GGL_OK;
-    int64_t first = learn ? s->first : 0;
     const int64_t end = learn ? s->end : s->n;
-    llm_train_load_clear(l);
-    for (int64_t i = first; i < end && st == GGL_OK; i++) {
-        if (llm_train_load_add(l, s->d, s->item[i], 1))
-            continue;
-        st = run_load(s, learn, first, err);
-        first = i;
-        llm_train_load_clear(l);
-        llm_train_load_add(l, s->d, s->item[i], 1); /* an item alone has room */
+    ggl_status st = GGL_OK;
+    for (int64_t i = learn ? s->first : 0, some; i < end && st == GGL_OK; i += some) {
+        some = llm_train_load_fill(&s->t->load, s->d, s->item + i, end - i, NULL, 1);
+        st = run_load(s, learn, i, err);
     }
-    return st == GGL_OK ? run_load(s, learn, first, err) : st;
+    return st;
 }
 
 /* --- vectors ---------------------------------------------------------------------------------- */
@@ -315,9 +308,10 @@ static ggl_status identify(scene *s, ggl_error *err) {
     return token ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a step");
 }
 
-static ggl_status scene_init(scene *s, ggl_error *err) {
+/* row: what the model has said of these items; NULL: there is room for it. */
+static ggl_status scene_init(scene *s, double *row, ggl_error *err) {
     const size_t n = (size_t)s->n, n_out = (size_t)s->n_out;
-    s->row = ggl_calloc(n * n_out, sizeof *s->row);
+    s->row = row ? row : ggl_calloc(n * n_out, sizeof *s->row);
     s->gradient = ggl_calloc(n * n_out, sizeof *s->gradient);
     s->unit = ggl_calloc(n * n_out, sizeof *s->unit);
     s->by = ggl_calloc(n * n_out, sizeof *s->by);
@@ -339,9 +333,10 @@ static void scene_fini(scene *s) {
     ggl_free(s->identity);
 }
 
-/* Adds the loss of items first .. end - 1 to *sum, which are compared with all n, and learns if `weight`, of each group, is not 0. */
+/* Adds the loss of items first .. end - 1 to *sum, which are compared with all n, and learns if `weight`, of each group, is not 0.
+ * *looked: the model's output of all n; NULL: it is made, and kept there. looked NULL: it is made, and not kept. */
 static ggl_status of_some(llm_training *t, const train_data *d, const train_step_items *of,
-                          double weight, train_sum *sum, ggl_error *err) {
+                          double weight, double **looked, train_sum *sum, ggl_error *err) {
     scene s = {.t = t,
                .d = d,
                .item = of->item,
@@ -349,8 +344,8 @@ static ggl_status of_some(llm_training *t, const train_data *d, const train_step
                .n_out = llm_trainer_output(t->trainer).rows.n,
                .first = of->first,
                .end = of->end};
-    ggl_status st = scene_init(&s, err);
-    if (st == GGL_OK)
+    ggl_status st = scene_init(&s, looked ? *looked : NULL, err);
+    if (st == GGL_OK && !(looked && *looked))
         st = pass(&s, false, err);
     if (st == GGL_OK) {
         const double n =
@@ -364,13 +359,24 @@ static ggl_status of_some(llm_training *t, const train_data *d, const train_step
         if (weight != 0)
             st = pass(&s, true, err);
     }
+    if (looked && st == GGL_OK) {
+        *looked = s.row;
+        s.row = NULL;
+    } else if (looked) {
+        *looked = NULL; /* is freed with the scene */
+    }
     scene_fini(&s);
     return st;
 }
 
 ggl_status llm_train_contrast(llm_training *t, const train_step_items *of, double total,
                               train_sum *sum, ggl_error *err) {
-    return of_some(t, t->data, of, 1 / total, sum, err);
+    return of_some(t, t->data, of, 1 / total, &t->looked, sum, err);
+}
+
+void llm_train_contrast_forget(llm_training *t) {
+    ggl_free(t->looked);
+    t->looked = NULL;
 }
 
 ggl_status llm_train_measure_contrast(llm_training *t, const train_data *d, const int64_t *item,
@@ -382,7 +388,7 @@ ggl_status llm_train_measure_contrast(llm_training *t, const train_data *d, cons
         for (end = i; n_groups > 0; n_groups--)
             end += llm_train_data_group(d, item[end]);
         const train_step_items of = {.item = item + i, .n = end - i, .end = end - i};
-        st = of_some(t, d, &of, 0, sum, err);
+        st = of_some(t, d, &of, 0, NULL, sum, err);
     }
     return st;
 }

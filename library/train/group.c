@@ -275,6 +275,7 @@ static ggl_status help(llm_training *t, const int64_t *item, int64_t n, train_su
 ggl_status llm_train_group_learn(llm_training *t, const int64_t *item, int64_t n, train_sum *sum,
                                  ggl_error *err) {
     const train_step_items all = {.item = item, .n = n, .end = n};
+    llm_train_contrast_forget(t);
     if (t->p.n_parts == 1)
         return llm_train_learn(t, &all, llm_train_total(t, item, n), sum, err);
     const ggl_status st =

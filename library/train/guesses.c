@@ -264,15 +264,11 @@ static ggl_status run_load(llm_training *t, bool learns, train_sum *sum, ggl_err
 ggl_status llm_train_guess(llm_training *t, const train_data *d, bool learns, const int64_t *item,
                            int64_t n, double weight, train_sum *sum, ggl_error *err) {
     ggl_status st = GGL_OK;
-    llm_train_load_clear(&t->load);
-    for (int64_t i = 0; i < n && st == GGL_OK; i++) {
-        if (llm_train_load_add(&t->load, d, item[i], weight))
-            continue;
+    for (int64_t i = 0, some; i < n && st == GGL_OK; i += some) {
+        some = llm_train_load_fill(&t->load, d, item + i, n - i, NULL, weight);
         st = run_load(t, learns, sum, err);
-        llm_train_load_clear(&t->load);
-        llm_train_load_add(&t->load, d, item[i], weight); /* an item alone has room */
     }
-    return st == GGL_OK && n > 0 ? run_load(t, learns, sum, err) : st;
+    return st;
 }
 
 /* --- making ----------------------------------------------------------------------------------- */

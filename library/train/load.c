@@ -34,11 +34,11 @@ void llm_train_load_fini(train_load *l) {
     *l = (train_load){0};
 }
 
-void llm_train_load_clear(train_load *l) {
+static void load_clear(train_load *l) {
     l->n = l->n_seq = 0;
 }
 
-bool llm_train_load_add(train_load *l, const train_data *d, int64_t k, double weight) {
+static bool load_add(train_load *l, const train_data *d, int64_t k, double weight) {
     const int64_t n = llm_train_data_length(d, k);
     if (l->n + n > l->cap || l->n_seq == l->cap_seq)
         return false;
@@ -49,6 +49,15 @@ bool llm_train_load_add(train_load *l, const train_data *d, int64_t k, double we
     l->length[l->n_seq++] = n;
     l->n += n;
     return true;
+}
+
+int64_t llm_train_load_fill(train_load *l, const train_data *d, const int64_t *item, int64_t n,
+                            const double *weight, double one) {
+    int64_t i = 0;
+    load_clear(l);
+    while (i < n && load_add(l, d, item[i], weight ? weight[i] : one))
+        i++;
+    return i;
 }
 
 llm_train_batch llm_train_load_batch(const train_load *l) {

@@ -58,19 +58,12 @@ static ggl_status run_items(llm_training *t, const train_data *d, bool learn, co
                             int64_t n, const double *weight, double one, double *sum, double *each,
                             ggl_error *err) {
     ggl_status st = GGL_OK;
-    int64_t first = 0;
     *sum = 0;
-    llm_train_load_clear(&t->load);
-    for (int64_t i = 0; i < n && st == GGL_OK; i++) {
-        const double w = weight ? weight[i] : one;
-        if (llm_train_load_add(&t->load, d, item[i], w))
-            continue;
-        st = run_load(t, learn, sum, each ? each + first : NULL, err);
-        first = i;
-        llm_train_load_clear(&t->load);
-        llm_train_load_add(&t->load, d, item[i], w); /* an item alone has room */
+    for (int64_t i = 0, some; i < n && st == GGL_OK; i += some) {
+        some = llm_train_load_fill(&t->load, d, item + i, n - i, weight ? weight + i : NULL, one);
+        st = run_load(t, learn, sum, each ? each + i : NULL, err);
     }
-    return st == GGL_OK && n > 0 ? run_load(t, learn, sum, each ? each + first : NULL, err) : st;
+    return st;
 }
 
 static double n_counted(const train_data *d, const int64_t *item, int64_t n) {

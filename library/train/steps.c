@@ -31,17 +31,14 @@ static int64_t n_draws(const llm_training *t, int64_t at) {
     return n > 0 ? n : 1;
 }
 
-int64_t *llm_train_items_of(const llm_training *t, int64_t first, int64_t n_drawn, bool valid,
-                            int64_t *n) {
-    const train_order *o = t->order;
-    int64_t (*at)(const train_order *o, int64_t k) =
-        valid ? llm_train_order_valid_at : llm_train_order_at;
+int64_t *llm_train_items_of(const llm_training *t, int64_t first, int64_t n_drawn, int64_t *n) {
     *n = 0;
     for (int64_t k = 0; k < n_drawn; k++)
-        *n += llm_train_data_group(t->data, at(o, first + k));
+        *n += llm_train_data_group(t->data, llm_train_order_at(t->order, first + k));
     int64_t *item = ggl_calloc((size_t)*n, sizeof *item), used = 0;
     for (int64_t k = 0; k < n_drawn && item; k++) {
-        const int64_t begin = at(o, first + k), size = llm_train_data_group(t->data, begin);
+        const int64_t begin = llm_train_order_at(t->order, first + k),
+                      size = llm_train_data_group(t->data, begin);
         for (int64_t i = 0; i < size; i++)
             item[used++] = begin + i;
     }
@@ -150,7 +147,7 @@ static void note_guessing(const llm_training *t, const llm_training_report *r) {
 static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) {
     const double began = llm_seconds(), rate = rate_of(t);
     const int64_t n_drawn = n_draws(t, t->draw);
-    int64_t n, n_tokens = 0, *item = llm_train_items_of(t, t->draw, n_drawn, false, &n);
+    int64_t n, n_tokens = 0, *item = llm_train_items_of(t, t->draw, n_drawn, &n);
     double norm = NAN;
     train_sum sum;
     char advice[160];

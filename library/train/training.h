@@ -87,8 +87,10 @@ struct llm_training {
     train_load load;
     train_guesses *guesses; /* NULL: no layers that guess learn */
     train_history history;
-    llm_pooling pooling;      /* of kinds that learn through the model's vectors or scores */
-    int64_t *dim;             /* a copy */
+    llm_pooling pooling; /* of kinds that learn through the model's vectors or scores */
+    int64_t *dim;        /* a copy */
+    double *
+        looked; /* contrast.c: the model's output of all items of a step, which its parts share; NULL: not made yet */
     train_recorded *recorded; /* by this training; NULL: nothing was */
     double *
         before; /* [items]: of preferences, the log-probabilities before the training; data's and then valid's */
@@ -123,10 +125,10 @@ int64_t llm_train_n_ctx(const llm_model *m, int64_t asked);
 /* Needs the trainer. */
 GGL_NODISCARD ggl_status llm_train_load_init(llm_training *t, ggl_error *err);
 void llm_train_load_fini(train_load *l);
-/* Begins a batch without items. */
-void llm_train_load_clear(train_load *l);
-/* Adds item k of the data, whose tokens count `weight` each. False: it has no room, and is not added. */
-bool llm_train_load_add(train_load *l, const train_data *d, int64_t k, double weight);
+/* Loads as many of the n items as have room, from the first on, and returns how many: at least one, as an item alone has room. The tokens of item i count
+ * weight[i] each, or `one` if weight is NULL. */
+int64_t llm_train_load_fill(train_load *l, const train_data *d, const int64_t *item, int64_t n,
+                            const double *weight, double one);
 llm_train_batch llm_train_load_batch(const train_load *l);
 
 /* --- losses.c --------------------------------------------------------------------------------- */
@@ -185,6 +187,8 @@ GGL_NODISCARD ggl_status llm_train_contrast(llm_training *t, const train_step_it
 GGL_NODISCARD ggl_status llm_train_measure_contrast(llm_training *t, const train_data *d,
                                                     const int64_t *item, int64_t n, train_sum *sum,
                                                     ggl_error *err);
+/* Drops what the parts of a step share: the model, or the step, is another one from now on. */
+void llm_train_contrast_forget(llm_training *t);
 /* How many of `left` groups make the next step, which are compared with each other: n_seq, but none is left alone for the step after it. */
 static inline int64_t llm_train_step_groups(const llm_training *t, int64_t left) {
     return left <= t->p.n_seq + 1 && left > 1 ? left : left < t->p.n_seq ? left : t->p.n_seq;
@@ -284,9 +288,8 @@ GGL_NODISCARD ggl_status llm_train_evaluate(llm_training *t, double *loss, doubl
                                             ggl_error *err);
 bool llm_train_is_over(const llm_training *t);
 bool llm_train_has_time(const llm_training *t); /* of llm_training_params.minutes some is left */
-/* Lists the items of so many draws from the first on, which the caller frees. valid: of those that are held back. NULL: out of memory. */
-int64_t *llm_train_items_of(const llm_training *t, int64_t first, int64_t n_drawn, bool valid,
-                            int64_t *n);
+/* Lists the items of so many draws from the first on, which the caller frees. NULL: out of memory. */
+int64_t *llm_train_items_of(const llm_training *t, int64_t first, int64_t n_drawn, int64_t *n);
 /* A step that rank 0 has ordered. */
 GGL_NODISCARD ggl_status llm_train_follow_step(llm_training *t, ggl_error *err);
 /* Returns how many steps it takes to see all items so many times. */

@@ -100,7 +100,7 @@ static llm_training *train_on(const fixture *f, ggl_backend *on, const char *lin
 
 /* The loss of all items as one step, and what is right. */
 static double loss_of(llm_training *t, double *right) {
-    int64_t n, *item = llm_train_items_of(t, 0, llm_train_order_n(t->order), false, &n);
+    int64_t n, *item = llm_train_items_of(t, 0, llm_train_order_n(t->order), &n);
     train_sum sum = {0};
     CHECK_OK(llm_train_measure(t, t->data, item, n, &sum, &err), &err);
     ggl_free(item);
@@ -110,7 +110,7 @@ static double loss_of(llm_training *t, double *right) {
 }
 
 static double learn(llm_training *t) {
-    int64_t n, *item = llm_train_items_of(t, 0, llm_train_order_n(t->order), false, &n);
+    int64_t n, *item = llm_train_items_of(t, 0, llm_train_order_n(t->order), &n);
     train_sum sum = {0};
     const train_step_items all = {.item = item, .n = n, .end = n};
     CHECK_OK(llm_train_learn(t, &all, llm_train_total(t, item, n), &sum, &err), &err);

@@ -113,7 +113,7 @@ static ggl_status open_training(llm_training **t, const fixture *f, ggl_backend 
 
 /* All items as one step. */
 static train_sum of_all(llm_training *t, bool learns) {
-    int64_t n, *item = llm_train_items_of(t, 0, llm_train_order_n(t->order), false, &n);
+    int64_t n, *item = llm_train_items_of(t, 0, llm_train_order_n(t->order), &n);
     train_sum sum = {0};
     const train_step_items all = {.item = item, .n = n, .end = n};
     CHECK_OK(learns ? llm_train_learn(t, &all, llm_train_total(t, item, n), &sum, &err)
