@@ -1,8 +1,10 @@
 /* Makes the outputs of the graph: those that the descriptor names, and the embedding that is found behind
  * its logits if it names none. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "compile.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/graph.h"
 
 /* Returns the place where values of the whole text are missing: its end. */
@@ -320,4 +322,37 @@ bool llm_arch_give_outputs(arch_eval *ev) {
                                   : "%s: the model gives no %s",
                               ev->family, only);
     return n > 0 && put_rows(ev);
+}
+
+ggl_status llm_arch_guess_tokens(int32_t **out, const ggl_tensor *t, int64_t n_vocab,
+                                 ggl_error *err) {
+    *out = NULL;
+    if (!t->data)
+        return ggl_fail(err, GGL_UNSUPPORTED, "tensor %s is needed, but its data was not read",
+                        t->name);
+    if (t->type != GGL_I32 && t->type != GGL_I64)
+        return ggl_fail(err, GGL_FORMAT, "tensor %s has type %s, but tokens are i32 or i64",
+                        t->name, ggl_type_get((int)t->type)->name);
+    int32_t *token = ggl_calloc((size_t)t->ne[0], sizeof *token);
+    if (!token)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the tokens of guesses");
+    for (int64_t i = 0; i < t->ne[0]; i++) {
+        int64_t id = 0;
+        int32_t small = 0; /* a file need not align them */
+        if (t->type == GGL_I64)
+            memcpy(&id, (const char *)t->data + i * 8, sizeof id);
+        else
+            memcpy(&small, (const char *)t->data + i * 4, sizeof small);
+        id = t->type == GGL_I64 ? id : small;
+        if (id < 0 || id >= n_vocab) {
+            ggl_free(token);
+            return ggl_fail(err, GGL_FORMAT,
+                            "element %" PRId64 " of tensor %s is %" PRId64
+                            ", but there are %" PRId64 " tokens",
+                            i, t->name, id, n_vocab);
+        }
+        token[i] = (int32_t)id;
+    }
+    *out = token;
+    return GGL_OK;
 }

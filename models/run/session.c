@@ -396,34 +396,9 @@ static ggl_status find_inputs(llm_session *s, ggl_error *err) {
 /* Reads which token each guess is for. */
 static ggl_status find_guess_tokens(llm_session *s, const llm_model *m, ggl_error *err) {
     const ggl_tensor *t = s->built.guess_token;
-    const char *file = ggl_gguf_name(llm_model_file(m));
-    if (!t)
-        return GGL_OK;
-    if (!t->data)
-        return ggl_fail(err, GGL_UNSUPPORTED, "%s: tensor %s is needed, but its data was not read",
-                        file, t->name);
-    if (t->type != GGL_I32 && t->type != GGL_I64)
-        return ggl_fail(err, GGL_FORMAT, "%s: tensor %s has type %s, but tokens are i32 or i64",
-                        file, t->name, ggl_type_get((int)t->type)->name);
-    s->guess_token = ggl_calloc((size_t)t->ne[0], sizeof *s->guess_token);
-    if (!s->guess_token)
-        return no_memory(err);
-    for (int64_t i = 0; i < t->ne[0]; i++) {
-        int64_t id = 0;
-        int32_t small = 0;
-        if (t->type == GGL_I64)
-            memcpy(&id, (const char *)t->data + i * 8, sizeof id);
-        else
-            memcpy(&small, (const char *)t->data + i * 4, sizeof small);
-        id = t->type == GGL_I64 ? id : small;
-        if (id < 0 || id >= s->built.n_vocab)
-            return ggl_fail(err, GGL_FORMAT,
-                            "%s: element %" PRId64 " of tensor %s is %" PRId64
-                            ", but there are %" PRId64 " tokens",
-                            file, i, t->name, id, s->built.n_vocab);
-        s->guess_token[i] = (int32_t)id;
-    }
-    return GGL_OK;
+    const ggl_status st =
+        t ? llm_arch_guess_tokens(&s->guess_token, t, s->built.n_vocab, err) : GGL_OK;
+    return st == GGL_OK ? st : ggl_within(err, st, "%s", ggl_gguf_name(llm_model_file(m)));
 }
 
 /* Finds the token of masks, which a model that guesses in blocks needs. */

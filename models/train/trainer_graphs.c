@@ -46,24 +46,16 @@ static ggl_status check_inputs(const llm_trainer *t, const ggl_graph *g, ggl_err
     return ggl_graph_error(g, err);
 }
 
-/* Copies the tokens that guesses are; those that are none, to a number that llm_trainer_check_tokens refuses. */
+/* Copies the tokens that guesses are; llm_trainer_check_tokens compares them with the vocabulary, when that is known. */
 static ggl_status copy_tokens(llm_trainer *t, const ggl_tensor *of, ggl_error *err) {
-    const int64_t n = t->guesses.n_scores;
-    if ((of->type != GGL_I32 && of->type != GGL_I64) || !of->data || ggl_count(of) < n)
+    int32_t *token;
+    if (ggl_count(of) != t->guesses.n_scores)
         return ggl_fail(err, GGL_FORMAT,
-                        "tensor %s has %" PRId64 " elements of type %s, but %" PRId64
-                        " tokens of i32 or i64 are needed",
-                        of->name, ggl_count(of), ggl_type_get(of->type)->name, n);
-    int32_t *token = ggl_calloc((size_t)n, sizeof *token);
-    if (!token)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for tokens");
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t id =
-            of->type == GGL_I64 ? ((const int64_t *)of->data)[i] : ((const int32_t *)of->data)[i];
-        token[i] = id >= 0 && id <= INT32_MAX ? (int32_t)id : -1;
-    }
+                        "tensor %s has %" PRId64 " elements, but there are %" PRId64 " scores",
+                        of->name, ggl_count(of), t->guesses.n_scores);
+    const ggl_status st = llm_arch_guess_tokens(&token, of, INT32_MAX, err);
     t->guesses.token = token;
-    return GGL_OK;
+    return st;
 }
 
 ggl_status llm_trainer_check_tokens(const llm_trainer *t, ggl_error *err) {

@@ -408,6 +408,10 @@ GGL_NODISCARD ggl_status llm_arch_build(const llm_arch *arch, const llm_arch_sou
                                         const llm_arch_params *params, ggl_graph *graph,
                                         llm_arch_result *result, ggl_error *err);
 void llm_arch_result_fini(llm_arch_result *result);
+/* Copies the tokens that guesses are (llm_arch_result.guess_token) to *out, which the caller frees by ggl_free. GGL_FORMAT: one is not in the vocabulary of
+ * n_vocab, or the tensor has another type; GGL_UNSUPPORTED: its data was not read; GGL_NOMEM. On failure *out is NULL. */
+GGL_NODISCARD ggl_status llm_arch_guess_tokens(int32_t **out, const ggl_tensor *t, int64_t n_vocab,
+                                               ggl_error *err);
 
 /* How a key of the source is judged when the descriptor is built (docs/gguf.md, "How keys are
  * judged"). */
