@@ -1,4 +1,4 @@
-/* attend_back: the gradients of attention by queries, keys, values and sinks; docs/numeric.md, section 6 defines its
+/* attend_back: the gradients of attention by queries, keys, values, sinks and biases; docs/numeric.md, section 6 defines its
  * arithmetic. Keys and values are those of the batch, which holds whole sequences; a sequence is the elements with one slot, in
  * the order of the batch.
  *
@@ -117,6 +117,25 @@ static float *dsink_of(const work *w, int64_t at, int64_t head) {
     return result(w, at, (w->h + groups) * w->d + groups * w->e + head);
 }
 
+/* That by the biases of a head. */
+static float *dbias_of(const work *w, int64_t at, int64_t head) {
+    const int64_t groups = w->h / w->per;
+    return result(w, at,
+                  (w->h + groups) * w->d + groups * w->e +
+                      (w->t->src[ATTEND_BACK_SINKS].p ? w->h : 0) +
+                      head * w->t->src[ATTEND_BACK_BIAS].ne[0]);
+}
+
+static bool by_bias(const cpu_task *t) {
+    return t->step->node->num[ATTEND_BACK_BY_BIAS] != 0;
+}
+
+/* Where the bias of a head has the number for a distance. */
+static int64_t place_of_bias(const cpu_task *t, int64_t far) {
+    const int64_t most = t->src[ATTEND_BACK_BIAS].ne[0] / 2;
+    return most + (far < -most ? -most : far > most ? most : far);
+}
+
 static const float *row_of(const work *w, int k, int64_t at, int64_t head) {
     const cpu_view *v = &w->t->src[k];
     return (const float *)(v->p + (size_t)head * v->nb[1] + (size_t)w->order[at] * v->nb[3]);
@@ -214,7 +233,6 @@ static void finish_scores(const work *w, int64_t at, int64_t head, const range *
                    alibi->p && alibi->ne[3] != 1 ? alibi->p + (size_t)l * alibi->nb[3] : alibi->p,
                *of_head = bias->p ? bias->p + (size_t)head * bias->nb[1] : NULL;
     const float *slopes = (const float *)of_element, *biases = (const float *)of_head;
-    const int64_t most = bias->ne[0] / 2;
     const bool all_seen = w->in_order && !alibi->p && !bias->p;
     for (int64_t j = r->lo; j < r->hi && !all_seen; j++) {
         const int64_t p = pos_of(t, w->order[j]), far = p - pos;
@@ -223,7 +241,7 @@ static void finish_scores(const work *w, int64_t at, int64_t head, const range *
             s[j] -= off;
         }
         if (bias->p)
-            s[j] += biases[most + (far < -most ? -most : far > most ? most : far)];
+            s[j] += biases[place_of_bias(t, far)];
         if (p < r->v.first || p >= r->v.end)
             s[j] = -INFINITY;
     }
@@ -256,6 +274,11 @@ static void finish_query(const work *w, int64_t at, int64_t head, const range *r
     const float mean = k->sum(w->temp, n);
     k->binary[CPU_SUB](d, d, 1, &mean, 0, n);
     k->binary[CPU_MUL](d, d, 1, x, 1, n);
+    if (by_bias(t)) {
+        float *of = dbias_of(w, at, head);
+        for (int64_t j = r->lo; j < r->hi; j++)
+            of[place_of_bias(t, pos_of(t, w->order[j]) - pos_of(t, l))] += ds[j];
+    }
     if (t->step->attend.cap > 0)
         k->binary[CPU_MUL](d, d, 1, slope + r->lo, 1, n);
     k->binary[CPU_MUL](d, d, 1, &scale, 0, n);
@@ -293,6 +316,9 @@ static void run_pairs(const work *w, int64_t first, int n_pairs) {
         memset(dq_of(w, at, head), 0, (size_t)w->d * sizeof *w->q);
         if (w->t->src[ATTEND_BACK_SINKS].p)
             *dsink_of(w, at, head) = 0;
+        if (by_bias(w->t))
+            memset(dbias_of(w, at, head), 0,
+                   (size_t)w->t->src[ATTEND_BACK_BIAS].ne[0] * sizeof(float));
     }
     if (all.lo >= all.hi)
         return;

@@ -38,13 +38,22 @@ static double product(const double *a, const double *b, int64_t n) {
     return sum;
 }
 
+static int64_t distance(const step_args *a, const query *x, int64_t m) {
+    return (int64_t)(ggl_ref_get(&a->src[ATTEND_BACK_POS], 0, 0, 0, m) -
+                     ggl_ref_get(&a->src[ATTEND_BACK_POS], 0, 0, 0, x->l));
+}
+
+/* Where the bias of a head has the number for the element at index m. */
+static int64_t place_of_bias(const step_args *a, const query *x, int64_t m) {
+    const int64_t most = a->src[ATTEND_BACK_BIAS].ne[0] / 2, far = distance(a, x, m);
+    return most + (far < -most ? -most : far > most ? most : far);
+}
+
 /* Sets x->weight[m] to the score, and x->slope[m]. */
 static void score(const step_args *a, query *x, int64_t m) {
     const view *alibi = &a->src[ATTEND_BACK_ALIBI], *bias = &a->src[ATTEND_BACK_BIAS];
     const double scale = a->node->num[ATTEND_BACK_SCALE], cap = a->node->num[ATTEND_BACK_CAP],
                  factor = isnan(scale) ? 1 / sqrt((double)x->d) : scale;
-    const int64_t far = (int64_t)(ggl_ref_get(&a->src[ATTEND_BACK_POS], 0, 0, 0, m) -
-                                  ggl_ref_get(&a->src[ATTEND_BACK_POS], 0, 0, 0, x->l));
     ggl_ref_get_row(&a->src[ATTEND_BACK_K], x->of, 0, m, x->row);
     double s = product(x->q, x->row, x->d) * factor;
     x->slope[m] = factor;
@@ -54,15 +63,9 @@ static void score(const step_args *a, query *x, int64_t m) {
         x->slope[m] = (1 - t * t) * factor;
     }
     if (alibi->data)
-        s -= ggl_ref_get(alibi, x->head, 0, 0, x->l) * fabs((double)far);
-    if (bias->data) {
-        const int64_t most = bias->ne[0] / 2;
-        s += ggl_ref_get(bias,
-                         most + (far < -most  ? -most
-                                 : far > most ? most
-                                              : far),
-                         x->head, 0, 0);
-    }
+        s -= ggl_ref_get(alibi, x->head, 0, 0, x->l) * fabs((double)distance(a, x, m));
+    if (bias->data)
+        s += ggl_ref_get(bias, place_of_bias(a, x, m), x->head, 0, 0);
     x->weight[m] = s;
 }
 
@@ -106,8 +109,13 @@ static void add_query(const step_args *a, query *x, int64_t h, int64_t g) {
         for (int64_t i = 0; i < x->e; i++)
             add(a, values + i, m, x->weight[m] * x->dy[i]);
     }
+    const int64_t behind = x->d * (h + g) + x->e * g;
     if (sinks->data)
-        add(a, x->d * (h + g) + x->e * g + x->head, x->l, -ggl_exp(sink - top) / total * mean);
+        add(a, behind + x->head, x->l, -ggl_exp(sink - top) / total * mean);
+    const view *bias = &a->src[ATTEND_BACK_BIAS];
+    for (int64_t m = 0; a->node->num[ATTEND_BACK_BY_BIAS] != 0 && m < x->n; m++)
+        add(a, behind + (sinks->data ? h : 0) + x->head * bias->ne[0] + place_of_bias(a, x, m),
+            x->l, x->weight[m] == 0 ? 0 : x->weight[m] * (x->part[m] - mean));
 }
 
 /* Returns how many doubles of scratch ggl_ref_attend_back needs for batches of up to n. */

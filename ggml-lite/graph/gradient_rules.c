@@ -115,11 +115,8 @@ static const char *attend_fault(grad_work *w, const ggl_tensor *t) {
     const ggl_tensor *kv = t->src[ATTEND_KV];
     return t->src[ATTEND_REL_K] || t->src[ATTEND_REL_Q]
                ? "rows of relative positions have no rule yet"
-           : ggl_grad_is_active(w, t->src[ATTEND_BIAS]) ||
-                   ggl_grad_is_active(w, t->src[ATTEND_ALIBI])
-               ? "biases and slopes have no gradient yet"
-           : kv->rows != GGL_ROWS_MAIN || t->rows != GGL_ROWS_MAIN
-               ? "rows of a stage have no gradient yet"
+           : ggl_grad_is_active(w, t->src[ATTEND_ALIBI]) ? "slopes have no gradient yet"
+           : kv->rows != t->rows ? "what is read is of other runs: the rows of a stage"
            : !ggl_is_batched(kv->src[CACHE_K]) || !ggl_is_batched(kv->src[CACHE_V]) ||
                    !ggl_is_batched(t->src[ATTEND_Q])
                ? "queries, keys and values must be of each element of the batch"
@@ -136,14 +133,20 @@ void ggl_grad_attend(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
     }
     ggl_tensor *q = t->src[ATTEND_Q], *k = t->src[ATTEND_KV]->src[CACHE_K],
                *v = t->src[ATTEND_KV]->src[CACHE_V], *sinks = t->src[ATTEND_SINKS],
-               *of[4] = {q, k, v, sinks};
+               *bias = t->src[ATTEND_BIAS], *of[5] = {q, k, v, sinks, bias};
+    const double num[] = {[ATTEND_BACK_SCALE] = t->num[ATTEND_SCALE],
+                          [ATTEND_BACK_WINDOW] = t->num[ATTEND_WINDOW],
+                          [ATTEND_BACK_CAP] = t->num[ATTEND_CAP],
+                          [ATTEND_BACK_BY_BIAS] = ggl_grad_is_active(w, bias)};
     ggl_tensor *src[8] = {ggl_grad_value(w, q),     ggl_grad_value(w, k),
                           ggl_grad_value(w, v),     dy,
                           ggl_grad_value(w, sinks), t->src[ATTEND_ALIBI],
-                          t->src[ATTEND_BIAS],      ggl_grad_value(w, t->src[ATTEND_WITHIN])};
-    ggl_tensor *all = ggl_graph_op(w->g, GGL_OP_ATTEND_BACK, src, 8, t->num, t->n_num);
+                          ggl_grad_value(w, bias),  ggl_grad_value(w, t->src[ATTEND_WITHIN])};
+    ggl_tensor *all = ggl_graph_op(w->g, GGL_OP_ATTEND_BACK, src, 8, num, 4);
     int64_t first = 0;
-    for (int i = 0; i < 4 && all && of[i]; i++) {
+    for (int i = 0; i < 5 && all; i++) {
+        if (!of[i])
+            continue;
         const int64_t n = ggl_count(of[i]);
         ggl_tensor *d = ggl_grad_is_active(w, of[i]) ? part_of(w, all, 0, first, n) : NULL;
         if (d)

@@ -363,7 +363,7 @@ static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
     return true;
 }
 
-/* q [d, h], k [d, g], v [e, g], dy [e, h] to [d h + d g + e g], with sinks + h. */
+/* q [d, h], k [d, g], v [e, g], dy [e, h] to [d h + d g + e g], with sinks + h, with by_bias + all of the bias. */
 static bool shape_attend_back(ggl_graph *g, ggl_tensor *y) {
     const ggl_tensor *q = y->src[ATTEND_BACK_Q], *k = y->src[ATTEND_BACK_K],
                      *v = y->src[ATTEND_BACK_V], *dy = y->src[ATTEND_BACK_DY],
@@ -385,8 +385,14 @@ static bool shape_attend_back(ggl_graph *g, ggl_tensor *y) {
         return fail(g, y, "with a bias %s", TEXT(bias));
     if (within && (within->n_dims != 1 || within->ne[0] != 2))
         return fail(g, y, "within %s: [2] is needed", TEXT(within));
+    int64_t by_bias;
+    if (!whole(g, y, ATTEND_BACK_BY_BIAS, "by_bias", 0, 1, &by_bias))
+        return false;
+    if (by_bias && !bias)
+        return fail(g, y, "by a bias that is not there");
     y->n_dims = 1;
-    y->ne[0] = ggl_count(q) + ggl_count(k) + ggl_count(v) + (one[0] ? q->ne[1] : 0);
+    y->ne[0] = ggl_count(q) + ggl_count(k) + ggl_count(v) + (one[0] ? q->ne[1] : 0) +
+               (by_bias ? ggl_count(bias) : 0);
     return y->ne[0] <= INT32_MAX || fail(g, y, "of %s: too large", TEXT(q));
 }
 

@@ -413,6 +413,9 @@ F(f_attend_far) { /* what depends on distances */
                                        (double[]){1, 0, -1, 0.5, 0.2, 0, -1, 1, 0, 0.3, 0.6, 0.9});
     return attend(g, x[0], x[1], x[2], NAN, NAN, NAN, NULL, alibi, bias, NULL);
 }
+F(f_attend_bias) { /* bias, sinks; the outermost distances count for all beyond */
+    return attend(g, x[0], x[1], x[2], NAN, NAN, 1.5, x[4], NULL, x[3], NULL);
+}
 F(f_attend_within) {
     ggl_tensor *first = ggl_unary(g, GGL_OP_CAST, ggl_graph_find_input(g, "pos"));
     first =
@@ -617,6 +620,9 @@ static const problem problems[] = {
     {"attend with sinks", f_attend_sinks, {B(5, 4), B(5, 2), B(3, 2), W(4)}},
     {"attend with values of keys", f_attend_part, {B(5, 4), B(5, 2)}},
     {"attend with distances", f_attend_far, {B(5, 4), B(5, 4), B(3, 4)}},
+    {"attend with biases", f_attend_bias, {B(5, 4), B(5, 2), B(3, 2), W(3, 4)}},
+    {"attend with biases and sinks", f_attend_bias, {B(5, 4), B(5, 4), B(3, 4), W(5, 4), W(4)}},
+    {"attend in whole texts with biases", f_attend_bias, {B(5, 4), B(5, 2), B(3, 2), W(3, 4)}},
     {"attend within", f_attend_within, {B(5, 4), B(5, 2), B(3, 2)}},
     {"attend in whole texts", f_attend, {B(5, 4), B(5, 2), B(3, 2)}},
     {"attend in whole texts with a window", f_attend_window, {B(5, 4), B(5, 2), B(3, 2)}},
