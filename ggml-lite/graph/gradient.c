@@ -298,8 +298,6 @@ static bool check_arguments(ggl_graph *g, const ggl_tensor *of, ggl_tensor *cons
                        "gradients are asked for of %s: a computed value of the top level "
                        "is needed",
                        of ? ggl_op_get(of->op).name : "nothing");
-    else if (of->rows != GGL_ROWS_MAIN)
-        ggl_graph_fail(g, GGL_UNSUPPORTED, "the gradient of a stage's rows");
     for (int k = 0; k < n && g->error.status == GGL_OK; k++) {
         const ggl_tensor *t = by[k], *into = p->into ? p->into[k] : NULL;
         if (!t || t->scope != 0 || t->type == GGL_I32 || t->op == GGL_OP_CACHE ||

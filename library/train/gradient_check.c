@@ -19,6 +19,10 @@ typedef struct check {
     llm_train_batch b;
     int32_t *token; /* [N_SEQ * n_tokens + 1] */
     int64_t length[N_SEQ];
+    /* of a model whose tokens read something: what all of them read, made up */
+    llm_train_reading reading;
+    int32_t read[N_SEQ], *text;
+    float *row;
     double largest;
 } check;
 
@@ -100,6 +104,27 @@ static ggl_status compare_all(check *c, const llm_gradients_params *p, uint64_t 
     return st;
 }
 
+/* Makes up what is read. */
+static ggl_status give_reading(check *c, uint64_t *state, int64_t n_vocab, ggl_error *err) {
+    const llm_train_reader r = llm_trainer_reader(c->t);
+    if (!r.is_there)
+        return GGL_OK;
+    c->text = ggl_calloc((size_t)r.n_most, sizeof *c->text);
+    c->row = ggl_calloc((size_t)(r.n_most * r.n_input) + 1, sizeof *c->row);
+    if (!c->text || !c->row)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a check of gradients");
+    for (int64_t i = 0; i < r.n_most; i++)
+        c->text[i] = (int32_t)(draw(state) % (uint64_t)n_vocab);
+    for (int64_t i = 0; i < r.n_most * r.n_input; i++)
+        c->row[i] = (float)(draw(state) >> 40) / (float)(1 << 23) - 1;
+    c->reading = (llm_train_reading){
+        .row = r.of_text ? NULL : c->row, .token = r.of_text ? c->text : NULL, .n = r.n_most};
+    c->b.reading = &c->reading;
+    c->b.n_readings = 1;
+    c->b.read = c->read;
+    return GGL_OK;
+}
+
 ggl_status llm_train_check_gradients(const llm_model *m, ggl_backend *reference,
                                      const llm_gradients_params *p, llm_gradients_result *r,
                                      ggl_error *err) {
@@ -110,6 +135,7 @@ ggl_status llm_train_check_gradients(const llm_model *m, ggl_backend *reference,
                                  .reference = reference,
                                  .n_ctx = p->n_tokens,
                                  .n_batch = n,
+                                 .n_read = 2 * p->n_tokens,
                                  .n_slots = N_SEQ};
     check c = {.token = ggl_calloc((size_t)n + 1, sizeof *c.token)};
     uint64_t state = p->seed;
@@ -126,8 +152,12 @@ ggl_status llm_train_check_gradients(const llm_model *m, ggl_backend *reference,
     c.b = (llm_train_batch){
         .token = c.token, .target = c.token + 1, .length = c.length, .n_seq = N_SEQ};
     if (st == GGL_OK)
+        st = give_reading(&c, &state, n_vocab, err);
+    if (st == GGL_OK)
         st = compare_all(&c, p, &state, r, err);
     llm_trainer_free(c.t);
     ggl_free(c.token);
+    ggl_free(c.text);
+    ggl_free(c.row);
     return st;
 }

@@ -129,6 +129,12 @@ typedef struct arch_source {
 
 typedef struct arch_eval arch_eval;
 
+/* A cache of a stage that tokens read; and, with params.n_reads, what stands for it. */
+typedef struct arch_kept {
+    const ggl_tensor *cache;
+    ggl_tensor *keys, *values;
+} arch_kept;
+
 /* The rows that a value belongs to. */
 enum {
     ROWS_NONE,  /* it is the same for all rows */
@@ -214,6 +220,8 @@ struct arch_eval {
     size_t n_call, cap_call;
     arch_edge *read; /* from arms of a choice that were not taken */
     size_t n_read, cap_read;
+    arch_kept *kept; /* in the order in which tokens read them first */
+    size_t n_kept, cap_kept;
     const char **ignore; /* patterns of `ignore` for tensors and foreign keys */
     size_t n_ignore, cap_ignore;
     int32_t n_siblings;
@@ -363,6 +371,17 @@ int llm_arch_rows(const arch_eval *ev, const ggl_tensor *t);
 bool llm_arch_set_rows(arch_eval *ev, const ggl_tensor *t, int rows);
 /* Notes to which rows the new node t belongs. False: it mixes rows, which is reported. */
 bool llm_arch_note_rows(arch_eval *ev, arch_place p, const ggl_tensor *t);
+
+/* read.c */
+/* True if the operator is attention of tokens to rows of a stage. */
+bool llm_arch_is_read(arch_eval *ev, ggl_op op, ggl_tensor *const *src);
+/* Notes that tokens read the cache. False: out of memory, reported. */
+bool llm_arch_note_read(arch_eval *ev, ggl_tensor *const *src);
+/* Makes such attention with params.n_reads, for the n_src sources and the numbers of the operator. NULL: reported. */
+ggl_tensor *llm_arch_attend_given(arch_eval *ev, arch_place p, ggl_tensor *const *src, int n_src,
+                                  const double *num);
+/* Returns all that tokens read of a row of the stage. NULL: reported. */
+ggl_tensor *llm_arch_read_rows(arch_eval *ev);
 
 /* outputs.c */
 /* Makes the outputs of the graph, after all statements have run. False: reported. */

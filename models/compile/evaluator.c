@@ -175,6 +175,7 @@ void llm_arch_eval_fini(arch_eval *ev) {
     ggl_free(ev->keep);
     ggl_free(ev->call);
     ggl_free(ev->read);
+    ggl_free(ev->kept);
     ggl_free(ev->ignore);
     ggl_free(ev->line_ran);
     ggl_free(ev->notes);

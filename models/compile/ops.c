@@ -435,7 +435,12 @@ static arch_value call_op(args *a) {
     if (a->e->op == GGL_OP_ATTEND && ev->given_together && ev->params && ev->params->given &&
         !ev->stage)
         num[ATTEND_WINDOW] = window_back(num[ATTEND_WINDOW]);
-    ggl_tensor *t = llm_arch_node(ev, a->e->mark, a->e->op, src, n_src, num, n_num);
+    const bool is_read = llm_arch_is_read(ev, a->e->op, src);
+    if (is_read && !llm_arch_note_read(ev, src))
+        return ARCH_FAIL;
+    ggl_tensor *t = is_read && ev->params && ev->params->n_reads > 0
+                        ? llm_arch_attend_given(ev, a->e->mark, src, n_src, num)
+                        : llm_arch_node(ev, a->e->mark, a->e->op, src, n_src, num, n_num);
     if (t)
         name_sizes(a, t);
     return result_of(ev, a->e->mark, t, in, n_src);

@@ -278,9 +278,10 @@ bool llm_arch_give_outputs(arch_eval *ev) {
     }
     if (!llm_arch_check_use(ev, given, n))
         return false;
-    ggl_tensor *stage = only_stage(ev);
-    if (stage)
-        return put_stage(ev, stage);
+    const bool read_only = ev->params && ev->params->read_only;
+    ggl_tensor *stage = read_only ? llm_arch_read_rows(ev) : only_stage(ev);
+    if (stage || read_only)
+        return stage && put_stage(ev, stage);
     if (ev->params && ev->params->given && ev->n_given == 0) {
         ev->status = ggl_fail(ev->err, GGL_UNSUPPORTED,
                               "%s: the model takes no rows in place of tokens", ev->family);

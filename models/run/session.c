@@ -346,15 +346,6 @@ static void find_outputs(llm_session *s, const llm_session_params *p) {
         set_rows(s, p);
 }
 
-/* Returns the part that the end of an input's name stands for. */
-static llm_rows_part part_named(const char *end) {
-    static const char *const name[] = {"", ".y", ".x", ".corner", ".share", ".window"};
-    int k = LLM_ROWS_WINDOW;
-    while (k > 0 && strcmp(name[k], end) != 0)
-        k--;
-    return (llm_rows_part)k;
-}
-
 /* Checks that the alignment has a number for each row that tokens read at most. */
 static ggl_status check_alignment(const llm_session *s, ggl_error *err) {
     return s->at_alignment < 0 || (s->n_read > 0 && s->built.alignment.n % s->n_read == 0)
@@ -364,33 +355,6 @@ static ggl_status check_alignment(const llm_session *s, ggl_error *err) {
                           " numbers, which are not some for each of %" PRId64
                           " rows that tokens read",
                           s->built.family, s->built.alignment.n, s->n_read);
-}
-
-/* Lists the graph's inputs of rows, "rows.NAME", "rows.NAME.FIRST.K" and "rows.NAME.PART". */
-static ggl_status find_inputs(llm_session *s, ggl_error *err) {
-    for (int i = 0; i < ggl_graph_n_inputs(s->graph); i++) {
-        const ggl_tensor *t = ggl_graph_get_input(s->graph, i);
-        const char *name = t->name + (strncmp(t->name, "stage.", 6) == 0 ? 6 : 0), *end;
-        if (!t->needed || strncmp(name, "rows.", 5) != 0)
-            continue;
-        if (s->n_inputs == MAX_ROWS_INPUTS)
-            return ggl_fail(err, GGL_LIMIT, "%s: a stage reads more than %d inputs",
-                            s->built.family, MAX_ROWS_INPUTS);
-        llm_rows_input *x = &s->input[s->n_inputs++];
-        *x = (llm_rows_input){.name = t->name, .k = 1, .n = ggl_count(t)};
-        name += 5;
-        end = name + strcspn(name, ".");
-        while (strncmp(s->built.source[x->source].name, name, (size_t)(end - name)) != 0 ||
-               s->built.source[x->source].name[end - name])
-            x->source++;
-        x->part = part_named(end);
-        if (*end && x->part == LLM_ROWS_SELF) {
-            char *rest;
-            x->first = strtoll(end + 1, &rest, 10);
-            x->k = strtoll(rest + 1, NULL, 10);
-        }
-    }
-    return GGL_OK;
 }
 
 /* Reads which token each guess is for. */
@@ -511,7 +475,10 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
         st = alloc_arrays(s, err);
     if (st == GGL_OK) {
         find_outputs(s, p);
-        st = find_inputs(s, err);
+        st = (s->n_inputs = llm_rows_inputs(s->graph, &s->built, s->input)) >= 0
+                 ? GGL_OK
+                 : ggl_fail(err, GGL_LIMIT, "%s: a stage reads more than %d inputs",
+                            s->built.family, LLM_MAX_ROWS_INPUTS);
         if (st == GGL_OK)
             st = check_alignment(s, err);
     }

@@ -33,8 +33,6 @@ typedef struct session_flight {
     void *ctx;
 } session_flight;
 
-enum { MAX_ROWS_INPUTS = 32 };
-
 struct llm_session {
     ggl_graph *graph;
     ggl_sched *sched;
@@ -72,7 +70,7 @@ struct llm_session {
     /* [n_slots * n_ctx]: how many places the elements up to this one lie behind its position, because pictures take fewer places than they have
      * rows. NULL: the model has no places */
     int32_t *behind;
-    llm_rows_input input[MAX_ROWS_INPUTS]; /* of a stage over rows */
+    llm_rows_input input[LLM_MAX_ROWS_INPUTS]; /* of a stage over rows */
     int n_inputs;
     int64_t n_tasks;      /* of adapters for tasks; 0: there are none */
     float *task;          /* [n_ubatch][n_tasks]: 1: the token is of the task */

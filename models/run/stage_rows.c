@@ -8,6 +8,7 @@
 #include "ggl/internal/params.h"
 #include "ggl/internal/sched.h"
 #include "ggl/internal/show.h"
+#include "llm/internal/rows_gather.h"
 #include "common/sha256.h"
 
 /* Rows of the input or of a stage; its index is that in llm_arch_result.source. */
@@ -18,27 +19,21 @@ typedef struct rows {
     const float *row;
     float *own; /* [n][n_row]; NULL: row is the caller's */
     size_t cap_own;
-    int64_t *
-        order; /* of a stage with windows: the number of its k-th row in the order of what it is over */
-    float (*window)
-        [2]; /* the first row in the window of the k-th one, and the one behind the last, counted in its own order */
-    size_t cap_order, cap_window;
+    llm_rows_windows windows;
 } rows;
 
 struct llm_stages {
     int n_sources;
     llm_arch_rows_of of[LLM_ARCH_MAX_SOURCES];
     rows source[LLM_ARCH_MAX_SOURCES];
-    float
-        *gathered[LLM_ARCH_MAX_SOURCES * 2]; /* the inputs of the stage that runs, in its session */
-    int64_t n_most;                          /* rows of the input */
-    bool is_read;                            /* tokens read the last stage, in its session */
-    bool is_lent;                            /* that session is the caller's */
-    bool is_within;                          /* the model has tokens, which do not run here */
+    float *gathered[LLM_MAX_ROWS_INPUTS]; /* the inputs of the stage that runs, in its session */
+    int64_t n_most;                       /* rows of the input */
+    bool is_read;                         /* tokens read the last stage, in its session */
+    bool is_lent;                         /* that session is the caller's */
+    bool is_within;                       /* the model has tokens, which do not run here */
     const llm_row_places *places;
 };
 enum {
-    MAX_GATHERED = LLM_ARCH_MAX_SOURCES * 2,
     PIECE = 256 /* rows of a stage whose rows see no others */
 };
 
@@ -189,8 +184,7 @@ void llm_stages_free(llm_stages *s) {
         if (has_own(s, k))
             llm_session_free(s->source[k].session);
         ggl_free(s->source[k].own);
-        ggl_free(s->source[k].order);
-        ggl_free(s->source[k].window);
+        llm_rows_windows_fini(&s->source[k].windows);
     }
     ggl_free(s);
 }
@@ -270,89 +264,11 @@ void llm_stages_print(const llm_stages *s, FILE *out, bool nodes) {
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* Returns the row of what a stage is over that its k-th row stands for. */
-static int64_t row_below(const llm_arch_rows_of *of, const rows *x, int64_t k) {
-    return (of->windows > 0 ? x->order[k] : k) * of->every + of->from;
-}
-
-/* Puts the rows of a stage into the order of windows of a picture, those of a window in their own order. Without places, all are in one. */
-static ggl_status order_windows(const llm_stages *s, const llm_arch_rows_of *of, rows *x,
-                                ggl_error *err) {
-    const int32_t *yx = s->places ? s->places->yx : NULL;
-    const int64_t origin = s->of[of->over].picture.origin;
-    int64_t n_across = 0, n_windows = 0, *number = NULL, *begin = NULL;
-    if (!ggl_grow(&x->order, &x->cap_order, (size_t)x->n, sizeof *x->order) ||
-        !ggl_grow(&x->window, &x->cap_window, (size_t)x->n, sizeof *x->window))
-        return no_memory(err);
-    for (int64_t k = 0; yx && k < x->n; k++) {
-        const int64_t w = (yx[2 * (k * of->every + of->from) + 1] - origin) / of->windows + 1;
-        n_across = w > n_across ? w : n_across;
-    }
-    number = ggl_calloc((size_t)x->n, sizeof *number);
-    for (int64_t k = 0; number && k < x->n; k++) {
-        const int32_t *at = yx ? yx + 2 * (k * of->every + of->from) : NULL;
-        number[k] =
-            at ? (at[0] - origin) / of->windows * n_across + (at[1] - origin) / of->windows : 0;
-        n_windows = number[k] + 1 > n_windows ? number[k] + 1 : n_windows;
-    }
-    begin = ggl_calloc((size_t)n_windows + 1, sizeof *begin);
-    for (int64_t k = 0; number && begin && k < x->n; k++)
-        begin[number[k] + 1]++;
-    for (int64_t w = 0; begin && w < n_windows; w++)
-        begin[w + 1] += begin[w];
-    for (int64_t w = 0; begin && w < n_windows; w++)
-        for (int64_t i = begin[w]; i < begin[w + 1]; i++) {
-            x->window[i][0] = (float)begin[w];
-            x->window[i][1] = (float)begin[w + 1];
-        }
-    for (int64_t k = 0; number && begin && k < x->n; k++)
-        x->order[begin[number[k]]++] = k;
-    const bool done = number && begin;
-    ggl_free(number);
-    ggl_free(begin);
-    return done ? GGL_OK : no_memory(err);
-}
-
-/* Copies the rows that an input of the stage has for its next m rows: those around each row that it reads, of `from`. */
-static void gather(const llm_rows_input *x, const llm_arch_rows_of *of, const rows *stage,
-                   int64_t m, const rows *from, float *to) {
-    const int64_t n_row = from->n_row;
-    for (int64_t i = stage->first; i < stage->first + m; i++)
-        for (int64_t k = 0; k < x->k; k++, to += n_row) {
-            const int64_t at = row_below(of, stage, i) + x->first + k;
-            if (at >= 0 && at < from->n)
-                memcpy(to, from->row + at * n_row, (size_t)n_row * sizeof *to);
-            else
-                memset(to, 0, (size_t)n_row * sizeof *to);
-        }
-}
-
-/* Copies the places of the rows that a stage reads of the input. They are i32 or f32, and moved as they are. */
-static void gather_places(const llm_stages *s, const llm_rows_input *x, const llm_arch_rows_of *of,
-                          const rows *stage, int64_t m, const rows *from, float *to) {
-    const llm_row_places *p = s->places;
-    const bool in_table = x->part >= LLM_ROWS_CORNER;
-    const void *all = !p                           ? NULL
-                      : x->part == LLM_ROWS_SHARE  ? (const void *)p->share
-                      : x->part == LLM_ROWS_CORNER ? (const void *)p->corner
-                                                   : (const void *)p->yx;
-    const int64_t each = in_table ? 4 : 2, take = in_table ? 4 : 1,
-                  first = x->part == LLM_ROWS_X ? 1 : 0;
-    for (int64_t i = stage->first; i < stage->first + m; i++, to += take) {
-        const int64_t at = row_below(of, stage, i);
-        if (all && at < from->n)
-            memcpy(to, (const char *)all + (size_t)(at * each + first) * sizeof *to,
-                   (size_t)take * sizeof *to);
-        else
-            memset(to, 0, (size_t)take * sizeof *to);
-    }
-}
-
 static void keep_row(void *ctx, int slot, int64_t pos, int32_t token, const float *row) {
     rows *x = ctx;
     const int64_t n_row = llm_session_n_row(x->session);
     (void)slot, (void)token;
-    memcpy(x->own + (x->window ? x->order[x->first + pos] : x->first + pos) * n_row, row,
+    memcpy(x->own + llm_rows_number(&x->windows, x->first + pos) * n_row, row,
            (size_t)n_row * sizeof *row);
 }
 
@@ -366,10 +282,10 @@ static ggl_status gather_inputs(llm_stages *s, int at, int64_t m, ggl_error *err
                         "the stage '%s' has %" PRId64 " rows, but its session reads %" PRId64
                         " at once (n_read)",
                         of->name, m, llm_session_n_ubatch(x->session));
-    if (n_inputs > MAX_GATHERED)
-        return ggl_fail(err, GGL_LIMIT, "the stage '%s' reads more than %d inputs", of->name,
-                        MAX_GATHERED);
-    const ggl_status st = of->windows > 0 && x->first == 0 ? order_windows(s, of, x, err) : GGL_OK;
+    const ggl_status st =
+        of->windows > 0 && x->first == 0
+            ? llm_rows_find_windows(of, &s->of[of->over], s->places, x->n, &x->windows, err)
+            : GGL_OK;
     if (st != GGL_OK)
         return st;
     for (int k = 0; k < n_inputs; k++) {
@@ -377,12 +293,9 @@ static ggl_status gather_inputs(llm_stages *s, int at, int64_t m, ggl_error *err
         s->gathered[k] = llm_session_input_place(x->session, k);
         if (!s->gathered[k])
             return ggl_fail(err, GGL_USAGE, "the stages have no memory yet: llm_stages_alloc");
-        if (in->part == LLM_ROWS_WINDOW)
-            memcpy(s->gathered[k], x->window + x->first, (size_t)m * sizeof *x->window);
-        else if (in->part != LLM_ROWS_SELF)
-            gather_places(s, in, of, x, m, &s->source[in->source], s->gathered[k]);
-        else
-            gather(in, of, x, m, &s->source[in->source], s->gathered[k]);
+        const rows *from = &s->source[in->source];
+        llm_rows_gather(&(llm_rows_piece){of, &x->windows, x->first, m}, in, s->places, from->row,
+                        from->n, from->n_row, s->gathered[k]);
     }
     return GGL_OK;
 }

@@ -121,7 +121,7 @@ static void muon(const update *u) {
 
 bool llm_train_steps_whole(const llm_train_weight *w, const llm_train_params *p) {
     return p->optimizer == LLM_TRAIN_MUON && w->n_dims == 2 &&
-           strncmp(w->name, LLM_TRAIN_LAYER, sizeof LLM_TRAIN_LAYER - 1) == 0;
+           strstr(w->name, LLM_TRAIN_LAYER) != NULL;
 }
 
 static void step_piece(update u) {

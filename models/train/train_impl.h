@@ -46,7 +46,7 @@ bool llm_train_is_split_key(const ggl_gguf_value *v);
 /* The inputs of a step, of which optimizer.c says what they are, and their names. */
 enum { STEP_RATE, STEP_SHORTEN, STEP_MEAN_BY, STEP_SQUARE_BY, STEP_INPUTS };
 extern const char *const llm_train_step_input[STEP_INPUTS];
-/* How the names of all weights of layers begin. */
+/* What the names of all weights of layers contain: they begin with it, or with the prefix of a stage. */
 #define LLM_TRAIN_LAYER "blk."
 /* Makes the graph of a step of the n weights, whose states are f32. */
 GGL_NODISCARD ggl_status llm_train_optimizer(train_plan *p, const llm_train_weight *w, int n,

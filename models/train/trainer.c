@@ -69,7 +69,11 @@ static ggl_status make(llm_trainer *t, ggl_error *err) {
     t->weight = ggl_calloc((size_t)t->p.n_batch, sizeof *t->weight);
     if (!t->loss || !t->page || !t->pos || !t->slot || !t->end || !t->weight)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
-    st = llm_trainer_choose(t, err);
+    st = llm_reader_init(t, err);
+    if (st == GGL_OK)
+        st = llm_trainer_choose(t, err);
+    if (st == GGL_OK)
+        st = llm_reader_plan(t, err);
     if (st != GGL_OK)
         return st;
     const size_t n_layers = (size_t)t->guesses.n_layers;
@@ -118,6 +122,7 @@ void llm_trainer_free(llm_trainer *t) {
     ggl_free(t->guessed);
     ggl_free(t->zeros);
     ggl_free((int32_t *)t->guesses.token);
+    llm_reader_fini(t);
     llm_train_plan_fini(&t->hear);
     llm_train_plan_fini(&t->evaluate);
     llm_train_plan_fini(&t->look);
@@ -136,7 +141,8 @@ void llm_trainer_free(llm_trainer *t) {
 
 size_t llm_trainer_value_bytes(const llm_trainer *t) {
     size_t sum = llm_train_plan_bytes(&t->evaluate) + llm_train_plan_bytes(&t->look) +
-                 llm_train_plan_bytes(&t->hear) + llm_train_step_bytes(&t->step);
+                 llm_train_plan_bytes(&t->hear) + llm_train_step_bytes(&t->step) +
+                 llm_reader_bytes(t);
     for (int k = 0; k < t->guesses.n_layers; k++)
         sum += llm_train_plan_bytes(&t->learn[k]) + llm_train_plan_bytes(&t->told[k]) +
                llm_train_plan_bytes(&t->guessed[k]);

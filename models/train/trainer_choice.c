@@ -75,23 +75,16 @@ static bool has(const choice *c, const ggl_tensor *w) {
     return any;
 }
 
-/* Adds the weights of a layer's graph that have gradients, and are asked for. */
-static ggl_status choose_some(llm_trainer *t, int layer, choice *c, ggl_error *err) {
-    ggl_tensor *loss, **weight = NULL, **grad = NULL;
-    if (!ggl_grow(&c->g, &c->cap_graphs, c->n_graphs + 1, sizeof(ggl_graph *)))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
-    c->g[c->n_graphs] = NULL;
-    ggl_status st = llm_trainer_build(t, layer, &c->g[c->n_graphs], &loss, err);
-    ggl_graph *g = c->g[c->n_graphs++];
-    const int n_nodes = st == GGL_OK ? ggl_graph_n_nodes(g) : 0;
+/* Adds the weights of the graph that have gradients, and are asked for. Sets *any if the graph has one that learns. */
+static ggl_status choose_of(llm_trainer *t, ggl_graph *g, ggl_tensor *loss, choice *c, bool *any,
+                            ggl_error *err) {
+    const int n_nodes = ggl_graph_n_nodes(g);
+    ggl_tensor **weight = ggl_calloc((size_t)n_nodes, sizeof(ggl_tensor *)),
+               **grad = ggl_calloc((size_t)n_nodes, sizeof(ggl_tensor *));
+    ggl_status st = GGL_OK;
     int n = 0;
-    if (st == GGL_OK) {
-        weight = ggl_calloc((size_t)n_nodes, sizeof(ggl_tensor *));
-        grad = ggl_calloc((size_t)n_nodes, sizeof(ggl_tensor *));
-        if (!weight || !grad ||
-            !ggl_grow(&c->weight, &c->cap, c->n + (size_t)n_nodes, sizeof *weight))
-            st = ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
-    }
+    if (!weight || !grad || !ggl_grow(&c->weight, &c->cap, c->n + (size_t)n_nodes, sizeof *weight))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
     for (int i = 0; i < n_nodes && st == GGL_OK; i++) {
         ggl_tensor *w = ggl_graph_node(g, i);
         if (has_numbers(w) && is_asked(&t->p, w->name) && !is_read(c->own, w))
@@ -101,11 +94,30 @@ static ggl_status choose_some(llm_trainer *t, int layer, choice *c, ggl_error *e
         ggl_graph_grad(g, loss, weight, n, NULL, grad);
         st = ggl_graph_error(g, err);
     }
-    for (int k = 0; k < n && st == GGL_OK; k++)
-        if (grad[k] && !(layer > 0 && has(c, weight[k])))
+    for (int k = 0; k < n && st == GGL_OK; k++) {
+        *any |= grad[k] != NULL;
+        if (grad[k] && !has(c, weight[k]))
             c->weight[c->n++] = weight[k];
+    }
     ggl_free(weight);
     ggl_free(grad);
+    return st;
+}
+
+/* Those of a layer's graph or, of_stage, of that of a stage of the reader. */
+static ggl_status choose_some(llm_trainer *t, int k, bool of_stage, choice *c, ggl_error *err) {
+    ggl_tensor *loss = NULL;
+    bool any = false;
+    if (!ggl_grow(&c->g, &c->cap_graphs, c->n_graphs + 1, sizeof(ggl_graph *)))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
+    ggl_graph **g = &c->g[c->n_graphs++];
+    *g = NULL;
+    ggl_status st =
+        of_stage ? llm_reader_build(t, k, g, &loss, err) : llm_trainer_build(t, k, g, &loss, err);
+    if (st == GGL_OK)
+        st = choose_of(t, *g, loss, c, &any, err);
+    if (of_stage)
+        t->reader.stage[k].learns = any;
     return st;
 }
 
@@ -120,7 +132,10 @@ ggl_status llm_trainer_choose(llm_trainer *t, ggl_error *err) {
         st = ggl_graph_finish(c.own, err);
     t->guesses.n_layers = 1;
     for (int k = 0; k < t->guesses.n_layers && st == GGL_OK; k++) /* the first one tells how many */
-        st = choose_some(t, k, &c, err);
+        st = choose_some(t, k, false, &c, err);
+    for (int k = 0; k < t->reader.n_sources && st == GGL_OK; k++)
+        if (t->reader.is.of_text || !t->reader.of[k].is_input)
+            st = choose_some(t, k, true, &c, err);
     if (st == GGL_OK && t->p.guess)
         st = llm_trainer_check_tokens(t, err);
     if (st == GGL_OK)

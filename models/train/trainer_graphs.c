@@ -17,7 +17,7 @@ static bool is_known(const llm_trainer *t, const char *name) {
         known |= strcmp(name, llm_trainer_input[k]) == 0;
     for (int k = 0; k < t->p.n_inputs; k++)
         known |= strcmp(name, t->p.input[k]) == 0;
-    return known;
+    return known || llm_reader_gives(t, name);
 }
 
 /* The loss of the logits, times the token's weight. */
@@ -27,13 +27,6 @@ static ggl_tensor *of_logits(const llm_trainer *t, ggl_graph *g, ggl_tensor *log
     ggl_tensor *loss =
         t->p.loss ? t->p.loss(t->p.ctx, g, logits, target) : ggl_cross_entropy(g, logits, target);
     return ggl_binary(g, GGL_OP_MUL, loss, weight);
-}
-
-/* What has the gradient that the program gives: the product of the n numbers with it. */
-static ggl_tensor *of_gradient(ggl_graph *g, ggl_tensor *out, int64_t n) {
-    ggl_tensor *gradient = ggl_graph_input(g, "gradient", GGL_F32, 1, &n, true),
-               *flat = ggl_reshape(g, out, 1, &n);
-    return ggl_unary(g, GGL_OP_SUM, ggl_binary(g, GGL_OP_MUL, flat, gradient));
 }
 
 static ggl_status check_inputs(const llm_trainer *t, const ggl_graph *g, ggl_error *err) {
@@ -123,6 +116,9 @@ ggl_status llm_trainer_build_model(llm_trainer *t, int layer, bool own, ggl_grap
                                      .n_pool = pool < all ? pool : 0,
                                      .type_k = GGL_F32,
                                      .type_v = GGL_F32};
+    /* rows that the tokens read at most */
+    const int64_t n_kept =
+        t->reader.is.is_own ? t->reader.stage[t->reader.n_sources - 1].n_most : 0;
     const llm_arch_params of = {.size = sizeof of,
                                 .n_ctx = t->p.n_ctx,
                                 .only = t->p.guess && !own ? "guess"
@@ -132,6 +128,9 @@ ggl_status llm_trainer_build_model(llm_trainer *t, int layer, bool own, ggl_grap
                                 .tap = own && t->p.other ? t->tap : NULL,
                                 .n_taps = own && t->p.other ? t->n_taps : 0,
                                 .guess_layer = own ? 0 : layer,
+                                .given = t->reader.is.is_there && !t->reader.is.is_own,
+                                .n_read = t->reader.is.is_own ? n_kept : 0,
+                                .n_reads = t->reader.is.is_own ? t->p.n_slots : 0,
                                 .adapter = t->p.adapter,
                                 .n_adapters = t->p.n_adapters};
     llm_arch_result built;
@@ -150,6 +149,10 @@ ggl_status llm_trainer_build_model(llm_trainer *t, int layer, bool own, ggl_grap
         t->n_vocab = t->n_logits = built.logits.n;
     else if (st == GGL_OK)
         st = note_built(t, &built, err);
+    if (st == GGL_OK)
+        st = llm_reader_note(t, g, &built, err);
+    if (st == GGL_OK)
+        llm_trainer_flatten(g);
     llm_arch_result_fini(&built);
     return st;
 }
@@ -161,7 +164,8 @@ ggl_status llm_trainer_build(llm_trainer *t, int layer, ggl_graph **out, ggl_ten
         return st;
     ggl_graph *g = *out;
     ggl_tensor *through = ggl_graph_get_output(g, 0);
-    *loss = t->p.output ? of_gradient(g, through, t->out.rows.n) : of_logits(t, g, through);
+    *loss = t->p.output ? llm_trainer_of_gradient(g, "gradient", through, t->out.rows.n)
+                        : of_logits(t, g, through);
     ggl_graph_replace_output(g, 0, "loss", *loss); /* the output may then be overwritten */
     return check_inputs(t, g, err);
 }
@@ -177,63 +181,79 @@ static void add_up(llm_trainer *t, ggl_graph *g, ggl_tensor *loss) {
     ggl_graph_assign(g, sum, ggl_graph_op(g, GGL_OP_OUTER_SUM, src, 4, &n, 1));
 }
 
-/* Makes the weights of the graph that learn variables: from now on they are read where t keeps them. */
-static int let_learn(const llm_trainer *t, ggl_graph *g, ggl_tensor **weight) {
+/* Of a layer that guesses: what has the gradients of its loss and, by the rows that it returns, those that the program gives. */
+static ggl_tensor *with_gradient(const llm_trainer *t, ggl_graph *g, ggl_tensor *loss) {
+    return t->p.guess ? ggl_binary(g, GGL_OP_ADD, loss,
+                                   llm_trainer_of_gradient(
+                                       g, "gradient", ggl_graph_get_output(g, 1), t->guesses.n_row))
+                      : loss;
+}
+
+/* The inputs by which a program that has what makes them needs the gradient, and the outputs that are these. */
+static const struct {
+    const char *input, *output;
+    bool of_guess;
+} passed[] = {{"row", ROW_GRADIENT, true},
+              {"given_row", ROW_GRADIENT, false},
+              {"given_more", MORE_GRADIENT, false}};
+enum { PASSED = 3 };
+
+/* Lists them in by[]. Returns their number. */
+static int find_passed(const llm_trainer *t, ggl_graph *g, ggl_tensor **by) {
     int n = 0;
-    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
-        ggl_tensor *w = ggl_graph_node(g, i);
-        llm_train_weight *of =
-            w->op == GGL_OP_WEIGHT && w->name ? llm_train_weights_find(&t->weights, w->name) : NULL;
-        if (!of ||
-            w->data != of->origin) /* an adapter that does not learn may have the same names */
-            continue;
-        w->type = GGL_F32;
-        w->data = of->data;
-        w->variable = true;
-        weight[n++] = w;
+    for (int k = 0; k < PASSED; k++) {
+        const bool is_wanted = passed[k].of_guess ? t->p.guess : t->reader.learns;
+        ggl_tensor *x = is_wanted ? ggl_graph_find_input(g, passed[k].input) : NULL;
+        if (x)
+            by[n++] = x;
     }
     return n;
 }
 
-/* Of a layer that guesses: what has the gradients of its loss and, by the rows that it returns, those that the program gives. */
-static ggl_tensor *with_gradient(const llm_trainer *t, ggl_graph *g, ggl_tensor *loss) {
-    return t->p.guess ? ggl_binary(g, GGL_OP_ADD, loss,
-                                   of_gradient(g, ggl_graph_get_output(g, 1), t->guesses.n_row))
-                      : loss;
+/* Gives the gradient by an input as an output. A layer that guesses has an output of rows, whose place it takes. */
+static void pass(ggl_graph *g, const ggl_tensor *input, ggl_tensor *grad) {
+    for (int k = 0; k < PASSED; k++) {
+        if (strcmp(passed[k].input, input->name) != 0 || !grad)
+            continue;
+        if (passed[k].of_guess)
+            ggl_graph_replace_output(g, 1, passed[k].output, grad);
+        else
+            ggl_graph_output(g, passed[k].output, grad);
+    }
 }
 
 ggl_status llm_trainer_plan(llm_trainer *t, train_plan *p, int layer, bool gradients,
                             ggl_error *err) {
-    const int most = t->weights.n + 1;
-    ggl_tensor *loss, **weight = ggl_calloc((size_t)most * 3, sizeof(ggl_tensor *));
-    ggl_status st = weight ? llm_trainer_build(t, layer, &p->g, &loss, err)
-                           : ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
-    const int n = st == GGL_OK ? let_learn(t, p->g, weight) : 0;
-    ggl_tensor **into = weight ? weight + most : NULL, **grad = weight ? into + most : NULL;
-    for (int k = 0; k < n && gradients; k++) {
-        const llm_train_weight *w = llm_train_weights_find(&t->weights, weight[k]->name);
+    ggl_tensor *loss;
+    ggl_status st = llm_trainer_build(t, layer, &p->g, &loss, err);
+    const int most = t->weights.n + t->reader.n_kept + PASSED;
+    ggl_tensor **by = st == GGL_OK ? ggl_calloc((size_t)most * 3, sizeof(ggl_tensor *)) : NULL;
+    if (!by)
+        return st != GGL_OK ? st : ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
+    ggl_tensor **into = by + most, **grad = into + most;
+    const int n_weights = llm_trainer_let_learn(t, p->g, by);
+    for (int k = 0; k < n_weights && gradients; k++) {
+        const llm_train_weight *w = llm_train_weights_find(&t->weights, by[k]->name);
         into[k] = ggl_graph_variable(p->g, w->name, GGL_F32, w->n_dims, w->ne, w->grad);
     }
-    if (st == GGL_OK)
-        add_up(t, p->g, loss);
-    if (st == GGL_OK && gradients) {
+    const bool reads = gradients && t->reader.learns;
+    const int n_kept = llm_reader_keep(t, p->g, by + n_weights, reads ? into + n_weights : NULL),
+              n = n_weights + (reads ? n_kept : 0);
+    add_up(t, p->g, loss);
+    if (gradients) {
         const ggl_grad_params of = {.size = sizeof of, .keep = t->p.keep, .into = into};
-        const int n_by = n + (t->p.guess ? 1 : 0);
-        if (t->p.guess)
-            weight[n] = ggl_graph_find_input(p->g, "row");
-        ggl_graph_grad(p->g, with_gradient(t, p->g, loss), weight, n_by, &of, grad);
+        const int n_passed = find_passed(t, p->g, by + n);
+        ggl_graph_grad(p->g, with_gradient(t, p->g, loss), by, n + n_passed, &of, grad);
         for (int k = 0; k < n; k++)
             if (grad[k])
                 ggl_graph_assign(p->g, into[k], grad[k]);
-        if (n_by > n && grad[n])
-            ggl_graph_replace_output(p->g, 1, ROW_GRADIENT, grad[n]);
-        st = ggl_graph_error(p->g, err);
+        for (int k = n; k < n + n_passed; k++)
+            pass(p->g, by[k], grad[k]);
     }
-    ggl_free(weight);
-    return st == GGL_OK
-               ? llm_train_plan(p, &t->p,
-                                t->p.guess ? t->p.n_batch : 1 /* nobody asks for logits */, err)
-               : st;
+    st = ggl_graph_error(p->g, err);
+    const bool tells = ggl_graph_n_outputs(p->g) > 1; /* nobody asks for the loss of a token */
+    ggl_free(by);
+    return st == GGL_OK ? llm_train_plan(p, &t->p, tells ? t->p.n_batch : 1, err) : st;
 }
 
 ggl_status llm_trainer_plan_look(llm_trainer *t, train_plan *p, int layer, bool own,
@@ -243,7 +263,7 @@ ggl_status llm_trainer_plan_look(llm_trainer *t, train_plan *p, int layer, bool 
     ggl_status st = weight ? llm_trainer_build_model(t, layer, own, &p->g, err)
                            : ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
     if (st == GGL_OK && !own)
-        let_learn(t, p->g, weight);
+        llm_trainer_let_learn(t, p->g, weight);
     if (st == GGL_OK && !with_scores)
         ggl_graph_replace_output(p->g, 0, "rows", ggl_graph_get_output(p->g, 1));
     if (st == GGL_OK)

@@ -39,7 +39,7 @@ static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, bo
                             "vocabulary has 0 to %" PRId64,
                             i, b->target[i], n_targets - 1);
     }
-    return GGL_OK;
+    return llm_reader_check(t, b, err);
 }
 
 /* Returns how many sequences from the first on fit into a run; sets pos and slot, and *n to their tokens. */
@@ -103,10 +103,11 @@ static ggl_status set_tokens(llm_trainer *t, const ggl_graph *g, ggl_sched *s,
     return st;
 }
 
-/* Runs n tokens from `at` on, in n_seq slots; with the outputs of the first n_rows. */
+/* Runs n tokens from `at` on, of n_seq sequences from `first` on; with the outputs of the first n_rows. */
 static ggl_status run_some(llm_trainer *t, const train_plan *p, const llm_train_batch *b,
-                           int64_t at, int64_t n, const int64_t *length, int64_t n_seq,
-                           int64_t n_rows, ggl_error *err) {
+                           int64_t first, int64_t n_seq, int64_t at, int64_t n, int64_t n_rows,
+                           ggl_error *err) {
+    const int64_t *length = b->length + first;
     const bool has_pos = ggl_graph_n_stores(p->g) > 0; /* what a run leaves there */
     ggl_status st = set_pages(t, p->g, p->s, length, n_seq, err);
     for (int64_t i = 0; i < n; i++)
@@ -115,6 +116,10 @@ static ggl_status run_some(llm_trainer *t, const train_plan *p, const llm_train_
         st = ggl_sched_clear_slot(p->s, (int)i, err);
     if (st == GGL_OK)
         st = set_tokens(t, p->g, p->s, b, at, n, err);
+    if (st == GGL_OK)
+        st = llm_reader_read(t, b, first, n_seq, at, n, err);
+    if (st == GGL_OK)
+        st = llm_reader_set(t, p, b, first, at, n, err);
     return st == GGL_OK ? ggl_sched_run(p->s, n, n_rows ? NULL : t->pos, n_rows, err) : st;
 }
 
@@ -123,13 +128,17 @@ static ggl_status run(llm_trainer *t, const train_plan *p, const llm_train_batch
     ggl_status st = check_batch(t, b, true, err);
     const bool asked = b->row_gradient && ggl_graph_n_outputs(p->g) > 1 &&
                        strcmp(ggl_graph_get_output(p->g, 1)->name, ROW_GRADIENT) == 0;
+    const bool passes = t->reader.is.is_there && ggl_graph_n_outputs(p->g) > 1;
     const size_t n_row = (size_t)t->guesses.n_row;
     double sum = 0;
     int64_t at = 0, n;
     for (int64_t i = 0, n_seq; i < b->n_seq && st == GGL_OK; i += n_seq, at += n) {
         n_seq = fill(t, b->length + i, b->n_seq - i, &n);
         memset(t->loss, 0, (size_t)t->p.n_slots * sizeof *t->loss);
-        st = run_some(t, p, b, at, n, b->length + i, n_seq, asked ? n : 0, err);
+        st = run_some(t, p, b, i, n_seq, at, n, asked || passes ? n : 0, err);
+        if (st == GGL_OK && p == t->learn)
+            st = llm_reader_learn(t, p, b, i, n_seq, at, n, err);
+        llm_reader_forget(t, b);
         if (st == GGL_OK && b->row_gradient)
             memcpy(b->row_gradient + (size_t)at * n_row,
                    asked ? ggl_sched_output(p->s, 1) : t->zeros, (size_t)n * n_row * sizeof(float));
@@ -180,7 +189,8 @@ static ggl_status look(llm_trainer *t, train_plan *p, bool own, bool with_scores
         llm_train_plan_fini(p);
     for (int64_t i = 0, at = 0, n, n_seq; i < b->n_seq && st == GGL_OK; i += n_seq, at += n) {
         n_seq = fill(t, b->length + i, b->n_seq - i, &n);
-        st = run_some(t, p, b, at, n, b->length + i, n_seq, n, err);
+        st = run_some(t, p, b, i, n_seq, at, n, n, err);
+        llm_reader_forget(t, b);
         for (int k = 0; k < 2 && st == GGL_OK; k++)
             if (out[k].to)
                 memcpy(out[k].to + at * out[k].n, ggl_sched_output(p->s, k),

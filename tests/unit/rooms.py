@@ -48,7 +48,7 @@ PUBLIC = {
                   "graph": "compose divide gradient gradients graph image op_args ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends transport"},
     "library": {".": "context llm measure senses", "train": "train"},
-    "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "vocabulary": "tokenizer_trainer", "load": "load", "train": "train", "guess": "guess", "serve": "engine prompt_folder",
+    "models": {"language": "arch", "compile": "adapter rows_gather", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "vocabulary": "tokenizer_trainer", "load": "load", "train": "train", "guess": "guess", "serve": "engine prompt_folder",
                "run": "beams diffuse embed text_inputs generate media model pooling prompt_cache session stage_rows"},
 }
 # A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.

@@ -313,6 +313,14 @@ typedef struct llm_arch_params {
      * is made from the inputs "token", "pos", "slot" and "row" (f32 [n_row]), with an output "rows", which guesses of the
      * token after that one read in its place. GGL_UNSUPPORTED: the model does not have it. */
     const char *only;
+    /* Of a model whose tokens read a stage. read_only: only the output "rows" is made, of each row of the stage what tokens read of it: keys and values of
+     * each cache, in the order in which tokens read them first, all heads of one behind the other. n_reads > 0: the tokens read n_reads texts, of n_read rows
+     * each, that the program keeps. Then the stage is not computed, and for cache K, from 0 on, there are the weights "read.K.keys" [d, n_read, heads * n_reads] and
+     * "read.K.values" [n_read, e, heads * n_reads], f32 and without data, and for each token the inputs "read.end" (i32), how many rows its text has, and
+     * "read.heads.H.G" (i32 [H]), for queries of H heads and keys of G: which of these matrices each reads, the text's number times G, plus h / (H / G).
+     * GGL_UNSUPPORTED: there is no such stage, or a token reads it by more than queries, keys and values. */
+    bool read_only;
+    int64_t n_reads;
     /* Of several layers that guess, the one that "guess" is made from, counted from 0 (llm_arch_result.n_guess_layers).
      * GGL_LIMIT: there is no such layer. */
     int guess_layer;

@@ -18,6 +18,7 @@
 #include "llm/internal/media.h"
 #include "llm/internal/adapter.h"
 #include "llm/internal/model.h"
+#include "llm/internal/rows_gather.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -285,23 +286,7 @@ typedef struct llm_batch {
  * because the cache's rows are still there. */
 GGL_NODISCARD ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err);
 
-/* An input of a stage over rows: for its row i, the k rows from i * every + from + first on of llm_arch_result.source[source]; those
- * that do not exist are zeros. */
-typedef enum llm_rows_part {
-    LLM_ROWS_SELF,   /* the rows themselves, f32 */
-    LLM_ROWS_Y,      /* i32: the places of patches in the picture's grid */
-    LLM_ROWS_X,      /* i32 */
-    LLM_ROWS_CORNER, /* i32 [4]: those in a table around them, */
-    LLM_ROWS_SHARE,  /* f32 [4]: and the share of each */
-    LLM_ROWS_WINDOW /* f32 [2]: of the stage's rows, the first one in the window of a row, and the one behind the last */
-} llm_rows_part;
-typedef struct llm_rows_input {
-    const char *name; /* of the graph's input */
-    int source;
-    int64_t first, k;
-    llm_rows_part part; /* what of them; with a place, k is 1 and first 0 */
-    int64_t n;          /* numbers for each row of the stage */
-} llm_rows_input;
+/* The inputs of a stage over rows. */
 int llm_session_n_rows_inputs(const llm_session *s);
 const llm_rows_input *llm_session_rows_input(const llm_session *s, int k);
 /* Where the values of input k may be written, as many rows as the session computes at once; what is here is not copied when it is

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "llm/internal/rows_gather.h"
 #include "llm/internal/session.h"
 
 struct ggl_memory;
@@ -59,12 +60,6 @@ int64_t llm_stages_n_row(const llm_stages *s);
  * sizes. */
 llm_session *llm_stages_last(const llm_stages *s);
 
-/* Where the rows of a picture are, for what a descriptor reads of them (NAME.y ..): of its n rows, in the order of llm_rows_part. */
-typedef struct llm_row_places {
-    const int32_t *yx;     /* [n][2] */
-    const int32_t *corner; /* [n][4], and their shares; NULL: the picture has no table */
-    const float *share;
-} llm_row_places;
 /* The places of the next input's rows; borrowed until it has run. NULL: all are 0. */
 void llm_stages_place(llm_stages *s, const llm_row_places *places);
 

@@ -19,6 +19,7 @@
 
 #include "ggl/backend.h"
 #include "llm/internal/arch.h"
+#include "llm/internal/rows_gather.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -86,7 +87,23 @@ typedef struct llm_train_params {
      * outlive the trainer. NULL: layers guess for their own model. */
     const llm_arch *other;
     const llm_arch_source *other_source;
+    /* What the tokens read besides: an eye or an ear, whose output `rows` stands in place of tokens, and its source; both outlive the trainer, and its weights
+     * learn, too. NULL: tokens read nothing, or the stage of their own descriptor, which then learns with them. Batches have `reading`; not with
+     * `output` or `guess`. */
+    const llm_arch *eye;
+    const llm_arch_source *eye_source;
+    /* The longest reading: rows of the input, but not more than the descriptor says, or tokens of a text; 0: what it says, or n_ctx. */
+    int64_t n_read;
+    llm_arch_ignore eye_ignore; /* as llm_arch_params.ignore, of the eye */
 } llm_train_params;
+
+/* What tokens read: rows of an input (docs/architectures.md, "Stages"), or the text of an encoder. */
+typedef struct llm_train_reading {
+    const float *row;             /* [n][llm_trainer_reader(t).n_input] */
+    const llm_row_places *places; /* of a picture; NULL: all are 0 */
+    const int32_t *token;         /* [n], in place of `row` */
+    int64_t n;
+} llm_train_reading;
 
 /* Sequences one after the other. */
 typedef struct llm_train_batch {
@@ -108,6 +125,14 @@ typedef struct llm_train_batch {
     /* Of a model that guesses for another one: [sum of the lengths][n_heard], what the other one says of the token before each (llm_trainer_hear); and [sum of the
      * lengths], not 0 where `row` counts in its place. */
     const float *feature, *given;
+    /* With a reader: what is read. Of an encoder, read[n_seq] says which one each sequence reads. Of an eye, place[sum of the lengths] is below 0 for a
+     * token, and else the number of the row that stands in its place, counted through the rows of all readings one after the other. */
+    const llm_train_reading *reading;
+    int64_t n_readings;
+    const int32_t *read, *place;
+    /* Of an eye (NULL: the position in the sequence, and the one behind it): the places of tokens and rows in time, down and across, if the model has such; and
+     * how many elements of its sequence each sees, if rows of a picture see each other (llm_arch_result.has_places, .given_together). */
+    const int32_t *pos_t, *pos_y, *pos_x, *seen;
     float *
         row_gradient; /* [as row]: llm_trainer_add sets it to the gradient by `row`. NULL: it is not asked for */
 } llm_train_batch;
@@ -211,6 +236,19 @@ typedef struct llm_train_guesses {
         *token; /* [n_scores]: which token each score is of; NULL: of that of its number */
 } llm_train_guesses;
 llm_train_guesses llm_trainer_guesses(const llm_trainer *t);
+/* What tokens read. */
+typedef struct llm_train_reader {
+    bool is_there;
+    bool is_own;            /* a stage of the tokens' descriptor: each sequence has a reading */
+    bool of_text;           /* a reading is tokens, and not rows */
+    int64_t n_input;        /* numbers of a row of the input */
+    int64_t n_most;         /* of the longest reading */
+    llm_arch_rows_of input; /* of rows: how they are prepared */
+    bool has_places, together;
+} llm_train_reader;
+llm_train_reader llm_trainer_reader(const llm_trainer *t);
+/* Returns how many rows stand in place of tokens for a reading of n rows. */
+int64_t llm_trainer_n_rows(const llm_trainer *t, int64_t n);
 int64_t llm_trainer_n_vocab(
     const llm_trainer *t); /* how many tokens the model knows: logits, if it has them */
 int llm_trainer_n_weights(const llm_trainer *t);

@@ -1,0 +1,81 @@
+/* What stages over rows read (docs/architectures.md, "Stages"): the inputs of a stage's graph, by name; what they have for rows of the input or of
+ * the stage before; and the way back, for gradients.
+ *
+ * Threads: any number may use these functions at the same time, each with memory of its own. */
+#ifndef LLM_ROWS_GATHER_H
+#define LLM_ROWS_GATHER_H
+
+#include "llm/internal/arch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An input of a stage over rows: for its row i, the k rows from i * every + from + first on of llm_arch_result.source[source]; those
+ * that do not exist are zeros. */
+typedef enum llm_rows_part {
+    LLM_ROWS_SELF,   /* the rows themselves, f32 */
+    LLM_ROWS_Y,      /* i32: the places of patches in the picture's grid */
+    LLM_ROWS_X,      /* i32 */
+    LLM_ROWS_CORNER, /* i32 [4]: those in a table around them, */
+    LLM_ROWS_SHARE,  /* f32 [4]: and the share of each */
+    LLM_ROWS_WINDOW /* f32 [2]: of the stage's rows, the first one in the window of a row, and the one behind the last */
+} llm_rows_part;
+typedef struct llm_rows_input {
+    const char *name; /* of the graph's input */
+    int source;
+    int64_t first, k;
+    llm_rows_part part; /* what of them; with a place, k is 1 and first 0 */
+    int64_t n;          /* numbers for each row of the stage */
+} llm_rows_input;
+enum { LLM_MAX_ROWS_INPUTS = LLM_ARCH_MAX_SOURCES * 2 };
+
+/* Lists the inputs of rows that the graph of a stage needs, built with this result: "rows.NAME", "rows.NAME.FIRST.K" and "rows.NAME.PART". Returns their
+ * number; -1: there are more than LLM_MAX_ROWS_INPUTS. The names are the graph's. */
+int llm_rows_inputs(const ggl_graph *g, const llm_arch_result *built,
+                    llm_rows_input out[LLM_MAX_ROWS_INPUTS]);
+
+/* Where the rows of a picture are, for what a descriptor reads of them (NAME.y ..): of its n rows, in the order of llm_rows_part. */
+typedef struct llm_row_places {
+    const int32_t *yx;     /* [n][2] */
+    const int32_t *corner; /* [n][4], and their shares; NULL: the picture has no table */
+    const float *share;
+} llm_row_places;
+
+/* The order of rows in windows of a picture; all NULL and 0: they are in their own. */
+typedef struct llm_rows_windows {
+    int64_t *order; /* the number of the k-th row in the order of what the stage is over */
+    float (*window)
+        [2]; /* the first row in the window of the k-th one, and the one behind the last, counted in this order */
+    size_t cap_order, cap_window;
+} llm_rows_windows;
+/* Finds it for a stage of n rows over `below`; without places, all rows are in one window. GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_rows_find_windows(const llm_arch_rows_of *of,
+                                               const llm_arch_rows_of *below,
+                                               const llm_row_places *places, int64_t n,
+                                               llm_rows_windows *out, ggl_error *err);
+void llm_rows_windows_fini(llm_rows_windows *w);
+/* Returns the number of the stage's k-th row in the order of what it is over. */
+static inline int64_t llm_rows_number(const llm_rows_windows *w, int64_t k) {
+    return w->order ? w->order[k] : k;
+}
+
+/* Rows first .. first + m - 1 of a stage. */
+typedef struct llm_rows_piece {
+    const llm_arch_rows_of *of;
+    const llm_rows_windows *windows;
+    int64_t first, m;
+} llm_rows_piece;
+/* Copies what the input has for these rows of the stage to `to`, [m][in->n]: of row[n][n_row] of its source, or of their places (NULL: all 0). Whole
+ * numbers are i32, in the memory of floats. */
+void llm_rows_gather(const llm_rows_piece *p, const llm_rows_input *in,
+                     const llm_row_places *places, const float *row, int64_t n, int64_t n_row,
+                     float *to);
+/* The other way: adds the gradient of such an input, d[m][in->n], to that of the rows that it has, drow[n][n_row]. */
+void llm_rows_scatter(const llm_rows_piece *p, const llm_rows_input *in, const float *d, int64_t n,
+                      int64_t n_row, float *drow);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
