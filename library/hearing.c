@@ -89,13 +89,10 @@ ggl_status llm_hearing_window(hearing *h, int64_t at, int64_t until, int64_t *n,
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-ggl_status llm_hearing_open(hearing *h, llm_context *c, const char *path,
-                            const llm_transcribe_params *p, ggl_error *err) {
+ggl_status llm_hearing_open_as(hearing *h, llm_context *c, const hearing_input *in,
+                               const char *path, const llm_transcribe_params *p, ggl_error *err) {
     h->c = c;
-    h->how = c->stages ? llm_stages_sound(c->stages) : NULL;
-    if (!h->how)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "the model does not hear: its descriptor has no input from sound");
+    h->how = in->how;
     if (!path && !p->data)
         return ggl_fail(err, GGL_USAGE, "a sound needs a path or data");
     h->name = path ? path : "the sound";
@@ -104,12 +101,22 @@ ggl_status llm_hearing_open(hearing *h, llm_context *c, const char *path,
                              .raw = p->raw,
                              .raw_rate = p->raw_rate,
                              .raw_channels = p->raw_channels};
-    h->n_mel = llm_stages_n_input(c->stages);
-    h->n_window = llm_stages_n_most(c->stages);
+    h->n_mel = in->n_mel;
+    h->n_window = in->n_window;
     ggl_status st = open_mel(h, err);
     if (st == GGL_OK)
         st = llm_sound_rows_open(&h->sound, &audio, h->name, (int)h->how->rate, err);
     return st == GGL_OK ? measure(h, err) : st;
+}
+
+ggl_status llm_hearing_open(hearing *h, llm_context *c, const char *path,
+                            const llm_transcribe_params *p, ggl_error *err) {
+    const hearing_input in = {c->stages ? llm_stages_sound(c->stages) : NULL,
+                              c->stages ? llm_stages_n_input(c->stages) : 0,
+                              c->stages ? llm_stages_n_most(c->stages) : 0};
+    return in.how ? llm_hearing_open_as(h, c, &in, path, p, err)
+                  : ggl_fail(err, GGL_UNSUPPORTED,
+                             "the model does not hear: its descriptor has no input from sound");
 }
 
 void llm_hearing_close(hearing *h) {

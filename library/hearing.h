@@ -27,6 +27,16 @@ GGL_NODISCARD ggl_status llm_hearing_open(hearing *h, llm_context *c, const char
                                           const llm_transcribe_params *p, ggl_error *err);
 void llm_hearing_close(hearing *h);
 
+/* The input of a model that hears: how it is made of sound, the numbers of a row, and the rows of a window. */
+typedef struct hearing_input {
+    const llm_arch_sound *how;
+    int64_t n_mel, n_window;
+} hearing_input;
+/* llm_hearing_open of a model whose stages do not run, with an input that outlives *h. */
+GGL_NODISCARD ggl_status llm_hearing_open_as(hearing *h, llm_context *c, const hearing_input *in,
+                                             const char *path, const llm_transcribe_params *p,
+                                             ggl_error *err);
+
 /* Reads until the window of rows from `at` on can be computed, computes it, and sets *n to how many of its rows are of the sound, before row
  * `until`; the others show silence. 0: the sound has ended before. `at` never goes back. */
 GGL_NODISCARD ggl_status llm_hearing_window(hearing *h, int64_t at, int64_t until, int64_t *n,

@@ -64,31 +64,18 @@ static ggl_status append_sound(const llm_eye *e, const llm_tokenizer *t,
     return st == GGL_OK ? llm_eye_append_text(t, s->end, 0, 0, ids, err) : st;
 }
 
-static ggl_status start_ear(llm_eye *e, const llm_session_params *p, ggl_error *err) {
-    e->cancelled = p->cancelled;
-    e->cancelled_ctx = p->cancelled_ctx;
-    return llm_sound_rows_mel(&e->mel, rule_of(e), llm_stages_n_input(e->stages), err);
-}
-
-const llm_eye_kind llm_eye_sounds = {.organ = "ear",
-                                     .senses = "hears",
-                                     .what = "sound",
-                                     .n_parts = n_windows,
-                                     .append = append_sound,
-                                     .start = start_ear};
-
 /* --- windows ---------------------------------------------------------------------------------- */
 
 /* Returns how many rows the window has that begins at row `at`: at least those that the stages make a row of. */
 static int64_t window_rows(const llm_eye *e, int64_t n_rows, int64_t at) {
-    const int64_t most = llm_stages_n_most(e->stages), least = llm_eye_origin(e, 0) + 1;
+    const int64_t most = e->n_most, least = llm_eye_origin(e, 0) + 1;
     const int64_t rest = n_rows - at > least ? n_rows - at : least;
     return rule_of(e)->whole || rest > most ? most : rest;
 }
 
 /* Returns of how many rows of the spectrogram, less than those of a window, so many rows can be made. */
 static int64_t rows_for(const llm_eye *e, int64_t n_made) {
-    int64_t least = 0, most = llm_stages_n_most(e->stages) - 1;
+    int64_t least = 0, most = e->n_most - 1;
     while (least < most) {
         const int64_t middle = (least + most + 1) / 2;
         if (llm_eye_rows_made(e, middle) <= n_made)
@@ -102,7 +89,7 @@ static int64_t rows_for(const llm_eye *e, int64_t n_made) {
 /* Returns how many samples a sound may have: those whose rows fit into the context, of which the last window may be cut unless the ear hears
  * whole ones, and no more than memory is meant for. */
 static int64_t most_samples(const llm_eye *e) {
-    const int64_t n_window = llm_stages_n_most(e->stages), step = rule_of(e)->step,
+    const int64_t n_window = e->n_most, step = rule_of(e)->step,
                   n_made = llm_eye_rows_made(e, n_window),
                   rest = rule_of(e)->whole ? 0 : rows_for(e, e->n_ctx % n_made),
                   n = (e->n_ctx / n_made * n_window + rest) * step,
@@ -129,11 +116,11 @@ static ggl_status measure(const llm_eye *e, heard *h, ggl_error *err) {
 
 /* Sets h->rows to those of window k, and *n to how many it has. */
 static ggl_status make_window(const llm_eye *e, heard *h, int64_t k, int64_t *n, ggl_error *err) {
-    const int64_t n_window = llm_stages_n_most(e->stages), at = k * n_window;
+    const int64_t n_window = e->n_most, at = k * n_window;
     const llm_mel_piece all = {.sample = h->sample, .n = h->n, .is_last = true};
     *n = window_rows(e, h->n_rows, at);
     if (!h->rows)
-        h->rows = ggl_calloc((size_t)(n_window * llm_stages_n_input(e->stages)), sizeof *h->rows);
+        h->rows = ggl_calloc((size_t)(n_window * e->n_input), sizeof *h->rows);
     if (!h->rows)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
     const ggl_status st = h->is_measured ? GGL_OK : measure(e, h, err);
@@ -197,7 +184,7 @@ static void identify(const llm_eye *e, heard *h) {
 
 /* Reads a sound. *h is to be freed in any case. */
 static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl_error *err) {
-    const int64_t step = rule_of(e)->step, n_window = llm_stages_n_most(e->stages);
+    const int64_t step = rule_of(e)->step, n_window = e->n_most;
     llm_sound *from = NULL;
     if (!audio->path == !audio->data)
         return ggl_fail(err, GGL_USAGE, "llm_audio needs a path or data, one of the two");
@@ -212,6 +199,62 @@ static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl
     identify(e, h);
     return GGL_OK;
 }
+
+/* --- without stages --------------------------------------------------------------------------- */
+
+static ggl_status start_ear(llm_eye *e, ggl_error *err) {
+    return llm_sound_rows_mel(&e->mel, rule_of(e), e->n_input, err);
+}
+
+static ggl_status notice_sound(const llm_eye *e, const llm_noticed_file *f, llm_noticed *out,
+                               ggl_error *err) {
+    const llm_audio audio = {.path = f->path, .data = f->data, .n = f->n};
+    heard *h = ggl_calloc(1, sizeof *h);
+    *out = (llm_noticed){.name = name_of(&audio), .of = h};
+    if (!h)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
+    const ggl_status st = listen(h, e, &audio, err);
+    memcpy(out->id, h->id, sizeof out->id);
+    out->n_parts = h->n_windows;
+    return st;
+}
+
+static void free_window(llm_noticed_part *p) {
+    ggl_free(p->own[0]);
+}
+
+static ggl_status part_of_sound(const llm_eye *e, llm_noticed *x, int64_t k, llm_noticed_part *out,
+                                ggl_error *err) {
+    heard *h = x->of;
+    int64_t n;
+    *out = (llm_noticed_part){.row = NULL};
+    const ggl_status st = make_window(e, h, k, &n, err);
+    if (st != GGL_OK)
+        return st;
+    out->n = n;
+    out->n_made = out->n_pos = llm_eye_rows_made(e, n);
+    out->row = out->own[0] = h->rows; /* the next window gets others */
+    out->free = free_window;
+    h->rows = NULL;
+    return GGL_OK;
+}
+
+static void forget_sound(llm_noticed *x) {
+    if (x->of)
+        heard_free(x->of);
+    ggl_free(x->of);
+    x->of = NULL;
+}
+
+const llm_eye_kind llm_eye_sounds = {.organ = "ear",
+                                     .senses = "hears",
+                                     .what = "sound",
+                                     .n_parts = n_windows,
+                                     .append = append_sound,
+                                     .start = start_ear,
+                                     .notice = notice_sound,
+                                     .part = part_of_sound,
+                                     .forget = forget_sound};
 
 /* --- calls ------------------------------------------------------------------------------------ */
 

@@ -55,8 +55,7 @@ static bool find_any(void *ctx, const char *text, size_t n, size_t *at, size_t *
     return find_mark(text, n, at, id);
 }
 
-/* Writes the id of the rows of part k. */
-static void part_id(const uint8_t id[LLM_MEDIA_ID], int64_t k, uint8_t out[LLM_MEDIA_ID]) {
+void llm_eye_part_id(const uint8_t id[LLM_MEDIA_ID], int64_t k, uint8_t out[LLM_MEDIA_ID]) {
     char hex[SHA256_HEX];
     sha256 sum;
     memcpy(out, id, LLM_MEDIA_ID);
@@ -93,7 +92,7 @@ ggl_status llm_eye_append_part(const llm_eye *e, const llm_tokenizer *t,
     llm_media_row row;
     int32_t first, before = 0;
     int64_t n;
-    part_id(id, k, own);
+    llm_eye_part_id(id, k, own);
     if (!llm_media_find(e->media, own, &first, &n))
         return ggl_fail(err, GGL_USAGE,
                         "the text names a %s that is not there any more: show it again",
@@ -176,7 +175,7 @@ static void release(const llm_eye *e, const uint8_t id[LLM_MEDIA_ID], int64_t n,
         uint8_t own[LLM_MEDIA_ID];
         int32_t first;
         int64_t rows;
-        part_id(id, k, own);
+        llm_eye_part_id(id, k, own);
         if (!llm_media_find(e->media, own, &first, &rows))
             continue;
         for (int h = 0; h <= holds; h++) /* one is that of llm_media_find */
@@ -193,7 +192,7 @@ ggl_status llm_eye_keep(llm_eye *e, const uint8_t id[LLM_MEDIA_ID], llm_eye_make
         uint8_t own[LLM_MEDIA_ID];
         int32_t first;
         int64_t n_rows;
-        part_id(id, k, own);
+        llm_eye_part_id(id, k, own);
         if (!llm_media_find(e->media, own, &first, &n_rows))
             st = make(e, ctx, k, own, err);
     }
@@ -201,11 +200,15 @@ ggl_status llm_eye_keep(llm_eye *e, const uint8_t id[LLM_MEDIA_ID], llm_eye_make
         release(e, id, k - 1, 1);
         return st;
     }
+    llm_eye_mark(id, mark);
+    return GGL_OK;
+}
+
+void llm_eye_mark(const uint8_t id[LLM_MEDIA_ID], char mark[LLM_IMAGE_MARK]) {
     char hex[SHA256_HEX];
     for (int i = 0; i < LLM_MEDIA_ID; i++)
         snprintf(hex + 2 * i, 3, "%02x", id[i]);
     snprintf(mark, LLM_IMAGE_MARK, "%s%s%s", mark_begin, hex, mark_end);
-    return GGL_OK;
 }
 
 void llm_unsee(llm_context *c, const char *mark) {

@@ -9,6 +9,7 @@
 #include "llm/internal/tokenizer.h"
 #include "llm/llm.h"
 #include "sound/log_mel.h"
+#include "train/noticed.h"
 
 typedef struct llm_eye llm_eye;
 
@@ -20,8 +21,14 @@ typedef struct llm_eye_kind {
     /* Appends what stands for it in a text: its rows, and the texts around them. */
     ggl_status (*append)(const llm_eye *e, const llm_tokenizer *t, const uint8_t id[LLM_MEDIA_ID],
                          llm_tokens *ids, ggl_error *err);
-    /* Makes it ready, after its stages. NULL: there is nothing to do. */
-    ggl_status (*start)(llm_eye *e, const llm_session_params *p, ggl_error *err);
+    /* Makes it ready to read, before or without its stages. NULL: there is nothing to do. */
+    ggl_status (*start)(llm_eye *e, ggl_error *err);
+    /* Reads a file, its parts, and forgets it, whatever the status was. */
+    ggl_status (*notice)(const llm_eye *e, const llm_noticed_file *f, llm_noticed *out,
+                         ggl_error *err);
+    ggl_status (*part)(const llm_eye *e, llm_noticed *x, int64_t k, llm_noticed_part *out,
+                       ggl_error *err);
+    void (*forget)(llm_noticed *x);
 } llm_eye_kind;
 
 extern const llm_eye_kind llm_eye_pictures, llm_eye_sounds;
@@ -31,6 +38,7 @@ struct llm_eye {
     llm_model *model;
     llm_arch_rows_of rows[LLM_ARCH_MAX_SOURCES];
     int n_rows, input;
+    int64_t n_most, n_input; /* rows of the input at most, and the numbers of each */
     llm_media *media;
     llm_stages *stages;
     ggl_backend *const *backend; /* [n_backends]: for which they were planned */
@@ -53,6 +61,10 @@ GGL_NODISCARD ggl_status llm_eye_see(llm_context *c, const llm_image *image,
 GGL_NODISCARD ggl_status llm_eye_listen(llm_context *c, const llm_audio *audio,
                                         char mark[LLM_IMAGE_MARK], ggl_error *err);
 
+/* Makes it ready to read files for a text of n_ctx tokens, without stages. GGL_UNSUPPORTED, GGL_USAGE: the descriptor does not say how many rows its input
+ * has; GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_eye_start_reading(llm_eye *e, int64_t n_ctx, ggl_error *err);
+
 /* Which row of the input the row i of the last stage stands for: the first one that it was made of. */
 int64_t llm_eye_origin(const llm_eye *e, int64_t i);
 /* How many rows the last stage makes of n rows of the input. */
@@ -72,6 +84,10 @@ GGL_NODISCARD ggl_status llm_eye_append_part(const llm_eye *e, const llm_tokeniz
                                              const uint8_t id[LLM_MEDIA_ID], int64_t k,
                                              const char *line, llm_tokens *ids, ggl_error *err);
 
+/* Writes the id of the rows of part k. */
+void llm_eye_part_id(const uint8_t id[LLM_MEDIA_ID], int64_t k, uint8_t out[LLM_MEDIA_ID]);
+/* Writes the mark that stands for a picture or a sound in a text. */
+void llm_eye_mark(const uint8_t id[LLM_MEDIA_ID], char mark[LLM_IMAGE_MARK]);
 /* Makes the rows of part k, and adds them to e->media with the id. */
 typedef ggl_status llm_eye_make(llm_eye *e, void *ctx, int64_t k, const uint8_t id[LLM_MEDIA_ID],
                                 ggl_error *err);

@@ -245,19 +245,6 @@ static bool leave_eye_out(llm_context *c, const llm_opening *o, ggl_status why,
     return true;
 }
 
-/* Notes that the eye is of another family than the text model, if its descriptor shows that. */
-static void note_other_eye(const llm_context *c, const llm_opening *o) {
-    const char *token = llm_eye_unknown_token(c->eye, c->tokenizer);
-    char text[512];
-    if (!token || !o->loading.note)
-        return;
-    snprintf(text, sizeof text,
-             "the eye is one of %s, whose texts have the token %s, and the model, of the family "
-             "%s, has no such token: it may see wrongly",
-             llm_eye_family(c->eye), token, llm_arch_family(llm_model_arch(c->model), 0));
-    o->loading.note(o->loading.ctx, text);
-}
-
 enum { SIZE_TEXT = 64 };
 
 /* Writes the numbers of rows that a picture may become as keys of the eye's file, and returns how many there are. */
@@ -323,7 +310,7 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
             : ggl_fail(&why, GGL_UNSUPPORTED,
                        "pictures stand in a text, which needs a tokenizer, and the model has none");
     if (st == GGL_OK) {
-        note_other_eye(c, o);
+        llm_eye_note_other(c->eye, c->model, c->tokenizer, o->loading.note, o->loading.ctx);
         llm_eye_set_marks(c->eye, llm_model_max_images(c->model));
     }
     if (st == GGL_OK && !o->sees_apart)

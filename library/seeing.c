@@ -82,12 +82,6 @@ static ggl_status append_picture(const llm_eye *e, const llm_tokenizer *t,
     return st == GGL_OK ? llm_eye_append_text(t, p->end, 0, 0, ids, err) : st;
 }
 
-const llm_eye_kind llm_eye_pictures = {.organ = "eye",
-                                       .senses = "sees",
-                                       .what = "picture",
-                                       .n_parts = n_parts,
-                                       .append = append_picture};
-
 /* --- pictures --------------------------------------------------------------------------------- */
 
 /* A picture as the eye sees it, of 8 bits: the whole, and its tiles. */
@@ -170,28 +164,51 @@ static int64_t places_of(const llm_eye *e, const llm_picture_rows *in, int64_t n
     return most + 1;
 }
 
-/* Runs the stages for a picture, whose rows are *row [*n], valid until the next one; *in is to be freed. */
-static ggl_status look(llm_eye *e, const llm_picture *seen, const char *name, llm_picture_rows **in,
-                       const float **row, int64_t *n, ggl_error *err) {
-    ggl_status st = llm_picture_rows_new(in, rule_of(e), seen, name, err);
+static void free_rows(llm_noticed_part *p) {
+    llm_picture_rows_free(p->own[0]);
+    ggl_free(p->own[1]);
+    ggl_free(p->own[2]);
+}
+
+/* Prepares what the eye reads of a part. *out is to be freed in any case. */
+static ggl_status prepare(llm_noticed_part *out, const llm_eye *e, const llm_picture *seen,
+                          const char *name, ggl_error *err) {
+    const llm_arch_picture *rule = rule_of(e);
+    llm_picture_rows *r;
+    *out = (llm_noticed_part){.free = free_rows};
+    const ggl_status st = llm_picture_rows_new(&r, rule, seen, name, err);
     if (st != GGL_OK)
         return st;
-    const llm_picture_rows *r = *in;
-    int32_t *yx = ggl_calloc((size_t)r->n * 2, sizeof *yx);
-    if (!yx)
+    out->own[0] = r;
+    out->row = r->row;
+    out->n = r->n;
+    out->n_made = llm_eye_rows_made(e, r->n);
+    int32_t *yx = out->own[1] = ggl_calloc((size_t)r->n * 2, sizeof *yx),
+            *place = out->own[2] = ggl_calloc((size_t)out->n_made * 3 + 1, sizeof *place);
+    if (!yx || !place)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a picture of %" PRId64 " rows", r->n);
-    const llm_arch_picture *rule = rule_of(e);
     for (int64_t i = 0; i < r->n; i++) {
         const int32_t origin = i < rule->first ? 0 : (int32_t)rule->origin;
         yx[2 * i] = r->y[i] + origin;
         yx[2 * i + 1] = r->x[i] + origin;
     }
-    const llm_row_places places = {
+    out->has_places = true;
+    out->places = (llm_row_places){
         .yx = yx, .corner = r->entry ? r->entry[0] : NULL, .share = r->share ? r->share[0] : NULL};
-    llm_stages_place(e->stages, &places);
-    st = llm_stages_run(e->stages, r->row, r->n, row, n, err);
+    out->n_pos = places_of(e, r, out->n_made, place);
+    out->place = place;
+    return GGL_OK;
+}
+
+/* Runs the stages for a picture, whose rows are *row [*n], valid until the next one; *in is to be freed. */
+static ggl_status look(llm_eye *e, const llm_picture *seen, const char *name, llm_noticed_part *in,
+                       const float **row, int64_t *n, ggl_error *err) {
+    ggl_status st = prepare(in, e, seen, name, err);
+    if (st != GGL_OK)
+        return st;
+    llm_stages_place(e->stages, &in->places);
+    st = llm_stages_run(e->stages, in->row, in->n, row, n, err);
     llm_stages_place(e->stages, NULL);
-    ggl_free(yx);
     return st;
 }
 
@@ -213,6 +230,47 @@ static ggl_status check_room(const llm_eye *e, const parts *p, const char *name,
                         : "");
 }
 
+/* --- without stages --------------------------------------------------------------------------- */
+
+static ggl_status notice_picture(const llm_eye *e, const llm_noticed_file *f, llm_noticed *out,
+                                 ggl_error *err) {
+    const llm_image image = {.path = f->path, .data = f->data, .n = f->n};
+    parts *p = ggl_calloc(1, sizeof *p);
+    *out = (llm_noticed){.name = name_of(&image), .of = p};
+    if (!p)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a picture");
+    ggl_status st = see(p, e, &image, err);
+    if (st == GGL_OK)
+        st = check_room(e, p, name_of(&image), err);
+    memcpy(out->id, p->id, sizeof out->id);
+    out->n_parts = p->n;
+    return st;
+}
+
+static ggl_status part_of_picture(const llm_eye *e, llm_noticed *x, int64_t k,
+                                  llm_noticed_part *out, ggl_error *err) {
+    const parts *p = x->of;
+    return prepare(out, e, p->part[k], x->name, err);
+}
+
+static void forget_picture(llm_noticed *x) {
+    if (x->of)
+        parts_free(x->of);
+    ggl_free(x->of);
+    x->of = NULL;
+}
+
+const llm_eye_kind llm_eye_pictures = {.organ = "eye",
+                                       .senses = "sees",
+                                       .what = "picture",
+                                       .n_parts = n_parts,
+                                       .append = append_picture,
+                                       .notice = notice_picture,
+                                       .part = part_of_picture,
+                                       .forget = forget_picture};
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
 /* A picture that is looked at. */
 typedef struct looked {
     const parts *parts;
@@ -222,25 +280,20 @@ typedef struct looked {
 static ggl_status look_and_keep(llm_eye *e, void *ctx, int64_t k, const uint8_t id[LLM_MEDIA_ID],
                                 ggl_error *err) {
     const looked *l = ctx;
-    llm_picture_rows *in = NULL;
+    llm_noticed_part in;
     const float *row;
     int64_t n = 0;
-    int32_t first, *place = NULL;
+    int32_t first;
     ggl_status st = look(e, l->parts->part[k], l->name, &in, &row, &n, err);
-    if (st == GGL_OK && !(place = ggl_calloc((size_t)n * 3, sizeof *place)))
-        st = ggl_fail(err, GGL_NOMEM, "out of memory for a picture of %" PRId64 " rows", n);
-    if (st == GGL_OK) {
-        const int64_t n_pos = places_of(e, in, n, place);
+    if (st == GGL_OK)
         st = llm_media_add(e->media, id,
                            &(llm_media_rows){.row = row,
                                              .n = n,
                                              .n_row = llm_stages_n_row(e->stages),
-                                             .place = place,
-                                             .n_pos = n_pos},
+                                             .place = in.place,
+                                             .n_pos = in.n_pos},
                            &first, err);
-    }
-    ggl_free(place);
-    llm_picture_rows_free(in);
+    llm_noticed_part_fini(&in);
     return st;
 }
 
@@ -292,7 +345,7 @@ ggl_status llm_image_pixels(llm_context *c, const llm_image *image, float **pixe
 /* Appends the rows of one part to *row, which has *n. */
 static ggl_status add_rows(llm_eye *e, const llm_picture *part, const char *name, float **row,
                            size_t *n, size_t *cap, ggl_error *err) {
-    llm_picture_rows *in = NULL;
+    llm_noticed_part in;
     const size_t n_row = (size_t)llm_stages_n_row(e->stages);
     const float *got;
     int64_t n_got = 0;
@@ -303,7 +356,7 @@ static ggl_status add_rows(llm_eye *e, const llm_picture *part, const char *name
         memcpy(*row + *n * n_row, got, (size_t)n_got * n_row * sizeof **row);
         *n += (size_t)n_got;
     }
-    llm_picture_rows_free(in);
+    llm_noticed_part_fini(&in);
     return st;
 }
 

@@ -2,6 +2,7 @@
 #include "senses.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "context.h"
@@ -20,6 +21,10 @@ static ggl_status find_input(llm_eye *e, ggl_error *err) {
         e->kind = e->rows[e->input].picture.patch > 0 ? &llm_eye_pictures
                   : e->rows[e->input].sound.rate > 0  ? &llm_eye_sounds
                                                       : NULL;
+    e->n_most = st == GGL_OK && e->input < e->n_rows ? e->rows[e->input].most : 0;
+    e->n_input = st == GGL_OK && e->input < e->n_rows
+                     ? ggl_extents(e->rows[e->input].ne, 0, e->rows[e->input].n_dims, 1)
+                     : 0;
     const bool notices = e->kind && !llm_arch_reads_text(arch) && llm_arch_has_output(arch, "rows");
     return st == GGL_OK && !notices
                ? ggl_fail(err, GGL_UNSUPPORTED,
@@ -41,7 +46,9 @@ static const char *text_beside(const llm_eye *e, size_t k) {
     return k < sizeof of_sound / sizeof *of_sound ? of_sound[k] : NULL;
 }
 
-const char *llm_eye_unknown_token(const llm_eye *e, const llm_tokenizer *t) {
+/* Returns a special token that stands beside its rows, which the tokenizer of the text model lacks; NULL: it has it, the descriptor names none, or
+ * memory is out. */
+static const char *unknown_token(const llm_eye *e, const llm_tokenizer *t) {
     const char *text;
     size_t k = 0;
     /* "<token>" or "[TOKEN]" alone */
@@ -59,8 +66,18 @@ const char *llm_eye_unknown_token(const llm_eye *e, const llm_tokenizer *t) {
     return lacks ? text : NULL;
 }
 
-const char *llm_eye_family(const llm_eye *e) {
-    return llm_arch_family(llm_model_arch(e->model), 0);
+void llm_eye_note_other(const llm_eye *e, const llm_model *model, const llm_tokenizer *t,
+                        void (*note)(void *ctx, const char *text), void *ctx) {
+    const char *token = unknown_token(e, t);
+    char text[512];
+    if (!token || !note)
+        return;
+    snprintf(text, sizeof text,
+             "the eye is one of %s, whose texts have the token %s, and the model, of the family "
+             "%s, has no such token: it may see wrongly",
+             llm_arch_family(llm_model_arch(e->model), 0), token,
+             llm_arch_family(llm_model_arch(model), 0));
+    note(ctx, text);
 }
 
 ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err) {
@@ -141,5 +158,15 @@ ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_give
     if (st != GGL_OK)
         return ggl_within(err, st, "%s", file);
     e->n_ctx = p->n_ctx;
-    return e->kind->start ? e->kind->start(e, p, err) : GGL_OK;
+    e->cancelled = p->cancelled;
+    e->cancelled_ctx = p->cancelled_ctx;
+    return e->kind->start ? e->kind->start(e, err) : GGL_OK;
+}
+
+ggl_status llm_eye_start_reading(llm_eye *e, int64_t n_ctx, ggl_error *err) {
+    if (e->n_most < 1)
+        return ggl_fail(err, GGL_UNSUPPORTED, "%s does not say how many rows its input has at most",
+                        ggl_gguf_name(llm_model_file(e->model)));
+    e->n_ctx = n_ctx;
+    return e->kind->start ? e->kind->start(e, err) : GGL_OK;
 }

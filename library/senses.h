@@ -8,11 +8,10 @@
 /* Opens the file of an eye or an ear. GGL_UNSUPPORTED: it makes no rows of pictures or sounds; else as llm_open. */
 ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err);
 void llm_eye_close(llm_eye *e); /* NULL is fine */
-/* Returns a special token that stands beside pictures or sounds, which the tokenizer of the text model lacks, as it does if the eye belongs to a model of another
- * family; NULL: it has it, the descriptor names none, or memory is out. */
-const char *llm_eye_unknown_token(const llm_eye *e, const llm_tokenizer *t);
-/* The name of its descriptor's family. */
-const char *llm_eye_family(const llm_eye *e);
+/* Notes that the eye is of another family than the text model, if its descriptor shows that: the tokenizer of the model lacks a special token that stands
+ * beside pictures or sounds. note may be NULL. */
+void llm_eye_note_other(const llm_eye *e, const llm_model *model, const llm_tokenizer *t,
+                        void (*note)(void *ctx, const char *text), void *ctx);
 /* Where its rows are kept. */
 const llm_media *llm_eye_media(const llm_eye *e);
 /* Plans its stages for the backends of p, which tells what memory they take; nothing is allocated. Statuses of llm_stages_plan. */

@@ -152,13 +152,13 @@ static ggl_status add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm_me
     int64_t n;
     if (find(m, id, first, &n))
         return GGL_OK;
-    if (rows->n < 1 || rows->n > 1 << 24 || rows->n_row < 1 || rows->n_row > 1 << 24)
+    if (rows->n < 1 || rows->n > 1 << 24 || rows->n_row < 0 || rows->n_row > 1 << 24)
         return ggl_fail(err, GGL_LIMIT, "%lld rows of %lld numbers cannot stand for tokens",
                         (long long)rows->n, (long long)rows->n_row);
     entry e = {.rows = *rows, .n_held = 1, .used = ++m->clock};
     memcpy(e.id, id, LLM_MEDIA_ID);
     const size_t n_floats = (size_t)(rows->n * rows->n_row);
-    float *own = ggl_calloc(bytes_of(&e), 1);
+    float *own = ggl_calloc(bytes_of(&e) + 1, 1); /* rows without numbers are there, too */
     if (!own || !ggl_grow(&m->entry, &m->cap, m->n + 1, sizeof *m->entry)) {
         ggl_free(own);
         return ggl_fail(err, GGL_NOMEM, "out of memory for %lld rows", (long long)rows->n);
@@ -174,7 +174,8 @@ static ggl_status add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm_me
         ggl_free(own);
         return ggl_fail(err, GGL_LIMIT, "there are too many rows at once");
     }
-    memcpy(own, rows->row, n_floats * sizeof *own);
+    if (n_floats > 0)
+        memcpy(own, rows->row, n_floats * sizeof *own);
     e.rows.row = own;
     if (rows->place) {
         e.rows.place = (int32_t *)(own + n_floats);

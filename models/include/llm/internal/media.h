@@ -22,7 +22,7 @@ typedef struct llm_media llm_media;
 /* Rows that are added. */
 typedef struct llm_media_rows {
     const float *row; /* [n][n_row] */
-    int64_t n, n_row;
+    int64_t n, n_row; /* n_row 0: only their ids and places are wanted */
     /* [n][3]: the place of each, behind that of the first, as pos.t, pos.y and pos.x; NULL: 0, 1, 2 .. in all three */
     const int32_t *place;
     int64_t n_pos; /* the tokens behind them are so many places behind the first row; mostly n */
