@@ -54,7 +54,8 @@ def ears(args, state):
              ("vocab_size", len(sounds.TOKENS)), ("decoder_start_token_id", sounds.START)]
     n_words = sounds.END
     keys = [*general("whisper", "words"), *(key("whisper." + k, U32, v) for k, v in shape), key("whisper.multilingual", BOOL, False),
-            key("whisper.suppress_tokens", I32, [sounds.SILENT]), key("tokenizer.ggml.model", STRING, "gpt2"), key("tokenizer.ggml.pre", STRING, "gpt-2"),
+            key("whisper.suppress_tokens", I32, [sounds.SILENT]), key("tokenizer.ggml.model", STRING, "gpt2"), key("tokenizer.ggml.pre", STRING, "llama-bpe"),
+            # by this pre-tokenizer a word is a token, without merges
             key("tokenizer.ggml.tokens", STRING, sounds.TOKENS), key("tokenizer.ggml.token_type", I32, [NORMAL] * n_words + [CONTROL] * (len(sounds.TOKENS) - n_words)),
             key("tokenizer.ggml.merges", STRING, []), key("tokenizer.ggml.eos_token_id", U32, sounds.END), key("tokenizer.ggml.add_bos_token", BOOL, False)]
     write(args.out, keys, w)
