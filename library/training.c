@@ -15,10 +15,12 @@
 #include "llm/internal/guess.h"
 #include "opening.h"
 #include "train/training.h"
+#include "training_senses.h"
 
 /* What is opened for a training, and closed after it. */
 typedef struct opened {
     llm_context *model, *teacher, *draft;
+    training_senses *senses;
     ggl_backend *cpu, *reference;
     llm_adapter *adapter;
     void *new_adapter; /* the file of a new one */
@@ -34,6 +36,7 @@ typedef struct opened {
 
 static void close_all(void *owned) {
     opened *o = owned;
+    llm_training_senses_close(o->senses);
     llm_close(o->model);
     llm_close(o->teacher);
     llm_train_recorded_close(o->recorded);
@@ -226,6 +229,12 @@ static ggl_status get_prompts(opened *o, ggl_error *err) {
     return st;
 }
 
+static ggl_status open_senses(opened *o, const llm_training_params *p, ggl_error *err) {
+    const llm_loading of = {.n_threads = p->n_threads, .note = p->note, .ctx = p->user};
+    return llm_training_senses_open(&o->senses, o->model, p->mmproj, &of,
+                                    llm_train_n_ctx(o->model->model, p->n_ctx), err);
+}
+
 static ggl_status open_all(opened *o, const char *path, const llm_training_params *p,
                            ggl_error *err) {
     const llm_open_params of = {.size = sizeof of,
@@ -239,6 +248,8 @@ static ggl_status open_all(opened *o, const char *path, const llm_training_param
     ggl_status st = llm_context_open_path(&o->model, path, &of, LLM_OPENED_MODEL, err);
     if (st == GGL_OK && !o->model->tokenizer)
         return ggl_pass(err, &o->model->why_no_tokenizer);
+    if (st == GGL_OK)
+        st = open_senses(o, p, err);
     if (st == GGL_OK)
         st = ggl_backend_open(&o->cpu, "cpu", &threads, err);
     if (st == GGL_OK)
@@ -292,6 +303,8 @@ ggl_status llm_training_open(llm_training **out, const char *path,
             .why_no_prompts = o->has_no_prompts ? &o->why_no_prompts : NULL,
             .n_taught = o->recorded ? llm_train_recorded_n_vocab(o->recorded) : o->n_vocab,
             .memory_left = left,
+            .eye = llm_training_eye(o->senses),
+            .senses = llm_training_senses_of(o->senses),
             .teacher_bytes = o->teacher ? bytes_of(o->teacher) : 0,
             .teacher_file = o->recorded  ? llm_train_recorded_file(o->recorded)
                             : o->teacher ? llm_model_file(o->teacher->model)

@@ -105,6 +105,13 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
     if (p->draft_depth > (p->draft ? TRAIN_MOST_GUESSES : 0))
         return ggl_fail(err, GGL_USAGE, "draft_depth is %" PRId64 "; it must be %s", p->draft_depth,
                         p->draft ? "from 0 to 16" : "0 without draft");
+    if (p->mmproj_out && !t->of.eye)
+        return ggl_fail(err, GGL_USAGE,
+                        "mmproj_out is the file for what learned of mmproj, which is not given");
+    if (p->mmproj_out && t->of.adapter)
+        return ggl_fail(
+            err, GGL_USAGE,
+            "beside an adapter the eye or the ear stays as it is: leave mmproj_out out");
     if (p->n_matrices > 0 && !p->lora)
         return ggl_fail(err, GGL_USAGE,
                         "matrix says what a new adapter changes: it needs lora; learn says which "
@@ -177,6 +184,7 @@ static ggl_status read_files(llm_training *t, train_data **out, const char *cons
                                  .document_prompt = t->of.document_prompt,
                                  .text_prompt = t->of.text_prompt,
                                  .scores = t->pooling == LLM_POOL_RANK,
+                                 .senses = t->of.senses,
                                  .note = tell_note,
                                  .progress = tell_read,
                                  .user = t};
@@ -205,6 +213,15 @@ static int64_t longest_of(const train_data *d) {
     return most;
 }
 
+static int64_t longest_reading(const train_data *d) {
+    int64_t most = 0;
+    for (int64_t r = 0; d && r < llm_train_data_n_readings(d); r++) {
+        const int64_t n = llm_train_data_reading_length(d, r);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 int64_t llm_train_n_ctx(const llm_model *m, int64_t asked) {
     const int64_t own = llm_model_n_ctx(m);
     return asked != 0 ? asked : own > 0 && own < MOST_CTX ? own : MOST_CTX;
@@ -227,6 +244,11 @@ static ggl_status check_kind(const llm_training *t, ggl_error *err) {
         return ggl_fail(err, GGL_USAGE,
                         "%s has %s: layers that guess (draft) learn from texts and conversations",
                         t->p.file[0], contrast ? "texts that belong together" : "preferences");
+    if (t->reads && (contrast || t->p.draft || t->of.teach))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s has pictures, sounds or texts that are read besides: a teacher, layers "
+                        "that guess (draft) and texts that belong together go by tokens alone",
+                        t->p.file[0]);
     if ((t->p.n_dims > 0 || t->p.contrast_temp > 0) && (!contrast || t->pooling == LLM_POOL_RANK))
         return ggl_fail(
             err, GGL_USAGE,
@@ -251,6 +273,19 @@ static ggl_status find_pooling(llm_training *t, ggl_error *err) {
     return t->p.pooling ? st : GGL_OK;
 }
 
+/* Copies what outlives the call. */
+static ggl_status copy_path(llm_training *t, ggl_error *err) {
+    const size_t n = t->p.mmproj_out ? strlen(t->p.mmproj_out) + 1 : 0;
+    if (n == 0)
+        return GGL_OK;
+    t->mmproj_out = ggl_calloc(n, 1);
+    if (!t->mmproj_out)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a path");
+    memcpy(t->mmproj_out, t->p.mmproj_out, n);
+    t->p.mmproj_out = t->mmproj_out;
+    return GGL_OK;
+}
+
 static ggl_status copy_dims(llm_training *t, ggl_error *err) {
     if (t->p.n_dims == 0)
         return GGL_OK;
@@ -268,12 +303,15 @@ static ggl_status read_all(llm_training *t, ggl_error *err) {
     if (st == GGL_OK)
         st = copy_dims(t, err);
     if (st == GGL_OK)
+        st = copy_path(t, err);
+    if (st == GGL_OK)
         st = read_files(t, &t->data, t->p.file, t->p.n_files, err);
     if (st == GGL_OK && t->p.n_valid_files > 0)
         st = read_files(t, &t->valid, t->p.valid_file, t->p.n_valid_files, err);
     if (st != GGL_OK)
         return st;
     t->kind = llm_train_data_kind(t->data);
+    t->reads = longest_reading(t->data) > 0 || longest_reading(t->valid) > 0;
     st = check_kind(t, err);
     const train_order_params o = {.data = t->data, .seed = t->p.seed, .valid = n_held(t)};
     return st == GGL_OK ? llm_train_order_new(&t->order, &o, err) : st;
@@ -283,10 +321,15 @@ static ggl_status read_all(llm_training *t, ggl_error *err) {
 
 /* Sequences that have room in a run: some more than there are of mean length. */
 static int64_t n_slots(const llm_training *t) {
+    enum { MOST_READ = 4096 }; /* rows or tokens, of which keys and values of all layers are kept */
     const train_data_stats s = llm_train_data_stats(t->data);
     const int64_t mean = s.n_tokens / (s.n_items > 0 ? s.n_items : 1),
-                  n = t->p.n_ubatch / (mean > 0 ? mean : 1) * 3 / 2 + 1;
-    return n < t->p.n_ubatch ? n : t->p.n_ubatch;
+                  all = t->p.n_ubatch / (mean > 0 ? mean : 1) * 3 / 2 + 1,
+                  n = all < t->p.n_ubatch ? all : t->p.n_ubatch;
+    if (!train_reads(t->of.senses) || t->n_read < 1)
+        return n;
+    const int64_t few = MOST_READ / t->n_read > 1 ? MOST_READ / t->n_read : 1;
+    return n < few ? n : few;
 }
 
 /* Finds the optimizer and the type to which numbers are rounded. */
@@ -334,9 +377,16 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
                           .optimizer_bits = t->p.optimizer_bits,
                           .n_threads = t->of.n_threads,
                           .only_adapters = t->of.adapter != NULL,
-                          .guess = t->p.draft};
+                          .guess = t->p.draft,
+                          .n_read = t->n_read};
     if (llm_train_is_contrast(t->kind))
         p.output = t->pooling == LLM_POOL_RANK ? "score" : "embedding";
+    if (t->of.eye && t->reads) {
+        t->eye = llm_arch_source_gguf(llm_model_file(t->of.eye));
+        p.eye = llm_model_arch(t->of.eye);
+        p.eye_source = &t->eye;
+        p.eye_ignore = llm_model_ignore(t->of.eye);
+    }
     t->use = (llm_adapter_use){.adapter = t->of.adapter, .scale = 1};
     if (t->of.adapter) {
         p.adapter = &t->use;
@@ -375,12 +425,16 @@ static void size_runs(llm_training *t) {
         t->p.n_ubatch = t->p.n_batch < 512 ? t->p.n_batch : 512;
     if (t->p.n_ubatch < longest)
         t->p.n_ubatch = longest;
+    const int64_t r = longest_reading(t->data), v = longest_reading(t->valid);
+    t->n_read = r > v ? r : v;
     t->load.cap_seq = n_slots(t);
 }
 
 /* Tells what a caller may not have meant. */
 static void tell_sizes(llm_training *t) {
     char text[256];
+    if (t->of.eye && !t->reads)
+        tell_note(t, "no line has a picture or a sound: nothing of mmproj learns");
     const size_t values = llm_trainer_value_bytes(t->trainer);
     if (t->p.n_batch < t->p.n_ctx) {
         snprintf(text, sizeof text,
@@ -492,6 +546,7 @@ void llm_training_close(llm_training *t) {
     ggl_free(t->measured.item);
     ggl_free(t->settings);
     ggl_free(t->dim);
+    ggl_free(t->mmproj_out);
     llm_train_contrast_forget(t);
     llm_train_recorded_close(t->recorded);
     ggl_free(t->all);

@@ -18,6 +18,7 @@
 
 #include "llm/internal/chat.h"
 #include "llm/internal/tokenizer.h"
+#include "senses.h"
 
 typedef struct train_data train_data;
 
@@ -48,6 +49,7 @@ typedef struct train_data_params {
     /* What is put before texts of the kinds from TRAIN_MATCHES on, borrowed: before the first of a group, those that are compared with it, and others. */
     ggl_str query_prompt, document_prompt, text_prompt;
     bool scores; /* the model gives a score to two texts: both become one item, without prompts */
+    const train_senses *senses; /* borrowed; NULL: the model reads its tokens alone */
     /* Are told what was left out; and how many bytes of a file are read, false: stop (GGL_CANCELLED). NULL is fine. */
     void (*note)(void *user, const char *text);
     bool (*progress)(void *user, size_t done, size_t total);
@@ -82,10 +84,27 @@ double llm_train_data_score(const train_data *d, int64_t k);
 /* Item k begins a document, a conversation, or a group. */
 bool llm_train_data_begins(const train_data *d, int64_t k);
 /* Sets token[length], target[length] and weight[length] (1: the target counts, 0: it does not). target and weight may be NULL. Of kinds from
- * TRAIN_MATCHES on they mean nothing. */
+ * TRAIN_MATCHES on they mean nothing. A token below 0 is a row of a picture or a sound (llm_train_data_row), and no target that counts. */
 void llm_train_data_get(const train_data *d, int64_t k, int32_t *token, int32_t *target,
                         float *weight);
-/* A number of all items' tokens and of what counts: other data have another one. */
+
+/* What items read besides: each reading is a part of a picture or a sound, speech, or a text. */
+int64_t llm_train_data_n_readings(const train_data *d);
+int64_t llm_train_data_reading_length(const train_data *d,
+                                      int64_t r); /* rows of the input, or tokens */
+/* Returns what item k reads; -1: nothing, or what stands among its tokens. */
+int64_t llm_train_data_reading(const train_data *d, int64_t k);
+/* Returns the reading of which the token, which is below 0, is a row, and sets *row to its number there. */
+int64_t llm_train_data_row(const train_data *d, int32_t token, int64_t *row);
+/* Gets a reading that is a text: token[its length]. */
+void llm_train_data_get_text(const train_data *d, int64_t r, int32_t *token);
+/* Reads one of a file. *x has the file that was read before, if *file is its number, else it is forgotten; -1: none. GGL_FORMAT: the file has changed since
+ * the data were read; and as that. *out is to be freed in any case. */
+GGL_NODISCARD ggl_status llm_train_data_read_part(const train_data *d, int64_t r, llm_noticed *x,
+                                                  int64_t *file, llm_noticed_part *out,
+                                                  ggl_error *err);
+
+/* A number of all items' tokens and of what counts, and of the contents of files: other data have another one. */
 uint64_t llm_train_data_digest(const train_data *d);
 
 typedef struct train_data_stats {

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "data_impl.h"
+#include "data_reads.h"
 
 enum { BLOCK = 1 << 16 }; /* tokens of a piece of the pool */
 
@@ -16,6 +17,7 @@ void llm_train_items_fini(train_data *d) {
     ggl_free(d->entry);
     ggl_free(d->run);
     ggl_free(d->score);
+    llm_train_reads_fini(d);
 }
 
 /* --- the pool --------------------------------------------------------------------------------- */
@@ -27,6 +29,10 @@ static int32_t token_at(const train_data *d, uint64_t i) {
 
 static ggl_status put_tokens(train_data *d, const int32_t *id, size_t n, ggl_error *err) {
     for (size_t i = 0; i < n; i++, d->n_pool++) {
+        const int32_t x = id[i] < 0 ? llm_train_row_in_pool(d, id[i]) : id[i];
+        if (id[i] < 0 && x >= 0)
+            return ggl_fail(err, GGL_FORMAT,
+                            "the text names a picture or a sound that it does not show");
         const size_t block = d->n_pool / BLOCK, at = d->n_pool % BLOCK;
         if (block == d->n_blocks) {
             if (!ggl_grow(&d->block, &d->cap_blocks, block + 1, sizeof *d->block) ||
@@ -35,18 +41,11 @@ static ggl_status put_tokens(train_data *d, const int32_t *id, size_t n, ggl_err
             d->n_blocks++;
         }
         if (d->wide)
-            ((int32_t *)d->block[block])[at] = id[i];
+            ((int32_t *)d->block[block])[at] = x;
         else
-            ((uint16_t *)d->block[block])[at] = (uint16_t)id[i];
+            ((uint16_t *)d->block[block])[at] = (uint16_t)x;
     }
     return GGL_OK;
-}
-
-static void digest_number(train_data *d, uint64_t x) {
-    unsigned char byte[8];
-    for (int i = 0; i < 8; i++)
-        byte[i] = (unsigned char)(x >> 8 * i);
-    ggl_xxh64_add(&d->digest, byte, sizeof byte);
 }
 
 /* Adds an item whose tokens are in the pool, and whose runs are the last n_runs of d->run. */
@@ -54,11 +53,13 @@ static ggl_status put_entry(train_data *d, train_entry e, size_t n_runs, ggl_err
     if (!ggl_grow(&d->entry, &d->cap, d->n + 1, sizeof *d->entry))
         return no_memory(err);
     d->entry[d->n++] = e;
-    digest_number(d, e.n | (uint64_t)e.begins << 63);
+    train_digest_number(d, e.n | (uint64_t)e.begins << 63);
+    if (e.reading > 0)
+        train_digest_number(d, e.reading);
     for (uint64_t i = 0; i <= e.n; i++)
-        digest_number(d, (uint64_t)token_at(d, e.at + i));
+        train_digest_number(d, (uint64_t)token_at(d, e.at + i));
     for (size_t i = 0; i < n_runs; i++)
-        digest_number(d, d->run[e.run + i].first | (uint64_t)d->run[e.run + i].end << 32);
+        train_digest_number(d, d->run[e.run + i].first | (uint64_t)d->run[e.run + i].end << 32);
     d->stats.n_items++;
     d->stats.n_records += e.begins;
     d->stats.n_tokens += e.n;
@@ -84,14 +85,14 @@ ggl_status llm_train_set_kind(train_data *d, train_kind kind, ggl_error *err) {
                         name[kind], name[d->kind]);
     if (kind > d->kind) {
         d->kind = kind;
-        digest_number(d, kind);
+        train_digest_number(d, kind);
     }
     return GGL_OK;
 }
 
 ggl_status llm_train_progress(train_data *d, size_t done, size_t total, ggl_error *err) {
-    enum { STEP = 1 << 16 };
-    if (!d->p.progress || (done < total && done - d->told < STEP))
+    const size_t step = d->p.senses ? 1 : 1 << 16; /* files take their time */
+    if (!d->p.progress || (done < total && done - d->told < step))
         return GGL_OK;
     d->told = done;
     return d->p.progress(d->p.user, done, total) ? GGL_OK
@@ -114,6 +115,32 @@ ggl_status llm_train_add_document(train_data *d, const int32_t *id, size_t n, gg
     return st;
 }
 
+/* --- texts that are read ---------------------------------------------------------------------- */
+
+ggl_status llm_train_add_read(train_data *d, llm_tokens *text, uint32_t *reading, bool *is_cut,
+                              ggl_error *err) {
+    train_read_table *r = &d->reads;
+    const size_t most = (size_t)d->p.n_ctx;
+    const uint64_t at = d->n_pool;
+    *is_cut = text->n > most;
+    if (*is_cut) {
+        const int32_t last = text->id[text->n - 1];
+        text->n = most;
+        if (llm_tokenizer_is_control(d->p.tokenizer, last))
+            text->id[most - 1] = last;
+    }
+    if (r->n >= INT32_MAX || !ggl_grow(&r->reading, &r->cap, r->n + 1, sizeof *r->reading))
+        return no_memory(err);
+    const ggl_status st = put_tokens(d, text->id, text->n, err);
+    if (st != GGL_OK)
+        return st;
+    for (size_t i = 0; i < text->n; i++)
+        train_digest_number(d, (uint64_t)text->id[i]);
+    *reading = (uint32_t)r->n;
+    r->reading[r->n++] = (train_reading){.at = at, .n = (int64_t)text->n};
+    return GGL_OK;
+}
+
 /* --- drafts ----------------------------------------------------------------------------------- */
 
 void llm_train_draft_fini(train_draft *s) {
@@ -125,14 +152,20 @@ void llm_train_draft_fini(train_draft *s) {
 void llm_train_draft_clear(train_draft *s) {
     s->tokens.n = s->n_runs = 0;
     s->is_cut = false;
+    s->reading = 0;
 }
 
 ggl_status llm_train_draft_count(train_draft *s, size_t first, size_t end, ggl_error *err) {
-    if (end <= first)
-        return GGL_OK;
-    if (!ggl_grow(&s->run, &s->cap_runs, s->n_runs + 1, sizeof *s->run))
-        return no_memory(err);
-    s->run[s->n_runs++] = (train_run){(uint32_t)first, (uint32_t)end};
+    for (size_t i = first, to; i < end; i = to) {
+        while (i < end && s->tokens.id[i] < 0)
+            i++;
+        for (to = i; to < end && s->tokens.id[to] >= 0;)
+            to++;
+        if (to > i && !ggl_grow(&s->run, &s->cap_runs, s->n_runs + 1, sizeof *s->run))
+            return no_memory(err);
+        if (to > i)
+            s->run[s->n_runs++] = (train_run){(uint32_t)i, (uint32_t)to};
+    }
     return GGL_OK;
 }
 
@@ -168,6 +201,7 @@ static ggl_status put_draft(train_data *d, const train_draft *s, bool begins, gg
     train_entry e = {
         .at = d->n_pool, .run = d->n_runs, .n = (uint32_t)(s->tokens.n - 1) & INT32_MAX};
     e.begins = begins;
+    e.reading = s->reading;
     if (!ggl_grow(&d->run, &d->cap_runs, d->n_runs + s->n_runs, sizeof *d->run))
         return no_memory(err);
     for (size_t i = 0; i < s->n_runs; i++)
@@ -209,7 +243,7 @@ ggl_status llm_train_add_group(train_data *d, const train_draft *s, size_t n, do
         if (!ggl_grow(&d->score, &d->cap_scores, at + 1, sizeof *d->score))
             return no_memory(err);
         memcpy(&bits, &score, sizeof bits);
-        digest_number(d, bits);
+        train_digest_number(d, bits);
         d->score[at] = score;
     }
     for (size_t i = 0; i < n && st == GGL_OK; i++)
@@ -270,6 +304,38 @@ double llm_train_data_score(const train_data *d, int64_t k) {
 
 bool llm_train_data_begins(const train_data *d, int64_t k) {
     return d->entry[k].begins;
+}
+
+int64_t llm_train_data_n_readings(const train_data *d) {
+    return (int64_t)d->reads.n;
+}
+
+int64_t llm_train_data_reading_length(const train_data *d, int64_t r) {
+    return d->reads.reading[r].n;
+}
+
+int64_t llm_train_data_reading(const train_data *d, int64_t k) {
+    return (int64_t)d->entry[k].reading - 1;
+}
+
+int64_t llm_train_data_row(const train_data *d, int32_t token, int64_t *row) {
+    const uint64_t at = (uint64_t)(-1 - (int64_t)token);
+    size_t low = 0, high = d->reads.n; /* the last one that begins at it or before */
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (d->reads.reading[middle].at <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    *row = (int64_t)(at - d->reads.reading[low].at);
+    return (int64_t)low;
+}
+
+void llm_train_data_get_text(const train_data *d, int64_t r, int32_t *token) {
+    const train_reading *x = &d->reads.reading[r];
+    for (int64_t i = 0; i < x->n; i++)
+        token[i] = token_at(d, x->at + (uint64_t)i);
 }
 
 void llm_train_data_get(const train_data *d, int64_t k, int32_t *token, int32_t *target,

@@ -22,7 +22,8 @@ ggl_status llm_train_data_new(train_data **out, const train_data_params *params,
     if (!d)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the data to learn from");
     d->p = *params;
-    d->wide = llm_tokenizer_n_vocab(params->tokenizer) > UINT16_MAX + 1;
+    d->wide = llm_tokenizer_n_vocab(params->tokenizer) > UINT16_MAX + 1 ||
+              (params->senses && params->senses->marks);
     ggl_xxh64_begin(&d->digest);
     *out = d;
     return GGL_OK;
@@ -117,6 +118,21 @@ static bool is_json(const char *path, ggl_str text) {
 
 /* --- files ------------------------------------------------------------------------------------ */
 
+/* Notes the folder of the file, in which paths begin. */
+static ggl_status set_folder(train_data *d, const char *name, ggl_error *err) {
+    const char *slash = strrchr(name, '/');
+    const size_t n = slash ? (size_t)(slash + 1 - name) : 0;
+    ggl_free(d->folder);
+    d->folder = NULL;
+    if (n == 0)
+        return GGL_OK;
+    d->folder = ggl_calloc(n + 1, 1);
+    if (!d->folder)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the data to learn from");
+    memcpy(d->folder, name, n);
+    return GGL_OK;
+}
+
 static ggl_status read_objects(train_data *d, const char *path, ggl_str text, ggl_error *err) {
     train_records r;
     train_record one;
@@ -188,6 +204,9 @@ ggl_status llm_train_data_add(train_data *d, const char *name, ggl_str text, ggl
     ggl_status st = check_other(text, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "%s", name);
+    st = set_folder(d, name, err);
+    if (st != GGL_OK)
+        return st;
     if (text.n >= 3 && memcmp(text.s, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
         text = (ggl_str){text.s + 3, text.n - 3};
     d->told = 0;

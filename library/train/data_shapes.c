@@ -6,6 +6,8 @@
 
 #include "data_matches.h"
 #include "data_members.h"
+#include "data_reads.h"
+#include "data_speech.h"
 #include "data_talk.h"
 #include "data_text.h"
 #include "ggl/internal/show.h"
@@ -57,16 +59,37 @@ static ggl_status add_variables(train_talk *t, const json_value *object, ggl_err
 
 /* --- texts and answers ------------------------------------------------------------------------ */
 
+/* Texts without roles have no place for pictures and sounds. */
+static ggl_status check_alone(const json_value *o, ggl_error *err) {
+    static const char *const name[] = {"images", "image", "audios", "audio"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        const json_value *v = llm_train_member(o, name[i]);
+        if (v && !(is_list(v) && v->n == 0))
+            return ggl_fail(
+                err, GGL_UNSUPPORTED,
+                "\"%s\" beside a text without roles: pictures and sounds stand in "
+                "\"messages\" or \"conversations\", and a sound with its \"text\" is for "
+                "models that write down speech",
+                name[i]);
+    }
+    return GGL_OK;
+}
+
 static ggl_status read_text(train_data *d, const json_value *o, ggl_error *err) {
     ggl_str text;
-    const ggl_status st = llm_train_text_of(o, "text", false, &text, err);
+    ggl_status st = check_alone(o, err);
+    if (st == GGL_OK)
+        st = llm_train_text_of(o, "text", false, &text, err);
     return st == GGL_OK ? llm_train_text(d, text, err) : st;
 }
 
-static ggl_status add_raw(train_data *d, ggl_str prompt, ggl_str answer, ggl_error *err) {
+static ggl_status add_raw(train_data *d, const json_value *o, ggl_str prompt, ggl_str answer,
+                          ggl_error *err) {
     train_draft s = {0};
     bool added;
-    ggl_status st = llm_train_set_kind(d, TRAIN_ANSWERS, err);
+    ggl_status st = check_alone(o, err);
+    if (st == GGL_OK)
+        st = llm_train_set_kind(d, TRAIN_ANSWERS, err);
     if (st == GGL_OK)
         st = llm_train_text_draft(d, &s, prompt, answer, d->p.all, err);
     if (st == GGL_OK)
@@ -102,6 +125,7 @@ static ggl_status read_completion(train_data *d, const json_value *o, ggl_error 
                         llm_json_kind_text((json_kind)(is_list(a) ? b : a)->kind));
     if (is_list(a)) {
         train_talk t = {0};
+        llm_train_talk_files(&t, d, o);
         st = add_list(&t, a, "prompt", false, err);
         if (st == GGL_OK)
             st = add_list(&t, b, "completion", true, err);
@@ -112,7 +136,7 @@ static ggl_status read_completion(train_data *d, const json_value *o, ggl_error 
     st = llm_train_text_of(o, "prompt", false, &prompt, err);
     if (st == GGL_OK)
         st = llm_train_text_of(o, "completion", false, &answer, err);
-    return st == GGL_OK ? add_raw(d, prompt, answer, err) : st;
+    return st == GGL_OK ? add_raw(d, o, prompt, answer, err) : st;
 }
 
 static ggl_status read_messages(train_data *d, const json_value *o, ggl_error *err) {
@@ -121,6 +145,7 @@ static ggl_status read_messages(train_data *d, const json_value *o, ggl_error *e
     if (!is_list(list))
         return ggl_fail(err, GGL_FORMAT, "\"messages\" must be a list of messages, not %s",
                         llm_json_kind_text((json_kind)list->kind));
+    llm_train_talk_files(&t, d, o);
     ggl_status st = add_list(&t, list, "messages", true, err);
     if (st == GGL_OK)
         st = add_variables(&t, o, err);
@@ -167,6 +192,7 @@ static ggl_status read_turns(train_data *d, const json_value *o, ggl_error *err)
     if (!is_list(list))
         return ggl_fail(err, GGL_FORMAT, "\"conversations\" must be a list of turns, not %s",
                         llm_json_kind_text((json_kind)list->kind));
+    llm_train_talk_files(&t, d, o);
     ggl_status st = add_system(&t, o, err);
     for (uint32_t i = 0; i < list->n && st == GGL_OK; i++) {
         st = add_turn(&t, &list->item[i], err);
@@ -176,6 +202,46 @@ static ggl_status read_turns(train_data *d, const json_value *o, ggl_error *err)
     if (st == GGL_OK)
         st = add_variables(&t, o, err);
     return finish_talk(d, &t, st, err);
+}
+
+/* --- texts that are answered ------------------------------------------------------------------ */
+
+/* The keys of a text and its answer, of models that read the one and write the other. */
+static const char *const answered[][2] = {{"prompt", "completion"},  {"source", "target"},
+                                          {"instruction", "output"}, {"input", "output"},
+                                          {"input", "target"},       {"question", "answer"},
+                                          {"document", "summary"}};
+
+static ggl_status read_answered(train_data *d, const json_value *o, ggl_error *err) {
+    ggl_str text, answer, input;
+    llm_json_out both = {0};
+    size_t k = 0;
+    while (k < sizeof answered / sizeof *answered &&
+           !(llm_train_member(o, answered[k][0]) && llm_train_member(o, answered[k][1])))
+        k++;
+    if (k == sizeof answered / sizeof *answered)
+        return ggl_fail(err, GGL_FORMAT,
+                        "the model reads a text and writes another one, and learns from lines with "
+                        "both: \"source\" and \"target\", \"prompt\" and \"completion\", or "
+                        "\"input\" and \"output\"");
+    ggl_status st = check_alone(o, err);
+    if (st == GGL_OK)
+        st = llm_train_text_of(o, answered[k][0], false, &text, err);
+    if (st == GGL_OK)
+        st = llm_train_text_of(o, answered[k][1], false, &answer, err);
+    if (st == GGL_OK && strcmp(answered[k][0], "instruction") == 0)
+        st = llm_train_text_of(o, "input", true, &input, err);
+    else
+        input = (ggl_str){"", 0};
+    if (st != GGL_OK)
+        return st;
+    llm_json_put(&both, text.s, text.n);
+    llm_json_put_text(&both, input.n > 0 ? "\n\n" : "");
+    llm_json_put(&both, input.s, input.n);
+    st = both.failed ? ggl_fail(err, GGL_NOMEM, "out of memory for a text")
+                     : llm_train_answered(d, (ggl_str){both.s, both.n}, answer, err);
+    ggl_free(both.s);
+    return st;
 }
 
 /* Alpaca's layout of an instruction, for models without a chat template. */
@@ -197,6 +263,7 @@ static ggl_status read_instruction(train_data *d, const json_value *o, ggl_error
     ggl_str instruction, input, answer;
     llm_json_out prompt = {0};
     train_talk t = {0};
+    llm_train_talk_files(&t, d, o);
     ggl_status st = llm_train_text_of(o, "instruction", false, &instruction, err);
     if (st == GGL_OK)
         st = llm_train_text_of(o, "input", true, &input, err);
@@ -214,7 +281,7 @@ static ggl_status read_instruction(train_data *d, const json_value *o, ggl_error
     if (prompt.failed)
         st = ggl_fail(err, GGL_NOMEM, "out of memory for a prompt");
     else if (!d->p.chat)
-        st = add_raw(d, (ggl_str){prompt.s, prompt.n}, answer, err);
+        st = add_raw(d, o, (ggl_str){prompt.s, prompt.n}, answer, err);
     else if ((st = add_system(&t, o, err)) == GGL_OK) {
         st = llm_train_talk_say(&t, "user", (ggl_str){prompt.s ? prompt.s : "", prompt.n}, NULL,
                                 err);
@@ -272,7 +339,9 @@ static bool is_whole(const json_value *o, const json_value *side) {
 static ggl_status draft_texts(train_data *d, const json_value *o, train_draft side[2],
                               ggl_error *err) {
     ggl_str prompt, answer[2];
-    ggl_status st = llm_train_text_of(o, "prompt", true, &prompt, err);
+    ggl_status st = check_alone(o, err);
+    if (st == GGL_OK)
+        st = llm_train_text_of(o, "prompt", true, &prompt, err);
     if (st == GGL_OK)
         st = llm_train_text_of(o, "chosen", false, &answer[0], err);
     if (st == GGL_OK)
@@ -310,6 +379,7 @@ static ggl_status add_prompt(train_talk *t, const json_value *o, ggl_error *err)
 static ggl_status draft_talk(train_data *d, const json_value *o, const json_value *side, bool whole,
                              uint32_t n_common, train_draft *s, ggl_error *err) {
     train_talk t = {0};
+    llm_train_talk_files(&t, d, o);
     ggl_status st = whole ? GGL_OK : add_prompt(&t, o, err);
     for (uint32_t i = 0; i < side->n && st == GGL_OK; i++) {
         st = llm_train_talk_add(&t, &side->item[i], i >= n_common, err);
@@ -404,10 +474,21 @@ static ggl_status unknown(const json_value *o, ggl_error *err) {
         o->n > 0 ? "the keys " : "no keys", keys);
 }
 
-ggl_status llm_train_object(train_data *d, const json_value *object, ggl_error *err) {
+static ggl_status read_object(train_data *d, const json_value *object, ggl_error *err) {
+    const train_senses *s = d->p.senses;
+    if (s && s->speech)
+        return llm_train_speech(d, object, err);
+    if (s && s->text)
+        return read_answered(d, object, err);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         if (llm_train_member(object, shapes[i].key[0]) &&
             (!shapes[i].key[1] || llm_train_member(object, shapes[i].key[1])))
             return shapes[i].read(d, object, err);
     return unknown(object, err);
+}
+
+ggl_status llm_train_object(train_data *d, const json_value *object, ggl_error *err) {
+    const ggl_status st = read_object(d, object, err);
+    llm_train_reads_let_go(d);
+    return st;
 }

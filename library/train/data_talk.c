@@ -1,10 +1,12 @@
 #include "data_talk.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "llm/internal/calls.h"
+#include "data_members.h"
 #include "data_text.h"
 #include "data_thought.h"
 #include "ggl/internal/show.h"
@@ -55,6 +57,142 @@ static bool is_empty(const json_value *message) {
            (content->kind == JSON_ARRAY && content->n == 0);
 }
 
+/* --- pictures and sounds ---------------------------------------------------------------------- */
+
+/* Of each kind: its list beside the messages, or one alone; what names the next of them in a text; and where a part has its own. */
+static const struct {
+    const char *many, *one, *mark, *part[5];
+} files[TRAIN_FILE_KINDS] = {
+    [TRAIN_PICTURE] = {"images", "image", "<image>", {"image_url", "image", "url", "path", NULL}},
+    [TRAIN_SOUND] = {"audios",
+                     "audio",
+                     "<audio>",
+                     {"input_audio", "audio_url", "audio", "url", "path"}},
+};
+
+void llm_train_talk_files(train_talk *t, train_data *d, const json_value *object) {
+    t->d = d;
+    for (int k = 0; k < TRAIN_FILE_KINDS; k++) {
+        const json_value *many = llm_train_member(object, files[k].many);
+        t->file[k] = many ? many : llm_train_member(object, files[k].one);
+    }
+}
+
+static uint32_t n_files(const train_talk *t, int kind) {
+    const json_value *v = t->file[kind];
+    return !v ? 0 : v->kind == JSON_ARRAY ? v->n : 1;
+}
+
+/* Shows the next file that stands beside the messages. */
+static ggl_status show_next(train_talk *t, int kind, ggl_str *mark, ggl_error *err) {
+    const json_value *v = t->file[kind];
+    const uint32_t k = t->n_named[kind], n = n_files(t, kind);
+    if (k == n)
+        return ggl_fail(err, GGL_FORMAT, "the messages name more %s than the %" PRIu32 " of \"%s\"",
+                        kind == TRAIN_SOUND ? "sounds" : "pictures", n, files[kind].many);
+    t->n_named[kind]++;
+    const ggl_status st = llm_train_show(t->d, (train_file_kind)kind,
+                                         v->kind == JSON_ARRAY ? &v->item[k] : v, mark, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "%s[%" PRIu32 "]", files[kind].many, k);
+}
+
+/* All files must be named. */
+static ggl_status check_files(const train_talk *t, ggl_error *err) {
+    for (int k = 0; k < TRAIN_FILE_KINDS; k++)
+        if (t->n_named[k] < n_files(t, k))
+            return ggl_fail(err, GGL_FORMAT,
+                            "\"%s\" has %" PRIu32 ", of which the messages name %" PRIu32
+                            ": write %s where one stands",
+                            files[k].many, n_files(t, k), t->n_named[k], files[k].mark);
+    return GGL_OK;
+}
+
+/* Finds the first name of a file in a text. Returns its kind; TRAIN_FILE_KINDS: there is none. */
+static int find_name(const train_talk *t, ggl_str text, size_t *at) {
+    int found = TRAIN_FILE_KINDS;
+    for (int k = 0; k < TRAIN_FILE_KINDS; k++) {
+        const char *p = t->file[k] && text.n > 0
+                            ? memmem(text.s, text.n, files[k].mark, strlen(files[k].mark))
+                            : NULL;
+        if (p && (found == TRAIN_FILE_KINDS || (size_t)(p - text.s) < *at)) {
+            found = k;
+            *at = (size_t)(p - text.s);
+        }
+    }
+    return found;
+}
+
+/* Writes a text, in which marks stand in place of names. As between parts of a content, no line break stands beside a mark. */
+static ggl_status put_text(train_talk *t, ggl_str text, ggl_error *err) {
+    llm_json_out out = {0};
+    ggl_status st = GGL_OK;
+    size_t at = 0;
+    for (int k; st == GGL_OK && (k = find_name(t, text, &at)) < TRAIN_FILE_KINDS;) {
+        const size_t size = at + strlen(files[k].mark),
+                     skipped = size + (size < text.n && text.s[size] == '\n');
+        ggl_str mark = {"", 0};
+        llm_json_put(&out, text.s, at - (at > 0 && text.s[at - 1] == '\n'));
+        st = show_next(t, k, &mark, err);
+        if (st == GGL_OK)
+            llm_json_put(&out, mark.s, mark.n);
+        text = (ggl_str){text.s + skipped, text.n - skipped};
+    }
+    llm_json_put(&out, text.s, text.n);
+    llm_json_put_string(&t->messages, (ggl_str){out.s ? out.s : "", out.n});
+    t->messages.failed |= out.failed;
+    ggl_free(out.s);
+    return st;
+}
+
+/* Returns the kind of file that the part is; TRAIN_FILE_KINDS: none. */
+static int kind_of(const json_value *part) {
+    const json_value *type = llm_json_get(part, "type");
+    if (llm_part_is_picture(part))
+        return TRAIN_PICTURE;
+    return llm_part_is_sound(part) || llm_json_is(type, "audio") || llm_json_is(type, "audio_url")
+               ? TRAIN_SOUND
+               : TRAIN_FILE_KINDS;
+}
+
+static ggl_status show_part(train_talk *t, int kind, const json_value *part, ggl_str *mark,
+                            ggl_error *err) {
+    const json_value *v = NULL, *digits;
+    for (int i = 0; i < 5 && files[kind].part[i] && !v; i++)
+        v = llm_train_member(part, files[kind].part[i]);
+    if (!v && t->file[kind])
+        return show_next(t, kind, mark, err);
+    digits = llm_json_get_kind(v, "data", JSON_STRING);
+    return digits ? llm_train_show_digits(t->d, (train_file_kind)kind, json_str(digits), mark, err)
+                  : llm_train_show(t->d, (train_file_kind)kind, v, mark, err);
+}
+
+/* Writes a list of parts: marks as texts in place of files, which llm_talk_texts knows by them. */
+static ggl_status put_parts(train_talk *t, const json_value *list, bool in_result, ggl_error *err) {
+    const train_senses *s = t->d->p.senses;
+    const bool can[] = {[TRAIN_PICTURE] = s && s->pictures, [TRAIN_SOUND] = s && s->sounds};
+    ggl_status st = GGL_OK;
+    llm_json_put_text(&t->messages, "[");
+    for (uint32_t i = 0; i < list->n && st == GGL_OK; i++) {
+        const int kind = kind_of(&list->item[i]);
+        ggl_str mark = {"", 0};
+        llm_json_put_text(&t->messages, i > 0 ? ", " : "");
+        if (kind == TRAIN_FILE_KINDS || (in_result && !can[kind])) { /* as in use, left out */
+            llm_json_put_value(&t->messages, &list->item[i]);
+            continue;
+        }
+        st = show_part(t, kind, &list->item[i], &mark, err);
+        if (st != GGL_OK)
+            return ggl_within(err, st, "content[%" PRIu32 "]", i);
+        llm_json_put_text(&t->messages, "{\"type\": \"text\", \"text\": ");
+        llm_json_put_string(&t->messages, mark);
+        llm_json_put_text(&t->messages, "}");
+    }
+    llm_json_put_text(&t->messages, "]");
+    return st;
+}
+
+/* --- putting them together -------------------------------------------------------------------- */
+
 static void begin_message(train_talk *t) {
     llm_json_put_text(&t->messages, t->n == 0 ? "{\"messages\": [" : ", ");
 }
@@ -79,24 +217,33 @@ ggl_status llm_train_talk_add(train_talk *t, const json_value *message, bool cou
                             ? "one without a \"role\" that is a string"
                             : llm_json_kind_text((json_kind)message->kind));
     counts &= llm_json_is(role, "assistant");
-    const ggl_status st = read_weight(message, &counts, err);
+    ggl_status st = read_weight(message, &counts, err);
     if (st != GGL_OK)
         return st;
     begin_message(t);
     llm_json_put_text(&t->messages, "{");
     bool any = false;
-    for (uint32_t i = 0; i < message->n; i++) {
+    for (uint32_t i = 0; i < message->n && st == GGL_OK; i++) {
         const ggl_str name = json_name(message, i);
+        const json_value *v = &message->item[i];
+        const bool is_content = ggl_str_is(name, "content");
         /* null: a table's way to say that it is not there */
         if (ggl_str_is(name, "weight") || ggl_str_is(name, "train") ||
-            (message->item[i].kind == JSON_NULL && !ggl_str_is(name, "content")))
+            (v->kind == JSON_NULL && !is_content))
             continue;
         llm_json_put_text(&t->messages, any ? ", " : "");
         llm_json_put_string(&t->messages, name);
         llm_json_put_text(&t->messages, ": ");
-        llm_json_put_value(&t->messages, &message->item[i]);
+        if (is_content && v->kind == JSON_STRING)
+            st = put_text(t, json_str(v), err);
+        else if (is_content && v->kind == JSON_ARRAY && t->d)
+            st = put_parts(t, v, llm_json_is(role, "tool"), err);
+        else
+            llm_json_put_value(&t->messages, v);
         any = true;
     }
+    if (st != GGL_OK)
+        return st;
     llm_json_put_text(&t->messages, "}");
     return end_message(t, counts, is_empty(message), err);
 }
@@ -104,14 +251,16 @@ ggl_status llm_train_talk_add(train_talk *t, const json_value *message, bool cou
 ggl_status llm_train_talk_say(train_talk *t, const char *role, ggl_str content,
                               const json_value *of, ggl_error *err) {
     bool counts = strcmp(role, "assistant") == 0;
-    const ggl_status st = read_weight(of, &counts, err);
+    ggl_status st = read_weight(of, &counts, err);
     if (st != GGL_OK)
         return st;
     begin_message(t);
     llm_json_put_text(&t->messages, "{\"role\": \"");
     llm_json_put_text(&t->messages, role);
     llm_json_put_text(&t->messages, "\", \"content\": ");
-    llm_json_put_string(&t->messages, content);
+    st = put_text(t, content, err);
+    if (st != GGL_OK)
+        return st;
     llm_json_put_text(&t->messages, "}");
     return end_message(t, counts, llm_train_is_blank(content), err);
 }
@@ -209,9 +358,12 @@ static ggl_status stage_init(stage *g, train_data *d, const train_talk *t, ggl_e
         return ggl_fail(err, GGL_FORMAT, "the conversation has no messages");
     ggl_str raw = {0};
     size_t n;
-    ggl_status st = closed(&raw, &t->messages, "]}", err);
+    const llm_part_marks marks = {.in_text = d->p.senses ? d->p.senses->marks : NULL};
+    ggl_status st = check_files(t, err);
     if (st == GGL_OK)
-        st = llm_talk_texts(raw, "the conversation", NULL, &g->source, &n, err);
+        st = closed(&raw, &t->messages, "]}", err);
+    if (st == GGL_OK)
+        st = llm_talk_texts(raw, "the conversation", &marks, &g->source, &n, err);
     if (st == GGL_OK)
         st = llm_json_parse(&g->doc, g->source, n, "the conversation", err);
     if (st == GGL_OK && !(g->end = ggl_calloc(t->n, sizeof *g->end)))

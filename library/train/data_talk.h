@@ -4,6 +4,7 @@
 
 #include "common/json_write.h"
 #include "data_impl.h"
+#include "data_reads.h"
 
 /* A conversation while it is put together. Zero it first; free it with llm_train_talk_fini. */
 typedef struct train_talk {
@@ -15,9 +16,16 @@ typedef struct train_talk {
         more; /* a JSON object with other variables of the template, without its end; empty: none */
     bool has_tools;
     int64_t n_empty; /* answers that count, and that are empty */
+    train_data *d;   /* that shows its files; NULL: it has none */
+    /* The files that stand beside the messages: a list or one, which "<image>" and "<audio>" in texts, and parts without an address, name one after the other; and
+     * how many were named. */
+    const json_value *file[TRAIN_FILE_KINDS];
+    uint32_t n_named[TRAIN_FILE_KINDS];
 } train_talk;
 
 void llm_train_talk_fini(train_talk *t);
+/* Lets the messages name the files of the object, before they are added. */
+void llm_train_talk_files(train_talk *t, train_data *d, const json_value *object);
 /* Adds a message. counts: an answer counts, unless the message says otherwise. name: for messages. GGL_FORMAT: it is no message. */
 GGL_NODISCARD ggl_status llm_train_talk_add(train_talk *t, const json_value *message, bool counts,
                                             ggl_error *err);

@@ -114,6 +114,12 @@ static ggl_status check_text(const char *name, ggl_str text, ggl_error *err) {
 }
 
 ggl_status llm_train_documents(train_data *d, const char *name, ggl_str text, ggl_error *err) {
+    if (train_reads(d->p.senses))
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "%s: this is a text, but the model %s: it learns from lines of JSON with both", name,
+            d->p.senses->text ? "reads a text and writes another one"
+                              : "writes down the speech of a sound");
     ggl_status st = check_text(name, text, err);
     ggl_str rest = text;
     while (st == GGL_OK && rest.n > 0) {

@@ -1,7 +1,22 @@
 /* Items as batches of the trainer. */
 #include <string.h>
 
+#include "ggl/internal/alloc.h"
 #include "training.h"
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for batches");
+}
+
+/* Makes room for what tokens read. */
+static bool init_reads(train_load *l, size_t n) {
+    l->read = ggl_calloc(n, sizeof *l->read);
+    l->place = ggl_calloc(n, sizeof *l->place);
+    l->seen = ggl_calloc(n, sizeof *l->seen);
+    for (int k = 0; k < 3; k++)
+        l->pos[k] = ggl_calloc(n, sizeof *l->pos[k]);
+    return l->read && l->place && l->seen && l->pos[0] && l->pos[1] && l->pos[2];
+}
 
 ggl_status llm_train_load_init(llm_training *t, ggl_error *err) {
     train_load *l = &t->load;
@@ -18,12 +33,27 @@ ggl_status llm_train_load_init(llm_training *t, ggl_error *err) {
         l->share = ggl_calloc(n, (size_t)llm_trainer_n_vocab(t->trainer) * sizeof *l->share);
     return l->token && l->target && l->weight && l->length && l->item &&
                    (l->share || !(t->of.teach || t->p.draft)) &&
-                   (l->row || !llm_train_is_contrast(t->kind))
+                   (l->row || !llm_train_is_contrast(t->kind)) && (!t->reads || init_reads(l, n))
                ? GGL_OK
-               : ggl_fail(err, GGL_NOMEM, "out of memory for batches");
+               : no_memory(err);
+}
+
+static void forget_reads(train_load *l) {
+    while (l->n_readings > 0)
+        llm_noticed_part_fini(&l->part[--l->n_readings]);
 }
 
 void llm_train_load_fini(train_load *l) {
+    forget_reads(l);
+    ggl_free(l->read);
+    ggl_free(l->place);
+    ggl_free(l->seen);
+    for (int k = 0; k < 3; k++)
+        ggl_free(l->pos[k]);
+    ggl_free(l->reading);
+    ggl_free(l->part);
+    ggl_free(l->number);
+    ggl_free(l->first_row);
     ggl_free(l->token);
     ggl_free(l->target);
     ggl_free(l->weight);
@@ -36,6 +66,7 @@ void llm_train_load_fini(train_load *l) {
 
 static void load_clear(train_load *l) {
     l->n = l->n_seq = 0;
+    forget_reads(l);
 }
 
 static bool load_add(train_load *l, const train_data *d, int64_t k, double weight) {
@@ -66,5 +97,119 @@ llm_train_batch llm_train_load_batch(const train_load *l) {
                              .weight = l->weight,
                              .length = l->length,
                              .n_seq = l->n_seq,
-                             .input = l->share ? (const void *const *)&l->share : NULL};
+                             .input = l->share ? (const void *const *)&l->share : NULL,
+                             .reading = l->reading,
+                             .n_readings = l->n_readings,
+                             .read = l->read,
+                             .place = l->place,
+                             .pos_t = l->pos[0],
+                             .pos_y = l->pos[1],
+                             .pos_x = l->pos[2],
+                             .seen = l->seen};
+}
+
+/* --- what is read ----------------------------------------------------------------------------- */
+
+/* The file that was read last: its parts are mostly asked for one after the other. */
+typedef struct last_file {
+    llm_noticed x;
+    int64_t file;
+} last_file;
+
+static void free_text(llm_noticed_part *p) {
+    ggl_free(p->own[0]);
+}
+
+/* Sets *out to the text of an encoder. */
+static ggl_status read_text(const train_data *d, int64_t r, llm_noticed_part *out, ggl_error *err) {
+    const int64_t n = llm_train_data_reading_length(d, r);
+    int32_t *token = ggl_calloc((size_t)n, sizeof *token);
+    *out = (llm_noticed_part){.n = n, .own = {token}, .free = free_text};
+    if (!token)
+        return no_memory(err);
+    llm_train_data_get_text(d, r, token);
+    return GGL_OK;
+}
+
+/* Reads what items name, unless the batch has it. Returns its place in the batch, -1: that failed. */
+static int64_t need(llm_training *t, const train_data *d, int64_t r, last_file *last,
+                    ggl_status *st, ggl_error *err) {
+    train_load *l = &t->load;
+    const bool is_text = llm_trainer_reader(t->trainer).of_text;
+    int64_t k = l->n_readings;
+    while (k > 0 && l->number[k - 1] != r)
+        k--;
+    if (k > 0)
+        return k - 1;
+    const size_t n = (size_t)l->n_readings + 1;
+    if (!ggl_grow(&l->reading, &l->cap_readings[0], n, sizeof *l->reading) ||
+        !ggl_grow(&l->part, &l->cap_readings[1], n, sizeof *l->part) ||
+        !ggl_grow(&l->number, &l->cap_readings[2], n, sizeof *l->number) ||
+        !ggl_grow(&l->first_row, &l->cap_readings[3], n, sizeof *l->first_row)) {
+        *st = no_memory(err);
+        return -1;
+    }
+    llm_noticed_part *p = &l->part[l->n_readings];
+    *st = is_text ? read_text(d, r, p, err)
+                  : llm_train_data_read_part(d, r, &last->x, &last->file, p, err);
+    k = l->n_readings++;
+    l->number[k] = r;
+    l->first_row[k] =
+        k > 0 ? l->first_row[k - 1] + llm_trainer_n_rows(t->trainer, l->part[k - 1].n) : 0;
+    l->reading[k] =
+        (llm_train_reading){.row = p->row, .token = is_text ? p->own[0] : NULL, .n = p->n};
+    return *st == GGL_OK ? k : -1;
+}
+
+/* Sets what each token of a sequence is: a token, or a row, and where it stands, as models/run/session_run.c does. */
+static ggl_status place_rows(llm_training *t, const train_data *d, int64_t at, int64_t n,
+                             last_file *last, ggl_error *err) {
+    train_load *l = &t->load;
+    ggl_status st = GGL_OK;
+    int64_t before = 0; /* how many places fewer than rows there were */
+    for (int64_t i = 0; i < n && st == GGL_OK; i++) {
+        int64_t row = 0, n_made = 1, n_pos = 1, k = 0;
+        int32_t place[3] = {0, 0, 0};
+        l->place[at + i] = -1;
+        if (l->token[at + i] < 0) {
+            k = need(t, d, llm_train_data_row(d, l->token[at + i], &row), last, &st, err);
+            if (st != GGL_OK)
+                return st;
+            const llm_noticed_part *p = &l->part[k];
+            n_made = p->n_made;
+            n_pos = p->n_pos;
+            for (int c = 0; c < 3; c++)
+                place[c] = p->place ? p->place[3 * row + c] : (int32_t)row;
+            l->place[at + i] = (int32_t)(l->first_row[k] + row);
+            l->token[at + i] = 0;
+        }
+        for (int c = 0; c < 3; c++)
+            l->pos[c][at + i] = (int32_t)(i - row - before) + place[c];
+        const int64_t seen = i - row + n_made; /* a picture may be cut with its text */
+        l->seen[at + i] = (int32_t)(seen < n ? seen : n);
+        before += row + 1 == n_made ? n_made - n_pos : 0;
+        if (l->target[at + i] < 0)
+            l->target[at + i] = 0;
+    }
+    return st;
+}
+
+ggl_status llm_train_load_read(llm_training *t, const train_data *d, ggl_error *err) {
+    train_load *l = &t->load;
+    last_file last = {.file = -1};
+    ggl_status st = GGL_OK;
+    if (!t->reads)
+        return GGL_OK;
+    for (int64_t i = 0, at = 0; i < l->n_seq && st == GGL_OK; at += l->length[i++]) {
+        const int64_t r = llm_train_data_reading(d, l->item[i]);
+        if (r >= 0)
+            l->read[i] = (int32_t)need(t, d, r, &last, &st, err);
+        else
+            st = place_rows(t, d, at, l->length[i], &last, err);
+    }
+    for (int64_t k = 0; k < l->n_readings; k++) /* where they stay */
+        l->reading[k].places = l->part[k].has_places ? &l->part[k].places : NULL;
+    if (t->of.senses->forget)
+        t->of.senses->forget(t->of.senses->ctx, &last.x);
+    return st;
 }

@@ -36,14 +36,17 @@ ggl_tensor *llm_train_taught(void *ctx, ggl_graph *g, ggl_tensor *logits, ggl_te
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-/* Runs what is loaded: each (may be NULL) gets the losses of its sequences. */
-static ggl_status run_load(llm_training *t, bool learn, double *sum, double *each, ggl_error *err) {
+/* Runs what is loaded of the data: each (may be NULL) gets the losses of its sequences. */
+static ggl_status run_load(llm_training *t, const train_data *d, bool learn, double *sum,
+                           double *each, ggl_error *err) {
     train_load *l = &t->load;
-    const llm_train_batch b = llm_train_load_batch(l);
     double loss = 0;
-    ggl_status st = GGL_OK;
     if (atomic_load(&t->stops))
         return ggl_fail(err, GGL_CANCELLED, "cancelled");
+    ggl_status st = llm_train_load_read(t, d, err);
+    if (st != GGL_OK)
+        return st;
+    const llm_train_batch b = llm_train_load_batch(l);
     if (t->of.teach)
         st = t->of.teach(t->of.teacher, l->token, l->length, l->n_seq, l->share, err);
     if (st == GGL_OK)
@@ -61,7 +64,7 @@ static ggl_status run_items(llm_training *t, const train_data *d, bool learn, co
     *sum = 0;
     for (int64_t i = 0, some; i < n && st == GGL_OK; i += some) {
         some = llm_train_load_fill(&t->load, d, item + i, n - i, weight ? weight + i : NULL, one);
-        st = run_load(t, learn, sum, each ? each + i : NULL, err);
+        st = run_load(t, d, learn, sum, each ? each + i : NULL, err);
     }
     return st;
 }

@@ -26,6 +26,8 @@ static size_t bytes_in_file(const llm_train_weight *w) {
 train_memory llm_train_memory(const llm_training *t) {
     train_memory m = {.teacher = t->of.teacher_bytes, .values = t->part_bytes};
     m.model = bytes_of_file(llm_model_file(t->of.model));
+    if (t->of.eye)
+        m.model += bytes_of_file(llm_train_eye_file(t));
     if (!t->trainer) {
         const llm_train_params p = {.learn = t->p.learn,
                                     .n_learn = t->p.n_learn,
@@ -33,6 +35,8 @@ train_memory llm_train_memory(const llm_training *t) {
                                     .rounded = t->rounded};
         const bool some = t->p.draft && !t->of.draft; /* layers that guess: few of the model's */
         m.learn = some ? 0 : llm_train_expected_bytes(llm_train_file(t), &p);
+        if (t->of.eye && t->reads && !t->of.adapter)
+            m.learn += llm_train_expected_bytes(llm_train_eye_file(t), &p);
         m.model = t->of.adapter || t->p.draft ? m.model : 0;
     }
     for (int k = 0; t->trainer && k < llm_trainer_n_weights(t->trainer); k++) {
@@ -112,11 +116,11 @@ static bool look(written *w, const char *path, uint64_t size) {
     return true;
 }
 
-/* Writes the files so many times, one after the other, and then the first one alone if it is the result. Returns the most bytes of the disk that
+/* Writes the files so many times, one after the other, and then the first n_results of them, which are the result. Returns the most bytes of the disk that
  * this takes, beside those that are taken now. */
-static uint64_t most_taken(written *const *file, int n, int64_t times, bool has_result) {
+static uint64_t most_taken(written *const *file, int n, int64_t times, int n_results) {
     int64_t taken = 0, most = 0;
-    const int64_t all = times * n + has_result;
+    const int64_t all = times * n + n_results;
     for (int64_t k = 0; k < all; k++) {
         written *w = file[k % n];
         taken += (int64_t)w->size;
@@ -127,17 +131,19 @@ static uint64_t most_taken(written *const *file, int n, int64_t times, bool has_
     return (uint64_t)most;
 }
 
-static ggl_status check_disk(written *const *file, int n, int64_t times, bool has_result,
+static ggl_status check_disk(written *const *file, int n, int64_t times, int n_results,
                              ggl_error *err) {
     char all[AMOUNT_TEXT], left[AMOUNT_TEXT];
-    const uint64_t most = most_taken(file, n, times, has_result);
+    const uint64_t most = most_taken(file, n, times, n_results);
     return most <= file[0]->left
                ? GGL_OK
-               : ggl_fail(err, GGL_IO,
-                          "%s%s%s would take %s of their disk while they are written, each beside "
-                          "the one before, and it has %s free: make room, or write elsewhere",
-                          file[0]->path, n > 1 ? " and " : "", n > 1 ? file[1]->path : "",
-                          llm_amount_bytes(all, most), llm_amount_bytes(left, file[0]->left));
+               : ggl_fail(
+                     err, GGL_IO,
+                     "%s%s%s%s%s would take %s of their disk while they are written, each "
+                     "beside the one before, and it has %s free: make room, or write elsewhere",
+                     file[0]->path, n > 2 ? ", " : "", n > 2 ? file[1]->path : "",
+                     n > 1 ? " and " : "", n > 1 ? file[n - 1]->path : "",
+                     llm_amount_bytes(all, most), llm_amount_bytes(left, file[0]->left));
 }
 
 /* Returns how often there may be a checkpoint, at most 2: later ones take no more room. */
@@ -153,17 +159,30 @@ static int64_t n_checkpoints(const llm_training *t, const llm_training_run_param
 
 ggl_status llm_train_check_room(const llm_training *t, const llm_training_run_params *p,
                                 ggl_error *err) {
+    enum { RESULTS = 2, FILES = 3 };
     const bool f32 = p->f32 || t->of.adapter;
     const int64_t times = n_checkpoints(t, p);
-    written out, save, *both[2] = {&out, &save};
-    const bool has_out =
-                   look(&out, p->out,
-                        p->out ? llm_trainer_write_size(t->trainer, llm_train_file(t), f32) : 0),
-               has_save = look(&save, p->save, p->save ? llm_trainer_state_size(t->trainer) : 0);
+    const llm_trainer *trainer = t->trainer;
+    const char *eye = p->out ? t->p.mmproj_out : NULL;
+    written of[FILES];
+    const bool has[FILES] = {
+        look(&of[0], p->out, p->out ? llm_trainer_write_size(trainer, llm_train_file(t), f32) : 0),
+        look(&of[1], eye, eye ? llm_trainer_write_size(trainer, llm_train_eye_file(t), p->f32) : 0),
+        look(&of[2], p->save, p->save ? llm_trainer_state_size(trainer) : 0)};
+    ggl_status st = GGL_OK;
     if (llm_train_is_over(t))
         return GGL_OK;
-    if (has_out && has_save && out.disk == save.disk)
-        return check_disk(both, 2, times, true, err);
-    const ggl_status st = has_save ? check_disk(&both[1], 1, times, false, err) : GGL_OK;
-    return st == GGL_OK && has_out ? check_disk(both, 1, times, true, err) : st;
+    for (int k = 0; k < FILES && st == GGL_OK; k++) {
+        written *file[FILES];
+        int n = 0, n_results = 0;
+        bool is_first = true; /* on its disk */
+        for (int i = 0; i < FILES; i++)
+            if (has[k] && has[i] && of[i].disk == of[k].disk) {
+                is_first &= i >= k;
+                n_results += i < RESULTS;
+                file[n++] = &of[i];
+            }
+        st = n > 0 && is_first ? check_disk(file, n, times, n_results, err) : GGL_OK;
+    }
+    return st;
 }

@@ -130,9 +130,13 @@ static ggl_status finish(course *c, const llm_training_report *r, ggl_error *err
 
 /* What cannot be written would be found out only after the steps until then. */
 static ggl_status check_files(const course *c, ggl_error *err) {
-    ggl_status st = c->p.out ? llm_train_check_write(c->t, c->p.f32, err) : GGL_OK;
+    ggl_status st = c->p.out ? llm_train_check_eye(c->t, err) : GGL_OK;
+    if (st == GGL_OK && c->p.out)
+        st = llm_train_check_write(c->t, c->p.f32, err);
     if (st == GGL_OK && c->p.out)
         st = ggl_new_file_check(c->p.out, err);
+    if (st == GGL_OK && c->p.out && c->t->p.mmproj_out)
+        st = ggl_new_file_check(c->t->p.mmproj_out, err);
     if (st == GGL_OK && c->p.save)
         st = ggl_new_file_check(c->p.save, err);
     return st == GGL_OK ? llm_train_check_room(c->t, &c->p, err) : st;
@@ -156,7 +160,7 @@ static ggl_status run(course *c, ggl_error *err) {
 ggl_status llm_training_run(llm_training *t, const llm_training_run_params *params,
                             ggl_error *err) {
     course c = {.t = t, .p = {.size = sizeof c.p}, .saved_at = llm_seconds(), .best = INFINITY};
-    ggl_file_lock *lock = NULL;
+    ggl_file_lock *lock = NULL, *lock_eye = NULL;
     ggl_error own;
     err = err ? err : &own;
     ggl_status st = GGL_READ_PARAMS(llm_training_run_params, &c.p, params, err);
@@ -168,8 +172,11 @@ ggl_status llm_training_run(llm_training *t, const llm_training_run_params *para
     const char *locked = c.p.out ? c.p.out : c.p.save;
     if (st == GGL_OK && locked)
         st = ggl_file_lock_open(&lock, locked, err);
+    if (st == GGL_OK && c.p.out && t->p.mmproj_out)
+        st = ggl_file_lock_open(&lock_eye, t->p.mmproj_out, err);
     if (st == GGL_OK)
         st = run(&c, err);
+    ggl_file_lock_close(lock_eye);
     ggl_file_lock_close(lock);
     return st;
 }

@@ -85,7 +85,9 @@ static uint64_t digest_of_model(const llm_training *t) {
     const uint64_t draft =
         t->of.draft ? ggl_gguf_digest(llm_model_file(t->of.draft)) * UINT64_C(0x9e3779b97f4a7c15)
                     : 0;
-    return ggl_gguf_digest(llm_model_file(t->of.model)) ^ draft;
+    const uint64_t eye =
+        t->of.eye ? ggl_gguf_digest(llm_model_file(t->of.eye)) * UINT64_C(0xbf58476d1ce4e5b9) : 0;
+    return ggl_gguf_digest(llm_model_file(t->of.model)) ^ draft ^ eye;
 }
 
 /* That with which it began; a new one follows from the settings. */
@@ -108,8 +110,9 @@ static uint64_t digest_of_descriptor(const llm_training *t) {
 
 const char *const llm_train_digest_name[TRAIN_DIGESTS] = {"model", "descriptor", "adapter",
                                                           "teacher", "data"};
-const char *const llm_train_digest_other[TRAIN_DIGESTS] = {
-    "another model", "another descriptor", "another adapter", "another teacher", "other data"};
+const char *const llm_train_digest_other[TRAIN_DIGESTS] = {"another model or mmproj",
+                                                           "another descriptor", "another adapter",
+                                                           "another teacher", "other data"};
 
 void llm_train_digests(const llm_training *t, uint64_t out[TRAIN_DIGESTS]) {
     out[0] = digest_of_model(t);

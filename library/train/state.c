@@ -64,12 +64,55 @@ const ggl_gguf *llm_train_file(const llm_training *t) {
                          : llm_model_file(t->of.draft ? t->of.draft : t->of.model);
 }
 
+const ggl_gguf *llm_train_eye_file(const llm_training *t) {
+    return t->of.eye ? llm_model_file(t->of.eye) : NULL;
+}
+
+/* True if the weight's numbers are those of a tensor of the file. */
+static bool is_in(const llm_train_weight *w, const ggl_gguf *f) {
+    const uintptr_t at = (uintptr_t)w->origin;
+    bool any = false;
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f) && !any; i++) {
+        const ggl_gguf_tensor *x = ggl_gguf_tensor_at(f, i);
+        any = x->data && at >= (uintptr_t)x->data && at < (uintptr_t)x->data + x->size;
+    }
+    return any;
+}
+
+bool llm_train_eye_learns(const llm_training *t) {
+    bool any = false;
+    for (int k = 0; t->of.eye && k < llm_trainer_n_weights(t->trainer) && !any; k++) {
+        const llm_train_weight w = llm_trainer_weight(t->trainer, k);
+        any = is_in(&w, llm_train_eye_file(t));
+    }
+    return any;
+}
+
+ggl_status llm_train_check_eye(const llm_training *t, ggl_error *err) {
+    if (t->p.mmproj_out || !llm_train_eye_learns(t))
+        return GGL_OK;
+    return ggl_fail(
+        err, GGL_USAGE,
+        "weights of the eye or the ear learn: mmproj_out (--mmproj-out FILE) says where "
+        "it is written, or patterns of learn (--learn) name other weights alone, such "
+        "as 'blk.*'");
+}
+
 ggl_status llm_training_write(const llm_training *t, const char *path, bool f32, ggl_error *err) {
-    return llm_trainer_write(t->trainer, llm_train_file(t), f32 || t->of.adapter, path, err);
+    ggl_status st = llm_train_check_eye(t, err);
+    if (st == GGL_OK)
+        st = llm_trainer_write(t->trainer, llm_train_file(t), f32 || t->of.adapter, path, err);
+    return st == GGL_OK && t->p.mmproj_out
+               ? llm_trainer_write(t->trainer, llm_train_eye_file(t), f32, t->p.mmproj_out, err)
+               : st;
 }
 
 ggl_status llm_train_check_write(const llm_training *t, bool f32, ggl_error *err) {
-    return llm_trainer_check_write(t->trainer, llm_train_file(t), f32 || t->of.adapter, err);
+    const ggl_status st =
+        llm_trainer_check_write(t->trainer, llm_train_file(t), f32 || t->of.adapter, err);
+    return st == GGL_OK && t->of.eye
+               ? llm_trainer_check_write(t->trainer, llm_train_eye_file(t), f32, err)
+               : st;
 }
 
 /* --- saving ----------------------------------------------------------------------------------- */

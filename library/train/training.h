@@ -47,8 +47,10 @@ typedef struct train_parts {
     const ggl_error *why_no_prompts; /* NULL: the model's file has no wrong ones */
     int64_t n_taught;                /* the probabilities of a token that it sets */
     const ggl_gguf *teacher_file;    /* NULL: there is no teacher, or none of a file */
-    size_t memory_left;              /* before anything was opened; 0: not known */
-    size_t teacher_bytes;            /* of memory */
+    const llm_model *eye; /* an eye or an ear, whose rows stand in place of tokens; NULL: none */
+    const train_senses *senses; /* NULL: tokens read nothing besides */
+    size_t memory_left;         /* before anything was opened; 0: not known */
+    size_t teacher_bytes;       /* of memory */
 } train_parts;
 
 /* Items as a batch of the trainer. */
@@ -60,6 +62,13 @@ typedef struct train_load {
     float *share; /* [cap][n_vocab]: of the teacher; NULL: there is none */
     float *
         row; /* [cap][n_out]: the model's output, or the gradient by it; NULL: it learns through logits */
+    /* What the tokens read, by llm_train_load_read, as llm_train_batch has it: NULL: nothing. */
+    int32_t *read, *place, *pos[3], *seen; /* [cap_seq], [cap] .. */
+    llm_train_reading *reading;            /* [n_readings] */
+    llm_noticed_part *part;                /* their memory */
+    int64_t *number, *first_row;           /* in the data; of the first row of each */
+    int64_t n_readings;
+    size_t cap_readings[4];
 } train_load;
 
 /* What it is measured on: items of the data, or of `valid`. */
@@ -78,6 +87,9 @@ struct llm_training {
     llm_train_optimizer_kind optimizer;
     ggl_type rounded;
     llm_arch_source source, other; /* other: of the model for which a draft guesses */
+    llm_arch_source eye;           /* of parts.eye */
+    bool reads;                    /* items read something besides their tokens, */
+    int64_t n_read;                /* of so many rows or tokens at most */
     llm_arch_two two;
     llm_adapter_use use;
     llm_trainer *trainer;
@@ -88,7 +100,8 @@ struct llm_training {
     train_guesses *guesses; /* NULL: no layers that guess learn */
     train_history history;
     llm_pooling pooling; /* of kinds that learn through the model's vectors or scores */
-    int64_t *dim;        /* a copy */
+    int64_t *dim;        /* a copy, */
+    char *mmproj_out;    /* and so is this */
     double *
         looked; /* contrast.c: the model's output of all items of a step, which its parts share; NULL: not made yet */
     train_recorded *recorded; /* by this training; NULL: nothing was */
@@ -130,6 +143,8 @@ void llm_train_load_fini(train_load *l);
 int64_t llm_train_load_fill(train_load *l, const train_data *d, const int64_t *item, int64_t n,
                             const double *weight, double one);
 llm_train_batch llm_train_load_batch(const train_load *l);
+/* Reads what the loaded items read: files, again. Without such items, nothing. */
+GGL_NODISCARD ggl_status llm_train_load_read(llm_training *t, const train_data *d, ggl_error *err);
 
 /* --- losses.c --------------------------------------------------------------------------------- */
 
@@ -220,6 +235,11 @@ train_memory llm_train_memory(const llm_training *t);
 void llm_train_note_memory(llm_training *t);
 /* The file of which a copy is written, with what was learned. */
 const ggl_gguf *llm_train_file(const llm_training *t);
+/* That of the eye or the ear, and whether a weight of it learns; NULL: there is none. */
+const ggl_gguf *llm_train_eye_file(const llm_training *t);
+bool llm_train_eye_learns(const llm_training *t);
+/* Fails if it learns, and is written nowhere. */
+GGL_NODISCARD ggl_status llm_train_check_eye(const llm_training *t, ggl_error *err);
 /* Fails if the files of a run do not fit on their disks. */
 GGL_NODISCARD ggl_status llm_train_check_room(const llm_training *t,
                                               const llm_training_run_params *p, ggl_error *err);

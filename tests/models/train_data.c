@@ -663,7 +663,7 @@ TEST(wrong_lines) {
         {"{'messages': [{'content': 'a'}]}", "messages[0]: a message must be an object"},
         {"{'messages': [{'role': 'user'}]}", "messages[0]: the \"content\" must be a string"},
         {"{'messages': [{'role': 'user', 'content': [{'type': 'image', 'url': 'x'}]}]}",
-         "messages[0]: content[0]: \"image\" is not supported"},
+         "messages[0]: content[0]: the model was opened without an eye"},
         {"{'messages': [{'role': 'user', 'content': 'a', 'weight': NaN}]}",
          "\"weight\" must be 0 or 1"},
         {"{'messages': [{'role': 'user', 'content': 'a', 'weight': 0.5}]}",
@@ -839,6 +839,189 @@ TEST(prompts_are_those_of_use) {
     model_fini(&m);
 }
 
+/* --- what is read besides --------------------------------------------------------------------- */
+
+static const train_senses answers = {.text = true, .start = 5};
+
+/* Texts that are answered: the one is read, and the other follows the token with which answers begin. */
+TEST(answered_texts) {
+    static const char *const same[] = {
+        "{'source': 'One day', 'target': 'he ran'}",
+        "{'prompt': 'One day', 'completion': 'he ran'}", "{'input': 'One day', 'output': 'he ran'}",
+        "{'instruction': 'One day', 'input': '', 'output': 'he ran'}"};
+    model m;
+    REQUIRE(model_open(&m, CHAT_MODEL, PLAIN));
+    train_data_params p = params_of(&m, 12);
+    llm_tokens read = {0}, written = {0};
+    p.senses = &answers;
+    CHECK_OK(llm_tokenize(m.t, "One day", 7, LLM_TOKENIZE_BOS, &read, &err), &err);
+    CHECK_OK(llm_tokenize(m.t, "he ran", 6, LLM_TOKENIZE_BOS, &written, &err), &err);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        int32_t token[64], target[64], text[64];
+        float weight[64];
+        train_data *d = data_of(&p, "a.jsonl", same[i]);
+        REQUIRE(d && llm_train_data_n(d) == 1 && llm_train_data_reading(d, 0) == 0);
+        REQUIRE(llm_train_data_length(d, 0) == (int64_t)written.n + 1);
+        CHECK_INT(llm_train_data_counted(d, 0), (int64_t)written.n + 1);
+        llm_train_data_get(d, 0, token, target, weight);
+        CHECK(token[0] == 5 && memcmp(target, written.id, written.n * sizeof *target) == 0);
+        CHECK_INT(target[written.n], llm_tokenizer_eos(m.t));
+        REQUIRE(llm_train_data_reading_length(d, 0) == (int64_t)read.n);
+        llm_train_data_get_text(d, 0, text);
+        CHECK(memcmp(text, read.id, read.n * sizeof *text) == 0);
+        llm_train_data_free(d);
+    }
+    /* what is read is cut, or left out */
+    train_data *d =
+        data_of(&p, "a.jsonl", "{'source': 'a b c d e f g h i j k l m n o p q r', 'target': 'he'}");
+    REQUIRE(d);
+    CHECK_INT(llm_train_data_reading_length(d, 0), 12);
+    CHECK_INT(llm_train_data_stats(d).n_cut, 1);
+    llm_train_data_free(d);
+    p.drop_long = true;
+    refuse(&p, "a.jsonl", "{'source': 'a b c d e f g h i j k l m n o p q r', 'target': 'he'}",
+           GGL_FORMAT, "nothing to learn from: 1 had no room in the context");
+    refuse(&p, "a.jsonl", "{'messages': []}", GGL_FORMAT, "reads a text and writes another one");
+    refuse(&p, "a.jsonl", "{'source': 'a', 'target': 7}", GGL_FORMAT,
+           "\"target\" must be a string");
+    refuse(&p, "a.txt", "One day", GGL_UNSUPPORTED, "this is a text, but the model reads a text");
+    llm_tokens_fini(&read);
+    llm_tokens_fini(&written);
+    model_fini(&m);
+}
+
+/* A picture of two rows, whatever file it is; its mark is a byte. */
+static bool find_mark(void *ctx, const char *text, size_t n, size_t *at, size_t *size) {
+    const char *p = *at < n ? memchr(text + *at, 1, n - *at) : NULL;
+    (void)ctx;
+    *at = p ? (size_t)(p - text) : n;
+    *size = 1;
+    return p != NULL;
+}
+
+static ggl_status append_mark(void *ctx, const llm_tokenizer *t, const char *mark, llm_tokens *out,
+                              ggl_error *e) {
+    const ggl_status st = llm_tokens_append(out, -50, e);
+    (void)ctx;
+    (void)t;
+    (void)mark;
+    return st == GGL_OK ? llm_tokens_append(out, -51, e) : st;
+}
+
+static ggl_status show(void *ctx, const llm_noticed_file *f, train_shown *out, ggl_error *e) {
+    (void)ctx;
+    (void)f;
+    *out = (train_shown){.mark = "\x01", .part = ggl_calloc(1, sizeof *out->part), .n_parts = 1};
+    if (!out->part)
+        return ggl_fail(e, GGL_NOMEM, "out of memory for a picture");
+    out->part[0] = (train_shown_part){.n = 4, .n_made = 2, .first = -50};
+    return GGL_OK;
+}
+
+static void let_go(void *ctx, const train_shown *shown) {
+    (void)ctx;
+    (void)shown;
+}
+
+static const llm_marks marks = {.find = find_mark, .append = append_mark};
+static const train_senses sees = {
+    .pictures = true, .marks = &marks, .show = show, .let_go = let_go};
+
+/* A sound, whatever file it is. */
+static ggl_status play(void *ctx, const llm_noticed_file *f, train_shown *out, ggl_error *e) {
+    *out = (train_shown){.n_parts = 1, .part = ggl_calloc(1, sizeof *out->part)};
+    (void)ctx;
+    if (!out->part)
+        return ggl_fail(e, GGL_NOMEM, "out of memory for a sound");
+    out->part[0].n = 8;
+    out->id[0] = (uint8_t)(f->offset * 10);
+    return GGL_OK;
+}
+
+static void append(llm_tokens *to, const llm_tokenizer *t, const char *text) {
+    CHECK_OK(llm_tokenize(t, text, strlen(text), 0, to, &err), &err);
+}
+
+/* Checks that the item has these tokens, of which the first `n_orders` do not count. */
+static void check_speech(const train_data_params *p, const char *line, const llm_tokens *wanted,
+                         size_t n_orders) {
+    train_data *d = data_of(p, "a.jsonl", line);
+    int32_t token[64], target[64];
+    float weight[64];
+    if (!CHECK(d && llm_train_data_n(d) == 1))
+        return;
+    const int64_t n = llm_train_data_length(d, 0);
+    if (CHECK_INT(n, (int64_t)wanted->n - 1)) {
+        llm_train_data_get(d, 0, token, target, weight);
+        CHECK(token[0] == wanted->id[0] && memcmp(target, wanted->id + 1, (size_t)n * 4) == 0);
+        for (int64_t i = 0; i < n; i++)
+            CHECK_INT(weight[i], i + 1 >= (int64_t)n_orders);
+        CHECK_INT(llm_train_data_reading(d, 0), 0);
+        CHECK_INT(llm_train_data_reading_length(d, 0), 8);
+    }
+    llm_train_data_free(d);
+}
+
+/* What a model that knows languages and times is told, and what it shall write down. */
+TEST(speech_lines) {
+    model m;
+    REQUIRE(model_open(&m, CHAT_MODEL, PLAIN));
+    /* a language's token is <|CODE|>: of any token the letters between */
+    int32_t language = 300;
+    while (llm_token_text(m.t, language, true).n != 6)
+        language++;
+    speech_tokens k = {.tokenizer = m.t,
+                       .n_vocab = llm_tokenizer_n_vocab(m.t),
+                       .end = 3,
+                       .start = 10,
+                       .translate = 11,
+                       .transcribe = 12,
+                       .no_times = 13,
+                       .first_time = 100,
+                       .n_times = 101,
+                       .first_language = language,
+                       .n_languages = 1};
+    const train_senses hears = {.speech = &k, .show = play, .let_go = let_go};
+    train_data_params p = params_of(&m, 60);
+    char line[500], code[3] = {0};
+    llm_tokens plain = {0}, times = {0};
+    p.senses = &hears;
+    memcpy(code, llm_token_text(m.t, language, true).s + 2, 2);
+    const int32_t orders[] = {10, language, 11, 13}, timed[] = {10, language, 12, 100};
+    for (int i = 0; i < 4; i++) {
+        CHECK_OK(llm_tokens_append(&plain, orders[i], &err), &err);
+        CHECK_OK(llm_tokens_append(&times, timed[i], &err), &err);
+    }
+    append(&plain, m.t, " One day");
+    CHECK_OK(llm_tokens_append(&plain, 3, &err), &err);
+    snprintf(line, sizeof line,
+             "{'audio': '" CHAT_MODEL
+             "', 'transcript': ' One day ', 'lang': '%s', 'task': 'translate'}",
+             code);
+    check_speech(&p, line, &plain, 4);
+    append(&times, m.t, " One");
+    CHECK_OK(llm_tokens_append(&times, 120, &err), &err);
+    CHECK_OK(llm_tokens_append(&times, 120, &err), &err);
+    append(&times, m.t, " day");
+    CHECK_OK(llm_tokens_append(&times, 131, &err), &err);
+    CHECK_OK(llm_tokens_append(&times, 3, &err), &err);
+    snprintf(line, sizeof line,
+             "{'audio_filepath': '" CHAT_MODEL
+             "', 'offset': 2, 'duration': 1, 'language': '%s', 'segments': [{'start': 2, 'end': "
+             "2.4, 'text': 'One'}, {'start': 2.4, 'end': 2.62, 'text': 'day'}]}",
+             code);
+    check_speech(&p, line, &times, 3);
+    refuse(&p, "a.jsonl", "{'audio': '" CHAT_MODEL "', 'text': 'One day'}", GGL_FORMAT,
+           "the model knows 1 languages: say which one is spoken");
+    refuse(&p, "a.jsonl", "{'audio': '" CHAT_MODEL "', 'text': 'One day', 'language': 'Elvish'}",
+           GGL_FORMAT, "the model does not know the language 'Elvish'");
+    refuse(&p, "a.jsonl", "{'audio': '" CHAT_MODEL "', 'text': ' '}", GGL_FORMAT,
+           "1 without text were left out");
+    llm_tokens_fini(&plain);
+    llm_tokens_fini(&times);
+    model_fini(&m);
+}
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 static bool read_all(void *arg) {
@@ -849,10 +1032,20 @@ static bool read_all(void *arg) {
         "\"assistant\", \"content\": \"d\"}], \"tools\": []}\n"
         "{\"instruction\": \"a\", \"output\": \"b\"}\n",
         "{\"prompt\": \"a\", \"chosen\": [{\"role\": \"assistant\", \"content\": \"b\"}], "
-        "\"rejected\": [{\"role\": \"assistant\", \"content\": \"c\"}]}"};
-    const train_data_params p = params_of(arg, 64);
+        "\"rejected\": [{\"role\": \"assistant\", \"content\": \"c\"}]}",
+        "{\"source\": \"a b\", \"target\": \"c\"}",
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"<image>a\"}, {\"role\": "
+        "\"assistant\", "
+        "\"content\": \"b\"}, {\"role\": \"user\", \"content\": [{\"type\": \"image\"}]}, "
+        "{\"role\": \"assistant\", \"content\": \"b\"}], \"images\": "
+        "[\"data:a;base64,AAAA\", {\"path\": \"" CHAT_MODEL "\"}]}"};
+    static const train_senses *const senses[] = {NULL, NULL, &answers, &sees};
+    const model *m = arg;
     bool ok = true;
-    for (int i = 0; i < 2 && ok; i++) {
+    for (int i = 0; i < 4 && ok; i++) {
+        train_data_params p = params_of(m, 64);
+        p.senses = senses[i];
+        llm_tokenizer_set_marks(m->t, p.senses == &sees ? &marks : NULL);
         train_data *d = NULL;
         memset(&err, 0, sizeof err);
         ggl_status st = llm_train_data_new(&d, &p, &err);

@@ -150,6 +150,13 @@ typedef struct llm_training_params {
     void (*note)(void *user,
                  const char *text); /* what a user should know, such as how many items were cut */
     void *user;
+
+    /* --- an eye or an ear --- */
+    /* As llm_open_params.mmproj: conversations may have pictures or sounds. Its weights learn, too, all or those that `learn` names; with an adapter it stays as it
+     * is. NULL: none. */
+    const char *mmproj;
+    /* Where it is written whenever the model is: llm_training_write and llm_training_run fail (GGL_USAGE) if weights of it learn and this is NULL. */
+    const char *mmproj_out;
 } llm_training_params;
 
 /* Opens a model (as llm_open does), what it learns from, and what it takes to learn. On failure *out is NULL. GGL_USAGE: params are wrong;
@@ -215,7 +222,7 @@ GGL_API GGL_NODISCARD ggl_status llm_training_step(llm_training *t, llm_training
 /* Measures the loss, and the accuracy (may be NULL; llm_training_report), on the items that it does not learn from. GGL_NOT_FOUND: there are none. */
 GGL_API GGL_NODISCARD ggl_status llm_training_evaluate(llm_training *t, double *loss,
                                                        double *accuracy, ggl_error *err);
-/* Writes the model, or the adapter, as it is now: weights of a model have the types that they have in its file, and those of an
+/* Writes the model, or the adapter, as it is now, and the eye or the ear to mmproj_out: weights of a model have the types that they have in its file, and those of an
  * adapter are f32. GGL_IO: what is at the path is then as before. */
 GGL_API GGL_NODISCARD ggl_status llm_training_write(const llm_training *t, const char *path,
                                                     bool f32, ggl_error *err);
