@@ -93,6 +93,25 @@ class Learning(Trainings):
         with self.open(teacher="builtin:chat", teacher_share=0.5, teacher_temp=2, n_steps=1) as t:
             self.assertGreater(t.step().loss, 0)
 
+    def test_pictures(self):
+        (self.folder / "square.ppm").write_bytes(b"P6 40 40 255\n" + bytes(range(240)) * 20)
+        talks, out, eye = (self.folder / name for name in ("talks.jsonl", "out.gguf", "eye.gguf"))
+        turns = [{"role": "user", "content": "<image>What is in the picture?"}, {"role": "assistant", "content": "A square."}]
+        talks.write_text(json.dumps({"messages": turns, "images": ["square.ppm"]}), encoding="utf-8")
+        arguments = {"mmproj": "builtin:shapes-eye", "n_steps": 2, "n_threads": 2}
+        with Training("builtin:shapes", talks, **arguments) as t, self.assertRaisesRegex(Error, "mmproj_out"):
+            t.run(out)
+        with Training("builtin:shapes", talks, mmproj_out=eye, **arguments) as t:
+            t.step()
+            t.run(out)
+            first = eye.read_bytes()
+            t.write(self.folder / "again.gguf")
+        self.assertEqual(eye.read_bytes(), first)
+        with Model(out, mmproj=eye) as m:
+            self.assertTrue(m.sees)
+        with self.assertRaisesRegex(Error, "mmproj, which is not given"):
+            self.open(n_steps=1, lora=False, mmproj_out=eye)
+
     def test_layers_that_guess(self):
         with self.assertRaisesRegex(Error, "no layers that guess"):
             Training("builtin:stories", self.chats, chat_template="chatml", draft=True)

@@ -185,7 +185,8 @@ static void advise(const work *w) {
 static int conclude(work *w, ggl_status st, const ggl_error *err) {
     const int drawn = draw(w);
     if (st == GGL_OK) {
-        tool_say(TOOL, "wrote %s", w->o.out);
+        tool_say(TOOL, "wrote %s%s%s", w->o.out, w->o.mmproj_out ? " and " : "",
+                 w->o.mmproj_out ? w->o.mmproj_out : "");
         advise(w);
         return drawn < 0 ? 0 : drawn;
     }

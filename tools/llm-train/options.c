@@ -51,6 +51,13 @@ static const char *wrong_options(const train_options *o) {
                "one of the two can be given";
     if ((o->best || o->patience) && o->no_valid)
         return "--best and --patience go by measurements, which --no-valid turns off";
+    if (o->mmproj_out && !o->mmproj)
+        return "--mmproj-out is the file for what learned of --mmproj FILE, which is missing";
+    if (o->mmproj_out && (o->lora || o->adapter))
+        return "--mmproj-out is for eyes and ears that learn: beside an adapter they stay as they "
+               "are";
+    if (o->mmproj_out && !o->out)
+        return "--mmproj-out is written whenever -o FILE is, which is missing";
     if (o->resume && !o->out)
         return "--resume needs -o FILE: the training is saved beside it";
     if (!o->teacher &&
@@ -81,7 +88,7 @@ static bool name_save(train_options *o) {
 }
 
 static int check_paths(const train_options *o) {
-    tool_path *paths = ggl_calloc(o->files.n + o->valid.n + 9, sizeof *paths);
+    tool_path *paths = ggl_calloc(o->files.n + o->valid.n + 11, sizeof *paths);
     size_t n = 0;
     if (!paths)
         return tool_error(TOOL, 1, "out of memory");
@@ -90,6 +97,10 @@ static int check_paths(const train_options *o) {
         paths[n++] = (tool_path){"--teacher", o->teacher, .needed = true, .model = true};
     if (o->draft_model)
         paths[n++] = (tool_path){"--model-draft", o->draft_model, .needed = true, .model = true};
+    if (o->mmproj)
+        paths[n++] = (tool_path){"--mmproj", o->mmproj, .needed = true, .model = true};
+    if (o->mmproj_out)
+        paths[n++] = (tool_path){"--mmproj-out", o->mmproj_out, .written = true};
     if (o->arch && access(o->arch, F_OK) == 0)
         paths[n++] = (tool_path){"--arch", o->arch, .needed = true};
     if (o->adapter)
@@ -155,6 +166,11 @@ int train_options_read(train_options *o, int argc, char **argv) {
         HUB_OPTIONS(o->hub),
         {"-o --output", ARG_STRING, &o->out, .value = "OUT",
          .help = "GGUF file to write (required): the model, or with --lora the adapter"},
+        {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
+         .help = "the model's eye or ear: conversations may have pictures or sounds"},
+        {"--mmproj-out", ARG_STRING, &o->mmproj_out, .value = "FILE",
+         .help = "GGUF file to write for the eye or the ear (required if weights of it learn, as "
+                 "they do without --lora and --learn)"},
         {"--f32", ARG_FLAG, &o->f32,
          .help = "write what learned as f32 (default: in the types of the model's file)"},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE|NAME",
@@ -346,6 +362,10 @@ int train_options_read(train_options *o, int argc, char **argv) {
          "lines with prompt, chosen and rejected: which answers are better (DPO)"},
         {"llm-train -m model.gguf --draft texts.txt -o faster.gguf",
          "layers of the model that guess ahead, for llm-cli --draft"},
+        {"llm-train -m model.gguf --mmproj mmproj.gguf --lora talks.jsonl -o style.gguf",
+         "conversations with pictures or sounds"},
+        {"llm-train -m whisper.gguf speech.jsonl -o learned.gguf",
+         "lines with audio and text: a model that writes down speech"},
         {"llm-train -m embedder.gguf pairs.jsonl -o tuned.gguf",
          "lines with query, positive and negative: an embedding model, or a reranker"},
         {0}};
@@ -451,5 +471,7 @@ llm_training_params train_params_of(const train_options *o) {
                                  .contrast_temp = o->contrast_temp,
                                  .dim = o->dim,
                                  .n_dims = o->dims.n,
-                                 .pooling = o->pooling};
+                                 .pooling = o->pooling,
+                                 .mmproj = o->mmproj,
+                                 .mmproj_out = o->mmproj_out};
 }

@@ -11,7 +11,7 @@
 
 typedef struct train_options {
     const char *model, *out, *svg, *log, *teacher, *adapter, *separator, *chat_template, *arch,
-        *round_to, *draft_model;
+        *round_to, *draft_model, *mmproj, *mmproj_out;
     char *template_text; /* of chat_template, if that is a file */
     char *save; /* where the state is saved: OUT.train. NULL: OUT is not given, or no file */
     hub_options hub;

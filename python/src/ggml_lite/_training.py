@@ -182,6 +182,8 @@ class Training(Handle):
         contrast_temp: float = 0.0,  # of texts that belong together: what similarities are divided by; 0: 0.05
         dims: Sequence[int] = (),  # vectors that are cut to so many numbers shall be good, too
         pooling: Optional[str] = None,  # "mean", "last" or "cls": how the vectors of tokens become one; None: as the model's file says
+        mmproj: Optional[Path] = None,  # the model's eye or ear: conversations may have pictures or sounds
+        mmproj_out: Optional[Path] = None,  # where it is written whenever the model is; needed if weights of it learn
         progress: Optional[Callable[[str, int, int], Optional[bool]]] = None,  # what is done, how much of it, and of how much; False: stop
         note: Optional[Callable[[str], object]] = None,  # gets sentences, such as how many items were cut; None: logging, as "ggml_lite"
     ):
@@ -255,6 +257,8 @@ class Training(Handle):
             dim=(c.c_int64 * len(dim))(*dim),
             n_dims=len(dim),
             pooling=None if pooling is None else text_bytes("pooling", pooling),
+            mmproj=None if mmproj is None else file_bytes("mmproj", mmproj),
+            mmproj_out=None if mmproj_out is None else file_bytes("mmproj_out", mmproj_out),
             progress=_abi.NamedProgress(lambda _user, what, done, total: calls.go_on(progress, what.decode("utf-8", "replace"), done, total)),
             note=_abi.Note(lambda _user, text: calls.go_on(lambda: say(text.decode("utf-8", "replace")) and None) and None),
         )
