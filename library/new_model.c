@@ -38,12 +38,17 @@ static ggl_str text_of(const llm_arch *arch) {
 static ggl_status make_new(const char *path, const llm_new_model_params *p, ggl_error *err) {
     ggl_gguf *vocab = NULL;
     llm_arch *arch = NULL;
-    if (!p->arch || !p->tokenizer == !p->from)
+    if (!p->arch || (p->tokenizer && p->from))
         return ggl_fail(err, GGL_USAGE,
                         "a new model needs arch, and either tokenizer or from; a model that gets "
                         "more tokens needs from and special");
     ggl_status st = llm_arch_open_given(&arch, p->arch, NULL, err);
-    if (st == GGL_OK)
+    if (st == GGL_OK && !p->tokenizer && !p->from && llm_arch_has_tokens(arch))
+        st = ggl_fail(err, GGL_USAGE,
+                      "%s reads tokens: a tokenizer is missing (--tokenizer FILE, as in: "
+                      "--tokenizer tokenizer.json)",
+                      llm_arch_name(arch));
+    if (st == GGL_OK && (p->tokenizer || p->from))
         st = open_file(&vocab, p->from ? p->from : p->tokenizer, p->from != NULL, err);
     if (st == GGL_OK) {
         const llm_train_new n = {.size = sizeof n,

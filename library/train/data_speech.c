@@ -193,7 +193,8 @@ static ggl_status read_line(train_data *d, const json_value *o, train_draft *s, 
     if (!segments && text->kind != JSON_STRING)
         return ggl_fail(err, GGL_FORMAT, "\"%s\" must be a string, not %s", said,
                         llm_json_kind_text((json_kind)text->kind));
-    if (segments ? segments->n == 0 : llm_train_is_blank(json_str(text)))
+    const bool is_silent = segments && segments->n == 0 && k->no_speech >= 0;
+    if (!is_silent && (segments ? segments->n == 0 : llm_train_is_blank(json_str(text))))
         return GGL_OK;
     ggl_status st = seconds_of(o, "offset", &offset, err);
     if (st == GGL_OK)
@@ -202,8 +203,9 @@ static ggl_status read_line(train_data *d, const json_value *o, train_draft *s, 
         st = append_orders(k, o, segments != NULL, &language, &s->tokens, err);
     const size_t first = s->tokens.n;
     if (st == GGL_OK)
-        st = segments ? append_segments(d, segments, offset, language, &s->tokens, err)
-                      : append_words(d, json_str(text), language, &s->tokens, err);
+        st = is_silent  ? llm_tokens_append(&s->tokens, k->no_speech, err)
+             : segments ? append_segments(d, segments, offset, language, &s->tokens, err)
+                        : append_words(d, json_str(text), language, &s->tokens, err);
     if (st == GGL_OK)
         st = llm_tokens_append(&s->tokens, k->end, err);
     if (st == GGL_OK)

@@ -137,6 +137,11 @@ static bool is_replaced(const maker *m, const ggl_gguf_value *v) {
 static ggl_status put_old(const maker *m, ggl_gguf_writer *w, ggl_error *err) {
     const ggl_gguf *from = m->p.base ? m->p.base : m->p.vocab;
     bool has_tokens = false;
+    if (!from)
+        return llm_arch_has_tokens(m->p.arch)
+                   ? ggl_fail(err, GGL_USAGE, "%s reads tokens: a tokenizer is needed",
+                              llm_arch_name(m->p.arch))
+                   : GGL_OK;
     for (size_t i = 0; i < ggl_gguf_n_values(from); i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(from, i);
         const bool is_vocab = v->key.n > 10 && memcmp(v->key.s, "tokenizer.", 10) == 0;

@@ -977,6 +977,7 @@ TEST(speech_lines) {
                        .translate = 11,
                        .transcribe = 12,
                        .no_times = 13,
+                       .no_speech = 14,
                        .first_time = 100,
                        .n_times = 101,
                        .first_language = language,
@@ -1011,6 +1012,14 @@ TEST(speech_lines) {
              "2.4, 'text': 'One'}, {'start': 2.4, 'end': 2.62, 'text': 'day'}]}",
              code);
     check_speech(&p, line, &times, 3);
+    const int32_t nothing[] = {10, language, 12, 14, 3};
+    llm_tokens silence = {0};
+    for (int i = 0; i < 5; i++)
+        CHECK_OK(llm_tokens_append(&silence, nothing[i], &err), &err);
+    snprintf(line, sizeof line, "{'audio': '" CHAT_MODEL "', 'language': '%s', 'segments': []}",
+             code);
+    check_speech(&p, line, &silence, 3);
+    llm_tokens_fini(&silence);
     refuse(&p, "a.jsonl", "{'audio': '" CHAT_MODEL "', 'text': 'One day'}", GGL_FORMAT,
            "the model knows 1 languages: say which one is spoken");
     refuse(&p, "a.jsonl", "{'audio': '" CHAT_MODEL "', 'text': 'One day', 'language': 'Elvish'}",

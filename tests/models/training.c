@@ -338,6 +338,32 @@ TEST(teachers_and_vocabularies) {
     CHECK_HAS(err.msg, "has other tokens: token ");
 }
 
+TEST(an_eye_needs_no_tokenizer) {
+    static const char *const key[] = {".projector_type=mlp",
+                                      ".vision.image_size=32",
+                                      ".vision.patch_size=8",
+                                      ".vision.embedding_length=8",
+                                      ".vision.block_count=1",
+                                      ".vision.feed_forward_length=8",
+                                      ".vision.image_mean=0.5",
+                                      ".vision.attention.head_count=2",
+                                      ".vision.image_std=0.5",
+                                      ".vision.feature_layer=[1]",
+                                      ".vision.attention.layer_norm_epsilon=1e-5"};
+    const llm_new_model_params p = {
+        .size = sizeof p, .arch = "clip-llava", .key = key, .n_keys = sizeof key / sizeof *key};
+    ggl_error err = {0};
+    ggl_gguf *f = NULL;
+    const char *path = test_path("eye.gguf");
+    REQUIRE_OK(llm_new_model(path, &p, &err), &err);
+    REQUIRE_OK(ggl_gguf_open(&f, path, NULL, &err), &err);
+    for (size_t i = 0; i < ggl_gguf_n_values(f); i++) {
+        const ggl_str k = ggl_gguf_value_at(f, i)->key;
+        CHECK(k.n < 10 || memcmp(k.s, "tokenizer.", 10) != 0);
+    }
+    ggl_gguf_close(f);
+}
+
 TEST(new_models_that_cannot_be) {
     const char *const none[] = {"nothing.*"}, *const init[] = {"*=x"},
                       *const wrong_key[] = {".block_count"}, *const list[] = {".block_count=[1,x]"},
@@ -350,6 +376,7 @@ TEST(new_models_that_cannot_be) {
         {{.tokenizer = "builtin:stories"}, "needs arch, and either tokenizer or from"},
         {{.arch = "llama", .tokenizer = "builtin:stories", .from = "builtin:stories"},
          "needs arch, and either tokenizer or from"},
+        {{.arch = "llama"}, "llama.arch reads tokens: a tokenizer is missing"},
         {{.arch = "llama", .from = "builtin:stories"}, "nothing is to be added"},
         {{.arch = "lama", .tokenizer = "builtin:stories"}, "lama"},
         {{.arch = "llama", .tokenizer = "builtin:storys"}, "the built-in models are"},

@@ -50,7 +50,7 @@ int train_new(int argc, char **argv) {
         {"-o --output", ARG_STRING, &out, .value = "OUT", .help = "GGUF file to write (required)"},
         {"--tokenizer", ARG_STRING, &p.tokenizer, .value = "FILE",
          .help = "a model, a tokenizer.json (llm-tokenize train makes one), or builtin:stories "
-                 "(required without --from)"},
+                 "(required without --from, but for models without tokens, such as eyes)"},
         {"--from", ARG_STRING, &p.from, .value = "MODEL",
          .help = "add to this model what ARCH demands and it lacks, such as a layer that guesses "
                  "ahead; all that it has stays as it is"},
@@ -76,7 +76,7 @@ int train_new(int argc, char **argv) {
         {0}};
     const args_spec spec = {
         TOOL,
-        "ARCH (--tokenizer FILE | --from MODEL) --set KEY=VALUE.. -o OUT [options]",
+        "ARCH [--tokenizer FILE | --from MODEL] --set KEY=VALUE.. -o OUT [options]",
         "Makes a model that has learned nothing yet: the sizes that are set, "
         "and random weights. ARCH is a descriptor: a file, or the name of a "
         "built-in one (llm-arch list).",
@@ -86,9 +86,6 @@ int train_new(int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && given.n != 1)
         code = tool_error(TOOL, 2, "one ARCH is needed: a descriptor, which llm-arch list prints");
-    if (code < 0 && !p.tokenizer && !p.from)
-        code =
-            tool_error(TOOL, 2, "--tokenizer FILE is missing, as in: --tokenizer tokenizer.json");
     if (code < 0 && p.tokenizer && p.from)
         code = tool_error(TOOL, 2,
                           "--from MODEL has its tokenizer: it cannot be given with "
@@ -97,12 +94,15 @@ int train_new(int argc, char **argv) {
         code = tool_error(TOOL, 2, "-o OUT is missing, as in: -o new.gguf");
     if (code < 0)
         code = tool_check_paths(
+            TOOL, (tool_path[]){{"-o", out, .written = true}, {"ARCH", given.s[0], .model = true}},
+            access(given.s[0], F_OK) == 0 ? 2 : 1);
+    if (code < 0 && (p.from || p.tokenizer))
+        code = tool_check_paths(
             TOOL,
             (tool_path[]){{p.from ? "--from" : "--tokenizer", p.from ? p.from : p.tokenizer,
                            .needed = true, .model = true},
-                          {"-o", out, .written = true},
-                          {"ARCH", given.s[0], .model = true}},
-            access(given.s[0], F_OK) == 0 ? 3 : 2);
+                          {"-o", out, .written = true}},
+            2);
     if (code < 0)
         code = make(given.s[0], out, &p, &set, &with, &init);
     args_list_fini(&given);

@@ -280,7 +280,7 @@ typedef struct llm_new_model_params {
     const char *arch; /* a descriptor's file, or the name of a built-in one */
     const char *name; /* general.architecture; NULL: the first of the descriptor's header */
     const char *
-        tokenizer; /* a model, a tokenizer.json, or "builtin:stories": the new model gets its tokenizer */
+        tokenizer; /* a model, a tokenizer.json, or "builtin:stories": the new model gets its tokenizer. NULL: the model has no tokens, such as an eye, or `from` is given */
     /* In place of `tokenizer`: a model (a GGUF file, a Hugging Face folder, or a built-in one), to which the tensors are added that the descriptor demands and it lacks, such as a layer that guesses
      * ahead. All others, and all keys that are not given, stay as they are; and a descriptor that is not built in is stored with it (general.descriptor). */
     const char *from;

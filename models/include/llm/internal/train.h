@@ -304,7 +304,8 @@ typedef struct llm_train_new {
     size_t size; /* sizeof(llm_train_new) */
     const llm_arch *arch;
     const char *name;      /* general.architecture */
-    const ggl_gguf *vocab; /* has the tokenizer: its keys tokenizer.* become the model's */
+    /* has the tokenizer: its keys tokenizer.* become the model's. NULL: the model has no tokens, or there is a base */
+    const ggl_gguf *vocab;
     /* In place of `vocab`, a model, with the data of its tensors: its tensors and keys stay as they are, but for the keys that are given, and what the descriptor
      * demands besides is new. */
     const ggl_gguf *base;
