@@ -107,8 +107,8 @@ def main():
             print(f"{voice}, {kind}{', noise' * is_noisy}: {' '.join(words)} -> {' '.join(got)}")
     for key, (e, n, k) in tally.items():
         print(f"{key:36} {100 * e / n:5.2f} % of {n} words wrong, in {k} sounds")
-    a, b = np.median(times, 0)
-    print(f"times: begins {a:.2f} s off in the middle, ends {b:.2f} s; {100 * np.mean(np.max(times, 1) < 0.3):.0f} % of both within 0.3 s")
+    a, b = np.median(times, 0) if times else (np.nan, np.nan)
+    print(f"times: begins {a:.2f} s off in the middle, ends {b:.2f} s; {100 * np.mean([max(t) < 0.3 for t in times] or [0]):.0f} % of both within 0.3 s")
     print(f"silence and noise: {empty} of 20 without a word")
 
 

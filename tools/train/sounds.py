@@ -99,6 +99,7 @@ class Scene:
         n = round(seconds * RATE)
         self.samples, self.rows = np.zeros(n, np.float32), np.zeros(n // STEP, int)
         self.phrases = []                          # [words, begin, end] in samples
+        self.said = []                             # the same, as it was spoken: mostly word by word
         self.cut = None                            # where a word begins that the window does not have whole
         if g.random() > 0.06:
             self.say(g, voices, seconds, most_words, share)
@@ -156,6 +157,7 @@ class Scene:
             if n - at > 0.06 * RATE:
                 self.cut = at
             return
+        self.said.append([list(words), at, end])
         if self.phrases and at - self.phrases[-1][2] < LONG_PAUSE * RATE:
             self.phrases[-1][0] += words
             self.phrases[-1][2] = end
