@@ -165,6 +165,38 @@ const cpu_op ggl_cpu_op_rms = {
 const cpu_op ggl_cpu_op_l2 = {
     .by_item = true, .in_place = true, .compile = l2_compile, .begin = rows_begin, .run = l2_run};
 
+/* sum_squares: rows of a weight of another type than f32 are unpacked one at a time, so that the weight is never in memory as a
+ * whole. */
+static ggl_status squares_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    const ggl_type_info *type = ggl_type_get(s->src[0].type);
+    if (s->src[0].type == GGL_F32)
+        return GGL_OK;
+    if (!type || !type->to_float)
+        return float_source(c, s, err);
+    s->thread_size = (size_t)s->src[0].ne[0] * sizeof(float);
+    return GGL_OK;
+}
+
+static void squares_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    const ggl_type type = t->step->src[0].type;
+    const int64_t n = t->src[0].ne[0];
+    void (*unpack)(const void *, float *, int64_t) =
+        t->b->k.to_f32[type] ? t->b->k.to_f32[type] : ggl_type_get(type)->to_float;
+    for (int64_t r = first; r < last; r++) {
+        const char *x = cpu_row(&t->src[0], t->src[0].ne, r);
+        if (type != GGL_F32) {
+            float *row = (float *)(void *)cpu_thread_scratch(t, thread);
+            unpack(x, row, n);
+            x = (const char *)row;
+        }
+        *(float *)(void *)cpu_row(&t->dst, t->src[0].ne, r) =
+            t->b->k.sum_squares((const float *)(const void *)x, n);
+    }
+}
+
+const cpu_op ggl_cpu_op_sum_squares = {
+    .by_item = true, .compile = squares_compile, .begin = rows_begin, .run = squares_run};
+
 /* weighted(y [n, k], w [k]) -> [n]: the sum of the k rows of y, times w. A unit is one element of
  * the batch. */
 static void weighted_begin(cpu_task *t) {

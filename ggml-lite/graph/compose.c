@@ -149,6 +149,14 @@ static ggl_tensor *make_normalised(ggl_graph *g, ggl_tensor *const *src, const d
     return end(&w, ggl_binary(g, GGL_OP_DIV, x, sum(g, x)), NULL, 0);
 }
 
+static ggl_tensor *make_sum_squares(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    (void)num;
+    work w = begin(g, "ggl_sum_squares", &x, 1);
+    x = w.param[0];
+    return end(&w, sum(g, ggl_binary(g, GGL_OP_MUL, x, x)), NULL, 0);
+}
+
 static ggl_tensor *make_softcap(ggl_graph *g, ggl_tensor *const *src, const double *num) {
     ggl_tensor *x = src[0];
     double cap = num[0];
@@ -549,6 +557,7 @@ static const struct part {
     {"l2", 1, 1, make_l2},
     {"center", 1, 0, make_center},
     {"normalised", 1, 0, make_normalised},
+    {"sum_squares", 1, 0, make_sum_squares},
     {"softcap", 1, 1, make_softcap},
     {"clamp", 1, 2, make_clamp},
     {"mean", 1, 0, make_mean},

@@ -171,6 +171,7 @@ static const struct {
 } of_composite[] = {
 #define GRADIENT_OF(name, signature_, text_)                                                       \
     {name, {.kind = GRAD_TEXT, .text = text_, .signature = signature_}},
+#define FLAT_OF(name) {name, {.kind = GRAD_FLAT}},
 #include "ggl/gradients.def"
 };
 

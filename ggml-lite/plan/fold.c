@@ -1,6 +1,8 @@
 /* Constant folding: computes every node that depends on no input, once, in double, and makes it a
- * constant. Large products may be left to another backend, which computes them in f32, in a second pass. */
+ * constant. Large products, and sums of squares of large weights, may be left to another backend, which computes them in f32, in a
+ * second pass. */
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 #include "ggl/internal/fold.h"
@@ -56,8 +58,11 @@ typedef struct fold {
     bool *large;      /* by id: a large product, or made of one */
     bool *part_of;    /* by id: a constant other than a gather of a weight is computed from it */
     ggl_loc *loc;     /* by id */
-    ggl_buffer *region[GGL_REGION_WEIGHT]; /* leaves and results all lie in GGL_REGION_IO */
-    size_t size;                           /* bytes of GGL_REGION_IO */
+    /* Results and leaves lie in GGL_REGION_IO, but for weights that the backend reads where they are: each is a region of its own, as an
+     * adapter's constants are made of all of a model, of which there is no room for a copy. */
+    ggl_buffer **region; /* [n_regions] */
+    size_t n_regions, cap_regions;
+    size_t size; /* bytes of GGL_REGION_IO */
 } fold;
 
 static bool push(ggl_graph *g, node_list *l, ggl_tensor *t) {
@@ -77,8 +82,23 @@ static bool place(fold *f, ggl_tensor *t, node_list *l, size_t size) {
     return push(f->g, l, t);
 }
 
+/* Makes the weight's memory a region. False: it has no memory, the backend cannot read it there, or there is no memory for the list. */
+static bool place_in_place(fold *f, const ggl_tensor *x) {
+    ggl_error err;
+    ggl_buffer *b = NULL;
+    if (!x->data || f->n_regions > INT_MAX ||
+        !ggl_grow(&f->region, &f->cap_regions, f->n_regions + 1, sizeof *f->region) ||
+        f->b->v->alloc(f->b, GGL_REGION_WEIGHT, x->size, x->data, &b, &err) != GGL_OK)
+        return false;
+    f->loc[x->id] = (ggl_loc){(int)f->n_regions, 0};
+    f->region[f->n_regions++] = b;
+    return true;
+}
+
 static bool place_leaf(fold *f, ggl_tensor *x) {
-    return !x || !ggl_is_leaf(x) || place(f, x, &f->leaves, x->size);
+    if (!x || !ggl_is_leaf(x) || f->loc[x->id].region >= 0)
+        return true;
+    return (x->op == GGL_OP_WEIGHT && place_in_place(f, x)) || place(f, x, &f->leaves, x->size);
 }
 
 /* Gives places to the leaves that the n nodes and their bodies read. */
@@ -249,9 +269,6 @@ static ggl_status compute(fold *f, ggl_error *err) {
         s = f->b->v->wait(f->b, err);
     if (s == GGL_OK)
         s = take_results(f, err);
-    for (int i = 0; i < 2; i++)
-        if (f->region[i])
-            f->b->v->free(f->b, f->region[i]);
     if (plan)
         f->b->v->plan_free(f->b, plan);
     return s;
@@ -265,7 +282,9 @@ static ggl_status pass(ggl_graph *g, ggl_backend *b, ggl_type type, bool no_prod
     f.constant = ggl_calloc((size_t)g->n_ids, sizeof *f.constant);
     f.large = ggl_calloc((size_t)g->n_ids, sizeof *f.large);
     f.part_of = ggl_calloc((size_t)g->n_ids, sizeof *f.part_of);
-    ggl_status s = f.loc && f.constant && f.large && f.part_of
+    f.n_regions = f.cap_regions = GGL_REGION_WEIGHT;
+    f.region = ggl_calloc(f.n_regions, sizeof *f.region);
+    ggl_status s = f.loc && f.constant && f.large && f.part_of && f.region
                        ? GGL_OK
                        : ggl_fail(err, GGL_NOMEM, "out of memory for constants");
     for (int i = 0; i < g->n_ids && f.loc; i++)
@@ -274,6 +293,10 @@ static ggl_status pass(ggl_graph *g, ggl_backend *b, ggl_type type, bool no_prod
         s = ggl_graph_error(g, err);
     if (s == GGL_OK && f.wanted.n)
         s = compute(&f, err);
+    for (size_t i = 0; i < f.n_regions && f.region; i++)
+        if (f.region[i])
+            b->v->free(b, f.region[i]);
+    ggl_free(f.region);
     ggl_free(f.loc);
     ggl_free(f.constant);
     ggl_free(f.large);

@@ -36,6 +36,7 @@ ONE(softplus)
 ONE(softmax)
 ONE(center)
 ONE(normalised)
+ONE(sum_squares)
 ARGS(rms, x[0], num[0])
 ARGS(l2, x[0], num[0])
 ARGS(weighted, x[0], x[1])
@@ -74,6 +75,7 @@ static const struct {
     ROW(CENTER, center, SHAPES("center", "")),
     ROW(L2, l2, SHAPES("l2", ", 0.001")),
     ROW(NORMALISED, normalised, SHAPES("normalised", "")),
+    ROW(SUM_SQUARES, sum_squares, SHAPES("sum_squares", "")),
     ROW(WEIGHTED, weighted, "weighted(" X64 ", reshape(" D4 ", 4))", "weighted(" X42 ", iota(2))",
         "weighted(k, x)"),
     ROW(RECENT, recent, "recent(x, 3)", "recent(x, 2)"),

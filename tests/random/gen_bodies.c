@@ -91,6 +91,9 @@ static int l2(gen *g, int x) {
 static int normalised(gen *g, int w) {
     return binary(g, R_DIV, w, sum(g, w, 0));
 }
+static int sum_squares(gen *g, int x) {
+    return sum(g, mul(g, x, x), 0);
+}
 
 static const struct {
     const char *name;
@@ -109,6 +112,7 @@ static const struct {
     {"center", center, NAN, false},
     {"l2", l2, 1e-3, false},
     {"normalised", normalised, NAN, false},
+    {"sum_squares", sum_squares, NAN, false},
 };
 
 static int make_weighted(gen *g, bool named) {

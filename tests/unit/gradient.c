@@ -473,6 +473,9 @@ F(f_l2) {
 F(f_normalised) {
     return ggl_normalised(g, x[0]);
 }
+F(f_sum_squares) {
+    return ggl_sum_squares(g, x[0]);
+}
 F(f_weighted) {
     return ggl_weighted(g, x[0], x[1]);
 }
@@ -610,6 +613,7 @@ static const problem problems[] = {
     {"relu", f_relu, {B(5)}},
     {"l2", f_l2, {B(5, 2)}},
     {"normalised", f_normalised, {ABOVE(0.5, 5)}},
+    {"sum_squares", f_sum_squares, {B(5, 2)}},
     {"weighted", f_weighted, {B(5, 3), B(3)}},
     {"layer_norm", f_layer_norm, {B(5, 2), W(5), W(5)}},
     {"cross_entropy", f_cross_entropy, {B(9), INDEX(9)}},

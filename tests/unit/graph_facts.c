@@ -2,6 +2,8 @@
  * states in nested bodies, values of at most three dimensions, and bounds on sizes. Each case ran
  * wrong, or crashed, before these were decided in one place. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "ggl/backends.h"
 #include "ggl/compose.h"
@@ -811,6 +813,59 @@ TEST(large_products_of_constants) {
         far = fmax(far, fabs((double)out[0][i] - (double)out[1][i]));
     CHECK(far > 0 &&
           far < 0.5); /* sums of 1024 numbers below 1, of which the CPU rounds one side to bf16 */
+}
+
+/* Sums of squares of weights: of large ones by the backend for products, row by row, with the same bits for any threads; near the
+ * reference's. The weight is read where it is. */
+TEST(squares_of_weights) {
+    enum { IN = 1024, ROWS = 256 };
+    static const ggl_type types[] = {GGL_F32, GGL_F16, GGL_BF16, GGL_Q4_0, GGL_Q8_0, GGL_Q6_K};
+    static float number[IN * ROWS], out[3][ROWS];
+    uint64_t seed = 11;
+    for (int i = 0; i < IN * ROWS; i++)
+        number[i] = test_random_float(&seed);
+    setenv("GGL_CPU_SHARE_ALL", "1", 1);
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
+        const ggl_type_info *type = ggl_type_get(types[k]);
+        void *w = malloc(ggl_row_size(types[k], IN) * ROWS);
+        REQUIRE(w);
+        if (types[k] == GGL_F32)
+            memcpy(w, number, sizeof number);
+        else
+            type->from_float(number, w, IN * ROWS);
+        for (int how = 0; how < 3; how++) { /* the reference; 1 and 2 threads */
+            fixture f;
+            REQUIRE(begin(&f));
+            ggl_backend *reference = NULL;
+            const ggl_backend_params on = {.size = sizeof on, .n_threads = how == 2 ? 2 : 1};
+            ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 0, NULL, true);
+            ggl_tensor *matrix = ggl_graph_weight(f.g, "w", types[k], 2, (int64_t[]){IN, ROWS}, w);
+            ggl_tensor *all = ggl_sum_squares(f.g, matrix);
+            ggl_graph_output(f.g, "y", ggl_binary(f.g, GGL_OP_ADD, all, x));
+            REQUIRE_OK(ggl_graph_finish(f.g, &f.err), &f.err);
+            REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &f.err), &f.err);
+            REQUIRE_OK(ggl_backend_open(&f.b, "cpu", &on, &f.err), &f.err);
+            REQUIRE_OK(ggl_graph_fold_by(f.g, reference, how ? f.b : NULL, &f.err), &f.err);
+            CHECK(all->op == GGL_OP_CONST || !all->needed);
+            const ggl_sched_params p = {.size = sizeof p, .backend = &f.b, .n_backends = 1};
+            REQUIRE_OK(ggl_sched_new(&f.s, f.g, &p, &f.err), &f.err);
+            REQUIRE_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
+            const float zero = 0;
+            REQUIRE(set(&f, "x", &zero, 1));
+            REQUIRE_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
+            memcpy(out[how], ggl_sched_output(f.s, 0), sizeof out[how]);
+            end(&f);
+            ggl_backend_close(reference);
+        }
+        free(w);
+        CHECK_MSG(memcmp(out[1], out[2], sizeof out[1]) == 0, "%s by two threads", type->name);
+        for (int i = 0; i < ROWS; i++)
+            if (!CHECK_MSG(out[0][i] > 1 && fabsf(out[1][i] - out[0][i]) < 2e-6f * out[0][i],
+                           "%s, row %d: %g, not %g", type->name, i, (double)out[1][i],
+                           (double)out[0][i]))
+                break;
+    }
+    unsetenv("GGL_CPU_SHARE_ALL");
 }
 
 /* More than is allowed of them. */

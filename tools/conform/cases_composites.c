@@ -48,6 +48,7 @@ COMPOSITE(center, FILL_ANY, 1, "center", 0, 0, OP2(c, SUB, x, mean(c, x)))
 COMPOSITE(l2, FILL_ANY, 0, "l2", 1, 1e-3,
           OP2(c, DIV, x,
               OP1(c, SQRT, OP2(c, MAX, OP1(c, SUM, OP2(c, MUL, x, x)), NUMBER(c, 1e-3 * 1e-3)))))
+COMPOSITE(sum_squares, FILL_ANY, 0, "sum_squares", 0, 0, OP1(c, SUM, OP2(c, MUL, x, x)))
 COMPOSITE(normalised, FILL_POSITIVE, 0, "normalised", 0, 0, OP2(c, DIV, x, OP1(c, SUM, x)))
 COMPOSITE(relu, FILL_ANY, 0, "relu", 0, 0, OP2(c, MAX, x, NUMBER(c, 0)))
 COMPOSITE(silu, FILL_ANY, 1, "silu", 0, 0, OP2(c, MUL, x, OP1(c, SIGMOID, x)))
@@ -97,6 +98,7 @@ static const conform_case composites[] = {
     SINGLE(rms, ROWS, EDGE(NAN) | EDGE(INF) | EDGE(TINY)),
     SINGLE(center, ROWS, EDGE(NAN) | EDGE(INF) | EDGE(TINY)),
     SINGLE(l2, ROWS, EDGE(NAN) | EDGE(INF) | EDGE(TINY)),
+    SINGLE(sum_squares, ROWS, EDGE(NAN) | EDGE(INF) | EDGE(TINY)),
     SINGLE(normalised, ROWS, EDGE(NAN) | EDGE(INF)),
     SINGLE(relu, 0, EDGES),
     SINGLE(silu, ELEMENTWISE, EDGE(NAN) | EDGE(INF) | EDGE(TINY)),

@@ -69,6 +69,10 @@ static inline ggl_tensor *ggl_clamp(ggl_graph *g, ggl_tensor *x, double lo, doub
 static inline ggl_tensor *ggl_mean(ggl_graph *g, ggl_tensor *x) {
     return ggl_compose(g, "mean", &x, 1, NULL, 0);
 }
+/* The same of the sum of the squares of each row; x may be a weight of any type. One node. */
+static inline ggl_tensor *ggl_sum_squares(ggl_graph *g, ggl_tensor *x) {
+    return ggl_compose(g, "sum_squares", &x, 1, NULL, 0);
+}
 /* y [n, k], w [k] -> [n]: the sum of the rows of y, each times its weight. One node. */
 static inline ggl_tensor *ggl_weighted(ggl_graph *g, ggl_tensor *y, ggl_tensor *w) {
     ggl_tensor *src[2];

@@ -16,7 +16,7 @@ extern "C" {
  *
  * products: computes large products (ggl_is_large_product), and what is made of them, in f32, as it does in a run; NULL: b does. The
  * rows that a model's matrices make of its table of relative positions are such products, which take the reference backend
- * seconds.
+ * seconds. Weights are read where they are, if the backend can, and not copied.
  *
  * GGL_USAGE: called at another time. GGL_UNSUPPORTED: a backend lacks an operator. GGL_LIMIT: more than 64 MiB of constants, or
  * 1 GiB of large products; the message names the largest. */

@@ -4,6 +4,8 @@
 #ifndef GGL_INTERNAL_GRAPH_H
 #define GGL_INTERNAL_GRAPH_H
 
+#include <string.h>
+
 #include "ggl/graph.h"
 #include "ggl/internal/op_args.h"
 
@@ -95,8 +97,12 @@ static inline ggl_visible ggl_visible_within(ggl_visible v, const float *within)
 /* Returns the window of an ATTEND node; 0: all positions. */
 int64_t ggl_attend_window(const ggl_tensor *attend);
 
-/* True for a product that takes long to compute, in a graph that has to be folded (ggl/internal/fold.h). */
+/* True for a product that takes long to compute, in a graph that has to be folded (ggl/internal/fold.h); or for the sums of squares of so
+ * large a weight that it should not be unpacked as a whole. */
 static inline bool ggl_is_large_product(const ggl_tensor *t) {
+    if (t->op == GGL_OP_CALL && !ggl_is_batched(t) && t->call &&
+        strcmp(t->call, "sum_squares") == 0)
+        return ggl_count(t->src[0]) >= 1 << 18;
     return t->op == GGL_OP_LINEAR && !ggl_is_batched(t) &&
            (double)ggl_count(t) * (double)t->src[0]->ne[0] >= 1 << 24;
 }
