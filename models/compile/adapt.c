@@ -5,6 +5,8 @@
  *     linear(x, W')    = linear(x, W) + linear(scale * linear(x, columns), rows)
  *     W'[token]        = W[token] + linear(scale * rows[token], columns transposed)
  *
+ * If the pair has magnitudes, the sum is then multiplied by what adapt_size.c says; a bias is added last.
+ *
  * If a descriptor multiplies the product with W by a tensor NAME.scale, which is a factor of W = NAME.weight,
  * what the pair changes is added after that (adapt_factor.c).
  *
@@ -38,6 +40,8 @@ static bool cut_split(arch_eval *ev, arch_place p, const ggl_tensor *t, arch_cha
         c->rows = split(ev, p, c->rows, dim, t->num);
     if (dim == 2 && c->columns->n_dims == 3)
         c->columns = split(ev, p, c->columns, 2, t->num);
+    if (dim != 0 && c->size && !(c->size = split(ev, p, c->size, dim - 1, t->num)))
+        return false;
     return c->rows && c->columns;
 }
 
@@ -54,6 +58,8 @@ static bool cut_reshape(arch_eval *ev, arch_place p, const ggl_tensor *t, arch_c
     c->rows = reshaped(ev, p, c->rows, t->n_dims, ne);
     if (stack && t->n_dims == 2)
         c->columns = reshaped(ev, p, c->columns, 2, c->columns->ne);
+    if (c->size && !(c->size = reshaped(ev, p, c->size, t->n_dims - 1, &ne[1])))
+        return false;
     return c->rows && c->columns;
 }
 
@@ -63,6 +69,9 @@ static bool cut_gather(arch_eval *ev, arch_place p, const ggl_tensor *t, arch_ch
     if (c->columns->n_dims == 3)
         c->columns = llm_arch_plain_node(ev, p, GGL_OP_PICK, columns, 2, NULL, 0);
     c->rows = llm_arch_plain_node(ev, p, GGL_OP_PICK, rows, 2, NULL, 0);
+    ggl_tensor *size[2] = {c->size, t->src[1]};
+    if (c->size && !(c->size = llm_arch_plain_node(ev, p, GGL_OP_PICK, size, 2, NULL, 0)))
+        return false;
     return c->rows && c->columns;
 }
 
@@ -149,19 +158,81 @@ static ggl_tensor *inner(arch_eval *ev, arch_place p, const arch_change *c, ggl_
     return share(ev, s, of_task(ev, p, scaled(ev, p, t, c->scale), c));
 }
 
-/* Returns what the arch_change c of the weight adds to the node t, a product or a lookup of rows. NULL: nothing
+/* Reports that the node t reads an adapted weight in a way that has no low-rank change. */
+static ggl_tensor *refuse_use(arch_eval *ev, arch_place p, const ggl_tensor *t,
+                              const arch_change *c) {
+    llm_arch_error_hint(
+        ev, GGL_UNSUPPORTED, p, NULL,
+        "%.200s changes %.200s, which is used here in %s: only products and lookups "
+        "of rows can be adapted",
+        llm_adapter_name(c->adapter), c->pair->name.s, t->call ? t->call : ggl_op_get(t->op).name);
+    return NULL;
+}
+
+/* Reports that magnitudes cannot be applied where the weight is used. */
+static ggl_tensor *refuse_magnitude(arch_eval *ev, arch_place p, const arch_change *c,
+                                    const char *where) {
+    llm_arch_error_hint(ev, GGL_UNSUPPORTED, p, NULL,
+                        "%.200s sets the lengths of the rows of %.200s (.lora_magnitude), which is "
+                        "used here %s: only products can be adapted so",
+                        llm_adapter_name(c->adapter), c->pair->name.s, where);
+    return NULL;
+}
+
+/* Returns what the change c of the weight adds to the node t, a product or a lookup of rows; c is cut as t's weight. NULL: nothing
  * can be added, or ev has an error. */
-static ggl_tensor *addend(arch_eval *ev, arch_place p, const ggl_tensor *t, arch_change c) {
+static ggl_tensor *addend(arch_eval *ev, arch_place p, const ggl_tensor *t, arch_change *c) {
     if (t->op == GGL_OP_LINEAR)
-        return cut_pair(ev, p, t->src[1], &c)
-                   ? product(ev, p, inner(ev, p, &c, t->src[0], t->scope), c.rows)
+        return cut_pair(ev, p, t->src[1], c)
+                   ? product(ev, p, inner(ev, p, c, t->src[0], t->scope), c->rows)
                    : NULL;
-    if (!cut_pair(ev, p, t->src[0], &c) || c.rows->n_dims != 2)
+    if (!cut_pair(ev, p, t->src[0], c) || c->rows->n_dims != 2)
         return NULL;
-    ggl_tensor *src[2] = {c.rows, t->src[1]};
+    ggl_tensor *src[2] = {c->rows, t->src[1]};
     ggl_tensor *row = llm_arch_plain_node(ev, p, GGL_OP_PICK, src, 2, NULL, 0);
-    row = row ? of_task(ev, p, scaled(ev, p, row, c.scale), &c) : NULL;
-    return row ? product(ev, p, row, columns_as(ev, p, &c, true, t->scope)) : NULL;
+    row = row ? of_task(ev, p, scaled(ev, p, row, c->scale), c) : NULL;
+    return row ? product(ev, p, row, columns_as(ev, p, c, true, t->scope)) : NULL;
+}
+
+static ggl_tensor *both(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *a, ggl_tensor *b) {
+    ggl_tensor *src[2] = {a, b};
+    return a && b ? llm_arch_plain_node(ev, p, op, src, 2, NULL, 0) : NULL;
+}
+
+/* Returns the product y with the addend of the change c, whose rows have lengths of c's own if it has sizes. NULL: reported.
+ *
+ * Of a task, size * (y + addend) is written as y + ((size - 1) * (y - bias) + size * addend), of which all but y is times the element's share of the task:
+ * so the bits of other elements do not depend on it. bias: what y contains of it; else NULL. */
+static ggl_tensor *with_addend(arch_eval *ev, arch_place p, ggl_tensor *y, ggl_tensor *bias,
+                               ggl_tensor *addend, const arch_change *c) {
+    if (!c->size || c->task == 0) {
+        y = both(ev, p, GGL_OP_ADD, y, addend);
+        return c->size ? both(ev, p, GGL_OP_MUL, y, c->size) : y;
+    }
+    ggl_tensor *more = both(ev, p, GGL_OP_SUB, c->size, ggl_graph_number(ev->g, 1));
+    more = of_task(ev, p, more, c);
+    more = both(ev, p, GGL_OP_MUL, bias ? both(ev, p, GGL_OP_SUB, y, bias) : y, more);
+    more = both(ev, p, GGL_OP_ADD, more, both(ev, p, GGL_OP_MUL, addend, c->size));
+    return both(ev, p, GGL_OP_ADD, y, more);
+}
+
+/* Returns y with the change x->change[i] of the weight of t, which y is made of. NULL: reported. */
+static ggl_tensor *changed(arch_eval *ev, arch_place p, ggl_tensor *y, const ggl_tensor *t,
+                           size_t i) {
+    arch_change *whole = &ev->adapt->change[i];
+    const char *where = t->op != GGL_OP_LINEAR ? "for its rows"
+                        : t->scope != 0        ? "in the body of an op"
+                        : whole->w->n_dims > 3 ? "as a tensor of four dimensions"
+                                               : NULL;
+    if (whole->magnitude && where)
+        return refuse_magnitude(ev, p, whole, where);
+    if (whole->magnitude && !llm_arch_adapt_size(ev, p, whole))
+        return NULL;
+    arch_change c = *whole;
+    ggl_tensor *more = addend(ev, p, t, &c);
+    if (!more)
+        return ev->status == GGL_OK ? refuse_use(ev, p, t, &c) : NULL;
+    return with_addend(ev, p, y, t->op == GGL_OP_LINEAR ? t->src[2] : NULL, more, &c);
 }
 
 /* True for one row of a matrix, which is not looked up by an index of the batch: token_types[0]. */
@@ -174,6 +245,8 @@ static bool is_row(const ggl_tensor *t) {
 /* Returns what the change c of the weight adds to one of its rows. NULL: as of addend. */
 static ggl_tensor *row_addend(arch_eval *ev, arch_place p, const ggl_tensor *t, arch_change c,
                               int scope) {
+    if (c.magnitude)
+        return refuse_magnitude(ev, p, &c, "for a row");
     if (!cut_pair(ev, p, t->src[0], &c) || c.rows->n_dims != 2)
         return NULL;
     ggl_tensor *row = reshaped(ev, p, c.rows, 1, c.rows->ne);
@@ -195,17 +268,6 @@ static ggl_tensor *add_to_row(arch_eval *ev, arch_place p, ggl_tensor *sum, cons
     return sum;
 }
 
-/* Reports that the node t reads an adapted weight in a way that has no low-rank change. */
-static ggl_tensor *refuse_use(arch_eval *ev, arch_place p, const ggl_tensor *t,
-                              const arch_change *c) {
-    llm_arch_error_hint(
-        ev, GGL_UNSUPPORTED, p, NULL,
-        "%.200s changes %.200s, which is used here in %s: only products and lookups "
-        "of rows can be adapted",
-        llm_adapter_name(c->adapter), c->pair->name.s, t->call ? t->call : ggl_op_get(t->op).name);
-    return NULL;
-}
-
 /* --- constants -------------------------------------------------------------------------------- */
 
 enum { MOST_WHOLE = 1 << 24 }; /* numbers of a W' that is made as a whole */
@@ -218,6 +280,8 @@ static ggl_tensor *whole(arch_eval *ev, arch_place p, ggl_tensor *w, size_t firs
         arch_change c = x->change[i - 1];
         if (c.scale == 0)
             continue;
+        if (c.magnitude)
+            return refuse_magnitude(ev, p, &c, "in a constant");
         if (c.task != 0 || !cut_pair(ev, p, w, &c) || c.rows->n_dims != 2 || c.columns->n_dims != 2)
             return NULL;
         ggl_tensor *columns = columns_as(ev, p, &c, true, scope);
@@ -232,6 +296,15 @@ static bool is_read_whole(const ggl_tensor *t, int k, int place) {
     const ggl_tensor *w = t->src[k];
     return !ggl_is_batched(t) && t->op != GGL_OP_CALL && k != place && w->n_dims == 2 &&
            (w->op == GGL_OP_WEIGHT || w->op == GGL_OP_PARAM) && ggl_count(w) <= MOST_WHOLE;
+}
+
+/* True if a change of the list that begins at `first`, and is of no task, has magnitudes and a scale other than 0. */
+static bool has_magnitude(const arch_eval *ev, size_t first) {
+    bool has = false;
+    for (size_t i = first; i > 0; i = ev->adapt->change[i - 1].next)
+        has |= ev->adapt->change[i - 1].scale != 0 && ev->adapt->change[i - 1].magnitude &&
+               ev->adapt->change[i - 1].task == 0;
+    return has;
 }
 
 /* True if a change of the list that begins at `first` has a scale other than 0. */
@@ -292,16 +365,19 @@ ggl_tensor *llm_arch_adapted(arch_eval *ev, arch_place p, ggl_tensor *t) {
             return at ? refuse_use(ev, p, t, &x->change[at - 1]) : NULL;
         first = at ? at : first;
     }
-    for (size_t i = first; i > 0; i = x->change[i - 1].next) {
-        const arch_change c = x->change[i - 1];
-        if (c.scale == 0)
-            continue;
-        ggl_tensor *src[2] = {sum, addend(ev, p, t, c)};
-        if (!src[1])
-            return ev->status == GGL_OK ? refuse_use(ev, p, t, &c) : NULL;
-        sum = llm_arch_plain_node(ev, p, GGL_OP_ADD, src, 2, NULL, 0);
-        if (!sum)
+    ggl_tensor *bias = NULL; /* which no magnitude changes */
+    if (t->op == GGL_OP_LINEAR && has_magnitude(ev, first) && t->src[2]) {
+        bias = t->src[2];
+        sum = product(ev, p, t->src[0], t->src[1]);
+        if (!sum || !llm_arch_add_edge(ev, sum, t))
             return NULL;
+        t = sum;
     }
+    for (size_t i = first; i > 0; i = x->change[i - 1].next)
+        if (x->change[i - 1].scale != 0 && !(sum = changed(ev, p, sum, t, i - 1)))
+            return NULL;
+    ggl_tensor *src[2] = {sum, bias};
+    if (bias && !(sum = llm_arch_plain_node(ev, p, GGL_OP_ADD, src, 2, NULL, 0)))
+        return NULL;
     return place < 0 || llm_arch_adapt_note(ev, t, sum) ? sum : NULL;
 }

@@ -1,4 +1,4 @@
-/* What applying adapters to a graph knows, shared by adapt.c, adapt_change.c and adapt_factor.c. */
+/* What applying adapters to a graph knows, shared by adapt.c and the files adapt_*.c. */
 #ifndef LLM_ARCH_ADAPT_H
 #define LLM_ARCH_ADAPT_H
 
@@ -10,6 +10,11 @@ typedef struct arch_change {
     ggl_tensor *rows;    /* [rank, out] or [rank, out, n] */
     ggl_tensor *columns; /* [in, rank] or [in, rank, n]; flipped: [rank, in] */
     bool flipped;
+    ggl_tensor *w; /* the weight */
+    ggl_tensor *
+        magnitude; /* the lengths of its changed rows, all in one dimension; NULL: they are not given */
+    ggl_tensor *
+        size; /* magnitude / |W + D| (adapt_size.c), cut as the weight's rows are; NULL: not made yet */
     double scale;
     int task; /* of llm_adapter_use */
     const llm_adapter *adapter;
@@ -17,10 +22,10 @@ typedef struct arch_change {
     size_t next; /* 1 + the index of the weight's next change; 0: none */
 } arch_change;
 
-/* `rows` of a change whose data is known when all parts of the source tensor are placed. */
+/* `rows` and `magnitude` of a change whose data is known when all parts of the source tensor are placed. */
 typedef struct arch_later {
-    ggl_tensor *rows, *columns;
-    const ggl_gguf_tensor *from;
+    ggl_tensor *rows, *columns, *magnitude;
+    const arch_pair *from;
     arch_part part;
 } arch_later;
 
@@ -76,6 +81,11 @@ ggl_tensor *llm_arch_adapt_weight(const arch_eval *ev, const ggl_tensor *t);
 size_t llm_arch_adapt_changes(arch_eval *ev, const ggl_tensor *t);
 /* Returns how products with the weight are scaled, valid until the next call. NULL: reported. */
 arch_scaling *llm_arch_adapt_scaling(arch_eval *ev, ggl_tensor *w);
+
+/* adapt_size.c */
+/* Returns by what the changed rows are multiplied, [out] or [out, n], of a change with magnitudes. Made at the top level. NULL:
+ * reported. */
+ggl_tensor *llm_arch_adapt_size(arch_eval *ev, arch_place p, arch_change *c);
 
 /* adapt_factor.c */
 /* Remembers that sum is the product or lookup t with the changes of its weight. False: reported. */

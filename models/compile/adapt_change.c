@@ -60,18 +60,31 @@ static ggl_tensor *leaf(arch_eval *ev, const ggl_gguf_tensor *t, int n_dims, con
     return llm_arch_graph_ok(ev, ev->at->place) ? w : NULL;
 }
 
-/* Adds a change of weight w to the list. False: reported. */
+/* Adds a change of weight w to the end of the list: magnitudes multiply what the adapters before them have made. False: reported. */
 static bool add_change(arch_eval *ev, const ggl_tensor *w, arch_change c, size_t use) {
     struct arch_adapt *x = ev->adapt;
     const size_t i = x->n_change;
-    if (!c.rows || !c.columns ||
+    if (!c.rows || !c.columns || (c.pair->magnitude && !c.magnitude) ||
         !llm_arch_push(ev, &x->change, &x->cap_change, i + 1, sizeof *x->change))
         return false;
-    c.next = x->first[w->id] > 1 ? x->first[w->id] - 1 : 0;
+    c.next = 0;
+    c.w = (ggl_tensor *)w;
+    c.size = NULL;
     x->change[x->n_change++] = c;
-    x->first[w->id] = i + 2;
+    size_t *end = &x->first[w->id], first = *end > 1 ? *end - 1 : 0;
+    for (; first > 0; first = *end)
+        end = &x->change[first - 1].next;
+    *end = end == &x->first[w->id] ? i + 2 : i + 1;
     x->hit[use][c.pair - c.adapter->pair] = true;
     return true;
+}
+
+/* Makes a leaf for the magnitudes of the weight w, as one dimension: optimizers take them for a vector, also those of a stack. NULL: there
+ * are none, or reported. */
+static ggl_tensor *magnitude_leaf(arch_eval *ev, const arch_pair *p, const ggl_tensor *w,
+                                  const void *data) {
+    const int64_t n = ggl_extents(w->ne, 1, GGL_MAX_DIMS, 1);
+    return p->magnitude ? leaf(ev, p->magnitude, 1, &n, data) : NULL;
 }
 
 static double scale_of(const llm_adapter_use *u, const arch_pair *p) {
@@ -101,6 +114,7 @@ static bool change_by(arch_eval *ev, ggl_tensor *w, size_t use, const arch_pair 
                      .pair = p};
     c.rows = leaf(ev, rows, w->n_dims, rows->ne, rows->data);
     c.columns = leaf(ev, columns, n, columns->ne, columns->data);
+    c.magnitude = magnitude_leaf(ev, p, w, p->magnitude ? p->magnitude->data : NULL);
     return add_change(ev, w, c, use);
 }
 
@@ -219,14 +233,15 @@ static bool change_part(arch_eval *ev, const arch_part *part, size_t use, const 
         return refuse_shape(ev, u->adapter, p, whole->name, whole->n_dims, whole->ne);
     arch_change c = {.scale = scale_of(u, p), .task = u->task, .adapter = u->adapter, .pair = p};
     for (size_t i = 0; i < x->n_later && !c.columns; i++) /* the first part's are everybody's */
-        if (x->later[i].from == p->b && x->later[i].part.whole == part->whole)
+        if (x->later[i].from == p && x->later[i].part.whole == part->whole)
             c.columns = x->later[i].columns;
     c.rows = leaf(ev, p->b, w->n_dims, ne, NULL);
     c.columns = c.columns ? c.columns : leaf(ev, p->a, 2, p->a->ne, p->a->data);
+    c.magnitude = magnitude_leaf(ev, p, w, NULL);
     if (!add_change(ev, w, c, use) ||
         !llm_arch_push(ev, &x->later, &x->cap_later, x->n_later + 1, sizeof *x->later))
         return false;
-    x->later[x->n_later++] = (arch_later){c.rows, c.columns, p->b, *part};
+    x->later[x->n_later++] = (arch_later){c.rows, c.columns, c.magnitude, p, *part};
     return true;
 }
 
@@ -350,10 +365,12 @@ bool llm_arch_adapt_finish(arch_eval *ev) {
         report_factors(ev);
     for (size_t i = 0; x && i < x->n_later; i++) {
         const arch_later *l = &x->later[i];
-        if (l->from->data)
-            l->rows->data =
-                (const char *)l->from->data + ggl_row_size(l->from->type, l->from->ne[0]) *
-                                                  (size_t)llm_arch_rows_before(&l->part);
+        const ggl_gguf_tensor *b = l->from->b, *m = l->from->magnitude;
+        const size_t before = (size_t)llm_arch_rows_before(&l->part);
+        if (b->data)
+            l->rows->data = (const char *)b->data + ggl_row_size(b->type, b->ne[0]) * before;
+        if (m && m->data)
+            l->magnitude->data = (const float *)m->data + before;
     }
     for (size_t i = 0; x && i < x->n; i++)
         for (size_t k = 0; k < x->use[i].adapter->n_pairs; k++)

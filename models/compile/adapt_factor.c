@@ -187,6 +187,23 @@ static ggl_tensor *changes_after(arch_eval *ev, arch_place p, const ggl_tensor *
     return add_again(ev, p, all, t, view, sum, sum);
 }
 
+/* Refuses magnitudes of a weight with the factor f: what is measured is the whole weight. False: reported. */
+static bool check_magnitudes(arch_eval *ev, arch_place p, const ggl_tensor *w,
+                             const ggl_tensor *f) {
+    for (size_t i = llm_arch_adapt_changes(ev, w); i > 0; i = ev->adapt->change[i - 1].next) {
+        const arch_change *c = &ev->adapt->change[i - 1];
+        if (c->scale == 0 || !c->magnitude)
+            continue;
+        llm_arch_error_hint(
+            ev, GGL_UNSUPPORTED, p, NULL,
+            "%.200s sets the lengths of the rows of %.200s (.lora_magnitude), which has "
+            "the factor %.200s: that is not supported",
+            llm_adapter_name(c->adapter), c->pair->name.s, f->name);
+        return false;
+    }
+    return ev->status == GGL_OK;
+}
+
 /* Refuses the factor f of the weight w, unless nothing changes w. Returns mul, or NULL. */
 static ggl_tensor *refuse_factor(arch_eval *ev, arch_place p, ggl_tensor *mul, ggl_tensor *w,
                                  const ggl_tensor *f) {
@@ -227,6 +244,8 @@ static ggl_tensor *scaled_product(arch_eval *ev, arch_place p, ggl_tensor *mul, 
         return mul;
     }
     ggl_tensor *w = weight_of(ev, product_at(x, sum));
+    if (!check_magnitudes(ev, p, w, f))
+        return NULL;
     arch_scaling *by = &x->scaling[w->id];
     if (!alone || mul->op != GGL_OP_MUL || ggl_count(mul) != ggl_count(mul->src[k]))
         return refuse_factor(ev, p, mul, w, f);

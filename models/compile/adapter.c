@@ -86,17 +86,21 @@ static bool ends_with(ggl_str name, const char *end) {
     return name.n > n && memcmp(name.s + name.n - n, end, n) == 0;
 }
 
+static const char *const ends[] = {".lora_a", ".lora_b", ".lora_magnitude"};
+
 /* Adds a tensor of the file to its pair. */
 static ggl_status add_tensor(llm_adapter *a, const ggl_gguf_tensor *t, ggl_error *err) {
-    const size_t end = strlen(".lora_a");
-    const bool is_a = ends_with(t->name, ".lora_a");
-    if (!is_a && !ends_with(t->name, ".lora_b"))
+    size_t k = 0;
+    while (k < 3 && !ends_with(t->name, ends[k]))
+        k++;
+    if (k == 3)
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        "%s: tensor %.*s is neither a .lora_a nor a .lora_b; only low-rank changes "
-                        "of matrices are supported, so it would have no effect",
+                        "%s: tensor %.*s is neither a .lora_a nor a .lora_b nor a .lora_magnitude; "
+                        "only low-rank changes of matrices, and lengths of their rows, are "
+                        "supported, so it would have no effect",
                         llm_adapter_name(a), (int)ggl_utf8_cut(t->name.s, t->name.n, 200),
                         t->name.s);
-    const ggl_str name = {t->name.s, t->name.n - end};
+    const ggl_str name = {t->name.s, t->name.n - strlen(ends[k])};
     size_t i = ggl_index_find(&a->index, a->pair, name);
     if (i == SIZE_MAX) {
         i = a->n_pairs;
@@ -108,7 +112,8 @@ static ggl_status add_tensor(llm_adapter *a, const ggl_gguf_tensor *t, ggl_error
         a->n_pairs++;
         (void)ggl_index_put(&a->index, a->pair, i);
     }
-    *(is_a ? &a->pair[i].a : &a->pair[i].b) = t;
+    const ggl_gguf_tensor **part[] = {&a->pair[i].a, &a->pair[i].b, &a->pair[i].magnitude};
+    *part[k] = t;
     return GGL_OK;
 }
 
@@ -135,8 +140,39 @@ static ggl_status check_half(const llm_adapter *a, const arch_pair *p, const ggl
     return GGL_OK;
 }
 
+/* Checks that there is a number for each row that the pair changes. */
+static ggl_status check_magnitude(const llm_adapter *a, const arch_pair *p, ggl_error *err) {
+    const ggl_gguf_tensor *t = p->magnitude, *b = p->b;
+    const ggl_type_info *type = t ? ggl_type_get(t->type) : NULL;
+    if (!t)
+        return GGL_OK;
+    if (p->embedding)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s: %.200s.lora_magnitude: magnitudes (DoRA) of the embedding are not "
+                        "supported, only those of matrices of products",
+                        llm_adapter_name(a), p->name.s);
+    if (t->type != GGL_F32)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s: %.200s.lora_magnitude has the type %s; f32 is expected",
+                        llm_adapter_name(a), p->name.s, type ? type->name : "?");
+    if (t->n_dims == b->n_dims - 1 && t->ne[0] == b->ne[1] && t->ne[1] == b->ne[2])
+        return GGL_OK;
+    return ggl_fail(
+        err, GGL_SHAPE,
+        "%s: %.200s.lora_magnitude has %d dimension%s and %" PRId64 " numbers; .lora_b [%" PRId64
+        ", %" PRId64 "%s changes %" PRId64 " rows, each of which needs one, in %d",
+        llm_adapter_name(a), p->name.s, t->n_dims, t->n_dims == 1 ? "" : "s",
+        ggl_extents(t->ne, 0, GGL_MAX_DIMS, 1), b->ne[0], b->ne[1], b->n_dims > 2 ? ", ..]" : "]",
+        ggl_extents(b->ne, 1, GGL_MAX_DIMS, 1), b->n_dims - 1);
+}
+
 /* Checks that both halves are there and have the same rank, and sets it. */
 static ggl_status check_pair(const llm_adapter *a, arch_pair *p, ggl_error *err) {
+    if (!p->a && !p->b)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s has %.200s.lora_magnitude, but neither .lora_a nor .lora_b of that "
+                        "weight",
+                        llm_adapter_name(a), p->name.s);
     if (!p->a || !p->b)
         return ggl_fail(err, GGL_FORMAT, "%s has %.200s.%s, but no %.200s.%s: half of a pair",
                         llm_adapter_name(a), p->name.s, p->a ? "lora_a" : "lora_b", p->name.s,
@@ -155,7 +191,7 @@ static ggl_status check_pair(const llm_adapter *a, arch_pair *p, ggl_error *err)
                         ", %" PRId64 "] do not have the same rank",
                         llm_adapter_name(a), p->name.s, p->a->ne[0], p->a->ne[1], p->b->ne[0],
                         p->b->ne[1]);
-    return GGL_OK;
+    return check_magnitude(a, p, err);
 }
 
 static ggl_status read_pairs(llm_adapter *a, ggl_error *err) {
@@ -235,7 +271,8 @@ llm_adapter_info llm_adapter_describe(const llm_adapter *a) {
         const arch_pair *p = &a->pair[i];
         x.rank_min = p->rank < x.rank_min ? p->rank : x.rank_min;
         x.rank_max = p->rank > x.rank_max ? p->rank : x.rank_max;
-        x.bytes += p->a->size + p->b->size;
+        x.bytes += p->a->size + p->b->size + (p->magnitude ? p->magnitude->size : 0);
+        x.n_magnitudes += p->magnitude != NULL;
     }
     return x;
 }

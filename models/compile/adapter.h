@@ -15,6 +15,8 @@
 typedef struct arch_pair {
     ggl_str name; /* of the weight, with a NUL; the key of the index */
     const ggl_gguf_tensor *a, *b;
+    const ggl_gguf_tensor *
+        magnitude; /* f32 [out] or [out, n]: the lengths of the changed rows; NULL: they are not given */
     bool embedding;
     int64_t rank;
 } arch_pair;

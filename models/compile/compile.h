@@ -19,6 +19,7 @@
  *     adapter.c  opens low-rank adapters
  *     adapt.c    applies them: adds what they change to products and rows
  *     adapt_change.c  what they change of each weight
+ *     adapt_size.c    the lengths of rows, which they may set
  *     adapt_factor.c  weights that are multiplied by a factor of the file
  *     fused.c    declared tensors that are rows of one tensor of the source
  *     missing.c  the error for a declared tensor that the source lacks

@@ -69,6 +69,9 @@ static void put_pair(ggl_gguf_writer *w, const char *name, int64_t rank) {
     ggl_gguf_put_tensor(w, half, GGL_F32, t.n_dims, in, zeros);
     snprintf(half, sizeof half, "%s.lora_b", name);
     ggl_gguf_put_tensor(w, half, GGL_F32, t.n_dims, out, zeros);
+    snprintf(half, sizeof half, "%s.lora_magnitude", name);
+    if (!embedding && rank % 2)
+        ggl_gguf_put_tensor(w, half, GGL_F32, t.n_dims - 1, &out[1], zeros);
 }
 
 /* 0: one pair; 1: one for each kind of use. */

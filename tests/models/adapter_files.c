@@ -20,9 +20,11 @@ typedef struct change {
     int n_dims;
     int64_t ne_a[3], ne_b[3];
     ggl_type numbers;
-    const char *add; /* a tensor [128] f32 */
-    size_t cut;      /* bytes missing at the end */
-    float value;     /* size of lora_b's numbers */
+    const char *add; /* a tensor [128] f32, or [add_n] of add_type */
+    int64_t add_n;
+    ggl_type add_type;
+    size_t cut;  /* bytes missing at the end */
+    float value; /* size of lora_b's numbers */
     bool no_tensors, no_rank;
 } change;
 
@@ -85,7 +87,8 @@ static void *write_adapter(const change *given, const char *path, size_t *size) 
         put_half(w, c, c->b, c->ne_b, c->value);
     }
     if (c->add)
-        ggl_gguf_put_tensor(w, c->add, GGL_F32, 1, (int64_t[]){128, 1, 1, 1}, zeros);
+        ggl_gguf_put_tensor(w, c->add, c->add_type, 1,
+                            (int64_t[]){c->add_n ? c->add_n : 128, 1, 1, 1}, zeros);
     if (path)
         CHECK_OK(ggl_gguf_writer_write(w, path, &err), &err);
     else
@@ -159,6 +162,26 @@ TEST(halves) {
     check((change){.b = ".lora_c"}, GGL_UNSUPPORTED, "blk.0.attn_q.weight.lora_c", "");
     check((change){.add = "blk.0.attn_norm.weight"}, GGL_UNSUPPORTED, "blk.0.attn_norm.weight",
           "no effect");
+}
+
+TEST(magnitudes) {
+    static const char own[] = "blk.0.attn_q.weight.lora_magnitude";
+    check((change){.add = own}, GGL_OK, "", "");
+    check((change){.add = own, .add_n = 64}, GGL_SHAPE, own,
+          "64 numbers; .lora_b [2, 128] changes 128");
+    check((change){.add = own, .add_type = GGL_F16}, GGL_UNSUPPORTED, own, "f16; f32 is expected");
+    check((change){.add = own, .add_type = GGL_I32}, GGL_UNSUPPORTED, own, "i32; f32 is expected");
+    check((change){.add = "blk.0.attn_k.weight.lora_magnitude"}, GGL_FORMAT,
+          "blk.0.attn_k.weight.lora_magnitude", "neither .lora_a nor .lora_b");
+    check((change){.add = own, .a = ""}, GGL_FORMAT, "blk.0.attn_q.weight.lora_b", "half");
+    check((change){.add = own, .a = "", .b = ""}, GGL_FORMAT, own, "neither");
+    check((change){.name = "token_embd.weight",
+                   .ne_a = {2, 2048, 1},
+                   .ne_b = {2, 128, 1},
+                   .add = "token_embd.weight.lora_magnitude"},
+          GGL_UNSUPPORTED, "token_embd.weight.lora_magnitude", "of the embedding");
+    check((change){.add = "blk.0.attn_q.lora_magnitudes"}, GGL_UNSUPPORTED,
+          "blk.0.attn_q.lora_magnitudes", "no effect");
 }
 
 TEST(shapes) {

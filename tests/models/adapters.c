@@ -19,6 +19,7 @@ typedef struct fixture {
     double scale;
     const toy_adapter *second; /* merged, too; NULL: none */
     double second_scale;
+    bool second_first;   /* before x */
     char scaled[64][64]; /* names of weights whose products are multiplied by a factor */
     int n_scaled;
 } fixture;
@@ -75,9 +76,16 @@ static void set_factor(void *ctx, const ggl_tensor *w, float *data) {
 static void merge(void *ctx, const ggl_tensor *w, float *data) {
     const fixture *f = ctx;
     set_factor(ctx, w, data);
-    toy_adapter_merge(&f->x, f->scale / factor_of(f, w->name), w->name, data);
-    if (f->second)
-        toy_adapter_merge(f->second, f->second_scale, w->name, data);
+    const size_t n = (size_t)ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1);
+    float *base = malloc(n * sizeof *base);
+    if (base)
+        memcpy(base, data, n * sizeof *base);
+    if (f->second && f->second_first)
+        toy_adapter_merge_on(f->second, f->second_scale, w->name, base, data);
+    toy_adapter_merge_on(&f->x, f->scale / factor_of(f, w->name), w->name, base, data);
+    if (f->second && !f->second_first)
+        toy_adapter_merge_on(f->second, f->second_scale, w->name, base, data);
+    free(base);
 }
 
 /* --- which weights can be adapted ------------------------------------------------------------- */
@@ -121,25 +129,38 @@ static bool may_be_refused(const char *name, const ggl_error *err) {
     return false;
 }
 
-/* Adds a pair for the weight if it can be adapted. Returns 1 if so. */
-static int try_weight(fixture *f, const ggl_tensor *w, const char *family) {
-    toy_adapter one = {0};
-    ggl_error err = {0};
+/* True if a pair for the weight can be used, with sizes one with magnitudes. */
+static bool can_adapt(fixture *f, const ggl_tensor *w, const char *family, bool sizes,
+                      ggl_error *err) {
+    toy_adapter one = {.sizes = sizes ? 2 : 0};
     toy_adapter_add(&one, w->name, w->n_dims, w->ne, 1, false);
     ggl_graph *g = NULL;
-    if (CHECK_MSG(toy_adapter_open(&one, family, &err), "%s: %s", w->name, err.msg)) {
+    if (CHECK_MSG(toy_adapter_open(&one, family, err), "%s: %s", w->name, err->msg)) {
         const llm_adapter_use use = {.adapter = one.adapter, .scale = 1};
-        g = build(f, &use, 1, NULL, &err);
-        if (g)
-            toy_adapter_add(&f->x, w->name, w->n_dims, w->ne, 7, false);
-        else
-            CHECK_MSG(may_be_refused(w->name, &err), "%s: %s: %s", f->name, w->name, err.msg);
+        g = build(f, &use, 1, NULL, err);
     }
-    if (!g)
-        printf("  %s is refused\n", w->name);
     ggl_graph_free(g);
     toy_adapter_free(&one);
     return g != NULL;
+}
+
+/* Adds a pair for the weight if it can be adapted, maybe with magnitudes. Returns 1 if so. */
+static int try_weight(fixture *f, const ggl_tensor *w, const char *family) {
+    ggl_error err = {0};
+    if (!can_adapt(f, w, family, false, &err)) {
+        CHECK_MSG(may_be_refused(w->name, &err), "%s: %s: %s", f->name, w->name, err.msg);
+        printf("  %s is refused\n", w->name);
+        return 0;
+    }
+    const int sizes = f->x.sizes;
+    if (sizes && !can_adapt(f, w, family, true, &err)) {
+        CHECK_MSG(strstr(err.msg, "(.lora_magnitude)"), "%s: %s: %s", f->name, w->name, err.msg);
+        printf("  %s: magnitudes are refused\n", w->name);
+        f->x.sizes = 0;
+    }
+    toy_adapter_add(&f->x, w->name, w->n_dims, w->ne, 7, false);
+    f->x.sizes = sizes;
+    return 1;
 }
 
 /* Makes f->x: pairs for all weights of the toy that can be adapted. */
@@ -150,7 +171,7 @@ static void adapt_all(fixture *f) {
     int n = 0, tried = 0;
     if (!CHECK_MSG(g, "%s", err.msg))
         return;
-    f->x = (toy_adapter){.alpha = 3};
+    f->x = (toy_adapter){.alpha = 3, .sizes = f->x.sizes};
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *w = ggl_graph_node(g, i);
         if (w->op != GGL_OP_WEIGHT || w->n_dims < 2 || w->n_dims > 3)
@@ -366,7 +387,7 @@ static void close_llama(fixture *f) {
 }
 
 /* Adapters for the joined tensor of a file, for one of its parts, and for both. */
-static void check_joined(bool whole, bool part) {
+static void check_joined(bool whole, bool part, int sizes) {
     fixture f;
     ggl_error err = {0};
     logits merged = {0}, adapted = {0}, plain = {0};
@@ -380,6 +401,7 @@ static void check_joined(bool whole, bool part) {
                                     .tensor_at = no_tensor_at};
     llm_arch_tensor w = {.name = "blk.1.attn_qkv.weight"}, k;
     REQUIRE(joined_tensor(&x, &w) && find_part(&x, w.name, 'k', &k));
+    f.x.sizes = sizes;
     if (whole)
         toy_adapter_add(&f.x, w.name, 2, w.ne, 5, false);
     if (part)
@@ -407,9 +429,11 @@ static void check_joined(bool whole, bool part) {
 }
 
 TEST(joined_tensors) {
-    check_joined(true, false);
-    check_joined(false, true);
-    check_joined(true, true);
+    for (int sizes = 0; sizes <= 2; sizes += 2) {
+        check_joined(true, false, sizes);
+        check_joined(false, true, sizes);
+    }
+    check_joined(true, true, 0);
 }
 
 /* The embedding's pair, merged into output.weight alone. */
@@ -437,7 +461,7 @@ static bool untied_tensor(void *ctx, llm_arch_tensor *t) {
 
 /* A pair for output.weight, where the file has none and the embedding makes the logits: it changes
  * the logits' matrix, and not the embedding. */
-TEST(output_of_tied_embedding) {
+static void check_tied(int sizes) {
     fixture f;
     ggl_error err = {0};
     logits merged = {0}, adapted = {0};
@@ -450,6 +474,7 @@ TEST(output_of_tied_embedding) {
                               .find_tensor = tied_tensor};
     llm_arch_tensor w = {.name = "token_embd.weight", .n_dims = 2, .ne = {1, 1, 1, 1}};
     REQUIRE(tied_tensor(&x, &w));
+    f.x.sizes = sizes;
     toy_adapter_add(&f.x, "output.weight", 2, w.ne, 5, false);
     REQUIRE_OK(toy_adapter_open(&f.x, "llama", &err) ? GGL_OK : err.status, &err);
     f.t.source = &source;
@@ -466,6 +491,53 @@ TEST(output_of_tied_embedding) {
     close_llama(&f);
     free(merged.at);
     free(adapted.at);
+}
+
+TEST(output_of_tied_embedding) {
+    check_tied(0);
+    check_tied(2);
+}
+
+/* Magnitudes multiply what the adapters before them have made, and are divided by the lengths of the model's rows with their own adapter's
+ * change alone: so the order counts. */
+TEST(magnitudes_in_their_order) {
+    fixture f;
+    ggl_error err = {0};
+    logits merged = {0}, adapted = {0}, first = {0};
+    open_llama(&f, 0);
+    f.x.sizes = 1;
+    adapt_all(&f);
+    toy_adapter second = {.alpha = 5, .sizes = 1};
+    for (size_t i = 0; i < f.x.n; i += 2)
+        toy_adapter_add(&second, f.x.pair[i].name, f.x.pair[i].n_dims, f.x.pair[i].ne, 11, false);
+    REQUIRE_OK(toy_adapter_open(&second, "llama", &err) ? GGL_OK : err.status, &err);
+    f.scale = 0.75;
+    f.second = &second;
+    f.second_scale = -0.25;
+    for (int swap = 0; swap < 2; swap++) {
+        llm_adapter_use use[2];
+        use[swap] = (llm_adapter_use){.adapter = f.x.adapter, .scale = f.scale};
+        use[!swap] = (llm_adapter_use){.adapter = second.adapter, .scale = f.second_scale};
+        f.t.adapter = use;
+        f.t.n_adapters = 2;
+        bool ok = prompt(&f, &f.reference, 1, -1, TOY_BATCH, &adapted, "adapted");
+        f.t.n_adapters = 0;
+        f.second_first = swap;
+        f.t.change = merge;
+        f.t.change_ctx = &f;
+        ok = ok && prompt(&f, &f.reference, 1, -1, TOY_BATCH, &merged, "merged");
+        f.t.change = NULL;
+        CHECK_MSG(ok && distance(&adapted, &merged) < 1e-4, "%g", distance(&adapted, &merged));
+        if (swap)
+            CHECK_MSG(distance(&adapted, &first) > 1e-3, "%g", distance(&adapted, &first));
+        else
+            first = adapted, adapted = (logits){0};
+    }
+    toy_adapter_free(&second);
+    close_llama(&f);
+    free(merged.at);
+    free(adapted.at);
+    free(first.at);
 }
 
 /* Two adapters at once are both merged; in either order, with scales of their own. */
@@ -518,11 +590,12 @@ static void run_descriptor(int k) {
         logits adapted = {0};
         if (!CHECK_MSG(toy_open(&f.t, f.name, text, n, variant, &err), "%s: %s", f.name, err.msg))
             continue;
-        if (!llm_arch_reads_text(f.t.arch)) { /* nobody adapts an eye */
+        if (llm_arch_has_output(f.t.arch, "rows")) { /* nobody adapts an eye */
             toy_close(&f.t);
             continue;
         }
         f.scale = variant ? -0.5 : 0.75;
+        f.x.sizes = 1;
         f.t.change = set_factor;
         f.t.change_ctx = &f;
         adapt_all(&f);

@@ -42,6 +42,11 @@ void toy_adapter_add(toy_adapter *x, const char *name, int n_dims, const int64_t
     p->a = numbers(&seed, (is_embedding(p) ? ne[1] : ne[0]) * p->rank * n_a, 1);
     p->b = numbers(&seed, (is_embedding(p) ? ne[0] : ne[1]) * p->rank * n,
                    zero_b ? 0 : 0.5 / sqrt((double)ne[0]));
+    if (is_embedding(p) || x->sizes == 0 || (x->sizes == 1 && next(&seed) % 2))
+        return;
+    p->m = numbers(&seed, ne[1] * n, 0.25);
+    for (int64_t i = 0; i < ne[1] * n; i++)
+        p->m[i] += 1;
 }
 
 bool toy_adapter_open(toy_adapter *x, const char *architecture, ggl_error *err) {
@@ -62,6 +67,10 @@ bool toy_adapter_open(toy_adapter *x, const char *architecture, ggl_error *err) 
         ggl_gguf_put_tensor(w, name, GGL_F32, p->one_a ? 2 : p->n_dims, a, p->a);
         snprintf(name, sizeof name, "%s.lora_b", p->name);
         ggl_gguf_put_tensor(w, name, GGL_F32, p->n_dims, b, p->b);
+        snprintf(name, sizeof name, "%s.lora_magnitude", p->name);
+        if (p->m)
+            ggl_gguf_put_tensor(w, name, GGL_F32, p->n_dims - 1,
+                                (int64_t[]){p->ne[1], p->ne[2], 1, 1}, p->m);
     }
     ggl_status st = ggl_gguf_writer_write_memory(w, &x->bytes, &size, err);
     ggl_gguf_writer_free(w);
@@ -75,27 +84,58 @@ void toy_adapter_free(toy_adapter *x) {
     for (size_t i = 0; i < x->n; i++) {
         free(x->pair[i].a);
         free(x->pair[i].b);
+        free(x->pair[i].m);
     }
     free(x->pair);
-    *x = (toy_adapter){.alpha = x->alpha};
+    *x = (toy_adapter){.alpha = x->alpha, .sizes = x->sizes};
+}
+
+/* Makes the row w[in] that of base + change, times its length. */
+static void set_length(const toy_pair *p, int64_t row, const float *base, const double *change,
+                       float *w) {
+    double sum = 0;
+    for (int64_t k = 0; k < p->ne[0]; k++)
+        sum += (base[k] + change[k]) * (base[k] + change[k]);
+    for (int64_t k = 0; k < p->ne[0]; k++)
+        w[k] = (float)(w[k] * (double)p->m[row] / sqrt(sum));
 }
 
 void toy_adapter_merge(const toy_adapter *x, double scale, const char *name, float *w) {
+    for (size_t i = 0; i < x->n; i++)
+        if (strcmp(x->pair[i].name, name) == 0) {
+            const size_t n = (size_t)ggl_extents(x->pair[i].ne, 0, 3, 1);
+            float *base = malloc(n * sizeof *base);
+            if (base)
+                memcpy(base, w, n * sizeof *base);
+            toy_adapter_merge_on(x, scale, name, base, w);
+            free(base);
+        }
+}
+
+void toy_adapter_merge_on(const toy_adapter *x, double scale, const char *name, const float *base,
+                          float *w) {
     for (size_t i = 0; i < x->n; i++) {
         const toy_pair *p = &x->pair[i];
         if (strcmp(p->name, name) != 0)
             continue;
         const double s = x->alpha != 0 ? scale * x->alpha / (double)p->rank : scale;
         const int64_t in = p->ne[0], out = p->ne[1], r = p->rank;
-        for (int64_t m = 0; m < p->ne[2]; m++)
-            for (int64_t j = 0; j < out; j++)
+        double *change = calloc((size_t)in, sizeof *change);
+        for (int64_t m = 0; change && m < p->ne[2]; m++)
+            for (int64_t j = 0; j < out; j++) {
+                const int64_t row = m * out + j;
                 for (int64_t k = 0; k < in; k++) {
                     const float *a = p->a + (p->one_a ? 0 : m * in * r), *b = p->b + m * r * out;
                     double sum = 0;
                     for (int64_t c = 0; c < r; c++)
                         sum += is_embedding(p) ? (double)p->b[c + r * k] * p->a[c + r * j]
                                                : (double)b[c + r * j] * a[k + in * c];
-                    w[(m * out + j) * in + k] += (float)(s * sum);
+                    change[k] = s * sum;
+                    w[row * in + k] += (float)(s * sum);
                 }
+                if (p->m)
+                    set_length(p, row, base + row * in, change, w + row * in);
+            }
+        free(change);
     }
 }

@@ -11,6 +11,7 @@ typedef struct toy_pair {
     int64_t ne[GGL_MAX_DIMS]; /* of the weight */
     int64_t rank;
     float *a, *b; /* as in the file */
+    float *m;     /* lora_magnitude; NULL: none */
     bool one_a;   /* one lora_a for a whole stack */
 } toy_pair;
 
@@ -18,6 +19,7 @@ typedef struct toy_adapter {
     toy_pair *pair;
     size_t n;
     double alpha;
+    int sizes; /* which pairs get magnitudes: 0: none, 1: some, 2: all; but none of the embedding */
     llm_adapter *adapter;
     void *bytes; /* the file's */
 } toy_adapter;
@@ -28,7 +30,11 @@ void toy_adapter_add(toy_adapter *x, const char *name, int n_dims, const int64_t
 /* Writes the file and opens it. */
 bool toy_adapter_open(toy_adapter *x, const char *architecture, ggl_error *err);
 void toy_adapter_free(toy_adapter *x);
-/* Adds scale * alpha / rank * B * A to the weight's numbers, if the adapter has a pair for it. */
+/* Adds scale * alpha / rank * B * A to the weight's numbers, if the adapter has a pair for it, and multiplies its rows as magnitudes say: by
+ * them, over the lengths of the rows of base, the weight without other adapters, with this change. */
+void toy_adapter_merge_on(const toy_adapter *x, double scale, const char *name, const float *base,
+                          float *w);
+/* The same with the weight itself as its base. */
 void toy_adapter_merge(const toy_adapter *x, double scale, const char *name, float *w);
 
 #endif

@@ -50,11 +50,6 @@ static float *drawn(const ggl_tensor *w, int draw, int64_t n) {
     return y;
 }
 
-static bool ends_with(const char *s, const char *end) {
-    const size_t n = strlen(s), m = strlen(end);
-    return n >= m && strcmp(s + n - m, end) == 0;
-}
-
 static bool draw_weights(toy_run *r, const toy_model *t) {
     const int n = ggl_graph_n_nodes(r->graph);
     if (t->draw == 0 && !t->change)
@@ -64,7 +59,7 @@ static bool draw_weights(toy_run *r, const toy_model *t) {
         ggl_tensor *w = ggl_graph_node(r->graph, i);
         if (w->op != GGL_OP_WEIGHT || w->type != GGL_F32)
             continue;
-        if (ends_with(w->name, ".lora_a") || ends_with(w->name, ".lora_b"))
+        if (strstr(w->name, ".lora_"))
             continue;
         float *y = drawn(w, t->draw, ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1));
         if (!y)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Adapters: runs the engine on nano models with --lora, and compares its logits with the forward passes of ./families.py on
-weights into which numpy has merged the same change, in float64.
+weights into which numpy has merged the same change, in float64. Of every other model, the pairs have magnitudes (DoRA): PEFT's formula.
 
     adapters.py --cli LLM_CLI --dir FOLDER
 
@@ -43,8 +43,13 @@ def is_adapted(name, w):
     return w.ndim >= 2 and "conv" not in name and "norm" not in name and name not in ("rel_embd.weight", "token_types.weight", "position_embd.weight")
 
 
-def make(case, random, kind, rank, alpha, scale, every, path):
-    """Writes an adapter for every `every`-th matrix; returns {name: what it adds}."""
+def lengths(w):
+    return np.linalg.norm(w, axis=-1)
+
+
+def make(case, random, kind, rank, alpha, scale, every, path, dora=False):
+    """Writes an adapter for every `every`-th matrix; returns {name: (what it adds, by what it multiplies the rows)}. PEFT divides by the lengths
+    of the model's rows with this adapter's change, whatever other adapters there are."""
     tensors, added = {}, {}
     for i, (name, w) in enumerate(case.tensors.items()):
         if not is_adapted(name, w) or i % every:
@@ -62,7 +67,12 @@ def make(case, random, kind, rank, alpha, scale, every, path):
         else:
             tensors[name + ".lora_a"], a = as_type(a, kind_a)
             tensors[name + ".lora_b"], b = as_type(b, kind_b)
-        added[name] = scale * alpha / rank * (b @ a)
+        add, size = scale * alpha / rank * (b @ a), np.ones(w.shape[:-1])
+        if dora and not embedding:
+            size = lengths(w) * random.uniform(0.7, 1.3, w.shape[:-1])
+            tensors[name + ".lora_magnitude"], size = as_type(size, gguf.TYPE_F32)
+            size = size / lengths(w.astype(np.float64) + add)
+        added[name] = add, size
     gguf.write(path, {"general.type": "adapter", "general.architecture": case.arch, "adapter.type": "lora",
                       "adapter.lora.alpha": float(alpha)}, tensors)
     return added
@@ -73,7 +83,7 @@ def merged(case, *changes):
     w = {name: t.astype(np.float64) for name, t in case.tensors.items()}
     for change in changes:
         for name, x in change.items():
-            w[name] = w[name] + x
+            w[name] = (w[name] + x[0]) * x[1][..., None]
 
     def key(name, *default):
         return case.keys.get(name, *default) if default else case.keys[name]
@@ -98,8 +108,8 @@ def check(cli, folder, case, n):
     kind = [gguf.TYPE_F32, gguf.TYPE_F16, TYPE_BF16, TYPE_Q8_0][n % 4]
     # for products of q8_0 and bf16 the CPU rounds the activations, too; such small models may then choose other experts
     exact = kind in (gguf.TYPE_F32, gguf.TYPE_F16)
-    first = make(case, random, kind, 32 if kind == TYPE_Q8_0 else 3, 7, 1.5, 1, one)
-    second = make(case, random, gguf.TYPE_F32, 2, 1, -0.5, 3, two)
+    first = make(case, random, kind, 32 if kind == TYPE_Q8_0 else 3, 7, 1.5, 1, one, n % 2 == 1)
+    second = make(case, random, gguf.TYPE_F32, 2, 1, -0.5, 3, two, n % 3 == 1)
     plain = run_engine(cli, model, case, out, "--backend", "reference")
     want, both = merged(case, first), merged(case, first, second)
     reference = np.abs(run_engine(cli, model, case, out, "--backend", "reference", *given(case, (one, 1.5))) - want).max()

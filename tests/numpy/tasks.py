@@ -106,6 +106,29 @@ def main():
     check(np.array_equal(got[None], embed(a, model, "--tokens", ids)[0]), "without a task other bits than without adapters")
     message = embed(a, model, "--tokens", ids, "--task", "separation", *every)
     check("no adapter for the task 'separation'" in str(message) and "retrieval.passage" in str(message), message)
+    # magnitudes (DoRA) of one task: those of merged weights, and no other text has other bits for it
+    tensors, sizes = gguf.read(adapter["text-matching"])[1], {}
+    whole = {n: np.asarray(x, np.float64) for n, x in gguf.read(model)[1].items()}
+    for name in [n[: -len(".lora_a")] for n in tensors if n.endswith(".lora_a")]:
+        lookup = name == "token_embd.weight"
+        one, two = (np.asarray(tensors[name + end], np.float64) for end in (".lora_a", ".lora_b"))
+        whole[name] = whole[name] + ALPHA / RANK * (one @ two.T if lookup else two @ one)
+        if name.startswith("blk.") and not lookup:
+            size = np.random.default_rng(len(name)).uniform(0.5, 1.5, whole[name].shape[:-1]).astype(np.float32)
+            sizes[name + ".lora_magnitude"] = size
+            whole[name] *= (size / np.linalg.norm(whole[name], axis=-1))[..., None]
+    meta, blocks = gguf.read_blocks(adapter["text-matching"])
+    gguf.write(folder + "-sized.gguf", meta, {**blocks, **sizes})
+    meta, blocks = gguf.read_blocks(model)
+    gguf.write(folder + "-whole.gguf", meta, {**blocks, **{n: x.astype(np.float32) for n, x in whole.items()}})
+    want, got = (embed(a, *words)[0] for words in ((folder + "-whole.gguf", "--tokens", ids), (model, "--tokens", ids, "--lora", folder + "-sized.gguf")))
+    mixed = ["--lora", folder + "-sized.gguf," + adapter["retrieval.query"]]
+    check(np.abs(want - got).max() <= LIMIT, "with magnitudes", np.abs(want - got).max())
+    check(np.abs(want - embed(a, model, "--tokens", ids, "--lora", adapter["text-matching"])[0]).max() > 0.01, "magnitudes change nothing")
+    check(np.array_equal(got, embed(a, model, "--tokens", ids, "--task", "text-matching", *mixed)[0]), "with magnitudes beside another task")
+    for task, more in (("retrieval.query", ["--lora", adapter["retrieval.query"]]), (None, [])):
+        words = ["--task", task] if task else []
+        check(np.array_equal(embed(a, model, "--tokens", ids, *words, *mixed)[0], embed(a, model, "--tokens", ids, *more)[0]), task, "beside magnitudes")
     print("ok" if not faults else f"{len(faults)} faults")
     return bool(faults)
 

@@ -128,18 +128,20 @@ TEST(borders) {
 
 /* --- how a context is opened --------------------------------------------------------------------- */
 
-/* Writes an adapter that changes the queries of two layers. */
+/* Writes an adapter that changes the queries of two layers, and of one the lengths of the rows, too. */
 static bool write_adapter(const char *path) {
     enum { SIZE = 128, RANK = 2 };
-    static float a[RANK][SIZE], b[SIZE][RANK];
-    const int64_t ne_a[] = {SIZE, RANK}, ne_b[] = {RANK, SIZE};
+    static float a[RANK][SIZE], b[SIZE][RANK], m[SIZE];
+    const int64_t ne_a[] = {SIZE, RANK}, ne_b[] = {RANK, SIZE}, ne_m[] = {SIZE, 1};
     ggl_error err;
     uint64_t seed = 5;
-    for (int i = 0; i < SIZE; i++)
+    for (int i = 0; i < SIZE; i++) {
+        m[i] = 1 + (float)(i % 5) / 4;
         for (int k = 0; k < RANK; k++) {
             a[k][i] = test_random_float(&seed) / 2;
             b[i][k] = test_random_float(&seed) / 2;
         }
+    }
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     ggl_gguf_put_string(w, "general.type", "adapter", 7);
     ggl_gguf_put_string(w, "adapter.type", "lora", 4);
@@ -148,6 +150,7 @@ static bool write_adapter(const char *path) {
     ggl_gguf_put_tensor(w, "blk.0.attn_q.weight.lora_b", GGL_F32, 2, ne_b, b);
     ggl_gguf_put_tensor(w, "blk.3.attn_q.weight.lora_a", GGL_F32, 2, ne_a, a);
     ggl_gguf_put_tensor(w, "blk.3.attn_q.weight.lora_b", GGL_F32, 2, ne_b, b);
+    ggl_gguf_put_tensor(w, "blk.3.attn_q.weight.lora_magnitude", GGL_F32, 1, ne_m, m);
     const ggl_status st = ggl_gguf_writer_write(w, path, &err);
     ggl_gguf_writer_free(w);
     return CHECK_OK(st, &err);

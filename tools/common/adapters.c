@@ -126,9 +126,10 @@ void adapters_print(const llm_adapter_use *use, size_t n, const char *head, FILE
         const bool same = info.rank_min == info.rank_max;
         snprintf(rank, sizeof rank, same ? "%" PRId64 : "%" PRId64 " to %" PRId64, info.rank_min,
                  info.rank_max);
-        ggl_fprint(out, "%s%s: rank %s, %zu tensor%s, %.1f MiB, scale %g\n", head,
+        ggl_fprint(out, "%s%s: rank %s, %zu tensor%s%s, %.1f MiB, scale %g\n", head,
                    ggl_gguf_name(llm_adapter_file(use[i].adapter)), rank, info.n_pairs,
-                   info.n_pairs == 1 ? "" : "s", (double)info.bytes / 0x1p20, use[i].scale);
+                   info.n_pairs == 1 ? "" : "s", info.n_magnitudes ? " with magnitudes (DoRA)" : "",
+                   (double)info.bytes / 0x1p20, use[i].scale);
     }
 }
 

@@ -2,7 +2,7 @@
  * with W [in, out], a session that uses the adapter computes with W + scale * B * A, without touching
  * W: the result of a product becomes W x + scale * B (A x), and a row that is looked up gets the row
  * of scale * B * A added. Any number of sessions of one model may use any adapters, each with its own
- * scale.
+ * scale; adapters apply in their order, and at scale 0 an adapter does nothing.
  *
  *     llm_adapter *a;
  *     if (llm_adapter_open(&a, "style.gguf", NULL, &err) != GGL_OK ||
@@ -21,6 +21,9 @@
  *                               that products accept; those of a stack of matrices [in, out, n] are
  *                               [in, rank, n] (or [in, rank], for all) and [rank, out, n]
  *     token_embd.weight.lora_a [rank, n_vocab], .lora_b [rank, n_embd]     the other way round
+ *     NAME.lora_magnitude [out] or [out, n], f32, optional: the lengths of the changed rows (DoRA), so that the model computes
+ *                               with magnitude * (W + scale * B * A) / |W + scale * B * A|, |..| being the length of each row. Not
+ *                               of token_embd.weight
  *
  * Anything else in it is an error that names the key or tensor.
  *
@@ -67,6 +70,7 @@ GGL_NODISCARD ggl_status llm_adapter_factors(const llm_model *m,
 
 typedef struct llm_adapter_info {
     size_t n_pairs;             /* weights that it changes */
+    size_t n_magnitudes;        /* those of them whose rows' lengths it sets (DoRA) */
     int64_t rank_min, rank_max; /* the ranks of its pairs */
     double alpha;               /* adapter.lora.alpha; 0: absent */
     size_t bytes;               /* of all its tensors */
