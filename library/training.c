@@ -172,7 +172,8 @@ static ggl_status open_adapter(opened *o, const llm_training_params *p, ggl_erro
                                    .alpha = p->rs ? alpha * sqrt(rank) : p->alpha,
                                    .matrix = p->matrix,
                                    .n_matrices = p->n_matrices,
-                                   .seed = p->seed};
+                                   .seed = p->seed,
+                                   .magnitudes = p->dora};
     size_t n;
     if (p->adapter) {
         ggl_status st = llm_adapter_open(&o->adapter, p->adapter, NULL, err);

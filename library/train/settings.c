@@ -46,6 +46,7 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     put_number(&out, "lora", p->lora);
     put_number(&out, "adapter", p->adapter != NULL);
     put_number(&out, "rank", !p->lora ? 0 : p->rank ? (double)p->rank : 16);
+    put_number(&out, "dora", p->lora && p->dora);
     put_number(&out, "alpha", t->of.adapter ? llm_adapter_describe(t->of.adapter).alpha : 0);
     put_number(&out, "valid_share", p->valid_share);
     put_number(&out, "valid_max", (double)p->valid_max);

@@ -11,6 +11,7 @@
 #include "ggl/internal/params.h"
 #include "llm/internal/train.h"
 #include "sample/sampler_impl.h"
+#include "trainer_impl.h"
 
 /* True if a pattern of the list fits the name; hit[i] grows for each that does. */
 static bool fits(const llm_train_pairs *p, const char *name, size_t *hit) {
@@ -37,6 +38,28 @@ static bool is_matrix(const ggl_graph *g, const ggl_tensor *w) {
 static void draw(float *x, int64_t n, double most, uint64_t rng[4]) {
     for (int64_t i = 0; i < n; i++)
         x[i] = (float)(most * (2 * llm_rng_uniform(rng) - 1));
+}
+
+/* Adds the lengths of the weight's rows to the file; they are kept in the arena. False: out of memory. */
+static bool put_lengths(ggl_gguf_writer *w, ggl_arena *arena, const ggl_tensor *t) {
+    const ggl_type_info *type = ggl_type_get(t->type);
+    const int64_t n = ggl_extents(t->ne, 1, GGL_MAX_DIMS, 1), ne[] = {t->ne[1], t->ne[2], 1, 1};
+    const size_t size = ggl_row_size(t->type, t->ne[0]);
+    float *x = ggl_arena_alloc(arena, (size_t)n, sizeof *x),
+          *row = ggl_calloc((size_t)t->ne[0], sizeof *row);
+    char name[512];
+    for (int64_t i = 0; x && row && i < n; i++) {
+        double sum[4] = {0}; /* several, of which the processor adds to one while the others wait */
+        type->to_float((const char *)t->data + (size_t)i * size, row, t->ne[0]);
+        for (int64_t k = 0; k < t->ne[0]; k++)
+            sum[k % 4] += (double)row[k] * (double)row[k];
+        x[i] = (float)sqrt(sum[0] + sum[1] + sum[2] + sum[3]);
+    }
+    snprintf(name, sizeof name, "%s.lora_magnitude", t->name);
+    if (x && row)
+        ggl_gguf_put_tensor(w, name, GGL_F32, t->n_dims - 1, ne, x);
+    ggl_free(row);
+    return x && row;
 }
 
 /* Adds a pair to the file; its numbers are kept in the arena. */
@@ -83,7 +106,12 @@ static ggl_status put_pairs(ggl_gguf_writer *w, ggl_arena *arena, const ggl_grap
             return ggl_fail(err, GGL_USAGE,
                             "rank %" PRId64 " is larger than a side of %s, %" PRId64 " x %" PRId64,
                             p->rank, t->name, t->ne[0], t->ne[1]);
-        if (!put_pair(w, arena, t, rank, rng))
+        if (p->magnitudes && (!t->data || !llm_train_is_of_numbers(t->type)))
+            return ggl_fail(err, GGL_UNSUPPORTED,
+                            "%s: its rows have no lengths (it is %s), with which a new adapter's "
+                            "magnitudes begin",
+                            t->name, t->data ? ggl_type_get(t->type)->name : "without data");
+        if (!put_pair(w, arena, t, rank, rng) || (p->magnitudes && !put_lengths(w, arena, t)))
             return ggl_fail(err, GGL_NOMEM, "out of memory for an adapter");
         n++;
     }

@@ -26,7 +26,7 @@ ggl_status llm_train_plan(train_plan *p, const llm_train_params *of, int64_t n_r
                                      .forgets = true /* texts are whole in a run */};
     ggl_status st = ggl_graph_finish(p->g, err);
     if (st == GGL_OK)
-        st = ggl_graph_fold(p->g, of->reference, err);
+        st = ggl_graph_fold_by(p->g, of->reference, of->backend, err);
     if (st == GGL_OK)
         st = ggl_sched_new(&p->s, p->g, &params, err);
     return st == GGL_OK ? ggl_sched_alloc(p->s, err) : st;

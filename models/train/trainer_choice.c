@@ -18,9 +18,9 @@ static bool has_numbers(const ggl_tensor *w) {
 }
 
 static bool is_of_adapter(const char *name) {
-    const size_t n = strlen(name), n_end = sizeof ".lora_a" - 1;
-    return n > n_end &&
-           (strcmp(name + n - n_end, ".lora_a") == 0 || strcmp(name + n - n_end, ".lora_b") == 0);
+    const char *end = strrchr(name, '.');
+    return end && (strcmp(end, ".lora_a") == 0 || strcmp(end, ".lora_b") == 0 ||
+                   strcmp(end, ".lora_magnitude") == 0);
 }
 
 static bool is_asked(const llm_train_params *p, const char *name) {

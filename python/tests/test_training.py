@@ -68,6 +68,15 @@ class Learning(Trainings):
         with Model("builtin:chat", adapters=[self.folder / "style.gguf"]) as model:
             self.assertIn("likes the", model.chat("Who is Lily?", temperature=0, max_tokens=9))
 
+    def test_lengths_of_rows(self):
+        with self.open(n_steps=1) as plain, self.open(n_steps=6, dora=True, rank=4) as t:
+            self.assertEqual((plain.facts.n_weights, t.facts.n_weights), (70, 105))
+            self.assertAlmostEqual(t.evaluate().loss, plain.evaluate().loss, places=3)
+            t.run(self.folder / "sized.gguf")
+            self.assertLess(t.evaluate().loss, plain.evaluate().loss)
+        with Training("builtin:chat", self.chats, adapter=self.folder / "sized.gguf", n_steps=1) as t:
+            self.assertEqual(t.facts.n_weights, 105)
+
     def test_a_model(self):
         with Training("builtin:chat", [str(self.chats)], rate=1e-3, n_steps=4, learn="blk.*", schedule="linear", n_warmup=-1) as t:
             first = t.step()

@@ -136,8 +136,9 @@ def learns():
     lines = log("taught.jsonl")
     check(lines[-1]["valid_loss"] < lines[0]["valid_loss"], "a teacher", lines)
     recorded()
+    lengths()
     train("-m", "builtin:stories", "--lora", "story.txt", "--separator", "\n\n", "-c", "64", "-b", "512", "--steps", "2", "-o", "text.gguf", said="from       text: 57 sequences")
-    train("-m", "builtin:stories", "--adapter", "text.gguf", "story.txt", "-c", "64", "-b", "512", "--steps", "2", "-o", "text2.gguf", said="matrices of the adapter")
+    train("-m", "builtin:stories", "--adapter", "text.gguf", "story.txt", "-c", "64", "-b", "512", "--steps", "2", "-o", "text2.gguf", said="tensors of the adapter")
 
     more = ["add-tokens", "builtin:stories", "--special", "<|user|>", "--special", "<|end|>"]
     out, _ = train(*more, "-o", "more.gguf", has="wrote more.gguf")
@@ -145,13 +146,27 @@ def learns():
     train("-m", "more.gguf", "story.txt", "-c", "64", "-b", "512", "--steps", "1", "-o", "text3.gguf")
 
     before = sorted(os.listdir(TMP.name))
-    out, _ = train(*ADAPTER, "--plan", said="learns     186880 numbers of 70 matrices of the adapter")
+    out, _ = train(*ADAPTER, "--plan", said="learns     186880 numbers of 70 tensors of the adapter")
     check("step 1" not in out and sorted(os.listdir(TMP.name)) == before, "--plan", out)
     train(*ADAPTER, "--plan", "-q", said="learns  ")
     out, _ = train(*ADAPTER, "--minutes", "0.02", "-o", "timed.gguf", "--svg", "timed.svg")
     check(re.search(r"\nstep \d+/\d+ [^\n]*tokens/s\n$", out), "--minutes", out)
     drawn("timed.svg")
     check(not temporary() and not [f for f in os.listdir(TMP.name) if f.endswith(".train")], "files are left", os.listdir(TMP.name))
+
+
+def lengths():
+    """An adapter with magnitudes (DoRA) begins as one without: it changes nothing; then it learns, goes on, and is used."""
+    sized = [*ADAPTER, "--dora", "--rank", "4", "-lr", "4e-3", "--steps", "12"]
+    train(*sized, "-o", "sized.gguf", "--log", "sized.jsonl", "-t", "2", said=" numbers of 105 tensors of the adapter")
+    lines = log("sized.jsonl")
+    check(abs(lines[0]["loss"] - log("style.jsonl")[0]["loss"]) < 1e-3 and lines[-1]["loss"] < 0.6 * lines[0]["loss"], "magnitudes", lines)
+    train(*sized, "-o", "other.gguf", "-t", "1", "-q")
+    check(read("other.gguf") == read("sized.gguf"), "magnitudes by one thread")
+    train("-m", "builtin:chat", "--adapter", "sized.gguf", "chats.jsonl", "--steps", "2", "-o", "sized2.gguf", "--log", "sized2.jsonl", said="105 tensors of the adapter")
+    check(log("sized2.jsonl")[0]["loss"] < lines[0]["loss"] and len(read("sized2.gguf")) == len(read("sized.gguf")), "magnitudes go on", log("sized2.jsonl"))
+    ways = [says("-m", "builtin:chat", "--lora", f"sized.gguf:{scale}", "-cnv", "-st", "-p", "Who is Ben?", "-n", "9", "--temp", "0") for scale in (1, 0)]
+    check("likes the" in ways[0] and "likes the" not in ways[1], "llm-cli --lora with magnitudes", ways)
 
 
 def recorded():
@@ -645,7 +660,7 @@ def interrupted():
     # with other options, files and models
     changed = [
         (["-lr", "3e-3"], "rate = 0.004, and now it is 0.003"), (["--seed", "5"], "seed = 0, and now it is 5"), (["--rank", "8"], "rank = 16, and now it is 8"),
-        (["--alpha", "8"], "alpha = 32, and now it is 8"), (["--schedule", "linear"], "schedule = cosine, and now it is linear"),
+        (["--alpha", "8"], "alpha = 32, and now it is 8"), (["--dora"], "dora = 0, and now it is 1"), (["--schedule", "linear"], "schedule = cosine, and now it is linear"),
         (["--steps", "41"], "n_steps = 40, and now it is 41"), (["-b", "64"], "n_batch = 2048, and now it is 64"), (["--sequences", "4"], "n_seq = 8, and now it is 4"),
         (["--optimizer-bits", "8"], "optimizer_bits = 32, and now it is 8"), (["-ub", "64"], "n_ubatch = 512, and now it is 64"), (["--warmup", "9"], "n_warmup = 0, and now it is 9"), (["--decay", "0.1"], "decay = 0, and now it is 0.1"),
         (["--max-norm", "2"], "max_norm = 1, and now it is 2"), (["--beta1", "0.8"], "beta1 = 0"), (["--beta2", "0.99"], "beta2 = 0"), (["--eps", "1e-6"], "eps = 0"),

@@ -34,8 +34,9 @@ static const char *wrong_options(const train_options *o) {
     if (o->adapter && o->lora)
         return "--lora begins a new adapter, and --adapter goes on with one: only one of the two "
                "can be given";
-    if ((o->rank || o->alpha != 0 || o->matrix.n || o->rs) && !o->lora)
-        return "--rank, --alpha, --rslora and --matrix are of a new adapter: they need --lora";
+    if ((o->rank || o->alpha != 0 || o->matrix.n || o->rs || o->dora) && !o->lora)
+        return "--rank, --alpha, --rslora, --dora and --matrix are of a new adapter: they need "
+               "--lora";
     if (o->round_to && (o->lora || o->adapter))
         return "--qat is for models that learn: an adapter's matrices stay f32";
     if (o->round_to && o->f32)
@@ -184,6 +185,9 @@ int train_options_read(train_options *o, int argc, char **argv) {
          .min = 1e-6, .max = 1e6},
         {"--rslora", ARG_FLAG, &o->rs,
          .help = "its change counts alpha / sqrt(rank) times: for high ranks"},
+        {"--dora", ARG_FLAG, &o->dora,
+         .help = "it also learns the length of each row that it changes, apart from its direction "
+                 "(DoRA)"},
         {"--matrix", ARG_LIST, &o->matrix, .value = "PATTERN",
          .help = "what the adapter changes, such as 'blk.*.attn_q.weight'; can be repeated "
                  "(default: all matrices of the layers)"},
@@ -430,6 +434,7 @@ llm_training_params train_params_of(const train_options *o) {
                                  .rank = o->rank,
                                  .alpha = o->alpha,
                                  .rs = o->rs,
+                                 .dora = o->dora,
                                  .round_to = o->round_to,
                                  .matrix = o->matrix.s,
                                  .n_matrices = o->matrix.n,

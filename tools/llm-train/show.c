@@ -63,7 +63,7 @@ void train_show_facts(const llm_training_facts *f, bool is_adapter) {
         what = strcmp(f->kind, names[i].kind) == 0 ? names[i].drawn : what;
     put_fact("learns     %" PRId64 " numbers of %" PRId64 " %s; with gradients and what the "
              "optimizer remembers %s",
-             f->n_numbers, f->n_weights, is_adapter ? "matrices of the adapter" : "weights",
+             f->n_numbers, f->n_weights, is_adapter ? "tensors of the adapter" : "weights",
              llm_amount_bytes(learn, f->learn_bytes));
     put_fact("from       %s: %" PRId64 " %s, %" PRId64 " tokens, of which %" PRId64 " count",
              f->kind, f->n_draws, what, f->n_tokens, f->n_counted);

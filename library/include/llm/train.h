@@ -67,6 +67,8 @@ typedef struct llm_training_params {
     double alpha; /* of the adapter; 0: 2 * rank */
     bool
         rs; /* of a new adapter: its change counts alpha / sqrt(rank) times (rsLoRA), not alpha / rank */
+    bool
+        dora; /* of a new adapter: it has a length for each row that it changes, which learns by itself (DoRA) */
     const char *const *
         matrix; /* [n_matrices]: patterns of the matrices that the adapter changes; none: all of the layers */
     size_t n_matrices;

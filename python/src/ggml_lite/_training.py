@@ -35,6 +35,7 @@ ELSEWHERE = {
     "r": "rank",
     "lora_r": "rank",
     "lora_alpha": "alpha",
+    "use_dora": "dora",
     "target_modules": "matrix",
     "learning_rate": "rate",
     "lr": "rate",
@@ -144,6 +145,7 @@ class Training(Handle):
         rank: int = 0,  # of the adapter; 0: 16
         alpha: float = 0.0,  # of the adapter; 0: 2 * rank
         rs: bool = False,  # of a new adapter: its change counts alpha / sqrt(rank) times
+        dora: bool = False,  # of a new adapter: it also learns the length of each row that it changes
         matrix: Texts = (),  # patterns of the matrices that the adapter changes; none: all of the layers
         adapter: Optional[Path] = None,  # an adapter's file that goes on learning, in place of a new one
         learn: Texts = (),  # patterns of the names of the weights that learn, such as "blk.*"; none: all of the model, or of the adapter
@@ -220,6 +222,7 @@ class Training(Handle):
             rank=whole("rank", rank, 0, 64),
             alpha=number("alpha", alpha),
             rs=flag("rs", rs),
+            dora=flag("dora", dora),
             adapter=None if adapter is None else file_bytes("adapter", adapter),
             draft=flag("draft", draft),
             draft_depth=whole("draft_depth", draft_depth, 0, 64),

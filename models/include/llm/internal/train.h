@@ -54,7 +54,7 @@ typedef struct llm_train_params {
     double beta1, beta2, eps, decay;
     double
         max_norm; /* the longest gradient of all weights together, to which longer ones are cut; 0: none */
-    /* Adapters that the model is used with, borrowed as long as the trainer lives. Their weights, NAME.lora_a and NAME.lora_b, can learn, too: with
+    /* Adapters that the model is used with, borrowed as long as the trainer lives. Their weights, NAME.lora_a, NAME.lora_b and NAME.lora_magnitude, can learn, too: with
      * only_adapters, the model itself stays as it is, of whatever types. */
     const llm_adapter_use *adapter;
     size_t n_adapters;
@@ -291,6 +291,8 @@ typedef struct llm_train_pairs {
     const char *const *matrix;
     size_t n_matrices;
     uint64_t seed; /* of A */
+    /* With the lengths of the changed rows (DoRA), which are those of the model's at first. The source's tensors must have data. */
+    bool magnitudes;
 } llm_train_pairs;
 
 /* Writes it, for the model of the source, to memory, as llm_adapter_open_memory reads it; the caller frees *data by ggl_free. GGL_NOT_FOUND: a
