@@ -23,6 +23,7 @@ static const char *const known[] = {"peft_type",
                                     "r",
                                     "lora_alpha",
                                     "use_rslora",
+                                    "use_dora",
                                     "fan_in_fan_out",
                                     "rank_pattern",
                                     "alpha_pattern",
@@ -54,7 +55,6 @@ static const struct {
     const char *name, *why;
 } refused[] = {
     {"modules_to_save", "the adapter replaces whole weights of these modules"},
-    {"use_dora", "DoRA scales each row by a norm of the sum, which is not of low rank"},
     {"bias", "the adapter changes biases"},
     {"lora_bias", "lora_B has a bias"},
     {"target_parameters", "the adapter changes parameters of joined experts"},
@@ -124,6 +124,7 @@ static ggl_status read_config(llm_lora *l, const llm_arch_ignore *ignore, ggl_er
     l->alpha = alpha->number;
     l->rslora = flag_of(l, "use_rslora");
     l->fan_in = flag_of(l, "fan_in_fan_out");
+    l->dora = flag_of(l, "use_dora");
     return st == GGL_OK ? check_init(l, err) : st;
 }
 
@@ -156,14 +157,17 @@ static ggl_status find_pattern(const llm_lora *l, const char *table, ggl_str mod
 
 /* --- pairs ------------------------------------------------------------------------------------ */
 
-/* The ends of the names of halves. */
+/* The ends of the names of halves, and of the lengths of rows (DoRA). */
 static const struct {
     const char *end;
-    bool is_a, embedding;
-} halves[] = {{".lora_A.weight", true, false},
-              {".lora_B.weight", false, false},
-              {".lora_embedding_A", true, true},
-              {".lora_embedding_B", false, true}};
+    enum { HALF_A, HALF_B, MAGNITUDE } part;
+    bool embedding;
+} halves[] = {{".lora_A.weight", HALF_A, false},
+              {".lora_B.weight", HALF_B, false},
+              {".lora_embedding_A", HALF_A, true},
+              {".lora_embedding_B", HALF_B, true},
+              {".lora_magnitude_vector", MAGNITUDE, false},
+              {".lora_magnitude_vector.weight", MAGNITUDE, false}};
 
 /* Adds a tensor of the folder to its pair. */
 static ggl_status add_half(llm_lora *l, const st_tensor *t, ggl_error *err) {
@@ -178,27 +182,53 @@ static ggl_status add_half(llm_lora *l, const st_tensor *t, ggl_error *err) {
     if (k == sizeof halves / sizeof *halves)
         return ggl_fail(
             err, GGL_UNSUPPORTED,
-            "%s: tensor %.300s is not a half of a pair (lora_A, lora_B): a whole weight, "
-            "a bias or a norm cannot be part of an adapter",
+            "%s: tensor %.300s is not a part of a pair (lora_A, lora_B, lora_magnitude_vector): a "
+            "whole weight, a bias or a norm cannot be part of an adapter",
             l->file_path, t->name.s);
     const char *own =
         ggl_arena_printf(&l->arena, "%.*s.weight", (int)(t->name.n - n - at), t->name.s + at);
     if (!own)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    l->weight[l->n] = (lora_weight){.name = {own, strlen(own)},
-                                    .flipped = halves[k].embedding || l->fan_in,
-                                    .embedding = halves[k].embedding};
-    const size_t i = ggl_index_put(&l->by_name, l->weight, l->n); /* of the pair's first half */
+    l->weight[l->n] = (lora_weight){.name = {own, strlen(own)}};
+    const size_t i = ggl_index_put(&l->by_name, l->weight, l->n); /* of the pair's first part */
     l->n += i == l->n;
     lora_weight *w = &l->weight[i];
-    if (w->embedding != halves[k].embedding)
+    const bool is_half = halves[k].part != MAGNITUDE;
+    if (is_half && (w->a || w->b) && w->embedding != halves[k].embedding)
         return ggl_fail(err, GGL_FORMAT, "%s: %.300s has halves of two kinds", l->file_path, own);
-    const st_tensor **half = halves[k].is_a ? &w->a : &w->b;
+    if (is_half) {
+        w->embedding = halves[k].embedding;
+        w->flipped = w->embedding || l->fan_in;
+    }
+    const st_tensor **half = (const st_tensor **[]){&w->a, &w->b, &w->magnitude}[halves[k].part];
     if (*half)
-        return ggl_fail(err, GGL_FORMAT, "%s: %.300s has the same half twice, also as %.*s",
+        return ggl_fail(err, GGL_FORMAT, "%s: %.300s has the same part twice, also as %.*s",
                         l->file_path, own, (int)t->name.n, t->name.s);
     *half = t;
     return GGL_OK;
+}
+
+/* Checks the lengths of a pair's rows, if there are some. */
+static ggl_status check_magnitude(const llm_lora *l, const lora_weight *w, ggl_error *err) {
+    const int n = (int)(w->name.n - strlen(".weight"));
+    const st_tensor *m = w->magnitude;
+    if (l->dora != (m != NULL))
+        return ggl_fail(err, GGL_FORMAT, "%s: %.*s has %s lora_magnitude_vector, but %s says %s",
+                        l->file_path, n, w->name.s, m ? "a" : "no", l->config_path,
+                        l->dora ? "\"use_dora\": true" : "nothing of \"use_dora\": true");
+    if (m && w->embedding)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s: %.*s is an embedding: the magnitudes that PEFT gives it, one for each "
+                        "column of the table (\"use_dora\"), have no form in GGUF",
+                        l->file_path, n, w->name.s);
+    if (!m || (m->n_dims == 1 && m->type >= 0 && m->ne[0] == w->b->ne[1]))
+        return GGL_OK;
+    return ggl_fail(err, GGL_SHAPE,
+                    "%s: %.*s has a lora_magnitude_vector %s with %d dimension%s and %" PRId64
+                    " numbers; a vector of f32, f16, bf16 or f64 with one for each of %" PRId64
+                    " rows is expected",
+                    l->file_path, n, w->name.s, m->dtype, m->n_dims, m->n_dims == 1 ? "" : "s",
+                    m->ne[0], w->b->ne[1]);
 }
 
 /* Checks a pair and sets its rank and factor. */
@@ -209,6 +239,9 @@ static ggl_status check_pair(llm_lora *l, lora_weight *w, ggl_error *err) {
         return ggl_fail(err, GGL_FORMAT, "%s: %.*s has no lora_%c: half of a pair", l->file_path,
                         (int)n, w->name.s, w->a ? 'B' : 'A');
     const st_tensor *a = w->a, *b = w->b;
+    const ggl_status lengths = check_magnitude(l, w, err);
+    if (lengths != GGL_OK)
+        return lengths;
     w->rank = b->ne[0];
     if (a->n_dims != 2 || b->n_dims != 2 || a->type < 0 || b->type < 0 || a->ne[1] != w->rank ||
         w->rank < 1)

@@ -37,7 +37,7 @@ GGL_NODISCARD ggl_status llm_lora_choose_source(llm_lora *l, arch_conversion *c,
                                                 llm_safetensors **source, ggl_status opened,
                                                 ggl_error *err);
 /* Replaces c's tensors by two for each that is made from a weight with a pair, NAME.lora_a and
- * NAME.lora_b; drops the others. GGL_SHAPE: a pair does not fit the model's matrix;
+ * NAME.lora_b, and with "use_dora" NAME.lora_magnitude; drops the others. GGL_SHAPE: a pair does not fit the model's matrix;
  * GGL_UNSUPPORTED, GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_lora_take_apart(llm_lora *l, arch_conversion *c, ggl_error *err);
 /* Puts the keys of an adapter. */

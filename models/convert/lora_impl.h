@@ -4,9 +4,10 @@
 
 #include "lora.h"
 
-typedef struct lora_weight { /* a weight of the model's folder that has a pair */
-    ggl_str name;            /* "model.layers.0.self_attn.q_proj.weight", with a NUL */
-    const st_tensor *a, *b;  /* ne: [in, rank], [rank, out] */
+typedef struct lora_weight {    /* a weight of the model's folder that has a pair */
+    ggl_str name;               /* "model.layers.0.self_attn.q_proj.weight", with a NUL */
+    const st_tensor *a, *b;     /* ne: [in, rank], [rank, out] */
+    const st_tensor *magnitude; /* [out]; NULL: no "use_dora" */
     int64_t rank;
     /* the weight is stored as [out, in]: an embedding, or with "fan_in_fan_out" */
     bool flipped, embedding;
@@ -28,7 +29,7 @@ struct llm_lora {
     size_t n;
     int64_t rank;
     double alpha;
-    bool rslora, fan_in;
+    bool rslora, fan_in, dora;
     /* Of an adapter for a task, which the model's own folder has (lora_task.c): */
     const char *task, *prompt; /* task NULL: it is a folder of PEFT */
     int64_t i_task, n_tasks;

@@ -2,8 +2,9 @@
  *
  * A weight W of extents [in, out, ..] (innermost first) is rows [rank, out, ..] times columns
  * [in, rank]: W[i, o] = sum over k of columns[i, k] * rows[k, o]. What rearranges the dimensions of
- * `out` does the same to `rows`; what rearranges `in` does it to `columns`. */
+ * `out` does the same to `rows`; what rearranges `in` does it to `columns`. Lengths of rows, which pairs may have, go with `rows`. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,10 @@
 
 typedef struct parts {
     recipe *columns, *rows;
+    /* The lengths of the rows of the folder's matrix, [1, out, ..], as if they were `rows` of rank 1; across: those of its columns, [in, 1].
+     * NULL: none are given. */
+    recipe *magnitude;
+    bool across;
 } parts;
 
 typedef struct taking {
@@ -132,7 +137,15 @@ static bool take_source(taking *t, const recipe *r, parts *out) {
         b->number = w->factor;
     if (!b)
         return false;
-    *out = w->flipped ? (parts){transposed(t, b), transposed(t, a)} : (parts){a, b};
+    *out = w->flipped ? (parts){.columns = transposed(t, b), .rows = transposed(t, a)}
+                      : (parts){.columns = a, .rows = b};
+    if (w->magnitude) {
+        out->across = w->flipped;
+        if (!(out->magnitude = source(t, w->magnitude)))
+            return false;
+        out->magnitude->ne[!w->flipped] = w->magnitude->ne[0];
+        out->magnitude->ne[w->flipped] = 1;
+    }
     return out->columns && out->rows;
 }
 
@@ -140,10 +153,14 @@ static bool take(taking *t, recipe *r, parts *out);
 
 /* The same rearrangement along r->dim of one half. */
 static bool take_rows(taking *t, const recipe *r, parts *out) {
-    recipe **half = r->dim == 0 ? &out->columns : &out->rows;
-    const bool stack = r->dim == 2 && out->columns->n_dims == 3;
-    for (int k = 0; k < 1 + stack; k++, half = &out->columns) {
-        recipe *x = from(t, r->kind, *half);
+    recipe **list[3] = {r->dim == 0 ? &out->columns : &out->rows};
+    int n = 1;
+    if (r->dim == 2 && out->columns->n_dims == 3)
+        list[n++] = &out->columns;
+    if (out->magnitude && out->across == (r->dim == 0))
+        list[n++] = &out->magnitude;
+    for (int k = 0; k < n; k++) {
+        recipe **half = list[k], *x = from(t, r->kind, *half);
         if (!x)
             return false;
         x->dim = r->dim;
@@ -179,22 +196,28 @@ static bool transpose_each(taking *t, const recipe *r, parts *out) {
     recipe *columns = transposed(t, out->rows);
     if (!copy || !rows || !columns)
         return t->status == GGL_OK ? no_memory(t) : false;
+    if (out->magnitude)
+        return refuse(
+            t, "it exchanges dimensions of a stack whose rows' lengths are given (\"use_dora\")");
     for (int k = 0; k < n; k++)
         copy[k] = rows;
-    *out = (parts){columns, joined(t, copy, n, 2)};
+    *out = (parts){.columns = columns, .rows = joined(t, copy, n, 2)};
     return out->rows != NULL;
 }
 
 static bool take_transpose(taking *t, const recipe *r, parts *out) {
     if (r->dim > 0 && out->columns->n_dims == 2) {
-        recipe *x = from(t, RECIPE_TRANSPOSE, out->rows);
-        if (!x)
-            return false;
-        x->dim = r->dim;
-        x->x = r->x;
-        x->ne[r->dim] = out->rows->ne[r->x];
-        x->ne[r->x] = out->rows->ne[r->dim];
-        out->rows = x;
+        recipe **list[] = {&out->rows, &out->magnitude};
+        for (int k = 0; k < (out->magnitude && !out->across ? 2 : 1); k++) {
+            recipe *of = *list[k], *x = from(t, RECIPE_TRANSPOSE, of);
+            if (!x)
+                return false;
+            x->dim = r->dim;
+            x->x = r->x;
+            x->ne[r->dim] = of->ne[r->x];
+            x->ne[r->x] = of->ne[r->dim];
+            *list[k] = x;
+        }
         return true;
     }
     if (r->dim == 0 && r->x == 1 && r->n_dims == 3 && out->columns->n_dims == 2 &&
@@ -202,7 +225,10 @@ static bool take_transpose(taking *t, const recipe *r, parts *out) {
         return transpose_each(t, r, out);
     if (r->dim != 0 || r->x != 1 || r->n_dims != 2)
         return refuse(t, "it exchanges dimensions of a stack");
-    *out = (parts){transposed(t, out->rows), transposed(t, out->columns)};
+    recipe *m = out->magnitude ? transposed(t, out->magnitude) : NULL;
+    if (out->magnitude && !m)
+        return false;
+    *out = (parts){transposed(t, out->rows), transposed(t, out->columns), m, !out->across};
     return out->columns && out->rows;
 }
 
@@ -214,6 +240,10 @@ static bool take_reshape(taking *t, const recipe *r, parts *out) {
     if (out->columns->n_dims == 3)
         return refuse(t, "it changes the shape of a stack");
     out->rows = reshaped(t, out->rows, r->n_dims, ne);
+    ne[0] = 1;
+    if (out->magnitude && !out->across &&
+        !(out->magnitude = reshaped(t, out->magnitude, r->n_dims, ne)))
+        return false;
     return out->rows != NULL;
 }
 
@@ -231,8 +261,10 @@ static bool same(const recipe *a, const recipe *b) {
 static bool take_join(taking *t, const recipe *r, parts *out) {
     recipe **columns = ggl_arena_alloc(&t->c->arena, (size_t)r->n_part, sizeof *columns);
     recipe **rows = ggl_arena_alloc(&t->c->arena, (size_t)r->n_part, sizeof *rows);
-    bool same_columns = true, same_rows = true, same_rank = true;
-    if (!columns || !rows)
+    recipe **sizes = ggl_arena_alloc(&t->c->arena, (size_t)r->n_part, sizeof *sizes);
+    bool same_columns = true, same_rows = true, same_rank = true, along = true;
+    int n_sizes = 0;
+    if (!columns || !rows || !sizes)
         return no_memory(t);
     for (int k = 0; k < r->n_part; k++) {
         parts p;
@@ -240,12 +272,19 @@ static bool take_join(taking *t, const recipe *r, parts *out) {
             return false;
         columns[k] = p.columns;
         rows[k] = p.rows;
+        sizes[k] = p.magnitude;
+        n_sizes += p.magnitude != NULL;
+        along = along && (!p.magnitude || p.across == (r->dim == 0));
         same_columns = same_columns && same(p.columns, columns[0]);
         same_rows = same_rows && same(p.rows, rows[0]);
         same_rank = same_rank && p.rows->ne[0] == rows[0]->ne[0];
     }
     const bool stack = r->dim == 2 && r->part[0]->n_dims == 2;
-    *out = (parts){columns[0], rows[0]};
+    *out = (parts){.columns = columns[0], .rows = rows[0], .across = r->dim == 0};
+    if (n_sizes > 0 && (n_sizes < r->n_part || !along))
+        return refuse(t, "it joins matrices of which not all have lengths of the same rows");
+    if (n_sizes > 0 && !(out->magnitude = joined(t, sizes, r->n_part, r->dim)))
+        return false;
     if (!same_rank)
         return refuse(t, "it joins matrices whose pairs have different ranks");
     if (r->dim == 0 && !same_rows)
@@ -263,6 +302,10 @@ static bool take_factor(taking *t, const recipe *r, parts *out) {
     if (!(out->rows = from(t, RECIPE_MUL, out->rows)))
         return false;
     out->rows->number = r->number;
+    if (out->magnitude && !(out->magnitude = from(t, RECIPE_MUL, out->magnitude)))
+        return false;
+    if (out->magnitude) /* a length */
+        out->magnitude->number = fabs(r->number);
     return true;
 }
 
@@ -294,8 +337,8 @@ static converted_tensor half(taking *t, const char *end, recipe *r) {
     return x;
 }
 
-/* Puts the halves of one weight into to[0..2). False: reported. */
-static bool take_apart(taking *t, const converted_tensor *w, converted_tensor *to) {
+/* Puts the parts of the pair of one weight into to[0..3), and their number into *n. False: reported. */
+static bool take_apart(taking *t, const converted_tensor *w, converted_tensor *to, size_t *n) {
     parts p;
     t->name = w->name;
     if (w->n_dims < 2)
@@ -306,7 +349,9 @@ static bool take_apart(taking *t, const converted_tensor *w, converted_tensor *t
         recipe *columns = transposed(t, p.columns);
         if (!columns)
             return false;
-        p = (parts){p.rows, columns};
+        if (p.magnitude)
+            return refuse(t, "lengths of the embedding's rows (\"use_dora\") are not supported");
+        p = (parts){.columns = p.rows, .rows = columns};
     } else if (w->n_dims != p.rows->n_dims) { /* dimensions of 1 */
         int64_t ne[GGL_MAX_DIMS] = {p.rows->ne[0], w->ne[1], w->ne[2], w->ne[3]};
         if (p.columns->n_dims != 2 || !(p.rows = reshaped(t, p.rows, w->n_dims, ne)))
@@ -314,6 +359,16 @@ static bool take_apart(taking *t, const converted_tensor *w, converted_tensor *t
     }
     to[0] = half(t, "lora_a", p.columns);
     to[1] = half(t, "lora_b", p.rows);
+    *n = 2;
+    if (!p.magnitude || t->status != GGL_OK)
+        return t->status == GGL_OK;
+    if (p.across)
+        return refuse(t, "lengths are given of its columns, and not of its rows (\"use_dora\")");
+    if (!(p.magnitude = reshaped(t, p.magnitude, w->n_dims - 1, &w->ne[1])))
+        return false;
+    to[2] = half(t, "lora_magnitude", p.magnitude);
+    to[2].only_f32 = true;
+    *n = 3;
     return t->status == GGL_OK;
 }
 
@@ -331,20 +386,20 @@ static ggl_status check_used(const llm_lora *l, const arch_conversion *c, ggl_er
 
 ggl_status llm_lora_take_apart(llm_lora *l, arch_conversion *c, ggl_error *err) {
     taking t = {.l = l, .c = c, .err = err, .status = check_used(l, c, err)};
-    converted_tensor *all = ggl_calloc(2 * c->n_tensor + 1, sizeof *all);
+    converted_tensor *all = ggl_calloc(3 * c->n_tensor + 1, sizeof *all);
     if (!all)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    size_t n = 0;
+    size_t n = 0, more;
     for (size_t i = 0; i < c->n_tensor && t.status == GGL_OK; i++)
-        if (has_pair(l, c->tensor[i].recipe) && take_apart(&t, &c->tensor[i], &all[n]))
-            n += 2;
+        if (has_pair(l, c->tensor[i].recipe) && take_apart(&t, &c->tensor[i], &all[n], &more))
+            n += more;
     if (t.status != GGL_OK) {
         ggl_free(all);
         return t.status;
     }
     ggl_free(c->tensor);
     c->tensor = all;
-    c->cap_tensor = 2 * c->n_tensor + 1;
+    c->cap_tensor = 3 * c->n_tensor + 1;
     c->n_tensor = n;
     return GGL_OK;
 }

@@ -53,27 +53,42 @@ def pair(rng, name, w):
     return [x.astype(np.float32) for x in ((b, a.T) if name == "token_embd.weight" else (a, b))]
 
 
+def with_magnitudes(rng, names, case, pairs):
+    """The pairs with lengths of their rows, but for the embedding's."""
+    def sizes(w):
+        return (np.linalg.norm(w, axis=-1) * rng.uniform(0.7, 1.3, w.shape[:-1])).astype(np.float32)
+    return {n: p if n == "token_embd.weight" else [*p, sizes(case.tensors[n])] for n, p in pairs.items()}
+
+
+def changed(base, w, name, scale, parts):
+    """w with the change of a pair, whose magnitudes, if it has some, are over the lengths of base with that change."""
+    add = scale * product(name, *parts[:2])
+    return w + add if len(parts) == 2 else (w + add) * (parts[2] / np.linalg.norm(base + add, axis=-1))[..., None]
+
+
 def write_adapter(path, pairs, arch, alpha=None):
     meta = {"general.type": "adapter", "adapter.type": "lora", "general.architecture": arch, **({} if alpha is None else {"adapter.lora.alpha": alpha})}
-    tensors = {f"{n}.lora_{half}": np.ascontiguousarray(x) for n, p in pairs.items() for half, x in zip("ab", p)}
+    tensors = {f"{n}.lora_{part}": np.ascontiguousarray(x) for n, p in pairs.items() for part, x in zip(("a", "b", "magnitude"), p)}
     gguf.write(path, meta, tensors)
 
 
-def merges(a, folder, case, arch, model, names):
+def merges(a, folder, case, arch, model, names, sized):
     rng = np.random.default_rng(1)
     one, two, merged = (os.path.join(folder, n) for n in ("one.gguf", "two.gguf", "merged.gguf"))
     first = {n: pair(rng, n, case.tensors[n]) for n in names}
     second = {n: pair(rng, n, case.tensors[n]) for n in names[::2]}
+    if sized:
+        first, second = (with_magnitudes(rng, names, case, pairs) for pairs in (first, second))
     write_adapter(one, first, arch, ALPHA)
     write_adapter(two, second, arch)
     call(0, f"{len(names)} of ", a.lora, "merge", model, f"{one}={SCALE}", two, "-o", merged)
     _, tensors = gguf.read(merged)
     for name, w in case.tensors.items():
-        want = w.astype(np.float64)
+        want = base = w.astype(np.float64)
         if name in first:
-            want = want + SCALE * ALPHA / RANK * product(name, *first[name])
+            want = changed(base, want, name, SCALE * ALPHA / RANK, first[name])
         if name in second:
-            want = want + product(name, *second[name])
+            want = changed(base, want, name, 1, second[name])
         got = np.asarray(tensors[name], np.float64).reshape(want.shape)
         if np.abs(got - want).max() > 0.51 * np.spacing(np.float32(np.abs(want).max())):
             fault(f"merged {name} differs from numpy's by {np.abs(got - want).max()}")
@@ -95,14 +110,16 @@ def merges(a, folder, case, arch, model, names):
     write_adapter(two, {"blk.9.attn_q.weight": first[names[1]]}, arch)
     call(1, "blk.9.attn_q.weight", a.lora, "merge", model, two, "-o", merged)
     wrong = first[names[1]]
-    write_adapter(two, {names[1]: [wrong[0], wrong[1] * np.float32("inf")]}, arch)
+    write_adapter(two, {names[1]: [wrong[0], wrong[1] * np.float32("inf"), *wrong[2:]]}, arch)
     call(1, "NaN or infinite", a.lora, "merge", model, two, "-o", merged + ".none")
     if os.path.exists(merged + ".none"):
         fault("a failed merge leaves a file")
     shown = call(0, f"{len(names)} pairs, rank {RANK}", a.lora, "show", one)
     name = names[1]
-    norm = ALPHA / RANK * np.linalg.norm(product(name, *first[name]))
-    line = re.search(rf"{re.escape(name)} .* norm (\S+)", shown)
+    norm = ALPHA / RANK * np.linalg.norm(product(name, *first[name][:2]))
+    line = re.search(rf"{re.escape(name)} .* norm (\S+)" + ("  magnitudes" if sized else "$"), shown, re.M)
+    if ("4 with magnitudes (DoRA)" in shown) != sized:
+        fault(f"magnitudes: {sized}, and it shows: {shown}")
     if not line or abs(float(line[1]) / norm - 1) > 1e-3:
         fault(f"the norm of {name} is {norm:.4g}, not as in: {shown}")
 
@@ -187,7 +204,8 @@ def main():
         gguf.write(model, case.meta(), case.tensors)
         arch = case.meta()["general.architecture"]
         names = ["token_embd.weight", "blk.0.attn_q.weight", "blk.1.ffn_up_exps.weight", "blk.1.attn_output.weight", "blk.0.ffn_down_exps.weight"]
-        merges(a, folder, case, arch, model, names)
+        merges(a, folder, case, arch, model, names, False)
+        merges(a, folder, case, arch, model, names, True)
         halves(a, folder, case, arch, model, names)
         extracts(a, folder, case, arch, model, names)
     return failed

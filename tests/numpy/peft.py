@@ -50,6 +50,12 @@ class Adapter:
             a = random.normal(size=(rank, n_in)).astype(np.float32)
             b = (random.normal(size=(n_out, rank)) * 0.5 / np.sqrt(n_in)).astype(np.float32)
             add = scale * (b.astype(np.float64) @ a)
+            if self.config["use_dora"]:  # as DoraLinearLayer and merge do
+                rows = (w.T if conv1d else w) + add
+                lengths = np.linalg.norm(rows, axis=1)
+                m = (lengths * random.uniform(0.6, 1.4, n_out)).astype(np.float32)
+                add += (m / lengths - 1)[:, None] * rows
+                self.tensors["base_model.model." + module + ".lora_magnitude_vector" + random.choice(["", ".weight"])] = m
             self.added[name] = add.T if embedding or conv1d else add
             ends = (".lora_embedding_A", ".lora_embedding_B") if embedding else (".lora_A.weight", ".lora_B.weight")
             self.tensors["base_model.model." + module + ends[0]] = a
@@ -116,6 +122,11 @@ def is_matrix(name, x):
     return isinstance(x, np.ndarray) and x.ndim == 2 and name.endswith(".weight") and min(x.shape) > 1 and "norm" not in name
 
 
+def has_rows(name):
+    """Products read the matrix: it is no table, whose magnitudes PEFT gives to its columns."""
+    return not any(part in name for part in ("emb", "wte", "wpe", "shared", "relative_attention_bias"))
+
+
 def may_be_refused(name, message):
     return any(part in name and reason in message for part, reason in REFUSED)
 
@@ -162,13 +173,19 @@ def check(a, class_name):
     worst = far = 0.0
     # experts are joined, so they must have the same rank
     one = next((n[: -len(".weight")] for n in reversed(chosen or []) if "expert" not in n), "none")
+    dora = {"use_dora": True, "use_rslora": len(class_name) % 2 == 0}
     ways = [{}, {"use_rslora": True}, {"rank_pattern": {one: 5}, "alpha_pattern": {one.split(".", 1)[-1]: 11}}]
-    if class_name != "LlamaForCausalLM":
-        ways = [ways[len(class_name) % 3]]
+    ways.append(dora)
+    if class_name not in ("LlamaForCausalLM", "GPT2LMHeadModel"):
+        ways = [ways[len(class_name) % 4]]
     for way in ways if ok else []:
-        adapter = Adapter(stored, chosen, random, conv1d, **way)
+        names = [n for n in chosen if has_rows(n)] if way == dora else chosen
+        adapter = Adapter(stored, names, random, conv1d, **way)
         adapter.write(peft)
         message = converts(a, peft, base, peft + ".gguf")
+        if message and way == dora and "use_dora" in message:
+            print(f"  {message.split('safetensors: ')[-1][:160]}")
+            continue
         if message:
             raise RuntimeError(message)
         with open(peft + ".gguf", "rb") as f:
@@ -219,7 +236,16 @@ def refused(a):
     def reshape(adapter):
         adapter.tensors["base_model.model." + names[0][:-7] + ".lora_B.weight"] = np.zeros((7, 3), np.float32)
 
-    expect("use_dora|DoRA", use_dora=True)
+    def no_lengths(adapter):
+        del adapter.tensors[next(n for n in adapter.tensors if "lora_magnitude_vector" in n)]
+
+    expect("no lora_magnitude_vector|use_dora", no_lengths, use_dora=True)
+    expect("a lora_magnitude_vector|nothing of|use_dora", lambda adapter: adapter.config.update(use_dora=False), use_dora=True)
+    expect("with 1 dimension and 4 numbers", lambda adapter: adapter.tensors.update({n: x[:4] for n, x in adapter.tensors.items() if "lora_magnitude" in n}),
+           use_dora=True)
+    expect("2 dimensions", lambda adapter: adapter.tensors.update({n: x[:, None] for n, x in adapter.tensors.items() if "lora_magnitude" in n}), use_dora=True)
+    expect("embed_tokens is an embedding", lambda adapter: (put("model.embed_tokens.lora_embedding_A", (3, 8))(adapter), put("model.embed_tokens.lora_embedding_B", (4, 3))(adapter),
+                                                            put("model.embed_tokens.lora_magnitude_vector", (4,))(adapter)), use_dora=True)
     expect("modules_to_save|lm_head", modules_to_save=["lm_head"])
     expect("bias|lora_only", bias="lora_only")
     expect("lora_bias", lora_bias=True)

@@ -1,7 +1,7 @@
 /* llm-lora merge: writes a model whose weights are W + scale * B * A, so that it needs no adapter.
  *
  * Row o of a weight becomes W[o] + sum_r (scale * B[o][r]) * A[r], computed in double precision and
- * rounded once. If the model multiplies the product with W by a factor s, W + (scale * B A) / s is written. Rows are divided among threads; the result does not depend on their number. */
+ * rounded once; with magnitudes (DoRA), this times magnitude[o] / |W[o] + sum_r ..|. If the model multiplies the product with W by a factor s, W + (scale * B A) / s is written. Rows are divided among threads; the result does not depend on their number. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ typedef struct merge_job {
     size_t n_change;
     int64_t most_rank;
     uint8_t *result;
-    double *acc;  /* [n_threads][in] */
+    double *acc;  /* [n_threads][2][in] */
     float *row;   /* [n_threads][in] */
     float *ranks; /* [n_threads][most_rank] */
     bool *bad;    /* [n_threads]: a result is no finite number */
@@ -76,10 +76,33 @@ typedef struct merge_tensor {
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
+/* Adds the change of a row, whose row of B is ranks[], to acc[n]. */
+static void add_change(const merge_change *x, const float *ranks, double weight, size_t n,
+                       double *acc) {
+    for (int64_t r = 0; r < x->pair.rank; r++) {
+        const double factor = x->scale * (double)ranks[r] / weight;
+        const float *column = x->columns + (size_t)r * n;
+        for (size_t e = 0; e < n; e++)
+            acc[e] += factor * (double)column[e];
+    }
+}
+
+/* Returns the length of the model's own row with this change alone; own[n]: memory. Of zeros what the engine takes it for. */
+static double length(const merge_change *x, const float *ranks, const float *row, size_t n,
+                     double *own) {
+    double sum = 0;
+    for (size_t e = 0; e < n; e++)
+        own[e] = (double)row[e];
+    add_change(x, ranks, 1, n, own); /* a weight with a factor has no magnitudes */
+    for (size_t e = 0; e < n; e++)
+        sum += own[e] * own[e];
+    return sqrt(fmax(sum, 1e-30));
+}
+
 static void merge_row(void *ctx, size_t i, int thread) {
     merge_job *j = ctx;
     const size_t in = (size_t)j->n_in, k = (size_t)thread;
-    double *acc = j->acc + k * in;
+    double *acc = j->acc + 2 * k * in;
     float *row = j->row + k * in, *ranks = j->ranks + k * (size_t)j->most_rank;
     const double weight = lora_factor_at(j->factor, j->t, j->m, j->first + (int64_t)i);
     j->from->to_float(j->source + i * ggl_row_size(j->from->type, j->n_in), row, j->n_in);
@@ -88,11 +111,12 @@ static void merge_row(void *ctx, size_t i, int thread) {
     for (size_t c = 0; c < j->n_change; c++) {
         const merge_change *x = &j->change[c];
         lora_row(&x->pair, j->m, j->first + (int64_t)i, ranks);
-        for (int64_t r = 0; r < x->pair.rank; r++) {
-            const double factor = x->scale * (double)ranks[r] / weight;
-            const float *column = x->columns + (size_t)r * in;
+        add_change(x, ranks, weight, in, acc);
+        if (x->pair.magnitude) {
+            const double size = lora_magnitude(&x->pair, j->m, j->first + (int64_t)i) /
+                                length(x, ranks, row, in, acc + in);
             for (size_t e = 0; e < in; e++)
-                acc[e] += factor * (double)column[e];
+                acc[e] *= size;
         }
     }
     bool finite = true;
@@ -163,7 +187,7 @@ static bool allocate(merge_job *j, const ggl_gguf_tensor *t) {
     const size_t rows = STEP / in > 0 ? STEP / in : 1;
     j->n_in = t->ne[0];
     j->result = ggl_calloc(rows, ggl_row_size(j->to->type, j->n_in));
-    j->acc = ggl_calloc(n, in * sizeof *j->acc);
+    j->acc = ggl_calloc(2 * n, in * sizeof *j->acc);
     j->row = ggl_calloc(n, in * sizeof *j->row);
     j->ranks = ggl_calloc(n, (size_t)j->most_rank * sizeof *j->ranks);
     j->bad = ggl_calloc(n, sizeof *j->bad);
@@ -301,7 +325,9 @@ static int check_pairs(const merge_job *j, const merge_use *u, const char *path)
     for (size_t i = 0; i < ggl_gguf_n_tensors(u->file); i++) {
         const ggl_gguf_tensor *t = ggl_gguf_tensor_at(u->file, i);
         char name[256];
-        snprintf(name, sizeof name, "%.*s", (int)(t->name.n - strlen(".lora_a")), t->name.s);
+        snprintf(name, sizeof name, "%.*s", (int)t->name.n, t->name.s);
+        *strrchr(name, '.') =
+            '\0'; /* the adapter's reader knows that it ends in .lora_a or another such end */
         const bool output = strcmp(name, "output.weight") == 0 &&
                             ggl_gguf_find_tensor(j->model, "token_embd.weight");
         if (!ggl_gguf_find_tensor(j->model, name) && !output)

@@ -88,9 +88,10 @@ static bool print_pair(const ggl_gguf *f, const ggl_gguf_tensor *t, double alpha
         snprintf(shape, sizeof shape, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", n_in, n_out, n);
     else
         snprintf(shape, sizeof shape, "[%" PRId64 ", %" PRId64 "]", n_in, n_out);
-    ggl_fprint(stdout, "  %-26.*s %-14s rank %4" PRId64 "  %s, %s  norm %.4g\n", (int)name.n,
+    ggl_fprint(stdout, "  %-26.*s %-14s rank %4" PRId64 "  %s, %s  norm %.4g%s\n", (int)name.n,
                name.s, shape, p.rank, tensor_type(p.columns), tensor_type(p.rows),
-               norm * (alpha != 0 ? fabs(alpha) / (double)p.rank : 1));
+               norm * (alpha != 0 ? fabs(alpha) / (double)p.rank : 1),
+               p.magnitude ? "  magnitudes" : "");
     return true;
 }
 
@@ -111,6 +112,9 @@ static int show(const llm_adapter *a) {
                x.alpha);
     else
         printf("no alpha: the change of a weight is lora_b * lora_a\n\n");
+    if (x.n_magnitudes > 0)
+        printf("%zu with magnitudes (DoRA): the lengths of the changed rows are lora_magnitude\n\n",
+               x.n_magnitudes);
     for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
         const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
         if (t->name.s[t->name.n - 1] == 'a' && !print_pair(f, t, x.alpha))

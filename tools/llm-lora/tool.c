@@ -11,8 +11,10 @@ bool lora_find_pair(const ggl_gguf *adapter, ggl_str name, lora_pair *out) {
     const ggl_gguf_tensor *a = ggl_gguf_find_tensor(adapter, text);
     text[name.n + 6] = 'b';
     const ggl_gguf_tensor *b = ggl_gguf_find_tensor(adapter, text);
+    snprintf(text + name.n, sizeof text - name.n, ".lora_magnitude");
+    const ggl_gguf_tensor *m = ggl_gguf_find_tensor(adapter, text);
     const bool flipped = ggl_str_is(name, "token_embd.weight");
-    *out = (lora_pair){flipped ? a : b, flipped ? b : a, flipped, b ? b->ne[0] : 0};
+    *out = (lora_pair){flipped ? a : b, flipped ? b : a, m, flipped, b ? b->ne[0] : 0};
     return a && b;
 }
 
@@ -39,6 +41,10 @@ bool lora_columns(const lora_pair *p, int64_t m, int64_t n_in, float *out) {
     }
     ggl_free(ranks);
     return ranks != NULL;
+}
+
+double lora_magnitude(const lora_pair *p, int64_t m, int64_t row) {
+    return (double)((const float *)p->magnitude->data)[m * p->rows->ne[1] + row];
 }
 
 void lora_row(const lora_pair *p, int64_t m, int64_t row, float *out) {

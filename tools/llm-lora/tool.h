@@ -14,7 +14,9 @@ lora_command lora_convert, lora_extract, lora_merge, lora_show;
 typedef struct lora_pair {
     const ggl_gguf_tensor *rows;    /* [rank, out] or [rank, out, n] */
     const ggl_gguf_tensor *columns; /* [in, rank], [in, rank, n]; of the embedding [rank, in] */
-    bool flipped;                   /* the latter */
+    const ggl_gguf_tensor
+        *magnitude; /* the lengths of the changed rows, [out] or [out, n]; NULL: not given */
+    bool flipped;   /* the latter */
     int64_t rank;
 } lora_pair;
 /* Finds the pair of a weight in an adapter's file, which llm_adapter_open has checked. False: it has
@@ -24,6 +26,8 @@ bool lora_find_pair(const ggl_gguf *adapter, ggl_str name, lora_pair *out);
 bool lora_columns(const lora_pair *p, int64_t m, int64_t n_in, float *out);
 /* Decodes row `row` of matrix m to out[rank]. */
 void lora_row(const lora_pair *p, int64_t m, int64_t row, float *out);
+/* Returns the length of row `row` of matrix m, of a pair with magnitudes. */
+double lora_magnitude(const lora_pair *p, int64_t m, int64_t row);
 
 /* The factor of a weight: the model computes with factor * weight. */
 typedef struct lora_factor {
