@@ -40,7 +40,8 @@ static void draw(float *x, int64_t n, double most, uint64_t rng[4]) {
         x[i] = (float)(most * (2 * llm_rng_uniform(rng) - 1));
 }
 
-/* Adds the lengths of the weight's rows to the file; they are kept in the arena. False: out of memory. */
+/* Adds the lengths of the weight's rows to the file; they are kept in the arena. They have the bits of those that a run divides by
+ * (docs/numeric.md, section 3), so that the adapter changes none at first. False: out of memory. */
 static bool put_lengths(ggl_gguf_writer *w, ggl_arena *arena, const ggl_tensor *t) {
     const ggl_type_info *type = ggl_type_get(t->type);
     const int64_t n = ggl_extents(t->ne, 1, GGL_MAX_DIMS, 1), ne[] = {t->ne[1], t->ne[2], 1, 1};
@@ -49,11 +50,16 @@ static bool put_lengths(ggl_gguf_writer *w, ggl_arena *arena, const ggl_tensor *
           *row = ggl_calloc((size_t)t->ne[0], sizeof *row);
     char name[512];
     for (int64_t i = 0; x && row && i < n; i++) {
-        double sum[4] = {0}; /* several, of which the processor adds to one while the others wait */
+        float sum[16] = {0};
         type->to_float((const char *)t->data + (size_t)i * size, row, t->ne[0]);
-        for (int64_t k = 0; k < t->ne[0]; k++)
-            sum[k % 4] += (double)row[k] * (double)row[k];
-        x[i] = (float)sqrt(sum[0] + sum[1] + sum[2] + sum[3]);
+        for (int64_t k = 0; k < t->ne[0]; k++) {
+            const float square = row[k] * row[k];
+            sum[k % 16] += square;
+        }
+        for (int n_sums = 8; n_sums > 0; n_sums /= 2)
+            for (int k = 0; k < n_sums; k++)
+                sum[k] += sum[k + n_sums];
+        x[i] = sqrtf(sum[0]);
     }
     snprintf(name, sizeof name, "%s.lora_magnitude", t->name);
     if (x && row)

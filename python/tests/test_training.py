@@ -71,7 +71,7 @@ class Learning(Trainings):
     def test_lengths_of_rows(self):
         with self.open(n_steps=1) as plain, self.open(n_steps=6, dora=True, rank=4) as t:
             self.assertEqual((plain.facts.n_weights, t.facts.n_weights), (70, 105))
-            self.assertAlmostEqual(t.evaluate().loss, plain.evaluate().loss, places=3)
+            self.assertEqual(t.evaluate().loss, plain.evaluate().loss)
             t.run(self.folder / "sized.gguf")
             self.assertLess(t.evaluate().loss, plain.evaluate().loss)
         with Training("builtin:chat", self.chats, adapter=self.folder / "sized.gguf", n_steps=1) as t:

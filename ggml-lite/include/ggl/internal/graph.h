@@ -97,12 +97,11 @@ static inline ggl_visible ggl_visible_within(ggl_visible v, const float *within)
 /* Returns the window of an ATTEND node; 0: all positions. */
 int64_t ggl_attend_window(const ggl_tensor *attend);
 
-/* True for a product that takes long to compute, in a graph that has to be folded (ggl/internal/fold.h); or for the sums of squares of so
- * large a weight that it should not be unpacked as a whole. */
+/* True for a product that takes long to compute, in a graph that has to be folded (ggl/internal/fold.h); and for sums of squares, which
+ * the backend for products makes of weights without unpacking them as a whole, as it does in a run. */
 static inline bool ggl_is_large_product(const ggl_tensor *t) {
-    if (t->op == GGL_OP_CALL && !ggl_is_batched(t) && t->call &&
-        strcmp(t->call, "sum_squares") == 0)
-        return ggl_count(t->src[0]) >= 1 << 18;
+    if (t->op == GGL_OP_CALL)
+        return !ggl_is_batched(t) && t->call && strcmp(t->call, "sum_squares") == 0;
     return t->op == GGL_OP_LINEAR && !ggl_is_batched(t) &&
            (double)ggl_count(t) * (double)t->src[0]->ne[0] >= 1 << 24;
 }
