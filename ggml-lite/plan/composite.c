@@ -148,12 +148,17 @@ static const struct {
 #undef COMPOSITE
 };
 
-/* True if t has the sources, numbers and shapes of composite k, and all sources are f32. */
+/* True if a kernel of composite k reads a source of the type: f32, but for sums of squares, for which weights are read as they are. */
+static bool takes_type(int k, ggl_type type) {
+    return type == GGL_F32 || (k == GGL_COMPOSITE_SUM_SQUARES && type != GGL_I32);
+}
+
+/* True if t has the sources, their types, numbers and shapes of composite k. */
 static bool has_form(const ggl_tensor *t, int k) {
-    bool f32 = t->n_src == composite[k].n_src;
-    for (int i = 0; i < t->n_src && f32; i++)
-        f32 = t->src[i] && t->src[i]->type == GGL_F32;
-    return f32 && t->n_num >= composite[k].n_num && t->body->recurrent == composite[k].recurrent &&
+    bool fits = t->n_src == composite[k].n_src;
+    for (int i = 0; i < t->n_src && fits; i++)
+        fits = t->src[i] && takes_type(k, t->src[i]->type);
+    return fits && t->n_num >= composite[k].n_num && t->body->recurrent == composite[k].recurrent &&
            composite[k].fits(t);
 }
 

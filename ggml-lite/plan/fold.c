@@ -6,12 +6,16 @@
 #include <string.h>
 
 #include "ggl/internal/fold.h"
+#include "ggl/program.h"
 #include "ggl/internal/graph.h"
 #include "graph/graph_impl.h"
 
 /* Of constants, as f64; of large products and what is made of them, as f32. */
 #define MOST_BYTES         ((size_t)64 << 20)
 #define MOST_PRODUCT_BYTES ((size_t)1 << 30)
+
+/* Of values in the bodies of calls that one pass computes, unless a single call has more: the calls of a model's adapters are hundreds. */
+#define MOST_BODY_BYTES ((size_t)16 << 20)
 
 /* --- what is constant ------------------------------------------------------------------------- */
 
@@ -63,6 +67,8 @@ typedef struct fold {
     ggl_buffer **region; /* [n_regions] */
     size_t n_regions, cap_regions;
     size_t size; /* bytes of GGL_REGION_IO */
+    size_t body_bytes;
+    bool more; /* calls are left to another pass */
 } fold;
 
 static bool push(ggl_graph *g, node_list *l, ggl_tensor *t) {
@@ -149,6 +155,22 @@ static bool refuse_size(ggl_graph *g, size_t total, size_t most, const ggl_tenso
     return false;
 }
 
+/* True if a pass has room for the values in the body of the constant t, if it has one that the backend runs node by node. */
+static bool has_room(fold *f, const ggl_tensor *t) {
+    size_t bytes = 0;
+    if (!t->body || (ggl_composite_of(t) != GGL_COMPOSITE_NONE && !f->b->v->refuses(f->b, t)))
+        return true;
+    for (int k = 0; k < t->body->n_node; k++)
+        if (!ggl_size_add(bytes, (size_t)ggl_count(t->body->node[k]) * sizeof(double), &bytes))
+            bytes = SIZE_MAX;
+    const bool fits = f->body_bytes == 0 ||
+                      (bytes <= MOST_BODY_BYTES && f->body_bytes + bytes <= MOST_BODY_BYTES);
+    if (fits && !ggl_size_add(f->body_bytes, bytes, &f->body_bytes))
+        f->body_bytes = SIZE_MAX / 2;
+    f->more |= !fits;
+    return fits;
+}
+
 /* Sets f->constant, f->large and f->part_of. */
 static void find_constants(fold *f) {
     for (size_t i = 0; i < f->g->nodes.n; i++) {
@@ -156,7 +178,8 @@ static void find_constants(fold *f) {
         f->large[t->id] = ggl_is_large_product(t);
         for (int k = 0; k < ggl_n_reads(t); k++)
             f->large[t->id] |= ggl_read(t, k) && f->large[ggl_read(t, k)->id];
-        f->constant[t->id] = !(f->no_products && f->large[t->id]) && is_constant(t, f->constant);
+        f->constant[t->id] =
+            !(f->no_products && f->large[t->id]) && is_constant(t, f->constant) && has_room(f, t);
         for (int k = 0; f->constant[t->id] && !ggl_is_of_weight(t) && k < ggl_n_reads(t); k++)
             if (ggl_read(t, k))
                 f->part_of[ggl_read(t, k)->id] = true;
@@ -274,8 +297,8 @@ static ggl_status compute(fold *f, ggl_error *err) {
     return s;
 }
 
-/* Computes the graph's constants on b, as numbers of that type. */
-static ggl_status pass(ggl_graph *g, ggl_backend *b, ggl_type type, bool no_products,
+/* Computes the graph's constants on b, as numbers of that type. *more: some are left to another pass. */
+static ggl_status pass(ggl_graph *g, ggl_backend *b, ggl_type type, bool no_products, bool *more,
                        ggl_error *err) {
     fold f = {.g = g, .b = b, .type = type, .no_products = no_products};
     f.loc = ggl_calloc((size_t)g->n_ids, sizeof *f.loc);
@@ -293,6 +316,7 @@ static ggl_status pass(ggl_graph *g, ggl_backend *b, ggl_type type, bool no_prod
         s = ggl_graph_error(g, err);
     if (s == GGL_OK && f.wanted.n)
         s = compute(&f, err);
+    *more = f.more && f.wanted.n > 0;
     for (size_t i = 0; i < f.n_regions && f.region; i++)
         if (f.region[i])
             b->v->free(b, f.region[i]);
@@ -308,14 +332,24 @@ static ggl_status pass(ggl_graph *g, ggl_backend *b, ggl_type type, bool no_prod
     return s;
 }
 
+/* As many passes as it takes. */
+static ggl_status passes(ggl_graph *g, ggl_backend *b, ggl_type type, bool no_products,
+                         ggl_error *err) {
+    bool more = true;
+    ggl_status s = GGL_OK;
+    while (more && s == GGL_OK)
+        s = pass(g, b, type, no_products, &more, err);
+    return s;
+}
+
 ggl_status ggl_graph_fold_by(ggl_graph *g, ggl_backend *b, ggl_backend *products, ggl_error *err) {
     if (!g->finished || g->settled)
         return ggl_fail(err, GGL_USAGE,
                         "a graph is folded once, after ggl_graph_finish and before ggl_sched_new");
-    ggl_status s = pass(g, b, GGL_F64, products != NULL, err);
+    ggl_status s = passes(g, b, GGL_F64, products != NULL, err);
     if (s == GGL_OK)
         s = ggl_graph_settle(g, err);
-    return s == GGL_OK && products ? pass(g, products, GGL_F32, false, err) : s;
+    return s == GGL_OK && products ? passes(g, products, GGL_F32, false, err) : s;
 }
 
 ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err) {
