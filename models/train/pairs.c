@@ -10,6 +10,7 @@
 #include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
 #include "llm/internal/train.h"
+#include "train_impl.h"
 #include "sample/sampler_impl.h"
 #include "trainer_impl.h"
 
@@ -104,7 +105,7 @@ static ggl_status put_pairs(ggl_gguf_writer *w, ggl_arena *arena, const ggl_grap
                 err, GGL_UNSUPPORTED,
                 "%s is not only multiplied with: new adapters change matrices of products",
                 t->name);
-        if (!is || (!p->n_matrices && strncmp(t->name, "blk.", 4) != 0))
+        if (!is || (!p->n_matrices && !strstr(t->name, LLM_TRAIN_LAYER)))
             continue;
         const int64_t side = t->ne[0] < t->ne[1] ? t->ne[0] : t->ne[1],
                       rank = any_rank && side < p->rank ? side : p->rank;
