@@ -144,6 +144,7 @@ struct cpu_step {
             double mag;  /* of the table: factor of cosines and sines */
         } rope;
         struct {
+            bool bf16;         /* of products of gradients: they are of pairs of bf16 */
             bool batch_of_w;   /* the outer index of a matrix is y's dimension 3, not 2 */
             const bool *waits; /* while true, the matrices are at `original`; NULL: never */
             ggl_loc original;

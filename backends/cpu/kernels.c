@@ -9,6 +9,7 @@ void ggl_cpu_kernels_init(cpu_kernels *k, uint32_t features) {
     ggl_cpu_kernels_elementwise(k);
     ggl_cpu_kernels_rows(k);
     ggl_cpu_kernels_quantize(k);
+    ggl_cpu_kernels_pairs(k);
     ggl_cpu_kernels_dot(k);
     ggl_cpu_kernels_rope(k);
     ggl_cpu_kernels_attend(k);
@@ -31,6 +32,8 @@ size_t ggl_cpu_column_size(cpu_columns form, int64_t n) {
         return (size_t)cpu_padded(n) * sizeof(float);
     case CPU_COLUMNS_BF16_PAIRS:
         return (size_t)cpu_padded(n) * sizeof(uint16_t);
+    case CPU_COLUMNS_BF16_CHAIN:
+        return (size_t)((n + 1) / 2) * sizeof(uint32_t);
     case CPU_COLUMNS_Q8:
         return (size_t)(n / CPU_QBLOCK) * sizeof(cpu_qblock);
     default:
@@ -46,6 +49,9 @@ void ggl_cpu_column_make(const cpu_kernels *k, cpu_columns form, void *y, const 
         break;
     case CPU_COLUMNS_BF16_PAIRS:
         k->round_bf16_pairs(y, x, n);
+        break;
+    case CPU_COLUMNS_BF16_CHAIN:
+        k->pair_up(y, x, n);
         break;
     case CPU_COLUMNS_Q8:
         k->quantize(y, x, n);

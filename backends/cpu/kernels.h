@@ -17,7 +17,7 @@
 #define CPU_QUERIES    8  /* most queries that share the loads of a page */
 #define CPU_TILE       6  /* most queries that share the loads of a panel */
 #define CPU_MAX_COLS   64 /* most columns in one call of tile() */
-#define CPU_CHAIN_ROWS 6  /* most rows in one call of chains() */
+#define CPU_CHAIN_ROWS 6  /* most rows in one call of chains(), and of chain_pairs() */
 
 /* 32 elements of an activation row: x[i] = d * q[i]. */
 typedef struct cpu_qblock {
@@ -61,6 +61,7 @@ typedef enum cpu_columns {
                          padded to a multiple of 32 */
     CPU_COLUMNS_BF16_PAIRS, /* rounded to bf16, in order; padded to a multiple of 32 */
     CPU_COLUMNS_Q8,         /* cpu_qblock[n / 32] */
+    CPU_COLUMNS_BF16_CHAIN, /* of products of gradients: pairs of bf16, see chain_pairs; an odd one out has 0 beside it */
     CPU_N_COLUMNS
 } cpu_columns;
 
@@ -135,6 +136,18 @@ typedef float cpu_largest_fn(const float *x, int64_t n); /* n > 0 */
  * CPU_CHAIN_ROWS. */
 typedef void cpu_chains_fn(float *const *y, int n_y, const float *a, int64_t a_step,
                            const float *const *b, int64_t b_step, int64_t k, int64_t n);
+
+/* The same of pairs of bf16: the upper 16 bits of a number are the bf16 of one term, the lower ones that of the term after it; each is 0, no
+ * finite number, or at least 2^-56 in magnitude. y[c][i] is rounded to a multiple of 2^-126 first, as all sums of such products are. */
+typedef void cpu_chain_pairs_fn(float *const *y, int n_y, const uint32_t *a, int64_t a_step,
+                                const uint32_t *const *b, int64_t b_step, int64_t k, int64_t n);
+/* Makes such pairs, y[i] of first[i] and second[i], which are rounded; second NULL: of zeros. */
+typedef void cpu_pair_fn(uint32_t *y, const float *first, const float *second, int64_t n);
+/* Of bf16, of which those below 2^-56 become 0. */
+typedef void cpu_pair_bf16_fn(uint32_t *y, const uint16_t *first, const uint16_t *second,
+                              int64_t n);
+/* y[i] of x[2i] and x[2i + 1], for n elements of x. */
+typedef void cpu_pair_up_fn(uint32_t *y, const float *x, int64_t n);
 
 /* Columns of products (cpu_columns). */
 typedef void cpu_quantize_fn(cpu_qblock *y, const float *x, int64_t n); /* n a multiple of 32 */
@@ -215,6 +228,7 @@ void ggl_cpu_column_make(const cpu_kernels *k, cpu_columns form, void *y, const 
 void ggl_cpu_kernels_elementwise(cpu_kernels *k);
 void ggl_cpu_kernels_rows(cpu_kernels *k);
 void ggl_cpu_kernels_quantize(cpu_kernels *k);
+void ggl_cpu_kernels_pairs(cpu_kernels *k);
 void ggl_cpu_kernels_dot(cpu_kernels *k);
 void ggl_cpu_kernels_rope(cpu_kernels *k);
 void ggl_cpu_kernels_attend(cpu_kernels *k);

@@ -224,6 +224,9 @@ static bool shape_linear(ggl_graph *g, ggl_tensor *y) {
 /* dy [out, C..], w [in, out, B..] to [in, B or C ..]: linear the other way round. */
 static bool shape_linear_back(ggl_graph *g, ggl_tensor *y) {
     const ggl_tensor *dy = y->src[LINEAR_BACK_DY], *w = y->src[LINEAR_BACK_W];
+    int64_t bf16;
+    if (!whole(g, y, LINEAR_BACK_BF16, "bf16", 0, 1, &bf16))
+        return false;
     if (w->n_dims < 2 || w->n_dims > 3 || dy->n_dims < 1 || dy->ne[0] != w->ne[1])
         return fail(g, y, "of %s with the matrix %s", TEXT(dy), TEXT(w));
     if (dy->ne[1] != w->ne[2] && dy->ne[1] != 1 && w->ne[2] != 1)
@@ -239,8 +242,10 @@ static bool shape_linear_back(ggl_graph *g, ggl_tensor *y) {
 static bool shape_outer_sum(ggl_graph *g, ggl_tensor *y) {
     const ggl_tensor *x = y->src[OUTER_SUM_X], *dy = y->src[OUTER_SUM_DY], *i = y->src[OUTER_SUM_I],
                      *into = y->src[OUTER_SUM_INTO];
-    int64_t vectors[3] = {1, 1, 1}, n = 1;
+    int64_t vectors[3] = {1, 1, 1}, n = 1, bf16;
     y->ne[GGL_BATCH_DIM] = 1;
+    if (!whole(g, y, OUTER_SUM_BF16, "bf16", 0, 1, &bf16))
+        return false;
     for (int d = 1; d < GGL_BATCH_DIM; d++) {
         if (x->ne[d] != dy->ne[d] && x->ne[d] != 1 && dy->ne[d] != 1)
             return fail(g, y, "of %s and %s", TEXT(x), TEXT(dy));

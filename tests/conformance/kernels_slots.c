@@ -289,6 +289,155 @@ static void check_cpu_round_pairs_fn(slot s) {
         }
 }
 
+/* --- products of gradients in bf16 ------------------------------------------------------------ */
+
+/* The numbers of pairs, one after the other. */
+static void unpair(float *to, const uint32_t *pair, int64_t n) {
+    for (int64_t i = 0; i < 2 * n; i++) {
+        const uint32_t bits = i % 2 ? pair[i / 2] << 16 : pair[i / 2] & 0xffff0000;
+        memcpy(to + i, &bits, sizeof *to);
+    }
+}
+
+/* Returns x as products of bf16 take it. */
+static float as_product(float x) {
+    float y[32];
+    all.k[0].round_bf16(y, &x, 1);
+    return y[16];
+}
+
+static void check_cpu_pair_fn(slot s) {
+    enum { LONGEST = 70 };
+    uint64_t seed = 31;
+    for (int64_t n = 0; n < LONGEST; n++)
+        for (values kind = ORDINARY; kind < N_VALUES; kind++) {
+            exact x = exact_new((size_t)n * 4, 4), y = exact_new((size_t)n * 4, 4);
+            float want[2 * LONGEST], got[2 * LONGEST];
+            const bool both = n % 3;
+            fill(x.p, n, &seed, kind);
+            fill(y.p, n, &seed, kind);
+            for (int64_t i = 0; i < n; i++) {
+                want[2 * i] = as_product(((float *)x.p)[i]);
+                want[2 * i + 1] = both ? as_product(((float *)y.p)[i]) : 0;
+            }
+            for (int t = 0; t < all.n; t++) {
+                guarded to = guarded_new((size_t)n * 4, 4);
+                KERNEL(cpu_pair_fn, s, t)((uint32_t *)to.p, x.p, both ? y.p : NULL, n);
+                unpair(got, (uint32_t *)to.p, n);
+                CHECK_SAME(got, want, 2 * n, "%s of %lld, %s", s.name, (long long)n, all.name[t]);
+                guarded_end(&to, s.name);
+            }
+            exact_free(&x);
+            exact_free(&y);
+        }
+}
+
+/* All numbers of 16 bits, and rows of any length. */
+static void check_cpu_pair_bf16_fn(slot s) {
+    enum { ALL = 65536 };
+    static uint16_t h[ALL];
+    static uint32_t pair[ALL];
+    static float plain[ALL], want[2 * ALL], got[2 * ALL];
+    for (int i = 0; i < ALL; i++)
+        h[i] = (uint16_t)(i * 40503u);
+    ggl_type_get(GGL_BF16)->to_float(h, plain, ALL);
+    for (int64_t n = 0; n <= 71; n++) {
+        const int64_t len = n == 71 ? ALL / 2 : n;
+        const bool both = n % 3;
+        for (int64_t i = 0; i < len; i++) {
+            want[2 * i] = as_product(plain[i]);
+            want[2 * i + 1] = both ? as_product(plain[len + i]) : 0;
+        }
+        for (int t = 0; t < all.n; t++) {
+            memset(pair, CANARY, sizeof pair);
+            KERNEL(cpu_pair_bf16_fn, s, t)(pair, h, both ? h + len : NULL, len);
+            unpair(got, pair, len);
+            CHECK_SAME(got, want, 2 * len, "%s of %lld, %s", s.name, (long long)len, all.name[t]);
+            CHECK(((unsigned char *)pair)[4 * len] == CANARY);
+        }
+    }
+}
+
+static void check_cpu_pair_up_fn(slot s) {
+    enum { LONGEST = 140 };
+    uint64_t seed = 33;
+    for (int64_t n = 0; n < LONGEST; n++)
+        for (values kind = ORDINARY; kind < N_VALUES; kind++) {
+            const int64_t padded = (n + 1) / 2 * 2;
+            exact x = exact_new((size_t)n * 4, 4);
+            float want[LONGEST], got[LONGEST];
+            fill(x.p, n, &seed, kind);
+            for (int64_t i = 0; i < padded; i++)
+                want[i] = i < n ? as_product(((float *)x.p)[i]) : 0;
+            for (int t = 0; t < all.n; t++) {
+                guarded to = guarded_new((size_t)padded * 2, 4);
+                KERNEL(cpu_pair_up_fn, s, t)((uint32_t *)to.p, x.p, n);
+                unpair(got, (uint32_t *)to.p, padded / 2);
+                CHECK_SAME(got, want, padded, "%s of %lld, %s", s.name, (long long)n, all.name[t]);
+                guarded_end(&to, s.name);
+            }
+            exact_free(&x);
+        }
+}
+
+/* The bits of chains() of the same numbers, when what they begin with is a multiple of 2^-126. */
+static void check_cpu_chain_pairs_fn(slot s) {
+    enum { K = 19, GAP = 3, MOST_N = 130 };
+    static const int64_t lengths[] = {0, 1, 3, 4, 8, 15, 16, 17, 40, 63, 64, 65, MOST_N};
+    static float first[K * (MOST_N + GAP)], second[K * (MOST_N + GAP)], terms[2 * K * MOST_N],
+        two[2 * (MOST_N + GAP)];
+    static uint32_t a[K * (MOST_N + GAP)], b[K * CPU_CHAIN_ROWS];
+    static float factor[CPU_CHAIN_ROWS][2 * K], begin[CPU_CHAIN_ROWS * MOST_N],
+        want[CPU_CHAIN_ROWS * MOST_N];
+    uint64_t seed = 34;
+    for (int i = 0; i < 13 * CPU_CHAIN_ROWS * (AT_CUT + 1); i++) {
+        const values kind = (values)(i / (13 * CPU_CHAIN_ROWS));
+        const int64_t n = lengths[i / CPU_CHAIN_ROWS % 13], k = i % 5 == 0 ? 1 : K, step = n + GAP;
+        const int n_y = i % CPU_CHAIN_ROWS + 1;
+        const int64_t b_step = i % 2 ? 1 : CPU_CHAIN_ROWS;
+        const uint32_t *pairs[CPU_CHAIN_ROWS];
+        const float *factors[CPU_CHAIN_ROWS];
+        float *y[CPU_CHAIN_ROWS];
+        fill(first, k * step, &seed, kind);
+        fill(second, k * step, &seed, kind);
+        all.k[0].pair_rows(a, first, second, k * step);
+        fill(first, K * CPU_CHAIN_ROWS, &seed, kind == EXTREME ? ORDINARY : kind);
+        fill(second, K * CPU_CHAIN_ROWS, &seed, ORDINARY);
+        all.k[0].pair_rows(b, first, second, K * CPU_CHAIN_ROWS);
+        fill(begin, CPU_CHAIN_ROWS * n, &seed, kind);
+        for (int64_t e = 0; e < CPU_CHAIN_ROWS * n; e++) {
+            if (e % 3 == 0) /* around and below 2^-126 */
+                begin[e] = ldexpf(begin[e], -103 - (int)(e % 40));
+            /* to a multiple of 2^-126, which is exact in double */
+            const double units = ldexp((double)begin[e], 126);
+            want[e] = isfinite(begin[e]) ? (float)ldexp(rint(units), -126) + 0.0f : begin[e];
+        }
+        for (int64_t t = 0; t < k; t++) {
+            unpair(two, a + t * step, n);
+            for (int64_t e = 0; e < 2 * n; e++)
+                terms[(2 * t + e % 2) * n + e / 2] = two[e];
+        }
+        for (int c = 0; c < n_y; c++) {
+            pairs[c] = b + (i % 2 ? c * K : c);
+            for (int64_t t = 0; t < k; t++)
+                unpair(factor[c] + 2 * t, pairs[c] + t * b_step, 1);
+            factors[c] = factor[c];
+            y[c] = want + c * n;
+        }
+        all.k[0].chains(y, n_y, terms, n, factors, 1, 2 * k, n);
+        for (int t = 0; t < all.n; t++) {
+            guarded got = guarded_new((size_t)(n_y * n) * 4, 12);
+            memcpy(got.p, begin, (size_t)(n_y * n) * sizeof *begin);
+            for (int c = 0; c < n_y; c++)
+                y[c] = (float *)got.p + c * n;
+            KERNEL(cpu_chain_pairs_fn, s, t)(y, n_y, a, step, pairs, b_step, k, n);
+            CHECK_SAME((float *)got.p, want, n_y * n, "%s of %d rows of %lld, %s", s.name, n_y,
+                       (long long)n, all.name[t]);
+            guarded_end(&got, s.name);
+        }
+    }
+}
+
 /* --- attention and states --------------------------------------------------------------------- */
 
 /* Against the contract, of other kernels. */

@@ -572,7 +572,8 @@ static int make_linear_back(gen *g) {
         w = pick(g, weight(g, 3, (const int[]){in, n, 3}, type, spread), scalar_index(g, 3));
     else
         w = weight(g, 2, (const int[]){in, n}, type, spread);
-    int y = add(g, R_LINEAR_BACK, 2, (const int[]){dy, w}, 0, NULL);
+    const double bf16 = chance(g, 2);
+    int y = add(g, R_LINEAR_BACK, 2, (const int[]){dy, w}, 1, &bf16);
     const int ne[3] = {in, heads, node(g, dy)->ne[2]};
     set_shape(g, y, node(g, dy)->n_dims, ne);
     set_magnitude(g, y, node(g, dy)->magnitude * spread * sqrt(n));
@@ -595,8 +596,8 @@ static int make_outer_sum(gen *g) {
         src[2] = index_input(g, k > 1 || chance(g, 2) ? k : 0, n, false);
     if (chance(g, 2))
         src[3] = input(g, dims, ne, false);
-    double num = n > 0 ? n : NAN;
-    int y = add(g, R_OUTER_SUM, 4, src, 1, &num);
+    const double num[] = {n > 0 ? n : NAN, chance(g, 2)};
+    int y = add(g, R_OUTER_SUM, 4, src, 2, num);
     set_shape(g, y, dims, ne);
     set_magnitude(g, y, 1 + k);
     return tamed(g, y);

@@ -114,6 +114,15 @@ static number end_chain(const judge *j, const chain *c) {
     return rounded(c->v, c->e + steps * UNIT * (c->size + fabs(c->v)), 2);
 }
 
+/* Adds the product, in bf16 if it is one of such. */
+static void add_as(const judge *j, chain *c, bool bf16, number a, number b) {
+    if (bf16) {
+        prepare(j, W_BF16, &a, 1);
+        prepare(j, W_BF16, &b, 1);
+    }
+    add_product(c, a, b);
+}
+
 /* y[a] = the sum over r of w[a, r] dy[r]. */
 void judge_linear_back(judge *j, int i) {
     const r_node *t = &j->p->node[i], *dy = &j->p->node[t->src[0]], *w = &j->p->node[t->src[1]];
@@ -122,8 +131,9 @@ void judge_linear_back(judge *j, int i) {
             for (int a = 0; a < t->ne[0]; a++, at++) {
                 chain sum = {0};
                 for (int r = 0; r < dy->ne[0]; r++)
-                    add_product(&sum, *element(j, t->src[1], a, r, w->ne[2] == 1 ? 0 : b),
-                                *element(j, t->src[0], r, b, c));
+                    add_as(j, &sum, t->num[0] != 0,
+                           *element(j, t->src[1], a, r, w->ne[2] == 1 ? 0 : b),
+                           *element(j, t->src[0], r, b, c));
                 j->value[i][at] = end_chain(j, &sum);
             }
 }
@@ -145,8 +155,8 @@ void judge_outer_sum(judge *j, int i) {
                                  : isnan(t->num[0]) ? 0
                                                     : k;
                     if (matrix == m)
-                        add_product(&sum, *element(j, t->src[0], a, k, 0),
-                                    *element(j, t->src[1], b, k, 0));
+                        add_as(j, &sum, t->num[1] != 0, *element(j, t->src[0], a, k, 0),
+                               *element(j, t->src[1], b, k, 0));
                 }
                 j->value[i][at] = end_chain(j, &sum);
             }

@@ -74,6 +74,15 @@ static bool from_nothing(r_program *p, int i) {
     return had;
 }
 
+/* As if products of gradients were not in bf16, or were. */
+static bool other_numbers(r_program *p, int i) {
+    r_node *t = &p->node[i];
+    const bool is = t->op == R_LINEAR_BACK || t->op == R_OUTER_SUM;
+    double *bf16 = &t->num[t->op == R_OUTER_SUM];
+    *bf16 = is ? *bf16 == 0 : *bf16;
+    return is;
+}
+
 static bool no_back_sinks(r_program *p, int i) {
     r_node *t = &p->node[i];
     if (t->op != R_ATTEND_BACK || t->src[4] < 0)
@@ -274,6 +283,7 @@ static const struct {
     {"linear without its bias", no_bias},
     {"linear_back of another matrix", other_rows},
     {"outer_sum from nothing", from_nothing},
+    {"products of gradients in other numbers", other_numbers},
     {"attend_back with other sinks", no_back_sinks},
     {"attend without sinks", no_sinks},
     {"attend without alibi", no_alibi},

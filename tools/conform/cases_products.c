@@ -127,23 +127,40 @@ static const conform_form back_experts[] = {
 };
 static const conform_form large_back = {.size = {2048, 2048}, .n = 256};
 
-static ggl_tensor *linear_back_of(conform_build *c) {
+static ggl_tensor *back_of(conform_build *c, double bf16) {
     const int64_t *s = c->f.size, k = case_blocks(c, s[0]);
     ggl_tensor *dy = VALUE(c, s[1], s[2], s[3]);
     c->about = 0.2 * sqrt((double)s[1]);
     if (c->f.with & CONFORM_VALUE)
-        return OP2(
+        return OP2N(
             c, LINEAR_BACK, dy,
-            case_input(c, !(c->f.with & CONFORM_UNBATCHED), FILL_ANY, 0, DIMS(k, s[1], s[4])));
-    return OP2(c, LINEAR_BACK, dy, case_weight(c, c->f.type, DIMS(k, s[1], s[4])));
+            case_input(c, !(c->f.with & CONFORM_UNBATCHED), FILL_ANY, 0, DIMS(k, s[1], s[4])), 1,
+            bf16);
+    return OP2N(c, LINEAR_BACK, dy, case_weight(c, c->f.type, DIMS(k, s[1], s[4])), 1, bf16);
 }
 
-static ggl_tensor *linear_back_experts(conform_build *c) {
+static ggl_tensor *linear_back_of(conform_build *c) {
+    return back_of(c, 0);
+}
+
+static ggl_tensor *linear_back_bf16(conform_build *c) {
+    return back_of(c, 1);
+}
+
+static ggl_tensor *back_of_experts(conform_build *c, double bf16) {
     const int64_t *s = c->f.size, k = case_blocks(c, s[0]);
     ggl_tensor *w = case_weight(c, c->f.type, DIMS(k, s[1], s[2]));
     ggl_tensor *e = case_input(c, !(c->f.with & CONFORM_UNBATCHED), FILL_INDEX, s[2], DIMS(s[3]));
     c->about = 0.2 * sqrt((double)s[1]);
-    return OP2(c, LINEAR_BACK, VALUE(c, s[1], s[4]), OP2(c, PICK, w, e));
+    return OP2N(c, LINEAR_BACK, VALUE(c, s[1], s[4]), OP2(c, PICK, w, e), 1, bf16);
+}
+
+static ggl_tensor *linear_back_experts(conform_build *c) {
+    return back_of_experts(c, 0);
+}
+
+static ggl_tensor *linear_back_experts_bf16(conform_build *c) {
+    return back_of_experts(c, 1);
 }
 
 /* size: lengths of x and dy, the vectors of an element of the batch, the number of matrices (0: one for all). VALUE: an index chooses
@@ -162,9 +179,9 @@ static const conform_form sums[] = {
 };
 static const conform_form large_sum = {.size = {2048, 2048}, .n = 256};
 
-static ggl_tensor *outer_sum_of(conform_build *c) {
+static ggl_tensor *sum_of(conform_build *c, double bf16) {
     const int64_t *s = c->f.size, vectors = s[2] ? s[2] : 1;
-    const double n = s[3] ? (double)s[3] : NAN;
+    const double num[] = {s[3] ? (double)s[3] : NAN, bf16};
     ggl_tensor *x = VALUE(c, s[0], s[2]),
                *dy = case_input(c, !(c->f.with & CONFORM_UNBATCHED), FILL_ANY, 0, DIMS(s[1], s[2])),
                *i = NULL, *into = NULL;
@@ -173,8 +190,16 @@ static ggl_tensor *outer_sum_of(conform_build *c) {
         i = case_input(c, true, FILL_INDEX, s[3], DIMS(s[2]));
     if (c->f.with & CONFORM_BIAS)
         into = case_input(c, false, FILL_ANY, 0, DIMS(s[0], s[1], s[3]));
-    ggl_tensor *y = case_node(c, GGL_OP_OUTER_SUM, (ggl_tensor *[]){x, dy, i, into}, 4, &n, 1);
+    ggl_tensor *y = case_node(c, GGL_OP_OUTER_SUM, (ggl_tensor *[]){x, dy, i, into}, 4, num, 2);
     return OP2(c, ADD, y, OP2(c, MUL, VALUE(c, 1), NUMBER(c, 0.001)));
+}
+
+static ggl_tensor *outer_sum_of(conform_build *c) {
+    return sum_of(c, 0);
+}
+
+static ggl_tensor *outer_sum_bf16(conform_build *c) {
+    return sum_of(c, 1);
 }
 
 #define LINEAR(NAME, list)                                                                         \
@@ -213,11 +238,33 @@ static const conform_case products[] = {
      .bound = ROWS,
      .types = CONFORM_SOME_WEIGHT,
      .edges = EDGE(NAN)},
+    {.name = "linear_back_bf16",
+     .op = GGL_OP_LINEAR_BACK,
+     .build = linear_back_bf16,
+     FORM_LIST(backs),
+     .bound = OF_BF16,
+     .types = CONFORM_ANY_WEIGHT,
+     .edges = EDGE(NAN),
+     .large = &large_back},
+    {.name = "linear_back_experts_bf16",
+     .op = GGL_OP_LINEAR_BACK,
+     .build = linear_back_experts_bf16,
+     FORM_LIST(back_experts),
+     .bound = OF_BF16,
+     .types = CONFORM_SOME_WEIGHT,
+     .edges = EDGE(NAN)},
     {.name = "outer_sum_of",
      .op = GGL_OP_OUTER_SUM,
      .build = outer_sum_of,
      FORM_LIST(sums),
      .bound = ROWS,
+     .edges = EDGE(NAN) | EDGE(INF),
+     .large = &large_sum},
+    {.name = "outer_sum_bf16",
+     .op = GGL_OP_OUTER_SUM,
+     .build = outer_sum_bf16,
+     FORM_LIST(sums),
+     .bound = OF_BF16,
      .edges = EDGE(NAN) | EDGE(INF),
      .large = &large_sum},
 };

@@ -11,6 +11,8 @@ void ggl_cpu_kernels_elementwise_neon(cpu_kernels *k);
 void ggl_cpu_kernels_rows_neon(cpu_kernels *k);
 void ggl_cpu_kernels_recur_neon(cpu_kernels *k);
 void ggl_cpu_kernels_quantize_neon(cpu_kernels *k);
+void ggl_cpu_kernels_pairs_neon(cpu_kernels *k);
+void ggl_cpu_kernels_pairs_bf16(cpu_kernels *k);
 void ggl_cpu_kernels_float_neon(cpu_kernels *k);
 void ggl_cpu_kernels_float_bf16(cpu_kernels *k);
 void ggl_cpu_kernels_quant_neon(cpu_kernels *k);

@@ -9,6 +9,7 @@ void ggl_cpu_kernels_init_arm(cpu_kernels *k, uint32_t features) {
         ggl_cpu_kernels_rows_neon(k);
         ggl_cpu_kernels_recur_neon(k);
         ggl_cpu_kernels_quantize_neon(k);
+        ggl_cpu_kernels_pairs_neon(k);
         ggl_cpu_kernels_float_neon(k);
         ggl_cpu_kernels_quant_neon(k);
         ggl_cpu_kernels_attend_neon(k);
@@ -28,6 +29,8 @@ void ggl_cpu_kernels_init_arm(cpu_kernels *k, uint32_t features) {
         ggl_cpu_kernels_quant_smmla(k);
     if (features & CPU_SME)
         ggl_cpu_kernels_quant_sme(k);
-    if (features & CPU_BF16)
+    if (features & CPU_BF16) {
+        ggl_cpu_kernels_pairs_bf16(k);
         ggl_cpu_kernels_float_bf16(k);
+    }
 }

@@ -53,6 +53,19 @@ INLINE vi v_first(int64_t n) {
     return (vi)(v_index() < (int32_t)n);
 }
 
+/* Numbers below 2^-56 become 0: docs/numeric.md, section 4. */
+INLINE vf v_cut_bf16(vf x) {
+    return (vf)((vi)x & ~(vi)(v_abs(x) < v_set(0x1p-56f)));
+}
+
+/* Rounds to bf16, to nearest even, as f32. NaN becomes a quiet NaN; numbers below 2^-56 become
+ * 0. */
+INLINE vf v_to_bf16(vf x) {
+    vu u = (vu)x;
+    u = u + (((u >> 16) & 1) + 0x7fff);
+    return v_choose(v_is_nan(x), v_set(NAN), v_cut_bf16((vf)(u & 0xffff0000)));
+}
+
 /* c[n-1] + x (c[n-2] + x (.. )), highest first in c */
 INLINE vf v_horner(vf x, const float *c, int n) {
     vf p = v_set(c[0]);

@@ -32,16 +32,6 @@ static void quantize(cpu_qblock *y, const float *x, int64_t n) {
     }
 }
 
-/* Rounds to bf16, to nearest even, as f32. NaN becomes a quiet NaN; numbers below 2^-56 become
- * 0. */
-INLINE vf to_bf16(vf x) {
-    vu u = (vu)x;
-    u = u + (((u >> 16) & 1) + 0x7fff);
-    vf r = (vf)(u & 0xffff0000);
-    r = (vf)((vi)r & ~(vi)(v_abs(r) < v_set(0x1p-56f)));
-    return v_choose(v_is_nan(x), v_set(NAN), r);
-}
-
 /* Rounds 32 elements of x to bf16 and separates odd and even ones; if n < 32, those from n on are
  * 0. */
 INLINE void round_32(vf odd[V_16], vf even[V_16], const float *x, int64_t n) {
@@ -49,8 +39,8 @@ INLINE void round_32(vf odd[V_16], vf even[V_16], const float *x, int64_t n) {
     if (n < 32)
         x = memcpy(rest, x, (size_t)n * sizeof *x);
     for (int h = 0; h < V_16; h++) {
-        vf a = to_bf16(v_load(x + 2 * V_LANES * h)),
-           b = to_bf16(v_load(x + 2 * V_LANES * h + V_LANES));
+        vf a = v_to_bf16(v_load(x + 2 * V_LANES * h)),
+           b = v_to_bf16(v_load(x + 2 * V_LANES * h + V_LANES));
         odd[h] = v_odds(a, b);
         even[h] = v_evens(a, b);
     }

@@ -53,6 +53,18 @@ INLINE vf v_fma(vf a, vf b, vf c) {
 INLINE vf v_fma_pairs(vf a, vf b, vf c) {
     return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b);
 }
+/* Rounds both to bf16; numbers below 2^-56 (exponent field below 71) become 0. `first` is the upper half of each lane. */
+#define V_ROUND_PAIR
+INLINE vf v_round_pair(vf first, vf second) {
+    const __m512i from =
+        _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                         21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    const __m512i both =
+        _mm512_permutexvar_epi16(from, (__m512i)_mm512_cvtne2ps_pbh(first, second));
+    const __mmask32 large = _mm512_cmpge_epu16_mask(
+        _mm512_and_si512(both, _mm512_set1_epi16(0x7fff)), _mm512_set1_epi16(71 << 7));
+    return (vf)_mm512_maskz_mov_epi16(large, both);
+}
 #endif
 INLINE vf v_choose(vi m, vf a, vf b) {
     return _mm512_mask_blend_ps(_mm512_movepi32_mask((__m512i)m), b, a);
