@@ -299,7 +299,8 @@ static bool check_arguments(ggl_graph *g, const ggl_tensor *of, ggl_tensor *cons
                        "is needed",
                        of ? ggl_op_get(of->op).name : "nothing");
     for (int k = 0; k < n && g->error.status == GGL_OK; k++) {
-        const ggl_tensor *t = by[k], *into = p->into ? p->into[k] : NULL;
+        const ggl_tensor *t = by[k], *into = p->into ? p->into[k] : NULL,
+                         *copy = p->copy ? p->copy[k] : NULL;
         if (!t || t->scope != 0 || t->type == GGL_I32 || t->op == GGL_OP_CACHE ||
             t->op == GGL_OP_CONST)
             ggl_graph_fail(g, GGL_USAGE,
@@ -317,6 +318,11 @@ static bool check_arguments(ggl_graph *g, const ggl_tensor *of, ggl_tensor *cons
             ggl_graph_fail(g, GGL_SHAPE, "the gradient by %s cannot be added to a value of %s",
                            t->name ? t->name : ggl_op_get(t->op).name,
                            ggl_shape_text(into, (char[256]){0}, 256));
+        else if (copy && (!ggl_is_leaf(copy) || copy->n_dims != t->n_dims ||
+                          memcmp(copy->ne, t->ne, sizeof t->ne) != 0))
+            ggl_graph_fail(g, GGL_SHAPE, "a copy of %s is %s of %s",
+                           t->name ? t->name : ggl_op_get(t->op).name, ggl_op_get(copy->op).name,
+                           ggl_shape_text(copy, (char[256]){0}, 256));
         else if (into && t->op != GGL_OP_WEIGHT)
             ggl_graph_fail(g, GGL_USAGE,
                            "only gradients by weights can be added to a value, not by %s",
@@ -356,6 +362,7 @@ bool ggl_graph_grad(ggl_graph *g, ggl_tensor *of, ggl_tensor *const *by, int n,
     }
     if (!check_arguments(g, of, by, n, &p))
         return false;
+    w.bf16 = p.bf16;
     int n_nodes;
     ggl_tensor **node = nodes_up_to(g, of, &n_nodes);
     if (!node)
@@ -365,6 +372,12 @@ bool ggl_graph_grad(ggl_graph *g, ggl_tensor *of, ggl_tensor *const *by, int n,
         if (note) {
             note->active = true;
             note->d = p.into ? p.into[k] : NULL;
+        }
+        ggl_tensor *copy = p.copy ? p.copy[k] : NULL;
+        note = copy ? ggl_grad_note(&w, copy) : NULL;
+        if (note) {
+            note->active = true;
+            note->original = by[k];
         }
     }
     for (int i = 0; i < n_nodes && g->error.status == GGL_OK; i++)

@@ -35,8 +35,8 @@ typedef struct grad_note {
         is_light; /* it is computed again wherever a gradient needs it, as that costs next to nothing */
     bool
         is_kept; /* it is never computed again: nodes of another group read it, or that would not pay */
-    ggl_tensor
-        *original; /* of what computes another node again: that node, to which gradients belong */
+    ggl_tensor *
+        original; /* of what computes another node again, or is a copy of a leaf: that one, to which gradients belong */
 } grad_note;
 
 typedef struct grad_work {
@@ -45,6 +45,7 @@ typedef struct grad_work {
     size_t n_notes, cap_notes;
     bool
         in_body; /* in a body, which computes one element of the batch: nothing is added up over the batch */
+    bool bf16;   /* ggl_grad_params.bf16 */
     bool *again; /* by group + 1: its values are computed again */
     int n_groups;
 } grad_work;
@@ -57,9 +58,9 @@ bool ggl_grad_is_active(grad_work *w, const ggl_tensor *t);
  * nothing if t is not active. d NULL: an error, which the graph has. */
 void ggl_grad_add(grad_work *w, const ggl_tensor *reader, ggl_tensor *t, ggl_tensor *d);
 /* Adds the sum over the batch of x dy^T (GGL_OP_OUTER_SUM, of n matrices, 0: one) to the gradient of t: the sum has the shape ne[n_dims],
- * and as many elements as t. Returns the new gradient. */
+ * and as many elements as t. bf16: as the operator says. Returns the new gradient. */
 ggl_tensor *ggl_grad_outer(grad_work *w, ggl_tensor *t, ggl_tensor *x, ggl_tensor *dy,
-                           ggl_tensor *i, int64_t n, int n_dims, const int64_t *ne);
+                           ggl_tensor *i, int64_t n, int n_dims, const int64_t *ne, bool bf16);
 /* Adds d to the gradient of elements first .. first + d->ne[dim] - 1 of t along dim. */
 void ggl_grad_add_part(grad_work *w, ggl_tensor *t, int dim, int64_t first, ggl_tensor *d);
 

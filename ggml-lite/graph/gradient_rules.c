@@ -47,7 +47,7 @@ void ggl_grad_pick(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
     if (!ggl_is_batched(table) && !w->in_body) {
         const double one = 1;
         const int64_t ne[3] = {m, 1, n}, only = 1;
-        ggl_grad_outer(w, table, d, ggl_graph_const(g, 1, &only, &one), i, n, 3, ne);
+        ggl_grad_outer(w, table, d, ggl_graph_const(g, 1, &only, &one), i, n, 3, ne, false);
         return;
     }
     const double count = (double)n;
@@ -78,6 +78,12 @@ static ggl_tensor *outer_of_each(grad_work *w, const ggl_tensor *t, ggl_tensor *
     return a && b ? ggl_binary(w->g, GGL_OP_MUL, a, b) : NULL;
 }
 
+/* True if gradients of products with the matrix m are products of bf16. */
+static bool in_bf16(const grad_work *w, const ggl_tensor *m) {
+    return w->bf16 && !ggl_is_batched(m) && m->ne[0] >= GGL_GRAD_BF16_SIDE &&
+           m->ne[1] >= GGL_GRAD_BF16_SIDE;
+}
+
 /* The gradient by the matrix or matrices of t. */
 static void by_matrix(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
     ggl_tensor *x = ggl_grad_value(w, t->src[LINEAR_X]), *m = t->src[LINEAR_W];
@@ -85,14 +91,15 @@ static void by_matrix(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
         ggl_tensor *stack = m->src[PICK_T];
         if (x && dy && stack->n_dims == 3 && ggl_grad_is_active(w, stack))
             ggl_grad_outer(w, stack, x, dy, ggl_grad_value(w, m->src[PICK_I]), stack->ne[2], 3,
-                           stack->ne);
+                           stack->ne, in_bf16(w, stack));
     } else if (ggl_is_batched(m) || w->in_body) {
         ggl_grad_add(w, t, m, x ? outer_of_each(w, t, x, dy) : NULL);
     } else if (m->n_dims > 3) {
         ggl_graph_fail(w->g, GGL_UNSUPPORTED, "the gradient of %s by matrices of four dimensions",
                        ggl_node_text(t, (char[128]){0}, 128));
     } else {
-        ggl_grad_outer(w, m, x, dy, NULL, m->ne[2] > 1 ? m->ne[2] : 0, m->ne[2] > 1 ? 3 : 2, m->ne);
+        ggl_grad_outer(w, m, x, dy, NULL, m->ne[2] > 1 ? m->ne[2] : 0, m->ne[2] > 1 ? 3 : 2, m->ne,
+                       in_bf16(w, m));
     }
 }
 
@@ -100,12 +107,13 @@ void ggl_grad_linear(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
     ggl_tensor *x = t->src[LINEAR_X], *m = t->src[LINEAR_W], *bias = t->src[LINEAR_BIAS];
     ggl_tensor *src[2] = {dy, ggl_grad_value(w, m)};
     const bool from_stack = m->gather && ggl_grad_is_active(w, m->src[PICK_T]);
+    const double bf16 = in_bf16(w, m->gather ? m->src[PICK_T] : m);
     if (bias && ggl_grad_is_active(w, bias))
         ggl_grad_add(w, t, bias, dy);
     if (ggl_grad_is_active(w, m) || from_stack)
         by_matrix(w, t, dy);
     if (ggl_grad_is_active(w, x))
-        ggl_grad_add(w, t, x, ggl_graph_op(w->g, GGL_OP_LINEAR_BACK, src, 2, NULL, 0));
+        ggl_grad_add(w, t, x, ggl_graph_op(w->g, GGL_OP_LINEAR_BACK, src, 2, &bf16, 1));
 }
 
 /* --- attention -------------------------------------------------------------------------------- */

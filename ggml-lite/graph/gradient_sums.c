@@ -52,15 +52,17 @@ ggl_tensor *ggl_grad_as_large(grad_work *w, ggl_tensor *x, const ggl_tensor *lik
 /* --- adding ----------------------------------------------------------------------------------- */
 
 ggl_tensor *ggl_grad_outer(grad_work *w, ggl_tensor *t, ggl_tensor *x, ggl_tensor *dy,
-                           ggl_tensor *i, int64_t n, int n_dims, const int64_t *ne) {
-    const double num = n > 0 ? (double)n : NAN;
+                           ggl_tensor *i, int64_t n, int n_dims, const int64_t *ne, bool bf16) {
+    const double num[] = {[OUTER_SUM_N] = n > 0 ? (double)n : NAN, [OUTER_SUM_BF16] = bf16};
     grad_note *note = ggl_grad_note(w, t);
+    if (note && note->original)
+        note = ggl_grad_note(w, t = note->original);
     ggl_tensor *src[4] = {x, dy, i, note ? note->d : NULL};
     if (!note || !x || !dy)
         return NULL;
     if (src[3])
         src[3] = ggl_grad_reshape(w, ggl_grad_as_large(w, src[3], t), n_dims, ne);
-    ggl_tensor *y = ggl_graph_op(w->g, GGL_OP_OUTER_SUM, src, 4, &num, 1);
+    ggl_tensor *y = ggl_graph_op(w->g, GGL_OP_OUTER_SUM, src, 4, num, 2);
     y = y ? ggl_grad_reshape(w, y, t->n_dims, t->ne) : NULL;
     note = ggl_grad_note(w, t);
     if (note && y)
@@ -82,7 +84,7 @@ void ggl_grad_add(grad_work *w, const ggl_tensor *reader, ggl_tensor *t, ggl_ten
         const double one = 1;
         const int64_t n = ggl_count(t), ne[2] = {n, 1};
         d = ggl_grad_reshape(w, ggl_grad_as_large(w, d, t), 1, &n);
-        ggl_grad_outer(w, t, d, ggl_graph_const(w->g, 1, ne + 1, &one), NULL, 0, 2, ne);
+        ggl_grad_outer(w, t, d, ggl_graph_const(w->g, 1, ne + 1, &one), NULL, 0, 2, ne, false);
         return;
     }
     d = d ? with_dims_of(w, d, t) : NULL;

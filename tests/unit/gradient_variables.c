@@ -169,6 +169,228 @@ TEST(another_graph_steps) {
     }
 }
 
+/* --- products in bf16 ------------------------------------------------------------------------- */
+
+enum { WIDE_IN = 71, WIDE_OUT = 67, SOME = 13 };
+
+/* y = W x, whose loss is the sum of c y, so that gradients are single products; `reads_rows`: x has a row of W added to it. */
+typedef struct wide {
+    ggl_graph *g;
+    ggl_sched *s;
+    int64_t n_in;
+    float w[WIDE_IN * WIDE_OUT], dw[WIDE_IN * WIDE_OUT];
+    uint16_t copy[WIDE_IN * WIDE_OUT];
+    float loss[SOME], dx[SOME * WIDE_IN];
+} wide;
+
+static ggl_status wide_new(wide *m, ggl_backend *on, int64_t n_in, bool bf16, bool reads_rows,
+                           ggl_error *err) {
+    ggl_graph_params params = ggl_graph_default();
+    params.n_batch = SOME;
+    const int64_t n_out = WIDE_OUT, ne[2] = {n_in, n_out};
+    memset(m, 0, sizeof *m);
+    m->n_in = n_in;
+    state = 15;
+    for (int i = 0; i < n_in * n_out; i++) {
+        m->w[i] = (float)draw() - 0.5f;
+        m->dw[i] = (float)draw();
+    }
+    ggl_type_get(GGL_BF16)->from_float(m->w, m->copy, n_in * n_out);
+    ggl_graph *g = m->g = ggl_graph_new(&params);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &n_in, true),
+               *c = ggl_graph_input(g, "c", GGL_F32, 1, &n_out, true),
+               *row = ggl_graph_input(g, "row", GGL_I32, 0, NULL, true),
+               *w = ggl_graph_variable(g, "w", GGL_F32, 2, ne, m->w),
+               *copy[2] = {ggl_graph_variable(g, "w", GGL_BF16, 2, ne, m->copy), NULL},
+               *by[2] = {w, x},
+               *into[2] = {ggl_graph_variable(g, "dw", GGL_F32, 2, ne, m->dw), NULL},
+               *d[2] = {NULL};
+    const ggl_grad_params p = {
+        .size = sizeof p, .into = into, .copy = bf16 ? copy : NULL, .bf16 = bf16};
+    ggl_tensor *all = reads_rows ? ggl_binary(g, GGL_OP_ADD, x, ggl_binary(g, GGL_OP_PICK, w, row))
+                                 : x,
+               *y = ggl_linear(g, all, bf16 ? copy[0] : w, NULL),
+               *loss = ggl_unary(g, GGL_OP_SUM, ggl_binary(g, GGL_OP_MUL, y, c));
+    ggl_graph_output(g, "loss", loss);
+    if (ggl_graph_grad(g, loss, by, 2, &p, d)) {
+        ggl_graph_assign(g, into[0], d[0]);
+        ggl_graph_output(g, "dx", d[1]);
+    }
+    ggl_status st = ggl_graph_finish(g, err);
+    if (st == GGL_OK)
+        st = ggl_sched_new(
+            &m->s, g,
+            &(ggl_sched_params){.size = sizeof(ggl_sched_params), .backend = &on, .n_backends = 1},
+            err);
+    return st == GGL_OK ? ggl_sched_alloc(m->s, err) : st;
+}
+
+static void wide_free(wide *m) {
+    ggl_sched_free(m->s);
+    ggl_graph_free(m->g);
+    free(m);
+}
+
+/* What the runs read. */
+static void wide_inputs(int64_t n_in, float *x, float *c, int32_t *row) {
+    state = 16;
+    for (int i = 0; i < SOME; i++) {
+        row[i] = i * 5 % 7;
+        for (int64_t k = 0; k < n_in; k++)
+            x[i * n_in + k] = (float)draw() - 0.5f;
+        for (int k = 0; k < WIDE_OUT; k++)
+            c[i * WIDE_OUT + k] = (float)draw() - 0.5f;
+    }
+}
+
+static bool wide_run(wide *m, int piece) {
+    static float x[SOME * WIDE_IN], c[SOME * WIDE_OUT];
+    int32_t row[SOME];
+    ggl_error err = {0};
+    wide_inputs(m->n_in, x, c, row);
+    for (int i = 0; i < SOME; i += piece) {
+        const int n = i + piece < SOME ? piece : SOME - i;
+        const size_t n_x = (size_t)(n * m->n_in);
+        if (!CHECK_OK(ggl_sched_set(m->s, "x", x + i * m->n_in, n_x * 4, n, &err), &err) ||
+            !CHECK_OK(ggl_sched_set(m->s, "c", c + i * WIDE_OUT, (size_t)n * WIDE_OUT * 4, n, &err),
+                      &err) ||
+            (ggl_graph_find_input(m->g, "row")->needed &&
+             !CHECK_OK(ggl_sched_set(m->s, "row", row + i, (size_t)n * 4, n, &err), &err)) ||
+            !CHECK_OK(ggl_sched_run(m->s, n, NULL, 0, &err), &err))
+            return false;
+        memcpy(m->loss + i, ggl_sched_output(m->s, 0), (size_t)n * sizeof(float));
+        memcpy(m->dx + i * m->n_in, ggl_sched_output(m->s, 1), n_x * sizeof(float));
+    }
+    return true;
+}
+
+/* The results are as far from sums in double as rounding each factor to 8 bits allows, 2^-9 of it, and no farther. */
+static void check_wide(const wide *m, bool reads_rows, bool bf16, const char *what) {
+    static float x[SOME * WIDE_IN], c[SOME * WIDE_OUT];
+    static double dw[WIDE_IN * WIDE_OUT], size[WIDE_IN * WIDE_OUT];
+    const double share = bf16 ? 1.01 * 0x1p-8 : 200 * 0x1p-24;
+    int32_t row[SOME];
+    wide_inputs(m->n_in, x, c, row);
+    state = 15;
+    for (int64_t i = 0; i < m->n_in * WIDE_OUT; i++) {
+        (void)draw();
+        size[i] = fabs(dw[i] = (double)(float)draw());
+    }
+    for (int t = 0; t < SOME; t++) {
+        double loss = 0, most = 0;
+        for (int64_t i = 0; i < m->n_in; i++) {
+            double dx = 0, of = 0;
+            const float more = reads_rows ? m->w[row[t] * m->n_in + i] : 0;
+            const double in = (double)(x[t * m->n_in + i] + more);
+            for (int j = 0; j < WIDE_OUT; j++) {
+                const double w = (double)m->w[j * m->n_in + i], dy = (double)c[t * WIDE_OUT + j];
+                dx += w * dy;
+                of += fabs(w * dy);
+                loss += w * in * dy;
+                most += fabs(w * in * dy);
+                dw[j * m->n_in + i] += in * dy;
+                size[j * m->n_in + i] += fabs(in * dy);
+            }
+            if (reads_rows) {
+                dw[row[t] * m->n_in + i] += dx;
+                size[row[t] * m->n_in + i] += of;
+            }
+            CHECK_MSG(fabs((double)m->dx[t * m->n_in + i] - dx) <= share * of, "%s: dx %d %d", what,
+                      t, (int)i);
+        }
+        CHECK_MSG(fabs((double)m->loss[t] - loss) <= share * most, "%s: loss %d", what, t);
+    }
+    for (int64_t i = 0; i < m->n_in * WIDE_OUT; i++)
+        CHECK_MSG(fabs((double)m->dw[i] - dw[i]) <= share * size[i], "%s: dw %d", what, (int)i);
+}
+
+static wide *wide_on(const char *name, int threads, const char *mask, int piece, int64_t n_in,
+                     bool bf16, bool reads_rows) {
+    ggl_error err = {0};
+    ggl_backend *on = opened(name, threads, mask);
+    wide *m = calloc(1, sizeof *m);
+    if (on && m && CHECK_OK(wide_new(m, on, n_in, bf16, reads_rows, &err), &err))
+        CHECK(wide_run(m, piece));
+    if (m)
+        ggl_sched_free(m->s);
+    if (m)
+        m->s = NULL;
+    ggl_backend_close(on);
+    return m;
+}
+
+/* A weight has its gradients by the copy that the product reads, and by itself, of which rows are picked. Sums in pieces have the same bits, but for those
+ * of two nodes, which take turns. */
+TEST(products_in_bf16) {
+    static const struct {
+        int threads, piece;
+        const char *mask;
+    } way[] = {{1, SOME, NULL}, {2, SOME, NULL}, {1, SOME, "all"}, {1, 5, NULL}, {2, 1, NULL}};
+    setenv("GGL_CPU_SHARE_ALL", "1", 1);
+    for (int rows = 0; rows < 2; rows++) {
+        wide *f32 = wide_on("cpu", 1, NULL, SOME, WIDE_IN, false, rows), *first = NULL,
+             *reference = wide_on("reference", 1, NULL, SOME, WIDE_IN, true, rows);
+        REQUIRE(f32 && reference);
+        check_wide(f32, rows, false, "f32");
+        check_wide(reference, rows, true, "reference");
+        for (int i = 0; i < (rows ? 3 : 5); i++) {
+            wide *m =
+                wide_on("cpu", way[i].threads, way[i].mask, way[i].piece, WIDE_IN, true, rows);
+            REQUIRE(m);
+            check_wide(m, rows, true, "bf16");
+            first = first ? first : m;
+            CHECK_MSG(memcmp(first->dw, m->dw, sizeof m->dw) == 0, "way %d", i);
+            CHECK_MSG(memcmp(first->dx, m->dx, sizeof m->dx) == 0, "way %d", i);
+            CHECK_MSG(memcmp(first->loss, m->loss, sizeof m->loss) == 0, "way %d", i);
+            if (m != first)
+                wide_free(m);
+        }
+        CHECK(memcmp(f32->dw, first->dw, sizeof f32->dw) != 0);
+        CHECK(memcmp(f32->dx, first->dx, sizeof f32->dx) != 0);
+        wide_free(first);
+        wide_free(f32);
+        wide_free(reference);
+    }
+    unsetenv("GGL_CPU_SHARE_ALL");
+    /* sums for thin matrices stay f32 */
+    wide *thin = wide_on("cpu", 1, NULL, SOME, GGL_GRAD_BF16_SIDE - 1, true, false),
+         *f32 = wide_on("cpu", 1, NULL, SOME, GGL_GRAD_BF16_SIDE - 1, false, false);
+    REQUIRE(thin && f32);
+    CHECK(memcmp(thin->dw, f32->dw, sizeof f32->dw) == 0);
+    CHECK(memcmp(thin->dx, f32->dx, sizeof f32->dx) != 0); /* by the copy */
+    wide_free(thin);
+    wide_free(f32);
+}
+
+/* Products are in bf16, or not. */
+TEST(numbers_that_products_cannot_have) {
+    static const double half = 0.5, two[2] = {NAN, 2};
+    const int64_t n = 4;
+    for (int k = 0; k < 2; k++) {
+        ggl_graph *g = ggl_graph_new(NULL);
+        ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &n, true),
+                   *w = ggl_graph_input(g, "w", GGL_F32, 2, (int64_t[]){4, 4}, false);
+        if (k == 0)
+            ggl_graph_op(g, GGL_OP_LINEAR_BACK, (ggl_tensor *[]){x, w}, 2, &half, 1);
+        else
+            ggl_graph_op(g, GGL_OP_OUTER_SUM, (ggl_tensor *[]){x, x}, 2, two, 2);
+        refused(g, k == 0 ? "linear_back with bf16 = 0.5" : "outer_sum with bf16 = 2");
+    }
+}
+
+/* A copy has the shape of the weight. */
+TEST(copies_of_other_shapes) {
+    static float data[16];
+    const int64_t n = 4;
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &n, true),
+               *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){4, 4}, data),
+               *copy = ggl_graph_weight(g, "w", GGL_BF16, 2, (int64_t[]){4, 2}, data), *d;
+    const ggl_grad_params p = {.size = sizeof p, .copy = &copy};
+    CHECK(!ggl_graph_grad(g, ggl_linear(g, x, w, NULL), &w, 1, &p, &d));
+    refused(g, "a copy of w is <weight> of [4, 2]");
+}
+
 /* --- what is computed again ------------------------------------------------------------------- */
 
 enum { WIDTH = 24, LAYERS = 12, ROWS_ = 96 };

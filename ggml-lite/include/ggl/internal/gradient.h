@@ -35,7 +35,14 @@ typedef struct ggl_grad_params {
     /* [n]: what the gradient of by[k] is added to, before a sum over the batch begins, not batched and of its shape: mostly a variable
      * to which it is assigned, so that it adds up over several runs. NULL, and NULL members: nothing. */
     ggl_tensor *const *into;
+    /* [n]: a leaf with the numbers of by[k] in another type, such as a bf16 copy that products read: gradients by it are gradients by by[k].
+     * NULL, and NULL members: there is none. */
+    ggl_tensor *const *copy;
+    /* Products with matrices that have no side shorter than GGL_GRAD_BF16_SIDE have their gradients in bf16 (ggl/ops.def). */
+    bool bf16;
 } ggl_grad_params;
+/* Of thinner matrices, rounding takes as long as bf16 saves. */
+enum { GGL_GRAD_BF16_SIDE = 64 };
 
 /* Adds the nodes that compute the gradient of the sum of all elements of `of`, over the batch, too, by each of the n tensors in
  * by[]: weights, variables, inputs, or computed values. Sets grad[k] to the gradient by by[k], which has its shape, and is batched
