@@ -70,6 +70,9 @@ INLINE void pairs_tile(float *const *y, const int n_y, int64_t at, const uint32_
     for (int64_t e = 0; e < k; e++, a += a_step) {
         EACH_OF(part, PARTS) {
             vf x[PAIRS_TALL];
+            if (part >
+                0) /* loads anew: pairs that stay in registers would leave no room for sums */
+                __asm__("" ::: "memory");
             load_terms(x, a, many, last, part);
             EACH_OF(c, n_y) {
                 const vf f = load_factor(b[c] + e * b_step, part);
