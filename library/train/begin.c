@@ -92,6 +92,10 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
     if (p->round_to && t->of.adapter)
         return ggl_fail(err, GGL_USAGE,
                         "round_to is for models that learn: an adapter's matrices stay f32");
+    if (p->round_to && p->bf16)
+        return ggl_fail(err, GGL_USAGE,
+                        "round_to and bf16 both say what products read: only one of the two can be "
+                        "given");
     if (p->draft && (t->of.adapter || t->of.teach || p->loss))
         return ggl_fail(err, GGL_USAGE,
                         "layers that guess (draft) learn what their own model says: without an "
@@ -374,6 +378,7 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
                           .ctx = t->p.user,
                           .optimizer = t->optimizer,
                           .rounded = t->rounded,
+                          .bf16 = t->p.bf16,
                           .optimizer_bits = t->p.optimizer_bits,
                           .n_threads = t->of.n_threads,
                           .only_adapters = t->of.adapter != NULL,

@@ -32,7 +32,8 @@ train_memory llm_train_memory(const llm_training *t) {
         const llm_train_params p = {.learn = t->p.learn,
                                     .n_learn = t->p.n_learn,
                                     .optimizer_bits = t->p.optimizer_bits,
-                                    .rounded = t->rounded};
+                                    .rounded = t->rounded,
+                                    .bf16 = t->p.bf16};
         const bool some = t->p.draft && !t->of.draft; /* layers that guess: few of the model's */
         m.learn = some ? 0 : llm_train_expected_bytes(llm_train_file(t), &p);
         if (t->of.eye && t->reads && !t->of.adapter)

@@ -36,6 +36,7 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     put_number(&out, "optimizer", t->optimizer);
     put_number(&out, "optimizer_bits", p->optimizer_bits);
     put_number(&out, "round_to", t->rounded);
+    put_number(&out, "bf16", p->bf16);
     put_number(&out, "n_warmup", (double)p->n_warmup);
     put_number(&out, "beta1", p->beta1);
     put_number(&out, "beta2", p->beta2);

@@ -211,12 +211,12 @@ static ggl_status plan_learn(llm_trainer *t, int k, ggl_error *err) {
     train_reader *r = &t->reader;
     train_plan *p = &r->stage[k].plan[READ_LEARN];
     const size_t most = (size_t)t->weights.n + LLM_MAX_ROWS_INPUTS;
-    ggl_tensor **by = ggl_calloc(3 * most, sizeof(ggl_tensor *)), *through;
+    ggl_tensor **by = ggl_calloc(4 * most, sizeof(ggl_tensor *)), *through;
     if (!by)
         return no_memory(err);
-    ggl_tensor **into = by + most, **grad = into + most;
+    ggl_tensor **into = by + most, **grad = into + most, **copy = grad + most;
     ggl_status st = llm_reader_build(t, k, &p->g, &through, err);
-    const int n = st == GGL_OK ? llm_trainer_let_learn(t, p->g, by) : 0;
+    const int n = st == GGL_OK ? llm_trainer_let_learn(t, p->g, by, copy) : 0;
     for (int i = 0; i < n; i++) {
         const llm_train_weight *w = llm_train_weights_find(&t->weights, by[i]->name);
         into[i] = ggl_graph_variable(p->g, w->name, GGL_F32, w->n_dims, w->ne, w->grad);
@@ -226,7 +226,8 @@ static ggl_status plan_learn(llm_trainer *t, int k, ggl_error *err) {
     if (st == GGL_OK && n_rows < 0)
         st = ggl_fail(err, GGL_LIMIT, "a stage reads more than %d inputs", LLM_MAX_ROWS_INPUTS);
     if (st == GGL_OK) {
-        const ggl_grad_params of = {.size = sizeof of, .keep = t->p.keep, .into = into};
+        const ggl_grad_params of = {
+            .size = sizeof of, .keep = t->p.keep, .into = into, .copy = copy, .bf16 = t->p.bf16};
         ggl_graph_grad(p->g, through, by, n + n_rows, &of, grad);
         for (int i = 0; i < n; i++)
             if (grad[i])
@@ -242,11 +243,12 @@ static ggl_status plan_learn(llm_trainer *t, int k, ggl_error *err) {
 
 static ggl_status plan_look(llm_trainer *t, int k, ggl_error *err) {
     train_plan *p = &t->reader.stage[k].plan[READ_LOOK];
-    ggl_tensor **by = ggl_calloc((size_t)t->weights.n + 1, sizeof(ggl_tensor *));
+    const size_t most = (size_t)t->weights.n + 1;
+    ggl_tensor **by = ggl_calloc(2 * most, sizeof(ggl_tensor *));
     llm_arch_result built = {0};
     ggl_status st = by ? build_rows(t, k, &p->g, &built, err) : no_memory(err);
     if (st == GGL_OK)
-        llm_trainer_let_learn(t, p->g, by);
+        llm_trainer_let_learn(t, p->g, by, by + most);
     llm_arch_result_fini(&built);
     ggl_free(by);
     return st == GGL_OK ? llm_train_plan(p, &t->p, t->reader.stage[k].n_most, err) : st;

@@ -28,17 +28,28 @@ typedef struct train_weights {
     int n;
     ggl_index index;
     void *row; /* room for a rounded row */
+    int n_threads;
 } train_weights;
 
 /* Makes the list of the n weights, nodes of a graph that may be freed afterwards, and copies their numbers. On failure
  * llm_train_weights_fini must be called, too. GGL_NOMEM; GGL_NOT_FOUND: no weight can be of the type to which they are to be rounded. */
 GGL_NODISCARD ggl_status llm_train_weights_init(train_weights *list, ggl_tensor *const *weight,
                                                 int n, const llm_train_params *p, ggl_error *err);
-/* Sets the numbers that graphs read by those that learn, rounded to their types. */
+/* Sets the numbers that graphs read by those that learn, rounded to their types, and the copies in bf16. */
 void llm_train_weights_round(const train_weights *list);
 void llm_train_weights_fini(train_weights *list);
 /* Returns the weight of that name; NULL: it does not learn. */
 llm_train_weight *llm_train_weights_find(const train_weights *list, const char *name);
+
+/* --- copies.c: copies in bf16, for products --------------------------------------------------- */
+
+/* Makes the copies of the weights of the list that products of the n graphs read, which have their numbers in the source. GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_train_copies_init(train_weights *list, ggl_graph *const *g, size_t n,
+                                               ggl_error *err);
+/* Lets products read the copies of the n weights, nodes of the graph, and sets copy[k] to that of weight[k], or to NULL. A failure is the
+ * graph's. */
+void llm_train_copies_use(const train_weights *list, ggl_graph *g, ggl_tensor *const *weight, int n,
+                          ggl_tensor **copy);
 
 /* True for keys that say which part of a split model a file is: what is written is one file. */
 bool llm_train_is_split_key(const ggl_gguf_value *v);

@@ -32,6 +32,10 @@ static ggl_status check(llm_train_params *p, ggl_error *err) {
     if (!rounded || !rounded->from_float || !llm_train_is_of_numbers(p->rounded))
         return ggl_fail(err, GGL_USAGE, "numbers cannot be rounded to %s",
                         rounded ? rounded->name : "a type that does not exist");
+    if (p->bf16 && p->rounded != GGL_F32)
+        return ggl_fail(err, GGL_USAGE,
+                        "matrices are read rounded to %s, or in bf16: only one of the two can be",
+                        rounded->name);
     if (p->optimizer < 0 || p->optimizer > LLM_TRAIN_MUON)
         return ggl_fail(err, GGL_USAGE, "there is no optimizer %d", (int)p->optimizer);
     if (p->optimizer_bits != 0 && p->optimizer_bits != 8 && p->optimizer_bits != 32)

@@ -142,6 +142,8 @@ ggl_status llm_trainer_choose(llm_trainer *t, ggl_error *err) {
         st = check_patterns(&t->p, c.weight, (int)c.n, err);
     if (st == GGL_OK)
         st = llm_train_weights_init(&t->weights, c.weight, (int)c.n, &t->p, err);
+    if (st == GGL_OK && t->p.bf16)
+        st = llm_train_copies_init(&t->weights, c.g, c.n_graphs, err);
     for (size_t k = 0; k < c.n_graphs; k++)
         ggl_graph_free(c.g[k]);
     ggl_graph_free(c.own);

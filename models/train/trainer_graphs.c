@@ -227,11 +227,11 @@ ggl_status llm_trainer_plan(llm_trainer *t, train_plan *p, int layer, bool gradi
     ggl_tensor *loss;
     ggl_status st = llm_trainer_build(t, layer, &p->g, &loss, err);
     const int most = t->weights.n + t->reader.n_kept + PASSED;
-    ggl_tensor **by = st == GGL_OK ? ggl_calloc((size_t)most * 3, sizeof(ggl_tensor *)) : NULL;
+    ggl_tensor **by = st == GGL_OK ? ggl_calloc((size_t)most * 4, sizeof(ggl_tensor *)) : NULL;
     if (!by)
         return st != GGL_OK ? st : ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
-    ggl_tensor **into = by + most, **grad = into + most;
-    const int n_weights = llm_trainer_let_learn(t, p->g, by);
+    ggl_tensor **into = by + most, **grad = into + most, **copy = grad + most;
+    const int n_weights = llm_trainer_let_learn(t, p->g, by, copy);
     for (int k = 0; k < n_weights && gradients; k++) {
         const llm_train_weight *w = llm_train_weights_find(&t->weights, by[k]->name);
         into[k] = ggl_graph_variable(p->g, w->name, GGL_F32, w->n_dims, w->ne, w->grad);
@@ -241,7 +241,8 @@ ggl_status llm_trainer_plan(llm_trainer *t, train_plan *p, int layer, bool gradi
               n = n_weights + (reads ? n_kept : 0);
     add_up(t, p->g, loss);
     if (gradients) {
-        const ggl_grad_params of = {.size = sizeof of, .keep = t->p.keep, .into = into};
+        const ggl_grad_params of = {
+            .size = sizeof of, .keep = t->p.keep, .into = into, .copy = copy, .bf16 = t->p.bf16};
         const int n_passed = find_passed(t, p->g, by + n);
         ggl_graph_grad(p->g, with_gradient(t, p->g, loss), by, n + n_passed, &of, grad);
         for (int k = 0; k < n; k++)
@@ -259,11 +260,11 @@ ggl_status llm_trainer_plan(llm_trainer *t, train_plan *p, int layer, bool gradi
 ggl_status llm_trainer_plan_look(llm_trainer *t, train_plan *p, int layer, bool own,
                                  bool with_scores, ggl_error *err) {
     const int most = t->weights.n;
-    ggl_tensor **weight = ggl_calloc((size_t)most, sizeof(ggl_tensor *));
+    ggl_tensor **weight = ggl_calloc((size_t)most * 2, sizeof(ggl_tensor *));
     ggl_status st = weight ? llm_trainer_build_model(t, layer, own, &p->g, err)
                            : ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
     if (st == GGL_OK && !own)
-        llm_trainer_let_learn(t, p->g, weight);
+        llm_trainer_let_learn(t, p->g, weight, weight + most);
     if (st == GGL_OK && !with_scores)
         ggl_graph_replace_output(p->g, 0, "rows", ggl_graph_get_output(p->g, 1));
     if (st == GGL_OK)

@@ -86,8 +86,9 @@ extern const char *const llm_trainer_input[TRAINER_INPUTS];
 ggl_tensor *llm_trainer_of_gradient(ggl_graph *g, const char *name, ggl_tensor *out, int64_t n);
 /* Lets weights of four dimensions that are only reshaped have three, so that they can learn. */
 void llm_trainer_flatten(ggl_graph *g);
-/* Makes the weights of the graph that learn variables, which are read where t keeps them, and lists them in weight[t->weights.n]. Returns their number. */
-int llm_trainer_let_learn(const llm_trainer *t, ggl_graph *g, ggl_tensor **weight);
+/* Makes the weights of the graph that learn variables, which are read where t keeps them, or, by products, where it has copies; lists them in weight[t->weights.n], and the copies, or NULL, in copy[]. Returns their number. */
+int llm_trainer_let_learn(const llm_trainer *t, ggl_graph *g, ggl_tensor **weight,
+                          ggl_tensor **copy);
 
 /* --- trainer_graphs.c ------------------------------------------------------------------------- */
 

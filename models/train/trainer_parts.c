@@ -30,7 +30,8 @@ void llm_trainer_flatten(ggl_graph *g) {
     }
 }
 
-int llm_trainer_let_learn(const llm_trainer *t, ggl_graph *g, ggl_tensor **weight) {
+int llm_trainer_let_learn(const llm_trainer *t, ggl_graph *g, ggl_tensor **weight,
+                          ggl_tensor **copy) {
     int n = 0;
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         ggl_tensor *w = ggl_graph_node(g, i);
@@ -44,5 +45,6 @@ int llm_trainer_let_learn(const llm_trainer *t, ggl_graph *g, ggl_tensor **weigh
         w->variable = true;
         weight[n++] = w;
     }
+    llm_train_copies_use(&t->weights, g, weight, n, copy);
     return n;
 }

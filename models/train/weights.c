@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/work_share.h"
 #include "compile/compile.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
@@ -50,7 +51,9 @@ llm_train_state llm_train_weight_state(const llm_train_weight *w, int k) {
 
 size_t llm_train_weight_bytes(const llm_train_weight *w) {
     const size_t n = (size_t)llm_train_weight_count(w) * sizeof(float);
-    size_t sum = n + (w->master != w->data ? n : 0); /* the gradient, and what is rounded */
+    size_t sum = n +
+                 (w->master != w->data ? n : 0) + /* the gradient, what is rounded, and copies */
+                 (w->copy ? n / 2 : 0);
     for (int k = 0; k < LLM_TRAIN_STATES; k++)
         sum += llm_train_weight_state(w, k).size;
     return sum;
@@ -65,6 +68,7 @@ size_t llm_train_expected_bytes(const ggl_gguf *f, const llm_train_params *p) {
         if (p->n_learn > 0 && !arch_match_any(p->learn, p->n_learn, x->name))
             continue;
         sum += 2 * n * sizeof(float) + (is_matrix && p->rounded != GGL_F32 ? n * sizeof(float) : 0);
+        sum += is_matrix && p->bf16 ? n * sizeof(uint16_t) : 0;
         sum += is_matrix && p->optimizer_bits == 8 ? 2 * n : 2 * n * sizeof(float);
     }
     return sum;
@@ -105,17 +109,33 @@ static void round_weight(const llm_train_weight *w, void *row) {
     }
 }
 
+enum { PIECE = 1 << 16 }; /* numbers that a thread takes at a time */
+
+static void copy_piece(void *ctx, size_t i, int thread) {
+    const llm_train_weight *w = ctx;
+    const int64_t first = (int64_t)i * PIECE, left = llm_train_weight_count(w) - first;
+    (void)thread;
+    ggl_type_get(GGL_BF16)->from_float(w->data + first, w->copy + first,
+                                       left < PIECE ? left : PIECE);
+}
+
 void llm_train_weights_round(const train_weights *list) {
     for (int k = 0; k < list->n; k++)
         if (list->at[k].w.rounded != GGL_F32)
             round_weight(&list->at[k].w, list->row);
+    for (int k = 0; k < list->n; k++) {
+        llm_train_weight *w = &list->at[k].w;
+        if (w->copy)
+            llm_work_share(list->n_threads, ((size_t)llm_train_weight_count(w) + PIECE - 1) / PIECE,
+                           copy_piece, w);
+    }
 }
 
 ggl_status llm_train_weights_init(train_weights *list, ggl_tensor *const *weight, int n,
                                   const llm_train_params *p, ggl_error *err) {
     const ggl_type_info *type = ggl_type_get(p->rounded);
     size_t row = 0;
-    *list = (train_weights){0};
+    *list = (train_weights){.n_threads = p->n_threads > 1 ? p->n_threads : 1};
     ggl_status st =
         ggl_index_init(&list->index, (size_t)n, sizeof *list->at, GGL_INDEX_STRINGS, err);
     list->at = st == GGL_OK ? ggl_calloc((size_t)n, sizeof *list->at) : NULL;
@@ -170,6 +190,7 @@ void llm_train_weights_fini(train_weights *list) {
         ggl_free(w->square);
         ggl_free(w->packed_mean);
         ggl_free(w->packed_square);
+        ggl_free(w->copy);
         ggl_free((char *)w->name);
     }
     ggl_free(list->at);

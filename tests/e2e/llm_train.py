@@ -662,7 +662,7 @@ def interrupted():
         (["-lr", "3e-3"], "rate = 0.004, and now it is 0.003"), (["--seed", "5"], "seed = 0, and now it is 5"), (["--rank", "8"], "rank = 16, and now it is 8"),
         (["--alpha", "8"], "alpha = 32, and now it is 8"), (["--dora"], "dora = 0, and now it is 1"), (["--schedule", "linear"], "schedule = cosine, and now it is linear"),
         (["--steps", "41"], "n_steps = 40, and now it is 41"), (["-b", "64"], "n_batch = 2048, and now it is 64"), (["--sequences", "4"], "n_seq = 8, and now it is 4"),
-        (["--optimizer-bits", "8"], "optimizer_bits = 32, and now it is 8"), (["-ub", "64"], "n_ubatch = 512, and now it is 64"), (["--warmup", "9"], "n_warmup = 0, and now it is 9"), (["--decay", "0.1"], "decay = 0, and now it is 0.1"),
+        (["--optimizer-bits", "8"], "optimizer_bits = 32, and now it is 8"), (["--bf16"], "bf16 = 0, and now it is 1"), (["-ub", "64"], "n_ubatch = 512, and now it is 64"), (["--warmup", "9"], "n_warmup = 0, and now it is 9"), (["--decay", "0.1"], "decay = 0, and now it is 0.1"),
         (["--max-norm", "2"], "max_norm = 1, and now it is 2"), (["--beta1", "0.8"], "beta1 = 0"), (["--beta2", "0.99"], "beta2 = 0"), (["--eps", "1e-6"], "eps = 0"),
         (["--lr-end", "0.1"], "rate_end = 0, and now it is 0.1"), (["--no-valid"], "valid_share = 0, and now it is -1"), (["--valid-share", "0.5"], "valid_share = 0, and now it is 0.5"),
         (["--valid", "story.txt"], "other texts"), (["-c", "12"], "another n_ctx"), (["--all-tokens"], "choice of what counts"), (["--teacher", "builtin:chat"], "teacher_share = 0, and now it is 1"),

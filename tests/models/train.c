@@ -196,6 +196,67 @@ TEST(any_threads_and_runs_give_the_same_bits) {
     close_model(&m);
 }
 
+static float *gradients_on(const model *m, bool bf16, int threads, const char *mask, int64_t *n,
+                           double *loss) {
+    ggl_error err = {0};
+    ggl_backend *cpu = NULL;
+    const ggl_backend_params on = {.size = sizeof on, .n_threads = threads, .mask = mask};
+    const llm_train_params p = {.bf16 = bf16};
+    const llm_train_batch b = batch();
+    float *all = NULL;
+    if (!CHECK_OK(ggl_backend_open(&cpu, "cpu", &on, &err), &err))
+        return NULL;
+    llm_trainer *t = new_trainer(m, cpu, &p);
+    if (t && CHECK_OK(llm_trainer_add(t, &b, loss, &err), &err)) {
+        CHECK(fabs(loss_of(t) - *loss) < 1e-6 * *loss);
+        all = gradients(t, n);
+    }
+    llm_trainer_free(t);
+    ggl_backend_close(cpu);
+    return all;
+}
+
+/* In bf16, each factor has 8 bits, so that gradients differ from those of f32 by some thousandths of their length, and the loss by less. Their bits are
+ * the same for all threads and instruction sets. */
+TEST(products_in_bf16) {
+    static const char *const family[] = {"llama", "qwen3moe", "gpt2", "phi3", "gemma"};
+    static const struct {
+        int threads;
+        const char *mask;
+    } way[] = {{1, NULL}, {2, NULL}, {1, "avx512bf16,bf16"}, {1, "all"}};
+    setenv("GGL_CPU_SHARE_ALL", "1", 1);
+    for (size_t f = 0; f < sizeof family / sizeof *family; f++) {
+        model m;
+        int64_t n = 0, n_f32 = 0;
+        double loss = NAN, loss_f32 = NAN, off = 0, length = 0;
+        REQUIRE(open_model(&m, family[f]));
+        float *f32 = gradients_on(&m, false, 1, NULL, &n_f32, &loss_f32), *first = NULL;
+        for (int i = 0; i < 4; i++) {
+            float *all = gradients_on(&m, true, way[i].threads, way[i].mask, &n, &loss);
+            REQUIRE(f32 && all && n == n_f32);
+            if (first)
+                CHECK_MSG(memcmp(first, all, (size_t)n * sizeof *all) == 0, "%s, way %d", family[f],
+                          i);
+            if (first)
+                free(all);
+            else
+                first = all;
+        }
+        for (int64_t i = 0; i < n; i++) {
+            off += pow((double)first[i] - (double)f32[i], 2);
+            length += pow((double)f32[i], 2);
+        }
+        CHECK_MSG(off > 0 && sqrt(off) < 0.02 * sqrt(length), "%s: off by %g of %g", family[f],
+                  sqrt(off), sqrt(length));
+        CHECK_MSG(loss != loss_f32 && fabs(loss - loss_f32) < 2e-3 * loss_f32, "%s: %g, in f32 %g",
+                  family[f], loss, loss_f32);
+        free(f32);
+        free(first);
+        close_model(&m);
+    }
+    unsetenv("GGL_CPU_SHARE_ALL");
+}
+
 /* Many short sequences beside a long one share the pages of a run: their losses are those of one after the other. */
 TEST(short_sequences_share_a_run) {
     enum { SEQ = 19, CTX = 150, ALL = CTX + 7 * (SEQ - 1) };

@@ -164,6 +164,78 @@ TEST(rounded_while_it_learns) {
     llm_training_close(t);
 }
 
+/* Products in bf16: each step's loss is nearly that of f32, copies take 2 bytes, any thread and instruction set give the same bits, and what was saved goes on with
+ * them, but not in f32. */
+TEST(products_in_bf16) {
+    ggl_error err = {0};
+    const char *save = path_of("bf16.train"), *a = path_of("bf16"), *b = path_of("bf16-resumed");
+    llm_training_params p = {.n_steps = 8, .rate = 1e-3};
+    llm_training_facts f = {.size = sizeof f};
+    llm_training *f32 = open_on("builtin:chat", chats(), p);
+    p.bf16 = true;
+    llm_training *t = open_on("builtin:chat", chats(), p);
+    double loss = NAN, of_f32 = NAN;
+    bool any = false;
+    REQUIRE(t && f32);
+    CHECK_OK(llm_training_describe(t, &f, &err), &err);
+    const double bytes = (double)f.learn_bytes / (double)f.n_numbers;
+    CHECK_MSG(bytes > 17 && bytes <= 18, "%g bytes for each number", bytes);
+    for (int i = 0; i < 8; i++) {
+        if (i == 4)
+            CHECK_OK(llm_training_save(t, save, &err), &err);
+        const llm_training_report x = step(t), y = step(f32);
+        CHECK_MSG(fabs(x.loss - y.loss) < 0.02 * y.loss, "step %d: %g, in f32 %g", i, x.loss,
+                  y.loss);
+        CHECK_MSG(fabs(x.norm - y.norm) < 0.1 * y.norm, "step %d: %g, in f32 %g", i, x.norm,
+                  y.norm);
+        any |= x.loss != y.loss;
+    }
+    CHECK(any);
+    CHECK_OK(llm_training_evaluate(t, &loss, NULL, &err), &err);
+    CHECK_OK(llm_training_evaluate(f32, &of_f32, NULL, &err), &err);
+    CHECK_MSG(fabs(loss - of_f32) < 0.02 * of_f32, "%g, in f32 %g", loss, of_f32);
+    CHECK_OK(llm_training_write(t, a, true, &err), &err);
+    llm_training_close(t);
+    llm_training_close(f32);
+    p.n_threads = 1;
+    setenv("GGL_CPU_MASK", "avx512bf16,bf16", 1);
+    t = open_on("builtin:chat", chats(), p);
+    unsetenv("GGL_CPU_MASK");
+    REQUIRE(t);
+    CHECK_OK(llm_training_resume(t, save, &err), &err);
+    for (int i = 4; i < 8; i++)
+        step(t);
+    CHECK_OK(llm_training_write(t, b, true, &err), &err);
+    CHECK(same_files(a, b));
+    llm_training_close(t);
+    p.bf16 = false;
+    t = open_on("builtin:chat", chats(), p);
+    REQUIRE(t);
+    CHECK_INT(llm_training_resume(t, save, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "this training began with bf16 = 1, and now it is 0");
+    llm_training_close(t);
+}
+
+/* Beside a model that does not learn, whatever its type, gradients go back in bf16. */
+TEST(an_adapter_in_bf16) {
+    llm_training_params p = {.lora = true, .rank = 8, .rate = 4e-3, .n_steps = 5};
+    llm_training *f32 = open_on("builtin:chat", chats(), p);
+    p.bf16 = true;
+    llm_training *t = open_on("builtin:chat", chats(), p);
+    bool any = false;
+    REQUIRE(t && f32);
+    for (int i = 0; i < 5; i++) {
+        const llm_training_report x = step(t), y = step(f32);
+        CHECK_MSG(i > 0 || x.loss == y.loss, "%g, %g", x.loss, y.loss);
+        CHECK_MSG(fabs(x.loss - y.loss) < 0.02 * y.loss, "step %d: %g, in f32 %g", i, x.loss,
+                  y.loss);
+        any |= x.norm != y.norm;
+    }
+    CHECK(any);
+    llm_training_close(t);
+    llm_training_close(f32);
+}
+
 /* What the optimizer remembers in 8 bits takes 10 of 16 bytes; saved, it goes on with the same bits, and only with 8 of them. */
 TEST(eight_bits) {
     ggl_error err = {0};

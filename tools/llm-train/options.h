@@ -16,7 +16,7 @@ typedef struct train_options {
     char *save; /* where the state is saved: OUT.train. NULL: OUT is not given, or no file */
     hub_options hub;
     arg_list files, valid, matrix, learn, samples;
-    bool lora, rs, dora, draft, resume, all_tokens, drop_long, no_valid, best, f32, plan;
+    bool lora, rs, dora, draft, resume, all_tokens, drop_long, no_valid, best, f32, bf16, plan;
     double valid_share, epochs, minutes, rate, rate_end, rate_hold, decay, beta1, beta2, eps,
         max_norm, alpha;
     double save_minutes, dpo_beta, teacher_share, teacher_temp, contrast_temp;

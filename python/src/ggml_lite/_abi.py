@@ -197,7 +197,7 @@ class TrainingParams(c.Structure):
         """size:z file:texts n_files:z valid_file:texts n_valid_files:z valid_share:d valid_max:q separator:s all_tokens:? drop_long:? chat_template:s
         arch:s round_to:s lora:? rank:q alpha:d rs:? dora:? matrix:texts n_matrices:z adapter:s learn:texts n_learn:z draft:? draft_depth:q draft_model:s n_ctx:q n_batch:q n_seq:q
         n_ubatch:q n_steps:q n_epochs:d minutes:d rate:d schedule:s rate_end:d rate_hold:d n_warmup:q beta1:d beta2:d eps:d decay:d optimizer:s
-        optimizer_bits:i max_norm:d n_parts:q seed:Q memory:z n_threads:i
+        optimizer_bits:i bf16:? max_norm:d n_parts:q seed:Q memory:z n_threads:i
         dpo_beta:d teacher:s teacher_share:d teacher_temp:d record:s record_top:q contrast_temp:d dim:dims n_dims:z pooling:s loss:p progress:call note:says user:p mmproj:s mmproj_out:s""",
         texts=c.POINTER(c.c_char_p),
         dims=c.POINTER(c.c_int64),

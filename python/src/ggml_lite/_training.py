@@ -170,6 +170,7 @@ class Training(Handle):
         decay: float = 0.0,  # of matrices
         optimizer: Optional[str] = None,  # "adamw" (None: this one), "sgd" or "muon"
         optimizer_bits: int = 0,  # of each number that it remembers of a matrix: 32 (0: these) or 8
+        bf16: bool = False,  # products are computed in bf16, with sums in f32; what learns stays f32
         max_norm: float = 0.0,  # longer gradients are cut to this length; 0: 1; -1: none is cut
         n_parts: int = 0,  # of a step, whose gradients are made one by one; 0: one
         seed: int = 0,  # of the order of the items, and of a new adapter
@@ -245,6 +246,7 @@ class Training(Handle):
             decay=number("decay", decay),
             optimizer=None if optimizer is None else text_bytes("optimizer", optimizer),
             optimizer_bits=whole("optimizer_bits", optimizer_bits, 0, 32),
+            bf16=flag("bf16", bf16),
             max_norm=number("max_norm", max_norm),
             n_parts=whole("n_parts", n_parts, 0, 64),
             seed=whole("seed", seed, 0, 65),

@@ -79,7 +79,7 @@ typedef struct llm_train_params {
     const char *output;
     /* Bits of each number that the optimizer remembers of matrices: 32 (0: these), or 8, by dynamic codes. */
     int optimizer_bits;
-    int n_threads; /* that pack these 8 bits; 0: 1 */
+    int n_threads; /* that pack these 8 bits, and round to bf16; 0: 1 */
     /* The layers that guess ahead learn (llm_arch_params.only = "guess"), through the scores of their guesses, and no weight that the model itself
      * reads; not with `output` or adapters. Batches then have `row`. */
     bool guess;
@@ -95,6 +95,9 @@ typedef struct llm_train_params {
     /* The longest reading: rows of the input, but not more than the descriptor says, or tokens of a text; 0: what it says, or n_ctx. */
     int64_t n_read;
     llm_arch_ignore eye_ignore; /* as llm_arch_params.ignore, of the eye */
+    /* Products are in bf16: those with matrices that learn read copies, made after each step of the f32 numbers, and gradients of products with any
+     * matrix of the model are products of bf16 (ggl_grad_params.bf16). Sums are f32, and so is everything else. Not with `rounded`. */
+    bool bf16;
 } llm_train_params;
 
 /* What tokens read: rows of an input (docs/architectures.md, "Stages"), or the text of an encoder. */
@@ -159,6 +162,8 @@ typedef struct llm_train_weight {
     ggl_type rounded; /* to which data is rounded; GGL_F32: it is not */
     /* In place of mean and square, which are then NULL: the same in 8 bits. */
     llm_train_block *packed_mean, *packed_square;
+    /* With llm_train_params.bf16: the same numbers in bf16, for the products that read them. NULL: none do. */
+    uint16_t *copy;
 } llm_train_weight;
 
 /* Returns how many numbers it has. */
@@ -305,7 +310,7 @@ GGL_NODISCARD ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_a
 typedef struct llm_train_new {
     size_t size; /* sizeof(llm_train_new) */
     const llm_arch *arch;
-    const char *name;      /* general.architecture */
+    const char *name; /* general.architecture */
     /* has the tokenizer: its keys tokenizer.* become the model's. NULL: the model has no tokens, or there is a base */
     const ggl_gguf *vocab;
     /* In place of `vocab`, a model, with the data of its tensors: its tensors and keys stay as they are, but for the keys that are given, and what the descriptor
