@@ -109,6 +109,21 @@ static ggl_status append_orders(const speech_tokens *k, const json_value *o, boo
 
 /* --- what is said ----------------------------------------------------------------------------- */
 
+/* Fails if the tokens do not stand for all of the text: a vocabulary of few words drops the others without a word. */
+static ggl_status check_known(const train_data *d, ggl_str text, const int32_t *id, size_t n,
+                              ggl_error *err) {
+    char *back = NULL;
+    size_t size = 0;
+    ggl_status st = llm_detokenize(d->p.tokenizer, id, n, false, &back, &size, err);
+    const ggl_str a = stripped(text), b = stripped((ggl_str){back ? back : "", size});
+    if (st == GGL_OK && (a.n != b.n || memcmp(a.s, b.s, a.n) != 0))
+        st = ggl_fail(err, GGL_FORMAT,
+                      "'%.*s': the vocabulary lacks a part of it, and would make it '%.*s'",
+                      (int)ggl_utf8_cut(a.s, a.n, 40), a.s, (int)ggl_utf8_cut(b.s, b.n, 40), b.s);
+    ggl_free(back);
+    return st;
+}
+
 /* Appends words as the model writes them: behind a space, if the language has spaces. */
 static ggl_status append_words(const train_data *d, ggl_str words, int32_t language, llm_tokens *t,
                                ggl_error *err) {
@@ -126,12 +141,11 @@ static ggl_status append_words(const train_data *d, ggl_str words, int32_t langu
     if (words.n > 0)
         memcpy(text + gap, words.s, words.n);
     const size_t before = t->n;
-    const ggl_status st = llm_tokenize(d->p.tokenizer, text, words.n + gap, 0, t, err);
+    ggl_status st = llm_tokenize(d->p.tokenizer, text, words.n + gap, 0, t, err);
+    if (st == GGL_OK && words.n > 0)
+        st = check_known(d, (ggl_str){text, words.n + gap}, t->id + before, t->n - before, err);
     ggl_free(text);
-    return st == GGL_OK && t->n == before && words.n > 0
-               ? ggl_fail(err, GGL_FORMAT, "'%.*s': the vocabulary lacks all of its characters",
-                          (int)ggl_utf8_cut(words.s, words.n, 40), words.s)
-               : st;
+    return st;
 }
 
 /* Appends a time of a segment, which is not before `least` tokens. */
@@ -257,6 +271,12 @@ static ggl_status draft_answer(train_data *d, train_draft *s, ggl_str text, ggl_
         st = llm_tokens_append(&s->tokens, d->p.senses->start, err);
     if (st == GGL_OK)
         st = append_text(d, answer, &s->tokens, err);
+    for (size_t i = 1; i < s->tokens.n && st == GGL_OK; i++)
+        if (s->tokens.id[i] == d->p.senses->start)
+            st = ggl_fail(err, GGL_FORMAT,
+                          "the answer contains the token with which answers begin, %s, which the "
+                          "model never writes",
+                          llm_token_piece(d->p.tokenizer, d->p.senses->start).s);
     if (st == GGL_OK && end >= 0 &&
         !llm_tokenizer_is_eog(d->p.tokenizer, s->tokens.id[s->tokens.n - 1]))
         st = llm_tokens_append(&s->tokens, end, err);

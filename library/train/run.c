@@ -1,4 +1,5 @@
 /* All steps of a training, with measurements and checkpoints. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@ typedef struct course {
     double saved_at;   /* seconds, by the clock */
     double best;       /* the least loss that was measured; infinite: none */
     int64_t no_better; /* measurements in a row that were no better */
+    bool lost_data;    /* the last step could not read what it was to learn from */
 } course;
 
 static bool is_measured_after(const course *c, const llm_training_report *r) {
@@ -89,6 +91,7 @@ static ggl_status follow(course *c, llm_training_report *r, ggl_error *err) {
 
 static ggl_status go_on(course *c, llm_training_report *r, ggl_error *err) {
     const ggl_status st = llm_train_step(c->t, r, err);
+    c->lost_data = st == GGL_IO || st == GGL_FORMAT; /* a picture is gone, or another one */
     if (st == GGL_LIMIT && c->p.each)
         c->p.each(c->p.user, r);
     return st == GGL_OK ? follow(c, r, err) : st;
@@ -123,8 +126,11 @@ static ggl_status finish(course *c, const llm_training_report *r, ggl_error *err
     /* Without a measurement none was the best. */
     const bool write = c->p.out && (!c->p.best || isinf(c->best));
     const ggl_status st = write ? write_out(c, r, err) : GGL_OK;
+    ggl_error own;
     if (st == GGL_OK && c->p.save)
         remove(c->p.save);
+    else if (st != GGL_OK && c->p.save && llm_training_save(c->t, c->p.save, &own) == GGL_OK)
+        return ggl_within(err, st, "what was learned is in %s", c->p.save);
     return st;
 }
 
@@ -152,6 +158,13 @@ static ggl_status run(course *c, ggl_error *err) {
     st = take_up(c, &r, err);
     while (st == GGL_OK && !r.is_last)
         st = go_on(c, &r, err);
+    if (c->lost_data && c->t->step > 0) {
+        ggl_error own;
+        llm_trainer_forget(c->t->trainer);
+        const bool is_kept = keep(c, &own) == GGL_CANCELLED;
+        return is_kept ? ggl_within(err, st, "after step %" PRId64 ", which is kept", c->t->step)
+                       : st;
+    }
     if (st == GGL_CANCELLED)
         return keep(c, err);
     return st == GGL_OK ? finish(c, &r, err) : st;

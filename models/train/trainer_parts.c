@@ -22,8 +22,7 @@ void llm_trainer_flatten(ggl_graph *g) {
         }
         if (!is)
             continue;
-        w->ne[0] *= w->ne[1];
-        w->ne[1] = w->ne[2];
+        w->ne[1] *= w->ne[2]; /* rows stay as they are, for types that go by them */
         w->ne[2] = w->ne[3];
         w->ne[3] = 1;
         w->n_dims = GGL_BATCH_DIM;

@@ -368,6 +368,45 @@ TEST(an_eye_learns) {
     llm_training_close(again);
 }
 
+static bool break_squares(void *user, const llm_training_report *r) {
+    (void)user;
+    for (int k = 0; k < 3 && r->step == 2; k++) {
+        char name[32];
+        snprintf(name, sizeof name, "square%d.ppm", k);
+        (void)square(name, 48, 1, 1, 1);
+    }
+    return true;
+}
+
+/* Of an eye whose patches are no whole blocks of a type, what can be rounded learns so. A picture that changes loses no step, and neither does an eye that cannot be
+ * written. */
+TEST(what_is_learned_is_kept) {
+    const char *file = talks("talks.jsonl", 12), *out = path_of("out.gguf"),
+               *eye = path_of("eye.gguf"), *save = path_of("state");
+    llm_training_params p = {.mmproj = "builtin:shapes-eye",
+                             .mmproj_out = eye,
+                             .n_steps = 8,
+                             .n_seq = 4,
+                             .round_to = "q8_0"};
+    llm_training_run_params run = {.size = sizeof run, .out = out, .save = save};
+    remove(eye);
+    llm_training *t = open_on("builtin:shapes", file, p);
+    REQUIRE(t);
+    CHECK_OK(llm_training_run(t, &run, &err), &err);
+    llm_training_close(t);
+    CHECK(access(eye, F_OK) == 0 && access(save, F_OK) != 0);
+    p.round_to = NULL;
+    t = open_on("builtin:shapes", file, p);
+    REQUIRE(t);
+    run.each = break_squares;
+    CHECK_INT(llm_training_run(t, &run, &err), GGL_FORMAT);
+    CHECK_HAS(err.msg, "which is kept: ");
+    CHECK_HAS(err.msg, ".ppm has changed since the data were read");
+    llm_training_close(t);
+    CHECK(access(save, F_OK) == 0);
+    remove(save);
+}
+
 /* Beside an adapter the eye stays as it is; `learn` can say so, too; and preferences may be about pictures. */
 TEST(an_eye_that_stays) {
     const char *file = talks("talks.jsonl", 12), *blocks = "blk.*", *out = path_of("part.gguf");
@@ -471,7 +510,9 @@ TEST(wrong_speech) {
         {"\"audio\": \"long.wav\", \"text\": \"one\", \"duration\": \"1\"",
          "\"duration\" must be a number of seconds"},
         {"\"audio\": \"long.wav\", \"text\": \"$\"",
-         "'$': the vocabulary lacks all of its characters"},
+         "'$': the vocabulary lacks a part of it, and would make it ''"},
+        {"\"audio\": \"long.wav\", \"text\": \"one $\"",
+         "'one $': the vocabulary lacks a part of it, and would make it 'one'"},
         {"\"audio\": \"long.wav\", \"text\": 7", "\"text\" must be a string, not a number"},
         {"\"audio\": \"long.wav\", \"text\": \"one\", \"language\": \"de\"",
          "the model knows English alone"},

@@ -37,6 +37,11 @@ static int make(const char *arch, const char *out, llm_new_model_params *p, cons
             TOOL,
             "wrote %s; `llm-train -m %s --draft FILE.. -o OUT` lets layers learn that guess ahead",
             out, out);
+    else if (!p->tokenizer)
+        tool_say(TOOL,
+                 "wrote %s; `llm-train -m MODEL --mmproj %s FILE.. -o OUT --mmproj-out EYE` lets "
+                 "it learn",
+                 out, out);
     else
         tool_say(TOOL, "wrote %s; `llm-train -m %s FILE.. -o OUT` lets it learn", out, out);
     return 0;

@@ -40,11 +40,13 @@ def main():
     voices = sounds.Voices(args.voices)
     noise = sounds.noises(g) + [sounds.crowd(g, voices) for _ in range(3)]
     for name, seconds, most, first in (("words", 2, 3, args.count), ("talk", sounds.SECONDS, 9, 0)):
-        with open(os.path.join(args.out, f"{name}.jsonl"), "w", encoding="utf-8") as f:
+        path = os.path.join(args.out, f"{name}.jsonl")
+        with open(path + ".now", "w", encoding="utf-8") as f:
             for k in range(first, first + args.count):
                 scene = sounds.Scene(g, voices, noise, seconds, most)
                 write_wav(os.path.join(args.out, f"{k}.wav"), scene.samples)
                 f.write(line(f"{k}.wav", scene.said if name == "words" else scene.phrases, name == "words" or g.random() < 0.7))
+        os.replace(path + ".now", path)            # a script that is started again knows that it is whole
 
 
 if __name__ == "__main__":
