@@ -47,6 +47,18 @@ enum { N_CTX = 24, N_BATCH = 48, N_SEQ = 3, N = 9 + 5 + 12, SAMPLES = 14, MOST =
     "  x = x + linear(flat(attend(heads(linear(x, cq), 4), read, cap = 3)), co)\n"                 \
     "logits = linear(x, token_embd)\n"
 
+/* Rows in the order of windows of a picture, which the first layer does not look beyond. */
+#define EYE_IN_WINDOWS                                                                             \
+    "arch \"tinyeye\"\nlanguage 2\n"                                                               \
+    "input patch [2, 2, 3] from picture(patch = 2, block = 2, size = 12, mean = 0, std = 1)\n"     \
+    "stage eye over patch(windows = 2) \"enc.\":\n  conv1 [12, 16]\n"                              \
+    "  x = linear(flat(patch), conv1)\n  layer l < 2:\n"                                           \
+    "    q [16, 16]\n    k [16, 16]\n    v [16, 16]\n"                                             \
+    "    x = x + attention(heads(linear(x, q), 2), heads(linear(x, k), 2), "                       \
+    "heads(linear(x, v), 2), within = none if l == 1 else patch.window)\n  return x\n"             \
+    "stage joined over eye(every = 4) \"mm.\":\n  join [64, 16] bias\n"                            \
+    "  return linear(flat(around(eye, 0, 4)), join)\nrows = joined\n"
+
 typedef struct model {
     llm_arch *arch, *eye_arch;
     llm_arch_toy *toy, *eye;
@@ -92,7 +104,20 @@ static ggl_status make(llm_trainer **t, const model *m, ggl_backend *on, llm_tra
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-enum { N_READINGS = 2, LONG = 17, SHORT = 9 };
+enum { N_READINGS = 2, LONG = 16, SHORT = 8 };
+
+/* The places of a picture's rows, in blocks of two by two: four blocks, or two, one above the other. */
+static const llm_row_places *places_of(int k) {
+    static int32_t yx[N_READINGS][LONG][2];
+    static llm_row_places places[N_READINGS];
+    const int across = k == 0 ? 2 : 1;
+    for (int i = 0; i < LONG; i++) {
+        yx[k][i][0] = i / 4 / across * 2 + i % 4 / 2;
+        yx[k][i][1] = i / 4 % across * 2 + i % 2;
+    }
+    places[k].yx = yx[k][0];
+    return &places[k];
+}
 
 /* Three sequences and two readings: rows or tokens, one of which is read twice. */
 static llm_train_batch batch(const llm_trainer *t) {
@@ -115,6 +140,7 @@ static llm_train_batch batch(const llm_trainer *t) {
         const int first = k == 0 ? 0 : LONG;
         reading[k] = (llm_train_reading){.row = r.of_text ? NULL : row + first * r.n_input,
                                          .token = r.of_text ? text + first : NULL,
+                                         .places = places_of(k),
                                          .n = k == 0 ? LONG : SHORT};
     }
     /* rows of both in the first sequence, those of the second one in the third */
@@ -159,6 +185,7 @@ static const struct {
     bool own;
 } cases[] = {{TEXT("given(token_embd[token])"), EYE, false},
              {TEXT("given(token_embd[token], together = 1)"), EYE, false},
+             {TEXT("given(token_embd[token])"), EYE_IN_WINDOWS, false},
              {EAR, NULL, true},
              {"t5", NULL, true},
              {"bart", NULL, true},
