@@ -21,14 +21,19 @@ static int find(const llm_placement *p, const char *name, size_t n) {
     return -1;
 }
 
+/* Opens a CPU that no layer runs on, and that is not traced. */
+static ggl_status need_trusted(llm_placement *p, ggl_error *err) {
+    ggl_backend_params plain = p->params;
+    plain.trace = NULL;
+    return p->trusted ? GGL_OK : ggl_backend_open(&p->trusted, "cpu", &plain, err);
+}
+
 /* For shadow: wraps *b so that an instance of the CPU backend checks its results. */
 static ggl_status doubt(llm_placement *p, ggl_backend **b, ggl_error *err) {
     const ggl_shadow_params sp = {
         .size = sizeof sp, .rate = p->shadow_rate, .seed = p->o.shadow_seed};
-    ggl_backend_params plain = p->params;
     ggl_backend *doubted = NULL;
-    plain.trace = NULL;
-    ggl_status st = p->trusted ? GGL_OK : ggl_backend_open(&p->trusted, "cpu", &plain, err);
+    ggl_status st = need_trusted(p, err);
     if (st == GGL_OK)
         st = ggl_shadow_wrap(&doubted, *b, p->trusted, &sp, err);
     if (st == GGL_OK)
@@ -399,6 +404,8 @@ ggl_status llm_placement_new(llm_placement **out, const llm_placement_choice *o,
         st = check_shares(p, err);
     if (st == GGL_OK)
         st = ggl_backend_open(&p->reference, "reference", NULL, err);
+    if (st == GGL_OK && p->host < 0) /* constants have the same bits wherever the layers are */
+        st = need_trusted(p, err);
     return st;
 }
 

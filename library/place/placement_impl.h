@@ -17,7 +17,8 @@ struct llm_placement {
     int n;
     int n_devices;          /* how many of them `devices` names, which are the first */
     ggl_backend *reference; /* computes constants */
-    ggl_backend *trusted;   /* for shadow */
+    ggl_backend *
+        trusted; /* a CPU that no layer runs on: for shadow, and for large constants if there is no other */
     double shadow_rate;
     int host;          /* index of the CPU; -1: not opened */
     bool no_device;    /* devices is "none" */

@@ -148,7 +148,7 @@ void llm_placement_lend(llm_placement *p, llm_session_params *sp) {
     sp->backend = p->backend;
     sp->n_backends = p->n;
     sp->fold = p->reference;
-    sp->fold_products = p->host >= 0 ? p->traced[p->host] : NULL;
+    sp->fold_products = p->host >= 0 ? p->traced[p->host] : p->trusted;
 }
 
 static ggl_status session_new(llm_placement *p, llm_session **out, const llm_model *m,
