@@ -246,7 +246,7 @@ static void move_kept(train_reader *r, int64_t slot, train_read *x, bool back) {
         const int64_t n_rows = of->is_values ? of->ne[0] : of->ne[1],
                       d = of->is_values ? of->ne[1] : of->ne[0];
         for (int64_t h = 0; h < of->n_heads; h++) {
-            const int64_t at = (slot * of->n_heads + h) * of->ne[0] * of->ne[1];
+            const int64_t at = (slot * of->n_heads + h) * ggl_extents(of->ne, 0, 2, 1);
             for (int64_t i = 0; i < n; i++)
                 for (int64_t j = 0; j < d; j++) {
                     const int64_t in = of->is_values ? at + j * n_rows + i : at + i * d + j,

@@ -22,7 +22,8 @@ void llm_trainer_flatten(ggl_graph *g) {
         }
         if (!is)
             continue;
-        w->ne[1] *= w->ne[2]; /* rows stay as they are, for types that go by them */
+        w->ne[1] =
+            ggl_extents(w->ne, 1, 3, 1); /* rows stay as they are, for types that go by them */
         w->ne[2] = w->ne[3];
         w->ne[3] = 1;
         w->n_dims = GGL_BATCH_DIM;

@@ -373,7 +373,7 @@ int train_options_read(train_options *o, int argc, char **argv) {
          "layers of the model that guess ahead, for llm-cli --draft"},
         {"llm-train -m model.gguf --mmproj mmproj.gguf --lora talks.jsonl -o style.gguf",
          "conversations with pictures or sounds"},
-        {"llm-train -m whisper.gguf speech.jsonl -o learned.gguf",
+        {"llm-train -m listener.gguf speech.jsonl -o learned.gguf",
          "lines with audio and text: a model that writes down speech"},
         {"llm-train -m embedder.gguf pairs.jsonl -o tuned.gguf",
          "lines with query, positive and negative: an embedding model, or a reranker"},
