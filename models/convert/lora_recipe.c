@@ -389,7 +389,7 @@ ggl_status llm_lora_take_apart(llm_lora *l, arch_conversion *c, ggl_error *err) 
     converted_tensor *all = ggl_calloc(3 * c->n_tensor + 1, sizeof *all);
     if (!all)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    size_t n = 0, more;
+    size_t n = 0, more = 0;
     for (size_t i = 0; i < c->n_tensor && t.status == GGL_OK; i++)
         if (has_pair(l, c->tensor[i].recipe) && take_apart(&t, &c->tensor[i], &all[n], &more))
             n += more;
