@@ -219,10 +219,6 @@ static ggl_status notice_sound(const llm_eye *e, const llm_noticed_file *f, llm_
     return st;
 }
 
-static void free_window(llm_noticed_part *p) {
-    ggl_free(p->own[0]);
-}
-
 static ggl_status part_of_sound(const llm_eye *e, llm_noticed *x, int64_t k, llm_noticed_part *out,
                                 ggl_error *err) {
     heard *h = x->of;
@@ -234,7 +230,6 @@ static ggl_status part_of_sound(const llm_eye *e, llm_noticed *x, int64_t k, llm
     out->n = n;
     out->n_made = out->n_pos = llm_eye_rows_made(e, n);
     out->row = out->own[0] = h->rows; /* the next window gets others */
-    out->free = free_window;
     h->rows = NULL;
     return GGL_OK;
 }

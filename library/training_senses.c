@@ -1,6 +1,5 @@
 #include "training_senses.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -164,10 +163,6 @@ static ggl_status show_speech(training_senses *s, const llm_noticed_file *f, tra
     return st;
 }
 
-static void free_rows(llm_noticed_part *p) {
-    ggl_free(p->own[0]);
-}
-
 /* --- files ------------------------------------------------------------------------------------ */
 
 static ggl_status show(void *ctx, const llm_noticed_file *f, train_shown *out, ggl_error *err) {
@@ -188,8 +183,7 @@ static ggl_status part_of(void *ctx, llm_noticed *x, int64_t k, llm_noticed_part
     if (s->eye)
         return s->eye->kind->part(s->eye, x, k, out, err);
     hearing *h = x->of;
-    *out =
-        (llm_noticed_part){.row = h->rows, .n = h->n_window, .own = {h->rows}, .free = free_rows};
+    *out = (llm_noticed_part){.row = h->rows, .n = h->n_window, .own = {h->rows}};
     h->rows = NULL;
     return GGL_OK;
 }
@@ -271,28 +265,17 @@ static ggl_status open_speech(training_senses *s, ggl_error *err) {
     return st;
 }
 
-/* The token with which answers begin: that of sessions (models/run/session.c). */
+/* The token with which answers begin. */
 static ggl_status find_start(training_senses *s, ggl_error *err) {
-    const llm_model *m = s->c->model;
-    const ggl_gguf *file = llm_model_file(m);
-    char key[160];
-    int64_t id = 0;
-    int found = 0;
-    const char *family;
-    for (int k = 0; found == 0 && (family = llm_arch_family(llm_model_arch(m), k)); k++) {
-        snprintf(key, sizeof key, "%.128s.decoder_start_token_id", family);
-        found = ggl_gguf_get_integer(file, key, &id, err);
-    }
-    if (found == 0)
-        found = ggl_gguf_get_integer(file, "tokenizer.ggml.bos_token_id", &id, err);
-    if (found < 0)
+    const ggl_gguf *file = llm_model_file(s->c->model);
+    ggl_str family = {0};
+    char name[160];
+    if (ggl_gguf_get_string(file, "general.architecture", &family, err) < 0)
         return GGL_FORMAT;
-    if (id < 0 || id >= llm_tokenizer_n_vocab(s->c->tokenizer))
-        return ggl_fail(err, GGL_FORMAT, "%s: answers begin with %" PRId64 ", which is no token",
-                        ggl_gguf_name(file), id);
-    s->is.start = (int32_t)id;
+    snprintf(name, sizeof name, "%.*s", (int)(family.n < 128 ? family.n : 128), family.s);
     s->is.text = true;
-    return GGL_OK;
+    return llm_model_start_token(s->c->model, name, llm_tokenizer_n_vocab(s->c->tokenizer),
+                                 &s->is.start, err);
 }
 
 ggl_status llm_training_senses_open(training_senses **out, llm_context *c, const char *mmproj,

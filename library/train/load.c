@@ -116,15 +116,11 @@ typedef struct last_file {
     int64_t file;
 } last_file;
 
-static void free_text(llm_noticed_part *p) {
-    ggl_free(p->own[0]);
-}
-
 /* Sets *out to the text of an encoder. */
 static ggl_status read_text(const train_data *d, int64_t r, llm_noticed_part *out, ggl_error *err) {
     const int64_t n = llm_train_data_reading_length(d, r);
     int32_t *token = ggl_calloc((size_t)n, sizeof *token);
-    *out = (llm_noticed_part){.n = n, .own = {token}, .free = free_text};
+    *out = (llm_noticed_part){.n = n, .own = {token}};
     if (!token)
         return no_memory(err);
     llm_train_data_get_text(d, r, token);

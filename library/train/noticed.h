@@ -2,6 +2,7 @@
 #ifndef LIBRARY_TRAIN_NOTICED_H
 #define LIBRARY_TRAIN_NOTICED_H
 
+#include "ggl/alloc.h"
 #include "llm/internal/media.h"
 #include "llm/internal/rows_gather.h"
 
@@ -30,13 +31,15 @@ typedef struct llm_noticed_part {
     /* The rows that are made of them, and their places in a text, as llm_media_rows has them; place NULL: 0, 1, 2 .. */
     int64_t n_made, n_pos;
     const int32_t *place;
-    void *own[3]; /* the memory of all this */
-    void (*free)(struct llm_noticed_part *p);
+    void *own[3];                             /* the memory of all this */
+    void (*free)(struct llm_noticed_part *p); /* NULL: all is in own[0] */
 } llm_noticed_part;
 
 static inline void llm_noticed_part_fini(llm_noticed_part *p) {
     if (p->free)
         p->free(p);
+    else
+        ggl_free(p->own[0]);
     *p = (llm_noticed_part){.row = NULL};
 }
 

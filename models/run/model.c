@@ -1,6 +1,7 @@
 /* Opens a model: the file, and the descriptor that interprets it. */
 #include "llm/internal/model.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -295,4 +296,21 @@ ggl_status llm_model_rows(const llm_model *m, llm_arch_rows_of out[LLM_ARCH_MAX_
     llm_arch_result_fini(&built);
     ggl_graph_free(g);
     return st;
+}
+
+ggl_status llm_model_start_token(const llm_model *m, const char *family, int64_t n_vocab,
+                                 int32_t *out, ggl_error *err) {
+    char key[160];
+    int64_t id = 0;
+    snprintf(key, sizeof key, "%.128s.decoder_start_token_id", family);
+    int found = ggl_gguf_get_integer(m->file, key, &id, err);
+    if (found == 0)
+        found = ggl_gguf_get_integer(m->file, "tokenizer.ggml.bos_token_id", &id, err);
+    if (found < 0)
+        return GGL_FORMAT;
+    if (id < 0 || id >= n_vocab)
+        return ggl_fail(err, GGL_FORMAT, "%s: key %s is %" PRId64 ", which is no token",
+                        ggl_gguf_name(m->file), key, id);
+    *out = (int32_t)id;
+    return GGL_OK;
 }

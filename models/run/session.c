@@ -304,23 +304,6 @@ static ggl_status set_sizes(llm_session *s, const llm_model *m, const llm_sessio
     return GGL_OK;
 }
 
-/* Finds the token with which a model that reads a text begins to write: its own key, or else the one that begins texts. */
-static ggl_status find_start(llm_session *s, const llm_model *m, ggl_error *err) {
-    char key[160];
-    int64_t id = 0;
-    snprintf(key, sizeof key, "%.128s.decoder_start_token_id", s->built.family);
-    int found = ggl_gguf_get_integer(llm_model_file(m), key, &id, err);
-    if (found == 0)
-        found = ggl_gguf_get_integer(llm_model_file(m), "tokenizer.ggml.bos_token_id", &id, err);
-    if (found < 0)
-        return GGL_FORMAT;
-    if (id < 0 || id >= s->built.n_vocab)
-        return ggl_fail(err, GGL_FORMAT, "%s: key %s is %" PRId64 ", which is no token",
-                        ggl_gguf_name(llm_model_file(m)), key, id);
-    s->start = (int32_t)id;
-    return GGL_OK;
-}
-
 static int find_output(const ggl_graph *g, const char *name) {
     int i = ggl_graph_n_outputs(g) - 1;
     while (i >= 0 && strcmp(ggl_graph_get_output(g, i)->name, name) != 0)
@@ -487,7 +470,7 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
     if (st == GGL_OK && s->guesses && s->built.n_guess_block > 0)
         st = find_mask(s, m, err);
     if (st == GGL_OK && s->reads_text)
-        st = find_start(s, m, err);
+        st = llm_model_start_token(m, s->built.family, s->built.n_vocab, &s->start, err);
     for (size_t i = 0; i < p->n_adapters && st == GGL_OK; i++)
         s->adapters = llm_adapter_digest(p->adapter[i], s->adapters);
     if (st == GGL_OK)

@@ -64,14 +64,6 @@ static ggl_status size_stages(train_reader *r, int64_t n_read, ggl_error *err) {
     return GGL_OK;
 }
 
-static ggl_status alloc_tokens(llm_trainer *t, ggl_error *err) {
-    train_reader *r = &t->reader;
-    const size_t n = (size_t)t->p.n_batch;
-    r->is_given = ggl_calloc(n, sizeof *r->is_given);
-    r->seen = ggl_calloc(n, sizeof *r->seen);
-    return r->is_given && r->seen ? GGL_OK : no_memory(err);
-}
-
 ggl_status llm_reader_init(llm_trainer *t, ggl_error *err) {
     train_reader *r = &t->reader;
     const bool is_own = !t->p.eye && llm_arch_reads_text(t->arch) && !t->p.output;
@@ -106,7 +98,7 @@ ggl_status llm_reader_init(llm_trainer *t, ggl_error *err) {
         if (!is_own)
             r->stage[r->n_sources - 1].n_row = n_rows;
     }
-    return st == GGL_OK ? alloc_tokens(t, err) : st;
+    return st;
 }
 
 bool llm_reader_gives(const llm_trainer *t, const char *input) {
@@ -352,7 +344,9 @@ ggl_status llm_reader_note(llm_trainer *t, const ggl_graph *g, const llm_arch_re
                         r->stage[r->n_sources - 1].n_row, r->n_given + r->n_more);
     r->given = ggl_calloc(n * (size_t)r->n_given + 1, sizeof *r->given);
     r->more = ggl_calloc(n * (size_t)r->n_more + 1, sizeof *r->more);
-    return r->given && r->more ? GGL_OK : no_memory(err);
+    r->is_given = ggl_calloc(n, sizeof *r->is_given);
+    r->seen = ggl_calloc(n, sizeof *r->seen);
+    return r->given && r->more && r->is_given && r->seen ? GGL_OK : no_memory(err);
 }
 
 size_t llm_reader_bytes(const llm_trainer *t) {

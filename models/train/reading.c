@@ -64,13 +64,20 @@ ggl_status llm_reader_check(const llm_trainer *t, const llm_train_batch *b, ggl_
 
 /* --- one stage ---------------------------------------------------------------------------------- */
 
-/* Sets an input of a stage's graph, if it has it. */
+/* Sets an input of a graph that has one number, or row, for each of n elements, if it reads it. */
+static ggl_status give(const train_plan *p, const char *name, const void *data, int64_t n,
+                       ggl_error *err) {
+    const ggl_tensor *x = ggl_graph_find_input(p->g, name);
+    return x && x->needed ? ggl_sched_set(p->s, name, data, (size_t)(n * ggl_count(x)) * 4, n, err)
+                          : GGL_OK;
+}
+
+/* The same of a stage's graph. */
 static ggl_status set(const train_reader *r, const train_plan *p, const char *name,
                       const void *data, int64_t n, ggl_error *err) {
     char full[64];
     snprintf(full, sizeof full, "%s%s", r->is.is_own ? "stage." : "", name);
-    const ggl_tensor *x = ggl_graph_find_input(p->g, full);
-    return x ? ggl_sched_set(p->s, full, data, (size_t)(n * ggl_count(x)) * 4, n, err) : GGL_OK;
+    return give(p, full, data, n, err);
 }
 
 static ggl_status set_numbers(const train_reader *r, const train_plan *p, const train_read *x,
@@ -346,14 +353,6 @@ static ggl_status set_own(llm_trainer *t, const train_plan *p, const llm_train_b
         ggl_free(value);
     }
     return st;
-}
-
-/* Sets an input of the tokens' graph, if it reads it. */
-static ggl_status give(const train_plan *p, const char *name, const void *data, int64_t n,
-                       ggl_error *err) {
-    const ggl_tensor *x = ggl_graph_find_input(p->g, name);
-    return x && x->needed ? ggl_sched_set(p->s, name, data, (size_t)(n * ggl_count(x)) * 4, n, err)
-                          : GGL_OK;
 }
 
 ggl_status llm_reader_set(llm_trainer *t, const train_plan *p, const llm_train_batch *b,

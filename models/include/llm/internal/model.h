@@ -62,6 +62,10 @@ int64_t llm_model_n_ctx(const llm_model *m);
 int64_t llm_model_file_n_ctx(const ggl_gguf *file);
 /* Returns the most pictures that a text may have (general.max_images); 0: the file does not say. */
 int64_t llm_model_max_images(const llm_model *m);
+/* Finds the token with which a model of the family that reads a text begins to write: the file's own key, FAMILY.decoder_start_token_id, or else the one that begins
+ * texts. GGL_FORMAT: it is none of n_vocab tokens, and *out is as it was. */
+GGL_NODISCARD ggl_status llm_model_start_token(const llm_model *m, const char *family,
+                                               int64_t n_vocab, int32_t *out, ggl_error *err);
 /* Lists the model's *n inputs and stages over rows, in the order in which they run (llm_arch_result.source). Statuses of llm_arch_build. */
 GGL_NODISCARD ggl_status llm_model_rows(const llm_model *m,
                                         llm_arch_rows_of out[LLM_ARCH_MAX_SOURCES], int *n,
