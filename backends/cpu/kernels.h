@@ -143,7 +143,7 @@ typedef void cpu_chain_pairs_fn(float *const *y, int n_y, const uint32_t *a, int
                                 const uint32_t *const *b, int64_t b_step, int64_t k, int64_t n);
 /* Makes such pairs, y[i] of first[i] and second[i], which are rounded; second NULL: of zeros. */
 typedef void cpu_pair_fn(uint32_t *y, const float *first, const float *second, int64_t n);
-/* Of bf16, of which those below 2^-56 become 0. */
+/* The same of numbers that are bf16 already; those below 2^-56 become 0. */
 typedef void cpu_pair_bf16_fn(uint32_t *y, const uint16_t *first, const uint16_t *second,
                               int64_t n);
 /* y[i] of x[2i] and x[2i + 1], for n elements of x. */

@@ -71,7 +71,7 @@ INLINE void pairs_tile(float *const *y, const int n_y, int64_t at, const uint32_
         EACH_OF(part, PARTS) {
             vf x[PAIRS_TALL];
             if (part >
-                0) /* loads anew: pairs that stay in registers would leave no room for sums */
+                0) /* The pairs are loaded again: kept, they would take registers from the sums. */
                 __asm__("" ::: "memory");
             load_terms(x, a, many, last, part);
             EACH_OF(c, n_y) {
