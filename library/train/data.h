@@ -75,6 +75,7 @@ train_kind llm_train_data_kind(const train_data *d);
 int64_t llm_train_data_n(const train_data *d);                  /* items */
 int64_t llm_train_data_length(const train_data *d, int64_t k);  /* tokens that are read; >= 1 */
 int64_t llm_train_data_counted(const train_data *d, int64_t k); /* those of them that count */
+double llm_train_data_weight(const train_data *d, int64_t k);   /* and the sum of their weights */
 /* How many items belong together from item k on, which is the first of them: 1 of texts and answers. */
 int64_t llm_train_data_group(const train_data *d, int64_t k);
 /* How many groups begin in a list of n items. */
@@ -83,7 +84,7 @@ int64_t llm_train_data_n_groups(const train_data *d, const int64_t *item, int64_
 double llm_train_data_score(const train_data *d, int64_t k);
 /* Item k begins a document, a conversation, or a group. */
 bool llm_train_data_begins(const train_data *d, int64_t k);
-/* Sets token[length], target[length] and weight[length] (1: the target counts, 0: it does not). target and weight may be NULL. Of kinds from
+/* Sets token[length], target[length] and weight[length] (how much the target counts: 1, if nothing else was said; 0: not at all). target and weight may be NULL. Of kinds from
  * TRAIN_MATCHES on they mean nothing. A token below 0 is a row of a picture or a sound (llm_train_data_row), and no target that counts. */
 void llm_train_data_get(const train_data *d, int64_t k, int32_t *token, int32_t *target,
                         float *weight);

@@ -2,13 +2,16 @@
 #ifndef LIBRARY_TRAIN_DATA_IMPL_H
 #define LIBRARY_TRAIN_DATA_IMPL_H
 
+#include <string.h>
+
 #include "data.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/xxh64.h"
 
-/* Tokens [first, end) of an item count. */
+/* Tokens [first, end) of an item count, `weight` each. */
 typedef struct train_run {
     uint32_t first, end;
+    float weight; /* above 0 */
 } train_run;
 
 typedef struct train_entry {
@@ -16,7 +19,7 @@ typedef struct train_entry {
     size_t run;      /* its first run; those of the next item follow */
     uint32_t n : 31; /* tokens that are read; it has one more */
     uint32_t begins : 1;
-    uint32_t n_counted; /* n if it has no runs: all count */
+    uint32_t n_counted; /* n if it has no runs: all count, 1 each */
     uint32_t
         reading; /* what it reads, counted from 1; 0: nothing, or what stands among its tokens */
 } train_entry;
@@ -92,6 +95,12 @@ static inline void train_digest_number(train_data *d, uint64_t x) {
     ggl_xxh64_add(&d->digest, byte, sizeof byte);
 }
 
+static inline void train_digest_float(train_data *d, double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    train_digest_number(d, bits);
+}
+
 /* --- data_items.c ----------------------------------------------------------------------------- */
 
 void llm_train_items_fini(train_data *d);
@@ -110,9 +119,9 @@ GGL_NODISCARD ggl_status llm_train_progress(train_data *d, size_t done, size_t t
 
 void llm_train_draft_fini(train_draft *s);
 void llm_train_draft_clear(train_draft *s);
-/* Tokens [first, end) count, but for those that are rows. */
+/* Tokens [first, end) count, `weight` (above 0) each, but for those that are rows. */
 GGL_NODISCARD ggl_status llm_train_draft_count(train_draft *s, size_t first, size_t end,
-                                               ggl_error *err);
+                                               float weight, ggl_error *err);
 /* Adds an item, cut if it is too long. begins: it is the first of its record. *added: it was not left out. */
 GGL_NODISCARD ggl_status llm_train_add(train_data *d, train_draft *s, bool begins, bool *added,
                                        ggl_error *err);

@@ -58,8 +58,12 @@ static ggl_status put_entry(train_data *d, train_entry e, size_t n_runs, ggl_err
         train_digest_number(d, e.reading);
     for (uint64_t i = 0; i <= e.n; i++)
         train_digest_number(d, (uint64_t)token_at(d, e.at + i));
-    for (size_t i = 0; i < n_runs; i++)
-        train_digest_number(d, d->run[e.run + i].first | (uint64_t)d->run[e.run + i].end << 32);
+    for (size_t i = 0; i < n_runs; i++) {
+        const train_run *run = &d->run[e.run + i];
+        train_digest_number(d, run->first | (uint64_t)run->end << 32);
+        if (run->weight != 1)
+            train_digest_float(d, run->weight);
+    }
     d->stats.n_items++;
     d->stats.n_records += e.begins;
     d->stats.n_tokens += e.n;
@@ -155,7 +159,8 @@ void llm_train_draft_clear(train_draft *s) {
     s->reading = 0;
 }
 
-ggl_status llm_train_draft_count(train_draft *s, size_t first, size_t end, ggl_error *err) {
+ggl_status llm_train_draft_count(train_draft *s, size_t first, size_t end, float weight,
+                                 ggl_error *err) {
     for (size_t i = first, to; i < end; i = to) {
         while (i < end && s->tokens.id[i] < 0)
             i++;
@@ -164,7 +169,7 @@ ggl_status llm_train_draft_count(train_draft *s, size_t first, size_t end, ggl_e
         if (to > i && !ggl_grow(&s->run, &s->cap_runs, s->n_runs + 1, sizeof *s->run))
             return no_memory(err);
         if (to > i)
-            s->run[s->n_runs++] = (train_run){(uint32_t)i, (uint32_t)to};
+            s->run[s->n_runs++] = (train_run){(uint32_t)i, (uint32_t)to, weight};
     }
     return GGL_OK;
 }
@@ -206,7 +211,10 @@ static ggl_status put_draft(train_data *d, const train_draft *s, bool begins, gg
         return no_memory(err);
     for (size_t i = 0; i < s->n_runs; i++)
         e.n_counted += counted_in(&s->run[i]);
-    const size_t n_runs = e.n_counted == e.n ? 0 : s->n_runs;
+    bool alike = e.n_counted == e.n;
+    for (size_t i = 0; i < s->n_runs && alike; i++)
+        alike = s->run[i].weight == 1;
+    const size_t n_runs = alike ? 0 : s->n_runs;
     if (n_runs > 0)
         memcpy(d->run + d->n_runs, s->run, n_runs * sizeof *d->run);
     d->n_runs += n_runs;
@@ -238,12 +246,10 @@ ggl_status llm_train_add_group(train_data *d, const train_draft *s, size_t n, do
                                ggl_error *err) {
     ggl_status st = GGL_OK;
     if (d->kind == TRAIN_SCORED) {
-        uint64_t bits;
         const size_t at = (size_t)d->stats.n_records;
         if (!ggl_grow(&d->score, &d->cap_scores, at + 1, sizeof *d->score))
             return no_memory(err);
-        memcpy(&bits, &score, sizeof bits);
-        train_digest_number(d, bits);
+        train_digest_float(d, score);
         d->score[at] = score;
     }
     for (size_t i = 0; i < n && st == GGL_OK; i++)
@@ -282,6 +288,19 @@ int64_t llm_train_data_length(const train_data *d, int64_t k) {
 
 int64_t llm_train_data_counted(const train_data *d, int64_t k) {
     return d->entry[k].n_counted;
+}
+
+/* Where the runs of item k end. */
+static size_t end_of_runs(const train_data *d, int64_t k) {
+    return (size_t)k + 1 < d->n ? d->entry[k + 1].run : d->n_runs;
+}
+
+double llm_train_data_weight(const train_data *d, int64_t k) {
+    const size_t first = d->entry[k].run, end = end_of_runs(d, k);
+    double sum = first == end ? d->entry[k].n_counted : 0;
+    for (size_t r = first; r < end; r++)
+        sum += (double)d->run[r].weight * counted_in(&d->run[r]);
+    return sum;
 }
 
 int64_t llm_train_data_group(const train_data *d, int64_t k) {
@@ -341,7 +360,7 @@ void llm_train_data_get_text(const train_data *d, int64_t r, int32_t *token) {
 void llm_train_data_get(const train_data *d, int64_t k, int32_t *token, int32_t *target,
                         float *weight) {
     const train_entry *e = &d->entry[k];
-    const size_t end = (size_t)k + 1 < d->n ? e[1].run : d->n_runs;
+    const size_t end = end_of_runs(d, k);
     for (uint32_t i = 0; i < e->n; i++) {
         token[i] = token_at(d, e->at + i);
         if (target)
@@ -352,7 +371,7 @@ void llm_train_data_get(const train_data *d, int64_t k, int32_t *token, int32_t 
     for (size_t r = e->run; weight && r < end; r++)
         for (uint32_t i = d->run[r].first; i < d->run[r].end; i++)
             if (i > 0)
-                weight[i - 1] = 1;
+                weight[i - 1] = d->run[r].weight;
 }
 
 uint64_t llm_train_data_digest(const train_data *d) {

@@ -14,7 +14,7 @@
 /* Appends what an item has more than the model reads. */
 static ggl_status end_item(train_draft *s, ggl_error *err) {
     const ggl_status st = llm_tokens_append(&s->tokens, s->tokens.id[s->tokens.n - 1], err);
-    return st == GGL_OK ? llm_train_draft_count(s, 0, s->tokens.n, err) : st;
+    return st == GGL_OK ? llm_train_draft_count(s, 0, s->tokens.n, 1, err) : st;
 }
 
 /* Makes a text's item. What is too long is cut, but a token that ends texts stays. */

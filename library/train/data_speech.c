@@ -223,7 +223,7 @@ static ggl_status read_line(train_data *d, const json_value *o, train_draft *s, 
     if (st == GGL_OK)
         st = llm_tokens_append(&s->tokens, k->end, err);
     if (st == GGL_OK)
-        st = llm_train_draft_count(s, d->p.all ? 0 : first, s->tokens.n, err);
+        st = llm_train_draft_count(s, d->p.all ? 0 : first, s->tokens.n, 1, err);
     if (st == GGL_OK)
         st = llm_train_hear(d, audio, offset, duration, &reading, err);
     s->reading = reading + 1;
@@ -281,7 +281,7 @@ static ggl_status draft_answer(train_data *d, train_draft *s, ggl_str text, ggl_
         !llm_tokenizer_is_eog(d->p.tokenizer, s->tokens.id[s->tokens.n - 1]))
         st = llm_tokens_append(&s->tokens, end, err);
     if (st == GGL_OK)
-        st = llm_train_draft_count(s, 1, s->tokens.n, err);
+        st = llm_train_draft_count(s, 1, s->tokens.n, 1, err);
     *is_long = d->p.drop_long && read.n > (size_t)d->p.n_ctx;
     if (st == GGL_OK && !*is_long) {
         st = llm_train_add_read(d, &read, &reading, &s->is_cut, err);

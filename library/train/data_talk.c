@@ -16,34 +16,40 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
 }
 
+/* The least weight above 0, and the largest. */
+static const double weights[2] = {0.001, 1000};
+
 /* --- messages --------------------------------------------------------------------------------- */
 
 void llm_train_talk_fini(train_talk *t) {
     ggl_free(t->messages.s);
     ggl_free(t->more.s);
-    ggl_free(t->counts);
+    ggl_free(t->weight);
     *t = (train_talk){0};
 }
 
-/* Whether an answer counts, by its "train" or "weight". */
-static ggl_status read_weight(const json_value *message, bool *counts, ggl_error *err) {
+/* How much the tokens of an answer count, by its "train" or "weight". *to: as it is without them. */
+static ggl_status read_weight(const json_value *message, float *to, ggl_error *err) {
     const json_value *train = llm_json_get(message, "train"),
                      *weight = llm_json_get(message, "weight");
     if (train && train->kind != JSON_BOOL && train->kind != JSON_NULL)
         return ggl_fail(err, GGL_FORMAT, "\"train\" must be true or false, not %s",
                         llm_json_kind_text((json_kind)train->kind));
     if (weight && weight->kind != JSON_NULL &&
-        (weight->kind != JSON_NUMBER || !(weight->number == 0 || weight->number == 1))) {
+        (weight->kind != JSON_NUMBER || !(weight->number == 0 || (weight->number >= weights[0] &&
+                                                                  weight->number <= weights[1])))) {
         ggl_str found = {llm_json_kind_text((json_kind)weight->kind), 0};
         if (weight->kind == JSON_NUMBER) /* Python's NaN and Infinity have no text */
             found = isfinite(weight->number) ? json_number_text(weight)
                                              : (ggl_str){"NaN or Infinity", 0};
-        return ggl_fail(err, GGL_FORMAT, "\"weight\" must be 0 or 1, not %.*s",
-                        (int)(found.n ? found.n : strlen(found.s)), found.s);
+        return ggl_fail(err, GGL_FORMAT,
+                        "\"weight\" must be 0, or a number from %g to %g, not %.*s", weights[0],
+                        weights[1], (int)(found.n ? found.n : strlen(found.s)), found.s);
     }
-    if ((train && train->kind == JSON_BOOL && !train->flag) ||
-        (weight && weight->kind == JSON_NUMBER && weight->number == 0))
-        *counts = false;
+    if (weight && weight->kind == JSON_NUMBER)
+        *to *= (float)weight->number;
+    if (train && train->kind == JSON_BOOL && !train->flag)
+        *to = 0;
     return GGL_OK;
 }
 
@@ -197,12 +203,12 @@ static void begin_message(train_talk *t) {
     llm_json_put_text(&t->messages, t->n == 0 ? "{\"messages\": [" : ", ");
 }
 
-static ggl_status end_message(train_talk *t, bool counts, bool empty, ggl_error *err) {
-    if (t->messages.failed || !ggl_grow(&t->counts, &t->cap, t->n + 1, sizeof *t->counts))
+static ggl_status end_message(train_talk *t, float weight, bool empty, ggl_error *err) {
+    if (t->messages.failed || !ggl_grow(&t->weight, &t->cap, t->n + 1, sizeof *t->weight))
         return no_memory(err);
-    counts &= t->n > 0; /* what follows nothing is no answer */
+    const bool counts = t->n > 0 && weight > 0; /* what follows nothing is no answer */
     t->n_empty += counts && empty;
-    t->counts[t->n++] = counts && !empty;
+    t->weight[t->n++] = counts && !empty ? weight : 0;
     return GGL_OK;
 }
 
@@ -216,8 +222,8 @@ ggl_status llm_train_talk_add(train_talk *t, const json_value *message, bool cou
                         message->kind == JSON_OBJECT
                             ? "one without a \"role\" that is a string"
                             : llm_json_kind_text((json_kind)message->kind));
-    counts &= llm_json_is(role, "assistant");
-    ggl_status st = read_weight(message, &counts, err);
+    float weight = counts && llm_json_is(role, "assistant");
+    ggl_status st = read_weight(message, &weight, err);
     if (st != GGL_OK)
         return st;
     begin_message(t);
@@ -245,13 +251,13 @@ ggl_status llm_train_talk_add(train_talk *t, const json_value *message, bool cou
     if (st != GGL_OK)
         return st;
     llm_json_put_text(&t->messages, "}");
-    return end_message(t, counts, is_empty(message), err);
+    return end_message(t, weight, is_empty(message), err);
 }
 
 ggl_status llm_train_talk_say(train_talk *t, const char *role, ggl_str content,
                               const json_value *of, ggl_error *err) {
-    bool counts = strcmp(role, "assistant") == 0;
-    ggl_status st = read_weight(of, &counts, err);
+    float weight = strcmp(role, "assistant") == 0;
+    ggl_status st = read_weight(of, &weight, err);
     if (st != GGL_OK)
         return st;
     begin_message(t);
@@ -262,7 +268,7 @@ ggl_status llm_train_talk_say(train_talk *t, const char *role, ggl_str content,
     if (st != GGL_OK)
         return st;
     llm_json_put_text(&t->messages, "}");
-    return end_message(t, counts, llm_train_is_blank(content), err);
+    return end_message(t, weight, llm_train_is_blank(content), err);
 }
 
 ggl_status llm_train_talk_set(train_talk *t, const char *name, const json_value *value,
@@ -514,7 +520,7 @@ static ggl_status add_answer(stage *g, sink *k, size_t m, ggl_error *err) {
     if (st == GGL_OK)
         st = append_answer(g->d, answer, &k->s.tokens, err);
     if (st == GGL_OK)
-        st = llm_train_draft_count(&k->s, first, k->s.tokens.n, err);
+        st = llm_train_draft_count(&k->s, first, k->s.tokens.n, g->talk->weight[m], err);
     ggl_free(prompt);
     ggl_free(whole);
     ggl_free(made.s);
@@ -532,10 +538,10 @@ static ggl_status add_answers(stage *g, sink *k, ggl_error *err) {
     ggl_status st = GGL_OK;
     size_t m = 1;
     for (; m < g->talk->n && st == GGL_OK && !is_full(g, &k->s); m++)
-        if (g->talk->counts[m])
+        if (g->talk->weight[m] > 0)
             st = add_answer(g, k, m, err);
     for (; m < g->talk->n && k->s.n_runs == 1; m++) /* each would have been an item */
-        g->d->stats.n_long += g->talk->counts[m];
+        g->d->stats.n_long += g->talk->weight[m] > 0;
     return st == GGL_OK ? emit(g, k, err) : st;
 }
 
@@ -547,14 +553,14 @@ static ggl_status add_all(stage *g, sink *k, ggl_error *err) {
     if (st == GGL_OK)
         st = llm_tokenize(g->d->p.tokenizer, text, n, LLM_TOKENIZE_SPECIAL, &k->s.tokens, err);
     if (st == GGL_OK)
-        st = llm_train_draft_count(&k->s, 0, k->s.tokens.n, err);
+        st = llm_train_draft_count(&k->s, 0, k->s.tokens.n, 1, err);
     ggl_free(text);
     return st == GGL_OK ? emit(g, k, err) : st;
 }
 
 static bool any_counts(const train_talk *t) {
     for (size_t i = 0; i < t->n; i++)
-        if (t->counts[i])
+        if (t->weight[i] > 0)
             return true;
     return false;
 }

@@ -10,7 +10,8 @@
 typedef struct train_talk {
     llm_json_out messages; /* "{"messages": [..", without its end */
     size_t n;
-    bool *counts; /* [n]: the message is an answer that counts */
+    float *
+        weight; /* [n]: how much each token of the message counts, if it is an answer; 0: not at all */
     size_t cap;
     llm_json_out
         more; /* a JSON object with other variables of the template, without its end; empty: none */

@@ -71,7 +71,7 @@ ggl_status llm_train_text_draft(const train_data *d, train_draft *s, ggl_str pro
                           err);
     if (st == GGL_OK)
         st = end_text(d, t, err);
-    return st == GGL_OK ? llm_train_draft_count(s, all ? 0 : first, t->n, err) : st;
+    return st == GGL_OK ? llm_train_draft_count(s, all ? 0 : first, t->n, 1, err) : st;
 }
 
 /* --- files of texts --------------------------------------------------------------------------- */

@@ -69,11 +69,12 @@ static ggl_status run_items(llm_training *t, const train_data *d, bool learn, co
     return st;
 }
 
-static double n_counted(const train_data *d, const int64_t *item, int64_t n) {
-    int64_t sum = 0;
+/* The weights of all tokens that count. */
+static double weight_of(const train_data *d, const int64_t *item, int64_t n) {
+    double sum = 0;
     for (int64_t i = 0; i < n; i++)
-        sum += llm_train_data_counted(d, item[i]);
-    return (double)sum;
+        sum += llm_train_data_weight(d, item[i]);
+    return sum;
 }
 
 /* --- preferences ------------------------------------------------------------------------------ */
@@ -144,7 +145,7 @@ static ggl_status of_items(llm_training *t, const train_data *d, bool learn, con
     *sum = (train_sum){0};
     if (t->kind == TRAIN_PAIRS)
         return of_pairs(t, d, learn, item, n, total, sum, err);
-    sum->n = n_counted(d, item, n);
+    sum->n = weight_of(d, item, n);
     const double one = learn ? 1 / total : 1;
     const ggl_status st = t->guesses
                               ? llm_train_guess(t, d, learn, item, n, one, sum, err)
@@ -156,7 +157,7 @@ static ggl_status of_items(llm_training *t, const train_data *d, bool learn, con
 
 double llm_train_total(const llm_training *t, const int64_t *item, int64_t n) {
     return t->kind >= TRAIN_PAIRS ? (double)llm_train_data_n_groups(t->data, item, n)
-                                  : n_counted(t->data, item, n);
+                                  : weight_of(t->data, item, n);
 }
 
 ggl_status llm_train_learn(llm_training *t, const train_step_items *of, double total,

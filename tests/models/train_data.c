@@ -104,7 +104,7 @@ static const char *shown(const train_data *d, const llm_tokenizer *t, int64_t k)
     llm_train_data_get(d, k, token, target, weight);
     int64_t counted = 0;
     for (int64_t i = -1; i < n; i++) {
-        const bool counts = i >= 0 && weight[i] == 1;
+        const bool counts = i >= 0 && weight[i] > 0;
         const ggl_str s = llm_token_text(t, i < 0 ? token[0] : target[i], true);
         CHECK(i < 0 || i + 1 == n || target[i] == token[i + 1]);
         counted += counts;
@@ -303,6 +303,54 @@ TEST(forms_of_conversations) {
                "'b'}, {'role': 'user', 'content': 'c'}], 'completion': [{'role': 'assistant', "
                "'content': 'd'}]} ] ",
                "<s> user: a\nassistant: b</s> \nuser: c\nassistant:[ d</s>]");
+}
+
+/* Answers that count more and less than others: each token as often as the message says. */
+TEST(answers_count_as_often_as_they_say) {
+    static const char two[] =
+        "{'messages': [{'role': 'user', 'content': 'a'}, {'role': 'assistant', 'content': 'b', "
+        "'weight': %s}, {'role': 'user', 'content': 'c'}, {'role': 'assistant', 'content': 'd', "
+        "'weight': %s}]}";
+    static const struct {
+        const char *said[2];
+        float weight[2];
+    } as[] = {{{"2", "0.5"}, {2, 0.5f}}, {{"1", "1"}, {1, 1}}, {{"0", "3"}, {0, 3}}};
+    model m;
+    REQUIRE(model_open(&m, CHAT_MODEL, PLAIN));
+    const train_data_params p = params_of(&m, 512);
+    uint64_t digest[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        char text[512];
+        float weight[512];
+        int32_t token[512];
+        snprintf(text, sizeof text, two, as[i].said[0], as[i].said[1]);
+        train_data *d = data_of(&p, "a.jsonl", text);
+        if (!d || !CHECK_INT(llm_train_data_n(d), 1)) {
+            llm_train_data_free(d);
+            break;
+        }
+        CHECK_STR(shown(d, m.t, 0), i < 2 ? "<s> user: a\nassistant:[ b</s>] \nuser: c\n"
+                                            "assistant:[ d</s>]"
+                                          : "<s> user: a\nassistant: b</s> \nuser: c\n"
+                                            "assistant:[ d</s>]");
+        llm_train_data_get(d, 0, token, NULL, weight);
+        const int64_t n = llm_train_data_length(d, 0);
+        double sum = 0;
+        int answer = -1;
+        for (int64_t k = 0; k < n; k++) {
+            sum += (double)weight[k];
+            answer += weight[k] != 0 && (k == 0 || weight[k - 1] == 0);
+            if (i < 2 && weight[k] != 0)
+                CHECK(answer >= 0 && answer < 2 && weight[k] == as[i].weight[answer]);
+            else
+                CHECK(weight[k] == 0 || weight[k] == as[i].weight[1]);
+        }
+        CHECK(sum == llm_train_data_weight(d, 0));
+        digest[i] = llm_train_data_digest(d);
+        llm_train_data_free(d);
+    }
+    CHECK(digest[0] != digest[1] && digest[0] != digest[2]);
+    model_fini(&m);
 }
 
 TEST(answers_that_do_not_count) {
@@ -665,9 +713,13 @@ TEST(wrong_lines) {
         {"{'messages': [{'role': 'user', 'content': [{'type': 'image', 'url': 'x'}]}]}",
          "messages[0]: content[0]: the model was opened without an eye"},
         {"{'messages': [{'role': 'user', 'content': 'a', 'weight': NaN}]}",
-         "\"weight\" must be 0 or 1"},
-        {"{'messages': [{'role': 'user', 'content': 'a', 'weight': 0.5}]}",
-         "\"weight\" must be 0 or 1, not 0.5"},
+         "\"weight\" must be 0, or a number from 0.001 to 1000"},
+        {"{'messages': [{'role': 'user', 'content': 'a', 'weight': -1}]}",
+         "\"weight\" must be 0, or a number from 0.001 to 1000, not -1"},
+        {"{'messages': [{'role': 'user', 'content': 'a', 'weight': 1e-9}]}",
+         "\"weight\" must be 0, or a number from 0.001 to 1000, not 1e-9"},
+        {"{'messages': [{'role': 'user', 'content': 'a', 'weight': 1001}]}",
+         "\"weight\" must be 0, or a number from 0.001 to 1000, not 1001"},
         {"{'messages': [{'role': 'user', 'content': 'a', 'train': 0}]}",
          "\"train\" must be true or false, not a number"},
         {"{'messages': [{'role': 'user', 'content': 'a'}]}",

@@ -78,6 +78,38 @@ TEST(an_adapter_learns_chats) {
     llm_close(c);
 }
 
+/* The loss is the mean over tokens that count, each times the weight of its answer. */
+TEST(answers_have_weights) {
+    static const char two[] =
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"Who is Ben?\"}, {\"role\": "
+        "\"assistant\", \"content\": \"A dog.\", \"weight\": %g}, {\"role\": \"user\", "
+        "\"content\": \"And Tom?\"}, {\"role\": \"assistant\", \"content\": \"Tom likes the "
+        "ball and the hat.\", \"weight\": %g}]}\n";
+    static const double weight[][2] = {{1, 0}, {0, 1}, {3, 0.5}};
+    double loss[3] = {0}, n[3] = {0};
+    ggl_error err = {0};
+    for (int i = 0; i < 3; i++) {
+        char text[600];
+        snprintf(text, sizeof text, two, weight[i][0], weight[i][1]);
+        const char *file = file_of("weights.jsonl", text);
+        llm_training *t =
+            open_on("builtin:chat", file,
+                    (llm_training_params){.n_steps = 1, .valid_file = &file, .n_valid_files = 1});
+        llm_training_facts f = {.size = sizeof f};
+        REQUIRE(t);
+        CHECK_OK(llm_training_describe(t, &f, &err), &err);
+        CHECK_OK(llm_training_evaluate(t, &loss[i], NULL, &err), &err);
+        const double learned = step(t).loss; /* before the step */
+        CHECK_MSG(fabs(learned - loss[i]) < 1e-5 * loss[i], "%g, %g", learned, loss[i]);
+        n[i] = (double)f.n_counted;
+        llm_training_close(t);
+    }
+    CHECK(n[2] == n[0] + n[1] && n[0] < n[1]);
+    const double want = (3 * n[0] * loss[0] + 0.5 * n[1] * loss[1]) / (3 * n[0] + 0.5 * n[1]);
+    CHECK_MSG(fabs(loss[2] - want) < 1e-5 * want, "%g, %g", loss[2], want);
+    CHECK(fabs(loss[0] - loss[1]) > 1e-2 * want);
+}
+
 /* Of an adapter, patterns name its own weights: what the model learned would not be written. */
 TEST(weights_of_an_adapter_learn) {
     ggl_error err = {0};

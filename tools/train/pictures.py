@@ -3,7 +3,7 @@
     python3 pictures.py --out DIR --count 20000          DIR/N.bmp, DIR/talk.jsonl, DIR/patches.jsonl
     python3 pictures.py --words FILE                     texts for the tokenizer, as JSON lines
 
-talk.jsonl has questions and answers. patches.jsonl teaches the eye what to look for: a drill that reads the picture aloud, patch by patch, once the shapes and once
+talk.jsonl has questions and answers, and a little of the drill, so that the eye keeps what it learned. patches.jsonl teaches the eye what to look for: a drill that reads the picture aloud, patch by patch, once the shapes and once
 the colours. The word of a patch stands as far behind the patch's row for all patches, so a model learns early to look there, and the eye gets an answer for each row.
 """
 
@@ -67,11 +67,13 @@ def words_of_patches(things, size, width, height):
     return " " + " ".join(kinds), " " + " ".join(colors)
 
 
-def line(path, asked, said, first=True):
-    """A line of JSON: one question about a picture, which stands before it or behind it, and its answer. path None: without a picture."""
+def line(path, asked, said, first=True, weight=None):
+    """A line of JSON: one question about a picture, which stands before it or behind it, and its answer. path None: without a picture. weight: how much each token of
+    the answer counts."""
     text, image = {"type": "text", "text": asked}, {"type": "image_url", "image_url": {"url": path}}
     content = asked if path is None else [image, text] if first else [text, image]
-    return json.dumps({"messages": [{"role": "user", "content": content}, {"role": "assistant", "content": said}]}) + "\n"
+    answer = {"role": "assistant", "content": said} | ({} if weight is None else {"weight": weight})
+    return json.dumps({"messages": [{"role": "user", "content": content}, answer]}) + "\n"
 
 
 def write_words(path):
@@ -111,6 +113,8 @@ def main():
             drill.write(line(f"{k}.bmp", "colours:", colors))
             for _ in range(args.questions):
                 talk.write(line(f"{k}.bmp", *ask(g, things), first=g.random() < 0.85))
+            if k % 4 == 0:
+                talk.write(line(f"{k}.bmp", *(("shapes:", kinds) if k % 8 else ("colours:", colors)), weight=0.3))
             if k % 16 == 0:
                 talk.write(line(None, TALK[g.integers(len(TALK))], NO_PICTURE))
 

@@ -555,6 +555,9 @@ def learned(prose):
     return [s for i, s in enumerate(prose) if i % 10]
 
 
+TALES = ("tale", "short")                    # kinds of answers that count as they are, and others twice: they are shorter, and harder to learn
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     ap.add_argument("--seed", type=int, default=1)
@@ -571,7 +574,8 @@ def main():
     if args.out:
         with open(args.out, "w", encoding="utf-8") as f:
             for messages in talks:
-                f.write(json.dumps({"messages": [{"role": r, "content": t} for r, t, _ in messages]}, ensure_ascii=False) + "\n")
+                rows = [{"role": r, "content": t} | ({"weight": 2} if r == "assistant" and kind not in TALES else {}) for r, t, kind in messages]
+                f.write(json.dumps({"messages": rows}, ensure_ascii=False) + "\n")
         return
     for messages in talks:
         for role, text, kind in messages:
