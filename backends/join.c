@@ -1,5 +1,4 @@
 /* Finds out whether mpirun has started this process, and joins its job. */
-#include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,7 +9,10 @@
 #include <unistd.h>
 
 #include "ggl/internal/backends.h"
+#include "ggl/internal/os_fs.h"
 #include "ranks/job.h"
+#include "ggl/internal/os_library.h"
+#include "ggl/internal/os_process.h"
 
 #define PLUGIN "libggl-mpi.so"
 #ifndef GGL_PLUGIN_FOLDER /* of an installation, from the folder of programs */
@@ -45,15 +47,12 @@ static void *open_plugin(char *why, size_t size) {
     static const char *const near[] = {"", "ggl/", "../lib/", GGL_PLUGIN_FOLDER "/"};
     const char *named = getenv("GGL_MPI");
     char self[PATH_MAX] = "", path[PATH_MAX + 64];
-    Dl_info info;
     if (named && *named) {
-        void *object = dlopen(named, RTLD_NOW | RTLD_LOCAL);
-        snprintf(why, size, "%s", object ? "" : dlerror());
+        void *object = ggl_os_library_open(named);
+        snprintf(why, size, "%s", object ? "" : ggl_os_library_error());
         return object;
     }
-    if (dladdr(PLUGIN, &info) && info.dli_fname && !realpath(info.dli_fname, self))
-        self[0] = '\0';
-    if (!self[0] && readlink("/proc/self/exe", self, sizeof self - 1) < 0)
+    if (!ggl_os_library_of(PLUGIN, self, sizeof self) && !ggl_os_program_path(self, sizeof self))
         self[0] = '\0';
     char *slash = strrchr(self, '/');
     if (slash)
@@ -61,12 +60,12 @@ static void *open_plugin(char *why, size_t size) {
     snprintf(why, size, "%s", "");
     for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
         snprintf(path, sizeof path, "%s%s" PLUGIN, self, near[i]);
-        if (access(path, R_OK) != 0)
+        if (!ggl_os_may_read(path))
             continue;
-        void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        void *object = ggl_os_library_open(path);
         if (object)
             return object;
-        snprintf(why, size, "%s", dlerror());
+        snprintf(why, size, "%s", ggl_os_library_error());
     }
     if (!*why)
         snprintf(why, size,
@@ -103,7 +102,7 @@ static void *watch(void *arg) {
                 "stopped, or cannot be reached; start the job again (GGL_RANK_PATIENCE allows "
                 "more time)\n",
                 l->what, l->seconds);
-        _exit(1);
+        ggl_os_exit_now(1);
     }
     pthread_mutex_unlock(&l->lock);
     return NULL;
@@ -177,7 +176,7 @@ static ggl_status begin(job **j, ggl_error *err) {
     void *object = open_plugin(why, sizeof why);
     ggl_transport_join_fn *join = NULL;
     if (object)
-        *(void **)&join = dlsym(object, GGL_TRANSPORT_SYMBOL);
+        *(void **)&join = ggl_os_library_find(object, GGL_TRANSPORT_SYMBOL);
     if (!join)
         return ggl_fail(
             err, GGL_UNSUPPORTED,

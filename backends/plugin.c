@@ -1,14 +1,14 @@
 /* Backends in shared objects: loaded by path, checked before use, unloaded when closed. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/os_fs.h"
 #include "plugin.h"
+#include "ggl/internal/os_library.h"
 
 #define SYMBOL "ggl_backend_plugin"
 
@@ -31,13 +31,13 @@ static ggl_status load(void **object, const char *path, ggl_error *err) {
     int n = snprintf(here, sizeof here, "%s%s", strchr(path, '/') ? "" : "./", path);
     if (n < 0 || (size_t)n >= sizeof here)
         return ggl_fail(err, GGL_NOT_FOUND, "%.60s..: the path is too long", path);
-    if (access(here, R_OK) != 0)
+    if (!ggl_os_may_read(here))
         return ggl_fail(err, errno == ENOENT ? GGL_NOT_FOUND : GGL_IO, "%s: %s", path,
                         strerror(errno));
-    *object = dlopen(here, RTLD_NOW | RTLD_LOCAL);
+    *object = ggl_os_library_open(here);
     if (*object)
         return GGL_OK;
-    const char *why = dlerror(); /* begins with the path */
+    const char *why = ggl_os_library_error(); /* begins with the path */
     return ggl_fail(err, GGL_FORMAT, "it cannot be loaded: %s", why ? why : path);
 }
 
@@ -117,12 +117,12 @@ static void plugin_close(ggl_backend *b) {
     b->v = p->own;
     b->v->close(b);
     ggl_free(p);
-    dlclose(object);
+    ggl_os_library_close(object);
 }
 
 static ggl_status open_loaded(ggl_backend **out, void *object, const char *path,
                               const ggl_backend_params *params, ggl_error *err) {
-    const ggl_plugin *found = dlsym(object, SYMBOL);
+    const ggl_plugin *found = ggl_os_library_find(object, SYMBOL);
     ggl_status st = check_plugin(found, path, err);
     if (st != GGL_OK)
         return st;
@@ -158,6 +158,6 @@ ggl_status ggl_plugin_open(ggl_backend **out, const char *path, const ggl_backen
         return st;
     st = open_loaded(out, object, path, params, err);
     if (st != GGL_OK)
-        dlclose(object);
+        ggl_os_library_close(object);
     return st;
 }

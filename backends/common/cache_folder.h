@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "ggl/internal/os_fs.h"
 
 /* Returns what the environment variable names; NULL: it is not set, or empty. */
 static inline const char *cache_folder_named(const char *variable) {
@@ -41,7 +42,7 @@ static inline void cache_make_parents(char *path) {
     for (char *p = path + 1; *p; p++)
         if (*p == '/') {
             *p = '\0';
-            (void)mkdir(path, 0777);
+            (void)ggl_os_make_folder(path, false);
             *p = '/';
         }
 }

@@ -1,15 +1,15 @@
 #include "cores.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ggl/backends.h"
 #include "ggl/internal/number.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_process.h"
 
 enum { MOST_CPUS = 1 << 20, MOST_CORES = 1024 /* whose kinds are told apart */, PATH = 4096 };
 
@@ -29,13 +29,14 @@ const char *ggl_cpu_root(void) {
 /* Opens the file root + path; NULL if that cannot be done, or if it is no plain file, which might have no end. */
 static FILE *open_file(const char *root, const char *path) {
     char name[PATH];
-    struct stat st;
+    os_stat st;
     if (snprintf(name, sizeof name, "%s%s", root, path) >= (int)sizeof name)
         return NULL;
-    const int fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    FILE *f = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+    const int fd = ggl_os_open(name, OS_READ | OS_NO_WAIT);
+    FILE *f =
+        fd >= 0 && ggl_os_stat_fd(fd, &st) && st.kind == OS_FILE ? ggl_os_fdopen(fd, "r") : NULL;
     if (fd >= 0 && !f)
-        close(fd);
+        ggl_os_close(fd);
     return f;
 }
 
@@ -254,11 +255,6 @@ cpu_cores ggl_cpu_cores_of(const cpu_mask *m, const char *root) {
 
 /* --- what this process may use --------------------------------------------------------------- */
 
-static int online(void) {
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : (int)n;
-}
-
 static cpu_cores cores_here(void) {
 #ifdef __linux__
     cpu_mask m;
@@ -268,7 +264,7 @@ static cpu_cores cores_here(void) {
         return out;
     }
 #endif
-    const int n = online();
+    const int n = ggl_os_n_processors();
     return (cpu_cores){n, n, n};
 }
 
@@ -296,5 +292,5 @@ int ggl_cpu_allowed(void) {
         return n;
     }
 #endif
-    return online();
+    return ggl_os_n_processors();
 }

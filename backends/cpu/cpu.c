@@ -11,6 +11,7 @@
 #include "cpu_features.h"
 #include "ggl/internal/alloc.h"
 #include "trial.h"
+#include "ggl/internal/os_process.h"
 
 /* Alignment of buffers. Their memory comes from calloc, whose pages cost nothing until touched. */
 enum { ALIGN = 64 };
@@ -83,13 +84,8 @@ static const ggl_backend_vtable vtable = {
 /* Returns the bytes of the machine's memory, or of addresses that this process may have (ulimit -v), if these are fewer; 0:
  * unknown. */
 static size_t most_memory(void) {
-    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    const size_t all = pages > 0 && size > 0 ? (size_t)pages * (size_t)size : 0;
-    struct rlimit l;
-    return getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY &&
-                   (!all || l.rlim_cur < all)
-               ? (size_t)l.rlim_cur
-               : all;
+    const uint64_t all = ggl_os_memory(), limit = ggl_os_limit_addresses();
+    return (size_t)(limit != UINT64_MAX && (!all || limit < all) ? limit : all);
 }
 
 ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);

@@ -1,4 +1,5 @@
 #include "nodes.h"
+#include "ggl/internal/os_process.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -68,8 +69,7 @@ void ggl_cpu_node_bind(const cpu_node *n) {
 void ggl_cpu_nodes_interleave(const cpu_nodes *n, void *p, size_t size) {
 #ifdef SYS_mbind
     enum { INTERLEAVE = 3 }; /* MPOL_INTERLEAVE of the kernel's interface */
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
-                    first = ((uintptr_t)p + page - 1) / page * page,
+    const uintptr_t page = ggl_os_page_size(), first = ((uintptr_t)p + page - 1) / page * page,
                     last = ((uintptr_t)p + size) / page * page;
     unsigned long ids[CPU_MAX_NODES / (8 * sizeof(long)) + 1] = {0};
     for (int i = 0; i < n->n; i++)

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "../common/clock.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/number.h"
+#include "ggl/internal/os_process.h"
 #include "ggl/program.h"
 #include "ggl/version.h"
 #include "orders.h"
@@ -148,7 +148,7 @@ static hello own_hello(const ggl_transport *t) {
                .order = 0x01020304,
                .sizes = (uint32_t)(ORDERS_VERSION << 24 | sizeof(ggl_store) << 16 |
                                    GGL_OP_COUNT << 8 | GGL_TYPE_COUNT),
-               .pid = (int32_t)getpid()};
+               .pid = (int32_t)ggl_os_pid()};
     snprintf(h.version, sizeof h.version, "%s", ggl_version());
     snprintf(h.host, sizeof h.host, "%s", t->host);
     return h;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../common/cache_folder.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/xxh64.h"
 
 /* --- digests ------------------------------------------------------------------------------------ */
@@ -92,7 +93,7 @@ bool ggl_source_find(source *s, const known_files *k, const void *data, size_t s
     const char *path = size >= LEAST_ASKED && uses_files() ? ggl_file_at(data, &of) : NULL;
     if (path) {
         char here[PATH_MAX] = "";
-        if (path[0] != '/' && !getcwd(here, sizeof here))
+        if (!ggl_os_is_absolute(path) && !ggl_os_current_folder(here, sizeof here))
             here[0] = '\0';
         snprintf(full, sizeof full, "%s%s%s", here, here[0] ? "/" : "", path);
         s->path = full;
@@ -254,7 +255,7 @@ static bool open_kept(const char *path, size_t size, const uint64_t digest[2], g
     }
     if (!is_whole) {
         ggl_file_map_close(out);
-        (void)unlink(path);
+        (void)ggl_os_remove(path);
     }
     return is_whole;
 }
@@ -278,7 +279,7 @@ void ggl_source_execute_has(station *s, ggl_reader *r) {
     uint64_t digest[2];
     const uint32_t what = ggl_get_u32(r);
     if (what == HAS_FILE) {
-        ggl_put_u32(&s->result, take_path(r, path, sizeof path) && access(path, R_OK) == 0);
+        ggl_put_u32(&s->result, take_path(r, path, sizeof path) && ggl_os_may_read(path));
         return;
     }
     const uint32_t n = ggl_get_u32(r);

@@ -1,7 +1,8 @@
 #include "loader.h"
 
-#include <dlfcn.h>
 #include <string.h>
+
+#include "ggl/internal/os_library.h"
 
 enum { GLOBAL, INSTANCE, DEVICE, OPTIONAL };
 
@@ -43,7 +44,7 @@ static ggl_status load_level(vk_functions *f, int level, lookup *find, const voi
 }
 
 /* The names of Vulkan's library. macOS has no Vulkan of its own: its loader, or MoltenVK alone, is in
- * the folders of the SDK or of Homebrew, which dlopen does not search. */
+ * the folders of the SDK or of Homebrew, which the system does not search. */
 static const char *const library[] = {
 #ifdef __APPLE__
     "libvulkan.1.dylib",
@@ -61,14 +62,14 @@ ggl_status ggl_vk_load_library(vk_functions *f, ggl_error *err) {
     const char *why = NULL;
     for (size_t i = 0; i < sizeof library / sizeof *library && !f->library; i++) {
         /* It stays loaded when the backend is closed, as an instance of it is kept (instance.c). */
-        f->library = dlopen(library[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-        const char *reason = f->library ? NULL : dlerror();
+        f->library = ggl_os_library_open_for_ever(library[i]);
+        const char *reason = f->library ? NULL : ggl_os_library_error();
         why = why ? why : reason; /* of the first name: the one that is expected */
     }
     if (!f->library)
         return ggl_fail(err, GGL_UNSUPPORTED, "no Vulkan library: %s",
                         why ? why : "it cannot be opened");
-    void *entry = dlsym(f->library, "vkGetInstanceProcAddr");
+    void *entry = ggl_os_library_find(f->library, "vkGetInstanceProcAddr");
     if (!entry)
         return ggl_fail(err, GGL_UNSUPPORTED, "the Vulkan library has no vkGetInstanceProcAddr");
     memcpy(&f->GetInstanceProcAddr, &entry, sizeof entry);
@@ -86,6 +87,6 @@ ggl_status ggl_vk_load_device(vk_functions *f, VkDevice device, ggl_error *err) 
 
 void ggl_vk_unload_library(vk_functions *f) {
     if (f->library)
-        dlclose(f->library);
+        ggl_os_library_close(f->library);
     f->library = NULL;
 }

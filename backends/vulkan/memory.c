@@ -10,6 +10,7 @@
 
 #include "ggl/internal/alloc.h"
 #include "share.h"
+#include "ggl/internal/os_process.h"
 
 /* --- allocation ------------------------------------------------------------------------------- */
 
@@ -81,7 +82,7 @@ static bool is_imported(const vk_backend *b, int region) {
  * page exists too, but maybe nothing outside of them. */
 static ggl_status import(vk_backend *b, ggl_buffer *buf, int region, size_t size, const void *at,
                          ggl_error *err) {
-    const size_t align = b->limits.import_align, page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t align = b->limits.import_align, page = ggl_os_page_size();
     const VkExternalMemoryHandleTypeFlagBits kind =
         VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
     if (!is_imported(b, region) || align == 0 || !b->f.GetMemoryHostPointerPropertiesEXT)

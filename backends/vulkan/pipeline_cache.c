@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../common/cache_folder.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_process.h"
 
 /* The file's header. Drivers check that cached data is their own, but not that it is complete
  * and undamaged. */
@@ -37,7 +37,7 @@ static bool folder(char *path, size_t size, bool make) {
         return false;
     if (make)
         cache_make_parents(path);
-    return !make || mkdir(path, 0777) == 0 || errno == EEXIST;
+    return !make || ggl_os_make_folder(path, false) || errno == EEXIST;
 }
 
 bool ggl_vk_cache_is_wanted(void) {
@@ -64,7 +64,7 @@ void *ggl_vk_cache_read(const vk_backend *b, size_t *size) {
     char path[PATH_MAX];
     head h;
     void *data = NULL;
-    FILE *f = file_name(b, path, sizeof path, false) ? fopen(path, "rb") : NULL;
+    FILE *f = file_name(b, path, sizeof path, false) ? ggl_os_fopen(path, "rb") : NULL;
     bool ok = f && fread(&h, sizeof h, 1, f) == 1 && memcmp(h.magic, MAGIC, sizeof MAGIC) == 0 &&
               h.size > 0 && h.size <= MAX_SIZE && (data = ggl_calloc(1, (size_t)h.size));
     ok = ok && fread(data, (size_t)h.size, 1, f) == 1 && fnv1a(data, (size_t)h.size) == h.hash;
@@ -102,12 +102,12 @@ void ggl_vk_cache_write(const vk_backend *b, const void *data, size_t size) {
         note_unusable(errno ? errno : ENAMETOOLONG);
         return;
     }
-    snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
-    FILE *f = fopen(temporary, "wb");
+    snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)ggl_os_pid());
+    FILE *f = ggl_os_fopen(temporary, "wb");
     bool ok = f && fwrite(&h, sizeof h, 1, f) == 1 && fwrite(data, size, 1, f) == 1;
     ok = f && fclose(f) == 0 && ok;
-    if (!ok || rename(temporary, path) != 0) {
+    if (!ok || !ggl_os_rename(temporary, path)) {
         note_unusable(errno);
-        unlink(temporary);
+        ggl_os_remove(temporary);
     }
 }

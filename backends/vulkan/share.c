@@ -1,9 +1,9 @@
 #include "share.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/os_fs.h"
 
 /* Makes a VkBuffer with memory that is for it alone, as drivers may demand for handles. */
 static VkResult make(vk_backend *b, ggl_buffer *buf, uint32_t kind, const vk_memory_wish *wish) {
@@ -96,7 +96,7 @@ ggl_status ggl_vk_borrow(ggl_backend *base, const ggl_shared *from, ggl_buffer *
         return GGL_OK;
     }
     if (!buf || !buf->memory) /* otherwise the driver has it, and closes it with the memory */
-        close(from->fd);
+        ggl_os_close(from->fd);
     if (buf)
         ggl_vk_buffer_release(b, buf);
     ggl_free(buf);

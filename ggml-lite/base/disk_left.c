@@ -2,32 +2,28 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/os_fs.h"
 
 /* The innermost of the path's folders that exists; the path is changed. NULL: none does. */
-static const char *folder_of(char *path, struct stat *s) {
+static const char *folder_of(char *path, os_stat *s) {
     for (char *slash; (slash = strrchr(path, '/'));) {
         slash[slash == path] = '\0';
-        if (stat(path, s) == 0)
+        if (ggl_os_stat(path, s))
             return path;
         if (slash == path)
             return NULL;
     }
-    return stat(".", s) == 0 ? "." : NULL;
+    return ggl_os_stat(".", s) ? "." : NULL;
 }
 
 static bool measure(char *path, uint64_t *bytes, uint64_t *disk) {
-    struct statvfs v;
-    struct stat s;
-    const char *there = stat(path, &s) == 0 ? path : folder_of(path, &s);
-    if (!there || !(S_ISREG(s.st_mode) || S_ISDIR(s.st_mode)) || statvfs(there, &v) != 0 ||
-        v.f_blocks == 0)
+    os_stat s;
+    const char *there = ggl_os_stat(path, &s) ? path : folder_of(path, &s);
+    if (!there || !(s.kind == OS_FILE || s.kind == OS_FOLDER) || !ggl_os_disk_left(there, bytes))
         return false;
-    *bytes = (uint64_t)v.f_bavail * v.f_frsize;
-    *disk = (uint64_t)s.st_dev;
+    *disk = s.disk;
     return true;
 }
 

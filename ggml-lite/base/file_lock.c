@@ -1,15 +1,12 @@
 #include "ggl/internal/file_lock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/os_fs.h"
 
 struct ggl_file_lock {
     int fd;
@@ -18,29 +15,28 @@ struct ggl_file_lock {
 
 /* True for a file that may be a lock, which has no contents: another one of that name is somebody's. */
 static bool is_empty(int fd) {
-    struct stat s;
-    return fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size == 0;
+    os_stat s;
+    return ggl_os_stat_fd(fd, &s) && s.kind == OS_FILE && s.size == 0;
 }
 
 /* True if the open file is still the one at the path: its owner may have removed it before we had its lock. */
 static bool is_at(int fd, const char *path) {
-    struct stat a, b;
-    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
+    os_stat a, b;
+    return ggl_os_stat_fd(fd, &a) && ggl_os_stat(path, &b) && ggl_os_is_same(&a, &b);
 }
 
 /* Opens and locks the file. -1: errno; EWOULDBLOCK: another one has the lock. */
 static int take(const char *path) {
     for (;;) {
-        const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+        const int fd = ggl_os_open(path, OS_READ | OS_WRITE | OS_CREATE | OS_NO_LINK | OS_NO_WAIT);
         if (fd < 0)
             return -1;
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_at(fd, path))
+        if (ggl_os_lock(fd, true, false) && is_at(fd, path))
             return fd;
         const int why = errno, gone = !is_at(fd, path);
         if (!gone && why != EWOULDBLOCK && is_empty(fd))
-            unlink(path);
-        close(fd);
+            ggl_os_remove(path);
+        ggl_os_close(fd);
         errno = why;
         if (!gone)
             return -1;
@@ -50,9 +46,9 @@ static int take(const char *path) {
 ggl_status ggl_file_lock_open(ggl_file_lock **out, const char *path, ggl_error *err) {
     static const char end[] = ".lock";
     const size_t n = strlen(path);
-    struct stat s;
+    os_stat s;
     *out = NULL;
-    if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
+    if (ggl_os_stat(path, &s) && s.kind != OS_FILE)
         return GGL_OK;
     ggl_file_lock *l = ggl_calloc(1, sizeof *l + n + sizeof end);
     if (!l)
@@ -78,8 +74,8 @@ void ggl_file_lock_close(ggl_file_lock *l) {
     if (!l)
         return;
     if (is_at(l->fd, l->path) && is_empty(l->fd))
-        unlink(
+        ggl_os_remove(
             l->path); /* before it is unlocked: who has opened it meanwhile sees that it is gone */
-    close(l->fd);
+    ggl_os_close(l->fd);
     ggl_free(l);
 }

@@ -1,12 +1,12 @@
 #include "ggl/internal/memory_left.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 enum { MOST_PATH = 4096 };
 
@@ -29,7 +29,7 @@ static const group_kind v2 = {"/sys/fs/cgroup",
 static bool read_number(const char *path, const char *key, double *out) {
     char line[256];
     bool found = false;
-    FILE *f = fopen(path, "re");
+    FILE *f = ggl_os_fopen(path, "r");
     while (f && !found && fgets(line, sizeof line, f)) {
         const size_t n = strlen(key);
         char *end;
@@ -86,7 +86,7 @@ static void look_at_groups(const char *root, const group_kind *k, char *path, do
 static void look_at_all_groups(const char *root, double *least) {
     char name[MOST_PATH], line[MOST_PATH / 2];
     snprintf(name, sizeof name, "%s/proc/self/cgroup", root);
-    FILE *f = fopen(name, "re");
+    FILE *f = ggl_os_fopen(name, "r");
     while (f && fgets(line, sizeof line, f)) { /* "0::/path", or "7:memory:/path" */
         char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
         if (!path)
@@ -115,16 +115,17 @@ size_t ggl_memory_left(const char *root) {
     snprintf(name, sizeof name, "%s/proc/meminfo", root);
     if (read_number(name, "MemAvailable:", &kib))
         lower(&least, kib * 1024);
+    else if (!*root && ggl_os_memory_left() > 0)
+        lower(&least, (double)ggl_os_memory_left());
     look_at_all_groups(root, &least);
     return least > 0 ? to_size(least) : 0;
 }
 
 size_t ggl_memory_left_addresses(void) {
-    struct rlimit l;
+    const uint64_t limit = ggl_os_limit_addresses();
     double pages, least = -1;
-    if (getrlimit(RLIMIT_AS, &l) != 0 || l.rlim_cur == RLIM_INFINITY ||
-        !read_number("/proc/self/statm", "", &pages))
+    if (limit == UINT64_MAX || !read_number("/proc/self/statm", "", &pages))
         return 0;
-    lower(&least, (double)l.rlim_cur - pages * (double)sysconf(_SC_PAGESIZE));
+    lower(&least, (double)limit - pages * (double)ggl_os_page_size());
     return to_size(least);
 }

@@ -1,21 +1,18 @@
 #include "fetch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "common/amounts.h"
 #include "file_digest.h"
 #include "ggl/internal/disk_left.h"
 #include "ggl/internal/file.h"
 #include "common/user_path.h"
+#include "ggl/internal/os_fs.h"
 #include "web.h"
 
 enum { MOST_FAILURES = 4, PIECE = 1 << 16, MOST_VERSION = 256 };
@@ -47,15 +44,16 @@ static char *with_suffix(const char *path, const char *middle, const char *suffi
 /* Reads the line of PATH.version. False if none. */
 static bool read_version(const char *path, char *version, size_t size) {
     char *name = with_suffix(path, ".version", "");
-    struct stat st;
+    os_stat st;
     /* opening a named pipe would wait for ever */
-    const int fd = name ? open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
-    FILE *f = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+    const int fd = name ? ggl_os_open(name, OS_READ | OS_NO_WAIT) : -1;
+    FILE *f =
+        fd >= 0 && ggl_os_stat_fd(fd, &st) && st.kind == OS_FILE ? ggl_os_fdopen(fd, "r") : NULL;
     const bool has = f && fgets(version, (int)size, f) != NULL;
     if (f)
         fclose(f);
     else if (fd >= 0)
-        close(fd);
+        ggl_os_close(fd);
     free(name);
     if (has)
         version[strcspn(version, "\n")] = '\0';
@@ -65,10 +63,10 @@ static bool read_version(const char *path, char *version, size_t size) {
 static void write_version(const char *path, const char *version) {
     char *name = with_suffix(path, ".version", "");
     ggl_new_file *out = NULL;
-    struct stat st;
-    if (name && lstat(name, &st) == 0 && !S_ISREG(st.st_mode))
-        (void)unlink(name); /* such as a named pipe, which would be written to, and wait */
-    ggl_error ignored;      /* without the file, the next run computes the digest again */
+    os_stat st;
+    if (name && ggl_os_stat_link(name, &st) && st.kind != OS_FILE)
+        (void)ggl_os_remove(name); /* such as a named pipe, which would be written to, and wait */
+    ggl_error ignored;             /* without the file, the next run computes the digest again */
     if (name && ggl_new_file_open(&out, name, &ignored) == GGL_OK) {
         fprintf(ggl_new_file_stream(out), "%s\n", version);
         (void)!ggl_new_file_commit(out, &ignored);
@@ -79,7 +77,7 @@ static void write_version(const char *path, const char *version) {
 static void remove_version(const char *path) {
     char *name = with_suffix(path, ".version", "");
     if (name)
-        (void)unlink(name);
+        (void)ggl_os_remove(name);
     free(name);
 }
 
@@ -88,7 +86,7 @@ static bool add_file(file_digest *s, int fd, uint64_t size, watch_work *p) {
     char *data = malloc(PIECE);
     uint64_t done = 0;
     while (data && done < size && !llm_watch_stopped(p->w)) {
-        const ssize_t n = pread(fd, data, PIECE, (off_t)done);
+        const int64_t n = ggl_os_read_at(fd, data, PIECE, (int64_t)done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -106,21 +104,21 @@ static bool has_digest(const hub_watch *w, const fetch_file *f) {
     char hex[FILE_DIGEST];
     file_digest s;
     watch_work p;
-    const int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    const int fd = ggl_os_open(f->path, OS_READ);
     llm_file_digest_begin(&s, f->digest, f->size);
     llm_watch_begin(&p, w, "checking", f->path, 0, f->size);
     const bool read = fd >= 0 && add_file(&s, fd, f->size, &p);
     llm_watch_end(&p);
     if (fd >= 0)
-        close(fd);
+        ggl_os_close(fd);
     llm_file_digest_end(&s, hex);
     return read && strcmp(hex, f->digest) == 0;
 }
 
 bool llm_fetch_is_current(const hub_watch *w, const fetch_file *f) {
     char version[MOST_VERSION];
-    struct stat st;
-    if (stat(f->path, &st) != 0 || (uint64_t)st.st_size != f->size)
+    os_stat st;
+    if (!ggl_os_stat(f->path, &st) || (uint64_t)st.size != f->size)
         return false;
     if (read_version(f->path, version, sizeof version))
         return strcmp(version, f->version) == 0;
@@ -145,15 +143,14 @@ static char *part_path(const fetch_file *f) {
 }
 
 bool llm_fetch_is_at(int fd, const char *path) {
-    struct stat a, b;
-    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_ino == b.st_ino &&
-           a.st_dev == b.st_dev;
+    os_stat a, b;
+    return ggl_os_stat_fd(fd, &a) && ggl_os_stat(path, &b) && ggl_os_is_same(&a, &b);
 }
 
 /* Locks a file; waits while another process has the lock. */
 static ggl_status lock(const download *d, ggl_error *err) {
     bool noted = false;
-    while (flock(d->fd, LOCK_EX | LOCK_NB) != 0) {
+    while (!ggl_os_lock(d->fd, true, false)) {
         if (llm_watch_stopped(d->w))
             return ggl_fail(err, GGL_CANCELLED, "stopped");
         if (errno != EWOULDBLOCK && errno != EINTR)
@@ -171,7 +168,7 @@ static ggl_status lock(const download *d, ggl_error *err) {
 static ggl_status open_part(download *d, bool *done, ggl_error *err) {
     *done = false;
     for (;;) {
-        d->fd = open(d->part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        d->fd = ggl_os_open(d->part, OS_READ | OS_WRITE | OS_CREATE | OS_NO_LINK);
         if (d->fd < 0)
             return ggl_fail(err, GGL_IO, "%s: %s", d->part, strerror(errno));
         const ggl_status st = lock(d, err);
@@ -180,10 +177,10 @@ static ggl_status open_part(download *d, bool *done, ggl_error *err) {
         const bool there = llm_fetch_is_at(d->fd, d->part);
         *done = llm_fetch_is_current(d->w, d->f);
         if (*done && there)
-            (void)unlink(d->part); /* an empty one, which open() has made */
+            (void)ggl_os_remove(d->part); /* an empty one, which open() has made */
         if (*done || there)
             return GGL_OK;
-        close(d->fd);
+        ggl_os_close(d->fd);
         d->fd = -1;
     }
 }
@@ -191,14 +188,14 @@ static ggl_status open_part(download *d, bool *done, ggl_error *err) {
 static ggl_status start_over(download *d, ggl_error *err) {
     d->n = 0;
     llm_file_digest_begin(&d->digest, d->f->digest, d->f->size);
-    if (ftruncate(d->fd, 0) != 0 || lseek(d->fd, 0, SEEK_SET) != 0)
+    if (!ggl_os_truncate(d->fd, 0) || ggl_os_seek(d->fd, 0, SEEK_SET) != 0)
         return ggl_fail(err, GGL_IO, "%s: %s", d->part, strerror(errno));
     return GGL_OK;
 }
 
 /* Reads the partial download of an earlier run, to continue its digest. */
 static ggl_status read_part(download *d, ggl_error *err) {
-    const off_t size = lseek(d->fd, 0, SEEK_END);
+    const int64_t size = ggl_os_seek(d->fd, 0, SEEK_END);
     ggl_status st = GGL_OK;
     if (size <= 0 || d->f->is_whole)
         return start_over(d, err);
@@ -236,7 +233,7 @@ static bool on_body(void *ctx, const web_answer *a, const char *data, size_t n) 
     }
     llm_file_digest_add(&d->digest, data, n);
     while (n > 0) {
-        const ssize_t done = write(d->fd, data, n);
+        const int64_t done = ggl_os_write(d->fd, data, n);
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0) {
@@ -332,7 +329,7 @@ static ggl_status finish(download *d, ggl_error *err) {
     char hex[FILE_DIGEST];
     llm_file_digest_end(&d->digest, hex);
     if (f->digest && strcmp(hex, f->digest) != 0) {
-        (void)unlink(d->part);
+        (void)ggl_os_remove(d->part);
         return ggl_fail(err, GGL_FORMAT,
                         "%s has the wrong %s: it is %s, but should be %s. The file was "
                         "damaged on the way, or is a "
@@ -340,10 +337,10 @@ static ggl_status finish(download *d, ggl_error *err) {
                         f->url, llm_file_digest_is_git(f->digest) ? "SHA-1" : "SHA-256", hex,
                         f->digest);
     }
-    if (fsync(d->fd) != 0)
+    if (!ggl_os_sync(d->fd))
         return ggl_fail(err, GGL_IO, "%s: %s", d->part, strerror(errno));
     remove_version(f->path); /* a new file with the version of the old one would be wrong */
-    if (rename(d->part, f->path) != 0)
+    if (!ggl_os_rename(d->part, f->path))
         return ggl_fail(err, GGL_IO, "%s: %s", f->path, strerror(errno));
     write_version(f->path, f->version);
     return GGL_OK;
@@ -377,7 +374,7 @@ static ggl_status run(download *d, ggl_error *err) {
                       "%s of %s have come and are kept: the same command goes on from there",
                       llm_amount_bytes(here, d->n), all);
     else
-        (void)unlink(d->part);
+        (void)ggl_os_remove(d->part);
     return st;
 }
 
@@ -388,7 +385,7 @@ ggl_status llm_fetch(const hub_watch *w, const fetch_file *f, ggl_error *err) {
     llm_user_make_folders(f->path);
     const ggl_status st = run(&d, err);
     if (d.fd >= 0)
-        close(d.fd);
+        ggl_os_close(d.fd);
     free(d.part);
     return st;
 }
@@ -399,10 +396,10 @@ ggl_status llm_fetch_check_space(const fetch_file *f, size_t n, ggl_error *err) 
     uint64_t wanted = 0, there;
     char a[AMOUNT_TEXT], b[AMOUNT_TEXT];
     for (size_t i = 0; i < n; i++) {
-        struct stat st;
+        os_stat st;
         char *part = part_path(&f[i]);
-        const uint64_t has = part && stat(part, &st) == 0 && (uint64_t)st.st_size <= f[i].size
-                                 ? (uint64_t)st.st_size
+        const uint64_t has = part && ggl_os_stat(part, &st) && (uint64_t)st.size <= f[i].size
+                                 ? (uint64_t)st.size
                                  : 0;
         free(part);
         wanted = wanted > UINT64_MAX - f[i].size ? UINT64_MAX : wanted + f[i].size - has;

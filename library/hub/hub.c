@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/user_path.h"
+#include "ggl/internal/os_fs.h"
 #include "hub_impl.h"
 
 #define ENDPOINT "https://huggingface.co"
@@ -72,7 +72,7 @@ static void end(hub *h) {
     llm_hub_list_fini(&h->list);
     llm_hub_list_fini(&h->cached);
     if (h->mark >= 0)
-        close(h->mark);
+        ggl_os_close(h->mark);
     free(h->cache);
     free(h->folder);
     free(h->path);

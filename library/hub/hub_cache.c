@@ -1,11 +1,10 @@
 /* Lists what is in the cache: the repositories at hub/USER/REPO, and files from URLs at url/DIGEST. */
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "ggl/internal/os_fs.h"
 #include "hub_impl.h"
 
 typedef struct walk {
@@ -38,12 +37,8 @@ static void on_model(void *user, const hub_model *m) {
     free(path);
 }
 
-static int is_shown(const struct dirent *e) {
-    return e->d_name[0] != '.';
-}
-
-static int compare(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
+static bool is_shown(const char *name) {
+    return name[0] != '.';
 }
 
 /* Lists the models of h->folder. */
@@ -67,20 +62,20 @@ static void list_folder(walk *w, const char *path) {
 /* Calls `visit` for each entry of a folder of the cache, with its path below the cache and in whole. No such folder: for none. */
 static void each_entry(walk *w, const char *below,
                        void (*visit)(walk *w, const char *below, const char *path)) {
-    struct dirent **entry = NULL;
+    char **entry = NULL;
     char *folder = llm_hub_join(w->h->cache, below, NULL);
-    const int n = folder ? scandir(folder, &entry, is_shown, compare) : 0;
+    const int64_t n = folder ? ggl_os_folder_list(folder, is_shown, &entry) : 0;
     w->no_memory = w->no_memory || !folder || (n < 0 && errno == ENOMEM);
     if (n < 0 && errno != ENOENT)
         say_problem(w, folder, strerror(errno));
-    for (int i = 0; i < n; i++) {
-        char *name = llm_hub_join(below, entry[i]->d_name, NULL);
+    for (int64_t i = 0; i < n; i++) {
+        char *name = llm_hub_join(below, entry[i], NULL);
         char *path = name ? llm_hub_join(w->h->cache, name, NULL) : NULL;
-        struct stat info;
+        os_stat info;
         w->no_memory = w->no_memory || !path;
-        if (path && stat(path, &info) != 0)
+        if (path && !ggl_os_stat(path, &info))
             say_problem(w, path, strerror(errno));
-        else if (path && S_ISDIR(info.st_mode))
+        else if (path && info.kind == OS_FOLDER)
             visit(w, name, path);
         free(path);
         free(name);
@@ -91,13 +86,13 @@ static void each_entry(walk *w, const char *below,
 }
 
 static void visit_place(walk *w, const char *below, const char *path) {
-    DIR *d = opendir(path);
+    os_folder *d = ggl_os_folder_open(path);
     const char *repo = strncmp(below, "hub/", 4) == 0 ? below + 4 : NULL;
     if (!d) {
         say_problem(w, path, strerror(errno));
         return;
     }
-    closedir(d);
+    ggl_os_folder_close(d);
     if (repo && !llm_hub_is_repo(repo)) {
         say_problem(w, path, "this is not the name of a repository");
         return;

@@ -4,16 +4,13 @@
  * files in the cache may be of two versions, or that some are missing. Each process that downloads them holds a shared lock on it, and
  * the last one to end removes it if all went well. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/amounts.h"
 #include "fetch.h"
+#include "ggl/internal/os_fs.h"
 #include "hub_impl.h"
 #include "common/user_path.h"
 #include "web.h"
@@ -29,7 +26,7 @@ static char *mark_path(const hub *h, const char *first) {
 
 bool llm_hub_is_unfinished(const hub *h, const char *first) {
     char *path = mark_path(h, first);
-    const bool is = path && access(path, F_OK) == 0;
+    const bool is = path && ggl_os_exists(path);
     free(path);
     return is;
 }
@@ -37,14 +34,14 @@ bool llm_hub_is_unfinished(const hub *h, const char *first) {
 /* Opens the mark, and locks it as one of several processes. Returns -1 and sets errno after an error. */
 static int open_mark(const hub *h, const char *path, int flags) {
     for (;;) {
-        const int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+        const int fd = ggl_os_open(path, flags | OS_NO_LINK | OS_NO_WAIT);
         if (fd < 0)
             return -1;
-        while (flock(fd, LOCK_SH) != 0 && errno == EINTR && !hub_stopped(h)) {
+        while (!ggl_os_lock(fd, false, true) && errno == EINTR && !hub_stopped(h)) {
         }
         if (hub_stopped(h) || llm_fetch_is_at(fd, path)) /* also on a file system without locks */
             return fd;
-        close(fd);
+        ggl_os_close(fd);
     }
 }
 
@@ -55,7 +52,7 @@ ggl_status llm_hub_set_unfinished(hub *h, const char *first, ggl_error *err) {
     if (!path)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     llm_user_make_folders(path);
-    h->mark = open_mark(h, path, O_WRONLY | O_CREAT);
+    h->mark = open_mark(h, path, OS_WRITE | OS_CREATE);
     const ggl_status st =
         h->mark >= 0 ? GGL_OK : ggl_fail(err, GGL_IO, "%s: %s", path, strerror(errno));
     free(path);
@@ -77,14 +74,14 @@ static bool has_weights(const hub *h) {
 void llm_hub_set_finished(hub *h, const char *first, bool weights) {
     char *path = mark_path(h, first);
     if (path && h->mark < 0)
-        h->mark = open_mark(h, path, O_WRONLY); /* one of an interrupted download, or none */
+        h->mark = open_mark(h, path, OS_WRITE); /* one of an interrupted download, or none */
     /* The last of several processes gets the lock for itself: asking for it gives up the shared one. */
-    const bool alone = h->mark >= 0 && (flock(h->mark, LOCK_EX | LOCK_NB) == 0 ||
+    const bool alone = h->mark >= 0 && (ggl_os_lock(h->mark, true, false) ||
                                         (errno != EWOULDBLOCK && errno != EINTR));
     if (alone && llm_fetch_is_at(h->mark, path) && (weights || !has_weights(h)))
-        (void)unlink(path);
+        (void)ggl_os_remove(path);
     if (h->mark >= 0)
-        close(h->mark);
+        ggl_os_close(h->mark);
     h->mark = -1;
     free(path);
 }

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/json.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/steps.h"
 #include "hub_impl.h"
@@ -145,10 +145,10 @@ static ggl_status remove_file(hub *h, const char *path, ggl_error *err) {
     char *file = llm_hub_join(h->cache, h->folder, path),
          *version = llm_hub_join(h->cache, h->folder, of_version);
     ggl_status st = file && version ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
-    if (st == GGL_OK && access(version, F_OK) == 0) {
+    if (st == GGL_OK && ggl_os_exists(version)) {
         st = llm_hub_set_unfinished(h, HUB_CONFIG, err);
-        if (st == GGL_OK && unlink(file) == 0)
-            (void)unlink(version);
+        if (st == GGL_OK && ggl_os_remove(file))
+            (void)ggl_os_remove(version);
     }
     free(file);
     free(version);
@@ -190,7 +190,7 @@ static ggl_status check_texts(const hub *h, const hub_file *const *weights, size
     bool missing = false;
     for (size_t i = 0; i < n && !missing; i++) {
         char *path = llm_hub_join(h->cache, h->folder, weights[i]->path);
-        missing = !path || access(path, F_OK) != 0;
+        missing = !path || !ggl_os_exists(path);
         free(path);
     }
     const ggl_status st = !folder   ? ggl_fail(err, GGL_NOMEM, "out of memory")

@@ -1,16 +1,15 @@
 #include "hub_list.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "common/json.h"
 #include "convert/pickle.h"
 #include "file_digest.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/steps.h"
 #include "common/model_name.h"
@@ -199,22 +198,22 @@ static ggl_status add_below(hub_list *l, const char *folder, const char *below, 
     if (!(full = malloc(size)))
         return no_memory(err);
     snprintf(full, size, "%s/%s", folder, below);
-    DIR *d = opendir(full);
-    for (struct dirent *e; d && st == GGL_OK && (e = readdir(d));) {
-        struct stat info;
-        const int n = snprintf(path, sizeof path - 1, "%s%s", below, e->d_name);
-        if (e->d_name[0] == '.' || n >= (int)sizeof path - 1)
+    os_folder *d = ggl_os_folder_open(full);
+    for (const char *e; d && st == GGL_OK && (e = ggl_os_folder_next(d));) {
+        os_stat info;
+        const int n = snprintf(path, sizeof path - 1, "%s%s", below, e);
+        if (e[0] == '.' || n >= (int)sizeof path - 1)
             continue;
         snprintf(full, size, "%s/%s", folder, path);
-        if (stat(full, &info) != 0)
+        if (!ggl_os_stat(full, &info))
             continue;
-        if (S_ISDIR(info.st_mode) && depth < MOST_DEPTH)
+        if (info.kind == OS_FOLDER && depth < MOST_DEPTH)
             st = add_below(l, folder, strcat(path, "/"), depth + 1, err);
-        else if (S_ISREG(info.st_mode) && llm_hub_is_path(path))
-            st = add(l, (hub_file){llm_hub_kind_of(path), path, (uint64_t)info.st_size, ""}, err);
+        else if (info.kind == OS_FILE && llm_hub_is_path(path))
+            st = add(l, (hub_file){llm_hub_kind_of(path), path, (uint64_t)info.size, ""}, err);
     }
     if (d)
-        closedir(d);
+        ggl_os_folder_close(d);
     free(full);
     return st;
 }

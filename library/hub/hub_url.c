@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "fetch.h"
 #include "file_digest.h"
+#include "ggl/internal/os_fs.h"
 #include "hub_impl.h"
 #include "common/split_name.h"
 #include "web.h"
@@ -92,12 +92,12 @@ static ggl_status ask_url(const hub *h, bool hurry, fetch_file *f, url_version *
 static ggl_status get_file(const hub *h, const char *url, char **path, ggl_error *err) {
     char below[HUB_MOST_PATH + 20];
     url_version version = {0};
-    struct stat info;
+    os_stat info;
     path_of_url(below, sizeof below, url);
     *path = llm_hub_join(h->cache, below, NULL);
     if (!*path)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    const bool has_cached = stat(*path, &info) == 0;
+    const bool has_cached = ggl_os_stat(*path, &info);
     if (h->w->offline && has_cached)
         return GGL_OK;
     if (h->w->offline)

@@ -1,11 +1,9 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/os_fs.h"
 #include "picture.h"
 
 typedef struct bytes {
@@ -30,16 +28,16 @@ static bool grow(bytes *b, size_t least, size_t most) {
 }
 
 static ggl_status read_all(bytes *b, int fd, size_t most, const char *name, ggl_error *err) {
-    struct stat about;
+    os_stat about;
     size_t least = 1 << 16;
-    if (fstat(fd, &about) != 0)
+    if (!ggl_os_stat_fd(fd, &about))
         return ggl_fail(err, GGL_IO, "%s: %s", name, strerror(errno));
-    if (S_ISREG(about.st_mode) && about.st_size > 0)
-        least = (uint64_t)about.st_size < most ? (size_t)about.st_size + 1 : most + 1;
+    if (about.kind == OS_FILE && about.size > 0)
+        least = (uint64_t)about.size < most ? (size_t)about.size + 1 : most + 1;
     for (;;) {
         if (b->n == b->room && !grow(b, least, most))
             return ggl_fail(err, GGL_NOMEM, "%s: out of memory for %zu bytes", name, 2 * b->n);
-        const ssize_t got = read(fd, b->data + b->n, b->room - b->n);
+        const int64_t got = ggl_os_read(fd, b->data + b->n, b->room - b->n);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -57,7 +55,7 @@ ggl_status llm_picture_read_file(llm_picture **out, const char *path,
                                  const llm_picture_limits *limits, ggl_error *err) {
     const bool is_input = strcmp(path, "-") == 0;
     const char *name = is_input ? "standard input" : path;
-    const int fd = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = is_input ? OS_STDIN : ggl_os_open(path, OS_READ);
     bytes b = {0};
     *out = NULL;
     if (fd < 0)
@@ -65,7 +63,7 @@ ggl_status llm_picture_read_file(llm_picture **out, const char *path,
     ggl_status st = read_all(
         &b, fd, (size_t)(limits && limits->bytes ? limits->bytes : LLM_PICTURE_BYTES), name, err);
     if (!is_input)
-        close(fd);
+        ggl_os_close(fd);
     if (st == GGL_OK)
         st = llm_picture_read(out, b.data, b.n, name, limits, err);
     ggl_free(b.data);

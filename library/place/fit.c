@@ -6,6 +6,7 @@
 
 #include "ggl/internal/sched.h"
 #include "ggl/internal/memory_left.h"
+#include "ggl/internal/os_process.h"
 
 enum {
     MULTIPLE = 256,
@@ -79,7 +80,7 @@ static int measure(const llm_placement *p, const llm_session *s, const llm_fit_o
     m[1] = m[0];
     m[1].name = "the limit of addresses (ulimit -v)";
     m[1].available = addresses;
-    m[1].margin = addresses / HOST_MARGIN + (double)sysconf(_SC_NPROCESSORS_ONLN) * ARENA;
+    m[1].margin = addresses / HOST_MARGIN + ggl_os_n_processors() * ARENA;
     m[1].mapped = 0;
     return n;
 }

@@ -1,23 +1,21 @@
 #include "bytes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/os_fs.h"
 
 enum { BUFFER = 1 << 16 };
 
 ggl_status llm_sound_bytes_open(sound_bytes *b, const char *path, ggl_error *err) {
     const bool is_input = strcmp(path, "-") == 0;
-    struct stat about;
+    os_stat about;
     *b = (sound_bytes){.name = is_input ? "standard input" : path,
                        .size = -1,
                        .owns_fd = !is_input,
-                       .fd = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)};
-    if (b->fd < 0 || fstat(b->fd, &about) != 0) {
+                       .fd = is_input ? OS_STDIN : ggl_os_open(path, OS_READ)};
+    if (b->fd < 0 || !ggl_os_stat_fd(b->fd, &about)) {
         const ggl_status st = ggl_fail(err, GGL_IO, "%s: %s", b->name, strerror(errno));
         llm_sound_bytes_close(b);
         return st;
@@ -28,10 +26,10 @@ ggl_status llm_sound_bytes_open(sound_bytes *b, const char *path, ggl_error *err
         llm_sound_bytes_close(b);
         return st;
     }
-    const off_t begin = S_ISREG(about.st_mode) ? lseek(b->fd, 0, SEEK_CUR) : -1;
+    const int64_t begin = about.kind == OS_FILE ? ggl_os_seek(b->fd, 0, SEEK_CUR) : -1;
     if (begin >= 0) {
         b->begin = begin;
-        b->size = about.st_size > begin ? about.st_size - begin : 0;
+        b->size = (int64_t)about.size > begin ? (int64_t)about.size - begin : 0;
     }
     return GGL_OK;
 }
@@ -42,7 +40,7 @@ void llm_sound_bytes_memory(sound_bytes *b, const void *data, size_t n, const ch
 
 void llm_sound_bytes_close(sound_bytes *b) {
     if (b->owns_fd && b->fd >= 0)
-        close(b->fd);
+        ggl_os_close(b->fd);
     ggl_free(b->own);
     *b = (sound_bytes){.fd = -1};
 }
@@ -56,9 +54,9 @@ static ggl_status fill(sound_bytes *b, bool *more, ggl_error *err) {
         b->first += b->n;
         b->n = 0;
     }
-    ssize_t got;
+    int64_t got;
     do
-        got = read(b->fd, b->own + b->n, (size_t)(BUFFER - b->n));
+        got = ggl_os_read(b->fd, b->own + b->n, (size_t)(BUFFER - b->n));
     while (got < 0 && errno == EINTR);
     if (got < 0)
         return ggl_fail(err, GGL_IO, "%s: %s", b->name, strerror(errno));
@@ -100,7 +98,7 @@ ggl_status llm_sound_bytes_seek(sound_bytes *b, int64_t at, ggl_error *err) {
     if (b->size < 0 && at < b->first)
         return ggl_fail(err, GGL_UNSUPPORTED, "%s: a pipe can be read once only", b->name);
     if (b->fd >= 0 && b->size >= 0 && !is_near) {
-        if (lseek(b->fd, b->begin + at, SEEK_SET) < 0)
+        if (ggl_os_seek(b->fd, b->begin + at, SEEK_SET) < 0)
             return ggl_fail(err, GGL_IO, "%s: byte %lld: %s", b->name, (long long)at,
                             strerror(errno));
         b->first = at;

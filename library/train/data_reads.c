@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "template/parts.h"
 
@@ -80,12 +80,12 @@ static ggl_status path_of(const train_data *d, ggl_str address, char **out, ggl_
 
 /* A folder, a device or a pipe is no file that can be read again. */
 static ggl_status check_path(const char *path, ggl_error *err) {
-    struct stat s;
-    if (stat(path, &s) != 0)
+    os_stat s;
+    if (!ggl_os_stat(path, &s))
         return ggl_fail(err, GGL_IO, "%s: %s", path, strerror(errno));
-    return S_ISREG(s.st_mode) ? GGL_OK
-                              : ggl_fail(err, GGL_FORMAT, "%s: this is %s, and no file", path,
-                                         S_ISDIR(s.st_mode) ? "a folder" : "a device or a pipe");
+    return s.kind == OS_FILE ? GGL_OK
+                             : ggl_fail(err, GGL_FORMAT, "%s: this is %s, and no file", path,
+                                        s.kind == OS_FOLDER ? "a folder" : "a device or a pipe");
 }
 
 /* The base64 of data:TYPE;base64,DIGITS. */

@@ -1,11 +1,11 @@
 /* What a training needs: memory, and room on disks. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/amounts.h"
 #include "ggl/internal/disk_left.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/types.h"
 #include "training.h"
 
@@ -108,12 +108,12 @@ typedef struct written {
 
 /* Gets what is there. False: nothing needs room, or nothing is known of it. */
 static bool look(written *w, const char *path, uint64_t size) {
-    struct stat s;
+    os_stat s;
     *w = (written){.path = path, .size = size};
     if (!path || size == 0 || !ggl_disk_left(path, &w->left, &w->disk))
         return false;
-    if (stat(path, &s) == 0)
-        w->there = (uint64_t)s.st_size;
+    if (ggl_os_stat(path, &s))
+        w->there = (uint64_t)s.size;
     return true;
 }
 

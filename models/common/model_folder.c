@@ -1,36 +1,34 @@
 #include "model_folder.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/os_fs.h"
 #include "model_name.h"
 #include "split_name.h"
 
 bool llm_is_folder(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    os_stat st;
+    return ggl_os_stat(path, &st) && st.kind == OS_FOLDER;
 }
 
 bool llm_folder_has(const char *folder, const char *name) {
     char path[PATH_MAX];
     return (size_t)snprintf(path, sizeof path, "%s/%s", folder, name) < sizeof path &&
-           access(path, F_OK) == 0;
+           ggl_os_exists(path);
 }
 
 bool llm_folder_is_model(const char *folder) {
     bool gguf = false, safetensors = false;
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        gguf |= llm_ends_with(e->d_name, ".gguf");
-        safetensors |= llm_ends_with(e->d_name, ".safetensors");
+    os_folder *d = ggl_os_folder_open(folder);
+    for (const char *e; d && (e = ggl_os_folder_next(d));) {
+        gguf |= llm_ends_with(e, ".gguf");
+        safetensors |= llm_ends_with(e, ".safetensors");
     }
     if (d)
-        closedir(d);
+        ggl_os_folder_close(d);
     return llm_folder_has(folder, "config.json") && (safetensors || !gguf);
 }
 
@@ -69,18 +67,17 @@ static int lacks_part(const char *folder, const char *name) {
 
 static gguf_files gguf_in(const char *folder) {
     gguf_files f = {0};
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (!llm_ends_with(e->d_name, ".gguf"))
+    os_folder *d = ggl_os_folder_open(folder);
+    for (const char *e; d && (e = ggl_os_folder_next(d));) {
+        if (!llm_ends_with(e, ".gguf"))
             continue;
-        const bool aside = llm_model_name_is_aside(e->d_name);
-        const bool model =
-            !aside && llm_split_is_first(e->d_name) && !lacks_part(folder, e->d_name);
-        keep_first(&f, aside ? &f.aside : model ? &f.first : &f.part, e->d_name);
+        const bool aside = llm_model_name_is_aside(e);
+        const bool model = !aside && llm_split_is_first(e) && !lacks_part(folder, e);
+        keep_first(&f, aside ? &f.aside : model ? &f.first : &f.part, e);
         f.n += model;
     }
     if (d)
-        closedir(d);
+        ggl_os_folder_close(d);
     return f;
 }
 

@@ -1,33 +1,31 @@
 #include "text_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_fs.h"
 
 /* Opens a file for reading. Refuses devices, as they may not end. Pipes are read to their end;
  * one without a writer is opened without waiting, and found empty. */
 static FILE *open_text(const char *path, bool *pipe, ggl_error *err) {
-    struct stat st;
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    const bool known = fd >= 0 && fstat(fd, &st) == 0;
-    *pipe = known && S_ISFIFO(st.st_mode);
-    const bool fits = known && (*pipe || S_ISREG(st.st_mode));
-    const bool waits = fits && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) == 0;
-    FILE *f = waits ? fdopen(fd, "rb") : NULL;
+    os_stat st;
+    const int fd = ggl_os_open(path, OS_READ | OS_NO_WAIT);
+    const bool known = fd >= 0 && ggl_os_stat_fd(fd, &st);
+    *pipe = known && st.kind == OS_PIPE;
+    const bool fits = known && (*pipe || st.kind == OS_FILE);
+    const bool waits = fits && ggl_os_let_wait(fd);
+    FILE *f = waits ? ggl_os_fdopen(fd, "rb") : NULL;
     if (f)
         return f;
     if (!known || fits)
         ggl_fail(err, GGL_IO, "%s: %s", path, strerror(errno));
     else
         ggl_fail(err, GGL_IO, "%s: %s", path,
-                 S_ISDIR(st.st_mode) ? "is a directory, not a file" : "is a device, not a file");
+                 st.kind == OS_FOLDER ? "is a directory, not a file" : "is a device, not a file");
     if (fd >= 0)
-        close(fd);
+        ggl_os_close(fd);
     return NULL;
 }
 
@@ -67,8 +65,8 @@ ggl_status llm_read_text_file(const char *path, size_t most, char **text, size_t
 }
 
 size_t llm_read_head(const char *path, void *buf, size_t size) {
-    struct stat st;
-    FILE *f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
+    os_stat st;
+    FILE *f = ggl_os_stat(path, &st) && st.kind == OS_FILE ? ggl_os_fopen(path, "rb") : NULL;
     const size_t n = f ? fread(buf, 1, size, f) : 0;
     if (f)
         fclose(f);

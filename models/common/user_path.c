@@ -1,10 +1,10 @@
 #include "user_path.h"
+#include "ggl/internal/os_fs.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 char *llm_user_path(const char *variable, const char *under_home, const char *rest) {
     const char *value = getenv(variable), *home = getenv("HOME");
@@ -24,7 +24,7 @@ void llm_user_make_folders(const char *path) {
     char *copy = strdup(path);
     for (char *p = copy && *copy ? strchr(copy + 1, '/') : NULL; p; p = strchr(p + 1, '/')) {
         *p = '\0';
-        (void)mkdir(copy, 0700);
+        (void)ggl_os_make_folder(copy, true);
         *p = '/';
     }
     free(copy);

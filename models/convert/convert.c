@@ -5,9 +5,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/pass.h"
 #include "ggl/internal/types.h"
 #include "checkpoint.h"
@@ -64,17 +63,17 @@ static ggl_status refuse_file(const char *path, ggl_error *err) {
 /* Checks that `folder` is a folder. A missing one, or a file in it, is the likeliest mistake of
  * a user. */
 static ggl_status check_folder(const char *folder, ggl_error *err) {
-    struct stat st;
-    if (stat(folder, &st) != 0)
+    os_stat st;
+    if (!ggl_os_stat(folder, &st))
         return ggl_fail(err, GGL_IO, "%s: %s", folder,
                         errno == ENOENT ? "the folder does not exist" : strerror(errno));
-    return S_ISDIR(st.st_mode) ? GGL_OK : refuse_file(folder, err);
+    return st.kind == OS_FOLDER ? GGL_OK : refuse_file(folder, err);
 }
 
 static bool has_file(const llm_converter *c, const char *name) {
     char path[4096];
     int n = snprintf(path, sizeof path, "%s/%s", c->folder, name);
-    return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
+    return n > 0 && (size_t)n < sizeof path && ggl_os_exists(path);
 }
 
 static ggl_status other_tokenizer(const llm_converter *c, ggl_error *err) {

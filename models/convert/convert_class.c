@@ -8,6 +8,7 @@
 #include "common/folder_name.h"
 #include "convert_impl.h"
 #include "ggl/internal/nearest.h"
+#include "ggl/internal/os_fs.h"
 
 ggl_status llm_converter_choose_class(llm_converter *c, const char *path, ggl_error *err) {
     const json_value *list = llm_json_get_kind(&c->config->root, "architectures", JSON_ARRAY);
@@ -226,7 +227,6 @@ static bool is_no_name(ggl_str s) {
 
 ggl_status llm_converter_choose_name(llm_converter *c, ggl_error *err) {
     const char *folder = c->params.adapter ? c->params.adapter : c->folder;
-    char real[PATH_MAX];
     ggl_str name = llm_folder_name(folder);
     if (c->is_file)
         name.n = without_ending(name.s, name.n);
@@ -237,8 +237,10 @@ ggl_status llm_converter_choose_name(llm_converter *c, ggl_error *err) {
             if (v->s[i] == '/')
                 name = (ggl_str){v->s + i + 1, v->n - i - 1};
     }
-    if (is_no_name(name) && realpath(folder, real))
+    char *real = is_no_name(name) ? ggl_os_real_path(folder) : NULL;
+    if (real)
         name = llm_folder_name(real);
     c->name = ggl_arena_strndup(&c->arena, name.s, name.n);
+    free(real);
     return c->name ? GGL_OK : llm_converter_no_memory(err);
 }

@@ -1,7 +1,7 @@
 /* The files of a Hugging Face tokenizer, and its notes; see hf_tokenizer_impl.h. */
-#include <sys/stat.h>
 
 #include "common/text_file.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "hf_tokenizer_impl.h"
 
@@ -23,8 +23,8 @@ char *llm_hf_path(llm_hf_tokenizer *t, const char *name) {
 }
 
 bool llm_hf_is_there(const char *path) {
-    struct stat st;
-    return lstat(path, &st) == 0;
+    os_stat st;
+    return ggl_os_stat_link(path, &st);
 }
 
 ggl_status llm_hf_read_optional(llm_hf_tokenizer *t, const char *name, llm_json **out,

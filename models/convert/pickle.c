@@ -1,11 +1,11 @@
 #include "pickle.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/little_endian.h"
 #include "common/text_file.h"
+#include "ggl/internal/os_fs.h"
 
 enum { LOCAL_HEADER = 30 }; /* of a zip file's first entry; the name follows */
 
@@ -46,16 +46,16 @@ bool llm_pickle_is_name(const char *name) {
 }
 
 const char *llm_pickle_in(const char *folder, char *buf, size_t size) {
-    DIR *dir = opendir(folder);
+    os_folder *dir = ggl_os_folder_open(folder);
     bool found = false;
-    for (const struct dirent *e; dir && (e = readdir(dir));)
+    for (const char *e; dir && (e = ggl_os_folder_next(dir));)
         /* the first by name, so that the message does not depend on the folder's order */
-        if (llm_pickle_is_name(e->d_name) && (!found || strcmp(e->d_name, buf) < 0)) {
-            snprintf(buf, size, "%s", e->d_name);
+        if (llm_pickle_is_name(e) && (!found || strcmp(e, buf) < 0)) {
+            snprintf(buf, size, "%s", e);
             found = true;
         }
     if (dir)
-        closedir(dir);
+        ggl_os_folder_close(dir);
     return found ? buf : NULL;
 }
 

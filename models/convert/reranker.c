@@ -5,10 +5,10 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/json_write.h"
 #include "convert_impl.h"
+#include "ggl/internal/os_fs.h"
 
 enum { MAX_VOCABULARY = 1 << 28 };
 
@@ -60,7 +60,7 @@ static ggl_status find_tokens(const llm_converter *c, double *yes, double *no, g
     for (size_t i = 0; i < 2 && st == GGL_OK && (*yes < 0 || *no < 0); i++) {
         llm_json *doc;
         const int n = snprintf(path, sizeof path, "%s/%s", c->folder, files[i]);
-        if (n < 0 || (size_t)n >= sizeof path || access(path, F_OK) != 0)
+        if (n < 0 || (size_t)n >= sizeof path || !ggl_os_exists(path))
             continue;
         st = llm_json_read(&doc, path, MAX_VOCABULARY, err);
         if (st != GGL_OK)

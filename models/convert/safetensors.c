@@ -1,6 +1,5 @@
 #include "safetensors.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "common/json.h"
 #include "common/little_endian.h"
 #include "common/text_file.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "pickle.h"
 
@@ -228,7 +228,7 @@ static ggl_status read_file(llm_safetensors *st, const char *bytes, size_t n, gg
 static bool is_file(const char *folder, const char *name) {
     char path[4096];
     int n = snprintf(path, sizeof path, "%s/%s", folder, name);
-    return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
+    return n > 0 && (size_t)n < sizeof path && ggl_os_exists(path);
 }
 
 static ggl_status add_file(llm_safetensors *st, const char *folder, const char *name,
@@ -384,11 +384,11 @@ static ggl_status check_parts(const parts *p, const char *folder, ggl_error *err
 }
 
 static void find_parts(parts *p, const char *folder) {
-    DIR *dir = opendir(folder);
-    for (const struct dirent *e; dir && (e = readdir(dir));)
-        add_part(p, e->d_name);
+    os_folder *dir = ggl_os_folder_open(folder);
+    for (const char *e; dir && (e = ggl_os_folder_next(dir));)
+        add_part(p, e);
     if (dir)
-        closedir(dir);
+        ggl_os_folder_close(dir);
 }
 
 static ggl_status open_parts(llm_safetensors *st, const char *folder, const parts *p,

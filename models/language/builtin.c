@@ -1,9 +1,9 @@
 /* Opens descriptors: built-in ones, and files. */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/text_file.h"
+#include "ggl/internal/os_fs.h"
 #include "language.h"
 
 extern const unsigned char llm_other_kinds_text[];
@@ -29,7 +29,7 @@ ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin,
     const char *file, *text;
     char *own;
     size_t n;
-    const bool absent = access(given, F_OK) != 0 && errno == ENOENT && !strchr(given, '/');
+    const bool absent = !ggl_os_exists(given) && errno == ENOENT && !strchr(given, '/');
     *out = NULL;
     if (builtin)
         *builtin = absent;

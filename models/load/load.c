@@ -12,6 +12,7 @@
 #include "ggl/internal/params.h"
 #include "load_impl.h"
 #include "quant/keys.h"
+#include "ggl/internal/os_process.h"
 
 enum { ALIGNMENT = 64 }; /* of a made tensor, in bytes: a line of the cache */
 
@@ -76,8 +77,8 @@ static ggl_status list_tensors(loaded *l, ggl_error *err) {
 
 /* Gives each tensor that must be made a place in new memory. */
 static ggl_status place_made(loaded *l, ggl_error *err) {
-    const long page = sysconf(_SC_PAGESIZE);
-    const size_t align = page > ALIGNMENT ? (size_t)page : ALIGNMENT;
+    const size_t page = ggl_os_page_size();
+    const size_t align = page > ALIGNMENT ? page : ALIGNMENT;
     size_t size = 0, at = 0;
     bool fits = true;
     for (size_t i = 0; i < l->n; i++)

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/show.h"
 #include "override.h"
@@ -94,7 +94,7 @@ static ggl_status arch_from_dirs(llm_model *m, const char *dirs, ggl_error *err)
         char path[4096];
         int used = snprintf(path, sizeof path, "%.*s/%.*s.arch", (int)(n < 4000 ? n : 4000), dirs,
                             (int)family.n, family.s);
-        if (n > 0 && used > 0 && (size_t)used < sizeof path && access(path, F_OK) == 0) {
+        if (n > 0 && used > 0 && (size_t)used < sizeof path && ggl_os_exists(path)) {
             ggl_status st = arch_given(m, path, err);
             if (st != GGL_OK)
                 return st;

@@ -1,20 +1,17 @@
 #include "llm/internal/prompt_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "common/digest.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/params.h"
 
 enum {
@@ -25,10 +22,7 @@ enum {
     DIGITS = 16
 };
 
-#ifdef __APPLE__
-#define st_mtim st_mtimespec
-#endif
-
+static const int64_t SECOND = 1000000000; /* in ns */
 static const char ending[] = ".prompt";
 
 /* A cache: the name says which model made it, how many tokens it has, and their digest. */
@@ -45,7 +39,7 @@ struct llm_prompt_folder {
     /* On the engine's thread: the files of this model, in order. */
     known *file;
     size_t n_files, cap;
-    struct timespec changed; /* of the folder, when it was listed */
+    int64_t changed; /* of the folder, in ns, when it was listed */
     bool is_listed;
     bool has_told; /* that a beginning is too large to be saved */
 
@@ -123,36 +117,35 @@ static int in_order(const void *a, const void *b) {
 }
 
 static void list(llm_prompt_folder *f) {
-    DIR *d = opendir(f->p.path);
+    os_folder *d = ggl_os_folder_open(f->p.path);
     f->n_files = 0;
-    for (const struct dirent *e; d && f->n_files < MOST_FILES && (e = readdir(d));) {
+    for (const char *e; d && f->n_files < MOST_FILES && (e = ggl_os_folder_next(d));) {
         uint64_t made_by;
         known k;
-        if (read_name(e->d_name, &made_by, &k) && made_by == f->made_by &&
+        if (read_name(e, &made_by, &k) && made_by == f->made_by &&
             ggl_grow(&f->file, &f->cap, f->n_files + 1, sizeof *f->file))
             f->file[f->n_files++] = k;
     }
     if (d)
-        closedir(d);
+        ggl_os_folder_close(d);
     if (f->n_files > 0)
         qsort(f->file, f->n_files, sizeof *f->file, in_order);
 }
 
 /* Lists the files again if the folder may have changed. */
 static void look(llm_prompt_folder *f) {
-    struct stat s;
+    os_stat s;
     struct timespec now;
-    if (stat(f->p.path, &s) != 0) {
+    if (!ggl_os_stat(f->p.path, &s)) {
         f->n_files = 0;
         f->is_listed = false;
         return;
     }
-    if (f->is_listed && f->changed.tv_sec == s.st_mtim.tv_sec &&
-        f->changed.tv_nsec == s.st_mtim.tv_nsec)
+    if (f->is_listed && f->changed == s.modified)
         return;
     clock_gettime(CLOCK_REALTIME, &now);
-    f->changed = s.st_mtim;
-    f->is_listed = now.tv_sec - s.st_mtim.tv_sec > RECENT_SECONDS;
+    f->changed = s.modified;
+    f->is_listed = now.tv_sec - s.modified / SECOND > RECENT_SECONDS;
     list(f);
 }
 
@@ -218,21 +211,21 @@ static void forget(llm_prompt_folder *f, known k, const char *path, ggl_status w
         f->n_files--;
     }
     if (why == GGL_FORMAT || why == GGL_UNSUPPORTED)
-        (void)unlink(path);
+        (void)ggl_os_remove(path);
 }
 
 /* Reads a file into memory. */
 static ggl_status read_file(const llm_prompt_folder *f, const char *path, ggl_file_map *map,
                             ggl_error *err) {
     const ggl_file_how how = {.no_mmap = true};
-    struct stat s;
-    if (stat(path, &s) != 0)
+    os_stat s;
+    if (!ggl_os_stat(path, &s))
         return ggl_fail(err, GGL_NOT_FOUND, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(s.st_mode))
+    if (s.kind != OS_FILE)
         return ggl_fail(err, GGL_IO, "%s: this is no file", path);
-    if ((uint64_t)s.st_size > f->p.n_copy_bytes)
+    if ((uint64_t)s.size > f->p.n_copy_bytes)
         return ggl_fail(err, GGL_IO, "%s: it has %" PRIu64 " bytes; at most %" PRIu64 " are read",
-                        path, (uint64_t)s.st_size, f->p.n_copy_bytes);
+                        path, (uint64_t)s.size, f->p.n_copy_bytes);
     return ggl_file_map_open_how(map, path, &how, err);
 }
 
@@ -267,7 +260,7 @@ ggl_status llm_prompt_folder_load(llm_prompt_folder *f, int slot, const int32_t 
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     const ggl_status st = restore(f, slot, path, token, n, id, err);
     if (st == GGL_OK) {
-        (void)utimensat(AT_FDCWD, path, NULL, 0); /* now: its last use */
+        (void)ggl_os_touch(path); /* now: its last use */
         pthread_mutex_lock(&f->lock);
         f->stats.n_loaded++;
         f->stats.n_loaded_tokens += n;
@@ -352,30 +345,28 @@ void llm_prompt_folder_save(llm_prompt_folder *f, int slot, const int32_t *token
 typedef struct old_file {
     char *path;
     uint64_t size;
-    struct timespec used;
+    int64_t used; /* ns since 1970 */
 } old_file;
 
 static int by_use(const void *a, const void *b) {
-    const struct timespec *x = &((const old_file *)a)->used, *y = &((const old_file *)b)->used;
-    if (x->tv_sec != y->tv_sec)
-        return x->tv_sec < y->tv_sec ? -1 : 1;
-    return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
+    const int64_t x = ((const old_file *)a)->used, y = ((const old_file *)b)->used;
+    return (x > y) - (x < y);
 }
 
 /* Looks at a file of the folder; removes one that was left unfinished. False: it is no cache, or is gone. */
 static bool examine(llm_prompt_folder *f, const char *name, time_t now, old_file *out) {
     uint64_t made_by;
     known k;
-    struct stat s;
+    os_stat s;
     const bool is_cache = read_name(name, &made_by, &k);
     if (!is_cache && !is_unfinished(name))
         return false;
     char *path = path_of(f, name);
-    bool ok = path && lstat(path, &s) == 0 && S_ISREG(s.st_mode);
-    if (ok && !is_cache && now - s.st_mtim.tv_sec > OLD_SECONDS)
-        ok = unlink(path) != 0;
+    bool ok = path && ggl_os_stat_link(path, &s) && s.kind == OS_FILE;
+    if (ok && !is_cache && now - s.modified / SECOND > OLD_SECONDS)
+        ok = !ggl_os_remove(path);
     if (ok && is_cache) {
-        *out = (old_file){path, (uint64_t)s.st_size, s.st_mtim};
+        *out = (old_file){path, s.size, s.modified};
         return true;
     }
     ggl_free(path);
@@ -389,17 +380,17 @@ static void remove_old(llm_prompt_folder *f) {
     uint64_t sum = 0;
     int64_t n_removed = 0;
     const time_t now = time(NULL);
-    DIR *d = opendir(f->p.path);
-    for (const struct dirent *e; d && n < MOST_FILES && (e = readdir(d));)
-        if (ggl_grow(&file, &cap, n + 1, sizeof *file) && examine(f, e->d_name, now, &file[n]))
+    os_folder *d = ggl_os_folder_open(f->p.path);
+    for (const char *e; d && n < MOST_FILES && (e = ggl_os_folder_next(d));)
+        if (ggl_grow(&file, &cap, n + 1, sizeof *file) && examine(f, e, now, &file[n]))
             sum += file[n++].size;
     if (d)
-        closedir(d);
+        ggl_os_folder_close(d);
     if (n > 0)
         qsort(file, n, sizeof *file, by_use);
     for (size_t i = 0; i < n; i++) {
         if (sum > f->p.n_bytes) {
-            n_removed += unlink(file[i].path) == 0;
+            n_removed += ggl_os_remove(file[i].path);
             sum -= file[i].size;
         }
         ggl_free(file[i].path);
@@ -450,13 +441,13 @@ static void *run_writer(void *arg) {
 /* --- beginning and end ------------------------------------------------------------------------ */
 
 static ggl_status check(const llm_prompt_folder_params *p, ggl_error *err) {
-    struct stat s;
-    if (!p->path || stat(p->path, &s) != 0)
+    os_stat s;
+    if (!p->path || !ggl_os_stat(p->path, &s))
         return ggl_fail(err, GGL_USAGE, "%s: %s", p->path ? p->path : "no path of a folder",
                         strerror(p->path ? errno : EINVAL));
-    if (!S_ISDIR(s.st_mode))
+    if (s.kind != OS_FOLDER)
         return ggl_fail(err, GGL_USAGE, "%s is not a folder", p->path);
-    return faccessat(AT_FDCWD, p->path, R_OK | W_OK | X_OK, AT_EACCESS) == 0
+    return ggl_os_may_use_folder(p->path)
                ? GGL_OK
                : ggl_fail(err, GGL_USAGE, "%s cannot be read and written: %s", p->path,
                           strerror(errno));

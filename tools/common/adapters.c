@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "model_path.h"
 #include "shell_quote.h"
@@ -16,16 +15,16 @@
 /* Refuses a folder, with what makes an adapter of it. */
 static ggl_status check_folder(const char *path, ggl_error *err) {
     char file[PATH_MAX], command[MODEL_PATH_COMMAND], word[SHELL_WORD];
-    struct stat st;
-    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+    os_stat st;
+    if (!ggl_os_stat(path, &st) || st.kind != OS_FOLDER)
         return GGL_OK;
     snprintf(file, sizeof file, "%s/adapter_config.json", path);
-    if (access(file, F_OK) == 0)
+    if (ggl_os_exists(file))
         return ggl_fail(err, GGL_FORMAT,
                         "%s is an adapter of PEFT; this makes a GGUF file of it: %s", path,
                         model_path_peft(path, command, sizeof command));
     snprintf(file, sizeof file, "%s/config.json", path);
-    if (access(file, F_OK) == 0)
+    if (ggl_os_exists(file))
         return ggl_fail(err, GGL_FORMAT,
                         "%s is a whole model, not an adapter; this makes an adapter of how it "
                         "differs from another one: llm-lora extract BASE %s -o adapter.gguf",
@@ -63,7 +62,7 @@ static bool cut_scale(char *item, double *scale) {
 static ggl_status check_scale(const char *item, ggl_error *err) {
     const char *colon = strrchr(item, ':');
     char *file = colon ? strndup(item, (size_t)(colon - item)) : NULL;
-    const bool wrong = file && *file && access(item, F_OK) != 0 && access(file, F_OK) == 0;
+    const bool wrong = file && *file && !ggl_os_exists(item) && ggl_os_exists(file);
     free(file);
     return wrong ? ggl_fail(err, GGL_USAGE, "%s: '%s' is not a scale; a finite number is expected",
                             item, colon + 1)

@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "commit.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/nearest.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "help.h"
 #include "man_page.h"
 #include "shell_completion.h"
 #include "shell_quote.h"
+#include "ggl/internal/os_process.h"
 
 #ifndef TOOLS_VERSION
 #define TOOLS_VERSION "unknown"
@@ -562,10 +562,10 @@ static bool ends_with(const char *s, const char *end) {
 /* Returns the option that probably was meant before an argument that stands alone; NULL: none. */
 static const char *missing_flag(const args_spec *spec, const char *s) {
     static const char *const flags[] = {"-m", "-f", "-p"};
-    struct stat st;
-    const bool exists = stat(s, &st) == 0;
+    os_stat st;
+    const bool exists = ggl_os_stat(s, &st);
     const bool model = ends_with(s, ".gguf") || ends_with(s, ".safetensors") ||
-                       ends_with(s, ".bin") || (exists && S_ISDIR(st.st_mode));
+                       ends_with(s, ".bin") || (exists && st.kind == OS_FOLDER);
     for (int k = model ? 0 : exists ? 1 : 2; k < 3; k++) {
         const arg_option *o = arg_find(spec->options, flags[k], 2);
         if (o && (o->kind == ARG_STRING || (k == 0 && o->kind == ARG_LIST)))
@@ -636,7 +636,7 @@ int args_unexpected(const args_spec *spec, const char *s, const char *next) {
 static void note_variables(const args_spec *spec, const char *prefix, const char *readers) {
     enum { MOST = 3 };
     int n = 0;
-    for (char **e = environ; spec->hints && !tool_is_quiet() && e && *e; e++) {
+    for (char **e = ggl_os_environment(); spec->hints && !tool_is_quiet() && e && *e; e++) {
         if (strncmp(*e, prefix, strlen(prefix)) != 0 || n++ >= MOST)
             continue;
         if (n == 1)

@@ -1,8 +1,9 @@
 #include "color.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 const char *const tool_color_choices[] = {"auto", "always", "never", "on", "off", NULL};
 
@@ -13,7 +14,7 @@ void tool_color_unknown(void) {
 }
 
 bool tool_is_terminal(FILE *f) {
-    return !is_unknown && isatty(fileno(f)) == 1;
+    return !is_unknown && ggl_os_is_terminal(ggl_os_fileno(f));
 }
 
 static bool is_set(const char *name) {

@@ -2,9 +2,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "common/amounts.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 #include "ggl/internal/sched.h"
 
 const char *fit_context_text(const llm_fit_memory *m, int64_t n_ctx, char *buf, size_t size) {
@@ -61,7 +62,7 @@ void repack_hint_print(const char *tool, const llm_session *s, const llm_session
         repacked += m.weights_repacked;
         copied += m.weights_copied;
     }
-    if (p->repack_cache || repacked <= copied || isatty(STDERR_FILENO) != 1)
+    if (p->repack_cache || repacked <= copied || ggl_os_is_terminal(OS_STDERR) != 1)
         return;
     if (*repack_hint(load_seconds, repack_seconds, text, sizeof text))
         tool_note(tool, "%s", text);

@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "char_width.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 
 enum {
     CELL_GAP = 3, /* so many spaces stand before a column of the table */
@@ -14,13 +14,13 @@ enum {
 };
 
 FILE *fit_lines_begin(fit_lines *l, FILE *out) {
-    struct winsize size = {0};
-    const int fd = fileno(out);
+    const int fd = ggl_os_fileno(out),
+              columns = ggl_os_is_terminal(fd) ? ggl_os_terminal_columns(fd) : 0;
     *l = (fit_lines){.out = out, .to = out};
-    if (fd >= 0 && isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > LEAST)
+    if (columns > LEAST)
         l->to = open_memstream(&l->text, &l->n);
     l->to = l->to ? l->to : out;
-    l->width = size.ws_col;
+    l->width = columns;
     return l->to;
 }
 

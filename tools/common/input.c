@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "process.h"
 
@@ -24,7 +25,7 @@ static char *buffer_grow(char *data, size_t *cap) {
 char *tool_read_at_most(const char *tool, const char *path, size_t most, size_t *size) {
     bool is_stdin = strcmp(path, "-") == 0;
     const char *name = is_stdin ? "stdin" : path;
-    FILE *f = is_stdin ? stdin : fopen(path, "rb");
+    FILE *f = is_stdin ? stdin : ggl_os_fopen(path, "rb");
     if (!f) {
         tool_error_about(tool, 1, "%s: %s", path, strerror(errno));
         return NULL;

@@ -1,17 +1,16 @@
 #include "line_history.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_process.h"
 #include "ggl/internal/show.h"
 #include "common/user_path.h"
 
@@ -102,7 +101,7 @@ static void read_lines(line_history *h, const char *data, size_t n, size_t *n_li
  * then no lock is better than none of the program. */
 static bool lock(int fd) {
     for (int i = 0; i < 100; i++) {
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        if (ggl_os_lock(fd, true, false))
             return true;
         if (errno != EWOULDBLOCK && errno != EINTR)
             return false;
@@ -115,20 +114,19 @@ static bool lock(int fd) {
  * -1 with errno set. */
 static int open_locked(const char *path, int flags, bool *locked) {
     for (int i = 0; i < 20; i++) {
-        struct stat of_fd, of_path;
-        const int fd = open(path, flags | O_NONBLOCK | O_CLOEXEC, 0600);
+        os_stat of_fd, of_path;
+        const int fd = ggl_os_open(path, flags | OS_NO_WAIT | OS_PRIVATE);
         if (fd < 0)
             return -1;
-        if (fstat(fd, &of_fd) != 0 || !S_ISREG(of_fd.st_mode)) {
-            close(fd);
-            errno = S_ISDIR(of_fd.st_mode) ? EISDIR : EINVAL;
+        if (!ggl_os_stat_fd(fd, &of_fd) || of_fd.kind != OS_FILE) {
+            ggl_os_close(fd);
+            errno = of_fd.kind == OS_FOLDER ? EISDIR : EINVAL;
             return -1;
         }
         *locked = lock(fd);
-        if (!*locked || (stat(path, &of_path) == 0 && of_path.st_ino == of_fd.st_ino &&
-                         of_path.st_dev == of_fd.st_dev))
+        if (!*locked || (ggl_os_stat(path, &of_path) && ggl_os_is_same(&of_path, &of_fd)))
             return fd;
-        close(fd);
+        ggl_os_close(fd);
     }
     errno = EAGAIN;
     return -1;
@@ -137,7 +135,7 @@ static int open_locked(const char *path, int flags, bool *locked) {
 /* Writes everything; false with errno set if that fails. */
 static bool write_all(int fd, const char *data, size_t n) {
     while (n > 0) {
-        const ssize_t done = write(fd, data, n);
+        const int64_t done = ggl_os_write(fd, data, n);
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0) {
@@ -152,22 +150,22 @@ static bool write_all(int fd, const char *data, size_t n) {
 
 /* Replaces the file by one with the entries in memory. The old one stays if that fails. */
 static void compact(line_history *h) {
-    char *real = realpath(h->path, NULL), *line = malloc(2 * MOST_ENTRY + 1);
+    char *real = ggl_os_real_path(h->path), *line = malloc(2 * MOST_ENTRY + 1);
     char temporary[4200];
     if (!real || !line ||
-        snprintf(temporary, sizeof temporary, "%s.tmp-%ld", real, (long)getpid()) >=
+        snprintf(temporary, sizeof temporary, "%s.tmp-%ld", real, (long)ggl_os_pid()) >=
             (int)sizeof temporary)
         goto done;
-    const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const int fd = ggl_os_open(temporary, OS_WRITE | OS_CREATE | OS_NEW | OS_PRIVATE);
     if (fd < 0)
         goto done;
     bool good = true;
     for (size_t i = 0; i < h->n && good; i++)
         good = write_all(fd, line, encode(h->entry[i], line));
-    good = good && fsync(fd) == 0;
-    good = close(fd) == 0 && good;
-    if (!good || rename(temporary, real) != 0)
-        unlink(temporary);
+    good = good && ggl_os_sync(fd);
+    good = ggl_os_close(fd) == 0 && good;
+    if (!good || !ggl_os_rename(temporary, real))
+        ggl_os_remove(temporary);
 done:
     free(real);
     free(line);
@@ -175,49 +173,50 @@ done:
 
 static void read_file(line_history *h) {
     bool locked = false;
-    const int fd = open_locked(h->path, O_RDONLY, &locked);
+    const int fd = open_locked(h->path, OS_READ, &locked);
     if (fd < 0) {
         if (errno != ENOENT && errno != ENOTDIR)
             set_problem(h, errno);
         return;
     }
-    const off_t size = lseek(fd, 0, SEEK_END), from = size > MOST_FILE ? size - MOST_FILE : 0;
+    const int64_t size = ggl_os_seek(fd, 0, SEEK_END),
+                  from = size > MOST_FILE ? size - MOST_FILE : 0;
     const size_t n = (size_t)(size - from);
     char *data = malloc(n + 1);
     size_t done = 0, n_lines = 0;
-    for (ssize_t got = 1; data && done < n && got > 0; done += got > 0 ? (size_t)got : 0)
-        got = pread(fd, data + done, n - done, from + (off_t)done);
+    for (int64_t got = 1; data && done < n && got > 0; done += got > 0 ? (size_t)got : 0)
+        got = ggl_os_read_at(fd, data + done, n - done, from + (int64_t)done);
     if (data)
         read_lines(h, data, done, &n_lines);
     free(data);
     if (locked && h->most > 0 && (n_lines > 2 * h->most || from > 0))
         compact(h);
-    close(fd);
+    ggl_os_close(fd);
 }
 
 static void append(line_history *h, const char *text) {
     bool locked = false;
     char *line = malloc(2 * strlen(text) + 1);
-    int fd = open_locked(h->path, O_RDWR | O_APPEND | O_CREAT, &locked);
+    int fd = open_locked(h->path, OS_READ | OS_WRITE | OS_APPEND | OS_CREATE, &locked);
     if (fd < 0 && errno == ENOENT) {
         llm_user_make_folders(h->path);
-        fd = open_locked(h->path, O_RDWR | O_APPEND | O_CREAT, &locked);
+        fd = open_locked(h->path, OS_READ | OS_WRITE | OS_APPEND | OS_CREATE, &locked);
     }
     if (fd < 0 || !line) {
         set_problem(h, fd < 0 ? errno : ENOMEM);
     } else {
-        const off_t before = lseek(fd, 0, SEEK_END);
+        const int64_t before = ggl_os_seek(fd, 0, SEEK_END);
         char last = '\n'; /* of an entry that a process did not finish: it stays one of its own */
         if (before > 0)
-            (void)!pread(fd, &last, 1, before - 1);
+            (void)!ggl_os_read_at(fd, &last, 1, before - 1);
         if ((last != '\n' && !write_all(fd, "\n", 1)) || !write_all(fd, line, encode(text, line))) {
             set_problem(h, errno);
             if (locked && before >= 0) /* not half an entry */
-                (void)!ftruncate(fd, before);
+                (void)!ggl_os_truncate(fd, before);
         }
     }
     if (fd >= 0)
-        close(fd);
+        ggl_os_close(fd);
     free(line);
 }
 

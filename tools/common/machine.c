@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ggl/internal/os_fs.h"
 #include "process.h"
 
 int64_t bench_now_ns(void) {
@@ -21,7 +22,7 @@ bool bench_brief(void) {
 /* Finds the line "KEY : TEXT" in a file under /proc; returns TEXT in buf, or NULL. */
 static const char *proc_value(const char *path, const char *key, char *buf, size_t size) {
     char line[512];
-    FILE *f = fopen(path, "r");
+    FILE *f = ggl_os_fopen(path, "r");
     const char *found = NULL;
     while (f && !found && fgets(line, sizeof line, f)) {
         char *colon = strchr(line, ':');
@@ -47,7 +48,7 @@ size_t bench_last_cache(void) {
     /* sysconf() counts the caches of all of a socket's cores together; a core may have a
      * small part of that */
     unsigned long kib = 0;
-    FILE *f = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
+    FILE *f = ggl_os_fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
     if (f && fscanf(f, "%luK", &kib) != 1)
         kib = 0;
     if (f)
@@ -69,7 +70,7 @@ int64_t bench_peak_memory(void) {
 }
 
 void bench_peak_memory_reset(void) {
-    FILE *f = fopen("/proc/self/clear_refs", "w");
+    FILE *f = ggl_os_fopen("/proc/self/clear_refs", "w");
     if (f) {
         fputs("5\n", f); /* proc(5): resets the peak resident set size */
         fclose(f);

@@ -1,6 +1,5 @@
 #include "model_path.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "ggl/internal/nearest.h"
 #include "common/model_folder.h"
 #include "common/model_name.h"
+#include "ggl/internal/os_fs.h"
 #include "shell_quote.h"
 #include "common/split_name.h"
 
@@ -71,14 +71,15 @@ static int refuse_folder(const char *tool, const tool_path *p) {
 /* Writes the name of the file to make of a model: FOLDER.gguf, NAME.gguf of NAME.bin, or that of the
  * repository in the Hugging Face cache. */
 static const char *new_name(const char *path, char *name, size_t size) {
-    char real[PATH_MAX];
+    char *real = ggl_os_real_path(path);
     ggl_str own = {"", 0};
-    if (realpath(path, real))
+    if (real)
         own = llm_folder_name(real);
     if (own.n == 0)
         own = (ggl_str){"model", 5};
     const bool bin = !llm_is_folder(path) && own.n > 4 && memcmp(own.s + own.n - 4, ".bin", 4) == 0;
     snprintf(name, size, "%.*s.gguf", (int)(bin ? own.n - 4 : own.n), own.s);
+    free(real);
     return name;
 }
 
@@ -110,7 +111,7 @@ int model_path_refuse(const char *tool, const tool_path *p, const char *kind, co
 static bool cached_snapshot(const char *folder, char *path, size_t size) {
     char hash[64] = "";
     snprintf(path, size, "%s/refs/main", folder);
-    FILE *f = fopen(path, "r");
+    FILE *f = ggl_os_fopen(path, "r");
     if (f && fgets(hash, sizeof hash, f))
         hash[strcspn(hash, "\r\n")] = '\0';
     if (f)
@@ -121,14 +122,13 @@ static bool cached_snapshot(const char *folder, char *path, size_t size) {
     if (hash[0] && llm_folder_has(path, "config.json"))
         return true;
     snprintf(path, size, "%s/snapshots", folder);
-    DIR *d = opendir(path);
+    os_folder *d = ggl_os_folder_open(path);
     bool found = false;
-    for (struct dirent *e; d && !found && (e = readdir(d));)
-        found = e->d_name[0] != '.' &&
-                (size_t)snprintf(path, size, "%s/snapshots/%s", folder, e->d_name) < size &&
+    for (const char *e; d && !found && (e = ggl_os_folder_next(d));)
+        found = e[0] != '.' && (size_t)snprintf(path, size, "%s/snapshots/%s", folder, e) < size &&
                 llm_folder_has(path, "config.json");
     if (d)
-        closedir(d);
+        ggl_os_folder_close(d);
     return found;
 }
 
@@ -246,23 +246,23 @@ static char *nearest_in(const char *folder, const char *name) {
     ggl_nearest near = nearest_to_file(name);
     const size_t n = strlen(name);
     char *best = NULL;
-    DIR *d = n > 0 ? opendir(folder) : NULL;
-    for (struct dirent *e; d && near.distance > 0 && (e = readdir(d));) {
-        if (e->d_name[0] == '.')
+    os_folder *d = n > 0 ? ggl_os_folder_open(folder) : NULL;
+    for (const char *e; d && near.distance > 0 && (e = ggl_os_folder_next(d));) {
+        if (e[0] == '.')
             continue;
         near.best = NULL;
-        ggl_nearest_try(&near, e->d_name, SIZE_MAX);
-        if (strncmp(e->d_name, name, n) == 0 && e->d_name[n] == '.') {
-            near.best = e->d_name;
+        ggl_nearest_try(&near, e, SIZE_MAX);
+        if (strncmp(e, name, n) == 0 && e[n] == '.') {
+            near.best = e;
             near.distance = 0;
         }
         if (!near.best)
             continue;
         free(best);
-        best = strdup(e->d_name);
+        best = strdup(e);
     }
     if (d)
-        closedir(d);
+        ggl_os_folder_close(d);
     return best;
 }
 
@@ -273,7 +273,7 @@ static int missing_part(const char *tool, const tool_path *p) {
     int there = 0;
     for (int k = 1; k <= n && strlen(p->path) < sizeof part; k++) {
         llm_split_part_path(part, sizeof part, p->path, k);
-        there += access(part, F_OK) == 0;
+        there += ggl_os_exists(part);
     }
     if (n < 2 || there == 0)
         return -1;

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "ggl/internal/os_fs.h"
 #include "input.h"
 
 /* True for the text of a template. A text without braces is rather a name that is written wrong. */
@@ -18,7 +18,7 @@ int tool_open_template(llm_chat **out, const char *tool, const template_choice *
     llm_chat_template with = {.name = name};
     char *text = NULL;
     *out = NULL;
-    if (name && (choice->file || access(name, F_OK) == 0)) {
+    if (name && (choice->file || ggl_os_exists(name))) {
         text = tool_read_text(tool, name, choice->most, &with.text.n);
         with.text.s = text;
         if (!text)

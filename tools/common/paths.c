@@ -1,47 +1,44 @@
 #include "paths.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "args.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/os_fs.h"
 #include "model_path.h"
 #include "common/model_name.h"
 #include "common/split_name.h"
 
-static bool same(const struct stat *a, const struct stat *b) {
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+static bool same(const os_stat *a, const os_stat *b) {
+    return ggl_os_is_same(a, b);
 }
 
 /* True if a folder that is read contains the file. Ignores .gguf files, which an earlier run
  * wrote. */
-static bool folder_has(const char *folder, const struct stat *out) {
-    DIR *d = opendir(folder);
+static bool folder_has(const char *folder, const os_stat *out) {
+    os_folder *d = ggl_os_folder_open(folder);
     bool has = false;
-    for (struct dirent *e; d && !has && (e = readdir(d));) {
-        struct stat st;
-        has = !llm_ends_with(e->d_name, ".gguf") && fstatat(dirfd(d), e->d_name, &st, 0) == 0 &&
-              same(&st, out);
+    for (const char *e; d && !has && (e = ggl_os_folder_next(d));) {
+        os_stat st;
+        has = !llm_ends_with(e, ".gguf") && ggl_os_folder_stat(d, e, &st) && same(&st, out);
     }
     if (d)
-        closedir(d);
+        ggl_os_folder_close(d);
     return has;
 }
 
 /* True if the file is a part of the same split model as `path`. */
-static bool is_part(const char *path, const struct stat *out) {
+static bool is_part(const char *path, const os_stat *out) {
     const size_t size = strlen(path) + 1;
-    struct stat st;
-    char *part = llm_split_n_parts(path) > 1 && stat(path, &st) == 0 ? malloc(size) : NULL;
+    os_stat st;
+    char *part = llm_split_n_parts(path) > 1 && ggl_os_stat(path, &st) ? malloc(size) : NULL;
     bool is = false;
     for (int k = 1; part && k <= llm_split_n_parts(path) && !is; k++) {
         llm_split_part_path(part, size, path, k);
-        is = stat(part, &st) == 0 && same(&st, out);
+        is = ggl_os_stat(part, &st) && same(&st, out);
     }
     free(part);
     return is;
@@ -49,38 +46,39 @@ static bool is_part(const char *path, const struct stat *out) {
 
 /* True if a file is one of the tokenizers, tokenizer.bin and tok512.bin, that are read with a
  * checkpoint of llama2.c next to them. */
-static bool is_tokenizer_of(const char *path, const struct stat *out) {
+static bool is_tokenizer_of(const char *path, const os_stat *out) {
     const char *slash = strrchr(path, '/');
     char *folder = strndup(path, slash ? (size_t)(slash - path) + 1 : 0);
-    DIR *d = folder && !llm_ends_with(path, ".gguf") ? opendir(slash ? folder : ".") : NULL;
+    os_folder *d =
+        folder && !llm_ends_with(path, ".gguf") ? ggl_os_folder_open(slash ? folder : ".") : NULL;
     bool is = false;
-    for (struct dirent *e; d && !is && (e = readdir(d));) {
-        const char *name = e->d_name;
-        struct stat st;
+    for (const char *e; d && !is && (e = ggl_os_folder_next(d));) {
+        const char *name = e;
+        os_stat st;
         const size_t digits = strncmp(name, "tok", 3) == 0 ? strspn(name + 3, "0123456789") : 0;
         is = (strcmp(name, "tokenizer.bin") == 0 ||
               (digits > 0 && strcmp(name + 3 + digits, ".bin") == 0)) &&
-             fstatat(dirfd(d), name, &st, 0) == 0 && same(&st, out);
+             ggl_os_folder_stat(d, name, &st) && same(&st, out);
     }
     if (d)
-        closedir(d);
+        ggl_os_folder_close(d);
     free(folder);
     return is;
 }
 
-static bool is_read(const char *path, const struct stat *out) {
-    struct stat st;
-    if ((strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) : stat(path, &st)) != 0)
+static bool is_read(const char *path, const os_stat *out) {
+    os_stat st;
+    if ((strcmp(path, "-") == 0 ? ggl_os_stat_fd(OS_STDIN, &st) : ggl_os_stat(path, &st)) != 0)
         return false;
     if (same(&st, out))
         return true;
-    return S_ISDIR(st.st_mode) ? folder_has(path, out)
-                               : is_part(path, out) || is_tokenizer_of(path, out);
+    return st.kind == OS_FOLDER ? folder_has(path, out)
+                                : is_part(path, out) || is_tokenizer_of(path, out);
 }
 
 /* Checks that this run does not read an existing file that it will write. */
 static int check_existing(const char *tool, const tool_path *p, const tool_path *all, size_t n,
-                          const struct stat *out) {
+                          const os_stat *out) {
     for (size_t i = 0; i < n; i++) {
         if (!all[i].path || all[i].written)
             continue;
@@ -93,13 +91,13 @@ static int check_existing(const char *tool, const tool_path *p, const tool_path 
 
 static int check_written(const char *tool, const tool_path *p, const tool_path *all, size_t n) {
     ggl_error err = {0};
-    struct stat st;
+    os_stat st;
     if (strcmp(p->path, "-") == 0)
         return tool_error_about(
             tool, 2,
             "%s: a file is written here, not standard output; write ./- for a file of that name",
             p->flag);
-    if (stat(p->path, &st) == 0 && S_ISREG(st.st_mode)) {
+    if (ggl_os_stat(p->path, &st) && st.kind == OS_FILE) {
         int code = check_existing(tool, p, all, n, &st);
         if (code >= 0)
             return code;
@@ -113,10 +111,10 @@ static int check_written(const char *tool, const tool_path *p, const tool_path *
 /* True if two written paths are the same file, by name or as links to one file. Devices do not
  * count. */
 static bool same_file(const char *a, const char *b) {
-    struct stat st_a, st_b;
+    os_stat st_a, st_b;
     if (strcmp(a, b) == 0)
         return strncmp(a, "/dev/", 5) != 0;
-    return stat(a, &st_a) == 0 && stat(b, &st_b) == 0 && S_ISREG(st_a.st_mode) &&
+    return ggl_os_stat(a, &st_a) && ggl_os_stat(b, &st_b) && st_a.kind == OS_FILE &&
            same(&st_a, &st_b);
 }
 
@@ -124,8 +122,8 @@ static int check_read(const char *tool, const tool_path *p) {
     const bool name = p->or_name && !strchr(p->path, '/');
     if (p->model && (strncmp(p->path, "builtin:", 8) == 0 || strncmp(p->path, "hf:", 3) == 0))
         return -1; /* no file; it is looked up where it is opened (load.h) */
-    const int code = access(p->path, R_OK) == 0 ? model_path_check(tool, p) : -1;
-    if (code >= 0 || !p->needed || name || strcmp(p->path, "-") == 0 || access(p->path, R_OK) == 0)
+    const int code = ggl_os_may_read(p->path) ? model_path_check(tool, p) : -1;
+    if (code >= 0 || !p->needed || name || strcmp(p->path, "-") == 0 || ggl_os_may_read(p->path))
         return code;
     return model_path_missing(tool, p, errno);
 }
@@ -155,9 +153,9 @@ int tool_check_paths(const char *tool, const tool_path *paths, size_t n) {
 /* --- lists of files --------------------------------------------------------------------------- */
 
 static bool is_file(const char *s, size_t n) {
-    struct stat st;
+    os_stat st;
     char *path = strndup(s, n);
-    const bool is = path && *path && stat(path, &st) == 0;
+    const bool is = path && *path && ggl_os_stat(path, &st);
     free(path);
     return is;
 }

@@ -9,12 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "args.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 #include "ggl/internal/show.h"
 #include "process.h"
 
@@ -54,11 +53,10 @@ static void erase(void) {
 }
 
 static void draw(double t) {
-    struct winsize w = {0};
     char line[PROGRESS_LINE];
     if (at.n == 0 || at.line == TOOL_LINE_TEXT || at.use != USE_LINE)
         return;
-    const int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
+    const int columns = ggl_os_terminal_columns(OS_STDERR), width = columns > 0 ? columns : 80;
     if (width == 1)
         return;
     progress_job *j = innermost();
@@ -250,9 +248,9 @@ void tool_set_line(tool_line what) {
 
 /* True if stdout and stderr go to the same terminal, pipe (2>&1) or file. */
 static bool one_output(void) {
-    struct stat out, error;
-    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &error) == 0 &&
-           out.st_dev == error.st_dev && out.st_ino == error.st_ino;
+    os_stat out, error;
+    return ggl_os_stat_fd(OS_STDOUT, &out) && ggl_os_stat_fd(OS_STDERR, &error) &&
+           ggl_os_is_same(&out, &error);
 }
 
 /* Ends or erases a line begun on the terminal, so that what is written next starts on its own line. */
@@ -277,5 +275,5 @@ void tool_set_quiet(bool quiet) {
 }
 
 bool tool_shows_progress(void) {
-    return !is_quiet && isatty(STDERR_FILENO) == 1;
+    return !is_quiet && ggl_os_is_terminal(OS_STDERR);
 }

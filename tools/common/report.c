@@ -5,9 +5,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 #include "ggl/internal/show.h"
 
 static _Thread_local struct {
@@ -81,10 +81,8 @@ static void print_wrapped(FILE *f, const char *s, int at, int column, int width)
 
 int tool_columns(FILE *f) {
     enum { LEAST = 40 };
-    struct winsize size = {0};
-    if (!isatty(fileno(f)) || ioctl(fileno(f), TIOCGWINSZ, &size) != 0)
-        return 0;
-    return size.ws_col >= LEAST ? size.ws_col : 0;
+    const int fd = ggl_os_fileno(f), n = ggl_os_is_terminal(fd) ? ggl_os_terminal_columns(fd) : 0;
+    return n >= LEAST ? n : 0;
 }
 
 /* On a terminal, a long message is broken at spaces. */
@@ -146,9 +144,8 @@ void tool_print_notes(const char *lines) {
 
 int tool_width(void) {
     enum { LEAST = 40, MOST = 100, UNKNOWN = 80 };
-    struct winsize size = {0};
     const char *columns = getenv("COLUMNS");
-    int n = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+    int n = ggl_os_terminal_columns(OS_STDOUT);
     if (n == 0 && columns)
         n = (int)strtol(columns, NULL, 10);
     if (n <= 0)

@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "ggl/internal/os_fs.h"
 #include "load.h"
 #include "process.h"
 
@@ -33,7 +33,7 @@ int speculate_check(const char *tool, speculate_options *o) {
     if (o->n_min > o->n_max)
         return tool_error(tool, 2, "--draft-min %" PRId64 " is more than --draft-max %" PRId64,
                           o->n_min, o->n_max);
-    if (o->draft && o->draft[strspn(o->draft, "0123456789")] == 0 && access(o->draft, F_OK) != 0)
+    if (o->draft && o->draft[strspn(o->draft, "0123456789")] == 0 && !ggl_os_exists(o->draft))
         return tool_error(
             tool, 2,
             "--draft %s: this flag names the draft model; --draft-max sets the number "

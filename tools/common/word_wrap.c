@@ -1,19 +1,17 @@
 #include "word_wrap.h"
 
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "char_width.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 
 /* The last column stays free: a cursor after it would be in doubt. */
 static int last_column(const word_wrap *w) {
-    struct winsize size;
     if (w->columns > 0)
         return w->columns - 1;
-    if (ioctl(fileno(w->out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
-        return size.ws_col - 1;
-    return 79;
+    const int columns = ggl_os_terminal_columns(ggl_os_fileno(w->out));
+    return columns > 1 ? columns - 1 : 79;
 }
 
 static void end_word(word_wrap *w) {

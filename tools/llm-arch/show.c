@@ -2,10 +2,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/load.h"
 #include "ggl/internal/index.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/steps.h"
 #include "tensors.h"
@@ -293,7 +293,7 @@ static int show_file(const char *path, const char *descriptor) {
 static int show_descriptor(const char *name, const char *descriptor) {
     const char *file, *text;
     size_t n;
-    if (access(name, F_OK) == 0)
+    if (ggl_os_exists(name))
         return -1;
     if (!llm_arch_builtin_named(name, &file, &text, &n)) {
         ggl_error err = {0};

@@ -1,12 +1,12 @@
 #include "common/input.h"
 #include "common/load.h"
 #include "common/paths.h"
+#include "ggl/internal/os_fs.h"
 #include "tool.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "ggl/internal/fold.h"
 #include "ggl/internal/graph.h"
@@ -28,11 +28,11 @@ int arch_args(const args_spec *spec, size_t least, size_t most, int argc, char *
 
 bool arch_is_model(const char *path) {
     char magic[4] = "";
-    struct stat st;
+    os_stat st;
     if (strncmp(path, "builtin:", 8) == 0)
         return true;
     /* a pipe can be read only once */
-    FILE *f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
+    FILE *f = ggl_os_stat(path, &st) && st.kind == OS_FILE ? ggl_os_fopen(path, "rb") : NULL;
     const bool is = f && fread(magic, 1, sizeof magic, f) == sizeof magic &&
                     memcmp(magic, "GGUF", sizeof magic) == 0;
     if (f)

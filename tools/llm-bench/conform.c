@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/json_text.h"
 #include "common/progress.h"
 #include "conform/table.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 #include "report.h"
 #include "tool.h"
 
@@ -232,7 +233,7 @@ static void tell_case(void *ctx, const conform_case *info, const conform_result 
 
 static void check_backend(conform *c) {
     c->limits = (conform_limits){0};
-    const bool on_terminal = isatty(STDOUT_FILENO) == 1;
+    const bool on_terminal = ggl_os_is_terminal(OS_STDOUT);
     progress_begin(NULL, 0, "limits of %s", c->b->name);
     if (!c->no_speed)
         c->limits = conform_measure_limits(c->b, c->selection.seconds);

@@ -11,6 +11,7 @@
 
 #include "../../backends/cpu/cpu_features.h"
 #include "common/machine.h"
+#include "ggl/internal/os_process.h"
 
 enum { ROUNDS = 8, BRIEF_PART = 64, MAX_THREADS = 512, HUGE_PAGE = 2 << 20 };
 
@@ -123,9 +124,9 @@ static size_t buffer_size(void) {
     size_t size = least;
     if (4 * bench_last_cache() > size)
         size = 4 * bench_last_cache();
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    if (pages > 0 && page > 0 && size > (size_t)pages / 4 * (size_t)page)
-        size = (size_t)pages / 4 * (size_t)page;
+    const uint64_t quarter = ggl_os_memory() / 4;
+    if (quarter > 0 && size > quarter)
+        size = (size_t)quarter;
     size = size > least ? size : least;
     return bench_brief() ? size / BRIEF_PART : size;
 }

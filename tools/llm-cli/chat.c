@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "chat_impl.h"
 #include "common/answer_marks.h"
@@ -16,6 +15,8 @@
 #include "common/process.h"
 #include "common/terminal.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 
 enum { MOST_TEMPLATE = 4 << 20, MOST_SYSTEM = 16 << 20 }; /* bytes */
 
@@ -216,7 +217,7 @@ static int chat_open(chat *c, const chat_setup *s) {
     c->o.full_given = true; /* for /set, whose table has the choice */
     c->o.on_full = c->shifts;
     c->has_looks = !c->o.output && tool_color(c->o.color, stdout);
-    const bool is_seen = c->has_looks || (!c->o.output && isatty(STDOUT_FILENO));
+    const bool is_seen = c->has_looks || (!c->o.output && ggl_os_is_terminal(OS_STDOUT));
     if (c->o.chat.reasoning == REASONING_DIM && !is_seen)
         c->o.chat.reasoning = REASONING_HIDE;
     int code = open_template(c);

@@ -1,12 +1,10 @@
 /* The lines of a conversation that begin with '/'. */
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "chat_impl.h"
 #include "common/amounts.h"
@@ -16,6 +14,7 @@
 #include "common/progress.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 
 enum { MOST_FILE = 16 << 20 }; /* bytes of a conversation, or of a file for /read */
@@ -196,7 +195,7 @@ static char *path_in_home(const char *argument) {
 /* Returns the path that a person means: as it stands, or as a shell would read it. The caller frees it. */
 static char *path_of(const char *argument) {
     char *path = path_in_home(argument), *plain = strdup(argument);
-    if (path && plain && access(path, F_OK) != 0 && unquote(plain)) {
+    if (path && plain && !ggl_os_exists(path) && unquote(plain)) {
         free(path);
         path = path_in_home(plain);
     }
@@ -556,21 +555,20 @@ static void complete_files(const char *s, size_t n, line_words *words) {
     if (slash)
         folder = strndup(typed, (size_t)(slash - typed) + 1);
     char *path = path_of(folder ? folder : "./");
-    DIR *dir = typed && path ? opendir(path) : NULL;
-    for (const struct dirent *e; dir && (e = readdir(dir));) {
+    os_folder *dir = typed && path ? ggl_os_folder_open(path) : NULL;
+    for (const char *e; dir && (e = ggl_os_folder_next(dir));) {
         char word[1024], full[2048];
-        if (strncmp(e->d_name, begin, strlen(begin)) != 0 || (e->d_name[0] == '.' && *begin != '.'))
+        if (strncmp(e, begin, strlen(begin)) != 0 || (e[0] == '.' && *begin != '.'))
             continue;
-        snprintf(full, sizeof full, "%s%s/.", path, e->d_name);
-        DIR *is_folder = opendir(full);
-        snprintf(word, sizeof word, "%s%s%s", folder ? folder : "", e->d_name,
-                 is_folder ? "/" : "");
+        snprintf(full, sizeof full, "%s%s/.", path, e);
+        os_folder *is_folder = ggl_os_folder_open(full);
+        snprintf(word, sizeof word, "%s%s%s", folder ? folder : "", e, is_folder ? "/" : "");
         if (is_folder)
-            closedir(is_folder);
+            ggl_os_folder_close(is_folder);
         line_words_add(words, word);
     }
     if (dir)
-        closedir(dir);
+        ggl_os_folder_close(dir);
     free(path);
     free(folder);
     free(typed);

@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/args.h"
 #include "common/process.h"
 #include "common/terminal.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 #include "llm/internal/session.h"
 #include "opening.h"
 
@@ -17,7 +18,7 @@ enum { MOST_ENTRIES = 1000 };
 
 bool chat_input_open(chat_input *in, bool multiline, bool with_history,
                      void (*complete)(void *, const char *, size_t, line_words *), void *ctx) {
-    *in = (chat_input){.is_terminal = isatty(STDIN_FILENO), .multiline = multiline};
+    *in = (chat_input){.is_terminal = ggl_os_is_terminal(OS_STDIN), .multiline = multiline};
     in->edits = terminal_begin();
     if (!in->edits)
         return true;

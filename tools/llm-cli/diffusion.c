@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/json_text.h"
 #include "common/process.h"
@@ -12,6 +11,8 @@
 #include "common/report.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 
 #define TOOL "llm-cli"
 
@@ -200,7 +201,8 @@ static int print(const completion_setup *s, const int32_t *id, size_t n) {
 }
 
 int diffusion_run(const completion_setup *s) {
-    view v = {.s = s, .visual = s->o->diffusion_visual && isatty(STDOUT_FILENO) && !s->o->output};
+    view v = {.s = s,
+              .visual = s->o->diffusion_visual && ggl_os_is_terminal(OS_STDOUT) && !s->o->output};
     const llm_diffuse_params p = params(&v);
     ggl_error err = {0};
     int32_t *id = NULL;

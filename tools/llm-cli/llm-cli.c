@@ -3,13 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "chat.h"
 #include "completion.h"
 #include "diffusion.h"
+#include "ggl/internal/os_fs.h"
 #include "images.h"
 #include "common/cache_types.h"
 #include "common/fit_context.h"
@@ -55,9 +54,9 @@ typedef struct cli {
 /* --- the prompt ------------------------------------------------------------------------------- */
 
 static bool stdin_is_piped(void) {
-    struct stat st;
-    return fstat(STDIN_FILENO, &st) == 0 &&
-           (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
+    os_stat st;
+    return ggl_os_stat_fd(OS_STDIN, &st) &&
+           (st.kind == OS_PIPE || st.kind == OS_FILE || st.kind == OS_SOCKET);
 }
 
 static bool is_prompted(const cli_options *o) {
@@ -507,20 +506,15 @@ static bool finish(cli *c) {
 
 /* --- watching a descriptor -------------------------------------------------------------------- */
 
-#ifdef __APPLE__
-#define st_mtim st_mtimespec
-#endif
-
-static bool same_version(const struct stat *a, const struct stat *b) {
-    return a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-           a->st_size == b->st_size && a->st_ino == b->st_ino;
+static bool same_version(const os_stat *a, const os_stat *b) {
+    return a->modified == b->modified && a->size == b->size && ggl_os_is_same(a, b);
 }
 
 /* Waits until the file is another one. Editors may replace it, so that for a moment there is
  * none. */
-static void wait_for_change(const char *path, const struct stat *before) {
-    struct stat st;
-    while (!process_stopped && (stat(path, &st) != 0 || same_version(&st, before)))
+static void wait_for_change(const char *path, const os_stat *before) {
+    os_stat st;
+    while (!process_stopped && (!ggl_os_stat(path, &st) || same_version(&st, before)))
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 }
 
@@ -538,8 +532,8 @@ static int check_descriptor(const cli *c) {
 static int watch(cli *c) {
     const cli_options o = c->o;
     while (!process_stopped) {
-        struct stat before = {0};
-        (void)stat(o.arch, &before);
+        os_stat before = {0};
+        (void)ggl_os_stat(o.arch, &before);
         *c = (cli){.o = o};
         if (open_model(c) < 0 && check_descriptor(c) < 0) {
             llm_close(c->ctx);

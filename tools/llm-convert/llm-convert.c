@@ -3,7 +3,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/args.h"
 #include "common/hints.h"
@@ -13,6 +12,8 @@
 #include "common/progress.h"
 #include "common/shell_quote.h"
 #include "ggl/backends.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 #include "ggl/internal/show.h"
 #include "llm/internal/convert.h"
 
@@ -42,7 +43,7 @@ static void print_notes(const char *notes) {
 static void print_line(void *ctx, const char *text) {
     enum { INDENT = 6 };
     char line[2400];
-    const size_t width = isatty(STDOUT_FILENO) == 1 ? (size_t)tool_width() : SIZE_MAX;
+    const size_t width = ggl_os_is_terminal(OS_STDOUT) ? (size_t)tool_width() : SIZE_MAX;
     size_t gap = 0;
     (void)ctx;
     (void)ggl_show(line, sizeof line, text, strlen(text));
@@ -128,7 +129,7 @@ static int convert(const options *o, bool eye, ggl_backend *reference) {
 static bool has_file(const char *folder, const char *name) {
     char path[4096];
     const int n = snprintf(path, sizeof path, "%s/%s", folder, name);
-    return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
+    return n > 0 && (size_t)n < sizeof path && ggl_os_exists(path);
 }
 
 /* Refuses an adapter's folder without --base. */
@@ -153,7 +154,7 @@ static int check_options(const options *o) {
         return tool_error(TOOL, 2,
                           o->folder.n ? "only one folder can be converted at a time"
                                       : "which FOLDER? --help tells more");
-    if (access(o->folder.s[0], F_OK) != 0 && model_path_is_repo(o->folder.s[0]))
+    if (!ggl_os_exists(o->folder.s[0]) && model_path_is_repo(o->folder.s[0]))
         return tool_error(TOOL, 1,
                           "there is no folder %s; if it is a repository of the Hugging Face Hub: "
                           "`llm-cli -hf %s` downloads and runs it",

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "batch.h"
 #include "common/load.h"
@@ -14,6 +13,8 @@
 #include "common/progress.h"
 #include "common/ranks.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 #include "labels.h"
 #include "llm/internal/arch.h"
 #include "options.h"
@@ -255,7 +256,8 @@ static int finish(job *j) {
 
 static int embed(job *j) {
     const source *s = &j->source;
-    const bool shows = j->o.out || !isatty(STDOUT_FILENO) || j->o.query.n > 0 || j->o.rerank;
+    const bool shows =
+        j->o.out || !ggl_os_is_terminal(OS_STDOUT) || j->o.query.n > 0 || j->o.rerank;
     if (shows && s->size > 0)
         progress_begin(PROGRESS_BYTES, s->size, "embedding");
     else if (shows)

@@ -1,13 +1,12 @@
 #include "options.h"
 
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/hints.h"
 #include "common/open_context.h"
 #include "common/load.h"
 #include "common/paths.h"
+#include "ggl/internal/os_fs.h"
 
 static const char *const poolings[] = {"none", "mean", "cls", "last", "rank", NULL};
 
@@ -25,9 +24,9 @@ static const args_example examples[] = {
 
 /* True if standard input brings texts: a pipe or a file. */
 static bool has_input(void) {
-    struct stat st;
-    return fstat(STDIN_FILENO, &st) == 0 &&
-           (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
+    os_stat st;
+    return ggl_os_stat_fd(OS_STDIN, &st) &&
+           (st.kind == OS_PIPE || st.kind == OS_FILE || st.kind == OS_SOCKET);
 }
 
 /* Which texts there are. Returns -1, or an exit code. */

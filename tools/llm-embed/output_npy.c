@@ -2,15 +2,13 @@
  * --resume the file is written in place, and at every moment it is an array of the rows that its header counts: rows are on
  * the disk before they are counted. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "common/npy.h"
 #include "common/process.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_fs.h"
 #include "output.h"
 
 enum { CHECKED = 16 }; /* rows of the file that are computed again */
@@ -38,9 +36,9 @@ static ggl_status io_error(const npy_output *o, ggl_error *err) {
 static ggl_status count_rows(npy_output *o, ggl_error *err) {
     char header[NPY_HEADER];
     const size_t size = npy_header(header, (int64_t[]){o->n_rows, o->n_columns}, 2);
-    const bool ok = fflush(o->f) == 0 && (o->file || fsync(fileno(o->f)) == 0) &&
-                    fseeko(o->f, 0, SEEK_SET) == 0 && fwrite(header, 1, size, o->f) == size &&
-                    fflush(o->f) == 0 && fseeko(o->f, 0, SEEK_END) == 0;
+    const bool ok = fflush(o->f) == 0 && (o->file || ggl_os_sync(ggl_os_fileno(o->f))) &&
+                    ggl_os_fseek(o->f, 0, SEEK_SET) && fwrite(header, 1, size, o->f) == size &&
+                    fflush(o->f) == 0 && ggl_os_fseek(o->f, 0, SEEK_END);
     o->begin = size;
     o->t_counted = process_seconds();
     return ok ? GGL_OK : io_error(o, err);
@@ -51,7 +49,8 @@ static ggl_status begin(npy_output *o, int64_t n_columns, ggl_error *err) {
     o->is_appending = true;
     o->n_columns = n_columns;
     const off_t end = o->n_has == 0 ? 0 : (off_t)o->begin + (off_t)(o->n_has * n_columns * 4);
-    if (!o->file && (ftruncate(fileno(o->f), end) != 0 || fseeko(o->f, 0, SEEK_END) != 0))
+    if (!o->file &&
+        (!ggl_os_truncate(ggl_os_fileno(o->f), end) || !ggl_os_fseek(o->f, 0, SEEK_END)))
         return io_error(o, err);
     return o->n_has == 0 ? count_rows(o, err) : GGL_OK;
 }
@@ -60,7 +59,7 @@ static ggl_status begin(npy_output *o, int64_t n_columns, ggl_error *err) {
 static ggl_status compare(npy_output *o, const result *r, ggl_error *err) {
     const off_t at = (off_t)o->begin + (off_t)r->at * (off_t)(r->n * 4);
     bool same = (int64_t)r->n == o->n_columns;
-    if (same && fseeko(o->f, at, SEEK_SET) != 0)
+    if (same && !ggl_os_fseek(o->f, at, SEEK_SET))
         return io_error(o, err);
     for (size_t i = 0; i < r->n && same; i++) {
         unsigned char b[4];
@@ -101,7 +100,7 @@ static ggl_status flush(output *base, ggl_error *err) {
 static ggl_status end(output *base, ggl_error *err) {
     npy_output *o = (npy_output *)base;
     ggl_status st = o->is_appending ? count_rows(o, err) : GGL_OK;
-    if (st == GGL_OK && !o->file && o->is_appending && fsync(fileno(o->f)) != 0)
+    if (st == GGL_OK && !o->file && o->is_appending && !ggl_os_sync(ggl_os_fileno(o->f)))
         st = io_error(o, err);
     o->is_appending = false;
     if (st == GGL_OK && o->file) {
@@ -131,7 +130,7 @@ static ggl_status open_new(npy_output *o, ggl_error *err) {
     if (st != GGL_OK)
         return st;
     o->f = ggl_new_file_stream(o->file);
-    return fseeko(o->f, 0, SEEK_END) == 0
+    return ggl_os_fseek(o->f, 0, SEEK_END)
                ? GGL_OK
                : ggl_fail(err, GGL_USAGE,
                           "%s: a NumPy array begins with the number of its rows, which is known at "
@@ -161,19 +160,19 @@ static ggl_status look(npy_output *o, ggl_error *err) {
 
 /* Opens the file in place. It is empty if it was not there. */
 static ggl_status open_again(npy_output *o, ggl_error *err) {
-    const int fd = open(o->path, O_RDWR | O_CREAT, 0666);
-    o->f = fd >= 0 ? fdopen(fd, "r+b") : NULL;
+    const int fd = ggl_os_open(o->path, OS_READ | OS_WRITE | OS_CREATE);
+    o->f = fd >= 0 ? ggl_os_fdopen(fd, "r+b") : NULL;
     if (!o->f) {
         const ggl_status st = io_error(o, err);
         if (fd >= 0)
-            close(fd);
+            ggl_os_close(fd);
         return st;
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+    if (!ggl_os_lock(fd, true, false))
         return ggl_fail(err, GGL_IO, "--resume: %s: another process writes it", o->path);
-    if (fseeko(o->f, 0, SEEK_END) != 0)
+    if (!ggl_os_fseek(o->f, 0, SEEK_END))
         return io_error(o, err);
-    const ggl_status st = ftello(o->f) > 0 ? look(o, err) : GGL_OK;
+    const ggl_status st = ggl_os_ftell(o->f) > 0 ? look(o, err) : GGL_OK;
     return st == GGL_OK ? st : ggl_within(err, st, "--resume");
 }
 

@@ -2,16 +2,16 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/process.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 
 enum { MOST_LINE = 64 << 20, MOST_NAME = 200 };
 
 int source_open(source *s, const options *o) {
-    struct stat st;
+    os_stat st;
     *s = (source){.path = o->file};
     if (!o->file) {
         s->is_tokens = o->tokens.n > 0;
@@ -20,11 +20,11 @@ int source_open(source *s, const options *o) {
     }
     const bool is_stdin = strcmp(o->file, "-") == 0;
     s->path = is_stdin ? "stdin" : o->file;
-    s->file = is_stdin ? stdin : fopen(o->file, "rb");
+    s->file = is_stdin ? stdin : ggl_os_fopen(o->file, "rb");
     if (!s->file)
         return tool_error_about(TOOL, 1, "-f: %s: %s", s->path, strerror(errno));
-    if (fstat(fileno(s->file), &st) == 0 && S_ISREG(st.st_mode))
-        s->size = (double)st.st_size;
+    if (ggl_os_stat_fd(ggl_os_fileno(s->file), &st) && st.kind == OS_FILE)
+        s->size = (double)st.size;
     return -1;
 }
 

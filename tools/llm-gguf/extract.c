@@ -2,8 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/hints.h"
 #include "common/npy.h"
@@ -12,6 +10,7 @@
 #include "common/progress.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "tool.h"
 
@@ -127,10 +126,10 @@ static void remove_files(const extract_job *j, size_t n, bool made) {
             continue;
         k++;
         if (path_of(j, t, path, sizeof path, NULL) == GGL_OK)
-            unlink(path);
+            ggl_os_remove(path);
     }
     if (made)
-        rmdir(j->out);
+        ggl_os_remove_folder(j->out);
 }
 
 static int write_files(extract_job *j) {
@@ -138,7 +137,7 @@ static int write_files(extract_job *j) {
     char path[8192] = "";
     ggl_status s = GGL_OK;
     size_t n = 0;
-    const bool made = j->n > 1 && mkdir(j->out, 0777) == 0;
+    const bool made = j->n > 1 && ggl_os_make_folder(j->out, false);
     if (j->n > 1 && !made && errno != EEXIST)
         return tool_error(TOOL, 1, "-o: %s: this folder cannot be made: %s", j->out,
                           strerror(errno));

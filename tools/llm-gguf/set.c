@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/gguf_text.h"
 #include "common/hints.h"
@@ -11,6 +10,8 @@
 #include "common/paths.h"
 #include "common/process.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 #include "ggl/internal/show.h"
 #include "key_value.h"
 #include "tool.h"
@@ -279,8 +280,8 @@ int gguf_get(int argc, char **argv) {
     if (code < 0 && !v)
         code = tool_error(tool, 1, "%s has no key '%s'", words.s[0], words.s[1]);
     for (uint64_t i = 0; code < 0 && i < v->n; i++) {
-        print_element(v, i, isatty(STDOUT_FILENO) == 1);
-        if (v->is_array || v->type != GGL_GGUF_STRING || isatty(STDOUT_FILENO) == 1)
+        print_element(v, i, ggl_os_is_terminal(OS_STDOUT));
+        if (v->is_array || v->type != GGL_GGUF_STRING || ggl_os_is_terminal(OS_STDOUT))
             putchar('\n');
     }
     ggl_gguf_close(f);

@@ -6,13 +6,13 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/amounts.h"
 #include "common/hints.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "ggl/internal/number.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "tool.h"
 
@@ -151,7 +151,7 @@ static int write_parts(const split_job *j) {
     }
     for (size_t i = 0; code != 0 && i + 1 < k; i++) {
         path_of(j, i, path, sizeof path);
-        unlink(path);
+        ggl_os_remove(path);
     }
     return code;
 }

@@ -1,10 +1,8 @@
 /* llm-grammar --bench: schemas with instances, as the benchmark MaskBench has them. */
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/input.h"
 #include "common/process.h"
@@ -12,6 +10,7 @@
 #include "common/json.h"
 #include "common/model_name.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "tool.h"
 
@@ -284,32 +283,31 @@ static int bench_file(bench *b, const char *path) {
     return code;
 }
 
-static int is_json(const struct dirent *e) {
-    return llm_ends_with(e->d_name, ".json") || llm_ends_with(e->d_name, ".jsonl");
+static bool is_json(const char *e) {
+    return llm_ends_with(e, ".json") || llm_ends_with(e, ".jsonl");
 }
 
 static int bench_path(bench *b, const char *path) {
-    struct stat st;
-    struct dirent **entry;
-    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+    os_stat st;
+    char **entry;
+    if (!ggl_os_stat(path, &st) || st.kind != OS_FOLDER)
         return bench_file(b, path);
-    const int n = scandir(path, &entry, is_json, alphasort);
+    const int64_t n = ggl_os_folder_list(path, is_json, &entry);
     int code = n < 0    ? tool_error(GRAMMAR_TOOL, 1, "%s: the folder cannot be read", path)
                : n == 0 ? tool_error(GRAMMAR_TOOL, 1, "%s: no .json or .jsonl file", path)
                         : 0;
-    for (int i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         (void)progress_share(NULL, (size_t)i, (size_t)n);
-        const size_t size = strlen(path) + strlen(entry[i]->d_name) + 2;
+        const size_t size = strlen(path) + strlen(entry[i]) + 2;
         char *file = malloc(size);
         if (file && code == 0) {
-            snprintf(file, size, "%s/%s", path, entry[i]->d_name);
+            snprintf(file, size, "%s/%s", path, entry[i]);
             code = bench_file(b, file);
         }
         free(file);
         free(entry[i]);
     }
-    if (n >= 0)
-        free(entry);
+    free(entry);
     return code;
 }
 

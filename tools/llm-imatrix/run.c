@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/amounts.h"
 #include "common/calibration.h"
@@ -11,6 +10,8 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 #include "importance.h"
 
 typedef struct run {
@@ -243,7 +244,7 @@ static int run_all(run *r, int (*save)(void *), void *ctx) {
 }
 
 int run_text(options *o, llm_imatrix *m, int (*save)(void *), void *ctx) {
-    run r = {.o = o, .matrix = m, .shows_values = isatty(STDOUT_FILENO) == 1};
+    run r = {.o = o, .matrix = m, .shows_values = ggl_os_is_terminal(OS_STDOUT)};
     int code = run_all(&r, save, ctx);
     if (code < 0 && !llm_placement_report(llm_opened_placement(r.ctx), stderr))
         code = 1;

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/calibration.h"
 #include "common/amounts.h"
@@ -21,6 +20,8 @@
 #include "common/open_context.h"
 #include "common/ranks.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 #include "ppl_plot.h"
 #include "ppl_print.h"
 
@@ -366,7 +367,7 @@ int main(int argc, char **argv) {
     if (code < 0)
         code = read_options(&p.o, argc, argv);
     if (code < 0) {
-        p.shows_values = isatty(STDOUT_FILENO) == 1;
+        p.shows_values = ggl_os_is_terminal(OS_STDOUT);
         process_wait_for_stop();
         code = run(&p);
     }

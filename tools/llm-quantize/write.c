@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/process.h"
 #include "common/progress.h"
+#include "ggl/internal/os_fs.h"
 #include "job.h"
 
 /* The context of `fill` for tensor i. */
@@ -192,7 +192,7 @@ ggl_status write_model(job *j, ggl_error *err) {
     for (part += 2; s != GGL_OK && n_parts > 1 && part < n_parts; part++) {
         char path[PATH_MAX];
         out_part_path(path, sizeof path, j->o.out, part, n_parts);
-        unlink(path);
+        ggl_os_remove(path);
     }
     return s;
 }

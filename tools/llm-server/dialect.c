@@ -1,13 +1,11 @@
 #include "dialect.h"
 
-#include <sys/random.h> /* getentropy is here on macOS, and in unistd.h elsewhere */
-#include <unistd.h>
-
 #include "common/clock.h"
+#include "ggl/internal/os_process.h"
 
 uint64_t random_number(void) {
     uint64_t x = 0;
-    if (getentropy(&x, sizeof x) != 0)
+    if (!ggl_os_random(&x, sizeof x))
         x = (uint64_t)llm_clock(NULL) * 0x9e3779b97f4a7c15u;
     return x;
 }

@@ -1,16 +1,16 @@
 #include "model_card.h"
 #include "ggl/internal/gguf.h"
 #include "common/gguf_text.h"
+#include "ggl/internal/os_fs.h"
 #include "llm/internal/load.h"
 #include "llm/internal/model.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 model_card model_card_of(const ggl_gguf *f) {
     double of_type[256] = {0};
-    struct stat st;
+    os_stat st;
     model_card c = {.is_known = true, .digest = ggl_gguf_digest(f)};
     for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
         const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
@@ -34,7 +34,7 @@ model_card model_card_of(const ggl_gguf *f) {
         c.hears = model_card_hears(arch);
         llm_arch_free(arch);
     }
-    c.modified = stat(ggl_gguf_name(f), &st) == 0 ? (int64_t)st.st_mtime : 0;
+    c.modified = ggl_os_stat(ggl_gguf_name(f), &st) ? st.modified / 1000000000 : 0;
     return c;
 }
 

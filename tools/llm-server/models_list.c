@@ -1,13 +1,12 @@
 /* The rows of --models. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/input.h"
 #include "common/model_name.h"
 #include "common/split_name.h"
+#include "ggl/internal/os_fs.h"
 #include "llm/internal/convert.h"
 #include "llm/internal/load.h"
 #include "presets.h"
@@ -77,18 +76,14 @@ static int offer(folder *f, const char *path, const char *name, const char *eye)
     return code;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static int is_visible(const struct dirent *d) {
-    return d->d_name[0] != '.';
+static bool is_visible(const char *name) {
+    return name[0] != '.';
 }
 
 static bool is_model_file(const char *path, const char *name) {
-    struct stat st;
+    os_stat st;
     return has_end(name, ".gguf") && llm_split_is_first(name) && !is_aside(name) &&
-           stat(path, &st) == 0 && S_ISREG(st.st_mode);
+           ggl_os_stat(path, &st) && st.kind == OS_FILE;
 }
 
 static int read_folder(folder *f, const char *path, const char *prefix);
@@ -102,21 +97,20 @@ static bool wants_eyes(const folder *f) {
 /* True for a folder of the Hugging Face Hub. */
 static bool has_config(const char *path) {
     char file[MOST_PATH + 16];
-    struct stat st;
     snprintf(file, sizeof file, "%s/config.json", path);
-    return stat(file, &st) == 0;
+    return ggl_os_exists(file);
 }
 
 /* name: of the entry; prefix: of the folder within the one of --models, or "". */
 static int read_entry(folder *f, const char *path, const char *name, const char *prefix) {
     char called[512], file[400];
-    struct stat st;
+    os_stat st;
     if (is_model_file(path, name)) {
         name_file(file, sizeof file, name);
         snprintf(called, sizeof called, "%s%s%s", prefix, *prefix ? "/" : "", file);
         return offer(f, path, called, NULL);
     }
-    if (*prefix || stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+    if (*prefix || !ggl_os_stat(path, &st) || st.kind != OS_FOLDER)
         return -1;
     if (!has_config(path))
         return read_folder(f, path, name);
@@ -124,12 +118,12 @@ static int read_entry(folder *f, const char *path, const char *name, const char 
 }
 
 /* Returns the only model file of a folder; -1: none or several. */
-static int only_file(const char *path, struct dirent **entry, int n) {
+static int64_t only_file(const char *path, char **entry, int64_t n) {
     char full[MOST_PATH];
-    int only = -1;
-    for (int i = 0; i < n; i++) {
-        snprintf(full, sizeof full, "%s/%s", path, entry[i]->d_name);
-        if (!is_model_file(full, entry[i]->d_name))
+    int64_t only = -1;
+    for (int64_t i = 0; i < n; i++) {
+        snprintf(full, sizeof full, "%s/%s", path, entry[i]);
+        if (!is_model_file(full, entry[i]))
             continue;
         if (only >= 0)
             return -1;
@@ -139,41 +133,42 @@ static int only_file(const char *path, struct dirent **entry, int n) {
 }
 
 /* Finds the eye of a folder's only model. Returns NULL: there is none, or none is wanted. */
-static const char *find_eye(const folder *f, const char *path, struct dirent **entry, int n,
+static const char *find_eye(const folder *f, const char *path, char **entry, int64_t n,
                             char full[MOST_PATH]) {
-    int best = -1, best_rank = 0;
-    for (int i = 0; i < n && wants_eyes(f); i++) {
-        const int rank = llm_model_name_eye_rank(entry[i]->d_name);
-        if (rank < 0 || !has_end(entry[i]->d_name, ".gguf") || (best >= 0 && rank >= best_rank))
+    int64_t best = -1;
+    int best_rank = 0;
+    for (int64_t i = 0; i < n && wants_eyes(f); i++) {
+        const int rank = llm_model_name_eye_rank(entry[i]);
+        if (rank < 0 || !has_end(entry[i], ".gguf") || (best >= 0 && rank >= best_rank))
             continue;
         best = i;
         best_rank = rank;
     }
     if (best < 0)
         return NULL;
-    snprintf(full, MOST_PATH, "%s/%s", path, entry[best]->d_name);
+    snprintf(full, MOST_PATH, "%s/%s", path, entry[best]);
     return full;
 }
 
 /* A folder within the folder, with files of one model, gives the model its name, and its eye. */
 static int read_folder(folder *f, const char *path, const char *prefix) {
-    struct dirent **entry;
+    char **entry;
     char full[MOST_PATH], of_eye[MOST_PATH];
     int code = -1;
-    const int n = scandir(path, &entry, is_visible, by_name);
+    const int64_t n = ggl_os_folder_list(path, is_visible, &entry);
     if (n < 0)
         return tool_error_about(TOOL, 1, "--models %s: the folder cannot be read", path);
-    const int only = *prefix ? only_file(path, entry, n) : -1;
-    for (int i = 0; i < n && code < 0; i++) {
-        const int size = snprintf(full, sizeof full, "%s/%s", path, entry[i]->d_name);
+    const int64_t only = *prefix ? only_file(path, entry, n) : -1;
+    for (int64_t i = 0; i < n && code < 0; i++) {
+        const int size = snprintf(full, sizeof full, "%s/%s", path, entry[i]);
         if (size >= (int)sizeof full)
             continue;
         if (only >= 0)
             code = i == only ? offer(f, full, prefix, find_eye(f, path, entry, n, of_eye)) : -1;
         else
-            code = read_entry(f, full, entry[i]->d_name, prefix);
+            code = read_entry(f, full, entry[i], prefix);
     }
-    for (int i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         free(entry[i]);
     free(entry);
     return code;
@@ -199,11 +194,11 @@ static int read_presets(models *t, const char *path, int argc, char **argv) {
 
 int models_list(models *t, int argc, char **argv) {
     const char *path = models_options(t)->models;
-    struct stat st;
+    os_stat st;
     int code;
     bool is_folder = false;
     models_set_reader(t, models_list, argc, argv);
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (ggl_os_stat(path, &st) && st.kind == OS_FOLDER) {
         is_folder = true;
         folder f = {.table = t, .argc = argc, .argv = argv};
         char own[MOST_PATH];

@@ -1,12 +1,9 @@
 #include "options.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "common/machine_options.h"
 #include "common/hints.h"
@@ -16,6 +13,7 @@
 #include "common/paths.h"
 #include "common/reasoning.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/os_fs.h"
 #include "llm/internal/pooling.h"
 #include "page.h"
 
@@ -384,8 +382,8 @@ static int check_origin(const char *tool, const char *s) {
 }
 
 static bool is_folder(const char *path) {
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+    os_stat s;
+    return ggl_os_stat(path, &s) && s.kind == OS_FOLDER;
 }
 
 int server_options_parse(const char *tool, server_options *o, int argc, char **argv) {
@@ -424,7 +422,7 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
         return tool_error(tool, 2, "--slot-save-path: %s is not a folder", o->slot_path);
     if (o->prompt_path && !is_folder(o->prompt_path))
         return tool_error(tool, 2, "--prompt-cache-dir: %s is not a folder", o->prompt_path);
-    if (o->prompt_path && faccessat(AT_FDCWD, o->prompt_path, R_OK | W_OK | X_OK, AT_EACCESS) != 0)
+    if (o->prompt_path && !ggl_os_may_use_folder(o->prompt_path))
         return tool_error(tool, 1, "--prompt-cache-dir: %s cannot be read and written: %s",
                           o->prompt_path, strerror(errno));
     if (o->n_ctx == 1)

@@ -19,6 +19,7 @@
 #include "model_facts.h"
 #include "models.h"
 #include "server_impl.h"
+#include "ggl/internal/os_fs.h"
 
 #define TOOL "llm-server"
 
@@ -411,7 +412,7 @@ static char *name_of(const ggl_gguf *f, const char *path) {
     const ggl_str own = text_of_key(f, "general.name");
     if (own.n > 0 && own.s[0] != '.')
         return strndup(own.s, own.n);
-    char *real = realpath(path, NULL);
+    char *real = ggl_os_real_path(path);
     char *name = name_in_path(real ? real : path);
     free(real);
     return name;

@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "api_pieces.h"
 #include "cache_settings.h"
 #include "common/clock.h"
+#include "ggl/internal/os_fs.h"
 
 static const struct {
     const char *name;
@@ -54,11 +54,11 @@ ggl_status slot_read_name(slot_request *x, const json_value *v, ggl_error *err) 
     if (!x->path)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     snprintf(x->path, size, "%s/%s", x->s->o->slot_path, x->name);
-    struct stat st;
-    if (stat(x->path, &st) == 0 && !S_ISREG(st.st_mode))
+    os_stat st;
+    if (ggl_os_stat(x->path, &st) && st.kind != OS_FILE)
         return ggl_fail(err, GGL_USAGE,
                         "\"filename\": \"%s\" is %s in the folder of --slot-save-path, not a file",
-                        x->name, S_ISDIR(st.st_mode) ? "a folder" : "a device or a pipe");
+                        x->name, st.kind == OS_FOLDER ? "a folder" : "a device or a pipe");
     return GGL_OK;
 }
 
@@ -107,15 +107,15 @@ void slot_act(void *ctx, llm_engine *e) {
     slot_request *x = ctx;
     const llm_slot_use use = llm_engine_slot(e, x->slot).use;
     const int64_t begin = llm_clock(NULL);
-    struct stat file;
+    os_stat file;
     x->is_busy = use == LLM_SLOT_PROMPT || use == LLM_SLOT_GENERATES;
     if (x->is_busy)
         return;
     x->status =
         x->path ? use_file(x, e, &x->err) : llm_engine_erase_slot(e, x->slot, &x->n, &x->err);
     x->ms = (double)(llm_clock(NULL) - begin) * 1e-6;
-    if (x->status == GGL_OK && x->path && stat(x->path, &file) == 0)
-        x->n_bytes = (int64_t)file.st_size;
+    if (x->status == GGL_OK && x->path && ggl_os_stat(x->path, &file))
+        x->n_bytes = (int64_t)file.size;
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */

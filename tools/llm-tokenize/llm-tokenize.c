@@ -2,7 +2,6 @@
  * docs/tokenizers.md. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/args.h"
 #include "common/hints.h"
@@ -15,6 +14,8 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 #include "ggl/internal/show.h"
 #include "llm/internal/chat.h"
 #include "common/model_folder.h"
@@ -87,7 +88,7 @@ static int encode_lines(const llm_tokenizer *t, const options *o, const char *te
     char *line = malloc(n + 1);
     int code = line ? 0 : tool_error(TOOL, 1, "out of memory");
     const char *const begin = text;
-    const bool shows_ids = isatty(STDOUT_FILENO) == 1; /* which are the progress */
+    const bool shows_ids = ggl_os_is_terminal(OS_STDOUT); /* which are the progress */
     if (!shows_ids)
         progress_begin(PROGRESS_BYTES, (double)n, "tokenizing");
     for (const char *end = text + n; code == 0 && text < end;) {

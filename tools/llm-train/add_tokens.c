@@ -1,10 +1,10 @@
 /* llm-train add-tokens: a model with more special tokens. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "common/paths.h"
 #include "common/report.h"
+#include "ggl/internal/os_fs.h"
 #include "llm/train.h"
 #include "new.h"
 
@@ -66,7 +66,7 @@ int train_add_tokens(int argc, char **argv) {
                                 (tool_path[]){{"MODEL", given.s[0], .needed = true, .model = true},
                                               {"-o", out, .written = true},
                                               {"--arch", p.arch, .needed = true}},
-                                p.arch && access(p.arch, F_OK) == 0 ? 3 : 2);
+                                p.arch && ggl_os_exists(p.arch) ? 3 : 2);
     if (code < 0) {
         p.from = given.s[0];
         p.special = special.s;

@@ -10,6 +10,7 @@
 #include "common/report.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/file_lock.h"
+#include "ggl/internal/os_fs.h"
 #include "new.h"
 #include "options.h"
 #include "show.h"
@@ -262,7 +263,7 @@ static int resume(work *w) {
 static int open_log(work *w) {
     if (!w->o.log)
         return -1;
-    w->log = fopen(w->o.log, "w");
+    w->log = ggl_os_fopen(w->o.log, "w");
     if (!w->log)
         return tool_error_about(TOOL, 1, "--log %s cannot be written", w->o.log);
     log_until(w, w->resumed - 1);
@@ -310,7 +311,7 @@ static int join(work *w) {
     tool_set_quiet(true);
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGINT, SIG_IGN);
-    return freopen("/dev/null", "w", stderr) ? -1 : 1;
+    return ggl_os_drop_stream(stderr) ? -1 : 1;
 }
 
 int main(int argc, char **argv) {

@@ -3,11 +3,11 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/paths.h"
 #include "common/report.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_fs.h"
 #include "llm/train.h"
 
 #define TOOL "llm-train new"
@@ -100,7 +100,7 @@ int train_new(int argc, char **argv) {
     if (code < 0)
         code = tool_check_paths(
             TOOL, (tool_path[]){{"-o", out, .written = true}, {"ARCH", given.s[0], .model = true}},
-            access(given.s[0], F_OK) == 0 ? 2 : 1);
+            ggl_os_exists(given.s[0]) ? 2 : 1);
     if (code < 0 && (p.from || p.tokenizer))
         code = tool_check_paths(
             TOOL,

@@ -5,14 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/input.h"
 #include "common/hints.h"
 #include "common/paths.h"
 #include "common/units.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_fs.h"
 #include "new.h"
 
 static const char *const optimizers[] = {"adamw", "sgd", "muon", NULL};
@@ -80,8 +79,8 @@ static const char *wrong_options(const train_options *o) {
 
 /* A device or a pipe has no state beside it. */
 static bool name_save(train_options *o) {
-    struct stat s;
-    if (!o->out || (stat(o->out, &s) == 0 && !S_ISREG(s.st_mode)))
+    os_stat s;
+    if (!o->out || (ggl_os_stat(o->out, &s) && s.kind != OS_FILE))
         return true;
     const size_t size = strlen(o->out) + sizeof ".train";
     o->save = ggl_calloc(size, 1);
@@ -104,7 +103,7 @@ static int check_paths(const train_options *o) {
         paths[n++] = (tool_path){"--mmproj", o->mmproj, .needed = true, .model = true};
     if (o->mmproj_out)
         paths[n++] = (tool_path){"--mmproj-out", o->mmproj_out, .written = true};
-    if (o->arch && access(o->arch, F_OK) == 0)
+    if (o->arch && ggl_os_exists(o->arch))
         paths[n++] = (tool_path){"--arch", o->arch, .needed = true};
     if (o->adapter)
         paths[n++] = (tool_path){"--adapter", o->adapter, .needed = true};
@@ -148,7 +147,7 @@ enum { MOST_TEMPLATE = 1 << 20 }; /* bytes */
 /* Reads the template if it is a file, in place of its name. */
 static int read_template(train_options *o) {
     size_t n;
-    if (!o->chat_template || access(o->chat_template, F_OK) != 0)
+    if (!o->chat_template || !ggl_os_exists(o->chat_template))
         return -1;
     o->template_text = tool_read_text(TOOL, o->chat_template, MOST_TEMPLATE, &n);
     if (!o->template_text)

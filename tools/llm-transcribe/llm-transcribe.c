@@ -3,8 +3,6 @@
 #include <math.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/cache_types.h"
 #include "common/clock.h"
@@ -17,6 +15,7 @@
 #include "common/ranks.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/os_fs.h"
 #include "options.h"
 
 typedef struct job {
@@ -35,8 +34,8 @@ typedef struct job {
 static bool hears_pipe; /* the sound that is written down comes through one */
 
 static bool is_pipe(const char *sound) {
-    struct stat s;
-    return strcmp(sound, "-") == 0 && fstat(STDIN_FILENO, &s) == 0 && S_ISFIFO(s.st_mode);
+    os_stat s;
+    return strcmp(sound, "-") == 0 && ggl_os_stat_fd(OS_STDIN, &s) && s.kind == OS_PIPE;
 }
 
 /* Ctrl-C also ends the recorder at the other end of a pipe: what it has sent is still written down. */
@@ -325,7 +324,7 @@ static int transcribe_to(job *j, const char *sound, const char *path) {
         ggl_new_file_discard(f);
         if (stopped)
             tool_note(TOOL, "stopped: nothing was said yet; %s %s", path,
-                      access(path, F_OK) == 0 ? "is as it was" : "was not written");
+                      ggl_os_exists(path) ? "is as it was" : "was not written");
         return code;
     }
     ggl_new_file_note(f);
