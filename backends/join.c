@@ -1,15 +1,15 @@
 /* Finds out whether mpirun has started this process, and joins its job. */
 #include <limits.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ggl/internal/backends.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_thread.h"
 #include "ranks/job.h"
 #include "ggl/internal/os_library.h"
 #include "ggl/internal/os_process.h"
@@ -79,9 +79,9 @@ static void *open_plugin(char *why, size_t size) {
 
 /* MPI's own beginning and end wait for all ranks, for ever if one has ended or was stopped, and cannot be interrupted. */
 typedef struct limit {
-    pthread_mutex_t lock;
-    pthread_cond_t ends;
-    pthread_t thread;
+    os_mutex lock;
+    os_cond ends;
+    os_thread thread;
     double seconds;
     bool has_thread, is_done;
     const char *what;
@@ -89,13 +89,10 @@ typedef struct limit {
 
 static void *watch(void *arg) {
     limit *l = arg;
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)l->seconds;
-    pthread_mutex_lock(&l->lock);
-    int late = 0;
-    while (!l->is_done && !late)
-        late = pthread_cond_timedwait(&l->ends, &l->lock, &until);
+    const int64_t until = ggl_os_clock() + (int64_t)(l->seconds * 1e9);
+    ggl_os_mutex_lock(&l->lock);
+    while (!l->is_done && ggl_os_cond_wait_until(&l->ends, &l->lock, until))
+        ;
     if (!l->is_done) {
         fprintf(stderr,
                 "the job of mpirun could not be %s in %.0f s: one of its ranks has ended, was "
@@ -104,7 +101,7 @@ static void *watch(void *arg) {
                 l->what, l->seconds);
         ggl_os_exit_now(1);
     }
-    pthread_mutex_unlock(&l->lock);
+    ggl_os_mutex_unlock(&l->lock);
     return NULL;
 }
 
@@ -115,20 +112,20 @@ static void limit_begin(limit *l, const char *what) {
     l->seconds = OF_PATIENCE * (patience > least ? patience : least);
     l->is_done = false;
     l->what = what;
-    pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->ends, NULL);
-    l->has_thread = pthread_create(&l->thread, NULL, watch, l) == 0;
+    ggl_os_mutex_init(&l->lock);
+    ggl_os_cond_init(&l->ends);
+    l->has_thread = ggl_os_thread_start(&l->thread, watch, l, 0);
 }
 
 static void limit_end(limit *l) {
-    pthread_mutex_lock(&l->lock);
+    ggl_os_mutex_lock(&l->lock);
     l->is_done = true;
-    pthread_cond_signal(&l->ends);
-    pthread_mutex_unlock(&l->lock);
+    ggl_os_cond_signal(&l->ends);
+    ggl_os_mutex_unlock(&l->lock);
     if (l->has_thread)
-        pthread_join(l->thread, NULL);
-    pthread_cond_destroy(&l->ends);
-    pthread_mutex_destroy(&l->lock);
+        ggl_os_thread_join(l->thread);
+    ggl_os_cond_destroy(&l->ends);
+    ggl_os_mutex_destroy(&l->lock);
 }
 
 static void leave(const ggl_transport *t) {

@@ -1,7 +1,7 @@
 /* A search of beams that runs alone: each place of a beam is the slot of the same number. */
 #include "beams.h"
 
-#include "common/clock.h"
+#include "ggl/internal/os_clock.h"
 
 typedef struct running {
     llm_beams *b;
@@ -50,11 +50,11 @@ static ggl_status search_on(llm_context *c, llm_beams *b, ggl_error *err) {
 
 ggl_status llm_context_search(llm_context *c, llm_beams *b, int32_t n_beams, const int32_t *id,
                               size_t n, double *prompt_seconds, ggl_error *err) {
-    const double begin = llm_seconds();
+    const double begin = ggl_os_seconds();
     const llm_batch prompt = {
         .n = (int64_t)n, .token = id, .each = on_logits, .ctx = &(running){b, NULL}};
     ggl_status st = llm_session_eval(c->session, &prompt, err);
-    *prompt_seconds = llm_seconds() - begin;
+    *prompt_seconds = ggl_os_seconds() - begin;
     if (st == GGL_OK)
         st = search_on(c, b, err);
     for (int32_t k = 0; k < n_beams; k++)

@@ -1,14 +1,14 @@
 #include "copies.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "context.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/backends.h"
+#include "ggl/internal/os_clock.h"
+#include "ggl/internal/os_thread.h"
 #include "ggl/internal/pass.h"
 
 enum { MOST_NAME = 512 };
@@ -328,7 +328,7 @@ typedef struct allocation {
     llm_context *c;
     int k;
     llm_session *session;
-    pthread_t thread;
+    os_thread thread;
     bool has_thread;
     ggl_status st;
     ggl_error err;
@@ -343,17 +343,8 @@ static void stop_all(llm_context *c, bool stops) {
         set_stops(c, k, stops);
 }
 
-/* Starts a thread that can run a model, also where threads have small stacks. */
-static bool start_thread(pthread_t *thread, void *(*run)(void *), void *arg) {
-    enum { STACK = 1 << 20 };
-    pthread_attr_t a;
-    if (pthread_attr_init(&a) != 0)
-        return false;
-    const bool ok =
-        pthread_attr_setstacksize(&a, STACK) == 0 && pthread_create(thread, &a, run, arg) == 0;
-    pthread_attr_destroy(&a);
-    return ok;
-}
+/* Of a thread that can run a model, also where threads have small stacks. */
+enum { STACK = 1 << 20 };
 
 static void *allocate(void *arg) {
     allocation *a = arg;
@@ -393,11 +384,11 @@ ggl_status llm_copies_alloc(llm_context *c, llm_session *const *session, bool *i
     for (int k = 0; k < n; k++)
         a[k] = (allocation){.c = c, .k = k, .session = session[k]};
     for (int k = 1; k < n; k++)
-        a[k].has_thread = start_thread(&a[k].thread, allocate, &a[k]);
+        a[k].has_thread = ggl_os_thread_start(&a[k].thread, allocate, &a[k], STACK);
     allocate(&a[0]);
     for (int k = 1; k < n; k++)
         if (a[k].has_thread)
-            pthread_join(a[k].thread, NULL);
+            ggl_os_thread_join(a[k].thread);
         else
             allocate(&a[k]);
     stop_all(c, false);
@@ -418,10 +409,10 @@ typedef struct result {
 typedef struct queue {
     llm_context *c;
     const llm_copies_work *w;
-    pthread_mutex_t lock;
-    pthread_cond_t done, room; /* a result is there; a place is free */
-    size_t next, n_taken;      /* inputs */
-    size_t end;                /* no input from here on is begun: one before it has failed */
+    os_mutex lock;
+    os_cond done, room;   /* a result is there; a place is free */
+    size_t next, n_taken; /* inputs */
+    size_t end;           /* no input from here on is begun: one before it has failed */
     bool ends;
     result *place; /* [w->n_places] */
     size_t *runs;  /* [copies]: the input that it computes; SIZE_MAX: none */
@@ -430,13 +421,13 @@ typedef struct queue {
 typedef struct worker {
     queue *q;
     int k;
-    pthread_t thread;
+    os_thread thread;
 } worker;
 
 /* Takes an input for a copy; SIZE_MAX: there is none left. */
 static size_t take_input(queue *q) {
     while (!q->ends && q->next < q->end && q->next >= q->n_taken + q->w->n_places)
-        pthread_cond_wait(&q->room, &q->lock);
+        ggl_os_cond_wait(&q->room, &q->lock);
     return q->ends || q->next >= q->end ? SIZE_MAX : q->next++;
 }
 
@@ -447,53 +438,48 @@ static void end_after(queue *q, size_t i) {
     for (int k = 0; k < llm_copies_n(q->c); k++)
         if (q->runs[k] != SIZE_MAX && q->runs[k] > i)
             set_stops(q->c, k, true);
-    pthread_cond_broadcast(&q->room);
+    ggl_os_cond_broadcast(&q->room);
 }
 
 static void *work(void *arg) {
     const worker *x = arg;
     queue *q = x->q;
-    pthread_mutex_lock(&q->lock);
+    ggl_os_mutex_lock(&q->lock);
     for (size_t i; (i = take_input(q)) != SIZE_MAX;) {
         const size_t at = i % q->w->n_places;
         result r = {.is_done = true};
         q->runs[x->k] = i;
-        pthread_mutex_unlock(&q->lock);
+        ggl_os_mutex_unlock(&q->lock);
         r.st = q->w->run(q->w->ctx, x->k, i, at, &r.err);
-        pthread_mutex_lock(&q->lock);
+        ggl_os_mutex_lock(&q->lock);
         q->runs[x->k] = SIZE_MAX;
         q->place[at] = r;
         if (r.st != GGL_OK)
             end_after(q, i);
-        pthread_cond_signal(&q->done);
+        ggl_os_cond_signal(&q->done);
     }
-    pthread_mutex_unlock(&q->lock);
+    ggl_os_mutex_unlock(&q->lock);
     return NULL;
 }
 
 /* Waits a moment for a result, or until there is one if nobody wants to know the progress. */
 static ggl_status wait_for_result(queue *q, ggl_error *err) {
     enum { MOMENT = 50000000 }; /* nanoseconds */
-    struct timespec t;
     if (!q->w->progress) {
-        pthread_cond_wait(&q->done, &q->lock);
+        ggl_os_cond_wait(&q->done, &q->lock);
         return GGL_OK;
     }
-    clock_gettime(CLOCK_REALTIME, &t);
-    t.tv_nsec += MOMENT;
-    t.tv_sec += t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
-    (void)pthread_cond_timedwait(&q->done, &q->lock, &t);
-    pthread_mutex_unlock(&q->lock);
+    (void)ggl_os_cond_wait_until(&q->done, &q->lock, ggl_os_clock() + MOMENT);
+    ggl_os_mutex_unlock(&q->lock);
     const bool goes = q->w->progress(q->w->ctx);
-    pthread_mutex_lock(&q->lock);
+    ggl_os_mutex_lock(&q->lock);
     return goes ? GGL_OK : ggl_fail(err, GGL_CANCELLED, "cancelled");
 }
 
 /* Takes the results in their order. */
 static ggl_status take_results(queue *q, ggl_error *err) {
     ggl_status st = GGL_OK;
-    pthread_mutex_lock(&q->lock);
+    ggl_os_mutex_lock(&q->lock);
     while (st == GGL_OK && q->n_taken < q->w->n) {
         const size_t i = q->n_taken, at = i % q->w->n_places;
         const result r = q->place[at];
@@ -502,17 +488,17 @@ static ggl_status take_results(queue *q, ggl_error *err) {
             continue;
         }
         st = r.st == GGL_OK ? GGL_OK : ggl_pass(err, &r.err);
-        pthread_mutex_unlock(&q->lock);
+        ggl_os_mutex_unlock(&q->lock);
         if (st == GGL_OK)
             st = q->w->take(q->w->ctx, i, at, err);
-        pthread_mutex_lock(&q->lock);
+        ggl_os_mutex_lock(&q->lock);
         q->place[at].is_done = false;
         q->n_taken++;
-        pthread_cond_broadcast(&q->room);
+        ggl_os_cond_broadcast(&q->room);
     }
     q->ends = true;
-    pthread_cond_broadcast(&q->room);
-    pthread_mutex_unlock(&q->lock);
+    ggl_os_cond_broadcast(&q->room);
+    ggl_os_mutex_unlock(&q->lock);
     return st;
 }
 
@@ -521,7 +507,7 @@ static int start(queue *q, worker *x) {
     int n = 0;
     for (; n < llm_copies_n(q->c); n++) {
         x[n] = (worker){.q = q, .k = n};
-        if (!start_thread(&x[n].thread, work, &x[n]))
+        if (!ggl_os_thread_start(&x[n].thread, work, &x[n], STACK))
             break;
     }
     return n;
@@ -542,7 +528,7 @@ static ggl_status run_queue(queue *q, ggl_error *err) {
     if (st != GGL_OK)
         stop_all(q->c, true);
     for (int k = 0; k < n_started; k++)
-        pthread_join(x[k].thread, NULL);
+        ggl_os_thread_join(x[k].thread);
     stop_all(q->c, false);
     ggl_free(x);
     ggl_free(q->place);
@@ -565,12 +551,12 @@ ggl_status llm_copies_run(llm_context *c, const llm_copies_work *w, ggl_error *e
     queue q = {.c = c, .w = w, .end = w->n};
     if (llm_copies_n(c) == 1)
         return run_alone(w, err);
-    pthread_mutex_init(&q.lock, NULL);
-    pthread_cond_init(&q.done, NULL);
-    pthread_cond_init(&q.room, NULL);
+    ggl_os_mutex_init(&q.lock);
+    ggl_os_cond_init(&q.done);
+    ggl_os_cond_init(&q.room);
     const ggl_status st = run_queue(&q, err);
-    pthread_cond_destroy(&q.room);
-    pthread_cond_destroy(&q.done);
-    pthread_mutex_destroy(&q.lock);
+    ggl_os_cond_destroy(&q.room);
+    ggl_os_cond_destroy(&q.done);
+    ggl_os_mutex_destroy(&q.lock);
     return st;
 }

@@ -4,9 +4,9 @@
 
 #include "common/json.h"
 #include "beams.h"
-#include "common/clock.h"
 #include "context.h"
 #include "generation.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/pass.h"
 #include "ggl/internal/sched.h"
 #include "llm/internal/calls.h"
@@ -31,11 +31,11 @@ static void set_counts(llm_context *c, const generation *g) {
 
 /* Makes the sequence these tokens, and counts them as a part of the prompt. */
 static ggl_status run_tokens(llm_context *c, const llm_prompt *p, ggl_error *err) {
-    const double t = llm_seconds();
+    const double t = ggl_os_seconds();
     const ggl_status st = c->cache ? llm_prompt_cache_prompt(c->cache, c->generator, p, err)
                                    : llm_generator_prompt(c->generator, p, err);
     const llm_generator_stats stats = llm_generator_get_stats(c->generator);
-    c->run.prompt_seconds += llm_seconds() - t;
+    c->run.prompt_seconds += ggl_os_seconds() - t;
     c->run.n_reused += stats.n_reused;
     c->run.n_prompt += stats.n_prompt;
     return st;
@@ -91,7 +91,7 @@ static ggl_status take_found(llm_context *c, generation *g, ggl_error *err) {
 static ggl_status begin_beams(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
     generation *g = c->generation;
     const int64_t room = llm_session_n_ctx(c->session) - (int64_t)n + 1;
-    const double begin = llm_seconds();
+    const double begin = ggl_os_seconds();
     double prompt = 0;
     if ((int64_t)n > llm_session_n_ctx(c->session) || n == 0)
         return ggl_fail(err, n == 0 ? GGL_USAGE : GGL_LIMIT,
@@ -108,7 +108,7 @@ static ggl_status begin_beams(llm_context *c, const int32_t *id, size_t n, ggl_e
     if (st == GGL_OK)
         st = llm_context_search(c, g->beams, p.n, id, n, &prompt, err);
     c->run.prompt_seconds += prompt;
-    c->run.seconds += llm_seconds() - begin - prompt;
+    c->run.seconds += ggl_os_seconds() - begin - prompt;
     c->run.n_prompt += (int64_t)n;
     return st;
 }
@@ -182,12 +182,12 @@ static ggl_status read_text(llm_context *c, const int32_t **id, size_t *n, int32
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model writes down what it hears, and reads no text "
                         "(llm_transcribe, llm-transcribe)");
-    const double begin = llm_seconds();
+    const double begin = ggl_os_seconds();
     bool is_found;
     const int32_t *text = p->read ? p->read : *id;
     const int64_t n_text = (int64_t)(p->read ? p->n_read : *n);
     ggl_status st = llm_session_read_once(c->session, 0, text, n_text, &is_found, err);
-    c->run.prompt_seconds += llm_seconds() - begin;
+    c->run.prompt_seconds += ggl_os_seconds() - begin;
     if (llm_session_n_past(c->session, 0) == 0) { /* also if it could not be read after that */
         const ggl_status adopted = llm_generator_adopt(c->generator, NULL, 0, NULL);
         st = st == GGL_OK && adopted != GGL_OK ? ggl_fail(err, adopted, "out of memory") : st;
@@ -287,9 +287,9 @@ ggl_status llm_next(llm_context *c, const char **piece, size_t *n, ggl_error *er
     if (!g)
         return GGL_OK;
     llm_context_go_on(c);
-    const double t = llm_seconds(), prompt = c->run.prompt_seconds;
+    const double t = ggl_os_seconds(), prompt = c->run.prompt_seconds;
     const ggl_status st = step(c, g, err);
-    c->run.seconds += llm_seconds() - t - (c->run.prompt_seconds - prompt);
+    c->run.seconds += ggl_os_seconds() - t - (c->run.prompt_seconds - prompt);
     if (st != GGL_OK) {
         *piece = take_rest(c, g, n);
         return end_with(c, st);

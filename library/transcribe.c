@@ -6,9 +6,9 @@
 #include <strings.h>
 
 #include "hearing.h"
-#include "common/clock.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/pass.h"
 #include "ggl/internal/show.h"
@@ -440,9 +440,9 @@ static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
     const llm_transcribe_params *p = &t->p;
     bool is_found;
     llm_run_info *run = &t->c->run;
-    double begin = llm_seconds();
+    double begin = ggl_os_seconds();
     ggl_status st = llm_stages_read(t->c->stages, 0, t->h.rows, t->h.n_window, &is_found, err);
-    run->prompt_seconds += llm_seconds() - begin;
+    run->prompt_seconds += ggl_os_seconds() - begin;
     run->n_prompt += t->h.n_window;
     if (st == GGL_OK && !t->code[0])
         st = detect(t, err);
@@ -460,9 +460,9 @@ static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
                                .seed = p->seed,
                                .cancelled = is_cancelled,
                                .ctx = t->c};
-    begin = llm_seconds();
+    begin = ggl_os_seconds();
     st = llm_speech_decode(t->decoder, &d, t->prompt, n_prompt, t->at_start, &t->text, err);
-    run->seconds += llm_seconds() - begin;
+    run->seconds += ggl_os_seconds() - begin;
     run->n_generated += t->text.n_written;
     if (st != GGL_OK)
         return st;

@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
 #include "ggl/internal/bytes.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/os_clock.h"
+#include "ggl/internal/os_thread.h"
 
 enum { BUFFER = 1 << 16 };
 
@@ -22,16 +22,16 @@ struct recorder {
     uint64_t start;
     int n_users, n_tracks;
     bool has_events;
-    pthread_mutex_t lock;
+    os_mutex lock;
     recorder *next;
     char buffer[BUFFER];
 };
 
 static recorder *all;
-static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static os_mutex all_lock = OS_MUTEX_INIT;
 
 uint64_t ggl_recorder_now(const recorder *r) {
-    return backend_now() - r->start;
+    return ggl_os_clock() - r->start;
 }
 
 uint64_t ggl_recorder_at(const recorder *r, uint64_t ns) {
@@ -143,7 +143,7 @@ static void keep_event(recorder *r, const trace_event *e) {
 
 size_t ggl_recorder_take(recorder *r, char *to, size_t size, uint64_t *left, uint64_t *lost) {
     size_t n = 0;
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     while (r->taken < r->kept.n) {
         kept_event head;
         memcpy(&head, r->kept.at + r->taken, sizeof head);
@@ -155,7 +155,7 @@ size_t ggl_recorder_take(recorder *r, char *to, size_t size, uint64_t *left, uin
     }
     *left = r->kept.n - r->taken;
     *lost = r->lost;
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
     return n;
 }
 
@@ -191,7 +191,7 @@ size_t ggl_kept_read(const char *at, size_t size, kept_event *head, trace_event 
 }
 
 void ggl_recorder_write(recorder *r, const trace_event *e) {
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     if (!r->file) {
         keep_event(r, e);
     } else if (!ggl_new_file_error(r->file)) {
@@ -199,13 +199,13 @@ void ggl_recorder_write(recorder *r, const trace_event *e) {
         put_event(r, e);
         ggl_new_file_note(r->file);
     }
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
 }
 
 int ggl_recorder_track(recorder *r, const char *name) {
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     int track = ++r->n_tracks;
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
     ggl_recorder_write(r, &(trace_event){.phase = 'M',
                                          .track = track,
                                          .name = "thread_name",
@@ -224,7 +224,7 @@ static recorder *find(const char *path) {
 }
 
 static void add(recorder *r) {
-    pthread_mutex_init(&r->lock, NULL);
+    ggl_os_mutex_init(&r->lock);
     r->next = all;
     all = r;
 }
@@ -243,7 +243,7 @@ static recorder *create(const char *path, ggl_error *err) {
     }
     r->f = ggl_new_file_stream(r->file);
     setvbuf(r->f, r->buffer, _IOFBF, sizeof r->buffer);
-    r->start = backend_now();
+    r->start = ggl_os_clock();
     add(r);
     return r;
 }
@@ -257,23 +257,23 @@ ggl_status ggl_recorder_keep(recorder **out, uint64_t start, size_t limit, char 
     r->start = start;
     r->limit = limit;
     r->n_users = 1;
-    pthread_mutex_lock(&all_lock);
+    ggl_os_mutex_lock(&all_lock);
     snprintf(r->name, sizeof r->name, "\x01kept %u", ++number); /* no file has such a name */
     memcpy(name, r->name, sizeof r->name);
     add(r);
-    pthread_mutex_unlock(&all_lock);
+    ggl_os_mutex_unlock(&all_lock);
     return GGL_OK;
 }
 
 ggl_status ggl_recorder_open(recorder **out, const char *path, ggl_error *err) {
     ggl_error own = {0};
-    pthread_mutex_lock(&all_lock);
+    ggl_os_mutex_lock(&all_lock);
     recorder *r = find(path);
     if (!r)
         r = create(path, err = err ? err : &own);
     if (r)
         r->n_users++;
-    pthread_mutex_unlock(&all_lock);
+    ggl_os_mutex_unlock(&all_lock);
     *out = r;
     return r ? GGL_OK : err->status;
 }
@@ -284,14 +284,14 @@ static void destroy(recorder *r) {
             *at = r->next;
             break;
         }
-    pthread_mutex_destroy(&r->lock);
+    ggl_os_mutex_destroy(&r->lock);
     ggl_bytes_fini(&r->kept);
     ggl_free(r);
 }
 
 ggl_status ggl_recorder_close(recorder *r, ggl_error *err) {
     ggl_status st = GGL_OK;
-    pthread_mutex_lock(&all_lock);
+    ggl_os_mutex_lock(&all_lock);
     if (--r->n_users == 0) {
         if (r->file) {
             fputs(r->has_events ? "\n]\n" : "[]\n", r->f);
@@ -301,6 +301,6 @@ ggl_status ggl_recorder_close(recorder *r, ggl_error *err) {
             st = ggl_within(err, st, "the trace");
         destroy(r);
     }
-    pthread_mutex_unlock(&all_lock);
+    ggl_os_mutex_unlock(&all_lock);
     return st;
 }

@@ -43,7 +43,7 @@ ggl_status ggl_recorder_close(recorder *r, ggl_error *err);
 /* A new row of the timeline. */
 int ggl_recorder_track(recorder *r, const char *name);
 uint64_t ggl_recorder_now(const recorder *r);
-/* The recorder's time for a time in ns of CLOCK_MONOTONIC. */
+/* The recorder's time for a time in ns of ggl_os_clock(). */
 uint64_t ggl_recorder_at(const recorder *r, uint64_t ns);
 /* From any thread; allocates nothing, unless the events are kept. After an error of the file nothing is written any more. */
 void ggl_recorder_write(recorder *r, const trace_event *e);
@@ -60,7 +60,7 @@ typedef struct kept_event {
     uint32_t n, prepares;
 } kept_event;
 
-/* Opens a recorder that keeps spans in memory, up to so many bytes. Times are those of CLOCK_MONOTONIC since `start`.
+/* Opens a recorder that keeps spans in memory, up to so many bytes. Times are those of ggl_os_clock() since `start`.
  * ggl_recorder_open finds it by the name that is written to `name`, as the path of a file. GGL_NOMEM. */
 enum { RECORDER_NAME = 32 };
 ggl_status ggl_recorder_keep(recorder **out, uint64_t start, size_t limit, char name[RECORDER_NAME],

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../common/clock.h"
 #include "cpu.h"
+#include "ggl/internal/os_clock.h"
 #include "share.h"
 
 /* The least work, in units of cpu_task.cost, of a run that wakes threads before its first step. */
@@ -172,10 +172,10 @@ static void run_by_items(run_state *r, const cpu_step *s, int n) {
 
 /* Runs one step and reports its time to the profile. */
 static void run_step_timed(run_state *r, const cpu_step *s, int64_t turn) {
-    uint64_t begin = backend_now();
+    uint64_t begin = ggl_os_clock();
     run_steps(r, s, 1, turn);
     r->b->profile(r->b->profile_ctx, s->node, s->in_loop ? 1 : r->n, s->form != 0, begin,
-                  backend_now());
+                  ggl_os_clock());
 }
 
 void ggl_cpu_describe(ggl_backend *b, ggl_plan *p, int64_t n, char *text, size_t size) {

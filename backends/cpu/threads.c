@@ -1,14 +1,13 @@
 #include "threads.h"
 
-#include <pthread.h>
 #include <stdbool.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/os_thread.h"
 
 enum {
     SPIN = 3000, /* times that a thread polls before it sleeps: about 50 us, the usual pause between
@@ -41,7 +40,7 @@ typedef struct team {
 struct cpu_pool {
     int n_threads;
     int spin; /* SPIN, or 0 if there are more threads than cores */
-    pthread_t *thread;
+    os_thread *thread;
     const cpu_nodes *nodes; /* NULL: there is one */
     team *team;             /* [n_teams], ascending by node */
     int n_teams;            /* at least 1 */
@@ -57,8 +56,8 @@ struct cpu_pool {
     atomic_int excluded;
     int limit; /* threads that may take part in the last task; the caller's */
     atomic_bool stop;
-    pthread_mutex_t lock;
-    pthread_cond_t wake, wake_excluded;
+    os_mutex lock;
+    os_cond wake, wake_excluded;
 };
 
 typedef struct worker {
@@ -113,12 +112,12 @@ static bool is_excluded(uint_least64_t state, int index) {
 /* Sleeps until a task admits thread `index`, or until the pool stops; returns the state. */
 static uint_least64_t wait_excluded(cpu_pool *p, int index) {
     uint_least64_t now;
-    pthread_mutex_lock(&p->lock);
+    ggl_os_mutex_lock(&p->lock);
     atomic_fetch_add(&p->excluded, 1); /* before it reads the state, as below */
     while (is_excluded(now = atomic_load(&p->state), index) && !atomic_load(&p->stop))
-        pthread_cond_wait(&p->wake_excluded, &p->lock);
+        ggl_os_cond_wait(&p->wake_excluded, &p->lock);
     atomic_fetch_sub(&p->excluded, 1);
-    pthread_mutex_unlock(&p->lock);
+    ggl_os_mutex_unlock(&p->lock);
     return now;
 }
 
@@ -134,14 +133,14 @@ static uint_least64_t wait_for_task(cpu_pool *p, uint_least64_t seen, int index)
             return now;
         pause_briefly();
     }
-    pthread_mutex_lock(&p->lock);
+    ggl_os_mutex_lock(&p->lock);
     /* The order matters: this thread adds itself and then reads the state; the caller sets the
      * state and then reads `asleep`. So one of them sees the other, and no wake-up is lost. */
     atomic_fetch_add(&p->asleep, 1);
     while ((now = atomic_load(&p->state)) >> NUMBER_SHIFT == seen && !atomic_load(&p->stop))
-        pthread_cond_wait(&p->wake, &p->lock);
+        ggl_os_cond_wait(&p->wake, &p->lock);
     atomic_fetch_sub(&p->asleep, 1);
-    pthread_mutex_unlock(&p->lock);
+    ggl_os_mutex_unlock(&p->lock);
     return now;
 }
 
@@ -181,18 +180,18 @@ static void *worker_main(void *arg) {
 /* Wakes the threads that sleep; called after a new task number has been set. */
 static void wake_all(cpu_pool *p) {
     if (atomic_load(&p->asleep) > 0) {
-        pthread_mutex_lock(&p->lock);
-        pthread_cond_broadcast(&p->wake);
-        pthread_mutex_unlock(&p->lock);
+        ggl_os_mutex_lock(&p->lock);
+        ggl_os_cond_broadcast(&p->wake);
+        ggl_os_mutex_unlock(&p->lock);
     }
 }
 
 /* Wakes the threads that the last tasks excluded, if the new one admits more. */
 static void admit(cpu_pool *p, int n_threads) {
     if (n_threads > p->limit && atomic_load(&p->excluded) > 0) {
-        pthread_mutex_lock(&p->lock);
-        pthread_cond_broadcast(&p->wake_excluded);
-        pthread_mutex_unlock(&p->lock);
+        ggl_os_mutex_lock(&p->lock);
+        ggl_os_cond_broadcast(&p->wake_excluded);
+        ggl_os_mutex_unlock(&p->lock);
     }
     p->limit = n_threads;
 }
@@ -247,7 +246,7 @@ void ggl_cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, in
         if (i < SPIN)
             pause_briefly();
         else
-            sched_yield(); /* the last thread may be waiting for this very core */
+            ggl_os_thread_yield(); /* the last thread may be waiting for this very core */
         now = atomic_load_explicit(&p->state, memory_order_acquire);
     }
 }
@@ -314,9 +313,9 @@ ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, const cpu_nodes *nod
     memset(p, 0, sizeof *p);
     p->n_threads = 1;
     p->spin = n_threads <= ggl_cpu_allowed() ? SPIN : 0;
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->wake, NULL);
-    pthread_cond_init(&p->wake_excluded, NULL);
+    ggl_os_mutex_init(&p->lock);
+    ggl_os_cond_init(&p->wake);
+    ggl_os_cond_init(&p->wake_excluded);
     p->thread = ggl_calloc((size_t)n_threads, sizeof *p->thread);
     if (!p->thread || !form_teams(p, n_threads, nodes)) {
         ggl_cpu_pool_close(p);
@@ -326,7 +325,7 @@ ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, const cpu_nodes *nod
         worker *w = ggl_calloc(1, sizeof *w);
         if (w)
             *w = (worker){p, i};
-        if (!w || pthread_create(&p->thread[i], NULL, worker_main, w) != 0) {
+        if (!w || !ggl_os_thread_start(&p->thread[i], worker_main, w, 0)) {
             ggl_free(w);
             ggl_cpu_pool_close(p);
             return ggl_fail(err, GGL_NOMEM, "thread %d of %d could not be started", i + 1,
@@ -342,15 +341,15 @@ void ggl_cpu_pool_close(cpu_pool *p) {
     if (!p)
         return;
     atomic_store(&p->stop, true);
-    pthread_mutex_lock(&p->lock);
-    pthread_cond_broadcast(&p->wake);
-    pthread_cond_broadcast(&p->wake_excluded);
-    pthread_mutex_unlock(&p->lock);
+    ggl_os_mutex_lock(&p->lock);
+    ggl_os_cond_broadcast(&p->wake);
+    ggl_os_cond_broadcast(&p->wake_excluded);
+    ggl_os_mutex_unlock(&p->lock);
     for (int i = 1; i < p->n_threads; i++)
-        pthread_join(p->thread[i], NULL);
-    pthread_cond_destroy(&p->wake);
-    pthread_cond_destroy(&p->wake_excluded);
-    pthread_mutex_destroy(&p->lock);
+        ggl_os_thread_join(p->thread[i]);
+    ggl_os_cond_destroy(&p->wake);
+    ggl_os_cond_destroy(&p->wake_excluded);
+    ggl_os_mutex_destroy(&p->lock);
     ggl_free(p->thread);
     ggl_free(p->team_of);
     free(p->team);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/clock.h"
 #include "cpu_features.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/types.h"
 
 enum { ROWS = 96, COLS = 48, K = 1536, ROUNDS = 5 };
@@ -75,7 +75,7 @@ static trial trial_new(ggl_type type, const cpu_kernels *k, size_t panel_size) {
 static double time_of(const trial *t, const cpu_product *p, float (*result)[ROWS]) {
     float *y[COLS];
     const void *x[COLS];
-    const uint64_t begin = backend_now();
+    const uint64_t begin = ggl_os_clock();
     for (int j = 0; j < ROWS; j += p->panel_rows) {
         const int n = ROWS - j < p->panel_rows ? ROWS - j : p->panel_rows;
         for (int c = 0; c < COLS; c++) {
@@ -85,7 +85,7 @@ static double time_of(const trial *t, const cpu_product *p, float (*result)[ROWS
         p->pack(t->panel, t->w + (size_t)j * t->row_size, t->row_size, n, K);
         p->tile(y, x, COLS, t->panel, n, K);
     }
-    return (double)(backend_now() - begin);
+    return (double)(ggl_os_clock() - begin);
 }
 
 /* True if p is to be preferred to `other`. */

@@ -1,18 +1,18 @@
 /* The plug-in libggl-mpi.so: MPI as ranks need it (ggl/internal/transport.h). One lock stands before all calls, and no call
  * waits, so that MPI need not be built for several threads at once. */
 #include <mpi.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "ggl/internal/os_clock.h"
+#include "ggl/internal/os_thread.h"
 #include "ggl/internal/transport.h"
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(uintptr_t), "a request fits into a handle");
 
 enum { RECEIVES = 1 /* handle[1] */, TAG_OF_NOTHING = 0 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static os_mutex lock = OS_MUTEX_INIT;
 static MPI_Comm comm;
 
 static MPI_Request request_of(const ggl_request *r) {
@@ -30,9 +30,9 @@ static void keep(ggl_request *r, MPI_Request q, uintptr_t kind) {
 static bool mpi_send(void *ctx, int rank, int tag, const void *data, size_t size, ggl_request *r) {
     (void)ctx;
     MPI_Request q = MPI_REQUEST_NULL;
-    pthread_mutex_lock(&lock);
+    ggl_os_mutex_lock(&lock);
     const int e = MPI_Isend(data, (int)size, MPI_BYTE, rank, tag, comm, &q);
-    pthread_mutex_unlock(&lock);
+    ggl_os_mutex_unlock(&lock);
     keep(r, q, 0);
     return e == MPI_SUCCESS;
 }
@@ -40,9 +40,9 @@ static bool mpi_send(void *ctx, int rank, int tag, const void *data, size_t size
 static bool mpi_receive(void *ctx, int rank, int tag, void *data, size_t size, ggl_request *r) {
     (void)ctx;
     MPI_Request q = MPI_REQUEST_NULL;
-    pthread_mutex_lock(&lock);
+    ggl_os_mutex_lock(&lock);
     const int e = MPI_Irecv(data, (int)size, MPI_BYTE, rank, tag, comm, &q);
-    pthread_mutex_unlock(&lock);
+    ggl_os_mutex_unlock(&lock);
     keep(r, q, RECEIVES);
     return e == MPI_SUCCESS;
 }
@@ -50,9 +50,9 @@ static bool mpi_receive(void *ctx, int rank, int tag, void *data, size_t size, g
 static bool mpi_prepare(void *ctx, int rank, int tag, void *data, size_t size, ggl_request *r) {
     (void)ctx;
     MPI_Request q = MPI_REQUEST_NULL;
-    pthread_mutex_lock(&lock);
+    ggl_os_mutex_lock(&lock);
     const int e = MPI_Recv_init(data, (int)size, MPI_BYTE, rank, tag, comm, &q);
-    pthread_mutex_unlock(&lock);
+    ggl_os_mutex_unlock(&lock);
     keep(r, q, RECEIVES);
     return e == MPI_SUCCESS;
 }
@@ -60,9 +60,9 @@ static bool mpi_prepare(void *ctx, int rank, int tag, void *data, size_t size, g
 static bool mpi_start(void *ctx, ggl_request *r) {
     (void)ctx;
     MPI_Request q = request_of(r);
-    pthread_mutex_lock(&lock);
+    ggl_os_mutex_lock(&lock);
     const int e = MPI_Start(&q);
-    pthread_mutex_unlock(&lock);
+    ggl_os_mutex_unlock(&lock);
     keep(r, q, RECEIVES);
     return e == MPI_SUCCESS;
 }
@@ -72,11 +72,11 @@ static int mpi_test(void *ctx, ggl_request *r, size_t *size) {
     MPI_Request q = request_of(r);
     MPI_Status status;
     int done = 0, count = 0;
-    pthread_mutex_lock(&lock);
+    ggl_os_mutex_lock(&lock);
     int e = MPI_Test(&q, &done, &status);
     if (e == MPI_SUCCESS && done && size)
         e = MPI_Get_count(&status, MPI_BYTE, &count);
-    pthread_mutex_unlock(&lock);
+    ggl_os_mutex_unlock(&lock);
     const uintptr_t kind = r->handle[1];
     keep(r, q, kind);
     if (e != MPI_SUCCESS)
@@ -90,10 +90,10 @@ static int mpi_test(void *ctx, ggl_request *r, size_t *size) {
 static void mpi_idle(void *ctx, long ns) {
     int there;
     (void)ctx;
-    pthread_mutex_lock(&lock);
+    ggl_os_mutex_lock(&lock);
     (void)MPI_Iprobe(MPI_ANY_SOURCE, TAG_OF_NOTHING, comm, &there, MPI_STATUS_IGNORE);
-    pthread_mutex_unlock(&lock);
-    nanosleep(&(struct timespec){0, ns}, NULL);
+    ggl_os_mutex_unlock(&lock);
+    ggl_os_sleep(ns);
 }
 
 static void mpi_drop(void *ctx, ggl_request *r) {
@@ -102,7 +102,7 @@ static void mpi_drop(void *ctx, ggl_request *r) {
     MPI_Request q = request_of(r);
     MPI_Status status;
     int done = 0;
-    pthread_mutex_lock(&lock);
+    ggl_os_mutex_lock(&lock);
     if (q != MPI_REQUEST_NULL && MPI_Test(&q, &done, &status) == MPI_SUCCESS && !done &&
         r->handle[1] == RECEIVES) {
         /* what is cancelled must still be seen to end, or MPI keeps it; that cannot last, but where half of it has come */
@@ -112,15 +112,15 @@ static void mpi_drop(void *ctx, ggl_request *r) {
     }
     if (q != MPI_REQUEST_NULL)
         (void)MPI_Request_free(&q);
-    pthread_mutex_unlock(&lock);
+    ggl_os_mutex_unlock(&lock);
     memset(r, 0, sizeof *r);
 }
 
 static void mpi_leave(void *ctx) {
     (void)ctx;
-    pthread_mutex_lock(&lock);
+    ggl_os_mutex_lock(&lock);
     (void)MPI_Finalize();
-    pthread_mutex_unlock(&lock);
+    ggl_os_mutex_unlock(&lock);
 }
 
 static ggl_transport transport = {

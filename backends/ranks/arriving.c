@@ -14,9 +14,9 @@ static void finish(station *s, weight *w) {
 }
 
 static bool has_failed(arriving *l) {
-    pthread_mutex_lock(&l->lock);
+    ggl_os_mutex_lock(&l->lock);
     const bool failed = l->failed.status != GGL_OK;
-    pthread_mutex_unlock(&l->lock);
+    ggl_os_mutex_unlock(&l->lock);
     return failed;
 }
 
@@ -41,10 +41,10 @@ static void load(void *ctx, queued *item) {
                      ? repack(s, w, &err)
                      : s->b->v->upload(s->b, w->to, w->offset, w->from.data, w->from.size, &err);
         if (st != GGL_OK) {
-            pthread_mutex_lock(&l->lock);
+            ggl_os_mutex_lock(&l->lock);
             l->failed = err;
             l->failed.status = st;
-            pthread_mutex_unlock(&l->lock);
+            ggl_os_mutex_unlock(&l->lock);
         }
     }
     if (st == GGL_OK && w->from.owned)
@@ -66,7 +66,7 @@ void ggl_arriving_begin(station *s, size_t size) {
         ggl_queue_init(&l->loaded, load, s);
         ggl_queue_init(&l->kept, keep, s);
         ggl_room_init(&l->room, MOST_ARRIVING, FEWEST_ARRIVING);
-        pthread_mutex_init(&l->lock, NULL);
+        ggl_os_mutex_init(&l->lock);
         l->is_made = true;
     }
     l->is_on = true;
@@ -100,10 +100,10 @@ void ggl_arriving_settle(station *s, bool waits) {
         ggl_source_forget(s);
         l->is_on = false;
     }
-    pthread_mutex_lock(&l->lock);
+    ggl_os_mutex_lock(&l->lock);
     const ggl_error err = l->failed;
     l->failed = (ggl_error){0};
-    pthread_mutex_unlock(&l->lock);
+    ggl_os_mutex_unlock(&l->lock);
     ggl_station_note(s, err.status, &err);
 }
 
@@ -115,6 +115,6 @@ void ggl_arriving_fini(station *s) {
     ggl_queue_fini(&l->loaded); /* the first puts into the second */
     ggl_queue_fini(&l->kept);
     ggl_room_fini(&l->room);
-    pthread_mutex_destroy(&l->lock);
+    ggl_os_mutex_destroy(&l->lock);
     *l = (arriving){0};
 }

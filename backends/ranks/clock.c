@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "../common/clock.h"
 #include "channel.h"
+#include "ggl/internal/os_clock.h"
 
 clock_sample ggl_clock_trip(uint64_t begin, uint64_t there, uint64_t end) {
     const int64_t half = (int64_t)(end - begin) / 2;
@@ -45,9 +45,9 @@ bool ggl_clock_measure(rank_clock *c, job *j, int rank) {
         if (st != GGL_OK)
             break;
         ggl_channel_end(&control);
-        const uint64_t begin = backend_now();
+        const uint64_t begin = ggl_os_clock();
         st = ggl_channel_call(&control, &result, NULL);
-        const clock_sample s = ggl_clock_trip(begin, ggl_get_u64(&result), backend_now());
+        const clock_sample s = ggl_clock_trip(begin, ggl_get_u64(&result), ggl_os_clock());
         if (st == GGL_OK && !result.failed && s.exact < best.exact)
             best = s;
     }
@@ -56,6 +56,6 @@ bool ggl_clock_measure(rank_clock *c, job *j, int rank) {
     if (best.exact == INT64_MAX)
         return false;
     ggl_clock_add(c, &best);
-    c->measured = backend_now();
+    c->measured = ggl_os_clock();
     return true;
 }

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "../common/clock.h"
 #include "clock.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/image.h"
+#include "ggl/internal/os_clock.h"
 
 enum { MOST_FETCHES = 4 };
 
@@ -94,7 +94,7 @@ void ggl_events_drop_graph(far_events *v, uint32_t id) {
 /* --- the clock ---------------------------------------------------------------------------------- */
 
 static void tell(const far_events *v, const char *name, const char *key, uint64_t number) {
-    const uint64_t now = backend_now();
+    const uint64_t now = ggl_os_clock();
     if (v->event)
         v->event(v->event_ctx, &(trace_event){.phase = 'X',
                                               .name = name,
@@ -118,13 +118,13 @@ void ggl_events_set(far_events *v, trace_event_fn *event, void *ctx) {
 
 /* Compares the clocks once more, if that was some time ago. Not while a device is opened there, which may take long. */
 static void measure(far_events *v) {
-    const uint64_t seconds = 5, now = backend_now();
+    const uint64_t seconds = 5, now = ggl_os_clock();
     job *j = v->c->j;
-    if (now - v->clock.measured < seconds * 1000000000 || pthread_mutex_trylock(&j->lock) != 0)
+    if (now - v->clock.measured < seconds * 1000000000 || !ggl_os_mutex_try(&j->lock))
         return;
     const int64_t at = v->clock.sample[1].at;
     (void)ggl_clock_measure(&v->clock, j, v->c->rank);
-    pthread_mutex_unlock(&j->lock);
+    ggl_os_mutex_unlock(&j->lock);
     if (v->clock.sample[1].at != at)
         tell_clock(v);
 }

@@ -3,11 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "../common/clock.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/number.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_process.h"
 #include "ggl/program.h"
 #include "ggl/version.h"
@@ -21,17 +20,13 @@ job *ggl_current_job;
 
 /* --- waiting ----------------------------------------------------------------------------------- */
 
-static void sleep_ns(long ns) {
-    nanosleep(&(struct timespec){0, ns}, NULL);
-}
-
 /* A message between processes of one machine takes a microsecond, over a network ten or a hundred: so a wait begins awake. It does not
  * yield: where a thread computes on the same processor, that would have it for milliseconds. Then it sleeps for a small part of the
  * time that it has lasted, at most a millisecond: what comes after a long computation may be seen a little later, but who waits takes
  * hardly any time from those who compute. */
 static void rest(const job *j, pause_t *p) {
     enum { PARTS = 40, LEAST_NS = 20000, MOST_NS = 1000000 };
-    const int64_t now = (int64_t)backend_now();
+    const int64_t now = ggl_os_clock();
     p->begin = p->begin ? p->begin : now;
     const int64_t part = (now - p->begin) / PARTS;
     j->t->idle(j->t->ctx, part < LEAST_NS ? LEAST_NS : part < MOST_NS ? (long)part : MOST_NS);
@@ -39,11 +34,11 @@ static void rest(const job *j, pause_t *p) {
 
 void ggl_job_pause(job *j, pause_t *p) {
     enum { AWAKE_NS = 50000 };
-    const int64_t now = (int64_t)backend_now();
+    const int64_t now = ggl_os_clock();
     p->begin = p->begin ? p->begin : now;
     if (now - p->begin >= AWAKE_NS)
         rest(j, p);
-    atomic_store(&j->waited, (long long)backend_now());
+    atomic_store(&j->waited, (long long)ggl_os_clock());
 }
 
 ggl_status ggl_job_fail_lost(job *j, int rank, ggl_error *err) {
@@ -95,7 +90,7 @@ static void *beat_all(void *arg) {
         for (int r = 0; r < j->t->n_ranks; r++)
             if (r != j->t->rank && j->peer[r].watched && !atomic_load(&j->peer[r].lost))
                 beat(j, r);
-        sleep_ns(BEAT_MS * 1000000L);
+        ggl_os_sleep(BEAT_MS * 1000000L);
     }
     return NULL;
 }
@@ -105,12 +100,12 @@ static void *beat_all(void *arg) {
 void ggl_job_count_moving(job *j, int n) {
     if (!j->has_mover)
         return;
-    pthread_mutex_lock(&j->moves);
+    ggl_os_mutex_lock(&j->moves);
     j->n_moving += n;
     j->n_begun += n > 0;
     if (n > 0)
-        pthread_cond_signal(&j->begun);
-    pthread_mutex_unlock(&j->moves);
+        ggl_os_cond_signal(&j->begun);
+    ggl_os_mutex_unlock(&j->moves);
 }
 
 /* Moves on what has begun: often at first, and more seldom if that takes long, because then it waits for a computation. Who waits moves
@@ -120,23 +115,23 @@ static void *move_all(void *arg) {
     job *j = arg;
     pause_t p = {0};
     uint64_t n_seen = 0;
-    pthread_mutex_lock(&j->moves);
+    ggl_os_mutex_lock(&j->moves);
     while (!atomic_load(&j->stops)) {
         if (j->n_moving == 0) {
-            pthread_cond_wait(&j->begun, &j->moves);
+            ggl_os_cond_wait(&j->begun, &j->moves);
             continue;
         }
         if (j->n_begun != n_seen)
             p = (pause_t){0};
         n_seen = j->n_begun;
-        pthread_mutex_unlock(&j->moves);
-        if ((long long)backend_now() - atomic_load(&j->waited) > SOON_NS)
+        ggl_os_mutex_unlock(&j->moves);
+        if ((long long)ggl_os_clock() - atomic_load(&j->waited) > SOON_NS)
             rest(j, &p);
         else
-            sleep_ns(SOON_NS);
-        pthread_mutex_lock(&j->moves);
+            ggl_os_sleep(SOON_NS);
+        ggl_os_mutex_lock(&j->moves);
     }
-    pthread_mutex_unlock(&j->moves);
+    ggl_os_mutex_unlock(&j->moves);
     return NULL;
 }
 
@@ -224,10 +219,10 @@ ggl_status ggl_job_join(job **out, const ggl_transport *t, ggl_error *err) {
     if (!j)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a job");
     j->t = t;
-    j->began = backend_now();
-    pthread_mutex_init(&j->lock, NULL);
-    pthread_mutex_init(&j->moves, NULL);
-    pthread_cond_init(&j->begun, NULL);
+    j->began = ggl_os_clock();
+    ggl_os_mutex_init(&j->lock);
+    ggl_os_mutex_init(&j->moves);
+    ggl_os_cond_init(&j->begun);
     if (!(j->peer = ggl_calloc((size_t)t->n_ranks, sizeof *j->peer)))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a job of %d ranks", t->n_ranks);
     ggl_status st = set_patience(j, err);
@@ -245,32 +240,32 @@ ggl_status ggl_job_join(job **out, const ggl_transport *t, ggl_error *err) {
     }
     if (st != GGL_OK)
         return st;
-    if (pthread_create(&j->thread, NULL, beat_all, j) != 0)
+    if (!ggl_os_thread_start(&j->thread, beat_all, j, 0))
         return ggl_fail(err, GGL_NOMEM, "the thread that watches the ranks could not be started");
     j->has_thread = true;
-    j->has_mover = t->rank == 0 && pthread_create(&j->mover, NULL, move_all, j) == 0;
+    j->has_mover = t->rank == 0 && ggl_os_thread_start(&j->mover, move_all, j, 0);
     return GGL_OK; /* without the mover, data waits for whoever has begun it */
 }
 
 void ggl_job_leave(job *j) {
     if (!j)
         return;
-    pthread_mutex_lock(&j->moves);
+    ggl_os_mutex_lock(&j->moves);
     atomic_store(&j->stops, true);
-    pthread_cond_signal(&j->begun);
-    pthread_mutex_unlock(&j->moves);
+    ggl_os_cond_signal(&j->begun);
+    ggl_os_mutex_unlock(&j->moves);
     if (j->has_mover)
-        pthread_join(j->mover, NULL);
+        ggl_os_thread_join(j->mover);
     if (j->has_thread)
-        pthread_join(j->thread, NULL);
+        ggl_os_thread_join(j->thread);
     for (int r = 0; j->peer && r < j->t->n_ranks; r++) {
         if (j->peer[r].watched)
             j->t->drop(j->t->ctx, &j->peer[r].from);
         ggl_free(j->peer[r].channel);
     }
-    pthread_mutex_destroy(&j->lock);
-    pthread_mutex_destroy(&j->moves);
-    pthread_cond_destroy(&j->begun);
+    ggl_os_mutex_destroy(&j->lock);
+    ggl_os_mutex_destroy(&j->moves);
+    ggl_os_cond_destroy(&j->begun);
     ggl_free(j->peer);
     ggl_free(j);
 }

@@ -19,10 +19,10 @@
 #ifndef RANKS_JOB_H
 #define RANKS_JOB_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "ggl/backends.h"
+#include "ggl/internal/os_thread.h"
 #include "ggl/internal/transport.h"
 
 enum { MOST_RANKS = 1024, MOST_CHANNELS = 64 /* of a rank */ };
@@ -63,23 +63,23 @@ typedef struct peer {
 
 typedef struct job {
     const ggl_transport *t;
-    uint64_t began; /* ns of CLOCK_MONOTONIC: where this rank's time begins */
+    uint64_t began; /* ns of ggl_os_clock(): where this rank's time begins */
     peer *peer;     /* [n_ranks] */
     int patience;   /* own beats without one of the rank, after which it is lost */
-    pthread_t thread;
+    os_thread thread;
     bool has_thread;
     /* Rank 0: messages of data that are under way are moved on by a thread while nobody waits for any, because whoever has begun them
      * computes. */
-    atomic_llong waited; /* when somebody has waited last (backend_now) */
-    pthread_t mover;
+    atomic_llong waited; /* when somebody has waited last (ggl_os_clock) */
+    os_thread mover;
     bool has_mover;
     int n_moving;     /* under `moves` */
     uint64_t n_begun; /* under `moves`: in all */
-    pthread_mutex_t moves;
-    pthread_cond_t begun;
+    os_mutex moves;
+    os_cond begun;
     bool is_torn; /* another rank is lost, so MPI cannot be left, which waits for all */
     atomic_bool stops;
-    pthread_mutex_t lock; /* of channels, and of the first one to each rank */
+    os_mutex lock; /* of channels, and of the first one to each rank */
 } job;
 
 /* Joins the job of the transport: exchanges hellos with rank 0, or with all ranks. *out must be freed by ggl_job_leave also after an

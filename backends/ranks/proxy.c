@@ -515,10 +515,10 @@ static void known_fini(known *at, size_t n) {
 /* Lets another device have the channel. */
 static void leave_channel(rank_backend *r) {
     job *j = r->c.j;
-    pthread_mutex_lock(&j->lock);
+    ggl_os_mutex_lock(&j->lock);
     j->peer[r->c.rank].channel[r->k] = (channel_use){.number = r->c.number};
     atomic_fetch_sub(&j->peer[r->c.rank].n_open, 1);
-    pthread_mutex_unlock(&j->lock);
+    ggl_os_mutex_unlock(&j->lock);
 }
 
 static void rank_close(ggl_backend *b) {
@@ -630,7 +630,7 @@ static ggl_status open_there(rank_backend *r, const char *device, const ggl_back
 static int new_channel(job *j, int rank, uint64_t *number) {
     channel_use *c = j->peer[rank].channel;
     int k = 1;
-    pthread_mutex_lock(&j->lock);
+    ggl_os_mutex_lock(&j->lock);
     while (k < MOST_CHANNELS && c[k].is_open)
         k++;
     k %= MOST_CHANNELS;
@@ -639,7 +639,7 @@ static int new_channel(job *j, int rank, uint64_t *number) {
         atomic_fetch_add(&j->peer[rank].n_open, 1);
         *number = c[k].number ? c[k].number : 1;
     }
-    pthread_mutex_unlock(&j->lock);
+    ggl_os_mutex_unlock(&j->lock);
     return k;
 }
 
@@ -678,7 +678,7 @@ ggl_status ggl_rank_open(ggl_backend **out, const char *name, const ggl_backend_
     r->base.async = true;
     snprintf(r->base.name, sizeof r->base.name, "%s", name);
     ggl_status st = ggl_channel_init(&r->c, j, rank, r->k, number, name, err);
-    pthread_mutex_lock(&j->lock); /* the first channel to a rank has one user at a time */
+    ggl_os_mutex_lock(&j->lock); /* the first channel to a rank has one user at a time */
     if (st == GGL_OK)
         st = open_there(r, device, p, err);
     if (st == GGL_OK && p->profile &&
@@ -686,7 +686,7 @@ ggl_status ggl_rank_open(ggl_backend **out, const char *name, const ggl_backend_
         st = ggl_job_is_lost(j, rank)
                  ? ggl_job_fail_lost(j, rank, err)
                  : ggl_fail(err, GGL_NOMEM, "out of memory for the profile of %s", name);
-    pthread_mutex_unlock(&j->lock);
+    ggl_os_mutex_unlock(&j->lock);
     if (st == GGL_OK)
         *out = &r->base;
     else

@@ -2,9 +2,10 @@
 #ifndef RANKS_QUEUE_H
 #define RANKS_QUEUE_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "ggl/internal/os_thread.h"
 
 /* The first member of what is put. */
 typedef struct queued {
@@ -14,10 +15,10 @@ typedef struct queued {
 typedef struct queue {
     void (*carry_out)(void *ctx, queued *item); /* owns the item */
     void *ctx;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
+    os_mutex lock;
+    os_cond changed;
     queued *first, **end;
-    pthread_t thread;
+    os_thread thread;
     bool has_thread, is_busy, stops;
 } queue;
 
@@ -36,8 +37,8 @@ void ggl_queue_fini(queue *q);
 /* Memory of things under way: `most` bytes, or `fewest` things, however large each is. */
 typedef struct room {
     size_t most, fewest;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
+    os_mutex lock;
+    os_cond changed;
     size_t size, n;
 } room;
 

@@ -49,9 +49,9 @@ static ggl_status send_asked(sending *x, ggl_error *err) {
 }
 
 static bool has_stopped(sending *x) {
-    pthread_mutex_lock(&x->lock);
+    ggl_os_mutex_lock(&x->lock);
     const bool stops = x->stops;
-    pthread_mutex_unlock(&x->lock);
+    ggl_os_mutex_unlock(&x->lock);
     return stops;
 }
 
@@ -79,11 +79,11 @@ static void carry_out(void *ctx, queued *item) {
         return;
     drop(x, x->asked);
     x->asked = NULL;
-    pthread_mutex_lock(&x->lock);
+    ggl_os_mutex_lock(&x->lock);
     x->failed = err;
     x->failed.status = st;
     x->stops = true;
-    pthread_mutex_unlock(&x->lock);
+    ggl_os_mutex_unlock(&x->lock);
 }
 
 /* --- who adds ----------------------------------------------------------------------------------- */
@@ -94,15 +94,15 @@ static void make(sending *x, channel *c) {
     x->c = c;
     ggl_queue_init(&x->queue, carry_out, x);
     ggl_room_init(&x->room, MOST_SENDING, FEWEST_GROUPS);
-    pthread_mutex_init(&x->lock, NULL);
+    ggl_os_mutex_init(&x->lock);
     x->is_made = true;
 }
 
 static ggl_status take_failed(sending *x, ggl_error *err) {
-    pthread_mutex_lock(&x->lock);
+    ggl_os_mutex_lock(&x->lock);
     const ggl_error e = x->failed;
     x->failed = (ggl_error){0};
-    pthread_mutex_unlock(&x->lock);
+    ggl_os_mutex_unlock(&x->lock);
     if (e.status != GGL_OK && err)
         *err = e;
     return e.status;
@@ -159,6 +159,6 @@ void ggl_sending_fini(sending *x) {
         return;
     ggl_queue_fini(&x->queue);
     ggl_room_fini(&x->room);
-    pthread_mutex_destroy(&x->lock);
+    ggl_os_mutex_destroy(&x->lock);
     x->is_made = false;
 }

@@ -17,7 +17,7 @@ typedef struct sending {
     sent_group *asked; /* whose weights are sent next; the thread's */
     queue queue;
     room room;
-    pthread_mutex_t lock;
+    os_mutex lock;
     ggl_error failed; /* the first error, which nobody has been told; GGL_OK: none */
     bool stops;       /* there was one, so nothing is sent before ggl_sending_finish */
     bool is_made;     /* the members above are */

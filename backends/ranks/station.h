@@ -42,7 +42,7 @@ typedef struct found_weight {
 typedef struct arriving {
     queue loaded, kept;
     room room;
-    pthread_mutex_t lock;
+    os_mutex lock;
     ggl_error
         failed; /* of the first weight that failed, of which nobody has been told; GGL_OK: none did */
     bool is_made; /* the members above are */

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../common/clock.h"
 #include "execute.h"
 #include "arriving.h"
+#include "ggl/internal/os_clock.h"
 
 typedef struct worker worker;
 
@@ -15,7 +15,7 @@ typedef struct post {
     char *packet; /* [PACKET_SIZE] */
     ggl_request packets;
     ggl_bytes answer;
-    pthread_t thread;
+    os_thread thread;
     bool has_thread;
     bool has_packets;      /* the receiving of packets is prepared */
     atomic_bool is_closed; /* the thread ends as soon as it has said so */
@@ -112,7 +112,7 @@ static bool carry_out(post *p, size_t size, bool *ends) {
             (void)start_post(p->w, &b, p);
         } else if (o.op == ORDER_CLOCK && !s->b) {
             s->result.n = 0;
-            ggl_put_u64(&s->result, backend_now() - s->j->began);
+            ggl_put_u64(&s->result, ggl_os_clock() - s->j->began);
         } else if (s->b) {
             ggl_station_execute(s, o.op, &b);
         } else {
@@ -183,7 +183,7 @@ static bool is_free(worker *w, uint32_t k) {
     if (p->has_thread && !atomic_load(&p->is_closed))
         return false;
     if (p->has_thread)
-        pthread_join(p->thread, NULL);
+        ggl_os_thread_join(p->thread);
     post_fini(p);
     w->at[k] = NULL;
     return true;
@@ -230,7 +230,7 @@ static bool start_post(worker *w, ggl_reader *r, post *control) {
         p->s.b->cancelled = is_cancelled;
         p->s.b->cancelled_ctx = &p->s;
         w->at[k] = p;
-        p->has_thread = pthread_create(&p->thread, NULL, run_post, p) == 0;
+        p->has_thread = ggl_os_thread_start(&p->thread, run_post, p, 0);
         if (!p->has_thread) {
             w->at[k] = NULL;
             st = ggl_fail(&err, GGL_NOMEM, "no thread could be started for a device");
@@ -269,7 +269,7 @@ int ggl_job_serve(job *j, ggl_open_fn *open, void (*note)(const char *text), ggl
     atomic_store(&j->peer[0].lost, true);
     for (int k = 1; k < MOST_CHANNELS; k++)
         if (w.at[k] && w.at[k]->has_thread)
-            pthread_join(w.at[k]->thread, NULL);
+            ggl_os_thread_join(w.at[k]->thread);
     for (int k = 1; k < MOST_CHANNELS; k++)
         if (w.at[k])
             post_fini(w.at[k]);

@@ -1,8 +1,8 @@
-#include <pthread.h>
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/graph.h"
+#include "ggl/internal/os_thread.h"
 #include "shadow.h"
 
 typedef struct again {
@@ -191,18 +191,18 @@ static ggl_status compute(again *a, void *to, ggl_error *err) {
 }
 
 /* Backends that run at the same time may trust the same one. */
-static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+static os_mutex one_at_a_time = OS_MUTEX_INIT;
 
 ggl_status ggl_shadow_again(const probe *r, ggl_tensor *node, void *to, ggl_error *err) {
     again a = {.r = r, .b = r->b->trusted, .node = node, .n_regions = GGL_REGION_WEIGHT};
-    pthread_mutex_lock(&one_at_a_time);
+    ggl_os_mutex_lock(&one_at_a_time);
     ggl_status st = compute(&a, to, err);
     if (a.plan)
         a.b->v->plan_free(a.b, a.plan);
     for (int i = 0; a.region && i < a.n_regions; i++)
         if (a.region[i])
             a.b->v->free(a.b, a.region[i]);
-    pthread_mutex_unlock(&one_at_a_time);
+    ggl_os_mutex_unlock(&one_at_a_time);
     ggl_free(a.region);
     ggl_free(a.leaf);
     ggl_free(a.segment);

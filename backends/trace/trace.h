@@ -17,7 +17,7 @@ ggl_backend *ggl_trace_inner(ggl_backend *b);
 /* b traces a device of another rank: rows of that name are for what it does, with its nodes, or with these in a row of their own. Call it
  * before any node is reported. */
 void ggl_trace_far(ggl_backend *b, const char *name, bool nodes_apart);
-/* Writes an event to that row; ctx is b, and times are in ns of CLOCK_MONOTONIC. */
+/* Writes an event to that row; ctx is b, and times are in ns of ggl_os_clock(). */
 void ggl_trace_far_event(void *ctx, const trace_event *e);
 
 #endif

@@ -11,7 +11,7 @@ struct vk_profile; /* profile.h */
 
 /* A submission that was not waited for yet. */
 typedef struct vk_submission {
-    uint64_t begin;             /* when it was submitted, by backend_now */
+    uint64_t begin;             /* when it was submitted, by ggl_os_clock */
     double least;               /* its work (pace.h) */
     struct vk_profile *profile; /* has times to report; NULL: none */
     int64_t n;                  /* tokens of its batch */

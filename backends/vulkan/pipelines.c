@@ -1,10 +1,10 @@
 #include "pipelines.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "pipeline_cache.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/os_thread.h"
 #include "shader_table.h"
 #include "threads.h"
 #include "trim.h"
@@ -204,8 +204,8 @@ static pipeline *find(vk_backend *b, const vk_call *c) {
 
 typedef struct task {
     vk_backend *b;
-    pthread_t first; /* the thread that may be asked whether to go on */
-    pthread_mutex_t lock;
+    uintptr_t first; /* the thread that may be asked whether to go on */
+    os_mutex lock;
     pipeline *next;
     uint64_t n_made;
     bool cancelled;
@@ -217,12 +217,12 @@ typedef struct task {
 static pipeline *take(task *t) {
     const ggl_backend *b = &t->b->base;
     const bool cancelled =
-        pthread_equal(pthread_self(), t->first) && b->cancelled && b->cancelled(b->cancelled_ctx);
-    pthread_mutex_lock(&t->lock);
+        ggl_os_thread_number() == t->first && b->cancelled && b->cancelled(b->cancelled_ctx);
+    ggl_os_mutex_lock(&t->lock);
     t->cancelled = t->cancelled || cancelled;
     pipeline *p = t->cancelled || t->r != VK_SUCCESS ? NULL : t->next;
     t->next = p ? p->next_noted : t->next;
-    pthread_mutex_unlock(&t->lock);
+    ggl_os_mutex_unlock(&t->lock);
     return p;
 }
 
@@ -230,22 +230,22 @@ static void *make_some(void *ctx) {
     task *t = ctx;
     for (pipeline *p; (p = take(t));) {
         const VkResult r = create(t->b, p);
-        pthread_mutex_lock(&t->lock);
+        ggl_os_mutex_lock(&t->lock);
         t->n_made += r == VK_SUCCESS;
         if (r != VK_SUCCESS && t->r == VK_SUCCESS) {
             t->r = r;
             t->failed = p->shader;
         }
-        pthread_mutex_unlock(&t->lock);
+        ggl_os_mutex_unlock(&t->lock);
     }
     return NULL;
 }
 
 static ggl_status make(vk_backend *b, pipeline *noted, int64_t n, ggl_error *err) {
-    task t = {.b = b, .first = pthread_self(), .next = noted, .r = VK_SUCCESS};
-    pthread_mutex_init(&t.lock, NULL);
+    task t = {.b = b, .first = ggl_os_thread_number(), .next = noted, .r = VK_SUCCESS};
+    ggl_os_mutex_init(&t.lock);
     ggl_vk_in_threads(make_some, &t, n);
-    pthread_mutex_destroy(&t.lock);
+    ggl_os_mutex_destroy(&t.lock);
     b->n_pipelines += t.n_made;
     if (t.r != VK_SUCCESS)
         return ggl_within(err, ggl_vk_fail(err, t.r, "pipeline"), "shader %s",

@@ -1,6 +1,6 @@
 #include "queue.h"
 
-#include "../common/clock.h"
+#include "ggl/internal/os_clock.h"
 #include "pace.h"
 #include "profile.h"
 
@@ -63,7 +63,7 @@ ggl_status ggl_vk_submit(vk_backend *b, VkCommandBuffer before, const VkCommandB
     if (st != GGL_OK)
         return st;
     VkFence fence = d->fence[next % VK_IN_FLIGHT];
-    const uint64_t begin = backend_now();
+    const uint64_t begin = ggl_os_clock();
     VkResult r = b->f.ResetFences(d->device, 1, &fence);
     for (size_t i = 0; i < n && r == VK_SUCCESS; i++) {
         const bool two = i == 0 && before;
@@ -107,7 +107,7 @@ ggl_status ggl_vk_wait_for(vk_backend *b, uint64_t number, ggl_error *err) {
         why.status = ggl_vk_fail(&why, r, b->base.name);
         return ggl_vk_break(b, &why, err);
     }
-    const uint64_t now = backend_now();
+    const uint64_t now = ggl_os_clock();
     ggl_status st = GGL_OK;
     ggl_vk_pace_ended(b, number, now);
     for (uint64_t i = d->done + 1; i <= number && st == GGL_OK; i++)

@@ -1,7 +1,8 @@
 #include "threads.h"
 
-#include <pthread.h>
 #include <sched.h>
+
+#include "ggl/internal/os_thread.h"
 
 enum { MOST_THREADS = 16 };
 
@@ -14,12 +15,12 @@ static int n_threads(void) {
 }
 
 void ggl_vk_in_threads(void *(*f)(void *), void *ctx, int64_t n) {
-    pthread_t thread[MOST_THREADS];
+    os_thread thread[MOST_THREADS];
     int started = 0;
     const int64_t most = n < n_threads() ? n : n_threads();
-    while (started + 1 < most && pthread_create(&thread[started], NULL, f, ctx) == 0)
+    while (started + 1 < most && ggl_os_thread_start(&thread[started], f, ctx, 0))
         started++;
     f(ctx);
     for (int i = 0; i < started; i++)
-        pthread_join(thread[i], NULL);
+        ggl_os_thread_join(thread[i]);
 }

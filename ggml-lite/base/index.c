@@ -5,9 +5,9 @@
 #include "ggl/internal/index.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/steps.h"
 
 typedef struct sip {
@@ -79,11 +79,10 @@ static ggl_status make_slots(ggl_index *x, size_t n, ggl_error *err) {
 /* Makes the seed from the time and the addresses of stack and heap, which the author of a file
  * cannot know. */
 static void make_seed(ggl_index *x) {
-    struct timespec now = {0};
-    (void)timespec_get(&now, TIME_UTC);
+    const int64_t now = ggl_os_time(), second = 1000000000;
     const uint64_t odd = 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
-    x->seed[0] = (uint64_t)(uintptr_t)x->slots * odd ^ (uint64_t)now.tv_nsec;
-    x->seed[1] = (uint64_t)(uintptr_t)&now * odd ^ (uint64_t)now.tv_sec << 32;
+    x->seed[0] = (uint64_t)(uintptr_t)x->slots * odd ^ (uint64_t)(now % second);
+    x->seed[1] = (uint64_t)(uintptr_t)&now * odd ^ (uint64_t)(now / second) << 32;
 }
 
 ggl_status ggl_index_init(ggl_index *x, size_t n, size_t stride, size_t key_size, ggl_error *err) {

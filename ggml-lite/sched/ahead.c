@@ -89,7 +89,7 @@ bool ggl_ahead_start(ahead *a, const schedule *s, const repack_file *file) {
         if (ggl_sched_still_read(s, s->reads.at[i], NULL))
             ok = push(a, s->reads.at[i]->data, s->reads.at[i]->size);
     if (ok && a->size > 0 && (memory == 0 || a->size < memory))
-        a->has_thread = pthread_create(&a->thread, NULL, read_all, a) == 0;
+        a->has_thread = ggl_os_thread_start(&a->thread, read_all, a, 0);
     return ok;
 }
 
@@ -103,7 +103,7 @@ double ggl_ahead_present(const ahead *a) {
 void ggl_ahead_stop(ahead *a) {
     atomic_store(&a->stops, true);
     if (a->has_thread)
-        pthread_join(a->thread, NULL);
+        ggl_os_thread_join(a->thread);
     a->has_thread = false;
     ggl_free(a->at);
     *a = (ahead){0};

@@ -4,9 +4,9 @@
 #ifndef GGL_SCHED_AHEAD_H
 #define GGL_SCHED_AHEAD_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "ggl/internal/os_thread.h"
 #include "repack_file.h"
 
 typedef struct ahead {
@@ -17,7 +17,7 @@ typedef struct ahead {
     size_t n, cap;
     size_t size; /* bytes of all */
     bool has_thread;
-    pthread_t thread;
+    os_thread thread;
     atomic_bool stops;
 } ahead;
 

@@ -2,8 +2,7 @@
 #ifndef GGL_SCHED_FLIGHT_H
 #define GGL_SCHED_FLIGHT_H
 
-#include <pthread.h>
-
+#include "ggl/internal/os_thread.h"
 #include "store_rows.h"
 #include "schedule.h"
 
@@ -36,8 +35,8 @@ typedef struct caller {
     int station;    /* the first device with this backend, whose following members count */
     bool is_called; /* a thread is calling the backend */
     bool has_thread;
-    pthread_t thread;    /* calls the backend, unless the user's thread does it while it waits */
-    pthread_cond_t wake; /* the thread sleeps until there is something to do */
+    os_thread thread; /* calls the backend, unless the user's thread does it while it waits */
+    os_cond wake;     /* the thread sleeps until there is something to do */
 } caller;
 
 /* While flights are on their way, each device's own thread calls its backend, and so does the user's
@@ -53,11 +52,11 @@ typedef struct flights {
     bool is_idle;          /* no backend has work since all were waited for */
     caller *caller;        /* by device */
     bool has_threads, stops;
-    pthread_mutex_t lock;        /* guards the members marked "under flights.lock" */
-    pthread_mutex_t cancel_lock; /* held while params.cancelled is called */
-    pthread_cond_t wake; /* the user's thread sleeps until its flight is over or can go on */
-    bool user_sleeps;    /* the user's thread is blocked on `wake` */
-    flight *awaited;     /* the flight that the user's thread waits for; NULL if none */
+    os_mutex lock;        /* guards the members marked "under flights.lock" */
+    os_mutex cancel_lock; /* held while params.cancelled is called */
+    os_cond wake;         /* the user's thread sleeps until its flight is over or can go on */
+    bool user_sleeps;     /* the user's thread is blocked on `wake` */
+    flight *awaited;      /* the flight that the user's thread waits for; NULL if none */
 } flights;
 
 /* Returns the end of the segments that the flight passes: those of the stage, or, after these, the trunk's, and, if it has

@@ -12,12 +12,12 @@ enum { MAX_BEGUN = 64 }; /* segments that run side by side */
 
 static void lock(ggl_sched *s) {
     if (s->flights.has_threads)
-        pthread_mutex_lock(&s->flights.lock);
+        ggl_os_mutex_lock(&s->flights.lock);
 }
 
 static void unlock(ggl_sched *s) {
     if (s->flights.has_threads)
-        pthread_mutex_unlock(&s->flights.lock);
+        ggl_os_mutex_unlock(&s->flights.lock);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -25,16 +25,16 @@ static void unlock(ggl_sched *s) {
 bool ggl_flights_init(ggl_sched *s) {
     flights *fl = &s->flights;
     fl->is_idle = true;
-    pthread_mutex_init(&fl->lock, NULL);
-    pthread_mutex_init(&fl->cancel_lock, NULL);
-    pthread_cond_init(&fl->wake, NULL);
+    ggl_os_mutex_init(&fl->lock);
+    ggl_os_mutex_init(&fl->cancel_lock);
+    ggl_os_cond_init(&fl->wake);
     fl->caller = ggl_calloc((size_t)s->plan.n_dev, sizeof *fl->caller);
     for (int k = 0; fl->caller && k < s->plan.n_dev; k++) {
         caller *c = &fl->caller[k];
         *c = (caller){.s = s, .k = k};
         while (s->plan.dev[c->station].b != s->plan.dev[k].b)
             c->station++;
-        pthread_cond_init(&c->wake, NULL);
+        ggl_os_cond_init(&c->wake);
     }
     return fl->caller;
 }
@@ -55,11 +55,11 @@ void ggl_flights_fini(flights *fl, const schedule *s) {
         ggl_free(fl->at[lane].rows.of);
     }
     for (int k = 0; fl->caller && k < s->n_dev; k++)
-        pthread_cond_destroy(&fl->caller[k].wake);
+        ggl_os_cond_destroy(&fl->caller[k].wake);
     ggl_free(fl->caller);
-    pthread_cond_destroy(&fl->wake);
-    pthread_mutex_destroy(&fl->cancel_lock);
-    pthread_mutex_destroy(&fl->lock);
+    ggl_os_cond_destroy(&fl->wake);
+    ggl_os_mutex_destroy(&fl->cancel_lock);
+    ggl_os_mutex_destroy(&fl->lock);
 }
 
 /* --- who may go on: under the lock ------------------------------------------------------------ */
@@ -100,12 +100,12 @@ static bool is_next(ggl_sched *s, const flight *f) {
 /* Wakes the threads that can pass flights on; not that of `self`, which is awake. */
 static void rouse(ggl_sched *s, const caller *self) {
     if (s->flights.user_sleeps && (s->flights.awaited->is_over || is_next(s, s->flights.awaited)))
-        pthread_cond_signal(&s->flights.wake);
+        ggl_os_cond_signal(&s->flights.wake);
     for (int k = 0; k < s->plan.n_dev; k++) {
         caller *d = &s->flights.caller[k];
         const flight *f = d == self || !d->has_thread ? NULL : next_for(s, d);
         if (f && f != s->flights.awaited)
-            pthread_cond_signal(&d->wake);
+            ggl_os_cond_signal(&d->wake);
     }
 }
 
@@ -261,7 +261,7 @@ static void await(ggl_sched *s, flight *f) {
             pass_on(s, f, NULL);
         } else {
             s->flights.user_sleeps = true;
-            pthread_cond_wait(&s->flights.wake, &s->flights.lock);
+            ggl_os_cond_wait(&s->flights.wake, &s->flights.lock);
             s->flights.user_sleeps = false;
         }
     s->flights.awaited = NULL;
@@ -277,7 +277,7 @@ static void *serve(void *arg) {
         if (f)
             pass_on(s, f, d);
         else
-            pthread_cond_wait(&d->wake, &s->flights.lock);
+            ggl_os_cond_wait(&d->wake, &s->flights.lock);
     }
     unlock(s);
     return NULL;
@@ -289,10 +289,9 @@ ggl_status ggl_sched_start_threads(ggl_sched *s, ggl_error *err) {
         caller *d = &s->flights.caller[k];
         if (d->station != k)
             continue;
-        const int failed = pthread_create(&d->thread, NULL, serve, d);
-        if (failed)
-            return ggl_fail(err, GGL_NOMEM, "the thread that calls %s could not be started: %s",
-                            s->plan.dev[k].b->name, strerror(failed));
+        if (!ggl_os_thread_start(&d->thread, serve, d, 0))
+            return ggl_fail(err, GGL_NOMEM, "the thread that calls %s could not be started",
+                            s->plan.dev[k].b->name);
         lock(s);
         d->has_thread = true;
         unlock(s);
@@ -304,11 +303,11 @@ void ggl_sched_stop_threads(ggl_sched *s) {
     lock(s);
     s->flights.stops = true;
     for (int k = 0; s->flights.caller && k < s->plan.n_dev; k++)
-        pthread_cond_signal(&s->flights.caller[k].wake);
+        ggl_os_cond_signal(&s->flights.caller[k].wake);
     unlock(s);
     for (int k = 0; s->flights.caller && k < s->plan.n_dev; k++)
         if (s->flights.caller[k].has_thread)
-            pthread_join(s->flights.caller[k].thread, NULL);
+            ggl_os_thread_join(s->flights.caller[k].thread);
     s->flights.has_threads = false;
 }
 

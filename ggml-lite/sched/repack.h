@@ -34,7 +34,5 @@ ggl_status ggl_sched_repack_before(const schedule *s, device *d, const flight *f
                                    bool (*stops)(void *ctx), void *ctx, ggl_error *err);
 /* Repacks for the device until the time `end`, but at least a part of some megabytes. */
 ggl_status ggl_sched_repack_until(const schedule *s, device *d, double end, ggl_error *err);
-/* Returns the time in seconds, from any start. */
-double ggl_sched_seconds(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* Repacks weights between runs, little by little (ggl_sched_params.repack_late): until the copy of a
  * weight is made, products read the original, with the same results. */
-#include <time.h>
 
 #include "ggl/internal/graph.h"
+#include "ggl/internal/os_clock.h"
 #include "repack.h"
 
 /* Bytes of a weight that are repacked at once: enough work for all threads, and a few milliseconds. */
@@ -10,12 +10,6 @@ enum { PART = 8 << 20 };
 
 /* With fewer runs to come, not even one part is copied to learn how long that takes. */
 enum { LEAST_RUNS = 8 };
-
-double ggl_sched_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 void ggl_sched_begin_late(device *d) {
     d->repack.left = 0;
@@ -66,10 +60,10 @@ static ggl_status repack_part(const schedule *s, device *d, ggl_error *err) {
     const ggl_tensor *t = r->list.at[r->next];
     const ggl_tensor part = part_of(t, r->next_row, d->b->v->repack_rows(d->b, t));
     const ggl_loc to = r->loc[t->id];
-    const double since = ggl_sched_seconds();
+    const double since = ggl_os_seconds();
     const ggl_status st = d->b->v->repack(d->b, d->region[to.region],
                                           to.offset + copy_offset(d, t, r->next_row), &part, err);
-    atomic_fetch_add(&r->spent_ns, (int64_t)((ggl_sched_seconds() - since) * 1e9));
+    atomic_fetch_add(&r->spent_ns, (int64_t)((ggl_os_seconds() - since) * 1e9));
     if (st != GGL_OK)
         return ggl_within(err, st, "repacking %s", t->name);
     r->next_row += ggl_extents(part.ne, 1, 3, 1);
@@ -102,13 +96,13 @@ ggl_status ggl_sched_repack_before(const schedule *s, device *d, const flight *f
     /* One token after a long prompt must not wait as long as the prompt has taken. */
     const double run =
         r->batch_n > 0 ? r->run / (double)r->batch_n * (double)smaller(f->n, r->batch_n) : 0;
-    const double since = ggl_sched_seconds();
+    const double since = ggl_os_seconds();
     double debt = r->debt - run;
     ggl_status st = GGL_OK;
     while (debt < 0 && r->left > 0 && pays(r, n_left, run) && st == GGL_OK &&
            !(stops && stops(ctx))) {
         st = repack_part(s, d, err);
-        debt = r->debt - run + ggl_sched_seconds() - since;
+        debt = r->debt - run + ggl_os_seconds() - since;
     }
     r->debt = debt > 0 ? debt : 0; /* time that was not used is no credit */
     r->batch = f->number;
@@ -121,7 +115,7 @@ ggl_status ggl_sched_repack_until(const schedule *s, device *d, double end, ggl_
     ggl_status st = GGL_OK;
     for (bool more = true; more && d->repack.left > 0 && st == GGL_OK;) {
         st = repack_part(s, d, err);
-        more = ggl_sched_seconds() < end;
+        more = ggl_os_seconds() < end;
     }
     return st;
 }

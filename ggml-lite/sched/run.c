@@ -2,6 +2,7 @@
  * devices and the user need of it. Only the segment's own backend is called. */
 #include "sched_impl.h"
 #include "ggl/internal/graph.h"
+#include "ggl/internal/os_clock.h"
 
 /* Returns the element of the batch that is requested row i. */
 static size_t row_of(const flight *f, int64_t i) {
@@ -214,9 +215,9 @@ static bool is_cancelled(void *ctx) {
     ggl_sched *s = ctx;
     if (!s->flights.has_threads)
         return s->plan.params.cancelled(s->plan.params.cancelled_ctx);
-    pthread_mutex_lock(&s->flights.cancel_lock);
+    ggl_os_mutex_lock(&s->flights.cancel_lock);
     const bool is = s->plan.params.cancelled(s->plan.params.cancelled_ctx);
-    pthread_mutex_unlock(&s->flights.cancel_lock);
+    ggl_os_mutex_unlock(&s->flights.cancel_lock);
     return is;
 }
 
@@ -229,7 +230,7 @@ static ggl_status run_segment(ggl_sched *s, const segment *seg, const flight *f,
     ggl_status st = is_late ? ggl_sched_repack_before(&s->plan, d, f, stops, s, err) : GGL_OK;
     if (st != GGL_OK)
         return st;
-    const double since = is_late ? ggl_sched_seconds() : 0;
+    const double since = is_late ? ggl_os_seconds() : 0;
     d->b->cancelled = stops;
     d->b->cancelled_ctx = s;
     ggl_stream_lend(&s->stream, d->b, seg->backend, true);
@@ -240,7 +241,7 @@ static ggl_status run_segment(ggl_sched *s, const segment *seg, const flight *f,
     d->b->cancelled_ctx = NULL;
     ggl_stream_lend(&s->stream, d->b, seg->backend, false);
     if (is_late && d->repack.batch == f->number)
-        d->repack.run += ggl_sched_seconds() - since;
+        d->repack.run += ggl_os_seconds() - since;
     return st;
 }
 

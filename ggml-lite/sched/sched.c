@@ -1,5 +1,6 @@
 /* Creates, allocates and frees a scheduler. */
 #include "ggl/internal/graph.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/params.h"
 #include "sched_impl.h"
 
@@ -20,7 +21,7 @@ ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *
         return ggl_sched_no_memory(err);
     s->plan.g = g;
     s->plan.params = *p;
-    pthread_mutex_init(&s->watching.lock, NULL);
+    ggl_os_mutex_init(&s->watching.lock);
     s->plan.n_batch = ggl_graph_get_params(g)->n_batch;
     s->plan.n_rows = p->n_rows > 0 && p->n_rows < s->plan.n_batch ? p->n_rows : s->plan.n_batch;
     s->plan.dev = ggl_calloc((size_t)p->n_backends, sizeof *s->plan.dev);
@@ -101,7 +102,7 @@ double ggl_sched_late_seconds(const ggl_sched *s) {
 }
 
 ggl_status ggl_sched_repack_some(ggl_sched *s, double seconds, size_t *left, ggl_error *err) {
-    const double end = ggl_sched_seconds() + seconds;
+    const double end = ggl_os_seconds() + seconds;
     if (!s->allocated)
         return ggl_fail(
             err, GGL_USAGE,
@@ -128,7 +129,7 @@ void ggl_sched_free(ggl_sched *s) {
     ggl_inputs_fini(&s->inputs);
     ggl_free(s->watching.shown);
     ggl_free(s->watching.operand);
-    pthread_mutex_destroy(&s->watching.lock);
+    ggl_os_mutex_destroy(&s->watching.lock);
     ggl_os_map_close(&s->repack_file.map);
     ggl_free(s);
 }

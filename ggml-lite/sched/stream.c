@@ -107,7 +107,7 @@ static int next_to_fill(stream *s) {
         return -1; /* there may be room when that is done */
     if (i >= 0 && !s->is_full) {
         s->is_full = true;
-        pthread_cond_broadcast(&s->done);
+        ggl_os_cond_broadcast(&s->done);
     }
     while (s->n_wanted > 0) {
         i = s->wanted[s->wanted_from];
@@ -130,13 +130,13 @@ static void empty_one(stream *s) {
     stream_part *p = &s->part[s->spent];
     s->spent = p->next_spent;
     s->n_busy++;
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     ggl_os_part_empty(p->file, p->at, p->size);
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     s->n_busy--;
     p->state = PART_ABSENT;
     count(s, p, false);
-    pthread_cond_broadcast(&s->work); /* there is room */
+    ggl_os_cond_broadcast(&s->work); /* there is room */
 }
 
 static void fill_one(stream *s, int i) {
@@ -144,19 +144,19 @@ static void fill_one(stream *s, int i) {
     p->state = PART_LOADING;
     s->n_busy++;
     count(s, p, true);
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     const bool ok = ggl_os_part_fill(p->file, p->at, p->size);
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     p->state = ok ? PART_READY : PART_FAILED;
     s->n_busy--;
     if (!ok)
         count(s, p, false);
-    pthread_cond_broadcast(&s->done);
+    ggl_os_cond_broadcast(&s->done);
 }
 
 static void *fill_all(void *arg) {
     stream *s = arg;
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     while (!s->stops) {
         const int i = s->spent >= 0 ? -1 : next_to_fill(s);
         if (i >= 0)
@@ -164,9 +164,9 @@ static void *fill_all(void *arg) {
         else if (s->spent >= 0)
             empty_one(s);
         else
-            pthread_cond_wait(&s->work, &s->lock);
+            ggl_os_cond_wait(&s->work, &s->lock);
     }
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     return NULL;
 }
 
@@ -265,7 +265,7 @@ static void await_step(stream *s, const stream_reader *r) {
         }
         waits = is_loading || (is_absent && !s->is_full);
         if (waits)
-            pthread_cond_wait(&s->done, &s->lock);
+            ggl_os_cond_wait(&s->done, &s->lock);
     }
 }
 
@@ -274,7 +274,7 @@ static void reads(void *ctx, const void *data, size_t size) {
     stream_reader *r = ctx;
     stream *s = r->s;
     const char *at = data, *end = size > 0 ? at + size : at;
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     if (!r->is_open)
         open_step(s, r);
     if (size > 0) {
@@ -284,10 +284,10 @@ static void reads(void *ctx, const void *data, size_t size) {
     } else {
         r->is_open = false;
         leave_before(s, r);
-        pthread_cond_broadcast(&s->work);
+        ggl_os_cond_broadcast(&s->work);
         await_step(s, r);
     }
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
 }
 
 void ggl_stream_lend(stream *s, ggl_backend *b, int k, bool lent) {
@@ -295,9 +295,9 @@ void ggl_stream_lend(stream *s, ggl_backend *b, int k, bool lent) {
         return;
     b->reads = lent ? reads : NULL;
     b->reads_ctx = lent ? &s->reader[k] : NULL;
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     s->run += lent;
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
 }
 
 /* --- parts --------------------------------------------------------------------------------------------- */
@@ -542,14 +542,14 @@ bool ggl_stream_start(stream *s, const schedule *plan) {
     for (size_t i = 0; i < s->n_stacks; i++)
         ggl_os_parts_alone(s->stack[i].at, s->stack[i].size, true);
     s->spent = -1;
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->work, NULL);
-    pthread_cond_init(&s->done, NULL);
+    ggl_os_mutex_init(&s->lock);
+    ggl_os_cond_init(&s->work);
+    ggl_os_cond_init(&s->done);
     s->has_lock = true;
     const bool lacks =
         s->plan.kept + s->plan.window + s->plan.chosen > 0; /* files may be claimed already */
     while (lacks && s->n_threads < STREAM_THREADS &&
-           pthread_create(&s->thread[s->n_threads], NULL, fill_all, s) == 0)
+           ggl_os_thread_start(&s->thread[s->n_threads], fill_all, s, 0))
         s->n_threads++;
     if (s->n_threads == 0)
         ggl_stream_stop(s);
@@ -558,15 +558,15 @@ bool ggl_stream_start(stream *s, const schedule *plan) {
 
 void ggl_stream_stop(stream *s) {
     if (s->has_lock) {
-        pthread_mutex_lock(&s->lock);
+        ggl_os_mutex_lock(&s->lock);
         s->stops = true;
-        pthread_cond_broadcast(&s->work);
-        pthread_mutex_unlock(&s->lock);
+        ggl_os_cond_broadcast(&s->work);
+        ggl_os_mutex_unlock(&s->lock);
         for (int i = 0; i < s->n_threads; i++)
-            pthread_join(s->thread[i], NULL);
-        pthread_cond_destroy(&s->work);
-        pthread_cond_destroy(&s->done);
-        pthread_mutex_destroy(&s->lock);
+            ggl_os_thread_join(s->thread[i]);
+        ggl_os_cond_destroy(&s->work);
+        ggl_os_cond_destroy(&s->done);
+        ggl_os_mutex_destroy(&s->lock);
     }
     for (int i = 0; i < s->n; i++)
         if (s->part[i].state == PART_READY || s->part[i].state == PART_SPENT)

@@ -6,9 +6,8 @@
 #ifndef GGL_SCHED_STREAM_H
 #define GGL_SCHED_STREAM_H
 
-#include <pthread.h>
-
 #include "base/os_parts.h"
+#include "ggl/internal/os_thread.h"
 #include "schedule.h"
 #include "stream_plan.h"
 
@@ -68,11 +67,11 @@ typedef struct stream {
     stream_plan plan;
     size_t page;            /* bytes of one */
     size_t size, kept_size; /* bytes of all parts; of those that are kept */
-    pthread_t thread[STREAM_THREADS];
+    os_thread thread[STREAM_THREADS];
     int n_threads;
     bool has_lock;
-    pthread_mutex_t lock; /* guards all that follows, and the parts */
-    pthread_cond_t work, done;
+    os_mutex lock; /* guards all that follows, and the parts */
+    os_cond work, done;
     bool stops, is_full; /* is_full: what a step reads has no room */
     size_t passing, chosen;
     int n_chosen, n_busy; /* chosen parts in memory; parts that are being filled or emptied */

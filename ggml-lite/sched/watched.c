@@ -98,7 +98,7 @@ ggl_status ggl_watching_show(watching *w, const schedule *s, const host_memory *
     ggl_status st = GGL_OK;
     if (seg->watched.n == 0)
         return GGL_OK;
-    pthread_mutex_lock(&w->lock);
+    ggl_os_mutex_lock(&w->lock);
     for (size_t i = 0; i < seg->watched.n && st == GGL_OK; i++) {
         const ggl_tensor *t = seg->watched.at[i];
         to.at = w->shown;
@@ -110,6 +110,6 @@ ggl_status ggl_watching_show(watching *w, const schedule *s, const host_memory *
         if (st == GGL_OK)
             user->see(user->ctx, t, w->operand, n);
     }
-    pthread_mutex_unlock(&w->lock);
+    ggl_os_mutex_unlock(&w->lock);
     return st;
 }

@@ -2,14 +2,13 @@
 #ifndef GGL_SCHED_WATCHED_H
 #define GGL_SCHED_WATCHED_H
 
-#include <pthread.h>
-
+#include "ggl/internal/os_thread.h"
 #include "memory.h"
 
 typedef struct watching {
     char *shown;          /* [shown_size]: operands from devices with other memory */
     const void **operand; /* [n_operands] */
-    pthread_mutex_t lock; /* held while params.watch->see is called and `shown` is used */
+    os_mutex lock;        /* held while params.watch->see is called and `shown` is used */
 } watching;
 
 bool ggl_watching_alloc(watching *w, const schedule *s);

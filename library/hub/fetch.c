@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/amounts.h"
 #include "file_digest.h"
 #include "ggl/internal/disk_left.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/os_clock.h"
 #include "common/user_path.h"
 #include "ggl/internal/os_fs.h"
 #include "web.h"
@@ -159,7 +159,7 @@ static ggl_status lock(const download *d, ggl_error *err) {
             llm_watch_say(d->w, HUB_SAYS,
                           "another process is downloading this file; waiting for it");
         noted = true;
-        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+        ggl_os_sleep(200000000);
     }
     return GGL_OK;
 }
@@ -295,7 +295,7 @@ static ggl_status ask(download *d, ggl_error *err) {
 /* Waits before another try; returns early after a signal. */
 static void wait_seconds(const download *d, int seconds) {
     for (int i = 0; i < 10 * seconds && !llm_watch_stopped(d->w); i++)
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        ggl_os_sleep(100000000);
 }
 
 static ggl_status transfer(download *d, ggl_error *err) {

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/backends.h"
 #include "ggl/internal/divide.h"
 #include "ggl/internal/graph.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/sched.h"
 #include "llm/internal/stage_rows.h"
 #include "ggl/internal/memory_left.h"
@@ -255,12 +255,6 @@ static int64_t most_that_fit(llm_placement *p, const llm_model *m, llm_session_p
     return low;
 }
 
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* Returns the seconds that a token takes with the layers as assigned; 0: *err. */
 static double measure(llm_placement *p, const llm_model *m, const llm_session_params *sp,
                       ggl_error *err) {
@@ -279,8 +273,8 @@ static double measure(llm_placement *p, const llm_model *m, const llm_session_pa
             st = llm_session_clear(s, 0, err);
         if (st == GGL_OK)
             st = llm_session_eval(s, &(llm_batch){.n = 1, .token = &token}, err);
-        begin = n < 0 ? seconds() : begin;
-        taken = seconds() - begin;
+        begin = n < 0 ? ggl_os_seconds() : begin;
+        taken = ggl_os_seconds() - begin;
     }
     llm_session_free(s);
     return st == GGL_OK && n > 0 ? taken / n : 0;

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/file_lock.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/params.h"
 #include "training.h"
 
@@ -59,11 +59,11 @@ static ggl_status write_out(course *c, const llm_training_report *r, ggl_error *
 
 /* Writes the result and the state as they are now. */
 static ggl_status checkpoint(course *c, const llm_training_report *r, ggl_error *err) {
-    const double began = llm_seconds();
+    const double began = ggl_os_seconds();
     ggl_status st = c->p.out && !c->p.best ? write_out(c, r, err) : GGL_OK;
     if (st == GGL_OK && c->p.save)
         st = llm_training_save(c->t, c->p.save, err);
-    c->saved_at = llm_seconds();
+    c->saved_at = ggl_os_seconds();
     c->t->seconds += c->saved_at - began;
     return st;
 }
@@ -72,7 +72,7 @@ static bool is_saved_after(const course *c, const llm_training_report *r) {
     const double minutes = c->p.save_minutes > 0 ? c->p.save_minutes : LLM_TRAIN_SAVE_MINUTES;
     if (c->p.save_every > 0)
         return r->step % c->p.save_every == 0;
-    return llm_seconds() - c->saved_at >= minutes * 60;
+    return ggl_os_seconds() - c->saved_at >= minutes * 60;
 }
 
 /* What is due after a step. A measurement that was cancelled is still due when the training goes on. */
@@ -172,7 +172,7 @@ static ggl_status run(course *c, ggl_error *err) {
 
 ggl_status llm_training_run(llm_training *t, const llm_training_run_params *params,
                             ggl_error *err) {
-    course c = {.t = t, .p = {.size = sizeof c.p}, .saved_at = llm_seconds(), .best = INFINITY};
+    course c = {.t = t, .p = {.size = sizeof c.p}, .saved_at = ggl_os_seconds(), .best = INFINITY};
     ggl_file_lock *lock = NULL, *lock_eye = NULL;
     ggl_error own;
     err = err ? err : &own;

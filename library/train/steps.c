@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/clock.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/params.h"
 #include "training.h"
 
@@ -145,7 +145,7 @@ static void note_guessing(const llm_training *t, const llm_training_report *r) {
 }
 
 static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) {
-    const double began = llm_seconds(), rate = rate_of(t);
+    const double began = ggl_os_seconds(), rate = rate_of(t);
     const int64_t n_drawn = n_draws(t, t->draw);
     int64_t n, n_tokens = 0, *item = llm_train_items_of(t, t->draw, n_drawn, &n);
     double norm = NAN;
@@ -162,7 +162,7 @@ static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) 
         llm_trainer_forget(t->trainer);
         return st;
     }
-    const double seconds = llm_seconds() - began;
+    const double seconds = ggl_os_seconds() - began;
     t->step++;
     t->draw += n_drawn;
     t->n_tokens += n_tokens;
@@ -211,7 +211,7 @@ void llm_training_cancel(llm_training *t) {
 /* --- measuring -------------------------------------------------------------------------------- */
 
 ggl_status llm_train_evaluate(llm_training *t, double *loss, double *accuracy, ggl_error *err) {
-    const double began = llm_seconds();
+    const double began = ggl_os_seconds();
     train_sum sum = {0};
     if (!t->valid && llm_train_order_n_valid(t->order) == 0)
         return ggl_fail(err, GGL_NOT_FOUND, "no items are held back to measure the model on");
@@ -219,7 +219,7 @@ ggl_status llm_train_evaluate(llm_training *t, double *loss, double *accuracy, g
     if (st == GGL_OK)
         st = llm_train_measure(t, t->valid ? t->valid : t->data, t->measured.item, t->measured.n,
                                &sum, err);
-    t->seconds += llm_seconds() - began;
+    t->seconds += ggl_os_seconds() - began;
     t->has_measured = true;
     if (st == GGL_OK) {
         *loss = sum.loss / sum.n;

@@ -4,9 +4,7 @@
 
 #include <stdint.h>
 
-/* Returns nanoseconds since some fixed point in the past. They never go back. `ctx` is not used. */
+/* Returns ggl_os_clock(). `ctx` is not used. */
 int64_t llm_clock(void *ctx);
-/* The same in seconds. */
-double llm_seconds(void);
 
 #endif

@@ -1,7 +1,8 @@
 #include "work_share.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
+
+#include "ggl/internal/os_thread.h"
 
 typedef struct shared {
     atomic_size_t next;
@@ -11,7 +12,7 @@ typedef struct shared {
 } shared;
 
 typedef struct worker {
-    pthread_t thread;
+    os_thread thread;
     shared *work;
     int index;
 } worker;
@@ -37,11 +38,11 @@ void llm_work_share(int n_threads, size_t n, void (*piece)(void *, size_t, int),
     for (int k = 1; k < wanted; k++) {
         worker *w = &workers[started];
         *w = (worker){.work = &work, .index = k};
-        if (pthread_create(&w->thread, NULL, run, w) != 0)
+        if (!ggl_os_thread_start(&w->thread, run, w, 0))
             break;
         started++;
     }
     take(&work, 0);
     for (int k = 0; k < started; k++)
-        pthread_join(workers[k].thread, NULL);
+        ggl_os_thread_join(workers[k].thread);
 }

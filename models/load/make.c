@@ -1,12 +1,12 @@
 /* Makes the tensors that a conversion or a new type changes: threads take pieces of all tensors, one
  * after the other. A tensor whose recipe holds something in memory is one piece. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/work_share.h"
 #include "convert/pieces.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/os_thread.h"
 #include "ggl/internal/pass.h"
 #include "load_impl.h"
 #include "quant/encode.h"
@@ -33,7 +33,7 @@ typedef struct making {
     atomic_bool stop;          /* cancelled */
     atomic_size_t first_error; /* jobs after it need not run */
     bool cancelled;
-    pthread_mutex_t lock;
+    os_mutex lock;
     size_t i_error; /* the first job that failed, and its error */
     ggl_error error;
 } making;
@@ -56,13 +56,13 @@ static bool add_jobs(making *m, load_tensor *t) {
 }
 
 static void keep_error(making *m, size_t i, const ggl_error *err) {
-    pthread_mutex_lock(&m->lock);
+    ggl_os_mutex_lock(&m->lock);
     if (i < m->i_error) { /* the first one, so that the message does not depend on the threads */
         m->i_error = i;
         m->error = *err;
         atomic_store(&m->first_error, i);
     }
-    pthread_mutex_unlock(&m->lock);
+    ggl_os_mutex_unlock(&m->lock);
 }
 
 static void tell(making *m, size_t n, int thread) {
@@ -147,8 +147,7 @@ ggl_status llm_load_make(loaded *l, ggl_error *err) {
     const int n = l->params.n_threads < 1                  ? 1
                   : l->params.n_threads > WORK_MAX_THREADS ? WORK_MAX_THREADS
                                                            : l->params.n_threads;
-    making m = {
-        .l = l, .i_error = SIZE_MAX, .first_error = SIZE_MAX, .lock = PTHREAD_MUTEX_INITIALIZER};
+    making m = {.l = l, .i_error = SIZE_MAX, .first_error = SIZE_MAX, .lock = OS_MUTEX_INIT};
     bool ok = true;
     for (size_t i = 0; ok && i < l->n; i++)
         ok = !l->tensor[i].to || add_jobs(&m, &l->tensor[i]);
@@ -164,6 +163,6 @@ ggl_status llm_load_make(loaded *l, ggl_error *err) {
         s = ggl_fail(err, GGL_CANCELLED, "interrupted");
     ggl_free(m.thread);
     ggl_free(m.job);
-    pthread_mutex_destroy(&m.lock);
+    ggl_os_mutex_destroy(&m.lock);
     return s == GGL_OK ? check(l, err) : s;
 }

@@ -1,10 +1,10 @@
 /* Rows that stand for tokens, by their ids. */
 #include "llm/internal/media.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_thread.h"
 
 /* Caches may still have what was computed of rows that were dropped, so for long no others get their ids: else it would be taken for theirs, and who
  * asks may choose a picture for its ids. */
@@ -19,7 +19,7 @@ typedef struct entry {
 } entry;
 
 struct llm_media {
-    pthread_mutex_t lock;
+    os_mutex lock;
     entry *entry;                  /* [n], by falling first: ids do not overlap */
     size_t n, cap, n_past;         /* n_past: of which the rows were dropped */
     size_t most_bytes, free_bytes; /* of rows that nobody holds: allowed, and there */
@@ -30,7 +30,7 @@ ggl_status llm_media_new(llm_media **out, size_t most_bytes, ggl_error *err) {
     if (!(*out = ggl_calloc(1, sizeof **out)))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a table of rows");
     (*out)->most_bytes = most_bytes;
-    pthread_mutex_init(&(*out)->lock, NULL);
+    ggl_os_mutex_init(&(*out)->lock);
     return GGL_OK;
 }
 
@@ -39,7 +39,7 @@ void llm_media_free(llm_media *m) {
         return;
     for (size_t i = 0; i < m->n; i++)
         ggl_free((void *)m->entry[i].rows.row);
-    pthread_mutex_destroy(&m->lock);
+    ggl_os_mutex_destroy(&m->lock);
     ggl_free(m->entry);
     ggl_free(m);
 }
@@ -141,9 +141,9 @@ static bool find(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int32_t *first, i
 }
 
 bool llm_media_find(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int32_t *first, int64_t *n) {
-    pthread_mutex_lock(&m->lock);
+    ggl_os_mutex_lock(&m->lock);
     const bool found = find(m, id, first, n);
-    pthread_mutex_unlock(&m->lock);
+    ggl_os_mutex_unlock(&m->lock);
     return found;
 }
 
@@ -191,29 +191,29 @@ static ggl_status add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm_me
 
 ggl_status llm_media_add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm_media_rows *rows,
                          int32_t *first, ggl_error *err) {
-    pthread_mutex_lock(&m->lock);
+    ggl_os_mutex_lock(&m->lock);
     const ggl_status st = add(m, id, rows, first, err);
-    pthread_mutex_unlock(&m->lock);
+    ggl_os_mutex_unlock(&m->lock);
     return st;
 }
 
 void llm_media_release(llm_media *m, int32_t first) {
     if (!m)
         return;
-    pthread_mutex_lock(&m->lock);
+    ggl_os_mutex_lock(&m->lock);
     entry *e = find_id(m, first);
     if (e && e->n_held > 0 && --e->n_held == 0) {
         m->free_bytes += bytes_of(e);
         drop(m);
     }
-    pthread_mutex_unlock(&m->lock);
+    ggl_os_mutex_unlock(&m->lock);
 }
 
 bool llm_media_get(const llm_media *m, int32_t id, llm_media_row *out) {
     if (!m)
         return false;
-    pthread_mutex_t *lock = &((llm_media *)m)->lock; /* what others see does not change */
-    pthread_mutex_lock(lock);
+    os_mutex *lock = &((llm_media *)m)->lock; /* what others see does not change */
+    ggl_os_mutex_lock(lock);
     const entry *e = find_id(m, id);
     const bool is_there = e && e->rows.row;
     if (is_there) {
@@ -224,6 +224,6 @@ bool llm_media_get(const llm_media *m, int32_t id, llm_media_row *out) {
         for (int k = 0; k < 3; k++)
             out->place[k] = r->place ? r->place[i * 3 + k] : (int32_t)i;
     }
-    pthread_mutex_unlock(lock);
+    ggl_os_mutex_unlock(lock);
     return is_there;
 }

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,9 @@
 #include "common/digest.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_thread.h"
 #include "ggl/internal/params.h"
 
 enum {
@@ -43,9 +44,9 @@ struct llm_prompt_folder {
     bool is_listed;
     bool has_told; /* that a beginning is too large to be saved */
 
-    pthread_mutex_t lock; /* of all below */
-    pthread_cond_t has_news;
-    pthread_t writer;
+    os_mutex lock; /* of all below */
+    os_cond has_news;
+    os_thread writer;
     bool has_writer, ends;
     llm_prompt_copy *copy; /* to be written; NULL: the writer is idle */
     known writes;          /* what it is */
@@ -135,7 +136,6 @@ static void list(llm_prompt_folder *f) {
 /* Lists the files again if the folder may have changed. */
 static void look(llm_prompt_folder *f) {
     os_stat s;
-    struct timespec now;
     if (!ggl_os_stat(f->p.path, &s)) {
         f->n_files = 0;
         f->is_listed = false;
@@ -143,9 +143,8 @@ static void look(llm_prompt_folder *f) {
     }
     if (f->is_listed && f->changed == s.modified)
         return;
-    clock_gettime(CLOCK_REALTIME, &now);
     f->changed = s.modified;
-    f->is_listed = now.tv_sec - s.modified / SECOND > RECENT_SECONDS;
+    f->is_listed = (ggl_os_time() - s.modified) / SECOND > RECENT_SECONDS;
     list(f);
 }
 
@@ -197,9 +196,9 @@ static void report(const llm_prompt_folder *f, const char *sentence) {
 
 /* Counts a failure, and reports it. */
 static void fail(llm_prompt_folder *f, const ggl_error *err) {
-    pthread_mutex_lock(&f->lock);
+    ggl_os_mutex_lock(&f->lock);
     f->stats.n_failed++;
-    pthread_mutex_unlock(&f->lock);
+    ggl_os_mutex_unlock(&f->lock);
     report(f, err->msg);
 }
 
@@ -261,10 +260,10 @@ ggl_status llm_prompt_folder_load(llm_prompt_folder *f, int slot, const int32_t 
     const ggl_status st = restore(f, slot, path, token, n, id, err);
     if (st == GGL_OK) {
         (void)ggl_os_touch(path); /* now: its last use */
-        pthread_mutex_lock(&f->lock);
+        ggl_os_mutex_lock(&f->lock);
         f->stats.n_loaded++;
         f->stats.n_loaded_tokens += n;
-        pthread_mutex_unlock(&f->lock);
+        ggl_os_mutex_unlock(&f->lock);
     } else if (st != GGL_LIMIT) {
         forget(f, k, path, st);
         if (st != GGL_NOT_FOUND) /* another program has removed it */
@@ -288,9 +287,9 @@ int64_t llm_prompt_folder_wants(llm_prompt_folder *f, const int32_t *token, int6
     ok &= k.n >= LLM_PROMPT_FOLDER_LEAST;
     if (!ok)
         return 0;
-    pthread_mutex_lock(&f->lock);
+    ggl_os_mutex_lock(&f->lock);
     ok = !f->copy && !f->ends;
-    pthread_mutex_unlock(&f->lock);
+    ggl_os_mutex_unlock(&f->lock);
     if (!ok)
         return 0;
     look(f);
@@ -315,9 +314,9 @@ static void tell_too_large(llm_prompt_folder *f, int64_t n, size_t size) {
 void llm_prompt_folder_save(llm_prompt_folder *f, int slot, const int32_t *token, int64_t n) {
     ggl_error err;
     llm_prompt_copy *copy;
-    pthread_mutex_lock(&f->lock);
+    ggl_os_mutex_lock(&f->lock);
     const bool is_idle = !f->copy && !f->ends;
-    pthread_mutex_unlock(&f->lock);
+    ggl_os_mutex_unlock(&f->lock);
     if (!is_idle)
         return;
     const size_t size = llm_session_save_size(f->p.cache.session, slot);
@@ -333,11 +332,11 @@ void llm_prompt_folder_save(llm_prompt_folder *f, int slot, const int32_t *token
         fail(f, &err);
         return;
     }
-    pthread_mutex_lock(&f->lock);
+    ggl_os_mutex_lock(&f->lock);
     f->copy = copy;
     f->writes = name_tokens(token, n);
-    pthread_cond_broadcast(&f->has_news);
-    pthread_mutex_unlock(&f->lock);
+    ggl_os_cond_broadcast(&f->has_news);
+    ggl_os_mutex_unlock(&f->lock);
 }
 
 /* --- the writer's thread ---------------------------------------------------------------------- */
@@ -396,9 +395,9 @@ static void remove_old(llm_prompt_folder *f) {
         ggl_free(file[i].path);
     }
     ggl_free(file);
-    pthread_mutex_lock(&f->lock);
+    ggl_os_mutex_lock(&f->lock);
     f->stats.n_removed += n_removed;
-    pthread_mutex_unlock(&f->lock);
+    ggl_os_mutex_unlock(&f->lock);
 }
 
 static void write_one(llm_prompt_folder *f, const llm_prompt_copy *copy, known k) {
@@ -411,30 +410,30 @@ static void write_one(llm_prompt_folder *f, const llm_prompt_copy *copy, known k
         fail(f, &err);
         return;
     }
-    pthread_mutex_lock(&f->lock);
+    ggl_os_mutex_lock(&f->lock);
     f->stats.n_saved++;
-    pthread_mutex_unlock(&f->lock);
+    ggl_os_mutex_unlock(&f->lock);
     remove_old(f);
 }
 
 static void *run_writer(void *arg) {
     llm_prompt_folder *f = arg;
-    pthread_mutex_lock(&f->lock);
+    ggl_os_mutex_lock(&f->lock);
     while (!f->ends || f->copy) {
         llm_prompt_copy *copy = f->copy;
         const known k = f->writes;
         if (!copy) {
-            pthread_cond_wait(&f->has_news, &f->lock);
+            ggl_os_cond_wait(&f->has_news, &f->lock);
             continue;
         }
-        pthread_mutex_unlock(&f->lock);
+        ggl_os_mutex_unlock(&f->lock);
         write_one(f, copy, k);
         llm_prompt_copy_free(copy);
-        pthread_mutex_lock(&f->lock);
+        ggl_os_mutex_lock(&f->lock);
         f->copy = NULL;
-        pthread_cond_broadcast(&f->has_news);
+        ggl_os_cond_broadcast(&f->has_news);
     }
-    pthread_mutex_unlock(&f->lock);
+    ggl_os_mutex_unlock(&f->lock);
     return NULL;
 }
 
@@ -469,7 +468,7 @@ static ggl_status init(llm_prompt_folder *f, const llm_prompt_folder_params *p, 
     if (st != GGL_OK)
         return st;
     f->made_by = llm_prompt_cache_digest(f->cache);
-    f->has_writer = pthread_create(&f->writer, NULL, run_writer, f) == 0;
+    f->has_writer = ggl_os_thread_start(&f->writer, run_writer, f, 0);
     return f->has_writer ? GGL_OK : ggl_fail(err, GGL_NOMEM, "no thread could be started");
 }
 
@@ -485,8 +484,8 @@ ggl_status llm_prompt_folder_new(llm_prompt_folder **out, const llm_prompt_folde
     llm_prompt_folder *f = ggl_calloc(1, sizeof *f);
     if (!f)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    (void)pthread_mutex_init(&f->lock, NULL);
-    (void)pthread_cond_init(&f->has_news, NULL);
+    ggl_os_mutex_init(&f->lock);
+    ggl_os_cond_init(&f->has_news);
     st = init(f, &own, err);
     if (st == GGL_OK)
         *out = f;
@@ -496,32 +495,32 @@ ggl_status llm_prompt_folder_new(llm_prompt_folder **out, const llm_prompt_folde
 }
 
 void llm_prompt_folder_settle(llm_prompt_folder *f) {
-    pthread_mutex_lock(&f->lock);
+    ggl_os_mutex_lock(&f->lock);
     while (f->copy)
-        pthread_cond_wait(&f->has_news, &f->lock);
-    pthread_mutex_unlock(&f->lock);
+        ggl_os_cond_wait(&f->has_news, &f->lock);
+    ggl_os_mutex_unlock(&f->lock);
 }
 
 void llm_prompt_folder_free(llm_prompt_folder *f) {
     if (!f)
         return;
-    pthread_mutex_lock(&f->lock);
+    ggl_os_mutex_lock(&f->lock);
     f->ends = true;
-    pthread_cond_broadcast(&f->has_news);
-    pthread_mutex_unlock(&f->lock);
+    ggl_os_cond_broadcast(&f->has_news);
+    ggl_os_mutex_unlock(&f->lock);
     if (f->has_writer)
-        pthread_join(f->writer, NULL);
+        ggl_os_thread_join(f->writer);
     llm_prompt_cache_free(f->cache);
-    pthread_cond_destroy(&f->has_news);
-    pthread_mutex_destroy(&f->lock);
+    ggl_os_cond_destroy(&f->has_news);
+    ggl_os_mutex_destroy(&f->lock);
     ggl_free(f->file);
     free((char *)(uintptr_t)f->p.path);
     ggl_free(f);
 }
 
 llm_prompt_folder_stats llm_prompt_folder_get_stats(llm_prompt_folder *f) {
-    pthread_mutex_lock(&f->lock);
+    ggl_os_mutex_lock(&f->lock);
     const llm_prompt_folder_stats s = f->stats;
-    pthread_mutex_unlock(&f->lock);
+    ggl_os_mutex_unlock(&f->lock);
     return s;
 }

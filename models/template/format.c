@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "builtins.h"
+#include "ggl/internal/os_clock.h"
 
 /* --- percent ---------------------------------------------------------------------------------- */
 
@@ -119,9 +120,8 @@ tv llm_tv_percent(tv_heap *h, ggl_str format, tv args) {
 
 void llm_tv_put_time(tv_heap *h, tv_text *t, ggl_str format) {
     struct tm tm = {0};
-    time_t now = (time_t)h->now;
     const bool known =
-        h->now ? gmtime_r(&now, &tm) != NULL : (now = time(NULL), localtime_r(&now, &tm) != NULL);
+        h->now ? ggl_os_utc_parts(h->now, &tm) : ggl_os_local_parts((int64_t)time(NULL), &tm);
     char f[256], out[1024];
     if (!known || format.n >= sizeof f)
         llm_tv_fail(h, GGL_LIMIT, "strftime_now: the format is too long, or there is no such time");

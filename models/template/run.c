@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/params.h"
 #include "parse.h"
 #include "run.h"
@@ -332,7 +333,7 @@ static void set_time(run *r, const json_value *v) {
         llm_tv_fail(&r->h, GGL_FORMAT, "'now' must be a time such as \"2025-03-09T14:05:06\"");
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
-    r->h.now = (int64_t)timegm(&tm);
+    r->h.now = ggl_os_utc_seconds(&tm);
 }
 
 static void set_variable(run *r, ggl_str name, tv value) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/amounts.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/show.h"
 #include "process.h"
 #include "progress.h"
@@ -28,7 +29,7 @@ void fetch_progress_begin(fetch_progress *p, const char *tool, const char *verb,
                           .name = name,
                           .begin = begin,
                           .size = size,
-                          .t_begin = process_seconds(),
+                          .t_begin = ggl_os_seconds(),
                           .on_terminal = tool_shows_progress()};
     p->quarter = size > 0 ? (int)(4 * (double)begin / (double)size) : 0;
     progress_begin(PROGRESS_TRANSFER, (double)size, "%s%s", end_of(name) > name ? ".." : "",
@@ -39,12 +40,12 @@ void fetch_progress_begin(fetch_progress *p, const char *tool, const char *verb,
 void fetch_progress_restart(fetch_progress *p) {
     p->begin = 0;
     p->quarter = 0;
-    p->t_begin = process_seconds();
+    p->t_begin = ggl_os_seconds();
     progress_resume(0);
 }
 
 void fetch_progress_show(fetch_progress *p, uint64_t done) {
-    const double passed = process_seconds() - p->t_begin;
+    const double passed = ggl_os_seconds() - p->t_begin;
     const double share = p->size > 0 ? (double)done / (double)p->size : 1;
     const double speed = passed > 0 && done > p->begin ? (double)(done - p->begin) / passed : 0;
     char a[AMOUNT_TEXT], b[AMOUNT_TEXT], c[AMOUNT_TEXT], left[AMOUNT_TEXT] = "";

@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/os_process.h"
 #include "ggl/internal/show.h"
@@ -105,7 +104,7 @@ static bool lock(int fd) {
             return true;
         if (errno != EWOULDBLOCK && errno != EINTR)
             return false;
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        ggl_os_sleep(10000000);
     }
     return false;
 }

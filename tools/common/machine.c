@@ -6,14 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
 #include "process.h"
-
-int64_t bench_now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 bool bench_brief(void) {
     return getenv("GGL_BRIEF_LIMITS") != NULL;
@@ -78,9 +73,9 @@ void bench_peak_memory_reset(void) {
 }
 
 const char *bench_time_text(char *buf, size_t size) {
-    time_t t = time(NULL);
     struct tm parts;
-    if (!gmtime_r(&t, &parts) || strftime(buf, size, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+    if (!ggl_os_utc_parts((int64_t)time(NULL), &parts) ||
+        strftime(buf, size, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
         snprintf(buf, size, "unknown");
     return buf;
 }

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int64_t bench_now_ns(void);                         /* monotonic clock */
 const char *bench_cpu_name(char *buf, size_t size); /* "unknown" if not available; returns buf */
 size_t bench_last_cache(void);      /* bytes of a core's last level of caches; 0: unknown */
 int64_t bench_peak_memory(void);    /* peak resident bytes so far; 0: unknown */

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ggl/internal/file.h"
@@ -140,12 +139,6 @@ void process_begin(void) {
 
 void process_wait_for_stop(void) {
     waits = 1;
-}
-
-double process_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 int64_t process_peak_memory(void) {

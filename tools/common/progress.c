@@ -1,7 +1,6 @@
 /* The terminal's last line: progress, or text that an error must not be appended to. */
 #include "progress.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -9,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
 #include "args.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/os_terminal.h"
+#include "ggl/internal/os_thread.h"
 #include "ggl/internal/show.h"
 #include "process.h"
 
@@ -23,20 +22,17 @@
 enum use { USE_UNKNOWN, USE_LINE, USE_NONE };
 
 static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    pthread_t thread;
+    os_mutex lock;
+    os_cond changed;
+    os_thread thread;
     bool has_thread;
-    clockid_t clock;      /* of `changed` */
     uintptr_t generation; /* of the thread; another one ends it */
     enum use use;
     tool_line line;
     double delay, t_drawn;
     progress_job job[PROGRESS_JOBS];
     int n; /* jobs; those beyond PROGRESS_JOBS are only counted */
-} at = {.lock = PTHREAD_MUTEX_INITIALIZER,
-        .changed = PTHREAD_COND_INITIALIZER,
-        .clock = CLOCK_REALTIME};
+} at = {.lock = OS_MUTEX_INIT};
 
 /* --- the line; called with the lock held --------------------------------------------------------- */
 
@@ -71,7 +67,7 @@ static void draw(double t) {
 }
 
 static void draw_if_due(void) {
-    const double t = process_seconds();
+    const double t = ggl_os_seconds();
     if (at.n > 0 && t - at.job[0].t_begin >= at.delay &&
         (at.delay <= 0 || t - at.t_drawn >= PERIOD))
         draw(t);
@@ -79,18 +75,14 @@ static void draw_if_due(void) {
 
 static void *run(void *generation) {
     const uintptr_t own = (uintptr_t)generation;
-    pthread_mutex_lock(&at.lock);
+    ggl_os_mutex_lock(&at.lock);
     while (own == at.generation) {
-        struct timespec until;
-        clock_gettime(at.clock, &until);
-        until.tv_nsec += (long)(PERIOD * 1e9);
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&at.changed, &at.lock, &until);
+        (void)ggl_os_cond_wait_until(&at.changed, &at.lock,
+                                     ggl_os_clock() + (int64_t)(PERIOD * 1e9));
         if (own == at.generation)
             draw_if_due();
     }
-    pthread_mutex_unlock(&at.lock);
+    ggl_os_mutex_unlock(&at.lock);
     return NULL;
 }
 
@@ -99,7 +91,7 @@ static void start_thread(void) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    at.has_thread = pthread_create(&at.thread, NULL, run, (void *)at.generation) == 0;
+    at.has_thread = ggl_os_thread_start(&at.thread, run, (void *)at.generation, 0);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -107,25 +99,12 @@ static void on_exit_erase(void) {
     progress_off();
 }
 
-/* Lets `changed` wait by a clock that nobody sets; not on macOS, which has no such condition. Before the first thread. */
-static void set_clock(void) {
-#ifndef __APPLE__
-    pthread_condattr_t a;
-    if (pthread_condattr_init(&a) != 0)
-        return;
-    if (pthread_condattr_setclock(&a, CLOCK_MONOTONIC) == 0 &&
-        pthread_cond_init(&at.changed, &a) == 0)
-        at.clock = CLOCK_MONOTONIC;
-    pthread_condattr_destroy(&a);
-#endif
-}
-
 static void find_use(void) {
     const char *term = getenv("TERM"), *delay = getenv("GGL_PROGRESS_DELAY");
     const bool line = tool_shows_progress() && !(term && strcmp(term, "dumb") == 0);
     double seconds;
     bool range;
-    set_clock();
+    ggl_os_cond_init(&at.changed);
     at.use = line && atexit(on_exit_erase) == 0 ? USE_LINE : USE_NONE;
     at.delay = delay && args_read_float(delay, &seconds, &range) && seconds >= 0 ? seconds : DELAY;
 }
@@ -133,7 +112,7 @@ static void find_use(void) {
 /* --- jobs ----------------------------------------------------------------------------------------- */
 
 void progress_begin(const char *unit, double total, const char *fmt, ...) {
-    pthread_mutex_lock(&at.lock);
+    ggl_os_mutex_lock(&at.lock);
     if (at.use == USE_UNKNOWN)
         find_use();
     if (at.use == USE_LINE) {
@@ -142,7 +121,7 @@ void progress_begin(const char *unit, double total, const char *fmt, ...) {
         if (j) {
             va_list args;
             va_start(args, fmt);
-            *j = (progress_job){.unit = unit, .total = total, .t_begin = process_seconds()};
+            *j = (progress_job){.unit = unit, .total = total, .t_begin = ggl_os_seconds()};
             ggl_vformat(j->what, sizeof j->what, fmt, args);
             va_end(args);
         }
@@ -150,80 +129,81 @@ void progress_begin(const char *unit, double total, const char *fmt, ...) {
             start_thread();
         draw_if_due();
     }
-    pthread_mutex_unlock(&at.lock);
+    ggl_os_mutex_unlock(&at.lock);
 }
 
 void progress_say(const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
-    pthread_mutex_lock(&at.lock);
+    ggl_os_mutex_lock(&at.lock);
     if (innermost()) {
         ggl_vformat(innermost()->what, PROGRESS_WHAT, fmt, args);
         draw_if_due();
     }
-    pthread_mutex_unlock(&at.lock);
+    ggl_os_mutex_unlock(&at.lock);
     va_end(args);
 }
 
 void progress_explain(void (*say)(void *ctx, char *text, size_t size), void *ctx) {
-    pthread_mutex_lock(&at.lock);
+    ggl_os_mutex_lock(&at.lock);
     if (innermost()) {
         innermost()->say = say;
         innermost()->say_ctx = ctx;
         draw_if_due();
     }
-    pthread_mutex_unlock(&at.lock);
+    ggl_os_mutex_unlock(&at.lock);
 }
 
 void progress_set(double done) {
-    pthread_mutex_lock(&at.lock);
+    ggl_os_mutex_lock(&at.lock);
     if (innermost()) {
         innermost()->done = done;
         draw_if_due();
     }
-    pthread_mutex_unlock(&at.lock);
+    ggl_os_mutex_unlock(&at.lock);
 }
 
 void progress_resume(double done) {
-    pthread_mutex_lock(&at.lock);
+    ggl_os_mutex_lock(&at.lock);
     if (innermost())
         innermost()->done = innermost()->resumed = done;
-    pthread_mutex_unlock(&at.lock);
+    ggl_os_mutex_unlock(&at.lock);
 }
 
 bool progress_share(void *unused, size_t done, size_t total) {
     (void)unused;
-    pthread_mutex_lock(&at.lock);
+    ggl_os_mutex_lock(&at.lock);
     if (innermost()) {
         innermost()->total = (double)total;
         innermost()->done = (double)done;
         draw_if_due();
     }
-    pthread_mutex_unlock(&at.lock);
+    ggl_os_mutex_unlock(&at.lock);
     return true;
 }
 
 void progress_clear(void) {
-    pthread_mutex_lock(&at.lock);
+    ggl_os_mutex_lock(&at.lock);
     erase();
-    at.t_drawn = process_seconds(); /* time for the writer to end its line */
-    pthread_mutex_unlock(&at.lock);
+    at.t_drawn = ggl_os_seconds(); /* time for the writer to end its line */
+    ggl_os_mutex_unlock(&at.lock);
 }
 
 /* Ends the innermost job, or all. If none is left, erases the line and waits for the thread. */
 static void end(bool all) {
-    pthread_mutex_lock(&at.lock);
+    ggl_os_mutex_lock(&at.lock);
     at.n = all || at.n == 0 ? 0 : at.n - 1;
     const bool last = at.n == 0 && at.has_thread;
     if (at.n == 0)
         erase();
     at.generation += last;
     at.has_thread = at.has_thread && !last;
-    const pthread_t thread = at.thread;
-    pthread_cond_broadcast(&at.changed); /* a thread that ends may wait beside a new one */
-    pthread_mutex_unlock(&at.lock);
+    const os_thread thread = at.thread;
+    if (at.use == USE_LINE)
+        ggl_os_cond_broadcast(&at.changed); /* a thread that ends may wait beside a new one */
+    ggl_os_mutex_unlock(&at.lock);
     if (last)
-        pthread_join(thread, NULL);
+        ggl_os_thread_join(thread);
 }
 
 void progress_end(void) {
@@ -232,18 +212,18 @@ void progress_end(void) {
 
 void progress_off(void) {
     end(true);
-    pthread_mutex_lock(&at.lock);
+    ggl_os_mutex_lock(&at.lock);
     at.use = USE_NONE;
-    pthread_mutex_unlock(&at.lock);
+    ggl_os_mutex_unlock(&at.lock);
 }
 
 /* --- text and errors (report.h) --------------------------------------------------------------------- */
 
 void tool_set_line(tool_line what) {
-    pthread_mutex_lock(&at.lock);
+    ggl_os_mutex_lock(&at.lock);
     at.line = what;
     process_set_erases(what == TOOL_LINE_PROGRESS);
-    pthread_mutex_unlock(&at.lock);
+    ggl_os_mutex_unlock(&at.lock);
 }
 
 /* True if stdout and stderr go to the same terminal, pipe (2>&1) or file. */
@@ -255,13 +235,13 @@ static bool one_output(void) {
 
 /* Ends or erases a line begun on the terminal, so that what is written next starts on its own line. */
 void tool_begin_line(void) {
-    pthread_mutex_lock(&at.lock);
+    ggl_os_mutex_lock(&at.lock);
     erase();
     if (at.line == TOOL_LINE_TEXT && one_output())
         fputc('\n', stderr);
     at.line = TOOL_LINE_EMPTY;
-    at.t_drawn = process_seconds(); /* time for the writer to end its line */
-    pthread_mutex_unlock(&at.lock);
+    at.t_drawn = ggl_os_seconds(); /* time for the writer to end its line */
+    ggl_os_mutex_unlock(&at.lock);
 }
 
 static atomic_bool is_quiet;

@@ -1,7 +1,5 @@
 #include "limits.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,7 +9,9 @@
 
 #include "../../backends/cpu/cpu_features.h"
 #include "common/machine.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_process.h"
+#include "ggl/internal/os_thread.h"
 
 enum { ROUNDS = 8, BRIEF_PART = 64, MAX_THREADS = 512, HUGE_PAGE = 2 << 20 };
 
@@ -74,12 +74,12 @@ static void *work(void *ctx) {
     worker *w = ctx;
     int go;
     while ((go = atomic_load(&w->crew->go)) == 0)
-        sched_yield();
+        ggl_os_thread_yield();
     if (go < 0)
         return NULL;
-    w->begin = bench_now_ns();
+    w->begin = ggl_os_clock();
     w->done = do_work(w->crew, w->i);
-    w->end = bench_now_ns();
+    w->end = ggl_os_clock();
     return NULL;
 }
 
@@ -87,19 +87,19 @@ static void *work(void *ctx) {
  * end; 0: threads could not be started. */
 static double round_of(crew *c, int n) {
     static worker w[MAX_THREADS];
-    pthread_t thread[MAX_THREADS];
+    os_thread thread[MAX_THREADS];
     int started = 1;
     atomic_store(&c->go, 0);
     for (int i = 0; i < n; i++)
         w[i] = (worker){.crew = c, .i = i};
-    while (started < n && pthread_create(&thread[started], NULL, work, &w[started]) == 0)
+    while (started < n && ggl_os_thread_start(&thread[started], work, &w[started], 0))
         started++;
     atomic_store(&c->go, started == n ? 1 : -1);
     work(&w[0]);
     double done = w[0].done;
     int64_t begin = w[0].begin, end = w[0].end;
     for (int i = 1; i < started; i++) {
-        pthread_join(thread[i], NULL);
+        ggl_os_thread_join(thread[i]);
         done += w[i].done;
         begin = w[i].begin < begin ? w[i].begin : begin;
         end = w[i].end > end ? w[i].end : end;

@@ -14,6 +14,7 @@
 #include "common/progress.h"
 #include "compare.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/os_clock.h"
 #include "options.h"
 #include "plot.h"
 #include "report.h"
@@ -59,7 +60,7 @@ static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
                                 .ignore = ignore_of(&o->ignore),
                                 .override = o->overrides.text,
                                 .n_override = o->overrides.n};
-    const int64_t begin = bench_now_ns();
+    const int64_t begin = ggl_os_clock();
     adapters_forget(&o->adapters);
     ggl_status st = adapters_read(&o->adapters, err);
     if (st == GGL_OK)
@@ -75,7 +76,7 @@ static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
     if (has_begun)
         progress_end();
     b->noted = false;
-    b->setup.load_ns = (double)(bench_now_ns() - begin);
+    b->setup.load_ns = (double)(ggl_os_clock() - begin);
     b->opened = st == GGL_OK ? path : NULL;
     return tool_load_advise(st, b->setup.opening.loading.path, err);
 }
@@ -127,7 +128,7 @@ static bool run_test(bench *b, size_t i) {
     if (st == GGL_OK && !skipped) {
         b->setup.limits = limits_of(b, t->n_threads);
         if (b->o.delay > 0)
-            sleep((unsigned)b->o.delay);
+            ggl_os_sleep((int64_t)b->o.delay * 1000000000);
         b->setup.row = b->row;
         b->setup.n_rows = b->n_rows;
         st = bench_run(row, &equal, &b->setup, t, &err);

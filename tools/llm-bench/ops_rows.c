@@ -5,6 +5,7 @@
 
 #include "common/machine.h"
 #include "common/progress.h"
+#include "ggl/internal/os_clock.h"
 #include "ops.h"
 #include "tool.h"
 
@@ -75,10 +76,10 @@ bool ops_same_bits(const float *a, const float *b, int64_t n) {
 
 double ops_best_ns(const ops *o, void (*call)(void *ctx), void *ctx) {
     double least = INFINITY;
-    int64_t begin = bench_now_ns(), at = begin;
+    int64_t begin = ggl_os_clock(), at = begin;
     do {
         call(ctx);
-        int64_t now = bench_now_ns();
+        int64_t now = ggl_os_clock();
         least = fmin(least, (double)(now - at));
         at = now;
     } while ((double)(at - begin) < o->seconds * 1e9);

@@ -2,13 +2,13 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "costs.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_thread.h"
 #include "ggl/internal/sched.h"
 #include "ggl/internal/show.h"
 
@@ -32,11 +32,11 @@ static struct bench_collected *slot_for(bench_collector *c, size_t i) {
 
 void bench_collect(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, uint64_t begin,
                    uint64_t end) {
-    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER; /* backends call it */
+    static os_mutex one_at_a_time = OS_MUTEX_INIT; /* backends call it */
     bench_collector *c = ctx;
     if (!c->on || !node)
         return;
-    pthread_mutex_lock(&one_at_a_time);
+    ggl_os_mutex_lock(&one_at_a_time);
     struct bench_collected *s = slot_for(c, 2 * (size_t)node->id + !prepares);
     if (s) {
         s->node = node;
@@ -45,7 +45,7 @@ void bench_collect(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, 
         s->tokens += (double)n;
         s->past += (double)n * c->n_past;
     }
-    pthread_mutex_unlock(&one_at_a_time);
+    ggl_os_mutex_unlock(&one_at_a_time);
 }
 
 void bench_collector_reset(bench_collector *c) {

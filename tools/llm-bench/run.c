@@ -11,6 +11,7 @@
 #include "costs.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/sched.h"
 #include "llm/internal/session.h"
 #include "texts.h"
@@ -181,7 +182,7 @@ static ggl_status run_generation(stage *g, int64_t n, int64_t *first_ns, ggl_err
             if (i > 0)
                 st = llm_session_collect(llm_opened_session(g->ctx), ticket[k], err);
             if (i == 1)
-                *first_ns = bench_now_ns();
+                *first_ns = ggl_os_clock();
             if (st == GGL_OK && i < n)
                 st = submit_next(g, i, n_seq * k / n_parts, n_seq * (k + 1) / n_parts, &ticket[k],
                                  err);
@@ -252,14 +253,14 @@ static ggl_status take_samples(stage *g, bench_row *row, const bench_options *o,
         st = go_back(g, err);
         if (st != GGL_OK)
             break;
-        int64_t begin = bench_now_ns(), first_ns = begin;
+        int64_t begin = ggl_os_clock(), first_ns = begin;
         st = run_prompts(g, err);
         if (g->t->n_prompt > 0)
-            first_ns = bench_now_ns();
+            first_ns = ggl_os_clock();
         int64_t generated_ns = first_ns;
         if (st == GGL_OK && g->t->n_gen > 0)
             st = run_generation(g, g->t->n_gen, &generated_ns, err);
-        row->ns[i] = (double)larger(bench_now_ns() - begin, 1);
+        row->ns[i] = (double)larger(ggl_os_clock() - begin, 1);
         row->ts[i] = tokens_of(g->t) / row->ns[i] * 1e9;
         first[i] = (double)((g->t->n_prompt > 0 ? first_ns : generated_ns) - begin);
     }
@@ -304,9 +305,9 @@ static ggl_status take_profile(const bench_setup *s, const bench_test *t, bench_
     for (int k = 0; k < 2 && st == GGL_OK; k++) {
         bench_collector_reset(&c);
         c.on = true;
-        int64_t begin = bench_now_ns();
+        int64_t begin = ggl_os_clock();
         st = k == 0 ? run_prompts(&g, err) : run_generation(&g, t->n_gen, &first_ns, err);
-        double wall = (double)(bench_now_ns() - begin);
+        double wall = (double)(ggl_os_clock() - begin);
         if (st == GGL_OK)
             st = settle(&g, err);
         c.on = false;
@@ -444,9 +445,9 @@ ggl_status bench_run(bench_row *row, const bench_row **equal, const bench_setup 
     snprintf(row->cpu, sizeof row->cpu, "%s", s->cpu);
     snprintf(row->isa, sizeof row->isa, "%s", bench_peak_best(bench_features(s->o->mask))->name);
     bench_time_text(row->time, sizeof row->time);
-    int64_t begin = bench_now_ns();
+    int64_t begin = ggl_os_clock();
     ggl_status st = stage_init(&g, s, t, NULL, err);
-    row->load_ns = s->load_ns + (double)(bench_now_ns() - begin);
+    row->load_ns = s->load_ns + (double)(ggl_os_clock() - begin);
     if (st == GGL_OK) {
         tell_place(row, &g);
         *equal = equal_row(row, s);

@@ -7,6 +7,7 @@
 #include "common/json_text.h"
 #include "common/machine.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_clock.h"
 #include "serve_text.h"
 
 enum { MOST_HISTORY = 1 << 30, IDLE_MS = 1000 };
@@ -111,7 +112,7 @@ static void on_token(void *ctx) {
 
 static bool on_bytes(void *ctx, const char *bytes, size_t n) {
     talk *t = ctx;
-    t->run->now = bench_now_ns();
+    t->run->now = ggl_os_clock();
     return serve_answer_feed(&t->answer, bytes, n, &t->err) == GGL_OK;
 }
 
@@ -145,7 +146,7 @@ static ggl_status send_turn(talk *t) {
     t->err = (ggl_error){0};
     t->n_gaps = 0;
     t->first_ns = 0;
-    t->sent_ns = bench_now_ns();
+    t->sent_ns = ggl_os_clock();
     const serve_call call = {r->url, r->server->key, s, size, on_bytes, on_end, t};
     ggl_status st = serve_http_start(r->http, &call, r->err);
     free(s);
@@ -242,7 +243,7 @@ static void on_end(void *ctx, const serve_end *e) {
     talk *t = ctx;
     run *r = t->run;
     char failure[256];
-    int64_t now = bench_now_ns();
+    int64_t now = ggl_os_clock();
     r->end_ns = now;
     if (r->status != GGL_OK)
         return;
@@ -304,7 +305,7 @@ static void run_fini(run *r) {
 static void run_all(run *r, int64_t begin) {
     size_t next = 0;
     while (r->status == GGL_OK && r->n_open > 0) {
-        int64_t now = bench_now_ns();
+        int64_t now = ggl_os_clock();
         for (; next < r->n && r->due[next] <= now - begin && r->status == GGL_OK; next++)
             begin_talk(&r->talk[next], next);
         int64_t wait = IDLE_MS;
@@ -321,7 +322,7 @@ ggl_status serve_load_run(serve_http *http, const serve_server *server, const se
     run r = {.http = http, .server = server, .load = load, .log = log, .err = err ? err : &unused};
     r.status = run_init(&r);
     if (r.status == GGL_OK) {
-        int64_t begin = r.end_ns = bench_now_ns();
+        int64_t begin = r.end_ns = ggl_os_clock();
         run_all(&r, begin);
         log->round[log->n_rounds].seconds = (double)(r.end_ns - begin) * 1e-9;
         log->n_rounds += r.status == GGL_OK;

@@ -7,6 +7,7 @@
 
 #include "common/machine.h"
 #include "common/paths.h"
+#include "ggl/internal/os_clock.h"
 #include "serve_load.h"
 #include "serve_text.h"
 
@@ -184,7 +185,7 @@ int serve_options_read(serve_options *o, int argc, char **argv) {
     code = code < 0 ? read_rates(o, &rates) : code;
     code = code < 0 ? check(o, &alone, clients.n > 0) : code;
     if (!seed_given)
-        o->seed = bench_now_ns() % MOST_SEED ^ (int64_t)time(NULL) % MOST_SEED;
+        o->seed = ggl_os_clock() % MOST_SEED ^ (int64_t)time(NULL) % MOST_SEED;
     arg_list *lists[] = {&clients, &prompt, &gen, &rates, &alone};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         args_list_fini(lists[i]);

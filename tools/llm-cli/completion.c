@@ -10,6 +10,7 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/os_clock.h"
 #include "text_stream.h"
 
 #define TOOL "llm-cli"
@@ -113,7 +114,7 @@ static llm_file_prompt file_prompt(const completion *c) {
 /* Runs the prompt, from where the prompt cache ends. */
 static ggl_status begin(completion *c, ggl_error *err) {
     const llm_generate_params p = params(c);
-    const double t = process_seconds();
+    const double t = ggl_os_seconds();
     tool_progress_prompt(c->s->ctx);
     /* all tokens have to run if their logits are wanted */
     const llm_file_prompt all = file_prompt(c);
@@ -122,7 +123,7 @@ static ggl_status begin(completion *c, ggl_error *err) {
         st = llm_begin(c->s->ctx, c->s->prompt->id, c->s->prompt->n, &p, err);
     progress_end();
     read_run(c);
-    c->t_prompt = process_seconds() - t - c->run.seconds; /* a search of beams has ended by now */
+    c->t_prompt = ggl_os_seconds() - t - c->run.seconds; /* a search of beams has ended by now */
     return st;
 }
 

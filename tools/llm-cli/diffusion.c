@@ -11,6 +11,7 @@
 #include "common/report.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/os_terminal.h"
 
@@ -207,7 +208,7 @@ int diffusion_run(const completion_setup *s) {
     ggl_error err = {0};
     int32_t *id = NULL;
     size_t n = 0;
-    const double t = process_seconds();
+    const double t = ggl_os_seconds();
     progress_begin("steps", p.n_steps > 0 ? p.n_steps : p.n_length, "diffusion");
     const ggl_status st =
         llm_diffuse_tokens(s->ctx, s->prompt->id, s->prompt->n, &p, &id, &n, &err);
@@ -222,7 +223,7 @@ int diffusion_run(const completion_setup *s) {
         return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
     const int code = print(s, id, n);
     ggl_free(id);
-    const double seconds = process_seconds() - t;
+    const double seconds = ggl_os_seconds() - t;
     if (code < 0 && !tool_is_quiet())
         fprintf(stderr, "\ndiffusion   %9.1f ms %7zu tokens %10.1f t/s\n", seconds * 1e3, n,
                 seconds > 0 ? (double)n / seconds : 0);

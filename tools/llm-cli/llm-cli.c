@@ -26,6 +26,7 @@
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/show.h"
 #include "llm/internal/generate.h"
 #include "options.h"
@@ -140,9 +141,9 @@ static int read_prompt(cli *c) {
     const bool asks = c->o.prompt || c->o.prompt_file || (c->o.chat.single && stdin_is_piped());
     if (!asks && (c->converses || (c->o.chat.interactive && !stdin_is_piped())))
         return -1; /* what is typed or piped comes later */
-    const double t = process_seconds();
+    const double t = ggl_os_seconds();
     c->text = prompt_text(c, &c->text_size, &code);
-    c->t_begin += process_seconds() - t; /* a pipe may keep us waiting, which is not loading */
+    c->t_begin += ggl_os_seconds() - t; /* a pipe may keep us waiting, which is not loading */
     if (!c->text)
         return code;
     return has_media(c) ? -1 : tokenize_prompt(c);
@@ -272,15 +273,15 @@ static int open_session(cli *c) {
 /* Reads the weights. */
 static int open_weights(cli *c) {
     progress_begin(PROGRESS_BYTES, 0, "loading weights");
-    const double t = process_seconds();
+    const double t = ggl_os_seconds();
     const int code = open_until(c, LLM_OPENED_ALL);
     progress_end();
     if (code >= 0)
         return code;
     tool_print_notes(llm_session_load_notes(llm_opened_session(c->ctx)));
-    c->t_load = process_seconds() - c->t_begin;
+    c->t_load = ggl_os_seconds() - c->t_begin;
     repack_hint_print(TOOL, llm_opened_session(c->ctx), llm_opened_session_params(c->ctx),
-                      c->t_load, process_seconds() - t);
+                      c->t_load, ggl_os_seconds() - t);
     return -1;
 }
 
@@ -428,7 +429,7 @@ static int check_use(const cli *c) {
 }
 
 static int run(cli *c) {
-    c->t_begin = process_seconds();
+    c->t_begin = ggl_os_seconds();
     progress_begin(NULL, 0, "loading %s", c->o.model ? c->o.model : "the model");
     int code = open_model(c);
     if (code < 0 && is_prompted(&c->o) &&
@@ -464,12 +465,12 @@ static int run(cli *c) {
         code = open_weights(c);
     if (code >= 0)
         return code;
-    const double since = process_seconds();
+    const double since = ggl_os_seconds();
     const bool is_asked =
         c->text || !c->converses; /* else pictures and sounds wait for the first message */
     if (has_media(c) || c->text)
         code = images_show(c->ctx, &c->o.image, &c->o.audio, &c->text, &c->text_size);
-    const double looked = process_seconds() - since;
+    const double looked = ggl_os_seconds() - since;
     if (has_media(c) && code < 0 && is_asked)
         code = tokenize_prompt(c);
     if (code >= 0)
@@ -515,7 +516,7 @@ static bool same_version(const os_stat *a, const os_stat *b) {
 static void wait_for_change(const char *path, const os_stat *before) {
     os_stat st;
     while (!process_stopped && (!ggl_os_stat(path, &st) || same_version(&st, before)))
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        ggl_os_sleep(100000000);
 }
 
 /* Checks every branch of the descriptor, not only those that this model takes. */

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/machine_options.h"
 #include "common/color.h"
@@ -11,6 +10,7 @@
 #include "common/load.h"
 #include "common/paths.h"
 #include "ggl/internal/nearest.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/show.h"
 
 static const char *const on_full_choices[] = {"stop", "shift", NULL};
@@ -242,11 +242,9 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
 
 /* Programs that start in the same second get unlike seeds, too. */
 static void set_seed(cli_options *o) {
-    struct timespec t;
-    if (o->seed >= 0)
-        return;
-    clock_gettime(CLOCK_REALTIME, &t);
-    o->seed = ((int64_t)t.tv_sec * 1000003 + t.tv_nsec) & INT32_MAX;
+    const int64_t now = ggl_os_time(), second = 1000000000;
+    if (o->seed < 0)
+        o->seed = (now / second * 1000003 + now % second) & INT32_MAX;
 }
 
 int cli_options_set(cli_options *o, int argc, char **argv) {

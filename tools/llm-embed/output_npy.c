@@ -8,6 +8,7 @@
 #include "common/npy.h"
 #include "common/process.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
 #include "output.h"
 
@@ -40,7 +41,7 @@ static ggl_status count_rows(npy_output *o, ggl_error *err) {
                     ggl_os_fseek(o->f, 0, SEEK_SET) && fwrite(header, 1, size, o->f) == size &&
                     fflush(o->f) == 0 && ggl_os_fseek(o->f, 0, SEEK_END);
     o->begin = size;
-    o->t_counted = process_seconds();
+    o->t_counted = ggl_os_seconds();
     return ok ? GGL_OK : io_error(o, err);
 }
 
@@ -92,7 +93,7 @@ static ggl_status take(output *base, const result *r, ggl_error *err) {
 
 static ggl_status flush(output *base, ggl_error *err) {
     npy_output *o = (npy_output *)base;
-    return o->file || !o->is_appending || process_seconds() - o->t_counted < COUNT_SECONDS
+    return o->file || !o->is_appending || ggl_os_seconds() - o->t_counted < COUNT_SECONDS
                ? GGL_OK
                : count_rows(o, err);
 }

@@ -10,6 +10,7 @@
 #include "common/json.h"
 #include "common/model_name.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "tool.h"
@@ -30,7 +31,7 @@ typedef struct bench {
 } bench;
 
 static double now_us(void) {
-    return process_seconds() * 1e6;
+    return ggl_os_seconds() * 1e6;
 }
 
 static void add_time(times *t, double us) {

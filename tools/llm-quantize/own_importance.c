@@ -7,6 +7,7 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/os_clock.h"
 #include "importance.h"
 #include "job.h"
 #include "opening.h"
@@ -101,7 +102,7 @@ static int read_text(run *r) {
 int collect_importance(job *j) {
     run r = {0};
     char time[AMOUNT_TEXT];
-    const double begin = process_seconds();
+    const double begin = ggl_os_seconds();
     int code = open_model(&r, j);
     if (code < 0)
         code = write_text(&r);
@@ -112,7 +113,7 @@ int collect_importance(job *j) {
         tool_say(TOOL,
                  "importance of %zu tokens that the model wrote, in %s; llm-imatrix -f self keeps "
                  "it in a file",
-                 r.text.n, llm_amount_time(time, process_seconds() - begin));
+                 r.text.n, llm_amount_time(time, ggl_os_seconds() - begin));
     }
     llm_close(r.ctx);
     llm_imatrix_end(r.matrix);

@@ -15,6 +15,7 @@
 #include "common/work_threads.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/backends.h"
+#include "ggl/internal/os_clock.h"
 #include "llm/internal/session.h"
 
 enum { DEFAULT_CTX = 512, MAX_ROWS = 64, UBATCH = 512 };
@@ -302,10 +303,10 @@ static int run(trial *t) {
 }
 
 int trial_base(trial *t, mean *ppl, double *seconds) {
-    const double begin = process_seconds();
+    const double begin = ggl_os_seconds();
     t->has_base = false;
     const int code = run(t);
-    *seconds = process_seconds() - begin;
+    *seconds = ggl_os_seconds() - begin;
     *ppl = llm_ppl_value(&t->stats);
     t->has_base = code < 0;
     return code;

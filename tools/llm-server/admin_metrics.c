@@ -5,11 +5,12 @@
 
 #include "admin.h"
 #include "api_pieces.h"
-#include "common/clock.h"
 #include "server_impl.h"
 
 #if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
 #include <malloc.h>
+
+#include "ggl/internal/os_clock.h"
 /* Bytes that the program has allocated and not freed; 0: not known. */
 static double heap_bytes(void) {
     const struct mallinfo2 m = mallinfo2();
@@ -42,8 +43,8 @@ static void read_numbers(void *ctx, llm_engine *e) {
     n->first = *answers_first_tokens(server_answers(n->s));
     if (n->s->prompts)
         n->shared = llm_prompt_folder_get_stats(n->s->prompts);
-    n->prompt_rate = rate_get(&n->s->prompt_rate, llm_clock(NULL), n->stats.n_prompt);
-    n->drawn_rate = rate_get(&n->s->drawn_rate, llm_clock(NULL), n->stats.n_drawn);
+    n->prompt_rate = rate_get(&n->s->prompt_rate, ggl_os_clock(), n->stats.n_prompt);
+    n->drawn_rate = rate_get(&n->s->drawn_rate, ggl_os_clock(), n->stats.n_drawn);
     if (n->s->speech) { /* whose thread has the session */
         size_t n_running, n_waiting;
         turn_queue_count(n->s->speech, &n_running, &n_waiting);

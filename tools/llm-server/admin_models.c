@@ -7,6 +7,7 @@
 #include "api_pieces.h"
 #include "api_shape.h"
 #include "endpoints.h"
+#include "ggl/internal/os_clock.h"
 #include "server_impl.h"
 
 bool admin_sees(model *m, const server *s) {
@@ -49,10 +50,10 @@ static void put_card(llm_json_out *out, const model *m) {
 static void put_model_object(llm_json_out *out, model *m) {
     server *s = model_peek(m);
     const server_options *o = model_options(m);
-    const time_t t = (time_t)(s ? s->facts.t_start : model_get_modified(m));
+    const int64_t t = (int64_t)(s ? s->facts.t_start : model_get_modified(m));
     struct tm tm;
     char when[40] = "";
-    if (gmtime_r(&t, &tm))
+    if (ggl_os_utc_parts(t, &tm))
         (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
     llm_json_format(out, "{'id': %.*s, 'aliases': ", LLM_JSON_TEXT(model_name(m)));
     put_names(out, o->alias ? o->alias : model_name(m));

@@ -11,6 +11,7 @@
 #include "api_pieces.h"
 #include "api_shape.h"
 #include "common/gguf_text.h"
+#include "ggl/internal/os_clock.h"
 #include "server_impl.h"
 
 #ifndef TOOLS_VERSION
@@ -33,10 +34,9 @@ static void put_details(llm_json_out *out, const model_card *c) {
 
 /* Writes a time as RFC 3339 has it. */
 static void put_time(llm_json_out *out, int64_t seconds) {
-    const time_t t = (time_t)seconds;
     struct tm tm;
     char text[40] = "";
-    if (gmtime_r(&t, &tm))
+    if (ggl_os_utc_parts(seconds, &tm))
         (void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
     admin_put_string(out, text);
 }

@@ -1,7 +1,8 @@
 #include "answer_grammar.h"
 
-#include <pthread.h>
 #include <string.h>
+
+#include "ggl/internal/os_thread.h"
 
 /* A grammar. It is freed when it is not in the list of kept grammars and no thread uses it. */
 struct answer_grammar {
@@ -15,7 +16,7 @@ struct answer_grammar {
 };
 
 struct answer_grammars {
-    pthread_mutex_t lock; /* of all that follows */
+    os_mutex lock; /* of all that follows */
     answer_grammar *kept[GRAMMARS_KEPT];
     uint64_t clock, n_compiled;
     memory *memory;
@@ -24,7 +25,7 @@ struct answer_grammars {
 answer_grammars *answer_grammars_new(void) {
     answer_grammars *g = ggl_calloc(1, sizeof *g);
     if (g)
-        pthread_mutex_init(&g->lock, NULL);
+        ggl_os_mutex_init(&g->lock);
     return g;
 }
 
@@ -42,7 +43,7 @@ void answer_grammars_free(answer_grammars *g) {
         return;
     for (int i = 0; i < GRAMMARS_KEPT; i++)
         free_kept(g->kept[i]);
-    pthread_mutex_destroy(&g->lock);
+    ggl_os_mutex_destroy(&g->lock);
     ggl_free(g);
 }
 
@@ -86,13 +87,13 @@ static answer_grammar *find(const answer_grammars *g, ask_form form, ggl_str tex
 
 /* Takes the kept grammar of this text; NULL if none. */
 static answer_grammar *take(answer_grammars *g, ask_form form, ggl_str text) {
-    pthread_mutex_lock(&g->lock);
+    ggl_os_mutex_lock(&g->lock);
     answer_grammar *k = find(g, form, text);
     if (k) {
         k->n_users++;
         k->used = ++g->clock;
     }
-    pthread_mutex_unlock(&g->lock);
+    ggl_os_mutex_unlock(&g->lock);
     return k;
 }
 
@@ -113,7 +114,7 @@ static answer_grammar **oldest_place(answer_grammars *g) {
  * it is freed when it is given back. */
 static void keep(answer_grammars *g, answer_grammar *k) {
     answer_grammar *old = NULL;
-    pthread_mutex_lock(&g->lock);
+    ggl_os_mutex_lock(&g->lock);
     g->n_compiled++;
     if (!find(g, k->form, (ggl_str){k->text, k->n})) {
         answer_grammar **place = oldest_place(g);
@@ -123,7 +124,7 @@ static void keep(answer_grammars *g, answer_grammar *k) {
             k->used = ++g->clock;
         }
     }
-    pthread_mutex_unlock(&g->lock);
+    ggl_os_mutex_unlock(&g->lock);
     free_kept(old);
 }
 
@@ -131,11 +132,11 @@ void answer_grammars_give_back(answer_grammars *g, answer_grammar *k) {
     bool is_kept = false;
     if (!k)
         return;
-    pthread_mutex_lock(&g->lock);
+    ggl_os_mutex_lock(&g->lock);
     k->n_users--;
     for (int i = 0; i < GRAMMARS_KEPT; i++)
         is_kept |= g->kept[i] == k;
-    pthread_mutex_unlock(&g->lock);
+    ggl_os_mutex_unlock(&g->lock);
     if (!is_kept)
         free_kept(k);
 }
@@ -143,7 +144,7 @@ void answer_grammars_give_back(answer_grammars *g, answer_grammar *k) {
 /* Frees the kept grammar that was not used for the longest time. False: all are in use. */
 static bool drop_oldest(answer_grammars *g) {
     answer_grammar **oldest = NULL, *old;
-    pthread_mutex_lock(&g->lock);
+    ggl_os_mutex_lock(&g->lock);
     for (int i = 0; i < GRAMMARS_KEPT; i++)
         if (g->kept[i] && g->kept[i]->n_users == 0 &&
             (!oldest || g->kept[i]->used < (*oldest)->used))
@@ -151,7 +152,7 @@ static bool drop_oldest(answer_grammars *g) {
     old = oldest ? *oldest : NULL;
     if (oldest)
         *oldest = NULL;
-    pthread_mutex_unlock(&g->lock);
+    ggl_os_mutex_unlock(&g->lock);
     free_kept(old);
     return old != NULL;
 }

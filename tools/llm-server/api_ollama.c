@@ -8,6 +8,7 @@
 #include "api_pieces.h"
 #include "api_shape.h"
 #include "ggl/internal/number.h"
+#include "ggl/internal/os_clock.h"
 
 /* --- reading ------------------------------------------------------------------------------------ */
 
@@ -409,10 +410,10 @@ static bool is_chat(const answer *x) {
 
 /* Begins a line: the model and the time of the request. */
 static void put_head(llm_json_out *out, const answer *x) {
-    const time_t t = (time_t)x->created;
+    const int64_t t = (int64_t)x->created;
     struct tm tm;
     char text[40] = "";
-    if (gmtime_r(&t, &tm))
+    if (ggl_os_utc_parts(t, &tm))
         strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
     llm_json_put_text(out, "{\"model\": ");
     openai_put_model(x, out);

@@ -1,12 +1,12 @@
 #include "dialect.h"
 
-#include "common/clock.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_process.h"
 
 uint64_t random_number(void) {
     uint64_t x = 0;
     if (!ggl_os_random(&x, sizeof x))
-        x = (uint64_t)llm_clock(NULL) * 0x9e3779b97f4a7c15u;
+        x = (uint64_t)ggl_os_clock() * 0x9e3779b97f4a7c15u;
     return x;
 }
 

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "ggl/internal/os_clock.h"
 #include "http_impl.h"
 
 enum {
@@ -111,9 +111,9 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd) {
     r->q.parameter = get_parameter;
     r->refused = strstr(uri, "%00") || strpbrk(uri, " \t"); /* the library ends the path at a NUL */
     c->reply = r;
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     s->n_requests++;
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     check_uri(r, uri);
     return r;
 }
@@ -156,9 +156,9 @@ static void judge(http_reply *r, const char *version, size_t header_size, uint64
     const char *bad = http_check(r, version, &status);
     const char *why = http_guard(s, r->host, origin, sentence, sizeof sentence);
     r->closes = bad && (status == 400 || status == 501);
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     const bool drains = s->drains;
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     if (origin && http_origin_is_allowed(&s->p, origin))
         r->origin = origin;
     if (bad)
@@ -228,17 +228,17 @@ static enum MHD_Result hand_over(http_reply *r) {
     r->handed = true;
     r->q.body = (ggl_str){r->body ? r->body : "", r->n_body};
     r->connection->due = 0;
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     if (s->ends) { /* no worker is left */
-        pthread_mutex_unlock(&s->lock);
+        ggl_os_mutex_unlock(&s->lock);
         r->handed = false;
         return MHD_NO;
     }
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     r->refs++;
     MHD_suspend_connection(r->mhd);
     r->suspended = true;
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
     r->connection->is_busy = true;
     r->at = &s->active;
     r->next_active = s->active;
@@ -248,15 +248,15 @@ static enum MHD_Result hand_over(http_reply *r) {
     http_reply_add_job(r);
     if (http_watch_is_gone(r))
         http_reply_abandon(r);
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     return MHD_YES;
 }
 
 /* The connection was resumed: there is something to send, or nobody to send it to. */
 static enum MHD_Result go_on(http_reply *r) {
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     const bool ready = r->begun && (r->streams || r->ended), gone = r->gone;
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
     return ready && !gone ? http_reply_queue(r) : MHD_NO;
 }
 
@@ -282,18 +282,18 @@ static void end_request(http_reply *r, bool is_sent) {
     http_server *s = r->server;
     http_connection *c = r->connection;
     c->reply = NULL;
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     r->mhd = NULL;
     r->suspended = false;
     if (!is_sent)
         r->gone = true;
     const int status = r->queued ? r->status : STATUS_GONE;
     const uint64_t n_sent = r->n_sent;
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
     http_set_due(s, c, 0);
     if (s->p.done && (r->begun_request || r->queued))
         s->p.done(s->p.ctx, &r->q, status, n_sent, (double)(http_now() - r->began) * 1e-3);
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     if (r->handed) {
         *r->at = r->next_active;
         if (r->next_active)
@@ -302,8 +302,8 @@ static void end_request(http_reply *r, bool is_sent) {
     c->is_busy = false;
     c->idle_since = http_now();
     if (--s->n_requests == 0)
-        pthread_cond_broadcast(&s->is_idle);
-    pthread_mutex_unlock(&s->lock);
+        ggl_os_cond_broadcast(&s->is_idle);
+    ggl_os_mutex_unlock(&s->lock);
     http_reply_unref(r);
 }
 
@@ -355,7 +355,7 @@ static http_connection *connection_new(http_server *s, struct MHD_Connection *mh
     c->held = (memory_hold){.of = s->p.memory, .use = MEMORY_CONNECTIONS};
     http_set_due(s, c, 0);
     name_client(c, address ? address->client_addr : NULL);
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     if (!memory_set(&c->held, s->p.max_header + POOL_MORE) ||
         (s->p.max_connections > 0 && s->n_connections >= s->p.max_connections))
         make_room(s);
@@ -369,7 +369,7 @@ static http_connection *connection_new(http_server *s, struct MHD_Connection *mh
         c->next->at = &c->next;
     s->connections = c;
     http_watch_add(s, c);
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     if (is_first)
         http_watch_wake(s);
     return c;
@@ -387,13 +387,13 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
         return;
     if (c->reply) /* the library does not call on_completed if it fails within the request's first line */
         end_request(c->reply, false);
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     http_watch_remove(s, c);
     s->n_connections--;
     *c->at = c->next;
     if (c->next)
         c->next->at = c->at;
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     *context = NULL;
     memory_force(&c->held, 0);
     ggl_free(c);
@@ -403,16 +403,16 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
 
 /* Returns the next request; NULL: the server ends, and none is left. */
 static http_reply *next_job(http_server *s) {
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     while (!s->first_job && !s->ends)
-        pthread_cond_wait(&s->has_job, &s->lock);
+        ggl_os_cond_wait(&s->has_job, &s->lock);
     http_reply *r = s->first_job;
     if (r) {
         s->first_job = r->next_job;
         if (!s->first_job)
             s->last_job = &s->first_job;
     }
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     return r;
 }
 
@@ -436,7 +436,7 @@ static ggl_status start_workers(http_server *s, ggl_error *err) {
     if (!s->worker)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     for (; s->n_workers < n; s->n_workers++)
-        if (pthread_create(&s->worker[s->n_workers], NULL, work, s) != 0)
+        if (!ggl_os_thread_start(&s->worker[s->n_workers], work, s, 0))
             return ggl_fail(err, GGL_NOMEM, "no thread could be started");
     return GGL_OK;
 }
@@ -475,7 +475,7 @@ static ggl_status start_library(http_server *s, ggl_error *err) {
                                 "files?)");
 }
 
-static bool init(http_server *s, const http_params *p) {
+static void init(http_server *s, const http_params *p) {
     s->p = *p;
     s->listens = s->watch = s->wake = -1;
     s->last_job = &s->first_job;
@@ -483,24 +483,17 @@ static bool init(http_server *s, const http_params *p) {
         s->p.host = "127.0.0.1";
     if (p->n_workers <= 0)
         s->p.n_workers = 2;
-    pthread_condattr_t monotonic;
-    if (pthread_condattr_init(&monotonic) != 0)
-        return false;
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    const bool ok = pthread_mutex_init(&s->lock, NULL) == 0 &&
-                    pthread_cond_init(&s->has_job, NULL) == 0 &&
-                    pthread_cond_init(&s->is_idle, &monotonic) == 0;
-    pthread_condattr_destroy(&monotonic);
-    return ok;
+    ggl_os_mutex_init(&s->lock);
+    ggl_os_cond_init(&s->has_job);
+    ggl_os_cond_init(&s->is_idle);
 }
 
 ggl_status http_server_new(http_server **out, const http_params *p, ggl_error *err) {
     *out = NULL;
     http_server *s = ggl_calloc(1, sizeof *s);
-    if (!s || !init(s, p)) {
-        ggl_free(s);
+    if (!s)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    }
+    init(s, p);
     ggl_status st = http_listen(s, err);
     if (st == GGL_OK)
         st = http_watch_begin(s, err);
@@ -525,9 +518,9 @@ void http_server_leave(http_server *s) {
 
 void http_server_drain(http_server *s) {
     http_server_leave(s);
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     s->drains = true;
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     /* Clients that were not accepted yet are refused. The descriptor stays open until the library's thread
      * has ended: that thread still removes it from those it waits for. */
     if (s->listens >= 0 && MHD_quiesce_daemon(s->daemon) == s->listens)
@@ -538,26 +531,21 @@ void http_server_drain(http_server *s) {
 }
 
 bool http_server_wait(http_server *s, double seconds) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    const int64_t ns = (int64_t)(seconds * 1e9) + until.tv_nsec;
-    until.tv_sec += ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
-    pthread_mutex_lock(&s->lock);
-    int timed_out = 0;
-    while (s->n_requests > 0 && !timed_out)
-        timed_out = pthread_cond_timedwait(&s->is_idle, &s->lock, &until);
+    const int64_t until = ggl_os_clock() + (int64_t)(seconds * 1e9);
+    ggl_os_mutex_lock(&s->lock);
+    while (s->n_requests > 0 && ggl_os_cond_wait_until(&s->is_idle, &s->lock, until))
+        ;
     const bool done = s->n_requests == 0;
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     return done;
 }
 
 /* Resumes all connections, because the library does not end while one is suspended. */
 static void abandon_all(http_server *s) {
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     for (http_reply *r = s->active; r; r = r->next_active)
         http_reply_abandon(r);
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
 }
 
 void http_server_free(http_server *s) {
@@ -565,12 +553,12 @@ void http_server_free(http_server *s) {
         return;
     if (s->daemon)
         http_server_drain(s);
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     s->ends = true;
-    pthread_cond_broadcast(&s->has_job);
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_cond_broadcast(&s->has_job);
+    ggl_os_mutex_unlock(&s->lock);
     for (int i = 0; i < s->n_workers; i++)
-        pthread_join(s->worker[i], NULL);
+        ggl_os_thread_join(s->worker[i]);
     if (s->daemon) {
         abandon_all(s);
         MHD_stop_daemon(s->daemon);
@@ -581,8 +569,8 @@ void http_server_free(http_server *s) {
     if (*s->unix_path)
         (void)unlink(s->unix_path);
     ggl_free(s->worker);
-    pthread_cond_destroy(&s->is_idle);
-    pthread_cond_destroy(&s->has_job);
-    pthread_mutex_destroy(&s->lock);
+    ggl_os_cond_destroy(&s->is_idle);
+    ggl_os_cond_destroy(&s->has_job);
+    ggl_os_mutex_destroy(&s->lock);
     ggl_free(s);
 }

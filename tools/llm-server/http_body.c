@@ -25,13 +25,13 @@ static void refuse(http_reply *r, int status, const char *sentence) {
 /* Returns the request whose body has come to a halt for longest; NULL if none has. */
 static http_reply *find_stalled(http_server *s) {
     http_reply *oldest = NULL;
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     for (http_connection *c = s->connections; c; c = c->next) {
         http_reply *r = c->reply;
         if (r && r->body && !r->handed && (!oldest || r->arrived_at < oldest->arrived_at))
             oldest = r;
     }
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     return oldest && http_now() - oldest->arrived_at >= STALLED_MS ? oldest : NULL;
 }
 

@@ -1,6 +1,6 @@
 /* Until when a client may send or read; see http_impl.h. */
-#include <time.h>
 
+#include "ggl/internal/os_clock.h"
 #include "http_impl.h"
 
 enum {
@@ -9,9 +9,7 @@ enum {
 };
 
 int64_t http_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return ggl_os_clock() / 1000000;
 }
 
 void http_set_due(const http_server *s, http_connection *c, uint64_t n_bytes) {

@@ -7,10 +7,10 @@
 #define LLM_SERVER_HTTP_IMPL_H
 
 #include <microhttpd.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_thread.h"
 #include "http.h"
 #include "memory.h"
 
@@ -60,7 +60,7 @@ struct http_reply {
     memory_hold body_held;
     const char *origin; /* to be allowed by CORS; NULL: none */
 
-    pthread_mutex_t lock;       /* of all below */
+    os_mutex lock;              /* of all below */
     int refs;                   /* the library's, and the handler's until http_reply_end */
     struct MHD_Connection *mhd; /* NULL: the request is over */
     bool suspended, begun, streams, ended, failed, queued;
@@ -87,8 +87,8 @@ struct http_server {
     char unix_path[108]; /* "": not a Unix socket */
     bool is_loopback;
 
-    pthread_mutex_t lock; /* of all below */
-    pthread_cond_t has_job, is_idle;
+    os_mutex lock; /* of all below */
+    os_cond has_job, is_idle;
     http_reply *first_job, **last_job, *active;
     http_connection *connections;
     int n_connections;
@@ -96,11 +96,11 @@ struct http_server {
     int n_requests; /* begun and not over */
     bool drains, ends;
     atomic_bool leaves; /* see http_server_leave */
-    pthread_t *worker;
+    os_thread *worker;
     int n_workers;
 
     int watch, wake; /* the watcher's epoll, and an eventfd that ends its wait */
-    pthread_t watcher;
+    os_thread watcher;
     bool has_watcher;
 };
 

@@ -12,10 +12,7 @@ http_reply *http_reply_new(http_server *s, http_connection *c, struct MHD_Connec
     http_reply *r = ggl_calloc(1, sizeof *r);
     if (!r)
         return NULL;
-    if (pthread_mutex_init(&r->lock, NULL) != 0) {
-        ggl_free(r);
-        return NULL;
-    }
+    ggl_os_mutex_init(&r->lock);
     r->server = s;
     r->connection = c;
     r->mhd = mhd;
@@ -30,18 +27,18 @@ http_reply *http_reply_new(http_server *s, http_connection *c, struct MHD_Connec
 }
 
 void http_reply_ref(http_reply *r) {
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     r->refs++;
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
 }
 
 void http_reply_unref(http_reply *r) {
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     const int left = --r->refs;
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
     if (left > 0)
         return;
-    pthread_mutex_destroy(&r->lock);
+    ggl_os_mutex_destroy(&r->lock);
     ggl_arena_fini(&r->arena);
     ggl_free(r->extra);
     ggl_free(r->body);
@@ -72,9 +69,9 @@ static void abandon(http_reply *r) {
 }
 
 void http_reply_abandon(http_reply *r) {
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     abandon(r);
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
 }
 
 /* Makes room for n bytes at the end; what was sent is dropped once it is half of the buffer. */
@@ -102,26 +99,26 @@ static bool enter(http_reply *r) {
 /* --- what handlers call ----------------------------------------------------------------------- */
 
 void http_reply_header(http_reply *r, const char *name, const char *value) {
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     char *n = ggl_arena_strndup(&r->arena, name, strlen(name));
     char *v = ggl_arena_strndup(&r->arena, value, strlen(value));
     if (n && v && ggl_grow(&r->extra, &r->extra_cap, r->n_extra + 1, sizeof *r->extra))
         r->extra[r->n_extra++] = (http_pair){n, v};
     else
         r->failed = true;
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
 }
 
 bool http_reply_reserve(http_reply *r, size_t n) {
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     const bool ok = memory_set(&r->out_held, r->out_cap + n) && make_room(r, n);
     memory_force(&r->out_held, r->out_cap);
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
     return ok;
 }
 
 void http_reply_begin(http_reply *r, int status, const char *media_type, bool streams) {
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     if (!r->begun) {
         r->begun = true;
         r->status = status;
@@ -131,11 +128,11 @@ void http_reply_begin(http_reply *r, int status, const char *media_type, bool st
         if (streams)
             wake(r);
     }
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
 }
 
 void http_reply_write(http_reply *r, const char *bytes, size_t n) {
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     if (r->gone || r->ended || n == 0) {
         /* nobody gets it */
     } else if (r->streams && r->out_n - r->out_at > r->server->p.max_waiting) {
@@ -150,11 +147,11 @@ void http_reply_write(http_reply *r, const char *bytes, size_t n) {
         if (r->streams)
             wake(r);
     }
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
 }
 
 void http_reply_end(http_reply *r) {
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     if (!r->begun) {
         r->begun = true;
         r->status = 500;
@@ -168,7 +165,7 @@ void http_reply_end(http_reply *r) {
     if (r->mhd)
         http_set_due(r->server, r->connection, r->out_n - r->out_at);
     wake(r);
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
     http_reply_unref(r);
 }
 
@@ -177,19 +174,19 @@ void http_reply_add_job(http_reply *r) {
     r->next_job = NULL;
     *s->last_job = r;
     s->last_job = &r->next_job;
-    pthread_cond_signal(&s->has_job);
+    ggl_os_cond_signal(&s->has_job);
 }
 
 void http_reply_later(http_reply *r, void (*fn)(void *ctx), void *ctx) {
     http_server *s = r->server;
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     const bool ends = s->ends; /* the workers may have ended */
     if (!ends) {
         r->later = fn;
         r->later_ctx = ctx;
         http_reply_add_job(r);
     }
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     if (ends)
         fn(ctx);
 }
@@ -213,7 +210,7 @@ char *http_reply_take_body(http_reply *r) {
 static ssize_t read_out(void *cls, uint64_t pos, char *buf, size_t max) {
     http_reply *r = cls;
     (void)pos;
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     size_t n = r->out_n - r->out_at;
     ssize_t result = 0;
     if (r->gone || (n == 0 && r->failed)) {
@@ -240,7 +237,7 @@ static ssize_t read_out(void *cls, uint64_t pos, char *buf, size_t max) {
         MHD_suspend_connection(r->mhd);
         r->suspended = true;
     }
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
     return result;
 }
 
@@ -277,7 +274,7 @@ void http_reply_send_now(http_reply *r) {
     FILE *f = open_memstream(&text, &n);
     const int fd = r->connection->fd;
     r->sent_now = r->closes = true;
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     if (f) {
         fprintf(f, "HTTP/1.1 %d %s\r\nContent-Length: %zu\r\n", r->status,
                 MHD_get_reason_phrase_for((unsigned)r->status), r->out_n);
@@ -287,18 +284,18 @@ void http_reply_send_now(http_reply *r) {
             r->queued = send(fd, text, n, MSG_NOSIGNAL) == (ssize_t)n;
     }
     r->n_sent = r->queued ? r->out_n : 0;
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
     free(text);
     (void)shutdown(fd, r->begun_request ? SHUT_WR : SHUT_RDWR);
 }
 
 enum MHD_Result http_reply_queue(http_reply *r) {
-    pthread_mutex_lock(&r->lock);
+    ggl_os_mutex_lock(&r->lock);
     const uint64_t n = r->ended && !r->streams ? r->out_n : MHD_SIZE_UNKNOWN;
     struct MHD_Response *m = MHD_create_response_from_callback(n, 32768, read_out, r, NULL);
     const bool ok = m && for_headers(r, put_response, m);
     r->queued = ok;
-    pthread_mutex_unlock(&r->lock);
+    ggl_os_mutex_unlock(&r->lock);
     const enum MHD_Result result = ok ? MHD_queue_response(r->mhd, (unsigned)r->status, m) : MHD_NO;
     if (m)
         MHD_destroy_response(m);

@@ -40,13 +40,13 @@ static void on_change(http_server *s, http_connection *c, uint32_t events) {
 
 /* The connection is looked up by its number, because it may have been closed since the event. */
 static void on_event(http_server *s, uint64_t id, uint32_t events) {
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     for (http_connection *c = s->connections; c; c = c->next)
         if (c->id == id) {
             on_change(s, c, events);
             break;
         }
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
 }
 
 static void close_due(http_server *s) {
@@ -62,11 +62,11 @@ static void *watch(void *arg) {
     http_server *s = arg;
     struct epoll_event event[64];
     for (;;) {
-        pthread_mutex_lock(&s->lock);
+        ggl_os_mutex_lock(&s->lock);
         close_due(s);
         const bool ends = s->ends;
         const int wait_ms = s->connections ? 1000 : -1;
-        pthread_mutex_unlock(&s->lock);
+        ggl_os_mutex_unlock(&s->lock);
         if (ends)
             return NULL;
         const int n = epoll_wait(s->watch, event, 64, wait_ms);
@@ -86,7 +86,7 @@ ggl_status http_watch_begin(http_server *s, ggl_error *err) {
     s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->watch < 0 || s->wake < 0 || epoll_ctl(s->watch, EPOLL_CTL_ADD, s->wake, &e) != 0)
         return ggl_fail(err, GGL_IO, "no file descriptors are left: %s", strerror(errno));
-    s->has_watcher = pthread_create(&s->watcher, NULL, watch, s) == 0;
+    s->has_watcher = ggl_os_thread_start(&s->watcher, watch, s, 0);
     return s->has_watcher ? GGL_OK : ggl_fail(err, GGL_NOMEM, "no thread could be started");
 }
 
@@ -99,7 +99,7 @@ void http_watch_wake(http_server *s) {
 void http_watch_end(http_server *s) {
     if (s->has_watcher) {
         http_watch_wake(s);
-        pthread_join(s->watcher, NULL);
+        ggl_os_thread_join(s->watcher);
     }
     if (s->watch >= 0)
         close(s->watch);

@@ -3,16 +3,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/process.h"
 #include "common/ranks.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/show.h"
 #include "log.h"
 #include "presets.h"
@@ -211,14 +210,14 @@ static void wait_for_news(int ms) {
 
 /* Tells balancers that the server is about to end, and goes on until they have seen it. */
 static void drain(program *p) {
-    const double until = process_seconds() + (double)p->o.drain;
+    const double until = ggl_os_seconds() + (double)p->o.drain;
     models_drain(p->models);
     http_server_leave(p->http);
     tool_say(TOOL,
              "shutting down; for %" PRId64 " s (--drain) requests are still taken, and GET /ready "
              "says 503; a second signal ends at once",
              p->o.drain);
-    for (double left; (left = until - process_seconds()) > 0;)
+    for (double left; (left = until - ggl_os_seconds()) > 0;)
         wait_for_news((int)(left < 1 ? left * 1000 + 1 : 1000));
 }
 

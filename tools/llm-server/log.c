@@ -4,17 +4,18 @@
 #include <time.h>
 
 #include "common/report.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/show.h"
 
 void log_line(FILE *log, const char *format, ...) {
     char when[40] = "", text[1024];
     struct tm tm;
-    const time_t now = time(NULL);
+    const int64_t now = (int64_t)time(NULL);
     va_list args;
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (gmtime_r(&now, &tm))
+    if (ggl_os_utc_parts(now, &tm))
         (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
     if (log == stderr)
         tool_begin_line();

@@ -1,13 +1,13 @@
 #include "memory.h"
 
-#include <pthread.h>
 #include <stdint.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/os_thread.h"
 
 struct memory {
     size_t most;
-    pthread_mutex_t lock; /* of all below */
+    os_mutex lock; /* of all below */
     size_t held[N_MEMORY_USES], all;
 };
 
@@ -27,13 +27,13 @@ memory *memory_new(size_t most) {
     if (!m)
         return NULL;
     m->most = most;
-    pthread_mutex_init(&m->lock, NULL);
+    ggl_os_mutex_init(&m->lock);
     return m;
 }
 
 void memory_free(memory *m) {
     if (m)
-        pthread_mutex_destroy(&m->lock);
+        ggl_os_mutex_destroy(&m->lock);
     ggl_free(m);
 }
 
@@ -56,9 +56,9 @@ size_t memory_most_of_all(const memory *m) {
 size_t memory_held(memory *m, memory_use use) {
     if (!m)
         return 0;
-    pthread_mutex_lock(&m->lock);
+    ggl_os_mutex_lock(&m->lock);
     const size_t n = m->held[use];
-    pthread_mutex_unlock(&m->lock);
+    ggl_os_mutex_unlock(&m->lock);
     return n;
 }
 
@@ -67,7 +67,7 @@ static bool change(memory_hold *h, size_t n, bool always) {
     memory *m = h->of;
     if (!m || n == h->n)
         return true;
-    pthread_mutex_lock(&m->lock);
+    ggl_os_mutex_lock(&m->lock);
     const size_t use = m->held[h->use] - h->n, all = m->all - h->n;
     const size_t most = memory_most(m, h->use);
     const bool fits =
@@ -77,7 +77,7 @@ static bool change(memory_hold *h, size_t n, bool always) {
         m->all = all + n;
         h->n = n;
     }
-    pthread_mutex_unlock(&m->lock);
+    ggl_os_mutex_unlock(&m->lock);
     return fits;
 }
 

@@ -7,6 +7,7 @@
 #include "common/process.h"
 #include "common/report.h"
 #include "ggl/internal/nearest.h"
+#include "ggl/internal/os_clock.h"
 #include "log.h"
 
 #define TOOL "llm-server"
@@ -78,14 +79,14 @@ double model_taken(void *ctx, const char *device) {
     const model *m = ctx;
     models *t = m->table;
     double sum = 0;
-    pthread_mutex_lock(&t->lock);
+    ggl_os_mutex_lock(&t->lock);
     for (size_t i = 0; i < t->n; i++) {
         const model *other = t->row[i];
         for (int k = 0; other != m && other->state == MODEL_LOADED && k < SERVER_MEMORIES; k++)
             if (strcmp(other->server->used[k].device, device) == 0)
                 sum += other->server->used[k].bytes;
     }
-    pthread_mutex_unlock(&t->lock);
+    ggl_os_mutex_unlock(&t->lock);
     return sum;
 }
 
@@ -94,9 +95,9 @@ const model_card *model_get_card(const model *m) {
 }
 
 int64_t model_get_modified(const model *m) {
-    pthread_mutex_lock(&m->table->lock);
+    ggl_os_mutex_lock(&m->table->lock);
     const int64_t t = m->modified;
-    pthread_mutex_unlock(&m->table->lock);
+    ggl_os_mutex_unlock(&m->table->lock);
     return t;
 }
 
@@ -144,12 +145,12 @@ bool models_is_ready(const models *t) {
  * client gets half of it, and without keys a balancer is one. */
 static bool is_full(models *t) {
     const size_t n_clients = t->o->n_api_keys > 1 ? 1 : 2;
-    pthread_mutex_lock(&t->lock);
+    ggl_os_mutex_lock(&t->lock);
     bool full = t->n_waiting * n_clients >= (size_t)t->o->n_queue;
     const model *m = models_is_single(t) ? models_get_list(t)->at[0] : NULL;
     if (m && m->state == MODEL_LOADED)
         full |= m->server->n_waiting * n_clients >= m->server->n_queue;
-    pthread_mutex_unlock(&t->lock);
+    ggl_os_mutex_unlock(&t->lock);
     return full;
 }
 
@@ -227,7 +228,7 @@ model *models_find(const models *t, const char *name, ggl_error *err) {
 /* --- use -------------------------------------------------------------------------------------- */
 
 static void wake(models *t) {
-    pthread_cond_signal(&t->has_news);
+    ggl_os_cond_signal(&t->has_news);
 }
 
 static bool takes_requests(const model *m) {
@@ -273,7 +274,7 @@ ggl_status models_take(model *m, server **s, uint64_t client, const http_request
     models *t = m->table;
     ggl_status st = GGL_OK;
     *s = NULL;
-    pthread_mutex_lock(&t->lock);
+    ggl_os_mutex_lock(&t->lock);
     if (m->is_gone) {
         st = ggl_fail(err, GGL_NOT_FOUND, "there is no model %.64s any more", m->name);
     } else if (m->state == MODEL_UNLOADED && m->wanted == 0 && t->o->no_autoload) {
@@ -290,55 +291,55 @@ ggl_status models_take(model *m, server **s, uint64_t client, const http_request
     } else {
         st = add_waiting(m, client, q, r, ready, err);
     }
-    pthread_mutex_unlock(&t->lock);
+    ggl_os_mutex_unlock(&t->lock);
     return st;
 }
 
 void server_hold(server *s) {
     model *m = s->model_row;
-    pthread_mutex_lock(&m->table->lock);
+    ggl_os_mutex_lock(&m->table->lock);
     m->n_uses++;
-    pthread_mutex_unlock(&m->table->lock);
+    ggl_os_mutex_unlock(&m->table->lock);
 }
 
 void server_release(server *s) {
     model *m = s->model_row;
     models *t = m->table;
-    pthread_mutex_lock(&t->lock);
+    ggl_os_mutex_lock(&t->lock);
     if (--m->n_uses == 0) {
-        m->idle_since = process_seconds();
+        m->idle_since = ggl_os_seconds();
         wake(t);
     }
-    pthread_mutex_unlock(&t->lock);
+    ggl_os_mutex_unlock(&t->lock);
 }
 
 void server_keep(server *s, double seconds) {
     model *m = s->model_row;
-    pthread_mutex_lock(&m->table->lock);
+    ggl_os_mutex_lock(&m->table->lock);
     if (!models_is_single(m->table) || m->o->keep_alive >= 0)
         m->keep = seconds;
-    pthread_mutex_unlock(&m->table->lock);
+    ggl_os_mutex_unlock(&m->table->lock);
 }
 
 server *model_peek(model *m) {
-    pthread_mutex_lock(&m->table->lock);
+    ggl_os_mutex_lock(&m->table->lock);
     server *s = m->state == MODEL_LOADED ? m->server : NULL;
     m->n_peeks += s != NULL;
-    pthread_mutex_unlock(&m->table->lock);
+    ggl_os_mutex_unlock(&m->table->lock);
     return s;
 }
 
 void model_unpeek(server *s) {
     model *m = s->model_row;
-    pthread_mutex_lock(&m->table->lock);
+    ggl_os_mutex_lock(&m->table->lock);
     if (--m->n_peeks == 0)
         wake(m->table);
-    pthread_mutex_unlock(&m->table->lock);
+    ggl_os_mutex_unlock(&m->table->lock);
 }
 
 model_status model_get_status(model *m) {
     models *t = m->table;
-    pthread_mutex_lock(&t->lock);
+    ggl_os_mutex_lock(&t->lock);
     model_status x = {.state = m->leaves && m->state == MODEL_LOADED ? MODEL_UNLOADING : m->state,
                       .has_failed = m->has_failed,
                       .n_uses = m->n_uses,
@@ -352,23 +353,23 @@ model_status model_get_status(model *m) {
     if (m->keep >= 0)
         x.seconds_left = m->keep;
     if (m->keep >= 0 && m->n_uses == 0)
-        x.seconds_left -= process_seconds() - m->idle_since;
+        x.seconds_left -= ggl_os_seconds() - m->idle_since;
     if (m->keep >= 0 && x.seconds_left < 0)
         x.seconds_left = 0;
     memcpy(x.error, m->error, sizeof x.error);
-    pthread_mutex_unlock(&t->lock);
+    ggl_os_mutex_unlock(&t->lock);
     return x;
 }
 
 char *model_props(model *m) {
     char *copy = NULL;
-    pthread_mutex_lock(&m->table->lock);
+    ggl_os_mutex_lock(&m->table->lock);
     const size_t n = m->props ? strlen(m->props) + 1 : 0;
     if (n > 0)
         copy = ggl_calloc(n, 1);
     if (copy)
         memcpy(copy, m->props, n);
-    pthread_mutex_unlock(&m->table->lock);
+    ggl_os_mutex_unlock(&m->table->lock);
     return copy;
 }
 
@@ -377,20 +378,20 @@ void model_want(model *m) {
 }
 
 void model_load(model *m) {
-    pthread_mutex_lock(&m->table->lock);
+    ggl_os_mutex_lock(&m->table->lock);
     m->leaves = m->is_gone;
     if (m->state != MODEL_LOADED && m->wanted == 0 && !m->is_gone)
         m->wanted = ++m->table->clock;
     wake(m->table);
-    pthread_mutex_unlock(&m->table->lock);
+    ggl_os_mutex_unlock(&m->table->lock);
 }
 
 bool model_unload(model *m) {
-    pthread_mutex_lock(&m->table->lock);
+    ggl_os_mutex_lock(&m->table->lock);
     const bool is_there = m->state == MODEL_LOADED || m->state == MODEL_LOADING;
     m->leaves |= is_there;
     wake(m->table);
-    pthread_mutex_unlock(&m->table->lock);
+    ggl_os_mutex_unlock(&m->table->lock);
     return is_there;
 }
 

@@ -67,14 +67,14 @@ struct models {
     atomic_int exit_code;
     atomic_bool was_ready, drains;
 
-    pthread_mutex_t lock; /* of all below, and of the rows */
-    pthread_cond_t has_news;
+    os_mutex lock; /* of all below, and of the rows */
+    os_cond has_news;
     model **row; /* all that there ever were */
     size_t n, cap;
     uint64_t clock; /* counts events */
     size_t n_waiting;
     bool ends;
-    pthread_t manager;
+    os_thread manager;
     bool has_manager;
 };
 

@@ -1,10 +1,10 @@
 /* The manager's thread: which model is loaded or unloaded next. See models.h. */
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/process.h"
 #include "common/report.h"
+#include "ggl/internal/os_clock.h"
 #include "models_impl.h"
 
 #define TOOL "llm-server"
@@ -69,9 +69,9 @@ static void drop_gone(models *t) {
 /* Gives a loaded model to the requests that wait for it. */
 static void serve_waiting(model *m) {
     waiting *w = models_collect(m, m->server, NULL);
-    pthread_mutex_unlock(&m->table->lock);
+    ggl_os_mutex_unlock(&m->table->lock);
     models_answer(w);
-    pthread_mutex_lock(&m->table->lock);
+    ggl_os_mutex_lock(&m->table->lock);
 }
 
 /* --- loading ------------------------------------------------------------------------------------ */
@@ -83,18 +83,18 @@ static void fail_waiting(model *m) {
     m->state = MODEL_UNLOADED;
     m->has_failed = true;
     m->leaves = false;
-    pthread_mutex_unlock(&m->table->lock);
+    ggl_os_mutex_unlock(&m->table->lock);
     models_answer(w);
-    pthread_mutex_lock(&m->table->lock);
+    ggl_os_mutex_lock(&m->table->lock);
 }
 
 static void on_loaded(void *ctx) {
     model *m = ctx;
     models *t = m->table;
-    pthread_mutex_lock(&t->lock);
+    ggl_os_mutex_lock(&t->lock);
     m->has_news = true;
-    pthread_cond_signal(&t->has_news);
-    pthread_mutex_unlock(&t->lock);
+    ggl_os_cond_signal(&t->has_news);
+    ggl_os_mutex_unlock(&t->lock);
 }
 
 static void begin_loading(model *m) {
@@ -160,10 +160,10 @@ static void end_failed(model *m) {
     const bool lacks_room = s->lacks_room;
     const int code = s->exit_code;
     snprintf(m->error, sizeof m->error, "%s", s->error);
-    pthread_mutex_unlock(&t->lock);
+    ggl_os_mutex_unlock(&t->lock);
     server_stop(s);
     server_free(s);
-    pthread_mutex_lock(&t->lock);
+    ggl_os_mutex_lock(&t->lock);
     m->server = NULL;
     if (lacks_room && !t->ends) {
         m->state = MODEL_UNLOADED; /* and is loaded again, since it is wanted still */
@@ -201,7 +201,7 @@ static void end_loading(model *m) {
     m->leaves |= m->is_gone;
     m->error[0] = '\0';
     m->used = ++t->clock;
-    m->idle_since = process_seconds();
+    m->idle_since = ggl_os_seconds();
     m->keep = (double)m->o->keep_alive;
     if (models_is_single(t)) {
         if (!t->was_ready)
@@ -222,13 +222,13 @@ static void unload(model *m, const char *why) {
     server *s = m->server;
     tool_say(TOOL, "unloading %s (%s)", m->name, why);
     m->state = MODEL_UNLOADING;
-    pthread_mutex_unlock(&t->lock);
+    ggl_os_mutex_unlock(&t->lock);
     char *props = server_props(s);
     const int64_t t_start = s->facts.t_start;
     const bool sees = server_sees(&s->facts);
     server_stop(s);
     server_free(s);
-    pthread_mutex_lock(&t->lock);
+    ggl_os_mutex_lock(&t->lock);
     ggl_free(m->props);
     m->props = props;
     m->sees = sees;
@@ -293,7 +293,7 @@ static bool act(models *t) {
                                   : "for room");
             return true;
         }
-        if (seconds_left(m, process_seconds()) == 0) {
+        if (seconds_left(m, ggl_os_seconds()) == 0) {
             unload(m, "not used");
             return true;
         }
@@ -317,34 +317,30 @@ static bool act(models *t) {
 
 /* Waits for news, or until something is due. */
 static void wait_for_news(models *t) {
-    struct timespec until;
     double least = t->n_waiting > 0 ? LOOK_SECONDS : -1;
-    const double now = process_seconds();
+    const double now = ggl_os_seconds();
     for (size_t i = 0; i < t->n; i++) {
         const double left = seconds_left(t->row[i], now);
         if (left >= 0 && (least < 0 || left < least))
             least = left;
     }
     if (least < 0) {
-        pthread_cond_wait(&t->has_news, &t->lock);
+        ggl_os_cond_wait(&t->has_news, &t->lock);
         return;
     }
     least = least < 3600 ? least : 3600;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    const int64_t ns = (int64_t)(least * 1e9) + until.tv_nsec + 1000000;
-    until.tv_sec += (time_t)(ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
-    (void)pthread_cond_timedwait(&t->has_news, &t->lock, &until);
+    const int64_t until = ggl_os_clock() + (int64_t)(least * 1e9) + 1000000;
+    (void)ggl_os_cond_wait_until(&t->has_news, &t->lock, until);
 }
 
 void *models_manage(void *arg) {
     models *t = arg;
-    pthread_mutex_lock(&t->lock);
+    ggl_os_mutex_lock(&t->lock);
     while (!t->ends) {
         drop_gone(t);
         if (!act(t) && !t->ends)
             wait_for_news(t);
     }
-    pthread_mutex_unlock(&t->lock);
+    ggl_os_mutex_unlock(&t->lock);
     return NULL;
 }

@@ -76,7 +76,7 @@ static ggl_status merge(models *t, models *fresh, model **at, waiting **gone, gg
             end = &(*end)->next;
         *end = drop(old->at[i]);
     }
-    pthread_cond_signal(&t->has_news);
+    ggl_os_cond_signal(&t->has_news);
     return GGL_OK;
 }
 
@@ -97,9 +97,9 @@ static ggl_status reload(models *t, ggl_error *err) {
                     : at      ? GGL_OK
                               : ggl_fail(err, GGL_NOMEM, "out of memory");
     if (st == GGL_OK) {
-        pthread_mutex_lock(&t->lock);
+        ggl_os_mutex_lock(&t->lock);
         st = merge(t, fresh, at, &gone, err);
-        pthread_mutex_unlock(&t->lock);
+        ggl_os_mutex_unlock(&t->lock);
     }
     models_answer(gone);
     ggl_free(at);

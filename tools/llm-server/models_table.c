@@ -75,7 +75,6 @@ ggl_status models_add(models *t, const char *name, const char *aliases, server_o
 
 models *models_new(server_options *o, FILE *log, void (*changed)(void *ctx), void *ctx) {
     models *t = ggl_calloc(1, sizeof *t);
-    pthread_condattr_t monotonic;
     if (!t)
         return NULL;
     t->o = o;
@@ -85,11 +84,8 @@ models *models_new(server_options *o, FILE *log, void (*changed)(void *ctx), voi
     t->exit_code = -1;
     t->memory = memory_new((size_t)o->request_memory << 20);
     t->streams = streams_new(t->memory, o->resume_time);
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_mutex_init(&t->lock, NULL);
-    (void)pthread_cond_init(&t->has_news, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    ggl_os_mutex_init(&t->lock);
+    ggl_os_cond_init(&t->has_news);
     if (t->memory && t->streams && models_set_list(t, NULL, 0))
         return t;
     models_free(t);
@@ -97,27 +93,27 @@ models *models_new(server_options *o, FILE *log, void (*changed)(void *ctx), voi
 }
 
 ggl_status models_start(models *t, ggl_error *err) {
-    pthread_mutex_lock(&t->lock); /* requests may be answered already */
-    const bool has = pthread_create(&t->manager, NULL, models_manage, t) == 0;
+    ggl_os_mutex_lock(&t->lock); /* requests may be answered already */
+    const bool has = ggl_os_thread_start(&t->manager, models_manage, t, 0);
     t->has_manager = has;
-    pthread_mutex_unlock(&t->lock);
+    ggl_os_mutex_unlock(&t->lock);
     return has ? GGL_OK : ggl_fail(err, GGL_NOMEM, "no thread could be started");
 }
 
 void models_stop(models *t) {
     ggl_error ending = {0};
     (void)ggl_fail(&ending, GGL_CANCELLED, "the server is ending");
-    pthread_mutex_lock(&t->lock);
+    ggl_os_mutex_lock(&t->lock);
     t->ends = true;
-    pthread_cond_signal(&t->has_news);
-    pthread_mutex_unlock(&t->lock);
+    ggl_os_cond_signal(&t->has_news);
+    ggl_os_mutex_unlock(&t->lock);
     if (t->has_manager)
-        pthread_join(t->manager, NULL);
+        ggl_os_thread_join(t->manager);
     t->has_manager = false;
     for (size_t i = 0; i < t->n; i++) {
-        pthread_mutex_lock(&t->lock);
+        ggl_os_mutex_lock(&t->lock);
         waiting *w = models_collect(t->row[i], NULL, &ending);
-        pthread_mutex_unlock(&t->lock);
+        ggl_os_mutex_unlock(&t->lock);
         models_answer(w);
         if (t->row[i]->server)
             server_stop(t->row[i]->server);
@@ -136,7 +132,7 @@ void models_free(models *t) {
     ggl_free(t->row);
     streams_free(t->streams);
     memory_free(t->memory);
-    pthread_cond_destroy(&t->has_news);
-    pthread_mutex_destroy(&t->lock);
+    ggl_os_cond_destroy(&t->has_news);
+    ggl_os_mutex_destroy(&t->lock);
     ggl_free(t);
 }

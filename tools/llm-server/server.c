@@ -1,9 +1,8 @@
 /* The engine's thread and its mailbox. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
-#include "common/clock.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/show.h"
 #include "server_impl.h"
 
@@ -13,11 +12,11 @@
 
 /* Runs all messages. */
 static void read_messages(server *s) {
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     message *m = s->first;
     s->first = NULL;
     s->last = &s->first;
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     while (m) {
         message *next = m->next;
         m->fn(m->ctx, s->engine);
@@ -28,23 +27,24 @@ static void read_messages(server *s) {
 
 /* Waits for a message; if answers are in progress, for a second at most. Returns false if the server ends. */
 static bool wait_for_message(server *s, bool has_answers) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
-    pthread_mutex_lock(&s->lock);
-    int timed_out = 0;
-    while (!s->first && !s->ends && !timed_out)
-        timed_out = has_answers ? pthread_cond_timedwait(&s->has_message, &s->lock, &until)
-                                : pthread_cond_wait(&s->has_message, &s->lock);
+    const int64_t until = ggl_os_clock() + 1000000000;
+    ggl_os_mutex_lock(&s->lock);
+    bool in_time = true;
+    while (!s->first && !s->ends && in_time) {
+        if (has_answers)
+            in_time = ggl_os_cond_wait_until(&s->has_message, &s->lock, until);
+        else
+            ggl_os_cond_wait(&s->has_message, &s->lock);
+    }
     const bool ends = s->ends;
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     return !ends;
 }
 
 static bool is_ending(server *s) {
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     const bool ends = s->ends;
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     return ends;
 }
 
@@ -53,7 +53,7 @@ static bool is_ending(server *s) {
 /* Notes what others want to know of the engine. */
 static void look(server *s) {
     const llm_engine_stats x = llm_engine_get_stats(s->engine);
-    const int64_t now = llm_clock(NULL);
+    const int64_t now = ggl_os_clock();
     s->n_waiting = llm_engine_n_waiting(s->engine);
     rate_note(&s->prompt_rate, now, x.n_prompt);
     rate_note(&s->drawn_rate, now, x.n_drawn);
@@ -97,25 +97,24 @@ static void *run(void *arg) {
 }
 
 ggl_status server_start(server *s, ggl_error *err) {
-    s->has_thread = pthread_create(&s->thread, NULL, run, s) == 0;
+    s->has_thread = ggl_os_thread_start(&s->thread, run, s, 0);
     return s->has_thread ? GGL_OK : ggl_fail(err, GGL_NOMEM, "no thread could be started");
 }
 
 void server_stop(server *s) {
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     s->ends = true;
-    pthread_cond_signal(&s->has_message);
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_cond_signal(&s->has_message);
+    ggl_os_mutex_unlock(&s->lock);
     s->aborts = !s->is_ready;
     if (s->has_thread)
-        pthread_join(s->thread, NULL);
+        ggl_os_thread_join(s->thread);
     s->has_thread = false;
 }
 
 server *server_new(server_options *o, model *m, memory *account, stream_table *kept,
                    void (*changed)(void *ctx), void *ctx) {
     server *s = ggl_calloc(1, sizeof *s);
-    pthread_condattr_t monotonic;
     if (!s)
         return NULL;
     s->model_row = m;
@@ -130,12 +129,9 @@ server *server_new(server_options *o, model *m, memory *account, stream_table *k
         answers_keep(s->answers, kept);
         answers_ping(s->answers, o->ping);
     }
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_mutex_init(&s->lock, NULL);
-    (void)pthread_mutex_init(&s->vocab_lock, NULL);
-    (void)pthread_cond_init(&s->has_message, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    ggl_os_mutex_init(&s->lock);
+    ggl_os_mutex_init(&s->vocab_lock);
+    ggl_os_cond_init(&s->has_message);
     if (s->answers)
         return s;
     server_free(s);
@@ -148,8 +144,8 @@ void server_free(server *s) {
     server_unload(s);
     answers_free(s->answers);
     llm_vocab_free(s->vocab);
-    pthread_cond_destroy(&s->has_message);
-    pthread_mutex_destroy(&s->vocab_lock);
-    pthread_mutex_destroy(&s->lock);
+    ggl_os_cond_destroy(&s->has_message);
+    ggl_os_mutex_destroy(&s->vocab_lock);
+    ggl_os_mutex_destroy(&s->lock);
     ggl_free(s);
 }

@@ -2,11 +2,11 @@
 #ifndef LLM_SERVER_SERVER_IMPL_H
 #define LLM_SERVER_SERVER_IMPL_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
 #include "cache_settings.h"
+#include "ggl/internal/os_thread.h"
 #include "llm/internal/grammar.h"
 #include "model_card.h"
 #include "opening.h"
@@ -56,7 +56,7 @@ struct server {
     used_memory
         used[SERVER_MEMORIES]; /* device "": the CPU's; the first one without bytes ends them */
 
-    pthread_mutex_t vocab_lock;
+    os_mutex vocab_lock;
     llm_vocab *vocab; /* made when it is needed first */
 
     atomic_bool is_ready; /* the model is loaded */
@@ -67,12 +67,12 @@ struct server {
     bool lacks_room;  /* loading has ended because it does not fit */
     char error[2048]; /* of loading */
 
-    pthread_mutex_t lock; /* of all below */
-    pthread_cond_t has_message;
+    os_mutex lock; /* of all below */
+    os_cond has_message;
     message *first, **last;
     bool ends; /* no messages are taken any more */
 
-    pthread_t thread;
+    os_thread thread;
     bool has_thread;
     atomic_int exit_code;    /* of loading; -1: it went well */
     void (*changed)(void *); /* called when loading has ended, from the engine's thread */

@@ -15,6 +15,7 @@
 #include "common/progress.h"
 #include "common/reasoning.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/sched.h"
 #include "model_facts.h"
 #include "models.h"
@@ -302,9 +303,9 @@ static int new_session(server *s) {
 
 static int alloc_session(server *s) {
     progress_begin(PROGRESS_BYTES, 0, "weights");
-    const double begin = process_seconds();
+    const double begin = ggl_os_seconds();
     const int code = open_in_room(s, LLM_OPENED_WEIGHTS);
-    s->repack_seconds = process_seconds() - begin;
+    s->repack_seconds = ggl_os_seconds() - begin;
     progress_end();
     if (code < 0)
         tool_print_notes(llm_session_load_notes(llm_opened_session(s->ctx)));
@@ -539,7 +540,7 @@ static int start_looks(server *s) {
 }
 
 int server_load(server *s) {
-    const double begin = process_seconds();
+    const double begin = ggl_os_seconds();
     progress_begin(NULL, 0, "loading %s", s->o->model ? s->o->model : "the model");
     int code = get_model(s);
     set_opening(s);
@@ -566,7 +567,7 @@ int server_load(server *s) {
     if (code < 0)
         code = open_speech(s);
     progress_end();
-    s->load_seconds = process_seconds() - begin;
+    s->load_seconds = ggl_os_seconds() - begin;
     if (code < 0)
         repack_hint_print(TOOL, llm_opened_session(s->ctx), llm_opened_session_params(s->ctx),
                           s->load_seconds, s->repack_seconds);

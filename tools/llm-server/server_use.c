@@ -49,11 +49,11 @@ answers *server_answers(const server *s) {
 
 const llm_vocab *server_vocab(server *s) {
     ggl_error err;
-    pthread_mutex_lock(&s->vocab_lock);
+    ggl_os_mutex_lock(&s->vocab_lock);
     if (!s->vocab && llm_vocab_new(&s->vocab, llm_opened_tokenizer(s->ctx), &err) != GGL_OK)
         s->vocab = NULL;
     const llm_vocab *v = s->vocab;
-    pthread_mutex_unlock(&s->vocab_lock);
+    ggl_os_mutex_unlock(&s->vocab_lock);
     return v;
 }
 
@@ -64,14 +64,14 @@ bool server_post(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx) {
     if (!m)
         return false;
     *m = (message){.fn = fn, .ctx = ctx};
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     const bool taken = s->is_ready && !s->ends;
     if (taken) {
         *s->last = m;
         s->last = &m->next;
-        pthread_cond_signal(&s->has_message);
+        ggl_os_cond_signal(&s->has_message);
     }
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     if (!taken)
         ggl_free(m);
     return taken;
@@ -81,31 +81,30 @@ bool server_post(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx) {
 typedef struct call {
     void (*fn)(void *ctx, llm_engine *e);
     void *ctx;
-    pthread_mutex_t lock;
-    pthread_cond_t is_done;
+    os_mutex lock;
+    os_cond is_done;
     bool done;
 } call;
 
 static void run_call(void *ctx, llm_engine *e) {
     call *c = ctx;
     c->fn(c->ctx, e);
-    pthread_mutex_lock(&c->lock);
+    ggl_os_mutex_lock(&c->lock);
     c->done = true;
-    pthread_cond_signal(&c->is_done);
-    pthread_mutex_unlock(&c->lock);
+    ggl_os_cond_signal(&c->is_done);
+    ggl_os_mutex_unlock(&c->lock);
 }
 
 bool server_on_engine(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx) {
-    call c = {.fn = fn,
-              .ctx = ctx,
-              .lock = PTHREAD_MUTEX_INITIALIZER,
-              .is_done = PTHREAD_COND_INITIALIZER};
+    call c = {.fn = fn, .ctx = ctx};
+    ggl_os_mutex_init(&c.lock);
+    ggl_os_cond_init(&c.is_done);
     const bool posted = server_post(s, run_call, &c);
-    pthread_mutex_lock(&c.lock);
+    ggl_os_mutex_lock(&c.lock);
     while (posted && !c.done)
-        pthread_cond_wait(&c.is_done, &c.lock);
-    pthread_mutex_unlock(&c.lock);
-    pthread_cond_destroy(&c.is_done);
-    pthread_mutex_destroy(&c.lock);
+        ggl_os_cond_wait(&c.is_done, &c.lock);
+    ggl_os_mutex_unlock(&c.lock);
+    ggl_os_cond_destroy(&c.is_done);
+    ggl_os_mutex_destroy(&c.lock);
     return posted;
 }

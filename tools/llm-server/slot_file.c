@@ -7,6 +7,7 @@
 #include "api_pieces.h"
 #include "cache_settings.h"
 #include "common/clock.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
 
 static const struct {
@@ -106,14 +107,14 @@ static ggl_status use_file(slot_request *x, llm_engine *e, ggl_error *err) {
 void slot_act(void *ctx, llm_engine *e) {
     slot_request *x = ctx;
     const llm_slot_use use = llm_engine_slot(e, x->slot).use;
-    const int64_t begin = llm_clock(NULL);
+    const int64_t begin = ggl_os_clock();
     os_stat file;
     x->is_busy = use == LLM_SLOT_PROMPT || use == LLM_SLOT_GENERATES;
     if (x->is_busy)
         return;
     x->status =
         x->path ? use_file(x, e, &x->err) : llm_engine_erase_slot(e, x->slot, &x->n, &x->err);
-    x->ms = (double)(llm_clock(NULL) - begin) * 1e-6;
+    x->ms = (double)(ggl_os_clock() - begin) * 1e-6;
     if (x->status == GGL_OK && x->path && ggl_os_stat(x->path, &file))
         x->n_bytes = (int64_t)file.size;
 }

@@ -7,6 +7,7 @@
 #include "common/process.h"
 #include "common/speech_text.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_clock.h"
 #include "models.h"
 #include "server_impl.h"
 #include "speech_form.h"
@@ -61,7 +62,7 @@ static void put(speech_job *j, const char *s, size_t n) {
         http_reply_begin(j->r, 200, "text/event-stream", true);
     j->has_begun = true;
     http_reply_write(j->r, s, n);
-    j->last_sent = process_seconds();
+    j->last_sent = ggl_os_seconds();
 }
 
 static void put_event(speech_job *j, const char *type, const char *member, ggl_str text) {
@@ -155,7 +156,7 @@ static void send_answer(speech_job *j) {
 
 static bool is_wanted(turn *t) {
     speech_job *j = job_of(t);
-    const double now = process_seconds();
+    const double now = ggl_os_seconds();
     j->is_late |= j->until > 0 && now >= j->until;
     if (j->ask.streams && now - j->last_sent >= SIGN_SECONDS)
         put(j, ": it goes on\n\n", 14);
@@ -284,7 +285,7 @@ static void leave(turn *t) {
 /* --- requests --------------------------------------------------------------------------------- */
 
 static speech_job *new_job(server *s, const http_request *q, http_reply *r) {
-    const double now = process_seconds(), most = s->facts.max_seconds;
+    const double now = ggl_os_seconds(), most = s->facts.max_seconds;
     speech_job *j = ggl_calloc(1, sizeof *j);
     if (!j)
         return NULL;

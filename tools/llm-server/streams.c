@@ -1,14 +1,14 @@
 #include "streams.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "common/clock.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/os_clock.h"
+#include "ggl/internal/os_thread.h"
 
 typedef struct reader {
     struct reader *next;
@@ -35,7 +35,7 @@ struct stream_log {
 };
 
 struct stream_table {
-    pthread_mutex_t lock; /* of all logs */
+    os_mutex lock; /* of all logs */
     memory *memory;
     int64_t ns;
     int n; /* logs in the list */
@@ -48,7 +48,7 @@ stream_table *streams_new(memory *m, int64_t seconds) {
         return NULL;
     s->memory = m;
     s->ns = seconds * 1000000000;
-    pthread_mutex_init(&s->lock, NULL);
+    ggl_os_mutex_init(&s->lock);
     return s;
 }
 
@@ -90,7 +90,7 @@ static stream_log **find(stream_table *s, ggl_str id, uint64_t owner) {
 }
 
 static void expire(stream_table *s) {
-    const int64_t now = llm_clock(NULL);
+    const int64_t now = ggl_os_clock();
     for (stream_log **at = &s->first; *at;) {
         if (!(*at)->is_written && now - (*at)->ended_at >= s->ns)
             forget(at);
@@ -234,48 +234,48 @@ stream_log *streams_begin(stream_table *s, const char *id, uint64_t owner, const
     const size_t n = id ? strlen(id) : 0;
     if (!s || s->ns == 0 || n == 0 || n > STREAM_ID)
         return NULL;
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     expire(s);
     stream_log **old = find(s, (ggl_str){id, n}, owner);
     if (*old)
         forget(old);
     stream_log *l = new_log(s, id, owner, media_type);
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     return l;
 }
 
 void stream_log_write(stream_log *l, const char *bytes, size_t n) {
     if (!l || n == 0)
         return;
-    pthread_mutex_lock(&l->of->lock);
+    ggl_os_mutex_lock(&l->of->lock);
     drop_gone(l);
     keep(l, bytes, n);
     for (reader *x = l->readers; x; x = x->next)
         http_reply_write(x->reply, bytes, n);
-    pthread_mutex_unlock(&l->of->lock);
+    ggl_os_mutex_unlock(&l->of->lock);
 }
 
 bool stream_log_is_wanted(stream_log *l, bool is_read) {
     if (!l)
         return is_read;
-    pthread_mutex_lock(&l->of->lock);
+    ggl_os_mutex_lock(&l->of->lock);
     drop_gone(l);
-    const int64_t now = llm_clock(NULL);
+    const int64_t now = ggl_os_clock();
     if (is_read || l->readers)
         l->alone = 0;
     else if (l->alone == 0)
         l->alone = now;
     const bool wanted = !l->is_cancelled && (l->alone == 0 || now - l->alone < l->of->ns);
-    pthread_mutex_unlock(&l->of->lock);
+    ggl_os_mutex_unlock(&l->of->lock);
     return wanted;
 }
 
 bool stream_log_is_cancelled(stream_log *l) {
     if (!l)
         return false;
-    pthread_mutex_lock(&l->of->lock);
+    ggl_os_mutex_lock(&l->of->lock);
     const bool is = l->is_cancelled;
-    pthread_mutex_unlock(&l->of->lock);
+    ggl_os_mutex_unlock(&l->of->lock);
     return is;
 }
 
@@ -283,13 +283,13 @@ void stream_log_end(stream_log *l) {
     if (!l)
         return;
     stream_table *s = l->of;
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     end_readers(l);
     l->ended = (int64_t)time(NULL);
-    l->ended_at = llm_clock(NULL);
+    l->ended_at = ggl_os_clock();
     l->is_written = false;
     free_if_unused(l);
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
 }
 
 /* --- the side of those who resume ----------------------------------------------------------------- */
@@ -327,28 +327,28 @@ static ggl_status read_log(stream_log *l, uint64_t from, http_reply *r, ggl_erro
 
 ggl_status streams_read(stream_table *s, const char *id, uint64_t owner, uint64_t from,
                         http_reply *r, ggl_error *err) {
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     expire(s);
     stream_log *l = *find(s, (ggl_str){id, strlen(id)}, owner);
     const ggl_status st =
         l ? read_log(l, from, r, err)
           : ggl_fail(err, GGL_NOT_FOUND, "there is no stream of this id, or its time is over");
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
     return st;
 }
 
 void streams_cancel(stream_table *s, const char *id, uint64_t owner) {
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     stream_log **at = find(s, (ggl_str){id, strlen(id)}, owner);
     if (*at)
         forget(at);
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
 }
 
 void streams_expire(stream_table *s) {
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     expire(s);
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
 }
 
 static bool is_variant(const stream_log *l, ggl_str id) {
@@ -360,7 +360,7 @@ static bool is_variant(const stream_log *l, ggl_str id) {
 
 void streams_describe(stream_table *s, ggl_str id, uint64_t owner, llm_json_out *out, size_t *n) {
     char text[200];
-    pthread_mutex_lock(&s->lock);
+    ggl_os_mutex_lock(&s->lock);
     expire(s);
     for (stream_log *l = s->first; l; l = l->next) {
         if (l->owner != owner || !is_variant(l, id) || *n == STREAMS_DESCRIBED)
@@ -373,7 +373,7 @@ void streams_describe(stream_table *s, ggl_str id, uint64_t owner, llm_json_out 
                  l->is_written ? "false" : "true", l->n_all, l->started, l->ended);
         llm_json_put_text(out, text);
     }
-    pthread_mutex_unlock(&s->lock);
+    ggl_os_mutex_unlock(&s->lock);
 }
 
 void streams_free(stream_table *s) {
@@ -381,6 +381,6 @@ void streams_free(stream_table *s) {
         return;
     while (s->first)
         forget(&s->first);
-    pthread_mutex_destroy(&s->lock);
+    ggl_os_mutex_destroy(&s->lock);
     ggl_free(s);
 }

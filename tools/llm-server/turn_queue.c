@@ -1,29 +1,30 @@
 #include "turn_queue.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "common/process.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/os_clock.h"
+#include "ggl/internal/os_thread.h"
 
 struct turn_queue {
     size_t n_most;
     const char *what;
-    pthread_t *thread; /* [n_threads] */
+    os_thread *thread; /* [n_threads] */
     int n_threads;
     atomic_bool ends;
 
-    pthread_mutex_t lock; /* of all below */
-    pthread_cond_t has_news;
+    os_mutex lock; /* of all below */
+    os_cond has_news;
     turn *first, **last;
     size_t n_waiting, n_running;
 };
 
 /* Takes the first one that waits; NULL: the queue ends. */
 static turn *take(turn_queue *q) {
-    pthread_mutex_lock(&q->lock);
+    ggl_os_mutex_lock(&q->lock);
     while (!q->first && !q->ends)
-        pthread_cond_wait(&q->has_news, &q->lock);
+        ggl_os_cond_wait(&q->has_news, &q->lock);
     turn *t = q->ends ? NULL : q->first;
     if (t) {
         q->first = t->next;
@@ -31,14 +32,14 @@ static turn *take(turn_queue *q) {
         q->n_waiting--;
         q->n_running++;
     }
-    pthread_mutex_unlock(&q->lock);
+    ggl_os_mutex_unlock(&q->lock);
     return t;
 }
 
 /* Takes all that nobody wants any more, or all. */
 static turn *take_left(turn_queue *q, bool all) {
     turn *left = NULL, **end = &left;
-    pthread_mutex_lock(&q->lock);
+    ggl_os_mutex_lock(&q->lock);
     q->last = &q->first;
     for (turn *t = q->first, *next; t; t = next) {
         const bool stays = !all && t->is_wanted(t);
@@ -49,7 +50,7 @@ static turn *take_left(turn_queue *q, bool all) {
         q->n_waiting -= !stays;
     }
     *q->last = *end = NULL;
-    pthread_mutex_unlock(&q->lock);
+    ggl_os_mutex_unlock(&q->lock);
     return left;
 }
 
@@ -64,17 +65,17 @@ static void *run(void *arg) {
     turn_queue *q = arg;
     turn *t;
     while ((t = take(q))) {
-        t->looked = process_seconds();
+        t->looked = ggl_os_seconds();
         t->run(t);
-        pthread_mutex_lock(&q->lock);
+        ggl_os_mutex_lock(&q->lock);
         q->n_running--;
-        pthread_mutex_unlock(&q->lock);
+        ggl_os_mutex_unlock(&q->lock);
     }
     return NULL;
 }
 
 bool turn_queue_stops(turn_queue *q, turn *t) {
-    const double now = process_seconds();
+    const double now = ggl_os_seconds();
     if (now - t->looked >= 1) {
         t->looked = now;
         leave_all(take_left(q, false));
@@ -86,7 +87,7 @@ ggl_status turn_queue_add(turn_queue *q, turn *t, ggl_error *err) {
     size_t n_own = 0;
     ggl_status st = GGL_OK;
     t->next = NULL;
-    pthread_mutex_lock(&q->lock);
+    ggl_os_mutex_lock(&q->lock);
     for (const turn *x = q->first; x; x = x->next)
         n_own += x->client == t->client;
     if (q->ends)
@@ -102,17 +103,17 @@ ggl_status turn_queue_add(turn_queue *q, turn *t, ggl_error *err) {
         *q->last = t;
         q->last = &t->next;
         q->n_waiting++;
-        pthread_cond_signal(&q->has_news);
+        ggl_os_cond_signal(&q->has_news);
     }
-    pthread_mutex_unlock(&q->lock);
+    ggl_os_mutex_unlock(&q->lock);
     return st;
 }
 
 void turn_queue_count(turn_queue *q, size_t *n_running, size_t *n_waiting) {
-    pthread_mutex_lock(&q->lock);
+    ggl_os_mutex_lock(&q->lock);
     *n_running = q->n_running;
     *n_waiting = q->n_waiting;
-    pthread_mutex_unlock(&q->lock);
+    ggl_os_mutex_unlock(&q->lock);
 }
 
 turn_queue *turn_queue_new(size_t n_most, int n_threads, const char *what) {
@@ -122,11 +123,11 @@ turn_queue *turn_queue_new(size_t n_most, int n_threads, const char *what) {
     q->n_most = n_most;
     q->what = what;
     q->last = &q->first;
-    (void)pthread_mutex_init(&q->lock, NULL);
-    (void)pthread_cond_init(&q->has_news, NULL);
+    ggl_os_mutex_init(&q->lock);
+    ggl_os_cond_init(&q->has_news);
     q->thread = ggl_calloc((size_t)n_threads, sizeof *q->thread);
     while (q->thread && q->n_threads < n_threads &&
-           pthread_create(&q->thread[q->n_threads], NULL, run, q) == 0)
+           ggl_os_thread_start(&q->thread[q->n_threads], run, q, 0))
         q->n_threads++;
     if (q->n_threads == n_threads)
         return q;
@@ -138,20 +139,20 @@ turn_queue *turn_queue_new(size_t n_most, int n_threads, const char *what) {
 void turn_queue_end(turn_queue *q) {
     if (!q || q->ends)
         return;
-    pthread_mutex_lock(&q->lock);
+    ggl_os_mutex_lock(&q->lock);
     q->ends = true;
-    pthread_cond_broadcast(&q->has_news);
-    pthread_mutex_unlock(&q->lock);
+    ggl_os_cond_broadcast(&q->has_news);
+    ggl_os_mutex_unlock(&q->lock);
     for (int i = 0; i < q->n_threads; i++)
-        pthread_join(q->thread[i], NULL);
+        ggl_os_thread_join(q->thread[i]);
     leave_all(take_left(q, true));
 }
 
 void turn_queue_free(turn_queue *q) {
     if (!q)
         return;
-    pthread_cond_destroy(&q->has_news);
-    pthread_mutex_destroy(&q->lock);
+    ggl_os_cond_destroy(&q->has_news);
+    ggl_os_mutex_destroy(&q->lock);
     ggl_free(q->thread);
     ggl_free(q);
 }

@@ -10,6 +10,7 @@
 #include "common/report.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/file_lock.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
 #include "new.h"
 #include "options.h"
@@ -65,7 +66,7 @@ static void on_note(void *user, const char *text) {
 
 static bool is_due(const work *w, const llm_training_report *r) {
     return w->shown < 3 || r->is_last || r->valid_loss == r->valid_loss || /* not NaN */
-           process_seconds() - w->shown_at >= SHOWN_EACH;
+           ggl_os_seconds() - w->shown_at >= SHOWN_EACH;
 }
 
 /* Writes the reports of the steps until this one that are not in the log yet. */
@@ -84,7 +85,7 @@ static bool on_step(void *user, const llm_training_report *r) {
     if (!tool_is_quiet() && is_due(w, r)) {
         tool_begin_line();
         train_show_step(r);
-        w->shown_at = process_seconds();
+        w->shown_at = ggl_os_seconds();
         w->shown++;
     }
     return !process_stopped; /* also by a signal that came before anything could be cancelled */

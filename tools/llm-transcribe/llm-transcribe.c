@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/cache_types.h"
-#include "common/clock.h"
 #include "common/load.h"
 #include "common/npy.h"
 #include "common/open_context.h"
@@ -15,6 +14,7 @@
 #include "common/ranks.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
 #include "options.h"
 
@@ -296,14 +296,14 @@ static int transcribe(job *j, const char *sound) {
     speech_text_begin(&j->out);
     speech_text_window(&j->out, j->o.offset);
     progress_begin("s", 0, "%s", strcmp(sound, "-") == 0 ? "standard input" : sound);
-    const double begin = llm_seconds();
+    const double begin = ggl_os_seconds();
     hears_pipe = is_pipe(sound);
     const ggl_status st = llm_transcribe(j->ctx, sound, &p, &err);
     hears_pipe = false;
     progress_end();
     speech_text_end(&j->out, j->duration);
     if (st == GGL_OK)
-        tell_speed(j, llm_seconds() - begin);
+        tell_speed(j, ggl_os_seconds() - begin);
     if (st != GGL_OK)
         return tell(j, sound, st, &err);
     return j->out.failed ? tool_error(TOOL, 1, "out of memory") : -1;

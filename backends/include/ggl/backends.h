@@ -18,7 +18,7 @@ extern "C" {
 
 /* Called for each step of a run, in the order of the steps: the node, the size of the batch,
  * whether the step only prepared operands of the node (quantized its columns, made a table of
- * cosines), and when it began and ended, in ns of CLOCK_MONOTONIC. The CPU calls it after each
+ * cosines), and when it began and ended, in ns of ggl_os_clock(). The CPU calls it after each
  * step. A backend whose run only starts the work (ggl_backend.async) calls it in a later function,
  * at the latest in `wait` or `plan_free`, as soon as it knows that the run has ended; the times are
  * those of the device's clock, placed between the run's start and that moment. It is called on the
