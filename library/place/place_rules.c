@@ -1,11 +1,11 @@
 #include "place_rules.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pattern.h"
+#include "common/glob.h"
+#include "common/pattern.h"
 
 /* The names of weights of all experts of a layer, as in llama.cpp's --cpu-moe. */
 static const char EXPERTS[] = "\\.ffn_(up|down|gate|gate_up)_(ch)?exps";
@@ -46,12 +46,10 @@ static ggl_status read_rule(place_rules *r, const char *flag, const char *exampl
     if (eq < 2 || !set_backend(rule, s + eq, n - eq, !glob))
         return ggl_fail(err, GGL_USAGE, "%s: '%.*s' is not PATTERN=NAME, as in '%s'", flag, (int)n,
                         s, example);
-    ggl_status st = GGL_OK;
+    const ggl_str pattern = {s, eq - 1};
     rule->of_experts = !glob && eq > 4 && memmem(s, eq, "exps", 4);
-    if (!glob)
-        st = llm_pattern(&rule->regex, s, eq - 1, err);
-    else if (!(rule->glob = strndup(s, eq - 1)))
-        st = ggl_fail(err, GGL_NOMEM, "out of memory");
+    rule->glob = glob ? pattern : (ggl_str){NULL, 0};
+    const ggl_status st = glob ? GGL_OK : llm_pattern_read(&rule->regex, pattern, err);
     r->n += st == GGL_OK;
     return st == GGL_OK ? st : ggl_within(err, st, "%s", flag);
 }
@@ -64,7 +62,8 @@ static ggl_status add_experts(place_rules *r, const char *flag, int64_t n, ggl_e
     rule->n_layers = n;
     rule->optional = true;
     (void)set_backend(rule, "cpu", 3, false);
-    const ggl_status st = llm_pattern(&rule->regex, EXPERTS, sizeof EXPERTS - 1, err);
+    const ggl_status st =
+        llm_pattern_read(&rule->regex, (ggl_str){EXPERTS, sizeof EXPERTS - 1}, err);
     r->n += st == GGL_OK;
     return st;
 }
@@ -89,11 +88,8 @@ ggl_status llm_place_rules_read(place_rules *r, const place_rule_options *o, ggl
 }
 
 void llm_place_rules_fini(place_rules *r) {
-    for (size_t i = 0; i < r->n; i++) {
-        if (!r->rule[i].glob)
-            regfree(&r->rule[i].regex);
-        free(r->rule[i].glob);
-    }
+    for (size_t i = 0; i < r->n; i++)
+        llm_pattern_free(r->rule[i].regex);
     free(r->rule);
     *r = (place_rules){0};
 }
@@ -110,11 +106,12 @@ void llm_place_rules_begin(place_rules *r) {
 
 static bool matches(const place_rule *rule, const char *weight) {
     int layer;
-    if (rule->glob)
-        return fnmatch(rule->glob, weight, 0) == 0;
+    const ggl_str name = {weight, strlen(weight)};
+    if (!rule->regex)
+        return llm_glob_matches(rule->glob, name);
     if (rule->n_layers >= 0 && (sscanf(weight, "blk.%9d.", &layer) != 1 || layer >= rule->n_layers))
         return false;
-    return regexec(&rule->regex, weight, 0, NULL, 0) == 0;
+    return llm_pattern_matches(rule->regex, name);
 }
 
 const place_rule *llm_place_rules_find(place_rules *r, const char *weight) {

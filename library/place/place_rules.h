@@ -3,12 +3,14 @@
 #ifndef LIBRARY_PLACE_RULES_H
 #define LIBRARY_PLACE_RULES_H
 
-#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "ggl/status.h"
+#include "ggl/str.h"
+
+struct llm_pattern;
 
 /* Texts in the order given, all borrowed. */
 typedef struct place_rule_texts {
@@ -28,15 +30,15 @@ typedef struct place_rule {
     const char *flag; /* for messages: "--place" */
     const char *text; /* the option's value that contains the rule; borrowed */
     size_t n_text;
-    char *glob; /* NULL: a regular expression */
-    regex_t regex;
-    int64_t n_layers;  /* only weights of these first layers; -1: all weights */
-    char backend[512]; /* its name */
-    int at;            /* its index; set by the caller */
-    bool optional;     /* need not match any weight */
-    bool of_experts;   /* need not match any weight of a model without experts */
-    bool used;         /* true if this rule has decided where some weight goes */
-    bool hidden;       /* true if it matched a weight for which an earlier rule decided */
+    ggl_str glob;              /* a shell pattern in `text`; n 0: there is a regular expression */
+    struct llm_pattern *regex; /* owned; NULL: there is a shell pattern */
+    int64_t n_layers;          /* only weights of these first layers; -1: all weights */
+    char backend[512];         /* its name */
+    int at;                    /* its index; set by the caller */
+    bool optional;             /* need not match any weight */
+    bool of_experts;           /* need not match any weight of a model without experts */
+    bool used;                 /* true if this rule has decided where some weight goes */
+    bool hidden;               /* true if it matched a weight for which an earlier rule decided */
 } place_rule;
 
 typedef struct place_rules {

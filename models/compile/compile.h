@@ -32,6 +32,7 @@
 #ifndef LLM_ARCH_COMPILE_H
 #define LLM_ARCH_COMPILE_H
 
+#include "common/glob.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/index.h"
 #include "language/language.h"
@@ -467,11 +468,9 @@ arch_weight *llm_arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t,
 /* names.c */
 /* True if the caller wants this output, which is made on request alone. */
 bool llm_arch_is_asked(const arch_eval *ev, int output);
-/* Matches s with a pattern: '*' matches anything, the character `number` (0: none) one or more
- * digits. */
-bool llm_arch_match_number(const char *pattern, char number, const char *s, size_t n);
+/* Matches s with a pattern, in which '*' matches anything. */
 static inline bool arch_match(const char *pattern, const char *s, size_t n) {
-    return llm_arch_match_number(pattern, 0, s, n);
+    return llm_stars_match((ggl_str){pattern, strlen(pattern)}, 0, (ggl_str){s, n});
 }
 /* Returns the index of the first of n patterns that matches the name, or n. If hits is not NULL,
  * adds 1 to hits[k] for each pattern k that matches. */

@@ -14,37 +14,6 @@ bool llm_arch_is_asked(const arch_eval *ev, int output) {
            ((output == OUT_EMBEDDING && p->embedding) || (output == OUT_ALIGNMENT && p->alignment));
 }
 
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-/* Matches greedily with one backtracking point, so that the time is linear per '*'. */
-bool llm_arch_match_number(const char *pattern, char number, const char *s, size_t n) {
-    const char *star = NULL;
-    size_t i = 0, back = 0;
-    while (i < n) {
-        if (*pattern == '*') {
-            star = pattern++;
-            back = i;
-        } else if (number && *pattern == number && is_digit(s[i])) {
-            pattern++;
-            while (i < n && is_digit(s[i]))
-                i++;
-        } else if (*pattern == s[i] && *pattern) {
-            pattern++;
-            i++;
-        } else if (star) {
-            pattern = star + 1;
-            i = ++back;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == 0;
-}
-
 size_t llm_arch_match_first(const char *const *pattern, size_t n, ggl_str name, size_t *hits) {
     size_t first = n;
     for (size_t i = 0; i < n && (first == n || hits); i++) {

@@ -72,7 +72,8 @@ static const arch_mapping *find_pattern(const arch_conversion *c, arch_map_kind 
                                         ggl_str name) {
     for (size_t k = 0; k < c->n_ignored; k++)
         if (c->ignored[k].line->kind == kind &&
-            llm_arch_match_number(c->ignored[k].pattern, ANY_NUMBER, name.s, name.n))
+            llm_stars_match((ggl_str){c->ignored[k].pattern, strlen(c->ignored[k].pattern)},
+                            ANY_NUMBER, name))
             return c->ignored[k].line;
     return NULL;
 }

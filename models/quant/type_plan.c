@@ -71,7 +71,7 @@ static const char *choose(const quant_tensor *t, const quant_model *m, quant_cho
         return NULL;
     quant_override *o = NULL;
     for (size_t k = 0; k < c->n_override && !o; k++)
-        if (regexec(&c->override[k].pattern, t->name, 0, NULL, 0) == 0)
+        if (llm_pattern_matches(c->override[k].pattern, (ggl_str){t->name, strlen(t->name)}))
             o = &c->override[k];
     if (o)
         o->n_tensors++;

@@ -3,17 +3,16 @@
 #ifndef LLM_QUANT_TYPE_PLAN_H
 #define LLM_QUANT_TYPE_PLAN_H
 
-#include <regex.h>
-
+#include "common/pattern.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/gguf.h"
 #include "prune.h"
 #include "quant_mix.h"
 
-/* --tensor-type PATTERN=TYPE: for tensors whose name matches the extended POSIX expression. */
+/* --tensor-type PATTERN=TYPE: for tensors whose name matches the expression. */
 typedef struct quant_override {
     const char *text; /* as given */
-    regex_t pattern;
+    llm_pattern *pattern;
     const ggl_type_info *type;
     size_t n_tensors; /* how many it matched */
 } quant_override;

@@ -14,14 +14,6 @@ unsigned llm_unicode_properties(uint32_t c) {
     return llm_unicode_ranges[low].properties;
 }
 
-uint32_t llm_unicode_decode(const char *s, size_t n) {
-    const unsigned char *u = (const unsigned char *)s;
-    uint32_t c = n == 1 ? u[0] : u[0] & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++)
-        c = c << 6 | (u[i] & 0x3f);
-    return c;
-}
-
 size_t llm_unicode_encode(uint32_t c, char out[4]) {
     size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
     for (size_t i = n; i-- > 1; c >>= 6)

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/utf8.h" /* llm_unicode_decode */
+
 /* General categories, and the properties White_Space and Script=Han. */
 enum {
     UNICODE_LU = 1 << 0,
@@ -50,8 +52,6 @@ extern const int llm_n_unicode_lower_ranges;
  * characters. */
 unsigned llm_unicode_properties(uint32_t c);
 
-/* Returns the code point at s[0..n), a whole valid UTF-8 character. */
-uint32_t llm_unicode_decode(const char *s, size_t n);
 /* Writes a code point as UTF-8; returns the number of bytes, 1 to 4. */
 size_t llm_unicode_encode(uint32_t c, char out[4]);
 

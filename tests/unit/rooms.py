@@ -10,7 +10,7 @@ only its own room and rooms below it; and no circle leads from a file back to it
 
 A source file and the headers NAME.h and NAME_impl.h beside it are one file here. Headers in include (ggl/NAME.h, llm/NAME.h, and
 internal/NAME.h below these) are files of their own, in the room that the table names. A header that defines static functions, to be included by each instruction set's file, is called
-NAME_tmpl.h, and no other is."""
+NAME_tmpl.h, and no other is. No file includes a header of POSIX for which the project has a replacement."""
 import os
 import re
 import subprocess
@@ -37,11 +37,12 @@ KNOW_LIBRARY = {
     "tools/llm-arch": "measure/verify opening",
     "tools/llm-bench": "opening",
     "tools/llm-cli": "opening prompt_file",
-    "tools/llm-gguf": "place/pattern",
     "tools/llm-imatrix": "builtin/builtin importance",
-    "tools/llm-quantize": "builtin/builtin importance measure/imatrix measure/imatrix_sketch measure/log_softmax measure/ppl_stats opening place/pattern",
+    "tools/llm-quantize": "builtin/builtin importance measure/imatrix measure/imatrix_sketch measure/log_softmax measure/ppl_stats opening",
     "tools/llm-server": "cache_settings model_facts opening stopped_text",
 }
+# Headers of POSIX that other systems lack, and what to include instead.
+REPLACED = {"regex.h": "common/pattern.h", "fnmatch.h": "common/glob.h"}
 # Headers in include by room; internal/NAME.h belongs to the same room as NAME.h.
 PUBLIC = {
     "ggml-lite": {"base": "alloc bytes disk_left file file_lock index math memory_left nearest number os_clock os_fs os_library os_process os_stream os_terminal os_thread params pass show status steps str text version xxh64", "quant": "types", "gguf": "gguf",
@@ -54,6 +55,7 @@ PUBLIC = {
 # A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.
 STATIC = re.compile(r"^ *static (?!inline\b)[^=;{]*\([^;{]*\) *(\\\n *)?\{", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+SYSTEM = re.compile(r"^\s*#\s*include\s*<([^>]+)>", re.M)
 
 
 def public_rooms():
@@ -174,6 +176,11 @@ def template_fault(path, text):
                           "it defines static functions: call it " + path[:-2] + "_tmpl.h")
 
 
+def system_faults(path, text):
+    """Why a file with this text cannot be compiled on every system."""
+    return [f"{path}: not every system has <{name}>; {REPLACED[name]} does the same" for name in SYSTEM.findall(text) if name in REPLACED]
+
+
 def threads_fault(path, text):
     """Why a public header with this text is incomplete; None: it is not."""
     if "/include/" not in path or not path.endswith(".h") or "thread" in text.split("#ifndef")[0].lower():
@@ -191,7 +198,7 @@ def read(root):
     for path in files:
         with open(os.path.join(root, path), encoding="utf-8") as file:
             text = file.read()
-        faults += filter(None, [template_fault(path, text), threads_fault(path, text)])
+        faults += filter(None, [template_fault(path, text), threads_fault(path, text), *system_faults(path, text)])
         places = [os.path.dirname(path), path.split("/")[0]] + [c + "/include" for c in ROOMS] + list(ROOMS)
         found = []
         for name in INCLUDE.findall(text):
@@ -321,7 +328,7 @@ def self_test():
     all_known = {f"{folder}/a.c": [f"library/{name}.h" for name in names.split()] for folder, names in KNOW_LIBRARY.items()}
     assert library_faults(all_known) == [], library_faults(all_known)
     assert len(library_faults({**all_known, "tools/llm-cli/b.c": ["library/context.h", "library/include/llm/llm.h"]})) == 1
-    assert len(library_faults({**all_known, "tools/llm-gguf/a.c": []})) == 1
+    assert len(library_faults({**all_known, "tools/llm-bench/a.c": []})) == 1
     upward = {"models/text/a.c": ({"f"}, {"g", "malloc"}), "models/run/b.c": ({"g"}, {"f"})}
     assert len(check_calls(upward)) == 1, check_calls(upward)
     ring = call_circles({"a.c": ({"f"}, {"g"}), "b.c": ({"g"}, {"h"}), "c.c": ({"h"}, {"f"}), "d.c": ({"k"}, {"f"})})
@@ -338,6 +345,8 @@ def self_test():
     assert not template_fault("a_tmpl.h", define) and not template_fault("a.h", declare)
     assert threads_fault("models/include/llm/a.h", "/* a */\n#ifndef A\n/* thread */") and not threads_fault("models/run/a.h", "")
     assert not threads_fault("models/include/llm/a.h", "/* Threads: one. */\n#ifndef A")
+    assert len(system_faults("tools/a.c", "#include <regex.h>\n# include<fnmatch.h>\n#include <stdio.h>\n")) == 2
+    assert not system_faults("models/grammar/a.c", '#include "regex.h"\n')
     right = {"models/run/b.h": ["models/text/a.h"], "models/text/a.h": [], "models/text/a.c": ["models/text/a.h"]}
     assert check(right) == [], check(right)
 

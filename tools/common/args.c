@@ -2,7 +2,6 @@
 #include "args.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <strings.h>
 
 #include "commit.h"
+#include "common/glob.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/os_fs.h"
@@ -300,15 +300,9 @@ static typed_flag read_flag(const parsing *p, char *name) {
 
 /* True if the n bytes at name are the text, or, with '*' in the name, match it. */
 static bool is_like(const char *name, size_t n, const char *text, size_t n_text, bool ignore_case) {
-    char pattern[FLAG_SPACE], whole[FLAG_SPACE];
-    if (!memchr(name, '*', n))
-        return n == n_text &&
-               (ignore_case ? strncasecmp(name, text, n) : strncmp(name, text, n)) == 0;
-    if (n >= sizeof pattern || n_text >= sizeof whole)
-        return false;
-    snprintf(pattern, sizeof pattern, "%.*s", (int)n, name);
-    snprintf(whole, sizeof whole, "%.*s", (int)n_text, text);
-    return fnmatch(pattern, whole, 0) == 0;
+    if (memchr(name, '*', n))
+        return llm_glob_matches((ggl_str){name, n}, (ggl_str){text, n_text});
+    return n == n_text && (ignore_case ? strncasecmp(name, text, n) : strncmp(name, text, n)) == 0;
 }
 
 /* Returns the hint for the flag with its value (*pair), else that for the flag alone; NULL: none. */

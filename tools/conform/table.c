@@ -1,15 +1,18 @@
 #include "table.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "common/glob.h"
 
 enum { MOST_TRIES = 400 };
 
 /* --- selections ------------------------------------------------------------------------------- */
 
 static bool wants_op(const conform_selection *s, const conform_case *info) {
-    return !s->op || fnmatch(s->op, conform_op_name(info), 0) == 0;
+    const char *const name = conform_op_name(info);
+    return !s->op ||
+           llm_glob_matches((ggl_str){s->op, strlen(s->op)}, (ggl_str){name, strlen(name)});
 }
 
 static bool is_type(ggl_type type, const char *name) {

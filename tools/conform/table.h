@@ -20,7 +20,7 @@ typedef struct conform_row {
 } conform_row;
 
 typedef struct conform_selection {
-    const char *op;   /* a pattern for fnmatch; NULL: all */
+    const char *op;   /* a shell pattern; NULL: all */
     const char *type; /* NULL: all */
     bool quick;       /* few forms of each case */
     double seconds;   /* time for timing a row; 0: rows are not timed */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/glob.h"
 #include "tensors.h"
 
 #define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
@@ -535,13 +536,7 @@ void arch_names_expand(const arch_names *m, const char *expr, char *buf, size_t 
 /* --- dimensions --------------------------------------------------------------------------------------------------------- */
 
 static bool fits_stem(const char *pattern, const char *stem) {
-    const char *star = strchr(pattern, '*');
-    size_t n = strlen(stem), before = star ? (size_t)(star - pattern) : 0,
-           behind = star ? strlen(star + 1) : 0;
-    if (!star)
-        return strcmp(pattern, stem) == 0;
-    return n >= before + behind && memcmp(pattern, stem, before) == 0 &&
-           memcmp(star + 1, stem + n - behind, behind) == 0;
+    return llm_stars_match((ggl_str){pattern, strlen(pattern)}, 0, (ggl_str){stem, strlen(stem)});
 }
 
 const char *arch_names_usual(const char *stem, int dim, int i) {

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "place/pattern.h"
-
 /* --- patterns --------------------------------------------------------------------------------- */
 
 int gguf_patterns_open(const char *tool, const char *flag, const arg_list *list,
@@ -21,7 +19,7 @@ int gguf_patterns_open(const char *tool, const char *flag, const arg_list *list,
     for (; out->n < list->n; out->n++) {
         const char *s = list->s[out->n];
         ggl_error err = {0};
-        if (llm_pattern(&out->r[out->n], s, strlen(s), &err) != GGL_OK) {
+        if (llm_pattern_read(&out->r[out->n], (ggl_str){s, strlen(s)}, &err) != GGL_OK) {
             gguf_patterns_close(out);
             return tool_error(tool, 2, "%s: %s", flag, err.msg);
         }
@@ -30,16 +28,10 @@ int gguf_patterns_open(const char *tool, const char *flag, const arg_list *list,
 }
 
 bool gguf_patterns_match(const gguf_patterns *p, ggl_str name) {
-    char *text = p->n > 0 ? malloc(name.n + 1) : NULL; /* regexec needs a NUL */
     bool matches = p->n == 0;
-    if (text) {
-        memcpy(text, name.s, name.n);
-        text[name.n] = '\0';
-    }
-    for (size_t i = 0; text && i < p->n; i++)
-        if (regexec(&p->r[i], text, 0, NULL, 0) == 0)
+    for (size_t i = 0; i < p->n; i++)
+        if (llm_pattern_matches(p->r[i], name))
             matches = p->matched[i] = true;
-    free(text);
     return matches;
 }
 
@@ -52,7 +44,7 @@ void gguf_patterns_warn(const char *tool, const char *flag, const arg_list *list
 
 void gguf_patterns_close(gguf_patterns *p) {
     for (size_t i = 0; i < p->n; i++)
-        regfree(&p->r[i]);
+        llm_pattern_free(p->r[i]);
     free(p->r);
     free(p->matched);
     *p = (gguf_patterns){0};

@@ -2,10 +2,9 @@
 #ifndef TOOLS_GGUF_TOOL_H
 #define TOOLS_GGUF_TOOL_H
 
-#include <regex.h>
-
 #include "common/args.h"
 #include "common/gguf_copy.h"
+#include "common/pattern.h"
 
 enum { GGUF_PAGE = 50 }; /* defects and findings that are printed as text; JSON has all */
 
@@ -16,7 +15,7 @@ gguf_command gguf_check, gguf_diff, gguf_extract, gguf_get, gguf_hash, gguf_merg
 
 /* Patterns for names: regular expressions, any of which may match anywhere in the name. */
 typedef struct gguf_patterns {
-    regex_t *r;
+    llm_pattern **r;
     size_t n;
     bool *matched; /* [n]: whether gguf_patterns_match found a name for it */
 } gguf_patterns;

@@ -1,12 +1,11 @@
 /* --imatrix: the importance of the columns of each tensor. */
 #include <inttypes.h>
 #include <math.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/calibration.h"
-#include "place/pattern.h"
+#include "common/pattern.h"
 #include "ggl/alloc.h"
 #include "ggl/graph.h"
 #include "importance_read.h"
@@ -33,7 +32,7 @@ int open_importance(job *j) {
 
 /* The patterns of --include-weights or --exclude-weights. */
 typedef struct patterns {
-    regex_t *p;
+    llm_pattern **p;
     size_t n;
     bool include;
 } patterns;
@@ -46,7 +45,8 @@ static int read_patterns(patterns *to, const job *j) {
     if (!to->p)
         return tool_error(TOOL, 1, "out of memory");
     for (; to->n < list->n; to->n++)
-        if (llm_pattern(&to->p[to->n], list->s[to->n], strlen(list->s[to->n]), &err) != GGL_OK)
+        if (llm_pattern_read(&to->p[to->n], (ggl_str){list->s[to->n], strlen(list->s[to->n])},
+                             &err) != GGL_OK)
             return tool_error(TOOL, 2, "%s: %s",
                               to->include ? "--include-weights" : "--exclude-weights", err.msg);
     return -1;
@@ -55,7 +55,7 @@ static int read_patterns(patterns *to, const job *j) {
 static bool is_used(const patterns *p, const char *name) {
     bool matches = false;
     for (size_t i = 0; i < p->n; i++)
-        matches |= regexec(&p->p[i], name, 0, NULL, 0) == 0;
+        matches |= llm_pattern_matches(p->p[i], (ggl_str){name, strlen(name)});
     return p->n == 0 || matches == p->include;
 }
 
@@ -109,7 +109,7 @@ int find_importance(job *j) {
         code = tool_error(TOOL, 2, "--%s-weights: no entry of %s is left",
                           p.include ? "include" : "exclude", j->o.imatrix);
     for (size_t i = 0; i < p.n; i++)
-        regfree(&p.p[i]);
+        llm_pattern_free(p.p[i]);
     free(p.p);
     return code;
 }

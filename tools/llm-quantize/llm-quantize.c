@@ -326,7 +326,7 @@ int main(int argc, char **argv) {
     free(j.error);
     free(j.tensor_job);
     for (size_t k = 0; k < j.choice.n_override; k++)
-        regfree(&j.choice.override[k].pattern);
+        llm_pattern_free(j.choice.override[k].pattern);
     free(j.choice.override);
     free(j.key);
     free(j.type_file);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/input.h"
-#include "place/pattern.h"
 #include "job.h"
 
 static int read_override(const char *flag, quant_override *o, const char *text) {
@@ -19,7 +18,8 @@ static int read_override(const char *flag, quant_override *o, const char *text) 
     if (code >= 0)
         return code;
     ggl_error err = {0};
-    const ggl_status st = llm_pattern(&o->pattern, text, (size_t)(equals - text), &err);
+    const ggl_status st =
+        llm_pattern_read(&o->pattern, (ggl_str){text, (size_t)(equals - text)}, &err);
     return st == GGL_OK ? -1 : tool_error(TOOL, 2, "%s: %s", flag, err.msg);
 }
 
