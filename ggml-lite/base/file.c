@@ -7,6 +7,7 @@
 
 #include "ggl/alloc.h"
 #include "os_file.h"
+#include "ggl/internal/os_fs.h"
 
 ggl_status ggl_file_map_open_how(ggl_file_map *m, const char *path, const ggl_file_how *how,
                                  ggl_error *err) {
@@ -45,7 +46,7 @@ const char *ggl_file_at(const void *address, ggl_file_map *of) {
 }
 
 bool ggl_file_exists(const char *path) {
-    return ggl_os_file_exists(path);
+    return ggl_os_exists(path);
 }
 
 /* --- files to write --------------------------------------------------------------------------- */

@@ -23,6 +23,7 @@ static os_kind kind_of(mode_t mode) {
            : S_ISFIFO(mode) ? OS_PIPE
            : S_ISSOCK(mode) ? OS_SOCKET
            : S_ISLNK(mode)  ? OS_LINK
+           : S_ISBLK(mode)  ? OS_DISK
                             : OS_DEVICE;
 }
 

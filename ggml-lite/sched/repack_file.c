@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "ggl/internal/xxh64.h"
+#include "ggl/internal/os_fs.h"
 
 enum { PAGE = 4096, FIXED = 32, PIECE = 1 << 20 };
 enum { CHECK_RUNS = 32 }; /* runs before which a part of the file is checked */
@@ -190,7 +191,7 @@ static void note_error(repack_file *f, const char *path, const ggl_error *err) {
 void ggl_repack_file_check(repack_file *f, schedule *s) {
     ggl_error err = {0};
     const char *path = s->params.cache;
-    if (!path || s->params.no_repack || ggl_os_file_exists(path) ||
+    if (!path || s->params.no_repack || ggl_os_exists(path) ||
         ggl_os_new_file_check(path, &err) == GGL_OK)
         return;
     note_error(f, path, &err);
@@ -202,7 +203,7 @@ void ggl_repack_file_open(repack_file *f, const schedule *s) {
     const char *path = s->params.cache;
     const os_map_params how = {.willneed = true};
     ggl_error err = {0};
-    if (!ggl_os_file_exists(path))
+    if (!ggl_os_exists(path))
         return;
     ggl_status st = ggl_os_map_open(&f->map, path, &how, &err);
     if (st != GGL_OK) {
