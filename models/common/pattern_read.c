@@ -63,8 +63,8 @@ static void emit(reader *r, pattern_kind kind, int32_t value) {
         r->p->code[r->p->n++] = (pattern_code){kind, value};
 }
 
-/* Inserts a split that goes on behind it and, if nothing is added at the end, behind all that follows and `more`
- * instructions. */
+/* Inserts a split before the instructions from `at` on. Its other way goes on behind these and `more` that will follow
+ * them. */
 static void insert_split(reader *r, size_t at, int32_t more) {
     llm_pattern *p = r->p;
     if (!reserve(r, 1))
