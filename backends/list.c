@@ -1,12 +1,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "cpu/cores.h"
 #include "ggl/internal/backends.h"
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/text.h"
 #include "plugin.h"
 #include "ranks/ranks.h"
 #include "trace/trace.h"
@@ -59,7 +59,7 @@ int ggl_backend_allowed_cpus(void) {
  * number (1 for "vulkan1"), or to -1 without one. A number has no leading zeros. */
 static bool is_named(const char *name, const char *base, int *device) {
     const size_t n = strlen(base);
-    if (strncasecmp(name, base, n) != 0)
+    if (ggl_case_compare_n(name, base, n) != 0)
         return false;
     const size_t digits = strspn(name + n, "0123456789");
     if (name[n + digits] || digits > 3 || (digits > 1 && name[n] == '0'))
@@ -145,7 +145,7 @@ static ggl_status no_backend(const char *name, ggl_error *err) {
     for (int i = 0; i < N_BACKEND && used < sizeof names; i++) {
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
                                  backend[i].name);
-        if (strncasecmp(base, backend[i].name, 1) == 0) /* gpu is no misspelled cpu */
+        if (ggl_case_compare_n(base, backend[i].name, 1) == 0) /* gpu is no misspelled cpu */
             ggl_nearest_try(&near, backend[i].name, SIZE_MAX);
     }
     return ggl_fail(

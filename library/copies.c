@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "context.h"
 #include "ggl/internal/alloc.h"
@@ -10,6 +9,7 @@
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_thread.h"
 #include "ggl/internal/pass.h"
+#include "ggl/internal/text.h"
 
 enum { MOST_NAME = 512 };
 
@@ -69,7 +69,7 @@ static ggl_status add_name(llm_copies *l, size_t *cap, llm_context *c, const cha
                         n == 0 ? "the name of a backend is empty; one comma divides two names"
                                : "the name of a backend is too long");
     for (int k = 0; k < l->n; k++)
-        if (strlen(l->of[k].name) == n && strncasecmp(l->of[k].name, name, n) == 0)
+        if (strlen(l->of[k].name) == n && ggl_case_compare_n(l->of[k].name, name, n) == 0)
             return ggl_fail(err, GGL_USAGE, "%s: '%s' is named twice", names->device_given,
                             l->of[k].name);
     if (!ggl_grow(&l->of, cap, (size_t)l->n + 1, sizeof *l->of))
@@ -85,7 +85,7 @@ static ggl_status add_name(llm_copies *l, size_t *cap, llm_context *c, const cha
 static ggl_status list_devices(llm_copies *l, llm_context *c, const llm_placement_choice *p,
                                ggl_error *err) {
     const char *s = p->devices && *p->devices ? p->devices : NULL;
-    const bool none = s && strcasecmp(s, "none") == 0;
+    const bool none = s && ggl_case_compare(s, "none") == 0;
     size_t cap = 0;
     char rank[32];
     ggl_status st = !s || none ? add_name(l, &cap, c, "cpu", 3, &p->names, err) : GGL_OK;

@@ -7,6 +7,7 @@
 #include "arrays.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/text.h"
 #include "llm/internal/guess.h"
 #include "context.h"
 #include "copies.h"
@@ -223,7 +224,7 @@ static ggl_status open_with(llm_context *c, const char *path, const llm_open_par
     if (st == GGL_OK && runs)
         tell_of_loading(c, p);
     if (st == GGL_OK && runs && p->prompt_folder) {
-        c->prompt_folder = strdup(p->prompt_folder);
+        c->prompt_folder = ggl_copy_text(p->prompt_folder);
         c->prompt_folder_size = p->prompt_folder_size;
         st = c->prompt_folder ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
     }

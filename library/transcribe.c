@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "hearing.h"
 #include "ggl/internal/alloc.h"
@@ -12,6 +11,7 @@
 #include "ggl/internal/params.h"
 #include "ggl/internal/pass.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "speech/speech_decoder.h"
 #include "speech/speech_segments.h"
 #include "speech/speech_words.h"
@@ -164,7 +164,7 @@ static void set_language(transcriber *t, int32_t language) {
 }
 
 static bool is_english(const char *name) {
-    return strcasecmp(name, "en") == 0 || strcasecmp(name, "english") == 0;
+    return ggl_case_compare(name, "en") == 0 || ggl_case_compare(name, "english") == 0;
 }
 
 /* Refuses a language, with the codes of some that the model knows. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/os_thread.h"
 
 enum {
@@ -285,7 +286,7 @@ static bool form_teams(cpu_pool *p, int n_threads, const cpu_nodes *nodes) {
     int count[CPU_MAX_NODES] = {0}, seen[CPU_MAX_NODES] = {0}, first[CPU_MAX_NODES];
     p->nodes = nodes && nodes->n > 1 ? nodes : NULL;
     p->team_of = ggl_calloc((size_t)n_threads, sizeof *p->team_of);
-    p->team = aligned_alloc(64, CPU_MAX_TEAMS * sizeof *p->team);
+    p->team = ggl_aligned_calloc(64, CPU_MAX_TEAMS * sizeof *p->team);
     if (!p->team_of || !p->team)
         return false;
     assign_nodes(p->nodes, n_threads, p->team_of, count);
@@ -307,10 +308,9 @@ ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, const cpu_nodes *nod
                              ggl_error *err) {
     *out = NULL;
     n_threads = n_threads < 1 ? 1 : n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
-    cpu_pool *p = aligned_alloc(64, (sizeof *p + 63) / 64 * 64);
+    cpu_pool *p = ggl_aligned_calloc(64, sizeof *p);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for %d threads", n_threads);
-    memset(p, 0, sizeof *p);
     p->n_threads = 1;
     p->spin = n_threads <= ggl_cpu_allowed() ? SPIN : 0;
     ggl_os_mutex_init(&p->lock);
@@ -352,8 +352,8 @@ void ggl_cpu_pool_close(cpu_pool *p) {
     ggl_os_mutex_destroy(&p->lock);
     ggl_free(p->thread);
     ggl_free(p->team_of);
-    free(p->team);
-    free(p);
+    ggl_aligned_free(p->team);
+    ggl_aligned_free(p);
 }
 
 /* --- floating-point mode ------------------------------------------------------------------- */

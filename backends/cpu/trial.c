@@ -46,7 +46,7 @@ static void trial_free(trial *t) {
     ggl_free(t->w);
     ggl_free(t->columns);
     ggl_free(t->y);
-    free(t->panel);
+    ggl_aligned_free(t->panel);
 }
 
 static trial trial_new(ggl_type type, const cpu_kernels *k, size_t panel_size) {
@@ -58,7 +58,7 @@ static trial trial_new(ggl_type type, const cpu_kernels *k, size_t panel_size) {
     t.w = ggl_calloc(ROWS, t.row_size);
     t.columns = ggl_calloc(COLS, t.column_size);
     t.y = ggl_calloc(2, sizeof *t.y);
-    t.panel = aligned_alloc(64, (panel_size + 63) / 64 * 64);
+    t.panel = ggl_aligned_calloc(64, panel_size);
     t.ready = t.w && t.columns && t.y && t.panel;
     for (size_t i = 0; t.ready && i < ROWS * t.row_size; i += info->size)
         make_block(info, t.w + i, &seed);

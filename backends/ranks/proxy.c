@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "ggl/internal/graph.h"
 #include "ggl/internal/image.h"
+#include "ggl/internal/text.h"
 #include "channel.h"
 #include "events.h"
 #include "ranks.h"
@@ -563,7 +563,7 @@ static const ggl_backend_vtable vtable = {
 
 /* Reads "rank2" or "rank2:vulkan0"; *device is what follows, "" for the rank's processor. */
 static bool read_name(const char *name, int *rank, const char **device) {
-    if (strncasecmp(name, "rank", 4) != 0)
+    if (ggl_case_compare_n(name, "rank", 4) != 0)
         return false;
     const size_t digits = strspn(name + 4, "0123456789");
     const char *end = name + 4 + digits;

@@ -38,6 +38,27 @@ void ggl_free(void *p) {
     free(p);
 }
 
+/* The address of the whole stands before the bytes. */
+void *ggl_aligned_calloc(size_t align, size_t size) {
+    size_t bytes;
+    if (!ggl_size_add(size, align + sizeof(void *), &bytes))
+        return NULL;
+    void *whole = ggl_calloc(bytes, 1);
+    if (!whole)
+        return NULL;
+    const uintptr_t after = (uintptr_t)whole + sizeof whole;
+    char *p = (char *)whole + sizeof whole + (align - after % align) % align;
+    memcpy(p - sizeof whole, &whole, sizeof whole);
+    return p;
+}
+
+void ggl_aligned_free(void *p) {
+    void *whole = NULL;
+    if (p)
+        memcpy(&whole, (char *)p - sizeof whole, sizeof whole);
+    ggl_free(whole);
+}
+
 bool ggl_grow(void *array, size_t *cap, size_t n, size_t size) {
     if (n <= *cap)
         return true;

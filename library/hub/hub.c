@@ -6,6 +6,7 @@
 
 #include "common/user_path.h"
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/text.h"
 #include "hub_impl.h"
 
 #define ENDPOINT "https://huggingface.co"
@@ -15,7 +16,8 @@
 /* $LLM_CACHE, or the user's folder for caches. */
 static ggl_status find_cache(hub *h, ggl_error *err) {
     const char *value = getenv("LLM_CACHE");
-    h->cache = value && *value ? strdup(value) : llm_user_path("XDG_CACHE_HOME", ".cache", "");
+    h->cache =
+        value && *value ? ggl_copy_text(value) : llm_user_path("XDG_CACHE_HOME", ".cache", "");
     return h->cache ? GGL_OK
                     : ggl_fail(err, GGL_NOT_FOUND,
                                "there is no folder for downloaded models: set LLM_CACHE, or HOME");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/text.h"
 #include "hub_impl.h"
 
 typedef struct walk {
@@ -98,7 +99,7 @@ static void visit_place(walk *w, const char *below, const char *path) {
         return;
     }
     free(w->h->folder);
-    w->h->folder = strdup(below);
+    w->h->folder = ggl_copy_text(below);
     w->repo = repo;
     w->no_memory = w->no_memory || !w->h->folder;
     if (w->h->folder)

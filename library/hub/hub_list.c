@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/json.h"
 #include "convert/pickle.h"
@@ -12,6 +11,7 @@
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/steps.h"
+#include "ggl/internal/text.h"
 #include "common/model_name.h"
 #include "common/split_name.h"
 
@@ -21,7 +21,7 @@ enum { MOST_FILES = 100000, MOST_DEPTH = 8, MOST_NAME = 255 };
 
 static bool ends_with(const char *s, const char *end) {
     const size_t n = strlen(s), n_end = strlen(end);
-    return n >= n_end && strcasecmp(s + n - n_end, end) == 0;
+    return n >= n_end && ggl_case_compare(s + n - n_end, end) == 0;
 }
 
 /* True for the UTF-8 of a character that ends lines or turns the direction of text, so that a name shows as another one: U+200E,
@@ -64,7 +64,7 @@ static bool is_ours(const char *part, size_t n) {
     bool is = false;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         const size_t n_end = strlen(ends[i]);
-        is |= n >= n_end && strncasecmp(part + n - n_end, ends[i], n_end) == 0;
+        is |= n >= n_end && ggl_case_compare_n(part + n - n_end, ends[i], n_end) == 0;
     }
     return is;
 }
@@ -154,7 +154,7 @@ static ggl_status add_entry(hub_list *l, const json_value *entry, ggl_error *err
     if (!llm_hub_is_path(path)) {
         if (kind == HUB_PICKLE)
             keep_name(l, &l->pickle, name);
-        else if (name->n >= 5 && strncasecmp(name->s + name->n - 5, ".gguf", 5) == 0)
+        else if (name->n >= 5 && ggl_case_compare_n(name->s + name->n - 5, ".gguf", 5) == 0)
             keep_name(l, &l->unsafe, name); /* not in `path` if it is too long */
         else if (kind == HUB_WEIGHTS)
             keep_name(l, &l->unsafe, name);
@@ -277,7 +277,7 @@ static bool is_model(const hub_file *f, bool older) {
 /* True if the path names this quantization: "x-Q4_K_M.gguf" and "Q4_K_M/x.gguf" have Q4_K_M, but not Q4_K. */
 static bool has_quant(const char *path, const char *quant) {
     const size_t n = strlen(quant);
-    for (const char *s = path; (s = strcasestr(s, quant)); s++)
+    for (const char *s = path; (s = ggl_case_find(s, quant)); s++)
         if ((s == path || strchr("-._/", s[-1])) && strchr("-./", s[n]))
             return true;
     return false;
@@ -304,7 +304,8 @@ static const hub_file *with_name(const hub_list *l, const char *name) {
     const hub_file *exact = llm_hub_list_find(l, name), *near = NULL;
     for (size_t i = 0; !exact && i < l->n; i++) {
         const char *path = l->file[i].path;
-        if (!near && (strcasecmp(path, name) == 0 || strcasecmp(base_name(path), name) == 0))
+        if (!near &&
+            (ggl_case_compare(path, name) == 0 || ggl_case_compare(base_name(path), name) == 0))
             near = &l->file[i];
     }
     return exact ? exact : near;

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/amounts.h"
 #include "common/split_name.h"
 #include "fetch.h"
 #include "ggl/internal/pass.h"
+#include "ggl/internal/text.h"
 #include "hub_impl.h"
 #include "web.h"
 
@@ -320,7 +320,7 @@ static ggl_status read_name(hub *h, ggl_error *err) {
     if (llm_hub_is_on_endpoint(h, s))
         s += strlen(h->endpoint) + (s[strlen(h->endpoint)] == '/');
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        if (strncasecmp(s, heads[i], strlen(heads[i])) == 0)
+        if (ggl_case_compare_n(s, heads[i], strlen(heads[i])) == 0)
             s += strlen(heads[i]);
     const size_t n = strcspn(s, ":");
     snprintf(h->name, sizeof h->name, "%.*s", (int)(n < HUB_MOST_NAME ? n : 0), s);
@@ -329,7 +329,7 @@ static ggl_status read_name(hub *h, ggl_error *err) {
                         "'%s' is not USER/REPO or USER/REPO:QUANT, such as "
                         "bartowski/SmolLM2-360M-Instruct-GGUF:Q4_K_M",
                         h->w->repo);
-    h->quant = s[n] && strcasecmp(s + n + 1, "latest") != 0 ? s + n + 1 : NULL;
+    h->quant = s[n] && ggl_case_compare(s + n + 1, "latest") != 0 ? s + n + 1 : NULL;
     return GGL_OK;
 }
 

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/text.h"
 #include "hub.h"
 #include "web.h"
 
@@ -119,8 +119,8 @@ static ggl_status no_address(ggl_error *err) {
 static ggl_status split(place *p, const char *url, ggl_error *err) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
     static const char digits[] = "0123456789";
-    const bool has_tls = strncasecmp(url, "https://", 8) == 0;
-    if (!has_tls && strncasecmp(url, "http://", 7) != 0)
+    const bool has_tls = ggl_case_compare_n(url, "https://", 8) == 0;
+    if (!has_tls && ggl_case_compare_n(url, "http://", 7) != 0)
         return no_address(err);
     const char *s = url + 7 + has_tls;
     const bool in_brackets = *s == '[';
@@ -225,7 +225,7 @@ static ggl_status ask(const public_request *q, char url[WEB_MOST_URL], web_answe
                       : snprintf(next, sizeof next, "%s", a->location);
     if (n >= (int)sizeof next)
         return no_address(err);
-    if (p.secure && strncasecmp(next, "https://", 8) != 0)
+    if (p.secure && ggl_case_compare_n(next, "https://", 8) != 0)
         return ggl_fail(err, GGL_USAGE,
                         "it leads from https to another address that is not of https");
     snprintf(url, WEB_MOST_URL, "%s", next);

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ggl/internal/text.h"
 #include "ggl/version.h"
 
 extern char **environ;
@@ -155,7 +155,7 @@ static void configure(child *c, const web_request *q) {
 
 static int start_curl(child *c, const web_request *q) {
     char offset[24], agent[64], connect[128];
-    const bool secure = strncasecmp(q->url, "https:", 6) == 0;
+    const bool secure = ggl_case_compare_n(q->url, "https:", 6) == 0;
     const char *argv[40];
     size_t n = 0;
     snprintf(agent, sizeof agent, "ggml-lite/%s", ggl_version());
@@ -251,24 +251,24 @@ static void read_link(web_answer *a, const char *s) {
 
 static void read_header(reader *r, const char *name, const char *value) {
     web_answer *a = r->a;
-    if (strcasecmp(name, "Content-Length") == 0)
+    if (ggl_case_compare(name, "Content-Length") == 0)
         a->length = number_of(value);
-    else if (strcasecmp(name, "Retry-After") == 0)
+    else if (ggl_case_compare(name, "Retry-After") == 0)
         a->retry_after = number_of(value);
-    else if (strcasecmp(name, "ETag") == 0) {
+    else if (ggl_case_compare(name, "ETag") == 0) {
         copy_etag(a->etag, sizeof a->etag, value);
         a->weak = strncmp(value, "W/", 2) == 0;
-    } else if (strcasecmp(name, "Last-Modified") == 0)
+    } else if (ggl_case_compare(name, "Last-Modified") == 0)
         snprintf(a->modified, sizeof a->modified, "%.*s", (int)sizeof a->modified - 1, value);
-    else if (strcasecmp(name, "X-Linked-ETag") == 0)
+    else if (ggl_case_compare(name, "X-Linked-ETag") == 0)
         copy_etag(a->linked_etag, sizeof a->linked_etag, value);
-    else if (strcasecmp(name, "X-Linked-Size") == 0)
+    else if (ggl_case_compare(name, "X-Linked-Size") == 0)
         a->linked_size = number_of(value);
-    else if (strcasecmp(name, "X-Error-Code") == 0)
+    else if (ggl_case_compare(name, "X-Error-Code") == 0)
         snprintf(a->code, sizeof a->code, "%.*s", (int)sizeof a->code - 1, value);
-    else if (strcasecmp(name, "Link") == 0)
+    else if (ggl_case_compare(name, "Link") == 0)
         read_link(a, value);
-    else if (strcasecmp(name, "Location") == 0) {
+    else if (ggl_case_compare(name, "Location") == 0) {
         snprintf(a->location, sizeof a->location, "%s", value);
         r->moves = !r->q->connect_to;
     }

@@ -6,6 +6,7 @@
 
 #include "common/glob.h"
 #include "common/pattern.h"
+#include "ggl/internal/text.h"
 
 /* The names of weights of all experts of a layer, as in llama.cpp's --cpu-moe. */
 static const char EXPERTS[] = "\\.ffn_(up|down|gate|gate_up)_(ch)?exps";
@@ -47,7 +48,7 @@ static ggl_status read_rule(place_rules *r, const char *flag, const char *exampl
         return ggl_fail(err, GGL_USAGE, "%s: '%.*s' is not PATTERN=NAME, as in '%s'", flag, (int)n,
                         s, example);
     const ggl_str pattern = {s, eq - 1};
-    rule->of_experts = !glob && eq > 4 && memmem(s, eq, "exps", 4);
+    rule->of_experts = !glob && eq > 4 && ggl_find_bytes(s, eq, "exps", 4);
     rule->glob = glob ? pattern : (ggl_str){NULL, 0};
     const ggl_status st = glob ? GGL_OK : llm_pattern_read(&rule->regex, pattern, err);
     r->n += st == GGL_OK;

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "ggl/internal/backends.h"
 #include "ggl/internal/number.h"
+#include "ggl/internal/text.h"
 
 /* --- backends --------------------------------------------------------------------------------- */
 
@@ -15,8 +15,8 @@
 static int find(const llm_placement *p, const char *name, size_t n) {
     const bool is_path = memchr(name, '/', n);
     for (int i = 0; i < p->n; i++)
-        if (strlen(p->names[i]) == n &&
-            (is_path ? memcmp(p->names[i], name, n) == 0 : strncasecmp(p->names[i], name, n) == 0))
+        if (strlen(p->names[i]) == n && (is_path ? memcmp(p->names[i], name, n) == 0
+                                                 : ggl_case_compare_n(p->names[i], name, n) == 0))
             return i;
     return -1;
 }
@@ -72,7 +72,7 @@ static int need(llm_placement *p, const char *name, size_t n, ggl_error *err) {
     p->n++;
     if (p->o.shadow && doubt(p, &p->backend[k], err) != GGL_OK)
         return -1;
-    if (strcasecmp(p->names[k], "cpu") == 0)
+    if (ggl_case_compare(p->names[k], "cpu") == 0)
         p->host = k;
     return k;
 }
@@ -139,9 +139,9 @@ static bool take_part(const char **list, const char **part, size_t *n) {
 static ggl_status read_devices(llm_placement *p, ggl_error *err) {
     const char *flag = p->o.names.device_given, *name;
     const char *list = p->o.devices && *p->o.devices ? p->o.devices : NULL;
-    p->no_device = list && strcasecmp(list, "none") == 0;
+    p->no_device = list && ggl_case_compare(list, "none") == 0;
     for (size_t n; !p->no_device && take_part(&list, &name, &n);) {
-        if (n == strlen("none") && strncasecmp(name, "none", n) == 0)
+        if (n == strlen("none") && ggl_case_compare_n(name, "none", n) == 0)
             return ggl_fail(err, GGL_USAGE,
                             "%s %s: 'none' stands for the CPU alone; name either it or devices",
                             flag, p->o.devices);
@@ -366,7 +366,8 @@ ggl_status llm_placement_new(llm_placement **out, const llm_placement_choice *o,
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     p->o = *o;
-    p->o.split = p->split = o->split ? strdup(o->split) : NULL; /* it is read for each session */
+    p->o.split = p->split =
+        o->split ? ggl_copy_text(o->split) : NULL; /* it is read for each session */
     if (o->split && !p->split)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     p->params = params ? *params : (ggl_backend_params){.size = sizeof(ggl_backend_params)};

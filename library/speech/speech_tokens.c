@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "ggl/alloc.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/text.h"
 
 /* --- languages -------------------------------------------------------------------------------- */
 
@@ -54,11 +54,11 @@ const char *llm_speech_language_name(const char *code) {
 
 int32_t llm_speech_find_language(const speech_tokens *t, const char *name) {
     for (int k = 0; k < N_LANGUAGES; k++)
-        name = strcasecmp(languages[k][1], name) == 0 ? languages[k][0] : name;
+        name = ggl_case_compare(languages[k][1], name) == 0 ? languages[k][0] : name;
     for (int32_t id = t->first_language; id < t->first_language + t->n_languages; id++) {
         size_t n;
         const char *code = llm_speech_language_code(t, id, &n);
-        if (n == strlen(name) && strncasecmp(code, name, n) == 0)
+        if (n == strlen(name) && ggl_case_compare_n(code, name, n) == 0)
             return id;
     }
     return -1;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 
 bool llm_word_has_no_spaces(const char *language) {
     static const char *const codes[] = {"zh", "ja", "th", "lo", "my", "yue"};
@@ -13,7 +14,7 @@ bool llm_word_has_no_spaces(const char *language) {
 }
 
 bool llm_word_is_of(const char *list, const char *s, size_t n) {
-    return n == 0 || (ggl_utf8_is_valid(s, n) && memmem(list, strlen(list), s, n) != NULL);
+    return n == 0 || (ggl_utf8_is_valid(s, n) && ggl_find_bytes(list, strlen(list), s, n) != NULL);
 }
 
 static bool is_space(char c) {

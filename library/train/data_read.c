@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/text_file.h"
 #include "data_impl.h"
@@ -10,6 +9,7 @@
 #include "data_shapes.h"
 #include "data_text.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/text.h"
 
 ggl_status llm_train_data_new(train_data **out, const train_data_params *params, ggl_error *err) {
     *out = NULL;
@@ -40,7 +40,7 @@ void llm_train_data_free(train_data *d) {
 
 static bool ends_with(const char *path, const char *end) {
     const size_t n = strlen(path), n_end = strlen(end);
-    return n > n_end && strcasecmp(path + n - n_end, end) == 0;
+    return n > n_end && ggl_case_compare(path + n - n_end, end) == 0;
 }
 
 /* How files begin that are not read, and what to do with them. */

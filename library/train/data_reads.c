@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "template/parts.h"
 
 static ggl_status no_memory(ggl_error *err) {
@@ -55,7 +55,7 @@ static void unescape(char *s) {
 }
 
 static bool begins(ggl_str s, const char *with) {
-    return s.n >= strlen(with) && strncasecmp(s.s, with, strlen(with)) == 0;
+    return s.n >= strlen(with) && ggl_case_compare_n(s.s, with, strlen(with)) == 0;
 }
 
 /* Makes the path of an address: one that is relative begins in the folder of the data. */
@@ -94,7 +94,8 @@ static bool digits_of(ggl_str address, ggl_str *digits) {
     static const char coding[] = ";base64";
     const size_t n_head = address.n < MOST_HEAD ? address.n : MOST_HEAD, n = sizeof coding - 1;
     const char *comma = begins(address, "data:") ? memchr(address.s, ',', n_head) : NULL;
-    if (!comma || (size_t)(comma - address.s) < 5 + n || strncasecmp(comma - n, coding, n) != 0)
+    if (!comma || (size_t)(comma - address.s) < 5 + n ||
+        ggl_case_compare_n(comma - n, coding, n) != 0)
         return false;
     *digits = (ggl_str){comma + 1, address.n - (size_t)(comma + 1 - address.s)};
     return true;

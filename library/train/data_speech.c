@@ -4,12 +4,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "data_members.h"
 #include "data_reads.h"
 #include "data_text.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "speech/word_split.h"
 
 /* --- members ---------------------------------------------------------------------------------- */
@@ -55,7 +55,8 @@ static ggl_status find_language(const speech_tokens *k, const json_value *o, int
         return ggl_fail(err, GGL_FORMAT, "\"%s\" must be a string, not %s", which,
                         llm_json_kind_text((json_kind)v->kind));
     snprintf(text, sizeof text, "%.*s", v ? (int)(v->n < 60 ? v->n : 60) : 0, v ? v->s : "");
-    const bool is_english = strcasecmp(text, "en") == 0 || strcasecmp(text, "english") == 0;
+    const bool is_english =
+        ggl_case_compare(text, "en") == 0 || ggl_case_compare(text, "english") == 0;
     if (k->n_languages == 0)
         return !v || is_english
                    ? GGL_OK

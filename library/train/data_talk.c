@@ -10,6 +10,7 @@
 #include "data_text.h"
 #include "data_thought.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "template/parts.h"
 
 static ggl_status no_memory(ggl_error *err) {
@@ -118,7 +119,7 @@ static int find_name(const train_talk *t, ggl_str text, size_t *at) {
     int found = TRAIN_FILE_KINDS;
     for (int k = 0; k < TRAIN_FILE_KINDS; k++) {
         const char *p = t->file[k] && text.n > 0
-                            ? memmem(text.s, text.n, files[k].mark, strlen(files[k].mark))
+                            ? ggl_find_bytes(text.s, text.n, files[k].mark, strlen(files[k].mark))
                             : NULL;
         if (p && (found == TRAIN_FILE_KINDS || (size_t)(p - text.s) < *at)) {
             found = k;

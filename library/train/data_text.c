@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 
 bool llm_train_is_blank(ggl_str text) {
     size_t i = 0;
@@ -81,7 +82,7 @@ ggl_status llm_train_text_draft(const train_data *d, train_draft *s, ggl_str pro
 static ggl_str take_document(const train_data *d, ggl_str *rest) {
     const char *mark = d->p.separator;
     const size_t n_mark = mark ? strlen(mark) : 0;
-    const char *end = mark ? memmem(rest->s, rest->n, mark, n_mark) : NULL;
+    const char *end = mark ? ggl_find_bytes(rest->s, rest->n, mark, n_mark) : NULL;
     ggl_str one = {rest->s, end ? (size_t)(end - rest->s) : rest->n};
     size_t used = one.n + (end ? n_mark : 0);
     if (end && mark[0] == '\n' && one.n > 0 && one.s[one.n - 1] == '\r')

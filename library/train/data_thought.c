@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "ggl/internal/text.h"
+
 static bool is_white(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -44,7 +46,7 @@ static const char *find_close(ggl_str s, ggl_str tag, size_t *n) {
     close[0] = tag.s[0];
     close[1] = '/';
     memcpy(close + 2, tag.s + 1, tag.n - 1);
-    return s.n > 0 ? memmem(s.s, s.n, close, *n) : NULL;
+    return s.n > 0 ? ggl_find_bytes(s.s, s.n, close, *n) : NULL;
 }
 
 /* The reasoning, and the white space between its closing tag and the answer. False: the message has none. */

@@ -7,6 +7,7 @@
 #include "calls_params.h"
 #include "common/json_write.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/text.h"
 #include "grammar/grammar.h"
 #include "grammar/schema.h"
 
@@ -208,7 +209,7 @@ static int32_t call_of(builder *b, const pattern *p, int from, const target *t) 
 }
 
 static bool holds(ggl_str s, ggl_str part) {
-    return part.n == 0 || (s.n >= part.n && memmem(s.s, s.n, part.s, part.n));
+    return part.n == 0 || (s.n >= part.n && ggl_find_bytes(s.s, s.n, part.s, part.n));
 }
 
 /* Returns how well a pattern suits; 0: it cannot be written as a grammar. Patterns that begin without a mark suit best,
@@ -262,7 +263,7 @@ static int32_t thoughts(builder *b, const mark *m) {
 static bool may_reason(ggl_str template_text, const mark *m) {
     return m->role == MARK_THINK &&
            (template_text.n == 0 ||
-            memmem(template_text.s, template_text.n, m->text.s, m->text.n) != NULL);
+            ggl_find_bytes(template_text.s, template_text.n, m->text.s, m->text.n) != NULL);
 }
 
 /* Returns the expression for the text before the calls. If the prompt ends within reasoning, that is the rest of the

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/lines.h"
+#include "ggl/internal/text.h"
 #include "llm/internal/calls.h"
 
 extern const unsigned char llm_call_formats_text[];
@@ -62,7 +63,7 @@ static bool all_stand_in(ggl_str line, ggl_str text) {
     bool plain;
     size_t n;
     while ((n = next_word(&line, word, &plain)) > 0)
-        if (!memmem(text.s, text.n, word, n))
+        if (!ggl_find_bytes(text.s, text.n, word, n))
             return false;
     return true;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "calls_impl.h"
+#include "ggl/internal/text.h"
 
 enum { MAX_DEPTH = LLM_JSON_MAX_DEPTH };
 
@@ -121,7 +122,8 @@ static bool string(reader *r, char quote) {
 
 /* A string between the format's quotes, without escapes. */
 static bool quoted(reader *r) {
-    const char *begin = r->s + r->i, *end = memmem(begin, r->n - r->i, r->quote.s, r->quote.n);
+    const char *begin = r->s + r->i,
+               *end = ggl_find_bytes(begin, r->n - r->i, r->quote.s, r->quote.n);
     if (!end)
         return error(r, "a string does not end");
     put(r, "\"", 1);

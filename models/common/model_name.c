@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "ggl/internal/text.h"
+
 /* True for the files of sentence-transformers' modules: 1_Pooling/config.json, 2_Dense/model.safetensors. */
 static bool is_of_module(const char *name) {
     static const char *const names[] = {"_Pooling/config.json", "_Dense/config.json",
@@ -41,13 +43,13 @@ bool llm_model_name_of_folder(const char *name) {
 
 bool llm_model_name_is_aside(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    return strcasestr(name, "mmproj") || strcasestr(name, "imatrix");
+    return ggl_case_find(name, "mmproj") || ggl_case_find(name, "imatrix");
 }
 
 /* True if the name has this word between its ends, dashes and the like, in any case of letters. */
 static bool has_word(const char *name, const char *word) {
     const size_t n = strlen(word);
-    for (const char *s = name; (s = strcasestr(s, word)); s++)
+    for (const char *s = name; (s = ggl_case_find(s, word)); s++)
         if ((s == name || strchr("-._", s[-1])) && (!s[n] || strchr("-._", s[n])))
             return true;
     return false;
@@ -58,7 +60,7 @@ int llm_model_name_eye_rank(const char *path) {
     enum { N = sizeof liked / sizeof *liked };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     int k = 0;
-    if (!strcasestr(name, "mmproj"))
+    if (!ggl_case_find(name, "mmproj"))
         return -1;
     while (k < N && !has_word(name, liked[k]))
         k++;

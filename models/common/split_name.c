@@ -2,7 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
+
+#include "ggl/internal/text.h"
 
 enum { TAIL = 20 }; /* strlen("-00001-of-00003.gguf") */
 
@@ -10,7 +11,7 @@ enum { TAIL = 20 }; /* strlen("-00001-of-00003.gguf") */
 static bool read_part(const char *path, int *k, int *n) {
     const size_t len = strlen(path);
     int end = 0;
-    if (len <= TAIL || strcasecmp(path + len - 5, ".gguf") != 0 ||
+    if (len <= TAIL || ggl_case_compare(path + len - 5, ".gguf") != 0 ||
         strspn(path + len - TAIL + 1, "0123456789") != 5 ||
         sscanf(path + len - TAIL, "-%5d-of-%5d.%n", k, n, &end) != 2 || end != 16)
         return false;

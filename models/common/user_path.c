@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/internal/text.h"
+
 char *llm_user_path(const char *variable, const char *under_home, const char *rest) {
     const char *value = getenv(variable), *home = getenv("HOME");
     const bool has_value = value && *value == '/';
@@ -21,7 +23,7 @@ char *llm_user_path(const char *variable, const char *under_home, const char *re
 }
 
 void llm_user_make_folders(const char *path) {
-    char *copy = strdup(path);
+    char *copy = ggl_copy_text(path);
     for (char *p = copy && *copy ? strchr(copy + 1, '/') : NULL; p; p = strchr(p + 1, '/')) {
         *p = '\0';
         (void)ggl_os_make_folder(copy, true);

@@ -8,6 +8,7 @@
 
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/pass.h"
+#include "ggl/internal/text.h"
 #include "ggl/internal/types.h"
 #include "checkpoint.h"
 #include "common/text_file.h"
@@ -482,7 +483,7 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     static const char reads[] = "config.reranker";
     if (s == GGL_OK && !c->is_file)
         s = llm_converter_add_reranker(
-            c, memmem(c->arch->text.s, c->arch->text.n, reads, strlen(reads)) != NULL, err);
+            c, ggl_find_bytes(c->arch->text.s, c->arch->text.n, reads, strlen(reads)) != NULL, err);
     if (s == GGL_OK && c->params.adapter)
         s = llm_lora_open(&c->lora, c->params.adapter, &c->params.ignore, err);
     else if (s == GGL_OK && c->params.task)

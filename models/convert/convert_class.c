@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/folder_name.h"
 #include "convert_impl.h"
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/text.h"
 
 ggl_status llm_converter_choose_class(llm_converter *c, const char *path, ggl_error *err) {
     const json_value *list = llm_json_get_kind(&c->config->root, "architectures", JSON_ARRAY);
@@ -53,7 +53,7 @@ static bool same_family(const char *a, const char *b) {
     for (; (b[m] | 0x20) >= 'a' && (b[m] | 0x20) <= 'z' && strncmp(b + m, "For", 3) != 0;)
         m++;
     n = n < m ? n : m;
-    return n > 2 && strncasecmp(a, b, n) == 0;
+    return n > 2 && ggl_case_compare_n(a, b, n) == 0;
 }
 
 /* Starts a search for the nearest class. At most two letters may differ, because most names have

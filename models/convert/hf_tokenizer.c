@@ -5,6 +5,7 @@
 
 #include "common/text_file.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 
 /* Sets the chat template: tokenizer_config.json's (the one called "default" of several), else
  * chat_template.jinja. */
@@ -187,7 +188,8 @@ bool llm_hf_tokenizer_is_file(const char *path) {
     const size_t n = strlen(path);
     if (n < 5 || strcmp(path + n - 5, ".json") != 0)
         return false;
-    return memmem(head, llm_read_head(path, head, sizeof head), mark, sizeof mark - 1) != NULL;
+    return ggl_find_bytes(head, llm_read_head(path, head, sizeof head), mark, sizeof mark - 1) !=
+           NULL;
 }
 
 /* Sets ids and flags that no tokenizer_config.json has named: as the file's own library does, which adds to texts what the

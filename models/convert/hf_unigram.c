@@ -16,6 +16,7 @@
 #include "common/base64.h"
 #include "hf_tokenizer_impl.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 
 #define LEAVE_OUT "--no-tokenizer leaves the tokenizer out"
 
@@ -204,7 +205,7 @@ static ggl_status read_steps(steps *x, ggl_error *err) {
 
 /* True if the piece has a space after its first character. */
 static bool spans_words(ggl_str s) {
-    return s.n > 3 && memmem(s.s + 1, s.n - 1, space_mark, sizeof space_mark - 1) != NULL;
+    return s.n > 3 && ggl_find_bytes(s.s + 1, s.n - 1, space_mark, sizeof space_mark - 1) != NULL;
 }
 
 /* Reads entry `id` of the vocabulary, ["piece", score]. */

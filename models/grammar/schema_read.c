@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ggl/internal/text.h"
+
 /* --- the whole -------------------------------------------------------------------------------- */
 
 /* White space between tokens: nothing, one space, or a line break with indentation. */
@@ -41,7 +43,7 @@ static int draft_of(const json_value *root) {
         {"draft-03", 4}, {"draft-04", 4}, {"draft-06", 6}, {"draft-07", 7}, {"2019-09", 2019}};
     const json_value *v = llm_json_get_kind(root, "$schema", JSON_STRING);
     for (size_t i = 0; v && i < sizeof row / sizeof *row; i++)
-        if (memmem(v->s, v->n, row[i].mark, strlen(row[i].mark)))
+        if (ggl_find_bytes(v->s, v->n, row[i].mark, strlen(row[i].mark)))
             return row[i].draft;
     return 2020;
 }

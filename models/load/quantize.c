@@ -1,8 +1,8 @@
 /* The types that tensors get while they are loaded: llm_load_params.type. */
 #include <string.h>
-#include <strings.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/text.h"
 #include "load_impl.h"
 
 ggl_status llm_load_read_type(loaded *l, bool converts, ggl_error *err) {
@@ -12,7 +12,7 @@ ggl_status llm_load_read_type(loaded *l, bool converts, ggl_error *err) {
                                         [LLM_CONVERT_BF16] = "bf16"};
     const char *name = l->params.type ? l->params.type : "auto";
     for (int k = 0; k < 4 && (converts || k == LLM_CONVERT_AUTO); k++)
-        if (strcasecmp(name, types[k]) == 0) {
+        if (ggl_case_compare(name, types[k]) == 0) {
             l->convert_type = (llm_convert_type)k;
             return GGL_OK;
         }

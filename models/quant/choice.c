@@ -1,9 +1,9 @@
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/pass.h"
+#include "ggl/internal/text.h"
 #include "ggl/internal/types.h"
 #include "type_plan.h"
 
@@ -27,9 +27,9 @@ static void try_all(ggl_nearest *near, bool mixes, char bits) {
  * such as UD-Q4_K_XL; a mix of that size is Q4_K_M. */
 static ggl_status not_a_type(const char *name, bool mixes, ggl_error *err) {
     char wanted[32];
-    const char *begin = strncasecmp(name, "UD-", 3) == 0 ? name + 3 : name;
+    const char *begin = ggl_case_compare_n(name, "UD-", 3) == 0 ? name + 3 : name;
     const size_t n = strlen(begin);
-    const bool is_large = n > 3 && strcasecmp(begin + n - 3, "_XL") == 0;
+    const bool is_large = n > 3 && ggl_case_compare(begin + n - 3, "_XL") == 0;
     const int written = snprintf(wanted, sizeof wanted, "%.*s%s", (int)(is_large ? n - 2 : n),
                                  begin, is_large && mixes ? "M" : "");
     const bool cut = written < 0 || (size_t)written >= sizeof wanted;

@@ -2,12 +2,12 @@
  * llama-quant.cpp; where its versions differ, attn_qkv has the separate rules that it had before
  * 2026. */
 #include "quant_mix.h"
+#include "ggl/internal/text.h"
 #include "ggl/internal/types.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* clang-format off */
 static const quant_mix mixes[] = {
@@ -237,8 +237,8 @@ const quant_mix *llm_quant_mix_at(int k) {
 
 const quant_mix *llm_quant_mix_find(const char *name) {
     for (size_t k = 0; k < N(mixes); k++)
-        if (strcasecmp(mixes[k].name, name) == 0 ||
-            (mixes[k].alias && strcasecmp(mixes[k].alias, name) == 0))
+        if (ggl_case_compare(mixes[k].name, name) == 0 ||
+            (mixes[k].alias && ggl_case_compare(mixes[k].alias, name) == 0))
             return &mixes[k];
     return NULL;
 }
@@ -375,7 +375,7 @@ bool llm_quant_type_usable(const ggl_type_info *t) {
 const ggl_type_info *llm_quant_type_find(const char *name, ggl_error *err) {
     for (int k = 0; ggl_type_at(k); k++) {
         const ggl_type_info *t = ggl_type_at(k);
-        if (strcasecmp(t->name, name) != 0)
+        if (ggl_case_compare(t->name, name) != 0)
             continue;
         if (llm_quant_type_usable(t))
             return t;
@@ -385,7 +385,8 @@ const ggl_type_info *llm_quant_type_find(const char *name, ggl_error *err) {
     }
     bool foreign = false;
     for (int id = 0; id < 256 && !foreign; id++)
-        foreign = ggl_type_foreign_name(id) && strcasecmp(ggl_type_foreign_name(id), name) == 0;
+        foreign =
+            ggl_type_foreign_name(id) && ggl_case_compare(ggl_type_foreign_name(id), name) == 0;
     ggl_fail(err, foreign ? GGL_UNSUPPORTED : GGL_NOT_FOUND, "this build does not have type %s",
              name);
     return NULL;

@@ -14,6 +14,7 @@
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/os_thread.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/text.h"
 
 enum {
     MOST_FILES = 1 << 16, /* that are looked at */
@@ -455,7 +456,7 @@ static ggl_status check(const llm_prompt_folder_params *p, ggl_error *err) {
 static ggl_status init(llm_prompt_folder *f, const llm_prompt_folder_params *p, ggl_error *err) {
     enum { DEFAULT_GIB = 4, SHARE = 8 };
     f->p = *p;
-    f->p.path = strdup(p->path);
+    f->p.path = ggl_copy_text(p->path);
     f->p.n_bytes = p->n_bytes > 0 ? p->n_bytes : (uint64_t)DEFAULT_GIB << 30;
     f->p.n_copy_bytes = p->n_copy_bytes > 0 ? p->n_copy_bytes : f->p.n_bytes / SHARE;
     if (f->p.n_copy_bytes > f->p.n_bytes)

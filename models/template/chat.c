@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/nearest.h"
+#include "ggl/internal/text.h"
 #include "node.h"
 
 /* The tokens that are variables, with the keys of their ids. */
@@ -191,7 +192,7 @@ static ggl_status parse(llm_chat *c, ggl_str text, const char *name, ggl_error *
     ggl_status st = llm_template_new(&c->template_, text.s, text.n, name, err);
     for (int i = 0; st == GGL_OK && i < N_COMPUTED; i++)
         if (llm_template_mentions(c->template_, computed[i].variable) &&
-            !memmem(text.s, text.n, computed[i].asks, strlen(computed[i].asks)))
+            !ggl_find_bytes(text.s, text.n, computed[i].asks, strlen(computed[i].asks)))
             strcat(before, computed[i].sets);
     if (st != GGL_OK || !before[0])
         return st;

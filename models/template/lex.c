@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ggl/internal/number.h"
+#include "ggl/internal/text.h"
 #include "strings.h"
 
 /* Moves to `to`, counting lines. */
@@ -43,7 +44,7 @@ static bool begins(const lexer *l, size_t at, const char *what) {
 
 /* Returns the offset of `what` from `at` on; l->n if none. */
 static size_t find(const lexer *l, size_t at, const char *what) {
-    const char *p = at < l->n ? memmem(l->s + at, l->n - at, what, strlen(what)) : NULL;
+    const char *p = at < l->n ? ggl_find_bytes(l->s + at, l->n - at, what, strlen(what)) : NULL;
     return p ? (size_t)(p - l->s) : l->n;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "builtins.h"
+#include "ggl/internal/text.h"
 #include "strings.h"
 #include "text/unicode.h"
 
@@ -135,7 +136,7 @@ static tv s_replace(tv_heap *h, tv s, const tv_args *a) {
                                  count_of(h, a->at[2], "count")));
 }
 
-/* Returns the last byte where the part, which is not empty, begins; NULL: nowhere. memmem looks at
+/* Returns the last byte where the part, which is not empty, begins; NULL: nowhere. A search looks at
  * ever longer ends of s until one has the part; then, where it may begin is halved again and again.
  * So the time grows little more than s, whatever the texts are. */
 static const char *found_last(tv_heap *h, ggl_str s, ggl_str part) {
@@ -145,7 +146,7 @@ static const char *found_last(tv_heap *h, ggl_str s, ggl_str part) {
         const size_t from = hit ? lowest + (none - lowest) / 2 : none > back ? none - back : 0;
         const size_t n = none - 1 + part.n - from;
         tv_scan(h, n);
-        const char *at = memmem(s.s + from, n, part.s, part.n);
+        const char *at = ggl_find_bytes(s.s + from, n, part.s, part.n);
         if (at) {
             hit = at;
             lowest = (size_t)(at - s.s) + 1;
@@ -163,7 +164,7 @@ static const char *found(tv_heap *h, ggl_str s, ggl_str part, bool last) {
     if (last)
         return found_last(h, s, part);
     tv_scan(h, s.n);
-    return s.n ? memmem(s.s, s.n, part.s, part.n) : NULL;
+    return s.n ? ggl_find_bytes(s.s, s.n, part.s, part.n) : NULL;
 }
 static tv find(tv_heap *h, tv s, const tv_args *a, bool last, bool must) {
     const ggl_str part = llm_tv_want_str(h, *a->at[0], "what is searched");

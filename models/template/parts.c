@@ -3,11 +3,11 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/base64.h"
 #include "common/json_write.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/text.h"
 
 typedef enum part_kind { OTHER, PICTURE, SOUND } part_kind;
 
@@ -126,8 +126,8 @@ bool llm_part_digits(ggl_str *digits, ggl_str address) {
     const size_t n_head = address.n < MOST_HEAD ? address.n : MOST_HEAD;
     const char *comma = n_head > 0 ? memchr(address.s, ',', n_head) : NULL;
     if (!comma || (size_t)(comma - address.s) < BEGIN + CODING ||
-        strncasecmp(address.s, begin, BEGIN) != 0 ||
-        strncasecmp(comma - CODING, coding, CODING) != 0)
+        ggl_case_compare_n(address.s, begin, BEGIN) != 0 ||
+        ggl_case_compare_n(comma - CODING, coding, CODING) != 0)
         return false;
     *digits = (ggl_str){comma + 1, address.n - (size_t)(comma + 1 - address.s)};
     return true;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "ggl/internal/text.h"
 #include "text/unicode.h"
 
 bool llm_tv_is_space(uint32_t c) {
@@ -148,7 +149,7 @@ tv llm_tv_split(tv_heap *h, ggl_str s, const ggl_str *separator, int64_t most) {
     size_t from = 0;
     for (const char *p; most < 0 || (int64_t)list.list->n < most;
          from = (size_t)(p - s.s) + separator->n) {
-        p = s.n > from ? memmem(s.s + from, s.n - from, separator->s, separator->n) : NULL;
+        p = s.n > from ? ggl_find_bytes(s.s + from, s.n - from, separator->s, separator->n) : NULL;
         if (!p)
             break;
         push(h, list, s, from, (size_t)(p - s.s));
@@ -190,7 +191,7 @@ ggl_str llm_tv_replace(tv_heap *h, ggl_str s, ggl_str from, ggl_str to, int64_t 
             i = at;
             continue;
         }
-        const char *p = s.n > i ? memmem(s.s + i, s.n - i, from.s, from.n) : NULL;
+        const char *p = s.n > i ? ggl_find_bytes(s.s + i, s.n - i, from.s, from.n) : NULL;
         if (!p)
             break;
         llm_tv_put(h, &t, s.s + i, (size_t)(p - s.s) - i);

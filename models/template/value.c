@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/text.h"
+
 /* Makes room for n elements in an array of the arena; the old one stays there unused, which at most
  * doubles the memory. */
 static void grow(tv_heap *h, void **array, size_t *cap, size_t n, size_t size) {
@@ -272,7 +274,7 @@ int llm_tv_compare(tv_heap *h, tv a, tv b, const char *op) {
 
 static bool has_text(tv_heap *h, ggl_str s, ggl_str part) {
     tv_scan(h, s.n);
-    return part.n == 0 || (s.n > 0 && memmem(s.s, s.n, part.s, part.n));
+    return part.n == 0 || (s.n > 0 && ggl_find_bytes(s.s, s.n, part.s, part.n));
 }
 
 bool llm_tv_contains(tv_heap *h, tv container, tv v) {

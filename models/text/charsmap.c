@@ -5,6 +5,7 @@
 #include "common/little_endian.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/steps.h"
+#include "ggl/internal/text.h"
 
 static const char KEY[] = "tokenizer.ggml.precompiled_charsmap";
 
@@ -65,7 +66,7 @@ static ggl_str replacement_at(const charsmap *m, size_t at) {
     const size_t place = at < m->n_unit ? m->unit[at] & ~(1u << 31) : m->n_text;
     if (place >= m->n_text || !(m->unit[at] >> 31))
         return (ggl_str){NULL, 0};
-    return (ggl_str){m->text + place, strnlen(m->text + place, m->n_text - place)};
+    return (ggl_str){m->text + place, ggl_text_length(m->text + place, m->n_text - place)};
 }
 
 static ggl_status check_lengths(const charsmap *m, size_t n_string, size_t n_replacement,

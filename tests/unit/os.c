@@ -1,7 +1,7 @@
 /* What the operating system does for all else, on each system: threads, clocks, streams to memory, and strings. */
 #include <stdatomic.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_stream.h"
 #include "ggl/internal/os_thread.h"
@@ -304,4 +304,18 @@ TEST(texts_are_copied) {
     ggl_free(a);
     free(b);
     ggl_free(c);
+}
+
+TEST(memory_is_aligned) {
+    for (size_t align = 1; align <= 1 << 21; align *= 2)
+        for (size_t size = 0; size < 3; size++) {
+            char *p = ggl_aligned_calloc(align, size);
+            REQUIRE(p && (uintptr_t)p % align == 0);
+            for (size_t i = 0; i < size; i++)
+                CHECK(p[i] == 0);
+            memset(p, 1, size);
+            ggl_aligned_free(p);
+        }
+    ggl_aligned_free(NULL);
+    CHECK(!ggl_aligned_calloc(64, SIZE_MAX - 64));
 }

@@ -9,6 +9,7 @@
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "model_path.h"
 #include "shell_quote.h"
 
@@ -38,7 +39,7 @@ static ggl_status add(tool_adapters *x, const char *path, double scale, ggl_erro
     if (st != GGL_OK)
         return st;
     llm_lora *grown = realloc(x->from, (x->n_from + 1) * sizeof *grown);
-    char *copy = strdup(path);
+    char *copy = ggl_copy_text(path);
     x->from = grown ? grown : x->from;
     if (!grown || !copy) {
         free(copy);
@@ -61,7 +62,7 @@ static bool cut_scale(char *item, double *scale) {
 /* What is wrong with "FILE:TEXT" if there is no such file, but there is FILE. */
 static ggl_status check_scale(const char *item, ggl_error *err) {
     const char *colon = strrchr(item, ':');
-    char *file = colon ? strndup(item, (size_t)(colon - item)) : NULL;
+    char *file = colon ? ggl_copy_text_n(item, (size_t)(colon - item)) : NULL;
     const bool wrong = file && *file && !ggl_os_exists(item) && ggl_os_exists(file);
     free(file);
     return wrong ? ggl_fail(err, GGL_USAGE, "%s: '%s' is not a scale; a finite number is expected",
@@ -73,7 +74,7 @@ static ggl_status check_scale(const char *item, ggl_error *err) {
  * or NULL. needed: each must have a scale. */
 static ggl_status read_value(tool_adapters *x, const char *value, const char *follows, bool needed,
                              ggl_error *err) {
-    char *copy = strdup(value);
+    char *copy = ggl_copy_text(value);
     ggl_status st = copy ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
     for (char *item = copy, *end; item && st == GGL_OK; item = end) {
         double scale = 1;

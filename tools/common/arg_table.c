@@ -2,7 +2,8 @@
 #include "arg_table.h"
 
 #include <string.h>
-#include <strings.h>
+
+#include "ggl/internal/text.h"
 
 bool arg_next_name(const char **names, const char **name, size_t *n) {
     *names += strspn(*names, " ");
@@ -50,7 +51,7 @@ const arg_option *arg_find(const arg_option *o, const char *s, size_t n) {
 
 int arg_find_choice(const arg_option *o, const char *s) {
     for (int i = 0; o->choices && o->choices[i]; i++)
-        if (strcasecmp(o->choices[i], s) == 0)
+        if (ggl_case_compare(o->choices[i], s) == 0)
             return i;
     return -1;
 }

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "commit.h"
 #include "common/glob.h"
@@ -14,6 +13,7 @@
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "help.h"
 #include "man_page.h"
 #include "shell_completion.h"
@@ -302,7 +302,7 @@ static typed_flag read_flag(const parsing *p, char *name) {
 static bool is_like(const char *name, size_t n, const char *text, size_t n_text, bool ignore_case) {
     if (memchr(name, '*', n))
         return llm_glob_matches((ggl_str){name, n}, (ggl_str){text, n_text});
-    return n == n_text && (ignore_case ? strncasecmp(name, text, n) : strncmp(name, text, n)) == 0;
+    return n == n_text && (ignore_case ? ggl_case_compare_n(name, text, n) : strncmp(name, text, n)) == 0;
 }
 
 /* Returns the hint for the flag with its value (*pair), else that for the flag alone; NULL: none. */
@@ -550,7 +550,7 @@ static int read_lone(const parsing *p, const char *s) {
 
 static bool ends_with(const char *s, const char *end) {
     const size_t n = strlen(s), n_end = strlen(end);
-    return n >= n_end && strcasecmp(s + n - n_end, end) == 0;
+    return n >= n_end && ggl_case_compare(s + n - n_end, end) == 0;
 }
 
 /* Returns the option that probably was meant before an argument that stands alone; NULL: none. */
@@ -574,7 +574,7 @@ static const char *repository(const char *s) {
     static const char allowed[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     for (size_t i = 0; s && i < sizeof heads / sizeof *heads; i++)
-        if (strncasecmp(s, heads[i], strlen(heads[i])) == 0)
+        if (ggl_case_compare_n(s, heads[i], strlen(heads[i])) == 0)
             s += strlen(heads[i]);
     const size_t n = s ? strspn(s, allowed) : 0;
     if (n == 0 || s[n] != '/' || strchr(".-", *s))

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/report.h"
 #include "common/svg_text.h"
+#include "ggl/internal/text.h"
 
 enum { DOT = 16, ENTRY_GAP = 18 };
 
@@ -47,7 +47,7 @@ void chart_note_suffix(const char *tool, const char *flag, const char *path) {
     static const char *const others[] = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".html"};
     const char *suffix = strrchr(path, '.');
     for (size_t i = 0; suffix && i < sizeof others / sizeof *others; i++)
-        if (strcasecmp(suffix, others[i]) == 0)
+        if (ggl_case_compare(suffix, others[i]) == 0)
             tool_note(tool, "%s: %s is an SVG file: a name that ends in .svg opens it everywhere",
                       flag, path);
 }

@@ -18,22 +18,21 @@ FILE *fit_lines_begin(fit_lines *l, FILE *out) {
               columns = ggl_os_is_terminal(fd) ? ggl_os_terminal_columns(fd) : 0;
     *l = (fit_lines){.out = out, .to = out};
     if (columns > LEAST)
-        l->to = open_memstream(&l->text, &l->n);
-    l->to = l->to ? l->to : out;
+        l->to = ggl_os_memory_stream_open(&l->memory) ? l->memory.to : out;
     l->width = columns;
     return l->to;
 }
 
 void fit_lines_end(fit_lines *l) {
-    if (l->to == l->out || fclose(l->to) != 0)
+    if (l->to == l->out || !ggl_os_memory_stream_close(&l->memory))
         return;
-    for (const char *s = l->text, *end = s + l->n; s < end;) {
+    for (const char *s = l->memory.text, *end = s + l->memory.n; s < end;) {
         const char *stop = memchr(s, '\n', (size_t)(end - s));
         stop = stop ? stop : end;
         fit_line(l->out, s, (size_t)(stop - s), l->width);
         s = stop + (stop < end);
     }
-    free(l->text);
+    free(l->memory.text);
 }
 
 /* The part of a line that begins at byte `from`, in column `at`, and where it has to end. */

@@ -9,10 +9,11 @@
 
 #include <stdio.h>
 
+#include "ggl/internal/os_stream.h"
+
 typedef struct fit_lines {
     FILE *out, *to; /* to: what is written to; out itself, if it is no terminal */
-    char *text;
-    size_t n;
+    os_memory_stream memory;
     int width; /* of the terminal */
 } fit_lines;
 

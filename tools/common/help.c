@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
+#include "ggl/internal/text.h"
 #include "report.h"
 
 /* The options that every tool has, and the examples, are groups like those of the table. */
@@ -122,7 +122,7 @@ void help_print(const args_spec *spec) {
 }
 
 static bool begins_with(const char *heading, const char *word) {
-    return *word && strncasecmp(heading, word, strlen(word)) == 0;
+    return *word && ggl_case_compare_n(heading, word, strlen(word)) == 0;
 }
 
 bool help_print_group(const args_spec *spec, const char *word) {

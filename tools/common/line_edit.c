@@ -7,6 +7,7 @@
 
 #include "char_width.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/text.h"
 #include "line_buffer.h"
 #include "line_keys.h"
 #include "line_screen.h"
@@ -28,7 +29,7 @@ struct line_editor {
 };
 
 void line_words_add(line_words *w, const char *word) {
-    char *copy = strdup(word);
+    char *copy = ggl_copy_text(word);
     if (copy && ggl_grow(&w->word, &w->cap, w->n + 1, sizeof *w->word))
         w->word[w->n++] = copy;
     else

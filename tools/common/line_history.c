@@ -11,6 +11,7 @@
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/os_process.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "common/user_path.h"
 
 enum { MOST_FILE = 16 << 20, MOST_ENTRY = 1 << 16 }; /* bytes */
@@ -226,7 +227,7 @@ line_history *line_history_new(const char *path, size_t most) {
     if (!h)
         return NULL;
     h->most = most > 0 ? most : 1;
-    h->path = path ? strdup(path) : NULL;
+    h->path = path ? ggl_copy_text(path) : NULL;
     if (h->path)
         read_file(h);
     return h;
@@ -254,7 +255,7 @@ void line_history_add(line_history *h, const char *text) {
     const size_t n = strlen(text);
     if (n == 0 || n > MOST_ENTRY || (h->n > 0 && strcmp(h->entry[h->n - 1], text) == 0))
         return;
-    if (keep(h, strdup(text)) && h->path && !h->broken)
+    if (keep(h, ggl_copy_text(text)) && h->path && !h->broken)
         append(h, text);
 }
 

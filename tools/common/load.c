@@ -3,12 +3,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "args.h"
 #include "builtin/builtin.h"
 #include "ggl/backends.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/text.h"
 #include "ggl/internal/types.h"
 #include "model_path.h"
 #include "process.h"
@@ -19,7 +19,7 @@
 /* Adds a name, unless it is there in another case; returns the number of names. */
 static int add_name(const char **name, int n, const char *one) {
     for (int i = 0; i < n; i++)
-        if (strcasecmp(name[i], one) == 0)
+        if (ggl_case_compare(name[i], one) == 0)
             return n;
     name[n] = one;
     return n + 1;

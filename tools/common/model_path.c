@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "args.h"
 #include "common/folder_name.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/nearest.h"
+#include "ggl/internal/text.h"
 #include "common/model_folder.h"
 #include "common/model_name.h"
 #include "ggl/internal/os_fs.h"
@@ -197,7 +197,7 @@ bool model_path_is_repo(const char *s) {
         return false;
     const size_t repo = strspn(s + user + 1, letters);
     const char *end = s + user + 1 + repo;
-    const bool is_file = repo >= 5 && strncasecmp(end - 5, ".gguf", 5) == 0;
+    const bool is_file = repo >= 5 && ggl_case_compare_n(end - 5, ".gguf", 5) == 0;
     return repo > 0 && !is_file && (*end == '\0' || *end == ':');
 }
 
@@ -206,7 +206,7 @@ static bool is_page_of_repo(const char *url) {
     static const char *const hosts[] = {"https://huggingface.co/", "https://hf.co/"};
     for (size_t k = 0; k < sizeof hosts / sizeof *hosts; k++) {
         const size_t n = strlen(hosts[k]);
-        const char *slash = strncasecmp(url, hosts[k], n) == 0 ? strchr(url + n, '/') : NULL;
+        const char *slash = ggl_case_compare_n(url, hosts[k], n) == 0 ? strchr(url + n, '/') : NULL;
         if (slash && slash[1] && !slash[1 + strcspn(slash + 1, "/?#")])
             return true;
     }
@@ -220,7 +220,8 @@ static const char *remote_flag(const tool_path *p) {
         return NULL;
     if (is_page_of_repo(p->path))
         return "-hf";
-    if (strncasecmp(p->path, "https://", 8) == 0 || strncasecmp(p->path, "http://", 7) == 0)
+    if (ggl_case_compare_n(p->path, "https://", 8) == 0 ||
+        ggl_case_compare_n(p->path, "http://", 7) == 0)
         return "-mu";
     return model_path_is_repo(p->path) ? "-hf" : NULL;
 }
@@ -259,7 +260,7 @@ static char *nearest_in(const char *folder, const char *name) {
         if (!near.best)
             continue;
         free(best);
-        best = strdup(e);
+        best = ggl_copy_text(e);
     }
     if (d)
         ggl_os_folder_close(d);

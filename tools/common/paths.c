@@ -8,6 +8,7 @@
 #include "args.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/text.h"
 #include "model_path.h"
 #include "common/model_name.h"
 #include "common/split_name.h"
@@ -48,7 +49,7 @@ static bool is_part(const char *path, const os_stat *out) {
  * checkpoint of llama2.c next to them. */
 static bool is_tokenizer_of(const char *path, const os_stat *out) {
     const char *slash = strrchr(path, '/');
-    char *folder = strndup(path, slash ? (size_t)(slash - path) + 1 : 0);
+    char *folder = ggl_copy_text_n(path, slash ? (size_t)(slash - path) + 1 : 0);
     os_folder *d =
         folder && !llm_ends_with(path, ".gguf") ? ggl_os_folder_open(slash ? folder : ".") : NULL;
     bool is = false;
@@ -154,7 +155,7 @@ int tool_check_paths(const char *tool, const tool_path *paths, size_t n) {
 
 static bool is_file(const char *s, size_t n) {
     os_stat st;
-    char *path = strndup(s, n);
+    char *path = ggl_copy_text_n(s, n);
     const bool is = path && *path && ggl_os_stat(path, &st);
     free(path);
     return is;
@@ -179,12 +180,18 @@ bool tool_split_files(arg_list *files) {
     if (most && !all)
         return false;
     for (size_t k = 0; k < files->n; k++) {
-        char *s = (char *)files->s[k], *rest = NULL;
-        if (!tool_is_file_list(s))
+        char *s = (char *)files->s[k];
+        if (!tool_is_file_list(s)) {
             all[n++] = s;
-        else
-            for (char *one = strtok_r(s, ",", &rest); one; one = strtok_r(NULL, ",", &rest))
-                all[n++] = one;
+            continue;
+        }
+        for (size_t length; *s; s += length) { /* the commas become ends */
+            length = strcspn(s, ",");
+            if (length > 0)
+                all[n++] = s;
+            if (s[length])
+                s[length++] = '\0';
+        }
     }
     free(files->s);
     *files = (arg_list){all, n};

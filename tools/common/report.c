@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_stream.h"
 #include "ggl/internal/os_terminal.h"
 #include "ggl/internal/show.h"
 
@@ -31,9 +32,9 @@ int tool_error(const char *tool, int code, const char *fmt, ...) {
         snprintf(copy.s, copy.size, "%s%s%s", place ? place + 2 : "", place ? ": " : "", text);
     tool_begin_line();
     /* in one piece, as ranks of a job have the same standard error */
-    char *line = NULL;
-    size_t size = 0;
-    FILE *all = open_memstream(&line, &size), *to = all ? all : stderr;
+    os_memory_stream line;
+    const bool in_memory = ggl_os_memory_stream_open(&line);
+    FILE *to = in_memory ? line.to : stderr;
     fprintf(to, "%s: ", tool);
     /* names of files may have any bytes; lines and tabs are the message's own */
     for (const char *s = text; *s;) {
@@ -44,9 +45,9 @@ int tool_error(const char *tool, int code, const char *fmt, ...) {
             fputc(*s++, to);
     }
     fputc('\n', to);
-    if (all && fclose(all) == 0)
-        fwrite(line, 1, size, stderr);
-    free(line);
+    if (in_memory && ggl_os_memory_stream_close(&line))
+        fwrite(line.text, 1, line.n, stderr);
+    free(line.text);
     return code;
 }
 

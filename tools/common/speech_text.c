@@ -69,29 +69,30 @@ static void put_words(FILE *to, const llm_speech *piece) {
 
 /* Adds the words to the list of all, without the spaces around them. */
 static void list_words(speech_text *o, const llm_speech *piece) {
-    if (!o->words)
-        o->words = open_memstream(&o->word_list, &o->n_word_list);
-    for (size_t k = 0; k < piece->n_words && o->words; k++) {
+    if (!o->words.to && !ggl_os_memory_stream_open(&o->words)) {
+        o->failed = true;
+        return;
+    }
+    for (size_t k = 0; k < piece->n_words; k++) {
         const char *s = piece->word[k].text;
         size_t n = piece->word[k].n;
         for (; n > 0 && *s == ' '; s++)
             n--;
         while (n > 0 && s[n - 1] == ' ')
             n--;
-        fputs(o->n_word_list > 0 || k > 0 ? ",\n    " : "    ", o->words);
-        put_word(o->words, &piece->word[k], s, n);
+        fputs(o->words.n > 0 || k > 0 ? ",\n    " : "    ", o->words.to);
+        put_word(o->words.to, &piece->word[k], s, n);
     }
-    o->failed |= !o->words || fflush(o->words) != 0;
+    o->failed |= !ggl_os_memory_stream_count(&o->words);
 }
 
 static void put_list(speech_text *o) {
-    if (o->words)
-        o->failed |= fclose(o->words) != 0;
-    o->words = NULL;
-    fprintf(o->to, "\n  \"words\": [%s", o->n_word_list > 0 ? "\n" : "");
-    if (o->n_word_list > 0) /* without words there is no list */
-        fwrite(o->word_list, 1, o->n_word_list, o->to);
-    fputs(o->n_word_list > 0 ? "\n  ]," : "],", o->to);
+    if (o->words.to)
+        o->failed |= !ggl_os_memory_stream_close(&o->words);
+    fprintf(o->to, "\n  \"words\": [%s", o->words.n > 0 ? "\n" : "");
+    if (o->words.n > 0) /* without words there is no list */
+        fwrite(o->words.text, 1, o->words.n, o->to);
+    fputs(o->words.n > 0 ? "\n  ]," : "],", o->to);
 }
 
 static void put_json(speech_text *o, const llm_speech *piece) {
@@ -198,6 +199,7 @@ void speech_text_end(speech_text *o, double duration) {
         fputs("\n}\n", to);
     }
     ggl_free(o->text);
-    free(o->word_list);
-    o->text = o->word_list = NULL;
+    free(o->words.text);
+    o->words = (os_memory_stream){0};
+    o->text = NULL;
 }

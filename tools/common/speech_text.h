@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "ggl/internal/os_stream.h"
 #include "speech_lines.h"
 
 enum { FORMAT_TEXT, FORMAT_TIMES, FORMAT_SRT, FORMAT_VTT, FORMAT_JSON, N_FORMATS };
@@ -23,11 +24,9 @@ typedef struct speech_text {
     char language[16];
     char *text; /* JSON: of all pieces */
     size_t n_text, cap_text;
-    FILE *words; /* what writes the list of words, so far word_list[n_word_list] */
-    char *word_list;
-    size_t n_word_list;
-    char warning[128]; /* JSON: what is wrong with the sound; "": nothing */
-    bool failed;       /* out of memory */
+    os_memory_stream words; /* the list of words; it is open if there are any */
+    char warning[128];      /* JSON: what is wrong with the sound; "": nothing */
+    bool failed;            /* out of memory */
 } speech_text;
 
 void speech_text_begin(speech_text *o);

@@ -1,9 +1,9 @@
 #include "units.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "args.h"
+#include "ggl/internal/text.h"
 
 const tool_unit tool_unit_bytes[] = {
     {"", 1},         {"B", 1},    {"K", 1e3},      {"KB", 1e3},     {"KiB", 0x1p10},
@@ -25,7 +25,7 @@ bool tool_read_unit(const char *s, size_t n, const tool_unit *units, double *out
     const tool_unit *found = NULL; /* as it is written, else in upper or lower case: Gb is not GB */
     for (; units->name; units++) {
         if (strlen(units->name) != n - digits ||
-            strncasecmp(s + digits, units->name, n - digits) != 0)
+            ggl_case_compare_n(s + digits, units->name, n - digits) != 0)
             continue;
         const bool same = strncmp(s + digits, units->name, n - digits) == 0;
         found = same || !found ? units : found;

@@ -9,6 +9,7 @@
 #include "measure/verify.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "tool.h"
 
 #define TOOL  "llm-arch check"
@@ -68,7 +69,7 @@ static int check_graph(tally *t, const llm_arch *arch, const llm_arch_source *so
     for (int i = 0; i < t->backends.n_other && code < 0; i++)
         code = verify_on(t, &b, t->backends.other[i], llm_arch_name(arch), what);
     if (notes && b.result.notes)
-        *notes = strdup(b.result.notes);
+        *notes = ggl_copy_text(b.result.notes);
     arch_built_fini(&b);
     return code;
 }

@@ -9,6 +9,7 @@
 #include "common/load.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "tensors.h"
 #include "tool.h"
 
@@ -32,7 +33,7 @@ static void add_line(lines *l, const char *text) {
         l->at = grown;
         l->cap = cap;
     }
-    l->at[l->n] = strdup(text);
+    l->at[l->n] = ggl_copy_text(text);
     l->failed |= !l->at[l->n];
     l->n += l->at[l->n] != NULL;
 }

@@ -11,6 +11,7 @@
 #include "common/progress.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "gradients.h"
 #include "opening.h"
 #include "tool.h"
@@ -191,7 +192,7 @@ static bool on_progress(void *user, size_t done, size_t n) {
 
 static void on_node(void *user, const llm_verify_node *of) {
     run *r = user;
-    char *origin = strdup(of->origin);
+    char *origin = ggl_copy_text(of->origin);
     r->lacks_memory = r->lacks_memory || !origin ||
                       !ggl_grow(&r->node, &r->cap_nodes, r->n_nodes + 1, sizeof *r->node);
     if (r->lacks_memory) {

@@ -9,6 +9,7 @@
 
 #include "../../backends/cpu/cpu_features.h"
 #include "common/machine.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_process.h"
 #include "ggl/internal/os_thread.h"
@@ -137,7 +138,7 @@ bench_limits bench_limits_measure(int n_threads, uint32_t features) {
     bench_limits l = {.isa = c.peak->name};
     int n = n_threads < 1 ? 1 : n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
     c.each = buffer_size() / (size_t)n / 4096 * 4096;
-    c.data = aligned_alloc(HUGE_PAGE, (c.each * (size_t)n + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+    c.data = ggl_aligned_calloc(HUGE_PAGE, c.each * (size_t)n);
     if (c.data) {
 #ifdef MADV_HUGEPAGE
         /* huge pages, as the limit is the best case */
@@ -146,7 +147,7 @@ bench_limits bench_limits_measure(int n_threads, uint32_t features) {
         memset(c.data, 1, c.each * (size_t)n);
         l.read_gb = best_of(&c, READ, n);
     }
-    free(c.data);
+    ggl_aligned_free(c.data);
     if (c.peak->int8)
         l.int8_gmac = best_of(&c, INT8, n);
     if (c.peak->f32)

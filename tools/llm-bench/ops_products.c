@@ -6,6 +6,7 @@
 
 #include "../../backends/cpu/quant/rows16.h"
 #include "common/machine.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/types.h"
 #include "limits.h"
 #include "ops.h"
@@ -153,19 +154,16 @@ static void prepare_columns(const cpu_kernels *definition, const product *p, cpu
 }
 
 static void product_fini(product *p) {
-    free(p->w);
-    free(p->w16);
-    free(p->x);
-    free(p->y);
-    free(p->panel);
+    ggl_aligned_free(p->w);
+    ggl_aligned_free(p->w16);
+    ggl_aligned_free(p->x);
+    ggl_aligned_free(p->y);
+    ggl_aligned_free(p->panel);
     free(p->column);
 }
 
 static void *aligned(size_t size) {
-    void *p = aligned_alloc(64, (size + 63) / 64 * 64 + 64);
-    if (p)
-        memset(p, 0, (size + 63) / 64 * 64 + 64);
-    return p;
+    return ggl_aligned_calloc(64, size + 128); /* kernels read past the end */
 }
 
 static bool product_init(product *p, const ops *o, const cpu_product *kernel,

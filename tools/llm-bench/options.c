@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/internal/text.h"
 #include "ggl/types.h"
 #include "tool.h"
 
@@ -76,7 +77,7 @@ static bool add_where(bench_options *o, const char *devices, size_t n, const cha
         return false;
     o->where = grown;
     bench_where *w = &o->where[o->n_where];
-    *w = (bench_where){.devices = devices ? strndup(devices, n) : NULL,
+    *w = (bench_where){.devices = devices ? ggl_copy_text_n(devices, n) : NULL,
                        .split = split,
                        .n_gpu_layers = n_gpu_layers};
     bool path = w->devices && (strchr("./", w->devices[0]) || strstr(w->devices, ".so"));

@@ -8,6 +8,7 @@
 #include "common/machine.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/os_clock.h"
+#include "ggl/internal/os_stream.h"
 #include "serve_text.h"
 
 enum { MOST_HISTORY = 1 << 30, IDLE_MS = 1000 };
@@ -71,27 +72,26 @@ static void put_message(FILE *out, const talk *t, const char *role, const char *
 }
 
 static ggl_status add_message(talk *t, const char *role, const char *text, size_t n) {
-    char *s = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&s, &size);
-    if (out)
-        put_message(out, t, role, text, n);
-    ggl_status st = out && fclose(out) == 0
-                        ? serve_bytes_add(&t->history, s, size, MOST_HISTORY, t->run->err)
+    os_memory_stream m;
+    const bool opened = ggl_os_memory_stream_open(&m);
+    if (opened)
+        put_message(m.to, t, role, text, n);
+    ggl_status st = opened && ggl_os_memory_stream_close(&m)
+                        ? serve_bytes_add(&t->history, m.text, m.n, MOST_HISTORY, t->run->err)
                         : ggl_fail(t->run->err, GGL_NOMEM, "out of memory");
-    free(s);
+    free(m.text);
     return st;
 }
 
 static ggl_status add_words(talk *t, const char *role, uint64_t seed, size_t n_words) {
-    char *s = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&s, &size);
-    if (out)
-        serve_put_words(out, seed, n_words);
-    ggl_status st = out && fclose(out) == 0 ? add_message(t, role, s, size)
-                                            : ggl_fail(t->run->err, GGL_NOMEM, "out of memory");
-    free(s);
+    os_memory_stream m;
+    const bool opened = ggl_os_memory_stream_open(&m);
+    if (opened)
+        serve_put_words(m.to, seed, n_words);
+    ggl_status st = opened && ggl_os_memory_stream_close(&m)
+                        ? add_message(t, role, m.text, m.n)
+                        : ggl_fail(t->run->err, GGL_NOMEM, "out of memory");
+    free(m.text);
     return st;
 }
 
@@ -121,9 +121,8 @@ static void on_end(void *ctx, const serve_end *e);
 static ggl_status send_turn(talk *t) {
     run *r = t->run;
     const serve_load *l = r->load;
-    char *s = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&s, &size);
+    os_memory_stream m;
+    const bool opened = ggl_os_memory_stream_open(&m);
     const serve_body body = {
         .model = r->server->model,
         .prompt = t->history.s,
@@ -136,20 +135,18 @@ static ggl_status send_turn(talk *t) {
         .field = l->field,
         .n_fields = l->n_fields,
     };
-    if (out)
-        serve_put_body(out, &body);
-    if (!out || fclose(out) != 0) {
-        free(s);
+    if (opened)
+        serve_put_body(m.to, &body);
+    if (!opened || !ggl_os_memory_stream_close(&m))
         return ggl_fail(r->err, GGL_NOMEM, "out of memory");
-    }
     serve_answer_fini(&t->answer);
     t->err = (ggl_error){0};
     t->n_gaps = 0;
     t->first_ns = 0;
     t->sent_ns = ggl_os_clock();
-    const serve_call call = {r->url, r->server->key, s, size, on_bytes, on_end, t};
+    const serve_call call = {r->url, r->server->key, m.text, m.n, on_bytes, on_end, t};
     ggl_status st = serve_http_start(r->http, &call, r->err);
-    free(s);
+    free(m.text);
     return st;
 }
 

@@ -12,6 +12,7 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_stream.h"
 
 bool chat_text_add(chat_text *t, const char *s, size_t n) {
     if (!ggl_grow(&t->s, &t->cap, t->n + n + 1, 1))
@@ -359,18 +360,18 @@ static void count(chat *c) {
 
 /* Adds an answer with calls of tools to the conversation. */
 static ggl_status add_calls(chat *c, const chat_show *show, ggl_error *err) {
-    char *json = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&json, &n);
-    if (!f)
+    os_memory_stream json;
+    if (!ggl_os_memory_stream_open(&json))
         return ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
-    fputs("{\"role\": \"assistant\", \"content\": ", f);
-    json_put_string(f, show->content ? show->content : "", show->n_content);
-    fprintf(f, ", \"tool_calls\": [%.*s]}", (int)show->n_found, show->found);
-    ggl_status st = fclose(f) == 0 ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    fputs("{\"role\": \"assistant\", \"content\": ", json.to);
+    json_put_string(json.to, show->content ? show->content : "", show->n_content);
+    fprintf(json.to, ", \"tool_calls\": [%.*s]}", (int)show->n_found, show->found);
+    ggl_status st = ggl_os_memory_stream_close(&json)
+                        ? GGL_OK
+                        : ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
     if (st == GGL_OK)
-        st = llm_talk_add_json(c->talk, (ggl_str){json, n}, "the answer", err);
-    free(json);
+        st = llm_talk_add_json(c->talk, (ggl_str){json.text, json.n}, "the answer", err);
+    free(json.text);
     return st;
 }
 

@@ -16,6 +16,7 @@
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 
 enum { MOST_FILE = 16 << 20 }; /* bytes of a conversation, or of a file for /read */
 
@@ -194,7 +195,7 @@ static char *path_in_home(const char *argument) {
 
 /* Returns the path that a person means: as it stands, or as a shell would read it. The caller frees it. */
 static char *path_of(const char *argument) {
-    char *path = path_in_home(argument), *plain = strdup(argument);
+    char *path = path_in_home(argument), *plain = ggl_copy_text(argument);
     if (path && plain && !ggl_os_exists(path) && unquote(plain)) {
         free(path);
         path = path_in_home(plain);
@@ -229,7 +230,7 @@ static chat_next do_save(chat *c, const char *argument, size_t *keep) {
     (void)keep;
     if (!*argument && !c->saved_as)
         return wants("save", "FILE");
-    char *path = *argument ? path_of(argument) : strdup(c->saved_as);
+    char *path = *argument ? path_of(argument) : ggl_copy_text(c->saved_as);
     if (!path || write_talk(c, path, &err) != GGL_OK) {
         (void)tool_error(TOOL, 0, "%s", path ? err.msg : "out of memory");
         free(path);
@@ -390,7 +391,7 @@ static chat_next do_set(chat *c, const char *argument, size_t *keep) {
     if (!*value)
         return show_settings(c, n > 0 ? flag : NULL);
     char *copy = ggl_grow(&c->setting, &c->cap_settings, c->n_settings + 1, sizeof *c->setting)
-                     ? strdup(value)
+                     ? ggl_copy_text(value)
                      : NULL;
     char *argv[] = {(char *)TOOL, flag, copy, NULL};
     const cli_options before = c->o;
@@ -524,7 +525,7 @@ bool chat_is_command(ggl_str line) {
 
 chat_next chat_command(chat *c, ggl_str line, size_t *keep) {
     char name[64];
-    char *text = strndup(line.s + 1, line.n - 1);
+    char *text = ggl_copy_text_n(line.s + 1, line.n - 1);
     if (!text)
         return CHAT_READ;
     const size_t n = strcspn(text, " \t\n"), from = n + strspn(text + n, " \t");
@@ -549,11 +550,11 @@ chat_next chat_command(chat *c, ggl_str line, size_t *keep) {
 /* --- completion ------------------------------------------------------------------------------- */
 
 static void complete_files(const char *s, size_t n, line_words *words) {
-    char *typed = strndup(s, n), *slash = typed ? strrchr(typed, '/') : NULL;
+    char *typed = ggl_copy_text_n(s, n), *slash = typed ? strrchr(typed, '/') : NULL;
     const char *begin = slash ? slash + 1 : typed;
     char *folder = NULL;
     if (slash)
-        folder = strndup(typed, (size_t)(slash - typed) + 1);
+        folder = ggl_copy_text_n(typed, (size_t)(slash - typed) + 1);
     char *path = path_of(folder ? folder : "./");
     os_folder *dir = typed && path ? ggl_os_folder_open(path) : NULL;
     for (const char *e; dir && (e = ggl_os_folder_next(dir));) {

@@ -1,6 +1,5 @@
 #include "chat_input.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/os_terminal.h"
+#include "ggl/internal/text.h"
 #include "llm/internal/session.h"
 #include "opening.h"
 
@@ -37,12 +37,12 @@ void chat_input_close(chat_input *in) {
         terminal_end();
     line_editor_free(in->editor);
     line_history_free(in->history);
-    free(in->line);
+    ggl_free(in->line);
     ggl_free(in->text);
 }
 
 void chat_input_remember(chat_input *in, ggl_str text) {
-    char *copy = in->history ? strndup(text.s, text.n) : NULL;
+    char *copy = in->history ? ggl_copy_text_n(text.s, text.n) : NULL;
     if (!copy)
         return;
     line_history_add(in->history, copy);
@@ -63,20 +63,34 @@ static bool append(chat_input *in, const char *s, size_t n) {
     return true;
 }
 
+/* Reads a line with its end, if it has one. Returns its bytes; 0: there are no more, or *failed. A signal ends it early. */
+static size_t read_bytes(chat_input *in, bool *failed) {
+    size_t n = 0;
+    int c = 0;
+    while (c != '\n' && (c = getc(stdin)) != EOF) {
+        if (!ggl_grow(&in->line, &in->cap_line, n + 1, 1)) {
+            *failed = true;
+            return 0;
+        }
+        in->line[n++] = (char)c;
+    }
+    *failed = n == 0 && ferror(stdin) != 0;
+    return n;
+}
+
 /* Reads one line, without its end. LINE_MORE: there is one. */
 static line_result read_line(chat_input *in, ggl_str *line) {
-    errno = 0;
-    const ssize_t n = getline(&in->line, &in->cap_line, stdin);
-    if (n < 0 && process_stopped) {
+    bool failed;
+    const size_t n = read_bytes(in, &failed);
+    if (n == 0 && process_stopped) {
         clearerr(stdin);
         return in->is_terminal && process_go_on() ? LINE_INTERRUPT : LINE_STOPPED;
     }
-    if (n < 0) {
-        const bool failed = ferror(stdin) != 0 || errno == ENOMEM;
+    if (n == 0) {
         clearerr(stdin);
         return failed ? LINE_FAILED : LINE_END;
     }
-    *line = (ggl_str){in->line, (size_t)n};
+    *line = (ggl_str){in->line, n};
     if (line->n > 0 && line->s[line->n - 1] == '\n')
         line->n--;
     if (line->n > 0 && line->s[line->n - 1] == '\r')

@@ -8,6 +8,7 @@
 #include "common/args.h"
 #include "common/json_text.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_stream.h"
 
 static void put(chat_show *s, const char *text, size_t n) {
     text_stream_put(s->p.out, text, n);
@@ -63,29 +64,27 @@ static bool is_raw(const chat_show *s) {
 
 /* Prints a call as a line of JSON, and adds it to those that were found. False: out of memory. */
 static bool show_call(chat_show *s, const llm_calls_part *part) {
-    char *line = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&line, &n);
-    if (!f)
+    os_memory_stream line;
+    if (!ggl_os_memory_stream_open(&line))
         return false;
-    fputs("{\"name\": ", f);
-    json_put_string(f, part->name.s, part->name.n);
-    fprintf(f, ", \"arguments\": %.*s}", (int)part->arguments.n, part->arguments.s);
-    bool good = fclose(f) == 0;
+    fputs("{\"name\": ", line.to);
+    json_put_string(line.to, part->name.s, part->name.n);
+    fprintf(line.to, ", \"arguments\": %.*s}", (int)part->arguments.n, part->arguments.s);
+    bool good = ggl_os_memory_stream_close(&line);
     if (good) {
         static const char open[] = "{\"type\": \"function\", \"function\": ";
         if (!is_raw(s)) {
             begin(s, LLM_CALLS_CALL);
-            put(s, line, n);
+            put(s, line.text, line.n);
             put(s, "\n", 1);
             s->any = false; /* the next part begins a line */
         }
         good = (s->n_found == 0 || append(&s->found, &s->n_found, &s->cap_found, ", ", 2)) &&
                append(&s->found, &s->n_found, &s->cap_found, open, sizeof open - 1) &&
-               append(&s->found, &s->n_found, &s->cap_found, line, n) &&
+               append(&s->found, &s->n_found, &s->cap_found, line.text, line.n) &&
                append(&s->found, &s->n_found, &s->cap_found, "}", 1);
     }
-    free(line);
+    free(line.text);
     return good;
 }
 

@@ -13,6 +13,7 @@
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_stream.h"
 #include "ggl/internal/os_terminal.h"
 
 #define TOOL "llm-cli"
@@ -86,18 +87,13 @@ int diffusion_check(const cli_options *o) {
 
 /* Returns {"messages": [{"role": "user", "content": text}]}, to free(); NULL: out of memory. */
 static char *conversation(const char *text, size_t n) {
-    char *json = NULL;
-    size_t size;
-    FILE *f = open_memstream(&json, &size);
-    if (!f)
+    os_memory_stream json;
+    if (!ggl_os_memory_stream_open(&json))
         return NULL;
-    fputs("{\"messages\": [{\"role\": \"user\", \"content\": ", f);
-    json_put_string(f, text, n);
-    fputs("}]}", f);
-    if (fclose(f) == 0)
-        return json;
-    free(json);
-    return NULL;
+    fputs("{\"messages\": [{\"role\": \"user\", \"content\": ", json.to);
+    json_put_string(json.to, text, n);
+    fputs("}]}", json.to);
+    return ggl_os_memory_stream_close(&json) ? json.text : NULL;
 }
 
 int diffusion_prompt(llm_context *c, const char *text, size_t n, bool chats, llm_tokens *ids) {

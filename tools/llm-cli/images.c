@@ -6,6 +6,7 @@
 
 #include "common/process.h"
 #include "common/progress.h"
+#include "ggl/internal/text.h"
 
 #define TOOL "llm-cli"
 
@@ -14,7 +15,7 @@ enum { PLACE = sizeof place - 1, MARK = LLM_IMAGE_MARK - 1 };
 
 static size_t count_places(const char *text, size_t n) {
     size_t found = 0;
-    for (const char *at = text; (at = memmem(at, n - (size_t)(at - text), place, PLACE));
+    for (const char *at = text; (at = ggl_find_bytes(at, n - (size_t)(at - text), place, PLACE));
          at += PLACE)
         found++;
     return found;
@@ -64,7 +65,7 @@ int images_show(llm_context *c, const arg_list *image, const arg_list *audio, ch
     size_t used = n_before, k = n_files - n_places;
     memcpy(all, mark, n_before);
     for (const char *from = prompt, *end = prompt + *n;;) {
-        const char *at = memmem(from, (size_t)(end - from), place, PLACE);
+        const char *at = ggl_find_bytes(from, (size_t)(end - from), place, PLACE);
         const size_t n_text = (size_t)((at ? at : end) - from);
         memcpy(all + used, from, n_text);
         used += n_text;

@@ -28,6 +28,7 @@
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "llm/internal/generate.h"
 #include "options.h"
 
@@ -88,7 +89,7 @@ static char *prompt_text(cli *c, size_t *n, int *code) {
     char *text = NULL;
     *n = 0;
     if (c->o.prompt) {
-        text = strdup(c->o.prompt);
+        text = ggl_copy_text(c->o.prompt);
         *n = text ? strlen(text) : 0;
         if (text && c->o.escape)
             *n = unescape(text, *n);
@@ -103,7 +104,7 @@ static char *prompt_text(cli *c, size_t *n, int *code) {
             --*n;
         if (*n == 0 && c->shows) { /* the pipe was empty */
             free(text);
-            text = strdup(QUESTION);
+            text = ggl_copy_text(QUESTION);
             *n = sizeof QUESTION - 1;
         }
     } else {

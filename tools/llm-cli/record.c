@@ -8,6 +8,7 @@
 #include "common/json_text.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/os_stream.h"
 #include "ggl/types.h"
 #include "ggl/version.h"
 #include "llm/internal/logprobs.h"
@@ -191,13 +192,12 @@ static void put_line(const record *r, const record_run *run, FILE *out) {
 }
 
 char *record_line(const record *r, const record_run *run, size_t *n) {
-    char *line = NULL;
-    FILE *out = open_memstream(&line, n);
-    if (!out)
+    os_memory_stream line;
+    if (!ggl_os_memory_stream_open(&line))
         return NULL;
-    put_line(r, run, out);
-    if (fclose(out) == 0)
-        return line;
-    free(line);
-    return NULL;
+    put_line(r, run, line.to);
+    if (!ggl_os_memory_stream_close(&line))
+        return NULL;
+    *n = line.n;
+    return line.text;
 }

@@ -9,6 +9,7 @@
 #include "common/input.h"
 #include "common/json_text.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/text.h"
 
 /* Names of types, with those of other programs. Whole numbers have a range. */
 static const struct type_row {
@@ -65,7 +66,7 @@ int key_value_read(const char *tool, const char *word, key_value *out) {
     *out = (key_value){0};
     if (!equals || equals == word)
         return tool_error(tool, 2, "'%s' is not KEY=VALUE, as in general.name=str:Mine", word);
-    out->key = strndup(word, (size_t)(equals - word));
+    out->key = ggl_copy_text_n(word, (size_t)(equals - word));
     read_type(&s, out);
     if (s[0] == '@' && s[1] != '@') {
         out->text = tool_read_file(tool, s + 1, &out->n);
@@ -73,7 +74,7 @@ int key_value_read(const char *tool, const char *word, key_value *out) {
             return 1;
     } else {
         s += s[0] == '@';
-        out->text = strdup(s);
+        out->text = ggl_copy_text(s);
         out->n = strlen(s);
     }
     return out->key && out->text ? -1 : tool_error(tool, 1, "out of memory");

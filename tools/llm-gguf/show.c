@@ -14,6 +14,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/index.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "llm/internal/load.h"
 
 static const char TOOL[] = "llm-gguf show";
@@ -245,7 +246,7 @@ static void on_defect(void *ctx, const char *text) {
     gguf_view *v = ctx;
     if (!ggl_grow(&v->defect, &v->cap_defects, v->n_defects + 1, sizeof *v->defect))
         return;
-    v->defect[v->n_defects] = strdup(text);
+    v->defect[v->n_defects] = ggl_copy_text(text);
     v->n_defects += v->defect[v->n_defects] != NULL;
 }
 

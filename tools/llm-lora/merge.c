@@ -19,6 +19,7 @@
 #include "ggl/internal/file.h"
 #include "ggl/internal/number.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "llm/internal/adapter.h"
 #include "llm/internal/model.h"
 #include "quant/quant_mix.h"
@@ -297,7 +298,7 @@ static int check_scale(const char *word) {
     const size_t n = strlen(at);
     if (at == word || at[-1] == '/' || ggl_file_exists(word) || ggl_number_length(at, n) == n)
         return -1;
-    char *path = strndup(word, (size_t)(at - word) - 1);
+    char *path = ggl_copy_text_n(word, (size_t)(at - word) - 1);
     const int code =
         path && ggl_file_exists(path)
             ? tool_error(TOOL, 2, "%s: '%s' is not a number: the scale of %s, as in %s=0.5", word,
@@ -342,7 +343,7 @@ static int check_pairs(const merge_job *j, const merge_use *u, const char *path)
 
 static int open_adapter(merge_job *j, const llm_model *m, const char *given) {
     ggl_error err = {0};
-    char *path = strdup(given);
+    char *path = ggl_copy_text(given);
     if (!path)
         return tool_error(TOOL, 1, "out of memory");
     merge_use *u = &j->use[j->n_use];
@@ -431,7 +432,7 @@ static int check_files(const merge_job *j, const arg_list *words) {
         return tool_error(TOOL, 2, "-o OUT is missing");
     int code = -1;
     for (size_t i = 0; code < 0 && i < words->n; i++) {
-        char *path = strdup(words->s[i]);
+        char *path = ggl_copy_text(words->s[i]);
         if (!path)
             return tool_error(TOOL, 1, "out of memory");
         code = i > 0 ? check_scale(path) : -1;

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/hints.h"
 #include "common/load.h"
@@ -13,6 +12,7 @@
 #include "common/progress.h"
 #include "common/shell_quote.h"
 #include "common/work_threads.h"
+#include "ggl/internal/text.h"
 #include "job.h"
 
 /* --- the command line ------------------------------------------------------------------------- */
@@ -20,7 +20,7 @@
 static int read_choice(quant_choice *c, const options *o, const char *type) {
     const ggl_type_info *t = NULL;
     ggl_error err = {0};
-    const bool copy = strcasecmp(type, "COPY") == 0;
+    const bool copy = ggl_case_compare(type, "COPY") == 0;
     int code = copy ? -1 : type_error("TYPE", llm_quant_choice_read(c, type, &err), &err);
     c->pure = o->pure;
     c->requantize = o->requantize;
@@ -83,7 +83,7 @@ static int wrong_files(const arg_list *given) {
             "IN, OUT and TYPE are needed, as in: llm-quantize model.gguf model-q4.gguf Q4_K_M");
     const char *path = given->s[file[0]], *kind = type_name(given->s[type]);
     const size_t len = strlen(path);
-    const bool suffix = len > 5 && strcasecmp(path + len - 5, ".gguf") == 0;
+    const bool suffix = len > 5 && ggl_case_compare(path + len - 5, ".gguf") == 0;
     snprintf(name, sizeof name, "%.*s-%s.gguf", (int)(len - (suffix ? 5 : 0)), path, kind);
     return tool_error(TOOL, 2, "%s: llm-quantize %s %s %s",
                       n < 2 ? "OUT is missing, as in" : "TYPE comes last", shell_quote(in, path),

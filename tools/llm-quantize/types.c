@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/hints.h"
+#include "ggl/internal/text.h"
 #include "ggl/internal/types.h"
 #include "job.h"
 
@@ -34,7 +35,7 @@ bool is_type_name(const char *text) {
     ggl_error err = {0};
     const char *name = type_name(text);
     return llm_quant_mix_find(name) || llm_quant_type_find(name, &err) ||
-           strcasecmp(name, "COPY") == 0;
+           ggl_case_compare(name, "COPY") == 0;
 }
 
 /* Prints the names after a heading. */

@@ -5,13 +5,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "api_pieces.h"
 #include "api_shape.h"
 #include "common/gguf_text.h"
 #include "ggl/internal/os_clock.h"
+#include "ggl/internal/text.h"
 #include "server_impl.h"
 
 #ifndef TOOLS_VERSION
@@ -246,9 +246,10 @@ bool admin_ollama_show_file(model *m, const http_request *q, http_reply *r) {
                .template_text = text_of_key(f, "tokenizer.chat_template"),
                .sees = admin_sees(m, NULL),
                .modified = model_get_modified(m)};
-    x.has_tools = x.template_text.n > 0 && memmem(x.template_text.s, x.template_text.n, "tools", 5);
+    x.has_tools =
+        x.template_text.n > 0 && ggl_find_bytes(x.template_text.s, x.template_text.n, "tools", 5);
     x.has_thinking = x.template_text.n > 0 &&
-                     memmem(x.template_text.s, x.template_text.n, "enable_thinking", 15);
+                     ggl_find_bytes(x.template_text.s, x.template_text.n, "enable_thinking", 15);
     find_abilities(&x, o);
     if (read_show(model_table(m), q, r)) {
         put_show(&out, &x);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "answer_impl.h"
+#include "ggl/internal/text.h"
 #include "ggl/internal/xxh64.h"
 
 enum { TEXT_BYTES = 256, TEXT_IDS = 64 }; /* of a text that is continued */
@@ -12,7 +13,7 @@ enum { TEXT_BYTES = 256, TEXT_IDS = 64 }; /* of a text that is continued */
 static void add_string(ggl_xxh64 *h, ggl_str s, const char *key) {
     const size_t n_key = strlen(key);
     const char *end = s.s + s.n, *at;
-    while (n_key > 0 && (at = memmem(s.s, (size_t)(end - s.s), key, n_key))) {
+    while (n_key > 0 && (at = ggl_find_bytes(s.s, (size_t)(end - s.s), key, n_key))) {
         ggl_xxh64_add(h, s.s, (size_t)(at - s.s));
         s.s = at + n_key;
     }

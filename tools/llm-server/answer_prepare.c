@@ -8,6 +8,7 @@
 #include "answer_impl.h"
 #include "answer_talk.h"
 #include "api_images.h"
+#include "ggl/internal/text.h"
 
 /* --- prompts ------------------------------------------------------------------------------------ */
 
@@ -95,7 +96,7 @@ static ggl_status count_begun(const llm_chat *chat, ggl_str talk, job_prompt *p,
 
 /* Cuts the prompt at the tag, so that the model continues the last message. */
 static ggl_status cut_at_tag(job_prompt *p, const char *tag, ggl_error *err) {
-    const char *at = memmem(p->text.s, p->text.n, tag, TAG_SIZE);
+    const char *at = ggl_find_bytes(p->text.s, p->text.n, tag, TAG_SIZE);
     if (!at)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the last message cannot be continued: the chat template leaves it out");
@@ -848,7 +849,7 @@ job *job_new(server *s, const dialect *d, ask *a, const http_request *q, http_re
         j->deadline = j->t_start + (int64_t)(seconds * 1e9);
     random_text(j->x.id, 29);
     const char *id = a->stream && j->answers->streams ? q->header(q, "X-Conversation-Id") : NULL;
-    j->resume_id = id ? strdup(id) : NULL;
+    j->resume_id = id ? ggl_copy_text(id) : NULL;
     server_hold(s);
     if (a->has_keep)
         server_keep(s, a->keep_seconds);

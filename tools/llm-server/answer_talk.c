@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "ggl/internal/text.h"
+
 /* How a message with calls is written. */
 typedef struct call_style {
     bool null_content;   /* an empty content is null */
@@ -30,7 +32,7 @@ static ggl_status shows_call(const llm_chat *chat, const call_style *s, bool *sh
              s->text_arguments ? "\"{\\\"zq\\\": 1}\"" : "{\"zq\": 1}");
     const ggl_str vars = {talk, strlen(talk)};
     const ggl_status st = llm_chat_prompt(chat, &vars, 1, NULL, &text, &n, NULL);
-    *shown = st == GGL_OK && memmem(text, n, "\"zq\"", 4) != NULL;
+    *shown = st == GGL_OK && ggl_find_bytes(text, n, "\"zq\"", 4) != NULL;
     ggl_free(text);
     return st != GGL_NOMEM ? GGL_OK : ggl_fail(err, st, "out of memory for a conversation");
 }
@@ -105,7 +107,7 @@ ggl_status answer_fit_talk(const llm_chat *chat, ggl_str talk, llm_json_out *out
     static const char calls[] = "\"tool_calls\"";
     llm_json *doc = NULL;
     *out = (llm_json_out){0};
-    if (!memmem(talk.s, talk.n, calls, sizeof calls - 1))
+    if (!ggl_find_bytes(talk.s, talk.n, calls, sizeof calls - 1))
         return GGL_OK;
     const call_style *s;
     ggl_status st = find_style(chat, &s, err);

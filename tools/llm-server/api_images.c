@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "dialect.h"
+#include "ggl/internal/text.h"
 #include "template/parts.h"
 
 enum { KEY = IMAGE_MARK - 4 }; /* letters of a mark, before the number's three digits and a "_" */
@@ -19,7 +19,7 @@ static ggl_status no_memory(ggl_error *err) {
 
 bool image_find_mark(const ask *a, const char *text, size_t n, size_t *at, size_t *which) {
     const char *end = text + n, *s = text + *at;
-    while (a->n_images > 0 && (s = memmem(s, (size_t)(end - s), a->image_key, KEY))) {
+    while (a->n_images > 0 && (s = ggl_find_bytes(s, (size_t)(end - s), a->image_key, KEY))) {
         size_t k = 0, i = KEY;
         while (i < IMAGE_MARK - 1 && s + i < end && s[i] >= '0' && s[i] <= '9')
             k = k * 10 + (size_t)(s[i++] - '0');
@@ -102,7 +102,7 @@ ggl_status image_of_base64(ask *a, ggl_str digits, bool is_sound, ggl_str *mark,
 
 static bool begins(ggl_str s, const char *with) {
     const size_t n = strlen(with);
-    return s.n >= n && strncasecmp(s.s, with, n) == 0;
+    return s.n >= n && ggl_case_compare_n(s.s, with, n) == 0;
 }
 
 static ggl_status of_address(ask *a, ggl_str url, ggl_str *mark, ggl_error *err) {

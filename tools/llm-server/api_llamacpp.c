@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "ggl/internal/text.h"
+
 /* What a request says besides the ask: ask.own. */
 typedef struct own_ask {
     const json_value *prompt;
@@ -37,7 +39,7 @@ static ggl_status put_images(ask *a, const json_value *data, ggl_str text, ask_p
     llm_json_out out = {0};
     size_t n = 0;
     ggl_status st = a->listens ? GGL_OK : image_check_seen(a, err);
-    while (st == GGL_OK && (at = memmem(s, (size_t)(end - s), place, sizeof place - 1))) {
+    while (st == GGL_OK && (at = ggl_find_bytes(s, (size_t)(end - s), place, sizeof place - 1))) {
         const json_value *v = n < data->n ? &data->item[n] : NULL;
         ggl_str mark = {0};
         if (v && v->kind != JSON_STRING)

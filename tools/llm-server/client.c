@@ -1,9 +1,9 @@
 /* What a request says of itself: its key, its client, its model. */
 #include <string.h>
-#include <strings.h>
 
 #include "common/digest.h"
 #include "endpoints.h"
+#include "ggl/internal/text.h"
 #include "models_impl.h"
 #include "multipart.h"
 
@@ -20,7 +20,7 @@ size_t endpoint_find_key(const char *const *key, size_t n, const char *authoriza
                          const char *x_api_key) {
     const char *given = x_api_key;
     size_t found = n;
-    if (authorization && strncasecmp(authorization, "Bearer ", 7) == 0)
+    if (authorization && ggl_case_compare_n(authorization, "Bearer ", 7) == 0)
         given = authorization + 7 + strspn(authorization + 7, " ");
     for (size_t i = 0; i < n && given; i++)
         found = is_equal(given, key[i]) ? i : found;

@@ -3,11 +3,11 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "admin.h"
 #include "answer_impl.h"
 #include "ggl/internal/nearest.h"
+#include "ggl/internal/text.h"
 #include "models.h"
 #include "multipart.h"
 #include "server_impl.h"
@@ -189,10 +189,10 @@ static bool is_json_type(const char *type, const char *origin) {
     if (!type)
         return !origin;
     const size_t n = strcspn(type, "; \t");
-    if (!origin && n == sizeof form - 1 && strncasecmp(type, form, n) == 0)
+    if (!origin && n == sizeof form - 1 && ggl_case_compare_n(type, form, n) == 0)
         return true;
-    const bool has_suffix = n > 5 && strncasecmp(type + n - 5, "+json", 5) == 0;
-    return has_suffix || (n == sizeof json - 1 && strncasecmp(type, json, n) == 0);
+    const bool has_suffix = n > 5 && ggl_case_compare_n(type + n - 5, "+json", 5) == 0;
+    return has_suffix || (n == sizeof json - 1 && ggl_case_compare_n(type, json, n) == 0);
 }
 
 bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "ggl/internal/os_clock.h"
+#include "ggl/internal/text.h"
 #include "http_impl.h"
 
 enum {
@@ -21,7 +21,7 @@ enum {
 
 static const char *find_pair(const http_pair *p, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++)
-        if (strcasecmp(p[i].name, name) == 0)
+        if (ggl_case_compare(p[i].name, name) == 0)
             return p[i].value;
     return NULL;
 }

@@ -3,21 +3,21 @@
  * of them: values end at a NUL, lines that begin with white space continue the one before, and lines may end with a
  * line feed alone. */
 #include <string.h>
-#include <strings.h>
 
+#include "ggl/internal/text.h"
 #include "http_impl.h"
 
 static size_t count(const http_reply *r, const char *name) {
     size_t n = 0;
     for (size_t i = 0; i < r->n_headers; i++)
-        n += strcasecmp(r->header[i].name, name) == 0;
+        n += ggl_case_compare(r->header[i].name, name) == 0;
     return n;
 }
 
 /* True if the header has this value, or is absent. */
 static bool is_only(const http_reply *r, const char *name, const char *value) {
     const char *given = r->q.header(&r->q, name);
-    return !given || strcasecmp(given, value) == 0;
+    return !given || ggl_case_compare(given, value) == 0;
 }
 
 static bool is_token(const char *name) {

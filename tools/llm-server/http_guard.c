@@ -2,8 +2,8 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
+#include "ggl/internal/text.h"
 #include "http_impl.h"
 
 /* Copies the name or address of "name:port" or "[address]:port"; false: it is neither. */
@@ -31,14 +31,14 @@ static bool host_is_safe(const char *host) {
     if (inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1)
         return true;
     const size_t n = strlen(name), n_local = sizeof local - 1;
-    return n >= n_local && strcasecmp(name + n - n_local, local) == 0 &&
+    return n >= n_local && ggl_case_compare(name + n - n_local, local) == 0 &&
            (n == n_local || name[n - n_local - 1] == '.');
 }
 
 const char *http_after_scheme(const char *uri) {
-    if (strncasecmp(uri, "http://", 7) == 0)
+    if (ggl_case_compare_n(uri, "http://", 7) == 0)
         return uri + 7;
-    return strncasecmp(uri, "https://", 8) == 0 ? uri + 8 : NULL;
+    return ggl_case_compare_n(uri, "https://", 8) == 0 ? uri + 8 : NULL;
 }
 
 /* True for a page that this machine serves, on any port. */
@@ -47,14 +47,14 @@ static bool origin_is_local(const char *origin) {
     const char *host = http_after_scheme(origin);
     char name[256];
     for (size_t i = 0; host && i < sizeof local / sizeof *local; i++)
-        if (host_name(host, name, sizeof name) && strcasecmp(name, local[i]) == 0)
+        if (host_name(host, name, sizeof name) && ggl_case_compare(name, local[i]) == 0)
             return true;
     return false;
 }
 
 bool http_origin_is_allowed(const http_params *p, const char *origin) {
     for (size_t i = 0; i < p->n_origins; i++)
-        if (strcmp(p->origins[i], "*") == 0 || strcasecmp(p->origins[i], origin) == 0 ||
+        if (strcmp(p->origins[i], "*") == 0 || ggl_case_compare(p->origins[i], origin) == 0 ||
             (strcmp(p->origins[i], "localhost") == 0 && origin_is_local(origin)))
             return true;
     return false;
@@ -64,7 +64,7 @@ bool http_origin_is_allowed(const http_params *p, const char *origin) {
 static bool host_is_listed(const http_params *p, const char *host) {
     for (size_t i = 0; i < p->n_origins; i++) {
         const char *listed = http_after_scheme(p->origins[i]);
-        if (strcmp(p->origins[i], "*") == 0 || (listed && strcasecmp(listed, host) == 0))
+        if (strcmp(p->origins[i], "*") == 0 || (listed && ggl_case_compare(listed, host) == 0))
             return true;
     }
     return false;
@@ -83,7 +83,7 @@ const char *http_guard(const http_server *s, const char *host, const char *origi
     if (!origin || http_origin_is_allowed(p, origin))
         return NULL;
     const char *from = http_after_scheme(origin);
-    if (from && host && strcasecmp(from, host) == 0)
+    if (from && host && ggl_case_compare(from, host) == 0)
         return NULL;
     snprintf(buf, size,
              "the web site \"%.100s\" is not allowed to use this server; --cors %.100s allows it",

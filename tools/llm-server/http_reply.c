@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "ggl/internal/os_stream.h"
 #include "http_impl.h"
 
 enum { SMALL = 1 << 16 }; /* bytes of a buffer that a stream may always have */
@@ -269,23 +270,22 @@ static bool put_line(void *to, const char *name, const char *value) {
 }
 
 void http_reply_send_now(http_reply *r) {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
+    os_memory_stream text;
+    const bool opened = ggl_os_memory_stream_open(&text);
     const int fd = r->connection->fd;
     r->sent_now = r->closes = true;
     ggl_os_mutex_lock(&r->lock);
-    if (f) {
-        fprintf(f, "HTTP/1.1 %d %s\r\nContent-Length: %zu\r\n", r->status,
+    if (opened) {
+        fprintf(text.to, "HTTP/1.1 %d %s\r\nContent-Length: %zu\r\n", r->status,
                 MHD_get_reason_phrase_for((unsigned)r->status), r->out_n);
-        (void)for_headers(r, put_line, f);
-        fprintf(f, "\r\n%.*s", (int)r->out_n, r->out_n > 0 ? r->out : "");
-        if (fclose(f) == 0)
-            r->queued = send(fd, text, n, MSG_NOSIGNAL) == (ssize_t)n;
+        (void)for_headers(r, put_line, text.to);
+        fprintf(text.to, "\r\n%.*s", (int)r->out_n, r->out_n > 0 ? r->out : "");
+        if (ggl_os_memory_stream_close(&text))
+            r->queued = send(fd, text.text, text.n, MSG_NOSIGNAL) == (ssize_t)text.n;
     }
     r->n_sent = r->queued ? r->out_n : 0;
     ggl_os_mutex_unlock(&r->lock);
-    free(text);
+    free(text.text);
     (void)shutdown(fd, r->begun_request ? SHUT_WR : SHUT_RDWR);
 }
 

@@ -7,6 +7,7 @@
 #include "common/model_name.h"
 #include "common/split_name.h"
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/text.h"
 #include "llm/internal/convert.h"
 #include "llm/internal/load.h"
 #include "presets.h"
@@ -35,7 +36,7 @@ static bool is_aside(const char *name) {
     if (llm_model_name_is_aside(name))
         return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        for (const char *s = strcasestr(name, words[i]); s; s = strcasestr(s + 1, words[i])) {
+        for (const char *s = ggl_case_find(name, words[i]); s; s = ggl_case_find(s + 1, words[i])) {
             const char after = s[strlen(words[i])];
             if ((s == name || strchr("-_.", s[-1])) &&
                 (!after || strchr("-_.3", after))) /* "eagle3", too */

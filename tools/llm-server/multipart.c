@@ -2,7 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
+
+#include "ggl/internal/text.h"
 
 static bool is_blank(char c) {
     return c == ' ' || c == '\t';
@@ -15,7 +16,7 @@ static ggl_str skip_blanks(ggl_str s) {
 }
 
 static bool equals(ggl_str s, const char *word) {
-    return s.n == strlen(word) && strncasecmp(s.s, word, s.n) == 0;
+    return s.n == strlen(word) && ggl_case_compare_n(s.s, word, s.n) == 0;
 }
 
 /* --- parameters of a header ------------------------------------------------------------------- */
@@ -153,7 +154,7 @@ static ggl_status read_part(multipart_part *p, ggl_str s, size_t k, ggl_error *e
     *p = (multipart_part){0};
     while (st == GGL_OK) {
         const size_t left = s.n - at, most = MULTIPART_HEADER - at;
-        const char *end = memmem(s.s + at, left < most ? left : most, "\r\n", 2);
+        const char *end = ggl_find_bytes(s.s + at, left < most ? left : most, "\r\n", 2);
         if (!end && left > most)
             return ggl_fail(err, GGL_LIMIT, "the form's part %zu has headers of more than %d bytes",
                             k, (int)MULTIPART_HEADER);
@@ -186,7 +187,8 @@ static bool find_border(border *b, ggl_str mark, ggl_str body, size_t at) {
         /* the body may begin with a border, which has no line break before it */
         const bool is_first =
             at == 0 && body.n + 2 >= mark.n && memcmp(body.s, mark.s + 2, mark.n - 2) == 0;
-        const char *found = is_first ? body.s : memmem(body.s + at, body.n - at, mark.s, mark.n);
+        const char *found =
+            is_first ? body.s : ggl_find_bytes(body.s + at, body.n - at, mark.s, mark.n);
         if (!found)
             return false;
         b->begin = (size_t)(found - body.s);

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/text.h"
 
 #define TOOL "llm-server"
 
@@ -58,10 +58,10 @@ static int yes_or_no(const char *s) {
     static const char *const yes[] = {"", "true", "1", "on", "yes"}, *const no[] = {"false", "0",
                                                                                     "off", "no"};
     for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
-        if (strcasecmp(s, yes[i]) == 0)
+        if (ggl_case_compare(s, yes[i]) == 0)
             return 1;
     for (size_t i = 0; i < sizeof no / sizeof *no; i++)
-        if (strcasecmp(s, no[i]) == 0)
+        if (ggl_case_compare(s, no[i]) == 0)
             return 0;
     return -1;
 }
@@ -118,7 +118,7 @@ static char *flag_text(const char *flag, size_t n, const char *value) {
 /* Checks a flag by itself, so that the message has its line. */
 static int check_flag(const reading *r, const char *flag) {
     server_options scratch;
-    char program[] = TOOL, *copy = strdup(flag), *argv[] = {program, copy, NULL};
+    char program[] = TOOL, *copy = ggl_copy_text(flag), *argv[] = {program, copy, NULL};
     if (!copy)
         return no_memory(r);
     const int code = server_options_parse(r->tool, &scratch, 2, argv);

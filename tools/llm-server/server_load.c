@@ -17,6 +17,7 @@
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/sched.h"
+#include "ggl/internal/text.h"
 #include "model_facts.h"
 #include "models.h"
 #include "server_impl.h"
@@ -402,7 +403,7 @@ static char *name_in_path(const char *path) {
         name += 8;
     const size_t n = strlen(name);
     const bool has_end = n > 5 && strcmp(name + n - 5, ".gguf") == 0;
-    return strndup(name, has_end ? n - 5 : n);
+    return ggl_copy_text_n(name, has_end ? n - 5 : n);
 }
 
 /* Returns the model's name: that of its file. A folder or checkpoint has the name that its conversion gives it, such as that of its
@@ -412,7 +413,7 @@ static char *name_of(const ggl_gguf *f, const char *path) {
         return name_in_path(path);
     const ggl_str own = text_of_key(f, "general.name");
     if (own.n > 0 && own.s[0] != '.')
-        return strndup(own.s, own.n);
+        return ggl_copy_text_n(own.s, own.n);
     char *real = ggl_os_real_path(path);
     char *name = name_in_path(real ? real : path);
     free(real);
@@ -470,8 +471,8 @@ static int set_facts(server *s) {
     if (code >= 0)
         return code;
     *f = (server_facts){
-        .model = s->name    ? strdup(s->name)
-                 : o->alias ? strndup(o->alias, strcspn(o->alias, ","))
+        .model = s->name    ? ggl_copy_text(s->name)
+                 : o->alias ? ggl_copy_text_n(o->alias, strcspn(o->alias, ","))
                             : name_of(llm_model_file(llm_opened_model(s->ctx)), path),
         .model_path = path,
         .n_ctx = llm_session_n_ctx(llm_opened_session(s->ctx)),

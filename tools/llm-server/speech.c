@@ -25,9 +25,7 @@ typedef struct speech_job {
     double until;                /* when the time for the answer ends; 0: never */
     bool is_late;                /* it has ended */
 
-    FILE *to; /* what `out` writes: the answer, except for those that `text` is */
-    char *written;
-    size_t n_written;
+    os_memory_stream written; /* by `out`: the answer, except for those that `text` is */
     speech_text out;
     char *text; /* of all pieces */
     size_t n_text, cap_text;
@@ -47,9 +45,9 @@ static void free_job(speech_job *j) {
     speech_ask_fini(&j->ask);
     ggl_free(j->body);
     ggl_free(j->text);
-    if (j->to)
-        (void)fclose(j->to);
-    free(j->written);
+    if (j->written.to)
+        (void)ggl_os_memory_stream_close(&j->written);
+    free(j->written.text);
     server_release(j->s); /* which may be freed now */
     ggl_free(j);
 }
@@ -148,7 +146,7 @@ static void send_answer(speech_job *j) {
     } else if (j->ask.format == SPEECH_TEXT) {
         send_all(j, types[SPEECH_TEXT], text.s, text.n);
     } else {
-        send_all(j, types[j->ask.format], j->written, j->n_written);
+        send_all(j, types[j->ask.format], j->written.text, j->written.n);
     }
 }
 
@@ -192,7 +190,7 @@ static size_t most_json(const llm_speech *p) {
 static bool on_piece(void *user, const llm_speech *p) {
     speech_job *j = user;
     const size_t before = j->n_text;
-    const size_t n_all = j->n_written + j->out.n_word_list + most_json(p);
+    const size_t n_all = j->written.n + j->out.words.n + most_json(p);
     j->lacks_room |= !memory_set(&j->held_text, j->cap_text + j->out.cap_text + p->n + 2 * n_all) ||
                      !add_piece(j, p);
     if (j->lacks_room)
@@ -201,7 +199,7 @@ static bool on_piece(void *user, const llm_speech *p) {
         put_event(j, "delta", "delta", (ggl_str){j->text + before, j->n_text - before});
     else if (j->ask.format > SPEECH_TEXT)
         speech_text_piece(&j->out, p);
-    j->lacks_room |= j->out.failed || ferror(j->to);
+    j->lacks_room |= j->out.failed || !ggl_os_memory_stream_count(&j->written);
     return !j->lacks_room;
 }
 
@@ -228,8 +226,7 @@ static void on_warn(void *user, const char *text) {
 /* Ends what is written. */
 static ggl_status close_text(speech_job *j, ggl_error *err) {
     speech_text_end(&j->out, j->duration);
-    j->lacks_room |= ferror(j->to) || fclose(j->to) != 0;
-    j->to = NULL;
+    j->lacks_room |= !ggl_os_memory_stream_close(&j->written);
     if (j->ask.format == SPEECH_TEXT && j->ask.api != SPEECH_INFERENCE && !j->ask.streams)
         j->lacks_room |= !add_text(j, "\n", 1);
     return j->lacks_room ? ggl_fail(err, GGL_NOMEM, "out of memory for the text") : GGL_OK;
@@ -249,13 +246,12 @@ static void transcribe(turn *t) {
     p.warn = on_warn;
     p.spoken = on_language;
     p.user = j;
-    j->to = open_memstream(&j->written, &j->n_written);
-    if (!j->to)
+    if (!ggl_os_memory_stream_open(&j->written))
         st = ggl_fail(&err, GGL_NOMEM, "out of memory for a request");
     else if (is_wanted(t))
         st = GGL_OK;
     if (st == GGL_OK) {
-        j->out = (speech_text){.to = j->to,
+        j->out = (speech_text){.to = j->written.to,
                                .format = writers[j->ask.format],
                                .is_translated = p.translate,
                                .has_words = p.words,

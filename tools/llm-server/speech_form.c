@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "dialect.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "multipart.h"
 
 /* Bytes of a text. A model sees some hundred tokens of a prompt, and tokens take more memory than a form's account has for them. */
@@ -49,7 +49,7 @@ static ggl_status read_whole(const speech_field *f, ggl_str v, double least, dou
 }
 
 static bool is_word(ggl_str v, const char *word) {
-    return v.n == strlen(word) && strncasecmp(v.s, word, v.n) == 0;
+    return v.n == strlen(word) && ggl_case_compare_n(v.s, word, v.n) == 0;
 }
 
 static ggl_status read_bool(const speech_field *f, ggl_str v, bool *out, ggl_error *err) {

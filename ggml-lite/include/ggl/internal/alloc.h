@@ -20,6 +20,11 @@ bool ggl_size_add(size_t a, size_t b, size_t *out);
 /* Sets *out to x rounded up to a multiple of align (a power of two); returns false on overflow. */
 bool ggl_size_align(size_t x, size_t align, size_t *out);
 
+/* Returns `size` zeroed bytes at a multiple of `align`, a power of two; NULL: out of memory. ggl_aligned_free, and nothing
+ * else, frees them. */
+void *ggl_aligned_calloc(size_t align, size_t size);
+void ggl_aligned_free(void *p); /* NULL is fine */
+
 /* Asks the system to back [p, p + size) with huge pages, which pays for large memory that is read
  * from end to end repeatedly. Call it before the memory is touched. Has no effect where there are
  * no huge pages. */
