@@ -45,7 +45,6 @@ bool ggl_os_map_is_present(const void *data);
 /* Locks the pages in memory; returns false if the system refuses. */
 bool ggl_os_map_lock(const os_map *m);
 
-
 /* A file to write. A regular file appears under its name only when it is complete; links to it are
  * followed. A device or a pipe is written directly. */
 typedef struct os_new_file {

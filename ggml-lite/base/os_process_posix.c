@@ -2,7 +2,11 @@
 #include "ggl/internal/os_process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,4 +93,99 @@ uint64_t ggl_os_limit_addresses(void) {
     struct rlimit l;
     return getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY ? (uint64_t)l.rlim_cur
                                                                         : UINT64_MAX;
+}
+
+/* --- how it ends ------------------------------------------------------------------------------ */
+
+/* open() takes the lowest free number. Standard output is opened for reading, so that writing to it fails. If there is no /dev/null, "/" is opened instead. */
+void ggl_os_begin_streams(void) {
+    static const int mode[] = {O_RDONLY, O_RDONLY, O_WRONLY};
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", mode[fd]) < 0)
+            (void)!open("/", O_RDONLY);
+}
+
+void ggl_os_on_stop(void (*stop)(int number)) {
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction act = {.sa_handler = stop}, before;
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        if (stops[i] != SIGHUP || sigaction(SIGHUP, NULL, &before) != 0 ||
+            before.sa_handler != SIG_IGN) /* ignored before, as by nohup: stays so */
+            sigaction(stops[i], &act, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+void ggl_os_end_by(int number) {
+    signal(number, SIG_DFL);
+    raise(number); /* delivered when the handler returns */
+}
+
+static void (*lost_page)(const void *address);
+
+static void on_bus_error(int number, siginfo_t *info, void *context) {
+    (void)context;
+    if (info->si_code > 0)
+        lost_page(info->si_addr);
+    signal(number, SIG_DFL);
+    if (info->si_code <= 0) /* it was sent; else the fault happens again */
+        raise(number);
+}
+
+void ggl_os_on_lost_page(void (*lost)(const void *address)) {
+    struct sigaction act = {.sa_flags = SA_SIGINFO};
+    act.sa_sigaction = on_bus_error;
+    lost_page = lost;
+    sigaction(SIGBUS, &act, NULL);
+}
+
+void ggl_os_wait_for_end(void) {
+    for (;;)
+        pause();
+}
+
+_Static_assert(sizeof(sigset_t) <= sizeof(os_signals), "a set of signals fits");
+
+void ggl_os_signals_hold(os_signals *s) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    memcpy(s->was, &before, sizeof before);
+}
+
+void ggl_os_signals_release(const os_signals *s) {
+    sigset_t before;
+    memcpy(&before, s->was, sizeof before);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+bool ggl_os_set_cpus(const uint64_t *set, size_t n) {
+#ifdef __linux__
+    const size_t size = CPU_ALLOC_SIZE(n * 64);
+    cpu_set_t *cpus = CPU_ALLOC(n * 64);
+    if (!cpus)
+        return false;
+    CPU_ZERO_S(size, cpus);
+    for (size_t i = 0; i < n * 64; i++)
+        if (set[i / 64] >> i % 64 & 1)
+            CPU_SET_S(i, size, cpus);
+    const bool done = sched_setaffinity(0, size, cpus) == 0;
+    CPU_FREE(cpus);
+    return done;
+#else
+    (void)set, (void)n;
+    errno = ENOSYS;
+    return false;
+#endif
+}
+
+bool ggl_os_set_priority(int priority) {
+    static const int nice[] = {10, 0, -5, -10};
+#ifdef __linux__
+    if (priority > 2) {
+        const struct sched_param p = {.sched_priority = 1};
+        return sched_setscheduler(0, SCHED_RR, &p) == 0;
+    }
+#endif
+    return setpriority(PRIO_PROCESS, 0, nice[priority < 2 ? priority + 1 : 3]) == 0;
 }

@@ -302,7 +302,8 @@ static typed_flag read_flag(const parsing *p, char *name) {
 static bool is_like(const char *name, size_t n, const char *text, size_t n_text, bool ignore_case) {
     if (memchr(name, '*', n))
         return llm_glob_matches((ggl_str){name, n}, (ggl_str){text, n_text});
-    return n == n_text && (ignore_case ? ggl_case_compare_n(name, text, n) : strncmp(name, text, n)) == 0;
+    return n == n_text &&
+           (ignore_case ? ggl_case_compare_n(name, text, n) : strncmp(name, text, n)) == 0;
 }
 
 /* Returns the hint for the flag with its value (*pair), else that for the flag alone; NULL: none. */

@@ -9,6 +9,7 @@
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
 #include "process.h"
+#include "ggl/internal/os_process.h"
 
 bool bench_brief(void) {
     return getenv("GGL_BRIEF_LIMITS") != NULL;
@@ -61,7 +62,7 @@ int64_t bench_peak_memory(void) {
     long long kib = 0;
     if (proc_value("/proc/self/status", "VmHWM", buf, sizeof buf) && sscanf(buf, "%lld", &kib) == 1)
         return (int64_t)kib * 1024;
-    return process_peak_memory();
+    return ggl_os_peak_memory();
 }
 
 void bench_peak_memory_reset(void) {

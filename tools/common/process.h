@@ -41,7 +41,5 @@ int process_set_cpus(const char *tool, const char *mask);
  * permit it, a message on stderr says so and the priority stays. */
 void process_set_priority(const char *tool, int64_t priority);
 
-/* Returns the most bytes of memory that the process has had resident; 0: unknown. */
-int64_t process_peak_memory(void);
 
 #endif

@@ -1,7 +1,6 @@
 /* The terminal's last line: progress, or text that an error must not be appended to. */
 #include "progress.h"
 
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -15,6 +14,7 @@
 #include "ggl/internal/os_thread.h"
 #include "ggl/internal/show.h"
 #include "process.h"
+#include "ggl/internal/os_process.h"
 
 #define DELAY  0.5 /* seconds before the line appears */
 #define PERIOD 0.2 /* seconds between two drawings */
@@ -88,11 +88,10 @@ static void *run(void *generation) {
 
 /* The thread blocks all signals, so that they interrupt the main thread's calls. */
 static void start_thread(void) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    os_signals before;
+    ggl_os_signals_hold(&before);
     at.has_thread = ggl_os_thread_start(&at.thread, run, (void *)at.generation, 0);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    ggl_os_signals_release(&before);
 }
 
 static void on_exit_erase(void) {

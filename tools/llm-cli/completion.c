@@ -12,6 +12,7 @@
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_clock.h"
 #include "text_stream.h"
+#include "ggl/internal/os_process.h"
 
 #define TOOL "llm-cli"
 
@@ -233,7 +234,7 @@ static void print_times(const completion *c) {
     if (c->run.repack_seconds > 0)
         fprintf(stderr, "repacking   %9.1f ms of the generation\n", c->run.repack_seconds * 1e3);
     print_guesses(c);
-    fprintf(stderr, "peak memory %9.1f MiB\n", (double)process_peak_memory() / 1048576);
+    fprintf(stderr, "peak memory %9.1f MiB\n", (double)ggl_os_peak_memory() / 1048576);
     fprintf(stderr, "descriptor  %s\n", llm_model_arch_origin(llm_opened_model(c->s->ctx)));
 }
 

@@ -11,7 +11,15 @@
 
 /* --- what is there ---------------------------------------------------------------------------- */
 
-typedef enum os_kind { OS_FILE, OS_FOLDER, OS_PIPE, OS_SOCKET, OS_LINK, OS_DISK, OS_DEVICE } os_kind;
+typedef enum os_kind {
+    OS_FILE,
+    OS_FOLDER,
+    OS_PIPE,
+    OS_SOCKET,
+    OS_LINK,
+    OS_DISK,
+    OS_DEVICE
+} os_kind;
 
 typedef struct os_stat {
     os_kind kind;

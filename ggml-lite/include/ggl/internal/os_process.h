@@ -31,4 +31,29 @@ uint64_t ggl_os_memory_left(void);
 /* Returns the most bytes of addresses that the process may have; UINT64_MAX: there is no limit. */
 uint64_t ggl_os_limit_addresses(void);
 
+/* --- how it ends ------------------------------------------------------------------------------ */
+
+/* Opens standard streams that are closed, so that no file gets their numbers; where the system changes what streams read and write, it no longer does. */
+void ggl_os_begin_streams(void);
+/* Calls `stop` with the signal's number when somebody wants the program to end: Ctrl-C (SIGINT), SIGTERM, or its terminal is gone. It runs as the handler of a signal,
+ * or in a thread of its own. A hang-up that was ignored before stays so. A write to a pipe without a reader fails, and does nothing more. */
+void ggl_os_on_stop(void (*stop)(int number));
+/* Ends the program as the signal does by itself. Async-signal-safe. */
+void ggl_os_end_by(int number);
+/* Calls `lost` when a page of memory cannot be read from its file. If it returns, the program ends as it would have. */
+void ggl_os_on_lost_page(void (*lost)(const void *address));
+/* Waits for the end of the program. Async-signal-safe. */
+void ggl_os_wait_for_end(void);
+/* Holds signals back from the calling thread and those that it starts, or no longer. */
+typedef struct os_signals {
+    uint64_t was[16];
+} os_signals;
+void ggl_os_signals_hold(os_signals *s);
+void ggl_os_signals_release(const os_signals *s);
+
+/* Lets the process run on the CPUs whose bits are set in `set` (n numbers of 64 bits) only. False: errno; ENOSYS: the system has no call for it. */
+bool ggl_os_set_cpus(const uint64_t *set, size_t n);
+/* Sets the priority: -1 low, 0 normal, 1 medium, 2 high, 3 highest. False: errno. */
+bool ggl_os_set_priority(int priority);
+
 #endif

@@ -1,0 +1,187 @@
+/* os_process.h for Windows. */
+#include "ggl/internal/os_process.h"
+
+/* in this order */
+#include <windows.h>
+
+#include <psapi.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <io.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os_wide.h"
+
+long ggl_os_pid(void) {
+    return (long)GetCurrentProcessId();
+}
+
+bool ggl_os_program_path(char *out, size_t size) {
+    wchar_t name[4096];
+    const DWORD n = GetModuleFileNameW(NULL, name, sizeof name / sizeof *name);
+    char *path = n > 0 && n < sizeof name / sizeof *name ? ggl_os_narrow(name) : NULL;
+    const bool found = path && snprintf(out, size, "%s", path) < (int)size;
+    free(path);
+    if (!found)
+        out[0] = '\0';
+    for (char *s = out; *s; s++)
+        if (*s == '\\')
+            *s = '/';
+    return found;
+}
+
+const char *ggl_os_program_name(void) {
+    static char name[256];
+    char path[4096];
+    if (!name[0] && ggl_os_program_path(path, sizeof path)) {
+        const char *slash = strrchr(path, '/');
+        snprintf(name, sizeof name, "%s", slash ? slash + 1 : path);
+        char *end = strrchr(name, '.');
+        if (end)
+            *end = '\0';
+    }
+    return name;
+}
+
+char **ggl_os_environment(void) {
+    return _environ;
+}
+
+void ggl_os_exit_now(int code) {
+    _exit(code);
+}
+
+int64_t ggl_os_peak_memory(void) {
+    PROCESS_MEMORY_COUNTERS m = {.cb = sizeof m};
+    return GetProcessMemoryInfo(GetCurrentProcess(), &m, sizeof m) ? (int64_t)m.PeakWorkingSetSize
+                                                                   : 0;
+}
+
+/* RtlGenRandom of advapi32.dll, which all versions have. */
+BOOLEAN NTAPI SystemFunction036(void *to, ULONG n);
+
+bool ggl_os_random(void *to, size_t n) {
+    for (size_t at = 0; at < n; at += 256)
+        if (!SystemFunction036((char *)to + at, n - at < 256 ? (ULONG)(n - at) : 256))
+            return false;
+    return true;
+}
+
+/* --- the machine ------------------------------------------------------------------------------ */
+
+size_t ggl_os_page_size(void) {
+    SYSTEM_INFO i;
+    GetSystemInfo(&i);
+    return i.dwPageSize;
+}
+
+int ggl_os_n_processors(void) {
+    const DWORD n = GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+    return n > 0 ? (int)n : 1;
+}
+
+static MEMORYSTATUSEX memory(void) {
+    MEMORYSTATUSEX m = {.dwLength = sizeof m};
+    (void)GlobalMemoryStatusEx(&m);
+    return m;
+}
+
+uint64_t ggl_os_memory(void) {
+    return memory().ullTotalPhys;
+}
+
+uint64_t ggl_os_memory_left(void) {
+    return memory().ullAvailPhys;
+}
+
+uint64_t ggl_os_limit_addresses(void) {
+    return UINT64_MAX;
+}
+
+/* --- how it ends ------------------------------------------------------------------------------ */
+
+static void (*on_stop)(int number);
+
+static BOOL WINAPI on_event(DWORD event) {
+    on_stop(event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT ? SIGINT : SIGTERM);
+    if (event == CTRL_CLOSE_EVENT || event == CTRL_LOGOFF_EVENT || event == CTRL_SHUTDOWN_EVENT)
+        Sleep(
+            INFINITE); /* when this returns, the system ends the process, which may be at work still */
+    return TRUE;
+}
+
+void ggl_os_on_stop(void (*stop)(int number)) {
+    on_stop = stop;
+    (void)SetConsoleCtrlHandler(on_event, TRUE);
+    (void)signal(SIGTERM, stop);
+}
+
+void ggl_os_end_by(int number) {
+    _exit(128 + number);
+}
+
+static void (*lost_page)(const void *address);
+
+static LONG CALLBACK on_exception(EXCEPTION_POINTERS *e) {
+    const EXCEPTION_RECORD *r = e->ExceptionRecord;
+    if (r->ExceptionCode == (DWORD)EXCEPTION_IN_PAGE_ERROR && r->NumberParameters > 1)
+        lost_page((const void *)r->ExceptionInformation[1]);
+    return EXCEPTION_CONTINUE_SEARCH;
+}
+
+void ggl_os_on_lost_page(void (*lost)(const void *address)) {
+    lost_page = lost;
+    (void)AddVectoredExceptionHandler(1, on_exception);
+}
+
+void ggl_os_wait_for_end(void) {
+    for (;;)
+        Sleep(INFINITE);
+}
+
+void ggl_os_signals_hold(os_signals *s) {
+    (void)s; /* events come in threads of their own */
+}
+
+void ggl_os_signals_release(const os_signals *s) {
+    (void)s;
+}
+
+/* Bytes pass as they are, and a console shows UTF-8 and escape sequences. */
+void ggl_os_begin_streams(void) {
+    DWORD mode;
+    for (int fd = 0; fd <= 2; fd++)
+        (void)_setmode(fd, _O_BINARY);
+    (void)SetConsoleOutputCP(CP_UTF8);
+    (void)SetConsoleCP(CP_UTF8);
+    for (int fd = 1; fd <= 2; fd++) {
+        HANDLE h = (HANDLE)_get_osfhandle(fd);
+        if (GetConsoleMode(h, &mode))
+            (void)SetConsoleMode(h, mode | ENABLE_PROCESSED_OUTPUT |
+                                        ENABLE_VIRTUAL_TERMINAL_PROCESSING);
+    }
+}
+
+bool ggl_os_set_cpus(const uint64_t *set, size_t n) {
+    for (size_t i = 1; i < n; i++)
+        if (set[i] != 0) {
+            errno = ENOSYS; /* of a group of 64 processors, there is one mask */
+            return false;
+        }
+    if (SetProcessAffinityMask(GetCurrentProcess(), (DWORD_PTR)set[0]))
+        return true;
+    errno = GetLastError() == ERROR_INVALID_PARAMETER ? EINVAL : EACCES;
+    return false;
+}
+
+bool ggl_os_set_priority(int priority) {
+    static const DWORD of[] = {BELOW_NORMAL_PRIORITY_CLASS, NORMAL_PRIORITY_CLASS,
+                               ABOVE_NORMAL_PRIORITY_CLASS, HIGH_PRIORITY_CLASS,
+                               REALTIME_PRIORITY_CLASS};
+    const int k = priority < -1 ? 0 : priority > 3 ? 4 : priority + 1;
+    return SetPriorityClass(GetCurrentProcess(), of[k]) || ggl_os_failed();
+}
