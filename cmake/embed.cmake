@@ -5,6 +5,11 @@ if(APPLE) # names of sections, and the names that C gives to symbols and to labe
     set(GGL_EMBED_SYMBOL "_")
     set(GGL_EMBED_LABEL "L")
     set(GGL_EMBED_HIDE ".private_extern")
+elseif(WIN32)
+    set(GGL_EMBED_SECTION ".rdata,\\\"dr\\\"")
+    set(GGL_EMBED_SYMBOL "")
+    set(GGL_EMBED_LABEL ".L")
+    set(GGL_EMBED_HIDE "#") # only what is named is exported
 else()
     set(GGL_EMBED_SECTION ".rodata")
     set(GGL_EMBED_SYMBOL "")

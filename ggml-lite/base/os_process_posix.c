@@ -80,6 +80,15 @@ int ggl_os_n_processors(void) {
     return n > 0 ? (int)n : 1;
 }
 
+size_t ggl_os_last_cache(void) {
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    const long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return size > 0 ? (size_t)size : 0;
+#else
+    return 0;
+#endif
+}
+
 uint64_t ggl_os_memory(void) {
     const long pages = sysconf(_SC_PHYS_PAGES);
     return pages > 0 ? (uint64_t)pages * ggl_os_page_size() : 0;
@@ -147,8 +156,11 @@ void ggl_os_wait_for_end(void) {
 _Static_assert(sizeof(sigset_t) <= sizeof(os_signals), "a set of signals fits");
 
 void ggl_os_signals_hold(os_signals *s) {
+    static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
     sigset_t all, before;
     sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&all, faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     memcpy(s->was, &before, sizeof before);
 }

@@ -84,6 +84,18 @@ int ggl_os_n_processors(void) {
     return n > 0 ? (int)n : 1;
 }
 
+size_t ggl_os_last_cache(void) {
+    SYSTEM_LOGICAL_PROCESSOR_INFORMATION at[256];
+    DWORD size = sizeof at;
+    size_t most = 0;
+    if (!GetLogicalProcessorInformation(at, &size))
+        return 0;
+    for (size_t i = 0; i < size / sizeof *at; i++)
+        if (at[i].Relationship == RelationCache && at[i].Cache.Size > most)
+            most = at[i].Cache.Size;
+    return most;
+}
+
 static MEMORYSTATUSEX memory(void) {
     MEMORYSTATUSEX m = {.dwLength = sizeof m};
     (void)GlobalMemoryStatusEx(&m);

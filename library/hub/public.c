@@ -3,20 +3,15 @@
  * is taken as a new address. */
 #include "public.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/text.h"
 #include "hub.h"
 #include "web.h"
+#include "ggl/internal/os_socket.h"
 
 enum { MOST_REDIRECTS = 3, MOST_HOST = 256, MOST_ENDPOINT = 80 };
 
@@ -87,16 +82,9 @@ bool llm_public_is_own(const struct sockaddr *a, socklen_t n) {
         to.v4.sin_port = 0;
     else
         to.v6.sin6_port = 0;
-#ifdef SOCK_CLOEXEC
-    const int fd = socket(a->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-#else
-    const int fd = socket(a->sa_family, SOCK_DGRAM, 0);
-#endif
-    if (fd < 0)
-        return errno != EAFNOSUPPORT; /* then nothing can be asked there either */
-    const bool is_other = bind(fd, &to.any, n) != 0 && errno == EADDRNOTAVAIL;
-    close(fd);
-    return !is_other;
+    const os_bound is =
+        ggl_os_try_to_bind(&to.any, n); /* without a family, nothing can be asked there, either */
+    return is != OS_NOT_HERE && is != OS_NO_FAMILY;
 }
 
 /* --- URLs ------------------------------------------------------------------------------------- */
@@ -149,7 +137,7 @@ static ggl_status resolve(const place *p, const public_request *q, char endpoint
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *list = NULL;
     char text[INET6_ADDRSTRLEN];
-    if (getaddrinfo(p->host, p->port, &hints, &list) != 0)
+    if (!ggl_os_sockets_begin() || getaddrinfo(p->host, p->port, &hints, &list) != 0)
         return ggl_fail(err, GGL_NOT_FOUND, "there is no host of that name");
     ggl_status st = list ? GGL_OK : ggl_fail(err, GGL_NOT_FOUND, "there is no host of that name");
     for (const struct addrinfo *a = list; a && st == GGL_OK; a = a->ai_next)

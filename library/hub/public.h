@@ -3,8 +3,8 @@
 #define HUB_PUBLIC_H
 
 #include <stddef.h>
-#include <sys/socket.h>
 
+#include "ggl/internal/os_socket.h"
 #include "watch.h"
 
 /* True for an address of the internet that is one host's: not of this machine, a local network, a link, a group, documentation, or a tunnel whose other

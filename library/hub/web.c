@@ -1,21 +1,16 @@
 #include "web.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "ggl/internal/text.h"
 #include "ggl/version.h"
-
-extern char **environ;
+#include "ggl/internal/os_child.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_stream.h"
 
 enum {
     MOST_TOKEN = 4096,
@@ -25,63 +20,6 @@ enum {
 };
 
 /* --- the program ------------------------------------------------------------------------------ */
-
-/* curl as a child: `in` is its configuration, `out` the answer with headers, `error` its messages. */
-typedef struct child {
-    pid_t pid;
-    int in, out, error;
-} child;
-
-static void close_fd(int *fd) {
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
-/* Makes a pipe, whose end `theirs` is for curl; all other descriptors close in curl. */
-static bool make_pipe(int fd[2]) {
-#ifdef __linux__ /* at once: another thread may start a program meanwhile */
-    const bool made = pipe2(fd, O_CLOEXEC) == 0;
-#else
-    const bool made = pipe(fd) == 0 && fcntl(fd[0], F_SETFD, FD_CLOEXEC) == 0 &&
-                      fcntl(fd[1], F_SETFD, FD_CLOEXEC) == 0;
-#endif
-    if (!made)
-        fd[0] = fd[1] = -1;
-    return made;
-}
-
-/* Starts a program. Returns 0, or an errno. */
-static int start(child *c, char *const argv[]) {
-    int in[2] = {-1, -1}, out[2] = {-1, -1}, error[2] = {-1, -1};
-    posix_spawn_file_actions_t actions;
-    int code = posix_spawn_file_actions_init(&actions);
-    if (code)
-        return code;
-    if (!make_pipe(in) || !make_pipe(out) || !make_pipe(error))
-        code = errno;
-    if (!code)
-        code = posix_spawn_file_actions_adddup2(&actions, in[0], 0);
-    if (!code)
-        code = posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    if (!code)
-        code = posix_spawn_file_actions_adddup2(&actions, error[1], 2);
-    if (!code)
-        code = posix_spawnp(&c->pid, argv[0], &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close_fd(&in[0]);
-    close_fd(&out[1]);
-    close_fd(&error[1]);
-    if (code) {
-        close_fd(&in[1]);
-        close_fd(&out[0]);
-        close_fd(&error[0]);
-    }
-    c->in = in[1];
-    c->out = out[0];
-    c->error = error[0];
-    return code;
-}
 
 bool llm_web_has_control(const char *s) {
     for (; *s; s++)
@@ -98,62 +36,28 @@ static void put_setting(FILE *to, const char *name, const char *head, const char
     fputs("\"\n", to);
 }
 
-/* Writes to a curl that may have ended already: the signal of a broken pipe would end the program that calls the library.
- * It is held back in this thread, and taken away unless it was waiting before. */
-typedef struct no_sigpipe {
-    sigset_t before;
-    bool waits;
-} no_sigpipe;
-
-static sigset_t only_sigpipe(void) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGPIPE);
-    return set;
-}
-
-static no_sigpipe hold_sigpipe(void) {
-    no_sigpipe h;
-    sigset_t waiting;
-    const sigset_t set = only_sigpipe();
-    sigemptyset(&waiting);
-    (void)sigpending(&waiting);
-    h.waits = sigismember(&waiting, SIGPIPE) == 1;
-    (void)pthread_sigmask(SIG_BLOCK, &set, &h.before);
-    return h;
-}
-
-static void release_sigpipe(const no_sigpipe *h) {
-    sigset_t waiting;
-    const sigset_t set = only_sigpipe();
-    int number;
-    sigemptyset(&waiting);
-    (void)sigpending(&waiting);
-    if (!h->waits && sigismember(&waiting, SIGPIPE) == 1)
-        (void)sigwait(&set, &number);
-    (void)pthread_sigmask(SIG_SETMASK, &h->before, NULL);
-}
-
-/* Passes the URL and the token to curl on its standard input, so that they do not show in the list of processes. */
-static void configure(child *c, const web_request *q) {
-    FILE *f = fdopen(c->in, "w");
-    if (f) {
-        put_setting(f, "url", "", q->url);
-        if (q->token)
-            put_setting(f, "header", "Authorization: Bearer ", q->token);
-        if (q->offset > 0 && q->if_etag) {
-            char quoted[sizeof((web_answer *)0)->etag + 2];
-            snprintf(quoted, sizeof quoted, "\"%s\"", q->if_etag);
-            put_setting(f, "header", "If-Range: ", quoted);
-        }
-        fclose(f); /* a curl that has ended already shows when its answer is read */
-    } else {
-        close(c->in);
+/* Passes the URL and the token to curl on its standard input, so that they do not show in the list of processes. A curl that has ended already shows when
+ * its answer is read. False: out of memory. */
+static bool configure(os_child *c, const web_request *q) {
+    os_memory_stream m;
+    if (!ggl_os_memory_stream_open(&m))
+        return false;
+    put_setting(m.to, "url", "", q->url);
+    if (q->token)
+        put_setting(m.to, "header", "Authorization: Bearer ", q->token);
+    if (q->offset > 0 && q->if_etag) {
+        char quoted[sizeof((web_answer *)0)->etag + 2];
+        snprintf(quoted, sizeof quoted, "\"%s\"", q->if_etag);
+        put_setting(m.to, "header", "If-Range: ", quoted);
     }
-    c->in = -1;
+    const bool good = ggl_os_memory_stream_close(&m);
+    if (good)
+        ggl_os_child_tell(c, m.text, m.n);
+    free(m.text);
+    return good;
 }
 
-static int start_curl(child *c, const web_request *q) {
+static int start_curl(os_child *c, const web_request *q) {
     char offset[24], agent[64], connect[128];
     const bool secure = ggl_case_compare_n(q->url, "https:", 6) == 0;
     const char *argv[40];
@@ -190,7 +94,7 @@ static int start_curl(child *c, const web_request *q) {
     }
     argv[n++] = q->head ? "-I" : "-i";
     argv[n] = NULL;
-    return start(c, (char *const *)argv);
+    return ggl_os_child_start(c, argv);
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -317,15 +221,14 @@ static bool take(reader *r, const char *data, size_t n) {
 
 /* Reads until the answer ends, or is no more wanted; asks several times a second whether it still is. */
 static void read_answer(reader *r, int fd) {
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
     for (;;) {
-        const int n_ready = poll(&ready, 1, 100);
+        const int n_ready = ggl_os_child_wait(fd, 100);
         r->stopped |= llm_watch_stopped(r->q->watch);
         if (r->stopped)
             return;
         if (n_ready == 0 || (n_ready < 0 && errno == EINTR))
             continue;
-        const ssize_t n = read(fd, r->data, sizeof r->data);
+        const int64_t n = ggl_os_read(fd, r->data, sizeof r->data);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0 || !take(r, r->data, (size_t)n))
@@ -336,27 +239,17 @@ static void read_answer(reader *r, int fd) {
 /* Reads the first line of curl's messages, without "curl: (6) ". */
 static void read_message(int fd, char *text, size_t size) {
     size_t n = 0;
-    ssize_t got = 1;
+    int64_t got = 1;
     char rest[256];
-    while (n + 1 < size && (got = read(fd, text + n, size - 1 - n)) > 0)
+    while (n + 1 < size && (got = ggl_os_read(fd, text + n, size - 1 - n)) > 0)
         n += (size_t)got;
     while (got > 0) /* so that curl can end */
-        got = read(fd, rest, sizeof rest);
+        got = ggl_os_read(fd, rest, sizeof rest);
     text[n] = '\0';
     text[strcspn(text, "\n")] = '\0';
     const char *s = strncmp(text, "curl: (", 7) == 0 ? strstr(text, ") ") : NULL;
     if (s)
         memmove(text, s + 2, strlen(s + 2) + 1);
-}
-
-/* Waits for curl to end and returns its exit code; -1: a signal ended it. A program that ignores SIGCHLD gets no exit codes:
- * then it is 0, and an answer that was cut shows by its length. */
-static int wait_for(pid_t pid) {
-    int status;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return errno == ECHILD ? 0 : -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static ggl_status no_curl(ggl_error *err) {
@@ -399,22 +292,24 @@ static ggl_status judge(const reader *r, int code, const char *message, ggl_erro
 }
 
 static ggl_status run(reader *r, ggl_error *err) {
-    child c;
-    char message[512];
+    os_child c;
+    char message[512] = "";
     int code = start_curl(&c, r->q);
     if (code)
         return code == ENOENT ? no_curl(err)
                               : ggl_fail(err, GGL_IO, "curl could not be run: %s", strerror(code));
-    const no_sigpipe held = hold_sigpipe();
-    configure(&c, r->q);
-    release_sigpipe(&held);
-    read_answer(r, c.out);
-    close(c.out);
-    if (r->stopped || r->broken) /* it may wait for the server */
-        kill(c.pid, SIGTERM);
-    read_message(c.error, message, sizeof message);
-    close(c.error);
-    code = wait_for(c.pid);
+    const bool told = configure(&c, r->q);
+    if (told)
+        read_answer(r, c.out);
+    ggl_os_close(c.out);
+    c.out = -1;
+    if (!told || r->stopped || r->broken) /* it may wait for the server */
+        ggl_os_child_stop(&c);
+    if (told)
+        read_message(c.error, message, sizeof message);
+    code = ggl_os_child_end(&c);
+    if (!told)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
     return judge(r, code, message, err);
 }
 

@@ -281,11 +281,8 @@ static double measure(llm_placement *p, const llm_model *m, const llm_session_pa
 }
 
 /* Reports what "auto" has found out about a device. */
-#if defined(__GNUC__) || defined(__clang__)
-__attribute__((format(printf, 2, 3)))
-#endif
-static void
-report(const llm_placement *p, const char *fmt, ...) {
+GGL_PRINTF(2, 3)
+static void report(const llm_placement *p, const char *fmt, ...) {
     char text[sizeof((ggl_error *)0)->msg + 200];
     va_list list;
     va_start(list, fmt);

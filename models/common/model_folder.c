@@ -9,6 +9,8 @@
 #include "model_name.h"
 #include "split_name.h"
 
+enum { MOST_NAME = 256 }; /* bytes of a file's name, and its end */
+
 bool llm_is_folder(const char *path) {
     os_stat st;
     return ggl_os_stat(path, &st) && st.kind == OS_FOLDER;
@@ -56,7 +58,7 @@ static void keep_first(gguf_files *f, char **kept, const char *name) {
  * whole. The search ends at that part, so a name cannot make it longer than the folder is. */
 static int lacks_part(const char *folder, const char *name) {
     const int n = llm_split_n_parts(name);
-    char part[NAME_MAX + 1];
+    char part[MOST_NAME];
     for (int k = 1; k <= n && n > 1; k++) {
         llm_split_part_path(part, sizeof part, name, k);
         if (!llm_folder_has(folder, part))
@@ -82,7 +84,7 @@ static gguf_files gguf_in(const char *folder) {
 }
 
 static ggl_status refuse(const char *folder, const gguf_files *f, ggl_error *err) {
-    char part[NAME_MAX + 1];
+    char part[MOST_NAME];
     if (f->failed)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     if (f->first)

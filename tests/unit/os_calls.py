@@ -27,6 +27,15 @@ INSTEAD = {
         gmtime localtime gmtime_r localtime_r timegm timelocal""",
     "text.h": "memmem memrchr strcasecmp strncasecmp strcasestr strdup strndup strnlen strtok_r strsep stpcpy stpncpy strchrnul mempcpy",
     "os_stream.h": "open_memstream open_wmemstream fmemopen fopencookie getline getdelim",
+    "os_fs.h": """stat fstat lstat fstatat access faccessat opendir fdopendir readdir closedir scandir alphasort dirfd realpath mkdir mkdirat
+        rmdir unlinkat openat utimensat utime flock fsync fdatasync ftruncate truncate fchmod fchown pread lseek
+        fdopen fileno fseeko ftello getcwd statvfs readlink open_osfhandle creat mkstemp""",
+    "os_terminal.h": "isatty ioctl tcgetattr tcsetattr tcgetpgrp getpgrp",
+    "os_process.h": """getpid sysconf getrusage getentropy getrandom pthread_sigmask sigaction sigfillset pause sched_setscheduler setpriority environ _exit
+        program_invocation_short_name""",
+    "os_library.h": "dlopen dlsym dlclose dlerror dladdr",
+    "os_child.h": """posix_spawn posix_spawnp posix_spawn_file_actions_init posix_spawn_file_actions_adddup2 posix_spawn_file_actions_destroy fork vfork
+        execv execve execvp waitpid kill popen pclose sigpending sigwait""",
     "alloc.h": "aligned_alloc posix_memalign memalign valloc",
 }
 

@@ -25,11 +25,8 @@
 #endif
 
 /* Prints an error about the command line, whose words may have escape sequences. Returns the exit code 2. */
-#if defined(__GNUC__) || defined(__clang__)
-__attribute__((format(printf, 2, 3)))
-#endif
-static int
-wrong(const char *tool, const char *fmt, ...) {
+GGL_PRINTF(2, 3)
+static int wrong(const char *tool, const char *fmt, ...) {
     char text[2048];
     va_list args;
     va_start(args, fmt);

@@ -41,20 +41,14 @@ const char *bench_cpu_name(char *buf, size_t size) {
 }
 
 size_t bench_last_cache(void) {
-    /* sysconf() counts the caches of all of a socket's cores together; a core may have a
-     * small part of that */
+    /* the system may count the caches of all of a socket's cores together */
     unsigned long kib = 0;
     FILE *f = ggl_os_fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
     if (f && fscanf(f, "%luK", &kib) != 1)
         kib = 0;
     if (f)
         fclose(f);
-#ifdef _SC_LEVEL3_CACHE_SIZE
-    long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (kib == 0 && size > 0)
-        return (size_t)size;
-#endif
-    return (size_t)kib << 10;
+    return kib > 0 ? (size_t)kib << 10 : ggl_os_last_cache();
 }
 
 int64_t bench_peak_memory(void) {

@@ -41,5 +41,4 @@ int process_set_cpus(const char *tool, const char *mask);
  * permit it, a message on stderr says so and the priority stays. */
 void process_set_priority(const char *tool, int64_t priority);
 
-
 #endif

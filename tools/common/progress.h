@@ -19,23 +19,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "ggl/status.h"
+
 #define PROGRESS_BYTES    "B"
 #define PROGRESS_TRANSFER "B/s" /* bytes, with those per second */
 
 /* Begins a job. unit names what is counted, such as "tokens", or is PROGRESS_BYTES or PROGRESS_TRANSFER; with NULL only the
  * percentage is shown. total is the number of steps; with 0 (unknown) the elapsed seconds are shown.
  * fmt describes the job; its arguments are escaped as by ggl_fprint. */
-#if defined(__GNUC__) || defined(__clang__)
-__attribute__((format(printf, 3, 4)))
-#endif
+GGL_PRINTF(3, 4)
 void progress_begin(const char *unit, double total, const char *fmt, ...);
 /* Erases the progress line until it is next drawn. Unlike tool_begin_line, it does not end an unfinished
  * line of the program's output. */
 void progress_clear(void);
 /* Replaces the description of the innermost job. */
-#if defined(__GNUC__) || defined(__clang__)
-__attribute__((format(printf, 1, 2)))
-#endif
+GGL_PRINTF(1, 2)
 void progress_say(const char *fmt, ...);
 /* The innermost job waits for something else at times: `say` is called whenever the line is drawn, by any thread, and writes what that is;
  * an empty text: nothing. It must not call functions of this header. */

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "ggl/status.h"
+
 /* Returns the columns that printed texts may have: those of the terminal on stdout, else of the
  * variable COLUMNS, else 80; from 40 to 100, because longer lines are harder to read. */
 int tool_width(void);
@@ -13,22 +15,16 @@ int tool_width(void);
  * start at `column`. Line ends in the text count as spaces. Ends with a newline. */
 void tool_print_wrapped(const char *s, int at, int column);
 /* Prints "label        text" like that, with the text from column 13 on. */
-#if defined(__GNUC__) || defined(__clang__)
-__attribute__((format(printf, 2, 3)))
-#endif
+GGL_PRINTF(2, 3)
 void tool_print_item(const char *label, const char *fmt, ...);
 
 /* Prints "tool: message" on a line of its own on stderr; returns `code`. */
-#if defined(__GNUC__) || defined(__clang__)
-__attribute__((format(printf, 3, 4)))
-#endif
+GGL_PRINTF(3, 4)
 int tool_error(const char *tool, int code, const char *fmt, ...);
 
 /* The same for arguments of %s that are names, such as paths as a user typed them: their line feeds and
  * tabs, too, are escaped. tool_error keeps these, because messages of the library have several lines. */
-#if defined(__GNUC__) || defined(__clang__)
-__attribute__((format(printf, 3, 4)))
-#endif
+GGL_PRINTF(3, 4)
 int tool_error_about(const char *tool, int code, const char *fmt, ...);
 
 /* From now on the messages of tool_error and tool_error_about on this thread are also copied to buf, the last one of them, with FILE:LINE if the tool's name has it; NULL: no more. */
@@ -43,22 +39,16 @@ void tool_set_quiet(bool quiet);
 
 /* Prints "tool: note: message" like tool_error, with the arguments of %s escaped as by ggl_show;
  * tool NULL: the one whose arguments were read. Nothing if tool_is_quiet. */
-#if defined(__GNUC__) || defined(__clang__)
-__attribute__((format(printf, 2, 3)))
-#endif
+GGL_PRINTF(2, 3)
 void tool_note(const char *tool, const char *fmt, ...);
 
 /* Prints "tool: warning: message" in the same way, also after -q. For requests that cannot be
  * followed, and for results that may be wrong. */
-#if defined(__GNUC__) || defined(__clang__)
-__attribute__((format(printf, 2, 3)))
-#endif
+GGL_PRINTF(2, 3)
 void tool_warning(const char *tool, const char *fmt, ...);
 
 /* Prints "tool: message" in the same way; nothing if tool_is_quiet. */
-#if defined(__GNUC__) || defined(__clang__)
-__attribute__((format(printf, 2, 3)))
-#endif
+GGL_PRINTF(2, 3)
 void tool_say(const char *tool, const char *fmt, ...);
 
 /* Returns the columns of the terminal to which f goes; 0: it goes elsewhere. */

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../../backends/cpu/cpu_features.h"
@@ -140,10 +139,8 @@ bench_limits bench_limits_measure(int n_threads, uint32_t features) {
     c.each = buffer_size() / (size_t)n / 4096 * 4096;
     c.data = ggl_aligned_calloc(HUGE_PAGE, c.each * (size_t)n);
     if (c.data) {
-#ifdef MADV_HUGEPAGE
-        /* huge pages, as the limit is the best case */
-        (void)madvise(c.data, c.each * (size_t)n, MADV_HUGEPAGE);
-#endif
+        /* as the limit is the best case */
+        ggl_prefer_huge_pages(c.data, c.each * (size_t)n);
         memset(c.data, 1, c.each * (size_t)n);
         l.read_gb = best_of(&c, READ, n);
     }

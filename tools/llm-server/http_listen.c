@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "http_impl.h"
+#include "ggl/internal/os_fs.h"
 
 enum { BACKLOG = 1024 };
 
@@ -93,10 +93,10 @@ static ggl_status listen_tcp(http_server *s, ggl_error *err) {
 
 /* Removes a socket on which nobody listens: its server ended without doing so. */
 static ggl_status remove_old(const struct sockaddr_un *a, ggl_error *err) {
-    struct stat st;
-    if (lstat(a->sun_path, &st) != 0)
+    os_stat st;
+    if (!ggl_os_stat_link(a->sun_path, &st))
         return GGL_OK;
-    if (!S_ISSOCK(st.st_mode))
+    if (st.kind != OS_SOCKET)
         return ggl_fail(err, GGL_IO, "%s exists, and is not a socket", a->sun_path);
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const bool is_used =

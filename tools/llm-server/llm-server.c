@@ -16,6 +16,7 @@
 #include "log.h"
 #include "presets.h"
 #include "server_impl.h"
+#include "ggl/internal/os_process.h"
 
 #define TOOL "llm-server"
 
@@ -254,15 +255,6 @@ static int open_wake(void) {
     return -1;
 }
 
-static void block_signals(int how) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    (void)pthread_sigmask(how, &set, NULL);
-}
-
 static int make_models(program *p) {
     ggl_error err = {0};
     p->models = models_new(&p->o, p->log, on_change, NULL);
@@ -280,6 +272,7 @@ static int make_models(program *p) {
 
 static int run(program *p) {
     ggl_error err = {0};
+    os_signals held;
     int code = open_log(p);
     if (code < 0)
         code = open_wake();
@@ -288,7 +281,8 @@ static int run(program *p) {
     if (code >= 0)
         return code;
     process_wait_for_stop();
-    block_signals(SIG_BLOCK); /* in the threads that are started from here on: signals are main's */
+    ggl_os_signals_hold(
+        &held); /* in the threads that are started from here on: signals are main's */
     code = make_models(p);
     if (code >= 0)
         return code;
@@ -297,7 +291,7 @@ static int run(program *p) {
         warn_open(p);
         st = models_start(p->models, &err);
     }
-    block_signals(SIG_UNBLOCK);
+    ggl_os_signals_release(&held);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     code = serve(p);

@@ -32,7 +32,7 @@ def ask(g, things):
     kind = g.random()
     if kind < 0.12:
         return COUNTED[g.integers(len(COUNTED))], shapes.count(things)
-    if kind < 0.3:
+    if kind < 0.4:
         own = [t.shape for t in things]
         shape = own[g.integers(len(own))] if g.random() < 0.75 else shapes.SHAPES[g.integers(len(shapes.SHAPES))]
         said = shapes.color_of(things, shape)

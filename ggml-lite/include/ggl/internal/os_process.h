@@ -24,8 +24,9 @@ bool ggl_os_random(void *to, size_t n);
 /* --- the machine ------------------------------------------------------------------------------ */
 
 size_t ggl_os_page_size(void);
-int ggl_os_n_processors(void); /* that are running; at least 1 */
-uint64_t ggl_os_memory(void);  /* bytes; 0: the system does not say */
+int ggl_os_n_processors(void);  /* that are running; at least 1 */
+size_t ggl_os_last_cache(void); /* bytes of the largest cache; 0: the system does not say */
+uint64_t ggl_os_memory(void);   /* bytes; 0: the system does not say */
 /* Returns the bytes of memory that can still be taken, if the system has a call for it; 0: it has none. */
 uint64_t ggl_os_memory_left(void);
 /* Returns the most bytes of addresses that the process may have; UINT64_MAX: there is no limit. */
@@ -44,7 +45,7 @@ void ggl_os_end_by(int number);
 void ggl_os_on_lost_page(void (*lost)(const void *address));
 /* Waits for the end of the program. Async-signal-safe. */
 void ggl_os_wait_for_end(void);
-/* Holds signals back from the calling thread and those that it starts, or no longer. */
+/* Holds signals back from the calling thread and those that it starts, but for those of its own faults; or no longer. */
 typedef struct os_signals {
     uint64_t was[16];
 } os_signals;
