@@ -1,8 +1,16 @@
 # Manual pages and completion of command lines: each tool prints its own, from its table of options. The build writes them beside the
-# programs, and `cmake --install` puts them where man, bash, zsh and fish look for them. Programs for another machine cannot print theirs;
-# those with sanitizers are not installed.
-if(CMAKE_CROSSCOMPILING OR GGL_SANITIZE)
+# programs, and `cmake --install` puts them where man, bash, zsh and fish look for them. Programs for another machine can print theirs by an
+# emulator only; those with sanitizers are not installed.
+if(GGL_SANITIZE)
     return()
+endif()
+if(CMAKE_CROSSCOMPILING)
+    list(GET CMAKE_CROSSCOMPILING_EMULATOR 0 emulator)
+    find_program(GGL_EMULATOR "${emulator}")
+    mark_as_advanced(GGL_EMULATOR)
+    if(NOT emulator OR NOT GGL_EMULATOR)
+        return()
+    endif()
 endif()
 
 get_property(tools GLOBAL PROPERTY GGL_TOOL_NAMES)
@@ -11,7 +19,7 @@ file(MAKE_DIRECTORY ${folder})
 set(all)
 # ggl_printed(TOOL FILE FOLDER FLAG..): what TOOL FLAG.. prints becomes FILE, which is installed in FOLDER.
 function(ggl_printed tool file destination)
-    add_custom_command(OUTPUT ${folder}/${file} COMMAND ${CMAKE_COMMAND} -E env COLUMNS=80 $<TARGET_FILE:${tool}> ${ARGN} > ${folder}/${file}
+    add_custom_command(OUTPUT ${folder}/${file} COMMAND ${CMAKE_COMMAND} -E env COLUMNS=80 ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${tool}> ${ARGN} > ${folder}/${file}
         DEPENDS ${tool} VERBATIM)
     set(all ${all} ${folder}/${file} PARENT_SCOPE)
     get_filename_component(name ${file} NAME)

@@ -1,27 +1,43 @@
 #!/bin/bash
 # Makes the files of a release, and tries each of them; docs/releases.md says what they are and when it is run. --help: the options.
+# Each part is a file of scripts/release/, which defines the function make_PART.
 set -euo pipefail
 export LC_ALL=C TZ=UTC
 umask 022
 caller=$PWD
 cd "$(dirname "$0")/.."
 
+parts=(source static image deb wheel formula) # in the order in which they are made
+
 usage() {
     cat <<'END'
 usage: scripts/release.sh [options] [FOLDER]
 
-Makes the files of a release in FOLDER (default: build/release-VERSION): sources, static programs and a package for
-Debian and Ubuntu, for this machine's processor, and SHA256SUMS. The same commit and compiler give the same bytes. If a
-file cannot be made, or fails when it is tried, FOLDER stays as it was.
+Makes the files of a release in FOLDER (default: build/release-VERSION), and SHA256SUMS:
+
+  source   the sources
+  static   programs that need no shared library
+  image    an image for containers that has nothing but such programs
+  deb      a package for Debian and Ubuntu
+  wheel    a Python package with the library
+  formula  how Homebrew builds the sources (needs --url)
+
+The same commit and compiler give the same bytes. If a file cannot be made, or fails when it is tried, FOLDER stays as
+it was.
 
   --snapshot      a release of any commit, tagged or not, whose files may be changed
-  --build DIR     pack what was built in this folder (default: build/package, which is configured and built here)
-  --without PART  leave a part out: source, static or deb; repeatable
+  --target CPU    make files for this processor; default: this machine's. aarch64 can be made on other machines, too,
+                  without deb, by Debian's gcc-aarch64-linux-gnu and qemu-user-static
+  --libc NAME     the C library of static programs: musl or glibc; default: musl, if it has a compiler here
+                  (x86_64-linux-musl-gcc, musl-gcc), and glibc for programs that cannot be linked with it
+  --url ADDRESS   where the files will be published, such as https://example.org/releases/1.0.0
+  --build DIR     pack what was built in this folder (default: folders build/package.. are configured and built)
+  --without PART  leave a part out; repeatable
   --program NAME  pack this program only, such as llm-cli, to try the script; repeatable
   --level N       compress with 0 (quick) to 9 (small, default)
   -h, --help      print this
 
-Both default folders are in the clone.
+The default folders are in the clone.
 
 Exit code: 0: done; 1: something failed, or the commit is not fit for a release; 2: wrong arguments.
 END
@@ -47,25 +63,36 @@ from_caller() {
 need() { # PROGRAM PACKAGE
     command -v "$1" >/dev/null || fail "the program $1 is missing (Debian: $2)"
 }
+# among WORD LIST..: the word is one of the list
+among() {
+    local word=$1 other
+    shift
+    for other in "$@"; do
+        [ "$word" != "$other" ] || return 0
+    done
+    return 1
+}
+listed() { # WORD..: with commas
+    local all=$*
+    echo "${all// /, }"
+}
 
-snapshot= build= folder= level=9 programs=()
+snapshot='' given='' folder='' level=9 programs=() machine=$(uname -m) target='' libc='' url=''
 declare -A without=()
 while [ $# -gt 0 ]; do
     case $1 in
     -h | --help) usage && exit 0 ;;
     --snapshot) snapshot=1 ;;
-    --build | --without | --program | --level)
+    --build | --without | --program | --level | --target | --libc | --url)
         [ $# -gt 1 ] || wrong "$1 needs a value"
         case $1 in
-        --build) [ -n "$2" ] && build=$(from_caller "$2") || wrong "--build needs a folder" ;;
-        --without)
-            case $2 in
-            source | static | deb) without[$2]=1 ;;
-            *) wrong "--without '$2': one of source, static, deb" ;;
-            esac
-            ;;
+        --build) [ -n "$2" ] && given=$(from_caller "$2") || wrong "--build needs a folder" ;;
+        --without) among "$2" "${parts[@]}" && without[$2]=1 || wrong "--without '$2': one of $(listed "${parts[@]}")" ;;
         --program) [ -n "$2" ] && programs+=("$2") || wrong "--program needs a name" ;;
         --level) level=$2 ;;
+        --target) target=$2 ;;
+        --libc) among "$2" musl glibc && libc=$2 || wrong "--libc '$2': musl or glibc" ;;
+        --url) [[ $2 =~ ^[a-z]+://[A-Za-z0-9._~:/@%+-]+$ ]] && url=${2%/} || wrong "--url '$2': no address such as https://example.org/releases" ;;
         esac
         shift
         ;;
@@ -74,9 +101,18 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[ ${#without[@]} -lt 3 ] || wrong "all parts are left out"
+[ ${#without[@]} -lt ${#parts[@]} ] || wrong "all parts are left out"
 case $level in [0-9]) ;; *) wrong "--level '$level': 0 to 9" ;; esac
-[ -z "$build" ] || [ -f "$build/CMakeCache.txt" ] || wrong "--build '$build': no build folder of CMake"
+[ -z "$given" ] || [ -f "$given/CMakeCache.txt" ] || wrong "--build '$given': no build folder of CMake"
+[ -z "$given" ] || [ -z "$libc" ] || wrong "--libc says how to build, and --build names what was built"
+: "${target:=$machine}"
+across='' # a name that parts put before those of tools, if the files are for another processor than this machine's
+runner=() # runs the programs then
+if [ "$target" != "$machine" ]; then
+    among "$target" aarch64 || wrong "--target '$target': aarch64, or this machine's, $machine"
+    across=$target-linux-gnu-
+    runner=("qemu-$target-static")
+fi
 
 # The commit and its version.
 need git git
@@ -103,11 +139,24 @@ mkdir -p "$folder" || fail "'$folder' cannot be made"
 folder=$(cd "$folder" && pwd)
 need sha256sum coreutils
 tar --version | grep -q 'GNU tar' || fail "GNU tar is needed, which sorts files and sets their owners"
+if [ -n "$across" ]; then
+    need "${across}gcc" "gcc-${across%-}"
+    need "${runner[0]}" qemu-user-static
+    if [ -z "${without[deb]:-}" ]; then
+        note "deb: left out, as Debian's tools find what programs for $target need on a machine with that processor only"
+        without[deb]=1
+    fi
+fi
+if [ -z "${without[formula]:-}" ] && { [ -n "${without[source]:-}" ] || [ -z "$url" ]; }; then
+    note "formula: left out, as $([ -z "$url" ] && echo "--url does not say where the sources will be" || echo "it names the digest of the sources, which are left out")"
+    without[formula]=1
+fi
 [ -n "${without[static]:-}" ] || need xz xz-utils
 if [ -z "${without[deb]:-}" ]; then
     need dpkg-deb dpkg
     need dpkg-shlibdeps dpkg-dev
 fi
+[ -n "${without[wheel]:-}" ] || need python3 python3
 
 # Files come into the folder when all of them were tried.
 tmp=$(mktemp -d) out=
@@ -118,152 +167,70 @@ made=()
 # says PROGRAM: it runs, and has the version
 says() {
     local said
-    said=$("$1" --version) || fail "$1 does not run"
+    said=$("${runner[@]}" "$1" --version) || fail "$1 does not run"
     said=${said%%$'\n'*}
     [ "${said%% (*}" = "$(basename "$1") $version" ] || fail "$1 --version prints '$said', not version $version"
 }
+# tells_a_story COMMAND..: llm-cli, run by the command, writes the text that the built-in model always writes
+tells_a_story() {
+    "$@" -q -p "Once upon a time" -n 4 -s 1 >"$tmp/said" 2>&1 || fail "$* fails: $(cat "$tmp/said")"
+}
+# packed FOLDER..: prints folders of the folder where it is called as a tar archive, the same bytes each time
+packed() {
+    tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu -cf - "$@"
+}
 
-if [ -z "${without[source]:-}" ]; then
-    note "sources .."
-    name=ggml-lite-$label
-    git -c tar.umask=0022 archive --format=tar --prefix="$name/" HEAD | gzip "-n$((level > 0 ? level : 1))" >"$out/$name.tar.gz"
-    made+=("$name.tar.gz")
-    [ "$(tar -tzf "$out/$name.tar.gz" | grep -vc '/$')" -eq "$(git ls-tree -r --name-only HEAD | wc -l)" ] ||
-        fail "$name.tar.gz does not have the files of the commit"
-fi
-
-if [ -z "${without[static]:-}" ] || [ -z "${without[deb]:-}" ]; then
-    if [ -z "$build" ]; then
-        build=build/package
-        note "configuring $build .."
+# tree NAME OPTION..: builds all in build/NAME with these options of cmake, or takes the folder of --build. Sets `build`, and `usr`, where
+# it is installed with the programs that were asked for.
+tree() {
+    local name=$1 program path
+    shift
+    build=build/$name
+    if [ -n "$given" ]; then
+        name=given build=$given
+    elif [ -n "$across" ]; then
+        name=$name-$target build=$build-$target
+        set -- -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/$target.cmake" "$@"
+    fi
+    usr=$tmp/stage/$name/usr
+    [ ! -d "$usr" ] || return 0
+    if [ -z "$given" ]; then
+        note "  building in $build .."
         # the flag is read by a shell and by make
         case $PWD in *[\'\"\\\`\$\#=]*) fail "the path of the clone, $PWD, has one of the characters ' \" \\ \` \$ # =, which a flag of the compiler cannot have" ;; esac
-        cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DGGL_TESTS=OFF -DCMAKE_C_FLAGS="-ffile-prefix-map='$PWD=.'" >"$tmp/log" 2>&1 ||
+        cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DGGL_TESTS=OFF -DCMAKE_C_FLAGS="-ffile-prefix-map='$PWD=.'" "$@" >"$tmp/log" 2>&1 ||
             fail "cmake: $(tail -20 "$tmp/log")"
-        note "building in $build .."
         cmake --build "$build" -j "$(nproc)" >"$tmp/log" 2>&1 || fail "the build failed: $(tail -20 "$tmp/log")"
     fi
     # The prefix of a package is /usr: fixed names, wherever it is staged.
-    DESTDIR=$tmp/stage cmake --install "$build" --prefix /usr --strip >"$tmp/log" 2>&1 || fail "cmake --install: $(tail -20 "$tmp/log")"
-    usr=$tmp/stage/usr
-    licences=$usr/share/doc/ggml-lite/llm-server-page-licences.txt
-    grep -qx llm-server <<<"$(printf '%s\n' "${programs[@]:-llm-server}")" || rm -f "$licences"
-    [ ${#programs[@]} -gt 0 ] || mapfile -t programs < <(cd "$usr/bin" && ls)
+    DESTDIR=$tmp/stage/$name cmake --install "$build" --prefix /usr --strip >"$tmp/log" 2>&1 || fail "cmake --install: $(tail -20 "$tmp/log")"
+    for path in "$usr"/bin/* "$usr"/share/man/man1/* "$usr"/share/*/completions/* "$usr"/share/*/site-functions/* "$usr"/share/*/vendor_completions.d/*; do
+        program=${path##*/} && program=${program#_}
+        wanted "${program%%.*}" || rm -f "$path"
+    done
+    wanted llm-server || rm -f "$usr/share/doc/ggml-lite/llm-server-page-licences.txt"
+}
+wanted() { # PROGRAM: it was asked for
+    [ ${#programs[@]} = 0 ] || among "$1" "${programs[@]}"
+}
+# The build by the system's compiler, with whatever the system has.
+system_tree() {
+    local program
+    tree package
     for program in "${programs[@]}"; do
         [ -x "$usr/bin/$program" ] || fail "$build has no program $program"
     done
-    for path in "$usr"/bin/* "$usr"/share/man/man1/* "$usr"/share/*/completions/* "$usr"/share/*/site-functions/* "$usr"/share/*/vendor_completions.d/*; do
-        name=${path##*/} && name=${name#_}
-        grep -qxF "${name%%.*}" < <(printf '%s\n' "${programs[@]}") || rm "$path"
-    done
-fi
-
-if [ -z "${without[static]:-}" ]; then
-    note "static programs .."
-    targets=$(cmake --build "$build" --target help | { grep -oE 'llm-[a-z]+-static' || true; } | sort -u)
-    [ -n "$targets" ] || fail "this system has no static C library (--without static leaves the static programs out)"
-    mapfile -t targets < <(printf '%s-static\n' "${programs[@]}" | grep -xF "$targets")
-    [ ${#targets[@]} -gt 0 ] ||
-        fail "${programs[*]} has no static form: libmicrohttpd.a is missing (Debian: libmicrohttpd-dev; --without static leaves the static programs out)"
-    cmake --build "$build" --target "${targets[@]}" -j "$(nproc)" >"$tmp/log" 2>&1 ||
-        fail "static programs cannot be linked (--without static leaves them out): $(tail -5 "$tmp/log")"
-    name=ggml-lite-$label-linux-$(uname -m)-static
-    top=$tmp/$name
-    mkdir -p "$top/bin"
-    left_out=
-    for tool in "${programs[@]}"; do
-        if grep -qxF "$tool-static" < <(printf '%s\n' "${targets[@]}"); then
-            cp "$build/bin/static/$tool" "$top/bin/" && strip "$top/bin/$tool"
-        else
-            left_out="$left_out $tool"
-        fi
-    done
-    [ -z "$left_out" ] || note "left out of the static programs, because a library has no static form:$left_out"
-    cp -r "$usr/share" "$top/share"
-    rm -r "$top/share/doc"
-    cp LICENSE NOTICE "$top/"
-    [ ! -f "$licences" ] || cp "$licences" "$top/"
-    cat >"$top/README.txt" <<END
-ggml-lite $version: programs that need no shared library, for Linux on $(uname -m).
-
-Try:        bin/llm-cli
-Install:    cp -r bin share /usr/local/
-${left_out:+Left out:  $left_out
 }
-They load no shared libraries: there are no Vulkan devices, no plug-ins, and no llm-bench serve. Packages of a system and
-builds of the sources have them.
 
-LICENSE is that of ggml-lite. The page of llm-server contains libraries in JavaScript, if there is a file
-llm-server-page-licences.txt, which has their licences. The programs contain the system's C library, and llm-server contains libmicrohttpd. If these
-are glibc and libmicrohttpd, they are under the GNU LGPL, version 2.1 or later; "cmake --build BUILD --target
-static-programs" in the sources of this release links the programs with other versions of them.
-END
-    # xz finds what the programs have in common: the archive is a ninth of one by gzip.
-    tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu -C "$tmp" -cf - "$name" |
-        xz -T1 "-$level" >"$out/$name.tar.xz"
-    made+=("$name.tar.xz")
-    mkdir "$tmp/try"
-    tar -xJf "$out/$name.tar.xz" -C "$tmp/try"
-    for program in "$tmp/try/$name"/bin/*; do
-        says "$program"
-        ! grep -q NEEDED <<<"$(readelf -d "$program" 2>/dev/null)" || fail "$program needs a shared library"
-    done
-    [ ! -x "$tmp/try/$name/bin/llm-cli" ] || "$tmp/try/$name/bin/llm-cli" -q -p "Once upon a time" -n 4 -s 1 >"$tmp/log" 2>&1 ||
-        fail "the static llm-cli: $(cat "$tmp/log")"
-fi
-
-if [ -z "${without[deb]:-}" ]; then
-    note "package for Debian .."
-    architecture=$(dpkg --print-architecture)
-    name=ggml-lite_${deb_version}_$architecture.deb
-    root=$tmp/stage doc=$tmp/stage/usr/share/doc/ggml-lite
-    mv "$usr/share/zsh/site-functions" "$usr/share/zsh/vendor-completions"
-    { cat LICENSE && echo && cat NOTICE; } >"$doc/copyright"
-    rm "$doc/LICENSE" "$doc/NOTICE"
-    cp CHANGELOG.md "$doc/changelog"
-    gzip -n9 "$doc/changelog" "$usr"/share/man/man1/*.1
-    strip --strip-debug "$usr"/lib/*.a
-    mkdir -p "$root/DEBIAN" "$tmp/depends/debian"
-    printf 'Source: ggml-lite\n\nPackage: ggml-lite\nArchitecture: any\n' >"$tmp/depends/debian/control"
-    depends=$(cd "$tmp/depends" && dpkg-shlibdeps -O "$usr"/bin/* "$usr"/lib/libllm.so.*.*.* 2>"$tmp/log") ||
-        fail "dpkg-shlibdeps: $(tail -5 "$tmp/log")"
-    # of files alone, as the size of a folder depends on the file system
-    size=$(find "$usr" -type f -printf '%s\n' | awk '{ n += $1 } END { printf "%d", (n + 1023) / 1024 }')
-    cat >"$root/DEBIAN/control" <<END
-Package: ggml-lite
-Version: $deb_version
-Architecture: $architecture
-Maintainer: $(git log -1 --format='%an <%ae>')
-Installed-Size: $size
-Depends: ${depends#shlibs:Depends=}
-Recommends: curl
-Section: science
-Priority: optional
-Description: language models on your own computer
- Programs that chat with language models, continue texts, serve programs and
- browsers, convert and quantize models, and measure speed and quality. They
- run GGUF files, Hugging Face folders and llama2.c checkpoints.
- .
- The package also has the library libllm with its headers.
-END
-    echo "activate-noawait ldconfig" >"$root/DEBIAN/triggers"
-    (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
-    find "$root" -type d -exec chmod 755 {} +
-    find "$root" -type f -exec chmod 644 {} +
-    chmod 755 "$usr"/bin/*
-    find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
-    dpkg-deb --root-owner-group -Zxz "-z$level" --build "$root" "$out/$name" >"$tmp/log" 2>&1 || fail "dpkg-deb: $(cat "$tmp/log")"
-    made+=("$name")
-    dpkg-deb -x "$out/$name" "$tmp/deb"
-    for program in "$tmp"/deb/usr/bin/*; do
-        says "$program"
-        [ -f "$tmp/deb/usr/share/man/man1/$(basename "$program").1.gz" ] || fail "$name has no manual page of $(basename "$program")"
-    done
-    [ "$(dpkg-deb -f "$out/$name" Version)" = "$deb_version" ] || fail "$name has another version"
-    if command -v lintian >/dev/null; then
-        lintian --no-tag-display-limit "$out/$name" >&2 || note "lintian found something"
-    fi
-fi
+for part in "${parts[@]}"; do
+    # shellcheck source=/dev/null
+    . "scripts/release/$part.sh"
+done
+for part in "${parts[@]}"; do
+    [ -z "${without[$part]:-}" ] || continue
+    note "$part .."
+    "make_$part"
+done
 
 (cd "$out" && sha256sum "${made[@]}" >SHA256SUMS)
 rm -f "$folder/SHA256SUMS" # never beside files of which it does not have the digests

@@ -1,7 +1,8 @@
 """Builds the package, by the hooks of PEP 517 and PEP 660, with nothing but Python's own library.
 
 A wheel has the Python files and a copy of the shared library, which is the one at the path in the environment variable
-GGML_LITE_LIBRARY, or else in a build folder of the repository (build/*/lib). It is for this platform alone. If there is none, the build
+GGML_LITE_LIBRARY, or else in a build folder of the repository (build/*/lib). It is for this platform alone, or for the one that the
+setting `platform` names (`pip wheel -C platform=NAME`), which the builder knows to be right. If there is no library, the build
 fails, unless the system has a library or the variable is "none". Such a wheel is for all platforms, and the library is looked for when the
 package is used. An editable wheel leads to the source folder."""
 import base64
@@ -48,10 +49,11 @@ Description-Content-Type: text/markdown
 {(ROOT / "README.md").read_text(encoding="utf-8")}"""
 
 
-def tag(library: Optional[Path]) -> str:
+def tag(library: Optional[Path], config_settings: Settings = None) -> str:
     if library is None:
         return "py3-none-any"
-    return "py3-none-" + sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    platform = (config_settings or {}).get("platform") or sysconfig.get_platform()
+    return "py3-none-" + platform.replace("-", "_").replace(".", "_")
 
 
 class Wheel:
@@ -131,7 +133,7 @@ def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata
     else:
         print(f"with a copy of {library}")
         wheel.add(f"{NAME}/{_find.FILE_NAME}", library.read_bytes())
-    return wheel.write(wheel_directory, tag(library))
+    return wheel.write(wheel_directory, tag(library, config_settings))
 
 
 def build_editable(wheel_directory: str, config_settings: Settings = None, metadata_directory: Optional[str] = None) -> str:

@@ -13,7 +13,7 @@ skip() {
     echo "skipped: $*"
     exit 77
 }
-for program in git dpkg-deb dpkg-shlibdeps xz; do
+for program in git dpkg-deb dpkg-shlibdeps xz python3 readelf; do
     command -v $program >/dev/null || skip "there is no $program"
 done
 git -C "$source" rev-parse HEAD >/dev/null 2>&1 || skip "the sources are no clone"
@@ -28,7 +28,7 @@ refused() {
     [[ $said == *"$words"* ]] || fail "release.sh $*: '$words' is not in: $said"
 }
 mkdir -p "$clone/scripts"
-cp "$source/scripts/release.sh" "$clone/scripts"
+cp -r "$source"/scripts/release{.sh,} "$clone/scripts"
 cp "$source/CMakeLists.txt" "$source/CHANGELOG.md" "$clone"
 refused 1 "not a clone"
 in_clone() {
@@ -43,9 +43,12 @@ refused 1 "has the tag v99.0.0, and CMakeLists.txt the version"
 echo >>"$clone/CHANGELOG.md"
 refused 1 "changes that are not committed"
 refused 2 "unknown option '--no-such'" --no-such
-refused 2 "one of source, static, deb" --without sources
-refused 2 "--without '': one of source, static, deb" --without ''
-refused 2 "all parts are left out" --without source --without static --without deb
+refused 2 "one of source, static, image, deb, wheel, formula" --without sources
+refused 2 "--without '': one of source, static" --without ''
+refused 2 "all parts are left out" --without source --without static --without image --without deb --without wheel --without formula
+refused 2 "--libc 'newlib': musl or glibc" --libc newlib
+refused 2 "--target 'vax': aarch64, or this machine's" --target vax
+refused 2 "--url 'a b': no address" --url 'a b'
 refused 2 "--program needs a name" --program ''
 refused 2 "--build needs a folder" --build ''
 refused 2 "no build folder of CMake" --build "$tmp"
@@ -53,30 +56,53 @@ refused 2 "0 to 9" --level ten
 refused 2 "one folder is expected" a b
 in_clone checkout CHANGELOG.md
 in_clone tag "v$(sed -n 's/^project(ggml-lite VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeLists.txt")"
-"$clone/scripts/release.sh" --without static --without deb "$tmp/fit" >"$tmp/log" 2>&1 || fail "a commit that is fit for a release: $(cat "$tmp/log")"
+"$clone/scripts/release.sh" --without static --without image --without deb --without wheel "$tmp/fit" >"$tmp/log" 2>&1 || fail "a commit that is fit for a release: $(cat "$tmp/log")"
 
 # A small project with the names of this one, in a folder with a space, is built and packed by the script.
 clone="$tmp/a clone"
-mkdir -p "$clone/scripts" "$clone/data"
-cp "$source/scripts/release.sh" "$clone/scripts"
+mkdir -p "$clone"/{scripts,data,cmake,library,deploy,python/src/ggml_lite}
+cp -r "$source"/scripts/release{.sh,} "$clone/scripts"
+cp "$source/cmake/old_glibc.cmake" "$clone/cmake"
+cp -r "$source/library/glibc" "$clone/library"
+cp -r "$source/deploy/homebrew" "$clone/deploy"
+cp -r "$source/python/backend" "$source/python/README.md" "$clone/python"
+cp "$source"/python/src/ggml_lite/{_find,_version}.py "$clone/python/src/ggml_lite"
+cat >"$clone/python/src/ggml_lite/__init__.py" <<'END'
+from . import _find
+
+class Model:
+    def __init__(self, name):
+        self.library = _find.load()
+
+    def generate(self, prompt, max_tokens, seed):
+        return "" if self.library.later(2) else "2"
+END
 echo build >"$clone/.gitignore"
 touch "$clone"/{LICENSE,NOTICE,CHANGELOG.md,data/llm-cli.1,data/llm-cli,data/_llm-cli,data/llm-cli.fish}
 cat >"$clone/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.22)
 project(ggml-lite VERSION 1.2.3 LANGUAGES C)
 option(SMALL_STATIC "" ON)
+find_package(Threads REQUIRED)
+include(cmake/old_glibc.cmake)
 add_library(llm SHARED main.c)
+target_link_libraries(llm PRIVATE m Threads::Threads ${CMAKE_DL_LIBS})
+if(NOT CMAKE_C_COMPILER MATCHES musl)
+    ggl_old_glibc(llm)
+endif()
 set_target_properties(llm PROPERTIES VERSION 1.2.3)
 add_library(llm-archive STATIC main.c)
 install(TARGETS llm llm-archive DESTINATION lib)
 foreach(tool llm-cli llm-server)
     add_executable(${tool} main.c)
+    target_link_libraries(${tool} PRIVATE m Threads::Threads)
     install(TARGETS ${tool} DESTINATION bin)
     install(FILES data/llm-cli.1 DESTINATION share/man/man1 RENAME ${tool}.1)
 endforeach()
 if(SMALL_STATIC)
     add_executable(llm-cli-static EXCLUDE_FROM_ALL main.c)
     target_link_options(llm-cli-static PRIVATE -static)
+    target_link_libraries(llm-cli-static PRIVATE m Threads::Threads)
     set_target_properties(llm-cli-static PROPERTIES OUTPUT_NAME llm-cli RUNTIME_OUTPUT_DIRECTORY bin/static)
 endif()
 install(FILES LICENSE NOTICE DESTINATION share/doc/ggml-lite)
@@ -85,9 +111,22 @@ install(FILES data/_llm-cli DESTINATION share/zsh/site-functions)
 install(FILES data/llm-cli.fish DESTINATION share/fish/vendor_completions.d)
 END
 cat >"$clone/main.c" <<'END'
+#include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+static void *square(void *x) {
+    struct stat st;
+    *(double *)x = pow(*(double *)x, 2) + stat("/", &st);
+    return NULL;
+}
+int later(int n) { // 0 for 2; by functions that have newer versions
+    double x = n;
+    pthread_t t;
+    return pthread_create(&t, NULL, square, &x) != 0 || pthread_join(t, NULL) != 0 || x != 4;
+}
 const char where[] = __FILE__;
 int main(int argc, char **argv) {
     (void)argc;
@@ -101,7 +140,7 @@ in_clone commit -m one
 small() { # ARGUMENT..
     "$clone/scripts/release.sh" --snapshot --level 0 "$@" >"$tmp/log" 2>&1 || fail "release.sh $*: $(cat "$tmp/log")"
 }
-small "$tmp/small"
+small --libc glibc --url https://example.org/1.2.3/ "$tmp/small"
 for program in "$clone/build/package/llm-cli" "$clone/build/package/bin/static/llm-cli"; do
     ! grep -qF "$clone" "$program" || fail "$program has the path of the clone"
 done
@@ -109,13 +148,44 @@ grep -q "left out .*: llm-server" "$tmp/log" || fail "llm-server is not said to 
 # Paths are those of the caller's folder. The sizes of folders, which depend on the file system, change no byte.
 mkdir "$tmp/du"
 printf '#!/bin/sh\necho "123456 $*"\n' >"$tmp/du/du" && chmod +x "$tmp/du/du"
-(cd "$tmp" && PATH=$tmp/du:$PATH small --build "a clone/build/package" ./again; exit $failed) || failed=1
+(cd "$tmp" && PATH=$tmp/du:$PATH small --build "a clone/build/package" --url https://example.org/1.2.3 ./again; exit $failed) || failed=1
 diff -r "$tmp/small" "$tmp/again" || fail "the size of a folder, or where it is, changes files"
-[ "$(ls -A "$tmp/again" | wc -l)" = 4 ] || fail "not 4 files: $(ls -A "$tmp/again")"
+[ "$(ls -A "$tmp/again" | wc -l)" = 7 ] || fail "not 7 files: $(ls -A "$tmp/again")"
+# The library in the wheel runs with old systems, where the table of old versions has the processor.
+case $(uname -m) in
+x86_64 | aarch64) [ -f "$tmp/small/ggml_lite-1.2.3-py3-none-manylinux_2_17_$(uname -m).whl" ] || fail "the wheel has another name: $(ls "$tmp/small")" ;;
+esac
+# The formula has the digest of the sources.
+digest=$(sha256sum <"$(echo "$tmp"/small/*.tar.gz)")
+for words in "sha256 \"${digest%% *}\"" "url \"https://example.org/1.2.3/ggml-lite-1.2.3-g"; do
+    grep -qF "$words" "$tmp/small/ggml-lite.rb" || fail "'$words' is not in ggml-lite.rb: $(cat "$tmp/small/ggml-lite.rb")"
+done
+# The image's index names the manifest, this the layer, and that has the program.
+mkdir "$tmp/image"
+tar -xf "$tmp"/small/*-image-*.tar -C "$tmp/image"
+at=$tmp/image/blobs/sha256
+layer=$at/$(grep -oE '"layers".*' "$at/$(grep -oE '[0-9a-f]{64}' "$tmp/image/index.json")" | grep -oE '[0-9a-f]{64}')
+[ "$(tar -tzf "$layer" | grep -v '/$')" = "usr/local/bin/llm-cli
+usr/share/doc/ggml-lite/LICENSE
+usr/share/doc/ggml-lite/NOTICE" ] || fail "the image has other files: $(tar -tzf "$layer")"
+# musl is preferred where it has a compiler, and llm-server, which has no static form here, is looked for with glibc.
+only="--without source --without deb --without wheel --without image"
+if command -v "$(uname -m)-linux-musl-gcc" musl-gcc >/dev/null; then
+    # shellcheck disable=SC2086
+    small $only "$tmp/musl"
+    grep -q "linked with musl: llm-cli" "$tmp/log" || fail "musl is not used: $(cat "$tmp/log")"
+    tar -xJOf "$(echo "$tmp"/musl/*-static.tar.xz)" --wildcards '*/README.txt' | grep -q "musl: llm-cli" || fail "README.txt does not name musl"
+    small $only --libc musl --program llm-cli "$tmp/musl"
+    [ -f "$clone/build/package-musl/CMakeCache.txt" ] || fail "musl has no folder"
+else
+    refused 1 "--libc musl: there is no" --snapshot $only --libc musl "$tmp/musl"
+    echo "musl has no compiler here"
+fi
 # What fails leaves the files as they were.
 SMALL_VERSION=9.9.9 refused 1 "prints 'llm-cli 9.9.9', not version 1.2.3" --snapshot --level 1 --build "$clone/build/package" "$tmp/again"
 diff -r "$tmp/small" "$tmp/again" || fail "a failure changes files"
 refused 1 "llm-server has no static form: libmicrohttpd.a is missing" --snapshot --build "$clone/build/package" --program llm-server "$tmp/again"
+refused 2 "--libc says how to build" --libc musl --build "$clone/build/package"
 if cmake -S "$clone" -B "$tmp/dynamic" -DSMALL_STATIC=OFF >"$tmp/log" 2>&1 && cmake --build "$tmp/dynamic" >"$tmp/log" 2>&1; then
     refused 1 "no static C library" --snapshot --build "$tmp/dynamic" "$tmp/again"
 else
@@ -126,9 +196,10 @@ clone=$tmp/a=clone
 refused 1 "one of the characters" --snapshot --without source "$tmp/again"
 [ $failed = 0 ] || exit 1
 
+# This build's libllm.so may need libraries that not every system has, so there is no wheel of it.
 # The second time with another umask, time zone and temporary folder.
 run() {
-    "$source/scripts/release.sh" --snapshot --build "$build" --level 0 --program llm-cli "$1" >"$tmp/log" 2>&1 || { fail "release.sh: $(cat "$tmp/log")"; exit 1; }
+    "$source/scripts/release.sh" --snapshot --build "$build" --without wheel --level 0 --program llm-cli "$1" >"$tmp/log" 2>&1 || { fail "release.sh: $(cat "$tmp/log")"; exit 1; }
 }
 run "$tmp/one"
 cat "$tmp/log"
@@ -139,5 +210,5 @@ for file in "$tmp"/one/*; do
     cmp "$file" "$tmp/two/${file##*/}" || fail "two runs differ in ${file##*/}"
     n=$((n + 1))
 done
-[ $n = 4 ] || fail "$n files, not 4: $(ls "$tmp/one")"
+[ $n = 5 ] || fail "$n files, not 5: $(ls "$tmp/one")"
 exit $failed

@@ -22,7 +22,7 @@ ROOMS = {
     "ggml-lite": ["base", "quant", "gguf", "graph", "plan", "sched"],
     "backends": ["common", "reference cpu vulkan shadow trace ranks mpi", "."],
     "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "quant", "convert", "vocabulary", "load", "train", "run", "guess", "serve"],
-    "library": ["builtin place hub measure sound picture speech", "train", "."],
+    "library": ["builtin place hub measure sound picture speech glibc", "train", "."],
     "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-embed llm-gguf llm-grammar llm-imatrix llm-lora llm-perplexity llm-quantize llm-server llm-tokenize llm-train llm-transcribe"],
 }
 BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "library": ["ggml-lite", "backends", "models"],

@@ -1,0 +1,58 @@
+/* Lets libllm.so run with glibc 2.17 and later, though a newer one is linked (GGL_OLD_GLIBC): the linker gives each call of these functions
+ * to its __wrap_ here, which calls the function in the version that the first glibc of the processor had. glibc keeps all versions. Where
+ * a later version replaced one, only errno in corner cases differs, which nobody reads here, and where the function is defined.
+ * cmake/old_glibc.cmake reads the names from this file. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#if defined(__x86_64__)
+#define FIRST        "GLIBC_2.2.5"
+#define STAT_VERSION 1
+#elif defined(__aarch64__)
+#define FIRST        "GLIBC_2.17"
+#define STAT_VERSION 0
+#else
+#error "GGL_OLD_GLIBC knows the versions of x86-64 and aarch64 only"
+#endif
+
+#define WRAP(type, name, parameters, arguments)                                                    \
+    __asm__(".symver old_" #name "," #name "@" FIRST);                                             \
+    type old_##name parameters;                                                                    \
+    type __wrap_##name parameters;                                                                 \
+    type __wrap_##name parameters {                                                                \
+        return old_##name arguments;                                                               \
+    }
+
+WRAP(double, exp, (double x), (x))
+WRAP(double, exp2, (double x), (x))
+WRAP(double, log, (double x), (x))
+WRAP(double, log2, (double x), (x))
+WRAP(double, pow, (double x, double y), (x, y))
+WRAP(int, dladdr, (const void *address, Dl_info *info), (address, info))
+WRAP(int, dlclose, (void *object), (object))
+WRAP(char *, dlerror, (void), ())
+WRAP(void *, dlopen, (const char *file, int mode), (file, mode))
+WRAP(void *, dlsym, (void *object, const char *name), (object, name))
+WRAP(int, pthread_attr_setstacksize, (pthread_attr_t * a, size_t size), (a, size))
+WRAP(int, pthread_create, (pthread_t * t, const pthread_attr_t *a, void *(*run)(void *), void *arg),
+     (t, a, run, arg))
+WRAP(int, pthread_join, (pthread_t t, void **result), (t, result))
+WRAP(int, pthread_mutex_trylock, (pthread_mutex_t * m), (m))
+WRAP(int, pthread_sigmask, (int how, const sigset_t *set, sigset_t *old), (how, set, old))
+
+/* These were inline functions of the headers, which called others. */
+#define WRAP_STAT(type, name, old, parameter)                                                      \
+    __asm__(".symver old_" #name "," #old "@" FIRST);                                              \
+    type old_##name(int version, parameter file, struct stat *st);                                 \
+    type __wrap_##name(parameter file, struct stat *st);                                           \
+    type __wrap_##name(parameter file, struct stat *st) {                                          \
+        return old_##name(STAT_VERSION, file, st);                                                 \
+    }
+
+WRAP_STAT(int, fstat, __fxstat, int)
+WRAP_STAT(int, lstat, __lxstat, const char *)
+WRAP_STAT(int, stat, __xstat, const char *)
