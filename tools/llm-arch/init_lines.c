@@ -75,11 +75,11 @@ static bool is_apart(const init *in, const decl *d) {
 }
 
 bool init_word_of(const char *stem, const char *end, char *word, size_t size) {
-    snprintf(word, size, "%s%s%s", isdigit((unsigned char)stem[0]) || !stem[0] ? "_" : "", stem,
-             end);
+    const int n = snprintf(word, size, "%s%s%s",
+                           isdigit((unsigned char)stem[0]) || !stem[0] ? "_" : "", stem, end);
     for (char *c = word; *c; c++)
         *c = isalnum((unsigned char)*c) ? *c : '_';
-    return strcmp(stem, word) == 0;
+    return n >= 0 && (size_t)n < size && strcmp(stem, word) == 0; /* a longer one was cut off */
 }
 
 /* Takes a word, which stays where it is, for the part, unless something else is called so. */
