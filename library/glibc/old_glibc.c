@@ -7,28 +7,33 @@
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <sys/stat.h>
 
 #if defined(__x86_64__)
 #define FIRST        "GLIBC_2.2.5"
+#define SINCE_C99    "GLIBC_2.7"
 #define STAT_VERSION 1
 #elif defined(__aarch64__)
 #define FIRST        "GLIBC_2.17"
+#define SINCE_C99    FIRST
 #define STAT_VERSION 0
 #else
 #error "GGL_OLD_GLIBC knows the versions of x86-64 and aarch64 only"
 #endif
 
-#define WRAP(type, name, parameters, arguments)                                                    \
-    __asm__(".symver old_" #name "," #name "@" FIRST);                                             \
+#define WRAP_AS(type, name, old, parameters, arguments)                                            \
+    __asm__(".symver old_" #name "," #old "@" FIRST);                                              \
     type old_##name parameters;                                                                    \
     type __wrap_##name parameters;                                                                 \
     type __wrap_##name parameters {                                                                \
         return old_##name arguments;                                                               \
     }
+#define WRAP(type, name, parameters, arguments) WRAP_AS(type, name, name, parameters, arguments)
 
 WRAP(double, exp, (double x), (x))
 WRAP(double, exp2, (double x), (x))
+WRAP(double, fmod, (double x, double y), (x, y))
 WRAP(double, log, (double x), (x))
 WRAP(double, log2, (double x), (x))
 WRAP(double, pow, (double x, double y), (x, y))
@@ -56,3 +61,24 @@ WRAP(int, pthread_sigmask, (int how, const sigset_t *set, sigset_t *old), (how, 
 WRAP_STAT(int, fstat, __fxstat, int)
 WRAP_STAT(int, lstat, __lxstat, const char *)
 WRAP_STAT(int, stat, __xstat, const char *)
+
+/* In later headers, these stand for those that read numbers. They also know binary ones, which nothing here reads by them. */
+WRAP_AS(long, __isoc23_strtol, strtol, (const char *s, char **end, int base), (s, end, base))
+WRAP_AS(long long, __isoc23_strtoll, strtoll, (const char *s, char **end, int base), (s, end, base))
+WRAP_AS(unsigned long, __isoc23_strtoul, strtoul, (const char *s, char **end, int base),
+        (s, end, base))
+WRAP_AS(unsigned long long, __isoc23_strtoull, strtoull, (const char *s, char **end, int base),
+        (s, end, base))
+
+#define WRAP_SCAN(type, name, old)                                                                 \
+    __asm__(".symver old_" #name "," #old "@" SINCE_C99);                                          \
+    type old_##name(const char *s, const char *format, va_list list);                              \
+    type __wrap_##name(const char *s, const char *format, ...);                                    \
+    type __wrap_##name(const char *s, const char *format, ...) {                                   \
+        va_list list;                                                                              \
+        va_start(list, format);                                                                    \
+        type n = old_##name(s, format, list);                                                      \
+        va_end(list);                                                                              \
+        return n;                                                                                  \
+    }
+WRAP_SCAN(int, __isoc23_sscanf, __isoc99_vsscanf)
