@@ -230,13 +230,21 @@ static void pow_sample(int i, uint64_t *seed, double *x, double *y) {
     }
 }
 
+#if LDBL_MANT_DIG > 53
+/* powl, with the sign of a power of a negative number found here: that of musl 1.2.3 takes large odd numbers for even. */
+static long double judged_pow(double x, double y) {
+    const long double p = powl(x < 0 && floor(y) == y ? -x : x, y);
+    return x < 0 && floor(y) == y && fmod(y, 2) != 0 ? -p : p;
+}
+#endif
+
 TEST(pow_errors) {
 #if LDBL_MANT_DIG > 53
     uint64_t seed = 3;
     for (int i = 0; i < 300000; i++) {
         double x, y;
         pow_sample(i, &seed, &x, &y);
-        double error = double_error(ggl_pow(x, y), powl(x, y));
+        double error = double_error(ggl_pow(x, y), judged_pow(x, y));
         if (!CHECK_MSG(error < 0.8, "pow(%a, %a) is %a: error of %.4f ulp", x, y, ggl_pow(x, y),
                        error))
             break;
