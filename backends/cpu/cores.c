@@ -94,7 +94,7 @@ static bool is_allowed(const cpu_mask *m, int cpu) {
 
 /* The system returns EINVAL if the set is smaller than its own, whose size is not known here. */
 bool ggl_cpu_mask_get(cpu_mask *m, cpu_mask_reader *read) {
-    for (m->n = CPU_SETSIZE; m->n <= MOST_CPUS; m->n *= 4) {
+    for (m->n = CPU_SET_BITS; m->n <= MOST_CPUS; m->n *= 4) {
         m->set = CPU_ALLOC((size_t)m->n);
         if (!m->set)
             return false;

@@ -8,6 +8,9 @@
 #ifdef __linux__
 #include <sched.h>
 
+/* CPUs in a cpu_set_t; CPU_SETSIZE of musl is its bytes. */
+enum { CPU_SET_BITS = 8 * sizeof(cpu_set_t) };
+
 typedef struct cpu_mask {
     cpu_set_t *set; /* freed with CPU_FREE */
     int n;          /* it has room for CPUs 0 .. n-1 */

@@ -106,7 +106,9 @@ TEST(computes) {
     if (object)
         dlclose(object);
     ggl_backend_close(again);
+#ifdef __GLIBC__ /* musl never unloads one */
     CHECK(!dlopen(PLUGINS "/mine.so", RTLD_NOW | RTLD_NOLOAD));
+#endif
     ggl_backend_close(reference);
 }
 

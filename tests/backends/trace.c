@@ -219,6 +219,9 @@ static bool open_and_run(void *arg) {
 }
 
 TEST(every_allocation_fails_in_turn) {
+#ifndef __GLIBC__
+    SKIP("CPU_ALLOC of this C library is counted here, and without its sets a backend opens, too");
+#endif
     toy_model t;
     REQUIRE(open_toy(&t, 0));
     opening o = {&t, test_path("fails.json")};

@@ -62,7 +62,7 @@ static cpu_cores count(int first, int last) {
     CPU_ZERO(&set);
     for (int i = first; i <= last; i++)
         CPU_SET((size_t)i, &set);
-    return ggl_cpu_cores_of(&(cpu_mask){&set, CPU_SETSIZE}, system_root());
+    return ggl_cpu_cores_of(&(cpu_mask){&set, CPU_SET_BITS}, system_root());
 }
 
 static void check_counts(const char *what, cpu_cores got, int all, int big, int useful) {
@@ -266,7 +266,7 @@ static bool nodes_are(cpu_nodes *out, int first, int last, int n) {
     CPU_ZERO(&set);
     for (int i = first; i <= last; i++)
         CPU_SET((size_t)i, &set);
-    ggl_cpu_nodes_of(out, &(cpu_mask){&set, CPU_SETSIZE}, system_root());
+    ggl_cpu_nodes_of(out, &(cpu_mask){&set, CPU_SET_BITS}, system_root());
     return CHECK_INT(out->n, n);
 }
 

@@ -178,12 +178,12 @@ TEST(bound_to_nodes) {
     cpu_mask m;
     REQUIRE(ggl_cpu_mask_get(&m, sched_getaffinity));
     int cpu[2], n = 0;
-    for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
+    for (int i = 0; i < CPU_SET_BITS && n < 2; i++)
         if (CPU_ISSET_S((size_t)i, CPU_ALLOC_SIZE((size_t)m.n), m.set))
             cpu[n++] = i;
-    if (n < 2 || m.n != CPU_SETSIZE) {
+    if (n < 2 || m.n != CPU_SET_BITS) {
         CPU_FREE(m.set);
-        SKIP("two CPUs of the first %d are needed", CPU_SETSIZE);
+        SKIP("two CPUs of the first %d are needed", CPU_SET_BITS);
     }
     for (int i = 0; i < 2; i++) {
         char text[32];
