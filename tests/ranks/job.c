@@ -480,7 +480,7 @@ static int look_at_kept(const char *folder, int step, int *n_damaged) {
         if (step && n % step == 0) {
             if (n % (2 * step) == 0) {
                 FILE *f = fopen(path, "r+b");
-                CHECK(f && fseek(f, WEIGHT_SIZE / 2, SEEK_SET) == 0 && fputs("damage", f) > 0);
+                CHECK(f && fseek(f, WEIGHT_SIZE / 2, SEEK_SET) == 0 && fputs("damage", f) >= 0);
                 if (f)
                     fclose(f);
             } else {
