@@ -62,7 +62,7 @@ in_clone tag "v$(sed -n 's/^project(ggml-lite VERSION \([0-9.]*\) .*/\1/p' "$sou
 clone="$tmp/a clone"
 mkdir -p "$clone"/{scripts,data,cmake,library,deploy,python/src/ggml_lite}
 cp -r "$source"/scripts/release{.sh,} "$clone/scripts"
-cp "$source/cmake/old_glibc.cmake" "$clone/cmake"
+cp "$source"/cmake/{old_glibc,aarch64}.cmake "$clone/cmake"
 cp -r "$source/library/glibc" "$clone/library"
 cp -r "$source/deploy/homebrew" "$clone/deploy"
 cp -r "$source/python/backend" "$source/python/README.md" "$clone/python"
@@ -181,6 +181,20 @@ else
     refused 1 "--libc musl: there is no" --snapshot $only --libc musl "$tmp/musl"
     echo "musl has no compiler here"
 fi
+# Another processor: no package, and a wheel that nothing here runs.
+if [ "$(uname -m)" != aarch64 ] && command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64-static >/dev/null; then
+    small --target aarch64 --without source "$tmp/other"
+    for words in "deb: left out" "was not tried" "left out .*: llm-server"; do
+        grep -q "$words" "$tmp/log" || fail "--target aarch64: '$words' is not said: $(cat "$tmp/log")"
+    done
+    for file in ggml-lite-1.2.3-g*-linux-aarch64-static.tar.xz ggml-lite-1.2.3-g*-image-aarch64.tar ggml_lite-1.2.3-py3-none-manylinux_2_17_aarch64.whl; do
+        ls "$tmp"/other/$file >/dev/null || fail "--target aarch64 makes no $file: $(ls "$tmp/other")"
+    done
+    tar -xJOf "$tmp"/other/*-static.tar.xz --wildcards '*/bin/llm-cli' >"$tmp/program"
+    readelf -h "$tmp/program" | grep -q AArch64 || fail "--target aarch64: llm-cli is for another processor"
+else
+    echo "no compiler, or no emulator, for another processor"
+fi
 # What fails leaves the files as they were.
 SMALL_VERSION=9.9.9 refused 1 "prints 'llm-cli 9.9.9', not version 1.2.3" --snapshot --level 1 --build "$clone/build/package" "$tmp/again"
 diff -r "$tmp/small" "$tmp/again" || fail "a failure changes files"
@@ -205,6 +219,8 @@ run "$tmp/one"
 cat "$tmp/log"
 mkdir "$tmp/other"
 (umask 077 && export TZ=Asia/Tokyo TMPDIR=$tmp/other && run "$tmp/two") || exit 1
+tar -xJOf "$tmp"/one/*-static.tar.xz --wildcards '*/bin/llm-cli' >"$tmp/llm-cli"
+readelf -lW "$tmp/llm-cli" | grep -q 'GNU_STACK.* 0x800000 ' || fail "with musl, threads of the static llm-cli would have small stacks: $(readelf -lW "$tmp/llm-cli")"
 n=0
 for file in "$tmp"/one/*; do
     cmp "$file" "$tmp/two/${file##*/}" || fail "two runs differ in ${file##*/}"
