@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "fused.h"
 #include "ggl/internal/math.h"
 
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
@@ -80,7 +81,7 @@ static pair sum_fast(double a, double b) {
 /* Returns a b exactly. */
 static pair product(double a, double b) {
     double h = a * b;
-    return (pair){h, fma(a, b, -h)};
+    return (pair){h, fused(a, b, -h)};
 }
 
 static pair pair_add(pair a, pair b) {
@@ -90,14 +91,14 @@ static pair pair_add(pair a, pair b) {
 
 static pair pair_mul(pair a, pair b) {
     pair p = product(a.h, b.h);
-    return sum_fast(p.h, p.l + fma(a.h, b.l, a.l * b.h));
+    return sum_fast(p.h, p.l + fused(a.h, b.l, a.l * b.h));
 }
 
 /* sum_k c[k] x^k, k < n, by Horner. */
 static double polynomial(const double *c, int n, double x) {
     double y = c[n - 1];
     for (int k = n - 2; k >= 0; k--)
-        y = fma(y, x, c[k]);
+        y = fused(y, x, c[k]);
     return y;
 }
 
@@ -112,10 +113,10 @@ static pair exp_reduced(pair x, int *n) {
                                1.0 / 87178291200};
     double k = rint(x.h * LOG2_E.h);
     *n = (int)k;
-    pair r = sum(fma(-k, LN2_HI, x.h), fma(-k, LN2_LO.h, x.l));
+    pair r = sum(fused(-k, LN2_HI, x.h), fused(-k, LN2_LO.h, x.l));
     double q = r.h * r.h * polynomial(c, sizeof c / sizeof *c, r.h);
     pair y = sum_fast(1.0, r.h);
-    y.l += fma(r.l, y.h, q);
+    y.l += fused(r.l, y.h, q);
     return y;
 }
 
@@ -140,7 +141,7 @@ double ggl_tanh(double x) {
         return x;
     if (t < 0x1p-4) {
         double z = t * t;
-        return double_sign_of(fma(t * z, polynomial(c, sizeof c / sizeof *c, z), t), x);
+        return double_sign_of(fused(t * z, polynomial(c, sizeof c / sizeof *c, z), t), x);
     }
     if (t > 22)
         return double_sign_of(1, x);
@@ -153,7 +154,7 @@ double ggl_tanh(double x) {
     num = sum_fast(num.h, num.l + e.l);
     den = sum_fast(den.h, den.l + e.l);
     double q = num.h / den.h;
-    q += (fma(-q, den.h, num.h) + fma(-q, den.l, num.l)) / den.h;
+    q += (fused(-q, den.h, num.h) + fused(-q, den.l, num.l)) / den.h;
     return double_sign_of(q, x);
 }
 
@@ -182,7 +183,7 @@ static pair log_reduced(double x, int *e) {
     double f = m - 1;
     pair d = sum_fast(2, f);
     double q = f / d.h;
-    pair s = sum_fast(q, (fma(-q, d.h, f) - q * d.l) / d.h);
+    pair s = sum_fast(q, (fused(-q, d.h, f) - q * d.l) / d.h);
     pair z = pair_mul(s, s);
     pair t = pair_mul(z, THIRD);
     t = sum_fast(t.h, t.l + z.h * z.h * polynomial(c, sizeof c / sizeof *c, z.h));
@@ -258,7 +259,7 @@ double ggl_pow(double x, double y) {
         return sign * INFINITY;
     if (p.h < -746)
         return sign * 0;
-    p.l = fma(y, l.h, -p.h) + y * l.l;
+    p.l = fused(y, l.h, -p.h) + y * l.l;
     int n;
     pair r = exp_reduced(p, &n);
     return sign * scale(r.h + r.l, n);
@@ -334,8 +335,8 @@ static int reduce(double x, pair *r) {
         double k = rint(t * TWO_OVER_PI);
         n = (int)k;
         pair w = product(-k, PIO2_2);
-        *r = sum(fma(-k, PIO2_1, t), w.h);
-        *r = sum(r->h, r->l + fma(-k, PIO2_3, w.l));
+        *r = sum(fused(-k, PIO2_1, t), w.h);
+        *r = sum(r->h, r->l + fused(-k, PIO2_3, w.l));
     } else {
         n = reduce_large(t, r);
     }
@@ -353,7 +354,7 @@ static double sin_reduced(pair r) {
         -1.0 / 39916800, 1.0 / 6227020800, -1.0 / 1307674368000, 1.0 / 355687428096000};
     double z = r.h * r.h;
     double t = r.h * z * polynomial(c, sizeof c / sizeof *c, z);
-    return r.h + fma(r.l, fma(z, -0.5, 1.0), t);
+    return r.h + fused(r.l, fused(z, -0.5, 1.0), t);
 }
 
 static double cos_reduced(pair r) {
@@ -362,8 +363,8 @@ static double cos_reduced(pair r) {
         1.0 / 479001600, -1.0 / 87178291200, 1.0 / 20922789888000};
     double z = r.h * r.h;
     pair w = sum_fast(1, -0.5 * z);
-    double t = fma(z * z, polynomial(c, sizeof c / sizeof *c, z), -r.h * r.l);
-    t += fma(r.h, r.h, -z) * -0.5; /* the rounding error of the square */
+    double t = fused(z * z, polynomial(c, sizeof c / sizeof *c, z), -r.h * r.l);
+    t += fused(r.h, r.h, -z) * -0.5; /* the rounding error of the square */
     return w.h + (w.l + t);
 }
 
@@ -452,7 +453,7 @@ double ggl_erf(double x) {
     if (t < 0.5) {
         double z = t * t;
         double p = TWO_OVER_SQRTPI * z * polynomial(coef, sizeof coef / sizeof *coef, z);
-        return double_sign_of(fma(t, TWO_OVER_SQRTPI_1 + p, t), x);
+        return double_sign_of(fused(t, TWO_OVER_SQRTPI_1 + p, t), x);
     }
     if (t >= 6)
         return double_sign_of(1, x);
