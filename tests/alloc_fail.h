@@ -29,4 +29,12 @@ long alloc_next(long k);
  * fails although none did. Leaks are the address sanitizer's to find. */
 long alloc_fail_each(bool (*body)(void *arg), void *arg);
 
+/* For tests whose body opens a backend. */
+#ifdef __GLIBC__
+#define ALLOC_SKIP_OPENING()
+#else
+#define ALLOC_SKIP_OPENING()                                                                       \
+    SKIP("CPU_ALLOC of this C library is counted, and without its sets a backend opens, too")
+#endif
+
 #endif
