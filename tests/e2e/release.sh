@@ -183,14 +183,14 @@ else
 fi
 # Another processor: no package, and a wheel that nothing here runs.
 if [ "$(uname -m)" != aarch64 ] && command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64-static >/dev/null; then
-    small --target aarch64 --without source "$tmp/other"
+    small --target aarch64 --without source "$tmp/arm"
     for words in "deb: left out" "was not tried" "left out .*: llm-server"; do
         grep -q "$words" "$tmp/log" || fail "--target aarch64: '$words' is not said: $(cat "$tmp/log")"
     done
     for file in ggml-lite-1.2.3-g*-linux-aarch64-static.tar.xz ggml-lite-1.2.3-g*-image-aarch64.tar ggml_lite-1.2.3-py3-none-manylinux_2_17_aarch64.whl; do
-        ls "$tmp"/other/$file >/dev/null || fail "--target aarch64 makes no $file: $(ls "$tmp/other")"
+        ls "$tmp"/arm/$file >/dev/null || fail "--target aarch64 makes no $file: $(ls "$tmp/arm")"
     done
-    tar -xJOf "$tmp"/other/*-static.tar.xz --wildcards '*/bin/llm-cli' >"$tmp/program"
+    tar -xJOf "$tmp"/arm/*-static.tar.xz --wildcards '*/bin/llm-cli' >"$tmp/program"
     readelf -h "$tmp/program" | grep -q AArch64 || fail "--target aarch64: llm-cli is for another processor"
 else
     echo "no compiler, or no emulator, for another processor"
