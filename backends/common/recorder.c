@@ -9,6 +9,7 @@
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_thread.h"
+#include "ggl/internal/os_fs.h"
 
 enum { BUFFER = 1 << 16 };
 
@@ -42,7 +43,7 @@ uint64_t ggl_recorder_at(const recorder *r, uint64_t ns) {
 
 /* Names come from files, and events from other ranks: what is not printable ASCII is written as its code. */
 static void put_string(FILE *f, const char *s) {
-    putc_unlocked('"', f);
+    ggl_os_putc('"', f);
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
         if (c < 0x20 || c >= 0x7f)
@@ -50,9 +51,9 @@ static void put_string(FILE *f, const char *s) {
         else if (c == '"' || c == '\\')
             fprintf(f, "\\%c", c);
         else
-            putc_unlocked(c, f);
+            ggl_os_putc(c, f);
     }
-    putc_unlocked('"', f);
+    ggl_os_putc('"', f);
 }
 
 /* The format counts in microseconds; three digits more keep what was measured exact. */
@@ -64,15 +65,15 @@ static void put_args(FILE *f, const trace_arg *arg) {
     fputs(",\"args\":{", f);
     for (const trace_arg *a = arg; a->key; a++) {
         if (a != arg)
-            putc_unlocked(',', f);
+            ggl_os_putc(',', f);
         put_string(f, a->key);
-        putc_unlocked(':', f);
+        ggl_os_putc(':', f);
         if (a->text)
             put_string(f, a->text);
         else
             fprintf(f, "%" PRIu64, a->number);
     }
-    putc_unlocked('}', f);
+    ggl_os_putc('}', f);
 }
 
 static void put_event(recorder *r, const trace_event *e) {
@@ -86,7 +87,7 @@ static void put_event(recorder *r, const trace_event *e) {
     if (e->phase == 'X')
         put_time(r->f, "dur", e->end - e->begin);
     put_args(r->f, e->arg);
-    putc_unlocked('}', r->f);
+    ggl_os_putc('}', r->f);
 }
 
 /* --- kept events -------------------------------------------------------------------------------- */

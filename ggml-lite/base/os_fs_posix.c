@@ -158,6 +158,14 @@ int64_t ggl_os_ftell(FILE *f) {
     return ftello(f);
 }
 
+int ggl_os_getc(FILE *f) {
+    return getc_unlocked(f);
+}
+
+int ggl_os_putc(int c, FILE *f) {
+    return putc_unlocked(c, f);
+}
+
 /* --- names ------------------------------------------------------------------------------------ */
 
 bool ggl_os_remove(const char *path) {

@@ -303,6 +303,14 @@ int64_t ggl_os_ftell(FILE *f) {
     return _ftelli64(f);
 }
 
+int ggl_os_getc(FILE *f) {
+    return getc(f);
+}
+
+int ggl_os_putc(int c, FILE *f) {
+    return putc(c, f);
+}
+
 /* --- names ------------------------------------------------------------------------------------ */
 
 bool ggl_os_remove(const char *path) {

@@ -75,7 +75,7 @@ bool llm_public_is_own(const struct sockaddr *a, socklen_t n) {
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
     } to = {0};
-    if ((a->sa_family != AF_INET && a->sa_family != AF_INET6) || n > sizeof to)
+    if ((a->sa_family != AF_INET && a->sa_family != AF_INET6) || (size_t)n > sizeof to)
         return true;
     memcpy(&to, a, n);
     if (a->sa_family == AF_INET)

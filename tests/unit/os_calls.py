@@ -29,7 +29,7 @@ INSTEAD = {
     "os_stream.h": "open_memstream open_wmemstream fmemopen fopencookie getline getdelim",
     "os_fs.h": """stat fstat lstat fstatat access faccessat opendir fdopendir readdir closedir scandir alphasort dirfd realpath mkdir mkdirat
         rmdir unlinkat openat utimensat utime flock fsync fdatasync ftruncate truncate fchmod fchown pread lseek
-        fdopen fileno fseeko ftello getcwd statvfs readlink open_osfhandle creat mkstemp""",
+        fdopen fileno fseeko ftello getcwd statvfs readlink creat mkstemp getc_unlocked putc_unlocked""",
     "os_terminal.h": "isatty ioctl tcgetattr tcsetattr tcgetpgrp getpgrp",
     "os_process.h": """getpid sysconf getrusage getentropy getrandom pthread_sigmask sigaction sigfillset pause sched_setscheduler setpriority environ _exit
         program_invocation_short_name""",

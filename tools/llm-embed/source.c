@@ -60,7 +60,7 @@ static int check_line(source *s, size_t n) {
 static int read_line(source *s, size_t *n_line) {
     size_t n = 0;
     int c;
-    while ((c = getc_unlocked(s->file)) != EOF && c != '\n') {
+    while ((c = ggl_os_getc(s->file)) != EOF && c != '\n') {
         if (n == MOST_LINE)
             return tool_error_about(TOOL, 1, "%s, line %zu: it has more than %d MiB", s->path,
                                     s->n + 1, MOST_LINE >> 20);

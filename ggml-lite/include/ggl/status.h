@@ -22,8 +22,8 @@ extern "C" {
 #if defined(__GNUC__) || defined(__clang__)
 #define GGL_API       __attribute__((visibility("default")))
 #define GGL_NODISCARD __attribute__((warn_unused_result))
-#ifdef __MINGW_PRINTF_FORMAT /* that of C11, not of the system's own library */
-#define GGL_PRINTF(fmt, args) __attribute__((format(__MINGW_PRINTF_FORMAT, fmt, args)))
+#if defined(__MINGW32__) && !defined(__clang__) /* C11's, not those of the system's own library */
+#define GGL_PRINTF(fmt, args) __attribute__((format(gnu_printf, fmt, args)))
 #else
 #define GGL_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #endif

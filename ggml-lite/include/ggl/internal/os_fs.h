@@ -85,6 +85,9 @@ int ggl_os_fileno(FILE *f);
 bool ggl_os_drop_stream(FILE *f);
 bool ggl_os_fseek(FILE *f, int64_t at, int whence);
 int64_t ggl_os_ftell(FILE *f);
+/* As getc and putc, for a stream that one thread uses. */
+int ggl_os_getc(FILE *f);
+int ggl_os_putc(int c, FILE *f);
 
 /* --- names ------------------------------------------------------------------------------------ */
 
