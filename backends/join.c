@@ -54,7 +54,7 @@ static void *open_plugin(char *why, size_t size) {
     }
     if (!ggl_os_library_of(PLUGIN, self, sizeof self) && !ggl_os_program_path(self, sizeof self))
         self[0] = '\0';
-    char *slash = strrchr(self, '/');
+    char *slash = ggl_os_last_separator(self);
     if (slash)
         slash[1] = '\0';
     snprintf(why, size, "%s", "");

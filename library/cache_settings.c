@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/os_fs.h"
 
 static bool append(char *text, const char *a, const char *b) {
     const size_t used = strlen(text), room = LLM_CACHE_SETTINGS - used;
@@ -13,7 +14,8 @@ static bool append(char *text, const char *a, const char *b) {
 /* The file's name without folders: another file of the same name is recognised by its data. */
 static bool append_adapter(char *text, const llm_adapter_use *use) {
     char name[300];
-    const char *path = ggl_gguf_name(llm_adapter_file(use->adapter)), *slash = strrchr(path, '/');
+    const char *path = ggl_gguf_name(llm_adapter_file(use->adapter)),
+               *slash = ggl_os_last_separator(path);
     snprintf(name, sizeof name, "%.200s:%.9g", slash ? slash + 1 : path, use->scale);
     return append(text, "adapter ", name);
 }

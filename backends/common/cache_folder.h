@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_process.h"
 
 /* Returns what the environment variable names; NULL: it is not set, or empty. */
 static inline const char *cache_folder_named(const char *variable) {
@@ -24,15 +25,15 @@ static inline bool cache_folder_is_off(const char *variable) {
  * $XDG_CACHE_HOME/ggml-lite or ~/.cache/ggml-lite. False: the variable is "off", or there is no folder, or no room for its path. */
 static inline bool cache_folder(const char *variable, const char *below, char *path, size_t size) {
     const char *named = cache_folder_named(variable), *xdg = getenv("XDG_CACHE_HOME"),
-               *home = getenv("HOME");
+               *home = ggl_os_home();
     int n = -1;
     if (cache_folder_is_off(variable))
         return false;
     if (named)
         n = snprintf(path, size, "%s", named);
-    else if (xdg && xdg[0] == '/')
+    else if (xdg && ggl_os_is_absolute(xdg))
         n = snprintf(path, size, "%s/ggml-lite%s", xdg, below);
-    else if (home && home[0] == '/')
+    else if (home && ggl_os_is_absolute(home))
         n = snprintf(path, size, "%s/.cache/ggml-lite%s", home, below);
     return n >= 0 && (size_t)n < size;
 }

@@ -8,7 +8,7 @@
 
 /* The innermost of the path's folders that exists; the path is changed. NULL: none does. */
 static const char *folder_of(char *path, os_stat *s) {
-    for (char *slash; (slash = strrchr(path, '/'));) {
+    for (char *slash; (slash = ggl_os_last_separator(path));) {
         slash[slash == path] = '\0';
         if (ggl_os_stat(path, s))
             return path;

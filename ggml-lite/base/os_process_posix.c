@@ -42,6 +42,14 @@ const char *ggl_os_program_name(void) {
 #endif
 }
 
+const char *ggl_os_home(void) {
+    return getenv("HOME");
+}
+
+void ggl_os_take_arguments(int *argc, char ***argv) {
+    (void)argc, (void)argv;
+}
+
 char **ggl_os_environment(void) {
     return environ;
 }

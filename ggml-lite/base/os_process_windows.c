@@ -5,6 +5,7 @@
 #include <windows.h>
 
 #include <psapi.h>
+#include <shellapi.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,6 +46,33 @@ const char *ggl_os_program_name(void) {
             *end = '\0';
     }
     return name;
+}
+
+const char *ggl_os_home(void) {
+    static char home[4096];
+    const wchar_t *w = _wgetenv(L"USERPROFILE");
+    char *s = !home[0] && w ? ggl_os_narrow(w) : NULL;
+    for (char *p = s; p && *p; p++)
+        if (*p == '\\')
+            *p = '/';
+    if (s)
+        snprintf(home, sizeof home, "%s", s);
+    free(s);
+    return home[0] ? home : NULL;
+}
+
+void ggl_os_take_arguments(int *argc, char ***argv) {
+    int n = 0;
+    wchar_t **w = CommandLineToArgvW(GetCommandLineW(), &n);
+    char **to = w ? calloc((size_t)n + 1, sizeof *to) : NULL;
+    bool good = to != NULL;
+    for (int i = 0; i < n && good; i++)
+        good = (to[i] = ggl_os_narrow(w[i])) != NULL;
+    if (good) {
+        *argc = n;
+        *argv = to;
+    }
+    LocalFree(w);
 }
 
 char **ggl_os_environment(void) {

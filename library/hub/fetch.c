@@ -355,7 +355,7 @@ static ggl_status run(download *d, ggl_error *err) {
     st = read_part(d, err);
     if (st != GGL_OK)
         return st;
-    const char *slash = strrchr(d->f->path, '/');
+    const char *slash = ggl_os_last_separator(d->f->path);
     snprintf(name, sizeof name, "%s", slash ? slash + 1 : d->f->path);
     char here[AMOUNT_TEXT], all[AMOUNT_TEXT];
     llm_amount_bytes(all, d->f->size);

@@ -10,6 +10,7 @@
 #include "data_text.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/text.h"
+#include "ggl/internal/os_fs.h"
 
 ggl_status llm_train_data_new(train_data **out, const train_data_params *params, ggl_error *err) {
     *out = NULL;
@@ -120,7 +121,7 @@ static bool is_json(const char *path, ggl_str text) {
 
 /* Notes the folder of the file, in which paths begin. */
 static ggl_status set_folder(train_data *d, const char *name, ggl_error *err) {
-    const char *slash = strrchr(name, '/');
+    const char *slash = ggl_os_last_separator(name);
     const size_t n = slash ? (size_t)(slash + 1 - name) : 0;
     ggl_free(d->folder);
     d->folder = NULL;

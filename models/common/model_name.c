@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/internal/text.h"
+#include "ggl/internal/os_fs.h"
 
 /* True for the files of sentence-transformers' modules: 1_Pooling/config.json, 2_Dense/model.safetensors. */
 static bool is_of_module(const char *name) {
@@ -42,7 +43,7 @@ bool llm_model_name_of_folder(const char *name) {
 }
 
 bool llm_model_name_is_aside(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *slash = ggl_os_last_separator(path), *name = slash ? slash + 1 : path;
     return ggl_case_find(name, "mmproj") || ggl_case_find(name, "imatrix");
 }
 
@@ -58,7 +59,7 @@ static bool has_word(const char *name, const char *word) {
 int llm_model_name_eye_rank(const char *path) {
     static const char *const liked[] = {"f16", "bf16", "q8_0", "f32"};
     enum { N = sizeof liked / sizeof *liked };
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *slash = ggl_os_last_separator(path), *name = slash ? slash + 1 : path;
     int k = 0;
     if (!ggl_case_find(name, "mmproj"))
         return -1;

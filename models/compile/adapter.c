@@ -9,6 +9,7 @@
 #include "ggl/graph.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/os_fs.h"
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
@@ -253,7 +254,7 @@ void llm_adapter_free(llm_adapter *a) {
 }
 
 const char *llm_adapter_name(const llm_adapter *a) {
-    const char *path = ggl_gguf_name(a->file), *slash = strrchr(path, '/');
+    const char *path = ggl_gguf_name(a->file), *slash = ggl_os_last_separator(path);
     return slash ? slash + 1 : path;
 }
 

@@ -4,6 +4,7 @@
 
 #include "compile.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/os_fs.h"
 
 static bool file_find_key(void *ctx, const char *name, llm_arch_key *out) {
     const ggl_gguf_value *v = ggl_gguf_find(ctx, name);
@@ -59,7 +60,7 @@ static bool file_tensor_at(void *ctx, size_t i, ggl_str *name) {
 }
 
 llm_arch_source llm_arch_source_gguf(const ggl_gguf *file) {
-    const char *path = ggl_gguf_name(file), *slash = strrchr(path, '/');
+    const char *path = ggl_gguf_name(file), *slash = ggl_os_last_separator(path);
     return (llm_arch_source){
         .ctx = (ggl_gguf *)file, /* read only */
         .name = slash ? slash + 1 : path,

@@ -38,7 +38,7 @@ void llm_convert_fill_default(llm_convert_params *p, size_t size) {
 static ggl_status refuse_file(const char *path, ggl_error *err) {
     char head[64], config[4096];
     const size_t n = llm_read_head(path, head, sizeof head);
-    const char *slash = strrchr(path, '/');
+    const char *slash = ggl_os_last_separator(path);
     const int n_folder = slash ? (int)(slash - path) : 0;
     if (llm_is_lfs_pointer(head, n))
         return ggl_fail(err, GGL_FORMAT, "%s: " LLM_LFS_ADVICE, path);

@@ -5,10 +5,11 @@
 #include "convert_impl.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/pass.h"
+#include "ggl/internal/os_fs.h"
 
 /* Returns a path in the checkpoint's folder, or NULL: out of memory. */
 static char *beside(llm_converter *c, const char *name) {
-    const char *slash = strrchr(c->folder, '/');
+    const char *slash = ggl_os_last_separator(c->folder);
     return ggl_arena_printf(&c->arena, "%.*s%s", slash ? (int)(slash - c->folder + 1) : 0,
                             c->folder, name);
 }

@@ -6,6 +6,7 @@
 #include "common/text_file.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
+#include "ggl/internal/os_fs.h"
 
 /* Sets the chat template: tokenizer_config.json's (the one called "default" of several), else
  * chat_template.jinja. */
@@ -209,7 +210,7 @@ static ggl_status set_own_ends(llm_hf_tokenizer *t, ggl_error *err) {
 
 static ggl_status read_alone(llm_hf_tokenizer *t, const char *path, ggl_error *err) {
     static const char config[] = "tokenizer_config.json";
-    const char *slash = strrchr(path, '/');
+    const char *slash = ggl_os_last_separator(path);
     const int n_folder = slash ? (int)(slash - path) + 1 : 0;
     t->is_alone = true;
     t->folder = ggl_arena_printf(&t->arena, "%.*s.", n_folder, path);

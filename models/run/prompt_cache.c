@@ -15,6 +15,7 @@
 #include "prompt_cache_file.h"
 #include "sequence.h"
 #include "session_impl.h"
+#include "ggl/internal/os_fs.h"
 
 struct llm_prompt_cache {
     llm_session *session;
@@ -97,7 +98,7 @@ static void identify(llm_prompt_cache *c, const ggl_gguf *file) {
 
 /* The name of a file without its folder, at most LLM_PROMPT_CACHE_TEXT bytes. */
 static ggl_str base_name(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *slash = ggl_os_last_separator(path), *name = slash ? slash + 1 : path;
     const size_t n = strlen(name);
     return (ggl_str){name, n < LLM_PROMPT_CACHE_TEXT ? n : LLM_PROMPT_CACHE_TEXT};
 }

@@ -49,6 +49,6 @@ static int run(const args_spec *spec, int (*on_file)(int argc, char **argv), int
 
 int args_run_command(const args_spec *spec, int (*on_file)(int argc, char **argv), int argc,
                      char **argv) {
-    process_begin();
+    process_begin(&argc, &argv);
     return tool_finish(spec->tool, run(spec, on_file, argc, argv));
 }

@@ -28,7 +28,7 @@ static const char *given_by(const tool_path *p, char *text, size_t size) {
 
 /* Writes the folder of a path and returns its name in there. False: the path is too long. */
 static bool split_path(const char *path, char folder[PATH_MAX], const char **name) {
-    const char *slash = strrchr(path, '/');
+    const char *slash = ggl_os_last_separator(path);
     const size_t n = slash ? (size_t)(slash - path) : 1;
     *name = slash ? slash + 1 : path;
     if (n >= PATH_MAX)

@@ -48,7 +48,7 @@ static bool is_part(const char *path, const os_stat *out) {
 /* True if a file is one of the tokenizers, tokenizer.bin and tok512.bin, that are read with a
  * checkpoint of llama2.c next to them. */
 static bool is_tokenizer_of(const char *path, const os_stat *out) {
-    const char *slash = strrchr(path, '/');
+    const char *slash = ggl_os_last_separator(path);
     char *folder = ggl_copy_text_n(path, slash ? (size_t)(slash - path) + 1 : 0);
     os_folder *d =
         folder && !llm_ends_with(path, ".gguf") ? ggl_os_folder_open(slash ? folder : ".") : NULL;

@@ -98,7 +98,8 @@ int process_stop_code(void) {
     return 128 + process_stopped;
 }
 
-void process_begin(void) {
+void process_begin(int *argc, char ***argv) {
+    ggl_os_take_arguments(argc, argv);
     ggl_os_begin_streams();
     ggl_os_on_stop(on_stop);
     ggl_os_on_lost_page(on_lost_page);

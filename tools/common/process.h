@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Call this first in main. Opens /dev/null on standard descriptors that are closed, so that no
+/* Call this first in main, which gets its arguments in UTF-8. Opens /dev/null on standard descriptors that are closed, so that no
  * file gets that number and then what is printed: reading sees the end of file, messages are
  * dropped, and writing results fails. A closed pipe or a file that grows too large becomes a
  * write error instead of a signal. SIGINT, SIGTERM and SIGHUP remove incomplete files and end
  * the process. A mapped file that is cut off ends the process with a message and the exit code 1. */
-void process_begin(void);
+void process_begin(int *argc, char ***argv);
 
 /* After this call the first SIGINT, SIGTERM or SIGHUP only sets process_stopped; a second one
  * ends the process at once. */

@@ -6,6 +6,7 @@
 
 #include "common/svg_text.h"
 #include "svg_edges.h"
+#include "ggl/internal/os_fs.h"
 
 #define MARGIN    32.0
 #define PAD       20.0  /* space around the nodes of a block */
@@ -196,7 +197,7 @@ typedef struct names {
 } names;
 
 static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
+    const char *slash = ggl_os_last_separator(path);
     return slash ? slash + 1 : path;
 }
 

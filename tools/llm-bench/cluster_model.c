@@ -9,6 +9,7 @@
 #include "common/shape_types.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/types.h"
+#include "ggl/internal/os_fs.h"
 
 enum { BATCH = 512 }; /* costs do not depend on it */
 
@@ -83,7 +84,7 @@ static ggl_status build_file(cluster_model *m, const cluster_model_params *p, gg
     }
     for (int k = 0; k < GGL_TYPE_LIMIT; k++)
         m->type = c.bytes[k] > c.bytes[m->type] ? (ggl_type)k : m->type;
-    const char *slash = strrchr(p->file, '/');
+    const char *slash = ggl_os_last_separator(p->file);
     snprintf(m->name, sizeof m->name, "%s", slash && slash[1] ? slash + 1 : p->file);
     m->n_params = c.n_params, m->size = c.size;
     const llm_arch_params ap = {

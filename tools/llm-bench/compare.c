@@ -8,13 +8,14 @@
 #include "../../models/common/json.h"
 #include "common/args.h"
 #include "common/input.h"
+#include "ggl/internal/os_fs.h"
 
 #define MOST_BYTES ((size_t)256 << 20)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
 static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
+    const char *slash = ggl_os_last_separator(path);
     return slash ? slash + 1 : path;
 }
 

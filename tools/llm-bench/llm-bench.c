@@ -14,7 +14,7 @@ static const args_command bench_commands[] = {
     {0}};
 
 int main(int argc, char **argv) {
-    process_begin();
+    process_begin(&argc, &argv);
     const int rank = tool_join_job("llm-bench");
     if (rank >= 0)
         return rank;

@@ -390,7 +390,7 @@ static int all_turns(chat *c) {
     if (c->o.chat.single)
         return single_turn(c);
     if (c->in.edits && !tool_is_quiet()) {
-        const char *slash = strrchr(c->setup->model_name, '/');
+        const char *slash = ggl_os_last_separator(c->setup->model_name);
         chat_say(c, "%s. /help lists the commands, Ctrl-D ends.\n",
                  slash ? slash + 1 : c->setup->model_name);
     }

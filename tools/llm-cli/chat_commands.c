@@ -17,6 +17,7 @@
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
+#include "ggl/internal/os_process.h"
 
 enum { MOST_FILE = 16 << 20 }; /* bytes of a conversation, or of a file for /read */
 
@@ -184,7 +185,7 @@ static bool unquote(char *s) {
 
 /* Returns the path of "~/x"; the caller frees it. */
 static char *path_in_home(const char *argument) {
-    const char *home = getenv("HOME");
+    const char *home = ggl_os_home();
     const bool in_home = argument[0] == '~' && argument[1] == '/' && home;
     const size_t size = strlen(argument) + (in_home ? strlen(home) : 0) + 1;
     char *path = malloc(size);
@@ -550,7 +551,7 @@ chat_next chat_command(chat *c, ggl_str line, size_t *keep) {
 /* --- completion ------------------------------------------------------------------------------- */
 
 static void complete_files(const char *s, size_t n, line_words *words) {
-    char *typed = ggl_copy_text_n(s, n), *slash = typed ? strrchr(typed, '/') : NULL;
+    char *typed = ggl_copy_text_n(s, n), *slash = typed ? ggl_os_last_separator(typed) : NULL;
     const char *begin = slash ? slash + 1 : typed;
     char *folder = NULL;
     if (slash)

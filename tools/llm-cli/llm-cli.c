@@ -630,7 +630,7 @@ static int get_models(cli *c) {
 }
 
 int main(int argc, char **argv) {
-    process_begin();
+    process_begin(&argc, &argv);
     cli c = {0};
     int code = tool_join_job(TOOL);
     if (code < 0)

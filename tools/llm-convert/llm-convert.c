@@ -184,7 +184,7 @@ static int check_options(const options *o) {
 }
 
 int main(int argc, char **argv) {
-    process_begin();
+    process_begin(&argc, &argv);
     static const char *const types[] = {"auto", "f32", "f16", "bf16", NULL}; /* llm_convert_type */
     static const char *const extras[] = {"refuse", "cut", NULL};             /* llm_convert_extra */
     options o = {0};

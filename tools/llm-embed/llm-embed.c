@@ -393,7 +393,7 @@ static void job_fini(job *j) {
 }
 
 int main(int argc, char **argv) {
-    process_begin();
+    process_begin(&argc, &argv);
     job j = {0};
     int code = tool_join_job(TOOL);
     if (code < 0)

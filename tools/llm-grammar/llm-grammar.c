@@ -127,7 +127,7 @@ static const char *wrong_options(const options *o) {
 }
 
 int main(int argc, char **argv) {
-    process_begin();
+    process_begin(&argc, &argv);
     options o = {0};
     const arg_option table[] = {
         {"--grammar", ARG_STRING, &o.source.grammar, .value = "FILE|GBNF",

@@ -19,6 +19,7 @@
 #include "plot.h"
 #include "run.h"
 #include "stats.h"
+#include "ggl/internal/os_fs.h"
 
 typedef struct tool {
     options o;
@@ -101,7 +102,7 @@ static int plot(const tool *t, const tensor_stats *s) {
     char title[300];
     const char *of =
         t->o.text ? t->o.run.model ? t->o.run.model : "the built-in model" : t->o.file[0];
-    const char *slash = strrchr(of, '/');
+    const char *slash = ggl_os_last_separator(of);
     snprintf(title, sizeof title, "Importance of columns, %s", slash ? slash + 1 : of);
     if (ggl_new_file_open(&f, t->o.plot, &err) != GGL_OK)
         return tool_error(TOOL, 1, "--plot: %s", err.msg);
@@ -210,7 +211,7 @@ static int run_tool(tool *t) {
 }
 
 int main(int argc, char **argv) {
-    process_begin();
+    process_begin(&argc, &argv);
     tool t = {0};
     int code = tool_join_job(TOOL);
     if (code < 0)

@@ -237,7 +237,7 @@ static int draw_plot(const ppl *p) {
     ggl_new_file *f;
     char title[256];
     const char *model = p->o.run.model ? p->o.run.model : "the built-in model",
-               *name = strrchr(model, '/');
+               *name = ggl_os_last_separator(model);
     snprintf(title, sizeof title, "Perplexity of %.120s: %.4f ± %.4f", name ? name + 1 : model,
              p->result.ppl, p->result.ppl_error);
     const ppl_plot plot = {.title = title,
@@ -361,7 +361,7 @@ static int run(ppl *p) {
 }
 
 int main(int argc, char **argv) {
-    process_begin();
+    process_begin(&argc, &argv);
     ppl p = {0};
     int code = tool_join_job(TOOL);
     if (code < 0)

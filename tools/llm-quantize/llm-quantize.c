@@ -313,7 +313,7 @@ static int quantize(job *j) {
 }
 
 int main(int argc, char **argv) {
-    process_begin();
+    process_begin(&argc, &argv);
     job j = {0};
     int code = read_options(&j, argc, argv);
     if (code < 0) {

@@ -12,6 +12,7 @@
 #include "job.h"
 #include "llm/internal/arch.h"
 #include "report_svg.h"
+#include "ggl/internal/os_fs.h"
 
 static const char *shape_of(const ggl_gguf_tensor *t, char *s, size_t size) {
     size_t n = 0;
@@ -267,7 +268,7 @@ int draw_report(const job *j) {
             t[n].elements *= (double)x->from->ne[d];
         t[n++].error = kept ? 0 : j->error ? llm_quant_error_relative(&j->error[i]) : -1;
     }
-    const char *name = strrchr(j->o.in, '/');
+    const char *name = ggl_os_last_separator(j->o.in);
     char how[80] = "";
     if (j->o.budget.size)
         snprintf(how, sizeof how, " within %.60s", j->o.budget.size);

@@ -331,7 +331,7 @@ int main(int argc, char **argv) {
     static program p;
     p.argc = argc;
     p.argv = argv;
-    process_begin();
+    process_begin(&argc, &argv);
     int code = tool_join_job(TOOL);
     if (code < 0)
         code = server_options_read(&p.o, argc, argv);

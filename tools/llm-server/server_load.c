@@ -397,7 +397,7 @@ static int open_speech(server *s) {
 
 /* Returns the last part of the path without ".gguf", or what follows the colon if the model is built in. */
 static char *name_in_path(const char *path) {
-    const char *slash = strrchr(path, '/');
+    const char *slash = ggl_os_last_separator(path);
     const char *name = slash ? slash + 1 : path;
     if (strncmp(name, "builtin:", 8) == 0)
         name += 8;

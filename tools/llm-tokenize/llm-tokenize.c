@@ -451,7 +451,7 @@ static int show_tokens(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    process_begin();
+    process_begin(&argc, &argv);
     const args_command *c = argc > 1 ? args_find_command(commands, argv[1]) : NULL;
     return tool_finish(TOOL, c ? c->run(argc - 1, argv + 1) : show_tokens(argc, argv));
 }

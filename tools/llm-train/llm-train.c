@@ -317,7 +317,7 @@ static int join(work *w) {
 
 int main(int argc, char **argv) {
     static work w;
-    process_begin();
+    process_begin(&argc, &argv);
     const args_command *c = argc > 1 ? args_find_command(train_commands, argv[1]) : NULL;
     if (c)
         return tool_finish(TOOL, c->run(argc - 1, argv + 1));

@@ -105,7 +105,7 @@ static int check_model(const job *j) {
 
 /* DIR/talk.srt for recordings/talk.wav. Returns NULL: out of memory. */
 static char *path_in(const char *folder, const char *sound, const char *end) {
-    const char *slash = strrchr(sound, '/'), *name = slash ? slash + 1 : sound;
+    const char *slash = ggl_os_last_separator(sound), *name = slash ? slash + 1 : sound;
     const char *dot = strrchr(name, '.');
     const int n = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
     const bool is_input = strcmp(sound, "-") == 0;
@@ -433,7 +433,7 @@ static int run(job *j) {
 }
 
 int main(int argc, char **argv) {
-    process_begin();
+    process_begin(&argc, &argv);
     job j = {0};
     int code = tool_join_job(TOOL);
     if (code < 0)

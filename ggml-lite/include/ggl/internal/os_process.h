@@ -12,6 +12,10 @@ long ggl_os_pid(void);
 bool ggl_os_program_path(char *out, size_t size);
 /* Returns the program's name without its folder. Async-signal-safe. */
 const char *ggl_os_program_name(void);
+/* Returns the folder of the user; NULL: the system does not say. */
+const char *ggl_os_home(void);
+/* Sets the arguments of main() to UTF-8, if the system gives them in another way; they stay. */
+void ggl_os_take_arguments(int *argc, char ***argv);
 /* Returns the variables of the environment as "NAME=VALUE", ended by NULL. */
 char **ggl_os_environment(void);
 /* Ends the process at once, without the functions of atexit(); does not return. Async-signal-safe. */
