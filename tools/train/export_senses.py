@@ -1,7 +1,6 @@
-"""Writes what ears.py or eyes.py trained as GGUF files: matrices Q8_0, convolutions and positions F16, the rest F32.
+"""Writes what ears.py trained as a GGUF file: matrices Q8_0, convolutions and positions F16, the rest F32.
 
-    python3 export_senses.py --ears --work DIR --out words.gguf
-    python3 export_senses.py --eyes --work DIR --out shapes.gguf --eye shapes-eye.gguf --template shapes.jinja
+    python3 export_senses.py --work DIR --out words.gguf
 """
 
 import argparse
@@ -61,52 +60,14 @@ def ears(args, state):
     write(args.out, keys, w)
 
 
-def eyes(args, state):
-    import eyes as trained
-    c, e, w = state["config"], state["eye"], arrays(state["model"])
-    with open(os.path.join(args.work, "bpe.json"), encoding="utf-8") as f:
-        bpe = json.load(f)
-    with open(args.template, encoding="utf-8") as f:
-        template = f.read().rstrip("\n")
-    tokens, n_control = bpe["tokens"], len(trained.CONTROL)
-    end = tokens.index("<|end|>")
-    shape = [("vocab_size", c["vocab"]), ("context_length", c["context"]), ("embedding_length", c["embd"]), ("block_count", c["layers"]),
-             ("feed_forward_length", c["ff"]), ("attention.head_count", c["heads"]), ("attention.head_count_kv", c["kv_heads"]), ("rope.dimension_count", c["head"])]
-    keys = [*general("llama", "shapes"), key("general.max_images", U32, 1), *(key("llama." + k, U32, v) for k, v in shape), key("llama.attention.layer_norm_rms_epsilon", FLOAT, c["eps"]),
-            key("llama.rope.freq_base", FLOAT, c["rope_base"]), key("tokenizer.ggml.model", STRING, "gpt2"), key("tokenizer.ggml.pre", STRING, bpe["pre"]),
-            key("tokenizer.ggml.tokens", STRING, tokens), key("tokenizer.ggml.token_type", I32, [NORMAL] * (len(tokens) - n_control) + [CONTROL] * n_control),
-            key("tokenizer.ggml.merges", STRING, [" ".join(m) for m in bpe["merges"]]), key("tokenizer.ggml.bos_token_id", U32, tokens.index("<|endoftext|>")),
-            key("tokenizer.ggml.eos_token_id", U32, end), key("tokenizer.ggml.eot_token_id", U32, end), key("tokenizer.ggml.add_bos_token", BOOL, False),
-            key("tokenizer.chat_template", STRING, template)]
-    write(args.out, keys, {n[5:]: x for n, x in w.items() if n.startswith("text.")})
-
-    n = e["n"]
-    eye = {"v.patch_embd.weight": w["eye.patch_embd.weight"].reshape(n, 3, trained.PATCH, trained.PATCH), "v.patch_embd.bias": w["eye.patch_embd.bias"],
-           "v.position_embd.weight": w["eye.position_embd"]}
-    eye |= {"v." + k[4:]: x for k, x in w.items() if k.startswith(("eye.blk.", "eye.post_ln."))}
-    eye |= {f"mm.{k}.{part}": w[f"eye.mm{k}.{part}"] for k in (0, 2) for part in ("weight", "bias")}
-    shape = [("image_size", trained.SIDE), ("patch_size", trained.PATCH), ("embedding_length", n), ("feed_forward_length", e["ff"]), ("block_count", e["layers"]),
-             ("attention.head_count", e["heads"]), ("projection_dim", c["embd"])]
-    keys = [*general("clip", "shapes-eye"), key("general.type", STRING, "mmproj"), key("clip.has_vision_encoder", BOOL, True), key("clip.projector_type", STRING, "mlp"),
-            key("clip.use_gelu", BOOL, True), *(key("clip.vision." + k, U32, v) for k, v in shape), key("clip.vision.attention.layer_norm_epsilon", FLOAT, 1e-5),
-            key("clip.vision.feature_layer", I32, [e["layers"]]), key("clip.vision.image_fit", STRING, "pad"),
-            key("clip.vision.image_resample", STRING, "pil_cubic"), key("clip.vision.image_mean", FLOAT, [0.5] * 3), key("clip.vision.image_std", FLOAT, [0.5] * 3)]
-    write(args.eye, keys, eye)
-
-
 def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    kind = ap.add_mutually_exclusive_group(required=True)
-    kind.add_argument("--ears", dest="make", action="store_const", const=ears)
-    kind.add_argument("--eyes", dest="make", action="store_const", const=eyes)
     ap.add_argument("--work", required=True, help="folder with ckpt.pt")
     ap.add_argument("--out", required=True)
-    ap.add_argument("--eye")
-    ap.add_argument("--template")
     args = ap.parse_args()
     state = torch.load(os.path.join(args.work, "ckpt.pt"), map_location="cpu")
     print(f"step {state['step']}, {state['spent'] / 60:.0f} minutes of training")
-    args.make(args, state)
+    ears(args, state)
 
 
 if __name__ == "__main__":

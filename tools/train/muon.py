@@ -1,4 +1,4 @@
-"""What ears.py and eyes.py share: the optimizer Muon, memory that is kept, checkpoints."""
+"""What ears.py needs: the optimizer Muon, memory that is kept, checkpoints."""
 
 import ctypes
 import os

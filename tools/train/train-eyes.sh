@@ -12,8 +12,14 @@ work=${1:-/tmp/train-eyes}
 py=${PYTHON:-python3}
 mkdir -p "$work"
 
+# draw N: the drawings of a stage, none of which another stage has seen.
+draw() {
+    [ -e "$work/pictures$1/done" ] || $py "$here/pictures.py" --seed "$1" --out "$work/pictures$1" --count "$(part "${PICTURES:-30000}")"
+    touch "$work/pictures$1/done"
+}
+
 if [ ! -e "$work/0-eye.gguf" ]; then
-    $py "$here/pictures.py" --words "$work/words.jsonl" --out "$work/pictures" --count "$(part "${PICTURES:-20000}")"
+    $py "$here/pictures.py" --words "$work/words.jsonl"
     llm-tokenize train "$work/words.jsonl" --json-field text -o "$work/vocab.gguf" --model bpe --pre qwen2 --vocab-size 400 \
         --special '<|endoftext|>' --special '<|user|>' --special '<|assistant|>' --special '<|end|>' --bos '<|endoftext|>' --eos '<|end|>'
     llm-train new llama --tokenizer "$work/vocab.gguf" -o "$work/text.gguf" --sigma 0.1 \
@@ -43,8 +49,13 @@ look() {
 }
 
 # The drill first: its answers tell the eye of each patch what it shows, which the few words of an answer would teach much more slowly.
-look 1 "$work/pictures/patches.jsonl" --sequences 48 --steps "$(part "${DRILLS:-1200}")" --warmup "$(part 100)" --schedule constant -lr 5e-3
-look 2 "$work/pictures/talk.jsonl" --sequences 32 --steps "$(part "${TALKS:-2300}")" --warmup "$(part 20)" --hold 0.4 -lr 5e-3
-llm-quantize -q "$work/2.gguf" "$work/shapes.gguf" q8_0
-llm-quantize -q "$work/2-eye.gguf" "$work/shapes-eye.gguf" q8_0
+draw 1
+look 1 "$work/pictures1/patches.jsonl" --sequences 48 --steps "$(part "${DRILLS:-1200}")" --warmup "$(part 100)" --schedule constant -lr 5e-3
+look 2 "$work/pictures1/talk.jsonl" --sequences 32 --steps "$(part "${TALKS:-2300}")" --warmup "$(part 20)" --hold 0.4 -lr 5e-3
+draw 2
+look 3 "$work/pictures2/talk.jsonl" --sequences 32 --steps "$(part "${TALKS:-3000}")" --warmup "$(part 20)" --hold 0.3 -lr 4e-3
+draw 3
+look 4 "$work/pictures3/talk.jsonl" --sequences 32 --steps "$(part "${TALKS:-2300}")" --warmup "$(part 20)" --hold 0.3 -lr 3e-3
+llm-quantize -q "$work/4.gguf" "$work/shapes.gguf" q8_0
+llm-quantize -q "$work/4-eye.gguf" "$work/shapes-eye.gguf" q8_0
 $py "$here/check_eyes.py" --cli llm-cli --model "$work/shapes.gguf" --eye "$work/shapes-eye.gguf" --count "$(part 200)" --least "${LEAST:-90}"
