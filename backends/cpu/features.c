@@ -82,8 +82,37 @@ uint32_t ggl_cpu_features_detect(void) {
     return f;
 }
 #elif defined(__aarch64__)
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+
+static bool has(const char *name) {
+    int is = 0;
+    size_t size = sizeof is;
+    return sysctlbyname(name, &is, &size, NULL, 0) == 0 && is;
+}
+#define HAS_DOTPROD has("hw.optional.arm.FEAT_DotProd")
+#define HAS_I8MM    has("hw.optional.arm.FEAT_I8MM")
+#define HAS_BF16    has("hw.optional.arm.FEAT_BF16")
+#elif defined(_WIN32)
+#include <windows.h>
+
+#define HAS_DOTPROD IsProcessorFeaturePresent(43) /* PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE */
+#define HAS_I8MM    IsProcessorFeaturePresent(66) /* PF_ARM_V82_I8MM_INSTRUCTIONS_AVAILABLE */
+#define HAS_BF16    IsProcessorFeaturePresent(68) /* PF_ARM_V86_BF16_INSTRUCTIONS_AVAILABLE */
+#else
+#define HAS_DOTPROD false
+#define HAS_I8MM    false
+#define HAS_BF16    false
+#endif
+
+/* SVE and SME are taken on Linux alone, where they were emulated: elsewhere nothing has run them. */
 uint32_t ggl_cpu_features_detect(void) {
-    return CPU_NEON;
+    uint32_t f = CPU_NEON;
+    if (HAS_DOTPROD)
+        f |= CPU_DOTPROD | (HAS_I8MM ? CPU_I8MM | CPU_SMMLA : 0);
+    if (HAS_BF16)
+        f |= CPU_BF16;
+    return f;
 }
 #else
 uint32_t ggl_cpu_features_detect(void) {

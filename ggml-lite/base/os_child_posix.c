@@ -34,12 +34,23 @@ static bool make_pipe(int fd[2]) {
 int ggl_os_child_start(os_child *c, const char *const argv[]) {
     int in[2] = {-1, -1}, out[2] = {-1, -1}, error[2] = {-1, -1};
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t how;
+    sigset_t none;
     pid_t pid = -1;
     *c = (os_child){-1, -1, -1, -1};
     int code = posix_spawn_file_actions_init(&actions);
     if (code)
         return code;
-    if (!make_pipe(in) || !make_pipe(out) || !make_pipe(error))
+    code = posix_spawnattr_init(&how);
+    if (code) {
+        posix_spawn_file_actions_destroy(&actions);
+        return code;
+    }
+    sigemptyset(&none); /* this thread may hold signals back, which are to end the child */
+    code = posix_spawnattr_setsigmask(&how, &none);
+    if (!code)
+        code = posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
+    if (!code && (!make_pipe(in) || !make_pipe(out) || !make_pipe(error)))
         code = errno;
     if (!code)
         code = posix_spawn_file_actions_adddup2(&actions, in[0], 0);
@@ -48,8 +59,9 @@ int ggl_os_child_start(os_child *c, const char *const argv[]) {
     if (!code)
         code = posix_spawn_file_actions_adddup2(&actions, error[1], 2);
     if (!code)
-        code = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
+        code = posix_spawnp(&pid, argv[0], &actions, &how, (char *const *)(uintptr_t)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&how);
     close_fd(&in[0]);
     close_fd(&out[1]);
     close_fd(&error[1]);

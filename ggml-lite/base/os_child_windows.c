@@ -11,6 +11,11 @@
 
 #include "os_wide.h"
 
+enum { PIPE_BYTES = 1 << 20, MOST_PATH = 4096 };
+
+/* A child inherits all handles that are made for children: one is started at a time. */
+static SRWLOCK starting = SRWLOCK_INIT;
+
 static void close_fd(int *fd) {
     if (*fd >= 0)
         _close(*fd);
@@ -22,7 +27,7 @@ static int make_pipe(HANDLE *theirs, bool child_reads) {
     SECURITY_ATTRIBUTES given = {.nLength = sizeof given, .bInheritHandle = TRUE};
     HANDLE r, w;
     *theirs = NULL;
-    if (!CreatePipe(&r, &w, &given, 0)) {
+    if (!CreatePipe(&r, &w, &given, PIPE_BYTES)) {
         (void)ggl_os_failed();
         return -1;
     }
@@ -75,7 +80,23 @@ static wchar_t *command_line(const char *const argv[]) {
     return w;
 }
 
-int ggl_os_child_start(os_child *c, const char *const argv[]) {
+/* Finds a program among those of the system, then by PATH, but not in the current folder. NULL: there is none. */
+static wchar_t *find_program(const char *name) {
+    wchar_t *w = ggl_os_wide(name), folder[MAX_PATH], *to = calloc(MOST_PATH, sizeof *to);
+    const UINT n = GetSystemDirectoryW(folder, MAX_PATH);
+    const bool found =
+        w && to &&
+        ((n > 0 && n < MAX_PATH && SearchPathW(folder, w, L".exe", MOST_PATH, to, NULL) > 0) ||
+         SearchPathW(_wgetenv(L"PATH"), w, L".exe", MOST_PATH, to, NULL) > 0);
+    free(w);
+    if (found)
+        return to;
+    free(to);
+    errno = ENOENT;
+    return NULL;
+}
+
+static int start(os_child *c, const wchar_t *program, const char *const argv[]) {
     HANDLE in, out = NULL, error = NULL;
     PROCESS_INFORMATION made = {0};
     wchar_t *line = command_line(argv);
@@ -91,8 +112,8 @@ int ggl_os_child_start(os_child *c, const char *const argv[]) {
                         .hStdOutput = out,
                         .hStdError = error};
     int code = 0;
-    if (c->error < 0 ||
-        !CreateProcessW(NULL, line, NULL, NULL, TRUE, CREATE_NO_WINDOW, NULL, NULL, &how, &made)) {
+    if (c->error < 0 || !CreateProcessW(program, line, NULL, NULL, TRUE, CREATE_NO_WINDOW, NULL,
+                                        NULL, &how, &made)) {
         if (c->error >= 0)
             (void)ggl_os_failed();
         code = errno ? errno : EIO;
@@ -113,6 +134,18 @@ int ggl_os_child_start(os_child *c, const char *const argv[]) {
     return 0;
 }
 
+int ggl_os_child_start(os_child *c, const char *const argv[]) {
+    wchar_t *program = find_program(argv[0]);
+    *c = (os_child){-1, -1, -1, -1};
+    if (!program)
+        return errno;
+    AcquireSRWLockExclusive(&starting);
+    const int code = start(c, program, argv);
+    ReleaseSRWLockExclusive(&starting);
+    free(program);
+    return code;
+}
+
 void ggl_os_child_tell(os_child *c, const void *data, size_t n) {
     const char *p = data;
     while (n > 0) {
@@ -125,17 +158,21 @@ void ggl_os_child_tell(os_child *c, const void *data, size_t n) {
     close_fd(&c->in);
 }
 
-/* Pipes cannot be waited for here: it looks again and again. */
+/* Pipes cannot be waited for here: it looks again and again, at first without a pause, because much may come. */
 int ggl_os_child_wait(int pipe, int ms) {
-    enum { STEP = 5 };
+    enum { EAGER = 200 };
     HANDLE h = (HANDLE)_get_osfhandle(pipe);
-    for (int waited = 0;; waited += STEP) {
+    const ULONGLONG end = GetTickCount64() + (ULONGLONG)(ms < 0 ? 0 : ms);
+    for (int turn = 0;; turn++) {
         DWORD n = 0;
         if (!PeekNamedPipe(h, NULL, 0, NULL, &n, NULL) || n > 0)
             return 1; /* or its end, which reading shows */
-        if (waited >= ms)
+        if (ms >= 0 && GetTickCount64() >= end)
             return 0;
-        Sleep(STEP);
+        if (turn < EAGER)
+            (void)SwitchToThread();
+        else
+            Sleep(1);
     }
 }
 

@@ -90,7 +90,7 @@ int ggl_os_open(const char *path, int flags) {
                                                                      : O_RDONLY;
     for (size_t k = 0; k < sizeof of / sizeof of[0]; k++)
         how |= flags & of[k].flag ? of[k].is : 0;
-    return open(path, how | O_CLOEXEC, flags & OS_PRIVATE ? 0600 : 0666);
+    return open(path, how | O_CLOEXEC | O_NOCTTY, flags & OS_PRIVATE ? 0600 : 0666);
 }
 
 int ggl_os_close(int fd) {

@@ -39,18 +39,31 @@ bool ggl_os_failed(void) {
     static const struct {
         DWORD code;
         int number;
-    } of[] = {{ERROR_FILE_NOT_FOUND, ENOENT},      {ERROR_PATH_NOT_FOUND, ENOENT},
-              {ERROR_INVALID_NAME, ENOENT},        {ERROR_BAD_PATHNAME, ENOENT},
-              {ERROR_ACCESS_DENIED, EACCES},       {ERROR_SHARING_VIOLATION, EACCES},
-              {ERROR_LOCK_VIOLATION, EWOULDBLOCK}, {ERROR_IO_PENDING, EWOULDBLOCK},
-              {ERROR_FILE_EXISTS, EEXIST},         {ERROR_ALREADY_EXISTS, EEXIST},
-              {ERROR_NOT_ENOUGH_MEMORY, ENOMEM},   {ERROR_OUTOFMEMORY, ENOMEM},
-              {ERROR_COMMITMENT_LIMIT, ENOMEM},    {ERROR_DISK_FULL, ENOSPC},
-              {ERROR_HANDLE_DISK_FULL, ENOSPC},    {ERROR_DIRECTORY, ENOTDIR},
-              {ERROR_DIR_NOT_EMPTY, ENOTEMPTY},    {ERROR_TOO_MANY_OPEN_FILES, EMFILE},
-              {ERROR_BROKEN_PIPE, EPIPE},          {ERROR_NO_DATA, EPIPE},
-              {ERROR_NOT_SUPPORTED, ENOSYS},       {ERROR_INVALID_HANDLE, EBADF},
-              {ERROR_WRITE_PROTECT, EROFS},        {ERROR_FILENAME_EXCED_RANGE, ENAMETOOLONG}};
+    } of[] = {{ERROR_FILE_NOT_FOUND, ENOENT},
+              {ERROR_PATH_NOT_FOUND, ENOENT},
+              {ERROR_INVALID_NAME, ENOENT},
+              {ERROR_BAD_PATHNAME, ENOENT},
+              {ERROR_ACCESS_DENIED, EACCES},
+              {ERROR_SHARING_VIOLATION, EACCES},
+              {ERROR_LOCK_VIOLATION, EWOULDBLOCK},
+              {ERROR_IO_PENDING, EWOULDBLOCK},
+              {ERROR_FILE_EXISTS, EEXIST},
+              {ERROR_ALREADY_EXISTS, EEXIST},
+              {ERROR_NOT_ENOUGH_MEMORY, ENOMEM},
+              {ERROR_OUTOFMEMORY, ENOMEM},
+              {ERROR_COMMITMENT_LIMIT, ENOMEM},
+              {ERROR_DISK_FULL, ENOSPC},
+              {ERROR_HANDLE_DISK_FULL, ENOSPC},
+              {ERROR_DIRECTORY, ENOTDIR},
+              {ERROR_DIR_NOT_EMPTY, ENOTEMPTY},
+              {ERROR_TOO_MANY_OPEN_FILES, EMFILE},
+              {ERROR_BROKEN_PIPE, EPIPE},
+              {ERROR_NO_DATA, EPIPE},
+              {ERROR_NOT_SUPPORTED, ENOSYS},
+              {ERROR_INVALID_HANDLE, EBADF},
+              {ERROR_WRITE_PROTECT, EROFS},
+              {ERROR_USER_MAPPED_FILE, EBUSY},
+              {ERROR_FILENAME_EXCED_RANGE, ENAMETOOLONG}};
     const DWORD code = GetLastError();
     errno = EIO;
     for (size_t k = 0; k < sizeof of / sizeof of[0]; k++)
@@ -72,21 +85,30 @@ static int64_t to_ns(FILETIME t) {
     return (((int64_t)t.dwHighDateTime << 32 | t.dwLowDateTime) - of_1970) * 100;
 }
 
+/* True for a link, and not for what only is stored elsewhere, such as files of clouds. */
+static bool is_link(HANDLE h) {
+    FILE_ATTRIBUTE_TAG_INFO t;
+    return GetFileInformationByHandleEx(h, FileAttributeTagInfo, &t, sizeof t) &&
+           t.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT &&
+           IsReparseTagNameSurrogate(t.ReparseTag);
+}
+
 static bool stat_handle(HANDLE h, os_stat *out) {
     BY_HANDLE_FILE_INFORMATION i;
     const DWORD type = GetFileType(h);
     *out = (os_stat){.kind = OS_DEVICE, .n_names = 1};
     if (type == FILE_TYPE_PIPE || type == FILE_TYPE_CHAR) {
         out->kind = type == FILE_TYPE_PIPE ? OS_PIPE : OS_DEVICE;
-        out->id = (uint64_t)(uintptr_t)h;
+        DWORD mode; /* all of a console are one */
+        out->id = GetConsoleMode(h, &mode) ? 0 : (uint64_t)(uintptr_t)h;
         out->disk = UINT64_MAX;
         return true;
     }
     if (!GetFileInformationByHandle(h, &i))
         return ggl_os_failed();
-    *out = (os_stat){.kind = i.dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT ? OS_LINK
-                             : i.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY   ? OS_FOLDER
-                                                                               : OS_FILE,
+    *out = (os_stat){.kind = is_link(h)                                      ? OS_LINK
+                             : i.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY ? OS_FOLDER
+                                                                             : OS_FILE,
                      .size = (uint64_t)i.nFileSizeHigh << 32 | i.nFileSizeLow,
                      .modified = to_ns(i.ftLastWriteTime),
                      .disk = i.dwVolumeSerialNumber,
@@ -261,30 +283,28 @@ bool ggl_os_lock(int fd, bool alone, bool waits) {
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
-/* With the mode: bytes as they are, and not for programs that are started. */
-static void wide_mode(const char *mode, wchar_t to[8]) {
+FILE *ggl_os_fdopen(int fd, const char *mode) {
+    wchar_t how[8] = {0};
     size_t n = 0;
     for (; *mode && n < 4; mode++)
-        to[n++] = (wchar_t)*mode;
-    if (!wcschr(to, L'b'))
-        to[n++] = L'b';
-    to[n++] = L'N';
-    to[n] = 0;
+        how[n++] = (wchar_t)*mode;
+    if (!wcschr(how, L'b')) /* bytes as they are */
+        how[n++] = L'b';
+    return _wfdopen(fd, how);
 }
 
 FILE *ggl_os_fopen(const char *path, const char *mode) {
-    wchar_t *w = ggl_os_wide(path), how[8] = {0};
-    wide_mode(mode, how);
-    FILE *f = w ? _wfopen(w, how) : NULL;
-    free(w);
+    const int both = strchr(mode, '+') ? OS_READ | OS_WRITE : 0,
+              how = *mode == 'r'   ? OS_READ | both
+                    : *mode == 'a' ? OS_WRITE | OS_CREATE | OS_APPEND | both
+                                   : OS_WRITE | OS_CREATE | both;
+    const int fd = ggl_os_open(path, how);
+    if (fd >= 0 && *mode == 'w')
+        (void)ggl_os_truncate(fd, 0);
+    FILE *f = fd >= 0 ? ggl_os_fdopen(fd, mode) : NULL;
+    if (fd >= 0 && !f)
+        ggl_os_close(fd);
     return f;
-}
-
-FILE *ggl_os_fdopen(int fd, const char *mode) {
-    wchar_t how[8] = {0};
-    wide_mode(mode, how);
-    how[wcslen(how) - 1] = 0; /* the descriptor knows that already */
-    return _wfdopen(fd, how);
 }
 
 int ggl_os_fileno(FILE *f) {
@@ -320,11 +340,54 @@ bool ggl_os_remove(const char *path) {
     return done;
 }
 
+/* Renames as POSIX does, also over a file that somebody has open. Windows 10 of 2017 and later can. */
+static bool rename_at_once(const wchar_t *from, const wchar_t *to) {
+    enum { RENAME_EX = 22, REPLACE = 1, POSIX = 2 };
+    typedef struct rename_info {
+        ULONG flags;
+        HANDLE folder;
+        ULONG n;
+        wchar_t name[1];
+    } rename_info;
+    const size_t n = wcslen(to) * sizeof *to, size = sizeof(rename_info) + n;
+    rename_info *i = calloc(1, size);
+    HANDLE h = i ? CreateFileW(from, DELETE | SYNCHRONIZE,
+                               FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
+                               OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL)
+                 : INVALID_HANDLE_VALUE;
+    bool done = false;
+    if (h != INVALID_HANDLE_VALUE) {
+        i->flags = REPLACE | POSIX;
+        i->n = (ULONG)n;
+        memcpy(i->name, to, n);
+        done = SetFileInformationByHandle(h, (FILE_INFO_BY_HANDLE_CLASS)RENAME_EX, i, (DWORD)size);
+        CloseHandle(h);
+    }
+    free(i);
+    return done;
+}
+
+/* Programs that look for viruses open each new file for a moment: so it is tried again for a second. */
+static bool rename_wide(const wchar_t *from, const wchar_t *to) {
+    enum { TURNS = 50, PAUSE = 20 };
+    for (int turn = 0;; turn++) {
+        if (MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH))
+            return true;
+        const DWORD why = GetLastError();
+        if (why != ERROR_ACCESS_DENIED && why != ERROR_SHARING_VIOLATION)
+            return ggl_os_failed();
+        if (rename_at_once(from, to))
+            return true;
+        SetLastError(why);
+        if (turn == TURNS)
+            return ggl_os_failed();
+        Sleep(PAUSE);
+    }
+}
+
 bool ggl_os_rename(const char *from, const char *to) {
     wchar_t *a = ggl_os_wide(from), *b = ggl_os_wide(to);
-    const bool done =
-        a && b &&
-        (MoveFileExW(a, b, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) || ggl_os_failed());
+    const bool done = a && b && rename_wide(a, b);
     free(a);
     free(b);
     return done;
@@ -356,17 +419,28 @@ bool ggl_os_touch(const char *path) {
     return done;
 }
 
+/* The path with all folders, though links are not followed. */
+static char *full_path(const char *path) {
+    wchar_t *w = ggl_os_wide(path), *full = NULL;
+    const DWORD n = w ? GetFullPathNameW(w, 0, NULL, NULL) : 0;
+    if (n > 0 && (full = calloc((size_t)n + 1, sizeof *full)))
+        (void)GetFullPathNameW(w, n + 1, full, NULL);
+    char *real = full ? ggl_os_narrow(full) : NULL;
+    free(w);
+    free(full);
+    return real;
+}
+
+/* Volumes without a letter or a name, as some programs mount them, have no final names. */
 char *ggl_os_real_path(const char *path) {
     HANDLE h = open_to_look(path, FILE_READ_ATTRIBUTES, 0);
     if (h == INVALID_HANDLE_VALUE)
         return NULL;
     const DWORD n = GetFinalPathNameByHandleW(h, NULL, 0, FILE_NAME_NORMALIZED);
     wchar_t *w = n > 0 ? calloc((size_t)n + 1, sizeof *w) : NULL;
-    char *real = NULL;
-    if (w && GetFinalPathNameByHandleW(h, w, n + 1, FILE_NAME_NORMALIZED) > 0)
-        real = ggl_os_narrow(wcsncmp(w, L"\\\\?\\", 4) == 0 && w[5] == L':' ? w + 4 : w);
-    else
-        (void)ggl_os_failed();
+    const bool found = w && GetFinalPathNameByHandleW(h, w, n + 1, FILE_NAME_NORMALIZED) > 0;
+    char *real = !found ? full_path(path)
+                        : ggl_os_narrow(wcsncmp(w, L"\\\\?\\", 4) == 0 && w[5] == L':' ? w + 4 : w);
     free(w);
     CloseHandle(h);
     if (real)
@@ -401,12 +475,17 @@ char *ggl_os_last_separator(const char *path) {
 struct os_folder {
     HANDLE find;
     WIN32_FIND_DATAW entry;
-    bool has; /* an entry that was not returned yet */
+    bool is_empty; /* there is no `find` */
+    bool has;      /* an entry that was not returned yet */
     char *name, *path;
 };
 
 os_folder *ggl_os_folder_open(const char *path) {
     const size_t n = strlen(path);
+    if (!ggl_os_is_folder(path)) {
+        errno = ggl_os_exists(path) ? ENOTDIR : ENOENT;
+        return NULL;
+    }
     os_folder *f = calloc(1, sizeof *f);
     char *all = malloc(n + 3);
     if (f)
@@ -416,6 +495,8 @@ os_folder *ggl_os_folder_open(const char *path) {
         snprintf(all, n + 3, "%s%s*", path, n > 0 && strchr("/\\", path[n - 1]) ? "" : "/");
         wchar_t *w = ggl_os_wide(all);
         f->find = w ? FindFirstFileW(w, &f->entry) : INVALID_HANDLE_VALUE;
+        f->is_empty = w && f->find == INVALID_HANDLE_VALUE &&
+                      GetLastError() == ERROR_FILE_NOT_FOUND; /* the root of an empty disk */
         if (w && f->find == INVALID_HANDLE_VALUE)
             (void)ggl_os_failed();
         free(w);
@@ -423,7 +504,7 @@ os_folder *ggl_os_folder_open(const char *path) {
         errno = ENOMEM;
     }
     free(all);
-    if (f && f->find == INVALID_HANDLE_VALUE) {
+    if (f && f->find == INVALID_HANDLE_VALUE && !f->is_empty) {
         const int why = errno;
         free(f->path);
         free(f);
@@ -431,7 +512,7 @@ os_folder *ggl_os_folder_open(const char *path) {
         return NULL;
     }
     if (f)
-        f->has = true;
+        f->has = !f->is_empty;
     return f;
 }
 
@@ -462,7 +543,8 @@ bool ggl_os_folder_stat(const os_folder *f, const char *name, os_stat *out) {
 void ggl_os_folder_close(os_folder *f) {
     if (!f)
         return;
-    FindClose(f->find);
+    if (!f->is_empty)
+        FindClose(f->find);
     free(f->name);
     free(f->path);
     free(f);

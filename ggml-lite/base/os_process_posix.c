@@ -11,10 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 #include <sys/random.h>
 #include <unistd.h>
 #ifdef __APPLE__
 #include <mach-o/dyld.h>
+#include <sys/sysctl.h>
 #endif
 
 extern char **environ;
@@ -84,6 +88,12 @@ size_t ggl_os_page_size(void) {
 }
 
 int ggl_os_n_processors(void) {
+#ifdef __APPLE__ /* the fast ones: the others would only make them wait */
+    int fast = 0;
+    size_t size = sizeof fast;
+    if (sysctlbyname("hw.perflevel0.logicalcpu", &fast, &size, NULL, 0) == 0 && fast > 0)
+        return fast;
+#endif
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (int)n : 1;
 }
@@ -131,6 +141,15 @@ void ggl_os_on_stop(void (*stop)(int number)) {
             sigaction(stops[i], &act, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+}
+
+void ggl_os_hold_stops(bool holds) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    (void)pthread_sigmask(holds ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
 void ggl_os_end_by(int number) {
@@ -204,7 +223,8 @@ bool ggl_os_set_priority(int priority) {
 #ifdef __linux__
     if (priority > 2) {
         const struct sched_param p = {.sched_priority = 1};
-        return sched_setscheduler(0, SCHED_RR, &p) == 0;
+        return syscall(SYS_sched_setscheduler, 0, SCHED_RR, &p) ==
+               0; /* musl's function always fails */
     }
 #endif
     return setpriority(PRIO_PROCESS, 0, nice[priority < 2 ? priority + 1 : 3]) == 0;

@@ -79,7 +79,11 @@ char **ggl_os_environment(void) {
     return _environ;
 }
 
+static UINT pages[2]; /* code pages of the console, as they were */
+static void restore_pages(void);
+
 void ggl_os_exit_now(int code) {
+    restore_pages();
     _exit(code);
 }
 
@@ -160,8 +164,12 @@ void ggl_os_on_stop(void (*stop)(int number)) {
     (void)signal(SIGTERM, stop);
 }
 
+void ggl_os_hold_stops(bool holds) {
+    (void)holds; /* events come in threads of their own */
+}
+
 void ggl_os_end_by(int number) {
-    _exit(128 + number);
+    ggl_os_exit_now(128 + number);
 }
 
 static void (*lost_page)(const void *address);
@@ -191,11 +199,22 @@ void ggl_os_signals_release(const os_signals *s) {
     (void)s;
 }
 
+/* They are the console's, which other programs use later. */
+static void restore_pages(void) {
+    if (!pages[0] || !pages[1])
+        return;
+    (void)SetConsoleOutputCP(pages[0]);
+    (void)SetConsoleCP(pages[1]);
+}
+
 /* Bytes pass as they are, and a console shows UTF-8 and escape sequences. */
 void ggl_os_begin_streams(void) {
     DWORD mode;
     for (int fd = 0; fd <= 2; fd++)
         (void)_setmode(fd, _O_BINARY);
+    pages[0] = GetConsoleOutputCP();
+    pages[1] = GetConsoleCP();
+    (void)atexit(restore_pages);
     (void)SetConsoleOutputCP(CP_UTF8);
     (void)SetConsoleCP(CP_UTF8);
     for (int fd = 1; fd <= 2; fd++) {

@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -17,6 +19,11 @@ bool ggl_os_is_terminal(int fd) {
 int ggl_os_terminal_columns(int fd) {
     struct winsize w = {0};
     return ioctl(fd, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
+}
+
+bool ggl_os_terminal_draws(void) {
+    const char *name = getenv("TERM");
+    return name && *name && strcmp(name, "dumb") != 0;
 }
 
 /* --- editing ---------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <io.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool ggl_os_is_terminal(int fd) {
@@ -17,6 +18,12 @@ int ggl_os_terminal_columns(int fd) {
     return GetConsoleScreenBufferInfo((HANDLE)_get_osfhandle(fd), &i)
                ? i.srWindow.Right - i.srWindow.Left + 1
                : 0;
+}
+
+/* Consoles have no TERM. */
+bool ggl_os_terminal_draws(void) {
+    const char *name = getenv("TERM");
+    return !name || strcmp(name, "dumb") != 0;
 }
 
 /* --- editing ---------------------------------------------------------------------------------- */
@@ -68,13 +75,19 @@ void ggl_os_terminal_wake(void) {
         (void)SetEvent(term.wake);
 }
 
+/* A character comes when a key goes down, or, if it was typed as a number, when Alt goes up. */
+static bool is_character(const INPUT_RECORD *r) {
+    const KEY_EVENT_RECORD *k = &r->Event.KeyEvent;
+    return r->EventType == KEY_EVENT && k->uChar.UnicodeChar &&
+           (k->bKeyDown || k->wVirtualKeyCode == VK_MENU);
+}
+
 /* Returns whether there is a key, and drops other events; notes new sizes. */
 static bool has_key(void) {
     INPUT_RECORD r;
     DWORD n = 0;
     while (PeekConsoleInputW(term.in, &r, 1, &n) && n > 0) {
-        if (r.EventType == KEY_EVENT && r.Event.KeyEvent.bKeyDown &&
-            r.Event.KeyEvent.uChar.UnicodeChar)
+        if (is_character(&r))
             return true;
         if (r.EventType == WINDOW_BUFFER_SIZE_EVENT)
             term.resized = 1;
@@ -107,6 +120,7 @@ static void put_unit(wchar_t c) {
     }
     if (c >= 0xdc00 && c < 0xe000) {
         text[0] = term.high;
+        term.high = 0;
         text[1] = c;
         n = 2;
     }
@@ -133,8 +147,7 @@ int64_t ggl_os_terminal_read(void *to, size_t n) {
         }
         if (r.EventType == WINDOW_BUFFER_SIZE_EVENT)
             term.resized = 1;
-        if (r.EventType == KEY_EVENT && r.Event.KeyEvent.bKeyDown &&
-            r.Event.KeyEvent.uChar.UnicodeChar)
+        if (is_character(&r))
             put_unit(r.Event.KeyEvent.uChar.UnicodeChar);
     }
 }

@@ -258,6 +258,9 @@ ggl_status llm_train_add_group(train_data *d, const train_draft *s, size_t n, do
 }
 
 ggl_status llm_train_add_pair(train_data *d, train_draft side[2], ggl_error *err) {
+    for (int k = 0; k < 2; k++) /* the loss compares probabilities, which have no weights */
+        for (size_t i = 0; i < side[k].n_runs; i++)
+            side[k].run[i].weight = 1;
     train_draft *chosen = &side[0], *rejected = &side[1];
     int64_t *why = !counts_any(chosen) || !counts_any(rejected) ? &d->stats.n_empty
                    : same(chosen, rejected)                     ? &d->stats.n_same

@@ -69,7 +69,7 @@ static bool is_tokenizer_of(const char *path, const os_stat *out) {
 
 static bool is_read(const char *path, const os_stat *out) {
     os_stat st;
-    if ((strcmp(path, "-") == 0 ? ggl_os_stat_fd(OS_STDIN, &st) : ggl_os_stat(path, &st)) != 0)
+    if (!(strcmp(path, "-") == 0 ? ggl_os_stat_fd(OS_STDIN, &st) : ggl_os_stat(path, &st)))
         return false;
     if (same(&st, out))
         return true;

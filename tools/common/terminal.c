@@ -23,8 +23,7 @@ bool terminal_is_there(void) {
 }
 
 bool terminal_has_looks(void) {
-    const char *name = getenv("TERM");
-    return tool_is_terminal(stdout) && name && *name && strcmp(name, "dumb") != 0;
+    return tool_is_terminal(stdout) && ggl_os_terminal_draws();
 }
 
 /* --- begin and end ---------------------------------------------------------------------------- */

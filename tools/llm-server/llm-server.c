@@ -272,7 +272,6 @@ static int make_models(program *p) {
 
 static int run(program *p) {
     ggl_error err = {0};
-    os_signals held;
     int code = open_log(p);
     if (code < 0)
         code = open_wake();
@@ -281,8 +280,7 @@ static int run(program *p) {
     if (code >= 0)
         return code;
     process_wait_for_stop();
-    ggl_os_signals_hold(
-        &held); /* in the threads that are started from here on: signals are main's */
+    ggl_os_hold_stops(true); /* in the threads that are started from here on: signals are main's */
     code = make_models(p);
     if (code >= 0)
         return code;
@@ -291,7 +289,7 @@ static int run(program *p) {
         warn_open(p);
         st = models_start(p->models, &err);
     }
-    ggl_os_signals_release(&held);
+    ggl_os_hold_stops(false);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     code = serve(p);

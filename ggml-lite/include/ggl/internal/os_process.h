@@ -43,6 +43,8 @@ void ggl_os_begin_streams(void);
 /* Calls `stop` with the signal's number when somebody wants the program to end: Ctrl-C (SIGINT), SIGTERM, or its terminal is gone. It runs as the handler of a signal,
  * or in a thread of its own. A hang-up that was ignored before stays so. A write to a pipe without a reader fails, and does nothing more. */
 void ggl_os_on_stop(void (*stop)(int number));
+/* Holds back what ggl_os_on_stop waits for, from the calling thread and those that it starts; or no longer, whoever has held it back before. */
+void ggl_os_hold_stops(bool holds);
 /* Ends the program as the signal does by itself. Async-signal-safe. */
 void ggl_os_end_by(int number);
 /* Calls `lost` when a page of memory cannot be read from its file. If it returns, the program ends as it would have. */
