@@ -464,7 +464,7 @@ def mistakes():
         ([*chats, "broken.jsonl", "-o", "out.gguf"], 1, "broken.jsonl:6:30: "),
         ([*chats, "words.jsonl", "-o", "out.gguf"], 1, "words.jsonl:2:1: "),
         ([*chats, "other.jsonl", "-o", "out.gguf"], 1, 'other.jsonl:2: the object has the keys "txt"; expected is one with "text"'),
-        ([*chats, "nan.jsonl", "-o", "out.gguf"], 1, 'nan.jsonl:2: messages[1]: "weight" must be 0 or 1, not NaN'),
+        ([*chats, "nan.jsonl", "-o", "out.gguf"], 1, 'nan.jsonl:2: messages[1]: "weight" must be 0, or a number from 0.001 to 1000, not NaN'),
         ([*chats, "huge.jsonl", "-o", "out.gguf"], 1, "huge.jsonl:2:"),
         ([*chats, "empty.jsonl", "-o", "out.gguf"], 1, "empty.jsonl: the file is empty"),
         ([*chats, "blank.jsonl", "-o", "out.gguf"], 1, "blank.jsonl: there is nothing to learn from"),
