@@ -20,12 +20,24 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 import sounds
-from llama import attend
 from speak import WORDS
 from muon import Muon, keep_memory, save
 
 N_MEL = 80
 DEFAULT = dict(embd=96, heads=3, layers=3, dec_layers=2, ff=256, context=48)
+
+
+def attend(q, k, v, mask):
+    """q: (batch, time, heads, head), k, v: (batch, time, kv_heads, head); gives (batch, time, heads * head)."""
+    (b, t, heads, head), kv_heads = q.shape, k.shape[2]
+    # The query heads of one group become rows of one matrix: (b, kv_heads, group * t, head).
+    group = heads // kv_heads
+    q = q.view(b, t, kv_heads, group, head).permute(0, 2, 3, 1, 4).reshape(b, kv_heads, group * t, head)
+    k, v = k.permute(0, 2, 3, 1), v.transpose(1, 2)           # (b, kv, head, t), (b, kv, t, head)
+    p = torch.matmul(q * head ** -0.5, k).view(b, kv_heads, group, t, t) + mask
+    p = F.softmax(p, -1).view(b, kv_heads, group * t, t)
+    y = torch.matmul(p.to(v.dtype), v).view(b, kv_heads, group, t, head)
+    return y.permute(0, 3, 1, 2, 4).reshape(b, t, heads * head)
 
 
 class Layer(nn.Module):
