@@ -1,5 +1,4 @@
 /* Finds out whether mpirun has started this process, and joins its job. */
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +45,7 @@ bool ggl_ranks_has_launcher(void) {
 static void *open_plugin(char *why, size_t size) {
     static const char *const near[] = {"", "ggl/", "../lib/", GGL_PLUGIN_FOLDER "/"};
     const char *named = getenv("GGL_MPI");
-    char self[PATH_MAX] = "", path[PATH_MAX + 64];
+    char self[OS_MOST_PATH] = "", path[OS_MOST_PATH + 64];
     if (named && *named) {
         void *object = ggl_os_library_open(named);
         snprintf(why, size, "%s", object ? "" : ggl_os_library_error());

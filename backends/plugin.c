@@ -1,7 +1,6 @@
 /* Backends in shared objects: loaded by path, checked before use, unloaded when closed. */
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +26,7 @@ bool ggl_plugin_is_path(const char *name) {
 
 /* Loads the shared object at path. */
 static ggl_status load(void **object, const char *path, ggl_error *err) {
-    char here[PATH_MAX]; /* without a '/' the system would search its library folders */
+    char here[OS_MOST_PATH]; /* without a '/' the system would search its library folders */
     int n = snprintf(here, sizeof here, "%s%s", strchr(path, '/') ? "" : "./", path);
     if (n < 0 || (size_t)n >= sizeof here)
         return ggl_fail(err, GGL_NOT_FOUND, "%.60s..: the path is too long", path);

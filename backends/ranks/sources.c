@@ -1,7 +1,6 @@
 #include "sources.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,12 +86,12 @@ static bool uses_files(void) {
 }
 
 bool ggl_source_find(source *s, const known_files *k, const void *data, size_t size) {
-    static _Thread_local char full[PATH_MAX * 2]; /* until the rank is asked */
+    static _Thread_local char full[OS_MOST_PATH * 2]; /* until the rank is asked */
     ggl_file_map of;
     *s = (source){.kind = SOURCE_SENT, .data = data, .size = size};
     const char *path = size >= LEAST_ASKED && uses_files() ? ggl_file_at(data, &of) : NULL;
     if (path) {
-        char here[PATH_MAX] = "";
+        char here[OS_MOST_PATH] = "";
         if (!ggl_os_is_absolute(path) && !ggl_os_current_folder(here, sizeof here))
             here[0] = '\0';
         snprintf(full, sizeof full, "%s%s%s", here, here[0] ? "/" : "", path);
@@ -185,7 +184,7 @@ static bool kept_path(const uint64_t digest[2], size_t size, char *path, size_t 
 }
 
 void ggl_source_keep(station *s, const taken *t) {
-    char path[PATH_MAX];
+    char path[OS_MOST_PATH];
     ggl_new_file *f = NULL;
     ggl_error err = {0};
     if (t->size < LEAST_ASKED || s->keeps_none || !kept_path(t->digest, t->size, path, sizeof path))
@@ -262,7 +261,7 @@ static bool open_kept(const char *path, size_t size, const uint64_t digest[2], g
 
 /* Looks for a kept weight, which stays open until it is ordered. */
 static bool find_kept(station *s, size_t size, const uint64_t digest[2]) {
-    char path[PATH_MAX];
+    char path[OS_MOST_PATH];
     found_weight f = {.digest = {digest[0], digest[1]}};
     if (size < LEAST_ASKED || !kept_path(digest, size, path, sizeof path) ||
         !open_kept(path, size, digest, &f.map))
@@ -275,7 +274,7 @@ static bool find_kept(station *s, size_t size, const uint64_t digest[2]) {
 }
 
 void ggl_source_execute_has(station *s, ggl_reader *r) {
-    char path[PATH_MAX * 2];
+    char path[OS_MOST_PATH * 2];
     uint64_t digest[2];
     const uint32_t what = ggl_get_u32(r);
     if (what == HAS_FILE) {
@@ -296,7 +295,7 @@ void ggl_source_forget(station *s) {
 }
 
 static taken take_file(station *s, ggl_reader *r, taken t) {
-    char path[PATH_MAX * 2];
+    char path[OS_MOST_PATH * 2];
     uint64_t own[2];
     ggl_error err = {0};
     const bool read = take_path(r, path, sizeof path);
@@ -329,7 +328,7 @@ static taken take_file(station *s, ggl_reader *r, taken t) {
 }
 
 static taken take_kept(station *s, taken t) {
-    char path[PATH_MAX];
+    char path[OS_MOST_PATH];
     ggl_error err = {0};
     for (size_t i = 0; i < s->n_found; i++)
         if (s->found[i].map.size == t.size &&

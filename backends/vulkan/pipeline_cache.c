@@ -1,7 +1,6 @@
 #include "pipeline_cache.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +40,7 @@ static bool folder(char *path, size_t size, bool make) {
 }
 
 bool ggl_vk_cache_is_wanted(void) {
-    char path[PATH_MAX];
+    char path[OS_MOST_PATH];
     return folder(path, sizeof path, false);
 }
 
@@ -61,7 +60,7 @@ static bool file_name(const vk_backend *b, char *path, size_t size, bool make) {
 }
 
 void *ggl_vk_cache_read(const vk_backend *b, size_t *size) {
-    char path[PATH_MAX];
+    char path[OS_MOST_PATH];
     head h;
     void *data = NULL;
     FILE *f = file_name(b, path, sizeof path, false) ? ggl_os_fopen(path, "rb") : NULL;
@@ -92,7 +91,7 @@ static void note_unusable(int error) {
 /* Writes a temporary file and renames it, so that a concurrent reader finds a complete file or
  * none. */
 void ggl_vk_cache_write(const vk_backend *b, const void *data, size_t size) {
-    char path[PATH_MAX], temporary[PATH_MAX + 32];
+    char path[OS_MOST_PATH], temporary[OS_MOST_PATH + 32];
     head h = {.size = size, .hash = fnv1a(data, size)};
     memcpy(h.magic, MAGIC, sizeof MAGIC);
     if (size > MAX_SIZE)

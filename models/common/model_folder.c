@@ -1,6 +1,5 @@
 #include "model_folder.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +16,7 @@ bool llm_is_folder(const char *path) {
 }
 
 bool llm_folder_has(const char *folder, const char *name) {
-    char path[PATH_MAX];
+    char path[OS_MOST_PATH];
     return (size_t)snprintf(path, sizeof path, "%s/%s", folder, name) < sizeof path &&
            ggl_os_exists(path);
 }

@@ -1,7 +1,6 @@
 #include "adapters.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 
 /* Refuses a folder, with what makes an adapter of it. */
 static ggl_status check_folder(const char *path, ggl_error *err) {
-    char file[PATH_MAX], command[MODEL_PATH_COMMAND], word[SHELL_WORD];
+    char file[OS_MOST_PATH], command[MODEL_PATH_COMMAND], word[SHELL_WORD];
     os_stat st;
     if (!ggl_os_stat(path, &st) || st.kind != OS_FOLDER)
         return GGL_OK;

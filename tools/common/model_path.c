@@ -1,7 +1,6 @@
 #include "model_path.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +26,11 @@ static const char *given_by(const tool_path *p, char *text, size_t size) {
 }
 
 /* Writes the folder of a path and returns its name in there. False: the path is too long. */
-static bool split_path(const char *path, char folder[PATH_MAX], const char **name) {
+static bool split_path(const char *path, char folder[OS_MOST_PATH], const char **name) {
     const char *slash = ggl_os_last_separator(path);
     const size_t n = slash ? (size_t)(slash - path) : 1;
     *name = slash ? slash + 1 : path;
-    if (n >= PATH_MAX)
+    if (n >= OS_MOST_PATH)
         return false;
     memcpy(folder, slash ? path : ".", n);
     folder[n] = '\0';
@@ -41,10 +40,11 @@ static bool split_path(const char *path, char folder[PATH_MAX], const char **nam
 }
 
 /* Writes the path of a file in a folder, "./" left out. */
-static const char *join(char path[PATH_MAX], const char *folder, const char *name) {
+static const char *join(char path[OS_MOST_PATH], const char *folder, const char *name) {
     const bool here = strcmp(folder, ".") == 0;
     const bool slash = !here && !llm_ends_with(folder, "/");
-    snprintf(path, PATH_MAX, "%.*s%s%s", here ? 0 : PATH_MAX, folder, slash ? "/" : "", name);
+    snprintf(path, OS_MOST_PATH, "%.*s%s%s", here ? 0 : OS_MOST_PATH, folder, slash ? "/" : "",
+             name);
     return path;
 }
 
@@ -52,7 +52,7 @@ static const char *join(char path[PATH_MAX], const char *folder, const char *nam
 
 /* Refuses a folder without the weights of a Hugging Face folder. */
 static int refuse_folder(const char *tool, const tool_path *p) {
-    char path[PATH_MAX], word[SHELL_WORD], flag[64], more[64] = "", *meant;
+    char path[OS_MOST_PATH], word[SHELL_WORD], flag[64], more[64] = "", *meant;
     size_t n;
     ggl_error err;
     (void)llm_folder_refuse(p->path, &meant, &n, &err);
@@ -84,14 +84,14 @@ static const char *new_name(const char *path, char *name, size_t size) {
 }
 
 const char *model_path_convert(const char *path, char *command, size_t size) {
-    char name[PATH_MAX], in[SHELL_WORD], out[SHELL_WORD];
+    char name[OS_MOST_PATH], in[SHELL_WORD], out[SHELL_WORD];
     new_name(path, name, sizeof name);
     snprintf(command, size, "llm-convert %s -o %s", shell_quote(in, path), shell_quote(out, name));
     return command;
 }
 
 const char *model_path_peft(const char *path, char *command, size_t size) {
-    char name[PATH_MAX], in[SHELL_WORD], out[SHELL_WORD];
+    char name[OS_MOST_PATH], in[SHELL_WORD], out[SHELL_WORD];
     new_name(path, name, sizeof name);
     snprintf(command, size, "llm-lora convert %s --base MODEL_FOLDER -o %s", shell_quote(in, path),
              shell_quote(out, name));
@@ -135,7 +135,7 @@ static bool cached_snapshot(const char *folder, char *path, size_t size) {
 /* Refuses a folder of the Hugging Face cache, with that of the model in it, and a PEFT adapter. Returns
  * -1 for all else. */
 static int check_folder(const char *tool, const tool_path *p) {
-    char path[PATH_MAX], in[SHELL_WORD], flag[64];
+    char path[OS_MOST_PATH], in[SHELL_WORD], flag[64];
     if (!llm_folder_has(p->path, "config.json") && cached_snapshot(p->path, path, sizeof path))
         return tool_error_about(
             tool, 1, "%s: %s is a folder of the Hugging Face cache; the model is in it: %s%s",
@@ -150,7 +150,7 @@ static int check_folder(const char *tool, const tool_path *p) {
 
 /* Refuses a file of a folder. Returns -1 for all else. */
 static int check_part(const char *tool, const tool_path *p) {
-    char folder[PATH_MAX], word[SHELL_WORD], flag[64];
+    char folder[OS_MOST_PATH], word[SHELL_WORD], flag[64];
     const char *name;
     if (!split_path(p->path, folder, &name) ||
         (!llm_model_name_of_folder(name) && !llm_ends_with(name, ".safetensors")))
@@ -174,7 +174,7 @@ static int check_part(const char *tool, const tool_path *p) {
 int model_path_check(const char *tool, const tool_path *p) {
     const bool folder = llm_is_folder(p->path);
     const int code = folder ? check_folder(tool, p) : -1;
-    if (code >= 0 || !p->model || strlen(p->path) >= PATH_MAX)
+    if (code >= 0 || !p->model || strlen(p->path) >= OS_MOST_PATH)
         return code;
     if (!folder)
         return check_part(tool, p);
@@ -189,7 +189,7 @@ bool model_path_is_repo(const char *s) {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     const size_t user = strspn(s, letters);
-    char folder[PATH_MAX];
+    char folder[OS_MOST_PATH];
     const char *name;
     if (user == 0 || s[0] == '.' || s[user] != '/')
         return false;
@@ -270,7 +270,7 @@ static char *nearest_in(const char *folder, const char *name) {
 /* Reports a part of a split model that is not there. Returns -1 if the path is no such part. */
 static int missing_part(const char *tool, const tool_path *p) {
     const int n = llm_split_n_parts(p->path);
-    char part[PATH_MAX];
+    char part[OS_MOST_PATH];
     int there = 0;
     for (int k = 1; k <= n && strlen(p->path) < sizeof part; k++) {
         llm_split_part_path(part, sizeof part, p->path, k);
@@ -284,7 +284,7 @@ static int missing_part(const char *tool, const tool_path *p) {
 }
 
 int model_path_missing(const char *tool, const tool_path *p, int error) {
-    char folder[PATH_MAX], path[PATH_MAX], word[SHELL_WORD], flag[64];
+    char folder[OS_MOST_PATH], path[OS_MOST_PATH], word[SHELL_WORD], flag[64];
     const char *name, *remote = error == ENOENT ? remote_flag(p) : NULL;
     if (remote)
         return tool_error_about(tool, 1, "%s: %s: %s; did you mean %s %s, which downloads it?",

@@ -1,6 +1,5 @@
 #include "process.h"
 
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <stdatomic.h>
@@ -10,9 +9,6 @@
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/os_process.h"
 
-#ifndef PATH_MAX
-#define PATH_MAX 4096
-#endif
 /* --- standard streams and signals ------------------------------------------------------------- */
 
 volatile sig_atomic_t process_stopped;
@@ -52,7 +48,7 @@ static void on_lost_page(const void *address) {
     static const char why[] = " was changed or cut off while it was in use, or cannot be read any "
                               "more; start the program again\n";
     const char *file = ggl_file_at(address, NULL);
-    char text[PATH_MAX + 256];
+    char text[OS_MOST_PATH + 256];
     if (!file)
         return;
     if (atomic_flag_test_and_set(&is_said)) /* another thread has come upon it, too */
@@ -61,9 +57,9 @@ static void on_lost_page(const void *address) {
         hook_ends();
     if (erases)
         (void)!ggl_os_write(OS_STDERR, "\r\033[K", 4);
-    size_t n = append(text, PATH_MAX, 0, ggl_os_program_name());
-    n = append(text, PATH_MAX, n, ": ");
-    n = append(text, PATH_MAX, n, file);
+    size_t n = append(text, OS_MOST_PATH, 0, ggl_os_program_name());
+    n = append(text, OS_MOST_PATH, n, ": ");
+    n = append(text, OS_MOST_PATH, n, file);
     memcpy(text + n, why, sizeof why - 1);
     (void)!ggl_os_write(OS_STDERR, text, n + sizeof why - 1);
     ggl_new_file_remove_all();

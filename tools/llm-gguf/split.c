@@ -3,7 +3,6 @@
  *
  * The first file has all keys; each has split.no (from 0), split.count and split.tensors.count. */
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +82,7 @@ static void path_of(const split_job *j, size_t part, char *path, size_t size) {
 /* Checks that all files can be written. Returns -1, or an exit code. */
 static int check_outputs(const split_job *j) {
     int code = -1;
-    char path[PATH_MAX];
+    char path[OS_MOST_PATH];
     for (size_t k = 0; code < 0 && k < j->n_parts; k++) {
         path_of(j, k, path, sizeof path);
         const tool_path paths[] = {{"FILE", j->path, .written = false},
@@ -139,7 +138,7 @@ static void print_part(const split_job *j, size_t part, const char *path) {
 
 /* Writes all files. If one fails, those before it are removed. */
 static int write_parts(const split_job *j) {
-    char path[PATH_MAX];
+    char path[OS_MOST_PATH];
     int code = 0;
     size_t k = 0;
     for (; code == 0 && k < j->n_parts; k++) {
@@ -178,7 +177,7 @@ static int check_options(split_job *j, const arg_list *files) {
     j->prefix = files->s[1];
     const size_t n = strlen(j->prefix);
     j->n_prefix = n > 5 && strcmp(j->prefix + n - 5, ".gguf") == 0 ? n - 5 : n;
-    if (j->n_prefix > PATH_MAX - 64)
+    if (j->n_prefix > OS_MOST_PATH - 64)
         return tool_error(TOOL, 2, "OUT is too long");
     if (j->size && j->max_tensors)
         return tool_error(TOOL, 2, "--max-size and --max-tensors exclude each other");

@@ -1,5 +1,4 @@
 /* llm-quantize: converts the matrices of a GGUF file to smaller types. See docs/tools.md. */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "common/work_threads.h"
 #include "ggl/internal/text.h"
 #include "job.h"
+#include "ggl/internal/os_fs.h"
 
 /* --- the command line ------------------------------------------------------------------------- */
 
@@ -76,7 +76,7 @@ static int wrong_files(const arg_list *given) {
         else
             file[n++] = i;
     }
-    char in[SHELL_WORD], out[SHELL_WORD], name[PATH_MAX];
+    char in[SHELL_WORD], out[SHELL_WORD], name[OS_MOST_PATH];
     if (type == given->n || n == 0)
         return tool_error(
             TOOL, 2,
@@ -233,7 +233,7 @@ static int check_parts(const job *j) {
     const int n = out_parts(j);
     int code = -1;
     for (int k = 0; n > 1 && !j->o.dry_run && code < 0 && k < n; k++) {
-        char path[PATH_MAX];
+        char path[OS_MOST_PATH];
         out_part_path(path, sizeof path, j->o.out, k, n);
         const tool_path paths[] = {{.flag = "IN", .path = j->o.in}, {"OUT", path, .written = true}};
         code = tool_check_paths(TOOL, paths, 2);

@@ -1,6 +1,5 @@
 /* --tensor-type, --tensor-type-file and --override-kv. */
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "common/input.h"
 #include "job.h"
+#include "ggl/internal/os_fs.h"
 
 static int read_override(const char *flag, quant_override *o, const char *text) {
     const char *equals = strrchr(text, '=');
@@ -48,7 +48,7 @@ static char *next_word(char **s) {
 /* Reads the words of a file's text, which it cuts into pieces. */
 static int read_file_types(job *j, size_t most) {
     quant_choice *c = &j->choice;
-    char flag[PATH_MAX + 64], *line, *word;
+    char flag[OS_MOST_PATH + 64], *line, *word;
     int code = -1, n_line = 0;
     for (char *s = j->type_file; code < 0 && (line = next_line(&s));) {
         snprintf(flag, sizeof flag, "--tensor-type-file: %s:%d", j->o.tensor_type_file, ++n_line);

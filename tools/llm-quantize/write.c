@@ -1,5 +1,4 @@
 /* Writing OUT: keys, tensors, parts. */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +114,7 @@ static ggl_gguf_writer *make_file(job *j, int part, int n_parts, ggl_error *err)
 
 static ggl_status write_one(job *j, int part, int n_parts, ggl_error *err) {
     ggl_gguf_writer *w = make_file(j, part, n_parts, err);
-    char path[PATH_MAX];
+    char path[OS_MOST_PATH];
     if (!w)
         return GGL_NOMEM;
     if (n_parts > 1)
@@ -190,7 +189,7 @@ ggl_status write_model(job *j, ggl_error *err) {
     for (; s == GGL_OK && part >= 0; part--)
         s = write_one(j, part, n_parts, err);
     for (part += 2; s != GGL_OK && n_parts > 1 && part < n_parts; part++) {
-        char path[PATH_MAX];
+        char path[OS_MOST_PATH];
         out_part_path(path, sizeof path, j->o.out, part, n_parts);
         ggl_os_remove(path);
     }

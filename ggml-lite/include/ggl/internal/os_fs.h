@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* Bytes of the longest path, and its end. */
+enum { OS_MOST_PATH = 4096 };
+
 /* --- what is there ---------------------------------------------------------------------------- */
 
 typedef enum os_kind {
