@@ -343,7 +343,7 @@ static void stop_all(llm_context *c, bool stops) {
         set_stops(c, k, stops);
 }
 
-/* Of a thread that can run a model, also where threads have small stacks. */
+/* Bytes of the stack of a thread that runs a model: some systems give threads much less. */
 enum { STACK = 1 << 20 };
 
 static void *allocate(void *arg) {

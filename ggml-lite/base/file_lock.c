@@ -19,21 +19,15 @@ static bool is_empty(int fd) {
     return ggl_os_stat_fd(fd, &s) && s.kind == OS_FILE && s.size == 0;
 }
 
-/* True if the open file is still the one at the path: its owner may have removed it before we had its lock. */
-static bool is_at(int fd, const char *path) {
-    os_stat a, b;
-    return ggl_os_stat_fd(fd, &a) && ggl_os_stat(path, &b) && ggl_os_is_same(&a, &b);
-}
-
 /* Opens and locks the file. -1: errno; EWOULDBLOCK: another one has the lock. */
 static int take(const char *path) {
     for (;;) {
         const int fd = ggl_os_open(path, OS_READ | OS_WRITE | OS_CREATE | OS_NO_LINK | OS_NO_WAIT);
         if (fd < 0)
             return -1;
-        if (ggl_os_lock(fd, true, false) && is_at(fd, path))
+        if (ggl_os_lock(fd, true, false) && ggl_os_is_at(fd, path))
             return fd;
-        const int why = errno, gone = !is_at(fd, path);
+        const int why = errno, gone = !ggl_os_is_at(fd, path);
         if (!gone && why != EWOULDBLOCK && is_empty(fd))
             ggl_os_remove(path);
         ggl_os_close(fd);
@@ -73,7 +67,7 @@ ggl_status ggl_file_lock_open(ggl_file_lock **out, const char *path, ggl_error *
 void ggl_file_lock_close(ggl_file_lock *l) {
     if (!l)
         return;
-    if (is_at(l->fd, l->path) && is_empty(l->fd))
+    if (ggl_os_is_at(l->fd, l->path) && is_empty(l->fd))
         ggl_os_remove(
             l->path); /* before it is unlocked: who has opened it meanwhile sees that it is gone */
     ggl_os_close(l->fd);

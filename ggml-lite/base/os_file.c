@@ -1,4 +1,4 @@
-/* What of os_file.h is the same on all systems. */
+/* os_file.h: the part that is the same on all systems. */
 #include "os_file.h"
 
 #include <errno.h>
@@ -361,9 +361,8 @@ FILE *ggl_os_new_file_stream(const os_new_file *f) {
 }
 
 bool ggl_os_new_file_is(const os_new_file *f, const char *path) {
-    os_stat a, b;
     if (!f->temp) /* a device or a pipe */
-        return ggl_os_stat_fd(f->fd, &a) && ggl_os_stat(path, &b) && ggl_os_is_same(&a, &b);
+        return ggl_os_is_at(f->fd, path);
     char *other = ggl_os_resolve(path);
     const bool same = other && strcmp(f->target, other) == 0;
     ggl_free(other);

@@ -1,4 +1,4 @@
-/* What os_file.c needs of a system. Any thread may call this. */
+/* The calls of the operating system that os_file.c needs, written once for each system. Any thread may call them. */
 #ifndef GGL_OS_FILE_IMPL_H
 #define GGL_OS_FILE_IMPL_H
 

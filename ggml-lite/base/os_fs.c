@@ -1,4 +1,4 @@
-/* What of os_fs.h is the same on all systems. */
+/* os_fs.h: the part that is the same on all systems. */
 #include "ggl/internal/os_fs.h"
 
 #include <errno.h>
@@ -7,6 +7,11 @@
 
 bool ggl_os_is_same(const os_stat *a, const os_stat *b) {
     return a->disk == b->disk && a->id == b->id;
+}
+
+bool ggl_os_is_at(int fd, const char *path) {
+    os_stat a, b;
+    return ggl_os_stat_fd(fd, &a) && ggl_os_stat(path, &b) && ggl_os_is_same(&a, &b);
 }
 
 bool ggl_os_is_file(const char *path) {

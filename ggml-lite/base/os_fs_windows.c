@@ -72,7 +72,7 @@ bool ggl_os_failed(void) {
     return false;
 }
 
-static void use_slashes(char *s) {
+void ggl_os_use_slashes(char *s) {
     for (; *s; s++)
         if (*s == '\\')
             *s = '/';
@@ -444,7 +444,7 @@ char *ggl_os_real_path(const char *path) {
     free(w);
     CloseHandle(h);
     if (real)
-        use_slashes(real);
+        ggl_os_use_slashes(real);
     return real;
 }
 
@@ -455,7 +455,7 @@ bool ggl_os_current_folder(char *out, size_t size) {
     const bool fits = s && strlen(s) < size;
     if (fits) {
         strcpy(out, s);
-        use_slashes(out);
+        ggl_os_use_slashes(out);
     }
     free(s);
     return fits;

@@ -19,9 +19,6 @@ void ggl_os_parts_remove(const void *data);
 /* Drops whole pages of a mapped file, unless somebody has claimed the file. */
 void ggl_os_parts_drop(void *pages, size_t size);
 
-/* Returns the bytes of a page. */
-size_t ggl_os_page(void);
-
 /* Returns the mapped file around `data`, which is then the caller's to fill and empty until it releases it. NULL: there is none,
  * it is claimed already or locked in memory, or the system cannot do this. */
 os_parts *ggl_os_parts_claim(const void *data);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/os_process.h"
 
 struct os_parts {
     const char *data;
@@ -66,13 +67,8 @@ void ggl_os_parts_drop(void *pages, size_t size) {
     pthread_mutex_unlock(&lock);
 }
 
-size_t ggl_os_page(void) {
-    const long size = sysconf(_SC_PAGESIZE);
-    return size > 0 ? (size_t)size : 4096;
-}
-
 void ggl_os_parts_alone(const void *at, size_t size, bool alone) {
-    const uintptr_t from = (uintptr_t)at - (uintptr_t)at % ggl_os_page();
+    const uintptr_t from = (uintptr_t)at - (uintptr_t)at % ggl_os_page_size();
     (void)madvise((void *)from, (uintptr_t)at + size - from, alone ? MADV_RANDOM : MADV_NORMAL);
 }
 

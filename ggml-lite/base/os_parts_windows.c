@@ -3,12 +3,6 @@
 
 #include <io.h>
 
-#include "ggl/internal/os_process.h"
-
-size_t ggl_os_page(void) {
-    return ggl_os_page_size();
-}
-
 /* A view keeps its file, so the descriptor is not needed any more. */
 bool ggl_os_parts_add(const void *data, size_t size, int fd) {
     (void)data, (void)size;

@@ -29,9 +29,7 @@ bool ggl_os_program_path(char *out, size_t size) {
     free(path);
     if (!found)
         out[0] = '\0';
-    for (char *s = out; *s; s++)
-        if (*s == '\\')
-            *s = '/';
+    ggl_os_use_slashes(out);
     return found;
 }
 
@@ -52,11 +50,10 @@ const char *ggl_os_home(void) {
     static char home[4096];
     const wchar_t *w = _wgetenv(L"USERPROFILE");
     char *s = !home[0] && w ? ggl_os_narrow(w) : NULL;
-    for (char *p = s; p && *p; p++)
-        if (*p == '\\')
-            *p = '/';
-    if (s)
+    if (s) {
+        ggl_os_use_slashes(s);
         snprintf(home, sizeof home, "%s", s);
+    }
     free(s);
     return home[0] ? home : NULL;
 }

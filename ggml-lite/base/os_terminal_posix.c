@@ -171,7 +171,7 @@ int64_t ggl_os_terminal_read(void *to, size_t n) {
     return read(STDIN_FILENO, to, n);
 }
 
-/* Handlers may set it again meanwhile: then that is said the next time. */
+/* Returns whether the handler of a signal has set *news since the last call. */
 static bool take(volatile sig_atomic_t *news) {
     const bool is = *news != 0;
     *news = 0;

@@ -9,6 +9,8 @@
 wchar_t *ggl_os_wide(const char *s);
 /* Returns the text in UTF-8, for free(); NULL: errno. */
 char *ggl_os_narrow(const wchar_t *s);
+/* Puts '/' in the place of each backslash. */
+void ggl_os_use_slashes(char *s);
 /* Sets errno to what the system's last error means, and returns false. */
 bool ggl_os_failed(void);
 

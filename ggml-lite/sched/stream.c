@@ -7,6 +7,7 @@
 #include "ggl/internal/graph.h"
 #include "ggl/internal/memory_left.h"
 #include "repack.h"
+#include "ggl/internal/os_process.h"
 
 enum {
     CUT = 2 << 20,       /* bytes of a part: a huge page, and enough for a disk */
@@ -516,7 +517,7 @@ static bool prepare(stream *s, const schedule *plan, size_t memory) {
     const size_t cut = (memory / MOST_KEPT / CUT + 1) * CUT;
     stream_needs needs = {.memory = memory, .largest = needs_of(plan).largest};
     spans l = {0};
-    s->page = ggl_os_page();
+    s->page = ggl_os_page_size();
     s->stack = ggl_calloc(plan->stacks.n + 1, sizeof *s->stack);
     bool ok = s->stack && list_spans(s, plan, cut, &l) && make_lists(s, plan, l.n);
     if (ok) {

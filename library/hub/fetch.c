@@ -142,11 +142,6 @@ static char *part_path(const fetch_file *f) {
     return with_suffix(f->path, middle, ".part");
 }
 
-bool llm_fetch_is_at(int fd, const char *path) {
-    os_stat a, b;
-    return ggl_os_stat_fd(fd, &a) && ggl_os_stat(path, &b) && ggl_os_is_same(&a, &b);
-}
-
 /* Locks a file; waits while another process has the lock. */
 static ggl_status lock(const download *d, ggl_error *err) {
     bool noted = false;
@@ -174,7 +169,7 @@ static ggl_status open_part(download *d, bool *done, ggl_error *err) {
         const ggl_status st = lock(d, err);
         if (st != GGL_OK)
             return st;
-        const bool there = llm_fetch_is_at(d->fd, d->part);
+        const bool there = ggl_os_is_at(d->fd, d->part);
         *done = llm_fetch_is_current(d->w, d->f);
         if (*done && there)
             (void)ggl_os_remove(d->part); /* an empty one, which open() has made */

@@ -31,9 +31,6 @@ bool llm_fetch_is_current(const hub_watch *w, const fetch_file *f);
  * partial download stays for the next run. */
 GGL_NODISCARD ggl_status llm_fetch(const hub_watch *w, const fetch_file *f, ggl_error *err);
 
-/* True if the path still leads to the open file: another process may have renamed or removed it. */
-bool llm_fetch_is_at(int fd, const char *path);
-
 /* Checks that the missing bytes of n files fit on the disk. GGL_LIMIT: they do not. */
 GGL_NODISCARD ggl_status llm_fetch_check_space(const fetch_file *f, size_t n, ggl_error *err);
 

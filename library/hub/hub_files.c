@@ -39,7 +39,7 @@ static int open_mark(const hub *h, const char *path, int flags) {
             return -1;
         while (!ggl_os_lock(fd, false, true) && errno == EINTR && !hub_stopped(h)) {
         }
-        if (hub_stopped(h) || llm_fetch_is_at(fd, path)) /* also on a file system without locks */
+        if (hub_stopped(h) || ggl_os_is_at(fd, path)) /* also on a file system without locks */
             return fd;
         ggl_os_close(fd);
     }
@@ -78,7 +78,7 @@ void llm_hub_set_finished(hub *h, const char *first, bool weights) {
     /* The last of several processes gets the lock for itself: asking for it gives up the shared one. */
     const bool alone = h->mark >= 0 && (ggl_os_lock(h->mark, true, false) ||
                                         (errno != EWOULDBLOCK && errno != EINTR));
-    if (alone && llm_fetch_is_at(h->mark, path) && (weights || !has_weights(h)))
+    if (alone && ggl_os_is_at(h->mark, path) && (weights || !has_weights(h)))
         (void)ggl_os_remove(path);
     if (h->mark >= 0)
         ggl_os_close(h->mark);

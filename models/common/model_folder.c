@@ -11,8 +11,7 @@
 enum { MOST_NAME = 256 }; /* bytes of a file's name, and its end */
 
 bool llm_is_folder(const char *path) {
-    os_stat st;
-    return ggl_os_stat(path, &st) && st.kind == OS_FOLDER;
+    return ggl_os_is_folder(path);
 }
 
 bool llm_folder_has(const char *folder, const char *name) {

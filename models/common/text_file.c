@@ -65,8 +65,7 @@ ggl_status llm_read_text_file(const char *path, size_t most, char **text, size_t
 }
 
 size_t llm_read_head(const char *path, void *buf, size_t size) {
-    os_stat st;
-    FILE *f = ggl_os_stat(path, &st) && st.kind == OS_FILE ? ggl_os_fopen(path, "rb") : NULL;
+    FILE *f = ggl_os_is_file(path) ? ggl_os_fopen(path, "rb") : NULL;
     const size_t n = f ? fread(buf, 1, size, f) : 0;
     if (f)
         fclose(f);

@@ -15,8 +15,7 @@
 /* Refuses a folder, with what makes an adapter of it. */
 static ggl_status check_folder(const char *path, ggl_error *err) {
     char file[OS_MOST_PATH], command[MODEL_PATH_COMMAND], word[SHELL_WORD];
-    os_stat st;
-    if (!ggl_os_stat(path, &st) || st.kind != OS_FOLDER)
+    if (!ggl_os_is_folder(path))
         return GGL_OK;
     snprintf(file, sizeof file, "%s/adapter_config.json", path);
     if (ggl_os_exists(file))

@@ -114,7 +114,7 @@ static bool lock(int fd) {
  * -1 with errno set. */
 static int open_locked(const char *path, int flags, bool *locked) {
     for (int i = 0; i < 20; i++) {
-        os_stat of_fd, of_path;
+        os_stat of_fd;
         const int fd = ggl_os_open(path, flags | OS_NO_WAIT | OS_PRIVATE);
         if (fd < 0)
             return -1;
@@ -124,7 +124,7 @@ static int open_locked(const char *path, int flags, bool *locked) {
             return -1;
         }
         *locked = lock(fd);
-        if (!*locked || (ggl_os_stat(path, &of_path) && ggl_os_is_same(&of_path, &of_fd)))
+        if (!*locked || ggl_os_is_at(fd, path))
             return fd;
         ggl_os_close(fd);
     }

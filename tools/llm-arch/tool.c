@@ -28,11 +28,10 @@ int arch_args(const args_spec *spec, size_t least, size_t most, int argc, char *
 
 bool arch_is_model(const char *path) {
     char magic[4] = "";
-    os_stat st;
     if (strncmp(path, "builtin:", 8) == 0)
         return true;
     /* a pipe can be read only once */
-    FILE *f = ggl_os_stat(path, &st) && st.kind == OS_FILE ? ggl_os_fopen(path, "rb") : NULL;
+    FILE *f = ggl_os_is_file(path) ? ggl_os_fopen(path, "rb") : NULL;
     const bool is = f && fread(magic, 1, sizeof magic, f) == sizeof magic &&
                     memcmp(magic, "GGUF", sizeof magic) == 0;
     if (f)

@@ -289,9 +289,8 @@ static bool is_json(const char *e) {
 }
 
 static int bench_path(bench *b, const char *path) {
-    os_stat st;
     char **entry;
-    if (!ggl_os_stat(path, &st) || st.kind != OS_FOLDER)
+    if (!ggl_os_is_folder(path))
         return bench_file(b, path);
     const int64_t n = ggl_os_folder_list(path, is_json, &entry);
     int code = n < 0    ? tool_error(GRAMMAR_TOOL, 1, "%s: the folder cannot be read", path)

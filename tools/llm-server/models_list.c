@@ -82,9 +82,8 @@ static bool is_visible(const char *name) {
 }
 
 static bool is_model_file(const char *path, const char *name) {
-    os_stat st;
     return has_end(name, ".gguf") && llm_split_is_first(name) && !is_aside(name) &&
-           ggl_os_stat(path, &st) && st.kind == OS_FILE;
+           ggl_os_is_file(path);
 }
 
 static int read_folder(folder *f, const char *path, const char *prefix);
@@ -105,13 +104,12 @@ static bool has_config(const char *path) {
 /* name: of the entry; prefix: of the folder within the one of --models, or "". */
 static int read_entry(folder *f, const char *path, const char *name, const char *prefix) {
     char called[512], file[400];
-    os_stat st;
     if (is_model_file(path, name)) {
         name_file(file, sizeof file, name);
         snprintf(called, sizeof called, "%s%s%s", prefix, *prefix ? "/" : "", file);
         return offer(f, path, called, NULL);
     }
-    if (*prefix || !ggl_os_stat(path, &st) || st.kind != OS_FOLDER)
+    if (*prefix || !ggl_os_is_folder(path))
         return -1;
     if (!has_config(path))
         return read_folder(f, path, name);
@@ -195,11 +193,10 @@ static int read_presets(models *t, const char *path, int argc, char **argv) {
 
 int models_list(models *t, int argc, char **argv) {
     const char *path = models_options(t)->models;
-    os_stat st;
     int code;
     bool is_folder = false;
     models_set_reader(t, models_list, argc, argv);
-    if (ggl_os_stat(path, &st) && st.kind == OS_FOLDER) {
+    if (ggl_os_is_folder(path)) {
         is_folder = true;
         folder f = {.table = t, .argc = argc, .argv = argv};
         char own[MOST_PATH];

@@ -382,8 +382,7 @@ static int check_origin(const char *tool, const char *s) {
 }
 
 static bool is_folder(const char *path) {
-    os_stat s;
-    return ggl_os_stat(path, &s) && s.kind == OS_FOLDER;
+    return ggl_os_is_folder(path);
 }
 
 int server_options_parse(const char *tool, server_options *o, int argc, char **argv) {

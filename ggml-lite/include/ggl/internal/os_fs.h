@@ -37,6 +37,8 @@ bool ggl_os_stat(const char *path, os_stat *out);
 bool ggl_os_stat_link(const char *path, os_stat *out);
 bool ggl_os_stat_fd(int fd, os_stat *out);
 bool ggl_os_is_same(const os_stat *a, const os_stat *b);
+/* Returns true if the open file is the one at the path: somebody may have removed or replaced that. */
+bool ggl_os_is_at(int fd, const char *path);
 bool ggl_os_exists(const char *path);
 bool ggl_os_is_file(const char *path);
 bool ggl_os_is_folder(const char *path);
@@ -114,7 +116,7 @@ char *ggl_os_last_separator(const char *path);
 typedef struct os_folder os_folder;
 os_folder *ggl_os_folder_open(const char *path); /* NULL: errno */
 const char *ggl_os_folder_next(os_folder *f); /* valid until the next call; NULL: that were all */
-/* What the name is, links followed. */
+/* As ggl_os_stat, for a name in the folder. */
 bool ggl_os_folder_stat(const os_folder *f, const char *name, os_stat *out);
 void ggl_os_folder_close(os_folder *f); /* NULL is allowed */
 /* Sets *names to those for which `is` (may be NULL) is true, in the order of their bytes; free each, and the list, by free(). Returns how many; -1: errno. */

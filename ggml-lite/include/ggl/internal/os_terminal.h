@@ -33,7 +33,7 @@ void ggl_os_terminal_wake(void); /* ends a wait */
 bool ggl_os_terminal_wait(int ms);
 /* Reads keys, as UTF-8 and escape sequences; 0: the terminal is gone; -1: errno. */
 int64_t ggl_os_terminal_read(void *to, size_t n);
-/* Says once what has happened: the size is another one; or the program goes on after it was stopped, so that all must be drawn anew. */
+/* Each returns true once after its event: the terminal has another size; the program was stopped for a time and goes on, so that the screen must be drawn again. */
 bool ggl_os_terminal_is_resized(void);
 bool ggl_os_terminal_goes_on(void);
 /* Stops the program for a time, as Ctrl-Z does; where there is no such thing, does nothing. */
