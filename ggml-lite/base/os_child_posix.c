@@ -145,3 +145,16 @@ int ggl_os_child_end(os_child *c) {
             return errno == ECHILD ? 0 : -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
+
+/* The shell starts the program and ends, so that nobody has to wait for it. */
+bool ggl_os_open_page(const char *address) {
+#ifdef __APPLE__
+    static const char line[] = "open \"$1\"";
+#else
+    static const char line[] =
+        "command -v xdg-open >/dev/null && { xdg-open \"$1\" </dev/null >/dev/null 2>&1 & }";
+#endif
+    os_child c;
+    const char *const argv[] = {"sh", "-c", line, "sh", address, NULL};
+    return ggl_os_child_start(&c, argv) == 0 && ggl_os_child_end(&c) == 0;
+}

@@ -3,6 +3,8 @@
 
 #include <windows.h>
 
+#include <shellapi.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <io.h>
@@ -189,4 +191,12 @@ int ggl_os_child_end(os_child *c) {
     (void)GetExitCodeProcess((HANDLE)c->process, &code);
     CloseHandle((HANDLE)c->process);
     return (int)code;
+}
+
+bool ggl_os_open_page(const char *address) {
+    wchar_t *w = ggl_os_wide(address);
+    const bool shown =
+        w && (INT_PTR)ShellExecuteW(NULL, L"open", w, NULL, NULL, SW_SHOWNORMAL) > 32;
+    free(w);
+    return shown;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,6 +20,13 @@
 #ifdef __APPLE__
 #include <mach-o/dyld.h>
 #include <sys/sysctl.h>
+#endif
+
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 33)
+#include <malloc.h>
+#define HAS_MALLINFO2
+#endif
 #endif
 
 extern char **environ;
@@ -72,6 +80,15 @@ int64_t ggl_os_peak_memory(void) {
     return getrusage(RUSAGE_SELF, &r) == 0 ? (int64_t)r.ru_maxrss * unit : 0;
 }
 
+uint64_t ggl_os_heap(void) {
+#ifdef HAS_MALLINFO2
+    const struct mallinfo2 m = mallinfo2();
+    return (uint64_t)m.uordblks + (uint64_t)m.hblkhd;
+#else
+    return 0;
+#endif
+}
+
 bool ggl_os_random(void *to, size_t n) {
     enum { MOST = 256 }; /* of a call */
     for (size_t at = 0; at < n; at += MOST)
@@ -120,6 +137,18 @@ uint64_t ggl_os_limit_addresses(void) {
     struct rlimit l;
     return getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY ? (uint64_t)l.rlim_cur
                                                                         : UINT64_MAX;
+}
+
+uint64_t ggl_os_allow_files(uint64_t n) {
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) != 0)
+        return UINT64_MAX;
+    if (l.rlim_cur < n) {
+        l.rlim_cur = l.rlim_max < n ? l.rlim_max : (rlim_t)n;
+        (void)setrlimit(RLIMIT_NOFILE, &l);
+        (void)getrlimit(RLIMIT_NOFILE, &l);
+    }
+    return l.rlim_cur == RLIM_INFINITY ? UINT64_MAX : (uint64_t)l.rlim_cur;
 }
 
 /* --- how it ends ------------------------------------------------------------------------------ */
@@ -228,4 +257,47 @@ bool ggl_os_set_priority(int priority) {
     }
 #endif
     return setpriority(PRIO_PROCESS, 0, nice[priority < 2 ? priority + 1 : 3]) == 0;
+}
+
+/* --- bells ------------------------------------------------------------------------------------ */
+
+struct os_bell {
+    int end[2]; /* of a pipe: a byte in it has been rung */
+};
+
+os_bell *ggl_os_bell_new(void) {
+    os_bell *b = malloc(sizeof *b);
+    if (!b)
+        return NULL;
+    if (pipe(b->end) != 0) {
+        const int error = errno;
+        free(b);
+        errno = error;
+        return NULL;
+    }
+    for (int i = 0; i < 2; i++) {
+        (void)fcntl(b->end[i], F_SETFD, FD_CLOEXEC);
+        (void)fcntl(b->end[i], F_SETFL, O_NONBLOCK);
+    }
+    return b;
+}
+
+void ggl_os_bell_free(os_bell *b) {
+    for (int i = 0; b && i < 2; i++)
+        close(b->end[i]);
+    free(b);
+}
+
+void ggl_os_bell_ring(os_bell *b) {
+    const int error = errno;
+    (void)!write(b->end[1], "", 1);
+    errno = error;
+}
+
+void ggl_os_bell_wait(os_bell *b, int ms) {
+    char bytes[64];
+    struct pollfd f = {.fd = b->end[0], .events = POLLIN};
+    while (poll(&f, 1, ms) < 0 && errno == EINTR)
+        ;
+    (void)!read(b->end[0], bytes, sizeof bytes);
 }

@@ -90,6 +90,10 @@ int64_t ggl_os_peak_memory(void) {
                                                                    : 0;
 }
 
+uint64_t ggl_os_heap(void) {
+    return 0; /* it would have to walk through all of it */
+}
+
 /* RtlGenRandom of advapi32.dll, which all versions have. */
 BOOLEAN NTAPI SystemFunction036(void *to, ULONG n);
 
@@ -141,6 +145,11 @@ uint64_t ggl_os_memory_left(void) {
 
 uint64_t ggl_os_limit_addresses(void) {
     return UINT64_MAX;
+}
+
+uint64_t ggl_os_allow_files(uint64_t n) {
+    (void)n;
+    return UINT64_MAX; /* sockets are handles, which only memory limits */
 }
 
 /* --- how it ends ------------------------------------------------------------------------------ */
@@ -209,6 +218,7 @@ void ggl_os_begin_streams(void) {
     DWORD mode;
     for (int fd = 0; fd <= 2; fd++)
         (void)_setmode(fd, _O_BINARY);
+    (void)setvbuf(stderr, NULL, _IONBF, 0); /* wine would keep what goes to a file or a pipe */
     pages[0] = GetConsoleOutputCP();
     pages[1] = GetConsoleCP();
     (void)atexit(restore_pages);
@@ -240,4 +250,27 @@ bool ggl_os_set_priority(int priority) {
                                REALTIME_PRIORITY_CLASS};
     const int k = priority < -1 ? 0 : priority > 3 ? 4 : priority + 1;
     return SetPriorityClass(GetCurrentProcess(), of[k]) || ggl_os_failed();
+}
+
+/* --- bells ------------------------------------------------------------------------------------ */
+
+/* The handle of an event, which a wait resets. */
+os_bell *ggl_os_bell_new(void) {
+    os_bell *b = (os_bell *)CreateEventW(NULL, FALSE, FALSE, NULL);
+    if (!b)
+        (void)ggl_os_failed();
+    return b;
+}
+
+void ggl_os_bell_free(os_bell *b) {
+    if (b)
+        (void)CloseHandle((HANDLE)b);
+}
+
+void ggl_os_bell_ring(os_bell *b) {
+    (void)SetEvent((HANDLE)b);
+}
+
+void ggl_os_bell_wait(os_bell *b, int ms) {
+    (void)WaitForSingleObject((HANDLE)b, ms < 0 ? INFINITE : (DWORD)ms);
 }

@@ -21,6 +21,11 @@ int ggl_os_terminal_columns(int fd) {
 }
 
 /* Consoles have no TERM. */
+bool ggl_os_terminal_is_own(void) {
+    DWORD all[2];
+    return GetConsoleProcessList(all, 2) == 1;
+}
+
 bool ggl_os_terminal_draws(void) {
     const char *name = getenv("TERM");
     return !name || strcmp(name, "dumb") != 0;

@@ -15,10 +15,11 @@ for program in x86_64-w64-mingw32-gcc-posix wine wineserver; do
     command -v $program >/dev/null || { echo "skipped: there is no $program" && exit 77; }
 done
 
-build=$2/windows
-cmake -S "$source" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$source/cmake/windows.cmake" -DGGL_TESTS=OFF -DGGL_SMALL=ON \
+build=$2/windows libraries=$2/windows-libraries server=llm-server
+"$source/scripts/windows-libraries.sh" "$libraries" 2>"$tmp/said" || { echo "without llm-server: $(cat "$tmp/said")" && server=''; }
+cmake -S "$source" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$source/cmake/windows.cmake" -DCMAKE_FIND_ROOT_PATH="$libraries" -DGGL_TESTS=OFF -DGGL_SMALL=ON \
     -DCMAKE_C_FLAGS_RELEASE="-O1 -DNDEBUG" >"$tmp/log" 2>&1 || { tail -20 "$tmp/log" && exit 1; }
-cmake --build "$build" -j 2 --target llm-cli llm-quantize llm-gguf llm-tokenize >"$tmp/log" 2>&1 || { grep -E "error|undefined" "$tmp/log" | head -20 && exit 1; }
+cmake --build "$build" -j 2 --target llm-cli llm-quantize llm-gguf llm-tokenize $server >"$tmp/log" 2>&1 || { grep -E "error|undefined" "$tmp/log" | head -20 && exit 1; }
 ! grep -q "warning:" "$tmp/log" || fail "the compiler warns: $(grep -m 3 "warning:" "$tmp/log")"
 theirs() {
     local program=$1
@@ -43,6 +44,61 @@ done
 [ "$(ls größe)" = kleiner.gguf ] || fail "left behind: $(ls größe)"
 theirs llm-gguf check 'größe\kleiner.gguf' >/dev/null 2>"$tmp/said" || fail "llm-gguf check: $(cat "$tmp/said")"
 [ "$(theirs llm-tokenize -p "Grüße, Welt" 2>/dev/null)" = "$("$here/llm-tokenize" -p "Grüße, Welt" 2>/dev/null)" ] || fail "other tokens"
+
+# a server answers as the one here does, sees clients that go, and ends as it is told to
+if [ -n "$server" ]; then
+    # serve NAME COMMAND..: starts it, and sets `pid` and `address`
+    serve() {
+        local log=$tmp/served.$1
+        shift
+        "$@" --port 0 -s 1 --log-file "$log.requests" >/dev/null 2>"$log" &
+        pid=$!
+        for _ in $(seq 300); do
+            address=$(grep -osE 'http://[0-9.:]+' "$log") && return
+            sleep 0.2
+        done
+        fail "$log: no address: $(cat "$log")"
+    }
+    ask() { curl -sS -m 60 "$address$1" -d "$2" 2>&1; }
+    ends() { # NAME: the server ends by Ctrl-C, with code 0
+        kill -INT $pid
+        wait $pid
+        [ $? = 0 ] && grep -q "shutting down" "$tmp/served.$1" || fail "the server $1 does not end: $(cat "$tmp/served.$1")"
+    }
+    prompt='{"prompt": "Once upon a time", "n_predict": 40, "seed": 7, "temperature": 0.8, "response_fields": ["content", "tokens_evaluated"]}'
+    serve there "$here/llm-server"
+    want=$(ask /completion "$prompt")
+    ends there
+    serve wine wine "$build/bin/llm-server.exe"
+    for _ in 1 2; do
+        found=$(ask /completion "$prompt")
+        [ -n "$want" ] && [ "$want" = "$found" ] || fail "llm-server: '$found', not '$want'"
+    done
+    clients=()
+    for i in 1 2 3 4 5 6 7 8; do
+        ask /completion "$prompt" >"$tmp/answer.$i" &
+        clients+=($!)
+    done
+    wait "${clients[@]}"
+    for i in 1 2 3 4 5 6 7 8; do
+        [ "$(cat "$tmp/answer.$i")" = "$want" ] || fail "beside others: '$(cat "$tmp/answer.$i")', not '$want'"
+    done
+    [[ $(curl -sS -m 20 -H 'Accept: text/html' "$address/" 2>&1) == *"<html"* ]] || fail "the server has no page"
+    [[ $(ask /completion '{"prompt": 5') == *"error"* ]] || fail "a wrong request is not refused"
+    # a client that goes ends its answer, which would be far too long
+    curl -sS -m 3 "$address/completion" -d '{"prompt": "a", "n_predict": 100000, "ignore_eos": true}' >/dev/null 2>&1
+    for _ in $(seq 100); do
+        [[ $(curl -sS -m 20 "$address/metrics" 2>&1) == *"requests_processing 0"* ]] && break
+        sleep 0.2
+    done
+    [[ $(curl -sS -m 20 "$address/metrics" 2>&1) == *"requests_processing 0"* ]] || fail "an answer goes on without its client"
+    port=${address##*:}
+    theirs llm-server --port "$port" >/dev/null 2>"$tmp/said"
+    [ $? = 1 ] && grep -q "port $port is in use" "$tmp/said" || fail "a port that is in use: $(cat "$tmp/said")"
+    ends wine
+    theirs llm-server --host /there >/dev/null 2>"$tmp/said"
+    [ $? = 1 ] && grep -q "no sockets with the names of files" "$tmp/said" || fail "a socket with a name: $(cat "$tmp/said")"
+fi
 
 # bad days
 theirs llm-cli -m 'größe\nicht.gguf' -p a >/dev/null 2>"$tmp/said"

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -487,6 +488,32 @@ def unix():
         p.send_signal(signal.SIGTERM)
         check(p.wait(PATIENCE) == 0 and not os.path.exists(path), "removed")
         p.stderr.close()
+
+
+def opens():
+    """--open shows the page to the user's browser, once; a system without one is told."""
+    with tempfile.TemporaryDirectory() as folder:
+        browser, shown = folder + "/xdg-open", folder + "/shown"
+        with open(browser, "w", encoding="utf-8") as f:
+            f.write(f'#!/bin/sh\necho "$1" >>"{shown}"\n')
+        os.chmod(browser, 0o755)
+        for host, args in (("127.0.0.1", ["--open"]), ("0.0.0.0", ["--open", "--host", "0.0.0.0"]), ("", []), ("", ["--open", "--no-webui"])):
+            with Server([BINARY, *SMALL, *args], env=dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}")) as s:
+                post(s, "/v1/chat/completions", CHAT)
+                until = time.monotonic() + (PATIENCE if host else 0.3)
+                while not os.path.exists(shown) and time.monotonic() < until:
+                    time.sleep(0.01)
+                time.sleep(0.1)
+                lines = open(shown, encoding="utf-8").read() if os.path.exists(shown) else ""
+                check(lines == (f"http://127.0.0.1:{s.port}/\n" if host else ""), f"{args}: {lines!r}")
+            if host:
+                os.remove(shown)
+        os.remove(browser)
+        os.symlink(shutil.which("sh"), folder + "/sh")
+        with Server([BINARY, *SMALL, "--open"], env=dict(os.environ, PATH=folder)) as s:
+            post(s, "/v1/chat/completions", CHAT)
+            s.stop()
+            check(any("no browser" in line and f":{s.port}/" in line for line in s.lines), s.lines)
 
 
 def descriptors():

@@ -31,8 +31,10 @@ INSTEAD = {
         rmdir unlinkat openat utimensat utime flock fsync fdatasync ftruncate truncate fchmod fchown pread lseek
         fdopen fileno fseeko ftello getcwd statvfs readlink creat mkstemp getc_unlocked putc_unlocked""",
     "os_terminal.h": "isatty ioctl tcgetattr tcsetattr tcgetpgrp getpgrp",
-    "os_process.h": """getpid sysconf getrusage getentropy getrandom pthread_sigmask sigaction sigfillset pause sched_setscheduler setpriority environ _exit
+    "os_process.h": """getpid sysconf getrusage getentropy getrandom getrlimit setrlimit pipe pipe2 mallinfo mallinfo2 pthread_sigmask sigaction sigfillset pause sched_setscheduler setpriority environ _exit
         program_invocation_short_name""",
+    "os_socket.h": "socket socketpair bind listen accept accept4 connect shutdown send sendto sendmsg recv recvfrom recvmsg setsockopt",
+    "os_watch.h": "epoll_create1 epoll_ctl epoll_wait eventfd kqueue kevent poll ppoll select pselect",
     "os_library.h": "dlopen dlsym dlclose dlerror dladdr",
     "os_child.h": """posix_spawn posix_spawnp posix_spawn_file_actions_init posix_spawn_file_actions_adddup2 posix_spawn_file_actions_destroy fork vfork
         execv execve execvp waitpid kill popen pclose sigpending sigwait""",

@@ -10,6 +10,7 @@
 #include "ggl/internal/os_stream.h"
 #include "ggl/internal/os_terminal.h"
 #include "ggl/internal/show.h"
+#include "process.h"
 
 static _Thread_local struct {
     char *s;
@@ -179,7 +180,19 @@ void tool_output_lost(int error) {
         lost_error = error;
 }
 
-int tool_finish(const char *tool, int code) {
+/* A window that closes with the program is left open for what stands in it. */
+static void hold_window(void) {
+    static bool held;
+    if (held || process_stopped || !ggl_os_terminal_is_own() || !ggl_os_is_terminal(OS_STDIN))
+        return;
+    held = true;
+    ggl_fprint(stderr, "\npress Enter to close this window\n");
+    while (getchar() != '\n' && !feof(stdin) && !ferror(stdin))
+        ;
+}
+
+/* Returns the code, or another one if what was written did not arrive. */
+static int flush_all(const char *tool, int code) {
     errno = 0;
     bool lost = fflush(stdout) != 0;
     int error = lost_error ? lost_error : errno;
@@ -190,4 +203,10 @@ int tool_finish(const char *tool, int code) {
                    error ? strerror(error) : "");
     lost_reported = true;
     return code != 0 ? code : 1;
+}
+
+int tool_finish(const char *tool, int code) {
+    code = flush_all(tool, code);
+    hold_window();
+    return code;
 }

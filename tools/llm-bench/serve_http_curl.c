@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
+#include "ggl/internal/os_process.h"
 #include "serve_stream.h"
 
 enum { MOST_BODY = 64 << 10, CONNECT_SECONDS = 30, SPARE_FILES = 64 };
@@ -28,16 +28,6 @@ struct serve_http {
     size_t n_running;
 };
 
-/* Raises the limit on open files for n_connections, as far as the system permits. */
-static void raise_file_limit(int64_t n_connections) {
-    const rlim_t wanted = (rlim_t)n_connections + SPARE_FILES;
-    struct rlimit l;
-    if (getrlimit(RLIMIT_NOFILE, &l) != 0 || l.rlim_cur >= wanted)
-        return;
-    l.rlim_cur = wanted < l.rlim_max ? wanted : l.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &l);
-}
-
 ggl_status serve_http_new(serve_http **out, const serve_http_options *o, ggl_error *err) {
     serve_http *http = *out = calloc(1, sizeof *http);
     if (!http || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
@@ -46,7 +36,8 @@ ggl_status serve_http_new(serve_http **out, const serve_http_options *o, ggl_err
         return ggl_fail(err, GGL_NOMEM, "libcurl cannot start");
     }
     http->o = *o;
-    raise_file_limit(o->n_connections);
+    (void)ggl_os_allow_files((uint64_t)o->n_connections +
+                             SPARE_FILES); /* as far as the system does */
     http->multi = curl_multi_init();
     if (!http->multi) {
         serve_http_free(http);

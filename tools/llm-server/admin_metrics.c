@@ -5,22 +5,9 @@
 
 #include "admin.h"
 #include "api_pieces.h"
-#include "server_impl.h"
-
-#if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
-#include <malloc.h>
-
 #include "ggl/internal/os_clock.h"
-/* Bytes that the program has allocated and not freed; 0: not known. */
-static double heap_bytes(void) {
-    const struct mallinfo2 m = mallinfo2();
-    return (double)m.uordblks + (double)m.hblkhd;
-}
-#else
-static double heap_bytes(void) {
-    return 0;
-}
-#endif
+#include "ggl/internal/os_process.h"
+#include "server_impl.h"
 
 enum { MOST_SLOT_USES = 4 };
 
@@ -310,7 +297,7 @@ void admin_metrics(models *t, const http_request *q, http_reply *r) {
     put_memory(&out, models_memory(t));
     put_head(&out, "llm_ready", "gauge", "Whether GET /ready says that requests should come.");
     llm_json_format(&out, "llm_ready %d\n", models_get_readiness(t) == MODELS_READY);
-    const double heap = heap_bytes();
+    const double heap = (double)ggl_os_heap();
     if (heap > 0) {
         put_head(&out, "llm_heap_bytes", "gauge",
                  "Memory that is allocated and not freed, without mapped files.");

@@ -1,12 +1,10 @@
 /* Requests: from the library's callbacks to the threads that call the handler. See http.h. */
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "ggl/internal/os_clock.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/text.h"
 #include "http_impl.h"
 
@@ -339,7 +337,7 @@ static void make_room(http_server *s) {
     if (!oldest)
         return;
     oldest->ends = true;
-    (void)shutdown(oldest->fd, SHUT_RDWR);
+    ggl_os_socket_shut(oldest->socket, true);
 }
 
 static http_connection *connection_new(http_server *s, struct MHD_Connection *mhd) {
@@ -350,7 +348,7 @@ static http_connection *connection_new(http_server *s, struct MHD_Connection *mh
     http_connection *c = fd ? ggl_calloc(1, sizeof *c) : NULL;
     if (!c)
         return NULL; /* requests on it are refused */
-    c->fd = fd->connect_fd;
+    c->socket = (os_socket)fd->connect_fd;
     c->idle_since = http_now();
     c->held = (memory_hold){.of = s->p.memory, .use = MEMORY_CONNECTIONS};
     http_set_due(s, c, 0);
@@ -368,10 +366,10 @@ static http_connection *connection_new(http_server *s, struct MHD_Connection *mh
     if (c->next)
         c->next->at = &c->next;
     s->connections = c;
-    http_watch_add(s, c);
+    ggl_os_watch_add(s->watch, c->socket, c->id);
     ggl_os_mutex_unlock(&s->lock);
     if (is_first)
-        http_watch_wake(s);
+        ggl_os_watch_wake(s->watch); /* it closes what is due */
     return c;
 }
 
@@ -388,7 +386,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
     if (c->reply) /* the library does not call on_completed if it fails within the request's first line */
         end_request(c->reply, false);
     ggl_os_mutex_lock(&s->lock);
-    http_watch_remove(s, c);
+    ggl_os_watch_remove(s->watch, c->socket);
     s->n_connections--;
     *c->at = c->next;
     if (c->next)
@@ -467,8 +465,11 @@ static ggl_status start_library(http_server *s, ggl_error *err) {
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, s},
         {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, s},
         {MHD_OPTION_END, 0, NULL}};
-    s->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
-                                 NULL, on_access, s, MHD_OPTION_ARRAY, option, MHD_OPTION_END);
+    const unsigned how = MHD_is_feature_supported(MHD_FEATURE_EPOLL) == MHD_YES
+                             ? MHD_USE_EPOLL_INTERNAL_THREAD
+                             : MHD_USE_POLL_INTERNAL_THREAD;
+    s->daemon = MHD_start_daemon(how | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_access, s,
+                                 MHD_OPTION_ARRAY, option, MHD_OPTION_END);
     return s->daemon ? GGL_OK
                      : ggl_fail(err, GGL_IO,
                                 "the HTTP library could not be started (too many open "
@@ -477,7 +478,7 @@ static ggl_status start_library(http_server *s, ggl_error *err) {
 
 static void init(http_server *s, const http_params *p) {
     s->p = *p;
-    s->listens = s->watch = s->wake = -1;
+    s->listens = OS_NO_SOCKET;
     s->last_job = &s->first_job;
     if (!p->host)
         s->p.host = "127.0.0.1";
@@ -523,11 +524,9 @@ void http_server_drain(http_server *s) {
     ggl_os_mutex_unlock(&s->lock);
     /* Clients that were not accepted yet are refused. The descriptor stays open until the library's thread
      * has ended: that thread still removes it from those it waits for. */
-    if (s->listens >= 0 && MHD_quiesce_daemon(s->daemon) == s->listens)
-        (void)shutdown(s->listens, SHUT_RDWR);
-    if (*s->unix_path)
-        (void)unlink(s->unix_path);
-    *s->unix_path = '\0';
+    if (s->listens >= 0 && (os_socket)MHD_quiesce_daemon(s->daemon) == s->listens)
+        ggl_os_socket_shut(s->listens, true);
+    http_unlisten(s);
 }
 
 bool http_server_wait(http_server *s, double seconds) {
@@ -565,9 +564,8 @@ void http_server_free(http_server *s) {
     }
     http_watch_end(s);
     if (s->listens >= 0)
-        close(s->listens);
-    if (*s->unix_path)
-        (void)unlink(s->unix_path);
+        ggl_os_socket_close(s->listens);
+    http_unlisten(s);
     ggl_free(s->worker);
     ggl_os_cond_destroy(&s->is_idle);
     ggl_os_cond_destroy(&s->has_job);

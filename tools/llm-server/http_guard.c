@@ -1,5 +1,4 @@
 /* Which web sites may use the server through a visitor's browser. */
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 

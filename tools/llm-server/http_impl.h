@@ -11,6 +11,7 @@
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/os_thread.h"
+#include "ggl/internal/os_watch.h"
 #include "http.h"
 #include "memory.h"
 
@@ -18,7 +19,7 @@
 typedef struct http_connection {
     struct http_connection *next, **at; /* in the server's list */
     uint64_t id;
-    int fd;
+    os_socket socket;
     char client[64];
     struct http_reply *reply; /* of the request that has begun and is not over; NULL: none */
     int64_t idle_since; /* ms of http_now(): when it was opened, or its last request was answered */
@@ -83,8 +84,9 @@ struct http_reply {
 struct http_server {
     http_params p;
     struct MHD_Daemon *daemon;
-    int listens, port;
-    char unix_path[108]; /* "": not a Unix socket */
+    os_socket listens;
+    int port;
+    bool has_name; /* p.host is a Unix socket that this server has made */
     bool is_loopback;
 
     os_mutex lock; /* of all below */
@@ -99,7 +101,7 @@ struct http_server {
     os_thread *worker;
     int n_workers;
 
-    int watch, wake; /* the watcher's epoll, and an eventfd that ends its wait */
+    os_watch *watch;
     os_thread watcher;
     bool has_watcher;
 };
@@ -124,6 +126,8 @@ enum MHD_Result http_body_take(http_reply *r, const char *data, size_t *n);
 
 /* Sets listens, port, unix_path and is_loopback. GGL_IO: the address cannot be used. */
 GGL_NODISCARD ggl_status http_listen(http_server *s, ggl_error *err);
+/* Removes the name of a Unix socket, which no client finds from then on. */
+void http_unlisten(http_server *s);
 
 /* --- http_guard.c --- */
 
@@ -165,9 +169,6 @@ void http_reply_abandon(http_reply *r);
 /* Notices clients that go, and closes connections that are due. */
 GGL_NODISCARD ggl_status http_watch_begin(http_server *s, ggl_error *err);
 void http_watch_end(http_server *s);
-void http_watch_add(http_server *s, const http_connection *c);
-void http_watch_remove(http_server *s, const http_connection *c);
-void http_watch_wake(http_server *s); /* there is a connection */
 /* True if the client of a request that is being answered has gone. Called with the server's lock. */
 bool http_watch_is_gone(const http_reply *r);
 

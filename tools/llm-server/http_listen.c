@@ -1,12 +1,7 @@
 /* Opens the socket that the server listens on. */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "http_impl.h"
 #include "ggl/internal/os_fs.h"
@@ -33,28 +28,11 @@ static ggl_status cannot_listen(const http_params *p, int error, ggl_error *err)
 
 /* --- TCP -------------------------------------------------------------------------------------- */
 
-/* Returns a listening socket; -1: see errno. */
-static int listen_on(const struct addrinfo *a) {
-    const int yes = 1, no = 0;
-    const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -1;
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (a->ai_family == AF_INET6) /* "::" is for both families */
-        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-    if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
-        return fd;
-    const int error = errno;
-    close(fd);
-    errno = error;
-    return -1;
-}
-
 /* Sets the port, and whether only this machine can connect. */
 static void look_at_address(http_server *s) {
     struct sockaddr_storage a = {0};
     socklen_t n = sizeof a;
-    if (getsockname(s->listens, (struct sockaddr *)&a, &n) != 0)
+    if (getsockname((int)s->listens, (struct sockaddr *)&a, &n) != 0)
         return;
     if (a.ss_family == AF_INET) {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)&a;
@@ -78,7 +56,7 @@ static ggl_status listen_tcp(http_server *s, ggl_error *err) {
                         gai_strerror(bad));
     int error = EADDRNOTAVAIL;
     for (const struct addrinfo *a = found; a && s->listens < 0; a = a->ai_next) {
-        s->listens = listen_on(a);
+        s->listens = ggl_os_listen(a->ai_addr, (socklen_t)a->ai_addrlen, BACKLOG);
         if (s->listens < 0 && error == EADDRNOTAVAIL)
             error = errno;
     }
@@ -92,43 +70,51 @@ static ggl_status listen_tcp(http_server *s, ggl_error *err) {
 /* --- Unix sockets ----------------------------------------------------------------------------- */
 
 /* Removes a socket on which nobody listens: its server ended without doing so. */
-static ggl_status remove_old(const struct sockaddr_un *a, ggl_error *err) {
+static ggl_status remove_old(const char *path, const struct sockaddr *a, socklen_t n,
+                             ggl_error *err) {
     os_stat st;
-    if (!ggl_os_stat_link(a->sun_path, &st))
+    if (!ggl_os_stat_link(path, &st))
         return GGL_OK;
     if (st.kind != OS_SOCKET)
-        return ggl_fail(err, GGL_IO, "%s exists, and is not a socket", a->sun_path);
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const bool is_used =
-        fd < 0 || connect(fd, (const struct sockaddr *)a, sizeof *a) == 0 || errno != ECONNREFUSED;
-    if (fd >= 0)
-        close(fd);
-    if (is_used)
-        return ggl_fail(err, GGL_IO, "the socket %s is in use by another program", a->sun_path);
-    (void)unlink(a->sun_path);
+        return ggl_fail(err, GGL_IO, "%s exists, and is not a socket", path);
+    if (!ggl_os_is_left_behind(a, n))
+        return ggl_fail(err, GGL_IO, "the socket %s is in use by another program", path);
+    (void)ggl_os_remove(path);
     return GGL_OK;
 }
 
 static ggl_status listen_unix(http_server *s, ggl_error *err) {
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    const size_t n = strlen(s->p.host);
-    if (n >= sizeof a.sun_path)
+    const char *path = s->p.host;
+    struct sockaddr_storage a = {0};
+    size_t most;
+    const socklen_t n = ggl_os_unix_address(&a, path, &most);
+    if (n == 0 && most == 0)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "--host %s: this system has no sockets with the names of files; --host "
+                        "127.0.0.1 is an address for this machine alone",
+                        path);
+    if (n == 0)
         return ggl_fail(err, GGL_IO,
-                        "the socket's path has %zu bytes, at most %zu are possible: %s", n,
-                        sizeof a.sun_path - 1, s->p.host);
-    memcpy(a.sun_path, s->p.host, n);
-    const ggl_status st = remove_old(&a, err);
+                        "the socket's path has %zu bytes, at most %zu are possible: %s",
+                        strlen(path), most, path);
+    const ggl_status st = remove_old(path, (const struct sockaddr *)&a, n, err);
     if (st != GGL_OK)
         return st;
-    s->listens = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (s->listens < 0 || bind(s->listens, (const struct sockaddr *)&a, sizeof a) != 0)
-        return ggl_fail(err, GGL_IO, "cannot make the socket %s: %s", a.sun_path, strerror(errno));
-    memcpy(s->unix_path, a.sun_path, n + 1);
-    if (listen(s->listens, BACKLOG) != 0)
-        return ggl_fail(err, GGL_IO, "cannot listen on %s: %s", a.sun_path, strerror(errno));
+    s->listens = ggl_os_listen((const struct sockaddr *)&a, n, BACKLOG);
+    if (s->listens < 0)
+        return ggl_fail(err, GGL_IO, "cannot make the socket %s: %s", path, strerror(errno));
+    s->has_name = true;
     return GGL_OK;
 }
 
+void http_unlisten(http_server *s) {
+    if (s->has_name)
+        (void)ggl_os_remove(s->p.host);
+    s->has_name = false;
+}
+
 ggl_status http_listen(http_server *s, ggl_error *err) {
-    return *s->p.host == '/' ? listen_unix(s, err) : listen_tcp(s, err);
+    if (!ggl_os_sockets_begin())
+        return ggl_fail(err, GGL_IO, "this system has no network");
+    return ggl_os_is_absolute(s->p.host) ? listen_unix(s, err) : listen_tcp(s, err);
 }

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "ggl/internal/os_stream.h"
 #include "http_impl.h"
@@ -65,7 +64,7 @@ static void abandon(http_reply *r) {
     r->out_at = r->out_n = r->out_cap = 0;
     memory_force(&r->out_held, 0);
     if (r->mhd)
-        (void)shutdown(r->connection->fd, SHUT_RDWR);
+        ggl_os_socket_shut(r->connection->socket, true);
     wake(r);
 }
 
@@ -215,7 +214,7 @@ static ssize_t read_out(void *cls, uint64_t pos, char *buf, size_t max) {
     size_t n = r->out_n - r->out_at;
     ssize_t result = 0;
     if (r->gone || (n == 0 && r->failed)) {
-        (void)shutdown(r->connection->fd, SHUT_RDWR);
+        ggl_os_socket_shut(r->connection->socket, true);
         *buf = '\n';
         result = 1;
     } else if (n > 0) {
@@ -272,7 +271,7 @@ static bool put_line(void *to, const char *name, const char *value) {
 void http_reply_send_now(http_reply *r) {
     os_memory_stream text;
     const bool opened = ggl_os_memory_stream_open(&text);
-    const int fd = r->connection->fd;
+    const os_socket to = r->connection->socket;
     r->sent_now = r->closes = true;
     ggl_os_mutex_lock(&r->lock);
     if (opened) {
@@ -281,12 +280,12 @@ void http_reply_send_now(http_reply *r) {
         (void)for_headers(r, put_line, text.to);
         fprintf(text.to, "\r\n%.*s", (int)r->out_n, r->out_n > 0 ? r->out : "");
         if (ggl_os_memory_stream_close(&text))
-            r->queued = send(fd, text.text, text.n, MSG_NOSIGNAL) == (ssize_t)text.n;
+            r->queued = ggl_os_socket_send(to, text.text, text.n);
     }
     r->n_sent = r->queued ? r->out_n : 0;
     ggl_os_mutex_unlock(&r->lock);
     free(text.text);
-    (void)shutdown(fd, r->begun_request ? SHUT_WR : SHUT_RDWR);
+    ggl_os_socket_shut(to, !r->begun_request);
 }
 
 enum MHD_Result http_reply_queue(http_reply *r) {

@@ -1,17 +1,16 @@
 /* llm-server: serves a model over HTTP. The model is loaded while the server already listens, and says so. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "common/process.h"
 #include "common/ranks.h"
 #include "ggl/internal/os_clock.h"
+#include "ggl/internal/os_child.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_terminal.h"
 #include "ggl/internal/show.h"
 #include "log.h"
 #include "presets.h"
@@ -26,12 +25,10 @@ enum {
     FLUSH_SECONDS = 2       /* for the last errors to be sent */
 };
 
-static int wake[2] = {-1, -1}; /* a pipe: a byte in it wakes main */
+static os_bell *news; /* wakes main */
 
 static void wake_main(void) {
-    const int saved = errno;
-    (void)!write(wake[1], "", 1);
-    errno = saved;
+    ggl_os_bell_ring(news);
 }
 
 static void on_change(void *unused) {
@@ -62,7 +59,7 @@ static int open_log(program *p) {
         p->log = stderr;
     if (!p->o.log_file)
         return -1;
-    p->log = fopen(p->o.log_file, "ae");
+    p->log = ggl_os_fopen(p->o.log_file, "a");
     return p->log ? -1 : tool_error(TOOL, 1, "--log-file %s: %s", p->o.log_file, strerror(errno));
 }
 
@@ -108,27 +105,22 @@ static ggl_status open_http(program *p, ggl_error *err) {
  * code. */
 static int fit_connections(int64_t *n_connections) {
     enum { OWN_FILES = 24 }; /* the log, pipes, files of models */
-    struct rlimit l;
     const int64_t wanted = *n_connections;
-    const rlim_t need = (rlim_t)http_n_descriptors((int)wanted) + OWN_FILES;
-    if (getrlimit(RLIMIT_NOFILE, &l) != 0 || l.rlim_cur >= need)
-        return -1;
-    l.rlim_cur = l.rlim_max < need ? l.rlim_max : need;
-    (void)setrlimit(RLIMIT_NOFILE, &l);
+    const uint64_t most = ggl_os_allow_files((uint64_t)http_n_descriptors((int)wanted) + OWN_FILES);
     while (*n_connections > 0 &&
-           (rlim_t)http_n_descriptors((int)*n_connections) + OWN_FILES > l.rlim_cur)
+           (uint64_t)http_n_descriptors((int)*n_connections) + OWN_FILES > most)
         --*n_connections;
     if (*n_connections == 0)
-        return tool_error(
-            TOOL, 1,
-            "the limit of %llu open files (ulimit -n) leaves none for connections; at "
-            "least %d are needed",
-            (unsigned long long)l.rlim_cur, http_n_descriptors(1) + OWN_FILES);
+        return tool_error(TOOL, 1,
+                          "the limit of %" PRIu64
+                          " open files (ulimit -n) leaves none for connections; at "
+                          "least %d are needed",
+                          most, http_n_descriptors(1) + OWN_FILES);
     if (*n_connections < wanted)
         tool_note(TOOL,
                   "at most %" PRId64 " connections, not %" PRId64
-                  " (--max-connections): the limit of open files (ulimit -n) is %llu",
-                  *n_connections, wanted, (unsigned long long)l.rlim_cur);
+                  " (--max-connections): the limit of open files (ulimit -n) is %" PRIu64,
+                  *n_connections, wanted, most);
     return -1;
 }
 
@@ -154,7 +146,7 @@ static void say_models(const models *t) {
 
 static void say_where(const program *p) {
     const server_options *o = &p->o;
-    if (*o->host == '/')
+    if (ggl_os_is_absolute(o->host))
         ggl_fprint(stderr, TOOL ": unix:%s", o->host);
     else
         ggl_fprint(stderr, strchr(o->host, ':') ? TOOL ": http://[%s]:%d" : TOOL ": http://%s:%d",
@@ -189,6 +181,20 @@ static void say_where(const program *p) {
                         "(/v1/completions); --chat-template NAME|FILE gives it one");
 }
 
+/* Shows the page to who has asked for it, or started the program by a double click. */
+static void open_page(const program *p) {
+    const server_options *o = &p->o;
+    const bool all = strcmp(o->host, "0.0.0.0") == 0 || strcmp(o->host, "::") == 0;
+    char address[512];
+    if (ggl_os_is_absolute(o->host) || o->no_page || !(o->open || ggl_os_terminal_is_own()))
+        return;
+    snprintf(address, sizeof address,
+             strchr(o->host, ':') && !all ? "http://[%s]:%d/" : "http://%s:%d/",
+             all ? "127.0.0.1" : o->host, http_server_port(p->http));
+    if (!ggl_os_open_page(address))
+        tool_note(TOOL, "no browser could be started; the page is at %s", address);
+}
+
 static void warn_open(const program *p) {
     static const char *const local[] = {"127.", "localhost", "::1", "/"};
     for (size_t i = 0; i < sizeof local / sizeof *local; i++)
@@ -200,13 +206,9 @@ static void warn_open(const program *p) {
             "other machines can use this server without a key; --api-key KEY makes it demand one");
 }
 
-/* Waits until `wake` is written, or for at most ms milliseconds (-1: any time). */
-static void wait_for_news(int ms) {
-    char bytes[64];
-    struct pollfd f = {.fd = wake[0], .events = POLLIN};
-    while (poll(&f, 1, ms) < 0 && errno == EINTR)
-        ;
-    (void)!read(wake[0], bytes, sizeof bytes);
+static void on_ready(const program *p) {
+    say_where(p);
+    open_page(p);
 }
 
 /* Tells balancers that the server is about to end, and goes on until they have seen it. */
@@ -219,20 +221,20 @@ static void drain(program *p) {
              "says 503; a second signal ends at once",
              p->o.drain);
     for (double left; (left = until - ggl_os_seconds()) > 0;)
-        wait_for_news((int)(left < 1 ? left * 1000 + 1 : 1000));
+        ggl_os_bell_wait(news, (int)(left < 1 ? left * 1000 + 1 : 1000));
 }
 
 /* Serves until a signal comes, or the model cannot be loaded. Returns an exit code. */
 static int serve(program *p) {
     bool was_ready = models_is_ready(p->models);
     if (was_ready)
-        say_where(p);
+        on_ready(p);
     while (!process_stopped) {
-        wait_for_news(-1);
+        ggl_os_bell_wait(news, -1);
         if (models_exit_code(p->models) >= 0 && !process_stopped)
             return models_exit_code(p->models);
         if (models_is_ready(p->models) && !was_ready)
-            say_where(p);
+            on_ready(p);
         was_ready = models_is_ready(p->models);
     }
     if (was_ready && p->o.drain > 0)
@@ -248,8 +250,9 @@ static int serve(program *p) {
     return 0;
 }
 
-static int open_wake(void) {
-    if (pipe2(wake, O_CLOEXEC | O_NONBLOCK) != 0)
+static int make_bell(void) {
+    news = ggl_os_bell_new();
+    if (!news)
         return tool_error(TOOL, 1, "no pipe could be made: %s", strerror(errno));
     process_set_hooks(wake_main, NULL);
     return -1;
@@ -274,7 +277,7 @@ static int run(program *p) {
     ggl_error err = {0};
     int code = open_log(p);
     if (code < 0)
-        code = open_wake();
+        code = make_bell();
     if (code < 0)
         code = fit_connections(&p->o.max_connections);
     if (code >= 0)
@@ -304,9 +307,7 @@ static void end(program *p) {
         models_stop(p->models);
     models_free(p->models);
     process_set_hooks(NULL, NULL);
-    for (int i = 0; i < 2; i++)
-        if (wake[i] >= 0)
-            close(wake[i]);
+    ggl_os_bell_free(news);
     if (p->log && p->log != stderr)
         fclose(p->log);
     server_options_fini(&p->o);

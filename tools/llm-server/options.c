@@ -243,6 +243,10 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
                  "alone, by the program curl (default: requests have the pictures themselves)"},
         {"--no-slots", ARG_FLAG, &o->no_slots, .help = "do not answer GET /slots"},
         {"--no-webui", ARG_FLAG, &o->no_page, .help = "do not serve the chat page at /"},
+        {"--open", ARG_FLAG, &o->open,
+         .help =
+             "show the chat page in the browser as soon as the model is ready; so does a double "
+             "click on the program"},
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "log each request on standard error"},
         {"--strict-fields", ARG_FLAG, &o->strict_fields,
          .help = "refuse requests with fields that are not known, instead of ignoring these fields "

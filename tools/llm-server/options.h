@@ -46,7 +46,7 @@ typedef struct server_options {
     bool
         mmproj_came; /* it lies beside the model in a folder of --models, and is left out if it is of no use */
     bool image_urls; /* pictures are fetched from their addresses */
-    bool no_page, no_slots, shifts, verbose, strict_fields;
+    bool no_page, open, no_slots, shifts, verbose, strict_fields;
     bool
         embeddings; /* vectors, or by the pooling scores, as far as they are asked for; encoders give them in any case */
     bool reranking; /* the pooling is LLM_POOL_RANK */

@@ -22,4 +22,7 @@ void ggl_os_child_stop(os_child *c);
 /* Closes what is open, waits for the child to end, and returns its exit code; -1: it was ended by force. A POSIX program that ignores SIGCHLD gets 0. */
 int ggl_os_child_end(os_child *c);
 
+/* Shows the address ("http://..") in the user's browser. False: there is no program that does. Does not wait for the browser. */
+bool ggl_os_open_page(const char *address);
+
 #endif

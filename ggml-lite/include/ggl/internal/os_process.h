@@ -22,6 +22,8 @@ char **ggl_os_environment(void);
 void ggl_os_exit_now(int code);
 /* Returns the most bytes of memory that the process has had at once; 0: the system does not say. */
 int64_t ggl_os_peak_memory(void);
+/* Returns the bytes of memory that the process has allocated and not freed; 0: the system does not say. */
+uint64_t ggl_os_heap(void);
 /* Fills `to` with random bytes that nobody can guess. */
 bool ggl_os_random(void *to, size_t n);
 
@@ -35,6 +37,8 @@ uint64_t ggl_os_memory(void);   /* bytes; 0: the system does not say */
 uint64_t ggl_os_memory_left(void);
 /* Returns the most bytes of addresses that the process may have; UINT64_MAX: there is no limit. */
 uint64_t ggl_os_limit_addresses(void);
+/* Lets the process have n files and sockets open at once, if the system does. Returns how many it may have; UINT64_MAX: there is no limit. */
+uint64_t ggl_os_allow_files(uint64_t n);
 
 /* --- how it ends ------------------------------------------------------------------------------ */
 
@@ -57,6 +61,14 @@ typedef struct os_signals {
 } os_signals;
 void ggl_os_signals_hold(os_signals *s);
 void ggl_os_signals_release(const os_signals *s);
+
+/* A bell, for which one thread waits. Ringing is async-signal-safe, and any thread may do it. */
+typedef struct os_bell os_bell;
+os_bell *ggl_os_bell_new(void);    /* NULL: errno */
+void ggl_os_bell_free(os_bell *b); /* NULL is allowed */
+void ggl_os_bell_ring(os_bell *b);
+/* Waits until it has rung since the last wait, or for at most ms milliseconds (-1: any time). */
+void ggl_os_bell_wait(os_bell *b, int ms);
 
 /* Lets the process run on the CPUs whose bits are set in `set` (n numbers of 64 bits) only. False: errno; ENOSYS: the system has no call for it. */
 bool ggl_os_set_cpus(const uint64_t *set, size_t n);

@@ -10,6 +10,8 @@
 bool ggl_os_is_terminal(int fd);
 /* Returns the columns of the terminal that the descriptor leads to; 0: there is none, or it does not say. Async-signal-safe. */
 int ggl_os_terminal_columns(int fd);
+/* Returns whether the terminal was opened for this program alone, and closes with it: the program was started by a double click (Windows). */
+bool ggl_os_terminal_is_own(void);
 /* Returns whether terminals here know sequences that move the cursor, by the variable TERM. */
 bool ggl_os_terminal_draws(void);
 
