@@ -7,7 +7,7 @@ umask 022
 caller=$PWD
 cd "$(dirname "$0")/.."
 
-parts=(source static image deb wheel formula) # in the order in which they are made
+parts=(source static image deb wheel zip formula) # in the order in which they are made
 
 usage() {
     cat <<'END'
@@ -20,6 +20,7 @@ Makes the files of a release in FOLDER (default: build/release-VERSION), and SHA
   image    an image for containers that has nothing but such programs
   deb      a package for Debian and Ubuntu
   wheel    a Python package with the library
+  zip      programs for Windows
   formula  how Homebrew builds the sources (needs --url)
 
 The same commit and compiler give the same bytes. If a file cannot be made, or fails when it is tried, FOLDER stays as
@@ -27,7 +28,7 @@ it was.
 
   --snapshot      a release of any commit, tagged or not, whose files may be changed
   --target CPU    make files for this processor; default: this machine's. aarch64 can be made on other machines, too,
-                  without deb, by Debian's gcc-aarch64-linux-gnu and qemu-user-static
+                  without deb and zip, by Debian's gcc-aarch64-linux-gnu and qemu-user-static
   --libc NAME     the C library of static programs: musl or glibc; default: musl, if it has a compiler here
                   (x86_64-linux-musl-gcc, musl-gcc), and glibc for programs that cannot be linked with it
   --url ADDRESS   where the files will be published, such as https://example.org/releases/1.0.0
@@ -147,6 +148,10 @@ if [ -n "$across" ]; then
         without[deb]=1
     fi
 fi
+if [ -z "${without[zip]:-}" ] && { [ "$target" != x86_64 ] || [ -n "$given" ]; }; then
+    note "zip: left out, as $([ -n "$given" ] && echo "--build names what was built for this system" || echo "programs for Windows are for x86_64 only")"
+    without[zip]=1
+fi
 if [ -z "${without[formula]:-}" ] && { [ -n "${without[source]:-}" ] || [ -z "$url" ]; }; then
     note "formula: left out, as $([ -z "$url" ] && echo "--url does not say where the sources will be" || echo "it names the digest of the sources, which are left out")"
     without[formula]=1
@@ -157,6 +162,10 @@ if [ -z "${without[deb]:-}" ]; then
     need dpkg-shlibdeps dpkg-dev
 fi
 [ -n "${without[wheel]:-}" ] || need python3 python3
+if [ -z "${without[zip]:-}" ]; then
+    need zip zip
+    need x86_64-w64-mingw32-gcc-posix "gcc-mingw-w64-x86-64-posix; --without zip leaves programs for Windows out"
+fi
 
 # Files come into the folder when all of them were tried.
 tmp=$(mktemp -d) out=

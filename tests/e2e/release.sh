@@ -43,9 +43,9 @@ refused 1 "has the tag v99.0.0, and CMakeLists.txt the version"
 echo >>"$clone/CHANGELOG.md"
 refused 1 "changes that are not committed"
 refused 2 "unknown option '--no-such'" --no-such
-refused 2 "one of source, static, image, deb, wheel, formula" --without sources
+refused 2 "one of source, static, image, deb, wheel, zip, formula" --without sources
 refused 2 "--without '': one of source, static" --without ''
-refused 2 "all parts are left out" --without source --without static --without image --without deb --without wheel --without formula
+refused 2 "all parts are left out" --without source --without static --without image --without deb --without wheel --without zip --without formula
 refused 2 "--libc 'newlib': musl or glibc" --libc newlib
 refused 2 "--target 'vax': aarch64, or this machine's" --target vax
 refused 2 "--url 'a b': no address" --url 'a b'
@@ -56,13 +56,13 @@ refused 2 "0 to 9" --level ten
 refused 2 "one folder is expected" a b
 in_clone checkout CHANGELOG.md
 in_clone tag "v$(sed -n 's/^project(ggml-lite VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeLists.txt")"
-"$clone/scripts/release.sh" --without static --without image --without deb --without wheel "$tmp/fit" >"$tmp/log" 2>&1 || fail "a commit that is fit for a release: $(cat "$tmp/log")"
+"$clone/scripts/release.sh" --without static --without image --without deb --without wheel --without zip "$tmp/fit" >"$tmp/log" 2>&1 || fail "a commit that is fit for a release: $(cat "$tmp/log")"
 
 # A small project with the names of this one, in a folder with a space, is built and packed by the script.
 clone="$tmp/a clone"
 mkdir -p "$clone"/{scripts,data,cmake,library,deploy,python/src/ggml_lite}
 cp -r "$source"/scripts/release{.sh,} "$clone/scripts"
-cp "$source"/cmake/{old_glibc,aarch64}.cmake "$clone/cmake"
+cp "$source"/cmake/{old_glibc,aarch64,windows}.cmake "$clone/cmake"
 cp -r "$source/library/glibc" "$clone/library"
 cp -r "$source/deploy/homebrew" "$clone/deploy"
 cp -r "$source/python/backend" "$source/python/README.md" "$clone/python"
@@ -85,9 +85,12 @@ project(ggml-lite VERSION 1.2.3 LANGUAGES C)
 option(SMALL_STATIC "" ON)
 find_package(Threads REQUIRED)
 include(cmake/old_glibc.cmake)
+if(WIN32)
+    add_link_options(-static)
+endif()
 add_library(llm SHARED main.c)
 target_link_libraries(llm PRIVATE m Threads::Threads ${CMAKE_DL_LIBS})
-if(NOT CMAKE_C_COMPILER MATCHES musl)
+if(NOT CMAKE_C_COMPILER MATCHES "musl|mingw")
     ggl_old_glibc(llm)
 endif()
 set_target_properties(llm PROPERTIES VERSION 1.2.3)
@@ -130,7 +133,12 @@ int later(int n) { // 0 for 2; by functions that have newer versions
 const char where[] = __FILE__;
 int main(int argc, char **argv) {
     (void)argc;
-    printf("%s %s\n", strrchr(argv[0], '/') + 1, getenv("SMALL_VERSION") ? getenv("SMALL_VERSION") : "1.2.3");
+    char *name = argv[0] + strlen(argv[0]);
+    while (name > argv[0] && name[-1] != '/' && name[-1] != '\\')
+        name--;
+    if (strstr(name, ".exe"))
+        *strstr(name, ".exe") = 0;
+    printf("%s %s\n", name, getenv("SMALL_VERSION") ? getenv("SMALL_VERSION") : "1.2.3");
     return 0;
 }
 END
@@ -140,7 +148,7 @@ in_clone commit -m one
 small() { # ARGUMENT..
     "$clone/scripts/release.sh" --snapshot --level 0 "$@" >"$tmp/log" 2>&1 || fail "release.sh $*: $(cat "$tmp/log")"
 }
-small --libc glibc --url https://example.org/1.2.3/ "$tmp/small"
+small --libc glibc --without zip --url https://example.org/1.2.3/ "$tmp/small"
 for program in "$clone/build/package/llm-cli" "$clone/build/package/bin/static/llm-cli"; do
     ! grep -qF "$clone" "$program" || fail "$program has the path of the clone"
 done
@@ -169,7 +177,7 @@ layer=$at/$(grep -oE '"layers".*' "$at/$(grep -oE '[0-9a-f]{64}' "$tmp/image/ind
 usr/share/doc/ggml-lite/LICENSE
 usr/share/doc/ggml-lite/NOTICE" ] || fail "the image has other files: $(tar -tzf "$layer")"
 # musl is preferred where it has a compiler, and llm-server, which has no static form here, is looked for with glibc.
-only="--without source --without deb --without wheel --without image"
+only="--without source --without deb --without wheel --without image --without zip"
 if command -v "$(uname -m)-linux-musl-gcc" musl-gcc >/dev/null; then
     # shellcheck disable=SC2086
     small $only "$tmp/musl"
@@ -180,6 +188,21 @@ if command -v "$(uname -m)-linux-musl-gcc" musl-gcc >/dev/null; then
 else
     refused 1 "--libc musl: there is no" --snapshot $only --libc musl "$tmp/musl"
     echo "musl has no compiler here"
+fi
+# Programs for Windows: the same bytes from another folder, too.
+if [ "$(uname -m)" = x86_64 ] && command -v x86_64-w64-mingw32-gcc-posix >/dev/null && command -v zip >/dev/null; then
+    only_zip="--without source --without deb --without wheel --without image --without static"
+    # shellcheck disable=SC2086
+    small $only_zip "$tmp/windows"
+    cp -r "$clone" "$tmp/elsewhere"
+    rm -rf "$tmp/elsewhere/build"
+    # shellcheck disable=SC2086
+    "$tmp/elsewhere/scripts/release.sh" --snapshot --level 0 $only_zip "$tmp/windows.again" >"$tmp/log" 2>&1 || fail "zip: $(cat "$tmp/log")"
+    diff -r "$tmp/windows" "$tmp/windows.again" || fail "the folder of the clone changes the programs for Windows"
+    [ "$(python3 -m zipfile -l "$(echo "$tmp"/windows/*.zip)" | grep -c "windows-x86_64/\(llm-cli.exe\|llm-server.exe\|LICENSE\|NOTICE\|README.txt\) ")" = 5 ] ||
+        fail "the archive has other files: $(python3 -m zipfile -l "$(echo "$tmp"/windows/*.zip)")"
+else
+    echo "no compiler for Windows"
 fi
 # Another processor: no package, and a wheel that nothing here runs.
 if [ "$(uname -m)" != aarch64 ] && command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64-static >/dev/null; then
