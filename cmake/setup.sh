@@ -55,6 +55,13 @@ need_header() {
     compiles "$1" "$2" || lacks "$3" "$4"
 }
 
+# want_header COMPILER HEADER PACKAGE WHY: as `need_header`, but nothing fails without it.
+want_header() {
+    compiles "$1" "$2" && return
+    echo "wanted: $3 ($4)" >&2
+    wanted="$wanted $3"
+}
+
 # need_python MODULE PACKAGE WHY
 need_python() {
     for python in python3 /usr/bin/python3; do

@@ -62,7 +62,7 @@ struct llm_context {
     llm_jobs *jobs;      /* of llm_jobs_add or llm_generate_jobs; NULL: none */
     char *prompt_folder; /* of their beginnings; NULL: none */
     int64_t prompt_folder_size;
-    atomic_bool cancelled;
+    atomic_int cancelled; /* true or false; RISC-V exchanges no bytes */
     atomic_bool stops; /* of the copy that `session` is: what it computes is not wanted any more */
     bool
         is_ending; /* what llm_begin or llm_jobs_add has begun was cancelled, and ends with its next call */

@@ -20,8 +20,9 @@ enum {
     CPU_AMX = 1 << 9,        /* those of CPU_AVX512VNNI, and tiles of bytes (AMX-TILE, AMX-INT8) */
     CPU_SVE =
         1 << 10, /* SVE with vectors of 256 bits or more: NEON's are as long as those of 128 */
-    CPU_SMMLA = 1 << 11, /* those of CPU_I8MM: its products of matrices of signed bytes */
-    CPU_SME = 1 << 12,   /* those of CPU_I8MM, and outer products of signed bytes (FEAT_SME) */
+    CPU_SMMLA = 1 << 11,   /* those of CPU_I8MM: its products of matrices of signed bytes */
+    CPU_SME = 1 << 12,     /* those of CPU_I8MM, and outer products of signed bytes (FEAT_SME) */
+    CPU_VECTORS = 1 << 14, /* RISC-V's vector extension, or PowerPC's VSX: vectors/ */
 };
 
 /* Features whose kernels no such processor has timed yet: a trial decides on each machine, in the order

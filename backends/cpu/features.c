@@ -114,6 +114,17 @@ uint32_t ggl_cpu_features_detect(void) {
         f |= CPU_BF16;
     return f;
 }
+#elif defined(CPU_HAS_VECTORS) && defined(__riscv) && defined(__linux__)
+#include <sys/auxv.h>
+
+uint32_t ggl_cpu_features_detect(void) {
+    return getauxval(AT_HWCAP) >> ('V' - 'A') & 1 ? CPU_VECTORS : 0;
+}
+#elif defined(CPU_HAS_VECTORS) &&                                                                  \
+    defined(__powerpc64__) /* every processor of little endian has VSX */
+uint32_t ggl_cpu_features_detect(void) {
+    return CPU_VECTORS;
+}
 #else
 uint32_t ggl_cpu_features_detect(void) {
     return 0;
@@ -159,6 +170,7 @@ static const struct {
     {"sve", CPU_SVE, CPU_SVE},
     {"sme", CPU_SME, CPU_SME},
     {"bf16", CPU_BF16, CPU_BF16},
+    {"vectors", CPU_VECTORS, CPU_VECTORS},
 };
 enum { N_FEATURE = sizeof feature / sizeof *feature };
 
@@ -192,7 +204,8 @@ int ggl_cpu_features_sets(uint32_t set[CPU_MAX_SETS]) {
         CPU_NEON | CPU_DOTPROD | CPU_I8MM,
         CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA,
         CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA | CPU_BF16,
-        CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA | CPU_BF16 | CPU_SME};
+        CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA | CPU_BF16 | CPU_SME,
+        CPU_VECTORS};
     const uint32_t all = ggl_cpu_features_ask(ggl_cpu_features_detect());
     int n = 0;
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)

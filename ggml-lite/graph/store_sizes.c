@@ -122,7 +122,7 @@ static bool size_store(ggl_graph *g, ggl_store *s) {
     fits = fits &&
            ggl_size_mul(shares ? s->page_size : s->slot_size,
                         (size_t)(shares ? n_pages : g->params.n_slots), &s->size) &&
-           s->size <= INT64_MAX;
+           s->size <= PTRDIFF_MAX; /* as malloc */
     if (!fits)
         ggl_graph_fail(g, GGL_LIMIT, "%s: %" PRId64 " positions do not fit into memory", s->name,
                        s->n_pos);

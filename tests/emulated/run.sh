@@ -23,7 +23,7 @@ missing() {
     exit 1
 }
 command -v "$1" >/dev/null || missing "no $1 (Debian: qemu-user-static)"
-[ -x "$3" ] || missing "no $3 (cmake --preset aarch64 && cmake --build build/aarch64)"
+[ -x "$3" ] || missing "no $3 (cmake --preset aarch64 && cmake --build build/aarch64, or another processor's)"
 emulator=$1 cpu=$2
 shift 2
 

@@ -1,0 +1,25 @@
+# What the toolchains of Linux on other processors share: the including file sets `processor` (as uname -m says it) and `triple` (of Debian's packages gcc-TRIPLE and
+# libc6-dev-ARCHITECTURE-cross), and may set `emulated`, the processor that qemu is. Programs are static, so that qemu-PROCESSOR-static (package qemu-user-static) runs them as
+# they are; ctest calls it. GGL_EMULATED_CPU: a processor that `qemu-PROCESSOR-static -cpu help` lists.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR ${processor})
+if(NOT CMAKE_C_COMPILER)
+    set(CMAKE_C_COMPILER ${triple}-gcc)
+endif()
+foreach(tool ar ranlib strip) # for other compilers, too, beside which there are none
+    string(TOUPPER ${tool} name)
+    set(CMAKE_${name} ${triple}-${tool} CACHE FILEPATH "")
+endforeach()
+set(CMAKE_EXE_LINKER_FLAGS_INIT -static)
+if(NOT emulator)
+    set(emulator ${processor})
+endif()
+if(NOT emulated)
+    set(emulated max)
+endif()
+set(GGL_EMULATED_CPU ${emulated} CACHE STRING "Which processor qemu-${emulator}-static is")
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-${emulator}-static -cpu ${GGL_EMULATED_CPU})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+foreach(library CURL SNDFILE PNG JPEG WEBP)
+    set(GGL_${library} OFF CACHE BOOL "Programs are static")
+endforeach()
