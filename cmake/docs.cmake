@@ -1,7 +1,7 @@
 # Manual pages and completion of command lines: each tool prints its own, from its table of options. The build writes them beside the
 # programs, and `cmake --install` puts them where man, bash, zsh and fish look for them. Programs for another machine can print theirs by an
-# emulator only; those with sanitizers are not installed.
-if(GGL_SANITIZE)
+# emulator only; those with sanitizers, and those for WebAssembly, are not installed.
+if(GGL_SANITIZE OR GGL_WASM)
     return()
 endif()
 if(CMAKE_CROSSCOMPILING)

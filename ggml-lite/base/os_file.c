@@ -353,7 +353,9 @@ ggl_status ggl_os_new_file_check(const char *path, ggl_error *err) {
 }
 
 FILE *ggl_os_new_file_stream(const os_new_file *f) {
-    const int fd = ggl_os_duplicate(f->fd);
+    int fd = ggl_os_duplicate(f->fd);
+    if (fd < 0 && errno == ENOSYS) /* nothing was written by the other one yet */
+        fd = ggl_os_open(f->temp ? f->temp : f->target, OS_WRITE);
     FILE *stream = fd >= 0 ? ggl_os_fdopen(fd, "wb") : NULL;
     if (fd >= 0 && !stream)
         ggl_os_close(fd);

@@ -17,7 +17,7 @@ bool ggl_os_may_write(const char *path);
 void ggl_os_keep_rights(int fd, const char *path);
 /* Removes a file that this process has open, and locked. */
 void ggl_os_remove_open(int fd, const char *path);
-int ggl_os_duplicate(int fd); /* -1: errno */
+int ggl_os_duplicate(int fd); /* -1: errno; ENOSYS: the system has no call for it */
 /* Returns a descriptor that keeps the lock of a file, while the file gets another name, until it is closed; -1: an open file gets no other name here. */
 int ggl_os_hold(int fd);
 /* Flushes the folder of the path, which it changes, so that the file's new name reaches the disk. */

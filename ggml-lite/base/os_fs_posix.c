@@ -1,13 +1,15 @@
-/* os_fs.h for POSIX. */
+/* os_fs.h for POSIX, and for the part of it that WASI has. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
+#ifndef __wasi__
+#include <sys/file.h>
+#include <sys/statvfs.h>
+#endif
 
 #include "ggl/internal/os_fs.h"
 
@@ -68,11 +70,16 @@ bool ggl_os_may_use_folder(const char *path) {
 }
 
 bool ggl_os_disk_left(const char *path, uint64_t *bytes) {
+#ifdef __wasi__
+    (void)path, (void)bytes;
+    return false;
+#else
     struct statvfs v;
     if (statvfs(path, &v) != 0 || v.f_blocks == 0)
         return false;
     *bytes = (uint64_t)v.f_bavail * v.f_frsize;
     return true;
+#endif
 }
 
 /* --- descriptors ------------------------------------------------------------------------------ */
@@ -127,7 +134,13 @@ bool ggl_os_let_wait(int fd) {
 }
 
 bool ggl_os_lock(int fd, bool alone, bool waits) {
+#ifdef __wasi__
+    (void)fd, (void)alone, (void)waits;
+    errno = ENOTSUP;
+    return false;
+#else
     return flock(fd, (alone ? LOCK_EX : LOCK_SH) | (waits ? 0 : LOCK_NB)) == 0;
+#endif
 }
 
 /* --- streams ---------------------------------------------------------------------------------- */
@@ -140,6 +153,15 @@ FILE *ggl_os_fopen(const char *path, const char *mode) {
 
 FILE *ggl_os_fdopen(int fd, const char *mode) {
     return fdopen(fd, mode);
+}
+
+FILE *ggl_os_tmpfile(void) {
+#ifdef __wasi__
+    errno = ENOTSUP;
+    return NULL;
+#else
+    return tmpfile();
+#endif
 }
 
 int ggl_os_fileno(FILE *f) {
@@ -188,9 +210,22 @@ bool ggl_os_touch(const char *path) {
     return utimensat(AT_FDCWD, path, NULL, 0) == 0;
 }
 
+#ifdef __wasi__ /* it has no realpath(): links are its own, and the path becomes an absolute one */
+char *ggl_os_real_path(const char *path) {
+    char folder[OS_MOST_PATH] = "";
+    if (path[0] != '/' && !getcwd(folder, sizeof folder))
+        return NULL;
+    const size_t n = strlen(folder), size = n + strlen(path) + 2;
+    char *all = malloc(size);
+    if (all)
+        snprintf(all, size, "%s%s%s", folder, n > 0 && folder[n - 1] != '/' ? "/" : "", path);
+    return all;
+}
+#else
 char *ggl_os_real_path(const char *path) {
     return realpath(path, NULL);
 }
+#endif
 
 bool ggl_os_current_folder(char *out, size_t size) {
     return getcwd(out, size) != NULL;

@@ -307,6 +307,10 @@ FILE *ggl_os_fopen(const char *path, const char *mode) {
     return f;
 }
 
+FILE *ggl_os_tmpfile(void) {
+    return tmpfile();
+}
+
 int ggl_os_fileno(FILE *f) {
     return _fileno(f);
 }

@@ -8,6 +8,7 @@
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/types.h"
 #include "ggl/internal/xxh64.h"
 
@@ -360,7 +361,7 @@ ggl_status llm_train_record(const train_recording *p, const char *path, ggl_erro
         digest && first && r.token && r.share && r.id && r.half
             ? GGL_OK
             : ggl_fail(err, GGL_NOMEM, "out of memory for the probabilities of the teacher");
-    if (st == GGL_OK && !(r.halves = tmpfile()))
+    if (st == GGL_OK && !(r.halves = ggl_os_tmpfile()))
         st = ggl_fail(err, GGL_IO, "a temporary file cannot be made");
     if (st == GGL_OK)
         st = record(&r, digest, first, path, err);

@@ -9,7 +9,7 @@ void llm_tv_fail(tv_heap *h, ggl_status st, const char *fmt, ...) {
     h->status = ggl_failv(h->err, st, fmt, args);
     va_end(args);
     h->status = ggl_within(h->err, st, "%s:%d", h->name, h->line);
-    longjmp(h->fail, 1);
+    ggl_os_abandon(&h->attempt);
 }
 
 void llm_tv_step(tv_heap *h, size_t n) {

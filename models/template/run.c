@@ -268,14 +268,18 @@ static char *normalized(tv_heap *h, const char *text, size_t *size) {
     return s;
 }
 
-/* Parses a copy of the text into t->body. */
-static ggl_status parse(llm_template *t, const char *text, size_t text_size) {
-    if (setjmp(t->heap.fail) != 0)
-        return t->heap.status;
-    size_t size = text_size;
-    const char *copy = normalized(&t->heap, text, &size);
-    llm_tn_parse(t, copy, size);
-    return GGL_OK;
+typedef struct source {
+    llm_template *t;
+    const char *text;
+    size_t size;
+} source;
+
+/* Parses a copy of the text into t->body; arg: a source. */
+static void parse(void *arg) {
+    const source *s = arg;
+    size_t size = s->size;
+    const char *copy = normalized(&s->t->heap, s->text, &size);
+    llm_tn_parse(s->t, copy, size);
 }
 
 ggl_status llm_template_new(llm_template **out, const char *text, size_t size, const char *name,
@@ -295,8 +299,8 @@ ggl_status llm_template_new(llm_template **out, const char *text, size_t size, c
     ggl_status st = ggl_index_init(&t->by_name, 64, sizeof *t->names, GGL_INDEX_STRINGS, err);
     if (st == GGL_OK && !t->name)
         st = ggl_fail(err, GGL_NOMEM, "out of memory for a template");
-    if (st == GGL_OK)
-        st = parse(t, text, size);
+    if (st == GGL_OK && !ggl_os_attempt(&t->heap.attempt, parse, &(source){t, text, size}))
+        st = t->heap.status;
     if (st != GGL_OK) {
         llm_template_free(t);
         return st;
@@ -371,23 +375,32 @@ ggl_status llm_tn_read_variables(llm_json **doc, const ggl_str *vars, size_t n, 
     return GGL_OK;
 }
 
-/* Runs the template in r, and copies its output to *text. */
-static ggl_status render(run *r, const llm_template_params *p, llm_json *const *doc, char **text,
-                         size_t *size) {
-    if (setjmp(r->h.fail) != 0)
-        return r->h.status;
-    tv_text out = {0};
-    r->out = &out;
+typedef struct rendering {
+    run *r;
+    const llm_template_params *p;
+    llm_json *const *doc;
+    tv_text out;
+} rendering;
+
+/* Runs the template; arg: a rendering. */
+static void render(void *arg) {
+    rendering *w = arg;
+    run *r = w->r;
+    r->out = &w->out;
     r->local = llm_tv_alloc(&r->h, r->t->n_names + 1, sizeof *r->local);
     r->global = llm_tv_alloc(&r->h, r->t->n_names + 1, sizeof *r->global);
-    set_variables(r, p, doc);
+    set_variables(r, w->p, w->doc);
     (void)statements(r, r->t->body);
-    *text = ggl_calloc(out.n + 1, 1);
+}
+
+/* Copies the output to *text. */
+static ggl_status copy_out(const tv_text *out, char **text, size_t *size, ggl_error *err) {
+    *text = ggl_calloc(out->n + 1, 1);
     if (!*text)
-        return ggl_fail(r->h.err, GGL_NOMEM, "out of memory for a rendered template");
-    if (out.n)
-        memcpy(*text, out.s, out.n);
-    *size = out.n;
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a rendered template");
+    if (out->n)
+        memcpy(*text, out->s, out->n);
+    *size = out->n;
     return GGL_OK;
 }
 
@@ -401,7 +414,9 @@ ggl_status llm_tn_render(const llm_template *t, const llm_template_params *p, ll
                      .name = t->name,
                      .max_steps = p->max_steps ? p->max_steps : 50000000,
                      .arena.limit = p->max_memory ? p->max_memory : (size_t)256 << 20};
-    ggl_status st = render(r, p, doc, text, size);
+    rendering w = {.r = r, .p = p, .doc = doc};
+    ggl_status st = ggl_os_attempt(&r->h.attempt, render, &w) ? copy_out(&w.out, text, size, err)
+                                                             : r->h.status;
     llm_tv_heap_fini(&r->h);
     ggl_free(r);
     return st;

@@ -4,11 +4,11 @@
 #define LLM_TEMPLATE_VALUE_H
 
 #include <stdbool.h>
-#include <setjmp.h>
 
 #include "common/json.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/index.h"
+#include "ggl/internal/os_attempt.h"
 
 typedef enum tv_kind {
     TV_UNDEFINED, /* a name, attribute or element that is not there; `text` is its name */
@@ -62,7 +62,7 @@ typedef struct tv_dict {
     struct tv_dict *next_indexed; /* those whose index must be freed */
 } tv_dict;
 
-/* What a rendering works with. A failure jumps to `fail`, so that functions return values. */
+/* What a rendering works with. A failure abandons `attempt`, so that functions return values. */
 typedef struct tv_heap {
     ggl_arena arena;
     tv_dict *indexed;
@@ -72,7 +72,7 @@ typedef struct tv_heap {
     int line;         /* of the node that is evaluated */
     int depth;        /* of nested values, expressions and calls in progress */
     int64_t now;      /* local time in seconds since 1970; 0: the system is asked */
-    jmp_buf fail;
+    os_attempt attempt;
     ggl_status status;
 } tv_heap;
 

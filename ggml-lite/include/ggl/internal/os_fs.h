@@ -85,6 +85,8 @@ bool ggl_os_lock(int fd, bool alone, bool waits);
 FILE *ggl_os_fopen(const char *path, const char *mode);
 /* Makes a stream of a descriptor, which it then owns. */
 FILE *ggl_os_fdopen(int fd, const char *mode);
+/* Makes a stream to write and read, of a file without a name, which is gone when it is closed. NULL: errno. */
+FILE *ggl_os_tmpfile(void);
 int ggl_os_fileno(FILE *f);
 /* Lets what is written to the stream from now on go nowhere. */
 bool ggl_os_drop_stream(FILE *f);

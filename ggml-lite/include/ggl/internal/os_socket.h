@@ -8,6 +8,26 @@
 #include <winsock2.h>
 
 #include <ws2tcpip.h>
+#elif defined __wasi__
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+/* What its <netdb.h> would have. */
+struct addrinfo {
+    int ai_flags, ai_family, ai_socktype, ai_protocol;
+    socklen_t ai_addrlen;
+    struct sockaddr *ai_addr;
+    char *ai_canonname;
+    struct addrinfo *ai_next;
+};
+enum { EAI_FAIL = -4, AI_NUMERICSERV = 0x400, NI_NUMERICHOST = 1 };
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                struct addrinfo **found);
+void freeaddrinfo(struct addrinfo *a);
+int getnameinfo(const struct sockaddr *a, socklen_t n, char *host, socklen_t n_host, char *service,
+                socklen_t n_service, int flags);
+const char *gai_strerror(int code);
 #else
 #include <arpa/inet.h>
 #include <netdb.h>

@@ -1,4 +1,5 @@
-/* Threads, mutexes and conditions of the operating system (base/os_thread_posix.c, base/os_thread_windows.c).
+/* Threads, mutexes and conditions of the operating system (base/os_thread_posix.c, os_thread_windows.c; os_thread_none.c where
+ * no thread can be started, so that each caller does the work itself, or fails).
  *
  *     os_mutex lock = OS_MUTEX_INIT;   or ggl_os_mutex_init(&lock)
  *     ggl_os_mutex_lock(&lock);
@@ -28,6 +29,18 @@ typedef struct os_thread {
 } os_thread;
 #define OS_MUTEX_INIT                                                                              \
     { 0 }
+#elif defined __wasi__
+typedef struct os_mutex {
+    bool is_locked;
+} os_mutex;
+typedef struct os_cond {
+    bool none;
+} os_cond;
+typedef struct os_thread {
+    bool none;
+} os_thread;
+#define OS_MUTEX_INIT                                                                              \
+    { false }
 #else
 #include <pthread.h>
 

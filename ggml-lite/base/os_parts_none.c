@@ -1,12 +1,12 @@
-/* os_parts.h for Windows: parts of a view cannot be exchanged there, so nothing can be claimed. */
+/* os_parts.h for systems that cannot exchange parts of a mapped file: nothing can be claimed. */
 #include "os_parts.h"
 
-#include <io.h>
+#include "ggl/internal/os_fs.h"
 
-/* A view keeps its file, so the descriptor is not needed any more. */
+/* What is mapped keeps its file, so the descriptor is not needed any more. */
 bool ggl_os_parts_add(const void *data, size_t size, int fd) {
     (void)data, (void)size;
-    _close(fd);
+    ggl_os_close(fd);
     return true;
 }
 

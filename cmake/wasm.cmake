@@ -1,0 +1,27 @@
+# Toolchain: WebAssembly with WASI, with Debian's clang, lld, wasi-libc and libclang-rt-VERSION-dev-wasm32 (clang 14 or later).
+#   cmake -B build/wasm -DCMAKE_TOOLCHAIN_FILE=cmake/wasm.cmake -DGGL_TESTS=OFF && cmake --build build/wasm
+# Programs are bin/llm-*.wasm; `node npm/run.mjs FILE ..` runs them, and so does any other program for WASI whose machine has exceptions.
+# Addresses have 32 bits: wasi-libc has no other ones.
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR wasm32)
+set(GGL_WASM ON)
+option(GGL_WASM_SIMD "Use the vector instructions of WebAssembly, which all browsers have since 2023" ON)
+if(NOT CMAKE_C_COMPILER)
+    find_program(GGL_WASM_CLANG NAMES clang-19 clang-18 clang-17 clang-16 clang-15 clang-14 clang REQUIRED)
+    set(CMAKE_C_COMPILER ${GGL_WASM_CLANG})
+endif()
+set(CMAKE_ASM_COMPILER ${CMAKE_C_COMPILER})
+set(CMAKE_C_COMPILER_TARGET wasm32-wasi)
+set(CMAKE_ASM_COMPILER_TARGET wasm32-wasi)
+set(CMAKE_EXECUTABLE_SUFFIX_C .wasm)
+# Signals are C's own, and raised by the program alone. Exceptions: base/os_attempt_wasm.s.
+set(CMAKE_C_FLAGS_INIT "-D_WASI_EMULATED_SIGNAL -mexception-handling")
+set(CMAKE_ASM_FLAGS_INIT "-mexception-handling -Wno-unused-command-line-argument") # those for C
+# The stack lies first, so that what goes past its end is a fault and no other data.
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-lwasi-emulated-signal -Wl,-z,stack-size=8388608 -Wl,--stack-first -Wl,--max-memory=4294967296")
+set(CMAKE_CROSSCOMPILING_EMULATOR node;--no-warnings;${CMAKE_CURRENT_LIST_DIR}/../npm/run.mjs)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(GGL_SHARED_LIBLLM OFF CACHE BOOL "There are no shared libraries")
+foreach(library CURL SNDFILE PNG JPEG WEBP) # there are none to link
+    set(GGL_${library} OFF CACHE BOOL "Programs need no other library")
+endforeach()

@@ -1,0 +1,27 @@
+/* An attempt: calls that can be left at once, from any depth, as setjmp() and longjmp() do it; WebAssembly has no such functions.
+ * What the calls in between have allocated or locked stays so.
+ *
+ * Threads: an attempt belongs to one. */
+#ifndef GGL_INTERNAL_OS_ATTEMPT_H
+#define GGL_INTERNAL_OS_ATTEMPT_H
+
+#include <stdbool.h>
+
+#ifdef __wasm__
+typedef struct os_attempt {
+    int none; /* the machine finds the way back by itself */
+} os_attempt;
+#else
+#include <setjmp.h>
+
+typedef struct os_attempt {
+    jmp_buf back;
+} os_attempt;
+#endif
+
+/* Calls run(arg). Returns true when that returns, and false when it, or what it called, has abandoned the attempt. */
+bool ggl_os_attempt(os_attempt *a, void (*run)(void *arg), void *arg);
+/* Only while ggl_os_attempt runs with the same `a`, and no other one was begun by the thread since. */
+_Noreturn void ggl_os_abandon(os_attempt *a);
+
+#endif
