@@ -16,6 +16,9 @@ set(CMAKE_ASM_COMPILER_TARGET wasm32-wasi)
 set(CMAKE_EXECUTABLE_SUFFIX_C .wasm)
 # Signals are C's own, and raised by the program alone. Exceptions: base/os_attempt_wasm.s.
 set(CMAKE_C_FLAGS_INIT "-D_WASI_EMULATED_SIGNAL -mexception-handling")
+if(GGL_WASM_SIMD)
+    string(APPEND CMAKE_C_FLAGS_INIT " -msimd128")
+endif()
 set(CMAKE_ASM_FLAGS_INIT "-mexception-handling -Wno-unused-command-line-argument") # those for C
 # The stack lies first, so that what goes past its end is a fault and no other data.
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-lwasi-emulated-signal -Wl,-z,stack-size=8388608 -Wl,--stack-first -Wl,--max-memory=4294967296")

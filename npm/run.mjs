@@ -1,7 +1,9 @@
-// Runs a program for WASI, with the files of this machine: node npm/run.mjs PROGRAM.wasm ARGUMENTS..
-import { WASI } from "node:wasi";
+#!/usr/bin/env node
+// Runs a program of the build for WebAssembly, with the files of this machine: node npm/run.mjs PROGRAM.wasm ARGUMENTS..
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { Wasi } from "./wasi.mjs";
+import { descriptors } from "./files-node.mjs";
 
 const [program, ...args] = process.argv.slice(2);
 if (!program) {
@@ -9,13 +11,11 @@ if (!program) {
     process.exit(2);
 }
 // PWD: where relative paths begin
-const wasi = new WASI({
-    version: "preview1",
+const wasi = new Wasi({
     args: [resolve(program), ...args],
     env: { ...process.env, PWD: process.cwd() },
-    preopens: { "/": "/" },
-    returnOnExit: true,
+    descriptors: descriptors(),
 });
 const module = await WebAssembly.compile(await readFile(program));
-const instance = await WebAssembly.instantiate(module, wasi.getImportObject());
+const instance = await WebAssembly.instantiate(module, wasi.imports());
 process.exitCode = wasi.start(instance);

@@ -22,6 +22,7 @@ enum {
         1 << 10, /* SVE with vectors of 256 bits or more: NEON's are as long as those of 128 */
     CPU_SMMLA = 1 << 11,   /* those of CPU_I8MM: its products of matrices of signed bytes */
     CPU_SME = 1 << 12,     /* those of CPU_I8MM, and outer products of signed bytes (FEAT_SME) */
+    CPU_SIMD128 = 1 << 13, /* WebAssembly's vectors of 128 bits, without the relaxed ones */
     CPU_VECTORS = 1 << 14, /* RISC-V's vector extension, or PowerPC's VSX: vectors/ */
 };
 

@@ -125,6 +125,10 @@ uint32_t ggl_cpu_features_detect(void) {
 uint32_t ggl_cpu_features_detect(void) {
     return CPU_VECTORS;
 }
+#elif defined(__wasm_simd128__) /* a program with such instructions runs nowhere else */
+uint32_t ggl_cpu_features_detect(void) {
+    return CPU_SIMD128;
+}
 #else
 uint32_t ggl_cpu_features_detect(void) {
     return 0;
@@ -171,6 +175,7 @@ static const struct {
     {"sme", CPU_SME, CPU_SME},
     {"bf16", CPU_BF16, CPU_BF16},
     {"vectors", CPU_VECTORS, CPU_VECTORS},
+    {"simd128", CPU_SIMD128, CPU_SIMD128},
 };
 enum { N_FEATURE = sizeof feature / sizeof *feature };
 
@@ -205,7 +210,8 @@ int ggl_cpu_features_sets(uint32_t set[CPU_MAX_SETS]) {
         CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA,
         CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA | CPU_BF16,
         CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA | CPU_BF16 | CPU_SME,
-        CPU_VECTORS};
+        CPU_VECTORS,
+        CPU_SIMD128};
     const uint32_t all = ggl_cpu_features_ask(ggl_cpu_features_detect());
     int n = 0;
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)

@@ -20,6 +20,8 @@ void ggl_cpu_kernels_init(cpu_kernels *k, uint32_t features) {
     ggl_cpu_kernels_init_arm(k, features);
 #elif defined(CPU_HAS_VECTORS) /* backends/CMakeLists.txt */
     ggl_cpu_kernels_init_vectors(k, features);
+#elif defined(__wasm_simd128__)
+    ggl_cpu_kernels_init_wasm(k, features);
 #else
     (void)features;
 #endif

@@ -239,5 +239,6 @@ void ggl_cpu_kernels_recur(cpu_kernels *k);
 void ggl_cpu_kernels_init_x86(cpu_kernels *k, uint32_t features);
 void ggl_cpu_kernels_init_arm(cpu_kernels *k, uint32_t features);
 void ggl_cpu_kernels_init_vectors(cpu_kernels *k, uint32_t features);
+void ggl_cpu_kernels_init_wasm(cpu_kernels *k, uint32_t features);
 
 #endif

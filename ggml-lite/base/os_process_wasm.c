@@ -89,8 +89,7 @@ uint64_t ggl_os_limit_addresses(void) {
 
 /* --- how it ends ------------------------------------------------------------------------------ */
 
-void ggl_os_begin_streams(void) {
-}
+void ggl_os_begin_streams(void) {}
 
 void ggl_os_on_stop(void (*stop)(int number)) {
     (void)stop;

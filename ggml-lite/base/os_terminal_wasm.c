@@ -34,8 +34,7 @@ os_terminal_mode ggl_os_terminal_get(void) {
     return OS_TERMINAL_SHELL;
 }
 
-void ggl_os_terminal_wake(void) {
-}
+void ggl_os_terminal_wake(void) {}
 
 bool ggl_os_terminal_wait(int ms) {
     (void)ms;
@@ -56,8 +55,7 @@ bool ggl_os_terminal_goes_on(void) {
     return false;
 }
 
-void ggl_os_terminal_suspend(void) {
-}
+void ggl_os_terminal_suspend(void) {}
 
 void ggl_os_terminal_size(int *columns, int *lines) {
     *columns = *lines = 0;

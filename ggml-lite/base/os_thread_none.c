@@ -64,8 +64,7 @@ void ggl_os_thread_join(os_thread t) {
     (void)t;
 }
 
-void ggl_os_thread_yield(void) {
-}
+void ggl_os_thread_yield(void) {}
 
 uintptr_t ggl_os_thread_number(void) {
     return 1;

@@ -415,8 +415,8 @@ ggl_status llm_tn_render(const llm_template *t, const llm_template_params *p, ll
                      .max_steps = p->max_steps ? p->max_steps : 50000000,
                      .arena.limit = p->max_memory ? p->max_memory : (size_t)256 << 20};
     rendering w = {.r = r, .p = p, .doc = doc};
-    ggl_status st = ggl_os_attempt(&r->h.attempt, render, &w) ? copy_out(&w.out, text, size, err)
-                                                             : r->h.status;
+    ggl_status st =
+        ggl_os_attempt(&r->h.attempt, render, &w) ? copy_out(&w.out, text, size, err) : r->h.status;
     llm_tv_heap_fini(&r->h);
     ggl_free(r);
     return st;

@@ -1,0 +1,194 @@
+/* Vectors of 16 rows (quant/kernel_tmpl.h) as four vectors of WebAssembly's SIMD. */
+#ifndef CPU_LANES_SIMD128_H
+#define CPU_LANES_SIMD128_H
+
+#include <string.h>
+
+#include "fused_simd128.h"
+
+enum {
+    LANES_REGISTERS = 4,
+    LANES_GROUPS = 1,
+    LANES_COLS = 2,
+    LANES_MIN_PANEL = 12,
+    LANES_SIGNED = 0
+};
+#define LANES_FEW(X)         X(2) X(1)
+#define LANES_MANY(X)        X(2) X(1)
+#define LANES_MANY_HALVES(X) X(2) X(1)
+
+typedef struct vcodes {
+    v128_t r[4];
+} vcodes;
+typedef struct vsum {
+    v128_t r[4];
+} vsum;
+typedef struct vfloat {
+    v128_t r[4];
+} vfloat;
+/* Sums of two products: of the first two rows of a register, and of the last two; two for each row, side by side. */
+typedef struct vpart {
+    v128_t low[4], high[4];
+} vpart;
+typedef v128_t vfour;
+
+#define EACH(expression)                                                                           \
+    UNROLL for (int i_ = 0; i_ < 4; i_++) {                                                        \
+        expression;                                                                                \
+    }
+
+INLINE vcodes codes_load(const uint8_t *p) {
+    vcodes v;
+    EACH(v.r[i_] = wasm_v128_load(p + 16 * i_));
+    return v;
+}
+INLINE void codes_store(uint8_t *p, vcodes v) {
+    EACH(wasm_v128_store(p + 16 * i_, v.r[i_]));
+}
+INLINE vcodes codes_or(vcodes u, vcodes v) {
+    EACH(u.r[i_] = wasm_v128_or(u.r[i_], v.r[i_]));
+    return u;
+}
+/* Returns (byte >> from & mask) << to for each byte. Shifts of words are an instruction of x86, those of bytes are several; bits that
+ * come from another byte are masked. */
+INLINE v128_t bits_of(v128_t v, const int from, const int to, const int mask) {
+    if (from > to)
+        v = wasm_u16x8_shr(v, (uint32_t)(from - to));
+    else if (to > from)
+        v = wasm_i16x8_shl(v, (uint32_t)(to - from));
+    return wasm_v128_and(v, wasm_i8x16_splat((int8_t)(mask << to)));
+}
+INLINE vcodes codes_bits(vcodes v, const int from, const int to, const int mask) {
+    EACH(v.r[i_] = bits_of(v.r[i_], from, to, mask));
+    return v;
+}
+INLINE vcodes codes_lookup(vcodes v, const uint8_t *table) {
+    const v128_t t = wasm_v128_load(table);
+    EACH(v.r[i_] = wasm_i8x16_swizzle(t, v.r[i_]));
+    return v;
+}
+/* Four signed bytes as words, twice. */
+INLINE vfour four_set(int32_t v) {
+    return wasm_i16x8_extend_low_i8x16(wasm_i32x4_splat(v));
+}
+
+/* Adds codes times x to the sum of the block; step i of n. The sum begins with `start`. Codes are unsigned, up to 255, so that sums
+ * of two products fit into 32 bits as the instruction makes them. */
+INLINE void dot_step(vsum *sum, vpart *pair, vcodes v, vfour x, const int pairs, const int i,
+                     const int n, int32_t start) {
+    (void)pairs;
+    UNROLL for (int j = 0; j < 4; j++) {
+        const v128_t low = wasm_i32x4_dot_i16x8(wasm_u16x8_extend_low_u8x16(v.r[j]), x),
+                     high = wasm_i32x4_dot_i16x8(wasm_u16x8_extend_high_u8x16(v.r[j]), x);
+        pair->low[j] = i == 0 ? low : wasm_i32x4_add(pair->low[j], low);
+        pair->high[j] = i == 0 ? high : wasm_i32x4_add(pair->high[j], high);
+        if (i == n - 1)
+            sum->r[j] = wasm_i32x4_add(
+                wasm_i32x4_splat(start),
+                wasm_i32x4_add(wasm_i32x4_shuffle(pair->low[j], pair->high[j], 0, 2, 4, 6),
+                               wasm_i32x4_shuffle(pair->low[j], pair->high[j], 1, 3, 5, 7)));
+    }
+}
+
+/* Returns high * 128 + low. */
+INLINE vsum sum_join(vsum high, vsum low) {
+    EACH(low.r[i_] = wasm_i32x4_add(wasm_i32x4_shl(high.r[i_], 7), low.r[i_]));
+    return low;
+}
+
+INLINE vfloat float_set(float x) {
+    vfloat v;
+    EACH(v.r[i_] = wasm_f32x4_splat(x));
+    return v;
+}
+INLINE vfloat float_zero(void) {
+    return float_set(0.0f);
+}
+INLINE vfloat float_load(const float *p) {
+    vfloat v;
+    EACH(v.r[i_] = wasm_v128_load(p + 4 * i_));
+    return v;
+}
+/* Stores the first n (1..16) lanes. */
+INLINE void float_store(float *p, vfloat v, int n) {
+    float x[16], *to = n == 16 ? p : x;
+    EACH(wasm_v128_store(to + 4 * i_, v.r[i_]));
+    if (n < 16)
+        memcpy(p, x, (size_t)n * sizeof *x);
+}
+INLINE vfloat float_of(vsum s) {
+    vfloat v;
+    EACH(v.r[i_] = wasm_f32x4_convert_i32x4(s.r[i_]));
+    return v;
+}
+INLINE vfloat float_mul(vfloat u, vfloat v) {
+    EACH(u.r[i_] = wasm_f32x4_mul(u.r[i_], v.r[i_]));
+    return u;
+}
+INLINE vfloat float_negate(vfloat u) {
+    EACH(u.r[i_] = wasm_f32x4_neg(u.r[i_]));
+    return u;
+}
+static __attribute__((noinline, unused)) void float_fma_each(vfloat *w, const vfloat *u,
+                                                             const vfloat *v) {
+    EACH(w->r[i_] = (v128_t)fused_each((fused4)u->r[i_], (fused4)v->r[i_], (fused4)w->r[i_]));
+}
+INLINE vfloat float_fma(vfloat u, vfloat v, vfloat w) { /* u * v + w */
+    fused_sums s[4];
+    EACH(s[i_] = fused_begin(u.r[i_], v.r[i_], w.r[i_]));
+    const v128_t doubt = wasm_v128_or(wasm_v128_or(fused_doubt(s[0]), fused_doubt(s[1])),
+                                      wasm_v128_or(fused_doubt(s[2]), fused_doubt(s[3])));
+    if (__builtin_expect(wasm_v128_any_true(doubt), 0)) {
+        vfloat a = u, b = v, c = w; /* these alone are in memory */
+        float_fma_each(&c, &a, &b);
+        return c;
+    }
+    EACH(w.r[i_] = fused_end(s[i_]));
+    return w;
+}
+INLINE vfloat float_fnma(vfloat u, vfloat v, vfloat w) { /* w - u * v */
+    return float_fma(float_negate(u), v, w);
+}
+/* Convert 16 f16 numbers, and 16 bytes: unsigned, signed, their low and their high four bits. */
+INLINE vfloat float_f16(const uint8_t *p) {
+    vfloat v;
+    EACH(v.r[i_] = f16_to_floats(wasm_u32x4_load16x4(p + 8 * i_)));
+    return v;
+}
+INLINE vfloat float_of_i16(v128_t a, v128_t b) {
+    return float_of((vsum){{wasm_i32x4_extend_low_i16x8(a), wasm_i32x4_extend_high_i16x8(a),
+                            wasm_i32x4_extend_low_i16x8(b), wasm_i32x4_extend_high_i16x8(b)}});
+}
+INLINE vfloat float_of_u8(v128_t v) {
+    return float_of_i16(wasm_u16x8_extend_low_u8x16(v), wasm_u16x8_extend_high_u8x16(v));
+}
+INLINE vfloat float_u8(const uint8_t *p) {
+    return float_of_u8(wasm_v128_load(p));
+}
+INLINE vfloat float_i8(const uint8_t *p) {
+    const v128_t v = wasm_v128_load(p);
+    return float_of_i16(wasm_i16x8_extend_low_i8x16(v), wasm_i16x8_extend_high_i8x16(v));
+}
+INLINE vfloat float_low4(const uint8_t *p) {
+    return float_of_u8(bits_of(wasm_v128_load(p), 0, 0, 15));
+}
+INLINE vfloat float_high4(const uint8_t *p) {
+    return float_of_u8(bits_of(wasm_v128_load(p), 4, 0, 15));
+}
+/* Returns 2^(e - 128) for each byte e; subnormal for e = 0 and 1. */
+INLINE vfloat float_e8m0(const uint8_t *p) {
+    vfloat v;
+    UNROLL for (int i = 0; i < 4; i++) {
+        const v128_t e = wasm_u32x4_extend_low_u16x8(
+            wasm_u16x8_extend_low_u8x16(wasm_v128_load32_zero(p + 4 * i)));
+        const v128_t one = wasm_i32x4_const_splat(1);
+        const v128_t tiny =
+            wasm_i32x4_add(wasm_i32x4_const_splat(0x200000),
+                           wasm_v128_and(wasm_i32x4_eq(e, one), wasm_i32x4_const_splat(0x200000)));
+        v.r[i] = wasm_v128_bitselect(wasm_i32x4_shl(wasm_i32x4_sub(e, one), 23), tiny,
+                                     wasm_i32x4_gt(e, one));
+    }
+    return v;
+}
+
+#endif

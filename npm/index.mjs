@@ -1,0 +1,183 @@
+// Language models in a browser, and in node: see README.md and index.d.ts. A model runs in a worker, so that a page stays alive.
+
+const isNode = typeof process === "object" && Boolean(process.versions?.node);
+
+async function startWorker() {
+    const url = new URL("./worker.mjs", import.meta.url);
+    if (!isNode) {
+        const worker = new Worker(url, { type: "module" });
+        return {
+            post: (m, t) => worker.postMessage(m, t),
+            end: () => worker.terminate(),
+            listen: (f, failed) => {
+                worker.onmessage = (e) => f(e.data);
+                worker.onerror = (e) => failed(new Error(e.message || `${url}: the worker cannot be started`));
+            },
+            hold: () => {},
+        };
+    }
+    const { Worker: Thread } = await import("node:worker_threads");
+    const worker = new Thread(url);
+    return {
+        post: (m, t) => worker.postMessage(m, t),
+        end: () => worker.terminate(),
+        listen: (f, failed) => {
+            worker.on("message", f);
+            worker.on("error", failed);
+        },
+        hold: (does) => (does ? worker.ref() : worker.unref()), // a program may end while its models do nothing
+    };
+}
+
+/** What the worker opens: a name or path, {url}, a Blob, or bytes. */
+async function toSource(source) {
+    if (source instanceof URL) source = source.href;
+    if (typeof source !== "string") return source instanceof ArrayBuffer || ArrayBuffer.isView(source) ? bytesOf(source) : source;
+    if (/^builtin:/.test(source)) return source;
+    if (/^https?:/.test(source)) return { url: source };
+    if (!isNode) return { url: new URL(source, globalThis.document?.baseURI ?? globalThis.location.href).href };
+    const { resolve } = await import("node:path");
+    const { fileURLToPath } = await import("node:url");
+    return /^file:/.test(source) ? fileURLToPath(source) : resolve(source);
+}
+
+function bytesOf(source) {
+    return source instanceof ArrayBuffer ? source : source.buffer.slice(source.byteOffset, source.byteOffset + source.byteLength);
+}
+
+function abortError(signal) {
+    return signal?.reason instanceof Error ? signal.reason : new DOMException("The operation was aborted.", "AbortError");
+}
+
+export class Model {
+    #worker;
+    #waiting = new Map(); // number -> {resolve, reject, message}
+    #n = 0;
+    #stop = null;
+    #closed = null;
+    /** Facts about the last text that was generated to its end. */
+    lastRun = null;
+
+    /** @private Model.load() makes models. */
+    constructor(worker) {
+        this.#worker = worker;
+        worker.listen((m) => this.#receive(m), (e) => this.#end(e));
+        if (typeof SharedArrayBuffer === "function" && (isNode || globalThis.crossOriginIsolated)) this.#stop = new Int32Array(new SharedArrayBuffer(4));
+    }
+
+    static async load(source, options = {}) {
+        const { progress, note, signal, mmproj, ...rest } = options;
+        signal?.throwIfAborted();
+        const model = new Model(await startWorker());
+        try {
+            const opened = await model.#call({
+                what: "open",
+                source: await toSource(source),
+                options: { ...rest, ...(mmproj === undefined ? {} : { mmproj: await toSource(mmproj) }) },
+                shared: model.#stop?.buffer,
+            }, signal, (m) => {
+                if (m.progress) progress?.(m.progress.done, m.progress.total);
+                if (m.note) note?.(m.note);
+            });
+            Object.assign(model, opened);
+            return model;
+        } catch (e) {
+            model.close();
+            throw e;
+        }
+    }
+
+    #receive(m) {
+        const waits = this.#waiting.get(m.id);
+        if (!waits) return;
+        if ("result" in m || "error" in m) {
+            this.#waiting.delete(m.id);
+            if (this.#waiting.size === 0) this.#worker.hold(false);
+            if ("error" in m) waits.reject(m.error.name === "AbortError" ? new DOMException(m.error.message, "AbortError") : new Error(m.error.message));
+            else waits.resolve(m.result);
+        } else waits.message?.(m);
+    }
+
+    #end(why) {
+        this.#closed ??= why;
+        for (const waits of this.#waiting.values()) waits.reject(why);
+        this.#waiting.clear();
+        this.#worker.end();
+    }
+
+    #call(message, signal, onMessage) {
+        if (this.#closed) return Promise.reject(this.#closed);
+        if (signal?.aborted) return Promise.reject(abortError(signal));
+        const id = ++this.#n;
+        const abort = () => {
+            if (this.#stop) Atomics.store(this.#stop, 0, id);
+            this.#worker.post({ what: "abort", of: id });
+        };
+        signal?.addEventListener("abort", abort, { once: true });
+        return new Promise((resolve, reject) => {
+            this.#waiting.set(id, { resolve, reject, message: onMessage });
+            this.#worker.hold(true);
+            this.#worker.post({ id, ...message });
+        }).catch((e) => {
+            throw e.name === "AbortError" && signal?.aborted ? abortError(signal) : e;
+        }).finally(() => signal?.removeEventListener("abort", abort));
+    }
+
+    /** The pieces of a text, while they come. Who stops to read them stops the model. */
+    async *#stream(message, { signal, progress, ...options }) {
+        const own = new AbortController(), pieces = [];
+        const forward = () => own.abort(signal.reason);
+        let wake = () => {}, result, error, ended = false;
+        if (signal?.aborted) throw abortError(signal);
+        signal?.addEventListener("abort", forward, { once: true });
+        this.#call({ what: "generate", options, ...message }, own.signal, (m) => {
+            if (m.piece !== undefined) pieces.push(m.piece);
+            if (m.progress) progress?.(m.progress.done, m.progress.total);
+            wake();
+        }).then((r) => (result = r), (e) => (error = e)).finally(() => {
+            ended = true;
+            wake();
+        });
+        try {
+            for (;;) {
+                while (pieces.length > 0) yield pieces.shift();
+                if (ended) break;
+                await new Promise((resolve) => (wake = resolve));
+            }
+            if (error) throw error;
+            this.lastRun = result;
+            return result;
+        } finally {
+            signal?.removeEventListener("abort", forward);
+            if (!ended) own.abort();
+        }
+    }
+
+    generate(prompt, options = {}) {
+        return this.#stream({ prompt: String(prompt) }, options);
+    }
+
+    chat(messages, options = {}) {
+        return this.#stream({ messages }, options);
+    }
+
+    encode(text, { special = true } = {}) {
+        return this.#call({ what: "encode", text, special });
+    }
+
+    decode(ids) {
+        return this.#call({ what: "decode", ids: Array.from(ids) });
+    }
+
+    logits(ids) {
+        return this.#call({ what: "logits", ids: Array.from(ids) });
+    }
+
+    embed(text) {
+        return this.#call({ what: "embed", text });
+    }
+
+    close() {
+        this.#end(new Error("the model is closed"));
+    }
+}

@@ -1,0 +1,256 @@
+// Runs a model, in a worker of a browser or of node: index.mjs sends what to do, one thing after the other, each with a number. The answers have
+// the same number: {piece}, {progress}, and at the end {result} or {error}.
+import { Wasi } from "./wasi.mjs";
+import { GivenFolder, Lines, Parts, Picked } from "./files-memory.mjs";
+import { download } from "./cache.mjs";
+
+const isNode = typeof process === "object" && Boolean(process.versions?.node);
+const port = isNode ? (await import("node:worker_threads")).parentPort : self;
+const encoder = new TextEncoder(), decoder = new TextDecoder();
+const GIVEN = "/.given"; // the folder of files that JavaScript gives
+const FINISH = ["none", "end", "stop", "length", "context", "cancelled", "error"];
+
+let wasi, lib, given;
+let stop = null; // [1]: nonzero while what runs is to stop, if memory can be shared
+let now = 0; // the number of what runs
+const aborted = new Set();
+
+function reply(message, transfer = []) {
+    port.postMessage({ id: now, ...message }, transfer);
+}
+
+function isStopped() {
+    return aborted.has(now) || (stop !== null && Atomics.load(stop, 0) === now);
+}
+
+function checkStopped() {
+    if (isStopped()) throw new DOMException("The operation was aborted.", "AbortError");
+}
+
+async function instantiate() {
+    const url = new URL("./ggml-lite.wasm", import.meta.url);
+    const bytes = isNode
+        ? await (await import("node:fs/promises")).readFile(url)
+        : await fetch(url).then((r) => {
+              if (!r.ok) throw new Error(`${url}: the server answers ${r.status} ${r.statusText}`);
+              return r.arrayBuffer();
+          });
+    given = new GivenFolder(GIVEN);
+    const files = isNode ? [new (await import("./files-node.mjs")).Folder("/", "/")] : [];
+    wasi = new Wasi({ descriptors: [new Lines(), new Lines(console.log), new Lines(console.error), ...files, given] });
+    const { instance } = await WebAssembly.instantiate(bytes, {
+        ...wasi.imports(),
+        ggml_lite: {
+            progress: (done, total) => {
+                report(done, total);
+                return isStopped() ? 1 : 0;
+            },
+            note: (at, n) => reply({ note: wasi.text(at, n) }),
+        },
+    });
+    lib = instance.exports;
+    wasi.memory = lib.memory;
+    lib._initialize();
+}
+
+let reported = 0;
+function report(done, total) {
+    const time = performance.now();
+    if (done < total && time - reported < 50) return;
+    reported = time;
+    reply({ progress: { done, total } });
+}
+
+// --- texts and numbers of the library ---
+
+function fail() {
+    checkStopped();
+    const at = lib.js_error();
+    throw new Error(wasi.text(at, new Uint8Array(lib.memory.buffer, at).indexOf(0)));
+}
+
+/** Copies a text into the module's memory; the caller frees it. */
+function put(text) {
+    const bytes = encoder.encode(text), at = lib.js_alloc(bytes.length + 1);
+    if (!at) throw new Error("out of memory");
+    wasi.bytes(at, bytes.length + 1).set(bytes);
+    wasi.bytes(at, bytes.length + 1)[bytes.length] = 0;
+    return { at, n: bytes.length };
+}
+
+/** Calls f with the places of texts (0 for those that are missing), which are freed afterwards. */
+function withTexts(texts, f) {
+    const places = texts.map((t) => (t === undefined || t === null ? { at: 0, n: 0 } : put(t)));
+    try {
+        return f(...places);
+    } finally {
+        for (const p of places) lib.js_free(p.at);
+    }
+}
+
+// --- opening ---
+
+/** Makes a source a path that the library can open. */
+async function toPath(source, name, options, signal) {
+    if (typeof source === "string") return source; // built in, or a file of this machine
+    const file = source.url ? await download(source.url, { cache: options.cache, progress: report, signal })
+        : source instanceof Blob ? (isNode ? new Parts([new Uint8Array(await source.arrayBuffer())]) : new Picked(source))
+        : new Parts([new Uint8Array(source)]);
+    given.files.set(name, file);
+    return `${GIVEN}/${name}`;
+}
+
+let controller = null; // of a download
+
+async function open({ source, options, shared }) {
+    stop = shared ? new Int32Array(shared) : null;
+    await instantiate();
+    controller = new AbortController();
+    const path = await toPath(source, "model.gguf", options, controller.signal);
+    const eye = options.mmproj === undefined ? undefined : await toPath(options.mmproj, "mmproj.gguf", options, controller.signal);
+    checkStopped();
+    withTexts([path, eye, options.chatTemplate, options.cacheType], (p, m, t, c) => {
+        if (!lib.js_open(p.at, options.nCtx ?? 0, m.at, t.at, c.at, options.embeddings ? 1 : 0)) fail();
+    });
+    for (const file of given.files.values()) file.handle?.close(); // the module has read them
+    given.files.clear();
+    return { nCtx: lib.js_n_ctx(), nVocab: lib.js_n_vocab(), hasChat: lib.js_has_chat() !== 0, version: cText(lib.js_version()) };
+}
+
+function cText(at) {
+    return wasi.text(at, new Uint8Array(lib.memory.buffer, at).indexOf(0));
+}
+
+// --- generating ---
+
+/** Lets messages arrive, such as one that stops this. */
+const pause = isNode
+    ? () => new Promise((resolve) => setImmediate(resolve))
+    : (() => {
+          const { port1, port2 } = new MessageChannel();
+          return () => new Promise((resolve) => {
+              port1.onmessage = resolve;
+              port2.postMessage(null);
+          });
+      })();
+
+function setRequest({ maxTokens, seed, stop: stops, grammar, jsonSchema, sampling = {} }) {
+    lib.js_request();
+    const numbers = { ...(maxTokens === undefined ? {} : { max_tokens: maxTokens }), ...(seed === undefined ? {} : { seed }), ...sampling };
+    for (const [name, value] of Object.entries(numbers)) if (!lib.js_number(put(name).at, value)) fail();
+    for (const text of stops ?? []) if (!lib.js_stop(put(text).at)) fail();
+    if (grammar !== undefined) lib.js_grammar(put(grammar).at);
+    if (jsonSchema !== undefined) lib.js_json_schema(put(typeof jsonSchema === "string" ? jsonSchema : JSON.stringify(jsonSchema)).at);
+}
+
+async function generate({ prompt, messages, options }) {
+    setRequest(options);
+    if (messages)
+        withTexts([JSON.stringify({ messages, ...(options.template ?? {}) })], (j) => {
+            if (!lib.js_begin_chat(j.at)) fail();
+        });
+    else
+        withTexts([prompt], (p) => {
+            if (!lib.js_begin(p.at, p.n)) fail();
+        });
+    for (let time = performance.now(); ; ) {
+        const at = lib.js_next();
+        if (!at) break;
+        reply({ piece: wasi.text(at, lib.js_piece_size()) });
+        if (performance.now() - time > 8) {
+            await pause();
+            time = performance.now();
+        }
+        checkStopped();
+    }
+    if (lib.js_failed()) fail();
+    const [finish, reused, promptTokens, tokens, promptSeconds, seconds] = Array.from({ length: 6 }, (_, i) => lib.js_fact(i));
+    return { finish: FINISH[finish], reused, promptTokens, tokens, promptSeconds, seconds };
+}
+
+// --- tokens, logits, vectors ---
+
+/** Calls f with a place for `size` bytes. */
+function withRoom(size, f) {
+    const at = lib.js_alloc(size);
+    if (!at) throw new Error("out of memory");
+    try {
+        return f(at);
+    } finally {
+        lib.js_free(at);
+    }
+}
+
+function encode({ text, special }) {
+    return withTexts([text], (t) => withRoom(4, (n) => {
+        const ids = lib.js_encode(t.at, t.n, special ? 1 : 0, n);
+        if (!ids) fail();
+        const result = Array.from(new Int32Array(lib.memory.buffer, ids, wasi.view().getUint32(n, true)));
+        lib.js_free_result(ids);
+        return result;
+    }));
+}
+
+function withIds(ids, f) {
+    return withRoom(4 * ids.length, (at) => {
+        new Int32Array(lib.memory.buffer, at, ids.length).set(ids);
+        return f(at);
+    });
+}
+
+function decode({ ids }) {
+    return withIds(ids, (at) => withRoom(4, (n) => {
+        const text = lib.js_decode(at, ids.length, n);
+        if (!text) fail();
+        const result = wasi.text(text, wasi.view().getUint32(n, true));
+        lib.js_free_result(text);
+        return result;
+    }));
+}
+
+function logits({ ids }) {
+    return withIds(ids, (at) => {
+        const found = lib.js_logits(at, ids.length);
+        if (!found) fail();
+        return new Float32Array(lib.memory.buffer, found, lib.js_n_vocab()).slice();
+    });
+}
+
+function embed({ text }) {
+    const n = lib.js_n_embd();
+    return withTexts([text], (t) => withRoom(4 * (n || 1), (out) => {
+        if (!lib.js_embed(t.at, t.n, out)) fail();
+        return new Float32Array(lib.memory.buffer, out, n).slice();
+    }));
+}
+
+// --- messages ---
+
+const calls = { open, generate, encode, decode, logits, embed };
+let last = Promise.resolve();
+
+async function run(message) {
+    now = message.id;
+    try {
+        checkStopped();
+        reply({ result: await calls[message.what](message) });
+    } catch (e) {
+        const wrong = isStopped() ? new DOMException("The operation was aborted.", "AbortError") : e;
+        reply({ error: { name: wrong.name, message: wrong.message } });
+    } finally {
+        aborted.delete(message.id);
+        controller = null;
+    }
+}
+
+function receive(message) {
+    if (message.what === "abort") {
+        aborted.add(message.of);
+        if (message.of === now) controller?.abort();
+        return;
+    }
+    last = last.then(() => run(message));
+}
+if (isNode) port.on("message", receive);
+else port.onmessage = (e) => receive(e.data);
+port.postMessage({ ready: true });
