@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPORT(name) __attribute__((export_name(#name))) name
+#define EXPORT(type, name, ...)                                                                    \
+    type name(__VA_ARGS__);                                                                        \
+    __attribute__((export_name(#name))) type name(__VA_ARGS__)
 #define IMPORT(name) __attribute__((import_module("ggml_lite"), import_name(#name)))
 
 /* Told how far the loading is, and how much of a prompt has been read; nonzero: stop. */
@@ -15,19 +17,19 @@ IMPORT(note) void js_note(const char *text, size_t n);
 static ggl_error err;
 static llm_context *model;
 
-const char *EXPORT(js_error)(void) {
+EXPORT(const char *, js_error, void) {
     return err.msg;
 }
 
-void *EXPORT(js_alloc)(size_t n) {
+EXPORT(void *, js_alloc, size_t n) {
     return malloc(n ? n : 1);
 }
 
-void EXPORT(js_free)(void *p) {
+EXPORT(void, js_free, void *p) {
     free(p);
 }
 
-const char *EXPORT(js_version)(void) {
+EXPORT(const char *, js_version, void) {
     return ggl_version();
 }
 
@@ -44,7 +46,7 @@ static void on_note(void *user, const char *text) {
 }
 
 /* Opens a file, or a built-in model; mmproj, chat_template, cache_type: NULL, or as in llm_open_params. */
-int EXPORT(js_open)(const char *path, int32_t n_ctx, const char *mmproj, const char *chat_template,
+EXPORT(int, js_open, const char *path, int32_t n_ctx, const char *mmproj, const char *chat_template,
                     const char *cache_type, int embeddings) {
     const llm_open_params p = {.size = sizeof p,
                                .n_ctx = n_ctx,
@@ -58,11 +60,11 @@ int EXPORT(js_open)(const char *path, int32_t n_ctx, const char *mmproj, const c
     return llm_open(&model, path, &p, &err) == GGL_OK;
 }
 
-int32_t EXPORT(js_n_ctx)(void) {
+EXPORT(int32_t, js_n_ctx, void) {
     return (int32_t)llm_context_n_ctx(model);
 }
 
-int EXPORT(js_has_chat)(void) {
+EXPORT(int, js_has_chat, void) {
     return llm_context_has_chat(model);
 }
 
@@ -77,7 +79,7 @@ static struct {
 } request;
 
 /* Starts new parameters, the defaults. Texts that were given to the old ones are freed. */
-void EXPORT(js_request)(void) {
+EXPORT(void, js_request, void) {
     for (size_t i = 0; i < request.n_numbers; i++)
         free((char *)(uintptr_t)request.number[i].name);
     for (size_t i = 0; i < request.n_stop; i++)
@@ -96,7 +98,7 @@ static int no_memory(void) {
 }
 
 /* Sets a number: "max_tokens", "seed", or one of the sampler (llm_number_name). The name is the request's afterwards, from js_alloc. */
-int EXPORT(js_number)(char *name, double value) {
+EXPORT(int, js_number, char *name, double value) {
     const bool is_max = strcmp(name, "max_tokens") == 0, is_seed = strcmp(name, "seed") == 0;
     if (is_max || is_seed) {
         free(name);
@@ -118,7 +120,7 @@ int EXPORT(js_number)(char *name, double value) {
 }
 
 /* Text `value` is the request's afterwards, from js_alloc. */
-int EXPORT(js_stop)(char *value) {
+EXPORT(int, js_stop, char *value) {
     const char **more = realloc(request.stop, (request.n_stop + 1) * sizeof *request.stop);
     if (!more)
         return no_memory();
@@ -129,11 +131,11 @@ int EXPORT(js_stop)(char *value) {
     return 1;
 }
 
-void EXPORT(js_grammar)(char *value) {
+EXPORT(void, js_grammar, char *value) {
     request.p.grammar = value;
 }
 
-void EXPORT(js_json_schema)(char *value) {
+EXPORT(void, js_json_schema, char *value) {
     request.p.json_schema = value;
 }
 
@@ -154,12 +156,12 @@ static int begin(const char *text, size_t n, unsigned flags) {
 }
 
 /* Begins to continue a text, by the request's parameters. */
-int EXPORT(js_begin)(const char *text, size_t n) {
+EXPORT(int, js_begin, const char *text, size_t n) {
     return begin(text, n, LLM_ADD_SPECIAL | LLM_READ_SPECIAL);
 }
 
 /* Begins to answer a conversation, {"messages": [..]}. */
-int EXPORT(js_begin_chat)(const char *json) {
+EXPORT(int, js_begin_chat, const char *json) {
     char *text, *seen;
     size_t n, n_seen;
     if (llm_chat_see(model, json, &seen, &n_seen, &err) != GGL_OK)
@@ -178,23 +180,23 @@ static size_t n_piece;
 /* Returns the next piece of text, of js_piece_size() bytes; NULL: the end, or, if js_failed(), an error. */
 static bool has_failed;
 
-const char *EXPORT(js_next)(void) {
+EXPORT(const char *, js_next, void) {
     const char *piece = NULL;
     n_piece = 0;
     has_failed = llm_next(model, &piece, &n_piece, &err) != GGL_OK;
     return has_failed ? NULL : piece;
 }
 
-size_t EXPORT(js_piece_size)(void) {
+EXPORT(size_t, js_piece_size, void) {
     return n_piece;
 }
 
-int EXPORT(js_failed)(void) {
+EXPORT(int, js_failed, void) {
     return has_failed;
 }
 
 /* Facts about the last generation: its finish, tokens of the prompt that were kept and that were run, tokens generated, and the seconds of both. */
-double EXPORT(js_fact)(int which) {
+EXPORT(double, js_fact, int which) {
     llm_run_info i = {.size = sizeof i};
     if (llm_last_run(model, &i, &err) != GGL_OK)
         return -1;
@@ -206,7 +208,7 @@ double EXPORT(js_fact)(int which) {
 /* --- tokens, logits, vectors ------------------------------------------------------------------ */
 
 /* Turns text into *n tokens, for js_free_tokens; NULL: an error. */
-int32_t *EXPORT(js_encode)(const char *text, size_t size, int special, size_t *n) {
+EXPORT(int32_t *, js_encode, const char *text, size_t size, int special, size_t *n) {
     int32_t *id;
     return llm_encode(model, text, size, special ? LLM_ADD_SPECIAL | LLM_READ_SPECIAL : 0, &id, n,
                       &err) == GGL_OK
@@ -214,17 +216,17 @@ int32_t *EXPORT(js_encode)(const char *text, size_t size, int special, size_t *n
                : NULL;
 }
 
-char *EXPORT(js_decode)(const int32_t *id, size_t n_id, size_t *n) {
+EXPORT(char *, js_decode, const int32_t *id, size_t n_id, size_t *n) {
     char *text;
     return llm_decode(model, id, n_id, 0, &text, n, &err) == GGL_OK ? text : NULL;
 }
 
-void EXPORT(js_free_result)(void *p) {
+EXPORT(void, js_free_result, void *p) {
     ggl_free(p);
 }
 
 /* Runs n tokens from an empty sequence; returns the logits [js_n_vocab()] after the last one. */
-const float *EXPORT(js_logits)(const int32_t *id, size_t n) {
+EXPORT(const float *, js_logits, const int32_t *id, size_t n) {
     const float *logits;
     return llm_truncate(model, 0, &err) == GGL_OK &&
                    llm_eval(model, id, n, false, &logits, &err) == GGL_OK
@@ -232,15 +234,15 @@ const float *EXPORT(js_logits)(const int32_t *id, size_t n) {
                : NULL;
 }
 
-int32_t EXPORT(js_n_vocab)(void) {
+EXPORT(int32_t, js_n_vocab, void) {
     return llm_context_n_vocab(model);
 }
 
-int32_t EXPORT(js_n_embd)(void) {
+EXPORT(int32_t, js_n_embd, void) {
     return llm_context_n_embd(model);
 }
 
 /* Writes the vector [js_n_embd()] of a text. */
-int EXPORT(js_embed)(const char *text, size_t n, float *out) {
+EXPORT(int, js_embed, const char *text, size_t n, float *out) {
     return llm_embed(model, text, n, out, &err) == GGL_OK;
 }

@@ -93,6 +93,8 @@ function withTexts(texts, f) {
 /** Makes a source a path that the library can open. */
 async function toPath(source, name, options, signal) {
     if (typeof source === "string") return source; // built in, or a file of this machine
+    const own = (source.name ?? source.url?.split(/[?#]/)[0].split("/").pop() ?? "").replace(/[^\w.-]/g, "_");
+    if (own && !given.files.has(own)) name = own; // messages have the name that the user knows
     const file = source.url ? await download(source.url, { cache: options.cache, progress: report, signal })
         : source instanceof Blob ? (isNode ? new Parts([new Uint8Array(await source.arrayBuffer())]) : new Picked(source))
         : new Parts([new Uint8Array(source)]);
