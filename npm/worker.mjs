@@ -66,7 +66,7 @@ function report(done, total) {
 function fail() {
     checkStopped();
     const at = lib.js_error();
-    throw new Error(wasi.text(at, new Uint8Array(lib.memory.buffer, at).indexOf(0)));
+    throw new Error(cText(at).replaceAll(GIVEN + "/", ""));
 }
 
 /** Copies a text into the module's memory; the caller frees it. */

@@ -1,0 +1,107 @@
+// The page without a server, in headless Chromium. GGL_WASM_TEST: FOLDER_OF_PAGE:LLM_CLI:FOLDER_OF_MODELS
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { after, before, test } from "node:test";
+import { extname, join } from "node:path";
+import { Chromium } from "../server/page/chromium.mjs";
+
+const [folder, cli, models] = process.env.GGL_WASM_TEST.split(":");
+const TYPES = { ".html": "text/html", ".mjs": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
+let server, browser, at, asked = 0;
+
+before(async () => {
+    server = createServer(async (request, response) => {
+        const path = request.url === "/" ? "/index.html" : request.url;
+        try {
+            const bytes = await readFile(path === "/model.gguf" ? join(models, "stories-chat.gguf") : join(folder, path));
+            asked += path === "/model.gguf";
+            response.writeHead(200, { "content-type": TYPES[extname(path)] ?? "application/octet-stream", "content-length": bytes.length, etag: '"1"' });
+            response.end(bytes);
+        } catch {
+            response.writeHead(404).end();
+        }
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    at = `http://127.0.0.1:${server.address().port}/`;
+    browser = await Chromium.launch();
+});
+
+after(async () => {
+    await browser?.close();
+    server?.close();
+});
+
+async function talk(tab) {
+    await tab.until(() => !document.querySelector("#ask").hidden);
+    await tab.click("#text");
+    await tab.type("Tell me a story about a fox.");
+    await tab.press("Enter");
+    await tab.until(() => document.querySelector(".speed"));
+    assert.match(await tab.text(".speed"), /^\d+ tokens, [\d.]+ per second$/);
+    assert.ok((await tab.text(".said.assistant")).length > 50);
+    assert.ok(await tab.eval(() => document.querySelector("#bad").hidden));
+}
+
+test("the built-in model answers, and the conversation begins anew", async () => {
+    const tab = await browser.newTab(at);
+    await tab.click("#builtin");
+    await talk(tab);
+    await tab.click("#new");
+    assert.equal(await tab.count(".said"), 0);
+    await tab.click("#other");
+    await tab.until(() => !document.querySelector("#choose").hidden);
+    assert.deepEqual(tab.problems, []);
+    await tab.close();
+});
+
+test("a picked file answers; one that is no model is an error", async () => {
+    const tab = await browser.newTab(at);
+    await tab.chooseFile("#file", join(folder, "style.css"));
+    await tab.until(() => /^style.css: .*not a GGUF file/.test(document.querySelector("#bad").textContent));
+    await tab.chooseFile("#file", join(models, "stories-chat.gguf"));
+    await talk(tab);
+    assert.equal(await tab.text("#model-name"), "stories-chat.gguf");
+    await tab.close();
+});
+
+test("a file from the network is kept, and has the bits of the program", async () => {
+    const tab = await browser.newTab(at);
+    const run = () => tab.eval(async (url) => {
+        const { Model } = await import("./ggml-lite/index.mjs");
+        let text = "";
+        const told = [], model = await Model.load(url, { progress: (done) => told.push(done) });
+        for await (const piece of model.generate("Once upon a time", { maxTokens: 40, seed: 1, sampling: { temperature: 0.8 } })) text += piece;
+        model.close();
+        const dir = await (await navigator.storage.getDirectory()).getDirectoryHandle("ggml-lite"), names = [];
+        for await (const name of dir.keys()) names.push(name);
+        return { text, told, names };
+    }, at + "model.gguf");
+    const first = await run(), second = await run();
+    const want = execFileSync(cli, ["-q", "-m", join(models, "stories-chat.gguf"), "-p", "Once upon a time", "-n", "40", "-s", "1", "--temp", "0.8"],
+        { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+    assert.equal("Once upon a time" + first.text, want.trimEnd());
+    assert.equal(second.text, first.text);
+    assert.equal(first.names.length, 2);
+    assert.equal(asked, 2);
+    await tab.close();
+});
+
+test("a long text stops", async () => {
+    const tab = await browser.newTab(at);
+    const found = await tab.eval(async () => {
+        const { Model } = await import("./ggml-lite/index.mjs");
+        const model = await Model.load("builtin:stories"), stop = new AbortController();
+        let n = 0, name = "";
+        try {
+            for await (const piece of model.generate("Once", { signal: stop.signal })) if (piece && ++n === 3) stop.abort();
+        } catch (e) {
+            name = e.name;
+        }
+        model.close();
+        return name;
+    });
+    assert.equal(found, "AbortError");
+    await tab.close();
+});

@@ -1,0 +1,80 @@
+#!/bin/bash
+# The library for WebAssembly, built by clang and run by node and Chromium, computes the bits of this build: run.sh SOURCE_DIR BUILD_DIR
+# GGL_TEST_LONG: all digests, not a few; and without vector instructions, too.
+set -u
+export LC_ALL=C.UTF-8
+source=$1 here=$2/bin
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+fail() {
+    echo "$*"
+    failed=1
+}
+node -e 'process.exit(process.versions.node.split(".")[0] < 18 ? 1 : 0)' 2>/dev/null || { echo "skipped: node 18 or later is not installed (Debian: nodejs)" && exit 77; }
+clang=
+for name in clang-19 clang-18 clang-17 clang-16 clang-15 clang-14 clang; do
+    [ -n "$clang" ] || ! echo 'int main(void) { return 0; }' | "$name" --target=wasm32-wasi -x c - -o "$tmp/try.wasm" 2>/dev/null || clang=$name
+done
+[ -n "$clang" ] || { echo "skipped: no clang links programs for WebAssembly (Debian: clang, lld, wasi-libc, libclang-rt-14-dev-wasm32)" && exit 77; }
+
+tests="kernels_slots kernels_products kernels_attend"
+build() { # NAME SIMD TARGET..: configures and builds
+    cmake -S "$source" -B "$2/$1" -DCMAKE_TOOLCHAIN_FILE="$source/cmake/wasm.cmake" -DCMAKE_C_COMPILER="$clang" -DGGL_TESTS=ON -DGGL_SMALL=ON -DGGL_WASM_SIMD="$3" \
+        -DCMAKE_C_FLAGS_RELEASE="-O1 -DNDEBUG" >"$tmp/log" 2>&1 || { tail -20 "$tmp/log" && exit 1; }
+    cmake --build "$2/$1" -j 2 --target "${@:4}" >"$tmp/log" 2>&1 || { grep -E "error|undefined" "$tmp/log" | head -20 && exit 1; }
+    ! grep -q "warning:" "$tmp/log" || fail "the compiler warns: $(grep -m 3 "warning:" "$tmp/log")"
+}
+run() { # PROGRAM ARGUMENTS..
+    timeout 300 node "$source/npm/run.mjs" "$@"
+}
+check() { # BUILD: kernels, digests of models, and a program
+    for name in $tests; do
+        run "$1/bin/tests/test-conformance-$name.wasm" >"$tmp/said" 2>&1 || fail "$1, $name: $(tail -5 "$tmp/said")"
+    done
+    run "$1/bin/tests/digest.wasm" "${kind[@]}" 2>"$tmp/said" | grep -v '^samples are chosen' >"$tmp/digests" || fail "$1, digest: $(cat "$tmp/said")"
+    [ -s "$tmp/digests" ] && ! grep -Fxvf "$tmp/want" "$tmp/digests" || fail "$1: these digests are not those of this build"
+    want=$("$here/llm-cli" -q -p "Once upon a time" -n 60 -s 1 --temp 0.8 2>/dev/null </dev/null)
+    found=$(run "$1/bin/llm-cli.wasm" -q -p "Once upon a time" -n 60 -s 1 --temp 0.8 2>/dev/null </dev/null)
+    [ -n "$want" ] && [ "$want" = "$found" ] || fail "llm-cli: '$found', not '$want'"
+}
+
+kind=(few)
+[ -z "${GGL_TEST_LONG:-}" ] || kind=()
+"$here/tests/digest" "${kind[@]}" 2>/dev/null | grep -v '^samples are chosen' >"$tmp/want"
+targets=(digest llm-cli)
+for name in $tests; do targets+=("test-conformance-$name"); done
+wasm=$2/wasm
+build wasm "$2" ON "${targets[@]}" llm-quantize ggml-lite-js
+check "$wasm"
+if [ -n "${GGL_TEST_LONG:-}" ]; then
+    build wasm-scalar "$2" OFF "${targets[@]}"
+    check "$2/wasm-scalar"
+fi
+
+# files: written whole, read by relative paths, and bad ones
+mkdir "$tmp/größe" && cd "$tmp"
+"$here/llm-quantize" -q --allow-requantize builtin:stories want.gguf q4_0 >/dev/null 2>&1
+for turn in 1 2; do
+    run "$wasm/bin/llm-quantize.wasm" -q --allow-requantize builtin:stories größe/kleiner.gguf q4_0 >/dev/null 2>said || fail "llm-quantize, $turn: $(cat said)"
+    cmp -s want.gguf größe/kleiner.gguf || fail "llm-quantize, $turn: another file"
+done
+[ "$(ls größe)" = kleiner.gguf ] || fail "left behind: $(ls größe)"
+[ "$(run "$wasm/bin/llm-cli.wasm" -q -m größe/kleiner.gguf -p Once -n 20 -s 1 2>/dev/null </dev/null)" = "$("$here/llm-cli" -q -m want.gguf -p Once -n 20 -s 1 2>/dev/null </dev/null)" ] ||
+    fail "another text of a file"
+run "$wasm/bin/llm-cli.wasm" -m größe/nicht.gguf -p a >/dev/null 2>said
+[ $? = 1 ] && grep -q 'nicht.gguf: No such file' said || fail "a file that is not there: $(cat said)"
+head -c 5000 want.gguf >größe/kurz.gguf
+run "$wasm/bin/llm-cli.wasm" -m größe/kurz.gguf -p a >/dev/null 2>said
+[ $? = 1 ] && grep -q 'kurz.gguf' said || fail "a file that is cut off: $(cat said)"
+run "$wasm/bin/llm-cli.wasm" -p a -t 2 >/dev/null 2>said
+[ $? = 1 ] && grep -q 'thread 2 of 2 could not be started' said || fail "two threads: $(cat said)"
+
+# the package, and the page
+GGL_WASM_TEST=$wasm/package:$here/llm-cli:$source/models/builtin node --test "$source/tests/wasm/package.mjs" >said 2>&1 || fail "the package: $(cat said)"
+for name in ${CHROMIUM:-chromium chromium-browser google-chrome google-chrome-stable}; do
+    command -v "$name" >/dev/null || continue
+    GGL_WASM_TEST=$wasm/web:$here/llm-cli:$source/models/builtin node --test "$source/tests/wasm/page.mjs" >said 2>&1 || fail "the page: $(cat said)"
+    break
+done
+exit $failed
