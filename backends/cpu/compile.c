@@ -89,7 +89,7 @@ static bool place_scratch(cpu_compiler *c, cpu_plan *plan) {
     }
     int64_t threads = cpu_max(c->b->n_threads, c->b->n_threads_batch);
     size_t all_threads;
-    return ggl_size_mul(plan->thread_step, (size_t)threads, &all_threads) &&
+    return ggl_size_mul(plan->thread_step, (uint64_t)threads, &all_threads) &&
            ggl_size_add(end, align64(shared), &end) &&
            ggl_size_add(end, all_threads, &plan->base.arena_size);
 }

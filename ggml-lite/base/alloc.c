@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool ggl_size_mul(size_t a, size_t b, size_t *out) {
+bool ggl_size_mul(uint64_t a, uint64_t b, size_t *out) {
     if (b != 0 && a > SIZE_MAX / b)
         return false;
-    *out = a * b;
+    *out = (size_t)(a * b);
     return true;
 }
 

@@ -143,7 +143,7 @@ ggl_tensor *ggl_read(const ggl_tensor *node, int k) {
 bool ggl_extents_bytes(ggl_type type, const int64_t ne[GGL_MAX_DIMS], int64_t n, size_t *out) {
     bool fits = ggl_row_size_checked(type, ne[0], out);
     for (int d = 1; d < GGL_MAX_DIMS && fits; d++)
-        fits = ggl_size_mul(*out, (size_t)(ne[d] == GGL_N ? n : ne[d]), out);
+        fits = ggl_size_mul(*out, (uint64_t)(ne[d] == GGL_N ? n : ne[d]), out);
     return fits;
 }
 

@@ -28,11 +28,11 @@ bool ggl_store_can_keep(ggl_type type) {
 bool ggl_store_size(const ggl_store *s, int64_t n_pos, size_t *out) {
     size_t n;
     if (s->kind == GGL_STORE_STATE)
-        return ggl_size_mul((size_t)s->ne[0], (size_t)s->ne[1], &n) &&
-               ggl_size_mul(n, (size_t)s->ne[2], &n) && ggl_size_mul(n, sizeof(float), out);
-    size_t pages = ((size_t)n_pos + GGL_PAGE - 1) / GGL_PAGE;
+        return ggl_size_mul((uint64_t)s->ne[0], (uint64_t)s->ne[1], &n) &&
+               ggl_size_mul(n, (uint64_t)s->ne[2], &n) && ggl_size_mul(n, sizeof(float), out);
+    const uint64_t pages = ((uint64_t)n_pos + GGL_PAGE - 1) / GGL_PAGE;
     return ggl_row_size_checked(s->type, s->ne[0], &n) && ggl_size_mul(n, GGL_PAGE, &n) &&
-           ggl_size_mul(n, (size_t)s->ne[1], &n) && ggl_size_mul(n, pages, out);
+           ggl_size_mul(n, (uint64_t)s->ne[1], &n) && ggl_size_mul(n, pages, out);
 }
 
 int64_t ggl_store_page(const ggl_store *s, const int32_t *table, int64_t slot, int64_t pos) {

@@ -121,7 +121,7 @@ static bool size_store(ggl_graph *g, ggl_store *s) {
         s->page_size = s->slot_size / (size_t)pages_for(s->n_pos);
     fits = fits &&
            ggl_size_mul(shares ? s->page_size : s->slot_size,
-                        (size_t)(shares ? n_pages : g->params.n_slots), &s->size) &&
+                        (uint64_t)(shares ? n_pages : g->params.n_slots), &s->size) &&
            s->size <= PTRDIFF_MAX; /* as malloc */
     if (!fits)
         ggl_graph_fail(g, GGL_LIMIT, "%s: %" PRId64 " positions do not fit into memory", s->name,

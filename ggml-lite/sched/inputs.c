@@ -18,7 +18,7 @@ static int index_of(const schedule *s, const ggl_tensor *t) {
 bool ggl_inputs_init(inputs *in, const schedule *s) {
     const int n_inputs = ggl_graph_n_inputs(s->g);
     size_t n_stale;
-    if (!ggl_size_mul((size_t)s->n_lanes, (size_t)n_inputs, &n_stale))
+    if (!ggl_size_mul((uint64_t)s->n_lanes, (uint64_t)n_inputs, &n_stale))
         return false;
     in->n = ggl_calloc((size_t)n_inputs, sizeof *in->n);
     in->stale = ggl_calloc(n_stale, sizeof *in->stale);

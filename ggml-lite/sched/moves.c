@@ -169,7 +169,7 @@ static ggl_status place_outputs(schedule *s, const size_t *own, ggl_error *err) 
         o->from = d->loc[o->phase][o->t->id].offset;
         o->computed_by = own[o->t->id] - 1;
         o->to = o->phase == TAIL ? d->io.image + o->from : s->host_size;
-        if (o->phase == TRUNK && (!ggl_size_mul((size_t)n, o->row, &size) ||
+        if (o->phase == TRUNK && (!ggl_size_mul((uint64_t)n, o->row, &size) ||
                                   !ggl_size_add(s->host_size, size, &s->host_size) ||
                                   !ggl_size_align(s->host_size, HOST_PAGE, &s->host_size)))
             return ggl_sched_too_large(o->t, n, err);

@@ -20,10 +20,10 @@ int64_t llm_logits_scored(int64_t n_ctx) {
 /* Computes the size of a file with that head. False: too large. */
 static bool file_size(const logits_head *h, size_t *tokens, size_t *size) {
     size_t rows;
-    if (!ggl_size_mul((size_t)h->n_chunk, (size_t)h->n_ctx, tokens) ||
+    if (!ggl_size_mul((uint64_t)h->n_chunk, (uint64_t)h->n_ctx, tokens) ||
         !ggl_size_mul(*tokens, 4, tokens) ||
-        !ggl_size_mul((size_t)h->n_chunk, (size_t)llm_logits_scored(h->n_ctx), &rows) ||
-        !ggl_size_mul(rows, 2 * (size_t)llm_log_probs_size(h->n_vocab), &rows))
+        !ggl_size_mul((uint64_t)h->n_chunk, (uint64_t)llm_logits_scored(h->n_ctx), &rows) ||
+        !ggl_size_mul(rows, 2 * (uint64_t)llm_log_probs_size(h->n_vocab), &rows))
         return false;
     return ggl_size_add(HEAD, *tokens, size) && ggl_size_add(*size, rows, size);
 }

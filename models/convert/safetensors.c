@@ -76,7 +76,7 @@ static ggl_status read_shape(st_tensor *t, const json_value *shape, size_t each,
         if (x->kind != JSON_NUMBER || !x->whole || x->number < 0)
             return ggl_fail(err, GGL_FORMAT, "a dimension is not a whole number");
         t->ne[d] = (int64_t)x->number;
-        if (!ggl_size_mul(*size, (size_t)t->ne[d], size))
+        if (!ggl_size_mul(*size, (uint64_t)t->ne[d], size))
             return ggl_fail(err, GGL_LIMIT, "its size is too large");
     }
     return GGL_OK;

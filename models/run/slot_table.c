@@ -23,8 +23,9 @@ bool llm_slots_init(slot_table *t, const ggl_graph *g, ggl_sched *sched,
     t->n_new = ggl_calloc((size_t)n_slots, sizeof *t->n_new);
     t->n_past = ggl_calloc((size_t)n_slots, sizeof *t->n_past);
     t->ticket = ggl_calloc((size_t)n_slots, sizeof *t->ticket);
-    t->page = ggl_size_mul((size_t)n_slots, (size_t)each, &size) ? ggl_calloc(size, sizeof *t->page)
-                                                                 : NULL;
+    t->page = ggl_size_mul((uint64_t)n_slots, (uint64_t)each, &size)
+                  ? ggl_calloc(size, sizeof *t->page)
+                  : NULL;
     return t->page && llm_pages_init(&t->pages, t->page, n_main, n_slots, each) &&
            llm_pages_init(&t->read, t->page, n_read, n_slots, each) && t->state && t->n_new &&
            t->n_past && t->ticket;

@@ -28,6 +28,11 @@
 #include "llm/internal/session.h"
 
 enum { N_TOKENS = 70 }; /* beyond a page of 64 positions */
+#ifdef __wasi__
+enum { MOST_THREADS = 1 };
+#else
+enum { MOST_THREADS = 5 };
+#endif
 
 static bool quick, few, failed;
 static ggl_backend *reference;
@@ -66,7 +71,8 @@ static void in_all_ways(const char *name, run_fn *run, const void *model) {
         const int i = quick ? n_sets - 1 + n_sets * mine : k;
         if (!quick && n_sets > 1 && !set[i % n_sets] && i / n_sets != mine % 5)
             continue;
-        way w = {.threads = 1 + (i * 2 + i / n_sets) % 5, .ubatch = ubatches[(i + i / n_sets) % 5]};
+        way w = {.threads = 1 + (i * 2 + i / n_sets) % MOST_THREADS,
+                 .ubatch = ubatches[(i + i / n_sets) % 5]};
         char left[64], *p = w.mask;
         /* a mask that leaves the set: the names of the features that are not in it */
         const uint32_t without = ggl_cpu_features_detect() & ~set[i % n_sets];

@@ -41,7 +41,7 @@ size_t tensor_layer_at(ggl_str name) {
 uint64_t tensor_elements(const ggl_gguf_tensor *t) {
     size_t n = 1;
     for (int d = 0; d < t->n_dims; d++)
-        if (!ggl_size_mul(n, (size_t)t->ne[d], &n))
+        if (!ggl_size_mul(n, (uint64_t)t->ne[d], &n))
             return 0;
     return n;
 }

@@ -171,7 +171,7 @@ static ggl_status read_array(npy_array *a, const uint8_t *p, size_t size, ggl_er
         return ggl_fail(err, GGL_FORMAT,
                         "has the shape (%" PRId64 ", %" PRId64 "), which has no rows", shape.n_rows,
                         shape.n_columns);
-    if (!ggl_size_mul((size_t)shape.n_rows, (size_t)shape.n_columns, &n) ||
+    if (!ggl_size_mul((uint64_t)shape.n_rows, (uint64_t)shape.n_columns, &n) ||
         !ggl_size_mul(n, 4, &bytes) || bytes != size - shape.begin)
         return ggl_fail(err, GGL_FORMAT,
                         "has %zu bytes of data, but not those of %" PRId64 " rows of %" PRId64

@@ -7,7 +7,7 @@ ggl_status importance_read(const imatrix_entry *e, int64_t n_col, int64_t first,
                            quant_importance *out, ggl_error *err) {
     size_t n = 0;
     *out = (quant_importance){0};
-    if (ggl_size_mul((size_t)n_mat, (size_t)n_col, &n))
+    if (ggl_size_mul((uint64_t)n_mat, (uint64_t)n_col, &n))
         out->mean = ggl_calloc(n, sizeof *out->mean);
     for (int64_t m = 0; out->mean && m < n_mat; m++)
         llm_imatrix_mean(e, n_col, first + m, out->mean + m * n_col);

@@ -31,26 +31,36 @@ INLINE fused_sums fused_begin(v128_t a, v128_t b, v128_t c) {
                                        wasm_f64x2_promote_low_f32x4(high_two(c)))};
 }
 
-/* Returns bits in the lanes where rounding the sums might be rounding twice: in the middle between two floats, or below 2^-126 and
- * not 0 (no sum that is not 0 has only zeros in its upper half). */
-INLINE v128_t fused_doubt(fused_sums s) {
-    const v128_t lower = wasm_i32x4_shuffle(s.low, s.high, 0, 2, 4, 6),
-                 upper = wasm_i32x4_shuffle(s.low, s.high, 1, 3, 5, 7);
-    const v128_t middle = wasm_i32x4_eq(wasm_v128_and(lower, wasm_i32x4_const_splat(0x1fffffff)),
-                                        wasm_i32x4_const_splat(0x10000000));
-    const v128_t size = wasm_v128_and(upper, wasm_i32x4_const_splat(0x7fffffff));
-    const v128_t tiny = wasm_u32x4_lt(wasm_i32x4_sub(size, wasm_i32x4_const_splat(1)),
-                                      wasm_i32x4_const_splat(0x38100000 - 1));
-    return wasm_v128_or(middle, tiny);
-}
-
 INLINE v128_t fused_end(fused_sums s) {
     return wasm_i32x4_shuffle(wasm_f32x4_demote_f64x2_zero(s.low),
                               wasm_f32x4_demote_f64x2_zero(s.high), 0, 1, 4, 5);
 }
 
-/* Returns a * b + c, each lane by the scalar function. */
-static __attribute__((noinline, unused)) fused4 fused_each(fused4 a, fused4 b, fused4 c) {
+/* Returns bits in the lanes whose sum is in the middle between two floats that are not subnormal. */
+INLINE v128_t fused_middle(fused_sums s) {
+    const v128_t lower = wasm_i32x4_shuffle(s.low, s.high, 0, 2, 4, 6);
+    return wasm_i32x4_eq(wasm_v128_and(lower, wasm_i32x4_const_splat(0x1fffffff)),
+                         wasm_i32x4_const_splat(0x10000000));
+}
+
+/* The magnitudes of floats, as integers, and bits in the lanes where such a number is subnormal or 0. */
+INLINE v128_t fused_size(v128_t y) {
+    return wasm_v128_and(y, wasm_i32x4_const_splat(0x7fffffff));
+}
+INLINE v128_t fused_tiny(v128_t size) {
+    return wasm_i32x4_lt(size, wasm_i32x4_const_splat(0x00800000));
+}
+
+/* Returns a * b + c where some lane may be rounded twice: most often one is 0, which is exact (no other sum has only zeros in its upper
+ * half). If it is not that, the scalar function computes each lane. */
+static __attribute__((noinline, unused)) fused4 fused_careful(fused4 a, fused4 b, fused4 c) {
+    const fused_sums s = fused_begin((v128_t)a, (v128_t)b, (v128_t)c);
+    const v128_t y = fused_end(s),
+                 upper = fused_size(wasm_i32x4_shuffle(s.low, s.high, 1, 3, 5, 7));
+    const v128_t inexact = wasm_v128_andnot(fused_tiny(fused_size(y)),
+                                            wasm_i32x4_eq(upper, wasm_i32x4_const_splat(0)));
+    if (!wasm_v128_any_true(wasm_v128_or(fused_middle(s), inexact)))
+        return (fused4)y;
     for (int i = 0; i < 4; i++)
         c[i] = fmaf(a[i], b[i], c[i]);
     return c;
@@ -59,9 +69,11 @@ static __attribute__((noinline, unused)) fused4 fused_each(fused4 a, fused4 b, f
 /* Returns a * b + c, rounded once. */
 INLINE fused4 fused_four(fused4 a, fused4 b, fused4 c) {
     const fused_sums s = fused_begin((v128_t)a, (v128_t)b, (v128_t)c);
-    if (__builtin_expect(wasm_v128_any_true(fused_doubt(s)), 0))
-        return fused_each(a, b, c);
-    return (fused4)fused_end(s);
+    const v128_t y = fused_end(s);
+    if (__builtin_expect(
+            wasm_v128_any_true(wasm_v128_or(fused_middle(s), fused_tiny(fused_size(y)))), 0))
+        return fused_careful(a, b, c);
+    return (fused4)y;
 }
 
 /* Converts the f16 numbers in the low halves of four words. The exponent's new bias is a factor, so that subnormal numbers come out right, too. */

@@ -26,11 +26,14 @@ typedef struct vsum {
 typedef struct vfloat {
     v128_t r[4];
 } vfloat;
-/* Sums of two products: of the first two rows of a register, and of the last two; two for each row, side by side. */
+/* Sums need no parts. */
 typedef struct vpart {
-    v128_t low[4], high[4];
+    char none;
 } vpart;
-typedef v128_t vfour;
+/* Four signed bytes as words, four times: the first and third one, and the second and fourth one. */
+typedef struct vfour {
+    v128_t even, odd;
+} vfour;
 
 #define EACH(expression)                                                                           \
     UNROLL for (int i_ = 0; i_ < 4; i_++) {                                                        \
@@ -67,26 +70,22 @@ INLINE vcodes codes_lookup(vcodes v, const uint8_t *table) {
     EACH(v.r[i_] = wasm_i8x16_swizzle(t, v.r[i_]));
     return v;
 }
-/* Four signed bytes as words, twice. */
 INLINE vfour four_set(int32_t v) {
-    return wasm_i16x8_extend_low_i8x16(wasm_i32x4_splat(v));
+    const v128_t x = wasm_i32x4_splat(v);
+    return (vfour){wasm_i16x8_shr(wasm_i16x8_shl(x, 8), 8), wasm_i16x8_shr(x, 8)};
 }
 
-/* Adds codes times x to the sum of the block; step i of n. The sum begins with `start`. Codes are unsigned, up to 255, so that sums
- * of two products fit into 32 bits as the instruction makes them. */
+/* Adds codes times x to the sum of the block; step i of n. The sum begins with `start`. Codes are unsigned. Those with even numbers and
+ * those with odd ones are words of their own, so that the instruction adds up products of the same row. */
 INLINE void dot_step(vsum *sum, vpart *pair, vcodes v, vfour x, const int pairs, const int i,
                      const int n, int32_t start) {
-    (void)pairs;
+    (void)pair, (void)pairs, (void)n;
     UNROLL for (int j = 0; j < 4; j++) {
-        const v128_t low = wasm_i32x4_dot_i16x8(wasm_u16x8_extend_low_u8x16(v.r[j]), x),
-                     high = wasm_i32x4_dot_i16x8(wasm_u16x8_extend_high_u8x16(v.r[j]), x);
-        pair->low[j] = i == 0 ? low : wasm_i32x4_add(pair->low[j], low);
-        pair->high[j] = i == 0 ? high : wasm_i32x4_add(pair->high[j], high);
-        if (i == n - 1)
-            sum->r[j] = wasm_i32x4_add(
-                wasm_i32x4_splat(start),
-                wasm_i32x4_add(wasm_i32x4_shuffle(pair->low[j], pair->high[j], 0, 2, 4, 6),
-                               wasm_i32x4_shuffle(pair->low[j], pair->high[j], 1, 3, 5, 7)));
+        const v128_t even = wasm_v128_and(v.r[j], wasm_i16x8_const_splat(255)),
+                     odd = wasm_u16x8_shr(v.r[j], 8);
+        const v128_t old = i == 0 ? wasm_i32x4_splat(start) : sum->r[j];
+        sum->r[j] = wasm_i32x4_add(wasm_i32x4_add(old, wasm_i32x4_dot_i16x8(even, x.even)),
+                                   wasm_i32x4_dot_i16x8(odd, x.odd));
     }
 }
 
@@ -129,22 +128,25 @@ INLINE vfloat float_negate(vfloat u) {
     EACH(u.r[i_] = wasm_f32x4_neg(u.r[i_]));
     return u;
 }
-static __attribute__((noinline, unused)) void float_fma_each(vfloat *w, const vfloat *u,
-                                                             const vfloat *v) {
-    EACH(w->r[i_] = (v128_t)fused_each((fused4)u->r[i_], (fused4)v->r[i_], (fused4)w->r[i_]));
+static __attribute__((noinline, unused)) void float_fma_careful(vfloat *w, const vfloat *u,
+                                                                const vfloat *v) {
+    EACH(w->r[i_] = (v128_t)fused_careful((fused4)u->r[i_], (fused4)v->r[i_], (fused4)w->r[i_]));
 }
 INLINE vfloat float_fma(vfloat u, vfloat v, vfloat w) { /* u * v + w */
     fused_sums s[4];
-    EACH(s[i_] = fused_begin(u.r[i_], v.r[i_], w.r[i_]));
-    const v128_t doubt = wasm_v128_or(wasm_v128_or(fused_doubt(s[0]), fused_doubt(s[1])),
-                                      wasm_v128_or(fused_doubt(s[2]), fused_doubt(s[3])));
-    if (__builtin_expect(wasm_v128_any_true(doubt), 0)) {
+    vfloat y;
+    EACH(s[i_] = fused_begin(u.r[i_], v.r[i_], w.r[i_]); y.r[i_] = fused_end(s[i_]));
+    v128_t least = fused_size(y.r[0]), middle = fused_middle(s[0]);
+    UNROLL for (int i = 1; i < 4; i++) {
+        least = wasm_u32x4_min(least, fused_size(y.r[i]));
+        middle = wasm_v128_or(middle, fused_middle(s[i]));
+    }
+    if (__builtin_expect(wasm_v128_any_true(wasm_v128_or(middle, fused_tiny(least))), 0)) {
         vfloat a = u, b = v, c = w; /* these alone are in memory */
-        float_fma_each(&c, &a, &b);
+        float_fma_careful(&c, &a, &b);
         return c;
     }
-    EACH(w.r[i_] = fused_end(s[i_]));
-    return w;
+    return y;
 }
 INLINE vfloat float_fnma(vfloat u, vfloat v, vfloat w) { /* w - u * v */
     return float_fma(float_negate(u), v, w);

@@ -7,6 +7,7 @@
 #define GGL_INTERNAL_ALLOC_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "ggl/alloc.h"
 
@@ -15,7 +16,7 @@ extern "C" {
 #endif
 
 /* Set *out to a * b, or a + b. Return false, and leave *out unchanged, if that does not fit. */
-bool ggl_size_mul(size_t a, size_t b, size_t *out);
+bool ggl_size_mul(uint64_t a, uint64_t b, size_t *out);
 bool ggl_size_add(size_t a, size_t b, size_t *out);
 /* Sets *out to x rounded up to a multiple of align (a power of two); returns false on overflow. */
 bool ggl_size_align(size_t x, size_t align, size_t *out);
