@@ -2,7 +2,9 @@
 #include <stdatomic.h>
 
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_attempt.h"
 #include "ggl/internal/os_clock.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/os_stream.h"
 #include "ggl/internal/os_thread.h"
 #include "ggl/internal/text.h"
@@ -305,6 +307,60 @@ TEST(texts_are_copied) {
     free(b);
     ggl_free(c);
 }
+
+/* --- attempts --------------------------------------------------------------------------------- */
+
+typedef struct trial {
+    os_attempt attempt;
+    int depth, reached; /* depth < 0: it does not give up */
+} trial;
+
+static void go_down(trial *t, int depth) {
+    t->reached++;
+    if (depth == t->depth)
+        ggl_os_abandon(&t->attempt);
+    if (depth < 10)
+        go_down(t, depth + 1);
+}
+
+static void try_it(void *arg) {
+    go_down(arg, 0);
+}
+
+TEST(an_attempt_is_abandoned_from_any_depth) {
+    for (int depth = -1; depth <= 10; depth++) {
+        trial t = {.depth = depth};
+        CHECK_INT(ggl_os_attempt(&t.attempt, try_it, &t), depth < 0);
+        CHECK_INT(t.reached, depth < 0 ? 11 : depth + 1);
+    }
+}
+
+/* An attempt within another one, which goes on after it. */
+static void try_twice(void *arg) {
+    trial *t = arg, inner = {.depth = 3};
+    CHECK_INT(ggl_os_attempt(&inner.attempt, try_it, &inner), false);
+    CHECK_INT(inner.reached, 4);
+    go_down(t, 0);
+}
+
+TEST(attempts_may_be_nested) {
+    trial t = {.depth = 5};
+    CHECK_INT(ggl_os_attempt(&t.attempt, try_twice, &t), false);
+    CHECK_INT(t.reached, 6);
+}
+
+TEST(a_temporary_file_is_read_back) {
+    char text[8] = "";
+    FILE *f = ggl_os_tmpfile();
+    if (!CHECK(f != NULL))
+        return;
+    CHECK(fputs("there", f) >= 0 && fseek(f, 0, SEEK_SET) == 0);
+    CHECK(fgets(text, sizeof text, f) != NULL);
+    CHECK_STR(text, "there");
+    fclose(f);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
 
 TEST(memory_is_aligned) {
     for (size_t align = 1; align <= 1 << 21; align *= 2)

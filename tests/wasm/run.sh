@@ -53,7 +53,8 @@ if [ -n "${GGL_TEST_LONG:-}" ]; then
 fi
 
 # files: written whole, read by relative paths, and bad ones
-mkdir "$tmp/größe" && cd "$tmp"
+mkdir "$tmp/größe"
+cd "$tmp" || exit 1
 "$here/llm-quantize" -q --allow-requantize builtin:stories want.gguf q4_0 >/dev/null 2>&1
 for turn in 1 2; do
     run "$wasm/bin/llm-quantize.wasm" -q --allow-requantize builtin:stories größe/kleiner.gguf q4_0 >/dev/null 2>said || fail "llm-quantize, $turn: $(cat said)"
