@@ -101,7 +101,7 @@ static bool index_made(llm_arch_toy *t) {
  * to keep the magnitude of their inputs. */
 static void fill_random(made_tensor *m) {
     int64_t n = ggl_extents(m->ne, 0, GGL_MAX_DIMS, 1), n_in = m->ne[0];
-    uint64_t h = 5381; /* the same on systems of 32 bits */
+    uint64_t h = 5381;
     for (size_t i = 0; i < m->name.n; i++)
         h = h * 33 + (unsigned char)m->name.s[i];
     uint64_t x = h * 0x9e3779b97f4a7c15u + 1;

@@ -93,7 +93,7 @@ async function answer(text) {
         const options = { signal: own.signal, maxTokens: asked.hasChat ? 0 : 256, seed: Math.floor(Math.random() * 2 ** 32) };
         if (asked.hasChat) messages.push({ role: "user", content: text });
         for await (const piece of asked.hasChat ? asked.chat(messages, options) : asked.generate(text, options)) {
-            to.append(piece);
+            to.append(said || !asked.hasChat ? piece : piece.trimStart());
             said += piece;
             follow();
         }

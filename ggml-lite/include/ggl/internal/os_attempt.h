@@ -21,7 +21,7 @@ typedef struct os_attempt {
 
 /* Calls run(arg). Returns true when that returns, and false when it, or what it called, has abandoned the attempt. */
 bool ggl_os_attempt(os_attempt *a, void (*run)(void *arg), void *arg);
-/* Only while ggl_os_attempt runs with the same `a`, and no other one was begun by the thread since. */
+/* Only while ggl_os_attempt runs with the same `a`, and no attempt that was begun later still runs. */
 _Noreturn void ggl_os_abandon(os_attempt *a);
 
 #endif
