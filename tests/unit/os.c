@@ -323,14 +323,14 @@ static void go_down(trial *t, int depth) {
         go_down(t, depth + 1);
 }
 
-static void try_it(void *arg) {
+static void attempt_it(void *arg) {
     go_down(arg, 0);
 }
 
 TEST(an_attempt_is_abandoned_from_any_depth) {
     for (int depth = -1; depth <= 10; depth++) {
         trial t = {.depth = depth};
-        CHECK_INT(ggl_os_attempt(&t.attempt, try_it, &t), depth < 0);
+        CHECK_INT(ggl_os_attempt(&t.attempt, attempt_it, &t), depth < 0);
         CHECK_INT(t.reached, depth < 0 ? 11 : depth + 1);
     }
 }
@@ -338,7 +338,7 @@ TEST(an_attempt_is_abandoned_from_any_depth) {
 /* An attempt within another one, which goes on after it. */
 static void try_twice(void *arg) {
     trial *t = arg, inner = {.depth = 3};
-    CHECK_INT(ggl_os_attempt(&inner.attempt, try_it, &inner), false);
+    CHECK_INT(ggl_os_attempt(&inner.attempt, attempt_it, &inner), false);
     CHECK_INT(inner.reached, 4);
     go_down(t, 0);
 }

@@ -51,20 +51,10 @@ INLINE v128_t fused_tiny(v128_t size) {
     return wasm_i32x4_lt(size, wasm_i32x4_const_splat(0x00800000));
 }
 
-/* Returns a * b + c where some lane may be rounded twice: most often one is 0, which is exact (no other sum has only zeros in its upper
- * half). If it is not that, the scalar function computes each lane. */
-static __attribute__((noinline, unused)) fused4 fused_careful(fused4 a, fused4 b, fused4 c) {
-    const fused_sums s = fused_begin((v128_t)a, (v128_t)b, (v128_t)c);
-    const v128_t y = fused_end(s),
-                 upper = fused_size(wasm_i32x4_shuffle(s.low, s.high, 1, 3, 5, 7));
-    const v128_t inexact = wasm_v128_andnot(fused_tiny(fused_size(y)),
-                                            wasm_i32x4_eq(upper, wasm_i32x4_const_splat(0)));
-    if (!wasm_v128_any_true(wasm_v128_or(fused_middle(s), inexact)))
-        return (fused4)y;
-    for (int i = 0; i < 4; i++)
-        c[i] = fmaf(a[i], b[i], c[i]);
-    return c;
-}
+/* Returns a * b + c where some lane may be rounded twice. */
+fused4 ggl_cpu_fused_careful(fused4 a, fused4 b, fused4 c);
+/* Adds a * b to c, four vectors of each, likewise. */
+void ggl_cpu_fused_careful_4(v128_t *c, const v128_t *a, const v128_t *b);
 
 /* Returns a * b + c, rounded once. */
 INLINE fused4 fused_four(fused4 a, fused4 b, fused4 c) {
@@ -72,7 +62,7 @@ INLINE fused4 fused_four(fused4 a, fused4 b, fused4 c) {
     const v128_t y = fused_end(s);
     if (__builtin_expect(
             wasm_v128_any_true(wasm_v128_or(fused_middle(s), fused_tiny(fused_size(y)))), 0))
-        return fused_careful(a, b, c);
+        return ggl_cpu_fused_careful(a, b, c);
     return (fused4)y;
 }
 

@@ -128,10 +128,6 @@ INLINE vfloat float_negate(vfloat u) {
     EACH(u.r[i_] = wasm_f32x4_neg(u.r[i_]));
     return u;
 }
-static __attribute__((noinline, unused)) void float_fma_careful(vfloat *w, const vfloat *u,
-                                                                const vfloat *v) {
-    EACH(w->r[i_] = (v128_t)fused_careful((fused4)u->r[i_], (fused4)v->r[i_], (fused4)w->r[i_]));
-}
 INLINE vfloat float_fma(vfloat u, vfloat v, vfloat w) { /* u * v + w */
     fused_sums s[4];
     vfloat y;
@@ -143,7 +139,7 @@ INLINE vfloat float_fma(vfloat u, vfloat v, vfloat w) { /* u * v + w */
     }
     if (__builtin_expect(wasm_v128_any_true(wasm_v128_or(middle, fused_tiny(least))), 0)) {
         vfloat a = u, b = v, c = w; /* these alone are in memory */
-        float_fma_careful(&c, &a, &b);
+        ggl_cpu_fused_careful_4(c.r, a.r, b.r);
         return c;
     }
     return y;
