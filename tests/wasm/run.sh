@@ -45,8 +45,9 @@ kind=(few)
 targets=(digest llm-cli)
 for name in $tests; do targets+=("test-conformance-$name"); done
 wasm=$2/wasm
-build wasm "$2" ON "${targets[@]}" llm-quantize ggml-lite-js
+build wasm "$2" ON "${targets[@]}" test-conformance-fused_simd128 llm-quantize ggml-lite-js
 check "$wasm"
+run "$wasm/bin/tests/test-conformance-fused_simd128.wasm" >"$tmp/said" 2>&1 || fail "fused multiply-adds: $(tail -5 "$tmp/said")"
 if [ -n "${GGL_TEST_LONG:-}" ]; then
     build wasm-scalar "$2" OFF "${targets[@]}"
     check "$2/wasm-scalar"

@@ -43,12 +43,13 @@ INLINE v128_t fused_middle(fused_sums s) {
                          wasm_i32x4_const_splat(0x10000000));
 }
 
-/* The magnitudes of floats, as integers, and bits in the lanes where such a number is subnormal or 0. */
-INLINE v128_t fused_size(v128_t y) {
-    return wasm_v128_and(y, wasm_i32x4_const_splat(0x7fffffff));
-}
-INLINE v128_t fused_tiny(v128_t size) {
-    return wasm_i32x4_lt(size, wasm_i32x4_const_splat(0x00800000));
+/* Returns bits in the lanes whose sum is below 2^-126, but not 0, which is exact: no other sum has only zeros in its upper half. */
+INLINE v128_t fused_small(fused_sums s) {
+    const v128_t size = wasm_v128_and(wasm_i32x4_shuffle(s.low, s.high, 1, 3, 5, 7),
+                                      wasm_i32x4_const_splat(0x7fffffff));
+    /* size - 1 < the upper half of 2^-126, less 1, without signs */
+    return wasm_i32x4_lt(wasm_i32x4_add(size, wasm_i32x4_const_splat(INT32_MAX)),
+                         wasm_i32x4_const_splat(INT32_MIN + 0x380fffff));
 }
 
 /* Returns a * b + c where some lane may be rounded twice. */
@@ -59,11 +60,9 @@ void ggl_cpu_fused_careful_4(v128_t *c, const v128_t *a, const v128_t *b);
 /* Returns a * b + c, rounded once. */
 INLINE fused4 fused_four(fused4 a, fused4 b, fused4 c) {
     const fused_sums s = fused_begin((v128_t)a, (v128_t)b, (v128_t)c);
-    const v128_t y = fused_end(s);
-    if (__builtin_expect(
-            wasm_v128_any_true(wasm_v128_or(fused_middle(s), fused_tiny(fused_size(y)))), 0))
+    if (__builtin_expect(wasm_v128_any_true(wasm_v128_or(fused_middle(s), fused_small(s))), 0))
         return ggl_cpu_fused_careful(a, b, c);
-    return (fused4)y;
+    return (fused4)fused_end(s);
 }
 
 /* Converts the f16 numbers in the low halves of four words. The exponent's new bias is a factor, so that subnormal numbers come out right, too. */

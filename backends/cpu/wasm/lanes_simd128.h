@@ -132,12 +132,15 @@ INLINE vfloat float_fma(vfloat u, vfloat v, vfloat w) { /* u * v + w */
     fused_sums s[4];
     vfloat y;
     EACH(s[i_] = fused_begin(u.r[i_], v.r[i_], w.r[i_]); y.r[i_] = fused_end(s[i_]));
-    v128_t least = fused_size(y.r[0]), middle = fused_middle(s[0]);
+    /* The smallest magnitude, as an integer, up to 2^-126, to which a smaller sum may have been rounded. 0 counts as small here. */
+    const v128_t size = wasm_i32x4_const_splat(INT32_MAX);
+    v128_t least = wasm_v128_and(y.r[0], size), middle = fused_middle(s[0]);
     UNROLL for (int i = 1; i < 4; i++) {
-        least = wasm_u32x4_min(least, fused_size(y.r[i]));
+        least = wasm_u32x4_min(least, wasm_v128_and(y.r[i], size));
         middle = wasm_v128_or(middle, fused_middle(s[i]));
     }
-    if (__builtin_expect(wasm_v128_any_true(wasm_v128_or(middle, fused_tiny(least))), 0)) {
+    const v128_t small = wasm_i32x4_lt(least, wasm_i32x4_const_splat(0x00800001));
+    if (__builtin_expect(wasm_v128_any_true(wasm_v128_or(middle, small)), 0)) {
         vfloat a = u, b = v, c = w; /* these alone are in memory */
         ggl_cpu_fused_careful_4(c.r, a.r, b.r);
         return c;
