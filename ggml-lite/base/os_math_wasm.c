@@ -1,5 +1,5 @@
-/* fmaf() of C for WebAssembly, which has no such instruction. That of wasi-libc rounds twice where the result is subnormal. This one
- * replaces it in all programs, because the linker takes the first. */
+/* fmaf() of C for WebAssembly, which has no such instruction. That of wasi-libc would need another rounding mode, which it cannot
+ * set, and so rounds twice now and then. This one replaces it in all programs, because the linker takes the first. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -21,6 +21,8 @@ TEST(the_scalar_function_rounds_once) {
         {-0x1p-75f, 0x1.fffffep-76f, 0x1p-126f, 0x1p-126f},
         {0x1p103f, 1, 0x1.fffffep127f, INFINITY},
         {0x1p103f, 0x1.fffffep-1f, 0x1.fffffep127f, 0x1.fffffep127f},
+        {0x1.1e4dacp75f, -0x1.cp22f, 0x1.8p41f, -0x1.f507ecp97f},
+        {0x1.8afa44p74f, 0x1.8p41f, -0x1.6p16f, 0x1.283bb2p116f},
         {INFINITY, 1, 1, INFINITY},
         {-1, 1, 1, 0},
     };
