@@ -10,9 +10,21 @@ function toStat(s) {
         : s.isSymbolicLink() ? KIND.link
         : s.isCharacterDevice() ? KIND.character
         : s.isBlockDevice() ? KIND.block
-        : s.isSocket() ? KIND.socket
+        : s.isSocket() || s.isFIFO() ? KIND.socket // wasi-libc takes both for pipes
         : KIND.unknown;
     return { kind, size: s.size, modified: s.mtimeMs, id: s.ino, disk: s.dev, names: s.nlink };
+}
+
+/** Calls f again while the other end of a pipe or terminal, which was told not to wait, is not ready. */
+function patiently(f) {
+    for (;;)
+        try {
+            return f();
+        } catch (e) {
+            if (e.code === "EOF") return 0; // Windows, of a pipe that was closed
+            if (e.code !== "EAGAIN") throw e;
+            Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+        }
 }
 
 class File {
@@ -23,19 +35,14 @@ class File {
         this.place = fs.fstatSync(fd).isFile() ? 0 : null; // null: it has none, as a pipe
     }
     read(bytes, at) {
-        const n = fs.readSync(this.fd, bytes, 0, bytes.length, at ?? this.place);
+        const n = patiently(() => fs.readSync(this.fd, bytes, 0, bytes.length, at ?? this.place));
         if (at === null && this.place !== null) this.place += n;
         return n;
     }
     write(bytes, at) {
-        for (;;)
-            try {
-                const n = fs.writeSync(this.fd, bytes, 0, bytes.length, this.appends ? null : at ?? this.place);
-                if (at === null && this.place !== null) this.place += n;
-                return n;
-            } catch (e) {
-                if (e.code !== "EAGAIN") throw e; // a full pipe that somebody else made not to wait
-            }
+        const n = patiently(() => fs.writeSync(this.fd, bytes, 0, bytes.length, this.appends ? null : at ?? this.place));
+        if (at === null && this.place !== null) this.place += n;
+        return n;
     }
     seek(offset, whence) {
         if (this.place === null) throw new SystemError("ESPIPE");

@@ -72,6 +72,8 @@ run "$wasm/bin/llm-cli.wasm" -m größe/kurz.gguf -p a >/dev/null 2>said
 run "$wasm/bin/llm-cli.wasm" -p a -t 2 >/dev/null 2>said
 [ $? = 1 ] && grep -q 'thread 2 of 2 could not be started' said || fail "two threads: $(cat said)"
 
+[ "$(echo "Once upon a time" | run "$wasm/bin/llm-cli.wasm" -q -n 20 -s 1 2>/dev/null)" = "$(echo "Once upon a time" | "$here/llm-cli" -q -n 20 -s 1 2>/dev/null)" ] || fail "a prompt from a pipe"
+
 # the package, and the page
 GGL_WASM_TEST=$wasm/package:$here/llm-cli:$source/models/builtin node --test "$source/tests/wasm/package.mjs" >said 2>&1 || fail "the package: $(cat said)"
 for name in ${CHROMIUM:-chromium chromium-browser google-chrome google-chrome-stable}; do
