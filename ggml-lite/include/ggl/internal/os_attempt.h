@@ -19,9 +19,17 @@ typedef struct os_attempt {
 } os_attempt;
 #endif
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Calls run(arg). Returns true when that returns, and false when it, or what it called, has abandoned the attempt. */
 bool ggl_os_attempt(os_attempt *a, void (*run)(void *arg), void *arg);
 /* Only while ggl_os_attempt runs with the same `a`, and no attempt that was begun later still runs. */
-_Noreturn void ggl_os_abandon(os_attempt *a);
+__attribute__((noreturn)) void ggl_os_abandon(os_attempt *a);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
