@@ -29,3 +29,8 @@ int ggl_os_child_end(os_child *c) {
     (void)c;
     return -1;
 }
+
+bool ggl_os_open_page(const char *address) {
+    (void)address;
+    return false;
+}

@@ -130,3 +130,30 @@ bool ggl_os_set_priority(int priority) {
     errno = ENOSYS;
     return false;
 }
+
+uint64_t ggl_os_allow_files(uint64_t n) {
+    (void)n;
+    return UINT64_MAX;
+}
+
+uint64_t ggl_os_heap(void) {
+    return 0;
+}
+
+/* Nothing can ring while the only thread waits. */
+os_bell *ggl_os_bell_new(void) {
+    errno = ENOSYS;
+    return NULL;
+}
+
+void ggl_os_bell_free(os_bell *b) {
+    (void)b;
+}
+
+void ggl_os_bell_ring(os_bell *b) {
+    (void)b;
+}
+
+void ggl_os_bell_wait(os_bell *b, int ms) {
+    (void)b, (void)ms;
+}

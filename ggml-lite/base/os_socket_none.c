@@ -1,6 +1,7 @@
 /* os_socket.h for systems without a network. */
 #include "ggl/internal/os_socket.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 bool ggl_os_sockets_begin(void) {
@@ -32,4 +33,37 @@ int getnameinfo(const struct sockaddr *a, socklen_t n, char *host, socklen_t n_h
 const char *gai_strerror(int code) {
     (void)code;
     return "this system has no network";
+}
+
+/* --- servers ---------------------------------------------------------------------------------- */
+
+os_socket ggl_os_listen(const struct sockaddr *a, socklen_t n, int backlog) {
+    (void)a, (void)n, (void)backlog;
+    errno = EAFNOSUPPORT;
+    return OS_NO_SOCKET;
+}
+
+socklen_t ggl_os_unix_address(struct sockaddr_storage *a, const char *path, size_t *most) {
+    (void)a, (void)path;
+    *most = 0;
+    return 0;
+}
+
+bool ggl_os_is_left_behind(const struct sockaddr *a, socklen_t n) {
+    (void)a, (void)n;
+    return false;
+}
+
+/* What only a socket is asked that there is. */
+void ggl_os_socket_close(os_socket s) {
+    (void)s;
+}
+
+void ggl_os_socket_shut(os_socket s, bool both) {
+    (void)s, (void)both;
+}
+
+bool ggl_os_socket_send(os_socket s, const void *from, size_t n) {
+    (void)s, (void)from, (void)n;
+    return false;
 }

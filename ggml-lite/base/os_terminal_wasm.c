@@ -15,6 +15,10 @@ int ggl_os_terminal_columns(int fd) {
     return 0;
 }
 
+bool ggl_os_terminal_is_own(void) {
+    return false;
+}
+
 bool ggl_os_terminal_draws(void) {
     const char *name = getenv("TERM");
     return name && *name && strcmp(name, "dumb") != 0;
