@@ -121,7 +121,7 @@ uint32_t ggl_cpu_features_detect(void) {
     return getauxval(AT_HWCAP) >> ('V' - 'A') & 1 ? CPU_VECTORS : 0;
 }
 #elif defined(CPU_HAS_VECTORS) &&                                                                  \
-    defined(__powerpc64__) /* every processor of little endian has VSX */
+    defined(__powerpc64__)      /* every processor of little endian has VSX */
 uint32_t ggl_cpu_features_detect(void) {
     return CPU_VECTORS;
 }
