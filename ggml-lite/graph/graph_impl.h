@@ -59,8 +59,4 @@ bool ggl_graph_size_stores(ggl_graph *g);
  * largest batch. */
 bool ggl_graph_bound(ggl_graph *g, const ggl_tensor *t);
 
-/* Rounds constants from f64 to f32, except rope frequencies. Folding or the scheduler calls it; the
- * second call does nothing. */
-ggl_status ggl_graph_settle(ggl_graph *g, ggl_error *err);
-
 #endif

@@ -1,5 +1,6 @@
 /* Rounds constants to f32. They are computed as f64 and rounded once, at the end of folding or when
  * the graph is scheduled. Rope frequencies stay f64, because angles are computed in double. */
+#include "ggl/internal/graph.h"
 #include "graph_impl.h"
 
 /* Returns the f32 copy of the f64 constant t, made on first use. NULL: out of memory. */

@@ -43,6 +43,28 @@
 QUANT_WEIGHTED(WEIGHTED)
 #undef WEIGHTED
 
+/* A row of the table of types. */
+#define QUANT_TYPE_INFO(NAME, name_, block_, size_, form_, text_, to_, from_, unpack_)             \
+    {                                                                                              \
+        .type = GGL_##NAME, .name = #name_, .text = text_, .block = block_, .size = size_,         \
+        .quantized = GGL_##form_ != GGL_PLAIN, .form = GGL_##form_, .to_float = to_,               \
+        .from_float = from_, .unpack = unpack_                                                     \
+    }
+
+/* Decodes n elements of a quantized type through its codes. */
+static inline void quant_rows_to_float(void (*unpack)(const void *, int, ggl_codes *),
+                                       int64_t block, size_t size, const void *src, float *dst,
+                                       int64_t n) {
+    const char *p = src;
+    for (int64_t i = 0; i < n; i += block, p += size)
+        for (int k = 0; k < block / 32; k++) {
+            ggl_codes c;
+            unpack(p, k, &c);
+            for (int j = 0; j < 32; j++)
+                *dst++ = c.s[j / 16] * (float)c.q[j] - c.m[j / 16];
+        }
+}
+
 /* Sets the scale of both halves, and no minimum. */
 static inline void quant_scale(ggl_codes *c, float s) {
     c->s[0] = c->s[1] = s;

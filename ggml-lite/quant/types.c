@@ -12,38 +12,17 @@ enum {
     N_ROWS
 };
 
-/* Decodes n elements of a quantized type through its codes. */
-static void rows_to_float(void (*unpack)(const void *, int, ggl_codes *), int64_t block,
-                          size_t size, const void *src, float *dst, int64_t n) {
-    const char *p = src;
-    for (int64_t i = 0; i < n; i += block, p += size)
-        for (int k = 0; k < block / 32; k++) {
-            ggl_codes c;
-            unpack(p, k, &c);
-            for (int j = 0; j < 32; j++)
-                *dst++ = c.s[j / 16] * (float)c.q[j] - c.m[j / 16];
-        }
-}
-
 #define PLAIN(id, NAME, name, size, text)
 #define QUANT(id, NAME, name, block, size, form, text)                                             \
     static void ggl_##name##_to_float(const void *src, float *dst, int64_t n) {                    \
-        rows_to_float(ggl_##name##_unpack, block, size, src, dst, n);                              \
+        quant_rows_to_float(ggl_##name##_unpack, block, size, src, dst, n);                        \
     }
 #define QUANT_READ QUANT
 #include "ggl/types.def"
 
 #define ROW(NAME, name_, block_, size_, form_, text_, from_, unpack_)                              \
-    [ROW_##NAME] = {.type = GGL_##NAME,                                                            \
-                    .name = #name_,                                                                \
-                    .text = text_,                                                                 \
-                    .block = block_,                                                               \
-                    .size = size_,                                                                 \
-                    .quantized = GGL_##form_ != GGL_PLAIN,                                         \
-                    .form = GGL_##form_,                                                           \
-                    .to_float = ggl_##name_##_to_float,                                            \
-                    .from_float = from_,                                                           \
-                    .unpack = unpack_},
+    [ROW_##NAME] = QUANT_TYPE_INFO(NAME, name_, block_, size_, form_, text_,                       \
+                                   ggl_##name_##_to_float, from_, unpack_),
 static const ggl_type_info rows[N_ROWS] = {
 #define PLAIN(id, NAME, name, size, text)                                                          \
     ROW(NAME, name, 1, size, PLAIN, text, ggl_##name##_from_float, NULL)

@@ -12,6 +12,7 @@ static const args_command commands[] = {
     {"show", arch_show, "prints a model's hyperparameters, tensors, parameters and bytes"},
     {"diff", arch_diff, "compares two descriptors' graphs, or two models' keys and tensors"},
     {"init", arch_init, "starts a descriptor from a model's keys and tensors"},
+    {"compile", arch_compile, "writes a model as tables in C, for boards without a system"},
     {"embed", arch_embed, "writes a descriptor into a model"},
     {"list", arch_list, "prints the built-in descriptors"},
     {0}};

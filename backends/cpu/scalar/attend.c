@@ -23,7 +23,7 @@ static void scores(float (*score)[GGL_PAGE], const float *const *query, int n_q,
         for (int q = 0; q < n_q; q++)
             for (int i = 0; i < n; i++)
                 for (int j = 0; j < GGL_PAGE; j++)
-                    score[q][j] = fmaf(row[i][j], query[q][first + i], score[q][j]);
+                    score[q][j] = fused_float(row[i][j], query[q][first + i], score[q][j]);
     }
 }
 
@@ -40,7 +40,7 @@ static void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, cons
             for (int q = 0; q < n_q; q++)
                 for (int i = 0; i < n; i++) {
                     float *to = o + q * o_step + first + i;
-                    *to = fmaf(p[q][j], row[i], *to);
+                    *to = fused_float(p[q][j], row[i], *to);
                 }
         }
     }
@@ -90,7 +90,7 @@ static void code_scores(float (*score)[GGL_PAGE], const cpu_qblock *const *query
                 int32_t sum = 0;
                 for (int i = 0; i < CPU_QBLOCK; i++)
                     sum += code_of(&b, i, j) * x->q[i];
-                a = fmaf((float)sum * scale_of(&b, j), x->d, a);
+                a = fused_float((float)sum * scale_of(&b, j), x->d, a);
             }
             score[q][j] = a;
         }
@@ -159,7 +159,7 @@ static void softmax_pages(float (*s)[GGL_PAGE], int n, float scale, float *m, fl
 static void merge(float *total, const float *part, float a, float b, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         float p = part[i] * b;
-        total[i] = fmaf(total[i], a, p);
+        total[i] = fused_float(total[i], a, p);
     }
 }
 
@@ -174,7 +174,7 @@ static void panel_values(float *total, int64_t n, float (*w)[GGL_PAGE], int n_q,
         for (int64_t i = 0; i < n; i++) {
             float o = 0;
             for (int j = 0; j < GGL_PAGE; j++)
-                o = fmaf(w[q][j], values[j * n + i], o);
+                o = fused_float(w[q][j], values[j * n + i], o);
             if (share)
                 merge(total + q * n + i, &o, share[q][0], share[q][1], 1);
             else

@@ -7,7 +7,7 @@
 float ggl_cpu_dot_f32(const float *w, const float *x, int64_t n) {
     float s[16] = {0};
     for (int64_t i = 0; i < n; i++)
-        s[i % 16] = fmaf(w[i], x[i], s[i % 16]);
+        s[i % 16] = fused_float(w[i], x[i], s[i % 16]);
     return tree16(s) + 0.0f;
 }
 
@@ -20,7 +20,7 @@ static float dot_f16(const void *w, const void *column, int64_t n) {
     const float *x = column;
     float s[16] = {0};
     for (int64_t i = 0; i < n; i++)
-        s[i % 16] = fmaf(ggl_f16_to_f32(load16(h + i)), x[i], s[i % 16]);
+        s[i % 16] = fused_float(ggl_f16_to_f32(load16(h + i)), x[i], s[i % 16]);
     return tree16(s) + 0.0f;
 }
 
@@ -35,8 +35,8 @@ static float dot_bf16(const void *w, const void *column, int64_t n) {
     float s[16] = {0};
     for (int64_t i = 0; i < n; i += 32, x += 32)
         for (int l = 0; l < 16; l++) {
-            s[l] = fmaf(weight_bf16(h, i + 2 * l + 1, n), x[l], s[l]);
-            s[l] = fmaf(weight_bf16(h, i + 2 * l, n), x[16 + l], s[l]);
+            s[l] = fused_float(weight_bf16(h, i + 2 * l + 1, n), x[l], s[l]);
+            s[l] = fused_float(weight_bf16(h, i + 2 * l, n), x[16 + l], s[l]);
         }
     return tree16(s) + 0.0f;
 }
@@ -55,13 +55,13 @@ static float dot_quantized(const ggl_type_info *t, const void *w, const void *co
         t->unpack(p, k, &c);
         for (int j = 0; j < 32; j++)
             sum[j / 16] += c.q[j] * x->q[j];
-        float part = halves ? fmaf((float)sum[1], c.s[1], (float)sum[0] * c.s[0])
+        float part = halves ? fused_float((float)sum[1], c.s[1], (float)sum[0] * c.s[0])
                             : (float)(sum[0] + sum[1]) * c.s[0];
         for (int h = 0; t->form == GGL_SCALE16_MIN && h < 2; h++)
-            part = fmaf(-c.m[h], (float)x->half[h], part);
-        acc = fmaf(part, x->d, acc);
+            part = fused_float(-c.m[h], (float)x->half[h], part);
+        acc = fused_float(part, x->d, acc);
         if (t->form == GGL_SCALE_MIN)
-            acc = fmaf(-c.m[0], x->scaled_sum, acc);
+            acc = fused_float(-c.m[0], x->scaled_sum, acc);
         p += (i + 32) % t->block == 0 ? t->size : 0;
     }
     return acc;

@@ -24,8 +24,8 @@ static void chain_pairs(float *const *y, int n_y, const uint32_t *a, int64_t a_s
         for (int64_t e = 0; e < k; e++)
             for (int64_t i = 0; i < n; i++) {
                 const uint32_t p = a[e * a_step + i], q = b[c][e * b_step];
-                y[c][i] = fmaf(first_of(p), first_of(q), y[c][i]);
-                y[c][i] = fmaf(second_of(p), second_of(q), y[c][i]);
+                y[c][i] = fused_float(first_of(p), first_of(q), y[c][i]);
+                y[c][i] = fused_float(second_of(p), second_of(q), y[c][i]);
             }
     }
 }

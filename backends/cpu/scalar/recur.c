@@ -38,7 +38,7 @@ static float wkv6_row(float *s, float v, const cpu_recur *r) {
     float sums[16] = {0};
     for (int64_t i = 0; i < r->n; i++) {
         float now = r->k[i] * v, extra = now * r->b[i], left = s[i] * r->w[i];
-        sums[i % 16] = fmaf(s[i] + extra, r->q[i], sums[i % 16]);
+        sums[i % 16] = fused_float(s[i] + extra, r->q[i], sums[i % 16]);
         s[i] = left + now;
     }
     return tree16(sums) + 0.0f;

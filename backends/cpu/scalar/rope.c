@@ -3,8 +3,8 @@
 
 static void turn(float *y0, float *y1, float x0, float x1, float c, float s) {
     float a = x1 * s, b = x1 * c;
-    *y0 = fmaf(x0, c, -a);
-    *y1 = fmaf(x0, s, b);
+    *y0 = fused_float(x0, c, -a);
+    *y1 = fused_float(x0, s, b);
 }
 
 static void rope_half(float *y, const float *x, const float *cs, int64_t r) {

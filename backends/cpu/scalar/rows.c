@@ -29,7 +29,7 @@ static void chains(float *const *y, int n_y, const float *a, int64_t a_step, con
     for (int c = 0; c < n_y; c++)
         for (int64_t e = 0; e < k; e++)
             for (int64_t i = 0; i < n; i++)
-                y[c][i] = fmaf(a[e * a_step + i], b[c][e * b_step], y[c][i]);
+                y[c][i] = fused_float(a[e * a_step + i], b[c][e * b_step], y[c][i]);
 }
 
 void ggl_cpu_kernels_rows(cpu_kernels *k) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../kernels.h"
+#include "../../../ggml-lite/base/fused.h"
 #include "../../../ggml-lite/quant/load.h"
 
 static inline uint32_t bits_of(float x) {

@@ -42,6 +42,10 @@ GGL_NODISCARD bool ggl_extents_bytes(ggl_type type, const int64_t ne[GGL_MAX_DIM
 /* Writes the shape without the batch, such as "[n_ff = 96, 4]", to buf; returns buf. */
 const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size);
 
+/* Rounds constants from f64 to f32, except rope frequencies. Folding or the scheduler calls it; the
+ * second call does nothing. */
+GGL_NODISCARD ggl_status ggl_graph_settle(ggl_graph *g, ggl_error *err);
+
 const ggl_graph_params *ggl_graph_get_params(const ggl_graph *g);
 
 /* Sets the origin (copied) of all nodes that are made from now on. */

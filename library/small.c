@@ -1,0 +1,81 @@
+/* Writes a model for small boards: llm_write_small. */
+#include <string.h>
+
+#include "ggl/backends.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/params.h"
+#include "llm/internal/model.h"
+#include "llm/internal/small.h"
+#include "llm/small.h"
+#include "loading.h"
+
+static ggl_status read_type(ggl_type *out, const char *name, const char *value, ggl_error *err) {
+    const ggl_type_info *t = value ? ggl_type_find(value) : ggl_type_get(GGL_F16);
+    if (!t || !ggl_store_can_keep(t->type))
+        return ggl_fail(err, GGL_USAGE, "%s: '%s' is none of f32, f16, bf16, q8_0 and q4_0", name,
+                        value);
+    *out = t->type;
+    return GGL_OK;
+}
+
+static ggl_status write_model(const char *model, const char *path, const llm_small_params *p,
+                              llm_small_bytes *bytes, ggl_error *err) {
+    llm_small_source source = {.n_ctx = p->n_ctx};
+    llm_model *m = NULL;
+    llm_arch_source weights;
+    const llm_loading loading = {.path = model,
+                                 .model = {.size = sizeof loading.model},
+                                 .type = p->type,
+                                 .type_name = "type",
+                                 .n_threads = p->n_threads,
+                                 .note = p->note,
+                                 .ctx = p->user};
+    if (p->n_ctx < 0)
+        return ggl_fail(err, GGL_USAGE, "n_ctx is %lld, but must be 0 or more",
+                        (long long)p->n_ctx);
+    ggl_status st = read_type(&source.type_k, "cache_type_k", p->cache_type_k, err);
+    if (st == GGL_OK)
+        st = read_type(&source.type_v, "cache_type_v", p->cache_type_v, err);
+    if (st == GGL_OK)
+        st = llm_load_named(&m, &loading, err);
+    if (st == GGL_OK) {
+        weights = llm_arch_source_gguf(llm_model_file(m));
+        source.arch = llm_model_arch(m);
+        source.weights = &weights;
+        source.name = ggl_gguf_name(llm_model_file(m));
+        source.ignore = llm_model_ignore(m);
+        source.n_ctx = p->n_ctx ? p->n_ctx : llm_model_n_ctx(m);
+    }
+    if (st == GGL_OK)
+        st = ggl_backend_open(&source.fold, "reference", NULL, err);
+    if (st == GGL_OK)
+        st = ggl_backend_open(&source.fold_products, "cpu", NULL, err);
+    if (st == GGL_OK)
+        st = llm_small_write(&source, path, bytes, err);
+    ggl_backend_close(source.fold_products);
+    ggl_backend_close(source.fold);
+    llm_model_free(m);
+    return st;
+}
+
+ggl_status llm_write_small(const char *model, const char *path, const llm_small_params *params,
+                           llm_small_result *result, ggl_error *err) {
+    llm_small_params own = {.size = sizeof own};
+    llm_small_bytes bytes;
+    ggl_status st = GGL_READ_PARAMS(llm_small_params, &own, params, err);
+    if (st == GGL_OK)
+        st = write_model(model, path, &own, &bytes, err);
+    if (st != GGL_OK || !result)
+        return st;
+    const llm_small_result all = {.size = sizeof all,
+                                  .n_ctx = bytes.n_ctx,
+                                  .n_ops = bytes.n_ops,
+                                  .weights = bytes.weights,
+                                  .words = bytes.words,
+                                  .ram = bytes.ram,
+                                  .cache = bytes.stores};
+    const size_t size = result->size;
+    ggl_params_fill(result, size, &all, sizeof all);
+    return GGL_OK;
+}
