@@ -83,7 +83,7 @@ static ggl_status place_leaves(small_program *p, ggl_tensor *const *node, int n,
     for (int i = 0; i < n && st == GGL_OK; i++) {
         for (int k = 0; k < ggl_n_reads(node[i]) && st == GGL_OK; k++) {
             const ggl_tensor *t = ggl_read(node[i], k);
-            t = t && t->view_of ? t->view_of : t;
+            t = t && !ggl_is_leaf(t) && t->view_of ? t->view_of : t;
             if (t && ggl_is_leaf(t) && p->loc[t->id].region < 0)
                 st = place_leaf(p, t, err);
         }
@@ -123,9 +123,11 @@ static ggl_status make_program(small_program *p, ggl_error *err) {
     }
     for (size_t i = 0; i < n_ids; i++)
         p->loc[i].region = -1;
-    for (int i = 0; i < n; i++)
-        if (ggl_graph_node(p->graph, i)->computed)
-            node[n_node++] = ggl_graph_node(p->graph, i);
+    for (int i = 0; i < n; i++) {
+        ggl_tensor *t = ggl_graph_node(p->graph, i);
+        if (t->computed || (t->needed && t->view_of && !ggl_is_leaf(t))) /* views cost no step */
+            node[n_node++] = t;
+    }
     ggl_status st = place_leaves(p, node, n_node, err);
     if (st == GGL_OK)
         st = place_stores(p, err);

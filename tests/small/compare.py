@@ -55,7 +55,7 @@ def build(root, work, plans, cc, cflags, extra=(), ldflags=()):
 
 def compare(work, plans, text):
     """Compares what a program printed with the files NAME.bits; returns how many logits there are."""
-    lines, total = iter(text.splitlines()), 0
+    lines, total, faults = iter(text.splitlines()), 0, []
     for name, token in plans.items():
         if next(lines, None) != name:
             sys.exit(f"{name} did not run")
@@ -67,10 +67,13 @@ def compare(work, plans, text):
             got = [int(line[k:k + 8], 16) for k in range(0, len(line), 8)]
             if len(got) != n:
                 sys.exit(f"{name}, token {i}: {len(got)} logits, not {n}")
-            for k in range(n):
-                if not same(got[k], want[i * n + k]):
-                    sys.exit(f"{name}, token {i}: logit {k} is {got[k]:08x}, but {want[i * n + k]:08x} on the CPU")
+            wrong = [k for k in range(n) if not same(got[k], want[i * n + k])]
+            if wrong and not any(fault.startswith(name + ",") for fault in faults):
+                k = wrong[0]
+                faults.append(f"{name}, token {i}: logit {k} is {got[k]:08x}, but {want[i * n + k]:08x} on the CPU")
         total += len(want)
+    if faults:
+        sys.exit("\n".join(faults))
     return total
 
 

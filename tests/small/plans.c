@@ -94,7 +94,7 @@ static void one_toy(const char *folder, ggl_backend *cpu, ggl_backend *fold, con
     toy_close(&t);
 }
 
-static void toys(const char *folder, int n_variants) {
+static void toys(const char *folder, int n_variants, const char *only) {
     ggl_backend *cpu = NULL, *fold = NULL;
     ggl_error err = {0};
     const char *name, *text;
@@ -106,6 +106,8 @@ static void toys(const char *folder, int n_variants) {
         ggl_backend_open(&fold, "reference", NULL, &err) != GGL_OK)
         fail("a backend", err.msg);
     for (int k = 0; !failures && llm_arch_builtin(k, &name, &text, &size); k++) {
+        if (*only && !strstr(only, name))
+            continue;
         llm_arch *arch = NULL;
         if (llm_arch_parse(&arch, text, size, name, &err) != GGL_OK) {
             fail(name, err.msg);
@@ -175,7 +177,7 @@ int main(int argc, char **argv) {
     if (!list)
         return 1;
     if (strcmp(argv[2], "toys") == 0)
-        toys(argv[1], argc > 3 ? atoi(argv[3]) : 3);
+        toys(argv[1], argc > 3 ? atoi(argv[3]) : 3, argc > 4 ? argv[4] : "");
     for (int i = 3; i < argc && strcmp(argv[2], "files") == 0; i++)
         one_file(argv[1], argv[i], i - 3);
     return fclose(list) != 0 || failures ? 1 : 0;
