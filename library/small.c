@@ -1,10 +1,12 @@
 /* Writes a model for small boards: llm_write_small. */
+#include <stdio.h>
 #include <string.h>
 
 #include "ggl/backends.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/pass.h"
 #include "llm/internal/model.h"
 #include "llm/internal/small.h"
 #include "llm/small.h"
@@ -23,6 +25,7 @@ static ggl_status write_model(const char *model, const char *path, const llm_sma
                               llm_small_bytes *bytes, ggl_error *err) {
     llm_small_source source = {.n_ctx = p->n_ctx};
     llm_model *m = NULL;
+    ggl_error why = {0};
     llm_arch_source weights;
     const llm_loading loading = {.path = model,
                                  .model = {.size = sizeof loading.model},
@@ -46,6 +49,8 @@ static ggl_status write_model(const char *model, const char *path, const llm_sma
         source.name = ggl_gguf_name(llm_model_file(m));
         source.ignore = llm_model_ignore(m);
         source.n_ctx = p->n_ctx ? p->n_ctx : llm_model_n_ctx(m);
+        if (llm_model_tokenizer(m, &source.words, &why) == GGL_NOMEM)
+            st = ggl_pass(err, &why);
     }
     if (st == GGL_OK)
         st = ggl_backend_open(&source.fold, "reference", NULL, err);
@@ -53,6 +58,17 @@ static ggl_status write_model(const char *model, const char *path, const llm_sma
         st = ggl_backend_open(&source.fold_products, "cpu", NULL, err);
     if (st == GGL_OK)
         st = llm_small_write(&source, path, bytes, err);
+    if (st == GGL_OK && p->note && (!source.words || bytes->words_left_out)) {
+        char text[1024];
+        if (source.words)
+            snprintf(text, sizeof text,
+                     "the runtime for small boards has no tokenizer of the kind '%s' with these "
+                     "settings: the plan reads and gives numbers of tokens",
+                     llm_tokenizer_kind_name(source.words));
+        else
+            snprintf(text, sizeof text, "the plan has no tokenizer: %.900s", why.msg);
+        p->note(p->user, text);
+    }
     ggl_backend_close(source.fold_products);
     ggl_backend_close(source.fold);
     llm_model_free(m);

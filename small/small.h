@@ -55,8 +55,42 @@ typedef struct small_op {
     double d;
 } small_op;
 
-/* Ordered by their text: id[k] is the token whose text is the k-th. */
-typedef struct small_text small_text;
+/* What becomes what in a text; symbols from n_vocab on are no tokens. */
+typedef struct small_merge {
+    uint32_t left, right, rank, id;
+} small_merge;
+
+/* What a token is. */
+enum {
+    SMALL_SILENT = 1,  /* it stands for no text: <s> */
+    SMALL_END = 2,     /* a text ends with it */
+    SMALL_SPECIAL = 4, /* it is found in a text by its name: <|im_start|> */
+    SMALL_USER = 8     /* so it is even where names of special tokens are plain text */
+};
+
+struct small_encoder; /* text.c */
+
+/* A tokenizer. */
+typedef struct small_words {
+    bool (*encode)(struct small_encoder *e, const char *text, size_t n, bool goes_on);
+    const char *text;      /* of all tokens, one after the other, as they appear in a text */
+    const uint32_t *at;    /* [n_vocab + 1]: where each begins */
+    const uint8_t *flags;  /* [n_vocab] */
+    const int32_t *sorted; /* [n_sorted]: tokens that a text may become, by their bytes */
+    uint32_t n_sorted;
+    const int32_t *special; /* [n_special]: those with SMALL_SPECIAL */
+    uint32_t n_special;
+    const int32_t *byte;      /* [256]: the symbol of each byte; -1: none */
+    const float *score;       /* [n_vocab]; NULL: merges say what is joined */
+    const small_merge *merge; /* by left, then right */
+    uint32_t n_merges;
+    const struct pretok_program *const *split; /* [n_split]: what cuts a text into words */
+    int32_t n_split, n_vocab;
+    int32_t bos, eos, unknown; /* -1: none */
+    bool add_bos, add_eos, add_space, merge_spaces;
+    bool whole, newlines; /* a word, or one of newlines, that is a token becomes that token */
+    bool drop_white;      /* white space only separates words */
+} small_words;
 
 typedef struct small_plan {
     const small_op *op;
@@ -65,7 +99,7 @@ typedef struct small_plan {
     uint32_t stores, ram;                    /* bytes of RAM: where stores begin, and of all */
     uint32_t logits;
     int32_t n_vocab, n_ctx;
-    const small_text *text; /* NULL: without a tokenizer */
+    const small_words *words; /* NULL: without a tokenizer */
 } small_plan;
 
 /* Begins a new text. ram: plan->ram bytes, at a multiple of 16. */
@@ -74,6 +108,39 @@ void small_begin(const small_plan *plan, char *ram);
 /* Runs a token at position pos: 0 for the first of a text, then one more each time, below plan->n_ctx. Returns plan->n_vocab
  * logits, which are in `ram` until the next call; NULL: pos or token is out of range. */
 const float *small_step(const small_plan *plan, char *ram, int32_t token, int32_t pos);
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+enum {
+    SMALL_WITH_ENDS = 1,   /* with the tokens that begin and end texts, as the model learned it */
+    SMALL_WITH_SPECIAL = 2 /* names of special tokens in the text become these */
+};
+
+/* Turns text[0..n) into at most n_token tokens. work: memory that is used meanwhile, at a multiple of 16; 128 bytes for each byte of text
+ * are enough for most. Returns how many tokens there are; -1: there are more, or `work` is too small; -2: the plan has no tokenizer. */
+int32_t small_encode(const small_plan *plan, const char *text, size_t n, unsigned flags,
+                     int32_t *token, int32_t n_token, char *work, size_t work_size);
+
+/* Returns the bytes that a token stands for, and sets *n to their number. They are not always whole characters. first: it is the first of a
+ * text, where the space is left out that small_encode puts in front. */
+const char *small_text_of(const small_plan *plan, int32_t token, bool first, size_t *n);
+/* True if a text ends with this token. */
+bool small_is_end(const small_plan *plan, int32_t token);
+
+/* --- the next token --------------------------------------------------------------------------- */
+
+/* Returns the token with the largest logit, of equals the first. */
+int32_t small_greedy(const float *logits, int32_t n);
+
+/* The state of random numbers. */
+typedef struct small_random {
+    uint64_t s[4];
+} small_random;
+void small_seed(small_random *r, uint64_t seed);
+/* Draws a token with the probabilities of the logits divided by the temperature, of the k largest logits; key: [k] numbers of memory. With the same seed it
+ * draws as llm-cli --samplers "top_k;temperature" --top-k K --temp T --seed S does. temperature 0: small_greedy. */
+int32_t small_draw(small_random *r, const float *logits, int32_t n, int32_t k, double temperature,
+                   uint64_t *key);
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,8 @@
 #ifndef MODELS_SMALL_PROGRAM_H
 #define MODELS_SMALL_PROGRAM_H
 
+#include <stdio.h>
+
 #include "ggl/program.h"
 #include "llm/internal/small.h"
 
@@ -43,5 +45,10 @@ ggl_status llm_small_call(const ggl_step *s, small_call *out, ggl_error *err);
 const char *llm_small_refuses(const ggl_backend *b, const ggl_tensor *node);
 bool llm_small_in_place(const ggl_tensor *node);
 ggl_form llm_small_form(const ggl_backend *b, const ggl_step *s);
+
+/* words.c. Writes the tables of a tokenizer, the last of which is named `words`, and adds their bytes to *size. *is_known false: the
+ * runtime has no such tokenizer, and nothing is written. */
+ggl_status llm_small_put_words(FILE *f, const llm_tokenizer *t, bool *is_known, size_t *size,
+                               ggl_error *err);
 
 #endif

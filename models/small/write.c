@@ -21,6 +21,7 @@ typedef struct view {
 typedef struct writer {
     FILE *f;
     const small_program *p;
+    const llm_tokenizer *words;
     view *view;
     size_t n_views, cap_views;
     int *of_step; /* [n_step * (GGL_MAX_SRC + 1)]: the views of a step; -1: absent */
@@ -204,7 +205,7 @@ static void put_stores(const writer *w) {
 
 /* A number of C, with all its bits. */
 static const char *number(double x, char buf[64]) {
-    snprintf(buf, 64, isinf(x) ? (x < 0 ? "-1e400" : "1e400") : "%a", x);
+    snprintf(buf, 64, isinf(x) ? (x < 0 ? "(-1.0/0.0)" : "(1.0/0.0)") : "%a", x);
     return buf;
 }
 
@@ -273,12 +274,17 @@ static ggl_status put_all(writer *w, llm_small_bytes *out) {
     put_views(w);
     put_stores(w);
     size_t n_ops = 0;
+    bool has_words = false;
     if (st == GGL_OK)
         st = put_ops(w, &n_ops);
+    if (st == GGL_OK && w->words)
+        st = llm_small_put_words(w->f, w->words, &has_words, &out->words, w->err);
+    out->words_left_out = w->words && !has_words;
     fprintf(w->f,
             "\nconst small_plan %s = {ops, %zu, types, %zu, %zu, %d, %" PRId64 ", %" PRId64
-            ", 0};\n",
-            w->name, n_ops, p->stores, p->ram, SMALL_LOGITS, ggl_count(p->logits), p->n_ctx);
+            ", %s};\n",
+            w->name, n_ops, p->stores, p->ram, SMALL_LOGITS, ggl_count(p->logits), p->n_ctx,
+            has_words ? "&words" : "0");
     out->n_ops = (int64_t)n_ops;
     return st;
 }
@@ -299,7 +305,7 @@ static void put_header(const writer *w, FILE *f) {
 ggl_status llm_small_write(const llm_small_source *source, const char *path, llm_small_bytes *out,
                            ggl_error *err) {
     small_program p = {0};
-    writer w = {.p = &p, .err = err};
+    writer w = {.p = &p, .words = source->words, .err = err};
     char *header = NULL;
     ggl_new_file *c = NULL, *h = NULL;
     *out = (llm_small_bytes){0};

@@ -24,11 +24,6 @@
 #include "tokenizer_impl.h"
 #include "unicode.h"
 
-/* A pair of symbols and the symbol it becomes. left and right are the key. */
-typedef struct merge {
-    int32_t left, right, rank, id;
-} merge;
-
 typedef struct bpe {
     const pretok_program *split[TABLE_MAX_SPLITS];
     int n_split;
@@ -39,7 +34,7 @@ typedef struct bpe {
     ggl_index piece;   /* pieces that may result from text */
     size_t longest;    /* bytes of the longest of them */
     int32_t byte[256]; /* symbol of each byte; raw: its token, or -1 */
-    merge *merges;
+    llm_merge *merges;
     size_t n_merge;
     ggl_index by_pair; /* merges by left and right */
 } bpe;
@@ -115,7 +110,7 @@ static int32_t symbol_of(llm_tokenizer *t, const bpe *m, symbols *y, const char 
 }
 
 /* Returns the merge of a pair, or NULL. */
-static const merge *find_merge(const bpe *m, int32_t left, int32_t right) {
+static const llm_merge *find_merge(const bpe *m, int32_t left, int32_t right) {
     const int32_t key[2] = {left, right};
     size_t i = ggl_index_find(&m->by_pair, m->merges, (ggl_str){(const char *)key, sizeof key});
     return i == SIZE_MAX ? NULL : &m->merges[i];
@@ -141,7 +136,7 @@ static ggl_status read_merge(llm_tokenizer *t, bpe *m, symbols *y, ggl_str s, in
     int32_t id = symbol_of(t, m, y, y->joined, n_left + n_right);
     if (left < 0 || right < 0 || id < 0)
         return no_memory(err);
-    m->merges[m->n_merge] = (merge){left, right, i, id};
+    m->merges[m->n_merge] = (llm_merge){left, right, i, id};
     m->n_merge += ggl_index_put(&m->by_pair, m->merges, m->n_merge) == m->n_merge;
     return GGL_OK;
 }
@@ -277,7 +272,7 @@ static bool consider(bpe_run *r, uint32_t left) {
     if (left == NO_SYMBOL || r->sym[left].next == NO_SYMBOL)
         return true;
     const symbol *a = &r->sym[left], *b = &r->sym[a->next];
-    const merge *e = find_merge(r->m, a->id, b->id);
+    const llm_merge *e = find_merge(r->m, a->id, b->id);
     return !e || llm_merge_queue_push(&r->queue, (join){e->rank, left, a->n + b->n, e->id});
 }
 
@@ -419,10 +414,24 @@ static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n,
                       : encode_plain(t, text, n, out, err);
 }
 
+static bool bpe_tables(const llm_tokenizer *t, llm_tokenizer_tables *out) {
+    const bpe *m = t->state;
+    *out = (llm_tokenizer_tables){.byte = m->byte,
+                                  .merge = m->merges,
+                                  .n_merges = m->n_merge,
+                                  .split = m->split,
+                                  .n_split = m->n_split,
+                                  .whole = m->pre.ignore_merges,
+                                  .newlines = m->pre.newlines,
+                                  .drop_white = m->pre.drop_white};
+    return !m->pre.raw && !m->pre.spaced && !m->has_dna && !m->lower;
+}
+
 const llm_tokenizer_kind llm_tokenizer_bpe = {
     .name = "bpe",
     .init = bpe_init,
     .text = bpe_text,
     .encode = bpe_encode,
     .free = bpe_free,
+    .tables = bpe_tables,
 };

@@ -23,6 +23,24 @@ enum {
 
 enum { STRIP_LEFT = 1, STRIP_RIGHT = 2 }; /* white space on that side belongs to the token */
 
+/* A pair of symbols and the symbol it becomes. left and right are the key. Symbols from n_vocab on are no tokens. */
+typedef struct llm_merge {
+    int32_t left, right, rank, id;
+} llm_merge;
+
+/* What text becomes tokens by, for who writes it elsewhere; owned by the tokenizer. */
+struct pretok_program;
+typedef struct llm_tokenizer_tables {
+    const int32_t *byte; /* [256]: symbols; -1: none */
+    const float *score;  /* [n_vocab]; NULL: merges */
+    bool add_space, merge_spaces;
+    const llm_merge *merge;
+    size_t n_merges;
+    const struct pretok_program *const *split;
+    int n_split;
+    bool whole, newlines, drop_white; /* table_pre.ignore_merges and so on */
+} llm_tokenizer_tables;
+
 typedef struct llm_tokenizer_kind {
     const char *name; /* its name in tokenizers.txt */
     /* Reads the kind's own keys and sets t->state. Vocabulary and special ids have been read.
@@ -37,6 +55,8 @@ typedef struct llm_tokenizer_kind {
     /* True if encode puts a space before text that does not go on; NULL: never. */
     bool (*adds_space)(const llm_tokenizer *t);
     void (*free)(llm_tokenizer *t); /* frees t->state, which may be NULL */
+    /* Sets *out; false: these tables are not all that text becomes tokens by. NULL: never. */
+    bool (*tables)(const llm_tokenizer *t, llm_tokenizer_tables *out);
 } llm_tokenizer_kind;
 
 extern const llm_tokenizer_kind llm_tokenizer_spm, llm_tokenizer_bpe, llm_tokenizer_rwkv,

@@ -221,6 +221,15 @@ static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n,
     return s;
 }
 
+static bool spm_tables(const llm_tokenizer *t, llm_tokenizer_tables *out) {
+    const spm *m = t->state;
+    *out = (llm_tokenizer_tables){.byte = m->byte,
+                                  .score = m->score,
+                                  .add_space = m->add_space_prefix,
+                                  .merge_spaces = m->merge_spaces};
+    return true;
+}
+
 const llm_tokenizer_kind llm_tokenizer_spm = {
     .name = "spm",
     .init = spm_init,
@@ -228,4 +237,5 @@ const llm_tokenizer_kind llm_tokenizer_spm = {
     .encode = spm_encode,
     .adds_space = spm_adds_space,
     .free = spm_free,
+    .tables = spm_tables,
 };

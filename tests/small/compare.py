@@ -43,7 +43,7 @@ def build(root, work, plans, cc, cflags, extra=(), ldflags=()):
     ram = max(int(re.search(r"_RAM (\d+)", open(f"{work}/{name}.h").read()).group(1)) for name in plans)
     lines = [f"#ifndef MOST_RAM\n#define MOST_RAM {ram}\n#endif"] + [f"PLAN({name}, {', '.join(map(str, token))})" for name, token in plans.items()]
     write_if_other(f"{work}/plans.h", "\n".join(lines) + "\n")
-    common = [cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections", f"-I{root}/small", f"-I{work}", *cflags]
+    common = [cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections", f"-I{root}/small", f"-I{work}", f"-I{root}/ggml-lite/include", f"-I{root}/models", *cflags]
     sources = [f"{work}/{name}.c" for name in plans] + [f"{root}/tests/small/run_plans.c", *extra]
     objects = [os.path.join(out, os.path.basename(s) + ".o") for s in sources]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -72,6 +72,10 @@ def compare(work, plans, text):
                 k = wrong[0]
                 faults.append(f"{name}, token {i}: logit {k} is {got[k]:08x}, but {want[i * n + k]:08x} on the CPU")
         total += len(want)
+        if os.path.exists(f"{work}/{name}.words"):
+            for k, line in enumerate(open(f"{work}/{name}.words")):
+                if next(lines, "").strip() != line.strip() and not faults:
+                    faults.append(f"{name}: other tokens of text {k // 4} (flags {k % 4}) than {line}")
     if faults:
         sys.exit("\n".join(faults))
     return total

@@ -12,6 +12,7 @@
 #include "llm/internal/small.h"
 #include "llm/llm.h"
 #include "llm/small.h"
+#include "opening.h"
 #include "sample.h"
 
 enum { N_TOKENS = 70 /* beyond a page */, N_STORY = 5 };
@@ -125,6 +126,35 @@ static void toys(const char *folder, int n_variants, const char *only) {
     ggl_backend_close(fold);
 }
 
+/* Writes the tokens of all texts, and the texts of these, as run_plans.c prints them. */
+static void put_words(const char *folder, const char *name, const llm_tokenizer *t) {
+    static const char *const texts[] = {
+#define TEXT(text) text,
+#include "texts.h"
+    };
+    char path[1024];
+    ggl_error err = {0};
+    snprintf(path, sizeof path, "%s/%s.words", folder, name);
+    FILE *f = fopen(path, "w");
+    for (unsigned k = 0; f && k < 4 * (sizeof texts / sizeof *texts); k++) {
+        llm_tokens ids = {0};
+        if (llm_tokenize(t, texts[k / 4], strlen(texts[k / 4]), k % 4, &ids, &err) != GGL_OK)
+            fail(name, err.msg);
+        for (size_t i = 0; i < ids.n; i++)
+            fprintf(f, "%d ", (int)ids.id[i]);
+        fprintf(f, "|");
+        for (size_t i = 0; i < ids.n; i++) {
+            const ggl_str s = llm_token_text(t, ids.id[i], false);
+            for (size_t j = 0; j < s.n; j++)
+                fprintf(f, "%02x", (unsigned char)s.s[j]);
+        }
+        fprintf(f, "\n");
+        llm_tokens_fini(&ids);
+    }
+    if (!f || fclose(f) != 0)
+        fail(name, "the tokens cannot be written");
+}
+
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* what: [TYPE[:CACHE]]=MODEL */
@@ -164,6 +194,8 @@ static void one_file(const char *folder, const char *what, int number) {
         fail(what, err.msg);
     else
         put(folder, plan, token, N_STORY, logits, llm_context_n_vocab(c));
+    if (result.words > 0)
+        put_words(folder, plan, llm_opened_tokenizer(c));
     printf("%s is %s\n", plan, what);
     llm_close(c);
 }

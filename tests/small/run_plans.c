@@ -27,6 +27,40 @@ static void say_bits(float x, char *to) {
     to[8] = 0;
 }
 
+/* The tokens of all texts, and the texts of these. */
+static void run_texts(const small_plan *plan) {
+    static const char *const texts[] = {
+#define TEXT(text) text,
+#include "texts.h"
+    };
+    static int32_t token[256];
+    static SMALL_ALIGNED char work[16384];
+    for (unsigned k = 0; plan->words && k < 4 * (sizeof texts / sizeof *texts); k++) {
+        const int32_t n = small_encode(plan, texts[k / 4], strlen(texts[k / 4]), k % 4, token, 256,
+                                       work, sizeof work);
+        char number[16];
+        for (int32_t i = 0; i < n; i++) {
+            char *at = number + sizeof number;
+            *--at = 0;
+            *--at = ' ';
+            for (int32_t x = token[i]; x > 0 || !at[1]; x /= 10)
+                *--at = (char)('0' + x % 10);
+            board_say(at);
+        }
+        board_say(n < 0 ? "failed|" : "|");
+        for (int32_t i = 0; i < n; i++) {
+            size_t size;
+            const char *text = small_text_of(plan, token[i], false, &size);
+            for (size_t j = 0; j < size; j++) {
+                const char hex[3] = {"0123456789abcdef"[(unsigned char)text[j] >> 4],
+                                     "0123456789abcdef"[(unsigned char)text[j] & 15], 0};
+                board_say(hex);
+            }
+        }
+        board_say("\n");
+    }
+}
+
 static void run(const char *name, const small_plan *plan, const int32_t *token, int32_t n) {
     enum { AT_ONCE = 64 };
     board_say(name);
@@ -42,6 +76,7 @@ static void run(const char *name, const small_plan *plan, const int32_t *token, 
         }
         board_say("\n");
     }
+    run_texts(plan);
 }
 
 int main(void) {

@@ -7,6 +7,7 @@
 
 #include "ggl/backend.h"
 #include "llm/internal/arch.h"
+#include "llm/internal/tokenizer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,6 +18,7 @@ typedef struct llm_small_source {
     const llm_arch_source *weights;
     const char *name; /* of the model, for messages */
     llm_arch_ignore ignore;
+    const llm_tokenizer *words;        /* NULL: the plan gets no tokenizer */
     int64_t n_ctx;                     /* positions */
     ggl_type type_k, type_v;            /* of the cache */
     ggl_backend *fold, *fold_products; /* compute constants: ggl_graph_fold_by */
@@ -28,10 +30,11 @@ typedef struct llm_small_bytes {
     size_t weights, words; /* in flash: weights and constants; the tokenizer */
     size_t ram;            /* of these, stores are what the context takes */
     size_t stores;
+    bool words_left_out; /* the runtime has no such tokenizer */
 } llm_small_bytes;
 
-/* Writes the file `path`, whose name ends with .c, and the header beside it. GGL_UNSUPPORTED: the model has an operator, an input or a
- * tokenizer that the runtime lacks, which the message names; GGL_LIMIT: it does not fit into 31 bits; GGL_USAGE: n_ctx or the name
+/* Writes the file `path`, whose name ends with .c, and the header beside it. GGL_UNSUPPORTED: the model has an operator or an input
+ * that the runtime lacks, which the message names; GGL_LIMIT: it does not fit into 31 bits; GGL_USAGE: n_ctx or the name
  * of the file; and the statuses of llm_arch_build and ggl_new_file_open. */
 GGL_NODISCARD ggl_status llm_small_write(const llm_small_source *source, const char *path,
                                          llm_small_bytes *out, ggl_error *err);

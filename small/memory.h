@@ -1,0 +1,10 @@
+/* Memory for the text functions of the large engine. */
+#ifndef SMALL_MEMORY_H
+#define SMALL_MEMORY_H
+
+#include <stddef.h>
+
+/* From now on ggl_calloc takes from here. memory: at a multiple of 16. */
+void small_use_memory(char *memory, size_t size);
+
+#endif
