@@ -58,9 +58,8 @@ static char *page_of(const small_store *s, int32_t pos, char *ram) {
 
 /* The store as store_layout.c knows it. */
 static ggl_store layout_of(const small_store *s) {
-    return (ggl_store){.kind = (ggl_store_kind)s->kind,
-                       .type = s->type->type,
-                       .ne = {s->ne[0], s->ne[1], 1}};
+    return (ggl_store){
+        .kind = (ggl_store_kind)s->kind, .type = s->type->type, .ne = {s->ne[0], s->ne[1], 1}};
 }
 
 void small_op_cache(const small_op *op, char *ram);
@@ -172,8 +171,7 @@ static void add_relative(const looker *q, const void *keys, int32_t first, int l
  * three, and does nothing. */
 static bool adjust(const looker *q, int32_t first, int lo, int hi, float *w) {
     const float scale = q->op->f[0], cap = q->op->f[1];
-    const small_view *alibi = q->op->view[1 + ATTEND_ALIBI],
-                     *bias = q->op->view[1 + ATTEND_BIAS];
+    const small_view *alibi = q->op->view[1 + ATTEND_ALIBI], *bias = q->op->view[1 + ATTEND_BIAS];
     if (cap == 0 && !alibi && !bias)
         return false;
     for (int j = lo; j < hi; j++) {
@@ -186,8 +184,9 @@ static bool adjust(const looker *q, int32_t first, int lo, int hi, float *w) {
         }
         if (bias)
             w[j] += ((const float *)(const void *)(small_data(bias, q->ram) +
-                                                   q->head * bias->nb[1]))[place_of(
-                bias->ne[0] / 2, first + j - q->pos)];
+                                                   q->head *
+                                                       bias->nb[1]))[place_of(bias->ne[0] / 2,
+                                                                              first + j - q->pos)];
     }
     return true;
 }

@@ -46,8 +46,8 @@ static int32_t matrix_of(const small_op *op, int32_t c, char *ram) {
     const int32_t d1 = c % y->ne[1], d2 = c / y->ne[1] % y->ne[2], l = c / y->ne[1] / y->ne[2],
                   outer = op->n[0] ? l : d2;
     if (index) {
-        const int32_t e = ((const int32_t *)(const void *)small_data(
-            index, ram))[index->ne[0] == 1 ? 0 : d1];
+        const int32_t e =
+            ((const int32_t *)(const void *)small_data(index, ram))[index->ne[0] == 1 ? 0 : d1];
         return e >= 0 && e < w->ne[2] ? e : -1;
     }
     return (w->ne[2] == 1 ? 0 : d1) + (w->ne[3] == 1 ? 0 : outer) * w->ne[2];

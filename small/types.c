@@ -37,10 +37,9 @@ size_t ggl_row_size(ggl_type type, int64_t n) {
         quant_rows_to_float(ggl_##name##_unpack, block, size, src, dst, n);                        \
     }                                                                                              \
     extern const ggl_type_info small_type_##name;                                                  \
-    const ggl_type_info small_type_##name =                                                        \
-        QUANT_TYPE_INFO(NAME, name, block, size, form, "", name##_to_float,                        \
-                        (id) == GGL_Q8_0 || (id) == GGL_Q4_0 ? ENCODED_QUANT(name) : NULL,         \
-                        ggl_##name##_unpack);
+    const ggl_type_info small_type_##name = QUANT_TYPE_INFO(                                       \
+        NAME, name, block, size, form, "", name##_to_float,                                        \
+        (id) == GGL_Q8_0 || (id) == GGL_Q4_0 ? ENCODED_QUANT(name) : NULL, ggl_##name##_unpack);
 #define ENCODED_QUANT(name) ggl_##name##_from_float
 #define QUANT_READ(id, NAME, name, block, size, form, text)                                        \
     static void name##_to_float(const void *src, float *dst, int64_t n) {                          \

@@ -11,7 +11,19 @@ int main(void);
 
 static int32_t semihosting(int32_t call, const void *argument);
 
+enum { PAINT = 0xa5 };
+
+size_t board_stack_used(void) {
+    const unsigned char *p = (const unsigned char *)board_bss_end;
+    while (p < (const unsigned char *)board_stack_end && *p == PAINT)
+        p++;
+    return (size_t)((const unsigned char *)board_stack_end - p);
+}
+
 static void begin(void) {
+    /* what lies below this function's own part of the stack */
+    memset(board_bss_end, PAINT,
+           (size_t)((char *)__builtin_frame_address(0) - 64 - (char *)board_bss_end));
     memcpy(board_data, board_data_from, (size_t)((char *)board_data_end - (char *)board_data));
     memset(board_bss, 0, (size_t)((char *)board_bss_end - (char *)board_bss));
     board_end(main());
@@ -42,19 +54,14 @@ static void fault(void) {
 }
 
 __attribute__((section(".vectors"), used)) static void (*const vectors[16])(void) = {
-    (void (*)(void))(uintptr_t)board_stack_end,
-    board_reset,
-    fault,
-    fault,
-    fault,
-    fault,
-    fault,
+    (void (*)(void))(uintptr_t)board_stack_end, board_reset, fault, fault, fault, fault, fault,
 };
 #else
 static int32_t semihosting(int32_t call, const void *argument) {
     register int32_t a0 __asm__("a0") = call;
     register const void *a1 __asm__("a1") = argument;
-    __asm__ volatile(".option push\n.option norvc\n.balign 16\nslli x0, x0, 0x1f\nebreak\nsrai x0, x0, 7\n.option pop"
+    __asm__ volatile(".option push\n.option norvc\n.balign 16\nslli x0, x0, 0x1f\nebreak\nsrai x0, "
+                     "x0, 7\n.option pop"
                      : "+r"(a0)
                      : "r"(a1)
                      : "memory");
@@ -68,13 +75,16 @@ static void fault(void) {
 
 void board_begin(void);
 __attribute__((used)) void board_begin(void) {
-    __asm__ volatile(".option push\n.option arch, +zicsr\ncsrw mtvec, %0\n.option pop" : : "r"(fault));
+    __asm__ volatile(".option push\n.option arch, +zicsr\ncsrw mtvec, %0\n.option pop"
+                     :
+                     : "r"(fault));
     begin();
 }
 
 __attribute__((naked, section(".vectors"), used)) void board_reset(void);
 __attribute__((naked, section(".vectors"), used)) void board_reset(void) {
-    __asm__ volatile(".option push\n.option norelax\nla gp, __global_pointer$\n.option pop\nla sp, board_stack_end\nj board_begin");
+    __asm__ volatile(".option push\n.option norelax\nla gp, __global_pointer$\n.option pop\nla sp, "
+                     "board_stack_end\nj board_begin");
 }
 #endif
 

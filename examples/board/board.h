@@ -2,9 +2,14 @@
 #ifndef BOARD_H
 #define BOARD_H
 
+#include <stddef.h>
+
 /* Writes text to whoever runs the board. */
 void board_say(const char *text);
 /* Ends the program, which an emulator reports; a board stops. */
 void board_end(int code);
+
+/* Returns the most bytes of stack that the program has used so far. */
+size_t board_stack_used(void);
 
 #endif

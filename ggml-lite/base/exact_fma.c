@@ -109,7 +109,9 @@ static int wide_highest(wide u) {
 }
 
 static wide wide_up(wide u, int n) {
-    return n == 0 ? u : n > 63 ? (wide){u.l << (n - 64), 0} : (wide){u.h << n | u.l >> (64 - n), u.l << n};
+    return n == 0   ? u
+           : n > 63 ? (wide){u.l << (n - 64), 0}
+                    : (wide){u.h << n | u.l >> (64 - n), u.l << n};
 }
 
 static wide wide_down_sticky(wide u, int n) {
@@ -152,8 +154,8 @@ static double round_double(uint64_t sign, wide u, int e) {
 }
 
 double ggl_exact_fma(double a, double b, double c) {
-    const uint64_t u = double_bits(a), v = double_bits(b), w = double_bits(c),
-                   inf = 0x7ffull << 52, magnitude = ~(1ull << 63);
+    const uint64_t u = double_bits(a), v = double_bits(b), w = double_bits(c), inf = 0x7ffull << 52,
+                   magnitude = ~(1ull << 63);
     if ((u & magnitude) >= inf || (v & magnitude) >= inf)
         return a * b + c;
     if ((w & magnitude) >= inf)

@@ -43,10 +43,11 @@ static ggl_status check_graph(small_program *p, const char *name, ggl_error *err
         if (strcmp(ggl_graph_get_output(p->graph, i)->name, "logits") == 0)
             p->logits = ggl_graph_get_output(p->graph, i);
     if (!p->logits || p->built.sees_all)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "%s: the model writes no text token by token, which is what the runtime for "
-                        "small boards does",
-                        name);
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "%s: the model writes no text token by token, which is what the runtime for "
+            "small boards does",
+            name);
     for (int i = 0; i < ggl_graph_n_inputs(p->graph); i++) {
         const ggl_tensor *t = ggl_graph_get_input(p->graph, i);
         if (t->needed && strcmp(t->name, "token") != 0 && strcmp(t->name, "pos") != 0 &&
@@ -162,8 +163,7 @@ static ggl_status lay_out(small_program *p, ggl_error *err) {
             return ggl_within(err, st, "%s", s->node->name ? s->node->name : "a value");
         scratch = call.scratch > scratch ? call.scratch : scratch;
     }
-    const size_t stores = p->stores,
-                 logits = (size_t)ggl_count(p->logits) * sizeof(float);
+    const size_t stores = p->stores, logits = (size_t)ggl_count(p->logits) * sizeof(float);
     size_t at = SMALL_LOGITS;
     bool fits = ggl_size_add(at, logits, &at) && ggl_size_align(at, 16, &at);
     p->arena = at;
@@ -173,10 +173,11 @@ static ggl_status lay_out(small_program *p, ggl_error *err) {
     p->stores = at;
     fits = fits && ggl_size_add(at, stores, &p->ram);
     if (!fits || p->ram > INT32_MAX)
-        return ggl_fail(err, GGL_LIMIT,
-                        "the values and the cache of %" PRId64
-                        " positions do not fit into 2^31 bytes of RAM: set a smaller context (-c N)",
-                        p->n_ctx);
+        return ggl_fail(
+            err, GGL_LIMIT,
+            "the values and the cache of %" PRId64
+            " positions do not fit into 2^31 bytes of RAM: set a smaller context (-c N)",
+            p->n_ctx);
     return GGL_OK;
 }
 

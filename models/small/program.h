@@ -25,10 +25,10 @@ typedef struct small_program {
 
 /* The function of the runtime that a step calls, with its numbers. */
 typedef struct small_call {
-    const char *run;    /* small_op_<run> */
-    char kernel[32];    /* small_<kernel>; "": none */
-    int n_views;        /* the result, and sources; those that the step lacks are absent */
-    bool squares; /* the second source is the first one */
+    const char *run; /* small_op_<run> */
+    char kernel[32]; /* small_<kernel>; "": none */
+    int n_views;     /* the result, and sources; those that the step lacks are absent */
+    bool squares;    /* the second source is the first one */
     const ggl_store *store[2];
     int64_t n[3];
     double f[2], d;

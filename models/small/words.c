@@ -60,7 +60,7 @@ static int by_text(const void *a, const void *b) {
     const token *x = a, *y = b;
     const size_t n = x->text.n < y->text.n ? x->text.n : y->text.n;
     const int order = n > 0 ? memcmp(x->text.s, y->text.s, n) : 0;
-    return order             ? order
+    return order                    ? order
            : x->text.n != y->text.n ? (x->text.n < y->text.n ? -1 : 1)
                                     : (x->id < y->id ? -1 : x->id > y->id);
 }

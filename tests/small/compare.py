@@ -3,7 +3,6 @@
 
     compare.py ROOT PLANS CC WORK toys [N]             made-up models of all built-in descriptors, N variants of each
     compare.py ROOT PLANS CC WORK files WHAT..         models: what plans.c says
-    compare.py .. --board NAME                         on an emulated board of boards.py; without its tools, exit code 77
 
 PLANS is the program test-small-plans; WORK is a folder to write to."""
 import concurrent.futures
@@ -13,6 +12,8 @@ import shutil
 import struct
 import subprocess
 import sys
+
+import boards
 
 
 def call(*command, **how):
@@ -78,24 +79,24 @@ def compare(work, plans, text):
                     faults.append(f"{name}: other tokens of text {k // 4} (flags {k % 4}) than {line}")
     if faults:
         sys.exit("\n".join(faults))
-    return total
+    return f"{len(plans)} plans, {total} logits: all bits are equal" + "".join(f"; {line}" for line in lines)
 
 
 def main(arguments):
-    board = None
-    if "--board" in arguments:
-        at = arguments.index("--board")
-        board = arguments[at + 1]
-        del arguments[at:at + 2]
     root, program, cc, work, *what = arguments
-    run, cflags, extra, ldflags = (lambda p: call(p)), [], [], []
+    return check(root, program, cc, work, what)
+
+
+def check(root, program, cc, work, what, board=None, ram=None):
+    """Writes the plans, compiles and runs them, here or on an emulated board with so many bytes of RAM. Returns the exit code."""
+    run, cflags, extra, ldflags = call, [], [], []
     if board:
-        import boards
         found = boards.find(board, root)
         if isinstance(found, str):
             print(f"skipped: {found}")
             return 77
         cc, cflags, extra, ldflags, run = found
+        ldflags = ldflags + ([f"-Wl,--defsym=board_ram={ram}"] if ram else [])
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work)
     work = os.path.abspath(work)
@@ -107,10 +108,10 @@ def main(arguments):
     if not plans:
         sys.exit(f"there are no plans:\n{said}")
     try:
-        n = compare(work, plans, run(build(root, work, plans, cc, cflags, extra, ldflags)))
+        said += compare(work, plans, run(build(root, work, plans, cc, cflags, extra, ldflags)))
     except SystemExit as e:
         raise SystemExit(f"{said}\n{e}")
-    print(said + f"{len(plans)} plans, {n} logits: all bits are equal")
+    print(said)
     shutil.rmtree(work)
     return 0
 

@@ -1,7 +1,8 @@
 /* Writes plans for boards, and the logits that the CPU gives for the same tokens, into a folder; compare.py compiles and compares them.
  *
- *     test-small-plans FOLDER toys      made-up models of all built-in descriptors; each day other variants
- *     test-small-plans FOLDER files MODEL[:TYPE[:CACHE]]..   models by llm_open: a file or builtin:NAME after "=", as in q8_0:f16=builtin:stories
+ *     test-small-plans FOLDER toys [N [VARIANTS [NAMES]]]   made-up models of N of the built-in descriptors, other ones each day, in so many
+ *                                                           variants; or of these (llama.arch)
+ *     test-small-plans FOLDER files [TYPE[:CACHE]]=MODEL..   models by llm_open: q8_0:f16=model.gguf, =builtin:stories
  *
  * FOLDER/NAME.c and .h are a plan, FOLDER/NAME.bits its logits; FOLDER/list names them, with the number of tokens. */
 #include <stdio.h>
@@ -95,7 +96,7 @@ static void one_toy(const char *folder, ggl_backend *cpu, ggl_backend *fold, con
     toy_close(&t);
 }
 
-static void toys(const char *folder, int n_variants, const char *only) {
+static void toys(const char *folder, int wanted, int n_variants, const char *only) {
     ggl_backend *cpu = NULL, *fold = NULL;
     ggl_error err = {0};
     const char *name, *text;
@@ -107,7 +108,7 @@ static void toys(const char *folder, int n_variants, const char *only) {
         ggl_backend_open(&fold, "reference", NULL, &err) != GGL_OK)
         fail("a backend", err.msg);
     for (int k = 0; !failures && llm_arch_builtin(k, &name, &text, &size); k++) {
-        if (*only && !strstr(only, name))
+        if (*only ? !strstr(only, name) : !sampled(k, wanted))
             continue;
         llm_arch *arch = NULL;
         if (llm_arch_parse(&arch, text, size, name, &err) != GGL_OK) {
@@ -118,8 +119,9 @@ static void toys(const char *folder, int n_variants, const char *only) {
         llm_arch_free(arch);
         for (int v = 0; v < n_variants; v++) {
             const uint64_t h = sample_mix(seed + (uint64_t)k * 64 + (uint64_t)v);
-            one_toy(folder, cpu, fold, name, text, size, v < 2 ? v : (int)(h % (uint64_t)n),
-                    v < 2 ? GGL_F16 : types[h / 64 % 5], number++);
+            one_toy(folder, cpu, fold, name, text, size,
+                    n_variants > 1 && v < 2 ? v : (int)(h % (uint64_t)n),
+                    n_variants > 1 && v < 2 ? GGL_F16 : types[h / 64 % 5], number++);
         }
     }
     ggl_backend_close(cpu);
@@ -209,7 +211,8 @@ int main(int argc, char **argv) {
     if (!list)
         return 1;
     if (strcmp(argv[2], "toys") == 0)
-        toys(argv[1], argc > 3 ? atoi(argv[3]) : 3, argc > 4 ? argv[4] : "");
+        toys(argv[1], argc > 3 ? atoi(argv[3]) : SAMPLE_MOST, argc > 4 ? atoi(argv[4]) : 1,
+             argc > 5 ? argv[5] : "");
     for (int i = 3; i < argc && strcmp(argv[2], "files") == 0; i++)
         one_file(argv[1], argv[i], i - 3);
     return fclose(list) != 0 || failures ? 1 : 0;

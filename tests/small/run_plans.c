@@ -27,6 +27,16 @@ static void say_bits(float x, char *to) {
     to[8] = 0;
 }
 
+static void say_number(int32_t x) {
+    char number[16], *at = number + sizeof number;
+    *--at = 0;
+    *--at = ' ';
+    do
+        *--at = (char)('0' + x % 10);
+    while ((x /= 10) > 0);
+    board_say(at);
+}
+
 /* The tokens of all texts, and the texts of these. */
 static void run_texts(const small_plan *plan) {
     static const char *const texts[] = {
@@ -34,19 +44,11 @@ static void run_texts(const small_plan *plan) {
 #include "texts.h"
     };
     static int32_t token[256];
-    static SMALL_ALIGNED char work[16384];
     for (unsigned k = 0; plan->words && k < 4 * (sizeof texts / sizeof *texts); k++) {
         const int32_t n = small_encode(plan, texts[k / 4], strlen(texts[k / 4]), k % 4, token, 256,
-                                       work, sizeof work);
-        char number[16];
-        for (int32_t i = 0; i < n; i++) {
-            char *at = number + sizeof number;
-            *--at = 0;
-            *--at = ' ';
-            for (int32_t x = token[i]; x > 0 || !at[1]; x /= 10)
-                *--at = (char)('0' + x % 10);
-            board_say(at);
-        }
+                                       ram, sizeof ram);
+        for (int32_t i = 0; i < n; i++)
+            say_number(token[i]);
         board_say(n < 0 ? "failed|" : "|");
         for (int32_t i = 0; i < n; i++) {
             size_t size;
@@ -86,5 +88,9 @@ int main(void) {
         run(#name, &name, token, (int32_t)(sizeof token / sizeof *token));                         \
     }
 #include "plans.h"
+#ifdef BOARD
+    say_number((int32_t)board_stack_used());
+    board_say("bytes of stack\n");
+#endif
     return 0;
 }

@@ -21,14 +21,15 @@ import sys
 ROOMS = {
     "ggml-lite": ["base", "quant", "gguf", "graph", "plan", "sched"],
     "backends": ["common", "reference cpu vulkan shadow trace ranks mpi", "."],
-    "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "quant", "convert", "vocabulary", "load", "train", "run", "guess", "serve"],
+    "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "quant", "convert", "vocabulary", "load", "train", "run", "guess", "serve", "small"],
     "library": ["builtin place hub measure sound picture speech glibc", "train", "."],
+    "small": ["."],
     "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-embed llm-gguf llm-grammar llm-imatrix llm-lora llm-perplexity llm-quantize llm-server llm-tokenize llm-train llm-transcribe"],
 }
 BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "library": ["ggml-lite", "backends", "models"],
-         "tools": ["ggml-lite", "backends", "models", "library"]}
-# What may include a backend's own headers: llm-bench measures kernels.
-KNOW_BACKENDS = {"tools/llm-bench"}
+         "small": ["ggml-lite", "backends", "models"], "tools": ["ggml-lite", "backends", "models", "library"]}
+# What may include a backend's own headers: llm-bench measures kernels, and the runtime for boards consists of the portable ones.
+KNOW_BACKENDS = {"tools/llm-bench", "small/."}
 # Which private headers of the library each folder of tools may include, besides llm/llm.h. None shows what a context consists of. This table may
 # only shrink: a tool generates and measures by the calls of llm.h, as programs do.
 KNOW_LIBRARY = {
@@ -48,9 +49,9 @@ PUBLIC = {
     "ggml-lite": {"base": "alloc bytes disk_left file file_lock index math memory_left nearest number os_attempt os_child os_clock os_fs os_library os_process os_socket os_stream os_terminal os_thread os_watch params pass show status steps str text version xxh64", "quant": "types", "gguf": "gguf",
                   "graph": "compose divide gradient gradients graph image op_args ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends transport"},
-    "library": {".": "context llm measure senses", "train": "train"},
+    "library": {".": "context llm measure senses small", "train": "train"},
     "models": {"language": "arch", "compile": "adapter rows_gather", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "vocabulary": "tokenizer_trainer", "load": "load", "train": "train", "guess": "guess", "serve": "engine prompt_folder",
-               "run": "beams diffuse embed text_inputs generate media model pooling prompt_cache session stage_rows"},
+               "small": "small", "run": "beams diffuse embed text_inputs generate media model pooling prompt_cache session stage_rows"},
 }
 # A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.
 STATIC = re.compile(r"^ *static (?!inline\b)[^=;{]*\([^;{]*\) *(\\\n *)?\{", re.M)

@@ -21,7 +21,8 @@ static int write_plan(const char *model, const char *path, const llm_small_param
     if (st != GGL_OK)
         return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
     printf("%s: %" PRId64 " operators, a context of %" PRId64 " tokens\n"
-           "flash   %9zu bytes of weights, %zu of the tokenizer; the tables of operators and the runtime's code come on top\n"
+           "flash   %9zu bytes of weights, %zu of the tokenizer; the tables of operators and the "
+           "runtime's code come on top\n"
            "RAM     %9zu bytes, %zu of them for the context; a stack comes on top\n",
            path, r.n_ops, r.n_ctx, r.weights, r.words, r.ram, r.cache);
     return 0;

@@ -12,8 +12,8 @@
 
 /* A command; argv[0] is "llm-arch check", for example. Returns the exit code. */
 typedef int arch_command(int argc, char **argv);
-arch_command arch_check, arch_compile, arch_diff, arch_doctor, arch_embed, arch_graph, arch_init, arch_list,
-    arch_show, arch_verify;
+arch_command arch_check, arch_compile, arch_diff, arch_doctor, arch_embed, arch_graph, arch_init,
+    arch_list, arch_show, arch_verify;
 
 /* Reads a command's line: options, which may be NULL, and from `least` to `most` positional
  * arguments. Returns -1 with *spec->positional set (free with args_list_fini), or an exit code. */

@@ -17,8 +17,8 @@ extern "C" {
 #endif
 
 typedef struct llm_small_params {
-    size_t size;              /* sizeof(llm_small_params) */
-    int64_t n_ctx;            /* positions of a text; 0: the context that the model was trained with */
+    size_t size;   /* sizeof(llm_small_params) */
+    int64_t n_ctx; /* positions of a text; 0: the context that the model was trained with */
     const char *cache_type_k; /* as llm_open_params; NULL: f16 */
     const char *cache_type_v;
     const char *type; /* as llm_open_params.type: the weights become this while they are loaded */

@@ -20,7 +20,7 @@ typedef struct llm_small_source {
     llm_arch_ignore ignore;
     const llm_tokenizer *words;        /* NULL: the plan gets no tokenizer */
     int64_t n_ctx;                     /* positions */
-    ggl_type type_k, type_v;            /* of the cache */
+    ggl_type type_k, type_v;           /* of the cache */
     ggl_backend *fold, *fold_products; /* compute constants: ggl_graph_fold_by */
 } llm_small_source;
 

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# What llm-arch compile says about models and files that cannot be: errors.sh LLM-ARCH LLM-TRAIN
+source "$(dirname "$0")/../e2e/common.sh"
+arch=$1 train=$2
+
+exits 2 "$arch" compile -o "$tmp/plan.c"
+prints "MODEL"
+exits 2 "$arch" compile builtin:stories
+prints "-o FILE.c is missing"
+exits 2 "$arch" compile builtin:stories -o "$tmp/plan.txt"
+prints "the name of the file must end with .c"
+exits 2 "$arch" compile builtin:stories -c 0x -o "$tmp/plan.c"
+exits 2 "$arch" compile builtin:stories -ctk q5_0 -o "$tmp/plan.c"
+prints "q5_0"
+exits 1 "$arch" compile "$tmp/none.gguf" -o "$tmp/plan.c"
+prints "none.gguf"
+exits 1 "$arch" compile builtin:stories -o "$tmp/no/plan.c"
+prints "no/plan.c"
+mkdir "$tmp/folder.c"
+exits 1 "$arch" compile builtin:stories -o "$tmp/folder.c"
+mkdir "$tmp/plan.h"
+exits 1 "$arch" compile builtin:stories -o "$tmp/plan.c"
+prints "plan.h"
+[ ! -e "$tmp/plan.c" ] || fail "$ran: left a plan without a header"
+rmdir "$tmp/plan.h"
+
+# a model whose file is cut off, anywhere
+exits 0 "$train" new llama --tokenizer builtin:stories --set .block_count=1 --set .embedding_length=32 --set .feed_forward_length=32 \
+    --set .attention.head_count=2 --set .attention.layer_norm_rms_epsilon=0.00001 --set .context_length=64 -o "$tmp/model.gguf"
+size=$(stat -c %s "$tmp/model.gguf")
+for part in 1 3 5 7 9; do
+    head -c $((size * part / 10)) "$tmp/model.gguf" >"$tmp/cut.gguf"
+    exits 1 "$arch" compile "$tmp/cut.gguf" -o "$tmp/plan.c"
+    prints "cut.gguf"
+    [ ! -e "$tmp/plan.c" ] && [ ! -e "$tmp/plan.h" ] || fail "$ran: left a file"
+done
+
+# what it prints, and writes
+exits 0 "$arch" compile "$tmp/model.gguf" -o "$tmp/my-plan.c"
+prints "a context of 64 tokens"
+prints "RAM"
+prints "#define MY_PLAN_RAM" "$tmp/my-plan.h"
+prints "const small_plan my_plan = " "$tmp/my-plan.c"
+exits 0 "$arch" compile "$tmp/model.gguf" -c 16 -ctk f32 -ctv f32 -o "$tmp/my-plan.c"
+prints "#define MY_PLAN_N_CTX 16" "$tmp/my-plan.h"
+# a model that sees pictures gives no text
+exits 1 "$arch" compile builtin:words -o "$tmp/plan.c"
+prints "words"
+exit $failed

@@ -1,0 +1,41 @@
+/* Which operators the runtime for boards has (models/small/ops.c). */
+#include <string.h>
+
+#include "ggl/internal/graph.h"
+#include "small/program.h"
+#include "test.h"
+
+/* Every operator that a model that writes text can have is in the table; those of gradients are not. */
+TEST(operators_have_rows) {
+    for (int op = 0; op < GGL_OP_COUNT; op++) {
+        const ggl_tensor t = {.op = (ggl_op)op, .ne = {1, 1, 1, 1}};
+        const bool is_leaf = ggl_op_get(t.op).kind == GGL_KIND_LEAF && op != GGL_OP_IOTA,
+                   is_back = op == GGL_OP_LINEAR_BACK || op == GGL_OP_OUTER_SUM ||
+                             op == GGL_OP_ATTEND_BACK;
+        if (op != GGL_OP_CALL && !is_leaf)
+            CHECK_MSG((llm_small_refuses(NULL, &t) == NULL) == !is_back, "'%s'",
+                      ggl_op_get(t.op).name);
+    }
+}
+
+TEST(a_missing_operator_is_named) {
+    ggl_error err = {0};
+    small_call call;
+    const ggl_tensor t = {.op = GGL_OP_OUTER_SUM, .ne = {1, 1, 1, 1}};
+    ggl_step s = {.kind = GGL_STEP_NODE, .node = &t, .dst = {.region = -1}};
+    CHECK(llm_small_call(&s, &call, &err) == GGL_UNSUPPORTED);
+    CHECK_MSG(strstr(err.msg, "'<outer_sum>'") && strstr(err.msg, "small boards"), "%s", err.msg);
+}
+
+TEST(a_wrong_type_is_named) {
+    ggl_error err = {0};
+    small_call call;
+    const ggl_tensor t = {.op = GGL_OP_ADD, .ne = {1, 1, 1, 1}};
+    ggl_step s = {.kind = GGL_STEP_NODE,
+                  .node = &t,
+                  .dst = {.region = 0},
+                  .src = {{.region = 0, .type = GGL_I32}, {.region = 0}},
+                  .n_src = 2};
+    CHECK(llm_small_call(&s, &call, &err) == GGL_UNSUPPORTED);
+    CHECK_MSG(strstr(err.msg, "'+'") && strstr(err.msg, "i32"), "%s", err.msg);
+}
