@@ -210,6 +210,51 @@ static const char *head_rows(const looker *q, const small_store *s, int32_t pos)
            (size_t)q->store_head * GGL_PAGE * (size_t)(s->ne[0] / s->type->block) * s->type->size;
 }
 
+/* A number of a store without blocks. */
+static inline float number_at(const char *p, ggl_type type, int32_t i) {
+    if (type == GGL_F32)
+        return float_of(load32(p + 4 * i));
+    return type == GGL_F16 ? small_half(load16(p + 2 * i)) : ggl_bf16_to_f32(load16(p + 2 * i));
+}
+
+/* The score of each position lo .. hi-1, from keys [d][64]: the kernel of the CPU computes all 64. */
+static inline void plain_scores(float *w, const looker *q, const char *keys, ggl_type type,
+                                int32_t d, int lo, int hi) {
+    for (int j = lo; j < hi; j++) {
+        float a = 0;
+        for (int32_t i = 0; i < d; i++)
+            a = fused_float(number_at(keys, type, i * GGL_PAGE + j), q->query[i], a);
+        w[j] = a;
+    }
+}
+
+/* Adds weights times values [64][e] of these positions to o. */
+static inline void plain_values(float *o, const float *w, const char *rows, ggl_type type,
+                                int32_t e, int lo, int hi) {
+    for (int j = lo; j < hi; j++)
+        for (int32_t i = 0; i < e; i++)
+            o[i] = fused_float(w[j], number_at(rows, type, j * e + i), o[i]);
+}
+
+/* The type becomes a constant of the loop. */
+#define BY_TYPE(type, call)                                                                        \
+    switch (type) {                                                                                \
+    case GGL_F32: {                                                                                \
+        enum { TYPE = GGL_F32 };                                                                   \
+        call;                                                                                      \
+        break;                                                                                     \
+    }                                                                                              \
+    case GGL_F16: {                                                                                \
+        enum { TYPE = GGL_F16 };                                                                   \
+        call;                                                                                      \
+        break;                                                                                     \
+    }                                                                                              \
+    default: {                                                                                     \
+        enum { TYPE = GGL_BF16 };                                                                  \
+        call;                                                                                      \
+    }                                                                                              \
+    }
+
 /* Sets *out to the partial result of the page that begins with position `first`. */
 static void one_page(const looker *q, int32_t first, partial *out) {
     const small_store *ks = q->op->store[0], *vs = q->op->store[1];
@@ -220,7 +265,7 @@ static void one_page(const looker *q, int32_t first, partial *out) {
     if (ks->type->quantized)
         code_scores(w, &q->rounded, 1, keys, ks->ne[0], NULL, ks->type->type);
     else
-        scores(w, &q->query, 1, keys, ks->ne[0], NULL, ks->type->type);
+        BY_TYPE(ks->type->type, plain_scores(w[0], q, keys, (ggl_type)TYPE, ks->ne[0], lo, hi))
     if (q->op->view[1 + ATTEND_REL_ROW])
         add_relative(q, keys, first, lo, hi, w[0]);
     const float scale = adjust(q, first, lo, hi, w[0]) ? 1.0f : q->op->f[0];
@@ -228,12 +273,13 @@ static void one_page(const looker *q, int32_t first, partial *out) {
     out->m = softmax_page(w[0], lo, hi, scale, &out->l);
     memset(out->o, 0, (size_t)q->e * sizeof *out->o);
     if (!vs)
-        values(out->o, q->e, w, 1, values_of_keys(q, keys), q->e, lo, hi, NULL, GGL_F32);
+        plain_values(out->o, w[0], (const char *)values_of_keys(q, keys), GGL_F32, q->e, lo, hi);
     else if (vs->type->quantized)
         code_values(out->o, q->e, w, 1, head_rows(q, vs, first), q->e, &lo, &hi, NULL,
                     vs->type->type);
     else
-        values(out->o, q->e, w, 1, head_rows(q, vs, first), q->e, lo, hi, NULL, vs->type->type);
+        BY_TYPE(vs->type->type,
+                plain_values(out->o, w[0], head_rows(q, vs, first), (ggl_type)TYPE, q->e, lo, hi))
 }
 
 /* The pages of a span are merged, then the spans. scratch: three times e floats. */

@@ -3,6 +3,7 @@
 
 #include "../backends/cpu/scalar/dot.c"
 #include "../backends/cpu/scalar/quantize.c"
+#include "dsp.h"
 
 /* Round a row to the form that products with the matrix's type read. */
 void small_columns_q8(char *y, const float *x, int64_t n);
@@ -38,6 +39,12 @@ ROWS_OF(bf16)
 #define PLAIN(id, NAME, name, size, text)
 #define QUANT(id, NAME, name, block, size, form, text) ROWS_OF(name)
 #define QUANT_READ                                     QUANT
+#ifdef SMALL_DSP
+#define rows_q8_0(y, x, n_cols, w, row_size, n_rows, k, ahead)                                     \
+    dsp_rows_q8_0(*(y), *(x), w, row_size, n_rows, k)
+#define rows_q4_0(y, x, n_cols, w, row_size, n_rows, k, ahead)                                     \
+    dsp_rows_q4_0(*(y), *(x), w, row_size, n_rows, k)
+#endif
 #include "ggl/types.def"
 
 /* Returns the number of the matrix that column c of the result has; -1: none. n[0]: the outer index of a matrix is that of dimension 3. */

@@ -20,6 +20,17 @@ typedef struct small_inputs {
     int32_t token, pos, slot;
 } small_inputs;
 
+/* An f16 number, which some processors convert. */
+static inline float small_half(uint16_t h) {
+#if defined(__ARM_FP) && defined(__ARM_FEATURE_FMA) && !defined(__aarch64__)
+    float x = float_of(h);
+    __asm__("vcvtb.f32.f16 %0, %0" : "+t"(x));
+    return x;
+#else
+    return ggl_f16_to_f32(h);
+#endif
+}
+
 static inline char *small_data(const small_view *v, char *ram) {
     return v->rom ? (char *)(uintptr_t)v->rom + v->at : ram + v->at;
 }

@@ -48,6 +48,19 @@ void board_reset(void) {
     begin();
 }
 
+/* The timer of the processor, which counts down from 2^24 - 1, and has 25 MHz on this board. */
+uint32_t board_instructions(void) {
+    enum { MOST = 0xffffff, PER_TICK = 1000 / 25 };
+    volatile uint32_t *const timer = (volatile uint32_t *)0xe000e010;
+    if (timer[0] == 0) {
+        timer[1] = MOST;
+        timer[2] = 0;
+        timer[0] = 5;
+        return 0;
+    }
+    return (MOST - timer[2]) * PER_TICK;
+}
+
 static void fault(void) {
     board_say("a fault of the processor\n");
     board_end(1);
@@ -71,6 +84,13 @@ static int32_t semihosting(int32_t call, const void *argument) {
 static void fault(void) {
     board_say("a fault of the processor\n");
     board_end(1);
+}
+
+uint32_t board_instructions(void) {
+    uint32_t n;
+    __asm__ volatile(".option push\n.option arch, +zicsr\ncsrr %0, minstret\n.option pop"
+                     : "=r"(n));
+    return n;
 }
 
 void board_begin(void);

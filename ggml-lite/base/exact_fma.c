@@ -20,33 +20,39 @@ static float float_of(uint32_t u) {
 
 /* Returns the place of the highest bit of u, which is not 0. */
 static int highest(uint64_t u) {
-    return 63 - __builtin_clzll(u);
+    return u >> 32 ? 63 - __builtin_clz((uint32_t)(u >> 32)) : 31 - __builtin_clz((uint32_t)u);
 }
 
 static uint64_t shift_sticky(uint64_t u, int n) {
     return n <= 0 ? u : n > 63 ? u != 0 : u >> n | ((u << (64 - n)) != 0);
 }
 
-/* Splits a finite number into m 2^e; a subnormal one has a smaller m. */
+/* Splits a finite number that is not 0 into m 2^e, where m has its highest bit at 23. */
 static uint32_t split_float(uint32_t u, int *e) {
     const int field = (int)(u >> 23 & 0xff);
-    *e = (field ? field : 1) - 150;
-    return (u & 0x7fffff) | (field ? 0x800000 : 0);
+    uint32_t m = u & 0x7fffff;
+    *e = field - 150;
+    if (field > 0)
+        return m | 0x800000;
+    const int up = 23 - highest(m);
+    *e = -149 - up;
+    return m << up;
 }
 
-/* u 2^e rounded to nearest even. */
+/* u 2^e, rounded to nearest even; u is not 0 and has its highest bit at 62 or below. */
 static float round_float(uint32_t sign, uint64_t u, int e) {
-    const int top = e + highest(u); /* the number is at least 2^top */
-    const int drop = (top < -126 ? -149 : top - 23) - e;
+    enum { DROP = 39 }; /* bits, of 63, that a float does not have */
+    const int up = 62 - highest(u), top = e - up + 62;
+    u <<= up;
     if (top > 127)
         return float_of(sign | 0x7f800000);
-    uint64_t q = drop <= 0 ? u << -drop : drop > 63 ? 0 : u >> drop;
-    if (drop > 0 && drop <= 64) {
-        const uint64_t rest = drop > 63 ? u : u << (64 - drop), half = 1ull << 63;
-        q += rest > half || (rest == half && (q & 1));
-    }
-    /* q has its leading bit at 23 unless it is subnormal; a carry runs into the exponent, as it should */
-    return float_of(sign | ((top < -126 ? 0 : (uint32_t)(top + 126) << 23) + (uint32_t)q));
+    if (top < -126)
+        u = shift_sticky(u, -126 - top);
+    const uint64_t half = (uint64_t)1 << (DROP - 1), rest = u & (2 * half - 1);
+    uint32_t q = (uint32_t)(u >> DROP);
+    q += rest > half || (rest == half && (q & 1));
+    /* q has its highest bit at 23 unless it is subnormal; a carry runs into the exponent, as it should */
+    return float_of(sign | ((top < -126 ? 0 : (uint32_t)(top + 126) << 23) + q));
 }
 
 float ggl_exact_fmaf(float a, float b, float c) {
@@ -63,16 +69,13 @@ float ggl_exact_fmaf(float a, float b, float c) {
     int ea, eb, ec;
     const uint32_t ma = split_float(u, &ea), mb = split_float(v, &eb), mc = split_float(w, &ec);
     const uint32_t sign = (u ^ v) & 0x80000000, sign_c = w & 0x80000000;
-    /* both with the highest bit at 61, so that their sum has room */
-    uint64_t p = (uint64_t)ma * mb, q = mc;
-    int ep = ea + eb - (61 - highest(p)), eq = ec - (61 - highest(q));
-    p <<= 61 - highest(p);
-    q <<= 61 - highest(q);
+    /* the highest bits of both at 60 or 61, so that their sum has room */
+    uint64_t p = (uint64_t)ma * mb << 14, q = (uint64_t)mc << 38;
+    const int ep = ea + eb - 14, eq = ec - 38, e = ep > eq ? ep : eq;
     if (ep >= eq)
         q = shift_sticky(q, ep - eq);
     else
         p = shift_sticky(p, eq - ep);
-    const int e = ep > eq ? ep : eq;
     if (sign == sign_c)
         return round_float(sign, p + q, e);
     if (p == q)

@@ -171,7 +171,7 @@ ROWS = [  # a line, and what is offered for its last word
     ("llm-bench make --lay", {"--layers"}),
     ("llm-bench conform --output ", {"md", "csv", "json", "jsonl"}),
     ("llm-bench conform --qui", {"--quick", "--quiet"}),
-    ("llm-arch ", set("check verify doctor graph show diff init embed list".split())),
+    ("llm-arch ", set("check verify doctor graph show diff init embed compile list".split())),
     ("llm-arch graph --format s", {"svg"}),
     ("llm-arch show o", {"one.gguf"}),
 ]

@@ -26,7 +26,7 @@ def find(name, root):
         return f"{name}: {cc} has no C library"
 
     def run(program):
-        done = subprocess.run([*emulator, "-nographic", "-monitor", "none", "-serial", "none", "-semihosting-config", "enable=on,target=native", "-kernel", program],
+        done = subprocess.run([*emulator, "-nographic", "-icount", "shift=0", "-monitor", "none", "-serial", "none", "-semihosting-config", "enable=on,target=native", "-kernel", program],
                               capture_output=True, text=True, timeout=600)
         if done.returncode != 0:
             raise SystemExit(f"{name}: exit code {done.returncode}\n{done.stdout[-500:]}{done.stderr[-2000:]}")

@@ -6,7 +6,10 @@
 
 #ifdef BOARD
 #include "board.h"
+static uint32_t begin, end; /* of the last step, in instructions */
+#define COUNT(at) ((at) = board_instructions())
 #else
+#define COUNT(at)
 #include <stdio.h>
 static void board_say(const char *text) {
     fputs(text, stdout);
@@ -69,7 +72,9 @@ static void run(const char *name, const small_plan *plan, const int32_t *token, 
     board_say("\n");
     small_begin(plan, ram);
     for (int32_t i = 0; i < n; i++) {
+        COUNT(begin);
         const float *logits = small_step(plan, ram, token[i], i);
+        COUNT(end);
         char line[8 * AT_ONCE + 1];
         for (int k = 0; k < plan->n_vocab; k++) {
             say_bits(logits[k], line + 8 * (k % AT_ONCE));
@@ -90,7 +95,9 @@ int main(void) {
 #include "plans.h"
 #ifdef BOARD
     say_number((int32_t)board_stack_used());
-    board_say("bytes of stack\n");
+    board_say("bytes of stack, ");
+    say_number((int32_t)(end - begin));
+    board_say("instructions for the last token\n");
 #endif
     return 0;
 }

@@ -3,11 +3,22 @@
 #include "ggl/internal/types.h"
 
 /* s[i mod 16] = fma(w[i], x[i], s[i mod 16]); then the tree of sums, plus 0. The last makes a zero
- * +0, so that kernels may pad rows with zeros. */
+ * +0, so that kernels may pad rows with zeros. Small processors keep four sums in registers. */
 float ggl_cpu_dot_f32(const float *w, const float *x, int64_t n) {
     float s[16] = {0};
-    for (int64_t i = 0; i < n; i++)
-        s[i % 16] = fused_float(w[i], x[i], s[i % 16]);
+    const int64_t whole = n / 16 * 16;
+    for (int l = 0; l < 16 && whole > 0; l += 4) {
+        float s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+        for (const float *a = w + l, *b = x + l, *end = w + whole; a < end; a += 16, b += 16) {
+            s0 = fused_float(a[0], b[0], s0);
+            s1 = fused_float(a[1], b[1], s1);
+            s2 = fused_float(a[2], b[2], s2);
+            s3 = fused_float(a[3], b[3], s3);
+        }
+        s[l] = s0, s[l + 1] = s1, s[l + 2] = s2, s[l + 3] = s3;
+    }
+    for (int64_t i = whole; i < n; i++)
+        s[i - whole] = fused_float(w[i], x[i], s[i - whole]);
     return tree16(s) + 0.0f;
 }
 
