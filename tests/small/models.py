@@ -9,6 +9,7 @@ BIN has the programs, PLANS is test-small-plans, WORK a folder to write to."""
 import os
 import random
 import shutil
+import subprocess
 import sys
 import time
 
@@ -25,6 +26,18 @@ def new_model(binaries, path, tokenizer, **sizes):
     compare.call(f"{binaries}/llm-train", "new", "llama", "--tokenizer", tokenizer, *sets, "--sigma", "0.1", "-o", path)
 
 
+def check_story(root, binaries, cc, work):
+    """A compiled model writes what llm-cli writes: the best tokens, and drawn ones."""
+    for flags, macros in (("--temp 0", "-DTEMPERATURE=0"), ("--temp 0.8 --top-k 30 --samplers top_k;temperature --seed 7", "-DTEMPERATURE=0.8 -DTOP_K=30 -DSEED=7")):
+        shutil.rmtree(work, ignore_errors=True)
+        got = compare.call("make", "-s", "-f", f"{root}/small/small.mk", "BOARD=host", f"OUT={work}", f"LLM_ARCH={binaries}/llm-arch", f"CC={cc}", f"CFLAGS=-O1 {macros}", "run")
+        got = got[got.index("Once"):]
+        want = compare.call(f"{binaries}/llm-cli", "-m", "builtin:stories", "-p", "Once upon a time", "-n", "40", "-q", *flags.split(), stdin=subprocess.DEVNULL)
+        if got.strip() != want.strip():
+            sys.exit(f"{flags}: the compiled model writes\n{got}\nand llm-cli\n{want}")
+    shutil.rmtree(work)
+
+
 def main(root, binaries, plans, cc, work, where, board=None):
     work = os.path.abspath(work)
     models = work + "-models"
@@ -35,6 +48,7 @@ def main(root, binaries, plans, cc, work, where, board=None):
         new_model(binaries, f"{models}/nano.gguf", "builtin:stories", embedding_length=256, feed_forward_length=512, attention__head_count=4, attention__head_count_kv=2)
         seed = int(os.environ.get("GGL_TEST_SEED", time.time() // 86400))
         print(f"types are chosen by GGL_TEST_SEED={seed}")
+        check_story(root, binaries, cc, work)
         types = ALWAYS + random.Random(seed).sample(OTHERS, 3)
         code = compare.check(root, plans, cc, work, ["files", "=builtin:chat", ":q8_0=builtin:stories", f"={data}/stories-gpt2.gguf", f"=" + f"{data}/stories-qwen2.gguf",
                              f"={data}/stories-qwen3.gguf"] + [f"{t}={models}/nano.gguf" for t in types])
