@@ -76,8 +76,8 @@ static inline void sums_q4_0(const void *w0, const void *w1, const cpu_qblock *x
 
 /* Multiplies n_rows rows of k elements with a column: the chain of section 4. The last of an odd number of rows is computed twice. */
 #define DSP_ROWS(name)                                                                             \
-    static void dsp_rows_##name(float *y, const void *column, const char *w, size_t row_size,      \
-                                int32_t n_rows, int64_t k) {                                       \
+    static inline void dsp_rows_##name(float *y, const void *column, const char *w,                \
+                                       size_t row_size, int32_t n_rows, int64_t k) {               \
         for (int32_t j = 0; j < n_rows; j += 2, w += 2 * row_size) {                               \
             const bool both = j + 1 < n_rows;                                                      \
             const struct block_##name *p = (const void *)w,                                        \

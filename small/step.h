@@ -31,6 +31,8 @@ static inline float small_half(uint16_t h) {
 #endif
 }
 
+#define SCALAR_HALF small_half /* in backends/cpu/scalar */
+
 static inline char *small_data(const small_view *v, char *ram) {
     return v->rom ? (char *)(uintptr_t)v->rom + v->at : ram + v->at;
 }

@@ -3,36 +3,46 @@
 #include "ggl/internal/types.h"
 
 /* s[i mod 16] = fma(w[i], x[i], s[i mod 16]); then the tree of sums, plus 0. The last makes a zero
- * +0, so that kernels may pad rows with zeros. Small processors keep four sums in registers. */
-float ggl_cpu_dot_f32(const float *w, const float *x, int64_t n) {
-    float s[16] = {0};
-    const int64_t whole = n / 16 * 16;
-    for (int l = 0; l < 16 && whole > 0; l += 4) {
-        float s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-        for (const float *a = w + l, *b = x + l, *end = w + whole; a < end; a += 16, b += 16) {
-            s0 = fused_float(a[0], b[0], s0);
-            s1 = fused_float(a[1], b[1], s1);
-            s2 = fused_float(a[2], b[2], s2);
-            s3 = fused_float(a[3], b[3], s3);
-        }
-        s[l] = s0, s[l + 1] = s1, s[l + 2] = s2, s[l + 3] = s3;
-    }
-    for (int64_t i = whole; i < n; i++)
-        s[i - whole] = fused_float(w[i], x[i], s[i - whole]);
+ * +0, so that kernels may pad rows with zeros. Four sums at a time stay in registers, of which small
+ * processors have few. */
+#define DOT(WEIGHT)                                                                                \
+    float s[16] = {0};                                                                             \
+    const int64_t whole = n / 16 * 16;                                                             \
+    for (int64_t l = 0; l < 16 && whole > 0; l += 4) {                                             \
+        float s0 = 0, s1 = 0, s2 = 0, s3 = 0;                                                      \
+        for (int64_t i = l; i < whole; i += 16) {                                                  \
+            s0 = fused_float(WEIGHT(i), x[i], s0);                                                 \
+            s1 = fused_float(WEIGHT(i + 1), x[i + 1], s1);                                         \
+            s2 = fused_float(WEIGHT(i + 2), x[i + 2], s2);                                         \
+            s3 = fused_float(WEIGHT(i + 3), x[i + 3], s3);                                         \
+        }                                                                                          \
+        s[l] = s0, s[l + 1] = s1, s[l + 2] = s2, s[l + 3] = s3;                                    \
+    }                                                                                              \
+    for (int64_t i = whole; i < n; i++)                                                            \
+        s[i - whole] = fused_float(WEIGHT(i), x[i], s[i - whole]);                                 \
     return tree16(s) + 0.0f;
+
+float ggl_cpu_dot_f32(const float *w, const float *x, int64_t n) {
+#define WEIGHT(i) w[i]
+    DOT(WEIGHT)
+#undef WEIGHT
 }
 
 static float dot_f32(const void *w, const void *x, int64_t n) {
     return ggl_cpu_dot_f32(w, x, n);
 }
 
+/* Boards may have an instruction for this. */
+#ifndef SCALAR_HALF
+#define SCALAR_HALF ggl_f16_to_f32
+#endif
+
 static float dot_f16(const void *w, const void *column, int64_t n) {
     const uint16_t *h = w;
     const float *x = column;
-    float s[16] = {0};
-    for (int64_t i = 0; i < n; i++)
-        s[i % 16] = fused_float(ggl_f16_to_f32(load16(h + i)), x[i], s[i % 16]);
-    return tree16(s) + 0.0f;
+#define WEIGHT(i) SCALAR_HALF(load16(h + (i)))
+    DOT(WEIGHT)
+#undef WEIGHT
 }
 
 /* Returns element i; 0 from element n on. */
