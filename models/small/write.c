@@ -27,7 +27,8 @@ typedef struct writer {
     int *of_step; /* [n_step * (GGL_MAX_SRC + 1)]: the views of a step; -1: absent */
     bool *stores; /* [n_stores]: those that operators use */
     bool used[GGL_TYPE_LIMIT];
-    char name[64]; /* of the plan */
+    char name[64];      /* of the plan */
+    const char *header; /* the header's name, without folders */
     ggl_error *err;
 } writer;
 
@@ -44,6 +45,12 @@ static ggl_status name_plan(writer *w, const char *path, char **header) {
     const char *last = ggl_os_last_separator(path), *base = last ? last + 1 : path;
     if (n < 3 || strcmp(path + n - 2, ".c") != 0 || strlen(base) < 3)
         return ggl_fail(w->err, GGL_USAGE, "%s: the name of the file must end with .c", path);
+    for (const char *c = base; *c; c++)
+        if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ')
+            return ggl_fail(w->err, GGL_USAGE,
+                            "%s: the name of the file must have no quotes, backslashes and control "
+                            "characters, because it stands in an #include",
+                            path);
     size_t k = 0;
     for (const char *c = base; c < path + n - 2 && k + 1 < sizeof w->name; c++)
         w->name[k++] = isalnum((unsigned char)*c) && (unsigned char)*c < 128 ? *c : '_';
@@ -55,6 +62,7 @@ static ggl_status name_plan(writer *w, const char *path, char **header) {
         return no_memory(w->err);
     memcpy(*header, path, n - 1);
     (*header)[n - 1] = 'h';
+    w->header = *header + (base - path);
     return GGL_OK;
 }
 
@@ -268,7 +276,7 @@ static ggl_status put_all(writer *w, llm_small_bytes *out) {
     ggl_status st = collect(w);
     if (st != GGL_OK)
         return st;
-    fprintf(w->f, "/* Made by llm-arch compile: do not edit. */\n#include \"%s.h\"\n\n", w->name);
+    fprintf(w->f, "/* Made by llm-arch compile: do not edit. */\n#include \"%s\"\n\n", w->header);
     put_types(w);
     st = put_leaves(w, &out->weights);
     put_views(w);

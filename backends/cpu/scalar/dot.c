@@ -63,7 +63,8 @@ static float dot_bf16(const void *w, const void *column, int64_t n) {
 }
 
 /* For each 32 elements, in order: the exact integer sums of both halves, scaled by the rule of the
- * type's form, and added to the chain acc. */
+ * type's form, and added to the chain acc. FUSED_FLOAT: calls between calls of unpack are quicker than
+ * a look at what the processor has. */
 static float dot_quantized(const ggl_type_info *t, const void *w, const void *column, int64_t n) {
     const char *p = w;
     const cpu_qblock *x = column;
@@ -76,13 +77,13 @@ static float dot_quantized(const ggl_type_info *t, const void *w, const void *co
         t->unpack(p, k, &c);
         for (int j = 0; j < 32; j++)
             sum[j / 16] += c.q[j] * x->q[j];
-        float part = halves ? fused_float((float)sum[1], c.s[1], (float)sum[0] * c.s[0])
+        float part = halves ? FUSED_FLOAT((float)sum[1], c.s[1], (float)sum[0] * c.s[0])
                             : (float)(sum[0] + sum[1]) * c.s[0];
         for (int h = 0; t->form == GGL_SCALE16_MIN && h < 2; h++)
-            part = fused_float(-c.m[h], (float)x->half[h], part);
-        acc = fused_float(part, x->d, acc);
+            part = FUSED_FLOAT(-c.m[h], (float)x->half[h], part);
+        acc = FUSED_FLOAT(part, x->d, acc);
         if (t->form == GGL_SCALE_MIN)
-            acc = fused_float(-c.m[0], x->scaled_sum, acc);
+            acc = FUSED_FLOAT(-c.m[0], x->scaled_sum, acc);
         p += (i + 32) % t->block == 0 ? t->size : 0;
     }
     return acc;
