@@ -31,9 +31,9 @@ apt=(apt-get -q -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$tmp
 cd "$tmp"
 { "${apt[@]}" update && "${apt[@]}" source libmicrohttpd; } >"$tmp/log" 2>&1 || fail "no sources of libmicrohttpd: $(tail -3 "$tmp/log")"
 cd "$tmp"/libmicrohttpd-*/
+cp COPYING "$folder/libmicrohttpd-licence.txt" # first: the library's file is the last one
 {
     ./configure -q CC=$compiler --host=x86_64-w64-mingw32 --prefix="$folder" --disable-shared --enable-static --disable-https --disable-doc --disable-examples \
         --disable-curl CFLAGS="-O2 -ffile-prefix-map='$PWD=.'" &&
         make -s -j "$(nproc)" -C src/microhttpd && make -s -C src/include install && make -s -C src/microhttpd install
 } >"$tmp/log" 2>&1 || fail "libmicrohttpd cannot be built: $(tail -5 "$tmp/log")"
-cp COPYING "$folder/libmicrohttpd-licence.txt"

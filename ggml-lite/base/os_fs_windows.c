@@ -466,7 +466,11 @@ bool ggl_os_current_folder(char *out, size_t size) {
 }
 
 bool ggl_os_is_absolute(const char *path) {
-    return path[0] == '/' || path[0] == '\\' || (path[0] && path[1] == ':');
+    const bool drive = ((path[0] >= 'A' && path[0] <= 'Z') || (path[0] >= 'a' && path[0] <= 'z')) &&
+                       path[1] == ':';
+    const char first =
+        path[drive ? 2 : 0]; /* "::1" is an address, and "C:name" begins in a folder of the drive */
+    return first == '/' || first == '\\';
 }
 
 char *ggl_os_last_separator(const char *path) {

@@ -103,7 +103,7 @@ ggl_status ggl_gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const i
     bool fits = ggl_row_size_checked(type, row > 0 ? row : info->block, &stride);
     for (int d = 1; fits && d < n_dims; d++) {
         fits = ggl_size_mul(stride, ne[d] > 0 ? (uint64_t)ne[d] : 1, &stride) &&
-               stride <= SIZE_MAX / 64;
+               stride <= SIZE_MAX / (sizeof stride > 4 ? 64 : 2);
         n = fits ? n * ne[d] : 0; /* no type has more than 8 elements in a byte, so n < 2^61 */
     }
     if (!fits || !ggl_row_size_checked(type, n, &bytes))

@@ -1,6 +1,6 @@
 #include "picture.h"
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 ggl_status llm_picture_new(llm_picture **out, int64_t width, int64_t height, const char *name,
                            ggl_error *err) {
@@ -9,9 +9,10 @@ ggl_status llm_picture_new(llm_picture **out, int64_t width, int64_t height, con
     if (width < 1 || height < 1 || width > most || height > most)
         return ggl_fail(err, GGL_USAGE, "%s: a picture of %lld x %lld pixels", name,
                         (long long)width, (long long)height);
+    size_t n;
     llm_picture *p = ggl_calloc(1, sizeof *p);
-    if (p)
-        *p = (llm_picture){width, height, ggl_calloc((size_t)(width * height), 3)};
+    if (p && ggl_size_mul((size_t)width, (uint64_t)height, &n))
+        *p = (llm_picture){width, height, ggl_calloc(n, 3)};
     if (!p || !p->rgb) {
         llm_picture_free(p);
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory for %lld x %lld pixels", name,

@@ -127,7 +127,8 @@ typedef struct walk {
     const header *h;
     int64_t extent[N_EXTENTS];
     const char *data;
-    size_t at; /* bytes */
+    uint64_t
+        at; /* bytes; beyond what a size_t of 32 bits holds, too, before the file's size is known to fit */
     llm_safetensors *st;
 } walk;
 
@@ -135,10 +136,10 @@ typedef struct walk {
 static ggl_status add(walk *w, const char *name, const char *end, const char *dtype, int n_dims,
                       const int64_t *ne, size_t each, ggl_error *err) {
     st_tensor t = {.dtype = dtype, .type = each == 4 ? GGL_F32 : -1, .n_dims = n_dims};
-    size_t size = each;
+    uint64_t size = each;
     for (int d = 0; d < LLM_ST_MAX_DIMS; d++) {
         t.ne[d] = d < n_dims ? ne[d] : 1;
-        size *= (size_t)t.ne[d];
+        size *= (uint64_t)t.ne[d];
     }
     if (w->st) {
         const char *text = ggl_arena_printf(&w->st->arena, "%s%s", name, end);
@@ -146,7 +147,7 @@ static ggl_status add(walk *w, const char *name, const char *end, const char *dt
             return ggl_fail(err, GGL_NOMEM, "out of memory for the table of tensors");
         t.name = (ggl_str){text, strlen(text)};
         t.data = w->data + w->at;
-        t.size = size;
+        t.size = (size_t)size;
         w->st->tensor[w->st->n_tensor++] = t;
     }
     w->at += size;
@@ -158,7 +159,7 @@ static ggl_status add_weight(walk *w, const kind *k, int64_t layer, ggl_error *e
     const int64_t count = ggl_extents(ne, 0, 2, 1), n_groups = group ? count / group : 0;
     char name[64];
     if (!k->name) {
-        w->at += (size_t)count * 4;
+        w->at += (uint64_t)count * 4;
         return GGL_OK;
     }
     if (k->layers)
@@ -228,7 +229,7 @@ static ggl_status add_tensors(llm_safetensors *st, const header *h, const char *
         s = ggl_fail(
             err, GGL_FORMAT,
             "the file has %zu bytes, but a llama2.c checkpoint of version %d with its header "
-            "(dim %" PRId64 ", %" PRId64 " layers, %" PRId64 " tokens) has %zu; %s",
+            "(dim %" PRId64 ", %" PRId64 " layers, %" PRId64 " tokens) has %" PRIu64 "; %s",
             size, h->version, h->field[DIM], h->field[LAYERS], h->field[VOCAB], w.at,
             size < w.at ? "it may be truncated: download it again" : "something follows its end");
     if (s != GGL_OK)

@@ -51,4 +51,7 @@ ggl_form llm_small_form(const ggl_backend *b, const ggl_step *s);
 ggl_status llm_small_put_words(FILE *f, const llm_tokenizer *t, bool *is_known, size_t *size,
                                ggl_error *err);
 
+/* Writes a number of C with all its bits, whatever the locale; returns buf. */
+const char *llm_small_number(double x, char buf[64]);
+
 #endif

@@ -211,10 +211,10 @@ ggl_status llm_small_put_words(FILE *f, const llm_tokenizer *t, bool *is_known, 
     fprintf(f, "};\n");
     *size += 1024 + 4 * n_sorted;
     if (x.score) {
+        char number[64];
         fprintf(f, "static const float score[] = {");
         for (int32_t id = 0; id < t->n_vocab; id++)
-            fprintf(f, isinf(x.score[id]) ? "%s%s(1.0f/0.0f)," : "%s%s%a,", id % 16 ? "" : "\n",
-                    isinf(x.score[id]) && x.score[id] < 0 ? "-" : "", (double)x.score[id]);
+            fprintf(f, "%s%s,", id % 16 ? "" : "\n", llm_small_number((double)x.score[id], number));
         fprintf(f, "};\n");
         *size += 4 * (size_t)t->n_vocab;
     } else if (st == GGL_OK) {

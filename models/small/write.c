@@ -38,6 +38,45 @@ static ggl_status no_memory(ggl_error *err) {
 
 /* --- names ------------------------------------------------------------------------------------ */
 
+const char *llm_small_number(double x, char buf[64]) {
+    static const char hex[] = "0123456789abcdefxp+-";
+    char text[64], *to = buf;
+    if (isnan(x) || isinf(x)) {
+        snprintf(buf, 64, isnan(x) ? "(0.0/0.0)" : x < 0 ? "(-1.0/0.0)" : "(1.0/0.0)");
+        return buf;
+    }
+    snprintf(text, sizeof text, "%a", x);
+    for (const char *c = text; *c;
+         c++) /* the caller's locale may have another point, of several bytes */
+        if (strchr(hex, *c))
+            *to++ = *c;
+        else if (to > buf && to[-1] != '.')
+            *to++ = '.';
+    *to = 0;
+    return buf;
+}
+
+static bool is_word_of(const char *words, const char *name, size_t n) {
+    char word[72];
+    snprintf(word, sizeof word, " %.*s ", (int)n, name);
+    return strstr(words, word) != NULL;
+}
+
+/* Returns true if a plan cannot have that name: C has it, or a program, or the plan's own tables, or the runtime's header. */
+static bool is_taken(const char *name) {
+    static const char taken[] =
+        " auto break case char const continue default do double else enum extern float for goto if "
+        "inline int long register restrict return short signed sizeof static struct switch typedef "
+        "union unsigned void volatile while main small types ops text text_at flags special "
+        "byte_token score sorted merges splits words ";
+    static const char numbered[] = " leaf v s o t ranges sets code program ";
+    const size_t n = strlen(name), stem = strcspn(name, "0123456789");
+    return is_word_of(taken, name, n) || strncmp(name, "small_", 6) == 0 ||
+           strncmp(name, "pretok_", 7) == 0 ||
+           (stem < n && stem + strspn(name + stem, "0123456789_") == n &&
+            is_word_of(numbered, name, stem));
+}
+
 /* Sets the plan's name to that of the file, without folders and .c, as far as C allows its letters; and *header to the path of the
  * header. */
 static ggl_status name_plan(writer *w, const char *path, char **header) {
@@ -57,6 +96,12 @@ static ggl_status name_plan(writer *w, const char *path, char **header) {
     if (isdigit((unsigned char)w->name[0]))
         w->name[0] = '_';
     w->name[k] = 0;
+    if (is_taken(w->name))
+        return ggl_fail(
+            w->err, GGL_USAGE,
+            "%s: a plan has the name of its file, and %s means something else in C or in plans; "
+            "choose another name, such as plan.c",
+            path, w->name);
     *header = ggl_calloc(n + 1, 1);
     if (!*header)
         return no_memory(w->err);
@@ -103,7 +148,11 @@ static int view_of(writer *w, const ggl_operand *o) {
 
 /* Collects the views, the stores and the types. */
 static ggl_status collect(writer *w) {
+    enum { MOST_STEPS = 1 << 14 };
     const small_program *p = w->p;
+    if (p->program.n_step > MOST_STEPS)
+        return ggl_fail(w->err, GGL_LIMIT, "the model has %d operators; a plan has at most %d",
+                        p->program.n_step, MOST_STEPS);
     w->of_step = ggl_calloc((size_t)p->program.n_step * (GGL_MAX_SRC + 1) + 1, sizeof *w->of_step);
     w->stores = ggl_calloc((size_t)ggl_graph_n_stores(p->graph) + 1, sizeof *w->stores);
     if (!w->of_step || !w->stores)
@@ -211,12 +260,6 @@ static void put_stores(const writer *w) {
     }
 }
 
-/* A number of C, with all its bits. */
-static const char *number(double x, char buf[64]) {
-    snprintf(buf, 64, isinf(x) ? (x < 0 ? "(-1.0/0.0)" : "(1.0/0.0)") : "%a", x);
-    return buf;
-}
-
 /* Writes the operators of the program, in order. Each name is declared before it is used; C allows that more than once. */
 static ggl_status put_ops(writer *w, size_t *n_ops) {
     const small_program *p = w->p;
@@ -263,7 +306,8 @@ static ggl_status put_ops(writer *w, size_t *n_ops) {
             else
                 fprintf(w->f, "0, ");
             fprintf(w->f, "{%d, %d, %d}, {(float)%s, (float)%s}, %s},\n", (int)c.n[0], (int)c.n[1],
-                    (int)c.n[2], number(c.f[0], f0), number(c.f[1], f1), number(c.d, d));
+                    (int)c.n[2], llm_small_number(c.f[0], f0), llm_small_number(c.f[1], f1),
+                    llm_small_number(c.d, d));
             ++*n_ops;
         }
     }

@@ -18,6 +18,7 @@ make_zip() {
     [ -n "$(ls "$top/$name")" ] || fail "none of the programs is built for Windows"
     wanted_on_windows "$top/$name"
     cp LICENSE NOTICE "$top/$name/"
+    [ ! -e "$top/$name/llm-server.exe" ] || [ ! -d tools/llm-server ] || [ -e "$libraries/libmicrohttpd-licence.txt" ] || fail "$libraries has no licence of libmicrohttpd"
     for file in "$installed/usr/share/doc/ggml-lite/llm-server-page-licences.txt" "$libraries/libmicrohttpd-licence.txt"; do
         [ ! -e "$top/$name/llm-server.exe" ] || [ ! -e "$file" ] || cp "$file" "$top/$name/"
     done

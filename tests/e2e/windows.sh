@@ -96,6 +96,16 @@ if [ -n "$server" ]; then
     theirs llm-server --port "$port" >/dev/null 2>"$tmp/said"
     [ $? = 1 ] && grep -q "port $port is in use" "$tmp/said" || fail "a port that is in use: $(cat "$tmp/said")"
     ends wine
+    # an address of IPv6 is no path
+    timeout 60 wine "$build/bin/llm-server.exe" --host ::1 --port 1 >/dev/null 2>"$tmp/said" &
+    pid=$!
+    for _ in $(seq 100); do
+        [ -s "$tmp/said" ] && break
+        sleep 0.2
+    done
+    kill -INT $pid 2>/dev/null
+    wait $pid
+    [ -s "$tmp/said" ] && ! grep -q "names of files" "$tmp/said" || fail "an address of IPv6: $(cat "$tmp/said")"
     theirs llm-server --host /there >/dev/null 2>"$tmp/said"
     [ $? = 1 ] && grep -q "no sockets with the names of files" "$tmp/said" || fail "a socket with a name: $(cat "$tmp/said")"
 fi

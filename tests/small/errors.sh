@@ -9,6 +9,11 @@ exits 2 "$arch" compile builtin:stories
 prints "-o FILE.c is missing"
 exits 2 "$arch" compile builtin:stories -o "$tmp/plan.txt"
 prints "the name of the file must end with .c"
+for name in int main words small o2 sets0_1 small_view; do # names that C or the plan itself has
+    exits 2 "$arch" compile builtin:stories -o "$tmp/$name.c"
+    prints "$name means something else"
+    [ ! -e "$tmp/$name.c" ] && [ ! -e "$tmp/$name.h" ] || fail "$ran: left a file"
+done
 exits 2 "$arch" compile builtin:stories -c 0x -o "$tmp/plan.c"
 exits 2 "$arch" compile builtin:stories -ctk q5_0 -o "$tmp/plan.c"
 prints "q5_0"

@@ -1,4 +1,7 @@
 /* Which operators the runtime for boards has (models/small/ops.c). */
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ggl/internal/graph.h"
@@ -16,6 +19,28 @@ TEST(operators_have_rows) {
             CHECK_MSG((llm_small_refuses(NULL, &t) == NULL) == !is_back, "'%s'",
                       ggl_op_get(t.op).name);
     }
+}
+
+/* Numbers are those of C, also where C's library writes another point. */
+TEST(numbers_are_written_whole) {
+    static const char *const names[] = {"C", "de_DE.UTF-8", "ps_AF.UTF-8", "fa_IR.UTF-8"};
+    const double x[] = {0, -0.0, 1, 1.25, -0.1, 1e-45, 0x1.fffffep127, 5e-324};
+    char text[64];
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        if (!setlocale(LC_ALL, names[k]))
+            continue;
+        for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
+            llm_small_number(x[i], text);
+            CHECK_MSG(strspn(text, "0123456789abcdefxp+-.") == strlen(text), "%s", text);
+            setlocale(LC_ALL, "C");
+            const double y = strtod(text, NULL);
+            CHECK_MSG(memcmp(&x[i], &y, sizeof y) == 0, "%s: %a, not %a", text, y, x[i]);
+            setlocale(LC_ALL, names[k]);
+        }
+    }
+    setlocale(LC_ALL, "C");
+    CHECK_STR(llm_small_number((double)NAN, text), "(0.0/0.0)");
+    CHECK_STR(llm_small_number(-(double)INFINITY, text), "(-1.0/0.0)");
 }
 
 TEST(a_missing_operator_is_named) {

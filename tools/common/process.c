@@ -8,6 +8,7 @@
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/os_process.h"
+#include "ggl/internal/os_terminal.h"
 
 /* --- standard streams and signals ------------------------------------------------------------- */
 
@@ -94,8 +95,15 @@ int process_stop_code(void) {
     return 128 + process_stopped;
 }
 
+static bool is_bare; /* it has no arguments */
+
+bool process_was_clicked(void) {
+    return is_bare && ggl_os_terminal_is_own();
+}
+
 void process_begin(int *argc, char ***argv) {
     ggl_os_take_arguments(argc, argv);
+    is_bare = *argc == 1;
     ggl_os_begin_streams();
     ggl_os_on_stop(on_stop);
     ggl_os_on_lost_page(on_lost_page);

@@ -14,6 +14,9 @@
  * the process. A mapped file that is cut off ends the process with a message and the exit code 1. */
 void process_begin(int *argc, char ***argv);
 
+/* Returns true if the program was started by a double click: without arguments, in a window of its own that closes with it (Windows). */
+bool process_was_clicked(void);
+
 /* After this call the first SIGINT, SIGTERM or SIGHUP only sets process_stopped; a second one
  * ends the process at once. */
 void process_wait_for_stop(void);

@@ -183,7 +183,7 @@ void tool_output_lost(int error) {
 /* A window that closes with the program is left open for what stands in it. */
 static void hold_window(void) {
     static bool held;
-    if (held || process_stopped || !ggl_os_terminal_is_own() || !ggl_os_is_terminal(OS_STDIN))
+    if (held || process_stopped || !process_was_clicked() || !ggl_os_is_terminal(OS_STDIN))
         return;
     held = true;
     ggl_fprint(stderr, "\npress Enter to close this window\n");

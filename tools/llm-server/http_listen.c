@@ -14,6 +14,11 @@ static ggl_status cannot_listen(const http_params *p, int error, ggl_error *err)
                         "%s port %d is in use by another program; --port sets another one, 0 any "
                         "free one",
                         p->host, p->port);
+    if (error == EACCES && p->port >= 1024) /* Windows keeps some */
+        return ggl_fail(
+            err, GGL_IO,
+            "the system keeps port %d for itself; --port sets another one, 0 any free one",
+            p->port);
     if (error == EACCES)
         return ggl_fail(err, GGL_IO,
                         "port %d is for privileged programs only; --port 8080 needs no privilege",

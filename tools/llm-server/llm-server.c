@@ -10,7 +10,6 @@
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_child.h"
 #include "ggl/internal/os_fs.h"
-#include "ggl/internal/os_terminal.h"
 #include "ggl/internal/show.h"
 #include "log.h"
 #include "presets.h"
@@ -186,7 +185,7 @@ static void open_page(const program *p) {
     const server_options *o = &p->o;
     const bool all = strcmp(o->host, "0.0.0.0") == 0 || strcmp(o->host, "::") == 0;
     char address[512];
-    if (ggl_os_is_absolute(o->host) || o->no_page || !(o->open || ggl_os_terminal_is_own()))
+    if (ggl_os_is_absolute(o->host) || o->no_page || !(o->open || process_was_clicked()))
         return;
     snprintf(address, sizeof address,
              strchr(o->host, ':') && !all ? "http://[%s]:%d/" : "http://%s:%d/",
