@@ -4,7 +4,7 @@
 #
 # and the parts:
 #
-#   make -f small/small.mk OUT=build/board CC=arm-none-eabi-gcc CFLAGS="-O2 -mcpu=cortex-m4 .." runtime    OUT/libsmall.a
+#   make -f small/small.mk OUT=build/board CC=arm-none-eabi-gcc AR=arm-none-eabi-ar CFLAGS="-O2 -mcpu=cortex-m4 .." runtime    OUT/libsmall.a
 #   make -f small/small.mk .. SOURCES="plan.c main.c" program                                              OUT/program
 #
 # Only what a plan names is linked: each function is in a section of its own.
@@ -26,6 +26,9 @@ TYPE ?=
 comma := ,
 B := $(OUT)
 ifdef BOARD
+ifeq ($(wildcard $(BOARDS)/$(BOARD).mk),)
+$(error BOARD=$(BOARD) is none of $(sort $(notdir $(basename $(wildcard $(BOARDS)/*.mk)))))
+endif
 include $(BOARDS)/$(BOARD).mk
 B := $(OUT)/$(BOARD)
 FLAGS += $(BOARD_FLAGS) -I$(BOARDS) -I$(B)
@@ -42,24 +45,35 @@ SHARED += $(addprefix $(ROOT)/models/,sample/candidates.c sample/rng.c text/merg
 OBJECTS := $(patsubst %.c,$(B)/%.o,$(notdir $(wildcard $(ROOT)/small/*.c) $(SHARED)))
 vpath %.c $(ROOT)/small $(ROOT)/ggml-lite/base $(ROOT)/ggml-lite/graph $(ROOT)/ggml-lite/quant $(ROOT)/models/sample $(ROOT)/models/text
 
+# Files that change when what they say does, so that everything made of it is made again.
+quoted = '$(subst ','\'',$(1))'
+$(B)/model.is: SAYS = $(MODEL) $(CTX) $(TYPE) $(LLM_ARCH)
+$(B)/flags.is: SAYS = $(CC) $(AR) $(FLAGS) $(CFLAGS) $(SHARED_FLAGS)
+$(B)/link.is: SAYS = $(PROGRAM_SOURCES) $(LINK) $(LDFLAGS)
+$(B)/%.is: FORCE
+	@mkdir -p $(B)
+	@printf '%s\n' $(call quoted,$(SAYS)) | cmp -s - $@ || printf '%s\n' $(call quoted,$(SAYS)) >$@
+
 runtime: $(B)/libsmall.a
 program: $(B)/program
 run: $(B)/program
 	$(if $(BOARD_RUN),$(BOARD_RUN) -nographic -monitor none -serial none -semihosting-config enable=on$(comma)target=native -kernel) $(B)/program
 
-$(B)/plan.c:
-	@mkdir -p $(B)
-	$(LLM_ARCH) compile $(MODEL) -c $(CTX) $(if $(TYPE),--type $(TYPE)) -o $@
+$(B)/plan.c: $(B)/model.is $(wildcard $(MODEL))
+	$(LLM_ARCH) compile $(call quoted,$(MODEL)) -c $(CTX) $(if $(TYPE),--type $(TYPE)) -o $@
 
-$(B)/%.o: %.c
-	@mkdir -p $(B)
+$(B)/%.o: %.c $(B)/flags.is
 	$(CC) $(FLAGS) $(CFLAGS) $(SHARED_FLAGS) -c $< -o $@
 
 $(B)/libsmall.a: $(OBJECTS)
 	@rm -f $@
 	$(AR) rcs $@ $(OBJECTS)
 
-$(B)/program: $(B)/libsmall.a $(PROGRAM_SOURCES)
+$(B)/program: $(B)/libsmall.a $(PROGRAM_SOURCES) $(B)/link.is
 	$(CC) $(FLAGS) $(CFLAGS) $(SHARED_FLAGS) $(PROGRAM_SOURCES) $(B)/libsmall.a -Wl,--gc-sections $(LINK) $(LDFLAGS) -lm -o $@
 
-.PHONY: runtime program run
+clean:
+	rm -rf $(B)
+
+FORCE:
+.PHONY: runtime program run clean FORCE

@@ -20,11 +20,10 @@ static int write_plan(const char *model, const char *path, const llm_small_param
     const ggl_status st = llm_write_small(model, path, p, &r, &err);
     if (st != GGL_OK)
         return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
-    printf("%s: %" PRId64 " operators, a context of %" PRId64 " tokens\n"
-           "flash   %9zu bytes of weights, %zu of the tokenizer; the tables of operators and the "
-           "runtime's code come on top\n"
-           "RAM     %9zu bytes, %zu of them for the context; a stack comes on top\n",
-           path, r.n_ops, r.n_ctx, r.weights, r.words, r.ram, r.cache);
+    printf("%s, and its header %.*s.h: %" PRId64 " operators, a context of %" PRId64 " tokens\n"
+           "flash   %9zu bytes of weights, %zu of the tokenizer, besides tables and code\n"
+           "RAM     %9zu bytes, %zu of them for the context, besides a stack\n",
+           path, (int)strlen(path) - 2, path, r.n_ops, r.n_ctx, r.weights, r.words, r.ram, r.cache);
     return 0;
 }
 
