@@ -33,6 +33,8 @@ cmp -s "$tmp/a" "$tmp/b" || fail "the newline at the end of a piped prompt is th
 printf 'Once upon a time\n' >"$tmp/prompt"
 "$cli" -f "$tmp/prompt" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null
 cmp -s "$tmp/a" "$tmp/b" || fail "the newline at the end of a prompt's file is the model's"
+printf 'Once upon a time\r\n' | "$cli" -n 40 --temp 0 >"$tmp/b" 2>/dev/null # as Windows writes lines
+cmp -s "$tmp/a" "$tmp/b" || fail "a newline of Windows is not removed"
 printf 'Once upon a time\n\n' | "$cli" -n 0 >"$tmp/b" 2>/dev/null # one, not all
 printf 'Once upon a time\n\n' | cmp -s - "$tmp/b" || fail "more than one newline is taken off: $(od -c "$tmp/b" | tail -3)"
 "$cli" -p "Once upon a time" -n 40 --temp 0 --no-display-prompt >"$tmp/b" 2>/dev/null </dev/null

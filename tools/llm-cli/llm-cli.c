@@ -100,8 +100,11 @@ static char *prompt_text(cli *c, size_t *n, int *code) {
             *code = process_stopped ? process_stop_code() : 1;
             return NULL;
         }
-        if (*n > 0 && text[*n - 1] == '\n') /* as in llama.cpp: an editor or echo added it */
+        if (*n > 0 && text[*n - 1] == '\n') { /* as in llama.cpp: an editor or echo added it */
             --*n;
+            if (*n > 0 && text[*n - 1] == '\r') /* those of Windows */
+                --*n;
+        }
         if (*n == 0 && c->shows) { /* the pipe was empty */
             free(text);
             text = ggl_copy_text(QUESTION);
