@@ -1,6 +1,6 @@
 // Files from the network. In a browser that has a file system of its own (OPFS), they are kept there; NAME.complete is beside those that
 // have arrived whole, and says under which mark of the server (ETag).
-import { Kept, Parts } from "./files-memory.mjs";
+import { Kept, Parts, Picked } from "./files-memory.mjs";
 
 const FOLDER = "ggml-lite";
 
@@ -13,8 +13,24 @@ async function folder() {
     }
 }
 
-async function open(dir, name) {
-    return (await dir.getFileHandle(name, { create: true })).createSyncAccessHandle();
+/** Returns a handle to write a file by; null: another page has one, and there is only one at a time. */
+async function openToWrite(dir, name) {
+    try {
+        return await (await dir.getFileHandle(name, { create: true })).createSyncAccessHandle();
+    } catch {
+        return null;
+    }
+}
+
+/** Returns a file that was kept; null: it is not there. While another page has its handle, it is read as a file that somebody picked. */
+async function openKept(dir, name) {
+    try {
+        const file = await dir.getFileHandle(name);
+        const handle = await file.createSyncAccessHandle().catch(() => null);
+        return handle ? new Kept(handle) : new Picked(await file.getFile());
+    } catch {
+        return null;
+    }
 }
 
 async function mark(dir, name) {
@@ -26,11 +42,12 @@ async function mark(dir, name) {
 }
 
 /** Reads all of a response; each part goes to `put`. */
-async function read(response, url, put, progress) {
+async function read(response, url, put, progress, signal) {
     const total = Number(response.headers.get("content-length")) || 0;
     const reader = response.body.getReader();
     let done = 0;
     for (;;) {
+        signal?.throwIfAborted(); // parts may have arrived before
         const { value, done: isEnd } = await reader.read();
         if (isEnd) break;
         put(value, done);
@@ -43,39 +60,43 @@ async function read(response, url, put, progress) {
 
 /** Returns the file at an address, for a program to read. */
 export async function download(url, { cache = true, progress, signal }) {
+    signal?.throwIfAborted();
     const dir = cache ? await folder() : null;
     const name = encodeURIComponent(url).slice(-200);
     let response;
     try {
         response = await fetch(url, { signal });
     } catch (e) {
-        const kept = dir && e.name !== "AbortError" && (await mark(dir, name)) !== null; // without a network
-        if (!kept) throw e.name === "AbortError" ? e : new Error(`${url}: cannot be fetched (${e.cause?.message ?? e.message})`);
-        return new Kept(await open(dir, name));
+        if (e.name === "AbortError") throw e;
+        const kept = dir && (await mark(dir, name)) !== null ? await openKept(dir, name) : null; // without a network
+        if (!kept) throw new Error(`${url}: cannot be fetched (${e.cause?.message ?? e.message})`);
+        return kept;
     }
     if (!response.ok) throw new Error(`${url}: the server answers ${response.status} ${response.statusText}`);
-    if (!dir) {
+    const version = `${response.headers.get("etag") ?? response.headers.get("last-modified") ?? ""} ${response.headers.get("content-length") ?? ""}`;
+    const kept = dir && version.trim() && (await mark(dir, name)) === version ? await openKept(dir, name) : null;
+    if (kept) {
+        response.body.cancel().catch(() => {});
+        return kept;
+    }
+    // Who has the handle may change the file and its mark; before that, the file may be what another page reads.
+    const handle = dir && await openToWrite(dir, name);
+    if (!handle) {
         const parts = [];
-        await read(response, url, (part) => parts.push(part), progress);
+        await read(response, url, (part) => parts.push(part), progress, signal);
         return new Parts(parts);
     }
-    const version = `${response.headers.get("etag") ?? response.headers.get("last-modified") ?? ""} ${response.headers.get("content-length") ?? ""}`;
-    if (version.trim() && (await mark(dir, name)) === version) {
-        response.body.cancel();
-        return new Kept(await open(dir, name));
-    }
-    await dir.removeEntry(name + ".complete").catch(() => {});
-    const handle = await open(dir, name);
     try {
+        await dir.removeEntry(name + ".complete").catch(() => {});
         handle.truncate(0);
         await read(response, url, (part, at) => {
-            if (handle.write(part, { at }) !== part.length) throw new Error(`${url}: the browser has no room to keep it`);
-        }, progress);
+            if (handle.write(part, { at }) !== part.length) throw new Error(`${url}: the browser has no room to keep it; pass cache: false`);
+        }, progress, signal);
         handle.flush();
-        const complete = await open(dir, name + ".complete");
-        complete.truncate(0);
-        complete.write(new TextEncoder().encode(version), { at: 0 });
-        complete.close();
+        const complete = await openToWrite(dir, name + ".complete"); // without it the file is fetched again the next time
+        complete?.truncate(0);
+        complete?.write(new TextEncoder().encode(version), { at: 0 });
+        complete?.close();
     } catch (e) {
         handle.close();
         await dir.removeEntry(name).catch(() => {});

@@ -115,7 +115,7 @@ export class Lines {
     write(bytes) {
         const lines = (this.rest + this.decoder.decode(bytes.slice(), { stream: true })).split("\n");
         this.rest = lines.pop();
-        lines.forEach(this.line);
+        for (const line of lines) this.line(line);
         return bytes.length;
     }
     stat() {

@@ -1,8 +1,25 @@
 // The files and standard streams of this machine, for wasi.mjs.
 import * as fs from "node:fs";
 import { isatty } from "node:tty";
-import { join } from "node:path";
+import { join, win32 } from "node:path";
 import { KIND, SystemError } from "./wasi.mjs";
+
+const isWindows = process.platform === "win32";
+
+/** The path by which a program knows a file, of which `real` is the absolute path. Programs have the paths of POSIX: C:\a is /C:/a. */
+export function toProgram(real, windows = isWindows) {
+    if (!windows) return real;
+    const [, drive, rest] = /^(?:[\\/]{2}[?.][\\/])?([a-z]:)[\\/](.*)$/is.exec(real) ?? [];
+    if (!drive) throw new Error(`${real}: only files on a drive with a letter can be opened by their path; give the share one, or read the file and pass its bytes`);
+    return `/${drive}/${rest.replaceAll("\\", "/")}`;
+}
+
+/** The other way round, for a path relative to the root; it has a drive, as the root of all drives is no folder of Windows. */
+export function toReal(path, windows = isWindows) {
+    if (!windows) return join("/", path);
+    if (!/^[a-z]:([\\/]|$)/i.test(path)) throw new SystemError("ENOENT");
+    return win32.join(path, path.length === 2 ? "\\" : "");
+}
 
 function toStat(s) {
     const kind = s.isFile() ? KIND.file
@@ -72,14 +89,15 @@ class Stream extends File {
     }
 }
 
-/** A folder of the machine; `path` is given if the program knows it from its start. */
-export class Folder {
-    constructor(real, path) {
+class Folder {
+    constructor(real) {
         this.real = real;
-        if (path !== undefined) this.path = path;
+    }
+    at(path) {
+        return join(this.real, path);
     }
     open(path, how) {
-        const real = join(this.real, path), c = fs.constants;
+        const real = this.at(path), c = fs.constants;
         const is = how.creates ? null : fs.statSync(real);
         if (how.isFolder && is && !is.isDirectory()) throw new SystemError("ENOTDIR");
         if (is?.isDirectory() && !how.writes) return new Folder(real);
@@ -89,7 +107,7 @@ export class Folder {
         return new File(fs.openSync(real, flags, 0o666), how.appends);
     }
     statAt(path, follows) {
-        const real = join(this.real, path);
+        const real = this.at(path);
         return toStat(follows ? fs.statSync(real) : fs.lstatSync(real));
     }
     stat() {
@@ -100,20 +118,31 @@ export class Folder {
             .map((e) => ({ name: e.name, kind: e.isDirectory() ? KIND.folder : e.isFile() ? KIND.file : KIND.unknown }));
     }
     makeFolder(path) {
-        fs.mkdirSync(join(this.real, path));
+        fs.mkdirSync(this.at(path));
     }
     removeFolder(path) {
-        fs.rmdirSync(join(this.real, path));
+        fs.rmdirSync(this.at(path));
     }
     remove(path) {
-        fs.unlinkSync(join(this.real, path));
+        fs.unlinkSync(this.at(path));
     }
     rename(from, to) {
-        fs.renameSync(join(this.real, from), join(this.real, to));
+        fs.renameSync(this.at(from), this.at(to));
+    }
+}
+
+/** All files of the machine, which the program knows from its start. */
+export class Root extends Folder {
+    constructor() {
+        super("/");
+        this.path = "/";
+    }
+    at(path) {
+        return toReal(path);
     }
 }
 
 /** Standard streams, and all files of the machine. */
 export function descriptors() {
-    return [new Stream(0), new Stream(1), new Stream(2), new Folder("/", "/")];
+    return [new Stream(0), new Stream(1), new Stream(2), new Root()];
 }

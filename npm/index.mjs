@@ -38,7 +38,8 @@ async function toSource(source) {
     if (!isNode) return { url: new URL(source, globalThis.document?.baseURI ?? globalThis.location.href).href };
     const { resolve } = await import("node:path");
     const { fileURLToPath } = await import("node:url");
-    return /^file:/.test(source) ? fileURLToPath(source) : resolve(source);
+    const { toProgram } = await import("./files-node.mjs");
+    return toProgram(/^file:/.test(source) ? fileURLToPath(source) : resolve(source));
 }
 
 function bytesOf(source) {

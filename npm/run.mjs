@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Wasi } from "./wasi.mjs";
-import { descriptors } from "./files-node.mjs";
+import { descriptors, toProgram } from "./files-node.mjs";
 
 const [program, ...args] = process.argv.slice(2);
 if (!program) {
@@ -12,8 +12,8 @@ if (!program) {
 }
 // PWD: where relative paths begin
 const wasi = new Wasi({
-    args: [resolve(program), ...args],
-    env: { ...process.env, PWD: process.cwd() },
+    args: [toProgram(resolve(program)), ...args],
+    env: { ...process.env, PWD: toProgram(process.cwd()) },
     descriptors: descriptors(),
 });
 const module = await WebAssembly.compile(await readFile(program));

@@ -11,9 +11,10 @@
 export const KIND = { unknown: 0, block: 1, character: 2, folder: 3, file: 4, socket: 6, link: 7 };
 
 const ERRNO = {
-    EACCES: 2, EAGAIN: 6, EBADF: 8, EBUSY: 10, EEXIST: 20, EFAULT: 21, EFBIG: 22, EINTR: 27, EINVAL: 28, EIO: 29, EISDIR: 31, ELOOP: 32,
+    EACCES: 2, EAGAIN: 6, EBADF: 8, EBUSY: 10, EDQUOT: 19, EEXIST: 20, EFAULT: 21, EFBIG: 22, EINTR: 27, EINVAL: 28, EIO: 29, EISDIR: 31, ELOOP: 32,
     EMFILE: 33, EMLINK: 34, ENAMETOOLONG: 37, ENFILE: 41, ENODEV: 43, ENOENT: 44, ENOMEM: 48, ENOSPC: 51, ENOSYS: 52, ENOTDIR: 54,
-    ENOTEMPTY: 55, ENOTSUP: 58, ENXIO: 60, EPERM: 63, EPIPE: 64, EROFS: 69, ESPIPE: 70, EXDEV: 75,
+    ENOTEMPTY: 55, ENOTSUP: 58, ENXIO: 60, EPERM: 63, EPIPE: 64, EROFS: 69, ESPIPE: 70, ETXTBSY: 74,
+    EXDEV: 75,
 };
 const CREATE = 1, FOLDER = 2, NEW = 4, EMPTY = 8; // flags of path_open
 const MAY_READ = 1n << 1n, MAY_WRITE = 1n << 6n;
@@ -49,7 +50,7 @@ export class Wasi {
     }
 
     bytes(at, n) {
-        return new Uint8Array(this.memory.buffer, at >>> 0, n >>> 0);
+        return new Uint8Array(this.memory.buffer, at, n);
     }
 
     text(at, n) {
@@ -240,18 +241,19 @@ export class Wasi {
         }
     }
 
-    /** What a module of WebAssembly imports. */
+    /** What a module of WebAssembly imports. An exception would leave the program's functions without their ends, so only what ends the program
+     * is one: Exit, and a mistake of this file. What the system refuses is a number. */
     imports() {
         const wrapped = {};
         for (const [name, f] of Object.entries(this.calls()))
             wrapped[name] = (...args) => {
                 try {
-                    f(...args);
+                    // numbers of 32 bits come with a sign, but addresses, sizes and flags have none
+                    f(...args.map((a) => (typeof a === "number" ? a >>> 0 : a)));
                     return 0;
                 } catch (e) {
-                    const number = ERRNO[e?.code];
-                    if (number === undefined) throw e;
-                    return number;
+                    if (e instanceof Exit || e?.code === undefined) throw e;
+                    return ERRNO[e.code] ?? ERRNO.EIO; // also of node's own ERR_.., and of exceptions of a browser, whose codes are numbers
                 }
             };
         return { wasi_snapshot_preview1: wrapped };

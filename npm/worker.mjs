@@ -10,6 +10,9 @@ const encoder = new TextEncoder(), decoder = new TextDecoder();
 const GIVEN = "/.given"; // the folder of files that JavaScript gives
 const FINISH = ["none", "end", "stop", "length", "context", "cancelled", "error"];
 
+// Functions whose result is an address or a size. JavaScript gets them with a sign, which is negative from 2 GiB on.
+const UNSIGNED = ["js_alloc", "js_error", "js_version", "js_next", "js_piece_size", "js_encode", "js_decode", "js_logits"];
+
 let wasi, lib, given;
 let stop = null; // [1]: nonzero while what runs is to stop, if memory can be shared
 let now = 0; // the number of what runs
@@ -36,7 +39,7 @@ async function instantiate() {
               return r.arrayBuffer();
           });
     given = new GivenFolder(GIVEN);
-    const files = isNode ? [new (await import("./files-node.mjs")).Folder("/", "/")] : [];
+    const files = isNode ? [new (await import("./files-node.mjs")).Root()] : [];
     wasi = new Wasi({ descriptors: [new Lines(), new Lines(console.log), new Lines(console.error), ...files, given] });
     const { instance } = await WebAssembly.instantiate(bytes, {
         ...wasi.imports(),
@@ -45,10 +48,11 @@ async function instantiate() {
                 report(done, total);
                 return isStopped() ? 1 : 0;
             },
-            note: (at, n) => reply({ note: wasi.text(at, n) }),
+            note: (at, n) => reply({ note: wasi.text(at >>> 0, n >>> 0) }),
         },
     });
-    lib = instance.exports;
+    lib = { ...instance.exports };
+    for (const name of UNSIGNED) lib[name] = (...args) => instance.exports[name](...args) >>> 0;
     wasi.memory = lib.memory;
     lib._initialize();
 }
@@ -102,13 +106,15 @@ async function toPath(source, name, options, signal) {
     return `${GIVEN}/${name}`;
 }
 
-let controller = null; // of a download
+let controller = null; // of downloads
 
 async function open({ source, options, shared }) {
     stop = shared ? new Int32Array(shared) : null;
-    await instantiate();
     controller = new AbortController();
+    await instantiate();
+    checkStopped();
     const path = await toPath(source, "model.gguf", options, controller.signal);
+    checkStopped();
     const eye = options.mmproj === undefined ? undefined : await toPath(options.mmproj, "mmproj.gguf", options, controller.signal);
     checkStopped();
     withTexts([path, eye, options.chatTemplate, options.cacheType], (p, m, t, c) => {

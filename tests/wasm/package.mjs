@@ -4,10 +4,23 @@ import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { test } from "node:test";
+import { Worker } from "node:worker_threads";
 import { join } from "node:path";
 
 const [folder, cli, models] = process.env.GGL_WASM_TEST.split(":");
-const { Model } = await import(join(folder, "index.mjs"));
+const [{ Model }, { Exit, Wasi }, { Lines }, { toProgram, toReal }] =
+    await Promise.all(["index", "wasi", "files-memory", "files-node"].map((name) => import(join(folder, `${name}.mjs`))));
+
+/** The package's worker for a test, after `code` ran in it; returns how to post messages, and the answer to one. */
+function startWorker(t, code) {
+    const worker = new Worker(`(async () => { ${code}; await import(${JSON.stringify(join(folder, "worker.mjs"))}); })()`, { eval: true });
+    const answers = new Map();
+    t.after(() => worker.terminate());
+    worker.on("message", (m) => ("result" in m || "error" in m) && answers.get(m.id)?.(m));
+    worker.on("error", (e) => answers.forEach((answer) => answer({ error: e })));
+    const post = (m) => worker.postMessage(m);
+    return { post, ask: (m) => new Promise((resolve) => { answers.set(m.id, resolve); post(m); }) };
+}
 
 async function all(pieces) {
     let text = "";
@@ -81,4 +94,93 @@ test("mistakes are errors with the library's message", async () => {
     await assert.rejects(all(model.chat([{ role: "user", content: "a" }])), /no chat template/);
     await assert.rejects(model.embed("a"), Error);
     model.close();
+});
+
+test("what is stopped before the library is ready fetches nothing", async (t) => {
+    let asked = 0;
+    const server = createServer((request, response) => {
+        asked++;
+        response.end();
+    });
+    t.after(() => server.close());
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${server.address().port}/model.gguf`;
+    for (const what of [{ source: { url }, options: {} }, { source: "builtin:stories", options: { mmproj: { url } } }]) {
+        const { ask, post } = startWorker(t, "");
+        const opened = ask({ id: 1, what: "open", ...what });
+        post({ what: "abort", of: 1 });
+        assert.equal((await opened).error?.name, "AbortError");
+    }
+    assert.equal(asked, 0);
+});
+
+test("addresses above 2 GiB", async (t) => {
+    const { ask } = startWorker(t, `
+        const instantiate = WebAssembly.instantiate;
+        WebAssembly.instantiate = async (...args) => {
+            const made = await instantiate(...args), { _initialize, js_alloc } = made.instance.exports;
+            const exports = { ...made.instance.exports, _initialize: () => {
+                _initialize();
+                for (let i = 0; i < 2; i++) if (!js_alloc(2 ** 30)) throw new Error("no memory for the test");
+            } };
+            return { instance: { exports } };
+        };`);
+    let id = 0;
+    const run = async (what, message) => {
+        const { result, error } = await ask({ id: ++id, what, ...message });
+        assert.equal(error, undefined, `${what}: ${error?.message}`);
+        return result;
+    };
+    const plain = await Model.load("builtin:stories", { embeddings: true });
+    t.after(() => plain.close());
+    const { nVocab, version } = await run("open", { source: "builtin:stories", options: { embeddings: true } });
+    assert.deepEqual([nVocab, version], [plain.nVocab, plain.version]);
+    assert.deepEqual(await run("embed", { text: "a fox" }), await plain.embed("a fox"));
+    const model = await Model.load("builtin:stories");
+    t.after(() => model.close());
+    await run("open", { source: "builtin:stories", options: {} });
+    const ids = await run("encode", { text: "Once upon a time", special: true });
+    assert.deepEqual(ids, await model.encode("Once upon a time"));
+    assert.equal(await run("decode", { ids }), "Once upon a time");
+    assert.deepEqual(await run("logits", { ids }), await model.logits(ids));
+    assert.equal((await run("generate", { prompt: "Once", options: { maxTokens: 5, stop: ["zzz"] } })).tokens, 5);
+    const failed = await ask({ id: ++id, what: "generate", prompt: "a", options: { grammar: "root ::= [" } });
+    assert.match(failed.error.message, /']' is missing/);
+});
+
+test("what the system refuses is a number for programs; only the end of a program is an exception", () => {
+    let why;
+    const stream = { write: () => { throw why; }, stat: () => ({ kind: 2 }) };
+    const wasi = new Wasi({ descriptors: [stream, stream] });
+    wasi.memory = new WebAssembly.Memory({ initial: 1 });
+    new DataView(wasi.memory.buffer).setUint32(4, 1, true); // a list of one part, of 1 byte
+    const { fd_write, fd_read, proc_exit } = wasi.imports().wasi_snapshot_preview1;
+    const tries = { EDQUOT: 19, ETXTBSY: 74, ENOSPC: 51, EPROTO: 29, ERR_OUT_OF_RANGE: 29 };
+    for (const [code, number] of Object.entries(tries)) {
+        why = Object.assign(new Error("refused"), { code });
+        assert.equal(fd_write(1, 0, 1, 16), number, code);
+    }
+    why = new DOMException("gone", "NotReadableError");
+    assert.equal(fd_write(1, 0, 1, 16), 29);
+    assert.equal(fd_read(9, 0, 1, 16), 8);
+    why = new TypeError("a mistake in JavaScript");
+    assert.throws(() => fd_write(1, 0, 1, 16), TypeError);
+    assert.throws(() => proc_exit(44), (e) => e instanceof Exit && e.code === 44);
+});
+
+test("lines are given one by one, and alone", () => {
+    const told = [], lines = new Lines((...args) => told.push(args));
+    lines.write(new TextEncoder().encode("a\nb\nc"));
+    lines.write(new TextEncoder().encode("d\n"));
+    assert.deepEqual(told, [["a"], ["b"], ["cd"]]);
+});
+
+test("paths of Windows are those of POSIX for programs", () => {
+    const pairs = { "C:\\a b\\c.gguf": "/C:/a b/c.gguf", "d:/x/y": "/d:/x/y", "C:\\": "/C:/", "\\\\?\\E:\\long\\name": "/E:/long/name" };
+    for (const [real, path] of Object.entries(pairs)) assert.equal(toProgram(real, true), path);
+    for (const real of ["\\\\server\\share\\a.gguf", "\\\\?\\UNC\\server\\share\\a"]) assert.throws(() => toProgram(real, true), /drive with a letter/);
+    assert.equal(toReal("C:/a b/c.gguf", true), "C:\\a b\\c.gguf");
+    assert.deepEqual([toReal("C:", true), toReal("C:/", true)], ["C:\\", "C:\\"]);
+    for (const path of ["", ".", "etc/passwd"]) assert.throws(() => toReal(path, true), { code: "ENOENT" });
+    assert.deepEqual([toProgram("/a/b\\c", false), toReal("a/b\\c", false), toReal(".", false)], ["/a/b\\c", "/a/b\\c", "/"]);
 });

@@ -9,7 +9,7 @@ import { Chromium } from "../server/page/chromium.mjs";
 
 const [folder, cli, models] = process.env.GGL_WASM_TEST.split(":");
 const TYPES = { ".html": "text/html", ".mjs": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
-let server, browser, at, asked = 0;
+let server, browser, at, asked = 0, version = 1;
 
 before(async () => {
     server = createServer(async (request, response) => {
@@ -17,7 +17,7 @@ before(async () => {
         try {
             const bytes = await readFile(path === "/model.gguf" ? join(models, "stories-chat.gguf") : join(folder, path));
             asked += path === "/model.gguf";
-            response.writeHead(200, { "content-type": TYPES[extname(path)] ?? "application/octet-stream", "content-length": bytes.length, etag: '"1"' });
+            response.writeHead(200, { "content-type": TYPES[extname(path)] ?? "application/octet-stream", "content-length": bytes.length, etag: `"${version}"` });
             response.end(bytes);
         } catch {
             response.writeHead(404).end();
@@ -85,6 +85,48 @@ test("a file from the network is kept, and has the bits of the program", async (
     assert.equal(second.text, first.text);
     assert.equal(first.names.length, 2);
     assert.equal(asked, 2);
+    await tab.close();
+});
+
+test("a kept file that another page has open is read beside it, and stays as it is", async () => {
+    const tab = await browser.newTab(at);
+    await tab.eval(async (url) => {
+        const { Model } = await import("./ggml-lite/index.mjs");
+        const name = encodeURIComponent(url), say = (code) => URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+        const folder = async () => (await navigator.storage.getDirectory()).getDirectoryHandle("ggml-lite");
+        window.load = async () => {
+            let text = "";
+            const model = await Model.load(url);
+            for await (const piece of model.generate("Once upon a time", { maxTokens: 20, seed: 1 })) text += piece;
+            model.close();
+            return text;
+        };
+        window.mark = async () => (await (await (await folder()).getFileHandle(name + ".complete")).getFile()).text();
+        window.hold = () => new Promise((resolve, reject) => {
+            window.holder = new Worker(say(`(async () => {
+                const dir = await (await navigator.storage.getDirectory()).getDirectoryHandle("ggml-lite");
+                self.handle = await (await dir.getFileHandle(${JSON.stringify(name)})).createSyncAccessHandle();
+                self.onmessage = () => { handle.close(); postMessage("closed"); };
+                postMessage("open");
+            })().catch((e) => postMessage(String(e)))`));
+            holder.onmessage = (e) => (e.data === "open" ? resolve() : reject(new Error(e.data)));
+        });
+        window.release = () => new Promise((resolve) => {
+            holder.onmessage = () => resolve(holder.terminate());
+            holder.postMessage("close");
+        });
+    }, at + "model.gguf");
+    const load = () => tab.eval(() => window.load()), mark = () => tab.eval(() => window.mark());
+    const want = await load();
+    assert.match(await mark(), /^"1" /);
+    await tab.eval(() => window.hold());
+    assert.equal(await load(), want); // the same version: the file that is held
+    version = 2;
+    assert.equal(await load(), want); // another version: from the network
+    assert.match(await mark(), /^"1" /);
+    await tab.eval(() => window.release());
+    assert.deepEqual(await tab.eval(() => Promise.all([window.load(), window.load()])), [want, want]); // both find another version
+    assert.match(await mark(), /^"2" /);
     await tab.close();
 });
 
