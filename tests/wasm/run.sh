@@ -45,7 +45,7 @@ kind=(few)
 targets=(digest llm-cli)
 for name in $tests; do targets+=("test-conformance-$name"); done
 wasm=$2/wasm
-build wasm "$2" ON "${targets[@]}" test-conformance-fused_simd128 llm-quantize ggml-lite-js
+build wasm "$2" ON "${targets[@]}" test-conformance-fused_simd128 llm-quantize llm-convert llm-gguf ggml-lite-js
 check "$wasm"
 run "$wasm/bin/tests/test-conformance-fused_simd128.wasm" >"$tmp/said" 2>&1 || fail "fused multiply-adds: $(tail -5 "$tmp/said")"
 if [ -n "${GGL_TEST_LONG:-}" ]; then
@@ -73,6 +73,23 @@ run "$wasm/bin/llm-cli.wasm" -p a -t 2 >/dev/null 2>said
 [ $? = 1 ] && grep -q 'thread 2 of 2 could not be started' said || fail "two threads: $(cat said)"
 
 [ "$(echo "Once upon a time" | run "$wasm/bin/llm-cli.wasm" -q -n 20 -s 1 2>/dev/null)" = "$(echo "Once upon a time" | "$here/llm-cli" -q -n 20 -s 1 2>/dev/null)" ] || fail "a prompt from a pipe"
+
+# sizes beyond 32 bits: a tensor of 128 MiB is read, and a checkpoint whose sizes come to its own modulo 2^32 is refused
+python3 - <<'END'
+import struct
+def string(s):
+    return struct.pack("<Q", len(s)) + s.encode()
+with open("large.gguf", "wb") as f:
+    f.write(b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + string("general.architecture") + struct.pack("<I", 8) + string("llama"))
+    f.write(string("a") + struct.pack("<IQQIQ", 2, 4096, 16384, 1, 0))
+    f.truncate((f.tell() + 31) // 32 * 32 + 4096 * 16384 * 2)
+with open("wraps.bin", "wb") as f:
+    f.write(struct.pack("<7i", 64, 64, 1, 1, 1, 65536, 16711230))
+    f.truncate(284)
+END
+run "$wasm/bin/llm-gguf.wasm" show large.gguf >said 2>&1 && grep -q 4096 said && ! grep -qE "too large|defect" said || fail "a tensor of 128 MiB: $(cat said)"
+run "$wasm/bin/llm-convert.wasm" wraps.bin --no-tokenizer -o wraps.gguf >said 2>&1
+[ $? = 1 ] && grep -q "284 bytes, but a llama2.c checkpoint" said || fail "a checkpoint whose sizes wrap around: $(cat said)"
 
 # the package, and the page
 GGL_WASM_TEST=$wasm/package:$here/llm-cli:$source/models/builtin node --test "$source/tests/wasm/package.mjs" >said 2>&1 || fail "the package: $(cat said)"
