@@ -46,10 +46,11 @@ static void on_note(void *user, const char *text) {
 }
 
 /* Opens a file, or a built-in model; mmproj, chat_template, cache_type: NULL, or as in llm_open_params. */
-EXPORT(int, js_open, const char *path, int32_t n_ctx, const char *mmproj, const char *chat_template,
+EXPORT(int, js_open, const char *path, int32_t n_ctx, int32_t n_ubatch, const char *mmproj, const char *chat_template,
                     const char *cache_type, int embeddings) {
     const llm_open_params p = {.size = sizeof p,
                                .n_ctx = n_ctx,
+                               .n_ubatch = n_ubatch,
                                .mmproj = mmproj,
                                .chat_template = chat_template,
                                .cache_type_k = cache_type,
@@ -117,6 +118,11 @@ EXPORT(int, js_number, char *name, double value) {
     request.p.number = more;
     request.p.n_numbers = request.n_numbers;
     return 1;
+}
+
+/* Returns the name of a number of the sampler, from 0 on; NULL: there are no more. */
+EXPORT(const char *, js_number_name, size_t i) {
+    return llm_number_name(i);
 }
 
 /* Text `value` is the request's afterwards, from js_alloc. */

@@ -10,6 +10,8 @@ export interface LoadOptions {
     signal?: AbortSignal;
     /** Most tokens of prompt and answer; 0: the model's own context, or what fits into memory. */
     nCtx?: number;
+    /** Most tokens that are computed at once; 0: 512. With fewer, a signal has its effect sooner while a prompt is read, which takes longer. */
+    nUbatch?: number;
     /** The file of an eye or an ear: then messages may have pictures or sounds. */
     mmproj?: Source;
     /** A chat template (Jinja), or the name of a built-in one; otherwise the file's. */
@@ -61,7 +63,8 @@ export interface RunInfo {
     seconds: number;
 }
 
-/** A model in a worker of its own. Calls run one after the other; errors have the library's message, and those of an AbortSignal are its reason. */
+/** A model in a worker of its own. Calls run one after the other; errors have the library's message, and those of an AbortSignal are its reason. Arguments and
+ * options that are unknown or of a wrong type are a TypeError, numbers that are out of range a RangeError, and what a callback throws is thrown to who waits. */
 export class Model {
     static load(source: Source, options?: LoadOptions): Promise<Model>;
     readonly nCtx: number;

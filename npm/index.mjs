@@ -1,4 +1,5 @@
 // Language models in a browser, and in node: see README.md and index.d.ts. A model runs in a worker, so that a page stays alive.
+import { check, listOf } from "./options.mjs";
 
 const isNode = typeof process === "object" && Boolean(process.versions?.node);
 
@@ -56,6 +57,7 @@ export class Model {
     #n = 0;
     #stop = null;
     #closed = null;
+    #facts = {}; // what check() needs to know of the model
     /** Facts about the last text that was generated to its end. */
     lastRun = null;
 
@@ -67,20 +69,22 @@ export class Model {
     }
 
     static async load(source, options = {}) {
+        check("load", [source, options]);
         const { progress, note, signal, mmproj, ...rest } = options;
         signal?.throwIfAborted();
         const model = new Model(await startWorker());
         try {
-            const opened = await model.#call({
+            const { samplerNumbers, ...opened } = await model.#call({
                 what: "open",
                 source: await toSource(source),
                 options: { ...rest, ...(mmproj === undefined ? {} : { mmproj: await toSource(mmproj) }) },
                 shared: model.#stop?.buffer,
             }, signal, (m) => {
-                if (m.progress) progress?.(m.progress.done, m.progress.total);
-                if (m.note) note?.(m.note);
+                if (m.progress) return progress?.(m.progress.done, m.progress.total);
+                if (m.note) return note?.(m.note);
             });
             Object.assign(model, opened);
+            model.#facts = { samplerNumbers, nVocab: opened.nVocab };
             return model;
         } catch (e) {
             model.close();
@@ -96,7 +100,7 @@ export class Model {
             if (this.#waiting.size === 0) this.#worker.hold(false);
             if ("error" in m) waits.reject(m.error.name === "AbortError" ? new DOMException(m.error.message, "AbortError") : new Error(m.error.message));
             else waits.resolve(m.result);
-        } else waits.message?.(m);
+        } else waits.message(m);
     }
 
     #end(why) {
@@ -116,26 +120,41 @@ export class Model {
         };
         signal?.addEventListener("abort", abort, { once: true });
         return new Promise((resolve, reject) => {
-            this.#waiting.set(id, { resolve, reject, message: onMessage });
+            const fail = (e) => { // of the caller's own function: nobody else may hear of it, and what runs stops
+                reject(e);
+                if (this.#waiting.has(id)) abort();
+            };
+            this.#worker.post({ id, ...message }); // an exception if a value cannot be sent: then nothing is waited for
+            this.#waiting.set(id, {
+                resolve, reject,
+                message: (m) => {
+                    try {
+                        onMessage?.(m)?.then?.(undefined, fail);
+                    } catch (e) {
+                        fail(e);
+                    }
+                },
+            });
             this.#worker.hold(true);
-            this.#worker.post({ id, ...message });
         }).catch((e) => {
-            throw e.name === "AbortError" && signal?.aborted ? abortError(signal) : e;
+            throw e?.name === "AbortError" && signal?.aborted ? abortError(signal) : e;
         }).finally(() => signal?.removeEventListener("abort", abort));
     }
 
     /** The pieces of a text, while they come. Who stops to read them stops the model. */
-    async *#stream(message, { signal, progress, ...options }) {
+    async *#stream(what, message, given) {
+        check(what, [Object.values(message)[0], given], this.#facts);
+        const { signal, progress, ...options } = given;
         const own = new AbortController(), pieces = [];
         const forward = () => own.abort(signal.reason);
-        let wake = () => {}, result, error, ended = false;
+        let wake = () => {}, result, failure, ended = false;
         if (signal?.aborted) throw abortError(signal);
         signal?.addEventListener("abort", forward, { once: true });
         this.#call({ what: "generate", options, ...message }, own.signal, (m) => {
             if (m.piece !== undefined) pieces.push(m.piece);
-            if (m.progress) progress?.(m.progress.done, m.progress.total);
             wake();
-        }).then((r) => (result = r), (e) => (error = e)).finally(() => {
+            if (m.progress) return progress?.(m.progress.done, m.progress.total);
+        }).then((r) => (result = r), (error) => (failure = { error })).finally(() => {
             ended = true;
             wake();
         });
@@ -145,7 +164,7 @@ export class Model {
                 if (ended) break;
                 await new Promise((resolve) => (wake = resolve));
             }
-            if (error) throw error;
+            if (failure) throw failure.error;
             this.lastRun = result;
             return result;
         } finally {
@@ -155,26 +174,34 @@ export class Model {
     }
 
     generate(prompt, options = {}) {
-        return this.#stream({ prompt: String(prompt) }, options);
+        return this.#stream("generate", { prompt }, options);
     }
 
     chat(messages, options = {}) {
-        return this.#stream({ messages }, options);
+        return this.#stream("chat", { messages }, options);
     }
 
-    encode(text, { special = true } = {}) {
-        return this.#call({ what: "encode", text, special });
+    async encode(text, options = {}) {
+        check("encode", [text, options], this.#facts);
+        return this.#call({ what: "encode", text, special: options.special ?? true });
     }
 
-    decode(ids) {
-        return this.#call({ what: "decode", ids: Array.from(ids) });
+    async decode(ids) {
+        return this.#ofTokens("decode", ids);
     }
 
-    logits(ids) {
-        return this.#call({ what: "logits", ids: Array.from(ids) });
+    async logits(ids) {
+        return this.#ofTokens("logits", ids);
     }
 
-    embed(text) {
+    #ofTokens(what, given) {
+        const ids = listOf(given);
+        check(what, [ids], this.#facts);
+        return this.#call({ what, ids });
+    }
+
+    async embed(text) {
+        check("embed", [text], this.#facts);
         return this.#call({ what: "embed", text });
     }
 

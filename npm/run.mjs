@@ -5,17 +5,26 @@ import { resolve } from "node:path";
 import { Wasi } from "./wasi.mjs";
 import { descriptors, toProgram } from "./files-node.mjs";
 
-const [program, ...args] = process.argv.slice(2);
-if (!program) {
-    console.error("usage: node run.mjs PROGRAM.wasm ARGUMENTS..");
-    process.exit(2);
+/** Ends this program with one line on standard error. */
+function fail(code, line) {
+    console.error(line.replaceAll("\n", " "));
+    process.exit(code);
 }
-// PWD: where relative paths begin
-const wasi = new Wasi({
-    args: [toProgram(resolve(program)), ...args],
-    env: { ...process.env, PWD: toProgram(process.cwd()) },
-    descriptors: descriptors(),
-});
-const module = await WebAssembly.compile(await readFile(program));
-const instance = await WebAssembly.instantiate(module, wasi.imports());
+
+const [program, ...args] = process.argv.slice(2);
+if (!program || program.startsWith("-")) fail(2, "usage: node run.mjs PROGRAM.wasm ARGUMENTS..");
+let wasi, instance;
+try {
+    // PWD: where relative paths begin
+    wasi = new Wasi({
+        args: [toProgram(resolve(program)), ...args],
+        env: { ...process.env, PWD: toProgram(process.cwd()) },
+        descriptors: descriptors(),
+    });
+    const bytes = await readFile(program);
+    instance = await WebAssembly.instantiate(await WebAssembly.compile(bytes), wasi.imports());
+    if (typeof instance.exports._start !== "function") throw new Error("it has no function _start");
+} catch (e) {
+    fail(1, `${program}: cannot be run as a program of WebAssembly (${e.message})`);
+}
 process.exitCode = wasi.start(instance);

@@ -11,7 +11,7 @@ const GIVEN = "/.given"; // the folder of files that JavaScript gives
 const FINISH = ["none", "end", "stop", "length", "context", "cancelled", "error"];
 
 // Functions whose result is an address or a size. JavaScript gets them with a sign, which is negative from 2 GiB on.
-const UNSIGNED = ["js_alloc", "js_error", "js_version", "js_next", "js_piece_size", "js_encode", "js_decode", "js_logits"];
+const UNSIGNED = ["js_alloc", "js_error", "js_version", "js_number_name", "js_next", "js_piece_size", "js_encode", "js_decode", "js_logits"];
 
 let wasi, lib, given;
 let stop = null; // [1]: nonzero while what runs is to stop, if memory can be shared
@@ -118,11 +118,13 @@ async function open({ source, options, shared }) {
     const eye = options.mmproj === undefined ? undefined : await toPath(options.mmproj, "mmproj.gguf", options, controller.signal);
     checkStopped();
     withTexts([path, eye, options.chatTemplate, options.cacheType], (p, m, t, c) => {
-        if (!lib.js_open(p.at, options.nCtx ?? 0, m.at, t.at, c.at, options.embeddings ? 1 : 0)) fail();
+        if (!lib.js_open(p.at, options.nCtx ?? 0, options.nUbatch ?? 0, m.at, t.at, c.at, options.embeddings ? 1 : 0)) fail();
     });
     for (const file of given.files.values()) file.handle?.close(); // the module has read them
     given.files.clear();
-    return { nCtx: lib.js_n_ctx(), nVocab: lib.js_n_vocab(), hasChat: lib.js_has_chat() !== 0, version: cText(lib.js_version()) };
+    const samplerNumbers = [];
+    for (let name; (name = lib.js_number_name(samplerNumbers.length)); ) samplerNumbers.push(cText(name));
+    return { samplerNumbers, nCtx: lib.js_n_ctx(), nVocab: lib.js_n_vocab(), hasChat: lib.js_has_chat() !== 0, version: cText(lib.js_version()) };
 }
 
 function cText(at) {
@@ -144,8 +146,8 @@ const pause = isNode
 
 function setRequest({ maxTokens, seed, stop: stops, grammar, jsonSchema, sampling = {} }) {
     lib.js_request();
-    const numbers = { ...(maxTokens === undefined ? {} : { max_tokens: maxTokens }), ...(seed === undefined ? {} : { seed }), ...sampling };
-    for (const [name, value] of Object.entries(numbers)) if (!lib.js_number(put(name).at, value)) fail();
+    const numbers = { max_tokens: maxTokens, seed, ...sampling };
+    for (const [name, value] of Object.entries(numbers)) if (value !== undefined && !lib.js_number(put(name).at, value)) fail();
     for (const text of stops ?? []) if (!lib.js_stop(put(text).at)) fail();
     if (grammar !== undefined) lib.js_grammar(put(grammar).at);
     if (jsonSchema !== undefined) lib.js_json_schema(put(typeof jsonSchema === "string" ? jsonSchema : JSON.stringify(jsonSchema)).at);

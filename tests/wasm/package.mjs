@@ -1,10 +1,11 @@
 // The package for JavaScript, in node. GGL_WASM_TEST: FOLDER_OF_PACKAGE:LLM_CLI:FOLDER_OF_MODELS
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const [folder, cli, models] = process.env.GGL_WASM_TEST.split(":");
@@ -90,10 +91,100 @@ test("mistakes are errors with the library's message", async () => {
     await assert.rejects(Model.load(whole.subarray(0, 5000)), Error);
     const model = await Model.load("builtin:stories");
     await assert.rejects(all(model.generate("a", { grammar: "root ::= [" })), /']' is missing/);
-    await assert.rejects(all(model.generate("a", { sampling: { nonsense: 1 } })), /no number 'nonsense'/);
+    await assert.rejects(all(model.generate("a", { sampling: { nonsense: 1 } })), /unknown option 'sampling.nonsense'; there are sampling\.\w+, /);
     await assert.rejects(all(model.chat([{ role: "user", content: "a" }])), /no chat template/);
     await assert.rejects(model.embed("a"), Error);
     model.close();
+});
+
+test("unknown options and wrong types are refused by name", async (t) => {
+    const model = await Model.load("builtin:stories", { progress: undefined, nUbatch: 64 });
+    t.after(() => model.close());
+    const unknown = (name, near) => ({ name: "TypeError", message: new RegExp(`^unknown option '${name}'; ${near}`) });
+    const must = (name, wanted, kind = "TypeError") => ({ name: kind, message: new RegExp(`^${name} must be ${wanted}`) });
+    const generate = (...args) => all(model.generate(...args)), load = (...args) => Model.load(...args);
+    const wrong = [
+        [() => generate("Once", { temperature: 0 }), unknown("temperature", "did you mean sampling\\.temperature\\?$")],
+        [() => generate("Once", { temprature: 0 }), unknown("temprature", "did you mean sampling\\.temperature\\?$")],
+        [() => generate("Once", { max_tokens: 3 }), unknown("max_tokens", "did you mean maxTokens\\?$")],
+        [() => generate("Once", { sampling: { topk: 3 } }), unknown("sampling\\.topk", "did you mean sampling\\.top_k\\?$")],
+        [() => load("builtin:stories", { contextSise: 5 }), unknown("contextSise", "there are progress, note, .*nCtx")],
+        [() => load("builtin:stories", { n_ctx: 5 }), unknown("n_ctx", "did you mean nCtx\\?$")],
+        [() => model.encode("a", { specials: true }), unknown("specials", "did you mean special\\?$")],
+        [() => all(model.chat([], { templat: {} })), unknown("templat", "did you mean template\\?$")],
+        [() => generate("Once", { toString: 1 }), unknown("toString", "")],
+        [() => generate(), must("prompt", "a string, not undefined$")],
+        [() => generate(42), must("prompt", "a string, not 42$")],
+        [() => generate(null), must("prompt", "a string, not null$")],
+        [() => generate("a", 5), must("options", "an object, not 5$")],
+        [() => generate("a", null), must("options", "an object, not null$")],
+        [() => generate("a", { maxTokens: 1.5 }), must("maxTokens", "an integer from 0 to \\d+, not 1.5$", "RangeError")],
+        [() => generate("a", { maxTokens: "3" }), must("maxTokens", 'an integer from 0 to \\d+, not "3"$')],
+        [() => generate("a", { seed: -1 }), must("seed", "an integer", "RangeError")],
+        [() => generate("a", { sampling: 5 }), must("sampling", "an object of numbers, not 5$")],
+        [() => generate("a", { sampling: { top_k: "5" } }), must("sampling\\.top_k", 'a number, not "5"$')],
+        [() => generate("a", { sampling: { top_p: NaN } }), must("sampling\\.top_p", "a finite number, not NaN$", "RangeError")],
+        [() => generate("a", { stop: "." }), must("stop", 'an array of strings, not "\\."$')],
+        [() => generate("a", { stop: ["a", 5] }), must("stop\\[1\\]", "a string, not 5$")],
+        [() => generate("a", { grammar: 5 }), must("grammar", "a string, not 5$")],
+        [() => generate("a", { jsonSchema: [] }), must("jsonSchema", "an object or a string, not an array$")],
+        [() => generate("a", { signal: {} }), must("signal", "an AbortSignal, not of type Object$")],
+        [() => generate("a", { progress: "x" }), must("progress", 'a function, not "x"$')],
+        [() => all(model.chat()), must("messages", "an array of messages .*, not undefined$")],
+        [() => all(model.chat(["a"])), must("messages\\[0\\]", 'a message .*, not "a"$')],
+        [() => all(model.chat([{ content: "a" }])), must("messages\\[0\\]\\.role", "a string, not undefined$")],
+        [() => all(model.chat([{ role: "user", content: 5 }])), must("messages\\[0\\]\\.content", "a string, .*, not 5$")],
+        [() => model.decode([99999999]), must("ids\\[0\\]", `an integer from 0 to ${model.nVocab - 1}, not 99999999$`, "RangeError")],
+        [() => model.decode([1, -1]), must("ids\\[1\\]", "an integer from 0 to", "RangeError")],
+        [() => model.decode([1n]), must("ids\\[0\\]", "an integer .*, not 1n$")],
+        [() => model.decode("12"), must("ids", 'a list of tokens, not "12"$')],
+        [() => model.decode(null), must("ids", "a list of tokens, not null$")],
+        [() => model.logits([model.nVocab]), must("ids\\[0\\]", "an integer", "RangeError")],
+        [() => model.logits(), must("ids", "a list of tokens")],
+        [() => model.encode(5), must("text", "a string, not 5$")],
+        [() => model.embed(), must("text", "a string, not undefined$")],
+        [() => load(42), must("source", "an address, a path, .*, not 42$")],
+        [() => load({}), must("source", "an address, a path, .*, not of type Object$")],
+        [() => load(), must("source", "an address, a path, .*, not undefined$")],
+        [() => load(""), must("source", 'an address, a path, .*, not ""$', "RangeError")],
+        [() => load("builtin:stories", { mmproj: 5 }), must("mmproj", "an address, a path, .*, not 5$")],
+        [() => load("builtin:stories", { nCtx: -5 }), must("nCtx", "an integer", "RangeError")],
+        [() => load("builtin:stories", { progress: "x" }), must("progress", 'a function, not "x"$')],
+        [() => load("builtin:stories", { cache: 1 }), must("cache", "true or false, not 1$")],
+    ];
+    for (const [call, error] of wrong) await assert.rejects(call, error, String(call));
+    await assert.rejects(all(model.chat([{ role: "user", content: "a", more: () => {} }])), { name: "DataCloneError" });
+    const ids = await model.encode("Once", { special: undefined });
+    assert.equal(await model.decode(new Set(ids)), await model.decode(Uint32Array.from(ids)));
+    assert.ok((await generate("Once", { maxTokens: 3, seed: undefined, sampling: { temperature: undefined, top_k: 1 } })).length > 0);
+});
+
+test("what a callback throws goes to who waits, and the work stops", async (t) => {
+    const ways = { throws: () => { throw new Error("a mistake"); }, rejects: async () => { throw new Error("a mistake"); } };
+    const model = await Model.load("builtin:stories", { nUbatch: 16 });
+    t.after(() => model.close());
+    const ids = await model.encode("Once upon a time there was a fox. ".repeat(500), { special: false });
+    const prompt = await model.decode(ids.slice(0, model.nCtx - 40));
+    for (const [name, callback] of Object.entries(ways)) {
+        await assert.rejects(Model.load("builtin:stories", { progress: callback }), /^Error: a mistake$/, name);
+        await assert.rejects(all(model.generate(name + prompt, { progress: callback })), /^Error: a mistake$/, name);
+        await all(model.generate(name + prompt, { maxTokens: 1 }));
+        assert.ok(model.lastRun.promptTokens > 16, `${name}: the prompt was read to its end, but for ${model.lastRun.promptTokens} tokens`);
+    }
+});
+
+test("run.mjs says in one line what it cannot run", async (t) => {
+    const dir = await mkdtemp(join(tmpdir(), "ggml-lite-"));
+    t.after(() => rm(dir, { recursive: true }));
+    const bad = join(dir, "bad.wasm");
+    await writeFile(bad, "no program");
+    const tries = [[[], 2, /^usage: /], [["--help"], 2, /^usage: /], [[join(dir, "nosuch.wasm")], 1, /nosuch\.wasm: .*no such file/], [[dir], 1, /EISDIR/],
+        [[bad], 1, /bad\.wasm: .*magic/], [[join(folder, "ggml-lite.wasm")], 1, /ggml-lite\.wasm: cannot be run/]];
+    for (const [args, code, line] of tries) {
+        const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, "run.mjs"), ...args], { encoding: "utf8" });
+        assert.deepEqual([status, stdout, stderr.split("\n").length], [code, "", 2], stderr);
+        assert.match(stderr, line);
+    }
 });
 
 test("what is stopped before the library is ready fetches nothing", async (t) => {
