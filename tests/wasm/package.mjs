@@ -161,7 +161,7 @@ test("unknown options and wrong types are refused by name", async (t) => {
 
 test("what a callback throws goes to who waits, and the work stops", async (t) => {
     const ways = { throws: () => { throw new Error("a mistake"); }, rejects: async () => { throw new Error("a mistake"); } };
-    const model = await Model.load("builtin:stories", { nUbatch: 16 });
+    const model = await Model.load("builtin:stories", { nCtx: 1024, nUbatch: 16 });
     t.after(() => model.close());
     const ids = await model.encode("Once upon a time there was a fox. ".repeat(500), { special: false });
     const prompt = await model.decode(ids.slice(0, model.nCtx - 40));
