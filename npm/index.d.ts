@@ -10,7 +10,7 @@ export interface LoadOptions {
     signal?: AbortSignal;
     /** Most tokens of prompt and answer; 0: the model's own context, or what fits into memory. */
     nCtx?: number;
-    /** Most tokens that are computed at once; 0: 512. With fewer, a signal has its effect sooner while a prompt is read, which takes longer. */
+    /** Most tokens that are computed at once; 0: 512. With fewer, a signal has its effect sooner while a prompt is read, which may take longer. */
     nUbatch?: number;
     /** The file of an eye or an ear: then messages may have pictures or sounds. */
     mmproj?: Source;
