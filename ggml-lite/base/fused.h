@@ -2,7 +2,7 @@
  * such processors alone. glibc's functions choose it, too, but musl's compute with integers, which takes 150 instructions.
  *
  * C libraries of boards without an operating system round twice: there, exact_fma.c takes their place where the processor has no instruction
- * (or everywhere, with GGL_EXACT_FMA defined). */
+ * (or everywhere, with GGL_EXACT_FMA defined). WebAssembly has doubles, by which os_math_wasm.c is quicker. */
 #ifndef BASE_FUSED_H
 #define BASE_FUSED_H
 
@@ -12,7 +12,8 @@
 float ggl_exact_fmaf(float a, float b, float c);
 double ggl_exact_fma(double a, double b, double c);
 
-#if !defined(GGL_EXACT_FMA) && !defined(__unix__) && !defined(__APPLE__) && !defined(_WIN32)
+#if !defined(GGL_EXACT_FMA) && !defined(__unix__) && !defined(__APPLE__) && !defined(_WIN32) &&    \
+    !defined(__wasi__)
 #define GGL_EXACT_FMA
 #endif
 
