@@ -1,6 +1,7 @@
 /* Writes a tokenizer as tables that need no index in memory: tokens and merges in order, and the programs of its regular expressions. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,24 @@
 
 /* The bits of small/small.h. */
 enum { SILENT = 1, END = 2, SPECIAL = 4, USER = 8 };
+
+const char *llm_small_number(double x, char buf[64]) {
+    static const char hex[] = "0123456789abcdefxp+-";
+    char text[64], *to = buf;
+    if (isnan(x) || isinf(x)) {
+        snprintf(buf, 64, isnan(x) ? "(0.0/0.0)" : x < 0 ? "(-1.0/0.0)" : "(1.0/0.0)");
+        return buf;
+    }
+    snprintf(text, sizeof text, "%a", x);
+    for (const char *c = text; *c;
+         c++) /* the caller's locale may have another point, of several bytes */
+        if (strchr(hex, *c))
+            *to++ = *c;
+        else if (to > buf && to[-1] != '.')
+            *to++ = '.';
+    *to = 0;
+    return buf;
+}
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");

@@ -38,24 +38,6 @@ static ggl_status no_memory(ggl_error *err) {
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-const char *llm_small_number(double x, char buf[64]) {
-    static const char hex[] = "0123456789abcdefxp+-";
-    char text[64], *to = buf;
-    if (isnan(x) || isinf(x)) {
-        snprintf(buf, 64, isnan(x) ? "(0.0/0.0)" : x < 0 ? "(-1.0/0.0)" : "(1.0/0.0)");
-        return buf;
-    }
-    snprintf(text, sizeof text, "%a", x);
-    for (const char *c = text; *c;
-         c++) /* the caller's locale may have another point, of several bytes */
-        if (strchr(hex, *c))
-            *to++ = *c;
-        else if (to > buf && to[-1] != '.')
-            *to++ = '.';
-    *to = 0;
-    return buf;
-}
-
 static bool is_word_of(const char *words, const char *name, size_t n) {
     char word[72];
     snprintf(word, sizeof word, " %.*s ", (int)n, name);
