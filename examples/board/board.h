@@ -1,4 +1,4 @@
-/* What an example needs of a board: a place to write to, and an end. */
+/* An example writes text to the board, and ends. */
 #ifndef BOARD_H
 #define BOARD_H
 

@@ -1,22 +1,9 @@
 /* fma and fmaf by integers, for systems whose C library rounds twice: a product is exact in twice the digits, the addend is shifted
  * to it, what falls off at the end leaves a bit (it is "sticky"), and the sum is rounded once. */
-#include <string.h>
-
 #include "fused.h"
+#include "number_bits.h"
 
 /* --- float ------------------------------------------------------------------------------------ */
-
-static uint32_t float_bits(float x) {
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-
-static float float_of(uint32_t u) {
-    float x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
 
 /* Returns the place of the highest bit of u, which is not 0. */
 static int highest(uint64_t u) {
@@ -88,18 +75,6 @@ float ggl_exact_fmaf(float a, float b, float c) {
 typedef struct wide {
     uint64_t h, l;
 } wide;
-
-static uint64_t double_bits(double x) {
-    uint64_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-
-static double double_of(uint64_t u) {
-    double x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
 
 static wide wide_product(uint64_t a, uint64_t b) {
     const uint64_t mask = 0xffffffff, al = a & mask, ah = a >> 32, bl = b & mask, bh = b >> 32;

@@ -17,7 +17,7 @@ double ggl_exact_fma(double a, double b, double c);
 #define GGL_EXACT_FMA
 #endif
 
-/* What computes both where there is no instruction. */
+/* The functions that compute them where the processor has no instruction. */
 #if !defined(GGL_EXACT_FMA)
 #define FUSED_DOUBLE fma
 #define FUSED_FLOAT  fmaf

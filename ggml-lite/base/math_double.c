@@ -5,10 +5,10 @@
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "fused.h"
 #include "ggl/internal/math.h"
+#include "number_bits.h"
 
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
 #error                                                                                             \
@@ -30,18 +30,6 @@ static const double PIO2_1 = 0x1.921fb54442d18p+0, PIO2_2 = 0x1.1a62633145c07p-5
 /* 2/sqrt(pi), and 2/sqrt(pi) - 1 with full precision */
 static const double TWO_OVER_SQRTPI = 0x1.20dd750429b6dp+0,
                     TWO_OVER_SQRTPI_1 = 0x1.06eba8214db69p-3;
-
-static uint64_t double_bits(double x) {
-    uint64_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-
-static double double_of(uint64_t u) {
-    double x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
 
 static double double_abs(double x) {
     return double_of(double_bits(x) & ~(1ull << 63));

@@ -4,27 +4,15 @@
  * same bits. Coefficients are our own minimax fits (Remez, then rounded to float). */
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 #include "fused.h"
 #include "ggl/internal/math.h"
+#include "number_bits.h"
 
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
 #error                                                                                             \
     "float and double expressions must be evaluated in their own type (x86-32: -msse2 -mfpmath=sse)"
 #endif
-
-static uint32_t float_bits(float x) {
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-
-static float float_of(uint32_t u) {
-    float x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
 
 static float float_abs(float x) {
     return float_of(float_bits(x) & 0x7fffffff);

@@ -3,7 +3,7 @@
 
 #include "ggl/internal/os_fs.h"
 
-/* What is mapped keeps its file, so the descriptor is not needed any more. */
+/* A mapping keeps its file, so the descriptor is not needed any more. */
 bool ggl_os_parts_add(const void *data, size_t size, int fd) {
     (void)data, (void)size;
     ggl_os_close(fd);

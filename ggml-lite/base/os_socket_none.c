@@ -54,7 +54,7 @@ bool ggl_os_is_left_behind(const struct sockaddr *a, socklen_t n) {
     return false;
 }
 
-/* What only a socket is asked that there is. */
+/* These need a socket, and there is none, so nobody calls them. */
 void ggl_os_socket_close(os_socket s) {
     (void)s;
 }

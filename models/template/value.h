@@ -62,7 +62,7 @@ typedef struct tv_dict {
     struct tv_dict *next_indexed; /* those whose index must be freed */
 } tv_dict;
 
-/* What a rendering works with. A failure abandons `attempt`, so that functions return values. */
+/* One rendering. A function that fails abandons `attempt`, so its result is always a value. */
 typedef struct tv_heap {
     ggl_arena arena;
     tv_dict *indexed;

@@ -16,11 +16,6 @@ INLINE vf v_load(const float *p) {
 INLINE void v_store(float *p, vf v) {
     memcpy(p, &v, sizeof v);
 }
-INLINE vf v_load_n(const float *p, int64_t n) {
-    float x[4] = {0};
-    memcpy(x, p, (size_t)n * sizeof *x);
-    return v_load(x);
-}
 INLINE void v_store_n(float *p, vf v, int64_t n) {
     memcpy(p, &v, (size_t)n * sizeof *p);
 }
@@ -33,9 +28,6 @@ INLINE void v_store_half(uint16_t *p, vf v) {
 }
 INLINE vf v_load_bfloat(const uint16_t *p) {
     return (vf)(__builtin_convertvector(LOAD(four_words, p), vu) << 16);
-}
-INLINE vi v_index(void) {
-    return (vi){0, 1, 2, 3};
 }
 INLINE vf v_fma(vf a, vf b, vf c) {
     return fused(a, b, c);
@@ -71,11 +63,6 @@ INLINE vf high_two(vf v) {
 INLINE float v_tree(const vf *s) {
     const vf a = (s[0] + s[2]) + (s[1] + s[3]), b = a + high_two(a);
     return b[0] + b[1];
-}
-/* y[r] = v_tree(s[r]) for four rows at once. */
-INLINE void v_four_trees(float *y, const vf (*s)[16 / V_LANES]) {
-    for (int r = 0; r < 4; r++)
-        y[r] = v_tree(s[r]);
 }
 
 /* The larger one, and the largest lane, of numbers that are not NaN. */
@@ -124,22 +111,6 @@ INLINE void v_split_bytes(int8_t *high, int8_t *low, const vi *w) {
     }
 }
 
-/* The even and the odd elements of a, then those of b. */
-INLINE vf v_evens(vf a, vf b) {
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6);
-}
-INLINE vf v_odds(vf a, vf b) {
-    return __builtin_shufflevector(a, b, 1, 3, 5, 7);
-}
-/* For each pair: the first element twice; the second one twice; both swapped. */
-INLINE vf v_twice_evens(vf v) {
-    return __builtin_shufflevector(v, v, 0, 0, 2, 2);
-}
-INLINE vf v_twice_odds(vf v) {
-    return __builtin_shufflevector(v, v, 1, 1, 3, 3);
-}
-INLINE vf v_swap_pairs(vf v) {
-    return __builtin_shufflevector(v, v, 1, 0, 3, 2);
-}
+#include "../simd/lanes4.h"
 
 #endif

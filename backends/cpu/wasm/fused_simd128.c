@@ -1,4 +1,4 @@
-/* What fused_simd128.h needs rarely: each lane by the scalar function, if it is not sure that all are right. */
+/* The slow path of fused_simd128.h: where a lane may have been rounded twice, the scalar function computes every lane. */
 #include "fused_simd128.h"
 
 fused4 ggl_cpu_fused_careful(fused4 a, fused4 b, fused4 c) {

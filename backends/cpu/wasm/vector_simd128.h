@@ -21,11 +21,6 @@ INLINE vf v_load(const float *p) {
 INLINE void v_store(float *p, vf v) {
     wasm_v128_store(p, (v128_t)v);
 }
-INLINE vf v_load_n(const float *p, int64_t n) {
-    float x[4] = {0};
-    memcpy(x, p, (size_t)n * sizeof *x);
-    return v_load(x);
-}
 INLINE void v_store_n(float *p, vf v, int64_t n) {
     float x[4];
     v_store(x, v);
@@ -40,9 +35,6 @@ INLINE void v_store_half(uint16_t *p, vf v) {
 }
 INLINE vf v_load_bfloat(const uint16_t *p) {
     return (vf)wasm_i32x4_shl(wasm_u32x4_load16x4(p), 16);
-}
-INLINE vi v_index(void) {
-    return (vi){0, 1, 2, 3};
 }
 INLINE vf v_fma(vf a, vf b, vf c) {
     return (vf)fused_four(a, b, c);
@@ -67,11 +59,6 @@ INLINE vi v_to_int(vf x) { /* to nearest even */
 INLINE float v_tree(const vf *s) {
     const vf a = (s[0] + s[2]) + (s[1] + s[3]), b = a + (vf)high_two((v128_t)a);
     return b[0] + b[1];
-}
-/* y[r] = v_tree(s[r]) for four rows at once. */
-INLINE void v_four_trees(float *y, const vf (*s)[16 / V_LANES]) {
-    for (int r = 0; r < 4; r++)
-        y[r] = v_tree(s[r]);
 }
 
 /* The larger one, and the largest lane, of numbers that are not NaN. */
@@ -120,22 +107,6 @@ INLINE void v_split_bytes(int8_t *high, int8_t *low, const vi *w) {
     }
 }
 
-/* The even and the odd elements of a, then those of b. */
-INLINE vf v_evens(vf a, vf b) {
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6);
-}
-INLINE vf v_odds(vf a, vf b) {
-    return __builtin_shufflevector(a, b, 1, 3, 5, 7);
-}
-/* For each pair: the first element twice; the second one twice; both swapped. */
-INLINE vf v_twice_evens(vf v) {
-    return __builtin_shufflevector(v, v, 0, 0, 2, 2);
-}
-INLINE vf v_twice_odds(vf v) {
-    return __builtin_shufflevector(v, v, 1, 1, 3, 3);
-}
-INLINE vf v_swap_pairs(vf v) {
-    return __builtin_shufflevector(v, v, 1, 0, 3, 2);
-}
+#include "../simd/lanes4.h"
 
 #endif

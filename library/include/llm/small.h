@@ -27,7 +27,7 @@ typedef struct llm_small_params {
     void *user;
 } llm_small_params;
 
-/* What the files take of a board: bytes. The runtime's code, and room for its stack, come on top. */
+/* How many bytes of a board the files take. The runtime also needs some for its code and its stack. */
 typedef struct llm_small_result {
     size_t size;    /* sizeof(llm_small_result), set by the caller */
     int64_t n_ctx;  /* positions */

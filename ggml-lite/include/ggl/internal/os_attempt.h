@@ -1,5 +1,5 @@
 /* An attempt: calls that can be left at once, from any depth, as setjmp() and longjmp() do it; WebAssembly has no such functions.
- * What the calls in between have allocated or locked stays so.
+ * Memory that the calls in between have allocated stays allocated, and their locks stay locked.
  *
  * Threads: an attempt belongs to one. */
 #ifndef GGL_INTERNAL_OS_ATTEMPT_H

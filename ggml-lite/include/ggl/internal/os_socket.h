@@ -13,7 +13,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-/* What its <netdb.h> would have. */
+/* Declarations of <netdb.h>, which wasi-libc lacks. */
 struct addrinfo {
     int ai_flags, ai_family, ai_socktype, ai_protocol;
     socklen_t ai_addrlen;
