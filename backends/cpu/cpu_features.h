@@ -3,6 +3,7 @@
 #ifndef CPU_FEATURES_H
 #define CPU_FEATURES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,8 +42,11 @@ uint32_t ggl_cpu_features_detect(void);
  * returns `features` without those that it refuses. They may be asked for again, from any thread. */
 uint32_t ggl_cpu_features_ask(uint32_t features);
 /* Returns how many bytes ahead weights should be prefetched that lie in the order in which they are
- * read. 0: not at all, because this processor finds them by itself, and prefetching makes it slower. */
-int64_t ggl_cpu_prefetch_ahead(void);
+ * read, with less than 8 bits each or with more. 0: not at all, because this processor finds them by itself, and prefetching makes
+ * it slower. */
+int64_t ggl_cpu_prefetch_ahead(bool below_8_bits);
+/* The same for a processor of that family of AMD's (0: somebody else's). */
+int64_t ggl_cpu_ahead_of(int amd_family, bool below_8_bits);
 /* Returns `features` without those named in mask ("avx512,avx2"; "all" removes all; unknown names
  * are ignored) and without features that build on them: without avx2 there is no avx512. mask may
  * be NULL. */

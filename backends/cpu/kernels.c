@@ -25,9 +25,11 @@ void ggl_cpu_kernels_init(cpu_kernels *k, uint32_t features) {
 #else
     (void)features;
 #endif
-    const int64_t ahead = ggl_cpu_prefetch_ahead();
-    for (int t = 0; t < GGL_TYPE_LIMIT; t++)
-        k->product[t].ahead = ahead;
+    const int64_t ahead[2] = {ggl_cpu_prefetch_ahead(false), ggl_cpu_prefetch_ahead(true)};
+    for (int t = 0; t < GGL_TYPE_LIMIT; t++) {
+        const ggl_type_info *type = ggl_type_get(t);
+        k->product[t].ahead = ahead[type && type->size * 8 < (size_t)type->block * 8];
+    }
 }
 
 size_t ggl_cpu_column_size(cpu_columns form, int64_t n) {

@@ -423,3 +423,15 @@ TEST(product_against_double) {
             problem_free(&p);
         }
 }
+
+/* Prefetching is for processors that were seen to need it: with few bytes of codes between scales, that is all but AMD's before Zen 5. */
+TEST(prefetching_by_processor) {
+    enum { ZEN_4 = 0x19, ZEN_5 = 0x1a };
+    tables_init(&all);
+    CHECK(ggl_cpu_ahead_of(0, false) > 0 && ggl_cpu_ahead_of(0, true) > 0);
+    CHECK(ggl_cpu_ahead_of(ZEN_4, false) == 0 && ggl_cpu_ahead_of(ZEN_4, true) == 0);
+    CHECK(ggl_cpu_ahead_of(ZEN_5, false) == 0 && ggl_cpu_ahead_of(ZEN_5, true) > 0);
+    CHECK(all.k[0].product[GGL_Q4_K].ahead == ggl_cpu_prefetch_ahead(true));
+    CHECK(all.k[0].product[GGL_Q8_0].ahead == ggl_cpu_prefetch_ahead(false));
+    CHECK(all.k[0].product[GGL_F16].ahead == ggl_cpu_prefetch_ahead(false));
+}
