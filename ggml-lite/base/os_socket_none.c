@@ -55,6 +55,10 @@ bool ggl_os_is_left_behind(const struct sockaddr *a, socklen_t n) {
 }
 
 /* These need a socket, and there is none, so nobody calls them. */
+void ggl_os_listen_end(os_socket *s) {
+    *s = OS_NO_SOCKET;
+}
+
 void ggl_os_socket_close(os_socket s) {
     (void)s;
 }

@@ -59,6 +59,14 @@ os_socket ggl_os_listen(const struct sockaddr *a, socklen_t n, int backlog) {
     return bind(fd, a, n) == 0 && listen(fd, backlog) == 0 ? fd : close_for(fd);
 }
 
+/* Some systems shut no socket that listens (macOS). */
+void ggl_os_listen_end(os_socket *s) {
+    if (shutdown((int)*s, SHUT_RDWR) == 0)
+        return;
+    close((int)*s);
+    *s = OS_NO_SOCKET;
+}
+
 void ggl_os_socket_close(os_socket s) {
     close((int)s);
 }

@@ -58,6 +58,12 @@ os_socket ggl_os_listen(const struct sockaddr *a, socklen_t n, int backlog) {
     return OS_NO_SOCKET;
 }
 
+/* A socket that listens cannot be shut here: clients would wait until it is closed. */
+void ggl_os_listen_end(os_socket *s) {
+    closesocket((SOCKET)*s);
+    *s = OS_NO_SOCKET;
+}
+
 void ggl_os_socket_close(os_socket s) {
     closesocket((SOCKET)s);
 }

@@ -96,6 +96,23 @@ if [ -n "$server" ]; then
     theirs llm-server --port "$port" >/dev/null 2>"$tmp/said"
     [ $? = 1 ] && grep -q "port $port is in use" "$tmp/said" || fail "a port that is in use: $(cat "$tmp/said")"
     ends wine
+    # while it ends, a running answer goes on, and new clients are refused at once
+    serve busy wine "$build/bin/llm-server.exe" -c 65536 -t 1
+    curl -sS -N -m 100 "$address/completion" -d '{"prompt": "a", "n_predict": 100000, "ignore_eos": true, "stream": true}' >"$tmp/long" 2>&1 &
+    client=$!
+    for _ in $(seq 100); do
+        [ -s "$tmp/long" ] && break
+        sleep 0.1
+    done
+    kill -INT $pid
+    for _ in $(seq 100); do
+        grep -q "shutting down" "$tmp/served.busy" && break
+        sleep 0.1
+    done
+    curl -sS -m 5 "$address/health" >"$tmp/said" 2>&1
+    [ $? = 7 ] && kill -0 $client 2>/dev/null || fail "a client that comes while the server ends: $(cat "$tmp/said")"
+    kill $client 2>/dev/null
+    wait $pid || fail "the server busy does not end: $(cat "$tmp/served.busy")"
     # an address of IPv6 is no path
     timeout 60 wine "$build/bin/llm-server.exe" --host ::1 --port 1 >/dev/null 2>"$tmp/said" &
     pid=$!

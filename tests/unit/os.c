@@ -5,6 +5,7 @@
 #include "ggl/internal/os_attempt.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_socket.h"
 #include "ggl/internal/os_stream.h"
 #include "ggl/internal/os_thread.h"
 #include "ggl/internal/text.h"
@@ -374,4 +375,33 @@ TEST(memory_is_aligned) {
         }
     ggl_aligned_free(NULL);
     CHECK(!ggl_aligned_calloc(64, SIZE_MAX - 64));
+}
+
+/* --- sockets ---------------------------------------------------------------------------------- */
+
+/* Returns a socket that is connected to the address; OS_NO_SOCKET: nobody listens there. */
+static os_socket connect_to(const struct sockaddr_in *a) {
+    const os_socket s = (os_socket)socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(s, (const struct sockaddr *)a, sizeof *a) == 0)
+        return s;
+    ggl_os_socket_close(s);
+    return OS_NO_SOCKET;
+}
+
+TEST(clients_are_refused_when_listening_ends) {
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    socklen_t n = sizeof a;
+    char byte;
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(ggl_os_sockets_begin());
+    os_socket s = ggl_os_listen((const struct sockaddr *)&a, n, 5);
+    REQUIRE(s >= 0 && getsockname(s, (struct sockaddr *)&a, &n) == 0);
+    const os_socket waits = connect_to(&a);
+    REQUIRE(waits >= 0);
+    ggl_os_listen_end(&s);
+    CHECK(recv(waits, &byte, 1, 0) <= 0);
+    CHECK(connect_to(&a) == OS_NO_SOCKET);
+    ggl_os_socket_close(waits);
+    if (s >= 0)
+        ggl_os_socket_close(s);
 }

@@ -522,10 +522,10 @@ void http_server_drain(http_server *s) {
     ggl_os_mutex_lock(&s->lock);
     s->drains = true;
     ggl_os_mutex_unlock(&s->lock);
-    /* Clients that were not accepted yet are refused. The descriptor stays open until the library's thread
+    /* Clients that were not accepted yet are refused. Where it can be, the socket stays open until the library's thread
      * has ended: that thread still removes it from those it waits for. */
     if (s->listens >= 0 && (os_socket)MHD_quiesce_daemon(s->daemon) == s->listens)
-        ggl_os_socket_shut(s->listens, true);
+        ggl_os_listen_end(&s->listens);
     http_unlisten(s);
 }
 

@@ -53,6 +53,9 @@ enum { OS_NO_SOCKET = -1 };
 /* Returns a socket that listens at the address, on which up to `backlog` clients wait to be accepted; an address of IPv6 that means all of the machine's means those
  * of IPv4, too. OS_NO_SOCKET: errno, as EADDRINUSE, EACCES (a port for privileged programs) or EADDRNOTAVAIL. */
 os_socket ggl_os_listen(const struct sockaddr *a, socklen_t n, int backlog);
+/* Refuses the clients that have not been accepted yet, and those that come later. A thread may wait for the socket meanwhile. Where a system can do this only by closing
+ * the socket, *s becomes OS_NO_SOCKET. */
+void ggl_os_listen_end(os_socket *s);
 void ggl_os_socket_close(os_socket s);
 /* Ends what the socket sends, and what it receives if `both` is set. It stays open. */
 void ggl_os_socket_shut(os_socket s, bool both);
