@@ -12,7 +12,6 @@
 #ifndef TEST_H
 #define TEST_H
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,6 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_process.h"
 #include "ggl/status.h"
 
 /* Under the sanitizer of addresses, or of threads, a case that takes long may run a sample. */
@@ -144,33 +145,52 @@ static char test_folder_[256];
 static void test_folder_remove(void) {
     if (!test_folder_[0])
         return;
-    DIR *dir = opendir(test_folder_);
+    os_folder *folder = ggl_os_folder_open(test_folder_);
     char path[1024];
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        snprintf(path, sizeof path, "%s/%s", test_folder_, e->d_name);
-        unlink(path);
+    for (const char *name; folder && (name = ggl_os_folder_next(folder));) {
+        snprintf(path, sizeof path, "%s/%s", test_folder_, name);
+        (void)ggl_os_remove(path);
     }
-    if (dir)
-        closedir(dir);
-    rmdir(test_folder_);
+    ggl_os_folder_close(folder);
+    (void)ggl_os_remove_folder(test_folder_);
     test_folder_[0] = '\0';
 }
 
 TEST_UNUSED static const char *test_folder(void) {
     if (!test_folder_[0]) {
         const char *tmp = getenv("TMPDIR");
-        snprintf(test_folder_, sizeof test_folder_, "%s/ggl-test-XXXXXX",
-                 tmp && tmp[0] ? tmp : "/tmp");
-#ifdef __wasi__
-        if (mkdir(test_folder_, 0700) != 0) { /* by its plain name: a case runs alone */
-#else
-        if (!mkdtemp(test_folder_)) {
+        uint64_t random = 0;
+        (void)ggl_os_random(&random, sizeof random);
+#ifdef _WIN32
+        tmp = tmp && tmp[0] ? tmp : getenv("TEMP");
 #endif
+        snprintf(test_folder_, sizeof test_folder_, "%s/ggl-test-%016" PRIx64,
+                 tmp && tmp[0] ? tmp : "/tmp", random);
+        if (!ggl_os_make_folder(test_folder_, true)) {
             perror(test_folder_);
             exit(1);
         }
     }
     return test_folder_;
+}
+
+/* A file that takes everything and has nothing. */
+#ifdef _WIN32
+#define TEST_NOWHERE "NUL"
+#else
+#define TEST_NOWHERE "/dev/null"
+#endif
+
+/* Sets a variable of the environment; NULL: removes it. */
+TEST_UNUSED static void test_set_variable(const char *name, const char *value) {
+#ifdef _WIN32
+    (void)_putenv_s(name, value ? value : "");
+#else
+    if (value)
+        (void)setenv(name, value, 1);
+    else
+        (void)unsetenv(name);
+#endif
 }
 
 /* A path in that folder; valid until the 8th next call of test_path or test_shared. */
@@ -191,7 +211,7 @@ TEST_UNUSED static const char *test_shared(const char *name) {
     const char *folder = getenv("GGL_SHARED");
     char *path = test_path_buffer();
     snprintf(path, 1024, "%s/%s", folder ? folder : "", name);
-    return folder && folder[0] && access(path, R_OK) == 0 ? path : NULL;
+    return folder && folder[0] && ggl_os_may_read(path) ? path : NULL;
 }
 
 TEST_UNUSED static bool test_write_file(const char *path, const void *data, size_t n) {

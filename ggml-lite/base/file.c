@@ -25,7 +25,7 @@ ggl_status ggl_file_map_open(ggl_file_map *m, const char *path, ggl_error *err) 
 }
 
 void ggl_file_map_close(ggl_file_map *m) {
-    os_map map = {.data = m->data, .size = m->size};
+    os_map map = {.data = m->data, .size = m->size, .mapped = m->mapped};
     ggl_os_map_close(&map);
     *m = (ggl_file_map){0};
 }

@@ -18,7 +18,8 @@
 /* Fails with "<what>: <text of the errno>". strerror() of glibc (since 2.32), musl and macOS may be
  * called from any thread. */
 static ggl_status fail_errno(ggl_error *err, const char *what, int number) {
-    return ggl_fail(err, number == ENOMEM ? GGL_NOMEM : GGL_IO, "%s: %s", what, strerror(number));
+    return number == ENOMEM ? ggl_fail(err, GGL_NOMEM, "%s: out of memory", what)
+                            : ggl_fail(err, GGL_IO, "%s: %s", what, strerror(number));
 }
 
 /* --- files to read ---------------------------------------------------------------------------- */
@@ -394,7 +395,11 @@ ggl_status ggl_os_new_file_commit(os_new_file *f, ggl_error *err) {
         s = fail_errno(err, "cannot be closed", errno);
     f->fd = -1;
     if (s == GGL_OK && f->temp && !ggl_os_rename(f->temp, f->target))
-        s = fail_errno(err, "the finished file cannot be renamed to its name", errno);
+        s = errno == EBUSY
+                ? ggl_fail(err, GGL_IO,
+                           "the file that is there cannot be replaced, as a program has "
+                           "it open; end that program, or write to another name")
+                : fail_errno(err, "the finished file cannot be renamed to its name", errno);
     if (locked >= 0)
         ggl_os_close(locked);
     if (s == GGL_OK && f->temp) {

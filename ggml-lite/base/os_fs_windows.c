@@ -382,9 +382,10 @@ static bool rename_wide(const wchar_t *from, const wchar_t *to) {
             return ggl_os_failed();
         if (rename_at_once(from, to))
             return true;
-        SetLastError(why);
-        if (turn == TURNS)
-            return ggl_os_failed();
+        if (turn == TURNS) {
+            errno = GetFileAttributesW(to) != INVALID_FILE_ATTRIBUTES ? EBUSY : EACCES;
+            return false;
+        }
         Sleep(PAUSE);
     }
 }

@@ -8,8 +8,8 @@
 #include "ggl/internal/os_fs.h"
 
 /* Opens a file for reading. Refuses devices, as they may not end. Pipes are read to their end;
- * one without a writer is opened without waiting, and found empty. */
-static FILE *open_text(const char *path, bool *pipe, ggl_error *err) {
+ * one without a writer is opened without waiting, and found empty. NULL: *s says why. */
+static FILE *open_text(const char *path, bool *pipe, ggl_status *s, ggl_error *err) {
     os_stat st;
     const int fd = ggl_os_open(path, OS_READ | OS_NO_WAIT);
     const bool known = fd >= 0 && ggl_os_stat_fd(fd, &st);
@@ -20,10 +20,11 @@ static FILE *open_text(const char *path, bool *pipe, ggl_error *err) {
     if (f)
         return f;
     if (!known || fits)
-        ggl_fail(err, GGL_IO, "%s: %s", path, strerror(errno));
+        *s = ggl_fail(err, errno == ENOMEM ? GGL_NOMEM : GGL_IO, "%s: %s", path, strerror(errno));
     else
-        ggl_fail(err, GGL_IO, "%s: %s", path,
-                 st.kind == OS_FOLDER ? "is a directory, not a file" : "is a device, not a file");
+        *s = ggl_fail(err, GGL_IO, "%s: %s", path,
+                      st.kind == OS_FOLDER ? "is a directory, not a file"
+                                           : "is a device, not a file");
     if (fd >= 0)
         ggl_os_close(fd);
     return NULL;
@@ -34,11 +35,11 @@ ggl_status llm_read_text_file(const char *path, size_t most, char **text, size_t
     *text = NULL;
     *n = 0;
     bool pipe;
-    FILE *f = open_text(path, &pipe, err);
-    if (!f)
-        return GGL_IO;
-    size_t cap = 0, got = 1;
     ggl_status st = GGL_OK;
+    FILE *f = open_text(path, &pipe, &st, err);
+    if (!f)
+        return st;
+    size_t cap = 0, got = 1;
     while (st == GGL_OK && got > 0) {
         if (*n > most) {
             st = ggl_fail(err, GGL_LIMIT, "%s: longer than %zu bytes", path, most);

@@ -1,5 +1,7 @@
 /* docs/architectures.md, docs/tutorial.md, docs/tutorial-encoder.md: every example compiles. ```arch is a descriptor, ```arch-part lines of
  * one, ```arch-error lines with the message that they give, after "#! ". */
+#include <dirent.h>
+
 #include "arch_test.h"
 #include "test.h"
 

@@ -1,5 +1,7 @@
 /* The golden models' files through descriptor, graph and checks; their logits are compared
  * elsewhere. */
+#include <dirent.h>
+
 #include "arch_test.h"
 #include "test.h"
 

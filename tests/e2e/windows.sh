@@ -17,15 +17,26 @@ done
 
 build=$2/windows libraries=$2/windows-libraries server=llm-server
 "$source/scripts/windows-libraries.sh" "$libraries" 2>"$tmp/said" || { echo "without llm-server: $(cat "$tmp/said")" && server=''; }
-cmake -S "$source" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$source/cmake/windows.cmake" -DCMAKE_FIND_ROOT_PATH="$libraries" -DGGL_TESTS=OFF -DGGL_SMALL=ON \
+cmake -S "$source" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$source/cmake/windows.cmake" -DCMAKE_FIND_ROOT_PATH="$libraries" -DGGL_TESTS=ON -DGGL_SMALL=ON \
     -DCMAKE_C_FLAGS_RELEASE="-O1 -DNDEBUG" >"$tmp/log" 2>&1 || { tail -20 "$tmp/log" && exit 1; }
-cmake --build "$build" -j 2 --target llm-cli llm-quantize llm-gguf llm-tokenize $server >"$tmp/log" 2>&1 || { grep -E "error|undefined" "$tmp/log" | head -20 && exit 1; }
+cmake --build "$build" -j 2 --target llm-cli llm-quantize llm-gguf llm-tokenize units $server >"$tmp/log" 2>&1 || { grep -E "error|undefined" "$tmp/log" | head -20 && exit 1; }
 ! grep -q "warning:" "$tmp/log" || fail "the compiler warns: $(grep -m 3 "warning:" "$tmp/log")"
 theirs() {
     local program=$1
     shift
     timeout 120 wine "$build/bin/$program.exe" "$@"
 }
+
+# tests of parts, each program with all its cases; those that compute for long, and ask nothing of the system, run on Linux alone
+unit() { # PROGRAM
+    local name=${1##*/test-unit-}
+    timeout 120 wine "$1" >"$tmp/said.$name" 2>&1 || [ $? = 77 ] || { echo "unit test $name:" && grep -vE '^(ok|skip) ' "$tmp/said.$name" | head -20 && return 1; }
+}
+export -f unit
+export tmp
+wineboot -i >/dev/null 2>&1
+find "$build/bin/tests" -name 'test-unit-*.exe' | grep -vE 'unit-(arch_init|arch_tables|gradient|graph_facts|resample|sampler_chain|sched_partial|schedule|tokenizer_bpe)[.]' |
+    sort | xargs -P 2 -I{} bash -c 'unit {}' >"$tmp/units" || fail "$(cat "$tmp/units")"
 
 # the same text, and the same file by a path with other letters and separators, also over one that is there
 for threads in 1 2; do

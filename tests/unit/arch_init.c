@@ -50,7 +50,7 @@ static char *init_of(ggl_gguf_writer *w, const tensor *t) {
     bool written = CHECK_OK(ggl_gguf_writer_write(w, model, &err), &err);
     ggl_gguf_writer_free(w);
     char *text = calloc(1, 1 << 16);
-    if (!written || !CHECK(text && freopen(out, "w", stdout)))
+    if (!written || !CHECK(text && freopen(out, "wb", stdout)))
         return text;
     CHECK_INT(arch_init(3, argv), 0);
     fflush(stdout);

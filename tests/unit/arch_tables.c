@@ -41,7 +41,7 @@ static uint64_t steps_of(arch_command *command, char *name, int n, bool layers) 
 }
 
 static void check(arch_command *command, char *name) {
-    REQUIRE(freopen("/dev/null", "w", stdout)); /* what they print */
+    REQUIRE(freopen(TEST_NOWHERE, "w", stdout)); /* what they print */
     for (int layers = 0; layers < 2; layers++)
         test_linear(layers ? "a name in many layers" : "many names",
                     steps_of(command, name, 2000, layers), steps_of(command, name, 20000, layers),
@@ -73,7 +73,7 @@ static uint64_t steps_of_layers(int n) {
 }
 
 TEST(graph_of_many_layers) {
-    REQUIRE(freopen("/dev/null", "w", stdout));
+    REQUIRE(freopen(TEST_NOWHERE, "w", stdout));
     test_linear("layers", steps_of_layers(100), steps_of_layers(1000), 10);
 }
 
@@ -88,7 +88,7 @@ static uint64_t steps_to_draw(wiring how, int n, ggl_status expected) {
     figure_block block[2] = {{.title = "before"}, {.title = "after"}};
     figure f = {.block = block, .n = 2};
     ggl_error err = {0};
-    FILE *out = fopen("/dev/null", "w");
+    FILE *out = fopen(TEST_NOWHERE, "w");
     if (!CHECK(out))
         return 0;
     for (int k = 0; k < 2; k++) {

@@ -245,21 +245,21 @@ TEST(given_twice) {
 TEST(environment) {
     static const char note[] = "tool: note: only llama.cpp's programs read these variables; flags "
                                "set the same here:";
-    setenv("LLAMA_ARG_N_PREDICT", "5", 1);
+    test_set_variable("LLAMA_ARG_N_PREDICT", "5");
     CHECK_INT(parse("--flag", false), -1);
     CHECK_HAS(out, note);
     CHECK_HAS(out, " LLAMA_ARG_N_PREDICT\n");
-    setenv("LLAMA_ARG_A", "5", 1);
-    setenv("LLAMA_ARG_B", "5", 1);
-    setenv("LLAMA_ARG_C", "5", 1);
-    setenv("LLAMA_ARG_D", "5", 1);
+    test_set_variable("LLAMA_ARG_A", "5");
+    test_set_variable("LLAMA_ARG_B", "5");
+    test_set_variable("LLAMA_ARG_C", "5");
+    test_set_variable("LLAMA_ARG_D", "5");
     CHECK_INT(parse("--flag", false), -1);
     CHECK_HAS(out, " and 2 more\n");
-    unsetenv("LLAMA_ARG_N_PREDICT");
-    unsetenv("LLAMA_ARG_A");
-    unsetenv("LLAMA_ARG_B");
-    unsetenv("LLAMA_ARG_C");
-    unsetenv("LLAMA_ARG_D");
+    test_set_variable("LLAMA_ARG_N_PREDICT", NULL);
+    test_set_variable("LLAMA_ARG_A", NULL);
+    test_set_variable("LLAMA_ARG_B", NULL);
+    test_set_variable("LLAMA_ARG_C", NULL);
+    test_set_variable("LLAMA_ARG_D", NULL);
     CHECK_INT(parse("--flag", false), -1);
     CHECK_STR(out, "");
 }

@@ -2,6 +2,7 @@
 #include "../../models/common/json.h"
 #include "llm-bench/serve_stream.h"
 #include "llm-bench/serve_text.h"
+#include "ggl/internal/os_stream.h"
 #include "test.h"
 
 /* --- streams ---------------------------------------------------------------------------------- */
@@ -215,12 +216,13 @@ TEST(error_texts) {
 /* --- requests --------------------------------------------------------------------------------- */
 
 static char *words_of(uint64_t seed, size_t n) {
-    char *s = NULL;
-    size_t size;
-    FILE *out = open_memstream(&s, &size);
-    serve_put_words(out, seed, n);
-    fclose(out);
-    return s;
+    os_memory_stream s;
+    if (!ggl_os_memory_stream_open(&s))
+        abort();
+    serve_put_words(s.to, seed, n);
+    if (!ggl_os_memory_stream_close(&s))
+        abort();
+    return s.text;
 }
 
 TEST(words) {
@@ -253,22 +255,21 @@ TEST(gaps) {
 
 TEST(bodies) {
     const char *field[] = {"top_k=3", "a\"b={\"c\": [1]}"};
-    char *s = NULL;
-    size_t n;
-    FILE *out = open_memstream(&s, &n);
-    serve_put_body(out, &(serve_body){.model = "m\"\n",
-                                      .prompt = "a\t\"b\"",
-                                      .n_prompt = 5,
-                                      .max_tokens = 9,
-                                      .seed = 11,
-                                      .temperature = 0.25,
-                                      .ignore_eos = true,
-                                      .field = field,
-                                      .n_fields = 2});
-    fclose(out);
+    os_memory_stream s;
+    REQUIRE(ggl_os_memory_stream_open(&s));
+    serve_put_body(s.to, &(serve_body){.model = "m\"\n",
+                                       .prompt = "a\t\"b\"",
+                                       .n_prompt = 5,
+                                       .max_tokens = 9,
+                                       .seed = 11,
+                                       .temperature = 0.25,
+                                       .ignore_eos = true,
+                                       .field = field,
+                                       .n_fields = 2});
+    REQUIRE(ggl_os_memory_stream_close(&s));
     llm_json *doc = NULL;
     ggl_error err = {0};
-    REQUIRE_OK(llm_json_parse(&doc, s, n, "body", &err), &err);
+    REQUIRE_OK(llm_json_parse(&doc, s.text, s.n, "body", &err), &err);
     const json_value *v = &doc->root;
     CHECK(llm_json_is(llm_json_get(v, "model"), "m\"\n"));
     CHECK(llm_json_is(llm_json_get(v, "prompt"), "a\t\"b\""));
@@ -279,7 +280,7 @@ TEST(bodies) {
     CHECK(llm_json_get_kind(llm_json_get(v, "a\"b"), "c", JSON_ARRAY) != NULL);
     CHECK(!llm_json_get(v, "messages"));
     llm_json_free(doc);
-    free(s);
+    free(s.text);
 }
 
 TEST(fields) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/gguf.h"
 #include "test.h"
@@ -20,7 +21,7 @@ static bool all_are(const char *data, size_t n, char x) {
 TEST(of_a_file) {
     ggl_file_map m;
     ggl_error err = {0};
-    char *bytes = aligned_alloc(65536, PAGES), *other = aligned_alloc(65536, PAGES);
+    char *bytes = ggl_aligned_calloc(65536, PAGES), *other = ggl_aligned_calloc(65536, PAGES);
     REQUIRE(bytes && other);
     memset(bytes, 5, PAGES);
     memset(other, 7, PAGES);
@@ -37,15 +38,15 @@ TEST(of_a_file) {
         CHECK(all_are(other, PAGES, 7) && all_are(m.data, m.size, 5));
         ggl_file_map_close(&m);
     }
-    free(bytes);
-    free(other);
+    ggl_aligned_free(bytes);
+    ggl_aligned_free(other);
 }
 
 TEST(of_a_gguf) {
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     ggl_gguf *f;
     ggl_error err = {0};
-    char *bytes = aligned_alloc(65536, PAGES), *other = aligned_alloc(65536, PAGES);
+    char *bytes = ggl_aligned_calloc(65536, PAGES), *other = ggl_aligned_calloc(65536, PAGES);
     const char *path = test_path("pages.gguf");
     REQUIRE(w && bytes && other);
     memset(bytes, 5, PAGES);
@@ -60,8 +61,8 @@ TEST(of_a_gguf) {
     CHECK(all_are(t->data, t->size, 5) && all_are(other, PAGES, 7));
     ggl_gguf_close(f);
     ggl_gguf_writer_free(w);
-    free(bytes);
-    free(other);
+    ggl_aligned_free(bytes);
+    ggl_aligned_free(other);
 }
 
 /* A handler of SIGBUS asks which file an address belongs to. Closed files leave room for others. */

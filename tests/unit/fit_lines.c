@@ -1,15 +1,15 @@
 /* Lines of tables that are broken where a terminal ends. */
 #include "common/fit_lines.h"
+#include "ggl/internal/os_stream.h"
 #include "test.h"
 
 static void check(const char *line, int width, const char *want) {
-    char *got = NULL;
-    size_t n = 0;
-    FILE *out = open_memstream(&got, &n);
-    fit_line(out, line, strlen(line), width);
-    fclose(out);
-    CHECK_STR(got, want);
-    free(got);
+    os_memory_stream m;
+    REQUIRE(ggl_os_memory_stream_open(&m));
+    fit_line(m.to, line, strlen(line), width);
+    REQUIRE(ggl_os_memory_stream_close(&m));
+    CHECK_STR(m.text, want);
+    free(m.text);
 }
 
 TEST(lines_that_fit_stay) {
@@ -32,14 +32,13 @@ TEST(what_does_not_fit_goes_on_below) {
 }
 
 TEST(only_terminals_break_lines) {
-    char *got = NULL;
-    size_t n = 0;
+    os_memory_stream m;
     fit_lines l;
-    FILE *out = open_memstream(&got, &n);
-    CHECK(fit_lines_begin(&l, out) == out);
-    fputs("  a line\n", out);
+    REQUIRE(ggl_os_memory_stream_open(&m));
+    CHECK(fit_lines_begin(&l, m.to) == m.to);
+    fputs("  a line\n", m.to);
     fit_lines_end(&l);
-    fclose(out);
-    CHECK_STR(got, "  a line\n");
-    free(got);
+    REQUIRE(ggl_os_memory_stream_close(&m));
+    CHECK_STR(m.text, "  a line\n");
+    free(m.text);
 }

@@ -56,7 +56,9 @@ static bool write_memory(void *arg) {
         CHECK(!path || access(path, F_OK) != 0);
         return false;
     }
-    if (!path)
+    if (path)
+        (void)ggl_os_remove(path);
+    else
         ggl_free(data);
     return true;
 }

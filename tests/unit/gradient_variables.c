@@ -98,7 +98,7 @@ TEST(sums_of_pieces_have_the_bits_of_the_whole) {
         const char *mask;
     } way[] = {{1, TOKENS, NULL}, {1, 5, NULL}, {2, 1, NULL}, {2, TOKENS, NULL}, {1, 7, "all"}};
     summing *first = NULL;
-    setenv("GGL_CPU_SHARE_ALL", "1", 1);
+    test_set_variable("GGL_CPU_SHARE_ALL", "1");
     for (int i = 0; i < 5; i++) {
         ggl_error err = {0};
         ggl_backend *cpu = opened("cpu", way[i].threads, way[i].mask);
@@ -120,7 +120,7 @@ TEST(sums_of_pieces_have_the_bits_of_the_whole) {
         else
             first = m;
     }
-    unsetenv("GGL_CPU_SHARE_ALL");
+    test_set_variable("GGL_CPU_SHARE_ALL", NULL);
     summing_free(first);
 }
 
@@ -326,7 +326,7 @@ TEST(products_in_bf16) {
         int threads, piece;
         const char *mask;
     } way[] = {{1, SOME, NULL}, {2, SOME, NULL}, {1, SOME, "all"}, {1, 5, NULL}, {2, 1, NULL}};
-    setenv("GGL_CPU_SHARE_ALL", "1", 1);
+    test_set_variable("GGL_CPU_SHARE_ALL", "1");
     for (int rows = 0; rows < 2; rows++) {
         wide *f32 = wide_on("cpu", 1, NULL, SOME, WIDE_IN, false, rows), *first = NULL,
              *reference = wide_on("reference", 1, NULL, SOME, WIDE_IN, true, rows);
@@ -351,7 +351,7 @@ TEST(products_in_bf16) {
         wide_free(f32);
         wide_free(reference);
     }
-    unsetenv("GGL_CPU_SHARE_ALL");
+    test_set_variable("GGL_CPU_SHARE_ALL", NULL);
     /* sums for thin matrices stay f32 */
     wide *thin = wide_on("cpu", 1, NULL, SOME, GGL_GRAD_BF16_SIDE - 1, true, false),
          *f32 = wide_on("cpu", 1, NULL, SOME, GGL_GRAD_BF16_SIDE - 1, false, false);

@@ -824,7 +824,7 @@ TEST(squares_of_weights) {
     uint64_t seed = 11;
     for (int i = 0; i < IN * ROWS; i++)
         number[i] = test_random_float(&seed);
-    setenv("GGL_CPU_SHARE_ALL", "1", 1);
+    test_set_variable("GGL_CPU_SHARE_ALL", "1");
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
         const ggl_type_info *type = ggl_type_get(types[k]);
         void *w = malloc(ggl_row_size(types[k], IN) * ROWS);
@@ -866,7 +866,7 @@ TEST(squares_of_weights) {
                            (double)out[0][i]))
                 break;
     }
-    unsetenv("GGL_CPU_SHARE_ALL");
+    test_set_variable("GGL_CPU_SHARE_ALL", NULL);
 }
 
 /* More than is allowed of them. */

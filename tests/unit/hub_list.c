@@ -248,7 +248,7 @@ TEST(folders) {
     static const char *const names[] = {"b.gguf", "b.gguf.version", "a/c.gguf",
                                         "a/c.gguf.0123.part", ".hidden.gguf"};
     snprintf(path, sizeof path, "%s/a", test_folder());
-    REQUIRE(mkdir(path, 0777) == 0);
+    REQUIRE(ggl_os_make_folder(path, false));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", test_folder(), names[i]);
         const int fd = open(path, O_CREAT | O_WRONLY, 0666);

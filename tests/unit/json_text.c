@@ -1,4 +1,5 @@
 /* JSON strings as the tools read them. */
+#include "ggl/internal/os_stream.h"
 #include "test.h"
 
 #include "common/json_text.h"
@@ -68,14 +69,14 @@ TEST(written) {
         {"\xff\xe2\x82", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *json = NULL, out[64];
-        size_t n_json = 0, n = 0, used = 0;
-        FILE *to = open_memstream(&json, &n_json);
-        REQUIRE(to);
-        json_put_string(to, cases[i].text, cases[i].n);
-        fclose(to);
-        CHECK_STR(json, cases[i].json);
-        CHECK(!json_read_string(json, n_json, out, &n, &used) && used == n_json);
-        free(json);
+        char out[64];
+        size_t n = 0, used = 0;
+        os_memory_stream m;
+        REQUIRE(ggl_os_memory_stream_open(&m));
+        json_put_string(m.to, cases[i].text, cases[i].n);
+        REQUIRE(ggl_os_memory_stream_close(&m));
+        CHECK_STR(m.text, cases[i].json);
+        CHECK(!json_read_string(m.text, m.n, out, &n, &used) && used == m.n);
+        free(m.text);
     }
 }

@@ -2,6 +2,7 @@
 #include "picture/picture.h"
 
 #include "alloc_fail.h"
+#include "ggl/internal/text.h"
 #include "picture/prepare.h"
 #include "picture_bytes.h"
 #include "test.h"
@@ -336,7 +337,7 @@ TEST(png_damaged) {
     static const char *const names[] = {"IHDR", "IDAT", "IEND"};
     for (int i = 0; i < 3; i++) {
         put_png(&b, &how);
-        unsigned char *at = memmem(b.data, b.n, names[i], 4);
+        unsigned char *at = ggl_find_bytes(b.data, b.n, names[i], 4);
         const size_t n = (size_t)at[-1] + ((size_t)at[-2] << 8);
         at[4 + n] ^= 1;
         const char *words = words_of(b.data, b.n, GGL_FORMAT);

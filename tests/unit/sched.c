@@ -284,8 +284,8 @@ typedef struct told {
     uint64_t last; /* the end of the step before */
 } told;
 
-static void tell(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, uint64_t begin,
-                 uint64_t end) {
+static void add_time(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, uint64_t begin,
+                     uint64_t end) {
     told *t = ctx;
     t->prepares += prepares;
     t->linear += !prepares && node->op == GGL_OP_LINEAR;
@@ -301,7 +301,7 @@ TEST(profile) {
     fixture f;
     told t = {0};
     backend_params = &(ggl_backend_params){
-        .size = sizeof(ggl_backend_params), .profile = tell, .profile_ctx = &t};
+        .size = sizeof(ggl_backend_params), .profile = add_time, .profile_ctx = &t};
     bool ok = setup(&f, "cpu");
     backend_params = NULL;
     int slot[] = {0, 0, 0}, pos[] = {0, 1, 2};
@@ -351,7 +351,7 @@ TEST(where_bodies_run) {
 TEST(one_preparation_for_many_products) {
     fixture f = {0};
     told t = {0};
-    const ggl_backend_params bp = {.size = sizeof bp, .profile = tell, .profile_ctx = &t};
+    const ggl_backend_params bp = {.size = sizeof bp, .profile = add_time, .profile_ctx = &t};
     static uint8_t bytes[4][64 * 2 * 34];
     ggl_graph *g = f.g = ggl_graph_new(NULL);
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){64}, true), *y[4];

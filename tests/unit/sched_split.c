@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "fake_backend.h"
+#include "ggl/internal/os_stream.h"
 #include "ggl/internal/sched.h"
 
 enum { WIDTH = 4 };
@@ -108,22 +109,22 @@ static void check_output(fixture *f, int row, int n) {
 
 TEST(refused_runs_elsewhere) {
     fixture f;
-    char *text = NULL;
-    size_t size;
+    os_memory_stream m;
     REQUIRE(setup(&f));
     f.b.v.refuses = refuse_tanh;
     f.p.n_rows = 1; /* no more than a row of what only outputs need crosses from b to a */
     REQUIRE(start(&f) && give(&f, 8));
     REQUIRE_OK(ggl_sched_run(f.s, 8, (int32_t[]){7}, 1, &f.err), &f.err);
     check_output(&f, 0, 8);
-    FILE *out = open_memstream(&text, &size);
-    ggl_sched_print(f.s, out, false);
-    fclose(out);
+    REQUIRE(ggl_os_memory_stream_open(&m));
+    ggl_sched_print(f.s, m.to, false);
+    REQUIRE(ggl_os_memory_stream_close(&m));
+    const char *text = m.text;
     CHECK_HAS(text, "every element");
     CHECK_HAS(text, "groups");
     CHECK_MSG(strstr(text, "blk.1 bent") && strstr(text, "its table is of another size"),
               "the plan does not tell of it:\n%s", text);
-    free(text);
+    free(m.text);
     teardown(&f);
 }
 

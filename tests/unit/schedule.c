@@ -530,11 +530,11 @@ TEST(parts_have_the_same_bits) {
     static float want[2 * COLUMNS * ROWS], got[2 * COLUMNS * ROWS];
     REQUIRE(products_by(1, want));
     static const int threads[] = {2, 3, 5, 7, 12, 20};
-    setenv("GGL_CPU_SHARE_ALL", "1", 1);
+    test_set_variable("GGL_CPU_SHARE_ALL", "1");
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         memset(got, 0, sizeof got);
         if (products_by(threads[i], got))
             CHECK_MSG(memcmp(got, want, sizeof want) == 0, "%d threads: other bits", threads[i]);
     }
-    unsetenv("GGL_CPU_SHARE_ALL");
+    test_set_variable("GGL_CPU_SHARE_ALL", NULL);
 }

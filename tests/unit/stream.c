@@ -86,9 +86,9 @@ typedef struct fixture {
 } fixture;
 
 static void start(fixture *f, const char *memory) {
-    CHECK(setenv("GGL_MEMORY_LEFT", memory, 1) == 0);
+    test_set_variable("GGL_MEMORY_LEFT", memory);
     CHECK(ggl_stream_start(&f->s, &f->plan));
-    CHECK(unsetenv("GGL_MEMORY_LEFT") == 0);
+    test_set_variable("GGL_MEMORY_LEFT", NULL);
     if (ggl_stream_is_on(&f->s))
         ggl_stream_lend(&f->s, &f->b, 0, true);
 }
@@ -143,7 +143,7 @@ static int filled(fixture *f, const void *data, size_t size, int *n) {
     const char *at = data;
     int is = 0;
     *n = 0;
-    pthread_mutex_lock(&f->s.lock);
+    ggl_os_mutex_lock(&f->s.lock);
     for (int i = 0; i < f->s.n; i++) {
         const stream_part *p = &f->s.part[i];
         if (p->at + p->size <= at || p->at >= at + size)
@@ -151,7 +151,7 @@ static int filled(fixture *f, const void *data, size_t size, int *n) {
         ++*n;
         is += p->state == PART_READY;
     }
-    pthread_mutex_unlock(&f->s.lock);
+    ggl_os_mutex_unlock(&f->s.lock);
     return is;
 }
 
@@ -168,9 +168,9 @@ static void step(fixture *f, int i) {
     const int is = filled(f, t->data, t->size, &n);
     CHECK_MSG(n > 0 && is == n, "weight %d: %d of %d parts are filled", i, is, n);
     CHECK(same_bytes(f, t->data, t->size));
-    pthread_mutex_lock(&f->s.lock);
+    ggl_os_mutex_lock(&f->s.lock);
     CHECK(f->s.passing <= f->s.plan.window);
-    pthread_mutex_unlock(&f->s.lock);
+    ggl_os_mutex_unlock(&f->s.lock);
 }
 
 static void run(fixture *f, const int *order, int n) {
@@ -264,9 +264,9 @@ static bool start_and_stop(void *arg) {
 TEST(out_of_memory) {
     fixture f = {0};
     REQUIRE(open_file(&f, N_WEIGHTS, N_STACKS));
-    CHECK(setenv("GGL_MEMORY_LEFT", "9000000", 1) == 0);
+    test_set_variable("GGL_MEMORY_LEFT", "9000000");
     CHECK(alloc_fail_each(start_and_stop, &f) > 8);
-    CHECK(unsetenv("GGL_MEMORY_LEFT") == 0);
+    test_set_variable("GGL_MEMORY_LEFT", NULL);
     close_file(&f);
 }
 
@@ -305,9 +305,9 @@ TEST(matrices_stay_by_use) {
                       "run %d: what all runs use is gone", run);
         for (int k = 0; k < N_STACKS; k++)
             step_of(&f, k, m, m[1] == 5 ? 1 : 2);
-        pthread_mutex_lock(&f.s.lock);
+        ggl_os_mutex_lock(&f.s.lock);
         CHECK(f.s.chosen <= f.s.plan.chosen);
-        pthread_mutex_unlock(&f.s.lock);
+        ggl_os_mutex_unlock(&f.s.lock);
     }
     /* what one stack reads, the others' threads read without being asked */
     for (int m = 0; m < N_EXPERTS; m++)

@@ -1,6 +1,7 @@
 /* Lines break between words, however the text is cut into pieces: what a terminal shows is what a plain
  * algorithm gives that knows the whole text. */
 #include "common/word_wrap.h"
+#include "ggl/internal/os_stream.h"
 #include "test.h"
 
 enum { MOST = 4096 };
@@ -33,15 +34,15 @@ static void screen(const char *bytes, size_t n, char *out) {
 }
 
 static void wrap(const char *text, size_t piece, int columns, char *out) {
-    char *bytes = NULL;
-    size_t n_bytes = 0;
-    word_wrap w = {.out = open_memstream(&bytes, &n_bytes), .columns = columns};
+    os_memory_stream m;
+    REQUIRE(ggl_os_memory_stream_open(&m));
+    word_wrap w = {.out = m.to, .columns = columns};
     const size_t n = strlen(text);
     for (size_t i = 0; i < n; i += piece)
         CHECK(word_wrap_put(&w, text + i, n - i < piece ? n - i : piece));
-    fclose(w.out);
-    screen(bytes, n_bytes, out);
-    free(bytes);
+    REQUIRE(ggl_os_memory_stream_close(&m));
+    screen(m.text, m.n, out);
+    free(m.text);
 }
 
 TEST(words) {
@@ -80,13 +81,13 @@ TEST(words) {
 }
 
 TEST(wide_characters) {
-    char *bytes = NULL;
-    size_t n = 0;
-    word_wrap w = {.out = open_memstream(&bytes, &n), .columns = 10};
+    os_memory_stream m;
+    REQUIRE(ggl_os_memory_stream_open(&m));
+    word_wrap w = {.out = m.to, .columns = 10};
     CHECK(word_wrap_put(&w, "日本語日本語", 18));
-    fclose(w.out);
-    CHECK_STR(bytes, "日本語日\n本語");
-    free(bytes);
+    REQUIRE(ggl_os_memory_stream_close(&m));
+    CHECK_STR(m.text, "日本語日\n本語");
+    free(m.text);
 }
 
 /* Random texts: no line is too long, no character is lost, and words that fit are whole. */

@@ -1,5 +1,6 @@
 /* vulkan.device: how a device is opened or refused, its memory, the validation layer's verdict over
  * all cases, and the file of pipelines. */
+#include <dirent.h>
 #include <fcntl.h>
 #ifdef __linux__
 #include <link.h>

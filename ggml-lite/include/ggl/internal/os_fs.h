@@ -99,7 +99,8 @@ int ggl_os_putc(int c, FILE *f);
 /* --- names ------------------------------------------------------------------------------------ */
 
 bool ggl_os_remove(const char *path); /* a file; may be called by the handler of a signal */
-bool ggl_os_rename(const char *from, const char *to); /* replaces a file `to` at once */
+/* Replaces a file `to` at once. EBUSY: a program has `to` open, and the system keeps such files (Windows). */
+bool ggl_os_rename(const char *from, const char *to);
 bool ggl_os_make_folder(const char *path, bool is_private);
 bool ggl_os_remove_folder(const char *path); /* an empty one */
 /* Sets the time of the last change to now. */
