@@ -20,14 +20,15 @@ typedef struct plugin {
 } plugin;
 
 bool ggl_plugin_is_path(const char *name) {
-    size_t n = strlen(name);
-    return strchr(name, '/') || (n > 3 && strcmp(name + n - 3, ".so") == 0);
+    return ggl_os_has_separator(name, strlen(name)) || ggl_os_library_is_name(name);
 }
 
 /* Loads the shared object at path. */
 static ggl_status load(void **object, const char *path, ggl_error *err) {
-    char here[OS_MOST_PATH]; /* without a '/' the system would search its library folders */
-    int n = snprintf(here, sizeof here, "%s%s", strchr(path, '/') ? "" : "./", path);
+    char
+        here[OS_MOST_PATH]; /* a plain name would be searched for in the system's library folders */
+    const bool is_plain = !ggl_os_has_separator(path, strlen(path));
+    int n = snprintf(here, sizeof here, "%s%s", is_plain ? "./" : "", path);
     if (n < 0 || (size_t)n >= sizeof here)
         return ggl_fail(err, GGL_NOT_FOUND, "%.60s..: the path is too long", path);
     if (!ggl_os_may_read(here))

@@ -38,14 +38,4 @@ static inline bool cache_folder(const char *variable, const char *below, char *p
     return n >= 0 && (size_t)n < size;
 }
 
-/* Makes the folders above the last part of the path that are not there. Whoever writes there sees whether that has worked. */
-static inline void cache_make_parents(char *path) {
-    for (char *p = path + 1; *p; p++)
-        if (*p == '/') {
-            *p = '\0';
-            (void)ggl_os_make_folder(path, false);
-            *p = '/';
-        }
-}
-
 #endif

@@ -189,7 +189,7 @@ void ggl_source_keep(station *s, const taken *t) {
     ggl_error err = {0};
     if (t->size < LEAST_ASKED || s->keeps_none || !kept_path(t->digest, t->size, path, sizeof path))
         return;
-    cache_make_parents(path); /* opening the file says what is wrong */
+    ggl_os_make_parents(path, false); /* opening the file says what is wrong */
     ggl_status st = ggl_new_file_open(&f, path, &err);
     if (st == GGL_OK) {
         if (fwrite(t->data, 1, t->size, ggl_new_file_stream(f)) != t->size)

@@ -53,6 +53,8 @@ static const char *const library[] = {
     "/usr/local/lib/libMoltenVK.dylib",
     "/opt/homebrew/lib/libvulkan.1.dylib",
     "/opt/homebrew/lib/libMoltenVK.dylib",
+#elif defined _WIN32
+    "vulkan-1.dll",
 #else
     "libvulkan.so.1",
 #endif

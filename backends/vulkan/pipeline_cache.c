@@ -35,7 +35,7 @@ static bool folder(char *path, size_t size, bool make) {
     if (!cache_folder(VARIABLE, "", path, size))
         return false;
     if (make)
-        cache_make_parents(path);
+        ggl_os_make_parents(path, false);
     return !make || ggl_os_make_folder(path, false) || errno == EEXIST;
 }
 

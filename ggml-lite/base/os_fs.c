@@ -24,6 +24,36 @@ bool ggl_os_is_folder(const char *path) {
     return ggl_os_stat(path, &s) && s.kind == OS_FOLDER;
 }
 
+bool ggl_os_has_separator(const char *s, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (ggl_os_separates(s[i]))
+            return true;
+    return false;
+}
+
+char *ggl_os_last_separator(const char *path) {
+    const char *last = NULL;
+    for (const char *s = path; *s; s++)
+        if (ggl_os_separates(*s))
+            last = s;
+    return (char *)(uintptr_t)last;
+}
+
+void ggl_os_make_parents(const char *path, bool is_private) {
+    const size_t size = strlen(path) + 1;
+    char *copy = malloc(size);
+    if (!copy)
+        return;
+    memcpy(copy, path, size);
+    for (char *p = copy; *p; p++)
+        if (p > copy && ggl_os_separates(*p)) {
+            *p = '\0';
+            (void)ggl_os_make_folder(copy, is_private);
+            *p = path[p - copy];
+        }
+    free(copy);
+}
+
 static int by_bytes(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }

@@ -235,8 +235,8 @@ bool ggl_os_is_absolute(const char *path) {
     return path[0] == '/';
 }
 
-char *ggl_os_last_separator(const char *path) {
-    return strrchr(path, '/');
+bool ggl_os_separates(char c) {
+    return c == '/';
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */

@@ -474,9 +474,8 @@ bool ggl_os_is_absolute(const char *path) {
     return first == '/' || first == '\\';
 }
 
-char *ggl_os_last_separator(const char *path) {
-    char *a = strrchr(path, '/'), *b = strrchr(path, '\\');
-    return !a || (b && b > a) ? b : a;
+bool ggl_os_separates(char c) {
+    return c == '/' || c == '\\';
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */
@@ -501,7 +500,7 @@ os_folder *ggl_os_folder_open(const char *path) {
         f->find = INVALID_HANDLE_VALUE;
     if (f && all && (f->path = malloc(n + 1))) {
         memcpy(f->path, path, n + 1);
-        snprintf(all, n + 3, "%s%s*", path, n > 0 && strchr("/\\", path[n - 1]) ? "" : "/");
+        snprintf(all, n + 3, "%s%s*", path, n > 0 && ggl_os_separates(path[n - 1]) ? "" : "/");
         wchar_t *w = ggl_os_wide(all);
         f->find = w ? FindFirstFileW(w, &f->entry) : INVALID_HANDLE_VALUE;
         f->is_empty = w && f->find == INVALID_HANDLE_VALUE &&

@@ -1,6 +1,11 @@
 /* os_library.h for systems without shared libraries. */
 #include "ggl/internal/os_library.h"
 
+bool ggl_os_library_is_name(const char *name) {
+    (void)name;
+    return false;
+}
+
 void *ggl_os_library_open(const char *path) {
     (void)path;
     return NULL;

@@ -8,9 +8,15 @@
 #include <string.h>
 
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/text.h"
 #include "os_wide.h"
 
 static _Thread_local char why[320];
+
+bool ggl_os_library_is_name(const char *name) {
+    const size_t n = strlen(name);
+    return n > 4 && ggl_case_compare(name + n - 4, ".dll") == 0;
+}
 
 static void note_error(const char *path) {
     char *text = NULL;
@@ -28,6 +34,8 @@ static void note_error(const char *path) {
 
 void *ggl_os_library_open(const char *path) {
     wchar_t *w = ggl_os_wide(path);
+    for (wchar_t *c = w; c && *c; c++)
+        *c = *c == L'/' ? L'\\' : *c; /* which it alone understands */
     HMODULE h = w ? LoadLibraryW(w) : NULL;
     if (!h)
         note_error(path);

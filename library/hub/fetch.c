@@ -377,7 +377,7 @@ ggl_status llm_fetch(const hub_watch *w, const fetch_file *f, ggl_error *err) {
     download d = {.w = w, .f = f, .fd = -1, .part = part_path(f)};
     if (!d.part)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    llm_user_make_folders(f->path);
+    ggl_os_make_parents(f->path, true);
     const ggl_status st = run(&d, err);
     if (d.fd >= 0)
         ggl_os_close(d.fd);

@@ -51,7 +51,7 @@ ggl_status llm_hub_set_unfinished(hub *h, const char *first, ggl_error *err) {
     char *path = mark_path(h, first);
     if (!path)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    llm_user_make_folders(path);
+    ggl_os_make_parents(path, true);
     h->mark = open_mark(h, path, OS_WRITE | OS_CREATE);
     const ggl_status st =
         h->mark >= 0 ? GGL_OK : ggl_fail(err, GGL_IO, "%s: %s", path, strerror(errno));

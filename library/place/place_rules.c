@@ -6,6 +6,7 @@
 
 #include "common/glob.h"
 #include "common/pattern.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/text.h"
 
 /* The names of weights of all experts of a layer, as in llama.cpp's --cpu-moe. */
@@ -28,7 +29,7 @@ static place_rule *add(place_rules *r, const char *flag, const char *text, size_
 static bool set_backend(place_rule *rule, const char *name, size_t n, bool lower) {
     if (n == 0 || n >= sizeof rule->backend)
         return false;
-    lower = lower && !memchr(name, '/', n);
+    lower = lower && !ggl_os_has_separator(name, n);
     for (size_t i = 0; i < n; i++)
         rule->backend[i] =
             (char)(lower && name[i] >= 'A' && name[i] <= 'Z' ? name[i] + 'a' - 'A' : name[i]);

@@ -7,13 +7,14 @@
 
 #include "ggl/internal/backends.h"
 #include "ggl/internal/number.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/text.h"
 
 /* --- backends --------------------------------------------------------------------------------- */
 
 /* Returns the index of an open backend; -1: not open. Names have any case, but not paths. */
 static int find(const llm_placement *p, const char *name, size_t n) {
-    const bool is_path = memchr(name, '/', n);
+    const bool is_path = ggl_os_has_separator(name, n);
     for (int i = 0; i < p->n; i++)
         if (strlen(p->names[i]) == n && (is_path ? memcmp(p->names[i], name, n) == 0
                                                  : ggl_case_compare_n(p->names[i], name, n) == 0))

@@ -63,7 +63,7 @@ static ggl_status path_of(const train_data *d, ggl_str address, char **out, ggl_
     const bool is_url = begins(address, "file://");
     const ggl_str rest = is_url ? (ggl_str){address.s + 7, address.n - 7}
                                 : address; /* file:///path has no host, as file://localhost/path */
-    const char *folder = rest.n > 0 && rest.s[0] == '/' ? "" : d->folder ? d->folder : "./";
+    const char *folder = d->folder ? d->folder : "./";
     const size_t n = strlen(folder);
     *out = NULL;
     if (rest.n == 0 || memchr(rest.s, 0, rest.n))
@@ -75,6 +75,11 @@ static ggl_status path_of(const train_data *d, ggl_str address, char **out, ggl_
     memcpy(path + n, rest.s, rest.n);
     if (is_url)
         unescape(path + n);
+    const char *own = path + n;
+    if (own[0] == '/' && ggl_os_is_absolute(own + 1)) /* file:///C:/path */
+        own++;
+    if (ggl_os_is_absolute(own))
+        memmove(path, own, strlen(own) + 1);
     return GGL_OK;
 }
 

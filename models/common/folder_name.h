@@ -6,14 +6,15 @@
 
 #include <string.h>
 
+#include "ggl/internal/os_fs.h"
 #include "ggl/str.h"
 
-/* Cuts the last part off a path of *n bytes, without slashes at its end, and returns it. */
+/* Cuts the last part off a path of *n bytes, without separators at its end, and returns it. */
 static inline ggl_str llm_path_take_last(const char *path, size_t *n) {
-    while (*n > 0 && path[*n - 1] == '/')
+    while (*n > 0 && ggl_os_separates(path[*n - 1]))
         --*n;
     const size_t end = *n;
-    while (*n > 0 && path[*n - 1] != '/')
+    while (*n > 0 && !ggl_os_separates(path[*n - 1]))
         --*n;
     return (ggl_str){path + *n, end - *n};
 }

@@ -22,13 +22,3 @@ char *llm_user_path(const char *variable, const char *under_home, const char *re
                  has_value ? "" : under_home, *rest ? "/" : "", rest);
     return path;
 }
-
-void llm_user_make_folders(const char *path) {
-    char *copy = ggl_copy_text(path);
-    for (char *p = copy && *copy ? strchr(copy + 1, '/') : NULL; p; p = strchr(p + 1, '/')) {
-        *p = '\0';
-        (void)ggl_os_make_folder(copy, true);
-        *p = '/';
-    }
-    free(copy);
-}

@@ -7,8 +7,4 @@
  * variable is an absolute path, or out of memory. The caller frees it. */
 char *llm_user_path(const char *variable, const char *under_home, const char *rest);
 
-/* Makes the folders that lead to a file, for their owner only. Folders that exist stay as they are;
- * errors show when the file is opened. */
-void llm_user_make_folders(const char *path);
-
 #endif

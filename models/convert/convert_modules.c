@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/os_fs.h"
 #include "common/text_file.h"
 #include "convert_impl.h"
 
@@ -41,10 +42,11 @@ static ggl_str kind_of(const json_value *module) {
     return s;
 }
 
-/* Returns the folder of a module; empty: it has none of its own. Only names without '/' are folders of this folder. */
+/* Returns the folder of a module; empty: it has none of its own. Only plain names are folders of this folder. */
 static ggl_str folder_of(const json_value *module) {
     const json_value *path = llm_json_get_kind(module, "path", JSON_STRING);
-    const bool plain = path && path->n < 256 && path->s[0] != '.' && !memchr(path->s, '/', path->n);
+    const bool plain =
+        path && path->n < 256 && path->s[0] != '.' && !ggl_os_has_separator(path->s, path->n);
     return plain ? json_str(path) : (ggl_str){"", 0};
 }
 

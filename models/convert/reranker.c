@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/folder_name.h"
 #include "common/json_write.h"
 #include "convert_impl.h"
 #include "ggl/internal/os_fs.h"
@@ -37,12 +38,8 @@ static bool has_word(const char *s, size_t n) {
 static bool is_named(const llm_converter *c) {
     const json_value *from = llm_json_get_kind(&c->config->root, "_name_or_path", JSON_STRING);
     size_t n = strlen(c->folder);
-    while (n > 0 && c->folder[n - 1] == '/')
-        n--;
-    size_t begin = n;
-    while (begin > 0 && c->folder[begin - 1] != '/')
-        begin--;
-    return has_word(c->folder + begin, n - begin) || (from && has_word(from->s, from->n));
+    const ggl_str name = llm_path_take_last(c->folder, &n);
+    return has_word(name.s, name.n) || (from && has_word(from->s, from->n));
 }
 
 /* Looks up a token in an object of tokens; -1: it is not there. */

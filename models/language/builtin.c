@@ -29,7 +29,8 @@ ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin,
     const char *file, *text;
     char *own;
     size_t n;
-    const bool absent = !ggl_os_exists(given) && errno == ENOENT && !strchr(given, '/');
+    const bool absent =
+        !ggl_os_exists(given) && errno == ENOENT && !ggl_os_has_separator(given, strlen(given));
     *out = NULL;
     if (builtin)
         *builtin = absent;

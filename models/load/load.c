@@ -8,6 +8,7 @@
 #include "common/model_folder.h"
 #include "convert/hf_tokenizer.h"
 #include "convert/pickle.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/params.h"
 #include "load_impl.h"
@@ -256,10 +257,10 @@ static ggl_status open_converter(loaded *l, const char *path, ggl_error *err) {
     return s;
 }
 
-/* Returns the path without '/' at its end, to be freed. */
+/* Returns the path without separators at its end, to be freed. */
 static char *name_of(const char *path) {
     size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/')
+    while (n > 1 && ggl_os_separates(path[n - 1]))
         n--;
     char *name = ggl_calloc(n + 1, 1);
     if (name)

@@ -138,6 +138,12 @@ if [ -n "$server" ]; then
     [ $? = 1 ] && grep -q "no sockets with the names of files" "$tmp/said" || fail "a socket with a name: $(cat "$tmp/said")"
 fi
 
+# paths of plug-ins may have the system's separators
+for name in '.\größe\x.dll' größe/x.dll x.DLL; do
+    theirs llm-cli --backend "$name" -p a >/dev/null 2>"$tmp/said"
+    [ $? = 2 ] && grep -qF "$name: No such file" "$tmp/said" || fail "a plug-in that is not there, $name: $(cat "$tmp/said")"
+done
+
 # bad days
 theirs llm-cli -m 'größe\nicht.gguf' -p a >/dev/null 2>"$tmp/said"
 [ $? = 1 ] && grep -q 'nicht.gguf: No such file' "$tmp/said" || fail "a file that is not there: $(cat "$tmp/said")"

@@ -33,10 +33,10 @@ TEST(folders) {
     char path[400];
     struct stat st;
     snprintf(path, sizeof path, "%s/a/b/file", test_folder());
-    llm_user_make_folders(path);
+    ggl_os_make_parents(path, true);
     CHECK(stat(path, &st) != 0);
     snprintf(path, sizeof path, "%s/a/b", test_folder());
     CHECK(stat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 0777) == 0700);
-    llm_user_make_folders("");
-    llm_user_make_folders("/");
+    ggl_os_make_parents("", true);
+    ggl_os_make_parents("/", true);
 }

@@ -199,7 +199,7 @@ static void append(line_history *h, const char *text) {
     char *line = malloc(2 * strlen(text) + 1);
     int fd = open_locked(h->path, OS_READ | OS_WRITE | OS_APPEND | OS_CREATE, &locked);
     if (fd < 0 && errno == ENOENT) {
-        llm_user_make_folders(h->path);
+        ggl_os_make_parents(h->path, true);
         fd = open_locked(h->path, OS_READ | OS_WRITE | OS_APPEND | OS_CREATE, &locked);
     }
     if (fd < 0 || !line) {

@@ -42,7 +42,7 @@ static bool split_path(const char *path, char folder[OS_MOST_PATH], const char *
 /* Writes the path of a file in a folder, "./" left out. */
 static const char *join(char path[OS_MOST_PATH], const char *folder, const char *name) {
     const bool here = strcmp(folder, ".") == 0;
-    const bool slash = !here && !llm_ends_with(folder, "/");
+    const bool slash = !here && !ggl_os_separates(folder[strlen(folder) - 1]);
     snprintf(path, OS_MOST_PATH, "%.*s%s%s", here ? 0 : OS_MOST_PATH, folder, slash ? "/" : "",
              name);
     return path;
@@ -228,8 +228,8 @@ static const char *remote_flag(const tool_path *p) {
 
 /* True for -m llama3.2, as ollama names models. */
 static bool is_model_name(const tool_path *p) {
-    return p->model && strcmp(p->flag, "-m") == 0 && !strchr(p->path, '/') &&
-           !strstr(p->path, ".gguf");
+    return p->model && strcmp(p->flag, "-m") == 0 &&
+           !ggl_os_has_separator(p->path, strlen(p->path)) && !strstr(p->path, ".gguf");
 }
 
 /* Returns how many changes of a name are a typing error: fewer of nope.gguf than of a name without an ending, since an

@@ -120,7 +120,7 @@ static bool same_file(const char *a, const char *b) {
 }
 
 static int check_read(const char *tool, const tool_path *p) {
-    const bool name = p->or_name && !strchr(p->path, '/');
+    const bool name = p->or_name && !ggl_os_has_separator(p->path, strlen(p->path));
     if (p->model && (strncmp(p->path, "builtin:", 8) == 0 || strncmp(p->path, "hf:", 3) == 0))
         return -1; /* no file; it is looked up where it is opened (load.h) */
     const int code = ggl_os_may_read(p->path) ? model_path_check(tool, p) : -1;

@@ -5,6 +5,8 @@
 #include "common/load.h"
 #include "ggl/internal/backends.h"
 #include "ggl/internal/graph.h"
+#include "ggl/internal/os_fs.h"
+#include "ggl/internal/os_library.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -69,6 +71,19 @@ static int read_types(const char *flag, const arg_list *given, bench_list *to) {
     return to->n > 0 || bench_list_add(to, GGL_F16) ? -1 : tool_error(TOOL, 1, "out of memory");
 }
 
+/* Returns true if one of the devices, with commas between them, is the path of a plug-in. */
+static bool has_path(const char *devices) {
+    char one[OS_MOST_PATH];
+    bool is = devices[0] == '.' || ggl_os_is_absolute(devices);
+    for (const char *s = devices; *s && !is; s += s[0] == ',') {
+        const size_t n = strcspn(s, ",");
+        snprintf(one, sizeof one, "%.*s", (int)n, s);
+        is = ggl_os_library_is_name(one);
+        s += n;
+    }
+    return is;
+}
+
 /* Adds a placement to those that are compared. */
 static bool add_where(bench_options *o, const char *devices, size_t n, const char *split,
                       int64_t n_gpu_layers) {
@@ -80,9 +95,8 @@ static bool add_where(bench_options *o, const char *devices, size_t n, const cha
     *w = (bench_where){.devices = devices ? ggl_copy_text_n(devices, n) : NULL,
                        .split = split,
                        .n_gpu_layers = n_gpu_layers};
-    bool path = w->devices && (strchr("./", w->devices[0]) || strstr(w->devices, ".so"));
-    for (char *c = w->devices; c && *c && !path;
-         c++) /* A/B means two devices, unless it is a file's path */
+    /* A/B means two devices, unless it is a file's path */
+    for (char *c = w->devices; c && *c && !has_path(w->devices); c++)
         *c = *c == '/' ? ',' : *c;
     o->n_where++;
     return !devices || w->devices;

@@ -186,7 +186,7 @@ static bool unquote(char *s) {
 /* Returns the path of "~/x"; the caller frees it. */
 static char *path_in_home(const char *argument) {
     const char *home = ggl_os_home();
-    const bool in_home = argument[0] == '~' && argument[1] == '/' && home;
+    const bool in_home = argument[0] == '~' && ggl_os_separates(argument[1]) && home;
     const size_t size = strlen(argument) + (in_home ? strlen(home) : 0) + 1;
     char *path = malloc(size);
     if (path)

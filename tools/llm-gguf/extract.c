@@ -108,7 +108,7 @@ static ggl_status path_of(const extract_job *j, const ggl_gguf_tensor *t, char *
         snprintf(path, size, "%s", j->out);
         return GGL_OK;
     }
-    if (t->name.s[0] == '.' || memchr(t->name.s, '/', t->name.n))
+    if (t->name.s[0] == '.' || ggl_os_has_separator(t->name.s, t->name.n))
         return ggl_fail(err, GGL_FORMAT,
                         "tensor '%.*s' has a name that cannot be that of a file; extract it alone",
                         (int)t->name.n, t->name.s);

@@ -15,6 +15,7 @@
 #include "common/progress.h"
 #include "common/work_share.h"
 #include "common/work_threads.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/number.h"
@@ -293,10 +294,11 @@ static ggl_status put_tensor(merge_job *j, ggl_gguf_writer *w, merge_tensor *x,
  * or an exit code. */
 static int check_scale(const char *word) {
     const char *at = word + strlen(word);
-    while (at > word && at[-1] != '=' && at[-1] != ':' && at[-1] != '/')
+    while (at > word && at[-1] != '=' && at[-1] != ':' && !ggl_os_separates(at[-1]))
         at--;
     const size_t n = strlen(at);
-    if (at == word || at[-1] == '/' || ggl_file_exists(word) || ggl_number_length(at, n) == n)
+    if (at == word || ggl_os_separates(at[-1]) || ggl_file_exists(word) ||
+        ggl_number_length(at, n) == n)
         return -1;
     char *path = ggl_copy_text_n(word, (size_t)(at - word) - 1);
     const int code =

@@ -201,7 +201,7 @@ int models_list(models *t, int argc, char **argv) {
         folder f = {.table = t, .argc = argc, .argv = argv};
         char own[MOST_PATH];
         snprintf(own, sizeof own, "%s", path);
-        for (size_t n = strlen(own); n > 1 && own[n - 1] == '/'; n--)
+        for (size_t n = strlen(own); n > 1 && ggl_os_separates(own[n - 1]); n--)
             own[n - 1] = '\0';
         code = read_folder(&f, own, "");
     } else {

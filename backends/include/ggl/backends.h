@@ -55,7 +55,7 @@ typedef struct ggl_backend_params {
  *
  * "trace:NAME" opens NAME and writes a timeline of trace events (JSON, for chrome://tracing or
  * ui.perfetto.dev) to the file that the environment variable GGL_TRACE names, or "trace.json". A name that contains '/' or ends in
- * ".so" is the path of a shared object with a backend (ggl_plugin in ggl/backend.h), which stays
+ * ".so" (Windows: '\', ".dll"; macOS: ".dylib", too) is the path of a shared object with a backend (ggl_plugin in ggl/backend.h), which stays
  * loaded until the backend is closed. */
 GGL_API GGL_NODISCARD ggl_status ggl_backend_open(ggl_backend **out, const char *name,
                                                   const ggl_backend_params *params, ggl_error *err);

@@ -110,8 +110,14 @@ char *ggl_os_real_path(const char *path);
 bool ggl_os_current_folder(char *out, size_t size);
 /* Returns true if the path does not begin in the current folder. */
 bool ggl_os_is_absolute(const char *path);
+/* Returns true for a character that parts the names of a path: '/', and on Windows '\\', too. */
+bool ggl_os_separates(char c);
+/* Returns true if there is one in the n bytes: they are a path, and no plain name. */
+bool ggl_os_has_separator(const char *s, size_t n);
 /* Returns where the last separator of the path's names is; NULL: there is none. */
 char *ggl_os_last_separator(const char *path);
+/* Makes the folders above the path's last name that are not there. Whoever writes there sees whether that has worked. */
+void ggl_os_make_parents(const char *path, bool is_private);
 
 /* --- folders ---------------------------------------------------------------------------------- */
 

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Returns true if the name ends as those of shared libraries do here: ".so", ".dll" (Windows), ".dylib" or ".so" (macOS). */
+bool ggl_os_library_is_name(const char *name);
+
 /* Loads a library, or returns it anew if it is loaded already. NULL: ggl_os_library_error() says why. */
 void *ggl_os_library_open(const char *path);
 /* The same; it stays loaded when it is closed. */
