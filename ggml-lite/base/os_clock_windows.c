@@ -3,6 +3,8 @@
 
 #include <windows.h>
 
+#include <limits.h>
+
 #ifndef CREATE_WAITABLE_TIMER_HIGH_RESOLUTION /* headers older than Windows 10 of 2018 */
 #define CREATE_WAITABLE_TIMER_HIGH_RESOLUTION 2
 #endif
@@ -46,22 +48,31 @@ void ggl_os_sleep(int64_t ns) {
         (void)CloseHandle(timer);
 }
 
-bool ggl_os_utc_parts(int64_t seconds, struct tm *parts) {
-    const __time64_t t = seconds;
+/* The system's functions know the years from 1970 to 3000. Calendars repeat after 400 years, with the days of the week. */
+static bool parts_of(errno_t (*split)(struct tm *out, const __time64_t *t), int64_t seconds,
+                     struct tm *parts) {
+    const int64_t cycle = INT64_C(146097) * 86400;
+    int64_t n = 0;
     struct tm found;
-    if (_gmtime64_s(&found, &t) != 0)
+    if (seconds < 0 || seconds >= 2 * cycle)
+        n = seconds / cycle - 1 - (seconds % cycle < 0);
+    const __time64_t t = seconds - n * cycle;
+    if (split(&found, &t) != 0)
+        return false;
+    const int64_t year = found.tm_year + 400 * n;
+    if (year < INT_MIN || year > INT_MAX)
         return false;
     *parts = found;
+    parts->tm_year = (int)year;
     return true;
 }
 
+bool ggl_os_utc_parts(int64_t seconds, struct tm *parts) {
+    return parts_of(_gmtime64_s, seconds, parts);
+}
+
 bool ggl_os_local_parts(int64_t seconds, struct tm *parts) {
-    const __time64_t t = seconds;
-    struct tm found;
-    if (_localtime64_s(&found, &t) != 0)
-        return false;
-    *parts = found;
-    return true;
+    return parts_of(_localtime64_s, seconds, parts);
 }
 
 /* The days from the first of March of the year 0 to that of year y: a year that begins in March has its leap day at its end. */

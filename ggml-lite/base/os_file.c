@@ -306,6 +306,9 @@ static ggl_status new_file_examine(const char *path, bool *through, ggl_error *e
     *through = false;
     if (!*path)
         return ggl_fail(err, GGL_USAGE, "the path of a file to write is empty");
+    const char *rule = ggl_os_name_rule(path);
+    if (rule)
+        return ggl_fail(err, GGL_USAGE, "cannot be written: %s", rule);
     if (!ggl_os_stat(path, &st))
         return errno == ENOENT ? GGL_OK : fail_new(err, errno);
     *through = st.kind == OS_DEVICE || st.kind == OS_PIPE;

@@ -11,6 +11,7 @@
 #include "ggl/alloc.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/os_process.h"
+#include "ggl/internal/os_thread.h"
 #include "os_file.h"
 #include "os_file_impl.h"
 #include "os_wide.h"
@@ -74,8 +75,21 @@ bool ggl_os_map_is_present(const void *data) {
     return true; /* it does not say, either */
 }
 
+/* A process may lock a little less than the least size of its working set, which is at first some 200 KiB. */
 bool ggl_os_map_lock(const os_map *m) {
-    return m->size == 0 || VirtualLock((void *)(uintptr_t)m->data, m->size);
+    enum { MORE = 1 << 20 };
+    static os_mutex lock = OS_MUTEX_INIT;
+    HANDLE self = GetCurrentProcess();
+    SIZE_T least, most;
+    if (m->size == 0)
+        return true;
+    ggl_os_mutex_lock(&lock);
+    const bool locked =
+        GetProcessWorkingSetSize(self, &least, &most) &&
+        SetProcessWorkingSetSize(self, least + m->size + MORE, most + m->size + MORE) &&
+        VirtualLock((void *)(uintptr_t)m->data, m->size);
+    ggl_os_mutex_unlock(&lock);
+    return locked;
 }
 
 /* --- files to write --------------------------------------------------------------------------- */

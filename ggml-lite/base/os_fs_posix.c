@@ -239,6 +239,11 @@ bool ggl_os_separates(char c) {
     return c == '/';
 }
 
+const char *ggl_os_name_rule(const char *path) {
+    (void)path; /* all bytes but the separator may be in names */
+    return NULL;
+}
+
 /* --- folders ---------------------------------------------------------------------------------- */
 
 /* A folder is what opendir() returns. */

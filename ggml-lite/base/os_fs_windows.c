@@ -82,7 +82,10 @@ void ggl_os_use_slashes(char *s) {
 
 static int64_t to_ns(FILETIME t) {
     const int64_t of_1970 = 116444736000000000; /* the system counts units of 100 ns from 1601 */
-    return (((int64_t)t.dwHighDateTime << 32 | t.dwLowDateTime) - of_1970) * 100;
+    const int64_t units = ((int64_t)t.dwHighDateTime << 32 | t.dwLowDateTime) - of_1970;
+    return units < INT64_MIN / 100   ? INT64_MIN /* before 1678; 0: the disk has no such times */
+           : units > INT64_MAX / 100 ? INT64_MAX
+                                     : units * 100;
 }
 
 /* True for a link, and not for what only is stored elsewhere, such as files of clouds. */
@@ -476,6 +479,21 @@ bool ggl_os_is_absolute(const char *path) {
 
 bool ggl_os_separates(char c) {
     return c == '/' || c == '\\';
+}
+
+const char *ggl_os_name_rule(const char *path) {
+    const char *end = ggl_os_last_separator(path), *name = end ? end + 1 : path;
+    if (!end && ((*name >= 'A' && *name <= 'Z') || (*name >= 'a' && *name <= 'z')) &&
+        name[1] == ':')
+        name += 2; /* a drive */
+    const size_t n = strlen(name);
+    bool is_bad = n > 0 && (name[n - 1] == '.' || name[n - 1] == ' ') && strcmp(name, ".") != 0 &&
+                  strcmp(name, "..") != 0;
+    for (const char *s = name; *s; s++)
+        is_bad |= (unsigned char)*s < 32 || strchr("<>:\"|?*", *s);
+    return is_bad ? "names of files have no < > : \" | ? * or control characters here, and end in "
+                    "neither a dot nor a space"
+                  : NULL;
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */

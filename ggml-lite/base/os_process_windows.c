@@ -213,6 +213,13 @@ static void restore_pages(void) {
     (void)SetConsoleCP(pages[1]);
 }
 
+static LPTOP_LEVEL_EXCEPTION_FILTER next_filter;
+
+static LONG WINAPI on_crash(EXCEPTION_POINTERS *e) {
+    restore_pages();
+    return next_filter ? next_filter(e) : EXCEPTION_CONTINUE_SEARCH;
+}
+
 /* Bytes pass as they are, and a console shows UTF-8 and escape sequences. */
 void ggl_os_begin_streams(void) {
     DWORD mode;
@@ -222,6 +229,7 @@ void ggl_os_begin_streams(void) {
     pages[0] = GetConsoleOutputCP();
     pages[1] = GetConsoleCP();
     (void)atexit(restore_pages);
+    next_filter = SetUnhandledExceptionFilter(on_crash);
     (void)SetConsoleOutputCP(CP_UTF8);
     (void)SetConsoleCP(CP_UTF8);
     for (int fd = 1; fd <= 2; fd++) {

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <io.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,26 @@ static struct {
     wchar_t high; /* the first half of a pair */
 } term;
 
+static LPTOP_LEVEL_EXCEPTION_FILTER next_filter;
+
+static LONG WINAPI on_crash(EXCEPTION_POINTERS *e) {
+    ggl_os_terminal_set(OS_TERMINAL_SHELL);
+    return next_filter ? next_filter(e) : EXCEPTION_CONTINUE_SEARCH;
+}
+
+static void on_abort(int number) {
+    (void)number;
+    ggl_os_terminal_set(OS_TERMINAL_SHELL);
+}
+
+/* The console belongs to the shell, too, which would get it in this program's mode. */
+static void restore_at_a_crash(void) {
+    const LPTOP_LEVEL_EXCEPTION_FILTER before = SetUnhandledExceptionFilter(on_crash);
+    if (before != on_crash)
+        next_filter = before;
+    (void)signal(SIGABRT, on_abort); /* abort() goes on after it */
+}
+
 bool ggl_os_terminal_begin(void) {
     term.in = GetStdHandle(STD_INPUT_HANDLE);
     term.out = GetStdHandle(STD_OUTPUT_HANDLE);
@@ -55,6 +76,7 @@ bool ggl_os_terminal_begin(void) {
     term.input[OS_TERMINAL_EDIT] = keys;
     term.input[OS_TERMINAL_QUIET] = keys | ENABLE_PROCESSED_INPUT;
     term.output[1] = term.output[0] | ENABLE_PROCESSED_OUTPUT | ENABLE_VIRTUAL_TERMINAL_PROCESSING;
+    restore_at_a_crash();
     return term.wake != NULL;
 }
 

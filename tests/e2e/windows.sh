@@ -134,17 +134,30 @@ if [ -n "$server" ]; then
     kill -INT $pid 2>/dev/null
     wait $pid
     [ -s "$tmp/said" ] && ! grep -q "names of files" "$tmp/said" || fail "an address of IPv6: $(cat "$tmp/said")"
-    theirs llm-server --host /there >/dev/null 2>"$tmp/said"
-    [ $? = 1 ] && grep -q "no sockets with the names of files" "$tmp/said" || fail "a socket with a name: $(cat "$tmp/said")"
+    for name in /there ./x.sock '.\x.sock' 'C:\x.sock'; do
+        theirs llm-server --host "$name" >/dev/null 2>"$tmp/said"
+        [ $? = 1 ] && grep -q "no sockets with the names of files" "$tmp/said" || fail "a socket with a name, $name: $(cat "$tmp/said")"
+    done
+    theirs llm-server --log-file 'größe\a?b.log' >/dev/null 2>"$tmp/said"
+    [ $? = 2 ] && grep -q 'a?b.log: names of files have no' "$tmp/said" || fail "a log with a name that cannot be: $(cat "$tmp/said")"
 fi
 
-# paths of plug-ins may have the system's separators
+# a crash gives the console its mode back; script gives wine a console
+if command -v script >/dev/null; then
+    timeout 60 script -qec "wine '$build/bin/tests/test-unit-os_windows.exe' a_crash_gives_the_console_back" /dev/null >"$tmp/said" 2>&1 ||
+        fail "the console after a crash, $?: $(cat -v "$tmp/said")"
+fi
+
+# memory is locked, and paths of plug-ins may have the system's separators
+theirs llm-cli -q --mlock -p a -n 1 >/dev/null 2>"$tmp/said" && [ ! -s "$tmp/said" ] || fail "llm-cli --mlock: $(cat "$tmp/said")"
 for name in '.\größe\x.dll' größe/x.dll x.DLL; do
     theirs llm-cli --backend "$name" -p a >/dev/null 2>"$tmp/said"
     [ $? = 2 ] && grep -qF "$name: No such file" "$tmp/said" || fail "a plug-in that is not there, $name: $(cat "$tmp/said")"
 done
 
 # bad days
+theirs llm-quantize -q --allow-requantize builtin:stories 'größe\a?b.gguf' q4_0 >/dev/null 2>"$tmp/said"
+[ $? = 2 ] && grep -q 'a?b.gguf: cannot be written: names of files have no' "$tmp/said" || fail "a name that cannot be: $(cat "$tmp/said")"
 theirs llm-cli -m 'größe\nicht.gguf' -p a >/dev/null 2>"$tmp/said"
 [ $? = 1 ] && grep -q 'nicht.gguf: No such file' "$tmp/said" || fail "a file that is not there: $(cat "$tmp/said")"
 head -c 5000 want.gguf >größe/kurz.gguf

@@ -78,6 +78,7 @@ def options():
     fails(1, "No such file", "--api-key-file", "/no/such")
     fails(1, "not known", "--host", "no.such.host.invalid")
     fails(1, "not an address of this machine", "--host", "192.0.2.1", "--port", "0")
+    fails(1, "--host ./x.sock: the path of a socket must begin with '/'", "--host", "./x.sock")
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         s.listen()

@@ -203,6 +203,11 @@ TEST(calendars) {
         int64_t seconds;
         int year, month, day, hour, minute, second, of_week, of_year;
     } row[] = {{0, 1970, 1, 1, 0, 0, 0, 4, 0},
+               {-1, 1969, 12, 31, 23, 59, 59, 3, 364},
+               {-58017600, 1968, 2, 29, 12, 0, 0, 4, 59},
+               {-2208988800, 1900, 1, 1, 0, 0, 0, 1, 0},
+               {-62135596800, 1, 1, 1, 0, 0, 0, 1, 0},
+               {48282134400, 3500, 1, 1, 0, 0, 0, 1, 0},
                {951782399, 2000, 2, 28, 23, 59, 59, 1, 58},
                {951782400, 2000, 2, 29, 0, 0, 0, 2, 59},
                {1741529106, 2025, 3, 9, 14, 5, 6, 0, 67},
@@ -391,7 +396,7 @@ static os_socket connect_to(const struct sockaddr_in *a) {
 TEST(clients_are_refused_when_listening_ends) {
     struct sockaddr_in a = {.sin_family = AF_INET};
     socklen_t n = sizeof a;
-    char byte;
+    char answer;
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     REQUIRE(ggl_os_sockets_begin());
     os_socket s = ggl_os_listen((const struct sockaddr *)&a, n, 5);
@@ -399,7 +404,7 @@ TEST(clients_are_refused_when_listening_ends) {
     const os_socket waits = connect_to(&a);
     REQUIRE(waits >= 0);
     ggl_os_listen_end(&s);
-    CHECK(recv(waits, &byte, 1, 0) <= 0);
+    CHECK(recv(waits, &answer, 1, 0) <= 0);
     CHECK(connect_to(&a) == OS_NO_SOCKET);
     ggl_os_socket_close(waits);
     if (s >= 0)

@@ -98,6 +98,11 @@ static ggl_status listen_unix(http_server *s, ggl_error *err) {
                         "--host %s: this system has no sockets with the names of files; --host "
                         "127.0.0.1 is an address for this machine alone",
                         path);
+    if (!ggl_os_is_absolute(path))
+        return ggl_fail(err, GGL_USAGE,
+                        "--host %s: the path of a socket must begin with '/'; an address of the "
+                        "network has no '/'",
+                        path);
     if (n == 0)
         return ggl_fail(err, GGL_IO,
                         "the socket's path has %zu bytes, at most %zu are possible: %s",
@@ -121,5 +126,6 @@ void http_unlisten(http_server *s) {
 ggl_status http_listen(http_server *s, ggl_error *err) {
     if (!ggl_os_sockets_begin())
         return ggl_fail(err, GGL_IO, "this system has no network");
-    return ggl_os_is_absolute(s->p.host) ? listen_unix(s, err) : listen_tcp(s, err);
+    const bool is_path = ggl_os_has_separator(s->p.host, strlen(s->p.host));
+    return is_path ? listen_unix(s, err) : listen_tcp(s, err);
 }

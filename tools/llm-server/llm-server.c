@@ -58,6 +58,9 @@ static int open_log(program *p) {
         p->log = stderr;
     if (!p->o.log_file)
         return -1;
+    const char *rule = ggl_os_name_rule(p->o.log_file);
+    if (rule)
+        return tool_error(TOOL, 2, "--log-file %s: %s", p->o.log_file, rule);
     p->log = ggl_os_fopen(p->o.log_file, "a");
     return p->log ? -1 : tool_error(TOOL, 1, "--log-file %s: %s", p->o.log_file, strerror(errno));
 }

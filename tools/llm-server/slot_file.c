@@ -50,6 +50,9 @@ ggl_status slot_read_name(slot_request *x, const json_value *v, ggl_error *err) 
             "\"filename\" must be the name of a file without a folder: it is not empty, "
             "does not begin with a dot, and has no /, \\, : or control characters");
     memcpy(x->name, v->s, v->n);
+    const char *rule = ggl_os_name_rule(x->name);
+    if (rule)
+        return ggl_fail(err, GGL_USAGE, "\"filename\" cannot be \"%s\": %s", x->name, rule);
     const size_t size = strlen(x->s->o->slot_path) + sizeof x->name + 1;
     x->path = ggl_calloc(size, 1);
     if (!x->path)

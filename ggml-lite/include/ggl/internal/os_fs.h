@@ -116,6 +116,8 @@ bool ggl_os_separates(char c);
 bool ggl_os_has_separator(const char *s, size_t n);
 /* Returns where the last separator of the path's names is; NULL: there is none. */
 char *ggl_os_last_separator(const char *path);
+/* Returns the rule of the system that the path's last name breaks, as the end of a message; NULL: a file may have that name. */
+const char *ggl_os_name_rule(const char *path);
 /* Makes the folders above the path's last name that are not there. Whoever writes there sees whether that has worked. */
 void ggl_os_make_parents(const char *path, bool is_private);
 
