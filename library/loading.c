@@ -7,6 +7,7 @@
 #include "builtin/builtin.h"
 #include "ggl/internal/backends.h"
 #include "hub/hub.h"
+#include "llm/internal/load.h"
 
 /* --- from the hub ----------------------------------------------------------------------------- */
 
@@ -58,6 +59,14 @@ static ggl_status open_repo(llm_model **out, const char *repo, const llm_model_p
 
 /* --- all models ------------------------------------------------------------------------------- */
 
+/* The type of a built-in model cannot be changed; a name that is no type is refused as such. */
+static ggl_status refuse_type(const llm_loading *l, ggl_error *err) {
+    const ggl_status st = llm_load_check_type(l->type, err);
+    return st != GGL_OK ? st
+                        : ggl_fail(err, GGL_USAGE, "%s: the built-in models are quantized already",
+                                   l->type_name);
+}
+
 ggl_status llm_load_named(llm_model **out, const llm_loading *l, ggl_error *err) {
     const llm_load_params load = {
         .size = sizeof load,
@@ -87,7 +96,6 @@ ggl_status llm_load_named(llm_model **out, const llm_loading *l, ggl_error *err)
         return ggl_fail(err, GGL_NOT_FOUND, "%s: the built-in models are %s", l->path,
                         llm_builtin_names());
     if (l->type)
-        return ggl_fail(err, GGL_USAGE, "%s: the built-in models are quantized already",
-                        l->type_name);
+        return refuse_type(l, err);
     return llm_model_open_memory(out, built_in.data, built_in.size, built_in.name, &mp, err);
 }

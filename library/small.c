@@ -21,6 +21,33 @@ static ggl_status read_type(ggl_type *out, const char *name, const char *value, 
     return GGL_OK;
 }
 
+/* Refuses models that write no texts. */
+static ggl_status check_outputs(const llm_model *m, ggl_error *err) {
+    const llm_arch *arch = llm_model_arch(m);
+    const char *name = ggl_gguf_name(llm_model_file(m));
+    if (llm_arch_has_output(arch, "logits"))
+        return GGL_OK;
+    return ggl_fail(
+        err, GGL_UNSUPPORTED,
+        "%s: the model writes no texts: it makes %s; the runtime for small boards needs "
+        "a model that gives logits",
+        name,
+        llm_arch_reads_rows(arch) ? "rows of pictures or sound for one that does"
+                                  : "vectors or scores of them");
+}
+
+/* Says so if the context is longer than that of the training. */
+static void note_context(const llm_model *m, const llm_small_params *p) {
+    char text[160];
+    const long long own = llm_model_n_ctx(m);
+    if (!p->note || own <= 0 || p->n_ctx <= own)
+        return;
+    snprintf(text, sizeof text,
+             "the model was trained on %lld tokens at once; text beyond them may make no sense",
+             own);
+    p->note(p->user, text);
+}
+
 static ggl_status write_model(const char *model, const char *path, const llm_small_params *p,
                               llm_small_bytes *bytes, ggl_error *err) {
     llm_small_source source = {.n_ctx = p->n_ctx};
@@ -42,7 +69,10 @@ static ggl_status write_model(const char *model, const char *path, const llm_sma
         st = read_type(&source.type_v, "cache_type_v", p->cache_type_v, err);
     if (st == GGL_OK)
         st = llm_load_named(&m, &loading, err);
+    if (st == GGL_OK)
+        st = check_outputs(m, err);
     if (st == GGL_OK) {
+        note_context(m, p);
         weights = llm_arch_source_gguf(llm_model_file(m));
         source.arch = llm_model_arch(m);
         source.weights = &weights;

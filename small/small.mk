@@ -9,8 +9,15 @@
 #
 # Only what a plan names is linked: each function is in a section of its own.
 ROOT := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))/..
+# make parts names at spaces, and knows none that have some.
+ifeq ($(wildcard $(ROOT)/small/small.mk),)
+$(error the path of small.mk has a space, which make cannot have in names: enter the folder first, cd "FOLDER" && make -f small/small.mk ..)
+endif
 BOARDS := $(ROOT)/examples/board
 OUT ?= build/small
+ifneq ($(words $(OUT)),1)
+$(error OUT='$(OUT)' has a space, which make cannot have in names: choose another folder)
+endif
 CC ?= cc
 AR ?= ar
 CFLAGS ?= -O2

@@ -22,6 +22,11 @@ ggl_status llm_load_read_type(loaded *l, bool converts, ggl_error *err) {
     return s == GGL_NOT_FOUND ? ggl_within(err, GGL_USAGE, "type") : s;
 }
 
+ggl_status llm_load_check_type(const char *type, ggl_error *err) {
+    loaded l = {.params = {.type = type}};
+    return llm_load_read_type(&l, true, err);
+}
+
 /* Quantizing a second time loses more than the type says, so it is left to a tool that asks. */
 static ggl_status refuse_quantized(const ggl_gguf *f, ggl_error *err) {
     for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {

@@ -72,6 +72,8 @@ def options():
     fails(2, "reverse proxy", "--ssl-key-file", "x")
     fails(2, "-hf USER/REPO", "-dr", "a/b")
     fails(2, "requests say it", "--grammar", "x")
+    fails(2, "--open and --no-webui cannot be used together", "--open", "--no-webui")
+    fails(2, "--open: browsers cannot show the page of a socket", "--open", "--host", "/x.sock")
     fails(2, "builtin:stories", "-m", "builtin:none")
     fails(2, "not in the vocabulary", "-l", "99999999+1", "--port", "0")
     fails(1, "No such file", "-m", "/no/such.gguf")
@@ -435,6 +437,25 @@ def stream(s, body):
     return c, c.makefile("rb")
 
 
+def left():
+    """A client that leaves in the middle of a stream is logged as one that has left, and the others are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = folder + "/log"
+        with Server([BINARY, "-c", "100000", "-np", "2", "-t", "1", "--log-file", log]) as s:
+            c, f = stream(s, dict(CHAT, max_tokens=3))
+            check(any(b"[DONE]" in line for line in iter(f.readline, b"")), "a whole answer")
+            c, f = stream(s, dict(CHAT, max_tokens=100000, ignore_eos=True))
+            check(f.readline().startswith(b"HTTP/1.1 200"), "begun")
+            f.close()
+            c.close()
+            until = time.monotonic() + PATIENCE
+            while len(open(log, encoding="utf-8").read().splitlines()) < 2 and time.monotonic() < until:
+                time.sleep(0.01)
+            check(s.stop() == 0, "exit code")
+        lines = [x for x in open(log, encoding="utf-8").read().splitlines() if "/v1/chat/completions" in x]
+        check([re.search(r" (\d+) \d+ bytes", x)[1] for x in lines] == ["200", "499"], lines)
+
+
 def signals():
     """SIGTERM: short answers are completed, long ones end with an error event; exit code 0. Twice: at once."""
     long = dict(CHAT, max_tokens=100000, ignore_eos=True)
@@ -498,7 +519,7 @@ def opens():
         with open(browser, "w", encoding="utf-8") as f:
             f.write(f'#!/bin/sh\necho "$1" >>"{shown}"\n')
         os.chmod(browser, 0o755)
-        for host, args in (("127.0.0.1", ["--open"]), ("0.0.0.0", ["--open", "--host", "0.0.0.0"]), ("", []), ("", ["--open", "--no-webui"])):
+        for host, args in (("127.0.0.1", ["--open"]), ("0.0.0.0", ["--open", "--host", "0.0.0.0"]), ("", [])):
             with Server([BINARY, *SMALL, *args], env=dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}")) as s:
                 post(s, "/v1/chat/completions", CHAT)
                 until = time.monotonic() + (PATIENCE if host else 0.3)

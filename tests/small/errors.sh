@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What llm-arch compile says about models and files that cannot be: errors.sh LLM-ARCH LLM-TRAIN
+# What llm-arch compile says about models and files that cannot be: errors.sh LLM-ARCH LLM-TRAIN SOURCE_DIR
 source "$(dirname "$0")/../e2e/common.sh"
-arch=$1 train=$2
+arch=$1 train=$2 source=$3
 
 exits 2 "$arch" compile -o "$tmp/plan.c"
 prints "MODEL"
@@ -17,6 +17,10 @@ done
 exits 2 "$arch" compile builtin:stories -c 0x -o "$tmp/plan.c"
 exits 2 "$arch" compile builtin:stories -ctk q5_0 -o "$tmp/plan.c"
 prints "q5_0"
+exits 2 "$arch" compile builtin:stories --type q4_9 -o "$tmp/plan.c"
+prints "'q4_9' is not a type"
+exits 2 "$arch" compile builtin:stories --type q4_0 -o "$tmp/plan.c"
+prints "quantized already"
 exits 1 "$arch" compile "$tmp/none.gguf" -o "$tmp/plan.c"
 prints "none.gguf"
 exits 1 "$arch" compile builtin:stories -o "$tmp/no/plan.c"
@@ -51,7 +55,22 @@ exits 2 "$arch" compile "$tmp/model.gguf" -o "$tmp/a\"b.c"
 prints "quotes"
 exits 0 "$arch" compile "$tmp/model.gguf" -c 16 -ctk f32 -ctv f32 -o "$tmp/my-plan.c"
 prints "#define MY_PLAN_N_CTX 16" "$tmp/my-plan.h"
-# a model that sees pictures gives no text
+! grep -q "trained on" "$tmp/err" || fail "$ran: $(cat "$tmp/err")"
+exits 0 "$arch" compile "$tmp/model.gguf" -c 65 -o "$tmp/my-plan.c"
+prints "the model was trained on 64 tokens at once"
+exits 0 "$arch" compile -q "$tmp/model.gguf" -c 65 -o "$tmp/my-plan.c"
+[ ! -s "$tmp/out" ] && [ ! -s "$tmp/err" ] || fail "$ran: prints $(cat "$tmp/out" "$tmp/err")"
+
+# make cannot have spaces in names, and says so
+mkdir "$tmp/a b"
+ln -s "$source/small" "$tmp/a b/small"
+for args in "-f '$tmp/a b/small/small.mk'" "-f '$source/small/small.mk' OUT='$tmp/a b'"; do
+    exits 2 sh -c "make -n $args runtime"
+    prints "has a space, which make cannot have in names"
+done
+exits 1 "$arch" compile builtin:shapes-eye -o "$tmp/plan.c"
+prints "builtin:shapes-eye: the model writes no texts: it makes rows of pictures"
+# a model that hears reads more than tokens
 exits 1 "$arch" compile builtin:words -o "$tmp/plan.c"
 prints "words"
 exit $failed

@@ -20,6 +20,8 @@ static int write_plan(const char *model, const char *path, const llm_small_param
     const ggl_status st = llm_write_small(model, path, p, &r, &err);
     if (st != GGL_OK)
         return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
+    if (tool_is_quiet())
+        return 0;
     printf("%s, and its header %.*s.h: %" PRId64 " operators, a context of %" PRId64 " tokens\n"
            "flash   %9zu bytes of weights, %zu of the tokenizer, besides tables and code\n"
            "RAM     %9zu bytes, %zu of them for the context, besides a stack\n",

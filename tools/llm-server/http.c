@@ -9,7 +9,7 @@
 #include "http_impl.h"
 
 enum {
-    STATUS_GONE = 499,    /* in logs: the client went before it was answered */
+    STATUS_GONE = 499,    /* in logs: the client went before its answer was complete */
     POOL_MORE = 16384,    /* what the library needs for a connection besides the headers */
     OWN_DESCRIPTORS = 8,  /* of the library, the watcher and the socket that listens */
     MOST_PARAMETERS = 100 /* of a query; the library takes 64 bytes of POOL_MORE for each */
@@ -275,6 +275,14 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
     return r->handed ? go_on(r) : hand_over(r);
 }
 
+/* Returns true if this server has closed the connection: it ends, its handler has failed in the middle of a reply, the client was too slow,
+ * or others had to have room. Called with the reply's lock. */
+static bool closed_by_server(const http_reply *r) {
+    const http_connection *c = r->connection;
+    const int64_t due = c->due;
+    return r->server->ends || r->failed || c->ends || (due > 0 && due < http_now());
+}
+
 /* The reply was sent, or the connection is closed. */
 static void end_request(http_reply *r, bool is_sent) {
     http_server *s = r->server;
@@ -285,7 +293,8 @@ static void end_request(http_reply *r, bool is_sent) {
     r->suspended = false;
     if (!is_sent)
         r->gone = true;
-    const int status = r->queued ? r->status : STATUS_GONE;
+    const bool has_status = r->queued && (is_sent || closed_by_server(r));
+    const int status = has_status ? r->status : STATUS_GONE;
     const uint64_t n_sent = r->n_sent;
     ggl_os_mutex_unlock(&r->lock);
     http_set_due(s, c, 0);

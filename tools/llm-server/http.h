@@ -66,7 +66,7 @@ typedef struct http_params {
     http_refuses refuses; /* NULL: the sentence is sent as text */
     void *ctx;
     /* Called once a request is answered, or its client has gone, from any thread: for logs. status: 499 if
-     * nothing was sent. NULL: none. */
+     * the client has gone before the answer was complete. NULL: none. */
     void (*done)(void *ctx, const http_request *q, int status, uint64_t n_bytes, double seconds);
 } http_params;
 

@@ -442,6 +442,14 @@ int server_options_read(server_options *o, int argc, char **argv) {
     const int code = server_options_read_model(TOOL, o, argc, argv);
     if (code >= 0)
         return code;
+    if (o->open && o->no_page)
+        return tool_error(
+            TOOL, 2, "--open and --no-webui cannot be used together: there is no page to show");
+    if (o->open && ggl_os_is_absolute(o->host))
+        return tool_error(TOOL, 2,
+                          "--open: browsers cannot show the page of a socket, --host %s; --host "
+                          "127.0.0.1 is an address for this machine alone",
+                          o->host);
     if (o->models && (o->model || o->mmproj || o->hub.repo || o->hub.url || o->alias))
         return tool_error(
             TOOL, 2,

@@ -60,6 +60,9 @@ bool llm_load_converts(const char *path);
 /* Returns true if the path is a tokenizer.json, of whatever name, which llm_load opens with vocab_only. */
 bool llm_load_is_tokenizer(const char *path);
 
+/* Fails with GGL_USAGE and the nearest name if `type` (llm_load_params) is none. */
+GGL_NODISCARD ggl_status llm_load_check_type(const char *type, ggl_error *err);
+
 /* Opens a file or folder. gguf: how files are read; NULL: the defaults; with meta_only no tensor is
  * made, and those of a folder have no data. params: may be NULL. On failure *out is NULL. Fails as
  * ggl_gguf_open, or as llm_converter_open and llm_converter_write do; GGL_CANCELLED; GGL_USAGE: `type` is
