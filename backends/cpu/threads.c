@@ -308,6 +308,11 @@ ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, const cpu_nodes *nod
                              ggl_error *err) {
     *out = NULL;
     n_threads = n_threads < 1 ? 1 : n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
+    if (n_threads > 1 && !ggl_os_has_threads)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "a program has one thread in this build, for WebAssembly, and cannot have "
+                        "%d: -t 1; the programs of other systems have as many as the processor",
+                        n_threads);
     cpu_pool *p = ggl_aligned_calloc(64, sizeof *p);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for %d threads", n_threads);

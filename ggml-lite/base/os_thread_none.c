@@ -5,6 +5,8 @@
 
 #include "ggl/internal/os_clock.h"
 
+const bool ggl_os_has_threads = false;
+
 void ggl_os_mutex_init(os_mutex *m) {
     *m = (os_mutex){0};
 }

@@ -7,6 +7,8 @@
 
 #include "ggl/internal/os_clock.h"
 
+const bool ggl_os_has_threads = true;
+
 enum { SECOND = 1000000000 };
 
 void ggl_os_mutex_init(os_mutex *m) {

@@ -7,6 +7,8 @@
 #include "ggl/alloc.h"
 #include "ggl/internal/os_clock.h"
 
+const bool ggl_os_has_threads = true;
+
 _Static_assert(sizeof(os_mutex) == sizeof(SRWLOCK) && _Alignof(os_mutex) >= _Alignof(SRWLOCK),
                "os_mutex is an SRWLOCK");
 _Static_assert(sizeof(os_cond) == sizeof(CONDITION_VARIABLE) &&

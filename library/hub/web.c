@@ -270,6 +270,12 @@ static ggl_status check_request(const web_request *q, ggl_error *err) {
     return GGL_OK;
 }
 
+static ggl_status no_programs(ggl_error *err) {
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "this build cannot start curl, which downloads models: download the file by "
+                    "other means, and give its path (-m FILE)");
+}
+
 /* Sets *err from curl's exit code and message. */
 static ggl_status judge(const reader *r, int code, const char *message, ggl_error *err) {
     enum { PROTOCOL_REFUSED = 1, TOO_MANY_REDIRECTS = 47, NO_PROGRAM = 127, RANGE_ERROR = 33 };
@@ -297,7 +303,9 @@ static ggl_status run(reader *r, ggl_error *err) {
     int code = start_curl(&c, r->q);
     if (code)
         return code == ENOENT ? no_curl(err)
-                              : ggl_fail(err, GGL_IO, "curl could not be run: %s", strerror(code));
+               : code == ENOSYS
+                   ? no_programs(err)
+                   : ggl_fail(err, GGL_IO, "curl could not be run: %s", strerror(code));
     const bool told = configure(&c, r->q);
     if (told)
         read_answer(r, c.out);

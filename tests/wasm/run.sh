@@ -66,6 +66,10 @@ done
     fail "another text of a file"
 run "$wasm/bin/llm-cli.wasm" -m größe/nicht.gguf -p a >/dev/null 2>said
 [ $? = 1 ] && grep -q 'nicht.gguf: No such file' said || fail "a file that is not there: $(cat said)"
+run "$wasm/bin/llm-cli.wasm" -hf user/repo -p a >/dev/null 2>said
+[ $? = 1 ] && grep -q 'cannot start curl.*(-m FILE)' said || fail "a download: $(cat said)"
+run "$wasm/bin/llm-cli.wasm" -t 2 -p a >/dev/null 2>said
+[ $? = 1 ] && grep -q 'one thread in this build.*-t 1' said || fail "two threads: $(cat said)"
 head -c 5000 want.gguf >größe/kurz.gguf
 run "$wasm/bin/llm-cli.wasm" -m größe/kurz.gguf -p a >/dev/null 2>said
 [ $? = 1 ] && grep -q 'kurz.gguf' said || fail "a file that is cut off: $(cat said)"

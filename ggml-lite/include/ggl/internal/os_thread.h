@@ -71,6 +71,8 @@ bool ggl_os_cond_wait_until(os_cond *c, os_mutex *m, int64_t ns);
 void ggl_os_cond_signal(os_cond *c); /* wakes one thread */
 void ggl_os_cond_broadcast(os_cond *c);
 
+/* False: a program has one thread here (WebAssembly), and none can be started. */
+extern const bool ggl_os_has_threads;
 /* Starts run(arg), whose result nobody reads. stack: the bytes of its stack; 0: the system's number. Each thread that was
  * started is joined once. False: the system has no memory or no room for a thread. */
 bool ggl_os_thread_start(os_thread *t, void *(*run)(void *arg), void *arg, size_t stack);
