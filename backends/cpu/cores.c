@@ -1,10 +1,8 @@
 #include "cores.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ggl/backends.h"
 #include "ggl/internal/number.h"
@@ -12,8 +10,6 @@
 #include "ggl/internal/os_process.h"
 
 enum { MOST_CPUS = 1 << 20, MOST_CORES = 1024 /* whose kinds are told apart */, PATH = 4096 };
-
-#ifdef __linux__
 
 /* A core is big from half of the fastest core's speed on, and useful from a third on. */
 static const double BIG = 1.0 / 2, USEFUL = 1.0 / 3;
@@ -29,15 +25,9 @@ const char *ggl_cpu_root(void) {
 /* Opens the file root + path; NULL if that cannot be done, or if it is no plain file, which might have no end. */
 static FILE *open_file(const char *root, const char *path) {
     char name[PATH];
-    os_stat st;
-    if (snprintf(name, sizeof name, "%s%s", root, path) >= (int)sizeof name)
-        return NULL;
-    const int fd = ggl_os_open(name, OS_READ | OS_NO_WAIT);
-    FILE *f =
-        fd >= 0 && ggl_os_stat_fd(fd, &st) && st.kind == OS_FILE ? ggl_os_fdopen(fd, "r") : NULL;
-    if (fd >= 0 && !f)
-        ggl_os_close(fd);
-    return f;
+    return snprintf(name, sizeof name, "%s%s", root, path) < (int)sizeof name
+               ? ggl_os_fopen_plain(name)
+               : NULL;
 }
 
 /* Reads the first line of the file root + path into buf; false if it cannot be read. */
@@ -88,25 +78,6 @@ int ggl_cpu_quota(const char *root) {
 
 /* --- sets of CPUs --------------------------------------------------------------------------- */
 
-static bool is_allowed(const cpu_mask *m, int cpu) {
-    return CPU_ISSET_S((size_t)cpu, CPU_ALLOC_SIZE((size_t)m->n), m->set);
-}
-
-/* The system returns EINVAL if the set is smaller than its own, whose size is not known here. */
-bool ggl_cpu_mask_get(cpu_mask *m, cpu_mask_reader *read) {
-    for (m->n = CPU_SET_BITS; m->n <= MOST_CPUS; m->n *= 4) {
-        m->set = CPU_ALLOC((size_t)m->n);
-        if (!m->set)
-            return false;
-        if (read(0, CPU_ALLOC_SIZE((size_t)m->n), m->set) == 0)
-            return true;
-        CPU_FREE(m->set);
-        if (errno != EINVAL)
-            return false;
-    }
-    return false;
-}
-
 /* Reads a number of digits from f, at most MOST_CPUS; *c: the next character. Returns -1 if there is none. */
 static long list_number(FILE *f, int *c) {
     long n = -1;
@@ -143,18 +114,18 @@ cpu_found ggl_cpu_read_list(const char *root, const char *path, int n,
 
 /* For ggl_cpu_read_list: the lowest allowed CPU of a list. */
 typedef struct lowest {
-    const cpu_mask *m;
+    const os_cpus *m;
     int cpu;
 } lowest;
 
 static void add_lowest(void *ctx, int cpu) {
     lowest *l = ctx;
-    if (cpu < l->cpu && is_allowed(l->m, cpu))
+    if (cpu < l->cpu && ggl_os_cpus_has(l->m, cpu))
         l->cpu = cpu;
 }
 
 /* Returns the lowest allowed CPU among those that share a core with this one. */
-static int first_sibling(const char *root, const cpu_mask *m, int cpu) {
+static int first_sibling(const char *root, const os_cpus *m, int cpu) {
     char path[96];
     lowest l = {m, cpu};
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
@@ -193,11 +164,11 @@ static void add_efficient(void *ctx, int cpu) {
 }
 
 /* Finds the cores of the mask, and what the system says about the speeds of the first MOST_CORES; returns how many there are. */
-static int find_cores(core_list *l, const cpu_mask *m, const char *root) {
+static int find_cores(core_list *l, const os_cpus *m, const char *root) {
     int n = 0;
     l->n = l->n_efficient = 0;
     for (int cpu = 0; cpu < m->n; cpu++) {
-        if (!is_allowed(m, cpu) || first_sibling(root, m, cpu) != cpu)
+        if (!ggl_os_cpus_has(m, cpu) || first_sibling(root, m, cpu) != cpu)
             continue;
         if (l->n < MOST_CORES)
             l->at[l->n++] = (core){cpu, false, cpu_number(root, cpu, "cpu_capacity"),
@@ -245,25 +216,21 @@ static cpu_cores count_kinds(const core_list *l) {
     return out;
 }
 
-cpu_cores ggl_cpu_cores_of(const cpu_mask *m, const char *root) {
+cpu_cores ggl_cpu_cores_of(const os_cpus *m, const char *root) {
     core_list l;
     const int n = find_cores(&l, m, root);
     return n > MOST_CORES ? (cpu_cores){n, n, n} : count_kinds(&l);
 }
 
-#endif
-
 /* --- what this process may use --------------------------------------------------------------- */
 
 static cpu_cores cores_here(void) {
-#ifdef __linux__
-    cpu_mask m;
-    if (ggl_cpu_mask_get(&m, sched_getaffinity)) {
+    os_cpus m;
+    if (ggl_os_cpus_get(&m)) {
         const cpu_cores out = ggl_cpu_cores_of(&m, ggl_cpu_root());
-        CPU_FREE(m.set);
+        ggl_os_cpus_free(&m);
         return out;
     }
-#endif
     const int n = ggl_os_n_processors();
     return (cpu_cores){n, n, n};
 }
@@ -276,21 +243,15 @@ static int within(int n, int quota) {
 
 cpu_threads ggl_cpu_default_threads(void) {
     const cpu_cores cores = cores_here();
-    int quota = GGL_MAX_THREADS;
-#ifdef __linux__
-    quota = ggl_cpu_quota(ggl_cpu_root());
-#endif
+    const int quota = ggl_os_has_cpu_files ? ggl_cpu_quota(ggl_cpu_root()) : GGL_MAX_THREADS;
     return (cpu_threads){within(cores.big, quota), within(cores.useful, quota)};
 }
 
 int ggl_cpu_allowed(void) {
-#ifdef __linux__
-    cpu_mask m;
-    if (ggl_cpu_mask_get(&m, sched_getaffinity)) {
-        int n = CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)m.n), m.set);
-        CPU_FREE(m.set);
-        return n;
-    }
-#endif
-    return ggl_os_n_processors();
+    os_cpus m;
+    if (!ggl_os_cpus_get(&m))
+        return ggl_os_n_processors();
+    const int n = ggl_os_cpus_count(&m);
+    ggl_os_cpus_free(&m);
+    return n;
 }

@@ -5,22 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __linux__
-#include <sched.h>
-
-/* CPUs in a cpu_set_t; CPU_SETSIZE of musl is its bytes. */
-enum { CPU_SET_BITS = 8 * sizeof(cpu_set_t) };
-
-typedef struct cpu_mask {
-    cpu_set_t *set; /* freed with CPU_FREE */
-    int n;          /* it has room for CPUs 0 .. n-1 */
-} cpu_mask;
-
-/* sched_getaffinity, or a test's replacement. */
-typedef int cpu_mask_reader(pid_t pid, size_t size, cpu_set_t *set);
-
-/* Reads the affinity mask into a set as large as the system needs. False: it cannot be read. */
-bool ggl_cpu_mask_get(cpu_mask *m, cpu_mask_reader *read);
+#include "ggl/internal/os_cpus.h"
 
 typedef enum cpu_found { CPU_LIST_MISSING, CPU_LIST_WRONG, CPU_LIST_READ } cpu_found;
 
@@ -32,7 +17,6 @@ cpu_found ggl_cpu_read_list(const char *root, const char *path, int n,
 /* Returns what the name of each file of the system begins with: "", or what the environment variable
  * GGL_CPU_ROOT says, for tests. */
 const char *ggl_cpu_root(void);
-#endif
 
 /* Cores of which this process may use a CPU. CPUs that share a core count once. */
 typedef struct cpu_cores {
@@ -41,14 +25,12 @@ typedef struct cpu_cores {
     int useful; /* at least a third as fast: for batches */
 } cpu_cores;
 
-#ifdef __linux__
-/* Counts the cores of a mask, as the files below `root` describe them; files that are missing or make no
+/* Counts the cores of a set, as the files below `root` describe them; files that are missing or make no
  * sense are as if all CPUs were alike. */
-cpu_cores ggl_cpu_cores_of(const cpu_mask *m, const char *root);
+cpu_cores ggl_cpu_cores_of(const os_cpus *m, const char *root);
 /* Returns the cores that the control group's quota (version 2, else 1) allows, rounded up;
  * GGL_MAX_THREADS if there is no quota. */
 int ggl_cpu_quota(const char *root);
-#endif
 
 /* Threads for single tokens and for batches: the big and the useful cores, but no more than the control group's
  * quota; 1 to GGL_MAX_THREADS. */

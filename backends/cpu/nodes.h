@@ -7,11 +7,9 @@
 enum { CPU_MAX_NODES = 64 };
 
 typedef struct cpu_node {
-    int id;      /* the system's number */
-    int n_cores; /* of which this process may use a CPU */
-#ifdef __linux__
-    cpu_mask cpus; /* that this process may use */
-#endif
+    int id;       /* the system's number */
+    int n_cores;  /* of which this process may use a CPU */
+    os_cpus cpus; /* that this process may use */
 } cpu_node;
 
 /* The nodes that have CPUs which this process may use, by ascending id. n < 2: all memory is equally near. */
@@ -24,11 +22,9 @@ typedef struct cpu_nodes {
 void ggl_cpu_nodes_init(cpu_nodes *out);
 void ggl_cpu_nodes_fini(cpu_nodes *n);
 
-#ifdef __linux__
-/* Sets *out to the nodes of the CPUs in the mask, as the files below `root` describe them. out->n is 0 if there are fewer
+/* Sets *out to the nodes of the CPUs in the set, as the files below `root` describe them. out->n is 0 if there are fewer
  * than two, or if a file makes no sense. */
-void ggl_cpu_nodes_of(cpu_nodes *out, const cpu_mask *m, const char *root);
-#endif
+void ggl_cpu_nodes_of(cpu_nodes *out, const os_cpus *m, const char *root);
 
 /* Lets the calling thread run on the node's CPUs only. Nothing happens if the system refuses. */
 void ggl_cpu_node_bind(const cpu_node *n);

@@ -1,16 +1,18 @@
 #include "threads.h"
 
-#include <sched.h>
-
+#include "ggl/internal/os_cpus.h"
 #include "ggl/internal/os_thread.h"
 
 enum { MOST_THREADS = 16 };
 
 /* Returns the processors on which this thread may run, at most so many. */
 static int n_threads(void) {
-    cpu_set_t set;
-    /* it fails on machines with more processors than a set has */
-    const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : MOST_THREADS;
+    os_cpus c;
+    int n = MOST_THREADS;
+    if (ggl_os_cpus_get(&c)) {
+        n = ggl_os_cpus_count(&c);
+        ggl_os_cpus_free(&c);
+    }
     return n > MOST_THREADS ? MOST_THREADS : n;
 }
 

@@ -24,6 +24,16 @@ bool ggl_os_is_folder(const char *path) {
     return ggl_os_stat(path, &s) && s.kind == OS_FOLDER;
 }
 
+FILE *ggl_os_fopen_plain(const char *path) {
+    os_stat st;
+    const int fd = ggl_os_open(path, OS_READ | OS_NO_WAIT);
+    FILE *f =
+        fd >= 0 && ggl_os_stat_fd(fd, &st) && st.kind == OS_FILE ? ggl_os_fdopen(fd, "r") : NULL;
+    if (fd >= 0 && !f)
+        ggl_os_close(fd);
+    return f;
+}
+
 bool ggl_os_has_separator(const char *s, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (ggl_os_separates(s[i]))

@@ -44,16 +44,10 @@ static char *with_suffix(const char *path, const char *middle, const char *suffi
 /* Reads the line of PATH.version. False if none. */
 static bool read_version(const char *path, char *version, size_t size) {
     char *name = with_suffix(path, ".version", "");
-    os_stat st;
-    /* opening a named pipe would wait for ever */
-    const int fd = name ? ggl_os_open(name, OS_READ | OS_NO_WAIT) : -1;
-    FILE *f =
-        fd >= 0 && ggl_os_stat_fd(fd, &st) && st.kind == OS_FILE ? ggl_os_fdopen(fd, "r") : NULL;
+    FILE *f = name ? ggl_os_fopen_plain(name) : NULL;
     const bool has = f && fgets(version, (int)size, f) != NULL;
     if (f)
         fclose(f);
-    else if (fd >= 0)
-        ggl_os_close(fd);
     free(name);
     if (has)
         version[strcspn(version, "\n")] = '\0';

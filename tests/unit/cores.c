@@ -7,6 +7,30 @@
 #include "system_files.h"
 #include "test.h"
 
+/* The layer's functions with a mask of a test's. */
+static int read_mask(pid_t pid, size_t size, cpu_set_t *set);
+#define sched_getaffinity(pid, size, set) mask_reader(pid, size, set)
+static int (*mask_reader)(pid_t pid, size_t size, cpu_set_t *set) = read_mask;
+#define ggl_os_cpus_new      new_pretended
+#define ggl_os_cpus_free     free_pretended
+#define ggl_os_cpus_get      get_pretended
+#define ggl_os_cpus_bind     bind_pretended
+#define ggl_os_spread_pages  spread_pretended
+#define ggl_os_has_cpu_files has_pretended_files
+bool new_pretended(os_cpus *c, int n);
+void free_pretended(os_cpus *c);
+bool get_pretended(os_cpus *c);
+void bind_pretended(const os_cpus *c);
+void spread_pretended(void *p, size_t size, const int *node, int n);
+#include "base/os_cpus_linux.c"
+#undef sched_getaffinity
+#undef ggl_os_cpus_new
+#undef ggl_os_cpus_free
+#undef ggl_os_cpus_get
+#undef ggl_os_cpus_bind
+#undef ggl_os_spread_pages
+#undef ggl_os_has_cpu_files
+
 static int n_cpus; /* of the machine that is pretended: every fourth of them is allowed */
 
 static int read_mask(pid_t pid, size_t size, cpu_set_t *set) {
@@ -23,13 +47,13 @@ static int read_mask(pid_t pid, size_t size, cpu_set_t *set) {
 
 TEST(masks_of_any_size) {
     for (n_cpus = 64; n_cpus <= 1 << 18; n_cpus *= 2) {
-        cpu_mask m;
-        REQUIRE(ggl_cpu_mask_get(&m, read_mask));
+        os_cpus m;
+        REQUIRE(get_pretended(&m));
         CHECK(m.n >= n_cpus);
-        CHECK_INT(CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)m.n), m.set), n_cpus / 4);
+        CHECK_INT(ggl_os_cpus_count(&m), n_cpus / 4);
         int cores = ggl_cpu_cores_of(&m, "").all; /* this machine's own may share cores */
         CHECK_MSG(cores > n_cpus / 4 - 1024 && cores <= n_cpus / 4 && cores > 0, "%d cores", cores);
-        CPU_FREE(m.set);
+        ggl_os_cpus_free(&m);
     }
 }
 
@@ -46,9 +70,11 @@ static int never_enough(pid_t pid, size_t size, cpu_set_t *set) {
 }
 
 TEST(masks_that_cannot_be_read) {
-    cpu_mask m;
-    CHECK(!ggl_cpu_mask_get(&m, fails));
-    CHECK(!ggl_cpu_mask_get(&m, never_enough));
+    os_cpus m;
+    mask_reader = fails;
+    CHECK(!get_pretended(&m));
+    mask_reader = never_enough;
+    CHECK(!get_pretended(&m));
     const cpu_threads threads = ggl_cpu_default_threads();
     CHECK(threads.token >= 1 && ggl_cpu_allowed() >= threads.token);
     CHECK(threads.batch >= threads.token);
@@ -56,13 +82,15 @@ TEST(masks_that_cannot_be_read) {
 
 /* --- kinds of cores -------------------------------------------------------------------------- */
 
+enum { ROOM = 1024 }; /* for CPUs */
+
 /* Returns the cores of the pretended machine whose CPUs first .. last are allowed. */
 static cpu_cores count(int first, int last) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
+    uint64_t set[ROOM / 64] = {0};
+    os_cpus m = {set, ROOM};
     for (int i = first; i <= last; i++)
-        CPU_SET((size_t)i, &set);
-    return ggl_cpu_cores_of(&(cpu_mask){&set, CPU_SET_BITS}, system_root());
+        ggl_os_cpus_add(&m, i);
+    return ggl_cpu_cores_of(&m, system_root());
 }
 
 static void check_counts(const char *what, cpu_cores got, int all, int big, int useful) {
@@ -240,13 +268,13 @@ static void check_threads(int n, int n_batch, const char *begins) {
 
 /* One big core, and all others small: what a user gives counts, and -t stands for both. */
 TEST(threads_of_a_backend) {
-    cpu_mask m;
-    REQUIRE(ggl_cpu_mask_get(&m, sched_getaffinity));
+    os_cpus m;
+    REQUIRE(ggl_os_cpus_get(&m));
     int n = 0;
     for (int i = 0; i < m.n; i++)
-        if (CPU_ISSET_S((size_t)i, CPU_ALLOC_SIZE((size_t)m.n), m.set))
+        if (ggl_os_cpus_has(&m, i))
             system_cpu(i, "cpu_capacity", n++ ? 400 : 1024);
-    CPU_FREE(m.set);
+    ggl_os_cpus_free(&m);
     char begins[64];
     snprintf(begins, sizeof begins, n > 1 ? "1 thread (batches: %d), " : "1 thread, ", n);
     check_threads(0, 0, begins);
@@ -262,11 +290,11 @@ TEST(threads_of_a_backend) {
 
 /* Sets *out to the nodes of the pretended machine whose CPUs first .. last are allowed; false: a check failed. */
 static bool nodes_are(cpu_nodes *out, int first, int last, int n) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
+    uint64_t set[ROOM / 64] = {0};
+    os_cpus m = {set, ROOM};
     for (int i = first; i <= last; i++)
-        CPU_SET((size_t)i, &set);
-    ggl_cpu_nodes_of(out, &(cpu_mask){&set, CPU_SET_BITS}, system_root());
+        ggl_os_cpus_add(&m, i);
+    ggl_cpu_nodes_of(out, &m, system_root());
     return CHECK_INT(out->n, n);
 }
 
@@ -287,11 +315,11 @@ TEST(two_sockets) {
     CHECK_INT(n.at[1].id, 8);
     CHECK_INT(n.at[0].n_cores, 48);
     CHECK_INT(n.at[1].n_cores, 48);
-    CHECK_INT(CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)n.at[1].cpus.n), n.at[1].cpus.set), 96);
+    CHECK_INT(ggl_os_cpus_count(&n.at[1].cpus), 96);
     ggl_cpu_nodes_fini(&n);
     REQUIRE(nodes_are(&n, 32, 63, 2)); /* a third of one */
     CHECK_INT(n.at[0].n_cores, 16);
-    CHECK(CPU_ISSET(32, n.at[0].cpus.set) && !CPU_ISSET(31, n.at[0].cpus.set));
+    CHECK(ggl_os_cpus_has(&n.at[0].cpus, 32) && !ggl_os_cpus_has(&n.at[0].cpus, 31));
     ggl_cpu_nodes_fini(&n);
     (void)nodes_are(&n, 0, 47, 0); /* bound to one by its user */
     check_counts("two sockets", count(0, 191), 96, 96, 96);

@@ -33,6 +33,7 @@ INSTEAD = {
     "os_terminal.h": "isatty ioctl tcgetattr tcsetattr tcgetpgrp getpgrp",
     "os_process.h": """getpid sysconf getrusage getentropy getrandom getrlimit setrlimit pipe pipe2 mallinfo mallinfo2 pthread_sigmask sigaction sigfillset pause sched_setscheduler setpriority environ _exit
         program_invocation_short_name""",
+    "os_cpus.h": "sched_getaffinity sched_setaffinity mbind",
     "os_socket.h": "socket socketpair bind listen accept accept4 connect shutdown send sendto sendmsg recv recvfrom recvmsg setsockopt",
     "os_watch.h": "epoll_create1 epoll_ctl epoll_wait eventfd kqueue kevent poll ppoll select pselect",
     "os_library.h": "dlopen dlsym dlclose dlerror dladdr",

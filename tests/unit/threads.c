@@ -73,13 +73,13 @@ TEST(excluded_threads_sleep) {
 
 /* Sets *out to nodes of the CPUs that this process may use, each of which has all of them; n_cores: what the k-th claims to have. */
 static bool same_nodes(cpu_nodes *out, int n, const int *n_cores) {
-    cpu_mask m;
-    if (!CHECK(ggl_cpu_mask_get(&m, sched_getaffinity)))
+    os_cpus m;
+    if (!CHECK(ggl_os_cpus_get(&m)))
         return false;
     for (int i = 0; i < n; i++)
         system_file("0-99999\n", "/sys/devices/system/node/node%d/cpulist", 3 * i);
     ggl_cpu_nodes_of(out, &m, system_root());
-    CPU_FREE(m.set);
+    ggl_os_cpus_free(&m);
     system_end();
     for (int i = 0; i < out->n; i++)
         out->at[i].n_cores = n_cores[i];
@@ -159,14 +159,15 @@ TEST(own_node_first) {
 }
 
 static void see_cpus(void *ctx, int64_t first, int64_t last, int thread) {
-    cpu_set_t *seen = ctx;
+    os_cpus *seen = ctx;
     (void)first, (void)last;
-    sched_getaffinity(0, sizeof *seen, &seen[thread]);
+    if (!ggl_os_cpus_get(&seen[thread]))
+        abort();
 }
 
 static void see_and_meet(void *ctx, int64_t first, int64_t last, int thread) {
     struct {
-        cpu_set_t seen[2];
+        os_cpus seen[2];
         meeting m;
     } *both = ctx;
     see_cpus(both->seen, first, last, thread);
@@ -175,15 +176,15 @@ static void see_and_meet(void *ctx, int64_t first, int64_t last, int thread) {
 
 /* Threads are bound to their node's CPUs; the caller, who belongs to the program, is not. */
 TEST(bound_to_nodes) {
-    cpu_mask m;
-    REQUIRE(ggl_cpu_mask_get(&m, sched_getaffinity));
+    os_cpus m;
+    REQUIRE(ggl_os_cpus_get(&m));
     int cpu[2], n = 0;
-    for (int i = 0; i < CPU_SET_BITS && n < 2; i++)
-        if (CPU_ISSET_S((size_t)i, CPU_ALLOC_SIZE((size_t)m.n), m.set))
+    for (int i = 0; i < m.n && n < 2; i++)
+        if (ggl_os_cpus_has(&m, i))
             cpu[n++] = i;
-    if (n < 2 || m.n != CPU_SET_BITS) {
-        CPU_FREE(m.set);
-        SKIP("two CPUs of the first %d are needed", CPU_SET_BITS);
+    if (n < 2) {
+        ggl_os_cpus_free(&m);
+        SKIP("two CPUs are needed");
     }
     for (int i = 0; i < 2; i++) {
         char text[32];
@@ -197,16 +198,18 @@ TEST(bound_to_nodes) {
     ggl_error err = {0};
     REQUIRE_OK(ggl_cpu_pool_open(&pool, 2, &nodes, &err), &err);
     struct {
-        cpu_set_t seen[2];
+        os_cpus seen[2];
         meeting m;
     } both = {.m = {.n = 2}};
     ggl_cpu_pool_run(pool, 2, see_and_meet, &both, 2, 1, NULL);
-    CHECK(CPU_EQUAL(&both.seen[0], m.set));
-    CHECK_INT(CPU_COUNT(&both.seen[1]), 1);
-    CHECK(CPU_ISSET((size_t)cpu[1], &both.seen[1]));
+    CHECK(both.seen[0].n == m.n && memcmp(both.seen[0].set, m.set, (size_t)m.n / 8) == 0);
+    CHECK_INT(ggl_os_cpus_count(&both.seen[1]), 1);
+    CHECK(ggl_os_cpus_has(&both.seen[1], cpu[1]));
+    for (int i = 0; i < 2; i++)
+        ggl_os_cpus_free(&both.seen[i]);
     ggl_cpu_pool_close(pool);
     ggl_cpu_nodes_fini(&nodes);
-    CPU_FREE(m.set);
+    ggl_os_cpus_free(&m);
 }
 
 /* Memory is spread over nodes that do not exist: the system refuses, and nothing changes. */

@@ -83,6 +83,8 @@ bool ggl_os_lock(int fd, bool alone, bool waits);
 
 /* As fopen, with the modes of C11. */
 FILE *ggl_os_fopen(const char *path, const char *mode);
+/* Opens a plain file to read. NULL: errno, or it is none, such as a pipe, for whose writer it does not wait. */
+FILE *ggl_os_fopen_plain(const char *path);
 /* Makes a stream of a descriptor, which it then owns. */
 FILE *ggl_os_fdopen(int fd, const char *mode);
 /* Makes a stream to write and read, of a file without a name, which is gone when it is closed. NULL: errno. */
