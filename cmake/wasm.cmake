@@ -26,13 +26,21 @@ set(CMAKE_C_COMPILER_TARGET wasm32-wasi)
 set(CMAKE_ASM_COMPILER_TARGET wasm32-wasi)
 set(CMAKE_EXECUTABLE_SUFFIX_C .wasm)
 # Signals are C's own, and raised by the program alone. Exceptions: base/os_attempt_wasm.s.
-set(CMAKE_C_FLAGS_INIT "-D_WASI_EMULATED_SIGNAL -mexception-handling")
+# Threads: atomic instructions, which all machines know that know the others. No variable is a thread's own: such threads (base/os_thread_wasm.c) use none,
+# errno is one that the C library defines without, and modules without shared memory do not set them.
+set(CMAKE_C_FLAGS_INIT "-D_WASI_EMULATED_SIGNAL -mexception-handling -matomics -mbulk-memory -mthread-model posix -D_Thread_local=")
 if(GGL_WASM_SIMD)
     string(APPEND CMAKE_C_FLAGS_INIT " -msimd128")
 endif()
 set(CMAKE_ASM_FLAGS_INIT "-mexception-handling -Wno-unused-command-line-argument") # those for C
 # The stack lies first, so that what goes past its end is a fault and no other data.
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-lwasi-emulated-signal -Wl,-z,stack-size=8388608 -Wl,--stack-first -Wl,--max-memory=4294967296")
+# Each program is linked twice: NAME.wasm has its own memory, as WASI wants it, and one thread; NAME.threads.wasm takes memory that JavaScript shares
+# with workers (npm/threads.mjs). --no-check-features: the C library has no atomic instructions, and only one thread calls it.
+set(link "<CMAKE_C_COMPILER> <FLAGS> <CMAKE_C_LINK_FLAGS> <LINK_FLAGS> <OBJECTS>")
+string(JOIN "," shared -Wl --import-memory --export-memory --shared-memory --initial-memory=67108864 --no-check-features --export-table --export=__stack_pointer
+    --export-if-defined=ggl_os_threads_host)
+set(CMAKE_C_LINK_EXECUTABLE "${link} -o <TARGET> <LINK_LIBRARIES>" "${link} ${shared} -o <TARGET_BASE>.threads.wasm <LINK_LIBRARIES>")
 set(CMAKE_CROSSCOMPILING_EMULATOR node;--no-warnings;${CMAKE_CURRENT_LIST_DIR}/../npm/run.mjs)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(GGL_SHARED_LIBLLM OFF CACHE BOOL "There are no shared libraries")

@@ -47,8 +47,10 @@ static void on_note(void *user, const char *text) {
 
 /* Opens a file, or a built-in model; mmproj, chat_template, cache_type: NULL, or as in llm_open_params. */
 EXPORT(int, js_open, const char *path, int32_t n_ctx, int32_t n_ubatch, const char *mmproj,
-                    const char *chat_template, const char *cache_type, int embeddings) {
+                    const char *chat_template, const char *cache_type, int embeddings,
+                    int n_threads) {
     const llm_open_params p = {.size = sizeof p,
+                               .n_threads = n_threads,
                                .n_ctx = n_ctx,
                                .n_ubatch = n_ubatch,
                                .mmproj = mmproj,

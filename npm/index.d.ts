@@ -12,6 +12,9 @@ export interface LoadOptions {
     nCtx?: number;
     /** Most tokens that are computed at once; 0: 512. With fewer, a signal has its effect sooner while a prompt is read, which may take longer. */
     nUbatch?: number;
+    /** Threads that compute; 0: up to four, and half of the cores of a machine with more than eight, up to 16. More than one, which changes no bit of a text,
+     * need memory that can be shared: node has it, and a page that is isolated (crossOriginIsolated), elsewhere it is an error to ask for them. */
+    nThreads?: number;
     /** The file of an eye or an ear: then messages may have pictures or sounds. */
     mmproj?: Source;
     /** A chat template (Jinja), or the name of a built-in one; otherwise the file's. */
@@ -67,6 +70,8 @@ export interface RunInfo {
  * options that are unknown or of a wrong type are a TypeError, numbers that are out of range a RangeError, and what a callback throws is thrown to who waits. */
 export class Model {
     static load(source: Source, options?: LoadOptions): Promise<Model>;
+    /** Threads that compute. */
+    readonly nThreads: number;
     readonly nCtx: number;
     readonly nVocab: number;
     readonly hasChat: boolean;

@@ -1,5 +1,6 @@
 // Language models in a browser, and in node: see README.md and index.d.ts. A model runs in a worker, so that a page stays alive.
 import { check, listOf } from "./options.mjs";
+import { canShare, usualThreads } from "./threads.mjs";
 
 const isNode = typeof process === "object" && Boolean(process.versions?.node);
 
@@ -65,18 +66,21 @@ export class Model {
     constructor(worker) {
         this.#worker = worker;
         worker.listen((m) => this.#receive(m), (e) => this.#end(e));
-        if (typeof SharedArrayBuffer === "function" && (isNode || globalThis.crossOriginIsolated)) this.#stop = new Int32Array(new SharedArrayBuffer(4));
+        if (canShare()) this.#stop = new Int32Array(new SharedArrayBuffer(4));
     }
 
     static async load(source, options = {}) {
         check("load", [source, options]);
-        const { progress, note, signal, mmproj, ...rest } = options;
+        const { progress, note, signal, mmproj, nThreads, ...rest } = options;
+        if (nThreads > 1 && !canShare())
+            throw new Error(`nThreads is ${nThreads}, but this page has one: threads need a page that is isolated from others (crossOriginIsolated)`);
         signal?.throwIfAborted();
         const model = new Model(await startWorker());
         try {
             const { samplerNumbers, ...opened } = await model.#call({
                 what: "open",
                 source: await toSource(source),
+                nThreads: nThreads || (await usualThreads()),
                 options: { ...rest, ...(mmproj === undefined ? {} : { mmproj: await toSource(mmproj) }) },
                 shared: model.#stop?.buffer,
             }, signal, (m) => {

@@ -72,7 +72,7 @@ function sampling(value, name, { samplerNumbers }) {
     }
 }
 
-const MOST_TOKENS = 2 ** 30;
+const MOST_TOKENS = 2 ** 30, MOST_THREADS = 257;
 const generating = {
     maxTokens: integer(Number.MAX_SAFE_INTEGER), seed: integer(Number.MAX_SAFE_INTEGER), stop: texts, grammar: text, jsonSchema: schema,
     sampling, signal, progress: callback,
@@ -81,7 +81,7 @@ const FUNCTIONS = {
     load: {
         source,
         options: {
-            progress: callback, note: callback, signal, nCtx: integer(MOST_TOKENS), nUbatch: integer(MOST_TOKENS), mmproj: source,
+            progress: callback, note: callback, signal, nCtx: integer(MOST_TOKENS), nUbatch: integer(MOST_TOKENS), nThreads: integer(MOST_THREADS), mmproj: source,
             chatTemplate: text, cacheType: text, embeddings: bool, cache: bool,
         },
     },

@@ -1,7 +1,10 @@
 #!/usr/bin/env node
-// Runs a program of the build for WebAssembly, with the files of this machine: node npm/run.mjs PROGRAM.wasm ARGUMENTS..
+// Runs a program of the build for WebAssembly, with the files of this machine: node npm/run.mjs [--threads N] PROGRAM.wasm ARGUMENTS..
+// With more than one thread, which is usual, it runs PROGRAM.threads.wasm, which is built beside it.
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { sharedMemory, startThreads, usualThreads } from "./threads.mjs";
 import { Wasi } from "./wasi.mjs";
 import { descriptors, toProgram } from "./files-node.mjs";
 
@@ -11,8 +14,18 @@ function fail(code, line) {
     process.exit(code);
 }
 
-const [program, ...args] = process.argv.slice(2);
-if (!program || program.startsWith("-")) fail(2, "usage: node run.mjs PROGRAM.wasm ARGUMENTS..");
+const USAGE = "usage: node run.mjs [--threads N] PROGRAM.wasm ARGUMENTS..", MOST = 257;
+const given = process.argv.slice(2);
+let n = await usualThreads();
+if (given[0] === "--threads") {
+    n = Number(given[1]);
+    if (!(Number.isInteger(n) && n >= 1 && n <= MOST)) fail(2, `--threads ${given[1] ?? ""}: an integer from 1 to ${MOST} is expected`);
+    given.splice(0, 2);
+}
+const [program, ...args] = given;
+if (!program || program.startsWith("-")) fail(2, USAGE);
+const threaded = program.replace(/\.wasm$/, ".threads.wasm");
+const file = n > 1 && threaded !== program && existsSync(threaded) ? threaded : program;
 let wasi, instance;
 try {
     // PWD: where relative paths begin
@@ -21,9 +34,12 @@ try {
         env: { ...process.env, PWD: toProgram(process.cwd()) },
         descriptors: descriptors(),
     });
-    const bytes = await readFile(program);
-    instance = await WebAssembly.instantiate(await WebAssembly.compile(bytes), wasi.imports());
+    const module = await WebAssembly.compile(await readFile(file));
+    const imports = wasi.imports(), takesMemory = WebAssembly.Module.imports(module).some((i) => i.kind === "memory");
+    if (takesMemory) imports.env = { memory: sharedMemory() };
+    instance = await WebAssembly.instantiate(module, imports);
     if (typeof instance.exports._start !== "function") throw new Error("it has no function _start");
+    if (takesMemory) await startThreads(module, instance, n);
 } catch (e) {
     fail(1, `${program}: cannot be run as a program of WebAssembly (${e.message})`);
 }

@@ -3,6 +3,7 @@
 import { Wasi } from "./wasi.mjs";
 import { GivenFolder, Lines, Parts, Picked } from "./files-memory.mjs";
 import { download } from "./cache.mjs";
+import { sharedMemory, startThreads } from "./threads.mjs";
 
 const isNode = typeof process === "object" && Boolean(process.versions?.node);
 const port = isNode ? (await import("node:worker_threads")).parentPort : self;
@@ -30,19 +31,23 @@ function checkStopped() {
     if (isStopped()) throw new DOMException("The operation was aborted.", "AbortError");
 }
 
-async function instantiate() {
-    const url = new URL("./ggml-lite.wasm", import.meta.url);
-    const bytes = isNode
-        ? await (await import("node:fs/promises")).readFile(url)
-        : await fetch(url).then((r) => {
-              if (!r.ok) throw new Error(`${url}: the server answers ${r.status} ${r.statusText}`);
-              return r.arrayBuffer();
-          });
+async function compile(name) {
+    const url = new URL(name, import.meta.url);
+    if (isNode) return WebAssembly.compile(await (await import("node:fs/promises")).readFile(url));
+    const r = await fetch(url);
+    if (!r.ok) throw new Error(`${url}: the server answers ${r.status} ${r.statusText}`);
+    return WebAssembly.compile(await r.arrayBuffer());
+}
+
+async function instantiate(nThreads) {
+    const isShared = nThreads > 1;
+    const module = await compile(isShared ? "./ggml-lite.threads.wasm" : "./ggml-lite.wasm");
     given = new GivenFolder(GIVEN);
     const files = isNode ? [new (await import("./files-node.mjs")).Root()] : [];
     wasi = new Wasi({ descriptors: [new Lines(), new Lines(console.log), new Lines(console.error), ...files, given] });
-    const { instance } = await WebAssembly.instantiate(bytes, {
+    const instance = await WebAssembly.instantiate(module, {
         ...wasi.imports(),
+        ...(isShared ? { env: { memory: sharedMemory() } } : {}),
         ggml_lite: {
             progress: (done, total) => {
                 report(done, total);
@@ -54,7 +59,9 @@ async function instantiate() {
     lib = { ...instance.exports };
     for (const name of UNSIGNED) lib[name] = (...args) => instance.exports[name](...args) >>> 0;
     wasi.memory = lib.memory;
+    const usable = isShared ? await startThreads(module, instance, nThreads) : 1;
     lib._initialize();
+    return usable;
 }
 
 let reported = 0;
@@ -108,23 +115,23 @@ async function toPath(source, name, options, signal) {
 
 let controller = null; // of downloads
 
-async function open({ source, options, shared }) {
+async function open({ source, options, nThreads, shared }) {
     stop = shared ? new Int32Array(shared) : null;
     controller = new AbortController();
-    await instantiate();
+    nThreads = await instantiate(nThreads);
     checkStopped();
     const path = await toPath(source, "model.gguf", options, controller.signal);
     checkStopped();
     const eye = options.mmproj === undefined ? undefined : await toPath(options.mmproj, "mmproj.gguf", options, controller.signal);
     checkStopped();
     withTexts([path, eye, options.chatTemplate, options.cacheType], (p, m, t, c) => {
-        if (!lib.js_open(p.at, options.nCtx ?? 0, options.nUbatch ?? 0, m.at, t.at, c.at, options.embeddings ? 1 : 0)) fail();
+        if (!lib.js_open(p.at, options.nCtx ?? 0, options.nUbatch ?? 0, m.at, t.at, c.at, options.embeddings ? 1 : 0, nThreads)) fail();
     });
     for (const file of given.files.values()) file.handle?.close(); // the module has read them
     given.files.clear();
     const samplerNumbers = [];
     for (let name; (name = lib.js_number_name(samplerNumbers.length)); ) samplerNumbers.push(cText(name));
-    return { samplerNumbers, nCtx: lib.js_n_ctx(), nVocab: lib.js_n_vocab(), hasChat: lib.js_has_chat() !== 0, version: cText(lib.js_version()) };
+    return { samplerNumbers, nThreads, nCtx: lib.js_n_ctx(), nVocab: lib.js_n_vocab(), hasChat: lib.js_has_chat() !== 0, version: cText(lib.js_version()) };
 }
 
 function cText(at) {

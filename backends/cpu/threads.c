@@ -38,10 +38,17 @@ typedef struct team {
     int node, first, n; /* the node's number, its first team, and how many teams it has */
 } team;
 
+/* A thread of the pool; the caller's is none. */
+typedef struct worker {
+    struct cpu_pool *pool;
+    int index;
+    os_thread thread;
+} worker;
+
 struct cpu_pool {
     int n_threads;
-    int spin; /* SPIN, or 0 if there are more threads than cores */
-    os_thread *thread;
+    int spin;               /* SPIN, or 0 if there are more threads than cores */
+    worker *worker;         /* [n_threads]; that of the caller is not used */
     const cpu_nodes *nodes; /* NULL: there is one */
     team *team;             /* [n_teams], ascending by node */
     int n_teams;            /* at least 1 */
@@ -60,11 +67,6 @@ struct cpu_pool {
     os_mutex lock;
     os_cond wake, wake_excluded;
 };
-
-typedef struct worker {
-    cpu_pool *pool;
-    int index;
-} worker;
 
 static void pause_briefly(void) {
 #if defined(__x86_64__)
@@ -157,22 +159,21 @@ static bool join_task(cpu_pool *p, uint_least64_t now, int index) {
     return false;
 }
 
-/* The main function of a thread; arg: its worker, which it frees. */
+/* The main function of a thread; arg: its worker. It has to be a bare one (os_thread.h), and so have kernels. */
 static void *worker_main(void *arg) {
-    worker w = *(worker *)arg;
-    ggl_free(arg);
-    cpu_pool *p = w.pool;
+    const worker *w = arg;
+    cpu_pool *p = w->pool;
     uint_least64_t seen = 0;
     if (p->nodes)
-        ggl_cpu_node_bind(&p->nodes->at[p->team[p->team_of[w.index]].node]);
+        ggl_cpu_node_bind(&p->nodes->at[p->team[p->team_of[w->index]].node]);
     ggl_cpu_float_mode_set();
     for (;;) {
-        uint_least64_t now = wait_for_task(p, seen, w.index);
+        uint_least64_t now = wait_for_task(p, seen, w->index);
         if (atomic_load(&p->stop))
             return NULL;
         seen = now >> NUMBER_SHIFT;
-        if (join_task(p, now, w.index)) {
-            take_units(p, w.index);
+        if (join_task(p, now, w->index)) {
+            take_units(p, w->index);
             atomic_fetch_sub_explicit(&p->state, 1, memory_order_release);
         }
     }
@@ -308,11 +309,12 @@ ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, const cpu_nodes *nod
                              ggl_error *err) {
     *out = NULL;
     n_threads = n_threads < 1 ? 1 : n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
-    if (n_threads > 1 && !ggl_os_has_threads)
+    if (n_threads - 1 > ggl_os_most_bare_threads())
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        "a program has one thread in this build, for WebAssembly, and cannot have "
-                        "%d: -t 1; the programs of other systems have as many as the processor",
-                        n_threads);
+                        "a program for WebAssembly has the threads with which it was started, "
+                        "which are too few "
+                        "for %d: start it by node run.mjs --threads %d, or say -t 1",
+                        n_threads, n_threads);
     cpu_pool *p = ggl_aligned_calloc(64, sizeof *p);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for %d threads", n_threads);
@@ -321,17 +323,16 @@ ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, const cpu_nodes *nod
     ggl_os_mutex_init(&p->lock);
     ggl_os_cond_init(&p->wake);
     ggl_os_cond_init(&p->wake_excluded);
-    p->thread = ggl_calloc((size_t)n_threads, sizeof *p->thread);
-    if (!p->thread || !form_teams(p, n_threads, nodes)) {
+    p->worker = ggl_calloc((size_t)n_threads, sizeof *p->worker);
+    if (!p->worker || !form_teams(p, n_threads, nodes)) {
         ggl_cpu_pool_close(p);
         return ggl_fail(err, GGL_NOMEM, "out of memory for %d threads", n_threads);
     }
     for (int i = 1; i < n_threads; i++) {
-        worker *w = ggl_calloc(1, sizeof *w);
-        if (w)
-            *w = (worker){p, i};
-        if (!w || !ggl_os_thread_start(&p->thread[i], worker_main, w, 0)) {
-            ggl_free(w);
+        worker *w = &p->worker[i];
+        w->pool = p;
+        w->index = i;
+        if (!ggl_os_thread_start_bare(&w->thread, worker_main, w)) {
             ggl_cpu_pool_close(p);
             return ggl_fail(err, GGL_NOMEM, "thread %d of %d could not be started", i + 1,
                             n_threads);
@@ -351,11 +352,11 @@ void ggl_cpu_pool_close(cpu_pool *p) {
     ggl_os_cond_broadcast(&p->wake_excluded);
     ggl_os_mutex_unlock(&p->lock);
     for (int i = 1; i < p->n_threads; i++)
-        ggl_os_thread_join(p->thread[i]);
+        ggl_os_thread_join(p->worker[i].thread);
     ggl_os_cond_destroy(&p->wake);
     ggl_os_cond_destroy(&p->wake_excluded);
     ggl_os_mutex_destroy(&p->lock);
-    ggl_free(p->thread);
+    ggl_free(p->worker);
     ggl_free(p->team_of);
     ggl_aligned_free(p->team);
     ggl_aligned_free(p);

@@ -66,10 +66,6 @@ size_t ggl_os_page_size(void) {
     return PAGE;
 }
 
-int ggl_os_n_processors(void) {
-    return 1;
-}
-
 size_t ggl_os_last_cache(void) {
     return 0;
 }

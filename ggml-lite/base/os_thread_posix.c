@@ -2,12 +2,11 @@
 #include "ggl/internal/os_thread.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <time.h>
 
 #include "ggl/internal/os_clock.h"
-
-const bool ggl_os_has_threads = true;
 
 enum { SECOND = 1000000000 };
 
@@ -82,6 +81,14 @@ bool ggl_os_thread_start(os_thread *t, void *(*run)(void *arg), void *arg, size_
         pthread_attr_setstacksize(&a, stack) == 0 && pthread_create(t, &a, run, arg) == 0;
     (void)pthread_attr_destroy(&a);
     return is_started;
+}
+
+bool ggl_os_thread_start_bare(os_thread *t, void *(*run)(void *arg), void *arg) {
+    return ggl_os_thread_start(t, run, arg, 0);
+}
+
+int ggl_os_most_bare_threads(void) {
+    return INT_MAX;
 }
 
 void ggl_os_thread_join(os_thread t) {

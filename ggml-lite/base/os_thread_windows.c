@@ -1,13 +1,12 @@
 /* os_thread.h for Windows. */
 #include "ggl/internal/os_thread.h"
 
+#include <limits.h>
 #include <process.h>
 #include <windows.h>
 
 #include "ggl/alloc.h"
 #include "ggl/internal/os_clock.h"
-
-const bool ggl_os_has_threads = true;
 
 _Static_assert(sizeof(os_mutex) == sizeof(SRWLOCK) && _Alignof(os_mutex) >= _Alignof(SRWLOCK),
                "os_mutex is an SRWLOCK");
@@ -95,6 +94,14 @@ bool ggl_os_thread_start(os_thread *t, void *(*run)(void *arg), void *arg, size_
     if (!t->handle)
         ggl_free(b);
     return t->handle != NULL;
+}
+
+bool ggl_os_thread_start_bare(os_thread *t, void *(*run)(void *arg), void *arg) {
+    return ggl_os_thread_start(t, run, arg, 0);
+}
+
+int ggl_os_most_bare_threads(void) {
+    return INT_MAX;
 }
 
 void ggl_os_thread_join(os_thread t) {

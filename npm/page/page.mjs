@@ -11,6 +11,18 @@ function fail(e) {
     show("bad");
 }
 
+// --- threads ---
+
+/** Loads the page again, once, by a service worker that isolates it. Without one, models have one thread. */
+async function isolate() {
+    if (globalThis.crossOriginIsolated || !navigator.serviceWorker || sessionStorage.getItem("isolated")) return;
+    await navigator.serviceWorker.register("./isolate.js");
+    await navigator.serviceWorker.ready;
+    sessionStorage.setItem("isolated", "tried"); // so that a browser that does not isolate it is asked once
+    location.reload();
+}
+isolate().catch(() => {}); // a browser without service workers, or without their storage
+
 // --- choosing a model ---
 
 async function load(source, name) {

@@ -47,6 +47,20 @@ test("texts, tokens and facts are those of the program", async () => {
     model.close();
 });
 
+test("threads change no bit, and are as many as were asked for", async () => {
+    const results = [];
+    for (const nThreads of [1, 2, 5]) {
+        const model = await Model.load("builtin:stories", { nThreads });
+        assert.equal(model.nThreads, nThreads);
+        const ids = await model.encode("Once upon a time, there was a fox who lived in a wood. ".repeat(8));
+        results.push([Array.from(await model.logits(ids)), await all(model.generate("Once upon a time", { maxTokens: 40, seed: 1 }))]);
+        model.close();
+    }
+    assert.deepEqual(results[1], results[0]);
+    assert.deepEqual(results[2], results[0]);
+    await assert.rejects(Model.load("builtin:stories", { nThreads: 1000 }), /nThreads must be an integer from 0 to/);
+});
+
 test("a conversation, from bytes, a Blob, a path and an address, with progress", async () => {
     const path = join(models, "stories-chat.gguf"), bytes = await readFile(path), texts = [];
     const server = createServer((request, response) => {
@@ -209,12 +223,12 @@ test("addresses above 2 GiB", async (t) => {
     const { ask } = startWorker(t, `
         const instantiate = WebAssembly.instantiate;
         WebAssembly.instantiate = async (...args) => {
-            const made = await instantiate(...args), { _initialize, js_alloc } = made.instance.exports;
-            const exports = { ...made.instance.exports, _initialize: () => {
+            const made = await instantiate(...args), { _initialize, js_alloc } = made.exports;
+            const exports = { ...made.exports, _initialize: () => {
                 _initialize();
                 for (let i = 0; i < 2; i++) if (!js_alloc(2 ** 30)) throw new Error("no memory for the test");
             } };
-            return { instance: { exports } };
+            return { exports };
         };`);
     let id = 0;
     const run = async (what, message) => {
@@ -224,7 +238,8 @@ test("addresses above 2 GiB", async (t) => {
     };
     const plain = await Model.load("builtin:stories", { embeddings: true });
     t.after(() => plain.close());
-    const { nVocab, version } = await run("open", { source: "builtin:stories", options: { embeddings: true } });
+    const { nVocab, version, nThreads } = await run("open", { source: "builtin:stories", options: { embeddings: true }, nThreads: 2 });
+    assert.equal(nThreads, 2);
     assert.deepEqual([nVocab, version], [plain.nVocab, plain.version]);
     assert.deepEqual(await run("embed", { text: "a fox" }), await plain.embed("a fox"));
     const model = await Model.load("builtin:stories");

@@ -33,6 +33,13 @@ after(async () => {
     server?.close();
 });
 
+/** The page, after it has loaded itself again for threads. */
+async function openPage() {
+    const tab = await browser.newTab(at);
+    await tab.until(() => globalThis.crossOriginIsolated && document.readyState === "complete");
+    return tab;
+}
+
 async function talk(tab) {
     await tab.until(() => !document.querySelector("#ask").hidden);
     await tab.click("#text");
@@ -45,7 +52,7 @@ async function talk(tab) {
 }
 
 test("the built-in model answers, and the conversation begins anew", async () => {
-    const tab = await browser.newTab(at);
+    const tab = await openPage();
     await tab.click("#builtin");
     await talk(tab);
     await tab.click("#new");
@@ -56,8 +63,38 @@ test("the built-in model answers, and the conversation begins anew", async () =>
     await tab.close();
 });
 
+test("the page becomes one with threads, and they change no bit", async () => {
+    const tab = await openPage();
+    const texts = await tab.eval(async () => {
+        const { Model } = await import("./ggml-lite/index.mjs"), texts = [];
+        for (const nThreads of [1, 3]) {
+            const model = await Model.load("builtin:stories", { nThreads });
+            let text = `${model.nThreads} `;
+            for await (const piece of model.generate("Once upon a time", { maxTokens: 40, seed: 1 })) text += piece;
+            model.close();
+            texts.push(text);
+        }
+        return texts;
+    });
+    assert.equal(texts[1], texts[0].replace("1 ", "3 "));
+    await tab.close();
+});
+
+test("a page that is not isolated has one thread, and says so", async () => {
+    const tab = await browser.newTab(at + "ggml-lite/options.mjs", { context: await browser.newContext() });
+    const said = await tab.eval(async () => {
+        const { Model } = await import("./index.mjs");
+        const model = await Model.load("builtin:stories"), n = model.nThreads;
+        model.close();
+        return [globalThis.crossOriginIsolated, n, await Model.load("builtin:stories", { nThreads: 2 }).catch((e) => e.message)];
+    });
+    assert.deepEqual(said.slice(0, 2), [false, 1]);
+    assert.match(said[2], /nThreads is 2, but this page has one/);
+    await tab.close();
+});
+
 test("a picked file answers; one that is no model is an error", async () => {
-    const tab = await browser.newTab(at);
+    const tab = await openPage();
     await tab.chooseFile("#file", join(folder, "style.css"));
     await tab.until(() => /^style.css: .*not a GGUF file/.test(document.querySelector("#bad").textContent));
     await tab.chooseFile("#file", join(models, "stories-chat.gguf"));
@@ -67,7 +104,7 @@ test("a picked file answers; one that is no model is an error", async () => {
 });
 
 test("a file from the network is kept, and has the bits of the program", async () => {
-    const tab = await browser.newTab(at);
+    const tab = await openPage();
     const run = () => tab.eval(async (url) => {
         const { Model } = await import("./ggml-lite/index.mjs");
         let text = "";
@@ -89,7 +126,7 @@ test("a file from the network is kept, and has the bits of the program", async (
 });
 
 test("a kept file that another page has open is read beside it, and stays as it is", async () => {
-    const tab = await browser.newTab(at);
+    const tab = await openPage();
     await tab.eval(async (url) => {
         const { Model } = await import("./ggml-lite/index.mjs");
         const name = encodeURIComponent(url), say = (code) => URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
@@ -131,7 +168,7 @@ test("a kept file that another page has open is read beside it, and stays as it 
 });
 
 test("a long text stops", async () => {
-    const tab = await browser.newTab(at);
+    const tab = await openPage();
     const found = await tab.eval(async () => {
         const { Model } = await import("./ggml-lite/index.mjs");
         const model = await Model.load("builtin:stories"), stop = new AbortController();

@@ -45,7 +45,7 @@ kind=(few)
 targets=(digest llm-cli)
 for name in $tests; do targets+=("test-conformance-$name"); done
 wasm=$2/wasm
-build wasm "$2" ON "${targets[@]}" test-conformance-fused_simd128 llm-quantize llm-convert llm-gguf ggml-lite-js
+build wasm "$2" ON "${targets[@]}" test-conformance-fused_simd128 llm-quantize llm-convert llm-gguf llm-bench ggml-lite-js
 check "$wasm"
 run "$wasm/bin/tests/test-conformance-fused_simd128.wasm" >"$tmp/said" 2>&1 || fail "fused multiply-adds: $(tail -5 "$tmp/said")"
 if [ -n "${GGL_TEST_LONG:-}" ]; then
@@ -68,13 +68,20 @@ run "$wasm/bin/llm-cli.wasm" -m größe/nicht.gguf -p a >/dev/null 2>said
 [ $? = 1 ] && grep -q 'nicht.gguf: No such file' said || fail "a file that is not there: $(cat said)"
 run "$wasm/bin/llm-cli.wasm" -hf user/repo -p a >/dev/null 2>said
 [ $? = 1 ] && grep -q 'cannot start curl.*(-m FILE)' said || fail "a download: $(cat said)"
-run "$wasm/bin/llm-cli.wasm" -t 2 -p a >/dev/null 2>said
-[ $? = 1 ] && grep -q 'one thread in this build.*-t 1' said || fail "two threads: $(cat said)"
 head -c 5000 want.gguf >größe/kurz.gguf
 run "$wasm/bin/llm-cli.wasm" -m größe/kurz.gguf -p a >/dev/null 2>said
 [ $? = 1 ] && grep -q 'kurz.gguf' said || fail "a file that is cut off: $(cat said)"
-run "$wasm/bin/llm-cli.wasm" -p a -t 2 >/dev/null 2>said
-[ $? = 1 ] && grep -q 'thread 2 of 2 could not be started' said || fail "two threads: $(cat said)"
+# threads: the same texts, also with more of them than cores, and of a model whose products are divided
+want=$("$here/llm-cli" -q -m want.gguf -p "Once upon a time, there was a fox" -n 40 -s 1 2>/dev/null </dev/null)
+for n in 2 3 9; do
+    found=$(run --threads $n "$wasm/bin/llm-cli.wasm" -q -m größe/kleiner.gguf -p "Once upon a time, there was a fox" -n 40 -s 1 -t $n 2>said </dev/null)
+    [ -n "$want" ] && [ "$want" = "$found" ] || fail "$n threads: '$found', not '$want': $(cat said)"
+done
+run --threads 3 "$wasm/bin/llm-bench.wasm" -p 32 -n 0 -r 1 --no-limits 2>&1 | grep -q '3 threads' || fail "not all of the program's threads are used"
+run --threads 1 "$wasm/bin/llm-cli.wasm" -p a -t 3 >/dev/null 2>said
+[ $? = 1 ] && grep -q 'too few for 3: start it by node run.mjs --threads 3, or say -t 1' said || fail "three threads of one: $(cat said)"
+run --threads 0 "$wasm/bin/llm-cli.wasm" -p a >/dev/null 2>said
+[ $? = 2 ] && grep -q -e '--threads 0: an integer from 1 to' said || fail "no thread: $(cat said)"
 
 [ "$(echo "Once upon a time" | run "$wasm/bin/llm-cli.wasm" -q -n 20 -s 1 2>/dev/null)" = "$(echo "Once upon a time" | "$here/llm-cli" -q -n 20 -s 1 2>/dev/null)" ] || fail "a prompt from a pipe"
 

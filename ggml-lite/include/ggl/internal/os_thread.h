@@ -1,5 +1,5 @@
-/* Threads, mutexes and conditions of the operating system (base/os_thread_posix.c, os_thread_windows.c; os_thread_none.c where
- * no thread can be started, so that each caller does the work itself, or fails).
+/* Threads, mutexes and conditions of the operating system (base/os_thread_posix.c, os_thread_windows.c; os_thread_wasm.c, where
+ * only bare threads can be started, so that each other caller does the work itself, or fails).
  *
  *     os_mutex lock = OS_MUTEX_INIT;   or ggl_os_mutex_init(&lock)
  *     ggl_os_mutex_lock(&lock);
@@ -31,16 +31,16 @@ typedef struct os_thread {
     { 0 }
 #elif defined __wasi__
 typedef struct os_mutex {
-    bool is_locked;
+    int32_t state;
 } os_mutex;
 typedef struct os_cond {
-    bool none;
+    int32_t signals; /* how many there were */
 } os_cond;
 typedef struct os_thread {
-    bool none;
+    int slot;
 } os_thread;
 #define OS_MUTEX_INIT                                                                              \
-    { false }
+    { 0 }
 #else
 #include <pthread.h>
 
@@ -71,11 +71,14 @@ bool ggl_os_cond_wait_until(os_cond *c, os_mutex *m, int64_t ns);
 void ggl_os_cond_signal(os_cond *c); /* wakes one thread */
 void ggl_os_cond_broadcast(os_cond *c);
 
-/* False: a program has one thread here (WebAssembly), and none can be started. */
-extern const bool ggl_os_has_threads;
 /* Starts run(arg), whose result nobody reads. stack: the bytes of its stack; 0: the system's number. Each thread that was
  * started is joined once. False: the system has no memory or no room for a thread. */
 bool ggl_os_thread_start(os_thread *t, void *(*run)(void *arg), void *arg, size_t stack);
+/* The same for a thread that computes only: it calls nothing of the C library but functions of <string.h> and <math.h> that keep no
+ * state, and of this header. WebAssembly has no other threads, because its C library has no locks. */
+bool ggl_os_thread_start_bare(os_thread *t, void *(*run)(void *arg), void *arg);
+/* The most bare threads that can run at the same time, if somebody else set that when the program began; INT_MAX: nobody did. */
+int ggl_os_most_bare_threads(void);
 /* Waits for the thread's end. */
 void ggl_os_thread_join(os_thread t);
 /* Lets another thread run on this processor, if one waits. */

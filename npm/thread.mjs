@@ -1,0 +1,29 @@
+// A worker that is one more thread of a module of WebAssembly (threads.mjs): it waits for what it is to run, again and again.
+import { host } from "./threads.mjs";
+import { Wasi } from "./wasi.mjs";
+
+const isNode = typeof process === "object" && Boolean(process.versions?.node);
+
+async function serve({ module, memory, stack, k }) {
+    const wasi = new Wasi({});
+    wasi.memory = memory;
+    const imports = { ...wasi.imports(), env: { memory } };
+    for (const { module: from, name, kind } of WebAssembly.Module.imports(module))
+        if (kind === "function" && !imports[from]?.[name])
+            (imports[from] ??= {})[name] = () => {
+                throw new Error(`a thread calls ${name}`);
+            };
+    const instance = await WebAssembly.instantiate(module, imports);
+    instance.exports.__stack_pointer.value = stack;
+    if (!isNode) self.postMessage("ready");
+    host(instance).serve(k);
+}
+
+if (isNode) {
+    const { workerData } = await import("node:worker_threads");
+    await serve(workerData).catch(async (e) => {
+        // A mistake of the program. Who waits for this thread would wait forever.
+        (await import("node:fs")).writeSync(2, `a thread of the program: ${e.stack}\n`);
+        process.kill(process.pid, "SIGKILL");
+    });
+} else self.onmessage = (e) => serve(e.data);

@@ -1,0 +1,64 @@
+// Threads of a module of WebAssembly that shares its memory (base/os_thread_wasm.c): workers with the same module and memory (thread.mjs), which wait
+// for what they are to run.
+const isNode = typeof process === "object" && Boolean(process.versions?.node);
+const PAGE = 65536, FIRST = 64 * 1024 * 1024; // --initial-memory of cmake/wasm.cmake
+const MOST_CORES = 16;
+const POOLS = 2; // a program may have two sets of threads, such as those of two models: one set sleeps while the other computes
+
+/** Whether memory can be shared: in node, and on pages that are isolated from others. */
+export function canShare() {
+    return typeof SharedArrayBuffer === "function" && (isNode || globalThis.crossOriginIsolated === true);
+}
+
+/** How many threads are best: of many logical cores, two each are usually one. */
+export async function usualThreads() {
+    if (!canShare()) return 1;
+    const cores = isNode ? (await import("node:os")).availableParallelism?.() ?? 1 : navigator.hardwareConcurrency || 1;
+    return cores <= 4 ? cores : Math.min(Math.ceil(cores / 2), MOST_CORES);
+}
+
+/** Memory that can grow as far as the machine lets it: a phone's browser refuses 4 GiB of addresses. */
+export function sharedMemory() {
+    for (let most = 65536; ; most /= 2)
+        try {
+            return new WebAssembly.Memory({ initial: FIRST / PAGE, maximum: most, shared: true });
+        } catch (e) {
+            if (most * PAGE <= FIRST) throw e;
+        }
+}
+
+/** The module's own functions for threads, which it does not export. */
+export function host({ exports }) {
+    const [add, serve] = new Uint32Array(exports.memory.buffer, exports.ggl_os_threads_host.value, 2);
+    return { add: exports.__indirect_function_table.get(add), serve: exports.__indirect_function_table.get(serve) };
+}
+
+async function startWorker(data) {
+    const url = new URL("./thread.mjs", import.meta.url);
+    if (isNode) {
+        const { Worker: Thread } = await import("node:worker_threads");
+        new Thread(url, { workerData: data }).unref(); // it never ends
+        return;
+    }
+    const worker = new Worker(url, { type: "module" });
+    await new Promise((resolve, reject) => {
+        worker.onmessage = resolve;
+        worker.onerror = (e) => reject(new Error(e.message || `${url}: the worker cannot be started`));
+        worker.postMessage(data);
+    });
+}
+
+/** Makes an instance, which has not run anything yet, one that can use n threads, if there is memory for them; returns how many it can use. The first is
+ * the caller's. In a browser, the others have to be there before this worker is busy. */
+export async function startThreads(module, instance, n) {
+    const { add } = host(instance), started = [];
+    let usable = 1;
+    for (let k = 0; k < POOLS * (n - 1); k++) {
+        const able = Math.min(k + 2, n), stack = add(able) >>> 0;
+        if (!stack) break;
+        usable = able;
+        started.push(startWorker({ module, memory: instance.exports.memory, stack, k }));
+    }
+    await Promise.all(started);
+    return usable;
+}
