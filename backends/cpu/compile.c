@@ -55,7 +55,13 @@ static ggl_status add_steps(cpu_compiler *c, const ggl_program *p, ggl_error *er
                 return st;
             continue;
         }
-        cpu_step s = {.kind = from->kind, .node = from->node, .end = (int)loop, .n_members = 1};
+        cpu_step s = {.kind = from->kind,
+                      .node = from->node,
+                      .end = (int)loop,
+                      .n_members = 1,
+                      .n_src = from->n_src};
+        if (s.n_src > 0)
+            s.src[0] = from->src[0];
         if (from->kind == GGL_STEP_LOOP)
             loop = c->n_step;
         else

@@ -7,6 +7,7 @@
 
 #include "../common/host_memory.h"
 #include "ggl/internal/op_args.h"
+#include "ggl/internal/turns.h"
 #include "ggl/backends.h"
 #include "ggl/program.h"
 #include "kernels.h"
@@ -50,9 +51,10 @@ typedef struct cpu_task {
     cpu_view dst, src[GGL_MAX_SRC];
     ggl_buffer *const *region; /* of the run */
     char *arena;
-    const int32_t *slot; /* recurrent calls: slot of each token, [n] */
-    int64_t n;           /* size of the batch; 1 in a loop */
-    int n_threads;       /* threads that may take part */
+    const int32_t *slot;    /* recurrent calls: slot of each token, [n] */
+    const ggl_turns *turns; /* of the loop that the step is in */
+    int64_t n;              /* size of the batch; 1 in a loop */
+    int n_threads;          /* threads that may take part */
 
     int64_t n_units;
     double cost; /* of a unit; a core does about 25 of cost in a ns (run.c) */

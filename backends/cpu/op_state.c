@@ -18,12 +18,25 @@ static ggl_status store_compile(cpu_compiler *c, cpu_step *s, const ggl_store *s
     return GGL_OK;
 }
 
+/* The state of `state` or `keep`, which has a store, or ends with the run and is a row of the operand `room`. */
+static ggl_status either_compile(cpu_compiler *c, cpu_step *s, const ggl_store *store,
+                                 const ggl_operand *room, ggl_error *err) {
+    s->state.store = NULL;
+    return !store && room->region >= 0 ? GGL_OK : store_compile(c, s, store, err);
+}
+
 static ggl_status state_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
-    return store_compile(c, s, s->node->store[0], err);
+    return either_compile(c, s, s->node->store[0], &s->src[1], err);
 }
 
 static ggl_status keep_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
-    return store_compile(c, s, s->node->src[0]->store[0], err);
+    return either_compile(c, s, s->node->src[0]->store[0], &s->src[KEEP_STATE], err);
+}
+
+/* Returns the array of the step's state: of the slot, or this row of `room`. */
+static float *array_of(const cpu_task *t, const cpu_view *slot, const cpu_view *room, int64_t row) {
+    return t->step->state.store ? state_of(t, *(const int32_t *)slot->p)
+                                : (float *)(room->p + (size_t)row * room->nb[GGL_BATCH_DIM]);
 }
 
 /* state and keep are a single unit. */
@@ -32,19 +45,29 @@ static void one_unit(cpu_task *t) {
     t->cost = 0;
 }
 
+/* Copies bytes, unless they are there already. */
+static void copy(void *to, const void *from, size_t size) {
+    if (to != from)
+        memcpy(to, from, size);
+}
+
 /* Copies the slot's state to dst. */
 static void state_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)first, (void)last, (void)thread;
-    const ggl_store *s = t->step->state.store;
-    memcpy(t->dst.p, state_of(t, *(const int32_t *)t->src[0].p),
-           (size_t)ggl_extents(s->ne, 0, 3, 1) * sizeof(float));
+    const size_t size = (size_t)ggl_extents(t->dst.ne, 0, 3, 1) * sizeof(float);
+    if (!t->step->state.store && t->turns->from < 0)
+        memset(t->dst.p, 0, size);
+    else
+        copy(t->dst.p, array_of(t, &t->src[0], &t->src[1], t->turns->from), size);
 }
 
 /* Copies x to the slot's state. */
 static void keep_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)first, (void)last, (void)thread;
     const cpu_view *x = &t->src[KEEP_X];
-    float *to = state_of(t, *(const int32_t *)t->src[KEEP_SLOT].p);
+    if (!t->step->state.store && t->turns->to < 0)
+        return;
+    float *to = array_of(t, &t->src[KEEP_SLOT], &t->src[KEEP_STATE], t->turns->to);
     int64_t rows = ggl_extents(x->ne, 1, 3, 1);
     for (int64_t r = 0; r < rows; r++, to += x->ne[0])
         memcpy(to, cpu_row(x, x->ne, r), (size_t)x->ne[0] * sizeof(float));

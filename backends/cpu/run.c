@@ -17,19 +17,27 @@ typedef struct run_state {
     ggl_buffer *const *region;
     int64_t n;
     double shareable; /* work in steps that are worth sharing */
+    ggl_turns turns;  /* of the last loop that has begun */
+    int loop;         /* index of its LOOP */
 } run_state;
 
-/* The part of the batch that a task computes: n items from `first` on. turn: of a loop, from 0. */
+/* The part of the batch that a task computes: n items from `first` on. turn, in_chunk: of a loop (ggl_turns); else 0. */
 typedef struct range {
-    int64_t first, n, turn;
+    int64_t first, n, turn, in_chunk;
 } range;
+
+/* Returns all of the batch, or, in a loop, the element whose turn it is. */
+static range range_of(const run_state *r, const cpu_step *s) {
+    return s->in_loop ? (range){0, r->n, r->turns.turn, r->turns.in_chunk} : (range){.n = r->n};
+}
 
 /* Returns the view of an operand for that part of the batch; p is NULL if it is absent. */
 static cpu_view view_of(const run_state *r, const ggl_operand *o, range of) {
     cpu_view v = {.p = NULL};
     if (o->region < 0)
         return v;
-    v.p = r->region[o->region]->data + o->offset + (size_t)of.turn * o->loop;
+    v.p = r->region[o->region]->data + o->offset +
+          (size_t)(o->in_chunk ? of.in_chunk : of.turn) * o->loop;
     memcpy(v.ne, o->ne, sizeof v.ne);
     memcpy(v.nb, o->nb, sizeof v.nb);
     if (v.ne[GGL_BATCH_DIM] == GGL_N) {
@@ -44,6 +52,7 @@ static cpu_task task_of(const run_state *r, const cpu_step *s, range of) {
     cpu_task t = {.step = s,
                   .b = r->b,
                   .region = r->region,
+                  .turns = &r->turns,
                   .n = s->in_loop ? 1 : of.n,
                   .thread_step = r->plan->thread_step};
     t.dst = view_of(r, &s->dst, of);
@@ -114,11 +123,11 @@ static void await_weights(const cpu_backend *b, const together *g) {
         b->base.reads(b->base.reads_ctx, NULL, 0);
 }
 
-/* Runs n steps from s on side by side. turn: the pass of the loop that they are in. */
-static void run_steps(run_state *r, const cpu_step *s, int n, int64_t turn) {
+/* Runs n steps from s on side by side. */
+static void run_steps(run_state *r, const cpu_step *s, int n) {
     together g = {.list.n = n};
     for (int i = 0; i < n; i++) {
-        g.task[i] = task_of(r, s + i, (range){0, r->n, turn});
+        g.task[i] = task_of(r, s + i, range_of(r, s + i));
         g.list.share[i] = (cpu_share){.cost = g.task[i].cost, .n_units = g.task[i].n_units};
     }
     if (r->b->base.reads)
@@ -141,7 +150,8 @@ typedef struct by_items {
 static void run_range(const by_items *g, int64_t first, int64_t last, int thread) {
     for (int64_t l = first; l < last; l += g->s->items)
         for (int i = 0; i < g->n; i++) {
-            cpu_task t = task_of(g->r, &g->s[i], (range){l, cpu_min(g->s->items, last - l), 0});
+            cpu_task t =
+                task_of(g->r, &g->s[i], (range){.first = l, .n = cpu_min(g->s->items, last - l)});
             t.step->op->run(&t, 0, t.n_units, thread);
         }
 }
@@ -162,7 +172,7 @@ static void run_by_items(run_state *r, const cpu_step *s, int n) {
     double work = 0;
     int n_threads = 1;
     for (int i = 0; i < n; i++) {
-        cpu_task t = task_of(r, s + i, (range){0, r->n, 0});
+        cpu_task t = task_of(r, s + i, (range){.n = r->n});
         work += t.cost * (double)t.n_units;
         n_threads = t.n_threads;
     }
@@ -171,11 +181,38 @@ static void run_by_items(run_state *r, const cpu_step *s, int n) {
 }
 
 /* Runs one step and reports its time to the profile. */
-static void run_step_timed(run_state *r, const cpu_step *s, int64_t turn) {
+static void run_step_timed(run_state *r, const cpu_step *s) {
     uint64_t begin = ggl_os_clock();
-    run_steps(r, s, 1, turn);
+    run_steps(r, s, 1);
     r->b->profile(r->b->profile_ctx, s->node, s->in_loop ? 1 : r->n, s->form != 0, begin,
                   ggl_os_clock());
+}
+
+/* Goes on to the next turn of the loop: returns the index of the step after which the run continues. */
+static int next_turn(run_state *r) {
+    const cpu_step *step = r->plan->step;
+    const int second = step[r->loop].node->body->chunk > 0 ? step[r->loop].end + 1 : r->loop;
+    if (!ggl_turns_next(&r->turns))
+        return step[second].end;
+    return r->turns.backward ? second : r->loop;
+}
+
+/* The same for a loop that begins at this step. */
+static int begin_loop(run_state *r, int loop) {
+    const cpu_step *s = &r->plan->step[loop];
+    const cpu_view slot = s->n_src > 0 ? view_of(r, &s->src[0], (range){.n = r->n}) : (cpu_view){0};
+    ggl_turns_begin(&r->turns, s->node->body, (const int32_t *)slot.p, r->n,
+                    r->plan->program.n_max);
+    r->loop = loop;
+    return next_turn(r);
+}
+
+/* Returns how many turns the loop has that begins at this step. */
+static int64_t turns_of(const cpu_plan *plan, int loop, int64_t n) {
+    const ggl_tensor *call = plan->step[loop].node;
+    const bool is_first =
+        loop == 0 || plan->step[loop - 1].kind != GGL_STEP_END || plan->step[loop - 1].node != call;
+    return is_first ? ggl_turns_n_forward(call->body->chunk, n) : n;
 }
 
 void ggl_cpu_describe(ggl_backend *b, ggl_plan *p, int64_t n, char *text, size_t size) {
@@ -186,7 +223,7 @@ void ggl_cpu_describe(ggl_backend *b, ggl_plan *p, int64_t n, char *text, size_t
         const cpu_step *s = &plan->step[i];
         const bool alone = s->items && n == 1; /* as in ggl_cpu_run */
         if (s->kind != GGL_STEP_NODE) {
-            turns = s->kind == GGL_STEP_LOOP ? n : 1;
+            turns = s->kind == GGL_STEP_LOOP ? turns_of(plan, i, n) : 1;
             continue;
         }
         const int n_steps = alone ? 1 : s->n_together;
@@ -200,33 +237,30 @@ void ggl_cpu_describe(ggl_backend *b, ggl_plan *p, int64_t n, char *text, size_t
 ggl_status ggl_cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                        ggl_error *err) {
     cpu_plan *plan = (cpu_plan *)p;
-    run_state r = {(const cpu_backend *)b, plan, region, n, 0};
+    run_state r = {.b = (const cpu_backend *)b, .plan = plan, .region = region, .n = n};
     uint64_t mode = ggl_cpu_float_mode_set();
     if (plan->shareable >= RUN_WORTH_WAKING)
         ggl_cpu_pool_wake(r.b->pool);
-    int64_t passes = 0, turn = 0; /* of a loop; turn: the element of the batch */
     bool stopped = false;
     for (int i = 0; i < plan->n_step; i++) {
         const cpu_step *s = &plan->step[i];
         stopped = b->cancelled && b->cancelled(b->cancelled_ctx);
         if (stopped)
             break;
-        if (s->kind == GGL_STEP_LOOP) {
-            passes = 0;
-            turn = s->node->body->backward ? n - 1 : 0;
-        } else if (s->kind == GGL_STEP_NODE && r.b->profile)
-            run_step_timed(&r, s, s->in_loop ? turn : 0);
-        else if (s->kind == GGL_STEP_NODE && s->items && n == 1)
-            run_steps(&r, s, 1, 0); /* one item: the group's other steps follow one by one */
-        else if (s->kind == GGL_STEP_NODE) {
+        if (s->kind == GGL_STEP_LOOP)
+            i = begin_loop(&r, i);
+        else if (s->kind == GGL_STEP_END)
+            i = next_turn(&r);
+        else if (r.b->profile)
+            run_step_timed(&r, s);
+        else if (s->items && n == 1)
+            run_steps(&r, s, 1); /* one item: the group's other steps follow one by one */
+        else {
             if (s->items)
                 run_by_items(&r, s, s->n_together);
             else
-                run_steps(&r, s, s->n_together, s->in_loop ? turn : 0);
+                run_steps(&r, s, s->n_together);
             i += s->n_together - 1;
-        } else if (++passes < n) {
-            turn += s->node->body->backward ? -1 : 1;
-            i = s->end; /* continues after LOOP */
         }
     }
     plan->shareable = r.shareable;

@@ -87,11 +87,13 @@ static ggl_status compile_f32(ggl_backend *b, const ggl_segment *s, ggl_plan **o
     return compile_values(b, s, GGL_F32, out, err);
 }
 
-static view resolve(const ggl_operand *o, ggl_buffer *const *region, int64_t n, int64_t turn) {
+static view resolve(const ggl_operand *o, ggl_buffer *const *region, int64_t n,
+                    const ggl_turns *turns) {
     view v = {.type = o->type};
     if (o->region < 0)
         return v;
-    v.data = region[o->region]->data + o->offset + (size_t)turn * o->loop;
+    v.data = region[o->region]->data + o->offset +
+             (size_t)(o->in_chunk ? turns->in_chunk : turns->turn) * o->loop;
     memcpy(v.ne, o->ne, sizeof v.ne);
     memcpy(v.nb, o->nb, sizeof v.nb);
     if (v.ne[GGL_BATCH_DIM] == GGL_N)
@@ -100,35 +102,48 @@ static view resolve(const ggl_operand *o, ggl_buffer *const *region, int64_t n, 
 }
 
 static void run_step(const plan *p, const ggl_step *step, ggl_buffer *const *region, int64_t n,
-                     int64_t turn) {
+                     const ggl_turns *turns) {
     step_args a = {.node = step->node,
                    .region = region,
+                   .turns = turns,
                    .store_loc = p->store_loc,
                    .row = p->row,
                    .stored = p->stored,
                    .attend = p->attend};
-    a.dst = resolve(&step->dst, region, n, turn);
+    a.dst = resolve(&step->dst, region, n, turns);
     for (int i = 0; i < step->n_src; i++)
-        a.src[i] = resolve(&step->src[i], region, n, turn);
+        a.src[i] = resolve(&step->src[i], region, n, turns);
     ggl_ref_op(step->node->op)(&a);
+}
+
+/* Runs the loop that begins at step `first`, and the one after it if its body runs in chunks. Returns the index of the last step. */
+static int run_loop(const plan *p, int first, ggl_buffer *const *region, int64_t n) {
+    const ggl_step *step = p->program.step, *loop = step + first;
+    const int second = loop->node->body->chunk > 0 ? loop->end + 1 : first;
+    const ggl_turns outside = {0};
+    ggl_turns t;
+    ggl_turns_begin(
+        &t, loop->node->body,
+        loop->n_src > 0 ? (const int32_t *)resolve(&loop->src[0], region, n, &outside).data : NULL,
+        n, p->program.n_max);
+    while (ggl_turns_next(&t))
+        for (int part = t.backward ? second : first, k = part + 1; k < step[part].end; k++)
+            run_step(p, &step[k], region, n, &t);
+    return step[second].end;
 }
 
 static ggl_status run(ggl_backend *b, ggl_plan *base, ggl_buffer *const *region, int64_t n,
                       ggl_error *err) {
     const plan *p = (const plan *)base;
+    const ggl_turns outside = {0};
     for (int i = 0; i < p->program.n_step; i++) {
         if (b->cancelled && b->cancelled(b->cancelled_ctx))
             return ggl_fail(err, GGL_CANCELLED, "the run was stopped");
         const ggl_step *step = &p->program.step[i];
-        if (step->kind == GGL_STEP_NODE) {
-            run_step(p, step, region, n, 0);
-            continue;
-        }
-        const bool backward = step->node->body->backward;
-        for (int64_t turn = 0; turn < n; turn++) /* a loop over the batch */
-            for (int k = i + 1; k < step->end; k++)
-                run_step(p, &p->program.step[k], region, n, backward ? n - 1 - turn : turn);
-        i = step->end;
+        if (step->kind == GGL_STEP_NODE)
+            run_step(p, step, region, n, &outside);
+        else
+            i = run_loop(p, i, region, n);
     }
     return GGL_OK;
 }

@@ -5,6 +5,7 @@
 #define REFERENCE_H
 
 #include "ggl/internal/op_args.h"
+#include "ggl/internal/turns.h"
 #include "../common/host_memory.h"
 #include "ggl/program.h"
 
@@ -24,8 +25,9 @@ typedef struct step_args {
     view dst, src[GGL_MAX_SRC];
     ggl_buffer *const *region; /* of the run */
     const ggl_loc *store_loc;
-    double *row;   /* scratch: REF_ROWS + 1 times the longest row */
-    float *stored; /* scratch: a row of a store */
+    const ggl_turns *turns; /* of the loop that the step is in */
+    double *row;            /* scratch: REF_ROWS + 1 times the longest row */
+    float *stored;          /* scratch: a row of a store */
     double
         *attend; /* scratch of ggl_ref_attend_scratch() or ggl_ref_attend_back_scratch() doubles */
 } step_args;

@@ -158,7 +158,7 @@ static ggl_status bind_steps(plan *p, const vk_backend *b, const ggl_segment *s,
         count_region(p, s->store_loc[i].region);
     for (int i = 0; i < p->program.n_step; i++) {
         const ggl_step *step = &p->program.step[i];
-        if (step->kind == GGL_STEP_LOOP && step->node->body->backward)
+        if (step->kind == GGL_STEP_LOOP && step->node->body->chunk > 0)
             return ggl_fail(err, GGL_UNSUPPORTED, "a recurrence that runs backward");
         if (step->kind == GGL_STEP_LOOP || step->kind == GGL_STEP_END)
             continue;

@@ -313,9 +313,10 @@ static ggl_body *make_body(divider *d, const ggl_tensor *t, const ggl_tensor *y,
         return NULL;
     }
     ggl_tensor *result = part_of(d, from->result, part);
-    *b = (ggl_body){
-        param,           from->n_param, node, from->n_node, result ? result : from->result,
-        from->recurrent, from->backward};
+    *b = *from;
+    b->param = param;
+    b->node = node;
+    b->result = result ? result : from->result;
     return b;
 }
 

@@ -363,6 +363,7 @@ bool ggl_graph_grad(ggl_graph *g, ggl_tensor *of, ggl_tensor *const *by, int n,
     if (!check_arguments(g, of, by, n, &p))
         return false;
     w.bf16 = p.bf16;
+    w.chunk = p.chunk > 0 ? p.chunk : GGL_GRAD_CHUNK;
     int n_nodes;
     ggl_tensor **node = nodes_up_to(g, of, &n_nodes);
     if (!node)

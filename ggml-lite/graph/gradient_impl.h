@@ -45,8 +45,9 @@ typedef struct grad_work {
     size_t n_notes, cap_notes;
     bool
         in_body; /* in a body, which computes one element of the batch: nothing is added up over the batch */
-    bool bf16;   /* ggl_grad_params.bf16 */
-    bool *again; /* by group + 1: its values are computed again */
+    bool bf16;     /* ggl_grad_params.bf16 */
+    int64_t chunk; /* ggl_grad_params.chunk */
+    bool *again;   /* by group + 1: its values are computed again */
     int n_groups;
 } grad_work;
 

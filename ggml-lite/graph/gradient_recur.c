@@ -2,9 +2,10 @@
  *
  *     y, s' = f(x, s)        for each element of the batch, where s is what the element before has kept
  *
- * Two calls compute the gradients. The first runs as the recurrence itself and results in s, for all elements. The second runs from the last
- * element to the first: it keeps the gradient of s, and computes from it, from dy, x and s those of x, which it results in, and the one that it
- * keeps for the element before. */
+ * One call computes the gradients. Its body runs in chunks (ggl_body.chunk). The nodes that run forward are those of the recurrence from
+ * which s' is made. The nodes that run backward keep the gradient of s: they compute from it, from dy, x and s the gradients of x, which are
+ * the call's result, and the gradient that they keep for the element before. So no more states exist at once than a chunk has
+ * elements, and one for each chunk. */
 #include "gradient_impl.h"
 
 enum { MOST_STATES = 8 };
@@ -12,8 +13,8 @@ enum { MOST_STATES = 8 };
 /* The states of a body, and what it keeps in each; NULL: nothing. */
 typedef struct states {
     ggl_tensor *state[MOST_STATES], *kept[MOST_STATES];
-    ggl_tensor *before[MOST_STATES]; /* what the state was, for all elements */
-    ggl_tensor *later[MOST_STATES];  /* in the second call: the gradient of what is kept */
+    ggl_tensor *before[MOST_STATES]; /* its copy, which runs forward */
+    ggl_tensor *later[MOST_STATES];  /* backward: the gradient of what is kept */
     int n;
 } states;
 
@@ -42,12 +43,25 @@ static bool find_states(grad_work *w, const ggl_tensor *t, states *s) {
     return true;
 }
 
-/* Makes a call that runs as t does, and results in its state k. */
-static ggl_tensor *state_before(grad_work *w, const ggl_tensor *t, const states *s, int k) {
-    if (!ggl_grad_begin_body(w, t, NULL, 0))
-        return NULL;
+/* Makes the nodes that run forward, and sets what is needed of the states. Returns false on error. */
+static bool make_forward(grad_work *w, const ggl_tensor *t, states *s) {
     const bool ok = ggl_grad_copy_body(w, t->body, false);
-    return ggl_body_end(w->g, NULL, ok ? ggl_grad_copy_of(w, s->state[k]) : NULL, NULL, 0);
+    for (int k = 0; k < s->n && ok; k++) {
+        s->before[k] = ggl_grad_copy_of(w, s->state[k]);
+        if (!s->kept[k]) /* it remains what it was: zeros */
+            (void)ggl_binary(w->g, GGL_OP_KEEP, s->before[k], s->before[k]);
+        grad_note *note = ggl_grad_note(w, s->before[k]);
+        if (note)
+            note->active = note->is_kept = true;
+    }
+    ggl_body_turn(w->g);
+    for (int k = 0; k < s->n && ok; k++) {
+        double num[GGL_MAX_DIMS];
+        for (int d = 0; d < s->state[k]->n_dims; d++)
+            num[d] = (double)s->state[k]->ne[d];
+        s->later[k] = ggl_graph_op(w->g, GGL_OP_STATE, NULL, 0, num, s->state[k]->n_dims);
+    }
+    return ok;
 }
 
 /* Returns the gradient of t in a row, or zeros. */
@@ -61,9 +75,9 @@ static ggl_tensor *flat_gradient(grad_work *w, ggl_tensor *t) {
 }
 
 /* Keeps the gradients of the states for the element before. */
-static void keep_gradients(grad_work *w, const states *s, ggl_tensor *const *before) {
+static void keep_gradients(grad_work *w, const states *s) {
     for (int k = 0; k < s->n; k++) {
-        ggl_tensor *d = flat_gradient(w, before[k]);
+        ggl_tensor *d = flat_gradient(w, s->before[k]);
         ggl_tensor *src[2] = {
             s->later[k], d ? ggl_grad_reshape(w, d, s->state[k]->n_dims, s->state[k]->ne) : NULL};
         if (src[1])
@@ -76,11 +90,9 @@ static ggl_tensor *backward_result(grad_work *w, ggl_tensor *t, const states *s,
                                    ggl_tensor *const *param, grad_visit_fn *visit,
                                    void (*activate)(grad_work *, const ggl_tensor *)) {
     const ggl_body *b = t->body;
-    ggl_tensor *const *before = param + t->n_src, *dy = param[t->n_src + s->n], *all = NULL;
+    ggl_tensor *dy = param[t->n_src], *all = NULL;
     ggl_tensor **copy = ggl_calloc((size_t)b->n_node + 1, sizeof(ggl_tensor *));
     int n = 0;
-    for (int k = 0; k < s->n; k++)
-        ggl_grad_set_copy(w, s->state[k], before[k]);
     if (!copy || !ggl_grad_copy_body(w, b, true)) {
         ggl_free(copy);
         return NULL;
@@ -107,46 +119,33 @@ static ggl_tensor *backward_result(grad_work *w, ggl_tensor *t, const states *s,
         ggl_tensor *src[2] = {all, flat_gradient(w, param[k])};
         all = !all || !src[1] ? src[1] : ggl_graph_op(w->g, GGL_OP_CONCAT, src, 2, &dim, 1);
     }
-    keep_gradients(w, s, before);
+    keep_gradients(w, s);
     return all;
 }
 
 void ggl_grad_recurrence(grad_work *w, ggl_tensor *t, ggl_tensor *dy, grad_visit_fn *visit,
                          void (*activate)(grad_work *, const ggl_tensor *)) {
     states s = {.n = 0};
-    ggl_tensor *more[MOST_STATES + 1];
     if (w->in_body) {
         ggl_graph_fail(w->g, GGL_UNSUPPORTED, "a recurrence within another one has no gradient");
         return;
     }
     if (!find_states(w, t, &s))
         return;
-    for (int k = 0; k < s.n; k++)
-        more[k] = s.before[k] = state_before(w, t, &s, k);
-    more[s.n] = dy;
-    ggl_tensor **param =
-        w->g->error.status == GGL_OK ? ggl_grad_begin_body(w, t, more, s.n + 1) : NULL;
+    ggl_tensor **param = ggl_grad_begin_body(w, t, &dy, 1);
     if (!param)
         return;
     ggl_tensor *own[2 * GRAD_MAX_SRC]; /* the body's list moves when it captures values */
-    for (int k = 0; k < t->n_src + s.n + 1; k++)
+    for (int k = 0; k < t->n_src + 1; k++)
         own[k] = param[k];
-    for (int k = 0; k < s.n; k++) {
-        double num[GGL_MAX_DIMS];
-        for (int d = 0; d < s.state[k]->n_dims; d++)
-            num[d] = (double)s.state[k]->ne[d];
-        s.later[k] = ggl_graph_op(w->g, GGL_OP_STATE, NULL, 0, num, s.state[k]->n_dims);
-        grad_note *note = ggl_grad_note(w, own[t->n_src + k]);
-        if (note)
-            note->active = true;
-    }
+    ggl_body_in_chunks(w->g, w->chunk);
     w->in_body = true;
-    ggl_tensor *all = backward_result(w, t, &s, own, visit, activate);
+    ggl_tensor *all =
+        make_forward(w, t, &s) ? backward_result(w, t, &s, own, visit, activate) : NULL;
     w->in_body = false;
     ggl_tensor *call = ggl_body_end(w->g, NULL, all, NULL, 0);
     if (!call)
         return;
-    call->body->backward = true;
     int64_t first = 0;
     for (int k = 0; k < t->n_src; k++)
         if (ggl_grad_is_active(w, t->src[k])) {

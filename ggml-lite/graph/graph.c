@@ -409,6 +409,8 @@ static bool make_stores(ggl_graph *g, ggl_tensor *t) {
         if (!g->body)
             return ggl_graph_fail(g, GGL_USAGE, "a state is allowed only in the body of a call");
         g->body->recurrent = true;
+        if (g->body->chunk > 0)
+            return true;
         return make_store(g, t, 0, GGL_STORE_STATE, GGL_F32, t, "state");
     }
     if (t->op != GGL_OP_CACHE)
@@ -525,6 +527,16 @@ ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src) {
     return b->params.at;
 }
 
+void ggl_body_in_chunks(ggl_graph *g, int64_t chunk) {
+    if (g->body)
+        g->body->chunk = chunk;
+}
+
+void ggl_body_turn(ggl_graph *g) {
+    if (g->body)
+        g->body->n_forward = g->body->nodes.n;
+}
+
 static bool has_call_with_state(const node_list *l) {
     for (size_t i = 0; i < l->n; i++)
         if (l->at[i]->keeps_state)
@@ -536,7 +548,7 @@ static bool has_call_with_state(const node_list *l) {
  * code that walks through a body need not skip them. */
 static void drop_unread(open_body *b, ggl_tensor *result) {
     node_list *l = &b->nodes;
-    size_t n = 0;
+    size_t n = 0, n_forward = 0;
     result->needed = true;
     for (size_t i = l->n; i-- > 0;) {
         ggl_tensor *t = l->at[i];
@@ -545,10 +557,13 @@ static void drop_unread(open_body *b, ggl_tensor *result) {
             if (t->src[k])
                 t->src[k]->needed = true;
     }
-    for (size_t i = 0; i < l->n; i++)
+    for (size_t i = 0; i < l->n; i++) {
+        n_forward += i < b->n_forward && l->at[i]->needed;
         if (l->at[i]->needed)
             l->at[n++] = l->at[i];
+    }
     l->n = n;
+    b->n_forward = n_forward;
 }
 
 static ggl_tensor **copy_list(ggl_graph *g, const node_list *l) {
@@ -565,13 +580,14 @@ static ggl_tensor *call_new(ggl_graph *g, open_body *b, const char *name, ggl_te
     ggl_body *body = ggl_arena_alloc(&g->arena, 1, sizeof *body);
     if (!t || !body)
         return no_memory(g);
-    *body = (ggl_body){copy_list(g, &b->params),
-                       (int)b->params.n,
-                       copy_list(g, &b->nodes),
-                       (int)b->nodes.n,
-                       result,
-                       b->recurrent,
-                       false};
+    *body = (ggl_body){.param = copy_list(g, &b->params),
+                       .n_param = (int)b->params.n,
+                       .node = copy_list(g, &b->nodes),
+                       .n_node = (int)b->nodes.n,
+                       .result = result,
+                       .recurrent = b->recurrent,
+                       .chunk = b->recurrent ? b->chunk : 0,
+                       .n_forward = (int)b->n_forward};
     t->src = copy_list(g, &b->sources);
     t->n_src = (int)b->sources.n;
     t->num = ggl_arena_alloc(&g->arena, (size_t)n_num + 1, sizeof *t->num);

@@ -56,7 +56,9 @@ static void put_store(writer *w, const ggl_store *s) {
 
 /* A CALL's body, whose tensors are written. */
 static void put_body(writer *w, const ggl_body *b) {
-    ggl_put_u32(w->out, b->recurrent | (uint32_t)b->backward << 1);
+    ggl_put_u32(w->out, b->recurrent);
+    ggl_put_u64(w->out, (uint64_t)b->chunk);
+    ggl_put_u32(w->out, (uint32_t)b->n_forward);
     put_places(w, b->param, b->n_param);
     put_places(w, b->node, b->n_node);
     put_place(w, b->result);
@@ -391,16 +393,17 @@ static void get_body(loader *l, ggl_tensor *t) {
         no_memory(l);
         return;
     }
-    const uint32_t kind = ggl_get_u32(&l->r);
-    b->recurrent = kind & 1;
-    b->backward = kind >> 1 & 1;
+    b->recurrent = ggl_get_u32(&l->r);
+    b->chunk = (int64_t)ggl_get_u64(&l->r);
+    b->n_forward = (int)ggl_get_u32(&l->r);
     b->param = get_places(l, &b->n_param, true);
     b->node = get_places(l, &b->n_node, true);
     b->result = get_place(l);
     for (int i = 0; ok(l) && i < b->n_param; i++)
         if (b->param[i]->op != GGL_OP_PARAM)
             damaged(l, "what stands for an argument does not");
-    if (ok(l) && (!b->result || b->n_param != t->n_src))
+    if (ok(l) && (!b->result || b->n_param != t->n_src || b->n_forward < 0 ||
+                  b->n_forward > b->n_node || b->chunk < 0 || (b->chunk > 0 && !b->recurrent)))
         damaged(l, "a call's body does not fit it");
     t->body = b;
     if (ok(l))

@@ -10,8 +10,7 @@ static void read_at(builder *b, const value *v, int i) {
     root *r = &b->root[v->root->id];
     int last = i;
     if (b->at[i].in_loop && !r->in_loop) /* the next turn reads it again */
-        while (b->at[last].kind != GGL_STEP_END)
-            last++;
+        last = ggl_plan_end_of_loop(b, i);
     if (last > r->last)
         r->last = last;
 }
@@ -110,17 +109,13 @@ static root *place_of_source(builder *b, int i) {
     return NULL;
 }
 
-static bool is_form(const builder *b, const ggl_tensor *t) {
-    return (size_t)t->id >= b->n_ids;
-}
-
 /* Moves forms after the other values, and sets *arena_size. Returns false if it overflows. */
 static bool put_forms_behind(builder *b, const offsets *lists, size_t *arena_size) {
     size_t begin;
     if (!ggl_size_align(lists[0].end, 64, &begin) || !ggl_size_add(begin, lists[1].end, arena_size))
         return false;
     for (size_t id = b->n_ids; id < b->n_values; id++)
-        b->root[id].loc.offset += begin;
+        b->root[id].loc.offset += b->root[id].is_form ? begin : 0;
     return true;
 }
 
@@ -163,7 +158,7 @@ static bool place_result(builder *b, placing *p, size_t i, size_t *together) {
         over->taken_over = true;
         return true;
     }
-    if (is_form(b, t))
+    if (r->is_form)
         return ggl_offsets_take(&p->lists[1], r->size, &r->loc.offset);
     r->waits = true;
     r->loc.offset = *together;
@@ -188,11 +183,35 @@ static bool place_together(builder *b, placing *p, size_t first, size_t n) {
     return true;
 }
 
+/* Places a root by itself. Returns false if out of memory. */
+static bool place_alone(builder *b, placing *p, const ggl_tensor *t) {
+    root *r = &b->root[t->id];
+    if (p->done[t->id])
+        return true;
+    p->done[t->id] = true;
+    p->next[t->id] = p->dies[r->last];
+    p->dies[r->last] = t;
+    return ggl_offsets_take(&p->lists[0], r->size, &r->loc.offset);
+}
+
+/* Places the states of both loops of a call that runs in chunks, if they begin at step i, because the turns of the one come between
+ * those of the other. Returns false if out of memory. */
+static bool place_states(builder *b, placing *p, size_t i) {
+    if (b->at[i].kind != GGL_STEP_LOOP)
+        return true;
+    bool ok = true;
+    for (int k = (int)i, end = ggl_plan_end_of_loop(b, k); k < end && ok; k++) {
+        const ggl_tensor *room = b->at[k].room;
+        ok = !room || place_alone(b, p, room);
+    }
+    return ok;
+}
+
 /* Returns the memory of roots that no step after i uses. Returns false if out of memory. */
 static bool give_back(builder *b, placing *p, size_t i) {
     for (const ggl_tensor *t = p->dies[i]; t; t = p->next[t->id]) {
         const root *r = &b->root[t->id];
-        if (!r->taken_over && !ggl_offsets_give(&p->lists[is_form(b, t)], r->loc.offset, r->size))
+        if (!r->taken_over && !ggl_offsets_give(&p->lists[r->is_form], r->loc.offset, r->size))
             return false;
     }
     return true;
@@ -211,7 +230,8 @@ static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {
                  .done = ggl_calloc(b->n_values + 1, sizeof *p.done)};
     bool ok = p.dies && p.next && p.done;
     for (size_t i = 0; i < b->n && ok; i++)
-        ok = place_together(b, &p, i, n_together(b, i)) && give_back(b, &p, i);
+        ok = place_states(b, &p, i) && place_together(b, &p, i, n_together(b, i)) &&
+             give_back(b, &p, i);
     ggl_status s = ok ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     if (ok && !put_forms_behind(b, p.lists, arena_size))
         s = ggl_fail(err, GGL_LIMIT, "the values of the plan do not fit into memory");

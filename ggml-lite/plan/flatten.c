@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "ggl/internal/graph.h"
+#include "ggl/internal/op_args.h"
+#include "ggl/internal/turns.h"
 #include "program_impl.h"
 
 /* Appends a step and returns it, valid until the next push; NULL: out of memory (b->no_memory). */
@@ -117,6 +119,42 @@ static bool resolve_view(builder *b, const ggl_tensor *t) {
     return true;
 }
 
+static void begin_loop(builder *b, const ggl_tensor *t) {
+    push(b, GGL_STEP_LOOP, t, NULL);
+    b->loop = t;
+}
+
+static void end_loop(builder *b, const ggl_tensor *t) {
+    b->loop = NULL;
+    push(b, GGL_STEP_END, t, NULL);
+}
+
+/* Makes the memory of a state that ends with the run: one array for each slot, and, for nodes that run forward, those of ggl_turns_n_arrays.
+ * There the state is one of these, and else a copy. Sets b->no_memory if out of memory. */
+static void push_state(builder *b, const ggl_tensor *t) {
+    const int64_t n_more = b->chunk > 0 ? ggl_turns_n_arrays(b->chunk, b->s->n_max) : 0;
+    ggl_tensor *room = ggl_plan_new_tensor(b);
+    item *it = push(b, GGL_STEP_NODE, t, NULL);
+    if (!room || !it) {
+        b->no_memory = true;
+        return;
+    }
+    memcpy(room->ne, t->ne, sizeof room->ne);
+    room->ne[GGL_BATCH_DIM] = ggl_graph_get_params(b->s->graph)->n_slots + n_more;
+    ggl_plan_own_room(b, room);
+    if (b->chunk > 0)
+        alias(b, t, room);
+    it->room = room;
+}
+
+/* Returns the memory of a state that ends with the run; NULL: it has a store. */
+static const ggl_tensor *room_of(const builder *b, const ggl_tensor *state) {
+    size_t i = b->n;
+    while (i > 0 && (b->at[i - 1].node != state || b->at[i - 1].copy_of))
+        i--;
+    return i > 0 ? b->at[i - 1].room : NULL;
+}
+
 /* Replaces the call t by its body; a recurrent body runs in a loop, once for each element of the
  * batch. */
 static void flatten_call(builder *b, const ggl_tensor *t) {
@@ -136,13 +174,29 @@ static void flatten_call(builder *b, const ggl_tensor *t) {
         return;
     }
     ggl_plan_own_root(b, t);
-    push(b, GGL_STEP_LOOP, t, NULL);
-    b->loop = t;
-    ggl_plan_flatten(b, body->node, body->n_node);
+    if (body->chunk > 0) {
+        begin_loop(b, t);
+        b->chunk = body->chunk;
+        ggl_plan_flatten(b, body->node, body->n_forward);
+        b->chunk = 0;
+        end_loop(b, t);
+    }
+    const int first = body->chunk > 0 ? body->n_forward : 0;
+    begin_loop(b, t);
+    ggl_plan_flatten(b, body->node + first, body->n_node - first);
     if (!b->no_memory)
         push_copy(b, t, body->result, *ggl_plan_value_of(b, body->result));
-    b->loop = NULL;
-    push(b, GGL_STEP_END, t, NULL);
+    end_loop(b, t);
+}
+
+static void push_node(builder *b, const ggl_tensor *t) {
+    if (t->op == GGL_OP_STATE && b->loop && b->loop->body->chunk > 0) {
+        push_state(b, t);
+        return;
+    }
+    item *it = push(b, GGL_STEP_NODE, t, NULL);
+    if (it && t->op == GGL_OP_KEEP)
+        it->room = room_of(b, t->src[KEEP_STATE]);
 }
 
 void ggl_plan_flatten(builder *b, ggl_tensor *const *node, int n) {
@@ -157,7 +211,7 @@ void ggl_plan_flatten(builder *b, ggl_tensor *const *node, int n) {
                 copy_view(b, t);
         } else {
             ggl_plan_own_root(b, t);
-            push(b, GGL_STEP_NODE, t, NULL);
+            push_node(b, t);
         }
     }
 }

@@ -45,18 +45,15 @@ static const made *find(builder *b, const forms *f, const ggl_form *form,
  * 32-bit words. NULL: out of memory. */
 static const ggl_tensor *new_tensor(builder *b, const ggl_form *form, const ggl_tensor *of,
                                     const ggl_tensor *loop) {
-    ggl_tensor *t = ggl_arena_alloc(&b->arena, 1, sizeof *t);
-    const size_t n = b->n_values + 1;
-    if (!t || !ggl_grow(&b->value, &b->cap_value, n, sizeof *b->value) ||
-        !ggl_grow(&b->root, &b->cap_root, n, sizeof *b->root))
+    ggl_tensor *t = ggl_plan_new_tensor(b);
+    if (!t)
         return NULL;
-    t->op = GGL_OP_RESHAPE; /* any but a leaf */
     t->type = GGL_I32;
-    t->id = (int)b->n_values++;
     memcpy(t->ne, of->ne, sizeof t->ne);
     t->ne[0] = (int64_t)(form->row_size / sizeof(int32_t));
     b->loop = loop;
     ggl_plan_own_root(b, t);
+    b->root[t->id].is_form = true;
     b->loop = NULL;
     return t;
 }

@@ -13,6 +13,7 @@ static ggl_operand operand(builder *b, const ggl_tensor *t, const value *v, bool
     if (in_loop && ggl_is_batched(t)) {
         o.ne[GGL_BATCH_DIM] = 1;
         o.loop = r->in_loop ? 0 : v->nb[GGL_BATCH_DIM];
+        o.in_chunk = r->is_room;
     }
     return o;
 }

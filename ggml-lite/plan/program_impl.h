@@ -10,7 +10,9 @@
  *   groups.c   Finds steps of a wave that the backend runs as one.
  *   tails.c    Finds chains that the backend runs together with such a group.
  *   arena.c    Gives private roots arena offsets according to their lifetimes.
- *   operands.c Gives each step its operands. */
+ *   operands.c Gives each step its operands.
+ *
+ * turns.c is for runs: the order of turns in a loop. */
 #ifndef PLAN_PROGRAM_IMPL_H
 #define PLAN_PROGRAM_IMPL_H
 
@@ -29,6 +31,8 @@ typedef struct root {
     /* placed: the segment has placed it; else it is private and gets an offset in the arena.
      * in_loop: it is written inside a loop and has memory for one element of the batch. */
     bool placed, in_loop;
+    bool is_form;    /* a step makes a form there */
+    bool is_room;    /* it has the states of a body that runs in chunks */
     bool fused;      /* only the next link of its chain reads it, so it has no memory */
     bool taken_over; /* the last step that reads it writes its own result over it */
     bool waits;      /* only while it is placed: its offset is relative to its group's memory */
@@ -47,7 +51,8 @@ typedef struct item {
     const ggl_tensor *copy_of; /* the tensor that this step copies; NULL: it computes `node` */
     value from, to;            /* of a copy: source and destination */
     bool in_loop;
-    int end, wave; /* end: of a LOOP the index of its END, of an END that of its LOOP */
+    int end, wave;          /* end: of a LOOP the index of its END, of an END that of its LOOP */
+    const ggl_tensor *room; /* STATE, KEEP: the memory of a state that has no store */
     /* NODE: source form_src is read in a form, which this tensor stands for; NULL if none is */
     const ggl_tensor *reads_form;
     int form_src;
@@ -78,7 +83,8 @@ typedef struct builder {
     root *root;
     size_t n_ids, n_values, cap_value, cap_root; /* n_values: of the graph and of forms */
     ggl_arena arena;                             /* the tensors of forms */
-    const ggl_tensor *loop;     /* the recurrent call that is being flattened; NULL: none */
+    const ggl_tensor *loop; /* the recurrent call that is being flattened; NULL: none */
+    int64_t chunk; /* of the nodes that run forward in chunks, while these are flattened; else 0 */
     const ggl_tensor *too_wide; /* the first node with more than GGL_MAX_SRC sources */
     bool no_memory, too_large;
 } builder;
@@ -92,6 +98,10 @@ bool ggl_plan_is_private(const builder *b, const ggl_tensor *t);
 /* Makes t a root: its elements get memory of their own, private or where the segment has placed
  * them. Private floats are stored as params.value_type. */
 void ggl_plan_own_root(builder *b, const ggl_tensor *t);
+/* Returns a new tensor for memory that no tensor of the graph stands for; its value and root are empty. NULL: out of memory. */
+ggl_tensor *ggl_plan_new_tensor(builder *b);
+/* Makes t a root that has states, which are f32 whatever the type of private values is. */
+void ggl_plan_own_room(builder *b, const ggl_tensor *t);
 /* Returns the value of t. Leaves and tensors of other segments are made roots on first use. Valid
  * until a form is added. */
 const value *ggl_plan_value_of(builder *b, const ggl_tensor *t);
@@ -101,6 +111,9 @@ const value *ggl_plan_value_of(builder *b, const ggl_tensor *t);
 int ggl_plan_sources(const item *it, const ggl_tensor **src);
 /* Returns where source k of the item, which is t, is. */
 const value *ggl_plan_source_value(builder *b, const item *it, const ggl_tensor *t);
+/* Returns the index of the END after which nothing of the loop with item i runs: of its own loop, or of the second one of a call that
+ * runs in chunks. */
+int ggl_plan_end_of_loop(const builder *b, int i);
 /* Returns where the item writes its result. */
 const value *ggl_plan_result_of(builder *b, const item *it);
 /* True if the step reads or writes stores. Such steps keep their order among themselves. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ggl/internal/graph.h"
+#include "ggl/internal/op_args.h"
 #include "program_impl.h"
 
 bool ggl_plan_is_private(const builder *b, const ggl_tensor *t) {
@@ -32,6 +33,36 @@ void ggl_plan_own_root(builder *b, const ggl_tensor *t) {
         b->too_large = true;
 }
 
+ggl_tensor *ggl_plan_new_tensor(builder *b) {
+    ggl_tensor *t = ggl_arena_alloc(&b->arena, 1, sizeof *t);
+    const size_t n = b->n_values + 1;
+    if (!t || !ggl_grow(&b->value, &b->cap_value, n, sizeof *b->value) ||
+        !ggl_grow(&b->root, &b->cap_root, n, sizeof *b->root))
+        return NULL;
+    t->op = GGL_OP_RESHAPE; /* any but a leaf */
+    t->id = (int)b->n_values++;
+    return t;
+}
+
+void ggl_plan_own_room(builder *b, const ggl_tensor *t) {
+    value *v = &b->value[t->id];
+    root *r = &b->root[t->id];
+    *v = (value){.root = t, .type = GGL_F32};
+    *r = (root){.is_room = true, .loc = {.region = GGL_REGION_ARENA}};
+    ggl_plan_dense(v->nb, v->type, t->ne);
+    if (!ggl_extents_bytes(v->type, t->ne, 1, &r->size))
+        b->too_large = true;
+}
+
+int ggl_plan_end_of_loop(const builder *b, int i) {
+    while (b->at[i].kind != GGL_STEP_END)
+        i++;
+    if ((size_t)i + 1 < b->n && b->at[i + 1].kind == GGL_STEP_LOOP &&
+        b->at[i + 1].node == b->at[i].node)
+        return ggl_plan_end_of_loop(b, i + 1);
+    return i;
+}
+
 const value *ggl_plan_value_of(builder *b, const ggl_tensor *t) {
     if (!b->value[t->id].root) {
         const ggl_tensor *loop = b->loop;
@@ -43,12 +74,22 @@ const value *ggl_plan_value_of(builder *b, const ggl_tensor *t) {
     return &b->value[t->id];
 }
 
+/* Returns the slot of each element of the batch if the body runs in chunks; NULL: it does not, or has no state. */
+static const ggl_tensor *slot_of(const ggl_body *body) {
+    for (int i = 0; body->chunk > 0 && i < body->n_node; i++)
+        if (body->node[i]->op == GGL_OP_STATE)
+            return body->node[i]->src[0];
+    return NULL;
+}
+
 /* As ggl_plan_sources, with the result of the link before (in a chain) and of the group (in its
  * tail). */
 static int all_sources(const item *it, const ggl_tensor **src) {
     const ggl_tensor *t = it->node;
-    if (it->kind == GGL_STEP_LOOP || it->kind == GGL_STEP_END)
-        return 0;
+    if (it->kind == GGL_STEP_LOOP || it->kind == GGL_STEP_END) {
+        src[0] = it->kind == GGL_STEP_LOOP ? slot_of(t->body) : NULL;
+        return src[0] ? 1 : 0;
+    }
     if (it->copy_of) {
         src[0] = it->copy_of;
         return 1;
@@ -65,7 +106,10 @@ static int all_sources(const item *it, const ggl_tensor **src) {
     }
     if (it->reads_form)
         src[it->form_src] = it->reads_form;
-    return n;
+    if (!it->room)
+        return n;
+    src[t->op == GGL_OP_KEEP ? KEEP_STATE : n] = it->room;
+    return t->op == GGL_OP_KEEP ? n : n + 1;
 }
 
 int ggl_plan_sources(const item *it, const ggl_tensor **src) {

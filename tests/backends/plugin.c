@@ -144,7 +144,7 @@ TEST(abi) {
         IS(sizeof(ggl_plan), 8),
         IS(sizeof(ggl_tensor), 224),
         IS(sizeof(ggl_store), 96),
-        IS(sizeof(ggl_body), 48),
+        IS(sizeof(ggl_body), 56),
         IS(sizeof(ggl_error), 2052),
         IS(sizeof(ggl_plugin), 40),
         IS(sizeof(ggl_op_info), 40),

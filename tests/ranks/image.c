@@ -2,7 +2,9 @@
 #include "build.h"
 #include "gen.h"
 #include "ggl/backends.h"
+#include "ggl/compose.h"
 #include "ggl/internal/fold.h"
+#include "ggl/internal/gradient.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/image.h"
 #include "ggl/sched.h"
@@ -69,7 +71,8 @@ static void check_tensor(const ggl_tensor *a, const ggl_tensor *b) {
     CHECK((a->body != NULL) == (b->body != NULL));
     if (a->body && b->body)
         CHECK(a->body->n_node == b->body->n_node && a->body->n_param == b->body->n_param &&
-              a->body->recurrent == b->body->recurrent &&
+              a->body->recurrent == b->body->recurrent && a->body->chunk == b->body->chunk &&
+              a->body->n_forward == b->body->n_forward &&
               a->body->result->id == b->body->result->id);
 }
 
@@ -98,6 +101,43 @@ TEST(same) {
         ggl_graph_free(copy);
         teardown(&f);
     }
+}
+
+/* A recurrence and its gradient, whose states have a store and none. */
+TEST(gradient_of_a_recurrence) {
+    const int64_t ne[2] = {3, 2};
+    ggl_error err = {0};
+    ggl_bytes first = {0}, second = {0};
+    ggl_graph *g = ggl_graph_new(NULL), *copy = NULL;
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *x[4], *d[4];
+    for (int k = 0; k < 4; k++)
+        x[k] = ggl_graph_input(g, (const char[]){(char)('a' + k), 0}, GGL_F32, 2, ne, true);
+    ggl_tensor *y = ggl_gated_linear_attention(g, x[0], x[1], x[2], x[3]);
+    y = ggl_unary(g, GGL_OP_SUM, ggl_flat(g, y));
+    CHECK(ggl_graph_grad(g, y, x, 4, NULL, d));
+    for (int k = 0; k < 4; k++)
+        ggl_graph_output(g, "d", d[k]);
+    if (CHECK_OK(ggl_graph_finish(g, &err), &err) &&
+        CHECK_OK(ggl_graph_image(g, &first, &err), &err) &&
+        CHECK_OK(ggl_graph_of_image(&copy, first.at, first.n, &err), &err) &&
+        CHECK_OK(ggl_graph_image(copy, &second, &err), &err)) {
+        CHECK(first.n == second.n && memcmp(first.at, second.at, first.n) == 0);
+        ggl_tensor **a = ggl_graph_by_id(g), **b = ggl_graph_by_id(copy);
+        bool any = false;
+        for (int i = 0; i < ggl_graph_n_ids(g); i++)
+            if (CHECK((a[i] != NULL) == (b[i] != NULL)) && a[i]) {
+                check_tensor(a[i], b[i]);
+                any |= b[i]->body && b[i]->body->chunk > 0 && b[i]->body->n_forward > 0;
+            }
+        CHECK(any);
+        ggl_free(a);
+        ggl_free(b);
+    }
+    ggl_bytes_fini(&first);
+    ggl_bytes_fini(&second);
+    ggl_graph_free(copy);
+    ggl_graph_free(g);
 }
 
 /* Bytes that were changed, cut off or added make an error, or another graph, but nothing else; the address sanitizer looks on. */

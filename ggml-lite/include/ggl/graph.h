@@ -123,8 +123,13 @@ typedef struct ggl_body {
     int n_node;
     ggl_tensor *result;
     bool recurrent;
-    bool
-        backward; /* it is recurrent, and runs for the last element of the batch first (ggl/internal/gradient.h) */
+    /* chunk > 0: it is recurrent, and runs back over the batch, as gradients do (ggl/internal/gradient.h). Its first n_forward
+     * nodes run forward over the batch. Then, from the last chunk of the batch to the first, these run over the chunk again, which
+     * has `chunk` elements or is the last one, and the other nodes run from its last element to its first: these may read states
+     * of the first nodes, as they were for the same element. States begin with zeros for each slot, and end with the run, so they
+     * have no store; a KEEP writes each of them. 0: all nodes run for the first element, then for the next one. */
+    int n_forward;
+    int64_t chunk;
 } ggl_body;
 
 /* The rows that a batched value has one element for. Most graphs have one kind, the elements of the batch that a run computes. A
@@ -160,7 +165,7 @@ struct ggl_tensor {
     const void *data;
     size_t size;         /* bytes of data */
     ggl_store *store[2]; /* CACHE: keys, values (NULL: values are the leading part of the keys).
-                            STATE: the state */
+                            STATE: the state; NULL: it ends with the run (ggl_body.chunk) */
     ggl_body *body;      /* CALL */
     const char *call;    /* CALL: the name by which backends may know it: one of the prelude's, or
                             "own:NAME" for an op that a descriptor declares itself; NULL: none */

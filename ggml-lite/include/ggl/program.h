@@ -24,6 +24,9 @@ typedef struct ggl_operand {
     bool repacked; /* the whole repacked copy of a weight starts at offset; only for src[1] of
                       LINEAR. nb[] are the strides of the file's layout */
     bool form;     /* it has the form that the backend wants (ggl_form): rows of 32-bit words */
+    bool
+        in_chunk; /* inside a loop: it has memory for one chunk (ggl_body.chunk), in which `loop` leads from one element to the
+                      next */
     size_t offset;
     size_t loop;              /* inside a loop: bytes to add to offset for each turn */
     int64_t ne[GGL_MAX_DIMS]; /* ne[3]: 1 or GGL_N; inside a loop 1 */
@@ -31,7 +34,9 @@ typedef struct ggl_operand {
                                  rows are dense */
 } ggl_operand;
 
-/* FORM: makes a form of an operand; only if the backend wants any (ggl_program_params.form). */
+/* LOOP, END: the steps between them run for each element of the batch. If a body runs in chunks (ggl_body.chunk), its steps are two
+ * loops, one after the other: of the nodes that run forward, and of the others. ggl/internal/turns.h has the order of their turns.
+ * FORM: makes a form of an operand; only if the backend wants any (ggl_program_params.form). */
 typedef enum ggl_step_kind {
     GGL_STEP_NODE,
     GGL_STEP_LOOP,
@@ -54,12 +59,13 @@ typedef struct ggl_step {
     ggl_step_kind kind;
     /* Operator, numbers, stores, body and name. Shapes and types are those of the operands.
      * RESHAPE: copies the elements of src[0], in order, to dst, which may have another shape.
-     * FORM: the first node that reads the form. */
+     * FORM: the first node that reads the form. LOOP, END: the call. */
     const ggl_tensor *node;
     ggl_operand dst;
     /* The operands of node->src. A LINEAR with an operand src[3] gathers: src[1] is the whole
      * weight [in, out, n], and matrix src[3][e] is multiplied with vector e. FORM: src[0] and
-     * src[1] are the sources that ggl_form.src and ggl_form.with of the reader name. */
+     * src[1] are the sources that ggl_form.src and ggl_form.with of the reader name. LOOP: src[0] is the slot of each element, if
+     * the body runs in chunks. There, STATE reads an array of src[1], and KEEP writes one of src[KEEP_STATE], which are f32. */
     ggl_operand src[GGL_MAX_SRC];
     int n_src;
     int end;  /* LOOP: the index of its END; END: the index of its LOOP */

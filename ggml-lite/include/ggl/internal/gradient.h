@@ -40,7 +40,12 @@ typedef struct ggl_grad_params {
     ggl_tensor *const *copy;
     /* Products with matrices that have no side shorter than GGL_GRAD_BF16_SIDE have their gradients in bf16 (ggl/ops.def). */
     bool bf16;
+    /* For recurrences: how many elements of the batch have their states in memory at once (docs/gradients.md); 0: GGL_GRAD_CHUNK. No
+     * gradient has other bits with another chunk. */
+    int64_t chunk;
 } ggl_grad_params;
+/* Of a batch of 512, 48 states are in memory at once: 32, and 16 from which a chunk begins. 23 would make it 46. */
+enum { GGL_GRAD_CHUNK = 32 };
 /* Of thinner matrices, rounding takes as long as bf16 saves. */
 enum { GGL_GRAD_BF16_SIDE = 64 };
 
