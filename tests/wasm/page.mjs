@@ -8,7 +8,7 @@ import { extname, join } from "node:path";
 import { Chromium } from "../server/page/chromium.mjs";
 
 const [folder, cli, models] = process.env.GGL_WASM_TEST.split(":");
-const TYPES = { ".html": "text/html", ".mjs": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
+const TYPES = { ".html": "text/html", ".mjs": "text/javascript", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
 let server, browser, at, asked = 0, version = 1;
 
 before(async () => {
