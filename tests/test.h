@@ -182,12 +182,12 @@ TEST_UNUSED static const char *test_folder(void) {
 #endif
 
 /* Sets a variable of the environment; NULL: removes it. */
-TEST_UNUSED static void test_set_variable(const char *name, const char *value) {
+TEST_UNUSED static void test_set_variable(const char *name, const char *to) {
 #ifdef _WIN32
-    (void)_putenv_s(name, value ? value : "");
+    (void)_putenv_s(name, to ? to : "");
 #else
-    if (value)
-        (void)setenv(name, value, 1);
+    if (to)
+        (void)setenv(name, to, 1);
     else
         (void)unsetenv(name);
 #endif
