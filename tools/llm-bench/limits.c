@@ -42,7 +42,7 @@ const bench_peak *bench_peak_best(uint32_t f) {
     return &bench_peak_portable;
 }
 
-typedef enum work_kind { READ, INT8, F32, BF16 } work_kind;
+typedef enum work_kind { READ, READ_IN_ORDER, INT8, F32, BF16 } work_kind;
 
 typedef struct crew {
     const bench_peak *peak;
@@ -61,8 +61,9 @@ typedef struct worker {
 } worker;
 
 static double do_work(const crew *c, int i) {
-    if (c->kind == READ) {
-        c->peak->read(c->data + (size_t)i * c->each, c->each);
+    if (c->kind == READ || c->kind == READ_IN_ORDER) {
+        (c->kind == READ ? c->peak->read : c->peak->read_in_order)(c->data + (size_t)i * c->each,
+                                                                   c->each);
         return (double)c->each;
     }
     return (c->kind == INT8  ? c->peak->int8
@@ -143,6 +144,8 @@ bench_limits bench_limits_measure(int n_threads, uint32_t features) {
         ggl_prefer_huge_pages(c.data, c.each * (size_t)n);
         memset(c.data, 1, c.each * (size_t)n);
         l.read_gb = best_of(&c, READ, n);
+        const double in_order = c.peak->read_in_order ? best_of(&c, READ_IN_ORDER, n) : 0;
+        l.read_gb = in_order > l.read_gb ? in_order : l.read_gb;
     }
     ggl_aligned_free(c.data);
     if (c.peak->int8)

@@ -15,6 +15,8 @@ typedef struct bench_peak {
     double (*f32)(int64_t n);
     double (*bf16)(int64_t n);                /* NULL: not faster than f32 */
     void (*read)(const void *p, size_t size); /* reads every byte; size is a multiple of 4096 */
+    void (*read_in_order)(const void *p,
+                          size_t size); /* another way, which may be faster; NULL: none */
 } bench_peak;
 
 extern const bench_peak bench_peak_portable, bench_peak_avx2, bench_peak_avx512,

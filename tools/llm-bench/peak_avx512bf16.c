@@ -19,5 +19,5 @@ static double bf16(int64_t n) {
     return (double)n * SUMS * 32;
 }
 
-const bench_peak bench_peak_avx512bf16 = {"avx512bf16", int8, f32, bf16, read_all};
+const bench_peak bench_peak_avx512bf16 = {"avx512bf16", int8, f32, bf16, read_all, read_in_order};
 #endif
