@@ -62,7 +62,7 @@ in_clone tag "v$(sed -n 's/^project(ggml-lite VERSION \([0-9.]*\) .*/\1/p' "$sou
 clone="$tmp/a clone"
 mkdir -p "$clone"/{scripts,data,cmake,library,deploy,python/src/ggml_lite}
 cp -r "$source"/scripts/release{.sh,} "$clone/scripts"
-cp "$source"/cmake/{old_glibc,aarch64,windows}.cmake "$clone/cmake"
+cp "$source"/cmake/{old_glibc,aarch64,cross_linux,windows}.cmake "$clone/cmake"
 cp -r "$source/library/glibc" "$clone/library"
 cp -r "$source/deploy/homebrew" "$clone/deploy"
 cp -r "$source/python/backend" "$source/python/README.md" "$clone/python"
