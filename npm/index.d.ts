@@ -12,8 +12,8 @@ export interface LoadOptions {
     nCtx?: number;
     /** Most tokens that are computed at once; 0: 512. With fewer, a signal has its effect sooner while a prompt is read, which may take longer. */
     nUbatch?: number;
-    /** Threads that compute; 0: up to four, and half of the cores of a machine with more than eight, up to 16. More than one, which changes no bit of a text,
-     * need memory that can be shared: node has it, and a page that is isolated (crossOriginIsolated), elsewhere it is an error to ask for them. */
+    /** Threads that compute, up to 64; 0: one for each of up to four cores, of more cores half as many, up to 16. They change no bit of a text. More than one need
+     * memory that can be shared: node has it, and so has a page that is isolated (crossOriginIsolated). On another page it is an error to ask for them. */
     nThreads?: number;
     /** The file of an eye or an ear: then messages may have pictures or sounds. */
     mmproj?: Source;

@@ -1,6 +1,6 @@
 // Language models in a browser, and in node: see README.md and index.d.ts. A model runs in a worker, so that a page stays alive.
 import { check, listOf } from "./options.mjs";
-import { canShare, usualThreads } from "./threads.mjs";
+import { canShare } from "./threads.mjs";
 
 const isNode = typeof process === "object" && Boolean(process.versions?.node);
 
@@ -80,7 +80,7 @@ export class Model {
             const { samplerNumbers, ...opened } = await model.#call({
                 what: "open",
                 source: await toSource(source),
-                nThreads: nThreads || (await usualThreads()),
+                nThreads,
                 options: { ...rest, ...(mmproj === undefined ? {} : { mmproj: await toSource(mmproj) }) },
                 shared: model.#stop?.buffer,
             }, signal, (m) => {
@@ -97,6 +97,7 @@ export class Model {
     }
 
     #receive(m) {
+        if (m.broken) return this.#end(new Error(`a thread of the model ended: ${m.broken}`));
         const waits = this.#waiting.get(m.id);
         if (!waits) return;
         if ("result" in m || "error" in m) {

@@ -72,7 +72,7 @@ function sampling(value, name, { samplerNumbers }) {
     }
 }
 
-const MOST_TOKENS = 2 ** 30, MOST_THREADS = 257;
+const MOST_TOKENS = 2 ** 30, MOST_THREADS = 64;
 const generating = {
     maxTokens: integer(Number.MAX_SAFE_INTEGER), seed: integer(Number.MAX_SAFE_INTEGER), stop: texts, grammar: text, jsonSchema: schema,
     sampling, signal, progress: callback,

@@ -14,10 +14,11 @@ function fail(code, line) {
     process.exit(code);
 }
 
-const USAGE = "usage: node run.mjs [--threads N] PROGRAM.wasm ARGUMENTS..", MOST = 257;
+const USAGE = "usage: node run.mjs [--threads N] PROGRAM.wasm ARGUMENTS..", MOST = 64;
 const given = process.argv.slice(2);
+const isAsked = given[0] === "--threads";
 let n = await usualThreads();
-if (given[0] === "--threads") {
+if (isAsked) {
     n = Number(given[1]);
     if (!(Number.isInteger(n) && n >= 1 && n <= MOST)) fail(2, `--threads ${given[1] ?? ""}: an integer from 1 to ${MOST} is expected`);
     given.splice(0, 2);
@@ -25,6 +26,7 @@ if (given[0] === "--threads") {
 const [program, ...args] = given;
 if (!program || program.startsWith("-")) fail(2, USAGE);
 const threaded = program.replace(/\.wasm$/, ".threads.wasm");
+if (isAsked && n > 1 && !existsSync(threaded) && existsSync(program)) fail(1, `${threaded}: No such file; this is the program for more than one thread`);
 const file = n > 1 && threaded !== program && existsSync(threaded) ? threaded : program;
 let wasi, instance;
 try {
@@ -39,7 +41,7 @@ try {
     if (takesMemory) imports.env = { memory: sharedMemory() };
     instance = await WebAssembly.instantiate(module, imports);
     if (typeof instance.exports._start !== "function") throw new Error("it has no function _start");
-    if (takesMemory) await startThreads(module, instance, n);
+    if (takesMemory) await startThreads(module, instance, n, { isProgram: true });
 } catch (e) {
     fail(1, `${program}: cannot be run as a program of WebAssembly (${e.message})`);
 }

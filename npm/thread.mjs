@@ -4,7 +4,7 @@ import { Wasi } from "./wasi.mjs";
 
 const isNode = typeof process === "object" && Boolean(process.versions?.node);
 
-async function serve({ module, memory, stack, k }) {
+async function serve({ module, memory, stack, k }, ready) {
     const wasi = new Wasi({});
     wasi.memory = memory;
     const imports = { ...wasi.imports(), env: { memory } };
@@ -15,15 +15,24 @@ async function serve({ module, memory, stack, k }) {
             };
     const instance = await WebAssembly.instantiate(module, imports);
     instance.exports.__stack_pointer.value = stack;
-    if (!isNode) self.postMessage("ready");
+    ready();
     host(instance).serve(k);
 }
 
-if (isNode) {
-    const { workerData } = await import("node:worker_threads");
-    await serve(workerData).catch(async (e) => {
-        // A mistake of the program. Who waits for this thread would wait forever.
-        (await import("node:fs")).writeSync(2, `a thread of the program: ${e.stack}\n`);
-        process.kill(process.pid, "SIGKILL");
+/** Outside of the promise, so that it is an error of this worker, of which its owner hears. */
+function failed(e) {
+    setTimeout(() => {
+        throw e;
     });
-} else self.onmessage = (e) => serve(e.data);
+}
+
+if (isNode)
+    import("node:worker_threads").then(async ({ parentPort, workerData }) => {
+        await serve(workerData, () => parentPort.postMessage("ready")).catch(async (e) => {
+            if (!workerData.isProgram) return failed(e);
+            // The program waits for this thread, and would do so forever.
+            (await import("node:fs")).writeSync(2, `a thread of the program: ${e.stack}\n`);
+            process.kill(process.pid, "SIGKILL");
+        });
+    });
+else self.onmessage = (e) => serve(e.data, () => self.postMessage("ready")).catch(failed);

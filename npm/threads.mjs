@@ -17,13 +17,13 @@ export async function usualThreads() {
     return cores <= 4 ? cores : Math.min(Math.ceil(cores / 2), MOST_CORES);
 }
 
-/** Memory that can grow as far as the machine lets it: a phone's browser refuses 4 GiB of addresses. */
-export function sharedMemory() {
+/** Memory that can grow to `least` bytes or more, as far as the machine lets it: a phone's browser refuses 4 GiB of addresses. */
+export function sharedMemory(least = FIRST) {
     for (let most = 65536; ; most /= 2)
         try {
             return new WebAssembly.Memory({ initial: FIRST / PAGE, maximum: most, shared: true });
         } catch (e) {
-            if (most * PAGE <= FIRST) throw e;
+            if ((most / 2) * PAGE < least) throw e;
         }
 }
 
@@ -33,31 +33,45 @@ export function host({ exports }) {
     return { add: exports.__indirect_function_table.get(add), serve: exports.__indirect_function_table.get(serve) };
 }
 
-async function startWorker(data) {
+/** Starts a worker; resolves when it waits for work. onFailure: told of an error after that. */
+async function startWorker(data, onFailure) {
     const url = new URL("./thread.mjs", import.meta.url);
     if (isNode) {
         const { Worker: Thread } = await import("node:worker_threads");
-        new Thread(url, { workerData: data }).unref(); // it never ends
+        const thread = new Thread(url, { workerData: data });
+        await new Promise((resolve, reject) => {
+            thread.once("message", resolve);
+            thread.on("error", (e) => {
+                reject(e);
+                onFailure(e);
+            });
+            thread.unref(); // it never ends
+            if (data.isProgram) resolve(); // which can begin before its threads are there
+        });
         return;
     }
     const worker = new Worker(url, { type: "module" });
     await new Promise((resolve, reject) => {
         worker.onmessage = resolve;
-        worker.onerror = (e) => reject(new Error(e.message || `${url}: the worker cannot be started`));
+        worker.onerror = (event) => {
+            const e = new Error(event.message || `${url}: the worker cannot be started`);
+            reject(e);
+            onFailure(e);
+        };
         worker.postMessage(data);
     });
 }
 
 /** Makes an instance, which has not run anything yet, one that can use n threads, if there is memory for them; returns how many it can use. The first is
- * the caller's. In a browser, the others have to be there before this worker is busy. */
-export async function startThreads(module, instance, n) {
+ * the caller's. options: isProgram: the process is nothing else, and ends with an error of a thread; onFailure: told of such an error. */
+export async function startThreads(module, instance, n, { isProgram = false, onFailure = () => {} } = {}) {
     const { add } = host(instance), started = [];
     let usable = 1;
     for (let k = 0; k < POOLS * (n - 1); k++) {
         const able = Math.min(k + 2, n), stack = add(able) >>> 0;
         if (!stack) break;
         usable = able;
-        started.push(startWorker({ module, memory: instance.exports.memory, stack, k }));
+        started.push(startWorker({ module, memory: instance.exports.memory, stack, k, isProgram }, onFailure));
     }
     await Promise.all(started);
     return usable;

@@ -3,7 +3,7 @@
 import { Wasi } from "./wasi.mjs";
 import { GivenFolder, Lines, Parts, Picked } from "./files-memory.mjs";
 import { download } from "./cache.mjs";
-import { sharedMemory, startThreads } from "./threads.mjs";
+import { sharedMemory, startThreads, usualThreads } from "./threads.mjs";
 
 const isNode = typeof process === "object" && Boolean(process.versions?.node);
 const port = isNode ? (await import("node:worker_threads")).parentPort : self;
@@ -39,7 +39,10 @@ async function compile(name) {
     return WebAssembly.compile(await r.arrayBuffer());
 }
 
-async function instantiate(nThreads) {
+const COMFORTABLE = 2 ** 31; // with less shared memory than that, one thread, which needs none, is better
+
+/** Makes the library's instance; returns how many threads it can use. */
+async function instantiate(nThreads, leastMemory) {
     const isShared = nThreads > 1;
     const module = await compile(isShared ? "./ggml-lite.threads.wasm" : "./ggml-lite.wasm");
     given = new GivenFolder(GIVEN);
@@ -47,7 +50,7 @@ async function instantiate(nThreads) {
     wasi = new Wasi({ descriptors: [new Lines(), new Lines(console.log), new Lines(console.error), ...files, given] });
     const instance = await WebAssembly.instantiate(module, {
         ...wasi.imports(),
-        ...(isShared ? { env: { memory: sharedMemory() } } : {}),
+        ...(isShared ? { env: { memory: sharedMemory(leastMemory) } } : {}),
         ggml_lite: {
             progress: (done, total) => {
                 report(done, total);
@@ -59,7 +62,7 @@ async function instantiate(nThreads) {
     lib = { ...instance.exports };
     for (const name of UNSIGNED) lib[name] = (...args) => instance.exports[name](...args) >>> 0;
     wasi.memory = lib.memory;
-    const usable = isShared ? await startThreads(module, instance, nThreads) : 1;
+    const usable = isShared ? await startThreads(module, instance, nThreads, { onFailure: (e) => port.postMessage({ broken: String(e.message) }) }) : 1;
     lib._initialize();
     return usable;
 }
@@ -118,7 +121,8 @@ let controller = null; // of downloads
 async function open({ source, options, nThreads, shared }) {
     stop = shared ? new Int32Array(shared) : null;
     controller = new AbortController();
-    nThreads = await instantiate(nThreads);
+    if (nThreads) nThreads = await instantiate(nThreads);
+    else nThreads = await instantiate(await usualThreads(), COMFORTABLE).catch(() => instantiate(1));
     checkStopped();
     const path = await toPath(source, "model.gguf", options, controller.signal);
     checkStopped();

@@ -1,5 +1,6 @@
 #include "threads.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -334,8 +335,11 @@ ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, const cpu_nodes *nod
         w->index = i;
         if (!ggl_os_thread_start_bare(&w->thread, worker_main, w)) {
             ggl_cpu_pool_close(p);
-            return ggl_fail(err, GGL_NOMEM, "thread %d of %d could not be started", i + 1,
-                            n_threads);
+            return ggl_fail(
+                err, GGL_NOMEM, "thread %d of %d could not be started%s", i + 1, n_threads,
+                ggl_os_most_bare_threads() < INT_MAX
+                    ? ": other models of this program use those with which it was started"
+                    : "");
         }
         p->n_threads = i + 1;
     }

@@ -84,10 +84,12 @@ bool ggl_os_map_lock(const os_map *m) {
     if (m->size == 0)
         return true;
     ggl_os_mutex_lock(&lock);
-    const bool locked =
-        GetProcessWorkingSetSize(self, &least, &most) &&
-        SetProcessWorkingSetSize(self, least + m->size + MORE, most + m->size + MORE) &&
-        VirtualLock((void *)(uintptr_t)m->data, m->size);
+    const bool has_room =
+                   GetProcessWorkingSetSize(self, &least, &most) &&
+                   SetProcessWorkingSetSize(self, least + m->size + MORE, most + m->size + MORE),
+               locked = has_room && VirtualLock((void *)(uintptr_t)m->data, m->size);
+    if (has_room && !locked)
+        (void)SetProcessWorkingSetSize(self, least, most);
     ggl_os_mutex_unlock(&lock);
     return locked;
 }

@@ -387,6 +387,29 @@ static bool body_keeps_state(const ggl_body *b) {
     return b->recurrent;
 }
 
+/* True if the slot that x names is the batch's: a run reads the slot of each element. */
+static bool has_slots(const ggl_tensor *x, int src) {
+    const ggl_tensor *slot = src < x->n_src ? x->src[src] : NULL;
+    return slot && slot->op == GGL_OP_INPUT && slot->type == GGL_I32 && slot->n_dims == 0 &&
+           slot->ne[GGL_BATCH_DIM] == GGL_N;
+}
+
+/* True if the states of a body have the batch's slots, and stores that fit them, or none if the body runs in chunks. */
+static bool has_states(const ggl_body *b) {
+    for (int i = 0; i < b->n_node; i++) {
+        const ggl_tensor *x = b->node[i];
+        if (x->op == GGL_OP_KEEP && !has_slots(x, KEEP_SLOT))
+            return false;
+        if (x->op != GGL_OP_STATE)
+            continue;
+        const ggl_store *s = x->store[0];
+        if (!has_slots(x, STATE_SLOT) || (s && b->chunk > 0) ||
+            (s && memcmp(s->ne, x->ne, sizeof s->ne) != 0))
+            return false;
+    }
+    return true;
+}
+
 static void get_body(loader *l, ggl_tensor *t) {
     ggl_body *b = ggl_arena_alloc(&l->g->arena, 1, sizeof *b);
     if (!b) {
@@ -405,6 +428,10 @@ static void get_body(loader *l, ggl_tensor *t) {
     if (ok(l) && (!b->result || b->n_param != t->n_src || b->n_forward < 0 ||
                   b->n_forward > b->n_node || b->chunk < 0 || (b->chunk > 0 && !b->recurrent)))
         damaged(l, "a call's body does not fit it");
+    if (ok(l) && !has_states(b))
+        damaged(
+            l,
+            "a state of a body has other slots than the batch's, or a store that does not fit it");
     t->body = b;
     if (ok(l))
         t->keeps_state = body_keeps_state(b);

@@ -4,7 +4,7 @@ import { Model } from "./ggml-lite/index.mjs";
 const $ = (id) => document.getElementById(id);
 const show = (id, is = true) => ($(id).hidden = !is);
 
-let model = null, messages = [], running = null;
+let model = null, messages = [], running = null, isBusy = false; // whether somebody has chosen a model
 
 function fail(e) {
     $("bad").textContent = e.message;
@@ -18,6 +18,7 @@ async function isolate() {
     if (globalThis.crossOriginIsolated || !navigator.serviceWorker || sessionStorage.getItem("isolated")) return;
     await navigator.serviceWorker.register("./isolate.js");
     await navigator.serviceWorker.ready;
+    if (isBusy) return; // with one thread; the next visit has more
     sessionStorage.setItem("isolated", "tried"); // so that a browser that does not isolate it is asked once
     location.reload();
 }
@@ -26,6 +27,7 @@ isolate().catch(() => {}); // a browser without service workers, or without thei
 // --- choosing a model ---
 
 async function load(source, name) {
+    isBusy = true;
     for (const button of $("choose").querySelectorAll("button")) button.disabled = true;
     show("bad", false);
     $("state").textContent = `Loading ${name} ..`;

@@ -7,6 +7,7 @@
 #include "ggl/internal/gradient.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/image.h"
+#include "ggl/internal/op_args.h"
 #include "ggl/sched.h"
 #include "test.h"
 
@@ -138,6 +139,43 @@ TEST(gradient_of_a_recurrence) {
     ggl_bytes_fini(&second);
     ggl_graph_free(copy);
     ggl_graph_free(g);
+}
+
+/* A run reads the slot of each element of the batch, so nothing else may stand there. */
+TEST(other_slots) {
+    const int64_t ne[2] = {3, 2};
+    for (int by = 0; by < 3; by++) {
+        ggl_error err = {0};
+        ggl_bytes image = {0};
+        ggl_graph *g = ggl_graph_new(NULL), *copy = NULL;
+        ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+        ggl_tensor *x[4], *wrong[3] = {NULL, ggl_graph_input(g, "once", GGL_I32, 0, NULL, false),
+                                       ggl_graph_input(g, "numbers", GGL_F32, 0, NULL, true)};
+        for (int k = 0; k < 4; k++)
+            x[k] = ggl_graph_input(g, (const char[]){(char)('a' + k), 0}, GGL_F32, 2, ne, true);
+        ggl_graph_output(g, "y", ggl_gated_linear_attention(g, x[0], x[1], x[2], x[3]));
+        ggl_graph_output(g, "once", ggl_unary(g, GGL_OP_EXP, wrong[2]));
+        REQUIRE(CHECK_OK(ggl_graph_finish(g, &err), &err));
+        ggl_tensor **at = ggl_graph_by_id(g);
+        int n = 0;
+        for (int i = 0; i < ggl_graph_n_ids(g); i++)
+            for (int k = 0; at[i] && at[i]->body && k < at[i]->body->n_node; k++)
+                if (at[i]->body->node[k]->op == GGL_OP_STATE && wrong[by]) {
+                    at[i]->body->node[k]->src[STATE_SLOT] = wrong[by];
+                    n++;
+                }
+        CHECK(n > 0 || by == 0);
+        if (CHECK_OK(ggl_graph_image(g, &image, &err), &err)) {
+            const ggl_status st = ggl_graph_of_image(&copy, image.at, image.n, &err);
+            CHECK_MSG((st == GGL_OK) == (by == 0), "wrong slots %d: %s", by,
+                      st == GGL_OK ? "accepted" : err.msg);
+            CHECK(by == 0 || strstr(err.msg, "slots"));
+        }
+        ggl_bytes_fini(&image);
+        ggl_free(at);
+        ggl_graph_free(copy);
+        ggl_graph_free(g);
+    }
 }
 
 /* Bytes that were changed, cut off or added make an error, or another graph, but nothing else; the address sanitizer looks on. */

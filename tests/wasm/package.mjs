@@ -61,6 +61,14 @@ test("threads change no bit, and are as many as were asked for", async () => {
     await assert.rejects(Model.load("builtin:stories", { nThreads: 1000 }), /nThreads must be an integer from 0 to/);
 });
 
+test("loading stops at any time, also while threads start and wait for each other", async () => {
+    for (let ms = 0; ms < 300; ms += 15) {
+        const stop = new AbortController(), loading = Model.load("builtin:stories", { nThreads: 6, signal: stop.signal });
+        setTimeout(() => stop.abort(), ms);
+        await loading.then((model) => model.close(), (e) => assert.equal(e.name, "AbortError"));
+    }
+});
+
 test("a conversation, from bytes, a Blob, a path and an address, with progress", async () => {
     const path = join(models, "stories-chat.gguf"), bytes = await readFile(path), texts = [];
     const server = createServer((request, response) => {
