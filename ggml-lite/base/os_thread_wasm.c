@@ -12,7 +12,7 @@
 #include "ggl/internal/os_process.h"
 
 enum { FREE_MUTEX, HELD, HELD_AND_WANTED };
-enum { MOST_THREADS = 126, STACK = 8 << 20 /* as that of other systems' threads */ };
+enum { MOST_THREADS = 126, STACK = 1 << 20 /* kernels use 45 KB */ };
 
 /* What a thread is to do. Its state goes from each of these to the next one, and from the last to the first. */
 enum { IDLE, GIVEN, RUNNING, DONE };

@@ -293,7 +293,8 @@ static void end_request(http_reply *r, bool is_sent) {
     r->suspended = false;
     if (!is_sent)
         r->gone = true;
-    const bool has_status = r->queued && (is_sent || closed_by_server(r));
+    /* whole: clients of OpenAI's API close after the last event, before the end of the transfer. */
+    const bool has_status = r->queued && (is_sent || r->whole || closed_by_server(r));
     const int status = has_status ? r->status : STATUS_GONE;
     const uint64_t n_sent = r->n_sent;
     ggl_os_mutex_unlock(&r->lock);

@@ -65,6 +65,7 @@ struct http_reply {
     int refs;                   /* the library's, and the handler's until http_reply_end */
     struct MHD_Connection *mhd; /* NULL: the request is over */
     bool suspended, begun, streams, ended, failed, queued;
+    bool whole; /* the library has all of a stream */
     int status;
     const char *media_type;
     http_pair *extra; /* headers of the reply */

@@ -232,6 +232,7 @@ static ssize_t read_out(void *cls, uint64_t pos, char *buf, size_t max) {
             memory_force(&r->out_held, 0);
         }
     } else if (r->ended) {
+        r->whole = true;
         result = MHD_CONTENT_READER_END_OF_STREAM;
     } else {
         MHD_suspend_connection(r->mhd);
