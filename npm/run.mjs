@@ -20,11 +20,15 @@ const isAsked = given[0] === "--threads";
 let n = await usualThreads();
 if (isAsked) {
     n = Number(given[1]);
-    if (!(Number.isInteger(n) && n >= 1 && n <= MOST)) fail(2, `--threads ${given[1] ?? ""}: an integer from 1 to ${MOST} is expected`);
+    if (!(Number.isInteger(n) && n >= 1 && n <= MOST)) fail(2, `--threads${given[1] === undefined ? "" : ` ${given[1]}`}: an integer from 1 to ${MOST} is expected`);
     given.splice(0, 2);
 }
 const [program, ...args] = given;
-if (!program || program.startsWith("-")) fail(2, USAGE);
+if (program === "--help") {
+    console.log(`${USAGE}\nruns a program of the build for WebAssembly, with the files of this machine; N: threads that it can have, 1 to ${MOST} (default ${n})`);
+    process.exit(0);
+}
+if (!program || program.startsWith("-")) fail(2, program ? `unknown flag '${program}'; ${USAGE}` : USAGE);
 const threaded = program.replace(/\.wasm$/, ".threads.wasm");
 if (isAsked && n > 1 && !existsSync(threaded) && existsSync(program)) fail(1, `${threaded}: No such file; this is the program for more than one thread`);
 const file = n > 1 && threaded !== program && existsSync(threaded) ? threaded : program;
@@ -43,6 +47,6 @@ try {
     if (typeof instance.exports._start !== "function") throw new Error("it has no function _start");
     if (takesMemory) await startThreads(module, instance, n, { isProgram: true });
 } catch (e) {
-    fail(1, `${program}: cannot be run as a program of WebAssembly (${e.message})`);
+    fail(1, e.code === "ENOENT" ? `${file}: no such file` : `${file}: cannot be run as a program of WebAssembly (${e.message})`);
 }
 process.exitCode = wasi.start(instance);

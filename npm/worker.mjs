@@ -174,10 +174,13 @@ async function generate({ prompt, messages, options }) {
         withTexts([prompt], (p) => {
             if (!lib.js_begin(p.at, p.n)) fail();
         });
+    let begins = messages !== undefined; // an answer of a conversation: without the space before its first word, as programs print it
     for (let time = performance.now(); ; ) {
         const at = lib.js_next();
         if (!at) break;
-        reply({ piece: wasi.text(at, lib.js_piece_size()) });
+        const whole = wasi.text(at, lib.js_piece_size()), piece = begins ? whole.trimStart() : whole;
+        if (piece) reply({ piece });
+        begins &&= !piece;
         if (performance.now() - time > 8) {
             await pause();
             time = performance.now();

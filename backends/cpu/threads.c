@@ -310,12 +310,13 @@ ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, const cpu_nodes *nod
                              ggl_error *err) {
     *out = NULL;
     n_threads = n_threads < 1 ? 1 : n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
-    if (n_threads - 1 > ggl_os_most_bare_threads())
+    if (n_threads > 1 && n_threads > ggl_cpu_allowed() && ggl_os_most_bare_threads() < INT_MAX)
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        "a program for WebAssembly has the threads with which it was started, "
-                        "which are too few "
-                        "for %d: start it by node run.mjs --threads %d, or say -t 1",
-                        n_threads, n_threads);
+                        "this program was started with %d thread%s, and cannot have %d: -t %d, or, "
+                        "for up to 64 of "
+                        "them, node run.mjs --threads N PROGRAM.wasm",
+                        ggl_cpu_allowed(), ggl_cpu_allowed() == 1 ? "" : "s", n_threads,
+                        ggl_cpu_allowed());
     cpu_pool *p = ggl_aligned_calloc(64, sizeof *p);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for %d threads", n_threads);

@@ -86,6 +86,7 @@ test("a conversation, from bytes, a Blob, a path and an address, with progress",
         model.close();
     }
     assert.ok(texts[0].length > 100 && texts.every((t) => t === texts[0]));
+    assert.match(texts[0], /^\S/, "programs print no space before an answer either");
     await assert.rejects(Model.load(at + "/none.gguf"), /the server answers 404/);
     server.close();
 });
@@ -200,8 +201,8 @@ test("run.mjs says in one line what it cannot run", async (t) => {
     t.after(() => rm(dir, { recursive: true }));
     const bad = join(dir, "bad.wasm");
     await writeFile(bad, "no program");
-    const tries = [[[], 2, /^usage: /], [["--help"], 2, /^usage: /], [[join(dir, "nosuch.wasm")], 1, /nosuch\.wasm: .*no such file/], [[dir], 1, /EISDIR/],
-        [[bad], 1, /bad\.wasm: .*magic/], [[join(folder, "ggml-lite.wasm")], 1, /ggml-lite\.wasm: cannot be run/]];
+    const tries = [[[], 2, /^usage: /], [["--what"], 2, /^unknown flag '--what'; usage: /], [[join(dir, "nosuch.wasm")], 1, /nosuch\.wasm: no such file/], [[dir], 1, /EISDIR/],
+        [[bad], 1, /bad\.wasm: .*magic/], [[join(folder, "ggml-lite.wasm")], 1, /ggml-lite\.threads\.wasm: cannot be run/]];
     for (const [args, code, line] of tries) {
         const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, "run.mjs"), ...args], { encoding: "utf8" });
         assert.deepEqual([status, stdout, stderr.split("\n").length], [code, "", 2], stderr);

@@ -79,7 +79,11 @@ for n in 2 3 9; do
 done
 run --threads 3 "$wasm/bin/llm-bench.wasm" -p 32 -n 0 -r 1 --no-limits 2>&1 | grep -q '3 threads' || fail "not all of the program's threads are used"
 run --threads 1 "$wasm/bin/llm-cli.wasm" -p a -t 3 >/dev/null 2>said
-[ $? = 1 ] && grep -q 'too few for 3: start it by node run.mjs --threads 3, or say -t 1' said || fail "three threads of one: $(cat said)"
+[ $? = 1 ] && grep -q 'started with 1 thread, and cannot have 3: -t 1, or' said || fail "three threads of one: $(cat said)"
+run --threads 2 "$wasm/bin/llm-cli.wasm" -p a -t 3 >/dev/null 2>said
+[ $? = 1 ] && grep -q 'started with 2 threads, and cannot have 3: -t 2, or' said || fail "three threads of two: $(cat said)"
+run --thread 2 "$wasm/bin/llm-cli.wasm" -p a >/dev/null 2>said
+[ $? = 2 ] && grep -q "^unknown flag '--thread'; usage: " said || fail "a typo: $(cat said)"
 run --threads 0 "$wasm/bin/llm-cli.wasm" -p a >/dev/null 2>said
 [ $? = 2 ] && grep -q -e '--threads 0: an integer from 1 to' said || fail "no thread: $(cat said)"
 

@@ -93,7 +93,7 @@ static double round_of(crew *c, int n) {
     atomic_store(&c->go, 0);
     for (int i = 0; i < n; i++)
         w[i] = (worker){.crew = c, .i = i};
-    while (started < n && ggl_os_thread_start(&thread[started], work, &w[started], 0))
+    while (started < n && ggl_os_thread_start_bare(&thread[started], work, &w[started]))
         started++;
     atomic_store(&c->go, started == n ? 1 : -1);
     work(&w[0]);

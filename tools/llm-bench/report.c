@@ -339,15 +339,17 @@ static void put_md(bench_report *r, const bench_row *row) {
 
 static void put_md_limits(FILE *out, const bench_row *r) {
     const bench_limits *l = &r->limit;
-    char int8[32] = "unknown", f32[32] = "unknown", bf16[40] = "";
+    char memory[32] = "unknown", int8[32] = "unknown", f32[32] = "unknown", bf16[40] = "";
+    if (l->read_gb > 0)
+        snprintf(memory, sizeof memory, "%.1f GB/s", l->read_gb);
     if (l->int8_gmac > 0)
         snprintf(int8, sizeof int8, "%.1f GMAC/s", l->int8_gmac);
     if (l->f32_gmac > 0)
         snprintf(f32, sizeof f32, "%.1f GMAC/s", l->f32_gmac);
     if (l->bf16_gmac > l->f32_gmac)
         snprintf(bf16, sizeof bf16, ", bf16 %.1f GMAC/s", l->bf16_gmac);
-    fprintf(out, "limits of %s: memory %.1f GB/s,\n  int8 %s, f32 %s%s\n", r->limit_of, l->read_gb,
-            int8, f32, bf16);
+    fprintf(out, "limits of %s: memory %s,\n  int8 %s, f32 %s%s\n", r->limit_of, memory, int8, f32,
+            bf16);
 }
 
 /* A model that fits the processor's cache is read from there, and the limits are those of memory. */
