@@ -14,7 +14,7 @@
 enum { FREE_MUTEX, HELD, HELD_AND_WANTED };
 enum { MOST_THREADS = 126, STACK = 1 << 20 /* kernels use 45 KB */ };
 
-/* What a thread is to do. Its state goes from each of these to the next one, and from the last to the first. */
+/* What a thread is to do. Its state becomes each of these in turn, and IDLE again after DONE. */
 enum { IDLE, GIVEN, RUNNING, DONE };
 static struct {
     int32_t state;

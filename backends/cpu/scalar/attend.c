@@ -101,7 +101,7 @@ static void code_scores(float (*score)[GGL_PAGE], const cpu_qblock *const *query
 static float round_weights(int32_t *w, const float *p, const page_block *b, int lo, int hi) {
     uint32_t largest = 0;
     for (int j = lo; j < hi; j++) {
-        const uint32_t u = bits_of(scale_of(b, j)) & 0x7fffffff;
+        const uint32_t u = float_bits(scale_of(b, j)) & 0x7fffffff;
         largest = u > largest ? u : largest;
     }
     memset(w, 0, GGL_PAGE * sizeof *w);

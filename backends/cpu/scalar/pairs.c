@@ -31,7 +31,7 @@ static void chain_pairs(float *const *y, int n_y, const uint32_t *a, int64_t a_s
 }
 
 static uint32_t pair(float first, float second) {
-    return bits_of(cut_bf16(first)) | bits_of(cut_bf16(second)) >> 16;
+    return float_bits(cut_bf16(first)) | float_bits(cut_bf16(second)) >> 16;
 }
 
 static float rounded(float x) {

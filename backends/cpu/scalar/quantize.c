@@ -6,7 +6,7 @@
 static void quantize_block(cpu_qblock *y, const float *x) {
     uint32_t largest = 0;
     for (int i = 0; i < CPU_QBLOCK; i++) {
-        uint32_t u = bits_of(x[i]) & 0x7fffffff;
+        uint32_t u = float_bits(x[i]) & 0x7fffffff;
         largest = u > largest ? u : largest;
     }
     *y = (cpu_qblock){0};

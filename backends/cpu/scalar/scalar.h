@@ -7,19 +7,8 @@
 
 #include "../kernels.h"
 #include "../../../ggml-lite/base/fused.h"
+#include "../../../ggml-lite/base/number_bits.h"
 #include "../../../ggml-lite/quant/load.h"
-
-static inline uint32_t bits_of(float x) {
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-
-static inline float float_of(uint32_t u) {
-    float x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
 
 /* Adds up sixteen running sums, in the tree order of docs/numeric.md. */
 static inline float tree16(float s[16]) {

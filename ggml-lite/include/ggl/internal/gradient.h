@@ -44,7 +44,7 @@ typedef struct ggl_grad_params {
      * gradient has other bits with another chunk. */
     int64_t chunk;
 } ggl_grad_params;
-/* Of a batch of 512, 48 states are in memory at once: 32, and 16 from which a chunk begins. With chunks of 23, the fewest, it would be 46. */
+/* A batch of 512 then has 48 states in memory at once: 32 of a chunk, and 16 with which chunks begin. Chunks of 23 would need the fewest, 46. */
 enum { GGL_GRAD_CHUNK = 32 };
 /* Of thinner matrices, rounding takes as long as bf16 saves. */
 enum { GGL_GRAD_BF16_SIDE = 64 };
