@@ -36,29 +36,26 @@ export function host({ exports }) {
 /** Starts a worker; resolves when it waits for work. onFailure: told of an error after that. */
 async function startWorker(data, onFailure) {
     const url = new URL("./thread.mjs", import.meta.url);
-    if (isNode) {
-        const { Worker: Thread } = await import("node:worker_threads");
-        const thread = new Thread(url, { workerData: data });
-        await new Promise((resolve, reject) => {
-            thread.once("message", resolve);
-            thread.on("error", (e) => {
-                reject(e);
-                onFailure(e);
-            });
-            thread.unref(); // it never ends
-            if (data.isProgram) resolve(); // which can begin before its threads are there
-        });
-        return;
-    }
-    const worker = new Worker(url, { type: "module" });
+    const node = isNode && (await import("node:worker_threads"));
     await new Promise((resolve, reject) => {
-        worker.onmessage = resolve;
-        worker.onerror = (event) => {
-            const e = new Error(event.message || `${url}: the worker cannot be started`);
-            reject(e);
-            onFailure(e);
+        let isReady = false;
+        const ready = () => {
+            isReady = true;
+            resolve();
         };
-        worker.postMessage(data);
+        const failed = (e) => (isReady ? onFailure(e) : reject(e));
+        if (isNode) {
+            const thread = new node.Worker(url, { workerData: data });
+            thread.once("message", ready);
+            thread.on("error", failed);
+            thread.unref(); // it never ends
+            if (data.isProgram) ready(); // which can begin before its threads are there
+        } else {
+            const worker = new Worker(url, { type: "module" });
+            worker.onmessage = ready;
+            worker.onerror = (e) => failed(new Error(e.message || `${url}: the worker cannot be started`));
+            worker.postMessage(data);
+        }
     });
 }
 

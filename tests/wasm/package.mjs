@@ -1,7 +1,7 @@
 // The package for JavaScript, in node. GGL_WASM_TEST: FOLDER_OF_PACKAGE:LLM_CLI:FOLDER_OF_MODELS
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
@@ -59,6 +59,19 @@ test("threads change no bit, and are as many as were asked for", async () => {
     assert.deepEqual(results[1], results[0]);
     assert.deepEqual(results[2], results[0]);
     await assert.rejects(Model.load("builtin:stories", { nThreads: 1000 }), /nThreads must be an integer from 0 to/);
+});
+
+test("threads that cannot be started are an error for who asked for them, and else one thread", async (t) => {
+    const dir = await mkdtemp(join(tmpdir(), "ggml-lite-"));
+    t.after(() => rm(dir, { recursive: true }));
+    await cp(folder, dir, { recursive: true });
+    await writeFile(join(dir, "thread.mjs"), 'throw new Error("no thread today");');
+    const { Model: Poor } = await import(join(dir, "index.mjs"));
+    await assert.rejects(Poor.load("builtin:stories", { nThreads: 2 }), /no thread today/);
+    const model = await Poor.load("builtin:stories");
+    assert.equal(model.nThreads, 1);
+    assert.ok(await all(model.generate("Once", { maxTokens: 5, seed: 1 })));
+    model.close();
 });
 
 test("loading stops at any time, also while threads start and wait for each other", async () => {
