@@ -258,7 +258,9 @@ static ggl_status embed_lists(llm_context *c, llm_embed_text *text, size_t n,
         return ggl_fail(err, GGL_USAGE, "llm_embed_params.each is NULL");
     if (llm_session_n_embd(c->session) == 0 && c->pooling != LLM_POOL_RANK)
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        "the model was opened without llm_open_params.embeddings");
+                        "the model was opened without its rows: open it for embeddings"
+                        " (llm_open_params.embeddings; Python: Model(.., embeddings=True);"
+                        " JavaScript: Model.load(.., {embeddings: true}))");
     int task;
     const ggl_status chosen = llm_task_choose(c, own.task, &task, err);
     if (chosen != GGL_OK)

@@ -146,13 +146,16 @@ int ggl_os_child_end(os_child *c) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The shell starts the program and ends, so that nobody has to wait for it. */
+/* The shell starts the program and ends, so that nobody has to wait for it. xdg-open ends at once where it finds no browser
+ * or no display: within a second, a failure is told from a browser that runs. */
 bool ggl_os_open_page(const char *address) {
 #ifdef __APPLE__
     static const char line[] = "open \"$1\"";
 #else
-    static const char line[] =
-        "command -v xdg-open >/dev/null && { xdg-open \"$1\" </dev/null >/dev/null 2>&1 & }";
+    static const char line[] = "command -v xdg-open >/dev/null || exit 1\n"
+                               "xdg-open \"$1\" </dev/null >/dev/null 2>&1 &\n"
+                               "sleep 1\n"
+                               "kill -0 $! 2>/dev/null || wait $!";
 #endif
     os_child c;
     const char *const argv[] = {"sh", "-c", line, "sh", address, NULL};

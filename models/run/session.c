@@ -271,7 +271,10 @@ static ggl_status set_sizes(llm_session *s, const llm_model *m, const llm_sessio
                         " tokens, at most 2^30 are supported: set a smaller one (n_ctx, or -c N)",
                         ggl_gguf_name(llm_model_file(m)), own);
     if (n_ctx > MAX_CTX)
-        return ggl_fail(err, GGL_LIMIT, "n_ctx must be 0 to 2^30, but is %" PRId64, n_ctx);
+        return ggl_fail(err, GGL_LIMIT,
+                        "the context must have 1 to 2^30 tokens, or 0 for the model's own, but not"
+                        " %" PRId64 " (n_ctx, or -c N)",
+                        n_ctx);
     if (p->n_ubatch < 1)
         return ggl_fail(err, GGL_LIMIT, "n_ubatch must be 1 or more, but is %" PRId64, p->n_ubatch);
     if (p->n_slots < 1 || p->n_slots > 4096)

@@ -121,7 +121,7 @@ TEST(how_it_is_opened) {
         {{.split = "cpu=5", .fit = true}, GGL_USAGE, "split"},
         {{.draft = "builtin:stories", .draft_device = "cup"}, GGL_NOT_FOUND, "draft_device"},
         {{.lookup = true, .draft_p_min = 2}, GGL_USAGE, "draft_p_min must be 0 to 1"},
-        {{.n_ctx = INT64_C(1) << 40}, GGL_LIMIT, "n_ctx must be 0 to 2^30, but is 1099511627776"},
+        {{.n_ctx = INT64_C(1) << 40}, GGL_LIMIT, "but not 1099511627776 (n_ctx, or -c N)"},
         {{.n_parallel = 257}, GGL_USAGE, "n_parallel must be 0 to 256, but is 257"},
         {{.n_cpu_moe = -1}, GGL_USAGE, "n_cpu_moe must be 0 or more"},
         {{.n_threads_batch = 100000}, GGL_USAGE, "n_threads_batch must be 0 to"},

@@ -21,6 +21,7 @@ import numpy as np
 import check
 import gguf
 import nano
+import sighted
 import today
 
 VISIBLE = 1e-3  # the logits' standard deviation is between 1 and 2
@@ -241,16 +242,21 @@ def mutants(d):
 class Engine:
     def __init__(self, cli, folder, name, cases):
         self.cli, self.base, self.cases, self.golden = cli, os.path.join(folder, "mutate-" + name), cases, {}
-        self.ends = [".arch", ".npy"] + [f"-{c.name}.gguf{end}" for c in cases for end in ("", ".target")]
+        self.files = [self.base + ".arch", self.base + ".npy"]
         for c in cases:
-            check.write(f"{self.base}-{c.name}.gguf", c)
+            model = self.model_of(c)
+            self.files += c.write(model) if isinstance(c, sighted.Sighted) else check.write(model, c)
+
+    def model_of(self, case):
+        return f"{self.base}-{case.name}.gguf"
 
     def run(self, text, case):
         """The logits, or None if refused; the message."""
         with open(self.base + ".arch", "w") as f:
             f.write(text)
-        command = check.command_of(self.cli, f"{self.base}-{case.name}.gguf", case, self.base + ".npy") + ["--arch", self.base + ".arch"]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        words = self.cli, self.model_of(case), self.base + ".npy"
+        command = case.command(*words) if isinstance(case, sighted.Sighted) else check.command_of(*words[:2], case, words[2])
+        done = subprocess.run(command + ["--arch", self.base + ".arch"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
         if done.returncode not in (0, 1) or "Sanitizer" in done.stderr or "runtime error:" in done.stderr:
             raise RuntimeError(f"exit code {done.returncode}: {done.stderr}")
         return (np.load(self.base + ".npy"), "") if done.returncode == 0 else (None, done.stderr)
@@ -271,9 +277,9 @@ class Engine:
         return "unnoticed", ""
 
     def remove(self):
-        for end in self.ends:
-            if os.path.exists(self.base + end):
-                os.unlink(self.base + end)
+        for path in self.files:
+            if os.path.exists(path):
+                os.unlink(path)
 
 
 def mutate(path, a):
@@ -284,6 +290,7 @@ def mutate(path, a):
     shipped = os.path.isfile(os.path.join(HERE, "../../models/archs", name + ".arch"))
     names = nano.load_family(name) if shipped and name in nano.FAMILIES else nano.load_others()
     cases = [c for c in map(nano.CASES.get, names) if c.arch in d.families and c.descriptor == (None if shipped else name)]
+    cases += sighted.cases_of(d.families) if shipped else []
     if not cases:
         print(f"no nano model of {', '.join(d.families)}: add one to plain.py or a file to twins")
         return 1

@@ -1,4 +1,6 @@
 """Nano models of the families whose forward passes are in ./families.py; ./published.py builds others with these functions."""
+import numpy as np
+
 import families
 from nano import guess, CASES, Weights, add, keys_of, other_names
 
@@ -96,7 +98,16 @@ fused("bloom-untied", 14, "bloom", {"rope.freq_base": 20000.0, "attention.head_c
 # --- qwen2, qwen3
 
 
-def qwen(name, seed, arch, more={}, n_kv=4, d=12, dv=None, tied=True, n_ff=76, fused=False, bias="qkv"):
+def judged(forward):
+    """Of a reranker: the softmax over its classifier's scores of the last token."""
+    def run(key, w, tokens, n_ctx):
+        last = forward(key, {**w, "output.weight": w["cls.output.weight"]}, tokens, n_ctx)[-1:]
+        e = np.exp(last - last.max())
+        return e / e.sum()
+    return run
+
+
+def qwen(name, seed, arch, more={}, n_kv=4, d=12, dv=None, tied=True, n_ff=76, fused=False, bias="qkv", n_judge=0):
     n_embd, n_head, n_vocab = 48, 4, 96
     w = Weights(seed)
     w.embedding(n_vocab, n_embd, tied)
@@ -115,7 +126,11 @@ def qwen(name, seed, arch, more={}, n_kv=4, d=12, dv=None, tied=True, n_ff=76, f
     if fused:
         w.fuse_experts()
     forward = other_names(families.qwen3 if arch.startswith("qwen3") else families.qwen2)
-    add(name, arch, {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w, forward)
+    if n_judge:
+        w.matrix("cls.output", n_judge, n_embd, gain=3)
+        more, forward = {**more, "pooling_type": 4}, judged(forward)
+    case = add(name, arch, {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w, forward)
+    case.output = "rank" if n_judge else None
 
 
 yarn = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.attn_factor": 1.2}
@@ -133,6 +148,9 @@ qwen("qwen3", 23, "qwen3")
 qwen("qwen3-gqa", 24, "qwen3", {"attention.head_count_kv": 2, "attention.key_length": 20, "attention.value_length": 14,
                                 "rope.freq_base": 300.0, **yarn}, n_kv=2, d=20, dv=14, tied=False)
 qwen("qwen3-mqa", 27, "qwen3", {"attention.head_count_kv": 1}, n_kv=1)
+qwen("qwen3-judge", 31007, "qwen3", n_judge=2)
+qwen("qwen3-judge-labels", 31008, "qwen3", {"classifier.output_labels": ["no", "perhaps", "yes"], "attention.head_count_kv": 2, "attention.key_length": 20},
+     n_kv=2, d=20, n_judge=3)
 qwen("qwen3moe", 25, "qwen3moe", {"expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 28,
                                   "attention.head_count_kv": 2, "attention.key_length": 10}, n_kv=2, d=10)
 qwen("qwen3moe-fused", 28, "qwen3moe", {"expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 30,

@@ -530,6 +530,12 @@ def opens():
                 check(lines == (f"http://127.0.0.1:{s.port}/\n" if host else ""), f"{args}: {lines!r}")
             if host:
                 os.remove(shown)
+        with open(browser, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\nexit 3\n")  # as without a display
+        with Server([BINARY, *SMALL, "--open"], env=dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}")) as s:
+            post(s, "/v1/chat/completions", CHAT)
+            s.stop()
+            check(any("no browser" in line and f":{s.port}/" in line for line in s.lines), s.lines)
         os.remove(browser)
         os.symlink(shutil.which("sh"), folder + "/sh")
         with Server([BINARY, *SMALL, "--open"], env=dict(os.environ, PATH=folder)) as s:
