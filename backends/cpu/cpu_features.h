@@ -41,12 +41,13 @@ uint32_t ggl_cpu_features_detect(void);
 /* Asks the system for registers that it gives to a process only on request (those of CPU_AMX), and
  * returns `features` without those that it refuses. They may be asked for again, from any thread. */
 uint32_t ggl_cpu_features_ask(uint32_t features);
+/* What weights are made of. */
+typedef enum cpu_stream { CPU_FLOATS, CPU_BYTES, CPU_FEWER_BITS } cpu_stream;
 /* Returns how many bytes ahead weights should be prefetched that lie in the order in which they are
- * read, with less than 8 bits each or with more. 0: not at all, because this processor finds them by itself, and prefetching makes
- * it slower. */
-int64_t ggl_cpu_prefetch_ahead(bool below_8_bits);
-/* The same for a processor of that family of AMD's (0: somebody else's). */
-int64_t ggl_cpu_ahead_of(int amd_family, bool below_8_bits);
+ * read. 0: not at all, because this processor finds them by itself, and prefetching makes it slower. */
+int64_t ggl_cpu_prefetch_ahead(cpu_stream s);
+/* The same for a processor of that family and model of AMD's (family 0: somebody else's). */
+int64_t ggl_cpu_ahead_of(int amd_family, int model, cpu_stream s);
 /* Returns `features` without those named in mask ("avx512,avx2"; "all" removes all; unknown names
  * are ignored) and without features that build on them: without avx2 there is no avx512. mask may
  * be NULL. */

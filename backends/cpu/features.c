@@ -141,28 +141,45 @@ uint32_t ggl_cpu_features_ask(uint32_t features) {
 }
 #endif
 
-/* Measured on Zen 4, Zen 5 and Sapphire Rapids. Zen 4 finds all weights by itself, and Zen 5 those of 8 bits and more; it falls behind where fewer
- * bytes of codes lie between the scales. */
-int64_t ggl_cpu_ahead_of(int amd_family, bool below_8_bits) {
-    enum { ZEN_5 = 0x1a };
-    return amd_family == 0 || (below_8_bits && amd_family >= ZEN_5) ? AHEAD : 0;
+/* AMD's processors as they were measured. Zen 4 finds all weights by itself, and Zen 5 those of 8 bits and more; it falls behind where fewer bytes of codes
+ * lie between the scales. Zen 3 falls behind with all codes, and gains most if what is fetched is near. */
+static const struct {
+    int family, first, last; /* models */
+    int64_t ahead[CPU_FEWER_BITS + 1];
+} amd[] = {
+    {0x19, 0x00, 0x0f, {0, 2048, 2048}}, /* Zen 3 */
+    {0x19, 0x20, 0x5f, {0, 2048, 2048}},
+    {0x1a, 0x00, 0xff, {0, 0, AHEAD}}, /* Zen 5 */
+};
+
+int64_t ggl_cpu_ahead_of(int amd_family, int model, cpu_stream s) {
+    const int n = sizeof amd / sizeof *amd, newest = amd[n - 1].family;
+    const int family = amd_family > newest ? newest : amd_family;
+    for (int i = 0; i < n; i++)
+        if (family == amd[i].family && model >= amd[i].first && model <= amd[i].last)
+            return amd[i].ahead[s];
+    return amd_family == 0 ? AHEAD : 0; /* others were measured on Sapphire Rapids */
 }
 
-/* Returns the processor's family if AMD made it, or who builds its designs; otherwise 0. */
-static int amd_family(void) {
+/* Sets the processor's family and model if AMD made it, or who builds its designs; otherwise 0. */
+static void amd_model(int *family, int *model) {
+    *family = *model = 0;
 #if defined(__x86_64__)
     unsigned a, b, c, d, maker[3];
     if (__get_cpuid(0, &a, &maker[0], &maker[2], &maker[1]) &&
         (memcmp(maker, "AuthenticAMD", sizeof maker) == 0 ||
          memcmp(maker, "HygonGenuine", sizeof maker) == 0) &&
-        __get_cpuid(1, &a, &b, &c, &d))
-        return (int)((a >> 8 & 15) + (a >> 20 & 255));
+        __get_cpuid(1, &a, &b, &c, &d)) {
+        *family = (int)((a >> 8 & 15) + (a >> 20 & 255));
+        *model = (int)((a >> 4 & 15) + (a >> 12 & 0xf0));
+    }
 #endif
-    return 0;
 }
 
-int64_t ggl_cpu_prefetch_ahead(bool below_8_bits) {
-    return ggl_cpu_ahead_of(amd_family(), below_8_bits);
+int64_t ggl_cpu_prefetch_ahead(cpu_stream s) {
+    int family, model;
+    amd_model(&family, &model);
+    return ggl_cpu_ahead_of(family, model, s);
 }
 
 static const struct {

@@ -25,10 +25,15 @@ void ggl_cpu_kernels_init(cpu_kernels *k, uint32_t features) {
 #else
     (void)features;
 #endif
-    const int64_t ahead[2] = {ggl_cpu_prefetch_ahead(false), ggl_cpu_prefetch_ahead(true)};
+    const int64_t ahead[] = {[CPU_FLOATS] = ggl_cpu_prefetch_ahead(CPU_FLOATS),
+                             [CPU_BYTES] = ggl_cpu_prefetch_ahead(CPU_BYTES),
+                             [CPU_FEWER_BITS] = ggl_cpu_prefetch_ahead(CPU_FEWER_BITS)};
     for (int t = 0; t < GGL_TYPE_LIMIT; t++) {
         const ggl_type_info *type = ggl_type_get(t);
-        k->product[t].ahead = ahead[type && type->size * 8 < (size_t)type->block * 8];
+        if (type)
+            k->product[t].ahead = ahead[!type->quantized                   ? CPU_FLOATS
+                                        : type->size < (size_t)type->block ? CPU_FEWER_BITS
+                                                                           : CPU_BYTES];
     }
 }
 

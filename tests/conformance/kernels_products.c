@@ -424,14 +424,30 @@ TEST(product_against_double) {
         }
 }
 
-/* Prefetching is for processors that were seen to need it: with few bytes of codes between scales, that is all but AMD's before Zen 5. */
+/* Prefetching is for processors that were seen to need it: all but AMD's, Zen 3 for codes, and Zen 5 where few bytes of codes lie between scales. */
 TEST(prefetching_by_processor) {
-    enum { ZEN_4 = 0x19, ZEN_5 = 0x1a };
+    static const struct {
+        int family, model;
+        bool floats, bytes, fewer;
+    } want[] = {
+        {0, 0, true, true, true},          /* somebody else's */
+        {0x17, 0x31, false, false, false}, /* Zen 2 */
+        {0x19, 0x01, false, true, true},   /* Zen 3: a server, a desktop, a notebook */
+        {0x19, 0x21, false, true, true},   {0x19, 0x50, false, true, true},
+        {0x19, 0x11, false, false, false}, /* Zen 4: a server, a desktop, one of many cores */
+        {0x19, 0x61, false, false, false}, {0x19, 0xa0, false, false, false},
+        {0x1a, 0x02, false, false, true}, /* Zen 5 */
+        {0x1b, 0x00, false, false, true}, /* what comes after it */
+    };
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const int f = want[i].family, m = want[i].model;
+        CHECK_MSG((ggl_cpu_ahead_of(f, m, CPU_FLOATS) > 0) == want[i].floats &&
+                      (ggl_cpu_ahead_of(f, m, CPU_BYTES) > 0) == want[i].bytes &&
+                      (ggl_cpu_ahead_of(f, m, CPU_FEWER_BITS) > 0) == want[i].fewer,
+                  "family %#x, model %#x", (unsigned)f, (unsigned)m);
+    }
     tables_init(&all);
-    CHECK(ggl_cpu_ahead_of(0, false) > 0 && ggl_cpu_ahead_of(0, true) > 0);
-    CHECK(ggl_cpu_ahead_of(ZEN_4, false) == 0 && ggl_cpu_ahead_of(ZEN_4, true) == 0);
-    CHECK(ggl_cpu_ahead_of(ZEN_5, false) == 0 && ggl_cpu_ahead_of(ZEN_5, true) > 0);
-    CHECK(all.k[0].product[GGL_Q4_K].ahead == ggl_cpu_prefetch_ahead(true));
-    CHECK(all.k[0].product[GGL_Q8_0].ahead == ggl_cpu_prefetch_ahead(false));
-    CHECK(all.k[0].product[GGL_F16].ahead == ggl_cpu_prefetch_ahead(false));
+    CHECK(all.k[0].product[GGL_Q4_K].ahead == ggl_cpu_prefetch_ahead(CPU_FEWER_BITS));
+    CHECK(all.k[0].product[GGL_Q8_0].ahead == ggl_cpu_prefetch_ahead(CPU_BYTES));
+    CHECK(all.k[0].product[GGL_F16].ahead == ggl_cpu_prefetch_ahead(CPU_FLOATS));
 }
