@@ -97,7 +97,7 @@ export class Model {
     }
 
     #receive(m) {
-        if (m.broken) return this.#end(new Error(`a thread of the model ended: ${m.broken}`));
+        if (m.thread) return this.#hear(m.thread);
         const waits = this.#waiting.get(m.id);
         if (!waits) return;
         if ("result" in m || "error" in m) {
@@ -106,6 +106,12 @@ export class Model {
             if ("error" in m) waits.reject(m.error.name === "AbortError" ? new DOMException(m.error.message, "AbortError") : new Error(m.error.message));
             else waits.resolve(m.result);
         } else waits.message(m);
+    }
+
+    /** Ends the model with an error of one of its threads, for which it may wait. */
+    #hear(thread) {
+        thread.onmessage = (e) => this.#end(new Error(`a thread of the model ended: ${e.data}`));
+        thread.unref?.();
     }
 
     #end(why) {

@@ -19,20 +19,29 @@ async function serve({ module, memory, stack, k }, ready) {
     host(instance).serve(k);
 }
 
-/** Outside of the promise, so that it is an error of this worker, of which its owner hears. */
-function failed(e) {
-    setTimeout(() => {
-        throw e;
+/** Serves until an error ends it. Who waits for this thread then cannot hear of it, so the error goes to the owner of the other end of data.port;
+ * one before there is work is an error of this worker, thrown outside of the promise. */
+function run(data, ready) {
+    let isReady = false;
+    return serve(data, () => {
+        isReady = true;
+        ready();
+    }).catch((e) => {
+        if (isReady && data.port) return data.port.postMessage(String(e.message));
+        setTimeout(() => {
+            throw e;
+        });
     });
 }
 
 if (isNode)
     import("node:worker_threads").then(async ({ parentPort, workerData }) => {
-        await serve(workerData, () => parentPort.postMessage("ready")).catch(async (e) => {
-            if (!workerData.isProgram) return failed(e);
+        const ready = () => parentPort.postMessage("ready");
+        if (!workerData.isProgram) return run(workerData, ready);
+        await serve(workerData, ready).catch(async (e) => {
             // The program waits for this thread, and would do so forever.
             (await import("node:fs")).writeSync(2, `a thread of the program: ${e.stack}\n`);
             process.kill(process.pid, "SIGKILL");
         });
     });
-else self.onmessage = (e) => serve(e.data, () => self.postMessage("ready")).catch(failed);
+else self.onmessage = (e) => run(e.data, () => self.postMessage("ready"));

@@ -33,42 +33,43 @@ export function host({ exports }) {
     return { add: exports.__indirect_function_table.get(add), serve: exports.__indirect_function_table.get(serve) };
 }
 
-/** Starts a worker; resolves when it waits for work. onFailure: told of an error after that. */
-async function startWorker(data, onFailure) {
+/** Starts a worker; resolves when it waits for work. onPort gets a port on which it tells of an error after that. */
+async function startWorker(data, onPort) {
+    const channel = onPort && new MessageChannel();
+    if (channel) {
+        data.port = channel.port2;
+        onPort(channel.port1);
+    }
+    const transfer = channel ? [channel.port2] : [];
     const url = new URL("./thread.mjs", import.meta.url);
     const node = isNode && (await import("node:worker_threads"));
     await new Promise((resolve, reject) => {
-        let isReady = false;
-        const ready = () => {
-            isReady = true;
-            resolve();
-        };
-        const failed = (e) => (isReady ? onFailure(e) : reject(e));
         if (isNode) {
-            const thread = new node.Worker(url, { workerData: data });
-            thread.once("message", ready);
-            thread.on("error", failed);
+            const thread = new node.Worker(url, { workerData: data, transferList: transfer });
+            thread.once("message", resolve);
+            thread.on("error", reject);
             thread.unref(); // it never ends
-            if (data.isProgram) ready(); // which can begin before its threads are there
+            if (data.isProgram) resolve(); // which can begin before its threads are there
         } else {
             const worker = new Worker(url, { type: "module" });
-            worker.onmessage = ready;
-            worker.onerror = (e) => failed(new Error(e.message || `${url}: the worker cannot be started`));
-            worker.postMessage(data);
+            worker.onmessage = resolve;
+            worker.onerror = (e) => reject(new Error(e.message || `${url}: the worker cannot be started`));
+            worker.postMessage(data, transfer);
         }
     });
 }
 
 /** Makes an instance, which has not run anything yet, one that can use n threads, if there is memory for them; returns how many it can use. The first is
- * the caller's. options: isProgram: the process is nothing else, and ends with an error of a thread; onFailure: told of such an error. */
-export async function startThreads(module, instance, n, { isProgram = false, onFailure = () => {} } = {}) {
+ * the caller's. options: isProgram: the process is nothing else, and ends with an error of a thread; onPort: gets a port for each thread, on which such an
+ * error comes as a text. The caller may wait for the thread by then and hear nothing, so somebody else should listen. */
+export async function startThreads(module, instance, n, { isProgram = false, onPort } = {}) {
     const { add } = host(instance), started = [];
     let usable = 1;
     for (let k = 0; k < POOLS * (n - 1); k++) {
         const able = Math.min(k + 2, n), stack = add(able) >>> 0;
         if (!stack) break;
         usable = able;
-        started.push(startWorker({ module, memory: instance.exports.memory, stack, k, isProgram }, onFailure));
+        started.push(startWorker({ module, memory: instance.exports.memory, stack, k, isProgram }, onPort));
     }
     await Promise.all(started);
     return usable;

@@ -62,7 +62,7 @@ async function instantiate(nThreads, leastMemory) {
     lib = { ...instance.exports };
     for (const name of UNSIGNED) lib[name] = (...args) => instance.exports[name](...args) >>> 0;
     wasi.memory = lib.memory;
-    const usable = isShared ? await startThreads(module, instance, nThreads, { onFailure: (e) => port.postMessage({ broken: String(e.message) }) }) : 1;
+    const usable = isShared ? await startThreads(module, instance, nThreads, { onPort: (of) => port.postMessage({ thread: of }, [of]) }) : 1;
     lib._initialize();
     return usable;
 }

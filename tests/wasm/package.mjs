@@ -74,6 +74,20 @@ test("threads that cannot be started are an error for who asked for them, and el
     model.close();
 });
 
+test("a thread that fails in the middle of its work ends the model, which waits for it", async (t) => {
+    const dir = await mkdtemp(join(tmpdir(), "package-"));
+    t.after(() => rm(dir, { recursive: true }));
+    await cp(folder, dir, { recursive: true });
+    const file = join(dir, "thread.mjs"), code = await readFile(file, "utf8");
+    await writeFile(file, code.replace("__stack_pointer.value = stack", "__stack_pointer.value = 48")); // so that what it runs has no stack
+    assert.notEqual(await readFile(file, "utf8"), code);
+    const { Model: Poor } = await import(join(dir, "index.mjs"));
+    await assert.rejects(async () => {
+        const model = await Poor.load("builtin:stories", { nThreads: 2 });
+        await all(model.generate("Once upon a time, there was a fox who lived in a wood. ".repeat(8), { maxTokens: 2 }));
+    }, /a thread of the model ended: .*memory access/);
+});
+
 test("loading stops at any time, also while threads start and wait for each other", async () => {
     for (let ms = 0; ms < 300; ms += 15) {
         const stop = new AbortController(), loading = Model.load("builtin:stories", { nThreads: 6, signal: stop.signal });
