@@ -126,7 +126,8 @@ static void add_properties(regex_parser *p, set *s, unsigned properties, bool ne
             llm_unicode_ranges[i].first < 128 ? 128 : llm_unicode_ranges[i].first;
         const uint32_t end =
             i + 1 < llm_n_unicode_ranges ? llm_unicode_ranges[i + 1].first : 0x110000;
-        if (end > first && ((llm_unicode_ranges[i].properties & properties) != 0) != negated)
+        if (end > first &&
+            ((llm_unicode_kinds[llm_unicode_ranges[i].kind] & properties) != 0) != negated)
             (void)set_add(p, s, first, end - 1);
     }
 }

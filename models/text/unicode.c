@@ -11,7 +11,7 @@ unsigned llm_unicode_properties(uint32_t c) {
         else
             high = middle;
     }
-    return llm_unicode_ranges[low].properties;
+    return llm_unicode_kinds[llm_unicode_ranges[low].kind];
 }
 
 size_t llm_unicode_encode(uint32_t c, char out[4]) {

@@ -31,9 +31,9 @@ enum {
 };
 
 struct unicode_range {
-    uint32_t first;
-    uint16_t properties;
+    uint32_t first : 21, kind : 11; /* kind: in llm_unicode_kinds */
 };
+extern const uint16_t llm_unicode_kinds[]; /* properties */
 extern const struct unicode_range llm_unicode_ranges[];
 extern const int llm_n_unicode_ranges;
 extern const uint16_t llm_unicode_ascii[128];
