@@ -21,10 +21,16 @@ static ggl_status read_type(ggl_type *out, const char *name, const char *value, 
     return GGL_OK;
 }
 
-/* Refuses models that write no texts. */
+/* Refuses models that write no texts, or write one about something that they read first. */
 static ggl_status check_outputs(const llm_model *m, ggl_error *err) {
     const llm_arch *arch = llm_model_arch(m);
     const char *name = ggl_gguf_name(llm_model_file(m));
+    if (llm_arch_reads_text(arch))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s: the model %s; small boards run models that continue a text", name,
+                        llm_arch_reads_rows(arch)
+                            ? "writes down what it hears, which llm-transcribe does"
+                            : "reads a whole text before it writes another one");
     if (llm_arch_has_output(arch, "logits"))
         return GGL_OK;
     return ggl_fail(
@@ -88,13 +94,14 @@ static ggl_status write_model(const char *model, const char *path, const llm_sma
         st = ggl_backend_open(&source.fold_products, "cpu", NULL, err);
     if (st == GGL_OK)
         st = llm_small_write(&source, path, bytes, err);
-    if (st == GGL_OK && p->note && (!source.words || bytes->words_left_out)) {
+    if (st == GGL_OK && p->note && (!source.words || *bytes->no_words)) {
         char text[1024];
         if (source.words)
-            snprintf(text, sizeof text,
-                     "the runtime for small boards has no tokenizer of the kind '%s' with these "
-                     "settings: the plan reads and gives numbers of tokens",
-                     llm_tokenizer_kind_name(source.words));
+            snprintf(
+                text, sizeof text,
+                "%.400s: %s: small boards cannot have such a tokenizer, so the plan has none; "
+                "tokenize elsewhere (llm-tokenize): the plan reads and gives numbers of tokens",
+                source.name, bytes->no_words);
         else
             snprintf(text, sizeof text, "the plan has no tokenizer: %.900s", why.msg);
         p->note(p->user, text);

@@ -19,6 +19,14 @@ void small_use_memory(char *memory, size_t size) {
     end = memory + size / ALIGN * ALIGN;
 }
 
+char *small_mark(void) {
+    return to;
+}
+
+void small_release(char *mark) {
+    to = mark;
+}
+
 static size_t rounded(size_t size) {
     return (size + ALIGN - 1) / ALIGN * ALIGN;
 }
@@ -43,25 +51,35 @@ void ggl_free(void *p) {
         to = (char *)p - ALIGN;
 }
 
+/* Lets the last block grow to `wanted` elements where it is. */
+static bool grow_last(char *p, size_t wanted, size_t size, size_t had) {
+    const size_t room = (size_t)(end - p);
+    if (wanted > room / size || rounded(wanted * size) > room)
+        return false;
+    const size_t all = rounded(wanted * size);
+    memset(p + had, 0, all - had);
+    of(p)->size = all;
+    to = p + all;
+    return true;
+}
+
 bool ggl_grow(void *array, size_t *cap, size_t n, size_t size) {
     void *old;
     memcpy(&old, array, sizeof old);
     if (n <= *cap)
         return true;
+    const size_t had = *cap * size;
     size_t wanted = *cap < 8 ? 8 : *cap + *cap / 2;
     wanted = wanted < n ? n : wanted;
-    const size_t had = *cap * size;
-    if (old && (char *)old + of(old)->size == to) { /* it grows where it is */
-        const size_t all = rounded(wanted * size);
-        if (all > (size_t)(end - (char *)old))
+    if (old && (char *)old + of(old)->size == to) {
+        if (!grow_last(old, wanted, size, had) && !grow_last(old, wanted = n, size, had))
             return false;
-        memset((char *)old + had, 0, all - had);
-        of(old)->size = all;
-        to = (char *)old + all;
         *cap = wanted;
         return true;
     }
     void *p = ggl_calloc(wanted, size);
+    if (!p)
+        p = ggl_calloc(wanted = n, size);
     if (!p)
         return false;
     if (had > 0)

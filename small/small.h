@@ -55,39 +55,58 @@ typedef struct small_op {
     double d;
 } small_op;
 
-/* What becomes what in a text; symbols from n_vocab on are no tokens. */
-typedef struct small_merge {
-    uint32_t left, right, rank, id;
-} small_merge;
-
 /* What a token is. */
 enum {
     SMALL_SILENT = 1,  /* it stands for no text: <s> */
     SMALL_END = 2,     /* a text ends with it */
     SMALL_SPECIAL = 4, /* it is found in a text by its name: <|im_start|> */
-    SMALL_USER = 8     /* so it is even where names of special tokens are plain text */
+    SMALL_USER = 8,    /* so it is even where names of special tokens are plain text */
+    SMALL_LEFT = 16,   /* white space before it belongs to it */
+    SMALL_RIGHT = 32   /* white space after it */
 };
 
-struct small_encoder; /* text.c */
+/* Numbers of 1 to 4 bytes each, the lowest byte first. */
+typedef struct small_numbers {
+    const uint8_t *byte;
+    uint8_t width;
+} small_numbers;
+
+/* Strings by which a text becomes tokens, in the order of their bytes; no two are equal. */
+typedef struct small_keys {
+    small_numbers string; /* [n]: which strings of the tokenizer */
+    uint32_t n;
+    bool unspaced; /* without the space that strings begin with */
+} small_keys;
+
+struct small_encoder; /* encoder.h */
 
 /* A tokenizer. */
 typedef struct small_words {
-    bool (*encode)(struct small_encoder *e, const char *text, size_t n, bool goes_on);
-    const char *text;      /* of all tokens, one after the other, as they appear in a text */
-    const uint32_t *at;    /* [n_vocab + 1]: where each begins */
-    const uint8_t *flags;  /* [n_vocab] */
-    const int32_t *sorted; /* [n_sorted]: tokens that a text may become, by their bytes */
-    uint32_t n_sorted;
-    const int32_t *special; /* [n_special]: those with SMALL_SPECIAL */
-    uint32_t n_special;
-    const int32_t *byte;      /* [256]: the symbol of each byte; -1: none */
-    const float *score;       /* [n_vocab]; NULL: merges say what is joined */
-    const small_merge *merge; /* by left, then right */
+    bool (*encode)(struct small_encoder *e, const char *text, size_t n);
+    const char *text; /* of all strings: first the tokens, as they appear in a text, then others */
+    small_numbers at; /* where each string begins, and where the last one ends */
+    const int32_t *other;      /* the tokens of strings from n_vocab on */
+    const uint8_t *flags;      /* [n_vocab] */
+    small_keys pieces, starts; /* what a text may become; starts: only within some words */
+    small_keys special;        /* the tokens with SMALL_SPECIAL */
+    const int32_t *byte;       /* [256]: the symbol of each byte; -1: none */
+    const float *score;        /* [n_vocab] */
+    double unknown_score;      /* of a character that is no piece */
+    /* [n_merges]: left and right symbols, by which they are ordered, what they become, and with `ranks` which is joined first; or else the
+     * one with the lowest result. Symbols from n_vocab on are no tokens. */
+    small_numbers merge;
     uint32_t n_merges;
-    const struct pretok_program *const *split; /* [n_split]: what cuts a text into words */
+    bool ranks;
+    const struct pretok_program *const *split;     /* [n_split]: what cuts a text into words */
+    const struct charsmap *map;                    /* strings that are replaced first; NULL: none */
+    int (*strip)(uint32_t c, uint32_t part[4]);    /* NULL: accents stay */
+    uint32_t (*lower)(uint32_t c, uint32_t *mark); /* NULL: capital letters stay */
     int32_t n_split, n_vocab;
     int32_t bos, eos, unknown; /* -1: none */
+    int32_t dna[3];            /* <dna>, </dna> and <oov> */
     bool add_bos, add_eos, add_space, merge_spaces;
+    bool spaced;          /* spaces of a text and of keys stand for U+2581 */
+    bool raw;             /* symbols are characters, not bytes */
     bool whole, newlines; /* a word, or one of newlines, that is a token becomes that token */
     bool drop_white;      /* white space only separates words */
 } small_words;
@@ -116,8 +135,9 @@ enum {
     SMALL_WITH_SPECIAL = 2 /* names of special tokens in the text become these */
 };
 
-/* Turns text[0..n) into at most n_token tokens. work: memory that is used meanwhile, at a multiple of 16; 128 bytes for each byte of text
- * are enough for most. Returns how many tokens there are; -1: there are more, or `work` is too small; -2: the plan has no tokenizer. */
+/* Turns text[0..n) into at most n_token tokens, the same as llm-tokenize gives. work: memory that is used meanwhile, at a multiple of 16;
+ * PLAN_WORK(n) bytes are enough for any text of n bytes, and most need less. Returns how many tokens there are; -1: there are more, or
+ * `work` is too small; -2: the plan has no tokenizer. */
 int32_t small_encode(const small_plan *plan, const char *text, size_t n, unsigned flags,
                      int32_t *token, int32_t n_token, char *work, size_t work_size);
 

@@ -46,10 +46,13 @@ PROGRAM_SOURCES := $(SOURCES)
 endif
 
 # The arithmetic is that of the large engine: its portable kernels, which the files here include, and these.
+TEXT := bert_words.c charsmap.c fold.c merge_queue.c pretok.c pretok_compile.c unicode.c unicode_forms.c unicode_tables.c
 SHARED := $(addprefix $(ROOT)/ggml-lite/,base/exact_fma.c base/math_float.c base/math_double.c base/show.c graph/store_layout.c quant/plain.c \
     $(addprefix quant/,q8_0.c q4_0.c q4_1.c q5.c q2_k.c q3_k.c q4_k_q5_k.c q6_k.c iq1.c iq2.c iq3.c iq4.c iq_grids.c fp4.c tq.c q1_0.c))
-SHARED += $(addprefix $(ROOT)/models/,sample/candidates.c sample/rng.c text/merge_queue.c text/pretok.c text/pretok_compile.c text/unicode.c text/unicode_tables.c)
+SHARED += $(addprefix $(ROOT)/models/,sample/candidates.c sample/rng.c $(addprefix text/,$(TEXT)))
 OBJECTS := $(patsubst %.c,$(B)/%.o,$(notdir $(wildcard $(ROOT)/small/*.c) $(SHARED)))
+# The tokenizers alone.
+WORDS := $(patsubst %.c,$(B)/%.o,best.c longest.c memory.c scores.c show.c split.c text.c wordpiece.c $(TEXT))
 vpath %.c $(ROOT)/small $(ROOT)/ggml-lite/base $(ROOT)/ggml-lite/graph $(ROOT)/ggml-lite/quant $(ROOT)/models/sample $(ROOT)/models/text
 
 # Files that change when what they say does, so that everything made of it is made again.
@@ -62,6 +65,7 @@ $(B)/%.is: FORCE
 	@printf '%s\n' $(call quoted,$(SAYS)) | cmp -s - $@ || printf '%s\n' $(call quoted,$(SAYS)) >$@
 
 runtime: $(B)/libsmall.a
+words: $(B)/libwords.a
 program: $(B)/program
 run: $(B)/program
 	$(if $(BOARD_RUN),$(BOARD_RUN) -nographic -monitor none -serial none -semihosting-config enable=on$(comma)target=native -kernel) $(B)/program
@@ -76,6 +80,10 @@ $(B)/libsmall.a: $(OBJECTS)
 	@rm -f $@
 	$(AR) rcs $@ $(OBJECTS)
 
+$(B)/libwords.a: $(WORDS)
+	@rm -f $@
+	$(AR) rcs $@ $(WORDS)
+
 $(B)/program: $(B)/libsmall.a $(PROGRAM_SOURCES) $(B)/link.is
 	$(CC) $(FLAGS) $(CFLAGS) $(SHARED_FLAGS) $(PROGRAM_SOURCES) $(B)/libsmall.a -Wl,--gc-sections $(LINK) $(LDFLAGS) -lm -o $@
 
@@ -83,4 +91,4 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: runtime program run clean FORCE
+.PHONY: runtime words program run clean FORCE

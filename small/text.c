@@ -1,25 +1,42 @@
-/* Texts and tokens: special tokens, and pieces that are joined by their scores, as models/text/tokenizer_spm.c does. Tables of flash take the place of
- * indices in memory: tokens sorted by their bytes. A space here is U+2581 there. */
+/* Texts and tokens: special tokens, white space beside them, and the tables that all kinds of tokenizers have. Tables of flash take the place
+ * of indices in memory: strings sorted by their bytes, and a walk through them is one through a trie. */
 #include "encoder.h"
-#include "ggl/internal/alloc.h"
-#include "memory.h"
 #include "common/utf8.h"
+#include "ggl/internal/steps.h"
+#include "memory.h"
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-static const char *bytes_of(const small_words *w, int32_t token, size_t *n) {
-    *n = w->at[token + 1] - w->at[token];
-    return w->text + w->at[token];
+const char *small_string(const small_words *w, int32_t string, size_t *n) {
+    const uint32_t at = small_number(&w->at, (uint32_t)string);
+    *n = small_number(&w->at, (uint32_t)string + 1) - at;
+    return w->text + at;
 }
 
-int32_t small_find(const small_words *w, const char *s, size_t n) {
-    for (uint32_t low = 0, high = w->n_sorted; low < high;) {
+static int32_t string_of(const small_keys *k, uint32_t i) {
+    return (int32_t)small_number(&k->string, i);
+}
+
+static const char *key_of(const small_words *w, const small_keys *k, uint32_t i, size_t *n) {
+    const char *s = small_string(w, string_of(k, i), n);
+    const bool space = k->unspaced && *n > 0 && *s == ' ';
+    *n -= space;
+    return s + space;
+}
+
+static int32_t token_of(const small_words *w, int32_t string) {
+    return string < w->n_vocab ? string : w->other[string - w->n_vocab];
+}
+
+int32_t small_find(const small_words *w, const small_keys *k, const char *s, size_t n) {
+    for (uint32_t low = 0, high = k->n; low < high;) {
         const uint32_t middle = low + (high - low) / 2;
         size_t n_this;
-        const char *this = bytes_of(w, w->sorted[middle], &n_this);
+        const char *this = key_of(w, k, middle, &n_this);
         const int order = memcmp(this, s, n_this < n ? n_this : n);
+        GGL_STEPS(1);
         if (order == 0 && n_this == n)
-            return w->sorted[middle];
+            return token_of(w, string_of(k, middle));
         if (order < 0 || (order == 0 && n_this < n))
             low = middle + 1;
         else
@@ -28,12 +45,59 @@ int32_t small_find(const small_words *w, const char *s, size_t n) {
     return -1;
 }
 
+small_walk small_walk_begin(const small_keys *k) {
+    return (small_walk){0, k->n, 0};
+}
+
+/* Returns the first key of [low, high) that goes on with `byte` or more, which may be 256. */
+static uint32_t first_from(const small_words *w, const small_keys *k, const small_walk *at,
+                           uint32_t low, unsigned byte) {
+    for (uint32_t high = at->high; low < high;) {
+        const uint32_t middle = low + (high - low) / 2;
+        size_t n;
+        const char *s = key_of(w, k, middle, &n);
+        GGL_STEPS(1);
+        if (n <= at->depth || (unsigned char)s[at->depth] < byte)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool small_walk_on(const small_words *w, const small_keys *k, small_walk *at, unsigned char byte) {
+    at->low = first_from(w, k, at, at->low, byte);
+    at->high = first_from(w, k, at, at->low, byte + 1u);
+    at->depth++;
+    return at->low < at->high;
+}
+
+int32_t small_walk_token(const small_words *w, const small_keys *k, const small_walk *at) {
+    size_t n;
+    (void)key_of(w, k, at->low, &n); /* the shortest key is the first */
+    return n == at->depth ? token_of(w, string_of(k, at->low)) : -1;
+}
+
+int32_t small_longest(const small_words *w, const small_keys *k, const char *s, size_t n,
+                      size_t *length) {
+    small_walk at = small_walk_begin(k);
+    int32_t best = -1;
+    for (size_t i = 0; i < n && small_walk_on(w, k, &at, (unsigned char)s[i]); i++) {
+        const int32_t token = small_walk_token(w, k, &at);
+        if (token >= 0) {
+            best = token;
+            *length = i + 1;
+        }
+    }
+    return best;
+}
+
 const char *small_text_of(const small_plan *plan, int32_t token, bool first, size_t *n) {
     const small_words *w = plan->words;
     *n = 0;
     if (!w || token < 0 || token >= w->n_vocab || (w->flags[token] & SMALL_SILENT))
         return "";
-    const char *s = bytes_of(w, token, n);
+    const char *s = small_string(w, token, n);
     const bool is_added =
         first && w->add_space && *n > 0 && *s == ' ' && !(w->flags[token] & SMALL_SPECIAL);
     *n -= is_added;
@@ -54,31 +118,85 @@ bool small_append(small_encoder *e, int32_t token) {
     return true;
 }
 
-bool small_append_bytes(small_encoder *e, const char *s, size_t n) {
+size_t small_character(const char *s, size_t n, bool *is_mark) {
+    const size_t len = ggl_utf8_length(s, n);
+    *is_mark = len == 3 && memcmp(s, SMALL_MARK, 3) == 0;
+    return len > 0 ? len : 1;
+}
+
+/* Returns byte i of the spelling of a byte, of which there are *n. */
+static unsigned char spelled(const small_words *w, char c, size_t i, size_t *n) {
+    const bool is_mark = w->spaced && c == ' ';
+    *n = is_mark ? 3 : 1;
+    return (unsigned char)(is_mark ? SMALL_MARK[i] : c);
+}
+
+bool small_has_bytes(const small_words *w, const char *s, size_t n) {
     for (size_t i = 0; i < n; i++)
-        if (e->w->byte[(unsigned char)s[i]] < 0)
-            return small_append(e, e->w->unknown);
-    for (size_t i = 0; i < n; i++)
-        if (!small_append(e, e->w->byte[(unsigned char)s[i]]))
-            return false;
+        for (size_t k = 0, m = 1; k < m; k++)
+            if (w->byte[spelled(w, s[i], k, &m)] < 0)
+                return false;
     return true;
+}
+
+bool small_append_known(small_encoder *e, const char *s, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0, m = 1; k < m; k++) {
+            const int32_t token = e->w->byte[spelled(e->w, s[i], k, &m)];
+            if (token >= 0 && token < e->w->n_vocab && !small_append(e, token))
+                return false;
+        }
+    return true;
+}
+
+bool small_append_bytes(small_encoder *e, const char *s, size_t n) {
+    return small_has_bytes(e->w, s, n) ? small_append_known(e, s, n)
+                                       : small_append(e, e->w->unknown);
+}
+
+bool small_is_white(const char *s, size_t n) {
+    const uint32_t c = llm_unicode_decode(s, n);
+    return (c >= 9 && c <= 13) || c == ' ' || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f ||
+           c == 0x205f || c == 0x3000;
+}
+
+/* Returns the bytes of white space that s[0..n) begins with. */
+static size_t white_after(const char *s, size_t n) {
+    size_t used = 0, len;
+    while (used < n && (len = ggl_utf8_length(s + used, n - used)) > 0 &&
+           small_is_white(s + used, len))
+        used += len;
+    return used;
+}
+
+/* Returns the bytes of white space that s[0..n) ends with. */
+static size_t white_before(const char *s, size_t n) {
+    size_t left = n;
+    for (size_t len = 1; len <= 3 && len <= left; len++)
+        if (ggl_utf8_length(s + left - len, len) == len && small_is_white(s + left - len, len)) {
+            left -= len;
+            len = 0;
+        }
+    return n - left;
 }
 
 /* Returns the longest special token that begins at s; -1: none. */
 static int32_t special_at(const small_words *w, const char *s, size_t n, bool user_only) {
+    small_walk at = small_walk_begin(&w->special);
     int32_t best = -1;
-    size_t longest = 0;
-    for (uint32_t k = 0; k < w->n_special; k++) {
-        const int32_t id = w->special[k];
-        size_t n_this;
-        const char *this = bytes_of(w, id, &n_this);
-        if ((!user_only || (w->flags[id] & SMALL_USER)) && n_this > longest && n_this <= n &&
-            memcmp(this, s, n_this) == 0) {
+    for (size_t i = 0; i < n && small_walk_on(w, &w->special, &at, (unsigned char)s[i]); i++) {
+        const int32_t id = small_walk_token(w, &w->special, &at);
+        if (id >= 0 && (!user_only || (w->flags[id] & SMALL_USER)))
             best = id;
-            longest = n_this;
-        }
     }
     return best;
+}
+
+/* Encodes the text between special tokens; the memory is free again after each stretch. */
+static bool encode_stretch(small_encoder *e, const char *text, size_t n) {
+    small_use_memory(e->work, e->work_size);
+    return n == 0 || e->w->encode(e, text, n);
 }
 
 static bool encode_all(small_encoder *e, const char *text, size_t n, unsigned flags) {
@@ -86,23 +204,24 @@ static bool encode_all(small_encoder *e, const char *text, size_t n, unsigned fl
     size_t start = 0;
     if ((flags & SMALL_WITH_ENDS) && w->add_bos && w->bos >= 0 && !small_append(e, w->bos))
         return false;
-    for (size_t i = 0; i <= n;) {
-        const int32_t id =
-            i < n ? special_at(w, text + i, n - i, !(flags & SMALL_WITH_SPECIAL)) : -1;
-        if (i < n && id < 0) {
+    for (size_t i = 0; i < n;) {
+        const int32_t id = special_at(w, text + i, n - i, !(flags & SMALL_WITH_SPECIAL));
+        if (id < 0) {
             i++;
             continue;
         }
-        small_use_memory(e->work, e->work_size);
-        if (i > start && !w->encode(e, text + start, i - start, false))
+        const size_t white = w->flags[id] & SMALL_LEFT ? white_before(text + start, i - start) : 0;
+        if (!encode_stretch(e, text + start, i - white - start) || !small_append(e, id))
             return false;
-        if (i == n)
-            break;
-        if (!small_append(e, id))
-            return false;
-        i = start = i + (w->at[id + 1] - w->at[id]);
+        size_t n_name;
+        (void)small_string(w, id, &n_name);
+        i += n_name;
+        if (w->flags[id] & SMALL_RIGHT)
+            i += white_after(text + i, n - i);
+        start = i;
     }
-    return !((flags & SMALL_WITH_ENDS) && w->add_eos && w->eos >= 0) || small_append(e, w->eos);
+    return encode_stretch(e, text + start, n - start) &&
+           (!((flags & SMALL_WITH_ENDS) && w->add_eos && w->eos >= 0) || small_append(e, w->eos));
 }
 
 int32_t small_encode(const small_plan *plan, const char *text, size_t n, unsigned flags,
@@ -112,88 +231,4 @@ int32_t small_encode(const small_plan *plan, const char *text, size_t n, unsigne
     if (!plan->words)
         return -2;
     return encode_all(&e, text, n, flags) ? e.n : -1;
-}
-
-/* --- pieces with scores ----------------------------------------------------------------------- */
-
-/* The text with each space as the model sees it, cut into characters. */
-typedef struct pieces {
-    small_encoder *e;
-    char *text;
-    symbol *sym;
-    uint32_t n, n_sym;
-    merge_queue queue;
-} pieces;
-
-static void add_character(pieces *p, const char *c, size_t n) {
-    const uint32_t i = p->n_sym++;
-    memcpy(p->text + p->n, c, n);
-    p->sym[i] = (symbol){p->n, (uint32_t)n, i > 0 ? i - 1 : NO_SYMBOL, i + 1, -1};
-    p->n += (uint32_t)n;
-}
-
-/* Queues the join of `left` with its right neighbor, if together they are a piece. */
-static bool consider(pieces *p, uint32_t left) {
-    if (left == NO_SYMBOL || p->sym[left].next == NO_SYMBOL)
-        return true;
-    const symbol *a = &p->sym[left];
-    const uint32_t n = a->n + p->sym[a->next].n;
-    const int32_t id = small_find(p->e->w, p->text + a->at, n);
-    return id < 0 ||
-           llm_merge_queue_push(&p->queue, (join){-(double)p->e->w->score[id], left, n, id});
-}
-
-/* Appends the token of a symbol. A space without a token becomes the bytes of U+2581. */
-static bool emit(pieces *p, const symbol *s) {
-    const char *text = p->text + s->at;
-    const int32_t id = s->id >= 0 ? s->id : small_find(p->e->w, text, s->n);
-    if (id >= 0)
-        return small_append(p->e, id);
-    return *text == ' ' ? small_append_bytes(p->e, "\xe2\x96\x81", 3)
-                        : small_append_bytes(p->e, text, s->n);
-}
-
-static bool join_all(pieces *p) {
-    if (p->n_sym == 0)
-        return true;
-    p->sym[p->n_sym - 1].next = NO_SYMBOL;
-    for (uint32_t i = 0; i + 1 < p->n_sym; i++)
-        if (!consider(p, i))
-            return false;
-    while (p->queue.n > 0) {
-        const join j = llm_merge_queue_pop(&p->queue);
-        if (llm_merge_symbols(p->sym, &j) &&
-            (!consider(p, p->sym[j.left].prev) || !consider(p, j.left)))
-            return false;
-    }
-    for (uint32_t i = 0; i != NO_SYMBOL; i = p->sym[i].next)
-        if (!emit(p, &p->sym[i]))
-            return false;
-    return true;
-}
-
-bool small_encode_scores(small_encoder *e, const char *text, size_t n, bool goes_on) {
-    pieces p = {.e = e, .text = ggl_calloc(n + 1, 1), .sym = ggl_calloc(n + 1, sizeof *p.sym)};
-    const bool merges = e->w->merge_spaces;
-    bool waits = e->w->add_space && !goes_on, started = !merges || goes_on;
-    if (!p.text || !p.sym)
-        return false;
-    if (waits && !merges)
-        add_character(&p, " ", 1);
-    for (size_t i = 0, len; i < n; i += len) {
-        len = ggl_utf8_length(text + i, n - i);
-        len = len > 0 ? len : 1;
-        const bool space = text[i] == ' ';
-        if (merges && space) {
-            waits |= started;
-            continue;
-        }
-        if (merges && waits)
-            add_character(&p, " ", 1);
-        const bool is_mark = len == 3 && memcmp(text + i, "\xe2\x96\x81", 3) == 0;
-        add_character(&p, is_mark ? " " : text + i, is_mark ? 1 : len);
-        waits = false;
-        started = true;
-    }
-    return join_all(&p);
 }

@@ -208,7 +208,7 @@ ggl_status llm_sentence_pieces_check_charsmap(sentence_pieces *p, ggl_error *err
         return GGL_OK;
     const ggl_status s = llm_charsmap_parse(&m, &p->arena, "its precompiled_charsmap",
                                             p->charsmap.s, p->charsmap.n, err);
-    return s == GGL_OK ? llm_charsmap_check(&m, err) : s;
+    return s == GGL_OK ? llm_charsmap_check(&m, NULL, err) : s;
 }
 
 ggl_status llm_sentence_pieces_read_model(sentence_pieces *p, const void *data, size_t size,

@@ -46,9 +46,16 @@ const char *llm_small_refuses(const ggl_backend *b, const ggl_tensor *node);
 bool llm_small_in_place(const ggl_tensor *node);
 ggl_form llm_small_form(const ggl_backend *b, const ggl_step *s);
 
-/* words.c. Writes the tables of a tokenizer, the last of which is named `words`, and adds their bytes to *size. *is_known false: the
- * runtime has no such tokenizer, and nothing is written. */
-ggl_status llm_small_put_words(FILE *f, const llm_tokenizer *t, bool *is_known, size_t *size,
+/* words.c. What was written of a tokenizer. */
+typedef struct llm_small_words {
+    char why[256]; /* not empty: the runtime cannot have this tokenizer, and nothing was written */
+    size_t size;   /* bytes of tables */
+    size_t work_each,
+        work; /* small_encode needs at most work_each bytes for each byte of text, and work besides */
+} llm_small_words;
+
+/* Writes the tables of a tokenizer, the last of which is named `words`. GGL_NOMEM. */
+ggl_status llm_small_put_words(FILE *f, const llm_tokenizer *t, llm_small_words *out,
                                ggl_error *err);
 
 /* Writes a number of C with all its bits, whatever the locale; returns buf. */

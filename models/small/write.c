@@ -27,8 +27,9 @@ typedef struct writer {
     int *of_step; /* [n_step * (GGL_MAX_SRC + 1)]: the views of a step; -1: absent */
     bool *stores; /* [n_stores]: those that operators use */
     bool used[GGL_TYPE_LIMIT];
-    char name[64];      /* of the plan */
-    const char *header; /* the header's name, without folders */
+    llm_small_words tables; /* of the tokenizer */
+    char name[64];          /* of the plan */
+    const char *header;     /* the header's name, without folders */
     ggl_error *err;
 } writer;
 
@@ -49,8 +50,8 @@ static bool is_taken(const char *name) {
     static const char taken[] =
         " auto break case char const continue default do double else enum extern float for goto if "
         "inline int long register restrict return short signed sizeof static struct switch typedef "
-        "union unsigned void volatile while main small types ops text text_at flags special "
-        "byte_token score sorted merges splits words ";
+        "union unsigned void volatile while main small types ops text text_at other flags pieces "
+        "starts special byte_token score units replacements map merges splits words ";
     static const char numbered[] = " leaf v s o t ranges sets code program ";
     const size_t n = strlen(name), stem = strcspn(name, "0123456789");
     return is_word_of(taken, name, n) || strncmp(name, "small_", 6) == 0 ||
@@ -308,12 +309,13 @@ static ggl_status put_all(writer *w, llm_small_bytes *out) {
     put_views(w);
     put_stores(w);
     size_t n_ops = 0;
-    bool has_words = false;
     if (st == GGL_OK)
         st = put_ops(w, &n_ops);
     if (st == GGL_OK && w->words)
-        st = llm_small_put_words(w->f, w->words, &has_words, &out->words, w->err);
-    out->words_left_out = w->words && !has_words;
+        st = llm_small_put_words(w->f, w->words, &w->tables, w->err);
+    const bool has_words = w->words && !*w->tables.why;
+    out->words = w->tables.size;
+    memcpy(out->no_words, w->tables.why, sizeof out->no_words);
     fprintf(w->f,
             "\nconst small_plan %s = {ops, %zu, types, %zu, %zu, %d, %" PRId64 ", %" PRId64
             ", %s};\n",
@@ -332,8 +334,12 @@ static void put_header(const writer *w, FILE *f) {
     fprintf(f,
             "/* Made by llm-arch compile: do not edit. */\n#ifndef %s_PLAN_H\n#define %s_PLAN_H\n\n"
             "#include \"small.h\"\n\n#define %s_RAM %zu\n#define %s_N_CTX %" PRId64
-            "\n#define %s_N_VOCAB %" PRId64 "\n\nextern const small_plan %s;\n\n#endif\n",
-            name, name, name, w->p->ram, name, w->p->n_ctx, name, ggl_count(w->p->logits), w->name);
+            "\n#define %s_N_VOCAB %" PRId64 "\n",
+            name, name, name, w->p->ram, name, w->p->n_ctx, name, ggl_count(w->p->logits));
+    if (w->tables.size > 0)
+        fprintf(f, "#define %s_WORK(n) (%zu * (size_t)(n) + %zu) /* small_encode */\n", name,
+                w->tables.work_each, w->tables.work);
+    fprintf(f, "\nextern const small_plan %s;\n\n#endif\n", w->name);
 }
 
 ggl_status llm_small_write(const llm_small_source *source, const char *path, llm_small_bytes *out,

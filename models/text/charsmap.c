@@ -5,7 +5,6 @@
 #include "common/little_endian.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/steps.h"
-#include "ggl/internal/text.h"
 
 static const char KEY[] = "tokenizer.ggml.precompiled_charsmap";
 
@@ -66,7 +65,7 @@ static ggl_str replacement_at(const charsmap *m, size_t at) {
     const size_t place = at < m->n_unit ? m->unit[at] & ~(1u << 31) : m->n_text;
     if (place >= m->n_text || !(m->unit[at] >> 31))
         return (ggl_str){NULL, 0};
-    return (ggl_str){m->text + place, ggl_text_length(m->text + place, m->n_text - place)};
+    return (ggl_str){m->text + place, strlen(m->text + place)}; /* the last byte is a NUL */
 }
 
 static ggl_status check_lengths(const charsmap *m, size_t n_string, size_t n_replacement,
@@ -125,10 +124,10 @@ typedef struct place {
     int next; /* the next byte to try here */
 } place;
 
-ggl_status llm_charsmap_check(const charsmap *m, ggl_error *err) {
+ggl_status llm_charsmap_check(const charsmap *m, size_t *growth, ggl_error *err) {
     enum { MOST_STEPS = 1 << 22 }; /* NFKC needs less than a tenth */
     place at[CHARSMAP_LONGEST + 2] = {{first_base(m), 1}};
-    size_t n = 0; /* bytes of the current string */
+    size_t n = 0, most = 1; /* n: bytes of the current string */
     ggl_status s = GGL_OK;
     for (int n_step = 0; s == GGL_OK && (n > 0 || at[0].next < 256);) {
         if (at[n].next == 256) {
@@ -148,6 +147,9 @@ ggl_status llm_charsmap_check(const charsmap *m, ggl_error *err) {
                          m->name, n);
         else
             s = check_lengths(m, n, to.n, err);
+        most = (to.n + n - 1) / n > most ? (to.n + n - 1) / n : most;
     }
+    if (growth)
+        *growth = most;
     return s;
 }

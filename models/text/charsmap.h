@@ -33,9 +33,9 @@ GGL_NODISCARD ggl_status llm_charsmap_read(charsmap *m, ggl_arena *arena, const 
  * GGL_FORMAT: they do not hold a trie and replacements; GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_charsmap_parse(charsmap *m, ggl_arena *arena, const char *name,
                                             const void *data, size_t n, ggl_error *err);
-/* Checks all strings of the map. GGL_FORMAT: one exceeds the limits above, or leads to no
- * replacement; GGL_LIMIT: there are more than any text needs. */
-GGL_NODISCARD ggl_status llm_charsmap_check(const charsmap *m, ggl_error *err);
+/* Checks all strings of the map. *growth (may be NULL): the most bytes of a replacement per byte of its string, rounded up. GGL_FORMAT: a
+ * string exceeds the limits above, or leads to no replacement; GGL_LIMIT: there are more than any text needs. */
+GGL_NODISCARD ggl_status llm_charsmap_check(const charsmap *m, size_t *growth, ggl_error *err);
 /* Finds the longest string of the map at the start of s[0..n): *length, 0 if none, and its
  * replacement. GGL_FORMAT: the string or replacement exceeds the limits above. */
 GGL_NODISCARD ggl_status llm_charsmap_find(const charsmap *m, const char *s, size_t n,

@@ -25,6 +25,9 @@ typedef struct pretok_program pretok_program;
 GGL_NODISCARD ggl_status llm_pretok_compile(const pretok_program **out, ggl_arena *arena,
                                             ggl_str pattern, ggl_error *err);
 
+/* True if a text may be split elsewhere once one of these characters takes the place of the other. */
+bool llm_pretok_tells_apart(const pretok_program *p, uint32_t a, uint32_t b);
+
 /* Splits text[0..n) by programs[0], each piece of that by programs[1], and so on. Pieces are the
  * matches of a program and the text between them; a match of length 0 splits, too. Calls `word`
  * for each piece of the last program, from left to right; together they are the text. A byte

@@ -490,3 +490,20 @@ ggl_status llm_pretok_compile(const pretok_program **out, ggl_arena *arena, ggl_
     ggl_free(q.ranges);
     return q.status;
 }
+
+static bool set_has(const set *s, uint32_t c) {
+    return c < 128 ? s->ascii[c / 64] >> (c % 64) & 1
+                   : llm_pretok_set_holds(s, c, llm_unicode_properties(c));
+}
+
+bool llm_pretok_tells_apart(const pretok_program *p, uint32_t a, uint32_t b) {
+    bool apart = false;
+    for (int i = 0; i < p->n_code; i++) {
+        const uint32_t c = (uint32_t)p->code[i].a;
+        apart =
+            apart || (p->code[i].op == OP_CHAR && (c == a || c == b)) || p->code[i].op == OP_BORDER;
+    }
+    for (int i = 0; i < p->n_set; i++)
+        apart = apart || set_has(&p->sets[i], a) != set_has(&p->sets[i], b);
+    return apart;
+}

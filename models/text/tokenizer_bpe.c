@@ -18,6 +18,7 @@
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/show.h"
 #include "byte_spelling.h"
+#include "fold.h"
 #include "merge_queue.h"
 #include "pretok.h"
 #include "tokenizer_dna.h"
@@ -30,7 +31,7 @@ typedef struct bpe {
     table_pre pre;
     dna dna;
     bool has_dna;
-    bool lower;        /* convert letters to lower case */
+    folding fold;      /* to lower case, or none */
     ggl_index piece;   /* pieces that may result from text */
     size_t longest;    /* bytes of the longest of them */
     int32_t byte[256]; /* symbol of each byte; raw: its token, or -1 */
@@ -49,23 +50,29 @@ static int character_to_byte(uint32_t c) {
     return c <= 0x20 ? (int)c : c <= 0x42 ? (int)(c - 0x21 + 0x7f) : c == 0x43 ? 0xad : -1;
 }
 
-/* Returns the bytes that a piece spells, or the piece itself if a character stands for no byte. */
-static ggl_str byte_level_text(llm_tokenizer *t, int32_t id) {
-    ggl_str p = t->piece[id];
-    char *out = ggl_arena_alloc(&t->arena, p.n + 1, 1);
-    size_t n = 0;
-    for (size_t i = 0; out && i < p.n;) {
+/* Writes the bytes that a piece spells; false: a character of it stands for no byte. */
+static bool spelled_bytes(ggl_str p, char *out, size_t *n) {
+    *n = 0;
+    for (size_t i = 0; i < p.n;) {
         const unsigned char *u = (const unsigned char *)p.s + i;
         size_t len = llm_utf8_length(p.s + i, p.n - i);
         int b = len == 1 && u[0] < 0x80 ? character_to_byte(u[0])
                 : len == 2              ? character_to_byte((u[0] & 0x1fu) << 6 | (u[1] & 0x3fu))
                                         : -1;
         if (b < 0)
-            return p;
-        out[n++] = (char)b;
+            return false;
+        out[(*n)++] = (char)b;
         i += len;
     }
-    return (ggl_str){out, n};
+    return true;
+}
+
+/* Returns the bytes that a piece spells, or the piece itself if a character stands for no byte. */
+static ggl_str byte_level_text(llm_tokenizer *t, int32_t id) {
+    ggl_str p = t->piece[id];
+    char *out = ggl_arena_alloc(&t->arena, p.n + 1, 1);
+    size_t n = 0;
+    return out && !spelled_bytes(p, out, &n) ? p : (ggl_str){out, n};
 }
 
 static ggl_str bpe_text(llm_tokenizer *t, int32_t id) {
@@ -196,8 +203,10 @@ static ggl_status read_pre(llm_tokenizer *t, bpe *m, const ggl_gguf *file, ggl_e
     if (ggl_gguf_get_string(file, "tokenizer.ggml.pre", &name, err) < 0)
         return GGL_FORMAT;
     ggl_status s = llm_table_find_pre(t->model.pre.n > 0 ? t->model.pre : name, &m->pre, err);
+    bool lower = false;
     if (s == GGL_OK && m->pre.drop_white)
-        s = llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.lowercase", &m->lower, err);
+        s = llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.lowercase", &lower, err);
+    m->fold.lower = lower ? llm_unicode_lower : NULL;
     t->add_bos = t->add_bos || m->pre.add_bos;
     t->model.always_bos = t->model.always_bos || m->pre.always_bos;
     for (; s == GGL_OK && m->n_split < m->pre.n_split; m->n_split++)
@@ -217,6 +226,12 @@ static ggl_status find_raw_bytes(llm_tokenizer *t, bpe *m, ggl_error *err) {
     return t->unknown >= 0 ? llm_need_bytes(t, m->byte, err) : GGL_OK;
 }
 
+/* True if text may become this token. */
+static bool is_piece(const llm_tokenizer *t, int32_t id) {
+    return t->type[id] != TOKEN_CONTROL && t->type[id] != TOKEN_UNKNOWN && t->piece[id].n > 0 &&
+           !(((const bpe *)t->state)->pre.raw && t->type[id] == TOKEN_BYTE);
+}
+
 static ggl_status bpe_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
     bpe *m = ggl_arena_alloc(&t->arena, 1, sizeof *m);
     t->state = m;
@@ -231,8 +246,7 @@ static ggl_status bpe_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
     if (s != GGL_OK)
         return s;
     for (int32_t id = 0; id < t->n_vocab; id++) {
-        if (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN || t->piece[id].n == 0 ||
-            (m->pre.raw && t->type[id] == TOKEN_BYTE))
+        if (!is_piece(t, id))
             continue;
         ggl_index_put(&m->piece, t->piece, (size_t)id);
         m->longest = t->piece[id].n > m->longest ? t->piece[id].n : m->longest;
@@ -361,24 +375,13 @@ static ggl_status encode_word(void *context, const char *word, size_t n) {
     return s;
 }
 
-/* Replaces spaces by U+2581 and capital letters by small ones; n bytes become at most 3 n.
- * Returns the new length. */
-static size_t change_text(const bpe *m, const char *text, size_t n, char *out) {
+/* Replaces spaces by U+2581; n bytes become at most 3 n. Returns the new length. */
+static size_t put_marks(const char *text, size_t n, char *out) {
     size_t used = 0;
-    for (size_t i = 0, len; i < n; i += len) {
-        len = llm_utf8_length(text + i, n - i);
-        if (text[i] == ' ' && m->pre.spaced) {
-            memcpy(out + used, llm_space, sizeof llm_space);
-            used += sizeof llm_space;
-        } else if (m->lower && (len > 1 || (unsigned char)text[i] < 0x80)) {
-            uint32_t mark, c = llm_unicode_lower(llm_unicode_decode(text + i, len), &mark);
-            used += llm_unicode_encode(c, out + used);
-            if (mark)
-                used += llm_unicode_encode(mark, out + used);
-        } else {
-            memcpy(out + used, text + i, len);
-            used += len;
-        }
+    for (size_t i = 0; i < n; i++) {
+        const bool space = text[i] == ' ';
+        memcpy(out + used, space ? llm_space : text + i, space ? sizeof llm_space : 1);
+        used += space ? sizeof llm_space : 1;
     }
     return used;
 }
@@ -387,15 +390,21 @@ static ggl_status encode_plain(const llm_tokenizer *t, const char *text, size_t 
                                ggl_error *err) {
     bpe_run r = {.t = t, .m = t->state, .out = out, .err = err};
     char *changed = NULL; /* the changed text, if it needs changes */
+    size_t cap = 0;
     ggl_status s = GGL_OK;
-    if (r.m->pre.spaced || r.m->lower) {
+    if (r.m->pre.spaced) {
         changed = ggl_calloc(n, 3);
         if (!changed)
             return ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
-        n = change_text(r.m, text, n, changed);
+        n = put_marks(text, n, changed);
+        text = changed;
+    } else if (r.m->fold.lower) {
+        if (!llm_fold_text(&r.m->fold, text, n, &changed, &n, &cap))
+            s = ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
         text = changed;
     }
-    if (r.m->pre.ignore_merges && !ggl_grow(&r.spelled, &r.cap_spelled, 2 * r.m->longest + 2, 1))
+    if (s == GGL_OK && r.m->pre.ignore_merges &&
+        !ggl_grow(&r.spelled, &r.cap_spelled, 2 * r.m->longest + 2, 1))
         s = ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
     if (s == GGL_OK)
         s = llm_pretok_split(r.m->split, r.m->n_split, text, n, encode_word, &r, err);
@@ -414,17 +423,42 @@ static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n,
                       : encode_plain(t, text, n, out, err);
 }
 
-static bool bpe_tables(const llm_tokenizer *t, llm_tokenizer_tables *out) {
+/* The runtime has two lists: pieces, and with `dna` its groups of letters. */
+static bool bpe_key(const llm_tokenizer *t, int32_t id, bool begins, char *out, size_t *n) {
     const bpe *m = t->state;
-    *out = (llm_tokenizer_tables){.byte = m->byte,
+    const ggl_str p = t->piece[id], letters = llm_dna_text(p);
+    const bool is_group = letters.n < p.n;
+    if (!is_piece(t, id) || (begins && !is_group))
+        return false;
+    if (!begins && !m->pre.raw)
+        return spelled_bytes(p, out, n);
+    *n = begins ? letters.n : p.n;
+    memcpy(out, p.s, *n);
+    return true;
+}
+
+static const char *bpe_tables(const llm_tokenizer *t, llm_tokenizer_tables *out) {
+    const bpe *m = t->state;
+    const bool looks_up = m->pre.raw || m->pre.ignore_merges || m->pre.newlines;
+    *out = (llm_tokenizer_tables){.encode = m->has_dna ? "dna" : "merges",
+                                  .key = looks_up || m->has_dna ? bpe_key : NULL,
+                                  .has_starts = m->has_dna,
+                                  .spaced = m->pre.spaced,
+                                  .byte = m->byte,
+                                  .lower = m->fold.lower != NULL,
                                   .merge = m->merges,
                                   .n_merges = m->n_merge,
                                   .split = m->split,
                                   .n_split = m->n_split,
+                                  .raw = m->pre.raw,
                                   .whole = m->pre.ignore_merges,
                                   .newlines = m->pre.newlines,
-                                  .drop_white = m->pre.drop_white};
-    return !m->pre.raw && !m->pre.spaced && !m->has_dna && !m->lower;
+                                  .drop_white = m->pre.drop_white,
+                                  .dna = m->has_dna ? &m->dna : NULL};
+    for (int k = 0; k < m->n_split && m->pre.spaced; k++)
+        if (llm_pretok_tells_apart(m->split[k], ' ', 0x2581))
+            return "the pre-tokenizer of tokenizer.ggml.pre treats spaces and U+2581 differently";
+    return NULL;
 }
 
 const llm_tokenizer_kind llm_tokenizer_bpe = {

@@ -30,15 +30,27 @@ typedef struct llm_merge {
 
 /* What text becomes tokens by, for who writes it elsewhere; owned by the tokenizer. */
 struct pretok_program;
+struct charsmap;
 typedef struct llm_tokenizer_tables {
-    const int32_t *byte; /* [256]: symbols; -1: none */
-    const float *score;  /* [n_vocab]; NULL: merges */
+    const char *encode; /* the rules: a function small_encode_ENCODE of small/ */
+    /* Writes the bytes by which a text becomes token id, at most as many as its piece has; false: it does not become this one. With
+     * has_starts, begins asks for pieces that begin words, or else for those that continue them. NULL: nothing is looked up. Of equal keys the
+     * first counts. */
+    bool (*key)(const llm_tokenizer *t, int32_t id, bool begins, char *out, size_t *n);
+    bool has_starts;
+    bool spaced;                                         /* spaces of a text are U+2581 in keys */
+    double (*score)(const llm_tokenizer *t, int32_t id); /* a float; NULL: there are none */
+    double unknown_score;
+    const int32_t *byte; /* [256]: symbols; -1: none. NULL: bytes have none */
     bool add_space, merge_spaces;
+    bool strip, lower;          /* folding (fold.h) */
+    const struct charsmap *map; /* NULL: none */
     const llm_merge *merge;
     size_t n_merges;
     const struct pretok_program *const *split;
     int n_split;
-    bool whole, newlines, drop_white; /* table_pre.ignore_merges and so on */
+    bool raw, whole, newlines, drop_white; /* table_pre.raw, .ignore_merges and so on */
+    const struct dna *dna;                 /* tokenizer_dna.h; NULL: none */
 } llm_tokenizer_tables;
 
 typedef struct llm_tokenizer_kind {
@@ -55,8 +67,8 @@ typedef struct llm_tokenizer_kind {
     /* True if encode puts a space before text that does not go on; NULL: never. */
     bool (*adds_space)(const llm_tokenizer *t);
     void (*free)(llm_tokenizer *t); /* frees t->state, which may be NULL */
-    /* Sets *out; false: these tables are not all that text becomes tokens by. NULL: never. */
-    bool (*tables)(const llm_tokenizer *t, llm_tokenizer_tables *out);
+    /* Sets *out and returns NULL; or returns why these tables are not all that text becomes tokens by. */
+    const char *(*tables)(const llm_tokenizer *t, llm_tokenizer_tables *out);
 } llm_tokenizer_kind;
 
 extern const llm_tokenizer_kind llm_tokenizer_spm, llm_tokenizer_bpe, llm_tokenizer_rwkv,

@@ -2,6 +2,7 @@
  * working from its end to its beginning. Nothing is normalized. Scores are rounded to 1/10000.
  * Any character may become the tokens of its bytes, with score -1000. */
 #include <math.h>
+#include <string.h>
 
 #include "best_path.h"
 #include "ggl/internal/show.h"
@@ -9,17 +10,24 @@
 
 typedef struct plamo2 {
     automaton tokens;
-    double *score;
+    double *score;     /* in units of 1 / UNIT */
+    const float *read; /* as the file has them */
     int32_t byte[256];
 } plamo2;
 
 static const double UNIT = 1e4, UNKNOWN = -1000 * 1e4, NEVER = -2000 * 1e4;
 
+static bool is_used(const llm_tokenizer *t, int32_t id) {
+    return llm_may_be_spelled(t, id) && t->type[id] != TOKEN_UNUSED &&
+           ((const plamo2 *)t->state)->score[id] > NEVER;
+}
+
 static ggl_status add_tokens(llm_tokenizer *t, plamo2 *m, const float *score, ggl_error *err) {
     ggl_status s = llm_automaton_init(&m->tokens, err);
+    m->read = score;
     for (int32_t id = 0; id < t->n_vocab && s == GGL_OK; id++) {
         m->score[id] = round((double)score[id] * UNIT);
-        if (llm_may_be_spelled(t, id) && t->type[id] != TOKEN_UNUSED && m->score[id] > NEVER)
+        if (is_used(t, id))
             s = llm_automaton_add(&m->tokens, t->piece[id], id, true, NULL, err);
     }
     if (s == GGL_OK)
@@ -113,10 +121,37 @@ static ggl_status plamo2_encode(const llm_tokenizer *t, const char *text, size_t
     return s;
 }
 
+static bool plamo2_key(const llm_tokenizer *t, int32_t id, bool begins, char *out, size_t *n) {
+    (void)begins;
+    *n = t->piece[id].n;
+    if (!is_used(t, id))
+        return false;
+    memcpy(out, t->piece[id].s, *n);
+    return true;
+}
+
+static double plamo2_score(const llm_tokenizer *t, int32_t id) {
+    return (double)((const plamo2 *)t->state)->read[id];
+}
+
+/* The runtime adds scores up from the end of the whole text, and this file from where no token spans a place. The sums are equal as long as
+ * they are exact. */
+static const char *plamo2_tables(const llm_tokenizer *t, llm_tokenizer_tables *out) {
+    enum { MOST = 1 << 30 };
+    const plamo2 *m = t->state;
+    bool is_exact = true;
+    for (int32_t id = 0; id < t->n_vocab; id++)
+        is_exact = is_exact && (!is_used(t, id) || m->score[id] < MOST);
+    *out = (llm_tokenizer_tables){
+        .encode = "best_back", .key = plamo2_key, .score = plamo2_score, .byte = m->byte};
+    return is_exact ? NULL : "tokenizer.ggml.scores has a score above 107374";
+}
+
 const llm_tokenizer_kind llm_tokenizer_plamo2 = {
     .name = "plamo2",
     .init = plamo2_init,
     .text = plamo2_text,
     .encode = plamo2_encode,
     .free = plamo2_free,
+    .tables = plamo2_tables,
 };

@@ -118,10 +118,27 @@ static ggl_status rwkv_encode(const llm_tokenizer *t, const char *text, size_t n
     return s;
 }
 
+static bool rwkv_key(const llm_tokenizer *t, int32_t id, bool begins, char *out, size_t *n) {
+    const rwkv *m = t->state;
+    (void)begins;
+    if (!llm_may_be_spelled(t, id) || t->type[id] == TOKEN_UNUSED)
+        return false;
+    *n = m->bytes[id].n;
+    memcpy(out, m->bytes[id].s, *n);
+    return *n > 0;
+}
+
+static const char *rwkv_tables(const llm_tokenizer *t, llm_tokenizer_tables *out) {
+    (void)t;
+    *out = (llm_tokenizer_tables){.encode = "longest", .key = rwkv_key};
+    return NULL;
+}
+
 const llm_tokenizer_kind llm_tokenizer_rwkv = {
     .name = "rwkv",
     .init = rwkv_init,
     .text = rwkv_text,
     .encode = rwkv_encode,
     .free = rwkv_free,
+    .tables = rwkv_tables,
 };

@@ -221,13 +221,29 @@ static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n,
     return s;
 }
 
-static bool spm_tables(const llm_tokenizer *t, llm_tokenizer_tables *out) {
+static bool spm_key(const llm_tokenizer *t, int32_t id, bool begins, char *out, size_t *n) {
+    (void)begins;
+    *n = t->piece[id].n;
+    if (!llm_may_be_spelled(t, id))
+        return false;
+    memcpy(out, t->piece[id].s, *n);
+    return true;
+}
+
+static double spm_score(const llm_tokenizer *t, int32_t id) {
+    return (double)((const spm *)t->state)->score[id];
+}
+
+static const char *spm_tables(const llm_tokenizer *t, llm_tokenizer_tables *out) {
     const spm *m = t->state;
-    *out = (llm_tokenizer_tables){.byte = m->byte,
-                                  .score = m->score,
+    *out = (llm_tokenizer_tables){.encode = "scores",
+                                  .key = spm_key,
+                                  .spaced = true,
+                                  .score = spm_score,
+                                  .byte = m->byte,
                                   .add_space = m->add_space_prefix,
                                   .merge_spaces = m->merge_spaces};
-    return true;
+    return NULL;
 }
 
 const llm_tokenizer_kind llm_tokenizer_spm = {

@@ -17,11 +17,9 @@
 
 #include "best_path.h"
 #include "charsmap.h"
-#include "ggl/internal/alloc.h"
+#include "fold.h"
 #include "ggl/internal/gguf.h"
-#include "ggl/internal/steps.h"
 #include "tokenizer_impl.h"
-#include "unicode.h"
 
 #define PENALTY       10 /* a character that is not a piece costs that much more than the worst piece */
 #define SOURCE_PIECES "tokenizer.ggml.source_pieces"
@@ -35,7 +33,7 @@ typedef struct unigram {
     int32_t byte[256];     /* token of each byte, -1: none */
     charsmap map;
     bool add_space_prefix, merge_spaces;
-    bool lower, strip;
+    folding fold;
 } unigram;
 
 /* --- building --------------------------------------------------------------------------------- */
@@ -46,11 +44,13 @@ static ggl_status read_flags(unigram *m, const ggl_gguf *file, ggl_error *err) {
     if (s == GGL_OK)
         s = llm_tokenizer_flag(file, "tokenizer.ggml.remove_extra_whitespaces", &m->merge_spaces,
                                err);
+    bool lower = false, strip = false;
     if (s == GGL_OK)
-        s = llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.lowercase", &m->lower, err);
-    return s == GGL_OK
-               ? llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.strip_accents", &m->strip, err)
-               : s;
+        s = llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.lowercase", &lower, err);
+    if (s == GGL_OK)
+        s = llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.strip_accents", &strip, err);
+    m->fold = (folding){strip ? llm_fold_strip : NULL, lower ? llm_unicode_lower : NULL};
+    return s;
 }
 
 /* Adds the pieces. User-defined ones have probability 1; unused ones never result from text. */
@@ -248,43 +248,6 @@ static ggl_status add_character(unigram_run *r, const char *c, size_t n) {
     return s;
 }
 
-/* Text without accents, or in lower case. */
-typedef struct folded {
-    char *s;
-    size_t n, cap;
-} folded;
-
-static bool fold_character(const unigram *m, folded *f, uint32_t c) {
-    uint32_t part[UNICODE_MOST_PARTS] = {c};
-    const int n = m->strip ? llm_unicode_decompose(c, part) : 1;
-    for (int i = 0; i < n; i++) {
-        uint32_t mark = 0;
-        if (m->strip && (llm_unicode_properties(part[i]) & UNICODE_MN))
-            continue;
-        if (!ggl_grow(&f->s, &f->cap, f->n + 8, 1))
-            return false;
-        f->n +=
-            llm_unicode_encode(m->lower ? llm_unicode_lower(part[i], &mark) : part[i], f->s + f->n);
-        if (mark && !m->strip)
-            f->n += llm_unicode_encode(mark, f->s + f->n);
-    }
-    return true;
-}
-
-/* Folds the text; bytes that are not UTF-8 stay. */
-static ggl_status fold(const unigram *m, folded *f, const char *text, size_t n, ggl_error *err) {
-    bool ok = ggl_grow(&f->s, &f->cap, n + 1, 1);
-    for (size_t i = 0, len; i < n && ok; i += len) {
-        len = llm_utf8_length(text + i, n - i);
-        GGL_STEPS(1);
-        if (len > 1 || (unsigned char)text[i] < 0x80)
-            ok = fold_character(m, f, llm_unicode_decode(text + i, len));
-        else if ((ok = ggl_grow(&f->s, &f->cap, f->n + 1, 1)))
-            f->s[f->n++] = text[i];
-    }
-    return ok ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a text");
-}
-
 static ggl_status encode_folded(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
                                 llm_tokens *out, ggl_error *err) {
     static const char replacement_character[] = "\xef\xbf\xbd";
@@ -324,14 +287,46 @@ static ggl_status encode_folded(const llm_tokenizer *t, const char *text, size_t
 static ggl_status unigram_encode(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
                                  llm_tokens *out, ggl_error *err) {
     const unigram *m = t->state;
-    folded f = {0};
-    if (!m->lower && !m->strip)
+    char *folded = NULL;
+    size_t n_folded, cap = 0;
+    if (!m->fold.lower && !m->fold.strip)
         return encode_folded(t, text, n, goes_on, out, err);
-    ggl_status s = fold(m, &f, text, n, err);
-    if (s == GGL_OK)
-        s = encode_folded(t, f.s, f.n, goes_on, out, err);
-    ggl_free(f.s);
+    const ggl_status s = llm_fold_text(&m->fold, text, n, &folded, &n_folded, &cap)
+                             ? encode_folded(t, folded, n_folded, goes_on, out, err)
+                             : ggl_fail(err, GGL_NOMEM, "out of memory for a text");
+    ggl_free(folded);
     return s;
+}
+
+static bool unigram_key(const llm_tokenizer *t, int32_t id, bool begins, char *out, size_t *n) {
+    (void)begins;
+    if (!llm_may_be_spelled(t, id) || t->type[id] == TOKEN_UNUSED)
+        return false;
+    *n = t->piece[id].n;
+    memcpy(out, t->piece[id].s, *n);
+    return true;
+}
+
+static double unigram_score(const llm_tokenizer *t, int32_t id) {
+    return ((const unigram *)t->state)->score[id];
+}
+
+static const char *unigram_tables(const llm_tokenizer *t, llm_tokenizer_tables *out) {
+    const unigram *m = t->state;
+    *out = (llm_tokenizer_tables){.encode = "best",
+                                  .key = unigram_key,
+                                  .spaced = true,
+                                  .score = unigram_score,
+                                  .unknown_score = m->unknown,
+                                  .byte = m->byte,
+                                  .map = m->map.n_unit > 0 ? &m->map : NULL,
+                                  .add_space = m->add_space_prefix,
+                                  .merge_spaces = m->merge_spaces,
+                                  .strip = m->fold.strip != NULL,
+                                  .lower = m->fold.lower != NULL};
+    return m->token ? SOURCE_PIECES
+               " is there, which only models that read a text before they write have"
+                    : NULL;
 }
 
 const llm_tokenizer_kind llm_tokenizer_unigram = {
@@ -341,4 +336,5 @@ const llm_tokenizer_kind llm_tokenizer_unigram = {
     .encode = unigram_encode,
     .adds_space = unigram_adds_space,
     .free = unigram_free,
+    .tables = unigram_tables,
 };

@@ -1,10 +1,7 @@
 /* BERT's WordPiece.
  *
- * Control characters are dropped, accents too if the file says so, and letters become lower case.
- * White space separates words; punctuation marks and Chinese characters are words of their own. A
- * word becomes the longest matching piece that begins a word, then the longest matching pieces that
- * continue one. If none matches at some place, or the word has more than 100 characters, the whole
- * word becomes the unknown token.
+ * The text becomes words (bert_words.h). A word becomes the longest matching piece that begins a word, then the longest matching pieces
+ * that continue one. If none matches at some place, or the word has more than 100 characters, the whole word becomes the unknown token.
  *
  * Files spell pieces in one of two ways: with a mark on pieces that begin a word, "\u2581the"
  * and "ing" (llama.cpp's converter), or on those that continue one, "the" and "##ing" (BERT
@@ -12,16 +9,13 @@
 #include <string.h>
 
 #include "automaton.h"
-#include "ggl/internal/steps.h"
+#include "bert_words.h"
 #include "tokenizer_impl.h"
-#include "unicode.h"
-
-enum { MOST_CHARACTERS = 100 };
 
 typedef struct wordpiece {
     automaton first, next; /* used as tries: pieces that begin, and that continue a word */
     bool spaced;           /* U+2581 marks the begin of words; otherwise "##" marks continuations */
-    bool lower, strip;
+    folding fold;
 } wordpiece;
 
 static bool begins_with(ggl_str s, const char *with, size_t n) {
@@ -55,12 +49,13 @@ static bool has_capitals(const llm_tokenizer *t) {
 
 static ggl_status read_flags(const llm_tokenizer *t, wordpiece *m, const ggl_gguf *file,
                              ggl_error *err) {
-    m->lower = !has_capitals(t);
-    ggl_status s = llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.lowercase", &m->lower, err);
-    m->strip = m->lower;
-    return s == GGL_OK
-               ? llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.strip_accents", &m->strip, err)
-               : s;
+    bool lower = !has_capitals(t), strip;
+    ggl_status s = llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.lowercase", &lower, err);
+    strip = lower;
+    if (s == GGL_OK)
+        s = llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.strip_accents", &strip, err);
+    m->fold = (folding){strip ? llm_fold_strip : NULL, lower ? llm_unicode_lower : NULL};
+    return s;
 }
 
 /* Finds the unknown token, which words without matching pieces become. Files give it the type of
@@ -139,12 +134,9 @@ static bool wordpiece_adds_space(const llm_tokenizer *t) {
 
 typedef struct wordpiece_run {
     const llm_tokenizer *t;
-    const wordpiece *m;
     llm_tokens *out;
+    ggl_status status;
     ggl_error *err;
-    char word[4 * MOST_CHARACTERS];
-    /* characters of the word; those after MOST_CHARACTERS are only counted */
-    size_t n, n_character;
 } wordpiece_run;
 
 /* Returns the node of the longest piece at the start of s[0..n), or 0. */
@@ -160,102 +152,61 @@ static int32_t longest_piece(const automaton *pieces, const char *s, size_t n) {
     return longest;
 }
 
-/* Encodes the current word, if any, and empties it. */
-static ggl_status end_word(wordpiece_run *r) {
-    const size_t n = r->n, n_character = r->n_character, n_out = r->out->n;
-    r->n = r->n_character = 0;
-    bool fits = n_character <= MOST_CHARACTERS;
+/* Appends the tokens of a word; false: out of memory. */
+static bool encode_word(void *context, const char *s, size_t n, bool is_long) {
+    wordpiece_run *r = context;
+    const wordpiece *m = r->t->state;
+    const size_t n_out = r->out->n;
+    bool fits = !is_long;
     for (size_t i = 0; i < n && fits;) {
-        const automaton *pieces = i == 0 ? &r->m->first : &r->m->next;
-        int32_t piece = longest_piece(pieces, r->word + i, n - i);
+        const automaton *pieces = i == 0 ? &m->first : &m->next;
+        int32_t piece = longest_piece(pieces, s + i, n - i);
         fits = piece != 0;
         if (!fits)
             break;
-        ggl_status s = llm_tokens_append(r->out, pieces->node[piece].id, r->err);
-        if (s != GGL_OK)
-            return s;
+        r->status = llm_tokens_append(r->out, pieces->node[piece].id, r->err);
+        if (r->status != GGL_OK)
+            return false;
         i += pieces->node[piece].depth;
     }
     if (fits)
-        return GGL_OK;
+        return true;
     r->out->n = n_out;
-    return llm_tokens_append(r->out, r->t->unknown, r->err);
-}
-
-/* Appends a character to the word, up to MOST_CHARACTERS. */
-static void add_to_word(wordpiece_run *r, uint32_t c) {
-    if (r->n_character++ < MOST_CHARACTERS)
-        r->n += llm_unicode_encode(c, r->word + r->n);
-}
-
-/* Encodes a character as a word of its own. */
-static ggl_status add_alone(wordpiece_run *r, uint32_t c) {
-    ggl_status s = end_word(r);
-    add_to_word(r, c);
-    return s == GGL_OK ? end_word(r) : s;
-}
-
-/* Adds a code point after normalization. */
-static ggl_status add_part(wordpiece_run *r, uint32_t c) {
-    const unsigned properties = llm_unicode_properties(c);
-    if (properties & UNICODE_WHITE)
-        return end_word(r);
-    if ((properties & UNICODE_P) || (c < 128 && (properties & UNICODE_S)))
-        return add_alone(r, c);
-    add_to_word(r, c);
-    return GGL_OK;
-}
-
-/* True for the blocks in BERT's own code, which omits U+2B820 to U+2B91F. */
-static bool is_chinese(uint32_t c) {
-    static const uint32_t blocks[][2] = {{0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xf900, 0xfaff},
-                                         {0x20000, 0x2a6df}, {0x2a700, 0x2b73f}, {0x2b740, 0x2b81f},
-                                         {0x2b920, 0x2ceaf}, {0x2f800, 0x2fa1f}};
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        if (c >= blocks[i][0] && c <= blocks[i][1])
-            return true;
-    return false;
-}
-
-/* True for control, format, private-use and unassigned characters. */
-static bool is_dropped(uint32_t c) {
-    if (c == '\t' || c == '\n' || c == '\r')
-        return false;
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xfffd || llm_unicode_properties(c) == 0;
-}
-
-static ggl_status add_character(wordpiece_run *r, uint32_t c) {
-    uint32_t part[UNICODE_MOST_PARTS] = {c}, mark;
-    const bool alone = is_chinese(c);
-    int n = 1;
-    GGL_STEPS(1);
-    if (is_dropped(c))
-        return GGL_OK;
-    if (r->m->strip)
-        n = llm_unicode_decompose(c, part);
-    ggl_status s = alone ? end_word(r) : GGL_OK;
-    for (int i = 0; i < n && s == GGL_OK; i++) {
-        if (r->m->strip && (llm_unicode_properties(part[i]) & UNICODE_MN))
-            continue;
-        mark = 0;
-        s = add_part(r, r->m->lower ? llm_unicode_lower(part[i], &mark) : part[i]);
-        if (mark && s == GGL_OK)
-            s = add_part(r, mark);
-    }
-    return alone && s == GGL_OK ? end_word(r) : s;
+    r->status = llm_tokens_append(r->out, r->t->unknown, r->err);
+    return r->status == GGL_OK;
 }
 
 static ggl_status wordpiece_encode(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
                                    llm_tokens *out, ggl_error *err) {
     (void)goes_on;
-    wordpiece_run r = {.t = t, .m = t->state, .out = out, .err = err};
-    ggl_status s = GGL_OK;
-    for (size_t i = 0, len; i < n && s == GGL_OK; i += len) {
-        len = llm_utf8_length(text + i, n - i);
-        if (len > 1 || (unsigned char)text[i] < 0x80) /* invalid UTF-8 is dropped */
-            s = add_character(&r, llm_unicode_decode(text + i, len));
-    }
-    return s == GGL_OK ? end_word(&r) : s;
+    const wordpiece *m = t->state;
+    wordpiece_run r = {.t = t, .out = out, .err = err};
+    bert_words words = {.fold = m->fold, .word = encode_word, .context = &r};
+    (void)llm_bert_words(&words, text, n);
+    return r.status;
+}
+
+/* The runtime has two lists: pieces that continue words, and those that begin them. Words have no spaces. */
+static bool wordpiece_key(const llm_tokenizer *t, int32_t id, bool begins, char *out, size_t *n) {
+    bool this_begins;
+    const ggl_str p = piece_of(t, id, &this_begins);
+    if (!llm_may_be_spelled(t, id) || t->type[id] == TOKEN_UNUSED || this_begins != begins ||
+        p.n == 0 || memchr(p.s, ' ', p.n))
+        return false;
+    memcpy(out, p.s, p.n);
+    *n = p.n;
+    return true;
+}
+
+static const char *wordpiece_tables(const llm_tokenizer *t, llm_tokenizer_tables *out) {
+    const wordpiece *m = t->state;
+    *out = (llm_tokenizer_tables){.encode = "wordpiece",
+                                  .key = wordpiece_key,
+                                  .has_starts = true,
+                                  .add_space = true,
+                                  .strip = m->fold.strip != NULL,
+                                  .lower = m->fold.lower != NULL};
+    return NULL;
 }
 
 const llm_tokenizer_kind llm_tokenizer_wordpiece = {
@@ -265,4 +216,5 @@ const llm_tokenizer_kind llm_tokenizer_wordpiece = {
     .encode = wordpiece_encode,
     .adds_space = wordpiece_adds_space,
     .free = wordpiece_free,
+    .tables = wordpiece_tables,
 };

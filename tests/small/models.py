@@ -48,10 +48,12 @@ def main(root, binaries, plans, cc, work, where, board=None):
         new_model(binaries, f"{models}/nano.gguf", "builtin:stories", embedding_length=256, feed_forward_length=512, attention__head_count=4, attention__head_count_kv=2)
         seed = int(os.environ.get("GGL_TEST_SEED", time.time() // 86400))
         print(f"types are chosen by GGL_TEST_SEED={seed}")
+        compare.call(f"{binaries}/llm-tokenize", "train", f"{data}/calibration.txt", "--vocab-size", "700", "--model", "unigram", "-o", f"{models}/unigram.gguf")
+        new_model(binaries, f"{models}/unigram-model.gguf", f"{models}/unigram.gguf", embedding_length=32, feed_forward_length=32, attention__head_count=2)
         check_story(root, binaries, cc, work)
         types = ALWAYS + random.Random(seed).sample(OTHERS, 3)
         code = compare.check(root, plans, cc, work, ["files", "=builtin:chat", ":q8_0=builtin:stories", f"={data}/stories-gpt2.gguf", f"=" + f"{data}/stories-qwen2.gguf",
-                             f"={data}/stories-qwen3.gguf"] + [f"{t}={models}/nano.gguf" for t in types])
+                             f"={data}/stories-qwen3.gguf", f"={models}/unigram-model.gguf"] + [f"{t}={models}/nano.gguf" for t in types])
     else:
         # as many parameters as the smallest model of llama2.c: 512 tokens, 5 layers of 64 numbers
         compare.call(f"{binaries}/llm-tokenize", "train", f"{data}/calibration.txt", "--vocab-size", "512", "--model", "spm", "-o", f"{models}/words.gguf")

@@ -30,7 +30,7 @@ typedef struct llm_small_bytes {
     size_t weights, words; /* in flash: weights and constants; the tokenizer */
     size_t ram;            /* of these, stores are what the context takes */
     size_t stores;
-    bool words_left_out; /* the runtime has no such tokenizer */
+    char no_words[256]; /* why the plan has no tokenizer although `words` is one; "": it has one */
 } llm_small_bytes;
 
 /* Writes the file `path`, whose name ends with .c, and the header beside it. GGL_UNSUPPORTED: the model has an operator or an input
