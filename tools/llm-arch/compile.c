@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/cache_types.h"
+#include "common/load.h"
 #include "common/paths.h"
 #include "llm/small.h"
 #include "tool.h"
@@ -19,7 +20,8 @@ static int write_plan(const char *model, const char *path, const llm_small_param
     llm_small_result r = {.size = sizeof r};
     const ggl_status st = llm_write_small(model, path, p, &r, &err);
     if (st != GGL_OK)
-        return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
+        return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s%s",
+                          strncmp(err.msg, "type: ", 6) == 0 ? "--" : "", err.msg);
     if (tool_is_quiet())
         return 0;
     printf("%s, and its header %.*s.h: %" PRId64 " operators, a context of %" PRId64 " tokens\n"
@@ -33,7 +35,7 @@ int arch_compile(int argc, char **argv) {
     arg_list files = {0};
     const char *out = NULL;
     int64_t n_ctx = 0;
-    int type_k = 0, type_v = 0;
+    int type_k = 0, type_v = 0, type = 0;
     llm_small_params p = {.size = sizeof p, .note = print_note};
     const arg_option options[] = {
         {"-o --output", ARG_STRING, &out, .value = "FILE",
@@ -45,8 +47,7 @@ int arch_compile(int argc, char **argv) {
          .help = "type of the keys in the cache (default f16)", .choices = tool_cache_types},
         {"-ctv --cache-type-v", ARG_CHOICE, &type_v, .value = "TYPE",
          .help = "type of the values in the cache (default f16)", .choices = tool_cache_types},
-        {"--type", ARG_STRING, &p.type, .value = "TYPE",
-         .help = "quantize the weights first, as llm-quantize does (\"q8_0\", \"q4_k_m\")"},
+        LOAD_TYPE_OPTION(type),
         {0}};
     static const args_example examples[] = {
         {"llm-arch compile builtin:stories -c 64 -o plan.c",
@@ -72,6 +73,7 @@ int arch_compile(int argc, char **argv) {
     p.n_ctx = n_ctx;
     p.cache_type_k = tool_cache_types[type_k];
     p.cache_type_v = tool_cache_types[type_v];
+    p.type = type > 0 ? tool_load_types()[type] : NULL;
     if (code < 0)
         code = write_plan(files.s[0], out, &p);
     args_list_fini(&files);
