@@ -1,6 +1,6 @@
-/* attend_back: the gradients of attention by queries, keys, values, sinks and biases; docs/numeric.md, section 6 defines its
- * arithmetic. Keys and values are those of the batch, which holds whole sequences; a sequence is the elements with one slot, in
- * the order of the batch.
+/* attend_back: the gradients of attention by queries, keys, values, sinks, biases, and products with rows of relative positions;
+ * docs/numeric.md, section 6 defines its arithmetic. Keys and values are those of the batch, which holds whole sequences; a sequence
+ * is the elements with one slot, in the order of the batch.
  *
  * A unit is a head of the keys in one sequence. It takes PAIRS of its queries (an element and a head of the queries) at a time:
  * their scores with all keys that one of them sees are computed again, and the products of their gradients with all values; then
@@ -33,7 +33,7 @@ static int64_t pos_of(const cpu_task *t, int64_t l) {
 
 /* Returns the floats of a thread's scratch for a sequence of n elements. */
 static size_t scratch_floats(int64_t d, int64_t e, int64_t n) {
-    return (size_t)(d * n + (d + e + 3 * PAIRS + 1) * (n + APART) + PAIRS * (d + e));
+    return (size_t)(d * n + (d + e + 3 * PAIRS + 1) * (n + APART) + PAIRS * (d + e) + n);
 }
 
 static ggl_status back_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
@@ -51,6 +51,8 @@ static ggl_status back_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     s->attend.cap = isnan(t->num[ATTEND_BACK_CAP]) ? 0 : (float)t->num[ATTEND_BACK_CAP];
     s->attend.most = (int)c->s->n_slots;
     s->shared_size = ggl_cpu_lists_size(n, c->s->n_slots);
+    if (s->src[ATTEND_BACK_REL_ROW].region >= 0)
+        s->shared_size += (size_t)s->src[ATTEND_BACK_REL_ROW].ne[0] * sizeof(int32_t);
     s->thread_size = scratch_floats(d, e, n) * sizeof(float);
     return GGL_OK;
 }
@@ -62,6 +64,17 @@ static bool back_alone(const ggl_step *s) {
 
 static cpu_lists sequences(const cpu_task *t) {
     return ggl_cpu_lists_at(t->shared, t->n, t->step->attend.most);
+}
+
+/* The row of relative positions for each distance -m .. m, which are in the shared scratch behind the lists. */
+static int32_t *relative_rows(const cpu_task *t) {
+    return (int32_t *)(t->shared + ggl_cpu_lists_size(t->n, t->step->attend.most));
+}
+
+/* Returns how many rows of relative positions there are; 0: none. */
+static int64_t n_relative(const cpu_task *t) {
+    const cpu_view *by_query = &t->src[ATTEND_BACK_Q_REL], *by_key = &t->src[ATTEND_BACK_K_REL];
+    return by_query->p ? by_query->ne[0] : by_key->p ? by_key->ne[0] : 0;
 }
 
 static int64_t list_of(const cpu_task *t, int64_t l) {
@@ -78,6 +91,10 @@ static void back_begin(cpu_task *t) {
     t->n_units = l.n_active * t->src[ATTEND_BACK_K].ne[1];
     t->cost = 3 * size * n / (double)cpu_max(l.n_active, 1) * n *
               (double)(t->src[ATTEND_BACK_Q].ne[1] / t->src[ATTEND_BACK_K].ne[1]);
+    const cpu_view *row = &t->src[ATTEND_BACK_REL_ROW];
+    for (int64_t i = 0; row->p && i < row->ne[0]; i++)
+        relative_rows(t)[i] =
+            (int32_t)ggl_relative_row((double)((const float *)row->p)[i], n_relative(t));
 }
 
 /* --- a head of a sequence ------------------------------------------------------------------ */
@@ -88,7 +105,10 @@ typedef struct work {
     int64_t n, g;         /* how many; the head of the keys */
     int64_t h, per;       /* heads of queries, and how many of them share a head of keys */
     int64_t d, e;
-    int64_t step;              /* n + APART */
+    int64_t step; /* n + APART */
+    struct {
+        int64_t k, v, sinks, bias, q_rel, k_rel;
+    } first;                   /* where gradients begin in an element's result */
     bool in_order;             /* each element has the position after that of the one before */
     float *keys, *keys_across; /* [n][d], and [d][step] */
     float *values_across;      /* [e][step] */
@@ -96,9 +116,10 @@ typedef struct work {
     float *slope;  /* [PAIRS][step]: with a cap, how a score changes with what it is made of */
     float *temp;   /* [n] */
     float *q, *dy; /* [PAIRS][d], [PAIRS][e] */
+    int32_t *pos;  /* [n] */
 } work;
 
-/* Where the gradient of what is in the row of an element. */
+/* The gradients of an element in its result, after `offset` numbers. */
 static float *result(const work *w, int64_t at, int64_t offset) {
     return (float *)(w->t->dst.p + (size_t)w->order[at] * w->t->dst.nb[3]) + offset;
 }
@@ -106,33 +127,42 @@ static float *dq_of(const work *w, int64_t at, int64_t head) {
     return result(w, at, head * w->d);
 }
 static float *dk_of(const work *w, int64_t at) {
-    return result(w, at, w->h * w->d + w->g * w->d);
+    return result(w, at, w->first.k + w->g * w->d);
 }
 static float *dv_of(const work *w, int64_t at) {
-    const int64_t groups = w->h / w->per;
-    return result(w, at, (w->h + groups) * w->d + w->g * w->e);
+    return result(w, at, w->first.v + w->g * w->e);
 }
 static float *dsink_of(const work *w, int64_t at, int64_t head) {
-    const int64_t groups = w->h / w->per;
-    return result(w, at, (w->h + groups) * w->d + groups * w->e + head);
+    return result(w, at, w->first.sinks + head);
 }
-
-/* That by the biases of a head. */
 static float *dbias_of(const work *w, int64_t at, int64_t head) {
-    const int64_t groups = w->h / w->per;
-    return result(w, at,
-                  (w->h + groups) * w->d + groups * w->e +
-                      (w->t->src[ATTEND_BACK_SINKS].p ? w->h : 0) +
-                      head * w->t->src[ATTEND_BACK_BIAS].ne[0]);
+    return result(w, at, w->first.bias + head * w->t->src[ATTEND_BACK_BIAS].ne[0]);
+}
+static float *dq_rel_of(const work *w, int64_t at, int64_t head) {
+    return result(w, at, w->first.q_rel + head * n_relative(w->t));
+}
+static float *dk_rel_of(const work *w, int64_t at) {
+    return result(w, at, w->first.k_rel + w->g * n_relative(w->t));
 }
 
 static bool by_bias(const cpu_task *t) {
     return t->step->node->num[ATTEND_BACK_BY_BIAS] != 0;
 }
 
-/* Where the bias of a head has the number for a distance. */
-static int64_t place_of_bias(const cpu_task *t, int64_t far) {
-    const int64_t most = t->src[ATTEND_BACK_BIAS].ne[0] / 2;
+/* Sets where the gradients of each source begin in an element's result. */
+static void divide_result(work *w) {
+    const cpu_task *t = w->t;
+    const int64_t groups = w->h / w->per;
+    w->first.k = w->h * w->d;
+    w->first.v = w->first.k + groups * w->d;
+    w->first.sinks = w->first.v + groups * w->e;
+    w->first.bias = w->first.sinks + (t->src[ATTEND_BACK_SINKS].p ? w->h : 0);
+    w->first.q_rel = w->first.bias + (by_bias(t) ? w->h * t->src[ATTEND_BACK_BIAS].ne[0] : 0);
+    w->first.k_rel = w->first.q_rel + (t->src[ATTEND_BACK_Q_REL].p ? w->h * n_relative(t) : 0);
+}
+
+/* Where a row of numbers of the distances -most .. most has that of a distance. */
+static int64_t place_of(int64_t most, int64_t far) {
     return most + (far < -most ? -most : far > most ? most : far);
 }
 
@@ -145,7 +175,8 @@ static const float *row_of(const work *w, int k, int64_t at, int64_t head) {
 static void begin_sequence(work *w) {
     w->in_order = true;
     for (int64_t j = 0; j < w->n; j++) {
-        w->in_order &= pos_of(w->t, w->order[j]) == pos_of(w->t, w->order[0]) + j;
+        w->pos[j] = (int32_t)pos_of(w->t, w->order[j]);
+        w->in_order &= w->pos[j] == w->pos[0] + j;
         const float *k = row_of(w, ATTEND_BACK_K, j, w->g), *v = row_of(w, ATTEND_BACK_V, j, w->g);
         memcpy(w->keys + j * w->d, k, (size_t)w->d * sizeof *k);
         for (int64_t i = 0; i < w->d; i++)
@@ -154,6 +185,8 @@ static void begin_sequence(work *w) {
             w->values_across[i * w->step + j] = v[i];
         memset(dk_of(w, j), 0, (size_t)w->d * sizeof *k);
         memset(dv_of(w, j), 0, (size_t)w->e * sizeof *v);
+        if (w->t->src[ATTEND_BACK_K_REL].p)
+            memset(dk_rel_of(w, j), 0, (size_t)n_relative(w->t) * sizeof *k);
     }
 }
 
@@ -176,18 +209,18 @@ static range seen_by(const work *w, int64_t at) {
             ? (const float *)(within->p + (within->ne[3] == 1 ? 0 : (size_t)l * within->nb[3]))
             : NULL);
     if (w->in_order) { /* as for almost all texts */
-        const int64_t first = pos_of(t, w->order[0]);
+        const int64_t first = w->pos[0];
         r.hi = cpu_max(cpu_min(r.v.end - first, w->n), 0);
         r.lo = cpu_min(cpu_max(r.v.first - first, 0), r.hi);
         return r;
     }
     for (; r.lo < r.hi; r.lo++) {
-        const int64_t p = pos_of(t, w->order[r.lo]);
+        const int64_t p = w->pos[r.lo];
         if (p >= r.v.first && p < r.v.end)
             break;
     }
     for (; r.lo < r.hi; r.hi--) {
-        const int64_t p = pos_of(t, w->order[r.hi - 1]);
+        const int64_t p = w->pos[r.hi - 1];
         if (p >= r.v.first && p < r.v.end)
             break;
     }
@@ -207,6 +240,72 @@ static void multiply(const work *w, float *to, const float *rows, int64_t length
             b[e] = rows + (c + e) * length;
         }
         w->t->b->k.chains(y, n_y, across + lo, w->step, b, 1, length, hi - lo);
+    }
+}
+
+/* What relative positions are for some pairs. */
+typedef struct relatives {
+    const int32_t *row; /* [2 * most + 1]: the row for each distance */
+    int64_t most;
+    int64_t pos[PAIRS], at[PAIRS], head[PAIRS];
+    bool by_query, by_key; /* products of queries, of keys */
+} relatives;
+
+static relatives relatives_of(const work *w, int64_t first, int n_pairs) {
+    const cpu_task *t = w->t;
+    relatives r = {.row = relative_rows(t),
+                   .most = t->src[ATTEND_BACK_REL_ROW].ne[0] / 2,
+                   .by_query = t->src[ATTEND_BACK_Q_REL].p != NULL,
+                   .by_key = t->src[ATTEND_BACK_K_REL].p != NULL};
+    for (int c = 0; c < n_pairs; c++) {
+        r.at[c] = (first + c) / w->per;
+        r.head[c] = w->g * w->per + (first + c) % w->per;
+        r.pos[c] = w->pos[r.at[c]];
+    }
+    return r;
+}
+
+/* Returns the row for pair c and a key at position pos. */
+static int32_t relative_row(const relatives *r, int c, int64_t pos) {
+    return r->row[place_of(r->most, pos - r->pos[c])];
+}
+
+/* Adds what relative positions add to the products of n_pairs pairs with keys lo .. hi - 1. Keys are the outer loop: pairs read
+ * neighbouring numbers of a key, and those of two keys are far apart. */
+static void read_relative(const work *w, const relatives *r, int n_pairs, int64_t lo, int64_t hi) {
+    const float *by_query[PAIRS], *by_key = NULL;
+    for (int c = 0; c < n_pairs && r->by_query; c++)
+        by_query[c] = row_of(w, ATTEND_BACK_Q_REL, r->at[c], r->head[c]);
+    for (int64_t j = lo; j < hi; j++) {
+        if (r->by_key)
+            by_key = row_of(w, ATTEND_BACK_K_REL, j, w->g);
+        for (int c = 0; c < n_pairs; c++) {
+            const int32_t row = relative_row(r, c, w->pos[j]);
+            float *s = &w->share[c * w->step + j];
+            if (r->by_query)
+                *s += by_query[c][row];
+            if (r->by_key)
+                *s += by_key[row];
+        }
+    }
+}
+
+/* Adds the gradients of the pairs' products with keys to those of what read_relative adds. */
+static void add_relative(const work *w, const relatives *r, int n_pairs, int64_t lo, int64_t hi) {
+    float *by_query[PAIRS], *by_key = NULL;
+    for (int c = 0; c < n_pairs && r->by_query; c++)
+        by_query[c] = dq_rel_of(w, r->at[c], r->head[c]);
+    for (int64_t j = lo; j < hi; j++) {
+        if (r->by_key)
+            by_key = dk_rel_of(w, j);
+        for (int c = 0; c < n_pairs; c++) {
+            const int32_t row = relative_row(r, c, w->pos[j]);
+            const float d = w->dshare[c * w->step + j];
+            if (r->by_query)
+                by_query[c][row] += d;
+            if (r->by_key)
+                by_key[row] += d;
+        }
     }
 }
 
@@ -235,13 +334,13 @@ static void finish_scores(const work *w, int64_t at, int64_t head, const range *
     const float *slopes = (const float *)of_element, *biases = (const float *)of_head;
     const bool all_seen = w->in_order && !alibi->p && !bias->p;
     for (int64_t j = r->lo; j < r->hi && !all_seen; j++) {
-        const int64_t p = pos_of(t, w->order[j]), far = p - pos;
+        const int64_t p = w->pos[j], far = p - pos;
         if (alibi->p) {
             const float off = slopes[head] * fabsf((float)far);
             s[j] -= off;
         }
         if (bias->p)
-            s[j] += biases[place_of_bias(t, far)];
+            s[j] += biases[place_of(bias->ne[0] / 2, far)];
         if (p < r->v.first || p >= r->v.end)
             s[j] = -INFINITY;
     }
@@ -275,9 +374,10 @@ static void finish_query(const work *w, int64_t at, int64_t head, const range *r
     k->binary[CPU_SUB](d, d, 1, &mean, 0, n);
     k->binary[CPU_MUL](d, d, 1, x, 1, n);
     if (by_bias(t)) {
+        const int64_t most = t->src[ATTEND_BACK_BIAS].ne[0] / 2;
         float *of = dbias_of(w, at, head);
         for (int64_t j = r->lo; j < r->hi; j++)
-            of[place_of_bias(t, pos_of(t, w->order[j]) - pos_of(t, l))] += ds[j];
+            of[place_of(most, w->pos[j] - w->pos[at])] += ds[j];
     }
     if (t->step->attend.cap > 0)
         k->binary[CPU_MUL](d, d, 1, slope + r->lo, 1, n);
@@ -319,11 +419,16 @@ static void run_pairs(const work *w, int64_t first, int n_pairs) {
         if (by_bias(w->t))
             memset(dbias_of(w, at, head), 0,
                    (size_t)w->t->src[ATTEND_BACK_BIAS].ne[0] * sizeof(float));
+        if (w->t->src[ATTEND_BACK_Q_REL].p)
+            memset(dq_rel_of(w, at, head), 0, (size_t)n_relative(w->t) * sizeof(float));
     }
     if (all.lo >= all.hi)
         return;
     multiply(w, w->share, w->q, w->d, n_pairs, w->keys_across, all.lo, all.hi);
     multiply(w, w->dshare, w->dy, w->e, n_pairs, w->values_across, all.lo, all.hi);
+    const relatives relative = relatives_of(w, first, n_pairs);
+    if (n_relative(w->t) > 0)
+        read_relative(w, &relative, n_pairs, all.lo, all.hi);
     for (int c = 0; c < n_pairs; c++) {
         const int64_t at = (first + c) / w->per, head = w->g * w->per + (first + c) % w->per;
         float *s = w->share + c * w->step, *ds = w->dshare + c * w->step,
@@ -336,6 +441,8 @@ static void run_pairs(const work *w, int64_t first, int n_pairs) {
             if (j < r[c].lo || j >= r[c].hi)
                 s[j] = ds[j] = 0;
     }
+    if (n_relative(w->t) > 0)
+        add_relative(w, &relative, n_pairs, all.lo, all.hi);
     float *y[CPU_CHAIN_ROWS];
     const float *b[CPU_CHAIN_ROWS];
     for (int c = 0; c < n_pairs; c += CPU_CHAIN_ROWS) {
@@ -373,6 +480,8 @@ static void back_run(const cpu_task *t, int64_t first, int64_t last, int thread)
         w.temp = w.slope + PAIRS * w.step;
         w.q = w.temp + w.step;
         w.dy = w.q + PAIRS * w.d;
+        w.pos = (int32_t *)(w.dy + PAIRS * w.e);
+        divide_result(&w);
         begin_sequence(&w);
         for (int64_t c = 0; c < w.n * w.per; c += PAIRS)
             run_pairs(&w, c, (int)cpu_min(PAIRS, w.n * w.per - c));

@@ -1,4 +1,5 @@
-/* attend_back: the gradients of attention by queries, keys, values and sinks. All rows are those of the batch. */
+/* attend_back: the gradients of attention by queries, keys, values, sinks, biases, and products with relative positions. All rows
+ * are those of the batch. */
 #include <math.h>
 
 #include "ggl/internal/graph.h"
@@ -43,10 +44,29 @@ static int64_t distance(const step_args *a, const query *x, int64_t m) {
                      ggl_ref_get(&a->src[ATTEND_BACK_POS], 0, 0, 0, x->l));
 }
 
-/* Where the bias of a head has the number for the element at index m. */
-static int64_t place_of_bias(const step_args *a, const query *x, int64_t m) {
-    const int64_t most = a->src[ATTEND_BACK_BIAS].ne[0] / 2, far = distance(a, x, m);
+/* Where a row of numbers of the distances -most .. most has that of the element at index m. */
+static int64_t place_of(const step_args *a, const view *row, const query *x, int64_t m) {
+    const int64_t most = row->ne[0] / 2, far = distance(a, x, m);
     return most + (far < -most ? -most : far > most ? most : far);
+}
+
+/* Returns the row of relative positions for the element at index m. */
+static int64_t relative_row(const step_args *a, const query *x, int64_t m) {
+    const view *row = &a->src[ATTEND_BACK_REL_ROW],
+               *of =
+                   &a->src[a->src[ATTEND_BACK_Q_REL].data ? ATTEND_BACK_Q_REL : ATTEND_BACK_K_REL];
+    return ggl_relative_row(ggl_ref_get(row, place_of(a, row, x, m), 0, 0, 0), of->ne[0]);
+}
+
+/* Returns what relative positions add to the product of the query and the key of the element at index m. */
+static double relative(const step_args *a, const query *x, int64_t m) {
+    const view *by_query = &a->src[ATTEND_BACK_Q_REL], *by_key = &a->src[ATTEND_BACK_K_REL];
+    double sum = 0;
+    if (by_query->data)
+        sum += ggl_ref_get(by_query, relative_row(a, x, m), x->head, 0, x->l);
+    if (by_key->data)
+        sum += ggl_ref_get(by_key, relative_row(a, x, m), x->of, 0, m);
+    return sum;
 }
 
 /* Sets x->weight[m] to the score, and x->slope[m]. */
@@ -55,7 +75,7 @@ static void score(const step_args *a, query *x, int64_t m) {
     const double scale = a->node->num[ATTEND_BACK_SCALE], cap = a->node->num[ATTEND_BACK_CAP],
                  factor = isnan(scale) ? 1 / sqrt((double)x->d) : scale;
     ggl_ref_get_row(&a->src[ATTEND_BACK_K], x->of, 0, m, x->row);
-    double s = product(x->q, x->row, x->d) * factor;
+    double s = (product(x->q, x->row, x->d) + relative(a, x, m)) * factor;
     x->slope[m] = factor;
     if (!isnan(cap)) {
         const double t = ggl_tanh(s / cap);
@@ -65,12 +85,22 @@ static void score(const step_args *a, query *x, int64_t m) {
     if (alibi->data)
         s -= ggl_ref_get(alibi, x->head, 0, 0, x->l) * fabs((double)distance(a, x, m));
     if (bias->data)
-        s += ggl_ref_get(bias, place_of_bias(a, x, m), x->head, 0, 0);
+        s += ggl_ref_get(bias, place_of(a, bias, x, m), x->head, 0, 0);
     x->weight[m] = s;
 }
 
 static void add(const step_args *a, int64_t at, int64_t l, double x) {
     ggl_ref_set(&a->dst, at, 0, 0, l, ggl_ref_get(&a->dst, at, 0, 0, l) + x);
+}
+
+/* Adds ds, the gradient of the product of query and key, to those of what relative positions add to it; these begin at `first`. */
+static void add_relative(const step_args *a, const query *x, int64_t first, int64_t m, double ds) {
+    const view *by_query = &a->src[ATTEND_BACK_Q_REL], *by_key = &a->src[ATTEND_BACK_K_REL];
+    if (by_query->data)
+        add(a, first + x->head * by_query->ne[0] + relative_row(a, x, m), x->l, ds);
+    first += by_query->data ? by_query->ne[0] * by_query->ne[1] : 0;
+    if (by_key->data)
+        add(a, first + x->of * by_key->ne[0] + relative_row(a, x, m), m, ds);
 }
 
 /* Adds what one query says of all gradients. */
@@ -96,7 +126,11 @@ static void add_query(const step_args *a, query *x, int64_t h, int64_t g) {
         x->weight[m] = total > 0 ? x->weight[m] / total : 0;
         mean += x->weight[m] != 0 ? x->weight[m] * x->part[m] : 0;
     }
-    const int64_t keys = x->d * h + x->of * x->d, values = x->d * (h + g) + x->of * x->e;
+    const view *bias = &a->src[ATTEND_BACK_BIAS];
+    const bool by_bias = a->node->num[ATTEND_BACK_BY_BIAS] != 0;
+    const int64_t keys = x->d * h + x->of * x->d, values = x->d * (h + g) + x->of * x->e,
+                  behind = x->d * (h + g) + x->e * g, biases = behind + (sinks->data ? h : 0),
+                  products = biases + (by_bias ? bias->ne[0] * h : 0);
     for (int64_t m = 0; m < x->n; m++) {
         if (x->weight[m] == 0)
             continue;
@@ -108,14 +142,13 @@ static void add_query(const step_args *a, query *x, int64_t h, int64_t g) {
         }
         for (int64_t i = 0; i < x->e; i++)
             add(a, values + i, m, x->weight[m] * x->dy[i]);
+        add_relative(a, x, products, m, ds);
     }
-    const int64_t behind = x->d * (h + g) + x->e * g;
     if (sinks->data)
         add(a, behind + x->head, x->l, -ggl_exp(sink - top) / total * mean);
-    const view *bias = &a->src[ATTEND_BACK_BIAS];
-    for (int64_t m = 0; a->node->num[ATTEND_BACK_BY_BIAS] != 0 && m < x->n; m++)
-        add(a, behind + (sinks->data ? h : 0) + x->head * bias->ne[0] + place_of_bias(a, x, m),
-            x->l, x->weight[m] == 0 ? 0 : x->weight[m] * (x->part[m] - mean));
+    for (int64_t m = 0; by_bias && m < x->n; m++)
+        add(a, biases + x->head * bias->ne[0] + place_of(a, bias, x, m), x->l,
+            x->weight[m] == 0 ? 0 : x->weight[m] * (x->part[m] - mean));
 }
 
 /* Returns how many doubles of scratch ggl_ref_attend_back needs for batches of up to n. */

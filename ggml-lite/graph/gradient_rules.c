@@ -121,14 +121,61 @@ void ggl_grad_linear(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
 /* Returns why attend_back cannot compute t's gradient, or NULL. */
 static const char *attend_fault(grad_work *w, const ggl_tensor *t) {
     const ggl_tensor *kv = t->src[ATTEND_KV];
-    return t->src[ATTEND_REL_K] || t->src[ATTEND_REL_Q]
-               ? "rows of relative positions have no rule yet"
-           : ggl_grad_is_active(w, t->src[ATTEND_ALIBI]) ? "slopes have no gradient yet"
+    return ggl_grad_is_active(w, t->src[ATTEND_ALIBI]) ? "slopes have no gradient yet"
            : kv->rows != t->rows ? "what is read is of other runs: the rows of a stage"
            : !ggl_is_batched(kv->src[CACHE_K]) || !ggl_is_batched(kv->src[CACHE_V]) ||
                    !ggl_is_batched(t->src[ATTEND_Q])
                ? "queries, keys and values must be of each element of the batch"
                : NULL;
+}
+
+/* Returns [n, groups * per] as [n, groups, per], or back: the columns of a product with a matrix for each group. */
+static ggl_tensor *by_groups(grad_work *w, ggl_tensor *x, int64_t groups, int64_t per, bool back) {
+    const int64_t n = x ? x->ne[0] : 0;
+    if (x && !back)
+        x = ggl_grad_reshape(w, x, 3, (const int64_t[]){n, per, groups});
+    if (x && per > 1)
+        x = grad_op1(w, GGL_OP_TRANSPOSE, x, (const double[]){1, 2}, 2);
+    else if (x)
+        x = ggl_grad_reshape(w, x, 3, (const int64_t[]){n, groups, 1});
+    return x && back ? ggl_grad_reshape(w, x, 2, (const int64_t[]){n, groups * per}) : x;
+}
+
+/* Rows of relative positions that an attention multiplies its queries or keys with: an ordinary product with a matrix, whose
+ * numbers attend_back reads, and of which it computes the gradient. */
+typedef struct relative {
+    ggl_tensor *x, *table; /* x: [d, heads]; table: [d, n], or [d, n, groups] */
+    ggl_tensor *of;        /* x's values, by groups if the table has a matrix for each */
+    int64_t groups, per;
+} relative;
+
+/* Returns the products [n, heads]; NULL: there is no table, or an error. */
+static ggl_tensor *relative_products(grad_work *w, relative *r, ggl_tensor *x, ggl_tensor *table) {
+    if (!table)
+        return NULL;
+    *r = (relative){.x = x, .table = table, .groups = table->ne[2], .per = x->ne[1] / table->ne[2]};
+    r->of = ggl_grad_value(w, x);
+    if (r->groups > 1)
+        r->of = by_groups(w, r->of, r->groups, r->per, false);
+    ggl_tensor *y = r->of ? ggl_linear(w->g, r->of, ggl_grad_value(w, table), NULL) : NULL;
+    return r->groups > 1 ? by_groups(w, y, r->groups, r->per, true) : y;
+}
+
+/* Adds the gradients by x and the table; dy: that of the products. */
+static void add_relative(grad_work *w, const relative *r, const ggl_tensor *reader,
+                         ggl_tensor *dy) {
+    if (r->groups > 1)
+        dy = by_groups(w, dy, r->groups, r->per, false);
+    ggl_tensor *src[2] = {dy, ggl_grad_value(w, r->table)};
+    if (ggl_grad_is_active(w, r->table))
+        ggl_grad_outer(w, r->table, r->of, dy, NULL, r->groups > 1 ? r->groups : 0,
+                       r->groups > 1 ? 3 : 2, r->table->ne, false);
+    if (!dy || !ggl_grad_is_active(w, r->x))
+        return;
+    ggl_tensor *dx = ggl_graph_op(w->g, GGL_OP_LINEAR_BACK, src, 2, NULL, 0);
+    if (r->groups > 1)
+        dx = by_groups(w, dx, r->groups, r->per, true);
+    ggl_grad_add(w, reader, r->x, dx ? ggl_grad_reshape(w, dx, r->x->n_dims, r->x->ne) : NULL);
 }
 
 /* The keys and values are those of the batch, which holds whole sequences. */
@@ -141,16 +188,27 @@ void ggl_grad_attend(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
     }
     ggl_tensor *q = t->src[ATTEND_Q], *k = t->src[ATTEND_KV]->src[CACHE_K],
                *v = t->src[ATTEND_KV]->src[CACHE_V], *sinks = t->src[ATTEND_SINKS],
-               *bias = t->src[ATTEND_BIAS], *of[5] = {q, k, v, sinks, bias};
+               *bias = t->src[ATTEND_BIAS],
+               *of[5] = {q, k, v, sinks, ggl_grad_is_active(w, bias) ? bias : NULL};
     const double num[] = {[ATTEND_BACK_SCALE] = t->num[ATTEND_SCALE],
                           [ATTEND_BACK_WINDOW] = t->num[ATTEND_WINDOW],
                           [ATTEND_BACK_CAP] = t->num[ATTEND_CAP],
-                          [ATTEND_BACK_BY_BIAS] = ggl_grad_is_active(w, bias)};
-    ggl_tensor *src[8] = {ggl_grad_value(w, q),     ggl_grad_value(w, k),
-                          ggl_grad_value(w, v),     dy,
-                          ggl_grad_value(w, sinks), t->src[ATTEND_ALIBI],
-                          ggl_grad_value(w, bias),  ggl_grad_value(w, t->src[ATTEND_WITHIN])};
-    ggl_tensor *all = ggl_graph_op(w->g, GGL_OP_ATTEND_BACK, src, 8, num, 4);
+                          [ATTEND_BACK_BY_BIAS] = of[4] != NULL};
+    relative rel[2];
+    ggl_tensor *products[2] = {relative_products(w, &rel[0], q, t->src[ATTEND_REL_K]),
+                               relative_products(w, &rel[1], k, t->src[ATTEND_REL_Q])};
+    ggl_tensor *src[11] = {ggl_grad_value(w, q),
+                           ggl_grad_value(w, k),
+                           ggl_grad_value(w, v),
+                           dy,
+                           ggl_grad_value(w, sinks),
+                           t->src[ATTEND_ALIBI],
+                           ggl_grad_value(w, bias),
+                           ggl_grad_value(w, t->src[ATTEND_WITHIN]),
+                           products[0],
+                           products[1],
+                           t->src[ATTEND_REL_ROW]};
+    ggl_tensor *all = ggl_graph_op(w->g, GGL_OP_ATTEND_BACK, src, 11, num, 4);
     int64_t first = 0;
     for (int i = 0; i < 5 && all; i++) {
         if (!of[i])
@@ -159,6 +217,16 @@ void ggl_grad_attend(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
         ggl_tensor *d = ggl_grad_is_active(w, of[i]) ? part_of(w, all, 0, first, n) : NULL;
         if (d)
             ggl_grad_add(w, t, of[i], ggl_grad_reshape(w, d, of[i]->n_dims, of[i]->ne));
+        first += n;
+    }
+    for (int i = 0; i < 2 && all; i++) {
+        if (!products[i])
+            continue;
+        const int64_t n = ggl_count(products[i]);
+        ggl_tensor *d = part_of(w, all, 0, first, n);
+        if (d)
+            add_relative(w, &rel[i], t,
+                         ggl_grad_reshape(w, d, products[i]->n_dims, products[i]->ne));
         first += n;
     }
 }

@@ -368,7 +368,31 @@ static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
     return true;
 }
 
-/* q [d, h], k [d, g], v [e, g], dy [e, h] to [d h + d g + e g], with sinks + h, with by_bias + all of the bias. */
+/* Checks what attend_back reads of relative positions, [n, h] of queries and [n, g] of keys; sets *size to the numbers of both. */
+static bool shape_products(ggl_graph *g, ggl_tensor *y, int64_t *size) {
+    const ggl_tensor *of[2] = {y->src[ATTEND_BACK_Q_REL], y->src[ATTEND_BACK_K_REL]},
+                     *row = y->src[ATTEND_BACK_REL_ROW];
+    *size = 0;
+    for (int i = 0; i < 2; i++) {
+        const ggl_tensor *rows = y->src[i ? ATTEND_BACK_K : ATTEND_BACK_Q];
+        if (of[i] && (!ggl_is_batched(of[i]) || of[i]->n_dims < 1 || of[i]->n_dims > 2 ||
+                      of[i]->ne[1] != rows->ne[1] || of[i]->ne[0] > GGL_MAX_REL_ROWS))
+            return fail(g, y, "with %s %s: [n, %" PRId64 "] is needed, with n at most %d",
+                        i ? "k_rel" : "q_rel", TEXT(of[i]), rows->ne[1], GGL_MAX_REL_ROWS);
+        *size += of[i] ? ggl_count(of[i]) : 0;
+    }
+    if (of[0] && of[1] && of[0]->ne[0] != of[1]->ne[0])
+        return fail(g, y, "with q_rel %s and k_rel %s: their numbers of rows differ", TEXT(of[0]),
+                    TEXT(of[1]));
+    if (!row != !*size)
+        return fail(g, y, "needs both products with relative positions and rel_row, or neither");
+    if (row && (ggl_is_batched(row) || row->n_dims > 1 || row->ne[0] % 2 != 1))
+        return fail(g, y, "with rel_row %s: a constant of [2*m + 1] is needed", TEXT(row));
+    return true;
+}
+
+/* q [d, h], k [d, g], v [e, g], dy [e, h] to [d h + d g + e g], with sinks + h, with by_bias + all of the bias, with q_rel [n, h]
+ * and k_rel [n, g] + all of them. */
 static bool shape_attend_back(ggl_graph *g, ggl_tensor *y) {
     const ggl_tensor *q = y->src[ATTEND_BACK_Q], *k = y->src[ATTEND_BACK_K],
                      *v = y->src[ATTEND_BACK_V], *dy = y->src[ATTEND_BACK_DY],
@@ -395,9 +419,12 @@ static bool shape_attend_back(ggl_graph *g, ggl_tensor *y) {
         return false;
     if (by_bias && !bias)
         return fail(g, y, "by a bias that is not there");
+    int64_t products;
+    if (!shape_products(g, y, &products))
+        return false;
     y->n_dims = 1;
     y->ne[0] = ggl_count(q) + ggl_count(k) + ggl_count(v) + (one[0] ? q->ne[1] : 0) +
-               (by_bias ? ggl_count(bias) : 0);
+               (by_bias ? ggl_count(bias) : 0) + products;
     return y->ne[0] <= INT32_MAX || fail(g, y, "of %s: too large", TEXT(q));
 }
 

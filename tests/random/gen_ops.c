@@ -732,17 +732,31 @@ static int make_attend(gen *g) {
     return y;
 }
 
+/* The products of queries and of keys with rows of relative positions, or one of them; returns how many numbers they have, or 0. */
+static int add_products(gen *g, int h, int groups, int *src) {
+    const int kind = choose(g, 3), n = 1 + choose(g, 6), n_row = 1 + 2 * choose(g, 4);
+    int size = 0;
+    if (!chance(g, 2))
+        return 0;
+    for (int k = 0; k < 2; k++)
+        if (kind == k || kind == 2) {
+            const int ne[2] = {n, k ? groups : h};
+            src[8 + k] = unary(g, R_TANH, input(g, ne[1] > 1 ? 2 : 1, ne, true));
+            size += n * ne[1];
+        }
+    src[10] = chance(g, 2) ? weight(g, 1, &n_row, W_F32, n + 1) : constant(g, 1, &n_row, n + 1);
+    return size;
+}
+
 /* The gradients of attention. With a window of one position each token sees itself alone, as in any pieces of a batch; sinks make
  * its share less than 1. The second form has one row, and the gradients are those of the parts of one result. */
 static int make_attend_back(gen *g) {
     int d = ONE_OF(g, 1, 4, 6, 17), e = ONE_OF(g, 1, 4, 8), groups = 1 + choose(g, 2),
         h = groups * (1 + choose(g, 2));
-    int src[6] = {heads_of(g, d, h),
-                  heads_of(g, d, groups),
-                  heads_of(g, e, groups),
-                  heads_of(g, e, h),
-                  -1,
-                  -1};
+    int src[11] = {heads_of(g, d, h), heads_of(g, d, groups), heads_of(g, e, groups),
+                   heads_of(g, e, h)};
+    for (int k = 4; k < 11; k++)
+        src[k] = -1;
     for (int k = 0; k < 4; k++) {
         const int n = k == 0 || k == 3 ? h : groups;
         const int ne[2] = {k < 2 ? d : e, n};
@@ -753,8 +767,9 @@ static int make_attend_back(gen *g) {
     if (!chance(g, 4))
         src[4] = chance(g, 2) ? weight(g, 1, &h, W_F32, 1) : any_vector(g, h);
     double num[3] = {chance(g, 2) ? NAN : 0.25, 1, chance(g, 3) ? 2 : NAN};
-    int y = add(g, R_ATTEND_BACK, 6, src, 3, num);
-    const int n = (d + e) * groups + d * h + (src[4] >= 0 ? h : 0);
+    const int products = add_products(g, h, groups, src);
+    int y = add(g, R_ATTEND_BACK, 11, src, 3, num);
+    const int n = (d + e) * groups + d * h + (src[4] >= 0 ? h : 0) + products;
     g->p->node[y].batched = true;
     set_shape(g, y, 1, &n);
     set_magnitude(g, y, node(g, src[3])->magnitude * (1 + node(g, src[2])->magnitude));

@@ -279,15 +279,18 @@ static int index_of(int distance, int n) {
     return m + (distance < -m ? -m : distance > m ? m : distance);
 }
 
+/* Returns the row of relative positions, of n, that node `row` has for the distance. */
+static int relative_row(const judge *j, int row, int distance, int n) {
+    const int at = index_of(distance, j->p->node[row].ne[0]);
+    const float x = (float)element(j, row, at, 0, 0)->v;
+    return x >= (float)(n - 1) ? n - 1 : x > 0 ? (int)x : 0;
+}
+
 /* Adds the product of x and the distance's row in a table to *v, and to its error and size. */
 static void add_relative(const judge *j, const r_node *t, const attention *a, int table, int p,
                          const number *x, double *v, double *e, double *size) {
-    const r_node *all = &j->p->node[table], *row = &j->p->node[t->src[7]];
-    const int at = index_of(p - a->pos, row->ne[0]);
-    const float number_of = (float)element(j, t->src[7], at, 0, 0)->v;
-    const int last = all->ne[1] - 1, r = number_of >= last ? last
-                                         : number_of > 0   ? (int)number_of
-                                                           : 0;
+    const r_node *all = &j->p->node[table];
+    const int r = relative_row(j, t->src[7], p - a->pos, all->ne[1]);
     for (int i = 0; i < a->d; i++) {
         const number *y = element(j, table, i, r, all->ne[2] == 1 ? 0 : a->of);
         *v += x[i].v * y->v;
@@ -414,14 +417,23 @@ void judge_attend_back(judge *j, int i) {
     const int d = j->p->node[t->src[0]].ne[0], h = j->p->node[t->src[0]].ne[1],
               g = j->p->node[t->src[1]].ne[1], e = j->p->node[t->src[2]].ne[0];
     const double cap = t->num[2], scale = isnan(t->num[0]) ? 1 / sqrt(d) : t->num[0];
-    number *dq = j->value[i], *dk = dq + d * h, *dv = dk + d * g, *dsink = dv + e * g;
-    for (int k = 0; k < (d + e) * g; k++)
-        dk[k] = (number){0, 0, 0};
+    const int by_query = t->src[8], by_key = t->src[9], any = by_query >= 0 ? by_query : by_key,
+              n = any < 0 ? 0 : j->p->node[any].ne[0],
+              row = any < 0 ? 0 : relative_row(j, t->src[10], 0, n);
+    number *dq = j->value[i], *dk = dq + d * h, *dv = dk + d * g, *dsink = dv + e * g,
+           *dq_rel = dsink + (t->src[4] >= 0 ? h : 0),
+           *dk_rel = dq_rel + (by_query >= 0 ? n * h : 0);
+    for (number *k = dk; k < j->value[i] + t->ne[0]; k++)
+        *k = (number){0, 0, 0};
     for (int head = 0; head < h; head++) {
         const int of = head / (h / g);
         const number *q = j->value[t->src[0]] + head * d, *k = j->value[t->src[1]] + of * d,
                      *v = j->value[t->src[2]] + of * e, *dy = j->value[t->src[3]] + head * e;
         number s = dot_of(j, q, k, d), slope = {1, 0, 0}, share = {1, UNIT, 0};
+        if (by_query >= 0)
+            add_to(&s, *element(j, by_query, row, head, 0));
+        if (by_key >= 0)
+            add_to(&s, *element(j, by_key, row, of, 0));
         s = rounded(s.v * scale, fabs(scale) * s.e, 2);
         if (!isnan(cap)) {
             const double off = s.e / cap + 8 * UNIT, th = tanh(s.v / cap);
@@ -443,6 +455,10 @@ void judge_attend_back(judge *j, int i) {
         }
         for (int c = 0; c < e; c++)
             add_to(&dv[of * e + c], times(share, dy[c]));
+        if (by_query >= 0)
+            dq_rel[head * n + row] = ds;
+        if (by_key >= 0)
+            add_to(&dk_rel[of * n + row], ds);
         if (t->src[4] >= 0) {
             const number rest = {1 - share.v, share.e, 0}, product = times(rest, mean);
             dsink[head] = (number){-product.v, product.e, 0};

@@ -91,6 +91,14 @@ static bool no_back_sinks(r_program *p, int i) {
     return true;
 }
 
+static bool other_back_row(r_program *p, int i) {
+    r_node *t = &p->node[i];
+    if (t->op != R_ATTEND_BACK || t->src[10] < 0)
+        return false;
+    p->node[t->src[10]].salt++;
+    return true;
+}
+
 static bool no_sinks(r_program *p, int i) {
     r_node *t = &p->node[i];
     bool had = t->op == R_ATTEND && t->src[2] >= 0;
@@ -285,6 +293,7 @@ static const struct {
     {"outer_sum from nothing", from_nothing},
     {"products of gradients in other numbers", other_numbers},
     {"attend_back with other sinks", no_back_sinks},
+    {"attend_back with other relative positions", other_back_row},
     {"attend without sinks", no_sinks},
     {"attend without alibi", no_alibi},
     {"attend without biases", no_biases},

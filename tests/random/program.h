@@ -11,7 +11,7 @@
 
 enum {
     R_MOST_NODES = 640,
-    R_MOST_SRC = 8,
+    R_MOST_SRC = 11,
     R_MOST_NUM = 4,
     R_MOST_OUTPUTS = 8,
     R_MOST_TOKENS = 192,

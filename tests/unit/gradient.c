@@ -425,6 +425,41 @@ F(f_attend_within) {
     ggl_tensor *within = ggl_graph_op(g, GGL_OP_CONCAT, (ggl_tensor *[]){first, end}, 2, &dim, 1);
     return attend(g, x[0], x[1], x[2], NAN, NAN, NAN, NULL, NULL, NULL, within);
 }
+/* With rows of relative positions, of which distances share some, in no order; the outermost distances count for all beyond. x: q, k, v,
+ * then rel_k, or NULL, and rel_q, or NULL. */
+static ggl_tensor *relative(ggl_graph *g, ggl_tensor **x, ggl_tensor *rel_k, ggl_tensor *rel_q,
+                            double scale, double cap, ggl_tensor *sinks, ggl_tensor *bias) {
+    ggl_tensor *kv = ggl_binary(g, GGL_OP_CACHE, x[1], x[2]),
+               *row = ggl_graph_const(g, 1, (int64_t[]){5}, (double[]){9, 0.5, 2, 3, -1});
+    ggl_tensor *src[8] = {x[0], kv, sinks, NULL, bias, rel_k, rel_q, row};
+    return ggl_graph_op(g, GGL_OP_ATTEND, src, 8, (double[]){scale, NAN, cap}, 3);
+}
+F(f_attend_relative) {
+    return relative(g, x, x[3], x[4], 0.25, NAN, NULL, NULL);
+}
+F(f_attend_relative_both) { /* with a scale, a cap, sinks; the table that both have */
+    return relative(g, x, x[3], x[3], 0.8, 1.5, x[4], NULL);
+}
+F(f_attend_relative_bias) {
+    return relative(g, x, x[3], x[3], 0.2, NAN, NULL, x[4]);
+}
+F(f_attend_rel_k) {
+    return relative(g, x, x[3], NULL, NAN, NAN, NULL, NULL);
+}
+F(f_attend_rel_q) {
+    return relative(g, x, NULL, x[3], 0.6, NAN, NULL, NULL);
+}
+F(f_attend_made) { /* tables made of what makes keys and queries, too */
+    ggl_tensor *q = ggl_linear(g, x[0], x[2], NULL), *k = ggl_linear(g, x[0], x[3], NULL);
+    ggl_tensor *rel_k = ggl_linear(g, x[1], x[3], NULL), *rel_q = ggl_linear(g, x[1], x[2], NULL);
+    q = ggl_reshape(g, q, 2, (int64_t[]){3, 2});
+    k = ggl_reshape(g, k, 2, (int64_t[]){3, 2});
+    rel_k = with(g, GGL_OP_TRANSPOSE, ggl_reshape(g, rel_k, 3, (int64_t[]){3, 2, 5}), 2,
+                 (double[]){1, 2});
+    rel_q = with(g, GGL_OP_TRANSPOSE, ggl_reshape(g, rel_q, 3, (int64_t[]){3, 2, 5}), 2,
+                 (double[]){1, 2});
+    return relative(g, (ggl_tensor *[]){q, k, k}, rel_k, rel_q, NAN, NAN, NULL, NULL);
+}
 static ggl_tensor *freqs(ggl_graph *g) {
     const int64_t n = 2;
     return ggl_graph_const(g, 1, &n, (double[]){1.1, 0.3});
@@ -630,6 +665,36 @@ static const problem problems[] = {
     {"attend within", f_attend_within, {B(5, 4), B(5, 2), B(3, 2)}},
     {"attend in whole texts", f_attend, {B(5, 4), B(5, 2), B(3, 2)}},
     {"attend in whole texts with a window", f_attend_window, {B(5, 4), B(5, 2), B(3, 2)}},
+    {"attend with relative positions",
+     f_attend_relative,
+     {B(5, 4), B(5, 4), B(3, 4), W(5, 5, 4), W(5, 5, 4)}},
+    {"attend with relative positions, one table for all heads",
+     f_attend_relative,
+     {B(5, 4), B(5, 4), B(3, 4), W(5, 5), W(5, 5, 4)}},
+    {"attend with relative positions of groups",
+     f_attend_relative,
+     {B(4, 6), B(4, 2), B(3, 2), W(4, 5, 2), W(4, 5)}},
+    {"attend with relative positions of one head",
+     f_attend_relative,
+     {B(6), B(6), B(4), W(6, 5), W(6, 5, 1)}},
+    {"attend with relative positions, a cap and sinks",
+     f_attend_relative_both,
+     {B(5, 4), B(5, 2), B(3, 2), W(5, 4, 2), W(4)}},
+    {"attend with relative positions and biases",
+     f_attend_relative_bias,
+     {B(6, 4), B(6, 2), B(4, 2), W(6, 7, 2), W(3, 4)}},
+    {"attend with relative positions of queries",
+     f_attend_rel_k,
+     {B(5, 4), B(5, 2), B(3, 2), W(5, 5, 2)}},
+    {"attend with relative positions of keys",
+     f_attend_rel_q,
+     {B(5, 4), B(5, 2), B(3, 2), W(5, 5, 2)}},
+    {"attend in whole texts with relative positions",
+     f_attend_relative,
+     {B(5, 4), B(5, 4), B(3, 4), W(5, 5, 4), W(5, 5, 4)}},
+    {"attend in whole texts with made relative positions",
+     f_attend_made,
+     {B(7), W(7, 5), W(7, 6), W(7, 6)}},
     {"recurrent: recent", f_recent, {B(4)}},
     {"recurrent: short_conv", f_short_conv, {B(4), W(3, 4)}},
     {"recurrent: gated_delta_rule", f_delta, {B(4, 1), B(4, 1), B(3, 2), B(2), B(2)}},

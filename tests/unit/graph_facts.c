@@ -698,7 +698,7 @@ TEST(a_call_with_more_sources_than_a_step_has) {
     ggl_program program;
     const ggl_program_params params = {.refuses = takes_all, .value_type = GGL_F32};
     CHECK_INT(ggl_program_build(&program, &s, &params, &err), GGL_LIMIT);
-    CHECK_HAS(err.msg, "mine has 40 sources; at most 13");
+    CHECK_HAS(err.msg, "mine has 40 sources; at most 14");
     free(loc);
     ggl_graph_free(g);
 }

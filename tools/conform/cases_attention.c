@@ -222,6 +222,16 @@ static ggl_tensor *attend_of(conform_build *c) {
     return case_node(c, GGL_OP_ATTEND, src, 9, num, 3);
 }
 
+/* Returns the numbers of rows of relative positions for the distances -m .. m: up to 0.3 times a power of two, so that the product is
+ * exact. They are in any order, also beyond the last one of n. */
+static ggl_tensor *relative_rows(conform_build *c, int64_t n, int64_t m) {
+    int64_t most = 4;
+    while (most < 4 * n)
+        most *= 2;
+    return OP2(c, MUL, OP1(c, ABS, case_weight(c, GGL_F32, DIMS(2 * m + 1))),
+               NUMBER(c, (double)most));
+}
+
 /* The gradients of all that, for sequences that are in one run. size: as for attention. PART: tokens do not see those after them. */
 static const conform_form backs[] = {
     {.size = {16, 16, 4, 4}, .n = 70, .n_slots = 3, .turn = 37, .with = CONFORM_SEES_ALL},
@@ -261,6 +271,47 @@ static ggl_tensor *attend_back_of(conform_build *c) {
     double num[3] = {c->f.with & CONFORM_SCALE ? 0.4 : NAN, s[4] ? (double)s[4] : NAN,
                      s[5] ? (double)s[5] : NAN};
     return case_node(c, GGL_OP_ATTEND_BACK, src, 8, num, 3);
+}
+
+/* The same with rows of relative positions. size: length of a row, of a value, query heads, heads of keys, window, rows, m of the
+ * distances -m .. m, products (1: of queries, 2: of keys, 3: both). PART: tokens do not see those after them. */
+static const conform_form relative_backs[] = {
+    {.size = {16, 16, 4, 4, 0, 12, 9, 3},
+     .n = 70,
+     .n_slots = 3,
+     .turn = 37,
+     .with = CONFORM_SEES_ALL},
+    {.size = {24, 8, 6, 2, 0, 33, 70, 3},
+     .n = 50,
+     .with = CONFORM_SEES_ALL | CONFORM_PART | CONFORM_SCALE | CONFORM_SINKS},
+    {.size = {9, 20, 8, 1, 20, 5, 3, 1},
+     .n = 60,
+     .n_slots = 2,
+     .turn = 5,
+     .with = CONFORM_SEES_ALL},
+    {.size = {70, 13, 3, 3, 0, 40, 30, 2}, .n = 30, .with = CONFORM_SEES_ALL},
+    {.size = {1, 1, 1, 1, 0, 1, 0, 3}, .n = 2, .with = CONFORM_SEES_ALL | CONFORM_PART},
+};
+static const conform_form large_relative_back = {
+    .size = {64, 64, 12, 12, 0, 512, 511, 3}, .n = 512, .n_batch = 512, .with = CONFORM_SEES_ALL};
+
+static ggl_tensor *attend_back_relative(conform_build *c) {
+    const int64_t *s = c->f.size, d = s[0], e = s[1], h = s[2], g = s[3];
+    case_positions(c);
+    case_slots(c);
+    if (!(c->f.with & CONFORM_PART))
+        case_ends(c);
+    c->about = 1;
+    ggl_tensor *src[11] = {VALUE(c, d, h), VALUE(c, d, g), VALUE(c, e, g), VALUE(c, e, h)};
+    if (c->f.with & CONFORM_SINKS)
+        src[4] = case_weight(c, GGL_F32, DIMS(h));
+    if (s[7] & 1)
+        src[8] = VALUE(c, s[5], h);
+    if (s[7] & 2)
+        src[9] = VALUE(c, s[5], g);
+    src[10] = relative_rows(c, s[5], s[6]);
+    double num[3] = {c->f.with & CONFORM_SCALE ? 0.4 : NAN, s[4] ? (double)s[4] : NAN, NAN};
+    return case_node(c, GGL_OP_ATTEND_BACK, src, 11, num, 3);
 }
 
 /* The keys are the same for all tokens, also rotated by each token's position. size: length of a row,
@@ -348,12 +399,7 @@ static ggl_tensor *attend_relative(conform_build *c) {
         src[5] = case_weight(c, GGL_F32, 3, table);
     if (s[7] & 2)
         src[6] = case_weight(c, GGL_F32, 3, table);
-    /* up to 0.3 times a power of two, so that the product is exact: rows in any order, also numbers beyond the last one */
-    int64_t most = 4;
-    while (most < 4 * s[5])
-        most *= 2;
-    src[7] = OP2(c, MUL, OP1(c, ABS, case_weight(c, GGL_F32, DIMS(2 * s[6] + 1))),
-                 NUMBER(c, (double)most));
+    src[7] = relative_rows(c, s[5], s[6]);
     double num[3] = {c->f.with & CONFORM_SCALE ? 0.4 : NAN, s[4] ? (double)s[4] : NAN, NAN};
     return case_node(c, GGL_OP_ATTEND, src, 8, num, 3);
 }
@@ -370,6 +416,12 @@ static const conform_case attention[] = {
      FORM_LIST(backs),
      .bound = 2e-5,
      .large = &large_back},
+    {.name = "attend_back_relative",
+     .op = GGL_OP_ATTEND_BACK,
+     .build = attend_back_relative,
+     FORM_LIST(relative_backs),
+     .bound = 2e-5,
+     .large = &large_relative_back},
     {.name = "rope_half",
      .op = GGL_OP_ROPE_HALF,
      .build = rope_half,

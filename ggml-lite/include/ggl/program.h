@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define GGL_MAX_SRC   13
+#define GGL_MAX_SRC   14
 #define GGL_MAX_GROUP 4 /* most members of a group */
 
 typedef struct ggl_operand {
