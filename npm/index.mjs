@@ -108,9 +108,11 @@ export class Model {
         } else waits.message(m);
     }
 
-    /** Ends the model with an error of one of its threads, for which it may wait. */
+    /** Ends the model with an error of one of its threads, for which it may wait; one that node ends, such as for want of memory, closes its port. */
     #hear(thread) {
-        thread.onmessage = (e) => this.#end(new Error(`a thread of the model ended: ${e.data}`));
+        const ended = (why) => this.#end(new Error(`a thread of the model ended: ${why}`));
+        thread.onmessage = (e) => ended(e.data);
+        thread.on?.("close", () => ended("it was stopped"));
         thread.unref?.();
     }
 

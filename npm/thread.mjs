@@ -27,7 +27,7 @@ function run(data, ready) {
         isReady = true;
         ready();
     }).catch((e) => {
-        if (isReady && data.port) return data.port.postMessage(String(e.message));
+        if (isReady && data.port) return data.port.postMessage(String(e?.message ?? e));
         setTimeout(() => {
             throw e;
         });

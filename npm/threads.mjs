@@ -36,10 +36,7 @@ export function host({ exports }) {
 /** Starts a worker; resolves when it waits for work. onPort gets a port on which it tells of an error after that. */
 async function startWorker(data, onPort) {
     const channel = onPort && new MessageChannel();
-    if (channel) {
-        data.port = channel.port2;
-        onPort(channel.port1);
-    }
+    if (channel) data.port = channel.port2;
     const transfer = channel ? [channel.port2] : [];
     const url = new URL("./thread.mjs", import.meta.url);
     const node = isNode && (await import("node:worker_threads"));
@@ -57,6 +54,7 @@ async function startWorker(data, onPort) {
             worker.postMessage(data, transfer);
         }
     });
+    if (channel) onPort(channel.port1); // a worker that could not be started has told its error already
 }
 
 /** Makes an instance, which has not run anything yet, one that can use n threads, if there is memory for them; returns how many it can use. The first is

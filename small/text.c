@@ -112,7 +112,7 @@ bool small_is_end(const small_plan *plan, int32_t token) {
 /* --- tokens ----------------------------------------------------------------------------------- */
 
 bool small_append(small_encoder *e, int32_t token) {
-    if (e->n == e->most)
+    if (e->n >= e->most) /* which may be less than nothing */
         return false;
     e->token[e->n++] = token;
     return true;

@@ -241,6 +241,13 @@ static ggl_status check_kind(const llm_training *t, ggl_error *err) {
                         "%s: what it learns is measured by the same kind of data, and texts by "
                         "texts",
                         t->p.valid_file[0]);
+    if (!contrast && !t->p.draft && !llm_arch_has_output(llm_model_arch(t->of.model), "logits"))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s: the model gives no logits, so it learns nothing from texts and "
+                        "conversations; it makes vectors or scores of texts, and learns from those "
+                        "that belong together ({\"query\": .., \"positive\": ..}, or "
+                        "{\"sentence1\": .., \"sentence2\": .., \"score\": ..})",
+                        t->p.file[0]);
     if (t->kind >= TRAIN_PAIRS && (t->p.loss || t->of.teach))
         return ggl_fail(err, GGL_USAGE, "%s has %s: these have a loss of their own, and no teacher",
                         t->p.file[0], contrast ? "texts that belong together" : "preferences");
@@ -460,12 +467,22 @@ static void tell_sizes(llm_training *t) {
 
 /* A query that is alone in its step learns from its own negatives alone. */
 static ggl_status check_groups(const llm_training *t, ggl_error *err) {
-    bool any = t->kind != TRAIN_MATCHES || t->p.n_seq > 1 || t->pooling == LLM_POOL_RANK;
-    for (int64_t k = 0, n; k < llm_train_data_n(t->data) && !any; k += n)
-        any = (n = llm_train_data_group(t->data, k)) > 2;
-    return any ? GGL_OK
+    bool any = t->kind != TRAIN_MATCHES || t->pooling == LLM_POOL_RANK;
+    int64_t n_groups = 0;
+    for (int64_t k = 0, n; k < llm_train_data_n(t->data) && !any; k += n) {
+        n = llm_train_data_group(t->data, k);
+        any = n > 2 || (++n_groups > 1 && t->p.n_seq > 1);
+    }
+    if (any)
+        return GGL_OK;
+    return n_groups > 1
+               ? ggl_fail(
+                     err, GGL_USAGE,
+                     "with one query in a step (n_seq, or --sequences 1) and no negatives in %s, "
+                     "there is nothing to compare with",
+                     t->p.file[0])
                : ggl_fail(err, GGL_USAGE,
-                          "with one query in a step (n_seq is 1) and no negatives in %s, there is "
+                          "there is one query to learn from, and no negatives, in %s: there is "
                           "nothing to compare with",
                           t->p.file[0]);
 }

@@ -193,13 +193,22 @@ static bool compare(scene *s, int64_t i, int64_t n_dims) {
     return s->like[i + 1] > nearest;
 }
 
-/* Sets the gradient by the cut vectors, each group's times `weight`, and returns the loss. */
-static double of_matches(scene *s, int64_t n_dims, double weight, double *n_right) {
+/* The loss of who thinks all texts equally near that compare() has found. */
+static double guessed(const scene *s) {
+    int64_t n = 0;
+    for (int64_t k = 0; k < s->n; k++)
+        n += s->like[k] > -INFINITY;
+    return log((double)n);
+}
+
+/* Sets the gradient by the cut vectors, each group's times `weight`, and returns the loss. Adds to *of what is right, and the loss of guessing. */
+static double of_matches(scene *s, int64_t n_dims, double weight, train_sum *of) {
     double loss = 0;
     for (int64_t i = 0; i < s->n; i = group_end(s, i)) {
         const bool is_nearest = compare(s, i, n_dims), counts = i >= s->first && i < s->end;
+        of->guessing += counts ? guessed(s) : 0;
         const double right = s->like[i + 1], of_one = softmax(s->like, s->n) - right;
-        *n_right += counts && is_nearest;
+        of->n_right += counts && is_nearest;
         loss += counts ? of_one : 0;
         s->like[i + 1] -= 1;
         for (int64_t k = 0; k < s->n; k++) {
@@ -218,10 +227,10 @@ static double score(const scene *s, int64_t i) {
 }
 
 /* As of_matches, for pairs with numbers. */
-static double of_scored(scene *s, int64_t n_dims, double weight, double *n_right) {
+static double of_scored(scene *s, int64_t n_dims, double weight, train_sum *of) {
     const double t = temperature(s), n = (double)s->n / 2;
     double top = 0, sum = 0;
-    (void)n_right;
+    (void)of;
     for (int64_t i = 0; i < s->n; i += 2)
         s->like[i] = dot(unit(s, i), unit(s, i + 1), n_dims) / t;
     for (int64_t i = 0; i < s->n; i += 2)
@@ -254,11 +263,12 @@ static void of_vectors(scene *s, double weight, train_sum *sum) {
     const double share = 1 / (double)n_cuts;
     for (size_t c = 0; c < n_cuts; c++) {
         const int64_t n_dims = p->n_dims > 0 ? p->dim[c] : s->n_out;
-        double right = 0;
+        train_sum of = {0};
         cut(s, n_dims);
-        sum->loss += share * (s->t->kind == TRAIN_MATCHES ? of_matches(s, n_dims, weight, &right)
-                                                          : of_scored(s, n_dims, weight, &right));
-        sum->n_right += share * right;
+        sum->loss += share * (s->t->kind == TRAIN_MATCHES ? of_matches(s, n_dims, weight, &of)
+                                                          : of_scored(s, n_dims, weight, &of));
+        sum->n_right += share * of.n_right;
+        sum->guessing += share * of.guessing;
         uncut(s, n_dims, share);
     }
 }
@@ -279,6 +289,7 @@ static void of_scores(scene *s, double weight, train_sum *sum) {
         for (int64_t k = 1; k < n; k++)
             nearest = fmax(nearest, s->like[k]);
         sum->n_right += s->like[0] > nearest;
+        sum->guessing += log((double)n);
         sum->loss += softmax(s->like, n) - s->row[i];
         s->like[0] -= 1;
         for (int64_t k = 0; k < n; k++)

@@ -187,6 +187,7 @@ static void add_part(llm_training *t, const float *part, const train_sum *of, tr
         t->all[i] += part[i];
     sum->loss += of->loss;
     sum->n += of->n;
+    sum->guessing += of->guessing;
     sum->n_right += of->n_right;
     sum->n_judged += of->n_judged;
 }

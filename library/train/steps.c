@@ -126,15 +126,26 @@ static void report_step(llm_training *t, const train_sum *sum, double rate, doub
 }
 
 /* Tells that a model which should know something by now writes no better than one that knows nothing: once on the way, and at the end. */
-static void note_guessing(const llm_training *t, const llm_training_report *r) {
+static void note_guessing(const llm_training *t, const train_sum *sum,
+                          const llm_training_report *r) {
     enum { SOME = 20, MANY = 100 };
+    static const double as_good = 0.999; /* a ruined model's loss differs from it by rounding */
     char text[256];
-    const double guessing = log((double)llm_trainer_n_vocab(t->trainer));
+    const bool is_compared = t->kind == TRAIN_MATCHES;
+    const double guessing =
+        is_compared ? sum->guessing / sum->n : log((double)llm_trainer_n_vocab(t->trainer));
     const int64_t on_the_way = t->n_steps / 10 > MANY ? t->n_steps / 10 : MANY;
     const bool is_due = r->step == on_the_way || (r->is_last && r->step >= SOME),
                is_loss_of_tokens = (t->kind == TRAIN_TEXT || t->kind == TRAIN_ANSWERS) &&
                                    !t->of.teach && !t->p.loss && !t->p.draft;
-    if (!is_due || !is_loss_of_tokens || !t->p.note || t->history.smooth < guessing)
+    if (!t->p.note)
+        return;
+    if (is_compared && guessing == 0 && r->step == 1)
+        t->p.note(t->p.user,
+                  "the first step learned nothing: its texts are equal, at least up to the length "
+                  "at which they are cut, so that none could be compared with another");
+    if (!is_due || !(is_loss_of_tokens || is_compared) || guessing == 0 ||
+        t->history.smooth < as_good * guessing)
         return;
     snprintf(text, sizeof text,
              "after %" PRId64
@@ -175,7 +186,7 @@ static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) 
              fmin(t->p.rate / 3, t->p.rate > t->usual_rate ? t->usual_rate : INFINITY));
     const ggl_status added = llm_train_history_add(&t->history, r, advice, err);
     if (added == GGL_OK)
-        note_guessing(t, r);
+        note_guessing(t, &sum, r);
     return added;
 }
 

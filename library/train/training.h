@@ -151,6 +151,8 @@ GGL_NODISCARD ggl_status llm_train_load_read(llm_training *t, const train_data *
 /* The loss over items: sums over what `n` counts, tokens or groups. */
 typedef struct train_sum {
     double loss, n;
+    double
+        guessing; /* of texts that belong together: the loss of a model that knows nothing of them */
     /* Of what can be right or wrong: pairs, in which the chosen answer gained; texts, which are nearest to the one that belongs to them; guesses. */
     double n_judged, n_right;
 } train_sum;

@@ -299,6 +299,8 @@ enum { BLOCK = 32, REACH = 32, RUN = 28, RETRY = 20, STEP = 16 };
 /* An array that cannot grow where it is leaves smaller copies of itself behind, each of two thirds of the next: all copies together have
  * less than 4.5 times what is needed. */
 enum { WITH_COPIES = 5 };
+/* One that grows where it is may have half as much again to spare, and something behind it. */
+enum { SPARE = 2 };
 
 /* Adds what pretok.c takes: the characters with their properties, lookaheads with loops, and places to go back to. Of the latter there is
  * one for each instruction that makes one, and with loops for each character again. */
@@ -340,14 +342,16 @@ static void measure_work(const words *w) {
         out->work_each = 1 + joins;
         out->work += 1 + joins + 3 * BLOCK;
     } else if (x->split) {
-        out->work_each = joins + (x->spaced ? 1 : 0) + (fold ? FOLD_RATIO : 0);
+        out->work_each = joins + (x->spaced ? 1 : 0);
         out->work += 4 * FOLD_MOST_PARTS + 3 * BLOCK;
         add_split(x, out);
+        if (fold) /* the text that is folded, and all that each of its bytes takes */
+            out->work_each = FOLD_RATIO * (SPARE + out->work_each);
     } else if (strcmp(x->encode, "wordpiece") == 0) {
         out->work += sizeof(bert_words) + BLOCK;
     } else if (strcmp(x->encode, "best") == 0) {
         const size_t ratio = fold ? FOLD_RATIO : 1, growth = w->growth < 3 ? 3 : w->growth;
-        out->work_each = (fold ? ratio : 0) + ratio * growth * (1 + STEP);
+        out->work_each = (fold ? SPARE * ratio : 0) + ratio * growth * (SPARE + STEP);
         out->work += 4 * FOLD_MOST_PARTS + 1 + 3 * STEP + 4 * BLOCK;
     } else if (strcmp(x->encode, "best_back") == 0) {
         out->work_each = STEP;

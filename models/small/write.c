@@ -45,17 +45,34 @@ static bool is_word_of(const char *words, const char *name, size_t n) {
     return strstr(words, word) != NULL;
 }
 
-/* Returns true if a plan cannot have that name: C has it, or a program, or the plan's own tables, or the runtime's header. */
+static bool ends_with(const char *name, const char *end) {
+    const size_t n = strlen(name), m = strlen(end);
+    return n > m && strcmp(name + n - m, end) == 0;
+}
+
+/* Returns true if a plan cannot have that name: C has it, or a compiler, or a program, or the plan's own tables, or a header that it includes. */
 static bool is_taken(const char *name) {
     static const char taken[] =
         " auto break case char const continue default do double else enum extern float for goto if "
         "inline int long register restrict return short signed sizeof static struct switch typedef "
-        "union unsigned void volatile while main small types ops text text_at other flags pieces "
-        "starts special byte_token score units replacements map merges splits words ";
+        "union unsigned void volatile while asm typeof bool true false linux unix main small types "
+        "ops text text_at other flags pieces starts special byte_token score units replacements "
+        "map merges splits words set range instruction op charsmap properties NULL NO_LIMIT STRAY "
+        "MAX_COPIES MAX_LOOKAHEAD MAX_NESTING offsetof va_list va_start va_arg va_end va_copy "
+        "memchr memcmp memcpy memmove memset strcat strchr strcmp strcoll strcpy strcspn strerror "
+        "strlen strncat strncmp strncpy strpbrk strrchr strspn strstr strtok strxfrm ";
     static const char numbered[] = " leaf v s o t ranges sets code program ";
+    static const char *const begin[] = {"small_", "pretok_", "ggl_",    "llm_", "SMALL_",
+                                        "GGL_",   "LLM_",    "PRETOK_", "OP_",  "CHARSMAP_"};
+    static const char *const end[] = {"_t", "_MAX", "_MIN", "_C", "_H"}; /* of <stdint.h> */
     const size_t n = strlen(name), stem = strcspn(name, "0123456789");
-    return is_word_of(taken, name, n) || strncmp(name, "small_", 6) == 0 ||
-           strncmp(name, "pretok_", 7) == 0 ||
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
+        if (strncmp(name, begin[i], strlen(begin[i])) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof end / sizeof *end; i++)
+        if (ends_with(name, end[i]))
+            return true;
+    return is_word_of(taken, name, n) ||
            (stem < n && stem + strspn(name + stem, "0123456789_") == n &&
             is_word_of(numbered, name, stem));
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "../models/toy_run.h"
+#include "ggl/program.h"
 #include "test.h"
 
 static ggl_status open_error(const char *path, ggl_error *err) {
@@ -137,6 +138,7 @@ TEST(abi) {
         size_t got, want;
     } part[] = {
         IS(GGL_BACKEND_ABI, 5), /* the version, and what it stands for */
+        IS(GGL_MAX_SRC, 14),
         IS(sizeof(ggl_backend_vtable), 176),
         IS(sizeof(ggl_shared), 64),
         IS(sizeof(ggl_backend), 368),

@@ -307,6 +307,11 @@ def belongs():
             got = scores("ranks.gguf", asked[i], [told[i], told[(i + 1) % n]])
             right += got[0] > got[1]
         check(right == n, "a reranker of " + data, right)
+    # what is of no use
+    train("-m", "plain.gguf", "together.jsonl", "--no-valid", "--steps", "60", "-lr", "100", "-o", "y.gguf", has="is no better than that of guessing")
+    put("one.jsonl", (json.dumps({"query": asked[0], "positive": told[0]}) + "\n").encode())
+    put("same.jsonl", "".join(json.dumps({"query": "a", "positive": "b"}) + "\n" for _ in range(n)).encode())
+    train("-m", "plain.gguf", "same.jsonl", "--no-valid", "--steps", "1", "-o", "y.gguf", has="the first step learned nothing")
     # what cannot be
     for args, words in (
         (["-m", "builtin:stories", "story.txt", "--dims", "8"], "story.txt: dim (--dims) and contrast_temp are for texts that belong together"),
@@ -314,11 +319,13 @@ def belongs():
         (["-m", "plain.gguf", "together.jsonl", "--valid", "scores.jsonl"], "scores.jsonl: what it learns is measured by the same kind of data"),
         (["-m", "plain.gguf", "together.jsonl", "story.txt"], "story.txt: this is a text, and what comes before is a text with one that belongs to it"),
         (["-m", "plain.gguf", "together.jsonl", "--sequences", "1", "--valid-share", "0.5"], "there is nothing to compare with"),
+        (["-m", "plain.gguf", "one.jsonl"], "in one.jsonl: there is nothing to compare with"),
+        (["-m", "plain.gguf", "story.txt"], "the model gives no logits, so it learns nothing from texts and conversations"),
         (["-m", "r.gguf", "together.jsonl"], "without a text that does not belong to them"),
         (["-m", "builtin:stories", "together.jsonl", "--teacher", "builtin:chat"], "these have a loss of their own, and no teacher"),
         (["-m", "plain.gguf", "chats.jsonl"], "a conversation needs a chat template"),
     ):
-        train(*args, "-o", "y.gguf", code=1 + any(a in args for a in ("--dims", "--teacher", "--valid", "--sequences")), has=words)
+        train(*args, "-o", "y.gguf", code=1 + any(a in args for a in ("--dims", "--teacher", "--valid", "--sequences", "one.jsonl")), has=words)
     train(*base, "--dims", "x", "-o", "y.gguf", code=2, has="--dims x: a number of dimensions is needed")
 
 

@@ -18,9 +18,11 @@ import time
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "../numpy")]
 import boards
 import compare
+import gguf
 import tokenizers
 
 LONG = [b"abc" * 33, b"abc" * 34, b"a" * 300, b" " * 300, b"<" * 90, b"\xff" * 40, "é".encode() * 60, "東".encode() * 40, b"the the\n\n\n\n the", b"1234567890" * 9]
+LONGEST = [b"\xff" * 766, b"a" * 430, b"zq" + "\u0130".encode() * 340]  # what takes most memory of some vocabularies below
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g"]
 
 
@@ -86,6 +88,38 @@ class Spm(tokenizers.Vocabulary):
         self.add("<mask>", tokenizers.USER)
 
 
+class Grows(tokenizers.Vocabulary):
+    """Unigram pieces that span a whole text which is longer than what was written: bytes become U+FFFD, or a map makes more of a letter."""
+
+    def __init__(self, pieces, mapped):
+        super().__init__("t5", add_space_prefix=False, remove_extra_whitespaces=False, add_eos_token=False)
+        if mapped:
+            self.keys["precompiled_charsmap"] = tokenizers.Typed(gguf.ARRAY, list(tokenizers.charsmap(mapped)), 0)
+        self.add("<pad>", tokenizers.CONTROL)
+        self.add("</s>", tokenizers.CONTROL)
+        self.add("<unk>", tokenizers.UNKNOWN)
+        for k, piece in enumerate(pieces):
+            self.add(piece, tokenizers.NORMAL, -1.0 - k / 2)
+
+
+class Chain(tokenizers.Vocabulary):
+    """Merges of a word from its begin on, so that each join leaves another one in the queue; capitals become longer (U+0130 is two characters)."""
+
+    def __init__(self):
+        super().__init__("whitespace", pre="whitespace")
+        self.keys |= {"normalizer.lowercase": True, "unknown_token_id": 0}
+        self.add("<unk>", tokenizers.UNKNOWN)
+        merges, word, dot = [], "q", "\u0307"
+        for piece in ("q", "z", "i", dot):
+            self.add(piece)
+        words = [word]
+        for k in range(700):
+            merges.append(f"{word} {dot if k % 2 else 'i'}")
+            word += dot if k % 2 else "i"
+            words.append(word)
+        self.keys["merges"] = merges + [f"z {w}" for w in words] + [f"i {dot}", f"{dot} i"]
+
+
 def vocabularies(rng):
     t = tokenizers
     yield "rwkv", t.Rwkv(rng)
@@ -108,6 +142,9 @@ def vocabularies(rng):
     yield "sarvam", t.RawBpe(rng, "gpt2", "sarvam-moe", True, False, False)
     yield "white", t.RawBpe(rng, "whitespace", "whitespace", False, False, False, False)
     yield "white_lower", t.RawBpe(rng, "whitespace", "whitespace", False, False, False, True)
+    yield "t5_unknown", Grows(["a", t.SPACE, "\ufffd", "\ufffd\ufffd"], None)
+    yield "t5_grows", Grows(["x", t.SPACE, "y", "xy", "yx"], {b"a": b"xy" * 8})
+    yield "white_chain", Chain()
 
 
 def write_texts(work, texts):
@@ -161,6 +198,7 @@ def main(root, binaries, words, cc, work, board=None):
     os.makedirs(f"{work}/models")
     texts = [tokenizers.random_text(rng) for _ in range(60 if board else 300)] + LONG
     texts += [b"".join(rng.choice(texts) + rng.choice([b" ", b"", b"</s> ", b" <mask>", b"\n<|user|>\n ", b"<dna>acgtACGTacgtNNa</dna>", b"<dna>ACG"]) for _ in range(4)) for _ in range(40)]
+    texts += [] if board else LONGEST
     write_texts(work, texts)
     models = {}
     for name, vocabulary in vocabularies(rng):
