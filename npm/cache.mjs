@@ -48,7 +48,9 @@ async function read(response, url, put, progress, signal) {
     let done = 0;
     for (;;) {
         signal?.throwIfAborted(); // parts may have arrived before
-        const { value, done: isEnd } = await reader.read();
+        const { value, done: isEnd } = await reader.read().catch((e) => {
+            throw e.name === "AbortError" ? e : new Error(`${url}: the connection ended after ${done}${total ? ` of ${total}` : ""} bytes (${e.cause?.message ?? e.message}); try again`);
+        });
         if (isEnd) break;
         put(value, done);
         done += value.length;

@@ -43,6 +43,11 @@ PROGRAM_SOURCES := $(BOARDS)/$(BOARD_SOURCE) $(or $(SOURCES),$(B)/plan.c $(BOARD
 LINK := $(if $(BOARD_LDFLAGS),-L$(BOARDS) $(BOARD_LDFLAGS) -Wl$(comma)--defsym=board_ram=$(RAM))
 else
 PROGRAM_SOURCES := $(SOURCES)
+ifneq ($(filter run program,$(MAKECMDGOALS)),)
+ifeq ($(SOURCES),)
+$(error BOARD=NAME or SOURCES=FILES is missing: the program to make; boards are $(sort $(notdir $(basename $(wildcard $(BOARDS)/*.mk)))))
+endif
+endif
 endif
 
 # The arithmetic is that of the large engine: its portable kernels, which the files here include, and these.

@@ -43,7 +43,7 @@ int main(void) {
     const int32_t n_prompt = small_encode(&plan, PROMPT, strlen(PROMPT), SMALL_WITH_ENDS, token,
                                           PLAN_N_CTX, ram, sizeof ram);
     if (n_prompt < 1) {
-        board_say("the prompt is too long, or the plan has no tokenizer\n");
+        board_say("the prompt is empty or too long, or the plan has no tokenizer\n");
         return 1;
     }
     board_say(PROMPT);

@@ -458,7 +458,7 @@ static void tell_sizes(llm_training *t) {
     if (t->p.memory > 0 && values > t->p.memory) {
         snprintf(text, sizeof text,
                  "the values need %.1f MB, more than the %.1f MB of memory: a smaller n_ubatch "
-                 "or n_ctx takes less",
+                 "or n_ctx (-ub, -c) takes less",
                  (double)values / 1e6, (double)t->p.memory / 1e6);
         tell_note(t, text);
     }

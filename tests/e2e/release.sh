@@ -205,7 +205,10 @@ else
     echo "no compiler for Windows"
 fi
 # Another processor: no package, and a wheel that nothing here runs.
-if [ "$(uname -m)" != aarch64 ] && command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64-static >/dev/null; then
+links() { # COMPILER: it has a C library
+    echo 'int main(void) { return 0; }' | "$1" -x c -o "$tmp/linked" - 2>/dev/null
+}
+if [ "$(uname -m)" != aarch64 ] && links aarch64-linux-gnu-gcc && command -v qemu-aarch64-static >/dev/null; then
     small --target aarch64 --without source "$tmp/arm"
     for words in "deb: left out" "was not tried" "left out .*: llm-server"; do
         grep -q "$words" "$tmp/log" || fail "--target aarch64: '$words' is not said: $(cat "$tmp/log")"

@@ -9,7 +9,7 @@
 
 #ifdef BOARD
 #include "board.h"
-static SMALL_ALIGNED char work[1 << 20];
+static SMALL_ALIGNED char small_work[1 << 20];
 static int32_t token[1 << 14];
 #else
 #include <stdio.h>
@@ -57,8 +57,7 @@ static int32_t encode(const word_cases *c, const char *s, size_t n, unsigned fla
     memset(work, 0xa5, work_size);
     s = text;
 #else
-    if (work_size > sizeof work || (size_t)n_token > sizeof token / sizeof *token)
-        return -1;
+    char *work = small_work;
 #endif
     int32_t got = small_encode(c->plan, s, n, flags, token, n_token, work, work_size);
     if (got > 0 && want && memcmp(token, want, (size_t)got * sizeof *token) != 0)
@@ -77,6 +76,10 @@ static void run_texts(const char *name, const word_cases *c) {
         const size_t n = text_at[i + 1] - text_at[i], work = c->work_each * n + c->work;
         const int32_t *want = c->want + c->want_at[i];
         const int32_t n_want = c->want_at[i + 1] - c->want_at[i];
+#ifdef BOARD
+        if (work > sizeof(small_work) || (size_t)n_want > sizeof token / sizeof *token)
+            continue; /* some patterns may need more for a long text than the board has */
+#endif
         if (encode(c, s, n, i % 4, n_want, work, want) != n_want)
             fail(name, "other tokens than the large engine gives for text", i);
         if (n_want > 0 && encode(c, s, n, i % 4, n_want - 1, work, want) != -1)
