@@ -98,7 +98,7 @@ static void add_relative(const step_args *a, const query *x, int64_t first, int6
     const view *by_query = &a->src[ATTEND_BACK_Q_REL], *by_key = &a->src[ATTEND_BACK_K_REL];
     if (by_query->data)
         add(a, first + x->head * by_query->ne[0] + relative_row(a, x, m), x->l, ds);
-    first += by_query->data ? by_query->ne[0] * by_query->ne[1] : 0;
+    first += by_query->data ? ggl_extents(by_query->ne, 0, 2, 1) : 0;
     if (by_key->data)
         add(a, first + x->of * by_key->ne[0] + relative_row(a, x, m), m, ds);
 }
