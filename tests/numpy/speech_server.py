@@ -36,6 +36,11 @@ def check(ok, what):
         raise AssertionError(what)
 
 
+def check_end(server):
+    code = server.stop()
+    check(code == 0, f"exit code {code}: " + "".join(server.lines[-40:]))
+
+
 def form(sound, fields, boundary="XyZ"):
     parts = [f'--{boundary}\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n'.encode() for k, v in fields]
     if sound is not None:
@@ -175,7 +180,7 @@ def formats(x):
         check(text_of(s, "/audio/transcriptions", x.sound, response_format="text") == whole + "\n", "without /v1")
         said_words(s, x, whole)
         languages(s)
-        check(s.stop() == 0, "exit code")
+        check_end(s)
     with x.server() as s:  # without a log, standard error has the warning
         text_of(s, PATH, x.sound[:-100])
         check(s.stop() == 0 and sum("llm-server: warning: " in line and line.endswith(f"POST {PATH} {damage}\n") for line in s.lines) == 1, s.lines)
@@ -241,7 +246,7 @@ def refused_(x):
         big.close()
         check(s.get("/props")[0] == 200 and json.loads(s.get("/props")[2])["modalities"]["audio"], "props")
         check(text_of(s, PATH, x.sound), "it still works")
-        check(s.stop() == 0, "exit code")
+        check_end(s)
     with open(folders_speech.DESCRIPTOR, encoding="utf-8") as f:
         plain = f.read().replace('if asked("alignment"):\n  require', "if false:\n  require").replace("  alignment = shown\n", "")
     with open(os.path.join(x.folder, "plain.arch"), "w", encoding="utf-8") as f:
@@ -286,7 +291,7 @@ def waits(x):
         check(answers == [x.transcribe("--format", "srt")], answers)
         check(metric(s, "llm_clients_gone_total") == 2 and not slots(s)[0]["is_processing"], "nobody is left")
         until("no memory is held", lambda: metric(s, 'llm_request_memory_bytes{use="requests"}') == 0 and metric(s, 'llm_request_memory_bytes{use="answers"}') == 0)
-        check(s.stop() == 0, "exit code")
+        check_end(s)
     with x.server("--queue", "100") as s: # many at once have the same answers
         texts = [None] * 12
         want = x.transcribe("--format", "srt")
@@ -349,7 +354,7 @@ def models(x):
         check(s.post("/models/unload", {"model": "hears"})[0] == 200, "unload")
         until("unloaded", lambda: listed()["hears"]["status"]["value"] == "unloaded")
         check(text_of(s, PATH, x.sound, model="hears", response_format="srt") == want, "loaded again")
-        check(s.stop() == 0, "exit code")
+        check_end(s)
 
 
 def late(x):
@@ -376,7 +381,7 @@ def damaged(x):
             check(status in (200, 400), f"{k}: {status} {text[:200]}")
             json.loads(text)
         check(text_of(s, PATH, x.sound), "it still works")
-        check(s.stop() == 0, "exit code")
+        check_end(s)
 
 
 def named(x):
