@@ -142,7 +142,7 @@ need sha256sum coreutils
 tar --version | grep -q 'GNU tar' || fail "GNU tar is needed, which sorts files and sets their owners"
 if [ -n "$across" ]; then
     need "${across}gcc" "gcc-${across%-}"
-    [ -z "$across" ] || echo 'int main(void) { return 0; }' | "${across}gcc" -x c -o /dev/null - 2>/dev/null ||
+    echo 'int main(void) { return 0; }' | "${across}gcc" -x c -o /dev/null - 2>/dev/null ||
         fail "${across}gcc finds no C library (Debian: libc6-dev-arm64-cross)"
     need "${runner[0]}" qemu-user-static
     if [ -z "${without[deb]:-}" ]; then

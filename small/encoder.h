@@ -54,9 +54,10 @@ small_walk small_walk_begin(const small_keys *k);
 bool small_walk_on(const small_words *w, const small_keys *k, small_walk *at, unsigned char byte);
 /* Returns the token whose key is what was read; -1: there is none. */
 int32_t small_walk_token(const small_words *w, const small_keys *k, const small_walk *at);
-/* Returns the token with the longest key that s[0..n) begins with, and sets *length; -1: none. */
+/* Returns the token with the longest key that s[0..n) begins with, of those tokens that have all of `flags` (SMALL_USER ..; 0: any), and
+ * sets *length; -1: none. */
 int32_t small_longest(const small_words *w, const small_keys *k, const char *s, size_t n,
-                      size_t *length);
+                      unsigned flags, size_t *length);
 
 /* Functions of small_words.encode: each appends the tokens of a text without special tokens; false: `token` or the memory is full. */
 bool small_encode_scores(small_encoder *e, const char *text, size_t n);

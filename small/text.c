@@ -79,12 +79,12 @@ int32_t small_walk_token(const small_words *w, const small_keys *k, const small_
 }
 
 int32_t small_longest(const small_words *w, const small_keys *k, const char *s, size_t n,
-                      size_t *length) {
+                      unsigned flags, size_t *length) {
     small_walk at = small_walk_begin(k);
     int32_t best = -1;
     for (size_t i = 0; i < n && small_walk_on(w, k, &at, (unsigned char)s[i]); i++) {
         const int32_t token = small_walk_token(w, k, &at);
-        if (token >= 0) {
+        if (token >= 0 && (w->flags[token] & flags) == flags) {
             best = token;
             *length = i + 1;
         }
@@ -181,18 +181,6 @@ static size_t white_before(const char *s, size_t n) {
     return n - left;
 }
 
-/* Returns the longest special token that begins at s; -1: none. */
-static int32_t special_at(const small_words *w, const char *s, size_t n, bool user_only) {
-    small_walk at = small_walk_begin(&w->special);
-    int32_t best = -1;
-    for (size_t i = 0; i < n && small_walk_on(w, &w->special, &at, (unsigned char)s[i]); i++) {
-        const int32_t id = small_walk_token(w, &w->special, &at);
-        if (id >= 0 && (!user_only || (w->flags[id] & SMALL_USER)))
-            best = id;
-    }
-    return best;
-}
-
 /* Encodes the text between special tokens; the memory is free again after each stretch. */
 static bool encode_stretch(small_encoder *e, const char *text, size_t n) {
     small_use_memory(e->work, e->work_size);
@@ -201,11 +189,13 @@ static bool encode_stretch(small_encoder *e, const char *text, size_t n) {
 
 static bool encode_all(small_encoder *e, const char *text, size_t n, unsigned flags) {
     const small_words *w = e->w;
+    const unsigned wanted = flags & SMALL_WITH_SPECIAL ? 0 : SMALL_USER;
     size_t start = 0;
     if ((flags & SMALL_WITH_ENDS) && w->add_bos && w->bos >= 0 && !small_append(e, w->bos))
         return false;
     for (size_t i = 0; i < n;) {
-        const int32_t id = special_at(w, text + i, n - i, !(flags & SMALL_WITH_SPECIAL));
+        size_t n_name;
+        const int32_t id = small_longest(w, &w->special, text + i, n - i, wanted, &n_name);
         if (id < 0) {
             i++;
             continue;
@@ -213,8 +203,6 @@ static bool encode_all(small_encoder *e, const char *text, size_t n, unsigned fl
         const size_t white = w->flags[id] & SMALL_LEFT ? white_before(text + start, i - start) : 0;
         if (!encode_stretch(e, text + start, i - white - start) || !small_append(e, id))
             return false;
-        size_t n_name;
-        (void)small_string(w, id, &n_name);
         i += n_name;
         if (w->flags[id] & SMALL_RIGHT)
             i += white_after(text + i, n - i);

@@ -8,7 +8,7 @@
 static bool match_word(small_encoder *e, const char *s, size_t n, bool append) {
     for (size_t i = 0, length; i < n; i += length) {
         const small_keys *k = i == 0 ? &e->w->starts : &e->w->pieces;
-        const int32_t id = small_longest(e->w, k, s + i, n - i, &length);
+        const int32_t id = small_longest(e->w, k, s + i, n - i, 0, &length);
         if (id < 0 || (append && !small_append(e, id)))
             return false;
     }

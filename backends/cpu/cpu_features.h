@@ -41,7 +41,7 @@ uint32_t ggl_cpu_features_detect(void);
 /* Asks the system for registers that it gives to a process only on request (those of CPU_AMX), and
  * returns `features` without those that it refuses. They may be asked for again, from any thread. */
 uint32_t ggl_cpu_features_ask(uint32_t features);
-/* What weights are made of. */
+/* How weights are stored: as floats; as codes of 8 bits; as codes of fewer bits. */
 typedef enum cpu_stream { CPU_FLOATS, CPU_BYTES, CPU_FEWER_BITS } cpu_stream;
 /* Returns how many bytes ahead weights should be prefetched that lie in the order in which they are
  * read. 0: not at all, because this processor finds them by itself, and prefetching makes it slower. */

@@ -243,7 +243,7 @@ static void multiply(const work *w, float *to, const float *rows, int64_t length
     }
 }
 
-/* What relative positions are for some pairs. */
+/* By what some pairs (of an element and a head) find their rows of relative positions. */
 typedef struct relatives {
     const int32_t *row; /* [2 * most + 1]: the row for each distance */
     int64_t most;

@@ -119,13 +119,6 @@ ggl_status llm_charsmap_find(const charsmap *m, const char *s, size_t n, size_t 
     return check_lengths(m, i > CHARSMAP_LONGEST ? i : *length, replacement->n, err);
 }
 
-static bool is_utf8(ggl_str s) {
-    for (size_t i = 0, length; i < s.n; i += length)
-        if ((length = ggl_utf8_length(s.s + i, s.n - i)) == 0)
-            return false;
-    return true;
-}
-
 /* One byte of the string that a walk is at. */
 typedef struct place {
     size_t base;
@@ -153,7 +146,7 @@ ggl_status llm_charsmap_check(const charsmap *m, size_t *growth, ggl_error *err)
         else if (!to.s)
             s = ggl_fail(err, GGL_FORMAT, "%s has a string of %zu bytes without a replacement",
                          m->name, n);
-        else if (!is_utf8(to))
+        else if (!ggl_utf8_is_valid(to.s, to.n))
             s = ggl_fail(err, GGL_FORMAT, "%s has a replacement that is not UTF-8", m->name);
         else
             s = check_lengths(m, n, to.n, err);
