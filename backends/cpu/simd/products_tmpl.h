@@ -15,7 +15,21 @@
 
 #include <limits.h>
 
-enum { PANEL_ROWS = 12, ROWS = 4 };
+/* In vectors of eight, a panel is multiplied in chunks of 1024 elements (or pairs): what 4 rows by 3 columns then read fits into an L1 cache of 32 KiB.
+ * More rows there, because each part of a column that comes from the L2 cache serves all of them. */
+enum {
+    ROWS = 4,
+    CHUNKED = V_LANES == 8,
+    CHUNK = 1024,
+    PANEL_ROWS = CHUNKED ? 24 : 12,
+    GROUP_COLS = CHUNKED ? 4 * V_COLS : V_COLS /* columns whose sums wait for the next chunk */
+};
+
+#ifndef V_KEEPS
+INLINE vf v_keep(vf v) {
+    return v;
+}
+#endif
 
 /* A lane takes 32 bits at a time: one element as f32, or a pair of bf16. */
 #ifdef V_PAIRS
@@ -216,9 +230,9 @@ INLINE void direct(float *const *y, int64_t j, const void *const *x, const char 
         for (int64_t i = V_LANES * h; i < whole; i += 16) {
             vf v[V_COLS];
             for (int c = 0; c < n_cols; c++)
-                v[c] = v_load((const float *)x[c] + i);
+                v[c] = v_keep(v_load((const float *)x[c] + i));
             for (int r = 0; r < ROWS; r++) {
-                const vf u = load_lanes(w + (size_t)r * row_size + i * size, size);
+                const vf u = v_keep(load_lanes(w + (size_t)r * row_size + i * size, size));
                 if (h == 0 && r < n_ahead)
                     __builtin_prefetch(ahead + (size_t)r * row_size + i * size);
                 for (int c = 0; c < n_cols; c++)
@@ -341,64 +355,70 @@ BY_TYPE(f16, 2)
 #endif
 BY_TYPE(bf16, 2)
 
-/* Computes vector h of the sixteen sums for n_rows rows by n_cols columns, both constants. */
-INLINE void block_part(vf *out, const float *const *x, const float *w, int64_t step,
-                       const int n_rows, const int n_cols, int64_t k, const int h) {
+/* Adds the products of elements i0 .. i1 - 1 to vector h of the sixteen sums, for n_rows rows by n_cols columns, both
+ * constants. */
+INLINE void block_part(vf *sums, const float *const *x, const float *w, int64_t step,
+                       const int n_rows, const int n_cols, int64_t i0, int64_t i1, const int h) {
     vf a[ROWS][V_COLS];
     for (int r = 0; r < n_rows; r++)
         for (int c = 0; c < n_cols; c++)
-            a[r][c] = v_set(0.0f);
+            a[r][c] = i0 == 0 ? v_set(0.0f) : sums[r * n_cols + c];
     w += h * PANEL_ROWS * step;
-    for (int64_t i = 0; i < cpu_padded(k) / PER_LANE; i += 16) {
+    for (int64_t i = i0; i < i1; i += 16) {
         vf v[V_COLS];
         for (int c = 0; c < n_cols; c++)
-            v[c] = v_load(x[c] + i + V_LANES * h);
+            v[c] = v_keep(v_load(x[c] + i + V_LANES * h));
         for (int r = 0; r < n_rows; r++) {
-            vf u = v_load(w + r * step + i / V_16);
+            const vf u = v_keep(v_load(w + r * step + i / V_16));
             for (int c = 0; c < n_cols; c++)
                 a[r][c] = add_product(u, v[c], a[r][c]);
         }
     }
     for (int r = 0; r < n_rows; r++)
         for (int c = 0; c < n_cols; c++)
-            out[r * n_cols + c] = a[r][c];
+            sums[r * n_cols + c] = a[r][c];
 }
 
-/* Computes n_rows rows from j on by n_cols columns, both constants, of a panel. */
-INLINE void block(float *const *y, int64_t j, const float *const *x, const float *w, int64_t step,
-                  const int n_rows, const int n_cols, int64_t k) {
-    vf part[V_16][ROWS * V_COLS];
+/* Elements i0 .. i1 - 1 of a panel of n elements, in 32 bits each. */
+typedef struct chunk {
+    int64_t i0, i1, n, step;
+} chunk;
+
+/* Adds the products of a chunk for n_rows rows from j on by n_cols columns, both constants. After the last chunk, stores the results. */
+INLINE void block(vf *sums, float *const *y, int64_t j, const void *const *x, const float *w,
+                  const chunk *k, const int n_rows, const int n_cols) {
+    const float *column[V_COLS];
+    for (int c = 0; c < n_cols; c++)
+        column[c] = x[c];
     for (int h = 0; h < V_16; h++)
-        block_part(part[h], x, w, step, n_rows, n_cols, k, h);
-    for (int c = 0; c < n_cols; c++) {
+        block_part(sums + h * n_rows * n_cols, column, w, k->step, n_rows, n_cols, k->i0, k->i1, h);
+    for (int c = 0; c < n_cols && k->i1 == k->n; c++) {
         vf s[ROWS][V_16];
         for (int r = 0; r < n_rows; r++)
             for (int h = 0; h < V_16; h++)
-                s[r][h] = part[h][r * n_cols + c];
+                s[r][h] = sums[(h * n_rows + r) * n_cols + c];
         store_sums(y[c] + j, (const vf(*)[V_16])s, n_rows);
     }
 }
 
-INLINE void columns(float *const *y, const void *const *x, const float *w, int n_rows,
-                    const int n_cols, int64_t k) {
-    const float *column[V_COLS];
-    int64_t step = panel_step(k);
+/* The same for all rows of a panel. sums: for n_rows x n_cols results. */
+INLINE void columns(vf *sums, float *const *y, const void *const *x, const float *w, const chunk *k,
+                    int n_rows, const int n_cols) {
     int j = 0;
-    for (int c = 0; c < n_cols; c++)
-        column[c] = x[c];
     for (; j + ROWS <= n_rows; j += ROWS)
-        block(y, j, column, w + j * step, step, ROWS, n_cols, k);
+        block(sums + j * n_cols * V_16, y, j, x, w + j * k->step, k, ROWS, n_cols);
     for (; j < n_rows; j++)
-        block(y, j, column, w + j * step, step, 1, n_cols, k);
+        block(sums + j * n_cols * V_16, y, j, x, w + j * k->step, k, 1, n_cols);
 }
 
-static void tile(float *const *y, const void *const *x, int n_cols, const void *panel, int n_rows,
-                 int64_t k) {
+/* Multiplies a chunk of a panel with up to GROUP_COLS columns. */
+static void group(vf *sums, float *const *y, const void *const *x, int n_cols, const float *w,
+                  const chunk *k, int n_rows) {
     for (int c = 0, taken; c < n_cols; c += taken) {
         taken = 0;
 #define TAKE(n)                                                                                    \
     if (taken == 0 && n_cols - c >= (n)) {                                                         \
-        columns(y + c, x + c, panel, n_rows, n, k);                                                \
+        columns(sums + c * n_rows * V_16, y + c, x + c, w, k, n_rows, n);                          \
         taken = (n);                                                                               \
     }
         V_TILE(TAKE)
@@ -406,10 +426,30 @@ static void tile(float *const *y, const void *const *x, int n_cols, const void *
     }
 }
 
-/* From so many columns on, a panel is faster than the rows as they are. In vectors of eight or four sums these are read in two
- * or four passes, each of which loads the same cache lines. In those of sixteen a panel only keeps rows that are a power of two long
- * from competing for the same lines of the cache. */
-enum { F32_PANELS = V_16 == 1 ? 48 : V_16 == 2 ? 24 : 6, F16_PANELS = V_16 <= 2 ? INT_MAX : 6 };
+static void tile(float *const *y, const void *const *x, int n_cols, const void *panel, int n_rows,
+                 int64_t k) {
+    chunk part = {.n = cpu_padded(k) / PER_LANE, .step = panel_step(k)};
+    const int64_t n_chunks = CHUNKED && part.n > CHUNK ? (part.n + CHUNK - 1) / CHUNK : 1;
+    const int64_t size = (part.n / 16 + n_chunks - 1) / n_chunks * 16;
+    vf sums[GROUP_COLS * PANEL_ROWS * V_16];
+    for (int c = 0; c < n_cols; c += GROUP_COLS) {
+        part.i1 = 0;
+        do {
+            part.i0 = part.i1;
+            part.i1 = part.i0 + size < part.n ? part.i0 + size : part.n;
+            group(sums, y + c, x + c, n_cols - c < GROUP_COLS ? n_cols - c : GROUP_COLS, panel,
+                  &part, n_rows);
+        } while (part.i1 < part.n);
+    }
+}
+
+/* From so many columns on, a panel is faster than the rows as they are, by the number of vectors that hold sixteen sums. Where these are two
+ * or four, rows are read in as many passes, each of which loads the same cache lines, and those of f16 are converted in each. Where it is one,
+ * a panel only keeps rows that are a power of two long from competing for the same lines of the cache. */
+#ifndef V_PAIRS
+static const int f32_panels[] = {[1] = 48, [2] = 12, [4] = 6},
+                 f16_panels[] = {[1] = INT_MAX, [2] = 48, [4] = 6};
+#endif
 
 static void fill_products(cpu_kernels *k) {
 #define PRODUCT(columns_, type, unit, min_cols_)                                                   \
@@ -424,8 +464,8 @@ static void fill_products(cpu_kernels *k) {
 #ifdef V_PAIRS
     k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16_PAIRS, bf16, 1, 6);
 #else
-    k->product[GGL_F32] = PRODUCT(CPU_COLUMNS_F32, f32, 32, F32_PANELS);
-    k->product[GGL_F16] = PRODUCT(CPU_COLUMNS_F32, f16, 32, F16_PANELS);
+    k->product[GGL_F32] = PRODUCT(CPU_COLUMNS_F32, f32, 32, f32_panels[V_16]);
+    k->product[GGL_F16] = PRODUCT(CPU_COLUMNS_F32, f16, 32, f16_panels[V_16]);
     k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16, bf16, 1, 6);
 #endif
 }
