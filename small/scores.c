@@ -12,21 +12,20 @@ typedef struct pieces {
 } pieces;
 
 static void add_character(pieces *p, const char *c, size_t n) {
-    const uint32_t i = p->n_sym++;
     memcpy(p->text + p->n, c, n);
-    p->sym[i] = (symbol){p->n, (uint32_t)n, i > 0 ? i - 1 : NO_SYMBOL, i + 1, -1};
+    p->sym[p->n_sym++] = (symbol){.at = p->n, .n = (uint32_t)n, .id = -1};
     p->n += (uint32_t)n;
 }
 
-/* Queues the join of `left` with its right neighbor, if together they are a piece. */
-static bool consider(pieces *p, uint32_t left) {
-    if (left == NO_SYMBOL || p->sym[left].next == NO_SYMBOL)
-        return true;
-    const symbol *a = &p->sym[left];
-    const uint32_t n = a->n + p->sym[a->next].n;
-    const int32_t id = small_find(p->e->w, &p->e->w->pieces, p->text + a->at, n);
-    return id < 0 ||
-           llm_merge_queue_push(&p->queue, (join){-(double)p->e->w->score[id], left, n, id});
+/* Two symbols can be joined if together they are a piece. */
+static bool find_piece(const void *context, const symbol *a, const symbol *b, join *j) {
+    const pieces *p = context;
+    (void)b;
+    j->id = small_find(p->e->w, &p->e->w->pieces, p->text + a->at, j->n);
+    if (j->id < 0)
+        return false;
+    j->rank = -(double)p->e->w->score[j->id];
+    return true;
 }
 
 /* Appends the token of a symbol. */
@@ -37,19 +36,9 @@ static bool emit(pieces *p, const symbol *s) {
 }
 
 static bool join_all(pieces *p) {
-    if (p->n_sym == 0)
-        return true;
-    p->sym[p->n_sym - 1].next = NO_SYMBOL;
-    for (uint32_t i = 0; i + 1 < p->n_sym; i++)
-        if (!consider(p, i))
-            return false;
-    while (p->queue.n > 0) {
-        const join j = llm_merge_queue_pop(&p->queue);
-        if (llm_merge_symbols(p->sym, &j) &&
-            (!consider(p, p->sym[j.left].prev) || !consider(p, j.left)))
-            return false;
-    }
-    for (uint32_t i = 0; i != NO_SYMBOL; i = p->sym[i].next)
+    if (!llm_merge_all(&p->queue, p->sym, p->n_sym, find_piece, p))
+        return false;
+    for (uint32_t i = p->n_sym > 0 ? 0 : NO_SYMBOL; i != NO_SYMBOL; i = p->sym[i].next)
         if (!emit(p, &p->sym[i]))
             return false;
     return true;

@@ -38,13 +38,10 @@ static int32_t find_merge(const small_words *w, uint32_t left, uint32_t right, d
     return -1;
 }
 
-static bool consider(word_run *r, uint32_t left) {
-    if (left == NO_SYMBOL || r->sym[left].next == NO_SYMBOL)
-        return true;
-    const symbol *a = &r->sym[left], *b = &r->sym[a->next];
-    double rank;
-    const int32_t id = find_merge(r->e->w, (uint32_t)a->id, (uint32_t)b->id, &rank);
-    return id < 0 || llm_merge_queue_push(&r->queue, (join){rank, left, a->n + b->n, id});
+static bool find_join(const void *context, const symbol *a, const symbol *b, join *j) {
+    j->id =
+        find_merge(((const word_run *)context)->e->w, (uint32_t)a->id, (uint32_t)b->id, &j->rank);
+    return j->id >= 0;
 }
 
 /* Appends a symbol's token; one that is none becomes those of its bytes, without those that have none. In raw vocabularies one such byte
@@ -78,8 +75,7 @@ static uint32_t first_symbols(word_run *r, const char *word, size_t n) {
         len = w->raw ? llm_utf8_length(word + i, n - i) : 1;
         const int32_t id =
             w->raw ? small_find(w, &w->pieces, word + i, len) : w->byte[(unsigned char)word[i]];
-        r->sym[count] = (symbol){(uint32_t)i, (uint32_t)len, count > 0 ? count - 1 : NO_SYMBOL,
-                                 i + len < n ? count + 1 : NO_SYMBOL, id};
+        r->sym[count] = (symbol){.at = (uint32_t)i, .n = (uint32_t)len, .id = id};
     }
     return count;
 }
@@ -95,15 +91,8 @@ static bool join_word(word_run *r, const char *word, size_t n) {
     if (count == 0)
         return false;
     r->queue = (merge_queue){0};
-    for (uint32_t i = 0; i + 1 < count; i++)
-        if (!consider(r, i))
-            return false;
-    while (r->queue.n > 0) {
-        const join j = llm_merge_queue_pop(&r->queue);
-        if (llm_merge_symbols(r->sym, &j) &&
-            (!consider(r, r->sym[j.left].prev) || !consider(r, j.left)))
-            return false;
-    }
+    if (!llm_merge_all(&r->queue, r->sym, count, find_join, r))
+        return false;
     for (uint32_t i = 0; i != NO_SYMBOL; i = r->sym[i].next)
         if (!emit(r, &r->sym[i], word))
             return false;

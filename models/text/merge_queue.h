@@ -1,5 +1,5 @@
-/* For tokenizers that merge (spm, bpe): the text as a list of symbols, and a queue of possible
- * joins of neighbors, best first. */
+/* For tokenizers that merge (spm, bpe), also those of small/: the text as a list of symbols, whose neighbors are joined, the
+ * best ones first, until no two of them can be. */
 #ifndef LLM_MERGE_QUEUE_H
 #define LLM_MERGE_QUEUE_H
 
@@ -29,14 +29,13 @@ typedef struct merge_queue {
     size_t n, cap;
 } merge_queue;
 
-/* False: out of memory; the queue is unchanged. */
-bool llm_merge_queue_push(merge_queue *q, join j);
-/* Removes and returns the best join; requires q->n > 0. */
-join llm_merge_queue_pop(merge_queue *q);
-void llm_merge_queue_fini(merge_queue *q);
+/* Sets j->rank and j->id if symbol a and its right neighbor b can be joined, else returns false. j->n is how many bytes they have together. */
+typedef bool merge_find_fn(const void *context, const symbol *a, const symbol *b, join *j);
 
-/* Performs a join: appends the right symbol to the left one. False: the join is stale, nothing
- * is done. */
-bool llm_merge_symbols(symbol *sym, const join *j);
+/* Joins the n symbols, whose links it sets, as long as find() finds two neighbors to join; those that are left are reached from the
+ * first one by .next. q keeps its memory for the next call. False: out of memory. */
+bool llm_merge_all(merge_queue *q, symbol *sym, uint32_t n, merge_find_fn *find,
+                   const void *context);
+void llm_merge_queue_fini(merge_queue *q);
 
 #endif

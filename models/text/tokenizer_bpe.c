@@ -280,14 +280,14 @@ typedef struct bpe_run {
     size_t cap_spelled;
 } bpe_run;
 
-/* Queues the join of `left` with its right neighbor, if the merges list it. False: out of
- * memory. */
-static bool consider(bpe_run *r, uint32_t left) {
-    if (left == NO_SYMBOL || r->sym[left].next == NO_SYMBOL)
-        return true;
-    const symbol *a = &r->sym[left], *b = &r->sym[a->next];
-    const llm_merge *e = find_merge(r->m, a->id, b->id);
-    return !e || llm_merge_queue_push(&r->queue, (join){e->rank, left, a->n + b->n, e->id});
+/* Two symbols can be joined if the merges list them. */
+static bool find_join(const void *context, const symbol *a, const symbol *b, join *j) {
+    const llm_merge *e = find_merge(((const bpe_run *)context)->m, a->id, b->id);
+    if (!e)
+        return false;
+    j->rank = e->rank;
+    j->id = e->id;
+    return true;
 }
 
 /* Appends a symbol's token. A symbol that is not a token becomes the tokens of its bytes,
@@ -328,10 +328,8 @@ static uint32_t first_symbols(bpe_run *r, const char *word, size_t n) {
         len = r->m->pre.raw ? llm_utf8_length(word + i, n - i) : 1;
         int32_t id = r->m->pre.raw ? llm_spellings_find(&r->m->piece, r->t->piece, word + i, len)
                                    : r->m->byte[(unsigned char)word[i]];
-        r->sym[count] =
-            (symbol){(uint32_t)i, (uint32_t)len, count > 0 ? count - 1 : NO_SYMBOL, count + 1, id};
+        r->sym[count] = (symbol){.at = (uint32_t)i, .n = (uint32_t)len, .id = id};
     }
-    r->sym[count - 1].next = NO_SYMBOL;
     return count;
 }
 
@@ -358,17 +356,8 @@ static ggl_status encode_word(void *context, const char *word, size_t n) {
     if (n > r->cap_sym && !ggl_grow(&r->sym, &r->cap_sym, n, sizeof *r->sym))
         return GGL_NOMEM;
     const uint32_t count = first_symbols(r, word, n);
-    r->queue.n = 0;
-    for (uint32_t i = 0; i + 1 < count; i++)
-        if (!consider(r, i))
-            return GGL_NOMEM;
-    while (r->queue.n > 0) {
-        join j = llm_merge_queue_pop(&r->queue);
-        if (!llm_merge_symbols(r->sym, &j))
-            continue;
-        if (!consider(r, r->sym[j.left].prev) || !consider(r, j.left))
-            return GGL_NOMEM;
-    }
+    if (!llm_merge_all(&r->queue, r->sym, count, find_join, r))
+        return GGL_NOMEM;
     ggl_status s = GGL_OK;
     for (uint32_t i = 0; i != NO_SYMBOL && s == GGL_OK; i = r->sym[i].next)
         s = emit_symbol(r, &r->sym[i], word);

@@ -116,19 +116,17 @@ static ggl_status run_no_memory(spm_run *r) {
     return ggl_fail(r->err, GGL_NOMEM, "out of memory for a text of %zu bytes", r->n);
 }
 
-/* Queues the join of `left` with its right neighbor, if together they are a piece. False: out of
- * memory. */
-static bool consider(spm_run *r, uint32_t left) {
-    if (left == NO_SYMBOL || r->sym[left].next == NO_SYMBOL)
-        return true;
-    const symbol *a = &r->sym[left];
-    size_t n = (size_t)a->n + r->sym[a->next].n;
-    if (n > r->m->longest)
-        return true;
-    int32_t id = llm_spellings_find(&r->m->piece, r->t->piece, r->text + a->at, n);
-    if (id < 0)
-        return true;
-    return llm_merge_queue_push(&r->queue, (join){-(double)r->m->score[id], left, (uint32_t)n, id});
+/* Two symbols can be joined if together they are a piece. */
+static bool find_piece(const void *context, const symbol *a, const symbol *b, join *j) {
+    const spm_run *r = context;
+    (void)b;
+    if (j->n > r->m->longest)
+        return false;
+    j->id = llm_spellings_find(&r->m->piece, r->t->piece, r->text + a->at, j->n);
+    if (j->id < 0)
+        return false;
+    j->rank = -(double)r->m->score[j->id];
+    return true;
 }
 
 /* Appends the token of a symbol that was never joined: its piece, else the tokens of its bytes,
@@ -142,20 +140,8 @@ static ggl_status emit_single(spm_run *r, const symbol *s) {
 /* Encodes the current segment and empties it. */
 static ggl_status flush_segment(spm_run *r) {
     ggl_status s = GGL_OK;
-    r->queue.n = 0;
-    if (r->n_sym > 0) {
-        r->sym[r->n_sym - 1].next = NO_SYMBOL;
-        for (uint32_t i = 0; i + 1 < r->n_sym; i++)
-            if (!consider(r, i))
-                return run_no_memory(r);
-    }
-    while (r->queue.n > 0) {
-        join j = llm_merge_queue_pop(&r->queue);
-        if (!llm_merge_symbols(r->sym, &j))
-            continue;
-        if (!consider(r, r->sym[j.left].prev) || !consider(r, j.left))
-            return run_no_memory(r);
-    }
+    if (!llm_merge_all(&r->queue, r->sym, (uint32_t)r->n_sym, find_piece, r))
+        return run_no_memory(r);
     for (uint32_t i = r->n_sym > 0 ? 0 : NO_SYMBOL; i != NO_SYMBOL && s == GGL_OK;
          i = r->sym[i].next)
         s = r->sym[i].id >= 0 ? llm_tokens_append(r->out, r->sym[i].id, r->err)
@@ -179,8 +165,7 @@ static ggl_status add_character(spm_run *r, const char *c, size_t n) {
         (r->n_sym == r->cap_sym && !ggl_grow(&r->sym, &r->cap_sym, r->n_sym + 1, sizeof *r->sym)))
         return run_no_memory(r);
     memcpy(r->text + r->n, c, n);
-    uint32_t i = (uint32_t)r->n_sym++;
-    r->sym[i] = (symbol){(uint32_t)r->n, (uint32_t)n, i > 0 ? i - 1 : NO_SYMBOL, i + 1, -1};
+    r->sym[r->n_sym++] = (symbol){.at = (uint32_t)r->n, .n = (uint32_t)n, .id = -1};
     r->n += n;
     return GGL_OK;
 }
