@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ggl/internal/backends.h"
 #include "ggl/internal/os_clock.h"

@@ -1,7 +1,7 @@
 # Programs that need no shared library: the target `static-programs` links the objects of the tools once more, into bin/static. Nothing
 # else builds them; scripts/release.sh packs them. They load no libraries, so they have neither the Vulkan backend's devices nor plug-ins,
 # and llm-bench has no `serve`. llm-server is among them if there is a static libmicrohttpd.
-if(APPLE OR GGL_WASM OR GGL_SANITIZE OR BUILD_SHARED_LIBS)
+if(APPLE OR WIN32 OR GGL_WASM OR GGL_SANITIZE OR BUILD_SHARED_LIBS)
     return()
 endif()
 include(CheckCSourceCompiles)

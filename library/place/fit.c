@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ggl/internal/sched.h"
 #include "ggl/internal/memory_left.h"

@@ -1,7 +1,6 @@
 /* Tokenizers of SentencePiece: tokenizer.model in a folder, source.spm of Marian, and tokenizer.bin
  * of llama2.c. */
 #include <string.h>
-#include <unistd.h>
 
 #include "hf_tokenizer_impl.h"
 #include "ggl/internal/show.h"

@@ -10,8 +10,10 @@
 /* Fails if a finite number would become infinite in f16, whose maximum is 65504. */
 static ggl_status check_range(const float *x, int64_t n, ggl_type type, ggl_error *err) {
     int large = 0; /* a loop without an end in the middle, which compilers compute in vectors */
-    for (int64_t i = 0; type == GGL_F16 && i < n; i++)
-        large |= (fabsf(x[i]) >= 65520) & (fabsf(x[i]) <= FLT_MAX);
+    for (int64_t i = 0; type == GGL_F16 && i < n; i++) {
+        const float size = fabsf(x[i]);
+        large |= (size >= 65520) & (size <= FLT_MAX);
+    }
     for (int64_t i = 0; large && i < n; i++)
         if (fabsf(x[i]) >= 65520 && isfinite(x[i]))
             return ggl_fail(err, GGL_LIMIT,

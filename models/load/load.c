@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/model_folder.h"
 #include "convert/hf_tokenizer.h"

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/amounts.h"
 #include "ggl/internal/os_clock.h"

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"

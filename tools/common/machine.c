@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"

@@ -49,7 +49,7 @@ static ggl_status count_rows(npy_output *o, ggl_error *err) {
 static ggl_status begin(npy_output *o, int64_t n_columns, ggl_error *err) {
     o->is_appending = true;
     o->n_columns = n_columns;
-    const off_t end = o->n_has == 0 ? 0 : (off_t)o->begin + (off_t)(o->n_has * n_columns * 4);
+    const int64_t end = o->n_has == 0 ? 0 : (int64_t)o->begin + o->n_has * n_columns * 4;
     if (!o->file &&
         (!ggl_os_truncate(ggl_os_fileno(o->f), end) || !ggl_os_fseek(o->f, 0, SEEK_END)))
         return io_error(o, err);
@@ -58,7 +58,7 @@ static ggl_status begin(npy_output *o, int64_t n_columns, ggl_error *err) {
 
 /* Compares a row with that of the file: the model computes the same bits each time. */
 static ggl_status compare(npy_output *o, const result *r, ggl_error *err) {
-    const off_t at = (off_t)o->begin + (off_t)r->at * (off_t)(r->n * 4);
+    const int64_t at = (int64_t)o->begin + (int64_t)r->at * (int64_t)(r->n * 4);
     bool same = (int64_t)r->n == o->n_columns;
     if (same && !ggl_os_fseek(o->f, at, SEEK_SET))
         return io_error(o, err);

@@ -1,0 +1,3 @@
+/* Wine lacks this type. */
+#include_next <signal.h>
+typedef int sig_atomic_t;

@@ -1,0 +1,1 @@
+#error "Wine has this header, and Microsoft has none"
