@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[LLM_POOL_COUNT] = {"mean", "last", "cls", "none", "rank"};
+static const char *const names[LLM_POOL_COUNT] = {LLM_POOLING_NAMES};
 
 /* By the value of pooling_type. */
 static const llm_pooling types[] = {LLM_POOL_NONE, LLM_POOL_MEAN, LLM_POOL_CLS, LLM_POOL_LAST,
                                     LLM_POOL_RANK};
 enum { N_TYPES = sizeof types / sizeof *types };
+#define KNOWN_TYPES "0 to 4: none, mean, cls, last, rank"
 
 const char *llm_pooling_name(llm_pooling p) {
     return names[p];
@@ -24,8 +25,19 @@ static ggl_status find_name(llm_pooling *out, const char *name, ggl_error *err) 
             *out = (llm_pooling)i;
             return GGL_OK;
         }
-    return ggl_fail(err, GGL_USAGE, "pooling: '%.40s' is none of mean, last, cls, none and rank",
-                    name);
+    return ggl_fail(err, GGL_USAGE, "pooling: '%.40s' is none of %s, %s, %s, %s and %s", name,
+                    LLM_POOLING_NAMES);
+}
+
+ggl_status llm_pooling_type(int *out, const char *text, ggl_error *err) {
+    for (int i = 0; i < N_TYPES; i++) {
+        const char number[] = {(char)('0' + i), 0};
+        if (strcmp(text, number) == 0 || strcmp(text, names[types[i]]) == 0) {
+            *out = i;
+            return GGL_OK;
+        }
+    }
+    return ggl_fail(err, GGL_USAGE, "pooling_type is %.40s (known are " KNOWN_TYPES ")", text);
 }
 
 /* Gets the value of the file's key, whose name is written to key[size]. 1: it has one; 0: none; -1: it is no
@@ -57,8 +69,7 @@ ggl_status llm_pooling_find(llm_pooling *out, const char *name, const ggl_gguf *
     if (found != 1)
         return found < 0 ? GGL_FORMAT : GGL_OK;
     if (type < 0 || type >= N_TYPES)
-        return refuse_type(file, key, type,
-                           "known are 0 to 4: none, mean, the first and the last token, rank", err);
+        return refuse_type(file, key, type, "known are " KNOWN_TYPES, err);
     *out = types[type];
     return GGL_OK;
 }

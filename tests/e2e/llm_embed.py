@@ -329,7 +329,7 @@ def test_resume():
             os.remove(path("v.npy"))
     rows, _, values = read_npy(path("v.npy")) if os.path.getsize(path("v.npy")) else (0, 0, [])
     check(values == whole[2][:rows], "the rows that are left")
-    check(code == 0 or f"interrupted after {rows} texts" in err, "the number of them", [rows, err])
+    check(code == 0 or f"interrupted after {rows} text" in err, "the number of them", [rows, err])
     run(*say, "--resume")
     check(same(), "--resume after an interruption")
 
@@ -349,7 +349,7 @@ def test_pictures():
 def test_mistakes():
     one = ["-m", "e.gguf", "-p", "a cat"]
     for args, words in (([*one, "-f", "lines.txt"], "-p, -f and --tokens cannot be used together"), ([*one, "--format", "npy"], "-o FILE.npy"),
-                        ([*one, "--resume"], "--resume needs a NumPy array"), ([*one, "--pooling", "max"], "none, mean, cls, last"),
+                        ([*one, "--resume"], "--resume needs a NumPy array"), ([*one, "--pooling", "max"], "mean, last, cls, none, rank"),
                         ([*one, "--top", "3"], "--top is for --query and --rerank"), ([*one, "--rerank", "x", "--query", "y"], "--query is for vectors"),
                         ([*one, "--rerank", "x", "--pooling", "mean"], "--rerank needs --pooling rank"), ([*one, "--tokens", "5"], "cannot be used together"),
                         (["-m", "e.gguf", "--tokens", "1,x"], "--tokens"), (["-m", "e.gguf", "--tokens", "1", "--document"], "taken as they are"),

@@ -7,8 +7,9 @@
 #include "common/load.h"
 #include "common/paths.h"
 #include "ggl/internal/os_fs.h"
+#include "llm/internal/pooling.h"
 
-static const char *const poolings[] = {"none", "mean", "cls", "last", "rank", NULL};
+static const char *const poolings[] = {LLM_POOLING_NAMES, NULL};
 
 static const args_example examples[] = {
     {"llm-embed -m model.gguf -f lines.txt", "a JSON line with a vector for each line of a file"},

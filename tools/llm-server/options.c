@@ -48,7 +48,7 @@ static const server_options defaults = {
     .ping = 10,
 };
 
-static const char *const pooling_choices[] = {"mean", "last", "cls", "none", "rank", NULL};
+static const char *const pooling_choices[] = {LLM_POOLING_NAMES, NULL};
 
 /* A flag that a file of presets names; see server_options_flag. */
 typedef struct sought_flag {

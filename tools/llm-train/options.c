@@ -12,10 +12,12 @@
 #include "common/units.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/os_fs.h"
+#include "llm/internal/pooling.h"
 #include "new.h"
 
 static const char *const optimizers[] = {"adamw", "sgd", "muon", NULL};
 static const char *const bits[] = {"32", "8", NULL};
+static const char *const poolings[] = {LLM_POOLING_NAMES, NULL};
 static const char *const schedules[] = {"cosine", "linear", "constant", NULL};
 
 /* Returns what is wrong with the options; NULL: nothing. */
@@ -159,7 +161,7 @@ static int read_template(train_options *o) {
 }
 
 int train_options_read(train_options *o, int argc, char **argv) {
-    *o = (train_options){.n_sample = 64};
+    *o = (train_options){.n_sample = 64, .pooling = -1};
     const arg_option table[] = {
         {NULL, .help = "model and result"},
         {"-m --model", ARG_STRING, &o->model, .value = "MODEL",
@@ -316,10 +318,10 @@ int train_options_read(train_options *o, int argc, char **argv) {
          .min = 1e-4, .max = 1000},
         {"--dims", ARG_LIST, &o->dims, .value = "N",
          .help = "vectors cut to N numbers shall be good, too (Matryoshka); can be repeated"},
-        {"--pooling", ARG_STRING, &o->pooling, .value = "NAME",
+        {"--pooling", ARG_CHOICE, &o->pooling, .value = "NAME", .choices = poolings,
          .help =
-             "mean, last or cls: how vectors of tokens become one (default: as the model's file "
-             "says)"},
+             "mean, last or cls: how vectors of tokens become one; none: each keeps its own, which "
+             "no loss reads; rank: a reranker's scores (default: as the model's file says)"},
         {NULL, .help = "checkpoints"},
         {"--resume", ARG_FLAG, &o->resume,
          .help =
@@ -337,8 +339,8 @@ int train_options_read(train_options *o, int argc, char **argv) {
          .help = "end after N measurements that are no better", .min = 1, .max = 1 << 20},
         {NULL, .help = "what is shown"},
         {"--sample", ARG_LIST, &o->samples, .value = "TEXT",
-         .help = "answer this (or, without a chat template, continue it) whenever OUT is written; "
-                 "can be repeated"},
+         .help = "answer this (or, without a chat template, continue it) whenever OUT is written, "
+                 "without pictures and sounds; can be repeated"},
         {"--sample-tokens", ARG_INT, &o->n_sample, .value = "N",
          .help = "tokens of a sample (default: 64)", .min = 1, .max = 65536},
         {"--log", ARG_STRING, &o->log, .value = "FILE",
@@ -481,7 +483,7 @@ llm_training_params train_params_of(const train_options *o) {
                                  .contrast_temp = o->contrast_temp,
                                  .dim = o->dim,
                                  .n_dims = o->dims.n,
-                                 .pooling = o->pooling,
+                                 .pooling = o->pooling < 0 ? NULL : poolings[o->pooling],
                                  .mmproj = o->mmproj,
                                  .mmproj_out = o->mmproj_out};
 }

@@ -20,7 +20,7 @@ typedef struct train_options {
     double valid_share, epochs, minutes, rate, rate_end, rate_hold, decay, beta1, beta2, eps,
         max_norm, alpha;
     double save_minutes, dpo_beta, teacher_share, teacher_temp, contrast_temp;
-    const char *memory, *pooling, *record;
+    const char *memory, *record;
     arg_list dims;
     int64_t *dim; /* [dims.n] */
     size_t memory_bytes;
@@ -29,6 +29,7 @@ typedef struct train_options {
         n_threads, save_every, valid_every, valid_max, record_top, patience, n_sample;
     uint64_t seed;
     int schedule, optimizer;
+    int pooling; /* which of `poolings` in options.c; -1: as the model's file says */
 } train_options;
 
 /* Reads them. Returns -1 to continue, else the exit code. train_options_fini must be called in any case. */

@@ -22,6 +22,9 @@ typedef enum llm_pooling {
     LLM_POOL_COUNT
 } llm_pooling;
 
+/* The names by llm_pooling, for tables of choices: all programs list the same. */
+#define LLM_POOLING_NAMES "mean", "last", "cls", "none", "rank"
+
 /* Returns "mean", "last", "cls", "none" or "rank". */
 const char *llm_pooling_name(llm_pooling p);
 /* Gets the pooling of this name; name NULL: that of the file's key {arch}.pooling_type, or the mean if it
@@ -29,7 +32,9 @@ const char *llm_pooling_name(llm_pooling p);
  * number. */
 GGL_NODISCARD ggl_status llm_pooling_find(llm_pooling *out, const char *name, const ggl_gguf *file,
                                           ggl_error *err);
-/* The same, for one vector of a text. GGL_UNSUPPORTED: also if the file says "none" or "rank". */
+/* Gets the value of the key {arch}.pooling_type that a text names: its number, or the pooling's name. GGL_USAGE: it names none. */
+GGL_NODISCARD ggl_status llm_pooling_type(int *out, const char *text, ggl_error *err);
+/* The same as llm_pooling_find, for one vector of a text. GGL_UNSUPPORTED: also if the file says "none" or "rank". */
 GGL_NODISCARD ggl_status llm_pooling_find_vector(llm_pooling *out, const char *name,
                                                  const ggl_gguf *file, ggl_error *err);
 /* Gets the tokens whose vectors are used of a text of n, at least 1: *first .. *end - 1. */
