@@ -1,10 +1,13 @@
 /* New models, and models to which tensors or tokens are added: llm_new_model. */
+#include <stdio.h>
 #include <string.h>
 
 #include "builtin/builtin.h"
 #include "context.h"
 #include "ggl/backends.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
+#include "llm/internal/pooling.h"
 #include "llm/internal/train.h"
 #include "llm/train.h"
 #include "opening.h"
@@ -34,8 +37,38 @@ static ggl_str text_of(const llm_arch *arch) {
     return (ggl_str){s, n};
 }
 
+/* Returns the text behind '=' if the key is pooling_type; else NULL. */
+static const char *pooling_of(const char *key) {
+    static const char name[] = ".pooling_type";
+    const size_t n = strcspn(key, "="), m = sizeof name - 1;
+    return key[n] && n >= m && strncmp(key + n - m, name, m) == 0 ? key + n + 1 : NULL;
+}
+
+/* Copies the keys to *out, which the caller frees, pooling_type as the number that files have. */
+static ggl_status copy_keys(char ***out, const llm_new_model_params *p, ggl_error *err) {
+    char **key = *out = ggl_calloc(p->n_keys + 1, sizeof *key);
+    if (!key)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for keys");
+    for (size_t i = 0; i < p->n_keys; i++) {
+        const char *pooling = pooling_of(p->key[i]);
+        const size_t size = strlen(p->key[i]) + 2;
+        int type;
+        if (pooling && llm_pooling_type(&type, pooling, err) != GGL_OK)
+            return GGL_USAGE;
+        key[i] = ggl_calloc(size, 1);
+        if (!key[i])
+            return ggl_fail(err, GGL_NOMEM, "out of memory for keys");
+        if (pooling)
+            snprintf(key[i], size, "%.*s%d", (int)(pooling - p->key[i]), p->key[i], type);
+        else
+            strcpy(key[i], p->key[i]);
+    }
+    return GGL_OK;
+}
+
 /* Makes a new model, or one with more tensors. */
 static ggl_status make_new(const char *path, const llm_new_model_params *p, ggl_error *err) {
+    char **key = NULL;
     ggl_gguf *vocab = NULL;
     llm_arch *arch = NULL;
     if (!p->arch || (p->tokenizer && p->from))
@@ -48,6 +81,8 @@ static ggl_status make_new(const char *path, const llm_new_model_params *p, ggl_
                       "%s reads tokens: a tokenizer is missing (--tokenizer FILE, as in: "
                       "--tokenizer tokenizer.json)",
                       llm_arch_name(arch));
+    if (st == GGL_OK)
+        st = copy_keys(&key, p, err);
     if (st == GGL_OK && (p->tokenizer || p->from))
         st = open_file(&vocab, p->from ? p->from : p->tokenizer, p->from != NULL, err);
     if (st == GGL_OK) {
@@ -57,7 +92,7 @@ static ggl_status make_new(const char *path, const llm_new_model_params *p, ggl_
                                  .vocab = p->from ? NULL : vocab,
                                  .base = p->from ? vocab : NULL,
                                  .descriptor = p->from ? text_of(arch) : (ggl_str){0},
-                                 .key = p->key,
+                                 .key = (const char *const *)key,
                                  .n_keys = p->n_keys,
                                  .with = p->with,
                                  .n_with = p->n_with,
@@ -67,6 +102,9 @@ static ggl_status make_new(const char *path, const llm_new_model_params *p, ggl_
                                  .seed = p->seed};
         st = llm_train_new_model(&n, path, err);
     }
+    for (size_t i = 0; key && i < p->n_keys; i++)
+        ggl_free(key[i]);
+    ggl_free(key);
     ggl_gguf_close(vocab);
     llm_arch_free(arch);
     return st;

@@ -5,6 +5,8 @@
 
 #include "compile.h"
 
+#define FAR 4 /* names with an edit distance of FAR or more are not suggested */
+
 /* --- what the descriptor and the engine know -------------------------------------------------- */
 
 /* A set of key names, either full names or names after "{arch}.". */
@@ -148,6 +150,28 @@ static void judge_condition(arch_judge *j, const arch_known_key *k, llm_arch_jud
     out->reason = plain && s->string ? s->string : llm_arch_strdup(j->ev, text);
 }
 
+/* --- names that may be meant ------------------------------------------------------------------ */
+
+/* Returns the name after "{arch}." of the key that `name`, without that prefix, may be meant for: one that the descriptor reads and
+ * the source lacks. NULL: none is near. */
+static const char *nearest_key(const arch_judge *j, ggl_str name) {
+    char wanted[ARCH_MAX_NAME + 1], full[2 * ARCH_MAX_NAME + 16];
+    llm_arch_key found;
+    if (name.n >= sizeof wanted)
+        return NULL;
+    snprintf(wanted, sizeof wanted, "%.*s", (int)name.n, name.s);
+    ggl_nearest near = ggl_nearest_to(wanted);
+    near.distance = near.distance < FAR ? near.distance : FAR;
+    for (const arch_known_key *k = j->ev->arch->key; k; k = k->next) {
+        snprintf(full, sizeof full, "%s%s", j->prefix, k->name);
+        if (!k->whole && !k->ignored && !j->ev->src->find_key(j->ev->src->ctx, full, &found))
+            ggl_nearest_try(&near, k->name, SIZE_MAX);
+    }
+    for (size_t i = 0; i < sizeof engine / sizeof *engine; i++)
+        ggl_nearest_try(&near, engine[i], SIZE_MAX);
+    return near.best;
+}
+
 /* --- one key ---------------------------------------------------------------------------------- */
 
 /* Returns the first pattern of an `ignore` that matches the name, or NULL. */
@@ -190,6 +214,8 @@ llm_arch_judged llm_arch_judge_key(arch_judge *j, ggl_str key) {
     const arch_verdict v = llm_arch_judge_known(ev, (ggl_str){key.s + skip, key.n - skip});
     out.use = v.harmless ? LLM_ARCH_HARMLESS : LLM_ARCH_UNREAD;
     out.reason = v.reason;
+    if (!v.harmless && !v.reason)
+        out.near = nearest_key(j, (ggl_str){key.s + skip, key.n - skip});
     if (v.harmless && v.cond) {
         char quote[200];
         out.reason = llm_arch_strdup(ev, llm_arch_quote(v.cond->place, quote, sizeof quote));

@@ -79,7 +79,7 @@ typedef struct requests { /* one element per pattern of keys, or of tensors */
 
 typedef struct unread_key {
     ggl_str name;
-    const char *reason;
+    const char *reason, *near; /* as in llm_arch_judged */
 } unread_key;
 
 /* Unread tensors whose names differ only in numbers: "blk.*.ffn_gate.*.weight". */
@@ -207,7 +207,7 @@ static bool find_keys(unread *u, arch_judge *j) {
             continue;
         if (!llm_arch_push(ev, &u->key, &u->cap_key, u->n_key + 1, sizeof *u->key))
             return false;
-        u->key[u->n_key++] = (unread_key){key, judged.reason};
+        u->key[u->n_key++] = (unread_key){key, judged.reason, judged.near};
     }
     return ev->status == GGL_OK;
 }
@@ -414,6 +414,8 @@ static void list_all(const unread *u, message *m) {
         say(m, "  %s%s%s%s", shown(x->name, name),
             llm_arch_value_of_key(u->ev, x->name, text, sizeof text), x->reason ? ": " : "",
             x->reason ? x->reason : "");
+        if (x->near && !x->reason)
+            say(m, ": did you mean %s.%s?", u->ev->family, x->near);
     }
     for (; k == u->n_key && i < u->n_tensor && new_line(m, &lines); i++) {
         const unread_tensor *t = &u->tensor[i];

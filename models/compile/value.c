@@ -179,6 +179,8 @@ static bool is_of_prelude(const arch_eval *ev, const char *key) {
 }
 
 const char *llm_arch_absent_hint(const arch_eval *ev, const arch_value *v) {
+    if (v->absent_key && v->key && ev->src->lacks_key)
+        ev->src->lacks_key(ev->src->ctx, v->key);
     if (!v->absent_key || (!ev->convert && v->key && is_of_prelude(ev, v->key)))
         return NULL;
     return ev->convert && v->key ? ev->convert->absent_hint(ev, v->key)

@@ -30,6 +30,12 @@ typedef struct fresh {
     bool ends_layer; /* sigma is to be divided by sqrt(2 n_layer) */
 } fresh;
 
+/* A key that the descriptor needs, and that nobody gave. */
+typedef struct lacking {
+    char name[160];
+    llm_arch_key key; /* that of the toy */
+} lacking;
+
 typedef struct maker {
     llm_train_new p;
     double sigma;
@@ -37,7 +43,11 @@ typedef struct maker {
     llm_arch_source source, base; /* base: of the model that stays; without one nothing is in it */
     fresh **tensor;               /* each has an address of its own, which the writer keeps */
     size_t n, cap;
-    size_t *hit; /* [n_with], and then [n_init]: how many tensors each pattern fits */
+    llm_arch_toy *toy; /* whose values stand for `lacking`, to find all of these */
+    lacking **lacking; /* each has an address of its own, which is the handle of its key */
+    size_t n_lacking, cap_lacking;
+    bool is_one_more; /* the last build has added a key to `lacking` */
+    size_t *hit;      /* [n_with], and then [n_init]: how many tensors each pattern fits */
     int64_t n_layer;
     bool failed;
 } maker;
@@ -282,12 +292,97 @@ static bool find_tensor(void *ctx, llm_arch_tensor *t) {
 
 static bool find_key(void *ctx, const char *name, llm_arch_key *out) {
     const maker *m = ctx;
+    for (size_t i = 0; i < m->n_lacking; i++)
+        if (strcmp(m->lacking[i]->name, name) == 0) {
+            *out = m->lacking[i]->key;
+            out->handle = m->lacking[i];
+            return true;
+        }
     return m->source.find_key(m->source.ctx, name, out);
 }
 
 static bool get_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out) {
     const maker *m = ctx;
+    for (size_t k = 0; k < m->n_lacking; k++)
+        if (key->handle == m->lacking[k]) {
+            const llm_arch_source *toy = llm_arch_toy_source(m->toy);
+            return toy->get_item(toy->ctx, &m->lacking[k]->key, i, out);
+        }
     return m->source.get_item(m->source.ctx, key, i, out);
+}
+
+/* Makes the toy of the model's family that has all keys. NULL: it cannot be made. */
+static llm_arch_toy *make_toy(const maker *m) {
+    int n = 0, k = 0;
+    for (const char *name; (name = llm_arch_family(m->p.arch, n)); n++)
+        k = strcmp(name, m->p.name) == 0 ? n : k;
+    const int each = n > 0 ? llm_arch_toy_n_variants(m->p.arch) / n : 0;
+    return each > 1 ? llm_arch_toy_new(m->p.arch, k * each + 1, NULL) : NULL;
+}
+
+/* Notes a key that the descriptor needs, for which the next build takes the toy's value. */
+static void add_lacking(void *ctx, const char *name) {
+    maker *m = ctx;
+    llm_arch_key key;
+    m->toy = m->toy ? m->toy : make_toy(m);
+    const llm_arch_source *toy = m->toy ? llm_arch_toy_source(m->toy) : NULL;
+    lacking *one = toy && toy->find_key(toy->ctx, name, &key) ? ggl_calloc(1, sizeof *one) : NULL;
+    if (!one || strlen(name) >= sizeof one->name ||
+        !ggl_grow(&m->lacking, &m->cap_lacking, m->n_lacking + 1, sizeof *m->lacking)) {
+        ggl_free(one);
+        return;
+    }
+    strcpy(one->name, name);
+    one->key = key;
+    m->lacking[m->n_lacking++] = one;
+    m->is_one_more = true;
+}
+
+/* Fails with all keys that the descriptor needs and nobody gave. */
+static ggl_status refuse_lacking(const maker *m, ggl_error *err) {
+    char list[1024] = "";
+    const size_t n_own = strlen(m->p.name);
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_lacking && n < sizeof list; i++) {
+        const char *name = m->lacking[i]->name;
+        const bool own = strncmp(name, m->p.name, n_own) == 0 && name[n_own] == '.';
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "",
+                              name + (own ? n_own : 0));
+    }
+    return ggl_fail(err, GGL_NOT_FOUND,
+                    "the new model lacks %s that %s needs: %s. Each is given as KEY=VALUE (--set), "
+                    "as in: --set .embedding_length=288",
+                    m->n_lacking == 1 ? "a key" : "keys", llm_arch_name(m->p.arch), list);
+}
+
+/* The key that a user gave, and that the descriptor does not read. */
+typedef struct unknown_key {
+    const maker *m;
+    char key[128], near[128]; /* "": none */
+} unknown_key;
+
+static void note_unknown(void *ctx, const llm_arch_judged *key) {
+    unknown_key *u = ctx;
+    char given[256];
+    for (size_t i = 0; i < u->m->p.n_keys && key->use == LLM_ARCH_UNREAD && !u->key[0]; i++) {
+        const char *text = u->m->p.key[i];
+        const size_t n = strcspn(text, "=");
+        full_name(given, sizeof given, &u->m->p, text, n);
+        if (!ggl_str_is(key->key, given))
+            continue;
+        snprintf(u->key, sizeof u->key, "%.*s", (int)n, text);
+        snprintf(u->near, sizeof u->near, "%s", key->near ? key->near : "");
+    }
+}
+
+/* Refuses keys that the descriptor does not read: here, where no file that has them is to be run nevertheless. */
+static ggl_status check_given(const maker *m, ggl_error *err) {
+    unknown_key u = {.m = m};
+    const ggl_status st = llm_arch_judge_keys(m->p.arch, &m->source, note_unknown, &u, err);
+    if (st != GGL_OK || !u.key[0])
+        return st;
+    return ggl_fail(err, GGL_NOT_FOUND, "%s reads no key %s%s%s%s", llm_arch_name(m->p.arch), u.key,
+                    u.near[0] ? "; did you mean ." : "", u.near, u.near[0] ? "?" : "");
 }
 
 static bool key_at(void *ctx, size_t i, ggl_str *name) {
@@ -300,7 +395,20 @@ static bool tensor_at(void *ctx, size_t i, ggl_str *name) {
     return m->base.tensor_at(m->base.ctx, i, name);
 }
 
-/* Builds the graph, to see which tensors it has. */
+/* Builds the graph once. */
+static ggl_status build(maker *m, const llm_arch_source *source, ggl_error *err) {
+    const llm_arch_params p = {.size = sizeof p, .n_ctx = 1, .ignore = {.is_fixed = true}};
+    ggl_graph *g = ggl_graph_new(NULL);
+    llm_arch_result r = {0};
+    const ggl_status st = g ? llm_arch_build(m->p.arch, source, &p, g, &r, err)
+                            : ggl_fail(err, GGL_NOMEM, "out of memory for a model");
+    m->n_layer = r.n_layer;
+    llm_arch_result_fini(&r);
+    ggl_graph_free(g);
+    return st;
+}
+
+/* Builds the graph, to see which tensors it has, and which keys it needs. */
 static ggl_status list_tensors(maker *m, ggl_error *err) {
     const llm_arch_source source = {.ctx = m,
                                     .name = "the new model",
@@ -308,18 +416,19 @@ static ggl_status list_tensors(maker *m, ggl_error *err) {
                                     .get_item = get_item,
                                     .find_tensor = find_tensor,
                                     .key_at = key_at,
+                                    .lacks_key = add_lacking,
                                     .tensor_at = m->p.base ? tensor_at : NULL};
-    const llm_arch_params p = {.size = sizeof p, .n_ctx = 1};
-    ggl_graph *g = ggl_graph_new(NULL);
-    llm_arch_result r = {0};
     m->source = llm_arch_source_gguf(m->keys);
     if (m->p.base)
         m->base = llm_arch_source_gguf(m->p.base);
-    ggl_status st = g ? llm_arch_build(m->p.arch, &source, &p, g, &r, err)
-                      : ggl_fail(err, GGL_NOMEM, "out of memory for a model");
-    m->n_layer = r.n_layer;
-    llm_arch_result_fini(&r);
-    ggl_graph_free(g);
+    ggl_status st = check_given(m, err);
+    if (st == GGL_OK)
+        do {
+            m->is_one_more = false;
+            st = build(m, &source, err);
+        } while (m->is_one_more);
+    if (m->n_lacking > 0 && st != GGL_NOMEM)
+        st = refuse_lacking(m, err);
     if (st == GGL_OK && m->failed)
         st = ggl_fail(err, GGL_NOMEM, "out of memory for the list of tensors");
     if (st == GGL_OK && m->p.base && m->n == 0)
@@ -415,6 +524,10 @@ ggl_status llm_train_new_model(const llm_train_new *params, const char *path, gg
     for (size_t i = 0; i < m.n; i++)
         ggl_free(m.tensor[i]);
     ggl_free(m.tensor);
+    for (size_t i = 0; i < m.n_lacking; i++)
+        ggl_free(m.lacking[i]);
+    ggl_free(m.lacking);
+    llm_arch_toy_free(m.toy);
     ggl_free(m.hit);
     ggl_gguf_close(m.keys);
     return st;

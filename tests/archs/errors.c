@@ -246,7 +246,8 @@ static const struct {
     {"a = .nope + 1\n", "", "", "'\?\? value' sets its default"},
     /* a key that nothing reads stands before what may follow from that, but not before a `require` */
     {"a = .nope + 1\n", "", "t.nop = 3",
-     "model.gguf: error: 1 key of this file is not read by t.arch:\n  t.nop = 3\nThis may be the "
+     "model.gguf: error: 1 key of this file is not read by t.arch:\n  t.nop = 3: did you mean "
+     "t.nope?\nThis may be the "
      "cause of:\nt.arch:3:5: error: key t.nope is missing in model.gguf"},
     {"require .a == 3, \"three\"\n", "", "t.a = 2\nt.b = 2", "t.arch:3:9: error: three: .a = 2"},
     {"require 1 in [true, false]\n", "", "",

@@ -24,14 +24,8 @@ static int make(const char *arch, const char *out, llm_new_model_params *p, cons
     p->init = init->s;
     p->n_init = init->n;
     const ggl_status st = llm_new_model(out, p, &err);
-    if (st != GGL_OK) {
-        const int code =
-            tool_error(TOOL, st == GGL_USAGE || st == GGL_NOT_FOUND ? 2 : 1, "%s", err.msg);
-        if (strstr(err.msg, "is missing in the new model"))
-            tool_say(TOOL, "--set .NAME=VALUE gives a key that is missing, without the "
-                           "architecture's name, as in: --set .embedding_length=288");
-        return code;
-    }
+    if (st != GGL_OK)
+        return tool_error(TOOL, st == GGL_USAGE || st == GGL_NOT_FOUND ? 2 : 1, "%s", err.msg);
     if (p->from)
         tool_say(
             TOOL,

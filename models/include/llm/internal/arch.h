@@ -119,6 +119,8 @@ typedef struct llm_arch_source {
      * NULL). "n_ctx" is no key: the context should have that length. A made-up model stores the
      * request and is built again. */
     void (*require_key)(void *ctx, const char *name, const llm_arch_item *item);
+    /* May be NULL. Reports that building fails because the source lacks the key of this full name. */
+    void (*lacks_key)(void *ctx, const char *name);
     /* May be NULL. True if the user gave the i-th key its value, so that it must be read, and not only known. */
     bool (*is_changed)(void *ctx, size_t i);
 } llm_arch_source;
@@ -442,6 +444,9 @@ typedef struct llm_arch_judged {
     const char *file;
     int line;
     const char *reason;
+    /* Of an unread key: the name after "{arch}." of one that the descriptor reads, the source lacks, and that may be meant;
+     * owned by the descriptor. NULL: none is near. */
+    const char *near;
 } llm_arch_judged;
 
 /* Calls each(ctx, key) for all keys of the source, in order, without building a graph; *key is
