@@ -580,6 +580,13 @@ void llm_training_close(llm_training *t) {
 
 /* --- what it is ------------------------------------------------------------------------------- */
 
+/* True if what learns goes on with texts by itself. */
+static bool writes_texts(const llm_training *t) {
+    const llm_arch *arch = llm_model_arch(t->of.model);
+    return llm_arch_has_output(arch, "logits") && !llm_arch_sees_all(arch) && !t->p.draft_model &&
+           !(t->of.senses && t->of.senses->speech);
+}
+
 ggl_status llm_training_describe(const llm_training *t, llm_training_facts *facts, ggl_error *err) {
     static const char *const kind[] = {
         [TRAIN_NOTHING] = "nothing",   [TRAIN_TEXT] = "text",       [TRAIN_ANSWERS] = "answers",
@@ -597,6 +604,8 @@ ggl_status llm_training_describe(const llm_training *t, llm_training_facts *fact
                             .n_valid_items = t->measured.n,
                             .n_valid_tokens = t->measured.n_tokens,
                             .n_valid_draws = t->measured.n_draws};
+    f.n_positions = llm_model_n_ctx(t->of.model);
+    f.writes = writes_texts(t);
     for (int64_t k = 0; k < f.n_draws; k++) {
         const int64_t first = llm_train_order_at(t->order, k),
                       end = first + llm_train_data_group(t->data, first);

@@ -50,6 +50,7 @@ class Learning(Trainings):
             self.assertIsInstance(facts, TrainingFacts)
             self.assertEqual((facts.kind, facts.n_items, facts.n_valid_items, facts.rate), ("answers", 38, 2, 4e-3))
             self.assertTrue(0 < facts.n_counted < facts.n_tokens and facts.n_weights > 10 and facts.learn_bytes > 0)
+            self.assertTrue(facts.writes and facts.n_positions > 0)
             before = t.evaluate()
             self.assertIsInstance(before, Evaluation)
             self.assertIsNone(before.accuracy)

@@ -113,13 +113,19 @@ static ggl_status sample(llm_context *c, const work *w, const char *text, ggl_er
     return st;
 }
 
+/* Returns the tokens of a sample and its text at most. */
+static int64_t most_ctx(int64_t n_positions) {
+    enum { ENOUGH = 2048 };
+    return n_positions > 0 && n_positions < ENOUGH ? n_positions : ENOUGH;
+}
+
 /* Writes with what was just written. What goes wrong with samples ends no training. */
 static bool on_written(void *user, const llm_training_report *r) {
     const work *w = user;
     const llm_lora lora = {.path = w->o.out, .scale = 1};
     const bool is_adapter = w->o.lora || w->o.adapter;
     const llm_open_params p = {.size = sizeof p,
-                               .n_ctx = 2048,
+                               .n_ctx = most_ctx(w->facts.n_positions),
                                .n_threads = (int32_t)w->o.n_threads,
                                .arch = w->o.arch,
                                .chat_template = w->o.chat_template,
@@ -271,6 +277,20 @@ static int open_log(work *w) {
     return -1;
 }
 
+/* Refuses samples of what writes no texts, before it learns anything. */
+static int check_samples(const work *w) {
+    if (w->o.samples.n == 0)
+        return -1;
+    if (!w->facts.writes)
+        return tool_error(TOOL, 2,
+                          "--sample is for what goes on with texts: this makes vectors or scores, "
+                          "writes down speech, or guesses for another model");
+    if (w->o.mmproj)
+        tool_note(TOOL, "a sample answers a text alone: llm-cli shows pictures and sounds to the "
+                        "result");
+    return -1;
+}
+
 static int train(work *w) {
     ggl_error err = {0};
     llm_training_params p = train_params_of(&w->o);
@@ -294,9 +314,10 @@ static int train(work *w) {
         train_show_facts(&w->facts, w->o.lora || w->o.adapter);
     if (w->o.record && !w->o.plan)
         tool_say(TOOL, "what the teacher says is in %s", w->o.record);
-    if (w->o.plan || !w->o.out)
-        return 0;
-    int code = resume(w);
+    int code = check_samples(w);
+    if (code >= 0 || w->o.plan || !w->o.out)
+        return code < 0 ? 0 : code;
+    code = resume(w);
     if (code < 0)
         code = open_log(w);
     return code < 0 ? learn(w) : code;

@@ -193,6 +193,10 @@ typedef struct llm_training_facts {
     int64_t n_steps;                   /* 0: not known before some steps have run */
     double rate;
     int64_t n_draws, n_valid_draws; /* what a step draws: sequences, pairs, or groups of texts */
+    int64_t
+        n_positions; /* the context that the model was trained with before; 0: its file does not say */
+    bool
+        writes; /* what learns goes on with texts (llm_generate); else it makes vectors or scores, writes down speech, or guesses for another model */
 } llm_training_facts;
 /* GGL_USAGE: facts->size is wrong. */
 GGL_API GGL_NODISCARD ggl_status llm_training_describe(const llm_training *t,
@@ -290,7 +294,7 @@ typedef struct llm_new_model_params {
      * ahead. All others, and all keys that are not given, stay as they are; and a descriptor that is not built in is stored with it (general.descriptor). */
     const char *from;
     /* [n_keys]: the sizes, KEY=VALUE, such as ".block_count=6". A KEY that begins with '.' is one of the architecture. VALUE is a whole number, a
-     * number with a point or an exponent, true, false, a list of whole numbers [1,2], or else a text. */
+     * number with a point or an exponent, true, false, a list of whole numbers [1,2], or else a text; of pooling_type also the name of one. */
     const char *const *key;
     size_t n_keys;
     /* [n_with]: patterns of tensors that the descriptor does not demand, and that it shall have, such as "output.weight". */

@@ -209,7 +209,8 @@ class TrainingParams(c.Structure):
 class TrainingFacts(c.Structure):
     _fields_ = fields(
         """size:z kind:s n_items:q n_tokens:q n_counted:q n_valid_items:q n_valid_tokens:q n_weights:q n_numbers:q learn_bytes:z value_bytes:z
-        model_bytes:z teacher_bytes:z memory_bytes:z memory_left:z n_ctx:q n_batch:q n_ubatch:q n_steps:q rate:d n_draws:q n_valid_draws:q"""
+        model_bytes:z teacher_bytes:z memory_bytes:z memory_left:z n_ctx:q n_batch:q n_ubatch:q n_steps:q rate:d n_draws:q n_valid_draws:q n_positions:q
+        writes:?"""
     )
 
 

@@ -181,6 +181,8 @@ class TrainingFacts(NamedTuple):
     rate: float
     n_draws: int  # what steps draw: sequences, pairs, or groups of texts
     n_valid_draws: int
+    n_positions: int  # the context that the model was trained with before; 0: its file does not say
+    writes: bool  # what learns goes on with texts
 
 
 class Evaluation(NamedTuple):
