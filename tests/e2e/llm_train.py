@@ -257,6 +257,8 @@ def belongs():
 
     # the loss, by other programs
     base = ["-m", "e.gguf", "together.jsonl", "--valid", "together.jsonl"]
+    out, _ = train(*base, "--steps", "1", "-o", "x.gguf", "--sample", "a", code=2, has="llm-train: --sample is for what goes on with texts: this makes vectors")
+    check("step " not in out and not there("x.gguf"), "a sample of vectors", out)
     train(*base, "--steps", "1", "-lr", "1e-12", "--contrast-temp", "0.2", "-o", "x.gguf", "--log", "x.jsonl", said=f"from       matches: {n} groups")
     a, b = vectors("plain.gguf", ["old " + t for t in asked]), vectors("plain.gguf", ["red " + t for t in told])
     like = [[dot(x, y) / 0.2 for y in b] for x in a]
@@ -406,6 +408,20 @@ def shown():
         field = r"(epoch|loss|valid|rate|norm) [-+e.\d]+|\d+ tokens/s|\d+ s left"
         check(len(parts) > 10 and all(re.fullmatch(field, p) for part in parts for p in part), "steps are broken where they should not be", parts)
         check(any(row.startswith(" " * 11) for row in rows), "facts are not broken", rows)
+    # long errors are broken at spaces, but not what is quoted, and not in a pipe
+    for columns in (80, 60):
+        code, seen = terminals.run(TRAIN, *args, "--adapter", "b.gguf", "--chat-template", "no such template", env=ENV, cwd=TMP.name, columns=columns)
+        rows = seen.splitlines()
+        check(code == 2 and len(rows) > 1 and max(map(len, rows)) <= columns and all(row.startswith("    ") for row in rows[1:]), "an error is not broken", seen)
+        check(" ".join(row.strip() for row in rows) == train(*args, "--adapter", "b.gguf", code=2)[1].strip(), "an error on a terminal", seen)
+    for columns in range(60, 90):
+        seen = terminals.run(TRAIN, *ADAPTER, "-o", "no such folder of mine/a.gguf", "--schedule", "a word with spaces", env=ENV, cwd=TMP.name, columns=columns)[1]
+        check("'a word with spaces'" in seen, f"what is quoted is broken at {columns} columns", seen)
+    # a model with fewer positions than samples usually have tokens
+    sizes = ["context_length=64", "embedding_length=16", "attention.head_count=2", "block_count=1", "feed_forward_length=16", "attention.layer_norm_epsilon=1e-5"]
+    train("new", "gpt2", "--tokenizer", "builtin:stories", "-o", "gpt2.gguf", *[a for key in sizes for a in ("--set", "." + key)])
+    out, err = train("-m", "gpt2.gguf", "story.txt", "-o", "a.gguf", "-c", "32", "--steps", "1", "--sample", "Lily", "--sample-tokens", "9", said="sample     Lily\n")
+    check("warning" not in err, "a sample of a model with few positions", err)
     code, seen = terminals.run(TRAIN, *args, "-q", env=ENV, cwd=TMP.name)
     check(code == 0 and seen.startswith("sample ") and "\x1b" not in seen, "-q on a terminal", seen)
     # charts
@@ -447,6 +463,9 @@ def mistakes():
     put("dir.gguf.train/x", b"")
     here = {f: os.path.isfile(path(f)) and read(f) for f in os.listdir(TMP.name)}
     chats, adapter = ["-m", "builtin:chat", "--lora"], [*ADAPTER, "-o", "out.gguf"]
+    new = ["new", "llama", "--tokenizer", "builtin:stories", "-o", "out.gguf"]
+    sizes = [a for key in ("embedding_length=64", "attention.head_count=4", "block_count=1", "feed_forward_length=64", "attention.layer_norm_rms_epsilon=1e-5")
+             for a in ("--set", "." + key)]
     cases = [  # arguments, exit code, words
         ([*adapter, "--bogus"], 2, "unknown flag '--bogus'"),
         ([*adapter, "--leaning-rate", "1"], 2, "did you mean '--learning-rate'"),
@@ -465,6 +484,14 @@ def mistakes():
         (["add-tokens", "builtin:stories", "--special", "<a>"], 2, "-o OUT is missing"),
         (["add-tokens", "builtin:stories", "--special", "</s>", "-o", "out.gguf"], 2, "has the token '</s>' already: its id is 2"),
         (["add-tokens", "modl.gguf", "--special", "<a>", "-o", "out.gguf"], 1, "modl.gguf: No such file"),
+        ([*new, "--set", ".embeding_length=64"], 2, "llama.arch reads no key .embeding_length; did you mean .embedding_length?"),
+        ([*new, "--set", ".contxt_length=64"], 2, "llama.arch reads no key .contxt_length; did you mean .context_length?"),
+        ([*new, "--set", ".embedding_length=64", "--set", ".attention.head_count=4"], 2,
+         "the new model lacks keys that llama.arch needs: .block_count, .attention.layer_norm_rms_epsilon, .feed_forward_length. Each is given as KEY=VALUE"),
+        ([*new, *sizes[:-2]], 2, "the new model lacks a key that llama.arch needs: .attention.layer_norm_rms_epsilon. "),
+        ([*new, *sizes, "--set", ".atention.head_count_kv=2"], 2, "reads no key .atention.head_count_kv; did you mean .attention.head_count_kv?"),
+        ([*new, *sizes, "--set", ".pooling_type=9"], 2, "pooling_type is 9 (known are 0 to 4: none, mean, cls, last, rank)"),
+        ([*new, *sizes, "--set", "llama.pooling_type=medium"], 2, "pooling_type is medium (known are 0 to 4: none, mean, cls, last, rank)"),
         ([*adapter, "--matrix", "blk.99.*"], 1, "'blk.99.*'"),
         (["-m", "builtin:chat", "chats.jsonl", "--learn", "bkl.*", "-o", "out.gguf"], 1, "'bkl.*'"),
         (["-m", "cut.gguf", "chats.jsonl", "-o", "out.gguf"], 1, "cut.gguf: the file is truncated"),
@@ -508,7 +535,7 @@ def mistakes():
     ]
     for args, code, words in cases:
         out, err = train(*args, code=code, has=words)
-        check("step " not in out and re.match("llm-train( add-tokens)?: ", err) and err.count("\n") == 1, f"{args}: more than an error", out + err)
+        check("step " not in out and re.match("llm-train( add-tokens| new)?: ", err) and err.count("\n") == 1, f"{args}: more than an error", out + err)
     now = {f: os.path.isfile(path(f)) and read(f) for f in os.listdir(TMP.name)}
     check(now == here, "files were made or changed", sorted(set(now) ^ set(here)))
     train(*chats, "really.csv", "-o", "really.gguf", "--steps", "1")

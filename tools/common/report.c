@@ -1,6 +1,7 @@
 /* See report.h. */
 #include "report.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -20,6 +21,58 @@ static _Thread_local struct {
 void tool_copy_errors(char *buf, size_t size) {
     copy.s = buf;
     copy.size = size;
+}
+
+/* Returns the length of the word at s. What is quoted is one word, so that it can be copied: 'a file.gguf'. */
+static int word_length(const char *s) {
+    const bool quoted = *s && strchr("'\"`", *s);
+    for (const char *end = s;
+         quoted && (end = strpbrk(end + 1, (char[]){*s, '\n', 0})) && *end == *s;)
+        if (end > s + 1 && !isalnum((unsigned char)end[1])) /* else it is as in "model's" */
+            return (int)(end - s + 1 + (int)strcspn(end + 1, " \n"));
+    return (int)strcspn(s, " \n");
+}
+
+/* Prints a text from column `at` on, broken at spaces; what does not fit goes on in `column` below. Width 0: there is no limit. */
+static void print_wrapped(FILE *f, const char *s, int at, int column, int width) {
+    int begin = at;
+    while (*s) {
+        const int n = word_length(s);
+        if (width > 0 && at > begin && at + 1 + n > width) {
+            fprintf(f, "\n%*s", column, "");
+            begin = at = column;
+        } else if (at > begin) {
+            fputc(' ', f);
+            at++;
+        }
+        fprintf(f, "%.*s", n, s);
+        at += n;
+        s += n;
+        s += *s != '\0';
+    }
+    fputc('\n', f);
+}
+
+int tool_columns(FILE *f) {
+    enum { LEAST = 40 };
+    const int fd = ggl_os_fileno(f), n = ggl_os_is_terminal(fd) ? ggl_os_terminal_columns(fd) : 0;
+    return n >= LEAST ? n : 0;
+}
+
+enum { INDENT = 4 }; /* of what goes on below */
+
+/* Prints the lines of a message, and breaks long ones at spaces if the width is not 0. Lines that begin with a space show code or a list, and stay as
+ * they are. */
+static void print_lines(FILE *to, char *text, int width) {
+    for (char *s = text, *next; *s; s = next) {
+        const size_t n = strcspn(s, "\n");
+        next = s + n + (s[n] == '\n');
+        s[n] = '\0';
+        if (*s == ' ' || strchr(s, '\t'))
+            fprintf(to, "%s\n", s);
+        else
+            print_wrapped(to, s, 0, INDENT, width);
+    }
 }
 
 int tool_error(const char *tool, int code, const char *fmt, ...) {
@@ -46,8 +99,13 @@ int tool_error(const char *tool, int code, const char *fmt, ...) {
             fputc(*s++, to);
     }
     fputc('\n', to);
-    if (in_memory && ggl_os_memory_stream_close(&line))
-        fwrite(line.text, 1, line.n, stderr);
+    const int width = tool_columns(stderr);
+    if (in_memory && ggl_os_memory_stream_close(&line)) {
+        if (width > 0)
+            print_lines(stderr, line.text, width);
+        else
+            fwrite(line.text, 1, line.n, stderr);
+    }
     free(line.text);
     return code;
 }
@@ -61,35 +119,8 @@ int tool_error_about(const char *tool, int code, const char *fmt, ...) {
     return tool_error(tool, code, "%s", text);
 }
 
-/* Prints a text from column `at` on, broken at spaces; what does not fit goes on in `column` below. Width 0: there is no limit. */
-static void print_wrapped(FILE *f, const char *s, int at, int column, int width) {
-    int begin = at;
-    while (*s) {
-        int n = (int)strcspn(s, " \n");
-        if (width > 0 && at > begin && at + 1 + n > width) {
-            fprintf(f, "\n%*s", column, "");
-            begin = at = column;
-        } else if (at > begin) {
-            fputc(' ', f);
-            at++;
-        }
-        fprintf(f, "%.*s", n, s);
-        at += n;
-        s += n;
-        s += *s != '\0';
-    }
-    fputc('\n', f);
-}
-
-int tool_columns(FILE *f) {
-    enum { LEAST = 40 };
-    const int fd = ggl_os_fileno(f), n = ggl_os_is_terminal(fd) ? ggl_os_terminal_columns(fd) : 0;
-    return n >= LEAST ? n : 0;
-}
-
 /* On a terminal, a long message is broken at spaces. */
 static void print_message(const char *tool, const char *kind, const char *fmt, va_list args) {
-    enum { INDENT = 4 };
     char text[4096];
     const int width = tool_columns(stderr);
     ggl_vformat(text, sizeof text, fmt, args);
