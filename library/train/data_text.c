@@ -1,8 +1,10 @@
 #include "data_text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
 
@@ -85,14 +87,8 @@ static ggl_str take_document(const train_data *d, ggl_str *rest) {
     const char *end = mark ? ggl_find_bytes(rest->s, rest->n, mark, n_mark) : NULL;
     ggl_str one = {rest->s, end ? (size_t)(end - rest->s) : rest->n};
     size_t used = one.n + (end ? n_mark : 0);
-    if (end && mark[0] == '\n' && one.n > 0 && one.s[one.n - 1] == '\r')
-        one.n--;
-    if (one.n > 0 && one.s[one.n - 1] == '\n')
-        one.n -= one.n > 1 && one.s[one.n - 2] == '\r' ? 2 : 1;
-    if (end && used + 1 < rest->n && memcmp(rest->s + used, "\r\n", 2) == 0)
-        used += 2;
-    else if (end && used < rest->n && rest->s[used] == '\n')
-        used++;
+    one.n -= one.n > 0 && one.s[one.n - 1] == '\n';
+    used += end && used < rest->n && rest->s[used] == '\n';
     *rest = (ggl_str){rest->s + used, rest->n - used};
     return one;
 }
@@ -114,15 +110,33 @@ static ggl_status check_text(const char *name, ggl_str text, ggl_error *err) {
                     name, line, (unsigned char)text.s[i]);
 }
 
-ggl_status llm_train_documents(train_data *d, const char *name, ggl_str text, ggl_error *err) {
-    if (train_reads(d->p.senses))
-        return ggl_fail(
-            err, GGL_UNSUPPORTED,
-            "%s: this is a text, but the model %s: it learns from lines of JSON with both", name,
-            d->p.senses->text ? "reads a text and writes another one"
-                              : "writes down the speech of a sound");
-    ggl_status st = check_text(name, text, err);
+/* Lets lines that end with CR LF, as texts of Windows have it, end with LF, in a copy: *own, which the caller frees; NULL: there is none. */
+static ggl_status end_lines(const train_data *d, const char *name, ggl_str *text, char **own,
+                            ggl_error *err) {
+    char line[700];
+    size_t n = 0;
+    *own = NULL;
+    const bool is_meant = d->p.separator && strchr(d->p.separator, '\r');
+    if (is_meant || !ggl_find_bytes(text->s, text->n, "\r\n", 2))
+        return GGL_OK;
+    *own = ggl_calloc(text->n, 1);
+    if (!*own)
+        return ggl_fail(err, GGL_NOMEM, "%s: out of memory for the text", name);
+    for (size_t i = 0; i < text->n; i++)
+        if (text->s[i] != '\r' || i + 1 == text->n || text->s[i + 1] != '\n')
+            (*own)[n++] = text->s[i];
+    *text = (ggl_str){*own, n};
+    snprintf(line, sizeof line,
+             "%.500s: lines end with CR LF, as on Windows, and are read as if they ended with LF",
+             name);
+    if (d->p.note)
+        d->p.note(d->p.user, line);
+    return GGL_OK;
+}
+
+static ggl_status add_documents(train_data *d, const char *name, ggl_str text, ggl_error *err) {
     ggl_str rest = text;
+    ggl_status st = GGL_OK;
     while (st == GGL_OK && rest.n > 0) {
         const ggl_str one = take_document(d, &rest);
         /* nothing after the last separator is no document */
@@ -132,5 +146,22 @@ ggl_status llm_train_documents(train_data *d, const char *name, ggl_str text, gg
             return ggl_within(err, st, "%s", name);
         st = llm_train_progress(d, text.n - rest.n, text.n, err);
     }
+    return st;
+}
+
+ggl_status llm_train_documents(train_data *d, const char *name, ggl_str text, ggl_error *err) {
+    char *own = NULL;
+    if (train_reads(d->p.senses))
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "%s: this is a text, but the model %s: it learns from lines of JSON with both", name,
+            d->p.senses->text ? "reads a text and writes another one"
+                              : "writes down the speech of a sound");
+    ggl_status st = check_text(name, text, err);
+    if (st == GGL_OK)
+        st = end_lines(d, name, &text, &own, err);
+    if (st == GGL_OK)
+        st = add_documents(d, name, text, err);
+    ggl_free(own);
     return st;
 }

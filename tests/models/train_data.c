@@ -135,6 +135,29 @@ TEST(a_text_is_one_document) {
     model_fini(&m);
 }
 
+/* The same items as of a text whose lines end with LF; a CR elsewhere stays, and so does one in JSON. */
+TEST(lines_of_windows) {
+    static const char *const texts[][2] = {{"One day\r\n\r\nhe ran.\r\n", "One day\n\nhe ran.\n"},
+                                           {"One\rday\r", NULL}};
+    model m;
+    REQUIRE(model_open(&m, TEXT_MODEL, ""));
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const train_data_params p = params_of(&m, 64);
+        train_data *d = data_of(&p, "a.txt", texts[i][0]);
+        CHECK((strstr(notes, "a.txt: lines end with CR LF") != NULL) == (texts[i][1] != NULL));
+        train_data *same = data_of(&p, "a.txt", texts[i][1] ? texts[i][1] : texts[i][0]);
+        CHECK_STR(shown(d, m.t, 0), shown(same, m.t, 0));
+        llm_train_data_free(d);
+        llm_train_data_free(same);
+    }
+    const train_data_params p = params_of(&m, 64);
+    train_data *d = data_of(&p, "a.jsonl", "{\"text\": \"One\\r\\nday\"}\r\n");
+    CHECK_HAS(shown(d, m.t, 0), "\r\nday");
+    CHECK_STR(notes, "");
+    llm_train_data_free(d);
+    model_fini(&m);
+}
+
 TEST(documents_between_separators) {
     model m;
     REQUIRE(model_open(&m, CHAT_MODEL, ""));
