@@ -119,9 +119,9 @@ ggl_status llm_train_check_write(const llm_training *t, bool f32, ggl_error *err
 
 static ggl_status compare_digests(const llm_training *t, const json_value *root, const char *path,
                                   ggl_error *err) {
-    static const char other_data[] =
-        "other texts than the files have now, or with another n_ctx, separator, chat template or "
-        "choice of what counts";
+    static const char other_data[] = "other texts than the files have now, or with another context "
+                                     "(n_ctx, -c), separator, chat template or "
+                                     "choice of what counts";
     uint64_t digest[TRAIN_DIGESTS];
     char now[32];
     llm_train_digests(t, digest);

@@ -289,7 +289,7 @@ def belongs():
     check(all(line["norm"] > 0 for line in log("x.jsonl")), "a query alone", log("x.jsonl"))
     # columns that others have in such files
     put("columns.jsonl", (json.dumps({"query": "a cat", "pos": ["the dog"], "neg": ["the fox"], "pos_scores": [0.9], "neg_scores": [0.1], "negative_id": "doc17"}) + "\n").encode())
-    train("-m", "plain.gguf", "columns.jsonl", "--plan", said="from       matches: 1 groups, ")
+    train("-m", "plain.gguf", "columns.jsonl", "--plan", said="from       matches: 1 group, ")
     # another list of dimensions is another training
     run = start("-m", "plain.gguf", "together.jsonl", "--no-valid", "--steps", "100000", "--dims", "8", "-o", "dims.gguf")
     wait_for(run, "step 1/100000 ")
@@ -408,6 +408,10 @@ def shown():
         field = r"(epoch|loss|valid|rate|norm) [-+e.\d]+|\d+ tokens/s|\d+ s left"
         check(len(parts) > 10 and all(re.fullmatch(field, p) for part in parts for p in part), "steps are broken where they should not be", parts)
         check(any(row.startswith(" " * 11) for row in rows), "facts are not broken", rows)
+    # one of a thing
+    put("one.jsonl", chat(1).encode())
+    out, _ = train("-m", "builtin:chat", "--lora", "one.jsonl", "-o", "a.gguf", "--matrix", "blk.0.attn_q.weight", "--valid", "one.jsonl", "--steps", "1")
+    check(re.search(r"from       answers: 1 sequence, \d+ tokens, of which \d+ count\nmeasures   1 sequence, \d+ tokens\n", out), "one sequence", out)
     # long errors are broken at spaces, but not what is quoted, and not in a pipe
     for columns in (80, 60):
         code, seen = terminals.run(TRAIN, *args, "--adapter", "b.gguf", "--chat-template", "no such template", env=ENV, cwd=TMP.name, columns=columns)
@@ -476,7 +480,7 @@ def mistakes():
         ([*adapter, "--steps", "5", "--minutes", "1"], 2, "only one can be given"),
         ([*chats, "-o", "out.gguf"], 2, "which FILE to learn from?"),
         (ADAPTER, 2, "-o FILE is missing"),
-        ([*chats, "chats.jsnl", "-o", "out.gguf"], 1, "chats.jsnl: No such file or directory; did you mean 'chats.jsonl'?"),
+        ([*chats, "chats.jsnl", "-o", "out.gguf"], 1, "llm-train: chats.jsnl: No such file or directory; did you mean 'chats.jsonl'?"),
         (["-m", "modl.gguf", "chats.jsonl", "-o", "out.gguf"], 1, "modl.gguf"),
         (["-m", "builtin:chatt", "chats.jsonl", "-o", "out.gguf"], 1, "builtin:chat"),
         (["add-tokens", "builtin:stories", "-o", "out.gguf"], 2, "--special TOKEN is missing"),
@@ -699,7 +703,7 @@ def interrupted():
         (["--optimizer-bits", "8"], "optimizer_bits = 32, and now it is 8"), (["--bf16"], "bf16 = 0, and now it is 1"), (["-ub", "64"], "n_ubatch = 512, and now it is 64"), (["--warmup", "9"], "n_warmup = 0, and now it is 9"), (["--decay", "0.1"], "decay = 0, and now it is 0.1"),
         (["--max-norm", "2"], "max_norm = 1, and now it is 2"), (["--beta1", "0.8"], "beta1 = 0"), (["--beta2", "0.99"], "beta2 = 0"), (["--eps", "1e-6"], "eps = 0"),
         (["--lr-end", "0.1"], "rate_end = 0, and now it is 0.1"), (["--no-valid"], "valid_share = 0, and now it is -1"), (["--valid-share", "0.5"], "valid_share = 0, and now it is 0.5"),
-        (["--valid", "story.txt"], "other texts"), (["-c", "12"], "another n_ctx"), (["--all-tokens"], "choice of what counts"), (["--teacher", "builtin:chat"], "teacher_share = 0, and now it is 1"),
+        (["--valid", "story.txt"], "other texts"), (["-c", "12"], "another context (n_ctx, -c)"), (["--all-tokens"], "choice of what counts"), (["--teacher", "builtin:chat"], "teacher_share = 0, and now it is 1"),
         (["--matrix", "*attn_q*"], "other weights"), (["--learn", "*.lora_a"], "other weights"),
     ]
     for more, words in changed:

@@ -120,7 +120,7 @@ def test_near_names():
     where = "No such file or directory"
     run(1, f"near/storys.bin: {where}; did you mean -m 'near/stories.bin'?", "llm-cli", "-m", "near/storys.bin", "-p", "x")
     run(1, f"near/stories: {where}; did you mean -m 'near/stories.bin'?", "llm-cli", "-m", "near/stories", "-p", "x")
-    run(1, f"FILE: Model.guf: {where}; did you mean 'model.gguf'?", "llm-gguf", "show", "Model.guf")
+    run(1, f"llm-gguf show: Model.guf: {where}; did you mean 'model.gguf'?", "llm-gguf", "show", "Model.guf")
     run(1, f"IN: modle.gguf: {where}; did you mean 'model.gguf'?", "llm-quantize", "modle.gguf", "o.gguf", "Q8_0")
     run(1, f"-f: modle.gguf: {where}; did you mean -f 'model.gguf'?", "llm-perplexity", "-m", "model.gguf", "-f", "modle.gguf")
     run(1, f"nowhere/a.gguf: {where}; there is no folder nowhere\n", "llm-cli", "-m", "nowhere/a.gguf", "-p", "x")

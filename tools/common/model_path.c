@@ -282,27 +282,36 @@ static int missing_part(const char *tool, const tool_path *p) {
         p->flag, p->path, n, there, there == 1 ? "is" : "are");
 }
 
+/* Writes what stands before the path: the flag, but not FILE, which names no argument. Returns to. */
+static const char *label(const tool_path *p, char *to, size_t size) {
+    const bool is_name = strcmp(p->flag, "FILE") != 0;
+    snprintf(to, size, "%s%s", is_name ? p->flag : "", is_name ? ": " : "");
+    return to;
+}
+
 int model_path_missing(const char *tool, const tool_path *p, int error) {
-    char folder[OS_MOST_PATH], path[OS_MOST_PATH], word[SHELL_WORD], flag[64];
+    char folder[OS_MOST_PATH], path[OS_MOST_PATH], word[SHELL_WORD], flag[64], before[64];
     const char *name, *remote = error == ENOENT ? remote_flag(p) : NULL;
     if (remote)
-        return tool_error_about(tool, 1, "%s: %s: %s; did you mean %s %s, which downloads it?",
-                                p->flag, p->path, strerror(error), remote,
+        return tool_error_about(tool, 1, "%s%s: %s; did you mean %s %s, which downloads it?",
+                                label(p, before, sizeof before), p->path, strerror(error), remote,
                                 shell_quote(word, p->path));
     if (error != ENOENT || !split_path(p->path, folder, &name))
-        return tool_error_about(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(error));
+        return tool_error_about(tool, 1, "%s%s: %s", label(p, before, sizeof before), p->path,
+                                strerror(error));
     if (!llm_is_folder(folder))
-        return tool_error_about(tool, 1, "%s: %s: %s; there is no folder %s", p->flag, p->path,
-                                strerror(error), folder);
+        return tool_error_about(tool, 1, "%s%s: %s; there is no folder %s",
+                                label(p, before, sizeof before), p->path, strerror(error), folder);
     if (missing_part(tool, p) >= 0)
         return 1;
     char *near = nearest_in(folder, name);
     if (near)
-        tool_error_about(tool, 1, "%s: %s: %s; did you mean %s%s?", p->flag, p->path,
-                         strerror(error), given_by(p, flag, sizeof flag),
+        tool_error_about(tool, 1, "%s%s: %s; did you mean %s%s?", label(p, before, sizeof before),
+                         p->path, strerror(error), given_by(p, flag, sizeof flag),
                          shell_quote(word, join(path, folder, near)));
     else
-        tool_error_about(tool, 1, "%s: %s: %s%s", p->flag, p->path, strerror(error),
+        tool_error_about(tool, 1, "%s%s: %s%s", label(p, before, sizeof before), p->path,
+                         strerror(error),
                          is_model_name(p) ? "; -hf USER/REPO downloads a model" : "");
     free(near);
     return 1;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/amounts.h"
 #include "common/progress.h"
 #include "common/report.h"
 #include "ggl/internal/alloc.h"
@@ -49,8 +50,9 @@ static int by_error(const void *a, const void *b) {
 }
 
 static void print(list *l, const llm_gradients_result *r, int64_t n_worst) {
-    printf("%" PRId64 " gradients of %" PRId64 " weights; the largest of all is %.4g\n",
-           r->n_numbers, r->n_weights, r->largest);
+    printf("%" PRId64 " gradient%s of %" PRId64 " weight%s; the largest of all is %.4g\n",
+           r->n_numbers, llm_amount_s(r->n_numbers), r->n_weights, llm_amount_s(r->n_weights),
+           r->largest);
     qsort(l->at, l->n, sizeof *l->at, by_error);
     if (n_worst > 0)
         printf("%10s %12s %12s  %s\n", "error", "gradient", "difference", "weight");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "common/chart.h"
 #include "common/load.h"
 #include "common/machine.h"
@@ -87,7 +88,7 @@ static bench_limits limits_of(bench *b, int64_t n_threads) {
     if (b->o.no_limits)
         return (bench_limits){.isa = ""};
     if (b->o.progress)
-        fprintf(stderr, TOOL ": limits of %d threads\n", (int)n_threads);
+        fprintf(stderr, TOOL ": limits of %d thread%s\n", (int)n_threads, llm_amount_s(n_threads));
     progress_begin(NULL, 0, "this machine's limits");
     bench_limits l = bench_limits_measure((int)n_threads, bench_features(b->o.mask));
     progress_end();
@@ -114,8 +115,8 @@ static bool run_test(bench *b, size_t i) {
     char text[96];
     bench_test_text(t, text, sizeof text);
     if (b->o.progress)
-        fprintf(stderr, TOOL ": %zu of %zu: %s, %s, %d threads\n", i + 1, b->n_tests, t->model,
-                text, (int)t->n_threads);
+        fprintf(stderr, TOOL ": %zu of %zu: %s, %s, %d thread%s\n", i + 1, b->n_tests, t->model,
+                text, (int)t->n_threads, llm_amount_s(t->n_threads));
     progress_set((double)i);
     progress_begin("runs", 0, "%s", text);
     bench_row *row = calloc(1, sizeof *row);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "batch.h"
+#include "common/amounts.h"
 #include "common/load.h"
 #include "common/open_context.h"
 #include "common/npy.h"
@@ -214,10 +215,11 @@ static int fill(job *j, bool *ends) {
 
 /* Says why the run has ended early. Returns an exit code. */
 static int tell_end(const job *j, ggl_status st, const ggl_error *err) {
-    const size_t has = output_npy_has(j->out); /* rows of earlier runs */
+    const size_t has = output_npy_has(j->out), /* rows of earlier runs */
+        n = j->n_done > has ? j->n_done : has;
     if (process_stopped)
-        return tool_error(TOOL, process_stop_code(), "interrupted after %zu texts%s",
-                          j->n_done > has ? j->n_done : has,
+        return tool_error(TOOL, process_stop_code(), "interrupted after %zu text%s%s", n,
+                          llm_amount_s((int64_t)n),
                           j->o.resume ? "; the same command goes on after them" : "");
     return st == GGL_CANCELLED ? 1 : tool_error(TOOL, 1, "%s", err->msg);
 }
@@ -246,8 +248,9 @@ static int finish(job *j) {
     if (j->source.n == 0)
         return tool_error_about(TOOL, 1, "%s is empty: there is no text", j->source.path);
     if (j->source.n < has)
-        return tool_error_about(TOOL, 1, "--resume: %s has %zu rows, but there are only %zu texts",
-                                j->o.out, has, j->source.n);
+        return tool_error_about(TOOL, 1, "--resume: %s has %zu rows, but there %s only %zu text%s",
+                                j->o.out, has, j->source.n == 1 ? "is" : "are", j->source.n,
+                                llm_amount_s((int64_t)j->source.n));
     if (has > 0 && j->source.n == has)
         tool_note(TOOL, "%s has the rows of all %zu texts already", j->o.out, has);
     const ggl_status st = j->out->end(j->out, &err);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "common/process.h"
 #include "common/ranks.h"
 #include "ggl/internal/os_clock.h"
@@ -159,10 +160,11 @@ static void say_where(const program *p) {
     } else if (s) {
         const server_facts *f = server_get_facts(s);
         if (f->writes)
-            ggl_fprint(
-                stderr,
-                "  model %s, %" PRId64 " answers at once, context of %" PRId64 " tokens for %s\n",
-                f->model, f->n_parallel, f->n_ctx, f->reads_text || f->sees_all ? "each" : "all");
+            ggl_fprint(stderr,
+                       "  model %s, %" PRId64 " answer%s at once, context of %" PRId64
+                       " tokens for %s\n",
+                       f->model, f->n_parallel, llm_amount_s(f->n_parallel), f->n_ctx,
+                       f->reads_text || f->sees_all ? "each" : "all");
         else if (f->hears)
             ggl_fprint(stderr, "  model %s, which writes down sounds, one at a time\n", f->model);
         else

@@ -57,19 +57,22 @@ void train_show_facts(const llm_training_facts *f, bool is_adapter) {
                                               steps[32] = "as many as the time allows";
     static const struct {
         const char *kind, *drawn;
-    } names[] = {{"preferences", "pairs"}, {"matches", "groups"}, {"scores", "pairs"}};
-    const char *what = "sequences";
+    } names[] = {{"preferences", "pair"}, {"matches", "group"}, {"scores", "pair"}};
+    const char *what = "sequence";
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         what = strcmp(f->kind, names[i].kind) == 0 ? names[i].drawn : what;
-    put_fact("learns     %" PRId64 " numbers of %" PRId64 " %s; with gradients and what the "
+    put_fact("learns     %" PRId64 " number%s of %" PRId64 " %s%s%s; with gradients and what the "
              "optimizer remembers %s",
-             f->n_numbers, f->n_weights, is_adapter ? "tensors of the adapter" : "weights",
-             llm_amount_bytes(learn, f->learn_bytes));
-    put_fact("from       %s: %" PRId64 " %s, %" PRId64 " tokens, of which %" PRId64 " count",
-             f->kind, f->n_draws, what, f->n_tokens, f->n_counted);
+             f->n_numbers, llm_amount_s(f->n_numbers), f->n_weights,
+             is_adapter ? "tensor" : "weight", llm_amount_s(f->n_weights),
+             is_adapter ? " of the adapter" : "", llm_amount_bytes(learn, f->learn_bytes));
+    put_fact("from       %s: %" PRId64 " %s%s, %" PRId64 " token%s, of which %" PRId64 " count%s",
+             f->kind, f->n_draws, what, llm_amount_s(f->n_draws), f->n_tokens,
+             llm_amount_s(f->n_tokens), f->n_counted, f->n_counted == 1 ? "s" : "");
     if (f->n_valid_items > 0)
-        put_fact("measures   %" PRId64 " %s, %" PRId64 " tokens", f->n_valid_draws, what,
-                 f->n_valid_tokens);
+        put_fact("measures   %" PRId64 " %s%s, %" PRId64 " token%s", f->n_valid_draws, what,
+                 llm_amount_s(f->n_valid_draws), f->n_valid_tokens,
+                 llm_amount_s(f->n_valid_tokens));
     else
         put_fact("measures   nothing: --valid FILE names what to measure the loss on");
     if (f->n_steps > 0)
