@@ -1,6 +1,8 @@
 /* Opens models by path, by the name of a built-in one, or from the Hugging Face Hub. */
 #include "loading.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,9 +95,21 @@ ggl_status llm_load_named(llm_model **out, const llm_loading *l, ggl_error *err)
     if (!llm_builtin_find(l->path, &built_in))
         return llm_model_open(out, l->path, &mp, err);
     if (!built_in.name)
-        return ggl_fail(err, GGL_NOT_FOUND, "%s: the built-in models are %s", l->path,
-                        llm_builtin_names());
+        return llm_builtin_refuse(l->path, GGL_NOT_FOUND, err);
     if (l->type)
         return refuse_type(l, err);
     return llm_model_open_memory(out, built_in.data, built_in.size, built_in.name, &mp, err);
+}
+
+void llm_note_context(const llm_model *m, int64_t n_ctx, void (*note)(void *ctx, const char *text),
+                      void *ctx) {
+    const int64_t own = llm_model_n_ctx(m);
+    char text[160];
+    if (!note || own <= 0 || n_ctx <= own)
+        return;
+    snprintf(text, sizeof text,
+             "the model was trained on %" PRId64
+             " tokens at once; text beyond them may make no sense",
+             own);
+    note(ctx, text);
 }

@@ -22,8 +22,7 @@ static ggl_status open_file(ggl_gguf **out, const char *path, bool whole, ggl_er
     if (!llm_builtin_find(path, &built_in))
         return llm_load(out, path, NULL, &p, err);
     if (!built_in.name)
-        return ggl_fail(err, GGL_NOT_FOUND, "%s: the built-in models are %s", path,
-                        llm_builtin_names());
+        return llm_builtin_refuse(path, GGL_NOT_FOUND, err);
     return llm_load_memory(out, built_in.data, built_in.size, built_in.name, &p, err);
 }
 

@@ -221,8 +221,10 @@ static ggl_status open_with(llm_context *c, const char *path, const llm_open_par
     ggl_status st = session_of(&o.session, p, err);
     if (st == GGL_OK)
         st = llm_context_open(c, &o, until, err);
-    if (st == GGL_OK && runs)
+    if (st == GGL_OK && runs) {
         tell_of_loading(c, p);
+        llm_note_context(c->model, p->n_ctx, p->note, p->user);
+    }
     if (st == GGL_OK && runs && p->prompt_folder) {
         c->prompt_folder = ggl_copy_text(p->prompt_folder);
         c->prompt_folder_size = p->prompt_folder_size;

@@ -42,18 +42,6 @@ static ggl_status check_outputs(const llm_model *m, ggl_error *err) {
                                   : "vectors or scores of them");
 }
 
-/* Says so if the context is longer than that of the training. */
-static void note_context(const llm_model *m, const llm_small_params *p) {
-    char text[160];
-    const long long own = llm_model_n_ctx(m);
-    if (!p->note || own <= 0 || p->n_ctx <= own)
-        return;
-    snprintf(text, sizeof text,
-             "the model was trained on %lld tokens at once; text beyond them may make no sense",
-             own);
-    p->note(p->user, text);
-}
-
 static ggl_status write_model(const char *model, const char *path, const llm_small_params *p,
                               llm_small_bytes *bytes, ggl_error *err) {
     llm_small_source source = {.n_ctx = p->n_ctx};
@@ -78,7 +66,7 @@ static ggl_status write_model(const char *model, const char *path, const llm_sma
     if (st == GGL_OK)
         st = check_outputs(m, err);
     if (st == GGL_OK) {
-        note_context(m, p);
+        llm_note_context(m, p->n_ctx, p->note, p->user);
         weights = llm_arch_source_gguf(llm_model_file(m));
         source.arch = llm_model_arch(m);
         source.weights = &weights;

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "ggl/status.h"
+
 typedef struct llm_builtin {
     const char *name; /* as -m has it */
     const void *data;
@@ -19,7 +21,7 @@ bool llm_builtin_find(const char *name, llm_builtin *out);
 /* The eye of the model that is named; NULL: it has none, or is no built-in one. path may be NULL. */
 const char *llm_builtin_eye(const char *path);
 
-/* All names, for messages. */
-const char *llm_builtin_names(void);
+/* Fails with all names, and the one that is meant, for a name that begins with "builtin:" and is none. */
+ggl_status llm_builtin_refuse(const char *name, ggl_status status, ggl_error *err);
 
 #endif

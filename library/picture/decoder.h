@@ -30,4 +30,12 @@ GGL_NODISCARD ggl_status llm_picture_sized(llm_picture **out, const picture_sour
 GGL_NODISCARD ggl_status llm_picture_unreadable(const picture_source *s, const char *kind,
                                                 const char *reason, ggl_error *err);
 
+/* Why a build without the library that reads a kind refuses it. WebAssembly has no such libraries. */
+#ifdef LLM_WITHOUT_LIBRARIES
+#define PICTURE_LACKS(library, package) "which is not read in WebAssembly:"
+#else
+#define PICTURE_LACKS(library, package)                                                            \
+    "which this build cannot read: build it with " library " (Debian, Ubuntu: " package "), or"
+#endif
+
 #endif

@@ -7,8 +7,5 @@ bool llm_picture_has_jpeg(void) {
 
 ggl_status llm_picture_jpeg(llm_picture **out, const picture_source *s, ggl_error *err) {
     *out = NULL;
-    return llm_picture_unreadable(s, "JPEG",
-                                  "which this build cannot read: build it with libjpeg (Debian, "
-                                  "Ubuntu: libjpeg-dev), or",
-                                  err);
+    return llm_picture_unreadable(s, "JPEG", PICTURE_LACKS("libjpeg", "libjpeg-dev"), err);
 }

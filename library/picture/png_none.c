@@ -7,8 +7,5 @@ bool llm_picture_has_png(void) {
 
 ggl_status llm_picture_png(llm_picture **out, const picture_source *s, ggl_error *err) {
     *out = NULL;
-    return llm_picture_unreadable(s, "PNG",
-                                  "which this build cannot read: build it with libpng (Debian, "
-                                  "Ubuntu: libpng-dev), or",
-                                  err);
+    return llm_picture_unreadable(s, "PNG", PICTURE_LACKS("libpng", "libpng-dev"), err);
 }

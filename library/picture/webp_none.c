@@ -7,8 +7,5 @@ bool llm_picture_has_webp(void) {
 
 ggl_status llm_picture_webp(llm_picture **out, const picture_source *s, ggl_error *err) {
     *out = NULL;
-    return llm_picture_unreadable(s, "WebP",
-                                  "which this build cannot read: build it with libwebp (Debian, "
-                                  "Ubuntu: libwebp-dev), or",
-                                  err);
+    return llm_picture_unreadable(s, "WebP", PICTURE_LACKS("libwebp", "libwebp-dev"), err);
 }

@@ -6,8 +6,12 @@
 ggl_status llm_sound_other(sound_decoder *d, sound_bytes *b, const char *kind, ggl_error *err) {
     (void)d;
     return llm_sound_unreadable(b, kind,
+#ifdef LLM_WITHOUT_LIBRARIES /* WebAssembly */
+                                "which is not read in WebAssembly:",
+#else
                                 "which this build cannot read: build it with libsndfile (Debian, "
                                 "Ubuntu: libsndfile1-dev), or",
+#endif
                                 err);
 }
 

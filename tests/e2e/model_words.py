@@ -156,8 +156,9 @@ def test_built_in_models_of_other_tools():
         "--calibration", "long.txt", "builtin:stories")
     out, _ = run(1, "", "llm-arch", "diff", "builtin:stories", "builtin:chat")
     check("general.name" in out, "diff of two built-in models", out)
-    for command in [["llm-tokenize", "-p", "x", "-m"], ["llm-arch", "show"], ["llm-arch", "check", "llama"], ["llm-gguf", "show"]]:
+    for command in [["llm-tokenize", "-p", "x", "-m"], ["llm-arch", "show"], ["llm-arch", "check", "llama"], ["llm-arch", "compile", "-o", "x.c"], ["llm-gguf", "show"]]:
         run(1, "builtin:tales: the built-in models are builtin:stories, builtin:chat, builtin:words, builtin:shapes and builtin:shapes-eye", *command, "builtin:tales")
+        run(1, "builtin:shapes and builtin:shapes-eye; did you mean builtin:stories?", *command, "builtin:storys")
     for command in [["llm-gguf", "set", "builtin:stories", "a=str:b"], ["llm-gguf", "split", "builtin:stories", "part"]]:
         run(1, "builtin:stories: a file is expected here, not a model that is built in", *command)
     run(1, "lama: there is no such file, and no built-in descriptor of that name ('llm-arch list' prints them); did you mean 'llama'?",

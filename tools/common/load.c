@@ -104,7 +104,7 @@ ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_pa
 }
 
 static ggl_status no_builtin(const char *path, ggl_error *err) {
-    return ggl_fail(err, GGL_USAGE, "%s: the built-in models are %s", path, llm_builtin_names());
+    return llm_builtin_refuse(path, GGL_USAGE, err);
 }
 
 int tool_check_builtin(const char *tool, const char *name) {

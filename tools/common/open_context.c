@@ -168,11 +168,10 @@ int tool_close_context(llm_context *c, const char *tool, int code) {
     return code > 0 ? code : 1;
 }
 
+static void say_note(void *tool, const char *text) {
+    tool_note(tool, "%s", text);
+}
+
 void tool_note_context(const char *tool, const llm_model *m, int64_t n_ctx) {
-    const int64_t own = llm_model_n_ctx(m);
-    if (own > 0 && n_ctx > own)
-        tool_note(tool,
-                  "the model was trained on %" PRId64
-                  " tokens at once; text beyond them may make no sense",
-                  own);
+    llm_note_context(m, n_ctx, say_note, (char *)(uintptr_t)tool);
 }
