@@ -3,9 +3,9 @@
 export type Source = string | URL | Blob | ArrayBuffer | ArrayBufferView;
 
 export interface LoadOptions {
-    /** Called while the file arrives, and while weights are prepared, with what is done and in total, each time from 0 on. */
+    /** Called while the file arrives, and while weights are prepared, with what is done and in total, each time from 0 on; at the end at least once, when all is done. */
     progress?(done: number, total: number): void;
-    /** Called with sentences about what is opened. */
+    /** Called with sentences about what is opened, such as that nCtx is more than the model was trained for. */
     note?(text: string): void;
     signal?: AbortSignal;
     /** Most tokens of prompt and answer; 0: the model's own context, or what fits into memory. */

@@ -113,6 +113,19 @@ function unknown(name, known) {
     return new TypeError(`unknown option '${name}'; ${is ? `did you mean ${near.n}?` : `there are ${known.join(", ") || "none"}`}`);
 }
 
+/** The library's names of options and functions, and those that users of this package write. */
+const OWN_NAMES = new Map([
+    ...Object.values(FUNCTIONS).flatMap(({ options = {} }) => Object.keys(options)).map((own) => [own.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`), own]),
+    ["cache_type_k", "cacheType"], ["cache_type_v", "cacheType"], ["n_max", "maxTokens"],
+    ...["generate", "embed", "encode", "decode"].map((own) => [`llm_${own}`, own]),
+    ["llm_begin", "generate"], ["llm_open", "Model.load"], ["llm_eval", "logits"],
+].filter(([name, own]) => name !== own));
+
+/** A text of the library with the names of this package. Parts of paths stay as they are. */
+export function withOwnNames(text) {
+    return text.replace(/\bcache_type_k and cache_type_v\b/g, "cacheType").replace(/(?<![\w./\\-])[a-z]+_\w+(?![\w/\\-]|\.\w)/g, (name) => OWN_NAMES.get(name) ?? name);
+}
+
 /** Tokens of any kind of list as an Array, of which `check` looks at each. */
 export function listOf(ids) {
     if (typeof ids !== "object" || typeof ids?.[Symbol.iterator] !== "function") refuse("ids", "a list of tokens", ids);

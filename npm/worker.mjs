@@ -3,6 +3,7 @@
 import { Wasi } from "./wasi.mjs";
 import { GivenFolder, Lines, Parts, Picked } from "./files-memory.mjs";
 import { download } from "./cache.mjs";
+import { withOwnNames } from "./options.mjs";
 import { sharedMemory, startThreads, usualThreads } from "./threads.mjs";
 
 const isNode = typeof process === "object" && Boolean(process.versions?.node);
@@ -56,7 +57,7 @@ async function instantiate(nThreads, leastMemory) {
                 report(done, total);
                 return isStopped() ? 1 : 0;
             },
-            note: (at, n) => reply({ note: wasi.text(at >>> 0, n >>> 0) }),
+            note: (at, n) => reply({ note: withOwnNames(wasi.text(at >>> 0, n >>> 0)) }),
         },
     });
     lib = { ...instance.exports };
@@ -67,9 +68,10 @@ async function instantiate(nThreads, leastMemory) {
     return usable;
 }
 
-let reported = 0;
+let reported = 0, isComplete = false;
 function report(done, total) {
     const time = performance.now();
+    isComplete = done >= total;
     if (done < total && time - reported < 50) return;
     reported = time;
     reply({ progress: { done, total } });
@@ -80,7 +82,7 @@ function report(done, total) {
 function fail() {
     checkStopped();
     const at = lib.js_error();
-    throw new Error(cText(at).replaceAll(GIVEN + "/", ""));
+    throw new Error(withOwnNames(cText(at).replaceAll(GIVEN + "/", "")));
 }
 
 /** Copies a text into the module's memory; the caller frees it. */
@@ -131,6 +133,7 @@ async function open({ source, options, nThreads, shared }) {
     withTexts([path, eye, options.chatTemplate, options.cacheType], (p, m, t, c) => {
         if (!lib.js_open(p.at, options.nCtx ?? 0, options.nUbatch ?? 0, m.at, t.at, c.at, options.embeddings ? 1 : 0, nThreads)) fail();
     });
+    if (!isComplete) report(1, 1); // of some types nothing is prepared, and a file that is there need not arrive
     for (const file of given.files.values()) file.handle?.close(); // the module has read them
     given.files.clear();
     const samplerNumbers = [];

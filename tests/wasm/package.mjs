@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 const [folder, cli, models] = process.env.GGL_WASM_TEST.split(":");
 const [{ Model }, { Exit, Wasi }, { Lines }, { toProgram, toReal }] =
@@ -116,6 +116,38 @@ test("a conversation, from bytes, a Blob, a path and an address, with progress",
     assert.match(texts[0], /^\S/, "programs print no space before an answer either");
     await assert.rejects(Model.load(at + "/none.gguf"), /the server answers 404/);
     server.close();
+});
+
+test("progress and notes of each load", async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), "f32-")), path = join(folder, "f32.gguf");
+    t.after(() => rm(folder, { recursive: true }));
+    execFileSync(join(dirname(cli), "llm-quantize"), ["-q", "--allow-requantize", "builtin:stories", path, "f32"]);
+    for (const source of [path, await readFile(path)]) { // nothing of such a file is prepared
+        const told = [], notes = [];
+        const model = await Model.load(source, { progress: (done, total) => told.push([done, total]), note: (text) => notes.push(text), nCtx: 2048 });
+        model.close();
+        assert.ok(told.length > 0 && told.at(-1)[0] === told.at(-1)[1], "the end of the loading");
+        assert.ok(notes.some((text) => /^the model was trained on 512 tokens at once; text beyond them may make no sense$/.test(text)), String(notes));
+    }
+});
+
+test("messages have the names of this package", async (t) => {
+    const { withOwnNames } = await import(join(folder, "options.mjs"));
+    assert.equal(withOwnNames("n_ctx, n_threads, llm_eval or cache_type_k and cache_type_v (n_ubatch)."), "nCtx, nThreads, logits or cacheType (nUbatch).");
+    for (const same of ["/a/n_ctx/b", "n_ctx.gguf", "n_ctx-1", "my_n_ctx", "top_k"]) assert.equal(withOwnNames(same), same);
+    await assert.rejects(Model.load("builtin:stories", { cacheType: "q9" }), (e) => /cacheType/.test(e.message) && !/cache_type/.test(e.message));
+    const model = await Model.load("builtin:stories", { nCtx: 16 });
+    t.after(() => model.close());
+    await assert.rejects(model.logits([]), /^Error: logits needs at least one token$/);
+    await assert.rejects(all(model.chat([{ role: "user", content: "a" }])), /; chatTemplate gives one/);
+});
+
+test("a kind of picture that WebAssembly does not read is no advice to install something", async (t) => {
+    const model = await Model.load("builtin:shapes");
+    t.after(() => model.close());
+    const png = Buffer.from("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "latin1").toString("base64");
+    const content = [{ type: "text", text: "What is it?" }, { type: "image_url", image_url: { url: `data:image/png;base64,${png}` } }];
+    await assert.rejects(all(model.chat([{ role: "user", content }])), (e) => /PNG, which is not read in WebAssembly: convert it/.test(e.message) && !/Debian/.test(e.message));
 });
 
 test("what is stopped ends, and the model goes on", async () => {
