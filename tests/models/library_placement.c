@@ -167,6 +167,26 @@ TEST(notes_of_the_repack_cache) {
     CHECK(!strchr(note, '\n'));
 }
 
+/* Said if a context is asked for that is longer than that of the training, 512 tokens. */
+TEST(note_of_a_long_context) {
+    static const struct {
+        int64_t n_ctx;
+        const char *note;
+    } how[] = {{512, ""},
+               {513, "the model was trained on 512 tokens at once; text beyond them may make no "
+                     "sense"}};
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        char note[512] = "";
+        ggl_error err;
+        llm_context *c;
+        const llm_open_params p = {
+            .size = sizeof p, .n_ctx = how[i].n_ctx, .note = keep_note, .user = note};
+        REQUIRE_OK(llm_open(&c, "builtin:stories", &p, &err), &err);
+        llm_close(c);
+        CHECK_STR(note, how[i].note);
+    }
+}
+
 /* Returns the number of threads of this process; 0: not known. */
 static int n_threads(void) {
     char line[256];

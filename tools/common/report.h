@@ -18,7 +18,7 @@ void tool_print_wrapped(const char *s, int at, int column);
 GGL_PRINTF(2, 3)
 void tool_print_item(const char *label, const char *fmt, ...);
 
-/* Prints "tool: message" on a line of its own on stderr; returns `code`. */
+/* Prints "tool: message" on a line of its own on stderr, on a terminal broken at spaces, but not in quotes; returns `code`. */
 GGL_PRINTF(3, 4)
 int tool_error(const char *tool, int code, const char *fmt, ...);
 
