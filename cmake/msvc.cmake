@@ -1,6 +1,6 @@
 # For Windows, by clang-cl, clang with the options of Microsoft's compiler: cmake -DCMAKE_TOOLCHAIN_FILE=cmake/msvc.cmake
 # -DCMAKE_SYSTEM_PROCESSOR=AMD64 (or ARM64) -DCMAKE_C_FLAGS="-imsvc FOLDER ..", folders with the headers of Windows and its C library. It is for compiling
-# on other systems (tests/msvc/run.sh), where there is nothing to link with. On Windows itself, clang-cl needs no such file.
+# on other systems (tests/e2e/msvc.py), where there is nothing to link with. On Windows itself, clang-cl needs no such file.
 set(CMAKE_SYSTEM_NAME Windows)
 if(NOT CMAKE_C_COMPILER)
     find_program(GGL_CLANG NAMES clang-19 clang-18 clang-17 clang-16 clang-15 clang-14 clang REQUIRED)

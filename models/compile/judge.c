@@ -6,6 +6,8 @@
 #include "compile.h"
 
 #define FAR 4 /* names with an edit distance of FAR or more are not suggested */
+#define SUGGESTIONS                                                                                \
+    20 /* unread keys for which a name is looked for: so many are listed, and a hostile file may have any number */
 
 /* --- what the descriptor and the engine know -------------------------------------------------- */
 
@@ -73,6 +75,7 @@ struct arch_judge {
     const arch_known_key *by;       /* the mention of the key judged last, or NULL */
     arch_eval cond;                 /* evaluates conditions of `ignore`; drops its errors */
     ggl_error err;
+    size_t n_suggested; /* unread keys that were compared with the descriptor's */
 };
 
 arch_judge *llm_arch_judge_new(arch_eval *ev) {
@@ -214,7 +217,7 @@ llm_arch_judged llm_arch_judge_key(arch_judge *j, ggl_str key) {
     const arch_verdict v = llm_arch_judge_known(ev, (ggl_str){key.s + skip, key.n - skip});
     out.use = v.harmless ? LLM_ARCH_HARMLESS : LLM_ARCH_UNREAD;
     out.reason = v.reason;
-    if (!v.harmless && !v.reason)
+    if (!v.harmless && !v.reason && j->n_suggested++ < SUGGESTIONS)
         out.near = nearest_key(j, (ggl_str){key.s + skip, key.n - skip});
     if (v.harmless && v.cond) {
         char quote[200];

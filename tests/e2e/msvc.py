@@ -22,17 +22,10 @@ OF_PROCESSORS = ("ggml-lite", "backends/cpu", "tools/common", "tools/llm-bench")
 
 
 def wine_headers():
-    """The folders of Wine's headers: the system's, or those of Debian's package, unpacked in the build's folder; None: there are none."""
-    kept = os.path.join(BUILD, "wine-headers")
-    for turn in range(2):
-        for root in ("/usr/include/wine/wine", "/usr/include/wine", kept + "/usr/include/wine/wine"):
-            if os.path.exists(root + "/msvcrt/stdio.h") and os.path.exists(root + "/windows/windows.h"):
-                return [root + "/msvcrt", root + "/windows"]
-        if turn == 0 and shutil.which("apt-get") and shutil.which("dpkg"):
-            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            subprocess.run(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", "libwine-dev"], cwd=os.path.dirname(path(".")), **quiet)
-            for package in glob.glob(path("libwine-dev_*.deb")):
-                subprocess.run(["dpkg", "-x", package, kept], **quiet)
+    """The folders of Wine's headers; None: they are not installed."""
+    for root in ("/usr/include/wine/wine", "/usr/include/wine"):
+        if os.path.exists(root + "/msvcrt/stdio.h") and os.path.exists(root + "/windows/windows.h"):
+            return [root + "/msvcrt", root + "/windows"]
     return None
 
 

@@ -481,3 +481,21 @@ TEST(every_condition_holds_and_fails) {
     asking_fini(&a);
     toy_close(&m);
 }
+
+/* The name that is meant is looked for as often as it is shown: a file may have any number of unread keys. */
+TEST(names_that_are_meant) {
+    static wrapped w;
+    toy_model m;
+    asking a;
+    ggl_error err = {0};
+    REQUIRE(toy_open(&m, "t.arch", little, strlen(little), 0, &err));
+    llm_arch_toy_freeze(m.toy);
+    w_init(&w, llm_arch_toy_source(m.toy), "t");
+    asking_init(&a, m.arch, &w);
+    for (int i = 0; i < 30; i++) {
+        const char *near = verdict(&a, &w, "pooling_typo").near;
+        CHECK(i < 20 ? near && strcmp(near, "pooling_type") == 0 : !near);
+    }
+    asking_fini(&a);
+    toy_close(&m);
+}

@@ -63,7 +63,8 @@ INLINE vf v_round_pair(vf first, vf second) {
         _mm512_permutexvar_epi16(from, (__m512i)_mm512_cvtne2ps_pbh(first, second));
     const __mmask32 large = _mm512_cmpge_epu16_mask(
         _mm512_and_si512(both, _mm512_set1_epi16(0x7fff)), _mm512_set1_epi16(71 << 7));
-    return (vf)_mm512_maskz_mov_epi16(large, both);
+    /* A masked move would make clang 16 crash, unless at -O3. */
+    return (vf)_mm512_and_si512(both, _mm512_movm_epi16(large));
 }
 #endif
 INLINE vf v_choose(vi m, vf a, vf b) {

@@ -445,7 +445,7 @@ typedef struct llm_arch_judged {
     int line;
     const char *reason;
     /* Of an unread key: the name after "{arch}." of one that the descriptor reads, the source lacks, and that may be meant;
-     * owned by the descriptor. NULL: none is near. */
+     * owned by the descriptor. NULL: none is near, or the source has many unread keys and this is not one of the first 20. */
     const char *near;
 } llm_arch_judged;
 
