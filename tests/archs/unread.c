@@ -450,8 +450,13 @@ static bool h_tensor_at(void *ctx, size_t i, ggl_str *name) {
 
 static void limited(const hostile *shape, const char *top, const llm_arch_ignore *ignore) {
     hostile h = *shape;
-    const llm_arch_source src = {&h,       "hostile",   h_find_key, h_get_item, h_find_tensor,
-                                 h_key_at, h_tensor_at, NULL,       NULL};
+    const llm_arch_source src = {.ctx = &h,
+                                 .name = "hostile",
+                                 .find_key = h_find_key,
+                                 .get_item = h_get_item,
+                                 .find_tensor = h_find_tensor,
+                                 .key_at = h_key_at,
+                                 .tensor_at = h_tensor_at};
     llm_arch *arch;
     ggl_error err = {0};
     char *text = malloc(strlen(top) + 200);

@@ -119,7 +119,11 @@ bool layout_make(layout *l, const char *family, const char *keys, const char *op
                  bool with_data) {
     *l = (layout){.keys = keys};
     making m = {l, family, optional, with_data, 1};
-    llm_arch_source src = {&m, "made", find_key, get_item, find_tensor, NULL, NULL, NULL, NULL};
+    llm_arch_source src = {.ctx = &m,
+                           .name = "made",
+                           .find_key = find_key,
+                           .get_item = get_item,
+                           .find_tensor = find_tensor};
     llm_arch *arch;
     ggl_error err = {0};
     ggl_graph *g = ggl_graph_new(NULL);
