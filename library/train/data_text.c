@@ -87,8 +87,12 @@ static ggl_str take_document(const train_data *d, ggl_str *rest) {
     const char *end = mark ? ggl_find_bytes(rest->s, rest->n, mark, n_mark) : NULL;
     ggl_str one = {rest->s, end ? (size_t)(end - rest->s) : rest->n};
     size_t used = one.n + (end ? n_mark : 0);
-    one.n -= one.n > 0 && one.s[one.n - 1] == '\n';
-    used += end && used < rest->n && rest->s[used] == '\n';
+    if (one.n > 0 && one.s[one.n - 1] == '\n')
+        one.n -= one.n > 1 && one.s[one.n - 2] == '\r' ? 2 : 1;
+    if (end && used + 1 < rest->n && memcmp(rest->s + used, "\r\n", 2) == 0)
+        used += 2;
+    else
+        used += end && used < rest->n && rest->s[used] == '\n';
     *rest = (ggl_str){rest->s + used, rest->n - used};
     return one;
 }

@@ -170,8 +170,11 @@ static const char *nearest_key(const arch_judge *j, ggl_str name) {
         if (!k->whole && !k->ignored && !j->ev->src->find_key(j->ev->src->ctx, full, &found))
             ggl_nearest_try(&near, k->name, SIZE_MAX);
     }
-    for (size_t i = 0; i < sizeof engine / sizeof *engine; i++)
-        ggl_nearest_try(&near, engine[i], SIZE_MAX);
+    for (size_t i = 0; i < sizeof engine / sizeof *engine; i++) {
+        snprintf(full, sizeof full, "%s%s", j->prefix, engine[i]);
+        if (!j->ev->src->find_key(j->ev->src->ctx, full, &found))
+            ggl_nearest_try(&near, engine[i], SIZE_MAX);
+    }
     return near.best;
 }
 

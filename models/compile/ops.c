@@ -546,8 +546,9 @@ static arch_value call_size(args *a) {
     if (x->kind == VAL_STRING)
         return size_of_file(a->ev, x, dim);
     if (x->kind != VAL_TENSOR)
-        return llm_arch_error(a->ev, a->e->arg[0].value->place, "size needs a tensor or list: %s",
-                              llm_arch_value_text(x, text, sizeof text));
+        return llm_arch_error_hint(
+            a->ev, GGL_FORMAT, a->e->arg[0].value->place, llm_arch_absent_hint(a->ev, x),
+            "size needs a tensor or list: %s", llm_arch_value_text(x, text, sizeof text));
     bool there = dim < x->t->n_dims;
     arch_value v = llm_arch_number(there ? (double)x->t->ne[dim] : 1);
     v.text = there ? x->t->dim_name[dim] : NULL;

@@ -324,6 +324,9 @@ static llm_arch_toy *make_toy(const maker *m) {
 static void add_lacking(void *ctx, const char *name) {
     maker *m = ctx;
     llm_arch_key key;
+    /* a value of 0 can mean that the key is absent: the user's is no lacking one, and the toy's is of no use */
+    if (find_key(m, name, &key))
+        return;
     m->toy = m->toy ? m->toy : make_toy(m);
     const llm_arch_source *toy = m->toy ? llm_arch_toy_source(m->toy) : NULL;
     lacking *one = toy && toy->find_key(toy->ctx, name, &key) ? ggl_calloc(1, sizeof *one) : NULL;
@@ -340,19 +343,22 @@ static void add_lacking(void *ctx, const char *name) {
 
 /* Fails with all keys that the descriptor needs and nobody gave. */
 static ggl_status refuse_lacking(const maker *m, ggl_error *err) {
-    char list[1024] = "";
+    char list[1024] = "", more[48] = "";
     const size_t n_own = strlen(m->p.name);
-    size_t n = 0;
-    for (size_t i = 0; i < m->n_lacking && n < sizeof list; i++) {
+    size_t n = 0, i = 0;
+    for (; i < m->n_lacking && n + sizeof m->lacking[i]->name + 2 < sizeof list; i++) {
         const char *name = m->lacking[i]->name;
         const bool own = strncmp(name, m->p.name, n_own) == 0 && name[n_own] == '.';
         n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "",
                               name + (own ? n_own : 0));
     }
-    return ggl_fail(err, GGL_NOT_FOUND,
-                    "the new model lacks %s that %s needs: %s. Each is given as KEY=VALUE (--set), "
-                    "as in: --set .embedding_length=288",
-                    m->n_lacking == 1 ? "a key" : "keys", llm_arch_name(m->p.arch), list);
+    if (i < m->n_lacking)
+        snprintf(more, sizeof more, " and %zu more", m->n_lacking - i);
+    return ggl_fail(
+        err, GGL_NOT_FOUND,
+        "the new model lacks %s that %s needs: %s%s. Each is given as KEY=VALUE (--set), "
+        "as in: --set .embedding_length=288",
+        m->n_lacking == 1 ? "a key" : "keys", llm_arch_name(m->p.arch), list, more);
 }
 
 /* The key that a user gave, and that the descriptor does not read. */

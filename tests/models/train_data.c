@@ -138,6 +138,7 @@ TEST(a_text_is_one_document) {
 /* The same items as of a text whose lines end with LF; a CR elsewhere stays, and so does one in JSON. */
 TEST(lines_of_windows) {
     static const char *const texts[][2] = {{"One day\r\n\r\nhe ran.\r\n", "One day\n\nhe ran.\n"},
+                                           {"One\rday\r\n\rhe\r", "One\rday\n\rhe\r"},
                                            {"One\rday\r", NULL}};
     model m;
     REQUIRE(model_open(&m, TEXT_MODEL, ""));

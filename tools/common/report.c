@@ -33,12 +33,20 @@ static int word_length(const char *s) {
     return (int)strcspn(s, " \n");
 }
 
+/* Returns the number of characters in the n bytes at s. */
+static int n_characters(const char *s, int n) {
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += ((unsigned char)s[i] & 0xc0) != 0x80;
+    return count;
+}
+
 /* Prints a text from column `at` on, broken at spaces; what does not fit goes on in `column` below. Width 0: there is no limit. */
 static void print_wrapped(FILE *f, const char *s, int at, int column, int width) {
     int begin = at;
     while (*s) {
-        const int n = word_length(s);
-        if (width > 0 && at > begin && at + 1 + n > width) {
+        const int n = word_length(s), columns = n_characters(s, n);
+        if (width > 0 && at > begin && at + 1 + columns > width) {
             fprintf(f, "\n%*s", column, "");
             begin = at = column;
         } else if (at > begin) {
@@ -46,7 +54,7 @@ static void print_wrapped(FILE *f, const char *s, int at, int column, int width)
             at++;
         }
         fprintf(f, "%.*s", n, s);
-        at += n;
+        at += columns;
         s += n;
         s += *s != '\0';
     }
@@ -61,14 +69,14 @@ int tool_columns(FILE *f) {
 
 enum { INDENT = 4 }; /* of what goes on below */
 
-/* Prints the lines of a message, and breaks long ones at spaces if the width is not 0. Lines that begin with a space show code or a list, and stay as
+/* Prints the lines of a message, and breaks long ones at spaces if the width is not 0. Lines that begin with a space, or a number and '|', show code or a list, and stay as
  * they are. */
 static void print_lines(FILE *to, char *text, int width) {
     for (char *s = text, *next; *s; s = next) {
         const size_t n = strcspn(s, "\n");
         next = s + n + (s[n] == '\n');
         s[n] = '\0';
-        if (*s == ' ' || strchr(s, '\t'))
+        if (*s == ' ' || s[strspn(s, " 0123456789")] == '|' || strchr(s, '\t'))
             fprintf(to, "%s\n", s);
         else
             print_wrapped(to, s, 0, INDENT, width);
@@ -100,12 +108,16 @@ int tool_error(const char *tool, int code, const char *fmt, ...) {
     }
     fputc('\n', to);
     const int width = tool_columns(stderr);
+    os_memory_stream broken = {0};
     if (in_memory && ggl_os_memory_stream_close(&line)) {
-        if (width > 0)
-            print_lines(stderr, line.text, width);
-        else
+        if (width > 0 && ggl_os_memory_stream_open(&broken))
+            print_lines(broken.to, line.text, width);
+        if (!broken.to)
             fwrite(line.text, 1, line.n, stderr);
+        else if (ggl_os_memory_stream_close(&broken))
+            fwrite(broken.text, 1, broken.n, stderr);
     }
+    free(broken.text);
     free(line.text);
     return code;
 }

@@ -6,7 +6,7 @@
  *   rows   multiplies 4 rows at a time, straight from the weights, with one column or, of f32 and f16, with as
  *          many as `tile` does, and prefetches the next 4, or with one column reads 4 stretches
  *          without prefetching (cpu_product.ahead)
- *   tile   multiplies a panel of 12 rows, as f32 or as pairs, with all columns: one vector of the
+ *   tile   multiplies a panel of PANEL_ROWS rows, as f32 or as pairs, with all columns: one vector of the
  *          sixteen sums after another, 4 rows by some columns at a time. V_TILE lists the
  *          numbers of columns, largest first; V_COLS is the largest */
 #include "functions.h"
