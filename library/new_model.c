@@ -36,20 +36,23 @@ static ggl_str text_of(const llm_arch *arch) {
     return (ggl_str){s, n};
 }
 
-/* Returns the text behind '=' if the key is pooling_type; else NULL. */
-static const char *pooling_of(const char *key) {
-    static const char name[] = ".pooling_type";
-    const size_t n = strcspn(key, "="), m = sizeof name - 1;
-    return key[n] && n >= m && strncmp(key + n - m, name, m) == 0 ? key + n + 1 : NULL;
+/* Returns the text behind '=' if the key is pooling_type of the family; else NULL. */
+static const char *pooling_of(const char *key, const char *family) {
+    static const char name[] = ".pooling_type=";
+    const size_t n = strcspn(key, ".");
+    const bool is_own = n == 0 || (strlen(family) == n && strncmp(key, family, n) == 0);
+    return is_own && strncmp(key + n, name, sizeof name - 1) == 0 ? key + n + sizeof name - 1
+                                                                  : NULL;
 }
 
 /* Copies the keys to *out, which the caller frees, pooling_type as the number that files have. */
-static ggl_status copy_keys(char ***out, const llm_new_model_params *p, ggl_error *err) {
+static ggl_status copy_keys(char ***out, const llm_new_model_params *p, const char *family,
+                            ggl_error *err) {
     char **key = *out = ggl_calloc(p->n_keys + 1, sizeof *key);
     if (!key)
         return ggl_fail(err, GGL_NOMEM, "out of memory for keys");
     for (size_t i = 0; i < p->n_keys; i++) {
-        const char *pooling = pooling_of(p->key[i]);
+        const char *pooling = pooling_of(p->key[i], family);
         const size_t size = strlen(p->key[i]) + 2;
         int type;
         if (pooling && llm_pooling_type(&type, pooling, err) != GGL_OK)
@@ -80,14 +83,15 @@ static ggl_status make_new(const char *path, const llm_new_model_params *p, ggl_
                       "%s reads tokens: a tokenizer is missing (--tokenizer FILE, as in: "
                       "--tokenizer tokenizer.json)",
                       llm_arch_name(arch));
+    const char *family = p->name ? p->name : st == GGL_OK ? llm_arch_family(arch, 0) : NULL;
     if (st == GGL_OK)
-        st = copy_keys(&key, p, err);
+        st = copy_keys(&key, p, family, err);
     if (st == GGL_OK && (p->tokenizer || p->from))
         st = open_file(&vocab, p->from ? p->from : p->tokenizer, p->from != NULL, err);
     if (st == GGL_OK) {
         const llm_train_new n = {.size = sizeof n,
                                  .arch = arch,
-                                 .name = p->name ? p->name : llm_arch_family(arch, 0),
+                                 .name = family,
                                  .vocab = p->from ? NULL : vocab,
                                  .base = p->from ? vocab : NULL,
                                  .descriptor = p->from ? text_of(arch) : (ggl_str){0},

@@ -463,6 +463,9 @@ def mistakes():
     put("table.tsv", b"question\tanswer\nWho is Tom?\tA dog.\n")
     put("table.parquet", b"PAR1" + bytes(99))
     put("really.csv", CHATS.encode())
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/archs/llama.arch"), encoding="utf-8") as f:
+        arch = f.read().replace("\nignore ", "\nrequire (.expert_gating_func ?? 0) == 0\nzz = (.expert_gating_func * 2) if .block_count > 50 else 1\nignore ", 1)
+    put("absent.arch", arch.replace("given(token_embd[token])", "given(token_embd[token]) * zz").encode())
     os.makedirs(path("folder"))
     put("dir.gguf.train/x", b"")
     here = {f: os.path.isfile(path(f)) and read(f) for f in os.listdir(TMP.name)}
@@ -494,6 +497,8 @@ def mistakes():
          "the new model lacks keys that llama.arch needs: .block_count, .attention.layer_norm_rms_epsilon, .feed_forward_length. Each is given as KEY=VALUE"),
         ([*new, *sizes[:-2]], 2, "the new model lacks a key that llama.arch needs: .attention.layer_norm_rms_epsilon. "),
         ([*new, *sizes, "--set", ".atention.head_count_kv=2"], 2, "reads no key .atention.head_count_kv; did you mean .attention.head_count_kv?"),
+        (["new", "absent.arch", *new[2:], *sizes[:4], "--set", ".block_count=60"], 2, "the new model lacks "),  # a key whose 0 says that it is absent
+        (["new", "eagle3", "-o", "out.gguf", "--tokenizer", "builtin:stories"], 2, "eagle3.target_layers"),
         ([*new, *sizes, "--set", ".pooling_type=9"], 2, "pooling_type is 9 (known are 0 to 4: none, mean, cls, last, rank)"),
         ([*new, *sizes, "--set", "llama.pooling_type=medium"], 2, "pooling_type is medium (known are 0 to 4: none, mean, cls, last, rank)"),
         ([*adapter, "--matrix", "blk.99.*"], 1, "'blk.99.*'"),

@@ -69,8 +69,8 @@ int tool_columns(FILE *f) {
 
 enum { INDENT = 4 }; /* of what goes on below */
 
-/* Prints the lines of a message, and breaks long ones at spaces if the width is not 0. Lines that begin with a space, or a number and '|', show code or a list, and stay as
- * they are. */
+/* Prints the lines of a message, and breaks long ones at spaces if the width is not 0. Lines that begin with a space, or with a number and '|',
+ * show code or a list, and stay as they are. */
 static void print_lines(FILE *to, char *text, int width) {
     for (char *s = text, *next; *s; s = next) {
         const size_t n = strcspn(s, "\n");
@@ -108,16 +108,17 @@ int tool_error(const char *tool, int code, const char *fmt, ...) {
     }
     fputc('\n', to);
     const int width = tool_columns(stderr);
-    os_memory_stream broken = {0};
     if (in_memory && ggl_os_memory_stream_close(&line)) {
-        if (width > 0 && ggl_os_memory_stream_open(&broken))
+        os_memory_stream broken = {0};
+        const bool breaks = width > 0 && ggl_os_memory_stream_open(&broken);
+        if (breaks)
             print_lines(broken.to, line.text, width);
-        if (!broken.to)
-            fwrite(line.text, 1, line.n, stderr);
-        else if (ggl_os_memory_stream_close(&broken))
+        if (breaks && ggl_os_memory_stream_close(&broken))
             fwrite(broken.text, 1, broken.n, stderr);
+        else
+            fwrite(line.text, 1, line.n, stderr);
+        free(broken.text);
     }
-    free(broken.text);
     free(line.text);
     return code;
 }
