@@ -68,6 +68,14 @@ static ggl_status copy_keys(char ***out, const llm_new_model_params *p, const ch
     return GGL_OK;
 }
 
+/* Returns the family by which the descriptor was named, or else its first one. */
+static const char *family_of(const llm_arch *arch, const char *given) {
+    for (int i = 0; llm_arch_family(arch, i); i++)
+        if (strcmp(llm_arch_family(arch, i), given) == 0)
+            return llm_arch_family(arch, i);
+    return llm_arch_family(arch, 0);
+}
+
 /* Makes a new model, or one with more tensors. */
 static ggl_status make_new(const char *path, const llm_new_model_params *p, ggl_error *err) {
     char **key = NULL;
@@ -83,7 +91,7 @@ static ggl_status make_new(const char *path, const llm_new_model_params *p, ggl_
                       "%s reads tokens: a tokenizer is missing (--tokenizer FILE, as in: "
                       "--tokenizer tokenizer.json)",
                       llm_arch_name(arch));
-    const char *family = p->name ? p->name : st == GGL_OK ? llm_arch_family(arch, 0) : NULL;
+    const char *family = p->name ? p->name : st == GGL_OK ? family_of(arch, p->arch) : NULL;
     if (st == GGL_OK)
         st = copy_keys(&key, p, family, err);
     if (st == GGL_OK && (p->tokenizer || p->from))

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -165,6 +166,9 @@ def read_arguments():
         parser.error("rounds and threads must be at least 1")
     if len(set(names + ["ours"])) != len(names) + 1:
         parser.error("peers need different names, none of them 'ours'")
+    for flag, path in [("--bench", args.bench)] + [("--peer " + name, path) for name, path in args.peer]:
+        if not shutil.which(path):
+            parser.error(f"{flag}: there is no program '{path}'")
     for name, _ in args.peer_args:
         if name not in names:
             parser.error(f"--peer-args: there is no peer '{name}'")

@@ -72,7 +72,7 @@ struct train_data {
     ggl_xxh64 digest;
     train_data_stats stats;
     size_t told;      /* bytes of a file of which the program was told */
-    bool told_no_end; /* the note that answers have no token at their end */
+    bool told_no_end; /* the note that texts or answers have no token at their end */
     bool told_no_tools;
     train_read_table reads;
     char *folder; /* of the file that is read, with its '/'; NULL: none */

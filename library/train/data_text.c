@@ -39,8 +39,13 @@ static ggl_status begin_text(const train_data *d, ggl_str text, llm_tokens *t, g
 }
 
 /* Appends the token that ends a text, unless it is there. */
-static ggl_status end_text(const train_data *d, llm_tokens *t, ggl_error *err) {
+static ggl_status end_text(train_data *d, llm_tokens *t, ggl_error *err) {
     const int32_t eos = llm_tokenizer_eos(d->p.tokenizer);
+    if (eos < 0 && !d->told_no_end && d->p.note) {
+        d->told_no_end = true;
+        d->p.note(d->p.user, "the tokenizer has no token that ends texts: the model does not learn "
+                             "when to stop (llm-tokenize train --eos makes one)");
+    }
     if (eos < 0 || (t->n > 0 && llm_tokenizer_is_eog(d->p.tokenizer, t->id[t->n - 1])))
         return GGL_OK;
     return llm_tokens_append(t, eos, err);
@@ -100,6 +105,8 @@ static ggl_str take_document(const train_data *d, ggl_str *rest) {
 /* Fails if the text is not UTF-8, or has bytes that no text has. */
 static ggl_status check_text(const char *name, ggl_str text, ggl_error *err) {
     const char *zero = text.n > 0 ? memchr(text.s, 0, text.n) : NULL;
+    const bool wide =
+        text.n >= 2 && (memcmp(text.s, "\xff\xfe", 2) == 0 || memcmp(text.s, "\xfe\xff", 2) == 0);
     const ggl_str good = {text.s, zero ? (size_t)(zero - text.s) : text.n};
     if (!zero && ggl_utf8_is_valid(good.s, good.n))
         return GGL_OK;
@@ -108,9 +115,12 @@ static ggl_status check_text(const char *name, ggl_str text, ggl_error *err) {
     for (size_t len; i < good.n && (len = ggl_utf8_length(good.s + i, good.n - i)) > 0; i += len)
         line += good.s[i] == '\n';
     return ggl_fail(err, GGL_FORMAT,
-                    i == good.n ? "%s:%" PRId64 ": a byte 0x%02x: this is no text"
-                                : "%s:%" PRId64 ": the byte 0x%02x is not UTF-8; convert the file, "
-                                  "such as with: iconv -f latin1 -t utf-8",
+                    wide          ? "%s:%" PRId64 ": the byte 0x%02x: this is UTF-16; convert the "
+                                    "file: iconv -f utf-16 -t utf-8"
+                    : i == good.n ? "%s:%" PRId64 ": a byte 0x%02x: this is no text"
+                                  : "%s:%" PRId64
+                                    ": the byte 0x%02x is not UTF-8; convert the file, "
+                                    "such as with: iconv -f latin1 -t utf-8",
                     name, line, (unsigned char)text.s[i]);
 }
 

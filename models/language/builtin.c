@@ -9,43 +9,6 @@
 extern const unsigned char llm_other_kinds_text[];
 extern const size_t llm_other_kinds_text_size;
 
-/* Fails because no built-in descriptor has the name, with the nearest one. */
-static ggl_status refuse_name(const char *given, ggl_error *err) {
-    enum { SUFFIX = sizeof ".arch" - 1 };
-    ggl_nearest near = ggl_nearest_to(given);
-    const char *file, *text;
-    size_t n;
-    for (int k = 0; llm_arch_builtin(k, &file, &text, &n); k++)
-        ggl_nearest_try(&near, file, strlen(file) - SUFFIX);
-    return ggl_fail(err, GGL_IO,
-                    "%s: there is no such file, and no built-in descriptor of that name "
-                    "('llm-arch list' prints them)%s%.*s%s",
-                    given, near.best ? "; did you mean '" : "",
-                    near.best ? (int)(strlen(near.best) - SUFFIX) : 0, near.best ? near.best : "",
-                    near.best ? "'?" : "");
-}
-
-ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin, ggl_error *err) {
-    const char *file, *text;
-    char *own;
-    size_t n;
-    const bool absent =
-        !ggl_os_exists(given) && errno == ENOENT && !ggl_os_has_separator(given, strlen(given));
-    *out = NULL;
-    if (builtin)
-        *builtin = absent;
-    if (absent && llm_arch_builtin_named(given, &file, &text, &n))
-        return llm_arch_parse(out, text, n, file, err);
-    if (absent)
-        return refuse_name(given, err);
-    ggl_status s = llm_read_text_file(given, ARCH_MAX_TEXT, &own, &n, err);
-    if (s != GGL_OK)
-        return s;
-    s = llm_arch_parse(out, own, n, given, err);
-    ggl_free(own);
-    return s;
-}
-
 /* Returns GGL_OK if the descriptor is for the family, else GGL_NOT_FOUND. Copies the nearest
  * family name seen so far to nearest[2 * ARCH_MAX_NAME]. */
 static ggl_status is_for(const llm_arch *header, const char *family, ggl_nearest *near,
@@ -84,22 +47,74 @@ static bool is_other_kind(const char *family, ggl_str *what) {
     return false;
 }
 
-ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
+/* Parses the built-in descriptor for the family. GGL_NOT_FOUND, without a message: there is none; copies the nearest family name
+ * to nearest[2 * ARCH_MAX_NAME]. */
+static ggl_status open_family(llm_arch **out, const char *family, ggl_nearest *near, char *nearest,
+                              ggl_error *err) {
     const char *name, *text;
     size_t n;
-    char nearest[2 * ARCH_MAX_NAME] = "";
-    ggl_nearest near = ggl_nearest_to(family);
     *out = NULL;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         llm_arch *header;
         ggl_status s = llm_arch_parse_header(&header, text, n, name, err);
         if (s != GGL_OK)
             return s;
-        s = is_for(header, family, &near, nearest);
+        s = is_for(header, family, near, nearest);
         llm_arch_free(header);
         if (s == GGL_OK)
             return llm_arch_parse(out, text, n, name, err);
     }
+    return GGL_NOT_FOUND;
+}
+
+/* Fails because there is neither a built-in descriptor of the name nor one for a family of it. */
+static ggl_status refuse_name(const char *given, ggl_nearest *near, const char *nearest,
+                              ggl_error *err) {
+    enum { SUFFIX = sizeof ".arch" - 1 };
+    const size_t before = near->distance;
+    const char *file, *text;
+    size_t n;
+    for (int k = 0; llm_arch_builtin(k, &file, &text, &n); k++)
+        ggl_nearest_try(near, file, strlen(file) - SUFFIX);
+    const char *meant = near->distance < before ? near->best : nearest;
+    n = near->distance < before ? strlen(meant) - SUFFIX : strlen(meant);
+    return ggl_fail(err, GGL_IO,
+                    "%s: there is no such file, and no built-in descriptor of that name "
+                    "('llm-arch list' prints them)%s%.*s%s",
+                    given, n ? "; did you mean '" : "", (int)n, meant, n ? "'?" : "");
+}
+
+ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin, ggl_error *err) {
+    const char *file, *text;
+    char *own;
+    size_t n;
+    char nearest[2 * ARCH_MAX_NAME] = "";
+    const bool absent =
+        !ggl_os_exists(given) && errno == ENOENT && !ggl_os_has_separator(given, strlen(given));
+    *out = NULL;
+    if (builtin)
+        *builtin = absent;
+    if (absent && llm_arch_builtin_named(given, &file, &text, &n))
+        return llm_arch_parse(out, text, n, file, err);
+    if (absent) {
+        ggl_nearest near = ggl_nearest_to(given);
+        const ggl_status st = open_family(out, given, &near, nearest, err);
+        return st == GGL_NOT_FOUND ? refuse_name(given, &near, nearest, err) : st;
+    }
+    ggl_status s = llm_read_text_file(given, ARCH_MAX_TEXT, &own, &n, err);
+    if (s != GGL_OK)
+        return s;
+    s = llm_arch_parse(out, own, n, given, err);
+    ggl_free(own);
+    return s;
+}
+
+ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
+    char nearest[2 * ARCH_MAX_NAME] = "";
+    ggl_nearest near = ggl_nearest_to(family);
+    const ggl_status st = open_family(out, family, &near, nearest, err);
+    if (st != GGL_NOT_FOUND)
+        return st;
     ggl_str what;
     if (is_other_kind(family, &what))
         return ggl_fail(err, GGL_NOT_FOUND,

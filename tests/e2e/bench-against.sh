@@ -58,6 +58,7 @@ has out '(paired)'
 has out 'ours refuses'
 "$script" --bench "$bench" -m x --peer nothing >"$tmp/out" 2>&1
 [ $? = 2 ] || fail "a peer without a path is not exit code 2"
-"$script" --bench "$bench" -m "$tmp/toy.gguf" --peer "gone=$tmp/gone" -p 4 -n 0 -r 1 -o json >"$tmp/out" 2>&1 || fail "a missing peer"
-has out 'No such file'
+"$script" --bench "$bench" -m "$tmp/toy.gguf" --peer "gone=$tmp/gone" -p 4 -n 0 -r 1 -o json >"$tmp/out" 2>&1
+[ $? = 2 ] || fail "a missing peer is not exit code 2"
+has out "--peer gone: there is no program"
 exit $failed

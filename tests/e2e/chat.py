@@ -54,8 +54,9 @@ class Terminal(terminals.Terminal):
 
 
 def clean(text):
-    """Text without escape sequences, carriage returns and the prompt at its end."""
+    """Text without escape sequences, carriage returns, the breaks of long errors, and the prompt at its end."""
     text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", text).replace(b"\r", b"")
+    text = re.sub(rb"\n {4}(?=\S)", b" ", text)
     return re.sub(rb"([0-9]+/[0-9]+ )?> $", b"", text).decode(errors="replace").strip()
 
 
@@ -519,7 +520,7 @@ def untalkative():
     """A model without a chat template, where the terminal asks for a chat."""
     t = Terminal(flags=["-m", MODEL])
     t.end("no chat template", 1)
-    check(b"the file has no chat template, so it cannot chat; --chat-template NAME" in t.seen, "no chat template", t.seen)
+    check("the file has no chat template, so it cannot chat; --chat-template NAME" in clean(t.seen), "no chat template", t.seen)
 
 
 # --- without a terminal ---------------------------------------------------------------------------------------------------------

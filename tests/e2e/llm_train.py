@@ -426,6 +426,16 @@ def shown():
     train("new", "gpt2", "--tokenizer", "builtin:stories", "-o", "gpt2.gguf", *[a for key in sizes for a in ("--set", "." + key)])
     out, err = train("-m", "gpt2.gguf", "story.txt", "-o", "a.gguf", "-c", "32", "--steps", "1", "--sample", "Lily", "--sample-tokens", "9", said="sample     Lily\n")
     check("warning" not in err, "a sample of a model with few positions", err)
+    # a tokenizer that has bytes and nothing else, and a model without a length of its context
+    own = [b for b in range(256) if 33 <= b <= 126 or 161 <= b <= 172 or b >= 174]
+    letters = [chr(b) for b in own] + [chr(256 + i) for i in range(256 - len(own))]
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    put("bytes.json", json.dumps({"version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": level, "post_processor": None, "decoder": level,
+                                  "model": {"type": "BPE", "vocab": {c: i for i, c in enumerate(letters)}, "merges": []}}).encode())
+    sizes = ["embedding_length=16", "attention.head_count=2", "block_count=1", "feed_forward_length=16", "attention.layer_norm_rms_epsilon=1e-5"]
+    train("new", "llama", "--tokenizer", "bytes.json", "-o", "bytes.gguf", *[a for key in sizes for a in ("--set", "." + key)], has="--set .context_length=N")
+    train("-m", "bytes.gguf", "story.txt", "-o", "b.gguf", "-c", "32", "--steps", "1", "--resume", has="the tokenizer has no token that ends texts")
+    train("-m", "bytes.gguf", "story.txt", "-o", "c.gguf", "-c", "32", "--steps", "1", "--resume", has="--resume: there is no c.gguf.train")
     code, seen = terminals.run(TRAIN, *args, "-q", env=ENV, cwd=TMP.name)
     check(code == 0 and seen.startswith("sample ") and "\x1b" not in seen, "-q on a terminal", seen)
     # charts
@@ -452,6 +462,7 @@ def mistakes():
     put("empty.jsonl", b"")
     put("blank.jsonl", b"\n\n \n")
     put("binary", open(CLI, "rb").read(100000))
+    put("wide.txt", "One day".encode("utf-16"))
     put("random", random.Random(1).randbytes(5000))
     put("broken.jsonl", (chat(1) * 5 + '{"messages": [{"role": "user"\n' + chat(2)).encode())
     put("words.jsonl", (chat(1) + "hello\n").encode())
@@ -498,7 +509,9 @@ def mistakes():
         ([*new, *sizes[:-2]], 2, "the new model lacks a key that llama.arch needs: .attention.layer_norm_rms_epsilon. "),
         ([*new, *sizes, "--set", ".atention.head_count_kv=2"], 2, "reads no key .atention.head_count_kv; did you mean .attention.head_count_kv?"),
         (["new", "absent.arch", *new[2:], *sizes[:4], "--set", ".block_count=60"], 2, "the new model lacks "),  # a key whose 0 says that it is absent
-        (["new", "eagle3", "-o", "out.gguf", "--tokenizer", "builtin:stories"], 2, "eagle3.target_layers"),
+        (["new", "qwen3moe", *new[2:]], 2, "lacks keys that qwen3.arch needs: "),
+        (["new", "qwen3mo", *new[2:]], 1, "did you mean 'qwen3moe'?"),
+        (["new", "eagle3", "-o", "out.gguf", "--tokenizer", "builtin:stories"], 2, ".target_layers, .target_hidden_size"),
         ([*new, *sizes, "--set", ".pooling_type=9"], 2, "pooling_type is 9 (known are 0 to 4: none, mean, cls, last, rank)"),
         ([*new, *sizes, "--set", "llama.pooling_type=medium"], 2, "pooling_type is medium (known are 0 to 4: none, mean, cls, last, rank)"),
         ([*adapter, "--matrix", "blk.99.*"], 1, "'blk.99.*'"),
@@ -512,6 +525,7 @@ def mistakes():
         ([*chats, "empty.jsonl", "-o", "out.gguf"], 1, "empty.jsonl: the file is empty"),
         ([*chats, "blank.jsonl", "-o", "out.gguf"], 1, "blank.jsonl: there is nothing to learn from"),
         ([*chats, "binary", "-o", "out.gguf"], 1, "binary:1: a byte 0x00: this is no text"),
+        ([*chats, "wide.txt", "-o", "out.gguf"], 1, "wide.txt:1: the byte 0xff: this is UTF-16; convert the file: iconv -f utf-16"),
         ([*chats, "random", "-o", "out.gguf"], 1, "random:1: "),
         ([*chats, "model.gguf", "-o", "out.gguf"], 1, "model.gguf: this is a model file"),
         ([*chats, "folder", "-o", "out.gguf"], 1, "folder"),

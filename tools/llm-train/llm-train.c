@@ -256,8 +256,12 @@ static int look_for_state(const work *w) {
 static int resume(work *w) {
     ggl_error err = {0};
     llm_training_report r = {.size = sizeof r};
-    if (!w->o.resume || !w->o.save || !ggl_file_exists(w->o.save))
+    if (!w->o.resume || !w->o.save)
         return -1;
+    if (!ggl_file_exists(w->o.save)) {
+        tool_note(TOOL, "--resume: there is no %s; the training begins", w->o.save);
+        return -1;
+    }
     if (llm_training_resume(w->t, w->o.save, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     while (llm_training_past(w->t, w->resumed, &r))

@@ -12,6 +12,15 @@
 
 #define TOOL "llm-train new"
 
+/* Notes that nobody gave the context, which programs then assume. */
+static void note_context(const arg_list *set) {
+    for (size_t i = 0; i < set->n; i++)
+        if (strstr(set->s[i], ".context_length="))
+            return;
+    tool_note(TOOL, "the model does not say how many tokens it reads at once, which other programs "
+                    "may demand: --set .context_length=N");
+}
+
 static int make(const char *arch, const char *out, llm_new_model_params *p, const arg_list *set,
                 const arg_list *with, const arg_list *init) {
     ggl_error err = {0};
@@ -38,6 +47,8 @@ static int make(const char *arch, const char *out, llm_new_model_params *p, cons
                  out, out);
     else
         tool_say(TOOL, "wrote %s; `llm-train -m %s FILE.. -o OUT` lets it learn", out, out);
+    if (!p->from && p->tokenizer)
+        note_context(set);
     return 0;
 }
 
