@@ -67,7 +67,7 @@ ggl_status llm_train_text(train_data *d, ggl_str text, ggl_error *err) {
     return st;
 }
 
-ggl_status llm_train_text_draft(const train_data *d, train_draft *s, ggl_str prompt, ggl_str answer,
+ggl_status llm_train_text_draft(train_data *d, train_draft *s, ggl_str prompt, ggl_str answer,
                                 bool all, ggl_error *err) {
     llm_tokens *t = &s->tokens;
     if (llm_train_is_blank(answer))
