@@ -323,8 +323,8 @@ const char *llm_arch_intern(arch_eval *ev, const char *s); /* NULL: too long, or
  * gives d. */
 const char *llm_arch_join_text(arch_eval *ev, const char *op, const arch_value *a,
                                const arch_value *b);
-/* Of an error about v: returns advice if v has no value because its key is absent, which the source is told
- * (lacks_key); else NULL. */
+/* For an error about v. If v has no value because its key is absent, tells the source (lacks_key), and returns advice; else
+ * NULL. */
 const char *llm_arch_absent_hint(const arch_eval *ev, const arch_value *v);
 /* Turns a key's list of equal numbers or truth values into that one value, where one is wanted.
  * Returns other values as they are; a list of unequal ones gets a `text` that names two that

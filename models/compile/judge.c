@@ -6,8 +6,8 @@
 #include "compile.h"
 
 #define FAR 4 /* names with an edit distance of FAR or more are not suggested */
-#define SUGGESTIONS                                                                                \
-    20 /* unread keys for which a name is looked for: so many are listed, and a hostile file may have any number */
+/* For so many unread keys a name is looked for: no more are listed, and a hostile file may have any number. */
+#define SUGGESTIONS 20
 
 /* --- what the descriptor and the engine know -------------------------------------------------- */
 

@@ -299,7 +299,7 @@ enum { BLOCK = 32, REACH = 32, RUN = 28, RETRY = 20, STEP = 16 };
 /* An array that cannot grow where it is leaves smaller copies of itself behind, each of two thirds of the next: all copies together have
  * less than 4.5 times what is needed. */
 enum { WITH_COPIES = 5 };
-/* An array that grows where it is takes up to half as much again as it needs, and other arrays lie behind it: so twice is counted. */
+/* An array that grows in place may be half as large again as it has to be, and other arrays come after it. So twice its size is counted. */
 enum { SPARE = 2 };
 
 /* Adds what pretok.c takes: the characters with their properties, lookaheads with loops, and places to go back to. Of the latter there is

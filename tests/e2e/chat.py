@@ -56,8 +56,7 @@ class Terminal(terminals.Terminal):
 def clean(text):
     """Text without escape sequences, carriage returns, the breaks of long errors, and the prompt at its end."""
     text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", text).replace(b"\r", b"")
-    text = re.sub(rb"\n {4}(?=\S)", b" ", text)
-    return re.sub(rb"([0-9]+/[0-9]+ )?> $", b"", text).decode(errors="replace").strip()
+    return terminals.unbroken(re.sub(rb"([0-9]+/[0-9]+ )?> $", b"", text).decode(errors="replace")).strip()
 
 
 def run(*args, stdin="", flags=FLAGS, code=0, env=ENV, **more):

@@ -33,7 +33,7 @@ def typed(*options, lines):
     """What llm-cli prints on a terminal while these lines are typed."""
     code, seen = terminals.run(CLI, *options, typed="".join(line + "\n" for line in lines), env={**os.environ, "TERM": "dumb", "XDG_DATA_HOME": FOLDER.name})
     check(code == 0, seen)
-    return re.sub(r"\n {4}(?=\S)", " ", seen.replace("\r", ""))  # long errors are broken
+    return terminals.unbroken(seen.replace("\r", ""))
 
 
 def say(*options, code=0):

@@ -53,6 +53,11 @@ class Terminal:
         return code
 
 
+def unbroken(text):
+    """A text in which errors that were broken at the terminal's width have one line again."""
+    return re.sub(r"\n {4}(?=\S)", " ", text)
+
+
 def run(*command, typed="", stop=None, **how):
     """Runs a program to its end, or until it has printed `stop`, when it gets SIGINT. `typed` is typed at once. Returns its exit code and what it printed."""
     t = Terminal(*command, **how)

@@ -1,7 +1,6 @@
 #include "char_width.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "char_width_tables.h"
 #include "ggl/internal/show.h"
@@ -39,9 +38,9 @@ size_t char_read(const char *s, size_t n, uint32_t *c) {
     return len;
 }
 
-int char_columns(const char *s) {
+int char_columns(const char *s, size_t n) {
     int columns = 0;
-    for (size_t n = strlen(s), i = 0, size; i < n; i += size) {
+    for (size_t i = 0, size; i < n; i += size) {
         uint32_t c;
         size = char_read(s + i, n - i, &c);
         columns += char_width(c);

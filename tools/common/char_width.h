@@ -13,8 +13,8 @@ int char_width(uint32_t c);
  * that begins no valid UTF-8. Returns its bytes, 1 for such a byte. */
 size_t char_read(const char *s, size_t n, uint32_t *c);
 
-/* How many columns a text without control characters takes. */
-int char_columns(const char *s);
+/* How many columns s[0..n) takes, a text without control characters. */
+int char_columns(const char *s, size_t n);
 
 /* Writes the character c, at most U+10FFFF, as UTF-8. Returns its bytes, 1 to 4. */
 size_t char_write(uint32_t c, char *out);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "char_width.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/os_stream.h"
 #include "ggl/internal/os_terminal.h"
@@ -33,19 +34,11 @@ static int word_length(const char *s) {
     return (int)strcspn(s, " \n");
 }
 
-/* Returns the number of characters in the n bytes at s. */
-static int n_characters(const char *s, int n) {
-    int count = 0;
-    for (int i = 0; i < n; i++)
-        count += ((unsigned char)s[i] & 0xc0) != 0x80;
-    return count;
-}
-
 /* Prints a text from column `at` on, broken at spaces; what does not fit goes on in `column` below. Width 0: there is no limit. */
 static void print_wrapped(FILE *f, const char *s, int at, int column, int width) {
     int begin = at;
     while (*s) {
-        const int n = word_length(s), columns = n_characters(s, n);
+        const int n = word_length(s), columns = char_columns(s, (size_t)n);
         if (width > 0 && at > begin && at + 1 + columns > width) {
             fprintf(f, "\n%*s", column, "");
             begin = at = column;

@@ -36,7 +36,7 @@ static void print_text(FILE *out, const figure *f, bool first) {
             for (int j = 0; j < n->n_in && at < sizeof text; j++)
                 at += (size_t)snprintf(text + at, sizeof text - at, "%s%d [%s]", j ? ", " : " <- ",
                                        n->in[j], n->in_shape[j]);
-            const int room = TEXT_COLUMNS - char_columns(text);
+            const int room = TEXT_COLUMNS - char_columns(text, strlen(text));
             ggl_fprint(out, "  %3d  %s%*s", i, text, room > 0 ? room : 0, "");
             for (int j = 0; j < n->n_lines; j++)
                 ggl_fprint(out, "%s%s", j ? "; " : " ", n->line[j]);

@@ -16,7 +16,7 @@
 #include <limits.h>
 
 /* In vectors of eight, a panel is multiplied in chunks of 1024 elements (or pairs): what 4 rows by 3 columns then read fits into an L1 cache of 32 KiB.
- * More rows there, because each part of a column that comes from the L2 cache serves all of them. */
+ * There a panel has more rows, because all of them use what was read of a column from the L2 cache. */
 enum {
     ROWS = 4,
     CHUNKED = V_LANES == 8,
@@ -385,13 +385,10 @@ typedef struct chunk {
 } chunk;
 
 /* Adds the products of a chunk for n_rows rows from j on by n_cols columns, both constants. After the last chunk, stores the results. */
-INLINE void block(vf *sums, float *const *y, int64_t j, const void *const *x, const float *w,
+INLINE void block(vf *sums, float *const *y, int64_t j, const float *const *x, const float *w,
                   const chunk *k, const int n_rows, const int n_cols) {
-    const float *column[V_COLS];
-    for (int c = 0; c < n_cols; c++)
-        column[c] = x[c];
     for (int h = 0; h < V_16; h++)
-        block_part(sums + h * n_rows * n_cols, column, w, k->step, n_rows, n_cols, k->i0, k->i1, h);
+        block_part(sums + h * n_rows * n_cols, x, w, k->step, n_rows, n_cols, k->i0, k->i1, h);
     for (int c = 0; c < n_cols && k->i1 == k->n; c++) {
         vf s[ROWS][V_16];
         for (int r = 0; r < n_rows; r++)
@@ -404,11 +401,14 @@ INLINE void block(vf *sums, float *const *y, int64_t j, const void *const *x, co
 /* The same for all rows of a panel. sums: for n_rows x n_cols results. */
 INLINE void columns(vf *sums, float *const *y, const void *const *x, const float *w, const chunk *k,
                     int n_rows, const int n_cols) {
+    const float *column[V_COLS];
     int j = 0;
+    for (int c = 0; c < n_cols; c++)
+        column[c] = x[c];
     for (; j + ROWS <= n_rows; j += ROWS)
-        block(sums + j * n_cols * V_16, y, j, x, w + j * k->step, k, ROWS, n_cols);
+        block(sums + j * n_cols * V_16, y, j, column, w + j * k->step, k, ROWS, n_cols);
     for (; j < n_rows; j++)
-        block(sums + j * n_cols * V_16, y, j, x, w + j * k->step, k, 1, n_cols);
+        block(sums + j * n_cols * V_16, y, j, column, w + j * k->step, k, 1, n_cols);
 }
 
 /* Multiplies a chunk of a panel with up to GROUP_COLS columns. */

@@ -193,10 +193,9 @@ typedef struct llm_training_facts {
     int64_t n_steps;                   /* 0: not known before some steps have run */
     double rate;
     int64_t n_draws, n_valid_draws; /* what a step draws: sequences, pairs, or groups of texts */
-    int64_t
-        n_positions; /* the context that the model was trained with before; 0: its file does not say */
-    bool
-        writes; /* what learns goes on with texts (llm_generate); else it makes vectors or scores, writes down speech, or guesses for another model */
+    int64_t n_positions; /* the context of the model's earlier training; 0: its file does not say */
+    /* What learns goes on with texts (llm_generate). If not, it makes vectors or scores, writes down speech, or guesses for another model. */
+    bool writes;
 } llm_training_facts;
 /* GGL_USAGE: facts->size is wrong. */
 GGL_API GGL_NODISCARD ggl_status llm_training_describe(const llm_training *t,

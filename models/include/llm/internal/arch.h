@@ -444,8 +444,8 @@ typedef struct llm_arch_judged {
     const char *file;
     int line;
     const char *reason;
-    /* Of an unread key: the name after "{arch}." of one that the descriptor reads, the source lacks, and that may be meant;
-     * owned by the descriptor. NULL: none is near, or the source has many unread keys and this is not one of the first 20. */
+    /* Of an unread key: which key may be meant, without "{arch}.". The descriptor reads it and owns the name, and the source lacks it.
+     * NULL: none is near, or 20 other keys were unread before. */
     const char *near;
 } llm_arch_judged;
 
