@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { sharedMemory, startThreads, usualThreads } from "./threads.mjs";
-import { Wasi } from "./wasi.mjs";
+import { isWide, Wasi } from "./wasi.mjs";
 import { descriptors, toProgram } from "./files-node.mjs";
 
 /** Ends this program with one line on standard error. */
@@ -34,15 +34,16 @@ if (isAsked && n > 1 && !existsSync(threaded) && existsSync(program)) fail(1, `$
 const file = n > 1 && threaded !== program && existsSync(threaded) ? threaded : program;
 let wasi, instance;
 try {
+    const module = await WebAssembly.compile(await readFile(file)), wide = isWide(module);
     // PWD: where relative paths begin
     wasi = new Wasi({
+        wide,
         args: [toProgram(resolve(program)), ...args],
         env: { ...process.env, PWD: toProgram(process.cwd()) },
         descriptors: descriptors(),
     });
-    const module = await WebAssembly.compile(await readFile(file));
     const imports = wasi.imports(), takesMemory = WebAssembly.Module.imports(module).some((i) => i.kind === "memory");
-    if (takesMemory) imports.env = { memory: sharedMemory() };
+    if (takesMemory) imports.env = { memory: sharedMemory(undefined, wide) };
     instance = await WebAssembly.instantiate(module, imports);
     if (typeof instance.exports._start !== "function") throw new Error("it has no function _start");
     if (takesMemory) await startThreads(module, instance, n, { isProgram: true });

@@ -1,11 +1,11 @@
 // A worker that is one more thread of a module of WebAssembly (threads.mjs): it waits for what it is to run, again and again.
 import { host } from "./threads.mjs";
-import { Wasi } from "./wasi.mjs";
+import { isWide, Wasi } from "./wasi.mjs";
 
 const isNode = typeof process === "object" && Boolean(process.versions?.node);
 
 async function serve({ module, memory, stack, k }, ready) {
-    const wasi = new Wasi({});
+    const wasi = new Wasi({ wide: isWide(module) });
     wasi.memory = memory;
     const imports = { ...wasi.imports(), env: { memory } };
     for (const { module: from, name, kind } of WebAssembly.Module.imports(module))

@@ -17,11 +17,13 @@ export async function usualThreads() {
     return cores <= 4 ? cores : Math.min(Math.ceil(cores / 2), MOST_CORES);
 }
 
-/** Memory that can grow to `least` bytes or more, as far as the machine lets it: a phone's browser refuses 4 GiB of addresses. */
-export function sharedMemory(least = FIRST) {
-    for (let most = 65536; ; most /= 2)
+/** Memory that can grow to `least` bytes or more, as far as the machine lets it: a phone's browser refuses 4 GiB of addresses. wide: for modules whose
+ * addresses have 64 bits. */
+export function sharedMemory(least = FIRST, wide = false) {
+    const toPages = (n) => (wide ? BigInt(n) : n), kind = wide ? { address: "i64" } : {};
+    for (let most = wide ? 262144 : 65536; ; most /= 2)
         try {
-            return new WebAssembly.Memory({ initial: FIRST / PAGE, maximum: most, shared: true });
+            return new WebAssembly.Memory({ initial: toPages(FIRST / PAGE), maximum: toPages(most), shared: true, ...kind });
         } catch (e) {
             if ((most / 2) * PAGE < least) throw e;
         }
@@ -29,7 +31,8 @@ export function sharedMemory(least = FIRST) {
 
 /** The module's own functions for threads, which it does not export. */
 export function host({ exports }) {
-    const [add, serve] = new Uint32Array(exports.memory.buffer, exports.ggl_os_threads_host.value, 2);
+    const at = exports.ggl_os_threads_host.value, Address = typeof at === "bigint" ? BigUint64Array : Uint32Array;
+    const [add, serve] = new Address(exports.memory.buffer, Number(at), 2);
     return { add: exports.__indirect_function_table.get(add), serve: exports.__indirect_function_table.get(serve) };
 }
 
@@ -64,7 +67,7 @@ export async function startThreads(module, instance, n, { isProgram = false, onP
     const { add } = host(instance), started = [];
     let usable = 1;
     for (let k = 0; k < POOLS * (n - 1); k++) {
-        const able = Math.min(k + 2, n), stack = add(able) >>> 0;
+        const able = Math.min(k + 2, n), stack = add(able);
         if (!stack) break;
         usable = able;
         started.push(startWorker({ module, memory: instance.exports.memory, stack, k, isProgram }, onPort));

@@ -17,8 +17,14 @@ const ERRNO = {
     EXDEV: 75,
 };
 const CREATE = 1, FOLDER = 2, NEW = 4, EMPTY = 8; // flags of path_open
-const MAY_READ = 1n << 1n, MAY_WRITE = 1n << 6n;
+const MAY_READ = 1 << 1, MAY_WRITE = 1 << 6;
 const APPEND = 1;
+
+/** Whether a module's addresses have 64 bits. All numbers that it gives to WASI then have, and so have addresses and sizes in its memory. */
+export function isWide(module) {
+    const features = WebAssembly.Module.customSections(module, "target_features");
+    return features.some((f) => new TextDecoder().decode(f).includes("memory64"));
+}
 
 /** What proc_exit() throws. */
 export class Exit {
@@ -35,8 +41,11 @@ export class SystemError extends Error {
 }
 
 export class Wasi {
-    /** descriptors: those of standard input, output and errors, and then folders, each with the `path` by which the program knows it. */
-    constructor({ args = [], env = {}, descriptors = [] }) {
+    /** descriptors: those of standard input, output and errors, and then folders, each with the `path` by which the program knows it.
+     * wide: what isWide() says of the module. */
+    constructor({ args = [], env = {}, descriptors = [], wide = false }) {
+        this.wide = wide;
+        this.addressSize = wide ? 8 : 4;
         this.args = args;
         this.env = Object.entries(env).map(([name, value]) => `${name}=${value}`);
         this.descriptors = [...descriptors];
@@ -51,6 +60,16 @@ export class Wasi {
 
     bytes(at, n) {
         return new Uint8Array(this.memory.buffer, at, n);
+    }
+
+    /** An address or a size in memory. */
+    address(at) {
+        return this.wide ? Number(this.view().getBigUint64(at, true)) : this.view().getUint32(at, true);
+    }
+
+    putAddress(at, n) {
+        if (this.wide) this.view().setBigUint64(at, BigInt(n), true);
+        else this.view().setUint32(at, n, true);
     }
 
     text(at, n) {
@@ -73,29 +92,29 @@ export class Wasi {
     move(fd, name, list, n, at, moved) {
         let total = 0;
         for (let i = 0; i < n; i++) {
-            const v = this.view();
-            const from = v.getUint32(list + 8 * i, true), size = v.getUint32(list + 8 * i + 4, true);
+            const part = list + 2 * this.addressSize * i;
+            const from = this.address(part), size = this.address(part + this.addressSize);
             if (size === 0) continue;
             const got = this.call(fd, name, this.bytes(from, size), at === null ? null : at + total);
             total += got;
             if (got < size) break;
         }
-        this.view().setUint32(moved, total, true);
+        this.putAddress(moved, total);
     }
 
     putStrings(strings, list, to) {
         for (const s of strings) {
             const bytes = this.encoder.encode(s + "\0");
-            this.view().setUint32(list, to, true);
+            this.putAddress(list, to);
             this.bytes(to, bytes.length).set(bytes);
-            list += 4;
+            list += this.addressSize;
             to += bytes.length;
         }
     }
 
     putSizes(strings, n, size) {
-        this.view().setUint32(n, strings.length, true);
-        this.view().setUint32(size, strings.reduce((sum, s) => sum + this.encoder.encode(s).length + 1, 0), true);
+        this.putAddress(n, strings.length);
+        this.putAddress(size, strings.reduce((sum, s) => sum + this.encoder.encode(s).length + 1, 0));
     }
 
     putStat(to, s) {
@@ -149,7 +168,7 @@ export class Wasi {
                     v.setUint16(out + 8, 0, true);
                     v.setUint8(out + 10, kind);
                 }
-                v.setUint32(done, count, true);
+                this.putAddress(done, count);
             },
             sched_yield: () => {},
             fd_close: (fd) => {
@@ -162,25 +181,25 @@ export class Wasi {
                 v.setUint8(to, d.stat().kind);
                 v.setUint16(to + 2, d.appends ? APPEND : 0, true);
                 // a terminal is a device that cannot be searched (isatty() of wasi-libc)
-                v.setBigUint64(to + 8, d.isTerminal ? MAY_READ | MAY_WRITE : ~0n, true);
+                v.setBigUint64(to + 8, d.isTerminal ? BigInt(MAY_READ | MAY_WRITE) : ~0n, true);
                 v.setBigUint64(to + 16, ~0n, true);
             },
             fd_fdstat_set_flags: (fd) => void this.at(fd),
             fd_filestat_get: (fd, to) => this.putStat(to, this.at(fd).stat()),
-            fd_filestat_set_size: (fd, size) => this.call(fd, "truncate", Number(size)),
+            fd_filestat_set_size: (fd, size) => this.call(fd, "truncate", size),
             fd_filestat_set_times: (fd) => void this.at(fd),
             fd_read: (fd, list, n, moved) => this.move(fd, "read", list, n, null, moved),
-            fd_pread: (fd, list, n, at, moved) => this.move(fd, "read", list, n, Number(at), moved),
+            fd_pread: (fd, list, n, at, moved) => this.move(fd, "read", list, n, at, moved),
             fd_write: (fd, list, n, moved) => this.move(fd, "write", list, n, null, moved),
-            fd_pwrite: (fd, list, n, at, moved) => this.move(fd, "write", list, n, Number(at), moved),
+            fd_pwrite: (fd, list, n, at, moved) => this.move(fd, "write", list, n, at, moved),
             fd_seek: (fd, offset, whence, to) =>
-                this.view().setBigUint64(to, BigInt(this.call(fd, "seek", Number(offset), whence)), true),
+                this.view().setBigUint64(to, BigInt(this.call(fd, "seek", offset, whence)), true),
             fd_tell: (fd, to) => this.view().setBigUint64(to, BigInt(this.call(fd, "seek", 0, 1)), true),
             fd_prestat_get: (fd, to) => {
                 const d = this.at(fd);
                 if (d.path === undefined) throw new SystemError("EBADF");
                 this.view().setUint32(to, 0, true);
-                this.view().setUint32(to + 4, this.encoder.encode(d.path).length, true);
+                this.putAddress(to + this.addressSize, this.encoder.encode(d.path).length);
             },
             fd_prestat_dir_name: (fd, to, n) => {
                 this.bytes(to, n).set(this.encoder.encode(this.at(fd).path).subarray(0, n));
@@ -188,7 +207,7 @@ export class Wasi {
             fd_readdir: (fd, to, size, cookie, used) => {
                 let at = 0;
                 const names = folder(fd).list();
-                for (let i = Number(cookie); i < names.length && at < size; i++) {
+                for (let i = cookie; i < names.length && at < size; i++) {
                     const name = this.encoder.encode(names[i].name), entry = new Uint8Array(24 + name.length);
                     const v = new DataView(entry.buffer);
                     v.setBigUint64(0, BigInt(i + 1), true);
@@ -199,14 +218,14 @@ export class Wasi {
                     this.bytes(to + at, part.length).set(part);
                     at += part.length;
                 }
-                this.view().setUint32(used, at, true);
+                this.putAddress(used, at);
             },
             path_open: (fd, follow, path, n, oflags, rights, inheriting, flags, to) => {
                 const name = this.text(path, n);
                 const d = folder(fd).open(name, {
                     follows: (follow & 1) !== 0,
-                    reads: (rights & MAY_READ) !== 0n,
-                    writes: (rights & MAY_WRITE) !== 0n,
+                    reads: (rights & MAY_READ) !== 0,
+                    writes: (rights & MAY_WRITE) !== 0,
                     creates: (oflags & CREATE) !== 0,
                     isNew: (oflags & NEW) !== 0,
                     empties: (oflags & EMPTY) !== 0,
@@ -248,8 +267,8 @@ export class Wasi {
         for (const [name, f] of Object.entries(this.calls()))
             wrapped[name] = (...args) => {
                 try {
-                    // numbers of 32 bits come with a sign, but addresses, sizes and flags have none
-                    f(...args.map((a) => (typeof a === "number" ? a >>> 0 : a)));
+                    // numbers of 32 bits come with a sign, but addresses, sizes and flags have none; those of 64 bits are places, sizes and sets of rights
+                    f(...args.map((a) => (typeof a === "number" ? a >>> 0 : Number(a))));
                     return 0;
                 } catch (e) {
                     if (e instanceof Exit || e?.code === undefined) throw e;

@@ -1,6 +1,6 @@
 // Runs a model, in a worker of a browser or of node: index.mjs sends what to do, one thing after the other, each with a number. The answers have
 // the same number: {piece}, {progress}, and at the end {result} or {error}.
-import { Wasi } from "./wasi.mjs";
+import { isWide, Wasi } from "./wasi.mjs";
 import { GivenFolder, Lines, Parts, Picked } from "./files-memory.mjs";
 import { download } from "./cache.mjs";
 import { withOwnNames } from "./options.mjs";
@@ -12,10 +12,24 @@ const encoder = new TextEncoder(), decoder = new TextDecoder();
 const GIVEN = "/.given"; // the folder of files that JavaScript gives
 const FINISH = ["none", "end", "stop", "length", "context", "cancelled", "error"];
 
-// Functions whose result is an address or a size. JavaScript gets them with a sign, which is negative from 2 GiB on.
-const UNSIGNED = ["js_alloc", "js_error", "js_version", "js_number_name", "js_next", "js_piece_size", "js_encode", "js_decode", "js_logits"];
+// The arguments of the library's functions, and their result, last: a: an address or a size, n: another number. Addresses of 32 bits come with a sign,
+// those of 64 bits are BigInts; here both are numbers.
+const FUNCTIONS = {
+    js_error: "a", js_alloc: "aa", js_free: "an", js_version: "a", js_open: "annaaannn", js_number: "ann", js_number_name: "aa", js_stop: "an",
+    js_grammar: "an", js_json_schema: "an", js_begin: "aan", js_begin_chat: "an", js_next: "a", js_piece_size: "a", js_encode: "aanaa", js_decode: "aaaa",
+    js_free_result: "an", js_logits: "aaa", js_embed: "aaan",
+};
 
-let wasi, lib, given;
+function withNumbers(f, kinds, wide) {
+    if (!wide) return kinds.endsWith("a") ? (...args) => f(...args) >>> 0 : f;
+    return (...args) => {
+        const result = f(...args.map((a, i) => (kinds[i] === "a" ? BigInt(a) : a)));
+        return typeof result === "bigint" ? Number(result) : result;
+    };
+}
+
+let wasi, lib;
+const given = new GivenFolder(GIVEN);
 let stop = null; // [1]: nonzero while what runs is to stop, if memory can be shared
 let now = 0; // the number of what runs
 const aborted = new Set();
@@ -42,26 +56,25 @@ async function compile(name) {
 
 const COMFORTABLE = 2 ** 31; // with less shared memory than that, one thread, which needs none, is better
 
-/** Makes the library's instance; returns how many threads it can use. */
-async function instantiate(nThreads, leastMemory) {
+/** Makes the library's instance; returns how many threads it can use. bits: of addresses. */
+async function instantiate(bits, nThreads, leastMemory) {
     const isShared = nThreads > 1;
-    const module = await compile(isShared ? "./ggml-lite.threads.wasm" : "./ggml-lite.wasm");
-    given = new GivenFolder(GIVEN);
+    const module = await compile(`./ggml-lite${bits === 64 ? "64" : ""}${isShared ? ".threads" : ""}.wasm`), wide = isWide(module);
     const files = isNode ? [new (await import("./files-node.mjs")).Root()] : [];
-    wasi = new Wasi({ descriptors: [new Lines(), new Lines(console.log), new Lines(console.error), ...files, given] });
+    wasi = new Wasi({ wide, descriptors: [new Lines(), new Lines(console.log), new Lines(console.error), ...files, given] });
     const instance = await WebAssembly.instantiate(module, {
         ...wasi.imports(),
-        ...(isShared ? { env: { memory: sharedMemory(leastMemory) } } : {}),
+        ...(isShared ? { env: { memory: sharedMemory(leastMemory, wide) } } : {}),
         ggml_lite: {
             progress: (done, total) => {
                 report(done, total);
                 return isStopped() ? 1 : 0;
             },
-            note: (at, n) => reply({ note: withOwnNames(wasi.text(at >>> 0, n >>> 0)) }),
+            note: (at, n) => reply({ note: withOwnNames(wasi.text(wide ? Number(at) : at >>> 0, wide ? Number(n) : n >>> 0)) }),
         },
     });
     lib = { ...instance.exports };
-    for (const name of UNSIGNED) lib[name] = (...args) => instance.exports[name](...args) >>> 0;
+    for (const [name, kinds] of Object.entries(FUNCTIONS)) lib[name] = withNumbers(instance.exports[name], kinds, wide);
     wasi.memory = lib.memory;
     const usable = isShared ? await startThreads(module, instance, nThreads, { onPort: (of) => port.postMessage({ thread: of }, [of]) }) : 1;
     lib._initialize();
@@ -118,17 +131,40 @@ async function toPath(source, name, options, signal) {
     return `${GIVEN}/${name}`;
 }
 
+/** How many bytes a source has; of a file of this machine, those of all its parts. */
+async function sizeOf(source, path) {
+    if (typeof source !== "string") return given.statAt(path.slice(GIVEN.length + 1)).size;
+    if (!isNode || source.startsWith("builtin:")) return 0;
+    const { statSync } = await import("node:fs"), { toReal } = await import("./files-node.mjs");
+    const parts = Number(/-00001-of-(\d{5})\.gguf$/.exec(source)?.[1] ?? 1);
+    return parts * (statSync(toReal(source.slice(1)), { throwIfNoEntry: false })?.size ?? 0);
+}
+
+// Weights take their size twice while they are prepared: more than that, and 32 bits are too few for them and a cache.
+const MOST_32 = 1.75 * 2 ** 30;
+// An empty module with memory and a table whose addresses have 64 bits: engines since 2025 have both.
+const WIDE = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 4, 4, 1, 112, 4, 0, 5, 3, 1, 4, 0]);
+
+/** How many bits addresses need for weights of that size, if the engine and this package have them. */
+async function bitsFor(size) {
+    if (size <= MOST_32 || !WebAssembly.validate(WIDE)) return 32;
+    const url = new URL("./ggml-lite64.wasm", import.meta.url);
+    const isThere = isNode ? (await import("node:fs")).existsSync(url) : (await fetch(url, { method: "HEAD" })).ok;
+    return isThere ? 64 : 32;
+}
+
 let controller = null; // of downloads
 
 async function open({ source, options, nThreads, shared }) {
     stop = shared ? new Int32Array(shared) : null;
     controller = new AbortController();
-    if (nThreads) nThreads = await instantiate(nThreads);
-    else nThreads = await instantiate(await usualThreads(), COMFORTABLE).catch(() => instantiate(1));
-    checkStopped();
     const path = await toPath(source, "model.gguf", options, controller.signal);
     checkStopped();
     const eye = options.mmproj === undefined ? undefined : await toPath(options.mmproj, "mmproj.gguf", options, controller.signal);
+    checkStopped();
+    const bits = options.addressBits ?? await bitsFor(await sizeOf(source, path) + (eye === undefined ? 0 : await sizeOf(options.mmproj, eye)));
+    if (nThreads) nThreads = await instantiate(bits, nThreads);
+    else nThreads = await instantiate(bits, await usualThreads(), COMFORTABLE).catch(() => instantiate(bits, 1));
     checkStopped();
     withTexts([path, eye, options.chatTemplate, options.cacheType], (p, m, t, c) => {
         if (!lib.js_open(p.at, options.nCtx ?? 0, options.nUbatch ?? 0, m.at, t.at, c.at, options.embeddings ? 1 : 0, nThreads)) fail();
@@ -138,7 +174,7 @@ async function open({ source, options, nThreads, shared }) {
     given.files.clear();
     const samplerNumbers = [];
     for (let name; (name = lib.js_number_name(samplerNumbers.length)); ) samplerNumbers.push(cText(name));
-    return { samplerNumbers, nThreads, nCtx: lib.js_n_ctx(), nVocab: lib.js_n_vocab(), hasChat: lib.js_has_chat() !== 0, version: cText(lib.js_version()) };
+    return { samplerNumbers, nThreads, addressBits: bits, nCtx: lib.js_n_ctx(), nVocab: lib.js_n_vocab(), hasChat: lib.js_has_chat() !== 0, version: cText(lib.js_version()) };
 }
 
 function cText(at) {
@@ -209,10 +245,10 @@ function withRoom(size, f) {
 }
 
 function encode({ text, special }) {
-    return withTexts([text], (t) => withRoom(4, (n) => {
+    return withTexts([text], (t) => withRoom(wasi.addressSize, (n) => {
         const ids = lib.js_encode(t.at, t.n, special ? 1 : 0, n);
         if (!ids) fail();
-        const result = Array.from(new Int32Array(lib.memory.buffer, ids, wasi.view().getUint32(n, true)));
+        const result = Array.from(new Int32Array(lib.memory.buffer, ids, wasi.address(n)));
         lib.js_free_result(ids);
         return result;
     }));
@@ -226,10 +262,10 @@ function withIds(ids, f) {
 }
 
 function decode({ ids }) {
-    return withIds(ids, (at) => withRoom(4, (n) => {
+    return withIds(ids, (at) => withRoom(wasi.addressSize, (n) => {
         const text = lib.js_decode(at, ids.length, n);
         if (!text) fail();
-        const result = wasi.text(text, wasi.view().getUint32(n, true));
+        const result = wasi.text(text, wasi.address(n));
         lib.js_free_result(text);
         return result;
     }));

@@ -1,30 +1,20 @@
 // The page without a server, in headless Chromium. GGL_WASM_TEST: FOLDER_OF_PAGE:LLM_CLI:FOLDER_OF_MODELS
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFile } from "node:fs/promises";
-import { createServer } from "node:http";
 import { after, before, test } from "node:test";
-import { extname, join } from "node:path";
+import { join } from "node:path";
 import { Chromium } from "../server/page/chromium.mjs";
+import { serve } from "./serve.mjs";
 
 const [folder, cli, models] = process.env.GGL_WASM_TEST.split(":");
-const TYPES = { ".html": "text/html", ".mjs": "text/javascript", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
 let server, browser, at, asked = 0, version = 1;
 
 before(async () => {
-    server = createServer(async (request, response) => {
-        const path = request.url === "/" ? "/index.html" : request.url;
-        try {
-            const bytes = await readFile(path === "/model.gguf" ? join(models, "stories-chat.gguf") : join(folder, path));
-            asked += path === "/model.gguf";
-            response.writeHead(200, { "content-type": TYPES[extname(path)] ?? "application/octet-stream", "content-length": bytes.length, etag: `"${version}"` });
-            response.end(bytes);
-        } catch {
-            response.writeHead(404).end();
-        }
-    });
-    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-    at = `http://127.0.0.1:${server.address().port}/`;
+    ({ server, at } = await serve((path) => {
+        if (path !== "/model.gguf") return join(folder, path);
+        asked++;
+        return join(models, "stories-chat.gguf");
+    }, () => ({ etag: `"${version}"` })));
     browser = await Chromium.launch();
 });
 

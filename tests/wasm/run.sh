@@ -18,9 +18,10 @@ for name in clang-19 clang-18 clang-17 clang-16 clang-15 clang-14 clang; do
 done
 [ -n "$clang" ] || { echo "skipped: no clang links programs for WebAssembly (Debian: clang, lld, wasi-libc, libclang-rt-14-dev-wasm32)" && exit 77; }
 
+options=(-DCMAKE_C_COMPILER="$clang")
 tests="kernels_slots kernels_products kernels_attend"
 build() { # NAME SIMD TARGET..: configures and builds
-    cmake -S "$source" -B "$2/$1" -DCMAKE_TOOLCHAIN_FILE="$source/cmake/wasm.cmake" -DCMAKE_C_COMPILER="$clang" -DGGL_TESTS=ON -DGGL_SMALL=ON -DGGL_WASM_SIMD="$3" \
+    cmake -S "$source" -B "$2/$1" -DCMAKE_TOOLCHAIN_FILE="$source/cmake/wasm.cmake" "${options[@]}" -DGGL_TESTS=ON -DGGL_SMALL=ON -DGGL_WASM_SIMD="$3" \
         -DCMAKE_C_FLAGS_RELEASE="-O1 -DNDEBUG" >"$tmp/log" 2>&1 || { tail -20 "$tmp/log" && exit 1; }
     cmake --build "$2/$1" -j 2 --target "${@:4}" >"$tmp/log" 2>&1 || { grep -E "error|undefined" "$tmp/log" | head -20 && exit 1; }
     ! grep -q "warning:" "$tmp/log" || fail "the compiler warns: $(grep -m 3 "warning:" "$tmp/log")"
@@ -111,6 +112,11 @@ GGL_WASM_TEST=$wasm/package:$here/llm-cli:$source/models/builtin node --test "$s
 for name in ${CHROMIUM:-chromium chromium-browser google-chrome google-chrome-stable}; do
     command -v "$name" >/dev/null || continue
     GGL_WASM_TEST=$wasm/web:$here/llm-cli:$source/models/builtin node --test "$source/tests/wasm/page.mjs" >said 2>&1 || fail "the page: $(cat said)"
+    # addresses of 64 bits, which node has from version 24 on; without the compiler, or the sources of the C library, they are not tried
+    command -v clang-19 llvm-ar-19 >/dev/null && "$source/scripts/wasm64-library.sh" "$2/wasm64-library" 2>said || { cat said && break; }
+    options=(-DGGL_WASM64="$2/wasm64-library")
+    build wasm64 "$2" ON "${targets[@]}" ggml-lite-js
+    GGL_WASM_TEST=$2/wasm64:$here:$source/models/builtin node --test "$source/tests/wasm/wide.mjs" >said 2>&1 || fail "addresses of 64 bits: $(cat said)"
     break
 done
 exit $failed
