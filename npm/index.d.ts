@@ -26,7 +26,7 @@ export interface LoadOptions {
     /** Whether the browser keeps files from the network (OPFS); true if nothing is said. */
     cache?: boolean;
     /** Bits of the machine's addresses: 32, or 64, which some 16 GB of memory need, and engines since 2025 have (Chrome 133, Firefox 134, node 24). Without this, 64 for files of more
-     * than 1.75 GiB, where the engine and this package have them. They change no bit of a text; with 64 the machine computes more slowly. */
+     * than 1.75 GiB, where the engine and this package have them. They change no bit of a text. */
     addressBits?: 32 | 64;
 }
 
