@@ -137,7 +137,7 @@ static int check(const options *o) {
     }
     int code = -1;
     if (tool_load_file(&f, path, &p, false, &err) != GGL_OK)
-        gguf_find(&c, "%s", err.msg);
+        gguf_find_error(&c, &err);
     else
         code = check_file(&c, o, f);
     if (o->json)

@@ -11,6 +11,9 @@ typedef struct gguf_findings {
 
 /* Prints a finding: a sentence that names the key or tensor. Those after a page are only counted. */
 void gguf_find(gguf_findings *c, const char *fmt, ...) GGL_PRINTF(2, 3);
+/* The same for an error: its first line, and if that announces a list, the list, in one line; the text of a descriptor that it quotes
+ * is left out. */
+void gguf_find_error(gguf_findings *c, const ggl_error *err);
 
 /* The places of tensors: gaps, order, bytes after the last one. */
 void gguf_check_places(gguf_findings *c, const ggl_gguf *f);

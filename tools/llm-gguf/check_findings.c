@@ -21,3 +21,27 @@ void gguf_find(gguf_findings *c, const char *fmt, ...) {
     }
     c->n++;
 }
+
+/* True for a line of a descriptor's text, "   28 | layer l < n_layer:", and the caret below. */
+static bool is_quote(const char *s) {
+    return s[strspn(s, " 0123456789")] == '|';
+}
+
+void gguf_find_error(gguf_findings *c, const ggl_error *err) {
+    char text[sizeof err->msg];
+    const size_t first = strcspn(err->msg, "\n");
+    const bool list = first > 0 && err->msg[first - 1] == ':';
+    size_t n = 0;
+    for (const char *s = err->msg; *s && (n == 0 || list) && !is_quote(s);) {
+        const size_t length = strcspn(s, "\n");
+        for (size_t i = 0; i < length; i++)
+            if (s[i] != ' ' || (n > 0 && text[n - 1] != ' '))
+                text[n++] = s[i];
+        s += length;
+        if (*s && *++s && n > 0 && text[n - 1] != ' ')
+            text[n++] = ' ';
+    }
+    while (n > 0 && text[n - 1] == ' ')
+        n--;
+    gguf_find(c, "%.*s", (int)n, text);
+}

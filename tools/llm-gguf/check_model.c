@@ -7,21 +7,6 @@
 #include "llm/internal/adapter.h"
 #include "llm/internal/model.h"
 
-/* Reports an error: its first line, because the others quote the descriptor; or all as one line, if the
- * first one announces a list. */
-static void find_error(gguf_findings *c, const ggl_error *err) {
-    char text[sizeof err->msg];
-    const size_t first = strcspn(err->msg, "\n");
-    const size_t end = first > 0 && err->msg[first - 1] == ':' ? strlen(err->msg) : first;
-    size_t n = 0;
-    for (size_t i = 0; i < end; i++) {
-        const bool space = err->msg[i] == ' ' || err->msg[i] == '\n';
-        if (!space || (n > 0 && text[n - 1] != ' '))
-            text[n++] = space ? ' ' : err->msg[i];
-    }
-    gguf_find(c, "%.*s", (int)n, text);
-}
-
 typedef struct missing_tensors {
     gguf_findings *c;
     const char *path;
@@ -59,10 +44,10 @@ static void check_graph(gguf_findings *c, const char *path, const llm_model *m) 
     ggl_error first = {0}, rest = {0};
     if (build(m, NULL, &first) == GGL_OK)
         return;
-    find_error(c, &first);
+    gguf_find_error(c, &first);
     if (ggl_gguf_n_tensors(llm_model_file(m)) > 0 && build(m, &missing, &rest) != GGL_OK &&
         missing.n > 0)
-        find_error(c, &rest);
+        gguf_find_error(c, &rest);
 }
 
 static void check_tokenizer(gguf_findings *c, llm_model *m) {
@@ -70,7 +55,7 @@ static void check_tokenizer(gguf_findings *c, llm_model *m) {
     ggl_error err = {0};
     if (ggl_gguf_find(llm_model_file(m), "tokenizer.ggml.model") &&
         llm_model_tokenizer(m, &t, &err) != GGL_OK)
-        find_error(c, &err);
+        gguf_find_error(c, &err);
 }
 
 void gguf_check_model(gguf_findings *c, const char *path, const ggl_gguf *f) {
@@ -80,7 +65,7 @@ void gguf_check_model(gguf_findings *c, const char *path, const ggl_gguf *f) {
     if (ggl_str_is(type, "adapter")) {
         llm_adapter *a;
         if (llm_adapter_open(&a, path, NULL, &err) != GGL_OK)
-            find_error(c, &err);
+            gguf_find_error(c, &err);
         llm_adapter_free(a);
         return;
     }
@@ -95,7 +80,7 @@ void gguf_check_model(gguf_findings *c, const char *path, const ggl_gguf *f) {
     const bool is_builtin = strncmp(path, "builtin:", 8) == 0;
     if ((is_builtin ? tool_load_model(&m, path, &mp, 0, &err)
                     : llm_model_open(&m, path, &mp, &err)) != GGL_OK)
-        find_error(c, &err);
+        gguf_find_error(c, &err);
     if (m) {
         check_graph(c, path, m);
         check_tokenizer(c, m);

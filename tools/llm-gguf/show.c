@@ -215,6 +215,17 @@ static void print_sums(const gguf_view *v) {
     print_layers(v);
 }
 
+static void print_defects(const gguf_view *v) {
+    if (v->n_defects > 0)
+        heading(v, "defects");
+    for (size_t i = 0; i < v->n_defects && i < GGUF_PAGE; i++) {
+        printf("  ");
+        tool_print_wrapped(v->defect[i], 2, 4);
+    }
+    if (v->n_defects > GGUF_PAGE)
+        printf("  and %zu more; --json has all\n", v->n_defects - GGUF_PAGE);
+}
+
 static void show_text(const gguf_view *v) {
     const ggl_gguf *f = v->file;
     const int width = tool_width();
@@ -224,20 +235,13 @@ static void show_text(const gguf_view *v) {
     if (ggl_gguf_n_parts(f) > 1)
         printf("%d files, ", ggl_gguf_n_parts(f));
     printf("%.2f MiB\n", v->file_bytes / 0x1p20);
+    print_defects(v);
     if (!v->only_tensors)
         print_keys(v, width);
     if (!v->only_keys) {
         print_tensors(v);
         print_sums(v);
     }
-    if (v->n_defects > 0)
-        heading(v, "defects");
-    for (size_t i = 0; i < v->n_defects && i < GGUF_PAGE; i++) {
-        printf("  ");
-        tool_print_wrapped(v->defect[i], 2, 4);
-    }
-    if (v->n_defects > GGUF_PAGE)
-        printf("  and %zu more; --json has all\n", v->n_defects - GGUF_PAGE);
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -273,6 +277,14 @@ static int show(gguf_view *v, const char *path, bool json) {
         gguf_show_json(v);
     else if (code == 0)
         show_text(v);
+    if (code == 0 && v->n_defects > 0) { /* shown as far as it goes, but damaged */
+        const char *first = v->defect[0];
+        const bool named = strncmp(first, path, strlen(path)) == 0;
+        code =
+            v->n_defects == 1
+                ? tool_error(TOOL, 1, "%s%s%s", named ? "" : path, named ? "" : ": ", first)
+                : tool_error(TOOL, 1, "%s: %zu defects, the first: %s", path, v->n_defects, first);
+    }
     ggl_gguf_close(f);
     free(v->types);
     free(v->layers);
@@ -310,7 +322,8 @@ int gguf_show(int argc, char **argv) {
         "FILE [options]",
         "Prints the keys of a GGUF file (of a split model: its first part), its "
         "tensors with shape, type and size, and the sums of each type and layer. "
-        "Files that are cut off or have unknown types are shown, too.",
+        "Files that are cut off or have unknown types are shown, too, with what is wrong with "
+        "them and exit code 1.",
         options,
         &files,
         &gguf_hints,
