@@ -1,9 +1,11 @@
 /* Reads files: which form they have, and what was left out. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/text_file.h"
+#include "common/user_text.h"
 #include "data_impl.h"
 #include "data_records.h"
 #include "data_shapes.h"
@@ -11,6 +13,8 @@
 #include "ggl/internal/file.h"
 #include "ggl/internal/text.h"
 #include "ggl/internal/os_fs.h"
+
+#define STDIN "stdin" /* in messages */
 
 ggl_status llm_train_data_new(train_data **out, const train_data_params *params, ggl_error *err) {
     *out = NULL;
@@ -208,8 +212,7 @@ ggl_status llm_train_data_add(train_data *d, const char *name, ggl_str text, ggl
     st = set_folder(d, name, err);
     if (st != GGL_OK)
         return st;
-    if (text.n >= 3 && memcmp(text.s, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
-        text = (ggl_str){text.s + 3, text.n - 3};
+    text = llm_text_after_mark(text);
     d->told = 0;
     if (is_json(name, text))
         st = read_objects(d, name, text, err);
@@ -218,8 +221,37 @@ ggl_status llm_train_data_add(train_data *d, const char *name, ggl_str text, ggl
     return st == GGL_OK ? tell(d, &was, name, err) : st;
 }
 
+/* Reads all of standard input, which the caller frees. */
+static ggl_status read_stdin(const train_data *d, char **out, size_t *n, ggl_error *err) {
+    enum { PIECE = 1 << 16 };
+    size_t cap = 0;
+    *out = NULL;
+    *n = 0;
+    for (size_t got = 1; got > 0; *n += got) {
+        if (!ggl_grow(out, &cap, *n + PIECE, 1))
+            return ggl_fail(err, GGL_NOMEM, STDIN ": out of memory");
+        got = fread(*out + *n, 1, PIECE, stdin);
+    }
+    if (!ferror(stdin))
+        return GGL_OK;
+    const int why = errno;
+    return d->p.progress && !d->p.progress(d->p.user, 0, 1) /* a signal ended the reading */
+               ? ggl_fail(err, GGL_CANCELLED, "cancelled")
+               : ggl_fail(err, GGL_IO, STDIN ": %s", strerror(why));
+}
+
 ggl_status llm_train_data_read(train_data *d, const char *path, ggl_error *err) {
     ggl_file_map map;
+    if (strcmp(path, "-") == 0) {
+        ggl_str text = {0};
+        char *own;
+        ggl_status got = read_stdin(d, &own, &text.n, err);
+        text.s = own;
+        if (got == GGL_OK)
+            got = llm_train_data_add(d, STDIN, text, err);
+        ggl_free(own);
+        return got;
+    }
     ggl_status st = ggl_file_map_open(&map, path, err);
     if (st == GGL_OK)
         st = llm_train_data_add(d, path, (ggl_str){map.data, map.size}, err);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/user_text.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
@@ -105,8 +106,7 @@ static ggl_str take_document(const train_data *d, ggl_str *rest) {
 /* Fails if the text is not UTF-8, or has bytes that no text has. */
 static ggl_status check_text(const char *name, ggl_str text, ggl_error *err) {
     const char *zero = text.n > 0 ? memchr(text.s, 0, text.n) : NULL;
-    const bool wide =
-        text.n >= 2 && (memcmp(text.s, "\xff\xfe", 2) == 0 || memcmp(text.s, "\xfe\xff", 2) == 0);
+    const bool wide = llm_text_is_wide(text);
     const ggl_str good = {text.s, zero ? (size_t)(zero - text.s) : text.n};
     if (!zero && ggl_utf8_is_valid(good.s, good.n))
         return GGL_OK;
@@ -115,8 +115,7 @@ static ggl_status check_text(const char *name, ggl_str text, ggl_error *err) {
     for (size_t len; i < good.n && (len = ggl_utf8_length(good.s + i, good.n - i)) > 0; i += len)
         line += good.s[i] == '\n';
     return ggl_fail(err, GGL_FORMAT,
-                    wide          ? "%s:%" PRId64 ": the byte 0x%02x: this is UTF-16; convert the "
-                                    "file: iconv -f utf-16 -t utf-8"
+                    wide          ? "%s:%" PRId64 ": the byte 0x%02x: " LLM_TEXT_IS_WIDE
                     : i == good.n ? "%s:%" PRId64 ": a byte 0x%02x: this is no text"
                                   : "%s:%" PRId64
                                     ": the byte 0x%02x is not UTF-8; convert the file, "
@@ -128,7 +127,6 @@ static ggl_status check_text(const char *name, ggl_str text, ggl_error *err) {
 static ggl_status end_lines(const train_data *d, const char *name, ggl_str *text, char **own,
                             ggl_error *err) {
     char line[700];
-    size_t n = 0;
     *own = NULL;
     const bool is_meant = d->p.separator && strchr(d->p.separator, '\r');
     if (is_meant || !ggl_find_bytes(text->s, text->n, "\r\n", 2))
@@ -136,13 +134,8 @@ static ggl_status end_lines(const train_data *d, const char *name, ggl_str *text
     *own = ggl_calloc(text->n, 1);
     if (!*own)
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory for the text", name);
-    for (size_t i = 0; i < text->n; i++)
-        if (text->s[i] != '\r' || i + 1 == text->n || text->s[i + 1] != '\n')
-            (*own)[n++] = text->s[i];
-    *text = (ggl_str){*own, n};
-    snprintf(line, sizeof line,
-             "%.500s: lines end with CR LF, as on Windows, and are read as if they ended with LF",
-             name);
+    *text = (ggl_str){*own, llm_text_end_lines(text->s, text->n, *own)};
+    snprintf(line, sizeof line, "%.500s: " LLM_TEXT_LINES_ENDED, name);
     if (d->p.note)
         d->p.note(d->p.user, line);
     return GGL_OK;

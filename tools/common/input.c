@@ -9,6 +9,7 @@
 
 #include "args.h"
 #include "ggl/internal/os_fs.h"
+#include "common/user_text.h"
 #include "ggl/internal/show.h"
 #include "process.h"
 
@@ -64,6 +65,22 @@ char *tool_read_file(const char *tool, const char *path, size_t *size) {
     return tool_read_at_most(tool, path, SIZE_MAX, size);
 }
 
+/* Drops a byte order mark, in place. Refuses UTF-16: frees the text, and returns NULL. */
+static char *begin_text(const char *tool, const char *path, char *text, size_t *n) {
+    const ggl_str all = {text, *n};
+    if (!text)
+        return NULL;
+    if (llm_text_is_wide(all)) {
+        tool_error_about(tool, 1, "%s: " LLM_TEXT_IS_WIDE, strcmp(path, "-") == 0 ? "stdin" : path);
+        free(text);
+        return NULL;
+    }
+    const ggl_str rest = llm_text_after_mark(all);
+    memmove(text, rest.s, rest.n + 1);
+    *n = rest.n;
+    return text;
+}
+
 /* Returns the length of the UTF-8 text without NUL at the start of s[n]. */
 static size_t text_length(const char *s, size_t n) {
     size_t i = 0;
@@ -103,8 +120,12 @@ static void warn_of_bytes(const char *tool, const char *path, const char *s, siz
                      strcmp(path, "-") == 0 ? "stdin" : path, good, (unsigned char)s[good]);
 }
 
+char *tool_read_raw_text(const char *tool, const char *path, size_t most, size_t *size) {
+    return begin_text(tool, path, tool_read_at_most(tool, path, most, size), size);
+}
+
 char *tool_read_any_text(const char *tool, const char *path, size_t *size) {
-    char *text = tool_read_file(tool, path, size);
+    char *text = tool_read_raw_text(tool, path, SIZE_MAX, size);
     if (text && memchr(text, 0, *size)) {
         (void)tool_is_text(tool, path, text, *size);
         free(text);
@@ -116,7 +137,7 @@ char *tool_read_any_text(const char *tool, const char *path, size_t *size) {
 }
 
 char *tool_read_text(const char *tool, const char *path, size_t most, size_t *size) {
-    char *text = tool_read_at_most(tool, path, most, size);
+    char *text = tool_read_raw_text(tool, path, most, size);
     if (text && !tool_is_text(tool, path, text, *size)) {
         free(text);
         return NULL;

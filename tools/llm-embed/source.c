@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/process.h"
+#include "common/user_text.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
@@ -40,10 +41,13 @@ void source_name(const source *s, size_t k, char *buf, size_t size) {
 
 /* Returns what is wrong with a line that was read, or -1. */
 static int check_line(source *s, size_t n) {
+    const ggl_str line = {s->line, n};
     char name[MOST_NAME + 40];
     source_name(s, s->n, name, sizeof name);
     if (s->n == 0 && n >= 4 && memcmp(s->line, "GGUF", 4) == 0)
         return tool_error_about(TOOL, 1, "%s is a GGUF file, not a text", s->path);
+    if (s->n == 0 && llm_text_is_wide(line))
+        return tool_error_about(TOOL, 1, "%s: " LLM_TEXT_IS_WIDE, s->path);
     if (memchr(s->line, 0, n))
         return tool_error_about(TOOL, 1, "%s has a byte 0: this is no text", name);
     if (!s->is_told && !ggl_utf8_is_valid(s->line, n)) {
@@ -75,6 +79,11 @@ static int read_line(source *s, size_t *n_line) {
     if (c == EOF && n == 0)
         return 0;
     n -= n > 0 && s->line[n - 1] == '\r';
+    if (s->n == 0 && n > 0) {
+        const ggl_str rest = llm_text_after_mark((ggl_str){s->line, n});
+        memmove(s->line, rest.s, rest.n);
+        n = rest.n;
+    }
     *n_line = n;
     return check_line(s, n);
 }

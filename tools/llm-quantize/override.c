@@ -74,7 +74,7 @@ int read_tensor_types(job *j) {
     const arg_list *list = &j->o.tensor_types;
     size_t size = 0, n = list->n;
     if (j->o.tensor_type_file) {
-        j->type_file = tool_read_at_most(TOOL, j->o.tensor_type_file, MOST, &size);
+        j->type_file = tool_read_raw_text(TOOL, j->o.tensor_type_file, MOST, &size);
         if (!j->type_file)
             return 1;
         if (strlen(j->type_file) != size)

@@ -177,7 +177,7 @@ static int read_folder(folder *f, const char *path, const char *prefix) {
 
 static int read_presets(models *t, const char *path, int argc, char **argv) {
     size_t size = 0;
-    char *text = tool_read_at_most(TOOL, path, MOST_PRESETS, &size);
+    char *text = tool_read_raw_text(TOOL, path, MOST_PRESETS, &size);
     if (!text)
         return 1;
     int code = -1;

@@ -344,7 +344,7 @@ static size_t split_lines(char *text, size_t size, const char **key) {
 static int read_keys(const char *tool, server_options *o) {
     size_t size = 0, n = 0;
     if (o->key_file) {
-        o->key_text = tool_read_at_most(tool, o->key_file, MOST_KEYS, &size);
+        o->key_text = tool_read_raw_text(tool, o->key_file, MOST_KEYS, &size);
         if (!o->key_text)
             return 1;
         if (memchr(o->key_text, '\0', size))

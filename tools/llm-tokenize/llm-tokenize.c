@@ -142,7 +142,7 @@ static int encode_text(const llm_tokenizer *t, const options *o, const char *tex
 
 static int encode(const llm_tokenizer *t, const options *o) {
     size_t n = o->text ? strlen(o->text) : 0;
-    char *read = o->text ? NULL : tool_read_file(TOOL, o->file ? o->file : "-", &n);
+    char *read = o->text ? NULL : tool_read_raw_text(TOOL, o->file ? o->file : "-", SIZE_MAX, &n);
     if (!o->text && !read)
         return 1;
     const char *text = o->text ? o->text : read;

@@ -11,6 +11,7 @@
 #include "common/model_folder.h"
 #include "common/paths.h"
 #include "common/progress.h"
+#include "common/user_text.h"
 #include "common/work_threads.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/show.h"
@@ -113,9 +114,14 @@ static int add_file(llm_tokenizer_trainer *t, const options *o, const char *path
     ggl_str text = {0};
     const char *name = strcmp(path, "-") == 0 ? "stdin" : path;
     progress_begin(NULL, 0, "reading %s", name);
-    char *s = tool_read_file(TOOL, path, &text.n);
+    char *s = tool_read_raw_text(TOOL, path, SIZE_MAX, &text.n);
     int code = s ? 0 : 1;
+    const size_t n = text.n;
+    if (s && !o->json_field) /* as llm-train reads it */
+        text.n = llm_text_end_lines(s, n, s);
     text.s = s;
+    if (text.n < n)
+        tool_note(TOOL, "%s: " LLM_TEXT_LINES_ENDED, name);
     if (s && o->json_field)
         code = add_lines(t, name, text, o->json_field);
     else if (s && llm_tokenizer_trainer_add(t, &text, 1, &err) != GGL_OK)

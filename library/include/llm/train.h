@@ -40,7 +40,8 @@ typedef struct llm_training_params {
     size_t size; /* sizeof(llm_training_params) */
 
     /* --- what it learns from --- */
-    const char *const *file; /* [n_files]: texts, JSON lines or JSON, all of one kind */
+    const char *const
+        *file; /* [n_files]: texts, JSON lines or JSON, all of one kind; "-": standard input */
     size_t n_files;
     const char *const *
         valid_file; /* [n_valid_files]: from which it does not learn, but on which it is measured */

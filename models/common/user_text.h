@@ -1,0 +1,21 @@
+/* What texts that users bring may begin with and end their lines with: a byte order mark, UTF-16, CR LF. No threads. */
+#ifndef MODELS_COMMON_USER_TEXT_H
+#define MODELS_COMMON_USER_TEXT_H
+
+#include <stdbool.h>
+
+#include "ggl/str.h"
+
+/* Returns the text after its byte order mark, if it begins with one: that is no part of what the user wrote. */
+ggl_str llm_text_after_mark(ggl_str text);
+/* True if the bytes are UTF-16, by its byte order mark or by the zero bytes of its first two characters. */
+bool llm_text_is_wide(ggl_str text);
+/* What messages about such a file say. */
+#define LLM_TEXT_IS_WIDE "this is UTF-16; convert the file: iconv -f utf-16 -t utf-8"
+/* Replaces each CR LF of s[n] by LF in out, which may be s. Returns the new length, at most n. */
+size_t llm_text_end_lines(const char *s, size_t n, char *out);
+/* What notes about such a file say after its name. */
+#define LLM_TEXT_LINES_ENDED                                                                       \
+    "lines end with CR LF, as on Windows, and are read as if they ended with LF"
+
+#endif

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Texts as Windows and its editors write them: a byte order mark is no part of a text, UTF-16 is refused with what to do, and CR LF is LF where a text is learned.
+
+users_texts.py TOOLS MODEL    TOOLS: the folder of the programs"""
+import os
+import sys
+
+from checks import TMP, check, finish, path, put, runner
+
+run = runner(sys.argv[1], cwd=TMP.name)
+MODEL = os.path.abspath(sys.argv[2])
+MARK = b"\xef\xbb\xbf"
+TEXT = b"Once upon a time, there was a fox.\r\nThe fox ran to the river.\r\n" * 12
+
+
+def read(name):
+    with open(path(name), "rb") as f:
+        return f.read()
+
+
+put("plain.txt", TEXT)
+put("marked.txt", MARK + TEXT)
+put("unix.txt", TEXT.replace(b"\r\n", b"\n"))
+put("wide.txt", TEXT.decode().encode("utf-16"))
+put("wide-le.txt", TEXT.decode().encode("utf-16-le"))
+put("wide-be.txt", TEXT.decode().encode("utf-16-be"))
+
+READERS = [["llm-cli", "-m", MODEL, "-n", "4", "--temp", "0", "--no-display-prompt", "-f"], ["llm-tokenize", "-m", MODEL, "--ids", "-f"],
+           ["llm-embed", "-m", MODEL, "--pooling", "mean", "-f"], ["llm-perplexity", "-m", MODEL, "-c", "64", "-q", "-f"]]
+
+for words in READERS:
+    check(run(*words, "plain.txt") == run(*words, "marked.txt"), f"{words[0]}: a byte order mark is read as text")
+    for wide in ("wide.txt", "wide-le.txt", "wide-be.txt"):
+        run(*words, wide, code=1, has=f"{wide}: this is UTF-16; convert the file: iconv -f utf-16 -t utf-8")
+run("llm-cli", "-m", MODEL, "-n", "1", "-f", "-", code=1, has="stdin: this is UTF-16", text=b"\xff\xfeO\0")
+check(run("llm-tokenize", "-m", MODEL, "--ids", "-f", "plain.txt") != run("llm-tokenize", "-m", MODEL, "--ids", "-f", "unix.txt"), "CR is lost where no text is learned")
+
+train = ["llm-tokenize", "train", "--vocab-size", "300", "-o"]
+run(*train, "u.json", "unix.txt", lacks="CR LF")
+run(*train, "m.json", "marked.txt", has="marked.txt: lines end with CR LF, as on Windows, and are read as if they ended with LF")
+check(read("u.json") == read("m.json"), "llm-tokenize train learns CR LF or a byte order mark")
+run(*train, "w.json", "wide.txt", code=1, has="wide.txt: this is UTF-16; convert the file")
+put("lines.jsonl", MARK + b'{"text": "a fox and a fox and a fox"}\r\n')
+run(*train, "j.json", "lines.jsonl", "--json-field", "text")
+
+run("llm-train", "-m", MODEL, "wide.txt", "-o", "o.gguf", code=1, has="wide.txt:1: the byte 0xff: this is UTF-16; convert the file: iconv -f utf-16 -t utf-8")
+run("llm-train", "-m", MODEL, "wide-le.txt", "-o", "o.gguf", code=1, has="this is UTF-16")
+run("llm-train", "-m", MODEL, "marked.txt", "-o", "o.gguf", "--plan", said="CR LF")
+
+# standard input is learned from as a file is, also as what is measured
+short = ["llm-train", "-m", MODEL, "-c", "64", "--steps", "1", "-t", "2"]
+run(*short, "unix.txt", "--no-valid", "-o", "file.gguf")
+run(*short, "-", "--no-valid", "-o", "stdin.gguf", text=read("unix.txt"))
+check(read("file.gguf") == read("stdin.gguf"), "another model of standard input")
+run(*short, "unix.txt", "--valid", "-", "-o", "valid.gguf", text=read("unix.txt"), said="measures   ")
+lines = b'{"text": "a fox and a river"}\n' * 40
+run(*short, "-", "-o", "lines.gguf", "--no-valid", text=lines, said="from       text: 40 sequences")
+run(*short, "-", "-o", "none.gguf", "--no-valid", code=1, has="stdin: there is nothing to learn from")
+sys.exit(finish())
