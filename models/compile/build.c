@@ -150,7 +150,7 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
                         LLM_ARCH_MAX_TAPS);
     bool ok = prepare(&ev, params);
     if (ok &&
-        !(llm_arch_run(&ev, arch->body) && llm_arch_place_parts(&ev) &&
+        !((ev.ran = llm_arch_run(&ev, arch->body)) && llm_arch_place_parts(&ev) &&
           llm_arch_give_outputs(&ev) && llm_arch_check_unused(&ev) && llm_arch_adapt_finish(&ev))) {
         ok = false;
         if (!convert)

@@ -5,6 +5,7 @@
  *     outputs.c  makes the outputs of the graph
  *     rows.c     which rows each value belongs to
  *     evaluator.c  the state of an evaluation, errors, limits
+ *     blame.c    the file and the keys that an error depends on
  *     eval.c     statements, layer by layer
  *     row_stages.c  stages over rows of an input or of another stage
  *     picture.c  rows that are made of a picture, and places in it
@@ -155,6 +156,7 @@ struct arch_eval {
     ggl_error *err;
     ggl_status status; /* sticky */
     bool refused;      /* the error comes from a `require` or an `ignore .. if` */
+    bool ran;          /* all statements ran; what fails now are the checks after them */
     ggl_arena arena;
     const char *family;
     int64_t n_ctx, n_vocab;
@@ -280,6 +282,10 @@ arch_value llm_arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const 
 /* Reports "model.gguf: error: .."; returns false. */
 bool llm_arch_source_error(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
 arch_value llm_arch_nomem(arch_eval *ev);
+/* For an error at p of a built-in descriptor: begins its message with the file and those of its keys on which the expression at p
+ * depends, "model.gguf: llama.block_count = 4259844: llama.arch:28:11: error: ..". Does nothing for other descriptors, whose
+ * authors look for their own mistake first, and in conversions. */
+void llm_arch_lead_with_file(arch_eval *ev, arch_place p);
 /* Returns p, or for a p in the prelude the descriptor's call that led there. */
 arch_place llm_arch_users_place(const arch_eval *ev, arch_place p);
 /* Returns how p was reached, " (in f, called from x.arch:3:4)", or "" at top level. For p in the

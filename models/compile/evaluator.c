@@ -44,27 +44,31 @@ const char *llm_arch_strdup(arch_eval *ev, const char *s) {
     return out;
 }
 
-arch_value llm_arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char *hint,
-                               const char *fmt, ...) {
+static arch_value fail(arch_eval *ev, ggl_status s, arch_place p, const char *hint, const char *fmt,
+                       va_list args) {
     if (ev->status == GGL_OK) {
-        va_list args;
-        va_start(args, fmt);
         ev->status = llm_arch_failv(ev->err, s, llm_arch_users_place(ev, p), llm_arch_chain(ev, p),
                                     hint, fmt, args);
-        va_end(args);
+        llm_arch_lead_with_file(ev, p);
     }
     return ARCH_FAIL;
 }
 
+arch_value llm_arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char *hint,
+                               const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    const arch_value v = fail(ev, s, p, hint, fmt, args);
+    va_end(args);
+    return v;
+}
+
 arch_value llm_arch_error(arch_eval *ev, arch_place p, const char *fmt, ...) {
-    if (ev->status == GGL_OK) {
-        va_list args;
-        va_start(args, fmt);
-        ev->status = llm_arch_failv(ev->err, GGL_FORMAT, llm_arch_users_place(ev, p),
-                                    llm_arch_chain(ev, p), NULL, fmt, args);
-        va_end(args);
-    }
-    return ARCH_FAIL;
+    va_list args;
+    va_start(args, fmt);
+    const arch_value v = fail(ev, GGL_FORMAT, p, NULL, fmt, args);
+    va_end(args);
+    return v;
 }
 
 bool llm_arch_source_error(arch_eval *ev, const char *fmt, ...) {

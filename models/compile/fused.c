@@ -199,6 +199,7 @@ static bool bias_fits(arch_eval *ev, const arch_weight *x) {
     ev->status = llm_arch_fail(ev->err, GGL_SHAPE, x->place, x->chain, NULL,
                                "%s has %" PRId64 " elements, and %s has %" PRId64 " rows", x->name,
                                x->whole->rows, name, y->whole->rows);
+    llm_arch_lead_with_file(ev, x->place);
     return false;
 }
 
@@ -218,6 +219,7 @@ static bool rows_fit(arch_eval *ev, const arch_weight *x) {
     ev->status =
         llm_arch_fail(ev->err, GGL_SHAPE, x->place, x->chain, hint, "%s has %" PRId64 " %s; %s",
                       x->name, w->rows, w->flat ? "elements" : "rows", parts);
+    llm_arch_lead_with_file(ev, x->place);
     return false;
 }
 

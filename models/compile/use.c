@@ -169,6 +169,7 @@ static bool report_weight(walk *w, uint8_t left) {
         ev->status = llm_arch_fail(ev->err, GGL_FORMAT, x->place, x->chain, hint,
                                    "tensor %s is declared but does not reach %s%s", x->name,
                                    outputs_text(ev), no_layers(ev));
+        llm_arch_lead_with_file(ev, x->place);
         return false;
     }
     return true;

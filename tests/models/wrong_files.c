@@ -173,6 +173,42 @@ TEST(zeros_and_sizes) {
     check((change){.number_key = "llama.block_count", .number = 4000}, "is missing", "");
 }
 
+/* A built-in descriptor is right, and the file wrong: the message begins with the file, the keys at fault and their values, and the
+ * descriptor's line follows. */
+TEST(names_the_keys_at_fault) {
+    static const struct {
+        const char *key;
+        double number;
+        const char *says[2];
+    } cases[] = {
+        {"llama.block_count",
+         4259844,
+         {"changed.gguf: llama.block_count = 4259844: llama.arch:",
+          "'n_layer' is 4259844; 0 to 4096 is allowed"}},
+        {"llama.block_count", 6, {"changed.gguf: llama.block_count = 6: llama.arch:", "blk.5."}},
+        {"llama.block_count", 0, {"changed.gguf: llama.block_count = 0: llama.arch:", "no layers"}},
+        {"llama.attention.head_count",
+         3,
+         {"changed.gguf: llama.attention.head_count_kv = 2, llama.embedding_length = 128, "
+          "llama.attention.head_count = 3: llama.arch:",
+          "whole number"}},
+        {"llama.attention.head_count_kv",
+         3,
+         {"changed.gguf: llama.attention.head_count_kv = 3, ", "[128, 64], declared"}},
+        {"llama.embedding_length",
+         100,
+         {"changed.gguf: llama.embedding_length = 100: llama.arch:", "[100, 2048]"}},
+        {"llama.rope.dimension_count",
+         31,
+         {"changed.gguf: llama.rope.dimension_count = 31: llama.arch:", "whole number"}},
+        {"llama.rope.dimension_count", 64, {"llama.rope.dimension_count = 64", "at most half"}},
+        {"llama.rope.freq_base", 0, {"llama.rope.freq_base = 0", "the base of the rotation"}},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        check((change){.number_key = cases[k].key, .number = cases[k].number}, cases[k].says[0],
+              cases[k].says[1]);
+}
+
 /* A tensor of a layer that is missing is not misspelled as that of another one. */
 TEST(no_guess_at_another_layer) {
     change c = {.drop = "blk.1.attn_k.weight"};

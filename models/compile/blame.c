@@ -1,0 +1,194 @@
+/* Finds the keys of a model's file that an error depends on, so that a message about a built-in descriptor leads with the file: the
+ * descriptor is tested, so the file's keys are more likely wrong. */
+#include <stdio.h>
+#include <string.h>
+
+#include "compile.h"
+#include "ggl/internal/show.h"
+
+enum {
+    MOST_KEYS = 6,   /* of a message; the others are counted */
+    MOST_STEPS = 500 /* expressions looked at */
+};
+
+typedef struct blame {
+    arch_eval *ev;
+    const arch_frame *frame; /* whose names the expression reads; NULL: the top level's */
+    char name[MOST_KEYS][96];
+    int n, n_steps;
+    char *buf;
+    size_t size, used;
+} blame;
+
+/* True if the descriptor's name and text are those of a built-in one. */
+static bool is_builtin(const llm_arch *a) {
+    const char *file, *text;
+    size_t n;
+    return llm_arch_builtin_named(a->text.name, &file, &text, &n) && n == a->text.n &&
+           memcmp(text, a->text.s, n) == 0;
+}
+
+/* Appends ", llama.block_count = 4259844" if the file has the key and it is not there yet. False: the file lacks it. */
+static bool add_key(blame *b, const arch_expr *e) {
+    arch_eval *ev = b->ev;
+    char name[96], value[200];
+    llm_arch_key key = {0};
+    snprintf(name, sizeof name, "%s%s%s", e->whole ? "" : ev->family, e->whole ? "" : ".", e->name);
+    if (!ev->src->find_key(ev->src->ctx, name, &key))
+        return false;
+    for (int k = 0; k < b->n && k < MOST_KEYS; k++)
+        if (strcmp(b->name[k], name) == 0)
+            return true;
+    if (b->n++ >= MOST_KEYS)
+        return true;
+    strcpy(b->name[b->n - 1], name);
+    const int n =
+        snprintf(b->buf + b->used, b->size - b->used, "%s%s%s", b->used ? ", " : "", name,
+                 llm_arch_value_of_key(ev, (ggl_str){name, strlen(name)}, value, sizeof value));
+    b->used = b->used + (size_t)n < b->size ? b->used + (size_t)n : b->size - 1;
+    return true;
+}
+
+/* Returns the statement that assigns to the name at this place; NULL: there is none. */
+static const arch_stmt *assigning(const arch_stmt *s, arch_place p) {
+    for (const arch_stmt *found; s; s = s->next) {
+        for (int k = 0; k < s->n_target; k++)
+            if (s->target[k].place.text == p.text && s->target[k].place.at == p.at)
+                return s;
+        for (int k = 0; k < s->n_arm; k++)
+            if ((found = assigning(s->arm[k].body, p)))
+                return found;
+    }
+    return NULL;
+}
+
+static bool add_expr(blame *b, const arch_expr *e);
+
+/* Adds the keys of the sizes of a weight. */
+static bool add_sizes(blame *b, const arch_stmt *s) {
+    bool any = false;
+    for (int k = 0; k < s->n_expr; k++)
+        any = add_expr(b, s->expr[k]) || any;
+    return any;
+}
+
+/* True if a tensor has the same value for all rows. */
+static bool is_constant(const arch_eval *ev, const ggl_tensor *t) {
+    return (size_t)t->id >= ev->cap_rows_of || ev->rows_of[t->id] == ROWS_NONE;
+}
+
+/* Adds the keys from which a name has its value. Of tensors, those of weights and constants are followed: the others depend on nearly
+ * all keys. */
+static bool add_name(blame *b, const arch_expr *e) {
+    arch_eval *ev = b->ev;
+    const arch_slot *s = NULL;
+    if (b->frame && e->local >= 0)
+        s = &b->frame->local[e->local];
+    else if (e->global >= SLOT_FIRST_FREE)
+        s = &ev->global[e->global];
+    if (!s || !s->bound || !s->place.text)
+        return false;
+    const bool is_local = b->frame && e->local >= 0;
+    const arch_stmt *by = assigning(is_local ? b->frame->fn->body : ev->arch->body, s->place);
+    if (by && by->kind == ST_WEIGHT)
+        return add_sizes(b, by);
+    if (!by || by->kind != ST_ASSIGN || (s->v.kind == VAL_TENSOR && !is_constant(ev, s->v.t)))
+        return false;
+    const arch_frame *before = b->frame;
+    b->frame = is_local ? before : NULL;
+    const bool any = add_expr(b, by->expr[0]);
+    b->frame = before;
+    return any;
+}
+
+/* Adds the keys that an expression reads, itself or through names. False: the file has none of them. */
+static bool add_expr(blame *b, const arch_expr *e) {
+    if (!e || b->n_steps++ >= MOST_STEPS)
+        return false;
+    if (e->kind == EX_KEY)
+        return add_key(b, e);
+    if (e->kind == EX_NAME)
+        return add_name(b, e);
+    if (e->kind == EX_OR_ELSE)
+        return add_expr(b, e->a) || add_expr(b, e->b);
+    bool any = add_expr(b, e->a);
+    any = add_expr(b, e->b) || any;
+    any = add_expr(b, e->c) || any;
+    for (int k = 0; k < e->n_arg; k++)
+        any = add_expr(b, e->arg[k].value) || any;
+    return any;
+}
+
+typedef struct search {
+    arch_place place;
+    const arch_expr *found;
+} search;
+
+static void visit(void *ctx, arch_expr *e) {
+    search *s = ctx;
+    if (!s->found && ((e->place.at == s->place.at && e->place.n == s->place.n) ||
+                      (e->mark.at == s->place.at && e->mark.n == s->place.n)))
+        s->found = e;
+}
+
+/* True if p is the name of a weight in a layer of which the file has no tensor: the number of layers is wrong. */
+static bool lacks_layer(const arch_eval *ev, const arch_stmt *at, arch_place p) {
+    char begin[32];
+    ggl_str name;
+    if (ev->layer < 0 || ev->stage || at->kind != ST_WEIGHT || at->target[0].place.at != p.at ||
+        !ev->src->tensor_at)
+        return false;
+    snprintf(begin, sizeof begin, "blk.%lld.", (long long)ev->layer);
+    for (size_t i = 0; ev->src->tensor_at(ev->src->ctx, i, &name); i++)
+        if (name.n > strlen(begin) && memcmp(name.s, begin, strlen(begin)) == 0)
+            return false;
+    return true;
+}
+
+/* Adds the keys that give the number of layers. */
+static void add_layers(blame *b, const arch_stmt *s) {
+    for (; s; s = s->next)
+        if (s->kind == ST_LAYER)
+            (void)add_expr(b, s->expr[0]);
+}
+
+void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
+    char buf[600] = "", name[200], text[900];
+    if (!ev->err || !ev->global || ev->convert || !is_builtin(ev->arch))
+        return;
+    blame b = {.ev = ev, .buf = buf, .size = sizeof buf};
+    if ((ev->ran && ev->n_layer == 0) || (ev->at && !ev->frame && lacks_layer(ev, ev->at, p))) {
+        add_layers(&b, ev->arch->body);
+    } else {
+        const arch_frame *f = ev->frame;
+        for (bool more = true; more;) {
+            search s = {.place = p};
+            llm_arch_walk_stmts(f ? f->fn->body : ev->arch->body, visit, &s);
+            b.frame = f;
+            const arch_stmt *weight = !s.found && ev->status == GGL_SHAPE
+                                          ? assigning(f ? f->fn->body : ev->arch->body, p)
+                                          : NULL;
+            if (weight && weight->kind == ST_WEIGHT)
+                (void)add_sizes(&b, weight);
+            (void)add_expr(&b, s.found);
+            more = f != NULL;
+            if (f) {
+                p = f->call;
+                f = f->up;
+            }
+        }
+    }
+    ggl_show(name, sizeof name, ev->src->name, strlen(ev->src->name));
+    if (b.n == 0)
+        snprintf(text, sizeof text, "%s: ", name);
+    else if (b.n > MOST_KEYS)
+        snprintf(text, sizeof text, "%s: %s, and %d more: ", name, buf, b.n - MOST_KEYS);
+    else
+        snprintf(text, sizeof text, "%s: %s: ", name, buf);
+    char *msg = ev->err->msg;
+    const size_t n = strlen(text), most = sizeof ev->err->msg - 1 - n, had = strlen(msg);
+    const size_t kept = ggl_utf8_cut(msg, had, most);
+    memmove(msg + n, msg, kept);
+    memcpy(msg, text, n);
+    msg[n + kept] = '\0';
+}
