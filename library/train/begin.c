@@ -366,6 +366,10 @@ static ggl_status find_names(llm_training *t, ggl_error *err) {
     return GGL_OK;
 }
 
+static bool is_cancelled(void *ctx) {
+    return atomic_load(&((llm_training *)ctx)->stops);
+}
+
 static ggl_status make_trainer(llm_training *t, ggl_error *err) {
     llm_train_params p = {.size = sizeof p,
                           .backend = t->of.backend,
@@ -390,7 +394,9 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
                           .n_threads = t->of.n_threads,
                           .only_adapters = t->of.adapter != NULL,
                           .guess = t->p.draft,
-                          .n_read = t->n_read};
+                          .n_read = t->n_read,
+                          .cancelled = is_cancelled,
+                          .cancelled_ctx = t};
     if (llm_train_is_contrast(t->kind))
         p.output = t->pooling == LLM_POOL_RANK ? "score" : "embedding";
     if (t->of.eye && t->reads) {

@@ -176,5 +176,8 @@ ggl_status llm_train_optimizer(train_plan *p, const llm_train_weight *w, int n,
     for (int k = 1; k < STEP_INPUTS; k++)
         by = ggl_binary(g, GGL_OP_MUL, by, in[k]);
     ggl_graph_output(g, "by", by);
-    return llm_train_plan(p, of, 1, err);
+    llm_train_params whole =
+        *of; /* half of a step would leave other weights than any whole number of steps */
+    whole.cancelled = NULL;
+    return llm_train_plan(p, &whole, 1, err);
 }

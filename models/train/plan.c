@@ -23,6 +23,8 @@ ggl_status llm_train_plan(train_plan *p, const llm_train_params *of, int64_t n_r
                                      .n_backends = 1,
                                      .n_rows = n_rows,
                                      .no_repack = true,
+                                     .cancelled = of->cancelled,
+                                     .cancelled_ctx = of->cancelled_ctx,
                                      .forgets = true /* texts are whole in a run */};
     ggl_status st = ggl_graph_finish(p->g, err);
     if (st == GGL_OK)

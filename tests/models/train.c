@@ -70,6 +70,12 @@ static int64_t count(const llm_train_weight *w) {
     return n;
 }
 
+/* Counts down, and ends a run at 0. */
+static bool ends_at_zero(void *ctx) {
+    int *left = ctx;
+    return *left >= 0 && (*left)-- == 0;
+}
+
 static double loss_of(llm_trainer *t) {
     ggl_error err = {0};
     double loss = NAN;
@@ -375,6 +381,42 @@ TEST(steps_lower_the_loss) {
 /* --- optimizers ------------------------------------------------------------------------------- */
 
 /* A step of SGD is what its formula says; a second one has the momentum of the first. */
+/* A run ends between two nodes, wherever it is; then it can be done again, with the same bits. A step, which changes weights, is never ended. */
+TEST(a_run_ends_when_it_is_told) {
+    model m;
+    REQUIRE(open_model(&m, "llama"));
+    ggl_error err = {0};
+    int left = -1;
+    const llm_train_params p = {.cancelled = ends_at_zero, .cancelled_ctx = &left};
+    llm_trainer *t = new_trainer(&m, m.reference, &p), *whole = new_trainer(&m, m.reference, NULL);
+    REQUIRE(t && whole);
+    const llm_train_batch b = batch();
+    double loss = NAN, wanted = NAN;
+    CHECK_OK(llm_trainer_add(whole, &b, &wanted, &err), &err);
+    for (int at = 0; at < 1000000; at += at < 4 ? 1 : 2 * at) {
+        left = at;
+        const ggl_status st = llm_trainer_add(t, &b, &loss, &err);
+        CHECK_INT(st, left < 0 ? GGL_CANCELLED : GGL_OK);
+        llm_trainer_forget(t);
+        if (left >= 0) /* the run was over before */
+            break;
+    }
+    left = -1;
+    CHECK_OK(llm_trainer_add(t, &b, &loss, &err), &err);
+    CHECK_MSG(loss == wanted, "%g, not %g", loss, wanted);
+    left = 0;
+    CHECK_OK(llm_trainer_step(t, 1e-2, NULL, &err), &err);
+    CHECK_INT(left, 0);
+    left = -1;
+    CHECK_OK(llm_trainer_step(whole, 1e-2, NULL, &err), &err);
+    CHECK(loss_of(t) == loss_of(whole));
+    left = 0;
+    CHECK_INT(llm_trainer_evaluate(t, &b, &loss, NULL, &err), GGL_CANCELLED);
+    llm_trainer_free(t);
+    llm_trainer_free(whole);
+    close_model(&m);
+}
+
 TEST(sgd) {
     model m;
     ggl_error err = {0};

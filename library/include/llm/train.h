@@ -172,7 +172,8 @@ GGL_API GGL_NODISCARD ggl_status llm_training_open(llm_training **out, const cha
                                                    const llm_training_params *params,
                                                    ggl_error *err);
 GGL_API void llm_training_close(llm_training *t); /* NULL is fine */
-/* The call that runs ends soon with GGL_CANCELLED: llm_training_run after its step, all others at once, llm_training_step without a step. */
+/* The call that runs ends soon with GGL_CANCELLED, also in the middle of a step, which is then as if it had not begun: the weights are those of
+ * the last whole step. */
 GGL_API void llm_training_cancel(llm_training *t);
 
 /* What was opened. */

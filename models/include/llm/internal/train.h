@@ -80,6 +80,10 @@ typedef struct llm_train_params {
     /* Bits of each number that the optimizer remembers of matrices: 32 (0: these), or 8, by dynamic codes. */
     int optimizer_bits;
     int n_threads; /* that pack these 8 bits, and round to bf16; 0: 1 */
+    /* Asked between the nodes of a run that computes losses and gradients; true ends it with GGL_CANCELLED, after which llm_trainer_forget makes
+     * the trainer as it was. Not asked in llm_trainer_step, which changes the weights. NULL: no run is ended. */
+    bool (*cancelled)(void *ctx);
+    void *cancelled_ctx;
     /* The layers that guess ahead learn (llm_arch_params.only = "guess"), through the scores of their guesses, and no weight that the model itself
      * reads; not with `output` or adapters. Batches then have `row`. */
     bool guess;
