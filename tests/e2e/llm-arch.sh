@@ -124,7 +124,7 @@ expect 0 "token_embd  768×50257 f16" graph --shape gpt2-124m
 expect 0 "layers 0 to 21" graph llama --shape tinyllama-1.1b --format dot
 expect 0 "attn_k_norm" graph --shape qwen3-moe-1b # a name that another descriptor has
 expect 2 "FILE is missing" graph
-expect 2 "did you mean 'toy-llama'" graph --shape tinylama
+expect 2 "did you mean 'tinyllama-1.1b'" graph --shape tinylama
 expect 2 "--all cannot be given with it" graph --shape gpt2-124m --all
 expect 2 "a model cannot be given with it" graph llama "$model" --shape gpt2-124m
 expect 1 "has the architecture 'gpt2'" graph llama --shape gpt2-124m

@@ -14,6 +14,10 @@ static const char TEXT[] = "f32 router.weight\n"
                            "general.flag = true\n"
                            "general.text = \"some words\"\n"
                            "\n"
+                           "shape tap-family other\n"
+                           "vocab 300 kind\n"
+                           "shape tiny-family-1b other\n"
+                           "vocab 300 kind\n"
                            "shape two other\n"
                            "vocab 400 kind\n"
                            ".block_count = x\n";
@@ -57,8 +61,14 @@ TEST(mistakes) {
     ggl_error err = {0};
     CHECK(bench_shape_find(&s, T, "onne", &err) == GGL_NOT_FOUND);
     CHECK_HAS(err.msg, "did you mean 'one'");
+    CHECK(bench_shape_find(&s, T, "tiny-family", &err) == GGL_NOT_FOUND);
+    CHECK_HAS(
+        err.msg,
+        "did you mean 'tiny-family-1b'"); /* not 'tap-family', which has fewer other letters */
+    CHECK(bench_shape_find(&s, T, "nonsense", &err) == GGL_NOT_FOUND);
+    CHECK_MSG(!strstr(err.msg, "did you mean"), "%s", err.msg);
     CHECK(bench_shape_find(&s, T, "two", &err) == GGL_FORMAT);
-    CHECK_HAS(err.msg, "shapes:14");
+    CHECK_HAS(err.msg, "shapes:18");
 }
 
 TEST(types) {

@@ -152,20 +152,30 @@ static ggl_status read_shape(bench_shape *s, lines *l, ggl_error *err) {
     return st;
 }
 
+/* Returns how far a name is from the shape's, or from how that begins: 'tinylama' means 'tinyllama-1.1b'. */
+static size_t distance_of(const char *name, const char *shape) {
+    const size_t n = strlen(name), n_shape = strlen(shape);
+    size_t least = args_distance(name, n, shape, n_shape);
+    for (size_t k = n > 3 ? n - 1 : 3; k <= n + 1 && k < n_shape; k++) {
+        const size_t d = args_distance(name, n, shape, k);
+        least = d < least ? d : least;
+    }
+    return least;
+}
+
 static ggl_status not_found(const char *text, size_t n, const char *name, ggl_error *err) {
     char other[BENCH_SHAPE_NAME], best[BENCH_SHAPE_NAME] = "";
-    size_t least = SIZE_MAX;
+    size_t least = strlen(name) / 3 + 1; /* a larger distance is no help */
     for (int k = 0; bench_shape_at(text, n, k, other); k++) {
-        size_t d = args_distance(name, strlen(name), other, strlen(other));
+        const size_t d = distance_of(name, other);
         if (d < least) {
             least = d;
             memcpy(best, other, sizeof best);
         }
     }
-    return ggl_fail(
-        err, GGL_NOT_FOUND,
-        "there is no shape '%s' (did you mean '%s'?); 'llm-bench make --list' names them", name,
-        best);
+    return ggl_fail(err, GGL_NOT_FOUND,
+                    "there is no shape '%s'%s%s%s; 'llm-bench make --list' names them", name,
+                    best[0] ? " (did you mean '" : "", best, best[0] ? "'?)" : "");
 }
 
 ggl_status bench_shape_find(bench_shape *out, const char *text, size_t n, const char *name,
