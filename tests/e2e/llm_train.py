@@ -421,6 +421,9 @@ def shown():
     for columns in range(60, 90):
         seen = terminals.run(TRAIN, *ADAPTER, "-o", "no such folder of mine/a.gguf", "--schedule", "a word with spaces", env=ENV, cwd=TMP.name, columns=columns)[1]
         check("'a word with spaces'" in seen, f"what is quoted is broken at {columns} columns", seen)
+    for columns in range(40, 60):
+        seen = terminals.run(TRAIN, *ADAPTER, "-o", "no such folder of mine/a.gguf", env=ENV, cwd=TMP.name, columns=columns)[1]
+        check("no such folder of mine/a.gguf:" in seen, f"a path is broken at {columns} columns", seen)
     # a model with fewer positions than samples usually have tokens
     sizes = ["context_length=64", "embedding_length=16", "attention.head_count=2", "block_count=1", "feed_forward_length=16", "attention.layer_norm_epsilon=1e-5"]
     train("new", "gpt2", "--tokenizer", "builtin:stories", "-o", "gpt2.gguf", *[a for key in sizes for a in ("--set", "." + key)])

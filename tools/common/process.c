@@ -101,9 +101,16 @@ bool process_was_clicked(void) {
     return is_bare && ggl_os_terminal_is_own();
 }
 
+static char **typed;
+
+const char *process_typed(int i) {
+    return typed ? typed[i] : NULL;
+}
+
 void process_begin(int *argc, char ***argv) {
     ggl_os_take_arguments(argc, argv);
     is_bare = *argc == 1;
+    typed = *argv;
     ggl_os_begin_streams();
     ggl_os_on_stop(on_stop);
     ggl_os_on_lost_page(on_lost_page);

@@ -14,6 +14,9 @@
  * the process. A mapped file that is cut off ends the process with a message and the exit code 1. */
 void process_begin(int *argc, char ***argv);
 
+/* Returns the i-th word of the command line, from 0 on; NULL after the last one. */
+const char *process_typed(int i);
+
 /* Returns true if the program was started by a double click: without arguments, in a window of its own that closes with it (Windows). */
 bool process_was_clicked(void);
 

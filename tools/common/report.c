@@ -24,8 +24,26 @@ void tool_copy_errors(char *buf, size_t size) {
     copy.size = size;
 }
 
-/* Returns the length of the word at s. What is quoted is one word, so that it can be copied: 'a file.gguf'. */
+/* Returns the length of a path of the command line that begins at s and has spaces, and of what the message appends to it, as in
+ * "my model.gguf.train:"; 0: there is none. */
+static size_t typed_length(const char *s) {
+    size_t longest = 0;
+    const char *word = process_typed(0);
+    for (int i = 1; word && (word = process_typed(i)); i++) {
+        const char *value = *word == '-' ? strchr(word, '=') : NULL; /* --flag=value */
+        word = value ? value + 1 : word;
+        const size_t n = strlen(word);
+        if (n > longest && strchr(word, ' ') && !strchr(word, '\n') && strncmp(s, word, n) == 0)
+            longest = n;
+    }
+    return longest ? longest + strcspn(s + longest, " \n") : 0;
+}
+
+/* Returns the length of the word at s. What is quoted, or was typed so, is one word, so that it can be copied: 'a file.gguf'. */
 static int word_length(const char *s) {
+    const size_t n_typed = typed_length(s);
+    if (n_typed > 0)
+        return (int)n_typed;
     const bool quoted = *s && strchr("'\"`", *s);
     for (const char *end = s;
          quoted && (end = strpbrk(end + 1, (char[]){*s, '\n', 0})) && *end == *s;)
