@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "common/amounts.h"
 #include "arrays.h"
 #include "ggl/backends.h"
 #include "ggl/internal/backends.h"
@@ -354,9 +355,9 @@ static ggl_status choose_windows(run *r, const char *text, size_t n_text, ggl_er
     const int64_t least = text ? 2 : 1; /* windows; a text of the model's own may have one */
     if (n_all < least)
         return ggl_fail(err, GGL_LIMIT,
-                        "the text has %zu tokens; with windows of %" PRId64 " at least %" PRId64
+                        "the text has %zu token%s; with windows of %" PRId64 " at least %" PRId64
                         " are needed",
-                        n, r->n_window, least * r->n_window);
+                        n, llm_amount_s((int64_t)n), r->n_window, least * r->n_window);
     if (first >= n_all)
         return ggl_fail(err, GGL_LIMIT,
                         "first_chunk is %" PRId64 ", but the text has only %" PRId64 " windows",

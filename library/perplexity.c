@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/amounts.h"
 #include "context.h"
 #include "copies.h"
 #include "ggl/backends.h"
@@ -96,11 +97,12 @@ static ggl_status take_text(measurement *m, const char *text, size_t n, ggl_erro
     if (m->n_window == 0)
         m->n_window = n_ctx < TEXT_CHUNK_SIZE ? n_ctx : TEXT_CHUNK_SIZE;
     const ggl_status st = text ? tokenize(m, text, n, err) : take_ids(m, err);
+    const size_t n_tokens = text ? m->text.tokens.n : m->p.n_id;
     if (st == GGL_OK && m->n_chunks < 2)
         return ggl_fail(err, GGL_LIMIT,
-                        "the text has %zu tokens; with windows of %" PRId64 " at least %" PRId64
+                        "the text has %zu token%s; with windows of %" PRId64 " at least %" PRId64
                         " are needed",
-                        text ? m->text.tokens.n : m->p.n_id, m->n_window, 2 * m->n_window);
+                        n_tokens, llm_amount_s((int64_t)n_tokens), m->n_window, 2 * m->n_window);
     return st;
 }
 

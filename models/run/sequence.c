@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "common/least.h"
 #include "ggl/alloc.h"
 
@@ -215,10 +216,10 @@ static ggl_status check_logits(seq *q, const float *logits, ggl_error *err) {
     if (n_finite > 0)
         return GGL_OK;
     return ggl_fail(err, GGL_FORMAT,
-                    "after %" PRId64 " tokens none of the %" PRId64
+                    "after %" PRId64 " token%s none of the %" PRId64
                     " logits is a finite number (%" PRId64
                     " are NaN): the model's numbers or its descriptor are wrong",
-                    q->n, q->n_vocab, n_nan);
+                    q->n, llm_amount_s(q->n), q->n_vocab, n_nan);
 }
 
 /* After a token was drawn from the row `at`: the next one is drawn from the following row if the

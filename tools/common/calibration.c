@@ -1,3 +1,4 @@
+#include "common/amounts.h"
 #include "common/calibration.h"
 
 #include <inttypes.h>
@@ -45,8 +46,8 @@ int calibration_read(calibration *t, const char *tool, const llm_context *c, con
     t->n_chunk = (int64_t)t->n / t->n_ctx;
     if (t->n_chunk < 2)
         return tool_error(tool, 1,
-                          "%s has %zu tokens; with -c %" PRId64 " at least %" PRId64 " are needed",
-                          path, t->n, t->n_ctx, 2 * t->n_ctx);
+                          "%s has %zu token%s; with -c %" PRId64 " at least %" PRId64 " are needed",
+                          path, t->n, llm_amount_s((int64_t)t->n), t->n_ctx, 2 * t->n_ctx);
     return -1;
 }
 

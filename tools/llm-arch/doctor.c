@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "common/input.h"
 #include "common/load.h"
 #include "common/npy.h"
@@ -450,8 +451,8 @@ static int read_text(doctor *d) {
     if (d->tokens.n > (size_t)d->n_tokens)
         d->tokens.n = (size_t)d->n_tokens;
     if (d->tokens.n < 2)
-        return tool_error(TOOL, 2, "%s has %zu tokens; at least 2 are needed", d->text_file,
-                          d->tokens.n);
+        return tool_error(TOOL, 2, "%s has %zu token%s; at least 2 are needed", d->text_file,
+                          d->tokens.n, llm_amount_s((int64_t)d->tokens.n));
     d->nats = calloc(d->tokens.n, sizeof *d->nats);
     d->as_described = calloc(d->tokens.n, sizeof *d->as_described);
     if (!d->nats || !d->as_described)

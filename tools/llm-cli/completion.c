@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "common/color.h"
 #include "common/npy.h"
 #include "common/open_context.h"
@@ -45,10 +46,11 @@ static void note_nan(completion *c) {
     if (n_nan == 0 || c->told_nan)
         return;
     c->told_nan = true;
+    const int64_t n_past = llm_session_n_past(llm_opened_session(c->s->ctx), 0);
     tool_warning(TOOL,
-                 "after %" PRId64 " tokens %" PRId64 " of %" PRId64
+                 "after %" PRId64 " token%s %" PRId64 " of %" PRId64
                  " logits are NaN; such tokens are never chosen",
-                 llm_session_n_past(llm_opened_session(c->s->ctx), 0), n_nan,
+                 n_past, llm_amount_s(n_past), n_nan,
                  llm_session_n_vocab(llm_opened_session(c->s->ctx)));
 }
 
@@ -59,8 +61,9 @@ static void note_shift(completion *c) {
     c->told_shift = true;
     tool_note(TOOL,
               "the context of %" PRId64 " tokens was full: %" PRId64
-              " older ones were dropped, which repeats whenever it is full",
-              llm_context_n_ctx(c->s->ctx), c->run.n_dropped);
+              " older %s dropped, which repeats whenever it is full",
+              llm_context_n_ctx(c->s->ctx), c->run.n_dropped,
+              c->run.n_dropped == 1 ? "one was" : "ones were");
 }
 
 /* --- generating ------------------------------------------------------------------------------- */

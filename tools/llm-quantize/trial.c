@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "builtin/builtin.h"
 #include "common/input.h"
 #include "measure/log_softmax.h"
@@ -91,9 +92,10 @@ static int cut_text(trial *t) {
     if (t->text.n_chunk > 0)
         return -1;
     return tool_error(t->tool, 1,
-                      "--calibration %s: the text has %zu tokens, and a chunk has %" PRId64
+                      "--calibration %s: the text has %zu token%s, and a chunk has %" PRId64
                       "; a longer text or -c N with fewer tokens is needed",
-                      t->params.text, t->tokens.n, t->text.n_ctx);
+                      t->params.text, t->tokens.n, llm_amount_s((int64_t)t->tokens.n),
+                      t->text.n_ctx);
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
