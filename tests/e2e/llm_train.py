@@ -576,7 +576,7 @@ def mistakes():
     train(*ADAPTER, "-o", "/dev/full", "--steps", "2", code=1, has="/dev/full: cannot be written: No space left on device")
     train(*ADAPTER, "-o", "/dev/null", "--steps", "2", "--save-every", "1")
     check(not os.path.exists("/dev/null.train") and not os.path.exists("/dev/full.train"), "a device has a state beside it")
-    train(*ADAPTER, "-o", "full.gguf", "--steps", "2", "--log", "/dev/full", code=1, has="--log /dev/full: it could not be written to its end")
+    train(*ADAPTER, "-o", "full.gguf", "--steps", "2", "--log", "/dev/full", code=1, has="--log /dev/full cannot be written: No space left on device; the training goes on without it")
     train(*ADAPTER, "-o", "full.gguf", "--steps", "2", "--svg", "/dev/full", code=1, has="/dev/full: cannot be written")
     # a disk without room for a checkpoint: the last one stays, and the training can go on from it
     # many steps, so that it has not ended when the signal comes; and nothing is measured: a measurement that is cancelled is made up for after --resume,

@@ -1,4 +1,5 @@
 /* llm-train: lets a model learn. See docs/training.md. */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@ typedef struct work {
     int64_t shown;   /* steps */
     int64_t resumed; /* steps before this run */
     int64_t logged;  /* steps */
+    bool log_lost;   /* the log could not be written, which was reported */
 } work;
 
 /* What a signal stops. */
@@ -74,8 +76,12 @@ static void log_until(work *w, int64_t step) {
     llm_training_report r = {.size = sizeof r};
     for (; w->log && w->logged < step && llm_training_past(w->t, w->logged, &r); w->logged++)
         train_log_step(w->log, &r);
-    if (w->log)
-        fflush(w->log);
+    errno = 0;
+    if (w->log && !w->log_lost && (fflush(w->log) != 0 || ferror(w->log))) {
+        w->log_lost = true;
+        tool_error_about(TOOL, 1, "--log %s cannot be written%s%s; the training goes on without it",
+                         w->o.log, errno ? ": " : "", errno ? strerror(errno) : "");
+    }
 }
 
 static bool on_step(void *user, const llm_training_report *r) {
@@ -357,9 +363,11 @@ int main(int argc, char **argv) {
         code = train(&w);
     }
     llm_training_close(w.t);
-    const bool lost = w.log && ferror(w.log); /* by which fclose does not go */
-    if (w.log && (fclose(w.log) != 0 || lost) && code == 0)
-        code = tool_error_about(TOOL, 1, "--log %s: it could not be written to its end", w.o.log);
+    const bool lost = w.log && fclose(w.log) != 0 && !w.log_lost;
+    if (lost)
+        tool_error_about(TOOL, 1, "--log %s: it could not be written to its end", w.o.log);
+    if (code == 0 && (lost || w.log_lost))
+        code = 1;
     train_options_fini(&w.o);
     return tool_finish(TOOL, code);
 }

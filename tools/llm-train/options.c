@@ -8,6 +8,7 @@
 
 #include "common/input.h"
 #include "common/hints.h"
+#include "common/model_name.h"
 #include "common/paths.h"
 #include "common/units.h"
 #include "ggl/internal/alloc.h"
@@ -19,6 +20,14 @@ static const char *const optimizers[] = {"adamw", "sgd", "muon", NULL};
 static const char *const bits[] = {"32", "8", NULL};
 static const char *const poolings[] = {LLM_POOLING_NAMES, NULL};
 static const char *const schedules[] = {"cosine", "linear", "constant", NULL};
+
+/* Returns the file that is named like a model, which was meant with -m; NULL: none. */
+static const char *model_among(const arg_list *files) {
+    for (size_t i = 0; i < files->n; i++)
+        if (llm_ends_with(files->s[i], ".gguf") || strncmp(files->s[i], "builtin:", 8) == 0)
+            return files->s[i];
+    return NULL;
+}
 
 /* Returns what is wrong with the options; NULL: nothing. */
 static const char *wrong_options(const train_options *o) {
@@ -392,6 +401,9 @@ int train_options_read(train_options *o, int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
         code = tool_hub_get(TOOL, &o->hub, &o->model);
+    const char *meant = code < 0 && !o->model ? model_among(&o->files) : NULL;
+    if (meant)
+        code = tool_error_about(TOOL, 2, "-m MODEL is missing; did you mean -m '%s'?", meant);
     const char *wrong = code < 0 ? wrong_options(o) : NULL;
     double bytes = 0;
     if (wrong)
