@@ -340,7 +340,7 @@ ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out, ggl
     if (c->pooling == LLM_POOL_NONE || c->pooling == LLM_POOL_RANK)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model's pooling is '%s', so a text has no single vector: open it with "
-                        "llm_open_params.pooling, or call llm_embed_texts",
+                        "another one (pooling, or --pooling), or call llm_embed_texts",
                         llm_pooling_name(c->pooling));
     const ggl_status st = llm_need_array("text", text, n, err);
     return st == GGL_OK ? llm_embed_texts(c, &text, &n, 1,

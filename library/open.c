@@ -120,7 +120,7 @@ static const llm_placement_names names = {.device = "device",
                                           .fit = "fit",
                                           .cache_types = "cache_type_k and cache_type_v",
                                           .list = "llm-cli --list-devices",
-                                          .context = "n_ctx"};
+                                          .context = "n_ctx (-c)"};
 
 static llm_placement_choice placement_of(const llm_open_params *p) {
     return (llm_placement_choice){.names = names,

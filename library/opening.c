@@ -33,9 +33,10 @@ static ggl_status open_chat(llm_context *c, const llm_opening *o, ggl_error *err
     if (c->chat)
         llm_chat_leave_bos_out(c->chat, o->no_chat_bos);
     if (st == GGL_NOT_FOUND && !template)
-        (void)ggl_fail(&c->why_no_chat, st,
-                       "%s; chat_template gives one: its text, or a name such as \"chatml\"",
-                       c->why_no_chat.msg);
+        (void)ggl_fail(
+            &c->why_no_chat, st,
+            "%s; chat_template (--chat-template) gives one: its text, or a name such as \"chatml\"",
+            c->why_no_chat.msg);
     return st == GGL_NOMEM || (st != GGL_OK && template) ? ggl_pass(err, &c->why_no_chat) : GGL_OK;
 }
 

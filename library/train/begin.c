@@ -23,12 +23,18 @@ static ggl_status check_counts(const llm_training_params *p, ggl_error *err) {
     const struct {
         const char *name;
         int64_t value, least;
-    } count[] = {{"n_ctx", p->n_ctx, 0},           {"n_batch", p->n_batch, 0},
-                 {"n_seq", p->n_seq, 0},           {"n_ubatch", p->n_ubatch, 0},
-                 {"n_steps", p->n_steps, 0},       {"n_warmup", p->n_warmup, -1},
-                 {"valid_max", p->valid_max, -1},  {"rank", p->rank, 0},
-                 {"record_top", p->record_top, 0}, {"n_parts", p->n_parts, 0},
-                 {"n_threads", p->n_threads, 0},   {"draft_depth", p->draft_depth, 0}};
+    } count[] = {{"n_ctx (-c)", p->n_ctx, 0},
+                 {"n_batch (-b)", p->n_batch, 0},
+                 {"n_seq (--sequences)", p->n_seq, 0},
+                 {"n_ubatch (-ub)", p->n_ubatch, 0},
+                 {"n_steps (--steps)", p->n_steps, 0},
+                 {"n_warmup (--warmup)", p->n_warmup, -1},
+                 {"valid_max (--valid-max)", p->valid_max, -1},
+                 {"rank (--rank)", p->rank, 0},
+                 {"record_top (--record-top)", p->record_top, 0},
+                 {"n_parts (--parts)", p->n_parts, 0},
+                 {"n_threads (-t)", p->n_threads, 0},
+                 {"draft_depth (--draft-depth)", p->draft_depth, 0}};
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         if (count[i].value < count[i].least || count[i].value > MOST_TOKENS)
             return ggl_fail(err, GGL_USAGE, "%s is %" PRId64 "; it must be from %" PRId64 " to %d",
@@ -40,22 +46,22 @@ static ggl_status check_numbers(const llm_training_params *p, ggl_error *err) {
     const struct {
         const char *name;
         double value, least, most;
-    } number[] = {{"n_epochs", p->n_epochs, 0, 1e6},
-                  {"minutes", p->minutes, 0, 1e6},
-                  {"rate", p->rate, 0, 100},
-                  {"rate_end", p->rate_end, 0, 1},
-                  {"rate_hold", p->rate_hold, 0, 0.999},
-                  {"decay", p->decay, 0, 100},
-                  {"beta1", p->beta1, 0, 1},
-                  {"beta2", p->beta2, 0, 1},
-                  {"eps", p->eps, 0, 1},
-                  {"max_norm", p->max_norm, -INFINITY, INFINITY},
-                  {"valid_share", p->valid_share, -INFINITY, 0.9},
-                  {"alpha", p->alpha, 0, 1e6},
-                  {"dpo_beta", p->dpo_beta, 0, 1e3},
-                  {"teacher_share", p->teacher_share, 0, 1},
-                  {"teacher_temp", p->teacher_temp, 0, 1e3},
-                  {"contrast_temp", p->contrast_temp, 0, 1e3}};
+    } number[] = {{"n_epochs (--epochs)", p->n_epochs, 0, 1e6},
+                  {"minutes (--minutes)", p->minutes, 0, 1e6},
+                  {"rate (-lr)", p->rate, 0, 100},
+                  {"rate_end (--lr-end)", p->rate_end, 0, 1},
+                  {"rate_hold (--hold)", p->rate_hold, 0, 0.999},
+                  {"decay (--decay)", p->decay, 0, 100},
+                  {"beta1 (--beta1)", p->beta1, 0, 1},
+                  {"beta2 (--beta2)", p->beta2, 0, 1},
+                  {"eps (--eps)", p->eps, 0, 1},
+                  {"max_norm (--max-norm)", p->max_norm, -INFINITY, INFINITY},
+                  {"valid_share (--valid-share)", p->valid_share, -INFINITY, 0.9},
+                  {"alpha (--alpha)", p->alpha, 0, 1e6},
+                  {"dpo_beta (--dpo-beta)", p->dpo_beta, 0, 1e3},
+                  {"teacher_share (--teacher-share)", p->teacher_share, 0, 1},
+                  {"teacher_temp (--teacher-temp)", p->teacher_temp, 0, 1e3},
+                  {"contrast_temp (--contrast-temp)", p->contrast_temp, 0, 1e3}};
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         if (!(number[i].value >= number[i].least && number[i].value <= number[i].most))
             return ggl_fail(err, GGL_USAGE, "%s is %g; it must be from %g to %g", number[i].name,
@@ -66,7 +72,8 @@ static ggl_status check_numbers(const llm_training_params *p, ggl_error *err) {
 static ggl_status check_bits(const llm_training_params *p, ggl_error *err) {
     return p->optimizer_bits == 0 || p->optimizer_bits == 8 || p->optimizer_bits == 32
                ? GGL_OK
-               : ggl_fail(err, GGL_USAGE, "optimizer_bits is %d; it must be 8 or 32",
+               : ggl_fail(err, GGL_USAGE,
+                          "optimizer_bits (--optimizer-bits) is %d; it must be 8 or 32",
                           (int)p->optimizer_bits);
 }
 
@@ -84,42 +91,50 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
     if (p->loss && t->of.teach)
         return ggl_fail(err, GGL_USAGE, "either a loss or a teacher can be given, not both");
     if (p->record && !t->of.teach)
-        return ggl_fail(err, GGL_USAGE, "there is no teacher to record: record needs one");
+        return ggl_fail(err, GGL_USAGE,
+                        "there is no teacher to record: record (--record) needs one (--teacher)");
     if (p->record && t->group)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "a teacher is recorded by one process: record without mpirun, and let all "
                         "ranks use the file");
     if (p->round_to && t->of.adapter)
-        return ggl_fail(err, GGL_USAGE,
-                        "round_to is for models that learn: an adapter's matrices stay f32");
-    if (p->round_to && p->bf16)
-        return ggl_fail(err, GGL_USAGE,
-                        "round_to and bf16 both say what products read: only one of the two can be "
-                        "given");
-    if (p->draft && (t->of.adapter || t->of.teach || p->loss))
-        return ggl_fail(err, GGL_USAGE,
-                        "layers that guess (draft) learn what their own model says: without an "
-                        "adapter, a teacher or another loss");
-    if (p->draft && p->teacher_temp > 0 && p->teacher_temp != 1)
-        return ggl_fail(err, GGL_USAGE,
-                        "teacher_temp is %g; layers that guess learn what the model says as it is",
-                        p->teacher_temp);
-    if (t->of.draft && !p->draft)
-        return ggl_fail(err, GGL_USAGE, "a model that guesses learns only with draft");
-    if (p->draft_depth > (p->draft ? TRAIN_MOST_GUESSES : 0))
-        return ggl_fail(err, GGL_USAGE, "draft_depth is %" PRId64 "; it must be %s", p->draft_depth,
-                        p->draft ? "from 0 to 16" : "0 without draft");
-    if (p->mmproj_out && !t->of.eye)
-        return ggl_fail(err, GGL_USAGE,
-                        "mmproj_out is the file for what learned of mmproj, which is not given");
-    if (p->mmproj_out && t->of.adapter)
         return ggl_fail(
             err, GGL_USAGE,
-            "beside an adapter the eye or the ear stays as it is: leave mmproj_out out");
-    if (p->n_matrices > 0 && !p->lora)
+            "round_to (--qat) is for models that learn: an adapter's matrices stay f32");
+    if (p->round_to && p->bf16)
         return ggl_fail(err, GGL_USAGE,
-                        "matrix says what a new adapter changes: it needs lora; learn says which "
-                        "weights of a model learn");
+                        "round_to (--qat) and bf16 (--bf16) both say what products read: only one "
+                        "of the two can be "
+                        "given");
+    if (p->draft && (t->of.adapter || t->of.teach || p->loss))
+        return ggl_fail(
+            err, GGL_USAGE,
+            "layers that guess (draft, or --draft) learn what their own model says: without an "
+            "adapter, a teacher or another loss");
+    if (p->draft && p->teacher_temp > 0 && p->teacher_temp != 1)
+        return ggl_fail(err, GGL_USAGE,
+                        "teacher_temp (--teacher-temp) is %g; layers that guess learn what the "
+                        "model says as it is",
+                        p->teacher_temp);
+    if (t->of.draft && !p->draft)
+        return ggl_fail(err, GGL_USAGE, "a model that guesses learns only with draft (--draft)");
+    if (p->draft_depth > (p->draft ? TRAIN_MOST_GUESSES : 0))
+        return ggl_fail(err, GGL_USAGE, "draft_depth (--draft-depth) is %" PRId64 "; it must be %s",
+                        p->draft_depth, p->draft ? "from 0 to 16" : "0 without draft");
+    if (p->mmproj_out && !t->of.eye)
+        return ggl_fail(err, GGL_USAGE,
+                        "mmproj_out (--mmproj-out) is the file for what learned of mmproj "
+                        "(--mmproj), which is not given");
+    if (p->mmproj_out && t->of.adapter)
+        return ggl_fail(err, GGL_USAGE,
+                        "beside an adapter the eye or the ear stays as it is: leave mmproj_out "
+                        "(--mmproj-out) out");
+    if (p->n_matrices > 0 && !p->lora)
+        return ggl_fail(
+            err, GGL_USAGE,
+            "matrix (--matrix) says what a new adapter changes: it needs lora (--lora); learn "
+            "(--learn) says which "
+            "weights of a model learn");
     return GGL_OK;
 }
 
@@ -261,11 +276,11 @@ static ggl_status check_kind(const llm_training *t, ggl_error *err) {
                         "that guess (draft) and texts that belong together go by tokens alone",
                         t->p.file[0]);
     if ((t->p.n_dims > 0 || t->p.contrast_temp > 0) && (!contrast || t->pooling == LLM_POOL_RANK))
-        return ggl_fail(
-            err, GGL_USAGE,
-            "%s: dim (--dims) and contrast_temp are for texts that belong together, of a "
-            "model that makes vectors",
-            t->p.file[0]);
+        return ggl_fail(err, GGL_USAGE,
+                        "%s: dim (--dims) and contrast_temp (--contrast-temp) are for texts that "
+                        "belong together, of a "
+                        "model that makes vectors",
+                        t->p.file[0]);
     if (contrast && t->of.why_no_prompts)
         return ggl_fail(err, GGL_FORMAT, "%s", t->of.why_no_prompts->msg);
     if (contrast && t->pooling == LLM_POOL_NONE)
@@ -366,6 +381,25 @@ static ggl_status find_names(llm_training *t, ggl_error *err) {
     return GGL_OK;
 }
 
+/* If the trainer cannot be made because texts have more tokens than the model has positions, the error is about these: the compiler's names a
+ * line of the descriptor. */
+static ggl_status explain_positions(const llm_training *t, llm_train_params p, ggl_error *err) {
+    const int64_t longest = p.n_ctx, own = llm_model_n_ctx(t->of.model);
+    const ggl_status why = err->status;
+    ggl_error other = {0};
+    llm_trainer *shorter = NULL;
+    if (own <= 0 || longest <= own || t->of.draft)
+        return why;
+    p.n_ctx = own;
+    if (llm_trainer_new(&shorter, llm_model_arch(t->of.model), &t->source, &p, &other) == GGL_OK)
+        (void)ggl_fail(err, GGL_USAGE,
+                       "the longest text has %" PRId64 " tokens, but this model has only %" PRId64
+                       " positions: n_ctx of %" PRId64 " (-c) or less cuts texts there",
+                       longest, own, own);
+    llm_trainer_free(shorter);
+    return err->status;
+}
+
 static bool is_cancelled(void *ctx) {
     return atomic_load(&((llm_training *)ctx)->stops);
 }
@@ -426,6 +460,8 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
     }
     ggl_status st = llm_trainer_new(
         &t->trainer, llm_model_arch(t->of.draft ? t->of.draft : t->of.model), &t->source, &p, err);
+    if (st != GGL_OK)
+        return explain_positions(t, p, err);
     /* logits may be more than the tokenizer has tokens */
     if (st == GGL_OK && t->of.teach && t->of.n_taught != llm_trainer_n_vocab(t->trainer))
         st = ggl_fail(err, GGL_USAGE,
@@ -450,21 +486,32 @@ static void size_runs(llm_training *t) {
 
 /* Tells what a caller may not have meant. */
 static void tell_sizes(llm_training *t) {
-    char text[256];
+    char text[400];
     if (t->of.eye && !t->reads)
-        tell_note(t, "no line has a picture or a sound: nothing of mmproj learns");
+        tell_note(t, "no line has a picture or a sound: nothing of mmproj (--mmproj) learns");
+    const int64_t own = llm_model_n_ctx(t->of.model);
+    if (own > 0 && t->p.n_ctx > own) { /* n_ctx: of the longest sequence now */
+        snprintf(text, sizeof text,
+                 "the longest sequence has %" PRId64
+                 " tokens, but the model was trained on %" PRId64
+                 " at once: positions beyond those are new to it, and may learn badly; a smaller "
+                 "n_ctx (-c) cuts there",
+                 t->p.n_ctx, own);
+        tell_note(t, text);
+    }
     const size_t values = llm_trainer_value_bytes(t->trainer);
     if (t->p.n_batch < t->p.n_ctx) {
         snprintf(text, sizeof text,
                  "a step has %" PRId64 " tokens, fewer than the longest sequence (%" PRId64
-                 "): it learns one sequence; n_seq, not n_batch, is a number of sequences",
+                 "): it learns one sequence; n_seq (--sequences), not n_batch (-b), is a number of "
+                 "sequences",
                  t->p.n_batch, t->p.n_ctx);
         tell_note(t, text);
     }
     if (t->p.memory > 0 && values > t->p.memory) {
         snprintf(text, sizeof text,
                  "the values need %.1f MB, more than the %.1f MB of memory: a smaller n_ubatch "
-                 "or n_ctx (-ub, -c) takes less",
+                 "(-ub) or n_ctx (-c) takes less",
                  (double)values / 1e6, (double)t->p.memory / 1e6);
         tell_note(t, text);
     }
@@ -484,7 +531,7 @@ static ggl_status check_groups(const llm_training *t, ggl_error *err) {
     return n_groups > 1
                ? ggl_fail(
                      err, GGL_USAGE,
-                     "with one query in a step (n_seq, or --sequences 1) and no negatives in %s, "
+                     "with one query in a step (n_seq, or --sequences) and no negatives in %s, "
                      "there is nothing to compare with",
                      t->p.file[0])
                : ggl_fail(err, GGL_USAGE,

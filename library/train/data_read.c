@@ -19,7 +19,7 @@
 ggl_status llm_train_data_new(train_data **out, const train_data_params *params, ggl_error *err) {
     *out = NULL;
     if (params->n_ctx < 1 || params->n_ctx >= INT32_MAX)
-        return ggl_fail(err, GGL_USAGE, "n_ctx is %" PRId64 ", but must be 1 .. %" PRId32,
+        return ggl_fail(err, GGL_USAGE, "n_ctx (-c) is %" PRId64 ", but must be 1 .. %" PRId32,
                         params->n_ctx, INT32_MAX - 1);
     if (params->separator && !params->separator[0])
         return ggl_fail(err, GGL_USAGE, "the separator of documents is empty");
@@ -157,19 +157,19 @@ static ggl_status read_objects(train_data *d, const char *path, ggl_str text, gg
     return st == GGL_OK ? r.status : st;
 }
 
-/* What was left out of a file, in the words of notes. */
+/* What was left out of a file, in the words of notes: "1 without text was left out", "2 without text were left out". */
 static const struct {
     size_t at;
-    const char *what;
+    const char *which, *what;
 } losses[] = {
 #define LOSS(member) offsetof(train_data_stats, member)
-    {LOSS(n_cut), "longer than the context were cut at their end"},
-    {LOSS(n_long), "had no room in the context for what counts, and were left out"},
-    {LOSS(n_empty), "without text were left out"},
-    {LOSS(n_silent), "without an answer that counts were left out"},
-    {LOSS(n_same), "whose two answers are equal were left out"},
-    {LOSS(n_alone), "without a text that does not belong to them were left out: a model that "
-                    "scores learns from both"},
+    {LOSS(n_cut), "longer than the context", "cut at the end"},
+    {LOSS(n_long), "without room in the context for what counts", "left out"},
+    {LOSS(n_empty), "without text", "left out"},
+    {LOSS(n_silent), "without an answer that counts", "left out"},
+    {LOSS(n_same), "with two equal answers", "left out"},
+    {LOSS(n_alone), "without a text that does not belong to the others",
+     "left out: a model that scores learns from both"},
 #undef LOSS
 };
 enum { N_LOSSES = sizeof losses / sizeof *losses };
@@ -185,8 +185,9 @@ static void list_losses(const train_data *d, const train_data_stats *was, char *
     for (int i = 0; i < N_LOSSES && used < size; i++) {
         const int64_t n = loss(&d->stats, i) - loss(was, i);
         if (n > 0)
-            used += (size_t)snprintf(out + used, size - used, "%s%" PRId64 " %s",
-                                     used > 0 ? "; " : "", n, losses[i].what);
+            used += (size_t)snprintf(out + used, size - used, "%s%" PRId64 " %s %s %s",
+                                     used > 0 ? "; " : "", n, losses[i].which,
+                                     n == 1 ? "was" : "were", losses[i].what);
     }
 }
 

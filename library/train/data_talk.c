@@ -359,8 +359,9 @@ static ggl_status stage_init(stage *g, train_data *d, const train_talk *t, ggl_e
     if (!d->p.chat)
         return ggl_fail(
             err, GGL_UNSUPPORTED,
-            "a conversation needs a chat template, and the model has none: name one, such "
-            "as chatml, or write \"prompt\" and \"completion\" as texts");
+            "a conversation needs a chat template, and the model has none: name one "
+            "(chat_template, or "
+            "--chat-template), such as chatml, or write \"prompt\" and \"completion\" as texts");
     if (t->n == 0)
         return ggl_fail(err, GGL_FORMAT, "the conversation has no messages");
     ggl_str raw = {0};

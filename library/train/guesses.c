@@ -283,7 +283,8 @@ ggl_status llm_train_guesses_new(llm_training *t, ggl_error *err) {
         g->depth = g->of.n_layers > TRAIN_GUESSES ? g->of.n_layers : TRAIN_GUESSES;
     if (g->depth < g->of.n_layers || g->depth > TRAIN_MOST_GUESSES)
         return ggl_fail(err, GGL_USAGE,
-                        "draft_depth is %d; the model has %d layers that guess, and each of them "
+                        "draft_depth (--draft-depth) is %d; the model has %d layers that guess, "
+                        "and each of them "
                         "makes one of %d guesses at most",
                         g->depth, g->of.n_layers, TRAIN_MOST_GUESSES);
     t->p.draft_depth = g->depth;

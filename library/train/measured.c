@@ -61,11 +61,11 @@ static void note(const llm_training *t, const held *h, const train_measured *m) 
     char text[256];
     if (!t->p.note)
         return;
-    snprintf(
-        text, sizeof text,
-        "of %" PRId64 " tokens to measure the loss on, %" PRId64
-        " are measured, spread over all of them: valid_max is a number of tokens, or -1 for all",
-        h->n_tokens, m->n_tokens);
+    snprintf(text, sizeof text,
+             "of %" PRId64 " tokens to measure the loss on, %" PRId64
+             " are measured, spread over all of them: valid_max (--valid-max) is a number of "
+             "tokens, or -1 for all",
+             h->n_tokens, m->n_tokens);
     t->p.note(t->p.user, text);
 }
 

@@ -70,7 +70,7 @@ static void add_part(char *text, size_t size, const char *gap, size_t bytes, con
 void llm_train_note_memory(llm_training *t) {
     const train_memory m = llm_train_memory(t);
     const bool values_matter = m.values > m.all / 8, learn_matters = m.learn > m.all / 4;
-    char text[512], all[AMOUNT_TEXT], left[AMOUNT_TEXT];
+    char text[800], all[AMOUNT_TEXT], left[AMOUNT_TEXT];
     if (t->of.memory_left == 0 || m.all <= t->of.memory_left || t->has_noted_memory || !t->p.note)
         return;
     t->has_noted_memory = true;
@@ -85,13 +85,15 @@ void llm_train_note_memory(llm_training *t) {
     if (learn_matters || values_matter)
         add(text, sizeof text, ". Less take:");
     if (learn_matters && t->p.optimizer_bits != 8)
-        add(text, sizeof text, " optimizer_bits 8;");
+        add(text, sizeof text, " optimizer_bits (--optimizer-bits) 8;");
     if (learn_matters && !t->of.adapter)
-        add(text, sizeof text, " an adapter (lora);");
+        add(text, sizeof text, " an adapter (lora, or --lora);");
     if (learn_matters)
-        add(text, sizeof text, " fewer weights (learn);");
+        add(text, sizeof text, " fewer weights (learn, or --learn);");
     if (values_matter)
-        add(text, sizeof text, " a limit of the values (memory); fewer tokens at once (n_ubatch);");
+        add(text, sizeof text,
+            " a limit of the values (memory, or --memory); fewer tokens at once (n_ubatch, or "
+            "-ub);");
     if (text[strlen(text) - 1] == ';')
         text[strlen(text) - 1] = '\0';
     t->p.note(t->p.user, text);

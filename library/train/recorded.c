@@ -118,6 +118,7 @@ static ggl_status check_temp(const train_recorded *r, double temp, ggl_error *er
     return own == temp ? GGL_OK
                        : ggl_fail(err, GGL_USAGE,
                                   "%s has probabilities at the temperature %g, and teacher_temp "
+                                  "(--teacher-temp) "
                                   "is %g: record the teacher at that one",
                                   ggl_gguf_name(r->file), own, temp);
 }

@@ -180,8 +180,9 @@ ggl_status llm_training_run(llm_training *t, const llm_training_run_params *para
     if (st == GGL_OK && (c.p.best || c.p.patience > 0) && !t->valid &&
         llm_train_order_n_valid(t->order) == 0)
         st = ggl_fail(err, GGL_USAGE,
-                      "best and patience go by measurements, and there is nothing to measure: "
-                      "valid_file or valid_share gives something");
+                      "best (--best) and patience (--patience) go by measurements, and there is "
+                      "nothing to measure: "
+                      "valid_file (--valid) or valid_share (--valid-share) gives something");
     const char *locked = c.p.out ? c.p.out : c.p.save;
     if (st == GGL_OK && locked)
         st = ggl_file_lock_open(&lock, locked, err);

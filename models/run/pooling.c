@@ -54,7 +54,7 @@ static ggl_status refuse_type(const ggl_gguf *file, const char *key, int64_t typ
                               ggl_error *err) {
     return ggl_fail(err, GGL_UNSUPPORTED,
                     "%s: key %s is %" PRId64 " (%s). To make embeddings with this model "
-                    "nevertheless, choose the pooling: mean, last or cls",
+                    "nevertheless, choose the pooling (pooling, or --pooling): mean, last or cls",
                     ggl_gguf_name(file), key, type, what);
 }
 

@@ -119,7 +119,7 @@ class Learning(Trainings):
         self.assertEqual(eye.read_bytes(), first)
         with Model(out, mmproj=eye) as m:
             self.assertTrue(m.sees)
-        with self.assertRaisesRegex(Error, "mmproj, which is not given"):
+        with self.assertRaisesRegex(Error, r"mmproj \(--mmproj\), which is not given"):
             self.open(n_steps=1, lora=False, mmproj_out=eye)
 
     def test_layers_that_guess(self):
@@ -306,7 +306,7 @@ class Mistakes(Trainings):
 
     def test_errors(self):
         for more, status, words in (
-            ({"rate": -1}, Status.USAGE, "rate is -1"),
+            ({"rate": -1}, Status.USAGE, r"rate \(-lr\) is -1"),
             ({"schedule": "cos"}, Status.USAGE, "cosine, linear and constant"),
             ({"matrix": "blk.99.*"}, Status.NOT_FOUND, "blk.99"),
             ({"adapter": "a"}, Status.USAGE, "either a new adapter"),

@@ -194,7 +194,7 @@ def recorded():
     train(*taught, "--teacher", "some.probs", "--record", "n.probs", "-o", "n.gguf", code=2, has="the teacher some.probs is recorded already")
     train(*taught, "--teacher", "whole.gguf", "--record", "all.probs", "-o", "n.gguf", code=2, has="all.probs has what another teacher says")
     train(*taught, "--teacher", "builtin:chat", "--record", "all.probs", "--record-top", "4", "-o", "n.gguf", code=2, has="tokens after each, not 4")
-    train(*taught[:-1], "2", "--teacher", "all.probs", "-o", "n.gguf", code=2, has="all.probs has probabilities at the temperature 1.5, and teacher_temp is 2")
+    train(*taught[:-1], "2", "--teacher", "all.probs", "-o", "n.gguf", code=2, has="all.probs has probabilities at the temperature 1.5, and teacher_temp (--teacher-temp) is 2")
     put("more.jsonl", (CHATS + chat(3, " Yes.")).encode())
     train("-m", "whole.gguf", "more.jsonl", *taught[3:], "--teacher", "all.probs", "-o", "n.gguf", code=1, has="all.probs has no probabilities of a sequence of")
     good = read("some.probs")
@@ -316,14 +316,14 @@ def belongs():
     train("-m", "plain.gguf", "same.jsonl", "--no-valid", "--steps", "1", "-o", "y.gguf", has="the first step learned nothing")
     # what cannot be
     for args, words in (
-        (["-m", "builtin:stories", "story.txt", "--dims", "8"], "story.txt: dim (--dims) and contrast_temp are for texts that belong together"),
+        (["-m", "builtin:stories", "story.txt", "--dims", "8"], "story.txt: dim (--dims) and contrast_temp (--contrast-temp) are for texts that belong together"),
         (["-m", "plain.gguf", "together.jsonl", "--dims", "33"], "dim (--dims) is 33; the model's vectors have 1 to 32 numbers"),
         (["-m", "plain.gguf", "together.jsonl", "--valid", "scores.jsonl"], "scores.jsonl: what it learns is measured by the same kind of data"),
         (["-m", "plain.gguf", "together.jsonl", "story.txt"], "story.txt: this is a text, and what comes before is a text with one that belongs to it"),
         (["-m", "plain.gguf", "together.jsonl", "--sequences", "1", "--valid-share", "0.5"], "there is nothing to compare with"),
         (["-m", "plain.gguf", "one.jsonl"], "in one.jsonl: there is nothing to compare with"),
         (["-m", "plain.gguf", "story.txt"], "the model gives no logits, so it learns nothing from texts and conversations"),
-        (["-m", "r.gguf", "together.jsonl"], "without a text that does not belong to them"),
+        (["-m", "r.gguf", "together.jsonl"], "without a text that does not belong to the others"),
         (["-m", "builtin:stories", "together.jsonl", "--teacher", "builtin:chat"], "these have a loss of their own, and no teacher"),
         (["-m", "plain.gguf", "chats.jsonl"], "a conversation needs a chat template"),
     ):

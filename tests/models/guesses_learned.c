@@ -473,8 +473,14 @@ TEST(mistakes) {
     } wrong[] = {
         {TRUNK, TEXT, {0}, "no layers that guess"},
         {ONE, TEXT, {.learn = trunk, .n_learn = 1}, "'token_embd*' fits the name of no weight"},
-        {ONE, TEXT, {.draft_depth = 17}, "draft_depth is 17; it must be from 0 to 16"},
-        {IN_A_ROW, TEXT, {.draft_depth = 1}, "draft_depth is 1; the model has 2 layers that guess"},
+        {ONE,
+         TEXT,
+         {.draft_depth = 17},
+         "draft_depth (--draft-depth) is 17; it must be from 0 to 16"},
+        {IN_A_ROW,
+         TEXT,
+         {.draft_depth = 1},
+         "draft_depth (--draft-depth) is 1; the model has 2 layers that guess"},
         {ONE, "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n", {0}, "preferences"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

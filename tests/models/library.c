@@ -286,7 +286,8 @@ TEST(converses) {
     REQUIRE(c);
     CHECK(!llm_context_has_chat(c));
     CHECK_INT(llm_reply(c, m, 1, &p, NULL, NULL, &err), GGL_NOT_FOUND);
-    CHECK_HAS(err.msg, "chat_template gives one: its text, or a name such as \"chatml\"");
+    CHECK_HAS(err.msg,
+              "chat_template (--chat-template) gives one: its text, or a name such as \"chatml\"");
     llm_close(c);
 }
 

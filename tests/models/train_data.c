@@ -172,7 +172,7 @@ TEST(documents_between_separators) {
     CHECK_STR(shown(d, m.t, 1), "<s>[ A cat<|end|>]");
     CHECK_INT(llm_train_data_stats(d).n_empty, 1);
     CHECK_INT(llm_train_data_stats(d).n_records, 2);
-    CHECK_HAS(notes, "a.txt: 1 without text were left out");
+    CHECK_HAS(notes, "a.txt: 1 without text was left out");
     llm_train_data_free(d);
     p.separator = "\n";
     d = data_of(&p, "lines", "a\r\nb\n\nc\r\n");
@@ -956,7 +956,7 @@ TEST(answered_texts) {
     llm_train_data_free(d);
     p.drop_long = true;
     refuse(&p, "a.jsonl", "{'source': 'a b c d e f g h i j k l m n o p q r', 'target': 'he'}",
-           GGL_FORMAT, "nothing to learn from: 1 had no room in the context");
+           GGL_FORMAT, "nothing to learn from: 1 without room in the context");
     refuse(&p, "a.jsonl", "{'messages': []}", GGL_FORMAT, "reads a text and writes another one");
     refuse(&p, "a.jsonl", "{'source': 'a', 'target': 7}", GGL_FORMAT,
            "\"target\" must be a string");
@@ -1101,7 +1101,7 @@ TEST(speech_lines) {
     refuse(&p, "a.jsonl", "{'audio': '" CHAT_MODEL "', 'text': 'One day', 'language': 'Elvish'}",
            GGL_FORMAT, "the model does not know the language 'Elvish'");
     refuse(&p, "a.jsonl", "{'audio': '" CHAT_MODEL "', 'text': ' '}", GGL_FORMAT,
-           "1 without text were left out");
+           "1 without text was left out");
     llm_tokens_fini(&plain);
     llm_tokens_fini(&times);
     model_fini(&m);

@@ -410,6 +410,28 @@ TEST(few_positions) {
     REQUIRE(t);
     CHECK(step(t).norm > 0);
     llm_training_close(t);
+    /* a context that is asked for, and which the table does not have */
+    const char *file = story();
+    const llm_training_params longer = {
+        .size = sizeof longer, .file = &file, .n_files = 1, .n_ctx = 48, .n_steps = 1};
+    CHECK_INT(llm_training_open(&t, model, &longer, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "48 tokens, but this model has only 32 positions: n_ctx of 32 (-c)");
+}
+
+/* Rotary positions have no end, but the model has not seen those beyond its context. */
+TEST(more_positions_than_were_trained) {
+    char notes[4000] = "";
+    llm_training_params p = {.n_ctx = 520, .n_steps = 1, .note = keep_note, .user = notes};
+    llm_training *t = open_on("builtin:stories", story(), p);
+    REQUIRE(t);
+    llm_training_close(t);
+    CHECK_HAS(notes, "the longest sequence has 520 tokens, but the model was trained on 512");
+    notes[0] = '\0';
+    p.n_ctx = 512;
+    t = open_on("builtin:stories", story(), p);
+    REQUIRE(t);
+    llm_training_close(t);
+    CHECK_MSG(!strstr(notes, "trained on"), "%s", notes);
 }
 
 /* The logits may be more than the tokenizer's tokens: a teacher must have as many. */
