@@ -38,6 +38,17 @@ bool llm_arch_reads_key(const llm_arch *arch, const char *name) {
     return k && k->n_reads > 0;
 }
 
+const char *llm_arch_meant_of_family(const llm_arch *arch, const char *family, const char *key) {
+    char before[ARCH_MAX_NAME];
+    const char *dot = strchr(key, '.');
+    if (!dot || dot == key || (size_t)(dot - key) >= sizeof before)
+        return NULL;
+    snprintf(before, sizeof before, "%.*s", (int)(dot - key), key);
+    ggl_nearest near = ggl_nearest_to(before);
+    ggl_nearest_try(&near, family, SIZE_MAX);
+    return near.best || llm_arch_reads_key(arch, dot + 1) ? dot + 1 : NULL;
+}
+
 bool llm_arch_names_key(const llm_arch *arch, const char *name) {
     const arch_known_key *k = key_named(arch, name);
     return k && k->own;

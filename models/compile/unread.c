@@ -176,6 +176,22 @@ static bool ignored(arch_eval *ev, ggl_str name) {
            arch_match_any(ev->ignore, ev->n_ignore, name);
 }
 
+/* Returns what is said of a changed key that nothing reads. */
+static const char *overridden(arch_eval *ev, const llm_arch_judged *judged) {
+    static const char plain[] = "overridden, but nothing reads it";
+    char key[2 * ARCH_MAX_NAME], text[3 * ARCH_MAX_NAME];
+    snprintf(key, sizeof key, "%.*s", (int)(judged->key.n < sizeof key ? judged->key.n : 0),
+             judged->key.s);
+    const char *meant = judged->use == LLM_ARCH_FOREIGN
+                            ? llm_arch_meant_of_family(ev->arch, ev->family, key)
+                            : NULL;
+    if (!meant)
+        return plain;
+    snprintf(text, sizeof text, "%s; did you mean %s.%s?", plain, ev->family, meant);
+    const char *copy = llm_arch_strdup(ev, text);
+    return copy ? copy : plain;
+}
+
 /* A key that the user changed has to be read by a line that ran, or by the engine: that a line names or ignores it, or that it
  * is harmless, is not enough. */
 static void judge_change(const unread *u, size_t i, llm_arch_judged *judged) {
@@ -186,7 +202,7 @@ static void judge_change(const unread *u, size_t i, llm_arch_judged *judged) {
     if (is_used || !s->is_changed || !s->is_changed(s->ctx, i))
         return;
     if (judged->use != LLM_ARCH_UNREAD || !judged->reason)
-        judged->reason = "overridden, but nothing reads it";
+        judged->reason = overridden(u->ev, judged);
     judged->use = LLM_ARCH_UNREAD;
 }
 

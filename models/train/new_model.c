@@ -364,39 +364,25 @@ static ggl_status refuse_lacking(const maker *m, ggl_error *err) {
 /* The key that a user gave, and that the descriptor does not read. */
 typedef struct unknown_key {
     const maker *m;
-    char key[128], near[160]; /* near: with what stands before its name; "": none */
+    char key[128], near[128]; /* "": none */
 } unknown_key;
-
-/* True if what stands before the first point of a full name of n characters is the architecture's name, misspelled. */
-static bool is_family_misspelled(const char *family, const char *name, size_t n) {
-    char before[64];
-    const char *dot = memchr(name, '.', n);
-    if (!dot || dot == name || (size_t)(dot - name) >= sizeof before)
-        return false;
-    snprintf(before, sizeof before, "%.*s", (int)(dot - name), name);
-    ggl_nearest near = ggl_nearest_to(before);
-    ggl_nearest_try(&near, family, SIZE_MAX);
-    return near.best != NULL;
-}
 
 static void note_unknown(void *ctx, const llm_arch_judged *key) {
     unknown_key *u = ctx;
+    const llm_train_new *p = &u->m->p;
     char given[256];
-    const bool is_foreign = key->use == LLM_ARCH_FOREIGN;
-    if (is_foreign && !is_family_misspelled(u->m->p.name, key->key.s, key->key.n))
+    if (key->use != LLM_ARCH_UNREAD && key->use != LLM_ARCH_FOREIGN)
         return;
-    for (size_t i = 0;
-         i < u->m->p.n_keys && (is_foreign || key->use == LLM_ARCH_UNREAD) && !u->key[0]; i++) {
-        const char *text = u->m->p.key[i];
-        const size_t n = strcspn(text, "=");
-        full_name(given, sizeof given, &u->m->p, text, n);
-        if (!ggl_str_is(key->key, given))
+    for (size_t i = 0; i < p->n_keys && !u->key[0]; i++) {
+        const size_t n = strcspn(p->key[i], "=");
+        full_name(given, sizeof given, p, p->key[i], n);
+        const char *meant = key->use == LLM_ARCH_FOREIGN
+                                ? llm_arch_meant_of_family(p->arch, p->name, given)
+                                : key->near;
+        if (!ggl_str_is(key->key, given) || (key->use == LLM_ARCH_FOREIGN && !meant))
             continue;
-        snprintf(u->key, sizeof u->key, "%.*s", (int)n, text);
-        if (is_foreign)
-            snprintf(u->near, sizeof u->near, "%s%s", u->m->p.name, strchr(given, '.'));
-        else if (key->near)
-            snprintf(u->near, sizeof u->near, ".%s", key->near);
+        snprintf(u->key, sizeof u->key, "%.*s", (int)n, p->key[i]);
+        snprintf(u->near, sizeof u->near, "%s", meant ? meant : "");
     }
 }
 
@@ -407,7 +393,7 @@ static ggl_status check_given(const maker *m, ggl_error *err) {
     if (st != GGL_OK || !u.key[0])
         return st;
     return ggl_fail(err, GGL_NOT_FOUND, "%s reads no key %s%s%s%s", llm_arch_name(m->p.arch), u.key,
-                    u.near[0] ? "; did you mean " : "", u.near, u.near[0] ? "?" : "");
+                    u.near[0] ? "; did you mean ." : "", u.near, u.near[0] ? "?" : "");
 }
 
 static bool key_at(void *ctx, size_t i, ggl_str *name) {

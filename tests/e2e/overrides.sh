@@ -90,6 +90,7 @@ one=$(sha256sum <"$model")
 refused 2 "--override-kv: 'a' is not KEY=TYPE:VALUE" llm-cli -m "$model" -p x --override-kv a
 refused 2 "the TYPE int, float, bool" llm-cli -m "$model" -p x --override-kv a=double:1
 refused 2 "'llama.block_count=int:x' is not" llm-cli -m "$model" -p x --override-kv llama.block_count=int:x
+refused 1 "lama.rope.freq_base = 2: overridden, but nothing reads it; did you mean llama.rope.freq_base?" llm-cli -m "$model" -p x --override-kv lama.rope.freq_base=int:2
 refused 1 "llama.rope.speed = 2: overridden, but nothing reads it" llm-cli -m "$model" -p x --override-kv .rope.speed=int:2
 refused 1 "'tokenizer.ggml.scores' is a list" llm-cli -m "$model" -p x --override-kv tokenizer.ggml.scores=int:2
 exits 0 "$bin/llm-cli" -m "$model" -p x -n 1 --override-kv .rope.speed=int:2 --ignore-key llama.rope.speed
