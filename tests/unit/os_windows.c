@@ -11,8 +11,8 @@ TEST(names_have_rules) {
                                        "C:a",
                                        "..",
                                        "a/.",
-                                       "gr\xc3\xb6\xc3\x9f"
-                                       "e",
+                                       ("gr\xc3\xb6\xc3\x9f"
+                                        "e"),
                                        "NUL",
                                        "a b",
                                        ".a"};
