@@ -20,7 +20,7 @@ Makes the files of a release in FOLDER (default: build/release-VERSION), and SHA
   image    an image for containers that has nothing but such programs
   deb      a package for Debian and Ubuntu
   wheel    a Python package with the library
-  zip      programs for Windows
+  zip      programs for Windows, and those for ARM if the C library for them was built before (docs/releases.md)
   formula  how Homebrew builds the sources (needs --url)
 
 The same commit and compiler give the same bytes. If a file cannot be made, or fails when it is tried, FOLDER stays as

@@ -98,7 +98,7 @@ build() {
             make -s -j "$(nproc)" && make -s install
     } >"$tmp/log" 2>&1 || fail "$name cannot be built: $(tail -n 5 "$tmp/log")"
 }
-tools=(CC=$compiler)
+tools=("CC=$compiler")
 if [ $what = aarch64 ]; then
     mingw=$(echo "$tmp"/mingw-w64-*/)
     ln -s "$folder" "$tmp/system" # a path without blanks

@@ -1,40 +1,51 @@
 #!/bin/bash
-# The programs for Windows, built by mingw-w64 and run by wine, write the same bytes as this build's: windows.sh SOURCE_DIR BUILD_DIR
+# The programs for Windows, built by mingw-w64 and run by wine, write the same bytes as this build's: windows.sh SOURCE_DIR BUILD_DIR [aarch64]
+# With aarch64 they are for ARM, by clang, and wine is run by qemu. What that needs lies in folders of BUILD_DIR, which scripts/windows-libraries.sh fills.
 set -u
 export LC_ALL=C.UTF-8 WINEDEBUG=-all
-source=$1 here=$2/bin
+source=$1 here=$2/bin processor=${3:-x86_64}
+build=$2/windows libraries=$2/windows-libraries server=llm-server toolchain=windows wine=wine wineserver=wineserver
+if [ "$processor" = aarch64 ]; then
+    build+=-aarch64 libraries+=-aarch64 toolchain+=_aarch64 wine=$2/wine-aarch64/wine wineserver=$2/wine-aarch64/wineserver
+    unset DISPLAY
+fi
+export wine
 tmp=$(mktemp -d)
-trap 'WINEPREFIX=$tmp/wine wineserver -k 2>/dev/null; rm -rf "$tmp"' EXIT
+trap 'WINEPREFIX=$tmp/wine "$wineserver" -k 2>/dev/null; rm -rf "$tmp"' EXIT
 export WINEPREFIX=$tmp/wine
 failed=0
 fail() {
     echo "$*"
     failed=1
 }
-for program in x86_64-w64-mingw32-gcc-posix wine wineserver; do
-    command -v $program >/dev/null || { echo "skipped: there is no $program" && exit 77; }
-done
+if [ "$processor" = aarch64 ]; then
+    [ -e "$libraries/lib/libmicrohttpd.a" ] || { echo "skipped: scripts/windows-libraries.sh --aarch64 $libraries was not run" && exit 77; }
+    [ -e "$wine" ] || { echo "skipped: scripts/windows-libraries.sh --wine $2/wine-aarch64 was not run" && exit 77; }
+else
+    for program in x86_64-w64-mingw32-gcc-posix wine wineserver; do
+        command -v $program >/dev/null || { echo "skipped: there is no $program" && exit 77; }
+    done
+    "$source/scripts/windows-libraries.sh" "$libraries" 2>"$tmp/said" || { echo "without llm-server: $(cat "$tmp/said")" && server=''; }
+fi
 
-build=$2/windows libraries=$2/windows-libraries server=llm-server
-"$source/scripts/windows-libraries.sh" "$libraries" 2>"$tmp/said" || { echo "without llm-server: $(cat "$tmp/said")" && server=''; }
-cmake -S "$source" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$source/cmake/windows.cmake" -DCMAKE_FIND_ROOT_PATH="$libraries" -DGGL_TESTS=ON -DGGL_SMALL=ON \
+cmake -S "$source" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$source/cmake/$toolchain.cmake" -DCMAKE_FIND_ROOT_PATH="$libraries" -DGGL_TESTS=ON -DGGL_SMALL=ON \
     -DCMAKE_C_FLAGS_RELEASE="-O1 -DNDEBUG" >"$tmp/log" 2>&1 || { tail -20 "$tmp/log" && exit 1; }
 cmake --build "$build" -j 2 --target llm-cli llm-quantize llm-gguf llm-tokenize units $server >"$tmp/log" 2>&1 || { grep -E "error|undefined" "$tmp/log" | head -20 && exit 1; }
 ! grep -q "warning:" "$tmp/log" || fail "the compiler warns: $(grep -m 3 "warning:" "$tmp/log")"
 theirs() {
     local program=$1
     shift
-    timeout 120 wine "$build/bin/$program.exe" "$@"
+    timeout 120 "$wine" "$build/bin/$program.exe" "$@"
 }
 
 # tests of parts, each program with all its cases; those that compute for long, and ask nothing of the system, run on Linux alone
 unit() { # PROGRAM
     local name=${1##*/test-unit-}
-    timeout 120 wine "$1" >"$tmp/said.$name" 2>&1 || [ $? = 77 ] || { echo "unit test $name:" && grep -vE '^(ok|skip) ' "$tmp/said.$name" | head -20 && return 1; }
+    timeout 120 "$wine" "$1" >"$tmp/said.$name" 2>&1 || [ $? = 77 ] || { echo "unit test $name:" && grep -vE '^(ok|skip) ' "$tmp/said.$name" | head -20 && return 1; }
 }
 export -f unit
 export tmp
-wineboot -i >/dev/null 2>&1
+"$wine" wineboot -i >/dev/null 2>&1
 find "$build/bin/tests" -name 'test-unit-*.exe' | grep -vE 'unit-(arch_init|arch_tables|gradient|graph_facts|resample|sampler_chain|sched_partial|schedule|tokenizer_bpe)[.]' |
     sort | xargs -P 2 -I{} bash -c 'unit {}' >"$tmp/units" || fail "$(cat "$tmp/units")"
 
@@ -80,7 +91,7 @@ if [ -n "$server" ]; then
     serve there "$here/llm-server"
     want=$(ask /completion "$prompt")
     ends there
-    serve wine wine "$build/bin/llm-server.exe"
+    serve wine "$wine" "$build/bin/llm-server.exe"
     for _ in 1 2; do
         found=$(ask /completion "$prompt")
         [ -n "$want" ] && [ "$want" = "$found" ] || fail "llm-server: '$found', not '$want'"
@@ -108,7 +119,7 @@ if [ -n "$server" ]; then
     [ $? = 1 ] && grep -q "port $port is in use" "$tmp/said" || fail "a port that is in use: $(cat "$tmp/said")"
     ends wine
     # while it ends, a running answer goes on, and new clients are refused at once
-    serve busy wine "$build/bin/llm-server.exe" -c 65536 -t 1
+    serve busy "$wine" "$build/bin/llm-server.exe" -c 65536 -t 1
     curl -sS -N -m 100 "$address/completion" -d '{"prompt": "a", "n_predict": 100000, "ignore_eos": true, "stream": true}' >"$tmp/long" 2>&1 &
     client=$!
     for _ in $(seq 100); do
@@ -125,7 +136,7 @@ if [ -n "$server" ]; then
     kill $client 2>/dev/null
     wait $pid || fail "the server busy does not end: $(cat "$tmp/served.busy")"
     # an address of IPv6 is no path
-    timeout 60 wine "$build/bin/llm-server.exe" --host ::1 --port 1 >/dev/null 2>"$tmp/said" &
+    timeout 60 "$wine" "$build/bin/llm-server.exe" --host ::1 --port 1 >/dev/null 2>"$tmp/said" &
     pid=$!
     for _ in $(seq 100); do
         [ -s "$tmp/said" ] && break
@@ -144,7 +155,7 @@ fi
 
 # a crash gives the console its mode back; script gives wine a console
 if command -v script >/dev/null; then
-    timeout 60 script -qec "wine '$build/bin/tests/test-unit-os_windows.exe' a_crash_gives_the_console_back" /dev/null >"$tmp/said" 2>&1 ||
+    timeout 60 script -qec "'$wine' '$build/bin/tests/test-unit-os_windows.exe' a_crash_gives_the_console_back" /dev/null >"$tmp/said" 2>&1 ||
         fail "the console after a crash, $?: $(cat -v "$tmp/said")"
 fi
 
