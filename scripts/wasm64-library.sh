@@ -10,7 +10,8 @@ fail() {
     exit 1
 }
 [ $# = 1 ] && [ "${1#-}" = "$1" ] || { echo "usage: wasm64-library.sh FOLDER" >&2 && exit 2; }
-here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=scripts/own-apt.sh
+. "$(dirname "$0")/own-apt.sh"
 for program in make apt-get dpkg-source; do
     command -v $program >/dev/null || fail "the program $program is missing (Debian: make, apt, dpkg-dev)"
 done
@@ -22,7 +23,8 @@ folder=$(cd "$1" && pwd)
 [ ! -e "$folder/wasi-libc-licence.txt" ] || exit 0 # the last file
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-"$here/source-package.sh" wasi-libc "$tmp" || exit 1
+own_apt deb-src "$tmp"
+(cd "$tmp" && "${apt[@]}" source wasi-libc) >"$tmp/log" 2>&1 || fail "no sources of wasi-libc: $(tail -n 3 "$tmp/log")"
 cd "$tmp"/wasi-libc-*/
 
 # What the library says of 32 bits. Calls of the system get all arguments as 64 bits (npm/wasi.mjs), and lists of addresses and sizes have 64 bits each.

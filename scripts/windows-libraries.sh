@@ -12,6 +12,7 @@ fail() {
     echo "windows-libraries.sh: $*" >&2
     exit 1
 }
+. "$(dirname "$0")/own-apt.sh"
 what=x86_64
 case ${1:-} in
 --aarch64 | --wine)
@@ -44,23 +45,14 @@ folder=$(cd "$1" && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# The system's own lists of packages, for source packages or for another processor; those of the system stay as they are.
-kind=deb-src options=()
 if [ $what = wine ]; then
-    kind=deb options=(-o APT::Architecture=arm64 -o APT::Architectures=arm64)
+    own_apt deb "$tmp" -o APT::Architecture=arm64 -o APT::Architectures=arm64
+else
+    own_apt deb-src "$tmp"
 fi
-mkdir -p "$tmp/sources" "$tmp/lists/partial"
-for list in /etc/apt/sources.list.d/*.sources; do
-    [ ! -e "$list" ] || sed "s/^Types:.*/Types: $kind/" "$list" >"$tmp/sources/$(basename "$list")"
-done
-for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
-    [ ! -e "$list" ] || sed -n "s/^deb /$kind /p" "$list" >"$tmp/sources/$(basename "$list" .list).list"
-done
-apt=(apt-get -q -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$tmp/sources" -o Dir::State::Lists="$tmp/lists" -o Dir::Cache="$tmp/cache" -o APT::Sandbox::User= "${options[@]}")
 cd "$tmp"
-mkdir -p cache/archives/partial
 get() { # COMMAND..: of apt-get, which fetches the packages
-    { "${apt[@]}" update && "${apt[@]}" "$@" "${packages[@]}"; } >"$tmp/log" 2>&1 || fail "apt-get $1 ${packages[*]} fails: $(tail -n 3 "$tmp/log")"
+    "${apt[@]}" "$@" "${packages[@]}" >"$tmp/log" 2>&1 || fail "apt-get $1 ${packages[*]} fails: $(tail -n 3 "$tmp/log")"
 }
 
 if [ $what = wine ]; then
