@@ -7,7 +7,7 @@ umask 022
 caller=$PWD
 cd "$(dirname "$0")/.."
 
-parts=(source static image deb wheel zip formula) # in the order in which they are made
+parts=(source static image deb wheel zip npm formula) # in the order in which they are made
 
 usage() {
     cat <<'END'
@@ -21,6 +21,7 @@ Makes the files of a release in FOLDER (default: build/release-VERSION), and SHA
   deb      a package for Debian and Ubuntu
   wheel    a Python package with the library
   zip      programs for Windows, and those for ARM if the C library for them was built before (docs/releases.md)
+  npm      a package for JavaScript, and a page that runs models without a server
   formula  how Homebrew builds the sources (needs --url)
 
 The same commit and compiler give the same bytes. If a file cannot be made, or fails when it is tried, FOLDER stays as
@@ -154,6 +155,10 @@ if [ -z "${without[zip]:-}" ] && { [ "$target" != x86_64 ] || [ -n "$given" ]; }
     note "zip: left out, as $([ -n "$given" ] && echo "--build names what was built for this system" || echo "programs for Windows are for x86_64 only")"
     without[zip]=1
 fi
+if [ -z "${without[npm]:-}" ] && { [ -n "$across" ] || [ -n "$given" ]; }; then
+    note "npm: left out, as $([ -n "$given" ] && echo "--build names what was built for this system" || echo "the package is the same for all processors")"
+    without[npm]=1
+fi
 if [ -z "${without[formula]:-}" ] && { [ -n "${without[source]:-}" ] || [ -z "$url" ]; }; then
     note "formula: left out, as $([ -z "$url" ] && echo "--url does not say where the sources will be" || echo "it names the digest of the sources, which are left out")"
     without[formula]=1
@@ -167,6 +172,11 @@ fi
 if [ -z "${without[zip]:-}" ]; then
     need zip zip
     need x86_64-w64-mingw32-gcc-posix "gcc-mingw-w64-x86-64-posix; --without zip leaves programs for Windows out"
+fi
+
+if [ -z "${without[npm]:-}" ]; then
+    need clang-19 "clang-19 lld-19 llvm-19 libclang-rt-19-dev-wasm32 libclang-rt-19-dev-wasm64 wasi-libc; --without npm leaves the package for JavaScript out"
+    need node nodejs
 fi
 
 # Files come into the folder when all of them were tried.

@@ -43,9 +43,9 @@ refused 1 "has the tag v99.0.0, and CMakeLists.txt the version"
 echo >>"$clone/CHANGELOG.md"
 refused 1 "changes that are not committed"
 refused 2 "unknown option '--no-such'" --no-such
-refused 2 "one of source, static, image, deb, wheel, zip, formula" --without sources
+refused 2 "one of source, static, image, deb, wheel, zip, npm, formula" --without sources
 refused 2 "--without '': one of source, static" --without ''
-refused 2 "all parts are left out" --without source --without static --without image --without deb --without wheel --without zip --without formula
+refused 2 "all parts are left out" --without source --without static --without image --without deb --without wheel --without zip --without npm --without formula
 refused 2 "--libc 'newlib': musl or glibc" --libc newlib
 refused 2 "--target 'vax': aarch64, or this machine's" --target vax
 refused 2 "--url 'a b': no address" --url 'a b'
@@ -56,7 +56,7 @@ refused 2 "0 to 9" --level ten
 refused 2 "one folder is expected" a b
 in_clone checkout CHANGELOG.md
 in_clone tag "v$(sed -n 's/^project(ggml-lite VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeLists.txt")"
-"$clone/scripts/release.sh" --without static --without image --without deb --without wheel --without zip "$tmp/fit" >"$tmp/log" 2>&1 || fail "a commit that is fit for a release: $(cat "$tmp/log")"
+"$clone/scripts/release.sh" --without static --without image --without deb --without wheel --without zip --without npm "$tmp/fit" >"$tmp/log" 2>&1 || fail "a commit that is fit for a release: $(cat "$tmp/log")"
 
 # A small project with the names of this one, in a folder with a space, is built and packed by the script.
 clone="$tmp/a clone"
@@ -148,7 +148,7 @@ in_clone commit -m one
 small() { # ARGUMENT..
     "$clone/scripts/release.sh" --snapshot --level 0 "$@" >"$tmp/log" 2>&1 || fail "release.sh $*: $(cat "$tmp/log")"
 }
-small --libc glibc --without zip --url https://example.org/1.2.3/ "$tmp/small"
+small --libc glibc --without zip --without npm --url https://example.org/1.2.3/ "$tmp/small"
 for program in "$clone/build/package/llm-cli" "$clone/build/package/bin/static/llm-cli"; do
     ! grep -qF "$clone" "$program" || fail "$program has the path of the clone"
 done
@@ -177,7 +177,7 @@ layer=$at/$(grep -oE '"layers".*' "$at/$(grep -oE '[0-9a-f]{64}' "$tmp/image/ind
 usr/share/doc/ggml-lite/LICENSE
 usr/share/doc/ggml-lite/NOTICE" ] || fail "the image has other files: $(tar -tzf "$layer")"
 # musl is preferred where it has a compiler, and llm-server, which has no static form here, is looked for with glibc.
-only="--without source --without deb --without wheel --without image --without zip"
+only="--without source --without deb --without wheel --without image --without zip --without npm"
 if command -v "$(uname -m)-linux-musl-gcc" musl-gcc >/dev/null; then
     # shellcheck disable=SC2086
     small $only "$tmp/musl"
@@ -191,7 +191,7 @@ else
 fi
 # Programs for Windows: the same bytes from another folder, too.
 if [ "$(uname -m)" = x86_64 ] && command -v x86_64-w64-mingw32-gcc-posix >/dev/null && command -v zip >/dev/null; then
-    only_zip="--without source --without deb --without wheel --without image --without static"
+    only_zip="--without source --without deb --without wheel --without image --without static --without npm"
     # shellcheck disable=SC2086
     small $only_zip "$tmp/windows"
     cp -r "$clone" "$tmp/elsewhere"
@@ -233,7 +233,7 @@ else
 fi
 mv "$clone" "$tmp/a=clone"
 clone=$tmp/a=clone
-refused 1 "one of the characters" --snapshot --without source "$tmp/again"
+refused 1 "one of the characters" --snapshot --without source --without npm "$tmp/again"
 [ $failed = 0 ] || exit 1
 
 # This build's libllm.so may need libraries that not every system has, so there is no wheel of it.
