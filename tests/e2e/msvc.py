@@ -1,5 +1,5 @@
 """clang-cl, clang with the options and rules of Microsoft's compiler, accepts all sources that are built for Windows, on x86-64 and ARM, and the public
-headers as C and as C++, without a warning. msvc.py SOURCE_DIR BUILD_DIR [FOLDER_OF_MICROHTTPD_H]
+headers as C and as C++, without a warning, and needs nothing of clang's own library. msvc.py SOURCE_DIR BUILD_DIR [FOLDER_OF_MICROHTTPD_H]
 
 The headers of Windows and of its C library are those of Wine, with the corrections in the folder msvc. Nothing is linked. For ARM only the folders that ask for the
 processor are compiled; GGL_TEST_LONG: all."""
@@ -88,6 +88,21 @@ def headers():
                             *("-I" + one for one in roots), language, source])
 
 
+def check_links(build):
+    """No source asks clang's own library for the processor: clang-cl does not link it."""
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as f:
+        for one in json.load(f):
+            with open(one["file"], encoding="utf-8") as source:
+                if not one["file"].endswith(".c") or "__builtin_cpu_" not in source.read():
+                    continue
+            words = [word for word in shlex.split(one["command"]) if not re.match(r"/(Fo|Fd|Zi|RTC1|c$)", word)]
+            words[words.index("--"):words.index("--")] = ["/c", "/clang:-S", "/clang:-o" + path("said.s")]
+            done = subprocess.run(words, capture_output=True, text=True)
+            check(done.returncode == 0, one["file"], done.stderr)
+            with open(path("said.s"), encoding="utf-8") as said:
+                check("__cpu_model" not in said.read(), one["file"], "needs __cpu_model")
+
+
 def compile_one(job):
     done = subprocess.run(job[1], capture_output=True, text=True)
     return job[0], done.returncode, done.stdout + done.stderr
@@ -96,7 +111,10 @@ def compile_one(job):
 jobs = list(headers())
 check(len(jobs) > 60, "public headers", len(jobs))
 for processor in ("AMD64", "ARM64"):
-    own = sources(processor, configure(processor))
+    build = configure(processor)
+    own = sources(processor, build)
+    if processor == "AMD64":
+        check_links(build)
     check(len(own) > 200, f"{processor}: sources", len(own))
     jobs += own
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
