@@ -137,7 +137,11 @@ async function sizeOf(source, path) {
     if (!isNode || source.startsWith("builtin:")) return 0;
     const { statSync } = await import("node:fs"), { toReal } = await import("./files-node.mjs");
     const parts = Number(/-00001-of-(\d{5})\.gguf$/.exec(source)?.[1] ?? 1);
-    return parts * (statSync(toReal(source.slice(1)), { throwIfNoEntry: false })?.size ?? 0);
+    try {
+        return parts * statSync(toReal(source.slice(1))).size;
+    } catch {
+        return 0; // the library says why it cannot be opened
+    }
 }
 
 // Weights take their size twice while they are prepared: more than that, and 32 bits are too few for them and a cache.
@@ -149,8 +153,9 @@ const WIDE = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 4, 4, 1, 112, 4, 0, 5,
 async function bitsFor(size) {
     if (size <= MOST_32 || !WebAssembly.validate(WIDE)) return 32;
     const url = new URL("./ggml-lite64.wasm", import.meta.url);
-    const isThere = isNode ? (await import("node:fs")).existsSync(url) : (await fetch(url, { method: "HEAD" })).ok;
-    return isThere ? 64 : 32;
+    if (isNode) return (await import("node:fs")).existsSync(url) ? 64 : 32;
+    const r = await fetch(url, { method: "HEAD" }).catch(() => null);
+    return r?.ok && !/html/.test(r.headers.get("content-type")) ? 64 : 32; // some hosts answer with a page in place of a file that is not there
 }
 
 let controller = null; // of downloads
@@ -162,9 +167,10 @@ async function open({ source, options, nThreads, shared }) {
     checkStopped();
     const eye = options.mmproj === undefined ? undefined : await toPath(options.mmproj, "mmproj.gguf", options, controller.signal);
     checkStopped();
-    const bits = options.addressBits ?? await bitsFor(await sizeOf(source, path) + (eye === undefined ? 0 : await sizeOf(options.mmproj, eye)));
+    const size = await sizeOf(source, path) + (eye === undefined ? 0 : await sizeOf(options.mmproj, eye));
+    const bits = options.addressBits ?? await bitsFor(size);
     if (nThreads) nThreads = await instantiate(bits, nThreads);
-    else nThreads = await instantiate(bits, await usualThreads(), COMFORTABLE).catch(() => instantiate(bits, 1));
+    else nThreads = await instantiate(bits, await usualThreads(), Math.max(COMFORTABLE, bits === 64 ? 2 * size : 0)).catch(() => instantiate(bits, 1));
     checkStopped();
     withTexts([path, eye, options.chatTemplate, options.cacheType], (p, m, t, c) => {
         if (!lib.js_open(p.at, options.nCtx ?? 0, options.nUbatch ?? 0, m.at, t.at, c.at, options.embeddings ? 1 : 0, nThreads)) fail();

@@ -16,7 +16,7 @@ for program in make apt-get dpkg-source; do
     command -v $program >/dev/null || fail "the program $program is missing (Debian: make, apt, dpkg-dev)"
 done
 version=19 # those before write single lanes of vectors wrongly with such addresses
-command -v clang-$version llvm-ar-$version >/dev/null && [ -e "$(clang-$version --target=wasm64-wasi -print-libgcc-file-name)" ] ||
+command -v clang-$version >/dev/null && command -v llvm-ar-$version >/dev/null && [ -e "$(clang-$version --target=wasm64-wasi -print-libgcc-file-name)" ] ||
     fail "no clang has its library for WebAssembly with 64 bits (Debian: clang-$version lld-$version llvm-$version libclang-rt-$version-dev-wasm64)"
 mkdir -p "$1" || fail "'$1' cannot be made"
 folder=$(cd "$1" && pwd)
@@ -38,9 +38,10 @@ cat >>$musl/atomic_arch.h <<'END'
 END
 {
     make -j "$(nproc)" startup_files libc CC=clang-$version AR=llvm-ar-$version NM=llvm-nm-$version TARGET_TRIPLE=wasm64-wasi MULTIARCH_TRIPLE=wasm64-wasi \
-        SYSROOT="$folder" EXTRA_CFLAGS="-O2 -DNDEBUG -fno-stack-protector -ffile-prefix-map='$PWD=.'"
+        SYSROOT="$tmp/system" EXTRA_CFLAGS="-O2 -DNDEBUG -fno-stack-protector -ffile-prefix-map='$PWD=.'"
 } >"$tmp/log" 2>&1 || fail "wasi-libc cannot be built: $(grep -m 5 -E 'error|Error' "$tmp/log")"
 for name in m dl; do # parts of libc.a, which programs for other systems name
-    llvm-ar-$version crs "$folder/lib/wasm64-wasi/lib$name.a"
+    llvm-ar-$version crs "$tmp/system/lib/wasm64-wasi/lib$name.a"
 done
+cp -r "$tmp/system/." "$folder/"
 cat LICENSE* libc-top-half/musl/COPYRIGHT >"$folder/wasi-libc-licence.txt"

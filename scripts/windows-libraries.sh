@@ -72,7 +72,7 @@ if [ $what = wine ]; then
     chmod +x "$bin"/wine*
     # Without a display, wine's desktop starts itself again and again. Wine calls its loader by this name for that program alone, so that it does not start at all.
     echo 'no program' >"$bin/wine"
-    ln -s usr/lib/wine/wineserver "$folder/wineserver"
+    ln -sfn usr/lib/wine/wineserver "$folder/wineserver"
     printf '#!/bin/sh\nexport WINELOADERNOEXEC=1\n%s "%s" "$@"\n' "$run" "$bin/wine64" >"$tmp/wine"
     chmod +x "$tmp/wine"
     mv "$tmp/wine" "$folder/wine" # the last one

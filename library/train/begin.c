@@ -323,9 +323,28 @@ static ggl_status copy_dims(llm_training *t, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Standard input can be read once, by one process. */
+static ggl_status check_stdin(const llm_training *t, ggl_error *err) {
+    int n = 0;
+    for (size_t i = 0; i < t->p.n_files; i++)
+        n += strcmp(t->p.file[i], "-") == 0;
+    for (size_t i = 0; i < t->p.n_valid_files; i++)
+        n += strcmp(t->p.valid_file[i], "-") == 0;
+    if (n > 1)
+        return ggl_fail(err, GGL_USAGE,
+                        "standard input (-) is given %d times, but it can be read only once", n);
+    if (n > 0 && t->group)
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "standard input (-) reaches only one of the processes that mpirun starts: give a file");
+    return GGL_OK;
+}
+
 static ggl_status read_all(llm_training *t, ggl_error *err) {
     t->p.n_ctx = llm_train_n_ctx(t->of.model, t->p.n_ctx);
-    ggl_status st = find_pooling(t, err);
+    ggl_status st = check_stdin(t, err);
+    if (st == GGL_OK)
+        st = find_pooling(t, err);
     if (st == GGL_OK)
         st = copy_dims(t, err);
     if (st == GGL_OK)
@@ -388,7 +407,8 @@ static ggl_status explain_positions(const llm_training *t, llm_train_params p, g
     const ggl_status why = err->status;
     ggl_error other = {0};
     llm_trainer *shorter = NULL;
-    if (own <= 0 || longest <= own || t->of.draft)
+    const bool is_shape = why == GGL_SHAPE || why == GGL_FORMAT; /* of the compiler */
+    if (!is_shape || own <= 0 || longest <= own || t->of.draft)
         return why;
     p.n_ctx = own;
     if (llm_trainer_new(&shorter, llm_model_arch(t->of.model), &t->source, &p, &other) == GGL_OK)

@@ -228,14 +228,15 @@ static ggl_status read_stdin(const train_data *d, char **out, size_t *n, ggl_err
     size_t cap = 0;
     *out = NULL;
     *n = 0;
-    for (size_t got = 1; got > 0; *n += got) {
+    int why = 0;
+    for (size_t got = PIECE; got == PIECE; *n += got) { /* less: the end, or a signal */
         if (!ggl_grow(out, &cap, *n + PIECE, 1))
             return ggl_fail(err, GGL_NOMEM, STDIN ": out of memory");
         got = fread(*out + *n, 1, PIECE, stdin);
+        why = errno;
     }
     if (!ferror(stdin))
         return GGL_OK;
-    const int why = errno;
     return d->p.progress && !d->p.progress(d->p.user, 0, 1) /* a signal ended the reading */
                ? ggl_fail(err, GGL_CANCELLED, "cancelled")
                : ggl_fail(err, GGL_IO, STDIN ": %s", strerror(why));

@@ -16,6 +16,7 @@ typedef struct blame {
     const arch_frame *frame; /* whose names the expression reads; NULL: the top level's */
     char name[MOST_KEYS][96];
     int n, n_steps;
+    bool asks_caller; /* a parameter was read: its value is the caller's */
     char *buf;
     size_t size, used;
 } blame;
@@ -28,12 +29,22 @@ static bool is_builtin(const llm_arch *a) {
            memcmp(text, a->text.s, n) == 0;
 }
 
-/* Appends ", llama.block_count = 4259844" if the file has the key and it is not there yet. False: the file lacks it. */
-static bool add_key(blame *b, const arch_expr *e) {
+/* True if the user gave the key another value than the file has. */
+static bool is_overridden(const llm_arch_source *s, const char *name) {
+    ggl_str key;
+    for (size_t i = 0; s->is_changed && s->key_at && s->key_at(s->ctx, i, &key); i++)
+        if (ggl_str_is(key, name))
+            return s->is_changed(s->ctx, i);
+    return false;
+}
+
+/* Appends ", llama.block_count = 4259844" if the file has the key and it is not there yet. whole: the name has its family. False: the file
+ * lacks the key. */
+static bool add_key(blame *b, const char *given, bool whole) {
     arch_eval *ev = b->ev;
     char name[96], value[200];
     llm_arch_key key = {0};
-    snprintf(name, sizeof name, "%s%s%s", e->whole ? "" : ev->family, e->whole ? "" : ".", e->name);
+    snprintf(name, sizeof name, "%s%s%s", whole ? "" : ev->family, whole ? "" : ".", given);
     if (!ev->src->find_key(ev->src->ctx, name, &key))
         return false;
     for (int k = 0; k < b->n && k < MOST_KEYS; k++)
@@ -43,8 +54,9 @@ static bool add_key(blame *b, const arch_expr *e) {
         return true;
     strcpy(b->name[b->n - 1], name);
     const int n =
-        snprintf(b->buf + b->used, b->size - b->used, "%s%s%s", b->used ? ", " : "", name,
-                 llm_arch_value_of_key(ev, (ggl_str){name, strlen(name)}, value, sizeof value));
+        snprintf(b->buf + b->used, b->size - b->used, "%s%s%s%s", b->used ? ", " : "", name,
+                 llm_arch_value_of_key(ev, (ggl_str){name, strlen(name)}, value, sizeof value),
+                 is_overridden(ev->src, name) ? " (overridden)" : "");
     b->used = b->used + (size_t)n < b->size ? b->used + (size_t)n : b->size - 1;
     return true;
 }
@@ -84,6 +96,8 @@ static bool add_name(blame *b, const arch_expr *e) {
     const arch_slot *s = NULL;
     if (b->frame && e->local >= 0)
         s = &b->frame->local[e->local];
+    else if (e->global == SLOT_N_VOCAB)
+        return add_key(b, "vocab_size", false);
     else if (e->global >= SLOT_FIRST_FREE)
         s = &ev->global[e->global];
     if (!s || !s->bound || !s->place.text)
@@ -92,6 +106,7 @@ static bool add_name(blame *b, const arch_expr *e) {
     const arch_stmt *by = assigning(is_local ? b->frame->fn->body : ev->arch->body, s->place);
     if (by && by->kind == ST_WEIGHT)
         return add_sizes(b, by);
+    b->asks_caller = b->asks_caller || (is_local && !by);
     if (!by || by->kind != ST_ASSIGN || (s->v.kind == VAL_TENSOR && !is_constant(ev, s->v.t)))
         return false;
     const arch_frame *before = b->frame;
@@ -106,7 +121,7 @@ static bool add_expr(blame *b, const arch_expr *e) {
     if (!e || b->n_steps++ >= MOST_STEPS)
         return false;
     if (e->kind == EX_KEY)
-        return add_key(b, e);
+        return add_key(b, e->name, e->whole);
     if (e->kind == EX_NAME)
         return add_name(b, e);
     if (e->kind == EX_OR_ELSE)
@@ -126,8 +141,10 @@ typedef struct search {
 
 static void visit(void *ctx, arch_expr *e) {
     search *s = ctx;
-    if (!s->found && ((e->place.at == s->place.at && e->place.n == s->place.n) ||
-                      (e->mark.at == s->place.at && e->mark.n == s->place.n)))
+    const bool is_it = e->place.text == s->place.text &&
+                       ((e->place.at == s->place.at && e->place.n == s->place.n) ||
+                        (e->mark.at == s->place.at && e->mark.n == s->place.n));
+    if (!s->found && is_it)
         s->found = e;
 }
 
@@ -153,7 +170,7 @@ static void add_layers(blame *b, const arch_stmt *s) {
 }
 
 void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
-    char buf[600] = "", name[200], text[900];
+    char buf[600] = "", name[600], text[sizeof name + sizeof buf + 40];
     if (!ev->err || !ev->global || ev->convert || !is_builtin(ev->arch))
         return;
     blame b = {.ev = ev, .buf = buf, .size = sizeof buf};
@@ -170,8 +187,9 @@ void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
                                           : NULL;
             if (weight && weight->kind == ST_WEIGHT)
                 (void)add_sizes(&b, weight);
+            b.asks_caller = false;
             (void)add_expr(&b, s.found);
-            more = f != NULL;
+            more = f != NULL && (b.n == 0 || b.asks_caller);
             if (f) {
                 p = f->call;
                 f = f->up;

@@ -487,8 +487,8 @@ static inline bool arch_match_any(const char *const *pattern, size_t n, ggl_str 
 }
 /* True if the descriptor computes with {arch}.name, not only ignores it. */
 bool llm_arch_reads_key(const llm_arch *arch, const char *name);
-/* For a key of another family, "lama.rope.freq_base": returns what follows the point if the descriptor reads it of its own family, or if the
- * family's name is only misspelled; else NULL. */
+/* For a key of another family, "lama.rope.freq_base": returns what follows the point if the family's name is only misspelled, and the descriptor
+ * reads that key; else NULL. */
 const char *llm_arch_meant_of_family(const llm_arch *arch, const char *family, const char *key);
 /* True if the descriptor's own text names {arch}.name, also in an `ignore`. */
 bool llm_arch_names_key(const llm_arch *arch, const char *name);

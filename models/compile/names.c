@@ -46,7 +46,7 @@ const char *llm_arch_meant_of_family(const llm_arch *arch, const char *family, c
     snprintf(before, sizeof before, "%.*s", (int)(dot - key), key);
     ggl_nearest near = ggl_nearest_to(before);
     ggl_nearest_try(&near, family, SIZE_MAX);
-    return near.best || llm_arch_reads_key(arch, dot + 1) ? dot + 1 : NULL;
+    return near.best && llm_arch_reads_key(arch, dot + 1) ? dot + 1 : NULL;
 }
 
 bool llm_arch_names_key(const llm_arch *arch, const char *name) {

@@ -7,6 +7,7 @@ make_npm() {
         build=build/package-wasm$bits options=()
         [ $bits = 32 ] || options=(-DGGL_WASM64="$PWD/$library")
         note "  building in $build .."
+        rm -rf "$build/package" "$build/web" # what an older commit had
         cmake -S . -B "$build" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/wasm.cmake" "${options[@]}" -DCMAKE_BUILD_TYPE=Release -DGGL_TESTS=OFF -DGGL_TOOLS=OFF \
             -DCMAKE_C_FLAGS="-ffile-prefix-map='$PWD=.'" >"$tmp/log" 2>&1 || fail "cmake: $(tail -20 "$tmp/log")"
         cmake --build "$build" -j "$(nproc)" --target ggml-lite-js >"$tmp/log" 2>&1 || fail "the build for WebAssembly failed: $(tail -20 "$tmp/log")"

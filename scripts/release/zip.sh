@@ -2,7 +2,7 @@
 # library for them was built.
 make_zip() {
     make_zip_for x86_64 windows x86-64 wine wineserver
-    if [ -e build/windows-libraries-aarch64 ]; then
+    if [ -e build/windows-libraries-aarch64/lib/libmicrohttpd.a ]; then
         make_zip_for aarch64 windows_aarch64 ARM "$PWD/build/wine-aarch64/wine" "$PWD/build/wine-aarch64/wineserver"
     else
         note "  no archive for ARM: scripts/windows-libraries.sh --aarch64 build/windows-libraries-aarch64 was not run"
@@ -59,6 +59,7 @@ END
         return
     fi
     export WINEPREFIX=$tmp/wine-$processor WINEDEBUG=-all
+    unset DISPLAY # no program needs it
     for file in "$top/$name"/*.exe; do
         said=$("$wine" "$file" --version 2>/dev/null) || fail "$file does not run under wine"
         said=${said%%[$'\r\n']*}

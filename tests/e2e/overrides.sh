@@ -29,6 +29,7 @@ run short --override-kv .rope.freq_base=int:60
 cmp -s "$tmp/base" "$tmp/short" || fail "a key of the architecture is another one without its name"
 exits 0 "$bin/llm-cli" -m "$model" -p x -n 1 --override-kv llama.context_length=int:64 # which rope_scaled names, too, and the engine reads
 exits 0 "$bin/llm-cli" -m "$model" -p x -n 1 --override-kv .pooling_type=int:1
+refused 1 'llama.embedding_length = 7 (overridden): ' llm-cli -m "$model" -p x -n 1 --override-kv .embedding_length=int:7
 run last --override-kv .rope.freq_base=float:5 --override-kv llama.rope.freq_base=float:60
 cmp -s "$tmp/base" "$tmp/last" || fail "the last value does not count"
 run two --override-kv '.rope.freq_base=float:60,general.name=str:a, b=c,.rope.scaling.factor=float:3'

@@ -3,7 +3,10 @@
 
 users_texts.py TOOLS MODEL    TOOLS: the folder of the programs"""
 import os
+import signal
+import subprocess
 import sys
+import time
 
 from checks import TMP, check, finish, path, put, runner
 
@@ -56,4 +59,22 @@ run(*short, "unix.txt", "--valid", "-", "-o", "valid.gguf", text=read("unix.txt"
 lines = b'{"text": "a fox and a river"}\n' * 40
 run(*short, "-", "-o", "lines.gguf", "--no-valid", text=lines, said="from       text: 40 sequences")
 run(*short, "-", "-o", "none.gguf", "--no-valid", code=1, has="stdin: there is nothing to learn from")
+run(*short, "-", "-", "-o", "none.gguf", code=2, has="standard input (-) is given 2 times, but it can be read only once", text=lines)
+run(*short, "-", "--valid", "-", "-o", "none.gguf", code=2, has="standard input (-) is given 2 times", text=lines)
+
+# Ctrl-C ends it, also after the first lines of a pipe that stays open
+p = subprocess.Popen([os.path.join(sys.argv[1], short[0]), *short[1:], "-", "-o", "none.gguf"], cwd=TMP.name, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+p.stdin.write(lines)
+p.stdin.flush()
+for _ in range(100):
+    with open(f"/proc/{p.pid}/wchan") as f: # it waits for more once it has read what there is
+        if "pipe" in f.read():
+            break
+    time.sleep(0.1)
+p.send_signal(signal.SIGINT)
+try:
+    check(p.wait(timeout=60) == 130, f"Ctrl-C while standard input is read: {p.returncode}")
+except subprocess.TimeoutExpired:
+    check(False, "Ctrl-C does not end the reading of standard input")
+    p.kill()
 sys.exit(finish())

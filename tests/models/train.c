@@ -393,6 +393,7 @@ TEST(a_run_ends_when_it_is_told) {
     const llm_train_batch b = batch();
     double loss = NAN, wanted = NAN;
     CHECK_OK(llm_trainer_add(whole, &b, &wanted, &err), &err);
+    int n_ended = 0;
     for (int at = 0; at < 1000000; at += at < 4 ? 1 : 2 * at) {
         left = at;
         const ggl_status st = llm_trainer_add(t, &b, &loss, &err);
@@ -400,7 +401,9 @@ TEST(a_run_ends_when_it_is_told) {
         llm_trainer_forget(t);
         if (left >= 0) /* the run was over before */
             break;
+        n_ended++;
     }
+    CHECK_MSG(n_ended > 5, "%d runs were ended", n_ended);
     left = -1;
     CHECK_OK(llm_trainer_add(t, &b, &loss, &err), &err);
     CHECK_MSG(loss == wanted, "%g, not %g", loss, wanted);

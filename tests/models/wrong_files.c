@@ -203,6 +203,9 @@ TEST(names_the_keys_at_fault) {
          {"changed.gguf: llama.rope.dimension_count = 31: llama.arch:", "whole number"}},
         {"llama.rope.dimension_count", 64, {"llama.rope.dimension_count = 64", "at most half"}},
         {"llama.rope.freq_base", 0, {"llama.rope.freq_base = 0", "the base of the rotation"}},
+        {"llama.vocab_size",
+         4096,
+         {"changed.gguf: llama.vocab_size = 4096: llama.arch:", "[n_embd, n_vocab]"}},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         check((change){.number_key = cases[k].key, .number = cases[k].number}, cases[k].says[0],

@@ -67,9 +67,9 @@ char *tool_read_file(const char *tool, const char *path, size_t *size) {
 
 /* Drops a byte order mark, in place. Refuses UTF-16: frees the text, and returns NULL. */
 static char *begin_text(const char *tool, const char *path, char *text, size_t *n) {
-    const ggl_str all = {text, *n};
     if (!text)
         return NULL;
+    const ggl_str all = {text, *n};
     if (llm_text_is_wide(all)) {
         tool_error_about(tool, 1, "%s: " LLM_TEXT_IS_WIDE, strcmp(path, "-") == 0 ? "stdin" : path);
         free(text);

@@ -19,7 +19,7 @@ char *tool_read_text(const char *tool, const char *path, size_t most, size_t *si
 /* The same for a text which a model is to read: only a file with NUL, such as a program or an archive, is an error; of other
  * bytes that are no UTF-8, a warning is printed. */
 char *tool_read_any_text(const char *tool, const char *path, size_t *size);
-/* The same for a text that may have any bytes, at most `most`. */
+/* The same for a text that may have any bytes after its first two characters, at most `most`. */
 char *tool_read_raw_text(const char *tool, const char *path, size_t most, size_t *size);
 /* Returns whether the bytes of the file `path` are such a text; if not, reports it. */
 bool tool_is_text(const char *tool, const char *path, const char *s, size_t n);

@@ -173,7 +173,7 @@ GGL_API GGL_NODISCARD ggl_status llm_training_open(llm_training **out, const cha
                                                    ggl_error *err);
 GGL_API void llm_training_close(llm_training *t); /* NULL is fine */
 /* The call that runs ends soon with GGL_CANCELLED, also in the middle of a step, which is then as if it had not begun: the weights are those of
- * the last whole step. */
+ * the last whole step. If the weights are just being changed, the step comes to its end. */
 GGL_API void llm_training_cancel(llm_training *t);
 
 /* What was opened. */
