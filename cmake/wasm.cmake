@@ -54,9 +54,8 @@ set(CMAKE_ASM_FLAGS_INIT "-mexception-handling -Wno-unused-command-line-argument
 if(GGL_WASM64) # clang 19 refuses the indirect calls that it writes itself
     string(APPEND CMAKE_ASM_FLAGS_INIT " -Wa,--no-type-check")
 endif()
-# The stack lies first, so that what goes past its end is a fault and no other data. The C library comes first, as lld 19 looks for read() in the first
-# archive that has one, be it a static function.
-set(CMAKE_EXE_LINKER_FLAGS_INIT "-lc -lwasi-emulated-signal -Wl,-z,stack-size=8388608 -Wl,--stack-first -Wl,--max-memory=${most}")
+# The stack lies first, so that what goes past its end is a fault and no other data.
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-lwasi-emulated-signal -Wl,-z,stack-size=8388608 -Wl,--stack-first -Wl,--max-memory=${most}")
 if(GGL_WASM64) # npm/wasi.mjs reads the module's features
     string(APPEND CMAKE_EXE_LINKER_FLAGS_INIT " -Wl,--keep-section=target_features")
 endif()

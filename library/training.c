@@ -188,7 +188,7 @@ static ggl_status open_adapter(opened *o, const llm_training_params *p, ggl_erro
 
 /* --- several processes ------------------------------------------------------------------------ */
 
-static ggl_status send(void *ctx, int rank, const void *data, size_t size, ggl_error *err) {
+static ggl_status send_to(void *ctx, int rank, const void *data, size_t size, ggl_error *err) {
     (void)ctx;
     return ggl_ranks_send(rank, data, size, err);
 }
@@ -213,7 +213,8 @@ ggl_status llm_training_join(int *rank, ggl_error *err) {
     ggl_error own;
     const ggl_status st = ggl_ranks_begin_peers(rank, &n_ranks, err ? err : &own);
     if (st == GGL_OK && n_ranks > 1)
-        joined = (train_group){.rank = *rank, .n_ranks = n_ranks, .send = send, .receive = receive};
+        joined =
+            (train_group){.rank = *rank, .n_ranks = n_ranks, .send = send_to, .receive = receive};
     if (st == GGL_OK && n_ranks > 1 && *rank == 0)
         atexit(end_others);
     return st;

@@ -2,14 +2,20 @@
 // keeps. One folder has all of them.
 import { KIND, SystemError } from "./wasi.mjs";
 
+const PART = 1 << 24; // bytes that are copied at once
+
 class Given {
     constructor(size) {
         this.size = size;
         this.place = 0;
     }
+    /** watch(done), if there is one, is told how far the reading is, and may end it by an error. */
     read(bytes, at) {
         const from = at ?? this.place, n = Math.max(0, Math.min(bytes.length, this.size - from));
-        if (n > 0) this.copy(bytes.subarray(0, n), from);
+        for (let done = 0; done < n; done += PART) {
+            this.watch?.(from + done);
+            this.copy(bytes.subarray(done, Math.min(n, done + PART)), from + done);
+        }
         if (at === null) this.place += n;
         return n;
     }
@@ -50,11 +56,7 @@ export class Picked extends Given {
         this.reader = new FileReaderSync();
     }
     copy(to, from) {
-        const most = 1 << 24; // bytes that are in memory twice
-        for (let at = 0; at < to.length; at += most) {
-            const end = Math.min(at + most, to.length);
-            to.set(new Uint8Array(this.reader.readAsArrayBuffer(this.blob.slice(from + at, from + end))), at);
-        }
+        to.set(new Uint8Array(this.reader.readAsArrayBuffer(this.blob.slice(from, from + to.length))));
     }
 }
 

@@ -49,7 +49,7 @@ function bytesOf(source) {
 }
 
 function abortError(signal) {
-    return signal?.reason instanceof Error ? signal.reason : new DOMException("The operation was aborted.", "AbortError");
+    return signal?.reason ?? new DOMException("The operation was aborted.", "AbortError");
 }
 
 export class Model {

@@ -121,12 +121,12 @@ const OWN_NAMES = new Map([
     ["llm_begin", "generate"], ["llm_open", "Model.load"], ["llm_eval", "logits"],
 ].filter(([name, own]) => name !== own));
 
-/** A text of the library with the names of this package. Parts of paths stay as they are, and so do what is quoted, lines of sources, and what a template says: these
+/** A text of the library with the names of this package, and without the flags of programs that stand beside them. Parts of paths stay as they are, and so do what is quoted, lines of sources, and what a template says: these
  * are the user's. */
 export function withOwnNames(text) {
     const [own, ...said] = text.split(/(?<=the template refuses this conversation: )/);
-    return own.split("\n").map((line) => (/^[ \d]*\|/.test(line) ? line : line.replace(/(?<!\w)(['"`]).{0,300}?\1(?!\w)|\bcache_type_k and cache_type_v\b|(?<![\w./\\-])[a-z]+_\w+(?![\w/\\-]|\.\w)/g,
-        (name) => (name.startsWith("cache_type_k and") ? "cacheType" : OWN_NAMES.get(name) ?? name)))).join("\n") + said.join("");
+    return own.split("\n").map((line) => (/^[ \d]*\|/.test(line) ? line : line.replace(/(?<!\w)(['"`]).{0,300}?\1(?!\w)| \(--?[a-z][\w-]*\)(?![\w./\\])|, or --?[a-z][\w-]*(?=\))|\bcache_type_k and cache_type_v\b|(?<![\w./\\-])[a-z]+_\w+(?![\w/\\-]|\.\w)/g,
+        (name) => (name.startsWith("cache_type_k and") ? "cacheType" : /^(?: \(|, or )/.test(name) ? "" : OWN_NAMES.get(name) ?? name)))).join("\n") + said.join("");
 }
 
 /** Tokens of any kind of list as an Array, of which `check` looks at each. */

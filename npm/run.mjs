@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { sharedMemory, startThreads, usualThreads } from "./threads.mjs";
-import { isWide, Wasi } from "./wasi.mjs";
+import { hasWide, isWide, Wasi } from "./wasi.mjs";
 import { descriptors, toProgram } from "./files-node.mjs";
 
 /** Ends this program with one line on standard error. */
@@ -48,6 +48,6 @@ try {
     if (typeof instance.exports._start !== "function") throw new Error("it has no function _start");
     if (takesMemory) await startThreads(module, instance, n, { isProgram: true });
 } catch (e) {
-    fail(1, e.code === "ENOENT" ? `${file}: no such file` : `${file}: cannot be run as a program of WebAssembly (${e.message})`);
+    fail(1, e.code === "ENOENT" ? `${file}: no such file` : `${file}: cannot be run as a program of WebAssembly (${e.message})${e instanceof WebAssembly.CompileError && !hasWide() ? "; those with addresses of 64 bits need node 24 or later" : ""}`);
 }
 process.exitCode = wasi.start(instance);

@@ -26,6 +26,11 @@ export function isWide(module) {
     return features.some((f) => new TextDecoder().decode(f).includes("memory64"));
 }
 
+/** Whether the engine has such modules: this empty one has memory and a table with addresses of 64 bits. */
+export function hasWide() {
+    return WebAssembly.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 4, 4, 1, 112, 4, 0, 5, 3, 1, 4, 0]));
+}
+
 /** What proc_exit() throws. */
 export class Exit {
     constructor(code) {

@@ -1,6 +1,6 @@
 // Runs a model, in a worker of a browser or of node: index.mjs sends what to do, one thing after the other, each with a number. The answers have
 // the same number: {piece}, {progress}, and at the end {result} or {error}.
-import { isWide, Wasi } from "./wasi.mjs";
+import { hasWide, isWide, SystemError, Wasi } from "./wasi.mjs";
 import { GivenFolder, Lines, Parts, Picked } from "./files-memory.mjs";
 import { download } from "./cache.mjs";
 import { withOwnNames } from "./options.mjs";
@@ -127,6 +127,10 @@ async function toPath(source, name, options, signal) {
     const file = source.url ? await download(source.url, { cache: options.cache, progress: report, signal })
         : source instanceof Blob ? (isNode ? new Parts([new Uint8Array(await source.arrayBuffer())]) : new Picked(source))
         : new Parts([new Uint8Array(source)]);
+    file.watch = (done) => {
+        if (isStopped()) throw new SystemError("EIO"); // the library then ends, and fail() says why
+        report(done, file.size);
+    };
     given.files.set(name, file);
     return `${GIVEN}/${name}`;
 }
@@ -146,16 +150,28 @@ async function sizeOf(source, path) {
 
 // Weights take their size twice while they are prepared: more than that, and 32 bits are too few for them and a cache.
 const MOST_32 = 1.75 * 2 ** 30;
-// An empty module with memory and a table whose addresses have 64 bits: engines since 2025 have both.
-const WIDE = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 4, 4, 1, 112, 4, 0, 5, 3, 1, 4, 0]);
+const MOST_FILE_32 = 2 ** 31 - 1; // bytes of a file
 
-/** How many bits addresses need for weights of that size, if the engine and this package have them. */
-async function bitsFor(size) {
-    if (size <= MOST_32 || !WebAssembly.validate(WIDE)) return 32;
+/** Whether this package has modules whose addresses have 64 bits. */
+async function packageHasWide() {
     const url = new URL("./ggml-lite64.wasm", import.meta.url);
-    if (isNode) return (await import("node:fs")).existsSync(url) ? 64 : 32;
+    if (isNode) return (await import("node:fs")).existsSync(url);
     const r = await fetch(url, { method: "HEAD" }).catch(() => null);
-    return r?.ok && !/html/.test(r.headers.get("content-type")) ? 64 : 32; // some hosts answer with a page in place of a file that is not there
+    return r?.ok === true && !/html/.test(r.headers.get("content-type")); // some hosts answer with a page in place of a file that is not there
+}
+
+/** How many bits addresses have for weights of that size: as asked, or as needed, if the engine and this package have them. */
+async function bitsFor(size, asked) {
+    if (asked === 32 || (!asked && size <= MOST_32)) {
+        if (size > MOST_FILE_32) throw new Error(`the model has ${size} bytes, too many for addresses of 32 bits: leave addressBits out, or pass 64`);
+        return 32;
+    }
+    const why = !hasWide() ? "this engine has none: Chrome 133, Firefox 134, node 24, or later, have"
+        : !(await packageHasWide()) ? "this package was built without ggml-lite64.wasm" : null;
+    if (!why) return 64;
+    if (asked) throw new Error(`addressBits is 64, but ${why}`);
+    if (size > MOST_FILE_32) throw new Error(`the model has ${size} bytes and needs addresses of 64 bits, but ${why}`);
+    return 32;
 }
 
 let controller = null; // of downloads
@@ -168,7 +184,7 @@ async function open({ source, options, nThreads, shared }) {
     const eye = options.mmproj === undefined ? undefined : await toPath(options.mmproj, "mmproj.gguf", options, controller.signal);
     checkStopped();
     const size = await sizeOf(source, path) + (eye === undefined ? 0 : await sizeOf(options.mmproj, eye));
-    const bits = options.addressBits ?? await bitsFor(size);
+    const bits = await bitsFor(size, options.addressBits);
     if (nThreads) nThreads = await instantiate(bits, nThreads);
     else nThreads = await instantiate(bits, await usualThreads(), Math.max(COMFORTABLE, bits === 64 ? 2 * size : 0)).catch(() => instantiate(bits, 1));
     checkStopped();

@@ -74,9 +74,10 @@ uint64_t ggl_os_memory(void) {
     return 0;
 }
 
-/* Addresses have 32 bits. Whether the machine has so much is not known. */
+/* What cmake/wasm.cmake lets a memory have, by the bits of addresses. Whether the machine has so much is not known. */
 uint64_t ggl_os_memory_left(void) {
-    return ((uint64_t)1 << 32) - (uint64_t)__builtin_wasm_memory_size(0) * PAGE;
+    const uint64_t most = (uint64_t)1 << (sizeof(void *) == 8 ? 34 : 32);
+    return most - (uint64_t)__builtin_wasm_memory_size(0) * PAGE;
 }
 
 uint64_t ggl_os_limit_addresses(void) {

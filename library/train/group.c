@@ -19,8 +19,8 @@ typedef struct part_head {
     char why[2048]; /* of a ggl_error */
 } part_head;
 
-static ggl_status send(const llm_training *t, int rank, const void *data, size_t size,
-                       ggl_error *err) {
+static ggl_status send_to(const llm_training *t, int rank, const void *data, size_t size,
+                          ggl_error *err) {
     return t->group->send(t->group->ctx, rank, data, size, err);
 }
 
@@ -42,7 +42,7 @@ static ggl_status order_all(const llm_training *t, train_order_kind kind, ggl_er
                                 .n_updates = llm_trainer_n_steps(t->trainer)};
     ggl_status st = GGL_OK;
     for (int r = 1; r < t->group->n_ranks && st == GGL_OK; r++)
-        st = send(t, r, &o, sizeof o, err);
+        st = send_to(t, r, &o, sizeof o, err);
     return st;
 }
 
@@ -109,7 +109,7 @@ ggl_status llm_train_group_begin(llm_training *t, ggl_error *err) {
     t->has_begun = true;
     if (!leads(t)) {
         const identity own = identity_of(t);
-        return send(t, 0, &own, sizeof own, err);
+        return send_to(t, 0, &own, sizeof own, err);
     }
     for (int r = 1; r < t->group->n_ranks && st == GGL_OK; r++)
         st = check_rank(t, r, err);
@@ -231,9 +231,9 @@ static ggl_status lead(llm_training *t, const int64_t *item, int64_t n, train_su
     }
     for (int r = 1; r < n_ranks; r++) {
         const sum_head h = {.status = st, .sum = *sum};
-        ggl_status sent = send(t, r, &h, sizeof h, st == GGL_OK ? err : &later);
+        ggl_status sent = send_to(t, r, &h, sizeof h, st == GGL_OK ? err : &later);
         if (st == GGL_OK && sent == GGL_OK)
-            sent = send(t, r, t->all, (size_t)t->n_numbers * sizeof *t->all, err);
+            sent = send_to(t, r, t->all, (size_t)t->n_numbers * sizeof *t->all, err);
         st = st == GGL_OK ? sent : st;
     }
     return st;
@@ -256,11 +256,11 @@ static ggl_status help(llm_training *t, const int64_t *item, int64_t n, train_su
         snprintf(h.why, sizeof h.why, "%s", err->msg);
     for (int64_t k = begin; k < end && st == GGL_OK; k++) {
         h.sum = failed == GGL_OK ? of[k - begin] : (train_sum){0};
-        st = send(t, 0, &h, sizeof h, err);
+        st = send_to(t, 0, &h, sizeof h, err);
         if (failed != GGL_OK)
             break;
         if (st == GGL_OK)
-            st = send(t, 0, t->part + (k - begin) * t->n_numbers, size, err);
+            st = send_to(t, 0, t->part + (k - begin) * t->n_numbers, size, err);
     }
     ggl_free(of);
     if (failed != GGL_OK || st != GGL_OK)
@@ -298,7 +298,8 @@ ggl_status llm_train_move_state(llm_training *t, int rank, bool sends, ggl_error
         const llm_train_weight w = llm_trainer_weight(t->trainer, i);
         for (int k = 0; k < LLM_TRAIN_STATES && st == GGL_OK; k++) {
             const llm_train_state s = llm_train_weight_state(&w, k);
-            st = sends ? send(t, rank, s.data, s.size, err) : receive(t, rank, s.data, s.size, err);
+            st = sends ? send_to(t, rank, s.data, s.size, err)
+                       : receive(t, rank, s.data, s.size, err);
         }
     }
     return st;

@@ -73,7 +73,7 @@ static ggl_status run(llm_session *s, const reading *r, ggl_error *err) {
     return st;
 }
 
-static ggl_status read(llm_session *s, int slot, const reading *r, ggl_error *err) {
+static ggl_status read_rows(llm_session *s, int slot, const reading *r, ggl_error *err) {
     ggl_status st = llm_session_check_collected(s, err);
     if (st == GGL_OK)
         st = check(s, slot, r, err);
@@ -92,12 +92,12 @@ static ggl_status read(llm_session *s, int slot, const reading *r, ggl_error *er
 
 ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int64_t n,
                             ggl_error *err) {
-    return read(s, slot, &(reading){.id = token, .n = n}, err);
+    return read_rows(s, slot, &(reading){.id = token, .n = n}, err);
 }
 
 ggl_status llm_session_read_rows(llm_session *s, int slot, const float *const *input, int64_t n,
                                  const int32_t id[LLM_ROWS_ID], ggl_error *err) {
-    return read(s, slot, &(reading){.id = id, .input = input, .n = n}, err);
+    return read_rows(s, slot, &(reading){.id = id, .input = input, .n = n}, err);
 }
 
 /* --- what slots have read ----------------------------------------------------------------------- */

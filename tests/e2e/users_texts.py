@@ -35,6 +35,7 @@ for words in READERS:
     check(run(*words, "plain.txt") == run(*words, "marked.txt"), f"{words[0]}: a byte order mark is read as text")
     for wide in ("wide.txt", "wide-le.txt", "wide-be.txt"):
         run(*words, wide, code=1, has=f"{wide}: this is UTF-16; convert the file: iconv -f utf-16 -t utf-8")
+check(run("llm-tokenize", "-m", MODEL, "--decode", "-", text=MARK + b"5,6") == run("llm-tokenize", "-m", MODEL, "--decode", "5,6"), "a byte order mark is read as an id")
 run("llm-cli", "-m", MODEL, "-n", "1", "-f", "-", code=1, has="stdin: this is UTF-16", text=b"\xff\xfeO\0")
 check(run("llm-tokenize", "-m", MODEL, "--ids", "-f", "plain.txt") != run("llm-tokenize", "-m", MODEL, "--ids", "-f", "unix.txt"), "CR is lost where no text is learned")
 

@@ -134,6 +134,7 @@ test("progress and notes of each load", async (t) => {
 test("messages have the names of this package", async (t) => {
     const { withOwnNames } = await import(join(folder, "options.mjs"));
     assert.equal(withOwnNames("n_ctx, n_threads, llm_eval or cache_type_k and cache_type_v (n_ubatch)."), "nCtx, nThreads, logits or cacheType (nUbatch).");
+    assert.equal(withOwnNames("n_ctx (-c) of (n_ubatch, or --ubatch), in a (--b).gguf"), "nCtx of (nUbatch), in a (--b).gguf");
     for (const same of ["/a/n_ctx/b", "n_ctx.gguf", "n_ctx-1", "my_n_ctx", "top_k", "12 | root ::= n_ctx \"a\"", "rule 'n_ctx' is not defined",
         "the template refuses this conversation: n_ctx and max_tokens must be set"]) assert.equal(withOwnNames(same), same);
     await assert.rejects(Model.load("builtin:stories", { cacheType: "q9" }), (e) => /cacheType/.test(e.message) && !/cache_type/.test(e.message));

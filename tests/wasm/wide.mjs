@@ -92,6 +92,24 @@ test("an error of the library has its message", async () => {
     await assert.rejects(write("/web/index.html", { addressBits: 64, cache: false }), /index.html: .*not a GGUF file/);
 });
 
+test("a picked file tells how far it is, and loading it can be ended; what is missing is said", async () => {
+    const said = await tab.eval(async () => {
+        const { Model } = await import("/web/ggml-lite/index.mjs");
+        const bytes = await (await fetch("/models/stories-chat.gguf")).arrayBuffer(), big = new File([bytes, new Uint8Array(3 << 28)], "big.gguf");
+        const told = [], own = new AbortController();
+        const ended = await Model.load(big, { addressBits: 64, signal: own.signal, progress: (done, total) => {
+            told.push([done, total]);
+            if (told.length === 2) own.abort("enough");
+        } }).then(() => "loaded", (e) => e);
+        const large = new File([new Uint8Array(1 << 29), new Uint8Array(1 << 29), new Uint8Array(1 << 29), new Uint8Array(1 << 29)], "large.gguf");
+        const narrow = await Model.load(large, { addressBits: 32 }).catch((e) => e.message);
+        return { told, ended, narrow, size: big.size };
+    });
+    assert.equal(said.ended, "enough");
+    assert.ok(said.told[1][0] < said.size && said.told[1][1] === said.size, JSON.stringify(said.told));
+    assert.match(said.narrow, /2147483648 bytes, too many for addresses of 32 bits/);
+});
+
 test("a model of more than 4 GiB gets such addresses", { skip: !large }, async () => {
     await tab.eval(() => document.body.insertAdjacentHTML("beforeend", "<input type=file id=large>")); // the page opens what is chosen in its own
     await tab.chooseFile("#large", large);

@@ -199,7 +199,7 @@ static int decode(const llm_tokenizer *t, const options *o) {
     ggl_error err = {0};
     bool from_stdin = strcmp(o->decode, "-") == 0;
     size_t n = strlen(o->decode);
-    char *list = from_stdin ? tool_read_file(TOOL, "-", &n) : malloc(n + 1);
+    char *list = from_stdin ? tool_read_raw_text(TOOL, "-", SIZE_MAX, &n) : malloc(n + 1);
     if (!list)
         return from_stdin ? 1 : tool_error(TOOL, 1, "out of memory");
     if (!from_stdin)
