@@ -8,8 +8,9 @@ make_npm() {
         [ $bits = 32 ] || options=(-DGGL_WASM64="$PWD/$library")
         note "  building in $build .."
         rm -rf "$build/package" "$build/web" # what an older commit had
-        cmake -S . -B "$build" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/wasm.cmake" "${options[@]}" -DCMAKE_BUILD_TYPE=Release -DGGL_TESTS=OFF -DGGL_TOOLS=OFF \
-            -DCMAKE_C_FLAGS="-ffile-prefix-map='$PWD=.'" >"$tmp/log" 2>&1 || fail "cmake: $(tail -20 "$tmp/log")"
+        # beside the toolchain's own flags, which -DCMAKE_C_FLAGS would replace
+        CFLAGS="-ffile-prefix-map='$PWD=.'" cmake -S . -B "$build" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/wasm.cmake" "${options[@]}" -DCMAKE_BUILD_TYPE=Release \
+            -DGGL_TESTS=OFF -DGGL_TOOLS=OFF >"$tmp/log" 2>&1 || fail "cmake: $(tail -20 "$tmp/log")"
         cmake --build "$build" -j "$(nproc)" --target ggml-lite-js >"$tmp/log" 2>&1 || fail "the build for WebAssembly failed: $(tail -20 "$tmp/log")"
         mkdir -p "$top/package" "$top/$page"
         cp -r "$build"/package/* "$top/package/"
