@@ -124,8 +124,9 @@ static bool size_store(ggl_graph *g, ggl_store *s) {
                         (uint64_t)(shares ? n_pages : g->params.n_slots), &s->size) &&
            s->size <= PTRDIFF_MAX; /* as malloc */
     if (!fits)
-        ggl_graph_fail(g, GGL_LIMIT, "%s: %" PRId64 " positions do not fit into memory", s->name,
-                       s->n_pos);
+        ggl_graph_fail(g, GGL_LIMIT,
+                       "%s: %" PRId64 " positions do not fit into memory: set a smaller context",
+                       s->name, s->n_pos);
     return fits;
 }
 

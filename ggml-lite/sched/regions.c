@@ -165,8 +165,8 @@ ggl_status ggl_sched_place_store(schedule *s, device *d, const ggl_store *store,
     }
     if (!ggl_size_align(size, 64, &size) || !ggl_size_add(*total, store->size, total) ||
         !ggl_size_add(d->stores.rows_size, d->stores.states_size, &all))
-        return ggl_fail(err, GGL_LIMIT, "what %" PRId64 " slots keep does not fit into memory",
-                        ggl_graph_get_params(s->g)->n_slots);
+        return ggl_fail(err, GGL_LIMIT, "the caches of all slots do not fit into memory; %s",
+                        ggl_sched_hint_smaller);
     if (most && size > most)
         return ggl_fail(err, GGL_LIMIT,
                         "%s: %.1f MiB for all positions and slots; %s supports at most %.1f MiB "

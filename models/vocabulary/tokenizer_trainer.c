@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/show.h"
 #include "trainer_impl.h"
@@ -187,9 +188,10 @@ ggl_status llm_tokenizer_trainer_train(llm_tokenizer_trainer *t, ggl_error *err)
         return ggl_fail(err, GGL_USAGE, "the tokenizer has been trained already");
     if (t->words.n == 0)
         return ggl_fail(err, GGL_USAGE,
-                        "there is no text to learn from: %" PRIu64 " texts with %" PRIu64
-                        " bytes have no words",
-                        t->n_texts, t->n_bytes);
+                        "there is no text to learn from: no word in %" PRIu64 " text%s of %" PRIu64
+                        " byte%s",
+                        t->n_texts, llm_amount_s((int64_t)t->n_texts), t->n_bytes,
+                        llm_amount_s((int64_t)t->n_bytes));
     t->is_trained = true;
     ggl_status s = llm_vocabulary_read_symbols(t, &x, err);
     if (s == GGL_OK)
