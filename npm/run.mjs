@@ -35,11 +35,10 @@ const file = n > 1 && threaded !== program && existsSync(threaded) ? threaded : 
 let wasi, instance;
 try {
     const module = await WebAssembly.compile(await readFile(file)), wide = isWide(module);
-    // PWD: where relative paths begin
     wasi = new Wasi({
         wide,
         args: [toProgram(resolve(program)), ...args],
-        env: { ...process.env, PWD: toProgram(process.cwd()) },
+        env: { ...process.env, PWD: toProgram(process.cwd()) }, // where relative paths begin
         descriptors: descriptors(),
     });
     const imports = wasi.imports(), takesMemory = WebAssembly.Module.imports(module).some((i) => i.kind === "memory");

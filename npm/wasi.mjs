@@ -31,6 +31,11 @@ export function hasWide() {
     return WebAssembly.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 4, 4, 1, 112, 4, 0, 5, 3, 1, 4, 0]));
 }
 
+/** An address, a size or a flag that a module gives, as a number: those of 32 bits come with a sign, which they do not have, and those of 64 bits as BigInts. */
+export function toNumber(given) {
+    return typeof given === "number" ? given >>> 0 : Number(given);
+}
+
 /** What proc_exit() throws. */
 export class Exit {
     constructor(code) {
@@ -272,8 +277,7 @@ export class Wasi {
         for (const [name, f] of Object.entries(this.calls()))
             wrapped[name] = (...args) => {
                 try {
-                    // numbers of 32 bits come with a sign, but addresses, sizes and flags have none; those of 64 bits are places, sizes and sets of rights
-                    f(...args.map((a) => (typeof a === "number" ? a >>> 0 : Number(a))));
+                    f(...args.map(toNumber));
                     return 0;
                 } catch (e) {
                     if (e instanceof Exit || e?.code === undefined) throw e;

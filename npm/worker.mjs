@@ -1,6 +1,6 @@
 // Runs a model, in a worker of a browser or of node: index.mjs sends what to do, one thing after the other, each with a number. The answers have
 // the same number: {piece}, {progress}, and at the end {result} or {error}.
-import { hasWide, isWide, SystemError, Wasi } from "./wasi.mjs";
+import { hasWide, isWide, SystemError, toNumber, Wasi } from "./wasi.mjs";
 import { GivenFolder, Lines, Parts, Picked } from "./files-memory.mjs";
 import { download } from "./cache.mjs";
 import { withOwnNames } from "./options.mjs";
@@ -12,19 +12,18 @@ const encoder = new TextEncoder(), decoder = new TextDecoder();
 const GIVEN = "/.given"; // the folder of files that JavaScript gives
 const FINISH = ["none", "end", "stop", "length", "context", "cancelled", "error"];
 
-// The arguments of the library's functions, and their result, last: a: an address or a size, n: another number. Addresses of 32 bits come with a sign,
-// those of 64 bits are BigInts; here both are numbers.
+// The arguments of the library's functions, and their result, last: a: an address or a size, n: another number.
 const FUNCTIONS = {
     js_error: "a", js_alloc: "aa", js_free: "an", js_version: "a", js_open: "annaaannn", js_number: "ann", js_number_name: "aa", js_stop: "an",
     js_grammar: "an", js_json_schema: "an", js_begin: "aan", js_begin_chat: "an", js_next: "a", js_piece_size: "a", js_encode: "aanaa", js_decode: "aaaa",
     js_free_result: "an", js_logits: "aaa", js_embed: "aaan",
 };
 
+/** The function with numbers for addresses. */
 function withNumbers(f, kinds, wide) {
-    if (!wide) return kinds.endsWith("a") ? (...args) => f(...args) >>> 0 : f;
     return (...args) => {
-        const result = f(...args.map((a, i) => (kinds[i] === "a" ? BigInt(a) : a)));
-        return typeof result === "bigint" ? Number(result) : result;
+        const result = f(...(wide ? args.map((a, i) => (kinds[i] === "a" ? BigInt(a) : a)) : args));
+        return kinds.endsWith("a") ? toNumber(result) : result;
     };
 }
 
@@ -70,7 +69,7 @@ async function instantiate(bits, nThreads, leastMemory) {
                 report(done, total);
                 return isStopped() ? 1 : 0;
             },
-            note: (at, n) => reply({ note: withOwnNames(wasi.text(wide ? Number(at) : at >>> 0, wide ? Number(n) : n >>> 0)) }),
+            note: (at, n) => reply({ note: withOwnNames(wasi.text(toNumber(at), toNumber(n))) }),
         },
     });
     lib = { ...instance.exports };

@@ -36,10 +36,8 @@ sed -i 's/ILP32_OFFBIG/LP64_OFF64/' $musl/bits/posix.h
 cat >>$musl/atomic_arch.h <<'END'
 #define a_cas_p(p, t, s) (__sync_val_compare_and_swap((void *volatile *)(p), (t), (s)))
 END
-{
-    make -j "$(nproc)" startup_files libc CC=clang-$version AR=llvm-ar-$version NM=llvm-nm-$version TARGET_TRIPLE=wasm64-wasi MULTIARCH_TRIPLE=wasm64-wasi \
-        SYSROOT="$tmp/system" EXTRA_CFLAGS="-O2 -DNDEBUG -fno-stack-protector -ffile-prefix-map='$PWD=.'"
-} >"$tmp/log" 2>&1 || fail "wasi-libc cannot be built: $(grep -m 5 -E 'error|Error' "$tmp/log")"
+make -j "$(nproc)" startup_files libc CC=clang-$version AR=llvm-ar-$version NM=llvm-nm-$version TARGET_TRIPLE=wasm64-wasi MULTIARCH_TRIPLE=wasm64-wasi \
+    SYSROOT="$tmp/system" EXTRA_CFLAGS="-O2 -DNDEBUG -fno-stack-protector -ffile-prefix-map='$PWD=.'" >"$tmp/log" 2>&1 || fail "wasi-libc cannot be built: $(grep -m 5 -E 'error|Error' "$tmp/log")"
 for name in m dl; do # parts of libc.a, which programs for other systems name
     llvm-ar-$version crs "$tmp/system/lib/wasm64-wasi/lib$name.a"
 done

@@ -74,7 +74,7 @@ uint64_t ggl_os_memory(void) {
     return 0;
 }
 
-/* What cmake/wasm.cmake lets a memory have, by the bits of addresses. Whether the machine has so much is not known. */
+/* cmake/wasm.cmake limits a memory to 4 or 16 GiB, by the bits of addresses. Whether the machine has so much is not known. */
 uint64_t ggl_os_memory_left(void) {
     const uint64_t most = (uint64_t)1 << (sizeof(void *) == 8 ? 34 : 32);
     return most - (uint64_t)__builtin_wasm_memory_size(0) * PAGE;

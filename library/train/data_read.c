@@ -157,7 +157,7 @@ static ggl_status read_objects(train_data *d, const char *path, ggl_str text, gg
     return st == GGL_OK ? r.status : st;
 }
 
-/* What was left out of a file, in the words of notes: "1 without text was left out", "2 without text were left out". */
+/* The words of notes that say what was left out of a file: "1 without text was left out", "2 without text were left out". */
 static const struct {
     size_t at;
     const char *which, *what;

@@ -1,4 +1,4 @@
-/* What texts that users bring may begin with and end their lines with: a byte order mark, UTF-16, CR LF. No threads. */
+/* How programs of Windows write texts: with a byte order mark, as UTF-16, with lines that end with CR LF. No threads. */
 #ifndef MODELS_COMMON_USER_TEXT_H
 #define MODELS_COMMON_USER_TEXT_H
 
@@ -10,11 +10,11 @@
 ggl_str llm_text_after_mark(ggl_str text);
 /* True if the bytes are UTF-16, by its byte order mark or by the zero bytes of its first two characters. */
 bool llm_text_is_wide(ggl_str text);
-/* What messages about such a file say. */
+/* The part of an error about UTF-16 that follows the name of the file. */
 #define LLM_TEXT_IS_WIDE "this is UTF-16; convert the file: iconv -f utf-16 -t utf-8"
 /* Replaces each CR LF of s[n] by LF in out, which may be s. Returns the new length, at most n. */
 size_t llm_text_end_lines(const char *s, size_t n, char *out);
-/* What notes about such a file say after its name. */
+/* The part of a note about CR LF that follows the name of the file. */
 #define LLM_TEXT_LINES_ENDED                                                                       \
     "lines end with CR LF, as on Windows, and are read as if they ended with LF"
 

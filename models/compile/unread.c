@@ -176,7 +176,7 @@ static bool ignored(arch_eval *ev, ggl_str name) {
            arch_match_any(ev->ignore, ev->n_ignore, name);
 }
 
-/* Returns what is said of a changed key that nothing reads. */
+/* Returns the reason in the message about a changed key that nothing reads; it may propose another key. */
 static const char *overridden(arch_eval *ev, const llm_arch_judged *judged) {
     static const char plain[] = "overridden, but nothing reads it";
     char key[2 * ARCH_MAX_NAME], text[3 * ARCH_MAX_NAME];

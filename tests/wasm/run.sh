@@ -117,11 +117,11 @@ for name in ${CHROMIUM:-chromium chromium-browser google-chrome google-chrome-st
     options=(-DGGL_WASM64="$2/wasm64-library")
     build wasm64 "$2" ON "${targets[@]}" ggml-lite-js
     # lld 19 looks for a function of the C library in the first archive that has one of that name, be it static, and then links none at all
-    names() { # LETTERS FILE..: of the functions of these kinds
-        llvm-nm-19 --defined-only "${@:2}" 2>/dev/null | awk -v kinds="$1" '$2 ~ kinds { print $3 }' | sort -u
+    names() { # FOLDER LETTERS: of the functions of these kinds in its archives
+        find "$1" -name '*.a' -print0 | xargs -0 llvm-nm-19 --defined-only 2>/dev/null | awk -v kinds="^[$2]" '$2 ~ kinds { print $3 }' | sort -u
     }
-    find "$2/wasm64" -name '*.a' -print0 | xargs -0 bash -c "$(declare -f names)"'; names "^t" "$@"' _ >ours
-    names '^[TW]' "$2"/wasm64-library/lib/wasm64-wasi/libc.a >theirs
+    names "$2/wasm64" t >ours
+    names "$2/wasm64-library" TW >theirs
     [ -s ours ] && [ -s theirs ] && [ -z "$(comm -12 ours theirs)" ] || fail "static functions have names of the C library's: $(comm -12 ours theirs)"
     GGL_WASM_TEST=$2/wasm64:$here:$source/models/builtin node --test "$source/tests/wasm/wide.mjs" >said 2>&1 || fail "addresses of 64 bits: $(cat said)"
     break

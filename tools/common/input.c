@@ -76,7 +76,8 @@ static char *begin_text(const char *tool, const char *path, char *text, size_t *
         return NULL;
     }
     const ggl_str rest = llm_text_after_mark(all);
-    memmove(text, rest.s, rest.n + 1);
+    if (rest.n < *n)
+        memmove(text, rest.s, rest.n + 1);
     *n = rest.n;
     return text;
 }

@@ -12,7 +12,7 @@ char *tool_read_file(const char *tool, const char *path, size_t *size);
  * that is read. */
 char *tool_read_at_most(const char *tool, const char *path, size_t most, size_t *size);
 
-/* Of texts, a byte order mark is dropped, and UTF-16 is an error that says how to convert it. */
+/* The functions for texts drop a byte order mark. UTF-16 is an error that says how to convert the file. */
 
 /* The same for a text: bytes that are no UTF-8, and NUL, are an error. */
 char *tool_read_text(const char *tool, const char *path, size_t most, size_t *size);

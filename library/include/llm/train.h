@@ -196,7 +196,7 @@ typedef struct llm_training_facts {
     double rate;
     int64_t n_draws, n_valid_draws; /* what a step draws: sequences, pairs, or groups of texts */
     int64_t n_positions; /* the context of the model's earlier training; 0: its file does not say */
-    /* What learns goes on with texts (llm_generate). If not, it makes vectors or scores, writes down speech, or guesses for another model. */
+    /* True if the model that learns continues texts (llm_generate). Other models make vectors or scores, write down speech, or guess for another model. */
     bool writes;
 } llm_training_facts;
 /* GGL_USAGE: facts->size is wrong. */

@@ -444,8 +444,8 @@ typedef struct llm_arch_judged {
     const char *file;
     int line;
     const char *reason;
-    /* Of an unread key: which key may be meant, without "{arch}.". The descriptor reads it and owns the name, and the source lacks it.
-     * NULL: none is near, or 20 other keys were unread before. */
+    /* For an unread key: the key that the user may have meant, without "{arch}.". The descriptor reads it and owns the name, and the
+     * source lacks it. NULL: none is near, or 20 other keys were unread before. */
     const char *near;
 } llm_arch_judged;
 
