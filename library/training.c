@@ -56,13 +56,14 @@ static void close_all(void *owned) {
 static void tell(void *ctx, int64_t i, const float *logits) {
     const opened *o = ctx;
     float *to = o->share + i * o->n_vocab;
-    double top = -INFINITY, sum = 0;
+    float top = -INFINITY;
+    double sum = 0;
     for (int64_t k = 0; k < o->n_vocab; k++)
-        top = fmax(top, (double)logits[k]);
+        top = logits[k] > top ? logits[k] : top;
     for (int64_t k = 0; k < o->n_vocab; k++)
-        sum += exp(((double)logits[k] - top) / o->temp);
+        sum += exp(((double)logits[k] - (double)top) / o->temp);
     for (int64_t k = 0; k < o->n_vocab; k++)
-        to[k] = (float)(exp(((double)logits[k] - top) / o->temp) / sum);
+        to[k] = (float)(exp(((double)logits[k] - (double)top) / o->temp) / sum);
 }
 
 static ggl_status teach(void *ctx, const int32_t *token, const int64_t *length, int64_t n_seq,

@@ -70,11 +70,14 @@ static ggl_status compare(const check *c, const llm_train_weight *w, int64_t ele
     return st;
 }
 
+/* By '>', as gcc 12 for aarch64 stops at fmax() of converted numbers in a loop. */
 static void find_largest(check *c) {
     for (int k = 0; k < llm_trainer_n_weights(c->t); k++) {
         const llm_train_weight w = llm_trainer_weight(c->t, k);
-        for (int64_t i = 0; i < llm_train_weight_count(&w); i++)
-            c->largest = fmax(c->largest, fabs((double)w.grad[i]));
+        for (int64_t i = 0; i < llm_train_weight_count(&w); i++) {
+            const double x = fabs((double)w.grad[i]);
+            c->largest = x > c->largest ? x : c->largest;
+        }
     }
 }
 
