@@ -21,8 +21,7 @@ typedef struct blame {
     size_t size, used;
 } blame;
 
-/* True if the descriptor's name and text are those of a built-in one. */
-static bool is_builtin(const llm_arch *a) {
+bool llm_arch_is_builtin(const llm_arch *a) {
     const char *file, *text;
     size_t n;
     return llm_arch_builtin_named(a->text.name, &file, &text, &n) && n == a->text.n &&
@@ -169,9 +168,15 @@ static void add_layers(blame *b, const arch_stmt *s) {
             (void)add_expr(b, s->expr[0]);
 }
 
+void llm_arch_keys_of_layers(arch_eval *ev, char *buf, size_t size) {
+    blame b = {.ev = ev, .buf = buf, .size = size};
+    buf[0] = '\0';
+    add_layers(&b, ev->arch->body);
+}
+
 void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
     char buf[600] = "", name[600], text[sizeof name + sizeof buf + 40];
-    if (!ev->err || !ev->global || ev->convert || !is_builtin(ev->arch))
+    if (!ev->err || !ev->global || ev->convert || !llm_arch_is_builtin(ev->arch))
         return;
     blame b = {.ev = ev, .buf = buf, .size = sizeof buf};
     if ((ev->ran && ev->n_layer == 0) || (ev->at && !ev->frame && lacks_layer(ev, ev->at, p))) {

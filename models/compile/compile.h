@@ -286,6 +286,10 @@ arch_value llm_arch_nomem(arch_eval *ev);
  * depends, "model.gguf: llama.block_count = 4259844: llama.arch:28:11: error: ..". Does nothing for other descriptors, whose
  * authors look for their own mistake first, and in conversions. */
 void llm_arch_lead_with_file(arch_eval *ev, arch_place p);
+/* Writes the keys of the file that give the number of layers, "llama.block_count = 2"; "": there are none. */
+void llm_arch_keys_of_layers(arch_eval *ev, char *buf, size_t size);
+/* True if the descriptor's name and text are those of a built-in one. */
+bool llm_arch_is_builtin(const llm_arch *a);
 /* Returns p, or for a p in the prelude the descriptor's call that led there. */
 arch_place llm_arch_users_place(const arch_eval *ev, arch_place p);
 /* Returns how p was reached, " (in f, called from x.arch:3:4)", or "" at top level. For p in the

@@ -47,6 +47,9 @@ const char *llm_arch_strdup(arch_eval *ev, const char *s) {
 static arch_value fail(arch_eval *ev, ggl_status s, arch_place p, const char *hint, const char *fmt,
                        va_list args) {
     if (ev->status == GGL_OK) {
+        /* hints are for authors of descriptors; who uses a built-in one has another file to look at */
+        if (!ev->convert && llm_arch_is_builtin(ev->arch))
+            hint = NULL;
         ev->status = llm_arch_failv(ev->err, s, llm_arch_users_place(ev, p), llm_arch_chain(ev, p),
                                     hint, fmt, args);
         llm_arch_lead_with_file(ev, p);

@@ -11,7 +11,8 @@
 #define LINE      220 /* maximal bytes of such a line, roughly */
 #define TAIL      760 /* bytes reserved for the text after the list */
 #define NAME      80  /* bytes of a name in the list */
-#define FEW       3   /* most names that are suggested one by one; for more, a pattern is */
+#define BEYOND    "blk.*.*"
+#define FEW       3 /* most names that are suggested one by one; for more, a pattern is */
 
 /* --- notes ------------------------------------------------------------------------------------ */
 
@@ -89,6 +90,7 @@ typedef struct unread_tensor {
     int n_numbers;
     int64_t from[4], to[4];
     ggl_str first;
+    bool is_beyond; /* tensors of layers that the graph does not have: the pattern is BEYOND */
 } unread_tensor;
 
 typedef struct unread_part { /* unread tensors of a part that text does not need */
@@ -250,16 +252,26 @@ int llm_arch_number_pattern(ggl_str name, char *buf, size_t size, int64_t number
     return n_numbers;
 }
 
-/* Adds a tensor to the group of names that differ only in numbers. */
+/* Adds a tensor to the group of names that differ only in numbers. All tensors of layers that the graph does not have are one group:
+ * they have one cause. */
 static bool add_tensor(unread *u, ggl_str name) {
     char buf[256];
     int64_t number[4] = {0};
-    const int n_numbers = llm_arch_number_pattern(name, buf, sizeof buf, number);
+    int n_numbers = llm_arch_number_pattern(name, buf, sizeof buf, number);
     arch_eval *ev = u->ev;
+    const bool is_beyond =
+        ev->n_layer > 0 && strncmp(buf, "blk.*.", 6) == 0 && number[0] >= ev->n_layer;
+    if (is_beyond) {
+        strcpy(buf, BEYOND);
+        n_numbers = 1;
+    }
     if (!llm_arch_push(ev, &u->tensor, &u->cap_tensor, u->n_tensor + 1, sizeof *u->tensor))
         return false;
     unread_tensor *t = &u->tensor[u->n_tensor];
-    *t = (unread_tensor){.pattern = {buf, strlen(buf)}, .n_numbers = n_numbers, .first = name};
+    *t = (unread_tensor){.pattern = {buf, strlen(buf)},
+                         .n_numbers = n_numbers,
+                         .first = name,
+                         .is_beyond = is_beyond};
     size_t at = ggl_index_find(&u->index, u->tensor, t->pattern);
     if (at == SIZE_MAX) {
         if (!(t->pattern.s = llm_arch_strdup(ev, buf)))
@@ -384,6 +396,14 @@ static void bias_hint(arch_eval *ev, ggl_str name, char *buf, size_t size) {
              line);
 }
 
+/* Writes which keys say that the layers end before these tensors. */
+static void layers_hint(arch_eval *ev, char *buf, size_t size) {
+    char keys[200];
+    llm_arch_keys_of_layers(ev, keys, sizeof keys);
+    snprintf(buf, size, ": the last layer is blk.%" PRId64 "%s%s", ev->n_layer - 1,
+             keys[0] ? ", by " : "", keys);
+}
+
 /* --- the error -------------------------------------------------------------------------------- */
 
 typedef struct message {
@@ -437,8 +457,15 @@ static void list_all(const unread *u, message *m) {
         const unread_tensor *t = &u->tensor[i];
         numbered(t, text, sizeof text);
         llm_arch_cut(text, 100);
-        bias_hint(u->ev, t->first, hint, sizeof hint);
-        say(m, t->n > 1 ? "  %s (%zu tensors)" : "  %s", text, t->n);
+        if (t->is_beyond)
+            layers_hint(u->ev, hint, sizeof hint);
+        else
+            bias_hint(u->ev, t->first, hint, sizeof hint);
+        say(m,
+            t->n > 1       ? "  %s (%zu tensors)"
+            : t->is_beyond ? "  %s (1 tensor)"
+                           : "  %s",
+            text, t->n);
         say(m, "%s", hint);
     }
     const size_t more = u->n_key - k + u->n_tensor - i;
@@ -532,9 +559,11 @@ static bool report(const unread *u) {
         return true;
     say_unread(u, &m);
     say_advice(u, &m);
-    end_line(&m);
-    say(&m, "If you write the descriptor, read, ignore or require each of them in %.100s.",
-        ev->arch->text.name);
+    if (!llm_arch_is_builtin(ev->arch)) {
+        end_line(&m);
+        say(&m, "If you write the descriptor, read, ignore or require each of them in %.100s.",
+            ev->arch->text.name);
+    }
     ev->status = GGL_FORMAT;
     if (ev->err) {
         ev->err->status = GGL_FORMAT; /* ggl_fail would escape the line ends */

@@ -128,7 +128,8 @@ TEST(bias_too_many) {
 }
 
 TEST(tensor_of_a_layer_too_many) {
-    check((change){.add = "blk.99.attn_norm.weight"}, "blk.99.attn_norm.weight", "");
+    check((change){.add = "blk.99.attn_norm.weight"}, "  blk.99.* (1 tensor)",
+          ": the last layer is blk.4, by llama.block_count = 5\n");
 }
 
 TEST(wrong_shape) {
@@ -186,6 +187,11 @@ TEST(names_the_keys_at_fault) {
          {"changed.gguf: llama.block_count = 4259844: llama.arch:",
           "'n_layer' is 4259844; 0 to 4096 is allowed"}},
         {"llama.block_count", 6, {"changed.gguf: llama.block_count = 6: llama.arch:", "blk.5."}},
+        {"llama.block_count",
+         3,
+         {"changed.gguf: error: 18 tensors of this file are not read by llama.arch:\n"
+          "  blk.{3..4}.* (18 tensors): the last layer is blk.2, by llama.block_count = 3\n",
+          "--ignore-tensor 'blk.*.*'"}},
         {"llama.block_count", 0, {"changed.gguf: llama.block_count = 0: llama.arch:", "no layers"}},
         {"llama.attention.head_count",
          3,
@@ -212,21 +218,46 @@ TEST(names_the_keys_at_fault) {
               cases[k].says[1]);
 }
 
-/* A tensor of a layer that is missing is not misspelled as that of another one. */
-TEST(no_guess_at_another_layer) {
-    change c = {.drop = "blk.1.attn_k.weight"};
+/* Fails to build the graph of the changed model, and returns the message, which lives until the next call. */
+static const char *build_error(change c) {
+    static ggl_error err;
     const char *path = changed(&c);
-    ggl_error err = {0};
-    llm_model *m;
-    REQUIRE(path);
-    REQUIRE_OK(llm_model_open(&m, path, NULL, &err), &err);
+    llm_model *m = NULL;
+    err = (ggl_error){0};
+    CHECK(path);
+    CHECK_OK(llm_model_open(&m, path, NULL, &err), &err);
+    if (!m)
+        return err.msg;
     ggl_graph *g = ggl_graph_new(NULL);
     llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
     CHECK(llm_arch_build(llm_model_arch(m), &source, NULL, g, NULL, &err) != GGL_OK);
-    CHECK_HAS(err.msg, "blk.1.attn_k.weight is missing");
-    CHECK_MSG(!strstr(err.msg, "did you mean blk.0."), "%s", err.msg);
     ggl_graph_free(g);
     llm_model_free(m);
+    return err.msg;
+}
+
+/* What an author of a descriptor could write is no advice for who uses a built-in one. */
+TEST(no_advice_for_authors) {
+    static const struct {
+        change c;
+        const char *says, *not_said;
+    } cases[] = {
+        {{.add = "blk.0.attn_odd.weight"}, "not read by llama.arch", "If you write the descriptor"},
+        {{.drop = "blk.1.attn_k.weight"}, "blk.1.attn_k.weight is missing", "add '?'"},
+        {{.flip = "blk.0.attn_k.weight"}, "declared [n_embd, n_kv*d]", " here is "},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const char *msg = build_error(cases[k].c);
+        CHECK_HAS(msg, cases[k].says);
+        CHECK_MSG(!strstr(msg, cases[k].not_said), "%s", msg);
+    }
+}
+
+/* A tensor of a layer that is missing is not misspelled as that of another one. */
+TEST(no_guess_at_another_layer) {
+    const char *msg = build_error((change){.drop = "blk.1.attn_k.weight"});
+    CHECK_HAS(msg, "blk.1.attn_k.weight is missing");
+    CHECK_MSG(!strstr(msg, "did you mean blk.0."), "%s", msg);
 }
 
 TEST(key_not_known) {
