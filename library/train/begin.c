@@ -379,14 +379,13 @@ static int64_t n_slots(const llm_training *t) {
 
 /* Finds the optimizer and the type to which numbers are rounded. */
 static ggl_status find_names(llm_training *t, ggl_error *err) {
-    static const char *const name[] = {
-        [LLM_TRAIN_ADAMW] = "adamw", [LLM_TRAIN_SGD] = "sgd", [LLM_TRAIN_MUON] = "muon"};
-    enum { N = sizeof name / sizeof *name };
+    const char *name;
     const ggl_type_info *type = t->p.round_to ? ggl_type_find(t->p.round_to) : NULL;
     int k = 0;
-    while (k < N && t->p.optimizer && strcmp(name[k], t->p.optimizer) != 0)
+    while ((name = llm_train_optimizer_name(k)) && t->p.optimizer &&
+           strcmp(name, t->p.optimizer) != 0)
         k++;
-    if (k == N)
+    if (!name)
         return ggl_fail(err, GGL_USAGE, "the optimizer '%s': adamw, sgd and muon are known",
                         t->p.optimizer);
     if (t->p.round_to && !type)

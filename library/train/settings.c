@@ -1,6 +1,7 @@
 /* What the bits of a training depend on: its settings, as a JSON object, and the digests of its files. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/json_write.h"
 #include "ggl/internal/gguf.h"
@@ -20,6 +21,12 @@ static void put_text(llm_json_out *out, const char *name, const char *text) {
     llm_json_format(out, "%s'%s': '%s'", separator(out), name, text);
 }
 
+const char *llm_train_optimizer_name(int k) {
+    static const char *const name[] = {
+        [LLM_TRAIN_ADAMW] = "adamw", [LLM_TRAIN_SGD] = "sgd", [LLM_TRAIN_MUON] = "muon"};
+    return k < (int)(sizeof name / sizeof *name) ? name[k] : NULL;
+}
+
 ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     const llm_training_params *p = &t->p;
     llm_json_out out = {0};
@@ -33,9 +40,9 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     put_number(&out, "rate_end", p->rate_end);
     put_number(&out, "rate_hold", p->rate_hold);
     put_text(&out, "schedule", llm_train_fall_name(t->fall));
-    put_number(&out, "optimizer", t->optimizer);
+    put_text(&out, "optimizer", llm_train_optimizer_name((int)t->optimizer));
     put_number(&out, "optimizer_bits", p->optimizer_bits);
-    put_number(&out, "round_to", t->rounded);
+    put_text(&out, "round_to", ggl_type_get(t->rounded)->name);
     put_number(&out, "bf16", p->bf16);
     put_number(&out, "n_warmup", (double)p->n_warmup);
     put_number(&out, "beta1", p->beta1);
@@ -78,6 +85,50 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     return out.failed ? ggl_fail(err, GGL_NOMEM, "out of memory for the settings") : GGL_OK;
 }
 
+const char *llm_train_setting_flag(ggl_str name) {
+    static const char *const flag[][2] = {
+        {"minutes", "--minutes"},
+        {"n_batch", "-b"},
+        {"n_seq", "--sequences"},
+        {"rate", "-lr"},
+        {"rate_end", "--lr-end"},
+        {"rate_hold", "--hold"},
+        {"schedule", "--schedule"},
+        {"optimizer", "--optimizer"},
+        {"optimizer_bits", "--optimizer-bits"},
+        {"round_to", "--qat"},
+        {"bf16", "--bf16"},
+        {"n_warmup", "--warmup"},
+        {"beta1", "--beta1"},
+        {"beta2", "--beta2"},
+        {"eps", "--eps"},
+        {"decay", "--decay"},
+        {"max_norm", "--max-norm"},
+        {"seed", "-s"},
+        {"lora", "--lora"},
+        {"adapter", "--adapter"},
+        {"rank", "--rank"},
+        {"dora", "--dora"},
+        {"alpha", "--alpha"},
+        {"valid_share", "--valid-share"},
+        {"valid_max", "--valid-max"},
+        {"dpo_beta", "--dpo-beta"},
+        {"teacher_share", "--teacher-share"},
+        {"teacher_temp", "--teacher-temp"},
+        {"draft_depth", "--draft-depth"},
+        {"draft_share", "--teacher-share"},
+        {"contrast_temp", "--contrast-temp"},
+        {"pooling", "--pooling"},
+        {"n_steps", "--steps or --epochs"},
+        {"n_ctx", "-c"},
+        {"n_ubatch", "-ub"},
+    };
+    for (size_t i = 0; i < sizeof flag / sizeof *flag; i++)
+        if (ggl_str_is(name, flag[i][0]))
+            return flag[i][1];
+    return name.n > 4 && memcmp(name.s, "dim ", 4) == 0 ? "--dims" : NULL;
+}
+
 static uint64_t digest_of_data(const llm_training *t) {
     return llm_train_data_digest(t->data) ^
            (t->valid ? llm_train_data_digest(t->valid) * UINT64_C(0x9e3779b97f4a7c15) : 0);
@@ -115,6 +166,8 @@ const char *const llm_train_digest_name[TRAIN_DIGESTS] = {"model", "descriptor",
 const char *const llm_train_digest_other[TRAIN_DIGESTS] = {"another model or mmproj",
                                                            "another descriptor", "another adapter",
                                                            "another teacher", "other data"};
+const char *const llm_train_digest_none[TRAIN_DIGESTS] = {"a model", "a descriptor", "an adapter",
+                                                          "a teacher", "data"};
 
 void llm_train_digests(const llm_training *t, uint64_t out[TRAIN_DIGESTS]) {
     out[0] = digest_of_model(t);

@@ -19,7 +19,7 @@
 /* Writes a setting's value for a message. */
 static const char *show(const json_value *v, char *to, size_t size) {
     if (v->kind == JSON_NUMBER)
-        snprintf(to, size, "%g", v->number);
+        snprintf(to, size, "%.10g", v->number);
     else
         snprintf(to, size, "%.*s", (int)(v->n < 40 ? v->n : 40), v->s);
     return to;
@@ -30,10 +30,22 @@ static bool is_same(const json_value *a, const json_value *b) {
                                   : a->n == b->n && memcmp(a->s, b->s, a->n) == 0;
 }
 
+/* Fails because of a setting: "this training began with n_batch (-b) = 2048, and now ..". */
+static ggl_status refuse_setting(ggl_str name, const json_value *was, const char *now,
+                                 const char *path, ggl_error *err) {
+    const char *flag = llm_train_setting_flag(name);
+    char a[64];
+    return ggl_fail(err, GGL_USAGE,
+                    "%s: this training began with %.*s%s%s%s = %s, and now %s: it can only go on "
+                    "with what it began with",
+                    path, (int)name.n, name.s, flag ? " (" : "", flag ? flag : "", flag ? ")" : "",
+                    show(was, a, sizeof a), now);
+}
+
 /* Fails if one of these settings is another one than it was. */
 static ggl_status compare(const json_value *was, const json_value *now, const char *path,
                           ggl_error *err) {
-    char a[64], b[64];
+    char b[64], text[80];
     for (uint32_t i = 0; i < now->n; i++) {
         const ggl_str name = json_name(now, i);
         const json_value *x = was && was->kind == JSON_OBJECT && i < was->n ? &was->item[i] : NULL,
@@ -42,21 +54,14 @@ static ggl_status compare(const json_value *was, const json_value *now, const ch
             memcmp(json_name(was, i).s, name.s, name.n) != 0)
             return ggl_fail(err, GGL_FORMAT, "%s: training.own has no setting '%.*s'", path,
                             (int)name.n, name.s);
+        snprintf(text, sizeof text, "it is %s", show(y, b, sizeof b));
         if (!is_same(x, y))
-            return ggl_fail(err, GGL_USAGE,
-                            "%s: this training began with %.*s = %s, and now it is %s: it can only "
-                            "go on with what it began with",
-                            path, (int)name.n, name.s, show(x, a, sizeof a), show(y, b, sizeof b));
+            return refuse_setting(name, x, text, path, err);
     }
-    if (was && was->kind == JSON_OBJECT && was->n > now->n) {
-        const ggl_str name = json_name(was, now->n);
-        return ggl_fail(
-            err, GGL_USAGE,
-            "%s: this training began with %.*s = %s, and now there is none: it can only "
-            "go on with what it began with",
-            path, (int)name.n, name.s, show(&was->item[now->n], a, sizeof a));
-    }
-    return GGL_OK;
+    return was && was->kind == JSON_OBJECT && was->n > now->n
+               ? refuse_setting(json_name(was, now->n), &was->item[now->n], "there is none", path,
+                                err)
+               : GGL_OK;
 }
 
 const ggl_gguf *llm_train_file(const llm_training *t) {
@@ -117,24 +122,29 @@ ggl_status llm_train_check_write(const llm_training *t, bool f32, ggl_error *err
 
 /* --- saving ----------------------------------------------------------------------------------- */
 
-static ggl_status compare_digests(const llm_training *t, const json_value *root, const char *path,
-                                  ggl_error *err) {
+/* Fails if one of the digests from `first` to before `end` is another one than it was. */
+static ggl_status compare_digests(const llm_training *t, const json_value *root, int first, int end,
+                                  const char *path, ggl_error *err) {
     static const char other_data[] = "other texts than the files have now, or with another context "
                                      "(n_ctx, -c), separator, chat template or "
                                      "choice of what counts";
     uint64_t digest[TRAIN_DIGESTS];
     char now[32];
     llm_train_digests(t, digest);
-    for (int i = 0; i < TRAIN_DIGESTS; i++) {
+    for (int i = first; i < end; i++) {
         const json_value *was = llm_json_get_kind(root, llm_train_digest_name[i], JSON_STRING);
         snprintf(now, sizeof now, "%016" PRIx64, digest[i]);
         if (!was)
             return ggl_fail(err, GGL_FORMAT, "%s: training.own has no '%s'", path,
                             llm_train_digest_name[i]);
+        if (llm_json_is(was, "0000000000000000") && digest[i] != 0)
+            return ggl_fail(err, GGL_USAGE,
+                            "%s: this training began without %s: it can only go on so", path,
+                            llm_train_digest_none[i]);
         if (!llm_json_is(was, now))
             return ggl_fail(err, GGL_USAGE,
                             "%s: this training began with %s: it can only go on with the same",
-                            path, i == TRAIN_DIGESTS - 1 ? other_data : llm_train_digest_other[i]);
+                            path, i == TRAIN_DIGEST_DATA ? other_data : llm_train_digest_other[i]);
     }
     return GGL_OK;
 }
@@ -172,7 +182,8 @@ static bool get_count(const json_value *root, const char *name, int64_t *out) {
     return true;
 }
 
-/* Fails if it would not go on with the same bits. What is given comes before what follows from that and from the files. */
+/* Fails if it would not go on with the same bits. A cause comes before what follows from it: usual settings follow from the model, what
+ * is read from the files from these, and sizes from all. */
 static ggl_status compare_all(const llm_training *t, const json_value *root, const char *path,
                               ggl_error *err) {
     const json_value *was = llm_json_get(root, "settings");
@@ -180,9 +191,11 @@ static ggl_status compare_all(const llm_training *t, const json_value *root, con
     ggl_status st = llm_json_parse(&now, t->settings, strlen(t->settings), "settings", err);
     if (st != GGL_OK)
         return st;
-    st = compare(llm_json_get(was, "given"), llm_json_get(&now->root, "given"), path, err);
+    st = compare_digests(t, root, 0, TRAIN_DIGEST_DATA, path, err);
     if (st == GGL_OK)
-        st = compare_digests(t, root, path, err);
+        st = compare(llm_json_get(was, "given"), llm_json_get(&now->root, "given"), path, err);
+    if (st == GGL_OK)
+        st = compare_digests(t, root, TRAIN_DIGEST_DATA, TRAIN_DIGESTS, path, err);
     if (st == GGL_OK)
         st = compare(llm_json_get(was, "sizes"), llm_json_get(&now->root, "sizes"), path, err);
     llm_json_free(now);

@@ -263,12 +263,17 @@ GGL_NODISCARD ggl_status llm_train_settings(llm_training *t, ggl_error *err);
 /* Fails if llm_training_write would, because of a type. */
 GGL_NODISCARD ggl_status llm_train_check_write(const llm_training *t, bool f32, ggl_error *err);
 
+/* Returns the flag of llm-train for a setting, "-b" for n_batch; NULL: it has none. */
+const char *llm_train_setting_flag(ggl_str name);
+/* Returns the name of llm_train_optimizer_kind k; NULL: there are no more. */
+const char *llm_train_optimizer_name(int k);
+
 /* The digests of the model, of its descriptor, of the adapter with which it began, of the teacher and the data; their names; and what is said of another
- * one. */
-enum { TRAIN_DIGESTS = 5 };
+ * one, and of one where there was none. */
+enum { TRAIN_DIGEST_DATA = 4, TRAIN_DIGESTS };
 void llm_train_digests(const llm_training *t, uint64_t out[TRAIN_DIGESTS]);
 extern const char *const llm_train_digest_name[TRAIN_DIGESTS],
-    *const llm_train_digest_other[TRAIN_DIGESTS];
+    *const llm_train_digest_other[TRAIN_DIGESTS], *const llm_train_digest_none[TRAIN_DIGESTS];
 
 /* --- group.c: several processes --------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/types.h"
+#include "ggl/internal/xxh64.h"
 #include "train_impl.h"
 
 /* --- the model -------------------------------------------------------------------------------- */
@@ -181,8 +182,27 @@ static void name_of(const llm_train_weight *w, int k, char *to, size_t size) {
     snprintf(to, size, "%s.%s", w->name, part[k]);
 }
 
+/* Returns the digest of a state's contents. f: the file that has them; NULL: they are the trainer's own. */
+static uint64_t digest_of_state(const llm_trainer *t, const ggl_gguf *f, uint64_t steps,
+                                ggl_str own) {
+    char name[512];
+    ggl_xxh64 h;
+    ggl_xxh64_begin(&h);
+    ggl_xxh64_add(&h, &steps, sizeof steps);
+    ggl_xxh64_add(&h, own.s, own.n);
+    for (int i = 0; i < llm_trainer_n_weights(t); i++) {
+        const llm_train_weight x = llm_trainer_weight(t, i);
+        for (int k = 0; k < LLM_TRAIN_STATES; k++) {
+            const llm_train_state s = llm_train_weight_state(&x, k);
+            name_of(&x, k, name, sizeof name);
+            ggl_xxh64_add(&h, f ? ggl_gguf_find_tensor(f, name)->data : s.data, s.size);
+        }
+    }
+    return ggl_xxh64_end(&h);
+}
+
 /* Lists what is written. NULL: out of memory. */
-static ggl_gguf_writer *begin_state(const llm_trainer *t, ggl_str own) {
+static ggl_gguf_writer *begin_state(const llm_trainer *t, ggl_str own, uint64_t digest) {
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     const uint64_t steps = (uint64_t)llm_trainer_n_steps(t);
     char name[512];
@@ -190,6 +210,7 @@ static ggl_gguf_writer *begin_state(const llm_trainer *t, ggl_str own) {
         return NULL;
     ggl_gguf_put_string(w, "general.type", "training", 8);
     ggl_gguf_put(w, "training.steps", GGL_GGUF_U64, false, &steps, 1);
+    ggl_gguf_put(w, "training.digest", GGL_GGUF_U64, false, &digest, 1);
     ggl_gguf_put_string(w, "training.own", own.s, own.n);
     for (int i = 0; i < llm_trainer_n_weights(t); i++) {
         const llm_train_weight x = llm_trainer_weight(t, i);
@@ -204,7 +225,8 @@ static ggl_gguf_writer *begin_state(const llm_trainer *t, ggl_str own) {
 
 ggl_status llm_trainer_write_state(const llm_trainer *t, ggl_str own, const char *path,
                                    ggl_error *err) {
-    ggl_gguf_writer *w = begin_state(t, own);
+    const uint64_t digest = digest_of_state(t, NULL, (uint64_t)llm_trainer_n_steps(t), own);
+    ggl_gguf_writer *w = begin_state(t, own, digest);
     const ggl_status st = w ? ggl_gguf_writer_write(w, path, err)
                             : ggl_fail(err, GGL_NOMEM, "out of memory for %s", path);
     ggl_gguf_writer_free(w);
@@ -212,7 +234,7 @@ ggl_status llm_trainer_write_state(const llm_trainer *t, ggl_str own, const char
 }
 
 uint64_t llm_trainer_state_size(const llm_trainer *t) {
-    ggl_gguf_writer *w = begin_state(t, (ggl_str){"", 0});
+    ggl_gguf_writer *w = begin_state(t, (ggl_str){"", 0}, 0);
     const uint64_t n = w ? ggl_gguf_writer_size(w) : 0;
     ggl_gguf_writer_free(w);
     return n;
@@ -248,10 +270,28 @@ static ggl_status check_state(const llm_trainer *t, const ggl_gguf *f, uint64_t 
     return GGL_OK;
 }
 
+/* Fails if the file was changed after it was written, as by a disk. Files of older versions have no digest. */
+static ggl_status check_digest(const llm_trainer *t, const ggl_gguf *f, uint64_t steps,
+                               ggl_error *err) {
+    const ggl_gguf_value *v = ggl_gguf_find(f, "training.digest"),
+                         *own = ggl_gguf_find(f, "training.own");
+    ggl_str text = {0};
+    uint64_t was;
+    if (!v || !ggl_gguf_unsigned(v, 0, &was) || (own && !ggl_gguf_string(own, 0, &text)) ||
+        was == digest_of_state(t, f, steps, text))
+        return GGL_OK;
+    return ggl_fail(err, GGL_FORMAT,
+                    "%s is damaged: its contents do not have the digest %016" PRIx64
+                    " that was written with them (training.digest)",
+                    ggl_gguf_name(f), was);
+}
+
 ggl_status llm_trainer_read_state(llm_trainer *t, const ggl_gguf *f, ggl_error *err) {
     uint64_t steps = 0;
     char name[512];
     ggl_status st = check_state(t, f, &steps, err);
+    if (st == GGL_OK)
+        st = check_digest(t, f, steps, err);
     for (int i = 0; i < llm_trainer_n_weights(t) && st == GGL_OK; i++) {
         const llm_train_weight x = llm_trainer_weight(t, i);
         for (int k = 0; k < LLM_TRAIN_STATES; k++) {

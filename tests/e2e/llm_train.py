@@ -294,7 +294,7 @@ def belongs():
     run = start("-m", "plain.gguf", "together.jsonl", "--no-valid", "--steps", "100000", "--dims", "8", "-o", "dims.gguf")
     wait_for(run, "step 1/100000 ")
     end(run, signal.SIGINT, 130)
-    train("-m", "plain.gguf", "together.jsonl", "--no-valid", "--steps", "100000", "-o", "dims.gguf", "--resume", code=1, has="this training began with dim 1 = 8, and now there is none")
+    train("-m", "plain.gguf", "together.jsonl", "--no-valid", "--steps", "100000", "-o", "dims.gguf", "--resume", code=1, has="this training began with dim 1 (--dims) = 8, and now there is none")
     os.remove(path("dims.gguf.train"))
     train("-m", "plain.gguf", "scores.jsonl", "--no-valid", *steps, "-o", "scored.gguf", said=f"from       scores: {2 * n} pairs")
     a, b = vectors("scored.gguf", asked), vectors("scored.gguf", told)
@@ -719,13 +719,13 @@ def interrupted():
     train(*out, "--plan", said="learns")
     # with other options, files and models
     changed = [
-        (["-lr", "3e-3"], "rate = 0.004, and now it is 0.003"), (["--seed", "5"], "seed = 0, and now it is 5"), (["--rank", "8"], "rank = 16, and now it is 8"),
-        (["--alpha", "8"], "alpha = 32, and now it is 8"), (["--dora"], "dora = 0, and now it is 1"), (["--schedule", "linear"], "schedule = cosine, and now it is linear"),
-        (["--steps", "41"], "n_steps = 40, and now it is 41"), (["-b", "64"], "n_batch = 2048, and now it is 64"), (["--sequences", "4"], "n_seq = 8, and now it is 4"),
-        (["--optimizer-bits", "8"], "optimizer_bits = 32, and now it is 8"), (["--bf16"], "bf16 = 0, and now it is 1"), (["-ub", "64"], "n_ubatch = 512, and now it is 64"), (["--warmup", "9"], "n_warmup = 0, and now it is 9"), (["--decay", "0.1"], "decay = 0, and now it is 0.1"),
-        (["--max-norm", "2"], "max_norm = 1, and now it is 2"), (["--beta1", "0.8"], "beta1 = 0"), (["--beta2", "0.99"], "beta2 = 0"), (["--eps", "1e-6"], "eps = 0"),
-        (["--lr-end", "0.1"], "rate_end = 0, and now it is 0.1"), (["--no-valid"], "valid_share = 0, and now it is -1"), (["--valid-share", "0.5"], "valid_share = 0, and now it is 0.5"),
-        (["--valid", "story.txt"], "other texts"), (["-c", "12"], "another context (n_ctx, -c)"), (["--all-tokens"], "choice of what counts"), (["--teacher", "builtin:chat"], "teacher_share = 0, and now it is 1"),
+        (["-lr", "3e-3"], "rate (-lr) = 0.004, and now it is 0.003"), (["--seed", "5"], "seed (-s) = 0, and now it is 5"), (["--rank", "8"], "rank (--rank) = 16, and now it is 8"),
+        (["--alpha", "8"], "alpha (--alpha) = 32, and now it is 8"), (["--dora"], "dora (--dora) = 0, and now it is 1"), (["--schedule", "linear"], "schedule (--schedule) = cosine, and now it is linear"),
+        (["--steps", "41"], "n_steps (--steps or --epochs) = 40, and now it is 41"), (["-b", "64"], "n_batch (-b) = 2048, and now it is 64"), (["--sequences", "4"], "n_seq (--sequences) = 8, and now it is 4"),
+        (["--optimizer-bits", "8"], "optimizer_bits (--optimizer-bits) = 32, and now it is 8"), (["--bf16"], "bf16 (--bf16) = 0, and now it is 1"), (["-ub", "64"], "n_ubatch (-ub) = 512, and now it is 64"), (["--warmup", "9"], "n_warmup (--warmup) = 0, and now it is 9"), (["--decay", "0.1"], "decay (--decay) = 0, and now it is 0.1"),
+        (["--max-norm", "2"], "max_norm (--max-norm) = 1, and now it is 2"), (["--beta1", "0.8"], "beta1 (--beta1) = 0"), (["--beta2", "0.99"], "beta2 (--beta2) = 0"), (["--eps", "1e-6"], "eps (--eps) = 0"),
+        (["--lr-end", "0.1"], "rate_end (--lr-end) = 0, and now it is 0.1"), (["--no-valid"], "valid_share (--valid-share) = 0, and now it is -1"), (["--valid-share", "0.5"], "valid_share (--valid-share) = 0, and now it is 0.5"),
+        (["--valid", "story.txt"], "other texts"), (["-c", "12"], "another context (n_ctx, -c)"), (["--all-tokens"], "choice of what counts"), (["--teacher", "builtin:chat"], "this training began without a teacher"),
         (["--matrix", "*attn_q*"], "other weights"), (["--learn", "*.lora_a"], "other weights"),
     ]
     for more, words in changed:
@@ -734,8 +734,8 @@ def interrupted():
             command = [a for a in out if a not in ("-lr", "4e-3")]
         _, err = train(*command, *more, "--resume", code=1, has=words)
         check("out.gguf.train: " in err, "the message does not name the file", err)
-    train(*[a for a in out if a != "--lora"], "--resume", code=1, has="lora = 1, and now it is 0")
-    train(*out, "--valid-max", "9", "--resume", code=1, has="valid_max = 0, and now it is 9")
+    train(*[a for a in out if a != "--lora"], "--resume", code=1, has="lora (--lora) = 1, and now it is 0")
+    train(*out, "--valid-max", "9", "--resume", code=1, has="valid_max (--valid-max) = 0, and now it is 9")
     with open(os.path.join(os.path.dirname(MODEL), "../archs/llama.arch"), "rb") as f:
         put("own.arch", f.read() + b"# mine\n")
     train(*out, "--arch", "own.arch", "--resume", code=1, has="this training began with another descriptor: it can only go on with the same")

@@ -244,7 +244,7 @@ TEST(products_in_bf16) {
     t = open_on("builtin:chat", chats(), p);
     REQUIRE(t);
     CHECK_INT(llm_training_resume(t, save, &err), GGL_USAGE);
-    CHECK_HAS(err.msg, "this training began with bf16 = 1, and now it is 0");
+    CHECK_HAS(err.msg, "this training began with bf16 (--bf16) = 1, and now it is 0");
     llm_training_close(t);
 }
 
@@ -300,7 +300,8 @@ TEST(eight_bits) {
     t = open_on("builtin:chat", chats(), p);
     REQUIRE(t);
     CHECK_INT(llm_training_resume(t, save, &err), GGL_USAGE);
-    CHECK_HAS(err.msg, "this training began with optimizer_bits = 8, and now it is 32");
+    CHECK_HAS(err.msg,
+              "this training began with optimizer_bits (--optimizer-bits) = 8, and now it is 32");
     llm_training_close(t);
 }
 

@@ -9,6 +9,14 @@
 #include "test.h"
 #include "training_test.h"
 
+static void change_last_byte(const char *path) {
+    FILE *f = fopen(path, "r+b");
+    REQUIRE(f && fseek(f, -1, SEEK_END) == 0);
+    const int c = getc(f);
+    CHECK(fseek(f, -1, SEEK_END) == 0 && putc(c ^ 1, f) != EOF);
+    CHECK(fclose(f) == 0);
+}
+
 /* --- the same bits ---------------------------------------------------------------------------- */
 
 /* One thread or two; and saved after the fourth step, and gone on with by a program that begins again. */
@@ -87,7 +95,7 @@ TEST(the_same_bits) {
     p.rate = 2e-3;
     u = open_on("builtin:chat", chats(), p);
     CHECK_INT(llm_training_resume(u, save, &err), GGL_USAGE);
-    CHECK_HAS(err.msg, "this training began with rate = 0.001, and now it is 0.002");
+    CHECK_HAS(err.msg, "this training began with rate (-lr) = 0.001, and now it is 0.002");
     llm_training_close(u);
     p.rate = 1e-3;
     u = open_on("builtin:chat",
@@ -98,10 +106,24 @@ TEST(the_same_bits) {
     CHECK_INT(llm_training_resume(u, whole, &err), GGL_FORMAT);
     CHECK_HAS(err.msg, "it is not the state of a training");
     CHECK(llm_training_resume(u, path_of("none"), &err) == GGL_IO);
+    const char *damaged = path_of("damaged");
+    append(save, damaged);
+    change_last_byte(damaged);
+    CHECK_INT(llm_training_resume(u, damaged, &err), GGL_FORMAT);
+    CHECK_HAS(err.msg, "damaged is damaged: its contents do not have the digest");
+
+    /* of another model, whose usual rate is another one, too, the model is named */
+    llm_training *x = open_on(
+        "builtin:stories", file_of("pairs.jsonl", "{\"prompt\": \"a\", \"completion\": \"b\"}\n"),
+        (llm_training_params){.lora = true, .n_steps = 9});
+    REQUIRE(x);
+    CHECK_INT(llm_training_resume(x, save, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "this training began with another model");
+    llm_training_close(x);
     p.rank = 4;
     llm_training *v = open_on("builtin:chat", chats(), p);
     CHECK_INT(llm_training_resume(v, save, &err), GGL_USAGE);
-    CHECK_HAS(err.msg, "this training began with rank = 16, and now it is 4");
+    CHECK_HAS(err.msg, "this training began with rank (--rank) = 16, and now it is 4");
     llm_training_close(v);
     CHECK_INT(step(u).step, 1); /* it is as before */
     llm_training_close(u);
