@@ -4,32 +4,48 @@
  * cmake/old_glibc.cmake reads the names from this file. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <malloc.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #define FIRST        "GLIBC_2.2.5"
+#define SINCE_CLOCKS "GLIBC_2.3.3"
+#define SINCE_AT     "GLIBC_2.4"
 #define SINCE_C99    "GLIBC_2.7"
 #define STAT_VERSION 1
 #elif defined(__aarch64__)
 #define FIRST        "GLIBC_2.17"
+#define SINCE_CLOCKS FIRST
+#define SINCE_AT     FIRST
 #define SINCE_C99    FIRST
 #define STAT_VERSION 0
 #else
 #error "GGL_OLD_GLIBC knows the versions of x86-64 and aarch64 only"
 #endif
 
-#define WRAP_AS(type, name, old, parameters, arguments)                                            \
-    __asm__(".symver old_" #name "," #old "@" FIRST);                                              \
+#define WRAP_OF(type, name, old, version, parameters, arguments)                                   \
+    __asm__(".symver old_" #name "," #old "@" version);                                            \
     type old_##name parameters;                                                                    \
     type __wrap_##name parameters;                                                                 \
     type __wrap_##name parameters {                                                                \
         return old_##name arguments;                                                               \
     }
+#define WRAP_AS(type, name, old, parameters, arguments)                                            \
+    WRAP_OF(type, name, old, FIRST, parameters, arguments)
 #define WRAP(type, name, parameters, arguments) WRAP_AS(type, name, name, parameters, arguments)
+
+/* Begins the definition of a function that takes the calls. */
+#define WRAP_BY(type, name, parameters)                                                            \
+    type __wrap_##name parameters;                                                                 \
+    type __wrap_##name parameters
 
 WRAP(double, exp, (double x), (x))
 WRAP(double, exp2, (double x), (x))
@@ -48,6 +64,8 @@ WRAP(int, pthread_create, (pthread_t * t, const pthread_attr_t *a, void *(*run)(
 WRAP(int, pthread_join, (pthread_t t, void **result), (t, result))
 WRAP(int, pthread_mutex_trylock, (pthread_mutex_t * m), (m))
 WRAP(int, pthread_sigmask, (int how, const sigset_t *set, sigset_t *old), (how, set, old))
+WRAP_OF(int, pthread_condattr_setclock, pthread_condattr_setclock, SINCE_CLOCKS,
+        (pthread_condattr_t * a, clockid_t clock), (a, clock))
 
 /* These were inline functions of the headers, which called others. */
 #define WRAP_STAT(type, name, old, parameter)                                                      \
@@ -61,6 +79,12 @@ WRAP(int, pthread_sigmask, (int how, const sigset_t *set, sigset_t *old), (how, 
 WRAP_STAT(int, fstat, __fxstat, int)
 WRAP_STAT(int, lstat, __lxstat, const char *)
 WRAP_STAT(int, stat, __xstat, const char *)
+
+__asm__(".symver old_fstatat,__fxstatat@" SINCE_AT);
+int old_fstatat(int version, int folder, const char *file, struct stat *st, int flags);
+WRAP_BY(int, fstatat, (int folder, const char *file, struct stat *st, int flags)) {
+    return old_fstatat(STAT_VERSION, folder, file, st, flags);
+}
 
 /* In later headers, these stand for those that read numbers. They also know binary ones, which nothing here reads by them. */
 WRAP_AS(long, __isoc23_strtol, strtol, (const char *s, char **end, int base), (s, end, base))
@@ -82,3 +106,26 @@ WRAP_AS(unsigned long long, __isoc23_strtoull, strtoull, (const char *s, char **
         return n;                                                                                  \
     }
 WRAP_SCAN(int, __isoc23_sscanf, __isoc99_vsscanf)
+
+/* --- functions that were not there ------------------------------------------------------------- */
+
+/* The system's call is one of Linux 3.17; what the file gives was there before. */
+WRAP_BY(int, getentropy, (void *to, size_t n)) {
+    if (syscall(SYS_getrandom, to, n, 0) == (long)n)
+        return 0;
+    const int file = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    const bool ok = file >= 0 && read(file, to, n) == (ssize_t)n;
+    if (file >= 0)
+        close(file);
+    return ok ? 0 : -1;
+}
+
+#if __GLIBC_PREREQ(2, 33)
+/* Its numbers were int: they are those of sizes modulo 2^32. */
+__asm__(".symver old_mallinfo,mallinfo@" FIRST);
+struct mallinfo old_mallinfo(void);
+WRAP_BY(struct mallinfo2, mallinfo2, (void)) {
+    const struct mallinfo m = old_mallinfo();
+    return (struct mallinfo2){.uordblks = (unsigned)m.uordblks, .hblkhd = (unsigned)m.hblkhd};
+}
+#endif

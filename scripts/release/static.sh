@@ -16,7 +16,7 @@ compiler_of_musl() {
 # libc_of BUILD: which C library the build's compiler links with
 libc_of() {
     local compiler
-    compiler=$(sed -n 's/^CMAKE_C_COMPILER:[^=]*=//p' "$1/CMakeCache.txt")
+    compiler=$(sed -n 's/^set(CMAKE_C_COMPILER "\(.*\)")$/\1/p' "$1"/CMakeFiles/*/CMakeCCompiler.cmake)
     case "$compiler $("$compiler" -dumpmachine)" in
     *musl*) echo musl ;;
     *) echo glibc ;;
