@@ -64,6 +64,13 @@ check(all(len(n) <= 60 or " " not in n.strip() for n in notes[1:]) and notes[1].
 piped = subprocess.run([CLI, *wide], stdin=subprocess.DEVNULL, capture_output=True, text=True).stderr
 check(any(n.startswith("llm-cli: note: ") and len(n) > 80 for n in piped.splitlines()), "a note in a pipe is broken", piped)
 
+# and an error, in which neither a flag and its value nor "key = value" come apart, at any width
+for columns in range(50, 120):
+    t = Terminal("--override-kv", "llama.block_count=int:4", columns=columns)
+    check(t.end() == 1, "a wrong block_count: not 1", t.seen)
+    lines = t.seen.decode().split("\r\n")
+    check(any("--ignore-tensor 'blk.*.*'" in line for line in lines) and any("llama.block_count = 4" in line for line in lines), f"{columns} columns", t.seen)
+
 # a message that is typed before the first prompt appears is sent, too
 t = Terminal("-m", "builtin:chat", "-cnv", "-n", "5")
 t.type(b"Hi\r")

@@ -52,11 +52,23 @@ static int word_length(const char *s) {
     return (int)strcspn(s, " \n");
 }
 
+/* As word_length, with what belongs to the word, so that neither is read alone: "key = value", and a flag's value. */
+static int unit_length(const char *s) {
+    const int n = word_length(s);
+    if (strncmp(s + n, " = ", 3) == 0 && s[n + 3])
+        return n + 3 + word_length(s + n + 3);
+    const bool is_flag = *s == '-' && (s[1] == '-' || isalpha((unsigned char)s[1]));
+    const bool has_value =
+        s[n] == ' ' && s[n + 1] && s[n + 1] != '-' && isalnum((unsigned char)s[n - 1]);
+    return is_flag && has_value ? n + 1 + word_length(s + n + 1) : n;
+}
+
 /* Prints a text from column `at` on, broken at spaces; what does not fit goes on in `column` below. Width 0: there is no limit. */
 static void print_wrapped(FILE *f, const char *s, int at, int column, int width) {
     int begin = at;
     while (*s) {
-        const int n = word_length(s), columns = char_columns(s, (size_t)n);
+        const int unit = unit_length(s), fits = char_columns(s, (size_t)unit) <= width - column,
+                  n = fits ? unit : word_length(s), columns = char_columns(s, (size_t)n);
         if (width > 0 && at > begin && at + 1 + columns > width) {
             fprintf(f, "\n%*s", column, "");
             begin = at = column;
