@@ -31,10 +31,10 @@ async function startWorker() {
     };
 }
 
-/** What the worker opens: a name or path, {url}, a Blob, or bytes. */
+/** What the worker opens: a name or path, {url}, {blob, name}, or bytes. (node sends a File to a thread without its name.) */
 async function toSource(source) {
     if (source instanceof URL) source = source.href;
-    if (typeof source !== "string") return source instanceof ArrayBuffer || ArrayBuffer.isView(source) ? bytesOf(source) : source;
+    if (typeof source !== "string") return source instanceof ArrayBuffer || ArrayBuffer.isView(source) ? bytesOf(source) : { blob: source, name: source.name };
     if (/^builtin:/.test(source)) return source;
     if (/^https?:/.test(source)) return { url: source };
     if (!isNode) return { url: new URL(source, globalThis.document?.baseURI ?? globalThis.location.href).href };

@@ -118,13 +118,22 @@ function withTexts(texts, f) {
 
 // --- opening ---
 
+/** A name of a URL without its %20 and the like; as it is if these are no text. */
+function decoded(name) {
+    try {
+        return decodeURIComponent(name);
+    } catch {
+        return name;
+    }
+}
+
 /** Makes a source a path that the library can open. */
 async function toPath(source, name, options, signal) {
     if (typeof source === "string") return source; // built in, or a file of this machine
-    const own = (source.name ?? source.url?.split(/[?#]/)[0].split("/").pop() ?? "").replace(/[^\w.-]/g, "_");
-    if (own && !given.files.has(own)) name = own; // messages have the name that the user knows
+    const own = (source.name ?? decoded(source.url?.split(/[?#]/)[0].split("/").pop() ?? "")).replace(/[/\0]/g, "_");
+    if (!["", ".", ".."].includes(own) && !given.files.has(own)) name = own; // messages have the name that the user knows
     const file = source.url ? await download(source.url, { cache: options.cache, progress: report, signal })
-        : source instanceof Blob ? (isNode ? new Parts([new Uint8Array(await source.arrayBuffer())]) : new Picked(source))
+        : source.blob ? (isNode ? new Parts([new Uint8Array(await source.blob.arrayBuffer())]) : new Picked(source.blob))
         : new Parts([new Uint8Array(source)]);
     file.watch = (done) => {
         if (isStopped()) throw new SystemError("EIO"); // the library then ends, and fail() says why

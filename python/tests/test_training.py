@@ -165,7 +165,7 @@ class Interrupting(Trainings):
             t.run(self.folder / "resumed")
             self.assertEqual(self.bytes_of("resumed"), self.bytes_of("whole"))
         with self.open(n_steps=8, seed=2**64 - 2) as t:
-            with self.assertRaisesRegex(Error, f"seed = {2**64 - 1}, and now it is {2**64 - 2}"):
+            with self.assertRaisesRegex(Error, rf"seed \(-s\) = {2**64 - 1}, and now it is {2**64 - 2}"):
                 t.resume(self.folder / "state")
 
     def test_false_ends_a_run(self):

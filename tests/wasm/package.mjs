@@ -171,6 +171,9 @@ test("mistakes are errors with the library's message", async () => {
     await assert.rejects(Model.load("nothing.gguf"), /nothing.gguf: .*No such file/);
     await assert.rejects(Model.load(new Uint8Array(100)), /not a GGUF file/);
     await assert.rejects(Model.load("builtin:nothing"), /builtin:nothing/);
+    for (const name of ["mein Löwe (1).gguf", "a+b=c%20.gguf", "名前.gguf"])
+        await assert.rejects(Model.load(new File(["no model"], name)), (e) => e.message.startsWith(`${name}: `));
+    await assert.rejects(Model.load(new File(["no model"], "..")), /not a GGUF file/);
     const whole = await readFile(join(models, "stories-chat.gguf"));
     await assert.rejects(Model.load(whole.subarray(0, 5000)), Error);
     const model = await Model.load("builtin:stories");
