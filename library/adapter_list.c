@@ -5,16 +5,18 @@
 #include "embed_task.h"
 
 #include "ggl/alloc.h"
+#include "ggl/internal/gguf.h"
 
 static ggl_status open_one(llm_adapter_use *to, const llm_lora *from, const llm_model *m,
-                           ggl_error *err) {
+                           const llm_model *eye, ggl_error *err) {
     llm_adapter *a;
+    llm_adapter_parts parts;
     ggl_status st = llm_adapter_open(&a, from->path, NULL, err);
     if (st != GGL_OK)
         return st;
-    st = llm_adapter_check(a, m, err);
+    st = llm_adapter_check(a, m, eye, &parts, err);
     if (st == GGL_OK)
-        *to = (llm_adapter_use){.adapter = a, .scale = from->scale};
+        *to = (llm_adapter_use){.adapter = a, .scale = from->scale, .beside = parts.n_eye > 0};
     else
         llm_adapter_free(a);
     return st;
@@ -32,11 +34,17 @@ static ggl_status number_task(llm_adapter_use *use, size_t i, int *n_tasks, ggl_
     }
     if (st == GGL_OK && own.n > 0 && use[i].task == 0)
         use[i].task = ++*n_tasks;
+    if (st == GGL_OK && use[i].task > 0 && use[i].beside)
+        st = ggl_fail(err, GGL_UNSUPPORTED,
+                      "%s is for a task (%s), and has pairs for an eye or an ear, which knows no "
+                      "tasks",
+                      ggl_gguf_name(llm_adapter_file(use[i].adapter)), key);
     return st;
 }
 
 ggl_status llm_adapter_list_open(llm_adapter_use **use, size_t *n_use, const llm_lora *from,
-                                 size_t n, const llm_model *m, ggl_error *err) {
+                                 size_t n, const llm_model *m, const llm_model *eye,
+                                 ggl_error *err) {
     *n_use = 0;
     *use = NULL;
     if (n == 0)
@@ -47,7 +55,7 @@ ggl_status llm_adapter_list_open(llm_adapter_use **use, size_t *n_use, const llm
     ggl_status st = GGL_OK;
     int n_tasks = 0;
     for (size_t i = 0; i < n && st == GGL_OK; i++) {
-        st = open_one(&(*use)[i], &from[i], m, err);
+        st = open_one(&(*use)[i], &from[i], m, eye, err);
         *n_use += st == GGL_OK;
         if (st == GGL_OK)
             st = number_task(*use, i, &n_tasks, err);

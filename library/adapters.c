@@ -4,6 +4,7 @@
 #include "context.h"
 #include "copies.h"
 #include "ggl/internal/alloc.h"
+#include "senses.h"
 
 /* Replaces the session and its generator by others that use the scales of today. */
 static ggl_status renew(llm_context *c, ggl_error *err) {
@@ -20,6 +21,8 @@ static ggl_status renew(llm_context *c, ggl_error *err) {
         st = llm_copies_alloc(c, session, &is_own, err);
     if (st == GGL_OK)
         st = llm_context_make_generator(&generator, c, session[0], err);
+    if (st == GGL_OK && c->eye)
+        st = llm_eye_adapt(c->eye, c->adapter, c->n_adapters, err);
     if (st == GGL_OK) {
         llm_guessing_follow(c->guessing, session[0]);
         llm_generator_free(c->generator);
@@ -28,6 +31,7 @@ static ggl_status renew(llm_context *c, ggl_error *err) {
         c->generator = generator;
         c->session = session[0];
     } else {
+        llm_generator_free(generator);
         llm_copies_free(c, session);
         llm_session_free(session[0]);
     }

@@ -41,10 +41,11 @@ struct llm_eye {
     int64_t n_most, n_input; /* rows of the input at most, and the numbers of each */
     llm_media *media;
     llm_stages *stages;
-    ggl_backend *const *backend; /* [n_backends]: for which they were planned */
-    int n_backends;
+    llm_session_params planned; /* with which they were */
+    llm_adapter_use *adapter;   /* [n_adapters]: those with pairs for it */
+    size_t n_adapters;
     llm_marks marks;
-    uint64_t digest; /* of the file: another one makes other rows of the same picture */
+    uint64_t digest; /* of the file and the adapters: others make other rows of the same picture */
     int64_t n_ctx; /* of the text model: no picture or sound has more rows; 0: it is not started */
     /* Of an ear that was started. */
     llm_mel *mel;

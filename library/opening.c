@@ -77,11 +77,6 @@ static ggl_status open_backends(llm_context *c, const llm_opening *o, ggl_error 
     return st;
 }
 
-static ggl_status open_adapters(llm_context *c, const llm_opening *o, ggl_error *err) {
-    return llm_adapter_list_open(&c->adapter, &c->n_adapters, o->adapter, o->n_adapters, c->model,
-                                 err);
-}
-
 /* What the draft guesses for. */
 static llm_guessing_target target_of(const llm_context *c, const llm_opening *o) {
     return (llm_guessing_target){.model = c->model,
@@ -232,7 +227,10 @@ static bool leave_eye_out(llm_context *c, const llm_opening *o, ggl_status why,
     char text[sizeof err->msg + 100];
     const bool is_sized = !o->image_tokens_for_all &&
                           (o->image_min_tokens > 0 || o->image_max_tokens > 0); /* asks for it */
-    if (!o->mmproj_came || is_sized ||
+    bool is_adapted = false;
+    for (size_t i = 0; i < c->n_adapters; i++)
+        is_adapted |= c->adapter[i].beside;
+    if (!o->mmproj_came || is_sized || is_adapted ||
         (why != GGL_UNSUPPORTED && why != GGL_NOT_FOUND && why != GGL_FORMAT))
         return false;
     if (c->eye)
@@ -320,6 +318,15 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
         return GGL_OK;
     (void)ggl_pass(err, &why);
     return st;
+}
+
+/* Opens the adapters, which may have pairs for the eye. */
+static ggl_status open_adapters(llm_context *c, const llm_opening *o, ggl_error *err) {
+    ggl_status st = o->n_adapters > 0 && !is_eye(c) ? open_eye(c, o, err) : GGL_OK;
+    if (st == GGL_OK)
+        st = llm_adapter_list_open(&c->adapter, &c->n_adapters, o->adapter, o->n_adapters, c->model,
+                                   c->eye ? c->eye->model : NULL, err);
+    return st == GGL_OK && c->eye ? llm_eye_adapt(c->eye, c->adapter, c->n_adapters, err) : st;
 }
 
 /* Plans the eye, and reserves the memory that it will take beside the text model. */
@@ -541,6 +548,8 @@ ggl_status llm_context_return(llm_context *c, llm_opened to, ggl_error *err) {
         c->placement = NULL;
     }
     if (to < LLM_OPENED_ADAPTERS) {
+        if (c->eye)
+            (void)llm_eye_adapt(c->eye, NULL, 0, NULL); /* it has no stages, so nothing can fail */
         llm_adapter_list_close(c->adapter, c->n_adapters);
         c->adapter = NULL;
         c->n_adapters = 0;

@@ -8,6 +8,7 @@
 #include "context.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
+#include "llm/internal/adapter.h"
 
 /* Rows that nobody holds are kept as long as they are fewer bytes than this. */
 #define KEPT_BYTES ((size_t)256 << 20)
@@ -104,6 +105,7 @@ void llm_eye_close(llm_eye *e) {
     llm_eye_stop(e);
     llm_media_free(e->media);
     llm_model_free(e->model);
+    ggl_free(e->adapter);
     ggl_free(e);
 }
 
@@ -135,15 +137,17 @@ ggl_status llm_eye_plan(llm_eye *e, const llm_session_params *p, ggl_error *err)
     own.progress_ctx = p->progress_ctx;
     own.cancelled = p->cancelled;
     own.cancelled_ctx = p->cancelled_ctx;
+    own.adapter = e->adapter;
+    own.n_adapters = e->n_adapters;
     llm_eye_stop(e);
-    e->backend = p->backend;
-    e->n_backends = p->n_backends;
+    e->planned = own;
     const ggl_status st = llm_stages_plan(&e->stages, e->model, &own, 0, err);
     return st == GGL_OK ? st : ggl_within(err, st, "%s", ggl_gguf_name(llm_model_file(e->model)));
 }
 
 ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_given, ggl_error *err) {
-    const bool is_planned = e->stages && e->backend == p->backend && e->n_backends == p->n_backends;
+    const bool is_planned =
+        e->stages && e->planned.backend == p->backend && e->planned.n_backends == p->n_backends;
     const char *file = ggl_gguf_name(llm_model_file(e->model));
     ggl_status st = is_planned ? GGL_OK : llm_eye_plan(e, p, err);
     if (st != GGL_OK)
@@ -161,6 +165,53 @@ ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_give
     e->cancelled = p->cancelled;
     e->cancelled_ctx = p->cancelled_ctx;
     return e->kind->start ? e->kind->start(e, err) : GGL_OK;
+}
+
+static bool are_same(const llm_adapter_use *a, size_t n, const llm_adapter_use *b, size_t n_b) {
+    bool same = n == n_b;
+    for (size_t i = 0; i < n && same; i++)
+        same = a[i].adapter == b[i].adapter && a[i].scale == b[i].scale;
+    return same;
+}
+
+/* Makes the stages again, which there are. */
+static ggl_status renew(llm_eye *e, const llm_adapter_use *use, size_t n, ggl_error *err) {
+    llm_session_params own = e->planned;
+    llm_stages *s;
+    own.adapter = use;
+    own.n_adapters = n;
+    own.progress = NULL;
+    const ggl_status st = llm_stages_new(&s, e->model, &own, 0, err);
+    if (st != GGL_OK)
+        return ggl_within(err, st, "%s", ggl_gguf_name(llm_model_file(e->model)));
+    llm_stages_free(e->stages);
+    e->stages = s;
+    e->planned = own;
+    return st;
+}
+
+ggl_status llm_eye_adapt(llm_eye *e, const llm_adapter_use *use, size_t n, ggl_error *err) {
+    llm_adapter_use *own = n > 0 ? ggl_calloc(n, sizeof *own) : NULL;
+    uint64_t adapters = 0;
+    size_t n_own = 0;
+    if (n > 0 && !own)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu adapters", n);
+    for (size_t i = 0; i < n; i++)
+        if (use[i].beside)
+            own[n_own++] = use[i];
+    const bool same = are_same(own, n_own, e->adapter, e->n_adapters);
+    const ggl_status st = same || !e->stages ? GGL_OK : renew(e, own, n_own, err);
+    if (same || st != GGL_OK) {
+        ggl_free(own);
+        return st;
+    }
+    for (size_t i = 0; i < n_own; i++)
+        adapters = llm_adapter_digest(own[i], adapters);
+    e->digest = ggl_gguf_digest(llm_model_file(e->model)) ^ adapters;
+    ggl_free(e->adapter);
+    e->adapter = own;
+    e->n_adapters = n_own;
+    return st;
 }
 
 ggl_status llm_eye_start_reading(llm_eye *e, int64_t n_ctx, ggl_error *err) {

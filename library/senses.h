@@ -20,6 +20,11 @@ ggl_status llm_eye_plan(llm_eye *e, const llm_session_params *p, ggl_error *err)
  * eye's rows have others; else as llm_stages_new. */
 ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_given, ggl_error *err);
 
+/* Lets it use those of the adapters that have pairs for it (llm_adapter_use.beside), which are borrowed, and remembers that its rows are theirs. Stages that there
+ * are are made again, beside the old ones, if these adapters or their scales are others; after a failure it is as it was. Statuses of llm_stages_new; without stages,
+ * GGL_NOMEM, and none if n is 0. */
+ggl_status llm_eye_adapt(llm_eye *e, const llm_adapter_use *use, size_t n, ggl_error *err);
+
 /* Its stages; NULL: they are neither planned nor started. */
 const llm_stages *llm_eye_stages(const llm_eye *e);
 

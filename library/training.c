@@ -23,6 +23,7 @@ typedef struct opened {
     training_senses *senses;
     ggl_backend *cpu, *reference;
     llm_adapter *adapter;
+    llm_adapter_parts adapter_parts;
     void *new_adapter; /* the file of a new one */
     bool has_no_prompts;
     ggl_error why_no_prompts;
@@ -164,8 +165,9 @@ static ggl_status open_draft(opened *o, const llm_training_params *p, ggl_error 
 /* --- the adapter ------------------------------------------------------------------------------ */
 
 static ggl_status open_adapter(opened *o, const llm_training_params *p, ggl_error *err) {
-    const llm_model *m = o->model->model;
-    const llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
+    const llm_model *m = o->model->model, *eye = llm_training_eye(o->senses);
+    const llm_arch_source source = llm_arch_source_gguf(llm_model_file(m)),
+                          seen = eye ? llm_arch_source_gguf(llm_model_file(eye)) : source;
     const double rank = p->rank > 0 ? (double)p->rank : 16,
                  alpha = p->alpha != 0 ? p->alpha : 2 * rank;
     const llm_train_pairs pairs = {.size = sizeof pairs,
@@ -174,17 +176,21 @@ static ggl_status open_adapter(opened *o, const llm_training_params *p, ggl_erro
                                    .matrix = p->matrix,
                                    .n_matrices = p->n_matrices,
                                    .seed = p->seed,
-                                   .magnitudes = p->dora};
+                                   .magnitudes = p->dora,
+                                   .eye = eye ? llm_model_arch(eye) : NULL,
+                                   .eye_source = &seen,
+                                   .eye_ignore =
+                                       eye ? llm_model_ignore(eye) : (llm_arch_ignore){0}};
     size_t n;
+    ggl_status st = GGL_OK;
     if (p->adapter) {
-        ggl_status st = llm_adapter_open(&o->adapter, p->adapter, NULL, err);
-        return st == GGL_OK ? llm_adapter_check(o->adapter, m, err) : st;
+        st = llm_adapter_open(&o->adapter, p->adapter, NULL, err);
+    } else {
+        st = llm_train_new_adapter(llm_model_arch(m), &source, &pairs, &o->new_adapter, &n, err);
+        if (st == GGL_OK)
+            st = llm_adapter_open_memory(&o->adapter, o->new_adapter, n, "the new adapter", err);
     }
-    ggl_status st =
-        llm_train_new_adapter(llm_model_arch(m), &source, &pairs, &o->new_adapter, &n, err);
-    return st == GGL_OK
-               ? llm_adapter_open_memory(&o->adapter, o->new_adapter, n, "the new adapter", err)
-               : st;
+    return st == GGL_OK ? llm_adapter_check(o->adapter, m, eye, &o->adapter_parts, err) : st;
 }
 
 /* --- several processes ------------------------------------------------------------------------ */
@@ -292,6 +298,7 @@ ggl_status llm_training_open(llm_training **out, const char *path,
             .tokenizer = o->model->tokenizer,
             .chat = o->model->chat,
             .adapter = o->adapter,
+            .adapts_eye = o->adapter_parts.n_eye > 0,
             .backend = o->cpu,
             .reference = o->reference,
             .n_threads = p.n_threads > 0 ? p.n_threads : ggl_backend_default_threads_batch(),

@@ -126,9 +126,10 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
                         "mmproj_out (--mmproj-out) is the file for what learned of mmproj "
                         "(--mmproj), which is not given");
     if (p->mmproj_out && t->of.adapter)
-        return ggl_fail(err, GGL_USAGE,
-                        "beside an adapter the eye or the ear stays as it is: leave mmproj_out "
-                        "(--mmproj-out) out");
+        return ggl_fail(
+            err, GGL_USAGE,
+            "beside an adapter the file of the eye or the ear stays as it is: leave mmproj_out "
+            "(--mmproj-out) out");
     if (p->n_matrices > 0 && !p->lora)
         return ggl_fail(
             err, GGL_USAGE,
@@ -458,7 +459,7 @@ static ggl_status make_trainer(llm_training *t, ggl_error *err) {
         p.eye_source = &t->eye;
         p.eye_ignore = llm_model_ignore(t->of.eye);
     }
-    t->use = (llm_adapter_use){.adapter = t->of.adapter, .scale = 1};
+    t->use = (llm_adapter_use){.adapter = t->of.adapter, .scale = 1, .beside = t->of.adapts_eye};
     if (t->of.adapter) {
         p.adapter = &t->use;
         p.n_adapters = 1;

@@ -35,7 +35,8 @@ typedef struct train_parts {
     const llm_tokenizer *tokenizer;
     const llm_chat *chat; /* NULL: the model has no template */
     llm_adapter
-        *adapter; /* that learns, with a model that stays as it is; NULL: the model learns */
+        *adapter;    /* that learns, with a model that stays as it is; NULL: the model learns */
+    bool adapts_eye; /* it has pairs for the eye or the ear */
     ggl_backend *backend, *reference;
     int n_threads; /* of the backend */
     /* Sets share[n][n_vocab], the probabilities of the teacher for each of n tokens of whole sequences. NULL: there is no teacher. */

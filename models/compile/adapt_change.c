@@ -269,7 +269,8 @@ static bool check_use(arch_eval *ev, const llm_adapter_use *u) {
     const ggl_str own = u->adapter->architecture;
     if (!isfinite(u->scale))
         return refuse(ev, GGL_USAGE, u->adapter, "the scale %g is not a finite number", u->scale);
-    if (ggl_str_is(own, ev->family))
+    /* an eye or an ear, which has no tokens, is used with the text model's adapters */
+    if (ggl_str_is(own, ev->family) || (u->beside && !ev->arch->has_tokens))
         return true;
     return refuse(ev, GGL_FORMAT, u->adapter,
                   "the adapter is for models of the architecture %.*s, but %.200s has the "
@@ -329,13 +330,21 @@ void llm_arch_adapt_fini(arch_eval *ev) {
     ev->adapt = NULL;
 }
 
-/* Reports a pair that changes nothing, with the reason. Returns false. */
-static bool refuse_unused(arch_eval *ev, const llm_adapter *a, const arch_pair *p) {
+/* Reports a pair that changes nothing, with the reason, unless it may be for another file. Returns false if it has reported. */
+static bool refuse_unused(arch_eval *ev, const llm_adapter_use *use, const arch_pair *p) {
     llm_arch_tensor t = {.name = p->name.s, .optional = true};
+    const llm_adapter *a = use->adapter;
     if (ev->src->tensor_at && ev->src->find_tensor(ev->src->ctx, &t))
         return refuse(ev, GGL_UNSUPPORTED, a,
                       "%.200s.lora_a: %.200s has this tensor, but does not compute with it",
                       p->name.s, ev->src->name);
+    if (use->beside)
+        return true;
+    if (llm_adapter_is_of_sense(p->name.s))
+        return refuse(ev, GGL_NOT_FOUND, a,
+                      "%.200s.lora_a: %.200s has no tensor %.200s, a name of eyes and ears: the "
+                      "file of the eye or the ear is missing (mmproj, or --mmproj)",
+                      p->name.s, ev->src->name, p->name.s);
     ggl_nearest near = ggl_nearest_to(p->name.s);
     for (size_t i = 0; i < ev->n_weight; i++)
         ggl_nearest_try(&near, ev->weight_name[i].s, ev->weight_name[i].n);
@@ -374,7 +383,9 @@ bool llm_arch_adapt_finish(arch_eval *ev) {
     }
     for (size_t i = 0; x && i < x->n; i++)
         for (size_t k = 0; k < x->use[i].adapter->n_pairs; k++)
-            if (!x->hit[i][k])
-                return refuse_unused(ev, x->use[i].adapter, &x->use[i].adapter->pair[k]);
+            if (!x->hit[i][k] && !refuse_unused(ev, &x->use[i], &x->use[i].adapter->pair[k]))
+                return false;
+    if (x && x->n > 0 && ev->params->used)
+        memcpy(ev->params->used, x->hit[0], x->use[0].adapter->n_pairs * sizeof(bool));
     return true;
 }

@@ -258,6 +258,14 @@ const char *llm_adapter_name(const llm_adapter *a) {
     return slash ? slash + 1 : path;
 }
 
+bool llm_adapter_is_of_sense(const char *name) {
+    static const char *const begin[] = {"v.", "a.", "mm.", "resampler."};
+    bool is = false;
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
+        is |= strncmp(name, begin[i], strlen(begin[i])) == 0;
+    return is;
+}
+
 const ggl_gguf *llm_adapter_file(const llm_adapter *a) {
     return a->file;
 }

@@ -1,5 +1,6 @@
 /* llm_adapter_check, llm_adapter_factors: build the model's graph, and drop it. */
-#include "llm/internal/adapter.h"
+#include "compile/adapter.h"
+#include "ggl/internal/gguf.h"
 #include "llm/internal/model.h"
 
 static ggl_status build(const llm_model *m, llm_arch_params ap, ggl_error *err) {
@@ -23,9 +24,78 @@ static ggl_status build(const llm_model *m, llm_arch_params ap, ggl_error *err) 
     return st;
 }
 
-ggl_status llm_adapter_check(const llm_adapter *a, const llm_model *m, ggl_error *err) {
-    const llm_adapter_use use = {.adapter = a, .scale = 1};
-    return build(m, (llm_arch_params){.adapter = &use, .n_adapters = 1}, err);
+/* Finds the pairs that change the model, used[n_pairs]. */
+static ggl_status find_used(const llm_adapter *a, const llm_model *m, bool beside, bool *used,
+                            ggl_error *err) {
+    const llm_adapter_use use = {.adapter = a, .scale = 1, .beside = beside};
+    return build(m, (llm_arch_params){.adapter = &use, .n_adapters = 1, .used = used}, err);
+}
+
+/* Checks that each pair changes one of the two, and counts them. */
+static ggl_status count(const llm_adapter *a, const bool *of_model, const bool *of_eye,
+                        const llm_model *m, const llm_model *eye, llm_adapter_parts *parts,
+                        ggl_error *err) {
+    for (size_t i = 0; i < a->n_pairs; i++) {
+        const char *name = a->pair[i].name.s, *first = ggl_gguf_name(llm_model_file(m)),
+                   *second = ggl_gguf_name(llm_model_file(eye));
+        if (!of_model[i] && !of_eye[i])
+            return ggl_fail(err, GGL_NOT_FOUND,
+                            "%s: %.200s.lora_a: neither %.200s nor %.200s has a tensor %.200s; is "
+                            "it another model's adapter?",
+                            llm_adapter_name(a), name, first, second, name);
+        if (of_model[i] && of_eye[i])
+            return ggl_fail(
+                err, GGL_UNSUPPORTED,
+                "%s: %.200s.lora_a: both %.200s and %.200s have a tensor %.200s, and it "
+                "is not known which of them is meant",
+                llm_adapter_name(a), name, first, second, name);
+        parts->n_model += of_model[i];
+        parts->n_eye += of_eye[i];
+    }
+    return GGL_OK;
+}
+
+ggl_status llm_adapter_check(const llm_adapter *a, const llm_model *m, const llm_model *eye,
+                             llm_adapter_parts *parts, ggl_error *err) {
+    llm_adapter_parts own = {0};
+    bool *used = ggl_calloc(2 * a->n_pairs, sizeof *used);
+    if (!used)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_status st = find_used(a, m, eye != NULL, used, err);
+    if (st == GGL_OK && eye)
+        st = find_used(a, eye, true, used + a->n_pairs, err);
+    if (st == GGL_OK && eye)
+        st = count(a, used, used + a->n_pairs, m, eye, &own, err);
+    else
+        own.n_model = a->n_pairs;
+    ggl_free(used);
+    if (parts)
+        *parts = own;
+    return st;
+}
+
+ggl_status llm_adapter_count(const llm_adapter *a, const llm_model *m, size_t *n, ggl_error *err) {
+    bool *used = ggl_calloc(a->n_pairs, sizeof *used);
+    *n = 0;
+    if (!used)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    const llm_arch *arch = llm_model_arch(m);
+    const bool is_sense = llm_arch_reads_rows(arch) && !llm_arch_reads_text(arch);
+    ggl_status st = find_used(a, m, true, used, err);
+    for (size_t i = 0; i < a->n_pairs && st == GGL_OK; i++) {
+        const char *name = a->pair[i].name.s;
+        *n += used[i];
+        if (!used[i] && llm_adapter_is_of_sense(name) == is_sense)
+            st = ggl_fail(err, GGL_NOT_FOUND,
+                          "%s: %.200s.lora_a: %.200s has no tensor %.200s; is it another model's "
+                          "adapter?",
+                          llm_adapter_name(a), name, ggl_gguf_name(llm_model_file(m)), name);
+    }
+    ggl_free(used);
+    return st == GGL_OK && *n == 0
+               ? ggl_fail(err, GGL_NOT_FOUND, "%s: it changes no tensor of %.200s",
+                          llm_adapter_name(a), ggl_gguf_name(llm_model_file(m)))
+               : st;
 }
 
 ggl_status llm_adapter_factors(const llm_model *m,

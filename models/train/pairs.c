@@ -88,12 +88,10 @@ static bool put_pair(ggl_gguf_writer *w, ggl_arena *arena, const ggl_tensor *t, 
     return true;
 }
 
-/* Adds a pair for each matrix of the graph that is wanted. */
+/* Adds a pair for each matrix of the graph that is wanted, and their number to *n. */
 static ggl_status put_pairs(ggl_gguf_writer *w, ggl_arena *arena, const ggl_graph *g,
-                            const llm_train_pairs *p, bool any_rank, size_t *hit, ggl_error *err) {
-    uint64_t rng[4];
-    int n = 0;
-    llm_rng_seed(rng, p->seed);
+                            const llm_train_pairs *p, bool any_rank, uint64_t rng[4], size_t *hit,
+                            size_t *n, ggl_error *err) {
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
         if (t->op != GGL_OP_WEIGHT || !t->name || t->n_dims < 2 || t->n_dims > 3 ||
@@ -120,12 +118,28 @@ static ggl_status put_pairs(ggl_gguf_writer *w, ggl_arena *arena, const ggl_grap
                             t->name, t->data ? ggl_type_get(t->type)->name : "without data");
         if (!put_pair(w, arena, t, rank, rng) || (p->magnitudes && !put_lengths(w, arena, t)))
             return ggl_fail(err, GGL_NOMEM, "out of memory for an adapter");
-        n++;
+        ++*n;
     }
-    for (size_t i = 0; i < p->n_matrices; i++)
+    return GGL_OK;
+}
+
+/* Adds those of the model and, if matrices are named, of its eye or ear. The graphs stay as long as their tensors' names are needed. */
+static ggl_status put_all(ggl_gguf_writer *w, ggl_arena *arena, ggl_graph *const g[2],
+                          const llm_train_pairs *p, bool any_rank, ggl_error *err) {
+    size_t *hit = ggl_calloc(p->n_matrices + 1, sizeof *hit), n = 0;
+    ggl_status st = hit ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for an adapter");
+    uint64_t rng[4];
+    llm_rng_seed(rng, p->seed);
+    for (int k = 0; k < 2 && st == GGL_OK; k++)
+        if (g[k])
+            st = put_pairs(w, arena, g[k], p, any_rank, rng, hit, &n, err);
+    for (size_t i = 0; i < p->n_matrices && st == GGL_OK; i++)
         if (!hit[i])
-            return ggl_fail(err, GGL_NOT_FOUND, "'%s' fits the name of no matrix", p->matrix[i]);
-    return n > 0 ? GGL_OK : ggl_fail(err, GGL_NOT_FOUND, "no layer of the model has a product");
+            st = ggl_fail(err, GGL_NOT_FOUND, "'%s' fits the name of no matrix", p->matrix[i]);
+    ggl_free(hit);
+    return st == GGL_OK && n == 0
+               ? ggl_fail(err, GGL_NOT_FOUND, "no layer of the model has a product")
+               : st;
 }
 
 static void put_keys(ggl_gguf_writer *w, const llm_arch_source *source, double alpha) {
@@ -160,21 +174,25 @@ ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_arch_source *so
     const char *only =
         llm_arch_has_output(arch, "logits") ? "logits" : NULL; /* else vectors, or scores */
     const llm_arch_params of = {.size = sizeof of, .n_ctx = 1, .only = only};
-    ggl_graph *g = ggl_graph_new(NULL);
+    const llm_arch_params of_eye = {.size = sizeof of_eye, .n_ctx = 1, .ignore = p.eye_ignore};
+    const bool with_eye = p.eye && p.n_matrices > 0;
+    ggl_graph *g[2] = {ggl_graph_new(NULL), with_eye ? ggl_graph_new(NULL) : NULL};
     ggl_gguf_writer *w = ggl_gguf_writer_new();
-    size_t *hit = ggl_calloc(p.n_matrices + 1, sizeof *hit);
     ggl_arena arena = {0};
-    st = g && w && hit ? llm_arch_build(arch, source, &of, g, NULL, err)
-                       : ggl_fail(err, GGL_NOMEM, "out of memory for an adapter");
+    st = g[0] && w && (g[1] || !with_eye)
+             ? llm_arch_build(arch, source, &of, g[0], NULL, err)
+             : ggl_fail(err, GGL_NOMEM, "out of memory for an adapter");
+    if (st == GGL_OK && with_eye)
+        st = llm_arch_build(p.eye, p.eye_source, &of_eye, g[1], NULL, err);
     if (st == GGL_OK) {
         put_keys(w, source, p.alpha);
-        st = put_pairs(w, &arena, g, &p, any_rank, hit, err);
+        st = put_all(w, &arena, g, &p, any_rank, err);
     }
     if (st == GGL_OK)
         st = ggl_gguf_writer_write_memory(w, data, size, err);
-    ggl_free(hit);
     ggl_arena_fini(&arena);
     ggl_gguf_writer_free(w);
-    ggl_graph_free(g);
+    ggl_graph_free(g[0]);
+    ggl_graph_free(g[1]);
     return st;
 }

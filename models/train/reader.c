@@ -77,6 +77,12 @@ ggl_status llm_reader_init(llm_trainer *t, ggl_error *err) {
     r->source = is_own ? t->source : t->p.eye_source;
     r->is.is_there = true;
     r->is.is_own = is_own;
+    r->adapter = ggl_calloc(t->p.n_adapters + 1, sizeof *r->adapter);
+    if (!r->adapter)
+        return no_memory(err);
+    for (size_t i = 0; i < t->p.n_adapters; i++)
+        if (t->p.adapter[i].beside)
+            r->adapter[r->n_adapters++] = t->p.adapter[i];
     llm_arch_result built;
     ggl_status st = ask(r, &t->p, &built, err);
     if (st == GGL_OK) {
@@ -147,8 +153,8 @@ static ggl_status build_rows(llm_trainer *t, int k, ggl_graph **out, llm_arch_re
                 : is_last(r, k) ? "rows"
                                 : r->of[k].name,
         .ignore = r->is.is_own ? (llm_arch_ignore){0} : t->p.eye_ignore,
-        .adapter = r->is.is_own ? t->p.adapter : NULL,
-        .n_adapters = r->is.is_own ? t->p.n_adapters : 0,
+        .adapter = r->is.is_own ? t->p.adapter : r->adapter,
+        .n_adapters = r->is.is_own ? t->p.n_adapters : r->n_adapters,
     };
     ggl_graph *g = *out = ggl_graph_new(&of);
     if (!g) {
@@ -383,6 +389,7 @@ void llm_reader_fini(llm_trainer *t) {
         ggl_free(r->kept[k].grad);
     }
     ggl_free(r->kept);
+    ggl_free(r->adapter);
     ggl_free(r->given);
     ggl_free(r->more);
     ggl_free(r->is_given);

@@ -35,6 +35,9 @@ typedef struct train_reader {
     llm_train_reader is;
     const llm_arch *arch;
     const llm_arch_source *source;
+    llm_adapter_use
+        *adapter; /* [n_adapters]: those of the trainer's with pairs for an eye or an ear */
+    size_t n_adapters;
     int n_sources; /* of a text: 1, the stage */
     llm_arch_rows_of of[LLM_ARCH_MAX_SOURCES];
     train_stage stage[LLM_ARCH_MAX_SOURCES];

@@ -72,7 +72,7 @@ def refused():
     train("-m", "builtin:shapes", "chats.jsonl", "-o", "o.gguf", "--mmproj-out", "e.gguf", code=2, has="--mmproj FILE, which is missing")
     shapes = ["-m", "builtin:shapes", "--mmproj", "builtin:shapes-eye", "talks.jsonl", "-o", "o.gguf"]
     train(*shapes, code=1, has="weights of the eye or the ear learn: mmproj_out (--mmproj-out FILE)")
-    train(*shapes, "--lora", "--mmproj-out", "e.gguf", code=2, has="beside an adapter they stay as they are")
+    train(*shapes, "--lora", "--mmproj-out", "e.gguf", code=2, has="beside an adapter their file stays as it is")
     train(*shapes, "--lora", "--teacher", "builtin:shapes", code=1, has="talks.jsonl has pictures, sounds or texts that are read besides: a teacher")
     train(*shapes, "--mmproj-out", "o.gguf", code=2, has="o.gguf")
     train("-m", "builtin:words", "pairs.jsonl", "-o", "o.gguf", code=1, has='pairs.jsonl:1: the model writes down speech, and learns from lines with "audio"')
@@ -94,6 +94,24 @@ def pictures():
     said = run("llm-cli", "-m", "builtin:shapes", "--lora", "style.gguf", "--image", "shapes.bmp", "-p", "What is in the picture?", "--temp", "0", "-n", "12")
     check("A green ring." in said, "another answer with the adapter", said)
     train(*shapes, "--plan", said="1 sequence")
+    # an adapter of the eye alone, which merges into the eye's file
+    train(*shapes, "--lora", "--matrix", "v.blk.*", "--matrix", "mm.*", "-o", "seen.gguf", "--steps", "30", "-lr", "8e-3", "--sample", "Who?",
+          has="wrote seen.gguf", said="sample")
+    asked = ["--image", "shapes.bmp", "-p", "What is in the picture?", "--temp", "0", "-n", "12"]
+    said = run("llm-cli", "-m", "builtin:shapes", "--lora", "seen.gguf", *asked)
+    check("A green ring." in said, "another answer with the eye's adapter", said)
+    run("llm-lora", "show", "seen.gguf", said="v.blk.2.attn_out.weight")
+    eye = os.path.join(EXAMPLES, "../models/builtin/shapes-eye.gguf")
+    run("llm-lora", "merge", eye, "seen.gguf", "-o", "merged-eye.gguf", "--type", "f32", said="20 of 57 tensors changed")
+    said = run("llm-cli", "-m", "builtin:shapes", "--mmproj", "merged-eye.gguf", *asked)
+    check("A green ring." in said, "another answer of the merged eye", said)
+    text = os.path.join(EXAMPLES, "../models/builtin/shapes.gguf")
+    run("llm-lora", "merge", text, "seen.gguf", "-o", "x.gguf", code=1, has="it changes no tensor of")
+    run("llm-lora", "merge", eye, "style.gguf", "-o", "x.gguf", code=1, has="it changes no tensor of")
+    run("llm-cli", "-m", text, "--lora", "seen.gguf", "-p", "Hi", "-n", "1", code=1, has="is missing (mmproj, or --mmproj)")
+    train(*shapes, "--lora", "--matrix", "mm.*", "--matrix", "blk.0.attn_q.weight", "-o", "both.gguf", "--steps", "1", has="wrote both.gguf")
+    run("llm-lora", "merge", text, "both.gguf", "-o", "text.gguf", said="2 pairs of the adapters belong to the eye or the ear, and are not merged here")
+    run("llm-lora", "merge", eye, "both.gguf", "-o", "eye.gguf", said="1 pair of the adapters belongs to the text model, and is not merged here")
 
 
 def speech():

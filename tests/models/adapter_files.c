@@ -115,7 +115,7 @@ static void check(change c, ggl_status want, const char *words, const char *more
     ggl_status st = llm_adapter_open_memory(&a, bytes, size - c.cut, "wrong.gguf", &err);
     CHECK((st == GGL_OK) == (a != NULL));
     if (st == GGL_OK)
-        st = llm_adapter_check(a, m, &err);
+        st = llm_adapter_check(a, m, NULL, NULL, &err);
     if (!CHECK_INT(st, want))
         printf("%s\n", err.msg);
     if (want != GGL_OK) {

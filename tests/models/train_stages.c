@@ -6,6 +6,7 @@
 
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
+#include "llm/internal/adapter.h"
 #include "llm/internal/train.h"
 #include "test.h"
 
@@ -348,6 +349,61 @@ TEST(some_weights) {
         CHECK(has_weight(t, "enc.") == way[i].stage && has_weight(t, "blk.") == way[i].tokens);
         check_gradients(t, "some weights");
         llm_trainer_free(t);
+        close_model(&m);
+    }
+}
+
+/* --- adapters --------------------------------------------------------------------------------- */
+
+/* Pairs of an eye learn beside those of the text, or alone, and nothing else does. */
+TEST(adapters) {
+    static const char *const of_stages[] = {"enc.attn_*", "mm.*"},
+                             *const both[] = {"mm.*", "blk.*"}, *const of_layers[] = {"enc.blk.*"};
+    static const struct {
+        int c;
+        const char *const *matrix;
+        size_t n_matrices, n_pairs;
+        bool stage, tokens;
+    } way[] = {{0, of_stages, 2, 4, true, false},
+               {1, both, 2, 3, false, true},
+               {2, of_layers, 1, 6, true, false}};
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        model m;
+        llm_trainer *t = NULL;
+        void *data = NULL;
+        size_t size = 0;
+        llm_adapter *a = NULL;
+        REQUIRE(open_model(&m, cases[way[i].c].text, cases[way[i].c].eye));
+        const llm_train_pairs pairs = {.size = sizeof pairs,
+                                       .rank = 3,
+                                       .matrix = way[i].matrix,
+                                       .n_matrices = way[i].n_matrices,
+                                       .seed = 5,
+                                       .eye = m.eye_arch,
+                                       .eye_source = llm_arch_toy_source(m.eye)};
+        REQUIRE_OK(
+            llm_train_new_adapter(m.arch, llm_arch_toy_source(m.toy), &pairs, &data, &size, &err),
+            &err);
+        REQUIRE_OK(llm_adapter_open_memory(&a, data, size, "new", &err), &err);
+        CHECK_INT((int64_t)llm_adapter_describe(a).n_pairs, (int64_t)way[i].n_pairs);
+        const llm_adapter_use use = {.adapter = a, .scale = 1, .beside = true};
+        REQUIRE_OK(
+            make(&t, &m, m.reference,
+                 (llm_train_params){.adapter = &use, .n_adapters = 1, .only_adapters = true}),
+            &err);
+        CHECK_INT(llm_trainer_n_weights(t), (int)(2 * way[i].n_pairs));
+        CHECK_MSG(has_weight(t, "enc.") == way[i].stage && has_weight(t, ".w.") == way[i].tokens,
+                  "way %zu: %s", i, llm_trainer_weight(t, 0).name);
+        for (int k = 0; k < llm_trainer_n_weights(t);
+             k++) { /* B begins with zeros, which have no gradient of A */
+            const llm_train_weight w = llm_trainer_weight(t, k);
+            for (int64_t n = 0; strstr(w.name, ".lora_b") && n < llm_train_weight_count(&w); n++)
+                w.data[n] = (float)(0.2 * sin(1.3 * (double)n));
+        }
+        check_gradients(t, "an adapter");
+        llm_trainer_free(t);
+        llm_adapter_free(a);
+        ggl_free(data);
         close_model(&m);
     }
 }

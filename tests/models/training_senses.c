@@ -422,7 +422,7 @@ TEST(an_eye_that_stays) {
     wrong.n_files = 1;
     wrong.mmproj_out = out;
     CHECK_INT(llm_training_open(&t, "builtin:shapes", &wrong, &err), GGL_USAGE);
-    CHECK_HAS(err.msg, "beside an adapter the eye or the ear stays as it is");
+    CHECK_HAS(err.msg, "beside an adapter the file of the eye or the ear stays as it is");
     p.lora = false;
     p.learn = &blocks;
     p.n_learn = 1;
@@ -442,6 +442,101 @@ TEST(an_eye_that_stays) {
     const llm_training_report r = step(t);
     CHECK_MSG(fabs(r.loss - log(2)) < 1e-6, "%g", r.loss);
     llm_training_close(t);
+}
+
+/* Pairs of the eye learn if `matrix` names its matrices, in the file of the adapter, which goes on with the same bits and computes in use what it learned. */
+TEST(an_adapter_of_an_eye) {
+    static const char *const matrix[] = {"v.blk.*", "mm.*", "blk.*.attn_q.weight"},
+                             *const none[] = {"v.blk.9.*"};
+    const char *file = talks("talks.jsonl", 24), *out = path_of("eye-lora.gguf"),
+               *out2 = path_of("eye-lora2.gguf"), *save = path_of("state");
+    llm_training_params p = {.mmproj = "builtin:shapes-eye",
+                             .lora = true,
+                             .matrix = matrix,
+                             .n_matrices = 3,
+                             .n_steps = 6,
+                             .rate = 5e-3};
+    double before = NAN, after = NAN, read = NAN;
+    llm_training *t = open_on("builtin:shapes", file, p), *again;
+    REQUIRE(t);
+    CHECK_OK(llm_training_evaluate(t, &before, NULL, &err), &err);
+    (void)step(t);
+    (void)step(t);
+    CHECK_OK(llm_training_save(t, save, &err), &err);
+    llm_training_run_params run = {.size = sizeof run, .out = out};
+    CHECK_OK(llm_training_run(t, &run, &err), &err);
+    CHECK_OK(llm_training_evaluate(t, &after, NULL, &err), &err);
+    CHECK_MSG(after < 0.8 * before, "%g, from %g", after, before);
+    llm_training_close(t);
+    again = open_on("builtin:shapes", file, p);
+    REQUIRE(again);
+    CHECK_OK(llm_training_resume(again, save, &err), &err);
+    run.out = out2;
+    CHECK_OK(llm_training_run(again, &run, &err), &err);
+    CHECK(same_files(out, out2));
+    llm_training_close(again);
+    llm_training_params other = p;
+    other.n_matrices = 2;
+    again = open_on("builtin:shapes", file, other);
+    REQUIRE(again);
+    CHECK(llm_training_resume(again, save, &err) != GGL_OK);
+    llm_training_close(again);
+    llm_training_params on = {.mmproj = "builtin:shapes-eye", .adapter = out, .n_steps = 1};
+    again = open_on("builtin:shapes", file, on);
+    REQUIRE(again);
+    CHECK_OK(llm_training_evaluate(again, &read, NULL, &err), &err);
+    CHECK_MSG(fabs(read - after) < 1e-6 * fmax(1, after), "%g, %g", read, after);
+    llm_training_close(again);
+    llm_training_params wrong = p;
+    wrong.size = sizeof wrong;
+    wrong.file = &file;
+    wrong.n_files = 1;
+    wrong.matrix = none;
+    wrong.n_matrices = 1;
+    CHECK_INT(llm_training_open(&t, "builtin:shapes", &wrong, &err), GGL_NOT_FOUND);
+    CHECK_HAS(err.msg, "'v.blk.9.*' fits the name of no matrix");
+    wrong = on;
+    wrong.size = sizeof wrong;
+    wrong.file = &file;
+    wrong.n_files = 1;
+    wrong.mmproj = NULL;
+    CHECK_INT(llm_training_open(&t, "builtin:shapes", &wrong, &err), GGL_NOT_FOUND);
+    CHECK_HAS(err.msg, "(mmproj, or --mmproj)");
+    /* in use */
+    const llm_lora lora = {out, 1};
+    const llm_open_params o = {.size = sizeof o,
+                               .n_ctx = 128,
+                               .cache_type_k = "f32",
+                               .cache_type_v = "f32",
+                               .adapter = &lora,
+                               .n_adapters = 1};
+    llm_context *use = NULL;
+    char line[1000];
+    size_t n = 0, n_answer = 0;
+    int32_t *answer = NULL, all[128];
+    REQUIRE_OK(llm_open(&use, "builtin:shapes", &o, &err), &err);
+    int32_t *id = tokens_of_use(use, &n);
+    REQUIRE(id);
+    REQUIRE_OK(
+        llm_encode(use, "A green circle.<|end|>", 22, LLM_READ_SPECIAL, &answer, &n_answer, &err),
+        &err);
+    REQUIRE(n + n_answer < 128);
+    memcpy(all, id, n * sizeof *id);
+    memcpy(all + n, answer, n_answer * sizeof *id);
+    const double wanted = loss_of(use, all, n + n_answer, n);
+    snprintf(line, sizeof line,
+             "{\"messages\": [{\"role\": \"user\", \"content\": \"<image>" ASKED
+             "\"}, {\"role\": \"assistant\", \"content\": \"A green circle.\"}], \"images\": "
+             "[\"%s\"]}",
+             shapes);
+    t = open_on("builtin:shapes", file_of("one.jsonl", line), on);
+    REQUIRE(t);
+    const llm_training_report r = step(t);
+    CHECK_MSG(fabs(r.loss - wanted) < 1e-3 * fmax(1, wanted), "%g, in use %g", r.loss, wanted);
+    llm_training_close(t);
+    ggl_free(id);
+    ggl_free(answer);
+    llm_close(use);
 }
 
 /* --- speech ----------------------------------------------------------------------------------- */

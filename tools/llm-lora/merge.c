@@ -53,6 +53,9 @@ typedef struct merge_job {
     lora_factors factors;
     gguf_copy_job copy;
     size_t n_changed;
+    bool is_sense; /* the model is an eye or an ear */
+    size_t
+        n_other; /* pairs that another file has the weights of: an eye, or the text model beside this one */
     /* the matrix that is being changed */
     const ggl_gguf_tensor *t;
     const lora_factor *factor; /* NULL: none */
@@ -322,7 +325,7 @@ static double read_scale(char *word) {
     return ggl_number_value(at, n);
 }
 
-/* Every pair must belong to a tensor of the file: the engine also applies those for parts of joined
+/* Every pair must belong to a tensor of the file, or of that of an eye beside it: the engine also applies those for parts of joined
  * tensors, which have other names. */
 static int check_pairs(const merge_job *j, const merge_use *u, const char *path) {
     for (size_t i = 0; i < ggl_gguf_n_tensors(u->file); i++) {
@@ -333,7 +336,8 @@ static int check_pairs(const merge_job *j, const merge_use *u, const char *path)
             '\0'; /* the adapter's reader knows that it ends in .lora_a or another such end */
         const bool output = strcmp(name, "output.weight") == 0 &&
                             ggl_gguf_find_tensor(j->model, "token_embd.weight");
-        if (!ggl_gguf_find_tensor(j->model, name) && !output)
+        if (!ggl_gguf_find_tensor(j->model, name) && !output &&
+            llm_adapter_is_of_sense(name) == j->is_sense)
             return tool_error(
                 TOOL, 1,
                 "%s changes %s, which is not a tensor of the model's file, but a part "
@@ -356,9 +360,11 @@ static int open_adapter(merge_job *j, const llm_model *m, const char *given) {
     else if (llm_adapter_open(&u->adapter, path, NULL, &err) != GGL_OK)
         code = tool_error(TOOL, 1, "%s", err.msg);
     j->n_use += u->adapter != NULL;
-    if (code < 0 && llm_adapter_check(u->adapter, m, &err) != GGL_OK)
+    size_t n_own = 0;
+    if (code < 0 && llm_adapter_count(u->adapter, m, &n_own, &err) != GGL_OK)
         code = tool_error(TOOL, 1, "%s", err.msg);
     if (code < 0) {
+        j->n_other += llm_adapter_describe(u->adapter).n_pairs - n_own;
         u->file = llm_adapter_file(u->adapter);
         code = check_pairs(j, u, path);
     }
@@ -408,6 +414,7 @@ static int merge(merge_job *j, const arg_list *words) {
     if (tool_load_model(&m, words->s[0], &p, 0, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     j->model = llm_model_file(m);
+    j->is_sense = llm_arch_reads_rows(llm_model_arch(m)) && !llm_arch_reads_text(llm_model_arch(m));
     j->use = calloc(words->n, sizeof *j->use);
     j->change = calloc(2 * words->n, sizeof *j->change);
     int code = j->use && j->change ? -1 : tool_error(TOOL, 1, "out of memory");
@@ -420,6 +427,11 @@ static int merge(merge_job *j, const arg_list *words) {
     if (code == 0)
         ggl_fprint(stdout, "%s: %zu of %zu tensors changed\n", j->out, j->n_changed,
                    ggl_gguf_n_tensors(j->model));
+    if (code == 0 && j->n_other > 0)
+        ggl_fprint(stdout, "%zu pair%s of the adapters belong%s to %s, and %s not merged here\n",
+                   j->n_other, j->n_other == 1 ? "" : "s", j->n_other == 1 ? "s" : "",
+                   j->is_sense ? "the text model" : "the eye or the ear",
+                   j->n_other == 1 ? "is" : "are");
     for (size_t i = 0; i < j->n_use; i++)
         llm_adapter_free(j->use[i].adapter);
     lora_factors_fini(&j->factors);

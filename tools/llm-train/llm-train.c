@@ -137,7 +137,9 @@ static bool on_written(void *user, const llm_training_report *r) {
                                .chat_template = w->o.chat_template,
                                .no_repack = true,
                                .adapter = is_adapter ? &lora : NULL,
-                               .n_adapters = is_adapter};
+                               .n_adapters = is_adapter,
+                               .mmproj =
+                                   is_adapter ? w->o.mmproj : NULL}; /* it may be the eye's, too */
     ggl_error err = {0};
     llm_context *c = NULL;
     (void)r;

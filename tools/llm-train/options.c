@@ -67,8 +67,8 @@ static const char *wrong_options(const train_options *o) {
     if (o->mmproj_out && !o->mmproj)
         return "--mmproj-out is the file for what learned of --mmproj FILE, which is missing";
     if (o->mmproj_out && (o->lora || o->adapter))
-        return "--mmproj-out is for eyes and ears that learn: beside an adapter they stay as they "
-               "are";
+        return "--mmproj-out is for eyes and ears that learn: beside an adapter their file stays "
+               "as it is";
     if (o->mmproj_out && !o->out)
         return "--mmproj-out is written whenever -o FILE is, which is missing";
     if (o->resume && !o->out)
@@ -201,8 +201,8 @@ int train_options_read(train_options *o, int argc, char **argv) {
          .help = "it also learns the length of each row that it changes, apart from its direction "
                  "(DoRA)"},
         {"--matrix", ARG_LIST, &o->matrix, .value = "PATTERN",
-         .help = "what the adapter changes, such as 'blk.*.attn_q.weight'; can be repeated "
-                 "(default: all matrices of the layers)"},
+         .help = "what the adapter changes, such as 'blk.*.attn_q.weight', or 'v.blk.*' of an eye; "
+                 "can be repeated (default: all matrices of the model's layers)"},
         {"--adapter", ARG_STRING, &o->adapter, .value = "FILE",
          .help = "go on with this adapter, in place of a new one"},
         {"--qat", ARG_STRING, &o->round_to, .value = "TYPE",

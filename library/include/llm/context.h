@@ -64,7 +64,7 @@ typedef struct llm_open_params {
     const char *pooling;
     /* Types of the keys and values in the KV cache: "f16", "bf16", "f32", "q8_0" or "q4_0"; NULL: "f16". */
     const char *cache_type_k, *cache_type_v;
-    /* [n_adapters], applied all together. */
+    /* [n_adapters], applied all together, to the model and to its eye or ear (mmproj). */
     const llm_lora *adapter;
     size_t n_adapters;
     /* Guessing ahead, which makes generating faster and changes no text: a smaller model with the same
@@ -168,7 +168,8 @@ GGL_API GGL_NODISCARD ggl_status llm_context_json(const llm_context *c, const ch
                                                   char **json, size_t *n, ggl_error *err);
 /* Changes the scale of adapter k of llm_open_params.adapter. The sequence is empty afterwards. It prepares the
  * weights again, and needs memory for the new ones beside the old. GGL_USAGE: there is no adapter k, or the scale is
- * not finite; else as llm_open. After a failure the old scale stays. */
+ * not finite; else as llm_open. After a failure the old scale stays. If the adapter also changes the eye or the ear, marks that llm_see and
+ * llm_listen gave before stand for the rows of the old scale: pictures and sounds are to be shown again. */
 GGL_API GGL_NODISCARD ggl_status llm_set_adapter_scale(llm_context *c, size_t k, double scale,
                                                        ggl_error *err);
 /* True if the model has a chat template, which llm_reply and llm_chat_format need. */

@@ -71,7 +71,7 @@ typedef struct llm_training_params {
     bool
         dora; /* of a new adapter: it has a length for each row that it changes, which learns by itself (DoRA) */
     const char *const *
-        matrix; /* [n_matrices]: patterns of the matrices that the adapter changes; none: all of the layers */
+        matrix; /* [n_matrices]: patterns of the matrices that the adapter changes, of the model and of mmproj; none: all of the model's layers */
     size_t n_matrices;
     const char
         *adapter; /* an adapter's file that goes on learning, in place of a new one; NULL: none */
@@ -158,8 +158,8 @@ typedef struct llm_training_params {
     void *user;
 
     /* --- an eye or an ear --- */
-    /* As llm_open_params.mmproj: conversations may have pictures or sounds. Its weights learn, too, all or those that `learn` names; with an adapter it stays as it
-     * is. NULL: none. */
+    /* As llm_open_params.mmproj: conversations may have pictures or sounds. Its weights learn, too, all or those that `learn` names; with an adapter its file stays as it
+     * is, and pairs of its matrices learn if `matrix` names these, or the adapter has them. NULL: none. */
     const char *mmproj;
     /* Where it is written whenever the model is: llm_training_write and llm_training_run fail (GGL_USAGE) if weights of it learn and this is NULL. */
     const char *mmproj_out;

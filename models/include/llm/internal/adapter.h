@@ -52,11 +52,22 @@ GGL_NODISCARD ggl_status llm_adapter_open_memory(llm_adapter **out, const void *
 /* NULL is fine. Sessions that use the adapter must be freed first. */
 void llm_adapter_free(llm_adapter *a);
 
-/* Checks that the adapter fits the model: the architecture, and for each pair that the model has the
- * weight, in this shape, and uses it only in ways that can be adapted. Builds the model's graph for
- * that, without data. A session with this adapter fails with the same errors. GGL_FORMAT, GGL_SHAPE,
- * GGL_UNSUPPORTED, or as llm_arch_build. */
+/* How many pairs of an adapter change a model, and how many the eye or ear beside it. */
+typedef struct llm_adapter_parts {
+    size_t n_model, n_eye;
+} llm_adapter_parts;
+
+/* Checks that the adapter fits the model: the architecture, and for each pair that the model, or the eye or ear
+ * beside it (NULL: there is none), has the weight, in this shape, and uses it only in ways that can be adapted. Builds
+ * their graphs for that, without data. A session with this adapter fails with the same errors. *parts (may be NULL): if some
+ * pairs are the eye's, sessions of both need llm_adapter_use.beside. GGL_FORMAT, GGL_SHAPE, GGL_UNSUPPORTED, or as
+ * llm_arch_build. */
 GGL_NODISCARD ggl_status llm_adapter_check(const llm_adapter *a, const llm_model *m,
+                                           const llm_model *eye, llm_adapter_parts *parts,
+                                           ggl_error *err);
+/* Counts the pairs that change the model, which may be a text model, or an eye or an ear, and is alone. Pairs of tensors that it lacks are those of the other file if
+ * llm_adapter_is_of_sense says so of their names, else GGL_NOT_FOUND; as is an adapter all of whose pairs are. Else as llm_adapter_check. */
+GGL_NODISCARD ggl_status llm_adapter_count(const llm_adapter *a, const llm_model *m, size_t *n,
                                            ggl_error *err);
 
 /* Calls fn for each weight of the model whose products are multiplied by a factor, the tensor NAME.scale
@@ -78,6 +89,9 @@ typedef struct llm_adapter_info {
         title; /* general.name, which may be empty; both valid until it is freed */
 } llm_adapter_info;
 llm_adapter_info llm_adapter_describe(const llm_adapter *a);
+/* True for a weight's name as the files of eyes and ears have them: it begins with v. or a., or with mm. or resampler. for what leads to the
+ * text model. */
+bool llm_adapter_is_of_sense(const char *name);
 const ggl_gguf *llm_adapter_file(const llm_adapter *a);
 /* Returns a number that differs for adapters with other tensors or another scale, mixed with that of
  * the adapters before it (0: none); at scale 0, `before`. What a session has computed, such as a

@@ -154,6 +154,9 @@ typedef struct llm_adapter_use {
     const llm_adapter *adapter; /* borrowed until the graph is freed */
     double scale;               /* finite; 0: as without the adapter, bit for bit */
     int task; /* > 0: counts only for tokens of this task, by the graph's input "task"; 0: for all */
+    /* It also has pairs for another file, the eye or ear beside a text model, or that text model: pairs of tensors that this file lacks are no error.
+     * llm_adapter_check finds out. */
+    bool beside;
 } llm_adapter_use;
 
 enum { LLM_ARCH_MAX_TASKS = 64 };
@@ -294,6 +297,8 @@ typedef struct llm_arch_params {
      * it gets, mostly 1 for one of them. */
     const llm_adapter_use *adapter;
     size_t n_adapters;
+    /* [pairs of adapter[0]] (NULL: not asked for): set to true for those that change the model. */
+    bool *used;
     /* Also makes the output "embedding": what the product with the matrix of the output reads, mostly the
      * normalized state after the last layer. GGL_UNSUPPORTED if the logits come from no such product. */
     bool embedding;

@@ -54,7 +54,7 @@ typedef struct llm_train_params {
     double beta1, beta2, eps, decay;
     double
         max_norm; /* the longest gradient of all weights together, to which longer ones are cut; 0: none */
-    /* Adapters that the model is used with, borrowed as long as the trainer lives. Their weights, NAME.lora_a, NAME.lora_b and NAME.lora_magnitude, can learn, too: with
+    /* Adapters that the model, and its eye or ear, are used with, borrowed as long as the trainer lives. Their weights, NAME.lora_a, NAME.lora_b and NAME.lora_magnitude, can learn, too: with
      * only_adapters, the model itself stays as it is, of whatever types. */
     const llm_adapter_use *adapter;
     size_t n_adapters;
@@ -296,12 +296,16 @@ typedef struct llm_train_pairs {
     int64_t
         rank; /* 0: 16. Of a matrix with a shorter side: that side, or, if both `rank` and `matrix` are given, an error */
     double alpha; /* what is added to a matrix is alpha / rank times B A; 0: 2 * rank */
-    /* Patterns of the names of the matrices that it changes. NULL: all that layers multiply with. */
+    /* Patterns of the names of the matrices that it changes, of the model and of its eye or ear. NULL: all that the model's layers multiply with. */
     const char *const *matrix;
     size_t n_matrices;
     uint64_t seed; /* of A */
     /* With the lengths of the changed rows (DoRA), which are those of the model's at first. The source's tensors must have data. */
     bool magnitudes;
+    /* An eye or an ear beside the model, as in llm_train_params; NULL: there is none. */
+    const llm_arch *eye;
+    const llm_arch_source *eye_source;
+    llm_arch_ignore eye_ignore;
 } llm_train_pairs;
 
 /* Writes it, for the model of the source, to memory, as llm_adapter_open_memory reads it; the caller frees *data by ggl_free. GGL_NOT_FOUND: a
