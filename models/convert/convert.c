@@ -499,6 +499,54 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     return s == GGL_OK || s == GGL_NOMEM || named ? s : ggl_within(err, s, "%s", c->folder);
 }
 
+/* Opens the converter of the adapter's pairs for the eye. On failure c->eye is NULL. */
+static ggl_status open_eye(llm_converter *c, ggl_error *err) {
+    llm_converter *eye = ggl_calloc(1, sizeof *eye);
+    if (!eye)
+        return llm_converter_no_memory(err);
+    eye->whole = c;
+    eye->params = c->params;
+    eye->params.arch_path = NULL; /* that of the text model */
+    eye->params.eye = true;
+    eye->params.needs_weights = NULL;
+    eye->folder = c->folder;
+    const ggl_status s = open_rest(eye, err);
+    if (s == GGL_OK)
+        c->eye = eye;
+    else
+        llm_converter_free(eye);
+    return s;
+}
+
+/* Finds pairs for the eye, if the text model is not made of all, and checks that each pair is of use. */
+static ggl_status open_others(llm_converter *c, ggl_error *err) {
+    ggl_error of_eye = {0};
+    const char *zeros = NULL;
+    size_t n_zeros = 0;
+    char text[600];
+    if (llm_lora_has_others(c->lora) && llm_convert_finds_eye(c->folder, NULL) &&
+        open_eye(c, &of_eye) == GGL_NOMEM)
+        return ggl_pass(err, &of_eye);
+    ggl_status s = llm_lora_check_used(c->lora, c->eye ? c->eye->lora : NULL, c->conv.family,
+                                       &zeros, &n_zeros, err);
+    if (s != GGL_OK && of_eye.msg[0]) {
+        const size_t n = strlen(err->msg), line = strcspn(of_eye.msg, "\n");
+        snprintf(err->msg + n, sizeof err->msg - n,
+                 "; and the eye of the folder cannot be made: %.*s",
+                 (int)ggl_utf8_cut(of_eye.msg, line, 600), of_eye.msg);
+    }
+    if (s == GGL_OK && n_zeros > 0 && llm_converter_n_tensors(c) == 0)
+        s = ggl_fail(err, GGL_UNSUPPORTED, "%s changes nothing: all lora_B are zeros",
+                     c->params.adapter);
+    if (s != GGL_OK || n_zeros == 0)
+        return s;
+    snprintf(text, sizeof text,
+             "%zu pair%s left out, of which nothing is read, and which change%s nothing: lora_B is "
+             "zeros, as of %.300s",
+             n_zeros, n_zeros == 1 ? " is" : "s are", n_zeros == 1 ? "s" : "", zeros);
+    return llm_converter_note(c, text) ? s : llm_converter_no_memory(err);
+}
+
 ggl_status llm_converter_open(llm_converter **out, const char *folder,
                               const llm_convert_params *params, ggl_error *err) {
     *out = NULL;
@@ -522,6 +570,8 @@ ggl_status llm_converter_open(llm_converter **out, const char *folder,
         s = ggl_fail(err, GGL_USAGE, "an adapter has no dry run, and no tokenizer of its own");
     if (s == GGL_OK)
         s = open_rest(c, err);
+    if (s == GGL_OK && c->lora)
+        s = open_others(c, err);
     if (s != GGL_OK) {
         llm_converter_free(c);
         return s;
@@ -533,6 +583,7 @@ ggl_status llm_converter_open(llm_converter **out, const char *folder,
 void llm_converter_free(llm_converter *c) {
     if (!c)
         return;
+    llm_converter_free(c->eye);
     llm_hf_tokenizer_free(c->tokenizer);
     llm_arch_conversion_fini(&c->conv);
     if (!c->conv.partial) /* else the adapter owns it */
@@ -564,10 +615,10 @@ const char *llm_converter_family(const llm_converter *c) {
     return c->conv.family;
 }
 size_t llm_converter_n_tensors(const llm_converter *c) {
-    return c->conv.n_tensor;
+    return c->conv.n_tensor + (c->eye ? c->eye->conv.n_tensor : 0);
 }
 size_t llm_converter_size(const llm_converter *c) {
-    return c->size;
+    return c->size + (c->eye ? c->eye->size : 0);
 }
 const char *llm_converter_notes(const llm_converter *c) {
     return c->notes ? c->notes : "";

@@ -32,6 +32,10 @@ struct llm_converter {
     bool is_file; /* `folder` is a model in one file, of another format: file_kinds of convert.c */
     ggl_status (*open_tokens)(llm_converter *c, int64_t n, ggl_error *err); /* of such a file */
     llm_lora *lora; /* the adapter; NULL: the folder itself is converted */
+    llm_converter
+        *eye; /* of an adapter with pairs for the eye of the folder: makes these; else NULL */
+    llm_converter
+        *whole; /* of such an eye: the converter that it belongs to, which reports progress */
     arch_conversion conv;
     llm_hf_tokenizer *tokenizer; /* NULL: the folder has none */
     tensor_turn *turn;

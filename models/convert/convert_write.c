@@ -80,9 +80,11 @@ ggl_status llm_converter_put_keys(llm_converter *c, ggl_gguf_writer *w, ggl_erro
 /* --- tensors ---------------------------------------------------------------------------------- */
 
 static void tell(llm_converter *c, size_t n) {
+    const llm_converter *all = c->whole ? c->whole : c, *eye = all->eye;
     c->done += n;
     if (c->params.progress)
-        c->params.progress(c->params.progress_ctx, c->done, c->size);
+        c->params.progress(c->params.progress_ctx, all->done + (eye ? eye->done : 0),
+                           all->size + (eye ? eye->size : 0));
 }
 
 /* Bytes of the file between two calls of drop_pages. */
@@ -168,25 +170,36 @@ static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     return s == GGL_OK ? s : ggl_pass(err, &own);
 }
 
-ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *err) {
-    if (c->params.dry_run)
-        return ggl_fail(err, GGL_USAGE, "a dry run writes nothing");
-    ggl_gguf_writer *w = ggl_gguf_writer_new();
+/* Lists the tensors in the file. */
+static ggl_status put_tensors(llm_converter *c, ggl_gguf_writer *w, ggl_error *err) {
     if (!c->turn)
         c->turn = ggl_calloc(c->conv.n_tensor + 1, sizeof *c->turn);
     c->done = 0;
-    ggl_status s = w && c->turn ? llm_converter_put_keys(c, w, err) : llm_converter_no_memory(err);
-    for (size_t i = 0; s == GGL_OK && i < c->conv.n_tensor; i++) {
+    c->bad_input = (ggl_error){0};
+    for (size_t i = 0; c->turn && i < c->conv.n_tensor; i++) {
         const converted_tensor *t = &c->conv.tensor[i];
         c->turn[i] = (tensor_turn){c, i};
         ggl_gguf_put_tensor_later(w, t->name, llm_converter_type(c, t), t->n_dims, t->ne,
                                   fill_tensor, &c->turn[i]);
     }
-    c->bad_input = (ggl_error){0};
+    return c->turn ? GGL_OK : llm_converter_no_memory(err);
+}
+
+ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *err) {
+    if (c->params.dry_run)
+        return ggl_fail(err, GGL_USAGE, "a dry run writes nothing");
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_status s = w ? llm_converter_put_keys(c, w, err) : llm_converter_no_memory(err);
+    if (s == GGL_OK)
+        s = put_tensors(c, w, err);
+    if (s == GGL_OK && c->eye)
+        s = put_tensors(c->eye, w, err);
     if (s == GGL_OK)
         s = ggl_gguf_writer_write(w, path, err);
     if (err && c->bad_input.msg[0])
         *err = c->bad_input;
+    else if (err && c->eye && c->eye->bad_input.msg[0])
+        *err = c->eye->bad_input;
     ggl_gguf_writer_free(w);
     return s;
 }

@@ -360,10 +360,8 @@ static ggl_status match(llm_lora *l, const arch_convert *section, const llm_safe
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     for (size_t i = 0; i < l->n; i++) {
         const st_tensor *w = &l->weights->tensor[i], *t = find_in(model, section, w->name.s);
-        if (!t)
-            return ggl_fail(err, GGL_NOT_FOUND, "%s: the model has no tensor %.300s", l->file_path,
-                            w->name.s);
-        l->pair_of[t - model->tensor] = i + 1;
+        if (t) /* llm_lora_check_used reports others */
+            l->pair_of[t - model->tensor] = i + 1;
     }
     return GGL_OK;
 }

@@ -31,11 +31,17 @@ GGL_NODISCARD ggl_status llm_lora_check_model(const llm_lora *l, const json_valu
                                               bool writes, ggl_error *err);
 /* Chooses the tensors that recipes are made from. `opened`: the status of opening those of the
  * model's folder, *source. Without weights there (GGL_NOT_FOUND), sets *source to the weights with
- * pairs, which l owns, and c->partial. Else finds the weights in *source. GGL_NOT_FOUND: the model
- * has no such weight; or `opened`. */
+ * pairs, which l owns, and c->partial. Else finds the weights in *source. Statuses: GGL_NOMEM, and `opened`. */
 GGL_NODISCARD ggl_status llm_lora_choose_source(llm_lora *l, arch_conversion *c,
                                                 llm_safetensors **source, ggl_status opened,
                                                 ggl_error *err);
+/* Checks that each pair is for a weight from which l's model, or the eye beside it, is made, or is one of zeros, and sets *zeros to the first weight of these (NULL: there is none) and
+ * *n_zeros to their number. `eye`: the same adapter, taken apart for that eye; NULL: there is none. GGL_NOT_FOUND, GGL_UNSUPPORTED: it is not, for a model of this family. */
+GGL_NODISCARD ggl_status llm_lora_check_used(const llm_lora *l, const llm_lora *eye,
+                                             const char *family, const char **zeros,
+                                             size_t *n_zeros, ggl_error *err);
+/* True if it has pairs for other weights than those from which l's model is made. */
+bool llm_lora_has_others(const llm_lora *l);
 /* Replaces c's tensors by two for each that is made from a weight with a pair, NAME.lora_a and
  * NAME.lora_b, and with "use_dora" NAME.lora_magnitude; drops the others. GGL_SHAPE: a pair does not fit the model's matrix;
  * GGL_UNSUPPORTED, GGL_NOMEM. */

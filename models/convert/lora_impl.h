@@ -11,7 +11,8 @@ typedef struct lora_weight {    /* a weight of the model's folder that has a pai
     int64_t rank;
     /* the weight is stored as [out, in]: an embedding, or with "fan_in_fan_out" */
     bool flipped, embedding;
-    double factor; /* of b, so that all pairs have one alpha */
+    double factor;    /* of b, so that all pairs have one alpha */
+    bool found, used; /* the model's folder has the weight, and a tensor is made from it */
 } lora_weight;
 
 struct llm_lora {

@@ -372,20 +372,57 @@ static bool take_apart(taking *t, const converted_tensor *w, converted_tensor *t
     return t->status == GGL_OK;
 }
 
-/* Refuses a pair that no weight of the model is made from. */
-static ggl_status check_used(const llm_lora *l, const arch_conversion *c, ggl_error *err) {
+/* Notes from which weights with pairs the model is made. */
+static void note_used(llm_lora *l) {
     for (size_t i = 0; i < l->model->n_tensor; i++) {
         const lora_weight *w = pair_of(l, &l->model->tensor[i]);
-        if (w && !l->task && !l->model->tensor[i].used)
+        if (!w)
+            continue;
+        l->weight[w - l->weight].found = true;
+        l->weight[w - l->weight].used = l->task || l->model->tensor[i].used;
+    }
+}
+
+bool llm_lora_has_others(const llm_lora *l) {
+    bool any = false;
+    for (size_t i = 0; i < l->n; i++)
+        any |= !l->weight[i].used;
+    return any;
+}
+
+/* True if the pair changes nothing, as that of a module that nothing read while it learned: its lora_B has the zeros with which it began. */
+static bool is_zero(const lora_weight *w) {
+    const char *data = w->b->data;
+    size_t i = 0;
+    while (i < w->b->size && data[i] == 0)
+        i++;
+    return i == w->b->size;
+}
+
+ggl_status llm_lora_check_used(const llm_lora *l, const llm_lora *eye, const char *family,
+                               const char **zeros, size_t *n_zeros, ggl_error *err) {
+    *zeros = NULL;
+    *n_zeros = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        const lora_weight *w = &l->weight[i], *seen = eye ? &eye->weight[i] : w; /* the same pair */
+        if (w->used || seen->used)
+            continue;
+        if (!w->found && !seen->found)
+            return ggl_fail(err, GGL_NOT_FOUND, "%s: the model has no tensor %.300s", l->file_path,
+                            w->name.s);
+        if (!is_zero(w))
             return ggl_fail(err, GGL_UNSUPPORTED,
                             "%s: no weight of %s is made from %.300s, for which there is a pair",
-                            l->file_path, c->family, w->name.s);
+                            l->file_path, family, w->name.s);
+        *zeros = *zeros ? *zeros : w->name.s;
+        ++*n_zeros;
     }
     return GGL_OK;
 }
 
 ggl_status llm_lora_take_apart(llm_lora *l, arch_conversion *c, ggl_error *err) {
-    taking t = {.l = l, .c = c, .err = err, .status = check_used(l, c, err)};
+    taking t = {.l = l, .c = c, .err = err};
+    note_used(l);
     converted_tensor *all = ggl_calloc(3 * c->n_tensor + 1, sizeof *all);
     if (!all)
         return ggl_fail(err, GGL_NOMEM, "out of memory");

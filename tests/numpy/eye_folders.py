@@ -9,6 +9,7 @@ that file give, to the last bit; and these with the pass in float64, within 1e-4
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import eye_kinds
 import eye_texts
 import eyes
 import gguf
+import peft
 import picture
 import today
 from blocks import gelu, gelu_erf, gelu_quick, silu
@@ -416,6 +418,7 @@ def test_whole(r, kind, what, folder, name, config, processor, w, e, text, a):
     r.tell(what + ": --no-mmproj", said.returncode == 2 and "--image needs the model's eye" in said.stderr)
     if kind == "llava" and r.a.server:
         test_server(r, what, folder)
+    test_adapter(r, what, folder, name, config, processor, w, own_w)
     strange = {**config["vision_config"], "hidden_act": "strange"}
     write_folder(folder, name, {**config, "vision_config": strange}, processor, w | own_w, more=False)
     said = subprocess.run([r.a.cli, "-m", folder, "-p", "ab", "-n", "0", "--logits", r.at("npy")], capture_output=True, text=True)
@@ -426,6 +429,76 @@ def test_whole(r, kind, what, folder, name, config, processor, w, e, text, a):
     os.unlink(damaged)
     r.tell(what + ": a damaged file of its eye", told.returncode == 0 and "an eye of this folder is not opened: " in told.stderr and damaged in told.stderr, told.stderr)
     r.tell(what + ": an eye that is left out", said.returncode == 0 and "the model sees no pictures" in said.stderr, said.stderr.strip() if said.returncode else "")
+
+
+def pairs_of(r, of, folder, w, random, **config):
+    """The matrices of the eye whose pairs llm-convert takes; those that no tensor of its file is made from, such as of a layer behind the last one that is
+    read; and what it says of others."""
+    names = [n for n, x in w.items() if peft.is_matrix(n, x) and peft.has_rows(n) and not any(part in n for part in ("position", "token"))]
+    chosen, unused, said = [], [], []
+    for some in (names, *([n] for n in names)):  # all at once, or one by one
+        peft.Adapter(w, some, random, False, **config).write(of)
+        done = subprocess.run([r.a.convert, of, "--base", folder, "-o", r.at("lora")], capture_output=True, text=True)
+        name = some[0]
+        if some is names:
+            if done.returncode == 0:
+                return names, [], []
+        elif done.returncode == 0:
+            chosen.append(name)
+        elif "no weight of" in done.stderr:
+            unused.append(name)
+        else:
+            said.append(done.stderr.strip())
+    return chosen, unused, said
+
+
+def test_adapter(r, what, folder, name, config, processor, w, own_w):
+    """PEFT's pairs for modules of both parts: converted, they do what merging them into the folder does."""
+    g, lora, merged, ppm, of = np.random.default_rng(7), r.at("lora"), r.at("merged"), r.at("ppm"), r.at("peft")
+    for more in ({}, {"use_dora": True}):
+        names, unused, said = pairs_of(r, of, folder, w, g, **more)
+        bad = [x for x in said if "cannot be made for an adapter" not in x and "is for a matrix" not in x]
+        text = [n for n in own_w if n.endswith("q_proj.weight")]
+        adapter = peft.Adapter(w | own_w, names + unused + text, g, False, **more)
+        for n in unused:  # which no gradient has reached
+            adapter.tensors["base_model.model." + n[: -len(".weight")] + ".lora_B.weight"][:] = 0
+        adapter.write(of)
+        done = subprocess.run([r.a.convert, of, "--base", folder, "-o", lora], capture_output=True, text=True)
+        left = f"{len(unused)} pair{' is' if len(unused) == 1 else 's are'} left out" in done.stderr
+        bad += [done.stderr] * (done.returncode != 0 or left != bool(unused))
+        added = {k: (x + adapter.added[k]).astype(np.float32) if k in names + text else x for k, x in (w | own_w).items()}
+        write_folder(merged, name, config, processor, added, more=False)
+        shutil.copy(os.path.join(folder, "tokenizer.json"), merged)
+        r.run(r.a.convert, merged, "-o", r.at("merged-text"), "--mmproj", r.at("merged-eye"))
+        plain, got = (r.rows(r.at("whole"), r.at("eye"), ppm, words=words) for words in ((), ("--lora", lora)))
+        want = r.rows(r.at("merged-text"), r.at("merged-eye"), ppm)
+        far, moved = eyes.off(got, want), eyes.off(plain, want)
+        seen = ("-p", "ab<__media__>cde", "-n", "0", "-ctk", "f32", "-ctv", "f32", "--image", ppm, "--logits", r.at("npy"))
+        r.run(r.a.cli, "-m", r.at("whole"), "--mmproj", r.at("eye"), "--lora", lora, *seen)
+        logits = np.load(r.at("npy"))
+        r.run(r.a.cli, "-m", r.at("merged-text"), "--mmproj", r.at("merged-eye"), *seen)
+        apart = eyes.off(logits, np.load(r.at("npy")))
+        ok = len(names) > 3 and not bad and max(far, apart) <= 2 * eyes.LIMIT < moved
+        r.tell(f"{what}: an adapter of {len(names)} matrices of its eye {' '.join(more)}".rstrip(), ok,
+               f"{far:.0e}, {apart:.0e}, without it {moved:.0e} {' '.join(bad)}".rstrip())
+    with open(lora, "rb") as f:
+        before = f.read()
+    for file in os.listdir(merged):
+        if "config.json" not in file:
+            os.unlink(os.path.join(merged, file))
+    alone = not what.startswith("minicpmv")  # whose descriptor asks for the sizes of tensors
+    if alone:
+        r.run(r.a.convert, of, "--base", merged, "-o", lora)
+        with open(lora, "rb") as f:
+            r.tell(f"{what}: an adapter, by the configurations alone", before == f.read())
+    module = names[0][: -len(".weight")]
+    adapter.tensors |= {k.replace(module, module + ".none"): x for k, x in adapter.tensors.items()}
+    adapter.write(of)
+    for base in (folder, merged)[: 1 + alone]:
+        done = subprocess.run([r.a.convert, of, "--base", base, "-o", lora], capture_output=True, text=True)
+        r.tell(f"{what}: an adapter of no module", done.returncode == 1 and module + ".none" in done.stderr, done.stderr.strip())
+    shutil.rmtree(merged)
+    shutil.rmtree(of)
 
 
 def test_server(r, what, folder):
@@ -535,7 +608,8 @@ def main():
             for seed in today.sample("eye folders " + kind, range(100), a.seeds):
                 test_kind(r, kind, seed)
     finally:
-        shutil.rmtree(r.at("folder"), ignore_errors=True)
+        for name in ("folder", "merged", "peft"):
+            shutil.rmtree(r.at(name), ignore_errors=True)
         r.clean()
     return int(r.failed > 0)
 
