@@ -85,6 +85,29 @@ def test_mistakes(r):
         r.tell(f"refused: {what}", done.returncode in (1, 2) and words in done.stderr, "" if words in done.stderr else f"{done.returncode} {done.stderr!r}")
 
 
+def test_adapter(r, kind):
+    """An adapter of the ear's matrices makes the rows of an ear into which it is merged."""
+    g = np.random.default_rng(3)
+    ear = ear_kinds.KINDS[kind](g)
+    text = eye_texts.KINDS[ear.text](g, ear)
+    gguf.write(r.at("text"), text.meta, text.w)
+    gguf.write(r.at("eye"), ear.meta, ear.w)
+    names = [n for n, x in ear.w.items() if x.ndim == 2 and n.endswith(".weight") and ("attn_" in n or "ffn_" in n or n.startswith("mm."))]
+    pairs, merged = {}, dict(ear.w)
+    for n in names:
+        n_out, n_in = ear.w[n].shape
+        a, b = (g.normal(size=s).astype(np.float32) for s in ((2, n_in), (n_out, 2)))
+        pairs |= {n + ".lora_a": a, n + ".lora_b": b / np.float32(np.sqrt(n_in))}
+        merged[n] = (ear.w[n] + 0.5 * (pairs[n + ".lora_b"].astype(np.float64) @ a)).astype(np.float32)
+    gguf.write(r.at("merged"), ear.meta, merged)
+    gguf.write(r.at("lora"), {"general.architecture": text.meta["general.architecture"], "general.type": "adapter", "adapter.type": "lora"}, pairs)
+    write_sound(r.at("a.wav"), np.sin(np.arange(3000) * 0.1) * 0.1)
+    plain, got = (r.rows(r.at("text"), r.at("eye"), r.at("a.wav"), words=words) for words in ((), ("--lora", r.at("lora") + ":0.5")))
+    want = r.rows(r.at("text"), r.at("merged"), r.at("a.wav"))
+    far, moved = eyes.off(got, want), eyes.off(plain, want)
+    r.tell(f"{kind}: an adapter of {len(names)} matrices", len(names) > 3 and far <= eyes.LIMIT < moved, f"{far:.0e}, without it {moved:.0e}")
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--cli", required=True)
@@ -98,6 +121,7 @@ def main():
         for kind in a.kinds or ear_kinds.KINDS:
             for seed in today.sample("ears " + kind, range(100), a.seeds):
                 eyes.test_kind(r, ear_kinds.KINDS, kind, seed, made_sounds)
+            test_adapter(r, kind)
         test_mistakes(r)
     finally:
         r.clean()

@@ -5,12 +5,14 @@ import base64
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
 import eye_file
+from gguf_file import gguf
 from http_layer import check
 from running import Gone, Server, events, exchange
 
@@ -347,6 +349,20 @@ def several():
         at_rest(s)
 
 
+def adapted():
+    """An adapter of the eye changes what is seen, and at scale 0 nothing."""
+    path, ones = FOLDER.name + "/eye-lora.gguf", struct.pack("<96f", *[1.0] * 96)
+    with open(path, "wb") as f:
+        f.write(gguf([("general.architecture", "string", "llama"), ("general.type", "string", "adapter"), ("adapter.type", "string", "lora")],
+                     [("mm.2.weight.lora_a", "f32", (96, 1), ones), ("mm.2.weight.lora_b", "f32", (1, 96), ones)]))
+    answers = []
+    for lora in ([], ["--lora", path], ["--lora", path + ":0"]):
+        with Server([BINARY, "-m", "builtin:shapes", "-t", "1", "--temp", "0", *lora]) as s:
+            answers.append([answer(s, chat(RED, "What is in the picture?"))[0] for _ in range(2)])
+            at_rest(s)
+    check(answers[0] == answers[2] != answers[1] and all(a == b for a, b in answers), answers)
+
+
 def leaves():
     """A client that leaves is not waited for, while the model looks and before, and the end of the server does not wait."""
     slow = eye_file.slow(FOLDER.name + "/mmproj-slow.gguf", N_EMBD, layers=24)
@@ -432,7 +448,7 @@ def sounds():
         says(s, "/v1/chat/completions", audio(low), "audio input is not supported")
 
 
-CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, folders, unloaded, sizes, several, leaves, sounds)}
+CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, folders, unloaded, sizes, several, adapted, leaves, sounds)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()
