@@ -33,6 +33,7 @@ KEYS = [("general.architecture", "string", "none"), ("general.type", "string", "
         ("a.i16", "i16", -30000), ("a.u32", "u32", 4000000000), ("a.i32", "i32", -2000000000), ("a.u64", "u64", (1 << 64) - 1), ("a.i64", "i64", -(1 << 62)),
         ("a.f32", "f32", 0.5), ("a.f64", "f64", 0.1), ("a.bool", "bool", True), ("a.text", "string", 'say "hi"\n\x1b[31mred\\'),
         ("a.list", "i32", [1, -2, 3]), ("a.long", "u32", list(range(100))), ("a.words", "string", ["one", "two, three", "é"]), ("a.empty", "f32", [])]
+MODEL_KEYS = KEYS[:1] + KEYS[2:]  # without general.type
 TENSORS = [("blk.0.w.weight", "f32", [8, 4], floats(32)), ("blk.1.w.weight", "f32", [8, 4], floats(32, 1)),
            ("out.weight", "q8_0", [64, 3], q8(192)), ("norm", "f16", [5], struct.pack("<5e", 1, 2, 3, 4, 5))]
 
@@ -92,6 +93,14 @@ def shows():
             run(*words, code=2, words=f"there is no flag '{flag}': ")
     run("hasch", code=2, words="did you mean 'hash'")
     run("nothing.gguf", code=1, words="No such file")
+    # a file that cannot be read is JSON, too
+    write("noise.gguf", b"no model")
+    for name, words in (("noise.gguf", "not a GGUF file"), ("nothing.gguf", "No such file")):
+        d = json.loads(run("show", "--json", name, code=1, words="llm-gguf show: "))
+        check(d["file"] == name and len(d["defects"]) == 1 and words in d["defects"][0], name, d)
+        check(set(d) == set(short) and not d["keys"] + d["tensors"] + d["types"] + d["layers"] and d["all"]["tensors"] == d["version"] == 0, name, d)
+        d = json.loads(run("check", "--json", name, code=1))
+        check(d["file"] == name and d["n"] == 1 == len(d["findings"]) and words in d["findings"][0], name, d)
     run(b"caf\xe9\x1b[31m.gguf", code=1, words="caf\\xe9\\x1b[31m.gguf: ")
 
 
@@ -112,6 +121,14 @@ def finds():
         (gguf(KEYS, [(one[0][0], "f32", [8, 4], nan * 2 + floats(30)), ("x", "q8_0", [32, 2], q8(32) + q8(32, b"\0\x7c"))]),
          ["'blk.0.w.weight' of type f32 has 2 elements that are NaN or infinite; the first is element 0, NaN", "'x' of type q8_0", "element 32,"]),
         (gguf([("a.f32", "f32", float("inf")), ("general.type", "string", "x"), ("t", "string", b"\xff")], one), ["'a.f32': element 0 is infinite", "not valid UTF-8"]),
+        (gguf(KEYS + [("none.attention.layer_norm_rms_epsilon", "f32", -1.0), ("none.context_length", "u32", 4294967295)], one),
+         ["key 'none.attention.layer_norm_rms_epsilon' is -1, but 0 to 0.1 is expected: ", "key 'none.context_length' is 4294967295, but 0 to 268435456 "]),
+        (gguf(KEYS + [("none.attention.layer_norm_epsilon", "f32", 10.0), ("none.context_length", "i32", -1)], one),
+         ["key 'none.attention.layer_norm_epsilon' is 10, ", "key 'none.context_length' is -1, "]),
+        (gguf(KEYS, [one[0], ("x", "f32", [4, 0], b"")]), ["tensor 'x' has the shape [4, 0], so it has no numbers"]),
+        (gguf(MODEL_KEYS, [("x", "q8_0", [64, 3], bytes(204)), ("b", "f32", [64], bytes(256)), ("y", "f16", [4, 2], b"\0" * 15 + b"\1"),
+                           ("z", "f32", [2, 4100], bytes(8 * 4100))]),
+         ["tensor 'x' of type q8_0 has only zero bytes, 204 of them", "tensor 'z' of type f32 has only zero bytes, 32800 of them"]),
         (gguf([("tokenizer.ggml.tokens", "string", ["a", "b"]), ("tokenizer.ggml.scores", "f32", [1.0])], one),
          ["tokenizer.ggml.scores has 1 elements, but there are 2 tokens"]),
         (gguf([("general.architecture", "string", "nonsense")], one), ["nonsense"]),
@@ -126,6 +143,12 @@ def finds():
             check(word in flat, f"check does not find '{word}':", flat)
         found = json.loads(run("check", "--json", "bad.gguf", code=1))
         check(found["n"] == len(found["findings"]) > 0, found)
+    # one line for each finding, as there is no terminal; what may be zero is no finding
+    write("bad.gguf", gguf(MODEL_KEYS, [("x", "f32", [4, 4], bytes(64)), ("b", "f32", [64], bytes(256)), ("y", "f16", [4, 2], b"\0" * 15 + b"\1")]))
+    out = run("check", "bad.gguf", code=1)
+    check(out.count("\n") == 3 and "'b'" not in out and "'y'" not in out and max(map(len, out.split("\n"))) > 100, "lines of findings", out)
+    write("bad.gguf", gguf([("general.type", "string", "adapter"), KEYS[0]], [("x.lora_b", "f32", [4, 4], bytes(64))]))
+    check("zero bytes" not in run("check", "bad.gguf", code=1), "an adapter's zeros are a finding")
     run("check", "--no-data", MODEL, words="whose numbers were not read")
     # an error that quotes a descriptor: only its sentence
     os.makedirs("hf", exist_ok=True)
@@ -231,7 +254,7 @@ def sets():
         for args in (["show"], ["check"], ["get"], ["hash"], ["diff"]):
             words = {"get": ["a.text"], "diff": ["a.gguf"]}.get(args[0], [])
             r = subprocess.run([TOOL, *args, "a.gguf", *words], stdout=full, stderr=subprocess.PIPE, check=False)
-            check(r.returncode == 1 and b"could not write to stdout" in r.stderr, args, "on a full disk:", r.returncode, r.stderr)
+            check(r.returncode == 1 and b"could not write to stdout: No space left on device" in r.stderr, args, "on a full disk:", r.returncode, r.stderr)
     check(read("s.gguf") == read("a.gguf") and not [f for f in os.listdir(".") if "tmp-" in f], "a failed write leaves something")
 
 

@@ -226,6 +226,10 @@ void tool_print_wrapped(const char *s, int at, int column) {
     print_wrapped(stdout, s, at, column, tool_width());
 }
 
+void tool_print_line(const char *s, int at, int column) {
+    print_wrapped(stdout, s, at, column, ggl_os_is_terminal(OS_STDOUT) ? tool_width() : 0);
+}
+
 void tool_print_item(const char *label, const char *fmt, ...) {
     enum { COLUMN = 13 };
     char text[2048];
@@ -258,6 +262,14 @@ static void hold_window(void) {
         ;
 }
 
+/* Returns why stdout cannot be written, if it fails again. A large piece is written past the buffer: its error is only a mark of the
+ * stream, and nothing is left to flush. */
+static int ask_why(void) {
+    clearerr(stdout);
+    errno = 0;
+    return putchar('\n') == EOF || fflush(stdout) != 0 ? errno : 0;
+}
+
 /* Returns the code, or another one if what was written did not arrive. */
 static int flush_all(const char *tool, int code) {
     errno = 0;
@@ -265,6 +277,8 @@ static int flush_all(const char *tool, int code) {
     int error = lost_error ? lost_error : errno;
     if (!lost && !ferror(stdout))
         return code;
+    if (!error)
+        error = ask_why();
     if (error != EPIPE && !lost_reported)
         tool_error(tool, 1, "could not write to stdout%s%s", error ? ": " : "",
                    error ? strerror(error) : "");

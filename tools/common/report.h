@@ -14,6 +14,8 @@ int tool_width(void);
 /* Prints a text whose first line starts at column `at`, wrapped at tool_width(); further lines
  * start at `column`. Line ends in the text count as spaces. Ends with a newline. */
 void tool_print_wrapped(const char *s, int at, int column);
+/* The same for a message: on a terminal; elsewhere it is one line, which other programs can search. */
+void tool_print_line(const char *s, int at, int column);
 /* Prints "label        text" like that, with the text from column 13 on. */
 GGL_PRINTF(2, 3)
 void tool_print_item(const char *label, const char *fmt, ...);

@@ -63,7 +63,46 @@ void gguf_check_places(gguf_findings *c, const ggl_gguf *f) {
     }
 }
 
+void gguf_check_shapes(gguf_findings *c, const ggl_gguf *f) {
+    char shape[128];
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
+        for (int d = 0; d < t->n_dims; d++)
+            if (t->ne[d] == 0) {
+                gguf_find(c,
+                          "tensor '%.*s' has the shape %s, so it has no numbers: the file was not "
+                          "written as its model is; convert that again",
+                          (int)t->name.n, t->name.s, tensor_shape(t, shape, sizeof shape));
+                break;
+            }
+    }
+}
+
 /* --- keys ------------------------------------------------------------------------------------- */
+
+/* What numbers may be, by the end of their key. */
+static const struct {
+    const char *end;
+    double least, most;
+    const char *advice;
+} ranges[] = {
+    {"epsilon", 0, 0.1, "models have about 1e-05, and other values make the logits wrong or NaN"},
+    {".context_length", 0, 1 << 28,
+     "no model reads so many tokens, and 4294967295 is -1 without its sign"},
+};
+
+static void check_range(gguf_findings *c, const ggl_gguf_value *v, double x) {
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        const size_t n = strlen(ranges[i].end);
+        if (v->key.n >= n && memcmp(v->key.s + v->key.n - n, ranges[i].end, n) == 0 &&
+            !(x >= ranges[i].least && x <= ranges[i].most))
+            gguf_find(c,
+                      "key '%.*s' is %.10g, but %.10g to %.10g is expected: %s; the model's "
+                      "config.json has the right one, which llm-gguf set writes",
+                      (int)v->key.n, v->key.s, x, ranges[i].least, ranges[i].most,
+                      ranges[i].advice);
+    }
+}
 
 static void check_value(gguf_findings *c, const ggl_gguf_value *v) {
     const bool floats = v->type == GGL_GGUF_F32 || v->type == GGL_GGUF_F64;
@@ -75,6 +114,8 @@ static void check_value(gguf_findings *c, const ggl_gguf_value *v) {
                       isnan(x) ? "NaN" : "infinite");
             return;
         }
+        if (!v->is_array && ggl_gguf_number(v, i, &x))
+            check_range(c, v, x);
         /* tokens may be parts of characters */
         if (!v->is_array && ggl_gguf_string(v, i, &s) && !ggl_utf8_is_valid(s.s, s.n))
             gguf_find(c, "key '%.*s' is text that is not valid UTF-8", (int)v->key.n, v->key.s);
@@ -107,6 +148,7 @@ static int check_file(gguf_findings *c, const options *o, const ggl_gguf *f) {
     const bool whole = c->n == 0;          /* another reader would refuse it for the same reason */
     if (!llm_load_converts(o->files.s[0])) /* those of a folder are not in the table */
         gguf_check_places(c, f);
+    gguf_check_shapes(c, f);
     gguf_check_keys(c, f);
     if (whole)
         gguf_check_model(c, o->files.s[0], f);
@@ -124,18 +166,21 @@ static void print_number(const char *path, size_t n) {
     putchar('\n');
 }
 
+static void begin_json(const char *path) {
+    printf("{\"file\": ");
+    json_put_string(stdout, path, strlen(path));
+    printf(", \"findings\": [");
+}
+
 static int check(const options *o) {
     ggl_error err = {0};
     ggl_gguf *f;
     gguf_findings c = {.json = o->json};
     const ggl_gguf_params p = {.size = sizeof p, .defect = on_defect, .ctx = &c};
     const char *path = o->files.s[0];
-    if (o->json) {
-        printf("{\"file\": ");
-        json_put_string(stdout, path, strlen(path));
-        printf(", \"findings\": [");
-    }
     int code = -1;
+    if (o->json)
+        begin_json(path);
     if (tool_load_file(&f, path, &p, false, &err) != GGL_OK)
         gguf_find_error(&c, &err);
     else
@@ -153,11 +198,25 @@ static int check(const options *o) {
     return code >= 0 ? code : c.n > 0;
 }
 
+/* Checks that the file is there and may be read. Returns -1, or an exit code after a message, which is a finding, too. */
+static int check_path(const options *o) {
+    char wrong[1024] = "";
+    const int code = gguf_check_path(TOOL, o->files.s[0], wrong, sizeof wrong);
+    if (code >= 0 && o->json) {
+        gguf_findings c = {.json = true};
+        begin_json(o->files.s[0]);
+        gguf_find(&c, "%s", wrong);
+        printf("], \"n\": %zu}\n", c.n);
+    }
+    return code;
+}
+
 int gguf_check(int argc, char **argv) {
     options o = {0};
     const arg_option table[] = {
         {"--no-data", ARG_FLAG, &o.no_data,
-         .help = "do not read the weights, which looks for NaN and infinities"},
+         .help = "do not read the weights, which looks for NaN, infinities and space that was "
+                 "never written"},
         {"--json", ARG_FLAG, &o.json, .help = "print the findings as JSON"},
         {"-t --threads", ARG_INT, &o.n_threads, .value = "N",
          .help = "threads (default: the number of processors)", .min = 1, .max = TOOL_MAX_THREADS},
@@ -169,9 +228,9 @@ int gguf_check(int argc, char **argv) {
     const args_spec spec = {TOOL,
                             "FILE [options]",
                             "Finds everything that is wrong with a GGUF file: its structure, the "
-                            "places of tensors, numbers that are NaN or infinite, keys and tensors "
-                            "that its architecture lacks or does not know. Exit code 1: there are "
-                            "findings.",
+                            "places of tensors, numbers that are NaN, infinite or out of range, "
+                            "matrices of zero bytes, keys and tensors that its architecture lacks "
+                            "or does not know. Exit code 1: there are findings.",
                             table,
                             &o.files,
                             &gguf_hints,
@@ -179,8 +238,7 @@ int gguf_check(int argc, char **argv) {
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
-    const tool_path paths[] = {{"FILE", o.files.s[0], .needed = true, .model = true}};
-    code = tool_check_paths(TOOL, paths, 1);
+    code = check_path(&o);
     if (!o.n_threads)
         o.n_threads = work_threads();
     process_wait_for_stop();

@@ -17,12 +17,14 @@ void gguf_find_error(gguf_findings *c, const ggl_error *err);
 
 /* The places of tensors: gaps, order, bytes after the last one. */
 void gguf_check_places(gguf_findings *c, const ggl_gguf *f);
-/* Values: numbers that are NaN or infinite, text that is not UTF-8, lengths of the vocabulary. */
+/* Shapes: dimensions of 0. */
+void gguf_check_shapes(gguf_findings *c, const ggl_gguf *f);
+/* Values: numbers that are NaN, infinite or out of range, text that is not UTF-8, lengths of the vocabulary. */
 void gguf_check_keys(gguf_findings *c, const ggl_gguf *f);
 /* The descriptor of the architecture: builds the graph of the model without its data. */
 void gguf_check_model(gguf_findings *c, const char *path, const ggl_gguf *f);
-/* Decodes all weights on n_threads threads and looks for NaN and infinities. False: interrupted, or
- * out of memory, after a message. */
+/* Decodes all weights on n_threads threads and looks for NaN and infinities, and in a model for matrices of zero bytes. False:
+ * interrupted, or out of memory, after a message. */
 bool gguf_check_data(gguf_findings *c, const ggl_gguf *f, int n_threads);
 
 #endif

@@ -1,9 +1,12 @@
 /* Decodes all weights of a file and looks for numbers that are NaN or infinite. A scale that is NaN or
- * infinite makes its whole block so. */
+ * infinite makes its whole block so. And looks for matrices of zero bytes: programs that download reserve space first, and
+ * what they have not written when they end is zero. Biases may be zero, and factors of adapters, which have learned nothing. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "check.h"
+#include "common/gguf_text.h"
 #include "common/progress.h"
 #include "common/work_share.h"
 #include "ggl/alloc.h"
@@ -13,6 +16,7 @@ enum { PIECE = 1 << 14 }; /* elements: whole blocks of every type */
 typedef struct scan {
     const ggl_type_info *type;
     int n_threads;
+    bool is_model;
     float *x; /* [n_threads][PIECE] */
     /* the current step */
     const uint8_t *data;
@@ -21,15 +25,24 @@ typedef struct scan {
     struct scan_result {
         int64_t n_bad, first_bad;
         float value;
+        bool is_written; /* a byte is not zero */
     } * result;
 } scan;
+
+/* True if a byte is not zero. */
+static bool has_bits(const uint8_t *s, size_t n) {
+    return n > 0 && (s[0] != 0 || memcmp(s, s + 1, n - 1) != 0);
+}
 
 static void scan_piece(void *ctx, size_t i, int thread) {
     scan *s = ctx;
     const int64_t at = (int64_t)i * PIECE, n = s->n - at < PIECE ? s->n - at : PIECE;
     float *x = s->x + (size_t)thread * PIECE;
     struct scan_result *r = &s->result[thread];
-    s->type->to_float(s->data + ggl_row_size(s->type->type, at), x, n);
+    const uint8_t *data = s->data + ggl_row_size(s->type->type, at);
+    if (!r->is_written)
+        r->is_written = has_bits(data, ggl_row_size(s->type->type, n));
+    s->type->to_float(data, x, n);
     for (int64_t k = 0; k < n; k++) {
         if (isfinite(x[k]))
             continue;
@@ -50,6 +63,12 @@ static ggl_status scan_step(void *ctx, const void *data, size_t n, ggl_error *er
     return GGL_OK;
 }
 
+/* True for a model's matrix, of which no byte is written. */
+static bool is_blank(const scan *s, const ggl_gguf_tensor *t, const struct scan_result *all) {
+    return s->is_model && s->first == (int64_t)tensor_elements(t) && !all->is_written &&
+           t->ne[0] > 1 && s->first > t->ne[0];
+}
+
 static void report(gguf_findings *c, const scan *s, const ggl_gguf_tensor *t) {
     struct scan_result all = {0};
     for (int k = 0; k < s->n_threads; k++) {
@@ -59,7 +78,13 @@ static void report(gguf_findings *c, const scan *s, const ggl_gguf_tensor *t) {
             all.value = r->value;
         }
         all.n_bad += r->n_bad;
+        all.is_written |= r->is_written;
     }
+    if (is_blank(s, t, &all))
+        gguf_find(c,
+                  "tensor '%.*s' of type %s has only zero bytes, %zu of them: so does space that a "
+                  "download has reserved and not filled; download or convert the file again",
+                  (int)t->name.n, t->name.s, s->type->name, t->size);
     if (all.n_bad > 0)
         gguf_find(c,
                   "tensor '%.*s' of type %s has %" PRId64 " elements that are NaN or infinite; the "
@@ -84,10 +109,17 @@ static ggl_status scan_tensor(gguf_findings *c, scan *s, const ggl_gguf *f,
     return st;
 }
 
+/* True for models and their eyes; adapters and importance matrices have other general.type. */
+static bool is_model(const ggl_gguf *f) {
+    ggl_str type = {"model", 5};
+    (void)ggl_gguf_get_string(f, "general.type", &type, NULL);
+    return ggl_str_is(type, "model") || ggl_str_is(type, "mmproj");
+}
+
 bool gguf_check_data(gguf_findings *c, const ggl_gguf *f, int n_threads) {
     ggl_error err = {0};
     double done = 0;
-    scan s = {.n_threads = n_threads};
+    scan s = {.n_threads = n_threads, .is_model = is_model(f)};
     s.x = ggl_calloc((size_t)n_threads * PIECE, sizeof *s.x);
     s.result = ggl_calloc((size_t)n_threads, sizeof *s.result);
     ggl_status st = s.x && s.result ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory");

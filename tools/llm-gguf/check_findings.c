@@ -17,7 +17,7 @@ void gguf_find(gguf_findings *c, const char *fmt, ...) {
         printf("%s\n  ", c->n ? "," : "");
         json_put_string(stdout, text, strlen(text));
     } else if (c->n < GGUF_PAGE) {
-        tool_print_wrapped(text, 0, 2);
+        tool_print_line(text, 0, 2);
     }
     c->n++;
 }

@@ -220,7 +220,7 @@ static void print_defects(const gguf_view *v) {
         heading(v, "defects");
     for (size_t i = 0; i < v->n_defects && i < GGUF_PAGE; i++) {
         printf("  ");
-        tool_print_wrapped(v->defect[i], 2, 4);
+        tool_print_line(v->defect[i], 2, 4);
     }
     if (v->n_defects > GGUF_PAGE)
         printf("  and %zu more; --json has all\n", v->n_defects - GGUF_PAGE);
@@ -257,12 +257,15 @@ static void on_defect(void *ctx, const char *text) {
 static int show(gguf_view *v, const char *path, bool json) {
     ggl_error err = {0};
     ggl_gguf *f;
+    v->path = path;
     v->folder = llm_load_converts(path);
     const ggl_gguf_params p = {
         .size = sizeof p, .meta_only = v->folder, .defect = on_defect, .ctx = v};
-    int code = tool_load_file(&f, path, &p, false, &err) == GGL_OK
-                   ? 0
-                   : tool_error(TOOL, 1, "%s", err.msg);
+    int code = 0;
+    if (tool_load_file(&f, path, &p, false, &err) != GGL_OK) {
+        code = tool_error(TOOL, 1, "%s", err.msg);
+        on_defect(v, err.msg);
+    }
     v->file = f;
     if (code == 0 && v->folder)
         v->file_bytes = gguf_bytes(f);
@@ -273,7 +276,7 @@ static int show(gguf_view *v, const char *path, bool json) {
     }
     if (code == 0 && !sum_up(v))
         code = tool_error(TOOL, 1, "out of memory");
-    else if (code == 0 && json)
+    else if (json)
         gguf_show_json(v);
     else if (code == 0)
         show_text(v);
@@ -288,9 +291,18 @@ static int show(gguf_view *v, const char *path, bool json) {
     ggl_gguf_close(f);
     free(v->types);
     free(v->layers);
-    for (size_t i = 0; i < v->n_defects; i++)
-        free(v->defect[i]);
-    ggl_free(v->defect);
+    return code;
+}
+
+/* Checks that the file is there and may be read. Returns -1, or an exit code after a message, which is a defect, too. */
+static int check_path(gguf_view *v, const char *path, bool json) {
+    char wrong[1024] = "";
+    const int code = gguf_check_path(TOOL, path, wrong, sizeof wrong);
+    v->path = path;
+    if (code >= 0 && json) {
+        on_defect(v, wrong);
+        gguf_show_json(v);
+    }
     return code;
 }
 
@@ -329,10 +341,6 @@ int gguf_show(int argc, char **argv) {
         &gguf_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
-    if (code < 0) {
-        const tool_path paths[] = {{"FILE", files.s[0], .needed = true, .model = true}};
-        code = tool_check_paths(TOOL, paths, 1);
-    }
     if (code < 0)
         code = gguf_patterns_open(TOOL, "--keys", &keys, &v.keys);
     if (code < 0)
@@ -341,11 +349,16 @@ int gguf_show(int argc, char **argv) {
     v.only_tensors = tensors.n > 0 && keys.n == 0;
     v.color = tool_color(color, stdout);
     if (code < 0)
+        code = check_path(&v, files.s[0], json);
+    if (code < 0)
         code = show(&v, files.s[0], json);
     if (code == 0) {
         gguf_patterns_warn(TOOL, "--keys ", &keys, &v.keys, "key");
         gguf_patterns_warn(TOOL, "--tensors ", &tensors, &v.tensors, "tensor");
     }
+    for (size_t i = 0; i < v.n_defects; i++)
+        free(v.defect[i]);
+    ggl_free(v.defect);
     gguf_patterns_close(&v.keys);
     gguf_patterns_close(&v.tensors);
     args_list_fini(&files);

@@ -14,9 +14,10 @@ typedef struct gguf_sum {
 } gguf_sum;
 
 typedef struct gguf_view {
-    const ggl_gguf *file;
-    bool folder; /* of Hugging Face: the tensors have no data here */
-    bool full;   /* all elements of arrays, and whole strings */
+    const char *path;     /* as the user typed it */
+    const ggl_gguf *file; /* NULL: it cannot be read, as a defect says */
+    bool folder;          /* of Hugging Face: the tensors have no data here */
+    bool full;            /* all elements of arrays, and whole strings */
     gguf_patterns keys, tensors;
     bool only_keys, only_tensors; /* a pattern was given for these, and none for the others */
     char **defect;                /* sentences; allocated with malloc */

@@ -94,12 +94,13 @@ static void put_sums(const gguf_view *v) {
 
 void gguf_show_json(const gguf_view *v) {
     const ggl_gguf *f = v->file;
+    const size_t n_values = f ? ggl_gguf_n_values(f) : 0, n_tensors = f ? ggl_gguf_n_tensors(f) : 0;
     size_t n = 0;
     printf("{\"file\": ");
-    put_text(ggl_gguf_name(f));
+    put_text(f ? ggl_gguf_name(f) : v->path);
     printf(", \"version\": %" PRIu32 ", \"parts\": %d, \"bytes\": %.0f,\n \"keys\": [",
-           ggl_gguf_version(f), ggl_gguf_n_parts(f), v->file_bytes);
-    for (size_t i = 0; i < ggl_gguf_n_values(f) && !v->only_tensors; i++) {
+           f ? ggl_gguf_version(f) : 0, f ? ggl_gguf_n_parts(f) : 0, v->file_bytes);
+    for (size_t i = 0; i < n_values && !v->only_tensors; i++) {
         const ggl_gguf_value *k = ggl_gguf_value_at(f, i);
         if (!gguf_patterns_match(&v->keys, k->key))
             continue;
@@ -108,7 +109,7 @@ void gguf_show_json(const gguf_view *v) {
     }
     printf("],\n \"tensors\": [");
     n = 0;
-    for (size_t i = 0; i < ggl_gguf_n_tensors(f) && !v->only_keys; i++) {
+    for (size_t i = 0; i < n_tensors && !v->only_keys; i++) {
         const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
         if (!gguf_patterns_match(&v->tensors, t->name))
             continue;

@@ -3,6 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/paths.h"
+
+int gguf_check_path(const char *tool, const char *path, char *wrong, size_t size) {
+    tool_copy_errors(wrong, size);
+    const int code =
+        tool_check_paths(tool, &(tool_path){"FILE", path, .needed = true, .model = true}, 1);
+    tool_copy_errors(NULL, 0);
+    return code;
+}
+
 /* --- patterns --------------------------------------------------------------------------------- */
 
 int gguf_patterns_open(const char *tool, const char *flag, const arg_list *list,

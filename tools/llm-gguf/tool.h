@@ -13,6 +13,9 @@ typedef int gguf_command(int argc, char **argv);
 gguf_command gguf_check, gguf_diff, gguf_extract, gguf_get, gguf_hash, gguf_merge, gguf_set,
     gguf_show, gguf_split, gguf_unset;
 
+/* Checks that a GGUF file is there and may be read. Returns -1, or an exit code after a message, which is copied to wrong. */
+int gguf_check_path(const char *tool, const char *path, char *wrong, size_t size);
+
 /* Patterns for names: regular expressions, any of which may match anywhere in the name. */
 typedef struct gguf_patterns {
     llm_pattern **r;
