@@ -494,6 +494,9 @@ bool llm_arch_reads_key(const llm_arch *arch, const char *name);
 /* For a key of another family, "lama.rope.freq_base": returns what follows the point if the family's name is only misspelled, and the descriptor
  * reads that key; else NULL. */
 const char *llm_arch_meant_of_family(const llm_arch *arch, const char *family, const char *key);
+/* For a key of the namespaces general and tokenizer that has none of their known names: returns the one that is meant, "general.name" for
+ * "general.nmae"; NULL: it has one, or none is near. */
+const char *llm_arch_meant_in_general(const char *key);
 /* True if the descriptor's own text names {arch}.name, also in an `ignore`. */
 bool llm_arch_names_key(const llm_arch *arch, const char *name);
 /* Writes the value of a key for messages: " = 16", ' = "yarn"', " = [0, 0, 2, ..] of 28";

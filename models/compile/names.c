@@ -49,6 +49,98 @@ const char *llm_arch_meant_of_family(const llm_arch *arch, const char *family, c
     return near.best && llm_arch_reads_key(arch, dot + 1) ? dot + 1 : NULL;
 }
 
+/* The names that programs give to keys outside of the families, read here or not. Further ones end with a number or a name of the
+ * user's: general.base_model.0.name, tokenizer.chat_template.tool_use. */
+static const char *const general[] = {
+#define GENERAL(name) "general." name
+    GENERAL("alignment"),
+    GENERAL("architecture"),
+    GENERAL("author"),
+    GENERAL("basename"),
+    GENERAL("base_model.count"),
+    GENERAL("dataset.count"),
+    GENERAL("datasets"),
+    GENERAL("description"),
+    GENERAL("descriptor"),
+    GENERAL("doi"),
+    GENERAL("file_type"),
+    GENERAL("finetune"),
+    GENERAL("languages"),
+    GENERAL("license"),
+    GENERAL("license.link"),
+    GENERAL("license.name"),
+    GENERAL("max_images"),
+    GENERAL("name"),
+    GENERAL("organization"),
+    GENERAL("quantization_version"),
+    GENERAL("quantized_by"),
+    GENERAL("repo_url"),
+    GENERAL("size_label"),
+    GENERAL("source.doi"),
+    GENERAL("source.repo_url"),
+    GENERAL("source.url"),
+    GENERAL("source.uuid"),
+    GENERAL("tags"),
+    GENERAL("type"),
+    GENERAL("url"),
+    GENERAL("uuid"),
+    GENERAL("version"),
+#undef GENERAL
+    "tokenizer.chat_template",
+    "tokenizer.chat_templates",
+    "tokenizer.huggingface.json",
+    "tokenizer.rwkv.world",
+#define TOKENS(name) "tokenizer.ggml." name
+    TOKENS("add_bos_token"),
+    TOKENS("add_eos_token"),
+    TOKENS("add_sep_token"),
+    TOKENS("add_space_prefix"),
+    TOKENS("bos_token_id"),
+    TOKENS("cls_token_id"),
+    TOKENS("eom_token_id"),
+    TOKENS("eos_token_id"),
+    TOKENS("eot_token_id"),
+    TOKENS("escape_whitespaces"),
+    TOKENS("fim_mid_token_id"),
+    TOKENS("fim_pad_token_id"),
+    TOKENS("fim_pre_token_id"),
+    TOKENS("fim_rep_token_id"),
+    TOKENS("fim_sep_token_id"),
+    TOKENS("fim_suf_token_id"),
+    TOKENS("mask_token_id"),
+    TOKENS("merges"),
+    TOKENS("middle_token_id"),
+    TOKENS("model"),
+    TOKENS("normalizer.lowercase"),
+    TOKENS("normalizer.strip_accents"),
+    TOKENS("padding_token_id"),
+    TOKENS("pre"),
+    TOKENS("precompiled_charsmap"),
+    TOKENS("prefix_token_id"),
+    TOKENS("remove_extra_whitespaces"),
+    TOKENS("scores"),
+    TOKENS("seperator_token_id"),
+    TOKENS("suffix_token_id"),
+    TOKENS("token_type"),
+    TOKENS("token_type_count"),
+    TOKENS("tokens"),
+    TOKENS("unknown_token_id"),
+#undef TOKENS
+};
+
+const char *llm_arch_meant_in_general(const char *key) {
+    enum { NAMESPACE = 8, LETTERS = 8 }; /* "general."; one more letter may be wrong in so many */
+    const size_t n = strlen(key);
+    ggl_nearest near = ggl_nearest_to(key);
+    near.distance = n > NAMESPACE ? (n - NAMESPACE) / LETTERS + 2 : 2;
+    for (size_t i = 0; i < sizeof general / sizeof *general; i++) {
+        if (strcmp(general[i], key) == 0)
+            return NULL;
+        ggl_nearest_try(&near, general[i], SIZE_MAX);
+    }
+    return near.best;
+}
+
 bool llm_arch_names_key(const llm_arch *arch, const char *name) {
     const arch_known_key *k = key_named(arch, name);
     return k && k->own;

@@ -43,7 +43,8 @@ typedef struct maker {
     llm_arch_source source, base; /* base: of the model that stays; without one nothing is in it */
     fresh **tensor;               /* each has an address of its own, which the writer keeps */
     size_t n, cap;
-    llm_arch_toy *toy; /* whose values stand for `lacking`, to find all of these */
+    llm_arch_toy *
+        toy; /* whose values stand for `lacking`, to find all of these, and have the kinds of keys; or NULL */
     lacking **lacking; /* each has an address of its own, which is the handle of its key */
     size_t n_lacking, cap_lacking;
     bool is_one_more; /* the last build has added a key to `lacking` */
@@ -327,7 +328,6 @@ static void add_lacking(void *ctx, const char *name) {
     /* a value of 0 can mean that the key is absent: the user's is no lacking one, and the toy's is of no use */
     if (find_key(m, name, &key))
         return;
-    m->toy = m->toy ? m->toy : make_toy(m);
     const llm_arch_source *toy = m->toy ? llm_arch_toy_source(m->toy) : NULL;
     lacking *one = toy && toy->find_key(toy->ctx, name, &key) ? ggl_calloc(1, sizeof *one) : NULL;
     if (!one || strlen(name) >= sizeof one->name ||
@@ -361,29 +361,56 @@ static ggl_status refuse_lacking(const maker *m, ggl_error *err) {
         m->n_lacking == 1 ? "a key" : "keys", llm_arch_name(m->p.arch), list, more);
 }
 
-/* The key that a user gave, and that the descriptor does not read. */
+/* The key that a user gave, and that nothing reads. */
 typedef struct unknown_key {
     const maker *m;
-    char key[128], near[128]; /* "": none */
+    char key[128], near[160]; /* "": none; near: as it is given */
+    bool is_general;          /* it belongs to no family */
 } unknown_key;
 
 static void note_unknown(void *ctx, const llm_arch_judged *key) {
     unknown_key *u = ctx;
     const llm_train_new *p = &u->m->p;
     char given[256];
-    if (key->use != LLM_ARCH_UNREAD && key->use != LLM_ARCH_FOREIGN)
+    const bool may_be_unread = key->use == LLM_ARCH_FOREIGN || key->use == LLM_ARCH_ENGINE;
+    if (key->use != LLM_ARCH_UNREAD && !may_be_unread)
         return;
     for (size_t i = 0; i < p->n_keys && !u->key[0]; i++) {
         const size_t n = strcspn(p->key[i], "=");
         full_name(given, sizeof given, p, p->key[i], n);
+        if (!ggl_str_is(key->key, given))
+            continue;
         const char *meant = key->use == LLM_ARCH_FOREIGN
                                 ? llm_arch_meant_of_family(p->arch, p->name, given)
-                                : key->near;
-        if (!ggl_str_is(key->key, given) || (key->use == LLM_ARCH_FOREIGN && !meant))
+                            : key->use == LLM_ARCH_ENGINE ? llm_arch_meant_in_general(given)
+                                                          : key->near;
+        if (may_be_unread && !meant)
             continue;
+        u->is_general = key->use == LLM_ARCH_ENGINE;
         snprintf(u->key, sizeof u->key, "%.*s", (int)n, p->key[i]);
-        snprintf(u->near, sizeof u->near, "%s", meant ? meant : "");
+        snprintf(u->near, sizeof u->near, "%s%s", meant && !u->is_general ? "." : "",
+                 meant ? meant : "");
     }
+}
+
+/* Refuses keys that are given with another kind of value than the descriptor reads. What it reads, the toy has, which can be NULL. A
+ * number may stand for true or false. */
+static ggl_status check_kinds(const maker *m, ggl_error *err) {
+    static const char *const kinds[] = {[LLM_ARCH_NUMBER] = "a number",
+                                        [LLM_ARCH_BOOL] = "true or false",
+                                        [LLM_ARCH_STRING] = "a text"};
+    const llm_arch_source *toy = m->toy ? llm_arch_toy_source(m->toy) : NULL;
+    char name[256];
+    llm_arch_key given, read;
+    for (size_t i = 0; toy && i < m->p.n_keys; i++) {
+        full_name(name, sizeof name, &m->p, m->p.key[i], strcspn(m->p.key[i], "="));
+        if (toy->find_key(toy->ctx, name, &read) &&
+            m->source.find_key(m->source.ctx, name, &given) && given.type != read.type &&
+            !(given.type == LLM_ARCH_NUMBER && read.type == LLM_ARCH_BOOL))
+            return ggl_fail(err, GGL_USAGE, "'%s': %s reads %s here, not %s", m->p.key[i],
+                            llm_arch_name(m->p.arch), kinds[read.type], kinds[given.type]);
+    }
+    return GGL_OK;
 }
 
 /* Refuses keys that the descriptor does not read: here, where no file that has them is to be run nevertheless. */
@@ -391,9 +418,11 @@ static ggl_status check_given(const maker *m, ggl_error *err) {
     unknown_key u = {.m = m};
     const ggl_status st = llm_arch_judge_keys(m->p.arch, &m->source, note_unknown, &u, err);
     if (st != GGL_OK || !u.key[0])
-        return st;
-    return ggl_fail(err, GGL_NOT_FOUND, "%s reads no key %s%s%s%s", llm_arch_name(m->p.arch), u.key,
-                    u.near[0] ? "; did you mean ." : "", u.near, u.near[0] ? "?" : "");
+        return st == GGL_OK ? check_kinds(m, err) : st;
+    return ggl_fail(err, GGL_NOT_FOUND, "%s reads %s key %s%s%s%s",
+                    u.is_general ? "no program" : llm_arch_name(m->p.arch),
+                    u.is_general ? "the" : "no", u.key, u.near[0] ? "; did you mean " : "", u.near,
+                    u.near[0] ? "?" : "");
 }
 
 static bool key_at(void *ctx, size_t i, ggl_str *name) {
@@ -432,6 +461,7 @@ static ggl_status list_tensors(maker *m, ggl_error *err) {
     m->source = llm_arch_source_gguf(m->keys);
     if (m->p.base)
         m->base = llm_arch_source_gguf(m->p.base);
+    m->toy = make_toy(m);
     ggl_status st = check_given(m, err);
     if (st == GGL_OK)
         do {

@@ -426,7 +426,7 @@ def shown():
         check("no such folder of mine/a.gguf:" in seen, f"a path is broken at {columns} columns", seen)
     # a model with fewer positions than samples usually have tokens
     sizes = ["context_length=64", "embedding_length=16", "attention.head_count=2", "block_count=1", "feed_forward_length=16", "attention.layer_norm_epsilon=1e-5"]
-    train("new", "gpt2", "--tokenizer", "builtin:stories", "-o", "gpt2.gguf", *[a for key in sizes for a in ("--set", "." + key)])
+    train("new", "gpt2", "--tokenizer", "builtin:stories", "-o", "gpt2.gguf", "--set", "general.note=mine", "--init", "*norm*.weight=1", *[a for key in sizes for a in ("--set", "." + key)])
     out, err = train("-m", "gpt2.gguf", "story.txt", "-o", "a.gguf", "-c", "32", "--steps", "1", "--sample", "Lily", "--sample-tokens", "9", said="sample     Lily\n")
     check("warning" not in err, "a sample of a model with few positions", err)
     # a tokenizer that has bytes and nothing else, and a model without a length of its context
@@ -507,6 +507,10 @@ def mistakes():
         (["add-tokens", "modl.gguf", "--special", "<a>", "-o", "out.gguf"], 1, "modl.gguf: No such file"),
         ([*new, "--set", ".embeding_length=64"], 2, "llama.arch reads no key .embeding_length; did you mean .embedding_length?"),
         ([*new, "--set", ".contxt_length=64"], 2, "llama.arch reads no key .contxt_length; did you mean .context_length?"),
+        ([*new, *sizes, "--set", "general.nmae=x"], 2, "no program reads the key general.nmae; did you mean general.name?"),
+        ([*new, *sizes, "--set", "tokenizer.ggml.bos_tokn_id=1"], 2, "no program reads the key tokenizer.ggml.bos_tokn_id; did you mean tokenizer.ggml.bos_token_id?"),
+        ([*new, *sizes[:4], *sizes[6:], "--set", ".block_count=x"], 2, "'.block_count=x': llama.arch reads a number here, not a text"),
+        ([*new, *sizes, "--set", ".rope.scaling.type=5"], 2, "'.rope.scaling.type=5': llama.arch reads a text here, not a number"),
         ([*new, "--set", ".embedding_length=64", "--set", ".attention.head_count=4"], 2,
          "the new model lacks keys that llama.arch needs: .block_count, .attention.layer_norm_rms_epsilon, .feed_forward_length. Each is given as KEY=VALUE"),
         ([*new, *sizes[:-2]], 2, "the new model lacks a key that llama.arch needs: .attention.layer_norm_rms_epsilon. "),

@@ -70,9 +70,9 @@ int train_new(int argc, char **argv) {
         {"--with", ARG_LIST, &with, .value = "PATTERN",
          .help = "tensors that the architecture may have or lack, such as output.weight; can be "
                  "repeated"},
-        {"--init", ARG_LIST, &init, .value = "PATTERN=MEAN,SIGMA",
-         .help = "how tensors begin; can be repeated (default: norms 1, biases 0, matrices 0 and "
-                 "--sigma)"},
+        {"--init", ARG_LIST, &init, .value = "PATTERN=MEAN[,SIGMA]",
+         .help = "how tensors begin: normally distributed, or all MEAN; can be repeated (default: "
+                 "norms 1, biases 0, matrices 0 and --sigma)"},
         {"--sigma", ARG_FLOAT, &p.sigma, .value = "X",
          .help = "the spread of matrices (default: 0.02)", .min = 1e-9, .max = 100},
         {"--name", ARG_STRING, &p.name, .value = "NAME",
