@@ -218,7 +218,9 @@ static ggl_status check_logits(seq *q, const float *logits, ggl_error *err) {
     return ggl_fail(err, GGL_FORMAT,
                     "after %" PRId64 " token%s none of the %" PRId64
                     " logits is a finite number (%" PRId64
-                    " are NaN): the model's numbers or its descriptor are wrong",
+                    " are NaN): the model's numbers or its descriptor are wrong; llm-gguf check "
+                    "MODEL finds damage in the file, llm-arch verify names the first node with a "
+                    "NaN, llm-arch doctor tries other readings",
                     q->n, llm_amount_s(q->n), q->n_vocab, n_nan);
 }
 

@@ -163,10 +163,7 @@ static int end_of_generation(const completion *c, ggl_status st, const ggl_error
     if (c->lacks_memory)
         return tool_error(TOOL, 1, "out of memory for --json-output");
     if (st != GGL_OK && st != GGL_CANCELLED)
-        return tool_error(TOOL, 1, "%s%s", err->msg,
-                          st == GGL_FORMAT ? "; llm-arch verify names the first node with a NaN, "
-                                             "llm-arch doctor tries other readings"
-                                           : "");
+        return tool_error(TOOL, 1, "%s", err->msg);
     if (c->run.finish == LLM_FINISH_CONTEXT)
         tool_note(TOOL, "the context of %" PRId64 " tokens is full", llm_context_n_ctx(c->s->ctx));
     if (!c->run.incomplete || process_stopped || c->run.finish == LLM_FINISH_STOP)
