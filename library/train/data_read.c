@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/text_file.h"
+#include "common/other_text.h"
 #include "common/user_text.h"
 #include "data_impl.h"
 #include "data_records.h"
@@ -48,31 +48,12 @@ static bool ends_with(const char *path, const char *end) {
     return n > n_end && ggl_case_compare(path + n - n_end, end) == 0;
 }
 
-/* How files begin that are not read, and what to do with them. */
-static const struct {
-    const char *magic;
-    size_t n;
-    const char *what, *advice;
-} others[] = {
-#define PANDAS(read)                                                                               \
-    "write it as lines of JSON, such as with Python: pandas." read                                 \
-    "(FILE).to_json('data.jsonl', orient='records', lines=True, force_ascii=False)"
-    {"PAR1", 4, "a Parquet file", PANDAS("read_parquet")},
-    {"ARROW1", 6, "an Arrow file", PANDAS("read_feather")},
-    {"\x1f\x8b", 2, "compressed (gzip)", "unpack it first: gzip -dk FILE"},
-    {"\x28\xb5\x2f\xfd", 4, "compressed (zstd)", "unpack it first: zstd -d FILE"},
-    {"\xfd\x37zXZ", 5, "compressed (xz)", "unpack it first: xz -dk FILE"},
-    {"PK\x03\x04", 4, "a ZIP archive", "unpack it first: unzip FILE"},
-    {"GGUF", 4, "a model file", "a text is expected, or JSON"},
-};
-
 /* Tables of texts have no beginning of their own. */
 static const struct {
     const char *end, *advice;
 } tables[] = {
-    {".csv", PANDAS("read_csv")},
-    {".tsv", PANDAS("read_table")},
-#undef PANDAS
+    {".csv", LLM_TABLE_ADVICE("read_csv")},
+    {".tsv", LLM_TABLE_ADVICE("read_table")},
 };
 
 /* Fails if the name says that it is a table, in which every row would be learned with its commas. */
@@ -85,12 +66,10 @@ static ggl_status check_table(const char *name, ggl_error *err) {
 }
 
 static ggl_status check_other(ggl_str text, ggl_error *err) {
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (text.n >= others[i].n && memcmp(text.s, others[i].magic, others[i].n) == 0)
-            return ggl_fail(err, GGL_UNSUPPORTED, "this is %s, which is not read; %s",
-                            others[i].what, others[i].advice);
-    return llm_is_lfs_pointer(text.s, text.n) ? ggl_fail(err, GGL_FORMAT, "%s", LLM_LFS_ADVICE)
-                                              : GGL_OK;
+    const llm_other_file *other = llm_other_file_of(text);
+    return other ? ggl_fail(err, GGL_UNSUPPORTED, "this is %s, which is not read; %s", other->what,
+                            other->advice ? other->advice : "a text is expected, or JSON")
+                 : GGL_OK;
 }
 
 /* Returns what follows white space after the first c; '\0': the text begins with something else. */

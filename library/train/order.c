@@ -55,9 +55,9 @@ static ggl_status count_valid(double valid, int64_t n, int64_t *out, ggl_error *
     const double wanted = valid < 1 ? ceil(valid * (double)n) : floor(valid);
     if (wanted > 0 && wanted >= (double)n)
         return ggl_fail(err, GGL_USAGE,
-                        "validation takes %.0f of %lld documents, conversations or pairs, which "
-                        "leaves none to learn from",
-                        wanted, (long long)n);
+                        "of documents, conversations and pairs there %s %lld, of which validation "
+                        "takes %.0f: none is left to learn from",
+                        n == 1 ? "is" : "are", (long long)n, wanted);
     *out = (int64_t)wanted;
     return GGL_OK;
 }

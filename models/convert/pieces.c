@@ -112,6 +112,7 @@ ggl_status llm_convert_check_bad(const recipe *r, size_t n_bad, ggl_error *err) 
     return ggl_fail(
         err, GGL_FORMAT,
         "%zu of its %" PRId64
-        " weights are NaN or infinite%s%s: the folder is damaged, or its training failed",
-        n_bad, llm_recipe_count(r), from[0] ? "; it comes from " : "", from);
+        " weights %s NaN or infinite%s%s: the folder is damaged, or its training failed",
+        n_bad, llm_recipe_count(r), n_bad == 1 ? "is" : "are", from[0] ? "; it comes from " : "",
+        from);
 }

@@ -1,4 +1,5 @@
 /* The engine: how sequences come, and what can be asked. leave.c has how they end. */
+#include "common/amounts.h"
 #include "engine_impl.h"
 
 #include <inttypes.h>
@@ -164,14 +165,14 @@ ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *params, uint
     if (e->is_closing)
         return ggl_fail(err, GGL_USAGE, "the engine is being freed; add sequences to another one");
     if (e->p.n_queue > 0 && e->queue.n >= e->p.n_queue)
-        return ggl_fail(err, GGL_LIMIT, "%zu sequences are waiting, which is the limit; try later",
-                        e->queue.n);
+        return ggl_fail(err, GGL_LIMIT, "%zu sequence%s waiting, which is the limit; try later",
+                        e->queue.n, e->queue.n == 1 ? " is" : "s are");
     const size_t n_own = e->p.n_queue_each > 0 ? llm_queue_n_of(&e->queue, p->client) : 0;
     if (e->p.n_queue_each > 0 && n_own >= e->p.n_queue_each)
         return ggl_fail(err, GGL_LIMIT,
-                        "%zu sequences of this client are waiting, which is the limit for one; try "
+                        "%zu sequence%s of this client %s waiting, which is the limit for one; try "
                         "later",
-                        n_own);
+                        n_own, llm_amount_s((int64_t)n_own), n_own == 1 ? "is" : "are");
     const ggl_status has_room = check_room(e, p, err);
     if (has_room != GGL_OK)
         return has_room;

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "tokenizer_impl.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/show.h"
@@ -72,8 +73,8 @@ static ggl_status read_types(llm_tokenizer *t, const ggl_gguf *file, ggl_error *
     }
     if (!v->is_array || v->n != (uint64_t)t->n_vocab)
         return ggl_fail(err, GGL_FORMAT,
-                        "tokenizer.ggml.token_type has %" PRIu64 " entries, for %" PRId32 " tokens",
-                        v->n, t->n_vocab);
+                        "tokenizer.ggml.token_type has %" PRIu64 " entr%s, for %" PRId32 " token%s",
+                        v->n, v->n == 1 ? "y" : "ies", t->n_vocab, llm_amount_s(t->n_vocab));
     for (int32_t i = 0; i < t->n_vocab; i++) {
         int64_t type;
         if (!ggl_gguf_integer(v, (uint64_t)i, &type))

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/show.h"
 #include "tokenizer_impl.h"
@@ -35,8 +36,8 @@ ggl_status llm_read_scores(llm_tokenizer *t, const ggl_gguf *file, float **out, 
         return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.scores is missing");
     if (!v->is_array || v->n != (uint64_t)t->n_vocab)
         return ggl_fail(err, GGL_FORMAT,
-                        "tokenizer.ggml.scores has %" PRIu64 " entries, for %" PRId32 " tokens",
-                        v->n, t->n_vocab);
+                        "tokenizer.ggml.scores has %" PRIu64 " entr%s, for %" PRId32 " token%s",
+                        v->n, v->n == 1 ? "y" : "ies", t->n_vocab, llm_amount_s(t->n_vocab));
     *out = ggl_arena_alloc(&t->arena, (size_t)t->n_vocab, sizeof **out);
     if (!*out)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");

@@ -183,7 +183,7 @@ def test_faults(w):
     nan = array.array("f", w["norm"][1])
     nan[3] = float("nan")
     bad = put("bad.bin", version_1({**w, "norm": ([DIM], nan)}, True))
-    run("llm-convert", bad, "-o", path("got.gguf"), code=1, has="1 of its 64 weights are NaN or infinite; it comes from norm.weight")
+    run("llm-convert", bad, "-o", path("got.gguf"), code=1, has="1 of its 64 weights is NaN or infinite; it comes from norm.weight")
 
 
 def test_stories():

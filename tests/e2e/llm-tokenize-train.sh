@@ -61,15 +61,36 @@ prints 'ends generation       1 "<|im_end|>"'
 exits 0 "$tool" train b.txt -o small.json --vocab-size 2000 --min-count 2
 prints "note: --vocab-size 2000 is not reached"
 
-# any bytes
-head -c 30000 /dev/urandom >random
-printf 'ab\0a\0b\0\377\376' >nul
-for kind in spm unigram; do
-    exits 0 "$tool" train random nul -o r.gguf --model $kind --vocab-size 800 --coverage 0.5
+# any bytes that a text may have
+for i in $(seq 255); do
+    printf "%s \\x$(printf %x $i) " "$(sed -n "$((i % 40 + 1))p" a.txt)"
+done >bytes
+printf '{"text": "ab\\u0000a\\u0000b\\u00ff"}\n' >nul.jsonl
+for kind in spm unigram bpe; do
+    exits 0 "$tool" train nul.jsonl -o r.gguf --model $kind --vocab-size 400 --json-field text
+    exits 0 "$tool" train bytes -o r.gguf --model $kind --vocab-size 800
+    prints "warning: bytes is not a text in UTF-8: byte "
 done
-exits 0 "$tool" train random nul -o r.gguf --vocab-size 800
-"$tool" -m r.gguf -f random --ids >ids
-"$tool" -m r.gguf --decode - <ids | cmp -s - random || fail "random bytes do not come back"
+"$tool" -m r.gguf -f bytes --ids >ids 2>err
+"$tool" -m r.gguf --decode - <ids | cmp -s - bytes || fail "bytes do not come back"
+
+# what is no text is named
+gzip -c a.txt >a.gz
+printf '%%PDF-1.7\n\0\0' >a.pdf
+head -c 3000 /dev/urandom | tr -d '\0' >random
+refused() {
+    local file=$1 words=$2
+    exits 1 "$tool" train a.txt $file -o no.json
+    prints "llm-tokenize train: $words"
+    exits 1 "$tool" -m s.gguf -f $file
+    prints "llm-tokenize: $words"
+    [ ! -e no.json ] || fail "$file is learned from"
+}
+refused "$tool" "$tool is a program, not a text"
+refused s.gguf "s.gguf is a GGUF file, not a text"
+refused a.gz "a.gz is compressed (gzip), not a text; unpack it first: gzip -dk FILE"
+refused a.pdf "a.pdf is a PDF file, not a text; take the text out of it first: pdftotext FILE"
+refused random "random is not a text in UTF-8: byte "
 
 # mistakes; nothing is written
 printf '' >empty
@@ -87,6 +108,8 @@ wrong() {
 wrong 2 "which FILE?" -o no.json
 wrong 2 "-o FILE is missing" a.txt
 wrong 1 "nothing.txt" nothing.txt -o no.json
+wrong 1 "a.txtt: No such file or directory; did you mean 'a.txt'?" a.txtt -o no.json
+wrong 2 "standard input (-) is given more than once" - a.txt - -o no.json
 wrong 1 "directory" folder -o no.json
 wrong 1 "there is no text to learn from" empty -o no.json
 wrong 1 "256 bytes and 0 characters need 256" a.txt -o no.json --vocab-size 100

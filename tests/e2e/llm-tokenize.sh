@@ -89,6 +89,8 @@ for line in 'tokenizer.ggml.model  llama' 'kind                  spm' 'an empty 
     grep -qxF -- "$line" <<<"$shown" || fail "--show: no '$line' in: $shown"
 done
 refuses 2 'cannot be used together' '' --show -p a
+refuses 1 "-f: $tmp/txet: No such file or directory; did you mean -f '$tmp/text'?" '' -f "$tmp/txet"
+refuses 1 "--chat: $tmp/none.json: No such file or directory" '' --chat "$tmp/none.json"
 # a large piece of output is written past the buffer: the reason is given all the same
 "$tool" -m "$model" --decode "$(seq -s, 300 2000)" >/dev/full 2>"$tmp/err" && fail 'a full disk is no failure'
 grep -q 'could not write to stdout: No space left on device' "$tmp/err" || fail "a full disk: $(cat "$tmp/err")"

@@ -534,7 +534,7 @@ def mistakes():
         ([*chats, "binary", "-o", "out.gguf"], 1, "binary:1: a byte 0x00: this is no text"),
         ([*chats, "wide.txt", "-o", "out.gguf"], 1, "wide.txt:1: the byte 0xff: this is UTF-16; convert the file: iconv -f utf-16"),
         ([*chats, "random", "-o", "out.gguf"], 1, "random:1: "),
-        ([*chats, "model.gguf", "-o", "out.gguf"], 1, "model.gguf: this is a model file"),
+        ([*chats, "model.gguf", "-o", "out.gguf"], 1, "model.gguf: this is a GGUF file"),
         ([*chats, "folder", "-o", "out.gguf"], 1, "folder"),
         ([*chats, "table.csv", "-o", "out.gguf"], 1, "table.csv: this is a table (csv), and no text; write it as lines of JSON, such as with Python: pandas.read_csv(FILE)"),
         ([*chats, "table.tsv", "-o", "out.gguf"], 1, "pandas.read_table(FILE)"),

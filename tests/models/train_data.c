@@ -789,8 +789,8 @@ TEST(wrong_files) {
     refuse(&p, "a.jsonl", "\x1f\x8b\x08", GGL_UNSUPPORTED, "gzip");
     refuse(&p, "a.txt", "", GGL_FORMAT, "empty");
     refuse(&p, "a.txt", "a\nb\xe9", GGL_FORMAT, "a.txt:2: the byte 0xe9 is not UTF-8");
-    refuse(&p, "a.jsonl", "version https://git-lfs.github.com/spec/v1\n", GGL_FORMAT,
-           "git lfs pull");
+    refuse(&p, "a.jsonl", "version https://git-lfs.github.com/spec/v1\n", GGL_UNSUPPORTED,
+           "this is a Git LFS pointer, which is not read; 'git lfs pull'");
     CHECK(test_write_file(test_path("zero.txt"), "a\n\0b", 4));
     train_data *d = data_new(&p);
     CHECK_INT(llm_train_data_read(d, test_path("zero.txt"), &err), GGL_FORMAT);

@@ -9,6 +9,8 @@
 
 #include "args.h"
 #include "ggl/internal/os_fs.h"
+#include "common/other_text.h"
+#include "common/text_file.h"
 #include "common/user_text.h"
 #include "ggl/internal/show.h"
 #include "process.h"
@@ -96,10 +98,12 @@ static size_t text_length(const char *s, size_t n) {
 bool tool_is_text(const char *tool, const char *path, const char *s, size_t n) {
     const size_t good = text_length(s, n);
     const char *name = strcmp(path, "-") == 0 ? "stdin" : path;
-    if (good == n)
+    if (good == n && !llm_is_lfs_pointer(s, n))
         return true;
-    if (n >= 4 && memcmp(s, "GGUF", 4) == 0)
-        tool_error_about(tool, 1, "%s is a GGUF file, not a text", name);
+    const llm_other_file *other = llm_other_file_of((ggl_str){s, n});
+    if (other)
+        tool_error_about(tool, 1, "%s is %s, not a text%s%s", name, other->what,
+                         other->advice ? "; " : "", other->advice ? other->advice : "");
     else
         tool_error_about(tool, 1, "%s is not a text in UTF-8: byte %zu is 0x%02x", name, good,
                          (unsigned char)s[good]);
@@ -127,7 +131,7 @@ char *tool_read_raw_text(const char *tool, const char *path, size_t most, size_t
 
 char *tool_read_any_text(const char *tool, const char *path, size_t *size) {
     char *text = tool_read_raw_text(tool, path, SIZE_MAX, size);
-    if (text && memchr(text, 0, *size)) {
+    if (text && (llm_is_binary((ggl_str){text, *size}) || llm_is_lfs_pointer(text, *size))) {
         (void)tool_is_text(tool, path, text, *size);
         free(text);
         return NULL;

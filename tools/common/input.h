@@ -16,8 +16,8 @@ char *tool_read_at_most(const char *tool, const char *path, size_t most, size_t 
 
 /* The same for a text: bytes that are no UTF-8, and NUL, are an error. */
 char *tool_read_text(const char *tool, const char *path, size_t most, size_t *size);
-/* The same for a text which a model is to read: only a file with NUL, such as a program or an archive, is an error; of other
- * bytes that are no UTF-8, a warning is printed. */
+/* The same for a text which a model is to read: only a file with NUL, or of which more than a quarter is no UTF-8, such as a
+ * program or an archive, is an error; of other bytes that are no UTF-8, a warning is printed. */
 char *tool_read_any_text(const char *tool, const char *path, size_t *size);
 /* The same for a text that may have any bytes after its first two characters, at most `most`. */
 char *tool_read_raw_text(const char *tool, const char *path, size_t most, size_t *size);

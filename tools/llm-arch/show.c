@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "common/load.h"
 #include "ggl/internal/index.h"
 #include "ggl/internal/os_fs.h"
@@ -226,10 +227,11 @@ static bool print_types(const tensor_row *rows, size_t n, uint64_t params, uint6
 
 static void print_head(const ggl_gguf *f, const char *origin) {
     ggl_fprint(stdout,
-               "%s: GGUF version %" PRIu32 ", %zu keys, %zu tensor%s, %d file%s\n\nkeys%s%s%s\n",
-               ggl_gguf_name(f), ggl_gguf_version(f), ggl_gguf_n_values(f), ggl_gguf_n_tensors(f),
-               ggl_gguf_n_tensors(f) == 1 ? "" : "s", ggl_gguf_n_parts(f),
-               ggl_gguf_n_parts(f) > 1 ? "s" : "", origin ? ", and where " : "",
+               "%s: GGUF version %" PRIu32 ", %zu key%s, %zu tensor%s, %d file%s\n\nkeys%s%s%s\n",
+               ggl_gguf_name(f), ggl_gguf_version(f), ggl_gguf_n_values(f),
+               llm_amount_s((int64_t)ggl_gguf_n_values(f)), ggl_gguf_n_tensors(f),
+               llm_amount_s((int64_t)ggl_gguf_n_tensors(f)), ggl_gguf_n_parts(f),
+               llm_amount_s(ggl_gguf_n_parts(f)), origin ? ", and where " : "",
                origin ? origin : "", origin ? " reads them" : "");
 }
 

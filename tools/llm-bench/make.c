@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "common/paths.h"
 #include "common/progress.h"
 #include "ggl/internal/alloc.h"
@@ -208,8 +209,8 @@ static int make_model(const char *shape, const char *type, const char *path,
         st = write_file(&m, path, &err);
     progress_end();
     if (st == GGL_OK)
-        printf("%s: %s, %zu tensors, %.1f M parameters, %.1f MiB\n", path, m.shape.arch,
-               m.n_tensors, params * 1e-6, bytes / 1048576);
+        printf("%s: %s, %zu tensor%s, %.1f M parameters, %.1f MiB\n", path, m.shape.arch,
+               m.n_tensors, llm_amount_s((int64_t)m.n_tensors), params * 1e-6, bytes / 1048576);
     else
         tool_error(TOOL, 1, "%s", err.msg);
     make_fini(&m);

@@ -252,7 +252,7 @@ static int finish(job *j) {
                                 j->o.out, has, j->source.n == 1 ? "is" : "are", j->source.n,
                                 llm_amount_s((int64_t)j->source.n));
     if (has > 0 && j->source.n == has)
-        tool_note(TOOL, "%s has the rows of all %zu texts already", j->o.out, has);
+        tool_note(TOOL, "%s has the row of each text already: %zu", j->o.out, has);
     const ggl_status st = j->out->end(j->out, &err);
     return st == GGL_OK ? -1 : tell_end(j, st, &err);
 }
@@ -359,8 +359,8 @@ static int dump(job *j) {
         return process_stop_code();
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    tool_note(TOOL, pixels ? "%s: %zu lines of %zu pixels" : "%s: %zu rows of %zu numbers",
-              j->o.out, n[0], n[1]);
+    tool_note(TOOL, pixels ? "%s: %zu line%s of %zu pixels" : "%s: %zu row%s of %zu numbers",
+              j->o.out, n[0], llm_amount_s((int64_t)n[0]), n[1]);
     return 0;
 }
 

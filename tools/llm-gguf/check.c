@@ -58,8 +58,9 @@ void gguf_check_places(gguf_findings *c, const ggl_gguf *f) {
         const size_t end = last ? (size_t)((const char *)last->data - begin) + last->size : size;
         const size_t most = (end + alignment - 1) & ~(alignment - 1);
         if (known && whole && size > most) /* of a truncated file, the rest is part of a tensor */
-            gguf_find(c, "%zu bytes follow the last tensor, '%.*s', to which nothing refers",
-                      size - most, (int)last->name.n, last->name.s);
+            gguf_find(c, "%zu byte%s after the last tensor, '%.*s', to which nothing refers",
+                      size - most, llm_amount_s((int64_t)(size - most)), (int)last->name.n,
+                      last->name.s);
     }
 }
 
@@ -130,8 +131,8 @@ void gguf_check_keys(gguf_findings *c, const ggl_gguf *f) {
     for (size_t i = 0; tokens && i < sizeof lists / sizeof *lists; i++) {
         const ggl_gguf_value *list = ggl_gguf_find(f, lists[i]);
         if (list && list->n != tokens->n)
-            gguf_find(c, "%s has %" PRIu64 " elements, but there are %" PRIu64 " tokens", lists[i],
-                      list->n, tokens->n);
+            gguf_find(c, "%s has %" PRIu64 " element%s, but tokenizer.ggml.tokens has %" PRIu64,
+                      lists[i], list->n, llm_amount_s((int64_t)list->n), tokens->n);
     }
 }
 

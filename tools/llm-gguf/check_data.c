@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "common/amounts.h"
 #include "common/gguf_text.h"
 #include "common/progress.h"
 #include "common/work_share.h"
@@ -87,9 +88,10 @@ static void report(gguf_findings *c, const scan *s, const ggl_gguf_tensor *t) {
                   (int)t->name.n, t->name.s, s->type->name, t->size);
     if (all.n_bad > 0)
         gguf_find(c,
-                  "tensor '%.*s' of type %s has %" PRId64 " elements that are NaN or infinite; the "
+                  "tensor '%.*s' of type %s has %" PRId64 " element%s NaN or infinite; the "
                   "first is element %" PRId64 ", %s",
-                  (int)t->name.n, t->name.s, s->type->name, all.n_bad, all.first_bad,
+                  (int)t->name.n, t->name.s, s->type->name, all.n_bad,
+                  all.n_bad == 1 ? " that is" : "s that are", all.first_bad,
                   isnan(all.value) ? "NaN" : "infinite");
 }
 

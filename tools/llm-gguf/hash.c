@@ -232,8 +232,8 @@ static int compare_all(hash_job *j, const manifest *m, const char *path) {
         n_wrong += !compare(&j->all[k], m->all[k], (ggl_str){"", 0}, path, &any);
     n_wrong += m->n_missing;
     if (m->n_unknown > 0)
-        tool_note(TOOL, "%zu lines have digests of other kinds, which were not checked",
-                  m->n_unknown);
+        tool_note(TOOL, "%zu line%s of the list with digests of other kinds, not checked",
+                  m->n_unknown, llm_amount_s((int64_t)m->n_unknown));
     if (n_unlisted > 0 && n_right > 0)
         tool_note(TOOL, "not in the list: %zu tensor%s", n_unlisted,
                   llm_amount_s((int64_t)n_unlisted));

@@ -139,8 +139,8 @@ static void note_unseen(const tool *t) {
     if (n > 0)
         tool_note(TOOL,
                   "%" PRId64 " of %" PRId64
-                  " matrices have seen no token of this text: experts that were not chosen",
-                  n, n_all);
+                  " %s seen no token of this text: experts that were not chosen",
+                  n, n_all, n_all == 1 ? "matrix has" : "matrices have");
 }
 
 static void say_written(const tool *t) {
@@ -148,10 +148,9 @@ static void say_written(const tool *t) {
     for (size_t i = 0; i < t->n; i++)
         n -= t->entry[i].n_directions > 0;
     if (t->o.n_files > 0 && t->directed && n > 0 && t->o.format == FORMAT_GGUF)
-        tool_note(
-            TOOL,
-            "no directions for %zu of %zu weights: something that was added up has none for them",
-            n, t->n);
+        tool_note(TOOL,
+                  "no directions for %zu of %zu weight%s: something that was added up lacks them",
+                  n, t->n, llm_amount_s((int64_t)t->n));
     if (t->directed && t->o.format == FORMAT_DAT)
         tool_note(TOOL,
                   "the old format has no place for directions, with which llm-quantize lets errors "

@@ -110,10 +110,11 @@ static void begin(run *r, const llm_imatrix_result *so_far) {
     const int64_t n = so_far->n_wanted;
     r->begun = true;
     if (so_far->n_missed > 0) /* weights that are left out */
-        tool_note(TOOL,
-                  "%zu weights get no importance, such as %s: they are multiplied within an "
-                  "operation, or in parts",
-                  so_far->n_missed, so_far->missed);
+        tool_note(
+            TOOL,
+            "no importance for %zu weight%s, such as %s: multiplied within an operation, or in "
+            "parts",
+            so_far->n_missed, llm_amount_s((int64_t)so_far->n_missed), so_far->missed);
     if (!tool_is_quiet())
         fprintf(stderr, "%" PRId64 " chunk%s of %" PRId64 " tokens\n", n, llm_amount_s(n),
                 so_far->n_window);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "common/gguf_text.h"
 #include "common/hints.h"
 #include "common/load.h"
@@ -425,11 +426,12 @@ static int merge(merge_job *j, const arg_list *words) {
     if (code < 0)
         code = write_model(j);
     if (code == 0)
-        ggl_fprint(stdout, "%s: %zu of %zu tensors changed\n", j->out, j->n_changed,
-                   ggl_gguf_n_tensors(j->model));
+        ggl_fprint(stdout, "%s: %zu of %zu tensor%s changed\n", j->out, j->n_changed,
+                   ggl_gguf_n_tensors(j->model),
+                   llm_amount_s((int64_t)ggl_gguf_n_tensors(j->model)));
     if (code == 0 && j->n_other > 0)
         ggl_fprint(stdout, "%zu pair%s of the adapters belong%s to %s, and %s not merged here\n",
-                   j->n_other, j->n_other == 1 ? "" : "s", j->n_other == 1 ? "s" : "",
+                   j->n_other, llm_amount_s((int64_t)j->n_other), j->n_other == 1 ? "s" : "",
                    j->is_sense ? "the text model" : "the eye or the ear",
                    j->n_other == 1 ? "is" : "are");
     for (size_t i = 0; i < j->n_use; i++)

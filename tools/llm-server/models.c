@@ -1,4 +1,5 @@
 /* The rows of the table of models, and the requests that use them. */
+#include "common/amounts.h"
 #include "models_impl.h"
 
 #include <stdlib.h>
@@ -252,9 +253,9 @@ static ggl_status add_waiting(model *m, uint64_t client, const http_request *q, 
         return ggl_fail(err, GGL_CANCELLED, "the server is ending");
     if (t->n_waiting >= most || n_of_client(t, client) >= (most + 1) / 2)
         return ggl_fail(err, GGL_LIMIT,
-                        "%zu requests wait for models already (--queue %zu; one client may have "
+                        "%zu request%s for models already (--queue %zu; one client may have "
                         "half of them); try again later",
-                        t->n_waiting, most);
+                        t->n_waiting, t->n_waiting == 1 ? " waits" : "s wait", most);
     waiting *w = ggl_calloc(1, sizeof *w);
     if (!w)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a request");

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "common/args.h"
 #include "common/hints.h"
 #include "common/hub_options.h"
@@ -134,15 +135,15 @@ static int encode_text(const llm_tokenizer *t, const options *o, const char *tex
     if (s == GGL_OK && ids.n == 0 && n > 0)
         tool_note(TOOL, "the text becomes no token: the vocabulary lacks all of its characters");
     else if (s == GGL_OK && ids.lost > 0)
-        tool_note(TOOL, "left out of the text: %zu of %zu bytes, which the vocabulary lacks",
-                  ids.lost, n);
+        tool_note(TOOL, "left out of the text: %zu of %zu byte%s, which the vocabulary lacks",
+                  ids.lost, n, llm_amount_s((int64_t)n));
     llm_tokens_fini(&ids);
     return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
 }
 
 static int encode(const llm_tokenizer *t, const options *o) {
     size_t n = o->text ? strlen(o->text) : 0;
-    char *read = o->text ? NULL : tool_read_raw_text(TOOL, o->file ? o->file : "-", SIZE_MAX, &n);
+    char *read = o->text ? NULL : tool_read_any_text(TOOL, o->file ? o->file : "-", &n);
     if (!o->text && !read)
         return 1;
     const char *text = o->text ? o->text : read;
@@ -247,7 +248,8 @@ static void note_unread(void *arg, ggl_str name) {
 static void note_all_unread(const llm_chat *c, ggl_str vars) {
     size_t n = 0;
     if (llm_chat_unread(c, vars, note_unread, &n, NULL) == GGL_OK && n > MOST_NOTES)
-        tool_note(NULL, "nor %zu more names", n - MOST_NOTES);
+        tool_note(NULL, "nor %zu more name%s", n - MOST_NOTES,
+                  llm_amount_s((int64_t)(n - MOST_NOTES)));
 }
 
 /* Prints what a conversation becomes. The template is that of --chat-template: a file, or the name of
@@ -441,8 +443,11 @@ static int show_tokens(int argc, char **argv) {
     char *file = code < 0 ? tokenizer_of_folder(o.model) : NULL;
     o.model = file ? file : o.model;
     if (code < 0)
-        code =
-            tool_check_paths(TOOL, &(tool_path){"-m", o.model, .needed = true, .model = true}, 1);
+        code = tool_check_paths(TOOL,
+                                (tool_path[]){{"-m", o.model, .needed = true, .model = true},
+                                              {"-f", o.file, .needed = true},
+                                              {"--chat", o.chat, .needed = true}},
+                                3);
     if (code < 0)
         code = o.model ? run(&o) : chat(NULL, NULL, &o);
     tool_hub_fini(&o.hub);

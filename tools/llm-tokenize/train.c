@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "common/args.h"
 #include "common/input.h"
 #include "common/json.h"
@@ -114,7 +115,7 @@ static int add_file(llm_tokenizer_trainer *t, const options *o, const char *path
     ggl_str text = {0};
     const char *name = strcmp(path, "-") == 0 ? "stdin" : path;
     progress_begin(NULL, 0, "reading %s", name);
-    char *s = tool_read_raw_text(TOOL, path, SIZE_MAX, &text.n);
+    char *s = tool_read_any_text(TOOL, path, &text.n);
     int code = s ? 0 : 1;
     const size_t n = text.n;
     if (s && !o->json_field) /* as llm-train reads it */
@@ -151,13 +152,15 @@ static void describe(const options *o, const llm_vocabulary_result *r) {
         return;
     ggl_fprint(stderr,
                "%s: %" PRId32 " tokens: %" PRId32 " special, %" PRId32
-               " bytes and characters, %" PRId32 " pieces\n",
-               o->out, r->n_vocab, r->n_special, r->n_base, r->n_vocab - r->n_special - r->n_base);
+               " bytes and characters, %" PRId32 " piece%s\n",
+               o->out, r->n_vocab, r->n_special, r->n_base, r->n_vocab - r->n_special - r->n_base,
+               llm_amount_s(r->n_vocab - r->n_special - r->n_base));
     ggl_fprint(stderr,
-               "learned from %" PRIu64 " text%s of %" PRIu64 " bytes, %" PRIu64
-               " different word%s; now %" PRIu64 " tokens, %.3f bytes each\n",
-               r->n_texts, r->n_texts == 1 ? "" : "s", r->n_bytes, r->n_words,
-               r->n_words == 1 ? "" : "s", r->n_tokens,
+               "learned from %" PRIu64 " text%s of %" PRIu64 " byte%s, %" PRIu64
+               " different word%s; now %" PRIu64 " token%s, %.3f bytes each\n",
+               r->n_texts, llm_amount_s((int64_t)r->n_texts), r->n_bytes,
+               llm_amount_s((int64_t)r->n_bytes), r->n_words, llm_amount_s((int64_t)r->n_words),
+               r->n_tokens, llm_amount_s((int64_t)r->n_tokens),
                (double)r->n_bytes / (double)(r->n_tokens ? r->n_tokens : 1));
     if (r->n_vocab < o->n_vocab)
         tool_note(TOOL,
@@ -226,6 +229,11 @@ static const char *wrong_options(const options *o) {
     const bool is_bpe = o->kind == LLM_VOCABULARY_BPE;
     if (o->files.n == 0)
         return "which FILE? \"-\" is stdin; --help tells more";
+    size_t n_stdin = 0;
+    for (size_t i = 0; i < o->files.n; i++)
+        n_stdin += strcmp(o->files.s[i], "-") == 0;
+    if (n_stdin > 1)
+        return "standard input (-) is given more than once, but it can be read only once";
     if (!o->out)
         return "-o FILE is missing, as in: -o tokenizer.json";
     if (is_bpe && (o->coverage != 0 || o->no_space_prefix))

@@ -1,0 +1,46 @@
+#include "other_text.h"
+
+#include <string.h>
+
+#include "ggl/internal/show.h"
+#include "text_file.h"
+
+/* How the kinds begin. */
+static const struct {
+    const char *magic;
+    size_t n;
+    llm_other_file file;
+} kinds[] = {
+    {"PAR1", 4, {"a Parquet file", LLM_TABLE_ADVICE("read_parquet")}},
+    {"ARROW1", 6, {"an Arrow file", LLM_TABLE_ADVICE("read_feather")}},
+    {"\x1f\x8b", 2, {"compressed (gzip)", "unpack it first: gzip -dk FILE"}},
+    {"\x28\xb5\x2f\xfd", 4, {"compressed (zstd)", "unpack it first: zstd -d FILE"}},
+    {"\xfd\x37zXZ", 5, {"compressed (xz)", "unpack it first: xz -dk FILE"}},
+    {"PK\x03\x04", 4, {"a ZIP archive", "unpack it first: unzip FILE"}},
+    {"GGUF", 4, {"a GGUF file", NULL}},
+    {"%PDF-", 5, {"a PDF file", "take the text out of it first: pdftotext FILE"}},
+    {"\177ELF", 4, {"a program", NULL}},
+    {"\x89PNG", 4, {"a picture (PNG)", NULL}},
+    {"\xff\xd8\xff", 3, {"a picture (JPEG)", NULL}},
+    {LLM_LFS_POINTER,
+     sizeof LLM_LFS_POINTER - 1,
+     {"a Git LFS pointer", "'git lfs pull' in its folder downloads the file"}},
+};
+
+const llm_other_file *llm_other_file_of(ggl_str bytes) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (bytes.n >= kinds[i].n && memcmp(bytes.s, kinds[i].magic, kinds[i].n) == 0)
+            return &kinds[i].file;
+    return NULL;
+}
+
+bool llm_is_binary(ggl_str bytes) {
+    size_t n_wrong = 0;
+    if (bytes.n > 0 && memchr(bytes.s, 0, bytes.n))
+        return true;
+    for (size_t i = 0, length; i < bytes.n; i += length ? length : 1) {
+        length = ggl_utf8_length(bytes.s + i, bytes.n - i);
+        n_wrong += length == 0;
+    }
+    return n_wrong > bytes.n / 4;
+}
