@@ -140,6 +140,7 @@ folder=${folder:-build/release-$label}
 mkdir -p "$folder" || fail "'$folder' cannot be made"
 folder=$(cd "$folder" && pwd)
 need sha256sum coreutils
+need flock util-linux
 tar --version | grep -q 'GNU tar' || fail "GNU tar is needed, which sorts files and sets their owners"
 if [ -n "$across" ]; then
     need "${across}gcc" "gcc-${across%-}"
@@ -181,7 +182,8 @@ fi
 
 # Files come into the folder when all of them were tried.
 tmp=$(mktemp -d) out=
-trap 'rm -rf "$tmp" ${out:+"$out"}' EXIT
+ends_wine=() # ends the wineserver of a part that uses one, which would stay beside a folder that is gone
+trap '"${ends_wine[@]:-true}" 2>/dev/null || true; rm -rf "$tmp" ${out:+"$out"}' EXIT
 out=$(mktemp -d "$folder/.release.XXXXXX") || fail "'$folder' cannot be written"
 made=()
 
@@ -201,6 +203,19 @@ packed() {
     tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu -cf - "$@"
 }
 
+# hold FOLDER: builds below it, or packs what was built in it, alone. Two runs at once, or one beside what an interrupted one has left
+# running, would write the same objects and libraries. The programs that are started here have the lock, too, until they end.
+held=''
+hold() {
+    [ "$held" != "$1" ] || return 0
+    mkdir -p "$1"
+    exec 9>"$1/release.lock" || fail "$1/release.lock cannot be written"
+    if ! flock -n 9; then
+        note "  waits for another release.sh, or what is left of one, which works in $1"
+        flock 9
+    fi
+    held=$1
+}
 # tree NAME OPTION..: builds all in build/NAME with these options of cmake, or takes the folder of --build. Sets `build`, and `usr`, where
 # it is installed with the programs that were asked for.
 tree() {
@@ -215,6 +230,7 @@ tree() {
     fi
     usr=$tmp/stage/$name/usr
     [ ! -d "$usr" ] || return 0
+    hold "${given:-build}"
     if [ -z "$given" ]; then
         note "  building in $build .."
         # the flag is read by a shell and by make

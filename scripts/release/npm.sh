@@ -2,6 +2,7 @@
 # The package for JavaScript, with modules whose addresses have 32 and 64 bits, and the page that needs no server.
 make_npm() {
     local name=ggml-lite-$label-npm.tgz page=ggml-lite-$label-page top=$tmp/npm library=build/wasm64-library bits build options said
+    hold build
     scripts/wasm64-library.sh "$library" || fail "modules for large models cannot be built (--without npm leaves the package out)"
     for bits in 32 64; do
         build=build/package-wasm$bits options=()

@@ -13,6 +13,7 @@ make_zip_for() {
     local processor=$1 toolchain=$2 words=$3 wine=$4 wineserver=$5
     local name=ggml-lite-$label-windows-$processor build=build/package-$toolchain libraries=build/windows-libraries top=$tmp/$toolchain installed=$tmp/stage/$toolchain program file said
     [ "$processor" = x86_64 ] || libraries+=-$processor
+    hold build
     note "  building in $build .."
     if [ "$processor" = x86_64 ] && wanted llm-server && [ -d tools/llm-server ]; then
         scripts/windows-libraries.sh "$libraries" || fail "llm-server cannot be built for Windows (--without zip leaves the archive out)"
@@ -60,13 +61,15 @@ END
     fi
     export WINEPREFIX=$tmp/wine-$processor WINEDEBUG=-all
     unset DISPLAY # no program needs it
+    ends_wine=("$wineserver" -k)
     for file in "$top/$name"/*.exe; do
         said=$("$wine" "$file" --version 2>/dev/null) || fail "$file does not run under wine"
         said=${said%%[$'\r\n']*}
         [ "${said%% (*}" = "$(basename "$file" .exe) $version" ] || fail "$file --version prints '$said', not version $version"
     done
     [ ! -e "$top/$name/llm-cli.exe" ] || tells_a_story "$wine" "$top/$name/llm-cli.exe"
-    "$wineserver" -k 2>/dev/null || true
+    "${ends_wine[@]}" 2>/dev/null || true
+    ends_wine=()
 }
 wanted_on_windows() { # FOLDER: has every program that was asked for
     local program

@@ -159,6 +159,20 @@ printf '#!/bin/sh\necho "123456 $*"\n' >"$tmp/du/du" && chmod +x "$tmp/du/du"
 (cd "$tmp" && PATH=$tmp/du:$PATH small --build "a clone/build/package" --url https://example.org/1.2.3 ./again; exit $failed) || failed=1
 diff -r "$tmp/small" "$tmp/again" || fail "the size of a folder, or where it is, changes files"
 [ "$(ls -A "$tmp/again" | wc -l)" = 7 ] || fail "not 7 files: $(ls -A "$tmp/again")"
+# Two at once do not build in one folder: the second one waits.
+only="--without source --without deb --without wheel --without image --without zip --without npm"
+(
+    flock 9
+    touch "$tmp/working"
+    sleep 2
+    rm "$tmp/working"
+) 9>"$clone/build/package/release.lock" &
+until [ -e "$tmp/working" ]; do sleep 0.1; done
+# shellcheck disable=SC2086
+small $only --build "$clone/build/package" "$tmp/waited"
+[ ! -e "$tmp/working" ] || fail "two runs work in one folder"
+grep -q "waits for another release.sh" "$tmp/log" || fail "it does not say that it waits: $(cat "$tmp/log")"
+wait
 # The library in the wheel runs with old systems, where the table of old versions has the processor.
 case $(uname -m) in
 x86_64 | aarch64) [ -f "$tmp/small/ggml_lite-1.2.3-py3-none-manylinux_2_17_$(uname -m).whl" ] || fail "the wheel has another name: $(ls "$tmp/small")" ;;
@@ -177,7 +191,6 @@ layer=$at/$(grep -oE '"layers".*' "$at/$(grep -oE '[0-9a-f]{64}' "$tmp/image/ind
 usr/share/doc/ggml-lite/LICENSE
 usr/share/doc/ggml-lite/NOTICE" ] || fail "the image has other files: $(tar -tzf "$layer")"
 # musl is preferred where it has a compiler, and llm-server, which has no static form here, is looked for with glibc.
-only="--without source --without deb --without wheel --without image --without zip --without npm"
 if command -v "$(uname -m)-linux-musl-gcc" musl-gcc >/dev/null; then
     # shellcheck disable=SC2086
     small $only "$tmp/musl"
@@ -241,12 +254,14 @@ refused 1 "one of the characters" --snapshot --without source --without npm "$tm
 run() {
     "$source/scripts/release.sh" --snapshot --build "$build" --without wheel --level 0 --program llm-cli "$1" >"$tmp/log" 2>&1 || { fail "release.sh: $(cat "$tmp/log")"; exit 1; }
 }
+head=$(git -C "$source" rev-parse HEAD)
 run "$tmp/one"
 cat "$tmp/log"
 mkdir "$tmp/other"
 (umask 077 && export TZ=Asia/Tokyo TMPDIR=$tmp/other && run "$tmp/two") || exit 1
 tar -xJOf "$tmp"/one/*-static.tar.xz --wildcards '*/bin/llm-cli' >"$tmp/llm-cli"
 readelf -lW "$tmp/llm-cli" | grep -q 'GNU_STACK.* 0x800000 ' || fail "with musl, threads of the static llm-cli would have small stacks: $(readelf -lW "$tmp/llm-cli")"
+[ "$(git -C "$source" rev-parse HEAD)" = "$head" ] || skip "a commit was made between two runs"
 n=0
 for file in "$tmp"/one/*; do
     cmp "$file" "$tmp/two/${file##*/}" || fail "two runs differ in ${file##*/}"
