@@ -464,7 +464,8 @@ def mistakes():
     put("model.gguf", open(MODEL, "rb").read())
     put("empty.jsonl", b"")
     put("blank.jsonl", b"\n\n \n")
-    put("binary", open(CLI, "rb").read(100000))
+    put("binary", b"One day\0\1\2")
+    put("program", b"\x7fELF" + bytes(100))
     put("wide.txt", "One day".encode("utf-16"))
     put("random", random.Random(1).randbytes(5000))
     put("broken.jsonl", (chat(1) * 5 + '{"messages": [{"role": "user"\n' + chat(2)).encode())
@@ -532,6 +533,7 @@ def mistakes():
         ([*chats, "empty.jsonl", "-o", "out.gguf"], 1, "empty.jsonl: the file is empty"),
         ([*chats, "blank.jsonl", "-o", "out.gguf"], 1, "blank.jsonl: there is nothing to learn from"),
         ([*chats, "binary", "-o", "out.gguf"], 1, "binary:1: a byte 0x00: this is no text"),
+        ([*chats, "program", "-o", "out.gguf"], 1, "program: this is a program, which is not read; a text is expected, or JSON"),
         ([*chats, "wide.txt", "-o", "out.gguf"], 1, "wide.txt:1: the byte 0xff: this is UTF-16; convert the file: iconv -f utf-16"),
         ([*chats, "random", "-o", "out.gguf"], 1, "random:1: "),
         ([*chats, "model.gguf", "-o", "out.gguf"], 1, "model.gguf: this is a GGUF file"),
