@@ -56,9 +56,13 @@ ggl_status llm_adapter_list_open(llm_adapter_use **use, size_t *n_use, const llm
     int n_tasks = 0;
     for (size_t i = 0; i < n && st == GGL_OK; i++) {
         st = open_one(&(*use)[i], &from[i], m, eye, err);
-        *n_use += st == GGL_OK;
+        if (st != GGL_OK)
+            break;
+        st = number_task(*use, i, &n_tasks, err);
         if (st == GGL_OK)
-            st = number_task(*use, i, &n_tasks, err);
+            ++*n_use;
+        else
+            llm_adapter_free((llm_adapter *)(*use)[i].adapter);
     }
     return st;
 }

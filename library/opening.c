@@ -322,10 +322,9 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
 
 /* Opens the adapters, which may have pairs for the eye. */
 static ggl_status open_adapters(llm_context *c, const llm_opening *o, ggl_error *err) {
-    ggl_status st = o->n_adapters > 0 && !is_eye(c) ? open_eye(c, o, err) : GGL_OK;
-    if (st == GGL_OK)
-        st = llm_adapter_list_open(&c->adapter, &c->n_adapters, o->adapter, o->n_adapters, c->model,
-                                   c->eye ? c->eye->model : NULL, err);
+    const ggl_status st =
+        llm_adapter_list_open(&c->adapter, &c->n_adapters, o->adapter, o->n_adapters, c->model,
+                              c->eye ? c->eye->model : NULL, err);
     return st == GGL_OK && c->eye ? llm_eye_adapt(c->eye, c->adapter, c->n_adapters, err) : st;
 }
 
@@ -366,8 +365,6 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
     ggl_status st = keep_repack_cache(c, err);
     if (st == GGL_OK)
         st = choose_outputs(c, o, err);
-    if (st == GGL_OK)
-        st = open_eye(c, o, err);
     if (st != GGL_OK)
         return st;
     ggl_error why = {0};
@@ -469,10 +466,10 @@ typedef ggl_status step_fn(llm_context *c, const llm_opening *o, ggl_error *err)
 
 /* By what is opened after them. */
 static step_fn *const step[] = {
-    [LLM_OPENED_MODEL] = open_model,       [LLM_OPENED_BACKENDS] = open_backends,
-    [LLM_OPENED_ADAPTERS] = open_adapters, [LLM_OPENED_SESSION] = open_session,
-    [LLM_OPENED_GUESSES] = open_guesses,   [LLM_OPENED_WEIGHTS] = open_weights,
-    [LLM_OPENED_ALL] = open_generator};
+    [LLM_OPENED_MODEL] = open_model,     [LLM_OPENED_BACKENDS] = open_backends,
+    [LLM_OPENED_EYE] = open_eye,         [LLM_OPENED_ADAPTERS] = open_adapters,
+    [LLM_OPENED_SESSION] = open_session, [LLM_OPENED_GUESSES] = open_guesses,
+    [LLM_OPENED_WEIGHTS] = open_weights, [LLM_OPENED_ALL] = open_generator};
 
 ggl_status llm_context_new(llm_context **out, ggl_error *err) {
     llm_context *c = *out = ggl_calloc(1, sizeof *c);

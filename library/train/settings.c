@@ -36,7 +36,6 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     put_number(&out, "minutes", p->minutes);
     put_number(&out, "n_batch", (double)p->n_batch);
     put_number(&out, "n_seq", (double)p->n_seq);
-    put_number(&out, "rate", p->rate);
     put_number(&out, "rate_end", p->rate_end);
     put_number(&out, "rate_hold", p->rate_hold);
     put_text(&out, "schedule", llm_train_fall_name(t->fall));
@@ -55,6 +54,7 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
     put_number(&out, "adapter", p->adapter != NULL);
     put_number(&out, "rank", !p->lora ? 0 : p->rank ? (double)p->rank : 16);
     put_number(&out, "dora", p->lora && p->dora);
+    put_number(&out, "rs", p->lora && p->rs);
     put_number(&out, "alpha", t->of.adapter ? llm_adapter_describe(t->of.adapter).alpha : 0);
     put_number(&out, "valid_share", p->valid_share);
     put_number(&out, "valid_max", (double)p->valid_max);
@@ -75,6 +75,7 @@ ggl_status llm_train_settings(llm_training *t, ggl_error *err) {
         }
     }
     llm_json_format(&out, "}, 'sizes': {");
+    put_number(&out, "rate", p->rate); /* the usual one follows from most of the others */
     /* Of a training with a limit of minutes the number of steps is no setting, but settled later. */
     put_number(&out, "n_steps", p->minutes > 0 ? 0 : (double)t->n_steps);
     put_number(&out, "n_ctx", (double)p->n_ctx);
@@ -109,8 +110,9 @@ const char *llm_train_setting_flag(ggl_str name) {
         {"adapter", "--adapter"},
         {"rank", "--rank"},
         {"dora", "--dora"},
+        {"rs", "--rslora"},
         {"alpha", "--alpha"},
-        {"valid_share", "--valid-share"},
+        {"valid_share", "--valid-share or --no-valid"},
         {"valid_max", "--valid-max"},
         {"dpo_beta", "--dpo-beta"},
         {"teacher_share", "--teacher-share"},
@@ -122,6 +124,7 @@ const char *llm_train_setting_flag(ggl_str name) {
         {"n_steps", "--steps or --epochs"},
         {"n_ctx", "-c"},
         {"n_ubatch", "-ub"},
+        {"n_parts", "--parts"},
     };
     for (size_t i = 0; i < sizeof flag / sizeof *flag; i++)
         if (ggl_str_is(name, flag[i][0]))

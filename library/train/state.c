@@ -137,10 +137,13 @@ static ggl_status compare_digests(const llm_training *t, const json_value *root,
         if (!was)
             return ggl_fail(err, GGL_FORMAT, "%s: training.own has no '%s'", path,
                             llm_train_digest_name[i]);
-        if (llm_json_is(was, "0000000000000000") && digest[i] != 0)
+        const bool is_new = llm_json_is(was, "0000000000000000");
+        if (is_new != (digest[i] == 0))
             return ggl_fail(err, GGL_USAGE,
-                            "%s: this training began without %s: it can only go on so", path,
-                            llm_train_digest_none[i]);
+                            "%s: this training began with%s %s, and now there is %s: it can only "
+                            "go on with what it began with",
+                            path, is_new ? "out" : "", llm_train_digest_none[i],
+                            is_new ? "one" : "none");
         if (!llm_json_is(was, now))
             return ggl_fail(err, GGL_USAGE,
                             "%s: this training began with %s: it can only go on with the same",
@@ -248,10 +251,9 @@ ggl_status llm_training_resume(llm_training *t, const char *path, ggl_error *err
     ggl_status st = ggl_gguf_open(&f, path, NULL, err);
     if (st != GGL_OK)
         return st;
-    const ggl_gguf_value *own = ggl_gguf_find(f, "training.own");
-    if (!own || !ggl_gguf_string(own, 0, &text))
-        st = ggl_fail(err, GGL_FORMAT,
-                      "%s: it has no training.own: it is not the state of a training", path);
+    st = llm_trainer_check_state(f, err);
+    if (st == GGL_OK)
+        (void)ggl_gguf_string(ggl_gguf_find(f, "training.own"), 0, &text);
     if (st == GGL_OK)
         st = llm_json_parse(&doc, text.s, text.n, path, err);
     if (st == GGL_OK)

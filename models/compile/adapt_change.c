@@ -264,6 +264,14 @@ bool llm_arch_adapt_part(arch_eval *ev, const arch_part *part) {
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
+/* True if all pairs are for an eye or an ear. */
+static bool is_of_senses(const llm_adapter *a) {
+    bool all = true;
+    for (size_t i = 0; i < a->n_pairs && all; i++)
+        all = llm_adapter_is_of_sense(a->pair[i].name.s);
+    return all;
+}
+
 /* Checks what can be checked of an adapter before the build. False: reported. */
 static bool check_use(arch_eval *ev, const llm_adapter_use *u) {
     const ggl_str own = u->adapter->architecture;
@@ -271,6 +279,9 @@ static bool check_use(arch_eval *ev, const llm_adapter_use *u) {
         return refuse(ev, GGL_USAGE, u->adapter, "the scale %g is not a finite number", u->scale);
     /* an eye or an ear, which has no tokens, is used with the text model's adapters */
     if (ggl_str_is(own, ev->family) || (u->beside && !ev->arch->has_tokens))
+        return true;
+    /* such as one that was extracted from two files of eyes; of a text model it changes nothing */
+    if (ev->arch->has_tokens && is_of_senses(u->adapter))
         return true;
     return refuse(ev, GGL_FORMAT, u->adapter,
                   "the adapter is for models of the architecture %.*s, but %.200s has the "

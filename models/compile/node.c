@@ -100,9 +100,9 @@ static bool check_constant(arch_eval *ev, arch_place p, const ggl_tensor *t) {
     for (int k = 0; k < t->n_src && !w; k++)
         w = large_weight(t->src[k]);
     if (w)
-        llm_arch_error_hint(ev, GGL_LIMIT, p, "convert the file instead",
-                            "arithmetic on the large weight %s %s", w->name,
-                            ggl_shape_text(w, shape, sizeof shape));
+        llm_arch_error_hint(ev, GGL_LIMIT, p, NULL,
+                            "arithmetic on the large weight %s %s: convert the file instead",
+                            w->name, ggl_shape_text(w, shape, sizeof shape));
     else
         llm_arch_error_hint(ev, GGL_LIMIT, p, NULL,
                             "the constant %s: computed constants need more than %zu MiB",

@@ -105,7 +105,8 @@ typedef struct unread {
     size_t n_key, cap_key;
     unread_tensor *tensor;
     size_t n_tensor, cap_tensor, n_tensors;
-    ggl_index index; /* of `tensor`, by pattern */
+    int64_t last_layer; /* of those whose tensors are read; -1: there is none */
+    ggl_index index;    /* of `tensor`, by pattern */
     unread_part part[16];
     int n_part;
     requests key_asked, tensor_asked; /* matches of ev->request */
@@ -252,6 +253,17 @@ int llm_arch_number_pattern(ggl_str name, char *buf, size_t size, int64_t number
     return n_numbers;
 }
 
+/* Returns the last layer whose tensors the graph reads, also in stages after its layers; -1: there is none. */
+static int64_t last_layer_of(const arch_eval *ev) {
+    char buf[256];
+    int64_t last = -1, number[4];
+    for (size_t i = 0; i < ev->n_weight; i++)
+        if (llm_arch_number_pattern(ev->weight_name[i], buf, sizeof buf, number) > 0 &&
+            strncmp(buf, "blk.*.", 6) == 0 && number[0] > last)
+            last = number[0];
+    return last;
+}
+
 /* Adds a tensor to the group of names that differ only in numbers. All tensors of layers that the graph does not have are one group:
  * they have one cause. */
 static bool add_tensor(unread *u, ggl_str name) {
@@ -260,7 +272,7 @@ static bool add_tensor(unread *u, ggl_str name) {
     int n_numbers = llm_arch_number_pattern(name, buf, sizeof buf, number);
     arch_eval *ev = u->ev;
     const bool is_beyond =
-        ev->n_layer > 0 && strncmp(buf, "blk.*.", 6) == 0 && number[0] >= ev->n_layer;
+        u->last_layer >= 0 && strncmp(buf, "blk.*.", 6) == 0 && number[0] > u->last_layer;
     if (is_beyond) {
         strcpy(buf, BEYOND);
         n_numbers = 1;
@@ -309,6 +321,7 @@ static bool find_tensors(unread *u) {
     const llm_arch_ignore *r = ev->request;
     ggl_str name;
     char full[512];
+    u->last_layer = last_layer_of(ev);
     for (size_t i = 0; ev->src->tensor_at && ev->src->tensor_at(ev->src->ctx, i, &name); i++) {
         snprintf(full, sizeof full, "%.*s", (int)(name.n < 500 ? name.n : 500), name.s);
         if (llm_arch_find_weight(ev, full) || ignored(ev, name))
@@ -397,10 +410,10 @@ static void bias_hint(arch_eval *ev, ggl_str name, char *buf, size_t size) {
 }
 
 /* Writes which keys say that the layers end before these tensors. */
-static void layers_hint(arch_eval *ev, char *buf, size_t size) {
+static void layers_hint(const unread *u, char *buf, size_t size) {
     char keys[200];
-    llm_arch_keys_of_layers(ev, keys, sizeof keys);
-    snprintf(buf, size, ": the last layer is blk.%" PRId64 "%s%s", ev->n_layer - 1,
+    llm_arch_keys_of_layers(u->ev, keys, sizeof keys);
+    snprintf(buf, size, ": the last layer is blk.%" PRId64 "%s%s", u->last_layer,
              keys[0] ? ", by " : "", keys);
 }
 
@@ -455,17 +468,16 @@ static void list_all(const unread *u, message *m) {
     }
     for (; k == u->n_key && i < u->n_tensor && new_line(m, &lines); i++) {
         const unread_tensor *t = &u->tensor[i];
-        numbered(t, text, sizeof text);
+        if (t->is_beyond && t->n == 1)
+            shown(t->first, text);
+        else
+            numbered(t, text, sizeof text);
         llm_arch_cut(text, 100);
         if (t->is_beyond)
-            layers_hint(u->ev, hint, sizeof hint);
+            layers_hint(u, hint, sizeof hint);
         else
             bias_hint(u->ev, t->first, hint, sizeof hint);
-        say(m,
-            t->n > 1       ? "  %s (%zu tensors)"
-            : t->is_beyond ? "  %s (1 tensor)"
-                           : "  %s",
-            text, t->n);
+        say(m, t->n > 1 ? "  %s (%zu tensors)" : "  %s", text, t->n);
         say(m, "%s", hint);
     }
     const size_t more = u->n_key - k + u->n_tensor - i;

@@ -1,6 +1,7 @@
 /* llm_adapter_check, llm_adapter_factors: build the model's graph, and drop it. */
 #include "compile/adapter.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/nearest.h"
 #include "llm/internal/model.h"
 
 static ggl_status build(const llm_model *m, llm_arch_params ap, ggl_error *err) {
@@ -31,24 +32,38 @@ static ggl_status find_used(const llm_adapter *a, const llm_model *m, bool besid
     return build(m, (llm_arch_params){.adapter = &use, .n_adapters = 1, .used = used}, err);
 }
 
+/* Fails because neither file has the tensor of a pair; `f` is the one that it would be in. */
+static ggl_status refuse_unknown(const llm_adapter *a, const char *name, const ggl_gguf *f,
+                                 ggl_error *err) {
+    ggl_nearest near = ggl_nearest_to(name);
+    ggl_str best = {"", 0};
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
+        const ggl_str other = ggl_gguf_tensor_at(f, i)->name;
+        ggl_nearest_try(&near, other.s, other.n);
+        best = near.best == other.s ? other : best;
+    }
+    const int n = best.n < 200 ? (int)best.n : 200;
+    return ggl_fail(err, GGL_NOT_FOUND,
+                    "%s: %.200s.lora_a: neither the model nor the eye or ear beside it has a "
+                    "tensor %.200s%s%.*s%s",
+                    llm_adapter_name(a), name, name, n ? "; did you mean " : "", n, best.s,
+                    n ? "?" : "; is it another model's adapter?");
+}
+
 /* Checks that each pair changes one of the two, and counts them. */
 static ggl_status count(const llm_adapter *a, const bool *of_model, const bool *of_eye,
                         const llm_model *m, const llm_model *eye, llm_adapter_parts *parts,
                         ggl_error *err) {
     for (size_t i = 0; i < a->n_pairs; i++) {
-        const char *name = a->pair[i].name.s, *first = ggl_gguf_name(llm_model_file(m)),
-                   *second = ggl_gguf_name(llm_model_file(eye));
+        const char *name = a->pair[i].name.s;
         if (!of_model[i] && !of_eye[i])
-            return ggl_fail(err, GGL_NOT_FOUND,
-                            "%s: %.200s.lora_a: neither %.200s nor %.200s has a tensor %.200s; is "
-                            "it another model's adapter?",
-                            llm_adapter_name(a), name, first, second, name);
+            return refuse_unknown(a, name, llm_model_file(llm_adapter_is_of_sense(name) ? eye : m),
+                                  err);
         if (of_model[i] && of_eye[i])
-            return ggl_fail(
-                err, GGL_UNSUPPORTED,
-                "%s: %.200s.lora_a: both %.200s and %.200s have a tensor %.200s, and it "
-                "is not known which of them is meant",
-                llm_adapter_name(a), name, first, second, name);
+            return ggl_fail(err, GGL_UNSUPPORTED,
+                            "%s: %.200s.lora_a: both the model and the eye or ear beside it have a "
+                            "tensor %.200s, and it is not known which of them is meant",
+                            llm_adapter_name(a), name, name);
         parts->n_model += of_model[i];
         parts->n_eye += of_eye[i];
     }

@@ -182,20 +182,28 @@ static void name_of(const llm_train_weight *w, int k, char *to, size_t size) {
     snprintf(to, size, "%s.%s", w->name, part[k]);
 }
 
-/* Returns the digest of a state's contents. f: the file that has them; NULL: they are the trainer's own. */
-static uint64_t digest_of_state(const llm_trainer *t, const ggl_gguf *f, uint64_t steps,
-                                ggl_str own) {
+/* The digest of a state's contents: the steps, the text, and of each tensor the name and the numbers. */
+static void begin_digest(ggl_xxh64 *h, uint64_t steps, ggl_str own) {
+    ggl_xxh64_begin(h);
+    ggl_xxh64_add(h, &steps, sizeof steps);
+    ggl_xxh64_add(h, own.s, own.n);
+}
+
+static void add_digest(ggl_xxh64 *h, ggl_str name, const void *data, size_t size) {
+    ggl_xxh64_add(h, name.s, name.n);
+    ggl_xxh64_add(h, data, size);
+}
+
+static uint64_t digest_of_state(const llm_trainer *t, ggl_str own) {
     char name[512];
     ggl_xxh64 h;
-    ggl_xxh64_begin(&h);
-    ggl_xxh64_add(&h, &steps, sizeof steps);
-    ggl_xxh64_add(&h, own.s, own.n);
+    begin_digest(&h, (uint64_t)llm_trainer_n_steps(t), own);
     for (int i = 0; i < llm_trainer_n_weights(t); i++) {
         const llm_train_weight x = llm_trainer_weight(t, i);
         for (int k = 0; k < LLM_TRAIN_STATES; k++) {
             const llm_train_state s = llm_train_weight_state(&x, k);
             name_of(&x, k, name, sizeof name);
-            ggl_xxh64_add(&h, f ? ggl_gguf_find_tensor(f, name)->data : s.data, s.size);
+            add_digest(&h, (ggl_str){name, strlen(name)}, s.data, s.size);
         }
     }
     return ggl_xxh64_end(&h);
@@ -225,8 +233,7 @@ static ggl_gguf_writer *begin_state(const llm_trainer *t, ggl_str own, uint64_t 
 
 ggl_status llm_trainer_write_state(const llm_trainer *t, ggl_str own, const char *path,
                                    ggl_error *err) {
-    const uint64_t digest = digest_of_state(t, NULL, (uint64_t)llm_trainer_n_steps(t), own);
-    ggl_gguf_writer *w = begin_state(t, own, digest);
+    ggl_gguf_writer *w = begin_state(t, own, digest_of_state(t, own));
     const ggl_status st = w ? ggl_gguf_writer_write(w, path, err)
                             : ggl_fail(err, GGL_NOMEM, "out of memory for %s", path);
     ggl_gguf_writer_free(w);
@@ -270,28 +277,36 @@ static ggl_status check_state(const llm_trainer *t, const ggl_gguf *f, uint64_t 
     return GGL_OK;
 }
 
-/* Fails if the file was changed after it was written, as by a disk. Files of older versions have no digest. */
-static ggl_status check_digest(const llm_trainer *t, const ggl_gguf *f, uint64_t steps,
-                               ggl_error *err) {
+ggl_status llm_trainer_check_state(const ggl_gguf *f, ggl_error *err) {
     const ggl_gguf_value *v = ggl_gguf_find(f, "training.digest"),
+                         *n = ggl_gguf_find(f, "training.steps"),
                          *own = ggl_gguf_find(f, "training.own");
     ggl_str text = {0};
-    uint64_t was;
-    if (!v || !ggl_gguf_unsigned(v, 0, &was) || (own && !ggl_gguf_string(own, 0, &text)) ||
-        was == digest_of_state(t, f, steps, text))
-        return GGL_OK;
-    return ggl_fail(err, GGL_FORMAT,
-                    "%s is damaged: its contents do not have the digest %016" PRIx64
-                    " that was written with them (training.digest)",
-                    ggl_gguf_name(f), was);
+    uint64_t was, steps = 0;
+    ggl_xxh64 h;
+    if (!v || !ggl_gguf_unsigned(v, 0, &was) || !n || !ggl_gguf_unsigned(n, 0, &steps) || !own ||
+        !ggl_gguf_string(own, 0, &text))
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: it lacks training.own, .steps or .digest: it is not the state of a "
+                        "training, or one of an older version, which alone can end it",
+                        ggl_gguf_name(f));
+    begin_digest(&h, steps, text);
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
+        const ggl_gguf_tensor *x = ggl_gguf_tensor_at(f, i);
+        add_digest(&h, x->name, x->data, x->size);
+    }
+    return ggl_xxh64_end(&h) == was
+               ? GGL_OK
+               : ggl_fail(err, GGL_FORMAT,
+                          "%s is damaged: its contents do not have the digest %016" PRIx64
+                          " that was written with them (training.digest)",
+                          ggl_gguf_name(f), was);
 }
 
 ggl_status llm_trainer_read_state(llm_trainer *t, const ggl_gguf *f, ggl_error *err) {
     uint64_t steps = 0;
     char name[512];
     ggl_status st = check_state(t, f, &steps, err);
-    if (st == GGL_OK)
-        st = check_digest(t, f, steps, err);
     for (int i = 0; i < llm_trainer_n_weights(t) && st == GGL_OK; i++) {
         const llm_train_weight x = llm_trainer_weight(t, i);
         for (int k = 0; k < LLM_TRAIN_STATES; k++) {

@@ -401,10 +401,14 @@ static ggl_status check_kinds(const maker *m, ggl_error *err) {
                                         [LLM_ARCH_STRING] = "a text"};
     const llm_arch_source *toy = m->toy ? llm_arch_toy_source(m->toy) : NULL;
     char name[256];
+    const size_t n = strlen(m->p.name);
     llm_arch_key given, read;
     for (size_t i = 0; toy && i < m->p.n_keys; i++) {
         full_name(name, sizeof name, &m->p, m->p.key[i], strcspn(m->p.key[i], "="));
-        if (toy->find_key(toy->ctx, name, &read) &&
+        /* of what is only ignored, the kind is not known */
+        const bool is_read = strncmp(name, m->p.name, n) == 0 && name[n] == '.' &&
+                             llm_arch_reads_key(m->p.arch, name + n + 1);
+        if (is_read && toy->find_key(toy->ctx, name, &read) &&
             m->source.find_key(m->source.ctx, name, &given) && given.type != read.type &&
             !(given.type == LLM_ARCH_NUMBER && read.type == LLM_ARCH_BOOL))
             return ggl_fail(err, GGL_USAGE, "'%s': %s reads %s here, not %s", m->p.key[i],

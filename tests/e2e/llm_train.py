@@ -730,7 +730,7 @@ def interrupted():
         (["--steps", "41"], "n_steps (--steps or --epochs) = 40, and now it is 41"), (["-b", "64"], "n_batch (-b) = 2048, and now it is 64"), (["--sequences", "4"], "n_seq (--sequences) = 8, and now it is 4"),
         (["--optimizer-bits", "8"], "optimizer_bits (--optimizer-bits) = 32, and now it is 8"), (["--bf16"], "bf16 (--bf16) = 0, and now it is 1"), (["-ub", "64"], "n_ubatch (-ub) = 512, and now it is 64"), (["--warmup", "9"], "n_warmup (--warmup) = 0, and now it is 9"), (["--decay", "0.1"], "decay (--decay) = 0, and now it is 0.1"),
         (["--max-norm", "2"], "max_norm (--max-norm) = 1, and now it is 2"), (["--beta1", "0.8"], "beta1 (--beta1) = 0"), (["--beta2", "0.99"], "beta2 (--beta2) = 0"), (["--eps", "1e-6"], "eps (--eps) = 0"),
-        (["--lr-end", "0.1"], "rate_end (--lr-end) = 0, and now it is 0.1"), (["--no-valid"], "valid_share (--valid-share) = 0, and now it is -1"), (["--valid-share", "0.5"], "valid_share (--valid-share) = 0, and now it is 0.5"),
+        (["--lr-end", "0.1"], "rate_end (--lr-end) = 0, and now it is 0.1"), (["--no-valid"], "valid_share (--valid-share or --no-valid) = 0, and now it is -1"), (["--valid-share", "0.5"], "valid_share (--valid-share or --no-valid) = 0, and now it is 0.5"),
         (["--valid", "story.txt"], "other texts"), (["-c", "12"], "another context (n_ctx, -c)"), (["--all-tokens"], "choice of what counts"), (["--teacher", "builtin:chat"], "this training began without a teacher"),
         (["--matrix", "*attn_q*"], "other weights"), (["--learn", "*.lora_a"], "other weights"),
     ]
@@ -741,6 +741,11 @@ def interrupted():
         _, err = train(*command, *more, "--resume", code=1, has=words)
         check("out.gguf.train: " in err, "the message does not name the file", err)
     train(*[a for a in out if a != "--lora"], "--resume", code=1, has="lora (--lora) = 1, and now it is 0")
+    # what the usual rate follows from is named, not the rate
+    usual = [a for a in out if a not in ("-lr", "4e-3")]
+    train(*usual, "--optimizer", "sgd", "--resume", code=1, has="optimizer (--optimizer) = adamw, and now it is sgd")
+    train(*[a for a in usual if a != "--lora"], "--resume", code=1, has="lora (--lora) = 1, and now it is 0")
+    train(*out, "--rslora", "--resume", code=1, has="rs (--rslora) = 0, and now it is 1")
     train(*out, "--valid-max", "9", "--resume", code=1, has="valid_max (--valid-max) = 0, and now it is 9")
     with open(os.path.join(os.path.dirname(MODEL), "../archs/llama.arch"), "rb") as f:
         put("own.arch", f.read() + b"# mine\n")

@@ -65,11 +65,11 @@ piped = subprocess.run([CLI, *wide], stdin=subprocess.DEVNULL, capture_output=Tr
 check(any(n.startswith("llm-cli: note: ") and len(n) > 80 for n in piped.splitlines()), "a note in a pipe is broken", piped)
 
 # and an error, in which neither a flag and its value nor "key = value" come apart, at any width
-for columns in range(50, 120):
-    t = Terminal("--override-kv", "llama.block_count=int:4", columns=columns)
-    check(t.end() == 1, "a wrong block_count: not 1", t.seen)
-    lines = t.seen.decode().split("\r\n")
-    check(any("--ignore-tensor 'blk.*.*'" in line for line in lines) and any("llama.block_count = 4" in line for line in lines), f"{columns} columns", t.seen)
+for columns in range(40, 100):
+    for layers, whole in ("4", "--ignore-tensor 'blk.*.*'"), ("7", "llama.block_count = 7"):
+        t = Terminal("--override-kv", "llama.block_count=int:" + layers, columns=columns)
+        check(t.end() == 1, "a wrong block_count: not 1", t.seen)
+        check(any(whole in line for line in t.seen.decode().split("\r\n")), f"{whole} is broken at {columns} columns", t.seen)
 
 # a message that is typed before the first prompt appears is sent, too
 t = Terminal("-m", "builtin:chat", "-cnv", "-n", "5")

@@ -110,6 +110,12 @@ def pictures():
     run("llm-lora", "merge", eye, "style.gguf", "-o", "x.gguf", code=1, has="it changes no tensor of")
     run("llm-cli", "-m", text, "--lora", "seen.gguf", "-p", "Hi", "-n", "1", code=1, has="is missing (mmproj, or --mmproj)")
     train(*shapes, "--lora", "--matrix", "mm.*", "--matrix", "blk.0.attn_q.weight", "-o", "both.gguf", "--steps", "1", has="wrote both.gguf")
+    # what is wrong with the eye's file is not said of the adapter; what was extracted from two eyes is for an eye
+    put("bad.gguf", b"no model")
+    run("llm-cli", "-m", text, "--mmproj", "bad.gguf", "--lora", "seen.gguf", "-p", "Hi", "-n", "1", code=1, has="bad.gguf: ", lacks="--lora")
+    run("llm-lora", "extract", eye, "merged-eye.gguf", "-o", "extracted.gguf")
+    said = run("llm-cli", "-m", "builtin:shapes", "--lora", "extracted.gguf", *asked)
+    check("A green ring." in said, "another answer with an extracted adapter", said)
     run("llm-lora", "merge", text, "both.gguf", "-o", "text.gguf", said="2 pairs of the adapters belong to the eye or the ear, and are not merged here")
     run("llm-lora", "merge", eye, "both.gguf", "-o", "eye.gguf", said="1 pair of the adapters belongs to the text model, and is not merged here")
 

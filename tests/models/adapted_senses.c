@@ -296,7 +296,7 @@ TEST(refused) {
     toy_adapter_add(&y, "v.blk.7.attn_q.weight", 2, (int64_t[]){96, 96, 1, 1}, 1, false);
     refuse(text_model, eye_file, write_adapter(&y, "y.gguf"), GGL_NOT_FOUND,
            "y.gguf: v.blk.7.attn_q.weight.lora_a: neither ");
-    CHECK_HAS(err.msg, "has a tensor v.blk.7.attn_q.weight");
+    CHECK_HAS(err.msg, "has a tensor v.blk.7.attn_q.weight; did you mean v.blk.");
     toy_adapter_add(&z, "mm.0.weight", 2, (int64_t[]){96, 95, 1, 1}, 1, false);
     refuse(text_model, eye_file, write_adapter(&z, "z.gguf"), GGL_SHAPE,
            "which does not fit mm.0.weight [96, 96]");

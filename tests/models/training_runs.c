@@ -9,11 +9,18 @@
 #include "test.h"
 #include "training_test.h"
 
-static void change_last_byte(const char *path) {
+/* Changes the last byte, or the last digit of the first "n_batch": N. */
+static void change_byte(const char *path, bool in_text) {
+    static char all[1 << 24];
     FILE *f = fopen(path, "r+b");
-    REQUIRE(f && fseek(f, -1, SEEK_END) == 0);
-    const int c = getc(f);
-    CHECK(fseek(f, -1, SEEK_END) == 0 && putc(c ^ 1, f) != EOF);
+    REQUIRE(f);
+    const size_t n = fread(all, 1, sizeof all, f);
+    size_t at = n - 1;
+    for (size_t i = 0; in_text && i + 9 < n; i++)
+        at = at == n - 1 && memcmp(all + i, "n_batch\":", 9) == 0 ? i + 10 : at;
+    all[at] ^= 1;
+    CHECK(n < sizeof all && (at < n - 1) == in_text && fseek(f, 0, SEEK_SET) == 0 &&
+          fwrite(all, 1, n, f) == n);
     CHECK(fclose(f) == 0);
 }
 
@@ -106,11 +113,13 @@ TEST(the_same_bits) {
     CHECK_INT(llm_training_resume(u, whole, &err), GGL_FORMAT);
     CHECK_HAS(err.msg, "it is not the state of a training");
     CHECK(llm_training_resume(u, path_of("none"), &err) == GGL_IO);
-    const char *damaged = path_of("damaged");
-    append(save, damaged);
-    change_last_byte(damaged);
-    CHECK_INT(llm_training_resume(u, damaged, &err), GGL_FORMAT);
-    CHECK_HAS(err.msg, "damaged is damaged: its contents do not have the digest");
+    for (int k = 0; k < 2; k++) {
+        const char *damaged = path_of(k ? "text" : "numbers");
+        append(save, damaged);
+        change_byte(damaged, k);
+        CHECK_INT(llm_training_resume(u, damaged, &err), GGL_FORMAT);
+        CHECK_HAS(err.msg, " is damaged: its contents do not have the digest");
+    }
 
     /* of another model, whose usual rate is another one, too, the model is named */
     llm_training *x = open_on(

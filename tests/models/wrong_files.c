@@ -128,8 +128,8 @@ TEST(bias_too_many) {
 }
 
 TEST(tensor_of_a_layer_too_many) {
-    check((change){.add = "blk.99.attn_norm.weight"}, "  blk.99.* (1 tensor)",
-          ": the last layer is blk.4, by llama.block_count = 5\n");
+    check((change){.add = "blk.99.attn_norm.weight"},
+          "  blk.99.attn_norm.weight: the last layer is blk.4, by llama.block_count = 5\n", "");
 }
 
 TEST(wrong_shape) {

@@ -66,11 +66,16 @@ static void draw(double t) {
     at.t_drawn = t;
 }
 
-static void draw_if_due(void) {
+/* Draws if the line has not been for a while, or, if news are to appear at once (a delay of 0), if there are some. */
+static void draw_if_due_with(bool news) {
     const double t = ggl_os_seconds();
     if (at.n > 0 && t - at.job[0].t_begin >= at.delay &&
-        (at.delay <= 0 || t - at.t_drawn >= PERIOD))
+        ((news && at.delay <= 0) || t - at.t_drawn >= PERIOD))
         draw(t);
+}
+
+static void draw_if_due(void) {
+    draw_if_due_with(true);
 }
 
 static void *run(void *generation) {
@@ -80,7 +85,7 @@ static void *run(void *generation) {
         (void)ggl_os_cond_wait_until(&at.changed, &at.lock,
                                      ggl_os_clock() + (int64_t)(PERIOD * 1e9));
         if (own == at.generation)
-            draw_if_due();
+            draw_if_due_with(false);
     }
     ggl_os_mutex_unlock(&at.lock);
     return NULL;

@@ -55,12 +55,18 @@ static int word_length(const char *s) {
 /* As word_length, with what belongs to the word, so that neither is read alone: "key = value", and a flag's value. */
 static int unit_length(const char *s) {
     const int n = word_length(s);
-    if (strncmp(s + n, " = ", 3) == 0 && s[n + 3])
-        return n + 3 + word_length(s + n + 3);
+    int end = n; /* of "key", or of "key (--flag)" */
+    if (strncmp(s + n, " (", 2) == 0)
+        end += 2 + (int)strcspn(s + n + 2, ")\n") + 1;
+    if (end > n && s[end - 1] != ')')
+        end = n;
+    if (strncmp(s + end, " = ", 3) == 0 && s[end + 3])
+        return end + 3 + word_length(s + end + 3);
     const bool is_flag = *s == '-' && (s[1] == '-' || isalpha((unsigned char)s[1]));
-    const bool has_value =
-        s[n] == ' ' && s[n + 1] && s[n + 1] != '-' && isalnum((unsigned char)s[n - 1]);
-    return is_flag && has_value ? n + 1 + word_length(s + n + 1) : n;
+    if (!is_flag || s[n] != ' ' || !s[n + 1] || s[n + 1] == '-' ||
+        !isalnum((unsigned char)s[n - 1]))
+        return n;
+    return n + 1 + word_length(s + n + 1);
 }
 
 /* Prints a text from column `at` on, broken at spaces; what does not fit goes on in `column` below. Width 0: there is no limit. */

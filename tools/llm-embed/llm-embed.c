@@ -252,7 +252,8 @@ static int finish(job *j) {
                                 j->o.out, has, j->source.n == 1 ? "is" : "are", j->source.n,
                                 llm_amount_s((int64_t)j->source.n));
     if (has > 0 && j->source.n == has)
-        tool_note(TOOL, "%s has the row of each text already: %zu", j->o.out, has);
+        tool_note(TOOL, "%s has the rows of all %zu text%s already", j->o.out, has,
+                  llm_amount_s((int64_t)has));
     const ggl_status st = j->out->end(j->out, &err);
     return st == GGL_OK ? -1 : tell_end(j, st, &err);
 }

@@ -149,7 +149,7 @@ static void say_written(const tool *t) {
         n -= t->entry[i].n_directions > 0;
     if (t->o.n_files > 0 && t->directed && n > 0 && t->o.format == FORMAT_GGUF)
         tool_note(TOOL,
-                  "no directions for %zu of %zu weight%s: something that was added up lacks them",
+                  "no directions for %zu of %zu weight%s: something that was added up has none for them",
                   n, t->n, llm_amount_s((int64_t)t->n));
     if (t->directed && t->o.format == FORMAT_DAT)
         tool_note(TOOL,

@@ -287,6 +287,8 @@ GGL_NODISCARD ggl_status llm_trainer_write_state(const llm_trainer *t, ggl_str o
                                                  const char *path, ggl_error *err);
 /* Returns how many bytes it would write, without those of the text; 0: not known. */
 uint64_t llm_trainer_state_size(const llm_trainer *t);
+/* Checks that the file has what was written to it, by its digest. GGL_FORMAT: it was changed, or is no such state. */
+GGL_NODISCARD ggl_status llm_trainer_check_state(const ggl_gguf *f, ggl_error *err);
 /* Reads it. GGL_FORMAT: the file has no such state, or that of other weights; the trainer is then as before. */
 GGL_NODISCARD ggl_status llm_trainer_read_state(llm_trainer *t, const ggl_gguf *f, ggl_error *err);
 
