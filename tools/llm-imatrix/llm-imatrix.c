@@ -148,9 +148,10 @@ static void say_written(const tool *t) {
     for (size_t i = 0; i < t->n; i++)
         n -= t->entry[i].n_directions > 0;
     if (t->o.n_files > 0 && t->directed && n > 0 && t->o.format == FORMAT_GGUF)
-        tool_note(TOOL,
-                  "no directions for %zu of %zu weight%s: something that was added up has none for them",
-                  n, t->n, llm_amount_s((int64_t)t->n));
+        tool_note(
+            TOOL,
+            "no directions for %zu of %zu weight%s: something that was added up has none for them",
+            n, t->n, llm_amount_s((int64_t)t->n));
     if (t->directed && t->o.format == FORMAT_DAT)
         tool_note(TOOL,
                   "the old format has no place for directions, with which llm-quantize lets errors "
