@@ -507,8 +507,6 @@ static void size_runs(llm_training *t) {
 /* Tells what a caller may not have meant. */
 static void tell_sizes(llm_training *t) {
     char text[400];
-    if (t->of.eye && !t->reads)
-        tell_note(t, "no line has a picture or a sound: nothing of mmproj (--mmproj) learns");
     const int64_t own = llm_model_n_ctx(t->of.model);
     if (own > 0 && t->p.n_ctx > own) { /* n_ctx: of the longest sequence now */
         snprintf(text, sizeof text,
@@ -575,6 +573,8 @@ static ggl_status make(llm_training *t, ggl_error *err) {
     if (st != GGL_OK)
         return st;
     size_runs(t);
+    if (t->of.eye && !t->reads)
+        tell_note(t, "no line has a picture or a sound: nothing of mmproj (--mmproj) learns");
     t->n_steps = t->p.n_steps       ? t->p.n_steps
                  : t->p.minutes > 0 ? 0
                                     : llm_train_count_steps(t, t->p.n_epochs);

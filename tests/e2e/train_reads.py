@@ -75,6 +75,9 @@ def refused():
     train(*shapes, "--lora", "--mmproj-out", "e.gguf", code=2, has="beside an adapter their file stays as it is")
     train(*shapes, "--lora", "--teacher", "builtin:shapes", code=1, has="talks.jsonl has pictures, sounds or texts that are read besides: a teacher")
     train(*shapes, "--mmproj-out", "o.gguf", code=2, has="o.gguf")
+    # nothing can learn where no line has a picture, which is told before
+    train("-m", "builtin:shapes", "--mmproj", "builtin:shapes-eye", "chats.jsonl", "-o", "o.gguf", "--lora", "--matrix", "v.blk.*", code=1,
+          has="note: no line has a picture or a sound")
     train("-m", "builtin:words", "pairs.jsonl", "-o", "o.gguf", code=1, has='pairs.jsonl:1: the model writes down speech, and learns from lines with "audio"')
 
 
