@@ -121,7 +121,7 @@ TEST(validation) {
         if (k == 2) {
             CHECK_INT(llm_train_order_new(&o, &p, &err), GGL_USAGE);
             CHECK(!o);
-            CHECK_HAS(err.msg, "20 of 20");
+            CHECK_HAS(err.msg, "there are 20, of which validation takes 20");
             close_data(&f);
             continue;
         }
