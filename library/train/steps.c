@@ -145,7 +145,7 @@ static void note_guessing(const llm_training *t, const train_sum *sum,
                   "the first step learned nothing: its texts are equal, at least up to the length "
                   "at which they are cut, so that none could be compared with another");
     if (!is_due || !(is_loss_of_tokens || is_compared) || guessing == 0 ||
-        t->history.smooth < as_good * guessing)
+        t->history.smooth < as_good * guessing || r->loss < as_good * guessing)
         return;
     snprintf(text, sizeof text,
              "after %" PRId64

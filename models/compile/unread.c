@@ -507,8 +507,13 @@ static void suggest_tensors(const unread *u, message *m) {
     bool each = u->n_tensor <= FEW;
     for (size_t i = 0; each && i < u->n_tensor; i++)
         each = llm_arch_is_pasteable(u->tensor[i].pattern.s, u->tensor[i].pattern.n);
-    for (size_t i = 0; each && i < u->n_tensor; i++)
-        suggest(m, "tensor", u->tensor[i].pattern.s, "");
+    for (size_t i = 0; each && i < u->n_tensor; i++) {
+        const unread_tensor *t = &u->tensor[i];
+        char one[64] = "";
+        if (t->is_beyond && t->from[0] == t->to[0])
+            snprintf(one, sizeof one, "blk.%" PRId64 ".*", t->from[0]);
+        suggest(m, "tensor", one[0] ? one : t->pattern.s, "");
+    }
     if (!each)
         suggest(m, "tensor", "*", "");
 }

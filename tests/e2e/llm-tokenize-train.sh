@@ -47,6 +47,11 @@ cmp -s one.json two.json || fail "from stdin"
 "$tool" train -q - -o two.json --vocab-size 300 <a.txt
 exits 0 "$tool" train a.jsonl -o three.json --vocab-size 300 --json-field text
 prints "learned from 40 texts"
+# a new name without a point is that of a folder, and one of no known end is refused
+exits 0 "$tool" train -q a.txt -o made --vocab-size 300
+cmp made/tokenizer.json one.json || fail "the tokenizer in a new folder is another one"
+exits 2 "$tool" train -q a.txt -o v.bin --vocab-size 300
+[ ! -e v.bin ] || fail "v.bin was written"
 sed -n '/"merges"/,$p' one.json >merges1
 sed -n '/"merges"/,$p' three.json >merges3
 cmp -s merges1 merges3 || fail "the lines of a.txt as JSON"

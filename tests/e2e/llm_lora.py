@@ -93,6 +93,7 @@ def main():
         run(1, words, "llm-lora", "merge", "f32.gguf", name, "-o", "x.gguf")
     run(2, "'x' is not a number: the scale of one.gguf", "llm-lora", "merge", "f32.gguf", "one.gguf=x", "-o", "x.gguf")
     run(2, "'0.5x' is not a number", "llm-lora", "merge", "f32.gguf", "one.gguf:0.5x", "-o", "x.gguf")
+    run(1, "a merged weight is NaN or infinite in q8_0, in rows 0 to ", "llm-lora", "merge", MODEL, "one.gguf=1e30", "-o", "x.gguf")  # finite, but not as a scale of f16
     run(1, "no matrix of n.gguf differs from that of n.gguf", "llm-lora", "extract", "n.gguf", "n.gguf", "-o", "x.gguf")
     run(1, "n.gguf has the architecture 'llama', qwen3.gguf 'qwen3'", "llm-lora", "extract", "n.gguf", "qwen3.gguf", "-o", "x.gguf")
     run(1, "cut.gguf: the file is truncated", "llm-lora", "extract", "n.gguf", "cut.gguf", "-o", "x.gguf")

@@ -130,8 +130,13 @@ static void merge_row(void *ctx, size_t i, int thread) {
         row[e] = (float)acc[e];
         finite &= isfinite(row[e]) != 0;
     }
+    char *to = (char *)j->result + i * ggl_row_size(j->to->type, j->n_in);
+    j->to->from_float(row, to, j->n_in);
+    /* a finite number, or the scale of a block, can be beyond the type's range */
+    j->to->to_float(to, row, j->n_in);
+    for (size_t e = 0; e < in; e++)
+        finite &= isfinite(row[e]) != 0;
     j->bad[k] |= !finite;
-    j->to->from_float(row, j->result + i * ggl_row_size(j->to->type, j->n_in), j->n_in);
 }
 
 static ggl_status merge_matrix(merge_job *j, const ggl_gguf_tensor *t, ggl_gguf_sink *to,
@@ -147,9 +152,9 @@ static ggl_status merge_matrix(merge_job *j, const ggl_gguf_tensor *t, ggl_gguf_
         for (int k = 0; k < j->n_threads && s == GGL_OK; k++)
             if (j->bad[k])
                 s = ggl_fail(err, GGL_FORMAT,
-                             "a merged weight is NaN or infinite, in rows %" PRId64 " to %" PRId64
-                             ": the adapter does not fit this model",
-                             j->first, j->first + n - 1);
+                             "a merged weight is NaN or infinite in %s, in rows %" PRId64
+                             " to %" PRId64 ": the adapter, or its scale, does not fit this model",
+                             j->to->name, j->first, j->first + n - 1);
         if (s == GGL_OK)
             s = ggl_gguf_sink_write(to, j->result, (size_t)n * to_size, err);
         ggl_gguf_drop(j->model, j->source, (size_t)n * from_size);

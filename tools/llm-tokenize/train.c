@@ -1,4 +1,5 @@
 /* llm-tokenize train: makes a tokenizer from texts. See docs/tokenizers.md. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +11,13 @@
 #include "common/json.h"
 #include "common/lines.h"
 #include "common/model_folder.h"
+#include "common/model_name.h"
 #include "common/paths.h"
 #include "common/progress.h"
 #include "common/user_text.h"
 #include "common/work_threads.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "llm/internal/tokenizer_trainer.h"
 #include "tool.h"
@@ -248,6 +251,24 @@ static const char *wrong_options(const options *o) {
     return NULL;
 }
 
+/* Makes the folder OUT if it is a new name that is that of no file: programs know the files by their ends. Returns -1, or an exit code after a
+ * message. */
+static int make_folder(const char *out) {
+    const char *name = ggl_os_last_separator(out);
+    name = name ? name + 1 : out;
+    if (ggl_os_exists(out) || llm_ends_with(out, ".gguf") || llm_ends_with(out, ".json"))
+        return -1;
+    if (strchr(name, '.'))
+        return tool_error_about(TOOL, 2,
+                                "-o %s: a file is called *.gguf or *.json, and a folder has no "
+                                "point in its name: by another name no program would open it",
+                                out);
+    return ggl_os_make_folder(out, false)
+               ? -1
+               : tool_error_about(TOOL, 1, "-o %s: the folder cannot be made: %s", out,
+                                  strerror(errno));
+}
+
 /* Checks that the files can be read and OUT written: a file, or those in a folder. */
 static int check_paths(const options *o) {
     const bool folder = llm_is_folder(o->out);
@@ -261,6 +282,8 @@ static int check_paths(const options *o) {
         paths[o->files.n] = (tool_path){"-o", out, .written = true};
         code = tool_check_paths(TOOL, paths, o->files.n + 1);
     }
+    if (code < 0)
+        code = make_folder(o->out);
     ggl_free(paths);
     ggl_arena_fini(&arena);
     return code;
@@ -271,8 +294,10 @@ int tokenize_train(int argc, char **argv) {
     options o = {.n_vocab = 8192, .min_count = 2};
     const arg_option table[] = {
         {"-o --output", ARG_STRING, &o.out, .value = "OUT",
-         .help = "file to write (required): GGUF if it is called *.gguf, else a tokenizer.json; in "
-                 "a folder, a tokenizer.json and a tokenizer_config.json"},
+         .help =
+             "file to write (required): GGUF if it is called *.gguf, a tokenizer.json if *.json; "
+             "in "
+             "a folder, which is made if need be, a tokenizer.json and a tokenizer_config.json"},
         {"--vocab-size", ARG_INT, &o.n_vocab, .value = "N", .help = "tokens in all (default: 8192)",
          .min = 1, .max = 1 << 24},
         {"--model", ARG_CHOICE, &o.kind, .value = "KIND", .choices = kinds,

@@ -267,7 +267,8 @@ static int resume(work *w) {
     if (!w->o.resume || !w->o.save)
         return -1;
     if (!ggl_file_exists(w->o.save)) {
-        tool_note(TOOL, "--resume: there is no %s; the training begins", w->o.save);
+        tool_note(TOOL, "--resume: there is no %s; the training begins%s", w->o.save,
+                  ggl_file_exists(w->o.out) ? " anew, and replaces the result that is there" : "");
         return -1;
     }
     if (llm_training_resume(w->t, w->o.save, &err) != GGL_OK)
