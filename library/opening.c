@@ -41,8 +41,7 @@ static ggl_status open_chat(llm_context *c, const llm_opening *o, ggl_error *err
 }
 
 static bool is_eye(const llm_context *c) {
-    const llm_arch *a = llm_model_arch(c->model);
-    return llm_arch_reads_rows(a) && !llm_arch_reads_text(a);
+    return llm_arch_is_sense(llm_model_arch(c->model));
 }
 
 static ggl_status fail_for_eye(const llm_context *c, ggl_error *err) {

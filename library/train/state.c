@@ -54,9 +54,10 @@ static ggl_status compare(const json_value *was, const json_value *now, const ch
             memcmp(json_name(was, i).s, name.s, name.n) != 0)
             return ggl_fail(err, GGL_FORMAT, "%s: training.own has no setting '%.*s'", path,
                             (int)name.n, name.s);
+        if (is_same(x, y))
+            continue;
         snprintf(text, sizeof text, "it is %s", show(y, b, sizeof b));
-        if (!is_same(x, y))
-            return refuse_setting(name, x, text, path, err);
+        return refuse_setting(name, x, text, path, err);
     }
     return was && was->kind == JSON_OBJECT && was->n > now->n
                ? refuse_setting(json_name(was, now->n), &was->item[now->n], "there is none", path,

@@ -1,4 +1,4 @@
-/* What files are that are given in place of a text: how they begin, and whether their bytes can be text at all. No threads. */
+/* Recognizes files that a user gave in place of a text, such as archives and programs: by their first bytes, or because their bytes cannot be text. No threads. */
 #ifndef MODELS_COMMON_OTHER_TEXT_H
 #define MODELS_COMMON_OTHER_TEXT_H
 

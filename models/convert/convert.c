@@ -518,7 +518,7 @@ static ggl_status open_eye(llm_converter *c, ggl_error *err) {
     return s;
 }
 
-/* Finds pairs for the eye, if the text model is not made of all, and checks that each pair is of use. */
+/* Opens the eye's converter if the adapter has pairs that are not for the text model. Then checks that each pair changes one of the two. */
 static ggl_status open_others(llm_converter *c, ggl_error *err) {
     ggl_error of_eye = {0};
     const char *zeros = NULL;

@@ -18,6 +18,10 @@ bool llm_arch_has_output(const llm_arch *a, const char *name) {
 bool llm_arch_sees_all(const llm_arch *a) {
     return a->n_stages > 0 && !a->has_tokens;
 }
+bool llm_arch_is_sense(const llm_arch *a) {
+    return llm_arch_reads_rows(a) && !llm_arch_reads_text(a);
+}
+
 bool llm_arch_has_tokens(const llm_arch *a) {
     return a->has_tokens || !a->last_stage || !a->last_stage->of_rows;
 }

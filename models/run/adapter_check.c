@@ -94,8 +94,7 @@ ggl_status llm_adapter_count(const llm_adapter *a, const llm_model *m, size_t *n
     *n = 0;
     if (!used)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    const llm_arch *arch = llm_model_arch(m);
-    const bool is_sense = llm_arch_reads_rows(arch) && !llm_arch_reads_text(arch);
+    const bool is_sense = llm_arch_is_sense(llm_model_arch(m));
     ggl_status st = find_used(a, m, true, used, err);
     for (size_t i = 0; i < a->n_pairs && st == GGL_OK; i++) {
         const char *name = a->pair[i].name.s;

@@ -1,4 +1,4 @@
-/* What a model learns from texts, prompts with answers, pairs and speech: the items that they become, and which tokens of them count. */
+/* Training data of texts, prompts with answers, pairs and speech: the items that they become, and which of their tokens count. */
 #include "alloc_fail.h"
 #include "train_data_test.h"
 

@@ -1,4 +1,4 @@
-/* What a model learns from conversations: the items that they become, and which tokens of them count. */
+/* Training data of conversations: the items that they become, and which of their tokens count. */
 #include "train_data_test.h"
 
 static void check_talk(const char *name, const char *text, const char *want) {

@@ -1,4 +1,4 @@
-/* What the tests of training data share: models whose tokenizer they use, files, and items as texts. */
+/* Helpers of the tests of training data: models whose tokenizer they use, files, and items as texts. */
 #ifndef TRAIN_DATA_TEST_H
 #define TRAIN_DATA_TEST_H
 

@@ -1,4 +1,4 @@
-/* What cannot be learned from: the messages for lines and files that are wrong, and a reading that is stopped. */
+/* Training data that is refused: the messages about wrong lines and files. Also stops the reading of files. */
 #include "train_data_test.h"
 
 TEST(wrong_lines) {

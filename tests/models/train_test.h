@@ -1,4 +1,4 @@
-/* What the tests of llm_trainer share: made-up models, a batch, and differences of the loss. */
+/* Helpers of the tests of llm_trainer: made-up models, a batch, and differences of the loss. */
 #ifndef TRAIN_TEST_H
 #define TRAIN_TEST_H
 

@@ -236,7 +236,7 @@ static const char *build_error(change c) {
     return err.msg;
 }
 
-/* What an author of a descriptor could write is no advice for who uses a built-in one. */
+/* A user of a built-in descriptor gets no advice on how to change a descriptor. */
 TEST(no_advice_for_authors) {
     static const struct {
         change c;

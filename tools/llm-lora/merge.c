@@ -420,7 +420,7 @@ static int merge(merge_job *j, const arg_list *words) {
     if (tool_load_model(&m, words->s[0], &p, 0, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     j->model = llm_model_file(m);
-    j->is_sense = llm_arch_reads_rows(llm_model_arch(m)) && !llm_arch_reads_text(llm_model_arch(m));
+    j->is_sense = llm_arch_is_sense(llm_model_arch(m));
     j->use = calloc(words->n, sizeof *j->use);
     j->change = calloc(2 * words->n, sizeof *j->change);
     int code = j->use && j->change ? -1 : tool_error(TOOL, 1, "out of memory");

@@ -50,6 +50,8 @@ int llm_arch_n_lines(const llm_arch *arch);
 bool llm_arch_has_output(const llm_arch *arch, const char *name);
 /* True if the descriptor has a stage and tokens that read what it stores: an encoder and a decoder. */
 bool llm_arch_reads_text(const llm_arch *arch);
+/* True for an eye or an ear: what it reads are rows of pictures or sounds, and no text is read beside them. */
+bool llm_arch_is_sense(const llm_arch *arch);
 /* False if the model computes with rows alone, as an eye does. */
 bool llm_arch_has_tokens(const llm_arch *arch);
 /* True if the descriptor is a stage, whose texts are seen whole. */
