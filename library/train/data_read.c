@@ -9,6 +9,7 @@
 #include "data_impl.h"
 #include "data_records.h"
 #include "data_shapes.h"
+#include "data_tables.h"
 #include "data_text.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/text.h"
@@ -136,6 +137,32 @@ static ggl_status read_objects(train_data *d, const char *path, ggl_str text, gg
     return st == GGL_OK ? r.status : st;
 }
 
+/* The rows of a table are objects, too. */
+static ggl_status read_rows(train_data *d, const char *path, size_t size, train_table *t,
+                            ggl_error *err) {
+    const double n = (double)llm_train_table_n(t);
+    ggl_status st = GGL_OK;
+    ggl_str row;
+    for (int64_t i = 1; st == GGL_OK; i++) {
+        llm_json *doc;
+        st = llm_train_table_next(t, &row, err);
+        if (st != GGL_OK || !row.s)
+            return ggl_within(err, st, "%s", path);
+        st = llm_json_parse(&doc, row.s, row.n, "JSON", err);
+        if (st == GGL_OK)
+            st = doc->root.kind == JSON_OBJECT
+                     ? llm_train_object(d, &doc->root, err)
+                     : ggl_fail(err, GGL_FORMAT, "an object is expected, not %s",
+                                llm_json_kind_text((json_kind)doc->root.kind));
+        llm_json_free(doc);
+        if (st != GGL_OK)
+            return ggl_within(err, st, "%s: row %" PRId64, path, i);
+        st = llm_train_progress(d, (double)i < n ? (size_t)((double)size * (double)i / n) : size,
+                                size, err);
+    }
+    return st;
+}
+
 /* The words of notes that say what was left out of a file: "1 without text was left out", "2 without text were left out". */
 static const struct {
     size_t at;
@@ -184,21 +211,43 @@ static ggl_status tell(const train_data *d, const train_data_stats *was, const c
     return GGL_OK;
 }
 
-ggl_status llm_train_data_add(train_data *d, const char *name, ggl_str text, ggl_error *err) {
+/* A file's contents, or, if t is not NULL, the rows of the table that it is. */
+static ggl_status add(train_data *d, const char *name, ggl_str text, train_table *t,
+                      ggl_error *err) {
     const train_data_stats was = d->stats;
-    ggl_status st = check_other(text, err);
-    if (st != GGL_OK)
-        return ggl_within(err, st, "%s", name);
-    st = set_folder(d, name, err);
+    ggl_status st = set_folder(d, name, err);
     if (st != GGL_OK)
         return st;
     text = llm_text_after_mark(text);
     d->told = 0;
-    if (is_json(name, text))
+    if (t)
+        st = read_rows(d, name, text.n, t, err);
+    else if (is_json(name, text))
         st = read_objects(d, name, text, err);
     else if ((st = check_table(name, err)) == GGL_OK)
         st = llm_train_documents(d, name, text, err);
     return st == GGL_OK ? tell(d, &was, name, err) : st;
+}
+
+ggl_status llm_train_data_add(train_data *d, const char *name, ggl_str text, ggl_error *err) {
+    const ggl_status st = check_other(text, err);
+    return st == GGL_OK ? add(d, name, text, NULL, err) : ggl_within(err, st, "%s", name);
+}
+
+/* Reads a Parquet file by a library that may be there. */
+static ggl_status add_table(train_data *d, const char *path, ggl_str text, ggl_error *err) {
+    ggl_error why = {0};
+    train_table *t;
+    ggl_status st = llm_train_table_open(&t, path, &why);
+    if (st == GGL_UNSUPPORTED)
+        return ggl_fail(err, st,
+                        "%s: this is a Parquet file, which DuckDB's library reads, but %s; or %s",
+                        path, why.msg, llm_other_file_of(text)->advice);
+    if (st != GGL_OK)
+        return ggl_fail(err, st, "%s: %s", path, why.msg);
+    st = add(d, path, text, t, err);
+    llm_train_table_close(t);
+    return st;
 }
 
 /* Reads all of standard input, which the caller frees. */
@@ -234,8 +283,10 @@ ggl_status llm_train_data_read(train_data *d, const char *path, ggl_error *err) 
         return got;
     }
     ggl_status st = ggl_file_map_open(&map, path, err);
+    const ggl_str text = {st == GGL_OK ? map.data : NULL, st == GGL_OK ? map.size : 0};
     if (st == GGL_OK)
-        st = llm_train_data_add(d, path, (ggl_str){map.data, map.size}, err);
+        st = llm_is_parquet(text) ? add_table(d, path, text, err)
+                                  : llm_train_data_add(d, path, text, err);
     ggl_file_map_close(&map);
     return st;
 }

@@ -5,13 +5,15 @@
 #include "ggl/internal/show.h"
 #include "text_file.h"
 
+#define PARQUET "PAR1"
+
 /* How the kinds begin. */
 static const struct {
     const char *magic;
     size_t n;
     llm_other_file file;
 } kinds[] = {
-    {"PAR1", 4, {"a Parquet file", LLM_TABLE_ADVICE("read_parquet")}},
+    {PARQUET, 4, {"a Parquet file", LLM_TABLE_ADVICE("read_parquet")}},
     {"ARROW1", 6, {"an Arrow file", LLM_TABLE_ADVICE("read_feather")}},
     {"\x1f\x8b", 2, {"compressed (gzip)", "unpack it first: gzip -dk FILE"}},
     {"\x28\xb5\x2f\xfd", 4, {"compressed (zstd)", "unpack it first: zstd -d FILE"}},
@@ -32,6 +34,11 @@ const llm_other_file *llm_other_file_of(ggl_str bytes) {
         if (bytes.n >= kinds[i].n && memcmp(bytes.s, kinds[i].magic, kinds[i].n) == 0)
             return &kinds[i].file;
     return NULL;
+}
+
+bool llm_is_parquet(ggl_str bytes) {
+    const size_t n = sizeof PARQUET - 1;
+    return bytes.n >= n && memcmp(bytes.s, PARQUET, n) == 0;
 }
 
 bool llm_is_binary(ggl_str bytes) {

@@ -14,6 +14,8 @@ typedef struct llm_other_file {
 
 /* Returns the kind of file whose beginning the bytes have; NULL: none that is known. */
 const llm_other_file *llm_other_file_of(ggl_str bytes);
+/* True for the beginning of a table of Apache Parquet. */
+bool llm_is_parquet(ggl_str bytes);
 /* True for bytes that are no text in any encoding of one byte each that is mostly ASCII: a NUL is among them, or more than a quarter are
  * no UTF-8. */
 bool llm_is_binary(ggl_str bytes);
