@@ -43,7 +43,7 @@ static ggl_status number_task(llm_adapter_use *use, size_t i, int *n_tasks, ggl_
 }
 
 ggl_status llm_adapter_list_open(llm_adapter_use **use, size_t *n_use, const llm_lora *from,
-                                 size_t n, const llm_model *m, const llm_model *eye,
+                                 size_t n, bool vary, const llm_model *m, const llm_model *eye,
                                  ggl_error *err) {
     *n_use = 0;
     *use = NULL;
@@ -63,6 +63,11 @@ ggl_status llm_adapter_list_open(llm_adapter_use **use, size_t *n_use, const llm
             ++*n_use;
         else
             llm_adapter_free((llm_adapter *)(*use)[i].adapter);
+    }
+    for (size_t i = 0; i < n && st == GGL_OK && vary && n_tasks < LLM_ARCH_MAX_TASKS; i++) {
+        llm_adapter_use *u = &(*use)[i];
+        u->varies = u->task == 0 && !u->beside && llm_adapter_can_vary(u->adapter, m);
+        u->task = u->varies ? ++n_tasks : u->task;
     }
     return st;
 }

@@ -265,8 +265,13 @@ static ggl_status embed_lists(llm_context *c, llm_embed_text *text, size_t n,
     const ggl_status chosen = llm_task_choose(c, own.task, &task, err);
     if (chosen != GGL_OK)
         return chosen;
+    float share[LLM_ARCH_MAX_TASKS];
+    const size_t n_tasks = (size_t)llm_session_n_tasks(c->session);
+    memcpy(share, llm_session_shares(c->session), n_tasks * sizeof *share);
+    if (task > 0)
+        share[task - 1] = 1;
     for (size_t i = 0; i < n; i++)
-        text[i].task = task;
+        text[i].share = n_tasks > 0 ? share : NULL;
     int32_t *all = NULL;
     ggl_status made = own.query ? expand(c, text, n, &all, err) : GGL_OK;
     if (made == GGL_OK)

@@ -14,7 +14,7 @@ ggl_status llm_adapter_text(const llm_adapter *a, const char *key, ggl_str *out,
 /* The adapter of task k, from 1 on; NULL: there is none. */
 static const llm_adapter *adapter_of(const llm_context *c, int task) {
     for (size_t i = 0; i < c->n_adapters; i++)
-        if (task > 0 && c->adapter[i].task == task)
+        if (task > 0 && c->adapter[i].task == task && !c->adapter[i].varies)
             return c->adapter[i].adapter;
     return NULL;
 }

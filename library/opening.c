@@ -322,8 +322,8 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
 /* Opens the adapters, which may have pairs for the eye. */
 static ggl_status open_adapters(llm_context *c, const llm_opening *o, ggl_error *err) {
     const ggl_status st =
-        llm_adapter_list_open(&c->adapter, &c->n_adapters, o->adapter, o->n_adapters, c->model,
-                              c->eye ? c->eye->model : NULL, err);
+        llm_adapter_list_open(&c->adapter, &c->n_adapters, o->adapter, o->n_adapters,
+                              o->vary_adapters, c->model, c->eye ? c->eye->model : NULL, err);
     return st == GGL_OK && c->eye ? llm_eye_adapt(c->eye, c->adapter, c->n_adapters, err) : st;
 }
 

@@ -94,10 +94,12 @@ static ggl_tensor *scaled(arch_eval *ev, arch_place p, ggl_tensor *t, double sca
     return src[1] ? llm_arch_plain_node(ev, p, GGL_OP_MUL, src, 2, NULL, 0) : t;
 }
 
-/* Multiplies t by the token's share of the change's task. */
-static ggl_tensor *of_task(arch_eval *ev, arch_place p, ggl_tensor *t, const arch_change *c) {
+/* Multiplies t by the scale, and by the token's share of the change's task. The two are multiplied first, as llm_batch.share says: a share is a
+ * scale. */
+static ggl_tensor *weighed(arch_eval *ev, arch_place p, ggl_tensor *t, const arch_change *c,
+                           double scale) {
     if (c->task == 0 || !t)
-        return t;
+        return scaled(ev, p, t, scale);
     if (ev->arch->has_tokens && ev->n_stages > 0) {
         llm_arch_error(ev, p,
                        "%.200s is for a task, which a model with a text that is read before it "
@@ -105,8 +107,16 @@ static ggl_tensor *of_task(arch_eval *ev, arch_place p, ggl_tensor *t, const arc
                        llm_adapter_name(c->adapter));
         return NULL;
     }
-    ggl_tensor *src[2] = {t, split(ev, p, ev->adapt->task, 0, (double[]){0, c->task - 1, 1})};
-    return src[1] ? llm_arch_plain_node(ev, p, GGL_OP_MUL, src, 2, NULL, 0) : NULL;
+    arch_share *last = &ev->adapt->share[c->task - 1];
+    ggl_tensor *share = last->t && last->scale == scale && t->scope == 0 ? last->t : NULL;
+    if (!share) {
+        share = split(ev, p, ev->adapt->task, 0, (double[]){0, c->task - 1, 1});
+        share = scaled(ev, p, share, scale);
+        if (share && share->scope == 0) /* all may read it */
+            *last = (arch_share){share, scale};
+    }
+    ggl_tensor *src[2] = {t, share};
+    return share ? llm_arch_plain_node(ev, p, GGL_OP_MUL, src, 2, NULL, 0) : NULL;
 }
 
 /* Returns linear(x, w) without a bias. */
@@ -155,7 +165,7 @@ static ggl_tensor *inner(arch_eval *ev, arch_place p, const arch_change *c, ggl_
     if (t)
         return t;
     t = product(ev, p, x, columns_as(ev, p, c, false, scope));
-    return share(ev, s, of_task(ev, p, scaled(ev, p, t, c->scale), c));
+    return share(ev, s, weighed(ev, p, t, c, c->scale));
 }
 
 /* Reports that the node t reads an adapted weight in a way that has no low-rank change. */
@@ -190,7 +200,7 @@ static ggl_tensor *addend(arch_eval *ev, arch_place p, const ggl_tensor *t, arch
         return NULL;
     ggl_tensor *src[2] = {c->rows, t->src[1]};
     ggl_tensor *row = llm_arch_plain_node(ev, p, GGL_OP_PICK, src, 2, NULL, 0);
-    row = row ? of_task(ev, p, scaled(ev, p, row, c->scale), c) : NULL;
+    row = row ? weighed(ev, p, row, c, c->scale) : NULL;
     return row ? product(ev, p, row, columns_as(ev, p, c, true, t->scope)) : NULL;
 }
 
@@ -210,7 +220,7 @@ static ggl_tensor *with_addend(arch_eval *ev, arch_place p, ggl_tensor *y, ggl_t
         return c->size ? both(ev, p, GGL_OP_MUL, y, c->size) : y;
     }
     ggl_tensor *more = both(ev, p, GGL_OP_SUB, c->size, ggl_graph_number(ev->g, 1));
-    more = of_task(ev, p, more, c);
+    more = weighed(ev, p, more, c, 1);
     more = both(ev, p, GGL_OP_MUL, bias ? both(ev, p, GGL_OP_SUB, y, bias) : y, more);
     more = both(ev, p, GGL_OP_ADD, more, both(ev, p, GGL_OP_MUL, addend, c->size));
     return both(ev, p, GGL_OP_ADD, y, more);
@@ -250,7 +260,7 @@ static ggl_tensor *row_addend(arch_eval *ev, arch_place p, const ggl_tensor *t, 
     if (!cut_pair(ev, p, t->src[0], &c) || c.rows->n_dims != 2)
         return NULL;
     ggl_tensor *row = reshaped(ev, p, c.rows, 1, c.rows->ne);
-    row = row ? of_task(ev, p, scaled(ev, p, row, c.scale), &c) : NULL;
+    row = row ? weighed(ev, p, row, &c, c.scale) : NULL;
     return row ? product(ev, p, row, columns_as(ev, p, &c, true, scope)) : NULL;
 }
 

@@ -37,6 +37,12 @@ typedef struct arch_shared {
     ggl_tensor *t;
 } arch_shared;
 
+/* A token's share of a task, times a scale. */
+typedef struct arch_share {
+    ggl_tensor *t; /* NULL: not made yet */
+    double scale;
+} arch_share;
+
 /* How the products with a weight, and the lookups of its rows, are scaled. */
 typedef struct arch_scaling {
     const ggl_tensor *w;
@@ -50,7 +56,8 @@ struct arch_adapt {
     const llm_adapter_use *use;
     size_t n;
     ggl_tensor *task; /* the input [n_tasks]; NULL: no adapter is for a task */
-    bool **hit;       /* for each use and pair: it changes a weight */
+    arch_share share[LLM_ARCH_MAX_TASKS];
+    bool **hit; /* for each use and pair: it changes a weight */
     arch_change *change;
     size_t n_change, cap_change;
     /* by id of a WEIGHT: 0: not looked up yet, 1: no change, else 2 + the index of the first one */

@@ -88,8 +88,8 @@ static ggl_tensor *magnitude_leaf(arch_eval *ev, const arch_pair *p, const ggl_t
 }
 
 static double scale_of(const llm_adapter_use *u, const arch_pair *p) {
-    const double alpha = u->adapter->alpha;
-    return alpha != 0 ? u->scale * alpha / (double)p->rank : u->scale;
+    const double alpha = u->adapter->alpha, scale = u->varies ? 1 : u->scale;
+    return alpha != 0 ? scale * alpha / (double)p->rank : scale;
 }
 
 /* True if the pair's extents are those of a weight with `ne`. */

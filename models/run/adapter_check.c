@@ -89,6 +89,11 @@ ggl_status llm_adapter_check(const llm_adapter *a, const llm_model *m, const llm
     return st;
 }
 
+bool llm_adapter_can_vary(const llm_adapter *a, const llm_model *m) {
+    const llm_adapter_use use = {.adapter = a, .scale = 1, .task = 1, .varies = true};
+    return build(m, (llm_arch_params){.adapter = &use, .n_adapters = 1}, NULL) == GGL_OK;
+}
+
 ggl_status llm_adapter_count(const llm_adapter *a, const llm_model *m, size_t *n, ggl_error *err) {
     bool *used = ggl_calloc(a->n_pairs, sizeof *used);
     *n = 0;

@@ -24,11 +24,12 @@ typedef struct embedder {
     llm_arch_output out;
     packed *of; /* [n_slots] */
     int n_packed;
-    int64_t n, n_wanted;                 /* tokens of the batch, and wanted ones */
-    int64_t n_needed;                    /* positions of the pages that its slots take */
-    int32_t *token, *slot, *task, *seen; /* [cap] */
+    int64_t n, n_wanted;          /* tokens of the batch, and wanted ones */
+    int64_t n_needed;             /* positions of the pages that its slots take */
+    int32_t *token, *slot, *seen; /* [cap] */
+    const float **share;
     bool *want;
-    size_t cap_token, cap_slot, cap_task, cap_seen, cap_want;
+    size_t cap_token, cap_slot, cap_share, cap_seen, cap_want;
     float *row; /* the wanted rows of the batch */
     size_t cap_row;
     double *sum; /* [n_out] */
@@ -64,7 +65,7 @@ static ggl_status pack(embedder *e, size_t k, ggl_error *err) {
     const size_t end = (size_t)e->n + t->n;
     if (!ggl_grow(&e->token, &e->cap_token, end, sizeof *e->token) ||
         !ggl_grow(&e->slot, &e->cap_slot, end, sizeof *e->slot) ||
-        !ggl_grow(&e->task, &e->cap_task, end, sizeof *e->task) ||
+        !ggl_grow(&e->share, &e->cap_share, end, sizeof *e->share) ||
         !ggl_grow(&e->seen, &e->cap_seen, end, sizeof *e->seen) ||
         !ggl_grow(&e->want, &e->cap_want, end, sizeof *e->want))
         return no_memory(err);
@@ -79,7 +80,7 @@ static ggl_status pack(embedder *e, size_t k, ggl_error *err) {
     }
     for (int64_t i = 0; i < (int64_t)t->n; i++) {
         e->slot[e->n + i] = e->n_packed;
-        e->task[e->n + i] = t->task;
+        e->share[e->n + i] = t->share;
         e->seen[e->n + i] = t->n_seen;
         e->want[e->n + i] = i >= to->first && i < to->end;
     }
@@ -168,7 +169,7 @@ static ggl_status run(embedder *e, ggl_error *err) {
     const llm_batch b = {.n = e->n,
                          .token = e->token,
                          .slot = e->slot,
-                         .task = e->task,
+                         .share = e->share,
                          .seen = e->seen,
                          .want_embedding = e->scores ? NULL : e->want,
                          .want_score = e->scores ? e->want : NULL,
@@ -271,7 +272,7 @@ ggl_status llm_embed_all(llm_session *s, const llm_embedding_params *p, ggl_erro
     ggl_free(e.of);
     ggl_free(e.token);
     ggl_free(e.slot);
-    ggl_free(e.task);
+    ggl_free(e.share);
     ggl_free(e.seen);
     ggl_free(e.want);
     ggl_free(e.row);

@@ -52,6 +52,11 @@ ggl_status llm_seq_check(const llm_session *s, const int32_t *id, size_t n, ggl_
     return st;
 }
 
+bool llm_seq_has_shares(const seq *q, const float *share) {
+    const size_t n = (size_t)llm_session_n_tasks(q->session);
+    return memcmp(llm_seq_shares(q), share, n * sizeof *share) == 0;
+}
+
 int64_t llm_seq_common(const int32_t *a, int64_t n_a, const int32_t *b, int64_t n_b) {
     int64_t n = 0;
     while (n < n_a && n < n_b && a[n] == b[n])

@@ -39,6 +39,7 @@ typedef struct seq {
     /* Of a model that reads a text before it writes: that text, [n_text], of the owner. NULL: the session alone knows it. */
     const int32_t *text;
     int64_t n_text;
+    const float *share; /* llm_batch.share of its tokens, of the owner; NULL: llm_session_shares */
     seq_snapshot snapshot[SEQ_N_SNAPSHOTS];
     llm_guesser guesser; /* .guess NULL if none */
     int64_t n_guess_max; /* no more than the slot can go back */
@@ -66,6 +67,11 @@ void llm_seq_fini(seq *q);
 
 /* GGL_USAGE: there are no tokens, or one is not in the vocabulary; GGL_LIMIT: they exceed the context. */
 ggl_status llm_seq_check(const llm_session *s, const int32_t *id, size_t n, ggl_error *err);
+/* The shares of its tokens; and whether what ran with others, [llm_session_n_tasks], is as if it had run with these. */
+static inline const float *llm_seq_shares(const seq *q) {
+    return q->share ? q->share : llm_session_shares(q->session);
+}
+bool llm_seq_has_shares(const seq *q, const float *share);
 /* The number of tokens at the start that a[0 .. n_a) and b[0 .. n_b) have in common. */
 int64_t llm_seq_common(const int32_t *a, int64_t n_a, const int32_t *b, int64_t n_b);
 /* The sampler's history becomes the tokens. */

@@ -368,7 +368,7 @@ static ggl_status find_mask(llm_session *s, const llm_model *m, ggl_error *err) 
     return GGL_OK;
 }
 
-static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
+static ggl_status alloc_arrays(llm_session *s, const llm_session_params *p, ggl_error *err) {
     const size_t n = (size_t)s->n_ubatch;
     s->token = ggl_calloc(n, sizeof *s->token);
     s->pos = ggl_calloc(n, sizeof *s->pos);
@@ -380,8 +380,12 @@ static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
     const ggl_tensor *task = ggl_graph_find_input(s->graph, "task");
     s->n_tasks = task ? task->ne[0] : 0;
     s->task = ggl_calloc(n * (size_t)s->n_tasks, sizeof *s->task);
-    if (!s->task)
+    s->share = ggl_calloc((size_t)s->n_tasks, sizeof *s->share);
+    if (!s->task || !s->share)
         return no_memory(err);
+    for (size_t i = 0; i < p->n_adapters; i++)
+        if (p->adapter[i].varies)
+            s->share[p->adapter[i].task - 1] = (float)p->adapter[i].scale;
     if (s->reads_text)
         s->read_id = ggl_calloc((size_t)(s->n_slots * s->n_id), sizeof *s->read_id);
     return s->token && s->pos && s->slot && s->end && s->row && s->read_slot && s->read_end &&
@@ -458,7 +462,7 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
     if (st == GGL_OK)
         st = build_graph(s, m, p, err);
     if (st == GGL_OK)
-        st = alloc_arrays(s, err);
+        st = alloc_arrays(s, p, err);
     if (st == GGL_OK) {
         find_outputs(s, p);
         st = (s->n_inputs = llm_rows_inputs(s->graph, &s->built, s->input)) >= 0
@@ -569,6 +573,7 @@ void llm_session_free(llm_session *s) {
         ggl_free(s->at_place[k]);
     ggl_free(s->behind);
     ggl_free(s->task);
+    ggl_free(s->share);
     ggl_free(s->guess_token);
     ggl_free(s);
 }
@@ -673,6 +678,10 @@ void llm_session_hear(llm_session *s,
 
 int64_t llm_session_n_tasks(const llm_session *s) {
     return s->n_tasks;
+}
+
+const float *llm_session_shares(const llm_session *s) {
+    return s->share;
 }
 
 bool llm_session_sees_all(const llm_session *s) {

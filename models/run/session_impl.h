@@ -73,7 +73,8 @@ struct llm_session {
     llm_rows_input input[LLM_MAX_ROWS_INPUTS]; /* of a stage over rows */
     int n_inputs;
     int64_t n_tasks;      /* of adapters for tasks; 0: there are none */
-    float *task;          /* [n_ubatch][n_tasks]: 1: the token is of the task */
+    float *task;          /* [n_ubatch][n_tasks]: the shares of each token */
+    float *share;         /* [n_tasks]: those of tokens without their own */
     float *is_given;      /* [n_ubatch]: 1: given counts, 0: feature does */
     int32_t mask;         /* of blocks of guesses */
     int32_t *guess_token; /* [built.guess.n]; NULL: all tokens */

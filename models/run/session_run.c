@@ -13,6 +13,11 @@ static int slot_of(const llm_batch *b, int64_t i) {
     return b->slot ? b->slot[i] : 0;
 }
 
+/* The shares of a token in the tasks of adapters. */
+static const float *share_of(const llm_session *s, const llm_batch *b, int64_t i) {
+    return b->share && b->share[i] ? b->share[i] : s->share;
+}
+
 static bool wants_logits(const llm_batch *b, int64_t i) {
     return b->want ? b->want[i]
                    : i == b->n - 1 && !b->want_embedding && !b->want_score && !b->want_alignment &&
@@ -209,8 +214,11 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
             st = check_together(s, b, i, err);
         if (st != GGL_OK)
             return st;
-        if (b->task && (b->task[i] < 0 || b->task[i] > s->n_tasks))
-            return ggl_fail(err, GGL_USAGE, "task %" PRId32 " of %" PRId64, b->task[i], s->n_tasks);
+        const float *share = share_of(s, b, i);
+        for (int64_t k = 0; k < s->n_tasks; k++)
+            if (!isfinite(share[k]))
+                return ggl_fail(err, GGL_USAGE, "share %" PRId64 " of a token is %g", k,
+                                (double)share[k]);
         (void)llm_slots_append(&s->slots, slot);
     }
     st = llm_slots_check_room(&s->slots, b->n, err);
@@ -375,8 +383,7 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, in
         s->pos[n] = llm_slots_append(&s->slots, slot);
         if (f->told)
             f->told[n] = (told_token){slot, s->pos[n], s->token[n]};
-        for (int64_t k = 0; k < s->n_tasks; k++)
-            s->task[n * s->n_tasks + k] = b->task && b->task[i] == k + 1 ? 1 : 0;
+        memcpy(s->task + n * s->n_tasks, share_of(s, b, i), (size_t)s->n_tasks * sizeof *s->task);
         if (s->guesses)
             give_row(s, b, i, n);
         if (s->put)

@@ -64,7 +64,7 @@ static void load_beginning(llm_engine *e, const task *t) {
             st = llm_prompt_folder_load(e->p.prompts, slot, q->token, n, &id, &err);
     }
     if (st == GGL_OK && e->kept.has_states) /* others start there, too, when this one has gone on */
-        llm_snapshots_add(&e->kept.snapshots, e->p.session, slot, id, n);
+        llm_snapshots_add(&e->kept.snapshots, e->p.session, slot, llm_seq_shares(q), id, n);
     if (st == GGL_OK)
         llm_kept_adopt(&e->kept, slot, id, n);
 }
@@ -89,7 +89,7 @@ static void save_beginning(llm_engine *e, task *t, int64_t n) {
 /* True if the folder is for sequences like this one. */
 static bool uses_folder(const llm_engine *e, const task *t) {
     return e->p.prompts && !e->sees_all && !t->text && !t->diffuser && !llm_task_is_beam(t) &&
-           llm_task_reuses(t);
+           llm_task_reuses(t) && llm_seq_has_shares(&t->q, llm_session_shares(e->p.session));
 }
 
 /* --- places and slots ------------------------------------------------------------------------- */
@@ -128,7 +128,8 @@ static bool find_leader(llm_engine *e, task *t) {
     task *by = NULL;
     for (int i = 0; i < e->n_run; i++) {
         task *o = e->run[i];
-        if (!o->has_begun || !o->reads || o->is_over || t->text)
+        if (!o->has_begun || !o->reads || o->is_over || t->text ||
+            !llm_seq_has_shares(&t->q, llm_seq_shares(&o->q)))
             continue;
         const int64_t n_common = llm_seq_common(t->q.token, n, o->q.token, o->q.n);
         if (n_common > most && n_common > o->q.n_kept) {

@@ -20,8 +20,8 @@ void llm_engine_put(llm_engine *e, task *t, int64_t n) {
     for (int64_t i = 0; i < t->n_piece; i++) {
         const int64_t at = e->n + i, pos = t->from + i;
         e->slot[at] = q->slot;
-        if (e->task)
-            e->task[at] = t->p.task;
+        if (e->shares)
+            e->shares[at] = q->share;
         if (e->seen)
             e->seen[at] = t->p.n_seen;
         e->filled->owner[at] = t;
@@ -103,8 +103,8 @@ void llm_engine_put_pass(llm_engine *e, task *t) {
     memcpy(e->token + e->n, id, (size_t)n * sizeof *id);
     for (int64_t i = 0; i < n; i++) {
         e->slot[e->n + i] = t->q.slot;
-        if (e->task)
-            e->task[e->n + i] = t->p.task;
+        if (e->shares)
+            e->shares[e->n + i] = t->q.share;
         e->seen[e->n + i] = 0;
         e->filled->owner[e->n + i] = t;
         e->want[e->n + i] = want[i];

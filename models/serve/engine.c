@@ -49,7 +49,7 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     e->share = ggl_calloc(n_parallel, sizeof *e->share);
     e->token = ggl_calloc(n, sizeof *e->token);
     e->slot = ggl_calloc(n, sizeof *e->slot);
-    e->task = llm_session_n_tasks(p->session) > 0 ? ggl_calloc(n, sizeof *e->task) : NULL;
+    e->shares = llm_session_n_tasks(p->session) > 0 ? ggl_calloc(n, sizeof(float *)) : NULL;
     e->seen = e->sees_all ? ggl_calloc(n, sizeof *e->seen) : NULL;
     e->want = ggl_calloc(n, sizeof *e->want);
     e->want_embedding = ggl_calloc(n, sizeof *e->want_embedding);
@@ -62,9 +62,9 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
         has_parts = e->part[i].owner;
     }
     e->filled = e->part;
-    if ((llm_session_n_tasks(p->session) > 0 && !e->task) || (e->sees_all && !e->seen) || !e->run ||
-        !e->idle_guesser || !e->share || !e->token || !e->slot || !e->want || !e->want_embedding ||
-        !e->want_score || !has_parts)
+    if ((llm_session_n_tasks(p->session) > 0 && !e->shares) || (e->sees_all && !e->seen) ||
+        !e->run || !e->idle_guesser || !e->share || !e->token || !e->slot || !e->want ||
+        !e->want_embedding || !e->want_score || !has_parts)
         return ggl_fail(err, GGL_NOMEM, "out of memory for an engine of %d sequences",
                         p->n_parallel);
     while (p->guesser && e->n_idle_guessers < p->n_parallel) { /* the first is lent first */
@@ -121,7 +121,7 @@ void llm_engine_free(llm_engine *e) {
     ggl_free(e->share);
     ggl_free(e->token);
     ggl_free(e->slot);
-    ggl_free(e->task);
+    ggl_free(e->shares);
     ggl_free(e->seen);
     ggl_free(e->want);
     ggl_free(e->want_embedding);

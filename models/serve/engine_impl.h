@@ -39,8 +39,9 @@ struct llm_engine {
     uint64_t last_id, last_turn;
     room room;
     /* The batch of the step. */
-    int32_t *token, *slot, *task; /* [n_most]; task NULL: the session has none */
-    int32_t *seen;                /* [n_most]; NULL: it does not see texts whole */
+    int32_t *token, *slot; /* [n_most] */
+    const float **shares;  /* [n_most]; NULL: the session has no tasks */
+    int32_t *seen;         /* [n_most]; NULL: it does not see texts whole */
     bool *want, *want_embedding, *want_score;
     part *part;                   /* [n_lanes]; a step that is alone has the first one */
     int n_lanes;                  /* batches that may be under way */

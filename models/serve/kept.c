@@ -7,15 +7,18 @@
 #include "run/session_room.h"
 
 ggl_status llm_kept_init(kept *k, llm_session *s, size_t snapshot_bytes, ggl_error *err) {
-    *k = (kept){.session = s,
-                .n = (int)llm_session_n_slots(s),
-                .has_states = llm_session_has_states(s),
-                .snapshots = {.most_bytes = snapshot_bytes}};
+    *k = (kept){
+        .session = s,
+        .n = (int)llm_session_n_slots(s),
+        .has_states = llm_session_has_states(s),
+        .n_tasks = (size_t)llm_session_n_tasks(s),
+        .snapshots = {.most_bytes = snapshot_bytes, .n_tasks = (size_t)llm_session_n_tasks(s)}};
     const size_t n = (size_t)k->n;
+    k->share = ggl_calloc(n * k->n_tasks, sizeof *k->share);
     k->slot = ggl_calloc(n, sizeof *k->slot);
     k->order = ggl_calloc(n, sizeof(kept_slot *));
     k->victim = ggl_calloc(n, sizeof *k->victim);
-    if (!k->slot || !k->order || !k->victim)
+    if (!k->share || !k->slot || !k->order || !k->victim)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a list of %d slots", k->n);
     ggl_status st = GGL_OK;
     for (int i = 0; i < k->n && st == GGL_OK; i++)
@@ -27,6 +30,7 @@ void llm_kept_fini(kept *k) {
     for (int i = 0; i < k->n && k->slot; i++)
         ggl_free(k->slot[i].token);
     ggl_free(k->slot);
+    ggl_free(k->share);
     ggl_free(k->order);
     ggl_free(k->victim);
     k->slot = NULL;
@@ -73,10 +77,23 @@ static bool has_read(const kept *k, int i, const seq *q) {
     return text && n == q->n_text && memcmp(text, q->text, (size_t)n * sizeof *text) == 0;
 }
 
+/* True if the tokens of slot i ran with the shares of q. */
+static bool has_shares(const kept *k, int i, const seq *q) {
+    const seq *by = k->slot[i].by;
+    return llm_seq_has_shares(q, by ? llm_seq_shares(by) : k->share + (size_t)i * k->n_tasks);
+}
+
+/* Notes that the tokens of slot i ran with these shares. */
+static void set_shares(kept *k, int i, const float *share) {
+    memcpy(k->share + (size_t)i * k->n_tasks, share, k->n_tasks * sizeof *share);
+}
+
 /* How many tokens slot i has in common with q, without its last one. What a slot holds depends on the text that it has read, and
  * snapshots do not say which one that was. */
 static int64_t common(const kept *k, int i, const seq *q) {
     int64_t n_slot;
+    if (!has_shares(k, i, q))
+        return 0;
     if (q->text && (k->has_states || !has_read(k, i, q)))
         return 0;
     const int32_t *token = tokens(k, i, &n_slot);
@@ -100,7 +117,7 @@ static int64_t offers(const kept *k, int i, const seq *q) {
     if (!k->has_states || n == 0 || n == n_past)
         return n;
     /* the slot's states are those after its last token */
-    const snapshot *x = llm_snapshots_find(&k->snapshots, q->token, n);
+    const snapshot *x = llm_snapshots_find(&k->snapshots, llm_seq_shares(q), q->token, n);
     return x ? x->n : 0;
 }
 
@@ -124,7 +141,8 @@ int64_t llm_kept_parted(const kept *k, const seq *q, int64_t n_prompt) {
         const kept_slot *s = &k->slot[i];
         const int32_t *token = s->by ? s->by->token : s->token;
         const int64_t n_slot = s->by ? s->by->n : s->n;
-        const int64_t n = llm_seq_common(q->token, n_prompt, token, n_slot);
+        const int64_t n =
+            has_shares(k, i, q) ? llm_seq_common(q->token, n_prompt, token, n_slot) : 0;
         if (n > most && n < n_prompt && n < n_slot && n < s->n_prompt)
             most = n;
     }
@@ -176,7 +194,7 @@ static bool take(kept *k, const seq *q, int to, int from, int64_t n) {
     const int64_t n_past = llm_session_n_past(k->session, from);
     snapshot *x = NULL;
     if (k->has_states && n < n_past)
-        x = llm_snapshots_find(&k->snapshots, q->token, n);
+        x = llm_snapshots_find(&k->snapshots, llm_seq_shares(q), q->token, n);
     bool is_changed = to != from;
     bool ok = llm_session_share(k->session, to, from, x ? n_past : n, NULL) == GGL_OK;
     if (ok && x) {
@@ -240,6 +258,7 @@ void llm_kept_end(kept *k, seq *q) {
         (void)clear(k, q->slot, NULL);
     } else {
         s->n = q->n_kept;
+        set_shares(k, q->slot, llm_seq_shares(q));
         s->token = q->token;
         q->token = NULL;
     }
@@ -260,6 +279,7 @@ void llm_kept_adopt(kept *k, int slot, int32_t *token, int64_t n) {
     if (token) {
         s->token = token;
         s->n = n;
+        set_shares(k, slot, llm_session_shares(k->session));
     } else if (llm_session_n_past(k->session, slot) > 0) {
         (void)clear(k, slot, NULL);
     }
@@ -269,7 +289,7 @@ void llm_kept_adopt(kept *k, int slot, int32_t *token, int64_t n) {
 }
 
 void llm_kept_take_snapshot(kept *k, const seq *q, int64_t n) {
-    llm_snapshots_add(&k->snapshots, k->session, q->slot, q->token, n);
+    llm_snapshots_add(&k->snapshots, k->session, q->slot, llm_seq_shares(q), q->token, n);
 }
 
 /* --- clearing --------------------------------------------------------------------------------- */

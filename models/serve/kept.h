@@ -21,7 +21,10 @@ typedef struct kept_slot {
 typedef struct kept {
     llm_session *session;
     int n;
-    kept_slot *slot;   /* [n] */
+    kept_slot *slot; /* [n] */
+    size_t n_tasks;  /* of the session */
+    float *
+        share; /* [n][n_tasks]: with which the tokens of slots in which no sequence runs have run */
     kept_slot **order; /* [n]: scratch of llm_kept_drop, as the next */
     int *victim;
     uint64_t clock;  /* counts uses */
@@ -58,7 +61,7 @@ ggl_status llm_kept_copy(kept *k, seq *q, const seq *from, ggl_error *err);
 void llm_kept_end(kept *k, seq *q);
 /* The sequence leaves its slot, which is cleared. The sequence keeps its tokens. */
 void llm_kept_give_back(kept *k, seq *q);
-/* For a slot in which no sequence runs, and which was changed: it holds these tokens, and owns them. NULL: none; if the
+/* For a slot in which no sequence runs, and which was changed: it holds these tokens, run with the session's shares, and owns them. NULL: none; if the
  * session's slot is not empty, it is cleared. */
 void llm_kept_adopt(kept *k, int slot, int32_t *token, int64_t n);
 /* Takes a snapshot of the states of a sequence that has run exactly n tokens, for others. */

@@ -55,7 +55,7 @@ static ggl_status start(llm_engine *e, int n, bool *any, ggl_error *err) {
     const llm_batch b = {.n = p->n,
                          .token = e->token,
                          .slot = e->slot,
-                         .task = e->task,
+                         .share = e->shares,
                          .want = e->want,
                          .each = llm_engine_on_logits,
                          .ctx = p};

@@ -1,5 +1,6 @@
 /* Kept sequences in files: a slot is saved, restored or erased between two steps. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "engine_impl.h"
 #include "ggl/alloc.h"
@@ -31,6 +32,13 @@ ggl_status llm_engine_save_slot(llm_engine *e, int slot, llm_prompt_cache *c, co
     const kept_slot *s = &e->kept.slot[slot];
     if (s->n == 0)
         return ggl_fail(err, GGL_USAGE, "slot %d is empty", slot);
+    if (memcmp(e->kept.share + (size_t)slot * e->kept.n_tasks, llm_session_shares(e->p.session),
+               e->kept.n_tasks * sizeof(float)) != 0)
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "slot %d was computed with other scales of adapters than those of the start, "
+            "and is not saved",
+            slot);
     st = llm_prompt_cache_save(c, path, s->token, (size_t)s->n, err);
     *n = st == GGL_OK ? s->n : 0;
     return st;

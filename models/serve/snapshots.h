@@ -8,25 +8,27 @@
 typedef struct snapshot {
     int32_t *token; /* [n] */
     int64_t n;
-    void *data; /* llm_session_save, states only */
+    float *share; /* [n_tasks] of the session: with which they ran */
+    void *data;   /* llm_session_save, states only */
     size_t size;
     uint64_t last_use; /* snapshots.clock at the last use */
 } snapshot;
 
 typedef struct snapshots {
     snapshot *at;
-    size_t n, cap;
+    size_t n, cap, n_tasks;
     size_t bytes, most_bytes;
     uint64_t clock; /* counts uses */
 } snapshots;
 
-/* Keeps the states of a slot, which holds these n tokens. If there is no memory for them, nothing
+/* Keeps the states of a slot, which holds these n tokens, run with these shares (llm_batch.share). If there is no memory for them, nothing
  * is kept. */
-void llm_snapshots_add(snapshots *s, llm_session *session, int slot, const int32_t *token,
-                       int64_t n);
-/* Returns the longest snapshot whose tokens are the beginning of token[0 .. n), or NULL. Valid until the next
+void llm_snapshots_add(snapshots *s, llm_session *session, int slot, const float *share,
+                       const int32_t *token, int64_t n);
+/* Returns the longest snapshot with these shares whose tokens are the beginning of token[0 .. n), or NULL. Valid until the next
  * llm_snapshots_add. */
-snapshot *llm_snapshots_find(const snapshots *s, const int32_t *token, int64_t n);
+snapshot *llm_snapshots_find(const snapshots *s, const float *share, const int32_t *token,
+                             int64_t n);
 /* Marks a snapshot as just used. */
 void llm_snapshots_use(snapshots *s, snapshot *x);
 void llm_snapshots_fini(snapshots *s);

@@ -143,7 +143,7 @@ static ggl_status run(llm_engine *e, ggl_error *err) {
                          .token = e->token,
                          .slot = e->slot,
                          .seen = e->seen,
-                         .task = e->task,
+                         .share = e->shares,
                          .want = e->want,
                          .want_embedding =
                              llm_session_n_embd(e->p.session) > 0 ? e->want_embedding : NULL,

@@ -1,6 +1,7 @@
 #include "task.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
@@ -67,8 +68,10 @@ static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error 
     if (p->n_seen < 0 || (size_t)p->n_seen > p->n_prompt || (p->n_seen && !p->embedded))
         return ggl_fail(err, GGL_USAGE, "n_seen is %d, of a prompt of %zu tokens", (int)p->n_seen,
                         p->n_prompt);
-    if (p->task < 0 || p->task > llm_session_n_tasks(s))
-        return ggl_fail(err, GGL_USAGE, "task %d of %" PRId64, p->task, llm_session_n_tasks(s));
+    for (int64_t k = 0; p->share && k < llm_session_n_tasks(s); k++)
+        if (!isfinite(p->share[k]))
+            return ggl_fail(err, GGL_USAGE, "share %" PRId64 " is %g, but must be finite", k,
+                            (double)p->share[k]);
     if (p->in_slot < 0 || p->in_slot > llm_session_n_slots(s))
         return ggl_fail(err, GGL_USAGE,
                         "in_slot is %d, but must be 0, or 1 + one of %" PRId64 " slots", p->in_slot,
@@ -92,10 +95,23 @@ static ggl_status copy(int32_t **to, int64_t *n_to, const int32_t *id, size_t n,
     return GGL_OK;
 }
 
+static ggl_status copy_shares(task *t, const llm_session *s, ggl_error *err) {
+    const size_t n = (size_t)llm_session_n_tasks(s);
+    if (!t->p.share || n == 0)
+        return GGL_OK;
+    t->share = ggl_calloc(n, sizeof *t->share);
+    if (!t->share)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a sequence");
+    memcpy(t->share, t->p.share, n * sizeof *t->share);
+    t->q.share = t->share;
+    return GGL_OK;
+}
+
 /* Copies the prompt, and the text that the model is to read before it; both may be gone later. */
 static ggl_status copy_prompt(task *t, const llm_session *s, ggl_error *err) {
     const llm_sequence_params p = t->p;
     t->p.prompt = t->p.read = NULL;
+    t->p.share = NULL;
     t->stats.n_prompt = (int64_t)p.n_prompt;
     if (!llm_session_reads_text(s))
         return copy(&t->q.token, &t->q.n, p.prompt, p.n_prompt, err);
@@ -168,7 +184,7 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
         llm_embed_range(s, p->pooling, (int64_t)p->n_prompt, &t->n_prompted, &t->embed_end);
     if (p->embedded && !llm_session_sees_all(s))
         t->p.n_prompt = (size_t)t->embed_end; /* later tokens do not change earlier rows */
-    t->p.no_reuse |= llm_session_sees_all(s) || llm_session_n_tasks(s) > 0;
+    t->p.no_reuse |= llm_session_sees_all(s);
     t->guesser = t->stats.slot = -1;
     st = llm_seq_init(&t->q, s, guesser, n_guess_max, err);
     t->q.slot = -1;
@@ -177,6 +193,8 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     t->q.shifts = p->shift;
     if (st == GGL_OK)
         st = llm_seq_constrain(&t->q, p->matcher, p->n_max, err);
+    if (st == GGL_OK)
+        st = copy_shares(t, s, err);
     if (st == GGL_OK)
         st = copy_prompt(t, s, err);
     t->n_begin = t->q.n;
@@ -201,6 +219,7 @@ void llm_task_free(task *t) {
     llm_seq_fini(&t->q);
     ggl_free(t->q.token);
     ggl_free(t->text);
+    ggl_free(t->share);
     llm_diffuser_free(t->diffuser);
     ggl_free(t);
 }

@@ -1,5 +1,5 @@
 /* For tests of engines: small models, sequences with random parameters, and what a generator alone draws
- * for them. One file of a test program includes this. It may define FIXTURE_MEDIA, rows that stand for tokens (llm_session_params.media). */
+ * for them. One file of a test program includes this. It may define FIXTURE_MEDIA, rows that stand for tokens (llm_session_params.media), and FIXTURE_ADAPTERS, an array of uses of adapters. */
 #ifndef TESTS_ENGINE_TEST_H
 #define TESTS_ENGINE_TEST_H
 
@@ -148,6 +148,10 @@ static bool fixture_session(fixture *f, llm_session **s, const fixture_params *p
     sp.fold = f->reference;
 #ifdef FIXTURE_MEDIA
     sp.media = FIXTURE_MEDIA;
+#endif
+#ifdef FIXTURE_ADAPTERS
+    sp.adapter = FIXTURE_ADAPTERS;
+    sp.n_adapters = sizeof FIXTURE_ADAPTERS / sizeof *FIXTURE_ADAPTERS;
 #endif
     sp.cancelled = fixture_cancels;
     sp.cancelled_ctx = f;

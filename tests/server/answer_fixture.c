@@ -9,6 +9,7 @@
 #define TEST_H
 #define CHECK_OK(st, err) ((st) == GGL_OK)
 #include "answer_fixture.h"
+#include "llm-server/server_adapters.h"
 
 /* --- replies ------------------------------------------------------------------------------------ */
 
@@ -100,6 +101,12 @@ ggl_status server_find_task(const server *s, const char *task, const char *promp
     (void)s, (void)task, (void)prompt_name, (void)before, (void)n_before, (void)err;
     *number = 0;
     *param = NULL;
+    return GGL_OK;
+}
+ggl_status server_shares(const server *s, const json_value *list, float *share, size_t *n,
+                         ggl_error *err) {
+    (void)s, (void)list, (void)share, (void)err;
+    *n = 0;
     return GGL_OK;
 }
 ggl_status server_fill_query(const server *s, llm_tokens *ids, int32_t *n_seen, ggl_error *err) {

@@ -186,7 +186,7 @@ TEST(refuses_what_it_does_not_do) {
          "\"min_tokens\" is not supported: use \"ignore_eos\""},
         {"{\"prompt\": \"a\", \"guided_choice\": [\"x\"]}", "\"guided_choice\" is not supported"},
         {"{\"prompt\": \"a\", \"guided_json\": \"{}\"}", "\"guided_json\" must be a schema"},
-        {"{\"prompt\": \"a\", \"lora\": [{\"id\": 0}]}", "\"lora\" is not supported"},
+        {"{\"prompt\": \"a\", \"lora\": [{\"id\": 0}]}", "\"lora\": [0]: \"scale\" is missing"},
         {"{\"prompt\": \"a\", \"min_keep\": 2}", "\"min_keep\" is not supported"},
         {"{\"prompt\": \"a\", \"mirostat\": 1}", "use 2"},
         {"{\"prompt\": \"a\", \"response_fields\": \"content\"}", "must be a list of names"},

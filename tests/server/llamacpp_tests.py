@@ -53,7 +53,7 @@ DIFFERS = [
     (r"ignore_eos::test_ignore_eos_populates_logit_bias", r"0 > 0", "ignore_eos goes on after the end, as vLLM, and biases no token"),
     (r"kv_keep_only_active::test_clear_and_restore", r"__TEST_TAG", "words of llama.cpp's log"),
     (r"speculative::test_with_and_without_draft", r"draft_n", "a draft as large as the model does not pay, so that nothing is guessed"),
-    (r"lora::.*", DIED, "adapters are chosen at the start, and the test's is a download"),
+    (r"lora::.*", DIED, "the test's adapter is a download"),
     (r"rerank::.*", DIED, "rerankers do not run"),
     (r"compat_gcp::.*", r"404 == 200", "Vertex AI may send bodies as they are (rawPredict)"),
     (r"tools_builtin::.*", DIED, "the server runs no tools"),

@@ -317,7 +317,7 @@ def errors():
         check(isinstance(post(s, "/api/chatt", {}, 404)["error"], str), "Ollama's form")
         check(post(s, "/v1/messages", {}, 400)["type"] == "error", "Anthropic's form")
         check(post(s, "/v1/messages/batches", {}, 404)["type"] == "error", "Anthropic's form of a path that is not known")
-        for method, path, words in (("GET", "/lora-adapters", "--lora"), ("POST", "/lora-adapters", "--lora"), ("POST", "/slots/0?action=erase", "--slot-save-path"),
+        for method, path, words in (("POST", "/slots/0?action=erase", "--slot-save-path"),
                                     ("POST", "/embedding", "--embeddings")):
             status, _, body = s.request(method, path, b'{"input": "a"}' if method == "POST" else None)
             check(status == 501 and words in json.loads(body)["error"]["message"], f"{method} {path}: {status} {body}")

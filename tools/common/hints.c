@@ -42,11 +42,9 @@
 #define ONLY_READS "only the tokenizer of the model is used, and nothing is computed"
 
 /* What several tools are asked for. */
-#define DOCKER "-dr --docker-repo"
-#define RANGES "-Cr --cpu-range -Cb --cpu-mask-batch -Crb --cpu-range-batch"
-#define ADAPTERS                                                                                   \
-    "--control-vector --control-vector-scaled --control-vector-layer-range "                       \
-    "--lora-init-without-apply"
+#define DOCKER   "-dr --docker-repo"
+#define RANGES   "-Cr --cpu-range -Cb --cpu-mask-batch -Crb --cpu-range-batch"
+#define ADAPTERS "--control-vector --control-vector-scaled --control-vector-layer-range"
 #define MEDIA                                                                                      \
     "-mm --mmproj -mmu --mmproj-url -mmdev --mmproj-device --mmproj-auto --mmproj-offload "        \
     "--image --audio --video --image-min-tokens --image-max-tokens"
@@ -492,6 +490,7 @@ static const arg_hint hints[] = {
     {OPENS | BENCH, DOCKER, NO_DOCKER, HINT_REFUSED},
     {RUNS, NAMED_MODELS, NO_MODELS, HINT_REFUSED},
     {RUNS, ADAPTERS, NO_ADAPTER, HINT_REFUSED},
+    {RUNS & ~SERVER, "--lora-init-without-apply", "no request sets another scale: --lora FILE:SCALE does", HINT_REFUSED},
     {SEES, "-mmu --mmproj-url", "download the file, and name it by --mmproj FILE", HINT_REFUSED},
     {SEES, "-mmdev --mmproj-device", EYE_DEVICE, HINT_REFUSED},
     {SEES, "--mmproj-offload", EYE_DEVICE, HINT_NOTHING},

@@ -18,6 +18,8 @@ bool admin_slot_unloaded(model *m, const http_request *q, http_reply *r);
 bool admin_slots_unloaded(model *m, const http_request *q, http_reply *r);
 admin_handler_all admin_health, admin_ready, admin_props_all, admin_stream, admin_stream_cancel,
     admin_streams;
+/* admin_adapters.c */
+admin_handler admin_adapters, admin_set_adapters;
 /* admin_models.c */
 admin_handler_all admin_models, admin_model, admin_load, admin_unload;
 /* Sends the text of *out and frees it. If it is empty or memory ran out, sends an error. */

@@ -326,6 +326,10 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
     job *j = s->job;
     const ask *a = j->ask;
     const job_prompt *p = seat_prompt(s);
+    float share[LLM_ARCH_MAX_TASKS];
+    memcpy(share, j->share, sizeof share);
+    if (p->task > 0)
+        share[p->task - 1] = 1;
     llm_sequence_params params = {.size = sizeof params,
                                   .prompt = p->ids.id,
                                   .n_prompt = p->ids.n,
@@ -342,6 +346,7 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
                                   .ended = on_end,
                                   .ctx = s,
                                   .in_slot = a->only_slot + 1,
+                                  .share = j->n_shares > 0 ? share : NULL,
                                   .n_beginning = p->n_beginning,
                                   .shift = j->x.facts->shifts,
                                   .n_keep = n_kept(j, p)};

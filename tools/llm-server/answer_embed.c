@@ -44,7 +44,6 @@ void seat_embed_params(const seat *s, llm_sequence_params *p) {
     p->n_max = 0;
     p->embedded = on_row;
     p->n_seen = seat_prompt(s)->n_seen;
-    p->task = seat_prompt(s)->task;
     p->pooling = s->job->ask->kind == ASK_RANK ? LLM_POOL_RANK : s->job->x.facts->pooling;
 }
 

@@ -9,6 +9,7 @@
 #include "answer_talk.h"
 #include "api_images.h"
 #include "ggl/internal/text.h"
+#include "server_adapters.h"
 
 /* --- prompts ------------------------------------------------------------------------------------ */
 
@@ -332,7 +333,9 @@ static bool is_query(const job *j, size_t i) {
 
 static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {
     const ask *a = j->ask;
-    ggl_status st = GGL_OK;
+    ggl_status st = server_shares(j->server, a->lora, j->share, &j->n_shares, err);
+    if (st != GGL_OK)
+        *param = "lora";
     for (size_t i = 0; i < j->n_prompts && st == GGL_OK; i++) {
         job_prompt *p = &j->prompt[i];
         if (a->kind == ASK_EMBED && (st = find_task(j, i, param, err)) != GGL_OK)

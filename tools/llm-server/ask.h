@@ -110,6 +110,8 @@ typedef struct ask {
     size_t n_stops;
     bool stop_in_text; /* a stop string that was found belongs to the answer */
     bool ignore_eos;
+    const json_value *
+        lora; /* scales of adapters (server_adapters.h), checked later; NULL: those of all requests */
     int n_top;          /* log-probabilities: -1: none, else of the token and the n_top likeliest */
     bool sampled_probs; /* of the sampler's candidates in place of the model's own */
     ask_form form;

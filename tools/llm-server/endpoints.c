@@ -15,7 +15,6 @@
 static void say_prefix(server *s, const http_request *q, http_reply *r);
 
 /* clang-format off */
-static const char no_adapters[] = "adapters are chosen when the server starts (--lora), and cannot be changed by requests";
 static const char one_model[] = "the server has one model, or those of --models, chosen at its start; llm-server -hf USER/REPO downloads one";
 
 static const endpoint endpoints[] = {
@@ -64,6 +63,8 @@ static const endpoint endpoints[] = {
     {"GET",  "/props",               .handle = admin_props, .handle_all = admin_props_all, .handle_unloaded = admin_props_unloaded, .only_looks = true},
     {"GET",  "/slots",               .handle = admin_slots, .handle_unloaded = admin_slots_unloaded, .only_looks = true},
     {"POST", "/slots/*",             .handle = admin_slot, .handle_unloaded = admin_slot_unloaded},
+    {"GET",  "/lora-adapters",       .handle = admin_adapters},
+    {"POST", "/lora-adapters",       .handle = admin_set_adapters},
     {"GET",  "/metrics",             .handle_all = admin_metrics},
     {"GET",  "/health",              .handle_all = admin_health, .is_public = true, .needs_no_model = true},
     {"GET",  "/v1/health",           .handle_all = admin_health, .is_public = true, .needs_no_model = true},
@@ -75,8 +76,6 @@ static const endpoint endpoints[] = {
     {"POST", "/api/copy",            .why = one_model, .errors = &api_ollama_chat},
     {"DELETE", "/api/delete",        .why = one_model, .errors = &api_ollama_chat},
 
-    {"GET",  "/lora-adapters",       .why = no_adapters},
-    {"POST", "/lora-adapters",       .why = no_adapters},
     {0}};
 /* clang-format on */
 

@@ -25,6 +25,7 @@ field_fn field_top_k, field_dry_breakers, field_mirostat, field_samplers, field_
 field_fn field_any;
 /* Accept one value of a field that is refused otherwise: 0, a negative number, false, true, "", [] or {}. */
 field_fn field_is_zero, field_is_negative, field_is_false, field_is_true, field_is_empty;
+field_fn field_lora;
 
 /* Sets what the answer must fit, from a schema (any value; its text is written to the arena). GGL_USAGE:
  * another field has set it already. */

@@ -374,6 +374,26 @@ char *model_props(model *m) {
     return copy;
 }
 
+void model_get_shares(model *m, float *share, size_t n) {
+    ggl_os_mutex_lock(&m->table->lock);
+    if (m->share && m->n_share == n)
+        memcpy(share, m->share, n * sizeof *share);
+    ggl_os_mutex_unlock(&m->table->lock);
+}
+
+ggl_status model_set_shares(model *m, const float *share, size_t n, ggl_error *err) {
+    float *copy = ggl_calloc(n, sizeof *copy);
+    if (!copy)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for scales");
+    memcpy(copy, share, n * sizeof *copy);
+    ggl_os_mutex_lock(&m->table->lock);
+    ggl_free(m->share);
+    m->share = copy;
+    m->n_share = n;
+    ggl_os_mutex_unlock(&m->table->lock);
+    return GGL_OK;
+}
+
 void model_want(model *m) {
     m->wanted = ++m->table->clock;
 }

@@ -125,6 +125,11 @@ const model_card *model_get_card(const model *m);  /* it never changes */
 int64_t model_get_modified(const model *m);
 const server_options *model_options(const model *m);
 
+/* The shares of tasks (llm_sequence_params.share) that POST /lora-adapters has set for the model; they last until the end, also while it is not loaded. get: share[n] stays as it is if none were
+ * set for as many. */
+void model_get_shares(model *m, float *share, size_t n);
+GGL_NODISCARD ggl_status model_set_shares(model *m, const float *share, size_t n, ggl_error *err);
+
 /* For POST /models/load and /models/unload. A model that is in use is unloaded when its answers have ended. */
 void model_load(model *m);
 /* False: it is not loaded. */

@@ -125,6 +125,10 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          .choices = tool_reasoning_formats},
         ARCH_OPTION(o),
         ADAPTER_OPTIONS(o->adapters),
+        {"--lora-init-without-apply", ARG_FLAG, &o->adapters.off,
+         .help =
+             "adapters have the scale 0 until a request (\"lora\") or POST /lora-adapters gives "
+             "them another one"},
         IGNORE_OPTIONS(o->ignore),
         OVERRIDE_OPTIONS(o->overrides),
         {NULL, .help = "several models"},

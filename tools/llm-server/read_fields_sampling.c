@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api_scales.h"
 #include "fields_sampling.h"
 
 enum { MOST_TOP = 128 }; /* log-probabilities of other tokens */
@@ -255,6 +256,13 @@ ggl_status field_is_false(ask *a, const json_value *v, const server_facts *facts
 ggl_status field_is_true(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
     (void)a, (void)facts;
     return accept(v->kind == JSON_BOOL && v->flag, err);
+}
+
+ggl_status field_lora(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
+    (void)facts;
+    a->lora = v;
+    const ggl_status st = api_check_scales(v, &a->ignored, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "\"lora\"");
 }
 
 ggl_status field_is_empty(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {

@@ -219,6 +219,7 @@ static void set_opening(server *s) {
     p->repack_cache = o->repack_cache;
     p->progress = on_load;
     p->progress_ctx = s;
+    s->opening.vary_adapters = true;
 }
 
 /* Takes steps that may find that there is no room. Returns -1, or an exit code. */

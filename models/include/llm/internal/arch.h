@@ -156,6 +156,8 @@ typedef struct llm_adapter_use {
     const llm_adapter *adapter; /* borrowed until the graph is freed */
     double scale;               /* finite; 0: as without the adapter, bit for bit */
     int task; /* > 0: counts only for tokens of this task, by the graph's input "task"; 0: for all */
+    bool
+        varies; /* the task is its own, and its share is the scale, which tokens may change (llm_batch.share) */
     /* It also has pairs for another file, the eye or ear beside a text model, or that text model: pairs of tensors that this file lacks are no error.
      * llm_adapter_check finds out. */
     bool beside;
@@ -296,7 +298,7 @@ typedef struct llm_arch_params {
     int64_t n_vocab;
     llm_arch_ignore ignore;
     /* Applied all together. If some are for tasks, the graph has an input "task" [n] f32 for each token: which share of each task's change
-     * it gets, mostly 1 for one of them. */
+     * it gets. */
     const llm_adapter_use *adapter;
     size_t n_adapters;
     /* [pairs of adapter[0]] (NULL: not asked for): set to true for those that change the model. */

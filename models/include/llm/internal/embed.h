@@ -15,8 +15,8 @@ extern "C" {
 typedef struct llm_embed_text {
     const int32_t *token;
     size_t n;
-    int task;       /* as of llm_batch */
-    int32_t n_seen; /* as of llm_batch.seen */
+    const float *share; /* of all its tokens, as of llm_batch; NULL: llm_session_shares */
+    int32_t n_seen;     /* as of llm_batch.seen */
 } llm_embed_text;
 
 typedef struct llm_embedding_params {

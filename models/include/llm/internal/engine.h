@@ -124,7 +124,8 @@ typedef struct llm_sequence_params {
     void (*embedded)(void *ctx, int64_t i, const float *row);
     llm_pooling pooling;
     int32_t n_seen; /* of a text that is seen whole: llm_batch.seen; 0: all */
-    int task;       /* llm_batch.task of its tokens; such a sequence shares nothing with others */
+    /* [llm_session_n_tasks], copied: llm_batch.share of its tokens. What was run with other shares is not used. NULL: llm_session_shares. */
+    const float *share;
     /* Called for each drawn token, the end-of-generation token included, with the logits it was drawn
      * from, valid during the call. Returning false ends the sequence. NULL: none. */
     bool (*token)(void *ctx, int32_t id, const float *logits);

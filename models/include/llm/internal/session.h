@@ -195,8 +195,10 @@ int64_t llm_session_n_rows(const llm_session *s);
 int64_t llm_session_n_ubatch(const llm_session *s);
 int64_t llm_session_n_slots(const llm_session *s);
 
-/* Tasks of the session's adapters (llm_adapter_use.task), of which llm_batch.task names one; 0: there are none. */
+/* Tasks of the session's adapters (llm_adapter_use.task), of each of which a token has a share; 0: there are none. */
 int64_t llm_session_n_tasks(const llm_session *s);
+/* [n_tasks]: the shares of tokens that have none of their own: the scales of adapters that vary, and 0 of other tasks. */
+const float *llm_session_shares(const llm_session *s);
 /* Length of a row that llm_session_hear gives, or that guesses read; 0 in a session without llm_session_params.rows, .tap and
  * .only "guess". */
 int64_t llm_session_n_row(const llm_session *s);
@@ -234,7 +236,8 @@ typedef struct llm_batch {
     const int32_t *slot;  /* [n]: the slot to append each token to; NULL: all to slot 0 */
     /* [n]: of a text that is seen whole, how many of its tokens all see, from the first on; 0, or NULL: all. */
     const int32_t *seen;
-    const int32_t *task; /* [n]: the task of each token, from 1 on, 0: none; NULL: all none */
+    const float *const *
+        share; /* [n]: the shares of each token, [llm_session_n_tasks], finite; NULL, here or there: llm_session_shares */
     /* [n][n_row], in a session of guesses, NULL in others: what the model gave for the token before each one (zeros
      * before the first), or a guess before that. */
     const float *row;

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""llm-server with adapters whose scales requests choose. adapters.py LLM-SERVER CASE LLM-CLI"""
+import itertools
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
+from gguf_file import gguf
+from http_layer import check
+from running import Server
+
+BINARY, CLI = sys.argv[1], sys.argv[3]
+FOLDER = tempfile.TemporaryDirectory()
+WIDE = {"attn_q": (128, 128), "attn_output": (128, 128), "ffn_down": (352, 128)}  # of the built-in model
+
+
+def adapter(name, seed, alpha=None, magnitudes=False, keys=()):
+    """Writes an adapter of rank 2 for some matrices of the built-in model, drawn by the seed."""
+    r = random.Random(seed)
+
+    def numbers(n, low, high):
+        return struct.pack(f"<{n}f", *(r.uniform(low, high) for _ in range(n)))
+    tensors = []
+    for k, (matrix, (n_in, n_out)) in itertools.product(range(1, 4), WIDE.items()):
+        weight = f"blk.{k}.{matrix}.weight"
+        if r.random() < 0.3:
+            continue
+        tensors += [(weight + ".lora_a", "f32", (n_in, 2), numbers(2 * n_in, -0.6, 0.6)), (weight + ".lora_b", "f32", (2, n_out), numbers(2 * n_out, -0.6, 0.6))]
+        if magnitudes:
+            tensors.append((weight + ".lora_magnitude", "f32", (n_out,), numbers(n_out, 0.5, 2)))
+    all_keys = [("general.type", "string", "adapter"), ("adapter.type", "string", "lora"), ("general.architecture", "string", "llama"), *keys]
+    all_keys += [("adapter.lora.alpha", "f32", alpha)] if alpha else []
+    path = os.path.join(FOLDER.name, name + ".gguf")
+    with open(path, "wb") as f:
+        f.write(gguf(all_keys, tensors))
+    return path
+
+
+ONE, TWO, THREE = adapter("one", 1), adapter("two", 2, alpha=4.0), adapter("three", 3, alpha=1.0, magnitudes=True)
+PROMPTS = ["Once upon a time there was", "Once upon a time there were two", "The dog ran to the", "Lily and Tom played in the park. Then"]
+
+
+def start(*options):
+    return Server([BINARY, "-m", "builtin:stories", "-c", "2048", "-t", "2", *options])
+
+
+def body(prompt, scales=None, **more):
+    lora = {} if scales is None else {"lora": [{"id": i, "scale": x} for i, x in enumerate(scales) if x != 0]}
+    return {"prompt": prompt, "n_predict": 16, "temperature": 0, "n_probs": 3, **lora, **more}
+
+
+def ask(s, request, status=200):
+    got, _, text = s.post("/completion", request)
+    check(got == status, f"{request}: {got} {text[:300]}")
+    x = json.loads(text)
+    return (x["content"], [[(p["id"], p["logprob"]) for p in t["top_logprobs"]] for t in x["completion_probabilities"]]) if status == 200 else x["error"]["message"]
+
+
+def of_start(files, scales, prompts):
+    """What a server answers that was started with these scales, which no request changes."""
+    named = ",".join(f"{f}:{x}" for f, x in zip(files, scales))
+    with start("--lora", named, "-np", "1") as s:
+        return [ask(s, body(p)) for p in prompts]
+
+
+def each():
+    """Requests with scales of their own, many at once, are answered as by servers that were started with these, by the same bits."""
+    files = [ONE, TWO, THREE]
+    choices = [(1, 1, 1), (0, 0, 0), (1, 0, 0), (0, 0.5, 0), (0, 0, 1), (-2, 0.25, 0), (1, 1, 0)]
+    want = {c: of_start(files, c, PROMPTS) for c in choices}
+    check(len({json.dumps(x) for x in want.values()}) == len(choices), "scales make no difference")
+    with start("-np", "1") as s:
+        check([ask(s, body(p)) for p in PROMPTS] == want[0, 0, 0], "scale 0 is no adapter")
+    # llm-cli computes with the scales as constants
+    for c in choices[:4]:
+        named = ",".join(f"{f}:{x}" for f, x in zip(files, c))
+        r = subprocess.run([CLI, "-m", "builtin:stories", "--lora", named, "-p", PROMPTS[0], "-n", "16", "--temp", "0", "--no-display-prompt", "-t", "1"],
+                           capture_output=True, check=True, stdin=subprocess.DEVNULL)
+        check(r.stdout.decode().rstrip("\n") == want[c][0][0].rstrip("\n"), f"{c}: llm-cli writes {r.stdout}, the server {want[c][0][0]}")
+    jobs = [(c, i) for c in choices for i in range(len(PROMPTS))] * 3
+    random.Random(7).shuffle(jobs)
+    with start("--lora", ",".join(files), "-np", "6") as s, ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda job: ask(s, body(PROMPTS[job[1]], None if job[0] == (1, 1, 1) else job[0])), jobs))
+        for (c, i), a in zip(jobs, answers):
+            # a request that lists no adapter has the scales of all requests: all others are 0 there
+            expected = want[c][i] if any(c) else want[1, 1, 1][i]
+            check(a == expected, f"{c}, {PROMPTS[i]}: {a}, not {expected}")
+        zero = {"lora": [{"id": 0, "scale": 0}]}
+        check(ask(s, {**body(PROMPTS[0]), **zero}) == want[0, 0, 0][0], "0 for one, and so for all")
+        chat = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1, "lora": [{"id": 1, "scale": 0.5}]}
+        check(s.post("/v1/completions", {"prompt": "a", "max_tokens": 1, "lora": [{"id": 1, "scale": 0.5}]})[0] == 200, "/v1/completions")
+        check(b"template" in s.post("/v1/chat/completions", chat)[2], "the model has no template")
+        # the beginning that was run with other scales is not used, and that with the same is
+        long = "Once upon a time " * 20
+        for c, cached in (((1, 0, 0), False), ((1, 0, 0), True), ((0, 1, 0), False), ((1, 0, 0), True), ((0, 1, 0), True)):
+            n = json.loads(s.post("/completion", body(long, c))[2])["timings"]["cache_n"]
+            check((n > 40) == cached, f"{c}: {n} tokens from the cache")
+
+
+def all_requests():
+    """POST /lora-adapters sets the scales of later requests, also after the model was unloaded."""
+    files = [ONE, TWO]
+    want = {c: of_start(files, c, PROMPTS[:1])[0] for c in ((1, 0.5), (0, 2), (1, 0))}
+    with start("--lora", f"{ONE},{TWO}:0.5") as s:
+        def scales():
+            return [a["scale"] for a in json.loads(s.get("/lora-adapters")[2])]
+        listed = json.loads(s.get("/lora-adapters")[2])
+        check([(a["id"], os.path.basename(a["path"]), a["scale"], a["task_name"], a["prompt_prefix"]) for a in listed] ==
+              [(0, "one.gguf", 1, "", ""), (1, "two.gguf", 0.5, "", "")], listed)
+        check(ask(s, body(PROMPTS[0])) == want[1, 0.5], "as started")
+        check(json.loads(s.post("/lora-adapters", [{"id": 1, "scale": 2}])[2]) == {"success": True}, "set")
+        check(scales() == [0, 2], scales())
+        check(ask(s, body(PROMPTS[0])) == want[0, 2] and ask(s, body(PROMPTS[0], (1, 0))) == want[1, 0], "set for all, and one's own")
+        check(s.post("/models/unload", {"model": "x"})[0] == 200, "unload")
+        check(ask(s, body(PROMPTS[0])) == want[0, 2] and scales() == [0, 2], "after it was unloaded")
+        check(s.post("/lora-adapters", [])[0] == 200 and scales() == [0, 0], "none")
+    with start("--lora", ",".join(files), "--lora-init-without-apply") as s:
+        check([a["scale"] for a in json.loads(s.get("/lora-adapters")[2])] == [0, 0], "not applied")
+        check(ask(s, body(PROMPTS[0], (1, 0))) == want[1, 0], "until a request does")
+    with start() as s:
+        check(s.get("/lora-adapters")[2] == b"[]", "no adapters")
+        check("there is no adapter 0; the server has 0 (--lora opens some)" in ask(s, body("a", (1,)), 400), "none")
+
+
+def mistakes():
+    """Wrong lists, and adapters whose scale is fixed."""
+    task = adapter("task", 4, keys=[("adapter.lora.task_name", "string", "summary"), ("adapter.lora.prompt_prefix", "string", "Short: ")])
+    save = os.path.join(FOLDER.name, "slots")
+    os.mkdir(save)
+    with start("--lora", f"{ONE},{task}:0.5", "--slot-save-path", save, "-np", "1") as s:
+        listed = json.loads(s.get("/lora-adapters")[2])
+        check((listed[1]["task_name"], listed[1]["prompt_prefix"], listed[1]["scale"]) == ("summary", "Short: ", 0.5), listed)
+        for lora, words in ((3, "a list such as"), ({}, "a list such as"), ([3], "[0]: an object"), ([{}], "[0]: "), ([{"id": 0}], "scale"), ([{"scale": 1}], "id"),
+                            ([{"id": 2, "scale": 1}], "[0]: there is no adapter 2; the server has 2, counted from 0"),
+                            ([{"id": 0, "scale": 1}, {"id": -1, "scale": 1}], "[1]: \"id\" is -1"), ([{"id": 0.5, "scale": 1}], "0.5"), ([{"id": "0", "scale": 1}], "id"),
+                            ([{"id": 0, "scale": 1e39}], "\"scale\" is 1e+39, but must be finite"), ([{"id": 0, "scale": None}], "scale"),
+                            ([{"id": 1, "scale": 1}], "has the scale 0.5 for all requests, not 1: requests choose it by its task")):
+            said = ask(s, {**body("a"), "lora": lora}, 400)
+            check(words in said, f"{lora}: {said}")
+            status, _, text = s.post("/lora-adapters", lora)
+            check(status == 400 and words in json.loads(text)["error"]["message"], f"{lora}: {status} {text}")
+        check(json.loads(s.get("/lora-adapters")[2]) == listed, "a mistake changes nothing")
+        # saved slots have no scales
+        ask(s, body(PROMPTS[0], (0.5,), id_slot=0))
+        status, _, text = s.post("/slots/0?action=save", {"filename": "a"})
+        check(status == 400 and b"other scales of adapters" in text, f"{status} {text}")
+        ask(s, body(PROMPTS[0], id_slot=0))
+        check(s.post("/slots/0?action=save", {"filename": "a"})[0] == 200, "save")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[2]]()

@@ -1,0 +1,27 @@
+/* The adapters of a model (--lora) and their scales: those of the start, those that POST /lora-adapters sets for all later requests, and those that a request
+ * chooses for itself (its field "lora"). Any thread may call this while it holds the server. */
+#ifndef LLM_SERVER_ADAPTERS_H
+#define LLM_SERVER_ADAPTERS_H
+
+#include "server.h"
+
+/* An adapter, as GET /lora-adapters lists it. */
+typedef struct server_adapter {
+    const char *path;
+    ggl_str task, prefix; /* adapter.lora.task_name, .prompt_prefix; empty: it has none */
+    double scale;         /* of requests that choose none */
+    bool varies;          /* requests may choose another one */
+} server_adapter;
+
+size_t server_n_adapters(const server *s);
+server_adapter server_adapter_at(const server *s, size_t i);
+
+/* Sets the scales of later requests by a list that api_check_scales has checked; adapters that it lacks get 0, as in llama.cpp's server. GGL_USAGE: there is no such
+ * adapter, or one has another scale there and cannot vary. */
+GGL_NODISCARD ggl_status server_set_scales(server *s, const json_value *list, ggl_error *err);
+/* Gets the shares of a request's tokens (llm_sequence_params.share) into share[LLM_ARCH_MAX_TASKS], and their number, 0: the model has none. list: its own
+ * scales, as above; NULL, or empty: those of all requests. */
+GGL_NODISCARD ggl_status server_shares(const server *s, const json_value *list, float *share,
+                                       size_t *n, ggl_error *err);
+
+#endif
