@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "builtin/builtin.h"
+#include "compile/key_ranges.h"
 #include "ggl/internal/backends.h"
 #include "hub/hub.h"
 #include "llm/internal/load.h"
@@ -69,7 +70,7 @@ static ggl_status refuse_type(const llm_loading *l, ggl_error *err) {
                                    l->type_name);
 }
 
-ggl_status llm_load_named(llm_model **out, const llm_loading *l, ggl_error *err) {
+static ggl_status load(llm_model **out, const llm_loading *l, ggl_error *err) {
     const llm_load_params load = {
         .size = sizeof load,
         .arch_path = l->model.arch_path,
@@ -99,6 +100,23 @@ ggl_status llm_load_named(llm_model **out, const llm_loading *l, ggl_error *err)
     if (l->type)
         return refuse_type(l, err);
     return llm_model_open_memory(out, built_in.data, built_in.size, built_in.name, &mp, err);
+}
+
+/* Notes numbers that no model has: the model may run with them, but what it writes may make no sense. */
+static void note_doubts(const llm_loading *l, const ggl_gguf *f) {
+    char doubt[512], text[1024];
+    for (size_t i = 0; l->note && i < ggl_gguf_n_values(f); i++)
+        if (llm_arch_doubts_key(ggl_gguf_value_at(f, i), doubt, sizeof doubt)) {
+            snprintf(text, sizeof text, "%s: %s", l->path, doubt);
+            l->note(l->ctx, text);
+        }
+}
+
+ggl_status llm_load_named(llm_model **out, const llm_loading *l, ggl_error *err) {
+    const ggl_status st = load(out, l, err);
+    if (st == GGL_OK)
+        note_doubts(l, llm_model_file(*out));
+    return st;
 }
 
 void llm_note_context(const llm_model *m, int64_t n_ctx, void (*note)(void *ctx, const char *text),

@@ -83,3 +83,12 @@ double ggl_number_value(const char *s, size_t n) {
     snprintf(buf + used, sizeof buf - used, "e%lld", exponent);
     return strtod(buf, NULL);
 }
+
+const char *ggl_number_shortest(char text[GGL_NUMBER_TEXT], double x, bool is_f32) {
+    const int most = is_f32 ? 9 : 17;
+    int digits = 6;
+    do
+        snprintf(text, GGL_NUMBER_TEXT, "%.*g", digits, x);
+    while (++digits <= most && (is_f32 ? strtof(text, NULL) != (float)x : strtod(text, NULL) != x));
+    return text;
+}

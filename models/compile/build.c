@@ -25,10 +25,13 @@ static bool engine_key(arch_eval *ev, const char *name, double most, int64_t *ou
                                      k.is_list                   ? "a list"
                                      : k.type == LLM_ARCH_STRING ? "a string"
                                                                  : "true or false");
-    if (!(item.number >= 1 && item.number <= most) || item.number != floor(item.number))
+    if (!(item.number >= 1) || item.number != floor(item.number))
         return llm_arch_source_error(
-            ev, "key %s is %.12g, but a whole number from 1 to %.12g is expected", key,
-            isnan(item.number) ? NAN : item.number, most);
+            ev, "key %s is %.12g, but a whole number of at least 1 is expected", key,
+            isnan(item.number) ? NAN : item.number);
+    if (item.number > most)
+        return llm_arch_source_error(ev, "key %s is %.12g, but at most %.0f is expected", key,
+                                     item.number, most);
     *out = (int64_t)item.number;
     return true;
 }

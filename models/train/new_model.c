@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "compile/compile.h"
+#include "compile/key_ranges.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/math.h"
@@ -429,6 +430,18 @@ static ggl_status check_given(const maker *m, ggl_error *err) {
                     u.near[0] ? "?" : "");
 }
 
+/* Refuses numbers that no model has. Those of a model that stays are as they are. */
+static ggl_status check_ranges(const maker *m, ggl_error *err) {
+    char given[256], doubt[512];
+    for (size_t i = 0; i < m->p.n_keys; i++) {
+        full_name(given, sizeof given, &m->p, m->p.key[i], strcspn(m->p.key[i], "="));
+        const ggl_gguf_value *v = ggl_gguf_find(m->keys, given);
+        if (v && llm_arch_doubts_key(v, doubt, sizeof doubt))
+            return ggl_fail(err, GGL_USAGE, "%s", doubt);
+    }
+    return GGL_OK;
+}
+
 static bool key_at(void *ctx, size_t i, ggl_str *name) {
     const maker *m = ctx;
     return m->source.key_at(m->source.ctx, i, name);
@@ -467,6 +480,8 @@ static ggl_status list_tensors(maker *m, ggl_error *err) {
         m->base = llm_arch_source_gguf(m->p.base);
     m->toy = make_toy(m);
     ggl_status st = check_given(m, err);
+    if (st == GGL_OK)
+        st = check_ranges(m, err);
     if (st == GGL_OK)
         do {
             m->is_one_more = false;

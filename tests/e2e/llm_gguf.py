@@ -123,9 +123,14 @@ def finds():
         (gguf(KEYS, [(one[0][0], "f32", [8, 4], nan + floats(31))]), ["has 1 element that is NaN or infinite"]),
         (gguf([("a.f32", "f32", float("inf")), ("general.type", "string", "x"), ("t", "string", b"\xff")], one), ["'a.f32': element 0 is infinite", "not valid UTF-8"]),
         (gguf(KEYS + [("none.attention.layer_norm_rms_epsilon", "f32", -1.0), ("none.context_length", "u32", 4294967295)], one),
-         ["key 'none.attention.layer_norm_rms_epsilon' is -1, but 0 to 0.1 is expected: ", "key 'none.context_length' is 4294967295, but 0 to 268435456 "]),
+         ["key 'none.attention.layer_norm_rms_epsilon' is -1, but more than 0 and at most 0.1 is expected: ",
+          "key 'none.context_length' is 4294967295, but 1 to 268435456 is expected"]),
         (gguf(KEYS + [("none.attention.layer_norm_epsilon", "f32", 10.0), ("none.context_length", "i32", -1)], one),
          ["key 'none.attention.layer_norm_epsilon' is 10, ", "key 'none.context_length' is -1, "]),
+        (gguf(KEYS + [("none.attention.layer_norm_epsilon", "f32", 0.0), ("none.context_length", "f32", 1e12)], one),
+         ["key 'none.attention.layer_norm_epsilon' is 0, but more than 0 ", "key 'none.context_length' is 999999995904, but 1 to 268435456 is expected"]),
+        (gguf([("general.architecture", "string", "llama"), ("llama.attention.layer_norm_rms_epsilon", "f32", 0.11), ("llama.context_length", "f32", 0.5)], []),
+         ["rms_epsilon' is 0.11, but", "key 'llama.context_length' is 0.5, but 1 to 268435456 is", "key llama.context_length is 0.5, but a whole number of at least 1 is expected"]),
         (gguf(KEYS, [one[0], ("x", "f32", [4, 0], b"")]), ["tensor 'x' has the shape [4, 0], so it has no numbers"]),
         (gguf(MODEL_KEYS, [("x", "q8_0", [64, 3], bytes(204)), ("b", "f32", [64], bytes(256)), ("y", "f16", [4, 2], b"\0" * 15 + b"\1"),
                            ("z", "f32", [2, 4100], bytes(8 * 4100))]),
@@ -144,6 +149,8 @@ def finds():
             check(word in flat, f"check does not find '{word}':", flat)
         found = json.loads(run("check", "--json", "bad.gguf", code=1))
         check(found["n"] == len(found["findings"]) > 0, found)
+    write("most.gguf", gguf(MODEL_KEYS + [("none.attention.layer_norm_epsilon", "f32", 0.1), ("none.context_length", "u32", 1 << 28)], one))
+    check("is expected" not in run("check", "most.gguf", code=1), "the ends of ranges")
     # one line for each finding, as there is no terminal; what may be zero is no finding
     write("bad.gguf", gguf(MODEL_KEYS, [("x", "f32", [4, 4], bytes(64)), ("b", "f32", [64], bytes(256)), ("y", "f16", [4, 2], b"\0" * 15 + b"\1")]))
     out = run("check", "bad.gguf", code=1)

@@ -92,6 +92,21 @@ TEST(extremes) {
     CHECK(ggl_number_value("1.7976931348623157e308", 22) == 0x1.fffffffffffffp+1023);
 }
 
+TEST(fewest_digits) {
+    char text[GGL_NUMBER_TEXT];
+    CHECK(strcmp(ggl_number_shortest(text, (double)0.1f, true), "0.1") == 0);
+    CHECK(strcmp(ggl_number_shortest(text, (double)0.1f, false), "0.10000000149011612") == 0);
+    CHECK(strcmp(ggl_number_shortest(text, 0.1, false), "0.1") == 0);
+    CHECK(strcmp(ggl_number_shortest(text, -1e-5, true), "-1e-05") == 0);
+    CHECK(strcmp(ggl_number_shortest(text, INFINITY, true), "inf") == 0);
+    for (uint64_t k = 0; k < 10000; k++) {
+        const uint32_t bits = (uint32_t)(k * 0x9e3779b9u) & 0x7f7fffff; /* finite */
+        float x;
+        memcpy(&x, &bits, sizeof x);
+        CHECK(strtof(ggl_number_shortest(text, (double)x, true), NULL) == x);
+    }
+}
+
 TEST(no_locale) {
     const char *names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "C"};
     for (size_t k = 0; k < 4; k++)

@@ -2,12 +2,12 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/json_text.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/number.h"
 #include "ggl/internal/os_stream.h"
 #include "ggl/types.h"
 #include "ggl/version.h"
@@ -85,12 +85,8 @@ static void put_logprobs(FILE *out, const record *r) {
 
 /* Writes as few digits as say exactly which float it is. */
 static void put_float(FILE *out, float x) {
-    char text[32];
-    int digits = 6;
-    do
-        snprintf(text, sizeof text, "%.*g", digits, (double)x);
-    while (++digits <= 9 && strtof(text, NULL) != x);
-    fputs(isfinite(x) ? text : "null", out);
+    char text[GGL_NUMBER_TEXT];
+    fputs(isfinite(x) ? ggl_number_shortest(text, (double)x, true) : "null", out);
 }
 
 /* The numbers of the sampler's parameters. */

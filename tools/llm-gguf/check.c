@@ -14,6 +14,7 @@
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/work_threads.h"
+#include "compile/key_ranges.h"
 #include "ggl/internal/show.h"
 #include "llm/internal/load.h"
 
@@ -81,32 +82,9 @@ void gguf_check_shapes(gguf_findings *c, const ggl_gguf *f) {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* What numbers may be, by the end of their key. */
-static const struct {
-    const char *end;
-    double least, most;
-    const char *advice;
-} ranges[] = {
-    {"epsilon", 0, 0.1, "models have about 1e-05, and other values make the logits wrong or NaN"},
-    {".context_length", 0, 1 << 28,
-     "no model reads so many tokens, and 4294967295 is -1 without its sign"},
-};
-
-static void check_range(gguf_findings *c, const ggl_gguf_value *v, double x) {
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
-        const size_t n = strlen(ranges[i].end);
-        if (v->key.n >= n && memcmp(v->key.s + v->key.n - n, ranges[i].end, n) == 0 &&
-            !(x >= ranges[i].least && x <= ranges[i].most))
-            gguf_find(c,
-                      "key '%.*s' is %.10g, but %.10g to %.10g is expected: %s; the model's "
-                      "config.json has the right one, which llm-gguf set writes",
-                      (int)v->key.n, v->key.s, x, ranges[i].least, ranges[i].most,
-                      ranges[i].advice);
-    }
-}
-
 static void check_value(gguf_findings *c, const ggl_gguf_value *v) {
     const bool floats = v->type == GGL_GGUF_F32 || v->type == GGL_GGUF_F64;
+    char doubt[512];
     for (uint64_t i = 0; i < v->n; i++) {
         double x = 0;
         ggl_str s;
@@ -115,8 +93,9 @@ static void check_value(gguf_findings *c, const ggl_gguf_value *v) {
                       isnan(x) ? "NaN" : "infinite");
             return;
         }
-        if (!v->is_array && ggl_gguf_number(v, i, &x))
-            check_range(c, v, x);
+        if (llm_arch_doubts_key(v, doubt, sizeof doubt))
+            gguf_find(c, "%s; the model's config.json has the right one, which llm-gguf set writes",
+                      doubt);
         /* tokens may be parts of characters */
         if (!v->is_array && ggl_gguf_string(v, i, &s) && !ggl_utf8_is_valid(s.s, s.n))
             gguf_find(c, "key '%.*s' is text that is not valid UTF-8", (int)v->key.n, v->key.s);

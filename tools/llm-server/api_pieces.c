@@ -2,8 +2,8 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "ggl/internal/number.h"
 #include "llm/internal/tokenizer.h"
 
 void put_bytes(llm_json_out *out, ggl_str s) {
@@ -14,13 +14,8 @@ void put_bytes(llm_json_out *out, ggl_str s) {
 }
 
 void put_shortest(llm_json_out *out, float x) {
-    char text[40];
-    for (int digits = 6; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)x);
-        if (strtof(text, NULL) == x)
-            break;
-    }
-    llm_json_put_text(out, isfinite(x) ? text : "null");
+    char text[GGL_NUMBER_TEXT];
+    llm_json_put_text(out, isfinite(x) ? ggl_number_shortest(text, (double)x, true) : "null");
 }
 
 static void put_stages(llm_json_out *out, const llm_sampler_params *p) {

@@ -1,0 +1,52 @@
+#include "key_ranges.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ggl/internal/number.h"
+
+static const struct {
+    const char *end;    /* of the key */
+    double least, most; /* whole numbers from `least` to `most`, or floats above `least` */
+    bool is_whole;
+    const char *advice;
+} ranges[] = {
+    {"epsilon", 0, 0.1, false,
+     "models have about 1e-05, and other values make the logits wrong or NaN"},
+    {".context_length", 1, 1 << 28, true,
+     "models read 512 to some million tokens at once, and 4294967295 is -1 without its sign"},
+};
+
+static bool ends_with(ggl_str s, const char *end) {
+    const size_t n = strlen(end);
+    return s.n >= n && memcmp(s.s + s.n - n, end, n) == 0;
+}
+
+/* Writes a whole number with all its digits, another one with the fewest that say what it is. */
+static const char *number(char text[GGL_NUMBER_TEXT], double x, bool is_f32) {
+    if (x > -1e15 && x < 1e15 && x == (double)(long long)x)
+        snprintf(text, GGL_NUMBER_TEXT, "%.0f", x);
+    else
+        (void)ggl_number_shortest(text, x, is_f32);
+    return text;
+}
+
+bool llm_arch_doubts_key(const ggl_gguf_value *v, char *text, size_t size) {
+    char is[GGL_NUMBER_TEXT], least[GGL_NUMBER_TEXT], most[GGL_NUMBER_TEXT];
+    double x;
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        if (v->is_array || !ends_with(v->key, ranges[i].end) || !ggl_gguf_number(v, 0, &x))
+            continue;
+        /* the f32 nearest to 0.1 is above the double */
+        const bool is_f32 = v->type == GGL_GGUF_F32;
+        const double top = is_f32 ? (double)(float)ranges[i].most : ranges[i].most;
+        if ((ranges[i].is_whole ? x >= ranges[i].least : x > ranges[i].least) && x <= top)
+            continue;
+        snprintf(text, size, "key '%.*s' is %s, but %s%s %s %s is expected: %s", (int)v->key.n,
+                 v->key.s, number(is, x, is_f32), ranges[i].is_whole ? "" : "more than ",
+                 number(least, ranges[i].least, false), ranges[i].is_whole ? "to" : "and at most",
+                 number(most, ranges[i].most, false), ranges[i].advice);
+        return true;
+    }
+    return false;
+}
