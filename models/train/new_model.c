@@ -13,6 +13,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/math.h"
+#include "ggl/internal/nearest.h"
 #include "ggl/internal/params.h"
 #include "llm/internal/train.h"
 #include "ggl/internal/show.h"
@@ -131,40 +132,89 @@ static ggl_status put_key(ggl_gguf_writer *w, const llm_train_new *p, const char
     return GGL_OK;
 }
 
+/* Returns the first of the user's n keys, KEY=VALUE, with this name; NULL: none has it. */
+static const char *find_given(const maker *m, size_t n, ggl_str name) {
+    char given[256];
+    for (size_t i = 0; i < n; i++) {
+        full_name(given, sizeof given, &m->p, m->p.key[i], strcspn(m->p.key[i], "="));
+        if (ggl_str_is(name, given))
+            return m->p.key[i];
+    }
+    return NULL;
+}
+
+/* Refuses a key that the user gives twice. */
+static ggl_status check_repeated(const maker *m, size_t i, ggl_error *err) {
+    char given[256];
+    full_name(given, sizeof given, &m->p, m->p.key[i], strcspn(m->p.key[i], "="));
+    const char *before = find_given(m, i, (ggl_str){given, strlen(given)});
+    return before
+               ? ggl_fail(err, GGL_USAGE, "'%s' and '%s' are the same key: leave one of them out",
+                          before, m->p.key[i])
+               : GGL_OK;
+}
+
 /* True if the key of the model that stays is another one in the new model. */
 static bool is_replaced(const maker *m, const ggl_gguf_value *v) {
-    char given[256];
-    if (ggl_str_is(v->key, "general.architecture") || ggl_str_is(v->key, "general.descriptor") ||
-        llm_train_is_split_key(v))
-        return true;
-    for (size_t i = 0; i < m->p.n_keys; i++) {
-        full_name(given, sizeof given, &m->p, m->p.key[i], strcspn(m->p.key[i], "="));
-        if (ggl_str_is(v->key, given))
-            return true;
-    }
-    return false;
+    return ggl_str_is(v->key, "general.architecture") || ggl_str_is(v->key, "general.descriptor") ||
+           llm_train_is_split_key(v) || find_given(m, m->p.n_keys, v->key);
+}
+
+/* Adds a key of the tokenizer. */
+static ggl_status put_vocab(const maker *m, ggl_gguf_writer *w, const ggl_gguf_value *v,
+                            ggl_error *err) {
+    const char *given = find_given(m, m->p.n_keys, v->key);
+    if (given)
+        return ggl_fail(err, GGL_USAGE,
+                        "'%s': the tokenizer, %s, has this key already: leave it out, or change it "
+                        "in the new file, by llm-gguf set",
+                        given, ggl_gguf_name(m->p.vocab));
+    ggl_gguf_put_value(w, v);
+    return GGL_OK;
+}
+
+/* Refuses a size of the vocabulary that has no room for the tokenizer's tokens. */
+static ggl_status check_vocab_size(const maker *m, uint64_t n_tokens, ggl_error *err) {
+    char name[128];
+    snprintf(name, sizeof name, "%.64s.vocab_size", m->p.name);
+    const char *given = find_given(m, m->p.n_keys, (ggl_str){name, strlen(name)});
+    char *end;
+    const double n = given ? strtod(strchr(given, '=') + 1, &end) : 0;
+    return n >= 1 && *end == '\0' && n < (double)n_tokens
+               ? ggl_fail(err, GGL_USAGE,
+                          "'%s': the tokenizer, %s, has %" PRIu64
+                          " tokens, and the model needs a row for each: leave the key out, or give "
+                          "a larger number",
+                          given, ggl_gguf_name(m->p.vocab), n_tokens)
+               : GGL_OK;
 }
 
 /* Adds the keys of the model that stays, or those of the tokenizer. */
 static ggl_status put_old(const maker *m, ggl_gguf_writer *w, ggl_error *err) {
     const ggl_gguf *from = m->p.base ? m->p.base : m->p.vocab;
-    bool has_tokens = false;
+    ggl_status st = GGL_OK;
+    uint64_t n_tokens = 0;
     if (!from)
         return llm_arch_has_tokens(m->p.arch)
                    ? ggl_fail(err, GGL_USAGE, "%s reads tokens: a tokenizer is needed",
                               llm_arch_name(m->p.arch))
                    : GGL_OK;
-    for (size_t i = 0; i < ggl_gguf_n_values(from); i++) {
+    for (size_t i = 0; i < ggl_gguf_n_values(from) && st == GGL_OK; i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(from, i);
         const bool is_vocab = v->key.n > 10 && memcmp(v->key.s, "tokenizer.", 10) == 0;
-        has_tokens |= ggl_str_is(v->key, "tokenizer.ggml.tokens");
-        if (m->p.base ? !is_replaced(m, v) : is_vocab)
+        if (ggl_str_is(v->key, "tokenizer.ggml.tokens"))
+            n_tokens = v->n;
+        if (!m->p.base && is_vocab)
+            st = put_vocab(m, w, v, err);
+        else if (m->p.base && !is_replaced(m, v))
             ggl_gguf_put_value(w, v);
     }
-    if (!m->p.base && !has_tokens)
+    if (!m->p.base && st == GGL_OK)
+        st = check_vocab_size(m, n_tokens, err);
+    if (st == GGL_OK && !m->p.base && n_tokens == 0)
         return ggl_fail(err, GGL_FORMAT, "%s has no tokens: the tokenizer of a model is needed",
                         ggl_gguf_name(from));
-    return GGL_OK;
+    return st;
 }
 
 /* A model that stays keeps its architecture. */
@@ -194,8 +244,11 @@ static ggl_status make_keys(maker *m, ggl_error *err) {
         return ggl_fail(err, GGL_NOMEM, "out of memory for a model");
     ggl_status st = check_base(m, err);
     ggl_gguf_put_string(w, "general.architecture", m->p.name, strlen(m->p.name));
-    for (size_t i = 0; i < m->p.n_keys && st == GGL_OK; i++)
+    for (size_t i = 0; i < m->p.n_keys && st == GGL_OK; i++) {
         st = put_key(w, &m->p, m->p.key[i], err);
+        if (st == GGL_OK)
+            st = check_repeated(m, i, err);
+    }
     if (st == GGL_OK)
         st = put_old(m, w, err);
     if (m->p.descriptor.n > 0)
@@ -424,10 +477,18 @@ static ggl_status check_given(const maker *m, ggl_error *err) {
     const ggl_status st = llm_arch_judge_keys(m->p.arch, &m->source, note_unknown, &u, err);
     if (st != GGL_OK || !u.key[0])
         return st == GGL_OK ? check_kinds(m, err) : st;
-    return ggl_fail(err, GGL_NOT_FOUND, "%s reads %s key %s%s%s%s",
+    ggl_nearest near = ggl_nearest_to(u.key); /* a key that is there is not suggested before */
+    for (size_t i = 0; !u.near[0] && i < m->p.n_keys; i++)
+        if (strncmp(m->p.key[i], u.key, strlen(u.key)) != 0)
+            ggl_nearest_try(&near, m->p.key[i], strcspn(m->p.key[i], "="));
+    const char *meant = u.near[0] ? u.near : near.best ? near.best : "";
+    return ggl_fail(err, GGL_NOT_FOUND, "%s reads %s key %s%s%.*s%s",
                     u.is_general ? "no program" : llm_arch_name(m->p.arch),
-                    u.is_general ? "the" : "no", u.key, u.near[0] ? "; did you mean " : "", u.near,
-                    u.near[0] ? "?" : "");
+                    u.is_general ? "the" : "no", u.key, *meant ? "; did you mean " : "",
+                    (int)strcspn(meant, "="), meant,
+                    u.near[0]   ? "?"
+                    : near.best ? ", which is given, too?"
+                                : "");
 }
 
 /* Refuses numbers that no model has. Those of a model that stays are as they are. */
