@@ -5,6 +5,10 @@
 
 enum { MOST = GGL_NEAREST_LENGTH };
 
+static char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+}
+
 size_t ggl_edit_distance(const char *a, size_t na, const char *b, size_t nb) {
     size_t row[3][MOST + 1]; /* rows i-2, i-1, i of the usual table */
     if (na > MOST)
@@ -36,9 +40,7 @@ size_t ggl_edit_distance(const char *a, size_t na, const char *b, size_t nb) {
 /* Returns the next letter or digit at *s, in lower case, and advances *s; 0: the end. */
 static int next_letter(const char **s, const char *end) {
     while (*s < end) {
-        const unsigned char c = (unsigned char)*(*s)++;
-        if (c >= 'A' && c <= 'Z')
-            return c + 'a' - 'A';
+        const char c = lower(*(*s)++);
         if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
             return c;
     }
@@ -61,6 +63,16 @@ ggl_nearest ggl_nearest_to(const char *wanted) {
     return (ggl_nearest){wanted, NULL, n < 3 ? 2 : n / 3 + 2}; /* a larger distance is no help */
 }
 
+/* The edit distance of names, of which upper and lower case are the same. */
+static size_t distance(const char *a, size_t na, const char *b, size_t nb) {
+    char la[MOST], lb[MOST];
+    for (size_t i = 0; i < na && i < MOST; i++)
+        la[i] = lower(a[i]);
+    for (size_t i = 0; i < nb && i < MOST; i++)
+        lb[i] = lower(b[i]);
+    return ggl_edit_distance(la, na, lb, nb);
+}
+
 void ggl_nearest_try(ggl_nearest *n, const char *candidate, size_t len) {
     size_t wanted = strlen(n->wanted);
     if (len == SIZE_MAX)
@@ -73,7 +85,7 @@ void ggl_nearest_try(ggl_nearest *n, const char *candidate, size_t len) {
     size_t gap = len > wanted ? len - wanted : wanted - len;
     if (gap >= n->distance)
         return;
-    size_t d = ggl_edit_distance(n->wanted, wanted, candidate, len);
+    size_t d = distance(n->wanted, wanted, candidate, len);
     if (d < n->distance && d < len) {
         n->distance = d;
         n->best = candidate;

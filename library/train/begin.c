@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/nearest.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/types.h"
 #include "training.h"
 
 enum {
@@ -378,6 +380,17 @@ static int64_t n_slots(const llm_training *t) {
     return n < few ? n : few;
 }
 
+static ggl_status no_type(const char *name, ggl_error *err) {
+    ggl_nearest near = ggl_nearest_to(name);
+    for (int k = 0; ggl_type_at(k); k++)
+        ggl_nearest_try(&near, ggl_type_at(k)->name, SIZE_MAX);
+    return ggl_fail(err, GGL_USAGE,
+                    "numbers cannot be rounded to '%s': there is no type of this name, as q4_0, "
+                    "q8_0, q4_k and q6_k are%s%s%s",
+                    name, near.best ? "; did you mean '" : "", near.best ? near.best : "",
+                    near.best ? "'?" : "");
+}
+
 /* Finds the optimizer and the type to which numbers are rounded. */
 static ggl_status find_names(llm_training *t, ggl_error *err) {
     const char *name;
@@ -390,11 +403,7 @@ static ggl_status find_names(llm_training *t, ggl_error *err) {
         return ggl_fail(err, GGL_USAGE, "the optimizer '%s': adamw, sgd and muon are known",
                         t->p.optimizer);
     if (t->p.round_to && !type)
-        return ggl_fail(
-            err, GGL_USAGE,
-            "numbers cannot be rounded to '%s': there is no type of this name, as q4_0, "
-            "q8_0, q4_k and q6_k are",
-            t->p.round_to);
+        return no_type(t->p.round_to, err);
     t->optimizer = (llm_train_optimizer_kind)k;
     t->rounded = type ? type->type : GGL_F32;
     return GGL_OK;

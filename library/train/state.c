@@ -245,14 +245,22 @@ static ggl_status take(llm_training *t, const json_value *root, const ggl_gguf *
     return st;
 }
 
+/* Nobody can go on from a file that is damaged, or something else. */
+static ggl_status advise_to_remove(ggl_status st, ggl_error *err) {
+    return err ? ggl_fail(err, st, "%s; no training can go on from it: remove it to begin again",
+                          err->msg)
+               : st;
+}
+
 ggl_status llm_training_resume(llm_training *t, const char *path, ggl_error *err) {
     ggl_gguf *f = NULL;
     llm_json *doc = NULL;
     ggl_str text = {0};
     ggl_status st = ggl_gguf_open(&f, path, NULL, err);
-    if (st != GGL_OK)
-        return st;
-    st = llm_trainer_check_state(f, err);
+    if (st == GGL_OK)
+        st = llm_trainer_check_state(f, err);
+    if (st == GGL_FORMAT)
+        st = advise_to_remove(st, err);
     if (st == GGL_OK)
         (void)ggl_gguf_string(ggl_gguf_find(f, "training.own"), 0, &text);
     if (st == GGL_OK)

@@ -14,9 +14,12 @@ static char bits_of(const char *name) {
 
 /* Compares the names of types and, if `mixes`, of mixes; bits: only those with this digit; '\0': all. */
 static void try_all(ggl_nearest *near, bool mixes, char bits) {
-    for (int k = 0; mixes && llm_quant_mix_at(k); k++)
-        if (!bits || bits == bits_of(llm_quant_mix_at(k)->name))
-            ggl_nearest_try(near, llm_quant_mix_at(k)->name, SIZE_MAX);
+    for (int pass = 0; mixes && pass < 2; pass++) /* of equally near mixes that of medium size */
+        for (int k = 0; llm_quant_mix_at(k); k++) {
+            const char *name = llm_quant_mix_at(k)->name;
+            if ((!bits || bits == bits_of(name)) && (pass || name[strlen(name) - 1] == 'M'))
+                ggl_nearest_try(near, name, SIZE_MAX);
+        }
     for (int k = 0; ggl_type_at(k); k++)
         if (llm_quant_type_usable(ggl_type_at(k)) &&
             (!bits || bits == bits_of(ggl_type_at(k)->name)))

@@ -6,6 +6,7 @@
 #include "tokenizer_table.h"
 
 #include "common/lines.h"
+#include "ggl/internal/nearest.h"
 
 extern const unsigned char llm_tokenizers_text[];
 extern const size_t llm_tokenizers_text_size;
@@ -61,23 +62,31 @@ bool llm_table_word(const char *what, int k, int i, ggl_str *out) {
     return false;
 }
 
-/* Fails with "KEY is 'x', which is not supported here (supported: a, b, ..)", naming as many as
- * fit. */
+/* Fails with "KEY is 'x', which is not supported here (supported: a, b, ..); did you mean 'y'?", naming as many as fit. */
 static ggl_status unsupported(const char *what, const char *key, ggl_str name, ggl_error *err) {
-    char list[160] = "";
-    ggl_str known;
+    char list[160] = "", wanted[GGL_NEAREST_LENGTH + 1];
+    ggl_str known, meant = {"", 0};
+    bool is_full = false;
+    snprintf(wanted, sizeof wanted, "%.*s",
+             (int)(name.n < GGL_NEAREST_LENGTH ? name.n : GGL_NEAREST_LENGTH), name.s);
+    ggl_nearest near = ggl_nearest_to(wanted);
     for (int k = 0; llm_table_name(what, k, &known); k++) {
-        size_t used = strlen(list);
-        if (used + known.n + 8 > sizeof list) {
+        const size_t used = strlen(list);
+        ggl_nearest_try(&near, known.s, known.n);
+        if (near.best == known.s)
+            meant = known;
+        const bool fits = used + known.n + 8 <= sizeof list;
+        if (!is_full && fits)
+            snprintf(list + used, sizeof list - used, "%s%.*s", k > 0 ? ", " : "", (int)known.n,
+                     known.s);
+        else if (!is_full)
             strcat(list, ", ..");
-            break;
-        }
-        snprintf(list + used, sizeof list - used, "%s%.*s", k > 0 ? ", " : "", (int)known.n,
-                 known.s);
+        is_full |= !fits;
     }
-    return ggl_fail(err, GGL_UNSUPPORTED,
-                    "%s is '%.*s', which is not supported here (supported: %s)", key,
-                    (int)(name.n < 40 ? name.n : 40), name.s, list);
+    return ggl_fail(
+        err, GGL_UNSUPPORTED, "%s is '%.*s', which is not supported here (supported: %s)%s%.*s%s",
+        key, (int)(name.n < 40 ? name.n : 40), name.s, list, meant.n > 0 ? "; did you mean '" : "",
+        (int)meant.n, meant.s, meant.n > 0 ? "'?" : "");
 }
 
 static ggl_status table_wrong(ggl_str line, ggl_error *err) {

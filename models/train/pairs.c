@@ -88,10 +88,10 @@ static bool put_pair(ggl_gguf_writer *w, ggl_arena *arena, const ggl_tensor *t, 
     return true;
 }
 
-/* Adds a pair for each matrix of the graph that is wanted, and their number to *n. */
+/* Adds a pair for each matrix of the graph that is wanted, and their number to *n. *most grows to the largest rank that one can have. */
 static ggl_status put_pairs(ggl_gguf_writer *w, ggl_arena *arena, const ggl_graph *g,
                             const llm_train_pairs *p, bool any_rank, uint64_t rng[4], size_t *hit,
-                            size_t *n, ggl_error *err) {
+                            size_t *n, int64_t *most, ggl_error *err) {
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
         if (t->op != GGL_OP_WEIGHT || !t->name || t->n_dims < 2 || t->n_dims > 3 ||
@@ -119,26 +119,47 @@ static ggl_status put_pairs(ggl_gguf_writer *w, ggl_arena *arena, const ggl_grap
         if (!put_pair(w, arena, t, rank, rng) || (p->magnitudes && !put_lengths(w, arena, t)))
             return ggl_fail(err, GGL_NOMEM, "out of memory for an adapter");
         ++*n;
+        *most = side > *most ? side : *most;
     }
     return GGL_OK;
 }
 
+/* True if a pattern begins as the names of tensors in files of eyes and ears. */
+static bool is_of_eye(const char *pattern) {
+    static const char *const begin[] = {"v.", "a.", "mm."};
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
+        if (strncmp(pattern, begin[i], strlen(begin[i])) == 0)
+            return true;
+    return false;
+}
+
 /* Adds those of the model and, if matrices are named, of its eye or ear. The graphs stay as long as their tensors' names are needed. */
 static ggl_status put_all(ggl_gguf_writer *w, ggl_arena *arena, ggl_graph *const g[2],
-                          const llm_train_pairs *p, bool any_rank, ggl_error *err) {
+                          const llm_train_pairs *p, bool any_rank, bool is_given, ggl_error *err) {
+    int64_t most = 0;
     size_t *hit = ggl_calloc(p->n_matrices + 1, sizeof *hit), n = 0;
     ggl_status st = hit ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for an adapter");
     uint64_t rng[4];
     llm_rng_seed(rng, p->seed);
     for (int k = 0; k < 2 && st == GGL_OK; k++)
         if (g[k])
-            st = put_pairs(w, arena, g[k], p, any_rank, rng, hit, &n, err);
+            st = put_pairs(w, arena, g[k], p, any_rank, rng, hit, &n, &most, err);
     for (size_t i = 0; i < p->n_matrices && st == GGL_OK; i++)
         if (!hit[i])
-            st = ggl_fail(err, GGL_NOT_FOUND, "'%s' fits the name of no matrix", p->matrix[i]);
+            st = ggl_fail(err, GGL_NOT_FOUND, "'%s' fits the name of no matrix%s", p->matrix[i],
+                          !p->eye && is_of_eye(p->matrix[i])
+                              ? "; those of an eye or an ear are in a file of its own: mmproj "
+                                "(--mmproj FILE)"
+                              : "");
     ggl_free(hit);
-    return st == GGL_OK && n == 0
-               ? ggl_fail(err, GGL_NOT_FOUND, "no layer of the model has a product")
+    if (st == GGL_OK && n == 0)
+        return ggl_fail(err, GGL_NOT_FOUND, "no layer of the model has a product");
+    return st == GGL_OK && is_given && p->rank > most
+               ? ggl_fail(err, GGL_USAGE,
+                          "rank (--rank) is %" PRId64
+                          ", but the shorter side of each matrix has %" PRId64
+                          " numbers at most, which is the largest rank of use",
+                          p->rank, most)
                : st;
 }
 
@@ -164,7 +185,7 @@ ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_arch_source *so
     if (st != GGL_OK)
         return st;
     /* Matrices with shorter sides, such as those that choose among a few experts, have pairs of their rank, unless both are given. */
-    const bool any_rank = p.rank == 0 || p.n_matrices == 0;
+    const bool is_given = p.rank != 0, any_rank = !is_given || p.n_matrices == 0;
     p.rank = p.rank ? p.rank : 16;
     p.alpha = p.alpha != 0 ? p.alpha : 2 * (double)p.rank;
     if (p.rank < 1 || !(p.alpha > 0 && isfinite(p.alpha)))
@@ -186,7 +207,7 @@ ggl_status llm_train_new_adapter(const llm_arch *arch, const llm_arch_source *so
         st = llm_arch_build(p.eye, p.eye_source, &of_eye, g[1], NULL, err);
     if (st == GGL_OK) {
         put_keys(w, source, p.alpha);
-        st = put_all(w, &arena, g, &p, any_rank, err);
+        st = put_all(w, &arena, g, &p, any_rank, is_given, err);
     }
     if (st == GGL_OK)
         st = ggl_gguf_writer_write_memory(w, data, size, err);

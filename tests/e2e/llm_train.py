@@ -501,6 +501,8 @@ def mistakes():
         ([*chats, "chats.jsnl", "-o", "out.gguf"], 1, "llm-train: chats.jsnl: No such file or directory; did you mean 'chats.jsonl'?"),
         (["-m", "modl.gguf", "chats.jsonl", "-o", "out.gguf"], 1, "modl.gguf"),
         (["-m", "builtin:chatt", "chats.jsonl", "-o", "out.gguf"], 1, "builtin:chat"),
+        (["enw", "llama", *new[2:]], 2, "there is no command 'enw'; did you mean 'new'?"),
+        (["add-token", "builtin:stories", "-o", "out.gguf"], 2, "there is no command 'add-token'; did you mean 'add-tokens'?"),
         (["add-tokens", "builtin:stories", "-o", "out.gguf"], 2, "--special TOKEN is missing"),
         (["add-tokens", "--special", "<a>", "-o", "out.gguf"], 2, "one MODEL is needed"),
         (["add-tokens", "builtin:stories", "--special", "<a>"], 2, "-o OUT is missing"),
@@ -530,7 +532,11 @@ def mistakes():
         ([*new, *sizes[:-2], "--set", ".attention.layer_norm_rms_epsilon=0"], 2, "is 0, but more than 0 and at most 0.1 is expected: "),
         ([*new, *sizes[:-2], "--set", ".attention.layer_norm_rms_epsilon=0.2"], 2, "is 0.2, but more than 0 and at most 0.1 is expected: "),
         ([*new, *sizes, "--set", ".context_length=1e12"], 2, "key 'llama.context_length' is 999999995904, but 1 to 268435456 is expected: "),
-        ([*adapter, "--matrix", "blk.99.*"], 1, "'blk.99.*'"),
+        ([*adapter, "--matrix", "blk.99.*"], 1, "'blk.99.*' fits the name of no matrix\n"),
+        ([*adapter, "--matrix", "v.blk.*"], 1, "'v.blk.*' fits the name of no matrix; those of an eye or an ear are in a file of its own: mmproj (--mmproj FILE)\n"),
+        ([*adapter, "--rank", "5000"], 2, "rank (--rank) is 5000, but the shorter side of each matrix has 128 numbers at most, which is the largest rank of use"),
+        ([*adapter, "--qat", "q4_9"], 2, "--qat"),
+        (["-m", "builtin:chat", "chats.jsonl", "-o", "out.gguf", "--qat", "q4_9"], 2, "as q4_0, q8_0, q4_k and q6_k are; did you mean 'q4_0'?"),
         (["-m", "builtin:chat", "chats.jsonl", "--learn", "bkl.*", "-o", "out.gguf"], 1, "'bkl.*'"),
         (["-m", "cut.gguf", "chats.jsonl", "-o", "out.gguf"], 1, "cut.gguf: the file is truncated"),
         ([*chats, "broken.jsonl", "-o", "out.gguf"], 1, "broken.jsonl:6:30: "),
@@ -772,6 +778,7 @@ def interrupted():
     for cut in (0, 100, len(state) // 2, len(state) - 1):
         put("out.gguf.train", state[:cut])
         train(*out, "--resume", code=1, has="out.gguf.train: ")
+        train(*out, "--resume", code=1, has="; no training can go on from it: remove it to begin again")
     put("out.gguf.train", state)
     check(len(log("log")) == steps, "a run that cannot go on loses the log")
     # it goes on with the same bytes

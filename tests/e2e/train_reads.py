@@ -71,7 +71,7 @@ def refused():
     train(*marian, "pairs.jsonl", "--mmproj", "builtin:shapes-eye", code=1, has="has no use for mmproj")
     train("-m", "builtin:shapes", "chats.jsonl", "-o", "o.gguf", "--mmproj-out", "e.gguf", code=2, has="--mmproj FILE, which is missing")
     shapes = ["-m", "builtin:shapes", "--mmproj", "builtin:shapes-eye", "talks.jsonl", "-o", "o.gguf"]
-    train(*shapes, code=1, has="weights of the eye or the ear learn: mmproj_out (--mmproj-out FILE)")
+    train(*shapes, code=2, has="weights of the eye or the ear learn: mmproj_out (--mmproj-out FILE)")
     train(*shapes, "--lora", "--mmproj-out", "e.gguf", code=2, has="beside an adapter their file stays as it is")
     train(*shapes, "--lora", "--teacher", "builtin:shapes", code=1, has="talks.jsonl has pictures, sounds or texts that are read besides: a teacher")
     train(*shapes, "--mmproj-out", "o.gguf", code=2, has="o.gguf")

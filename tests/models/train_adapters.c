@@ -68,12 +68,17 @@ TEST(adapters_learn) {
     llm_adapter_free(own);
     ggl_free(of_all);
     /* a rank that some have no room for: pairs of their own */
-    const llm_train_pairs high = {.size = sizeof high, .rank = 200};
+    llm_train_pairs high = {.size = sizeof high, .rank = 100};
     REQUIRE_OK(llm_train_new_adapter(arch, &source, &high, &of_all, &size, &err), &err);
     REQUIRE_OK(llm_adapter_open_memory(&own, of_all, size, "new", &err), &err);
     CHECK_INT((int64_t)llm_adapter_describe(own).n_pairs, 35);
     llm_adapter_free(own);
     ggl_free(of_all);
+    /* a rank that none has room for */
+    high.rank = 129;
+    CHECK_INT(llm_train_new_adapter(arch, &source, &high, &of_all, &size, &err), GGL_USAGE);
+    CHECK_HAS(err.msg,
+              "rank (--rank) is 129, but the shorter side of each matrix has 128 numbers at most");
     /* two adapters with weights of the same names */
     llm_trainer *none = NULL;
     const llm_train_params p2 = {.size = sizeof p2,

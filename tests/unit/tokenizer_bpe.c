@@ -197,6 +197,7 @@ TEST(refused) {
            "tokenizer.ggml.pre is 'nonesuch', which is not supported here (supported: default, "
            "gpt-2, ");
     refuse(write_vocab(&v, ""), GGL_UNSUPPORTED, "tokenizer.ggml.pre is ''");
+    refuse(write_vocab(&v, "qwn2"), GGL_UNSUPPORTED, ", ..); did you mean 'qwen2'?");
 
     ggl_gguf_writer *w = write_vocab(&v, NULL);
     put_u32(w, "tokenizer.ggml.pre", 1);

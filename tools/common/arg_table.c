@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "ggl/internal/nearest.h"
 #include "ggl/internal/text.h"
 
 bool arg_next_name(const char **names, const char **name, size_t *n) {
@@ -68,6 +69,13 @@ const args_command *args_find_command(const args_command *commands, const char *
         if (strcmp(commands->name, name) == 0)
             return commands;
     return NULL;
+}
+
+const char *args_near_command(const args_command *commands, const char *word) {
+    ggl_nearest near = ggl_nearest_to(word);
+    for (; commands && commands->name; commands++)
+        ggl_nearest_try(&near, commands->name, SIZE_MAX);
+    return near.best;
 }
 
 /* --- values --- */

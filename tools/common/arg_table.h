@@ -153,5 +153,7 @@ int arg_find_choice(const arg_option *o, const char *s);
 const arg_hint *arg_next_hint(const args_spec *spec, const arg_hint *h);
 /* Returns the command of that name; NULL: none. commands may be NULL. */
 const args_command *args_find_command(const args_command *commands, const char *name);
+/* Returns the name of a command that the word may have been meant as; NULL: none is near. commands may be NULL. */
+const char *args_near_command(const args_command *commands, const char *word);
 
 #endif

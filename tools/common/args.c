@@ -10,6 +10,7 @@
 #include "commit.h"
 #include "common/glob.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/file.h"
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
@@ -595,6 +596,10 @@ static int wrong_command(const args_spec *spec, const char *s, const char *text,
                  at + sizeof place - 1);
 }
 
+static int no_command(const args_spec *spec, const char *s, const char *near) {
+    return wrong(spec->tool, "there is no command '%s'; did you mean '%s'?", s, near);
+}
+
 int args_unexpected(const args_spec *spec, const char *s, const char *next) {
     const char *flag = missing_flag(spec, s);
     const int n = shown(s);
@@ -609,11 +614,9 @@ int args_unexpected(const args_spec *spec, const char *s, const char *next) {
                      "'%.*s' begins with a long dash; flags begin with the hyphens of the "
                      "keyboard: -%.*s or --%.*s",
                      n, s, n - 3, s + 3, n - 3, s + 3);
-    ggl_nearest near = ggl_nearest_to(s);
-    for (const args_command *c = spec->commands; c && c->name; c++)
-        ggl_nearest_try(&near, c->name, SIZE_MAX);
-    if (near.best && *s != '-')
-        return wrong(spec->tool, "there is no command '%s'; did you mean '%s'?", s, near.best);
+    const char *command = args_near_command(spec->commands, s);
+    if (command && *s != '-')
+        return no_command(spec, s, command);
     if (!flag)
         return wrong(spec->tool, "unexpected argument '%.*s%s'; see --help", n, s, dots);
     char word[SHELL_WORD];
@@ -654,6 +657,12 @@ static void note_environment(const args_spec *spec) {
 static int read_arguments(parsing *p) {
     const args_spec *spec = p->spec;
     bool options = true;
+    const char *first = p->argc > 1 ? p->argv[1] : NULL;
+    if (first && *first != '-' && spec->positional && !ggl_file_exists(first)) {
+        const char *near = args_near_command(spec->commands, first);
+        if (near)
+            return no_command(spec, first, near);
+    }
     for (p->i = 1; p->i < p->argc; p->i++) {
         const char *s = p->argv[p->i];
         int code = -1;

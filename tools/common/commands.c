@@ -4,17 +4,14 @@
 
 #include "args.h"
 #include "ggl/internal/file.h"
-#include "ggl/internal/nearest.h"
 #include "process.h"
 
 /* Reports a word that is no command, and, where a file may stand, no file either. Returns 2. */
 static int unknown(const args_spec *spec, const char *word, bool or_file) {
-    ggl_nearest near = ggl_nearest_to(word);
-    for (const args_command *c = spec->commands; c->name; c++)
-        ggl_nearest_try(&near, c->name, SIZE_MAX);
+    const char *near = args_near_command(spec->commands, word);
     char guess[64] = "";
-    if (near.best)
-        snprintf(guess, sizeof guess, " (did you mean '%s'?)", near.best);
+    if (near)
+        snprintf(guess, sizeof guess, " (did you mean '%s'?)", near);
     return tool_error_about(spec->tool, 2, "there is no command '%s'%s%s; %s --help lists them",
                             word, guess, or_file ? ", and no file of that name" : "", spec->tool);
 }

@@ -66,8 +66,13 @@ const char *const *tool_load_types(void) {
     enum { MOST = 160 };
     static const char *name[MOST + 1] = {"auto", "f32", "f16", "bf16"};
     int n = 4;
-    for (int k = 0; llm_quant_mix_at(k) && n < MOST; k++)
-        n = add_name(name, n, llm_quant_mix_at(k)->name);
+    for (int pass = 0; pass < 2;
+         pass++) /* of equally near mixes that of medium size is suggested */
+        for (int k = 0; llm_quant_mix_at(k) && n < MOST; k++) {
+            const char *mix = llm_quant_mix_at(k)->name;
+            if (pass || mix[strlen(mix) - 1] == 'M')
+                n = add_name(name, n, mix);
+        }
     for (int k = 0; ggl_type_at(k) && n < MOST; k++)
         if (llm_quant_type_usable(ggl_type_at(k)))
             n = add_name(name, n, ggl_type_at(k)->name);

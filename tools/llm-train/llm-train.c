@@ -215,7 +215,7 @@ static int conclude(work *w, ggl_status st, const ggl_error *err) {
     if (st == GGL_LIMIT && w->o.save && ggl_file_exists(w->o.save))
         return tool_error(TOOL, 1, "%s; %s has what was learned until the last checkpoint",
                           err->msg, w->o.out);
-    return tool_error(TOOL, 1, "%s", err->msg);
+    return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err->msg);
 }
 
 static int learn(work *w) {

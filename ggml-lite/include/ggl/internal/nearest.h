@@ -30,8 +30,8 @@ typedef struct ggl_nearest {
 } ggl_nearest;
 
 ggl_nearest ggl_nearest_to(const char *wanted);
-/* Compares a candidate of `len` bytes; SIZE_MAX: up to the NUL. One with the same letters has the
- * distance 0. */
+/* Compares a candidate of `len` bytes; SIZE_MAX: up to the NUL. Upper and lower case are the same; one
+ * with the same letters has the distance 0. */
 void ggl_nearest_try(ggl_nearest *n, const char *candidate, size_t len);
 
 #ifdef __cplusplus

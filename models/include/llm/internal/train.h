@@ -296,7 +296,7 @@ GGL_NODISCARD ggl_status llm_trainer_read_state(llm_trainer *t, const ggl_gguf *
 typedef struct llm_train_pairs {
     size_t size; /* sizeof(llm_train_pairs) */
     int64_t
-        rank; /* 0: 16. Of a matrix with a shorter side: that side, or, if both `rank` and `matrix` are given, an error */
+        rank; /* 0: 16. Of a matrix with a shorter side: that side, or, if both `rank` and `matrix` are given, an error; above those of all, an error */
     double alpha; /* what is added to a matrix is alpha / rank times B A; 0: 2 * rank */
     /* Patterns of the names of the matrices that it changes, of the model and of its eye or ear. NULL: all that the model's layers multiply with. */
     const char *const *matrix;
