@@ -539,7 +539,7 @@ static void say_unfit(const unread *u, message *m) {
 static void say_advice(const unread *u, message *m) {
     say_unfit(u, m);
     end_line(m);
-    say(m, "Without them the output may be wrong.");
+    say(m, "Without %s the output may be wrong.", u->n_key + u->n_tensor == 1 ? "it" : "them");
     if (u->ev->request && u->ev->request->is_fixed)
         return;
     const size_t end = m->n;

@@ -135,6 +135,11 @@ def finds():
         (gguf(MODEL_KEYS, [("x", "q8_0", [64, 3], bytes(204)), ("b", "f32", [64], bytes(256)), ("y", "f16", [4, 2], b"\0" * 15 + b"\1"),
                            ("z", "f32", [2, 4100], bytes(8 * 4100))]),
          ["tensor 'x' of type q8_0 has only zero bytes, 204 of them", "tensor 'z' of type f32 has only zero bytes, 32800 of them"]),
+        (gguf(MODEL_KEYS, [("x", "q8_0", [64, 5], q8(128) + bytes(204)), ("ffn", "f32", [8, 4100], floats(8) + bytes(32 * 4099)), ("output_norm.weight", "f32", [64], bytes(256))]),
+         ["tensor 'x' of type q8_0 has only zero bytes in its last 3 of 5 rows: so does space that a download has reserved", "tensor 'ffn' of type f32 has only zero bytes in its "
+          "last 4099 of 4100 rows", "tensor 'output_norm.weight' has only zeros, so that all tokens are equally likely"]),
+        (gguf([("general.type", "string", "adapter"), KEYS[0]], [("x.lora_a", "f32", [4, 2], bytes(32)), ("x.lora_b", "f32", [2, 4], bytes(32))]),
+         ["both halves of the pair 'x' have only zeros: it changes nothing, and can learn nothing"]),
         (gguf([("tokenizer.ggml.tokens", "string", ["a", "b"]), ("tokenizer.ggml.scores", "f32", [1.0])], one),
          ["tokenizer.ggml.scores has 1 element, but tokenizer.ggml.tokens has 2"]),
         (gguf([("general.architecture", "string", "nonsense")], one), ["nonsense"]),
@@ -155,8 +160,12 @@ def finds():
     write("bad.gguf", gguf(MODEL_KEYS, [("x", "f32", [4, 4], bytes(64)), ("b", "f32", [64], bytes(256)), ("y", "f16", [4, 2], b"\0" * 15 + b"\1")]))
     out = run("check", "bad.gguf", code=1)
     check(out.count("\n") == 3 and "'b'" not in out and "'y'" not in out and max(map(len, out.split("\n"))) > 100, "lines of findings", out)
-    write("bad.gguf", gguf([("general.type", "string", "adapter"), KEYS[0]], [("x.lora_b", "f32", [4, 4], bytes(64))]))
-    check("zero bytes" not in run("check", "bad.gguf", code=1), "an adapter's zeros are a finding")
+    # rows of tokens that nothing uses, half of a matrix, and the bytes of rows before the last may be zero
+    write("rows.gguf", gguf(MODEL_KEYS, [("token_embd.weight", "f32", [8, 4], floats(8) + bytes(96)), ("output.weight", "f32", [8, 4], floats(8) + bytes(96)),
+                                         ("x", "f32", [8, 4], floats(16) + bytes(64)), ("y", "f32", [8, 4], bytes(96) + floats(8))]))
+    check("zero" not in run("check", "rows.gguf", code=1), "rows that may be zero")
+    write("bad.gguf", gguf([("general.type", "string", "adapter"), KEYS[0]], [("x.lora_a", "f32", [4, 4], floats(16)), ("x.lora_b", "f32", [4, 4], bytes(64))]))
+    check("zero" not in run("check", "bad.gguf", code=1), "an adapter's zeros are a finding")
     run("check", "--no-data", MODEL, words="whose numbers were not read")
     # an error that quotes a descriptor: only its sentence
     os.makedirs("hf", exist_ok=True)
@@ -250,7 +259,8 @@ def sets():
     check(os.path.islink("link.gguf"), "a link was replaced")
     run("set", "s.gguf", "a.u8=5", "-o", "-", code=2, words="not standard output; write ./- for")
     for words, args in (("out of range for u8", ("a.u8=256",)), ("is not a whole number", ("a.u8=x",)), ("is a new key, so its type is needed", ("b.x=1",)),
-                        ("neither true nor false", ("a.bool=2",)), ("that fits its type", ("a.f32=1e39",)), ("is set twice", ("a.u8=1", "a.u8=2")),
+                        ("neither true nor false", ("a.bool=2",)), ("that fits its type", ("a.f32=1e39",)),
+                        ("a.f32: 1e-50 is too small for f32, which has 0 here: f64:1e-50 keeps it", ("a.f32=1e-50",)), ("is set twice", ("a.u8=1", "a.u8=2")),
                         ("is not KEY=VALUE", ("a.u8",)), ("how the files of a split model belong together", ("split.no=u16:0",)),
                         ("the string is not closed", ('a.words=["x]',)),
                         ("does not end with ]", ("a.list=[1,2",))):

@@ -77,6 +77,10 @@ def main():
         adapter("rank.gguf", 1, {"blk.1.attn_q.weight": (n_in, n_out)}, rank=rank, number=1.0)
         run(0, f"norm {rank * (n_in * n_out) ** 0.5:.4g}", "llm-lora", "show", "rank.gguf")
     # mistakes
+    adapter("nan.gguf", 1, q, number=float("nan"))
+    run(0, "norm nan", "llm-lora", "show", "nan.gguf")
+    run(0, "warning: 1 pair is of no use, because numbers of it are NaN or infinite: `llm-gguf check 'nan.gguf'` finds them", "llm-lora", "show", "nan.gguf")
+    run(2, "-o: builtin:shapes is a built-in model, which cannot be written; a file is needed here, such as shapes.gguf", "llm-lora", "merge", "f32.gguf", "one.gguf", "-o", "builtin:shapes")
     with open("f32.gguf", "rb") as f, open("cut.gguf", "wb") as cut:
         cut.write(f.read(100000))
     with open("qwen3.gguf", "wb") as f:

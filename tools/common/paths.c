@@ -98,6 +98,11 @@ static int check_written(const char *tool, const tool_path *p, const tool_path *
             tool, 2,
             "%s: a file is written here, not standard output; write ./- for a file of that name",
             p->flag);
+    if (strncmp(p->path, "builtin:", 8) == 0 && !ggl_os_has_separator(p->path, strlen(p->path)))
+        return tool_error_about(tool, 2,
+                                "%s: %s is a built-in model, which cannot be written; a file is "
+                                "needed here, such as %s.gguf",
+                                p->flag, p->path, p->path + 8);
     if (ggl_os_stat(p->path, &st) && st.kind == OS_FILE) {
         int code = check_existing(tool, p, all, n, &st);
         if (code >= 0)

@@ -1,5 +1,6 @@
 #include "key_value.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -108,6 +109,11 @@ static int encode(const char *tool, const char *key, const struct type_row *t, c
         if (!ok || (t->type == GGL_GGUF_F32 && !isfinite(f)))
             return tool_error(tool, 2, "%s: '%s' is not a number%s", key, s,
                               ok || range ? " that fits its type" : "");
+        if (t->type == GGL_GGUF_F32 && x != 0 && fabsf(f) < FLT_MIN)
+            return tool_error(tool, 2,
+                              "%s: %s is too small for f32, which has %.4g here: f64:%s keeps it, "
+                              "and 0 is written as 0",
+                              key, s, (double)f, s);
         memcpy(to, t->type == GGL_GGUF_F32 ? (const void *)&f : (const void *)&x, t->size);
         return -1;
     }

@@ -6,6 +6,8 @@
 #include "common/gguf_text.h"
 #include "common/hints.h"
 #include "common/paths.h"
+#include "common/report.h"
+#include "common/shell_quote.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/show.h"
 #include "llm/internal/adapter.h"
@@ -66,12 +68,12 @@ static bool norm_of(const lora_pair *p, int64_t n, int64_t n_in, int64_t n_out, 
     ggl_free(a);
     ggl_free(b);
     ggl_free(bb);
-    *norm = sqrt(fmax(0, sum));
+    *norm = sum > 0 || isnan(sum) ? sqrt(sum) : 0; /* fmax would take 0 instead of NaN */
     return ok;
 }
 
-/* Prints the pair whose half a is t. False: out of memory. */
-static bool print_pair(const ggl_gguf *f, const ggl_gguf_tensor *t, double alpha) {
+/* Prints the pair whose half a is t, and counts it in *n_bad if its norm is no number. False: out of memory. */
+static bool print_pair(const ggl_gguf *f, const ggl_gguf_tensor *t, double alpha, size_t *n_bad) {
     const ggl_str name = {t->name.s, t->name.n - strlen(".lora_a")};
     lora_pair p;
     double norm;
@@ -90,14 +92,17 @@ static bool print_pair(const ggl_gguf *f, const ggl_gguf_tensor *t, double alpha
         snprintf(shape, sizeof shape, "[%" PRId64 ", %" PRId64 "]", n_in, n_out);
     ggl_fprint(stdout, "  %-26.*s %-14s rank %4" PRId64 "  %s, %s  norm %.4g%s\n", (int)name.n,
                name.s, shape, p.rank, tensor_type(p.columns), tensor_type(p.rows),
-               norm * (alpha != 0 ? fabs(alpha) / (double)p.rank : 1),
+               isnan(norm) ? NAN : norm * (alpha != 0 ? fabs(alpha) / (double)p.rank : 1),
                p.magnitude ? "  magnitudes" : "");
+    *n_bad += !isfinite(norm);
     return true;
 }
 
 static int show(const llm_adapter *a) {
     const ggl_gguf *f = llm_adapter_file(a);
     const llm_adapter_info x = llm_adapter_describe(a);
+    size_t n_bad = 0;
+    char word[SHELL_WORD];
     ggl_fprint(stdout, "%s: an adapter for %.*s%s%.*s%s, %zu pair%s, ", ggl_gguf_name(f),
                (int)x.architecture.n, x.architecture.s, x.title.n ? " (" : "", (int)x.title.n,
                x.title.n ? x.title.s : "", x.title.n ? ")" : "", x.n_pairs,
@@ -117,9 +122,15 @@ static int show(const llm_adapter *a) {
                x.n_magnitudes);
     for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
         const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
-        if (t->name.s[t->name.n - 1] == 'a' && !print_pair(f, t, x.alpha))
+        if (t->name.s[t->name.n - 1] == 'a' && !print_pair(f, t, x.alpha, &n_bad))
             return tool_error(TOOL, 1, "out of memory");
     }
+    if (n_bad > 0)
+        tool_warning(TOOL,
+                     "%zu pair%s of no use, because numbers of %s are NaN or infinite: `llm-gguf "
+                     "check %s` finds them",
+                     n_bad, n_bad == 1 ? " is" : "s are", n_bad == 1 ? "it" : "them",
+                     shell_quote(word, ggl_gguf_name(f)));
     return 0;
 }
 
