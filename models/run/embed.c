@@ -137,9 +137,10 @@ static ggl_status check_finite(const embedder *e, const packed *t, ggl_error *er
     for (int64_t k = 0; k < t->n_rows * e->n_out; k++)
         if (!isfinite(row[k]))
             return ggl_fail(err, GGL_FORMAT,
-                            "the %s of text %zu has numbers that are not finite: the model's "
+                            "the %s of text %zu has numbers that are not finite%s: the model's "
                             "numbers or its descriptor are wrong",
-                            e->scores ? "score" : "embedding", e->p->first + t->text + 1);
+                            e->scores ? "score" : "embedding", e->p->first + t->text + 1,
+                            llm_session_adapters_text(e->s));
     return GGL_OK;
 }
 

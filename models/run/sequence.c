@@ -220,13 +220,18 @@ static ggl_status check_logits(seq *q, const float *logits, ggl_error *err) {
     q->n_nan = n_nan;
     if (n_finite > 0)
         return GGL_OK;
-    return ggl_fail(err, GGL_FORMAT,
-                    "after %" PRId64 " token%s none of the %" PRId64
-                    " logits is a finite number (%" PRId64
-                    " are NaN): the model's numbers or its descriptor are wrong; llm-gguf check "
-                    "MODEL finds damage in the file, llm-arch verify names the first node with a "
-                    "NaN, llm-arch doctor tries other readings",
-                    q->n, llm_amount_s(q->n), q->n_vocab, n_nan);
+    const char *with = llm_session_adapters_text(q->session);
+    return ggl_fail(
+        err, GGL_FORMAT,
+        "after %" PRId64 " token%s none of the %" PRId64 " logits is a finite number (%" PRId64
+        " are NaN)%s: %sthe model's numbers or its descriptor are wrong; llm-gguf check "
+        "%s finds damage in %s file, llm-arch verify names the first node with a "
+        "NaN, llm-arch doctor tries other readings",
+        q->n, llm_amount_s(q->n), q->n_vocab, n_nan, with,
+        *with ? "a scale is too large for an adapter, or its numbers are wrong, which "
+                "the model without it would show; or "
+              : "",
+        *with ? "FILE" : "MODEL", *with ? "a" : "the");
 }
 
 /* After a token was drawn from the row `at`: the next one is drawn from the following row if the

@@ -11,6 +11,7 @@
 #include "ggl/alloc.h"
 #include "ggl/internal/divide.h"
 #include "ggl/internal/fold.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/params.h"
 #include "session_impl.h"
 
@@ -439,6 +440,22 @@ static ggl_status alloc_flights(llm_session *s, const llm_session_params *p, ggl
     return ok && (!p->media || alloc_media(s, p)) ? GGL_OK : no_memory(err);
 }
 
+/* Adds an adapter and its scale to the text for messages. */
+static void name_adapter(llm_session *s, const llm_adapter_use *use) {
+    const size_t used = strlen(s->adapters_text), room = sizeof s->adapters_text - used;
+    const char *path = ggl_gguf_name(llm_adapter_file(use->adapter)),
+               *slash = ggl_os_last_separator(path);
+    const char *before = used ? "," : " with", *name = slash ? slash + 1 : path;
+    if (use->task > 0)
+        snprintf(s->adapters_text + used, room, "%s %.80s", before, name);
+    else if (use->scale != 0)
+        snprintf(s->adapters_text + used, room, "%s %.80s at scale %g", before, name, use->scale);
+}
+
+const char *llm_session_adapters_text(const llm_session *s) {
+    return s->adapters_text;
+}
+
 static bool init_slots(llm_session *s) {
     const slot_limits limits = {.n_slots = ggl_graph_get_params(s->graph)->n_slots,
                                 .n_first = s->n_slots,
@@ -478,8 +495,10 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
         st = find_mask(s, m, err);
     if (st == GGL_OK && s->reads_text)
         st = llm_model_start_token(m, s->built.family, s->built.n_vocab, &s->start, err);
-    for (size_t i = 0; i < p->n_adapters && st == GGL_OK; i++)
+    for (size_t i = 0; i < p->n_adapters && st == GGL_OK; i++) {
         s->adapters = llm_adapter_digest(p->adapter[i], s->adapters);
+        name_adapter(s, &p->adapter[i]);
+    }
     if (st == GGL_OK)
         st = build_sched(s, m, p, err);
     if (st == GGL_OK && !init_slots(s))

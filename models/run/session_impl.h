@@ -40,8 +40,9 @@ struct llm_session {
     ggl_host_range *host;
     /* [1 + n_adapters]: identify the files of the model and of its adapters */
     ggl_gguf_identity *identity;
-    uint64_t adapters; /* a digest of the adapters and their scales; 0 if none */
-    char *cache;       /* name of the cache file; NULL: none */
+    uint64_t adapters;       /* a digest of the adapters and their scales; 0 if none */
+    char adapters_text[300]; /* of llm_session_adapters_text */
+    char *cache;             /* name of the cache file; NULL: none */
     char load_notes[400];
     int64_t n_ctx, n_ubatch, n_slots, n_rows;
     int32_t *token, *pos, *slot, *end, *row; /* [n_ubatch]: inputs of the current ubatch */

@@ -1,5 +1,6 @@
 #include "adapters.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,9 +32,21 @@ static ggl_status check_folder(const char *path, ggl_error *err) {
     return ggl_fail(err, GGL_FORMAT, "%s is a folder, not an adapter's file", path);
 }
 
+/* Refuses a file that is not there, with the one that was probably meant. */
+static ggl_status check_there(const char *path, ggl_error *err) {
+    char near[OS_MOST_PATH], word[SHELL_WORD];
+    if (ggl_os_may_read(path) || errno != ENOENT)
+        return GGL_OK;
+    return model_path_near(path, near) ? ggl_fail(err, GGL_IO, "%s: %s; did you mean %s?", path,
+                                                  strerror(ENOENT), shell_quote(word, near))
+                                       : ggl_fail(err, GGL_IO, "%s: %s", path, strerror(ENOENT));
+}
+
 /* Adds one adapter to the list. */
 static ggl_status add(tool_adapters *x, const char *path, double scale, ggl_error *err) {
-    const ggl_status st = check_folder(path, err);
+    ggl_status st = check_folder(path, err);
+    if (st == GGL_OK)
+        st = check_there(path, err);
     if (st != GGL_OK)
         return st;
     llm_lora *grown = realloc(x->from, (x->n_from + 1) * sizeof *grown);
@@ -57,15 +70,22 @@ static bool cut_scale(char *item, double *scale) {
     return true;
 }
 
-/* What is wrong with "FILE:TEXT" if there is no such file, but there is FILE. */
+/* What is wrong with "FILE:TEXT" or "FILE=TEXT" if there is no such file, but there is FILE. */
 static ggl_status check_scale(const char *item, ggl_error *err) {
-    const char *colon = strrchr(item, ':');
-    char *file = colon ? ggl_copy_text_n(item, (size_t)(colon - item)) : NULL;
+    const char *colon = strrchr(item, ':'), *equals = strrchr(item, '=');
+    const char *mark = colon ? colon : equals;
+    char *file = mark ? ggl_copy_text_n(item, (size_t)(mark - item)) : NULL;
     const bool wrong = file && *file && !ggl_os_exists(item) && ggl_os_exists(file);
+    char word[SHELL_WORD];
+    ggl_status st = GGL_OK;
+    if (wrong && colon)
+        st = ggl_fail(err, GGL_USAGE, "%s: '%s' is not a scale; a finite number is expected", item,
+                      colon + 1);
+    else if (wrong)
+        st = ggl_fail(err, GGL_USAGE, "%s: a scale stands after a colon: %s:%s", item,
+                      shell_quote(word, file), equals + 1);
     free(file);
-    return wrong ? ggl_fail(err, GGL_USAGE, "%s: '%s' is not a scale; a finite number is expected",
-                            item, colon + 1)
-                 : GGL_OK;
+    return st;
 }
 
 /* Reads one value, "a.gguf:0.5,b.gguf". follows: a scale given as the next argument,

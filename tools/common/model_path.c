@@ -266,6 +266,16 @@ static char *nearest_in(const char *folder, const char *name) {
     return best;
 }
 
+bool model_path_near(const char *path, char near[OS_MOST_PATH]) {
+    char folder[OS_MOST_PATH];
+    const char *name;
+    char *best = split_path(path, folder, &name) ? nearest_in(folder, name) : NULL;
+    if (best)
+        join(near, folder, best);
+    free(best);
+    return best != NULL;
+}
+
 /* Reports a part of a split model that is not there. Returns -1 if the path is no such part. */
 static int missing_part(const char *tool, const tool_path *p) {
     const int n = llm_split_n_parts(p->path);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "ggl/internal/os_fs.h"
 #include "tool_path.h"
 
 /* Refuses a folder that is no model, and a part of one, with what to give instead. Returns -1 for all
@@ -17,6 +18,9 @@ bool model_path_is_repo(const char *s);
 /* Reports an input that cannot be read, and why (an errno), with the file or download that was probably
  * meant. Returns 1. */
 int model_path_missing(const char *tool, const tool_path *p, int error);
+
+/* Finds the file whose name is nearest to that of one that is not there, in its folder. False: none is near. */
+bool model_path_near(const char *path, char near[OS_MOST_PATH]);
 
 /* Writes the command that makes a GGUF file of a folder or checkpoint; returns it. */
 enum { MODEL_PATH_COMMAND = 4200 };

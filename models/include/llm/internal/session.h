@@ -195,6 +195,9 @@ int64_t llm_session_n_rows(const llm_session *s);
 int64_t llm_session_n_ubatch(const llm_session *s);
 int64_t llm_session_n_slots(const llm_session *s);
 
+/* Names the session's adapters for messages, with their scales, unless tokens choose them, as in " with style.gguf at scale 2"; "": it has none, or
+ * all have the scale 0. */
+const char *llm_session_adapters_text(const llm_session *s);
 /* Tasks of the session's adapters (llm_adapter_use.task), of each of which a token has a share; 0: there are none. */
 int64_t llm_session_n_tasks(const llm_session *s);
 /* [n_tasks]: the shares of tokens that have none of their own: the scales of adapters that vary, and 0 of other tasks. */
