@@ -150,6 +150,14 @@ static int read_prompt(cli *c) {
     c->t_begin += ggl_os_seconds() - t; /* a pipe may keep us waiting, which is not loading */
     if (!c->text)
         return code;
+    /* what a model that answers writes without a question makes no sense */
+    if (has_media(c) && c->text_size == 0 &&
+        chat_answers_media(&c->o, llm_model_file(llm_opened_model(c->ctx))))
+        return tool_error(TOOL, 2,
+                          "%s without a question: -p TEXT asks one, as in: -p 'What is in the "
+                          "%s?'; -cnv converses, -no-cnv continues a text that begins with it",
+                          c->o.image.n > 0 ? "--image" : "--audio",
+                          c->o.image.n > 0 ? "picture" : "sound");
     return has_media(c) ? -1 : tokenize_prompt(c);
 }
 
@@ -598,20 +606,22 @@ static int check_paths(const cli_options *o) {
     return code < 0 ? check_media(o, "--audio", &o->audio) : code;
 }
 
-/* A picture without a model is for the built-in one that sees. If nothing was asked, the question is what is in the picture, and on a terminal
- * the conversation goes on. */
+/* A picture without a model is for the built-in one that sees. If nothing was asked of that, the question is what is in the picture, and on a
+ * terminal the conversation goes on. */
 static void choose_seeing(cli *c) {
     cli_options *o = &c->o;
     chat_options *k = &o->chat;
-    c->shows = o->image.n > 0 && !o->model && !o->mmproj && !o->hub.repo && !o->hub.url &&
-               !o->hub.cache_list && !o->arch;
+    static const char seeing[] = "builtin:shapes";
+    c->shows = o->image.n > 0 && (!o->model || strcmp(o->model, seeing) == 0) && !o->mmproj &&
+               !o->hub.repo && !o->hub.url && !o->hub.cache_list && !o->arch;
     if (!c->shows)
         return;
-    o->model = "builtin:shapes";
-    tool_note(TOOL,
-              "no model is named (-m), so %s looks at the picture: it knows coloured shapes "
-              "alone",
-              o->model);
+    if (!o->model)
+        tool_note(TOOL,
+                  "no model is named (-m), so %s looks at the picture: it knows coloured shapes "
+                  "alone",
+                  seeing);
+    o->model = seeing;
     if (k->wanted || k->single || k->refused || k->interactive || o->tokens || is_prompted(o))
         return;
     k->wanted = terminal_is_there();
