@@ -44,11 +44,6 @@ void llm_train_data_free(train_data *d) {
 
 /* --- which form ------------------------------------------------------------------------------- */
 
-static bool ends_with(const char *path, const char *end) {
-    const size_t n = strlen(path), n_end = strlen(end);
-    return n > n_end && ggl_case_compare(path + n - n_end, end) == 0;
-}
-
 /* Tables of texts have no beginning of their own. */
 static const struct {
     const char *end, *advice;
@@ -60,7 +55,7 @@ static const struct {
 /* Fails if the name says that it is a table, in which every row would be learned with its commas. */
 static ggl_status check_table(const char *name, ggl_error *err) {
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (ends_with(name, tables[i].end))
+        if (llm_path_ends(name, tables[i].end))
             return ggl_fail(err, GGL_UNSUPPORTED, "%s: this is a table (%s), and no text; %s", name,
                             tables[i].end + 1, tables[i].advice);
     return GGL_OK;
@@ -71,34 +66,6 @@ static ggl_status check_other(ggl_str text, ggl_error *err) {
     return other ? ggl_fail(err, GGL_UNSUPPORTED, "this is %s, which is not read; %s", other->what,
                             other->advice ? other->advice : "a text is expected, or JSON")
                  : GGL_OK;
-}
-
-/* Returns what follows white space after the first c; '\0': the text begins with something else. */
-static char after(ggl_str *text, char c) {
-    size_t i = 0;
-    while (i < text->n && memchr(" \t\r\n", text->s[i], 4))
-        i++;
-    if (i == text->n || text->s[i] != c)
-        return '\0';
-    do
-        i++;
-    while (i < text->n && memchr(" \t\r\n", text->s[i], 4));
-    *text = (ggl_str){text->s + i, text->n - i};
-    return i > 0 && text->n > 0 ? text->s[0] : '\0';
-}
-
-/* By the name, or else because it begins as an object with a key does, or a list of objects. */
-static bool is_json(const char *path, ggl_str text) {
-    static const char *const json[] = {".json", ".jsonl", ".ndjson", ".jsonlines"},
-                             *const texts[] = {".txt", ".text", ".md"};
-    for (size_t i = 0; i < sizeof json / sizeof *json; i++)
-        if (ends_with(path, json[i]))
-            return true;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (ends_with(path, texts[i]))
-            return false;
-    ggl_str rest = text;
-    return after(&rest, '{') == '"' || (rest = text, after(&rest, '[') == '{');
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -222,7 +189,7 @@ static ggl_status add(train_data *d, const char *name, ggl_str text, train_table
     d->told = 0;
     if (t)
         st = read_rows(d, name, text.n, t, err);
-    else if (is_json(name, text))
+    else if (llm_text_is_json(name, text))
         st = read_objects(d, name, text, err);
     else if ((st = check_table(name, err)) == GGL_OK)
         st = llm_train_documents(d, name, text, err);

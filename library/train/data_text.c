@@ -106,7 +106,7 @@ static ggl_str take_document(const train_data *d, ggl_str *rest) {
 /* Fails if the text is not UTF-8, or has bytes that no text has. */
 static ggl_status check_text(const char *name, ggl_str text, ggl_error *err) {
     const char *zero = text.n > 0 ? memchr(text.s, 0, text.n) : NULL;
-    const bool wide = llm_text_is_wide(text);
+    const char *wide = llm_text_wide(text);
     const ggl_str good = {text.s, zero ? (size_t)(zero - text.s) : text.n};
     if (!zero && ggl_utf8_is_valid(good.s, good.n))
         return GGL_OK;
@@ -114,12 +114,13 @@ static ggl_status check_text(const char *name, ggl_str text, ggl_error *err) {
     size_t i = 0;
     for (size_t len; i < good.n && (len = ggl_utf8_length(good.s + i, good.n - i)) > 0; i += len)
         line += good.s[i] == '\n';
+    if (wide)
+        return ggl_fail(err, GGL_FORMAT, "%s:%" PRId64 ": the byte 0x%02x: %s", name, line,
+                        (unsigned char)text.s[i], wide);
     return ggl_fail(err, GGL_FORMAT,
-                    wide          ? "%s:%" PRId64 ": the byte 0x%02x: " LLM_TEXT_IS_WIDE
-                    : i == good.n ? "%s:%" PRId64 ": a byte 0x%02x: this is no text"
-                                  : "%s:%" PRId64
-                                    ": the byte 0x%02x is not UTF-8; convert the file, "
-                                    "such as with: iconv -f latin1 -t utf-8",
+                    i == good.n ? "%s:%" PRId64 ": a byte 0x%02x: this is no text"
+                                : "%s:%" PRId64 ": the byte 0x%02x is not UTF-8; convert the file, "
+                                  "such as with: iconv -f latin1 -t utf-8",
                     name, line, (unsigned char)text.s[i]);
 }
 

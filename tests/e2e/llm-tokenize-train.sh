@@ -47,6 +47,9 @@ cmp -s one.json two.json || fail "from stdin"
 "$tool" train -q - -o two.json --vocab-size 300 <a.txt
 exits 0 "$tool" train a.jsonl -o three.json --vocab-size 300 --json-field text
 prints "learned from 40 texts"
+! grep -q "is JSON" err || fail "a note about JSON: $(cat err)"
+exits 0 "$tool" train a.jsonl -o json.json --vocab-size 300
+prints "note: a.jsonl is JSON, and is learned as it is, with its keys and braces: --json-field NAME learns the text of a field of each line"
 # a new name without a point is that of a folder, and one of no known end is refused
 exits 0 "$tool" train -q a.txt -o made --vocab-size 300
 cmp made/tokenizer.json one.json || fail "the tokenizer in a new folder is another one"

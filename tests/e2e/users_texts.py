@@ -27,6 +27,8 @@ put("unix.txt", TEXT.replace(b"\r\n", b"\n"))
 put("wide.txt", TEXT.decode().encode("utf-16"))
 put("wide-le.txt", TEXT.decode().encode("utf-16-le"))
 put("wide-be.txt", TEXT.decode().encode("utf-16-be"))
+for end in ("", "-le", "-be"):
+    put(f"wide4{end}.txt", TEXT.decode().encode("utf-32" + end))
 
 READERS = [["llm-cli", "-m", MODEL, "-n", "4", "--temp", "0", "--no-display-prompt", "-f"], ["llm-tokenize", "-m", MODEL, "--ids", "-f"],
            ["llm-embed", "-m", MODEL, "--pooling", "mean", "-f"], ["llm-perplexity", "-m", MODEL, "-c", "64", "-q", "-f"]]
@@ -35,6 +37,8 @@ for words in READERS:
     check(run(*words, "plain.txt") == run(*words, "marked.txt"), f"{words[0]}: a byte order mark is read as text")
     for wide in ("wide.txt", "wide-le.txt", "wide-be.txt"):
         run(*words, wide, code=1, has=f"{wide}: this is UTF-16; convert the file: iconv -f utf-16 -t utf-8")
+    for wide in ("wide4.txt", "wide4-le.txt", "wide4-be.txt"):
+        run(*words, wide, code=1, has=f"{wide}: this is UTF-32; convert the file: iconv -f utf-32 -t utf-8")
 check(run("llm-tokenize", "-m", MODEL, "--decode", "-", text=MARK + b"5,6") == run("llm-tokenize", "-m", MODEL, "--decode", "5,6"), "a byte order mark is read as an id")
 run("llm-cli", "-m", MODEL, "-n", "1", "-f", "-", code=1, has="stdin: this is UTF-16", text=b"\xff\xfeO\0")
 check(run("llm-tokenize", "-m", MODEL, "--ids", "-f", "plain.txt") != run("llm-tokenize", "-m", MODEL, "--ids", "-f", "unix.txt"), "CR is lost where no text is learned")
@@ -49,6 +53,7 @@ run(*train, "j.json", "lines.jsonl", "--json-field", "text")
 
 run("llm-train", "-m", MODEL, "wide.txt", "-o", "o.gguf", code=1, has="wide.txt:1: the byte 0xff: this is UTF-16; convert the file: iconv -f utf-16 -t utf-8")
 run("llm-train", "-m", MODEL, "wide-le.txt", "-o", "o.gguf", code=1, has="this is UTF-16")
+run("llm-train", "-m", MODEL, "wide4.txt", "-o", "o.gguf", code=1, has="this is UTF-32")
 run("llm-train", "-m", MODEL, "marked.txt", "-o", "o.gguf", "--plan", said="CR LF")
 
 # standard input is learned from as a file is, also as what is measured

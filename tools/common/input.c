@@ -67,13 +67,14 @@ char *tool_read_file(const char *tool, const char *path, size_t *size) {
     return tool_read_at_most(tool, path, SIZE_MAX, size);
 }
 
-/* Drops a byte order mark, in place. Refuses UTF-16: frees the text, and returns NULL. */
+/* Drops a byte order mark, in place. Refuses UTF-16 and UTF-32: frees the text, and returns NULL. */
 static char *begin_text(const char *tool, const char *path, char *text, size_t *n) {
     if (!text)
         return NULL;
     const ggl_str all = {text, *n};
-    if (llm_text_is_wide(all)) {
-        tool_error_about(tool, 1, "%s: " LLM_TEXT_IS_WIDE, strcmp(path, "-") == 0 ? "stdin" : path);
+    const char *wide = llm_text_wide(all);
+    if (wide) {
+        tool_error_about(tool, 1, "%s: %s", strcmp(path, "-") == 0 ? "stdin" : path, wide);
         free(text);
         return NULL;
     }

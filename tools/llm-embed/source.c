@@ -46,8 +46,8 @@ static int check_line(source *s, size_t n) {
     source_name(s, s->n, name, sizeof name);
     if (s->n == 0 && n >= 4 && memcmp(s->line, "GGUF", 4) == 0)
         return tool_error_about(TOOL, 1, "%s is a GGUF file, not a text", s->path);
-    if (s->n == 0 && llm_text_is_wide(line))
-        return tool_error_about(TOOL, 1, "%s: " LLM_TEXT_IS_WIDE, s->path);
+    if (s->n == 0 && llm_text_wide(line))
+        return tool_error_about(TOOL, 1, "%s: %s", s->path, llm_text_wide(line));
     if (memchr(s->line, 0, n))
         return tool_error_about(TOOL, 1, "%s has a byte 0: this is no text", name);
     if (!s->is_told && !ggl_utf8_is_valid(s->line, n)) {

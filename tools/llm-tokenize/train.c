@@ -126,6 +126,12 @@ static int add_file(llm_tokenizer_trainer *t, const options *o, const char *path
     text.s = s;
     if (text.n < n)
         tool_note(TOOL, "%s: " LLM_TEXT_LINES_ENDED, name);
+    if (s && !o->json_field && llm_text_is_json(name, text))
+        tool_note(
+            TOOL,
+            "%s is JSON, and is learned as it is, with its keys and braces: --json-field NAME "
+            "learns the text of a field of each line",
+            name);
     if (s && o->json_field)
         code = add_lines(t, name, text, o->json_field);
     else if (s && llm_tokenizer_trainer_add(t, &text, 1, &err) != GGL_OK)
