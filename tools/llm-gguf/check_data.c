@@ -30,7 +30,7 @@ typedef struct scan {
         float value;
         bool is_written;      /* a byte is not zero */
         int64_t last_written; /* the last element in whose block that is so */
-    } *result;
+    } * result;
     bool *blank; /* [n_tensors]: those of an adapter that are zero */
 } scan;
 
