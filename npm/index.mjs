@@ -4,8 +4,7 @@ import { canShare } from "./threads.mjs";
 
 const isNode = typeof process === "object" && Boolean(process.versions?.node);
 
-async function startWorker() {
-    const url = new URL("./worker.mjs", import.meta.url);
+async function startWorker(url) {
     if (!isNode) {
         const worker = new Worker(url, { type: "module" });
         return {
@@ -54,6 +53,7 @@ function abortError(signal) {
 
 export class Model {
     #worker;
+    #threads = [];
     #waiting = new Map(); // number -> {resolve, reject, message}
     #n = 0;
     #stop = null;
@@ -75,7 +75,7 @@ export class Model {
         if (nThreads > 1 && !canShare())
             throw new Error(`nThreads is ${nThreads}, but this page has one: threads need a page that is isolated from others (crossOriginIsolated)`);
         signal?.throwIfAborted();
-        const model = new Model(await startWorker());
+        const model = new Model(await startWorker(new URL("./worker.mjs", import.meta.url)));
         try {
             const { samplerNumbers, ...opened } = await model.#call({
                 what: "open",
@@ -97,7 +97,7 @@ export class Model {
     }
 
     #receive(m) {
-        if (m.thread) return this.#hear(m.thread);
+        if (m.thread) return this.#startThread(m.thread);
         const waits = this.#waiting.get(m.id);
         if (!waits) return;
         if ("result" in m || "error" in m) {
@@ -108,19 +108,30 @@ export class Model {
         } else waits.message(m);
     }
 
-    /** Ends the model with an error of one of its threads, for which it may wait; one that node ends, such as for want of memory, closes its port. */
-    #hear(thread) {
-        const ended = (why) => this.#end(new Error(`a thread of the model ended: ${why}`));
-        thread.onmessage = (e) => ended(e.data);
-        thread.on?.("close", () => ended("it was stopped"));
-        thread.unref?.();
+    /** Starts a thread for the worker, and tells it whether that works. A later error of the thread ends the model, because the worker may wait for it. */
+    async #startThread(data) {
+        let isReady = false;
+        const tell = (error) => this.#worker.post({ what: "started", k: data.k, error });
+        try {
+            const thread = await startWorker(new URL("./thread.mjs", import.meta.url));
+            if (this.#closed) return thread.end();
+            this.#threads.push(thread);
+            thread.listen(() => {
+                isReady = true;
+                tell();
+            }, (e) => (isReady ? this.#end(new Error(`a thread of the model ended: ${e.message}`)) : tell(e.message)));
+            thread.post(data);
+            thread.hold(false); // the worker is held while it works
+        } catch (e) {
+            tell(e.message);
+        }
     }
 
     #end(why) {
         this.#closed ??= why;
         for (const waits of this.#waiting.values()) waits.reject(why);
         this.#waiting.clear();
-        this.#worker.end();
+        for (const worker of [this.#worker, ...this.#threads.splice(0)]) worker.end();
     }
 
     #call(message, signal, onMessage) {

@@ -4,6 +4,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { Worker } from "node:worker_threads";
 import { sharedMemory, startThreads, usualThreads } from "./threads.mjs";
 import { hasWide, isWide, Wasi } from "./wasi.mjs";
 import { descriptors, toProgram } from "./files-node.mjs";
@@ -45,7 +46,8 @@ try {
     if (takesMemory) imports.env = { memory: sharedMemory(undefined, wide) };
     instance = await WebAssembly.instantiate(module, imports);
     if (typeof instance.exports._start !== "function") throw new Error("it has no function _start");
-    if (takesMemory) await startThreads(module, instance, n, { isProgram: true });
+    const start = (workerData) => new Worker(new URL("./thread.mjs", import.meta.url), { workerData }).unref(); // it never ends; the program can begin before it is there
+    if (takesMemory) await startThreads(module, instance, n, start);
 } catch (e) {
     fail(1, e.code === "ENOENT" ? `${file}: no such file` : `${file}: cannot be run as a program of WebAssembly (${e.message})${e instanceof WebAssembly.CompileError && !hasWide() ? "; those with addresses of 64 bits need node 24 or later" : ""}`);
 }

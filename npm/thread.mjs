@@ -19,15 +19,9 @@ async function serve({ module, memory, stack, k }, ready) {
     host(instance).serve(k);
 }
 
-/** Serves until an error ends it. Who waits for this thread then cannot hear of it, so the error goes to the owner of the other end of data.port;
- * one before there is work is an error of this worker, thrown outside of the promise. */
+/** Serves until an error ends it, which is thrown outside of the promise, so that it is one of this worker and its owner hears of it. */
 function run(data, ready) {
-    let isReady = false;
-    return serve(data, () => {
-        isReady = true;
-        ready();
-    }).catch((e) => {
-        if (isReady && data.port) return data.port.postMessage(String(e?.message ?? e));
+    return serve(data, ready).catch((e) => {
         setTimeout(() => {
             throw e;
         });
@@ -36,9 +30,8 @@ function run(data, ready) {
 
 if (isNode)
     import("node:worker_threads").then(async ({ parentPort, workerData }) => {
-        const ready = () => parentPort.postMessage("ready");
-        if (!workerData.isProgram) return run(workerData, ready);
-        await serve(workerData, ready).catch(async (e) => {
+        if (!workerData) return parentPort.once("message", (data) => run(data, () => parentPort.postMessage("ready")));
+        await serve(workerData, () => {}).catch(async (e) => { // of a program
             // The program waits for this thread, and would do so forever.
             (await import("node:fs")).writeSync(2, `a thread of the program: ${e.stack}\n`);
             process.kill(process.pid, "SIGKILL");

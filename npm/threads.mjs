@@ -36,41 +36,16 @@ export function host({ exports }) {
     return { add: exports.__indirect_function_table.get(add), serve: exports.__indirect_function_table.get(serve) };
 }
 
-/** Starts a worker; resolves when it waits for work. onPort gets a port on which it tells of an error after that. */
-async function startWorker(data, onPort) {
-    const channel = onPort && new MessageChannel();
-    if (channel) data.port = channel.port2;
-    const transfer = channel ? [channel.port2] : [];
-    const url = new URL("./thread.mjs", import.meta.url);
-    const node = isNode && (await import("node:worker_threads"));
-    await new Promise((resolve, reject) => {
-        if (isNode) {
-            const thread = new node.Worker(url, { workerData: data, transferList: transfer });
-            thread.once("message", resolve);
-            thread.on("error", reject);
-            thread.unref(); // it never ends
-            if (data.isProgram) resolve(); // which can begin before its threads are there
-        } else {
-            const worker = new Worker(url, { type: "module" });
-            worker.onmessage = resolve;
-            worker.onerror = (e) => reject(new Error(e.message || `${url}: the worker cannot be started`));
-            worker.postMessage(data, transfer);
-        }
-    });
-    if (channel) onPort(channel.port1); // a worker that could not be started has told its error already
-}
-
 /** Makes an instance, which has not run anything yet, one that can use n threads, if there is memory for them; returns how many it can use. The first is
- * the caller's. options: isProgram: the process is nothing else, and ends with an error of a thread; onPort: gets a port for each thread, on which such an
- * error comes as a text. The caller may wait for the thread by then and hear nothing, so somebody else should listen. */
-export async function startThreads(module, instance, n, { isProgram = false, onPort } = {}) {
+ * the caller's. start(data) starts another one, a worker of thread.mjs with this data; its promise is waited for. */
+export async function startThreads(module, instance, n, start) {
     const { add } = host(instance), started = [];
     let usable = 1;
     for (let k = 0; k < POOLS * (n - 1); k++) {
         const able = Math.min(k + 2, n), stack = add(able);
         if (!stack) break;
         usable = able;
-        started.push(startWorker({ module, memory: instance.exports.memory, stack, k, isProgram }, onPort));
+        started.push(start({ module, memory: instance.exports.memory, stack, k }));
     }
     await Promise.all(started);
     return usable;

@@ -75,9 +75,20 @@ async function instantiate(bits, nThreads, leastMemory) {
     lib = { ...instance.exports };
     for (const [name, kinds] of Object.entries(FUNCTIONS)) lib[name] = withNumbers(instance.exports[name], kinds, wide);
     wasi.memory = lib.memory;
-    const usable = isShared ? await startThreads(module, instance, nThreads, { onPort: (of) => port.postMessage({ thread: of }, [of]) }) : 1;
+    const usable = isShared ? await startThreads(module, instance, nThreads, startThread) : 1;
     lib._initialize();
     return usable;
+}
+
+const starting = new Map(); // k of a thread that starts -> {resolve, reject}
+
+/** Has the model start a thread: it owns them, so that it hears of their errors while this worker waits for them. Nor may a worker start others in Firefox
+ * while its tools for developers are open, or a test drives it: both may then wait forever. */
+function startThread(thread) {
+    return new Promise((resolve, reject) => {
+        starting.set(thread.k, { resolve, reject });
+        port.postMessage({ thread });
+    });
 }
 
 let reported = 0, isComplete = false;
@@ -341,6 +352,10 @@ function receive(message) {
         aborted.add(message.of);
         if (message.of === now) controller?.abort();
         return;
+    }
+    if (message.what === "started") {
+        const { resolve, reject } = starting.get(message.k);
+        return message.error === undefined ? resolve() : reject(new Error(message.error));
     }
     last = last.then(() => run(message));
 }

@@ -18,6 +18,13 @@ function startWorker(t, code) {
     const answers = new Map();
     t.after(() => worker.terminate());
     worker.on("message", (m) => ("result" in m || "error" in m) && answers.get(m.id)?.(m));
+    worker.on("message", ({ thread: data }) => { // as Model does
+        if (!data) return;
+        const thread = new Worker(join(folder, "thread.mjs"));
+        t.after(() => thread.terminate());
+        thread.once("message", () => worker.postMessage({ what: "started", k: data.k }));
+        thread.postMessage(data);
+    });
     worker.on("error", (e) => answers.forEach((answer) => answer({ error: e })));
     const post = (m) => worker.postMessage(m);
     return { post, ask: (m) => new Promise((resolve) => { answers.set(m.id, resolve); post(m); }) };
