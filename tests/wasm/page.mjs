@@ -1,10 +1,9 @@
-// The page without a server, in headless Chromium. GGL_WASM_TEST: FOLDER_OF_PAGE:LLM_CLI:FOLDER_OF_MODELS
+// The page without a server, in a headless browser (serve.mjs). GGL_WASM_TEST: FOLDER_OF_PAGE:LLM_CLI:FOLDER_OF_MODELS
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { after, before, test } from "node:test";
 import { join } from "node:path";
-import { Chromium } from "../server/page/chromium.mjs";
-import { serve } from "./serve.mjs";
+import { launch, serve } from "./serve.mjs";
 
 const [folder, cli, models] = process.env.GGL_WASM_TEST.split(":");
 let server, browser, at, asked = 0, version = 1;
@@ -15,7 +14,7 @@ before(async () => {
         asked++;
         return join(models, "stories-chat.gguf");
     }, () => ({ etag: `"${version}"` })));
-    browser = await Chromium.launch();
+    browser = await launch();
 });
 
 after(async () => {
@@ -23,10 +22,10 @@ after(async () => {
     server?.close();
 });
 
-/** The page, after it has loaded itself again for threads. */
+/** The page, after it has loaded itself again for threads, and its script has run. */
 async function openPage() {
     const tab = await browser.newTab(at);
-    await tab.until(() => globalThis.crossOriginIsolated && document.readyState === "complete");
+    await tab.until(() => globalThis.crossOriginIsolated && typeof document.querySelector("#builtin")?.onclick === "function");
     return tab;
 }
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The library for WebAssembly, built by clang and run by node and Chromium, computes the bits of this build: run.sh SOURCE_DIR BUILD_DIR
+# The library for WebAssembly, built by clang and run by node, Chromium and Firefox, computes the bits of this build: run.sh SOURCE_DIR BUILD_DIR
 # GGL_TEST_LONG: all digests, not a few; and without vector instructions, too.
 set -u
 export LC_ALL=C.UTF-8
@@ -109,11 +109,28 @@ run "$wasm/bin/llm-convert.wasm" wraps.bin --no-tokenizer -o wraps.gguf >said 2>
 
 # the package, and the page
 GGL_WASM_TEST=$wasm/package:$here/llm-cli:$source/models/builtin node --test "$source/tests/wasm/package.mjs" >said 2>&1 || fail "the package: $(cat said)"
+browsers=()
 for name in ${CHROMIUM:-chromium chromium-browser google-chrome google-chrome-stable}; do
-    command -v "$name" >/dev/null || continue
-    GGL_WASM_TEST=$wasm/web:$here/llm-cli:$source/models/builtin node --test "$source/tests/wasm/page.mjs" >said 2>&1 || fail "the page: $(cat said)"
+    command -v "$name" >/dev/null && browsers+=(chromium) && break
+done
+for name in ${FIREFOX:-firefox firefox-esr}; do
+    command -v "$name" >/dev/null && browsers+=(firefox) && break
+done
+websocket= # node 22 has what Firefox is driven by, and node 20 if it is asked
+node -e 'process.exit(typeof WebSocket === "function" ? 0 : 1)' || websocket=--experimental-websocket
+node $websocket -e 0 2>/dev/null || { echo "Firefox is not tried: it needs node 20.10 or later" && websocket='' && browsers=("${browsers[@]/firefox/}"); }
+echo "browsers: ${browsers[*]:-none (Debian: chromium, firefox-esr)}"
+in_browsers() { # FILE BUILD_AND_FOLDERS [BROWSER]: a test in each browser, or in this one
+    for browser in ${browsers[*]}; do
+        [ "$browser" = "${3:-$browser}" ] || continue
+        GGL_WASM_BROWSER=$browser GGL_WASM_TEST=$2 node $websocket --test "$source/tests/wasm/$1" >said 2>&1 || fail "$1 in $browser: $(cat said)"
+    done
+}
+if [ -n "${browsers[*]}" ]; then
+    in_browsers page.mjs "$wasm/web:$here/llm-cli:$source/models/builtin"
+    in_browsers programs.mjs "32:$wasm:$here:$source/models/builtin" firefox # Chromium's engine is node's
     # addresses of 64 bits, which node has from version 24 on; without the compiler, or the sources of the C library, they are not tried
-    "$source/scripts/wasm64-library.sh" "$2/wasm64-library" 2>said || { echo "addresses of 64 bits are not tried: $(cat said)" && break; }
+    "$source/scripts/wasm64-library.sh" "$2/wasm64-library" 2>said || { echo "addresses of 64 bits are not tried: $(cat said)" && exit $failed; }
     options=(-DGGL_WASM64="$2/wasm64-library")
     build wasm64 "$2" ON "${targets[@]}" ggml-lite-js
     # lld 19 looks for a function of the C library in the first archive that has one of that name, be it static, and then links none at all
@@ -123,7 +140,6 @@ for name in ${CHROMIUM:-chromium chromium-browser google-chrome google-chrome-st
     names "$2/wasm64" t >ours
     names "$2/wasm64-library" TW >theirs
     [ -s ours ] && [ -s theirs ] && [ -z "$(comm -12 ours theirs)" ] || fail "static functions have names of the C library's: $(comm -12 ours theirs)"
-    GGL_WASM_TEST=$2/wasm64:$here:$source/models/builtin node --test "$source/tests/wasm/wide.mjs" >said 2>&1 || fail "addresses of 64 bits: $(cat said)"
-    break
-done
+    in_browsers programs.mjs "64:$2/wasm64:$here:$source/models/builtin"
+fi
 exit $failed

@@ -1,9 +1,13 @@
-// A host of static files for tests in a browser.
+// A host of static files for tests in a browser, and the browser that GGL_WASM_BROWSER names: chromium (the default) or firefox.
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { extname } from "node:path";
+import { Chromium } from "../server/page/chromium.mjs";
+import { Firefox } from "../server/page/firefox.mjs";
 
 const TYPES = { ".html": "text/html", ".mjs": "text/javascript", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
+
+export const launch = () => ({ chromium: Chromium, firefox: Firefox })[process.env.GGL_WASM_BROWSER ?? "chromium"].launch();
 
 /** Serves the file that toFile(path) names, with headers(path) besides those of its kind. Returns the server, and the address of its root. */
 export async function serve(toFile, headers) {

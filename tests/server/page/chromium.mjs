@@ -1,23 +1,19 @@
 // Drives a headless Chromium over the DevTools protocol, through a pipe: real clicks, real keys, screenshots. No dependency.
 
-import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { Browser, DrivenTab, findProgram } from './driver.mjs';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
-const PATIENCE = 60000; // milliseconds until a condition that does not come true fails the test
 
 /** The program, or null if there is none. */
 export function findChromium() {
-    const names = process.env.CHROMIUM ? [process.env.CHROMIUM] : NAMES;
-    return names.find((name) => spawnSync(name, ['--version']).status === 0) ?? null;
+    return findProgram(process.env.CHROMIUM ? [process.env.CHROMIUM] : NAMES);
 }
 
-export class Chromium {
+export class Chromium extends Browser {
     static async launch() {
         const browser = new Chromium();
-        browser.dir = mkdtempSync(join(tmpdir(), 'page-test-'));
         const options = [
             '--headless=new',
             '--remote-debugging-pipe',
@@ -39,9 +35,6 @@ export class Chromium {
         browser.process = spawn(findChromium(), [...options, 'about:blank'], {
             stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
         });
-        browser.waiting = new Map();
-        browser.listeners = new Set();
-        browser.next = 1;
         browser.receive(browser.process.stdio[4]);
         return browser;
     }
@@ -56,22 +49,8 @@ export class Chromium {
         });
     }
 
-    message(message) {
-        const waiting = this.waiting.get(message.id);
-        this.waiting.delete(message.id);
-        if (waiting && message.error) {
-            waiting.reject(new Error(`${waiting.method}: ${message.error.message}`));
-        } else if (waiting) {
-            waiting.resolve(message.result);
-        } else {
-            this.listeners.forEach((f) => f(message));
-        }
-    }
-
     send(method, params = {}, sessionId = undefined) {
-        const id = this.next++;
-        this.process.stdio[3].write(JSON.stringify({ id, method, params, sessionId }) + '\0');
-        return new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject, method }));
+        return this.call(method, { params, sessionId }, (text) => this.process.stdio[3].write(text + '\0'));
     }
 
     /** A new tab. Tabs of one context share their storage; `context` is what newContext() gave. */
@@ -89,11 +68,8 @@ export class Chromium {
         return (await this.send('Target.createBrowserContext')).browserContextId;
     }
 
-    async close() {
-        const ended = new Promise((resolve) => this.process.on('exit', resolve));
-        this.send('Browser.close').catch(() => {});
-        await ended;
-        rmSync(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    close() {
+        return this.end('Browser.close');
     }
 }
 
@@ -113,10 +89,10 @@ const KEYS = {
 };
 const MODIFIERS = { Alt: 1, Control: 2, Meta: 4, Shift: 8 };
 
-export class Tab {
+export class Tab extends DrivenTab {
     constructor(browser, target, session) {
+        super();
         Object.assign(this, { browser, target, session });
-        this.problems = []; // exceptions, console errors, violations of the policy
         this.requests = []; // URLs
         browser.listeners.add((m) => m.sessionId === session && this.event(m.method, m.params));
     }
@@ -188,65 +164,14 @@ export class Tab {
         return result.value;
     }
 
-    /** Waits until f(...args) in the page is true, and returns its value. */
-    async until(f, ...args) {
-        for (const end = Date.now() + PATIENCE; ;) {
-            const value = await this.eval(f, ...args);
-            if (value) {
-                return value;
-            }
-            if (Date.now() > end) {
-                const shown = await this.eval(() => document.body.innerText.slice(0, 1500));
-                throw new Error(
-                    `waited in vain for ${f} ${JSON.stringify(args)}; problems: ${this.problems}; the page:\n${shown}`,
-                );
-            }
-            await new Promise((resolve) => setTimeout(resolve, 30));
-        }
-    }
-
-    text(selector) {
-        return this.eval((s) => document.querySelector(s)?.innerText ?? null, selector);
-    }
-
-    count(selector) {
-        return this.eval((s) => document.querySelectorAll(s).length, selector);
-    }
-
-    /** Clicks an element as a user does: it must be visible, and nothing may lie over it. */
-    async click(selector, nth = 0) {
-        const at = await this.until(
-            (s, n) => {
-                const element = [...document.querySelectorAll(s)].at(n);
-                if (!element || element.disabled) {
-                    return null;
-                }
-                element.scrollIntoView({ block: 'nearest' });
-                const box = element.getBoundingClientRect(),
-                    x = box.x + box.width / 2,
-                    y = box.y + box.height / 2;
-                const hit = document.elementFromPoint(x, y);
-                return box.width &&
-                    (element === hit || element.contains(hit) || hit?.closest('label')?.contains(element))
-                    ? { x, y }
-                    : null;
-            },
-            selector,
-            nth,
-        );
+    /** Moves the mouse to a place in the window, and presses and releases its button there if `clicks`. */
+    async mouse(at, clicks) {
         const mouse = { ...at, button: 'left', clickCount: 1 };
         await this.send('Input.dispatchMouseEvent', { type: 'mouseMoved', ...at });
-        await this.send('Input.dispatchMouseEvent', { type: 'mousePressed', ...mouse });
-        await this.send('Input.dispatchMouseEvent', { type: 'mouseReleased', ...mouse });
-    }
-
-    /** Moves the mouse onto an element. */
-    async hover(selector) {
-        const at = await this.eval((s) => {
-            const box = document.querySelector(s).getBoundingClientRect();
-            return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
-        }, selector);
-        await this.send('Input.dispatchMouseEvent', { type: 'mouseMoved', ...at });
+        if (clicks) {
+            await this.send('Input.dispatchMouseEvent', { type: 'mousePressed', ...mouse });
+            await this.send('Input.dispatchMouseEvent', { type: 'mouseReleased', ...mouse });
+        }
     }
 
     /** Presses keys: "Enter", "Shift+Enter", "Control+k". */
@@ -270,13 +195,6 @@ export class Tab {
                 ...event,
             });
             await this.send('Input.dispatchKeyEvent', { type: 'keyUp', ...event, text: undefined });
-        }
-    }
-
-    /** Types text, character by character. */
-    async type(text) {
-        for (const c of text) {
-            await (c === '\n' ? this.press('Shift+Enter') : this.press(c));
         }
     }
 
