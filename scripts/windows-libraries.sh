@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds libraries for Windows that Debian has no packages of: windows-libraries.sh [--aarch64] FOLDER; or unpacks Debian's wine for ARM: windows-libraries.sh --wine FOLDER
 #
-# For x86-64 it builds libmicrohttpd, which llm-server needs; then cmake -DCMAKE_TOOLCHAIN_FILE=cmake/windows.cmake -DCMAKE_FIND_ROOT_PATH=FOLDER finds it. For ARM it builds
+# For x86-64 it builds libmicrohttpd, which llm-server needs, and libcurl, which `llm-bench serve` needs; then cmake -DCMAKE_TOOLCHAIN_FILE=cmake/windows.cmake -DCMAKE_FIND_ROOT_PATH=FOLDER finds it. For ARM it builds
 # also what a compiler needs: the headers, the C runtime, the import libraries and the threads of mingw-w64, for cmake/windows_aarch64.cmake. The sources are those of a
 # Debian system's source packages, whose signatures apt-get checks. Needs make, dpkg-dev and gcc-mingw-w64-x86-64-posix, or for ARM clang-16, lld-16 and llvm-16.
 #
@@ -24,11 +24,11 @@ esac
 host=$what-w64-mingw32
 case $what in
 x86_64)
-    compiler=$host-gcc-posix made=lib/libmicrohttpd.a debian="gcc-mingw-w64-x86-64-posix, make, apt, dpkg-dev" packages=(libmicrohttpd)
+    compiler=$host-gcc-posix made=lib/libcurl.a debian="gcc-mingw-w64-x86-64-posix, make, apt, dpkg-dev" packages=(libmicrohttpd curl)
     needed=("$compiler" make dpkg-source)
     ;;
 aarch64)
-    compiler=clang-16 made=lib/libmicrohttpd.a debian="clang-16, lld-16, llvm-16, make, apt, dpkg-dev" packages=(libmicrohttpd mingw-w64)
+    compiler=clang-16 made=lib/libcurl.a debian="clang-16, lld-16, llvm-16, make, apt, dpkg-dev" packages=(libmicrohttpd curl mingw-w64)
     needed=("$compiler" ld.lld-16 llvm-{ar,ranlib,nm,dlltool,objdump,windres}-16 make dpkg-source)
     ;;
 wine)
@@ -119,5 +119,10 @@ END
     build threads "$mingw/mingw-w64-libraries/winpthreads" --disable-shared --enable-static
     cp "$mingw/COPYING.MinGW-w64-runtime/COPYING.MinGW-w64-runtime.txt" "$folder/mingw-w64-licence.txt"
 fi
-cp "$tmp"/libmicrohttpd-*/COPYING "$folder/libmicrohttpd-licence.txt" # first: the library's file is the last one
+cp "$tmp"/libmicrohttpd-*/COPYING "$folder/libmicrohttpd-licence.txt" # first: the file of the last library says that all is there
+cp "$tmp"/curl-*/COPYING "$folder/libcurl-licence.txt"
 build libmicrohttpd "$(echo "$tmp"/libmicrohttpd-*/)" --disable-shared --enable-static --disable-https --disable-doc --disable-examples --disable-curl
+no=() # HTTP and HTTPS alone
+for part in ftp file ldap ldaps rtsp dict telnet tftp pop3 imap smb smtp gopher mqtt manual; do no+=(--disable-$part); done
+for part in zlib brotli zstd libpsl libgsasl librtmp libidn2 nghttp2; do no+=(--without-$part); done
+build libcurl "$(echo "$tmp"/curl-*/)" --disable-shared --enable-static --with-schannel "${no[@]}"

@@ -2,7 +2,7 @@
 # library for them was built.
 make_zip() {
     make_zip_for x86_64 windows x86-64 wine wineserver
-    if [ -e build/windows-libraries-aarch64/lib/libmicrohttpd.a ]; then
+    if [ -e build/windows-libraries-aarch64/lib/libcurl.a ]; then
         make_zip_for aarch64 windows_aarch64 ARM "$PWD/build/wine-aarch64/wine" "$PWD/build/wine-aarch64/wineserver"
     else
         note "  no archive for ARM: scripts/windows-libraries.sh --aarch64 build/windows-libraries-aarch64 was not run"
@@ -34,6 +34,7 @@ make_zip_for() {
     for file in "$installed/usr/share/doc/ggml-lite/llm-server-page-licences.txt" "$libraries/libmicrohttpd-licence.txt"; do
         [ ! -e "$top/$name/llm-server.exe" ] || [ ! -e "$file" ] || cp "$file" "$top/$name/"
     done
+    [ ! -e "$top/$name/llm-bench.exe" ] || [ ! -e "$libraries/libcurl-licence.txt" ] || cp "$libraries/libcurl-licence.txt" "$top/$name/"
     [ ! -e "$libraries/mingw-w64-licence.txt" ] || cp "$libraries/mingw-w64-licence.txt" "$top/$name/"
     sed 's/$/\r/' >"$top/$name/README.txt" <<END
 ggml-lite $label: language models on your own computer
@@ -51,6 +52,7 @@ NOTICE names the authors of what the programs contain. llm-server.exe also has l
 under the GNU Lesser General Public License 2.1 or later; its sources are those of the Debian
 package of that name, and those of these programs are published beside this archive, so that it
 can be linked with another version: scripts/windows-libraries.sh builds the library.
+llm-bench.exe has libcurl, under the licence in libcurl-licence.txt.
 END
     find "$top" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
     (cd "$top" && find "$name" -type f | sort | zip -q -X "-$level" -@ "$out/$name.zip") || fail "zip fails"

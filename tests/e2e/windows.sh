@@ -19,7 +19,7 @@ fail() {
     failed=1
 }
 if [ "$processor" = aarch64 ]; then
-    [ -e "$libraries/lib/libmicrohttpd.a" ] || { echo "skipped: scripts/windows-libraries.sh --aarch64 $libraries was not run" && exit 77; }
+    [ -e "$libraries/lib/libcurl.a" ] || { echo "skipped: scripts/windows-libraries.sh --aarch64 $libraries was not run" && exit 77; }
     [ -e "$wine" ] || { echo "skipped: scripts/windows-libraries.sh --wine $2/wine-aarch64 was not run" && exit 77; }
 else
     for program in x86_64-w64-mingw32-gcc-posix wine wineserver; do
@@ -30,7 +30,7 @@ fi
 
 cmake -S "$source" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$source/cmake/$toolchain.cmake" -DCMAKE_FIND_ROOT_PATH="$libraries" -DGGL_TESTS=ON -DGGL_SMALL=ON \
     -DCMAKE_C_FLAGS_RELEASE="-O1 -DNDEBUG" >"$tmp/log" 2>&1 || { tail -20 "$tmp/log" && exit 1; }
-cmake --build "$build" -j 2 --target llm-cli llm-quantize llm-gguf llm-tokenize units $server >"$tmp/log" 2>&1 || { grep -E "error|undefined" "$tmp/log" | head -20 && exit 1; }
+cmake --build "$build" -j 2 --target llm-cli llm-quantize llm-gguf llm-tokenize units ${server:+$server llm-bench} >"$tmp/log" 2>&1 || { grep -E "error|undefined" "$tmp/log" | head -20 && exit 1; }
 ! grep -q "warning:" "$tmp/log" || fail "the compiler warns: $(grep -m 3 "warning:" "$tmp/log")"
 theirs() {
     local program=$1
@@ -105,6 +105,16 @@ if [ -n "$server" ]; then
     for i in 1 2 3 4 5 6 7 8; do
         [ "$(cat "$tmp/answer.$i")" = "$want" ] || fail "beside others: '$(cat "$tmp/answer.$i")', not '$want'"
     done
+    # llm-bench measures it: two clients with two requests each, of 8 tokens
+    theirs llm-bench serve "$address" -c 2 --requests 2 -p 16 -n 8 -o csv >"$tmp/bench" 2>"$tmp/said" || fail "llm-bench serve: $(cat "$tmp/said")"
+    python3 - "$tmp/bench" <<'END' || fail "llm-bench serve: $(cat "$tmp/bench")"
+import csv
+import sys
+row, = csv.DictReader(open(sys.argv[1], newline=""))
+sys.exit((row["n_answers"], row["n_failed"], row["completion_tokens"]) != ("4", "0", "32") or float(row["completion_ts"]) <= 0)
+END
+    theirs llm-bench serve "http://127.0.0.1:1" -c 1 --requests 1 >/dev/null 2>"$tmp/said"
+    [ $? = 1 ] && grep -qi "connect" "$tmp/said" || fail "llm-bench serve without a server: $(cat "$tmp/said")"
     [[ $(curl -sS -m 20 -H 'Accept: text/html' "$address/" 2>&1) == *"<html"* ]] || fail "the server has no page"
     [[ $(ask /completion '{"prompt": 5') == *"error"* ]] || fail "a wrong request is not refused"
     # a client that goes ends its answer, which would be far too long

@@ -95,8 +95,8 @@ static ggl_status listen_unix(http_server *s, ggl_error *err) {
     const socklen_t n = ggl_os_unix_address(&a, path, &most);
     if (n == 0 && most == 0)
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        "--host %s: this system has no sockets with the names of files; --host "
-                        "127.0.0.1 is an address for this machine alone",
+                        "--host %s: llm-server has no sockets with the names of files on this "
+                        "system; --host 127.0.0.1 is an address for this machine alone",
                         path);
     if (!ggl_os_is_absolute(path))
         return ggl_fail(err, GGL_USAGE,
