@@ -57,12 +57,12 @@ static ggl_status write_out(course *c, const llm_training_report *r, ggl_error *
     return st;
 }
 
-/* Writes the state and the result as they are now. The state comes first: a result without a state is that of a training that has ended. */
+/* Writes the result and the state as they are now. */
 static ggl_status checkpoint(course *c, const llm_training_report *r, ggl_error *err) {
     const double began = ggl_os_seconds();
-    ggl_status st = c->p.save ? llm_training_save(c->t, c->p.save, err) : GGL_OK;
-    if (st == GGL_OK && c->p.out && !c->p.best)
-        st = write_out(c, r, err);
+    ggl_status st = c->p.out && !c->p.best ? write_out(c, r, err) : GGL_OK;
+    if (st == GGL_OK && c->p.save)
+        st = llm_training_save(c->t, c->p.save, err);
     c->saved_at = ggl_os_seconds();
     c->t->seconds += c->saved_at - began;
     return st;

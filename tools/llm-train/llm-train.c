@@ -244,8 +244,7 @@ static int learn(work *w) {
     return conclude(w, st, &err);
 }
 
-/* Refuses to write what another training writes, and to lose what an interrupted one has left. Ends, with success, if there is only the result
- * of a training that has ended. Nothing is read or written before. Returns an exit code; -1: the training may begin or go on. */
+/* Refuses to write what another training writes, and to lose what an interrupted one has left. Nothing is read or written before. */
 static int look_for_state(const work *w) {
     ggl_error err = {0};
     ggl_file_lock *lock = NULL;
@@ -253,15 +252,6 @@ static int look_for_state(const work *w) {
         return tool_error(TOOL, 1, "%s",
                           err.msg); /* while it runs, its state is no one's to go on with */
     ggl_file_lock_close(lock);
-    if (w->o.resume && !w->o.plan && w->o.save && !ggl_file_exists(w->o.save) &&
-        ggl_file_exists(w->o.out)) {
-        tool_say(TOOL,
-                 "%s is there, and no %s: the training is complete, and nothing is left to do. "
-                 "Without --resume it begins again and replaces %s; %s %s learns more",
-                 w->o.out, w->o.save, w->o.out, w->o.lora || w->o.adapter ? "--adapter" : "-m",
-                 w->o.out);
-        return 0;
-    }
     if (w->o.resume || w->o.plan || !w->o.save || !ggl_file_exists(w->o.save))
         return -1;
     return tool_error_about(TOOL, 2,
@@ -277,7 +267,8 @@ static int resume(work *w) {
     if (!w->o.resume || !w->o.save)
         return -1;
     if (!ggl_file_exists(w->o.save)) {
-        tool_note(TOOL, "--resume: there is no %s; the training begins", w->o.save);
+        tool_note(TOOL, "--resume: there is no %s; the training begins%s", w->o.save,
+                  ggl_file_exists(w->o.out) ? " anew, and replaces the result that is there" : "");
         return -1;
     }
     if (llm_training_resume(w->t, w->o.save, &err) != GGL_OK)

@@ -333,9 +333,8 @@ int train_options_read(train_options *o, int argc, char **argv) {
              "no loss reads; rank: a reranker's scores (default: as the model's file says)"},
         {NULL, .help = "checkpoints"},
         {"--resume", ARG_FLAG, &o->resume,
-         .help = "go on from OUT.train, which an interrupted training leaves; begin if there is "
-                 "neither "
-                 "that nor OUT; OUT alone: the training is complete"},
+         .help =
+             "go on from OUT.train, which an interrupted training leaves; begin if there is none"},
         {"--save-minutes", ARG_FLOAT, &o->save_minutes, .value = "X",
          .help = "write OUT and OUT.train after so many minutes (default: 5)", .min = 1e-3,
          .max = 1e6},
