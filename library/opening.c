@@ -324,6 +324,9 @@ static ggl_status open_adapters(llm_context *c, const llm_opening *o, ggl_error 
     const ggl_status st =
         llm_adapter_list_open(&c->adapter, &c->n_adapters, o->adapter, o->n_adapters,
                               o->vary_adapters, c->model, c->eye ? c->eye->model : NULL, err);
+    for (size_t i = 0; st == GGL_OK && o->vary_from_0 && i < c->n_adapters; i++)
+        if (c->adapter[i].varies)
+            c->adapter[i].scale = 0;
     return st == GGL_OK && c->eye ? llm_eye_adapt(c->eye, c->adapter, c->n_adapters, err) : st;
 }
 

@@ -59,7 +59,8 @@ typedef struct llm_opening {
     const char *pooling; /* as llm_open_params */
     const llm_lora *adapter;
     size_t n_adapters;
-    bool vary_adapters; /* sequences may have other scales than these (llm_adapter_use.varies) */
+    /* Sequences may have other scales than these (llm_adapter_use.varies), where an adapter allows it; such adapters begin at 0. */
+    bool vary_adapters, vary_from_0;
     llm_guessing_choice guessing;
     /* See llm_fit_others and llm_fitting. NULL: none. */
     double (*taken)(void *ctx, const char *device);

@@ -36,7 +36,10 @@ void *ggl_os_library_open(const char *path) {
     wchar_t *w = ggl_os_wide(path);
     for (wchar_t *c = w; c && *c; c++)
         *c = *c == L'/' ? L'\\' : *c; /* which it alone understands */
-    HMODULE h = w ? LoadLibraryW(w) : NULL;
+    /* a name alone is not looked for in the current folder, which may be anybody's */
+    const DWORD flags =
+        ggl_os_has_separator(path, strlen(path)) ? 0 : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS;
+    HMODULE h = w ? LoadLibraryExW(w, NULL, flags) : NULL;
     if (!h)
         note_error(path);
     free(w);

@@ -244,7 +244,11 @@ ggl_status llm_train_data_read(train_data *d, const char *path, ggl_error *err) 
         char *own;
         ggl_status got = read_stdin(d, &own, &text.n, err);
         text.s = own;
-        if (got == GGL_OK)
+        if (got == GGL_OK && llm_is_parquet(text))
+            got = ggl_fail(err, GGL_UNSUPPORTED,
+                           STDIN ": this is a Parquet file, which is read by its name alone: give "
+                                 "the file in place of -");
+        else if (got == GGL_OK)
             got = llm_train_data_add(d, STDIN, text, err);
         ggl_free(own);
         return got;

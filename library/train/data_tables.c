@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/os_fs.h"
 #include "ggl/internal/os_library.h"
 
 /* --- the library ------------------------------------------------------------------------------ */
@@ -60,6 +61,8 @@ typedef struct duck_calls {
 #define X(type, name, arguments) type(*name) arguments;
     CALLS(X)
 #undef X
+    /* duckdb_execute_prepared_streaming: rows come as they are fetched, and are not kept. DuckDB has it still, but says that it may go. NULL: it has gone. */
+    int (*stream)(void *statement, duck_result *result);
 } duck_calls;
 
 static const struct {
@@ -72,7 +75,7 @@ static const struct {
 };
 
 static void *open_library(ggl_error *err) {
-    const char *given = getenv("GGL_DUCKDB");
+    const char *const set = getenv("GGL_DUCKDB"), *const given = set && *set ? set : NULL;
     void *library = given ? ggl_os_library_open(given) : NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names && !given && !library; i++)
         if (ggl_os_library_is_name(names[i]))
@@ -90,6 +93,8 @@ static ggl_status find_calls(duck_calls *to, void *library, ggl_error *err) {
                             calls[i].name);
         memcpy((char *)to + calls[i].at, &call, sizeof call);
     }
+    void *const stream = ggl_os_library_find(library, "duckdb_execute_prepared_streaming");
+    memcpy(&to->stream, &stream, sizeof stream);
     return GGL_OK;
 }
 
@@ -99,7 +104,8 @@ struct train_table {
     duck_calls duck;
     void *library, *database, *connection;
     char *pattern; /* the path */
-    duck_result rows;
+    void *statement;
+    duck_result rows;     /* of the statement */
     void *chunk, *values; /* some rows, of which row `at` is the next */
     uint64_t at, n_chunk;
     int64_t n;
@@ -111,9 +117,12 @@ static ggl_status fail(ggl_status st, const char *text, ggl_error *err) {
     return ggl_fail(err, st, "DuckDB: %.*s", (int)strcspn(why, "\r\n"), why);
 }
 
-/* The path as a pattern that only this file has: DuckDB reads all files that a pattern fits. */
+/* The path as a pattern that only this file has: DuckDB reads all files that a pattern fits, and ~ is a user's folder. */
 static char *pattern_of(const char *path) {
-    char *out = ggl_calloc(3 * strlen(path) + 1, 1), *to = out;
+    static const char here[] = "./";
+    char *out = ggl_calloc(sizeof here + 3 * strlen(path), 1), *to = out;
+    if (out && !ggl_os_is_absolute(path))
+        to = (char *)memcpy(out, here, sizeof here) + sizeof here - 1;
     for (; out && *path; path++) {
         const bool special = strchr("*?[", *path) != NULL;
         if (special)
@@ -149,15 +158,20 @@ static ggl_status connect(train_table *t, ggl_error *err) {
                : ggl_fail(err, GGL_NOMEM, "out of memory for DuckDB");
 }
 
-/* Runs a query whose only parameter is the file. The caller destroys the result, also after a failure. */
+/* Prepares a query whose only parameter is the file. *out is destroyed by the caller, also after a failure. */
+static ggl_status prepare(const train_table *t, const char *text, void **out, ggl_error *err) {
+    const duck_calls *d = &t->duck;
+    return d->prepare(t->connection, text, out) == 0 && d->bind_varchar(*out, 1, t->pattern) == 0
+               ? GGL_OK
+               : fail(GGL_FORMAT, d->prepare_error(*out), err);
+}
+
+/* Runs a query to its end. The caller destroys the result, also after a failure. */
 static ggl_status query(const train_table *t, const char *text, duck_result *out, ggl_error *err) {
     const duck_calls *d = &t->duck;
     void *statement = NULL;
-    ggl_status st = GGL_OK;
-    if (d->prepare(t->connection, text, &statement) != 0 ||
-        d->bind_varchar(statement, 1, t->pattern) != 0)
-        st = fail(GGL_FORMAT, d->prepare_error(statement), err);
-    else if (d->execute_prepared(statement, out) != 0)
+    ggl_status st = prepare(t, text, &statement, err);
+    if (st == GGL_OK && d->execute_prepared(statement, out) != 0)
         st = fail(GGL_FORMAT, d->result_error(out), err);
     d->destroy_prepare(&statement);
     return st;
@@ -194,6 +208,28 @@ static ggl_status count(train_table *t, ggl_error *err) {
     return st;
 }
 
+/* Checks that it writes JSON, which is an extension that may be missing. */
+static ggl_status check_json(const train_table *t, ggl_error *err) {
+    duck_result result = {.data = NULL};
+    const ggl_status st = query(t, "SELECT to_json($1)", &result, err);
+    t->duck.destroy_result(&result);
+    return st == GGL_OK ? st : ggl_fail(err, GGL_UNSUPPORTED, "it lacks the extension json");
+}
+
+/* Begins to read the rows. The name of the table is none that columns have. */
+static ggl_status begin(train_table *t, ggl_error *err) {
+    const duck_calls *d = &t->duck;
+    const ggl_status st = prepare(t,
+                                  "SELECT CAST(to_json(\"ggl row\") AS VARCHAR) "
+                                  "FROM read_parquet($1, hive_partitioning = false) AS \"ggl row\"",
+                                  &t->statement, err);
+    if (st != GGL_OK)
+        return st;
+    return (d->stream ? d->stream : d->execute_prepared)(t->statement, &t->rows) == 0
+               ? GGL_OK
+               : fail(GGL_FORMAT, d->result_error(&t->rows), err);
+}
+
 ggl_status llm_train_table_open(train_table **out, const char *path, ggl_error *err) {
     train_table *t = *out = ggl_calloc(1, sizeof *t);
     if (!t)
@@ -206,12 +242,11 @@ ggl_status llm_train_table_open(train_table **out, const char *path, ggl_error *
     if (st == GGL_OK)
         st = connect(t, err);
     if (st == GGL_OK)
+        st = check_json(t, err);
+    if (st == GGL_OK)
         st = count(t, err);
-    if (st == GGL_OK) /* the table's name is none that a column has */
-        st = query(t,
-                   "SELECT CAST(to_json(\"the row\") AS VARCHAR) "
-                   "FROM read_parquet($1, hive_partitioning = false) AS \"the row\"",
-                   &t->rows, err);
+    if (st == GGL_OK)
+        st = begin(t, err);
     if (st != GGL_OK) {
         llm_train_table_close(t);
         *out = NULL;
@@ -246,6 +281,8 @@ void llm_train_table_close(train_table *t) {
         d->destroy_data_chunk(&t->chunk);
     if (t->connection) {
         d->destroy_result(&t->rows);
+        if (t->statement)
+            d->destroy_prepare(&t->statement);
         d->disconnect(&t->connection);
     }
     if (t->database)

@@ -91,6 +91,9 @@ ggl_status llm_adapter_check(const llm_adapter *a, const llm_model *m, const llm
 
 bool llm_adapter_can_vary(const llm_adapter *a, const llm_model *m) {
     const llm_adapter_use use = {.adapter = a, .scale = 1, .task = 1, .varies = true};
+    for (size_t i = 0; i < a->n_pairs; i++)
+        if (a->pair[i].magnitude)
+            return false;
     return build(m, (llm_arch_params){.adapter = &use, .n_adapters = 1}, NULL) == GGL_OK;
 }
 

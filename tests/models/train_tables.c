@@ -18,9 +18,9 @@ static void use(const char *library) {
     "{'text':' '}\n"                                                                               \
     "{'text':'the last one'}\n"
 
-TEST(rows_are_objects) {
+static void check_rows(const char *library) {
     model m;
-    use(STUB("whole"));
+    use(library);
     REQUIRE(model_open(&m, CHAT_MODEL, PLAIN));
     const train_data_params p = params_of(&m, 512);
     train_data *lines = data_of(&p, "a.jsonl", ROWS),
@@ -33,6 +33,12 @@ TEST(rows_are_objects) {
     llm_train_data_free(rows);
     llm_train_data_free(lines);
     model_fini(&m);
+}
+
+/* As they come, and, by a library without that call, all at once. */
+TEST(rows_are_objects) {
+    check_rows(STUB("whole"));
+    check_rows(STUB("does_not_stream"));
 }
 
 /* The library reads all files that a pattern fits; a name may look like one. Files are known by how they begin. */
@@ -91,6 +97,8 @@ TEST(libraries) {
     use(STUB("lacks_a_call"));
     refuse_all(&m, GGL_UNSUPPORTED,
                "but it lacks duckdb_destroy_result: a newer one is needed; or");
+    use(STUB("has_no_json"));
+    refuse_all(&m, GGL_UNSUPPORTED, "but it lacks the extension json; or write it as");
     use(STUB("does_not_open"));
     refuse_all(&m, GGL_NOMEM, "a.parquet: DuckDB: IO Error: no room");
     model_fini(&m);

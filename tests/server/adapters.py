@@ -42,7 +42,7 @@ def adapter(name, seed, alpha=None, magnitudes=False, keys=()):
     return path
 
 
-ONE, TWO, THREE = adapter("one", 1), adapter("two", 2, alpha=4.0), adapter("three", 3, alpha=1.0, magnitudes=True)
+ONE, TWO, THREE = adapter("one", 1), adapter("two", 2, alpha=4.0), adapter("three", 3, alpha=1.0)
 PROMPTS = ["Once upon a time there was", "Once upon a time there were two", "The dog ran to the", "Lily and Tom played in the park. Then"]
 
 
@@ -78,7 +78,7 @@ def each():
     with start("-np", "1") as s:
         check([ask(s, body(p)) for p in PROMPTS] == want[0, 0, 0], "scale 0 is no adapter")
     # llm-cli computes with the scales as constants
-    for c in choices[:4]:
+    for c in choices:
         named = ",".join(f"{f}:{x}" for f, x in zip(files, c))
         r = subprocess.run([CLI, "-m", "builtin:stories", "--lora", named, "-p", PROMPTS[0], "-n", "16", "--temp", "0", "--no-display-prompt", "-t", "1"],
                            capture_output=True, check=True, stdin=subprocess.DEVNULL)
@@ -93,14 +93,29 @@ def each():
             check(a == expected, f"{c}, {PROMPTS[i]}: {a}, not {expected}")
         zero = {"lora": [{"id": 0, "scale": 0}]}
         check(ask(s, {**body(PROMPTS[0]), **zero}) == want[0, 0, 0][0], "0 for one, and so for all")
-        chat = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1, "lora": [{"id": 1, "scale": 0.5}]}
-        check(s.post("/v1/completions", {"prompt": "a", "max_tokens": 1, "lora": [{"id": 1, "scale": 0.5}]})[0] == 200, "/v1/completions")
-        check(b"template" in s.post("/v1/chat/completions", chat)[2], "the model has no template")
+        said = json.loads(s.post("/v1/completions", {"prompt": PROMPTS[0], "max_tokens": 16, "temperature": 0, "lora": [{"id": 1, "scale": 0.5}]})[2])
+        check(said["choices"][0]["text"] == want[0, 0.5, 0][0][0], f"/v1/completions: {said}")
         # the beginning that was run with other scales is not used, and that with the same is
         long = "Once upon a time " * 20
         for c, cached in (((1, 0, 0), False), ((1, 0, 0), True), ((0, 1, 0), False), ((1, 0, 0), True), ((0, 1, 0), True)):
             n = json.loads(s.post("/completion", body(long, c))[2])["timings"]["cache_n"]
             check((n > 40) == cached, f"{c}: {n} tokens from the cache")
+
+
+def chats():
+    """The chats of all APIs that have the field."""
+    talk, texts = [{"role": "user", "content": "What is the capital of France?"}], []
+    for scales in ("0", "1"):
+        with Server([BINARY, "-m", "builtin:chat", "-t", "1", "--lora", f"{ONE}:{scales}"]) as s:
+            texts.append(json.loads(s.post("/v1/chat/completions", {"messages": talk, "max_tokens": 8, "temperature": 0})[2])["choices"][0]["message"]["content"])
+            if scales == "0":
+                for path, body, text in (("/v1/chat/completions", {"messages": talk, "max_tokens": 8}, lambda x: x["choices"][0]["message"]["content"]),
+                                         ("/v1/responses", {"input": talk, "max_output_tokens": 16}, lambda x: x["output"][0]["content"][0]["text"])):
+                    status, _, got = s.post(path, {**body, "temperature": 0, "lora": [{"id": 0, "scale": 1}]})
+                    check(status == 200, f"{path}: {status} {got}")
+                    texts.append(text(json.loads(got))[:len(texts[0]) // 2])
+    base, chat, responses, adapted = texts
+    check(base != adapted and adapted.startswith(chat) and adapted.startswith(responses), texts)
 
 
 def all_requests():
@@ -123,14 +138,39 @@ def all_requests():
     with start("--lora", ",".join(files), "--lora-init-without-apply") as s:
         check([a["scale"] for a in json.loads(s.get("/lora-adapters")[2])] == [0, 0], "not applied")
         check(ask(s, body(PROMPTS[0], (1, 0))) == want[1, 0], "until a request does")
+    # a list that was got can be set
+    with start("--lora", f"{ONE}:0.1,{TWO}:-0.0,{adapter('long', 5, keys=[('adapter.lora.task_name', 'string', 't')])}:0.12345678912345") as s:
+        text = s.get("/lora-adapters")[2]
+        check([a["scale"] for a in json.loads(text)][:2] == [0.1, 0] and b'"scale": 0.1,' in text, text)
+        check(s.post("/lora-adapters", json.loads(text))[0] == 200 and s.get("/lora-adapters")[2] == text, "the same again")
     with start() as s:
         check(s.get("/lora-adapters")[2] == b"[]", "no adapters")
         check("there is no adapter 0; the server has 0 (--lora opens some)" in ask(s, body("a", (1,)), 400), "none")
 
 
+def several():
+    """With several models, the query says for which one a list is."""
+    folder = os.path.join(FOLDER.name, "models.ini")
+    with open(folder, "w", encoding="utf-8") as f:
+        f.write("".join(f"[{n}]\nmodel = builtin:stories\nlora = {a}\n" for n, a in (("a", ONE), ("b", TWO))))
+    with Server([BINARY, "--models", folder, "-c", "512", "-t", "1"]) as s:
+        status, _, text = s.post("/lora-adapters", [{"id": 0, "scale": 2}])
+        check(status == 400 and b"?model=NAME behind the path says for which model this list is" in text, f"{status} {text}")
+        check(s.post("/lora-adapters?model=a", [{"id": 0, "scale": 2}])[0] == 200, "of a")
+        check([json.loads(s.get(f"/lora-adapters?model={m}")[2])[0]["scale"] for m in "ab"] == [2, 1], "of a alone")
+
+
 def mistakes():
     """Wrong lists, and adapters whose scale is fixed."""
     task = adapter("task", 4, keys=[("adapter.lora.task_name", "string", "summary"), ("adapter.lora.prompt_prefix", "string", "Short: ")])
+    dora = adapter("dora", 6, magnitudes=True)
+    with start("--lora", f"{dora}:0.5", "--lora-init-without-apply") as s:
+        r = subprocess.run([CLI, "-m", "builtin:stories", "--lora", f"{dora}:0.5", "-p", PROMPTS[0], "-n", "16", "--temp", "0", "--no-display-prompt", "-t", "1"],
+                           capture_output=True, check=True, stdin=subprocess.DEVNULL)
+        check(ask(s, body(PROMPTS[0]))[0].rstrip("\n") == r.stdout.decode().rstrip("\n"), "magnitudes, which no request scales, and no flag turns off")
+        said = ask(s, {**body("a"), "lora": [{"id": 0, "scale": 1}]}, 400)
+        check("has the scale 0.5 for all requests, not 1: it has magnitudes (DoRA)" in said and "must have it with that scale" in said, said)
+        check(ask(s, {**body(PROMPTS[0]), "lora": [{"id": 0, "scale": 0.5}]})[0].rstrip("\n") == r.stdout.decode().rstrip("\n"), "its own scale")
     save = os.path.join(FOLDER.name, "slots")
     os.mkdir(save)
     with start("--lora", f"{ONE},{task}:0.5", "--slot-save-path", save, "-np", "1") as s:

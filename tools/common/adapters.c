@@ -130,8 +130,6 @@ ggl_status adapters_read(tool_adapters *x, ggl_error *err) {
         st = read_value(x, x->scaled.s[i], follows ? next : NULL, true, err);
         i += follows;
     }
-    for (size_t i = 0; x->off && i < x->n_from; i++)
-        x->from[i].scale = 0;
     return st;
 }
 

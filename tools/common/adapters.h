@@ -19,7 +19,6 @@ typedef struct tool_adapters {
     arg_list lora, scaled; /* as given */
     llm_lora *from;        /* [n_from] that they name; the first n_plain are of --lora */
     size_t n_from, n_plain;
-    bool off; /* all have the scale 0, whatever the options say */
 } tool_adapters;
 
 /* Rows of an option table, for a tool_adapters. */

@@ -150,8 +150,8 @@ static int read_prompt(cli *c) {
     c->t_begin += ggl_os_seconds() - t; /* a pipe may keep us waiting, which is not loading */
     if (!c->text)
         return code;
-    /* what a model that answers writes without a question makes no sense */
-    if (has_media(c) && c->text_size == 0 &&
+    /* what a model that answers writes without a question mostly makes no sense; -p '' asks for it */
+    if (has_media(c) && c->text_size == 0 && !c->o.prompt &&
         chat_answers_media(&c->o, llm_model_file(llm_opened_model(c->ctx))))
         return tool_error(TOOL, 2,
                           "%s without a question: -p TEXT asks one, as in: -p 'What is in the "

@@ -30,7 +30,7 @@ typedef struct scan {
         float value;
         bool is_written;      /* a byte is not zero */
         int64_t last_written; /* the last element in whose block that is so */
-    } * result;
+    } *result;
     bool *blank; /* [n_tensors]: those of an adapter that are zero */
 } scan;
 
@@ -92,7 +92,7 @@ static int64_t blank_rows(const scan *s, const ggl_gguf_tensor *t, const struct 
     const int64_t n = t->ne[0] > 1 ? s->first / t->ne[0] : 0;
     const int64_t n_blank = n > 1 ? n - 1 - all->last_written / t->ne[0] : 0;
     return s->is_model && s->first == (int64_t)tensor_elements(t) && all->is_written &&
-                   2 * n_blank > n && !has_name(t, "embd") && !has_name(t, "output")
+                   2 * n_blank > n && !has_name(t, "embd") && !ggl_str_is(t->name, "output.weight")
                ? n_blank
                : 0;
 }

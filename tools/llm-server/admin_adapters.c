@@ -11,8 +11,10 @@ void admin_adapters(server *s, const http_request *q, http_reply *r) {
     llm_json_put_text(&out, "[");
     for (size_t i = 0; i < server_n_adapters(s); i++) {
         const server_adapter a = server_adapter_at(s, i);
-        llm_json_format(&out, "%s{'id': %zu, 'path': %.*s, 'scale': %.9g, 'task_name': ",
-                        i > 0 ? ", " : "", i, LLM_JSON_TEXT(a.path), a.scale);
+        llm_json_format(&out, "%s{'id': %zu, 'path': %.*s, 'scale': ", i > 0 ? ", " : "", i,
+                        LLM_JSON_TEXT(a.path));
+        put_shortest(&out, a.scale);
+        llm_json_put_text(&out, ", \"task_name\": ");
         llm_json_put_string(&out, a.task);
         llm_json_put_text(&out, ", \"prompt_prefix\": ");
         llm_json_put_string(&out, a.prefix);

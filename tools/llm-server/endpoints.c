@@ -63,8 +63,8 @@ static const endpoint endpoints[] = {
     {"GET",  "/props",               .handle = admin_props, .handle_all = admin_props_all, .handle_unloaded = admin_props_unloaded, .only_looks = true},
     {"GET",  "/slots",               .handle = admin_slots, .handle_unloaded = admin_slots_unloaded, .only_looks = true},
     {"POST", "/slots/*",             .handle = admin_slot, .handle_unloaded = admin_slot_unloaded},
-    {"GET",  "/lora-adapters",       .handle = admin_adapters},
-    {"POST", "/lora-adapters",       .handle = admin_set_adapters},
+    {"GET",  "/lora-adapters",       .handle = admin_adapters, .only_looks = true},
+    {"POST", "/lora-adapters",       .handle = admin_set_adapters, .takes_list = true},
     {"GET",  "/metrics",             .handle_all = admin_metrics},
     {"GET",  "/health",              .handle_all = admin_health, .is_public = true, .needs_no_model = true},
     {"GET",  "/v1/health",           .handle_all = admin_health, .is_public = true, .needs_no_model = true},
@@ -451,6 +451,9 @@ void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
         return;
     ggl_error why = {0};
     char *name = models_is_single(t) ? NULL : endpoint_model(q, &why);
+    if (e->takes_list && !name)
+        (void)ggl_fail(&why, GGL_USAGE,
+                       "?model=NAME behind the path says for which model this list is");
     if (e->handle_all && !(e->handle && (models_is_single(t) || name))) {
         models_count(t, NULL, COUNT_REQUESTS);
         e->handle_all(t, q, r);

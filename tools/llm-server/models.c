@@ -374,22 +374,24 @@ char *model_props(model *m) {
     return copy;
 }
 
-void model_get_shares(model *m, float *share, size_t n) {
+bool model_get_scales(model *m, float *scale, size_t n) {
     ggl_os_mutex_lock(&m->table->lock);
-    if (m->share && m->n_share == n)
-        memcpy(share, m->share, n * sizeof *share);
+    const bool is_set = m->scale && m->n_scales == n;
+    if (is_set)
+        memcpy(scale, m->scale, n * sizeof *scale);
     ggl_os_mutex_unlock(&m->table->lock);
+    return is_set;
 }
 
-ggl_status model_set_shares(model *m, const float *share, size_t n, ggl_error *err) {
+ggl_status model_set_scales(model *m, const float *scale, size_t n, ggl_error *err) {
     float *copy = ggl_calloc(n, sizeof *copy);
     if (!copy)
         return ggl_fail(err, GGL_NOMEM, "out of memory for scales");
-    memcpy(copy, share, n * sizeof *copy);
+    memcpy(copy, scale, n * sizeof *copy);
     ggl_os_mutex_lock(&m->table->lock);
-    ggl_free(m->share);
-    m->share = copy;
-    m->n_share = n;
+    ggl_free(m->scale);
+    m->scale = copy;
+    m->n_scales = n;
     ggl_os_mutex_unlock(&m->table->lock);
     return GGL_OK;
 }

@@ -125,10 +125,10 @@ const model_card *model_get_card(const model *m);  /* it never changes */
 int64_t model_get_modified(const model *m);
 const server_options *model_options(const model *m);
 
-/* The shares of tasks (llm_sequence_params.share) that POST /lora-adapters has set for the model; they last until the end, also while it is not loaded. get: share[n] stays as it is if none were
- * set for as many. */
-void model_get_shares(model *m, float *share, size_t n);
-GGL_NODISCARD ggl_status model_set_shares(model *m, const float *share, size_t n, ggl_error *err);
+/* The scales of the n adapters of the command line that POST /lora-adapters has set for the model; they last as long as the row, also while the model is not
+ * loaded. get: false, and nothing is set, if there are none. */
+bool model_get_scales(model *m, float *scale, size_t n);
+GGL_NODISCARD ggl_status model_set_scales(model *m, const float *scale, size_t n, ggl_error *err);
 
 /* For POST /models/load and /models/unload. A model that is in use is unloaded when its answers have ended. */
 void model_load(model *m);

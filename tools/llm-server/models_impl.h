@@ -47,8 +47,8 @@ struct model {
     uint64_t n_loads;
     char error[2048];
     bool has_failed;
-    float *share; /* [n_share]: see model_get_shares */
-    size_t n_share;
+    float *scale; /* [n_scales]: see model_get_scales; NULL: none */
+    size_t n_scales;
     char *props; /* see model_props */
     bool sees;   /* see model_status */
 };

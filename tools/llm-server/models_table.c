@@ -29,7 +29,7 @@ void model_free(model *m) {
     ggl_free(m->own);
     ggl_free(m->words);
     ggl_free(m->props);
-    ggl_free(m->share);
+    ggl_free(m->scale);
     ggl_free(m->aliases);
     ggl_free(m->name);
     ggl_free(m);

@@ -125,10 +125,9 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          .choices = tool_reasoning_formats},
         ARCH_OPTION(o),
         ADAPTER_OPTIONS(o->adapters),
-        {"--lora-init-without-apply", ARG_FLAG, &o->adapters.off,
-         .help =
-             "adapters have the scale 0 until a request (\"lora\") or POST /lora-adapters gives "
-             "them another one"},
+        {"--lora-init-without-apply", ARG_FLAG, &o->adapters_off,
+         .help = "adapters whose scale requests can choose have the scale 0 until one does "
+                 "(\"lora\"), or POST /lora-adapters"},
         IGNORE_OPTIONS(o->ignore),
         OVERRIDE_OPTIONS(o->overrides),
         {NULL, .help = "several models"},

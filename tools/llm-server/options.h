@@ -28,6 +28,7 @@ typedef struct server_options {
     bool no_chat_bos;
     hub_options hub;
     tool_adapters adapters;
+    bool adapters_off; /* they begin at the scale 0 */
     tool_ignore ignore;
     tool_overrides overrides;
     const char *slot_path;   /* a folder for saved slots; NULL if none are saved */

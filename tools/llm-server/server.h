@@ -24,6 +24,7 @@ typedef struct endpoint {
     /* Answers for a model that is not loaded, from its file. False: it has to be loaded. NULL: always. */
     bool (*handle_unloaded)(model *m, const http_request *q, http_reply *r);
     bool takes_form;       /* the body is multipart/form-data */
+    bool takes_list;       /* the body is a list, which names no model: the query does */
     bool only_looks;       /* is no use of the model, which keeps it loaded (--keep-alive) */
     const dialect *errors; /* the dialect whose form errors have; NULL: OpenAI's */
     const char *why;       /* the reason why it is not supported, sent with status 501 */

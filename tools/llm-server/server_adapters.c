@@ -11,85 +11,110 @@ size_t server_n_adapters(const server *s) {
     return llm_opened_n_adapters(s->ctx);
 }
 
-/* The shares of requests that choose no scales: those that were set, or those of the start. */
-static size_t shares_of_all(const server *s, float *share) {
-    const llm_session *session = llm_opened_session(s->ctx);
-    const size_t n = (size_t)llm_session_n_tasks(session);
-    memcpy(share, llm_session_shares(session), n * sizeof *share);
-    model_get_shares(s->model_row, share, n);
-    return n;
+/* The scales of requests that choose none, [server_n_adapters]: those that were set, or those of the start. The caller frees them. NULL: out of memory. */
+static float *scales_of_all(const server *s) {
+    const size_t n = server_n_adapters(s);
+    const llm_adapter_use *use = llm_opened_adapter(s->ctx);
+    float *scale = ggl_calloc(n, sizeof *scale);
+    const bool is_set = scale && model_get_scales(s->model_row, scale, n);
+    for (size_t i = 0; scale && i < n; i++)
+        if (!is_set || !use[i].varies)
+            scale[i] = (float)use[i].scale + 0.0f;
+    return scale;
+}
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for scales");
+}
+
+static ggl_str text_of(const llm_adapter_use *u, const char *key) {
+    ggl_str text = {"", 0};
+    (void)ggl_gguf_get_string(llm_adapter_file(u->adapter), key, &text, NULL);
+    return text;
 }
 
 server_adapter server_adapter_at(const server *s, size_t i) {
     const llm_adapter_use *u = &llm_opened_adapter(s->ctx)[i];
-    float share[LLM_ARCH_MAX_TASKS];
-    server_adapter out = {.path = ggl_gguf_name(llm_adapter_file(u->adapter)),
-                          .scale = u->scale,
-                          .varies = u->varies};
-    const ggl_gguf *f = llm_adapter_file(u->adapter);
-    out.task = out.prefix = (ggl_str){"", 0};
-    (void)ggl_gguf_get_string(f, "adapter.lora.task_name", &out.task, NULL);
-    (void)ggl_gguf_get_string(f, "adapter.lora.prompt_prefix", &out.prefix, NULL);
-    if (u->varies) {
-        (void)shares_of_all(s, share);
-        out.scale = (double)share[u->task - 1];
-    }
+    float *scale = scales_of_all(s);
+    const server_adapter out = {.path = ggl_gguf_name(llm_adapter_file(u->adapter)),
+                                .task = text_of(u, "adapter.lora.task_name"),
+                                .prefix = text_of(u, "adapter.lora.prompt_prefix"),
+                                .scale = scale ? scale[i] : (float)u->scale};
+    ggl_free(scale);
     return out;
 }
 
 /* --- lists of scales -------------------------------------------------------------------------- */
 
 /* Why the scale of an adapter cannot vary. */
-static const char *why_fixed(const llm_adapter_use *u, const server_adapter *a) {
-    return a->task.n > 0 ? "requests choose it by its task"
+static const char *why_fixed(const llm_adapter_use *u, bool is_for_task) {
+    return is_for_task ? "requests choose it by its task"
            : u->beside ? "it changes the model's eye or ear, which looks and hears for all requests"
-                       : "of this model, or beside so many others, none can vary";
+           : llm_adapter_describe(u->adapter).n_magnitudes > 0
+               ? "it has magnitudes (DoRA), which are no multiple of the scale"
+               : "the model reads a text before it writes, or a changed weight as a whole, or "
+                 "there "
+                 "are more than 64 adapters";
 }
 
 /* Sets scale[n], of all adapters, by a list; those that it lacks get 0. */
-static ggl_status read_list(const json_value *list, double *scale, size_t n, ggl_error *err) {
+static ggl_status read_list(const json_value *list, float *scale, size_t n, ggl_error *err) {
+    memset(scale, 0, n * sizeof *scale);
     for (uint32_t k = 0; k < list->n; k++) {
         double id, given;
         api_read_scale(&list->item[k], &id, &given);
         if (id >= (double)n)
             return ggl_fail(err, GGL_USAGE, "[%u]: there is no adapter %.17g; the server has %zu%s",
                             k, id, n, n > 0 ? ", counted from 0" : " (--lora opens some)");
-        scale[(size_t)id] = given;
+        scale[(size_t)id] = (float)given + 0.0f; /* not -0, of which the cache would know nothing */
     }
     return GGL_OK;
 }
 
-/* Sets the shares by a list. */
-static ggl_status take_list(const server *s, const json_value *list, float *share, ggl_error *err) {
-    const size_t n = server_n_adapters(s);
-    double *scale = ggl_calloc(n, sizeof *scale);
-    ggl_status st = scale ? read_list(list, scale, n, err)
-                          : ggl_fail(err, GGL_NOMEM, "out of memory for scales");
+/* Sets scale[n] by a list, and checks that it leaves those that cannot vary as they are. */
+static ggl_status take_list(const server *s, const json_value *list, float *scale, size_t n,
+                            ggl_error *err) {
+    const llm_adapter_use *use = llm_opened_adapter(s->ctx);
+    const ggl_status st = read_list(list, scale, n, err);
     for (size_t i = 0; st == GGL_OK && i < n; i++) {
-        const llm_adapter_use *u = &llm_opened_adapter(s->ctx)[i];
-        const server_adapter a = server_adapter_at(s, i);
-        const bool is_same = scale[i] == a.scale || (a.task.n > 0 && scale[i] == 0);
-        if (u->varies)
-            share[u->task - 1] = (float)scale[i];
-        else if (!is_same)
-            st = ggl_fail(err, GGL_USAGE,
-                          "adapter %zu (%.200s) has the scale %g for all requests, not %g: %s", i,
-                          a.path, a.scale, scale[i], why_fixed(u, &a));
+        const float fixed = (float)use[i].scale;
+        const bool is_for_task = text_of(&use[i], "adapter.lora.task_name").n > 0;
+        if (use[i].varies || scale[i] == fixed || (is_for_task && scale[i] == 0))
+            continue;
+        return ggl_fail(
+            err, GGL_USAGE,
+            "adapter %zu (%.200s) has the scale %g for all requests, not %g: %s; a list "
+            "must have it with that scale",
+            i, ggl_gguf_name(llm_adapter_file(use[i].adapter)), (double)fixed, (double)scale[i],
+            why_fixed(&use[i], is_for_task));
     }
-    ggl_free(scale);
     return st;
 }
 
 ggl_status server_set_scales(server *s, const json_value *list, ggl_error *err) {
-    float share[LLM_ARCH_MAX_TASKS];
-    const size_t n = shares_of_all(s, share);
-    const ggl_status st = take_list(s, list, share, err);
-    return st == GGL_OK ? model_set_shares(s->model_row, share, n, err) : st;
+    const size_t n = server_n_adapters(s);
+    float *scale = scales_of_all(s);
+    ggl_status st = scale ? take_list(s, list, scale, n, err) : no_memory(err);
+    if (st == GGL_OK)
+        st = model_set_scales(s->model_row, scale, n, err);
+    ggl_free(scale);
+    return st;
 }
 
 ggl_status server_shares(const server *s, const json_value *list, float *share, size_t *n,
                          ggl_error *err) {
-    *n = shares_of_all(s, share);
-    const ggl_status st = list && list->n > 0 ? take_list(s, list, share, err) : GGL_OK;
+    const size_t n_adapters = server_n_adapters(s);
+    const llm_adapter_use *use = llm_opened_adapter(s->ctx);
+    const llm_session *session = llm_opened_session(s->ctx);
+    *n = (size_t)llm_session_n_tasks(session);
+    memcpy(share, llm_session_shares(session), *n * sizeof *share);
+    float *scale = scales_of_all(s);
+    ggl_status st = scale ? GGL_OK : no_memory(err);
+    if (st == GGL_OK && list && list->n > 0)
+        st = take_list(s, list, scale, n_adapters, err);
+    for (size_t i = 0; st == GGL_OK && i < n_adapters; i++)
+        if (use[i].varies)
+            share[use[i].task - 1] = scale[i];
+    ggl_free(scale);
     return st == GGL_OK ? st : ggl_within(err, st, "\"lora\"");
 }

@@ -9,8 +9,7 @@
 typedef struct server_adapter {
     const char *path;
     ggl_str task, prefix; /* adapter.lora.task_name, .prompt_prefix; empty: it has none */
-    double scale;         /* of requests that choose none */
-    bool varies;          /* requests may choose another one */
+    float scale;          /* of requests that choose none */
 } server_adapter;
 
 size_t server_n_adapters(const server *s);

@@ -220,6 +220,7 @@ static void set_opening(server *s) {
     p->progress = on_load;
     p->progress_ctx = s;
     s->opening.vary_adapters = true;
+    s->opening.vary_from_0 = s->o->adapters_off;
 }
 
 /* Takes steps that may find that there is no room. Returns -1, or an exit code. */
@@ -261,12 +262,24 @@ static void find_words(server *s) {
     p->alignment = false;
 }
 
+/* Names adapters that --lora-init-without-apply does not turn off; those for tasks count for none until a request names their task. */
+static void note_fixed(const server *s) {
+    const llm_adapter_use *use = llm_opened_adapter(s->ctx);
+    for (size_t i = 0; s->o->adapters_off && i < llm_opened_n_adapters(s->ctx); i++)
+        if (!use[i].varies && use[i].task == 0)
+            tool_note(TOOL,
+                      "--lora-init-without-apply: %s is applied all the same, because requests "
+                      "cannot choose its scale",
+                      ggl_gguf_name(llm_adapter_file(use[i].adapter)));
+}
+
 static int new_session(server *s) {
     const server_options *o = s->o;
     llm_session_params *p = &s->opening.session;
     int code = open_until(s, LLM_OPENED_ADAPTERS);
     if (code >= 0)
         return code;
+    note_fixed(s);
     if (o->pooling == LLM_POOL_RANK &&
         !llm_arch_has_output(llm_model_arch(llm_opened_model(s->ctx)), "score"))
         return tool_error(TOOL, 1, "--reranking: the model is no reranker: it has no score");

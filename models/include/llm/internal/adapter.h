@@ -65,8 +65,9 @@ typedef struct llm_adapter_parts {
 GGL_NODISCARD ggl_status llm_adapter_check(const llm_adapter *a, const llm_model *m,
                                            const llm_model *eye, llm_adapter_parts *parts,
                                            ggl_error *err);
-/* True if llm_adapter_use.varies is possible: it is not of a model with a text that is read before it writes, and of pairs for an eye or an ear. Builds the
- * model's graph, as llm_adapter_check, which comes first. */
+/* True if llm_adapter_use.varies is possible. It is not of adapters with magnitudes, which are no multiple of the scale; with pairs for an eye or an ear; of
+ * models with a text that is read before they write; and where a weight is read otherwise than by products and lookups. Builds the model's graph, as
+ * llm_adapter_check, which comes first. */
 bool llm_adapter_can_vary(const llm_adapter *a, const llm_model *m);
 /* Counts the pairs that change the model, which may be a text model, or an eye or an ear, and is alone. Pairs of tensors that it lacks are those of the other file if
  * llm_adapter_is_of_sense says so of their names, else GGL_NOT_FOUND; as is an adapter all of whose pairs are. Else as llm_adapter_check. */
