@@ -106,7 +106,7 @@ static ggl_status load(llm_model **out, const llm_loading *l, ggl_error *err) {
 static void note_doubts(const llm_loading *l, const ggl_gguf *f) {
     char doubt[512], text[1024];
     for (size_t i = 0; l->note && i < ggl_gguf_n_values(f); i++)
-        if (llm_arch_doubts_key(ggl_gguf_value_at(f, i), doubt, sizeof doubt)) {
+        if (llm_arch_doubts_key(ggl_gguf_value_at(f, i), false, doubt, sizeof doubt)) {
             snprintf(text, sizeof text, "%s: %s", l->path, doubt);
             l->note(l->ctx, text);
         }

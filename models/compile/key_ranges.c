@@ -6,8 +6,9 @@
 #include "ggl/internal/number.h"
 
 static const struct {
-    const char *end;    /* of the key */
-    double least, most; /* whole numbers from `least` to `most`, or floats above `least` */
+    const char *end; /* of the key */
+    double least,
+        most; /* whole numbers from `least` to `most`, or floats, of keys that are read above `least` */
     bool is_whole;
     const char *advice;
 } ranges[] = {
@@ -31,7 +32,7 @@ static const char *number(char text[GGL_NUMBER_TEXT], double x, bool is_f32) {
     return text;
 }
 
-bool llm_arch_doubts_key(const ggl_gguf_value *v, char *text, size_t size) {
+bool llm_arch_doubts_key(const ggl_gguf_value *v, bool is_read, char *text, size_t size) {
     char is[GGL_NUMBER_TEXT], least[GGL_NUMBER_TEXT], most[GGL_NUMBER_TEXT];
     double x;
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
@@ -40,11 +41,12 @@ bool llm_arch_doubts_key(const ggl_gguf_value *v, char *text, size_t size) {
         /* the f32 nearest to 0.1 is above the double */
         const bool is_f32 = v->type == GGL_GGUF_F32;
         const double top = is_f32 ? (double)(float)ranges[i].most : ranges[i].most;
-        if ((ranges[i].is_whole ? x >= ranges[i].least : x > ranges[i].least) && x <= top)
+        const bool is_above = is_read && !ranges[i].is_whole;
+        if ((is_above ? x > ranges[i].least : x >= ranges[i].least) && x <= top)
             continue;
         snprintf(text, size, "key '%.*s' is %s, but %s%s %s %s is expected: %s", (int)v->key.n,
-                 v->key.s, number(is, x, is_f32), ranges[i].is_whole ? "" : "more than ",
-                 number(least, ranges[i].least, false), ranges[i].is_whole ? "to" : "and at most",
+                 v->key.s, number(is, x, is_f32), is_above ? "more than " : "",
+                 number(least, ranges[i].least, false), is_above ? "and at most" : "to",
                  number(most, ranges[i].most, false), ranges[i].advice);
         return true;
     }

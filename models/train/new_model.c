@@ -497,7 +497,7 @@ static ggl_status check_ranges(const maker *m, ggl_error *err) {
     for (size_t i = 0; i < m->p.n_keys; i++) {
         full_name(given, sizeof given, &m->p, m->p.key[i], strcspn(m->p.key[i], "="));
         const ggl_gguf_value *v = ggl_gguf_find(m->keys, given);
-        if (v && llm_arch_doubts_key(v, doubt, sizeof doubt))
+        if (v && llm_arch_doubts_key(v, true, doubt, sizeof doubt))
             return ggl_fail(err, GGL_USAGE, "%s", doubt);
     }
     return GGL_OK;

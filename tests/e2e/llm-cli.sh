@@ -132,7 +132,7 @@ cp "$model" "$tmp/nan.gguf"
 at=$(($(grep -obUa "$key" "$model" | head -n 1 | cut -d: -f1) + ${#key} + 4))
 printf '\0\0\200\277' | dd of="$tmp/nan.gguf" bs=1 seek=$at conv=notrunc 2>/dev/null # -1
 expect 1 "after 3 tokens none of the 2048 logits is a finite number (2048 are NaN)" -m "$tmp/nan.gguf" --tokens 1,2,3 -n 8
-prints "nan.gguf: key 'llama.attention.layer_norm_rms_epsilon' is -1, but more than 0 and at most 0.1 is expected: models have about 1e-05" "$tmp/err"
+prints "nan.gguf: key 'llama.attention.layer_norm_rms_epsilon' is -1, but 0 to 0.1 is expected: models have about 1e-05" "$tmp/err"
 grep -q 'llm-gguf check MODEL finds damage in the file' "$tmp/err" || fail "no advice for NaN: $(cat "$tmp/err")"
 # the error begins a line, where text and errors go to one place
 "$cli" -m "$tmp/nan.gguf" -p 'Once upon' -n 8 >"$tmp/both" 2>&1 </dev/null

@@ -123,7 +123,7 @@ def finds():
         (gguf(KEYS, [(one[0][0], "f32", [8, 4], nan + floats(31))]), ["has 1 element that is NaN or infinite"]),
         (gguf([("a.f32", "f32", float("inf")), ("general.type", "string", "x"), ("t", "string", b"\xff")], one), ["'a.f32': element 0 is infinite", "not valid UTF-8"]),
         (gguf(KEYS + [("none.attention.layer_norm_rms_epsilon", "f32", -1.0), ("none.context_length", "u32", 4294967295)], one),
-         ["key 'none.attention.layer_norm_rms_epsilon' is -1, but more than 0 and at most 0.1 is expected: ",
+         ["key 'none.attention.layer_norm_rms_epsilon' is -1, but 0 to 0.1 is expected: ",
           "key 'none.context_length' is 4294967295, but 1 to 268435456 is expected"]),
         (gguf(KEYS + [("none.attention.layer_norm_epsilon", "f32", 10.0), ("none.context_length", "i32", -1)], one),
          ["key 'none.attention.layer_norm_epsilon' is 10, ", "key 'none.context_length' is -1, "]),

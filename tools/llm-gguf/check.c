@@ -93,7 +93,7 @@ static void check_value(gguf_findings *c, const ggl_gguf_value *v) {
                       isnan(x) ? "NaN" : "infinite");
             return;
         }
-        if (llm_arch_doubts_key(v, doubt, sizeof doubt))
+        if (llm_arch_doubts_key(v, false, doubt, sizeof doubt))
             gguf_find(c, "%s; the model's config.json has the right one, which llm-gguf set writes",
                       doubt);
         /* tokens may be parts of characters */

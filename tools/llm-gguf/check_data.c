@@ -16,6 +16,14 @@
 
 enum { PIECE = 1 << 14 }; /* elements: whole blocks of every type */
 
+/* What a thread has found. */
+typedef struct scan_result {
+    int64_t n_bad, first_bad;
+    float value;
+    bool is_written;      /* a byte is not zero */
+    int64_t last_written; /* the last element in whose block that is so */
+} scan_result;
+
 typedef struct scan {
     const ggl_type_info *type;
     int n_threads;
@@ -25,12 +33,7 @@ typedef struct scan {
     const uint8_t *data;
     int64_t first, n; /* elements before it, and of it */
     /* of each thread: bad elements, and the first of them */
-    struct scan_result {
-        int64_t n_bad, first_bad;
-        float value;
-        bool is_written;      /* a byte is not zero */
-        int64_t last_written; /* the last element in whose block that is so */
-    } *result;
+    scan_result *result;
     bool *blank; /* [n_tensors]: those of an adapter that are zero */
 } scan;
 
@@ -45,7 +48,7 @@ static void scan_piece(void *ctx, size_t i, int thread) {
     scan *s = ctx;
     const int64_t at = (int64_t)i * PIECE, n = s->n - at < PIECE ? s->n - at : PIECE;
     float *x = s->x + (size_t)thread * PIECE;
-    struct scan_result *r = &s->result[thread];
+    scan_result *r = &s->result[thread];
     const uint8_t *data = s->data + ggl_row_size(s->type->type, at);
     const size_t n_written = written(data, ggl_row_size(s->type->type, n));
     if (n_written > 0) {
@@ -76,7 +79,7 @@ static ggl_status scan_step(void *ctx, const void *data, size_t n, ggl_error *er
 }
 
 /* True for a model's matrix, of which no byte is written. */
-static bool is_blank(const scan *s, const ggl_gguf_tensor *t, const struct scan_result *all) {
+static bool is_blank(const scan *s, const ggl_gguf_tensor *t, const scan_result *all) {
     return s->is_model && s->first == (int64_t)tensor_elements(t) && !all->is_written &&
            t->ne[0] > 1 && s->first > t->ne[0];
 }
@@ -88,7 +91,7 @@ static bool has_name(const ggl_gguf_tensor *t, const char *part) {
 }
 
 /* Returns how many rows of a model's matrix are zero at its end, if these are more than half; else 0. Rows of tokens that nothing uses may be zero. */
-static int64_t blank_rows(const scan *s, const ggl_gguf_tensor *t, const struct scan_result *all) {
+static int64_t blank_rows(const scan *s, const ggl_gguf_tensor *t, const scan_result *all) {
     const int64_t n = t->ne[0] > 1 ? s->first / t->ne[0] : 0;
     const int64_t n_blank = n > 1 ? n - 1 - all->last_written / t->ne[0] : 0;
     return s->is_model && s->first == (int64_t)tensor_elements(t) && all->is_written &&
@@ -98,9 +101,9 @@ static int64_t blank_rows(const scan *s, const ggl_gguf_tensor *t, const struct 
 }
 
 static void report(gguf_findings *c, const scan *s, const ggl_gguf_tensor *t) {
-    struct scan_result all = {0};
+    scan_result all = {0};
     for (int k = 0; k < s->n_threads; k++) {
-        const struct scan_result *r = &s->result[k];
+        const scan_result *r = &s->result[k];
         if (r->n_bad > 0 && (all.n_bad == 0 || r->first_bad < all.first_bad)) {
             all.first_bad = r->first_bad;
             all.value = r->value;
@@ -139,7 +142,7 @@ static ggl_status scan_tensor(gguf_findings *c, scan *s, const ggl_gguf *f, size
     s->type = ggl_type_get((int)t->type);
     s->first = 0;
     for (int k = 0; k < s->n_threads; k++)
-        s->result[k] = (struct scan_result){0};
+        s->result[k] = (scan_result){0};
     if (!s->type || !t->data)
         return GGL_OK;
     /* a step has whole pieces */
