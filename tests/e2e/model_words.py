@@ -159,8 +159,8 @@ def test_built_in_models_of_other_tools():
     for command in [["llm-tokenize", "-p", "x", "-m"], ["llm-arch", "show"], ["llm-arch", "check", "llama"], ["llm-arch", "compile", "-o", "x.c"], ["llm-gguf", "show"]]:
         run(1, "builtin:tales: the built-in models are builtin:stories, builtin:chat, builtin:words, builtin:shapes and builtin:shapes-eye", *command, "builtin:tales")
         run(1, "builtin:shapes and builtin:shapes-eye; did you mean builtin:stories?", *command, "builtin:storys")
-    for command in [["llm-gguf", "set", "builtin:stories", "a=str:b"], ["llm-gguf", "split", "builtin:stories", "part"]]:
-        run(1, "builtin:stories: a file is expected here, not a model that is built in", *command)
+    run(1, "builtin:stories: a file is expected here, not a model that is built in", "llm-gguf", "split", "builtin:stories", "part")
+    run(2, "FILE: builtin:stories is a built-in model, which cannot be written; a file is needed here, such as stories.gguf", "llm-gguf", "set", "builtin:stories", "a=str:b")
     run(1, "lama: there is no such file, and no built-in descriptor of that name ('llm-arch list' prints them); did you mean 'llama'?",
         "llm-arch", "show", "lama")
     out, _ = run(0, "", "llm-arch", "show", "llama")
