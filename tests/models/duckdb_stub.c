@@ -227,6 +227,8 @@ void *duckdb_fetch_chunk(duckdb_result result) {
             memcpy(to->first, own, n);
     }
     if (c->n == 0) {
+        for (int i = 0; i < N_CHUNK; i++)
+            free(c->line[i]);
         free(c);
         return NULL;
     }

@@ -475,7 +475,7 @@ TEST(types_that_cannot_be) {
     REQUIRE(make_folder(&qwen3, "F16"));
     p.type = "q4_k_x";
     CHECK_INT(llm_load(&f, test_folder(), NULL, &p, &err), GGL_USAGE);
-    CHECK_HAS(err.msg, "'q4_k_x' is not a type; did you mean 'q4_k'?");
+    CHECK_HAS(err.msg, "'q4_k_x' is not a type; did you mean 'Q4_K_M'?");
     p.type = "q4_0";
     CHECK_INT(llm_load(&f, BUILTIN_MODEL, NULL, &p, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "is quantized already");

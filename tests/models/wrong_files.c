@@ -151,7 +151,8 @@ TEST(context_length_and_vocab_size) {
     for (int k = 0; k < 2; k++) {
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
             check((change){.number_key = keys[k], .number = numbers[i]}, keys[k],
-                  ", but a whole number from 1 to ");
+                  isinf(numbers[i]) ? ", but at most "
+                                    : ", but a whole number of at least 1 is expected");
         check((change){.number_key = keys[k], .number = 512, .list = true}, keys[k],
               "is a list, but a whole number is expected");
         check((change){.text_key = keys[k]}, keys[k],
