@@ -62,7 +62,7 @@ def test_type():
     check("tg2" in run("llm-bench", "-m", FOLDER, "--type", "q8_0", "-p", "0", "-n", "2", "-r", "1", "-t", "2", "--no-limits"), "llm-bench")
     run("llm-cli", "-m", small, "--type", "q8_0", *say, code=1, has="the file is quantized already")
     run("llm-cli", "--type", "q8_0", *say, code=2, has="the built-in models are quantized already")
-    run("llm-cli", "-m", FOLDER, "--type", "q4_k_n", *say, code=2, has="did you mean 'q4_k'?")
+    run("llm-cli", "-m", FOLDER, "--type", "q4_k_n", *say, code=2, has="did you mean 'Q4_K_M'?")
 
 
 def divergence(model):
