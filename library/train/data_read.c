@@ -58,6 +58,12 @@ static ggl_status check_table(const char *name, ggl_error *err) {
         if (llm_path_ends(name, tables[i].end))
             return ggl_fail(err, GGL_UNSUPPORTED, "%s: this is a table (%s), and no text; %s", name,
                             tables[i].end + 1, tables[i].advice);
+    if (llm_path_ends(name, ".parquet"))
+        return ggl_fail(
+            err, GGL_FORMAT,
+            "%s: this is no Parquet file, whatever its name says: those begin with PAR1. "
+            "Download or write it again",
+            name);
     return GGL_OK;
 }
 

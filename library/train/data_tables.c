@@ -114,7 +114,9 @@ struct train_table {
 /* Only the first line of DuckDB's messages says what is wrong; the others show the query. */
 static ggl_status fail(ggl_status st, const char *text, ggl_error *err) {
     const char *why = text ? text : "no reason was given";
-    return ggl_fail(err, st, "DuckDB: %.*s", (int)strcspn(why, "\r\n"), why);
+    return ggl_fail(err, st, "DuckDB: %.*s%s", (int)strcspn(why, "\r\n"), why,
+                    st == GGL_FORMAT ? "; is the file whole? If not, download or write it again"
+                                     : "");
 }
 
 /* The path as a pattern that only this file has: DuckDB reads all files that a pattern fits, and ~ is a user's folder. */

@@ -447,7 +447,8 @@ static void name_adapter(llm_session *s, const llm_adapter_use *use) {
                *slash = ggl_os_last_separator(path);
     const char *before = used ? "," : " with", *name = slash ? slash + 1 : path;
     if (use->task > 0)
-        snprintf(s->adapters_text + used, room, "%s %.80s", before, name);
+        snprintf(s->adapters_text + used, room, "%s %.80s at the scale of the request", before,
+                 name);
     else if (use->scale != 0)
         snprintf(s->adapters_text + used, room, "%s %.80s at scale %g", before, name, use->scale);
 }

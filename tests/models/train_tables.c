@@ -75,7 +75,9 @@ TEST(mistakes) {
            "a.parquet: DuckDB: IO Error: a page is damaged");
     refuse(&p, "a.parquet", "PAR1\n", GGL_FORMAT, "a.parquet: there is nothing to learn from");
     refuse(&p, "a.parquet", "PAR1", GGL_FORMAT,
-           "a.parquet: DuckDB: Invalid Input Error: no magic bytes");
+           "a.parquet: DuckDB: Invalid Input Error: no magic bytes; is the file whole?");
+    refuse(&p, "a.parquet", "<html>", GGL_FORMAT, "a.parquet: this is no Parquet file, whatever");
+    refuse(&p, "b.PARQUET", "PAR", GGL_FORMAT, "b.PARQUET: this is no Parquet file, whatever");
     CHECK(!strchr(err.msg, '\n'));
     /* standard input cannot be read in any order */
     train_data *d = data_new(&p);

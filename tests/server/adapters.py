@@ -139,7 +139,7 @@ def all_requests():
         check([a["scale"] for a in json.loads(s.get("/lora-adapters")[2])] == [0, 0], "not applied")
         check(ask(s, body(PROMPTS[0], (1, 0))) == want[1, 0], "until a request does")
     # a list that was got can be set
-    with start("--lora", f"{ONE}:0.1,{TWO}:-0.0,{adapter('long', 5, keys=[('adapter.lora.task_name', 'string', 't')])}:0.12345678912345") as s:
+    with start("--strict-fields", "--lora", f"{ONE}:0.1,{TWO}:-0.0,{adapter('long', 5, keys=[('adapter.lora.task_name', 'string', 't')])}:0.12345678912345") as s:
         text = s.get("/lora-adapters")[2]
         check([a["scale"] for a in json.loads(text)][:2] == [0.1, 0] and b'"scale": 0.1,' in text, text)
         check(s.post("/lora-adapters", json.loads(text))[0] == 200 and s.get("/lora-adapters")[2] == text, "the same again")

@@ -11,6 +11,10 @@ static ggl_status read_row(scale_row *out, const json_value *v, ignored_fields *
     static const shape_row rows[] = {
         {"id", SHAPE_NUMBER | SHAPE_REQUIRED, offsetof(scale_row, id), NULL},
         {"scale", SHAPE_NUMBER | SHAPE_REQUIRED, offsetof(scale_row, scale), NULL},
+        /* so that what GET /lora-adapters gives can be sent back */
+        {"path", SHAPE_IGNORED, 0, NULL},
+        {"task_name", SHAPE_IGNORED, 0, NULL},
+        {"prompt_prefix", SHAPE_IGNORED, 0, NULL},
         {0}};
     const ggl_status st = read_shape(out, sizeof *out, x, v, rows, err);
     if (st != GGL_OK)

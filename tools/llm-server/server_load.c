@@ -265,6 +265,8 @@ static void find_words(server *s) {
 /* Names adapters that --lora-init-without-apply does not turn off; those for tasks count for none until a request names their task. */
 static void note_fixed(const server *s) {
     const llm_adapter_use *use = llm_opened_adapter(s->ctx);
+    if (s->o->adapters_off && llm_opened_n_adapters(s->ctx) == 0)
+        tool_note(TOOL, "--lora-init-without-apply has no effect: --lora names no adapter");
     for (size_t i = 0; s->o->adapters_off && i < llm_opened_n_adapters(s->ctx); i++)
         if (!use[i].varies && use[i].task == 0)
             tool_note(TOOL,

@@ -304,6 +304,18 @@ static int check_samples(const work *w) {
     return -1;
 }
 
+/* Few texts may be so few steps that nothing is learned: a step takes as many tokens as it has room for, also the same ones again. */
+static void note_few_steps(const work *w) {
+    enum { FEW = 5 };
+    const int64_t n = w->facts.n_steps;
+    if (n > 0 && n < FEW && w->o.n_steps == 0 && !(w->o.minutes > 0) && !(w->o.epochs > 0))
+        tool_note(TOOL,
+                  "%" PRId64
+                  " step%s, in which a model learns little: --epochs learns the data more often, "
+                  "and --steps N takes N steps",
+                  n, n == 1 ? " is all" : "s are all");
+}
+
 static int train(work *w) {
     ggl_error err = {0};
     llm_training_params p = train_params_of(&w->o);
@@ -325,6 +337,7 @@ static int train(work *w) {
         return tool_error(TOOL, 1, "%s", err.msg);
     if (w->o.plan || !tool_is_quiet())
         train_show_facts(&w->facts, w->o.lora || w->o.adapter);
+    note_few_steps(w);
     if (w->o.record && !w->o.plan)
         tool_say(TOOL, "what the teacher says is in %s", w->o.record);
     int code = check_samples(w);
