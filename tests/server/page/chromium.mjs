@@ -1,6 +1,5 @@
 // Drives a headless Chromium over the DevTools protocol, through a pipe: real clicks, real keys, screenshots. No dependency.
 
-import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { Browser, DrivenTab, findProgram } from './driver.mjs';
 
@@ -32,9 +31,7 @@ export class Chromium extends Browser {
         if (process.getuid?.() === 0) {
             options.push('--no-sandbox'); // Chromium refuses to run as root with it
         }
-        browser.process = spawn(findChromium(), [...options, 'about:blank'], {
-            stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
-        });
+        browser.start(findChromium(), [...options, 'about:blank'], ['ignore', 'ignore', 'ignore', 'pipe', 'pipe']);
         browser.receive(browser.process.stdio[4]);
         return browser;
     }

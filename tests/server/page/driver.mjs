@@ -1,6 +1,6 @@
 // What the drivers of Chromium (chromium.mjs) and of Firefox (firefox.mjs) have in common: numbered calls, and what a test asks of a tab.
 
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,12 +12,18 @@ export function findProgram(names) {
     return names.find((name) => spawnSync(name, ['--version']).status === 0) ?? null;
 }
 
-/** A browser with a new profile in `dir`. A subclass starts `process`, and gives message() what the browser sends. */
+/** A browser with a new profile in `dir`. A subclass starts it, and gives message() what it sends. */
 export class Browser {
     dir = mkdtempSync(join(tmpdir(), 'page-test-'));
     waiting = new Map();
     listeners = new Set();
     next = 1;
+
+    /** Starts the program. If it ends, so does all that waits for an answer. */
+    start(program, options, stdio) {
+        this.process = spawn(program, options, { stdio });
+        this.process.on('exit', () => this.waiting.forEach(({ method, reject }) => reject(new Error(`${method}: the browser ended`))));
+    }
 
     /** Sends a command by write(text); returns the promise of its result. */
     call(method, rest, write) {

@@ -1,7 +1,6 @@
 // Drives a headless Firefox over WebDriver BiDi (https://www.w3.org/TR/webdriver-bidi/): what chromium.mjs does, as far as tests in both need it.
 // It needs a global WebSocket: node 22 or later, or node 20.10 with --experimental-websocket.
 
-import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Browser, DrivenTab, findProgram } from './driver.mjs';
@@ -26,9 +25,8 @@ export class Firefox extends Browser {
         const browser = new Firefox();
         const lines = Object.entries(PREFERENCES).map((p) => `user_pref(${JSON.stringify(p[0])}, ${JSON.stringify(p[1])});\n`);
         writeFileSync(join(browser.dir, 'user.js'), lines.join(''));
-        browser.process = spawn(findFirefox(), ['--headless', '--no-remote', '--profile', browser.dir, '--remote-debugging-port=0', 'about:blank'], {
-            stdio: ['ignore', 'ignore', 'pipe'],
-        });
+        const options = ['--headless', '--no-remote', '--profile', browser.dir, '--remote-debugging-port=0', 'about:blank'];
+        browser.start(findFirefox(), options, ['ignore', 'ignore', 'pipe']);
         const address = await new Promise((resolve, reject) => {
             let said = '';
             browser.process.stderr.on('data', (data) => {
