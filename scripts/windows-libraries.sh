@@ -80,14 +80,15 @@ if [ $what = wine ]; then
 fi
 get source
 
-# build NAME SOURCES OPTION..: configures the sources and installs them in the folder
+# build NAME SOURCES OPTION..: configures the sources and installs them, or those in their folders `parts`, in the folder
+parts=(.)
 build() {
-    local name=$1 sources=$2
+    local name=$1 sources=$2 part
     shift 2
     mkdir "$tmp/$name"
     {
         cd "$tmp/$name" && "$sources/configure" -q --host=$host --prefix="$folder" "${tools[@]}" CFLAGS="-O2 -ffile-prefix-map='$tmp=.'" "$@" &&
-            make -s -j "$(nproc)" && make -s install
+            for part in "${parts[@]}"; do make -s -C "$part" -j "$(nproc)" && make -s -C "$part" install || exit 1; done
     } >"$tmp/log" 2>&1 || fail "$name cannot be built: $(tail -n 5 "$tmp/log")"
 }
 tools=("CC=$compiler")
@@ -125,4 +126,5 @@ build libmicrohttpd "$(echo "$tmp"/libmicrohttpd-*/)" --disable-shared --enable-
 no=() # HTTP and HTTPS alone
 for part in ftp file ldap ldaps rtsp dict telnet tftp pop3 imap smb smtp gopher mqtt manual; do no+=(--disable-$part); done
 for part in zlib brotli zstd libpsl libgsasl librtmp libidn2 nghttp2; do no+=(--without-$part); done
+parts=(include lib) # without the program
 build libcurl "$(echo "$tmp"/curl-*/)" --disable-shared --enable-static --with-schannel "${no[@]}"
