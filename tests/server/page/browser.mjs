@@ -541,7 +541,8 @@ only('every control has a name, and the focus is seen', async (mock) => {
     const nameless = await tab.eval(() =>
         [...document.querySelectorAll('button, input, textarea, select, a')]
             .filter(
-                (e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length || e.type === 'file'),
+                (e) =>
+                    !(e.hidden || e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length || e.type === 'file'),
             )
             .map((e) => e.outerHTML),
     );
