@@ -18,15 +18,26 @@ export class Browser {
     waiting = new Map();
     listeners = new Set();
     next = 1;
+    hasEnded = false;
 
     /** Starts the program. If it ends, so does all that waits for an answer. */
     start(program, options, stdio) {
         this.process = spawn(program, options, { stdio });
-        this.process.on('exit', () => this.waiting.forEach(({ method, reject }) => reject(new Error(`${method}: the browser ended`))));
+        this.ended = new Promise((resolve) =>
+            this.process.on('exit', () => {
+                this.hasEnded = true;
+                this.waiting.forEach(({ method, reject }) => reject(new Error(`${method}: the browser ended`)));
+                resolve();
+            }),
+        );
+        this.process.stdio.forEach((pipe) => pipe?.on('error', () => {})); // it may end while something is written
     }
 
     /** Sends a command by write(text); returns the promise of its result. */
     call(method, rest, write) {
+        if (this.hasEnded) {
+            return Promise.reject(new Error(`${method}: the browser ended`));
+        }
         const id = this.next++;
         write(JSON.stringify({ id, method, ...rest }));
         return new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject, method }));
@@ -46,9 +57,8 @@ export class Browser {
 
     /** Ends the browser by this command, and removes its profile. */
     async end(method) {
-        const ended = new Promise((resolve) => this.process.on('exit', resolve));
         this.send(method).catch(() => {});
-        await ended;
+        await this.ended;
         rmSync(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
     }
 }
