@@ -127,4 +127,5 @@ no=() # HTTP and HTTPS alone
 for part in ftp file ldap ldaps rtsp dict telnet tftp pop3 imap smb smtp gopher mqtt manual; do no+=(--disable-$part); done
 for part in zlib brotli zstd libpsl libgsasl librtmp libidn2 nghttp2; do no+=(--without-$part); done
 parts=(include lib) # without the program
-build libcurl "$(echo "$tmp"/curl-*/)" --disable-shared --enable-static --with-schannel "${no[@]}"
+# It formats numbers by mingw-w64's functions, as the programs do, and its threads are those of Windows.
+build libcurl "$(echo "$tmp"/curl-*/)" CPPFLAGS=-D__USE_MINGW_ANSI_STDIO=1 --disable-pthreads --disable-shared --enable-static --with-schannel "${no[@]}"
