@@ -71,9 +71,9 @@ def prompts():
     for given in ({"stdin": subprocess.DEVNULL}, {"input": ""}):
         answer = subprocess.run([CLI, "-m", "builtin:shapes", "--image", SHAPES, "--temp", "0", "-q"], capture_output=True, text=True, timeout=300, **given)
         check(answer.stdout == "A red circle to the left of a blue triangle.\n", "a picture without a question", answer)
-        for more in ([], ["-p", ""]):
-            none = subprocess.run([CLI, "-m", "builtin:chat", "--mmproj", eye, "--image", red, *more], capture_output=True, text=True, timeout=300, **given)
-            check(none.returncode == 2 and "--image without a question: -p TEXT asks one, as in: -p 'What is in the picture?'" in none.stderr and not none.stdout, "no question", none)
+        none = subprocess.run([CLI, "-m", "builtin:chat", "--mmproj", eye, "--image", red], capture_output=True, text=True, timeout=300, **given)
+        check(none.returncode == 2 and "--image without a question: -p TEXT asks one, as in: -p 'What is in the picture?'" in none.stderr and not none.stdout, "no question", none)
+    check(run("--image", red, "-p", "", stdin=subprocess.DEVNULL), "an empty question that was meant")
     check(run("-no-cnv", "--image", red, stdin=subprocess.DEVNULL).startswith("<__media__>"), "a picture whose text is continued")
     for with_picture in ([], ["--image", red]):
         noted = "note: the prompt's <__media__> is plain text without --image or --audio FILE" in say("-p", "Of <__media__>", "-n", "1", "--mmproj", eye, *with_picture).stderr
