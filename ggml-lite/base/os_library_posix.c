@@ -1,22 +1,17 @@
 /* os_library.h for POSIX. */
 #include "ggl/internal/os_library.h"
+#include "ggl/internal/text.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-static bool ends_with(const char *s, const char *end) {
-    const size_t n = strlen(s), n_end = strlen(end);
-    return n > n_end && strcmp(s + n - n_end, end) == 0;
-}
 
 bool ggl_os_library_is_name(const char *name) {
 #ifdef __APPLE__
-    if (ends_with(name, ".dylib"))
+    if (ggl_ends_with(name, ".dylib"))
         return true;
 #endif
-    return ends_with(name, ".so");
+    return ggl_ends_with(name, ".so");
 }
 
 void *ggl_os_library_open(const char *path) {

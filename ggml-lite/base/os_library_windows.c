@@ -14,8 +14,7 @@
 static _Thread_local char why[320];
 
 bool ggl_os_library_is_name(const char *name) {
-    const size_t n = strlen(name);
-    return n > 4 && ggl_case_compare(name + n - 4, ".dll") == 0;
+    return ggl_case_ends_with(name, ".dll");
 }
 
 static void note_error(const char *path) {

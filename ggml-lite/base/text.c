@@ -31,6 +31,30 @@ char *ggl_case_find(const char *s, const char *what) {
     }
 }
 
+bool ggl_ends_with(const char *s, const char *text) {
+    return ggl_str_ends_with((ggl_str){s, strlen(s)}, text);
+}
+
+bool ggl_case_ends_with(const char *s, const char *text) {
+    const size_t n_s = strlen(s), n = strlen(text);
+    return n_s >= n && ggl_case_compare(s + n_s - n, text) == 0;
+}
+
+bool ggl_str_ends_with(ggl_str s, const char *text) {
+    const size_t n = strlen(text);
+    return s.n >= n && (n == 0 || memcmp(s.s + s.n - n, text, n) == 0);
+}
+
+bool ggl_str_begins_with(ggl_str s, const char *text) {
+    const size_t n = strlen(text);
+    return s.n >= n && (n == 0 || memcmp(s.s, text, n) == 0);
+}
+
+bool ggl_case_str_begins_with(ggl_str s, const char *text) {
+    const size_t n = strlen(text);
+    return s.n >= n && ggl_case_compare_n(s.s, text, n) == 0;
+}
+
 char *ggl_copy_text(const char *s) {
     return ggl_copy_text_n(s, strlen(s));
 }

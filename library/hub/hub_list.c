@@ -19,11 +19,6 @@ enum { MOST_FILES = 100000, MOST_DEPTH = 8, MOST_NAME = 255 };
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static bool ends_with(const char *s, const char *end) {
-    const size_t n = strlen(s), n_end = strlen(end);
-    return n >= n_end && ggl_case_compare(s + n - n_end, end) == 0;
-}
-
 /* True for the UTF-8 of a character that ends lines or turns the direction of text, so that a name shows as another one: U+200E,
  * 200F, 2028 .. 202E and 2066 .. 2069. */
 static bool misleads(const char *s, size_t n) {
@@ -42,18 +37,17 @@ static const char *base_name(const char *path) {
 /* True for the names that speech models in ggml's older format have. Other models have had such names, too, so these files are only
  * chosen where no others are. */
 static bool is_older(const char *path) {
-    return strncmp(base_name(path), "ggml-", 5) == 0 && ends_with(path, ".bin");
+    return strncmp(base_name(path), "ggml-", 5) == 0 && ggl_case_ends_with(path, ".bin");
 }
 
 hub_kind llm_hub_kind_of(const char *path) {
-    const size_t n = strlen(path), n_end = strlen(".safetensors");
-    if (ends_with(path, ".gguf") || is_older(path))
+    if (ggl_case_ends_with(path, ".gguf") || is_older(path))
         return HUB_GGUF;
     if (llm_model_name_of_folder(path))
         return HUB_TEXT;
     if (strchr(path, '/'))
         return HUB_OTHER;
-    if (n > n_end && strcmp(path + n - n_end, ".safetensors") == 0)
+    if (path[0] != '.' && ggl_ends_with(path, ".safetensors"))
         return HUB_WEIGHTS;
     return llm_pickle_is_name(path) ? HUB_PICKLE : HUB_OTHER;
 }

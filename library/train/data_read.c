@@ -55,10 +55,10 @@ static const struct {
 /* Fails if the name says that it is a table, in which every row would be learned with its commas. */
 static ggl_status check_table(const char *name, ggl_error *err) {
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (llm_path_ends(name, tables[i].end))
+        if (ggl_case_ends_with(name, tables[i].end))
             return ggl_fail(err, GGL_UNSUPPORTED, "%s: this is a table (%s), and no text; %s", name,
                             tables[i].end + 1, tables[i].advice);
-    if (llm_path_ends(name, ".parquet"))
+    if (ggl_case_ends_with(name, ".parquet"))
         return ggl_fail(
             err, GGL_FORMAT,
             "%s: this is no Parquet file, whatever its name says: those begin with PAR1. "

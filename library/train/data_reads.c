@@ -54,13 +54,9 @@ static void unescape(char *s) {
     *to = '\0';
 }
 
-static bool begins(ggl_str s, const char *with) {
-    return s.n >= strlen(with) && ggl_case_compare_n(s.s, with, strlen(with)) == 0;
-}
-
 /* Makes the path of an address: one that is relative begins in the folder of the data. */
 static ggl_status path_of(const train_data *d, ggl_str address, char **out, ggl_error *err) {
-    const bool is_url = begins(address, "file://");
+    const bool is_url = ggl_case_str_begins_with(address, "file://");
     const ggl_str rest = is_url ? (ggl_str){address.s + 7, address.n - 7}
                                 : address; /* file:///path has no host, as file://localhost/path */
     const char *folder = d->folder ? d->folder : "./";
@@ -98,7 +94,8 @@ static bool digits_of(ggl_str address, ggl_str *digits) {
     enum { MOST_HEAD = 200 };
     static const char coding[] = ";base64";
     const size_t n_head = address.n < MOST_HEAD ? address.n : MOST_HEAD, n = sizeof coding - 1;
-    const char *comma = begins(address, "data:") ? memchr(address.s, ',', n_head) : NULL;
+    const char *comma =
+        ggl_case_str_begins_with(address, "data:") ? memchr(address.s, ',', n_head) : NULL;
     if (!comma || (size_t)(comma - address.s) < 5 + n ||
         ggl_case_compare_n(comma - n, coding, n) != 0)
         return false;
@@ -119,12 +116,13 @@ static ggl_status find_file(const train_data *d, train_file_kind kind, const jso
         return ggl_fail(err, GGL_FORMAT,
                         "a %s must be a path, or an object with a \"path\" or a \"url\", not %s",
                         what, v ? llm_json_kind_text((json_kind)v->kind) : "missing");
-    if (begins(json_str(v), "data:"))
+    if (ggl_case_str_begins_with(json_str(v), "data:"))
         return digits_of(json_str(v), &digits)
                    ? llm_part_bytes(&out->data, &out->n_data, digits, kind == TRAIN_SOUND, err)
                    : ggl_fail(err, GGL_FORMAT, "a %s as data: must be data:TYPE;base64,DIGITS",
                               what);
-    if (begins(json_str(v), "http://") || begins(json_str(v), "https://"))
+    if (ggl_case_str_begins_with(json_str(v), "http://") ||
+        ggl_case_str_begins_with(json_str(v), "https://"))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "nothing is downloaded, but a %s is '%.*s': give the path of a file", what,
                         (int)ggl_utf8_cut(v->s, v->n, 80), v->s);

@@ -5,6 +5,7 @@
 
 #include "ggl/alloc.h"
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/text.h"
 #include "model_name.h"
 #include "split_name.h"
 
@@ -24,8 +25,8 @@ bool llm_folder_is_model(const char *folder) {
     bool gguf = false, safetensors = false;
     os_folder *d = ggl_os_folder_open(folder);
     for (const char *e; d && (e = ggl_os_folder_next(d));) {
-        gguf |= llm_ends_with(e, ".gguf");
-        safetensors |= llm_ends_with(e, ".safetensors");
+        gguf |= ggl_ends_with(e, ".gguf");
+        safetensors |= ggl_ends_with(e, ".safetensors");
     }
     if (d)
         ggl_os_folder_close(d);
@@ -69,7 +70,7 @@ static gguf_files gguf_in(const char *folder) {
     gguf_files f = {0};
     os_folder *d = ggl_os_folder_open(folder);
     for (const char *e; d && (e = ggl_os_folder_next(d));) {
-        if (!llm_ends_with(e, ".gguf"))
+        if (!ggl_ends_with(e, ".gguf"))
             continue;
         const bool aside = llm_model_name_is_aside(e);
         const bool model = !aside && llm_split_is_first(e) && !lacks_part(folder, e);

@@ -67,8 +67,3 @@ int llm_model_name_eye_rank(const char *path) {
         k++;
     return k;
 }
-
-bool llm_ends_with(const char *name, const char *end) {
-    const size_t n = strlen(name), n_end = strlen(end);
-    return n >= n_end && strcmp(name + n - n_end, end) == 0;
-}

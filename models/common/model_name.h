@@ -12,8 +12,6 @@ bool llm_model_name_of_folder(const char *name);
  * importance matrix. `path` may have folders, which do not count. */
 bool llm_model_name_is_aside(const char *path);
 
-/* True if the name ends with `end`, such as ".gguf". */
-bool llm_ends_with(const char *name, const char *end);
 /* Of several eyes (mmproj) of a model, that of the lowest number is taken: by the type of its weights in the file's name, f16, else bf16, q8_0, f32,
  * or another. -1: the name is no eye's. */
 int llm_model_name_eye_rank(const char *path);

@@ -41,11 +41,6 @@ size_t llm_text_end_lines(const char *s, size_t n, char *out) {
     return m;
 }
 
-bool llm_path_ends(const char *path, const char *end) {
-    const size_t n = strlen(path), n_end = strlen(end);
-    return n > n_end && ggl_case_compare(path + n - n_end, end) == 0;
-}
-
 /* Returns what follows white space after the first c; '\0': the text begins with something else. */
 static char after(ggl_str *text, char c) {
     size_t i = 0;
@@ -64,10 +59,10 @@ bool llm_text_is_json(const char *path, ggl_str text) {
     static const char *const json[] = {".json", ".jsonl", ".ndjson", ".jsonlines"},
                              *const texts[] = {".txt", ".text", ".md"};
     for (size_t i = 0; i < sizeof json / sizeof *json; i++)
-        if (llm_path_ends(path, json[i]))
+        if (ggl_case_ends_with(path, json[i]))
             return true;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (llm_path_ends(path, texts[i]))
+        if (ggl_case_ends_with(path, texts[i]))
             return false;
     ggl_str rest = text;
     return after(&rest, '{') == '"' || (rest = text, after(&rest, '[') == '{');

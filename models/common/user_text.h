@@ -11,8 +11,6 @@ ggl_str llm_text_after_mark(ggl_str text);
 /* If the bytes are UTF-16 or UTF-32, by a byte order mark or by the zero bytes of the first two characters, returns the part of an error that
  * follows the name of the file; else NULL. */
 const char *llm_text_wide(ggl_str text);
-/* True if the path ends so, upper or lower case, and has more before. */
-bool llm_path_ends(const char *path, const char *end);
 /* True for JSON: by the end of the path, such as .jsonl, or else because the text begins as an object with a key does, or a list of objects. */
 bool llm_text_is_json(const char *path, ggl_str text);
 /* Replaces each CR LF of s[n] by LF in out, which may be s. Returns the new length, at most n. */

@@ -10,6 +10,7 @@
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/text.h"
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
@@ -82,17 +83,12 @@ static ggl_status read_keys(llm_adapter *a, ggl_error *err) {
 
 /* --- pairs ------------------------------------------------------------------------------------ */
 
-static bool ends_with(ggl_str name, const char *end) {
-    const size_t n = strlen(end);
-    return name.n > n && memcmp(name.s + name.n - n, end, n) == 0;
-}
-
 static const char *const ends[] = {".lora_a", ".lora_b", ".lora_magnitude"};
 
 /* Adds a tensor of the file to its pair. */
 static ggl_status add_tensor(llm_adapter *a, const ggl_gguf_tensor *t, ggl_error *err) {
     size_t k = 0;
-    while (k < 3 && !ends_with(t->name, ends[k]))
+    while (k < 3 && !ggl_str_ends_with(t->name, ends[k]))
         k++;
     if (k == 3)
         return ggl_fail(err, GGL_UNSUPPORTED,

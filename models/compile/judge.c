@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compile.h"
+#include "ggl/internal/text.h"
 
 #define FAR 4 /* names with an edit distance of FAR or more are not suggested */
 /* For so many unread keys a name is looked for: no more are listed, and a hostile file may have any number. */
@@ -18,16 +19,11 @@ typedef struct key_names {
     ggl_index index;
 } key_names;
 
-static bool starts_with(ggl_str s, const char *prefix) {
-    size_t n = strlen(prefix);
-    return s.n >= n && memcmp(s.s, prefix, n) == 0;
-}
-
 static bool is_engine_key(ggl_str k) {
     static const char *const prefixes[] = {"general.", "tokenizer.", "split.", "quantize.",
                                            "diffusion."};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (starts_with(k, prefixes[i]))
+        if (ggl_str_begins_with(k, prefixes[i]))
             return true;
     return false;
 }
@@ -40,7 +36,7 @@ bool llm_arch_engine_reads(const arch_eval *ev, ggl_str key) {
     const size_t n = strlen(ev->family) + 1;
     bool is = is_engine_key(key);
     for (size_t i = 0; key.n > n && i < sizeof engine / sizeof *engine; i++)
-        is = is || (starts_with(key, ev->family) && key.s[n - 1] == '.' &&
+        is = is || (ggl_str_begins_with(key, ev->family) && key.s[n - 1] == '.' &&
                     ggl_str_is((ggl_str){key.s + n, key.n - n}, engine[i]));
     return is;
 }
@@ -209,7 +205,7 @@ static bool named(arch_judge *j, ggl_str key, bool own, llm_arch_judged *out) {
 llm_arch_judged llm_arch_judge_key(arch_judge *j, ggl_str key) {
     arch_eval *ev = j->ev;
     llm_arch_judged out = {.key = key};
-    const bool own = starts_with(key, j->prefix);
+    const bool own = ggl_str_begins_with(key, j->prefix);
     const size_t skip = strlen(j->prefix);
     j->by = NULL;
     if (!llm_arch_step(ev, (arch_place){&ev->arch->text, 0, 1}, 16) || named(j, key, own, &out))

@@ -1,9 +1,9 @@
 #include "key_ranges.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "ggl/internal/number.h"
+#include "ggl/internal/text.h"
 
 static const struct {
     const char *end; /* of the key */
@@ -18,11 +18,6 @@ static const struct {
      "models read 512 to some million tokens at once, and 4294967295 is -1 without its sign"},
 };
 
-static bool ends_with(ggl_str s, const char *end) {
-    const size_t n = strlen(end);
-    return s.n >= n && memcmp(s.s + s.n - n, end, n) == 0;
-}
-
 /* Writes a whole number with all its digits, another one with the fewest that say what it is. */
 static const char *number(char text[GGL_NUMBER_TEXT], double x, bool is_f32) {
     if (x > -1e15 && x < 1e15 && x == (double)(long long)x)
@@ -36,7 +31,7 @@ bool llm_arch_doubts_key(const ggl_gguf_value *v, bool is_read, char *text, size
     char is[GGL_NUMBER_TEXT], least[GGL_NUMBER_TEXT], most[GGL_NUMBER_TEXT];
     double x;
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
-        if (v->is_array || !ends_with(v->key, ranges[i].end) || !ggl_gguf_number(v, 0, &x))
+        if (v->is_array || !ggl_str_ends_with(v->key, ranges[i].end) || !ggl_gguf_number(v, 0, &x))
             continue;
         /* the f32 nearest to 0.1 is above the double */
         const bool is_f32 = v->type == GGL_GGUF_F32;

@@ -186,8 +186,7 @@ ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder,
 bool llm_hf_tokenizer_is_file(const char *path) {
     static const char mark[] = "\"added_tokens\"";
     char head[4096];
-    const size_t n = strlen(path);
-    if (n < 5 || strcmp(path + n - 5, ".json") != 0)
+    if (!ggl_ends_with(path, ".json"))
         return false;
     return ggl_find_bytes(head, llm_read_head(path, head, sizeof head), mark, sizeof mark - 1) !=
            NULL;

@@ -6,6 +6,7 @@
 #include "common/little_endian.h"
 #include "common/text_file.h"
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/text.h"
 
 enum { LOCAL_HEADER = 30 }; /* of a zip file's first entry; the name follows */
 
@@ -31,17 +32,12 @@ bool llm_pickle_is(const char *path) {
     return is_zip(bytes, n) || is_bare(bytes, n);
 }
 
-static bool ends_with(const char *s, const char *end) {
-    const size_t n = strlen(s), n_end = strlen(end);
-    return n > n_end && strcmp(s + n - n_end, end) == 0;
-}
-
 bool llm_pickle_is_name(const char *name) {
     static const char *const ends[] = {".pth", ".pt", ".ckpt"};
     bool is = strncmp(name, "pytorch_model", 13) == 0 &&
-              (ends_with(name, ".bin") || ends_with(name, ".bin.index.json"));
+              (ggl_ends_with(name, ".bin") || ggl_ends_with(name, ".bin.index.json"));
     for (size_t k = 0; k < sizeof ends / sizeof *ends; k++)
-        is = is || ends_with(name, ends[k]);
+        is = is || ggl_ends_with(name, ends[k]);
     return is;
 }
 

@@ -9,6 +9,7 @@
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/graph.h"
+#include "ggl/internal/text.h"
 #include "program.h"
 
 /* Operands as they are written: equal ones once. */
@@ -45,11 +46,6 @@ static bool is_word_of(const char *words, const char *name, size_t n) {
     return strstr(words, word) != NULL;
 }
 
-static bool ends_with(const char *name, const char *end) {
-    const size_t n = strlen(name), m = strlen(end);
-    return n > m && strcmp(name + n - m, end) == 0;
-}
-
 /* Returns true if a plan cannot have that name: C has it, or a compiler, or a program, or the plan's own tables, or a header that it includes. */
 static bool is_taken(const char *name) {
     static const char taken[] =
@@ -70,7 +66,7 @@ static bool is_taken(const char *name) {
         if (strncmp(name, begin[i], strlen(begin[i])) == 0)
             return true;
     for (size_t i = 0; i < sizeof end / sizeof *end; i++)
-        if (ends_with(name, end[i]))
+        if (ggl_ends_with(name, end[i]))
             return true;
     return is_word_of(taken, name, n) ||
            (stem < n && stem + strspn(name + stem, "0123456789_") == n &&

@@ -4,6 +4,7 @@
 
 #include "common/model_folder.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/text.h"
 #include "trainer_impl.h"
 
 static const char *const kind_name[] = {[LLM_VOCABULARY_BPE] = "bpe",
@@ -136,14 +137,12 @@ static ggl_status write_in(const llm_tokenizer_trainer *t, const char *folder, c
 
 ggl_status llm_tokenizer_trainer_write(const llm_tokenizer_trainer *t, const char *path,
                                        ggl_error *err) {
-    const size_t n = strlen(path);
     if (llm_is_folder(path)) {
         const ggl_status s = write_in(t, path, "tokenizer.json", llm_tokenizer_trainer_json, err);
         return s == GGL_OK
                    ? write_in(t, path, "tokenizer_config.json", llm_tokenizer_trainer_config, err)
                    : s;
     }
-    return n >= 5 && strcmp(path + n - 5, ".gguf") == 0
-               ? write_gguf(t, path, err)
-               : write_text(t, path, llm_tokenizer_trainer_json, err);
+    return ggl_ends_with(path, ".gguf") ? write_gguf(t, path, err)
+                                        : write_text(t, path, llm_tokenizer_trainer_json, err);
 }

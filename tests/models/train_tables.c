@@ -123,7 +123,7 @@ TEST(stopped) {
     p.user = &done;
     train_data *d = data_new(&p);
     CHECK_INT(llm_train_data_read(d, file_of("a.parquet", "PAR1\n" ROWS), &err), GGL_CANCELLED);
-    CHECK_INT(done, strlen("PAR1\n" ROWS)); /* it is told of every 64 KiB, and of the end */
+    CHECK_INT(done, strlen("PAR1\n" ROWS)); /* progress comes with every 64 KiB, and at the end */
     llm_train_data_free(d);
     model_fini(&m);
 }

@@ -276,6 +276,7 @@ TEST(kinds) {
                  {"a/model.safetensors", HUB_OTHER},
                  {"../model.safetensors", HUB_OTHER},
                  {".safetensors", HUB_OTHER},
+                 {"._model.safetensors", HUB_OTHER}, /* macOS writes such files beside others */
                  {"config.json", HUB_TEXT},
                  {"Config.json", HUB_OTHER},
                  {"a/config.json", HUB_OTHER},

@@ -297,6 +297,15 @@ TEST(case_does_not_count) {
     CHECK(ggl_case_compare("a", "\xc3") < 0 && ggl_case_compare("[", "a") < 0);
     CHECK(ggl_case_compare_n("GGUF-1", "ggufx", 4) == 0 && ggl_case_compare_n("a", "b", 0) == 0);
     CHECK(ggl_case_compare_n("ab", "AB\0x", 9) == 0 && ggl_case_compare_n("ab", "ac", 2) < 0);
+    CHECK(ggl_ends_with("a.gguf", ".gguf") && ggl_ends_with("a", "a") && ggl_ends_with("", ""));
+    CHECK(!ggl_ends_with("a.GGUF", ".gguf") && ggl_case_ends_with("a.GGUF", ".gguF"));
+    CHECK(!ggl_ends_with("guf", ".gguf") && !ggl_case_ends_with("guf", ".gguf"));
+    const ggl_str of = {"a.lora_a", 8}, none = {NULL, 0};
+    CHECK(ggl_str_ends_with(of, "_a") && !ggl_str_ends_with(of, "_b") && ggl_str_ends_with(of, ""));
+    CHECK(ggl_str_begins_with(of, "a.l") && !ggl_str_begins_with(of, "A"));
+    CHECK(ggl_case_str_begins_with(of, "A.L") && !ggl_case_str_begins_with(of, "A.LORA_A_"));
+    CHECK(ggl_str_begins_with(none, "") && ggl_str_ends_with(none, ""));
+    CHECK(!ggl_str_begins_with(none, "a") && !ggl_str_ends_with(none, "a"));
     const char text[] = "mmMMproj";
     CHECK(ggl_case_find(text, "mmPROJ") == text + 2 && ggl_case_find(text, "") == text);
     CHECK(!ggl_case_find(text, "projx") && !ggl_case_find("", "a"));

@@ -70,7 +70,7 @@ static bool cut_scale(char *item, double *scale) {
     return true;
 }
 
-/* What is wrong with "FILE:TEXT" or "FILE=TEXT" if there is no such file, but there is FILE. */
+/* Fails for "FILE:TEXT" and "FILE=TEXT" if no file has that name, but one is called FILE: TEXT was meant as a scale. */
 static ggl_status check_scale(const char *item, ggl_error *err) {
     const char *colon = strrchr(item, ':'), *equals = strrchr(item, '=');
     const char *mark = colon ? colon : equals;

@@ -547,18 +547,13 @@ static int read_lone(const parsing *p, const char *s) {
                  (int)n, name, shell_quote(word, s));
 }
 
-static bool ends_with(const char *s, const char *end) {
-    const size_t n = strlen(s), n_end = strlen(end);
-    return n >= n_end && ggl_case_compare(s + n - n_end, end) == 0;
-}
-
 /* Returns the option that probably was meant before an argument that stands alone; NULL: none. */
 static const char *missing_flag(const args_spec *spec, const char *s) {
     static const char *const flags[] = {"-m", "-f", "-p"};
     os_stat st;
     const bool exists = ggl_os_stat(s, &st);
-    const bool model = ends_with(s, ".gguf") || ends_with(s, ".safetensors") ||
-                       ends_with(s, ".bin") || (exists && st.kind == OS_FOLDER);
+    const bool model = ggl_case_ends_with(s, ".gguf") || ggl_case_ends_with(s, ".safetensors") ||
+                       ggl_case_ends_with(s, ".bin") || (exists && st.kind == OS_FOLDER);
     for (int k = model ? 0 : exists ? 1 : 2; k < 3; k++) {
         const arg_option *o = arg_find(spec->options, flags[k], 2);
         if (o && (o->kind == ARG_STRING || (k == 0 && o->kind == ARG_LIST)))
@@ -638,7 +633,7 @@ static void note_variables(const args_spec *spec, const char *prefix, const char
             fprintf(stderr,
                     "%s: note: only %s read%s these variables; flags set "
                     "the same here:",
-                    spec->tool, readers, ends_with(readers, "s") ? "" : "s");
+                    spec->tool, readers, ggl_case_ends_with(readers, "s") ? "" : "s");
         ggl_fprint(stderr, " %.*s", (int)strcspn(*e, "="), *e);
     }
     if (n > MOST)

@@ -152,7 +152,7 @@ static int check_part(const char *tool, const tool_path *p) {
     char folder[OS_MOST_PATH], word[SHELL_WORD], flag[64];
     const char *name;
     if (!split_path(p->path, folder, &name) ||
-        (!llm_model_name_of_folder(name) && !llm_ends_with(name, ".safetensors")))
+        (!llm_model_name_of_folder(name) && !ggl_ends_with(name, ".safetensors")))
         return -1;
     if (llm_folder_has(folder, "config.json") && p->no_folder)
         return model_path_refuse(tool, p, "part of a Hugging Face folder", folder);
@@ -160,7 +160,7 @@ static int check_part(const char *tool, const tool_path *p) {
         return tool_error_about(tool, 1, "%s: %s is part of a Hugging Face folder; %s%s opens it",
                                 p->flag, p->path, given_by(p, flag, sizeof flag),
                                 shell_quote(word, folder));
-    if (!llm_ends_with(p->path, ".safetensors"))
+    if (!ggl_ends_with(p->path, ".safetensors"))
         return -1;
     return tool_error_about(
         tool, 1,

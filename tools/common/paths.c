@@ -10,7 +10,6 @@
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/text.h"
 #include "model_path.h"
-#include "common/model_name.h"
 #include "common/split_name.h"
 
 static bool same(const os_stat *a, const os_stat *b) {
@@ -24,7 +23,7 @@ static bool folder_has(const char *folder, const os_stat *out) {
     bool has = false;
     for (const char *e; d && !has && (e = ggl_os_folder_next(d));) {
         os_stat st;
-        has = !llm_ends_with(e, ".gguf") && ggl_os_folder_stat(d, e, &st) && same(&st, out);
+        has = !ggl_ends_with(e, ".gguf") && ggl_os_folder_stat(d, e, &st) && same(&st, out);
     }
     if (d)
         ggl_os_folder_close(d);
@@ -51,7 +50,7 @@ static bool is_tokenizer_of(const char *path, const os_stat *out) {
     const char *slash = ggl_os_last_separator(path);
     char *folder = ggl_copy_text_n(path, slash ? (size_t)(slash - path) + 1 : 0);
     os_folder *d =
-        folder && !llm_ends_with(path, ".gguf") ? ggl_os_folder_open(slash ? folder : ".") : NULL;
+        folder && !ggl_ends_with(path, ".gguf") ? ggl_os_folder_open(slash ? folder : ".") : NULL;
     bool is = false;
     for (const char *e; d && !is && (e = ggl_os_folder_next(d));) {
         const char *name = e;

@@ -9,15 +9,11 @@
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/steps.h"
+#include "ggl/internal/text.h"
 #include "tensors.h"
 #include "tool.h"
 
 #define TOOL "llm-arch show"
-
-static bool begins(ggl_str s, const char *with) {
-    size_t n = strlen(with);
-    return s.n >= n && memcmp(s.s, with, n) == 0;
-}
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
@@ -31,7 +27,7 @@ typedef struct key_table {
 } key_table;
 
 static bool in_table(const ggl_gguf_value *v, bool tokenizer) {
-    return begins(v->key, "tokenizer.") == tokenizer;
+    return ggl_str_begins_with(v->key, "tokenizer.") == tokenizer;
 }
 
 static int larger(int a, size_t b) {

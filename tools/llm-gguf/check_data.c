@@ -16,7 +16,7 @@
 
 enum { PIECE = 1 << 14 }; /* elements: whole blocks of every type */
 
-/* What a thread has found. */
+/* Of the elements of a tensor that one thread has read. */
 typedef struct scan_result {
     int64_t n_bad, first_bad;
     float value;

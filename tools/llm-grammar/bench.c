@@ -8,11 +8,11 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/json.h"
-#include "common/model_name.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "tool.h"
 
 /* Measured times in microseconds. */
@@ -279,13 +279,13 @@ static int bench_file(bench *b, const char *path) {
     char *s = tool_read_at_most(GRAMMAR_TOOL, path, GRAMMAR_MOST_TEXT, &n);
     if (!s)
         return 1;
-    const int code = bench_text(b, path, s, n, llm_ends_with(path, ".jsonl"));
+    const int code = bench_text(b, path, s, n, ggl_ends_with(path, ".jsonl"));
     free(s);
     return code;
 }
 
 static bool is_json(const char *e) {
-    return llm_ends_with(e, ".json") || llm_ends_with(e, ".jsonl");
+    return ggl_ends_with(e, ".json") || ggl_ends_with(e, ".jsonl");
 }
 
 static int bench_path(bench *b, const char *path) {

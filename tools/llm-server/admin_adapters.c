@@ -7,13 +7,15 @@
 
 void admin_adapters(server *s, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
+    float *scale = server_scales(s);
     (void)q;
+    out.failed = !scale;
     llm_json_put_text(&out, "[");
-    for (size_t i = 0; i < server_n_adapters(s); i++) {
+    for (size_t i = 0; scale && i < server_n_adapters(s); i++) {
         const server_adapter a = server_adapter_at(s, i);
         llm_json_format(&out, "%s{'id': %zu, 'path': %.*s, 'scale': ", i > 0 ? ", " : "", i,
                         LLM_JSON_TEXT(a.path));
-        put_shortest(&out, a.scale);
+        put_shortest(&out, scale[i]);
         llm_json_put_text(&out, ", \"task_name\": ");
         llm_json_put_string(&out, a.task);
         llm_json_put_text(&out, ", \"prompt_prefix\": ");
@@ -21,6 +23,7 @@ void admin_adapters(server *s, const http_request *q, http_reply *r) {
         llm_json_put_text(&out, "}");
     }
     llm_json_put_text(&out, "]");
+    ggl_free(scale);
     admin_send(&out, r);
 }
 

@@ -100,11 +100,6 @@ ggl_status image_of_base64(ask *a, ggl_str digits, bool is_sound, ggl_str *mark,
     return GGL_OK;
 }
 
-static bool begins(ggl_str s, const char *with) {
-    const size_t n = strlen(with);
-    return s.n >= n && ggl_case_compare_n(s.s, with, n) == 0;
-}
-
 static ggl_status of_address(ask *a, ggl_str url, ggl_str *mark, ggl_error *err) {
     ask_image *image = NULL;
     ggl_status st = begin_image(a, false, &image, mark, err);
@@ -132,7 +127,7 @@ static ggl_status of_address(ask *a, ggl_str url, ggl_str *mark, ggl_error *err)
 
 ggl_status image_of_url(ask *a, ggl_str url, ggl_str *mark, ggl_error *err) {
     ggl_str digits;
-    if (begins(url, "http://") || begins(url, "https://"))
+    if (ggl_case_str_begins_with(url, "http://") || ggl_case_str_begins_with(url, "https://"))
         return of_address(a, url, mark, err);
     if (llm_part_digits(&digits, url))
         return image_of_base64(a, digits, false, mark, err);

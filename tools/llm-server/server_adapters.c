@@ -11,8 +11,7 @@ size_t server_n_adapters(const server *s) {
     return llm_opened_n_adapters(s->ctx);
 }
 
-/* The scales of requests that choose none, [server_n_adapters]: those that were set, or those of the start. The caller frees them. NULL: out of memory. */
-static float *scales_of_all(const server *s) {
+float *server_scales(const server *s) {
     const size_t n = server_n_adapters(s);
     const llm_adapter_use *use = llm_opened_adapter(s->ctx);
     float *scale = ggl_calloc(n, sizeof *scale);
@@ -35,13 +34,9 @@ static ggl_str text_of(const llm_adapter_use *u, const char *key) {
 
 server_adapter server_adapter_at(const server *s, size_t i) {
     const llm_adapter_use *u = &llm_opened_adapter(s->ctx)[i];
-    float *scale = scales_of_all(s);
-    const server_adapter out = {.path = ggl_gguf_name(llm_adapter_file(u->adapter)),
-                                .task = text_of(u, "adapter.lora.task_name"),
-                                .prefix = text_of(u, "adapter.lora.prompt_prefix"),
-                                .scale = scale ? scale[i] : (float)u->scale};
-    ggl_free(scale);
-    return out;
+    return (server_adapter){.path = ggl_gguf_name(llm_adapter_file(u->adapter)),
+                            .task = text_of(u, "adapter.lora.task_name"),
+                            .prefix = text_of(u, "adapter.lora.prompt_prefix")};
 }
 
 /* --- lists of scales -------------------------------------------------------------------------- */
@@ -93,7 +88,7 @@ static ggl_status take_list(const server *s, const json_value *list, float *scal
 
 ggl_status server_set_scales(server *s, const json_value *list, ggl_error *err) {
     const size_t n = server_n_adapters(s);
-    float *scale = scales_of_all(s);
+    float *scale = ggl_calloc(n, sizeof *scale);
     ggl_status st = scale ? take_list(s, list, scale, n, err) : no_memory(err);
     if (st == GGL_OK)
         st = model_set_scales(s->model_row, scale, n, err);
@@ -108,7 +103,7 @@ ggl_status server_shares(const server *s, const json_value *list, float *share, 
     const llm_session *session = llm_opened_session(s->ctx);
     *n = (size_t)llm_session_n_tasks(session);
     memcpy(share, llm_session_shares(session), *n * sizeof *share);
-    float *scale = scales_of_all(s);
+    float *scale = server_scales(s);
     ggl_status st = scale ? GGL_OK : no_memory(err);
     if (st == GGL_OK && list && list->n > 0)
         st = take_list(s, list, scale, n_adapters, err);

@@ -9,11 +9,12 @@
 typedef struct server_adapter {
     const char *path;
     ggl_str task, prefix; /* adapter.lora.task_name, .prompt_prefix; empty: it has none */
-    float scale;          /* of requests that choose none */
 } server_adapter;
 
 size_t server_n_adapters(const server *s);
 server_adapter server_adapter_at(const server *s, size_t i);
+/* The scales of requests that choose none, [server_n_adapters], which the caller frees. NULL: out of memory. */
+float *server_scales(const server *s);
 
 /* Sets the scales of later requests by a list that api_check_scales has checked; adapters that it lacks get 0, as in llama.cpp's server. GGL_USAGE: there is no such
  * adapter, or one has another scale there and cannot vary. */

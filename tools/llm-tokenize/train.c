@@ -11,7 +11,6 @@
 #include "common/json.h"
 #include "common/lines.h"
 #include "common/model_folder.h"
-#include "common/model_name.h"
 #include "common/paths.h"
 #include "common/progress.h"
 #include "common/user_text.h"
@@ -19,6 +18,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "llm/internal/tokenizer_trainer.h"
 #include "tool.h"
 
@@ -262,7 +262,7 @@ static const char *wrong_options(const options *o) {
 static int make_folder(const char *out) {
     const char *name = ggl_os_last_separator(out);
     name = name ? name + 1 : out;
-    if (ggl_os_exists(out) || llm_ends_with(out, ".gguf") || llm_ends_with(out, ".json"))
+    if (ggl_os_exists(out) || ggl_ends_with(out, ".gguf") || ggl_ends_with(out, ".json"))
         return -1;
     if (strchr(name, '.'))
         return tool_error_about(TOOL, 2,

@@ -8,11 +8,11 @@
 
 #include "common/input.h"
 #include "common/hints.h"
-#include "common/model_name.h"
 #include "common/paths.h"
 #include "common/units.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/text.h"
 #include "llm/internal/pooling.h"
 #include "new.h"
 
@@ -24,7 +24,7 @@ static const char *const schedules[] = {"cosine", "linear", "constant", NULL};
 /* Returns the file that is named like a model, which was meant with -m; NULL: none. */
 static const char *model_among(const arg_list *files) {
     for (size_t i = 0; i < files->n; i++)
-        if (llm_ends_with(files->s[i], ".gguf") || strncmp(files->s[i], "builtin:", 8) == 0)
+        if (ggl_ends_with(files->s[i], ".gguf") || strncmp(files->s[i], "builtin:", 8) == 0)
             return files->s[i];
     return NULL;
 }

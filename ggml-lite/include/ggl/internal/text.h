@@ -4,7 +4,10 @@
 #ifndef GGL_TEXT_H
 #define GGL_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "ggl/str.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,6 +22,13 @@ int ggl_case_compare(const char *a, const char *b);
 int ggl_case_compare_n(const char *a, const char *b, size_t n);
 /* Returns the first place of `what` in s, whatever their cases are; NULL: it is not there. For short texts. */
 char *ggl_case_find(const char *s, const char *what);
+
+/* True if s begins, or ends, with the text. */
+bool ggl_ends_with(const char *s, const char *text);
+bool ggl_case_ends_with(const char *s, const char *text);
+bool ggl_str_ends_with(ggl_str s, const char *text);
+bool ggl_str_begins_with(ggl_str s, const char *text);
+bool ggl_case_str_begins_with(ggl_str s, const char *text);
 
 /* Return a copy, which free() or ggl_free() frees; NULL: out of memory. The second one copies n bytes, or those before a NUL among
  * them. */
