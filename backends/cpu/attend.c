@@ -5,26 +5,22 @@
 
 void ggl_cpu_attend_shares(const group *g, partial *total, const partial *part, int first, int last,
                            shares *share) {
-    float(*factor)[2] = share->factor;
     for (int q = first; q < last; q++) {
-        factor[q][0] = factor[q][1] = 0;
+        const int from = q;
+        while (q < last && part->any[q] && total->any[q])
+            share->first[q++] = false;
+        if (q > from)
+            g->t->b->k.merge_sums(total->m + from, total->l + from, part->m + from, part->l + from,
+                                  share->factor + from, q - from);
+        if (q == last)
+            return;
         share->first[q] = !total->any[q];
-        if (part->any[q] && total->any[q]) {
-            float m = part->m[q], old = total->m[q], top = old > m || old != old ? old : m;
-            factor[q][0] = old - top;
-            factor[q][1] = m - top;
-            total->m[q] = top;
-        }
-    }
-    g->t->b->k.unary[CPU_EXP](factor[first], factor[first], 2 * (last - first));
-    for (int q = first; q < last; q++) {
-        if (!part->any[q])
-            continue;
-        float l = part->l[q] * factor[q][1];
-        if (share->first[q])
+        share->factor[q][0] = share->factor[q][1] = 0;
+        if (part->any[q]) {
             total->m[q] = part->m[q];
-        total->l[q] = share->first[q] ? part->l[q] : fmaf(total->l[q], factor[q][0], l);
-        total->any[q] = true;
+            total->l[q] = part->l[q];
+            total->any[q] = true;
+        }
     }
 }
 
@@ -75,27 +71,26 @@ static void adjust(const group *g, int q, float *v, int64_t from, int64_t n) {
         add_bias(g, q, v, from, n);
 }
 
-void ggl_cpu_attend_weigh(const group *g, int64_t first, float (*w)[GGL_PAGE], int *lo, int *hi,
+bool ggl_cpu_attend_weigh(const group *g, int64_t first, float (*w)[GGL_PAGE], int *lo, int *hi,
                           partial *out) {
     const cpu_kernels *k = &g->t->b->k;
     const bool adjusted = is_adjusted(g);
     const float scale = adjusted ? 1 : g->t->step->attend.scale;
-    bool whole = true;
+    const bool whole = g->all_from <= first && first + GGL_PAGE <= g->all_end;
     for (int q = 0; q < g->n; q++) {
-        lo[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->from[q] - first));
-        hi[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->end[q] - first));
+        lo[q] = whole ? 0 : (int)cpu_max(0, cpu_min(GGL_PAGE, g->from[q] - first));
+        hi[q] = whole ? GGL_PAGE : (int)cpu_max(0, cpu_min(GGL_PAGE, g->end[q] - first));
         out->any[q] = lo[q] < hi[q];
-        whole = whole && lo[q] == 0 && hi[q] == GGL_PAGE;
-        if (out->any[q] && adjusted)
+    }
+    for (int q = 0; q < g->n && adjusted; q++)
+        if (out->any[q])
             adjust(g, q, w[q] + lo[q], first + lo[q], hi[q] - lo[q]);
-    }
-    if (whole) {
+    if (whole)
         k->softmax_pages(w, g->n, scale, out->m, out->l);
-        return;
-    }
-    for (int q = 0; q < g->n; q++)
+    for (int q = 0; q < g->n && !whole; q++)
         if (out->any[q])
             out->m[q] = k->softmax_page(w[q], lo[q], hi[q], scale, &out->l[q]);
+    return whole;
 }
 
 /* Positions that all queries see are added for all of them at once; those before and after are added

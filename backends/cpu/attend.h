@@ -44,6 +44,7 @@ typedef struct group {
     int64_t pos[CPU_GROUP];
     int64_t from[CPU_GROUP], end[CPU_GROUP]; /* a query sees positions from .. end-1 */
     int64_t first, last;                     /* the positions that any of them sees */
+    int64_t all_from, all_end;               /* all of them see positions all_from .. all_end-1 */
     int64_t store_head, e, slot;
     int64_t step;              /* floats from one o to the next: e, padded to sixteens */
     const int32_t *table;      /* the slot's pages; NULL: the stores are rings */
@@ -106,8 +107,8 @@ ggl_status ggl_cpu_attend_stores(cpu_compiler *c, cpu_step *s, const ggl_tensor 
 
 /* Turns the scores of the page that begins with position `first` into weights, w[q], and sets m, l
  * and any of all queries in `out`. A query sees positions lo[q] .. hi[q]-1 of the page; its weights
- * of all others become 0. */
-void ggl_cpu_attend_weigh(const group *g, int64_t first, float (*w)[GGL_PAGE], int *lo, int *hi,
+ * of all others become 0. Returns true if all queries see the whole page. */
+bool ggl_cpu_attend_weigh(const group *g, int64_t first, float (*w)[GGL_PAGE], int *lo, int *hi,
                           partial *out);
 
 /* Adds weights times values of a page, rows of `e` elements, to o[q * e_o] for n queries, over the

@@ -51,10 +51,10 @@ static void transpose_values(const group *g) {
                     g->panel_values[j * g->step + k] = g->panel_keys[k * GGL_PAGE + j];
 }
 
-/* Returns true if all queries see the whole page, and either all or none have seen others. */
-static bool is_full(const group *g, const int *lo, const int *hi, const partial *total) {
-    for (int q = 0; q < g->n; q++)
-        if (lo[q] > 0 || hi[q] < GGL_PAGE || total->any[q] != total->any[0])
+/* Returns true if either all or none of the queries have seen a page. */
+static bool are_alike(const group *g, const partial *total) {
+    for (int q = 1; q < g->n; q++)
+        if (total->any[q] != total->any[0])
             return false;
     return true;
 }
@@ -106,12 +106,12 @@ void ggl_cpu_attend_panels(const group *g, int64_t first, partial *page, partial
     }
     if (cpu_attend_is_relative(g))
         ggl_cpu_attend_relative_add(g, first, w);
-    ggl_cpu_attend_weigh(g, first, w, lo, hi, page);
+    const bool whole = ggl_cpu_attend_weigh(g, first, w, lo, hi, page);
     if (vs)
         decode_values(g, vs, values);
     else
         transpose_values(g);
-    if (!is_full(g, lo, hi, total)) {
+    if (!whole || !are_alike(g, total)) {
         add_part(g, w, lo, hi, page, total);
         return;
     }

@@ -174,6 +174,10 @@ typedef void cpu_panel_values_fn(float *total, int64_t n, float (*w)[GGL_PAGE], 
                                  const float *values, float (*share)[2]);
 /* total[i] = fma(total[i], a, part[i] * b) */
 typedef void cpu_merge_fn(float *total, const float *part, float a, float b, int64_t n);
+/* Merges the partial softmax (m, l) of each of n queries with that of a part: top = m[q] if it is larger than part_m[q] or NaN, else part_m[q];
+ * factor[q][0] = exp(m[q] - top), factor[q][1] = exp(part_m[q] - top); l[q] = fma(l[q], factor[q][0], part_l[q] * factor[q][1]); m[q] = top. */
+typedef void cpu_merge_sums_fn(float *m, float *l, const float *part_m, const float *part_l,
+                               float (*factor)[2], int n);
 
 typedef struct cpu_kernels {
     cpu_unary_fn *unary[CPU_N_UNARY];

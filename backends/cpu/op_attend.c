@@ -144,7 +144,7 @@ static void one_page(const group *g, int64_t first, partial *page, partial *tota
         ggl_cpu_attend_decode_keys(g, keys);
         ggl_cpu_attend_relative_add(g, first, w);
     }
-    ggl_cpu_attend_weigh(g, first, w, lo, hi, page);
+    (void)ggl_cpu_attend_weigh(g, first, w, lo, hi, page);
     if (vs)
         values_of(g, w, lo, hi, values, vs->type, next, page->o);
     else
@@ -162,6 +162,8 @@ static void group_begin(group *g, const cpu_task *t, int64_t store_head, int64_t
     g->n = 0;
     g->first = INT64_MAX;
     g->last = 0;
+    g->all_from = 0;
+    g->all_end = INT64_MAX;
     g->store_head = store_head;
     g->e = t->dst.ne[0];
     g->step = cpu_attend_step(g->e);
@@ -192,6 +194,8 @@ static void group_add(group *g, int64_t l, int64_t head) {
                         (size_t)head * t->src[ATTEND_Q].nb[1]);
     g->first = cpu_min(g->first, g->from[q]);
     g->last = cpu_max(g->last, v.end - 1);
+    g->all_from = cpu_max(g->all_from, v.first);
+    g->all_end = cpu_min(g->all_end, v.end);
 }
 
 /* The queries of a store head are numbered token by token, and within a token head by head; a unit

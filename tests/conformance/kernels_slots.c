@@ -514,6 +514,42 @@ static void check_cpu_merge_fn(slot s) {
     }
 }
 
+/* Against the contract, of exp and fma. */
+static void check_cpu_merge_sums_fn(slot s) {
+    enum { QUERIES = 35 };
+    uint64_t seed = 95;
+    for (int form = 0; form < 8 * QUERIES; form++) {
+        const int n = form / 8;
+        float x[4][QUERIES], want[2][QUERIES], exps[QUERIES][2], factor[QUERIES + 1][2];
+        for (int k = 0; k < 4; k++)
+            fill(x[k], n, &seed, form % 8 < 4 ? ORDINARY : form % 8 < 6 ? EXTREME : WIDE);
+        for (int q = 0; q < n; q++) {
+            if ((form + q) % 8 == 7)
+                x[(form + q) / 8 % 2][q] = q % 3 == 0 ? NAN : q % 3 == 1 ? INFINITY : -INFINITY;
+            const float old = x[0][q], add = x[1][q];
+            want[0][q] = old > add || old != old ? old : add;
+            const float drop[2] = {old - want[0][q], add - want[0][q]};
+            all.k[0].unary[CPU_EXP](exps[q], drop, 2);
+            float part = x[3][q] * exps[q][1];
+            want[1][q] = fmaf(x[2][q], exps[q][0], part);
+        }
+        for (int t = 0; t < all.n; t++) {
+            guarded m = guarded_new((size_t)n * 4, 4), l = guarded_new((size_t)n * 4, 4);
+            memcpy(m.p, x[0], (size_t)n * 4);
+            memcpy(l.p, x[2], (size_t)n * 4);
+            factor[n][0] = 5;
+            KERNEL(cpu_merge_sums_fn, s, t)
+            ((float *)m.p, (float *)l.p, x[1], x[3], factor, n);
+            CHECK_SAME((float *)m.p, want[0], n, "largest of %d, %s", n, all.name[t]);
+            CHECK_SAME((float *)l.p, want[1], n, "sums of %d, %s", n, all.name[t]);
+            CHECK_SAME(factor[0], exps[0], 2 * n, "factors of %d, %s", n, all.name[t]);
+            CHECK(factor[n][0] == 5);
+            guarded_end(&m, s.name);
+            guarded_end(&l, s.name);
+        }
+    }
+}
+
 /* Panels of a page for 1 .. CPU_TILE queries; the definition is also compared with docs/numeric.md. */
 static void check_cpu_panel_scores_fn(slot s) {
     uint64_t seed = 92;

@@ -163,6 +163,18 @@ static void merge(float *total, const float *part, float a, float b, int64_t n) 
     }
 }
 
+static void merge_sums(float *m, float *l, const float *part_m, const float *part_l,
+                       float (*factor)[2], int n) {
+    for (int q = 0; q < n; q++) {
+        const float top = max_of(m[q], part_m[q]);
+        factor[q][0] = ggl_expf(m[q] - top);
+        factor[q][1] = ggl_expf(part_m[q] - top);
+        float p = part_l[q] * factor[q][1];
+        l[q] = fused_float(l[q], factor[q][0], p);
+        m[q] = top;
+    }
+}
+
 static void panel_scores(float (*score)[GGL_PAGE], const float *const *query, int n_q,
                          const float *keys, int64_t d) {
     scores(score, query, n_q, keys, d, keys, GGL_F32);

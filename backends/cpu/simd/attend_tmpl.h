@@ -211,6 +211,38 @@ static void merge(float *total, const float *part, float a, float b, int64_t n) 
     }
 }
 
+/* n queries, at most V_LANES. */
+INLINE void merge_sums_at(float *m, float *l, const float *part_m, const float *part_l,
+                          float (*factor)[2], const int n) {
+    const bool whole = n >= V_LANES;
+    const vf old = whole ? v_load(m) : v_load_n(m, n),
+             add = whole ? v_load(part_m) : v_load_n(part_m, n), top = v_max_of(old, add),
+             a = v_exp(old - top), b = v_exp(add - top),
+             part = (whole ? v_load(part_l) : v_load_n(part_l, n)) * b,
+             sum = v_fma(whole ? v_load(l) : v_load_n(l, n), a, part);
+    float share[2][V_LANES];
+    v_store(share[0], a);
+    v_store(share[1], b);
+    for (int q = 0; q < n; q++)
+        factor[q][0] = share[0][q], factor[q][1] = share[1][q];
+    if (whole) {
+        v_store(m, top);
+        v_store(l, sum);
+    } else {
+        v_store_n(m, top, n);
+        v_store_n(l, sum, n);
+    }
+}
+
+static void merge_sums(float *m, float *l, const float *part_m, const float *part_l,
+                       float (*factor)[2], int n) {
+    int q = 0;
+    for (; q + V_LANES <= n; q += V_LANES)
+        merge_sums_at(m + q, l + q, part_m + q, part_l + q, factor + q, V_LANES);
+    if (q < n)
+        merge_sums_at(m + q, l + q, part_m + q, part_l + q, factor + q, n - q);
+}
+
 #include "attend_panels_tmpl.h"
 
 static void fill_attend(cpu_kernels *k) {
