@@ -74,67 +74,7 @@ static ggl_status check_other(ggl_str text, ggl_error *err) {
                  : GGL_OK;
 }
 
-/* --- files ------------------------------------------------------------------------------------ */
-
-/* Notes the folder of the file, in which paths begin. */
-static ggl_status set_folder(train_data *d, const char *name, ggl_error *err) {
-    const char *slash = ggl_os_last_separator(name);
-    const size_t n = slash ? (size_t)(slash + 1 - name) : 0;
-    ggl_free(d->folder);
-    d->folder = NULL;
-    if (n == 0)
-        return GGL_OK;
-    d->folder = ggl_calloc(n + 1, 1);
-    if (!d->folder)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for the data to learn from");
-    memcpy(d->folder, name, n);
-    return GGL_OK;
-}
-
-static ggl_status read_objects(train_data *d, const char *path, ggl_str text, ggl_error *err) {
-    train_records r;
-    train_record one;
-    ggl_status st = GGL_OK;
-    llm_train_records_begin(&r, path, text);
-    while (st == GGL_OK && llm_train_records_next(&r, &one, err)) {
-        llm_json *doc;
-        st = llm_train_record_parse(&doc, &r, &one, err);
-        if (st != GGL_OK)
-            return st;
-        st = llm_train_object(d, &doc->root, err);
-        llm_json_free(doc);
-        if (st != GGL_OK)
-            return ggl_within(err, st, "%s:%" PRId64, path, one.line);
-        st = llm_train_progress(d, r.at, text.n, err);
-    }
-    return st == GGL_OK ? r.status : st;
-}
-
-/* The rows of a table are objects, too. */
-static ggl_status read_rows(train_data *d, const char *path, size_t size, train_table *t,
-                            ggl_error *err) {
-    const double n = (double)llm_train_table_n(t);
-    ggl_status st = GGL_OK;
-    ggl_str row;
-    for (int64_t i = 1; st == GGL_OK; i++) {
-        llm_json *doc;
-        st = llm_train_table_next(t, &row, err);
-        if (st != GGL_OK || !row.s)
-            return ggl_within(err, st, "%s", path);
-        st = llm_json_parse(&doc, row.s, row.n, "JSON", err);
-        if (st == GGL_OK)
-            st = doc->root.kind == JSON_OBJECT
-                     ? llm_train_object(d, &doc->root, err)
-                     : ggl_fail(err, GGL_FORMAT, "an object is expected, not %s",
-                                llm_json_kind_text((json_kind)doc->root.kind));
-        llm_json_free(doc);
-        if (st != GGL_OK)
-            return ggl_within(err, st, "%s: row %" PRId64, path, i);
-        st = llm_train_progress(d, (double)i < n ? (size_t)((double)size * (double)i / n) : size,
-                                size, err);
-    }
-    return st;
-}
+/* --- what is left out ------------------------------------------------------------------------- */
 
 /* The words of notes that say what was left out of a file: "1 without text was left out", "2 without text were left out". */
 static const struct {
@@ -157,24 +97,106 @@ static int64_t loss(const train_data_stats *s, int i) {
     return *(const int64_t *)(const void *)((const char *)s + losses[i].at);
 }
 
-/* Puts "what: " before each, and lets `out` be empty if nothing was lost. */
-static void list_losses(const train_data *d, const train_data_stats *was, char *out, size_t size) {
+/* What a file loses: how it was before, and the line or row of the first of each kind; 0: there is none, or the file has no lines of its own. */
+typedef struct train_losses {
+    train_data_stats was;
+    int64_t first[N_LOSSES];
+} train_losses;
+
+static void note_line(const train_data *d, train_losses *x, int64_t line) {
+    for (int i = 0; i < N_LOSSES; i++)
+        if (x->first[i] == 0 && loss(&d->stats, i) > loss(&x->was, i))
+            x->first[i] = line;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* Notes the folder of the file, in which paths begin. */
+static ggl_status set_folder(train_data *d, const char *name, ggl_error *err) {
+    const char *slash = ggl_os_last_separator(name);
+    const size_t n = slash ? (size_t)(slash + 1 - name) : 0;
+    ggl_free(d->folder);
+    d->folder = NULL;
+    if (n == 0)
+        return GGL_OK;
+    d->folder = ggl_calloc(n + 1, 1);
+    if (!d->folder)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the data to learn from");
+    memcpy(d->folder, name, n);
+    return GGL_OK;
+}
+
+static ggl_status read_objects(train_data *d, const char *path, ggl_str text, train_losses *lost,
+                               ggl_error *err) {
+    train_records r;
+    train_record one;
+    ggl_status st = GGL_OK;
+    llm_train_records_begin(&r, path, text);
+    while (st == GGL_OK && llm_train_records_next(&r, &one, err)) {
+        llm_json *doc;
+        st = llm_train_record_parse(&doc, &r, &one, err);
+        if (st != GGL_OK)
+            return st;
+        st = llm_train_object(d, &doc->root, err);
+        llm_json_free(doc);
+        if (st != GGL_OK)
+            return ggl_within(err, st, "%s:%" PRId64, path, one.line);
+        note_line(d, lost, one.line);
+        st = llm_train_progress(d, r.at, text.n, err);
+    }
+    return st == GGL_OK ? r.status : st;
+}
+
+/* The rows of a table are objects, too. */
+static ggl_status read_rows(train_data *d, const char *path, size_t size, train_table *t,
+                            train_losses *lost, ggl_error *err) {
+    const double n = (double)llm_train_table_n(t);
+    ggl_status st = GGL_OK;
+    ggl_str row;
+    for (int64_t i = 1; st == GGL_OK; i++) {
+        llm_json *doc;
+        st = llm_train_table_next(t, &row, err);
+        if (st != GGL_OK || !row.s)
+            return ggl_within(err, st, "%s", path);
+        st = llm_json_parse(&doc, row.s, row.n, "JSON", err);
+        if (st == GGL_OK)
+            st = doc->root.kind == JSON_OBJECT
+                     ? llm_train_object(d, &doc->root, err)
+                     : ggl_fail(err, GGL_FORMAT, "an object is expected, not %s",
+                                llm_json_kind_text((json_kind)doc->root.kind));
+        llm_json_free(doc);
+        if (st != GGL_OK)
+            return ggl_within(err, st, "%s: row %" PRId64, path, i);
+        note_line(d, lost, i);
+        st = llm_train_progress(d, (double)i < n ? (size_t)((double)size * (double)i / n) : size,
+                                size, err);
+    }
+    return st;
+}
+
+/* unit: what `first` counts. */
+static void list_losses(const train_data *d, const train_losses *x, const char *unit, char *out,
+                        size_t size) {
     size_t used = 0;
     out[0] = '\0';
     for (int i = 0; i < N_LOSSES && used < size; i++) {
-        const int64_t n = loss(&d->stats, i) - loss(was, i);
+        const int64_t n = loss(&d->stats, i) - loss(&x->was, i);
+        char at[64] = "";
+        if (x->first[i] > 0)
+            snprintf(at, sizeof at, " (%s%s %" PRId64 ")", n > 1 ? "the first: " : "", unit,
+                     x->first[i]);
         if (n > 0)
-            used += (size_t)snprintf(out + used, size - used, "%s%" PRId64 " %s %s %s",
-                                     used > 0 ? "; " : "", n, losses[i].which,
+            used += (size_t)snprintf(out + used, size - used, "%s%" PRId64 " %s%s %s %s",
+                                     used > 0 ? "; " : "", n, losses[i].which, at,
                                      n == 1 ? "was" : "were", losses[i].what);
     }
 }
 
-static ggl_status tell(const train_data *d, const train_data_stats *was, const char *path,
-                       ggl_error *err) {
-    char lost[600], line[1200];
-    list_losses(d, was, lost, sizeof lost);
-    if (d->stats.n_items == was->n_items)
+static ggl_status tell(const train_data *d, const train_losses *x, const char *unit,
+                       const char *path, ggl_error *err) {
+    char lost[900], line[1500];
+    list_losses(d, x, unit, lost, sizeof lost);
+    if (d->stats.n_items == x->was.n_items)
         return ggl_fail(err, GGL_FORMAT, "%s: there is nothing to learn from%s%s", path,
                         lost[0] ? ": " : "", lost);
     if (lost[0] && d->p.note) {
@@ -187,19 +209,19 @@ static ggl_status tell(const train_data *d, const train_data_stats *was, const c
 /* A file's contents, or, if t is not NULL, the rows of the table that it is. */
 static ggl_status add(train_data *d, const char *name, ggl_str text, train_table *t,
                       ggl_error *err) {
-    const train_data_stats was = d->stats;
+    train_losses lost = {.was = d->stats};
     ggl_status st = set_folder(d, name, err);
     if (st != GGL_OK)
         return st;
     text = llm_text_after_mark(text);
     d->told = 0;
     if (t)
-        st = read_rows(d, name, text.n, t, err);
+        st = read_rows(d, name, text.n, t, &lost, err);
     else if (llm_text_is_json(name, text))
-        st = read_objects(d, name, text, err);
+        st = read_objects(d, name, text, &lost, err);
     else if ((st = check_table(name, err)) == GGL_OK)
         st = llm_train_documents(d, name, text, err);
-    return st == GGL_OK ? tell(d, &was, name, err) : st;
+    return st == GGL_OK ? tell(d, &lost, t ? "row" : "line", name, err) : st;
 }
 
 ggl_status llm_train_data_add(train_data *d, const char *name, ggl_str text, ggl_error *err) {

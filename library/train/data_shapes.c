@@ -453,8 +453,21 @@ static const struct {
     {{"text"}, read_text},
 };
 
+/* The key of a row above that is null, although the object has all the row's keys; NULL: there is none. */
+static const char *null_key(const json_value *o) {
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const char *const *key = shapes[i].key;
+        if (llm_json_get(o, key[0]) && (!key[1] || llm_json_get(o, key[1])))
+            return key[llm_train_member(o, key[0]) ? 1 : 0];
+    }
+    return NULL;
+}
+
 static ggl_status unknown(const json_value *o, ggl_error *err) {
     char keys[300] = "";
+    if (null_key(o))
+        return ggl_fail(err, GGL_FORMAT, "\"%s\" is null: give it a value, or leave the object out",
+                        null_key(o));
     for (uint32_t i = 0; i < o->n; i++) {
         const ggl_str name = json_name(o, i);
         const size_t used = strlen(keys);

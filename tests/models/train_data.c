@@ -302,7 +302,9 @@ TEST(answered_texts) {
     llm_train_data_free(d);
     p.drop_long = true;
     refuse(&p, "a.jsonl", "{'source': 'a b c d e f g h i j k l m n o p q r', 'target': 'he'}",
-           GGL_FORMAT, "nothing to learn from: 1 without room in the context");
+           GGL_FORMAT,
+           "nothing to learn from: 1 without room in the context for what counts (line 1) was left "
+           "out");
     refuse(&p, "a.jsonl", "{'messages': []}", GGL_FORMAT, "reads a text and writes another one");
     refuse(&p, "a.jsonl", "{'source': 'a', 'target': 7}", GGL_FORMAT,
            "\"target\" must be a string");
@@ -447,7 +449,7 @@ TEST(speech_lines) {
     refuse(&p, "a.jsonl", "{'audio': '" CHAT_MODEL "', 'text': 'One day', 'language': 'Elvish'}",
            GGL_FORMAT, "the model does not know the language 'Elvish'");
     refuse(&p, "a.jsonl", "{'audio': '" CHAT_MODEL "', 'text': ' '}", GGL_FORMAT,
-           "1 without text was left out");
+           "1 without text (line 1) was left out");
     llm_tokens_fini(&plain);
     llm_tokens_fini(&times);
     model_fini(&m);

@@ -29,7 +29,7 @@ static void check_rows(const char *library) {
     CHECK_INT(llm_train_data_stats(rows).n_records, 6);
     CHECK_INT(llm_train_data_stats(rows).n_empty, 1);
     CHECK(llm_train_data_digest(rows) == llm_train_data_digest(lines));
-    CHECK_HAS(notes, "a.parquet: 1 without text was left out");
+    CHECK_HAS(notes, "a.parquet: 1 without text (row 6) was left out");
     llm_train_data_free(rows);
     llm_train_data_free(lines);
     model_fini(&m);
