@@ -168,6 +168,11 @@ expect 1 "the file has no chat template (tokenizer.chat_template); --chat-templa
 expect 2 "there is no flag '-dr': models come from the Hugging Face Hub, -hf USER/REPO" -dr a/b
 expect 2 "no weight that is read has a matching name" -ot nothing=cpu -p x -n 1
 expect 2 "unknown flag '-cvt'; did you mean '-ctv'?" -cvt f16
+# the nearest flag, not a longer one that begins so; and names that are accepted, although --help does not list them
+expect 2 "unknown flag '--gpu-layer'; did you mean '--gpu-layers'?" --gpu-layer 3
+expect 2 "unknown flag '--imag'; did you mean '--image'?" --imag x
+expect 2 "unknown flag '--max-token'; did you mean '--max-tokens'?" --max-token 3
+expect 2 "unknown flag '--image-mi'; did you mean '--image-min-tokens'?" --image-mi 3
 "$cli" -p "Once upon a time" --n-predict 40 --temperature 0 -no-cnv -e --mmap -ctk F16 >"$tmp/b" 2>"$tmp/err" </dev/null || fail "spellings of llama.cpp: $(cat "$tmp/err")"
 cmp -s "$tmp/a" "$tmp/b" || fail "spellings of llama.cpp: another text"
 expect 2 "abc" --temp abc

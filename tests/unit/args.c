@@ -306,6 +306,8 @@ TEST(refused) {
         {"--model --temp 1", "tool: --model: the value FILE is missing\n"},
         {"--flag=1", "tool: --flag does not accept a value\n"},
         {"model.gguf", "tool: unexpected argument 'model.gguf'; did you mean -m 'model.gguf'?\n"},
+        {"builtin:chat",
+         "tool: unexpected argument 'builtin:chat'; did you mean -m 'builtin:chat'?\n"},
         {"word", "tool: unexpected argument 'word'; see --help\n"},
         {"--\033[31mx", "tool: unknown flag '--\\x1b[31mx'; --help lists them\n"},
         {"-n \033[31m", "tool: -n: '\\x1b[31m' is not a whole number\n"},

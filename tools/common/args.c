@@ -114,30 +114,41 @@ static size_t slip(const char *s, size_t n, const char *name, size_t n_name) {
     if (ggl_same_letters(s, n, name, n_name))
         return 0;
     if (n > SHORT && n < n_name && memcmp(s, name, n) == 0)
-        return 1;
+        return d < 2 ? d : 2; /* a flag that one letter makes of it is nearer */
     for (size_t i = 0; i < n && (n <= SHORT || n_name <= SHORT); i++)
         if (n != n_name || !memchr(name, s[i], n_name))
             return SIZE_MAX;
     return d < n / 3 + 1 ? d : SIZE_MAX;
 }
 
+/* The nearest name so far. */
+typedef struct near_flag {
+    const char *name; /* NULL: none */
+    size_t n, slip;
+} near_flag;
+
+static void try_names(near_flag *best, const char *names, const char *s, size_t n) {
+    const char *name;
+    size_t n_name;
+    while (names && arg_next_name(&names, &name, &n_name)) {
+        const size_t d = slip(s, n, name, n_name);
+        if (d < best->slip)
+            *best = (near_flag){name, n_name, d};
+    }
+}
+
 static int unknown_option(const args_spec *spec, const char *s, size_t n) {
     const arg_option *tables[] = {spec->options, args_built_in};
-    const char *best = NULL, *names, *name;
-    size_t n_best = 0, n_name, d_best = SIZE_MAX;
+    near_flag best = {.slip = SIZE_MAX};
     for (int t = 0; t < 2; t++)
         for (const arg_option *o = tables[t]; arg_is_row(o); o++)
-            for (names = o->names; names && arg_next_name(&names, &name, &n_name);) {
-                const size_t d = slip(s, n, name, n_name);
-                if (d < d_best) {
-                    best = name;
-                    n_best = n_name;
-                    d_best = d;
-                }
-            }
-    if (best)
+            try_names(&best, o->names, s, n);
+    for (const arg_hint *h = NULL; (h = arg_next_hint(spec, h));)
+        if (h->kind == HINT_SAME && !strpbrk(h->names, "=*"))
+            try_names(&best, h->names, s, n);
+    if (best.name)
         return wrong(spec->tool, "unknown flag '%.*s'; did you mean '%.*s'?", (int)n, s,
-                     (int)n_best, best);
+                     (int)best.n, best.name);
     return wrong(spec->tool, "unknown flag '%.*s'; --help lists them", (int)n, s);
 }
 
@@ -552,8 +563,9 @@ static const char *missing_flag(const args_spec *spec, const char *s) {
     static const char *const flags[] = {"-m", "-f", "-p"};
     os_stat st;
     const bool exists = ggl_os_stat(s, &st);
-    const bool model = ggl_case_ends_with(s, ".gguf") || ggl_case_ends_with(s, ".safetensors") ||
-                       ggl_case_ends_with(s, ".bin") || (exists && st.kind == OS_FOLDER);
+    const bool model = strncmp(s, "builtin:", 8) == 0 || ggl_case_ends_with(s, ".gguf") ||
+                       ggl_case_ends_with(s, ".safetensors") || ggl_case_ends_with(s, ".bin") ||
+                       (exists && st.kind == OS_FOLDER);
     for (int k = model ? 0 : exists ? 1 : 2; k < 3; k++) {
         const arg_option *o = arg_find(spec->options, flags[k], 2);
         if (o && (o->kind == ARG_STRING || (k == 0 && o->kind == ARG_LIST)))
