@@ -27,6 +27,7 @@ typedef struct job {
     double duration;  /* of the sound, in seconds; less than 0: not known */
     const char *path; /* of the file that is written; NULL: standard output */
     int lost;         /* why it could not be written; 0: it could */
+    bool is_bad;      /* the sound itself is at fault: others may be better */
 } job;
 
 /* --- stopping --------------------------------------------------------------------------------- */
@@ -257,7 +258,7 @@ static llm_transcribe_params params_of(job *j) {
 }
 
 /* Reports why a sound could not be written down. Returns an exit code. */
-static int tell(const job *j, const char *sound, ggl_status st, const ggl_error *err) {
+static int tell(job *j, const char *sound, ggl_status st, const ggl_error *err) {
     if (is_stopped(NULL))
         return process_stop_code();
     if (j->lost) /* tool_finish reports standard output */
@@ -266,6 +267,7 @@ static int tell(const job *j, const char *sound, ggl_status st, const ggl_error 
                    : 1;
     const char *name = strcmp(sound, "-") == 0 ? "standard input" : sound;
     const bool is_named = strstr(err->msg, name) == err->msg;
+    j->is_bad = st != GGL_USAGE && st != GGL_NOMEM;
     return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s%s%s", is_named ? "" : name,
                       is_named ? "" : ": ", err->msg);
 }
@@ -335,10 +337,13 @@ static int transcribe_to(job *j, const char *sound, const char *path) {
     return code;
 }
 
+/* Writes down all sounds. Those that cannot be read are reported, and the others written all the same. */
 static int transcribe_all(job *j) {
     const options *o = &j->o;
+    size_t n_bad = 0;
     int code = -1;
-    for (size_t k = 0; k < o->sounds.n && code < 0; k++) {
+    for (size_t k = 0; k < o->sounds.n && (code < 0 || j->is_bad); k++) {
+        j->is_bad = false;
         char *path =
             o->folder ? path_in(o->folder, o->sounds.s[k], transcribe_format_end(o->format)) : NULL;
         j->out.to = stdout;
@@ -347,8 +352,13 @@ static int transcribe_all(job *j) {
         code = o->out || path ? transcribe_to(j, o->sounds.s[k], o->out ? o->out : path)
                               : transcribe(j, o->sounds.s[k]);
         ggl_free(path);
+        n_bad += j->is_bad;
     }
-    return code;
+    if (n_bad == 0 || (code >= 0 && !j->is_bad))
+        return code;
+    if (o->sounds.n > 1)
+        tool_note(TOOL, "%zu of %zu sounds could not be written down", n_bad, o->sounds.n);
+    return 1;
 }
 
 /* --- steps, as arrays --------------------------------------------------------------------------- */
