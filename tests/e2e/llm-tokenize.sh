@@ -39,6 +39,7 @@ printf '{%% for m in messages %%}<{{ m.role }}>{{ m.content }}{{ eos_token }}{%%
 talk='{"messages": [{"role": "user", "content": "Hi"}], "x": "\\u00e9"}'
 gives '<s><user>Hi</s>Noneé' "$talk" --chat - --chat-template "$tmp/template"
 gives '[1]' '{"messages": [{"role": "<s>"}]}' --chat - --ids --chat-template <(printf '{{ messages[0].role }}')
+gives $'<s>\ntokens: 1' '{"messages": [{"role": "<s>"}]}' --chat - --show-count --chat-template <(printf '{{ messages[0].role }}')
 [ "$(echo '{"messages": [{"role": "user", "content": "Hi"}]}' | "$tool" --chat - --chat-template "$tmp/template")" = "<user>HiNone" ] ||
     fail "--chat without a model"
 refuses 1 "the file has no chat template" "$talk" --chat -
@@ -89,6 +90,8 @@ for line in 'tokenizer.ggml.model  llama' 'kind                  spm' 'an empty 
     grep -qxF -- "$line" <<<"$shown" || fail "--show: no '$line' in: $shown"
 done
 refuses 2 'cannot be used together' '' --show -p a
+refuses 2 'do not go with --decode and --show' '' --show --show-count
+refuses 2 'do not go with --decode and --show' '' --decode 1 --ids
 refuses 1 "-f: $tmp/txet: No such file or directory; did you mean -f '$tmp/text'?" '' -f "$tmp/txet"
 refuses 1 "--chat: $tmp/none.json: No such file or directory" '' --chat "$tmp/none.json"
 # a large piece of output is written past the buffer: the reason is given all the same

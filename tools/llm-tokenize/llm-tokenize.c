@@ -223,14 +223,20 @@ static int decode(const llm_tokenizer *t, const options *o) {
 
 /* --- conversations ---------------------------------------------------------------------------- */
 
-/* Prints the prompt, or its ids. */
+/* Prints the prompt, or its ids, and how many these are. */
 static int print_prompt(const llm_tokenizer *t, const options *o, const char *text, size_t n) {
     options as_is = *o;
     as_is.bos = false; /* the template writes the begin token itself */
     if (o->ids)
         return encode_text(t, &as_is, text, n);
+    ggl_error err = {0};
+    llm_tokens ids = {0};
+    const ggl_status st = o->show_count ? tokenize(t, &as_is, text, n, &ids, &err) : GGL_OK;
     fwrite(text, 1, n, stdout);
-    return 0;
+    if (o->show_count && st == GGL_OK)
+        printf("%stokens: %zu\n", n > 0 && text[n - 1] != '\n' ? "\n" : "", ids.n);
+    llm_tokens_fini(&ids);
+    return st == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
 }
 
 enum { MOST_TALK = 16 << 20, MOST_TEMPLATE = 4 << 20 }; /* bytes */
@@ -349,6 +355,8 @@ static const char *wrong_options(const options *o) {
         return "-p, -f, --stdin, --decode, --chat and --show cannot be used together";
     if (o->json_lines && o->decode)
         return "--json-lines and --decode cannot be used together";
+    if ((o->decode || o->show) && (o->ids || o->show_count))
+        return "--ids and --show-count are for texts, and do not go with --decode and --show";
     if (o->chat && (!o->bos || o->special || o->json_lines))
         return "--no-bos, --special and --json-lines do not go with --chat: the template writes "
                "all "
