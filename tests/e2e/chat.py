@@ -94,6 +94,9 @@ def conversation():
         check(said == want, "answer %d: %r, as a whole %r" % (i, said, want))
         check(said.split("\n")[0] in answers[i - 1], "answer %d: %r is shown, %r saved" % (i, answers[i - 1], said))
     check("(7 messages saved" in t.say("/save"), "/save without a name", t.seen)
+    with open(path("notes.txt"), "w") as f:
+        f.write("notes")
+    check("is no conversation" in t.say("/save " + path("notes.txt")).replace("\n", " ") and open(path("notes.txt")).read() == "notes", "/save over a text", t.seen)
     check("reused" in t.say("/stats") and "7 messages" in clean(t.seen), "/stats", t.seen)
     check("(taken back: é 日本" in t.say("/undo"), "/undo", t.seen)
     check("Who was it?" in t.say("/show") and "é 日本" not in clean(t.seen[-300:]), "/show", t.seen)

@@ -210,11 +210,32 @@ static void set_saved_as(chat *c, char *path) {
     c->saved_as = path;
 }
 
+/* Fails if the path is a file with something else than a conversation, which /save is not to replace. */
+static ggl_status check_replaced(const char *path, ggl_error *err) {
+    os_stat st;
+    ggl_file_map m;
+    llm_talk *talk = NULL;
+    if (!ggl_os_stat(path, &st) || st.kind != OS_FILE || st.size == 0 ||
+        ggl_file_map_open(&m, path, NULL) != GGL_OK)
+        return GGL_OK;
+    const bool is_talk = m.size <= MOST_FILE &&
+                         llm_talk_read(&talk, (ggl_str){m.data, m.size}, path, NULL) == GGL_OK;
+    ggl_file_map_close(&m);
+    llm_talk_free(talk);
+    return is_talk ? GGL_OK
+                   : ggl_fail(err, GGL_USAGE,
+                              "%s: this file is no conversation, and stays as it is; save under "
+                              "another name, or remove it first",
+                              path);
+}
+
 static ggl_status write_talk(const chat *c, const char *path, ggl_error *err) {
     char *json = NULL;
     size_t n = 0;
     ggl_new_file *f = NULL;
-    ggl_status st = llm_talk_json(c->talk, 0, &json, &n, err);
+    ggl_status st = check_replaced(path, err);
+    if (st == GGL_OK)
+        st = llm_talk_json(c->talk, 0, &json, &n, err);
     if (st == GGL_OK)
         st = ggl_new_file_open(&f, path, err);
     if (st == GGL_OK) {
