@@ -5,13 +5,14 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool ggl_os_library_is_name(const char *name) {
 #ifdef __APPLE__
     if (ggl_ends_with(name, ".dylib"))
         return true;
 #endif
-    return ggl_ends_with(name, ".so");
+    return ggl_ends_with(name, ".so") && strcmp(name, ".so") != 0;
 }
 
 void *ggl_os_library_open(const char *path) {

@@ -14,7 +14,7 @@
 static _Thread_local char why[320];
 
 bool ggl_os_library_is_name(const char *name) {
-    return ggl_case_ends_with(name, ".dll");
+    return ggl_case_ends_with(name, ".dll") && ggl_case_compare(name, ".dll") != 0;
 }
 
 static void note_error(const char *path) {

@@ -225,7 +225,7 @@ int main(int argc, char **argv) {
             mutations = atol(argv[++i]);
         else if (more && strcmp(argv[i], "--sample") == 0) {
             mutations = atol(argv[++i]);
-            mutations = sample_is_all() ? mutations : mutations / 4;
+            mutations = sample_is_all() ? mutations : mutations / 16;
         } else if (more && strcmp(argv[i], "--seed") == 0)
             seed = strtoull(argv[++i], NULL, 0);
         else if (more && strcmp(argv[i], "--only") == 0)
