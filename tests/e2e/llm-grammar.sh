@@ -59,6 +59,11 @@ printf '{"a": 5}' >"$tmp/good"
 printf '{"a": true}' >"$tmp/bad"
 gives 1 "$tmp/good: accepted" '' --json-schema "$tmp/s.json" "$tmp/bad" "$tmp/good"
 
+# 1 is for texts: a grammar that cannot be read is 2
+gives 2 "missing.gbnf: No such file" '' --grammar "$tmp/missing.gbnf" "$tmp/good"
+gives 2 "missing.json: No such file" '' --json-schema "$tmp/missing.json" "$tmp/good"
+gives 2 "$tmp: " '' --json-schema "$tmp" "$tmp/good"
+
 # --- measuring -------------------------------------------------------------------------------------------------------------
 cat >"$tmp/set.jsonl" <<'END'
 {"name": "right", "schema": {"type": "integer"}, "tests": [{"valid": true, "data": 5}, {"valid": false, "data": "5"}]}

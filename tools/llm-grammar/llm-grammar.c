@@ -93,7 +93,7 @@ static int check_files(const options *o) {
     llm_matcher *m = NULL;
     int code = grammar_read(&g, GRAMMAR_TOOL, &o->source, false);
     if (code >= 0)
-        return code;
+        return process_stopped ? code : 2; /* 1 is for texts */
     if (llm_matcher_new(&m, g, NULL, &err) != GGL_OK)
         code = tool_error(GRAMMAR_TOOL, 1, "%s", err.msg);
     else {
