@@ -67,8 +67,9 @@ for other in "-p x" "-f $tmp/talk" "--decode 1" --stdin --show; do
     without_model "cannot be used together" --chat "$tmp/talk" --chat-template "$tmp/template" $other
 done
 # Files without an end, and files that are too large.
-refuses 1 "/dev/zero: the file has more than 16 MiB" '' --chat /dev/zero --chat-template "$tmp/template"
-refuses 1 "/dev/zero: the file has more than 4 MiB" '{}' --chat - --chat-template /dev/zero
+refuses 1 "/dev/zero is not a text in UTF-8: byte 0 is 0x00" '' --chat /dev/zero --chat-template "$tmp/template"
+refuses 1 ": the file has more than 4 MiB" '{}' --chat - --chat-template <(yes 2>/dev/null)
+yes 2>/dev/null | head -c 70000 >"$tmp/sparse"
 truncate -s 100G "$tmp/sparse" && refuses 1 "sparse: the file has more than 16 MiB" '' --chat "$tmp/sparse" --chat-template "$tmp/template"
 rm -f "$tmp/sparse"
 # Names that the template does not read are noted, except those that conversations often have.

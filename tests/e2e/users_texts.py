@@ -68,6 +68,41 @@ run(*short, "-", "-o", "none.gguf", "--no-valid", code=1, has="stdin: there is n
 run(*short, "-", "-", "-o", "none.gguf", code=2, has="standard input (-) is given 2 times, but it can be read only once", text=lines)
 run(*short, "-", "--valid", "-", "-o", "none.gguf", code=2, has="standard input (-) is given 2 times", text=lines)
 
+
+
+def starts(words, begin, has, room=None, code=1):
+    """A program that gets the beginning of a pipe, which stays open, ends with this error."""
+    env = {**os.environ, **({"GGL_MEMORY_LEFT": room} if room else {})}
+    with subprocess.Popen([os.path.join(os.path.abspath(sys.argv[1]), words[0]), *words[1:]], cwd=TMP.name, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL, bufsize=0, env=env) as p:
+        try:
+            p.stdin.write(begin)
+        except BrokenPipeError:
+            pass
+        try:
+            ended = p.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            ended = None
+            p.kill()
+        err = p.stderr.read().decode()
+        check(ended == code and has in err, f"{words}: exit code {ended}, no '{has}'", err)
+
+
+# the first 64 KiB are judged before the rest is read, and texts end where memory does
+block = 64 << 10
+for words in ["llm-tokenize", "-m", MODEL, "-f", "-"], ["llm-perplexity", "-m", MODEL, "-c", "64", "-f", "-"], ["llm-cli", "-m", MODEL, "-f", "-"]:
+    starts(words, b"GGUF\3\0\0\0" + bytes(block), "stdin is a GGUF file, not a text")
+    starts(words, bytes(block), "stdin is not a text in UTF-8: byte 0 is 0x00")
+    starts(words, TEXT.decode().encode("utf-16") * (block // len(TEXT)), "stdin: this is UTF-16; convert the file")
+starts(["llm-tokenize", "-m", MODEL, "-f", "-"], b"y\n" * (1 << 20),
+       "stdin: the text is longer than 1.0 MiB, the most that is read of a pipe or a device (2 GiB, or the memory that is free)",
+       room=str(1 << 20))
+starts(["llm-grammar", "--grammar", "-", "ok.json"], b"root ::= \0" + bytes(block), "stdin is not a text in UTF-8: byte 9 is 0x00", code=2)
+put("long.txt", TEXT * 2000)
+starts(["llm-tokenize", "-m", MODEL, "-f", "long.txt"], b"", "long.txt of 1.4 MiB does not fit in memory (1.0 MiB free); read a part of it", room=str(1 << 20))
+check(len(run("llm-tokenize", "-m", MODEL, "--ids", "-f", "long.txt")) > len(TEXT) * 500, "a text of more than one block is not read whole")
+check(run("llm-tokenize", "-m", MODEL, "--ids", "-f", "long.txt") == run("llm-tokenize", "-m", MODEL, "--ids", "-f", "-", text=TEXT * 2000), "other ids of a pipe")
+
 # Ctrl-C ends it, also after the first lines of a pipe that stays open
 p = subprocess.Popen([os.path.join(sys.argv[1], short[0]), *short[1:], "-", "-o", "none.gguf"], cwd=TMP.name, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 p.stdin.write(lines)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "ggl/internal/memory_left.h"
 #include "ggl/internal/os_fs.h"
 #include "common/other_text.h"
 #include "common/text_file.h"
@@ -15,74 +16,20 @@
 #include "ggl/internal/show.h"
 #include "process.h"
 
-/* Doubles a buffer. If out of memory, frees it and returns NULL. */
-static char *buffer_grow(char *data, size_t *cap) {
-    size_t wanted = *cap > SIZE_MAX / 2 - 1 ? 0 : *cap * 2;
-    char *grown = wanted ? realloc(data, wanted + 1) : NULL;
-    if (!grown)
-        free(data);
-    *cap = wanted;
-    return grown;
-}
+/* What the bytes of a file are to be. */
+typedef enum text_kind {
+    BYTES,
+    RAW_TEXT, /* neither UTF-16 nor UTF-32 */
+    ANY_TEXT, /* nor with a NUL */
+    TEXT      /* UTF-8 without NUL */
+} text_kind;
 
-char *tool_read_at_most(const char *tool, const char *path, size_t most, size_t *size) {
-    bool is_stdin = strcmp(path, "-") == 0;
-    const char *name = is_stdin ? "stdin" : path;
-    FILE *f = is_stdin ? stdin : ggl_os_fopen(path, "rb");
-    if (!f) {
-        tool_error_about(tool, 1, "%s: %s", path, strerror(errno));
-        return NULL;
-    }
-    size_t n = 0, cap = 4096;
-    char *data = malloc(cap + 1);
-    while (data) {
-        n += fread(data + n, 1, cap - n, f);
-        if (n < cap || n > most)
-            break;
-        data = buffer_grow(data, &cap);
-    }
-    int error = errno;
-    if (!data) {
-        tool_error_about(tool, 1, "%s: out of memory", name);
-    } else if (ferror(f)) {
-        if (!process_stopped)
-            tool_error_about(tool, 1, "%s: %s", name, strerror(error));
-        free(data);
-        data = NULL;
-    } else if (n > most) {
-        tool_error_about(tool, 1, "%s: the file has more than %zu MiB, the most for this", name,
-                         most >> 20);
-        free(data);
-        data = NULL;
-    } else {
-        data[n] = '\0';
-        *size = n;
-    }
-    if (!is_stdin)
-        fclose(f);
-    return data;
-}
+enum { FIRST = 64 << 10 }; /* bytes that are judged before the others are read */
+/* Bytes of a pipe or a device, which may have no end. */
+static const uint64_t MOST_STREAM = (uint64_t)2 << 30;
 
-char *tool_read_file(const char *tool, const char *path, size_t *size) {
-    return tool_read_at_most(tool, path, SIZE_MAX, size);
-}
-
-/* Drops a byte order mark, in place. Refuses UTF-16 and UTF-32: frees the text, and returns NULL. */
-static char *begin_text(const char *tool, const char *path, char *text, size_t *n) {
-    if (!text)
-        return NULL;
-    const ggl_str all = {text, *n};
-    const char *wide = llm_text_wide(all);
-    if (wide) {
-        tool_error_about(tool, 1, "%s: %s", strcmp(path, "-") == 0 ? "stdin" : path, wide);
-        free(text);
-        return NULL;
-    }
-    const ggl_str rest = llm_text_after_mark(all);
-    if (rest.n < *n)
-        memmove(text, rest.s, rest.n + 1);
-    *n = rest.n;
-    return text;
+static const char *name_of(const char *path) {
+    return strcmp(path, "-") == 0 ? "stdin" : path;
 }
 
 /* Returns the length of the UTF-8 text without NUL at the start of s[n]. */
@@ -96,9 +43,10 @@ static size_t text_length(const char *s, size_t n) {
     return i;
 }
 
-bool tool_is_text(const char *tool, const char *path, const char *s, size_t n) {
+/* Returns whether the bytes of the file `path` are UTF-8 without NUL; if not, reports it. */
+static bool is_text(const char *tool, const char *path, const char *s, size_t n) {
     const size_t good = text_length(s, n);
-    const char *name = strcmp(path, "-") == 0 ? "stdin" : path;
+    const char *name = name_of(path);
     if (good == n && !llm_is_lfs_pointer(s, n))
         return true;
     const llm_other_file *other = llm_other_file_of((ggl_str){s, n});
@@ -109,6 +57,156 @@ bool tool_is_text(const char *tool, const char *path, const char *s, size_t n) {
         tool_error_about(tool, 1, "%s is not a text in UTF-8: byte %zu is 0x%02x", name, good,
                          (unsigned char)s[good]);
     return false;
+}
+
+/* Returns false after a message if a file that begins with s[n] is of another kind, whatever follows: a model
+ * given by mistake is not read into memory, and a device of zeros ends. */
+static bool begins_well(const char *tool, const char *path, text_kind kind, const char *s,
+                        size_t n) {
+    enum { CUT = 3 }; /* bytes of the last character, the rest of which is not among them */
+    const char *wide = kind == BYTES ? NULL : llm_text_wide((ggl_str){s, n});
+    if (wide) {
+        tool_error_about(tool, 1, "%s: %s", name_of(path), wide);
+        return false;
+    }
+    const ggl_str text = llm_text_after_mark((ggl_str){s, n});
+    if ((kind == ANY_TEXT && memchr(text.s, 0, text.n)) ||
+        (kind == TEXT && text_length(text.s, text.n) + CUT < text.n))
+        return is_text(tool, path, text.s, text.n);
+    return true;
+}
+
+/* How many bytes of an open file are read. */
+typedef struct read_limit {
+    uint64_t size; /* of a plain file; 0: not known before its end */
+    size_t most;
+    bool is_given; /* the caller has set the limit */
+} read_limit;
+
+static read_limit find_limit(FILE *f, size_t most) {
+    os_stat st;
+    const bool is_file = ggl_os_stat_fd(ggl_os_fileno(f), &st) && st.kind == OS_FILE;
+    read_limit out = {is_file ? st.size : 0, most, most < SIZE_MAX};
+    const uint64_t left = ggl_memory_left("");
+    uint64_t usual = left > 0 && left < MOST_STREAM ? left : MOST_STREAM;
+    if (out.size > usual)
+        usual = out.size;
+    if (!out.is_given && usual < SIZE_MAX - 2)
+        out.most = (size_t)usual;
+    return out;
+}
+
+static void report_length(const char *tool, const char *path, const read_limit *limit) {
+    if (limit->is_given)
+        tool_error_about(tool, 1, "%s: the file has more than %zu MiB, the most for this",
+                         name_of(path), limit->most >> 20);
+    else
+        tool_error_about(tool, 1,
+                         "%s: the text is longer than %.1f MiB, the most that is read of a pipe or "
+                         "a device (2 GiB, or the memory that is free); read a part of it, as "
+                         "'head -c 1G' writes it",
+                         name_of(path), (double)limit->most / 0x1p20);
+}
+
+/* Returns false after a message if a plain file is too long. */
+static bool fits(const char *tool, const char *path, const read_limit *limit) {
+    const uint64_t left = ggl_memory_left("");
+    if (limit->size > limit->most) {
+        report_length(tool, path, limit);
+        return false;
+    }
+    if (left == 0 || limit->size <= left)
+        return true;
+    tool_error_about(tool, 1,
+                     "%s of %.1f MiB does not fit in memory (%.1f MiB free); read a part of it, as "
+                     "'head -c 1G' writes it",
+                     name_of(path), (double)limit->size / 0x1p20, (double)left / 0x1p20);
+    return false;
+}
+
+/* Makes room for more bytes than *cap: for all of a plain file, else twice as many, and for one more than the most. If out of
+ * memory, frees the buffer and returns NULL. */
+static char *grow(char *data, const read_limit *limit, size_t *cap) {
+    size_t wanted = *cap > SIZE_MAX / 2 - 1 ? SIZE_MAX - 1 : *cap * 2;
+    if (limit->size >= *cap && limit->size < SIZE_MAX - 2)
+        wanted = (size_t)limit->size + 1; /* the end is seen by reading past it */
+    if (wanted > limit->most && limit->most < SIZE_MAX - 1)
+        wanted = limit->most + 1;
+    char *grown = realloc(data, wanted + 1);
+    if (!grown)
+        free(data);
+    *cap = wanted;
+    return grown;
+}
+
+static char *read_file(const char *tool, const char *path, text_kind kind, size_t most,
+                       size_t *size) {
+    const bool is_stdin = strcmp(path, "-") == 0;
+    FILE *f = is_stdin ? stdin : ggl_os_fopen(path, "rb");
+    if (!f) {
+        tool_error_about(tool, 1, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    const read_limit limit = find_limit(f, most);
+    size_t n = 0, cap = FIRST;
+    bool ok = true;
+    char *data = malloc(cap + 1);
+    while (data && ok) {
+        n += fread(data + n, 1, cap - n, f);
+        if (n < cap || n > limit.most)
+            break;
+        if (n == FIRST)
+            ok = begins_well(tool, path, kind, data, n) && fits(tool, path, &limit);
+        if (ok)
+            data = grow(data, &limit, &cap);
+    }
+    const int error = errno;
+    if (!data) {
+        tool_error_about(tool, 1, "%s: out of memory", name_of(path));
+    } else if (ok && ferror(f)) {
+        ok = false;
+        if (!process_stopped)
+            tool_error_about(tool, 1, "%s: %s", name_of(path), strerror(error));
+    } else if (ok && n > limit.most) {
+        ok = false;
+        report_length(tool, path, &limit);
+    }
+    if (data && ok) {
+        data[n] = '\0';
+        *size = n;
+    } else {
+        free(data);
+        data = NULL;
+    }
+    if (!is_stdin)
+        fclose(f);
+    return data;
+}
+
+char *tool_read_at_most(const char *tool, const char *path, size_t most, size_t *size) {
+    return read_file(tool, path, BYTES, most, size);
+}
+
+char *tool_read_file(const char *tool, const char *path, size_t *size) {
+    return read_file(tool, path, BYTES, SIZE_MAX, size);
+}
+
+/* Drops a byte order mark, in place. Refuses UTF-16 and UTF-32: frees the text, and returns NULL. */
+static char *begin_text(const char *tool, const char *path, char *text, size_t *n) {
+    if (!text)
+        return NULL;
+    const ggl_str all = {text, *n};
+    const char *wide = llm_text_wide(all);
+    if (wide) {
+        tool_error_about(tool, 1, "%s: %s", name_of(path), wide);
+        free(text);
+        return NULL;
+    }
+    const ggl_str rest = llm_text_after_mark(all);
+    if (rest.n < *n)
+        memmove(text, rest.s, rest.n + 1);
+    *n = rest.n;
+    return text;
 }
 
 /* Warns of a text with bytes that are no UTF-8, unless it was only cut within its last
@@ -123,17 +221,22 @@ static void warn_of_bytes(const char *tool, const char *path, const char *s, siz
         tool_warning(tool,
                      "%s is not a text in UTF-8: byte %zu is 0x%02x; the model reads it as other "
                      "characters than are meant (iconv converts texts)",
-                     strcmp(path, "-") == 0 ? "stdin" : path, good, (unsigned char)s[good]);
+                     name_of(path), good, (unsigned char)s[good]);
+}
+
+static char *read_text(const char *tool, const char *path, text_kind kind, size_t most,
+                       size_t *size) {
+    return begin_text(tool, path, read_file(tool, path, kind, most, size), size);
 }
 
 char *tool_read_raw_text(const char *tool, const char *path, size_t most, size_t *size) {
-    return begin_text(tool, path, tool_read_at_most(tool, path, most, size), size);
+    return read_text(tool, path, RAW_TEXT, most, size);
 }
 
 char *tool_read_any_text(const char *tool, const char *path, size_t *size) {
-    char *text = tool_read_raw_text(tool, path, SIZE_MAX, size);
+    char *text = read_text(tool, path, ANY_TEXT, SIZE_MAX, size);
     if (text && (llm_is_binary((ggl_str){text, *size}) || llm_is_lfs_pointer(text, *size))) {
-        (void)tool_is_text(tool, path, text, *size);
+        (void)is_text(tool, path, text, *size);
         free(text);
         return NULL;
     }
@@ -143,8 +246,8 @@ char *tool_read_any_text(const char *tool, const char *path, size_t *size) {
 }
 
 char *tool_read_text(const char *tool, const char *path, size_t most, size_t *size) {
-    char *text = tool_read_raw_text(tool, path, most, size);
-    if (text && !tool_is_text(tool, path, text, *size)) {
+    char *text = read_text(tool, path, TEXT, most, size);
+    if (text && !is_text(tool, path, text, *size)) {
         free(text);
         return NULL;
     }
