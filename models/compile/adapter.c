@@ -239,6 +239,10 @@ ggl_status llm_adapter_open_memory(llm_adapter **out, const void *data, size_t s
     return open_rest(out, file, st, err);
 }
 
+ggl_status llm_adapter_open_file(llm_adapter **out, ggl_gguf *file, ggl_error *err) {
+    return open_rest(out, file, GGL_OK, err);
+}
+
 void llm_adapter_free(llm_adapter *a) {
     if (!a)
         return;

@@ -212,6 +212,20 @@ ggl_status llm_model_open_memory(llm_model **out, const void *data, size_t size,
     return open_rest(out, m, st, params ? &own : NULL, err);
 }
 
+ggl_status llm_model_open_file(llm_model **out, ggl_gguf *file, const llm_model_params *params,
+                               ggl_error *err) {
+    *out = NULL;
+    llm_model *m = ggl_calloc(1, sizeof *m);
+    if (!m) {
+        ggl_gguf_close(file);
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    }
+    m->file = file;
+    llm_model_params own = {.size = sizeof own};
+    const ggl_status st = GGL_READ_PARAMS(llm_model_params, &own, params, err);
+    return open_rest(out, m, st, params ? &own : NULL, err);
+}
+
 void llm_model_free(llm_model *m) {
     if (!m)
         return;

@@ -261,7 +261,8 @@ def sets():
     for words, args in (("out of range for u8", ("a.u8=256",)), ("is not a whole number", ("a.u8=x",)), ("is a new key, so its type is needed", ("b.x=1",)),
                         ("neither true nor false", ("a.bool=2",)), ("that fits its type", ("a.f32=1e39",)),
                         ("a.f32: 1e-50 is too small for f32, which has 0 here: f64:1e-50 keeps it", ("a.f32=1e-50",)), ("is set twice", ("a.u8=1", "a.u8=2")),
-                        ("is not KEY=VALUE", ("a.u8",)), ("how the files of a split model belong together", ("split.no=u16:0",)),
+                        ("is not KEY=VALUE", ("a.u8",)), ("a.list is a list of 3 elements, and '7' is no list", ("a.list=7",)),
+                        ("a.words is a list of 3 elements, and 'foo' is no list: a list is written as JSON", ("a.words=foo",)), ("how the files of a split model belong together", ("split.no=u16:0",)),
                         ("the string is not closed", ('a.words=["x]',)),
                         ("does not end with ]", ("a.list=[1,2",))):
         run("set", "s.gguf", *args, code=2, words=words)
@@ -274,6 +275,33 @@ def sets():
             r = subprocess.run([TOOL, *args, "a.gguf", *words], stdout=full, stderr=subprocess.PIPE, check=False)
             check(r.returncode == 1 and b"could not write to stdout: No space left on device" in r.stderr, args, "on a full disk:", r.returncode, r.stderr)
     check(read("s.gguf") == read("a.gguf") and not [f for f in os.listdir(".") if "tmp-" in f], "a failed write leaves something")
+
+
+def keys_of_models():
+    """A change in place after which check would find what it did not find before is refused, for models and adapters."""
+    write("k.gguf", read(MODEL))
+    before = read("k.gguf")
+    for words, args in (("the key general.architecture is missing", ("unset", "k.gguf", "general.architecture")),
+                        ("k.gguf is as it was: -o OUT writes another file, --force changes this one", ("set", "k.gguf", "general.architecture=foo")),
+                        ("llm-gguf check would find this: ", ("set", "k.gguf", "llama.block_count=99")),
+                        ("tokenizer.ggml.tokens has 2", ("set", "k.gguf", "tokenizer.ggml.tokens=[a, b]")),
+                        ("llm-gguf check would find this: ", ("set", "k.gguf", "llama.block_count=99", "--dry-run")),
+                        ("k.gguf is as it was", ("set", "k.gguf", "llama.block_count=99", "-o", "k.gguf"))):
+        said = run(*args, code=1, words=words)
+        check(not said and read("k.gguf") == before, args, "changes the file, or prints a change", said)
+    run("set", "k.gguf", "llama.block_count=99", "-o", "o.gguf", words="warning: llm-gguf check finds this now: o.gguf: ")
+    check(read("k.gguf") == before != read("o.gguf"), "-o changes FILE, or is not written")
+    run("set", "k.gguf", "general.name=Mine", "--force", words="general.name: ")
+    run("unset", "k.gguf", "general.architecture", "--force", words="warning: llm-gguf check finds this now: ")
+    run("set", "k.gguf", "general.name=str:Other", words='general.name: "Mine" -> "Other"') # that was wrong before
+    run("set", "k.gguf", "general.architecture=str:llama", words='(none) -> "llama"')
+    run("check", "k.gguf", words="nothing is wrong")
+    pair = [(f"blk.0.attn_q.weight.lora_{x}", "f32", ne, floats(8)) for x, ne in (("a", [8, 1]), ("b", [1, 8]))]
+    write("r.gguf", gguf([("general.architecture", "string", "llama"), ("general.type", "string", "adapter"), ("adapter.type", "string", "lora"),
+                          ("adapter.lora.alpha", "f32", 1.0)], pair))
+    run("check", "r.gguf", words="nothing is wrong")
+    run("set", "r.gguf", "adapter.type=dora", code=1, words="r.gguf is as it was")
+    run("set", "r.gguf", "adapter.lora.alpha=2", words="1 -> 2")
 
 
 def parts():
@@ -357,7 +385,7 @@ def large():
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for step in (shows, finds, hashes, differs, sets, parts, other_formats, large):
+    for step in (shows, finds, hashes, differs, sets, keys_of_models, parts, other_formats, large):
         step()
     os.chdir("/")
 sys.exit(bool(faults))

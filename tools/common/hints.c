@@ -359,7 +359,7 @@ static const arg_hint hints[] = {
     {GGUF, "--markdown", "`llm-gguf show FILE` prints text, `llm-gguf show FILE --json` JSON", HINT_REFUSED},
     {GGUF, "--no-tensors", "`llm-gguf show FILE --keys .` prints only the keys", HINT_REFUSED},
     {GGUF, "--data-offset --data-alignment", "`llm-gguf show FILE --json` has the offset of each tensor", HINT_REFUSED},
-    {GGUF, "--new-value --force", "`llm-gguf set FILE KEY=VALUE` changes a key, without asking", HINT_REFUSED},
+    {GGUF, "--new-value", "`llm-gguf set FILE KEY=VALUE` changes a key, without asking", HINT_REFUSED},
     {GGUF, "--general-name --general-description --chat-template --chat-template-config --chat-template-file "
      "--pre-tokenizer --special-token --special-token-by-id --remove-metadata",
      "`llm-gguf set FILE KEY=VALUE` changes keys, `llm-gguf unset FILE KEY` removes them", HINT_REFUSED},

@@ -7,9 +7,15 @@
 typedef struct gguf_findings {
     size_t n;
     bool json;
+    bool keeps;      /* findings are not printed, but kept in text */
+    bool is_missing; /* one could not be kept: out of memory */
+    char **text;     /* [n_text] */
+    size_t n_text, cap;
 } gguf_findings;
+/* Frees what is kept. */
+void gguf_findings_fini(gguf_findings *c);
 
-/* Prints a finding: a sentence that names the key or tensor. Those after a page are only counted. */
+/* Prints or keeps a finding: a sentence that names the key or tensor. Those after a page are only counted, if they are printed. */
 void gguf_find(gguf_findings *c, const char *fmt, ...) GGL_PRINTF(2, 3);
 /* The same for an error: its first line, and if that announces a list, the list, in one line; the text of a descriptor that it quotes
  * is left out. */
@@ -23,6 +29,8 @@ void gguf_check_shapes(gguf_findings *c, const ggl_gguf *f);
 void gguf_check_keys(gguf_findings *c, const ggl_gguf *f);
 /* The descriptor of the architecture: builds the graph of the model without its data. */
 void gguf_check_model(gguf_findings *c, const char *path, const ggl_gguf *f);
+/* The same for a file that was never written; takes it over. */
+void gguf_check_composed(gguf_findings *c, ggl_gguf *f);
 /* Decodes all weights on n_threads threads and looks for NaN and infinities, and in a model for matrices of zero bytes. False:
  * interrupted, or out of memory, after a message. */
 bool gguf_check_data(gguf_findings *c, const ggl_gguf *f, int n_threads);

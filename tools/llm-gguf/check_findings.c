@@ -1,10 +1,30 @@
 /* What llm-gguf check finds; see check.h. */
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
 #include "common/json_text.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
+
+static void keep(gguf_findings *c, const char *text) {
+    char *copy = ggl_copy_text(text);
+    if (copy && ggl_grow((void *)&c->text, &c->cap, c->n_text + 1, sizeof *c->text)) {
+        c->text[c->n_text++] = copy;
+    } else {
+        free(copy);
+        c->is_missing = true;
+    }
+}
+
+void gguf_findings_fini(gguf_findings *c) {
+    for (size_t i = 0; i < c->n_text; i++)
+        free(c->text[i]);
+    ggl_free(c->text);
+    *c = (gguf_findings){0};
+}
 
 void gguf_find(gguf_findings *c, const char *fmt, ...) {
     char text[2400];
@@ -12,6 +32,11 @@ void gguf_find(gguf_findings *c, const char *fmt, ...) {
     va_start(args, fmt);
     ggl_vformat(text, sizeof text, fmt, args);
     va_end(args);
+    if (c->keeps) {
+        keep(c, text);
+        c->n++;
+        return;
+    }
     tool_begin_line();
     if (c->json) {
         printf("%s\n  ", c->n ? "," : "");

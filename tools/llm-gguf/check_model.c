@@ -58,6 +58,31 @@ static void check_tokenizer(gguf_findings *c, llm_model *m) {
         gguf_find_error(c, &err);
 }
 
+static void check_opened(gguf_findings *c, const char *path, llm_model *m) {
+    check_graph(c, path, m);
+    check_tokenizer(c, m);
+    llm_model_free(m);
+}
+
+void gguf_check_composed(gguf_findings *c, ggl_gguf *f) {
+    ggl_error err = {0};
+    ggl_str type = {"model", 5};
+    llm_adapter *a = NULL;
+    llm_model *m = NULL;
+    (void)ggl_gguf_get_string(f, "general.type", &type, NULL);
+    if (ggl_str_is(type, "adapter")) {
+        if (llm_adapter_open_file(&a, f, &err) != GGL_OK)
+            gguf_find_error(c, &err);
+        llm_adapter_free(a);
+    } else if (!ggl_str_is(type, "model")) {
+        ggl_gguf_close(f);
+    } else if (llm_model_open_file(&m, f, NULL, &err) != GGL_OK) {
+        gguf_find_error(c, &err);
+    } else {
+        check_opened(c, ggl_gguf_name(f), m);
+    }
+}
+
 void gguf_check_model(gguf_findings *c, const char *path, const ggl_gguf *f) {
     ggl_error err = {0};
     ggl_str type = {"model", 5};
@@ -81,9 +106,6 @@ void gguf_check_model(gguf_findings *c, const char *path, const ggl_gguf *f) {
     if ((is_builtin ? tool_load_model(&m, path, &mp, 0, &err)
                     : llm_model_open(&m, path, &mp, &err)) != GGL_OK)
         gguf_find_error(c, &err);
-    if (m) {
-        check_graph(c, path, m);
-        check_tokenizer(c, m);
-    }
-    llm_model_free(m);
+    if (m)
+        check_opened(c, path, m);
 }

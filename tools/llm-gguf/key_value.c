@@ -236,6 +236,12 @@ static int put_array(const char *tool, ggl_gguf_writer *w, const key_value *v,
     return code;
 }
 
+/* True for a text that is written as a list, "1,2" or "[1]". */
+static bool is_list(const key_value *v) {
+    const char *s = v->text + strspn(v->text, " \t\r\n");
+    return *s == '[' || strchr(s, ',');
+}
+
 int key_value_put(const char *tool, ggl_gguf_writer *w, const key_value *v,
                   const ggl_gguf_value *old) {
     if (!v->typed && !old)
@@ -243,6 +249,12 @@ int key_value_put(const char *tool, ggl_gguf_writer *w, const key_value *v,
                           "%s is a new key, so its type is needed: %s=str:.., u32:, i32:, f32:, "
                           "bool:, .., or arr[str]: for a list",
                           v->key, v->key);
+    if (!v->typed && old->is_array && old->n > 1 && !is_list(v))
+        return tool_error(tool, 2,
+                          "%s is a list of %" PRIu64 " elements, and '%.40s' is no list: a list is "
+                          "written as JSON, such as %s='[%s]', or with commas",
+                          v->key, old->n, v->text, v->key,
+                          old->type == GGL_GGUF_STRING ? "\"a\", \"b\"" : "1, 2");
     const struct type_row *t = row_of(v->typed ? v->type : old->type);
     return (v->typed ? v->is_array : old->is_array) ? put_array(tool, w, v, t)
                                                     : put_one(tool, w, v, t);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "common/gguf_text.h"
 #include "common/hints.h"
 #include "common/load.h"
@@ -19,7 +20,7 @@
 /* What is to be done to a file. */
 typedef struct edit_job {
     const char *tool, *path, *out; /* out NULL: the file itself */
-    bool dry_run;
+    bool dry_run, force;
     key_value *set;
     size_t n_set;
     char *const *unset; /* keys */
@@ -86,6 +87,80 @@ static int put_keys(const edit_job *j, const ggl_gguf *f, ggl_gguf_writer *w) {
     return code;
 }
 
+/* --- what would be wrong with the changed file ------------------------------------------------- */
+
+static ggl_status fill_nothing(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
+    (void)ctx, (void)to;
+    return ggl_fail(err, GGL_USAGE, "the tensor has no data");
+}
+
+static ggl_gguf *compose(const edit_job *j, const ggl_gguf *f, ggl_gguf_writer *w) {
+    const ggl_gguf_memory nothing = {.size = 0};
+    const ggl_gguf_composition c = {
+        .size = sizeof c, .name = j->out ? j->out : j->path, .part = &nothing, .n_parts = 1};
+    ggl_gguf *out = NULL;
+    ggl_error err = {0};
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
+        char name[256];
+        snprintf(name, sizeof name, "%.*s", (int)t->name.n, t->name.s);
+        ggl_gguf_put_tensor_later(w, name, t->type, t->n_dims, t->ne, fill_nothing, NULL);
+    }
+    const ggl_status st = ggl_gguf_compose(&out, w, &c, &err);
+    return st == GGL_OK ? out : NULL; /* why it fails, writing the file reports */
+}
+
+/* Finds what is wrong with the keys of the file after the changes, without its data. Returns -1, or an exit code after a message. */
+static int find_faults(const edit_job *j, const ggl_gguf *f, gguf_findings *out) {
+    edit_job whole = *j;
+    whole.out = ""; /* the keys of parts would say that others are missing */
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    const int code = w ? put_keys(&whole, f, w) : tool_error(j->tool, 1, "out of memory");
+    ggl_gguf *changed = code < 0 ? compose(j, f, w) : NULL;
+    ggl_gguf_writer_free(w);
+    out->keeps = true;
+    if (changed) {
+        gguf_check_keys(out, changed);
+        gguf_check_composed(out, changed);
+    }
+    return code < 0 && out->is_missing ? tool_error(j->tool, 1, "out of memory") : code;
+}
+
+static bool has_text(const gguf_findings *c, const char *text) {
+    for (size_t i = 0; i < c->n_text; i++)
+        if (strcmp(c->text[i], text) == 0)
+            return true;
+    return false;
+}
+
+/* Refuses changes in place after which llm-gguf check finds what it did not find before, and warns of them if another file is
+ * written. Returns -1, or an exit code. */
+static int check_faults(const edit_job *j, const ggl_gguf *f) {
+    const bool in_place = !j->out || strcmp(j->out, j->path) == 0;
+    edit_job none = *j;
+    none.n_set = none.n_unset = 0;
+    gguf_findings before = {0}, after = {0};
+    const char *first = NULL;
+    int code = find_faults(j, f, &after);
+    if (code < 0 && after.n > 0)
+        code = find_faults(&none, f, &before);
+    for (size_t i = 0; code < 0 && i < after.n_text && !first; i++)
+        if (!has_text(&before, after.text[i]))
+            first = after.text[i];
+    if (first && in_place && !j->force)
+        code = tool_error(j->tool, 1,
+                          "llm-gguf check would find this: %s; %s is as it was: -o OUT writes "
+                          "another file, --force changes this one",
+                          first, j->path);
+    else if (first)
+        tool_warning(j->tool, "llm-gguf check finds this now: %s", first);
+    gguf_findings_fini(&before);
+    gguf_findings_fini(&after);
+    return code;
+}
+
+/* --- the file ---------------------------------------------------------------------------------- */
+
 /* Prints old and new values: the keys alone are written to memory and read again. */
 static int print_changes(const edit_job *j, const ggl_gguf *f) {
     ggl_error err = {0};
@@ -135,6 +210,8 @@ static int edit(const edit_job *j) {
     if (!f)
         return 1;
     int code = check_keys(j, f);
+    if (code < 0)
+        code = check_faults(j, f);
     if (code < 0 && !j->dry_run)
         code = write_file(j, f);
     if (code <= 0) /* after that, because a file that cannot be written is not changed */
@@ -161,6 +238,9 @@ int gguf_set(int argc, char **argv) {
         {"-o --output", ARG_STRING, &j.out, .value = "OUT",
          .help = "write this file, and leave FILE as it is"},
         {"--dry-run", ARG_FLAG, &j.dry_run, .help = "print the changes, and write nothing"},
+        {"--force", ARG_FLAG, &j.force,
+         .help =
+             "change FILE also if llm-gguf check would find something wrong with its keys then"},
         {0}};
     static const args_example examples[] = {
         {"llm-gguf set model.gguf general.name=str:Mine", "changes a string, or adds it"},
@@ -207,6 +287,9 @@ int gguf_unset(int argc, char **argv) {
         {"-o --output", ARG_STRING, &j.out, .value = "OUT",
          .help = "write this file, and leave FILE as it is"},
         {"--dry-run", ARG_FLAG, &j.dry_run, .help = "print the changes, and write nothing"},
+        {"--force", ARG_FLAG, &j.force,
+         .help =
+             "change FILE also if llm-gguf check would find something wrong with its keys then"},
         {0}};
     static const args_example examples[] = {
         {"llm-gguf unset model.gguf general.url", "removes a key"}, {0}};

@@ -49,6 +49,8 @@ GGL_NODISCARD ggl_status llm_adapter_open(llm_adapter **out, const char *path,
 /* The same for a file in memory that outlives the adapter. */
 GGL_NODISCARD ggl_status llm_adapter_open_memory(llm_adapter **out, const void *data, size_t size,
                                                  const char *name, ggl_error *err);
+/* The same for an opened file, which may have no data (ggl_gguf_compose). Takes over the file, also on failure. */
+GGL_NODISCARD ggl_status llm_adapter_open_file(llm_adapter **out, ggl_gguf *file, ggl_error *err);
 /* NULL is fine. Sessions that use the adapter must be freed first. */
 void llm_adapter_free(llm_adapter *a);
 

@@ -47,6 +47,9 @@ GGL_NODISCARD ggl_status llm_model_open(llm_model **out, const char *path,
 GGL_NODISCARD ggl_status llm_model_open_memory(llm_model **out, const void *data, size_t size,
                                                const char *name, const llm_model_params *params,
                                                ggl_error *err);
+/* The same for an opened file, which may have no data (ggl_gguf_compose). Takes over the file, also on failure. */
+GGL_NODISCARD ggl_status llm_model_open_file(llm_model **out, ggl_gguf *file,
+                                             const llm_model_params *params, ggl_error *err);
 void llm_model_free(llm_model *m);
 
 const ggl_gguf *llm_model_file(const llm_model *m);
