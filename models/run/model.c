@@ -152,16 +152,27 @@ static ggl_status copy_ignore(llm_model *m, const llm_model_params *params, ggl_
                : ggl_fail(err, GGL_NOMEM, "out of memory");
 }
 
-/* Refuses an adapter, which is no model by itself. */
+/* Refuses files that belong to a model, but are none. */
 static ggl_status check_type(const llm_model *m, ggl_error *err) {
+    static const struct {
+        const char *type, *text;
+    } others[] = {
+        {"adapter",
+         "an adapter (general.type), not a model; it is applied to the model that it was made for"},
+        {"imatrix", "an importance matrix (general.type), not a model; llm-quantize --imatrix uses "
+                    "it, and llm-imatrix --in-file FILE --show-statistics shows it"},
+        {"training", "a saved training (general.type), not a model; llm-train --resume goes on "
+                     "with it, and its -o is the model"},
+        {"probabilities", "the recorded probabilities of a model (general.type), not a model; "
+                          "llm-train --teacher learns them"},
+    };
     ggl_str type;
-    if (ggl_gguf_get_string(m->file, "general.type", &type, NULL) != 1 ||
-        !ggl_str_is(type, "adapter"))
-        return GGL_OK;
-    return ggl_fail(err, GGL_FORMAT,
-                    "%s: this is an adapter (general.type), not a model; it is applied to the "
-                    "model that it was made for",
-                    ggl_gguf_name(m->file));
+    if (ggl_gguf_get_string(m->file, "general.type", &type, NULL) == 1)
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            if (ggl_str_is(type, others[i].type))
+                return ggl_fail(err, GGL_FORMAT, "%s: this is %s", ggl_gguf_name(m->file),
+                                others[i].text);
+    return GGL_OK;
 }
 
 static ggl_status open_rest(llm_model **out, llm_model *m, ggl_status st,

@@ -100,6 +100,10 @@ def main():
     run(1, "a merged weight is NaN or infinite in q8_0, in rows 0 to ", "llm-lora", "merge", MODEL, "one.gguf=1e30", "-o", "x.gguf")  # finite, but not as a scale of f16
     run(1, "no matrix of n.gguf differs from that of n.gguf", "llm-lora", "extract", "n.gguf", "n.gguf", "-o", "x.gguf")
     run(1, "n.gguf has the architecture 'llama', qwen3.gguf 'qwen3'", "llm-lora", "extract", "n.gguf", "qwen3.gguf", "-o", "x.gguf")
+    with open("nameless.gguf", "wb") as f:
+        f.write(gguf([("general.name", "string", "x")], []))
+    for pair in (["n.gguf", "nameless.gguf"], ["nameless.gguf", "n.gguf"]):
+        run(1, "the key general.architecture is missing in nameless.gguf\n", "llm-lora", "extract", *pair, "-o", "x.gguf")
     run(1, "cut.gguf: the file is truncated", "llm-lora", "extract", "n.gguf", "cut.gguf", "-o", "x.gguf")
     for flag in ("-m", "--lora"):
         for words in ([flag, "x"], ["merge", flag, "x"]):

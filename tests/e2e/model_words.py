@@ -5,6 +5,7 @@ import fcntl, json, os, pty, re, signal, struct, subprocess, sys, termios, time,
 
 import terminals
 from checks import TMP, check, finish, put, runner, write_safetensors
+from gguf_file import gguf
 
 TOOLS, MODEL = sys.argv[1:3]
 run_tool = runner(TOOLS, cwd=TMP.name, both=True)
@@ -187,6 +188,21 @@ def test_files_that_are_no_text():
         err = run(0, "", *command, "cut.txt")[1]
         check("UTF-8" not in err, "a warning of a cut character", err)
     run(1, "stories.gguf is a GGUF file, not a text", "llm-imatrix", "-m", MODEL, "-o", "i.gguf", "-f", MODEL)
+
+
+def test_files_that_are_no_model():
+    """Files beside models are called what they are, and which program reads them."""
+    for kind, words in (("adapter", "an adapter (general.type), not a model; it is applied"), ("imatrix", "an importance matrix (general.type), not a model; llm-quantize --imatrix"),
+                        ("training", "a saved training (general.type), not a model; llm-train --resume"),
+                        ("probabilities", "the recorded probabilities of a model (general.type), not a model; llm-train --teacher")):
+        put("other.gguf", gguf([("general.type", "string", kind)], []))
+        run(1, f"other.gguf: this is {words}", "llm-cli", "-m", "other.gguf", "-p", "a")
+    run(0, "", "llm-imatrix", "-m", MODEL, "-c", "32", "--chunks", "2", "-o", "i.gguf", "-f", put("text.txt", TEXT))
+    run(1, "i.gguf: this is an importance matrix", "llm-perplexity", "-m", "i.gguf", "-f", "text.txt")
+    run(0, "", "llm-perplexity", "-m", MODEL, "-c", "32", "--chunks", "2", "-f", "text.txt", "--kl-divergence-base", "l.kld")
+    run(1, "(the logits of a model, which llm-perplexity --kl-divergence-base compares with), so it is not a GGUF file", "llm-cli", "-m", "l.kld", "-p", "a")
+    run(0, "", "llm-cli", "-m", MODEL, "-p", "Once upon a time", "-n", "1", "--prompt-cache", "p.cache")
+    run(1, "(a saved prompt or slot: llm-cli --prompt-cache reads it, or llm-server), so it is not a GGUF file", "llm-cli", "-m", "p.cache", "-p", "a")
 
 
 def test_adapters_that_are_none():

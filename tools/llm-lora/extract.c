@@ -239,14 +239,19 @@ static ggl_status write_adapter(const extract_job *j, ggl_str architecture, ggl_
     return s;
 }
 
+/* Returns false with an error if the file does not say its architecture. */
+static bool architecture_of(const ggl_gguf *f, ggl_str *out, ggl_error *err) {
+    const int found = ggl_gguf_get_string(f, "general.architecture", out, err);
+    if (found == 0)
+        (void)ggl_fail(err, GGL_FORMAT, "the key general.architecture is missing in %s",
+                       ggl_gguf_name(f));
+    return found == 1;
+}
+
 static ggl_status extract(extract_job *j, ggl_error *err) {
     ggl_str architecture, other;
-    if (ggl_gguf_get_string(j->base, "general.architecture", &architecture, err) != 1 ||
-        ggl_gguf_get_string(j->tuned, "general.architecture", &other, err) != 1)
-        return *err->msg ? GGL_FORMAT
-                         : ggl_fail(err, GGL_FORMAT,
-                                    "the key general.architecture is missing in %s or %s",
-                                    ggl_gguf_name(j->base), ggl_gguf_name(j->tuned));
+    if (!architecture_of(j->base, &architecture, err) || !architecture_of(j->tuned, &other, err))
+        return GGL_FORMAT;
     if (architecture.n != other.n || memcmp(architecture.s, other.s, other.n) != 0)
         return ggl_fail(err, GGL_FORMAT, "%s has the architecture '%.*s', %s '%.*s'",
                         ggl_gguf_name(j->base), (int)architecture.n, architecture.s,
