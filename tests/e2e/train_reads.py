@@ -56,7 +56,7 @@ def texts():
     put("other.jsonl", lines({"prompt": "ban", "completion": "na"}, {"input": "ban", "output": "na"}, {"instruction": "ban", "input": "", "output": "na"}))
     train("-m", "marian.gguf", "other.jsonl", "-o", "o.gguf", "--steps", "2", "--no-valid", said="3 sequences")
     put("long.jsonl", lines({"source": "banana " * 100, "target": "na"}))
-    train("-m", "marian.gguf", "long.jsonl", "-o", "o.gguf", "--steps", "1", "--no-valid", has="1 longer than the context was cut")
+    train("-m", "marian.gguf", "long.jsonl", "-o", "o.gguf", "--steps", "1", "--no-valid", has="1 longer than the context (line 1) was cut")
 
 
 def refused():
