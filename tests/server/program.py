@@ -393,6 +393,20 @@ def shift():
     fails(2, "--keep needs --context-shift", "--keep", "3")
 
 
+def greedy():
+    """A temperature below 0 is 0, for flags and requests, as in llama.cpp."""
+    cli, more = os.path.join(os.path.dirname(BINARY), "llm-cli"), ["-m", "builtin:stories", "-c", "128", "-t", "1"]
+    texts = []
+    for temp in ("0", "-1", "-0.5"):
+        r = subprocess.run([cli, *more, "-p", "Once", "-n", "12", "--temp", temp, "-q", "--no-display-prompt"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        check(r.returncode == 0, r)
+        texts.append(r.stdout.strip("\n"))
+        with Server([BINARY, *more, "--temp", temp]) as s:
+            for body in ({}, {"temperature": float(temp)}):
+                texts.append(post(s, "/completion", {"prompt": "Once", "n_predict": 12, **body})["content"])
+    check(len(set(texts)) == 1 and texts[0], texts)
+
+
 def keys():
     """--api-key and --api-key-file."""
     with tempfile.NamedTemporaryFile("w", suffix=".keys") as f:

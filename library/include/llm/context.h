@@ -217,7 +217,7 @@ typedef struct llm_diffuse_params {
 typedef struct llm_generate_params {
     size_t size;   /* sizeof(llm_generate_params) */
     int64_t n_max; /* most tokens to generate; 0: until the text ends, or the context is full */
-    float temp;    /* 0: always the likeliest token */
+    float temp;    /* 0 or less: always the likeliest token */
     int32_t top_k; /* choose from the k likeliest tokens; 0: from all */
     float top_p;   /* choose from the likeliest whose probabilities add up to p; 0 or 1: from all */
     float min_p;   /* leave out tokens less probable than this times the likeliest; 0: none */
