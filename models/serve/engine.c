@@ -254,6 +254,7 @@ llm_slot_info llm_engine_slot(const llm_engine *e, int slot) {
         info.stats.n_drawn = t->q.n_drawn;
         info.stats.n_guessed = t->q.n_guessed;
         info.stats.n_right = t->q.n_right;
+        info.n_left = t->p.n_max < 0 || t->group ? -1 : t->p.n_max - t->q.n_drawn;
     }
     return info;
 }

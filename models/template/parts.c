@@ -55,15 +55,23 @@ ggl_str llm_part_left_out(bool is_picture) {
     return is_picture ? (ggl_str){picture, sizeof picture - 1} : (ggl_str){file, sizeof file - 1};
 }
 
+/* The names of parts that are read, for messages. */
+static const char *type_names(const llm_part_marks *marks) {
+    static const char *const names[2][2] = {
+        {"\"text\"", "\"text\" or \"input_audio\""},
+        {"\"text\" or \"image_url\"", "\"text\", \"image_url\" or \"input_audio\""}};
+    return names[marks->pictures][marks->sounds];
+}
+
 ggl_status llm_part_read(llm_text_part *out, const json_value *part, bool in_result,
-                         ggl_error *err) {
+                         const llm_part_marks *marks, ggl_error *err) {
     const json_value *type = llm_json_get_kind(part, "type", JSON_STRING);
     const size_t k = type_of(part);
     if (!type)
         return ggl_fail(err, GGL_USAGE, "a part must be an object with a \"type\"");
     if (k == N_TYPES)
-        return ggl_fail(err, GGL_USAGE, "\"%.*s\" is not a type of part; use \"text\"",
-                        (int)(type->n < 40 ? type->n : 40), type->s);
+        return ggl_fail(err, GGL_USAGE, "\"%.*s\" is not a type of part; use %s",
+                        (int)(type->n < 40 ? type->n : 40), type->s, type_names(marks));
     if (!types[k].text && in_result) {
         *out = (llm_text_part){llm_part_left_out(types[k].kind == PICTURE), true};
         return GGL_OK;
@@ -193,7 +201,7 @@ static ggl_status read_part(const llm_part_marks *marks, const json_value *part,
     if (*stands)
         return show(marks, part, is_sound, text, err);
     llm_text_part p = {0};
-    const ggl_status st = llm_part_read(&p, part, in_result, err);
+    const ggl_status st = llm_part_read(&p, part, in_result, marks, err);
     *text = p.text;
     *stands = st == GGL_OK && is_mark(marks, p.text);
     return st;

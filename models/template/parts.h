@@ -10,11 +10,21 @@ typedef struct llm_text_part {
     bool left_out; /* it is a picture, sound or file, and the text says so */
 } llm_text_part;
 
+/* How parts that are pictures or sounds are read. */
+typedef struct llm_part_marks {
+    const llm_marks *in_text; /* marks of what was shown before; NULL: there are none */
+    bool pictures, sounds;    /* are shown; others are refused */
+    /* Shows the bytes of a file, and sets *mark to what stands for it, valid until the next call. */
+    ggl_status (*show)(void *ctx, bool is_sound, const unsigned char *bytes, size_t n,
+                       ggl_str *mark, ggl_error *err);
+    void *ctx;
+} llm_part_marks;
+
 /* Reads a part. A picture, sound or file is refused, except in the result of a tool (in_result), which each later request
- * repeats. GGL_USAGE: the part has no "type", a
+ * repeats. marks: what is shown, which a message about a type names. GGL_USAGE: the part has no "type", a
  * type that is not known, or no text; GGL_UNSUPPORTED: it is a picture, sound or file. */
 GGL_NODISCARD ggl_status llm_part_read(llm_text_part *out, const json_value *part, bool in_result,
-                                       ggl_error *err);
+                                       const llm_part_marks *marks, ggl_error *err);
 /* The text that stands for a picture, or for another file. */
 ggl_str llm_part_left_out(bool is_picture);
 
@@ -35,16 +45,6 @@ GGL_NODISCARD ggl_status llm_part_bytes(unsigned char **bytes, size_t *n, ggl_st
                                         bool is_sound, ggl_error *err);
 
 /* --- conversations ------------------------------------------------------------------------------ */
-
-/* How parts that are pictures or sounds are read. */
-typedef struct llm_part_marks {
-    const llm_marks *in_text; /* marks of what was shown before; NULL: there are none */
-    bool pictures, sounds;    /* are shown; others are refused */
-    /* Shows the bytes of a file, and sets *mark to what stands for it, valid until the next call. */
-    ggl_status (*show)(void *ctx, bool is_sound, const unsigned char *bytes, size_t n,
-                       ggl_str *mark, ggl_error *err);
-    void *ctx;
-} llm_part_marks;
 
 /* Copies the JSON of a conversation with contents that are texts: the parts of a list, [{"type": "text", "text": "Hi"}, ..],
  * become lines, pictures and sounds become their marks, without a line break around them, and arguments of calls that are a JSON object in a string become the

@@ -132,7 +132,10 @@ def all_requests():
         check(json.loads(s.post("/lora-adapters", [{"id": 1, "scale": 2}])[2]) == {"success": True}, "set")
         check(scales() == [0, 2], scales())
         check(ask(s, body(PROMPTS[0])) == want[0, 2] and ask(s, body(PROMPTS[0], (1, 0))) == want[1, 0], "set for all, and one's own")
-        check(s.post("/models/unload", {"model": "x"})[0] == 200, "unload")
+        for own, used in ((None, [0, 2]), ((1, 0), [1, 0]), ((0, 0.25), [0, 0.25])):
+            got = json.loads(s.post("/completion", body("Once", own))[2])["generation_settings"]["lora"]
+            check(got == [{"id": i, "scale": x} for i, x in enumerate(used)], f"the scales that were used: {own}: {got}")
+        check(s.post("/models/unload", {"model": "stories"})[0] == 200, "unload")
         check(ask(s, body(PROMPTS[0])) == want[0, 2] and scales() == [0, 2], "after it was unloaded")
         check(s.post("/lora-adapters", [])[0] == 200 and scales() == [0, 0], "none")
     with start("--lora", ",".join(files), "--lora-init-without-apply") as s:

@@ -28,6 +28,11 @@ void http_reply_header(http_reply *r, const char *name, const char *value) {
         snprintf(r->retry_after, sizeof r->retry_after, "%s", value);
 }
 
+const char *http_reply_find_header(http_reply *r, const char *name) {
+    (void)r;
+    return strcmp(name, "request-id") == 0 ? "req_1" : NULL;
+}
+
 void http_reply_write(http_reply *r, const char *bytes, size_t n) {
     if (r->status == 0 || r->ended)
         abort();
@@ -103,11 +108,19 @@ ggl_status server_find_task(const server *s, const char *task, const char *promp
     *param = NULL;
     return GGL_OK;
 }
-ggl_status server_shares(const server *s, const json_value *list, float *share, size_t *n,
-                         ggl_error *err) {
-    (void)s, (void)list, (void)share, (void)err;
-    *n = 0;
+ggl_status server_request_scales(const server *s, const json_value *list, float **scale,
+                                 ggl_error *err) {
+    (void)s, (void)list, (void)err;
+    *scale = NULL;
     return GGL_OK;
+}
+size_t server_shares(const server *s, const float *scale, float *share) {
+    (void)s, (void)scale, (void)share;
+    return 0;
+}
+size_t server_n_adapters(const server *s) {
+    (void)s;
+    return 0;
 }
 ggl_status server_fill_query(const server *s, llm_tokens *ids, int32_t *n_seen, ggl_error *err) {
     (void)s, (void)ids, (void)n_seen, (void)err;

@@ -432,4 +432,9 @@ TEST(writes_errors) {
     CHECK_STR(written(&out), "event: error\ndata: {\"type\": \"error\", \"error\": {\"type\": "
                              "\"rate_limit_error\", \"message\": \"too "
                              "\\\"many\\\"\"}, \"request_id\": null}\n\n");
+    const api_error named = {
+        .status = 404, .type = "not_found", .message = "no", .request_id = "req_7"};
+    D->error(&named, false, &out);
+    CHECK_STR(written(&out), "{\"type\": \"error\", \"error\": {\"type\": \"not_found_error\", "
+                             "\"message\": \"no\"}, \"request_id\": \"req_7\"}");
 }

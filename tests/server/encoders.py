@@ -201,7 +201,7 @@ def unlike(folder):
             for look in ("/health", "/props", "/v1/models", "/api/tags", "/api/ps", "/slots"):
                 check(s.get(look)[0] == 200, look)
             check(s.get("/")[0] == 200 and b"llm" in s.get("/metrics")[2], "the page, metrics")
-            shown = post(s, "/api/show", {})["capabilities"]
+            shown = post(s, "/api/show", {"model": json.loads(s.get("/v1/models")[2])["data"][0]["id"]})["capabilities"]
             check(shown == (["embedding"] if what == "vectors" else []), shown)
             slots = json.loads(s.get("/slots")[2])
             check(len(slots) == 64 and all(x["use"] == "empty" for x in slots), "slots are empty after a text")

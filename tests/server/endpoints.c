@@ -16,11 +16,32 @@ TEST(found) {
     CHECK(e->dialect == &api_openai_chat && !e->is_public && !e->needs_no_model);
     CHECK(find("POST", "/chat/completions", "")->dialect == &api_openai_chat);
     CHECK(find("POST", "/v1/messages", "")->dialect == &api_anthropic_messages);
-    CHECK(find("POST", "/v1/messages/count_tokens", "")->errors == &api_anthropic_messages);
     CHECK(find("POST", "/api/chat", "")->dialect == &api_ollama_chat);
     CHECK(find("POST", "/completion", "")->dialect == &api_llamacpp_completion);
     CHECK(find("GET", "/health", "")->is_public);
     CHECK(find("HEAD", "/health", "") == find("GET", "/health", ""));
+}
+
+TEST(error_forms) {
+    static const struct {
+        const char *path;
+        const dialect *form;
+    } rows[] = {{"/v1/chat/completions", &api_openai_chat},
+                {"/v1/models/a", &api_openai_chat},
+                {"/v1/messages/count_tokens", &api_anthropic_messages},
+                {"/v1/messages/nothing", &api_anthropic_messages},
+                {"/api/show", &api_ollama_chat},
+                {"/api/nothing", &api_ollama_chat},
+                {"/props", &api_llamacpp_completion},
+                {"/slots/7", &api_llamacpp_completion},
+                {"/health", &api_llamacpp_completion},
+                {"/completions", &api_llamacpp_completion},
+                {"/v1/completions", &api_openai_chat},
+                {"/rerank", &api_llamacpp_completion},
+                {"/messages", &api_anthropic_messages},
+                {"/nothing", &api_openai_chat}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECK(path_errors(rows[i].path) == rows[i].form);
 }
 
 TEST(patterns) {

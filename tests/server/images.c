@@ -45,6 +45,14 @@ static bool image_is(const ask *a, size_t i, const char *bytes) {
 
 #define USER(content) "{\"messages\": [{\"role\": \"user\", \"content\": \"" content "\"}]}"
 
+TEST(types_of_parts) {
+    const char *body = user("[{\"type\": \"imag\"}]");
+    CHECK_HAS(shown(CHAT, body), "\"imag\" is not a type of part; use \"text\" or \"image_url\"");
+    facts.listens = true;
+    CHECK_HAS(shown(CHAT, body), "use \"text\" or \"input_audio\"");
+    facts.listens = false;
+}
+
 TEST(pictures_stand_where_the_request_has_them) {
     CHECK_STR(shown(CHAT, user("[{\"type\": \"text\", \"text\": \"a\"}, {\"type\": \"image_url\", "
                                "\"image_url\": {\"url\": \"" ONE "\", \"detail\": \"low\"}}, "

@@ -241,6 +241,9 @@ TEST(writes_an_answer) {
     m->choice.finish = FINISH_STOP_STRING;
     m->choice.stop = str("END");
     m->choice.prompt = str("<s>Once");
+    static const float scale[] = {0.5f, 0};
+    m->x.scale = scale;
+    m->x.n_scales = 2;
     const char *text = whole_text(D, m);
     const json_value *v = parsed(text, strlen(text));
     static const char *const want[][2] = {
@@ -269,6 +272,7 @@ TEST(writes_an_answer) {
         {"generation_settings/top_k", "40"},
         {"generation_settings/stop", "[\"END\"]"},
         {"generation_settings/samplers/0", "\"penalties\""},
+        {"generation_settings/lora", "[{\"id\": 0, \"scale\": 0.5}, {\"id\": 1, \"scale\": 0}]"},
     };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         CHECK(at_is(v, want[i][0], want[i][1]));

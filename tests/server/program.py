@@ -20,6 +20,7 @@ from running import Gone, Server, exchange
 
 BINARY = sys.argv[1]
 SMALL = ["-c", "512", "-np", "2", "-t", "1"]
+RERANK = b'{"query": "a", "documents": ["b"]}'
 CHAT = {"messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8, "temperature": 0}
 
 
@@ -133,6 +134,14 @@ def admin():
         check(float(values["llm_requests_total"]) > 10 and float(values["llm_request_errors_total"]) == 0, values)
         names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
         check(len(set(names)) == len(names) and all(re.fullmatch(r"llm_\w+|llamacpp:\w+", x) for x in names), names)
+        # where a name has no other use than to find a model, it must be right, also if there is one model
+        for path in ("/api/show", "/models/load", "/models/unload"):
+            e = post(s, path, {"model": "nope"}, 404)["error"]
+            check(isinstance(e, str) == (path == "/api/show") and "there is no model nope; this server has my/model" in str(e), f"{path}: {e}")
+            check('"model" is missing' in str(post(s, path, {}, 400)["error"]).replace("\\", ""), f"{path} without a name")
+        check(post(s, "/api/show", {"name": "my/model:latest"}) == show, "a tag")
+        check(post(s, "/models/load", {"model": "my/model"}) == {"success": True}, "load")
+        check(post(s, "/v1/chat/completions", dict(CHAT, model="nope", max_tokens=1))["choices"], "an answer has any name")
         check(s.request("HEAD", "/health")[0] == 200, "HEAD")
         notes = [line for line in s.lines if "note:" in line]
         check(len(notes) == 6 and all("the flag has no effect" in line for line in notes), notes)
@@ -186,7 +195,7 @@ def unknown():
     """A field that is not known is ignored, and named in a header and in the log; --strict-fields refuses it."""
     bodies = (("/v1/chat/completions", CHAT), ("/v1/completions", {"prompt": "a", "max_tokens": 1}), ("/v1/responses", {"input": "a", "max_output_tokens": 1}),
               ("/v1/messages", CHAT), ("/v1/messages/count_tokens", CHAT), ("/api/chat", {"messages": CHAT["messages"], "stream": False}),
-              ("/api/generate", {"prompt": "a", "stream": False}), ("/api/show", {}), ("/completion", {"prompt": "a", "n_predict": 1}),
+              ("/api/generate", {"prompt": "a", "stream": False}), ("/api/show", {"model": "chat"}), ("/completion", {"prompt": "a", "n_predict": 1}),
               ("/tokenize", {"content": "a"}), ("/detokenize", {"tokens": [5]}), ("/apply-template", CHAT))
     with tempfile.TemporaryDirectory() as folder:
         with Server([BINARY, *SMALL, "-n", "4", "--log-file", folder + "/log"]) as s:
@@ -267,6 +276,10 @@ def habits():
         ids = [s.post(path, body)[1][header] for path, body, header in (("/v1/messages", CHAT, "request-id"), ("/v1/messages", {}, "request-id"),
                ("/v1/messages/none", {}, "request-id"), ("/v1/chat/completions", CHAT, "x-request-id"), ("/v1/chat/completions", {}, "x-request-id"))]
         check(len(set(ids)) == 5 and all(re.fullmatch("req_[0-9A-Za-z]{24}", x) for x in ids), ids)
+        for path, body in (("/v1/messages", {}), ("/v1/messages", b"{"), ("/v1/messages/none", {}), ("/v1/messages/count_tokens", {}),
+                           ("/v1/messages", b" " * (17 << 20))):
+            _, headers, text = s.post(path, body)
+            check(json.loads(text)["request_id"] == headers["request-id"], f"{path}: {headers} {text}")
         talk = [{"role": "user", "content": "Hello!"}, {"role": "assistant", "content": "Hi."}, {"role": "user", "content": "Tell."}]
         short = post(s, "/v1/responses/compact", {"input": talk, "max_output_tokens": 5})
         check([x.get("role") for x in short["output"]] == ["user", "user", None] and short["object"] == "response.compaction", short)
@@ -321,6 +334,21 @@ def errors():
                                     ("POST", "/embedding", "--embeddings")):
             status, _, body = s.request(method, path, b'{"input": "a"}' if method == "POST" else None)
             check(status == 501 and words in json.loads(body)["error"]["message"], f"{method} {path}: {status} {body}")
+        # llama.cpp's own endpoints have its form
+        for method, path, want in (("POST", "/completion", 400), ("POST", "/infill", 400), ("POST", "/embedding", 501), ("POST", "/embeddings", 501),
+                                   ("POST", "/tokenize", 400), ("POST", "/detokenize", 400), ("POST", "/apply-template", 400), ("POST", "/rerank", 501),
+                                   ("POST", "/v1/rerank", 501), ("GET", "/slots/0", 405), ("POST", "/slots/0?action=save", 501), ("POST", "/slots", 405),
+                                   ("POST", "/props", 405), ("POST", "/metrics", 405), ("POST", "/health", 405), ("DELETE", "/lora-adapters", 405),
+                                   ("POST", "/lora-adapters", 400), ("POST", "/models/load", 400), ("POST", "/models/unload", 400),
+                                   ("GET", "/v1/stream", 400), ("POST", "/v1/streams/lookup", 400)):
+            bodies = {"/embedding": b'{"input": "a"}', "/embeddings": b'{"input": "a"}', "/rerank": RERANK, "/v1/rerank": RERANK,
+                      "/infill": b'{"input_prefix": "a"}'}
+            status, _, body = s.request(method, path, bodies.get(path, b"{}") if method == "POST" else None)
+            e = json.loads(body)["error"]
+            check(status == want == e["code"] and e["type"].endswith("_error") and e.keys() == {"code", "message", "type"}, f"{method} {path}: {status} {body}")
+        for method, path in (("POST", "/v1/embeddings"), ("POST", "/v1/chat/completions"), ("GET", "/v1/models/none"), ("POST", "/v1/nothing")):
+            e = json.loads(s.request(method, path, b"{}" if method == "POST" else None)[2])["error"]
+            check(e.keys() == {"code", "message", "param", "type"} and not isinstance(e["code"], int), f"OpenAI's form: {path}: {e}")
         status, headers, _ = s.get("/v1/chat/completions")
         check(status == 405 and headers["Allow"] == "POST", "405")
         status, headers, _ = s.post("/v1/models", {})
@@ -418,6 +446,9 @@ def keys():
                 status, headers, body = s.post("/v1/chat/completions", CHAT, headers=header)
                 check(status == 401 and headers["WWW-Authenticate"] == "Bearer" and json.loads(body)["error"], f"{header}: {status}")
                 check(s.get("/props", headers=header)[0] == 401 and s.get("/nothing", headers=header)[0] == 401, f"{header}")
+            for path, words in (("/v1/messages", 'send it as "x-api-key: KEY" or "Authorization: Bearer KEY"'),
+                                ("/v1/chat/completions", 'send it as "Authorization: Bearer KEY"')):
+                check(post(s, path, CHAT, 401)["error"]["message"].endswith(words), path)
             for header in ({"Authorization": "Bearer one"}, {"authorization": "bearer two two"}, {"x-api-key": "three"}):
                 check(s.post("/v1/chat/completions", CHAT, headers=header)[0] == 200, f"{header}")
             check(s.get("/health")[0] == 200 and s.get("/")[0] == 200, "what needs no key")
@@ -444,10 +475,10 @@ def loading():
         check(p.returncode in (0, -signal.SIGTERM), f"{i}: {p.returncode} {err}")  # the signal: before main knew it
 
 
-def stream(s, body):
+def stream(s, body, path="/v1/chat/completions"):
     c = socket.create_connection(("127.0.0.1", s.port))
     c.settimeout(PATIENCE)
-    c.sendall(request("POST", "/v1/chat/completions", json.dumps(dict(body, stream=True)).encode(), ["Content-Type: application/json"]))
+    c.sendall(request("POST", path, json.dumps(dict(body, stream=True)).encode(), ["Content-Type: application/json"]))
     return c, c.makefile("rb")
 
 
@@ -481,11 +512,14 @@ def signals():
         check(b"[DONE]" in rest and b'"finish_reason":"length"' in rest, rest[-300:])
         check(s.process.wait(PATIENCE) == 0, "exit code")
     for number in (signal.SIGTERM, signal.SIGINT):
-        with Server([BINARY, "-c", "100000", "-np", "2", "-t", "1", "--grace", "0"]) as s:
-            c, f = stream(s, long)
+        with Server([BINARY, "-c", "100000", "-np", "2", "-t", "1", "--grace", "0", "-l", "2051-inf"]) as s:
+            anthropic = number == signal.SIGINT
+            c, f = stream(s, long, "/v1/messages" if anthropic else "/v1/chat/completions")
             check(f.readline().startswith(b"HTTP/1.1 200"), "begun")
             s.process.send_signal(number)
             rest = f.read()
+            ids = re.findall(rb'req_[0-9A-Za-z]{24}(?=\r\n|"})', rest)
+            check(len(ids) == 1 + anthropic and len(set(ids)) == 1, f"the id in the header, and in Anthropic's event: {rest[:500]} {rest[-300:]}")
             check(b'"error"' in rest and b"[DONE]" not in rest, rest[-300:])
             check(rest.endswith(b"0\r\n\r\n"), "the stream is ended properly")
             check(s.process.wait(PATIENCE) == 0, "exit code")
@@ -635,7 +669,7 @@ def leaks():
             for path in ("/health", "/props", "/slots", "/metrics", "/v1/models", "/api/tags", "/nothing", "/"):
                 s.get(path)
             for path, body in (("/v1/chat/completions", CHAT), ("/tokenize", {"content": "Hello"}), ("/detokenize", {"tokens": [5]}),
-                               ("/apply-template", CHAT), ("/api/show", {}), ("/v1/chat/completions", {"x": 1}), ("/completion", {"prompt": "a", "n_predict": 2})):
+                               ("/apply-template", CHAT), ("/api/show", {"model": "chat"}), ("/v1/chat/completions", {"x": 1}), ("/completion", {"prompt": "a", "n_predict": 2})):
                 s.post(path, body)
         for _ in range(20):
             round_of_requests()
@@ -804,7 +838,7 @@ def each_token(texts, pooled):
 
 
 def read_capabilities(s):
-    return post(s, "/api/show", {})["capabilities"]
+    return post(s, "/api/show", {"model": read(s, "/v1/models")["data"][0]["id"]})["capabilities"]
 
 
 def unit(v):

@@ -2,12 +2,14 @@
 """Saved slots of llm-server: POST /slots/N?action=save, restore, erase. slots.py LLM-SERVER CASE."""
 import json
 import os
+import socket
 import struct
 import sys
 import tempfile
 import threading
+import time
 
-from http_layer import check
+from http_layer import PATIENCE, check, request
 from running import Server
 
 BINARY = sys.argv[1]
@@ -199,6 +201,42 @@ def room():
             s.post("/slots/0?action=restore", {"filename": "x"})
         t.join()
         check(len(slots(s)) > 3, busy)
+
+
+def full():
+    """?fail_on_no_slot=1 is an error while as many answers are written as -np allows, as in llama.cpp."""
+    N = 100000
+
+    def status(query="?fail_on_no_slot=1"):
+        got, _, text = s.get("/slots" + query)
+        return got, json.loads(text)
+
+    def run():
+        c = socket.create_connection(("127.0.0.1", s.port))
+        c.settimeout(PATIENCE)
+        body = json.dumps({"prompt": "Once", "n_predict": N, "ignore_eos": True, "stream": True}).encode()
+        c.sendall(request("POST", "/completion", body, ["Host: localhost", "Content-Type: application/json"]))
+        check(b"200" in c.recv(100), "a stream has begun")
+        return c
+
+    with tempfile.TemporaryDirectory() as folder, start(folder, "--sleep-idle-seconds", "1", context=100000) as s:
+        clients = []
+        for _ in range(2):
+            got, slots = status()
+            runs = [x["next_token"][0] for x in slots if x["is_processing"]]
+            check(got == 200 and len(runs) == len(clients), slots)
+            check(all(x["n_remain"] + x["n_decoded"] == N and x["n_decoded"] > 0 for x in runs), f"of {N} tokens: {runs}")
+            clients.append(run())
+        want = {"error": {"code": 503, "message": "no slot available", "type": "unavailable_error"}}
+        check(status() == (503, want), status())
+        for query in ("", "?fail_on_no_slot="):
+            check(status(query)[0] == 200, query)
+        for c in clients:
+            c.close()
+        end = time.monotonic() + PATIENCE
+        while status() != (200, []):  # it is unloaded, and a request would load it
+            check(time.monotonic() < end, status())
+            time.sleep(0.05)
 
 
 if __name__ == "__main__":

@@ -19,10 +19,10 @@
 
 enum { MOST_LOOKUPS = 100 };
 
-void admin_send(llm_json_out *out, http_reply *r) {
+void admin_send(llm_json_out *out, const http_request *q, http_reply *r) {
     if (out->failed || out->n == 0) {
         const api_error e = api_error_of(GGL_NOMEM, NULL, NULL);
-        answer_error(&api_openai_chat, &e, r);
+        answer_error(path_errors(q->path), &e, r);
     } else {
         http_reply_header(r, "Cache-Control", "no-store");
         http_reply_begin(r, 200, "application/json", false);
@@ -77,27 +77,25 @@ void admin_ready(models *t, const http_request *q, http_reply *r) {
 /* --- /props ----------------------------------------------------------------------------------- */
 
 /* props: of server_props; freed. */
-static void send_props(char *props, bool is_sleeping, http_reply *r) {
+static void send_props(char *props, bool is_sleeping, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
     out.failed = !props;
     llm_json_format(&out, "%s, 'is_sleeping': %s}", props ? props : "",
                     is_sleeping ? "true" : "false");
     ggl_free(props);
-    admin_send(&out, r);
+    admin_send(&out, q, r);
 }
 
 void admin_props(server *s, const http_request *q, http_reply *r) {
-    (void)q;
-    send_props(server_props(s), false, r);
+    send_props(server_props(s), false, q, r);
 }
 
 bool admin_props_unloaded(model *m, const http_request *q, http_reply *r) {
     char *props = model_props(m);
-    (void)q;
     if (!props)
         return false; /* it was never loaded */
     const model_state state = model_get_status(m).state;
-    send_props(props, state == MODEL_UNLOADED || state == MODEL_UNLOADING, r);
+    send_props(props, state == MODEL_UNLOADED || state == MODEL_UNLOADING, q, r);
     return true;
 }
 
@@ -105,7 +103,6 @@ bool admin_props_unloaded(model *m, const http_request *q, http_reply *r) {
 void admin_props_all(models *t, const http_request *q, http_reply *r) {
     const server_options *o = models_options(t);
     llm_json_out out = {0};
-    (void)q;
     llm_json_format(
         &out,
         "{\"role\": \"router\", \"max_instances\": %" PRId64
@@ -113,22 +110,27 @@ void admin_props_all(models *t, const http_request *q, http_reply *r) {
         "\"default_generation_settings\": {\"params\": null, \"n_ctx\": 0}, "
         "\"build_info\": \"b" TOOLS_VERSION "-llm-server\"}",
         o->models_max, o->no_autoload ? "false" : "true");
-    admin_send(&out, r);
+    admin_send(&out, q, r);
 }
 
 /* --- /slots ----------------------------------------------------------------------------------- */
 
 typedef struct slots_ctx {
     server *s;
+    int64_t n_running;
     llm_json_out out;
 } slots_ctx;
+
+static bool slot_runs(const llm_slot_info *i) {
+    return i->use == LLM_SLOT_PROMPT || i->use == LLM_SLOT_GENERATES;
+}
 
 static void put_slot(llm_json_out *out, const server *s, const llm_slot_info *i, int slot) {
     static const char *const uses[] = {[LLM_SLOT_EMPTY] = "empty",
                                        [LLM_SLOT_KEPT] = "kept",
                                        [LLM_SLOT_PROMPT] = "prompt",
                                        [LLM_SLOT_GENERATES] = "generates"};
-    const bool runs = i->use == LLM_SLOT_PROMPT || i->use == LLM_SLOT_GENERATES;
+    const bool runs = slot_runs(i);
     llm_json_format(
         out,
         "%s{\"id\": %d, \"id_task\": %" PRId64 ", \"n_ctx\": %" PRId64
@@ -140,9 +142,9 @@ static void put_slot(llm_json_out *out, const server *s, const llm_slot_info *i,
     if (runs)
         llm_json_format(out,
                         ", \"n_prompt\": %" PRId64 ", \"n_reused\": %" PRId64
-                        ", \"next_token\": [{\"has_next_token\": true, \"n_decoded\": %" PRId64
-                        "}]",
-                        i->stats.n_prompt, i->stats.n_reused, i->stats.n_drawn);
+                        ", \"next_token\": [{\"has_next_token\": true, \"n_remain\": %" PRId64
+                        ", \"n_decoded\": %" PRId64 "}]",
+                        i->stats.n_prompt, i->stats.n_reused, i->n_left, i->stats.n_drawn);
     llm_json_put_text(out, "}");
 }
 
@@ -152,38 +154,45 @@ static void put_slots(void *ctx, llm_engine *e) {
     for (int i = 0; i < (int)llm_opened_session_params(c->s->ctx)->n_slots; i++) {
         const llm_slot_info info = llm_engine_slot(e, i);
         put_slot(&c->out, c->s, &info, i);
+        c->n_running += slot_runs(&info);
     }
     llm_json_put_text(&c->out, "]");
 }
 
 /* A model that hears has one slot: it writes down one sound at a time. */
-static void put_speech_slot(llm_json_out *out, const server *s) {
+static void put_speech_slot(slots_ctx *c) {
     size_t n_running, n_waiting;
-    turn_queue_count(s->speech, &n_running, &n_waiting);
-    const llm_slot_info i = {.use = n_running ? LLM_SLOT_GENERATES : LLM_SLOT_EMPTY};
-    llm_json_put_text(out, "[");
-    put_slot(out, s, &i, 0);
-    llm_json_put_text(out, "]");
+    turn_queue_count(c->s->speech, &n_running, &n_waiting);
+    const llm_slot_info i = {.use = n_running ? LLM_SLOT_GENERATES : LLM_SLOT_EMPTY, .n_left = -1};
+    llm_json_put_text(&c->out, "[");
+    put_slot(&c->out, c->s, &i, 0);
+    llm_json_put_text(&c->out, "]");
+    c->n_running = (int64_t)n_running;
 }
 
 void admin_slots(server *s, const http_request *q, http_reply *r) {
+    static const api_error busy = {
+        .status = 503, .type = "overloaded", .message = "no slot available"};
+    const char *fails = q->parameter(q, "fail_on_no_slot");
     slots_ctx c = {.s = s};
-    (void)q;
-    if (s->speech) {
-        put_speech_slot(&c.out, s);
-        admin_send(&c.out, r);
-        return;
+    if (s->speech)
+        put_speech_slot(&c);
+    else
+        c.out.failed = !server_on_engine(s, put_slots, &c);
+    if (fails && *fails && c.n_running >= s->facts.n_parallel) {
+        ggl_free(c.out.s);
+        answer_error(path_errors(q->path), &busy, r);
+    } else {
+        admin_send(&c.out, q, r);
     }
-    c.out.failed = !server_on_engine(s, put_slots, &c);
-    admin_send(&c.out, r);
 }
 
+/* No slot is busy, so ?fail_on_no_slot changes nothing: a request would load the model. */
 bool admin_slots_unloaded(model *m, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
     (void)m;
-    (void)q;
     llm_json_put_text(&out, "[]");
-    admin_send(&out, r);
+    admin_send(&out, q, r);
     return true;
 }
 
@@ -215,7 +224,8 @@ static ggl_status read_slot_body(slot_request *x, const http_request *q, http_re
     return st;
 }
 
-static void fail_slot(server *s, bool is_busy, ggl_status st, const ggl_error *err, http_reply *r) {
+static void fail_slot(server *s, bool is_busy, ggl_status st, const ggl_error *err,
+                      const http_request *q, http_reply *r) {
     static const api_error off = {
         .status = 501,
         .type = "unsupported",
@@ -226,10 +236,12 @@ static void fail_slot(server *s, bool is_busy, ggl_status st, const ggl_error *e
         .type = "overloaded",
         .message = "an answer is being written in this slot; try again when it has ended"};
     api_error e = is_busy ? busy : !s->o->slot_path ? off : api_error_of(st, err, NULL);
-    if (e.status == 404)
-        e.status = 400; /* of the file, not of the path */
+    if (e.status == 404) { /* of the file, not of the path */
+        e.status = 400;
+        e.type = "invalid_request";
+    }
     server_count(s, COUNT_ERRORS);
-    answer_error(&api_openai_chat, &e, r);
+    answer_error(path_errors(q->path), &e, r);
 }
 
 void admin_slot(server *s, const http_request *q, http_reply *r) {
@@ -251,9 +263,9 @@ void admin_slot(server *s, const http_request *q, http_reply *r) {
     if (st == GGL_OK && !x.is_busy) {
         llm_json_out out = {0};
         slot_put_result(&x, &out);
-        admin_send(&out, r);
+        admin_send(&out, q, r);
     } else {
-        fail_slot(s, x.is_busy, st, &err, r);
+        fail_slot(s, x.is_busy, st, &err, q, r);
     }
     ggl_free(x.path);
 }
@@ -264,16 +276,16 @@ bool admin_slot_unloaded(model *m, const http_request *q, http_reply *r) {
     if (!model_options(m)->slot_path || !action || strcmp(action, "save") != 0)
         return false;
     const ggl_status st = ggl_fail(&err, GGL_USAGE, "the slot is empty: the model is not loaded");
-    answer_failed(&api_openai_chat, st, &err, NULL, r);
+    answer_failed(path_errors(q->path), st, &err, NULL, r);
     return true;
 }
 
 /* --- streams that are resumed ----------------------------------------------------------------- */
 
 static void fail_stream(models *t, ggl_status st, const ggl_error *err, const char *param,
-                        http_reply *r) {
+                        const http_request *q, http_reply *r) {
     models_count(t, NULL, COUNT_ERRORS);
-    answer_failed(&api_openai_chat, st, err, param, r);
+    answer_failed(path_errors(q->path), st, err, param, r);
 }
 
 /* The parameter conv_id; after an error NULL. */
@@ -285,7 +297,7 @@ static const char *stream_id(models *t, const http_request *q, http_reply *r) {
     fail_stream(t,
                 ggl_fail(&err, GGL_USAGE,
                          "?conv_id= is missing: what the request's header X-Conversation-Id said"),
-                &err, "conv_id", r);
+                &err, "conv_id", q, r);
     return NULL;
 }
 
@@ -303,7 +315,7 @@ void admin_stream(models *t, const http_request *q, http_reply *r) {
         st = streams_read(models_streams(t), id, models_client(t, q),
                           n ? strtoull(from, NULL, 10) : 0, r, &err);
     if (st != GGL_OK)
-        fail_stream(t, st, &err, st == GGL_NOT_FOUND ? "conv_id" : "from", r);
+        fail_stream(t, st, &err, st == GGL_NOT_FOUND ? "conv_id" : "from", q, r);
 }
 
 void admin_stream_cancel(models *t, const http_request *q, http_reply *r) {
@@ -334,10 +346,10 @@ void admin_streams(models *t, const http_request *q, http_reply *r) {
                              &n);
     llm_json_put_text(&out, "]");
     if (st == GGL_OK) {
-        admin_send(&out, r);
+        admin_send(&out, q, r);
     } else {
         ggl_free(out.s);
-        fail_stream(t, st, &err, "conversation_ids", r);
+        fail_stream(t, st, &err, "conversation_ids", q, r);
     }
     llm_json_free(doc);
 }

@@ -22,10 +22,13 @@ admin_handler_all admin_health, admin_ready, admin_props_all, admin_stream, admi
 admin_handler admin_adapters, admin_set_adapters;
 /* admin_models.c */
 admin_handler_all admin_models, admin_model, admin_load, admin_unload;
-/* Sends the text of *out and frees it. If it is empty or memory ran out, sends an error. */
-void admin_send(llm_json_out *out, http_reply *r);
+/* Sends the text of *out and frees it. If it is empty or memory ran out, sends an error in the form of the path. */
+void admin_send(llm_json_out *out, const http_request *q, http_reply *r);
 /* Appends a text that ends with a NUL as a JSON string. */
 void admin_put_string(llm_json_out *out, const char *s);
+/* Returns the model that a request names, by its name or an alias, also if there is only one. NULL: GGL_USAGE, no name is
+ * given; GGL_NOT_FOUND. */
+model *admin_find_named(const models *t, const http_request *q, ggl_error *err);
 /* True if the model sees pictures; s: its server, or NULL if it is not loaded. */
 bool admin_sees(model *m, const server *s);
 /* How llama.cpp's lists of models say so. */

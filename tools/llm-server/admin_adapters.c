@@ -8,7 +8,6 @@
 void admin_adapters(server *s, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
     float *scale = server_scales(s);
-    (void)q;
     out.failed = !scale;
     llm_json_put_text(&out, "[");
     for (size_t i = 0; scale && i < server_n_adapters(s); i++) {
@@ -24,7 +23,7 @@ void admin_adapters(server *s, const http_request *q, http_reply *r) {
     }
     llm_json_put_text(&out, "]");
     ggl_free(scale);
-    admin_send(&out, r);
+    admin_send(&out, q, r);
 }
 
 void admin_set_adapters(server *s, const http_request *q, http_reply *r) {
@@ -41,9 +40,9 @@ void admin_set_adapters(server *s, const http_request *q, http_reply *r) {
     server_say_ignored(s, &ignored, q, r);
     if (st != GGL_OK) {
         server_count(s, COUNT_ERRORS);
-        answer_failed(&api_openai_chat, st, &err, NULL, r);
+        answer_failed(path_errors(q->path), st, &err, NULL, r);
         return;
     }
     llm_json_put_text(&out, "{\"success\": true}");
-    admin_send(&out, r);
+    admin_send(&out, q, r);
 }

@@ -98,9 +98,9 @@ void admin_models(models *t, const http_request *q, http_reply *r) {
     if (st != GGL_OK) {
         const api_error busy = {.status = 503, .type = "overloaded", .message = err.msg};
         if (st == GGL_LIMIT)
-            answer_error(&api_openai_chat, &busy, r);
+            answer_error(path_errors(q->path), &busy, r);
         else
-            answer_failed(&api_openai_chat, st, &err, st == GGL_USAGE ? "reload" : NULL, r);
+            answer_failed(path_errors(q->path), st, &err, st == GGL_USAGE ? "reload" : NULL, r);
         return;
     }
     const model_list *l = models_get_list(t);
@@ -114,29 +114,32 @@ void admin_models(models *t, const http_request *q, http_reply *r) {
     llm_json_put_text(&out, ", \"last_id\": ");
     put_id(&out, l->n > 0 ? l->at[l->n - 1] : NULL);
     llm_json_put_text(&out, "}");
-    admin_send(&out, r);
+    admin_send(&out, q, r);
 }
 
 void admin_model(models *t, const http_request *q, http_reply *r) {
     const char *name = strstr(q->path, "/models/") + strlen("/models/");
     llm_json_out out = {0};
     ggl_error err = {0};
-    model *m = models_find(t, name, &err);
-    if (m && models_is_single(t) && strcmp(name, model_name(m)) != 0 &&
-        models_find_exactly(t, name) != m) {
-        (void)ggl_fail(&err, GGL_NOT_FOUND, "there is no model %.100s; this server has %s", name,
-                       model_name(m));
-        m = NULL;
-    }
+    model *m = models_find_named(t, name, &err);
     if (!m) {
-        answer_failed(&api_openai_chat, err.status, &err, "model", r);
+        answer_failed(path_errors(q->path), err.status, &err, "model", r);
         return;
     }
     put_model_object(&out, m);
-    admin_send(&out, r);
+    admin_send(&out, q, r);
 }
 
 /* --- loading and unloading ---------------------------------------------------------------------- */
+
+model *admin_find_named(const models *t, const http_request *q, ggl_error *err) {
+    char *name = endpoint_model(q, err);
+    model *m = name ? models_find_named(t, name, err) : NULL;
+    if (!name && err->status == GGL_OK)
+        (void)ggl_fail(err, GGL_USAGE, "\"model\" is missing");
+    ggl_free(name);
+    return m;
+}
 
 /* Returns the model that the body names; NULL: it was answered with an error. */
 static model *named(models *t, const http_request *q, http_reply *r) {
@@ -150,23 +153,19 @@ static model *named(models *t, const http_request *q, http_reply *r) {
     if (st == GGL_OK)
         st = read_shape(value, sizeof value, &ignored, &doc->root, rows, &err);
     llm_json_free(doc);
-    char *name = st == GGL_OK ? endpoint_model(q, &err) : NULL;
-    if (st == GGL_OK) {
-        m = models_find(t, name, &err);
-        st = m ? GGL_OK : err.status;
-    }
-    ggl_free(name);
+    if (st == GGL_OK && !(m = admin_find_named(t, q, &err)))
+        st = err.status;
     if (st != GGL_OK)
-        answer_failed(&api_openai_chat, st, &err, "model", r);
+        answer_failed(path_errors(q->path), st, &err, "model", r);
     else
         models_say_ignored(t, &ignored, q, r);
     return m;
 }
 
-static void send_success(http_reply *r) {
+static void send_success(const http_request *q, http_reply *r) {
     llm_json_out out = {0};
     llm_json_put_text(&out, "{\"success\": true}");
-    admin_send(&out, r);
+    admin_send(&out, q, r);
 }
 
 /* Answers at once; GET /models tells when the model is loaded. */
@@ -175,7 +174,7 @@ void admin_load(models *t, const http_request *q, http_reply *r) {
     if (!m)
         return;
     model_load(m);
-    send_success(r);
+    send_success(q, r);
 }
 
 void admin_unload(models *t, const http_request *q, http_reply *r) {
@@ -184,9 +183,9 @@ void admin_unload(models *t, const http_request *q, http_reply *r) {
     if (!m)
         return;
     if (model_unload(m)) {
-        send_success(r);
+        send_success(q, r);
         return;
     }
     (void)ggl_fail(&err, GGL_USAGE, "the model %.64s is not loaded", model_name(m));
-    answer_failed(&api_openai_chat, GGL_USAGE, &err, "model", r);
+    answer_failed(path_errors(q->path), GGL_USAGE, &err, "model", r);
 }

@@ -61,7 +61,6 @@ static model_card card_of(const model *m, const server *s) {
 void admin_ollama_tags(models *t, const http_request *q, http_reply *r) {
     const model_list *l = models_get_list(t);
     llm_json_out out = {0};
-    (void)q;
     llm_json_put_text(&out, "{\"models\": [");
     for (size_t i = 0; i < l->n; i++) {
         model *m = l->at[i];
@@ -78,7 +77,7 @@ void admin_ollama_tags(models *t, const http_request *q, http_reply *r) {
             model_unpeek(s);
     }
     llm_json_put_text(&out, "]}");
-    admin_send(&out, r);
+    admin_send(&out, q, r);
 }
 
 /* The models that are loaded, and until when. */
@@ -86,7 +85,6 @@ void admin_ollama_ps(models *t, const http_request *q, http_reply *r) {
     const model_list *l = models_get_list(t);
     llm_json_out out = {0};
     bool is_first = true;
-    (void)q;
     llm_json_put_text(&out, "{\"models\": [");
     for (size_t i = 0; i < l->n; i++) {
         model *m = l->at[i];
@@ -108,16 +106,15 @@ void admin_ollama_ps(models *t, const http_request *q, http_reply *r) {
         model_unpeek(s);
     }
     llm_json_put_text(&out, "]}");
-    admin_send(&out, r);
+    admin_send(&out, q, r);
 }
 
 void admin_ollama_version(models *t, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
     (void)t;
-    (void)q;
     /* Clients demand a least version: this is the one that brought the last of the fields that are read here. */
     llm_json_put_text(&out, "{\"version\": \"0.12.11\"}");
-    admin_send(&out, r);
+    admin_send(&out, q, r);
 }
 
 /* --- /api/show -------------------------------------------------------------------------------- */
@@ -169,8 +166,7 @@ static void put_show(llm_json_out *out, const shown *x) {
     llm_json_put_text(out, "}");
 }
 
-/* Checks the body. Only the model's name has a meaning, and it was read before. False: it was answered with an
- * error. */
+/* Checks the body, of which only the model's name has a meaning. False: it was answered with an error. */
 static bool read_show(const models *all, const http_request *q, http_reply *r) {
     static const shape_row rows[] = {{"model", SHAPE_STRING | SHAPE_IGNORED, 0, NULL},
                                      {"name", SHAPE_STRING | SHAPE_IGNORED, 0, NULL},
@@ -186,8 +182,10 @@ static bool read_show(const models *all, const http_request *q, http_reply *r) {
     if (st == GGL_OK)
         st = read_shape(none, sizeof none, &ignored, &doc->root, rows, &err);
     llm_json_free(doc);
+    if (st == GGL_OK && !admin_find_named(all, q, &err))
+        st = err.status;
     if (st != GGL_OK)
-        answer_failed(&api_ollama_chat, st, &err, NULL, r);
+        answer_failed(path_errors(q->path), st, &err, NULL, r);
     else
         models_say_ignored(all, &ignored, q, r);
     return st == GGL_OK;
@@ -210,7 +208,7 @@ void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
     if (!read_show(model_table(s->model_row), q, r))
         return;
     put_show(&out, &x);
-    admin_send(&out, r);
+    admin_send(&out, q, r);
 }
 
 /* Sets what the model of a file does, by its kind and the options. */
@@ -253,7 +251,7 @@ bool admin_ollama_show_file(model *m, const http_request *q, http_reply *r) {
     find_abilities(&x, o);
     if (read_show(model_table(m), q, r)) {
         put_show(&out, &x);
-        admin_send(&out, r);
+        admin_send(&out, q, r);
     }
     ggl_gguf_close(f);
     return true;

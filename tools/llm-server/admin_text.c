@@ -30,12 +30,12 @@ static ggl_status read_request(server *s, text_request *t, const http_request *q
 }
 
 static void end(text_request *t, ggl_status st, const ggl_error *err, llm_json_out *out,
-                http_reply *r) {
+                const http_request *q, http_reply *r) {
     if (st == GGL_OK) {
-        admin_send(out, r);
+        admin_send(out, q, r);
     } else {
         ggl_free(out->s);
-        answer_failed(&api_openai_chat, st, err, NULL, r);
+        answer_failed(path_errors(q->path), st, err, NULL, r);
     }
     llm_json_free(t->doc);
 }
@@ -119,7 +119,7 @@ void admin_tokenize(server *s, const http_request *q, http_reply *r) {
     if (st == GGL_OK)
         put_ids(&out, s, &ids, json_is_true(t.with_pieces));
     llm_tokens_fini(&ids);
-    end(&t, st, &err, &out, r);
+    end(&t, st, &err, &out, q, r);
 }
 
 /* --- /detokenize ------------------------------------------------------------------------------ */
@@ -157,7 +157,7 @@ void admin_detokenize(server *s, const http_request *q, http_reply *r) {
     ggl_status st = read_request(s, &t, q, rows, r, &err);
     if (st == GGL_OK)
         st = detokenize(s, t.tokens, &out, &err);
-    end(&t, st, &err, &out, r);
+    end(&t, st, &err, &out, q, r);
 }
 
 /* --- /apply-template -------------------------------------------------------------------------- */
@@ -204,10 +204,10 @@ void admin_apply_template(server *s, const http_request *q, http_reply *r) {
     if (a)
         server_say_ignored(s, &a->ignored, q, r);
     if (st == GGL_OK) {
-        admin_send(&out, r);
+        admin_send(&out, q, r);
     } else {
         ggl_free(out.s);
-        answer_failed(&api_openai_chat, st, &err, param, r);
+        answer_failed(path_errors(q->path), st, &err, param, r);
     }
     ask_free(a);
 }
@@ -241,7 +241,7 @@ void admin_prefix(server *s, const dialect *d, const http_request *q, http_reply
         http_reply_end(r);
     } else {
         server_count(s, COUNT_ERRORS);
-        answer_failed(d ? d : &api_openai_chat, st, &err, param, r);
+        answer_failed(d ? d : path_errors(q->path), st, &err, param, r);
     }
     ask_free(a);
 }

@@ -5,9 +5,16 @@ static const char *retry_after(int status) {
     return status == 429 ? "1" : status == 503 ? "5" : NULL;
 }
 
+api_error answer_error_of(const api_error *e, http_reply *r) {
+    api_error own = *e;
+    own.request_id = http_reply_find_header(r, "request-id");
+    return own;
+}
+
 void answer_error(const dialect *d, const api_error *e, http_reply *r) {
     llm_json_out out = {0};
-    d->error(e, false, &out);
+    const api_error own = answer_error_of(e, r);
+    d->error(&own, false, &out);
     if (retry_after(e->status))
         http_reply_header(r, "Retry-After", retry_after(e->status));
     http_reply_begin(r, e->status, "application/json", false);

@@ -85,6 +85,7 @@ struct job {
     size_t n_prompts;
     float share[LLM_ARCH_MAX_TASKS]; /* [n_shares]: of its tokens in the tasks of adapters */
     size_t n_shares;
+    float *scale;        /* x.scale */
     int64_t n_too_long;  /* tokens of a prompt that is longer than the context; 0 if none is */
     answer_parts *parts; /* [x.n_choices]; not of streams */
     float *embedding;    /* ASK_EMBED, ASK_RANK: x.embedding */

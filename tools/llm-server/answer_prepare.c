@@ -333,9 +333,14 @@ static bool is_query(const job *j, size_t i) {
 
 static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {
     const ask *a = j->ask;
-    ggl_status st = server_shares(j->server, a->lora, j->share, &j->n_shares, err);
-    if (st != GGL_OK)
+    ggl_status st = server_request_scales(j->server, a->lora, &j->scale, err);
+    if (st != GGL_OK) {
         *param = "lora";
+        return st;
+    }
+    j->x.scale = j->scale;
+    j->x.n_scales = server_n_adapters(j->server);
+    j->n_shares = server_shares(j->server, j->scale, j->share);
     for (size_t i = 0; i < j->n_prompts && st == GGL_OK; i++) {
         job_prompt *p = &j->prompt[i];
         if (a->kind == ASK_EMBED && (st = find_task(j, i, param, err)) != GGL_OK)

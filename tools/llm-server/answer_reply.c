@@ -110,7 +110,8 @@ void job_tell_progress(job *j) {
 }
 
 static void end_with_error(job *j) {
-    const api_error e = {.status = j->status, .type = j->type, .message = j->failure.msg};
+    const api_error failed = {.status = j->status, .type = j->type, .message = j->failure.msg},
+                    e = answer_error_of(&failed, j->reply);
     if (j->has_begun || j->log)
         j->dialect->error(&e, true, &j->out);
     if (j->has_begun) {

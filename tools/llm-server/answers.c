@@ -91,6 +91,7 @@ void job_free(job *j) {
     }
     ggl_free(j->prompt);
     ggl_free(j->before);
+    ggl_free(j->scale);
     ggl_free(j->x.choice);
     ggl_free(j->x.own);
     ggl_free(j->parts);

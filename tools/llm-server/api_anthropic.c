@@ -454,7 +454,11 @@ static void error(const api_error *e, bool in_stream, llm_json_out *out) {
                         (long long)e->n_prompt, (long long)e->n_ctx);
     else
         llm_json_put_string(out, (ggl_str){e->message, strlen(e->message)});
-    llm_json_put_text(out, "}, \"request_id\": null");
+    llm_json_put_text(out, "}, \"request_id\": ");
+    if (e->request_id)
+        llm_json_put_string(out, (ggl_str){e->request_id, strlen(e->request_id)});
+    else
+        llm_json_put_text(out, "null");
     if (in_stream)
         end_event(out);
     else

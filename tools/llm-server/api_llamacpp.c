@@ -323,7 +323,13 @@ static void put_settings(llm_json_out *out, const answer *x, const answer_choice
         a->ignore_eos ? "true" : "false", a->stream ? "true" : "false", a->n_top > 0 ? a->n_top : 0,
         ((const own_ask *)a->own)->timings ? "true" : "false", a->sampled_probs ? "true" : "false");
     put_member_text(out, "grammar", a->form == ASK_GBNF ? a->form_text : (ggl_str){"", 0});
-    llm_json_put_text(out, ", \"stop\": [");
+    llm_json_put_text(out, ", \"lora\": [");
+    for (size_t i = 0; i < x->n_scales; i++) {
+        llm_json_format(out, "%s{'id': %zu, 'scale': ", i ? ", " : "", i);
+        put_shortest(out, x->scale[i]);
+        llm_json_put_text(out, "}");
+    }
+    llm_json_put_text(out, "], \"stop\": [");
     for (size_t i = 0; i < a->n_stops; i++)
         llm_json_format(out, "%s%.*s", i ? ", " : "", LLM_JSON_STR(a->stop[i]));
     llm_json_put_text(out, "]}");
@@ -471,7 +477,7 @@ static const char *error_type(const char *type) {
     return "invalid_request_error";
 }
 
-static void error(const api_error *e, bool in_stream, llm_json_out *out) {
+void llamacpp_error(const api_error *e, bool in_stream, llm_json_out *out) {
     llm_json_format(out, "%s{'error': {'code': %d, 'message': %.*s, 'type': '%s'",
                     in_stream ? "data: " : "", e->status, LLM_JSON_TEXT(e->message),
                     error_type(e->type));
@@ -487,7 +493,7 @@ const dialect api_llamacpp_completion = {.name = "llama.cpp.completion",
                                          .end_choice = end_choice,
                                          .progress = progress,
                                          .alive = alive,
-                                         .error = error,
+                                         .error = llamacpp_error,
                                          .fields = fields};
 
 const dialect api_llamacpp_infill = {.name = "llama.cpp.infill",
@@ -498,5 +504,5 @@ const dialect api_llamacpp_infill = {.name = "llama.cpp.infill",
                                      .end_choice = end_choice,
                                      .progress = progress,
                                      .alive = alive,
-                                     .error = error,
+                                     .error = llamacpp_error,
                                      .fields = infill_fields};

@@ -68,9 +68,9 @@ const dialect api_llamacpp_embedding = {.name = "llamacpp_embedding",
                                         .fields = fields,
                                         .read = read_embedding,
                                         .whole = embedding_whole,
-                                        .error = openai_error};
+                                        .error = llamacpp_error};
 const dialect api_llamacpp_embeddings = {.name = "llamacpp_embeddings",
                                          .fields = fields,
                                          .read = read_embeddings,
                                          .whole = embeddings_whole,
-                                         .error = openai_error};
+                                         .error = llamacpp_error};

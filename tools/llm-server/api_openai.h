@@ -141,5 +141,7 @@ void openai_alive(const answer *x, llm_json_out *out);
 void openai_put_progress(const answer *x, const answer_choice *c, int64_t n_done,
                          llm_json_out *out);
 void openai_error(const api_error *e, bool in_stream, llm_json_out *out);
+/* `{"error":{"code":400,"message":..,"type":..}}` (api_llamacpp.c) */
+void llamacpp_error(const api_error *e, bool in_stream, llm_json_out *out);
 
 #endif

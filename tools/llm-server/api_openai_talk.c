@@ -121,7 +121,8 @@ static ggl_status part_text(ask *a, const json_value *part, bool in_result, ggl_
                             ggl_error *err) {
     const char *param;
     llm_text_part p;
-    const ggl_status st = llm_part_read(&p, part, in_result, err);
+    const llm_part_marks marks = {.pictures = a->sees, .sounds = a->listens};
+    const ggl_status st = llm_part_read(&p, part, in_result, &marks, err);
     if (st != GGL_OK)
         return st;
     *text = p.text;

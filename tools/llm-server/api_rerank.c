@@ -168,4 +168,4 @@ const dialect api_rerank = {.name = "rerank",
                             .fields = fields,
                             .read = read_rerank,
                             .whole = rerank_whole,
-                            .error = openai_error};
+                            .error = llamacpp_error};

@@ -124,7 +124,9 @@ typedef struct answer {
     int64_t created;       /* seconds since 1970 */
     answer_choice *choice; /* [n_choices] */
     int n_choices;
-    answer_counts counts;   /* complete at `end` and `whole` */
+    answer_counts counts; /* complete at `end` and `whole` */
+    const float *scale;   /* [n_scales] of the adapters, in the order of --lora */
+    size_t n_scales;
     const float *embedding; /* ASK_EMBED, ASK_RANK: the rows of all choices, each [answer_width] */
     void *own;              /* what the dialect keeps between calls: own_size zeroed bytes */
 } answer;
@@ -146,6 +148,8 @@ typedef struct api_error {
                        * n_prompt tokens, more than the n_ctx of the context */
     const char *message; /* one sentence */
     const char *param;   /* the field it is about; NULL: none */
+    const char *
+        request_id; /* of the answer's header request-id, which Anthropic's errors repeat; NULL: none */
     int64_t n_prompt, n_ctx;
 } api_error;
 

@@ -31,7 +31,7 @@ static const endpoint endpoints[] = {
     {"POST", "/v1/audio/translations", .handle = speech_translate, .takes_form = true},
     {"POST", "/inference",           .handle = speech_infer, .takes_form = true},
     {"POST", "/v1/messages",         .dialect = &api_anthropic_messages},
-    {"POST", "/v1/messages/count_tokens", .handle = api_anthropic_count, .errors = &api_anthropic_messages},
+    {"POST", "/v1/messages/count_tokens", .handle = api_anthropic_count},
     {"POST", "/v1/chat/completions/input_tokens", .handle = api_openai_chat_count},
     {"POST", "/v1/responses/input_tokens", .handle = api_openai_responses_count},
     {"GET",  "/v1/models",           .handle_all = admin_models},
@@ -41,10 +41,10 @@ static const endpoint endpoints[] = {
     {"POST", "/api/chat",            .dialect = &api_ollama_chat},
     {"POST", "/api/embed",           .dialect = &api_ollama_embed},
     {"POST", "/api/embeddings",      .dialect = &api_ollama_embeddings},
-    {"GET",  "/api/tags",            .handle_all = admin_ollama_tags,   .errors = &api_ollama_chat},
-    {"GET",  "/api/ps",              .handle_all = admin_ollama_ps,    .errors = &api_ollama_chat},
-    {"POST", "/api/show",            .handle = admin_ollama_show, .handle_unloaded = admin_ollama_show_file, .errors = &api_ollama_chat},
-    {"GET",  "/api/version",         .handle_all = admin_ollama_version, .errors = &api_ollama_chat, .needs_no_model = true},
+    {"GET",  "/api/tags",            .handle_all = admin_ollama_tags},
+    {"GET",  "/api/ps",              .handle_all = admin_ollama_ps},
+    {"POST", "/api/show",            .handle = admin_ollama_show, .handle_unloaded = admin_ollama_show_file},
+    {"GET",  "/api/version",         .handle_all = admin_ollama_version, .needs_no_model = true},
 
     {"POST", "/completion",          .dialect = &api_llamacpp_completion},
     {"POST", "/completions",         .dialect = &api_llamacpp_completion},
@@ -70,33 +70,27 @@ static const endpoint endpoints[] = {
     {"GET",  "/v1/health",           .handle_all = admin_health, .is_public = true, .needs_no_model = true},
     {"GET",  "/ready",               .handle_all = admin_ready, .is_public = true, .needs_no_model = true},
 
-    {"POST", "/api/pull",            .why = one_model, .errors = &api_ollama_chat},
-    {"POST", "/api/push",            .why = one_model, .errors = &api_ollama_chat},
-    {"POST", "/api/create",          .why = one_model, .errors = &api_ollama_chat},
-    {"POST", "/api/copy",            .why = one_model, .errors = &api_ollama_chat},
-    {"DELETE", "/api/delete",        .why = one_model, .errors = &api_ollama_chat},
+    {"POST", "/api/pull",            .why = one_model},
+    {"POST", "/api/push",            .why = one_model},
+    {"POST", "/api/create",          .why = one_model},
+    {"POST", "/api/copy",            .why = one_model},
+    {"DELETE", "/api/delete",        .why = one_model},
 
     {0}};
 /* clang-format on */
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-static bool is_path(const char *pattern, const char *path) {
-    const size_t n = strlen(pattern);
-    if (n > 1 && pattern[n - 1] == '*')
-        return strncmp(pattern, path, n - 1) == 0 && path[n - 1];
-    return strcmp(pattern, path) == 0;
-}
-
 /* True if an endpoint has this path. Those of /v1 may be called without it, unless another endpoint has that path. */
 static bool path_fits(const char *pattern, const char *path) {
     static const char v1[] = "/v1";
-    if (is_path(pattern, path))
+    if (path_fits_pattern(pattern, path))
         return true;
-    if (strncmp(pattern, v1, sizeof v1 - 1) != 0 || !is_path(pattern + sizeof v1 - 1, path))
+    if (strncmp(pattern, v1, sizeof v1 - 1) != 0 ||
+        !path_fits_pattern(pattern + sizeof v1 - 1, path))
         return false;
     for (const endpoint *e = endpoints; e->method; e++)
-        if (is_path(e->path, path))
+        if (path_fits_pattern(e->path, path))
             return false;
     return true;
 }
@@ -138,24 +132,17 @@ static void say_prefix(server *s, const http_request *q, http_reply *r) {
     admin_prefix(s, e ? e->dialect : NULL, q, r);
 }
 
-/* Returns the dialect whose form errors have for a path, known or not. */
-static const dialect *error_form(const char *path) {
-    for (const endpoint *e = endpoints; e->method; e++)
-        if (path_fits(e->path, path))
-            return e->dialect ? e->dialect : e->errors ? e->errors : &api_openai_chat;
-    if (is_path("/v1/messages/*", path))
-        return &api_anthropic_messages;
-    return is_path("/api/*", path) ? &api_ollama_chat : &api_openai_chat;
-}
-
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Gives the reply an id, in the header where the path's clients look for it. */
+/* Gives the reply an id, unless it has one, in the header where the path's clients look for it. */
 static void say_id(const http_request *q, http_reply *r) {
+    const char *name =
+        path_errors(q->path) == &api_anthropic_messages ? "request-id" : "x-request-id";
     char id[32] = "req_";
+    if (http_reply_find_header(r, name))
+        return;
     random_text(id + 4, 24);
-    http_reply_header(
-        r, error_form(q->path) == &api_anthropic_messages ? "request-id" : "x-request-id", id);
+    http_reply_header(r, name, id);
 }
 
 static bool fail(models *t, const http_request *q, http_reply *r, int status, const char *type,
@@ -163,7 +150,7 @@ static bool fail(models *t, const http_request *q, http_reply *r, int status, co
     const api_error e = {.status = status, .type = type, .message = sentence};
     say_id(q, r);
     models_count(t, NULL, COUNT_ERRORS);
-    answer_error(error_form(q->path), &e, r);
+    answer_error(path_errors(q->path), &e, r);
     return false;
 }
 
@@ -205,9 +192,12 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
     if (!(e && e->is_public) && n_keys > 0 &&
         endpoint_find_key(o->api_key, n_keys, q->header(q, "Authorization"),
                           q->header(q, "x-api-key")) == n_keys) {
+        const bool is_anthropic = path_errors(q->path) == &api_anthropic_messages;
         http_reply_header(r, "WWW-Authenticate", "Bearer");
-        return fail(t, q, r, 401, "authentication",
-                    "the API key is missing or wrong; send it as \"Authorization: Bearer KEY\"");
+        snprintf(text, sizeof text,
+                 "the API key is missing or wrong; send it as %s\"Authorization: Bearer KEY\"",
+                 is_anthropic ? "\"x-api-key: KEY\" or " : "");
+        return fail(t, q, r, 401, "authentication", text);
     }
     if (!e)
         return no_endpoint(t, q, r, allowed);
@@ -380,9 +370,9 @@ static void fail_model(models *t, ggl_status st, const ggl_error *err, const htt
     const api_error too_many = {.status = 503, .type = "overloaded", .message = err->msg};
     models_count(t, NULL, st == GGL_LIMIT ? COUNT_REJECTED : COUNT_ERRORS);
     if (st == GGL_LIMIT)
-        answer_error(error_form(q->path), &too_many, r);
+        answer_error(path_errors(q->path), &too_many, r);
     else
-        answer_failed(error_form(q->path), st, err,
+        answer_failed(path_errors(q->path), st, err,
                       st == GGL_IO || st == GGL_FORMAT ? NULL : "model", r);
 }
 

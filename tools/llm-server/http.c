@@ -5,7 +5,6 @@
 
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
-#include "ggl/internal/text.h"
 #include "http_impl.h"
 
 enum {
@@ -17,16 +16,9 @@ enum {
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static const char *find_pair(const http_pair *p, size_t n, const char *name) {
-    for (size_t i = 0; i < n; i++)
-        if (ggl_case_compare(p[i].name, name) == 0)
-            return p[i].value;
-    return NULL;
-}
-
 static const char *get_header(const http_request *q, const char *name) {
     const http_reply *r = q->impl;
-    return find_pair(r->header, r->n_headers, name);
+    return http_find_pair(r->header, r->n_headers, name);
 }
 
 static const char *get_parameter(const http_request *q, const char *name) {

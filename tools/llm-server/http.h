@@ -95,6 +95,8 @@ void http_server_free(http_server *s);
 void http_reply_begin(http_reply *r, int status, const char *media_type, bool streams);
 /* Before http_reply_begin: adds a header. Both are copied. */
 void http_reply_header(http_reply *r, const char *name, const char *value);
+/* Returns the value of a header that http_reply_header has added, until http_reply_end; NULL: there is none. */
+const char *http_reply_find_header(http_reply *r, const char *name);
 /* Before http_reply_begin: makes room for n bytes, which the account of --request-memory must have. False: it has not, and
  * nothing has changed. */
 bool http_reply_reserve(http_reply *r, size_t n);

@@ -149,6 +149,8 @@ const char *http_check(const http_reply *r, const char *version, int *status);
 
 /* --- http_reply.c --- */
 
+/* Returns the value of a name, in any case, among n pairs; NULL: it is not there. */
+const char *http_find_pair(const http_pair *p, size_t n, const char *name);
 /* NULL: out of memory. It has one reference. */
 http_reply *http_reply_new(http_server *s, http_connection *c, struct MHD_Connection *mhd);
 void http_reply_ref(http_reply *r);

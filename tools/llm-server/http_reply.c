@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/internal/os_stream.h"
+#include "ggl/internal/text.h"
 #include "http_impl.h"
 
 enum { SMALL = 1 << 16 }; /* bytes of a buffer that a stream may always have */
@@ -107,6 +108,20 @@ void http_reply_header(http_reply *r, const char *name, const char *value) {
     else
         r->failed = true;
     ggl_os_mutex_unlock(&r->lock);
+}
+
+const char *http_find_pair(const http_pair *p, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++)
+        if (ggl_case_compare(p[i].name, name) == 0)
+            return p[i].value;
+    return NULL;
+}
+
+const char *http_reply_find_header(http_reply *r, const char *name) {
+    ggl_os_mutex_lock(&r->lock);
+    const char *value = http_find_pair(r->extra, r->n_extra, name);
+    ggl_os_mutex_unlock(&r->lock);
+    return value;
 }
 
 bool http_reply_reserve(http_reply *r, size_t n) {

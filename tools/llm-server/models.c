@@ -201,8 +201,17 @@ static model *unknown(const models *t, const char *name, ggl_error *err) {
     return NULL;
 }
 
-model *models_find(const models *t, const char *name, ggl_error *err) {
+/* As find_exactly; an Ollama tag ":latest" may follow. */
+static model *find_tagged(const models *t, const char *name) {
     static const char latest[] = ":latest";
+    const size_t n = strlen(name), n_tag = sizeof latest - 1;
+    model *m = find_exactly(t, name, n);
+    return !m && n > n_tag && strcmp(name + n - n_tag, latest) == 0
+               ? find_exactly(t, name, n - n_tag)
+               : m;
+}
+
+model *models_find(const models *t, const char *name, ggl_error *err) {
     const model_list *l = models_get_list(t);
     char names[120];
     if (l->n > 0 && (models_is_single(t) || ((!name || !*name) && l->n == 1)))
@@ -217,13 +226,17 @@ model *models_find(const models *t, const char *name, ggl_error *err) {
         (void)ggl_fail(err, GGL_USAGE, "the field \"model\" is missing; it names one of %s", names);
         return NULL;
     }
-    size_t n = strlen(name);
-    model *m = find_exactly(t, name, n);
-    if (m)
-        return m;
-    if (n > sizeof latest - 1 && strcmp(name + n - (sizeof latest - 1), latest) == 0)
-        m = find_exactly(t, name, n - (sizeof latest - 1));
+    model *m = find_tagged(t, name);
     return m ? m : unknown(t, name, err);
+}
+
+model *models_find_named(const models *t, const char *name, ggl_error *err) {
+    model *m = models_find(t, name, err);
+    if (!m || !models_is_single(t) || find_tagged(t, name))
+        return m;
+    (void)ggl_fail(err, GGL_NOT_FOUND, "there is no model %.100s; this server has %s", name,
+                   m->name);
+    return NULL;
 }
 
 /* --- use -------------------------------------------------------------------------------------- */

@@ -79,6 +79,8 @@ int models_exit_code(const models *t);
 /* Returns the model of a name: any name if there is only one model without --models. An Ollama tag ":latest" may
  * follow. name NULL: the only row. On failure NULL, with a message. */
 model *models_find(const models *t, const char *name, ggl_error *err);
+/* The same, but the only model, too, must be called by its name or an alias. name: not NULL. */
+model *models_find_named(const models *t, const char *name, ggl_error *err);
 
 /* Called when the model is ready for a request that waited. s: held for it; NULL: loading failed, see err. */
 typedef void model_ready(models *t, server *s, const ggl_error *err, const http_request *q,

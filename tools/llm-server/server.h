@@ -23,12 +23,11 @@ typedef struct endpoint {
     void (*handle_all)(models *t, const http_request *q, http_reply *r);
     /* Answers for a model that is not loaded, from its file. False: it has to be loaded. NULL: always. */
     bool (*handle_unloaded)(model *m, const http_request *q, http_reply *r);
-    bool takes_form;       /* the body is multipart/form-data */
-    bool takes_list;       /* the body is a list, which names no model: the query does */
-    bool only_looks;       /* is no use of the model, which keeps it loaded (--keep-alive) */
-    const dialect *errors; /* the dialect whose form errors have; NULL: OpenAI's */
-    const char *why;       /* the reason why it is not supported, sent with status 501 */
-    bool is_public;        /* needs no API key */
+    bool takes_form; /* the body is multipart/form-data */
+    bool takes_list; /* the body is a list, which names no model: the query does */
+    bool only_looks; /* is no use of the model, which keeps it loaded (--keep-alive) */
+    const char *why; /* the reason why it is not supported, sent with status 501 */
+    bool is_public;  /* needs no API key */
     bool
         needs_no_model; /* `handle_all` answers at once, also while the model is still being loaded */
 } endpoint;
@@ -120,6 +119,12 @@ typedef void looked_fn(void *ctx, const api_error *e);
  * of answers_now; 0: none. (looks.c) */
 void server_look(server *s, ask *a, http_reply *r, uint64_t client, int64_t deadline,
                  looked_fn *done, void *ctx);
+/* Returns the dialect whose form errors have for a path, known or not. (paths.c) */
+const dialect *path_errors(const char *path);
+/* True if a path is that of a pattern: one that ends with "/" and a star fits all that begin so and go on. (paths.c) */
+bool path_fits_pattern(const char *pattern, const char *path);
+/* The error with the id of the reply's request. */
+api_error answer_error_of(const api_error *e, http_reply *r);
 /* Answers with an error in the dialect's form. */
 void answer_error(const dialect *d, const api_error *e, http_reply *r);
 /* The error for a status and a sentence, which it borrows. */

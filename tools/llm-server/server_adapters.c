@@ -96,20 +96,22 @@ ggl_status server_set_scales(server *s, const json_value *list, ggl_error *err) 
     return st;
 }
 
-ggl_status server_shares(const server *s, const json_value *list, float *share, size_t *n,
-                         ggl_error *err) {
-    const size_t n_adapters = server_n_adapters(s);
+ggl_status server_request_scales(const server *s, const json_value *list, float **scale,
+                                 ggl_error *err) {
+    *scale = server_scales(s);
+    ggl_status st = *scale ? GGL_OK : no_memory(err);
+    if (st == GGL_OK && list && list->n > 0)
+        st = take_list(s, list, *scale, server_n_adapters(s), err);
+    return st == GGL_OK ? st : ggl_within(err, st, "\"lora\"");
+}
+
+size_t server_shares(const server *s, const float *scale, float *share) {
     const llm_adapter_use *use = llm_opened_adapter(s->ctx);
     const llm_session *session = llm_opened_session(s->ctx);
-    *n = (size_t)llm_session_n_tasks(session);
-    memcpy(share, llm_session_shares(session), *n * sizeof *share);
-    float *scale = server_scales(s);
-    ggl_status st = scale ? GGL_OK : no_memory(err);
-    if (st == GGL_OK && list && list->n > 0)
-        st = take_list(s, list, scale, n_adapters, err);
-    for (size_t i = 0; st == GGL_OK && i < n_adapters; i++)
+    const size_t n = (size_t)llm_session_n_tasks(session);
+    memcpy(share, llm_session_shares(session), n * sizeof *share);
+    for (size_t i = 0; i < server_n_adapters(s); i++)
         if (use[i].varies)
             share[use[i].task - 1] = scale[i];
-    ggl_free(scale);
-    return st == GGL_OK ? st : ggl_within(err, st, "\"lora\"");
+    return n;
 }

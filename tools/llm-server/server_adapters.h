@@ -19,9 +19,12 @@ float *server_scales(const server *s);
 /* Sets the scales of later requests by a list that api_check_scales has checked; adapters that it lacks get 0, as in llama.cpp's server. GGL_USAGE: there is no such
  * adapter, or one has another scale there and cannot vary. */
 GGL_NODISCARD ggl_status server_set_scales(server *s, const json_value *list, ggl_error *err);
-/* Gets the shares of a request's tokens (llm_sequence_params.share) into share[LLM_ARCH_MAX_TASKS], and their number, 0: the model has none. list: its own
+/* Gets the scales of a request, *scale[server_n_adapters], which the caller frees, also on failure. list: its own
  * scales, as above; NULL, or empty: those of all requests. */
-GGL_NODISCARD ggl_status server_shares(const server *s, const json_value *list, float *share,
-                                       size_t *n, ggl_error *err);
+GGL_NODISCARD ggl_status server_request_scales(const server *s, const json_value *list,
+                                               float **scale, ggl_error *err);
+/* Gets the shares of the tokens of a request with these scales (llm_sequence_params.share) into share[LLM_ARCH_MAX_TASKS]. Returns
+ * their number; 0: the model has none. */
+size_t server_shares(const server *s, const float *scale, float *share);
 
 #endif

@@ -185,10 +185,13 @@ typedef enum llm_slot_use {
 
 typedef struct llm_slot_info {
     llm_slot_use use;
-    uint64_t id;              /* of the sequence that runs, or ran last; 0: none did */
-    int64_t n_past;           /* tokens in the slot */
-    int64_t n_shared;         /* the tokens in whole pages that other slots have, too */
-    llm_sequence_stats stats; /* of a sequence that runs */
+    uint64_t id;      /* of the sequence that runs, or ran last; 0: none did */
+    int64_t n_past;   /* tokens in the slot */
+    int64_t n_shared; /* the tokens in whole pages that other slots have, too */
+    /* Of a sequence that runs: */
+    llm_sequence_stats stats;
+    int64_t
+        n_left; /* tokens that it may still draw; -1: until the context is full, or it is a beam */
 } llm_slot_info;
 /* Describes a slot of the session. */
 llm_slot_info llm_engine_slot(const llm_engine *e, int slot);
