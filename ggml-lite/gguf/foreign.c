@@ -35,9 +35,8 @@ const char *ggl_gguf_foreign_format(const uint8_t *data, size_t size) {
         {"\x04\x22\x4d\x18", "compressed: unpack it with unlz4"},
         {"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it"},
         {"\x93NUMPY", "a NumPy array"},
-        {"_logits_",
-         "the logits of a model, which llm-perplexity --kl-divergence-base compares with"},
-        {"ggl-pmt\n", "a saved prompt or slot: llm-cli --prompt-cache reads it, or llm-server"},
+        {"_logits_", "what llm-perplexity --kl-divergence-base has recorded"},
+        {"ggl-pmt\n", "what llm-cli or llm-server has saved of a conversation"},
         {"\x89HDF", "an HDF5 file"},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {

@@ -200,9 +200,9 @@ def test_files_that_are_no_model():
     run(0, "", "llm-imatrix", "-m", MODEL, "-c", "32", "--chunks", "2", "-o", "i.gguf", "-f", put("text.txt", TEXT))
     run(1, "i.gguf: this is an importance matrix", "llm-perplexity", "-m", "i.gguf", "-f", "text.txt")
     run(0, "", "llm-perplexity", "-m", MODEL, "-c", "32", "--chunks", "2", "-f", "text.txt", "--kl-divergence-base", "l.kld")
-    run(1, "(the logits of a model, which llm-perplexity --kl-divergence-base compares with), so it is not a GGUF file", "llm-cli", "-m", "l.kld", "-p", "a")
+    run(1, "(what llm-perplexity --kl-divergence-base has recorded), so it is not a GGUF file", "llm-cli", "-m", "l.kld", "-p", "a")
     run(0, "", "llm-cli", "-m", MODEL, "-p", "Once upon a time", "-n", "1", "--prompt-cache", "p.cache")
-    run(1, "(a saved prompt or slot: llm-cli --prompt-cache reads it, or llm-server), so it is not a GGUF file", "llm-cli", "-m", "p.cache", "-p", "a")
+    run(1, "(what llm-cli or llm-server has saved of a conversation), so it is not a GGUF file", "llm-cli", "-m", "p.cache", "-p", "a")
 
 
 def test_adapters_that_are_none():
