@@ -52,17 +52,16 @@ static bool is_key(ggl_str key, ggl_str names) {
     return key.n == first.n && memcmp(key.s, first.s, first.n) == 0;
 }
 
-/* The end of a string outside of the arguments. */
+/* The end of a string outside of the arguments. Of equal keys the first counts, as in llm_json_get. */
 static void end_string(llm_calls *c, size_t at) {
     partial *p = &c->a.part;
     p->last.end = at;
     if (p->depth != p->level || !p->has_value)
         return;
     const ggl_str key = llm_calls_slice(c, p->key);
-    if (is_key(key, c->f.name_key))
-        p->name = p->last;
-    else if (is_key(key, c->f.id_key))
-        p->id = p->last;
+    span *to = is_key(key, c->f.name_key) ? &p->name : is_key(key, c->f.id_key) ? &p->id : NULL;
+    if (to && to->end == 0)
+        *to = p->last;
     p->has_value = false;
 }
 

@@ -100,6 +100,23 @@ TEST(broken_calls_while_they_are_written) {
     }
 }
 
+/* Of equal keys the first counts, while the call is written and at its end. */
+TEST(a_name_that_comes_twice) {
+    static const char *const texts[] = {
+        "<tool_call>[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\", \"name\": \"f\", "
+        "\"arguments\": {\"a\": 1}}]</tool_call>",
+        "<tool_call>{\"name\": \"f\", \"id\": \"x\", \"id\": \"y\", \"arguments\": "
+        "{}}</tool_call>"};
+    uint64_t state = 1;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const answer a = {"hermes", texts[i], "", 0, 0};
+        parts whole, cut;
+        size_t early;
+        REQUIRE(read_answer(&a, 0, NULL, &whole) && read_partial(&a, 1, &state, &cut, &early));
+        CHECK_STR(cut.s, whole.s);
+    }
+}
+
 /* Byte by byte, almost all of the arguments comes before the call, in the formats whose arguments can be given early. */
 TEST(arguments_come_early) {
     static const answer long_calls[] = {
