@@ -522,8 +522,11 @@ void http_server_leave(http_server *s) {
 void http_server_drain(http_server *s) {
     http_server_leave(s);
     ggl_os_mutex_lock(&s->lock);
+    const bool again = s->drains;
     s->drains = true;
     ggl_os_mutex_unlock(&s->lock);
+    if (again) /* a socket that is shut cannot be shut once more, and would be closed too early */
+        return;
     /* Clients that were not accepted yet are refused. Where it can be, the socket stays open until the library's thread
      * has ended: that thread still removes it from those it waits for. */
     if (s->listens >= 0 && (os_socket)MHD_quiesce_daemon(s->daemon) == s->listens)
