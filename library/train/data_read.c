@@ -97,7 +97,8 @@ static int64_t loss(const train_data_stats *s, int i) {
     return *(const int64_t *)(const void *)((const char *)s + losses[i].at);
 }
 
-/* What a file loses: how it was before, and the line or row of the first of each kind; 0: there is none, or the file has no lines of its own. */
+/* For the note about what was left out of a file: the counts before it was read, and for each reason the line or row where it came first; 0: it did not come,
+ * or the file has no lines. */
 typedef struct train_losses {
     train_data_stats was;
     int64_t first[N_LOSSES];

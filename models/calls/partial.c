@@ -52,7 +52,7 @@ static bool is_key(ggl_str key, ggl_str names) {
     return key.n == first.n && memcmp(key.s, first.s, first.n) == 0;
 }
 
-/* The end of a string outside of the arguments. Of equal keys the first counts, as in llm_json_get. */
+/* The end of a string outside of the arguments. A key that comes twice has its first value, as llm_json_get returns it. */
 static void end_string(llm_calls *c, size_t at) {
     partial *p = &c->a.part;
     p->last.end = at;

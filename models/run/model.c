@@ -155,23 +155,23 @@ static ggl_status copy_ignore(llm_model *m, const llm_model_params *params, ggl_
 /* Refuses files that belong to a model, but are none. */
 static ggl_status check_type(const llm_model *m, ggl_error *err) {
     static const struct {
-        const char *type, *text;
+        const char *type, *what, *use;
     } others[] = {
-        {"adapter",
-         "an adapter (general.type), not a model; it is applied to the model that it was made for"},
-        {"imatrix", "an importance matrix (general.type), not a model; llm-quantize --imatrix uses "
-                    "it, and llm-imatrix --in-file FILE --show-statistics shows it"},
-        {"training", "a saved training (general.type), not a model; llm-train --resume goes on "
-                     "with it, and its -o is the model"},
-        {"probabilities", "the recorded probabilities of a model (general.type), not a model; "
-                          "llm-train --teacher learns them"},
+        {"adapter", "an adapter", "it is applied to the model that it was made for"},
+        {"imatrix", "an importance matrix",
+         "llm-quantize --imatrix uses it, and llm-imatrix --in-file FILE --show-statistics shows "
+         "it"},
+        {"training", "a saved training",
+         "llm-train --resume goes on with it, and its -o is the model"},
+        {"probabilities", "the recorded probabilities of a model",
+         "llm-train --teacher learns them"},
     };
     ggl_str type;
     if (ggl_gguf_get_string(m->file, "general.type", &type, NULL) == 1)
         for (size_t i = 0; i < sizeof others / sizeof *others; i++)
             if (ggl_str_is(type, others[i].type))
-                return ggl_fail(err, GGL_FORMAT, "%s: this is %s", ggl_gguf_name(m->file),
-                                others[i].text);
+                return ggl_fail(err, GGL_FORMAT, "%s: this is %s (general.type), not a model; %s",
+                                ggl_gguf_name(m->file), others[i].what, others[i].use);
     return GGL_OK;
 }
 

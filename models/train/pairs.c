@@ -156,8 +156,8 @@ static ggl_status put_all(ggl_gguf_writer *w, ggl_arena *arena, ggl_graph *const
         return ggl_fail(err, GGL_NOT_FOUND, "no layer of the model has a product");
     return st == GGL_OK && is_given && p->rank > most
                ? ggl_fail(err, GGL_USAGE,
-                          "rank (--rank) is %" PRId64 ", but at most %" PRId64
-                          " is of use: the shorter side of no matrix has more numbers",
+                          "rank (--rank) is %" PRId64 ", but ranks above %" PRId64
+                          " add nothing: no matrix has a shorter side of more numbers",
                           p->rank, most)
                : st;
 }

@@ -534,7 +534,7 @@ def mistakes():
         ([*new, *sizes, "--set", ".context_length=1e12"], 2, "key 'llama.context_length' is 999999995904, but 1 to 268435456 is expected: "),
         ([*adapter, "--matrix", "blk.99.*"], 1, "'blk.99.*' fits the name of no matrix\n"),
         ([*adapter, "--matrix", "v.blk.*"], 1, "'v.blk.*' fits the name of no matrix; those of an eye or an ear are in a file of its own: mmproj (--mmproj FILE)\n"),
-        ([*adapter, "--rank", "5000"], 2, "rank (--rank) is 5000, but at most 128 is of use: the shorter side of no matrix has more numbers"),
+        ([*adapter, "--rank", "5000"], 2, "rank (--rank) is 5000, but ranks above 128 add nothing: no matrix has a shorter side of more numbers"),
         ([*adapter, "--qat", "q4_9"], 2, "--qat"),
         (["-m", "builtin:chat", "chats.jsonl", "-o", "out.gguf", "--qat", "q4_9"], 2, "as q4_0, q8_0, q4_k and q6_k are; did you mean 'q4_0'?"),
         (["-m", "builtin:chat", "chats.jsonl", "--learn", "bkl.*", "-o", "out.gguf"], 1, "'bkl.*'"),

@@ -100,7 +100,7 @@ TEST(broken_calls_while_they_are_written) {
     }
 }
 
-/* Of equal keys the first counts, while the call is written and at its end. */
+/* A key that comes twice has its first value, while the call is written and at its end. */
 TEST(a_name_that_comes_twice) {
     static const char *const texts[] = {
         "<tool_call>[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\", \"name\": \"f\", "

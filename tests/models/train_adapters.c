@@ -77,7 +77,7 @@ TEST(adapters_learn) {
     /* a rank that none has room for */
     high.rank = 129;
     CHECK_INT(llm_train_new_adapter(arch, &source, &high, &of_all, &size, &err), GGL_USAGE);
-    CHECK_HAS(err.msg, "rank (--rank) is 129, but at most 128 is of use");
+    CHECK_HAS(err.msg, "rank (--rank) is 129, but ranks above 128 add nothing");
     /* two adapters with weights of the same names */
     llm_trainer *none = NULL;
     const llm_train_params p2 = {.size = sizeof p2,

@@ -16,7 +16,7 @@
 #include "ggl/internal/show.h"
 #include "process.h"
 
-/* What the bytes of a file are to be. */
+/* What a file has to contain; others are refused. */
 typedef enum text_kind {
     BYTES,
     RAW_TEXT, /* neither UTF-16 nor UTF-32 */

@@ -16,7 +16,7 @@
 
 enum { PIECE = 1 << 14 }; /* elements: whole blocks of every type */
 
-/* Of the elements of a tensor that one thread has read. */
+/* What one thread found among the elements of a tensor that it read. */
 typedef struct scan_result {
     int64_t n_bad, first_bad;
     float value;

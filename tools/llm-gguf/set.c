@@ -27,6 +27,16 @@ typedef struct edit_job {
     size_t n_unset;
 } edit_job;
 
+/* The rows that both commands have, of an edit_job. */
+#define EDIT_OPTIONS(j)                                                                            \
+    {"-o --output", ARG_STRING, &(j).out, .value = "OUT",                                          \
+     .help = "write this file, and leave FILE as it is"},                                          \
+        {"--dry-run", ARG_FLAG, &(j).dry_run, .help = "print the changes, and write nothing"}, {   \
+        "--force", ARG_FLAG, &(j).force,                                                           \
+            .help =                                                                                \
+                "change FILE also if llm-gguf check would find something wrong with its keys then" \
+    }
+
 static const key_value *set_of(const edit_job *j, ggl_str key) {
     for (size_t i = 0; i < j->n_set; i++)
         if (ggl_str_is(key, j->set[i].key))
@@ -234,14 +244,7 @@ static int check_paths(const edit_job *j) {
 int gguf_set(int argc, char **argv) {
     arg_list words = {0};
     edit_job j = {.tool = "llm-gguf set"};
-    const arg_option options[] = {
-        {"-o --output", ARG_STRING, &j.out, .value = "OUT",
-         .help = "write this file, and leave FILE as it is"},
-        {"--dry-run", ARG_FLAG, &j.dry_run, .help = "print the changes, and write nothing"},
-        {"--force", ARG_FLAG, &j.force,
-         .help =
-             "change FILE also if llm-gguf check would find something wrong with its keys then"},
-        {0}};
+    const arg_option options[] = {EDIT_OPTIONS(j), {0}};
     static const args_example examples[] = {
         {"llm-gguf set model.gguf general.name=str:Mine", "changes a string, or adds it"},
         {"llm-gguf set model.gguf tokenizer.chat_template=str:@template.jinja",
@@ -283,14 +286,7 @@ int gguf_set(int argc, char **argv) {
 int gguf_unset(int argc, char **argv) {
     arg_list words = {0};
     edit_job j = {.tool = "llm-gguf unset"};
-    const arg_option options[] = {
-        {"-o --output", ARG_STRING, &j.out, .value = "OUT",
-         .help = "write this file, and leave FILE as it is"},
-        {"--dry-run", ARG_FLAG, &j.dry_run, .help = "print the changes, and write nothing"},
-        {"--force", ARG_FLAG, &j.force,
-         .help =
-             "change FILE also if llm-gguf check would find something wrong with its keys then"},
-        {0}};
+    const arg_option options[] = {EDIT_OPTIONS(j), {0}};
     static const args_example examples[] = {
         {"llm-gguf unset model.gguf general.url", "removes a key"}, {0}};
     const args_spec spec = {j.tool,

@@ -188,7 +188,7 @@ typedef struct llm_slot_info {
     uint64_t id;      /* of the sequence that runs, or ran last; 0: none did */
     int64_t n_past;   /* tokens in the slot */
     int64_t n_shared; /* the tokens in whole pages that other slots have, too */
-    /* Of a sequence that runs: */
+    /* These two are set while a sequence runs: */
     llm_sequence_stats stats;
     int64_t
         n_left; /* tokens that it may still draw; -1: until the context is full, or it is a beam */
