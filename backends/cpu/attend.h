@@ -10,20 +10,20 @@
 
 /* Most queries of a group, a multiple of CPU_TILE. With more of them, decoding a page costs less for
  * each, but what a group needs must fit into the L2 cache. */
-enum { CPU_GROUP = 96 };
+enum { CPU_MOST_QUERIES = 96 };
 
 /* For each query the result so far: a partial softmax of max m of the scores, sum l of the weights
  * exp(score - m), and o[e], the sum of weights times values. */
 typedef struct partial {
-    float m[CPU_GROUP], l[CPU_GROUP];
-    bool any[CPU_GROUP]; /* false: the query has seen no position yet; m, l, o are not set */
-    float *o;            /* [queries][group.step]; of a page only [CPU_QUERIES][group.step] */
+    float m[CPU_MOST_QUERIES], l[CPU_MOST_QUERIES];
+    bool any[CPU_MOST_QUERIES]; /* false: the query has seen no position yet; m, l, o are not set */
+    float *o; /* [queries][group.step]; of a page only [CPU_QUERIES][group.step] */
 } partial;
 
 /* How two partial results of each query become one. */
 typedef struct shares {
-    float factor[CPU_GROUP][2]; /* of both o */
-    bool first[CPU_GROUP];      /* the second is taken as it is */
+    float factor[CPU_MOST_QUERIES][2]; /* of both o */
+    bool first[CPU_MOST_QUERIES];      /* the second is taken as it is */
 } shares;
 
 /* What relative positions add to the scores of a group, all in the thread's scratch. Products with a row are for 64 queries or
@@ -40,16 +40,17 @@ typedef struct cpu_relative {
 typedef struct group {
     const cpu_task *t;
     int n; /* number of queries */
-    int64_t token[CPU_GROUP], head[CPU_GROUP];
-    int64_t pos[CPU_GROUP];
-    int64_t from[CPU_GROUP], end[CPU_GROUP]; /* a query sees positions from .. end-1 */
-    int64_t first, last;                     /* the positions that any of them sees */
-    int64_t all_from, all_end;               /* all of them see positions all_from .. all_end-1 */
+    int64_t token[CPU_MOST_QUERIES], head[CPU_MOST_QUERIES];
+    int64_t pos[CPU_MOST_QUERIES];
+    int64_t from[CPU_MOST_QUERIES],
+        end[CPU_MOST_QUERIES]; /* a query sees positions from .. end-1 */
+    int64_t first, last;       /* the positions that any of them sees */
+    int64_t all_from, all_end; /* all of them see positions all_from .. all_end-1 */
     int64_t store_head, e, slot;
     int64_t step;              /* floats from one o to the next: e, padded to sixteens */
     const int32_t *table;      /* the slot's pages; NULL: the stores are rings */
     const char *keys, *values; /* the store head's rows in page 0 of both stores */
-    const float *query[CPU_GROUP];
+    const float *query[CPU_MOST_QUERIES];
     cpu_qblock *rounded[CPU_QUERIES]; /* scratch: the queries, if keys are quantized */
     float *panel_keys;                /* scratch of many queries, [d][64]: a page of keys */
     float

@@ -94,8 +94,8 @@ void ggl_cpu_attend_panels(const group *g, int64_t first, partial *page, partial
                  keys_size = GGL_PAGE * ggl_row_size(ks->type, ks->ne[0]);
     const char *keys = g->keys + number * ks->page_size,
                *values = vs ? g->values + number * vs->page_size : NULL;
-    float w[CPU_GROUP][GGL_PAGE];
-    int lo[CPU_GROUP], hi[CPU_GROUP];
+    float w[CPU_MOST_QUERIES][GGL_PAGE];
+    int lo[CPU_MOST_QUERIES], hi[CPU_MOST_QUERIES];
 
     k->to_f32[ks->type](keys, g->panel_keys, ks->ne[0] * GGL_PAGE);
     ahead next = ahead_of(values, vs ? GGL_PAGE * ggl_row_size(vs->type, g->e) : 0, g->n);

@@ -59,7 +59,7 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const int64_t relative = ggl_cpu_attend_relative_floats(s); /* for at most 64 queries */
     s->attend.most = (int)cpu_min(n, !cpu_attend_has_panels(s) ? CPU_QUERIES
                                      : relative > 0            ? GGL_PAGE
-                                                               : CPU_GROUP);
+                                                               : CPU_MOST_QUERIES);
     const bool panels = s->attend.most > CPU_QUERIES || relative > 0;
     /* per thread: partial results of a page, of a span, and of all; rounded queries; a page of keys
      * and values */
