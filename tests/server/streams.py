@@ -2,7 +2,9 @@
 """Streams of llm-server that are resumed: X-Conversation-Id, /v1/stream, /v1/streams/lookup. streams.py LLM-SERVER CASE."""
 import asyncio
 import json
+import os
 import socket
+import struct
 import sys
 import threading
 import time
@@ -183,6 +185,25 @@ def storm():
             s.request("DELETE", path(f"storm{i}"))
         idle(s)
         check(s.post("/v1/completions", body(5), headers={"X-Conversation-Id": ID})[2] == s.get(path())[2], "it still works")
+        check(s.stop() == 0, "stopped")
+
+
+# What is answered without a model's work, and what is wrong with a request.
+AT_ONCE = ("GET /v1/stream?from=1", "GET /v1/stream?conv_id=&from=1", "GET /v1/stream?conv_id=none&from=x", "DELETE /v1/stream", "POST /v1/streams/lookup",
+           "GET /slots?fail_on_no_slot=1", "GET /health", "GET /props?model=none", "GET /v1/models/none", "POST /slots/0?action=save", "POST /slots/99?action=erase",
+           "POST /models/load", "POST /lora-adapters", "POST /tokenize", "POST /v1/messages", "POST /api/show", "GET /metrics", "GET /none")
+
+
+def reset_at_once():
+    """A client that resets the connection right after its request: nothing of the request is read when its answer has ended."""
+    with Server([BINARY, *SMALL, "--slot-save-path", "."], env=dict(os.environ, MALLOC_PERTURB_="165")) as s:
+        for _ in range(60):
+            for what in AT_ONCE:
+                c = socket.create_connection(("127.0.0.1", s.port))
+                c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                c.sendall(request(*what.split(" "), b"", ["Host: localhost", "Content-Type: application/json"]))
+                c.close()
+        check(s.get("/health")[0] == 200, "it still works")
         check(s.stop() == 0, "stopped")
 
 

@@ -303,10 +303,11 @@ static const char *stream_id(models *t, const http_request *q, http_reply *r) {
 
 void admin_stream(models *t, const http_request *q, http_reply *r) {
     ggl_error err = {0};
-    const char *id = stream_id(t, q, r), *from = q->parameter(q, "from");
-    const size_t n = from ? strlen(from) : 0;
+    const char *id = stream_id(t, q, r);
     if (!id)
-        return;
+        return; /* the request is gone, as its answer has ended */
+    const char *from = q->parameter(q, "from");
+    const size_t n = from ? strlen(from) : 0;
     ggl_status st =
         n == 0 || (n <= 18 && strspn(from, "0123456789") == n)
             ? GGL_OK
