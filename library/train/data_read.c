@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/other_text.h"
+#include "common/text_file.h"
 #include "common/user_text.h"
 #include "data_impl.h"
 #include "data_records.h"
@@ -246,9 +247,24 @@ static ggl_status add_table(train_data *d, const char *path, ggl_str text, ggl_e
     return st;
 }
 
+/* Checks the first bytes of standard input, before the rest is read. */
+static ggl_status check_beginning(ggl_str text, ggl_error *err) {
+    if (llm_is_parquet(text))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        STDIN ": this is a Parquet file, which is read by its name alone: give the "
+                              "file in place of -");
+    const ggl_status st = check_other(text, err);
+    if (st != GGL_OK)
+        return ggl_within(err, st, STDIN);
+    return memchr(text.s, 0, text.n)
+               ? ggl_fail(err, GGL_FORMAT, STDIN ": it has a byte 0x00: this is no text")
+               : GGL_OK;
+}
+
 /* Reads all of standard input, which the caller frees. */
 static ggl_status read_stdin(const train_data *d, char **out, size_t *n, ggl_error *err) {
     enum { PIECE = 1 << 16 };
+    const size_t most = llm_most_of_stream();
     size_t cap = 0;
     *out = NULL;
     *n = 0;
@@ -258,6 +274,14 @@ static ggl_status read_stdin(const train_data *d, char **out, size_t *n, ggl_err
             return ggl_fail(err, GGL_NOMEM, STDIN ": out of memory");
         got = fread(*out + *n, 1, PIECE, stdin);
         why = errno;
+        const ggl_status st = *n == 0 ? check_beginning((ggl_str){*out, got}, err) : GGL_OK;
+        if (st != GGL_OK)
+            return st;
+        if (got > most - *n)
+            return ggl_fail(err, GGL_LIMIT,
+                            STDIN ": the text is longer than %.1f MiB, the most that is read of a "
+                                  "pipe (2 GiB, or the memory that is free); give the file's name",
+                            (double)most / 0x1p20);
     }
     if (!ferror(stdin))
         return GGL_OK;
@@ -273,11 +297,7 @@ ggl_status llm_train_data_read(train_data *d, const char *path, ggl_error *err) 
         char *own;
         ggl_status got = read_stdin(d, &own, &text.n, err);
         text.s = own;
-        if (got == GGL_OK && llm_is_parquet(text))
-            got = ggl_fail(err, GGL_UNSUPPORTED,
-                           STDIN ": this is a Parquet file, which is read by its name alone: give "
-                                 "the file in place of -");
-        else if (got == GGL_OK)
+        if (got == GGL_OK)
             got = llm_train_data_add(d, STDIN, text, err);
         ggl_free(own);
         return got;

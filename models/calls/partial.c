@@ -122,6 +122,8 @@ static ggl_status pass(llm_calls *c, size_t at, call_text *t) {
     } else if (!was_in && p->depth == p->level && (ch == ':' || ch == ',')) {
         p->has_value = ch == ':';
         p->key = ch == ':' ? p->last : p->key;
+        /* a key that has escapes may be any of the names, and the first of equal ones */
+        p->never |= p->has_value && !p->begun_here && has_escapes(llm_calls_slice(c, p->key));
     }
     if (was_in || p->in_object)
         llm_calls_put(t, &ch, 1);

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "ggl/internal/show.h"
 #include "text_file.h"
 
 #define PARQUET "PAR1"
@@ -42,12 +41,12 @@ bool llm_is_parquet(ggl_str bytes) {
 }
 
 bool llm_is_binary(ggl_str bytes) {
-    size_t n_wrong = 0;
-    if (bytes.n > 0 && memchr(bytes.s, 0, bytes.n))
-        return true;
-    for (size_t i = 0, length; i < bytes.n; i += length ? length : 1) {
-        length = ggl_utf8_length(bytes.s + i, bytes.n - i);
-        n_wrong += length == 0;
+    size_t n_control = 0;
+    for (size_t i = 0; i < bytes.n; i++) {
+        const unsigned char c = (unsigned char)bytes.s[i];
+        if (c == 0)
+            return true;
+        n_control += c < ' ' && !(c >= '\t' && c <= '\r') && c != 0x1b;
     }
-    return n_wrong > bytes.n / 4;
+    return n_control > bytes.n / 32;
 }

@@ -16,8 +16,8 @@ typedef struct llm_other_file {
 const llm_other_file *llm_other_file_of(ggl_str bytes);
 /* True for the beginning of a table of Apache Parquet. */
 bool llm_is_parquet(ggl_str bytes);
-/* True for bytes that are no text in any encoding of one byte each that is mostly ASCII: a NUL is among them, or more than a quarter are
- * no UTF-8. */
+/* True for bytes that are no text in UTF-8, nor in an encoding that writes ASCII as it is, such as windows-1251 or Shift-JIS: a NUL is
+ * among them, or more than one of 32 is a control character other than white space and ESC. */
 bool llm_is_binary(ggl_str bytes);
 
 /* Advice for tables that the function of pandas reads. */

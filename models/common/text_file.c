@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/memory_left.h"
 #include "ggl/internal/os_fs.h"
 
 /* Opens a file for reading. Refuses devices, as they may not end. Pipes are read to their end;
@@ -28,6 +29,11 @@ static FILE *open_text(const char *path, bool *pipe, ggl_status *s, ggl_error *e
     if (fd >= 0)
         ggl_os_close(fd);
     return NULL;
+}
+
+size_t llm_most_of_stream(void) {
+    const size_t left = ggl_memory_left(""), most = (size_t)1 << 31;
+    return left > 0 && left < most ? left : most;
 }
 
 ggl_status llm_read_text_file(const char *path, size_t most, char **text, size_t *n,

@@ -15,6 +15,9 @@
 /* Returns true if the n bytes of a file begin like such a pointer. */
 bool llm_is_lfs_pointer(const void *data, size_t n);
 
+/* Returns how many bytes of a pipe or a device are read, as these may have no end: 2 GiB, or the memory that is free. */
+size_t llm_most_of_stream(void);
+
 /* Reads a file into *text, with a NUL after its n bytes; the caller frees it with ggl_free.
  * GGL_IO: it cannot be read, or is a directory, a device, or a pipe without a writer; GGL_LIMIT:
  * it is longer than `most` bytes. */

@@ -98,6 +98,10 @@ static ggl_status add_tensor(llm_adapter *a, const ggl_gguf_tensor *t, ggl_error
                         llm_adapter_name(a), (int)ggl_utf8_cut(t->name.s, t->name.n, 200),
                         t->name.s);
     const ggl_str name = {t->name.s, t->name.n - strlen(ends[k])};
+    if (name.n == 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: a tensor is called %s, without the name of what it changes",
+                        llm_adapter_name(a), ends[k]);
     size_t i = ggl_index_find(&a->index, a->pair, name);
     if (i == SIZE_MAX) {
         i = a->n_pairs;

@@ -284,11 +284,11 @@ def keys_of_models():
     write("k.gguf", read(MODEL))
     before = read("k.gguf")
     for words, args in (("the key general.architecture is missing", ("unset", "k.gguf", "general.architecture")),
-                        ("k.gguf is as it was: -o OUT writes another file, --force changes this one", ("set", "k.gguf", "general.architecture=foo")),
+                        ("; -o OUT writes another file, --force changes k.gguf", ("set", "k.gguf", "general.architecture=foo")),
                         ("llm-gguf check would find this: ", ("set", "k.gguf", "llama.block_count=99")),
                         ("tokenizer.ggml.tokens has 2", ("set", "k.gguf", "tokenizer.ggml.tokens=[a, b]")),
                         ("llm-gguf check would find this: ", ("set", "k.gguf", "llama.block_count=99", "--dry-run")),
-                        ("k.gguf is as it was", ("set", "k.gguf", "llama.block_count=99", "-o", "k.gguf"))):
+                        ("nothing was written, because llm-gguf check would find this: ", ("set", "k.gguf", "llama.block_count=99", "-o", "k.gguf"))):
         said = run(*args, code=1, words=words)
         check(not said and read("k.gguf") == before, args, "changes the file, or prints a change", said)
     run("set", "k.gguf", "llama.block_count=99", "-o", "o.gguf", words="warning: llm-gguf check finds this now: o.gguf: ")
@@ -298,11 +298,17 @@ def keys_of_models():
     run("set", "k.gguf", "general.name=str:Other", words='general.name: "Mine" -> "Other"') # that was wrong before
     run("set", "k.gguf", "general.architecture=str:llama", words='(none) -> "llama"')
     run("check", "k.gguf", words="nothing is wrong")
+    # two wrong keys are corrected one by one, though the first hides the second
+    right = {k: run("get", "k.gguf", f"llama.{k}").strip() for k in ("feed_forward_length", "embedding_length")}
+    run("set", "k.gguf", "llama.feed_forward_length=353", "llama.embedding_length=130", "--force")
+    run("set", "k.gguf", "llama.embedding_length=" + right["embedding_length"], words="warning: llm-gguf check finds this now: ")
+    run("set", "k.gguf", "llama.feed_forward_length=" + right["feed_forward_length"])
+    run("check", "k.gguf", words="nothing is wrong")
     pair = [(f"blk.0.attn_q.weight.lora_{x}", "f32", ne, floats(8)) for x, ne in (("a", [8, 1]), ("b", [1, 8]))]
     write("r.gguf", gguf([("general.architecture", "string", "llama"), ("general.type", "string", "adapter"), ("adapter.type", "string", "lora"),
                           ("adapter.lora.alpha", "f32", 1.0)], pair))
     run("check", "r.gguf", words="nothing is wrong")
-    run("set", "r.gguf", "adapter.type=dora", code=1, words="r.gguf is as it was")
+    run("set", "r.gguf", "adapter.type=dora", code=1, words="nothing was written")
     run("set", "r.gguf", "adapter.lora.alpha=2", words="1 -> 2")
 
 

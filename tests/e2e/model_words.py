@@ -175,6 +175,10 @@ def test_files_that_are_no_text():
     warning, but for a character that is cut at the end."""
     put("binary.txt", TEXT[:100] + b"\xff\0" + TEXT)
     put("latin-1.txt", TEXT + b"caf\xe9 au lait")
+    put("cp1251.txt", "Жили-были старик со старухой у самого синего моря. ".encode("cp1251") * 6)
+    put("sjis.txt", "むかしむかし、あるところに、おじいさんとおばあさんがいました。".encode("shift-jis") * 6)
+    put("control.txt", bytes(range(1, 256)) * 20)
+    put("begins.txt", b"GGUF is a format of files. " * 4)
     put("cut.txt", TEXT + "caf\u00e9".encode()[:-1])
     for command in [["llm-cli", "-m", MODEL, "-n", "1", "-f"],
                     ["llm-perplexity", "-m", MODEL, "-c", "64", "--chunks", "1", "-f"],
@@ -185,6 +189,10 @@ def test_files_that_are_no_text():
         run(1, "binary.txt is not a text in UTF-8: byte 100 is 0xff", *command, "binary.txt")
         run(0, f"latin-1.txt is not a text in UTF-8: byte {len(TEXT) + 3} is 0xe9; the model reads it as other characters than are meant", *command,
             "latin-1.txt")
+        run(0, "", *command, "begins.txt")
+        for name in "cp1251.txt", "sjis.txt":
+            run(0, f"warning: {name} is not a text in UTF-8: byte 0 is 0x", *command, name)
+        run(1, "control.txt is not a text in UTF-8", *command, "control.txt")
         err = run(0, "", *command, "cut.txt")[1]
         check("UTF-8" not in err, "a warning of a cut character", err)
     run(1, "stories.gguf is a GGUF file, not a text", "llm-imatrix", "-m", MODEL, "-o", "i.gguf", "-f", MODEL)

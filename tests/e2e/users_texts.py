@@ -97,6 +97,10 @@ for words in ["llm-tokenize", "-m", MODEL, "-f", "-"], ["llm-perplexity", "-m", 
 starts(["llm-tokenize", "-m", MODEL, "-f", "-"], b"y\n" * (1 << 20),
        "stdin: the text is longer than 1.0 MiB, the most that is read of a pipe or a device (2 GiB, or the memory that is free)",
        room=str(1 << 20))
+learn = ["llm-train", "-m", MODEL, "-", "-o", "none.gguf", "--steps", "1"]
+starts(learn, bytes(block), "stdin: it has a byte 0x00: this is no text")
+starts(learn, b"GGUF\3\0\0\0" + bytes(block), "stdin: this is a GGUF file, which is not read")
+starts(learn, b"y\n" * (1 << 20), "stdin: the text is longer than 1.0 MiB, the most that is read of a pipe", room=str(1 << 20))
 starts(["llm-grammar", "--grammar", "-", "ok.json"], b"root ::= \0" + bytes(block), "stdin is not a text in UTF-8: byte 9 is 0x00", code=2)
 put("long.txt", TEXT * 2000)
 starts(["llm-tokenize", "-m", MODEL, "-f", "long.txt"], b"", "long.txt of 1.4 MiB does not fit in memory (1.0 MiB free); read a part of it", room=str(1 << 20))

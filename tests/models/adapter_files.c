@@ -159,6 +159,7 @@ TEST(keys) {
 TEST(halves) {
     check((change){.a = ""}, GGL_FORMAT, "blk.0.attn_q.weight.lora_b", "half");
     check((change){.b = ""}, GGL_FORMAT, "blk.0.attn_q.weight.lora_a", "half");
+    check((change){.name = ""}, GGL_FORMAT, ".lora_a", "without the name of what it changes");
     check((change){.b = ".lora_c"}, GGL_UNSUPPORTED, "blk.0.attn_q.weight.lora_c", "");
     check((change){.add = "blk.0.attn_norm.weight"}, GGL_UNSUPPORTED, "blk.0.attn_norm.weight",
           "no effect");

@@ -77,7 +77,19 @@ TEST(calls_while_they_are_written) {
         }
 }
 
-/* The same with pieces of answers removed, doubled and exchanged. */
+/* Writes the character after one of the quotes as JSON may: \u and four digits. */
+static void escape_one(char *s, size_t size, uint64_t *state) {
+    const size_t n = strlen(s), first = test_random(state) % (n + 1);
+    char *quote = strchr(s + first, '"');
+    if (!quote || n + 6 > size || quote[1] < 'a' || quote[1] > 'z')
+        return;
+    char code[7];
+    snprintf(code, sizeof code, "\\u%04x", (unsigned)quote[1]);
+    memmove(quote + 7, quote + 2, strlen(quote + 2) + 1);
+    memcpy(quote + 1, code, 6);
+}
+
+/* The same with pieces of answers removed, doubled and exchanged, and with escapes. */
 TEST(broken_calls_while_they_are_written) {
     uint64_t state = sample_seed() + 3;
     for (int k = 0; k < 4000; k++) {
@@ -88,6 +100,8 @@ TEST(broken_calls_while_they_are_written) {
                      from = test_random(&state) % (m + 1);
         snprintf(text, sizeof text, "%.*s%s%s", (int)at, a.text, other + from,
                  a.text + at + test_random(&state) % (n - at + 1));
+        if (k % 3 == 0)
+            escape_one(text, sizeof text, &state);
         a.text = text;
         parts whole, cut;
         size_t early;
@@ -100,13 +114,17 @@ TEST(broken_calls_while_they_are_written) {
     }
 }
 
-/* A key that comes twice has its first value, while the call is written and at its end. */
+/* A key that comes twice has its first value, while the call is written and at its end, however it is written. */
 TEST(a_name_that_comes_twice) {
     static const char *const texts[] = {
         "<tool_call>[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\", \"name\": \"f\", "
         "\"arguments\": {\"a\": 1}}]</tool_call>",
         "<tool_call>{\"name\": \"f\", \"id\": \"x\", \"id\": \"y\", \"arguments\": "
-        "{}}</tool_call>"};
+        "{}}</tool_call>",
+        "<tool_call>{\"n\\u0061me\": \"f\", \"name\": \"g\", \"arguments\": {\"a\": "
+        "1}}</tool_call>",
+        "<tool_call>{\"name\": \"f\", \"argum\\u0065nts\": {\"x\": 9}, \"arguments\": {\"a\": "
+        "1}}</tool_call>"};
     uint64_t state = 1;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const answer a = {"hermes", texts[i], "", 0, 0};

@@ -604,7 +604,8 @@ static int wrong_command(const args_spec *spec, const char *s, const char *text,
 }
 
 static int no_command(const args_spec *spec, const char *s, const char *near) {
-    return wrong(spec->tool, "there is no command '%s'; did you mean '%s'?", s, near);
+    return wrong(spec->tool, "there is no command '%s'%s; did you mean '%s'?", s,
+                 spec->positional ? ", and no file of that name" : "", near);
 }
 
 int args_unexpected(const args_spec *spec, const char *s, const char *next) {

@@ -25,8 +25,6 @@ typedef enum text_kind {
 } text_kind;
 
 enum { FIRST = 64 << 10 }; /* bytes that are judged before the others are read */
-/* Bytes of a pipe or a device, which may have no end. */
-static const uint64_t MOST_STREAM = (uint64_t)2 << 30;
 
 static const char *name_of(const char *path) {
     return strcmp(path, "-") == 0 ? "stdin" : path;
@@ -54,8 +52,8 @@ static bool is_text(const char *tool, const char *path, const char *s, size_t n)
         tool_error_about(tool, 1, "%s is %s, not a text%s%s", name, other->what,
                          other->advice ? "; " : "", other->advice ? other->advice : "");
     else
-        tool_error_about(tool, 1, "%s is not a text in UTF-8: byte %zu is 0x%02x", name, good,
-                         (unsigned char)s[good]);
+        tool_error_about(tool, 1, "%s is not a text in UTF-8: byte %zu is 0x%02x%s", name, good,
+                         (unsigned char)s[good], s[good] ? " (iconv converts texts)" : "");
     return false;
 }
 
@@ -87,8 +85,7 @@ static read_limit find_limit(FILE *f, size_t most) {
     os_stat st;
     const bool is_file = ggl_os_stat_fd(ggl_os_fileno(f), &st) && st.kind == OS_FILE;
     read_limit out = {is_file ? st.size : 0, most, most < SIZE_MAX};
-    const uint64_t left = ggl_memory_left("");
-    uint64_t usual = left > 0 && left < MOST_STREAM ? left : MOST_STREAM;
+    uint64_t usual = llm_most_of_stream();
     if (out.size > usual)
         usual = out.size;
     if (!out.is_given && usual < SIZE_MAX - 2)
@@ -235,8 +232,10 @@ char *tool_read_raw_text(const char *tool, const char *path, size_t most, size_t
 
 char *tool_read_any_text(const char *tool, const char *path, size_t *size) {
     char *text = read_text(tool, path, ANY_TEXT, SIZE_MAX, size);
-    if (text && (llm_is_binary((ggl_str){text, *size}) || llm_is_lfs_pointer(text, *size))) {
-        (void)is_text(tool, path, text, *size);
+    const ggl_str all = {text, text ? *size : 0};
+    const bool may_be = text && text_length(text, *size) < *size && !llm_is_binary(all) &&
+                        !llm_other_file_of(all); /* a text in another encoding */
+    if (text && !may_be && !is_text(tool, path, text, *size)) {
         free(text);
         return NULL;
     }

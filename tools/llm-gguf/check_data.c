@@ -167,12 +167,11 @@ static void report_pairs(gguf_findings *c, const scan *s, const ggl_gguf *f) {
             continue;
         snprintf(other, sizeof other, "%.*s.lora_b", (int)n, t->name.s);
         const ggl_gguf_tensor *b = ggl_gguf_find_tensor(f, other);
-        for (size_t k = 0; b && k < ggl_gguf_n_tensors(f); k++)
-            if (ggl_gguf_tensor_at(f, k) == b && s->blank[k])
-                gguf_find(c,
-                          "both halves of the pair '%.*s' have only zeros: it changes nothing, and "
-                          "can learn nothing",
-                          (int)n, t->name.s);
+        if (b && s->blank[b - ggl_gguf_tensor_at(f, 0)])
+            gguf_find(c,
+                      "both halves of the pair '%.*s' have only zeros: it changes nothing, and can "
+                      "learn nothing",
+                      (int)n, t->name.s);
     }
 }
 

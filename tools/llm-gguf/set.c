@@ -143,24 +143,29 @@ static bool has_text(const gguf_findings *c, const char *text) {
     return false;
 }
 
+/* Returns the first text of `a` that `b` lacks; NULL: it has all. */
+static const char *first_other(const gguf_findings *a, const gguf_findings *b) {
+    for (size_t i = 0; i < a->n_text; i++)
+        if (!has_text(b, a->text[i]))
+            return a->text[i];
+    return NULL;
+}
+
 /* Refuses changes in place after which llm-gguf check finds what it did not find before, and warns of them if another file is
- * written. Returns -1, or an exit code. */
+ * written, or if they mend something: a model that cannot be opened shows its first fault alone. Returns -1, or an exit code. */
 static int check_faults(const edit_job *j, const ggl_gguf *f) {
     const bool in_place = !j->out || strcmp(j->out, j->path) == 0;
     edit_job none = *j;
     none.n_set = none.n_unset = 0;
     gguf_findings before = {0}, after = {0};
-    const char *first = NULL;
     int code = find_faults(j, f, &after);
     if (code < 0 && after.n > 0)
         code = find_faults(&none, f, &before);
-    for (size_t i = 0; code < 0 && i < after.n_text && !first; i++)
-        if (!has_text(&before, after.text[i]))
-            first = after.text[i];
-    if (first && in_place && !j->force)
+    const char *first = code < 0 ? first_other(&after, &before) : NULL;
+    if (first && in_place && !j->force && !first_other(&before, &after))
         code = tool_error(j->tool, 1,
-                          "llm-gguf check would find this: %s; %s is as it was: -o OUT writes "
-                          "another file, --force changes this one",
+                          "nothing was written, because llm-gguf check would find this: %s; -o OUT "
+                          "writes another file, --force changes %s",
                           first, j->path);
     else if (first)
         tool_warning(j->tool, "llm-gguf check finds this now: %s", first);

@@ -67,6 +67,7 @@ GGL_API GGL_NODISCARD ggl_status ggl_gguf_open(ggl_gguf **out, const char *path,
 GGL_API void ggl_gguf_close(ggl_gguf *f);
 
 GGL_API size_t ggl_gguf_n_tensors(const ggl_gguf *f);
+/* The tensors are one array, in the order of the file. */
 GGL_API const ggl_gguf_tensor *ggl_gguf_tensor_at(const ggl_gguf *f, size_t i);
 GGL_API const ggl_gguf_tensor *ggl_gguf_find_tensor(const ggl_gguf *f, const char *name);
 
