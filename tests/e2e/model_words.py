@@ -178,7 +178,7 @@ def test_files_that_are_no_text():
     put("cp1251.txt", "Жили-были старик со старухой у самого синего моря. ".encode("cp1251") * 6)
     put("sjis.txt", "むかしむかし、あるところに、おじいさんとおばあさんがいました。".encode("shift-jis") * 6)
     put("control.txt", bytes(range(1, 256)) * 20)
-    put("begins.txt", b"GGUF is a format of files. " * 4)
+    put("begins.txt", b"GGUF is a format of files. " * 10)
     put("cut.txt", TEXT + "caf\u00e9".encode()[:-1])
     for command in [["llm-cli", "-m", MODEL, "-n", "1", "-f"],
                     ["llm-perplexity", "-m", MODEL, "-c", "64", "--chunks", "1", "-f"],
