@@ -16,8 +16,6 @@
 #include "ggl/internal/text.h"
 #include "ggl/internal/os_fs.h"
 
-#define STDIN "stdin" /* in messages */
-
 ggl_status llm_train_data_new(train_data **out, const train_data_params *params, ggl_error *err) {
     *out = NULL;
     if (params->n_ctx < 1 || params->n_ctx >= INT32_MAX)
@@ -247,61 +245,72 @@ static ggl_status add_table(train_data *d, const char *path, ggl_str text, ggl_e
     return st;
 }
 
-/* Checks the first bytes of standard input, before the rest is read. */
-static ggl_status check_beginning(ggl_str text, ggl_error *err) {
+/* Checks the first bytes of a stream, before the rest is read. */
+static ggl_status check_beginning(const char *name, ggl_str text, ggl_error *err) {
     if (llm_is_parquet(text))
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        STDIN ": this is a Parquet file, which is read by its name alone: give the "
-                              "file in place of -");
+                        "%s: this is a Parquet file, which is not read from a pipe: give its name",
+                        name);
     const ggl_status st = check_other(text, err);
     if (st != GGL_OK)
-        return ggl_within(err, st, STDIN);
+        return ggl_within(err, st, "%s", name);
     return memchr(text.s, 0, text.n)
-               ? ggl_fail(err, GGL_FORMAT, STDIN ": it has a byte 0x00: this is no text")
+               ? ggl_fail(err, GGL_FORMAT, "%s: it has a byte 0x00: this is no text", name)
                : GGL_OK;
 }
 
-/* Reads all of standard input, which the caller frees. */
-static ggl_status read_stdin(const train_data *d, char **out, size_t *n, ggl_error *err) {
+/* Reads all of a pipe or a device into *out, which the caller frees. */
+static ggl_status read_stream(const train_data *d, FILE *f, const char *name, char **out, size_t *n,
+                              ggl_error *err) {
     enum { PIECE = 1 << 16 };
     const size_t most = llm_most_of_stream();
     size_t cap = 0;
-    *out = NULL;
-    *n = 0;
     int why = 0;
     for (size_t got = PIECE; got == PIECE; *n += got) { /* less: the end, or a signal */
         if (!ggl_grow(out, &cap, *n + PIECE, 1))
-            return ggl_fail(err, GGL_NOMEM, STDIN ": out of memory");
-        got = fread(*out + *n, 1, PIECE, stdin);
+            return ggl_fail(err, GGL_NOMEM, "%s: out of memory", name);
+        got = fread(*out + *n, 1, PIECE, f);
         why = errno;
-        const ggl_status st = *n == 0 ? check_beginning((ggl_str){*out, got}, err) : GGL_OK;
+        const ggl_status st = *n == 0 ? check_beginning(name, (ggl_str){*out, got}, err) : GGL_OK;
         if (st != GGL_OK)
             return st;
         if (got > most - *n)
             return ggl_fail(err, GGL_LIMIT,
-                            STDIN ": the text is longer than %.1f MiB, the most that is read of a "
-                                  "pipe (2 GiB, or the memory that is free); give the file's name",
-                            (double)most / 0x1p20);
+                            "%s: the text is longer than %.1f MiB, the most that is read of a pipe "
+                            "(2 GiB, or the memory that is free); give the name of a file",
+                            name, (double)most / 0x1p20);
     }
-    if (!ferror(stdin))
+    if (!ferror(f))
         return GGL_OK;
     return d->p.progress && !d->p.progress(d->p.user, 0, 1) /* a signal ended the reading */
                ? ggl_fail(err, GGL_CANCELLED, "cancelled")
-               : ggl_fail(err, GGL_IO, STDIN ": %s", strerror(why));
+               : ggl_fail(err, GGL_IO, "%s: %s", name, strerror(why));
+}
+
+/* Adds what a pipe or a device has; path NULL: standard input. */
+static ggl_status add_stream(train_data *d, const char *path, ggl_error *err) {
+    const char *name = path ? path : "stdin";
+    char *own = NULL;
+    size_t n = 0;
+    FILE *f = path ? ggl_os_fopen(path, "rb") : stdin;
+    if (!f)
+        return ggl_fail(err, GGL_IO, "%s: %s", name, strerror(errno));
+    ggl_status st = read_stream(d, f, name, &own, &n, err);
+    if (st == GGL_OK)
+        st = llm_train_data_add(d, name, (ggl_str){own, n}, err);
+    ggl_free(own);
+    if (path)
+        fclose(f);
+    return st;
 }
 
 ggl_status llm_train_data_read(train_data *d, const char *path, ggl_error *err) {
     ggl_file_map map;
-    if (strcmp(path, "-") == 0) {
-        ggl_str text = {0};
-        char *own;
-        ggl_status got = read_stdin(d, &own, &text.n, err);
-        text.s = own;
-        if (got == GGL_OK)
-            got = llm_train_data_add(d, STDIN, text, err);
-        ggl_free(own);
-        return got;
-    }
+    os_stat is;
+    if (strcmp(path, "-") == 0)
+        return add_stream(d, NULL, err);
+    if (ggl_os_stat(path, &is) && is.kind != OS_FILE && is.kind != OS_FOLDER)
+        return add_stream(d, path, err);
     ggl_status st = ggl_file_map_open(&map, path, err);
     const ggl_str text = {st == GGL_OK ? map.data : NULL, st == GGL_OK ? map.size : 0};
     if (st == GGL_OK)

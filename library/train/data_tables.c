@@ -81,7 +81,8 @@ static void *open_library(ggl_error *err) {
         if (ggl_os_library_is_name(names[i]))
             library = ggl_os_library_open(names[i]);
     if (!library)
-        (void)ggl_fail(err, GGL_UNSUPPORTED, "it cannot be loaded: %s", ggl_os_library_error());
+        (void)ggl_fail(err, GGL_UNSUPPORTED, "that library cannot be loaded: %s",
+                       ggl_os_library_error());
     return library;
 }
 
@@ -89,7 +90,7 @@ static ggl_status find_calls(duck_calls *to, void *library, ggl_error *err) {
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         void *const call = ggl_os_library_find(library, calls[i].name);
         if (!call)
-            return ggl_fail(err, GGL_UNSUPPORTED, "it lacks %s: a newer one is needed",
+            return ggl_fail(err, GGL_UNSUPPORTED, "that library lacks %s: a newer one is needed",
                             calls[i].name);
         memcpy((char *)to + calls[i].at, &call, sizeof call);
     }
@@ -215,7 +216,8 @@ static ggl_status check_json(const train_table *t, ggl_error *err) {
     duck_result result = {.data = NULL};
     const ggl_status st = query(t, "SELECT to_json($1)", &result, err);
     t->duck.destroy_result(&result);
-    return st == GGL_OK ? st : ggl_fail(err, GGL_UNSUPPORTED, "it lacks the extension json");
+    return st == GGL_OK ? st
+                        : ggl_fail(err, GGL_UNSUPPORTED, "that library lacks the extension json");
 }
 
 /* Begins to read the rows. The name of the table is none that columns have. */

@@ -288,7 +288,8 @@ ggl_status llm_trainer_check_state(const ggl_gguf *f, ggl_error *err) {
         !ggl_gguf_string(own, 0, &text))
         return ggl_fail(err, GGL_FORMAT,
                         "%s: it lacks training.own, .steps or .digest: it is not the state of a "
-                        "training, or one of an older version, which alone can end it",
+                        "training, or an older version of the program saved it, and only that "
+                        "one can go on with it",
                         ggl_gguf_name(f));
     begin_digest(&h, steps, text);
     for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {

@@ -56,7 +56,7 @@ def main():
         expect(0, "adapters", *base, "--lora", one + ":0.5")
         expect(0, "now: adapter one.gguf:0;", *base, "--lora", one + ":0")
         expect(1, "--lora: " + other[:-5] + "s.gguf: No such file or directory; did you mean '" + other + "'?", *base, "--lora", other[:-5] + "s.gguf")
-        expect(2, "--lora: " + one + "=0.5: a scale stands after a colon: '" + one + "':0.5", *base, "--lora", one + "=0.5")
+        expect(2, "--lora: " + one + "=0.5: a scale stands after a colon: '" + one + ":0.5'", *base, "--lora", one + "=0.5")
         expect(1, " are NaN) with one.gguf at scale 1e+38: a scale is too large for an adapter, or its numbers are wrong", "-p", "Once upon", "-n", "2", "--lora", one + ":1e38")
         expect(0, "now: none", *base)
         expect(0, "from cache", *base)

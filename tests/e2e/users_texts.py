@@ -62,6 +62,8 @@ run(*short, "unix.txt", "--no-valid", "-o", "file.gguf")
 run(*short, "-", "--no-valid", "-o", "stdin.gguf", text=read("unix.txt"))
 check(read("file.gguf") == read("stdin.gguf"), "another model of standard input")
 run(*short, "unix.txt", "--valid", "-", "-o", "valid.gguf", text=read("unix.txt"), said="measures   ")
+run(*short, "/dev/stdin", "--no-valid", "-o", "named.gguf", text=read("unix.txt"))
+check(read("file.gguf") == read("named.gguf"), "another model of a pipe that has a name")
 lines = b'{"text": "a fox and a river"}\n' * 40
 run(*short, "-", "-o", "lines.gguf", "--no-valid", text=lines, said="from       text: 40 sequences")
 run(*short, "-", "-o", "none.gguf", "--no-valid", code=1, has="stdin: there is nothing to learn from")

@@ -93,14 +93,15 @@ TEST(libraries) {
     REQUIRE(model_open(&m, CHAT_MODEL, PLAIN));
     use("none.so");
     refuse_all(&m, GGL_UNSUPPORTED,
-               "a.parquet: this is a Parquet file, which DuckDB's library reads, but it cannot be "
+               "a.parquet: this is a Parquet file, which DuckDB's library reads, but that library "
+               "cannot be "
                "loaded: none.so");
     CHECK_HAS(err.msg, "; or write it as lines of JSON, such as with Python: pandas.read_parquet");
     use(STUB("lacks_a_call"));
     refuse_all(&m, GGL_UNSUPPORTED,
-               "but it lacks duckdb_destroy_result: a newer one is needed; or");
+               "but that library lacks duckdb_destroy_result: a newer one is needed; or");
     use(STUB("has_no_json"));
-    refuse_all(&m, GGL_UNSUPPORTED, "but it lacks the extension json; or write it as");
+    refuse_all(&m, GGL_UNSUPPORTED, "but that library lacks the extension json; or write it as");
     use(STUB("does_not_open"));
     refuse_all(&m, GGL_NOMEM, "a.parquet: DuckDB: IO Error: no room");
     model_fini(&m);

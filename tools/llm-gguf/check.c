@@ -94,8 +94,9 @@ static void check_value(gguf_findings *c, const ggl_gguf_value *v) {
             return;
         }
         if (llm_arch_doubts_key(v, false, doubt, sizeof doubt))
-            gguf_find(c, "%s; the model's config.json has the right one, which llm-gguf set writes",
-                      doubt);
+            gguf_find(
+                c, "%s; llm-gguf set writes another value, such as that of the model's config.json",
+                doubt);
         /* tokens may be parts of characters */
         if (!v->is_array && ggl_gguf_string(v, i, &s) && !ggl_utf8_is_valid(s.s, s.n))
             gguf_find(c, "key '%.*s' is text that is not valid UTF-8", (int)v->key.n, v->key.s);

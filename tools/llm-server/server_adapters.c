@@ -47,9 +47,8 @@ static const char *why_fixed(const llm_adapter_use *u, bool is_for_task) {
            : u->beside ? "it changes the model's eye or ear, which looks and hears for all requests"
            : llm_adapter_describe(u->adapter).n_magnitudes > 0
                ? "it has magnitudes (DoRA), which are no multiple of the scale"
-               : "the model reads a text before it writes, or a changed weight as a whole, or "
-                 "there "
-                 "are more than 64 adapters";
+               : "all requests share it here: the model has an encoder, an adapter replaces whole "
+                 "weights, or there are more than 64 adapters";
 }
 
 /* Sets scale[n], of all adapters, by a list; those that it lacks get 0. */
