@@ -130,6 +130,7 @@ def test_copies():
     run("-m", "e.gguf", "-p", "a cat", "--split", "copies", has="--split copies has no effect: --device names no devices")
     for tool in ("llm-cli", "llm-bench"):
         run_tool(tool, "-m", STORIES, "-p", "1", "-n", "1", *COPIES[:4], code=2, has="--split copies is for many inputs at once", text=b"")
+    run("a cat", code=2, has="unexpected argument 'a cat'; did you mean -p 'a cat'?")
 
 
 def test_is_lazy():

@@ -568,7 +568,8 @@ static const char *missing_flag(const args_spec *spec, const char *s) {
                        (exists && st.kind == OS_FOLDER);
     for (int k = model ? 0 : exists ? 1 : 2; k < 3; k++) {
         const arg_option *o = arg_find(spec->options, flags[k], 2);
-        if (o && (o->kind == ARG_STRING || (k == 0 && o->kind == ARG_LIST)))
+        if (o && (o->kind == ARG_STRING ||
+                  (o->kind == ARG_LIST && (k == 0 || strcmp(o->value, "TEXT") == 0))))
             return flags[k];
     }
     return NULL;
