@@ -96,7 +96,7 @@ ggl_status llm_context_take(llm_context *c, ggl_error *err);
 ggl_status llm_context_give(llm_context *c, ggl_error *err);
 /* Empties the sequence, which llm_context_take has taken. */
 ggl_status llm_context_clear(llm_context *c, ggl_error *err);
-/* The sequence, which llm_context_take has taken, becomes these tokens, which the slot holds already. */
+/* The sequence, which llm_context_take has taken, becomes these tokens, the first of which the slot holds already. */
 ggl_status llm_context_set(llm_context *c, const int32_t *id, size_t n, ggl_error *err);
 /* Runs the tokens of the sequence, which llm_context_take has taken, that have not run, and keeps the logits of the last
  * n_rows of them. */

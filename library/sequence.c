@@ -120,7 +120,7 @@ ggl_status llm_eval(llm_context *c, const int32_t *id, size_t n, bool all, const
     if (st != GGL_OK)
         return st;
     const size_t n_before = c->ids.n;
-    if (n > (size_t)n_ctx - n_before)
+    if (n_before > (size_t)n_ctx || n > (size_t)n_ctx - n_before)
         return ggl_fail(err, GGL_LIMIT,
                         "the sequence has %zu tokens, and %zu more exceed the context of %" PRId64,
                         n_before, n, n_ctx);

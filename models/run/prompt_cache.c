@@ -233,22 +233,25 @@ ggl_status llm_prompt_cache_load(llm_prompt_cache *c, const char *path, const in
     return GGL_OK;
 }
 
-/* Restores the longest sequence that the file holds. */
+/* Restores the longest sequence that the file holds. *n_all: with the tokens after it that had not run. */
 static ggl_status use_all(llm_prompt_cache *c, const void *data, size_t size, int32_t **id,
-                          size_t *n, ggl_error *err) {
+                          size_t *n, size_t *n_all, ggl_error *err) {
     prompt_cache_content content;
     ggl_status st = llm_prompt_cache_read(&content, &c->key, data, size, err);
     if (st != GGL_OK)
         return st;
     const prompt_cache_entry *e = &content.entry[0];
     st = llm_seq_check(c->session, content.id, (size_t)e->n, err);
+    for (size_t i = (size_t)e->n; i < content.n && st == GGL_OK; i++)
+        st = llm_session_check_token(c->session, content.id[i], err);
     if (st != GGL_OK) /* GGL_USAGE: no tokens, or none of this vocabulary */
         return st == GGL_USAGE ? GGL_FORMAT : st;
-    *id = ggl_calloc((size_t)e->n, sizeof **id);
+    *id = ggl_calloc(content.n, sizeof **id);
     if (!*id)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for %" PRIu64 " tokens", e->n);
-    memcpy(*id, content.id, (size_t)e->n * sizeof **id);
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", content.n);
+    memcpy(*id, content.id, content.n * sizeof **id);
     *n = (size_t)e->n;
+    *n_all = content.n;
     st = llm_session_restore(c->session, c->slot, e->data, e->size, err);
     if (st != GGL_OK || llm_session_n_past(c->session, c->slot) == (int64_t)e->n)
         return st;
@@ -257,11 +260,11 @@ static ggl_status use_all(llm_prompt_cache *c, const void *data, size_t size, in
 }
 
 ggl_status llm_prompt_cache_restore_bytes(llm_prompt_cache *c, const void *data, size_t size,
-                                          int32_t **id, size_t *n, ggl_error *err) {
+                                          int32_t **id, size_t *n, size_t *n_all, ggl_error *err) {
     *id = NULL;
-    *n = 0;
+    *n = *n_all = 0;
     drop_copy(c);
-    const ggl_status st = use_all(c, data, size, id, n, err);
+    const ggl_status st = use_all(c, data, size, id, n, n_all, err);
     if (st == GGL_OK)
         return GGL_OK;
     ggl_free(*id);
@@ -270,14 +273,14 @@ ggl_status llm_prompt_cache_restore_bytes(llm_prompt_cache *c, const void *data,
 }
 
 ggl_status llm_prompt_cache_restore(llm_prompt_cache *c, const char *path, int32_t **id, size_t *n,
-                                    ggl_error *err) {
+                                    size_t *n_all, ggl_error *err) {
     ggl_file_map map;
     *id = NULL;
-    *n = 0;
+    *n = *n_all = 0;
     ggl_status st = map_file(&map, path, err);
     if (st != GGL_OK)
         return st;
-    st = llm_prompt_cache_restore_bytes(c, map.data, map.size, id, n, err);
+    st = llm_prompt_cache_restore_bytes(c, map.data, map.size, id, n, n_all, err);
     ggl_file_map_close(&map);
     return st == GGL_OK ? GGL_OK : ggl_within(err, st, "%s", path);
 }
@@ -412,8 +415,8 @@ ggl_status llm_prompt_cache_check(const llm_prompt_cache *c, const char *path, g
     return st;
 }
 
-ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path, const int32_t *id, size_t n,
-                                 ggl_error *err) {
+ggl_status llm_prompt_cache_save_all(llm_prompt_cache *c, const char *path, const int32_t *id,
+                                     size_t n, size_t n_all, ggl_error *err) {
     const int64_t n_past = llm_session_n_past(c->session, c->slot);
     prompt_cache_content content = {.id = id};
     void *now = NULL;
@@ -424,11 +427,12 @@ ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path, const in
     ggl_status st = llm_prompt_cache_check(c, path, err);
     if (st == GGL_OK && (can_cut(c) || (int64_t)n == n_past)) {
         prompt_cache_entry *e = &content.entry[content.n_entries++];
-        e->n = content.n = n;
+        e->n = n;
+        content.n = n_all;
         st = llm_slot_save(c->session, c->slot, (int64_t)n, false, &now, &e->size, err);
         e->data = now;
     }
-    if (st == GGL_OK && has_copy(c, id, n) && c->copy.n != content.n) {
+    if (st == GGL_OK && has_copy(c, id, n) && c->copy.n != content.entry[0].n) {
         content.entry[content.n_entries++] = c->copy;
         content.n = content.n ? content.n : (size_t)c->copy.n;
     }
@@ -439,6 +443,11 @@ ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path, const in
         st = llm_prompt_cache_write(path, &c->key, &content, err);
     ggl_free(now);
     return st;
+}
+
+ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path, const int32_t *id, size_t n,
+                                 ggl_error *err) {
+    return llm_prompt_cache_save_all(c, path, id, n, n, err);
 }
 
 ggl_status llm_prompt_cache_save_copy(llm_prompt_cache *c, const char *path, const int32_t *id,

@@ -11,7 +11,7 @@
  *   string:  | n u64 | n bytes | zeros up to a multiple of 8 |     numbers: in this machine's byte order
  *
  * An entry is a saved slot (llm_session_save) with the first `tokens` tokens of the sequence. The
- * first one holds the most. It has a digest of its own for the bytes after its header. */
+ * first one holds the most: all, or all that had run. It has a digest of its own for the bytes after its header. */
 #ifndef LLM_PROMPT_CACHE_FILE_H
 #define LLM_PROMPT_CACHE_FILE_H
 

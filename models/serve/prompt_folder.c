@@ -232,12 +232,12 @@ static ggl_status read_file(const llm_prompt_folder *f, const char *path, ggl_fi
 static ggl_status restore(llm_prompt_folder *f, int slot, const char *path, const int32_t *token,
                           int64_t n, int32_t **id, ggl_error *err) {
     ggl_file_map map;
-    size_t n_id;
+    size_t n_id, n_all;
     ggl_status st = read_file(f, path, &map, err);
     if (st != GGL_OK)
         return st;
     llm_prompt_cache_set_slot(f->cache, slot);
-    st = llm_prompt_cache_restore_bytes(f->cache, map.data, map.size, id, &n_id, err);
+    st = llm_prompt_cache_restore_bytes(f->cache, map.data, map.size, id, &n_id, &n_all, err);
     ggl_file_map_close(&map);
     if (st != GGL_OK)
         return ggl_within(err, st, "%s", path);

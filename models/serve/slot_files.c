@@ -60,14 +60,14 @@ static bool make_room(llm_engine *e, int slot, int64_t n) {
 ggl_status llm_engine_restore_slot(llm_engine *e, int slot, llm_prompt_cache *c, const char *path,
                                    int64_t *n, ggl_error *err) {
     int32_t *id;
-    size_t n_id;
+    size_t n_id, n_all;
     *n = 0;
     ggl_status st = begin(e, slot, err);
     if (st != GGL_OK)
         return st;
-    st = llm_prompt_cache_restore(c, path, &id, &n_id, err);
+    st = llm_prompt_cache_restore(c, path, &id, &n_id, &n_all, err);
     if (st == GGL_LIMIT && n_id > 0 && make_room(e, slot, (int64_t)n_id))
-        st = llm_prompt_cache_restore(c, path, &id, &n_id, err);
+        st = llm_prompt_cache_restore(c, path, &id, &n_id, &n_all, err);
     if (st == GGL_OK || llm_session_n_past(e->p.session, slot) != e->kept.slot[slot].n)
         llm_kept_adopt(&e->kept, slot, id, (int64_t)n_id);
     *n = st == GGL_OK ? (int64_t)n_id : 0;

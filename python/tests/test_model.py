@@ -340,6 +340,17 @@ class Saving(unittest.TestCase):
                 other.restore(file)
                 self.assertEqual(other.context, held)
 
+    def test_full_context(self):
+        with tempfile.TemporaryDirectory() as folder, Model("builtin:stories", n_ctx=64) as model:
+            file = Path(folder) / "state"
+            model.generate(STORY, ignore_end=True, seed=1)
+            held = model.context
+            self.assertEqual((model.last_run.finish, len(held)), ("context", 65))
+            model.save(file)
+            model.reset()
+            model.restore(file)
+            self.assertEqual(model.context, held)
+
 
 class Closing(unittest.TestCase):
     def test_use_after_close(self):

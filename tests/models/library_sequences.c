@@ -154,6 +154,59 @@ TEST(saved_and_restored) {
     remove(path);
 }
 
+/* The last token of a text that has filled the context was drawn, but has no room to run. It is saved all the same, and is the last one
+ * again, also in a larger context, which goes on from it. */
+TEST(a_full_context_is_saved) {
+    enum { N_CTX = 64 };
+    ggl_error err;
+    char path[256];
+    written t;
+    llm_generate_params p = greedy(0);
+    p.ignore_end = true;
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_ctx = N_CTX});
+    REQUIRE(c);
+    path_of("full", path);
+    generate(c, "Once upon a time", &p, &t);
+    size_t n, n_again;
+    const int32_t *seq = llm_sequence(c, &n);
+    REQUIRE(n == N_CTX + 1);
+    int32_t all[N_CTX + 1];
+    memcpy(all, seq, sizeof all);
+    REQUIRE_OK(llm_save(c, path, &err), &err);
+    seq = llm_sequence(c, &n_again);
+    CHECK(n_again == n && memcmp(seq, all, sizeof all) == 0);
+    CHECK_INT(llm_eval(c, all, 1, false, NULL, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "the sequence has 65 tokens, and 1 more exceed the context of 64");
+    llm_close(c);
+    for (int64_t n_ctx = N_CTX; n_ctx <= 2 * N_CTX; n_ctx += N_CTX) {
+        c = open_with("builtin:stories", (llm_open_params){.n_ctx = n_ctx});
+        REQUIRE(c);
+        REQUIRE_OK(llm_restore(c, path, &err), &err);
+        seq = llm_sequence(c, &n_again);
+        CHECK(n_again == n && memcmp(seq, all, sizeof all) == 0);
+        REQUIRE_OK(llm_save(c, path, &err), &err); /* the larger one runs all of it now */
+        if (n_ctx > N_CTX) {
+            const float *logits, *fresh;
+            REQUIRE_OK(llm_eval(c, all, 1, false, &logits, &err), &err);
+            const size_t size = (size_t)llm_context_n_vocab(c) * sizeof *logits;
+            float *kept = malloc(size);
+            REQUIRE(kept);
+            memcpy(kept, logits, size);
+            REQUIRE_OK(llm_truncate(c, 0, &err), &err);
+            REQUIRE_OK(llm_eval(c, all, n, false, NULL, &err), &err);
+            REQUIRE_OK(llm_eval(c, all, 1, false, &fresh, &err), &err);
+            CHECK(memcmp(kept, fresh, size) == 0);
+            free(kept);
+        }
+        llm_close(c);
+    }
+    c = open_with("builtin:stories", (llm_open_params){.n_ctx = N_CTX});
+    REQUIRE(c);
+    CHECK_INT(llm_restore(c, path, &err), GGL_LIMIT); /* 65 tokens that have run */
+    llm_close(c);
+    remove(path);
+}
+
 /* --- how a context is opened ------------------------------------------------------------------ */
 
 /* Writes an adapter that changes the first layer's queries. */

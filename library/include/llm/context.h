@@ -660,7 +660,8 @@ GGL_API GGL_NODISCARD ggl_status llm_truncate(llm_context *c, size_t n, ggl_erro
 
 /* Saves the sequence, with its KV cache and states, and the text that it reads, if there is one, to a file, which appears when it is complete; llm_restore makes it
  * the sequence again, so that its tokens need not run. llm_save runs the last token of a generation, which was only
- * drawn. Only a context that computes the same bits can use the file: of the
+ * drawn; if the generation has filled the context, which then has no room for this token, the file has the token without its keys and values.
+ * Only a context that computes the same bits can use the file: of the
  * same model, adapters, placement and types of the KV cache. GGL_USAGE: the sequence is empty, or there is another file
  * of that name, which stays; GGL_NOT_FOUND: there is no such file; GGL_UNSUPPORTED: it is of another model, version or setting;
  * GGL_FORMAT: it is damaged, or has other types of the KV cache; GGL_LIMIT: the context is too small for it; GGL_IO, GGL_NOMEM, GGL_DEVICE. The message

@@ -58,12 +58,13 @@ GGL_NODISCARD ggl_status llm_prompt_cache_load(llm_prompt_cache *c, const char *
                                                const int32_t *id, size_t n, int64_t *n_held,
                                                ggl_error *err);
 
-/* Sets the slot to the whole sequence of a file, for a prompt that is not known yet. *id: its *n tokens, to be freed
- * with ggl_free. Statuses as of llm_prompt_cache_load; GGL_LIMIT also if too few pages of the KV cache are free: then *n
- * is the number of tokens all the same. The slot is as before after a failure, unless the backend failed in the middle:
+/* Sets the slot to the whole sequence of a file, for a prompt that is not known yet. *id: its *n tokens, and, up to *n_all,
+ * those after them that had not run (llm_prompt_cache_save_all); to be freed with ggl_free. Statuses as of
+ * llm_prompt_cache_load; GGL_LIMIT also if too few pages of the KV cache are free: then *n is the number of tokens all the same. The slot is as before after a failure, unless the backend failed in the middle:
  * then it is empty. */
 GGL_NODISCARD ggl_status llm_prompt_cache_restore(llm_prompt_cache *c, const char *path,
-                                                  int32_t **id, size_t *n, ggl_error *err);
+                                                  int32_t **id, size_t *n, size_t *n_all,
+                                                  ggl_error *err);
 
 /* --- files of a folder, for serve/prompt_folder.c -------------------------------------------------- */
 
@@ -74,7 +75,7 @@ uint64_t llm_prompt_cache_digest(const llm_prompt_cache *c);
 /* llm_prompt_cache_restore of a file's bytes, which are aligned to 8 bytes. */
 GGL_NODISCARD ggl_status llm_prompt_cache_restore_bytes(llm_prompt_cache *c, const void *data,
                                                         size_t size, int32_t **id, size_t *n,
-                                                        ggl_error *err);
+                                                        size_t *n_all, ggl_error *err);
 /* Copies id[0 .. n), the first n tokens of the slot, to be written later. GGL_UNSUPPORTED: the slot has more, and cannot be cut. */
 typedef struct llm_prompt_copy llm_prompt_copy;
 GGL_NODISCARD ggl_status llm_prompt_copy_new(llm_prompt_copy **out, llm_prompt_cache *c,
@@ -97,6 +98,11 @@ GGL_NODISCARD ggl_status llm_prompt_cache_prompt(llm_prompt_cache *c, llm_genera
  * wrong; GGL_UNSUPPORTED: nothing can be saved; GGL_IO, GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path,
                                                const int32_t *id, size_t n, ggl_error *err);
+/* The same with the tokens id[n .. n_all) that come next and have not run, which llm_prompt_cache_restore returns, too; a load
+ * has no use for them. */
+GGL_NODISCARD ggl_status llm_prompt_cache_save_all(llm_prompt_cache *c, const char *path,
+                                                   const int32_t *id, size_t n, size_t n_all,
+                                                   ggl_error *err);
 /* The same for the prompt id[0 .. n) that llm_prompt_cache_prompt ran last, whatever the slot holds by now:
  * writes the copy that was kept. GGL_NOT_FOUND: no copy of this prompt was kept. */
 GGL_NODISCARD ggl_status llm_prompt_cache_save_copy(llm_prompt_cache *c, const char *path,
