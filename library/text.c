@@ -71,6 +71,18 @@ ggl_status llm_encode_after(const llm_context *c, const char *prompt, size_t n_p
     return st;
 }
 
+/* Tokens that the model has and the tokenizer has no text for are none of the caller's mistakes, nor are rows of pictures and sounds,
+ * which are below 0. */
+static ggl_status check_decoded(const llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
+    const int64_t of_model = llm_session_n_vocab(c->session),
+                  of_texts = llm_tokenizer_n_vocab(c->tokenizer);
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; i < n && st == GGL_OK; i++)
+        if (id[i] >= 0 || !c->session_params.media)
+            st = llm_check_tokens(&id[i], 1, of_model > of_texts ? of_model : of_texts, err);
+    return st;
+}
+
 ggl_status llm_decode(const llm_context *c, const int32_t *id, size_t n_id, unsigned flags,
                       char **text, size_t *n, ggl_error *err) {
     *text = NULL;
@@ -78,6 +90,8 @@ ggl_status llm_decode(const llm_context *c, const int32_t *id, size_t n_id, unsi
     ggl_status st = need_tokenizer(c, err);
     if (st == GGL_OK)
         st = llm_need_array("id", id, n_id, err);
+    if (st == GGL_OK)
+        st = check_decoded(c, id, n_id, err);
     return st == GGL_OK
                ? llm_detokenize(c->tokenizer, id, n_id, flags & LLM_SHOW_SPECIAL, text, n, err)
                : st;

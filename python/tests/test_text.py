@@ -223,6 +223,9 @@ class Text(unittest.TestCase):
         ):
             with self.subTest(str(tokens)), self.assertRaisesRegex(kind, words):
                 self.model.detokenize(tokens)
+        for token in (-1, self.model.n_vocab):
+            with self.assertRaisesRegex(Error, f"token {token} is not in the vocabulary of {self.model.n_vocab}"):
+                self.model.detokenize([300, token])
 
     def test_nul_in_a_prompt_is_text(self):
         self.assertNotEqual(self.model.tokenize("a\0b"), self.model.tokenize("a"))

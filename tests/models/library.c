@@ -349,6 +349,16 @@ TEST(tokens) {
     REQUIRE_OK(llm_decode(c, id, n, 0, &back, &n_text, &err), &err);
     CHECK(strcmp(back, words) == 0 && n_text == strlen(words));
     CHECK(llm_token_is_end(c, llm_token_eos(c)) && !llm_token_is_end(c, id[0]));
+    const int32_t wrong[] = {-1, llm_context_n_vocab(c), INT32_MAX};
+    for (int i = 0; i < 3; i++) {
+        char want[80], *none;
+        size_t n_none;
+        snprintf(want, sizeof want, "token %d is not in the vocabulary of 2048", (int)wrong[i]);
+        CHECK_INT(llm_decode(c, (const int32_t[]){id[0], wrong[i]}, 2, 0, &none, &n_none, &err),
+                  GGL_USAGE);
+        CHECK_STR(err.msg, want);
+        CHECK(!none && n_none == 0);
+    }
     CHECK(*llm_token_bytes(c, id[0], &n_text) && n_text > 0);
     CHECK(!*llm_token_bytes(c, -5, &n_text) && n_text == 0);
     ggl_free(back);

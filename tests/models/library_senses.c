@@ -16,6 +16,15 @@ TEST(shapes) {
     const llm_generate_params p = greedy(40);
     REQUIRE_OK(llm_reply(c, &m, 1, &p, take, &said, &err), &err);
     CHECK_STR(said.s, "A red circle to the left of a blue triangle.");
+    /* the picture's rows are tokens without a text */
+    size_t n, n_text, n_rows = 0;
+    char *text;
+    const int32_t *id = llm_sequence(c, &n);
+    for (size_t i = 0; i < n; i++)
+        n_rows += id[i] < 0;
+    REQUIRE_OK(llm_decode(c, id, n, 0, &text, &n_text, &err), &err);
+    CHECK(n_rows > 0 && strstr(text, "What is in the picture?"));
+    ggl_free(text);
     llm_close(c);
 }
 

@@ -532,7 +532,8 @@ enum {
 GGL_API GGL_NODISCARD ggl_status llm_encode(const llm_context *c, const char *text, size_t n,
                                             unsigned flags, int32_t **id, size_t *n_id,
                                             ggl_error *err);
-/* Turns tokens into text. The caller frees *text, of *n bytes and a NUL, by ggl_free. */
+/* Turns tokens into text. Those of a sequence that stand for rows of pictures and sounds, which are below 0, have no text. The caller frees
+ * *text, of *n bytes and a NUL, by ggl_free. GGL_USAGE: a token is not in the vocabulary; GGL_UNSUPPORTED, GGL_NOMEM as of llm_encode. */
 GGL_API GGL_NODISCARD ggl_status llm_decode(const llm_context *c, const int32_t *id, size_t n_id,
                                             unsigned flags, char **text, size_t *n, ggl_error *err);
 /* The bytes of one token, special ones too; "" and *n 0 if there is none. Valid until llm_close. */

@@ -465,7 +465,8 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
             self._lib.ggl_free(ids)
 
     def detokenize(self, tokens: Iterable[SupportsIndex], *, show_special: bool = False) -> str:
-        """The text of tokens. Bytes that are no UTF-8 become U+FFFD."""
+        """The text of tokens, which the vocabulary has. Bytes that are no UTF-8 become U+FFFD. Rows of pictures and sounds in `context`, which
+        are below 0, have no text."""
         if isinstance(tokens, (str, bytes, bytearray)):
             raise TypeError(f"tokens is {type(tokens).__name__}, not a sequence of tokens")
         array = _abi.array([whole("a token", token, -(1 << 31), 32) for token in tokens])
