@@ -49,27 +49,37 @@ static int n_still(const train_history *h) {
     return n;
 }
 
+bool llm_train_history_is_finite(const llm_training_report *r) {
+    return isfinite(r->loss) && isfinite(r->norm);
+}
+
 ggl_status llm_train_history_add(train_history *h, const llm_training_report *r, const char *advice,
                                  ggl_error *err) {
     const ggl_status st = append(h, r, err);
     if (st != GGL_OK)
         return st;
-    if (!isfinite(r->loss) || !isfinite(r->norm))
+    const bool is_finite = llm_train_history_is_finite(r);
+    if (!is_finite && r->step == 1)
+        return ggl_fail(err, GGL_LIMIT,
+                        "in step 1 the loss is %g and the length of the gradient %g, before "
+                        "anything was learned: the rate is not the cause. %s",
+                        r->loss, r->norm, advice);
+    if (!is_finite)
         return ggl_fail(err, GGL_LIMIT,
                         "the training has diverged: in step %" PRId64
                         " the loss is %g and the length of the gradient %g, with a learning rate "
-                        "of %.3g; %s",
+                        "of %.3g%s",
                         r->step, r->loss, r->norm, r->rate, advice);
     if (n_still(h) == MOST_STILL)
         return ggl_fail(err, GGL_LIMIT,
                         "nothing learns any more: the gradient has been 0 for %d steps, at a loss "
-                        "of %.3f, with a learning rate of %.3g; %s",
+                        "of %.3f, with a learning rate of %.3g%s",
                         MOST_STILL, r->loss, r->rate, advice);
     if (h->n > SMOOTH && h->smooth > h->least + fmax(MOST_ABOVE, MOST_SHARE * fabs(h->least)))
         return ggl_fail(err, GGL_LIMIT,
                         "the training has diverged: at step %" PRId64
                         " the loss was %.3f, and at step %" PRId64
-                        " its mean is %.3f, with a learning rate of %.3g; %s",
+                        " its mean is %.3f, with a learning rate of %.3g%s",
                         h->least_at, h->least, r->step, h->smooth, r->rate, advice);
     return GGL_OK;
 }

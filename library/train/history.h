@@ -14,7 +14,10 @@ typedef struct train_history {
 } train_history;
 
 void llm_train_history_fini(train_history *h);
-/* Adds the report of the next step. GGL_LIMIT: the training has diverged; `advice` ends the message. GGL_NOMEM. */
+/* False: the loss or the gradient is NaN or infinite. */
+bool llm_train_history_is_finite(const llm_training_report *r);
+/* Adds the report of the next step. GGL_LIMIT: the training has diverged, or the first step is not finite; `advice` ends the message, in
+ * the first case after the rate. GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_train_history_add(train_history *h, const llm_training_report *r,
                                                const char *advice, ggl_error *err);
 /* Writes all of it as a JSON string, and reads one; `name` is the file, for messages. GGL_FORMAT: it is none of a history. */

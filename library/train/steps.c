@@ -155,13 +155,31 @@ static void note_guessing(const llm_training *t, const train_sum *sum,
     t->p.note(t->p.user, text);
 }
 
+/* Writes what may help if the step has failed. */
+static void advise(const llm_training *t, const llm_training_report *r, char *advice, size_t size) {
+    const double most = t->p.rate,
+                 smaller = fmin(most / 3, most > t->usual_rate ? t->usual_rate : INFINITY);
+    char largest[40] = "";
+    if (r->step == 1 && !llm_train_history_is_finite(r)) {
+        snprintf(advice, size,
+                 "The model%s gives them: its file, or that of an adapter, may be damaged "
+                 "(llm-gguf check finds weights that are NaN or infinite)%s",
+                 t->p.loss ? " or the loss function" : "",
+                 t->p.arch ? ", or its descriptor (arch, or --arch) is wrong" : "");
+        return;
+    }
+    if (r->rate < most) /* in the warm-up, or near the end */
+        snprintf(largest, sizeof largest, " (the largest is %.3g)", most);
+    snprintf(advice, size, "%s; a smaller rate may help, such as %.1g", largest, smaller);
+}
+
 static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) {
     const double began = ggl_os_seconds(), rate = rate_of(t);
     const int64_t n_drawn = n_draws(t, t->draw);
     int64_t n, n_tokens = 0, *item = llm_train_items_of(t, t->draw, n_drawn, &n);
     double norm = NAN;
     train_sum sum;
-    char advice[160];
+    char advice[240];
     ggl_status st = item ? llm_train_group_learn(t, item, n, &sum, err)
                          : ggl_fail(err, GGL_NOMEM, "out of memory for a step");
     for (int64_t i = 0; i < n && st == GGL_OK; i++)
@@ -182,8 +200,7 @@ static ggl_status step(llm_training *t, llm_training_report *r, ggl_error *err) 
     if (!t->group || t->group->rank == 0)
         settle(t);
     report_step(t, &sum, rate, norm, n_tokens, seconds, r);
-    snprintf(advice, sizeof advice, "a smaller rate may help, such as %.1g",
-             fmin(t->p.rate / 3, t->p.rate > t->usual_rate ? t->usual_rate : INFINITY));
+    advise(t, r, advice, sizeof advice);
     const ggl_status added = llm_train_history_add(&t->history, r, advice, err);
     if (added == GGL_OK)
         note_guessing(t, &sum, r);

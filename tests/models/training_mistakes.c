@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/compose.h"
+#include "ggl/internal/gguf.h"
 #include "llm/llm.h"
 #include "llm/train.h"
 #include "test.h"
@@ -174,6 +175,61 @@ TEST(too_high_a_rate) {
     CHECK_INT(llm_training_run(t, &run, &err), GGL_LIMIT);
     CHECK_HAS(err.msg, "the training has diverged");
     CHECK_HAS(err.msg, "a smaller rate may help, such as 0.0008");
+    llm_training_close(t);
+}
+
+/* In the warm-up the rate is below the one that was given, which is the one to make smaller. */
+TEST(too_high_a_rate_in_the_warm_up) {
+    ggl_error err = {0};
+    const llm_training_params p = {.rate = 100, .n_steps = 400, .n_warmup = 100, .max_norm = -1};
+    const llm_training_run_params run = {.size = sizeof run};
+    llm_training *t = open_on("builtin:chat", chats(), p);
+    REQUIRE(t);
+    CHECK_INT(llm_training_run(t, &run, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "the training has diverged: ");
+    CHECK_HAS(err.msg, " (the largest is 100); a smaller rate may help, such as 0.0008");
+    llm_training_close(t);
+}
+
+static ggl_tensor *nan_loss(void *user, ggl_graph *g, ggl_tensor *logits, ggl_tensor *target) {
+    (void)user;
+    return ggl_binary(g, GGL_OP_MUL, ggl_cross_entropy(g, logits, target),
+                      ggl_graph_number(g, NAN));
+}
+
+/* Losses that are not finite before anything was learned are those of the model. */
+TEST(a_model_that_is_damaged) {
+    ggl_error err = {0};
+    const char *const path = path_of("damaged.gguf");
+    llm_training_params p = {.n_steps = 1, .rate = 1e-6};
+    llm_training *t = open_on("builtin:chat", chats(), p);
+    REQUIRE(t);
+    CHECK_OK(llm_training_write(t, path, true, &err), &err);
+    llm_training_close(t);
+    ggl_gguf *g;
+    REQUIRE_OK(ggl_gguf_open(&g, path, NULL, &err), &err);
+    const ggl_gguf_tensor *norm = ggl_gguf_find_tensor(g, "output_norm.weight");
+    size_t size;
+    REQUIRE(norm && norm->type == GGL_F32);
+    const long at = (long)((const char *)norm->data - (const char *)ggl_gguf_part(g, 0, &size));
+    ggl_gguf_close(g);
+    FILE *f = fopen(path, "r+b");
+    REQUIRE(f && fseek(f, at, SEEK_SET) == 0);
+    CHECK(fwrite(&(float){NAN}, sizeof(float), 1, f) == 1);
+    fclose(f);
+    p.n_steps = 400;
+    t = open_on(path, chats(), p);
+    REQUIRE(t);
+    CHECK_INT(llm_training_step(t, NULL, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "in step 1 the loss is nan");
+    CHECK_HAS(err.msg, "before anything was learned: the rate is not the cause");
+    CHECK_HAS(err.msg, "The model gives them: its file, or that of an adapter, may be damaged");
+    llm_training_close(t);
+    p.loss = nan_loss;
+    t = open_on("builtin:chat", chats(), p);
+    REQUIRE(t);
+    CHECK_INT(llm_training_step(t, NULL, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "The model or the loss function gives them");
     llm_training_close(t);
 }
 

@@ -226,7 +226,7 @@ typedef struct llm_training_report {
 } llm_training_report;
 
 /* Learns from the next items. report may be NULL. GGL_LIMIT: the training has diverged, and the message says so; what was learned is of
- * no use from then on. GGL_CANCELLED: nothing was learned; GGL_USAGE: the last step was done before. */
+ * no use from then on. Or the first loss is not finite, which no rate causes. GGL_CANCELLED: nothing was learned; GGL_USAGE: the last step was done before. */
 GGL_API GGL_NODISCARD ggl_status llm_training_step(llm_training *t, llm_training_report *report,
                                                    ggl_error *err);
 /* Measures the loss, and the accuracy (may be NULL; llm_training_report), on the items that it does not learn from. GGL_NOT_FOUND: there are none. */

@@ -289,7 +289,7 @@ class Training(Handle):
     # --- steps ------------------------------------------------------------------------------------
 
     def step(self) -> TrainingReport:
-        """Learns from the next items. Error with Status.LIMIT: the training has diverged; with Status.USAGE: the last step was done before."""
+        """Learns from the next items. Error with Status.LIMIT: the training has diverged, or the first loss is not finite; with Status.USAGE: the last step was done before."""
         r = _abi.TrainingReport(size=c.sizeof(_abi.TrainingReport))
         self._wait(lambda handle: self._lib.llm_training_step(handle, c.byref(r)))
         return report_of(r)
