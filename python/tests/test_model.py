@@ -531,6 +531,25 @@ class Threads(unittest.TestCase):
             stream.close()
             self.assertTrue(waiting.result())
 
+    def test_the_reader_of_a_stream_has_ended(self):
+        """Its number is given to the next thread."""
+        makers = [lambda m: m.stream(STORY, max_tokens=40, seed=1), lambda m: m.stream_batch([STORY], max_tokens=40)]
+        for make in makers:
+            with Model("builtin:stories") as model:
+                kept = []
+                self.in_threads(lambda model=model, kept=kept: kept.extend((stream := make(model), next(stream))))
+                for error in (*self.in_threads(lambda model=model: model.generate(STORY, max_tokens=2)), None):
+                    if error is None:
+                        with self.assertRaises(Error) as caught:
+                            model.generate(STORY, max_tokens=2)
+                        error = caught.exception
+                    self.assertRegex(str(error), "^a thread that has ended has begun a stream")
+                next(kept[0])
+                with self.assertRaisesRegex(Error, "this thread has begun a stream"):
+                    model.generate(STORY, max_tokens=2)
+                kept[0].close()
+                self.assertTrue(model.generate(STORY, max_tokens=2))
+
     def test_cancel(self):
         with Model("builtin:stories") as model:
             model.cancel()  # nothing runs: no effect

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ctypes as c
-import threading
 from typing import TYPE_CHECKING, Generator, List, Optional, Tuple
 
 from . import _abi
@@ -10,6 +9,7 @@ from ._errors import Error, error_of
 from ._notes import warn_of_notes
 from ._results import FINISH, Result, Run, run_of
 from ._stream import Known, Pieces, decoder
+from ._threads import this_thread
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -173,5 +173,5 @@ class Batch(Pieces[Tuple[int, str]]):
                             raise
                 for job, text in jobs.step():
                     yield number[job], text
-                    model._turn_thread = threading.get_ident()  # a stream moves with its reader
+                    model._turn_thread = this_thread()  # a stream moves with its reader
         known.results = [job.result for job in all_jobs if job.result]

@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import threading
+import weakref
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, Union, cast
 
@@ -26,6 +27,7 @@ from ._pictures import Sees
 from ._results import Message, Metadata, Result, Run, Score, run_of
 from ._speech import Hears
 from ._stream import Answer, Stream
+from ._threads import Mark, this_thread
 
 if TYPE_CHECKING:
     import numpy
@@ -113,7 +115,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         Face Hub, "hf:USER/REPO" or "hf:USER/REPO:QUANT"."""
         self._begin_handle()
         self._turn = threading.Lock()  # held from the beginning of a generation to its end
-        self._turn_thread: Optional[int] = None
+        self._turn_thread: Optional[weakref.ReferenceType[Mark]] = None  # that has read the stream last
         self._jobs: Dict[Job, None] = {}  # that have not ended
         self._n_parallel = max(1, n_parallel or 0)
         self._shown: List[str] = []  # marks of the last conversation's pictures
@@ -590,12 +592,18 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
     def _own_turn(self) -> Iterator[None]:
         """Waits until what others have begun has ended."""
         self._refuse_inside()
-        if self._turn_thread == threading.get_ident():
+        owner = self._turn_thread
+        if owner is not None and owner() is None:
+            raise Error(
+                Status.USAGE,
+                "a thread that has ended has begun a stream of the model that has not: read it to its end, or close it, before the next call",
+            )
+        if owner == this_thread():
             raise Error(
                 Status.USAGE, "this thread has begun a stream of the model that has not ended: read it to its end, or close it, before the next call"
             )
         with self._turn:
-            self._turn_thread = threading.get_ident()
+            self._turn_thread = this_thread()
             try:
                 yield
             finally:

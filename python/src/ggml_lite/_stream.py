@@ -14,6 +14,7 @@ from . import _abi
 from ._errors import Error
 from ._notes import warn_of_notes
 from ._results import Message, Part, Result, Run
+from ._threads import this_thread
 
 if TYPE_CHECKING:
     from ._model import Model
@@ -90,7 +91,7 @@ class Stream(Pieces[str]):
                     if text:
                         at_beginning = False
                         yield text
-                        model._turn_thread = threading.get_ident()  # a stream moves with its reader
+                        model._turn_thread = this_thread()  # a stream moves with its reader
             finally:
                 with contextlib.suppress(Error):  # the model may be closed
                     known.run = model._note_run("length" if params.is_empty else None)
@@ -125,7 +126,7 @@ def in_another_thread(model: Model, function: Callable[[int, Callable[[T], bool]
                     has_ended = True
                     break
                 yield item
-                model._turn_thread = threading.get_ident()
+                model._turn_thread = this_thread()
         finally:
             unwanted.append(True)
             while not has_ended and threading.get_ident() != worker:  # garbage may be collected in that thread, too
