@@ -37,6 +37,8 @@ static ggl_status open_chat(llm_context *c, const llm_opening *o, ggl_error *err
             &c->why_no_chat, st,
             "%s; chat_template (--chat-template) gives one: its text, or a name such as \"chatml\"",
             c->why_no_chat.msg);
+    if (st == GGL_FORMAT && template) /* of the caller's text, and not of the file */
+        c->why_no_chat.status = GGL_USAGE;
     return st == GGL_NOMEM || (st != GGL_OK && template) ? ggl_pass(err, &c->why_no_chat) : GGL_OK;
 }
 

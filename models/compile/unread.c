@@ -81,6 +81,7 @@ typedef struct requests { /* one element per pattern of keys, or of tensors */
 typedef struct unread_key {
     ggl_str name;
     const char *reason, *near; /* as in llm_arch_judged */
+    bool is_changed;           /* the user has set it: it is no fault of the file */
 } unread_key;
 
 /* Unread tensors whose names differ only in numbers: "blk.*.ffn_gate.*.weight". */
@@ -196,17 +197,18 @@ static const char *overridden(arch_eval *ev, const llm_arch_judged *judged) {
 }
 
 /* A key that the user changed has to be read by a line that ran, or by the engine: that a line names or ignores it, or that it
- * is harmless, is not enough. */
-static void judge_change(const unread *u, size_t i, llm_arch_judged *judged) {
+ * is harmless, is not enough. Returns true if it is changed and unread. */
+static bool judge_change(const unread *u, size_t i, llm_arch_judged *judged) {
     const llm_arch_source *s = u->ev->src;
     const bool is_used = llm_arch_engine_reads(u->ev, judged->key) ||
                          llm_arch_was_read(u->ev, judged->key) ||
                          (u->is_early && judged->use == LLM_ARCH_READ);
     if (is_used || !s->is_changed || !s->is_changed(s->ctx, i))
-        return;
+        return false;
     if (judged->use != LLM_ARCH_UNREAD || !judged->reason)
         judged->reason = overridden(u->ev, judged);
     judged->use = LLM_ARCH_UNREAD;
+    return true;
 }
 
 /* Collects the unread keys that are not ignored on request. */
@@ -218,7 +220,7 @@ static bool find_keys(unread *u, arch_judge *j) {
         llm_arch_judged judged = llm_arch_judge_key(j, key);
         if (ev->status != GGL_OK)
             return false;
-        judge_change(u, i, &judged);
+        const bool is_changed = judge_change(u, i, &judged);
         const bool maybe = judged.use == LLM_ARCH_IGNORED && judged.reason;
         if (judged.use != LLM_ARCH_UNREAD && !maybe)
             continue;
@@ -226,7 +228,7 @@ static bool find_keys(unread *u, arch_judge *j) {
             continue;
         if (!llm_arch_push(ev, &u->key, &u->cap_key, u->n_key + 1, sizeof *u->key))
             return false;
-        u->key[u->n_key++] = (unread_key){key, judged.reason, judged.near};
+        u->key[u->n_key++] = (unread_key){key, judged.reason, judged.near, is_changed};
     }
     return ev->status == GGL_OK;
 }
@@ -574,6 +576,9 @@ static bool report(const unread *u) {
     message m = {.tail = TAIL};
     if (u->n_key + u->n_tensor == 0)
         return true;
+    bool is_of_file = u->n_tensor > 0;
+    for (size_t i = 0; i < u->n_key; i++)
+        is_of_file = is_of_file || !u->key[i].is_changed;
     say_unread(u, &m);
     say_advice(u, &m);
     if (!llm_arch_is_builtin(ev->arch)) {
@@ -581,9 +586,9 @@ static bool report(const unread *u) {
         say(&m, "If you write the descriptor, read, ignore or require each of them in %.100s.",
             ev->arch->text.name);
     }
-    ev->status = GGL_FORMAT;
+    ev->status = is_of_file ? GGL_FORMAT : GGL_USAGE;
     if (ev->err) {
-        ev->err->status = GGL_FORMAT; /* ggl_fail would escape the line ends */
+        ev->err->status = ev->status; /* ggl_fail would escape the line ends */
         memcpy(ev->err->msg, m.s, m.n + 1);
     }
     return false;

@@ -78,7 +78,7 @@ static ggl_status refuse_name(const char *given, ggl_nearest *near, const char *
         ggl_nearest_try(near, file, strlen(file) - SUFFIX);
     const char *meant = near->distance < before ? near->best : nearest;
     n = near->distance < before ? strlen(meant) - SUFFIX : strlen(meant);
-    return ggl_fail(err, GGL_IO,
+    return ggl_fail(err, GGL_NOT_FOUND,
                     "%s: there is no such file, and no built-in descriptor of that name "
                     "('llm-arch list' prints them)%s%.*s%s",
                     given, n ? "; did you mean '" : "", (int)n, meant, n ? "'?" : "");

@@ -205,11 +205,10 @@ static ggl_status use(llm_prompt_cache *c, const void *data, size_t size, const 
     return st == GGL_OK ? llm_session_clear(c->session, c->slot, err) : st;
 }
 
+/* GGL_FORMAT: the file is empty. */
 static ggl_status map_file(ggl_file_map *map, const char *path, ggl_error *err) {
-    if (!ggl_file_exists(path))
-        return ggl_fail(err, GGL_NOT_FOUND, "%s: there is no such file", path);
-    const ggl_status st = ggl_file_map_open(map, path, err);
-    return st == GGL_FORMAT ? ggl_fail(err, GGL_NOT_FOUND, "%s: the file is empty", path) : st;
+    return ggl_file_exists(path) ? ggl_file_map_open(map, path, err)
+                                 : ggl_fail(err, GGL_NOT_FOUND, "%s: there is no such file", path);
 }
 
 ggl_status llm_prompt_cache_load(llm_prompt_cache *c, const char *path, const int32_t *id, size_t n,
@@ -220,6 +219,8 @@ ggl_status llm_prompt_cache_load(llm_prompt_cache *c, const char *path, const in
     ggl_status st = llm_session_clear(c->session, c->slot, err);
     if (st == GGL_OK)
         st = map_file(&map, path, err);
+    if (st == GGL_FORMAT) /* as mktemp makes files for the first prompt */
+        return ggl_fail(err, GGL_NOT_FOUND, "%s: the file is empty", path);
     if (st != GGL_OK)
         return st;
     st = use(c, map.data, map.size, id, n, err);

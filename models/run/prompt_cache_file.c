@@ -174,7 +174,7 @@ bool llm_prompt_cache_is(const void *data, size_t size) {
 
 static ggl_status check_fixed(const void *data, size_t size, fixed *f, ggl_error *err) {
     if (!llm_prompt_cache_is(data, size))
-        return ggl_fail(err, GGL_FORMAT, "this file is not a prompt cache, and is left as it is");
+        return ggl_fail(err, GGL_FORMAT, "this file is not a prompt cache");
     if (size < FIXED)
         return ggl_fail(err, GGL_FORMAT, "the prompt cache is cut off after %zu bytes", size);
     memcpy(f, data, FIXED);

@@ -653,6 +653,20 @@ TEST(overrides_keys) {
     llm_close(again);
 }
 
+/* What is wrong is what the caller gives, and not the model's file. */
+TEST(opening_refused) {
+    ggl_error err;
+    llm_context *c;
+    llm_open_params p = {.size = sizeof p, .arch = "nope"};
+    CHECK_INT(llm_open(&c, "builtin:stories", &p, &err), GGL_NOT_FOUND);
+    CHECK_HAS(err.msg, "nope: there is no such file, and no built-in descriptor of that name");
+    p = (llm_open_params){.size = sizeof p, .chat_template = "{% if %}"};
+    CHECK_INT(llm_open(&c, "builtin:stories", &p, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "chat_template:1: an expression was expected");
+    p.chat_template = "nope";
+    CHECK_INT(llm_open(&c, "builtin:stories", &p, &err), GGL_NOT_FOUND);
+}
+
 TEST(overrides_refused) {
     static const struct {
         const char *override;
@@ -665,11 +679,11 @@ TEST(overrides_refused) {
         {"a=float:inf", GGL_USAGE, "is not KEY=TYPE:VALUE"},
         {"=int:1", GGL_USAGE, "is not KEY=TYPE:VALUE"},
         {"tokenizer.ggml.tokens=int:1", GGL_USAGE, "key 'tokenizer.ggml.tokens' is a list"},
-        {".rope.speed=int:1", GGL_FORMAT, "llama.rope.speed = 1: overridden, but nothing reads it"},
-        {"lama.rope.freq_base=int:1", GGL_FORMAT, "lama.rope.freq_base = 1: overridden"},
-        {".rope.scaling.yarn_beta_fast=int:3", GGL_FORMAT,
+        {".rope.speed=int:1", GGL_USAGE, "llama.rope.speed = 1: overridden, but nothing reads it"},
+        {"lama.rope.freq_base=int:1", GGL_USAGE, "lama.rope.freq_base = 1: overridden"},
+        {".rope.scaling.yarn_beta_fast=int:3", GGL_USAGE,
          "llama.rope.scaling.yarn_beta_fast = 3: overridden, but nothing reads it"},
-        {".vision.block_count=int:3", GGL_FORMAT, "llama.vision.block_count = 3: overridden"},
+        {".vision.block_count=int:3", GGL_USAGE, "llama.vision.block_count = 3: overridden"},
         {"general.architecture=str:none", GGL_NOT_FOUND, "none"},
         {".block_count=int:9", GGL_FORMAT, "blk.5.attn_norm.weight is missing"},
     };

@@ -148,6 +148,17 @@ TEST(saved_and_restored) {
     REQUIRE(c);
     CHECK_INT(llm_restore(c, path, &err), GGL_FORMAT);
     CHECK_HAS(err.msg, path);
+    static const char *const texts[] = {"",
+                                        "Once upon a time, there was a little girl named Lily."};
+    static const char *const words[] = {": the file is empty", ": this file is not a prompt cache"};
+    for (int i = 0; i < 2; i++) {
+        FILE *f = fopen(path, "w");
+        REQUIRE(f && fputs(texts[i], f) >= 0 && fclose(f) == 0);
+        CHECK_INT(llm_restore(c, path, &err), GGL_FORMAT);
+        CHECK_HAS(err.msg, path);
+        CHECK_HAS(err.msg, words[i]);
+        CHECK(!strstr(err.msg, "left as it is"));
+    }
     CHECK(llm_save(c, NULL, &err) == GGL_USAGE && llm_restore(c, NULL, &err) == GGL_USAGE);
     llm_close(c);
     free(copy);

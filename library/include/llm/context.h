@@ -144,7 +144,8 @@ typedef struct llm_open_params {
  * program curl into the cache that llm-cli -hf uses, unless it is there already. params NULL: the defaults, which are all 0. The caller
  * closes *out by llm_close; on failure it is NULL. GGL_IO (the file), GGL_FORMAT (it is damaged),
  * GGL_NOT_FOUND (no descriptor, or no device of that name), GGL_UNSUPPORTED, GGL_LIMIT (n_ctx
- * exceeds what can be counted), GGL_NOMEM (n_ctx may be too large), GGL_DEVICE, GGL_USAGE (params). */
+ * exceeds what can be counted), GGL_NOMEM (n_ctx may be too large), GGL_DEVICE, GGL_USAGE (params: also a text of a chat template with a
+ * mistake, and a key of override that nothing reads). */
 GGL_API GGL_NODISCARD ggl_status llm_open(llm_context **out, const char *path,
                                           const llm_open_params *params, ggl_error *err);
 GGL_API void llm_close(llm_context *c); /* NULL is fine */
@@ -665,7 +666,7 @@ GGL_API GGL_NODISCARD ggl_status llm_truncate(llm_context *c, size_t n, ggl_erro
  * Only a context that computes the same bits can use the file: of the
  * same model, adapters, placement and types of the KV cache. GGL_USAGE: the sequence is empty, or there is another file
  * of that name, which stays; GGL_NOT_FOUND: there is no such file; GGL_UNSUPPORTED: it is of another model, version or setting;
- * GGL_FORMAT: it is damaged, or has other types of the KV cache; GGL_LIMIT: the context is too small for it; GGL_IO, GGL_NOMEM, GGL_DEVICE. The message
+ * GGL_FORMAT: it is damaged, empty, of another kind, or has other types of the KV cache; GGL_LIMIT: the context is too small for it; GGL_IO, GGL_NOMEM, GGL_DEVICE. The message
  * begins with the path. After a failure of llm_restore the sequence is as before, or empty. */
 GGL_API GGL_NODISCARD ggl_status llm_save(llm_context *c, const char *path, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status llm_restore(llm_context *c, const char *path, ggl_error *err);

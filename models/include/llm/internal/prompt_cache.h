@@ -60,7 +60,7 @@ GGL_NODISCARD ggl_status llm_prompt_cache_load(llm_prompt_cache *c, const char *
 
 /* Sets the slot to the whole sequence of a file, for a prompt that is not known yet. *id: its *n tokens, and, up to *n_all,
  * those after them that had not run (llm_prompt_cache_save_all); to be freed with ggl_free. Statuses as of
- * llm_prompt_cache_load; GGL_LIMIT also if too few pages of the KV cache are free: then *n is the number of tokens all the same. The slot is as before after a failure, unless the backend failed in the middle:
+ * llm_prompt_cache_load, but GGL_FORMAT if the file is empty; GGL_LIMIT also if too few pages of the KV cache are free: then *n is the number of tokens all the same. The slot is as before after a failure, unless the backend failed in the middle:
  * then it is empty. */
 GGL_NODISCARD ggl_status llm_prompt_cache_restore(llm_prompt_cache *c, const char *path,
                                                   int32_t **id, size_t *n, size_t *n_all,
