@@ -199,8 +199,9 @@ class Text(unittest.TestCase):
 
     def test_prompts_are_checked(self):
         for prompt, kind, words in (
-            (5, TypeError, "int"),
-            (b"bytes", TypeError, "not bytes"),
+            (5, TypeError, "prompt is int, not a str or a sequence of tokens"),
+            (None, TypeError, "prompt is NoneType, not"),
+            (b"bytes", TypeError, "prompt is bytes, not"),
             ([1.5], TypeError, "a token is float"),
             ([-1], ValueError, "a token is -1"),
             ([self.model.n_vocab], Error, str(self.model.n_vocab)),
@@ -213,6 +214,32 @@ class Text(unittest.TestCase):
         with self.assertRaises(UnicodeEncodeError):
             self.model.generate("\ud800")
         self.assertTrue(self.model.generate(STORY, max_tokens=2))
+
+    def test_sequences_are_checked(self):
+        m = self.model
+        options = {
+            "stop": "a str or a sequence of str",
+            "dry_sequence_breakers": "a str or a sequence of str",
+            "samplers": "a str or a list of names",
+            "read": "a sequence of tokens",
+        }
+        calls = [(lambda name=name: m.generate(STORY, **{name: 5}), f"{name} is int, not {words}") for name, words in options.items()]
+        calls += [
+            (lambda: m.detokenize(5), "tokens is int, not a sequence of tokens"),
+            (lambda: m.logprobs(STORY, None), "continuation is NoneType, not"),
+            (lambda: m.batch(None), "prompts is NoneType, not"),
+            (lambda: m.batch([None]), "prompt is NoneType, not"),
+            (lambda: m.chat(None), "messages is NoneType, not"),
+            (lambda: m.chat("Hi", tools=5), "tools is int, not"),
+            (lambda: m.rerank("a", 5), "documents is int, not"),
+            (lambda: m.save(5), "path is int, not a path"),
+            (lambda: Model("builtin:stories", place=5), "place is int, not"),
+            (lambda: Model("builtin:stories", adapters=5), "adapters is int, not"),
+            (lambda: Model(None), "path is NoneType, not a path"),
+        ]
+        for call, words in calls:
+            with self.subTest(words), self.assertRaisesRegex(TypeError, f"^{words}"):
+                call()
 
     def test_tokens_are_checked(self):
         for tokens, kind, words in (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterable, List,
 from . import _abi
 from ._errors import Error, Status
 from ._handle import Handle
-from ._options import flag, text_bytes, whole
+from ._options import elements, flag, text_bytes, whole
 from ._results import Ranked
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Embeds(Handle):
             if task is None or error.status != Status.NOT_FOUND:
                 raise
             before = ""  # llm_embed_texts says which tasks there are
-        data, sizes, n = _given("text", [text] if isinstance(text, (str, bytes)) else text, before)
+        data, sizes, n = _given("text", [text] if isinstance(text, (str, bytes)) else elements("text", text, "a str or a list of str"), before)
         rows: List[Any] = []
         raised: List[BaseException] = []
 
@@ -110,10 +110,8 @@ class Embeds(Handle):
     def rerank(self, query: str, documents: Sequence[str], *, top_n: Optional[int] = None) -> List[Ranked]:
         """How well each document answers a query, by a reranker: pairs of the document's index and its score, the best first; top_n: only so
         many. Scores are as the model computes them, so that only their order says something. Documents with the same score stay in their order."""
-        if isinstance(documents, (str, bytes)):
-            raise TypeError(f"documents is {type(documents).__name__}, not a list of str")
         most = None if top_n is None else whole("top_n", top_n, 1, 32)
-        data, sizes, n = _given("a document", documents)
+        data, sizes, n = _given("a document", elements("documents", documents, "a list of str"))
         asked = text_bytes("query", query)
         score = (c.c_float * max(n, 1))()
         with self._own_turn():

@@ -22,7 +22,7 @@ from ._jobs import Batch, Job, Jobs
 from ._measure import Measures
 from ._notes import warn, warn_of_notes
 from ._opening import Path, file_bytes, known_arguments, layers, loras, overridden, rules
-from ._options import Options, flag, generate_params, number, text_bytes, whole
+from ._options import Options, elements, flag, generate_params, number, text_bytes, whole
 from ._pictures import Sees
 from ._results import Message, Metadata, Result, Run, Score, run_of
 from ._speech import Hears
@@ -380,19 +380,15 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         """What the library takes. Warns of what the template does not read."""
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
-        if isinstance(messages, Mapping):
-            raise TypeError(f"messages is {type(messages).__name__}, not a sequence of mappings")
-        messages = list(messages)
+        messages = list(elements("messages", messages, "a sequence of mappings", Mapping))
         for k, message in enumerate(messages):
             if not isinstance(message, Mapping):
                 raise TypeError(f"messages[{k}] is {type(message).__name__}, not a mapping")
         copies = [dict(message) for message in messages]
         self._with_marks(copies)
         talk: Dict[str, Any] = {**(variables or {}), "messages": copies}
-        if isinstance(tools, (str, bytes, Mapping)):
-            raise TypeError(f"tools is {type(tools).__name__}, not a sequence of mappings")
         if tools is not None:
-            talk["tools"] = list(tools)
+            talk["tools"] = list(elements("tools", tools, "a sequence of mappings", Mapping))
         for name in [*(variables or {}), *(["tools"] if tools else [])]:
             if not self._template_reads(name, talk):
                 more = ", so the model does not see them" if name == "tools" else ""
@@ -428,10 +424,8 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
 
     def stream_batch(self, prompts: Iterable[Union[Prompt, Mapping[str, Any]]], **options: Unpack[Options]) -> Batch:
         """The same, piece by piece: `for k, piece in model.stream_batch(prompts):`. At the end, the stream's `results` has the texts."""
-        if isinstance(prompts, (str, bytes, Mapping)):
-            raise TypeError(f"prompts is {type(prompts).__name__}, not a sequence of prompts")
         ids, params = [], []
-        for given in prompts:
+        for given in elements("prompts", prompts, "a sequence of prompts", Mapping):
             own = dict(given) if isinstance(given, Mapping) else {"prompt": given}
             if "prompt" not in own:
                 raise TypeError("a prompt with options needs 'prompt'")
@@ -469,9 +463,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
     def detokenize(self, tokens: Iterable[SupportsIndex], *, show_special: bool = False) -> str:
         """The text of tokens, which the vocabulary has. Bytes that are no UTF-8 become U+FFFD. Rows of pictures and sounds in `context`, which
         are below 0, have no text."""
-        if isinstance(tokens, (str, bytes, bytearray)):
-            raise TypeError(f"tokens is {type(tokens).__name__}, not a sequence of tokens")
-        array = _abi.array([whole("a token", token, -(1 << 31), 32) for token in tokens])
+        array = _abi.array([whole("a token", token, -(1 << 31), 32) for token in elements("tokens", tokens, "a sequence of tokens")])
         text, n = c.c_void_p(), c.c_size_t()
         flags = _abi.SHOW_SPECIAL * show_special
         with self._call() as handle:
@@ -531,7 +523,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
             n, ids = self._ids_after(prompt, continuation) if continuation else (0, [])
         else:
             begin = self._ids(prompt)
-            more = self.tokenize(continuation, add_special=False) if isinstance(continuation, str) else self._ids(continuation)
+            more = self.tokenize(continuation, add_special=False) if isinstance(continuation, str) else self._ids(continuation, "continuation")
             n, ids = len(begin), begin + more
         if not 0 < n < len(ids):
             raise ValueError("logprobs() needs at least one token of the prompt, and one of the continuation")
@@ -638,12 +630,10 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         with stream:
             return "".join(stream)
 
-    def _ids(self, prompt: Prompt) -> List[int]:
+    def _ids(self, prompt: Prompt, name: str = "prompt") -> List[int]:
         if isinstance(prompt, str):
             return self.tokenize(prompt)
-        if isinstance(prompt, (bytes, bytearray)):
-            raise TypeError(f"a prompt is a str or a sequence of tokens, not {type(prompt).__name__}")
-        return [whole("a token", token, 0, 32) for token in prompt]
+        return [whole("a token", token, 0, 32) for token in elements(name, prompt, "a str or a sequence of tokens")]
 
     def _n_common(self, handle: int, ids: List[int]) -> int:
         """How many tokens the context has in common with these, of which one is left to run."""

@@ -8,7 +8,7 @@ import os
 from typing import Any, Callable, Mapping, Sequence, Tuple, TypeVar, Union, cast
 
 from . import _abi
-from ._options import number, refuse_unknown, text_bytes
+from ._options import elements, number, refuse_unknown, text_bytes
 
 Path = Union[str, "os.PathLike[str]"]
 F = TypeVar("F", bound=Callable[..., None])
@@ -85,6 +85,8 @@ def layers(n: int) -> int:
 
 
 def file_bytes(name: str, path: Path) -> bytes:
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name} is {type(path).__name__}, not a path")
     file = os.fsencode(path)
     if b"\0" in file:
         raise ValueError(f"{name} contains a NUL character")
@@ -92,9 +94,8 @@ def file_bytes(name: str, path: Path) -> bytes:
 
 
 def loras(adapters: Sequence[Union[Path, Tuple[Path, float]]]) -> Tuple[Any, int]:
-    if isinstance(adapters, (str, bytes, os.PathLike)):
-        raise TypeError(f"adapters is {type(adapters).__name__}, not a list of files: write adapters=[path]")
-    pairs = [(a[0], a[1]) if isinstance(a, tuple) else (a, 1.0) for a in adapters]
+    given = elements("adapters", adapters, "a list of files: write adapters=[path]", os.PathLike)
+    pairs = [(a[0], a[1]) if isinstance(a, tuple) else (a, 1.0) for a in given]
     loras = [_abi.Lora(file_bytes("adapters", path), number("a scale of adapters", scale)) for path, scale in pairs]
     return (_abi.Lora * len(loras))(*loras), len(loras)
 
@@ -119,7 +120,5 @@ def overridden(overrides: Mapping[str, Union[bool, int, float, str]]) -> Tuple[A
 
 
 def rules(place: Sequence[str]) -> Tuple[Any, int]:
-    if isinstance(place, (str, bytes)):
-        raise TypeError(f"place is {type(place).__name__}, not a list of rules: write place=[rule]")
-    texts = [text_bytes("a rule of place", rule) for rule in place]
+    texts = [text_bytes("a rule of place", rule) for rule in elements("place", place, "a list of rules: write place=[rule]")]
     return (c.c_char_p * len(texts))(*texts), len(texts)

@@ -186,6 +186,14 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def elements(name: str, value: Any, of: str, *refused: type) -> Iterable[Any]:
+    """A sequence, or what else one can go through. Texts, bytes and what is `refused` are none."""
+    if isinstance(value, (str, bytes, bytearray, *refused)) or not (hasattr(value, "__iter__") or hasattr(value, "__getitem__")):
+        raise TypeError(f"{name} is {type(value).__name__}, not {of}")
+    given: Iterable[Any] = value
+    return given
+
+
 def above_0(name: str, value: Any) -> float:
     """A number for which the library takes 0 as "the default"."""
     given = number(name, value)
@@ -203,7 +211,7 @@ def whole_or_all(name: str, value: Any) -> int:
 
 
 def texts(name: str, value: Any) -> Tuple[Any, int]:
-    given = [text_bytes(name, text) for text in ([value] if isinstance(value, str) else value)]
+    given = [text_bytes(name, text) for text in ([value] if isinstance(value, str) else elements(name, value, "a str or a sequence of str"))]
     return (c.c_char_p * len(given))(*given), len(given)
 
 
@@ -247,7 +255,7 @@ def set_bias(p: GenerateParams, value: Any) -> None:
 
 
 def set_read(p: GenerateParams, value: Any) -> None:
-    ids = [whole("a token of read", id, 0, 31) for id in value]
+    ids = [whole("a token of read", id, 0, 31) for id in elements("read", value, "a sequence of tokens")]
     if not ids:
         raise ValueError("read has no tokens")
     p.read, p.n_read = (c.c_int32 * len(ids))(*ids), len(ids)
@@ -259,7 +267,7 @@ def set_diffusion(p: GenerateParams, given: Mapping[str, Any]) -> None:
 
 
 def stages(name: str, value: Any) -> bytes:
-    return text_bytes(name, value if isinstance(value, str) else ";".join(value))
+    return text_bytes(name, value if isinstance(value, str) else ";".join(elements(name, value, "a str or a list of names")))
 
 
 def schema_bytes(name: str, value: Any) -> bytes:

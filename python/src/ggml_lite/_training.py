@@ -14,7 +14,7 @@ from ._errors import Error, Status
 from ._handle import Handle
 from ._interrupt import interruptible
 from ._opening import Path, file_bytes, known_arguments
-from ._options import flag, number, text_bytes, whole
+from ._options import elements, flag, number, text_bytes, whole
 from ._results import Evaluation, TrainingFacts, TrainingReport
 
 Texts = Union[str, Sequence[str]]
@@ -81,7 +81,7 @@ def row_of(kind: Type[Row], struct: Any) -> Row:
 
 def strings(name: str, value: Any, to_bytes: Callable[[str, Any], bytes]) -> Any:
     """An array of C strings, of one or of several."""
-    given = [value] if isinstance(value, (str, bytes, os.PathLike)) else value
+    given = [value] if isinstance(value, (str, bytes, os.PathLike)) else elements(name, value, "a str, a path or a list")
     texts = [to_bytes(name, text) for text in given]
     return (c.c_char_p * len(texts))(*texts)
 
@@ -200,7 +200,7 @@ class Training(Handle):
             "matrix": strings("matrix", matrix, text_bytes),
             "learn": strings("learn", learn, text_bytes),
         }
-        dim = [whole("dims", n, 1, 64) for n in dims]
+        dim = [whole("dims", n, 1, 64) for n in elements("dims", dims, "a list of int")]
         p = _abi.TrainingParams(
             size=c.sizeof(_abi.TrainingParams),
             file=lists["file"],

@@ -71,7 +71,7 @@ GGL_NODISCARD ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_e
 /* Finds a built-in descriptor by its file name, with or without ".arch". False if none. */
 bool llm_arch_builtin_named(const char *name, const char **file, const char **text, size_t *n);
 /* Parses the descriptor that a user names: a file or, if there is no such file, a built-in one, by its name or that of a family.
- * Sets *builtin (may be NULL) to which it was. Fails with GGL_IO, GGL_FORMAT or GGL_LIMIT. */
+ * Sets *builtin (may be NULL) to which it was. GGL_NOT_FOUND: it is neither; GGL_IO, GGL_FORMAT, GGL_LIMIT. */
 GGL_NODISCARD ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin,
                                              ggl_error *err);
 
