@@ -98,7 +98,7 @@ typedef struct llm_open_params {
     bool cpu_moe;      /* run the experts of all layers on the CPU */
     int64_t n_cpu_moe; /* those of the first layers */
     /* A file that keeps the repacked weights for this machine, to start from it next time; "": the model's path plus
-     * ".repack". NULL: none. */
+     * ".repack". Contexts that start from it share its memory. NULL: none. */
     const char *repack_cache;
     bool no_mmap; /* read the file into memory instead of mapping it */
     bool mlock;   /* keep the model in memory, so that it is never swapped out */
@@ -169,8 +169,9 @@ GGL_API GGL_NODISCARD ggl_status llm_context_json(const llm_context *c, const ch
                                                   char **json, size_t *n, ggl_error *err);
 /* Changes the scale of adapter k of llm_open_params.adapter. The sequence is empty afterwards. It prepares the
  * weights again, and needs memory for the new ones beside the old. GGL_USAGE: there is no adapter k, or the scale is
- * not finite; else as llm_open. After a failure the old scale stays. If the adapter also changes the eye or the ear, marks that llm_see and
- * llm_listen gave before stand for the rows of the old scale: pictures and sounds are to be shown again. */
+ * not finite; else as llm_open. After a failure the old scale stays. If the adapter also changes the eye or the ear, what
+ * llm_see and llm_listen have computed of pictures and sounds was computed with the old scale, and stays so: call them again after this, and use
+ * the marks that they then return. */
 GGL_API GGL_NODISCARD ggl_status llm_set_adapter_scale(llm_context *c, size_t k, double scale,
                                                        ggl_error *err);
 /* True if the model has a chat template, which llm_reply and llm_chat_format need. */
