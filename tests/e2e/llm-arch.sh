@@ -146,6 +146,30 @@ expect 1 "$tmp/none/x.svg" graph llama --format svg -o "$tmp/none/x.svg"
 expect 0 "the same nodes" diff llama "$archs/llama.arch"
 sed 's/rope_pair/rope_half/' "$archs/llama.arch" >"$tmp/half.arch"
 expect 1 "+ 0     rope_half" diff "$archs/llama.arch" "$tmp/half.arch" "$model"
+# numbers, and operators between weights and numbers, which are constants of a run
+cat >"$tmp/numbers.arch" <<'END'
+arch llama
+language 1
+token_embd [.embedding_length, n_vocab]
+x = token_embd[token]
+freq = freqs(.rope.dimension_count, 10000)
+layer l < .block_count:
+  attn_norm [.embedding_length]
+  x = x + rms_norm(rope_half(x, freq), attn_norm, 1e-5) / (1 - sigmoid(attn_norm))
+logits = linear(x, token_embd)
+END
+other() { # PATTERN TEXT ..: the descriptor with the text differs, and the lines of the difference have the words
+    sed "s/$1/$2/" "$tmp/numbers.arch" >"$tmp/numbers2.arch"
+    expect 1 "$3" diff "$tmp/numbers.arch" "$tmp/numbers2.arch" "$model" "${unread[@]}"
+    grep -qF -e "$4" "$tmp/out" || fail "diff of $1 and $2: $(cat "$tmp/out")"
+}
+other 10000 500000 '-       ** 10000 ..' '+       ** 500000 ..'
+other '1e-5' '2e-5' '- 0     rms .. (1e-05)' '+ 0     rms .. (2e-05)'
+other 'sigmoid' 'tanh' '- 0     sigmoid blk.0.attn_norm.weight:f32' '+ 0     tanh blk.0.attn_norm.weight:f32'
+other "(1 - " "(2 - " '- 0     - 1 ..' '+ 0     - 2 ..'
+other 'linear(x, token_embd)' '& \/ 0' '/ .. 0' '+ '
+sed 's/1 - sigmoid(attn_norm)/-(sigmoid(attn_norm) - 1)/' "$tmp/numbers.arch" >"$tmp/numbers2.arch"
+expect 0 "the same nodes and constants, which are computed in other ways" diff "$tmp/numbers.arch" "$tmp/numbers2.arch" "$model" "${unread[@]}"
 expect 0 "the same tensors" diff "$model" "$model"
 expect 2 "is a model" diff "$model" llama
 

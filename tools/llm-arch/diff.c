@@ -1,6 +1,7 @@
 /* llm-arch diff: compares two descriptors by the graphs that they make of the same model, or two
  * models by their keys and tensors. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +9,11 @@
 
 #include "common/load.h"
 #include "ggl/internal/graph.h"
+#include "ggl/internal/number.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
+#include "ggl/internal/xxh64.h"
+#include "ggl/program.h"
 #include "tensors.h"
 #include "tool.h"
 
@@ -186,80 +190,195 @@ static int diff_models(const char *a, const char *b) {
 
 /* --- descriptors ------------------------------------------------------------------------------ */
 
-/* Adds a line for each node: layer, operator, shape, weights, numbers. Line numbers of the
- * descriptor are left out, as they would always differ. */
-static void graph_lines(const ggl_graph *g, lines *l) {
-    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
-        const ggl_tensor *t = ggl_graph_node(g, i);
-        char text[512], op[256], shape[128] = "";
-        if (!t->needed || t->op == GGL_OP_INPUT || t->op == GGL_OP_WEIGHT || t->op == GGL_OP_CONST)
-            continue;
-        size_t n = 0;
-        for (int d = 0; d < t->n_dims && n < sizeof shape; d++)
-            n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%" PRId64, d ? ", " : "",
-                                  t->ne[d]);
-        char layer[16] = "     ";
-        if (t->group >= 0)
-            snprintf(layer, sizeof layer, "%-5d", t->group);
-        snprintf(text, sizeof text, "%s %-60s [%s]", layer, arch_node_op(t, op, sizeof op), shape);
-        add_line(l, text);
-    }
+static void append(char *buf, size_t size, const char *fmt, const char *a, const char *b) {
+    const size_t n = strlen(buf);
+    if (n < size)
+        snprintf(buf + n, size - n, fmt, a, b);
 }
 
-static ggl_status descriptor_lines(const llm_arch *arch, const char *model, bool first,
-                                   const tool_ignore *ignore, int variant, lines *l,
-                                   ggl_error *err) {
-    ggl_backend *fold = NULL;
-    ggl_gguf *f = NULL;
-    llm_arch_toy *toy = NULL;
-    llm_arch_source source;
-    ggl_status st = GGL_OK;
-    if (model) {
-        st = tool_open_gguf(&f, model, NULL, err);
-        source = llm_arch_source_gguf(f);
-    } else {
-        toy = llm_arch_toy_new(arch, variant, err);
-        if (!toy)
-            return err->status;
-        source = *llm_arch_toy_source(toy);
+static double const_at(const ggl_tensor *x, int64_t i) {
+    return x->type == GGL_F64   ? ((const double *)x->data)[i]
+           : x->type == GGL_F32 ? (double)((const float *)x->data)[i]
+                                : (double)((const int32_t *)x->data)[i];
+}
+
+/* Writes a number with the fewest digits that tell it from others; a file's f32 as such. */
+static const char *number(char text[GGL_NUMBER_TEXT], double x) {
+    return ggl_number_shortest(text, x, (double)(float)x == x);
+}
+
+/* Appends a constant: a number; or the extents of several, and a digest of them as f32, because two ways to compute a number may differ
+ * in the last digits of a double. */
+static void append_const(char *buf, size_t size, const ggl_tensor *x) {
+    char text[GGL_NUMBER_TEXT];
+    const int64_t n = ggl_count(x);
+    if (n == 1) {
+        append(buf, size, " %s%s", number(text, const_at(x, 0)), "");
+        return;
     }
+    ggl_xxh64 h;
+    ggl_xxh64_begin(&h);
+    for (int64_t i = 0; i < n; i++) {
+        const float value = (float)const_at(x, i);
+        ggl_xxh64_add(&h, &value, sizeof value);
+    }
+    for (int d = 0; d < x->n_dims; d++) {
+        snprintf(text, sizeof text, "%" PRId64, x->ne[d]);
+        append(buf, size, "%s%s", d ? "," : " constants ", text);
+    }
+    snprintf(text, sizeof text, "%016" PRIx64, ggl_xxh64_end(&h));
+    append(buf, size, " %s%s", text, "");
+}
+
+/* Appends an operand: a weight with its type, an input, a constant, or ".." for the value of another node. */
+static void append_operand(char *buf, size_t size, const ggl_tensor *x) {
+    const ggl_tensor *w = !x           ? NULL
+                          : x->view_of ? x->view_of
+                          : x->gather  ? x->src[0]->view_of
+                                       : NULL;
+    if (w && w->op == GGL_OP_WEIGHT)
+        append(buf, size, " %s:%s", w->name, ggl_type_get(w->type)->name);
+    else if (x && x->op == GGL_OP_CONST)
+        append_const(buf, size, x);
+    else if (x)
+        append(buf, size, " %s%s", x->op == GGL_OP_INPUT ? x->name : "..", "");
+}
+
+/* Writes the operator, its operands and its numbers: "linear .. blk.0.attn_q.weight:q8_0", "- 1 ..", "attend .. .. scale 0.25"; returns buf. */
+static const char *node_op(const ggl_tensor *t, char *buf, size_t size) {
+    const ggl_op_info info = ggl_op_get(t->op);
+    const char *name = t->call ? t->call : t->op == GGL_OP_CALL ? "body" : info.name;
+    const size_t n = strlen(name);
+    char text[GGL_NUMBER_TEXT];
+    if (name[0] == '<' && n > 2) /* a name like "<split>" cannot be called */
+        snprintf(buf, size, "%.*s", (int)n - 2, name + 1);
+    else
+        snprintf(buf, size, "%s", name);
+    for (int i = 0; i < t->n_src; i++)
+        append_operand(buf, size, t->src[i]);
+    for (int i = 0; t->op == GGL_OP_CALL && i < t->n_num; i++)
+        append(buf, size, " (%s)%s", number(text, t->num[i]), "");
+    for (int i = 0, k = 0; k < info.n_params && i < t->n_num; k++) {
+        const ggl_param p = ggl_op_param(t->op, k);
+        if (p.kind != GGL_PARAM_NUMBER || p.variadic)
+            continue;
+        if (!isnan(t->num[i]) && t->num[i] != p.fallback)
+            append(buf, size, " %s %s", p.name, number(text, t->num[i]));
+        i++;
+    }
+    return buf;
+}
+
+static void node_line(const ggl_tensor *t, int depth, lines *l) {
+    char text[640], op[384], shape[128] = "", layer[16] = "     ";
+    size_t n = 0;
+    if (!t->needed || ggl_is_leaf(t) || t->op == GGL_OP_PARAM)
+        return;
+    for (int d = 0; d < t->n_dims && n < sizeof shape; d++)
+        n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%" PRId64, d ? ", " : "", t->ne[d]);
+    if (t->group >= 0)
+        snprintf(layer, sizeof layer, "%-5d", t->group);
+    snprintf(text, sizeof text, "%s %*s%-*s [%s]", layer, 2 * depth, "", 60 - 2 * depth,
+             node_op(t, op, sizeof op), shape);
+    add_line(l, text);
+    /* the name of a composite of the prelude, and its numbers, say all of its body */
+    for (int i = 0; t->body && ggl_composite_of(t) == GGL_COMPOSITE_NONE && i < t->body->n_node;
+         i++)
+        node_line(t->body->node[i], depth + 1, l);
+}
+
+/* Opens what both graphs are made of: the model, or (model NULL) one that is made up for the descriptor. */
+typedef struct origin {
+    ggl_gguf *file;
+    llm_arch_toy *toy;
+    llm_arch_source source;
+    int64_t n_ctx;
+} origin;
+
+static ggl_status origin_open(origin *o, const llm_arch *arch, const char *model, int variant,
+                              ggl_error *err) {
+    *o = (origin){0};
+    if (model) {
+        if (tool_open_gguf(&o->file, model, NULL, err) != GGL_OK)
+            return err->status;
+        o->source = llm_arch_source_gguf(o->file);
+        o->n_ctx = arch_context(o->file, 64);
+        return GGL_OK;
+    }
+    o->toy = llm_arch_toy_new(arch, variant, err);
+    if (!o->toy)
+        return err->status;
+    o->source = *llm_arch_toy_source(o->toy);
+    o->n_ctx = llm_arch_toy_n_ctx(o->toy);
+    return GGL_OK;
+}
+
+/* Adds a line for each node: layer, operator, operands, shape. Line numbers of the descriptor are left out, as they would always differ.
+ * fold: computes what depends on no token, so that these nodes have no lines, and their results are operands; NULL: they stay nodes. */
+static ggl_status descriptor_lines(const llm_arch *arch, const char *model, bool notes,
+                                   const tool_ignore *ignore, int variant, ggl_backend *fold,
+                                   lines *l, ggl_error *err) {
+    origin o;
     arch_built b = {0};
+    ggl_status st = origin_open(&o, arch, model, variant, err);
     if (st == GGL_OK)
-        st = ggl_backend_open(&fold, "reference", NULL, err);
-    if (st == GGL_OK)
-        st = arch_build(&b, arch, &source, ignore, NULL, false,
-                        toy ? llm_arch_toy_n_ctx(toy) : arch_context(f, 64), 16, fold, err);
-    if (first)
+        st = arch_build(&b, arch, &o.source, ignore, NULL, false, o.n_ctx, 16, fold, err);
+    if (notes)
         arch_print_notes(&b);
-    if (st == GGL_OK)
-        graph_lines(b.graph, l);
+    for (int i = 0; st == GGL_OK && i < ggl_graph_n_nodes(b.graph); i++)
+        node_line(ggl_graph_node(b.graph, i), 0, l);
     arch_built_fini(&b);
-    llm_arch_toy_free(toy);
-    ggl_gguf_close(f);
-    ggl_backend_close(fold);
+    llm_arch_toy_free(o.toy);
+    ggl_gguf_close(o.file);
     return st;
+}
+
+static bool is_same(const lines *a, const lines *b) {
+    bool same = a->n == b->n && !a->failed && !b->failed;
+    for (size_t i = 0; same && i < a->n; i++)
+        same = strcmp(a->at[i], b->at[i]) == 0;
+    return same;
+}
+
+/* Compares the graphs node by node. Where they differ, but not after everything that depends on no token has been computed, the descriptors
+ * compute the same constants in two ways, and are the same. */
+static int diff_graphs(llm_arch *const arch[2], const char *model, const tool_ignore *ignore,
+                       int variant, bool context, ggl_error *err) {
+    lines nodes[2] = {0}, folded[2] = {0};
+    ggl_backend *fold = NULL;
+    ggl_status st = GGL_OK;
+    int code = 1;
+    for (int k = 0; k < 2 && st == GGL_OK; k++)
+        st = descriptor_lines(arch[k], model, k == 0, ignore, variant, NULL, &nodes[k], err);
+    const bool same = st == GGL_OK && is_same(&nodes[0], &nodes[1]);
+    if (st == GGL_OK && !same)
+        st = ggl_backend_open(&fold, "reference", NULL, err);
+    for (int k = 0; k < 2 && fold && st == GGL_OK; k++)
+        st = descriptor_lines(arch[k], model, false, ignore, variant, fold, &folded[k], err);
+    if (st != GGL_OK)
+        tool_error(TOOL, 1, "%s", err->msg);
+    else if (!same && is_same(&folded[0], &folded[1]))
+        code = print_and_count(&folded[0], &folded[1], context,
+                               "nodes and constants, which are computed in other ways");
+    else
+        code = print_and_count(&nodes[0], &nodes[1], context, "nodes");
+    for (int k = 0; k < 2; k++) {
+        lines_fini(&nodes[k]);
+        lines_fini(&folded[k]);
+    }
+    ggl_backend_close(fold);
+    return code;
 }
 
 static int diff_descriptors(const char *a, const char *b, const char *model,
                             const tool_ignore *ignore, bool without, bool context) {
     ggl_error err = {0};
-    lines l[2] = {0};
     llm_arch *arch[2] = {arch_open(TOOL, a), NULL};
-    int code = -1;
     if (arch[0])
         arch[1] = arch_open(TOOL, b);
-    if (!arch[1])
-        code = 1;
-    for (int k = 0; k < 2 && code < 0; k++)
-        if (descriptor_lines(arch[k], model, k == 0, ignore, without ? 0 : 1, &l[k], &err) !=
-            GGL_OK)
-            code = tool_error(TOOL, 1, "%s", err.msg);
-    if (code < 0)
-        code = print_and_count(&l[0], &l[1], context, "nodes");
-    for (int k = 0; k < 2; k++) {
-        lines_fini(&l[k]);
+    const int code = arch[1] ? diff_graphs(arch, model, ignore, without ? 0 : 1, context, &err) : 1;
+    for (int k = 0; k < 2; k++)
         llm_arch_free(arch[k]);
-    }
     return code;
 }
 

@@ -4,12 +4,10 @@
 #include "ggl/internal/os_fs.h"
 #include "tool.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ggl/internal/fold.h"
-#include "ggl/internal/graph.h"
 #include "llm/internal/load.h"
 
 int arch_args(const args_spec *spec, size_t least, size_t most, int argc, char **argv) {
@@ -156,38 +154,6 @@ void arch_backends_close(arch_backends *b) {
 void arch_tokens(int32_t *token, int n, int64_t n_vocab) {
     for (int i = 0; i < n; i++)
         token[i] = n_vocab > 0 ? (int32_t)((uint32_t)i * 2654435761u % (uint64_t)n_vocab) : 0;
-}
-
-static void append(char *buf, size_t size, const char *fmt, const char *a, const char *b) {
-    size_t n = strlen(buf);
-    if (n < size)
-        snprintf(buf + n, size - n, fmt, a, b);
-}
-
-const char *arch_node_op(const ggl_tensor *t, char *buf, size_t size) {
-    ggl_op_info info = ggl_op_get(t->op);
-    const char *name = t->call ? t->call : t->op == GGL_OP_CALL ? "body" : info.name;
-    size_t n = strlen(name);
-    if (name[0] == '<' && n > 2) /* a name like "<split>" cannot be called */
-        snprintf(buf, size, "%.*s", (int)n - 2, name + 1);
-    else
-        snprintf(buf, size, "%s", name);
-    for (int i = 0; i < t->n_src; i++)
-        for (const ggl_tensor *x = t->src[i]; x;
-             x = x->n_src && !ggl_is_batched(x) && x->op != GGL_OP_CACHE ? x->src[0] : NULL)
-            if (x->op == GGL_OP_WEIGHT)
-                append(buf, size, " %s:%s", x->name, ggl_type_get(x->type)->name);
-    for (int i = 0, k = 0; k < info.n_params && i < t->n_num; k++) {
-        ggl_param p = ggl_op_param(t->op, k);
-        if (p.kind != GGL_PARAM_NUMBER || p.variadic)
-            continue;
-        char number[32];
-        snprintf(number, sizeof number, "%.6g", t->num[i]);
-        if (!isnan(t->num[i]) && t->num[i] != p.fallback)
-            append(buf, size, " %s %s", p.name, number);
-        i++;
-    }
-    return buf;
 }
 
 void arch_note_truncated(const char *path) {

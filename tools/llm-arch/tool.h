@@ -62,8 +62,4 @@ void arch_note_truncated(const char *path);
 /* Writes n tokens from a fixed sequence, all below n_vocab. */
 void arch_tokens(int32_t *token, int n, int64_t n_vocab);
 
-/* Writes the operator and its operands: "linear blk.0.attn_q.weight:q8_0", "attend scale 0.25
- * window 4096"; returns buf. */
-const char *arch_node_op(const ggl_tensor *t, char *buf, size_t size);
-
 #endif
