@@ -132,9 +132,12 @@ static ggl_status take_value(verify *v, const ggl_tensor *t) {
     if (!x)
         return ggl_fail(v->err, GGL_NOMEM, "out of memory for %zu values", n);
     ggl_status st = llm_node_device_get(&v->exact, t, x, v->err);
-    for (size_t i = 0; i < n && st == GGL_OK && t->type == GGL_F32 && !v->out->first_nan; i++)
+    for (size_t i = 0; i < n && st == GGL_OK && t->type == GGL_F32 && !v->out->first_nan; i++) {
+        if (!(x[i] < INFINITY) && !v->out->first_not_finite)
+            v->out->first_not_finite = t;
         if (isnan(x[i]))
             v->out->first_nan = t;
+    }
     return st;
 }
 

@@ -39,8 +39,10 @@ typedef struct verify_result {
     double size; /* the largest output */
     bool whole_departs;
     const ggl_tensor *first_nan; /* the first node whose exact value has a NaN; NULL: none */
-    /* how many numbers the outputs have, and how many of the exact ones are NaN */
-    size_t n_outputs, n_nan_outputs;
+    /* the first node whose exact value has a NaN or +infinity; NULL: none. -infinity is what descriptors make of tokens to leave out. */
+    const ggl_tensor *first_not_finite;
+    /* how many numbers the outputs have, and how many of the exact ones are NaN, or +infinity */
+    size_t n_outputs, n_nan_outputs, n_infinite_outputs;
 } verify_result;
 
 /* Verifies a finished and folded graph. The reference runs what the backend refuses. token[n] go

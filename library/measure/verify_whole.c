@@ -135,6 +135,7 @@ ggl_status llm_verify_whole(verify *v, ggl_graph *g, const int32_t *token) {
             v->out->size = fmax(v->out->size, fabs((double)want[i]));
             v->out->n_outputs++;
             v->out->n_nan_outputs += isnan(want[i]) != 0;
+            v->out->n_infinite_outputs += want[i] == INFINITY;
         }
     }
     ggl_sched_free(s);

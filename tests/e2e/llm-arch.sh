@@ -170,6 +170,13 @@ other "(1 - " "(2 - " '- 0     - 1 ..' '+ 0     - 2 ..'
 other 'linear(x, token_embd)' '& \/ 0' '/ .. 0' '+ '
 sed 's/1 - sigmoid(attn_norm)/-(sigmoid(attn_norm) - 1)/' "$tmp/numbers.arch" >"$tmp/numbers2.arch"
 expect 0 "the same nodes and constants, which are computed in other ways" diff "$tmp/numbers.arch" "$tmp/numbers2.arch" "$model" "${unread[@]}"
+# results that are no numbers are wrong with a model, and with made-up ones if they are with all of them
+sed 's/sigmoid(attn_norm)/sqrt(-1 - abs(attn_norm))/' "$tmp/numbers.arch" >"$tmp/numbers2.arch"
+expect 1 "numbers2.arch:8 ($model): 20480 of 20480 results are NaN in double precision, too; the first value that has a NaN is" check "$tmp/numbers2.arch" "$model" "${unread[@]}"
+expect 1 "results are NaN in double precision" check "$tmp/numbers2.arch"
+sed 's/= token_embd\[token\]/& * 1e39/' "$tmp/numbers.arch" >"$tmp/numbers2.arch"
+expect 1 "the first value that has a NaN is x = *(..)" check "$tmp/numbers2.arch" "$model" "${unread[@]}"
+expect 0 "runs have results that are NaN or infinite, as made-up numbers can make them: clip-janus.arch:20 (" check clip-janus
 expect 0 "the same tensors" diff "$model" "$model"
 expect 2 "is a model" diff "$model" llama
 

@@ -1,13 +1,15 @@
 /* llm-arch check: checks a descriptor by itself, with made-up models of every branch, and with a
  * model. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/load.h"
 #include "common/progress.h"
 #include "measure/verify.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/graph.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
 #include "tool.h"
@@ -21,8 +23,58 @@ typedef struct tally {
     double worst; /* largest departure of the nodes that are right */
     size_t n_nodes;
     int n_models;
+    /* runs of graphs, and those with NaN or infinite results; of the first of them, which */
+    int n_runs, n_not_finite;
+    char not_finite[1024];
     const tool_ignore *ignore;
 } tally;
+
+/* The first weight of the graph that has a NaN or an infinity; NULL: none, or out of memory. */
+static const ggl_tensor *weight_not_finite(const ggl_graph *g) {
+    const ggl_tensor *found = NULL;
+    for (int i = 0; i < ggl_graph_n_nodes(g) && !found; i++) {
+        const ggl_tensor *t = ggl_graph_node(g, i);
+        const ggl_type_info *type = ggl_type_get(t->type);
+        if (t->op != GGL_OP_WEIGHT || !t->data || !type->to_float)
+            continue;
+        const int64_t n_rows = ggl_count(t) / t->ne[0];
+        const size_t row_size = t->size / (size_t)n_rows;
+        float *row = ggl_calloc((size_t)t->ne[0], sizeof *row);
+        for (int64_t r = 0; row && r < n_rows && !found; r++) {
+            type->to_float((const char *)t->data + (size_t)r * row_size, row, t->ne[0]);
+            for (int64_t k = 0; k < t->ne[0] && !found; k++)
+                found = isfinite(row[k]) ? NULL : t;
+        }
+        ggl_free(row);
+    }
+    return found;
+}
+
+/* Writes to t->not_finite which results are NaN or infinite in double precision, too, and counts such runs. Weights of the model that
+ * are NaN or infinite themselves are noted instead: the descriptor cannot help that. */
+static void judge_finite(tally *t, const arch_built *b, const verify_result *r, const char *file,
+                         const char *what) {
+    const size_t n = r->n_nan_outputs + r->n_infinite_outputs;
+    const ggl_tensor *first = r->first_not_finite, *weight = n ? weight_not_finite(b->graph) : NULL;
+    char text[160];
+    t->n_runs++;
+    if (weight)
+        tool_note(TOOL, "%s: %zu of %zu results are NaN or infinite, as numbers of %s are", what, n,
+                  r->n_outputs, weight->name);
+    if (n == 0 || weight || !first)
+        return;
+    if (t->n_not_finite++ == 0)
+        snprintf(
+            t->not_finite, sizeof t->not_finite,
+            "%s (%s): %zu of %zu results are %s in double precision, too; the first value that "
+            "has %s is %s",
+            first->origin ? first->origin : file, what, n, r->n_outputs,
+            r->n_infinite_outputs == 0 ? "NaN"
+            : r->n_nan_outputs == 0    ? "infinite"
+                                       : "NaN or infinite",
+            first == r->first_nan ? "a NaN" : "an infinity",
+            ggl_node_text(first, text, sizeof text));
+}
 
 /* Verifies a graph on a backend. Counts only the single nodes: made-up weights make some
  * recurrent states grow without bound, until the result of the whole graph is nothing but
@@ -45,6 +97,8 @@ static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const 
                           r.at[r.first].node->origin ? r.at[r.first].node->origin : file, what,
                           ggl_node_text(r.at[r.first].node, text, sizeof text), backend->name,
                           r.at[r.first].what, r.at[r.first].error, r.at[r.first].departure);
+    else
+        judge_finite(t, b, &r, file, what);
     for (size_t i = 0; i < r.n; i++)
         t->worst = r.at[i].departure > t->worst ? r.at[i].departure : t->worst;
     t->n_nodes += r.n;
@@ -116,12 +170,21 @@ static int check_alone(tally *t, const llm_arch *arch) {
         return tool_error(TOOL, 1, "%s", err.msg);
     }
     int code = check_toys(t, arch);
+    /* some made-up numbers make no sense together, such as a factor of 0; all of them do not */
+    if (code < 0 && t->n_runs > 0 && t->n_not_finite == t->n_runs)
+        code = tool_error(TOOL, 1, "%s", t->not_finite);
     if (code < 0) {
         ggl_fprint(stdout, "%s: %d lines; %d made-up models, %zu nodes, on", llm_arch_name(arch),
                    llm_arch_n_lines(arch), t->n_models, t->n_nodes);
         for (int i = 0; i < t->backends.n_other; i++)
             printf("%s %s", i ? "," : "", t->backends.other[i]->name);
         printf(" as on the reference (at worst %.2f of what rounding explains)\n", t->worst);
+        if (t->n_not_finite)
+            ggl_fprint(
+                stdout,
+                "%d of %d runs have results that are NaN or infinite, as made-up numbers can "
+                "make them: %s\n",
+                t->n_not_finite, t->n_runs, t->not_finite);
         if (notes)
             printf("%s", notes);
     }
@@ -137,6 +200,8 @@ static int check_model(tally *t, const llm_arch *arch, const char *path) {
         return tool_error(TOOL, 1, "%s", err.msg);
     llm_arch_source source = llm_arch_source_gguf(file);
     int code = check_source(t, arch, &source, arch_context(file, N_CTX), path, &notes);
+    if (code < 0 && t->n_not_finite)
+        code = tool_error(TOOL, 1, "%s", t->not_finite);
     if (code < 0)
         printf(
             "%s: fits; %zu nodes as on the reference (at worst %.2f of what rounding explains)\n%s",
