@@ -1,5 +1,6 @@
 #include "key_ranges.h"
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "ggl/internal/number.h"
@@ -14,8 +15,9 @@ static const struct {
 } ranges[] = {
     {"epsilon", 0, 0.1, false,
      "models have about 1e-05, and other values make the logits wrong or NaN"},
-    {".context_length", 1, 1 << 28, true,
-     "models read 512 to some million tokens at once, and 4294967295 is -1 without its sign"},
+    {".context_length", 1, 1 << 28, true, "models read 512 to some million tokens at once"},
+    {".rope.freq_base", 1, 1e12, false,
+     "models have 10000 to some hundred million, and a base of 0 or less makes the logits NaN"},
 };
 
 /* Writes a whole number with all its digits, another one with the fewest that say what it is. */
@@ -39,10 +41,11 @@ bool llm_arch_doubts_key(const ggl_gguf_value *v, bool is_read, char *text, size
         const bool is_above = is_read && !ranges[i].is_whole;
         if ((is_above ? x > ranges[i].least : x >= ranges[i].least) && x <= top)
             continue;
-        snprintf(text, size, "key '%.*s' is %s, but %s%s %s %s is expected: %s", (int)v->key.n,
+        snprintf(text, size, "key '%.*s' is %s, but %s%s %s %s is expected: %s%s", (int)v->key.n,
                  v->key.s, number(is, x, is_f32), is_above ? "more than " : "",
                  number(least, ranges[i].least, false), is_above ? "and at most" : "to",
-                 number(most, ranges[i].most, false), ranges[i].advice);
+                 number(most, ranges[i].most, false), ranges[i].advice,
+                 x == UINT32_MAX ? ", and 4294967295 is -1 without its sign" : "");
         return true;
     }
     return false;

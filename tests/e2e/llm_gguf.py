@@ -127,6 +127,8 @@ def finds():
           "key 'none.context_length' is 4294967295, but 1 to 268435456 is expected"]),
         (gguf(KEYS + [("none.attention.layer_norm_epsilon", "f32", 10.0), ("none.context_length", "i32", -1)], one),
          ["key 'none.attention.layer_norm_epsilon' is 10, ", "key 'none.context_length' is -1, "]),
+        (gguf(KEYS + [("none.rope.freq_base", "f32", -5.0)], one),
+         ["key 'none.rope.freq_base' is -5, but 1 to 1000000000000 is expected: models have 10000 to some hundred million, and a base of 0 or less makes the logits NaN"]),
         (gguf(KEYS + [("none.context_length", "f32", 1e12)], one),
          ["key 'none.context_length' is 999999995904, but 1 to 268435456 is expected"]),
         (gguf([("general.architecture", "string", "llama"), ("llama.attention.layer_norm_rms_epsilon", "f32", 0.11), ("llama.context_length", "f32", 0.5)], []),
