@@ -24,7 +24,37 @@ static arch_slot *find_slot(arch_eval *ev, int local, int global) {
     return &ev->global[global];
 }
 
+static bool assigns(const arch_stmt *s, int global) {
+    for (; s; s = s->next) {
+        for (int k = 0; k < s->n_target; k++)
+            if (s->target[k].slot == global)
+                return true;
+        for (int k = 0; k < s->n_arm; k++)
+            if (assigns(s->arm[k].body, global))
+                return true;
+    }
+    return false;
+}
+
+/* The stage, of the top-level statements s, that alone assigns to the name; NULL: there is none, or others do, too. */
+static const arch_stmt *stage_with(const arch_stmt *s, int global) {
+    const arch_stmt *found = NULL;
+    for (; s; s = s->next) {
+        bool here = false;
+        for (int k = 0; k < s->n_target; k++)
+            here = here || s->target[k].slot == global;
+        for (int k = 0; k < s->n_arm; k++)
+            here = here || assigns(s->arm[k].body, global);
+        if (here && s->kind != ST_STAGE)
+            return NULL;
+        if (here && !found)
+            found = s;
+    }
+    return found;
+}
+
 arch_slot *llm_arch_lookup(arch_eval *ev, const arch_expr *e) {
+    const arch_stmt *stage;
     arch_slot *s = find_slot(ev, e->local, e->global);
     if (s)
         return s;
@@ -34,6 +64,9 @@ arch_slot *llm_arch_lookup(arch_eval *ev, const arch_expr *e) {
                        e->name);
     else if (ev->convert && ev->convert->unbound(ev, e))
         return NULL;
+    else if (e->global >= 0 && !ev->stage && (stage = stage_with(ev->arch->body, e->global)))
+        llm_arch_error(ev, e->place, "'%s' has no value here: names of the stage %s end with it",
+                       e->name, stage->target[0].name);
     else if (e->global >= 0 && ev->layer < 0 && ev->n_layer > 0)
         llm_arch_error(ev, e->place, "'%s' has no value here: names of a layer end with it",
                        e->name);

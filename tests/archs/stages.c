@@ -58,6 +58,9 @@ TEST(rows) {
         {"layer l < 2:\n  stage s:\n    return token_embd[token]\nembedding = s\n",
          "a stage is allowed only at top level"},
         {"s = 3\nstage s:\n  return token_embd[token]\nembedding = s\n", "'s' already has a value"},
+        {"stage s:\n  z = token_embd[token]\n  return z\nlayer l < 2:\n  a = 1\nembedding = s * "
+         "z\n",
+         "'z' has no value here: names of the stage s end with it"},
         {"return token_embd[token]\n", "'return' is allowed only in a def, an op or a stage"},
         {STAGE "y = token_embd[token] + s\nlogits = linear(y, token_embd)\n",
          "this mixes a value of each token with one of each row of the stage"},
