@@ -81,6 +81,22 @@ static void find_largest(check *c) {
     }
 }
 
+/* Picks an element of w, at random, that is not among element[k - n], [k - 2 n], .. (-1: none): those of the same weight. -1: all are. */
+static int64_t pick(const llm_train_weight *w, const int64_t *element, int64_t k, int64_t n,
+                    uint64_t *state) {
+    const int64_t count = llm_train_weight_count(w),
+                  from = (int64_t)(draw(state) % (uint64_t)count);
+    for (int64_t step = 0; step < count && step <= k / n; step++) {
+        const int64_t e = (from + step) % count;
+        int64_t before = k - n;
+        while (before >= 0 && element[before] != e)
+            before -= n;
+        if (before < 0)
+            return e;
+    }
+    return -1;
+}
+
 static ggl_status compare_all(check *c, const llm_gradients_params *p, uint64_t *state,
                               llm_gradients_result *r, ggl_error *err) {
     const int n = llm_trainer_n_weights(c->t);
@@ -90,20 +106,31 @@ static ggl_status compare_all(check *c, const llm_gradients_params *p, uint64_t 
     find_largest(c);
     r->largest = c->largest;
     r->n_weights = n;
-    for (int64_t k = 0; k < p->n_numbers && st == GGL_OK; k++) {
-        /* weights in turn; of fewer numbers than weights, those in even distances */
+    int64_t *element = NULL, last = 0; /* the last k that had an element left */
+    size_t cap = 0;
+    for (int64_t k = 0; r->n_numbers < p->n_numbers && k - last <= n && st == GGL_OK; k++) {
+        /* weights in turn, each element once; of fewer numbers than weights, those in even distances */
         const llm_train_weight w =
             llm_trainer_weight(c->t, (int)(p->n_numbers < n ? k * n / p->n_numbers : k % n));
         llm_gradient g;
-        st = compare(c, &w, (int64_t)(draw(state) % (uint64_t)llm_train_weight_count(&w)), &g, err);
+        if (!ggl_grow(&element, &cap, (size_t)k + 1, sizeof *element)) {
+            st = ggl_fail(err, GGL_NOMEM, "out of memory for a check of gradients");
+            break;
+        }
+        element[k] = pick(&w, element, k, n, state);
+        if (element[k] < 0)
+            continue;
+        last = k;
+        st = compare(c, &w, element[k], &g, err);
         if (st != GGL_OK)
-            return st;
+            break;
         const double error = fabs(g.difference - g.gradient) / (c->largest > 0 ? c->largest : 1);
         r->error = error > r->error || isnan(error) ? error : r->error;
         r->n_numbers++;
         if (p->each && !p->each(p->user, &g))
             st = ggl_fail(err, GGL_CANCELLED, "cancelled");
     }
+    ggl_free(element);
     return st;
 }
 

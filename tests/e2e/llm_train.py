@@ -437,6 +437,15 @@ def shown():
                                   "model": {"type": "BPE", "vocab": {c: i for i, c in enumerate(letters)}, "merges": []}}).encode())
     sizes = ["embedding_length=16", "attention.head_count=2", "block_count=1", "feed_forward_length=16", "attention.layer_norm_rms_epsilon=1e-5"]
     train("new", "llama", "--tokenizer", "bytes.json", "-o", "bytes.gguf", *[a for key in sizes for a in ("--set", "." + key)], has="--set .context_length=N")
+    # a model of a user's own descriptor, which the command that is printed needs, too; its gate is a single number, which is compared once
+    put("own.arch", b"arch zebra\nlanguage 2\ntoken_embd [.embedding_length, n_vocab]\ngate [1]\nlogits = linear(token_embd[token] * gate, token_embd)\n")
+    train("new", "own.arch", "--tokenizer", "bytes.json", "-o", "own.gguf", "--set", ".embedding_length=16", has="`llm-train -m own.gguf --arch own.arch FILE.. -o OUT` lets it learn")
+    train("-m", "own.gguf", "--arch", "own.arch", "story.txt", "-o", "own2.gguf", "-c", "32", "--steps", "1")
+    arch = os.path.join(os.path.dirname(TRAIN), "llm-arch")
+    if os.path.exists(arch):
+        r = subprocess.run([arch, "verify", "own.gguf", "--arch", "own.arch", "--gradients", "--numbers", "12", "--worst", "20"], capture_output=True, cwd=TMP.name, env=ENV, check=False)
+        out = r.stdout.decode()
+        check("12 gradients of 2 weights" in out and out.count("gate.weight[0]") == 1 and out.count("token_embd.weight[") == 11, "a number is compared once", out)
     train("-m", "bytes.gguf", "story.txt", "-o", "b.gguf", "-c", "32", "--steps", "1", "--resume", has="the tokenizer has no token that ends texts")
     train("-m", "bytes.gguf", "story.txt", "-o", "c.gguf", "-c", "32", "--steps", "1", "--resume", has="--resume: there is no c.gguf.train")
     code, seen = terminals.run(TRAIN, *args, "-q", env=ENV, cwd=TMP.name)

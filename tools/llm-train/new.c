@@ -45,8 +45,12 @@ static int make(const char *arch, const char *out, llm_new_model_params *p, cons
                  "wrote %s; `llm-train -m MODEL --mmproj %s FILE.. -o OUT --mmproj-out EYE` lets "
                  "it learn",
                  out, out);
-    else
-        tool_say(TOOL, "wrote %s; `llm-train -m %s FILE.. -o OUT` lets it learn", out, out);
+    else {
+        /* the file has the name of its architecture, and not the descriptor */
+        const bool is_file = ggl_os_is_file(arch);
+        tool_say(TOOL, "wrote %s; `llm-train -m %s%s%s FILE.. -o OUT` lets it learn", out, out,
+                 is_file ? " --arch " : "", is_file ? arch : "");
+    }
     if (!p->from && p->tokenizer)
         note_context(set);
     return 0;
