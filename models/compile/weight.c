@@ -105,6 +105,21 @@ static void find_word(void *ctx, arch_expr *e) {
         *word = NULL;
 }
 
+/* True if the name is the number of a layer or of a turn of a loop, in one of the statements: it is another one each time. */
+static bool is_counter(const arch_stmt *s, const char *word) {
+    for (; s; s = s->next) {
+        for (int k = 0;
+             (s->kind == ST_LAYER || s->kind == ST_FOR || s->kind == ST_STAGE) && k < s->n_target;
+             k++)
+            if (strcmp(s->target[k].name, word) == 0)
+                return true;
+        for (int k = 0; k < s->n_arm; k++)
+            if (is_counter(s->arm[k].body, word))
+                return true;
+    }
+    return false;
+}
+
 /* Tries each of the descriptor's numbers that the expression does not mention in place of this
  * name. Skips n_ctx: the user chooses it, and no shape depends on it. */
 static void try_names(void *ctx, arch_expr *e) {
@@ -116,7 +131,7 @@ static void try_names(void *ctx, arch_expr *e) {
         const arch_slot *s = &ev->global[k];
         const char *word = ev->arch->global[k];
         llm_arch_walk_expr((arch_expr *)g->dim, find_word, &word);
-        if (!s->bound || s->v.kind != VAL_NUMBER || !word)
+        if (!s->bound || s->v.kind != VAL_NUMBER || !word || is_counter(ev->arch->body, word))
             continue;
         ev->vary_name = e->name;
         ev->vary_value = s->v;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ggl/internal/graph.h"
+#include "ggl/internal/nearest.h"
 #include "language.h"
 
 const char *const llm_arch_predefined[SLOT_FIRST_FREE] = {"token", "pos", "n_ctx", "n_vocab",
@@ -670,6 +671,28 @@ static void find_tokens(llm_arch *a, arch_stmt *s) {
             find_tokens(a, x);
 }
 
+/* Fails at the top-level name that is nearest to that of an output. False: none is near to one. */
+static bool fail_near_output(arch_parser *p) {
+    const arch_target *at = NULL;
+    const char *output = NULL;
+    size_t distance = SIZE_MAX;
+    for (const arch_stmt *s = p->arch->body; s; s = s->next)
+        for (int k = 0; s->kind == ST_ASSIGN && k < s->n_target; k++) {
+            ggl_nearest near = ggl_nearest_to(s->target[k].name);
+            for (int o = 0; o < (p->arch->language < 2 ? OUT_LOGITS + 1 : OUT_COUNT); o++)
+                ggl_nearest_try(&near, llm_arch_output_names[o], SIZE_MAX);
+            if (near.best && near.distance < distance) {
+                at = &s->target[k];
+                output = near.best;
+                distance = near.distance;
+            }
+        }
+    if (at)
+        llm_arch_parse_fail_at(p, GGL_FORMAT, at->place,
+                               "the descriptor has no output; did you mean '%s'?", output);
+    return at != NULL;
+}
+
 bool llm_arch_resolve_text(arch_parser *p) {
     llm_arch *a = p->arch;
     names n = {.p = p};
@@ -695,7 +718,7 @@ bool llm_arch_resolve_text(arch_parser *p) {
     }
     a->guess_token =
         a->output[OUT_GUESS] < 0 ? -1 : find_name(a->global, a->n_global, "guess_token");
-    if (p->status == GGL_OK && !any)
+    if (p->status == GGL_OK && !any && !fail_near_output(p))
         llm_arch_parse_fail(
             p, "the descriptor has no output: its last statement must be logits = .. (scores for "
                "the next token), embedding = .. (a vector), score = .., or rows = .. (of a stage "

@@ -183,6 +183,8 @@ TEST(header) {
          "t.arch:2:10: error: the version must be a whole number of at least 1"},
         {"arch t,\nlanguage 1\n", "t.arch:1:8: error: a name is expected"},
         {"arch t\nlanguage 1\nx = 1\n", "t.arch:4:1: error: the descriptor has no output"},
+        {"arch t\nlanguage 2\nlogit = 1\n",
+         "t.arch:3:1: error: the descriptor has no output; did you mean 'logits'?"},
     };
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         ggl_error err = {0};
@@ -510,6 +512,9 @@ TEST(no_advice) {
          "sets its default"}, /* the prelude's key */
         {"require (.a \?\? 1) == 2\n", "t.a = true", "binds tighter"},
         {"require .a == 2\n", "t.a = true", "binds tighter"},
+        /* the number of a layer is another one in each */
+        {"n = 8\nlayer l < 2:\n  b [n]\n", "blk.0.b.weight [8]\nblk.1.b.weight [1, 8]",
+         "1 here is"},
     };
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         ggl_error err;
