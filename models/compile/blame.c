@@ -1,5 +1,5 @@
 /* Finds the keys of a model's file that an error depends on, so that a message about a built-in descriptor leads with the file: the
- * descriptor is tested, so the file's keys are more likely wrong. */
+ * descriptor is tested, so the file's keys are more likely wrong. For other descriptors they end the message. */
 #include <stdio.h>
 #include <string.h>
 
@@ -174,9 +174,25 @@ void llm_arch_keys_of_layers(arch_eval *ev, char *buf, size_t size) {
     add_layers(&b, ev->arch->body);
 }
 
+/* Appends the keys and the file to the message about a descriptor of the user's, in which its own line comes first. */
+static void end_with_file(char *msg, size_t size, const blame *b, const char *file) {
+    char text[1300], more[32] = "";
+    if (b->n == 0)
+        return;
+    if (b->n > MOST_KEYS)
+        snprintf(more, sizeof more, ", and %d more", b->n - MOST_KEYS);
+    const size_t n = (size_t)snprintf(text, sizeof text, "\n  by %s%s in %s", b->buf, more, file),
+                 had = strlen(msg);
+    const size_t kept = ggl_utf8_cut(text, n < sizeof text ? n : sizeof text - 1, size - 1 - had);
+    memcpy(msg + had, text, kept);
+    msg[had + kept] = '\0';
+}
+
 void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
     char buf[600] = "", name[600], text[sizeof name + sizeof buf + 40];
-    if (!ev->err || !ev->global || ev->convert || !llm_arch_is_builtin(ev->arch))
+    const bool is_builtin = llm_arch_is_builtin(ev->arch),
+               is_made_up = ev->src->require_key != NULL;
+    if (!ev->err || !ev->global || ev->convert || (is_made_up && !is_builtin))
         return;
     blame b = {.ev = ev, .buf = buf, .size = sizeof buf};
     if ((ev->ran && ev->n_layer == 0) || (ev->at && !ev->frame && lacks_layer(ev, ev->at, p))) {
@@ -202,6 +218,10 @@ void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
         }
     }
     ggl_show(name, sizeof name, ev->src->name, strlen(ev->src->name));
+    if (!is_builtin) {
+        end_with_file(ev->err->msg, sizeof ev->err->msg, &b, name);
+        return;
+    }
     if (b.n == 0)
         snprintf(text, sizeof text, "%s: ", name);
     else if (b.n > MOST_KEYS)

@@ -244,6 +244,10 @@ static const struct {
      "the tokenizer has 12 tokens, but t.vocab_size is 10: the model has no rows for the last 2"},
     {"", "", "tokenizer.ggml.tokens = [0, 1, 2, 3]", ""},
     /* keys */
+    {"n = .a\nlayer l < n:\n  y = x\n", "", "t.a = 9999",
+     "'n' is 9999; 0 to 4096 is allowed here\n    4 | layer l < n:\n      |           ^\n  by t.a "
+     "= 9999 "
+     "in model.gguf"},
     {"a = .nope + 1\n", "", "", "t.arch:3:5: error: key t.nope is missing in model.gguf"},
     {"a = .nope + 1\n", "", "", "'\?\? value' sets its default"},
     /* a key that nothing reads stands before what may follow from that, but not before a `require` */
