@@ -181,7 +181,7 @@ static void end_with_file(char *msg, size_t size, const blame *b, const char *fi
         return;
     if (b->n > MOST_KEYS)
         snprintf(more, sizeof more, ", and %d more", b->n - MOST_KEYS);
-    const size_t n = (size_t)snprintf(text, sizeof text, "\n  by %s%s in %s", b->buf, more, file),
+    const size_t n = (size_t)snprintf(text, sizeof text, "\n  %s has %s%s", file, b->buf, more),
                  had = strlen(msg);
     const size_t kept = ggl_utf8_cut(text, n < sizeof text ? n : sizeof text - 1, size - 1 - had);
     memcpy(msg + had, text, kept);

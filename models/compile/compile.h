@@ -284,7 +284,7 @@ bool llm_arch_source_error(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3)
 arch_value llm_arch_nomem(arch_eval *ev);
 /* For an error at p of a built-in descriptor: begins its message with the file and those of its keys on which the expression at p
  * depends, "model.gguf: llama.block_count = 4259844: llama.arch:28:11: error: ..". For other descriptors, whose
- * authors look for their own mistake first, appends "  by t.block_count = 4259844 in model.gguf", unless the model is made up. Does nothing
+ * authors look for their own mistake first, appends "  model.gguf has t.block_count = 4259844", unless the model is made up. Does nothing
  * in conversions. */
 void llm_arch_lead_with_file(arch_eval *ev, arch_place p);
 /* Writes the keys of the file that give the number of layers, "llama.block_count = 2"; "": there are none. */

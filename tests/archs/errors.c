@@ -245,9 +245,8 @@ static const struct {
     {"", "", "tokenizer.ggml.tokens = [0, 1, 2, 3]", ""},
     /* keys */
     {"n = .a\nlayer l < n:\n  y = x\n", "", "t.a = 9999",
-     "'n' is 9999; 0 to 4096 is allowed here\n    4 | layer l < n:\n      |           ^\n  by t.a "
-     "= 9999 "
-     "in model.gguf"},
+     "'n' is 9999; 0 to 4096 is allowed here\n    4 | layer l < n:\n      |           ^\n  "
+     "model.gguf has t.a = 9999"},
     {"a = .nope + 1\n", "", "", "t.arch:3:5: error: key t.nope is missing in model.gguf"},
     {"a = .nope + 1\n", "", "", "'\?\? value' sets its default"},
     /* a key that nothing reads stands before what may follow from that, but not before a `require` */
