@@ -529,7 +529,7 @@ def mistakes():
         ([*new, *sizes, "--set", ".atention.head_count_kv=2"], 2, "reads no key .atention.head_count_kv; did you mean .attention.head_count_kv?"),
         (["new", "absent.arch", *new[2:], *sizes[:4], "--set", ".block_count=60"], 2, "the new model lacks "),  # a key whose 0 says that it is absent
         (["new", "qwen3moe", *new[2:]], 2, "lacks keys that qwen3.arch needs: "),
-        (["new", "qwen3mo", *new[2:]], 1, "did you mean 'qwen3moe'?"),
+        (["new", "qwen3mo", *new[2:]], 2, "did you mean 'qwen3moe'?"),
         (["new", "eagle3", "-o", "out.gguf", "--tokenizer", "builtin:stories"], 2, ".target_layers, .target_hidden_size"),
         ([*new, *sizes, "--set", ".pooling_type=9"], 2, "pooling_type is 9 (known are 0 to 4: none, mean, cls, last, rank)"),
         ([*new, *sizes, "--set", "llama.pooling_type=medium"], 2, "pooling_type is medium (known are 0 to 4: none, mean, cls, last, rank)"),
