@@ -168,6 +168,11 @@ other '1e-5' '2e-5' '- 0     rms .. (1e-05)' '+ 0     rms .. (2e-05)'
 other 'sigmoid' 'tanh' '- 0     sigmoid blk.0.attn_norm.weight:f32' '+ 0     tanh blk.0.attn_norm.weight:f32'
 other "(1 - " "(2 - " '- 0     - 1 ..' '+ 0     - 2 ..'
 other 'linear(x, token_embd)' '& \/ 0' '/ .. 0' '+ '
+# the same nodes, of which one reads another value
+sed 's/^layer/y = rope_half(x, freq)\nz = rope_pair(x, freq)\nx = (y + z) * y\n&/' "$tmp/numbers.arch" >"$tmp/wires.arch"
+sed 's/\* y$/* z/' "$tmp/wires.arch" >"$tmp/wires2.arch"
+expect 0 "the same nodes" diff "$tmp/wires.arch" "$tmp/wires.arch" "$model" "${unread[@]}"
+expect 1 "-     of " diff "$tmp/wires.arch" "$tmp/wires2.arch" "$model" "${unread[@]}"
 sed 's/1 - sigmoid(attn_norm)/-(sigmoid(attn_norm) - 1)/' "$tmp/numbers.arch" >"$tmp/numbers2.arch"
 expect 0 "the same nodes and constants, which are computed in other ways" diff "$tmp/numbers.arch" "$tmp/numbers2.arch" "$model" "${unread[@]}"
 # results that are no numbers are wrong with a model, and with made-up ones if they are with all of them

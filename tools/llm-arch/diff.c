@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/load.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/number.h"
 #include "ggl/internal/show.h"
@@ -23,6 +24,10 @@ typedef struct lines {
     char **at;
     /* n_things: how many tensors the lines stand for; 0: each line counts as one */
     size_t n, cap, n_things;
+    /* of nodes: from[i] says which lines line i reads; node: each line's, while the graph is there. Others have neither. */
+    char **from;
+    const ggl_tensor **node;
+    size_t n_node, cap_node;
     bool failed;
 } lines;
 
@@ -45,7 +50,11 @@ static void add_line(lines *l, const char *text) {
 static void lines_fini(lines *l) {
     for (size_t i = 0; i < l->n; i++)
         free(l->at[i]);
+    for (size_t i = 0; l->from && i < l->n; i++)
+        free(l->from[i]);
     free(l->at);
+    free(l->from);
+    ggl_free(l->node);
     *l = (lines){0};
 }
 
@@ -269,6 +278,31 @@ static const char *node_op(const ggl_tensor *t, char *buf, size_t size) {
     return buf;
 }
 
+/* Returns the line of the node that has this value; -1: it is no node's. */
+static long line_of(const lines *l, const ggl_tensor *x) {
+    for (size_t i = l->n_node; x && i-- > 0;)
+        if (l->node[i] == x)
+            return (long)i;
+    return x && x->view_of && x->view_of != x ? line_of(l, x->view_of) : -1;
+}
+
+/* Sets l->from: the numbers of the lines that are operands of each line, p1 for the second parameter of a body. */
+static void add_wires(lines *l) {
+    l->from = l->failed ? NULL : calloc(l->n + 1, sizeof *l->from);
+    l->failed |= !l->from;
+    for (size_t i = 0; i < l->n && !l->failed; i++) {
+        char text[512] = "", number[32];
+        for (int k = 0; k < l->node[i]->n_src; k++) {
+            const ggl_tensor *x = l->node[i]->src[k];
+            const bool is_param = x && x->op == GGL_OP_PARAM;
+            snprintf(number, sizeof number, "%ld", is_param ? (long)x->id : line_of(l, x));
+            append(text, sizeof text, is_param ? " p%s%s" : " %s%s", number, "");
+        }
+        l->from[i] = ggl_copy_text(text);
+        l->failed |= !l->from[i];
+    }
+}
+
 static void node_line(const ggl_tensor *t, int depth, lines *l) {
     char text[640], op[384], shape[128] = "", layer[16] = "     ";
     size_t n = 0;
@@ -280,6 +314,10 @@ static void node_line(const ggl_tensor *t, int depth, lines *l) {
         snprintf(layer, sizeof layer, "%-5d", t->group);
     snprintf(text, sizeof text, "%s %*s%-*s [%s]", layer, 2 * depth, "", 60 - 2 * depth,
              node_op(t, op, sizeof op), shape);
+    l->failed |= !ggl_grow(&l->node, &l->cap_node, l->n_node + 1, sizeof *l->node);
+    if (l->failed)
+        return;
+    l->node[l->n_node++] = t;
     add_line(l, text);
     /* the name of a composite of the prelude, and its numbers, say all of its body */
     for (int i = 0; t->body && ggl_composite_of(t) == GGL_COMPOSITE_NONE && i < t->body->n_node;
@@ -327,6 +365,8 @@ static ggl_status descriptor_lines(const llm_arch *arch, const char *model, bool
         arch_print_notes(&b);
     for (int i = 0; st == GGL_OK && i < ggl_graph_n_nodes(b.graph); i++)
         node_line(ggl_graph_node(b.graph, i), 0, l);
+    if (st == GGL_OK)
+        add_wires(l);
     arch_built_fini(&b);
     llm_arch_toy_free(o.toy);
     ggl_gguf_close(o.file);
@@ -338,6 +378,31 @@ static bool is_same(const lines *a, const lines *b) {
     for (size_t i = 0; same && i < a->n; i++)
         same = strcmp(a->at[i], b->at[i]) == 0;
     return same;
+}
+
+/* Of graphs with the same lines: prints those that read other lines, and both of these. Returns how many there are. */
+static long print_wires(const lines *a, const lines *b) {
+    long n = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        if (strcmp(a->from[i], b->from[i]) == 0)
+            continue;
+        ggl_fprint(stdout, "  %s\n", a->at[i]);
+        char *of[2] = {a->from[i], b->from[i]};
+        for (int k = 0; k < 2; k++)
+            for (char *next, *at = of[k]; *at; at = next) {
+                next = at + 1 + strcspn(at + 1, " ");
+                const long line = at[1] == 'p' ? -1 : strtol(at, NULL, 10);
+                if (line >= 0)
+                    ggl_fprint(stdout, "%c     of %s\n", k ? '+' : '-', a->at[line]);
+            }
+        n++;
+    }
+    return n;
+}
+
+/* Prints how graphs differ; what: what is the same if nothing does. Returns an exit code. */
+static int print_graphs(const lines *a, const lines *b, bool context, const char *what) {
+    return is_same(a, b) && print_wires(a, b) > 0 ? 1 : print_and_count(a, b, context, what);
 }
 
 /* Compares the graphs node by node. Where they differ, but not after everything that depends on no token has been computed, the descriptors
@@ -358,10 +423,10 @@ static int diff_graphs(llm_arch *const arch[2], const char *model, const tool_ig
     if (st != GGL_OK)
         tool_error(TOOL, 1, "%s", err->msg);
     else if (!same && is_same(&folded[0], &folded[1]))
-        code = print_and_count(&folded[0], &folded[1], context,
-                               "nodes and constants, which are computed in other ways");
+        code = print_graphs(&folded[0], &folded[1], context,
+                            "nodes and constants, which are computed in other ways");
     else
-        code = print_and_count(&nodes[0], &nodes[1], context, "nodes");
+        code = print_graphs(&nodes[0], &nodes[1], context, "nodes");
     for (int k = 0; k < 2; k++) {
         lines_fini(&nodes[k]);
         lines_fini(&folded[k]);
