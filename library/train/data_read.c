@@ -111,9 +111,10 @@ static void note_line(const train_data *d, train_losses *x, int64_t line) {
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Notes the folder of the file, in which paths begin. */
+/* Notes the folder of the file, in which paths begin; those of a stream begin in the current one. */
 static ggl_status set_folder(train_data *d, const char *name, ggl_error *err) {
-    const char *slash = ggl_os_last_separator(name);
+    const bool is_stream = strncmp(name, "/dev/", 5) == 0 || strncmp(name, "/proc/", 6) == 0;
+    const char *slash = is_stream ? NULL : ggl_os_last_separator(name);
     const size_t n = slash ? (size_t)(slash + 1 - name) : 0;
     ggl_free(d->folder);
     d->folder = NULL;
@@ -254,7 +255,7 @@ static ggl_status check_beginning(const char *name, ggl_str text, ggl_error *err
     const ggl_status st = check_other(text, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "%s", name);
-    return memchr(text.s, 0, text.n)
+    return memchr(text.s, 0, text.n) && !llm_text_wide(text) /* which is explained later */
                ? ggl_fail(err, GGL_FORMAT, "%s: it has a byte 0x00: this is no text", name)
                : GGL_OK;
 }
@@ -293,8 +294,11 @@ static ggl_status add_stream(train_data *d, const char *path, ggl_error *err) {
     char *own = NULL;
     size_t n = 0;
     FILE *f = path ? ggl_os_fopen(path, "rb") : stdin;
+    const int why = errno;
+    if (!f && d->p.progress && !d->p.progress(d->p.user, 0, 1)) /* no writer came before a signal */
+        return ggl_fail(err, GGL_CANCELLED, "cancelled");
     if (!f)
-        return ggl_fail(err, GGL_IO, "%s: %s", name, strerror(errno));
+        return ggl_fail(err, GGL_IO, "%s: %s", name, strerror(why));
     ggl_status st = read_stream(d, f, name, &own, &n, err);
     if (st == GGL_OK)
         st = llm_train_data_add(d, name, (ggl_str){own, n}, err);

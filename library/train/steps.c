@@ -161,11 +161,12 @@ static void advise(const llm_training *t, const llm_training_report *r, char *ad
                  smaller = fmin(most / 3, most > t->usual_rate ? t->usual_rate : INFINITY);
     char largest[40] = "";
     if (r->step == 1 && !llm_train_history_is_finite(r)) {
-        snprintf(advice, size,
-                 "The model%s gives them: its file, or that of an adapter, may be damaged "
-                 "(llm-gguf check finds weights that are NaN or infinite)%s",
-                 t->p.loss ? " or the loss function" : "",
-                 t->p.arch ? ", or its descriptor (arch, or --arch) is wrong" : "");
+        snprintf(
+            advice, size,
+            "The model%s%s gives them: a file may be damaged (llm-gguf check finds weights that "
+            "are NaN or infinite)%s",
+            t->of.teach ? ", or the teacher," : "", t->p.loss ? ", or the loss function," : "",
+            t->p.arch ? ", or its descriptor (arch, or --arch) is wrong" : "");
         return;
     }
     if (r->rate < most) /* in the warm-up, or near the end */

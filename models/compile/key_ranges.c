@@ -17,7 +17,7 @@ static const struct {
      "models have about 1e-05, and other values make the logits wrong or NaN"},
     {".context_length", 1, 1 << 28, true, "models read 512 to some million tokens at once"},
     {".rope.freq_base", 1, 1e12, false,
-     "models have 10000 to some hundred million, and a base of 0 or less makes the logits NaN"},
+     "models have 10000 to some hundred million, and another one makes their texts wrong"},
 };
 
 /* Writes a whole number with all its digits, another one with the fewest that say what it is. */
@@ -38,7 +38,7 @@ bool llm_arch_doubts_key(const ggl_gguf_value *v, bool is_read, char *text, size
         /* the f32 nearest to 0.1 is above the double */
         const bool is_f32 = v->type == GGL_GGUF_F32;
         const double top = is_f32 ? (double)(float)ranges[i].most : ranges[i].most;
-        const bool is_above = is_read && !ranges[i].is_whole;
+        const bool is_above = is_read && ranges[i].least == 0;
         if ((is_above ? x > ranges[i].least : x >= ranges[i].least) && x <= top)
             continue;
         snprintf(text, size, "key '%.*s' is %s, but %s%s %s %s is expected: %s%s", (int)v->key.n,

@@ -172,7 +172,7 @@ other 'linear(x, token_embd)' '& \/ 0' '/ .. 0' '+ '
 sed 's/^layer/y = rope_half(x, freq)\nz = rope_pair(x, freq)\nx = (y + z) * y\n&/' "$tmp/numbers.arch" >"$tmp/wires.arch"
 sed 's/\* y$/* z/' "$tmp/wires.arch" >"$tmp/wires2.arch"
 expect 0 "the same nodes" diff "$tmp/wires.arch" "$tmp/wires.arch" "$model" "${unread[@]}"
-expect 1 "-     of " diff "$tmp/wires.arch" "$tmp/wires2.arch" "$model" "${unread[@]}"
+expect 1 "-     of line " diff "$tmp/wires.arch" "$tmp/wires2.arch" "$model" "${unread[@]}"
 sed 's/1 - sigmoid(attn_norm)/-(sigmoid(attn_norm) - 1)/' "$tmp/numbers.arch" >"$tmp/numbers2.arch"
 expect 0 "the same nodes and constants, which are computed in other ways" diff "$tmp/numbers.arch" "$tmp/numbers2.arch" "$model" "${unread[@]}"
 # results that are no numbers are wrong with a model, and with made-up ones if they are with all of them

@@ -128,7 +128,7 @@ def finds():
         (gguf(KEYS + [("none.attention.layer_norm_epsilon", "f32", 10.0), ("none.context_length", "i32", -1)], one),
          ["key 'none.attention.layer_norm_epsilon' is 10, ", "key 'none.context_length' is -1, "]),
         (gguf(KEYS + [("none.rope.freq_base", "f32", -5.0)], one),
-         ["key 'none.rope.freq_base' is -5, but 1 to 1000000000000 is expected: models have 10000 to some hundred million, and a base of 0 or less makes the logits NaN"]),
+         ["key 'none.rope.freq_base' is -5, but 1 to 1000000000000 is expected: models have 10000 to some hundred million, and another one makes their texts wrong"]),
         (gguf(KEYS + [("none.context_length", "f32", 1e12)], one),
          ["key 'none.context_length' is 999999995904, but 1 to 268435456 is expected"]),
         (gguf([("general.architecture", "string", "llama"), ("llama.attention.layer_norm_rms_epsilon", "f32", 0.11), ("llama.context_length", "f32", 0.5)], []),
@@ -300,6 +300,11 @@ def keys_of_models():
     run("set", "k.gguf", "general.name=str:Other", words='general.name: "Mine" -> "Other"') # that was wrong before
     run("set", "k.gguf", "general.architecture=str:llama", words='(none) -> "llama"')
     run("check", "k.gguf", words="nothing is wrong")
+    # a file with a fault that opens is not replaced by one that does not
+    run("set", "k.gguf", "llama.rope.freq_base=f32:0.5", "--force")
+    for args in (("unset", "k.gguf", "general.architecture"), ("set", "k.gguf", "llama.rope.freq_base=0"), ("unset", "k.gguf", "llama.rope.freq_base", "llama.block_count")):
+        run(*args, code=1, words="nothing was written")
+    run("unset", "k.gguf", "llama.rope.freq_base")
     # two wrong keys are corrected one by one, though the first hides the second
     right = {k: run("get", "k.gguf", f"llama.{k}").strip() for k in ("feed_forward_length", "embedding_length")}
     run("set", "k.gguf", "llama.feed_forward_length=353", "llama.embedding_length=130", "--force")

@@ -439,7 +439,7 @@ def shown():
     train("new", "llama", "--tokenizer", "bytes.json", "-o", "bytes.gguf", *[a for key in sizes for a in ("--set", "." + key)], has="--set .context_length=N")
     # a model of a user's own descriptor, which the command that is printed needs, too; its gate is a single number, which is compared once
     put("own.arch", b"arch zebra\nlanguage 2\ntoken_embd [.embedding_length, n_vocab]\ngate [1]\nlogits = linear(token_embd[token] * gate, token_embd)\n")
-    train("new", "own.arch", "--tokenizer", "bytes.json", "-o", "own.gguf", "--set", ".embedding_length=16", has="`llm-train -m own.gguf --arch own.arch FILE.. -o OUT` lets it learn")
+    train("new", "own.arch", "--tokenizer", "bytes.json", "-o", "own.gguf", "--set", ".embedding_length=16", has="`llm-train -m 'own.gguf' --arch 'own.arch' FILE.. -o OUT` lets it learn")
     train("-m", "own.gguf", "--arch", "own.arch", "story.txt", "-o", "own2.gguf", "-c", "32", "--steps", "1")
     arch = os.path.join(os.path.dirname(TRAIN), "llm-arch")
     if os.path.exists(arch):

@@ -304,7 +304,7 @@ static void add_wires(lines *l) {
 }
 
 static void node_line(const ggl_tensor *t, int depth, lines *l) {
-    char text[640], op[384], shape[128] = "", layer[16] = "     ";
+    char text[5120], op[4096], shape[128] = "", layer[16] = "     ";
     size_t n = 0;
     if (!t->needed || ggl_is_leaf(t) || t->op == GGL_OP_PARAM)
         return;
@@ -386,14 +386,15 @@ static long print_wires(const lines *a, const lines *b) {
     for (size_t i = 0; i < a->n; i++) {
         if (strcmp(a->from[i], b->from[i]) == 0)
             continue;
-        ggl_fprint(stdout, "  %s\n", a->at[i]);
+        ggl_fprint(stdout, "  line %zu: %s\n", i + 1, a->at[i]);
         char *of[2] = {a->from[i], b->from[i]};
         for (int k = 0; k < 2; k++)
             for (char *next, *at = of[k]; *at; at = next) {
                 next = at + 1 + strcspn(at + 1, " ");
                 const long line = at[1] == 'p' ? -1 : strtol(at, NULL, 10);
                 if (line >= 0)
-                    ggl_fprint(stdout, "%c     of %s\n", k ? '+' : '-', a->at[line]);
+                    ggl_fprint(stdout, "%c     of line %ld: %s\n", k ? '+' : '-', line + 1,
+                               a->at[line]);
             }
         n++;
     }

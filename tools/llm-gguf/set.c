@@ -120,8 +120,9 @@ static ggl_gguf *compose(const edit_job *j, const ggl_gguf *f, ggl_gguf_writer *
     return st == GGL_OK ? out : NULL; /* why it fails, writing the file reports */
 }
 
-/* Finds what is wrong with the keys of the file after the changes, without its data. Returns -1, or an exit code after a message. */
-static int find_faults(const edit_job *j, const ggl_gguf *f, gguf_findings *out) {
+/* Finds what is wrong with the keys of the file after the changes, without its data. *opens: a model or an adapter can be made of it.
+ * Returns -1, or an exit code after a message. */
+static int find_faults(const edit_job *j, const ggl_gguf *f, gguf_findings *out, bool *opens) {
     edit_job whole = *j;
     whole.out = ""; /* the keys of parts would say that others are missing */
     ggl_gguf_writer *w = ggl_gguf_writer_new();
@@ -131,7 +132,9 @@ static int find_faults(const edit_job *j, const ggl_gguf *f, gguf_findings *out)
     out->keeps = true;
     if (changed) {
         gguf_check_keys(out, changed);
+        const size_t n_keys = out->n;
         gguf_check_composed(out, changed);
+        *opens = out->n == n_keys;
     }
     return code < 0 && out->is_missing ? tool_error(j->tool, 1, "out of memory") : code;
 }
@@ -152,17 +155,19 @@ static const char *first_other(const gguf_findings *a, const gguf_findings *b) {
 }
 
 /* Refuses changes in place after which llm-gguf check finds what it did not find before, and warns of them if another file is
- * written, or if they mend something: a model that cannot be opened shows its first fault alone. Returns -1, or an exit code. */
+ * written, or if they mend a file that cannot be opened, which shows its first fault alone. Returns -1, or an exit code. */
 static int check_faults(const edit_job *j, const ggl_gguf *f) {
     const bool in_place = !j->out || strcmp(j->out, j->path) == 0;
     edit_job none = *j;
     none.n_set = none.n_unset = 0;
     gguf_findings before = {0}, after = {0};
-    int code = find_faults(j, f, &after);
+    bool opened = true, opens = true;
+    int code = find_faults(j, f, &after, &opens);
     if (code < 0 && after.n > 0)
-        code = find_faults(&none, f, &before);
+        code = find_faults(&none, f, &before, &opened);
     const char *first = code < 0 ? first_other(&after, &before) : NULL;
-    if (first && in_place && !j->force && !first_other(&before, &after))
+    const bool mends = !opened && first_other(&before, &after);
+    if (first && in_place && !j->force && !mends)
         code = tool_error(j->tool, 1,
                           "nothing was written, because llm-gguf check would find this: %s; -o OUT "
                           "writes another file, --force changes %s",
