@@ -175,13 +175,10 @@ void llm_arch_keys_of_layers(arch_eval *ev, char *buf, size_t size) {
 }
 
 /* Appends the keys and the file to the message about a descriptor of the user's, in which its own line comes first. */
-static void end_with_file(char *msg, size_t size, const blame *b, const char *file) {
-    char text[1300], more[32] = "";
-    if (b->n == 0)
-        return;
-    if (b->n > MOST_KEYS)
-        snprintf(more, sizeof more, ", and %d more", b->n - MOST_KEYS);
-    const size_t n = (size_t)snprintf(text, sizeof text, "\n  %s has %s%s", file, b->buf, more),
+static void end_with_file(char *msg, size_t size, const char *file, const char *keys,
+                          const char *more) {
+    char text[1300];
+    const size_t n = (size_t)snprintf(text, sizeof text, "\n  %s has %s%s", file, keys, more),
                  had = strlen(msg);
     const size_t kept = ggl_utf8_cut(text, n < sizeof text ? n : sizeof text - 1, size - 1 - had);
     memcpy(msg + had, text, kept);
@@ -189,7 +186,7 @@ static void end_with_file(char *msg, size_t size, const blame *b, const char *fi
 }
 
 void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
-    char buf[600] = "", name[600], text[sizeof name + sizeof buf + 40];
+    char buf[600] = "", name[600], more_keys[32] = "", text[sizeof name + sizeof buf + 40];
     const bool is_builtin = llm_arch_is_builtin(ev->arch),
                is_made_up = ev->src->require_key != NULL;
     if (!ev->err || !ev->global || ev->convert || (is_made_up && !is_builtin))
@@ -218,16 +215,14 @@ void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
         }
     }
     ggl_show(name, sizeof name, ev->src->name, strlen(ev->src->name));
+    if (b.n > MOST_KEYS)
+        snprintf(more_keys, sizeof more_keys, ", and %d more", b.n - MOST_KEYS);
     if (!is_builtin) {
-        end_with_file(ev->err->msg, sizeof ev->err->msg, &b, name);
+        if (b.n > 0)
+            end_with_file(ev->err->msg, sizeof ev->err->msg, name, buf, more_keys);
         return;
     }
-    if (b.n == 0)
-        snprintf(text, sizeof text, "%s: ", name);
-    else if (b.n > MOST_KEYS)
-        snprintf(text, sizeof text, "%s: %s, and %d more: ", name, buf, b.n - MOST_KEYS);
-    else
-        snprintf(text, sizeof text, "%s: %s: ", name, buf);
+    snprintf(text, sizeof text, "%s: %s%s%s", name, buf, more_keys, b.n > 0 ? ": " : "");
     char *msg = ev->err->msg;
     const size_t n = strlen(text), most = sizeof ev->err->msg - 1 - n, had = strlen(msg);
     const size_t kept = ggl_utf8_cut(msg, had, most);

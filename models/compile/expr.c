@@ -24,15 +24,15 @@ static arch_slot *find_slot(arch_eval *ev, int local, int global) {
     return &ev->global[global];
 }
 
+/* True if the statement, or one within it, assigns to the name. */
 static bool assigns(const arch_stmt *s, int global) {
-    for (; s; s = s->next) {
-        for (int k = 0; k < s->n_target; k++)
-            if (s->target[k].slot == global)
+    for (int k = 0; k < s->n_target; k++)
+        if (s->target[k].slot == global)
+            return true;
+    for (int k = 0; k < s->n_arm; k++)
+        for (const arch_stmt *x = s->arm[k].body; x; x = x->next)
+            if (assigns(x, global))
                 return true;
-        for (int k = 0; k < s->n_arm; k++)
-            if (assigns(s->arm[k].body, global))
-                return true;
-    }
     return false;
 }
 
@@ -40,15 +40,11 @@ static bool assigns(const arch_stmt *s, int global) {
 static const arch_stmt *stage_with(const arch_stmt *s, int global) {
     const arch_stmt *found = NULL;
     for (; s; s = s->next) {
-        bool here = false;
-        for (int k = 0; k < s->n_target; k++)
-            here = here || s->target[k].slot == global;
-        for (int k = 0; k < s->n_arm; k++)
-            here = here || assigns(s->arm[k].body, global);
-        if (here && s->kind != ST_STAGE)
+        if (!assigns(s, global))
+            continue;
+        if (s->kind != ST_STAGE)
             return NULL;
-        if (here && !found)
-            found = s;
+        found = found ? found : s;
     }
     return found;
 }

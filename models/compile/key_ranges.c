@@ -10,13 +10,11 @@ static const struct {
     const char *end; /* of the key */
     double least,
         most; /* whole numbers from `least` to `most`, or floats, of keys that are read above `least` */
-    bool is_whole;
     const char *advice;
 } ranges[] = {
-    {"epsilon", 0, 0.1, false,
-     "models have about 1e-05, and other values make the logits wrong or NaN"},
-    {".context_length", 1, 1 << 28, true, "models read 512 to some million tokens at once"},
-    {".rope.freq_base", 1, 1e12, false,
+    {"epsilon", 0, 0.1, "models have about 1e-05, and other values make the logits wrong or NaN"},
+    {".context_length", 1, 1 << 28, "models read 512 to some million tokens at once"},
+    {".rope.freq_base", 1, 1e12,
      "models have 10000 to some hundred million, and another one makes their texts wrong"},
 };
 

@@ -679,8 +679,9 @@ static bool fail_near_output(arch_parser *p) {
     for (const arch_stmt *s = p->arch->body; s; s = s->next)
         for (int k = 0; s->kind == ST_ASSIGN && k < s->n_target; k++) {
             ggl_nearest near = ggl_nearest_to(s->target[k].name);
-            for (int o = 0; o < (p->arch->language < 2 ? OUT_LOGITS + 1 : OUT_COUNT); o++)
-                ggl_nearest_try(&near, llm_arch_output_names[o], SIZE_MAX);
+            for (int o = 0; o < OUT_COUNT; o++)
+                if (p->arch->language >= 2 || o == OUT_LOGITS)
+                    ggl_nearest_try(&near, llm_arch_output_names[o], SIZE_MAX);
             if (near.best && near.distance < distance) {
                 at = &s->target[k];
                 output = near.best;

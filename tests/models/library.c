@@ -653,7 +653,7 @@ TEST(overrides_keys) {
     llm_close(again);
 }
 
-/* What is wrong is what the caller gives, and not the model's file. */
+/* The mistakes are in the parameters that the caller gives; nothing is wrong with the model's file. */
 TEST(opening_refused) {
     ggl_error err;
     llm_context *c;

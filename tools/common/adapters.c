@@ -74,19 +74,17 @@ static bool cut_scale(char *item, double *scale) {
 static ggl_status check_scale(const char *item, ggl_error *err) {
     const char *colon = strrchr(item, ':'), *equals = strrchr(item, '=');
     const char *mark = colon ? colon : equals;
-    char *file = mark ? ggl_copy_text(item) : NULL;
-    if (file)
-        file[mark - item] = '\0'; /* the rest of the copy stays behind it */
+    char *file = mark ? ggl_copy_text_n(item, (size_t)(mark - item)) : NULL;
     const bool wrong = file && *file && !ggl_os_exists(item) && ggl_os_exists(file);
-    char word[SHELL_WORD];
+    char word[SHELL_WORD], right[SHELL_WORD];
     ggl_status st = GGL_OK;
     if (wrong && colon)
         st = ggl_fail(err, GGL_USAGE, "%s: '%s' is not a scale; a finite number is expected", item,
                       colon + 1);
     else if (wrong) {
-        file[equals - item] = ':';
+        snprintf(right, sizeof right, "%s:%s", file, equals + 1);
         st = ggl_fail(err, GGL_USAGE, "%s: a scale stands after a colon: %s", item,
-                      shell_quote(word, file));
+                      shell_quote(word, right));
     }
     free(file);
     return st;

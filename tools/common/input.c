@@ -16,7 +16,7 @@
 #include "ggl/internal/show.h"
 #include "process.h"
 
-/* What a file has to contain; others are refused. */
+/* What a file must contain to be read. */
 typedef enum text_kind {
     BYTES,
     RAW_TEXT, /* neither UTF-16 nor UTF-32 */

@@ -199,10 +199,13 @@ static int diff_models(const char *a, const char *b) {
 
 /* --- descriptors ------------------------------------------------------------------------------ */
 
-static void append(char *buf, size_t size, const char *fmt, const char *a, const char *b) {
+GGL_PRINTF(3, 4)
+static void append(char *buf, size_t size, const char *fmt, ...) {
     const size_t n = strlen(buf);
-    if (n < size)
-        snprintf(buf + n, size - n, fmt, a, b);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(buf + n, size - n, fmt, args);
+    va_end(args);
 }
 
 static double const_at(const ggl_tensor *x, int64_t i) {
@@ -222,7 +225,7 @@ static void append_const(char *buf, size_t size, const ggl_tensor *x) {
     char text[GGL_NUMBER_TEXT];
     const int64_t n = ggl_count(x);
     if (n == 1) {
-        append(buf, size, " %s%s", number(text, const_at(x, 0)), "");
+        append(buf, size, " %s", number(text, const_at(x, 0)));
         return;
     }
     ggl_xxh64 h;
@@ -231,12 +234,9 @@ static void append_const(char *buf, size_t size, const ggl_tensor *x) {
         const float value = (float)const_at(x, i);
         ggl_xxh64_add(&h, &value, sizeof value);
     }
-    for (int d = 0; d < x->n_dims; d++) {
-        snprintf(text, sizeof text, "%" PRId64, x->ne[d]);
-        append(buf, size, "%s%s", d ? "," : " constants ", text);
-    }
-    snprintf(text, sizeof text, "%016" PRIx64, ggl_xxh64_end(&h));
-    append(buf, size, " %s%s", text, "");
+    for (int d = 0; d < x->n_dims; d++)
+        append(buf, size, "%s%" PRId64, d ? "," : " constants ", x->ne[d]);
+    append(buf, size, " %016" PRIx64, ggl_xxh64_end(&h));
 }
 
 /* Appends an operand: a weight with its type, an input, a constant, or ".." for the value of another node. */
@@ -250,7 +250,7 @@ static void append_operand(char *buf, size_t size, const ggl_tensor *x) {
     else if (x && x->op == GGL_OP_CONST)
         append_const(buf, size, x);
     else if (x)
-        append(buf, size, " %s%s", x->op == GGL_OP_INPUT ? x->name : "..", "");
+        append(buf, size, " %s", x->op == GGL_OP_INPUT ? x->name : "..");
 }
 
 /* Writes the operator, its operands and its numbers: "linear .. blk.0.attn_q.weight:q8_0", "- 1 ..", "attend .. .. scale 0.25"; returns buf. */
@@ -266,7 +266,7 @@ static const char *node_op(const ggl_tensor *t, char *buf, size_t size) {
     for (int i = 0; i < t->n_src; i++)
         append_operand(buf, size, t->src[i]);
     for (int i = 0; t->op == GGL_OP_CALL && i < t->n_num; i++)
-        append(buf, size, " (%s)%s", number(text, t->num[i]), "");
+        append(buf, size, " (%s)", number(text, t->num[i]));
     for (int i = 0, k = 0; k < info.n_params && i < t->n_num; k++) {
         const ggl_param p = ggl_op_param(t->op, k);
         if (p.kind != GGL_PARAM_NUMBER || p.variadic)
@@ -291,12 +291,12 @@ static void add_wires(lines *l) {
     l->from = l->failed ? NULL : calloc(l->n + 1, sizeof *l->from);
     l->failed |= !l->from;
     for (size_t i = 0; i < l->n && !l->failed; i++) {
-        char text[512] = "", number[32];
+        char text[512] = "";
         for (int k = 0; k < l->node[i]->n_src; k++) {
             const ggl_tensor *x = l->node[i]->src[k];
             const bool is_param = x && x->op == GGL_OP_PARAM;
-            snprintf(number, sizeof number, "%ld", is_param ? (long)x->id : line_of(l, x));
-            append(text, sizeof text, is_param ? " p%s%s" : " %s%s", number, "");
+            append(text, sizeof text, " %s%ld", is_param ? "p" : "",
+                   is_param ? (long)x->id : line_of(l, x));
         }
         l->from[i] = ggl_copy_text(text);
         l->failed |= !l->from[i];
@@ -380,7 +380,8 @@ static bool is_same(const lines *a, const lines *b) {
     return same;
 }
 
-/* Of graphs with the same lines: prints those that read other lines, and both of these. Returns how many there are. */
+/* Compares graphs whose lines are the same. Prints each line that reads other lines in b than in a, and which lines it reads in both.
+ * Returns how many lines do so. */
 static long print_wires(const lines *a, const lines *b) {
     long n = 0;
     for (size_t i = 0; i < a->n; i++) {

@@ -16,7 +16,7 @@
 
 enum { PIECE = 1 << 14 }; /* elements: whole blocks of every type */
 
-/* What one thread found among the elements of a tensor that it read. */
+/* What a thread has found in its share of a tensor's elements. */
 typedef struct scan_result {
     int64_t n_bad, first_bad;
     float value;
