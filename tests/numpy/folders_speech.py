@@ -24,6 +24,7 @@ import sys
 import numpy as np
 
 import mutate
+import sums
 import today
 import weights
 from gguf import read_blocks
@@ -176,7 +177,7 @@ def random_blocks(g, name, shape):
     _, n, size, _ = weights.TYPES[name]
     b = g.integers(0, 256, (int(np.prod(shape)) // n, size), np.uint8)
     for scale in (1, 0):  # first to see how large the numbers are
-        scale = scale or 0.5 / math.sqrt(shape[-1]) / weights.decode(name, b).std()
+        scale = scale or 0.5 / math.sqrt(shape[-1]) / sums.std(weights.decode(name, b))
         for at in SCALES[name]:
             b[:, at : at + 2] = (g.uniform(0.5, 1.5, (len(b), 1)) * scale).astype("<f2").view(np.uint8)
     return b.tobytes(), weights.decode(name, b).reshape(shape)

@@ -11,6 +11,7 @@ import sys
 import numpy as np
 
 import recorded
+import sums
 
 N_TOKENS = 24
 
@@ -164,7 +165,7 @@ def guess(name, like=None, own=False, keys={}, layer=0, norm=None, **changed):
     source = f"blk.{first - 1 if like is None else like}."
     for l in range(first, n_all):
         for t in [t for t in w if t.startswith(source) and t.replace(source, f"blk.{l}.") not in w]:
-            w.put(t.replace(source, f"blk.{l}."), w[t].mean() + w[t].std() * w.random.normal(size=w[t].shape))
+            w.put(t.replace(source, f"blk.{l}."), sums.mean(w[t]) + sums.std(w[t]) * w.random.normal(size=w[t].shape))
         w.matrix(f"blk.{l}.nextn.eh_proj", n_embd, 2 * n_embd, gain=0.5)
         w.norm(f"blk.{l}.nextn.enorm", n_embd)
         w.norm(f"blk.{l}.nextn.hnorm", n_embd)

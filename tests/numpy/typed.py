@@ -6,6 +6,7 @@ import numpy as np
 import families
 import gguf
 import nano
+import sums
 import weights
 
 N_EMBD, N_VOCAB, N_HEAD = 256, 64, 4
@@ -44,7 +45,7 @@ def random_blocks(random, name, rows, columns):
         return blocks
     ones = np.ones(len(blocks))
     put_scales(name, blocks, ones)
-    spread = float(weights.decode(name, blocks).std())
+    spread = float(sums.std(weights.decode(name, blocks)))
     put_scales(name, blocks, random.uniform(0.7, 1.3, len(blocks)) / (spread * np.sqrt(columns)))
     return blocks
 

@@ -1,6 +1,7 @@
 """DeepSeek V4 (DeepSeek-AI 2026), after the paper, transformers' modeling_deepseek_v4.py and the authors' inference code for the mixing of
 the residual rows (mHC). Summaries are listed for each layer, whole ones only, and each token picks those that it may see."""
 from mixtures import *
+import sums
 from nano import CASES, Weights, add, guess, keys_of
 
 N_HC = 4
@@ -228,7 +229,7 @@ def model_that_guesses(name, like, own):
     w, first, n_embd = Weights(sum(map(ord, name))), len(case.keys["attention.compress_ratios"]) - 1, case.keys["embedding_length"]
     w.update({t: v for t, v in case.tensors.items() if not t.startswith(f"blk.{first}.")})
     for t in [t for t in w if t.startswith("blk.0.") and "tid2eid" not in t]:
-        w.put(t.replace("blk.0.", f"blk.{first}."), w[t].mean() + w[t].std() * w.random.normal(size=w[t].shape))
+        w.put(t.replace("blk.0.", f"blk.{first}."), sums.mean(w[t]) + sums.std(w[t]) * w.random.normal(size=w[t].shape))
     b = f"blk.{first}."
     w.vector(b + "exp_probs_b.bias", case.keys["expert_count"], 0.5)
     w.matrix(b + "nextn.eh_proj", n_embd, 2 * n_embd, gain=0.5)
