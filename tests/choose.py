@@ -3,10 +3,10 @@
 
     choose.py near ROOT BUILD FILE..       prints the numbers, as ctest -I reads them, of the tests that a change of these files can break (near.txt)
     choose.py targets ROOT BUILD [OPTION..]  prints the targets that the tests need which ctest would run with these options, or "all"
-    choose.py share ROOT BUILD HOME LONG N M OTHER EXCEPT   prints the numbers, as ctest -I reads them, of the tests that fit HOME or that the
-                                           build OTHER lacks, and of the tests of every M-th program of the others; of those
-                                           that fit LONG only every N-th; other ones each day (GGL_TEST_SEED); none that fits EXCEPT.
-                                           HOME, LONG and EXCEPT are regular expressions of lines such as "e2e.hub [e2e slow]"
+    choose.py share ROOT BUILD PART OTHER LIST  prints the numbers, as ctest -I reads them, of the tests that the part `release`, `asan` or `tsan`
+                                           runs in this build today (GGL_TEST_SEED: on that day), as their labels say (CMakeLists.txt). OTHER is
+                                           the build of asan for release, else that of release. Writes into the file LIST which tests wait, and
+                                           for how many days, and tells their number on stderr
     choose.py test ROOT BUILD/CTestTestfile.cmake   checks near.txt against the files of the repository and the tests of this build
 """
 import glob
@@ -80,8 +80,11 @@ def near(root, build, files):
 
 def numbered(build, expression):
     """The tests whose names fit, as ctest -I reads them; an expression of many names is too long for ctest -R."""
-    numbers = [str(number) for number, (line, _) in enumerate(lines(build), 1) if re.search(expression, line.split()[0])]
-    return "0,0,0," + ",".join(numbers)
+    return numbers(number for number, (name, _, _) in enumerate(labelled(build), 1) if re.search(expression, name))
+
+
+def numbers(some):
+    return "0,0,0," + ",".join(map(str, some))
 
 
 def chosen(build, options):
@@ -90,37 +93,55 @@ def chosen(build, options):
     return re.findall(r"^ *Test *#\d+: (\S+)", listed, re.M)
 
 
-def lines(build):
-    """The tests of a build, as ("name [label label]", program); the first has the number 1. For a script it is the test's name."""
+def labelled(build):
+    """The tests of a build, as (name, labels, program); the first has the number 1. For a script, the program is the test's name."""
     told = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True).stdout
     commands = registered(build)
     for test in json.loads(told)["tests"]:
         labels = next((p["value"] for p in test["properties"] if p["name"] == "LABELS"), [])
         program = os.path.basename(commands[test["name"]][0])
-        yield f'{test["name"]} [{" ".join(labels)}]', program if program.startswith("test-") else test["name"]
+        yield test["name"], labels, program if program.startswith("test-") else test["name"]
 
 
-def share(build, home, long, n, n_guest, other, leave_out):
-    """A day depends on the name alone, so that tests that come or go do not move others. Tests that are at home elsewhere come together
-    with their program, so that this build compiles few of these programs."""
-    day = int(os.environ.get("GGL_TEST_SEED") or time.time() // 86400)
-    there = {line.split()[0] for line, _ in lines(other)}
+EVERY = 8  # days
 
-    def has_turn(word, k, of):  # parts with numbers, such as random.graphs_3, follow each other
-        base, number = re.fullmatch(r"(.*?)(\d*)", word).groups()
-        return (zlib.crc32(base.encode()) + int(number or 0) + k) % of == 0
 
-    numbers = []
-    for number, (line, program) in enumerate(lines(build), 1):
-        name = line.split()[0]
-        is_long = re.search(long, line)
-        if re.search(home, line) or name not in there:
-            runs = not is_long or has_turn(name, day, n)
-        else:  # a long one on each N-th turn of its program
-            runs = has_turn(program, day, n_guest) and (not is_long or has_turn(name, day // n_guest, n))
-        if runs and not re.search(leave_out, line):
-            numbers.append(str(number))
-    return "0,0,0," + ",".join(numbers)
+def today():
+    return int(os.environ.get("GGL_TEST_SEED") or time.time() // 86400)
+
+
+def wait(word):
+    """Days until the turn of a name, which depends on it alone, so that tests that come or go do not move others. Parts with numbers, such as
+    random.graphs_3, follow each other."""
+    base, number = re.fullmatch(r"(.*?)(\d*)", word).groups()
+    return -(zlib.crc32(base.encode()) + int(number or 0) + today()) % EVERY
+
+
+def waits(part, tests, there):
+    """For each test (name, labels, program) the days until this part runs it, or None if it never does. there: the names that the other build has.
+    What is at home in the other build comes together with its program, so that this build compiles few of these programs."""
+    systems = sorted(name for name, labels, _ in tests if "system" in labels)
+    for name, labels, program in tests:
+        if "emulated" in labels or (part == "tsan" and "threads" not in labels):
+            yield None
+        elif "system" in labels:
+            yield (systems.index(name) - today()) % EVERY
+        elif part == "tsan":
+            yield wait(name) if {"long", "long.tsan"} & set(labels) else 0
+        elif part in labels or name not in there:
+            yield wait(name) if "long" in labels else 0
+        else:
+            yield wait(program)
+
+
+def share(build, part, other, left_out):
+    tests, there = list(labelled(build)), {name for name, _, _ in labelled(other)}
+    days = list(waits(part, tests, there))
+    later = sorted((d, name) for d, (name, _, _) in zip(days, tests) if d)
+    with open(left_out, "w", encoding="utf-8") as file:
+        file.writelines(f"{d} {name}\n" for d, name in later)
+    print(f"{part}: {days.count(0)} tests run today; {len(later)} wait for their day, at most {max(later, default=[0])[0]} days: {left_out}", file=sys.stderr)
+    return numbers(number for number, d in enumerate(days, 1) if d == 0)
 
 
 def needed(build):
@@ -160,6 +181,21 @@ def targets(build, options):
     return sorted(found)
 
 
+def days_faults(known):
+    """Each test belongs to one part, and in any eight days each part runs all that it can run."""
+    faults = [f"{name}: the labels {labels} name not one part" for name, labels, _ in known if len({"release", "asan"} & set(labels)) != 1]
+    names = {name for name, _, _ in known}
+    for part, there in (("release", names), ("asan", names), ("tsan", names), ("release", set())):
+        can = {name for name, labels, _ in known if "emulated" not in labels and (part != "tsan" or "threads" in labels)}
+        for first in (0, 20786):
+            run = set()
+            for day in range(first, first + EVERY):
+                os.environ["GGL_TEST_SEED"] = str(day)
+                run |= {name for (name, _, _), d in zip(known, waits(part, known, there)) if d == 0}
+            faults += [f"{name}: {part} runs it on none of eight days" for name in sorted(can - run)]
+    return faults
+
+
 def check(root, build):
     tests, table, faults = registered(build), rows(root), []
     listed = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True, check=False).stdout.split("\n")
@@ -193,9 +229,10 @@ def check(root, build):
             faults.append(f"{path}: {name} is not chosen")
     # With any number of files, ctest runs just the tests that fit.
     expression = near(root, build, [os.path.join(root, path) for path in files if os.path.exists(os.path.join(root, path))])
-    names = [name for name in (line.split()[0] for line, _ in lines(build)) if re.search(expression, name)]
+    names = [name for name, _, _ in labelled(build) if re.search(expression, name)]
     if chosen(build, ["-I", numbered(build, expression)]) != names:
         faults.append(f"ctest does not run the {len(names)} tests near all files")
+    faults += days_faults(list(labelled(build)))
     print("\n".join(faults) or f"{len(files)} files, {len(table)} rows, {len(tests)} tests")
     return 1 if faults else 0
 
@@ -207,8 +244,7 @@ def main(what, root, build, *rest):
     elif what == "targets":
         print("\n".join(targets(build, rest)))
     elif what == "share":
-        home, long, n, n_guest, other, leave_out = rest
-        print(share(build, home, long, int(n), int(n_guest), other, leave_out))
+        print(share(build, *rest))
     else:
         return check(root, build)
     return 0

@@ -40,15 +40,15 @@ test_with() { # SEED
 # 9 % 10 is 9: the tenth processor
 for seed in 9 09 0009; do
     test_with $seed || fail "GGL_TEST_SEED=$seed: exit code $?: $said"
-    grep -q "emulated\[.\](cortex-a15)" <<<"$said" || fail "GGL_TEST_SEED=$seed: another processor: $said"
+    grep -q "cpu\[.\](cortex-a15)" <<<"$said" || fail "GGL_TEST_SEED=$seed: another processor: $said"
     grep -q "GGL_TEST_SEED=9$" <<<"$said" || fail "GGL_TEST_SEED=$seed is not printed: $said"
     ! grep -v "with the seed 9$" "$SEEDS" || fail "GGL_TEST_SEED=$seed: programs get another one"
 done
 # without its compiler, the processor's tests are left out, and that is said
 NO_CROSS=1 test_with 9 || fail "without a compiler: exit code $?: $said"
-grep -q "skipped: no gcc-arm-linux-gnueabihf" <<<"$said" && ! grep -q "emulated\[" <<<"$said" || fail "without a compiler: $said"
+grep -q "skipped: no gcc-arm-linux-gnueabihf" <<<"$said" && ! grep -q "cpu\[" <<<"$said" || fail "without a compiler: $said"
 NO_CROSS=1 test_with 2 || fail "without a compiler: exit code $?: $said"
-grep -q "emulated\[.\](SandyBridge)" <<<"$said" || fail "a processor of this build: $said"
+grep -q "cpu\[.\](SandyBridge)" <<<"$said" || fail "a processor of this build: $said"
 # an empty one is the number of the day
 test_with "" || fail "an empty GGL_TEST_SEED: exit code $?: $said"
 for seed in x 8x -1 0x8 1.5 " 8" 12345678901234567890; do

@@ -7,6 +7,6 @@ ggl_test(server.answer_text answer_text.c LIBS tools-server-answer llm::models)
 ggl_test(server.answer answer.c SOURCES answer_fixture.c LIBS tools-server-answer llm::models ggl::backends m TIMEOUT 300)
 ggl_test(server.answer_calls answer_calls.c SOURCES answer_fixture.c LIBS tools-server-answer llm::models ggl::backends m TIMEOUT 300)
 ggl_test(server.answers answers.c SOURCES answer_fixture.c LIBS tools-server-answer llm::models ggl::backends m TIMEOUT 600 THREADS
-    COUNT_ALLOCATIONS)
+    COUNT_ALLOCATIONS LONG_TSAN)
 ggl_test(server.stream_logs stream_logs.c LIBS tools-server-answer)
 ggl_test(server.embed embed.c SOURCES answer_fixture.c LIBS tools-server-answer llm::models ggl::backends m TIMEOUT 300)

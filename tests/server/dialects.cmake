@@ -12,6 +12,6 @@ ggl_test(server.api_run api_run.c SOURCES answer_fixture.c LIBS tools-server-ans
 if(TARGET llm-server AND GGL_PYTHON3)
     add_test(NAME server.clients COMMAND ${GGL_PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/clients/clients.py $<TARGET_FILE:llm-server>
         ${PROJECT_SOURCE_DIR}/models/builtin/stories-chat.gguf ${PROJECT_BINARY_DIR}/clients)
-    ggl_test_properties(server.clients server)
+    ggl_test_properties(server.clients server PART release LONG)
     ggl_test_slow(20 server.clients)
 endif()
