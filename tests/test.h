@@ -60,6 +60,9 @@ static bool test_skipped;
     }                                                                                              \
     static void test_run_##name_(void)
 
+/* A case that takes more than about 1.5 seconds: ./test runs it on one day of eight (CMakeLists.txt). */
+#define LONG_TEST(name_) TEST(name_)
+
 #define TEST_SAY(...)                                                                              \
     (test_failures++, fprintf(stderr, "%s:%d: ", __FILE__, __LINE__),                              \
      fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), false)

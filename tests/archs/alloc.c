@@ -115,7 +115,7 @@ TEST(opening_one_does_not_parse_the_others) {
 }
 
 /* Each of the shipped descriptors meets other code; a few of them in turn, fewer where each step is watched. */
-TEST(build_shipped_out_of_memory) {
+LONG_TEST(build_shipped_out_of_memory) {
     const char *name, *source;
     size_t n;
     for (int k = 0; llm_arch_builtin(k, &name, &source, &n); k++) {

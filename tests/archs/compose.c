@@ -379,7 +379,7 @@ static void compare(const char *top, const char *lines, const char *weights, par
     free(text);
 }
 
-TEST(each_composite_is_the_prelude_s) {
+LONG_TEST(each_composite_is_the_prelude_s) {
     for (int k = GGL_COMPOSITE_NONE + 1; k < GGL_COMPOSITE_COUNT; k++) {
         if (!CHECK_MSG(row[k].make,
                        "the composite '%s' has no function: declare ggl_%s in "

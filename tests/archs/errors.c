@@ -466,7 +466,7 @@ static const struct {
      "prelude.arch:"},
 };
 
-TEST(semantics) {
+LONG_TEST(semantics) {
     for (size_t k = 0; k < sizeof semantic / sizeof *semantic; k++) {
         ggl_error err;
         ggl_status s = arch_try(semantic[k].top, semantic[k].body, semantic[k].lines, NULL, &err);

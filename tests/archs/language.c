@@ -91,7 +91,7 @@ static const char *const facts[] = {
     "k == 4",
 };
 
-TEST(facts) {
+LONG_TEST(facts) {
     static const char lines[] = "t.num = 4\nt.text = \"abc\"\nt.yes = true\nt.no = false\nt.list = "
                                 "[7, 8, 9]\nother.key = 6\n"
                                 "w.weight [8, 3]\nw.bias [3]\nv.weight [8]\n";

@@ -480,7 +480,7 @@ static void limited(const hostile *shape, const char *top, const llm_arch_ignore
 }
 
 /* Patterns times names count as steps: a file can have many of both. */
-TEST(steps_of_patterns) {
+LONG_TEST(steps_of_patterns) {
     enum { N = 1000 };
     char *top = malloc(N * 40), *s = top;
     const char *pattern[N];

@@ -218,7 +218,7 @@ static bool open_and_run(void *arg) {
     return ok;
 }
 
-TEST(every_allocation_fails_in_turn) {
+LONG_TEST(every_allocation_fails_in_turn) {
     ALLOC_SKIP_OPENING();
     toy_model t;
     REQUIRE(open_toy(&t, 0));

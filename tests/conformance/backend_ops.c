@@ -118,7 +118,7 @@ TEST(elementwise) {
 TEST(along_rows) {
     check_kind(&conform_rows);
 }
-TEST(moves) {
+LONG_TEST(moves) {
     check_kind(&conform_moves);
 }
 TEST(linear) {
@@ -155,7 +155,7 @@ static void check_kept(int type) {
     const int skip = PART > 1 ? (int)(sample_seed() % PART) : 0;
     check_some(&conform_kept.cases[0], type + N_TYPES * skip, N_TYPES * PART);
 }
-TEST(attend_kept_f16) {
+LONG_TEST(attend_kept_f16) {
     check_kept(0);
 }
 TEST(attend_kept_f32) {
@@ -164,10 +164,10 @@ TEST(attend_kept_f32) {
 TEST(attend_kept_bf16) {
     check_kept(2);
 }
-TEST(attend_kept_q8_0) {
+LONG_TEST(attend_kept_q8_0) {
     check_kept(3);
 }
-TEST(attend_kept_q4_0) {
+LONG_TEST(attend_kept_q4_0) {
     check_kept(4);
 }
 TEST(attend_spans) {

@@ -343,16 +343,16 @@ static void check_types(int first, int step) {
 }
 
 /* All types that a weight can have, in four parts, which run side by side. */
-TEST(products_1_of_4) {
+LONG_TEST(products_1_of_4) {
     check_types(0, 4);
 }
-TEST(products_2_of_4) {
+LONG_TEST(products_2_of_4) {
     check_types(1, 4);
 }
-TEST(products_3_of_4) {
+LONG_TEST(products_3_of_4) {
     check_types(2, 4);
 }
-TEST(products_4_of_4) {
+LONG_TEST(products_4_of_4) {
     check_types(3, 4);
 }
 /* What is chosen when a backend is opened, whatever its time: all that has the right bits. */

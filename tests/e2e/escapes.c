@@ -120,7 +120,7 @@ static void run(const char *line, const char *file, const char *what) {
               "%s: '%s' prints the file's line", what, line);
 }
 
-TEST(models) {
+LONG_TEST(models) {
     static const char *const lines[] = {
         "$b/llm-cli -m $m --tokens 1,2 -n 0 --plan",
         "$b/llm-cli -m $m --tokens 1,2 -n 0 --place 'blk.*=cpu' --verbose",
@@ -180,7 +180,7 @@ static bool put_safetensors(const char *head) {
 #define VOCAB                                                                                      \
     "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"c\": 2}, \"merges\": [] }"
 
-TEST(folders) {
+LONG_TEST(folders) {
     static const char *const configs[] = {CONFIG("GPT2LMHeadModel"), CONFIG(JSON), "{\"\x1b\": 1}",
                                           "{ \x1b }"};
     static const char *const tensors[] = {TENSOR("x", "F32"), TENSOR(JSON, "F32"),

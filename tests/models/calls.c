@@ -177,7 +177,7 @@ static uint64_t steps_of(const char *format, const char *piece, size_t times, bo
     return ggl_n_steps;
 }
 
-TEST(hostile_answers_take_linear_time) {
+LONG_TEST(hostile_answers_take_linear_time) {
     static const char *const hostile[][2] = {
         {"hermes", "<tool_call>{\""},
         {"hermes", "<tool_call>{\"a"},

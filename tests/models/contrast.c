@@ -159,7 +159,7 @@ static double difference(llm_training *t, float *x, float h) {
     return (above - below) / ((double)up - (double)down);
 }
 
-TEST(gradients) {
+LONG_TEST(gradients) {
     enum { SAMPLES = 24 };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         fixture f;

@@ -563,7 +563,7 @@ static const char own_begin[] =
     "  .vocab_size <- config.v\n  .n <- config.a.n\n  token_embd <- \"embed\"\n  ignore "          \
     "config.a.l, config.s, config.o\n"
 
-TEST(out_of_memory) {
+LONG_TEST(out_of_memory) {
     layout hf = {.tensor = calloc(2, sizeof(layout_tensor)), .n = 2};
     hf.tensor[0] =
         (layout_tensor){.name = "embed", .n_dims = 2, .ne = {4, 6}, .data = calloc(24, 4)};

@@ -225,7 +225,7 @@ TEST(whole_numbers) {
 /* --- out of memory ---------------------------------------------------------------------------- */
 
 /* MLX's codes that become blocks, codes that become numbers, and a tokenizer.model. */
-TEST(out_of_memory) {
+LONG_TEST(out_of_memory) {
     static const char model[] = "\n\016\n\005<unk>\025\0\0\0\0\030\002"
                                 "\n\010\n\001a\025\0\0\200\277";
     static const char arch[] =

@@ -208,7 +208,7 @@ static void check_descriptors(void) {
 }
 
 /* Other families each day. */
-TEST(product_is_the_logits) {
+LONG_TEST(product_is_the_logits) {
     check_descriptors();
 }
 
@@ -348,7 +348,7 @@ static void add(llm_engine *e, job *j) {
 }
 
 /* Sequences that are embedded and sequences that generate, in steps of both. */
-TEST(same_bits_among_others) {
+LONG_TEST(same_bits_among_others) {
     fixture f;
     static job jobs[JOBS];
     int32_t common[CTX];

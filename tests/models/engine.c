@@ -116,7 +116,7 @@ TEST(few_rows_on_several_backends) {
 
 /* Layers of three kinds, each on a backend of its own: batches of the sequences are under way on all of them
  * at the same time. */
-TEST(several_backends) {
+LONG_TEST(several_backends) {
     static fixture f;
     const char *layer = "h = heads(x, 2)\n  ";
     char text[600];

@@ -113,7 +113,7 @@ TEST(preempted) {
     fixture_close(&f);
 }
 
-TEST(few_pages) {
+LONG_TEST(few_pages) {
     static fixture f;
     bool ok = fixture_open(&f, reader, sample_seed());
     const int n_rounds = TEST_SANITIZED ? 6 : 40;

@@ -279,7 +279,7 @@ static char *many_ways(int n) {
 }
 
 /* There are so many ways to go on that the matcher gives up. */
-TEST(too_ambiguous_grammars_are_refused) {
+LONG_TEST(too_ambiguous_grammars_are_refused) {
     char *text = many_ways(190);
     const char many[] = "aaaaaaaaaaaaaaaaaaaaaaaa";
     ggl_error err = {0};

@@ -538,10 +538,10 @@ static void run_trials(int n, bool bytes) {
     }
 }
 
-TEST(vocabularies_with_all_bytes) {
+LONG_TEST(vocabularies_with_all_bytes) {
     run_trials(300, true);
 }
 
-TEST(vocabularies_that_lack_characters) {
+LONG_TEST(vocabularies_that_lack_characters) {
     run_trials(300, false);
 }

@@ -56,7 +56,7 @@ static void try_mixture(const mixture *m, const llm_arch *arch, const llm_arch_s
 }
 
 /* Without the keys a family does what its paper says; keys that say so change nothing, others are obeyed or refused. */
-TEST(experts_as_the_family_has_them) {
+LONG_TEST(experts_as_the_family_has_them) {
     static const mixture all[] = {
         {"afmoe", "afmoe", 2, 0},
         {"arctic", "arctic", 1, 1},

@@ -98,7 +98,7 @@ TEST(a_cut_text_is_incomplete) {
     llm_close(c);
 }
 
-TEST(each_text_is_that_of_the_job_alone) {
+LONG_TEST(each_text_is_that_of_the_job_alone) {
     ggl_error err;
     llm_context *c = open_with("builtin:stories", (llm_open_params){.n_parallel = 3, .n_ctx = 256});
     work *w = c ? calloc(1, sizeof *w) : NULL;

@@ -558,7 +558,7 @@ static llm_grammar *compile_cheaply(const char *text, size_t n) {
 }
 
 /* Thousands of constants, characters and names take few steps and bytes. */
-TEST(long_lists_are_cheap) {
+LONG_TEST(long_lists_are_cheap) {
     enum { MANY = 16000 };
     static const char *const word[] = {"anyOf", "oneOf"};
     char *s = malloc(1 << 20), *at = s;
@@ -618,7 +618,7 @@ TEST(entangled_lists_are_refused) {
 }
 
 /* 2^12 cases with 2000 names each. */
-TEST(cases_that_are_too_large) {
+LONG_TEST(cases_that_are_too_large) {
     char *s = malloc(1 << 17), *at = s;
     ggl_error err = {0};
     llm_grammar *g;
@@ -651,7 +651,7 @@ static bool compile_much(void *arg) {
     return ok;
 }
 
-TEST(every_allocation_may_fail) {
+LONG_TEST(every_allocation_may_fail) {
     CHECK(compile_much(NULL));
     CHECK(alloc_fail_each(compile_much, NULL) > 50);
 }

@@ -179,7 +179,7 @@ TEST(every_allocation_may_fail) {
 }
 
 /* Whether any text fits is not known before long searches, so they have a limit of their own. */
-TEST(values_without_an_end) {
+LONG_TEST(values_without_an_end) {
     static const char text[] =
         "{\"type\": \"array\", \"uniqueItems\": true, \"maxItems\": 3, \"items\": {\"type\": "
         "\"integer\", "

@@ -223,7 +223,7 @@ static bool open_and_close(void *arg) {
     return ok;
 }
 
-TEST(every_allocation_fails_in_turn) {
+LONG_TEST(every_allocation_fails_in_turn) {
     long n = alloc_fail_each(open_and_close, NULL);
     CHECK_MSG(n > 20, "%ld allocations were failed", n);
 }

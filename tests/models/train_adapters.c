@@ -317,7 +317,7 @@ static void check_sized(const char *family, const char *const *matrix, size_t n,
     close_model(&m);
 }
 
-TEST(gradients_with_magnitudes) {
+LONG_TEST(gradients_with_magnitudes) {
     static const char *const dense[] = {"blk.0.attn_q.weight", "blk.1.ffn_down.weight"},
                              *const biased[] = {"blk.0.ffn_up.weight"},
                              *const experts[] = {"blk.0.ffn_down_exps.weight"};

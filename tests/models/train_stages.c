@@ -225,7 +225,7 @@ static bool has_weight(const llm_trainer *t, const char *part) {
     return any;
 }
 
-TEST(gradients) {
+LONG_TEST(gradients) {
     for (int c = 0; c < CASES; c++) {
         model m;
         llm_trainer *t = NULL;
@@ -307,7 +307,7 @@ TEST(threads_and_runs) {
 }
 
 /* Steps make the loss smaller, also with values that are computed again. */
-TEST(learns) {
+LONG_TEST(learns) {
     for (int c = 0; c < CASES; c++) {
         model m;
         ggl_backend *cpu = NULL;

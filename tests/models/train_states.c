@@ -170,7 +170,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* The first step begins with zeros, so it has the bits of one with f32; then the loss falls as it does there. Vectors stay f32, and matrices
  * need a byte and a 64th for each number. */
-TEST(learns_as_with_f32) {
+LONG_TEST(learns_as_with_f32) {
     machine m;
     REQUIRE(open_machine(&m));
     for (int k = 0; k < KINDS; k++) {

@@ -584,7 +584,7 @@ TEST(damaged_on_the_way) {
 }
 
 /* A rank that falls silent while it loads: at the first weight, or somewhere in the middle. */
-TEST(silent_while_loading) {
+LONG_TEST(silent_while_loading) {
     static const int after[] = {1, 20};
     for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
         network f;

@@ -209,11 +209,11 @@ static void check_cut_calls(const char *marks, const char *closing) {
     server_close(&s);
 }
 
-TEST(demanded_calls_are_cut_off) {
+LONG_TEST(demanded_calls_are_cut_off) {
     check_cut_calls("<tool_call>", "</tool_call>");
 }
 
 /* Llama 3's calls have no marks: JSON that is no content nevertheless. */
-TEST(demanded_calls_without_marks_are_cut_off) {
+LONG_TEST(demanded_calls_without_marks_are_cut_off) {
     check_cut_calls("\"parameters\": \"name\":", "");
 }

@@ -114,7 +114,7 @@ static bool answer_once(void *ctx) {
 }
 
 /* Whichever allocation fails, the request ends with an error, and later ones are answered. */
-TEST(no_memory) {
+LONG_TEST(no_memory) {
     server s = {0};
     REQUIRE(server_open(&s, 0));
     for (int i = 0; i < 4; i++) {

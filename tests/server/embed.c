@@ -133,7 +133,7 @@ static void check_same(http_reply *a, http_reply *b) {
 }
 
 /* Requests among others, and among chats, get the bytes that they get alone. */
-TEST(alone_and_among_others) {
+LONG_TEST(alone_and_among_others) {
     enum { N = 24 };
     server s;
     http_reply *among[N], *chat[N];

@@ -475,7 +475,7 @@ TEST(odd_architectures) {
 }
 
 /* Whatever tensors and keys are called, what init writes is a descriptor. */
-TEST(random_names) {
+LONG_TEST(random_names) {
     static const char *const
         prefix[] = {"",      "enc.", "dec.",    "v.",      "a-.",  "a_.",
                     "rows.", "if.",  "linear.", "output.", "mel.", "x."},

@@ -112,7 +112,7 @@ static uint64_t steps_to_draw(wiring how, int n, ggl_status expected) {
     return ggl_n_steps;
 }
 
-TEST(large_pictures) {
+LONG_TEST(large_pictures) {
     test_linear("a chain", steps_to_draw(CHAIN, 1000, GGL_OK), steps_to_draw(CHAIN, 10000, GGL_OK),
                 10);
     test_linear("a star", steps_to_draw(STAR, 1000, GGL_OK), steps_to_draw(STAR, 10000, GGL_OK),

@@ -237,7 +237,7 @@ TEST(bits_of_portable_code) {
     check_all("cpu", 1, "all");
 }
 
-TEST(bits_on_the_reference) {
+LONG_TEST(bits_on_the_reference) {
     check_all("reference", 1, NULL);
 }
 

@@ -323,7 +323,7 @@ static char *nested(const char *a, const char *b, const char *c, size_t n) {
     return s;
 }
 
-TEST(hostile) {
+LONG_TEST(hostile) {
     static const struct {
         const char *a, *b, *c;
         size_t n;

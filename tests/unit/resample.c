@@ -92,7 +92,7 @@ TEST(impulses_stay) {
     }
 }
 
-TEST(every_length) {
+LONG_TEST(every_length) {
     for (int64_t n = 0; n < 900; n += n < 10 ? 1 : 37)
         for (int i = 0; i < N_PAIRS; i++)
             if (pairs[i][1] / pairs[i][0] < 100)

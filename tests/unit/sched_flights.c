@@ -256,7 +256,7 @@ TEST(each_keeps_its_outputs) {
 
 /* Some of the backends do nothing until they are waited for. They reach the memory of the host, and the
  * others compute in it, or not; and they reach each other's memory, or not. */
-TEST(nothing_is_read_too_early) {
+LONG_TEST(nothing_is_read_too_early) {
     for (int k = 0; k < 3 << MOST; k++) {
         const int lazy_ones = k / 3;
         const bool takes_host = k % 3, has_peers = k % 3 == 2;

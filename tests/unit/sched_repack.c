@@ -372,7 +372,7 @@ TEST(late_stops) {
 }
 
 /* If it is known that few runs come, they copy nothing, because nothing would gain by it. Copies that somebody asks for are made. */
-TEST(late_while_it_pays) {
+LONG_TEST(late_while_it_pays) {
     static const int64_t runs[] = {0, 1, 2, 8, 1000000000};
     for (size_t k = 0; k < sizeof runs / sizeof *runs; k++) {
         const int64_t n = runs[k];

@@ -226,7 +226,7 @@ TEST(refused) {
 }
 
 /* A million merges, mostly of strings that are not tokens. */
-TEST(a_million_merges) {
+LONG_TEST(a_million_merges) {
     enum { N = 1000000 };
     static vocab v;
     add_bytes(&v);
