@@ -10,7 +10,7 @@ build() { # ARGUMENT..: cmake, with its output only after a failure
 }
 # kernels as with a sanitizer: what they compute is not what is tested here, and they take long to compile
 build -S "$source/tests/consumer/inside" -B "$tmp/build" -DCMAKE_C_COMPILER="$cc" -DGGL_SOURCE="$source" -DBUILD_SHARED_LIBS=ON \
-    -DGGL_INSTALL=ON -DGGL_SMALL=ON -DGGL_VULKAN=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O1
+    -DGGL_INSTALL=ON -DGGL_SMALL=ON -DGGL_VULKAN=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0
 build --build "$tmp/build" -j "${CTEST_PARALLEL_LEVEL:-2}"
 "$here/generate.sh" "$tmp/build/generate" "$source"
 "$here/shared_library.sh" "$tmp/build/ggml-lite/lib/libllm.so" "$source"
