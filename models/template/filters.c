@@ -44,14 +44,14 @@ static tv f_lower(tv_heap *h, tv v, const tv_args *a) {
 }
 static tv f_capitalize(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
-    return tv_str(llm_tv_capitalize(h, llm_tv_to_str(h, v), NULL));
+    return tv_str(llm_tv_capitalize(h, llm_tv_to_str(h, v), NULL, true));
 }
 static bool begins_word(uint32_t before) {
     return llm_tv_is_space(before) || (before < 0x80 && before && strchr("-({[<", (int)before));
 }
 static tv f_title(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
-    return tv_str(llm_tv_capitalize(h, llm_tv_to_str(h, v), begins_word));
+    return tv_str(llm_tv_capitalize(h, llm_tv_to_str(h, v), begins_word, false));
 }
 static tv f_trim(tv_heap *h, tv v, const tv_args *a) {
     const ggl_str chars = text_or(h, a->at[0], NONE, "what is trimmed");

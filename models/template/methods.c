@@ -120,14 +120,14 @@ static tv s_upper(tv_heap *h, tv s, const tv_args *a) {
 }
 static tv s_capitalize(tv_heap *h, tv s, const tv_args *a) {
     (void)a;
-    return tv_str(llm_tv_capitalize(h, s.text, NULL));
+    return tv_str(llm_tv_capitalize(h, s.text, NULL, true));
 }
 static bool is_no_letter(uint32_t c) {
     return !(llm_unicode_properties(c) & UNICODE_L);
 }
 static tv s_title(tv_heap *h, tv s, const tv_args *a) {
     (void)a;
-    return tv_str(llm_tv_capitalize(h, s.text, is_no_letter));
+    return tv_str(llm_tv_capitalize(h, s.text, is_no_letter, true));
 }
 
 static tv s_replace(tv_heap *h, tv s, const tv_args *a) {

@@ -101,13 +101,13 @@ ggl_str llm_tv_upper(tv_heap *h, ggl_str s) {
     return llm_tv_done(&t);
 }
 
-ggl_str llm_tv_capitalize(tv_heap *h, ggl_str s, bool (*begins)(uint32_t before)) {
+ggl_str llm_tv_capitalize(tv_heap *h, ggl_str s, bool (*begins)(uint32_t before), bool title) {
     tv_text t = {0};
     bool first = true;
     for (size_t i = 0; i < s.n;) {
         const uint32_t c = llm_tv_next_char(s, &i);
         if (first)
-            put_upper(h, &t, c, true);
+            put_upper(h, &t, c, title);
         else
             put_lower(h, &t, c);
         first = begins && begins(c);

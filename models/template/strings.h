@@ -15,8 +15,9 @@ bool llm_tv_is_case(tv_heap *h, ggl_str s, bool upper);
 ggl_str llm_tv_lower(tv_heap *h, ggl_str s);
 ggl_str llm_tv_upper(tv_heap *h, ggl_str s);
 /* The first character in upper case, the others in lower case; or so for each word, which begins
- * after a character for which `begins` is true (NULL: only the first of the text). */
-ggl_str llm_tv_capitalize(tv_heap *h, ggl_str s, bool (*begins)(uint32_t before));
+ * after a character for which `begins` is true (NULL: only the first of the text). title: with the
+ * character's title case, as str.title() of Python, where the filter has all of its upper case. */
+ggl_str llm_tv_capitalize(tv_heap *h, ggl_str s, bool (*begins)(uint32_t before), bool title);
 /* Returns a list of the parts between separators (NULL: runs of white space), at most `most` + 1
  * (negative: all). */
 tv llm_tv_split(tv_heap *h, ggl_str s, const ggl_str *separator, int64_t most);
