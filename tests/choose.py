@@ -157,7 +157,8 @@ def target_of(inner, known):
     """The target that makes this file of the build, or None."""
     base = os.path.basename(inner)
     library = re.sub(r"^lib|\.a$", "", base) if base.endswith(".a") else "llm-shared" if base.startswith("libllm.so") else "test-plugin-" + base.removesuffix(".so")
-    return next((name for name in (base, library) if name in known), None)
+    names = (library,) if base.endswith((".a", ".so")) else (base, library)  # ninja takes names of files for targets, too; cmake does not
+    return next((name for name in names if name in known), None)
 
 
 def targets(build, options):
