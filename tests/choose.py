@@ -156,9 +156,13 @@ def needed(build):
 def target_of(inner, known):
     """The target that makes this file of the build, or None."""
     base = os.path.basename(inner)
-    library = re.sub(r"^lib|\.a$", "", base) if base.endswith(".a") else "llm-shared" if base.startswith("libllm.so") else "test-plugin-" + base.removesuffix(".so")
-    names = (library,) if base.endswith((".a", ".so")) else (base, library)  # ninja takes names of files for targets, too; cmake does not
-    return next((name for name in names if name in known), None)
+    name = base
+    if base.startswith("libllm.so"):
+        name = "llm-old-glibc" if "old-glibc" in inner else "llm-shared"
+    elif base.endswith((".a", ".so")):  # ninja takes names of files for targets, too; cmake does not
+        stem = base.rpartition(".")[0]
+        name = stem.removeprefix("lib") if stem.startswith("lib") else "test-plugin-" + stem
+    return name if name in known else None
 
 
 def targets(build, options):
@@ -178,7 +182,7 @@ def targets(build, options):
                 found |= tools
             elif target:
                 found.add(target)
-            elif not (inner.endswith((".inc", ".txt", ".cmake")) or re.fullmatch(r"tests/\w+|clients", inner)):
+            elif not (inner.endswith((".inc", ".txt", ".cmake")) or re.fullmatch(r"tests(/\w+)+|clients", inner)):
                 return ["all"]
         if build in tests[name] and name not in needs:
             return ["all"]
