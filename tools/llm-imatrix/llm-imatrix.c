@@ -7,7 +7,6 @@
 
 #include "builtin/builtin.h"
 #include "common/amounts.h"
-#include "common/chart.h"
 #include "common/calibration.h"
 #include "common/paths.h"
 #include "common/process.h"
@@ -97,18 +96,13 @@ static int write_file(const tool *t) {
 /* --- what is shown ---------------------------------------------------------------------------- */
 
 static int plot(const tool *t, const tensor_stats *s) {
-    ggl_error err = {0};
-    ggl_new_file *f = NULL;
-    char title[300];
+    drawing d = {0};
     const char *of =
         t->o.text ? t->o.run.model ? t->o.run.model : "the built-in model" : t->o.file[0];
     const char *slash = ggl_os_last_separator(of);
-    snprintf(title, sizeof title, "Importance of columns, %s", slash ? slash + 1 : of);
-    if (ggl_new_file_open(&f, t->o.plot, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "--plot: %s", err.msg);
-    chart_note_suffix(TOOL, "--plot", t->o.plot);
-    imatrix_plot(ggl_new_file_stream(f), s, t->n, title);
-    return ggl_new_file_commit(f, &err) == GGL_OK ? -1 : tool_error(TOOL, 1, "--plot: %s", err.msg);
+    d.title = drawing_text(&d, "Importance of columns, %s", slash ? slash + 1 : of);
+    imatrix_plot(&d, s, t->n);
+    return drawing_save(&d, TOOL, "--plot", t->o.plot) ? 1 : -1;
 }
 
 /* Prints and draws what the options ask for. */
