@@ -139,8 +139,8 @@ ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
     }
     if (st != GGL_OK)
         running_free(r);
-    else
-        job->finish = LLM_FINISH_NONE;
+    if (st == GGL_OK || st == GGL_CANCELLED)
+        job->finish = st == GGL_OK ? LLM_FINISH_NONE : LLM_FINISH_CANCELLED;
     return st;
 }
 

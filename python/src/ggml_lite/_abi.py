@@ -67,7 +67,7 @@ class OpenParams(c.Structure):
 
 class DiffuseParams(c.Structure):
     _fields_ = fields(
-        "size:z n_length:i n_steps:i n_block:i eps:d order:s order_temp:d temp:d top_k:i top_p:d cfg_scale:d seed:Q step:p user:p"
+        "size:z n_steps:i n_block:i eps:d order:s order_temp:d cfg_scale:d step:p user:p"
     )
 
 
