@@ -326,13 +326,7 @@ typedef bool llm_piece_fn(void *user, const char *piece, size_t n);
 GGL_API GGL_NODISCARD ggl_status llm_generate(llm_context *c, const char *prompt,
                                               const llm_generate_params *params, llm_piece_fn *each,
                                               void *user, ggl_error *err);
-/* Like llm_generate with a prompt of n tokens, to which no special tokens are added. */
-GGL_API GGL_NODISCARD ggl_status llm_generate_tokens(llm_context *c, const int32_t *id, size_t n,
-                                                     const llm_generate_params *params,
-                                                     llm_piece_fn *each, void *user,
-                                                     ggl_error *err);
-
-/* Like llm_generate_tokens without a callback, for programs that ask for each piece:
+/* Like llm_generate, for programs that have tokens, to which no special ones are added, and ask for each piece:
  *
  *     if (llm_begin(c, ids, n, &p, &err) != GGL_OK) ...
  *     while ((st = llm_next(c, &piece, &n_piece, &err)) == GGL_OK && piece)
@@ -434,7 +428,7 @@ typedef enum llm_finish {
     LLM_FINISH_ERROR      /* the call failed otherwise */
 } llm_finish;
 
-/* Facts about the last llm_generate, llm_generate_tokens, llm_begin, llm_reply or llm_chat_answer. */
+/* Facts about the last llm_generate, llm_begin, llm_reply or llm_chat_answer. */
 typedef struct llm_run_info {
     size_t size; /* sizeof(llm_run_info), set by the caller */
     llm_finish finish;
@@ -458,7 +452,7 @@ GGL_API GGL_NODISCARD ggl_status llm_last_run(const llm_context *c, llm_run_info
 
 /* One of many texts that are generated at once. Set all members to 0 first. This struct keeps its size. */
 typedef struct llm_job {
-    const int32_t *id; /* [n]: the prompt, as for llm_generate_tokens */
+    const int32_t *id; /* [n]: the prompt, as for llm_begin */
     size_t n;
     const llm_generate_params *params; /* NULL: llm_generate_default() */
     llm_piece_fn *each; /* receives the text; returning false ends this job alone. NULL: none */
@@ -471,7 +465,7 @@ typedef struct llm_job {
     bool incomplete;
 } llm_job;
 /* Generates n texts, llm_open_params.n_parallel of them at once in one batch, which takes much less time than one
- * after the other. Each text is the one that llm_generate_tokens would give, bit for bit. Calls of `each` for different
+ * after the other. Each text is the one that llm_begin and llm_next would give, bit for bit. Calls of `each` for different
  * jobs alternate. Prompts that begin alike share that part where they follow one another. The sequence is empty
  * afterwards. A job that fails does not end the others, and is no failure of this call. GGL_CANCELLED: llm_cancel, so jobs
  * that had not ended have this status, too; GGL_NOMEM, GGL_DEVICE. */
