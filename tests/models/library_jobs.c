@@ -69,7 +69,8 @@ static llm_context *open_parallel(int64_t n) {
 
 /* The end of a job's text by its grammar; and the struct's size, which is a part of the ABI of 0.2. */
 TEST(a_cut_text_is_incomplete) {
-    typedef struct of_0_2_0 {
+    typedef struct of_0_3_0 {
+        const char *prompt;
         const int32_t *id;
         size_t n;
         const llm_generate_params *params;
@@ -79,9 +80,9 @@ TEST(a_cut_text_is_incomplete) {
         int32_t stop;
         int64_t n_reused, n_prompt, n_generated;
         ggl_error err;
-    } of_0_2_0;
+    } of_0_3_0;
     if (sizeof(void *) == 8)
-        CHECK_INT(sizeof(llm_job), sizeof(of_0_2_0));
+        CHECK_INT(sizeof(llm_job), sizeof(of_0_3_0));
     ggl_error err;
     llm_context *c = open_parallel(2);
     work *w = c ? calloc(1, sizeof *w) : NULL;
@@ -168,6 +169,47 @@ static bool refuse(void *user, const char *piece, size_t n) {
 }
 
 /* What is wrong with one job leaves the others alone. */
+/* A job takes a text, with the special tokens that it spells, as llm_generate does. */
+TEST(jobs_take_texts) {
+    enum { TEXTS = 3 };
+    static const char *const texts[TEXTS] = {"Once upon a time", "</s>One day", ""};
+    ggl_error err;
+    llm_context *c = open_parallel(2);
+    REQUIRE(c);
+    const llm_generate_params p = greedy(12);
+    llm_job job[2 * TEXTS];
+    written t[2 * TEXTS], alone;
+    int32_t *id[TEXTS];
+    for (int k = 0; k < TEXTS; k++) {
+        size_t n;
+        REQUIRE_OK(llm_encode(c, texts[k], strlen(texts[k]), LLM_ADD_SPECIAL | LLM_READ_SPECIAL,
+                              &id[k], &n, &err),
+                   &err);
+        job[k] = (llm_job){.prompt = texts[k], .params = &p, .each = take, .user = &t[k]};
+        job[TEXTS + k] =
+            (llm_job){.id = id[k], .n = n, .params = &p, .each = take, .user = &t[TEXTS + k]};
+        t[k].n = t[TEXTS + k].n = 0;
+    }
+    CHECK_OK(llm_generate_jobs(c, job, 2 * TEXTS, &err), &err);
+    for (int k = 0; k < TEXTS; k++) {
+        generate(c, texts[k], &p, &alone);
+        CHECK_OK(job[k].err.status, &job[k].err);
+        CHECK(alone.n > 0 && t[k].n == alone.n && memcmp(t[k].s, alone.s, alone.n) == 0);
+        CHECK(t[TEXTS + k].n == alone.n && memcmp(t[TEXTS + k].s, alone.s, alone.n) == 0);
+        CHECK_INT(job[k].n_prompt + job[k].n_reused,
+                  job[TEXTS + k].n_prompt + job[TEXTS + k].n_reused);
+    }
+    job[0].id = id[0];
+    CHECK_INT(llm_jobs_add(c, &job[0], &err), GGL_USAGE);
+    CHECK_STR(err.msg, "the job has a prompt, and 0 tokens (id) of one: give one of them");
+    job[0] = (llm_job){.params = &p};
+    CHECK_INT(llm_jobs_add(c, &job[0], &err), GGL_USAGE);
+    CHECK_STR(err.msg, "the job has neither a prompt nor its tokens (id)");
+    for (int k = 0; k < TEXTS; k++)
+        ggl_free(id[k]);
+    llm_close(c);
+}
+
 TEST(faults_of_one_job) {
     ggl_error err;
     int n_pieces = 0;

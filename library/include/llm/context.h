@@ -452,7 +452,8 @@ GGL_API GGL_NODISCARD ggl_status llm_last_run(const llm_context *c, llm_run_info
 
 /* One of many texts that are generated at once. Set all members to 0 first. This struct keeps its size. */
 typedef struct llm_job {
-    const int32_t *id; /* [n]: the prompt, as for llm_begin */
+    const char *prompt; /* the prompt, as for llm_generate; or NULL and.. */
+    const int32_t *id;  /* ..[n]: its tokens, as for llm_begin */
     size_t n;
     const llm_generate_params *params; /* NULL: llm_generate_default() */
     llm_piece_fn *each; /* receives the text; returning false ends this job alone. NULL: none */

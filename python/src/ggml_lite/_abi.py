@@ -135,7 +135,7 @@ class RunInfo(c.Structure):
 
 class Job(c.Structure):
     _fields_ = fields(
-        "id:ids n:z params:params each:call user:p finish:i stop:i n_reused:q n_prompt:q n_generated:q err:error incomplete:?",
+        "prompt:s id:ids n:z params:params each:call user:p finish:i stop:i n_reused:q n_prompt:q n_generated:q err:error incomplete:?",
         ids=Ids,
         params=c.POINTER(GenerateParams),
         call=PieceFn,
