@@ -273,7 +273,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_imatrix_end": (None, c.c_void_p),
     "llm_imatrix_read": (STATUS, c.c_void_p, c.c_char_p, c.c_int64, c.POINTER(ImatrixFile)),
     "llm_imatrix_run": (STATUS, c.c_void_p, Context, c.c_char_p, c.c_size_t, c.POINTER(ImatrixParams), c.POINTER(ImatrixResult)),
-    "llm_imatrix_save": (STATUS, c.c_void_p, c.c_char_p, c.c_bool),
+    "llm_imatrix_save": (STATUS, c.c_void_p, c.c_char_p),
     "llm_imatrix_windows": (c.c_int64, c.c_void_p),
     "llm_verify": (STATUS, Context, c.POINTER(VerifyParams), c.POINTER(VerifyResult)),
     "llm_describe": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
