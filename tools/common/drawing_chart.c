@@ -288,21 +288,16 @@ typedef struct box {
     double x0, y0, x1, y1;
 } box;
 
-typedef struct boxes { /* where texts are */
-    box *box;
-    size_t n, cap;
-} boxes;
-
 static bool overlap(const box *a, double x0, double y0, double x1, double y1) {
     return a->x0 < x1 && x0 < a->x1 && a->y0 < y1 && y0 < a->y1;
 }
 
-static bool is_free(const view *v, const boxes *t, const box *b) {
+static bool is_free(const view *v, const box *taken, size_t n, const box *b) {
     enum { NEAR = RADIUS + 1 };
     bool is = b->x0 >= v->left + 2 && b->x1 <= v->left + v->w - 2 && b->y0 >= v->top + 2 &&
               b->y1 <= v->top + v->h - 2;
-    for (size_t i = 0; i < t->n && is; i++)
-        is = !overlap(b, t->box[i].x0, t->box[i].y0, t->box[i].x1, t->box[i].y1);
+    for (size_t i = 0; i < n && is; i++)
+        is = !overlap(b, taken[i].x0, taken[i].y0, taken[i].x1, taken[i].y1);
     for (size_t i = v->p->mark; i < v->p->mark + v->p->n_marks && is; i++)
         if (v->d->mark[i].kind == DRAWING_POINT) {
             const double x = at_x(v, v->d->mark[i].x), y = at_y(v, v->d->mark[i].y);
@@ -311,8 +306,8 @@ static bool is_free(const view *v, const boxes *t, const box *b) {
     return is;
 }
 
-/* Writes a point's text where there is room: left, right, above or below. */
-static void put_label(FILE *out, const view *v, const drawing_mark *m, boxes *t) {
+/* Writes a point's text where there is room: left, right, above or below; taken[*n]: where others are. */
+static void put_label(FILE *out, const view *v, const drawing_mark *m, box *taken, size_t *n) {
     const double w = page_text_width(PAGE_LABEL, m->text), x = at_x(v, m->x), y = at_y(v, m->y);
     const double places[][2] = {
         {x - AWAY - w, y},          {x + AWAY, y},          {x - w / 2, y - 14},
@@ -322,17 +317,17 @@ static void put_label(FILE *out, const view *v, const drawing_mark *m, boxes *t)
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         const double left = places[i][0], middle = places[i][1];
         const box b = {left - 1, middle - 7, left + w + 1, middle + 7};
-        if (!is_free(v, t, &b) || !ggl_grow(&t->box, &t->cap, t->n + 1, sizeof *t->box))
+        if (!is_free(v, taken, *n, &b))
             continue;
-        t->box[t->n++] = b;
+        taken[(*n)++] = b;
         page_text(out, PAGE_LABEL, PAGE_START, left, middle + 4, w, m->text);
         return;
     }
 }
 
-static void put_marks(FILE *out, const view *v) {
+static void put_marks(FILE *out, const view *v, box *taken) {
     const drawing_mark *m = v->d->mark + v->p->mark;
-    boxes texts = {0};
+    size_t n_taken = 0;
     for (size_t i = 0, n; i < v->p->n_marks; i += n) {
         n = 1;
         if (m[i].kind == DRAWING_LINE || m[i].kind == DRAWING_BAND)
@@ -346,8 +341,7 @@ static void put_marks(FILE *out, const view *v) {
     }
     for (size_t i = 0; i < v->p->n_marks; i++)
         if (m[i].kind == DRAWING_POINT && m[i].text)
-            put_label(out, v, &m[i], &texts);
-    ggl_free(texts.box);
+            put_label(out, v, &m[i], taken, &n_taken);
 }
 
 /* --- panels ----------------------------------------------------------------------------------- */
@@ -369,6 +363,7 @@ static double names_width(const view *v, drawing_side side) {
 
 typedef struct chart {  /* the views of all panels */
     double left, right; /* beside the plots */
+    box *taken;         /* for the texts of a panel */
     view view[];
 } chart;
 
@@ -380,7 +375,7 @@ static void draw(FILE *out, const page_body *b, double width, double top) {
         v.top += top;
         fputs("<g class=\"panel\">\n", out);
         put_frame(out, &v, c->right);
-        put_marks(out, &v);
+        put_marks(out, &v, c->taken);
         fputs("</g>\n", out);
     }
 }
@@ -401,9 +396,18 @@ static void place(page_body *b, chart *c) {
     }
 }
 
+static void fini(page_body *b) {
+    chart *c = b->state;
+    ggl_free(c ? c->taken : NULL);
+}
+
 ggl_status chart_body(page_body *b, const drawing *d, ggl_error *err) {
     chart *c = ggl_calloc(1, sizeof *c + d->n_panels * sizeof *c->view);
-    if (!c)
+    size_t n_texts = 0;
+    for (size_t i = 0; i < d->n_marks; i++)
+        n_texts += d->mark[i].kind == DRAWING_POINT && d->mark[i].text;
+    *b = (page_body){.d = d, .draw = draw, .state = c, .fini = fini};
+    if (!c || !(c->taken = ggl_calloc(n_texts + 1, sizeof *c->taken)))
         return ggl_fail(err, GGL_NOMEM, "out of memory for the picture");
     c->left = c->right = LEAST_NAMES;
     for (size_t i = 0; i < d->n_panels; i++) {
@@ -419,7 +423,6 @@ ggl_status chart_body(page_body *b, const drawing *d, ggl_error *err) {
         c->left = fmax(c->left, names_width(v, DRAWING_LEFT));
         c->right = fmax(c->right, names_width(v, DRAWING_RIGHT));
     }
-    *b = (page_body){.d = d, .draw = draw, .state = c};
     place(b, c);
     return GGL_OK;
 }
