@@ -4,12 +4,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "common/report.h"
-#include "ggl/internal/file.h"
-#include "ggl/internal/text.h"
-
-/* --- descriptions ----------------------------------------------------------------------------- */
-
 /* Appends a copy of an element to an array; returns it, or NULL: out of memory. */
 static void *append(drawing *d, void *array, size_t *cap, size_t *n, size_t size,
                     const void *element) {
@@ -127,29 +121,4 @@ void drawing_fini(drawing *d) {
         ggl_free(arrays[i]);
     ggl_arena_fini(&d->texts);
     *d = (drawing){0};
-}
-
-/* --- files ------------------------------------------------------------------------------------ */
-
-static void note_suffix(const char *tool, const char *flag, const char *path) {
-    static const char *const others[] = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".html"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (ggl_case_ends_with(path, others[i]))
-            tool_note(tool, "%s: %s is an SVG file: a name that ends in .svg opens it everywhere",
-                      flag, path);
-}
-
-int drawing_save(drawing *d, const char *tool, const char *flag, const char *path) {
-    ggl_error err = {0};
-    ggl_new_file *f = NULL;
-    note_suffix(tool, flag, path);
-    ggl_status st = ggl_new_file_open(&f, path, &err);
-    if (st == GGL_OK)
-        st = drawing_write(d, ggl_new_file_stream(f), &err);
-    if (st == GGL_OK)
-        st = ggl_new_file_commit(f, &err);
-    else
-        ggl_new_file_discard(f);
-    drawing_fini(d);
-    return st == GGL_OK ? 0 : tool_error(tool, 1, "%s: %s", flag, err.msg);
 }

@@ -219,8 +219,7 @@ static double put_legend(FILE *out, const drawing *d, double y, double width) {
     return x > PAGE_MARGIN ? y + LINE : y;
 }
 
-/* Writes what stands above a body; returns where that begins. out NULL: only that. */
-static double put_head(FILE *out, const drawing *d, double width) {
+double page_head(FILE *out, const drawing *d, double width) {
     const double room = width - 2 * PAGE_MARGIN;
     if (out)
         page_text(out, PAGE_TITLE, PAGE_START, PAGE_MARGIN, 32, room, d->title ? d->title : "");
@@ -231,28 +230,18 @@ static double put_head(FILE *out, const drawing *d, double width) {
     return y - 6;
 }
 
-ggl_status drawing_write(const drawing *d, FILE *out, ggl_error *err) {
-    page_body b = {.d = d};
-    ggl_status st = d->failed         ? ggl_fail(err, GGL_NOMEM, "out of memory for the picture")
-                    : d->n_blocks > 0 ? graph_body(&b, d, err)
-                                      : chart_body(&b, d, err);
-    if (st == GGL_OK) {
-        const double width = fmax(b.width, d->n_blocks > 0 ? 0 : PAGE_WIDTH),
-                     top = put_head(NULL, d, width), height = top + b.height + 10;
-        fprintf(out,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
-                "width=\"%.0f\" height=\"%.0f\">\n",
-                width, height, width, height);
-        put_style(out);
-        if (d->n_blocks > 0)
-            fputs(arrows, out);
-        fputs("<rect width=\"100%\" height=\"100%\" class=\"bg\"/>\n", out);
-        put_head(out, d, width);
-        b.draw(out, &b, width, top);
-        fputs("</svg>\n", out);
-    }
-    if (b.fini)
-        b.fini(&b);
-    ggl_free(b.state);
-    return st;
+void page_begin(FILE *out, const drawing *d, double width, double height) {
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
+            "width=\"%.0f\" height=\"%.0f\">\n",
+            width, height, width, height);
+    put_style(out);
+    if (d->n_blocks > 0)
+        fputs(arrows, out);
+    fputs("<rect width=\"100%\" height=\"100%\" class=\"bg\"/>\n", out);
+    page_head(out, d, width);
+}
+
+void page_end(FILE *out) {
+    fputs("</svg>\n", out);
 }

@@ -32,6 +32,12 @@ void page_text(FILE *out, page_font f, page_anchor a, double x, double y, double
 /* Writes ` data-series="N"` if the legend has that series. */
 void page_put_series(FILE *out, const drawing *d, int series);
 
+/* Writes what stands above a body, with the legend; returns where the body begins. out NULL: only that. */
+double page_head(FILE *out, const drawing *d, double width);
+/* Begin and end a picture: what is before and in the head, and behind the body. */
+void page_begin(FILE *out, const drawing *d, double width, double height);
+void page_end(FILE *out);
+
 /* A body: drawn below `top` in a page of that width. */
 typedef struct page_body {
     double width, height; /* what it needs; width with the margins */
