@@ -37,15 +37,11 @@ static ggl_status run(llm_context *c, char **prompt, size_t n, ggl_error *err) {
     llm_generate_params p = llm_generate_default();
     llm_job *job = calloc(n, sizeof *job);
     item *result = calloc(n, sizeof *result);
-    int32_t **id = calloc(n, sizeof *id);
-    ggl_status st = job && result && id ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_status st = job && result ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
     p.n_max = 40;
     p.temp = 0; /* the likeliest token each time */
-    for (size_t i = 0; i < n && st == GGL_OK; i++) {
-        job[i] = (llm_job){.params = &p, .each = take, .user = &result[i]};
-        st = llm_encode(c, prompt[i], strlen(prompt[i]), LLM_ADD_SPECIAL, &id[i], &job[i].n, err);
-        job[i].id = id[i];
-    }
+    for (size_t i = 0; i < n && st == GGL_OK; i++)
+        job[i] = (llm_job){.prompt = prompt[i], .params = &p, .each = take, .user = &result[i]};
     if (st == GGL_OK)
         st = llm_generate_jobs(c, job, n, err);
     for (size_t i = 0; i < n && st == GGL_OK; i++) {
@@ -53,11 +49,8 @@ static ggl_status run(llm_context *c, char **prompt, size_t n, ggl_error *err) {
             fprintf(stderr, "batch: %s: %s\n", prompt[i], job[i].err.msg);
         printf("%s%s\n", prompt[i], result[i].text ? result[i].text : "");
     }
-    for (size_t i = 0; i < n && result && id; i++) {
+    for (size_t i = 0; i < n && result; i++)
         free(result[i].text);
-        ggl_free(id[i]);
-    }
-    free(id);
     free(result);
     free(job);
     return st;

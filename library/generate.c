@@ -298,7 +298,7 @@ ggl_status llm_next(llm_context *c, const char **piece, size_t *n, ggl_error *er
     return *piece ? GGL_OK : end_with(c, GGL_OK);
 }
 
-/* llm_generate_tokens, after llm_context_start(). */
+/* Generates after n tokens. Call llm_context_start() before. */
 static ggl_status generate_tokens(llm_context *c, const int32_t *id, size_t n,
                                   const llm_generate_params *params, llm_piece_fn *each, void *user,
                                   ggl_error *err) {
@@ -309,13 +309,6 @@ static ggl_status generate_tokens(llm_context *c, const int32_t *id, size_t n,
         if (each && !each(user, piece, n_piece))
             st = end_with(c, ggl_fail(err, GGL_CANCELLED, "stopped by the caller"));
     return st;
-}
-
-ggl_status llm_generate_tokens(llm_context *c, const int32_t *id, size_t n,
-                               const llm_generate_params *params, llm_piece_fn *each, void *user,
-                               ggl_error *err) {
-    llm_context_start(c);
-    return generate_tokens(c, id, n, params, each, user, err);
 }
 
 /* Generates after a text, which is tokenized with `flags` (as for llm_encode). Call llm_context_start() before. */

@@ -215,12 +215,19 @@ static ggl_status check_diffusion(const llm_generate_params *p, ggl_error *err) 
     return GGL_OK;
 }
 
+static bool tell_step(void *ctx, int64_t n_done, const int32_t *id) {
+    const generation *g = ctx;
+    const llm_diffusion *d = &g->diffusion;
+    return g->schedule.step(g->schedule.user, (int32_t)n_done, (int32_t)d->n_steps,
+                            id + d->n_prompt, (size_t)(d->n_length - d->n_prompt), d->mask);
+}
+
 /* Sets g->diffusion for a prompt of n tokens, if the model writes by diffusion. */
 static ggl_status set_diffusion(generation *g, const llm_context *c, const int32_t *id, size_t n,
                                 ggl_error *err) {
     const llm_generate_params *p = &g->p;
     const bool diffuses = llm_session_sees_all(c->session) && llm_session_has_logits(c->session);
-    llm_diffuse_params schedule = {.size = sizeof schedule};
+    g->schedule = (llm_diffuse_params){.size = sizeof g->schedule};
     llm_sampler_params s = c->sampling ? *c->sampling : llm_sampler_default();
     if (!diffuses && p->diffuse)
         return ggl_fail(err, GGL_USAGE,
@@ -229,11 +236,11 @@ static ggl_status set_diffusion(generation *g, const llm_context *c, const int32
         return GGL_OK;
     ggl_status st = check_diffusion(p, err);
     if (st == GGL_OK)
-        st = GGL_READ_PARAMS(llm_diffuse_params, &schedule, p->diffuse, err);
+        st = GGL_READ_PARAMS(llm_diffuse_params, &g->schedule, p->diffuse, err);
     if (st == GGL_OK && !c->sampling)
         st = set_numbers(&s, p, err);
     if (st == GGL_OK)
-        st = llm_diffusion_read(&g->diffusion, c, &schedule, err);
+        st = llm_diffusion_read(&g->diffusion, c, &g->schedule, err);
     if (st != GGL_OK)
         return st;
     const int64_t room = llm_session_n_ctx(c->session) - (int64_t)n;
@@ -244,6 +251,9 @@ static ggl_status set_diffusion(generation *g, const llm_context *c, const int32
     d->prompt = id;
     d->n_prompt = (int64_t)n;
     d->n_length = n_new < INT64_MAX - d->n_prompt ? d->n_prompt + n_new : INT64_MAX;
+    d->n_steps = d->n_steps == 0 ? n_new : d->n_steps;
+    d->step = g->schedule.step ? tell_step : NULL;
+    d->ctx = g;
     llm_diffusion_sample(d, &s);
     return GGL_OK;
 }

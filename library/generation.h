@@ -25,6 +25,7 @@ typedef struct generation {
     stopped_text text;
     bool has_begun; /* of llm_token_next_text */
     /* Of a model of the diffusion kind: */
+    llm_diffuse_params schedule;
     llm_diffusion diffusion; /* n_length: of the whole text; 0: the model is of another kind */
     llm_diffuser *diffuser;  /* of llm_begin; the tokens before n_given were taken */
     int64_t n_given;

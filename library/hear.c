@@ -5,6 +5,7 @@
 #include "ggl/alloc.h"
 #include "ggl/internal/params.h"
 #include "hearing.h"
+#include "llm/steps.h"
 
 /* Opens the sound, and computes the window at params.offset. */
 static ggl_status open_at(hearing *h, llm_context *c, const char *path,

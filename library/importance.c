@@ -133,15 +133,13 @@ static ggl_status sum_up(const llm_imatrix *m, imatrix **out, ggl_error *err) {
     return st;
 }
 
-ggl_status llm_imatrix_save(const llm_imatrix *m, const char *path, bool old_format,
-                            ggl_error *err) {
+ggl_status llm_imatrix_save(const llm_imatrix *m, const char *path, ggl_error *err) {
     imatrix *with = NULL;
     ggl_status st = GGL_OK;
     if (m->n_window > 0 || !m->all)
         st = m->n_window > 0 ? sum_up(m, &with, err) : llm_imatrix_new(&with, IMATRIX_CHUNK, err);
     if (st == GGL_OK)
-        st = llm_imatrix_write(with ? with : m->all, path, old_format ? IMATRIX_DAT : IMATRIX_GGUF,
-                               err);
+        st = llm_imatrix_write(with ? with : m->all, path, err);
     llm_imatrix_free(with);
     return st;
 }

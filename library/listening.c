@@ -6,6 +6,7 @@
 #include "context.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/alloc.h"
+#include "llm/steps.h"
 #include "noticing.h"
 #include "sound_rows.h"
 

@@ -1,4 +1,6 @@
 /* Texts that are generated at once, over one model's weights. */
+#include <string.h>
+
 #include "cache_settings.h"
 #include "generation.h"
 #include "ggl/internal/pass.h"
@@ -10,6 +12,9 @@ typedef struct running {
     llm_jobs *all;
     struct running *next, *before;
     llm_job *job;
+    int32_t *read; /* the tokens of job->prompt; NULL: the job has them */
+    const int32_t *prompt;
+    size_t n_prompt;
     generation *g;
     uint64_t id;   /* of the engine */
     ggl_status st; /* why it was ended by `take`; the message is job->err */
@@ -77,6 +82,7 @@ static void running_free(running *r) {
     else if (r->all->first == r)
         r->all->first = r->next;
     llm_generation_free(r->all->c, r->g);
+    ggl_free(r->read);
     ggl_free(r);
 }
 
@@ -103,6 +109,33 @@ void llm_job_reset(llm_job *job) {
     job->incomplete = false;
 }
 
+/* Gets the tokens of a job's prompt. */
+static ggl_status read_prompt(running *r) {
+    llm_job *j = r->job;
+    r->prompt = j->id;
+    r->n_prompt = j->n;
+    if (!j->prompt)
+        return GGL_OK;
+    if (j->id || j->n > 0)
+        return ggl_fail(&j->err, GGL_USAGE,
+                        "the job has a prompt, and %zu tokens (id) of one: give one of them", j->n);
+    const ggl_status st =
+        llm_encode(r->all->c, j->prompt, strlen(j->prompt), LLM_ADD_SPECIAL | LLM_READ_SPECIAL,
+                   &r->read, &r->n_prompt, &j->err);
+    r->prompt = r->read;
+    return st;
+}
+
+/* Checks what a job has beside its parameters. */
+static ggl_status check_job(const running *r) {
+    llm_job *j = r->job;
+    if (!j->prompt && !j->id && r->g->p.n_read == 0)
+        return ggl_fail(&j->err, GGL_USAGE, "the job has neither a prompt nor its tokens (id)");
+    return r->g->p.same_sampler
+               ? ggl_fail(&j->err, GGL_USAGE, "same_sampler: each job has a sampler of its own")
+               : GGL_OK;
+}
+
 ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
     job->finish = LLM_FINISH_ERROR; /* unless it is set again */
     running *r = ggl_calloc(1, sizeof *r);
@@ -112,16 +145,18 @@ ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
     if (r->next)
         r->next->before = r;
     all->first = r;
-    ggl_status st = llm_generation_new(&r->g, all->c, job->params, job->id, job->n, &job->err);
-    if (st == GGL_OK && r->g->p.same_sampler)
-        st = ggl_fail(&job->err, GGL_USAGE, "same_sampler: each job has a sampler of its own");
+    ggl_status st = read_prompt(r);
+    if (st == GGL_OK)
+        st = llm_generation_new(&r->g, all->c, job->params, r->prompt, r->n_prompt, &job->err);
+    if (st == GGL_OK)
+        st = check_job(r);
     if (st == GGL_OK) {
         const llm_diffusion *d = &r->g->diffusion;
         const llm_beams_params beams = llm_generation_beams(r->g);
         const int64_t n_max = d->n_length > 0 ? d->n_length - d->n_prompt : r->g->p.n_max;
         const llm_sequence_params p = {.size = sizeof p,
-                                       .prompt = job->id,
-                                       .n_prompt = job->n,
+                                       .prompt = r->prompt,
+                                       .n_prompt = r->n_prompt,
                                        .read = r->g->p.read,
                                        .n_read = r->g->p.n_read,
                                        .sampler = r->g->sampler,
@@ -139,8 +174,8 @@ ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
     }
     if (st != GGL_OK)
         running_free(r);
-    else
-        job->finish = LLM_FINISH_NONE;
+    if (st == GGL_OK || st == GGL_CANCELLED)
+        job->finish = st == GGL_OK ? LLM_FINISH_NONE : LLM_FINISH_CANCELLED;
     return st;
 }
 

@@ -5,6 +5,7 @@
 #include "context.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/alloc.h"
+#include "llm/steps.h"
 #include "noticing.h"
 #include "picture/prepare.h"
 #include "picture/tiles.h"

@@ -255,7 +255,7 @@ ggl_status llm_context_check_writes(const llm_context *c, bool reads, ggl_error 
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "each token of this model sees those after it, too, so none has a "
                         "probability after those before it: texts are written by diffusion "
-                        "(llm-cli, llm_diffuse_tokens)");
+                        "(llm-cli, llm_generate)");
     if (!reads && llm_arch_reads_text(a))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model reads a text and writes another, so a text alone cannot be "

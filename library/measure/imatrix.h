@@ -17,7 +17,7 @@
  * keys general.type ("imatrix"), imatrix.datasets (strings), imatrix.chunk_count and
  * imatrix.chunk_size (u32; tokens of a chunk).
  *
- * The old format, .dat, little-endian. It has means, and counts in chunks, of a size that it does not tell:
+ * The old format, .dat, little-endian, which is read only. It has means, and counts in chunks, of a size that it does not tell:
  *
  *     | n_entries: i32 |
  *     | for each: len: i32 | name[len] | n_call: i32 | n_value: i32 | mean * n_call: f32[n_value] |
@@ -44,8 +44,6 @@ typedef struct imatrix_entry {
     float *sketch;
     int n_sketch; /* a multiple of 4, at most GGL_MAX_DIRECTIONS; 0 if none */
 } imatrix_entry;
-
-typedef enum imatrix_format { IMATRIX_GGUF, IMATRIX_DAT } imatrix_format;
 
 enum { IMATRIX_CHUNK = 512 }; /* tokens of a chunk where nothing else is said */
 
@@ -96,11 +94,7 @@ void llm_imatrix_count_chunks(imatrix *m);
  * sum becomes too large; `into` may then have been changed in part. */
 GGL_NODISCARD ggl_status llm_imatrix_merge(imatrix *into, const imatrix *from, ggl_error *err);
 
-/* Writes a file, ordered by name, which appears when it is complete. The old format leaves out
- * entries without rows, gives means of 1 to experts without, and keeps only the last dataset.
- * GGL_USAGE: there is no entry. GGL_IO, GGL_LIMIT (a name or number that the format cannot hold),
- * GGL_NOMEM. */
-GGL_NODISCARD ggl_status llm_imatrix_write(const imatrix *m, const char *path,
-                                           imatrix_format format, ggl_error *err);
+/* Writes a GGUF file, ordered by name, which appears when it is complete. GGL_USAGE: there is no entry. GGL_IO, GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_imatrix_write(const imatrix *m, const char *path, ggl_error *err);
 
 #endif

@@ -1,13 +1,10 @@
 /* Writes files of importance matrices. */
-#include <float.h>
-#include <inttypes.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "imatrix_impl.h"
 #include "ggl/alloc.h"
-#include "ggl/internal/file.h"
 #include "ggl/internal/gguf.h"
 
 static int by_name(const void *a, const void *b) {
@@ -24,8 +21,6 @@ static const imatrix_entry **in_order(const imatrix *m) {
         qsort(e, m->n, sizeof(imatrix_entry *), by_name);
     return e;
 }
-
-/* --- GGUF ------------------------------------------------------------------------------------- */
 
 static void put_datasets(const imatrix *m, ggl_str *text, ggl_gguf_writer *w) {
     for (size_t i = 0; i < m->n_datasets; i++)
@@ -83,112 +78,16 @@ static ggl_status write_gguf(const imatrix *m, const imatrix_entry **e, const ch
     return st;
 }
 
-/* --- the old format --------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
-static void put(ggl_new_file *f, const void *data, size_t n) {
-    if (!ggl_new_file_error(f) && fwrite(data, 1, n, ggl_new_file_stream(f)) != n)
-        ggl_new_file_note(f);
-}
-
-static void put_i32(ggl_new_file *f, int64_t n) {
-    const unsigned char byte[4] = {(unsigned char)n, (unsigned char)(n >> 8),
-                                   (unsigned char)(n >> 16), (unsigned char)(n >> 24)};
-    put(f, byte, sizeof byte);
-}
-
-static int64_t most_rows(const imatrix_entry *e) {
-    int64_t most = 0;
-    for (int64_t i = 0; i < e->n_mat; i++)
-        most = e->count[i] > most ? e->count[i] : most;
-    return most;
-}
-
-static int64_t count_calls(const imatrix *m, const imatrix_entry *e) {
-    const int64_t rows = most_rows(e);
-    return rows / m->chunk_size + (rows % m->chunk_size != 0);
-}
-
-/* The mean of column k of matrix i, times the calls; infinite if it is too large for f32. */
-static float dat_value(const imatrix_entry *e, int64_t i, int64_t k, int64_t n_call) {
-    const int64_t count = e->count[i];
-    const double mean = count > 0 ? (double)e->sum2[i * e->n_col + k] / (double)count : 1.0,
-                 value = mean * (double)n_call;
-    return value <= (double)FLT_MAX ? (float)value : INFINITY;
-}
-
-static void put_means(ggl_new_file *f, const imatrix_entry *e, int64_t n_call) {
-    for (int64_t i = 0; i < e->n_mat; i++)
-        for (int64_t k = 0; k < e->n_col; k++) {
-            const float value = dat_value(e, i, k, n_call);
-            put(f, &value, sizeof value);
-        }
-}
-
-static bool is_finite(const imatrix *m, const imatrix_entry *e) {
-    const int64_t n_call = count_calls(m, e);
-    bool finite = true;
-    for (int64_t i = 0; i < e->n_mat; i++)
-        for (int64_t k = 0; k < e->n_col && n_call > 0; k++)
-            finite = finite && isfinite(dat_value(e, i, k, n_call));
-    return finite;
-}
-
-/* Fails if a number does not fit into the format. */
-static ggl_status check_dat(const imatrix *m, ggl_error *err) {
-    for (size_t i = 0; i < m->n; i++) {
-        const imatrix_entry *e = &m->entry[i];
-        if (e->n_col * e->n_mat > INT32_MAX / 4 || e->name.n > INT32_MAX ||
-            most_rows(e) / m->chunk_size >= INT32_MAX || !is_finite(m, e))
-            return ggl_fail(
-                err, GGL_LIMIT,
-                "'%s' has numbers that are too large for the old format; use the GGUF format",
-                e->name.s);
-    }
-    return GGL_OK;
-}
-
-static ggl_status write_dat(const imatrix *m, const imatrix_entry **e, const char *path,
-                            ggl_error *err) {
-    ggl_new_file *f = NULL;
-    int64_t n = 0;
-    ggl_status st = check_dat(m, err);
-    if (st != GGL_OK)
-        return ggl_within(err, st, "%s", path);
-    st = ggl_new_file_open(&f, path, err);
-    if (st != GGL_OK)
-        return st;
-    for (size_t i = 0; i < m->n; i++)
-        n += most_rows(e[i]) > 0;
-    put_i32(f, n);
-    for (size_t i = 0; i < m->n; i++) {
-        const int64_t n_call = count_calls(m, e[i]);
-        if (n_call == 0)
-            continue;
-        put_i32(f, (int64_t)e[i]->name.n);
-        put(f, e[i]->name.s, e[i]->name.n);
-        put_i32(f, n_call);
-        put_i32(f, e[i]->n_col * e[i]->n_mat);
-        put_means(f, e[i], n_call);
-    }
-    const char *text = m->n_datasets > 0 ? m->dataset[m->n_datasets - 1] : "";
-    put_i32(f, m->n_chunks < INT32_MAX ? m->n_chunks : INT32_MAX);
-    put_i32(f, (int64_t)strlen(text));
-    put(f, text, strlen(text));
-    return ggl_new_file_commit(f, err);
-}
-
-/* --- both ------------------------------------------------------------------------------------- */
-
-ggl_status llm_imatrix_write(const imatrix *m, const char *path, imatrix_format format,
-                             ggl_error *err) {
+ggl_status llm_imatrix_write(const imatrix *m, const char *path, ggl_error *err) {
     if (m->n == 0)
         return ggl_fail(err, GGL_USAGE, "%s: there is nothing to write: nothing was collected",
                         path);
     const imatrix_entry **e = in_order(m);
     if (!e)
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory", path);
-    const ggl_status st =
-        format == IMATRIX_GGUF ? write_gguf(m, e, path, err) : write_dat(m, e, path, err);
+    const ggl_status st = write_gguf(m, e, path, err);
     ggl_free(e);
     return st;
 }

@@ -416,8 +416,12 @@ ggl_status llm_diffuser_new(llm_diffuser **out, const llm_session *s, const llm_
     for (int64_t i = d->n_prompt; i < d->n_length; i++)
         f->id[i] = d->mask;
     f->d.prompt = f->id;
-    *out = f;
-    return GGL_OK;
+    const ggl_status told = tell(f, 0, err);
+    if (told != GGL_OK)
+        llm_diffuser_free(f);
+    else
+        *out = f;
+    return told;
 }
 
 void llm_diffuser_free(llm_diffuser *f) {
@@ -454,8 +458,6 @@ ggl_status llm_diffuse(llm_session *s, const llm_diffusion *d, int32_t *id, ggl_
     llm_diffuser *f;
     bool is_done = false;
     ggl_status st = llm_diffuser_new(&f, s, d, err);
-    if (st == GGL_OK)
-        st = tell(f, 0, err);
     while (st == GGL_OK && !is_done)
         st = llm_diffuser_run_pass(f, s, &is_done, err);
     if (st == GGL_OK)

@@ -153,7 +153,6 @@ static ggl_status make_diffuser(task *t, const llm_session *s, ggl_error *err) {
     const int64_t most = llm_session_n_ctx(s) - t->q.n;
     d.prompt = t->q.token;
     d.n_prompt = t->q.n;
-    d.step = NULL;
     if (t->p.n_max > most)
         return ggl_fail(err, GGL_LIMIT,
                         "a prompt of %" PRId64 " tokens and an answer of %" PRId64

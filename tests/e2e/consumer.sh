@@ -21,7 +21,7 @@ done
 
 # private headers are not installed, and others say what they promise
 [ -z "$(find "$tmp/moved/include" -name internal)" ] || { echo "headers in a folder internal are installed"; exit 1; }
-[ "$(cd "$tmp/moved/include/llm" && echo *)" = "context.h llm.h measure.h senses.h small.h train.h" ]
+[ "$(cd "$tmp/moved/include/llm" && echo *)" = "context.h llm.h measure.h senses.h small.h steps.h train.h" ]
 while read -r header; do
     grep -q '^ \* Tier: ' "$header" || { echo "$header names no tier"; exit 1; }
 done < <(find "$tmp/moved/include" -name '*.h')

@@ -79,51 +79,6 @@ rows = json.loads(text) if text.startswith('[') else [json.loads(l) for l in tex
 assert $1, rows" "$tmp/out" || fail "not so: $1"
 }
 
-# --- cluster
-
-# 1 GB/s, and arithmetic that costs nothing: a token takes as long as its weights and cache are read, on however many ranks
-given=(--rank 1GB/s,1000TMAC/s --link 1us,1000GB/s --message 1ns -n 16 -p 0 -o json)
-does cluster toy-llama f32 --ranks 1,2 --sequences 1 "${given[@]}"
-columns 'len(rows) == 2 and [len(r["layers"]) for r in rows] == [1, 2] and sum(rows[1]["layers"]) == rows[0]["layers"][0]'
-columns 'abs(sum(rows[1]["weights"]) / rows[0]["weights"][0] - 1) < 1e-9 and rows[0]["weights"][0] == rows[0]["model_size"]'
-columns 'all(0.95 < r["avg_ts"] * (r["model_size"] - 510 * 4 * 256) / 1e9 < 1.05 for r in rows) or rows' # but for the embeddings of other tokens
-columns 'rows[0]["bytes_per_token"] == 0 and rows[1]["bytes_per_token"] > 4 * 512 and rows[1]["busy"] < 0.51 and rows[0]["limit"] == "memory"'
-does cluster toy-llama f32 --ranks 2 --sequences 1,16 --rank 1GB/s,1000TMAC/s --link 10s,1GB/s -n 4 -p 0 -o json
-columns 'rows[0]["limit"] == "latency" and 0.02 < 1 / rows[0]["avg_ts"] / 40 < 1.1 and rows[1]["test"] == "tg4 x16"'
-does cluster toy-llama q4_0 --ranks 2 --rank 1000GB/s,1GMAC/s --link 1ns,1KB/s -n 0 -o json
-columns 'rows[0]["limit"] == "bandwidth" and rows[0]["test"] == "pp512"'
-does cluster "$tmp/toy-moe-q4_0.gguf" --ranks 2 --rank 1GB/s,1GMAC/s
-has 'toy-moe-q4_0.gguf: '
-has 'tg32 x16'
-GGL_BRIEF_LIMITS=1 does cluster toy-llama q4_0 -t 1
-does cluster kimi-k2 q4_0 --ranks 64 --rank 40GB/s,300GMAC/s --link 10us,1.2GB/s -n 2
-has 'kimi-k2 q4_0: 1026.4 B parameters'
-"$bench" cluster llama-3.1-405b q4_0 --ranks 2 --rank 40GB/s,300GMAC/s --memory 64G -p 16 -n 1 >"$tmp/out" 2>&1
-[ $? = 1 ] || fail "memory that does not suffice"
-has 'ranks would suffice'
-has 'it does not fit: that is '
-has '|       1 |  63-125 |' # rank 0 has as much weights, but other values
-has ' more than the 64.0 GB of a rank'
-# where nothing fits, the layers are divided as evenly as they would be otherwise, and each rank says how much is too much
-small=(cluster llama-3.1-70b q4_0 --ranks 4 --rank 40GB/s,300GMAC/s --memory 100M -p 16 -n 1)
-"$bench" "${small[@]}" -o json >"$tmp/out" 2>&1
-[ $? = 1 ] || fail "memory that is far too small"
-columns 'all(max(r["layers"]) - min(r["layers"]) <= 1 and r["missing"] > 9e9 and not r["fits"] for r in rows)'
-"$bench" "${small[@]}" >"$tmp/out" 2>&1
-has '| too much |'
-has 'however many there are,'
-refuses 2 "did you mean 'toy-llama'" cluster toy-lama q4_0 --rank 1GB/s,1GMAC/s
-refuses 2 "as 'i32'" cluster toy-llama i32 --rank 1GB/s,1GMAC/s
-refuses 2 'SHAPE and TYPE' cluster
-refuses 2 '--link' cluster toy-llama q4_0 --link 10us
-refuses 2 '--rank' cluster toy-llama q4_0 --rank 10GB/s
-refuses 2 '--memory' cluster toy-llama q4_0 --memory much
-refuses 2 '--message' cluster toy-llama q4_0 --message 1GB/s
-refuses 2 '1 to 1024' cluster toy-llama q4_0 --ranks 0
-refuses 2 'nothing to predict' cluster toy-llama q4_0 -p 0 -n 0
-refuses 2 'take 544' cluster toy-llama q4_0 -d 32 -c 100
-refuses 1 'no/such' cluster "$tmp/no/such"
-
 # --- measuring models
 narrow() { # the last output fits a terminal of 80 columns
     ! LC_ALL=C grep -E '.{81}' "$tmp/out" || fail "$1 is wider than 80 columns"
@@ -176,7 +131,7 @@ grep -q '^| cpu1=2         |   2 | pp12+tg3 x2 @ d1000  *|' "$tmp/out" || fail "
 [ "$(grep '^| ' "$tmp/out" | awk '{print length}' | sort -u | wc -l)" = 1 ] || fail "rows have different widths: $(cat "$tmp/out")"
 ! grep -q '^| [^|]* |  99 ' "$tmp/out" || fail "equal rows are measured again: $(cat "$tmp/out")"
 [ "$(grep -c 'note: -ngl 99 is not measured: it is what -ngl 2 is, cpu1=2$' "$tmp/err")" = 1 ] || fail "the note on equal rows: $(cat "$tmp/err")"
-refuses 2 "there is no command 'opps'; did you mean 'ops'?" opps
+refuses 2 "there is no command 'opps', and no file of that name; did you mean 'ops'?" opps
 does "${quick[@]}" -o csv
 [ "$(wc -l <"$tmp/out")" = 3 ] || fail "csv has not 3 lines"
 does "${quick[@]}" -o sql

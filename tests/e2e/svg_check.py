@@ -199,9 +199,10 @@ def roof_at(path, x):
 def check_panels(p):
     """Points of a panel are within its axes and below their roof; series and legend are the same."""
     drawn, legend = set(), set()
+    for e in p.root.iter():
+        if e.get("data-series"):
+            (legend if "legend" in classes(e) else drawn).add(e.get("data-series"))
     for e in p.root.iter(NS + "g"):
-        if "legend" in classes(e):
-            legend |= {e.get("data-series")}
         if "panel" not in classes(e):
             continue
         axes = [r for r in e.iter(NS + "rect") if "axes" in classes(r)]
@@ -213,7 +214,6 @@ def check_panels(p):
             if "point" not in classes(c):
                 continue
             x, y = float(c.get("cx")), float(c.get("cy"))
-            drawn |= {c.get("data-series")}
             if not within((x, y, x, y), box):
                 raise Problem(f"a point outside the axes {box}: {x}, {y}")
             roof = roofs.get(c.get("data-under"))
@@ -224,12 +224,10 @@ def check_panels(p):
                 raise Problem(f"a point without its roof: {ET.tostring(c)}")
         for c in e.iter(NS + "rect"):
             if "bar" in classes(c):
-                drawn |= {c.get("data-series")}
                 if not within(Picture.shape_box(p, c, "rect"), box):
                     raise Problem(f"a bar outside the axes {box}: {ET.tostring(c)}")
         for c in e.iter(NS + "path"):
             if "line" in classes(c):
-                drawn |= {c.get("data-series")}
                 if not within(Picture.shape_box(p, c, "path"), box):
                     raise Problem(f"a line outside the axes {box}: {c.get('d')}")
     if drawn != legend:

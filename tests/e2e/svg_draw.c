@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "ggl/internal/types.h"
-#include "llm-arch/svg.h"
+#include "llm-arch/plot.h"
 #include "llm-bench/plot.h"
 #include "llm-imatrix/plot.h"
 #include "llm-bench/roofline.h"
 #include "llm-bench/serve_plot.h"
 #include "llm-perplexity/ppl_plot.h"
-#include "llm-quantize/report_svg.h"
+#include "llm-quantize/report_plot.h"
 
 enum { PICTURES = 40 };
 
@@ -76,6 +76,16 @@ const char *serve_load_text(const serve_load *l, char *buf, size_t size) {
     return buf;
 }
 
+/* Writes a picture, and frees its description. */
+static void write_picture(FILE *out, drawing *d) {
+    ggl_error err = {0};
+    if (drawing_write(d, out, &err) != GGL_OK) {
+        fprintf(stderr, "%s\n", err.msg);
+        exit(1);
+    }
+    drawing_fini(d);
+}
+
 /* --- each kind of picture --------------------------------------------------------------------- */
 
 static const ggl_tensor tensor; /* shown by all nodes, which have titles of their own */
@@ -115,7 +125,7 @@ static void draw_figure(FILE *out) {
                      k == 0 || k == f.n - 1 ? 0 : 1 + (int)below(3));
     text(name, sizeof name);
     text(of, sizeof of);
-    if (svg_draw(out, &f, 1, name, of, "cpu", &err) != GGL_OK) {
+    if (figure_draw(out, &f, 1, name, of, "cpu", &err) != GGL_OK) {
         fprintf(stderr, "%s\n", err.msg);
         exit(1);
     }
@@ -159,7 +169,9 @@ static void draw_roofline(FILE *out) {
                                  .gmac = measured(between(scale, scale * wide))};
         text(point[k].label, sizeof point[k].label);
     }
-    bench_roofline_draw(out, &r);
+    drawing d = {0};
+    bench_roofline_plot(&d, &r);
+    write_picture(out, &d);
 }
 
 static void draw_plot(FILE *out) {
@@ -183,7 +195,9 @@ static void draw_plot(FILE *out) {
         text(r->backend, sizeof r->backend);
         text(r->cpu, sizeof r->cpu);
     }
-    bench_plot_draw(out, row, n);
+    drawing d = {0};
+    bench_plot(&d, row, n);
+    write_picture(out, &d);
 }
 
 static void draw_serve(FILE *out) {
@@ -213,7 +227,9 @@ static void draw_serve(FILE *out) {
         r->between = (serve_times){fails || below(4) == 0 ? NAN : between(0.1, 100),
                                    fails ? NAN : between(1, 1000)};
     }
-    serve_plot_draw(out, row, n);
+    drawing d = {0};
+    serve_plot(&d, row, n);
+    write_picture(out, &d);
 }
 
 /* Some kinds of tensors in some layers, and some outside of layers. */
@@ -246,8 +262,11 @@ static void draw_importance(FILE *out) {
     }
     tensor_stats *s = stats_of(e, n);
     text(title, sizeof title);
+    drawing d = {0};
+    d.title = title;
     if (s)
-        imatrix_plot(out, s, n, title);
+        imatrix_plot(&d, s, n);
+    write_picture(out, &d);
     free(s);
 }
 
@@ -271,10 +290,11 @@ static void draw_report(FILE *out) {
                                between(1, 1e12), measured(between(1e-6, 1))};
     }
     text(title, sizeof title);
-    if (report_draw(out, title, t, n, &err) != GGL_OK) {
-        fprintf(stderr, "%s\n", err.msg);
+    drawing d = {0};
+    d.title = title;
+    if (report_plot(&d, t, n, &err) != GGL_OK)
         exit(1);
-    }
+    write_picture(out, &d);
 }
 
 static void draw_ppl(FILE *out) {
@@ -283,17 +303,18 @@ static void draw_ppl(FILE *out) {
     double kld[LLM_N_QUANTILES];
     char title[200];
     const double scale = between(1, 1e5);
-    ppl_plot p = {.title = title,
-                  .n_chunk = 1 + (int64_t)below(below(2) ? CHUNKS : 4),
-                  .chunk = chunk,
-                  .kld = below(2) ? kld : NULL};
+    const int64_t n_chunk = 1 + (int64_t)below(below(2) ? CHUNKS : 4);
+    const bool compared = below(2);
+    drawing d = {0};
     text(title, sizeof title);
-    for (int64_t i = 0; i < p.n_chunk; i++)
+    for (int64_t i = 0; i < n_chunk; i++)
         chunk[i] = (ppl_chunk){measured(between(scale, 3 * scale)),
                                measured(between(scale, 3 * scale)), measured(scale / 10)};
     for (int i = 0; i < LLM_N_QUANTILES; i++)
         kld[i] = (i ? kld[i - 1] : -1e-6) + between(1e-7, 1e-1);
-    ppl_plot_draw(out, &p);
+    d.title = title;
+    ppl_plot(&d, chunk, n_chunk, compared ? kld : NULL);
+    write_picture(out, &d);
 }
 
 int main(int argc, char **argv) {

@@ -6,6 +6,7 @@
 #include "ggl/internal/gguf.h"
 #include "library_test.h"
 #include "llm/internal/adapter.h"
+#include "llm/steps.h"
 #include "toy_adapter.h"
 
 static const char picture[] = EXAMPLES "/shapes.bmp", text_model[] = BUILTIN "/shapes.gguf",

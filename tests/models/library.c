@@ -154,7 +154,7 @@ TEST(pieces_without_a_callback) {
     CHECK_INT(t.n_pieces, 0);
     for (int k = 0; k < 2; k++, p.n_stop = 0) {
         want = t = (text){.n = 0};
-        CHECK_OK(llm_generate_tokens(c, id, n, &p, take, &want, &err), &err);
+        CHECK_OK(llm_generate(c, "Once upon a time", &p, take, &want, &err), &err);
         const llm_run_info run = last_run(c);
         CHECK_OK(llm_begin(c, id, n, &p, &err), &err);
         CHECK_INT(last_run(c).finish, LLM_FINISH_NONE);

@@ -276,7 +276,7 @@ TEST(answers_without_calls) {
     CHECK(!strstr(message, "tool_calls") && strstr(message, "Fable"));
     ggl_free(message);
     /* a prompt of no tokens is an error, also if the end of it is looked at */
-    CHECK(llm_generate_tokens(c, NULL, 0, &q, NULL, NULL, &err) != GGL_OK);
+    CHECK(generate_ids(c, NULL, 0, &q, NULL, NULL, &err) != GGL_OK);
     CHECK(!llm_logits(c));
     llm_close(c);
 }

@@ -37,7 +37,7 @@ static drawn draw(llm_context *c) {
     llm_generate_params p = greedy(30);
     p.token = keep_token;
     p.user = &d;
-    CHECK_OK(llm_generate_tokens(c, prompt, 5, &p, NULL, NULL, &err), &err);
+    CHECK_OK(generate_ids(c, prompt, 5, &p, NULL, NULL, &err), &err);
     return d;
 }
 

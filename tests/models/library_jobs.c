@@ -1,5 +1,7 @@
 /* llm_generate_jobs: many texts at once. */
 #include "library_test.h"
+#include "llm/internal/diffuse.h"
+#include "opening.h"
 #include "tiny_model.h"
 
 #include <dirent.h>
@@ -67,7 +69,8 @@ static llm_context *open_parallel(int64_t n) {
 
 /* The end of a job's text by its grammar; and the struct's size, which is a part of the ABI of 0.2. */
 TEST(a_cut_text_is_incomplete) {
-    typedef struct of_0_2_0 {
+    typedef struct of_0_3_0 {
+        const char *prompt;
         const int32_t *id;
         size_t n;
         const llm_generate_params *params;
@@ -77,9 +80,9 @@ TEST(a_cut_text_is_incomplete) {
         int32_t stop;
         int64_t n_reused, n_prompt, n_generated;
         ggl_error err;
-    } of_0_2_0;
+    } of_0_3_0;
     if (sizeof(void *) == 8)
-        CHECK_INT(sizeof(llm_job), sizeof(of_0_2_0));
+        CHECK_INT(sizeof(llm_job), sizeof(of_0_3_0));
     ggl_error err;
     llm_context *c = open_parallel(2);
     work *w = c ? calloc(1, sizeof *w) : NULL;
@@ -112,7 +115,7 @@ LONG_TEST(each_text_is_that_of_the_job_alone) {
         written alone = {.n = 0};
         llm_run_info run = {.size = sizeof run};
         const llm_job *j = &w->job[i];
-        CHECK_OK(llm_generate_tokens(c, j->id, j->n, j->params, take, &alone, &err), &err);
+        CHECK_OK(generate_ids(c, j->id, j->n, j->params, take, &alone, &err), &err);
         CHECK_OK(llm_last_run(c, &run, &err), &err);
         CHECK_STR(w->t[i].s, alone.s);
         CHECK_INT(j->err.status, GGL_OK);
@@ -166,6 +169,47 @@ static bool refuse(void *user, const char *piece, size_t n) {
 }
 
 /* What is wrong with one job leaves the others alone. */
+/* A job takes a text, with the special tokens that it spells, as llm_generate does. */
+TEST(jobs_take_texts) {
+    enum { TEXTS = 3 };
+    static const char *const texts[TEXTS] = {"Once upon a time", "</s>One day", ""};
+    ggl_error err;
+    llm_context *c = open_parallel(2);
+    REQUIRE(c);
+    const llm_generate_params p = greedy(12);
+    llm_job job[2 * TEXTS];
+    written t[2 * TEXTS], alone;
+    int32_t *id[TEXTS];
+    for (int k = 0; k < TEXTS; k++) {
+        size_t n;
+        REQUIRE_OK(llm_encode(c, texts[k], strlen(texts[k]), LLM_ADD_SPECIAL | LLM_READ_SPECIAL,
+                              &id[k], &n, &err),
+                   &err);
+        job[k] = (llm_job){.prompt = texts[k], .params = &p, .each = take, .user = &t[k]};
+        job[TEXTS + k] =
+            (llm_job){.id = id[k], .n = n, .params = &p, .each = take, .user = &t[TEXTS + k]};
+        t[k].n = t[TEXTS + k].n = 0;
+    }
+    CHECK_OK(llm_generate_jobs(c, job, 2 * TEXTS, &err), &err);
+    for (int k = 0; k < TEXTS; k++) {
+        generate(c, texts[k], &p, &alone);
+        CHECK_OK(job[k].err.status, &job[k].err);
+        CHECK(alone.n > 0 && t[k].n == alone.n && memcmp(t[k].s, alone.s, alone.n) == 0);
+        CHECK(t[TEXTS + k].n == alone.n && memcmp(t[TEXTS + k].s, alone.s, alone.n) == 0);
+        CHECK_INT(job[k].n_prompt + job[k].n_reused,
+                  job[TEXTS + k].n_prompt + job[TEXTS + k].n_reused);
+    }
+    job[0].id = id[0];
+    CHECK_INT(llm_jobs_add(c, &job[0], &err), GGL_USAGE);
+    CHECK_STR(err.msg, "the job has a prompt, and 0 tokens (id) of one: give one of them");
+    job[0] = (llm_job){.params = &p};
+    CHECK_INT(llm_jobs_add(c, &job[0], &err), GGL_USAGE);
+    CHECK_STR(err.msg, "the job has neither a prompt nor its tokens (id)");
+    for (int k = 0; k < TEXTS; k++)
+        ggl_free(id[k]);
+    llm_close(c);
+}
+
 TEST(faults_of_one_job) {
     ggl_error err;
     int n_pieces = 0;
@@ -252,7 +296,7 @@ TEST(full_contexts_shift) {
         written alone = {.n = 0};
         const llm_job *j = &w->job[i];
         CHECK_INT(j->n_generated, 150);
-        CHECK_OK(llm_generate_tokens(c, j->id, j->n, j->params, take, &alone, &err), &err);
+        CHECK_OK(generate_ids(c, j->id, j->n, j->params, take, &alone, &err), &err);
         CHECK_STR(w->t[i].s, alone.s);
     }
     work_free(w);
@@ -287,7 +331,7 @@ TEST(jobs_come_between_steps) {
     for (int i = 0; i < N; i++) {
         written alone = {.n = 0};
         const llm_job *j = &w->job[i];
-        CHECK_OK(llm_generate_tokens(c, j->id, j->n, j->params, take, &alone, &err), &err);
+        CHECK_OK(generate_ids(c, j->id, j->n, j->params, take, &alone, &err), &err);
         CHECK_STR(w->t[i].s, alone.s);
         CHECK_INT(j->err.status, GGL_OK);
     }
@@ -481,7 +525,7 @@ static void readers_of(int64_t n_parallel) {
     for (int k = 0; k < N_READERS; k++) {
         CHECK_OK(job[k].err.status, &job[k].err);
         r[k].p.user = &r[k].alone;
-        CHECK_OK(llm_generate_tokens(c, job[k].id, job[k].n, &r[k].p, NULL, NULL, &err), &err);
+        CHECK_OK(generate_ids(c, job[k].id, job[k].n, &r[k].p, NULL, NULL, &err), &err);
         CHECK_INT(r[k].all.n, r[k].p.n_max);
         CHECK_INT(r[k].alone.n, r[k].p.n_max);
         CHECK(memcmp(r[k].all.id, r[k].alone.id, sizeof r[k].all.id) == 0);
@@ -501,7 +545,7 @@ static bool write_on(llm_context *c, const reading *r, size_t n_text, const int3
     p.read = r->text;
     p.n_read = n_text;
     p.user = out;
-    return CHECK_OK(llm_generate_tokens(c, begin, n_begin, &p, NULL, NULL, &err), &err) &&
+    return CHECK_OK(generate_ids(c, begin, n_begin, &p, NULL, NULL, &err), &err) &&
            CHECK_OK(llm_last_run(c, run, &err), &err);
 }
 
@@ -561,7 +605,7 @@ TEST(text_that_was_read) {
     c = open_with(model, (llm_open_params){.n_ctx = 64});
     for (int k = 0; c && k < 3; k++) {
         r[k].p.user = &r[k].alone;
-        REQUIRE_OK(llm_generate_tokens(c, r[k].text, 50, &r[k].p, NULL, NULL, &err), &err);
+        REQUIRE_OK(generate_ids(c, r[k].text, 50, &r[k].p, NULL, NULL, &err), &err);
         CHECK(r[k].alone.n == r[k].all.n &&
               memcmp(r[k].alone.id, r[k].all.id, sizeof r[k].all.id) == 0);
     }
@@ -614,24 +658,54 @@ static const char diffusion[] =
 
 enum { MASK = 7, N_DIFFUSED = 20 };
 
-/* Returns the answer of llm_diffuse_tokens with the numbers of p. */
+/* The text of a job, as its own session writes it. */
 static void diffuse_alone(llm_context *c, const llm_job *job, drawn *out) {
+    const llm_generate_params *p = job->params;
+    const llm_diffuse_params *s = p->diffuse;
+    llm_diffusion d = llm_diffusion_default();
+    int32_t id[200];
     ggl_error err;
-    int32_t *id;
-    size_t n;
-    llm_diffuse_params d =
-        job->params->diffuse ? *job->params->diffuse : (llm_diffuse_params){.size = sizeof d};
-    d.n_length = (int32_t)job->params->n_max;
-    d.temp = (double)job->params->temp;
-    d.top_k = job->params->top_k;
-    d.top_p = (double)job->params->top_p;
-    d.seed = job->params->seed;
-    *out = (drawn){.n = 0};
-    if (!CHECK_OK(llm_diffuse_tokens(c, job->id, job->n, &d, &id, &n, &err), &err))
-        return;
-    out->n = (int64_t)n;
-    memcpy(out->id, id, n * sizeof *id);
-    ggl_free(id);
+    d.prompt = job->id;
+    d.n_prompt = (int64_t)job->n;
+    d.n_length = d.n_prompt + p->n_max;
+    d.n_steps = s ? s->n_steps : 0;
+    d.n_block = s ? s->n_block : 0;
+    d.order_temp = s ? s->order_temp : 0;
+    d.cfg_scale = s ? s->cfg_scale : 0;
+    d.temp = (double)p->temp;
+    d.top_k = p->top_k;
+    d.top_p = p->top_p == 0 ? 1 : (double)p->top_p;
+    d.seed = p->seed;
+    *out = (drawn){.n = p->n_max};
+    if (s && s->order)
+        CHECK_OK(llm_diffusion_order_find(s->order, &d.order, &err), &err);
+    CHECK_OK(llm_diffusion_of(&d, llm_opened_model(c), &err), &err);
+    CHECK_OK(llm_diffuse(llm_opened_session(c), &d, id, &err), &err);
+    memcpy(out->id, id + d.n_prompt, (size_t)p->n_max * sizeof *id);
+}
+
+typedef struct steps { /* what `step` has seen */
+    int32_t n_calls, n_done, n_steps, stop_at;
+    size_t n_masks;
+    drawn last;
+} steps;
+
+static bool see_step(void *user, int32_t n_done, int32_t n_steps, const int32_t *id, size_t n,
+                     int32_t mask) {
+    steps *s = user;
+    size_t n_masks = 0;
+    for (size_t i = 0; i < n; i++)
+        n_masks += id[i] == mask;
+    CHECK(s->n_calls == 0 ? n_masks == n && n_done == 0
+                          : n_masks <= s->n_masks && n_done > s->n_done);
+    CHECK(mask == MASK);
+    s->n_calls++;
+    s->n_done = n_done;
+    s->n_steps = n_steps;
+    s->n_masks = n_masks;
+    s->last.n = (int64_t)n;
+    memcpy(s->last.id, id, n * sizeof *id);
+    return s->n_calls != s->stop_at;
 }
 
 static bool same_drawn(const drawn *a, const drawn *b) {
@@ -653,7 +727,10 @@ static void diffuses(int64_t n_ctx, bool shift) {
     llm_context *c =
         open_with(test_path("diffusion.gguf"),
                   (llm_open_params){.n_ctx = n_ctx, .override = keys, .n_override = 2});
-    REQUIRE(c);
+    llm_context *other =
+        open_with(test_path("diffusion.gguf"),
+                  (llm_open_params){.n_ctx = n_ctx, .override = keys, .n_override = 2});
+    REQUIRE(c && other);
     for (int k = 0; k < N_DIFFUSED; k++) {
         prompt[k] = k % 7;
         all[k] = (drawn){.n = 0};
@@ -677,17 +754,60 @@ static void diffuses(int64_t n_ctx, bool shift) {
     for (int k = 0; k < N_DIFFUSED; k++) {
         CHECK_OK(job[k].err.status, &job[k].err);
         CHECK(job[k].finish == LLM_FINISH_LENGTH && job[k].n_generated == p[k].n_max);
-        diffuse_alone(c, &job[k], &alone);
+        diffuse_alone(other, &job[k], &alone);
         CHECK_MSG(alone.n == p[k].n_max && same_drawn(&all[k], &alone), "text %d", k);
         one = (drawn){.n = 0};
         p[k].user = &one;
-        CHECK_OK(llm_generate_tokens(c, job[k].id, 1, &p[k], NULL, NULL, &err), &err);
-        CHECK_MSG(same_drawn(&one, &alone), "text %d by llm_generate_tokens", k);
+        steps seen = {.n_calls = 0};
+        d[k].step = see_step;
+        d[k].user = &seen;
+        CHECK_OK(generate_ids(c, job[k].id, 1, &p[k], NULL, NULL, &err), &err);
+        CHECK_MSG(same_drawn(&one, &alone), "text %d by llm_begin", k);
+        CHECK_MSG(k == 2 || (same_drawn(&seen.last, &alone) && seen.n_done <= seen.n_steps),
+                  "text %d: the last step has the text", k);
         for (int64_t i = 0; i < one.n; i++)
             CHECK(one.id[i] != MASK);
     }
     size_t n;
     CHECK(llm_sequence(c, &n) && n == 0);
+    llm_close(c);
+    llm_close(other);
+}
+
+/* A step that returns false stops its text, and no other. */
+TEST(diffusion_stops_by_a_step) {
+    const char *const key = "tokenizer.ggml.mask_token_id=int:7";
+    const int32_t id = 1;
+    ggl_error err;
+    REQUIRE(tiny_model_write(test_path("diffusion.gguf"), diffusion, 0.7f));
+    llm_context *c = open_with(
+        test_path("diffusion.gguf"),
+        (llm_open_params){.n_ctx = 40, .n_parallel = 2, .override = &key, .n_override = 1});
+    REQUIRE(c);
+    for (int32_t stop_at = 1; stop_at < 4; stop_at++) {
+        steps seen[3] = {{.stop_at = stop_at}, {.stop_at = stop_at}, {.stop_at = 0}};
+        llm_diffuse_params d[3];
+        llm_generate_params p[3];
+        llm_job job[3];
+        drawn out = {.n = 0};
+        for (int k = 0; k < 3; k++) {
+            d[k] = (llm_diffuse_params){
+                .size = sizeof *d, .n_steps = 5, .step = see_step, .user = &seen[k]};
+            p[k] = greedy(10);
+            p[k].token = keep_token;
+            p[k].user = &out;
+            p[k].diffuse = &d[k];
+            job[k] = (llm_job){.id = &id, .n = 1, .params = &p[k]};
+        }
+        CHECK_INT(generate_ids(c, &id, 1, &p[0], NULL, NULL, &err), GGL_CANCELLED);
+        CHECK_INT(seen[0].n_calls, stop_at);
+        out.n = 0;
+        CHECK_OK(llm_generate_jobs(c, job + 1, 2, &err), &err);
+        CHECK_INT(job[1].err.status, GGL_CANCELLED);
+        CHECK_INT(job[1].finish, LLM_FINISH_CANCELLED);
+        CHECK_INT(seen[1].n_calls, stop_at);
+        CHECK(job[2].finish == LLM_FINISH_LENGTH && seen[2].n_calls == 6);
+    }
     llm_close(c);
 }
 
@@ -708,19 +828,19 @@ TEST(jobs_by_diffusion) {
     llm_context *c = open_with(test_path("diffusion.gguf"),
                                (llm_open_params){.n_ctx = 40, .override = &key, .n_override = 1});
     REQUIRE(c);
-    CHECK_OK(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), &err);
+    CHECK_OK(generate_ids(c, &id, 1, &p, NULL, NULL, &err), &err);
     CHECK_INT(out.n, 39); /* what fits, which is less than 64 */
     p.n_max = 40;
-    CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_LIMIT);
+    CHECK_INT(generate_ids(c, &id, 1, &p, NULL, NULL, &err), GGL_LIMIT);
     p.n_max = INT64_MAX;
-    CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_LIMIT);
+    CHECK_INT(generate_ids(c, &id, 1, &p, NULL, NULL, &err), GGL_LIMIT);
     llm_job longest = {.id = &id, .n = 1, .params = &p};
     CHECK_INT(llm_jobs_add(c, &longest, &err), GGL_LIMIT);
     p.n_max = 4;
-    CHECK_INT(llm_generate_tokens(c, &id, 0, &p, NULL, NULL, &err), GGL_USAGE);
+    CHECK_INT(generate_ids(c, &id, 0, &p, NULL, NULL, &err), GGL_USAGE);
     d.order = "best";
     p.diffuse = &d;
-    CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_USAGE);
+    CHECK_INT(generate_ids(c, &id, 1, &p, NULL, NULL, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "order 'best'");
     d.order = NULL;
     d.eps = 2;
@@ -734,13 +854,13 @@ TEST(jobs_by_diffusion) {
     const llm_token_bias bias = {1, -1};
     p.bias = &bias;
     p.n_bias = 1;
-    CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_UNSUPPORTED);
+    CHECK_INT(generate_ids(c, &id, 1, &p, NULL, NULL, &err), GGL_UNSUPPORTED);
     llm_close(c);
     c = open_with("builtin:stories", (llm_open_params){.n_parallel = 1});
     REQUIRE(c);
     p = greedy(3);
     p.diffuse = &d;
-    CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_USAGE);
+    CHECK_INT(generate_ids(c, &id, 1, &p, NULL, NULL, &err), GGL_USAGE);
     llm_close(c);
 }
 

@@ -209,7 +209,7 @@ static bool on_imatrix_window(void *user, const llm_imatrix_result *r) {
     CHECK_INT(r->n_chunks, k->n);
     k->n++;
     if (r->n_chunks == 1)
-        CHECK_OK(llm_imatrix_save(k->m, "library_first.gguf", false, &err), &err);
+        CHECK_OK(llm_imatrix_save(k->m, "library_first.gguf", &err), &err);
     return r->n_chunks != k->stop;
 }
 
@@ -244,7 +244,7 @@ TEST(imatrix_of_a_text) {
     if (!c)
         return;
     CHECK_OK(llm_imatrix_begin(&m, &err), &err);
-    CHECK_INT(llm_imatrix_save(m, "library.gguf", false, &err), GGL_USAGE); /* it is empty */
+    CHECK_INT(llm_imatrix_save(m, "library.gguf", &err), GGL_USAGE); /* it is empty */
     CHECK_OK(llm_eval(c, (const int32_t[]){1, 2, 3}, 3, false, NULL, &err), &err);
     collecting k = {.m = m, .stop = -1};
     llm_imatrix_params p = {.size = sizeof p,

@@ -1,5 +1,6 @@
 /* The built-in models that see and hear, opened by name. */
 #include "library_test.h"
+#include "llm/steps.h"
 
 static const char shapes[] = EXAMPLES "/shapes.bmp", words[] = EXAMPLES "/words.wav";
 

@@ -99,7 +99,7 @@ TEST(arrays_that_are_null) {
     CHECK_INT(llm_decode(c, NULL, 3, 0, &text, &n, &err), GGL_USAGE);
     CHECK(!text && n == 0);
     CHECK_INT(llm_encode(c, NULL, 3, 0, &ids, &n, &err), GGL_USAGE);
-    CHECK_INT(llm_generate_tokens(c, NULL, 3, NULL, NULL, NULL, &err), GGL_USAGE);
+    CHECK_INT(generate_ids(c, NULL, 3, NULL, NULL, NULL, &err), GGL_USAGE);
     CHECK_STR(err.msg, "id is NULL, but has 3 elements");
     CHECK_INT(llm_generate_jobs(c, NULL, 3, &err), GGL_USAGE);
     CHECK_STR(err.msg, "job is NULL, but has 3 elements");
@@ -135,13 +135,13 @@ TEST(saved_and_restored) {
     CHECK(memcmp(seq, copy, n * sizeof *copy) == 0);
     /* the prompt is not run again */
     more = (written){.n = 0};
-    REQUIRE_OK(llm_generate_tokens(c, copy, n_before, &p, take, &more, &err), &err);
+    REQUIRE_OK(generate_ids(c, copy, n_before, &p, take, &more, &err), &err);
     llm_run_info run = {.size = sizeof run};
     REQUIRE_OK(llm_last_run(c, &run, &err), &err);
     CHECK(run.n_reused + 2 >= (int64_t)n_before && run.n_prompt <= 2);
     REQUIRE_OK(llm_truncate(c, 0, &err), &err);
     t = (written){.n = 0};
-    REQUIRE_OK(llm_generate_tokens(c, copy, n_before, &p, take, &t, &err), &err);
+    REQUIRE_OK(generate_ids(c, copy, n_before, &p, take, &t, &err), &err);
     CHECK_STR(more.s, t.s);
     llm_close(c);
     c = open_with("builtin:stories", (llm_open_params){.cache_type_k = "q8_0"});

@@ -1,6 +1,7 @@
 /* Conversations with pictures: what they hold, and what a cancel ends. */
 #include "context.h"
 #include "library_test.h"
+#include "llm/steps.h"
 #include "noticing.h"
 
 /* Writes a part that shows picture number k, and returns its length. */

@@ -50,6 +50,19 @@ static inline llm_generate_params greedy(int64_t n_max) {
     return (llm_generate_params){.size = sizeof(llm_generate_params), .n_max = n_max};
 }
 
+/* Generates after n tokens; each: NULL: none. */
+static inline ggl_status generate_ids(llm_context *c, const int32_t *id, size_t n,
+                                      const llm_generate_params *p, llm_piece_fn *each, void *user,
+                                      ggl_error *err) {
+    const char *piece;
+    size_t n_piece;
+    ggl_status st = llm_begin(c, id, n, p, err);
+    while (st == GGL_OK && (st = llm_next(c, &piece, &n_piece, err)) == GGL_OK && piece)
+        if (each && !each(user, piece, n_piece))
+            llm_cancel(c);
+    return st;
+}
+
 /* Generates after a prompt and returns the text in *t. */
 static inline void generate(llm_context *c, const char *prompt, const llm_generate_params *p,
                             written *t) {

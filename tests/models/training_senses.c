@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "llm/llm.h"
+#include "llm/steps.h"
 #include "opening.h"
 #include "training_senses.h"
 #include "training_test.h"

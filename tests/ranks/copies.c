@@ -330,7 +330,7 @@ TEST(importance) {
                 CHECK_OK(llm_imatrix_begin(&m, &err), &err) &&
                 CHECK_OK(llm_imatrix_run(m, o.c, story, strlen(story), &p, &r, &err), &err)) {
                 CHECK(most > 0 ? r.n_chunks == most : r.n_chunks >= 4);
-                CHECK_OK(llm_imatrix_save(m, i == 0 ? first : path, false, &err), &err);
+                CHECK_OK(llm_imatrix_save(m, i == 0 ? first : path, &err), &err);
                 if (i > 0)
                     check_same_file(first, path, i);
             }

@@ -2,7 +2,7 @@
  * linear in them. */
 #include "ggl/internal/gguf.h"
 #include "llm-arch/figure.h"
-#include "llm-arch/svg.h"
+#include "llm-arch/plot.h"
 #include "llm-arch/tool.h"
 #include "steps.h"
 
@@ -103,7 +103,7 @@ static uint64_t steps_to_draw(wiring how, int n, ggl_status expected) {
         t->in[0] = how == STAR || i == 0 ? 0 : i - 1;
     }
     ggl_n_steps = 0;
-    CHECK_INT(svg_draw(out, &f, 1, "x", "y", "cpu", &err), expected);
+    CHECK_INT(figure_draw(out, &f, 1, "x", "y", "cpu", &err), expected);
     if (expected != GGL_OK)
         CHECK_HAS(err.msg, "--format dot");
     fclose(out);

@@ -93,7 +93,7 @@ TEST(directions) {
     REQUIRE(m);
     check_directions(m, c);
     /* in a file, and of two texts */
-    REQUIRE_OK(llm_imatrix_write(m, path, IMATRIX_GGUF, &err), &err);
+    REQUIRE_OK(llm_imatrix_write(m, path, &err), &err);
     REQUIRE_OK(llm_imatrix_open(&r, path, 0, &err), &err);
     CHECK(memcmp(llm_imatrix_find(r, "w")->sketch, llm_imatrix_find(m, "w")->sketch,
                  N_COL * (N_SKETCH + 1) * sizeof(float)) == 0);

@@ -294,6 +294,8 @@ static const arg_hint hints[] = {
     {MEASURES, "-p --prompt", "-f FILE is the text; -f - reads it from standard input", HINT_REFUSED},
     {IMATRIX, "--imatrix --imatrix-file", "--in-file FILE continues or shows an importance matrix, -o FILE is the new one", HINT_REFUSED},
     {MEASURES | EMBED, "-e --escape --no-escape", "the text is taken as it is", HINT_NOTHING},
+    {IMATRIX, "--output-format=gguf", "files are GGUF", HINT_NOTHING},
+    {IMATRIX, "--output-format", "files are GGUF, which llama.cpp reads, too; the old format .dat is only read (--in-file)", HINT_REFUSED},
     {IMATRIX, "--ppl", "the perplexity is printed unless --no-ppl is given", HINT_NOTHING},
     {MEASURES, "--context-shift --no-context-shift", "a chunk fits its context", HINT_NOTHING},
     {MEASURES, sampling_flags, NO_SAMPLES, HINT_NOTHING_VALUE},

@@ -11,7 +11,7 @@
 #include "ggl/internal/file.h"
 #include "ggl/internal/show.h"
 #include "common/shape_source.h"
-#include "svg.h"
+#include "plot.h"
 #include "tool.h"
 
 #define TOOL "llm-arch graph"
@@ -229,7 +229,7 @@ static ggl_status print_to(FILE *out, const options *o, const parts *all, const 
     if (o->format == 1)
         print_dot(out, all->figure, all->n, llm_arch_name(arch));
     else if (o->format == 2)
-        return svg_draw(out, all->figure, all->n, llm_arch_name(arch), of, b->name, err);
+        return figure_draw(out, all->figure, all->n, llm_arch_name(arch), of, b->name, err);
     return GGL_OK;
 }
 

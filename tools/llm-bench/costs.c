@@ -4,7 +4,6 @@
 #include "ggl/internal/show.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +16,8 @@ typedef struct scope {
     const struct scope *outer;
 } scope;
 
-enum { ALL = INT_MIN }; /* groups */
-
 typedef struct counter {
     bench_costs *c;
-    int group;     /* of the nodes that are counted; ALL */
     bool in_stage; /* what is read is not read again for each token */
     bool *seen;    /* [id]: the weight was counted */
 } counter;
@@ -64,7 +60,7 @@ const ggl_tensor *bench_weight_of(const ggl_tensor *t, const ggl_tensor **part) 
 
 /* Counts the bytes read of a weight. */
 static void count_read(counter *k, const ggl_tensor *w, const ggl_tensor *part) {
-    if (k->in_stage || (part && k->group != ALL && part->group != k->group))
+    if (k->in_stage)
         return;
     if (!part) {
         if (!k->seen[w->id])
@@ -83,15 +79,6 @@ static void count_read(counter *k, const ggl_tensor *w, const ggl_tensor *part) 
     k->seen[part->id] = true;
 }
 
-/* Counts what attending to each position takes. */
-static void count_attend(counter *k, const ggl_tensor *t, const scope *s) {
-    const ggl_tensor *kv = resolve(t->src[1], s);
-    if (k->in_stage || !kv || !kv->store[0] || k->c->n_attends == BENCH_MAX_STORES)
-        return;
-    k->c->attend[k->c->n_attends].macs = elements(resolve(t->src[0], s)) + elements(t);
-    k->c->attend[k->c->n_attends++].n_pos = (double)kv->store[0]->n_pos;
-}
-
 /* Counts a node; returns its multiply-adds with weights, including its body's. */
 static double count_node(counter *k, const ggl_tensor *t, const scope *s) {
     double macs = 0;
@@ -101,8 +88,6 @@ static double count_node(counter *k, const ggl_tensor *t, const scope *s) {
             macs += count_node(k, t->body->node[i], &inner);
         return macs;
     }
-    if (t->op == GGL_OP_ATTEND)
-        count_attend(k, t, s);
     for (int i = 0; i < t->n_src && !ggl_is_leaf(t); i++) {
         const ggl_tensor *part, *w = t->src[i] ? weight_of(t->src[i], s, &part) : NULL;
         if (t->op == GGL_OP_PICK && i == 0 && w)
@@ -115,7 +100,8 @@ static double count_node(counter *k, const ggl_tensor *t, const scope *s) {
     return macs;
 }
 
-void bench_costs_mark_trunk(const ggl_graph *g, bool *trunk) {
+/* Sets trunk[id] of the nodes that caches and states depend on. */
+static void mark_trunk(const ggl_graph *g, bool *trunk) {
     for (int i = ggl_graph_n_nodes(g) - 1; i >= 0; i--) {
         const ggl_tensor *t = ggl_graph_node(g, i);
         bool keeps =
@@ -127,11 +113,9 @@ void bench_costs_mark_trunk(const ggl_graph *g, bool *trunk) {
     }
 }
 
-static void count_stores(bench_costs *c, const ggl_graph *g, int group) {
+static void count_stores(bench_costs *c, const ggl_graph *g) {
     for (int i = 0; i < ggl_graph_n_stores(g); i++) {
         const ggl_store *s = ggl_graph_store(g, i);
-        if (group != ALL && s->group != group)
-            continue;
         if (s->kind == GGL_STORE_STATE) {
             c->states += (double)s->slot_size;
         } else if (c->n_stores < BENCH_MAX_STORES) {
@@ -164,27 +148,22 @@ static void describe(bench_costs *c, const ggl_gguf *f) {
              c->n_params * (large ? 1e-9 : 1e-6), large ? "B" : "M", info ? info->name : "?");
 }
 
-/* tail: of a group, what caches do not depend on; else, of a group, what they do. */
-static ggl_status count_graph(bench_costs *c, const ggl_graph *g, int group, bool tail,
-                              ggl_error *err) {
-    counter k = {c, group, .seen = calloc((size_t)ggl_graph_n_ids(g) + 1, sizeof(bool))};
+static ggl_status count_graph(bench_costs *c, const ggl_graph *g, ggl_error *err) {
+    counter k = {c, .seen = calloc((size_t)ggl_graph_n_ids(g) + 1, sizeof(bool))};
     bool *trunk = calloc((size_t)ggl_graph_n_ids(g) + 1, sizeof *trunk);
     bool has_main = false;
     for (int i = 0; i < ggl_graph_n_nodes(g); i++)
         has_main |= ggl_graph_node(g, i)->needed && ggl_graph_node(g, i)->rows == GGL_ROWS_MAIN &&
                     ggl_is_batched(ggl_graph_node(g, i));
     if (k.seen && trunk) {
-        bench_costs_mark_trunk(g, trunk);
+        mark_trunk(g, trunk);
         for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
             const ggl_tensor *t = ggl_graph_node(g, i);
-            if (group != ALL && (t->group != group || trunk[t->id] == tail))
-                continue;
             k.in_stage = has_main && t->rows == GGL_ROWS_STAGE;
             const double macs = t->needed ? count_node(&k, t, NULL) : 0;
             *(k.in_stage ? &c->stage_macs : trunk[t->id] ? &c->trunk_macs : &c->tail_macs) += macs;
         }
-        if (!tail)
-            count_stores(c, g, group);
+        count_stores(c, g);
     }
     bool ok = k.seen && trunk;
     free(k.seen);
@@ -210,17 +189,11 @@ ggl_status bench_costs_count(bench_costs *c, const llm_model *m, const llm_arch_
     if (st == GGL_OK)
         st = ggl_graph_finish(g, err);
     if (st == GGL_OK)
-        st = count_graph(c, g, ALL, false, err);
+        st = count_graph(c, g, err);
     if (st == GGL_OK)
         describe(c, llm_model_file(m));
     ggl_graph_free(g);
     return st;
-}
-
-ggl_status bench_costs_count_group(bench_costs *c, const ggl_graph *g, int group, bool tail,
-                                   ggl_error *err) {
-    *c = (bench_costs){.n_stores = 0};
-    return count_graph(c, g, group, tail, err);
 }
 
 double bench_costs_bytes(const bench_costs *c, int64_t n_seq, double n_past) {

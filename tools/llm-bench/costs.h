@@ -28,10 +28,6 @@ typedef struct bench_costs {
     } store[BENCH_MAX_STORES];
     int n_stores;
     double states; /* bytes that each sequence keeps in states */
-    struct {
-        double macs, n_pos; /* for each position that a token attends to; most positions kept */
-    } attend[BENCH_MAX_STORES];
-    int n_attends;
 } bench_costs;
 
 /* Builds the model's graph for sequences of params->n_ctx tokens, with the adapters of params, and
@@ -39,12 +35,6 @@ typedef struct bench_costs {
 GGL_NODISCARD ggl_status bench_costs_count(bench_costs *c, const llm_model *m,
                                            const llm_arch_params *params, int64_t n_batch,
                                            ggl_type type_k, ggl_type type_v, ggl_error *err);
-/* Counts a part of a finished graph: the nodes of a group (ggl_tensor.group) that what caches keep depends on, with the group's
- * stores; or, with `tail`, its other nodes. */
-GGL_NODISCARD ggl_status bench_costs_count_group(bench_costs *c, const ggl_graph *g, int group,
-                                                 bool tail, ggl_error *err);
-/* Sets trunk[id] of the nodes that caches and states depend on. */
-void bench_costs_mark_trunk(const ggl_graph *g, bool *trunk);
 /* Returns the bytes read to make one more token for each of n_seq sequences that have n_past
  * tokens. Counts as many experts as random choices select on average. */
 double bench_costs_bytes(const bench_costs *c, int64_t n_seq, double n_past);

@@ -6,7 +6,6 @@
 
 /* By name; ends with an empty row. */
 static const args_command bench_commands[] = {
-    {"cluster", bench_cluster, "predicts the speed of models on several machines"},
     {"conform", bench_conform, "compares the operators of backends with the reference"},
     {"make", bench_make, "writes a model with random weights"},
     {"ops", bench_ops, "times the kernels of the CPU"},

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/amounts.h"
-#include "common/chart.h"
 #include "common/load.h"
 #include "common/machine.h"
 #include "common/override_options.h"
@@ -196,18 +195,10 @@ static int check_places(bench *b) {
     return code;
 }
 
-static bool plot(const bench *b) {
-    ggl_error err = {0};
-    ggl_new_file *f = NULL;
-    ggl_status s = ggl_new_file_open(&f, b->o.plot, &err);
-    chart_note_suffix(TOOL, "--plot", b->o.plot);
-    if (s == GGL_OK) {
-        bench_plot_draw(ggl_new_file_stream(f), b->row, b->n_rows);
-        s = ggl_new_file_commit(f, &err);
-    }
-    if (s != GGL_OK)
-        tool_error(TOOL, 1, "--plot: %s", err.msg);
-    return s == GGL_OK;
+static int plot(const bench *b) {
+    drawing d = {0};
+    bench_plot(&d, b->row, b->n_rows);
+    return drawing_save(&d, TOOL, "--plot", b->o.plot);
 }
 
 static int run_tests(bench *b) {
@@ -231,7 +222,7 @@ static int run_tests(bench *b) {
         code = tool_error(TOOL, 1, "nothing was measured");
     bench_report_end(&b->report, b->row, b->n_rows);
     bench_report_end(&b->report_err, b->row, b->n_rows);
-    return b->o.plot && b->n_rows > 0 && !plot(b) ? 1 : code;
+    return b->o.plot && b->n_rows > 0 && plot(b) ? 1 : code;
 }
 
 /* Returns 0, 1 (something is slower) or 2. The old results were read before anything ran. */

@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/chart.h"
 #include "common/machine.h"
-#include "ggl/internal/file.h"
 #include "ops.h"
 #include "tool.h"
 
@@ -121,14 +119,7 @@ int ops_draw(const ops *o, const char *path) {
     snprintf(many, sizeof many, "%" PRId64 " columns", o->n_cols);
     snprintf(title, sizeof title, "Kernels on %.80s, %" PRId64 " thread%s", cpu, o->n_threads,
              o->n_threads == 1 ? "" : "s");
-    ggl_error err = {0};
-    ggl_new_file *f = NULL;
-    ggl_status st = ggl_new_file_open(&f, path, &err);
-    chart_note_suffix("llm-bench ops", "--svg", path);
-    if (st == GGL_OK) {
-        const bench_roofline picture = {title, roof, o->n_sets, series, N_SERIES, point, n};
-        bench_roofline_draw(ggl_new_file_stream(f), &picture);
-        st = ggl_new_file_commit(f, &err);
-    }
-    return st == GGL_OK ? 0 : tool_error("llm-bench ops", 1, "--svg: %s", err.msg);
+    drawing d = {0};
+    bench_roofline_plot(&d, &(bench_roofline){title, roof, o->n_sets, series, N_SERIES, point, n});
+    return drawing_save(&d, "llm-bench ops", "--svg", path);
 }

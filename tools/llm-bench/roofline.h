@@ -1,4 +1,4 @@
-/* Draws measured kernels against what the machine allows: multiply-adds per byte to the right,
+/* Describes measured kernels against what the machine allows: multiply-adds per byte to the right,
  * multiply-adds per second upwards, both in powers of ten (Williams, Waterman, Patterson 2009). A
  * panel for each instruction set.
  *
@@ -10,9 +10,8 @@
 #define TOOLS_BENCH_ROOFLINE_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
 
+#include "common/drawing.h"
 #include "limits.h"
 
 typedef struct bench_roof { /* an instruction set */
@@ -39,6 +38,6 @@ typedef struct bench_roofline {
     size_t n_points;
 } bench_roofline;
 
-void bench_roofline_draw(FILE *out, const bench_roofline *r);
+void bench_roofline_plot(drawing *d, const bench_roofline *r);
 
 #endif

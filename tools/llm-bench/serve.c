@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../../models/common/json.h"
-#include "common/chart.h"
 #include "common/progress.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/file.h"
@@ -255,17 +254,6 @@ static ggl_status run_tests(bench *b, ggl_error *err) {
     return st;
 }
 
-static ggl_status plot(const bench *b, ggl_error *err) {
-    ggl_new_file *f = NULL;
-    ggl_status st = ggl_new_file_open(&f, b->o.plot, err);
-    chart_note_suffix(TOOL, "--plot", b->o.plot);
-    if (st == GGL_OK) {
-        serve_plot_draw(ggl_new_file_stream(f), b->row, b->n_rows);
-        st = ggl_new_file_commit(f, err);
-    }
-    return st == GGL_OK ? st : ggl_within(err, st, "--plot");
-}
-
 static ggl_status run_bench(bench *b, ggl_error *err) {
     int64_t most = 1;
     for (size_t i = 0; i < b->o.clients.n; i++)
@@ -283,9 +271,13 @@ static ggl_status run_bench(bench *b, ggl_error *err) {
         if (st != GGL_OK)
             return ggl_within(err, st, "%s", b->o.url[i]);
     }
-    if (st == GGL_OK)
-        st = run_tests(b, err);
-    return st == GGL_OK && b->o.plot ? plot(b, err) : st;
+    return st == GGL_OK ? run_tests(b, err) : st;
+}
+
+static int plot(const bench *b) {
+    drawing d = {0};
+    serve_plot(&d, b->row, b->n_rows);
+    return drawing_save(&d, TOOL, "--plot", b->o.plot);
 }
 
 int bench_serve(int argc, char **argv) {
@@ -295,7 +287,9 @@ int bench_serve(int argc, char **argv) {
     int code = serve_options_read(&b.o, argc, argv);
     if (code < 0) {
         ggl_status st = run_bench(&b, &err);
-        code = st == GGL_OK ? b.failed : tool_error(TOOL, 1, "%s", err.msg);
+        code = st != GGL_OK                ? tool_error(TOOL, 1, "%s", err.msg)
+               : b.o.plot && plot(&b) != 0 ? 1
+                                           : b.failed;
     }
     serve_http_free(b.http);
     for (size_t i = 0; i < b.n_rows; i++)

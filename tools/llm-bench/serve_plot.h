@@ -1,11 +1,12 @@
-/* Draws the results of `llm-bench serve` as SVG: tokens per second, and the times to the first
- * token and between tokens, over the number of clients or the rate. */
+/* Describes the results of `llm-bench serve`: tokens per second, and the times to the first token and
+ * between tokens, over the number of clients or the rate. */
 #ifndef TOOLS_BENCH_SERVE_PLOT_H
 #define TOOLS_BENCH_SERVE_PLOT_H
 
+#include "common/drawing.h"
 #include "serve_row.h"
 
 /* Rows of one line of the picture have the same server and lengths. */
-void serve_plot_draw(FILE *out, const serve_row *row, size_t n);
+void serve_plot(drawing *d, const serve_row *row, size_t n);
 
 #endif

@@ -20,6 +20,7 @@
 
 typedef struct view {
     const completion_setup *s;
+    llm_tokens answer;
     bool visual; /* the text is drawn again after each step */
     bool drawn;
 } view;
@@ -142,25 +143,43 @@ static bool on_step(void *user, int32_t n_done, int32_t n_steps, const int32_t *
 
 /* --- the text --------------------------------------------------------------------------------- */
 
-static llm_diffuse_params params(view *v) {
+static bool keep(void *user, int32_t id, const float *logits) {
+    view *v = user;
+    (void)logits;
+    v->answer.id[v->answer.n++] = id;
+    return true;
+}
+
+/* Writes the answer into v->answer. */
+static ggl_status diffuse(view *v, ggl_error *err) {
     const cli_options *o = v->s->o;
-    llm_diffusion d = diffusion_schedule(&o->diffusion);
-    llm_diffusion_sample(&d, &v->s->generation->sampling);
-    return (llm_diffuse_params){
-        .size = sizeof(llm_diffuse_params),
-        .n_length = (int32_t)(o->n_predict > 0 ? o->n_predict : LLM_DIFFUSION_LENGTH),
-        .n_steps = (int32_t)d.n_steps,
-        .n_block = (int32_t)d.n_block,
-        .eps = d.eps,
-        .order = llm_diffusion_order_name(d.order),
-        .order_temp = d.order_temp,
-        .temp = d.temp,
-        .top_k = (int32_t)d.top_k,
-        .top_p = d.top_p,
-        .cfg_scale = d.cfg_scale,
-        .seed = (uint64_t)o->seed,
-        .step = on_step,
-        .user = v};
+    const llm_diffusion d = diffusion_schedule(&o->diffusion);
+    const llm_diffuse_params schedule = {.size = sizeof schedule,
+                                         .n_steps = (int32_t)d.n_steps,
+                                         .n_block = (int32_t)d.n_block,
+                                         .eps = d.eps,
+                                         .order = llm_diffusion_order_name(d.order),
+                                         .order_temp = d.order_temp,
+                                         .cfg_scale = d.cfg_scale,
+                                         .step = on_step,
+                                         .user = v};
+    llm_generate_params p = v->s->generation->p;
+    p.n_max = o->n_predict > 0 ? o->n_predict : LLM_DIFFUSION_LENGTH;
+    p.diffuse = &schedule;
+    p.token = keep;
+    p.user = v;
+    v->answer.id = ggl_calloc((size_t)p.n_max, sizeof *v->answer.id);
+    if (!v->answer.id)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %" PRId64 " tokens", p.n_max);
+    progress_begin("steps", d.n_steps > 0 ? (double)d.n_steps : (double)p.n_max, "diffusion");
+    const char *piece;
+    size_t n;
+    ggl_status st = llm_begin(v->s->ctx, v->s->prompt->id, v->s->prompt->n, &p, err);
+    do
+        st = st == GGL_OK ? llm_next(v->s->ctx, &piece, &n, err) : st;
+    while (st == GGL_OK && piece);
+    progress_end();
+    return st;
 }
 
 static int put(const cli_options *o, const char *text, size_t n) {
@@ -200,28 +219,18 @@ static int print(const completion_setup *s, const int32_t *id, size_t n) {
 int diffusion_run(const completion_setup *s) {
     view v = {.s = s,
               .visual = s->o->diffusion_visual && ggl_os_is_terminal(OS_STDOUT) && !s->o->output};
-    const llm_diffuse_params p = params(&v);
     ggl_error err = {0};
-    int32_t *id = NULL;
-    size_t n = 0;
     const double t = ggl_os_seconds();
-    progress_begin("steps", p.n_steps > 0 ? p.n_steps : p.n_length, "diffusion");
-    const ggl_status st =
-        llm_diffuse_tokens(s->ctx, s->prompt->id, s->prompt->n, &p, &id, &n, &err);
-    progress_end();
+    const ggl_status st = diffuse(&v, &err);
     if (v.drawn)
         fputs("\033[u\033[J", stdout);
-    if (process_stopped) {
-        ggl_free(id);
-        return process_stop_code();
-    }
-    if (st != GGL_OK)
-        return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
-    const int code = print(s, id, n);
-    ggl_free(id);
+    const int code = process_stopped ? process_stop_code()
+                     : st != GGL_OK  ? tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg)
+                                     : print(s, v.answer.id, v.answer.n);
+    ggl_free(v.answer.id);
     const double seconds = ggl_os_seconds() - t;
     if (code < 0 && !tool_is_quiet())
-        fprintf(stderr, "\ndiffusion   %9.1f ms %7zu tokens %10.1f t/s\n", seconds * 1e3, n,
-                seconds > 0 ? (double)n / seconds : 0);
+        fprintf(stderr, "\ndiffusion   %9.1f ms %7zu tokens %10.1f t/s\n", seconds * 1e3,
+                v.answer.n, seconds > 0 ? (double)v.answer.n / seconds : 0);
     return code;
 }

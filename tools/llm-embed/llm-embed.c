@@ -18,6 +18,7 @@
 #include "ggl/internal/os_terminal.h"
 #include "labels.h"
 #include "llm/internal/arch.h"
+#include "llm/steps.h"
 #include "options.h"
 #include "output.h"
 #include "source.h"

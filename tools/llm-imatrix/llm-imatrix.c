@@ -7,7 +7,6 @@
 
 #include "builtin/builtin.h"
 #include "common/amounts.h"
-#include "common/chart.h"
 #include "common/calibration.h"
 #include "common/paths.h"
 #include "common/process.h"
@@ -89,7 +88,7 @@ static int list_entries(tool *t) {
 
 static int write_file(const tool *t) {
     ggl_error err = {0};
-    return llm_imatrix_save(t->matrix, t->o.out, t->o.format == FORMAT_DAT, &err) == GGL_OK
+    return llm_imatrix_save(t->matrix, t->o.out, &err) == GGL_OK
                ? -1
                : tool_error(TOOL, 1, "-o: %s", err.msg);
 }
@@ -97,18 +96,13 @@ static int write_file(const tool *t) {
 /* --- what is shown ---------------------------------------------------------------------------- */
 
 static int plot(const tool *t, const tensor_stats *s) {
-    ggl_error err = {0};
-    ggl_new_file *f = NULL;
-    char title[300];
+    drawing d = {0};
     const char *of =
         t->o.text ? t->o.run.model ? t->o.run.model : "the built-in model" : t->o.file[0];
     const char *slash = ggl_os_last_separator(of);
-    snprintf(title, sizeof title, "Importance of columns, %s", slash ? slash + 1 : of);
-    if (ggl_new_file_open(&f, t->o.plot, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "--plot: %s", err.msg);
-    chart_note_suffix(TOOL, "--plot", t->o.plot);
-    imatrix_plot(ggl_new_file_stream(f), s, t->n, title);
-    return ggl_new_file_commit(f, &err) == GGL_OK ? -1 : tool_error(TOOL, 1, "--plot: %s", err.msg);
+    d.title = drawing_text(&d, "Importance of columns, %s", slash ? slash + 1 : of);
+    imatrix_plot(&d, s, t->n);
+    return drawing_save(&d, TOOL, "--plot", t->o.plot) ? 1 : -1;
 }
 
 /* Prints and draws what the options ask for. */
@@ -147,16 +141,11 @@ static void say_written(const tool *t) {
     size_t n = t->n;
     for (size_t i = 0; i < t->n; i++)
         n -= t->entry[i].n_directions > 0;
-    if (t->o.n_files > 0 && t->directed && n > 0 && t->o.format == FORMAT_GGUF)
+    if (t->o.n_files > 0 && t->directed && n > 0)
         tool_note(
             TOOL,
             "no directions for %zu of %zu weight%s: something that was added up has none for them",
             n, t->n, llm_amount_s((int64_t)t->n));
-    if (t->directed && t->o.format == FORMAT_DAT)
-        tool_note(TOOL,
-                  "the old format has no place for directions, with which llm-quantize lets errors "
-                  "cancel; %s has none",
-                  t->o.out);
     const int64_t n_chunks = llm_imatrix_windows(t->matrix);
     tool_say(TOOL, "%zu weight%s, %" PRId64 " chunk%s in all: %s", t->n,
              llm_amount_s((int64_t)t->n), n_chunks, llm_amount_s(n_chunks), t->o.out);
@@ -177,8 +166,10 @@ static int save(void *ctx) {
 
 static void note_format(const options *o) {
     const char *end = strrchr(o->out, '.');
-    if (o->format == FORMAT_GGUF && o->out_given && (!end || strcmp(end, ".gguf") != 0))
-        tool_note(TOOL, "%s is written as GGUF; --output-format dat writes the old format", o->out);
+    if (o->out_given && (!end || strcmp(end, ".gguf") != 0))
+        tool_note(TOOL,
+                  "%s is written as GGUF, whose names end in .gguf; the old format is only read",
+                  o->out);
 }
 
 static int run_tool(tool *t) {

@@ -60,10 +60,6 @@ static int check(const options *o) {
                           (long long)o->n_sketch);
     if (tool_hub_only_lists(&o->run.hub))
         return -1;
-    if (o->format == FORMAT_DAT && o->sketch_given && o->n_sketch > 0)
-        return tool_error(TOOL, 2,
-                          "--directions: the old format has no place for them; leave out "
-                          "--output-format dat");
     if (!o->text && o->in.n == 0)
         return tool_error(TOOL, 2,
                           "-f TEXT is missing: the text to collect over; or --in-file FILE, to "
@@ -86,7 +82,6 @@ static int check(const options *o) {
 }
 
 int options_read(options *o, int argc, char **argv) {
-    static const char *const formats[] = {"gguf", "dat", NULL};
     *o = (options){.n_ctx = CALIBRATION_WINDOW,
                    .n_chunk = -1,
                    .run = RUN_OPTIONS_DEFAULTS,
@@ -122,13 +117,10 @@ int options_read(options *o, int argc, char **argv) {
         {NULL, .help = "files"},
         {"-o --output --output-file", ARG_STRING, &o->out, .value = "FILE",
          .help = "the file to write (default imatrix.gguf)", .given = &o->out_given},
-        {"--output-format", ARG_CHOICE, &o->format, .value = "FORMAT", .choices = formats,
-         .help =
-             "gguf (default), or dat, the old format, for programs that cannot read the new one"},
         {"--in-file", ARG_LIST, &o->in, .value = "FILE",
-         .help =
-             "add what another run has collected, in either format; repeatable, or several with "
-             "commas; without -f, files are only merged"},
+         .help = "add what another run has collected, also in the old format .dat; repeatable, or "
+                 "several with "
+                 "commas; without -f, files are only merged"},
         {"-ofreq --output-frequency", ARG_INT, &o->write_every, .value = "N",
          .help = "write the file after each N chunks, and at the end (default 10)", .min = 1,
          .max = INT32_MAX},
@@ -161,8 +153,6 @@ int options_read(options *o, int argc, char **argv) {
         code = check(o);
     if (code < 0)
         code = overrides_read(TOOL, &o->run.overrides);
-    if (o->format == FORMAT_DAT) /* it has no place for them */
-        o->n_sketch = 0;
     if (code < 0)
         code = list_files(o);
     if (o->run.n_ubatch > o->run.n_batch)

@@ -6,8 +6,6 @@
 
 #define TOOL "llm-imatrix"
 
-enum { FORMAT_GGUF, FORMAT_DAT };
-
 typedef struct options {
     run_options run;
     const char *text, *out, *plot;
@@ -15,7 +13,6 @@ typedef struct options {
     char **file; /* [n_files]: the files that they name */
     size_t n_files;
     int64_t n_ctx, n_chunk, first_chunk, write_every, keep_every, n_sketch;
-    int format;
     bool ctx_given, chunks_given, sketch_given, out_given, output, no_ppl, statistics,
         parse_special;
 } options;

@@ -145,7 +145,7 @@ static void print_result(const run *r) {
 /* Saves the matrix on the way. If that fails, the run goes on: the last file decides. */
 static void save_copy(const run *r, const char *path) {
     ggl_error err = {0};
-    if (llm_imatrix_save(r->matrix, path, r->o->format == FORMAT_DAT, &err) != GGL_OK)
+    if (llm_imatrix_save(r->matrix, path, &err) != GGL_OK)
         tool_note(TOOL, "a copy on the way could not be written: %s; the run goes on", err.msg);
 }
 

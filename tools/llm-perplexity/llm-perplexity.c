@@ -10,7 +10,6 @@
 #include "common/calibration.h"
 #include "common/amounts.h"
 #include "common/args.h"
-#include "common/chart.h"
 #include "common/hints.h"
 #include "common/paths.h"
 #include "common/process.h"
@@ -233,24 +232,13 @@ static void print_result(ppl *p) {
 
 /* Draws --plot. Returns -1, or an exit code. */
 static int draw_plot(const ppl *p) {
-    ggl_error err = {0};
-    ggl_new_file *f;
-    char title[256];
+    drawing d = {0};
     const char *model = p->o.run.model ? p->o.run.model : "the built-in model",
                *name = ggl_os_last_separator(model);
-    snprintf(title, sizeof title, "Perplexity of %.120s: %.4f ± %.4f", name ? name + 1 : model,
-             p->result.ppl, p->result.ppl_error);
-    const ppl_plot plot = {.title = title,
-                           .n_chunk = p->result.n_chunks,
-                           .chunk = p->chunk,
-                           .kld = p->o.compare ? p->result.kld_quantile : NULL};
-    ggl_status st = ggl_new_file_open(&f, p->o.plot, &err);
-    if (st == GGL_OK) {
-        chart_note_suffix(TOOL, "--plot", p->o.plot);
-        ppl_plot_draw(ggl_new_file_stream(f), &plot);
-        st = ggl_new_file_commit(f, &err);
-    }
-    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "--plot: %s", err.msg);
+    d.title = drawing_text(&d, "Perplexity of %.120s: %.4f ± %.4f", name ? name + 1 : model,
+                           p->result.ppl, p->result.ppl_error);
+    ppl_plot(&d, p->chunk, p->result.n_chunks, p->o.compare ? p->result.kld_quantile : NULL);
+    return drawing_save(&d, TOOL, "--plot", p->o.plot) ? 1 : -1;
 }
 
 /* --- main ------------------------------------------------------------------------------------- */

@@ -4,14 +4,13 @@
 #include <string.h>
 
 #include "common/amounts.h"
-#include "common/chart.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/types.h"
 #include "importance_read.h"
 #include "job.h"
 #include "llm/internal/arch.h"
-#include "report_svg.h"
+#include "report_plot.h"
 #include "ggl/internal/os_fs.h"
 
 static const char *shape_of(const ggl_gguf_tensor *t, char *s, size_t size) {
@@ -253,8 +252,7 @@ void print_summary(const job *j) {
 /* Draws --report. A tensor that keeps its type has no error; in a dry run, errors are not known. */
 int draw_report(const job *j) {
     ggl_error err = {0};
-    ggl_new_file *f = NULL;
-    char title[256];
+    drawing d = {0};
     const quant_plan *p = &j->plan;
     report_tensor *t = calloc(p->n + 1, sizeof *t);
     size_t n = 0;
@@ -264,8 +262,8 @@ int draw_report(const job *j) {
         if (x->from->n_dims < 2) /* vectors would be most of the rows and none of the bytes */
             continue;
         t[n] = (report_tensor){x->shown, x->type, (double)x->size, 1, 0};
-        for (int d = 0; d < x->from->n_dims; d++)
-            t[n].elements *= (double)x->from->ne[d];
+        for (int k = 0; k < x->from->n_dims; k++)
+            t[n].elements *= (double)x->from->ne[k];
         t[n++].error = kept ? 0 : j->error ? llm_quant_error_relative(&j->error[i]) : -1;
     }
     const char *name = ggl_os_last_separator(j->o.in);
@@ -277,17 +275,14 @@ int draw_report(const job *j) {
     else if (j->choice.mix || j->choice.type)
         snprintf(how, sizeof how, " as %.60s",
                  j->choice.mix ? j->choice.mix->name : j->choice.type);
-    snprintf(title, sizeof title, "%.100s%s: %.2f -> %.2f bits per weight",
-             name ? name + 1 : j->o.in, how,
-             8 * (double)p->size_before / (p->n_elements > 0 ? p->n_elements : 1),
-             8 * (double)p->size_after / (p->n_elements > 0 ? p->n_elements : 1));
-    chart_note_suffix(TOOL, "--report", j->o.report);
-    ggl_status s =
-        t ? ggl_new_file_open(&f, j->o.report, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
-    if (s == GGL_OK && (s = report_draw(ggl_new_file_stream(f), title, t, n, &err)) == GGL_OK)
-        s = ggl_new_file_commit(f, &err);
-    else
-        ggl_new_file_discard(f);
+    d.title =
+        drawing_text(&d, "%.100s%s: %.2f -> %.2f bits per weight", name ? name + 1 : j->o.in, how,
+                     8 * (double)p->size_before / (p->n_elements > 0 ? p->n_elements : 1),
+                     8 * (double)p->size_after / (p->n_elements > 0 ? p->n_elements : 1));
+    ggl_status s = t ? report_plot(&d, t, n, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
     free(t);
-    return s == GGL_OK ? -1 : tool_error(TOOL, 1, "--report: %s", err.msg);
+    if (s == GGL_OK)
+        return drawing_save(&d, TOOL, "--report", j->o.report) ? 1 : -1;
+    drawing_fini(&d);
+    return tool_error(TOOL, 1, "--report: %s", err.msg);
 }

@@ -157,16 +157,12 @@ static bool on_written(void *user, const llm_training_report *r) {
 /* --- the training ----------------------------------------------------------------------------- */
 
 static int draw(const work *w) {
-    ggl_error err = {0};
-    ggl_new_file *f;
+    drawing d = {0};
     if (!w->o.svg)
         return -1;
-    ggl_status st = ggl_new_file_open(&f, w->o.svg, &err);
-    if (st != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    train_draw(ggl_new_file_stream(f), w->t, w->o.out);
-    st = ggl_new_file_commit(f, &err);
-    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+    d.title = w->o.out;
+    train_curve(&d, w->t);
+    return drawing_save(&d, TOOL, "--svg", w->o.svg) ? 1 : -1;
 }
 
 /* Says why it ended early, or that it may have ended too early. */

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "common/drawing.h"
 #include "llm/train.h"
 
 /* Prints what was opened. */
@@ -12,7 +13,7 @@ void train_show_facts(const llm_training_facts *f, bool is_adapter);
 void train_show_step(const llm_training_report *r);
 /* Writes it as a JSON object and a line feed. */
 void train_log_step(FILE *out, const llm_training_report *r);
-/* Draws the losses of all steps so far as SVG. */
-void train_draw(FILE *out, const llm_training *t, const char *title);
+/* Describes the losses of all steps so far. */
+void train_curve(drawing *d, const llm_training *t);
 
 #endif

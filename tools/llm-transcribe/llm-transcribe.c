@@ -16,6 +16,7 @@
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
+#include "llm/steps.h"
 #include "options.h"
 
 typedef struct job {

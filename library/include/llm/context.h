@@ -194,22 +194,17 @@ typedef struct llm_number {
 /* How a model of the diffusion kind (Dream, LLaDA), whose tokens all see each other, writes a text: it begins as masks, which are
  * replaced by tokens, in any order. Zero it, and set size. */
 typedef struct llm_diffuse_params {
-    size_t size;      /* sizeof(llm_diffuse_params) */
-    int32_t n_length; /* tokens of the answer; 0: 64 */
-    int32_t n_steps;  /* 0: one for each token of the answer */
+    size_t size;     /* sizeof(llm_diffuse_params) */
+    int32_t n_steps; /* 0: one for each token of the answer */
     int32_t
         n_block; /* > 0: blocks of so many tokens are written one after the other (LLaDA); 0: all at once (Dream) */
     double eps; /* of the schedule without blocks; 0: 0.001 */
     const char *
         order; /* which masks are replaced first: "confidence" (NULL: this one), "entropy", "margin", "random", "origin" */
     double order_temp; /* 0: strictly in that order */
-    double temp;       /* of tokens; 0: the likeliest */
-    int32_t top_k;     /* 0: all */
-    double top_p;      /* 0: all */
     double
         cfg_scale; /* > 0: each step computes the text without the prompt, too, and goes away from that */
-    uint64_t seed; /* the same one gives the same text */
-    /* Called before the first step and after each: the tokens of the answer so far, of which some are the mask. False stops with
+    /* Called before the first step and after each: the n tokens of the answer so far, of which some are the mask. False stops with
      * GGL_CANCELLED. NULL: none. */
     bool (*step)(void *user, int32_t n_done, int32_t n_steps, const int32_t *id, size_t n,
                  int32_t mask);
@@ -295,10 +290,9 @@ typedef struct llm_generate_params {
      * text; the prompt is then the beginning of what it writes. NULL: it reads the prompt, and begins with its own start token. */
     const int32_t *read;
     size_t n_read;
-    /* Of a model of the diffusion kind: how masks are replaced, by n_steps, n_block, eps, order, order_temp and cfg_scale. NULL: by their
-     * defaults. Length, temperature, top_k, top_p and seed are those above; n_max 0: 64, or what fits. Such a text takes no other stages of
-     * the sampler, no grammar, schema or demanded tool, and no bias. It is returned as far as it is settled from the left, and `token` gets no
-     * logits (NULL). The sequence is empty afterwards. */
+    /* Of a model of the diffusion kind: how masks are replaced. NULL: by the defaults. n_max 0: 64 tokens, or what fits. Such a text takes temp,
+     * top_k, top_p and seed of the sampler, no grammar, schema or demanded tool, and no bias. It is returned as far as it is settled from the left, and
+     * `token` gets no logits (NULL). The sequence is empty afterwards. */
     const llm_diffuse_params *diffuse;
     /* > 1: the text is the likeliest that a search of so many beams finds (at most 64, and llm_open_params.n_parallel), instead of one that is drawn;
      * no sampler, grammar, schema or bias acts on it, and the sequence is empty afterwards. n_max 0: until the context is full. Models that
@@ -332,13 +326,7 @@ typedef bool llm_piece_fn(void *user, const char *piece, size_t n);
 GGL_API GGL_NODISCARD ggl_status llm_generate(llm_context *c, const char *prompt,
                                               const llm_generate_params *params, llm_piece_fn *each,
                                               void *user, ggl_error *err);
-/* Like llm_generate with a prompt of n tokens, to which no special tokens are added. */
-GGL_API GGL_NODISCARD ggl_status llm_generate_tokens(llm_context *c, const int32_t *id, size_t n,
-                                                     const llm_generate_params *params,
-                                                     llm_piece_fn *each, void *user,
-                                                     ggl_error *err);
-
-/* Like llm_generate_tokens without a callback, for programs that ask for each piece:
+/* Like llm_generate, for programs that have tokens, to which no special ones are added, and ask for each piece:
  *
  *     if (llm_begin(c, ids, n, &p, &err) != GGL_OK) ...
  *     while ((st = llm_next(c, &piece, &n_piece, &err)) == GGL_OK && piece)
@@ -440,7 +428,7 @@ typedef enum llm_finish {
     LLM_FINISH_ERROR      /* the call failed otherwise */
 } llm_finish;
 
-/* Facts about the last llm_generate, llm_generate_tokens, llm_begin, llm_reply or llm_chat_answer. */
+/* Facts about the last llm_generate, llm_begin, llm_reply or llm_chat_answer. */
 typedef struct llm_run_info {
     size_t size; /* sizeof(llm_run_info), set by the caller */
     llm_finish finish;
@@ -464,7 +452,8 @@ GGL_API GGL_NODISCARD ggl_status llm_last_run(const llm_context *c, llm_run_info
 
 /* One of many texts that are generated at once. Set all members to 0 first. This struct keeps its size. */
 typedef struct llm_job {
-    const int32_t *id; /* [n]: the prompt, as for llm_generate_tokens */
+    const char *prompt; /* the prompt, as for llm_generate; or NULL and.. */
+    const int32_t *id;  /* ..[n]: its tokens, as for llm_begin */
     size_t n;
     const llm_generate_params *params; /* NULL: llm_generate_default() */
     llm_piece_fn *each; /* receives the text; returning false ends this job alone. NULL: none */
@@ -477,7 +466,7 @@ typedef struct llm_job {
     bool incomplete;
 } llm_job;
 /* Generates n texts, llm_open_params.n_parallel of them at once in one batch, which takes much less time than one
- * after the other. Each text is the one that llm_generate_tokens would give, bit for bit. Calls of `each` for different
+ * after the other. Each text is the one that llm_begin and llm_next would give, bit for bit. Calls of `each` for different
  * jobs alternate. Prompts that begin alike share that part where they follow one another. The sequence is empty
  * afterwards. A job that fails does not end the others, and is no failure of this call. GGL_CANCELLED: llm_cancel, so jobs
  * that had not ended have this status, too; GGL_NOMEM, GGL_DEVICE. */
@@ -545,14 +534,6 @@ GGL_API bool llm_token_is_end(const llm_context *c, int32_t id);
 /* The tokens that begin and end a text; -1 if none. */
 GGL_API int32_t llm_token_bos(const llm_context *c);
 GGL_API int32_t llm_token_eos(const llm_context *c);
-
-/* Writes a text by diffusion, as llm_generate_tokens does. Sets *id to the *n tokens of the answer, without those from the first on that ends a text. The caller frees it by
- * ggl_free. The sequence is empty afterwards. GGL_UNSUPPORTED: the model is of another kind, or names no mask token; GGL_USAGE: a number is
- * out of range; GGL_LIMIT: prompt and answer exceed the context. */
-GGL_API GGL_NODISCARD ggl_status llm_diffuse_tokens(llm_context *c, const int32_t *prompt,
-                                                    size_t n_prompt,
-                                                    const llm_diffuse_params *params, int32_t **id,
-                                                    size_t *n, ggl_error *err);
 
 /* --- logits, embeddings, and the sequence ----------------------------------------------------- */
 

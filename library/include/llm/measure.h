@@ -157,11 +157,9 @@ typedef struct llm_imatrix_params {
 GGL_API GGL_NODISCARD ggl_status llm_imatrix_run(llm_imatrix *m, llm_context *c, const char *text,
                                                  size_t n, const llm_imatrix_params *params,
                                                  llm_imatrix_result *result, ggl_error *err);
-/* Writes the matrix to a file, which appears when it is complete. old_format: llama.cpp's .dat, which has no directions, and keeps
- * only the name of the last text. GGL_USAGE: the matrix is empty; GGL_IO, GGL_LIMIT (a name or number that the format cannot
- * hold), GGL_NOMEM. */
+/* Writes the matrix to a GGUF file, which appears when it is complete. GGL_USAGE: the matrix is empty; GGL_IO, GGL_NOMEM. */
 GGL_API GGL_NODISCARD ggl_status llm_imatrix_save(const llm_imatrix *m, const char *path,
-                                                  bool old_format, ggl_error *err);
+                                                  ggl_error *err);
 /* Windows that were collected in all files and texts. */
 GGL_API int64_t llm_imatrix_windows(const llm_imatrix *m);
 

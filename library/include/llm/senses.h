@@ -58,20 +58,6 @@ GGL_API void llm_unsee(llm_context *c, const char *mark);
  * has room; GGL_FORMAT: it is damaged, or empty; GGL_USAGE, GGL_IO, GGL_NOMEM, GGL_DEVICE, GGL_CANCELLED. */
 GGL_API GGL_NODISCARD ggl_status llm_listen(llm_context *c, const llm_audio *audio,
                                             char mark[LLM_IMAGE_MARK], ggl_error *err);
-/* The steps of llm_see: the pixels that the eye sees, [*height][*width][3] of red, green and blue, normalised, of the whole if it
- * also sees parts; and the rows that it makes of all, [*n][*n_row], in the order of a text. To be freed by ggl_free. Statuses of llm_see. */
-GGL_API GGL_NODISCARD ggl_status llm_image_pixels(llm_context *c, const llm_image *image,
-                                                  float **pixel, size_t *height, size_t *width,
-                                                  ggl_error *err);
-GGL_API GGL_NODISCARD ggl_status llm_image_rows(llm_context *c, const llm_image *image, float **row,
-                                                size_t *n, size_t *n_row, ggl_error *err);
-/* The steps of llm_listen: the rows of the spectrogram that the ear reads, window by window, and those that it makes of them, [*n][*n_row]. To be freed
- * by ggl_free. Statuses of llm_listen. */
-GGL_API GGL_NODISCARD ggl_status llm_audio_mel(llm_context *c, const llm_audio *audio, float **row,
-                                               size_t *n, size_t *n_row, ggl_error *err);
-GGL_API GGL_NODISCARD ggl_status llm_audio_rows(llm_context *c, const llm_audio *audio, float **row,
-                                                size_t *n, size_t *n_row, ggl_error *err);
-
 /* --- speech ------------------------------------------------------------------------------------ */
 
 /* A word of a piece of speech, with the signs beside it. This struct stays as it is. */
@@ -149,21 +135,6 @@ typedef struct llm_transcribe_params {
 GGL_API GGL_NODISCARD ggl_status llm_transcribe(llm_context *c, const char *path,
                                                 const llm_transcribe_params *params,
                                                 ggl_error *err);
-
-/* The steps of it. Of params, only what says what sound it is counts. GGL_USAGE: the sound ends before the offset; else as llm_transcribe.
- *
- * llm_hear empties the sequence, whose tokens then hear the sound's window from params.offset on (llm_eval).
- * llm_sound_rows calls each(user, row, n, n_row) with the rows [n][n_row] that the model would read, from params.offset on, and of a window of silence
- * after the sound; false: GGL_CANCELLED.
- * llm_heard_rows gets what the model's stages make of the window, [*n][*n_row], to be freed by ggl_free. */
-GGL_API GGL_NODISCARD ggl_status llm_hear(llm_context *c, const char *path,
-                                          const llm_transcribe_params *params, ggl_error *err);
-GGL_API GGL_NODISCARD ggl_status llm_sound_rows(
-    llm_context *c, const char *path, const llm_transcribe_params *params,
-    bool (*each)(void *user, const float *row, size_t n, size_t n_row), void *user, ggl_error *err);
-GGL_API GGL_NODISCARD ggl_status llm_heard_rows(llm_context *c, const char *path,
-                                                const llm_transcribe_params *params, float **row,
-                                                size_t *n, size_t *n_row, ggl_error *err);
 
 #ifdef __cplusplus
 }

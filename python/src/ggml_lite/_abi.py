@@ -67,7 +67,7 @@ class OpenParams(c.Structure):
 
 class DiffuseParams(c.Structure):
     _fields_ = fields(
-        "size:z n_length:i n_steps:i n_block:i eps:d order:s order_temp:d temp:d top_k:i top_p:d cfg_scale:d seed:Q step:p user:p"
+        "size:z n_steps:i n_block:i eps:d order:s order_temp:d cfg_scale:d step:p user:p"
     )
 
 
@@ -135,7 +135,7 @@ class RunInfo(c.Structure):
 
 class Job(c.Structure):
     _fields_ = fields(
-        "id:ids n:z params:params each:call user:p finish:i stop:i n_reused:q n_prompt:q n_generated:q err:error incomplete:?",
+        "prompt:s id:ids n:z params:params each:call user:p finish:i stop:i n_reused:q n_prompt:q n_generated:q err:error incomplete:?",
         ids=Ids,
         params=c.POINTER(GenerateParams),
         call=PieceFn,
@@ -273,7 +273,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_imatrix_end": (None, c.c_void_p),
     "llm_imatrix_read": (STATUS, c.c_void_p, c.c_char_p, c.c_int64, c.POINTER(ImatrixFile)),
     "llm_imatrix_run": (STATUS, c.c_void_p, Context, c.c_char_p, c.c_size_t, c.POINTER(ImatrixParams), c.POINTER(ImatrixResult)),
-    "llm_imatrix_save": (STATUS, c.c_void_p, c.c_char_p, c.c_bool),
+    "llm_imatrix_save": (STATUS, c.c_void_p, c.c_char_p),
     "llm_imatrix_windows": (c.c_int64, c.c_void_p),
     "llm_verify": (STATUS, Context, c.POINTER(VerifyParams), c.POINTER(VerifyResult)),
     "llm_describe": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),

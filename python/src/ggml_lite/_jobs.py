@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ctypes as c
-from typing import TYPE_CHECKING, Generator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Generator, List, Optional, Tuple, Union
 
 from . import _abi
 from ._errors import Error, error_of
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 class Job:
     """One text of Jobs. `run` and `error` are None until it has ended."""
 
-    def __init__(self, ids: List[int], params: _abi.GenerateParams):
+    def __init__(self, prompt: Union[bytes, List[int]], params: _abi.GenerateParams):
         self.text = ""
         self.run: Optional[Run] = None
         self.error: Optional[Error] = None  # why it failed, which ends no other text; None: it did not
         self._new: List[bytes] = []  # what the model wrote in this step
         self._decoder = decoder()
-        self._ids = _abi.array(ids)
+        ids = [] if isinstance(prompt, bytes) else prompt
+        self._prompt = prompt if isinstance(prompt, bytes) else None
+        self._ids = _abi.array(ids) if self._prompt is None else None
         self._params = params
         new = self._new  # so that the callback does not refer to this object
 
@@ -36,7 +38,7 @@ class Job:
             return True
 
         self._each = _abi.PieceFn(take)
-        self._job = _abi.Job(id=self._ids, n=len(ids), params=c.pointer(params), each=self._each)
+        self._job = _abi.Job(prompt=self._prompt, id=self._ids, n=len(ids), params=c.pointer(params), each=self._each)
 
     def _take(self) -> str:
         """Returns what is new in the text, and notes its end."""
@@ -85,7 +87,7 @@ class Jobs:
     def add(self, prompt: Prompt, **options: Unpack[Options]) -> Job:
         """Adds a text, with the options of generate(). An Error, such as that of a prompt that is too long, is raised."""
         self._refuse_closed()
-        return self._add(Job(self._model._ids(prompt), self._model._params_with_text(options)))
+        return self._add(Job(self._model._text_or_ids(prompt), self._model._params_with_text(options)))
 
     def step(self) -> List[Tuple[Job, str]]:
         """Runs the model once, which gives each text that runs at most a few tokens, and returns the new pieces. A text that has ended has a
@@ -145,7 +147,7 @@ class Jobs:
 class Batch(Pieces[Tuple[int, str]]):
     """Pieces of many texts, as the model writes them: the number of a prompt, and a piece of its text."""
 
-    def __init__(self, model: Model, prompts: List[List[int]], params: List[_abi.GenerateParams]):
+    def __init__(self, model: Model, prompts: List[Union[bytes, List[int]]], params: List[_abi.GenerateParams]):
         known = Known()
         super().__init__(self._read(known, model, prompts, params), known)
 
@@ -156,7 +158,7 @@ class Batch(Pieces[Tuple[int, str]]):
 
     @staticmethod
     def _read(
-        known: Known, model: Model, prompts: List[List[int]], params: List[_abi.GenerateParams]
+        known: Known, model: Model, prompts: List[Union[bytes, List[int]]], params: List[_abi.GenerateParams]
     ) -> Generator[Tuple[int, str], None, None]:
         all_jobs = [Job(*of) for of in zip(prompts, params)]
         number = {job: k for k, job in enumerate(all_jobs)}

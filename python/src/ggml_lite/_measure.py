@@ -60,7 +60,6 @@ class Measures:
         n_chunks: int = 0,  # most windows; 0: all, or 16384 tokens of the model's own text
         add: Sequence[Path] = (),  # files that were made before, whose sums are added
         name: Optional[str] = None,  # of the text, for the file
-        old_format: bool = False,  # llama.cpp's .dat
         output: bool = False,  # also for the product that makes the logits
         n_directions: Optional[int] = None,  # numbers for each column that tell which columns vary together; None: 32
         perplexity: bool = True,  # also of the text
@@ -81,7 +80,7 @@ class Measures:
             no_perplexity=not flag("perplexity", perplexity),
             name=None if name is None else text_bytes("name", name),
         )
-        out, is_old, others = file_bytes("path", path), flag("old_format", old_format), [file_bytes("a file of add", file) for file in add]
+        out, others = file_bytes("path", path), [file_bytes("a file of add", file) for file in add]
         r, matrix = _abi.ImatrixResult(size=c.sizeof(_abi.ImatrixResult)), c.c_void_p()
         self._lib.llm_imatrix_begin(c.byref(matrix))
         try:
@@ -89,7 +88,7 @@ class Measures:
                 self._lib.llm_imatrix_read(matrix, file, 0, None)
             with self._own_turn():
                 self._wait(lambda handle: self._lib.llm_imatrix_run(matrix, handle, data, len(data or b""), c.byref(p), c.byref(r)))
-            self._lib.llm_imatrix_save(matrix, out, is_old)
+            self._lib.llm_imatrix_save(matrix, out)
             n_all = self._lib.llm_imatrix_windows(matrix)
         finally:
             self._lib.llm_imatrix_end(matrix)

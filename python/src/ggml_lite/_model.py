@@ -424,14 +424,14 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
 
     def stream_batch(self, prompts: Iterable[Union[Prompt, Mapping[str, Any]]], **options: Unpack[Options]) -> Batch:
         """The same, piece by piece: `for k, piece in model.stream_batch(prompts):`. At the end, the stream's `results` has the texts."""
-        ids, params = [], []
+        texts, params = [], []
         for given in elements("prompts", prompts, "a sequence of prompts", Mapping):
             own = dict(given) if isinstance(given, Mapping) else {"prompt": given}
             if "prompt" not in own:
                 raise TypeError("a prompt with options needs 'prompt'")
-            ids.append(self._ids(own.pop("prompt")))
+            texts.append(self._text_or_ids(own.pop("prompt")))
             params.append(self._params_with_text({**options, **own}))
-        return Batch(self, ids, params)
+        return Batch(self, texts, params)
 
     def jobs(self) -> Jobs:
         """For prompts that come while others run: `with model.jobs() as jobs:`, then jobs.add(prompt, ..) and jobs.step()."""
@@ -634,6 +634,10 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         if isinstance(prompt, str):
             return self.tokenize(prompt)
         return [whole("a token", token, 0, 32) for token in elements(name, prompt, "a str or a sequence of tokens")]
+
+    def _text_or_ids(self, prompt: Prompt) -> Union[bytes, List[int]]:
+        """What a job takes: a text, or the tokens of one, also of a text that C cannot have."""
+        return prompt.encode() if isinstance(prompt, str) and "\0" not in prompt else self._ids(prompt)
 
     def _n_common(self, handle: int, ids: List[int]) -> int:
         """How many tokens the context has in common with these, of which one is left to run."""

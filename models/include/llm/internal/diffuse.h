@@ -71,8 +71,8 @@ GGL_NODISCARD ggl_status llm_diffusion_of(llm_diffusion *d, const llm_model *m, 
  * The same seed gives the same text, with any number of threads, and whatever runs beside it. */
 typedef struct llm_diffuser llm_diffuser;
 
-/* Copies *d and its prompt. GGL_USAGE: a number is out of range, or the model is of another kind; GGL_LIMIT: n_length exceeds
- * the context; GGL_NOMEM. */
+/* Copies *d and its prompt, and calls d->step. GGL_USAGE: a number is out of range, or the model is of another kind; GGL_LIMIT:
+ * n_length exceeds the context; GGL_CANCELLED: by d->step; GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_diffuser_new(llm_diffuser **out, const llm_session *s,
                                           const llm_diffusion *d, ggl_error *err);
 void llm_diffuser_free(llm_diffuser *f); /* NULL is fine */

@@ -1,10 +1,9 @@
-/* Draws what quantizing made of a model: a row for each kind of tensor, a bar for each layer, whose
+/* Describes what quantizing made of a model: a row for each kind of tensor, a bar for each layer, whose
  * color is the type and whose height the error; and the bytes of each type. */
-#ifndef TOOLS_REPORT_SVG_H
-#define TOOLS_REPORT_SVG_H
+#ifndef TOOLS_REPORT_PLOT_H
+#define TOOLS_REPORT_PLOT_H
 
-#include <stdio.h>
-
+#include "common/drawing.h"
 #include "ggl/types.h"
 
 typedef struct report_tensor {
@@ -15,7 +14,6 @@ typedef struct report_tensor {
 } report_tensor;
 
 /* GGL_NOMEM. */
-GGL_NODISCARD ggl_status report_draw(FILE *out, const char *title, const report_tensor *t, size_t n,
-                                     ggl_error *err);
+GGL_NODISCARD ggl_status report_plot(drawing *d, const report_tensor *t, size_t n, ggl_error *err);
 
 #endif
