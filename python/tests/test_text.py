@@ -323,7 +323,7 @@ class Chat(unittest.TestCase):
         picture = {"type": "image_url", "image_url": {"url": "x"}}
         for content, words in (
             (parts + [picture], r'messages\[0\]: content\[2\]: "image_url" is not supported: the model reads only text, unless it is opened with an eye \(mmproj\)'),
-            (None, r'messages\[0\]: the "content" must be a string or a list of parts, not null'),
+            (None, r'messages\[0\]: "content" must be a string or a list of parts, not null'),
             ([{"type": "text"}], r'content\[0\]: a part of type "text" needs "text"'),
             (["Hi"], r"content\[0\]: a part must be an object"),
         ):

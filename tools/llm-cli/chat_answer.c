@@ -6,7 +6,6 @@
 
 #include "chat_impl.h"
 #include "common/amounts.h"
-#include "common/answer_marks.h"
 #include "common/json_text.h"
 #include "common/open_context.h"
 #include "common/process.h"
@@ -35,14 +34,8 @@ static void set_used(chat *c) {
 
 ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, bool asks, char **text,
                        size_t *n, ggl_error *err) {
-    char *json = NULL;
-    size_t n_json = 0;
-    *text = NULL;
-    ggl_status st = llm_talk_json(talk, first, &json, &n_json, err);
-    if (st == GGL_OK)
-        st = llm_chat_format(c->ctx, json, asks, text, n, err);
-    ggl_free(json);
-    return st;
+    const llm_chat_params p = {.end = asks ? LLM_CHAT_ASKS : LLM_CHAT_AS_SAID, .first = first};
+    return llm_chat_prompt(llm_opened_chat(c->ctx), talk, &p, text, n, err);
 }
 
 /* The prompt for the messages from c->first on, as text and tokens. */
@@ -173,7 +166,7 @@ static void note_nan(chat *c) {
 static bool has_text(const chat *c, int32_t id) {
     const llm_tokenizer *t = llm_opened_tokenizer(c->ctx);
     return llm_token_text(t, id, false).n > 0 ||
-           answer_marks_show(MARKS_THINK, llm_token_text(t, id, true));
+           llm_calls_is_text(LLM_CALLS_THINK_TOKENS, llm_token_text(t, id, true));
 }
 
 /* Adds a token to the answer. */
@@ -450,14 +443,14 @@ static bool drop_text(void *ctx, const char *text, size_t n) {
 /* After the prompt has run: draws, shows and keeps the answer. */
 static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
     chat_show show;
+    llm_calls_params calls = llm_chat_answers(llm_opened_chat(c->ctx));
+    calls.prompt = (ggl_str){p->text, p->n_text};
+    calls.tools = c->tools ? &c->tools->root : NULL;
     const chat_show_params params = {.out = &c->out,
                                      .reasoning = c->o.chat.reasoning,
                                      .has_looks = c->has_looks,
-                                     .has_tools = c->tools.n > 0,
-                                     .calls = {.size = sizeof(llm_calls_params),
-                                               .format = c->marks,
-                                               .prompt = {p->text, p->n_text},
-                                               .tools = {c->tools.s, c->tools.n}}};
+                                     .has_tools = c->tools != NULL,
+                                     .calls = calls};
     c->wrap.column = 0;
     c->wrap.n = 0;
     if (c->o.json_output)
