@@ -403,11 +403,26 @@ static ggl_status add_bos(const llm_chat *c, char **text, size_t *n, ggl_error *
     return whole ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
 }
 
+/* True if the template refuses the first message alone in the same words, as it does with a role that it does not know. */
+static bool is_first(const llm_chat *c, const llm_talk *talk, const ggl_error *why) {
+    const llm_chat_params p = {.n = 1};
+    rendering w = {.c = c, .talk = talk, .p = &p, .wants = &c->wants};
+    ggl_error err = {0};
+    char *text;
+    size_t n;
+    const ggl_status st = llm_talk_n(talk) > 0 ? render(c, &w, 0, 0, &text, &n, &err) : GGL_OK;
+    if (st == GGL_OK)
+        ggl_free(text);
+    return st == why->status && strcmp(err.msg, why->msg) == 0;
+}
+
 ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk, const llm_chat_params *params,
                            char **text, size_t *size, ggl_error *err) {
     static const llm_chat_params usual;
     rendering w = {.c = c, .talk = talk, .p = params ? params : &usual, .wants = &c->wants};
     const ggl_status st = render(c, &w, 0, 0, text, size, err);
+    if (st == GGL_USAGE && err && w.failed == SIZE_MAX && is_first(c, talk, err))
+        (void)ggl_within(err, st, "messages[0]");
     if (st != GGL_OK && w.p->name)
         (void)ggl_within(err, st, "%s", w.p->name);
     return st == GGL_OK ? add_bos(c, text, size, err) : st;
