@@ -15,7 +15,8 @@ typedef struct message {
     size_t n_calls;
     llm_part_fn *each; /* NULL: none */
     void *user;
-    bool stopped; /* `each` returned false */
+    bool stopped;  /* `each` returned false */
+    bool no_calls; /* there are no tools: a call is text */
 } message;
 
 static void message_free(message *m) {
@@ -35,7 +36,7 @@ static void put_call(message *m, const llm_calls_part *part) {
 }
 
 static void take_part(message *m, const llm_calls_part *part) {
-    if (part->kind == LLM_CALLS_CALL) {
+    if (part->kind == LLM_CALLS_CALL && !m->no_calls) {
         put_call(m, part);
         return;
     }
@@ -150,7 +151,7 @@ static ggl_status run(llm_context *c, ggl_str prompt, const llm_generate_params 
         return st;
     }
     const llm_finish why = c->run.finish;
-    st = !m->stopped && (why == LLM_FINISH_LENGTH || why == LLM_FINISH_CONTEXT)
+    st = !m->stopped && !m->no_calls && (why == LLM_FINISH_LENGTH || why == LLM_FINISH_CONTEXT)
              ? llm_calls_cut(calls, err)
              : llm_calls_finish(calls, err);
     take_parts(m, calls);
@@ -170,6 +171,7 @@ static ggl_status answer(llm_context *c, const llm_talk *talk, llm_generate_para
     const bool none = p->tool_choice && strcmp(p->tool_choice, "none") == 0;
     llm_asked asked = {.tools = none ? NULL : llm_talk_get(talk, "tools")};
     p->tools = NULL; /* asked has them */
+    m->no_calls = !asked.tools;
     if (llm_demands_call(p->tool_choice) && !asked.tools)
         return ggl_fail(err, GGL_USAGE, "tool_choice '%s' needs tools", p->tool_choice);
     ggl_status st = llm_context_format(c, talk, true, &prompt, &n, err);

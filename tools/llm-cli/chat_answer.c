@@ -460,7 +460,9 @@ static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
     if (st == GGL_OK)
         st = draw_all(c, &show, err);
     ggl_error late = {0};
-    const ggl_status shown = st == GGL_NOMEM ? st : chat_show_end(&show, &late);
+    const bool is_cut =
+        c->finish && (!strcmp(c->finish, "length") || !strcmp(c->finish, "context"));
+    const ggl_status shown = st == GGL_NOMEM ? st : chat_show_end(&show, is_cut, &late);
     end_line(c, st);
     note_hidden(c, &show);
     count(c);
