@@ -32,7 +32,10 @@ struct llm_chat {
     bool leaves_bos_out;
     llm_json **doc; /* [n_docs]: set by llm_chat_set */
     size_t n_docs, cap_docs;
-    llm_template_text token[N_TOKENS];
+    struct {
+        const char *name;
+        ggl_str text;
+    } token[N_TOKENS];
     size_t n_tokens;
     ggl_str format; /* of answers: llm_calls_format */
     llm_wants wants;
@@ -107,7 +110,7 @@ static ggl_status render(const llm_chat *c, rendering *w, size_t max_steps, size
     *size = 0;
     w->failed = SIZE_MAX;
     const ggl_status st = llm_tn_render(c->template_, &how, text, size, err);
-    if (st != GGL_OK && w->failed != SIZE_MAX)
+    if ((st == GGL_USAGE || st == GGL_FORMAT) && w->failed != SIZE_MAX)
         (void)ggl_within(err, st, "messages[%zu]", w->failed);
     return st;
 }
@@ -146,7 +149,8 @@ static ggl_status read_tokens(llm_chat *c, const ggl_gguf *file, const llm_token
         char *copy = ggl_arena_strndup(&c->arena, s.s, s.n);
         if (!copy)
             return no_memory(err);
-        c->token[c->n_tokens++] = (llm_template_text){token_keys[i].variable, {copy, s.n}};
+        c->token[c->n_tokens].name = token_keys[i].variable;
+        c->token[c->n_tokens++].text = (ggl_str){copy, s.n};
     }
     return GGL_OK;
 }

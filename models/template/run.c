@@ -434,9 +434,6 @@ static ggl_status read_documents(documents *d, ggl_error *err) {
 
 static void set_documents(run *r, void *ctx) {
     const documents *d = ctx;
-    for (size_t i = 0; i < d->p->n_texts; i++)
-        llm_run_set_global(r, (ggl_str){d->p->texts[i].name, strlen(d->p->texts[i].name)},
-                           tv_str(d->p->texts[i].text));
     for (size_t i = 0; i < d->p->n_vars; i++)
         llm_run_set_json(r, &d->doc[i]->root);
 }

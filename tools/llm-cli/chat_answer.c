@@ -6,12 +6,11 @@
 
 #include "chat_impl.h"
 #include "common/amounts.h"
-#include "common/json_text.h"
+#include "common/json_write.h"
 #include "common/open_context.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/internal/alloc.h"
-#include "ggl/internal/os_stream.h"
 
 bool chat_text_add(chat_text *t, const char *s, size_t n) {
     if (!ggl_grow(&t->s, &t->cap, t->n + n + 1, 1))
@@ -353,18 +352,16 @@ static void count(chat *c) {
 
 /* Adds an answer with calls of tools to the conversation. */
 static ggl_status add_calls(chat *c, const chat_show *show, ggl_error *err) {
-    os_memory_stream json;
-    if (!ggl_os_memory_stream_open(&json))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
-    fputs("{\"role\": \"assistant\", \"content\": ", json.to);
-    json_put_string(json.to, show->content ? show->content : "", show->n_content);
-    fprintf(json.to, ", \"tool_calls\": [%.*s]}", (int)show->n_found, show->found);
-    ggl_status st = ggl_os_memory_stream_close(&json)
-                        ? GGL_OK
-                        : ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
-    if (st == GGL_OK)
-        st = llm_talk_add_json(c->talk, (ggl_str){json.text, json.n}, "the answer", err);
-    free(json.text);
+    const ggl_str content = {show->content ? show->content : "", show->n_content};
+    llm_json_out json = {0};
+    llm_json_format(&json, "{'role': 'assistant', 'content': %.*s, 'tool_calls': [",
+                    LLM_JSON_STR(content));
+    llm_json_put(&json, show->found, show->n_found);
+    llm_json_put_text(&json, "]}");
+    const ggl_status st =
+        json.failed ? ggl_fail(err, GGL_NOMEM, "out of memory for an answer")
+                    : llm_talk_add_json(c->talk, (ggl_str){json.s, json.n}, "the answer", err);
+    ggl_free(json.s);
     return st;
 }
 

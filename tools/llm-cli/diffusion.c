@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json_text.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/report.h"
@@ -13,7 +12,6 @@
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
-#include "ggl/internal/os_stream.h"
 #include "ggl/internal/os_terminal.h"
 
 #define TOOL "llm-cli"
