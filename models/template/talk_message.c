@@ -21,10 +21,20 @@ ggl_status llm_talk_hold(llm_talk *t, llm_json *doc, ggl_error *err) {
 
 /* --- calls of tools ----------------------------------------------------------------------------- */
 
+static int depth_of(const json_value *v) {
+    int most = 0;
+    for (uint32_t i = 0; v->kind >= JSON_ARRAY && i < v->n; i++) {
+        const int depth = depth_of(&v->item[i]);
+        most = depth > most ? depth : most;
+    }
+    return most + 1;
+}
+
 /* Finds what a call's arguments are: of a text that is an object, as in OpenAI's form, the object; of none, an empty one.
- * Models write texts that are none, too: they stay. */
+ * Models write texts that are none, too: they stay, and so does one so deep that the conversation could not be read again. */
 static ggl_status find_arguments(llm_talk *t, json_value *out, const json_value *v,
                                  ggl_error *err) {
+    enum { ABOVE = 8 }; /* levels around arguments, and more */
     llm_json *doc = NULL;
     *out = (json_value){.kind = JSON_OBJECT};
     if (!v || v->kind == JSON_NULL || (v->kind == JSON_STRING && v->n == 0))
@@ -35,7 +45,8 @@ static ggl_status find_arguments(llm_talk *t, json_value *out, const json_value 
     const ggl_status st = llm_json_parse(&doc, v->s, v->n, "arguments", NULL);
     if (st == GGL_NOMEM)
         return llm_talk_no_memory(err);
-    if (st != GGL_OK || doc->root.kind != JSON_OBJECT) {
+    if (st != GGL_OK || doc->root.kind != JSON_OBJECT ||
+        depth_of(&doc->root) > LLM_JSON_MAX_DEPTH - ABOVE) {
         llm_json_free(doc);
         return GGL_OK;
     }
@@ -49,13 +60,15 @@ static ggl_status read_call(llm_talk *t, llm_talk_call *call, json_value *object
                             const json_value *v, ggl_error *err) {
     const json_value *f = llm_json_get_kind(v, "function", JSON_OBJECT), *own = f ? f : v;
     const json_value *name = llm_json_get_kind(own, "name", JSON_STRING),
-                     *id = llm_json_get_kind(v, "id", JSON_STRING);
+                     *id = llm_json_get_kind(v, "id", JSON_STRING),
+                     *given = llm_json_get(own, "arguments");
     json_value arguments, function;
-    if (!name)
+    if (!name || (given && given->kind != JSON_OBJECT && given->kind != JSON_STRING &&
+                  given->kind != JSON_NULL))
         return ggl_fail(err, GGL_FORMAT,
                         "a call needs \"function\" with a \"name\" and \"arguments\", a string of "
                         "JSON");
-    ggl_status st = find_arguments(t, &arguments, llm_json_get(own, "arguments"), err);
+    ggl_status st = find_arguments(t, &arguments, given, err);
     if (st != GGL_OK)
         return st;
     bool made;

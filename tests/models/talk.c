@@ -134,6 +134,25 @@ TEST(one_form) {
     }
 }
 
+/* A text of arguments as deep as JSON may be stays one, so that what was saved can be read again. */
+TEST(deep_arguments) {
+    for (int depth = 50; depth < 66; depth++) {
+        char text[400] =
+            "{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": [{\"name\": \"f\", "
+            "\"arguments\": \"{\\\"a\\\": ";
+        for (int i = 1; i < depth; i++)
+            strcat(text, "[");
+        for (int i = 1; i < depth; i++)
+            strcat(text, "]");
+        strcat(text, "}\"}]}]}");
+        llm_talk *t = read_text(text), *again = t ? read_text(json(t)) : NULL;
+        REQUIRE(again != NULL);
+        CHECK(llm_talk_at(again, 0)->n_calls == 1);
+        llm_talk_free(again);
+        llm_talk_free(t);
+    }
+}
+
 /* What readers ask a message for. */
 TEST(members) {
     llm_talk *t =
@@ -212,6 +231,9 @@ TEST(refused) {
          "messages[0]: \"content\" must be a string or a list of parts, not null"},
         {"{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": [{\"name\": \"f\"}, 3]}]}",
          "messages[0]: tool_calls[1]: a call needs \"function\" with a \"name\""},
+        {"{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": [{\"name\": \"f\", "
+         "\"arguments\": [1]}]}]}",
+         "messages[0]: tool_calls[0]: a call needs \"function\" with a \"name\" and \"arguments\""},
         {"{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": {}}]}",
          "messages[0]: \"tool_calls\" must be a list, not an object"},
         {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\"}]}]}",

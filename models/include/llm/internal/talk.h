@@ -32,8 +32,7 @@ struct json_value; /* models/common/json.h */
 typedef struct llm_talk_call {
     ggl_str id; /* s NULL: it has none */
     ggl_str name;
-    const struct json_value
-        *arguments; /* an object; what is no object, and no text of one, stays */
+    const struct json_value *arguments; /* an object, or a text that is none */
 } llm_talk_call;
 
 /* A message. Texts and values are valid until the conversation is freed. */
