@@ -15,7 +15,8 @@ typedef struct message {
     size_t n_calls;
     llm_part_fn *each; /* NULL: none */
     void *user;
-    bool stopped; /* `each` returned false */
+    bool stopped;  /* `each` returned false */
+    bool no_calls; /* there are no tools: a call is text */
 } message;
 
 static void message_free(message *m) {
@@ -35,7 +36,7 @@ static void put_call(message *m, const llm_calls_part *part) {
 }
 
 static void take_part(message *m, const llm_calls_part *part) {
-    if (part->kind == LLM_CALLS_CALL) {
+    if (part->kind == LLM_CALLS_CALL && !m->no_calls) {
         put_call(m, part);
         return;
     }
@@ -88,14 +89,16 @@ ggl_status llm_chat_parse(const llm_context *c, const char *answer, size_t n,
     llm_parse_params p = {.size = sizeof p};
     message m = {.n_calls = 0};
     llm_calls *calls = NULL;
+    llm_json *tools = NULL;
     *json = NULL;
     *n_json = 0;
     ggl_status st = GGL_READ_PARAMS(llm_parse_params, &p, params, err);
-    if (st != GGL_OK)
-        return st;
+    if (st == GGL_OK)
+        st = llm_demand_read(&tools, p.tools, err);
     const llm_calls_params cp =
-        llm_demand_params(c, llm_text_or_empty(p.tools), llm_text_or_empty(p.prompt));
-    st = llm_calls_new(&calls, &cp, err);
+        llm_demand_params(c, tools ? &tools->root : NULL, llm_text_or_empty(p.prompt));
+    if (st == GGL_OK)
+        st = llm_calls_new(&calls, &cp, err);
     if (st == GGL_OK)
         st = llm_calls_add(calls, answer, n, err);
     if (st == GGL_OK)
@@ -105,45 +108,27 @@ ggl_status llm_chat_parse(const llm_context *c, const char *answer, size_t n,
         st = message_json(&m, json, n_json, err);
     }
     llm_calls_free(calls);
+    llm_json_free(tools);
     message_free(&m);
     return st;
 }
 
 /* --- conversations with tools ----------------------------------------------------------------- */
 
-/* The tools of a conversation, and which calls it demands. */
-typedef struct talk_tools {
-    llm_json_out tools;  /* the array; empty: none */
-    llm_json_out choice; /* "auto", "required", a name ..; empty: none */
-} talk_tools;
-
-static ggl_status read_choice(talk_tools *t, const json_value *v, ggl_error *err) {
+/* Finds which calls the conversation demands: "auto", "required", a name ..; empty: it does not say. */
+static ggl_status read_choice(llm_json_out *choice, const llm_talk *talk, ggl_error *err) {
+    const json_value *v = llm_talk_get(talk, "tool_choice");
     const json_value *name =
         llm_json_get_kind(llm_json_get_kind(v, "function", JSON_OBJECT), "name", JSON_STRING);
+    if (!v)
+        return GGL_OK;
     name = v->kind == JSON_STRING ? v : name;
     if (!name)
         return ggl_fail(err, GGL_USAGE,
                         "tool_choice must be \"auto\", \"none\", \"required\" or {\"type\": "
                         "\"function\", \"function\": {\"name\": ..}}");
-    llm_json_put(&t->choice, name->s, name->n);
-    return GGL_OK;
-}
-
-static ggl_status read_tools(talk_tools *t, const char *json, ggl_error *err) {
-    llm_json *doc;
-    ggl_status st = llm_json_parse(&doc, json, strlen(json), "the conversation", err);
-    if (st != GGL_OK)
-        return st;
-    const json_value *tools = llm_json_get(&doc->root, "tools");
-    const json_value *choice = llm_json_get(&doc->root, "tool_choice");
-    if (tools && tools->kind != JSON_NULL)
-        llm_json_put_value(&t->tools, tools);
-    if (choice && choice->kind != JSON_NULL)
-        st = read_choice(t, choice, err);
-    llm_json_free(doc);
-    if (st == GGL_OK && (t->tools.failed || t->choice.failed))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for the tools");
-    return st;
+    llm_json_put(choice, name->s, name->n);
+    return choice->failed ? ggl_fail(err, GGL_NOMEM, "out of memory for the tools") : GGL_OK;
 }
 
 /* Generates after the prompt, and reads the answer while it comes. */
@@ -166,7 +151,7 @@ static ggl_status run(llm_context *c, ggl_str prompt, const llm_generate_params 
         return st;
     }
     const llm_finish why = c->run.finish;
-    st = !m->stopped && (why == LLM_FINISH_LENGTH || why == LLM_FINISH_CONTEXT)
+    st = !m->stopped && !m->no_calls && (why == LLM_FINISH_LENGTH || why == LLM_FINISH_CONTEXT)
              ? llm_calls_cut(calls, err)
              : llm_calls_finish(calls, err);
     take_parts(m, calls);
@@ -177,39 +162,28 @@ static ggl_status run(llm_context *c, ggl_str prompt, const llm_generate_params 
     return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
 }
 
-/* Formats the conversation; what it has beside text is shown to the model. */
-static ggl_status format(llm_context *c, const char *json, char **prompt, size_t *n,
+/* Answers a conversation, in which nothing is to be shown any more. */
+static ggl_status answer(llm_context *c, const llm_talk *talk, llm_generate_params *p, message *m,
                          ggl_error *err) {
-    char *seen = NULL;
-    ggl_status st = llm_context_see_talk(c, json, &seen, n, err);
-    if (st == GGL_OK)
-        st = llm_chat_format(c, seen, true, prompt, n, err);
-    else if (st == GGL_CANCELLED)
-        c->run.finish = LLM_FINISH_CANCELLED;
-    ggl_free(seen);
-    return st;
-}
-
-static ggl_status answer(llm_context *c, const char *json, const talk_tools *t,
-                         llm_generate_params *p, message *m, ggl_error *err) {
     char *prompt = NULL;
     size_t n = 0;
     llm_calls *calls = NULL;
-    const bool none = t->choice.s && strcmp(t->choice.s, "none") == 0;
-    p->show_special = true; /* marks of calls are often control tokens */
-    p->tools = none ? NULL : t->tools.s;
-    p->tool_choice = t->choice.s;
-    if (llm_demands_call(p->tool_choice) && !p->tools)
+    const bool none = p->tool_choice && strcmp(p->tool_choice, "none") == 0;
+    llm_asked asked = {.tools = none ? NULL : llm_talk_get(talk, "tools")};
+    p->tools = NULL; /* asked has them */
+    m->no_calls = !asked.tools;
+    if (llm_demands_call(p->tool_choice) && !asked.tools)
         return ggl_fail(err, GGL_USAGE, "tool_choice '%s' needs tools", p->tool_choice);
-    ggl_status st = format(c, json, &prompt, &n, err);
-    if (st != GGL_OK)
-        return st;
-    llm_calls_params cp = llm_demand_params(
-        c, p->tools ? llm_text_or_empty(p->tools) : (ggl_str){"", 0}, (ggl_str){prompt, n});
+    ggl_status st = llm_context_format(c, talk, true, &prompt, &n, err);
+    llm_calls_params cp = llm_demand_params(c, asked.tools, (ggl_str){prompt, n});
     cp.demanded = llm_demands_call(p->tool_choice);
-    st = llm_calls_new(&calls, &cp, err);
+    asked.tokens = llm_calls_tokens_of(cp.format);
+    if (st == GGL_OK)
+        st = llm_calls_new(&calls, &cp, err);
+    c->asked = &asked;
     if (st == GGL_OK)
         st = run(c, cp.prompt, p, calls, m, err);
+    c->asked = NULL;
     llm_calls_free(calls);
     ggl_free(prompt);
     return st;
@@ -219,7 +193,8 @@ ggl_status llm_chat_answer(llm_context *c, const char *json, const llm_generate_
                            llm_part_fn *each, void *user, char **text, size_t *n, ggl_error *err) {
     llm_generate_params p = llm_generate_default();
     message m = {.each = each, .user = user};
-    talk_tools t = {.tools = {0}};
+    llm_json_out choice = {0};
+    llm_talk *talk = NULL;
     *text = NULL;
     *n = 0;
     llm_context_start(c);
@@ -227,13 +202,19 @@ ggl_status llm_chat_answer(llm_context *c, const char *json, const llm_generate_
         return ggl_fail(err, GGL_USAGE, "llm_chat_answer needs a conversation as JSON");
     ggl_status st = GGL_READ_PARAMS(llm_generate_params, &p, params, err);
     if (st == GGL_OK)
-        st = read_tools(&t, json, err);
+        st = llm_context_see_talk(c, json, &talk, err);
+    if (st == GGL_CANCELLED)
+        c->run.finish = LLM_FINISH_CANCELLED;
     if (st == GGL_OK)
-        st = answer(c, json, &t, &p, &m, err);
+        st = read_choice(&choice, talk, err);
+    if (st == GGL_OK) {
+        p.tool_choice = choice.s;
+        st = answer(c, talk, &p, &m, err);
+    }
     if (st == GGL_OK)
         st = message_json(&m, text, n, err);
-    ggl_free(t.tools.s);
-    ggl_free(t.choice.s);
+    llm_talk_free(talk);
+    ggl_free(choice.s);
     message_free(&m);
     return st;
 }

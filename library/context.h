@@ -15,6 +15,12 @@
 
 typedef struct llm_jobs llm_jobs;
 
+/* What llm_chat_answer has found in a conversation. */
+typedef struct llm_asked {
+    const struct json_value *tools; /* that may be called; NULL: none */
+    llm_calls_tokens tokens;        /* special tokens that are text in the answer */
+} llm_asked;
+
 /* A picture or a sound of a conversation, which llm_chat_see has shown to the model. */
 typedef struct llm_shown {
     char mark[LLM_IMAGE_MARK];
@@ -31,6 +37,7 @@ struct llm_context {
     ggl_error why_no_tokenizer;
     llm_chat *chat; /* NULL: there is no template; why_no_chat */
     ggl_error why_no_chat;
+    const llm_asked *asked;            /* while llm_chat_answer generates; NULL: it does not */
     llm_pooling pooling;               /* of embeddings */
     llm_session_params session_params; /* with which `session` was made */
     char *repack_cache;                /* a copy for session_params */
@@ -114,11 +121,14 @@ void llm_context_go_on(llm_context *c);
 /* llm_begin, after llm_context_start. */
 ggl_status llm_context_begin(llm_context *c, const int32_t *id, size_t n,
                              const llm_generate_params *params, ggl_error *err);
-/* Checks the tools of a conversation: a template writes nothing of what it does not expect. */
-ggl_status llm_context_check_talk(const char *json, ggl_error *err);
-/* llm_chat_see within a call that has begun. */
-ggl_status llm_context_see_talk(llm_context *c, const char *json, char **seen, size_t *n,
-                                ggl_error *err);
+/* Reads a conversation; pictures and sounds are refused. The tools are checked: a template writes nothing of what it does not expect. */
+ggl_status llm_context_read_talk(const llm_context *c, const char *json, llm_talk **talk,
+                                 ggl_error *err);
+/* The same; pictures and sounds are shown to the model, and held as llm_chat_see says. */
+ggl_status llm_context_see_talk(llm_context *c, const char *json, llm_talk **talk, ggl_error *err);
+/* Renders a conversation. As llm_chat_format. */
+ggl_status llm_context_format(const llm_context *c, const llm_talk *talk, bool answer, char **text,
+                              size_t *n, ggl_error *err);
 /* Frees the generation that llm_begin started, if there is one. */
 void llm_context_end(llm_context *c);
 /* Ends the jobs, if there are any, and empties all slots. GGL_USAGE: a callback of a job calls this. */

@@ -2,17 +2,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/json.h"
 #include "beams.h"
 #include "context.h"
 #include "generation.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/pass.h"
 #include "ggl/internal/sched.h"
-#include "llm/internal/calls.h"
-#include "llm/internal/talk.h"
-#include "noticing.h"
-#include "template/parts.h"
 
 /* --- generating ------------------------------------------------------------------------------- */
 
@@ -335,39 +330,31 @@ ggl_status llm_generate(llm_context *c, const char *prompt, const llm_generate_p
 
 /* --- conversations ---------------------------------------------------------------------------- */
 
-ggl_status llm_context_check_talk(const char *json, ggl_error *err) {
-    llm_json *doc;
-    ggl_status st = llm_json_parse(&doc, json, strlen(json), "the conversation", err);
-    if (st != GGL_OK)
-        return st;
-    const json_value *tools = llm_json_get(&doc->root, "tools");
-    if (tools && tools->kind != JSON_NULL)
-        st = llm_calls_check_tools(tools, err);
-    llm_json_free(doc);
-    return st;
+ggl_status llm_context_format(const llm_context *c, const llm_talk *talk, bool answer, char **text,
+                              size_t *n, ggl_error *err) {
+    const llm_chat_params p = {.end = answer ? LLM_CHAT_ASKS : LLM_CHAT_AS_SAID};
+    *text = NULL;
+    *n = 0;
+    if (!c->chat)
+        return ggl_pass(err, &c->why_no_chat);
+    if (llm_talk_n(talk) == 0)
+        return ggl_fail(err, GGL_FORMAT, "a conversation needs \"messages\", at least one");
+    return llm_chat_prompt(c->chat, talk, &p, text, n, err);
 }
 
 ggl_status llm_chat_format(const llm_context *c, const char *json, bool answer, char **text,
                            size_t *n, ggl_error *err) {
-    static const char begin_answer[] = "{\"add_generation_prompt\": true}";
-    char *talk;
-    size_t n_talk;
+    llm_talk *talk = NULL;
     *text = NULL;
     *n = 0;
     if (!json)
         return ggl_fail(err, GGL_USAGE, "llm_chat_format needs a conversation as JSON");
     if (!c->chat)
         return ggl_pass(err, &c->why_no_chat);
-    const llm_part_marks marks = {.in_text = c->eye ? llm_eye_marks(c->eye) : NULL};
-    ggl_status st = llm_context_check_talk(json, err);
+    ggl_status st = llm_context_read_talk(c, json, &talk, err);
     if (st == GGL_OK)
-        st = llm_talk_texts((ggl_str){json, strlen(json)}, "the conversation", &marks, &talk,
-                            &n_talk, err);
-    if (st != GGL_OK)
-        return st;
-    const ggl_str vars[] = {{talk, n_talk}, {begin_answer, sizeof begin_answer - 1}};
-    st = llm_chat_prompt(c->chat, vars, answer ? 2 : 1, NULL, text, n, err);
-    ggl_free(talk);
+        st = llm_context_format(c, talk, answer, text, n, err);
+    llm_talk_free(talk);
     return st;
 }
 
@@ -375,7 +362,7 @@ ggl_status llm_reply(llm_context *c, const llm_message *message, size_t n,
                      const llm_generate_params *params, llm_piece_fn *each, void *user,
                      ggl_error *err) {
     llm_talk *talk = NULL;
-    char *json = NULL, *prompt = NULL;
+    char *prompt = NULL;
     size_t n_prompt;
     llm_context_start(c);
     if (!message && n > 0)
@@ -387,13 +374,10 @@ ggl_status llm_reply(llm_context *c, const llm_message *message, size_t n,
                                 (ggl_str){message[i].content, strlen(message[i].content)}, err)
                  : ggl_fail(err, GGL_USAGE, "message %zu needs a role and a content", i);
     if (st == GGL_OK)
-        st = llm_talk_json(talk, 0, &json, &n_prompt, err);
-    if (st == GGL_OK)
-        st = llm_chat_format(c, json, true, &prompt, &n_prompt, err);
+        st = llm_context_format(c, talk, true, &prompt, &n_prompt, err);
     if (st == GGL_OK)
         st = generate_text(c, prompt, n_prompt, LLM_READ_SPECIAL, params, each, user, err);
     ggl_free(prompt);
-    ggl_free(json);
     llm_talk_free(talk);
     return st;
 }

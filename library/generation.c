@@ -53,7 +53,10 @@ static ggl_status check(const llm_context *c, const llm_generate_params *p, ggl_
         if (!p->number || !p->number[i].name)
             return ggl_fail(err, GGL_USAGE, "number[%zu] is NULL; n_numbers is %zu", i,
                             p->n_numbers);
-    return p->tools ? llm_demand_check(c, p->tools, err) : GGL_OK;
+    llm_json *doc;
+    st = llm_demand_read(&doc, p->tools, err);
+    llm_json_free(doc);
+    return st;
 }
 
 /* --- the sampler ------------------------------------------------------------------------------ */
@@ -397,7 +400,9 @@ void llm_context_end(llm_context *c) {
 static ggl_status put_token(generation *g, const llm_context *c, int32_t id, ggl_error *err) {
     const bool is_special = llm_token_text(c->tokenizer, id, false).n == 0;
     const ggl_str text = llm_token_next_text(c->tokenizer, id, is_special, &g->has_begun);
-    const bool shown = !is_special || (g->p.shows ? g->p.shows(g->p.user, id) : g->p.show_special);
+    const bool shown = !is_special || (g->p.shows ? g->p.shows(g->p.user, id)
+                                       : c->asked ? llm_calls_is_text(c->asked->tokens, text)
+                                                  : g->p.show_special);
     return llm_stopped_text_put(&g->text, text, !shown, err);
 }
 

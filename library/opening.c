@@ -20,6 +20,9 @@ enum { CHEAP_SLOTS = 64, CHEAP_SLOTS_WITH_STATES = 4 };
  * anything checks whether there is room. */
 #define MOST_POSITIONS (INT64_C(1) << 31)
 
+/* Bytes of texts, and what they became, that a model's tokenizer remembers: most prompts begin as others did. */
+enum { MOST_REMEMBERED = 16 << 20 };
+
 /* --- the model -------------------------------------------------------------------------------- */
 
 /* A model without a tokenizer or a template can run; the calls that need them report why they are missing. */
@@ -64,6 +67,9 @@ static ggl_status open_model(llm_context *c, const llm_opening *o, ggl_error *er
         return ggl_pass(err, &c->why_no_tokenizer);
     if (!c->tokenizer && is_eye(c))
         (void)fail_for_eye(c, &c->why_no_tokenizer);
+    st = llm_model_remember_texts(c->model, MOST_REMEMBERED, err);
+    if (st != GGL_OK)
+        return st;
     return o->no_chat ? GGL_OK : open_chat(c, o, err);
 }
 

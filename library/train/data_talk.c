@@ -11,6 +11,7 @@
 #include "data_thought.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
+#include "common/json_make.h"
 #include "template/parts.h"
 
 static ggl_status no_memory(ggl_error *err) {
@@ -23,10 +24,16 @@ static const double weights[2] = {0.001, 1000};
 /* --- messages --------------------------------------------------------------------------------- */
 
 void llm_train_talk_fini(train_talk *t) {
-    ggl_free(t->messages.s);
-    ggl_free(t->more.s);
+    llm_talk_free(t->talk);
+    ggl_arena_fini(&t->arena);
+    llm_json_free(t->tools);
+    ggl_free(t->text.s);
     ggl_free(t->weight);
     *t = (train_talk){0};
+}
+
+static ggl_status begin_talk(train_talk *t, ggl_error *err) {
+    return t->talk ? GGL_OK : llm_talk_new(&t->talk, err);
 }
 
 /* How much the tokens of an answer count, by its "train" or "weight". *to: as it is without them. */
@@ -55,13 +62,8 @@ static ggl_status read_weight(const json_value *message, float *to, ggl_error *e
 }
 
 /* True if an answer says nothing: no text, no calls, no reasoning. */
-static bool is_empty(const json_value *message) {
-    const json_value *content = llm_json_get(message, "content"),
-                     *calls = llm_json_get_kind(message, "tool_calls", JSON_ARRAY);
-    if ((calls && calls->n > 0) || llm_train_reasoning(message))
-        return false;
-    return !content || (content->kind == JSON_STRING && llm_train_is_blank(json_str(content))) ||
-           (content->kind == JSON_ARRAY && content->n == 0);
+static bool is_empty(const llm_talk_message *m) {
+    return m->n_calls == 0 && llm_train_is_blank(m->reasoning) && llm_train_is_blank(m->content);
 }
 
 /* --- pictures and sounds ---------------------------------------------------------------------- */
@@ -129,26 +131,28 @@ static int find_name(const train_talk *t, ggl_str text, size_t *at) {
     return found;
 }
 
-/* Writes a text, in which marks stand in place of names. As between parts of a content, no line break stands beside a mark. */
-static ggl_status put_text(train_talk *t, ggl_str text, ggl_error *err) {
-    llm_json_out out = {0};
+/* Puts marks in place of names into a text. As between parts of a content, no line break stands beside a mark. */
+static ggl_status read_text(void *ctx, ggl_str text, ggl_str *out, ggl_error *err) {
+    train_talk *t = ctx;
     ggl_status st = GGL_OK;
     size_t at = 0;
+    *out = text;
+    t->text.n = 0;
     for (int k; st == GGL_OK && (k = find_name(t, text, &at)) < TRAIN_FILE_KINDS;) {
         const size_t size = at + strlen(files[k].mark),
                      skipped = size + (size < text.n && text.s[size] == '\n');
         ggl_str mark = {"", 0};
-        llm_json_put(&out, text.s, at - (at > 0 && text.s[at - 1] == '\n'));
+        llm_json_put(&t->text, text.s, at - (at > 0 && text.s[at - 1] == '\n'));
         st = show_next(t, k, &mark, err);
         if (st == GGL_OK)
-            llm_json_put(&out, mark.s, mark.n);
+            llm_json_put(&t->text, mark.s, mark.n);
         text = (ggl_str){text.s + skipped, text.n - skipped};
     }
-    llm_json_put(&out, text.s, text.n);
-    llm_json_put_string(&t->messages, (ggl_str){out.s ? out.s : "", out.n});
-    t->messages.failed |= out.failed;
-    ggl_free(out.s);
-    return st;
+    if (t->text.n == 0 && !t->text.failed)
+        return st;
+    llm_json_put(&t->text, text.s, text.n);
+    *out = (ggl_str){t->text.s, t->text.n};
+    return st == GGL_OK && t->text.failed ? no_memory(err) : st;
 }
 
 /* Returns the kind of file that the part is; TRAIN_FILE_KINDS: none. */
@@ -173,39 +177,24 @@ static ggl_status show_part(train_talk *t, int kind, const json_value *part, ggl
                   : llm_train_show(t->d, (train_file_kind)kind, v, mark, err);
 }
 
-/* Writes a list of parts: marks as texts in place of files, which llm_talk_texts knows by them. */
-static ggl_status put_parts(train_talk *t, const json_value *list, bool in_result, ggl_error *err) {
-    const train_senses *s = t->d->p.senses;
+/* Reads a part of a content: a file becomes its mark, unless it is a result's that, as in use, is left out. */
+static ggl_status read_part(void *ctx, const json_value *part, bool in_result, ggl_str *text,
+                            bool *stands, ggl_error *err) {
+    train_talk *t = ctx;
+    const train_senses *s = t->d ? t->d->p.senses : NULL;
     const bool can[] = {[TRAIN_PICTURE] = s && s->pictures, [TRAIN_SOUND] = s && s->sounds};
-    ggl_status st = GGL_OK;
-    llm_json_put_text(&t->messages, "[");
-    for (uint32_t i = 0; i < list->n && st == GGL_OK; i++) {
-        const int kind = kind_of(&list->item[i]);
-        ggl_str mark = {"", 0};
-        llm_json_put_text(&t->messages, i > 0 ? ", " : "");
-        if (kind == TRAIN_FILE_KINDS || (in_result && !can[kind])) { /* as in use, left out */
-            llm_json_put_value(&t->messages, &list->item[i]);
-            continue;
-        }
-        st = show_part(t, kind, &list->item[i], &mark, err);
-        if (st != GGL_OK)
-            return ggl_within(err, st, "content[%" PRIu32 "]", i);
-        llm_json_put_text(&t->messages, "{\"type\": \"text\", \"text\": ");
-        llm_json_put_string(&t->messages, mark);
-        llm_json_put_text(&t->messages, "}");
-    }
-    llm_json_put_text(&t->messages, "]");
-    return st;
+    const int kind = t->d ? kind_of(part) : TRAIN_FILE_KINDS;
+    const llm_part_marks marks = {.in_text = s ? s->marks : NULL};
+    const llm_part_reader usual = llm_part_marks_reader(&marks);
+    *stands = kind < TRAIN_FILE_KINDS && (!in_result || can[kind]);
+    return *stands ? show_part(t, kind, part, text, err)
+                   : usual.part(usual.ctx, part, in_result, text, stands, err);
 }
 
 /* --- putting them together -------------------------------------------------------------------- */
 
-static void begin_message(train_talk *t) {
-    llm_json_put_text(&t->messages, t->n == 0 ? "{\"messages\": [" : ", ");
-}
-
 static ggl_status end_message(train_talk *t, float weight, bool empty, ggl_error *err) {
-    if (t->messages.failed || !ggl_grow(&t->weight, &t->cap, t->n + 1, sizeof *t->weight))
+    if (!ggl_grow(&t->weight, &t->cap, t->n + 1, sizeof *t->weight))
         return no_memory(err);
     const bool counts = t->n > 0 && weight > 0; /* what follows nothing is no answer */
     t->n_empty += counts && empty;
@@ -227,134 +216,68 @@ ggl_status llm_train_talk_add(train_talk *t, const json_value *message, bool cou
     ggl_status st = read_weight(message, &weight, err);
     if (st != GGL_OK)
         return st;
-    begin_message(t);
-    llm_json_put_text(&t->messages, "{");
-    bool any = false;
-    for (uint32_t i = 0; i < message->n && st == GGL_OK; i++) {
-        const ggl_str name = json_name(message, i);
-        const json_value *v = &message->item[i];
-        const bool is_content = ggl_str_is(name, "content");
-        /* null: a table's way to say that it is not there */
-        if (ggl_str_is(name, "weight") || ggl_str_is(name, "train") ||
-            (v->kind == JSON_NULL && !is_content))
-            continue;
-        llm_json_put_text(&t->messages, any ? ", " : "");
-        llm_json_put_string(&t->messages, name);
-        llm_json_put_text(&t->messages, ": ");
-        if (is_content && v->kind == JSON_STRING)
-            st = put_text(t, json_str(v), err);
-        else if (is_content && v->kind == JSON_ARRAY && t->d)
-            st = put_parts(t, v, llm_json_is(role, "tool"), err);
-        else
-            llm_json_put_value(&t->messages, v);
-        any = true;
-    }
-    if (st != GGL_OK)
-        return st;
-    llm_json_put_text(&t->messages, "}");
-    return end_message(t, weight, is_empty(message), err);
+    const llm_part_reader reader = {.part = read_part, .text = read_text, .ctx = t};
+    llm_json_member *member = ggl_arena_alloc(&t->arena, message->n, sizeof *member);
+    json_value *without = ggl_arena_alloc(&t->arena, 1, sizeof *without);
+    size_t n = 0;
+    for (uint32_t i = 0; member && i < message->n; i++)
+        if (!ggl_str_is(json_name(message, i), "weight") &&
+            !ggl_str_is(json_name(message, i), "train"))
+            member[n++] = (llm_json_member){json_name(message, i), message->item[i]};
+    if (!member || !without || !llm_json_make_object(without, &t->arena, member, n))
+        return no_memory(err);
+    st = begin_talk(t, err);
+    if (st == GGL_OK)
+        st = llm_talk_add_value(t->talk, without, &reader, err);
+    return st == GGL_OK ? end_message(t, weight, is_empty(llm_talk_at(t->talk, t->n)), err) : st;
 }
 
 ggl_status llm_train_talk_say(train_talk *t, const char *role, ggl_str content,
                               const json_value *of, ggl_error *err) {
     float weight = strcmp(role, "assistant") == 0;
     ggl_status st = read_weight(of, &weight, err);
-    if (st != GGL_OK)
-        return st;
-    begin_message(t);
-    llm_json_put_text(&t->messages, "{\"role\": \"");
-    llm_json_put_text(&t->messages, role);
-    llm_json_put_text(&t->messages, "\", \"content\": ");
-    st = put_text(t, content, err);
-    if (st != GGL_OK)
-        return st;
-    llm_json_put_text(&t->messages, "}");
-    return end_message(t, weight, llm_train_is_blank(content), err);
+    if (st == GGL_OK)
+        st = begin_talk(t, err);
+    if (st == GGL_OK)
+        st = read_text(t, content, &content, err);
+    if (st == GGL_OK)
+        st = llm_talk_add(t->talk, role, content, err);
+    return st == GGL_OK ? end_message(t, weight, llm_train_is_blank(content), err) : st;
 }
 
 ggl_status llm_train_talk_set(train_talk *t, const char *name, const json_value *value,
                               ggl_error *err) {
     const bool is_tools = strcmp(name, "tools") == 0;
-    llm_json *doc = NULL;
-    ggl_status st = GGL_OK;
-    if (is_tools && value->kind == JSON_STRING) { /* tables of fixed columns have it as a text */
-        st = llm_json_parse(&doc, value->s, value->n, "\"tools\"", err);
-        value = st == GGL_OK ? &doc->root : value;
+    const char *kept = ggl_arena_strndup(&t->arena, name, strlen(name));
+    ggl_status st = kept ? begin_talk(t, err) : no_memory(err);
+    if (st == GGL_OK && is_tools && value->kind == JSON_STRING) { /* in tables of fixed columns */
+        st = llm_json_parse(&t->tools, value->s, value->n, "\"tools\"", err);
+        value = st == GGL_OK ? &t->tools->root : value;
     }
     if (st == GGL_OK && is_tools)
         st = llm_calls_check_tools(value, err);
     t->has_tools |= is_tools && value->n > 0;
-    if (st == GGL_OK) {
-        llm_json_put_text(&t->more, t->more.n == 0 ? "{" : ", ");
-        llm_json_put_string(&t->more, (ggl_str){name, strlen(name)});
-        llm_json_put_text(&t->more, ": ");
-        llm_json_put_value(&t->more, value);
-        st = t->more.failed ? no_memory(err) : st;
-    }
-    llm_json_free(doc);
-    return st;
+    return st == GGL_OK ? llm_talk_put(t->talk, (ggl_str){kept, strlen(kept)}, value, err) : st;
 }
 
 /* --- what the template writes ----------------------------------------------------------------- */
 
-/* The conversation as templates get it, of which the first messages can be rendered. */
+/* A conversation of which the first messages can be rendered. */
 typedef struct stage {
     train_data *d;
     const train_talk *talk;
-    char *source; /* the messages, with contents that are texts */
-    llm_json *doc;
-    const json_value *message; /* [talk->n] */
-    char *text;                /* all messages, and room for two bytes */
-    size_t *end;
-    ggl_str more;
     size_t too_long; /* bytes of prompts that have more than n_ctx tokens */
 } stage;
 
-static void stage_fini(stage *g) {
-    llm_json_free(g->doc);
-    ggl_free(g->source);
-    ggl_free(g->text);
-    ggl_free(g->end);
-    ggl_free((char *)g->more.s);
-}
-
-/* Writes the messages anew, and notes where each ends. */
-static ggl_status put_messages(stage *g, const json_value *list, ggl_error *err) {
-    llm_json_out out = {0};
-    llm_json_put_text(&out, "{\"messages\": [");
-    for (uint32_t i = 0; i < list->n; i++) {
-        llm_json_put_text(&out, i > 0 ? ", " : "");
-        llm_json_put_value(&out, &list->item[i]);
-        g->end[i] = out.n;
-    }
-    llm_json_put_text(&out, "]}");
-    g->text = out.s;
-    g->message = list->item;
-    return out.failed ? no_memory(err) : GGL_OK;
-}
-
-/* A copy with the bytes that close it. */
-static ggl_status closed(ggl_str *to, const llm_json_out *from, const char *with, ggl_error *err) {
-    char *copy = ggl_calloc(from->n + strlen(with) + 1, 1);
-    if (!copy)
-        return no_memory(err);
-    if (from->n > 0)
-        memcpy(copy, from->s, from->n);
-    memcpy(copy + from->n, with, strlen(with));
-    *to = (ggl_str){copy, from->n + strlen(with)};
-    return GGL_OK;
-}
-
 /* Says once that the template shows no tools, though a conversation has some. */
 static void note_tools(train_data *d, const train_talk *t) {
-    if (!t->has_tools || d->told_no_tools || !d->p.note ||
-        llm_template_mentions(llm_chat_get_template(d->p.chat), "tools"))
+    if (!t->has_tools || d->told_no_tools || !d->p.note || llm_chat_shows_tools(d->p.chat))
         return;
     d->told_no_tools = true;
     d->p.note(d->p.user, "conversations have \"tools\", which the chat template does not show");
 }
 
-static ggl_status stage_init(stage *g, train_data *d, const train_talk *t, ggl_error *err) {
+static ggl_status stage_init(stage *g, train_data *d, train_talk *t, ggl_error *err) {
     *g = (stage){.d = d, .talk = t};
     if (!d->p.chat)
         return ggl_fail(
@@ -364,49 +287,20 @@ static ggl_status stage_init(stage *g, train_data *d, const train_talk *t, ggl_e
             "--chat-template), such as chatml, or write \"prompt\" and \"completion\" as texts");
     if (t->n == 0)
         return ggl_fail(err, GGL_FORMAT, "the conversation has no messages");
-    ggl_str raw = {0};
-    size_t n;
-    const llm_part_marks marks = {.in_text = d->p.senses ? d->p.senses->marks : NULL};
+    t->now = llm_json_of_text(d->p.now ? d->p.now : TRAIN_NOW);
     ggl_status st = check_files(t, err);
-    if (st == GGL_OK)
-        st = closed(&raw, &t->messages, "]}", err);
-    if (st == GGL_OK)
-        st = llm_talk_texts(raw, "the conversation", &marks, &g->source, &n, err);
-    if (st == GGL_OK)
-        st = llm_json_parse(&g->doc, g->source, n, "the conversation", err);
-    if (st == GGL_OK && !(g->end = ggl_calloc(t->n, sizeof *g->end)))
-        st = no_memory(err);
-    if (st == GGL_OK)
-        st = put_messages(g, llm_json_get(&g->doc->root, "messages"), err);
+    if (st == GGL_OK && !llm_talk_get(t->talk, "now"))
+        st = llm_talk_put(t->talk, (ggl_str){"now", 3}, &t->now, err);
     if (st == GGL_OK)
         note_tools(d, t);
-    if (st == GGL_OK && t->more.n > 0)
-        st = closed(&g->more, &t->more, "}", err);
-    ggl_free((char *)raw.s);
     return st;
 }
 
 /* Renders the first n messages; asks: for an answer. */
-static ggl_status render(stage *g, size_t n, bool asks, char **text, size_t *size, ggl_error *err) {
-    static const char wants[] = "{\"add_generation_prompt\": true}",
-                      wants_not[] = "{\"add_generation_prompt\": false}";
-    char *end = g->text + g->end[n - 1], kept[2];
-    const char *now = g->d->p.now ? g->d->p.now : TRAIN_NOW;
-    char time[64];
-    ggl_str vars[4];
-    size_t n_vars = 0;
-    snprintf(time, sizeof time, "{\"now\": \"%.32s\"}", now);
-    vars[n_vars++] = (ggl_str){time, strlen(time)};
-    memcpy(kept, end, 2);
-    memcpy(end, "]}", 2);
-    if (g->more.n > 0)
-        vars[n_vars++] = g->more;
-    vars[n_vars++] = (ggl_str){g->text, (size_t)(end + 2 - g->text)};
-    vars[n_vars++] =
-        asks ? (ggl_str){wants, sizeof wants - 1} : (ggl_str){wants_not, sizeof wants_not - 1};
-    const ggl_status st = llm_chat_prompt(g->d->p.chat, vars, n_vars, NULL, text, size, err);
-    memcpy(end, kept, 2);
-    return st;
+static ggl_status render(const stage *g, size_t n, bool asks, char **text, size_t *size,
+                         ggl_error *err) {
+    const llm_chat_params p = {.end = asks ? LLM_CHAT_ASKS : LLM_CHAT_ENDS, .n = n};
+    return llm_chat_prompt(g->d->p.chat, g->talk->talk, &p, text, size, err);
 }
 
 /* An answer cannot be told from its prompt. */
@@ -497,7 +391,7 @@ static ggl_status find_answer(const stage *g, size_t m, ggl_str prompt, ggl_str 
     *answer = (ggl_str){whole.s + prompt.n, whole.n - prompt.n};
     if (prompt.n < whole.n && memcmp(prompt.s, whole.s, prompt.n) == 0)
         return GGL_OK;
-    if (!llm_train_thought(made, prompt, whole, &g->message[m]))
+    if (!llm_train_thought(made, prompt, whole, llm_talk_at(g->talk->talk, m)))
         return not_found(m, prompt, whole, err);
     *answer = (ggl_str){made->s, made->n};
     return made->failed ? no_memory(err) : GGL_OK;
@@ -567,7 +461,7 @@ static bool any_counts(const train_talk *t) {
     return false;
 }
 
-static ggl_status make_items(train_data *d, const train_talk *t, sink *k, ggl_error *err) {
+static ggl_status make_items(train_data *d, train_talk *t, sink *k, ggl_error *err) {
     stage g;
     ggl_status st = stage_init(&g, d, t, err);
     if (!k->last)
@@ -578,19 +472,17 @@ static ggl_status make_items(train_data *d, const train_talk *t, sink *k, ggl_er
         st = add_answers(&g, k, err);
     else if (st == GGL_OK && !k->last)
         d->stats.n_silent += t->n_empty == 0;
-    stage_fini(&g);
     return st;
 }
 
-ggl_status llm_train_talk_items(train_data *d, const train_talk *t, ggl_error *err) {
+ggl_status llm_train_talk_items(train_data *d, train_talk *t, ggl_error *err) {
     sink k = {.last = false};
     const ggl_status st = make_items(d, t, &k, err);
     llm_train_draft_fini(&k.s);
     return st;
 }
 
-ggl_status llm_train_talk_draft(train_data *d, const train_talk *t, train_draft *s,
-                                ggl_error *err) {
+ggl_status llm_train_talk_draft(train_data *d, train_talk *t, train_draft *s, ggl_error *err) {
     sink k = {.s = *s, .last = true};
     const ggl_status st = make_items(d, t, &k, err);
     *s = k.s;

@@ -5,16 +5,19 @@
 #include "common/json_write.h"
 #include "data_impl.h"
 #include "data_reads.h"
+#include "llm/internal/talk.h"
 
 /* A conversation while it is put together. Zero it first; free it with llm_train_talk_fini. */
 typedef struct train_talk {
-    llm_json_out messages; /* "{"messages": [..", without its end */
-    size_t n;
+    llm_talk *talk;    /* NULL: it has neither messages nor variables yet */
+    ggl_arena arena;   /* messages and names that the talk reads */
+    llm_json *tools;   /* that were a text; NULL: none */
+    llm_json_out text; /* of a content, with marks */
+    json_value now;    /* a variable of the template */
+    size_t n;          /* messages */
     float *
         weight; /* [n]: how much each token of the message counts, if it is an answer; 0: not at all */
     size_t cap;
-    llm_json_out
-        more; /* a JSON object with other variables of the template, without its end; empty: none */
     bool has_tools;
     int64_t n_empty; /* answers that count, and that are empty */
     train_data *d;   /* that shows its files; NULL: it has none */
@@ -39,9 +42,9 @@ GGL_NODISCARD ggl_status llm_train_talk_set(train_talk *t, const char *name,
 
 /* Adds the conversation's items: one, or, if the template shows earlier turns in another way later, one for each stretch of answers that it
  * shows alike. GGL_UNSUPPORTED: there is no template, or an answer cannot be found in what it writes. */
-GGL_NODISCARD ggl_status llm_train_talk_items(train_data *d, const train_talk *t, ggl_error *err);
+GGL_NODISCARD ggl_status llm_train_talk_items(train_data *d, train_talk *t, ggl_error *err);
 /* Makes a draft of it: the item with its last answers. */
-GGL_NODISCARD ggl_status llm_train_talk_draft(train_data *d, const train_talk *t, train_draft *s,
+GGL_NODISCARD ggl_status llm_train_talk_draft(train_data *d, train_talk *t, train_draft *s,
                                               ggl_error *err);
 
 #endif

@@ -16,16 +16,6 @@ static ggl_str without_white(ggl_str s) {
     return s;
 }
 
-const json_value *llm_train_reasoning(const json_value *message) {
-    static const char *const names[] = {"reasoning_content", "reasoning", "thinking"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const json_value *v = llm_json_get_kind(message, names[i], JSON_STRING);
-        if (v && without_white(json_str(v)).n > 0)
-            return v;
-    }
-    return NULL;
-}
-
 /* The tag with which the prompt ends, "<think>" or "[THINK]"; empty: it ends with something else. */
 static ggl_str last_tag(ggl_str prompt) {
     enum { MOST = 40 };
@@ -50,16 +40,15 @@ static const char *find_close(ggl_str s, ggl_str tag, size_t *n) {
 }
 
 /* The reasoning, and the white space between its closing tag and the answer. False: the message has none. */
-static bool find_thought(const json_value *message, ggl_str tag, ggl_str *thought, ggl_str *gap) {
-    const json_value *content = llm_json_get_kind(message, "content", JSON_STRING),
-                     *apart = llm_train_reasoning(message);
-    const ggl_str all = content ? json_str(content) : (ggl_str){"", 0};
+static bool find_thought(const llm_talk_message *message, ggl_str tag, ggl_str *thought,
+                         ggl_str *gap) {
+    const ggl_str all = message->content;
     size_t n_close = 0, n_gap = 0;
     const char *close = find_close(all, tag, &n_close);
     if (!close) {
-        *thought = apart ? without_white(json_str(apart)) : (ggl_str){0};
+        *thought = without_white(message->reasoning);
         *gap = (ggl_str){"\n\n", 2};
-        return apart != NULL;
+        return thought->n > 0;
     }
     const char *after = close + n_close;
     while (after + n_gap < all.s + all.n && is_white(after[n_gap]))
@@ -72,7 +61,7 @@ static bool find_thought(const json_value *message, ggl_str tag, ggl_str *though
 }
 
 bool llm_train_thought(llm_json_out *out, ggl_str prompt, ggl_str whole,
-                       const json_value *message) {
+                       const llm_talk_message *message) {
     const ggl_str tag = last_tag(prompt);
     const size_t before = tag.n > 0 ? (size_t)(tag.s - prompt.s) : 0;
     ggl_str thought, gap;

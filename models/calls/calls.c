@@ -80,9 +80,9 @@ static progress pass_semicolon(const llm_calls *c, size_t *i) {
 /* Whether a name of a tool and a bracket begin at i. */
 static progress at_tool(const llm_calls *c, size_t i) {
     progress most = STEP_FAIL;
-    for (uint32_t k = 0; c->tools && k < c->tools->root.n && most != STEP_DONE; k++) {
+    for (uint32_t k = 0; c->tools && k < c->tools->n && most != STEP_DONE; k++) {
         ggl_str name;
-        (void)llm_calls_function(&c->tools->root.item[k], &name);
+        (void)llm_calls_function(&c->tools->item[k], &name);
         if (name.n == 0)
             continue;
         progress p = llm_calls_compare(c, i, name);
@@ -329,16 +329,6 @@ static ggl_status begin_with(llm_calls *c, ggl_str begun, ggl_error *err) {
     return st;
 }
 
-static ggl_status read_tools(llm_calls *c, ggl_str tools, ggl_error *err) {
-    if (tools.n == 0)
-        return GGL_OK;
-    c->tools_text = ggl_calloc(tools.n, 1);
-    if (!c->tools_text)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for tools");
-    memcpy(c->tools_text, tools.s, tools.n);
-    return llm_calls_read_tools(&c->tools, (ggl_str){c->tools_text, tools.n}, err);
-}
-
 ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *params, ggl_error *err) {
     llm_calls_params own = {.size = sizeof own};
     const llm_calls_params *p = &own;
@@ -356,8 +346,9 @@ ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *params, ggl_er
     c->fresh = true;
     const ggl_str name = p->format.n > 0 ? p->format : llm_calls_format(p->template_text);
     ggl_status st = llm_call_format_load(&c->f, name, err);
-    if (st == GGL_OK)
-        st = read_tools(c, p->tools, err);
+    if (st == GGL_OK && p->tools)
+        st = llm_calls_check_tools(p->tools, err);
+    c->tools = p->tools;
     const size_t n_begun = p->n_begun < p->prompt.n ? p->n_begun : p->prompt.n;
     const size_t n_before = p->prompt.n - n_begun;
     if (st == GGL_OK && begin_as_prompt(c, (ggl_str){p->prompt.s, n_before}) != GGL_OK)
@@ -377,8 +368,6 @@ void llm_calls_free(llm_calls *c) {
     if (!c)
         return;
     llm_call_format_fini(&c->f);
-    llm_json_free(c->tools);
-    ggl_free(c->tools_text);
     ggl_free(c->text);
     ggl_free(c->a.arg);
     ggl_free(c->event);

@@ -14,9 +14,9 @@
 typedef struct builder {
     llm_exprs g;
     call_format f;
-    ggl_str format; /* its name */
-    llm_json *tools;
-    ggl_str tool; /* the one that may be called; empty: any */
+    ggl_str format;          /* its name */
+    const json_value *tools; /* NULL: none */
+    ggl_str tool;            /* the one that may be called; empty: any */
     bool one;
     const mark *open; /* of the reasoning within which the prompt ends; NULL: not known */
     ggl_error *err;
@@ -304,7 +304,8 @@ static bool can_be_named(const pattern *p, ggl_str name) {
 
 /* The calls of all functions that may be called, without their first `from` pieces. */
 static ggl_status any_call(builder *b, const pattern *p, int from, int32_t *e) {
-    const json_value *list = &b->tools->root;
+    static const json_value none = {.kind = JSON_ARRAY};
+    const json_value *list = b->tools ? b->tools : &none;
     bool found = false;
     *e = LLM_EXPR_NONE;
     for (size_t i = 0; i < list->n; i++) {
@@ -422,7 +423,8 @@ static ggl_status load(builder *b, const llm_calls_params *p) {
     b->g.use = llm_grammar_budget(p->max_steps, p->max_bytes);
     b->format = p->format.n > 0 ? p->format : llm_calls_format(p->template_text);
     ggl_status st = llm_call_format_load(&b->f, b->format, b->err);
-    return st == GGL_OK ? llm_calls_read_tools(&b->tools, p->tools, b->err) : st;
+    b->tools = p->tools;
+    return st == GGL_OK && p->tools ? llm_calls_check_tools(p->tools, b->err) : st;
 }
 
 ggl_status llm_calls_grammar(llm_grammar **out, const llm_calls_params *params, ggl_str tool,
@@ -438,7 +440,6 @@ ggl_status llm_calls_grammar(llm_grammar **out, const llm_calls_params *params, 
     if (st == GGL_OK)
         st = build(&b, out, &p);
     llm_exprs_fini(&b.g);
-    llm_json_free(b.tools);
     llm_call_format_fini(&b.f);
     return st;
 }

@@ -75,9 +75,8 @@ typedef struct event {
 
 struct llm_calls {
     call_format f;
-    llm_json *tools;
-    char *tools_text;
-    char *text; /* the answer, after what the prompt began */
+    const json_value *tools; /* borrowed; NULL: none */
+    char *text;              /* the answer, after what the prompt began */
     size_t n, cap, max, seed;
     size_t pos;          /* all before is decided */
     size_t shown, solid; /* reported up to here; end of the last character that is no white space */
@@ -152,9 +151,6 @@ bool llm_calls_put_line(call_text *t, ggl_str s);
 /* Returns the function of a tool, {"type": "function", "function": {..}} or the inner object alone. name->n is 0 if it has
  * no name. */
 const json_value *llm_calls_function(const json_value *tool, ggl_str *name);
-/* Reads the text of tools, which must stay; empty: no tools. The caller frees *out, also after GGL_FORMAT: it is no array, or an element is
- * no tool. */
-ggl_status llm_calls_read_tools(llm_json **out, ggl_str text, ggl_error *err);
 /* Returns the function of the tool of this name; NULL if none. */
 const json_value *llm_calls_function_named(const llm_calls *c, ggl_str name);
 /* Returns the kinds of JSON that a schema allows, as bits 1 << json_kind; 0: it does not say. */

@@ -79,7 +79,17 @@ ggl_str llm_calls_format(ggl_str template_text) {
         else if (word_is(word, n, "in") && template_text.n > 0 && all_stand_in(line, template_text))
             return name;
     }
-    return (ggl_str){"plain", 5};
+    return template_text.n > 0 ? (ggl_str){"reasoning", 9} : (ggl_str){"plain", 5};
+}
+
+llm_calls_tokens llm_calls_tokens_of(ggl_str format) {
+    return llm_calls_format_has_calls(format) ? LLM_CALLS_ALL_TOKENS : LLM_CALLS_THINK_TOKENS;
+}
+
+bool llm_calls_is_text(llm_calls_tokens tokens, ggl_str control_token) {
+    return tokens == LLM_CALLS_ALL_TOKENS ||
+           (tokens == LLM_CALLS_THINK_TOKENS &&
+            (ggl_str_is(control_token, "<think>") || ggl_str_is(control_token, "</think>")));
 }
 
 ggl_str llm_calls_format_name(int k) {

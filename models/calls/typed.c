@@ -142,16 +142,10 @@ ggl_status llm_calls_check_tools(const json_value *tools, ggl_error *err) {
     return st;
 }
 
-ggl_status llm_calls_read_tools(llm_json **out, ggl_str text, ggl_error *err) {
-    const ggl_status st =
-        llm_json_parse(out, text.n > 0 ? text.s : "[]", text.n > 0 ? text.n : 2, "tools", err);
-    return st == GGL_OK ? llm_calls_check_tools(&(*out)->root, err) : st;
-}
-
 const json_value *llm_calls_function_named(const llm_calls *c, ggl_str name) {
-    for (uint32_t i = 0; c->tools && i < c->tools->root.n; i++) {
+    for (uint32_t i = 0; c->tools && i < c->tools->n; i++) {
         ggl_str own;
-        const json_value *f = llm_calls_function(&c->tools->root.item[i], &own);
+        const json_value *f = llm_calls_function(&c->tools->item[i], &own);
         if (own.n > 0 && own.n == name.n && memcmp(own.s, name.s, own.n) == 0)
             return f;
     }

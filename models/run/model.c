@@ -290,6 +290,11 @@ void llm_model_set_marks(llm_model *m, const llm_marks *marks) {
         llm_tokenizer_set_marks(t, marks);
 }
 
+ggl_status llm_model_remember_texts(llm_model *m, size_t most, ggl_error *err) {
+    llm_tokenizer *t = atomic_load(&m->tokenizer);
+    return t ? llm_tokenizer_remember(t, most, err) : GGL_OK;
+}
+
 ggl_status llm_model_tokenizer(llm_model *m, const llm_tokenizer **out, ggl_error *err) {
     llm_tokenizer *made = NULL, *there = atomic_load(&m->tokenizer);
     *out = NULL;

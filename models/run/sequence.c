@@ -58,8 +58,12 @@ bool llm_seq_has_shares(const seq *q, const float *share) {
 }
 
 int64_t llm_seq_common(const int32_t *a, int64_t n_a, const int32_t *b, int64_t n_b) {
+    enum { PIECE = 256 }; /* compared at once */
+    const int64_t most = n_a < n_b ? n_a : n_b;
     int64_t n = 0;
-    while (n < n_a && n < n_b && a[n] == b[n])
+    while (n + PIECE <= most && memcmp(a + n, b + n, PIECE * sizeof *a) == 0)
+        n += PIECE;
+    while (n < most && a[n] == b[n])
         n++;
     return n;
 }

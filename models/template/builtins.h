@@ -69,7 +69,8 @@ tv llm_tv_percent(tv_heap *h, ggl_str format, tv args);
 typedef struct tv_loop {
     const tv_list *list;
     size_t i;
-    tv last; /* the argument of loop.changed */
+    tv last;               /* the argument of loop.changed */
+    struct tv_loop *outer; /* the loop around it; NULL: none */
 } tv_loop;
 tv llm_tv_loop_attribute(tv_heap *h, tv_loop *l, ggl_str name);
 

@@ -3,11 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/json.h"
-#include "ggl/alloc.h"
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/text.h"
-#include "node.h"
+#include "run.h"
+#include "wants.h"
 
 /* The tokens that are variables, with the keys of their ids. */
 static const struct token_key {
@@ -31,11 +30,111 @@ struct llm_chat {
     ggl_str bos;    /* that the file puts before texts; empty: none */
     bool omits_bos; /* the template does not write it */
     bool leaves_bos_out;
-    ggl_str *vars; /* set by llm_chat_set */
-    size_t n_vars, cap_vars;
-    llm_template_text token[N_TOKENS];
+    llm_json **doc; /* [n_docs]: set by llm_chat_set */
+    size_t n_docs, cap_docs;
+    struct {
+        const char *name;
+        ggl_str text;
+    } token[N_TOKENS];
     size_t n_tokens;
+    ggl_str format; /* of answers: llm_calls_format */
+    llm_wants wants;
 };
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
+}
+
+/* --- rendering ---------------------------------------------------------------------------------- */
+
+/* A conversation that is rendered. */
+typedef struct rendering {
+    const llm_chat *c;
+    const llm_talk *talk;
+    const llm_chat_params *p;
+    const llm_wants *wants;
+    tv messages;
+    const size_t *at; /* of each, its index in the conversation */
+    size_t failed;    /* the message that the loop in progress was at; SIZE_MAX: none */
+} rendering;
+
+static void set_bool(run *r, const char *name, bool value) {
+    llm_run_set_global(r, (ggl_str){name, strlen(name)}, tv_bool(value));
+}
+
+/* Sets the template's variables: those of all conversations first. */
+static void set_variables(run *r, void *ctx) {
+    static const ggl_str tools = {"tools", 5};
+    rendering *w = ctx;
+    const json_value *value;
+    ggl_str name;
+    for (size_t i = 0; i < w->c->n_tokens; i++)
+        llm_run_set_global(r, (ggl_str){w->c->token[i].name, strlen(w->c->token[i].name)},
+                           tv_str(w->c->token[i].text));
+    llm_run_set_global(r, tools, tv_none());
+    llm_run_set_global(r, (ggl_str){"documents", 9}, tv_none());
+    set_bool(r, "add_generation_prompt", false);
+    set_bool(r, "enable_thinking", true);
+    for (size_t k = 0; k < w->c->n_docs; k++)
+        llm_run_set_json(r, &w->c->doc[k]->root);
+    for (size_t k = 0; (name = llm_talk_variable(w->talk, k, &value)).s; k++)
+        llm_run_set_value(r, name, value);
+    if (w->p->end != LLM_CHAT_AS_SAID)
+        set_bool(r, "add_generation_prompt", w->p->end == LLM_CHAT_ASKS);
+    if (llm_json_is(llm_talk_get(w->talk, "tool_choice"), "none"))
+        llm_run_set_global(r, tools, tv_none());
+    w->messages = llm_wants_messages(&r->h, w->wants, w->talk, w->p, &w->at);
+    llm_run_set_global(r, (ggl_str){"messages", 8}, w->messages);
+}
+
+/* Finds the message that an error is about: the one at which a loop, the innermost first, was. */
+static void find_failed(const run *r, void *ctx) {
+    rendering *w = ctx;
+    if (w->messages.kind != TV_LIST)
+        return;
+    for (const tv_loop *l = r->looping; l && w->failed == SIZE_MAX; l = l->outer)
+        for (size_t k = 0; l->i < l->list->n && k < w->messages.list->n; k++)
+            if (l->list->at[l->i].kind == TV_DICT &&
+                l->list->at[l->i].dict == w->messages.list->at[k].dict)
+                w->failed = w->at[k];
+}
+
+static ggl_status render(const llm_chat *c, rendering *w, size_t max_steps, size_t max_memory,
+                         char **text, size_t *size, ggl_error *err) {
+    const llm_tn_rendering how = {.set = set_variables,
+                                  .failed = find_failed,
+                                  .ctx = w,
+                                  .max_steps = max_steps,
+                                  .max_memory = max_memory};
+    *text = NULL;
+    *size = 0;
+    w->failed = SIZE_MAX;
+    const ggl_status st = llm_tn_render(c->template_, &how, text, size, err);
+    if ((st == GGL_USAGE || st == GGL_FORMAT) && w->failed != SIZE_MAX)
+        (void)ggl_within(err, st, "messages[%zu]", w->failed);
+    return st;
+}
+
+/* llm_wants_shows, of small conversations, which must not take the time of large ones, whatever a file's template does with them. */
+static ggl_status shows(void *ctx, const llm_wants *wants, const char *json, const char *mark,
+                        bool *shown, ggl_error *err) {
+    enum { MOST_STEPS = 2000000, MOST_MEMORY = 32 << 20 };
+    static const llm_chat_params usual;
+    rendering w = {.c = ctx, .p = &usual, .wants = wants};
+    llm_talk *talk = NULL;
+    char *text = NULL;
+    size_t n = 0;
+    ggl_status st = llm_talk_read(&talk, (ggl_str){json, strlen(json)}, NULL, NULL, err);
+    w.talk = talk;
+    if (st == GGL_OK)
+        st = render(w.c, &w, MOST_STEPS, MOST_MEMORY, &text, &n, NULL);
+    *shown = st == GGL_OK && ggl_find_bytes(text, n, mark, strlen(mark));
+    ggl_free(text);
+    llm_talk_free(talk);
+    return st == GGL_NOMEM ? no_memory(err) : GGL_OK;
+}
+
+/* --- opening ------------------------------------------------------------------------------------ */
 
 /* Notes the texts of the file's special tokens. */
 static ggl_status read_tokens(llm_chat *c, const ggl_gguf *file, const llm_tokenizer *t,
@@ -49,8 +148,9 @@ static ggl_status read_tokens(llm_chat *c, const ggl_gguf *file, const llm_token
         const ggl_str s = llm_token_text(t, (int32_t)id, true);
         char *copy = ggl_arena_strndup(&c->arena, s.s, s.n);
         if (!copy)
-            return ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
-        c->token[c->n_tokens++] = (llm_template_text){token_keys[i].variable, {copy, s.n}};
+            return no_memory(err);
+        c->token[c->n_tokens].name = token_keys[i].variable;
+        c->token[c->n_tokens++].text = (ggl_str){copy, s.n};
     }
     return GGL_OK;
 }
@@ -65,7 +165,7 @@ static ggl_status read_bos(llm_chat *c, const llm_tokenizer *t, ggl_error *err) 
         const ggl_str s = llm_token_text(t, ids.id[0], true);
         c->bos = (ggl_str){ggl_arena_strndup(&c->arena, s.s, s.n), s.n};
         if (!c->bos.s)
-            st = ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
+            st = no_memory(err);
     }
     llm_tokens_fini(&ids);
     return st;
@@ -73,18 +173,22 @@ static ggl_status read_bos(llm_chat *c, const llm_tokenizer *t, ggl_error *err) 
 
 /* Finds out by a small conversation whether the template writes the token. */
 static ggl_status check_bos(llm_chat *c, ggl_error *err) {
-    static const char talk[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}";
-    const ggl_str vars = {talk, sizeof talk - 1};
-    char *text;
-    size_t n;
+    llm_talk *talk = NULL;
+    char *text = NULL;
+    size_t n = 0;
     if (c->bos.n == 0)
         return GGL_OK;
     c->leaves_bos_out = true;
-    const ggl_status st = llm_chat_prompt(c, &vars, 1, NULL, &text, &n, NULL);
+    ggl_status st = llm_talk_new(&talk, err);
+    if (st == GGL_OK)
+        st = llm_talk_add(talk, "user", (ggl_str){"a", 1}, err);
+    if (st == GGL_OK)
+        st = llm_chat_prompt(c, talk, NULL, &text, &n, NULL);
     c->leaves_bos_out = false;
     c->omits_bos = st == GGL_OK && (n < c->bos.n || memcmp(text, c->bos.s, c->bos.n) != 0);
     ggl_free(text);
-    return st == GGL_NOMEM ? ggl_fail(err, st, "out of memory for a chat template") : GGL_OK;
+    llm_talk_free(talk);
+    return st == GGL_NOMEM ? no_memory(err) : GGL_OK;
 }
 
 ggl_str llm_chat_added_bos(const llm_chat *c) {
@@ -97,18 +201,17 @@ void llm_chat_leave_bos_out(llm_chat *c, bool leave) {
 
 ggl_status llm_chat_set(llm_chat *c, ggl_str vars, const char *name, ggl_error *err) {
     llm_json *doc = NULL;
-    const ggl_status st = llm_json_parse(&doc, vars.s, vars.n, name, err);
-    const bool is_object = st == GGL_OK && doc->root.kind == JSON_OBJECT;
-    llm_json_free(doc);
-    if (st != GGL_OK)
-        return st;
-    if (!is_object)
-        return ggl_fail(err, GGL_FORMAT, "%s: a JSON object is expected: {\"NAME\": VALUE}", name);
     const char *copy = ggl_arena_strndup(&c->arena, vars.s, vars.n);
-    if (!copy || !ggl_grow(&c->vars, &c->cap_vars, c->n_vars + 1, sizeof *c->vars))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
-    c->vars[c->n_vars++] = (ggl_str){copy, vars.n};
-    return GGL_OK;
+    ggl_status st = copy ? llm_json_parse(&doc, copy, vars.n, name, err) : no_memory(err);
+    if (st == GGL_OK && doc->root.kind != JSON_OBJECT)
+        st = ggl_fail(err, GGL_FORMAT, "%s: a JSON object is expected: {\"NAME\": VALUE}", name);
+    if (st == GGL_OK && !ggl_grow(&c->doc, &c->cap_docs, c->n_docs + 1, sizeof(llm_json *)))
+        st = no_memory(err);
+    if (st == GGL_OK)
+        c->doc[c->n_docs++] = doc;
+    else
+        llm_json_free(doc);
+    return st;
 }
 
 /* Finds a built-in template. */
@@ -198,7 +301,7 @@ static ggl_status parse(llm_chat *c, ggl_str text, const char *name, ggl_error *
         return st;
     const char *whole = ggl_arena_printf(&c->arena, "%s%.*s", before, (int)text.n, text.s);
     if (!whole)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
+        return no_memory(err);
     llm_template_free(c->template_);
     return llm_template_new(&c->template_, whole, strlen(before) + text.n, name, err);
 }
@@ -213,15 +316,19 @@ ggl_status llm_chat_new(llm_chat **out, const ggl_gguf *file, const llm_tokenize
         return st;
     llm_chat *c = ggl_calloc(1, sizeof *c);
     if (!c)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
+        return no_memory(err);
     st = parse(c, text, name, err);
     c->text = (ggl_str){ggl_arena_strndup(&c->arena, text.s, text.n), text.n};
     if (st == GGL_OK && !c->text.s)
-        st = ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
+        st = no_memory(err);
     if (st == GGL_OK)
         st = read_tokens(c, file, t, err);
     if (st == GGL_OK)
         st = read_bos(c, t, err);
+    if (st == GGL_OK) {
+        c->format = llm_calls_format(c->text);
+        st = llm_wants_find(&c->wants, c->template_, c->text, shows, c, err);
+    }
     if (st == GGL_OK)
         st = check_bos(c, err);
     if (st != GGL_OK) {
@@ -236,8 +343,10 @@ void llm_chat_free(llm_chat *c) {
     if (!c)
         return;
     llm_template_free(c->template_);
+    for (size_t i = 0; i < c->n_docs; i++)
+        llm_json_free(c->doc[i]);
+    ggl_free(c->doc);
     ggl_arena_fini(&c->arena);
-    ggl_free(c->vars);
     ggl_free(c);
 }
 
@@ -249,18 +358,16 @@ ggl_str llm_chat_text(const llm_chat *c) {
     return c->text;
 }
 
-/* Fails unless the n documents have the messages that the template reads. */
-static ggl_status check_messages(const llm_chat *c, llm_json *const *doc, size_t n,
-                                 const char *name, ggl_error *err) {
-    bool complete = !llm_template_mentions(c->template_, "messages");
-    for (size_t i = 0; i < n && !complete; i++)
-        complete = llm_json_get(&doc[i]->root, "messages") != NULL;
-    return complete ? GGL_OK
-                    : ggl_fail(err, GGL_FORMAT,
-                               "%s: there is no \"messages\"; write {\"messages\": [{\"role\": "
-                               "\"user\", \"content\": \"Hi\"}]}",
-                               name);
+bool llm_chat_shows_tools(const llm_chat *c) {
+    return c->wants.tools != WANTS_NO_TOOLS;
 }
+
+llm_calls_params llm_chat_answers(const llm_chat *c) {
+    return (llm_calls_params){
+        .size = sizeof(llm_calls_params), .format = c->format, .template_text = c->text};
+}
+
+/* --- prompts ------------------------------------------------------------------------------------ */
 
 /* True for variables that conversations have whether or not their template reads them. */
 static bool is_usual(ggl_str name) {
@@ -275,17 +382,13 @@ static bool is_usual(ggl_str name) {
     return false;
 }
 
-ggl_status llm_chat_unread(const llm_chat *c, ggl_str vars, void (*each)(void *arg, ggl_str name),
-                           void *arg, ggl_error *err) {
-    llm_json *doc = NULL;
-    ggl_status st = llm_tn_read_variables(&doc, &vars, 1, "variables", err);
-    for (uint32_t i = 0; st == GGL_OK && i < doc->root.n; i++) {
-        const ggl_str name = json_name(&doc->root, i);
+void llm_chat_unread(const llm_chat *c, const llm_talk *talk, void (*each)(void *arg, ggl_str name),
+                     void *arg) {
+    const json_value *value;
+    ggl_str name;
+    for (size_t k = 0; (name = llm_talk_variable(talk, k, &value)).s; k++)
         if (!is_usual(name) && llm_tn_find(c->template_, name) == SIZE_MAX)
             each(arg, name);
-    }
-    llm_json_free(doc);
-    return st;
 }
 
 /* Puts the file's first token before a prompt without it. */
@@ -304,38 +407,27 @@ static ggl_status add_bos(const llm_chat *c, char **text, size_t *n, ggl_error *
     return whole ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
 }
 
-ggl_status llm_chat_prompt(const llm_chat *c, const ggl_str *vars, size_t n_vars, const char *name,
+/* True if the template refuses the first message alone in the same words, as it does with a role that it does not know. */
+static bool is_first(const llm_chat *c, const llm_talk *talk, const ggl_error *why) {
+    const llm_chat_params p = {.n = 1};
+    rendering w = {.c = c, .talk = talk, .p = &p, .wants = &c->wants};
+    ggl_error err = {0};
+    char *text;
+    size_t n;
+    const ggl_status st = llm_talk_n(talk) > 0 ? render(c, &w, 0, 0, &text, &n, &err) : GGL_OK;
+    if (st == GGL_OK)
+        ggl_free(text);
+    return st == why->status && strcmp(err.msg, why->msg) == 0;
+}
+
+ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk, const llm_chat_params *params,
                            char **text, size_t *size, ggl_error *err) {
-    static const char usual[] = "{\"tools\": null, \"documents\": null, \"add_generation_prompt\": "
-                                "false, \"enable_thinking\": true}";
-    *text = NULL;
-    *size = 0;
-    const char *from = name ? name : "variables";
-    const size_t n = 1 + c->n_vars + n_vars;
-    ggl_str *all = ggl_calloc(n, sizeof *all);
-    llm_json **doc = ggl_calloc(n, sizeof(llm_json *));
-    ggl_status st =
-        all && doc ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
-    for (size_t i = 0; i < n && st == GGL_OK; i++)
-        all[i] = i == 0           ? (ggl_str){usual, sizeof usual - 1}
-                 : i <= c->n_vars ? c->vars[i - 1]
-                                  : vars[i - 1 - c->n_vars];
-    if (st == GGL_OK)
-        st = llm_tn_read_variables(doc, all, n, from, err);
-    if (st == GGL_OK)
-        st = check_messages(c, doc, n, from, err);
-    const llm_template_params p = {
-        .size = sizeof p, .vars = all, .n_vars = n, .texts = c->token, .n_texts = c->n_tokens};
-    if (st == GGL_OK) {
-        st = llm_tn_render(c->template_, &p, doc, text, size, err);
-        if (st != GGL_OK && name)
-            (void)ggl_within(err, st, "%s", name);
-    }
-    if (st == GGL_OK)
-        st = add_bos(c, text, size, err);
-    for (size_t i = 0; doc && i < n; i++)
-        llm_json_free(doc[i]);
-    ggl_free(doc);
-    ggl_free(all);
-    return st;
+    static const llm_chat_params usual;
+    rendering w = {.c = c, .talk = talk, .p = params ? params : &usual, .wants = &c->wants};
+    const ggl_status st = render(c, &w, 0, 0, text, size, err);
+    if (st == GGL_USAGE && err && w.failed == SIZE_MAX && is_first(c, talk, err))
+        (void)ggl_within(err, st, "messages[0]");
+    if (st != GGL_OK && w.p->name)
+        (void)ggl_within(err, st, "%s", w.p->name);
+    return st == GGL_OK ? add_bos(c, text, size, err) : st;
 }

@@ -82,12 +82,4 @@ int llm_tn_name_id(llm_template *t, ggl_str name);
 /* Returns the index of the variable's name; SIZE_MAX: the template does not mention it. */
 size_t llm_tn_find(const llm_template *t, ggl_str name);
 
-/* Parses the n texts of JSON objects to doc[0 .. n-1]; the caller frees all that are not NULL, also
- * after an error. `name`: their source, for messages. */
-ggl_status llm_tn_read_variables(llm_json **doc, const ggl_str *vars, size_t n, const char *name,
-                                 ggl_error *err);
-/* llm_template_render with p->vars parsed to doc[]. */
-ggl_status llm_tn_render(const llm_template *t, const llm_template_params *p, llm_json *const *doc,
-                         char **text, size_t *size, ggl_error *err);
-
 #endif

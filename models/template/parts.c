@@ -1,7 +1,6 @@
 /* Contents that are lists of parts, as texts. */
 #include "parts.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "common/base64.h"
@@ -193,9 +192,9 @@ static bool is_mark(const llm_part_marks *marks, ggl_str text) {
     return m && m->find(m->ctx, text.s, text.n, &at, &size) && at == 0 && size == text.n;
 }
 
-/* Reads a part. *stands: it is a picture or a sound, and *text its mark. */
-static ggl_status read_part(const llm_part_marks *marks, const json_value *part, bool in_result,
-                            ggl_str *text, bool *stands, ggl_error *err) {
+static ggl_status read_part(void *ctx, const json_value *part, bool in_result, ggl_str *text,
+                            bool *stands, ggl_error *err) {
+    const llm_part_marks *marks = ctx;
     const bool is_sound = is_kind(part, SOUND);
     *stands = (is_sound && marks->sounds) || (is_kind(part, PICTURE) && marks->pictures);
     if (*stands)
@@ -207,146 +206,33 @@ static ggl_status read_part(const llm_part_marks *marks, const json_value *part,
     return st;
 }
 
-/* --- conversations ------------------------------------------------------------------------------ */
+llm_part_reader llm_part_marks_reader(const llm_part_marks *marks) {
+    return (llm_part_reader){.part = read_part, .ctx = (void *)marks};
+}
 
-/* Writes a list of parts as one text, with line breaks between those that are texts. */
-static ggl_status put_parts(llm_json_out *out, const llm_part_marks *marks, const json_value *list,
-                            bool in_result, ggl_error *err) {
+/* --- contents ----------------------------------------------------------------------------------- */
+
+ggl_status llm_parts_text(ggl_str *out, ggl_arena *arena, const json_value *list, bool in_result,
+                          const llm_part_reader *reader, ggl_error *err) {
+    static const llm_part_marks none;
+    const llm_part_reader r = reader ? *reader : llm_part_marks_reader(&none);
     llm_json_out text = {0};
     ggl_status st = GGL_OK;
     bool after_text = false, stands = false;
     for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
         ggl_str s = {0};
-        st = read_part(marks, &list->item[i], in_result, &s, &stands, err);
-        if (st != GGL_OK) {
+        st = r.part(r.ctx, &list->item[i], in_result, &s, &stands, err);
+        if (st != GGL_OK)
             (void)ggl_within(err, st, "content[%zu]", i);
-            break;
-        }
         llm_json_put(&text, "\n", after_text && !stands);
         llm_json_put(&text, s.s, s.n);
         after_text = !stands;
     }
-    llm_json_put_string(out, (ggl_str){text.s ? text.s : "", text.n});
-    out->failed |= text.failed;
+    if (st == GGL_OK && text.n > UINT32_MAX)
+        st = ggl_fail(err, GGL_LIMIT, "a content has at most 4 GiB");
+    *out = (ggl_str){ggl_arena_strndup(arena, text.s ? text.s : "", text.n), text.n};
+    if (st == GGL_OK && (text.failed || !out->s))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
     ggl_free(text.s);
     return st;
-}
-
-/* A content is a text or a list of parts. It may be missing, or null, beside calls of tools. */
-static ggl_status check_content(const json_value *message, ggl_error *err) {
-    const json_value *content = llm_json_get(message, "content");
-    const json_value *calls = llm_json_get_kind(message, "tool_calls", JSON_ARRAY);
-    if (message->kind != JSON_OBJECT || !llm_json_get_kind(message, "role", JSON_STRING))
-        return ggl_fail(err, GGL_FORMAT,
-                        "a message must be an object with a \"role\", such as {\"role\": \"user\", "
-                        "\"content\": \"Hi\"}");
-    if (content && (content->kind == JSON_STRING || content->kind == JSON_ARRAY))
-        return GGL_OK;
-    if ((!content || content->kind == JSON_NULL) && calls && calls->n > 0)
-        return GGL_OK;
-    return ggl_fail(err, GGL_FORMAT, "the \"content\" must be a string or a list of parts, not %s",
-                    content ? llm_json_kind_text((json_kind)content->kind) : "missing");
-}
-
-/* Writes calls of tools; arguments that are a text with a JSON object, as in OpenAI's form, become the object, because
- * templates show them. */
-static void put_calls(llm_json_out *out, const json_value *v, int depth) {
-    enum { CALLS, CALL, FUNCTION, ARGUMENTS };
-    const bool is_list = depth == CALLS && v->kind == JSON_ARRAY;
-    llm_json *doc = NULL;
-    if (depth == ARGUMENTS && v->kind == JSON_STRING &&
-        llm_json_parse(&doc, v->s, v->n, "arguments", NULL) == GGL_OK &&
-        doc->root.kind == JSON_OBJECT)
-        v = &doc->root;
-    if (depth == ARGUMENTS || !(is_list || v->kind == JSON_OBJECT)) {
-        llm_json_put_value(out, v);
-        llm_json_free(doc);
-        return;
-    }
-    llm_json_put_text(out, is_list ? "[" : "{");
-    for (uint32_t i = 0; i < v->n; i++) {
-        llm_json_put_text(out, i > 0 ? ", " : "");
-        if (is_list) {
-            put_calls(out, &v->item[i], CALL);
-            continue;
-        }
-        const ggl_str name = json_name(v, i);
-        llm_json_format(out, "%.*s: ", LLM_JSON_STR(name));
-        if (ggl_str_is(name, "arguments"))
-            put_calls(out, &v->item[i], ARGUMENTS);
-        else if (depth == CALL && ggl_str_is(name, "function"))
-            put_calls(out, &v->item[i], FUNCTION);
-        else
-            llm_json_put_value(out, &v->item[i]);
-    }
-    llm_json_put_text(out, is_list ? "]" : "}");
-}
-
-static ggl_status put_message(llm_json_out *out, const llm_part_marks *marks,
-                              const json_value *message, ggl_error *err) {
-    const bool in_result = llm_json_is(llm_json_get(message, "role"), "tool");
-    ggl_status st = check_content(message, err);
-    llm_json_put_text(out, "{");
-    for (uint32_t i = 0; i < message->n && st == GGL_OK; i++) {
-        const json_value *v = &message->item[i];
-        llm_json_put_text(out, i > 0 ? ", " : "");
-        llm_json_put_string(out, json_name(message, i));
-        llm_json_put_text(out, ": ");
-        if (v->kind == JSON_ARRAY && ggl_str_is(json_name(message, i), "content"))
-            st = put_parts(out, marks, v, in_result, err);
-        else if (v->kind == JSON_ARRAY && ggl_str_is(json_name(message, i), "tool_calls"))
-            put_calls(out, v, 0);
-        else
-            llm_json_put_value(out, v);
-    }
-    llm_json_put_text(out, "}");
-    return st;
-}
-
-static ggl_status put_talk(llm_json_out *out, const llm_part_marks *marks, const json_value *root,
-                           ggl_error *err) {
-    const json_value *messages = llm_json_get_kind(root, "messages", JSON_ARRAY);
-    ggl_status st = GGL_OK;
-    if (!messages || messages->n == 0)
-        return ggl_fail(err, GGL_FORMAT, "a conversation needs \"messages\", at least one");
-    llm_json_put_text(out, "{\"messages\": [");
-    for (uint32_t i = 0; i < messages->n && st == GGL_OK; i++) {
-        llm_json_put_text(out, i > 0 ? ", " : "");
-        st = put_message(out, marks, &messages->item[i], err);
-        if (st != GGL_OK)
-            (void)ggl_within(err, st, "messages[%" PRIu32 "]", i);
-    }
-    llm_json_put_text(out, "]");
-    for (uint32_t i = 0; i < root->n; i++) {
-        if (&root->item[i] == messages)
-            continue;
-        llm_json_put_text(out, ", ");
-        llm_json_put_string(out, json_name(root, i));
-        llm_json_put_text(out, ": ");
-        llm_json_put_value(out, &root->item[i]);
-    }
-    llm_json_put_text(out, "}");
-    return st;
-}
-
-ggl_status llm_talk_texts(ggl_str json, const char *name, const llm_part_marks *marks, char **text,
-                          size_t *n, ggl_error *err) {
-    static const llm_part_marks none;
-    llm_json *doc = NULL;
-    llm_json_out out = {0};
-    *text = NULL;
-    *n = 0;
-    ggl_status st = llm_json_parse(&doc, json.s, json.n, name, err);
-    if (st == GGL_OK)
-        st = put_talk(&out, marks ? marks : &none, &doc->root, err);
-    if (st == GGL_OK && out.failed)
-        st = ggl_fail(err, GGL_NOMEM, "%s: out of memory", name);
-    llm_json_free(doc);
-    if (st != GGL_OK) {
-        ggl_free(out.s);
-        return st;
-    }
-    *text = out.s;
-    *n = out.n;
-    return GGL_OK;
 }

@@ -3,6 +3,7 @@
 #define LLM_PARTS_H
 
 #include "common/json.h"
+#include "llm/internal/talk.h"
 #include "llm/internal/tokenizer.h"
 
 typedef struct llm_text_part {
@@ -44,15 +45,14 @@ bool llm_part_digits(ggl_str *digits, ggl_str address);
 GGL_NODISCARD ggl_status llm_part_bytes(unsigned char **bytes, size_t *n, ggl_str digits,
                                         bool is_sound, ggl_error *err);
 
-/* --- conversations ------------------------------------------------------------------------------ */
+/* --- contents ----------------------------------------------------------------------------------- */
 
-/* Copies the JSON of a conversation with contents that are texts: the parts of a list, [{"type": "text", "text": "Hi"}, ..],
- * become lines, pictures and sounds become their marks, without a line break around them, and arguments of calls that are a JSON object in a string become the
- * object. A picture or file in the result of a tool that is not shown becomes a text that says so. `name`: of the text, for
- * messages. marks: NULL: nothing is shown. The caller frees *text, of *n bytes and a NUL, by ggl_free. GGL_FORMAT: it is no JSON, has no messages, or one
- * without a role or content; GGL_UNSUPPORTED: a part is a picture, sound or file that is not shown; GGL_USAGE: another part that is no
- * text, or a picture or sound that is not given as it must be; GGL_LIMIT; GGL_NOMEM; or as marks->show. */
-GGL_NODISCARD ggl_status llm_talk_texts(ggl_str json, const char *name, const llm_part_marks *marks,
-                                        char **text, size_t *n, ggl_error *err);
+/* Puts the parts of a list together, in the arena: texts as lines, pictures and sounds as their marks, without a line break around them. reader:
+ * NULL: as one with no marks. GGL_LIMIT: it has 4 GiB; GGL_NOMEM; or as reader->part. */
+GGL_NODISCARD ggl_status llm_parts_text(ggl_str *out, ggl_arena *arena, const json_value *list,
+                                        bool in_result, const llm_part_reader *reader,
+                                        ggl_error *err);
+/* Reads parts as `marks` say, which must live as long. */
+llm_part_reader llm_part_marks_reader(const llm_part_marks *marks);
 
 #endif

@@ -170,7 +170,8 @@ static ending loop(run *r, const tn *t) {
     if (t->d)
         all = chosen(r, t, all);
     tv_loop *l = llm_tv_alloc(&r->h, 1, sizeof *l);
-    *l = (tv_loop){.list = all};
+    *l = (tv_loop){.list = all, .outer = r->looping};
+    r->looping = l;
     for (l->i = 0; l->i < all->n; l->i++) {
         llm_tv_step(&r->h, 1);
         const size_t mark = llm_run_enter(r);
@@ -182,6 +183,7 @@ static ending loop(run *r, const tn *t) {
         if (end == BREAK)
             break;
     }
+    r->looping = l->outer;
     return all->n == 0 ? statements(r, t->e) : DONE;
 }
 
@@ -340,45 +342,28 @@ static void set_time(run *r, const json_value *v) {
     r->h.now = ggl_os_utc_seconds(&tm);
 }
 
-static void set_variable(run *r, ggl_str name, tv value) {
+void llm_run_set_global(run *r, ggl_str name, tv value) {
     const size_t id = llm_tn_find(r->t, name);
     if (id != SIZE_MAX)
         r->global[id] = value;
 }
 
-/* Sets the template's variables from texts and JSON objects. */
-static void set_variables(run *r, const llm_template_params *p, llm_json *const *doc) {
-    for (size_t i = 0; i < p->n_texts; i++)
-        set_variable(r, (ggl_str){p->texts[i].name, strlen(p->texts[i].name)},
-                     tv_str(p->texts[i].text));
-    for (size_t k = 0; k < p->n_vars; k++)
-        for (size_t i = 0; i < doc[k]->root.n; i++)
-            set_variable(r, json_name(&doc[k]->root, i),
-                         llm_tv_from_json(&r->h, &doc[k]->root.item[i]));
-    for (size_t k = 0; k < p->n_vars; k++)
-        if (llm_json_get(&doc[k]->root, "now"))
-            set_time(r, llm_json_get(&doc[k]->root, "now"));
+void llm_run_set_value(run *r, ggl_str name, const json_value *value) {
+    const size_t id = llm_tn_find(r->t, name);
+    if (id != SIZE_MAX)
+        r->global[id] = llm_tv_from_json(&r->h, value);
+    if (ggl_str_is(name, "now"))
+        set_time(r, value);
 }
 
-ggl_status llm_tn_read_variables(llm_json **doc, const ggl_str *vars, size_t n, const char *name,
-                                 ggl_error *err) {
-    for (size_t i = 0; i < n; i++) {
-        ggl_status st = llm_json_parse(&doc[i], vars[i].s, vars[i].n, name, err);
-        if (st != GGL_OK)
-            return st;
-        const json_kind kind = (json_kind)doc[i]->root.kind;
-        if (kind != JSON_OBJECT)
-            return ggl_fail(
-                err, GGL_FORMAT, "%s: this is %s, not an object%s", name, llm_json_kind_text(kind),
-                kind == JSON_ARRAY ? "; a list of messages is {\"messages\": [..]}" : "");
-    }
-    return GGL_OK;
+void llm_run_set_json(run *r, const json_value *object) {
+    for (size_t i = 0; i < object->n; i++)
+        llm_run_set_value(r, json_name(object, i), &object->item[i]);
 }
 
 typedef struct rendering {
     run *r;
-    const llm_template_params *p;
-    llm_json *const *doc;
+    const llm_tn_rendering *how;
     tv_text out;
 } rendering;
 
@@ -389,7 +374,7 @@ static void render(void *arg) {
     r->out = &w->out;
     r->local = llm_tv_alloc(&r->h, r->t->n_names + 1, sizeof *r->local);
     r->global = llm_tv_alloc(&r->h, r->t->n_names + 1, sizeof *r->global);
-    set_variables(r, w->p, w->doc);
+    w->how->set(r, w->how->ctx);
     (void)statements(r, r->t->body);
 }
 
@@ -404,40 +389,73 @@ static ggl_status copy_out(const tv_text *out, char **text, size_t *size, ggl_er
     return GGL_OK;
 }
 
-ggl_status llm_tn_render(const llm_template *t, const llm_template_params *p, llm_json *const *doc,
-                         char **text, size_t *size, ggl_error *err) {
+ggl_status llm_tn_render(const llm_template *t, const llm_tn_rendering *how, char **text,
+                         size_t *size, ggl_error *err) {
     run *r = ggl_calloc(1, sizeof *r);
     if (!r)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a template");
     r->t = t;
     r->h = (tv_heap){.err = err,
                      .name = t->name,
-                     .max_steps = p->max_steps ? p->max_steps : 50000000,
-                     .arena.limit = p->max_memory ? p->max_memory : (size_t)256 << 20};
-    rendering w = {.r = r, .p = p, .doc = doc};
-    ggl_status st =
-        ggl_os_attempt(&r->h.attempt, render, &w) ? copy_out(&w.out, text, size, err) : r->h.status;
+                     .max_steps = how->max_steps ? how->max_steps : 50000000,
+                     .arena.limit = how->max_memory ? how->max_memory : (size_t)256 << 20};
+    rendering w = {.r = r, .how = how};
+    ggl_status st = GGL_OK;
+    if (ggl_os_attempt(&r->h.attempt, render, &w)) {
+        st = copy_out(&w.out, text, size, err);
+    } else {
+        st = r->h.status;
+        if (how->failed)
+            how->failed(r, how->ctx);
+    }
     llm_tv_heap_fini(&r->h);
     ggl_free(r);
     return st;
 }
 
+/* Texts of JSON objects, parsed. */
+typedef struct documents {
+    const llm_template_params *p;
+    llm_json **doc; /* [p->n_vars] */
+} documents;
+
+static ggl_status read_documents(documents *d, ggl_error *err) {
+    for (size_t i = 0; i < d->p->n_vars; i++) {
+        const ggl_status st =
+            llm_json_parse(&d->doc[i], d->p->vars[i].s, d->p->vars[i].n, "variables", err);
+        if (st != GGL_OK)
+            return st;
+        if (d->doc[i]->root.kind != JSON_OBJECT)
+            return ggl_fail(err, GGL_FORMAT, "variables: this is %s, not an object",
+                            llm_json_kind_text((json_kind)d->doc[i]->root.kind));
+    }
+    return GGL_OK;
+}
+
+static void set_documents(run *r, void *ctx) {
+    const documents *d = ctx;
+    for (size_t i = 0; i < d->p->n_vars; i++)
+        llm_run_set_json(r, &d->doc[i]->root);
+}
+
 ggl_status llm_template_render(const llm_template *t, const llm_template_params *params,
                                char **text, size_t *size, ggl_error *err) {
     llm_template_params own = {.size = sizeof own};
-    const llm_template_params *p = &own;
+    documents d = {.p = &own};
     *text = NULL;
     *size = 0;
     const ggl_status is_read = GGL_READ_PARAMS(llm_template_params, &own, params, err);
     if (is_read != GGL_OK)
         return is_read;
-    llm_json **doc = ggl_calloc(p->n_vars, sizeof(llm_json *));
-    ggl_status st = doc ? llm_tn_read_variables(doc, p->vars, p->n_vars, "variables", err)
-                        : ggl_fail(err, GGL_NOMEM, "out of memory for a template");
+    d.doc = ggl_calloc(own.n_vars, sizeof(llm_json *));
+    const llm_tn_rendering how = {
+        .set = set_documents, .ctx = &d, .max_steps = own.max_steps, .max_memory = own.max_memory};
+    ggl_status st =
+        d.doc ? read_documents(&d, err) : ggl_fail(err, GGL_NOMEM, "out of memory for a template");
     if (st == GGL_OK)
-        st = llm_tn_render(t, p, doc, text, size, err);
-    for (size_t i = 0; doc && i < p->n_vars; i++)
-        llm_json_free(doc[i]);
-    ggl_free(doc);
+        st = llm_tn_render(t, &how, text, size, err);
+    for (size_t i = 0; d.doc && i < own.n_vars; i++)
+        llm_json_free(d.doc[i]);
+    ggl_free(d.doc);
     return st;
 }

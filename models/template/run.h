@@ -27,6 +27,7 @@ typedef struct run {
     int scope;   /* the current one */
     int outside; /* scopes up to this one belong to callers of the current macro */
     tv_text *out;
+    struct tv_loop *looping; /* the innermost loop in progress; NULL: none */
 } run;
 
 typedef struct tv_captured {
@@ -47,6 +48,21 @@ void llm_run_set(run *r, int id, tv value);
 /* Begins a scope and returns what llm_run_leave needs to end it. */
 size_t llm_run_enter(run *r);
 void llm_run_leave(run *r, size_t mark);
+
+/* How a template is rendered: what the callers differ in. */
+typedef struct llm_tn_rendering {
+    void (*set)(run *r, void *ctx);          /* sets the template's variables */
+    void (*failed)(const run *r, void *ctx); /* it has failed; NULL: nobody asks */
+    void *ctx;
+    size_t max_steps, max_memory; /* as those of llm_template_params */
+} llm_tn_rendering;
+
+GGL_NODISCARD ggl_status llm_tn_render(const llm_template *t, const llm_tn_rendering *how,
+                                       char **text, size_t *size, ggl_error *err);
+/* Set variables of the template, if it mentions them: one, one of JSON, all of an object. The variable "now" is also the time. */
+void llm_run_set_global(run *r, ggl_str name, tv value);
+void llm_run_set_value(run *r, ggl_str name, const json_value *value);
+void llm_run_set_json(run *r, const json_value *object);
 
 /* Evaluates the ARGs of a call. */
 tv_given llm_run_args(run *r, const tn *args);

@@ -1,72 +1,46 @@
-#include "llm/internal/talk.h"
+#include "talk_impl.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-#include "common/json.h"
+#include "common/json_make.h"
 #include "common/json_write.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/show.h"
 
-typedef struct message {
-    llm_json_out json; /* the whole object */
-    char *role;        /* has a NUL */
-    char *content;     /* [n_content]; NULL: no string */
-    size_t n_content;
-    llm_json_out calls; /* as llm_talk_calls returns them */
-} message;
-
-typedef struct variable {
-    char *name;
-    size_t n_name;
-    llm_json_out value;
-} variable;
-
-/* They are searched one by one. */
+/* Variables are searched one by one. */
 enum { MOST_VARIABLES = 1000 };
-
-struct llm_talk {
-    message *message;
-    size_t n, cap;
-    variable *variable;
-    size_t n_variables, cap_variables;
-};
-
-static ggl_status no_memory(ggl_error *err) {
-    return ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
-}
-
-/* Returns a copy with a NUL; NULL: out of memory. */
-static char *copy_of(ggl_str s) {
-    char *copy = ggl_calloc(s.n + 1, 1);
-    if (copy && s.n > 0)
-        memcpy(copy, s.s, s.n);
-    return copy;
-}
 
 ggl_status llm_talk_new(llm_talk **out, ggl_error *err) {
     *out = ggl_calloc(1, sizeof **out);
-    return *out ? GGL_OK : no_memory(err);
+    return *out ? GGL_OK : llm_talk_no_memory(err);
 }
 
-static void message_fini(message *m) {
-    ggl_free(m->json.s);
-    ggl_free(m->role);
-    ggl_free(m->content);
-    ggl_free(m->calls.s);
-}
-
-static void variable_fini(variable *v) {
-    ggl_free(v->name);
-    ggl_free(v->value.s);
+ggl_status llm_talk_copy(llm_talk **out, const llm_talk *of, size_t n, ggl_error *err) {
+    llm_talk *t = *out = ggl_calloc(1, sizeof *t);
+    if (!t || !ggl_grow(&t->message, &t->cap, n, sizeof *t->message) ||
+        !ggl_grow(&t->variable, &t->cap_variables, of->n_variables, sizeof *t->variable)) {
+        llm_talk_free(t);
+        *out = NULL;
+        return llm_talk_no_memory(err);
+    }
+    if (n > 0)
+        memcpy(t->message, of->message, n * sizeof *t->message);
+    if (of->n_variables > 0)
+        memcpy(t->variable, of->variable, of->n_variables * sizeof *t->variable);
+    t->n = n;
+    t->n_variables = of->n_variables;
+    return GGL_OK;
 }
 
 void llm_talk_free(llm_talk *t) {
     if (!t)
         return;
-    llm_talk_cut(t, 0);
-    for (size_t i = 0; i < t->n_variables; i++)
-        variable_fini(&t->variable[i]);
+    for (size_t i = 0; i < t->n_docs; i++)
+        llm_json_free(t->doc[i]);
+    ggl_free(t->doc);
     ggl_free(t->message);
     ggl_free(t->variable);
+    ggl_arena_fini(&t->arena);
     ggl_free(t);
 }
 
@@ -76,57 +50,107 @@ size_t llm_talk_n(const llm_talk *t) {
     return t->n;
 }
 
-ggl_str llm_talk_role(const llm_talk *t, size_t i) {
-    return (ggl_str){t->message[i].role, strlen(t->message[i].role)};
+const llm_talk_message *llm_talk_at(const llm_talk *t, size_t i) {
+    return &t->message[i];
 }
 
-ggl_str llm_talk_content(const llm_talk *t, size_t i) {
-    return (ggl_str){t->message[i].content, t->message[i].n_content};
+/* Copies a text as UTF-8. */
+static ggl_status copy_text(llm_talk *t, ggl_str *to, ggl_str from, ggl_error *err) {
+    static const char replacement[] = "\xef\xbf\xbd";
+    size_t n_bad = 0, n = 0;
+    for (size_t i = 0, len; i < from.n; i += len ? len : 1) {
+        len = ggl_utf8_length(from.s + i, from.n - i);
+        n_bad += len == 0;
+    }
+    if (from.n > UINT32_MAX - 2 * n_bad)
+        return ggl_fail(err, GGL_LIMIT, "a content of %zu bytes; it may have less than 4 GiB",
+                        from.n);
+    char *s = ggl_arena_alloc(&t->arena, from.n + 2 * n_bad + 1, 1);
+    if (!s)
+        return llm_talk_no_memory(err);
+    for (size_t i = 0, len; i < from.n; i += len ? len : 1) {
+        len = n_bad > 0 ? ggl_utf8_length(from.s + i, from.n - i) : from.n;
+        memcpy(s + n, len ? from.s + i : replacement, len ? len : 3);
+        n += len ? len : 3;
+    }
+    *to = (ggl_str){s, n};
+    return GGL_OK;
 }
 
-ggl_str llm_talk_calls(const llm_talk *t, size_t i) {
-    return (ggl_str){t->message[i].calls.s, t->message[i].calls.n};
+/* Makes a message of a role and a content, which are copied. */
+static ggl_status make(llm_talk *t, llm_talk_message *m, const char *role, ggl_str content,
+                       ggl_error *err) {
+    *m = (llm_talk_message){0};
+    json_value *object = ggl_arena_alloc(&t->arena, 1, sizeof *object);
+    ggl_status st = object ? copy_text(t, &m->role, (ggl_str){role, strlen(role)}, err)
+                           : llm_talk_no_memory(err);
+    if (st == GGL_OK)
+        st = copy_text(t, &m->content, content, err);
+    if (st != GGL_OK)
+        return st;
+    const llm_json_member members[] = {{{"role", 4}, llm_json_of_str(m->role)},
+                                       {{"content", 7}, llm_json_of_str(m->content)}};
+    m->object = object;
+    return llm_json_make_object(object, &t->arena, members, 2) ? GGL_OK : llm_talk_no_memory(err);
 }
 
-/* Makes a message of a role and a content. False: out of memory. */
-static bool message_make(message *m, ggl_str role, ggl_str content) {
-    *m = (message){.role = copy_of(role), .content = copy_of(content), .n_content = content.n};
-    llm_json_format(&m->json, "{'role': %.*s, 'content': %.*s}", LLM_JSON_STR(role),
-                    LLM_JSON_STR(content));
-    if (m->role && m->content && !m->json.failed)
-        return true;
-    message_fini(m);
-    return false;
+static ggl_status add(llm_talk *t, const llm_talk_message *m, ggl_error *err) {
+    if (!ggl_grow(&t->message, &t->cap, t->n + 1, sizeof *t->message))
+        return llm_talk_no_memory(err);
+    t->message[t->n++] = *m;
+    return GGL_OK;
 }
 
 ggl_status llm_talk_add(llm_talk *t, const char *role, ggl_str content, ggl_error *err) {
-    message m;
-    if (!ggl_grow(&t->message, &t->cap, t->n + 1, sizeof *t->message) ||
-        !message_make(&m, (ggl_str){role, strlen(role)}, content))
-        return no_memory(err);
-    t->message[t->n++] = m;
+    llm_talk_message m;
+    const ggl_status st = make(t, &m, role, content, err);
+    return st == GGL_OK ? add(t, &m, err) : st;
+}
+
+ggl_status llm_talk_add_value(llm_talk *t, const json_value *message, const llm_part_reader *reader,
+                              ggl_error *err) {
+    llm_talk_message m;
+    const ggl_status st = llm_talk_make_message(t, &m, message, reader, err);
+    return st == GGL_OK ? add(t, &m, err) : st;
+}
+
+ggl_status llm_talk_append(llm_talk *t, ggl_str text, ggl_error *err) {
+    llm_talk_message *m = t->n > 0 ? &t->message[t->n - 1] : NULL;
+    if (!m || m->content.n == 0)
+        return ggl_fail(err, GGL_USAGE, "the last message cannot be continued: it has no text");
+    if (text.n > UINT32_MAX - m->content.n)
+        return ggl_fail(err, GGL_LIMIT, "a content has at most 4 GiB");
+    json_value *object = ggl_arena_alloc(&t->arena, 1, sizeof *object);
+    char *s = ggl_arena_alloc(&t->arena, m->content.n + text.n + 1, 1);
+    if (!object || !s)
+        return llm_talk_no_memory(err);
+    memcpy(s, m->content.s, m->content.n);
+    if (text.n > 0)
+        memcpy(s + m->content.n, text.s, text.n);
+    const ggl_str whole = {s, m->content.n + text.n};
+    if (!llm_json_make_with(object, &t->arena, m->object, "content", llm_json_of_str(whole)))
+        return llm_talk_no_memory(err);
+    m->content = whole;
+    m->object = object;
     return GGL_OK;
 }
 
 void llm_talk_cut(llm_talk *t, size_t n) {
-    while (t->n > n)
-        message_fini(&t->message[--t->n]);
+    t->n = t->n < n ? t->n : n;
 }
 
-static bool is_system(const message *m) {
-    return strcmp(m->role, "system") == 0 || strcmp(m->role, "developer") == 0;
+static bool is_system(const llm_talk_message *m) {
+    return ggl_str_is(m->role, "system") || ggl_str_is(m->role, "developer");
 }
 
 ggl_status llm_talk_set_system(llm_talk *t, ggl_str text, ggl_error *err) {
     const bool had = t->n > 0 && is_system(&t->message[0]), wants = text.n > 0;
-    message m;
-    if (!wants && !had)
-        return GGL_OK;
-    if (wants && (!ggl_grow(&t->message, &t->cap, t->n + 1, sizeof *t->message) ||
-                  !message_make(&m, (ggl_str){"system", 6}, text)))
-        return no_memory(err);
-    if (had)
-        message_fini(&t->message[0]);
+    llm_talk_message m = {0};
+    const ggl_status st = wants ? make(t, &m, "system", text, err) : GGL_OK;
+    if (st != GGL_OK || (!wants && !had))
+        return st;
+    if (!ggl_grow(&t->message, &t->cap, t->n + 1, sizeof *t->message))
+        return llm_talk_no_memory(err);
     if (had != wants)
         memmove(t->message + wants, t->message + had, (t->n - had) * sizeof *t->message);
     if (wants)
@@ -144,173 +168,123 @@ size_t llm_talk_begin(const llm_talk *t) {
 
 size_t llm_talk_next_turn(const llm_talk *t, size_t i) {
     for (i++; i < t->n; i++)
-        if (strcmp(t->message[i].role, "user") == 0)
+        if (ggl_str_is(t->message[i].role, "user"))
             return i;
     return t->n;
 }
 
 /* --- variables -------------------------------------------------------------------------------- */
 
-static variable *find(llm_talk *t, ggl_str name) {
-    for (size_t i = 0; i < t->n_variables; i++)
-        if (t->variable[i].n_name == name.n &&
-            (name.n == 0 || memcmp(t->variable[i].name, name.s, name.n) == 0))
-            return &t->variable[i];
-    return NULL;
-}
-
-static ggl_status set_variable(llm_talk *t, ggl_str name, const json_value *value, ggl_error *err) {
-    variable new = {.name = copy_of(name), .n_name = name.n};
-    llm_json_put_value(&new.value, value);
-    if (!new.name || new.value.failed ||
-        !ggl_grow(&t->variable, &t->cap_variables, t->n_variables + 1, sizeof *t->variable)) {
-        variable_fini(&new);
-        return no_memory(err);
-    }
-    variable *old = find(t, name); /* after the list may have moved */
-    if (!old && t->n_variables == MOST_VARIABLES) {
-        variable_fini(&new);
+ggl_status llm_talk_put(llm_talk *t, ggl_str name, const json_value *value, ggl_error *err) {
+    size_t k = 0;
+    while (k < t->n_variables &&
+           !(t->variable[k].name.n == name.n &&
+             (name.n == 0 || memcmp(t->variable[k].name.s, name.s, name.n) == 0)))
+        k++;
+    if (k == MOST_VARIABLES)
         return ggl_fail(err, GGL_LIMIT, "a conversation has more than %d variables",
                         MOST_VARIABLES);
-    }
-    if (old) {
-        variable_fini(old);
-        *old = new;
-    } else {
-        t->variable[t->n_variables++] = new;
-    }
+    if (!ggl_grow(&t->variable, &t->cap_variables, k + 1, sizeof *t->variable))
+        return llm_talk_no_memory(err);
+    t->variable[k] = (talk_variable){name, value};
+    t->n_variables += k == t->n_variables;
     return GGL_OK;
 }
 
+const json_value *llm_talk_get(const llm_talk *t, const char *name) {
+    for (size_t k = 0; k < t->n_variables; k++)
+        if (ggl_str_is(t->variable[k].name, name))
+            return t->variable[k].value->kind == JSON_NULL ? NULL : t->variable[k].value;
+    return NULL;
+}
+
+ggl_str llm_talk_variable(const llm_talk *t, size_t k, const json_value **value) {
+    if (k >= t->n_variables)
+        return (ggl_str){0};
+    *value = t->variable[k].value;
+    return t->variable[k].name;
+}
+
 /* Sets all variables of an object but "messages". */
-static ggl_status set_all(llm_talk *t, const json_value *object, ggl_error *err) {
+static ggl_status put_all(llm_talk *t, const json_value *object, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (uint32_t i = 0; i < object->n && st == GGL_OK; i++)
         if (!ggl_str_is(json_name(object, i), "messages"))
-            st = set_variable(t, json_name(object, i), &object->item[i], err);
+            st = llm_talk_put(t, json_name(object, i), &object->item[i], err);
     return st;
 }
 
-static ggl_status parse_object(llm_json **doc, ggl_str json, const char *name, ggl_error *err) {
-    ggl_status st = llm_json_parse(doc, json.s, json.n, name, err);
-    if (st == GGL_OK && (*doc)->root.kind != JSON_OBJECT) {
-        st = ggl_fail(err, GGL_FORMAT, "%s: a JSON object is expected, not %s", name,
-                      llm_json_kind_text((json_kind)(*doc)->root.kind));
-        llm_json_free(*doc);
-        *doc = NULL;
-    }
-    return st;
+/* Reads a copy of the text of an object, which the conversation holds. */
+static ggl_status hold_object(llm_talk *t, const json_value **root, ggl_str json, const char *name,
+                              ggl_error *err) {
+    llm_json *doc = NULL;
+    const char *copy = ggl_arena_strndup(&t->arena, json.n > 0 ? json.s : "", json.n);
+    name = name ? name : "the conversation";
+    ggl_status st = copy ? llm_json_parse(&doc, copy, json.n, name, err) : llm_talk_no_memory(err);
+    if (st == GGL_OK)
+        st = llm_talk_hold(t, doc, err);
+    if (st != GGL_OK)
+        return st;
+    *root = &doc->root;
+    if (doc->root.kind == JSON_OBJECT)
+        return GGL_OK;
+    return ggl_fail(err, GGL_FORMAT, "%s: a JSON object is expected, not %s%s", name,
+                    llm_json_kind_text((json_kind)doc->root.kind),
+                    doc->root.kind == JSON_ARRAY ? "; a list of messages is {\"messages\": [..]}"
+                                                 : "");
+}
+
+ggl_status llm_talk_add_json(llm_talk *t, ggl_str json, const char *name, ggl_error *err) {
+    const json_value *root = NULL;
+    const ggl_status st = hold_object(t, &root, json, name, err);
+    return st == GGL_OK ? llm_talk_add_value(t, root, NULL, err) : st;
 }
 
 ggl_status llm_talk_set(llm_talk *t, ggl_str json, const char *name, ggl_error *err) {
-    llm_json *doc = NULL;
-    ggl_status st = parse_object(&doc, json, name, err);
+    const json_value *root = NULL;
+    const ggl_status st = hold_object(t, &root, json, name, err);
     if (st != GGL_OK)
         return st;
-    st = llm_json_get(&doc->root, "messages")
-             ? ggl_fail(err, GGL_FORMAT,
-                        "%s: \"messages\" is the conversation itself, and cannot be set", name)
-             : set_all(t, &doc->root, err);
-    llm_json_free(doc);
-    return st;
+    if (llm_json_get(root, "messages"))
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: \"messages\" is the conversation itself, and cannot be set", name);
+    return put_all(t, root, err);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-/* Writes the calls of "tool_calls"; OpenAI's form has each of them in a "function". */
-static void put_calls(llm_json_out *out, const json_value *calls) {
-    for (uint32_t i = 0; calls && i < calls->n; i++) {
-        const json_value *call = &calls->item[i];
-        const json_value *function = llm_json_get_kind(call, "function", JSON_OBJECT);
-        const json_value *name = llm_json_get(function ? function : call, "name");
-        const json_value *arguments = llm_json_get(function ? function : call, "arguments");
-        llm_json_put_text(out, "{\"name\": ");
-        if (name)
-            llm_json_put_value(out, name);
-        else
-            llm_json_put_text(out, "null");
-        llm_json_put_text(out, ", \"arguments\": ");
-        if (arguments)
-            llm_json_put_value(out, arguments);
-        else
-            llm_json_put_text(out, "{}");
-        llm_json_put_text(out, "}\n");
-    }
-}
-
-/* A content is a string or a list of parts. It may be missing, or null, beside calls of tools. */
-static ggl_status check_content(const json_value *v, size_t at, const char *name, ggl_error *err) {
-    const json_value *content = llm_json_get(v, "content");
-    const json_value *calls = llm_json_get_kind(v, "tool_calls", JSON_ARRAY);
-    if (content && (content->kind == JSON_STRING || content->kind == JSON_ARRAY))
-        return GGL_OK;
-    if ((!content || content->kind == JSON_NULL) && calls && calls->n > 0)
-        return GGL_OK;
-    if (!content)
-        return ggl_fail(err, GGL_FORMAT,
-                        "%s: message %zu has no \"content\"; write {\"role\": \"user\", "
-                        "\"content\": \"Hi\"}",
-                        name, at);
-    return ggl_fail(err, GGL_FORMAT,
-                    "%s: the \"content\" of message %zu is %s; a string or a list is expected",
-                    name, at, llm_json_kind_text((json_kind)content->kind));
-}
-
-static ggl_status read_message(llm_talk *t, const json_value *v, const char *name, ggl_error *err) {
-    const json_value *role = llm_json_get_kind(v, "role", JSON_STRING);
-    const json_value *content = llm_json_get_kind(v, "content", JSON_STRING);
-    if (!role)
-        return ggl_fail(err, GGL_FORMAT,
-                        "%s: message %zu has no \"role\"; write {\"role\": \"user\", \"content\": "
-                        "\"Hi\"}",
-                        name, t->n + 1);
-    message m = {.role = copy_of(json_str(role)),
-                 .content = content ? copy_of(json_str(content)) : NULL,
-                 .n_content = content ? content->n : 0};
-    llm_json_put_value(&m.json, v);
-    put_calls(&m.calls, llm_json_get_kind(v, "tool_calls", JSON_ARRAY));
-    if (!m.role || (content && !m.content) || m.json.failed || m.calls.failed ||
-        !ggl_grow(&t->message, &t->cap, t->n + 1, sizeof *t->message)) {
-        message_fini(&m);
-        return no_memory(err);
-    }
-    t->message[t->n++] = m;
-    return GGL_OK;
-}
-
-ggl_status llm_talk_add_json(llm_talk *t, ggl_str json, const char *name, ggl_error *err) {
-    llm_json *doc = NULL;
-    ggl_status st = llm_json_parse(&doc, json.s, json.n, name, err);
-    if (st == GGL_OK)
-        st = read_message(t, &doc->root, name, err);
-    llm_json_free(doc);
-    return st;
-}
-
-static ggl_status read_all(llm_talk *t, const json_value *root, const char *name, ggl_error *err) {
+static ggl_status read_all(llm_talk *t, ggl_str json, const char *name,
+                           const llm_part_reader *reader, ggl_error *err) {
+    const json_value *root = NULL;
+    ggl_status st = hold_object(t, &root, json, name, err);
+    if (st != GGL_OK)
+        return st;
     const json_value *messages = llm_json_get_kind(root, "messages", JSON_ARRAY);
     if (!messages)
         return ggl_fail(err, GGL_FORMAT,
-                        "%s: there is no list \"messages\": this is not a conversation", name);
-    ggl_status st = set_all(t, root, err);
+                        "%s: there is no list \"messages\": write {\"messages\": [{\"role\": "
+                        "\"user\", \"content\": \"Hi\"}]}",
+                        name ? name : "the conversation");
+    st = put_all(t, root, err);
+    if (st == GGL_OK && !ggl_grow(&t->message, &t->cap, messages->n, sizeof *t->message))
+        st = llm_talk_no_memory(err);
     for (uint32_t i = 0; i < messages->n && st == GGL_OK; i++) {
-        st = read_message(t, &messages->item[i], name, err);
-        if (st == GGL_OK)
-            st = check_content(&messages->item[i], i + 1, name, err);
+        st = llm_talk_add_value(t, &messages->item[i], reader, err);
+        if (st != GGL_OK)
+            (void)ggl_within(err, st, "messages[%" PRIu32 "]", i);
+        if (st != GGL_OK && name)
+            (void)ggl_within(err, st, "%s", name);
     }
     return st;
 }
 
-ggl_status llm_talk_read(llm_talk **out, ggl_str json, const char *name, ggl_error *err) {
-    llm_json *doc = NULL;
-    *out = NULL;
-    ggl_status st = parse_object(&doc, json, name, err);
+ggl_status llm_talk_read(llm_talk **out, ggl_str json, const char *name,
+                         const llm_part_reader *reader, ggl_error *err) {
     llm_talk *t = NULL;
+    *out = NULL;
+    ggl_status st = llm_talk_new(&t, err);
     if (st == GGL_OK)
-        st = llm_talk_new(&t, err);
-    if (st == GGL_OK)
-        st = read_all(t, &doc->root, name, err);
-    llm_json_free(doc);
+        st = read_all(t, json, name, reader, err);
     if (st != GGL_OK) {
         llm_talk_free(t);
         return st;
@@ -319,31 +293,26 @@ ggl_status llm_talk_read(llm_talk **out, ggl_str json, const char *name, ggl_err
     return GGL_OK;
 }
 
-ggl_status llm_talk_json(const llm_talk *t, size_t first, char **text, size_t *n, ggl_error *err) {
+ggl_status llm_talk_json(const llm_talk *t, char **text, size_t *n, ggl_error *err) {
     llm_json_out out = {0};
-    const size_t begin = llm_talk_begin(t);
-    bool any = false;
     *text = NULL;
     *n = 0;
     llm_json_put_text(&out, "{");
     for (size_t i = 0; i < t->n_variables; i++) {
-        llm_json_put_string(&out, (ggl_str){t->variable[i].name, t->variable[i].n_name});
+        llm_json_put_string(&out, t->variable[i].name);
         llm_json_put_text(&out, ": ");
-        llm_json_put(&out, t->variable[i].value.s, t->variable[i].value.n);
+        llm_json_put_value(&out, t->variable[i].value);
         llm_json_put_text(&out, ",\n ");
     }
     llm_json_put_text(&out, "\"messages\": [");
     for (size_t i = 0; i < t->n; i++) {
-        if (i >= begin && i < first)
-            continue;
-        llm_json_put_text(&out, any ? ",\n  " : "\n  ");
-        llm_json_put(&out, t->message[i].json.s, t->message[i].json.n);
-        any = true;
+        llm_json_put_text(&out, i > 0 ? ",\n  " : "\n  ");
+        llm_json_put_value(&out, t->message[i].object);
     }
-    llm_json_put_text(&out, any ? "\n ]}\n" : "]}\n");
+    llm_json_put_text(&out, t->n > 0 ? "\n ]}\n" : "]}\n");
     if (out.failed) {
         ggl_free(out.s);
-        return no_memory(err);
+        return llm_talk_no_memory(err);
     }
     *text = out.s;
     *n = out.n;

@@ -10,6 +10,7 @@
 #include "tokenizer_impl.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/show.h"
+#include "remembered.h"
 #include "unicode.h"
 
 static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm,    &llm_tokenizer_bpe,
@@ -332,6 +333,7 @@ void llm_tokenizer_free(llm_tokenizer *t) {
         return;
     t->kind->free(t);
     llm_special_fini(&t->special);
+    llm_remembered_free(t->remembered);
     ggl_arena_fini(&t->arena);
     ggl_free(t);
 }
@@ -363,6 +365,24 @@ static bool ends_with_text(const llm_tokenizer *t, const llm_tokens *list) {
     return in_range(t, id) && t->type[id] != TOKEN_CONTROL && t->type[id] != TOKEN_USER_DEFINED;
 }
 
+/* Encodes a text without special tokens. */
+static ggl_status encode(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
+                         llm_tokens *out, ggl_error *err) {
+    const size_t first = out->n, lost = out->lost;
+    if (t->remembered && llm_remembered_find(t->remembered, text, n, goes_on, out))
+        return GGL_OK;
+    const ggl_status s = t->kind->encode(t, text, n, goes_on, out, err);
+    if (t->remembered && s == GGL_OK)
+        llm_remembered_put(t->remembered, text, n, goes_on, out, first, out->lost - lost);
+    return s;
+}
+
+ggl_status llm_tokenizer_remember(llm_tokenizer *t, size_t most, ggl_error *err) {
+    if (!t->remembered)
+        t->remembered = llm_remembered_new(most);
+    return t->remembered ? GGL_OK : out_of_memory(err);
+}
+
 /* Encodes special tokens and the text between them. */
 static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_t n, unsigned flags,
                                  llm_tokens *out, ggl_error *err) {
@@ -380,8 +400,7 @@ static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_
                            ? white_before(text + start, end - start)
                            : 0;
         if (end - white > start)
-            s = t->kind->encode(t, text + start, end - white - start, goes_on && start == 0, out,
-                                err);
+            s = encode(t, text + start, end - white - start, goes_on && start == 0, out, err);
         if (n_found == 0)
             break;
         int32_t id = found[--n_found].id;

@@ -90,8 +90,9 @@ struct llm_tokenizer {
     bool add_bos, add_eos;
     ggl_str
         pair_form; /* how a reranker reads a query and a document (pair.c); n 0: one after the other */
-    table_model model;      /* the model's row in tokenizers.txt */
-    special_tokens special; /* control, user-defined and unknown tokens */
+    table_model model;             /* the model's row in tokenizers.txt */
+    special_tokens special;        /* control, user-defined and unknown tokens */
+    struct remembered *remembered; /* NULL: nothing is */
 };
 
 /* --- tokenizer_pieces.c: shared by several kinds ---------------------------------------------- */

@@ -316,6 +316,14 @@ class Chat(unittest.TestCase):
         self.assertIn(self.QUESTION, whole)
         self.assertTrue(whole.startswith(self.model.format_chat(self.QUESTION, answer=False)))
 
+    def test_calls_as_the_template_wants_them(self):
+        call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": {"zq": 1}}}
+        messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+        for arguments, none in (("a", False), ("'' + a", False), ("a | tojson", True), ("'' + a", True)):
+            text = "{% for m in messages %}|{% if m.tool_calls" + (" and m.content is none" if none else "") + " %}{% set a = m.tool_calls[0].function.arguments %}{{ "
+            with self.subTest(text), Model("builtin:chat", n_ctx=64, chat_template=text + arguments + " }}{% endif %}{% endfor %}") as model:
+                self.assertTrue(model.format_chat(messages, answer=False).endswith('||{"zq": 1}'))
+
     def test_parts_of_contents(self):
         parts = [{"type": "text", "text": "Hi"}, {"type": "text", "text": "you"}]
         whole = self.model.format_chat([{"role": "user", "content": "Hi\nyou"}])
@@ -323,7 +331,7 @@ class Chat(unittest.TestCase):
         picture = {"type": "image_url", "image_url": {"url": "x"}}
         for content, words in (
             (parts + [picture], r'messages\[0\]: content\[2\]: "image_url" is not supported: the model reads only text, unless it is opened with an eye \(mmproj\)'),
-            (None, r'messages\[0\]: the "content" must be a string or a list of parts, not null'),
+            (None, r'messages\[0\]: "content" must be a string or a list of parts, not null'),
             ([{"type": "text"}], r'content\[0\]: a part of type "text" needs "text"'),
             (["Hi"], r"content\[0\]: a part must be an object"),
         ):

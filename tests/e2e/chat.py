@@ -210,7 +210,7 @@ def upkeep():
         f.write("A note.")
     t.say("/read " + path("note.txt"))
     check("gave is taken back, too" in t.say("long " * 300), "/read before a message that does not fit", t.seen)
-    for name, messages, words in (("bare", [{"role": "user"}], 'has no "content"'), ("five", [{"role": "user", "content": 5}], "is a number"),
+    for name, messages, words in (("bare", [{"role": "user"}], 'messages[0]: "content" is missing'), ("five", [{"role": "user", "content": 5}], '"content" must be a string or a list of parts, not a number'),
                                   ("empty", [], 'the list "messages" is empty')):
         with open(path(name), "w") as f:
             json.dump({"messages": messages}, f)

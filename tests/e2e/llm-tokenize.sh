@@ -38,17 +38,17 @@ gives 'Once upon' '' --decode "$ids"
 printf '{%% for m in messages %%}<{{ m.role }}>{{ m.content }}{{ eos_token }}{%% endfor %%}{{ tools }}{{ x }}' >"$tmp/template"
 talk='{"messages": [{"role": "user", "content": "Hi"}], "x": "\\u00e9"}'
 gives '<s><user>Hi</s>Noneé' "$talk" --chat - --chat-template "$tmp/template"
-gives '[1]' '{"messages": [{"role": "<s>"}]}' --chat - --ids --chat-template <(printf '{{ messages[0].role }}')
-gives $'<s>\ntokens: 1' '{"messages": [{"role": "<s>"}]}' --chat - --show-count --chat-template <(printf '{{ messages[0].role }}')
+gives '[1]' '{"messages": [{"role": "<s>", "content": ""}]}' --chat - --ids --chat-template <(printf '{{ messages[0].role }}')
+gives $'<s>\ntokens: 1' '{"messages": [{"role": "<s>", "content": ""}]}' --chat - --show-count --chat-template <(printf '{{ messages[0].role }}')
 [ "$(echo '{"messages": [{"role": "user", "content": "Hi"}]}' | "$tool" --chat - --chat-template "$tmp/template")" = "<user>HiNone" ] ||
     fail "--chat without a model"
 refuses 1 "the file has no chat template" "$talk" --chat -
 refuses 1 "there is no chat template 'tool_use': no file, none in the model (tokenizer.chat_template.tool_use), and the built-in" "$talk" \
     --chat - --chat-template tool_use
 gives $'<s><|im_start|>user\nHi<|im_end|>' '{"messages": [{"role": "user", "content": "Hi"}]}' --chat - --chat-template chatml
-refuses 1 'stdin: there is no "messages"; write {"messages": [' '{"msgs": []}' --chat - --chat-template <(printf '{{ messages[0].role }}')
+refuses 1 'stdin: there is no list "messages": write {"messages": [' '{"msgs": []}' --chat - --chat-template <(printf '{{ messages[0].role }}')
 refuses 1 "llm-tokenize: stdin:1:2: a name in quotes" '{messages: []}' --chat - --chat-template "$tmp/template"
-refuses 1 'stdin: this is an array, not an object; a list of messages is {"messages": [..]}' '[]' --chat - --chat-template "$tmp/template"
+refuses 1 'stdin: a JSON object is expected, not an array; a list of messages is {"messages": [..]}' '[]' --chat - --chat-template "$tmp/template"
 refuses 1 "No such file" '' --chat "$tmp/nothing" --chat-template "$tmp/template"
 refuses 2 "--chat-template is for --chat FILE" '' -p x --chat-template "$tmp/template"
 refuses 2 "cannot be used together" '' -p x --chat "$tmp/talk"

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "fuzz.h"
 #include "llm/internal/calls.h"
 
@@ -10,11 +11,13 @@ static uint64_t parts_of(ggl_str format, const char *text, size_t n, size_t piec
     static const char tools[] =
         "[{\"function\": {\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": {\"type\": "
         "\"string\"}}}}}]";
-    const llm_calls_params p = {
-        .size = sizeof p, .format = format, .tools = {tools, sizeof tools - 1}};
+    llm_json *doc = NULL;
     llm_calls *c;
     llm_calls_part part;
     uint64_t sum = 0;
+    if (llm_json_parse(&doc, tools, sizeof tools - 1, "tools", NULL) != GGL_OK)
+        abort();
+    const llm_calls_params p = {.size = sizeof p, .format = format, .tools = &doc->root};
     if (llm_calls_new(&c, &p, NULL) != GGL_OK)
         abort();
     for (size_t i = 0;; i += piece) {
@@ -34,6 +37,7 @@ static uint64_t parts_of(ggl_str format, const char *text, size_t n, size_t piec
             break;
     }
     llm_calls_free(c);
+    llm_json_free(doc);
     return sum;
 }
 

@@ -11,21 +11,28 @@ static const dialect *const apis[] = {&api_openai_chat,      &api_openai_complet
                                       &api_rerank,           &api_tei_embed};
 enum { N_APIS = sizeof apis / sizeof *apis };
 
-static bool is_json(ggl_str s, json_kind kind) {
-    llm_json *doc = NULL;
-    const bool ok =
-        llm_json_parse(&doc, s.s, s.n, "text", NULL) == GGL_OK && doc->root.kind == kind;
-    llm_json_free(doc);
+/* A conversation is one that can be read again. */
+static bool is_whole(const llm_talk *t) {
+    llm_talk *again = NULL;
+    char *text;
+    size_t n;
+    bool ok = t && llm_talk_json(t, &text, &n, NULL) == GGL_OK;
+    if (ok) {
+        ok = llm_talk_read(&again, (ggl_str){text, n}, NULL, NULL, NULL) == GGL_OK &&
+             llm_talk_n(again) == llm_talk_n(t);
+        ggl_free(text);
+    }
+    llm_talk_free(again);
     return ok;
 }
 
 static void check(const ask *a) {
     require(a->n_choices >= 1 && a->n_choices <= 128 && a->n_max >= -1 && a->n_top <= 128);
-    require((a->kind == ASK_CHAT) == (a->talk.s != NULL));
+    require((a->kind == ASK_CHAT) == (a->talk != NULL));
     require((a->kind == ASK_CHAT) == (a->n_prompts == 0));
-    require(a->kind != ASK_CHAT || is_json(a->talk, JSON_OBJECT));
-    require(!a->tools.s || is_json(a->tools, JSON_ARRAY));
-    require(a->tool_choice < ASK_TOOLS_REQUIRED || (a->tools.s && a->form == ASK_ANY));
+    require(a->kind != ASK_CHAT || is_whole(a->talk));
+    require(!a->tools || a->tools->kind == JSON_ARRAY);
+    require(a->tool_choice < ASK_TOOLS_REQUIRED || (a->tools && a->form == ASK_ANY));
     require((a->tool_choice == ASK_TOOLS_NAMED) <= (a->tool.n > 0));
     require(a->form != ASK_SCHEMA || (a->form_text.s && a->form_text.n > 0));
     for (size_t i = 0; i < a->n_prompts; i++)

@@ -116,7 +116,7 @@ static void check_format(const char *template_text, const char *want) {
 
 TEST(the_format_follows_from_the_template) {
     check_format("", "plain");
-    check_format("{{ messages }}", "plain");
+    check_format("{{ messages }}", "reasoning");
     check_format("<think> </think>", "reasoning");
     check_format("return {\"name\": ..} within <tool_call></tool_call>", "hermes");
     check_format("<tool_call>\n<function=example>\n<parameter=x>", "qwen3-coder");
@@ -143,11 +143,9 @@ TEST(wrong_parameters) {
     llm_calls_params p = {.size = sizeof p, .format = str("nothing")};
     CHECK(llm_calls_new(&c, &p, &err) == GGL_NOT_FOUND && !c);
     CHECK_HAS(err.msg, "there is no call format \"nothing\"; there are minimax-m3, harmony, ");
-    p = (llm_calls_params){.size = sizeof(llm_calls_params), .tools = str("{}")};
+    p = (llm_calls_params){.size = sizeof(llm_calls_params), .tools = value_of("{}")};
     CHECK(llm_calls_new(&c, &p, &err) == GGL_FORMAT && !c);
     CHECK_HAS(err.msg, "tools: an object, expected an array");
-    p.tools = str("[");
-    CHECK(llm_calls_new(&c, &p, &err) == GGL_FORMAT && !c);
     p = (llm_calls_params){.size = sizeof(llm_calls_params), .max_size = 4};
     REQUIRE_OK(llm_calls_new(&c, &p, &err), &err);
     CHECK_OK(llm_calls_add(c, "abcd", 4, &err), &err);
@@ -161,7 +159,8 @@ TEST(wrong_parameters) {
 static uint64_t steps_of(const char *format, const char *piece, size_t times, bool bytes) {
     llm_calls *c;
     llm_calls_part part;
-    const llm_calls_params p = {.size = sizeof p, .format = str(format), .tools = str(A_STRING)};
+    const llm_calls_params p = {
+        .size = sizeof p, .format = str(format), .tools = value_of(A_STRING)};
     const size_t n = strlen(piece);
     if (!CHECK_OK(llm_calls_new(&c, &p, &err), &err))
         return 0;
@@ -265,6 +264,7 @@ TEST(every_allocation_fails_in_turn) {
     long failed = 0;
     for (int i = 0; i < N_ANSWERS; i++) {
         answer a = answers[i];
+        (void)value_of(a.tools); /* its memory is the test's */
         const long n = alloc_fail_each(reads, &a);
         if (!CHECK_MSG(n > 0, "%s: %ld", a.text, n))
             return;

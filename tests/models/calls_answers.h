@@ -5,6 +5,7 @@
 #include "llm/internal/calls.h"
 #include "seed.h"
 #include "test.h"
+#include "value_of.h"
 
 static ggl_error err;
 
@@ -64,7 +65,7 @@ static bool read_answer(const answer *a, size_t most, uint64_t *state, parts *p)
     const llm_calls_params params = {.size = sizeof params,
                                      .format = str(a->format),
                                      .prompt = str(a->prompt),
-                                     .tools = str(a->tools)};
+                                     .tools = value_of(a->tools)};
     *p = (parts){0};
     err = (ggl_error){0};
     if (llm_calls_new(&c, &params, &err) != GGL_OK)

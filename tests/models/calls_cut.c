@@ -17,7 +17,7 @@ static bool read_partial(const answer *a, size_t most, uint64_t *state, parts *p
     const llm_calls_params params = {.size = sizeof params,
                                      .format = str(a->format),
                                      .prompt = str(a->prompt),
-                                     .tools = str(a->tools),
+                                     .tools = value_of(a->tools),
                                      .partial = true};
     *p = (parts){0};
     *n_early = 0;
@@ -202,7 +202,7 @@ static void read_cut(const answer *a, size_t n, bool demanded, char *calls, char
     const llm_calls_params params = {.size = sizeof params,
                                      .format = str(a->format),
                                      .prompt = str(a->prompt),
-                                     .tools = str(a->tools),
+                                     .tools = value_of(a->tools),
                                      .demanded = demanded};
     calls[0] = rest[0] = '\0';
     if (!CHECK_OK(llm_calls_new(&c, &params, &err), &err))

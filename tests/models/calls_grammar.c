@@ -7,6 +7,7 @@
 #include "draw_text.h"
 #include "seed.h"
 #include "test.h"
+#include "value_of.h"
 
 static const char tools[] =
     "[{\"type\": \"function\", \"function\": {\"name\": \"weather\", \"parameters\": {\"type\": "
@@ -93,7 +94,7 @@ TEST(each_format) {
     state = sample_seed();
     for (int k = 0; llm_calls_format_name(k).n > 0; k++) {
         const llm_calls_params p = {
-            .size = sizeof p, .format = llm_calls_format_name(k), .tools = str(tools)};
+            .size = sizeof p, .format = llm_calls_format_name(k), .tools = value_of(tools)};
         llm_grammar *g = NULL;
         const ggl_status st = llm_calls_grammar(&g, &p, (ggl_str){0}, false, &err);
         if (is_known_to_lack(p.format)) {
@@ -119,7 +120,8 @@ TEST(each_format) {
 TEST(named_and_one) {
     llm_vocab *v = byte_vocab();
     char s[BUDGET];
-    const llm_calls_params p = {.size = sizeof p, .format = str("hermes"), .tools = str(tools)};
+    const llm_calls_params p = {
+        .size = sizeof p, .format = str("hermes"), .tools = value_of(tools)};
     llm_grammar *g = NULL;
     bool more = false;
     state = sample_seed();
@@ -161,7 +163,7 @@ static bool fits(const llm_calls_params *p, const char *text) {
 
 /* Reasoning goes on where the prompt began it, and is not begun again after its end. */
 TEST(reasoning) {
-    llm_calls_params p = {.size = sizeof p, .format = str("hermes"), .tools = str(tools)};
+    llm_calls_params p = {.size = sizeof p, .format = str("hermes"), .tools = value_of(tools)};
     CHECK(fits(&p, CALL));
     CHECK(fits(&p, CALL "\n" CALL));
     CHECK(fits(&p, "<think>\nOslo </thin </think>\n\n" CALL));
@@ -187,14 +189,15 @@ TEST(reasoning) {
 
 /* A mark with which the prompt ends is not written again, and reasoning that was begun goes on. */
 TEST(prompts_that_begin_calls) {
-    llm_calls_params p = {.size = sizeof p, .format = str("functionary-v3.2"), .tools = str(tools)};
+    llm_calls_params p = {
+        .size = sizeof p, .format = str("functionary-v3.2"), .tools = value_of(tools)};
     CHECK(fits(&p, ">>>stop_all\n{}"));
     CHECK(!fits(&p, "stop_all\n{}"));
     p.prompt = str("<|end_header_id|>\n\n>>>");
     CHECK(fits(&p, "stop_all\n{}"));
     CHECK(fits(&p, "stop_all\n{}\n>>>stop_all\n{}"));
     CHECK(!fits(&p, ">>>stop_all\n{}"));
-    p = (llm_calls_params){.size = sizeof p, .format = str("hermes"), .tools = str(tools)};
+    p = (llm_calls_params){.size = sizeof p, .format = str("hermes"), .tools = value_of(tools)};
     p.prompt = str("assistant\n<think>\nI'm");
     p.n_begun = strlen("<think>\nI'm");
     CHECK(fits(&p, " here</think>" CALL));
@@ -243,7 +246,7 @@ TEST(calls_or_a_text) {
     for (int k = 0; llm_calls_format_name(k).n > 0; k++) {
         const llm_calls_params p = {.size = sizeof p,
                                     .format = llm_calls_format_name(k),
-                                    .tools = str(tools),
+                                    .tools = value_of(tools),
                                     .answer = str(answer_schema)};
         llm_grammar *g = NULL;
         const ggl_status st = llm_calls_grammar(&g, &p, (ggl_str){0}, false, &err);
@@ -278,7 +281,7 @@ TEST(calls_or_a_text) {
 }
 
 TEST(template_decides) {
-    llm_calls_params p = {.size = sizeof p, .format = str("mistral"), .tools = str(tools)};
+    llm_calls_params p = {.size = sizeof p, .format = str("mistral"), .tools = value_of(tools)};
     p.template_text = str("[AVAILABLE_TOOLS] [TOOL_CALLS]");
     CHECK(fits(&p, "[TOOL_CALLS] [{\"name\": \"stop_all\", \"arguments\": {}}]"));
     CHECK(!fits(&p, "[TOOL_CALLS]stop_all[ARGS]{}"));
@@ -314,7 +317,8 @@ TEST(no_other_arguments) {
                  row[i].schema);
         snprintf(text, sizeof text, "<tool_call>{\"name\": \"f\", \"arguments\": %s}</tool_call>",
                  row[i].arguments);
-        const llm_calls_params p = {.size = sizeof p, .format = str("hermes"), .tools = str(list)};
+        const llm_calls_params p = {
+            .size = sizeof p, .format = str("hermes"), .tools = value_of(list)};
         CHECK_MSG(fits(&p, text) == row[i].fits, "%s: %s", row[i].schema, row[i].arguments);
     }
 }
@@ -337,7 +341,7 @@ TEST(wrong_tools) {
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const llm_calls_params p = {
-            .size = sizeof p, .format = str("hermes"), .tools = str(row[i].tools)};
+            .size = sizeof p, .format = str("hermes"), .tools = value_of(row[i].tools)};
         llm_grammar *g = NULL;
         const ggl_status st = llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err);
         CHECK_MSG(st == row[i].st && !g, "%s: %d, %s", row[i].tools, st, err.msg);
@@ -347,23 +351,21 @@ TEST(wrong_tools) {
 }
 
 static bool make(void *arg) {
-    const bool is_marked = arg != NULL;
-    const llm_calls_params p = {
-        .size = sizeof p,
-        .format = str(is_marked ? "glm" : "granite-20b"),
-        .tools = str(is_marked ? "[{\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": "
-                                 "{\"enum\": [\"b\"]}, \"c\": {\"type\": [\"null\", \"string\"], "
-                                 "\"maxLength\": 1}}}}]"
-                               : "[{\"function\": {\"name\": \"f\"}}]")};
     llm_grammar *g = NULL;
-    const ggl_status st = llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err);
+    const ggl_status st = llm_calls_grammar(&g, arg, (ggl_str){0}, true, &err);
     CHECK_MSG(st == GGL_OK || (st == GGL_NOMEM && !g), "%d: %s", st, err.msg);
     llm_grammar_free(g);
     return st == GGL_OK;
 }
 
 TEST(allocation_failures) {
-    bool marked = true;
-    CHECK(alloc_fail_each(make, NULL) > 10);
-    CHECK(alloc_fail_each(make, &marked) > 10);
+    llm_calls_params p = {.size = sizeof p,
+                          .format = str("granite-20b"),
+                          .tools = value_of("[{\"function\": {\"name\": \"f\"}}]")};
+    CHECK(alloc_fail_each(make, &p) > 10);
+    p.format = str("glm");
+    p.tools =
+        value_of("[{\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": {\"enum\": [\"b\"]}, "
+                 "\"c\": {\"type\": [\"null\", \"string\"], \"maxLength\": 1}}}}]");
+    CHECK(alloc_fail_each(make, &p) > 10);
 }

@@ -6,6 +6,7 @@
 
 #include "draw_text.h" /* after it: both have an err */
 #include "seed.h"
+#include "value_of.h"
 
 /* Strings that hold marks or look like other values, and strings within other values. */
 #define MANY_KINDS                                                                                 \
@@ -56,7 +57,7 @@ TEST(arguments_between_marks) {
         const llm_calls_params p = {.size = sizeof p,
                                     .format = str(marked[k]),
                                     .template_text = str("no reasoning"),
-                                    .tools = str(many_tools)};
+                                    .tools = value_of(many_tools)};
         llm_grammar *g = NULL;
         REQUIRE_OK(llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err), &err);
         llm_matcher *m = matcher(g, v);
@@ -103,7 +104,7 @@ TEST(forms_of_marked_arguments) {
     llm_grammar *valid = compile(many_kinds);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const llm_calls_params p = {
-            .size = sizeof p, .format = str(rows[i].format), .tools = str(many_tools)};
+            .size = sizeof p, .format = str(rows[i].format), .tools = value_of(many_tools)};
         llm_grammar *g = NULL;
         REQUIRE_OK(llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err), &err);
         const bool is_first = i == 0; /* its list has '<' as itself, which is not written */
@@ -129,7 +130,8 @@ TEST(what_marks_cannot_hold) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char tool[400];
         snprintf(tool, sizeof tool, "[{\"name\": \"f\", \"parameters\": %s}]", rows[i][0]);
-        const llm_calls_params p = {.size = sizeof p, .format = str("glm"), .tools = str(tool)};
+        const llm_calls_params p = {
+            .size = sizeof p, .format = str("glm"), .tools = value_of(tool)};
         llm_grammar *g = NULL;
         CHECK(llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err) != GGL_OK && !g);
         CHECK_HAS(err.msg, rows[i][1]);
@@ -148,7 +150,7 @@ TEST(odd_json) {
     memset(s + sizeof call - 1, '9', 330);
     snprintf(want, sizeof want, "{\"o\":{\"a\":1,\"a\":2},\"n\":%0330d}", 0);
     memset(strstr(want, "n\":") + 3, '9', 330);
-    const llm_calls_params p = {.size = sizeof p, .format = str("glm"), .tools = str(tool)};
+    const llm_calls_params p = {.size = sizeof p, .format = str("glm"), .tools = value_of(tool)};
     llm_calls *c = NULL;
     llm_calls_part part;
     llm_grammar *g = NULL;
@@ -169,7 +171,7 @@ TEST(no_reasoning_within_a_call) {
         .format = str("qwen3-coder"),
         .template_text = str("<think> <tool_call> <function= > </function> </tool_call>"),
         .prompt = str("<tool_call>\n"),
-        .tools = str(many_tools)};
+        .tools = value_of(many_tools)};
     static const char call[] =
         "<function=f>\n<parameter=text>\na\n</parameter>\n<parameter=list>\n[]\n</parameter>\n</"
         "function>\n</tool_call>";
@@ -186,9 +188,9 @@ TEST(another_form) {
     const llm_calls_params p = {
         .size = sizeof p,
         .format = str("qwen3-coder"),
-        .tools =
-            str("[{\"name\": \"f\", \"parameters\": {\"properties\": {\"a b\": {\"const\": 1}}, "
-                "\"required\": [\"a b\"]}}]")};
+        .tools = value_of(
+            "[{\"name\": \"f\", \"parameters\": {\"properties\": {\"a b\": {\"const\": 1}}, "
+            "\"required\": [\"a b\"]}}]")};
     llm_grammar *g = NULL;
     REQUIRE_OK(llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err), &err);
     CHECK(fits(g, "<tool_call>{\"name\": \"f\", \"arguments\": {\"a b\": 1}}</tool_call>"));
@@ -201,7 +203,7 @@ TEST(names_of_functions) {
         char tool[100];
         snprintf(tool, sizeof tool, "[{\"name\": \"%s\"}]", rows[i][1]);
         const llm_calls_params p = {
-            .size = sizeof p, .format = str(rows[i][0]), .tools = str(tool)};
+            .size = sizeof p, .format = str(rows[i][0]), .tools = value_of(tool)};
         llm_grammar *g = NULL;
         CHECK_INT(llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err), GGL_UNSUPPORTED);
         CHECK_HAS(err.msg, rows[i][1]);
@@ -221,7 +223,7 @@ TEST(many_arguments_are_limited) {
         at += sprintf(at, ", \"n%d\"", i);
     sprintf(at, "]}}]");
     const llm_calls_params p = {
-        .size = sizeof p, .format = str("glm"), .tools = str(tool), .max_steps = 1 << 20};
+        .size = sizeof p, .format = str("glm"), .tools = value_of(tool), .max_steps = 1 << 20};
     llm_grammar *g = NULL;
     CHECK_INT(llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err), GGL_LIMIT);
     CHECK_HAS(err.msg, "1048576 steps");

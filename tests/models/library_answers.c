@@ -194,6 +194,35 @@ TEST(demanded_calls) {
     llm_close(c);
 }
 
+/* As for llm-server and llm-cli, a call is text where there are no tools, and one that a limit cuts off is none where there are. */
+TEST(calls_without_tools) {
+    static const char call[] = "<tool_call>{\"name\": \"weather\", \"arguments\": {}}</tool_call>";
+    char grammar[200], *message;
+    size_t n, at = 0;
+    ggl_error err;
+    llm_context *c = open_tools();
+    REQUIRE(c);
+    at += (size_t)sprintf(grammar, "root ::= \"");
+    for (const char *s = call; *s; s++)
+        at += (size_t)sprintf(grammar + at, *s == '"' ? "\\%c" : "%c", *s);
+    sprintf(grammar + at, "\"");
+    llm_generate_params p = greedy(120);
+    p.grammar = grammar;
+    static const char *const talks[] = {
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"x\"}]}",
+        TALK(", \"tool_choice\": \"none\"")};
+    for (int i = 0; i < 2; i++) {
+        REQUIRE_OK(llm_chat_answer(c, talks[i], &p, NULL, NULL, &message, &n, &err), &err);
+        CHECK_HAS(message, "\"content\": \"<tool_call>{");
+        CHECK(!strstr(message, "tool_calls\""));
+        ggl_free(message);
+    }
+    REQUIRE_OK(llm_chat_answer(c, TALK(""), &p, NULL, NULL, &message, &n, &err), &err);
+    CHECK_HAS(message, "\"tool_calls\": [{\"id\": \"call_0\"");
+    ggl_free(message);
+    llm_close(c);
+}
+
 /* Elements of "tools" that are no tools are refused, and so is a schema under a name that is not read: "input_schema". */
 TEST(wrong_tools) {
     static const struct {

@@ -85,7 +85,8 @@ TEST(parts) {
     REQUIRE_OK(llm_chat_see(c, talk, &seen, &n, &err), &err);
     REQUIRE_OK(llm_see(c, &(llm_image){.path = shapes}, mark, &err), &err);
     snprintf(want, sizeof want,
-             "{\"messages\": [{\"role\": \"user\", \"content\": \"%sWhat is in the picture?\"}]}",
+             "{\"messages\": [\n  {\"role\": \"user\", \"content\": \"%sWhat is in the "
+             "picture?\"}\n ]}\n",
              mark);
     CHECK_STR(seen, want);
     CHECK_INT(strlen(seen), n);
@@ -119,8 +120,8 @@ TEST(marks_as_parts) {
              "\"text\", \"text\": \"c\"}]}]}",
              mark);
     REQUIRE_OK(llm_chat_see(c, talk, &seen, &n, &err), &err);
-    snprintf(want, sizeof want, "{\"messages\": [{\"role\": \"user\", \"content\": \"a\\nb%sc\"}]}",
-             mark);
+    snprintf(want, sizeof want,
+             "{\"messages\": [\n  {\"role\": \"user\", \"content\": \"a\\nb%sc\"}\n ]}\n", mark);
     CHECK_STR(seen, want);
     ggl_free(seen);
     llm_close(c);

@@ -35,6 +35,17 @@ static char *render(const char *text) {
     return render_with(text, strlen(text), (ggl_str){NULL, 0}, 0);
 }
 
+/* Makes a prompt of a conversation of JSON. */
+static ggl_status prompt_of(const llm_chat *chat, ggl_str json, char **text, size_t *n) {
+    llm_talk *talk = NULL;
+    *text = NULL;
+    ggl_status st = llm_talk_read(&talk, json, NULL, NULL, &err);
+    if (st == GGL_OK)
+        st = llm_chat_prompt(chat, talk, NULL, text, n, &err);
+    llm_talk_free(talk);
+    return st;
+}
+
 static ggl_status json_of(llm_json **doc, const char *path) {
     return llm_json_read(doc, path, 1 << 24, &err);
 }
@@ -247,7 +258,7 @@ static int check_named(size_t k, const char *path) {
         fclose(f);
         want = copy_of(llm_json_get(c, "expected"));
         const ggl_str all = {vars, n};
-        CHECK_OK(llm_chat_prompt(chat, &all, 1, NULL, &got, &n, &err), &err);
+        CHECK_OK(prompt_of(chat, all, &got, &n), &err);
         CHECK_MSG(got && strcmp(got, want) == 0, "%s, %.*s: '%s', not '%s'", named[k].name,
                   (int)llm_json_get(c, "name")->n, llm_json_get(c, "name")->s, got, want);
         ggl_free(got);
@@ -360,7 +371,7 @@ TEST(prompts_of_built_in_templates) {
         char *got = NULL;
         if (!CHECK_OK(llm_chat_new(&chat, NULL, NULL, &with, &err), &err))
             return;
-        CHECK_OK(llm_chat_prompt(chat, &all, 1, NULL, &got, &n, &err), &err);
+        CHECK_OK(prompt_of(chat, all, &got, &n), &err);
         CHECK_MSG(got && strcmp(got, prompts[k].prompt) == 0, "%s: '%s', not '%s'", prompts[k].name,
                   got, prompts[k].prompt);
         ggl_free(got);
@@ -668,12 +679,14 @@ TEST(the_first_token) {
         REQUIRE_OK(llm_chat_new(&chat, file, t, &with, &err), &err);
         CHECK(ggl_str_is(llm_chat_added_bos(chat), row[i].added));
         for (int leave = 0; leave < 2; leave++) {
-            const char *vars = "{\"messages\": [{\"content\": \"a\"}, {}, {}]}";
+            const char *vars = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, "
+                               "{\"role\": \"assistant\", \"content\": \"b\"}, {\"role\": "
+                               "\"user\", \"content\": \"c\"}]}";
             const ggl_str all = {vars, strlen(vars)};
             char *got = NULL;
             size_t n;
             llm_chat_leave_bos_out(chat, leave);
-            CHECK_OK(llm_chat_prompt(chat, &all, 1, NULL, &got, &n, &err), &err);
+            CHECK_OK(prompt_of(chat, all, &got, &n), &err);
             CHECK_STR(got, leave ? row[i].without : row[i].with);
             CHECK(n == strlen(got) && (!leave || llm_chat_added_bos(chat).n == 0));
             ggl_free(got);
@@ -706,7 +719,7 @@ TEST(variables_of_conversations) {
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         llm_chat *chat;
         const llm_chat_template with = {.name = "t", .text = {row[i].text, strlen(row[i].text)}};
-        const ggl_str all = {row[i].vars, strlen(row[i].vars)};
+        llm_talk *talk = NULL;
         char *got = NULL;
         size_t n;
         REQUIRE_OK(llm_chat_new(&chat, NULL, NULL, &with, &err), &err);
@@ -715,9 +728,12 @@ TEST(variables_of_conversations) {
                      &err);
         CHECK(llm_chat_set(chat, (ggl_str){"[]", 2}, "--x", &err) == GGL_FORMAT);
         CHECK_HAS(err.msg, "--x: a JSON object is expected");
-        CHECK_OK(llm_chat_prompt(chat, &all, 1, NULL, &got, &n, &err), &err);
+        REQUIRE_OK(llm_talk_new(&talk, &err), &err);
+        CHECK_OK(llm_talk_set(talk, (ggl_str){row[i].vars, strlen(row[i].vars)}, "v", &err), &err);
+        CHECK_OK(llm_chat_prompt(chat, talk, NULL, &got, &n, &err), &err);
         CHECK_STR(got, row[i].want);
         ggl_free(got);
+        llm_talk_free(talk);
         llm_chat_free(chat);
     }
 }

@@ -142,7 +142,7 @@ TEST(tools_and_variables) {
         snprintf(text, sizeof text, form, tools[i]);
         train_data *d = data_of(&p, "a.jsonl", text);
         REQUIRE(d != NULL);
-        CHECK_STR(shown(d, m.t, 0), "<s> fz|a|[None7]");
+        CHECK_STR(shown(d, m.t, 0), "<s> fz|a|[7]");
         CHECK_HAS(notes, "ends answers with no token");
         llm_train_data_free(d);
     }
@@ -366,8 +366,10 @@ TEST(prompts_are_those_of_use) {
     llm_tokens want = {0};
     REQUIRE(model_open(&m, CHAT_MODEL, NULL));
     snprintf(text, sizeof text, talk, "", ", \"add_generation_prompt\": true");
-    const ggl_str vars = {text, strlen(text)};
-    REQUIRE_OK(llm_chat_prompt(m.chat, &vars, 1, NULL, &prompt, &n, &err), &err);
+    llm_talk *asked = NULL;
+    REQUIRE_OK(llm_talk_read(&asked, (ggl_str){text, strlen(text)}, NULL, NULL, &err), &err);
+    REQUIRE_OK(llm_chat_prompt(m.chat, asked, NULL, &prompt, &n, &err), &err);
+    llm_talk_free(asked);
     REQUIRE_OK(llm_tokenize(m.t, prompt, n, LLM_TOKENIZE_SPECIAL, &want, &err), &err);
     ggl_free(prompt);
     const train_data_params p = params_of(&m, 512);

@@ -32,7 +32,7 @@ TEST(wrong_lines) {
         {"{'messages': []}", "a.jsonl:1: the conversation has no messages"},
         {"{'messages': [3]}", "a.jsonl:1: messages[0]: a message must be an object"},
         {"{'messages': [{'content': 'a'}]}", "messages[0]: a message must be an object"},
-        {"{'messages': [{'role': 'user'}]}", "messages[0]: the \"content\" must be a string"},
+        {"{'messages': [{'role': 'user'}]}", "messages[0]: \"content\" is missing"},
         {"{'messages': [{'role': 'user', 'content': [{'type': 'image', 'url': 'x'}]}]}",
          "messages[0]: content[0]: the model was opened without an eye"},
         {"{'messages': [{'role': 'user', 'content': 'a', 'weight': NaN}]}",

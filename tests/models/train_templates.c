@@ -199,8 +199,11 @@ static void check_whole(const char *name, const llm_chat *chat, const talk *t, i
     size_t n;
     put_json(json, sizeof json, t, last + 1);
     static const char now[] = "{\"now\": \"" TRAIN_NOW "\"}";
-    const ggl_str vars[] = {{json, strlen(json)}, {now, sizeof now - 1}};
-    CHECK_OK(llm_chat_prompt(chat, vars, 2, NULL, &text, &n, &err), &err);
+    llm_talk *of = NULL;
+    REQUIRE_OK(llm_talk_read(&of, (ggl_str){json, strlen(json)}, NULL, NULL, &err), &err);
+    CHECK_OK(llm_talk_set(of, (ggl_str){now, sizeof now - 1}, "now", &err), &err);
+    CHECK_OK(llm_chat_prompt(chat, of, NULL, &text, &n, &err), &err);
+    llm_talk_free(of);
     if (text) {
         as_decoded(text, space);
         as_decoded(item->text, space);

@@ -116,8 +116,8 @@ TEST(chats_are_a_generators) {
     REQUIRE(server_open(&s, 0));
     ask *a = ask_chat(&s, "Tell me a story about a frog.");
     const llm_sampler_params sampling = a->sampling;
-    const ggl_str vars[] = {a->talk, {"{\"add_generation_prompt\": true}", 31}};
-    REQUIRE_OK(llm_chat_prompt(s.chat, vars, 2, NULL, &text, &n, &s.err), &s.err);
+    const llm_chat_params asks = {.end = LLM_CHAT_ASKS};
+    REQUIRE_OK(llm_chat_prompt(s.chat, a->talk, &asks, &text, &n, &s.err), &s.err);
     http_reply *r = answer_alone(&s, a);
     REQUIRE(plain(&s, text, true, sampling, 60, &want));
     char *got = content_of(r, 0);
@@ -514,7 +514,7 @@ TEST(continued_messages) {
     server s = {0};
     REQUIRE(server_open(&s, 0));
     ask *a = ask_chat(&s, "hi");
-    a->talk = (ggl_str){talk, sizeof talk - 1};
+    ask_set_talk(a, talk);
     a->continues = true;
     a->n_max = 0;
     a->echo = true;
@@ -526,7 +526,7 @@ TEST(continued_messages) {
     /* the space before the next word is a part of the answer */
     plain_answer want;
     a = ask_chat(&s, "hi");
-    a->talk = (ggl_str){talk, sizeof talk - 1};
+    ask_set_talk(a, talk);
     a->continues = true;
     const llm_sampler_params sampling = a->sampling;
     r = answer_alone(&s, a);
@@ -563,7 +563,7 @@ TEST(short_continued_messages) {
     REQUIRE_OK(llm_chat_new(&s.chat, NULL, NULL, &with, &s.err), &s.err);
     for (int i = 0; i < 2; i++) {
         ask *a = ask_chat(&s, "hi");
-        a->talk = (ggl_str){talks[i], strlen(talks[i])};
+        ask_set_talk(a, talks[i]);
         a->continues = a->echo = true;
         a->n_max = 0;
         http_reply *r = answer_alone(&s, a);

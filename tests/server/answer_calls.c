@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "answer_fixture.h"
+#include "value_of.h"
 
 static const char two_tools[] =
     "[{\"type\": \"function\", \"function\": {\"name\": \"look\", \"parameters\": {\"type\": "
@@ -32,7 +33,7 @@ static bool use_tool_template(server *s) {
 
 static ask *ask_tools_of(server *s, ask_tools choice, const char *tool) {
     ask *a = ask_chat(s, "hi");
-    a->tools = (ggl_str){two_tools, sizeof two_tools - 1};
+    a->tools = value_of(two_tools);
     a->tool_choice = choice;
     a->tool = (ggl_str){tool, strlen(tool)};
     a->one_call = true;
@@ -111,12 +112,14 @@ TEST(the_built_in_model_calls) {
         "\"look\", \"arguments\": {\"at\": \"owl\"}}}]}, {\"role\": \"tool\", \"tool_call_id\": "
         "\"a\", "
         "\"content\": \"asleep\"}], \"tools\": [{\"function\": {\"name\": \"look\"}}]}";
-    const ggl_str vars = {talk, sizeof talk - 1};
+    llm_talk *read = NULL;
     server s = {0};
     char *text = NULL;
     size_t n;
     REQUIRE(server_open(&s, 0));
-    REQUIRE_OK(llm_chat_prompt(s.chat, &vars, 1, NULL, &text, &n, &s.err), &s.err);
+    REQUIRE_OK(llm_talk_read(&read, (ggl_str){talk, sizeof talk - 1}, NULL, NULL, &s.err), &s.err);
+    REQUIRE_OK(llm_chat_prompt(s.chat, read, NULL, &text, &n, &s.err), &s.err);
+    llm_talk_free(read);
     CHECK_HAS(text,
               "<|system|>You can call these functions: [{\"function\": {\"name\": \"look\"}}]");
     CHECK_HAS(text, "<|assistant|><tool_call>{\"name\": \"look\", \"arguments\": {\"at\": \"owl\"}}"
@@ -159,7 +162,7 @@ static http_reply *cut_call(server *s, int64_t n_max, bool raw, bool stream) {
         "\"object\", \"properties\": {\"text\": {\"type\": \"string\", \"maxLength\": 60}}, "
         "\"required\": [\"text\"], \"additionalProperties\": false}}}]";
     ask *a = ask_chat(s, "hi");
-    a->tools = (ggl_str){tool, sizeof tool - 1};
+    a->tools = value_of(tool);
     a->tool_choice = ASK_TOOLS_REQUIRED;
     a->one_call = true;
     a->raw_marks = raw;

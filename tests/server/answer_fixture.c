@@ -288,16 +288,19 @@ static ask *new_ask(server *s, ask_kind kind) {
 
 ask *ask_chat(server *s, const char *message) {
     ask *a = new_ask(s, ASK_CHAT);
-    char *talk =
-        a ? ggl_arena_printf(&a->arena,
-                             "{\"messages\": [{\"role\": \"user\", \"content\": \"%s\"}]}", message)
-          : NULL;
-    if (!talk) {
-        ask_free(a);
-        return NULL;
-    }
-    a->talk = (ggl_str){talk, strlen(talk)};
-    return a;
+    ggl_error err;
+    if (a && llm_talk_new(&a->talk, &err) == GGL_OK &&
+        llm_talk_add(a->talk, "user", (ggl_str){message, strlen(message)}, &err) == GGL_OK)
+        return a;
+    ask_free(a);
+    return NULL;
+}
+
+void ask_set_talk(ask *a, const char *json) {
+    ggl_error err;
+    llm_talk_free(a->talk);
+    if (llm_talk_read(&a->talk, (ggl_str){json, strlen(json)}, NULL, NULL, &err) != GGL_OK)
+        abort();
 }
 
 ask *ask_text(server *s, const char *text) {

@@ -71,6 +71,8 @@ void server_run(server *s, int n_steps);
 
 /* Asks with the server's defaults: a chat of one message; a text; nothing is random. */
 ask *ask_chat(server *s, const char *message);
+/* Gives it another conversation, of JSON. */
+void ask_set_talk(ask *a, const char *json);
 ask *ask_text(server *s, const char *text);
 /* Starts an ask. The reply is owned by the caller; reply_free. */
 http_reply *start(server *s, ask *a);

@@ -118,7 +118,7 @@ static answer_part *read_calls(taken *got, answer_text_params p, uint64_t *seed,
     const llm_calls_params c = {.size = sizeof c, .format = {"hermes", 6}};
     llm_tokens ids = cut_at_random(hermes, sizeof hermes - 1, seed);
     CHECK_OK(llm_calls_new(&p.calls, &c, &err), &err);
-    p.marks = MARKS_SHOWN;
+    p.marks = LLM_CALLS_ALL_TOKENS;
     answer_part *part = read_tokens(got, p, &ids, n_parts);
     llm_calls_free(p.calls);
     llm_tokens_fini(&ids);
@@ -181,7 +181,7 @@ TEST(calls_in_pieces) {
         joined j = {0};
         answer_text t = {0};
         answer_text_params p = {.tokenizer = tokenizer,
-                                .marks = MARKS_SHOWN,
+                                .marks = LLM_CALLS_ALL_TOKENS,
                                 .has_tools = true,
                                 .take = join,
                                 .ctx = &j};

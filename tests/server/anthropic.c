@@ -10,7 +10,7 @@
 /* The conversation of a request; "": it was refused. */
 static const char *talk_of(const char *text) {
     const ask *a = request(D, text);
-    return CHECK_OK(status, &err) ? a->talk.s : "";
+    return CHECK_OK(status, &err) ? talk_text(a) : "";
 }
 
 TEST(reads_all_fields) {
@@ -30,9 +30,9 @@ TEST(reads_all_fields) {
     CHECK(str_is(a->stop[1], "bc"));
     CHECK_STR(a->model, "some-model");
     CHECK(a->sampling.temp == 0.25f && a->sampling.top_p == 0.5f && a->sampling.top_k == 7);
-    CHECK_STR(a->talk.s, "{\"messages\": [{\"role\": \"system\", \"content\": \"Be brief.\"}, "
-                         "{\"role\": \"user\", \"content\": \"Hi\"}], "
-                         "\"enable_thinking\": true, \"reasoning_effort\": \"low\"}");
+    CHECK_STR(talk_text(a), "{\"messages\": [{\"role\": \"system\", \"content\": \"Be brief.\"}, "
+                            "{\"role\": \"user\", \"content\": \"Hi\"}], "
+                            "\"enable_thinking\": true, \"reasoning_effort\": \"low\"}");
 }
 
 TEST(reads_blocks) {
@@ -80,7 +80,7 @@ TEST(continues_an_answer) {
                    "\"1+1?\"}, {\"role\": \"assistant\", \"content\": \"\"}]}");
     REQUIRE_OK(status, &err);
     CHECK(!a->continues);
-    CHECK_STR(a->talk.s, "{\"messages\": [{\"role\": \"user\", \"content\": \"1+1?\"}]}");
+    CHECK_STR(talk_text(a), "{\"messages\": [{\"role\": \"user\", \"content\": \"1+1?\"}]}");
     a = request(D, "{" HI "}");
     CHECK(a && !a->continues);
 }
@@ -103,9 +103,10 @@ TEST(reads_tools) {
     const ask *a = request(D, "{" HI ", " TOOLS "}");
     REQUIRE_OK(status, &err);
     CHECK(a->tool_choice == ASK_TOOLS_AUTO && !a->one_call);
-    CHECK_STR(a->tools.s, "[{\"type\": \"function\", \"function\": {\"name\": \"f\", "
-                          "\"description\": \"does f\", \"parameters\": {\"type\": \"object\"}}}]");
-    CHECK_HAS(a->talk.s, ", \"tools\": [{\"type\"");
+    CHECK_STR(line_of(a->tools),
+              "[{\"type\": \"function\", \"function\": {\"name\": \"f\", "
+              "\"description\": \"does f\", \"parameters\": {\"type\": \"object\"}}}]");
+    CHECK_HAS(talk_text(a), ", \"tools\": [{\"type\"");
     a = request(D, "{\"tool_choice\": {\"type\": \"tool\", \"name\": \"f\", "
                    "\"disable_parallel_tool_use\": true}, " HI ", " TOOLS "}");
     REQUIRE_OK(status, &err);
@@ -114,7 +115,7 @@ TEST(reads_tools) {
     CHECK(a && a->tool_choice == ASK_TOOLS_REQUIRED);
     a = request(D, "{" HI ", " TOOLS ", \"tool_choice\": {\"type\": \"none\"}}");
     REQUIRE_OK(status, &err);
-    CHECK(a->tool_choice == ASK_TOOLS_NONE && !strstr(a->talk.s, "tools"));
+    CHECK(a->tool_choice == ASK_TOOLS_NONE && !strstr(talk_text(a), "tools"));
 }
 
 #define SEARCH "{\"type\": \"web_search_20250305\", \"name\": \"web_search\", \"max_uses\": 8}"
@@ -127,11 +128,11 @@ TEST(reads_an_agent) {
            "], \"context_management\": {\"edits\": [{\"type\": \"clear_tool_uses_20250919\", "
            "\"keep\": {\"type\": \"tool_uses\", \"value\": 3}}]}}");
     REQUIRE_OK(status, &err);
-    CHECK_STR(a->tools.s, "[{\"type\": \"function\", \"function\": {\"name\": \"f\", "
-                          "\"parameters\": {\"type\": \"object\"}}}]");
+    CHECK_STR(line_of(a->tools), "[{\"type\": \"function\", \"function\": {\"name\": \"f\", "
+                                 "\"parameters\": {\"type\": \"object\"}}}]");
     a = request(D, "{" HI ", \"tools\": [" SEARCH "]}");
     REQUIRE_OK(status, &err);
-    CHECK(!a->tools.s && !strstr(a->talk.s, "tools"));
+    CHECK(!a->tools && !strstr(talk_text(a), "tools"));
     CHECK_STR(talk_of("{\"max_tokens\": 1, \"messages\": [{\"role\": \"assistant\", \"content\": "
                       "[{\"type\": \"tool_use\", \"id\": \"t\", \"name\": \"ToolSearch\", "
                       "\"input\": {}}]}, {\"role\": \"user\", \"content\": [{\"type\": "
@@ -265,8 +266,8 @@ TEST(leaves_out_what_it_cannot_read) {
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
     static const char want[] =
         "a\\n[picture left out: this model reads only text]\\n[file left out";
-    CHECK(memmem(a->talk.s, a->talk.n, want, sizeof want - 1));
-    CHECK(!memmem(a->tools.s, a->tools.n, "tool_search", 11));
+    CHECK(strstr(talk_text(a), want));
+    CHECK(!strstr(line_of(a->tools), "tool_search"));
     CHECK_STR(a->ignored.names, "tools.tool_search_tool_regex_20251119, new");
 }
 

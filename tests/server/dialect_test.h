@@ -5,6 +5,7 @@
 #include "ggl/alloc.h"
 #include "llm/internal/tokenizer.h"
 #include "pieces.h"
+#include "talk_text.h"
 #include "test.h"
 
 extern const dialect api_anthropic_messages, api_ollama_generate, api_ollama_chat, api_ollama_embed,

@@ -24,7 +24,7 @@ static const char *shown(const dialect *d, const char *text) {
     last = NULL;
     if (!a)
         return err.msg;
-    const ggl_str s = a->kind == ASK_CHAT ? a->talk : a->prompt[0].text;
+    const ggl_str s = a->kind == ASK_CHAT ? talk_str(a) : a->prompt[0].text;
     last = strndup(s.s, s.n);
     last[image_hide_marks(a, last, s.n)] = '\0';
     return last;
@@ -111,11 +111,11 @@ TEST(pictures_keep_their_order_and_bytes) {
     CHECK(a->n_images == 2 && image_is(a, 0, "two") && image_is(a, 1, "one"));
     CHECK(a->n_image_text == 8);
     size_t at = 0, which = 7;
-    CHECK(image_find_mark(a, a->talk.s, a->talk.n, &at, &which) && which == 0);
+    CHECK(image_find_mark(a, talk_text(a), strlen(talk_text(a)), &at, &which) && which == 0);
     at += IMAGE_MARK;
-    CHECK(image_find_mark(a, a->talk.s, a->talk.n, &at, &which) && which == 1);
+    CHECK(image_find_mark(a, talk_text(a), strlen(talk_text(a)), &at, &which) && which == 1);
     at += IMAGE_MARK;
-    CHECK(!image_find_mark(a, a->talk.s, a->talk.n, &at, &which));
+    CHECK(!image_find_mark(a, talk_text(a), strlen(talk_text(a)), &at, &which));
     a = request(LLAMACPP, "{\"prompt\": [{\"prompt_string\": \"<__media__>\", \"multimodal_data\": "
                           "[\"b25l\"]}, {\"prompt_string\": \"<__media__>\", "
                           "\"multimodal_data\": [\"dHdv\"]}]}");
@@ -135,7 +135,7 @@ TEST(pictures_in_results_of_tools) {
         "1}";
     CHECK_HAS(shown(MESSAGES, call), "\"content\": \"a<__media__>b\\nc\", \"name\": \"f\"");
     const ask *a = request(MESSAGES, call); /* as before where the model does not see */
-    CHECK(a && strstr(a->talk.s, "a\\n[picture left out: this model reads only text]\\nb"));
+    CHECK(a && strstr(talk_text(a), "a\\n[picture left out: this model reads only text]\\nb"));
     CHECK_HAS(shown(RESPONSES, "{\"input\": [{\"type\": \"function_call\", \"call_id\": \"t\", "
                                "\"name\": \"f\", \"arguments\": \"{}\"}, {\"type\": "
                                "\"function_call_output\", \"call_id\": \"t\", \"output\": "
@@ -196,8 +196,8 @@ TEST(marks_are_no_ones_guess) {
                            "\"image_url\", \"image_url\": \"" ONE "\"}]"));
     REQUIRE_OK(status, &err);
     size_t at = 0, which;
-    CHECK(image_find_mark(a, a->talk.s, a->talk.n, &at, &which));
-    CHECK(!memmem(a->talk.s, at, a->image_key, 32)); /* it is the second place */
+    CHECK(image_find_mark(a, talk_text(a), strlen(talk_text(a)), &at, &which));
+    CHECK(!memmem(talk_text(a), at, a->image_key, 32)); /* it is the second place */
     char text[200];
     snprintf(text, sizeof text, "%s001_ %s00x_ %s", a->image_key, a->image_key, a->image_key);
     at = 0; /* numbers that no picture has, and marks that are cut */

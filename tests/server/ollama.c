@@ -24,21 +24,22 @@ TEST(reads_chats) {
     REQUIRE_OK(status, &err);
     CHECK(a->kind == ASK_CHAT && !a->stream && a->n_top == 3 && !a->continues);
     CHECK(a->form == ASK_SCHEMA && str_is(a->form_text, "{\"type\": \"object\"}"));
-    CHECK_STR(a->talk.s, "{\"messages\": [{\"role\": \"system\", \"content\": \"S\"}, {\"role\": "
-                         "\"user\", \"content\": \"U\"}, {\"role\": "
-                         "\"assistant\", \"content\": \"\", \"reasoning_content\": \"hm\", "
-                         "\"tool_calls\": [{\"type\": \"function\", \"function\": "
-                         "{\"name\": \"f\", \"arguments\": {\"a\": 1}}}]}, {\"role\": \"tool\", "
-                         "\"content\": \"11\", \"name\": \"f\"}], \"tools\": "
-                         "[{\"type\": \"function\", \"function\": {\"name\": \"f\", "
-                         "\"parameters\": {\"type\": \"object\"}}}], \"enable_thinking\": true, "
-                         "\"reasoning_effort\": \"high\"}");
+    CHECK_STR(talk_text(a),
+              "{\"messages\": [{\"role\": \"system\", \"content\": \"S\"}, {\"role\": "
+              "\"user\", \"content\": \"U\"}, {\"role\": "
+              "\"assistant\", \"content\": \"\", \"reasoning_content\": \"hm\", "
+              "\"tool_calls\": [{\"type\": \"function\", \"function\": "
+              "{\"name\": \"f\", \"arguments\": {\"a\": 1}}}]}, {\"role\": \"tool\", "
+              "\"content\": \"11\", \"name\": \"f\"}], \"enable_thinking\": true, "
+              "\"reasoning_effort\": \"high\", \"tools\": [{\"type\": \"function\", "
+              "\"function\": {\"name\": \"f\", \"parameters\": {\"type\": "
+              "\"object\"}}}]}");
     a = request(CHAT, "{\"messages\": [{\"role\": \"user\", \"content\": \"1+1?\"}, {\"role\": "
                       "\"assistant\", \"content\": \"It is\"}]}");
     CHECK(a && a->continues && a->stream && a->n_top == -1);
     a = request(CHAT, "{\"think\": false, " HI "}");
     REQUIRE_OK(status, &err);
-    CHECK_HAS(a->talk.s, "\"enable_thinking\": false");
+    CHECK_HAS(talk_text(a), "\"enable_thinking\": false");
 }
 
 TEST(reads_options) {
@@ -76,8 +77,9 @@ TEST(reads_prompts) {
                                      "\"json\", \"context\": [], \"suffix\": \"\"}");
     REQUIRE_OK(status, &err);
     CHECK(a->kind == ASK_CHAT && a->stream && a->form == ASK_JSON);
-    CHECK_STR(a->talk.s, "{\"messages\": [{\"role\": \"system\", \"content\": \"S\"}, {\"role\": "
-                         "\"user\", \"content\": \"Once\"}]}");
+    CHECK_STR(talk_text(a),
+              "{\"messages\": [{\"role\": \"system\", \"content\": \"S\"}, {\"role\": "
+              "\"user\", \"content\": \"Once\"}]}");
     a = request(GENERATE, "{\"prompt\": \"Once\", \"raw\": true}");
     CHECK(a && a->kind == ASK_TEXT && a->n_prompts == 1 && str_is(a->prompt[0].text, "Once"));
     facts.has_chat = false;

@@ -4,4 +4,8 @@ foreach(name openai_fields openai_read openai_write)
     target_include_directories(test-server-${name} PRIVATE ${PROJECT_SOURCE_DIR}/models) # private headers
 endforeach()
 target_compile_definitions(test-server-openai_fields PRIVATE DOCS="${PROJECT_SOURCE_DIR}/docs/server-openai.md")
-ggl_test(server.answer_talk answer_talk.c LIBS tools-server-answer llm::models COUNT_ALLOCATIONS)
+
+# Conversations through all programs.
+ggl_test(server.talks talks.c SOURCES answer_fixture.c LIBS tools-server-answer llm-training llm-layer llm::models ggl::backends m TIMEOUT 300)
+target_include_directories(test-server-talks PRIVATE ${PROJECT_SOURCE_DIR}/models) # private headers
+target_compile_definitions(test-server-talks PRIVATE CHAT_MODEL="${PROJECT_SOURCE_DIR}/models/builtin/stories-chat.gguf")

@@ -5,6 +5,7 @@
 
 #include "alloc_fail.h"
 #include "llm-server/server.h"
+#include "talk_text.h"
 
 static server_facts facts = {
     .strict_fields = true,
@@ -46,8 +47,8 @@ TEST(chat_defaults) {
     const ask *a = read_text(&api_openai_chat, "{" HI "}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
     CHECK(a->kind == ASK_CHAT && !a->model && !a->stream && a->n_choices == 1 && a->n_max == 77);
-    CHECK(a->n_top == -1 && a->form == ASK_ANY && !a->tools.s && !a->has_seed && !a->continues);
-    is(a->talk, "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}");
+    CHECK(a->n_top == -1 && a->form == ASK_ANY && !a->tools && !a->has_seed && !a->continues);
+    is(talk_str(a), "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}");
     ask_free(last);
     last = NULL;
 }
@@ -87,7 +88,7 @@ static const struct {
     {"{\"role\": \"developer\", \"content\": \"Be brief.\"}, {\"role\": \"user\", \"name\": "
      "\"Ann\", \"content\": "
      "[{\"type\": \"text\", \"text\": \"a\"}, {\"type\": \"text\", \"text\": \"\\u00e9\\n\"}]}",
-     "{\"role\":\"system\",\"content\":\"Be "
+     "{\"role\":\"developer\",\"content\":\"Be "
      "brief.\"},{\"role\":\"user\",\"name\":\"Ann\",\"content\":\"a\\n"
      "\xc3\xa9\\n\"}"},
     {"{\"role\": \"user\", \"content\": \"\"}, {\"role\": \"assistant\", \"content\": null, "
@@ -97,26 +98,23 @@ static const struct {
      "\"arguments\": \"{\\\"a\\\": [1, 2.50]}\"}}]}, {\"role\": \"tool\", \"tool_call_id\": "
      "\"c1\", \"content\": "
      "\"42\"}",
-     "{\"role\":\"user\",\"content\":\"\"},{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c1\","
-     "\"type\":"
-     "\"function\",\"function\":{\"name\":\"f\",\"arguments\":{\"a\": [1, "
-     "2.50]}}}],\"content\":\"\"},{\"role\":"
+     "{\"role\":\"user\",\"content\":\"\"},{\"role\":\"assistant\",\"content\":null,\"tool_calls\":"
+     "[{\"id\":\"c1\",\"type\":\"function\",\"index\":0,\"function\":{\"name\":\"f\",\"arguments\":"
+     "{\"a\": [1, 2.50]}}}]},{\"role\":"
      "\"tool\",\"tool_call_id\":\"c1\",\"content\":\"42\"}"},
     {"{\"role\": \"assistant\", \"reasoning_content\": \"Hm\", \"content\": [{\"type\": "
      "\"refusal\", \"refusal\": "
      "\"No\"}], \"annotations\": []}, {\"role\": \"function\", \"name\": \"f\", \"content\": "
      "\"1\"}",
-     "{\"role\":\"assistant\",\"reasoning_content\":\"Hm\",\"content\":\"No\"},{\"role\":\"tool\","
-     "\"name\":\"f\","
-     "\"content\":\"1\"}"},
+     "{\"role\":\"assistant\",\"reasoning_content\":\"Hm\",\"content\":\"No\",\"annotations\":[]},"
+     "{\"role\":\"function\",\"name\":\"f\",\"content\":\"1\"}"},
     {"{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"function\": {\"name\": "
      "\"f\", "
      "\"arguments\": \"{broken\"}}, {\"function\": {\"name\": \"g\", \"arguments\": \"\"}}]}",
-     "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"\",\"type\":\"function\",\"function\":{"
-     "\"name\":\"f\","
-     "\"arguments\":\"{broken\"}},{\"id\":\"\",\"type\":\"function\",\"function\":{\"name\":\"g\","
-     "\"arguments\":{}}}],"
-     "\"content\":\"\"}"},
+     "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"function\":{\"name\":\"f\","
+     "\"arguments\":"
+     "\"{broken\"},\"type\":\"function\"},{\"function\":{\"name\":\"g\",\"arguments\":{}},\"type\":"
+     "\"function\"}]}"},
 };
 
 /* Compares JSON by its values. */
@@ -145,7 +143,7 @@ TEST(messages) {
         snprintf(want, sizeof want, "{\"messages\":[%s]}", talks[i].talk);
         const ask *a = read_text(&api_openai_chat, text);
         if (CHECK_MSG(a, "%zu: %s", i, err.msg))
-            same_json(a->talk, want);
+            same_json(talk_str(a), want);
     }
     ask_free(last);
     last = NULL;
@@ -156,22 +154,23 @@ TEST(variables) {
                              "{" HI ", \"reasoning_effort\": \"low\", \"chat_template_kwargs\": "
                              "{\"enable_thinking\": true, \"x\": [1]}}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
-    same_json(a->talk, TALK_HI ",\"enable_thinking\":true,\"x\":[1],\"reasoning_effort\":\"low\"}");
+    same_json(talk_str(a),
+              TALK_HI ",\"enable_thinking\":true,\"x\":[1],\"reasoning_effort\":\"low\"}");
     a = read_text(&api_openai_chat, "{" HI ", \"reasoning_effort\": \"none\"}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
-    same_json(a->talk, TALK_HI ",\"enable_thinking\":false}");
+    same_json(talk_str(a), TALK_HI ",\"enable_thinking\":false}");
     a = read_text(&api_openai_chat, "{" HI ", \"reasoning_effort\": \"high\", "
                                     "\"chat_template_kwargs\": {\"reasoning_effort\": 7}}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
-    same_json(a->talk, TALK_HI ",\"reasoning_effort\":7}");
+    same_json(talk_str(a), TALK_HI ",\"reasoning_effort\":7}");
     a = read_text(&api_openai_chat, "{" HI ", \"enable_thinking\": true, \"reasoning_effort\": "
                                     "\"none\"}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
-    same_json(a->talk, TALK_HI ",\"enable_thinking\":true}");
+    same_json(talk_str(a), TALK_HI ",\"enable_thinking\":true}");
     a = read_text(&api_openai_chat, "{" HI ", \"enable_thinking\": true, "
                                     "\"chat_template_kwargs\": {\"enable_thinking\": false}}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
-    same_json(a->talk, TALK_HI ",\"enable_thinking\":false}");
+    same_json(talk_str(a), TALK_HI ",\"enable_thinking\":false}");
     ask_free(last);
     last = NULL;
 }
@@ -206,12 +205,12 @@ TEST(tool_choices) {
             continue;
         CHECK_MSG(a->tool_choice == choices[i].tools, "%s", choices[i].choice);
         CHECK(!a->tool.s == !choices[i].tool && (!a->tool.s || is(a->tool, choices[i].tool)));
-        CHECK(!a->tools.s == !choices[i].shown);
+        CHECK(!a->tools == !choices[i].shown);
         snprintf(want, sizeof want, TALK_HI "%s%s}", choices[i].shown ? ",\"tools\":" : "",
                  choices[i].shown ? choices[i].shown : "");
-        same_json(a->talk, want);
-        if (a->tools.s)
-            same_json(a->tools, choices[i].shown);
+        same_json(talk_str(a), want);
+        if (a->tools)
+            same_json(tools_str(a), choices[i].shown);
     }
     ask_free(last);
     last = NULL;
@@ -289,11 +288,11 @@ TEST(codex) {
         "\"external_web_access\": true}, {\"type\": \"function\", \"name\": \"f\"}, {\"type\": "
         "\"web_search_preview\"}]}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
-    same_json(a->tools, "[" SHOWN("f") "]");
+    same_json(tools_str(a), "[" SHOWN("f") "]");
     a = read_text(&api_openai_responses,
                   "{\"input\": \"Hi\", \"tools\": [{\"type\": \"web_search\"}]}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
-    CHECK(!a->tools.s && a->tool_choice == ASK_TOOLS_NONE);
+    CHECK(!a->tools && a->tool_choice == ASK_TOOLS_NONE);
     a = read_text(&api_openai_chat, "{" HI ", \"store\": true, \"verbosity\": \"low\", "
                                     "\"repetition_penalty\": 1.25, \"slot_id\": 3}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
@@ -314,8 +313,8 @@ TEST(tools_and_a_format) {
         "\"json_schema\", \"name\": \"s\", \"strict\": true, \"schema\": {\"type\": "
         "\"object\"}}}}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
-    CHECK(a->form == ASK_SCHEMA && a->tools.n > 0 && a->tool_choice == ASK_TOOLS_AUTO);
-    CHECK(strstr(a->talk.s, "\"tools\""));
+    CHECK(a->form == ASK_SCHEMA && a->tools && a->tool_choice == ASK_TOOLS_AUTO);
+    CHECK(strstr(talk_text(a), "\"tools\""));
 }
 
 TEST(tools_of_codex) {
@@ -341,7 +340,7 @@ TEST(tools_of_codex) {
     const ask *a = read_text(&api_openai_responses, text);
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
     CHECK_STR(a->ignored.names, "tools.local_shell, tools.tool_search, input.tool_search_call");
-    same_json(a->tools,
+    same_json(tools_str(a),
               "[{\"type\":\"function\",\"function\":{\"name\":\"apply_patch\",\"description\":"
               "\"Edit.\\n\\n"
               "The input must match this grammar:\\nstart: x\",\"parameters\":{\"type\":\"object\","
@@ -349,12 +348,12 @@ TEST(tools_of_codex) {
                   "mcp__fs__read") "]");
     static const char *const parts[] = {
         "\"arguments\": {\"input\": \"*** \\\"x\\\"\"}",
-        "\"tool_call_id\": \"c\", \"content\": \"ok\"",
+        "\"content\": \"ok\", \"tool_call_id\": \"c\"",
         "{\"name\": \"mcp__fs__read\", \"arguments\": {}}",
         "Summary of the conversation before this point:\\n\\nIt was so."};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        CHECK_MSG(memmem(a->talk.s, a->talk.n, parts[i], strlen(parts[i])), "%s is not in %.*s",
-                  parts[i], (int)a->talk.n, a->talk.s);
+        CHECK_MSG(memmem(talk_text(a), strlen(talk_text(a)), parts[i], strlen(parts[i])),
+                  "%s is not in %.*s", parts[i], (int)strlen(talk_text(a)), talk_text(a));
     snprintf(text, sizeof text,
              "{%s, \"input\": \"a\", \"tool_choice\": {\"type\": \"custom\", \"name\": "
              "\"apply_patch\"}}",
@@ -373,7 +372,7 @@ TEST(tools_of_codex) {
     CHECK_HAS(err.msg, "items of type \"item_reference\" are not supported");
     a = read_text(&api_openai_compact,
                   "{\"input\": \"a\", \"instructions\": \"b\", \"stream\": true}");
-    CHECK(a && !a->stream && !a->tools.s && memmem(a->talk.s, a->talk.n, "Sum up", 6));
+    CHECK(a && !a->stream && !a->tools && memmem(talk_text(a), strlen(talk_text(a)), "Sum up", 6));
     facts.strict_fields = true;
     ask_free(last);
     last = NULL;
@@ -408,16 +407,17 @@ TEST(responses) {
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
     CHECK(a->kind == ASK_CHAT && a->n_max == 12 && a->n_top == 0 &&
           a->tool_choice == ASK_TOOLS_NAMED);
-    same_json(a->talk, "{\"messages\":[{\"role\":\"system\",\"content\":\"Be "
-                       "brief.\"},{\"role\":\"user\",\"content\":"
-                       "\"Hi\"},{\"role\":\"assistant\",\"reasoning_content\":\"Hm\",\"content\":"
-                       "\"Well\",\"tool_calls\":["
-                       "{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"f\","
-                       "\"arguments\":{}}},{\"id\":\"d\","
-                       "\"type\":\"function\",\"function\":{\"name\":\"g\",\"arguments\":{}}}]},{"
-                       "\"role\":\"tool\","
-                       "\"tool_call_id\":\"c\",\"content\":\"1\"}],\"reasoning_effort\":\"high\","
-                       "\"tools\":[" SHOWN("f") "]}");
+    same_json(talk_str(a),
+              "{\"messages\":[{\"role\":\"system\",\"content\":\"Be "
+              "brief.\"},{\"role\":\"user\",\"content\":"
+              "\"Hi\"},{\"role\":\"assistant\",\"content\":\"Well\",\"reasoning_content\":"
+              "\"Hm\",\"tool_calls\":["
+              "{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"f\","
+              "\"arguments\":{}}},{\"id\":\"d\","
+              "\"type\":\"function\",\"function\":{\"name\":\"g\",\"arguments\":{}}}]},{"
+              "\"role\":\"tool\",\"content\":\"1\",\"tool_call_id\":\"c\"}],\"reasoning_effort\":"
+              "\"high\","
+              "\"tools\":[" SHOWN("f") "]}");
     a = read_text(&api_openai_responses, "{\"input\": \"Hi\", \"text\": {\"format\": {\"type\": "
                                          "\"json_schema\", \"name\": \"n\", \"schema\": {}}}}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
@@ -482,14 +482,14 @@ TEST(pictures) {
         part);
     const ask *a = read_text(&api_openai_chat, text);
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
-    CHECK(memmem(a->talk.s, a->talk.n, "a\\n[picture left out", 20));
+    CHECK(memmem(talk_text(a), strlen(talk_text(a)), "a\\n[picture left out", 20));
     a = read_text(
         &api_openai_responses,
         "{\"input\": [{\"type\": \"function_call\", \"call_id\": \"i\", \"name\": \"f\", "
         "\"arguments\": \"{}\"}, {\"type\": \"function_call_output\", \"call_id\": \"i\", "
         "\"output\": [{\"type\": \"input_file\", \"file_id\": \"x\"}]}]}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
-    CHECK(memmem(a->talk.s, a->talk.n, "\"[file left out", 15));
+    CHECK(memmem(talk_text(a), strlen(talk_text(a)), "\"[file left out", 15));
     snprintf(text, sizeof text, "{\"messages\": [{\"role\": \"user\", \"content\": [%s]}]}", part);
     CHECK(!read_text(&api_openai_chat, text));
     CHECK_HAS(err.msg, "is not supported");

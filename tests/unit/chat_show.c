@@ -32,7 +32,7 @@ static void show(const char *prompt, const char *text, size_t part, int reasonin
     CHECK_OK(chat_show_begin(&s, &p, &err), &err);
     for (size_t i = 0, n = strlen(text); i < n; i += part)
         CHECK_OK(chat_show_put(&s, text + i, n - i < part ? n - i : part, &err), &err);
-    CHECK_OK(chat_show_end(&s, &err), &err);
+    CHECK_OK(chat_show_end(&s, false, &err), &err);
     snprintf(found, sizeof found, "%.*s", (int)s.n_found, s.found ? s.found : "");
     chat_show_fini(&s);
     fflush(stdout);

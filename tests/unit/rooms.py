@@ -21,7 +21,7 @@ import sys
 ROOMS = {
     "ggml-lite": ["base", "quant", "gguf", "graph", "plan", "sched"],
     "backends": ["common", "reference cpu vulkan shadow trace ranks mpi", "."],
-    "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "quant", "convert", "vocabulary", "load", "train", "run", "guess", "serve", "small"],
+    "models": ["common", "text", "sample grammar", "calls", "template", "language", "compile", "made_up", "quant", "convert", "vocabulary", "load", "train", "run", "guess", "serve", "small"],
     "library": ["builtin place hub measure sound picture speech glibc", "train", "."],
     "small": ["."],
     "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-embed llm-gguf llm-grammar llm-imatrix llm-lora llm-perplexity llm-quantize llm-server llm-tokenize llm-train llm-transcribe"],

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "args.h"
-#include "llm/internal/calls.h"
 
 const char *const tool_reasoning_choices[] = {"on", "off", "auto", NULL};
 const char *const tool_reasoning_formats[] = {"auto", "none", NULL};
@@ -19,8 +18,7 @@ static void note_bos(const llm_chat *chat, const char *tool) {
 }
 
 static void note_calls(const llm_chat *chat, const char *tool) {
-    if (llm_template_mentions(llm_chat_get_template(chat), "tools") &&
-        !llm_calls_format_has_calls(llm_calls_format(llm_chat_text(chat))))
+    if (llm_chat_shows_tools(chat) && !llm_calls_format_has_calls(llm_chat_answers(chat).format))
         tool_note(tool, "the chat template shows tools, but in which form the model writes calls "
                         "is not known: calls will be plain text");
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "chat_impl.h"
-#include "common/answer_marks.h"
 #include "common/color.h"
 #include "common/input.h"
 #include "common/open_template.h"
@@ -82,8 +81,7 @@ static int open_template(chat *c) {
     if (code >= 0)
         return code;
     if (st == GGL_OK) {
-        c->marks = answer_marks_format(llm_chat_text(format));
-        c->has_marks = answer_marks_of(c->marks) == MARKS_SHOWN;
+        c->has_marks = llm_calls_tokens_of(llm_chat_answers(format).format) == LLM_CALLS_ALL_TOKENS;
         const template_settings settings = {
             .reasoning = o->thinks,
             .budget = o->reasoning_budget,
@@ -101,28 +99,22 @@ static int open_template(chat *c) {
 
 /* Reads --tools, a list. */
 static int read_tools(chat *c) {
-    static const char before[] = "{\"tools\": ";
     const char *path = c->o.chat.tools;
     size_t n = 0;
     if (!path)
         return -1;
-    if (!llm_template_mentions(llm_chat_get_template(llm_opened_chat(c->ctx)), "tools"))
+    if (!llm_chat_shows_tools(llm_opened_chat(c->ctx)))
         return tool_error(TOOL, 1, "--tools: the chat template does not read tools");
     char *text = tool_read_text(TOOL, path, MOST_SYSTEM, &n);
     if (!text)
         return 1;
     ggl_error err = {0};
-    chat_text *all = &c->tools_object;
-    const bool good = chat_text_add(&c->tools, text, n) &&
-                      chat_text_add(all, before, sizeof before - 1) &&
-                      chat_text_add(all, text, n) && chat_text_add(all, "}", 1);
+    ggl_status st = chat_text_add(&c->tools_text, text, n)
+                        ? llm_json_parse(&c->tools, c->tools_text.s, n, "tools", &err)
+                        : ggl_fail(&err, GGL_NOMEM, "out of memory for tools");
     free(text);
-    llm_calls *calls = NULL; /* made to see whether these are tools */
-    const llm_calls_params p = {
-        .size = sizeof p, .format = c->marks, .tools = {c->tools.s, c->tools.n}};
-    const ggl_status st = good ? llm_calls_new(&calls, &p, &err)
-                               : ggl_fail(&err, GGL_NOMEM, "out of memory for tools");
-    llm_calls_free(calls);
+    if (st == GGL_OK)
+        st = llm_calls_check_tools(&c->tools->root, &err);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "--tools: %s: %s", path, err.msg);
 }
 
@@ -135,10 +127,12 @@ static void note_unread(void *ctx, ggl_str name) {
 /* Names that the template does not read may be typing errors. */
 static void note_variables(const chat *c) {
     const char *vars = c->o.chat.template_vars;
+    llm_talk *talk = NULL;
     ggl_error none = {0}; /* the variables were read already */
-    if (vars)
-        (void)!llm_chat_unread(llm_opened_chat(c->ctx), (ggl_str){vars, strlen(vars)}, note_unread,
-                               NULL, &none);
+    if (vars && llm_talk_new(&talk, &none) == GGL_OK &&
+        llm_talk_set(talk, (ggl_str){vars, strlen(vars)}, "", &none) == GGL_OK)
+        llm_chat_unread(llm_opened_chat(c->ctx), talk, note_unread, NULL);
+    llm_talk_free(talk);
 }
 
 /* Begins the conversation, with --tools. */
@@ -247,8 +241,8 @@ static void chat_close(chat *c) {
     llm_tokens_fini(&c->drawn);
     llm_tokens_fini(&c->forced);
     free(c->saved_as);
-    ggl_free(c->tools.s);
-    ggl_free(c->tools_object.s);
+    llm_json_free(c->tools);
+    ggl_free(c->tools_text.s);
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */

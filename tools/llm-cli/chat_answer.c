@@ -6,13 +6,11 @@
 
 #include "chat_impl.h"
 #include "common/amounts.h"
-#include "common/answer_marks.h"
-#include "common/json_text.h"
+#include "common/json_write.h"
 #include "common/open_context.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/internal/alloc.h"
-#include "ggl/internal/os_stream.h"
 
 bool chat_text_add(chat_text *t, const char *s, size_t n) {
     if (!ggl_grow(&t->s, &t->cap, t->n + n + 1, 1))
@@ -35,14 +33,8 @@ static void set_used(chat *c) {
 
 ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, bool asks, char **text,
                        size_t *n, ggl_error *err) {
-    char *json = NULL;
-    size_t n_json = 0;
-    *text = NULL;
-    ggl_status st = llm_talk_json(talk, first, &json, &n_json, err);
-    if (st == GGL_OK)
-        st = llm_chat_format(c->ctx, json, asks, text, n, err);
-    ggl_free(json);
-    return st;
+    const llm_chat_params p = {.end = asks ? LLM_CHAT_ASKS : LLM_CHAT_AS_SAID, .first = first};
+    return llm_chat_prompt(llm_opened_chat(c->ctx), talk, &p, text, n, err);
 }
 
 /* The prompt for the messages from c->first on, as text and tokens. */
@@ -173,7 +165,7 @@ static void note_nan(chat *c) {
 static bool has_text(const chat *c, int32_t id) {
     const llm_tokenizer *t = llm_opened_tokenizer(c->ctx);
     return llm_token_text(t, id, false).n > 0 ||
-           answer_marks_show(MARKS_THINK, llm_token_text(t, id, true));
+           llm_calls_is_text(LLM_CALLS_THINK_TOKENS, llm_token_text(t, id, true));
 }
 
 /* Adds a token to the answer. */
@@ -360,18 +352,16 @@ static void count(chat *c) {
 
 /* Adds an answer with calls of tools to the conversation. */
 static ggl_status add_calls(chat *c, const chat_show *show, ggl_error *err) {
-    os_memory_stream json;
-    if (!ggl_os_memory_stream_open(&json))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
-    fputs("{\"role\": \"assistant\", \"content\": ", json.to);
-    json_put_string(json.to, show->content ? show->content : "", show->n_content);
-    fprintf(json.to, ", \"tool_calls\": [%.*s]}", (int)show->n_found, show->found);
-    ggl_status st = ggl_os_memory_stream_close(&json)
-                        ? GGL_OK
-                        : ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
-    if (st == GGL_OK)
-        st = llm_talk_add_json(c->talk, (ggl_str){json.text, json.n}, "the answer", err);
-    free(json.text);
+    const ggl_str content = {show->content ? show->content : "", show->n_content};
+    llm_json_out json = {0};
+    llm_json_format(&json, "{'role': 'assistant', 'content': %.*s, 'tool_calls': [",
+                    LLM_JSON_STR(content));
+    llm_json_put(&json, show->found, show->n_found);
+    llm_json_put_text(&json, "]}");
+    const ggl_status st =
+        json.failed ? ggl_fail(err, GGL_NOMEM, "out of memory for an answer")
+                    : llm_talk_add_json(c->talk, (ggl_str){json.s, json.n}, "the answer", err);
+    ggl_free(json.s);
     return st;
 }
 
@@ -450,14 +440,14 @@ static bool drop_text(void *ctx, const char *text, size_t n) {
 /* After the prompt has run: draws, shows and keeps the answer. */
 static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
     chat_show show;
+    llm_calls_params calls = llm_chat_answers(llm_opened_chat(c->ctx));
+    calls.prompt = (ggl_str){p->text, p->n_text};
+    calls.tools = c->tools ? &c->tools->root : NULL;
     const chat_show_params params = {.out = &c->out,
                                      .reasoning = c->o.chat.reasoning,
                                      .has_looks = c->has_looks,
-                                     .has_tools = c->tools.n > 0,
-                                     .calls = {.size = sizeof(llm_calls_params),
-                                               .format = c->marks,
-                                               .prompt = {p->text, p->n_text},
-                                               .tools = {c->tools.s, c->tools.n}}};
+                                     .has_tools = c->tools != NULL,
+                                     .calls = calls};
     c->wrap.column = 0;
     c->wrap.n = 0;
     if (c->o.json_output)
@@ -467,7 +457,9 @@ static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
     if (st == GGL_OK)
         st = draw_all(c, &show, err);
     ggl_error late = {0};
-    const ggl_status shown = st == GGL_NOMEM ? st : chat_show_end(&show, &late);
+    const bool is_cut =
+        c->finish && (!strcmp(c->finish, "length") || !strcmp(c->finish, "context"));
+    const ggl_status shown = st == GGL_NOMEM ? st : chat_show_end(&show, is_cut, &late);
     end_line(c, st);
     note_hidden(c, &show);
     count(c);

@@ -8,6 +8,7 @@
 
 #include "chat_impl.h"
 #include "common/amounts.h"
+#include "common/json_write.h"
 #include "common/input.h"
 #include "common/paths.h"
 #include "common/process.h"
@@ -56,7 +57,7 @@ static chat_next do_clear(chat *c, const char *argument, size_t *keep) {
 /* Returns the index of the last message of a user; the number of messages if none. */
 static size_t last_turn(const llm_talk *t) {
     for (size_t i = llm_talk_n(t); i-- > 0;)
-        if (ggl_str_is(llm_talk_role(t, i), "user"))
+        if (ggl_str_is(llm_talk_at(t, i)->role, "user"))
             return i;
     return llm_talk_n(t);
 }
@@ -104,7 +105,7 @@ static chat_next do_system(chat *c, const char *argument, size_t *keep) {
     (void)keep;
     if (!*argument) {
         const bool has = llm_talk_begin(c->talk) > 0;
-        const ggl_str text = has ? llm_talk_content(c->talk, 0) : (ggl_str){"", 0};
+        const ggl_str text = has ? llm_talk_at(c->talk, 0)->content : (ggl_str){"", 0};
         chat_say(c, has ? "%.*s" : "(there is no system message%.*s)", (int)text.n,
                  text.s ? text.s : "");
         return CHAT_READ;
@@ -136,17 +137,29 @@ static void show_lines(ggl_str text) {
     }
 }
 
+/* Prints the calls of a message, each as a line of JSON. */
+static void show_calls(const llm_talk_message *m) {
+    for (size_t i = 0; i < m->n_calls; i++) {
+        llm_json_out line = {0};
+        llm_json_format(&line, "{'name': %.*s, 'arguments': ", LLM_JSON_STR(m->call[i].name));
+        llm_json_put_value(&line, m->call[i].arguments);
+        llm_json_put_text(&line, "}");
+        show_lines((ggl_str){line.s ? line.s : "", line.n});
+        ggl_free(line.s);
+    }
+}
+
 static chat_next do_show(chat *c, const char *argument, size_t *keep) {
     (void)argument;
     (void)keep;
     const size_t begin = llm_talk_begin(c->talk);
     for (size_t i = 0; i < llm_talk_n(c->talk); i++) {
-        const ggl_str role = llm_talk_role(c->talk, i), text = chat_shown(c->talk, i);
+        const llm_talk_message *m = llm_talk_at(c->talk, i);
+        const ggl_str role = m->role, text = chat_shown(c->talk, i);
         const bool left_out = i >= begin && i < c->first;
         chat_say(c, "%.*s%s", (int)role.n, role.s, left_out ? " (left out)" : "");
-        const ggl_str calls = llm_talk_calls(c->talk, i);
-        show_lines(text.s || calls.s ? text : (ggl_str){"(not a text)", 12});
-        show_lines(calls);
+        show_lines(text);
+        show_calls(m);
         free((char *)text.s);
     }
     if (llm_talk_n(c->talk) == 0)
@@ -218,8 +231,8 @@ static ggl_status check_replaced(const char *path, ggl_error *err) {
     if (!ggl_os_stat(path, &st) || st.kind != OS_FILE || st.size == 0 ||
         ggl_file_map_open(&m, path, NULL) != GGL_OK)
         return GGL_OK;
-    const bool is_talk = m.size <= MOST_FILE &&
-                         llm_talk_read(&talk, (ggl_str){m.data, m.size}, path, NULL) == GGL_OK;
+    const bool is_talk = m.size <= MOST_FILE && llm_talk_read(&talk, (ggl_str){m.data, m.size},
+                                                              path, NULL, NULL) == GGL_OK;
     ggl_file_map_close(&m);
     llm_talk_free(talk);
     return is_talk ? GGL_OK
@@ -235,7 +248,7 @@ static ggl_status write_talk(const chat *c, const char *path, ggl_error *err) {
     ggl_new_file *f = NULL;
     ggl_status st = check_replaced(path, err);
     if (st == GGL_OK)
-        st = llm_talk_json(c->talk, 0, &json, &n, err);
+        st = llm_talk_json(c->talk, &json, &n, err);
     if (st == GGL_OK)
         st = ggl_new_file_open(&f, path, err);
     if (st == GGL_OK) {
@@ -277,7 +290,7 @@ static ggl_status read_talk(chat *c, const char *path, llm_talk **talk, ggl_erro
         st = ggl_fail(err, GGL_LIMIT, "%s: a conversation has at most %d MiB", path,
                       MOST_FILE >> 20);
     if (st == GGL_OK)
-        st = llm_talk_read(talk, (ggl_str){m.data, m.size}, path, err);
+        st = llm_talk_read(talk, (ggl_str){m.data, m.size}, path, NULL, err);
     ggl_file_map_close(&m);
     if (st != GGL_OK)
         return st;
@@ -314,7 +327,7 @@ static chat_next do_load(chat *c, const char *argument, size_t *keep) {
     c->told_shift = false;
     chat_count_used(c);
     const size_t n = llm_talk_n(talk);
-    const bool waits = n > 0 && ggl_str_is(llm_talk_role(talk, n - 1), "user");
+    const bool waits = n > 0 && ggl_str_is(llm_talk_at(talk, n - 1)->role, "user");
     chat_say(c, "(%zu message%s from %s%s)", n, plural(n), path,
              waits ? "; /regen answers the last one" : "; /show prints them");
     chat_find_missing(c);

@@ -5,6 +5,7 @@
 #include "chat.h"
 #include "chat_input.h"
 #include "chat_show.h"
+#include "common/json.h"
 #include "common/word_wrap.h"
 #include "llm/internal/chat.h"
 #include "llm/internal/talk.h"
@@ -35,11 +36,11 @@ typedef struct chat {
     word_wrap wrap;  /* of answers on a terminal */
     chat_show *show; /* of the answer that is drawn */
     size_t n_read,
-        n_shown;    /* bytes of the tokens' texts, and of those that were given to be shown */
-    bool has_told;  /* that a line from a pipe is no command */
-    bool has_looks; /* answers are on a terminal that can dim text */
-    chat_text tools, tools_object; /* of --tools: an array, {"tools": array}; empty: none */
-    ggl_str marks;                 /* the format of answers, for llm_calls */
+        n_shown;          /* bytes of the tokens' texts, and of those that were given to be shown */
+    bool has_told;        /* that a line from a pipe is no command */
+    bool has_looks;       /* answers are on a terminal that can dim text */
+    llm_json *tools;      /* of --tools: a list; NULL: none */
+    chat_text tools_text; /* its text */
     /* Marks of calls or reasoning may be control tokens; the answer has some. */
     bool has_marks, marked;
     bool has_begun;      /* of llm_token_next_text: the answer goes on in the prompt's text */

@@ -6,7 +6,7 @@
 #include "images.h"
 
 ggl_str chat_shown(const llm_talk *talk, size_t message) {
-    ggl_str text = llm_talk_content(talk, message);
+    const ggl_str text = llm_talk_at(talk, message)->content;
     char *copy = text.s ? malloc(text.n + 1) : NULL;
     if (!copy)
         return (ggl_str){0};
@@ -18,7 +18,7 @@ ggl_str chat_shown(const llm_talk *talk, size_t message) {
 /* Calls each(c, mark) for the mark of each picture in the conversation, until it returns false. */
 static void each_picture(chat *c, bool (*each)(chat *c, const char *mark)) {
     for (size_t i = 0; i < llm_talk_n(c->talk); i++) {
-        const ggl_str text = llm_talk_content(c->talk, i);
+        const ggl_str text = llm_talk_at(c->talk, i)->content;
         size_t from = 0;
         for (const char *at; text.s && (at = images_find(text.s + from, text.n - from));
              from = (size_t)(at - text.s) + LLM_IMAGE_MARK - 1)

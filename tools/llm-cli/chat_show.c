@@ -147,8 +147,10 @@ ggl_status chat_show_put(chat_show *s, const char *text, size_t n, ggl_error *er
     return st == GGL_OK ? show_parts(s, err) : st;
 }
 
-ggl_status chat_show_end(chat_show *s, ggl_error *err) {
-    ggl_status st = s->calls ? llm_calls_finish(s->calls, err) : GGL_OK;
+ggl_status chat_show_end(chat_show *s, bool is_cut, ggl_error *err) {
+    ggl_status st = !s->calls                  ? GGL_OK
+                    : is_cut && s->p.has_tools ? llm_calls_cut(s->calls, err)
+                                               : llm_calls_finish(s->calls, err);
     if (st == GGL_OK && s->calls)
         st = show_parts(s, err);
     set_dim(s, false);

@@ -27,10 +27,10 @@ typedef struct chat_show {
     size_t n_content, cap_content;
 } chat_show;
 
-/* Statuses of llm_calls_new, llm_calls_add and llm_calls_finish. */
+/* Statuses of llm_calls_new, llm_calls_add and llm_calls_finish. is_cut: a limit ended the answer, so a call that is not complete is none. */
 GGL_NODISCARD ggl_status chat_show_begin(chat_show *s, const chat_show_params *p, ggl_error *err);
 GGL_NODISCARD ggl_status chat_show_put(chat_show *s, const char *text, size_t n, ggl_error *err);
-GGL_NODISCARD ggl_status chat_show_end(chat_show *s, ggl_error *err);
+GGL_NODISCARD ggl_status chat_show_end(chat_show *s, bool is_cut, ggl_error *err);
 void chat_show_fini(chat_show *s);
 
 #endif

@@ -32,9 +32,7 @@ void chat_say_times(const chat *c, const char *of, const chat_times *t) {
 }
 
 ggl_status chat_set_variables(const chat *c, llm_talk *talk, ggl_error *err) {
-    return c->tools.n > 0
-               ? llm_talk_set(talk, (ggl_str){c->tools_object.s, c->tools_object.n}, "--tools", err)
-               : GGL_OK;
+    return c->tools ? llm_talk_put(talk, (ggl_str){"tools", 5}, &c->tools->root, err) : GGL_OK;
 }
 
 int chat_new_sampler(chat *c) {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json_text.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/report.h"
@@ -13,7 +12,6 @@
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
-#include "ggl/internal/os_stream.h"
 #include "ggl/internal/os_terminal.h"
 
 #define TOOL "llm-cli"
@@ -86,32 +84,24 @@ int diffusion_check(const cli_options *o) {
 
 /* --- the prompt ------------------------------------------------------------------------------- */
 
-/* Returns {"messages": [{"role": "user", "content": text}]}, to free(); NULL: out of memory. */
-static char *conversation(const char *text, size_t n) {
-    os_memory_stream json;
-    if (!ggl_os_memory_stream_open(&json))
-        return NULL;
-    fputs("{\"messages\": [{\"role\": \"user\", \"content\": ", json.to);
-    json_put_string(json.to, text, n);
-    fputs("}]}", json.to);
-    return ggl_os_memory_stream_close(&json) ? json.text : NULL;
-}
-
 int diffusion_prompt(llm_context *c, const char *text, size_t n, bool chats, llm_tokens *ids) {
+    const llm_chat_params asks = {.end = LLM_CHAT_ASKS};
     ggl_error err = {0};
     const bool formats = chats && llm_context_has_chat(c);
-    char *json = formats ? conversation(text, n) : NULL, *formed = NULL;
+    llm_talk *talk = NULL;
+    char *formed = NULL;
     size_t n_formed;
-    ggl_status st = GGL_OK;
-    if (formats)
-        st = json ? llm_chat_format(c, json, true, &formed, &n_formed, &err)
-                  : ggl_fail(&err, GGL_NOMEM, "out of memory");
+    ggl_status st = llm_talk_new(&talk, &err);
+    if (st == GGL_OK && formats)
+        st = llm_talk_add(talk, "user", (ggl_str){text, n}, &err);
+    if (st == GGL_OK && formats)
+        st = llm_chat_prompt(llm_opened_chat(c), talk, &asks, &formed, &n_formed, &err);
     if (st == GGL_OK)
         st = llm_encode(c, formed ? formed : text, formed ? n_formed : n,
                         formed ? LLM_READ_SPECIAL : LLM_ADD_SPECIAL | LLM_READ_SPECIAL, &ids->id,
                         &ids->n, &err);
     ids->cap = ids->n;
-    free(json);
+    llm_talk_free(talk);
     ggl_free(formed);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
 }

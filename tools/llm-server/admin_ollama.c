@@ -198,7 +198,7 @@ void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
                      .template_text = llm_opened_chat(s->ctx)
                                           ? llm_chat_text(llm_opened_chat(s->ctx))
                                           : (ggl_str){"", 0},
-                     .has_tools = t && llm_template_mentions(t, "tools"),
+                     .has_tools = t && llm_chat_shows_tools(llm_opened_chat(s->ctx)),
                      .has_thinking = t && llm_template_mentions(t, "enable_thinking"),
                      .writes = s->facts.writes,
                      .embeds = s->facts.n_embd > 0,

@@ -183,7 +183,7 @@ void job_compare(job *j);
 
 /* True if the model may call tools, or else give an answer in a given form. */
 static inline bool ask_is_either(const ask *a) {
-    return a->kind == ASK_CHAT && a->tools.n > 0 && a->tool_choice == ASK_TOOLS_AUTO &&
+    return a->kind == ASK_CHAT && a->tools && a->tool_choice == ASK_TOOLS_AUTO &&
            (a->form == ASK_JSON || a->form == ASK_SCHEMA);
 }
 /* True if the grammar must complete the answer before the limit of tokens, because JSON that is cut off is of no use. Calls

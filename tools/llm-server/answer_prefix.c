@@ -40,24 +40,14 @@ static void add_value(ggl_xxh64 *h, const json_value *v, const char *key) {
     }
 }
 
-static bool is_of_user(const json_value *message) {
-    const json_value *role = llm_json_get_kind(message, "role", JSON_STRING);
-    return role && role->n == 4 && memcmp(role->s, "user", 4) == 0;
-}
-
 /* The messages as far as the first one of the user. */
 static bool add_talk(ggl_xxh64 *h, const ask *a) {
-    llm_json *doc;
-    ggl_error err;
-    if (llm_json_parse(&doc, a->talk.s, a->talk.n, "request", &err) != GGL_OK)
-        return false;
-    const json_value *list = llm_json_get_kind(&doc->root, "messages", JSON_ARRAY);
-    for (uint32_t i = 0; list && i < list->n; i++) {
-        add_value(h, &list->item[i], a->image_key);
-        if (is_of_user(&list->item[i]))
-            break;
+    bool asked = false;
+    for (size_t i = 0; i < llm_talk_n(a->talk) && !asked; i++) {
+        const llm_talk_message *m = llm_talk_at(a->talk, i);
+        add_value(h, m->object, a->image_key);
+        asked = ggl_str_is(m->role, "user");
     }
-    llm_json_free(doc);
     return true;
 }
 

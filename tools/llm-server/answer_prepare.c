@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "answer_impl.h"
-#include "answer_talk.h"
 #include "api_images.h"
 #include "ggl/internal/text.h"
 #include "server_adapters.h"
@@ -19,79 +18,21 @@ static ggl_status no_memory(ggl_error *err) {
 
 enum { TAG_SIZE = 24 };
 
-/* Writes messages with a tag at the end of the last one's text. False: it has no text. */
-static bool put_tagged(llm_json_out *out, const json_value *v, const char *tag) {
-    bool is_put = false;
-    if (v->kind == JSON_STRING) {
-        llm_json_put_string(out, json_str(v));
-        out->n -= !out->failed; /* the tag comes before the closing quote */
-        llm_json_format(out, "%s'", tag);
-        return v->n > 0;
-    }
-    const bool is_object = v->kind == JSON_OBJECT;
-    llm_json_put_text(out, is_object ? "{" : "[");
-    for (uint32_t i = 0; i < v->n; i++) {
-        const ggl_str name = is_object ? json_name(v, i) : (ggl_str){0};
-        const bool is_text = ggl_str_is(name, "content") || ggl_str_is(name, "text");
-        const json_kind kind = (json_kind)v->item[i].kind;
-        if (i > 0)
-            llm_json_put_text(out, ", ");
-        if (is_object)
-            llm_json_format(out, "%.*s: ", LLM_JSON_STR(name));
-        if ((is_object ? is_text && kind != JSON_OBJECT : i + 1 == v->n) && kind >= JSON_STRING)
-            is_put |= put_tagged(out, &v->item[i], tag);
-        else
-            llm_json_put_value(out, &v->item[i]);
-    }
-    llm_json_put_text(out, is_object ? "}" : "]");
-    return is_put;
-}
-
-/* Writes the conversation's messages as variables of the template, with the tag after the last text. */
-static ggl_status tag_messages(llm_json_out *out, ggl_str talk, const char *tag, ggl_error *err) {
-    llm_json *doc = NULL;
-    ggl_status st = llm_json_parse(&doc, talk.s, talk.n, "request", err);
-    if (st != GGL_OK)
-        return st;
-    const json_value *list = llm_json_get_kind(&doc->root, "messages", JSON_ARRAY);
-    llm_json_put_text(out, "{\"messages\": ");
-    if (!list || !put_tagged(out, list, tag))
-        st = ggl_fail(err, GGL_USAGE, "the last message cannot be continued: it has no text");
-    llm_json_put_text(out, "}");
-    if (st == GGL_OK && out->failed)
-        st = no_memory(err);
-    llm_json_free(doc);
-    return st;
-}
-
 /* Finds out how much of the prompt belongs to the message that is continued: all that differs from the prompt that would ask
  * for it. If the template does not render that, the whole message counts as not begun. */
-static ggl_status count_begun(const llm_chat *chat, ggl_str talk, job_prompt *p, ggl_error *err) {
-    llm_json *doc = NULL;
-    llm_json_out fewer = {0};
+static ggl_status count_begun(const llm_chat *chat, const llm_talk *talk, job_prompt *p,
+                              ggl_error *err) {
+    const llm_chat_params asks = {.end = LLM_CHAT_ASKS};
+    llm_talk *fewer = NULL;
     char *text = NULL;
     size_t n = 0, same = 0;
-    static const char asks[] = "{\"add_generation_prompt\": true}";
-    ggl_status st = llm_json_parse(&doc, talk.s, talk.n, "request", err);
-    if (st != GGL_OK)
-        return st;
-    const json_value *list = llm_json_get_kind(&doc->root, "messages", JSON_ARRAY);
-    llm_json_put_text(&fewer, "{\"messages\": [");
-    for (uint32_t i = 0; list && i + 1 < list->n; i++) {
-        llm_json_put_text(&fewer, i > 0 ? ", " : "");
-        llm_json_put_value(&fewer, &list->item[i]);
-    }
-    llm_json_put_text(&fewer, "]}");
-    llm_json_free(doc);
-    const ggl_str vars[] = {talk, {fewer.s, fewer.n}, {asks, sizeof asks - 1}};
-    if (fewer.failed)
-        st = no_memory(err);
-    else if (llm_chat_prompt(chat, vars, 3, NULL, &text, &n, NULL) == GGL_OK)
+    const ggl_status st = llm_talk_copy(&fewer, talk, llm_talk_n(talk) - 1, err);
+    if (st == GGL_OK && llm_chat_prompt(chat, fewer, &asks, &text, &n, NULL) == GGL_OK)
         while (same < n && same < p->text.n && text[same] == p->text.s[same])
             same++;
     p->n_begun = same > 0 ? p->text.n - same : 0;
     ggl_free(text);
-    ggl_free(fewer.s);
+    llm_talk_free(fewer);
     return st;
 }
 
@@ -164,46 +105,43 @@ static void hide_marks(const ask *a, job_prompt *p) {
     p->n_begun = n_begun;
 }
 
+/* Renders the conversation up to the end of its last message's text, after which the model continues. */
+static ggl_status render_continued(const llm_chat *chat, const llm_talk *talk, job_prompt *p,
+                                   ggl_error *err) {
+    llm_talk *tagged = NULL;
+    char tag[TAG_SIZE + 1];
+    random_text(tag, TAG_SIZE);
+    ggl_status st = llm_talk_copy(&tagged, talk, llm_talk_n(talk), err);
+    if (st == GGL_OK)
+        st = llm_talk_append(tagged, (ggl_str){tag, TAG_SIZE}, err);
+    if (st == GGL_OK)
+        st = llm_chat_prompt(chat, tagged, NULL, &p->owned, &p->text.n, err);
+    p->text.s = p->owned;
+    if (st == GGL_OK)
+        st = cut_at_tag(p, tag, err);
+    if (st == GGL_OK)
+        st = count_begun(chat, talk, p, err);
+    llm_talk_free(tagged);
+    return st;
+}
+
 ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char **param,
                               ggl_error *err) {
-    static const char asks[] = "{\"add_generation_prompt\": true}",
-                      no_tools[] = "{\"tools\": null}";
+    const llm_chat_params how = {.end = a->no_turn ? LLM_CHAT_AS_SAID : LLM_CHAT_ASKS};
     const llm_chat *chat = server_chat(s);
-    llm_json_out fitted = {0}, tagged = {0};
-    char tag[TAG_SIZE + 1];
-    ggl_str vars[3] = {a->talk};
-    size_t n = 1;
     *param = a->talk_name ? a->talk_name : "messages";
     if (!chat)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model has no chat template; start the server with --chat-template");
-    ggl_status st = answer_fit_talk(chat, a->talk, &fitted, err);
-    if (fitted.n > 0)
-        vars[0] = (ggl_str){fitted.s, fitted.n};
-    random_text(tag, TAG_SIZE);
-    if (st == GGL_OK && a->continues)
-        st = tag_messages(&tagged, vars[0], tag, err);
-    if (a->continues)
-        vars[n++] = (ggl_str){tagged.s, tagged.n};
-    else if (!a->no_turn)
-        vars[n++] = (ggl_str){asks, sizeof asks - 1};
-    if (a->tool_choice == ASK_TOOLS_NONE)
-        vars[n++] = (ggl_str){no_tools, sizeof no_tools - 1};
-    if (st == GGL_OK)
-        st = llm_chat_prompt(chat, vars, n, NULL, &p->owned, &p->text.n, err);
+    ggl_status st = a->continues ? render_continued(chat, a->talk, p, err)
+                                 : llm_chat_prompt(chat, a->talk, &how, &p->owned, &p->text.n, err);
     p->text.s = p->owned;
-    if (st == GGL_OK && a->continues)
-        st = cut_at_tag(p, tag, err);
-    if (st == GGL_OK && a->continues)
-        st = count_begun(chat, vars[0], p, err);
     if (st == GGL_OK)
         st = check_shown(a, p->text, err);
     if (st == GGL_OK)
         st = tokenize_seen(s, a, p->text, LLM_TOKENIZE_SPECIAL, &p->ids, err);
     if (st == GGL_OK)
         hide_marks(a, p);
-    ggl_free(fitted.s);
-    ggl_free(tagged.s);
     return st;
 }
 
@@ -423,25 +361,26 @@ static bool has_calls(const ask *a) {
            (a->form == ASK_ANY || a->tool_choice >= ASK_TOOLS_REQUIRED || ask_is_either(a));
 }
 
-static ggl_str marks_format(const job *j) {
-    return answer_marks_format(llm_chat_text(server_chat(j->server)));
+static llm_calls_params calls_params(const job *j, const job_prompt *p) {
+    const ask *a = j->ask;
+    llm_calls_params c = llm_chat_answers(server_chat(j->server));
+    c.prompt = p->text;
+    c.n_begun = p->n_begun;
+    c.tools = a->tools;
+    c.partial =
+        a->stream && j->dialect->takes_pieces && a->tools && a->tool_choice != ASK_TOOLS_NONE;
+    c.max_steps = GRAMMAR_COMPILE_STEPS;
+    c.max_bytes = GRAMMAR_COMPILE_BYTES;
+    c.answer = ask_is_either(a) ? answer_schema_of(a->form, a->form_text) : (ggl_str){0};
+    c.demanded = a->kind == ASK_CHAT && a->tool_choice >= ASK_TOOLS_REQUIRED;
+    return c;
 }
 
-static llm_calls_params calls_params(const job *j, const job_prompt *p) {
-    return (llm_calls_params){
-        .size = sizeof(llm_calls_params),
-        .format = marks_format(j),
-        .template_text = llm_chat_text(server_chat(j->server)),
-        .prompt = p->text,
-        .n_begun = p->n_begun,
-        .tools = j->ask->tools,
-        .partial = j->ask->stream && j->dialect->takes_pieces && j->ask->tools.n > 0 &&
-                   j->ask->tool_choice != ASK_TOOLS_NONE,
-        .max_steps = GRAMMAR_COMPILE_STEPS,
-        .max_bytes = GRAMMAR_COMPILE_BYTES,
-        .answer = ask_is_either(j->ask) ? answer_schema_of(j->ask->form, j->ask->form_text)
-                                        : (ggl_str){0},
-        .demanded = j->ask->kind == ASK_CHAT && j->ask->tool_choice >= ASK_TOOLS_REQUIRED};
+/* The control tokens that are text in the answer. */
+static llm_calls_tokens answer_tokens(const job *j) {
+    return j->ask->kind == ASK_CHAT
+               ? llm_calls_tokens_of(llm_chat_answers(server_chat(j->server)).format)
+               : LLM_CALLS_NO_TOKENS;
 }
 
 static bool take_part(void *ctx, const answer_part *part) {
@@ -492,12 +431,11 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
         st = llm_calls_new(&s->calls, &calls, err);
     }
     const answer_text_params p = {.tokenizer = server_tokenizer(j->server),
-                                  .marks = a->kind == ASK_CHAT ? answer_marks_of(marks_format(j))
-                                                               : MARKS_HIDDEN,
+                                  .marks = answer_tokens(j),
                                   .stops = s->stop,
                                   .stop_in_text = a->stop_in_text,
                                   .calls = s->calls,
-                                  .has_tools = a->tools.n > 0 && a->tool_choice != ASK_TOOLS_NONE,
+                                  .has_tools = a->tools && a->tool_choice != ASK_TOOLS_NONE,
                                   .keeps_space = a->continues,
                                   .begins_text = j->x.facts->reads_text,
                                   .keeps_tokens = a->n_top >= 0 || a->return_tokens,

@@ -260,7 +260,7 @@ ggl_status answer_text_token(answer_text *t, const answer_token *token, ggl_erro
         return GGL_OK;
     const bool is_special = llm_token_text(t->p.tokenizer, token->id, false).n == 0;
     const ggl_str text = llm_token_next_text(t->p.tokenizer, token->id, is_special, &t->has_begun);
-    const bool hidden = is_special && !answer_marks_show(t->p.marks, text);
+    const bool hidden = is_special && !llm_calls_is_text(t->p.marks, text);
     if (t->p.keeps_tokens && !tokens_add(t, token, hidden ? 0 : text.n))
         return no_memory(err);
     t->n_read += text.n;

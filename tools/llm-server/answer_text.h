@@ -15,15 +15,15 @@
 #ifndef LLM_SERVER_ANSWER_TEXT_H
 #define LLM_SERVER_ANSWER_TEXT_H
 
-#include "common/answer_marks.h"
+#include "llm/internal/calls.h"
 #include "dialect.h"
 #include "llm/internal/tokenizer.h"
 #include "stopped_text.h"
 
 typedef struct answer_text_params {
     const llm_tokenizer *tokenizer; /* borrowed until answer_text_fini, as are all pointers here */
-    answer_marks marks; /* control tokens that are not text may still be in a stop string */
-    llm_stop *stops;    /* at the beginning of a text; NULL: none */
+    llm_calls_tokens marks; /* control tokens that are not text may still be in a stop string */
+    llm_stop *stops;        /* at the beginning of a text; NULL: none */
     bool stop_in_text;
     llm_calls *calls; /* at the beginning of an answer; NULL: all is content */
     bool has_tools;   /* calls become parts, else they are content */

@@ -3,6 +3,7 @@
 
 #include "api_anthropic.h"
 #include "api_images.h"
+#include "api_openai.h"
 #include "api_shape.h"
 #include "api_talk.h"
 #include "fields_sampling.h"
@@ -375,12 +376,10 @@ static ggl_status add_messages(reading *r, const json_value *messages) {
     return GGL_OK;
 }
 
-/* Writes what follows the messages: tools, and variables of the template. */
+/* Sets variables of the template. */
 static void put_variables(reading *r) {
     const ask *a = r->ask;
     const anthropic_ask *own = a->own;
-    if (a->tools.s && a->tool_choice != ASK_TOOLS_NONE)
-        talk_tools(&r->talk, a->tools);
     if (own->has_thinking)
         talk_bool(&r->talk, "enable_thinking", own->thinks);
     if (own->effort.s)
@@ -393,10 +392,10 @@ ggl_status anthropic_talk(ask *a, const char **param, ggl_error *err) {
     *param = "messages";
     if (!own->messages || own->messages->kind != JSON_ARRAY || own->messages->n == 0)
         return ggl_fail(err, GGL_USAGE, "\"messages\" must be a list of at least one message");
-    ggl_status st = add_system(&r, own->system);
-    if (st != GGL_OK)
+    ggl_status st = talk_start(&r.talk, a, err);
+    if (st == GGL_OK && (st = add_system(&r, own->system)) != GGL_OK)
         *param = "system";
-    else
+    if (st == GGL_OK)
         st = add_messages(&r, own->messages);
     if (st != GGL_OK) {
         talk_free(&r.talk);
@@ -404,7 +403,7 @@ ggl_status anthropic_talk(ask *a, const char **param, ggl_error *err) {
     }
     put_variables(&r);
     *param = NULL;
-    return talk_finish(&r.talk, a, err);
+    return talk_finish(&r.talk, err);
 }
 
 /* --- tools -------------------------------------------------------------------------------------- */
@@ -435,7 +434,8 @@ bool anthropic_is_left_out(const ask *a, const json_value *v) {
            (type->n > sizeof search - 1 && memcmp(type->s, search, sizeof search - 1) == 0);
 }
 
-static ggl_status put_tool(ask *a, llm_json_out *out, const json_value *v, ggl_error *err) {
+/* Makes a tool of OpenAI's form. */
+static ggl_status make_tool(ask *a, json_value *out, const json_value *v, ggl_error *err) {
     const json_value *type = llm_json_get_kind(v, "type", JSON_STRING);
     tool t;
     if (type && !llm_json_is(type, "custom"))
@@ -446,42 +446,33 @@ static ggl_status put_tool(ask *a, llm_json_out *out, const json_value *v, ggl_e
     const ggl_status st = read_shape(&t, sizeof t, &a->ignored, v, tool_rows, err);
     if (st != GGL_OK)
         return st;
-    llm_json_format(out, "%s{'type': 'function', 'function': {'name': ", out->n > 1 ? ", " : "");
-    llm_json_put_string(out, json_str(t.name));
-    if (t.description) {
-        llm_json_put_text(out, ", \"description\": ");
-        llm_json_put_string(out, json_str(t.description));
-    }
-    llm_json_put_text(out, ", \"parameters\": ");
-    llm_json_put_value(out, t.schema);
-    llm_json_put_text(out, "}}");
-    return GGL_OK;
+    return openai_make_tool(a, out, json_str(t.name), t.description, t.schema, err);
 }
 
 ggl_status anthropic_tools(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
-    llm_json_out out = {0};
     ggl_status st = GGL_OK;
-    size_t n_shown = 0;
+    uint32_t n = 0;
     (void)facts;
     if (v->kind != JSON_ARRAY)
         return ggl_fail(err, GGL_USAGE, "\"tools\" must be a list, not %s",
                         llm_json_kind_text((json_kind)v->kind));
-    llm_json_put_text(&out, "[");
+    json_value *list = ggl_arena_alloc(&a->arena, 1, sizeof *list),
+               *item = ggl_arena_alloc(&a->arena, v->n, sizeof *item);
+    if (!list || !item)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for tools");
     for (size_t i = 0; i < v->n && st == GGL_OK; i++) {
         const json_value *given = &v->item[i];
         const bool is_left_out = anthropic_is_left_out(a, given);
-        n_shown += !is_left_out;
         st = is_left_out
                  ? fields_ignore(&a->ignored, "tools", json_str(llm_json_get(given, "type")), err)
-                 : put_tool(a, &out, given, err);
+                 : make_tool(a, &item[n++], given, err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "tools[%zu]", i);
     }
-    llm_json_put_text(&out, "]");
-    if (st == GGL_OK && n_shown > 0) {
-        ((anthropic_ask *)a->own)->tools = v;
-        return ask_keep(a, &out, &a->tools, err);
-    }
-    ggl_free(out.s);
-    return st;
+    if (st != GGL_OK || n == 0)
+        return st;
+    ((anthropic_ask *)a->own)->tools = v;
+    *list = (json_value){.kind = JSON_ARRAY, .n = n, .item = item};
+    a->tools = list;
+    return GGL_OK;
 }

@@ -120,12 +120,12 @@ static ggl_status add_messages(talk_writer *t, ask *a, const json_value *message
 
 ggl_status ollama_talk(ask *a, const char **param, ggl_error *err) {
     const ollama_ask *own = a->own;
-    talk_writer t = {0};
-    ggl_status st = GGL_OK;
+    talk_writer t;
+    ggl_status st = talk_start(&t, a, err);
     *param = own->is_chat ? "messages" : "prompt";
-    if (own->is_chat) {
+    if (st == GGL_OK && own->is_chat) {
         st = add_messages(&t, a, own->messages, err);
-    } else {
+    } else if (st == GGL_OK) {
         if (own->system.n > 0)
             talk_message(&t, "system", own->system);
         talk_begin(&t, "user");
@@ -137,14 +137,12 @@ ggl_status ollama_talk(ask *a, const char **param, ggl_error *err) {
         talk_free(&t);
         return st;
     }
-    if (a->tools.s)
-        talk_tools(&t, a->tools);
     if (own->has_think)
         talk_bool(&t, "enable_thinking", own->thinks);
     if (own->effort.s)
         talk_string(&t, "reasoning_effort", own->effort);
     *param = NULL;
-    return talk_finish(&t, a, err);
+    return talk_finish(&t, err);
 }
 
 /* --- tools -------------------------------------------------------------------------------------- */
@@ -184,7 +182,6 @@ static ggl_status check_tool(ignored_fields *x, const json_value *v, ggl_error *
 
 /* Checks the list and keeps it as it is: its form is OpenAI's. */
 ggl_status ollama_tools(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
-    llm_json_out out = {0};
     (void)facts;
     if (v->kind != JSON_ARRAY)
         return ggl_fail(err, GGL_USAGE, "\"tools\" must be a list, not %s",
@@ -194,8 +191,6 @@ ggl_status ollama_tools(ask *a, const json_value *v, const server_facts *facts, 
         if (st != GGL_OK)
             return ggl_within(err, st, "tools[%zu]", i);
     }
-    if (v->n == 0)
-        return GGL_OK;
-    llm_json_put_value(&out, v);
-    return ask_keep(a, &out, &a->tools, err);
+    a->tools = v->n > 0 ? v : NULL;
+    return GGL_OK;
 }

@@ -47,14 +47,13 @@ field_fn openai_field_max_tokens, openai_field_max_completion_tokens, openai_fie
 field_fn openai_field_stream_options, openai_field_timings_per_token;
 field_fn openai_field_top_logprobs, openai_field_parallel; /* "parallel_tool_calls" */
 
-/* Adds a content, which is a string, a list of parts of text, or null, to a message by `add` (talk_text or
- * talk_reasoning). `where` begins the messages of errors: "messages[1]". */
+/* Reads parts of contents. Pictures and sounds become marks; those of the result of a tool's call that the model cannot see or hear, and files,
+ * become texts that say so. */
+llm_part_reader openai_part_reader(ask *a);
+/* Adds a content, which is a string or a list of parts, to a message by `add` (talk_text or
+ * talk_reasoning). `where` begins the messages of errors: "messages[1]". in_result: it is the result of a tool's call. */
 ggl_status openai_add_content(ask *a, talk_writer *t, talk_adder *add, const json_value *content,
-                              const char *where, ggl_error *err);
-
-/* The same for the result of a tool's call, in which pictures and files become texts that say so. */
-ggl_status openai_add_result(ask *a, talk_writer *t, const json_value *content, const char *where,
-                             ggl_error *err);
+                              bool in_result, const char *where, ggl_error *err);
 
 /* How the API writes functions: within "function": {..}, or `flat` in the tool itself. */
 typedef enum openai_style { OPENAI_NESTED, OPENAI_FLAT } openai_style;
@@ -62,6 +61,9 @@ typedef enum openai_style { OPENAI_NESTED, OPENAI_FLAT } openai_style;
 /* Reads "tools" and "tool_choice" of a request into the ask. */
 ggl_status openai_read_tools(ask *a, openai_style style, const server_facts *facts,
                              const char **param, ggl_error *err);
+/* Makes a tool in the form that templates read; description may be NULL. GGL_NOMEM. */
+ggl_status openai_make_tool(ask *a, json_value *out, ggl_str name, const json_value *description,
+                            const json_value *parameters, ggl_error *err);
 /* Returns the tool that the model calls by a name; NULL if none. */
 const openai_tool *openai_find_tool(const ask *a, ggl_str shown);
 /* Writes a name as the model sees it: with its namespace, which may be empty. s NULL: out of memory. */

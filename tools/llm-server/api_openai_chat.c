@@ -170,12 +170,14 @@ static bool continues_by_itself(const ask *a) {
 }
 
 static ggl_status read_talk(ask *a, const server_facts *facts, const char **param, ggl_error *err) {
-    talk_writer t = {0};
-    ggl_status st = openai_read_tools(a, OPENAI_NESTED, facts, param, err);
+    talk_writer t;
+    ggl_status st = talk_start(&t, a, err);
+    if (st == GGL_OK)
+        st = openai_read_tools(a, OPENAI_NESTED, facts, param, err);
     if (st == GGL_OK) {
         *param = "messages";
         a->continues = a->continues || continues_by_itself(a);
-        st = openai_add_messages(a, &t, err);
+        st = openai_add_messages(a, err);
     }
     if (st == GGL_OK)
         st = put_variables(a, &t, param, err);
@@ -298,7 +300,7 @@ static void chat_begin(const answer *x, llm_json_out *out) {
         llm_json_format(
             out,
             "{'role':'assistant','content':%s,'refusal':null},'logprobs':null,'finish_reason':null",
-            x->ask->tools.s ? "null" : "\"\"");
+            x->ask->tools ? "null" : "\"\"");
         openai_end_chunk(x, NULL, out);
     }
 }

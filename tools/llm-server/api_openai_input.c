@@ -7,8 +7,8 @@
 typedef struct reading {
     ask *a;
     talk_writer *talk;
-    bool in_turn;                    /* a turn of the assistant was begun, */
-    bool has_reasoning, has_content; /* which has these */
+    bool in_turn;     /* a turn of the assistant was begun, */
+    bool has_content; /* which has one */
 } reading;
 
 static void begin_turn(reading *r) {
@@ -21,10 +21,8 @@ static void begin_turn(reading *r) {
 static void end_turn(reading *r) {
     if (!r->in_turn)
         return;
-    if (r->has_reasoning)
-        talk_put_reasoning(r->talk);
     talk_end_message(r->talk);
-    r->in_turn = r->has_reasoning = r->has_content = false;
+    r->in_turn = r->has_content = false;
 }
 
 /* --- items -------------------------------------------------------------------------------------- */
@@ -52,10 +50,10 @@ static ggl_status read_message(reading *r, const json_value *item, const char *w
     if (k == ASSISTANT) {
         begin_turn(r);
         r->has_content = true;
-        return openai_add_content(r->a, r->talk, talk_text, content, where, err);
+        return openai_add_content(r->a, r->talk, talk_text, content, false, where, err);
     }
     talk_begin(r->talk, roles[k][1]);
-    const ggl_status st = openai_add_content(r->a, r->talk, talk_text, content, where, err);
+    const ggl_status st = openai_add_content(r->a, r->talk, talk_text, content, false, where, err);
     talk_end_message(r->talk);
     return st;
 }
@@ -84,18 +82,13 @@ static ggl_status read_custom_call(reading *r, const json_value *item, const cha
     const json_value *id = llm_json_get_kind(item, "call_id", JSON_STRING);
     const json_value *name = llm_json_get_kind(item, "name", JSON_STRING);
     const json_value *input = llm_json_get_kind(item, "input", JSON_STRING);
-    llm_json_out out = {0};
-    ggl_str text = {0};
+    json_value arguments;
     if (!id || !name || !input)
         return ggl_fail(err, GGL_USAGE,
                         "%s: a call needs the strings \"call_id\", \"name\" and \"input\"", where);
-    llm_json_put_text(&out, "{\"input\": ");
-    llm_json_put_string(&out, json_str(input));
-    llm_json_put_text(&out, "}");
-    const ggl_status st = ask_keep(r->a, &out, &text, err);
-    if (st != GGL_OK)
-        return st;
-    const json_value arguments = {.kind = JSON_STRING, .n = (uint32_t)text.n, .s = text.s};
+    if (!llm_json_make_object(&arguments, &r->a->arena, &(llm_json_member){{"input", 5}, *input},
+                              1))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
     begin_turn(r);
     talk_call(r->talk, json_str(id), json_str(name), &arguments);
     return GGL_OK;
@@ -125,9 +118,8 @@ static ggl_status read_output(reading *r, const json_value *item, const char *wh
                         where);
     end_turn(r);
     talk_begin(r->talk, "tool");
-    talk_member(r->talk, "tool_call_id", json_str(id));
-    const ggl_status st = openai_add_result(r->a, r->talk, output, where, err);
-    talk_end_message(r->talk);
+    const ggl_status st = openai_add_content(r->a, r->talk, talk_text, output, true, where, err);
+    talk_end_result(r->talk, json_str(id), (ggl_str){NULL, 0});
     return st;
 }
 
@@ -141,8 +133,7 @@ static ggl_status read_reasoning(reading *r, const json_value *item, const char 
     if (!text || text->n == 0)
         return GGL_OK;
     begin_turn(r);
-    r->has_reasoning = true;
-    return openai_add_content(r->a, r->talk, talk_reasoning, text, where, err);
+    return openai_add_content(r->a, r->talk, talk_reasoning, text, false, where, err);
 }
 
 static const field message_fields[] = {{"type", .kind = FIELD_IGNORED},

@@ -7,8 +7,7 @@
 /* True for a message of the assistant with a content and without calls. */
 bool openai_can_continue(const json_value *message);
 
-/* Reads "messages" of the request into the writer: the role developer becomes system, function becomes tool, and contents
- * become texts. GGL_USAGE and GGL_UNSUPPORTED name the message. */
-ggl_status openai_add_messages(ask *a, talk_writer *t, ggl_error *err);
+/* Reads "messages" of the request into ask.talk. Errors name the message. */
+ggl_status openai_add_messages(ask *a, ggl_error *err);
 
 #endif

@@ -135,8 +135,10 @@ static ggl_status put_effort(ask *a, talk_writer *t, ggl_error *err) {
 /* `last`: a user's message after the input, and no tools are shown; s NULL: none. */
 static ggl_status read_talk(ask *a, const server_facts *facts, ggl_str last, const char **param,
                             ggl_error *err) {
-    talk_writer t = {0};
-    ggl_status st = last.s ? GGL_OK : openai_read_tools(a, OPENAI_FLAT, facts, param, err);
+    talk_writer t;
+    ggl_status st = talk_start(&t, a, err);
+    if (st == GGL_OK && !last.s)
+        st = openai_read_tools(a, OPENAI_FLAT, facts, param, err);
     if (st == GGL_OK) {
         *param = "input";
         st = openai_add_input(a, &t, err);

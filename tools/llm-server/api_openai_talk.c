@@ -129,52 +129,38 @@ static ggl_status part_text(ask *a, const json_value *part, bool in_result, ggl_
     return p.left_out ? GGL_OK : read_fields(a, part, part_fields, NULL, &param, err);
 }
 
-/* Two texts have a line break between them, a picture or sound stands in its line. The results of tools that no model here could see are a text that
- * says so. */
-static ggl_status add_parts(ask *a, talk_writer *t, talk_adder *add, const json_value *list,
-                            bool in_result, const char *where, ggl_error *err) {
-    bool after_text = false;
-    for (size_t i = 0; i < list->n; i++) {
-        const json_value *part = &list->item[i];
-        const bool is_sound = llm_part_is_sound(part), notices = is_sound ? a->listens : a->sees,
-                   is_image = (is_sound || llm_part_is_picture(part)) && add == talk_text &&
-                              (notices || !in_result);
-        ggl_str s = {0};
-        const ggl_status st = !is_image  ? part_text(a, part, in_result, &s, err)
-                              : is_sound ? image_of_sound_part(a, part, &s, err)
-                                         : image_of_part(a, part, &s, err);
-        if (st != GGL_OK)
-            return ggl_within(err, st, "%s: content[%zu]", where, i);
-        if (after_text && !is_image)
-            add(t, (ggl_str){"\n", 1}, "");
-        add(t, s, "");
-        after_text = !is_image;
-    }
-    return GGL_OK;
+/* Pictures and sounds become their marks; those of results that no model here could see a text that says so. */
+static ggl_status read_part(void *ctx, const json_value *part, bool in_result, ggl_str *text,
+                            bool *stands, ggl_error *err) {
+    ask *a = ctx;
+    const bool is_sound = llm_part_is_sound(part), notices = is_sound ? a->listens : a->sees;
+    *stands = (is_sound || llm_part_is_picture(part)) && (notices || !in_result);
+    return !*stands   ? part_text(a, part, in_result, text, err)
+           : is_sound ? image_of_sound_part(a, part, text, err)
+                      : image_of_part(a, part, text, err);
 }
 
-static ggl_status add_content(ask *a, talk_writer *t, talk_adder *add, const json_value *content,
-                              bool in_result, const char *where, ggl_error *err) {
-    if (!content || content->kind == JSON_NULL)
-        return GGL_OK;
-    if (content->kind == JSON_ARRAY)
-        return add_parts(a, t, add, content, in_result, where, err);
-    if (content->kind != JSON_STRING)
-        return ggl_fail(err, GGL_USAGE,
-                        "%s: \"content\" must be a string or a list of parts, not %s", where,
-                        llm_json_kind_text((json_kind)content->kind));
-    add(t, json_str(content), "");
-    return GGL_OK;
+llm_part_reader openai_part_reader(ask *a) {
+    return (llm_part_reader){.part = read_part, .ctx = a};
 }
 
 ggl_status openai_add_content(ask *a, talk_writer *t, talk_adder *add, const json_value *content,
-                              const char *where, ggl_error *err) {
-    return add_content(a, t, add, content, false, where, err);
-}
-
-ggl_status openai_add_result(ask *a, talk_writer *t, const json_value *content, const char *where,
-                             ggl_error *err) {
-    return add_content(a, t, talk_text, content, true, where, err);
+                              bool in_result, const char *where, ggl_error *err) {
+    const llm_part_reader reader = openai_part_reader(a);
+    ggl_str text = {"", 0};
+    if (content->kind == JSON_STRING)
+        text = json_str(content);
+    else if (content->kind != JSON_ARRAY)
+        return ggl_fail(err, GGL_USAGE,
+                        "%s: \"content\" must be a string or a list of parts, not %s", where,
+                        llm_json_kind_text((json_kind)content->kind));
+    else {
+        const ggl_status st = llm_parts_text(&text, &a->arena, content, in_result, &reader, err);
+        if (st != GGL_OK)
+            return ggl_within(err, st, "%s", where);
+    }
+    add(t, text, "");
+    return GGL_OK;
 }
 
 /* --- formats ------------------------------------------------------------------------------------ */
@@ -245,16 +231,14 @@ ggl_status openai_put_effort(talk_writer *t, const json_value *effort, const jso
 }
 
 ggl_status openai_end_talk(ask *a, talk_writer *t, ggl_error *err) {
-    if (a->tools.s && a->form == ASK_GBNF) {
+    if (a->tools && a->form == ASK_GBNF) {
         talk_free(t);
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "tools cannot be called while the whole answer must fit a grammar; use a "
                         "schema (\"response_format\"), leave out one of them, or set "
                         "\"tool_choice\" to \"none\"");
     }
-    if (a->tools.s)
-        talk_tools(t, a->tools);
-    return talk_finish(t, a, err);
+    return talk_finish(t, err);
 }
 
 /* --- texts and tokens --------------------------------------------------------------------------- */

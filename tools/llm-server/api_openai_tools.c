@@ -114,11 +114,34 @@ static const field function_fields[] = {
     {"allowed_callers", FIELD_REFUSED, .fn = check_callers, .why = "the model alone calls tools"},
     {0}};
 
-static void put_member(llm_json_out *out, const char *name, const json_value *v) {
-    if (!v || v->kind == JSON_NULL)
-        return;
-    llm_json_put_text(out, name);
-    llm_json_put_value(out, v);
+ggl_status openai_make_tool(ask *a, json_value *out, ggl_str name, const json_value *description,
+                            const json_value *parameters, ggl_error *err) {
+    llm_json_member f[3] = {{{"name", 4}, llm_json_of_str(name)}};
+    size_t n = 1;
+    json_value function;
+    if (description && description->kind != JSON_NULL)
+        f[n++] = llm_json_member_of("description", *description);
+    f[n++] = llm_json_member_of("parameters", *parameters);
+    bool made = llm_json_make_object(&function, &a->arena, f, n);
+    const llm_json_member m[] = {{{"type", 4}, llm_json_of_text("function")},
+                                 {{"function", 8}, function}};
+    made = made && llm_json_make_object(out, &a->arena, m, 2);
+    return made ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for tools");
+}
+
+/* {"type": "object", "properties": {}}; input: with one string, "input", that is required. */
+static bool make_parameters(ask *a, json_value *out, bool input) {
+    ggl_arena *arena = &a->arena;
+    json_value type, properties, required, name = llm_json_of_text("input");
+    const llm_json_member string = {{"type", 4}, llm_json_of_text("string")};
+    bool made = llm_json_make_object(&type, arena, &string, 1);
+    const llm_json_member one = {{"input", 5}, type};
+    made = made && llm_json_make_object(&properties, arena, &one, input) &&
+           llm_json_make_array(&required, arena, &name, 1);
+    const llm_json_member m[] = {{{"type", 4}, llm_json_of_text("object")},
+                                 {{"properties", 10}, properties},
+                                 {{"required", 8}, required}};
+    return made && llm_json_make_object(out, arena, m, input ? 3 : 2);
 }
 
 static const field custom_fields[] = {{"type", .kind = FIELD_IGNORED},
@@ -128,14 +151,16 @@ static const field custom_fields[] = {{"type", .kind = FIELD_IGNORED},
                                       {"defer_loading", .kind = FIELD_IGNORED},
                                       {0}};
 
-/* Writes a tool with free text as a function with one string. The model is told the grammar of the text, if there is one. */
-static ggl_status put_custom(ask *a, llm_json_out *out, const openai_tool *t, ggl_error *err) {
+/* Makes a function with one string of a tool with free text. The model is told the grammar of the text, if there is one. */
+static ggl_status make_custom(ask *a, json_value *out, const openai_tool *t, ggl_error *err) {
     const json_value *description = llm_json_get_kind(t->tool, "description", JSON_STRING);
     const json_value *format = llm_json_get_kind(t->tool, "format", JSON_OBJECT);
     const json_value *grammar = llm_json_get_kind(format, "definition", JSON_STRING);
     const char *param;
     llm_json_out text = {0};
-    const ggl_status st = read_fields(a, t->tool, custom_fields, NULL, &param, err);
+    ggl_str kept = {"", 0};
+    json_value parameters;
+    ggl_status st = read_fields(a, t->tool, custom_fields, NULL, &param, err);
     if (st != GGL_OK)
         return st;
     if (description && description->n > 0)
@@ -144,41 +169,33 @@ static ggl_status put_custom(ask *a, llm_json_out *out, const openai_tool *t, gg
         llm_json_put_text(&text, "\n\nThe input must match this grammar:\n");
         llm_json_put(&text, grammar->s, grammar->n);
     }
-    llm_json_format(
-        out, "{'type':'function','function':{'name':%.*s,'description':", LLM_JSON_STR(t->shown));
-    llm_json_put_string(out, (ggl_str){text.n > 0 ? text.s : "", text.n});
-    llm_json_put_text(out,
-                      ",\"parameters\":{\"type\":\"object\",\"properties\":{\"input\":{\"type\":"
-                      "\"string\"}},\"required\":[\"input\"]}}}");
-    out->failed = out->failed || text.failed;
-    ggl_free(text.s);
-    return GGL_OK;
+    st = ask_keep(a, &text, &kept, err);
+    if (st == GGL_OK && !make_parameters(a, &parameters, true))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for tools");
+    const json_value shown = llm_json_of_str(kept);
+    return st == GGL_OK ? openai_make_tool(a, out, t->shown, &shown, &parameters, err) : st;
 }
 
-/* Writes a tool in the nested form, with the members that templates read. */
-static ggl_status put_tool(ask *a, llm_json_out *out, const openai_tool *t, openai_style style,
-                           ggl_error *err) {
-    const json_value *tool = t->tool;
-    const json_value *f = function_of(tool, style);
-    if (t->is_custom)
-        return put_custom(a, out, t, err);
-    const json_value *parameters = llm_json_get(f, "parameters");
+/* Makes a tool of the nested form, with the members that templates read. */
+static ggl_status make_tool(ask *a, json_value *out, const openai_tool *t, openai_style style,
+                            ggl_error *err) {
+    const json_value *f = function_of(t->tool, style);
     const char *param;
     ggl_status st = GGL_OK;
+    if (t->is_custom)
+        return make_custom(a, out, t, err);
+    const json_value *given = llm_json_get_kind(f, "parameters", JSON_OBJECT);
+    json_value parameters;
     if (style == OPENAI_NESTED)
-        st = read_fields(a, tool, tool_fields, NULL, &param, err);
+        st = read_fields(a, t->tool, tool_fields, NULL, &param, err);
     if (st == GGL_OK)
         st = read_fields(a, f, function_fields, NULL, &param, err);
+    if (st == GGL_OK && !given && !make_parameters(a, &parameters, false))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for tools");
     if (st != GGL_OK)
         return st;
-    llm_json_format(out, "{'type':'function','function':{'name':%.*s", LLM_JSON_STR(t->shown));
-    put_member(out, ",\"description\":", llm_json_get(f, "description"));
-    if (parameters && parameters->kind == JSON_OBJECT)
-        put_member(out, ",\"parameters\":", parameters);
-    else
-        llm_json_put_text(out, ",\"parameters\":{\"type\":\"object\",\"properties\":{}}");
-    llm_json_put_text(out, "}}");
-    return GGL_OK;
+    return openai_make_tool(a, out, t->shown, llm_json_get(f, "description"),
+                            given ? given : &parameters, err);
 }
 
 /* --- the choice --------------------------------------------------------------------------------- */
@@ -315,32 +332,29 @@ static ggl_status apply_choice(ask *a, tool_set *s, const tool_rule *rule, opena
     return GGL_OK;
 }
 
-/* Writes all tools, so that each is checked, and keeps the text of those that are shown to the model. */
+/* Makes all tools, so that each is checked, and keeps those that are shown to the model. */
 static ggl_status keep_tools(ask *a, const tool_set *s, openai_style style, ggl_error *err) {
-    llm_json_out out = {0};
-    ggl_status st = GGL_OK;
-    size_t n_used = 0;
+    json_value *list = ggl_arena_alloc(&a->arena, 1, sizeof *list),
+               *tool = ggl_arena_alloc(&a->arena, s->n, sizeof *tool);
+    ggl_status st = list && tool ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for tools");
+    uint32_t n_used = 0;
     openai_own_of(a)->tool = s->tool;
     openai_own_of(a)->n_tools = s->n;
-    llm_json_put_text(&out, "[");
     for (size_t i = 0; i < s->n && st == GGL_OK; i++) {
-        const size_t before = out.n;
-        llm_json_put_text(&out, n_used > 0 ? "," : "");
-        st = put_tool(a, &out, &s->tool[i], style, err);
+        st = make_tool(a, &tool[n_used], &s->tool[i], style, err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "tools[%zu]", i);
         n_used += s->tool[i].used;
-        out.n = s->tool[i].used || out.failed ? out.n : before;
     }
-    llm_json_put_text(&out, "]");
     if (st == GGL_OK && n_used == 0 && a->tool_choice >= ASK_TOOLS_REQUIRED)
         st = ggl_fail(err, GGL_USAGE, "\"tool_choice\" demands a call, but allows no tool");
     if (n_used == 0)
         a->tool_choice = ASK_TOOLS_NONE;
-    if (st == GGL_OK && a->tool_choice != ASK_TOOLS_NONE)
-        return ask_keep(a, &out, &a->tools, err);
-    ggl_free(out.s);
-    return st;
+    if (st != GGL_OK || a->tool_choice == ASK_TOOLS_NONE)
+        return st;
+    *list = (json_value){.kind = JSON_ARRAY, .n = n_used, .item = tool};
+    a->tools = list;
+    return GGL_OK;
 }
 
 ggl_status openai_read_tools(ask *a, openai_style style, const server_facts *facts,

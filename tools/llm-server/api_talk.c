@@ -2,36 +2,38 @@
 
 #include "fields_sampling.h"
 
-static void clear(llm_json_out *out) {
-    out->n = 0;
-}
-
 static ggl_str text_of(const llm_json_out *out) {
-    return (ggl_str){out->s ? out->s : "", out->n};
+    return (ggl_str){out->n > 0 ? out->s : "", out->n};
 }
 
-static void put_name(talk_writer *t, ggl_str name) {
-    llm_json_format(&t->out, ", %.*s: ", LLM_JSON_STR(name));
+/* Notes the first error. */
+static void note(talk_writer *t, ggl_status st, const ggl_error *err) {
+    if (t->status != GGL_OK || st == GGL_OK)
+        return;
+    t->status = st;
+    t->err = *err;
 }
 
-void talk_member(talk_writer *t, const char *name, ggl_str value) {
-    put_name(t, (ggl_str){name, strlen(name)});
-    llm_json_put_string(&t->out, value);
+static void no_memory(talk_writer *t) {
+    ggl_error err;
+    note(t, ggl_fail(&err, GGL_NOMEM, "out of memory for a request"), &err);
+}
+
+ggl_status talk_start(talk_writer *t, ask *a, ggl_error *err) {
+    *t = (talk_writer){.a = a};
+    return llm_talk_new(&a->talk, err);
 }
 
 void talk_begin(talk_writer *t, const char *role) {
-    llm_json_format(&t->out, "%s{'role': '%s'", t->n_messages++ ? ", " : "{\"messages\": [", role);
-    clear(&t->text);
-    clear(&t->reasoning);
-    clear(&t->calls);
-    t->n_calls = 0;
+    t->role = role;
+    t->n_messages++;
+    t->text.n = t->reasoning.n = t->n_calls = 0;
 }
 
 static void append(llm_json_out *out, ggl_str s, const char *between) {
     if (out->n > 0)
         llm_json_put_text(out, between);
-    if (s.n > 0)
-        llm_json_put(out, s.s, s.n);
+    llm_json_put(out, s.s, s.n);
 }
 
 void talk_text(talk_writer *t, ggl_str s, const char *between) {
@@ -42,57 +44,55 @@ void talk_reasoning(talk_writer *t, ggl_str s, const char *between) {
     append(&t->reasoning, s, between);
 }
 
-/* Text that is no JSON object stays a string: models write such calls, too. */
-static void put_arguments(llm_json_out *out, const json_value *arguments) {
-    llm_json *doc = NULL;
-    ggl_status st = GGL_FORMAT;
-    if (!arguments || arguments->kind == JSON_NULL ||
-        (arguments->kind == JSON_STRING && arguments->n == 0)) {
-        llm_json_put_text(out, "{}");
-        return;
-    }
-    if (arguments->kind == JSON_STRING)
-        st = llm_json_parse(&doc, arguments->s, arguments->n, "arguments", NULL);
-    llm_json_put_value(out, st == GGL_OK && doc->root.kind == JSON_OBJECT ? &doc->root : arguments);
-    out->failed = out->failed || st == GGL_NOMEM;
-    llm_json_free(doc);
-}
-
 void talk_call(talk_writer *t, ggl_str id, ggl_str name, const json_value *arguments) {
-    llm_json_out *out = &t->calls;
-    llm_json_put_text(out, t->n_calls++ ? ", {" : "{");
-    if (id.s)
-        llm_json_format(out, "'id': %.*s, ", LLM_JSON_STR(id));
-    llm_json_format(
-        out, "'type': 'function', 'function': {'name': %.*s, 'arguments': ", LLM_JSON_STR(name));
-    put_arguments(out, arguments);
-    llm_json_put_text(out, "}}");
-}
-
-void talk_put_reasoning(talk_writer *t) {
-    talk_member(t, "reasoning_content", text_of(&t->reasoning));
-    clear(&t->reasoning);
-}
-
-void talk_put_calls(talk_writer *t) {
-    llm_json_put_text(&t->out, ", \"tool_calls\": [");
-    llm_json_put(&t->out, text_of(&t->calls).s, t->calls.n);
-    llm_json_put_text(&t->out, "]");
-    clear(&t->calls);
-    t->n_calls = 0;
+    const json_value none = {.kind = JSON_NULL};
+    const llm_json_member f[] = {{{"name", 4}, llm_json_of_str(name)},
+                                 {{"arguments", 9}, arguments ? *arguments : none}};
+    json_value function;
+    bool made = ggl_grow(&t->call, &t->cap_calls, t->n_calls + 1, sizeof *t->call) &&
+                llm_json_make_object(&function, &t->a->arena, f, 2);
+    if (made) {
+        const llm_json_member m[] = {{{"id", 2}, llm_json_of_str(id)},
+                                     {{"type", 4}, llm_json_of_text("function")},
+                                     {{"function", 8}, function}};
+        made = llm_json_make_object(&t->call[t->n_calls++], &t->a->arena, id.s ? m : m + 1,
+                                    id.s ? 3 : 2);
+    }
+    if (!made)
+        no_memory(t);
 }
 
 void talk_end_result(talk_writer *t, ggl_str call_id, ggl_str name) {
-    talk_member(t, "content", text_of(&t->text));
-    if (t->reasoning.n > 0)
-        talk_put_reasoning(t);
-    if (name.s)
-        talk_member(t, "name", name);
-    if (call_id.s)
-        talk_member(t, "tool_call_id", call_id);
-    if (t->n_calls > 0)
-        talk_put_calls(t);
-    llm_json_put_text(&t->out, "}");
+    ggl_arena *arena = &t->a->arena;
+    json_value *message = ggl_arena_alloc(arena, 1, sizeof *message), calls;
+    ggl_str kept[2] = {{0}};
+    ggl_error err = {0};
+    const llm_json_out *from[] = {&t->text, &t->reasoning};
+    bool made =
+        message && t->status == GGL_OK && llm_json_make_array(&calls, arena, t->call, t->n_calls);
+    for (int i = 0; i < 2 && made; i++) {
+        kept[i] = (ggl_str){ggl_arena_strndup(arena, text_of(from[i]).s, from[i]->n), from[i]->n};
+        made = kept[i].s && !from[i]->failed && from[i]->n <= UINT32_MAX;
+    }
+    llm_json_member m[6];
+    size_t n = 0;
+    if (made) {
+        m[n++] = llm_json_member_of("role", llm_json_of_text(t->role));
+        m[n++] = llm_json_member_of("content", llm_json_of_str(kept[0]));
+        if (kept[1].n > 0)
+            m[n++] = llm_json_member_of("reasoning_content", llm_json_of_str(kept[1]));
+        if (name.s)
+            m[n++] = llm_json_member_of("name", llm_json_of_str(name));
+        if (call_id.s)
+            m[n++] = llm_json_member_of("tool_call_id", llm_json_of_str(call_id));
+        if (t->n_calls > 0)
+            m[n++] = llm_json_member_of("tool_calls", calls);
+        made = llm_json_make_object(message, arena, m, n);
+    }
+    if (!made)
+        no_memory(t);
+    else
+        note(t, llm_talk_add_value(t->a->talk, message, NULL, &err), &err);
 }
 
 void talk_end_message(talk_writer *t) {
@@ -106,48 +106,47 @@ void talk_message(talk_writer *t, const char *role, ggl_str text) {
     talk_end_message(t);
 }
 
-static void end_messages(talk_writer *t) {
-    if (!t->is_ended)
-        llm_json_put_text(&t->out, t->n_messages ? "]" : "{\"messages\": []");
-    t->is_ended = true;
+/* --- variables ---------------------------------------------------------------------------------- */
+
+void talk_value(talk_writer *t, ggl_str name, const json_value *value) {
+    ggl_error err = {0};
+    if (t->status == GGL_OK)
+        note(t, llm_talk_put(t->a->talk, name, value, &err), &err);
 }
 
-void talk_tools(talk_writer *t, ggl_str tools) {
-    end_messages(t);
-    llm_json_put_text(&t->out, ", \"tools\": ");
-    llm_json_put(&t->out, tools.s, tools.n);
+static void put_copy(talk_writer *t, const char *name, json_value value) {
+    json_value *copy = ggl_arena_alloc(&t->a->arena, 1, sizeof *copy);
+    if (!copy) {
+        no_memory(t);
+        return;
+    }
+    *copy = value;
+    talk_value(t, (ggl_str){name, strlen(name)}, copy);
 }
 
 void talk_bool(talk_writer *t, const char *name, bool value) {
-    end_messages(t);
-    put_name(t, (ggl_str){name, strlen(name)});
-    llm_json_put_text(&t->out, value ? "true" : "false");
+    put_copy(t, name, llm_json_of_bool(value));
 }
 
 void talk_string(talk_writer *t, const char *name, ggl_str value) {
-    end_messages(t);
-    talk_member(t, name, value);
+    put_copy(t, name, llm_json_of_str(value));
 }
 
-void talk_value(talk_writer *t, ggl_str name, const json_value *value) {
-    end_messages(t);
-    put_name(t, name);
-    llm_json_put_value(&t->out, value);
-}
+/* --- the end ------------------------------------------------------------------------------------ */
 
 void talk_free(talk_writer *t) {
-    ggl_free(t->out.s);
     ggl_free(t->text.s);
     ggl_free(t->reasoning.s);
-    ggl_free(t->calls.s);
+    ggl_free(t->call);
     *t = (talk_writer){0};
 }
 
-ggl_status talk_finish(talk_writer *t, ask *a, ggl_error *err) {
-    end_messages(t);
-    llm_json_put_text(&t->out, "}");
-    t->out.failed |= t->text.failed | t->reasoning.failed | t->calls.failed;
-    const ggl_status st = ask_keep(a, &t->out, &a->talk, err);
+ggl_status talk_finish(talk_writer *t, ggl_error *err) {
+    if (t->a->tools && t->a->tool_choice != ASK_TOOLS_NONE)
+        talk_value(t, (ggl_str){"tools", 5}, t->a->tools);
+    const ggl_status st = t->status;
+    if (st != GGL_OK)
+        *err = t->err;
     talk_free(t);
     return st;
 }

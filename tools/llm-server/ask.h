@@ -7,6 +7,7 @@
 #include "llm/internal/beams.h"
 #include "llm/internal/diffuse.h"
 #include "llm/internal/sampler.h"
+#include "llm/internal/talk.h"
 #include "llm/internal/tokenizer.h"
 #include "memory.h"
 
@@ -66,11 +67,10 @@ typedef struct ask {
     bool stream;
     bool stream_usage; /* the stream ends with counts of tokens */
 
-    /* ASK_CHAT: a JSON object for llm_chat_prompt with "messages" in OpenAI's form, perhaps "tools" (a list in
-     * OpenAI's form) and further variables of the template. add_generation_prompt is set by answer.c. */
-    ggl_str talk;
+    /* ASK_CHAT: messages, tools and further variables of the template; owned. Its values are in `doc` and `arena`. */
+    llm_talk *talk;
     const char *talk_name; /* the request's field that the conversation is from; NULL: "messages" */
-    ggl_str tools;         /* the list alone; s NULL: none */
+    const json_value *tools; /* a list in OpenAI's form; NULL: none */
     ask_tools tool_choice;
     ggl_str tool;   /* ASK_TOOLS_NAMED */
     bool one_call;  /* at most one call in an answer (parallel_tool_calls: false) */

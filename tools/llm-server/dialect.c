@@ -67,6 +67,7 @@ void ask_free(ask *a) {
     for (size_t i = 0; i < a->n_images; i++)
         llm_tokens_fini(&a->image[i].seen);
     ggl_free(a->image);
+    llm_talk_free(a->talk);
     llm_json_free(a->doc);
     ggl_arena_fini(&a->arena);
     ggl_free(a->body);

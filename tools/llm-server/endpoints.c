@@ -301,8 +301,7 @@ static ggl_status read_fields_of(server *s, const dialect *d, ask *a, const http
     ggl_status st = d->read(a, facts, param, err);
     if (st == GGL_OK && id && strlen(id) > STREAM_ID)
         st = fields_ignore(&a->ignored, NULL, (ggl_str){"X-Conversation-Id", 17}, err);
-    if (st != GGL_OK || a->kind != ASK_CHAT || !a->tools.s || facts->shows_tools ||
-        a->ignored.strict)
+    if (st != GGL_OK || a->kind != ASK_CHAT || !a->tools || facts->shows_tools || a->ignored.strict)
         return st;
     return fields_ignore(&a->ignored, NULL, (ggl_str){"tools", 5}, err);
 }

@@ -449,10 +449,6 @@ static void put_info(llm_json_out *out, const server *s) {
                     llm_tokenizer_kind_name(llm_opened_tokenizer(s->ctx)), text);
 }
 
-static bool shows_tools(const llm_template *t) {
-    return llm_template_mentions(t, "tools") || llm_template_mentions(t, "functions");
-}
-
 /* Reads the marks for filling in the middle, by their names or the older ones. */
 static void read_fim(server *s) {
     static const char *const key[N_FIM][2] = {[FIM_PRE] = {"fim_pre", "prefix"},
@@ -512,8 +508,7 @@ static int set_facts(server *s) {
         .pooling = pooling == LLM_POOL_NONE ? LLM_POOL_MEAN : pooling,
         .all_vectors = o->pooling == LLM_POOL_NONE || pooling == LLM_POOL_NONE,
         .has_chat = llm_opened_chat(s->ctx) != NULL,
-        .shows_tools =
-            llm_opened_chat(s->ctx) && shows_tools(llm_chat_get_template(llm_opened_chat(s->ctx))),
+        .shows_tools = llm_opened_chat(s->ctx) && llm_chat_shows_tools(llm_opened_chat(s->ctx)),
         .shares_prompts = s->prompts != NULL,
         .strict_fields = o->strict_fields,
         .t_start = (int64_t)time(NULL),

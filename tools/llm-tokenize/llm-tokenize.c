@@ -251,9 +251,10 @@ static void note_unread(void *arg, ggl_str name) {
                   name.s);
 }
 
-static void note_all_unread(const llm_chat *c, ggl_str vars) {
+static void note_all_unread(const llm_chat *c, const llm_talk *talk) {
     size_t n = 0;
-    if (llm_chat_unread(c, vars, note_unread, &n, NULL) == GGL_OK && n > MOST_NOTES)
+    llm_chat_unread(c, talk, note_unread, &n);
+    if (n > MOST_NOTES)
         tool_note(NULL, "nor %zu more name%s", n - MOST_NOTES,
                   llm_amount_s((int64_t)(n - MOST_NOTES)));
 }
@@ -265,33 +266,36 @@ static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) 
     llm_chat *c = NULL;
     size_t n = 0, n_prompt = 0;
     char *prompt = NULL;
-    char *talk = tool_read_text(TOOL, o->chat, MOST_TALK, &n);
-    if (!talk)
+    char *text = tool_read_text(TOOL, o->chat, MOST_TALK, &n);
+    if (!text)
         return 1;
     const bool is_stdin = o->chat_template && strcmp(o->chat_template, "-") == 0;
     const template_choice choice = {is_stdin ? "-" : NULL, o->chat_template, MOST_TEMPLATE};
     ggl_status st;
     int code = tool_open_template(&c, TOOL, &choice, file, t, &st, &err);
     if (code >= 0) {
-        free(talk);
+        free(text);
         return code;
     }
-    const ggl_str vars = {talk, n};
+    const llm_chat_params p = {.name = strcmp(o->chat, "-") ? o->chat : "stdin"};
+    llm_talk *talk = NULL;
     if (st == GGL_NOT_FOUND && !o->chat_template)
         (void)ggl_within(&err, st, "%s", o->model);
     if (st == GGL_OK) {
-        st = llm_chat_prompt(c, &vars, 1, strcmp(o->chat, "-") ? o->chat : "stdin", &prompt,
-                             &n_prompt, &err);
+        st = llm_talk_read(&talk, (ggl_str){text, n}, p.name, NULL, &err);
         if (st == GGL_OK)
-            note_all_unread(c, vars);
+            st = llm_chat_prompt(c, talk, &p, &prompt, &n_prompt, &err);
+        if (st == GGL_OK)
+            note_all_unread(c, talk);
     }
     code = st == GGL_OK ? print_prompt(t, o, prompt, n_prompt)
            : st == GGL_NOT_FOUND && !o->chat_template
                ? tool_error(TOOL, 1, "%s; --chat-template FILE gives one", err.msg)
                : tool_error(TOOL, 1, "%s", err.msg);
     ggl_free(prompt);
+    llm_talk_free(talk);
     llm_chat_free(c);
-    free(talk);
+    free(text);
     return code;
 }
 

@@ -3,7 +3,7 @@
  * uses follows from marks in its chat template.
  *
  *     llm_calls *c;
- *     llm_calls_params p = {.size = sizeof p, .template_text = text_of_the_template, .prompt = prompt, .tools = tools};
+ *     llm_calls_params p = {.size = sizeof p, .template_text = text_of_the_template, .prompt = prompt, .tools = &tools->root};
  *     if (llm_calls_new(&c, &p, &err) != GGL_OK) ...
  *     while (a token is generated) {
  *         llm_calls_add(c, piece, n, &err);           // any pieces; they may cut marks and UTF-8
@@ -78,11 +78,11 @@ typedef struct llm_calls_params {
     /* Bytes at the end of the prompt that belong to the answer already, as when a message is continued: the parts go on
      * where they end, for instance within reasoning. */
     size_t n_begun;
-    /* The tools, as in "tools" of a conversation: a JSON array of {"type": "function", "function":
-     * {"name": .., "parameters": {..}}}. Some formats write strings without quotes; what is a string
-     * and what a number then follows from the parameters' types. Without it, what reads as JSON is
-     * JSON. May be empty. */
-    ggl_str tools;
+    /* The tools, as in "tools" of a conversation: an array of {"type": "function", "function":
+     * {"name": .., "parameters": {..}}}, which must live as long as the llm_calls. Some formats write strings without quotes; what is a string
+     * and what a number then follows from the parameters' types. Without them, what reads as JSON is
+     * JSON. May be NULL. */
+    const struct json_value *tools;
     /* Report calls while they are written: BEGINS, then PIECEs, then CALL, of whose arguments the PIECEs, joined, are the
      * beginning. Several calls of one list may begin before their CALLs come, in the same order. A call that turns out to
      * be broken, or that llm_calls_cut leaves out, has no CALL. How much comes early depends on the format: arguments that are
@@ -103,10 +103,20 @@ typedef struct llm_calls_params {
 } llm_calls_params;
 
 /* Returns the name of the format whose marks stand in the text of a chat template, such as
- * "hermes"; else "plain", which has no calls. */
+ * "hermes"; else "reasoning", which has no calls: the model may think though nothing shows it. Of an empty text "plain", which
+ * has neither. */
 ggl_str llm_calls_format(ggl_str template_text);
 /* True if a format of this name has calls. */
 bool llm_calls_format_has_calls(ggl_str name);
+/* Which control tokens are text for llm_calls_add. */
+typedef enum llm_calls_tokens {
+    LLM_CALLS_NO_TOKENS,
+    LLM_CALLS_THINK_TOKENS, /* <think> and </think> */
+    LLM_CALLS_ALL_TOKENS    /* the format of calls uses them as marks */
+} llm_calls_tokens;
+llm_calls_tokens llm_calls_tokens_of(ggl_str format);
+/* True if the control token with this text is part of the answer's text. */
+bool llm_calls_is_text(llm_calls_tokens tokens, ggl_str control_token);
 /* Returns the name of the k-th format; empty: there are k or fewer. */
 ggl_str llm_calls_format_name(int k);
 

@@ -1,11 +1,11 @@
 /* Conversations as prompts: the chat template of a model file, with the variables that the file's
- * tokenizer gives it.
+ * tokenizer gives it. What the template wants of conversations, such as arguments of calls as a text, and which marks its answers have,
+ * is found out once, when it is opened.
  *
  *     llm_chat *chat;
  *     if (llm_chat_new(&chat, file, tokenizer, NULL, &err) != GGL_OK) ...  // GGL_NOT_FOUND: none
- *     ggl_str talk = ..;   // {"messages": [{"role": "user", "content": "Hi"}],
- *                          //  "add_generation_prompt": true}
- *     if (llm_chat_prompt(chat, &talk, 1, NULL, &text, &n, &err) != GGL_OK) ...
+ *     const llm_chat_params p = {.end = LLM_CHAT_ASKS};
+ *     if (llm_chat_prompt(chat, talk, &p, &text, &n, &err) != GGL_OK) ...  // talk: llm/internal/talk.h
  *     llm_tokenize(tokenizer, text, n, LLM_TOKENIZE_SPECIAL, &ids, &err);
  *     ggl_free(text);
  *     llm_chat_free(chat);
@@ -15,6 +15,8 @@
 #ifndef LLM_CHAT_H
 #define LLM_CHAT_H
 
+#include "llm/internal/calls.h"
+#include "llm/internal/talk.h"
 #include "llm/internal/template.h"
 #include "llm/internal/tokenizer.h"
 
@@ -43,7 +45,7 @@ GGL_NODISCARD ggl_status llm_chat_new(llm_chat **out, const ggl_gguf *file, cons
                                       const llm_chat_template *with, ggl_error *err);
 void llm_chat_free(llm_chat *c);
 const llm_template *llm_chat_get_template(const llm_chat *c);
-/* Returns the template's text, for llm_calls_params. Valid until llm_chat_free. */
+/* Returns the template's text. Valid until llm_chat_free. */
 ggl_str llm_chat_text(const llm_chat *c);
 
 /* Sets variables for all conversations, the text of a JSON object; later ones, and those of llm_chat_prompt, have
@@ -55,23 +57,46 @@ ggl_str llm_chat_added_bos(const llm_chat *c);
 /* leave true: nothing but the template decides, as with Hugging Face. Not while another thread uses c. */
 void llm_chat_leave_bos_out(llm_chat *c, bool leave);
 
-/* Renders a conversation: vars are texts of JSON objects, as in llm_template_params. Unless they or llm_chat_set
+/* True if the template shows a conversation's tools. */
+bool llm_chat_shows_tools(const llm_chat *c);
+/* Returns how answers are read: format, template_text and size are set. Prompt, tools and the rest are the caller's. Valid until
+ * llm_chat_free. */
+llm_calls_params llm_chat_answers(const llm_chat *c);
+
+/* How a prompt ends. */
+typedef enum llm_chat_end {
+    LLM_CHAT_AS_SAID, /* as the variable add_generation_prompt says; without it, after the last message */
+    LLM_CHAT_ASKS, /* with the beginning of an answer */
+    LLM_CHAT_ENDS  /* after the last message */
+} llm_chat_end;
+
+/* Zero is what is usual. */
+typedef struct llm_chat_params {
+    llm_chat_end end;
+    size_t
+        first; /* messages after the system's at the beginning, and before this one, are left out */
+    size_t n;  /* the first n messages alone; 0: all */
+    const char *
+        name; /* the conversation's source, such as a file, with which messages begin; NULL: nothing */
+} llm_chat_params;
+
+/* Renders a conversation. Unless its variables or llm_chat_set
  * say otherwise, tools and documents are none, add_generation_prompt is false, enable_thinking is true, and bos_token,
  * eos_token, unk_token, pad_token, sep_token, cls_token and mask_token are those of the tokenizer;
- * tokens that it lacks are undefined. For templates that read them, `functions` is the text of tools, and `datetime` the date.
+ * tokens that it lacks are undefined. If the variable tool_choice is "none", tools are none, too. For templates that read them, `functions` is the text of
+ * tools, and `datetime` the date. Messages are as the template wants them: the roles developer and function become system and tool where it does not know
+ * the former, and the reasoning has the name that it reads.
  * The text has all special tokens that the prompt needs, bos
- * included, as the file demands it: tokenize it with LLM_TOKENIZE_SPECIAL alone. name: the source of vars, such as a
- * file, with which messages begin; NULL: "variables" for those about the JSON, else nothing. Statuses
- * of llm_template_render; GGL_FORMAT also if there is no "messages" but the template reads it. */
-GGL_NODISCARD ggl_status llm_chat_prompt(const llm_chat *c, const ggl_str *vars, size_t n_vars,
-                                         const char *name, char **text, size_t *size,
+ * included, as the file demands it: tokenize it with LLM_TOKENIZE_SPECIAL alone. p may be NULL. Statuses
+ * of llm_template_render; an error that a message has caused names it: "messages[2]: ..". The caller frees *text, of *size bytes and a NUL, by ggl_free. */
+GGL_NODISCARD ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk,
+                                         const llm_chat_params *p, char **text, size_t *size,
                                          ggl_error *err);
-/* Calls each() for every name of a JSON object that the template does not read, which may be a typing
+/* Calls each() for every variable of a conversation that the template does not read, which may be a typing
  * error. Names that conversations often have anyway (tools, documents, add_generation_prompt, now, and
- * those of tokens) are passed over. The name is valid during the call. GGL_FORMAT: vars is no object. */
-GGL_NODISCARD ggl_status llm_chat_unread(const llm_chat *c, ggl_str vars,
-                                         void (*each)(void *arg, ggl_str name), void *arg,
-                                         ggl_error *err);
+ * those of tokens) are passed over. The name is valid during the call. */
+void llm_chat_unread(const llm_chat *c, const llm_talk *talk, void (*each)(void *arg, ggl_str name),
+                     void *arg);
 
 #ifdef __cplusplus
 }

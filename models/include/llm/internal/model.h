@@ -81,6 +81,8 @@ GGL_NODISCARD ggl_status llm_model_tokenizer(llm_model *m, const llm_tokenizer *
                                              ggl_error *err);
 /* Marks of texts that its tokenizer reads (llm_tokenizer_set_marks), if that was made. */
 void llm_model_set_marks(llm_model *m, const llm_marks *marks);
+/* Has its tokenizer remember texts (llm_tokenizer_remember), if that was made. */
+GGL_NODISCARD ggl_status llm_model_remember_texts(llm_model *m, size_t most, ggl_error *err);
 
 #ifdef __cplusplus
 }

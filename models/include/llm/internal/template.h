@@ -27,12 +27,6 @@ extern "C" {
 
 typedef struct llm_template llm_template;
 
-/* A variable that is a string. */
-typedef struct llm_template_text {
-    const char *name;
-    ggl_str text;
-} llm_template_text;
-
 typedef struct llm_template_params {
     size_t size; /* sizeof(llm_template_params): ggl/internal/params.h */
     /* Texts of JSON objects, UTF-8: their names are the template's variables. If two have the same
@@ -41,8 +35,6 @@ typedef struct llm_template_params {
      * without it, that is the local time of the call. */
     const ggl_str *vars;
     size_t n_vars;
-    const llm_template_text *texts; /* more variables; those of vars[] replace them */
-    size_t n_texts;
     size_t max_steps; /* 0: 50 million; about one for each operation and 16 bytes of text */
     size_t
         max_memory; /* bytes of all values and text ever made, not only of live ones; 0: 256 MiB */

@@ -61,6 +61,10 @@ typedef struct llm_marks {
 /* Call before the tokenizer is used; marks is borrowed. NULL: none. */
 void llm_tokenizer_set_marks(llm_tokenizer *t, const llm_marks *marks);
 
+/* Has the tokenizer remember what texts became, in at most `most` bytes: for programs whose prompts mostly begin as those before. Call
+ * before it is used. GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_tokenizer_remember(llm_tokenizer *t, size_t most, ggl_error *err);
+
 /* Appends the ids of text[0..n) to *out, in nearly linear time. The text need not be valid
  * UTF-8: depending on the kind, stray bytes become byte tokens, U+FFFD or nothing. Thread-safe:
  * does not change the tokenizer. Fails with GGL_NOMEM or GGL_LIMIT (more than 2^30 - 1 bytes). */

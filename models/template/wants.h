@@ -1,0 +1,36 @@
+/* What a chat template wants of conversations beyond their usual form, and what it shows of them. It is found out by small
+ * conversations, once, when the template is opened. */
+#ifndef LLM_TEMPLATE_WANTS_H
+#define LLM_TEMPLATE_WANTS_H
+
+#include "llm/internal/chat.h"
+#include "value.h"
+
+typedef enum wants_tools {
+    WANTS_NO_TOOLS,   /* it shows none, wherever they are */
+    WANTS_VARIABLE,   /* as the variable "tools", or "functions" */
+    WANTS_TOOLS_TEXT, /* as the member "tools" of the first system message: the text of a list, */
+    WANTS_TOOLS_LIST  /* or the list */
+} wants_tools;
+
+typedef struct llm_wants {
+    bool parts;          /* a content is a list of parts, not a text */
+    bool null_content;   /* an empty content beside calls is null */
+    bool text_arguments; /* arguments of calls are the text of an object */
+    bool developer;      /* it knows this role, whose messages are otherwise the system's */
+    wants_tools tools;
+    unsigned reasoning; /* the names of reasoning that it reads: bits of a table's rows (wants.c) */
+} llm_wants;
+
+/* Finds out whether a mark appears in what the template makes of a conversation of JSON, given as *w says. GGL_NOMEM. */
+typedef ggl_status llm_wants_shows(void *ctx, const llm_wants *w, const char *json,
+                                   const char *mark, bool *shown, ggl_error *err);
+/* Finds them. text: the template's. */
+GGL_NODISCARD ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text,
+                                        llm_wants_shows *shows, void *ctx, ggl_error *err);
+
+/* Makes the list of messages that the template wants. *at: of each its index in the conversation, SIZE_MAX if it has none. */
+tv llm_wants_messages(tv_heap *h, const llm_wants *w, const llm_talk *t, const llm_chat_params *p,
+                      const size_t **at);
+
+#endif
