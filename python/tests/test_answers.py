@@ -162,6 +162,12 @@ class Batches(unittest.TestCase):
             self.assertIsNone(result.error)
         self.assertEqual(results[2].run.n_generated, 5)
 
+    def test_texts_are_their_tokens(self):
+        texts = [STORY, "", "</s>The fox", "A\0cat", "Ein Hündchen 🙂"]
+        by_text = self.model.batch(texts, seed=2, max_tokens=8)
+        by_ids = self.model.batch([self.model.tokenize(text) for text in texts], seed=2, max_tokens=8)
+        self.assertEqual([(r.text, r.error) for r in by_text], [(r.text, r.error) for r in by_ids])
+
     def test_pieces(self):
         prompts, texts = [STORY, "The fox", "The cat", "The dog"], {}
         with self.model.stream_batch(prompts, seed=2, max_tokens=20) as batch:
