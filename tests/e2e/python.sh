@@ -138,7 +138,9 @@ fi
 
 # Types, in the package and for those who use it.
 if command -v mypy >/dev/null; then
-    (cd "$source/python" && mypy --cache-dir="$tmp/mypy") >mypy.log 2>&1 || fail "mypy: $(head -20 mypy.log)"
+    # mypy belongs to the system's python3, which may be another one than that with numpy
+    mypy=(mypy --cache-dir="$tmp/mypy" ${numpy:+--python-executable "$numpy"})
+    (cd "$source/python" && "${mypy[@]}") >mypy.log 2>&1 || fail "mypy: $(head -20 mypy.log)"
     cat >user.py <<'END'
 from typing import List
 from ggml_lite import Call, Model, Stream, Training
@@ -157,7 +159,7 @@ with Training("builtin:chat", ["a.jsonl"], lora=True, matrix="blk.*") as trainin
     left: float = training.step().seconds_left or 0
     training.write("out.gguf", f32="yes")
 END
-    MYPYPATH=$source/python/src mypy --strict --cache-dir="$tmp/mypy" --enable-incomplete-feature=Unpack user.py >mypy.log 2>&1
+    MYPYPATH=$source/python/src "${mypy[@]}" --strict --enable-incomplete-feature=Unpack user.py >mypy.log 2>&1
     [ "$(grep -cE '^user.py:1([0-2]|6): error' mypy.log) $(grep -c error: mypy.log)" = "4 4" ] || fail "types: $(cat mypy.log)"
 else
     echo "skipped: types: there is no mypy"
