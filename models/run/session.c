@@ -192,12 +192,6 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                               ggl_error *err) {
     const ggl_gguf *file = llm_model_file(m);
     int n_host = 0;
-    /* what mostly is wanted, and then costs no more than in a session without the others */
-    const char *early = s->at_logits < 0       ? NULL
-                        : s->at_alignment >= 0 ? "logits"
-                        : s->at_embedding >= 0 ? "embedding"
-                                               : NULL;
-    s->can_end_early = early != NULL;
     ggl_status st = find_host(s, file, p, &n_host, err);
     s->place = p->place;
     s->place_ctx = p->place_ctx;
@@ -233,16 +227,14 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .cache_of_size = (1 + p->n_adapters) * sizeof *s->identity,
                            .whole = s->tells ? "rows" : NULL,
                            .forgets = s->built.sees_all,
-                           .early = early,
+                           .early = s->early == 0                    ? NULL
+                                    : s->early >> LLM_OUT_LOGITS & 1 ? "logits"
+                                                                     : "embedding",
                            .watch = p->watch,
                            .side_by_side = n_divided > 0,
                            .element_word = "token",
                            .group_word = "layer"};
     return ggl_sched_new(&s->sched, s->graph, &sp, err);
-}
-
-static void set_rows(llm_session *s, const llm_session_params *p) {
-    s->n_rows = p->n_rows < 1 ? 1 : p->n_rows < s->n_ubatch ? p->n_rows : s->n_ubatch;
 }
 
 /* Sets how many rows tokens read at most. They run in one ubatch. */
@@ -304,38 +296,14 @@ static ggl_status set_sizes(llm_session *s, const llm_model *m, const llm_sessio
         s->n_read = s->reads_text ? s->n_ctx : 0;
     }
     s->n_id = reads_rows ? LLM_ROWS_ID : s->n_read;
-    set_rows(s, p);
+    s->n_rows = p->n_rows < 1 ? 1 : p->n_rows < s->n_ubatch ? p->n_rows : s->n_ubatch;
     return GGL_OK;
-}
-
-static int find_output(const ggl_graph *g, const char *name) {
-    int i = ggl_graph_n_outputs(g) - 1;
-    while (i >= 0 && strcmp(ggl_graph_get_output(g, i)->name, name) != 0)
-        i--;
-    return i;
-}
-
-/* Notes which outputs the graph has. */
-static void find_outputs(llm_session *s, const llm_session_params *p) {
-    s->guesses = p->only && strcmp(p->only, "guess") == 0;
-    s->at_logits = find_output(s->graph, s->guesses ? "guess" : "logits");
-    s->at_rows = find_output(s->graph, "rows");
-    /* of layers that guess, those before the last one tell theirs to the next */
-    s->tells =
-        s->at_rows >= 0 &&
-        (!s->guesses || (!s->built.guess_apart && p->guess_layer + 1 < s->built.n_guess_layers));
-    s->at_embedding = find_output(s->graph, "embedding");
-    s->at_score = find_output(s->graph, "score");
-    s->at_alignment = find_output(s->graph, "alignment");
-    if (s->built.sees_all) /* any tokens of a text may be wanted, and it runs once */
-        s->n_rows = s->n_ubatch;
-    else
-        set_rows(s, p);
 }
 
 /* Checks that the alignment has a number for each row that tokens read at most. */
 static ggl_status check_alignment(const llm_session *s, ggl_error *err) {
-    return s->at_alignment < 0 || (s->n_read > 0 && s->built.alignment.n % s->n_read == 0)
+    return !llm_has_output(s, LLM_OUT_ALIGNMENT) ||
+                   (s->n_read > 0 && s->built.alignment.n % s->n_read == 0)
                ? GGL_OK
                : ggl_fail(err, GGL_UNSUPPORTED,
                           "%s: the output 'alignment' has %" PRId64
@@ -370,74 +338,27 @@ static ggl_status find_mask(llm_session *s, const llm_model *m, ggl_error *err) 
 }
 
 static ggl_status alloc_arrays(llm_session *s, const llm_session_params *p, ggl_error *err) {
-    const size_t n = (size_t)s->n_ubatch;
-    s->token = ggl_calloc(n, sizeof *s->token);
-    s->pos = ggl_calloc(n, sizeof *s->pos);
-    s->slot = ggl_calloc(n, sizeof *s->slot);
-    s->end = ggl_calloc(n, sizeof *s->end);
-    s->row = ggl_calloc(n, sizeof *s->row);
-    s->read_slot = ggl_calloc(n, sizeof *s->read_slot);
-    s->read_end = ggl_calloc(n, sizeof *s->read_end);
     const ggl_tensor *task = ggl_graph_find_input(s->graph, "task");
+    const int n_lanes = ggl_sched_n_lanes(s->sched);
+    s->media = p->media;
     s->n_tasks = task ? task->ne[0] : 0;
-    s->task = ggl_calloc(n * (size_t)s->n_tasks, sizeof *s->task);
     s->share = ggl_calloc((size_t)s->n_tasks, sizeof *s->share);
-    if (!s->task || !s->share)
-        return no_memory(err);
-    for (size_t i = 0; i < p->n_adapters; i++)
+    s->flight = ggl_calloc((size_t)n_lanes, sizeof *s->flight);
+    bool ok = s->share && s->flight;
+    if (s->reads_text)
+        ok = (s->read_id = ggl_calloc((size_t)(s->n_slots * s->n_id), sizeof *s->read_id)) && ok;
+    if (p->media && s->built.has_places)
+        ok = (s->behind = ggl_calloc((size_t)(s->n_slots * s->n_ctx), sizeof *s->behind)) && ok;
+    for (; ok && s->n_lanes < n_lanes; s->n_lanes++) {
+        session_flight *f = &s->flight[s->n_lanes];
+        f->row = ggl_calloc((size_t)s->n_rows, sizeof *f->row);
+        f->element = ggl_calloc((size_t)s->n_ubatch, sizeof *f->element);
+        ok = f->row && f->element;
+    }
+    for (size_t i = 0; i < p->n_adapters && ok; i++)
         if (p->adapter[i].varies)
             s->share[p->adapter[i].task - 1] = (float)p->adapter[i].scale;
-    if (s->reads_text)
-        s->read_id = ggl_calloc((size_t)(s->n_slots * s->n_id), sizeof *s->read_id);
-    return s->token && s->pos && s->slot && s->end && s->row && s->read_slot && s->read_end &&
-                   (s->read_id || !s->reads_text)
-               ? GGL_OK
-               : no_memory(err);
-}
-
-/* Makes room for rows that stand for tokens, and for their places. */
-static bool alloc_media(llm_session *s, const llm_session_params *p) {
-    static const char *const name[3] = {"pos.t", "pos.y", "pos.x"};
-    const size_t n = (size_t)s->n_ubatch;
-    s->media = p->media;
-    s->put = ggl_calloc(n * (size_t)s->built.n_given, sizeof *s->put);
-    s->put_more = ggl_calloc(n * (size_t)s->built.n_given_more + 1, sizeof *s->put_more);
-    s->is_put = ggl_calloc(n, sizeof *s->is_put);
-    bool ok = s->put && s->put_more && s->is_put;
-    for (int k = 0; k < 3 && s->built.has_places && ok; k++) {
-        const ggl_tensor *t = ggl_graph_find_input(s->graph, name[k]);
-        s->at_place[k] = t && t->needed ? ggl_calloc(n, sizeof *s->at_place[k]) : NULL;
-        ok = s->at_place[k] || !t || !t->needed;
-    }
-    if (s->built.has_places)
-        s->behind = ggl_calloc((size_t)(s->n_slots * s->n_ctx), sizeof *s->behind);
-    return ok && (s->behind || !s->built.has_places);
-}
-
-/* Makes room for what is noted of batches under way. */
-static ggl_status alloc_flights(llm_session *s, const llm_session_params *p, ggl_error *err) {
-    const size_t n_lanes = (size_t)ggl_sched_n_lanes(s->sched), n_rows = (size_t)s->n_rows;
-    s->flight = ggl_calloc(n_lanes, sizeof *s->flight);
-    s->n_lanes = s->flight ? (int)n_lanes : 0;
-    bool ok = s->flight;
-    for (int i = 0; i < s->n_lanes && ok; i++) {
-        s->flight[i].row = ggl_calloc(n_rows, sizeof *s->flight[i].row);
-        ok = s->flight[i].row;
-        if (!s->tells)
-            continue;
-        s->flight[i].told = ggl_calloc((size_t)s->n_ubatch, sizeof *s->flight[i].told);
-        ok = ok && s->flight[i].told;
-    }
-    if (s->guesses) {
-        s->given = ggl_calloc((size_t)(s->n_ubatch * s->built.n_row), sizeof *s->given);
-        ok = ok && s->given;
-    }
-    if (s->guesses && s->built.n_feature > 0) {
-        s->feature = ggl_calloc((size_t)(s->n_ubatch * s->built.n_feature), sizeof *s->feature);
-        s->is_given = ggl_calloc((size_t)s->n_ubatch, sizeof *s->is_given);
-        ok = ok && s->feature && s->is_given;
-    }
-    return ok && (!p->media || alloc_media(s, p)) ? GGL_OK : no_memory(err);
+    return ok ? GGL_OK : no_memory(err);
 }
 
 /* Adds an adapter and its scale to the text for messages. */
@@ -479,10 +400,11 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
     ggl_status st = set_sizes(s, m, p, err);
     if (st == GGL_OK)
         st = build_graph(s, m, p, err);
-    if (st == GGL_OK)
-        st = alloc_arrays(s, p, err);
     if (st == GGL_OK) {
-        find_outputs(s, p);
+        llm_inputs_find(s);
+        llm_outputs_find(s, p);
+        if (s->built.sees_all) /* any tokens of a text may be wanted, and it runs once */
+            s->n_rows = s->n_ubatch;
         st = (s->n_inputs = llm_rows_inputs(s->graph, &s->built, s->input)) >= 0
                  ? GGL_OK
                  : ggl_fail(err, GGL_LIMIT, "%s: a stage reads more than %d inputs",
@@ -505,7 +427,7 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
     if (st == GGL_OK && !init_slots(s))
         st = no_memory(err);
     if (st == GGL_OK)
-        st = alloc_flights(s, p, err);
+        st = alloc_arrays(s, p, err);
     if (st != GGL_OK) {
         llm_session_free(s);
         return st;
@@ -572,27 +494,11 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->host);
     ggl_free(s->identity);
     ggl_free(s->cache);
-    ggl_free(s->token);
-    ggl_free(s->pos);
-    ggl_free(s->slot);
-    ggl_free(s->end);
-    ggl_free(s->row);
-    ggl_free(s->read_slot);
-    ggl_free(s->read_end);
     ggl_free(s->read_id);
     for (int i = 0; i < s->n_lanes; i++)
-        ggl_free(s->flight[i].row), ggl_free(s->flight[i].told);
+        ggl_free(s->flight[i].row), ggl_free(s->flight[i].element);
     ggl_free(s->flight);
-    ggl_free(s->given);
-    ggl_free(s->feature);
-    ggl_free(s->is_given);
-    ggl_free(s->put);
-    ggl_free(s->put_more);
-    ggl_free(s->is_put);
-    for (int k = 0; k < 3; k++)
-        ggl_free(s->at_place[k]);
     ggl_free(s->behind);
-    ggl_free(s->task);
     ggl_free(s->share);
     ggl_free(s->guess_token);
     ggl_free(s);
@@ -631,15 +537,15 @@ int64_t llm_session_n_score(const llm_session *s) {
 }
 
 int64_t llm_session_n_aligned_heads(const llm_session *s) {
-    return s->at_alignment >= 0 ? s->built.alignment.n / s->n_read : 0;
+    return llm_has_output(s, LLM_OUT_ALIGNMENT) ? s->built.alignment.n / s->n_read : 0;
 }
 
 int64_t llm_session_n_aligned_rows(const llm_session *s) {
-    return s->at_alignment >= 0 ? s->n_read : 0;
+    return llm_has_output(s, LLM_OUT_ALIGNMENT) ? s->n_read : 0;
 }
 
 int64_t llm_session_n_row(const llm_session *s) {
-    return s->at_rows >= 0 ? s->built.n_row : 0;
+    return llm_has_output(s, LLM_OUT_ROWS) ? s->built.n_row : 0;
 }
 
 int64_t llm_session_n_feature(const llm_session *s) {
@@ -647,7 +553,7 @@ int64_t llm_session_n_feature(const llm_session *s) {
 }
 
 int64_t llm_session_n_given(const llm_session *s) {
-    return s->put ? s->built.n_given + s->built.n_given_more : 0;
+    return s->media ? s->built.n_given + s->built.n_given_more : 0;
 }
 
 int llm_session_n_rows_inputs(const llm_session *s) {
@@ -717,7 +623,7 @@ int32_t llm_session_start_token(const llm_session *s) {
 }
 
 bool llm_session_has_logits(const llm_session *s) {
-    return s->at_logits >= 0;
+    return llm_has_output(s, LLM_OUT_LOGITS);
 }
 
 const llm_arch_result *llm_session_built(const llm_session *s) {

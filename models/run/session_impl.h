@@ -1,4 +1,4 @@
-/* Shared by session.c, session_run.c, session_read.c, session_slots.c and prompt_cache.c. */
+/* Shared by the files session*.c and prompt_cache.c. */
 #ifndef LLM_SESSION_IMPL_H
 #define LLM_SESSION_IMPL_H
 
@@ -6,31 +6,57 @@
 #include "ggl/internal/gguf.h"
 #include "slot_table.h"
 
-/* A token of which outputs are wanted: its number in the batch, and in the ubatch. */
-typedef struct wanted_row {
-    int64_t i, at;
-    bool logits, embedding, score, alignment;
-} wanted_row;
+/* --- session_inputs.c, session_outputs.c: two tables of what a session gives its graph for each token, and takes from it --- */
 
-/* A token whose row is told (llm_session_hear). */
-typedef struct told_token {
-    int32_t slot, pos, token;
-} told_token;
+/* An element of a ubatch. */
+typedef struct session_element {
+    int64_t i;                    /* its number in the batch, or in the text that others read */
+    int32_t id, token, slot, pos; /* id below 0: a row of llm_session_params.media; token is 0 */
+    uint32_t wanted;              /* 1 << session_output, of each that is wanted */
+} session_element;
+
+/* All tokens of the ubatch are appended to their slots (slot_table.n_new), and none has started. */
+typedef struct session_token {
+    llm_session *s;
+    const llm_batch *b; /* NULL: it is in a text that others read */
+    const session_element *e;
+    int64_t n; /* numbers of the input for each token */
+    int axis;  /* of its row of the table */
+} session_token;
+
+/* An input of tokens, i32 or f32, which the session gives if its graph reads it: one number, or some. */
+typedef struct session_input {
+    const char *name;
+    bool of_text; /* a text that tokens read has its own, with "stage." before the name */
+    /* Checks what any session is given, which is not empty; and token i of a session with this input. NULL: nothing to check. */
+    ggl_status (*accept)(const llm_session *s, const llm_batch *b, ggl_error *err);
+    ggl_status (*check)(const llm_session *s, const llm_batch *b, int64_t i, ggl_error *err);
+    int32_t (*number)(const session_token *x);
+    const float *(*values)(const session_token *x); /* [x->n]; NULL: none, and none count */
+    int axis;                                       /* of a place: t, y or x */
+} session_input;
+
+enum { LLM_MAX_TOKEN_INPUTS = 32 }; /* a longer table does not compile */
+
+/* In the order in which a token's are given. */
+typedef enum session_output {
+    LLM_OUT_EMBEDDING,
+    LLM_OUT_ROWS, /* what the next guess reads, or llm_session_hear tells */
+    LLM_OUT_SCORE,
+    LLM_OUT_ALIGNMENT,
+    LLM_OUT_LOGITS, /* or guesses */
+    LLM_N_OUTPUTS
+} session_output;
 
 /* A ubatch under way, and to whom its results are given. */
 typedef struct session_flight {
-    uint64_t ticket; /* of the scheduler; 0 if none */
-    wanted_row *row; /* [n_rows], of at most session.n_rows */
+    uint64_t ticket;          /* of the scheduler; 0 if none */
+    session_element *element; /* [n], of at most n_ubatch */
+    int64_t n;
+    int32_t *row; /* [n_rows], of at most session.n_rows: elements of which something is wanted */
     int64_t n_rows;
-    int64_t n;        /* tokens; `told` if the session's rows are heard */
-    told_token *told; /* [n_ubatch] */
-    bool is_early;    /* the rest of the outputs is not computed (ggl_sched_params.early) */
-    void (*each)(void *ctx, int64_t i, const float *logits);
-    void (*each_embedding)(void *ctx, int64_t i, const float *embedding);
-    void (*each_score)(void *ctx, int64_t i, const float *score);
-    void (*each_alignment)(void *ctx, int64_t i, const float *share);
-    void (*each_row)(void *ctx, int64_t i, const float *row);
-    void *ctx;
+    bool is_early; /* the rest of the outputs is not computed (ggl_sched_params.early) */
+    llm_batch of;  /* once it is submitted, its arrays may be gone, but not its functions */
 } session_flight;
 
 struct llm_session {
@@ -45,38 +71,28 @@ struct llm_session {
     char *cache;             /* name of the cache file; NULL: none */
     char load_notes[400];
     int64_t n_ctx, n_ubatch, n_slots, n_rows;
-    int32_t *token, *pos, *slot, *end, *row; /* [n_ubatch]: inputs of the current ubatch */
-    /* Tokens read a text, or rows of numbers, which are in slot n_slots + slot of the graph. [n_ubatch]: where */
+    /* By the rows of their table; NULL: the graph has no such input. stage_inputs: of the text, or the rows, that tokens read. */
+    const ggl_tensor *inputs[LLM_MAX_TOKEN_INPUTS], *stage_inputs[LLM_MAX_TOKEN_INPUTS];
+    int output[LLM_N_OUTPUTS]; /* indices of the graph's outputs; -1: it lacks it */
+    uint32_t early; /* outputs after which a run may end, if no others are wanted; 0: none */
+    /* Tokens read a text, or rows of numbers, which are in slot n_slots + slot of the graph. */
     bool reads_text;
-    int32_t *read_slot, *read_end;
     int64_t n_read; /* most tokens of the text, or rows of the stage */
     /* [n_slots][n_id]: what the slots' tokens read: a text's tokens, or what identifies rows; NULL: they read nothing */
     int32_t *read_id;
     int64_t n_id;
-    int32_t start; /* of such a model: the token with which it begins to write */
-    const char *
-        prefix; /* of the names of the inputs of texts: "", or "stage." if only these are computed */
-    int at_logits, at_embedding, at_score, at_alignment,
-        at_rows;        /* indices of the graph's outputs; -1: it lacks it */
-    bool can_end_early; /* a run may end after the output ggl_sched_params.early */
-    bool guesses;   /* its logits are guesses, made from tokens and the rows of those before them */
-    bool tells;     /* it computes the output "rows" for all tokens (llm_session_hear) */
-    float *given;   /* [n_ubatch][built.n_row]: these rows; NULL: it makes no guesses */
-    float *feature; /* [n_ubatch][built.n_feature]: another model's; NULL: it reads none */
+    int32_t start;      /* of such a model: the token with which it begins to write */
+    const char *prefix; /* of names of inputs: "", or "stage." if only a stage is computed */
+    bool guesses; /* its logits are guesses, made from tokens and the rows of those before them */
+    bool tells;   /* it computes the output "rows" for all tokens (llm_session_hear) */
     const llm_media *media; /* of the params: rows that stand for tokens; NULL: none do */
-    /* [n_ubatch][built.n_given], .. n_given_more, and [n_ubatch]: such rows, and 1 where they count; NULL */
-    float *put, *put_more, *is_put;
-    int32_t *
-        at_place[3]; /* [n_ubatch]: for pos.t, pos.y and pos.x; NULL: the graph has no such input */
     /* [n_slots * n_ctx]: how many places the elements up to this one lie behind its position, because pictures take fewer places than they have
      * rows. NULL: the model has no places */
     int32_t *behind;
     llm_rows_input input[LLM_MAX_ROWS_INPUTS]; /* of a stage over rows */
     int n_inputs;
     int64_t n_tasks;      /* of adapters for tasks; 0: there are none */
-    float *task;          /* [n_ubatch][n_tasks]: the shares of each token */
     float *share;         /* [n_tasks]: those of tokens without their own */
-    float *is_given;      /* [n_ubatch]: 1: given counts, 0: feature does */
     int32_t mask;         /* of blocks of guesses */
     int32_t *guess_token; /* [built.guess.n]; NULL: all tokens */
     void (*hear)(void *ctx, int slot, int64_t pos, int32_t token, const float *row);
@@ -89,6 +105,14 @@ struct llm_session {
     void *place_ctx;
     const float *logits;
 };
+
+static inline int llm_batch_slot(const llm_batch *b, int64_t i) {
+    return b->slot ? b->slot[i] : 0;
+}
+
+static inline bool llm_has_output(const llm_session *s, int output) {
+    return s->output[output] >= 0;
+}
 
 /* The slot of the graph in which the text is that the slot's tokens read. */
 static inline int llm_text_slot(const llm_session *s, int slot) {
@@ -113,17 +137,35 @@ static inline int64_t llm_n_read(const llm_session *s, int slot) {
     return s->reads_text ? s->slots.state[llm_text_slot(s, slot)].n_past : 0;
 }
 
+/* --- session_inputs.c --- */
+
+const session_input *llm_session_input(int k); /* row k of the table; NULL: it has no more */
+void llm_inputs_find(llm_session *s);          /* those that the graph has */
+/* Checks what a batch brings, and later its tokens, whose slots and ids are right. */
+ggl_status llm_inputs_accept(const llm_session *s, const llm_batch *b, ggl_error *err);
+ggl_status llm_inputs_check(const llm_session *s, const llm_batch *b, ggl_error *err);
+/* Fills and sets s->inputs or s->stage_inputs for the n elements of a ubatch. */
+ggl_status llm_inputs_set(llm_session *s, const ggl_tensor *const *in, const llm_batch *b,
+                          const session_element *e, int64_t n, ggl_error *err);
+/* Sets the inputs of a stage over rows, which runs in one ubatch of n. */
+ggl_status llm_inputs_set_rows(llm_session *s, const float *const *input, int64_t n,
+                               ggl_error *err);
+
+/* --- session_outputs.c --- */
+
+/* Finds the outputs that the graph has, and what depends on them. */
+void llm_outputs_find(llm_session *s, const llm_session_params *p);
+/* Returns which outputs of token i are wanted, as session_element.wanted. */
+uint32_t llm_outputs_wanted(const llm_batch *b, int64_t i);
+/* Checks that the outputs exist that the batch wants. */
+ggl_status llm_outputs_check(const llm_session *s, const llm_batch *b, ggl_error *err);
+/* Hands out what a ubatch has computed. */
+void llm_outputs_give(llm_session *s, const session_flight *f);
+
 /* --- session_run.c --- */
 
 /* Checks that no batch is under way. */
 ggl_status llm_session_check_collected(const llm_session *s, ggl_error *err);
-/* Sets the inputs of the rows with this prefix, from the session's arrays of n tokens. */
-ggl_status llm_session_set_text(llm_session *s, const char *prefix, int64_t n, ggl_error *err);
-/* Sets the inputs of a stage over rows, which runs in one ubatch of n. */
-ggl_status llm_session_set_inputs(llm_session *s, const float *const *input, int64_t n,
-                                  ggl_error *err);
-/* Sets s->end: the tokens of each slot in the ubatch of n, which fewer of them see where it says so. */
-void llm_session_set_ends(llm_session *s, int64_t n);
 
 /* --- session_read.c --- */
 

@@ -48,24 +48,23 @@ ggl_status llm_session_unread(llm_session *s, int slot, ggl_error *err) {
     return s->reads_text ? clear(s, slot, err) : llm_slots_clear(&s->slots, slot, err);
 }
 
-/* Fills the session's arrays, and makes room for the rows. */
+/* Appends the tokens or rows to the slot, and makes room for them. */
 static ggl_status prepare(llm_session *s, int to, const reading *r, ggl_error *err) {
+    session_element *e = s->flight[0].element;
     llm_slots_begin(&s->slots);
-    for (int64_t i = 0; i < r->n; i++) {
-        s->token[i] = r->input ? 0 : r->id[i];
-        s->end[i] = 0;
-        s->slot[i] = to;
-        s->pos[i] = llm_slots_append(&s->slots, to);
-    }
+    for (int64_t i = 0; i < r->n; i++)
+        e[i] = (session_element){.i = i,
+                                 .token = r->input ? 0 : r->id[i],
+                                 .slot = to,
+                                 .pos = llm_slots_append(&s->slots, to)};
     const ggl_status st = llm_slots_check_room(&s->slots, r->n, err);
     return st == GGL_OK ? llm_slots_take_pages(&s->slots, err) : st;
 }
 
 static ggl_status run(llm_session *s, const reading *r, ggl_error *err) {
-    llm_session_set_ends(s, r->n);
-    ggl_status st = llm_session_set_text(s, "stage.", r->n, err);
+    ggl_status st = llm_inputs_set(s, s->stage_inputs, NULL, s->flight[0].element, r->n, err);
     if (st == GGL_OK && r->input)
-        st = llm_session_set_inputs(s, r->input, r->n, err);
+        st = llm_inputs_set_rows(s, r->input, r->n, err);
     if (st == GGL_OK) {
         llm_slots_start(&s->slots);
         st = ggl_sched_run_stage(s->sched, r->n, err);
