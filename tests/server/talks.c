@@ -372,9 +372,9 @@ static void read_answer(const llm_chat *chat, const char *given, char out[4096])
 
 /* A model may think though its template shows nothing of it. */
 TEST(answers) {
-    static const char *const texts[] = {"{{ messages[0].content }}", own[0],
-                                        "{{ messages[0].content }}<think></think>",
-                                        "{# <tool_call> {\"name\": #}{{ messages[0].content }}"};
+    const char *const texts[] = {"{{ messages[0].content }}", own[0],
+                                 "{{ messages[0].content }}<think></think>",
+                                 "{# <tool_call> {\"name\": #}{{ messages[0].content }}"};
     static const char *const given[] = {"<think>\nHm.\n</think>\n\nYes.", "Yes.", "<think>Hm."};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const llm_open_params p = {.size = sizeof p, .n_ctx = 64, .chat_template = texts[i]};
