@@ -3,8 +3,10 @@
  * (a file of /load), llm.h (llm_chat_format) and llm-train (the prompt of an answer that is learned), with the project's own
  * templates, those below, and published ones (../shared/chat, ../shared/found). */
 #include <dirent.h>
+#include <unistd.h>
 
 #include "answer_fixture.h"
+#include "common/text_file.h"
 #include "llm/llm.h"
 #include "template/parts.h"
 #include "train/data.h"
@@ -272,36 +274,57 @@ TEST(built_in_templates) {
     llm_tokenizer_free(t);
 }
 
-/* A template of ../shared: a text, or an object with one. */
+/* A template of ../shared: NAME.jinja, or the member of NAME.json. */
 static void check_file(const char *folder, const char *name, const llm_tokenizer *t) {
     char path[8192];
+    char *text = NULL;
     llm_json *doc = NULL;
+    size_t n = strlen(name);
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    const size_t n = strlen(name);
-    if (n < 6 || strcmp(name + n - 5, ".json") != 0 ||
-        llm_json_read(&doc, path, 1 << 24, &err) != GGL_OK)
-        return;
-    const json_value *v = llm_json_get_kind(&doc->root, "template", JSON_STRING);
-    char *text = v ? strndup(v->s, v->n) : NULL;
-    if (text)
-        check_template(name, text, t);
-    free(text);
-    llm_json_free(doc);
+    if (n > 6 && strcmp(name + n - 6, ".jinja") == 0) {
+        REQUIRE_OK(llm_read_text_file(path, 1 << 22, &text, &n, &err), &err);
+        char *copy = strndup(text, n);
+        check_template(name, copy, t);
+        free(copy);
+        ggl_free(text);
+    } else if (n > 5 && strcmp(name + n - 5, ".json") == 0 &&
+               llm_json_read(&doc, path, 1 << 24, &err) == GGL_OK) {
+        const json_value *v = llm_json_get_kind(&doc->root, "template", JSON_STRING);
+        text = v ? strndup(v->s, v->n) : NULL;
+        if (text)
+            check_template(name, text, t);
+        free(text);
+        llm_json_free(doc);
+    }
+}
+
+/* Those of a folder, and of the folders in it if `deep`. */
+static void check_folder(const char *folder, bool deep, const llm_tokenizer *t) {
+    DIR *d = opendir(folder);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        char inner[8192];
+        snprintf(inner, sizeof inner, "%s/%s", folder, e->d_name);
+        if (deep && e->d_name[0] != '.')
+            check_folder(inner, false, t);
+        check_file(folder, e->d_name, t);
+    }
+    if (d)
+        closedir(d);
 }
 
 TEST(published_templates) {
     const char *shared = getenv("GGL_SHARED");
     char folder[4096];
-    snprintf(folder, sizeof folder, "%s/chat", shared ? shared : "");
-    DIR *d = shared ? opendir(folder) : NULL;
-    if (!d)
+    snprintf(folder, sizeof folder, "%s/chat/llama-3.json", shared ? shared : "");
+    if (!shared || access(folder, R_OK) != 0)
         SKIP_NOT_SHIPPED("published chat templates");
     llm_tokenizer *t = open_tokenizer();
     n_shown = 0;
-    for (const struct dirent *e; (e = readdir(d));)
-        check_file(folder, e->d_name, t);
+    snprintf(folder, sizeof folder, "%s/chat", shared);
+    check_folder(folder, false, t);
+    snprintf(folder, sizeof folder, "%s/found", shared);
+    check_folder(folder, true, t);
     CHECK_MSG(n_shown >= 8, "only %d calls are shown", n_shown);
-    closedir(d);
     llm_tokenizer_free(t);
 }
 
@@ -372,9 +395,9 @@ static void read_answer(const llm_chat *chat, const char *given, char out[4096])
 
 /* A model may think though its template shows nothing of it. */
 TEST(answers) {
-    static const char *const texts[] = {"{{ messages[0].content }}", own[0],
-                                        "{{ messages[0].content }}<think></think>",
-                                        "{# <tool_call> {\"name\": #}{{ messages[0].content }}"};
+    const char *const texts[] = {"{{ messages[0].content }}", own[0],
+                                 "{{ messages[0].content }}<think></think>",
+                                 "{# <tool_call> {\"name\": #}{{ messages[0].content }}"};
     static const char *const given[] = {"<think>\nHm.\n</think>\n\nYes.", "Yes.", "<think>Hm."};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const llm_open_params p = {.size = sizeof p, .n_ctx = 64, .chat_template = texts[i]};

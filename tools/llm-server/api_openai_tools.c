@@ -132,7 +132,7 @@ ggl_status openai_make_tool(ask *a, json_value *out, ggl_str name, const json_va
 /* {"type": "object", "properties": {}}; input: with one string, "input", that is required. */
 static bool make_parameters(ask *a, json_value *out, bool input) {
     ggl_arena *arena = &a->arena;
-    json_value type, properties, required, name = llm_json_of_text("input");
+    json_value type = {0}, properties = {0}, required = {0}, name = llm_json_of_text("input");
     const llm_json_member string = {{"type", 4}, llm_json_of_text("string")};
     bool made = llm_json_make_object(&type, arena, &string, 1);
     const llm_json_member one = {{"input", 5}, type};

@@ -360,7 +360,8 @@ GGL_API GGL_NODISCARD ggl_status llm_reply(llm_context *c, const llm_message *me
                                            const llm_generate_params *params, llm_piece_fn *each,
                                            void *user, ggl_error *err);
 /* Formats a conversation as llm_reply does. json: the text of an object that the template reads,
- * {"messages": [..], "tools": [..]}; GGL_FORMAT: it is none, or one of the tools is no function. A content may be a list of parts of text; pictures, sounds and
+ * {"messages": [..], "tools": [..]}, in any form that llm-server reads, which makes the same prompt of it (docs/templates.md); GGL_FORMAT: it is none, or one
+ * of the tools is no function. An error about a message names it: "messages[1]: ..". A content may be a list of parts of text; pictures, sounds and
  * files are refused (GGL_UNSUPPORTED): llm_chat_see puts marks in their places. answer: end with the beginning of an answer. The caller frees
  * *text, of *n bytes and a NUL, by ggl_free. Its special tokens are all in it: tokenize it without
  * LLM_ADD_SPECIAL. */
@@ -396,7 +397,7 @@ typedef bool llm_part_fn(void *user, llm_part part, const char *piece, size_t n)
  *     {"role": "assistant", "reasoning_content": .., "content": .., "tool_calls": [{"id": "call_0", "type": "function",
  *      "function": {"name": "f", "arguments": "{..}"}}, ..]}
  *
- * with reasoning_content and tool_calls only if there are any, and content null beside calls. The caller frees it, *n
+ * with reasoning_content and tool_calls only if there are any, and content null beside calls. Without tools, a call is content. The caller frees it, *n
  * bytes and a NUL, by ggl_free. With tool_choice "required" or a tool's name the answer is calls whose arguments fit
  * their schemas; GGL_UNSUPPORTED: calls in the model's format cannot be demanded. Else as llm_reply. */
 GGL_API GGL_NODISCARD ggl_status llm_chat_answer(llm_context *c, const char *json,
