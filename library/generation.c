@@ -10,6 +10,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/pass.h"
+#include "job_rules.h"
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
@@ -179,12 +180,7 @@ static ggl_status new_grammar(generation *g, llm_context *c, const int32_t *id, 
 static ggl_status set_grammar(generation *g, llm_context *c, const int32_t *id, size_t n,
                               ggl_error *err) {
     const llm_generate_params *p = &g->p;
-    const bool calls = llm_demands_call(p->tool_choice);
-    if ((p->grammar != NULL) + (p->json_schema != NULL) + calls > 1)
-        return ggl_fail(err, GGL_USAGE, "%s cannot be used together",
-                        !calls ? "grammar and json_schema"
-                               : "a tool_choice that demands a call, and grammar or json_schema,");
-    if (!grammar_text(p) && !calls)
+    if (!grammar_text(p) && !llm_demands_call(p->tool_choice))
         return GGL_OK;
     if (!is_kept(c->kept, p))
         return new_grammar(g, c, id, n, err);
@@ -196,40 +192,23 @@ static ggl_status set_grammar(generation *g, llm_context *c, const int32_t *id, 
 
 /* --- diffusion -------------------------------------------------------------------------------- */
 
-static ggl_status check_diffusion(const llm_generate_params *p, ggl_error *err) {
-    const struct {
-        bool given;
-        const char *name;
-    } unfit[] = {{grammar_text(p) != NULL, "a grammar or schema"},
-                 {llm_demands_call(p->tool_choice), "a tool_choice that demands a call"},
-                 {p->n_bias > 0, "a bias of tokens"},
-                 {p->force != NULL, "force"},
-                 {p->read != NULL, "read"},
-                 {p->shift || p->full, "a context that goes on when it is full"}};
-    for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++)
-        if (unfit[i].given)
-            return ggl_fail(err, GGL_UNSUPPORTED,
-                            "this model writes by diffusion, all of a text at once, where %s "
-                            "cannot be used",
-                            unfit[i].name);
-    return GGL_OK;
+/* True if the model writes texts by diffusion. */
+static bool diffuses(const llm_context *c) {
+    return llm_session_sees_all(c->session) && llm_session_has_logits(c->session);
 }
 
 /* Sets g->diffusion for a prompt of n tokens, if the model writes by diffusion. */
 static ggl_status set_diffusion(generation *g, const llm_context *c, const int32_t *id, size_t n,
                                 ggl_error *err) {
     const llm_generate_params *p = &g->p;
-    const bool diffuses = llm_session_sees_all(c->session) && llm_session_has_logits(c->session);
     llm_diffuse_params schedule = {.size = sizeof schedule};
     llm_sampler_params s = c->sampling ? *c->sampling : llm_sampler_default();
-    if (!diffuses && p->diffuse)
+    if (!diffuses(c) && p->diffuse)
         return ggl_fail(err, GGL_USAGE,
                         "diffuse is set, but the model does not write by diffusion");
-    if (!diffuses || p->prompt_logits) /* else the logits of the text are all that is wanted */
+    if (!diffuses(c) || p->prompt_logits) /* else the logits of the text are all that is wanted */
         return GGL_OK;
-    ggl_status st = check_diffusion(p, err);
-    if (st == GGL_OK)
-        st = GGL_READ_PARAMS(llm_diffuse_params, &schedule, p->diffuse, err);
+    ggl_status st = GGL_READ_PARAMS(llm_diffuse_params, &schedule, p->diffuse, err);
     if (st == GGL_OK && !c->sampling)
         st = set_numbers(&s, p, err);
     if (st == GGL_OK)
@@ -249,32 +228,6 @@ static ggl_status set_diffusion(generation *g, const llm_context *c, const int32
 }
 
 /* --- beams ------------------------------------------------------------------------------------ */
-
-static ggl_status check_beams(const llm_generate_params *p, const llm_context *c, ggl_error *err) {
-    const int64_t n_slots = llm_session_n_slots(c->session);
-    if (p->n_beams < 0 || p->n_beams > LLM_MAX_BEAMS || !isfinite(p->length_penalty))
-        return ggl_fail(err, GGL_USAGE,
-                        "n_beams is %d, and length_penalty %g; 0 to %d beams, and a finite penalty "
-                        "are possible",
-                        (int)p->n_beams, (double)p->length_penalty, LLM_MAX_BEAMS);
-    if (p->n_beams <= 1)
-        return GGL_OK;
-    if (grammar_text(p) || llm_demands_call(p->tool_choice) || p->n_bias > 0 || p->force ||
-        (c->sampling && c->sampling->n_bias > 0) || p->full || p->shift || p->prompt_logits)
-        return ggl_fail(
-            err, GGL_USAGE,
-            "beams are for plain texts: without a grammar, schema, demanded call, bias, "
-            "forced tokens, logits of the prompt, and a context that goes on when it is "
-            "full");
-    if (p->n_beams > n_slots || llm_session_sees_all(c->session))
-        return ggl_fail(err, GGL_USAGE,
-                        p->n_beams > n_slots
-                            ? "%d beams need as many sequences (llm_open_params.n_parallel), but "
-                              "there are %" PRId64
-                            : "%d beams: the model does not write one token after the other",
-                        (int)p->n_beams, n_slots);
-    return GGL_OK;
-}
 
 llm_beams_params llm_generation_beams(const generation *g) {
     return (llm_beams_params){.n = g->p.n_beams,
@@ -296,6 +249,29 @@ static bool goes_on(const llm_context *c, const llm_generate_params *p, const in
     return has_begun;
 }
 
+/* --- what is asked for ------------------------------------------------------------------------ */
+
+static uint32_t wishes(const llm_context *c, const llm_generate_params *p) {
+    /* If the logits of the prompt are asked for, nothing is written by diffusion after it. */
+    return LLM_JOB_ASKS(DIFFUSION, diffuses(c) && !p->prompt_logits) |
+           LLM_JOB_ASKS(BEAMS, p->n_beams > 1) | LLM_JOB_ASKS(GRAMMAR, p->grammar) |
+           LLM_JOB_ASKS(SCHEMA, p->json_schema) |
+           LLM_JOB_ASKS(CALL, llm_demands_call(p->tool_choice)) |
+           LLM_JOB_ASKS(BIAS, (c->sampling ? c->sampling->n_bias : p->n_bias) > 0) |
+           LLM_JOB_ASKS(FORCE, p->force) | LLM_JOB_ASKS(PROMPT_LOGITS, p->prompt_logits) |
+           LLM_JOB_ASKS(READ, p->read) | LLM_JOB_ASKS(SHIFT, p->shift) |
+           LLM_JOB_ASKS(FULL, p->full);
+}
+
+static ggl_status check_wishes(const llm_context *c, const llm_generate_params *p, ggl_error *err) {
+    if (!isfinite(p->length_penalty))
+        return ggl_fail(err, GGL_USAGE, "length_penalty is %g, but must be finite",
+                        (double)p->length_penalty);
+    const ggl_status st =
+        llm_job_check_beams(p->n_beams, llm_session_n_slots(c->session), LLM_JOB_MEMBERS, err);
+    return st == GGL_OK ? llm_job_check(wishes(c, p), LLM_JOB_MEMBERS, NULL, err) : st;
+}
+
 /* --- all -------------------------------------------------------------------------------------- */
 
 ggl_status llm_generation_new(generation **out, llm_context *c, const llm_generate_params *params,
@@ -307,6 +283,8 @@ ggl_status llm_generation_new(generation **out, llm_context *c, const llm_genera
     g->text.found = -1;
     ggl_status st = GGL_READ_PARAMS(llm_generate_params, &g->p, params, err);
     if (st == GGL_OK)
+        st = check_wishes(c, &g->p, err);
+    if (st == GGL_OK)
         st = check(c, &g->p, err);
     if (st == GGL_OK)
         st = llm_need_array("id", id, n, err);
@@ -317,8 +295,6 @@ ggl_status llm_generation_new(generation **out, llm_context *c, const llm_genera
         st = set_grammar(g, c, id, n, err);
     if (st == GGL_OK)
         st = set_sampler(g, c, err);
-    if (st == GGL_OK)
-        st = check_beams(&g->p, c, err);
     return st == GGL_OK ? set_diffusion(g, c, id, n, err) : st;
 }
 

@@ -9,6 +9,7 @@
 #include "answer_talk.h"
 #include "api_images.h"
 #include "ggl/internal/text.h"
+#include "job_rules.h"
 #include "server_adapters.h"
 
 /* --- prompts ------------------------------------------------------------------------------------ */
@@ -728,26 +729,8 @@ static ggl_status alloc_vectors(job *j, const char **param, ggl_error *err) {
     return j->embedding ? GGL_OK : no_memory(err);
 }
 
-/* A text by diffusion is written at once, so it has a length, and no token is drawn from the logits after those before it. */
+/* A text by diffusion is written at once, so it has a length. */
 static ggl_status check_diffusion(const job *j, const char **param, ggl_error *err) {
-    const ask *a = j->ask;
-    const struct {
-        bool given;
-        const char *param, *name;
-    } unfit[] = {{a->form != ASK_ANY, "response_format", "a grammar or schema"},
-                 {a->tool_choice >= ASK_TOOLS_REQUIRED, "tool_choice", "a demanded call of a tool"},
-                 {a->n_top >= 0, "logprobs", "log-probabilities"},
-                 {a->sampling.n_bias > 0, "logit_bias", "a bias of tokens"},
-                 {a->reasoning_budget >= 0 && a->reasoning_budget != j->x.facts->reasoning_budget,
-                  "reasoning_budget", "a limit of reasoning"}};
-    for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++)
-        if (unfit[i].given) {
-            *param = unfit[i].param;
-            return ggl_fail(err, GGL_UNSUPPORTED,
-                            "the model writes by diffusion, all of a text at once, where %s "
-                            "cannot be used",
-                            unfit[i].name);
-        }
     *param = "max_tokens";
     for (size_t i = 0; i < j->n_prompts; i++) {
         const int64_t n = job_n_diffused(j, &j->prompt[i]),
@@ -763,54 +746,47 @@ static ggl_status check_diffusion(const job *j, const char **param, ggl_error *e
     return GGL_OK;
 }
 
-/* Finds out how many beams are searched, and refuses what cannot be had with them. */
-static ggl_status check_beams(job *j, const char **param, ggl_error *err) {
+static uint32_t wishes(const job *j) {
+    const ask *a = j->ask;
+    const server_facts *f = j->x.facts;
+    const bool calls = a->tool_choice >= ASK_TOOLS_REQUIRED;
+    /* A schema is one of content, and an answer that has to call has none. */
+    return LLM_JOB_ASKS(DIFFUSION, f->diffuses) | LLM_JOB_ASKS(BEAMS, a->beams.n > 0) |
+           LLM_JOB_ASKS(GRAMMAR, a->form == ASK_GBNF) |
+           LLM_JOB_ASKS(SCHEMA, !calls && (a->form == ASK_JSON || a->form == ASK_SCHEMA)) |
+           LLM_JOB_ASKS(CALL, calls) | LLM_JOB_ASKS(BIAS, a->sampling.n_bias > 0) |
+           LLM_JOB_ASKS(BUDGET,
+                        a->reasoning_budget >= 0 && a->reasoning_budget != f->reasoning_budget) |
+           LLM_JOB_ASKS(LOGPROBS, a->n_top >= 0);
+}
+
+/* Finds out how many beams are searched, and refuses what cannot be had together. */
+static ggl_status check_wishes(job *j, const char **param, ggl_error *err) {
     ask *a = j->ask;
     if (a->wants_beams && a->beams.n == 0)
         a->beams.n = (int32_t)a->n_choices;
     if (a->beams.n == 1 && !a->wants_beams)
         a->beams.n = 0;
-    if (a->beams.n == 0)
-        return GGL_OK;
-    const struct {
-        bool given;
-        const char *param, *name;
-    } unfit[] = {{a->form != ASK_ANY, "response_format", "a grammar or schema"},
-                 {a->tool_choice >= ASK_TOOLS_REQUIRED, "tool_choice", "a demanded call of a tool"},
-                 {a->n_top >= 0, "logprobs", "log-probabilities"},
-                 {a->sampling.n_bias > 0, "logit_bias", "a bias of tokens"},
-                 {j->x.facts->diffuses, "num_beams", "a model that writes by diffusion"},
-                 {a->reasoning_budget >= 0 && a->reasoning_budget != j->x.facts->reasoning_budget,
-                  "reasoning_budget", "a limit of reasoning"}};
-    for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++)
-        if (unfit[i].given) {
-            *param = unfit[i].param;
-            return ggl_fail(err, GGL_UNSUPPORTED, "beams cannot be used together with %s",
-                            unfit[i].name);
-        }
+    ggl_status st = llm_job_check(wishes(j), LLM_JOB_FIELDS, param, err);
+    if (st != GGL_OK)
+        return st;
     *param = "n";
-    if (a->n_choices > a->beams.n)
+    if (a->beams.n > 0 && a->n_choices > a->beams.n)
         return ggl_fail(err, GGL_USAGE,
                         "a search of %d beams gives as many texts at most, and not %" PRId64,
                         (int)a->beams.n, a->n_choices);
-    const int64_t most =
-        j->x.facts->n_parallel < LLM_MAX_BEAMS ? j->x.facts->n_parallel : LLM_MAX_BEAMS;
-    if (a->beams.n <= most) {
+    *param = llm_job_word(LLM_JOB_BEAMS, LLM_JOB_FIELDS);
+    st = llm_job_check_beams(a->beams.n, j->x.facts->n_parallel, LLM_JOB_FIELDS, err);
+    if (st == GGL_OK)
         *param = NULL;
-        return GGL_OK;
-    }
-    *param = "num_beams";
-    return ggl_fail(err, GGL_USAGE,
-                    "%d beams take as many slots: the server has %" PRId64
-                    " (--parallel), and a search at most %d beams",
-                    (int)a->beams.n, j->x.facts->n_parallel, LLM_MAX_BEAMS);
+    return st;
 }
 
 ggl_status job_prepare(job *j, const char **param, ggl_error *err) {
     ask *a = j->ask;
     ggl_status st = job_check_limits(j, param, err);
     if (st == GGL_OK && !ask_has_rows(a))
-        st = check_beams(j, param, err);
+        st = check_wishes(j, param, err);
     if (st == GGL_OK) {
         set_top(j);
         st = job_check_size(j, param, err);
