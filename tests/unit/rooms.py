@@ -40,7 +40,7 @@ KNOW_LIBRARY = {
     "tools/llm-cli": "job_rules opening prompt_file",
     "tools/llm-imatrix": "builtin/builtin importance",
     "tools/llm-quantize": "builtin/builtin importance measure/imatrix measure/imatrix_sketch measure/log_softmax measure/ppl_stats opening",
-    "tools/llm-server": "cache_settings job_rules model_facts opening stopped_text",
+    "tools/llm-server": "cache_settings job_parts job_rules model_facts opening stopped_text",
 }
 # Headers of POSIX that other systems lack, and what to include instead.
 REPLACED = {"regex.h": "common/pattern.h", "fnmatch.h": "common/glob.h"}

@@ -365,44 +365,43 @@ static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {
 
 /* --- seats -------------------------------------------------------------------------------------- */
 
-static ggl_status make_stop(const ask *a, seat *s, const char **param, ggl_error *err) {
-    const ggl_status st =
-        a->n_stops > 0 ? llm_stop_new(&s->stop, a->stop, a->n_stops, err) : GGL_OK;
-    if (st != GGL_OK)
-        *param = "stop";
-    return st;
-}
-
-/* The first seat's matcher, or a copy, which shares what it learns about the grammar. */
-static ggl_status make_matcher(job *j, seat *s, const llm_grammar *grammar, ggl_error *err) {
-    if (s != j->seat)
-        return llm_matcher_copy(&s->matcher, j->seat->matcher, err);
+/* Makes the matcher of which all seats have copies. */
+static ggl_status make_matcher(const job *j, llm_matcher **out, const llm_grammar *grammar,
+                               ggl_error *err) {
     const llm_vocab *vocab = server_vocab(j->server);
     if (!vocab)
         return no_memory(err);
-    const ggl_status st = llm_matcher_new(&s->matcher, grammar, vocab, err);
+    const ggl_status st = llm_matcher_new(out, grammar, vocab, err);
     if (st == GGL_OK) {
-        llm_matcher_limit(s->matcher, GRAMMAR_MATCH_STEPS, GRAMMAR_MATCH_STEPS_BACK);
-        llm_matcher_limit_bytes(s->matcher, GRAMMAR_MATCH_BYTES);
+        llm_matcher_limit(*out, GRAMMAR_MATCH_STEPS, GRAMMAR_MATCH_STEPS_BACK);
+        llm_matcher_limit_bytes(*out, GRAMMAR_MATCH_BYTES);
     }
     return st;
 }
 
-static ggl_status make_seat(job *j, seat *s, const llm_grammar *grammar, const char **param,
-                            ggl_error *err) {
+static ggl_status make_seat(job *j, seat *s, const llm_matcher *matcher, ggl_error *err) {
     const server_facts *f = j->x.facts;
+    const ask *a = j->ask;
     s->job = j;
     s->choice = -1;
-    if (ask_has_rows(j->ask)) {
+    if (ask_has_rows(a)) {
         s->sum = ggl_calloc((size_t)answer_width(&j->x), sizeof *s->sum);
         return s->sum ? GGL_OK : no_memory(err);
     }
-    ggl_status st = s == j->seat ? llm_sampler_new(&s->sampler, &j->ask->sampling,
-                                                   (int32_t)f->n_vocab, (int32_t)f->n_ctx, err)
-                                 : llm_sampler_new_like(&s->sampler, j->seat[0].sampler, err);
-    if (st == GGL_OK && grammar)
-        st = make_matcher(j, s, grammar, err);
-    return st == GGL_OK ? make_stop(j->ask, s, param, err) : st;
+    const llm_job_params p = {.n_vocab = f->n_vocab,
+                              .n_ctx = f->n_ctx,
+                              .sampling = &a->sampling,
+                              .matcher = matcher,
+                              .stop = a->stop,
+                              .n_stop = a->n_stops,
+                              .way = {.n_max = f->diffuses ? a->n_max : job_n_most(j),
+                                      .ignore_end = a->ignore_eos,
+                                      .is_unsteered = !ask_is_steered(a),
+                                      .shift = f->shifts,
+                                      .beams = a->beams,
+                                      .diffuses = f->diffuses,
+                                      .diffusion = a->diffusion}};
+    return llm_job_parts_new(&s->parts, &p, s != j->seat ? &j->seat->parts : NULL, err);
 }
 
 /* Makes room for the log-probabilities of the prompt's tokens, which are written in pieces while it runs. */
@@ -465,9 +464,9 @@ ggl_status seat_limit_reasoning(seat *s, ggl_error *err) {
     s->ends_reasoning = true;
     llm_tokens ids = {0}; /* grammars allow no control tokens */
     ggl_status st = llm_tokenize(server_tokenizer(s->job->server), end.s, end.n,
-                                 s->matcher ? 0 : LLM_TOKENIZE_SPECIAL, &ids, err);
+                                 s->parts.matcher ? 0 : LLM_TOKENIZE_SPECIAL, &ids, err);
     if (st == GGL_OK)
-        st = llm_sampler_force(s->sampler, ids.id, ids.n, err);
+        st = llm_sampler_force(s->parts.sampler, ids.id, ids.n, err);
     llm_tokens_fini(&ids);
     return st;
 }
@@ -482,11 +481,7 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
         s->n_rows = 0;
         return GGL_OK;
     }
-    llm_sampler_reseed(s->sampler, j->x.choice[choice].seed);
-    if (s->matcher)
-        llm_matcher_reset(s->matcher);
-    if (s->stop)
-        llm_stop_reset(s->stop);
+    llm_job_parts_begin(&s->parts, j->x.choice[choice].seed);
     ggl_status st = make_echo(s, err);
     if (st == GGL_OK && has_calls(a)) {
         const llm_calls_params calls = calls_params(j, seat_prompt(s));
@@ -495,7 +490,7 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
     const answer_text_params p = {.tokenizer = server_tokenizer(j->server),
                                   .marks = a->kind == ASK_CHAT ? answer_marks_of(marks_format(j))
                                                                : MARKS_HIDDEN,
-                                  .stops = s->stop,
+                                  .stops = s->parts.stop,
                                   .stop_in_text = a->stop_in_text,
                                   .calls = s->calls,
                                   .has_tools = a->tools.n > 0 && a->tool_choice != ASK_TOOLS_NONE,
@@ -594,13 +589,17 @@ static ggl_status make_seats(job *j, const char **param, ggl_error *err) {
     job_grammar g = {0};
     ggl_status st = take_grammar(j, &g, param, err);
     const llm_grammar *grammar = g.kept ? answer_grammar_get(g.kept) : g.own;
+    llm_matcher *matcher = NULL;
+    if (st == GGL_OK && grammar)
+        st = make_matcher(j, &matcher, grammar, err);
     for (int i = 0; i < j->n_seats && st == GGL_OK; i++) {
-        st = make_seat(j, &j->seat[i], grammar, param, err);
+        st = make_seat(j, &j->seat[i], matcher, err);
         if (st == GGL_OK)
             st = seat_prepare(&j->seat[i], i * job_n_texts(j), err);
         if (st == GGL_OK && i == 0 && grammar)
-            st = check_ending(j, j->seat[0].matcher, err);
+            st = check_ending(j, j->seat[0].parts.matcher, err);
     }
+    llm_matcher_free(matcher);
     if (st == GGL_OK)
         *param = NULL;
     llm_grammar_free(g.own);
