@@ -1,4 +1,6 @@
-/* What writes the texts of jobs: parts that begin again are as new ones, parts like others write the same, and a grammar is read once. */
+/* What writes the texts of jobs: parts that begin again are as new ones, parts like others write the same, a grammar is read once, and a token
+ * allocates nothing. */
+#include "alloc_fail.h"
 #include "job_parts.h"
 #include "library_test.h"
 
@@ -105,6 +107,56 @@ TEST(a_schema_is_read_once) {
         CHECK_STR(t[i].s, alone.s);
     CHECK(alone.n > 0);
     CHECK_INT(n_notes, 1);
+    ggl_free(id);
+    llm_close(c);
+}
+
+/* Allocations from the FIRST-th token of a text to its LAST-th. */
+enum { FIRST = 20, LAST = 110 };
+
+typedef struct counting {
+    long before, n;
+    int n_tokens;
+} counting;
+
+static bool count_allocations(void *user, int32_t id, const float *logits) {
+    counting *c = user;
+    (void)id, (void)logits;
+    if (++c->n_tokens == FIRST)
+        c->before = alloc_count();
+    else if (c->n_tokens == LAST)
+        c->n = alloc_count() - c->before;
+    return true;
+}
+
+/* Texts by llm_generate, and by a job, each plain and with a stop text and a grammar. A matcher remembers states that it has seen, so that it
+ * allocates a few times. */
+TEST(a_token_allocates_nothing) {
+    static const char *const stop[] = {"never"};
+    ggl_error err;
+    int32_t *id;
+    size_t n;
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_parallel = 2});
+    REQUIRE(c);
+    REQUIRE_OK(llm_encode(c, "Once", 4, LLM_ADD_SPECIAL, &id, &n, &err), &err);
+    for (int k = 0; k < 4; k++) {
+        counting seen = {.n_tokens = 0};
+        written t = {.n = 0};
+        llm_generate_params p = greedy(LAST + 5);
+        p.ignore_end = true;
+        p.token = count_allocations;
+        p.user = &seen;
+        p.stop = stop;
+        p.n_stop = k / 2;
+        p.grammar = k / 2 ? "root ::= [ -~]* \"#\"" : NULL;
+        llm_job job = {.id = id, .n = n, .params = &p, .each = take, .user = &t};
+        CHECK_OK(k % 2 ? llm_generate_jobs(c, &job, 1, &err)
+                       : llm_generate(c, "Once", &p, take, &t, &err),
+                 &err);
+        CHECK_INT(seen.n_tokens, LAST + 5);
+        CHECK_MSG(seen.n <= (k / 2 ? 9 : 0), "%ld allocations for %d tokens, %s", seen.n,
+                  LAST - FIRST, k % 2 ? "a job" : "llm_generate");
+    }
     ggl_free(id);
     llm_close(c);
 }
