@@ -92,7 +92,7 @@ static ggl_status begin_beams(llm_context *c, const int32_t *id, size_t n, ggl_e
         return ggl_fail(err, n == 0 ? GGL_USAGE : GGL_LIMIT,
                         "a prompt of %zu tokens; 1 to %" PRId64 " are possible", n,
                         llm_session_n_ctx(c->session));
-    llm_beams_params p = llm_generation_beams(g);
+    llm_beams_params p = g->parts.way.beams;
     p.n_max = p.n_max > 0 && p.n_max < room ? p.n_max : room;
     ggl_status st = llm_session_clear(c->session, 0, err);
     if (st == GGL_OK)
@@ -239,19 +239,18 @@ ggl_status llm_context_begin(llm_context *c, const int32_t *id, size_t n,
         return st;
     }
     g = c->generation;
-    if (st == GGL_OK && g->sampler) {
-        llm_generator_set_sampler(c->generator, g->sampler);
+    if (st == GGL_OK && g->parts.sampler) {
+        llm_generator_set_sampler(c->generator, g->parts.sampler);
         llm_sampler_free(c->sampler);
-        c->sampler = g->sampler; /* which the generator keeps after the generation */
+        c->sampler = g->parts.sampler; /* which the generator keeps after the generation */
         c->has_sampler = true;
-        g->sampler = NULL;
+        g->parts.sampler = NULL;
     }
     llm_generator_set_run(c->generator, g->p.shift, g->p.n_keep, g->p.prompt_progress, g->p.user);
     if (st == GGL_OK)
         st = run_prompt(c, id, n, err);
     if (st == GGL_OK)
-        st = llm_generator_constrain(c->generator, g->kept ? g->kept->matcher : NULL,
-                                     g->p.n_max > 0 ? g->p.n_max : -1, err);
+        st = llm_generator_constrain(c->generator, g->parts.matcher, g->parts.way.n_max, err);
     if (st != GGL_OK)
         return end_with(c, st);
     c->run.incomplete = llm_generation_is_incomplete(g);

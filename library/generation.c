@@ -10,6 +10,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/pass.h"
+#include "job_rules.h"
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
@@ -59,6 +60,11 @@ static ggl_status check(const llm_context *c, const llm_generate_params *p, ggl_
     return st;
 }
 
+/* True if the model writes texts by diffusion. */
+static bool diffuses(const llm_context *c) {
+    return llm_session_sees_all(c->session) && llm_session_has_logits(c->session);
+}
+
 /* --- the sampler ------------------------------------------------------------------------------ */
 
 static ggl_status set_numbers(llm_sampler_params *s, const llm_generate_params *p, ggl_error *err) {
@@ -78,64 +84,51 @@ const char *llm_number_name(size_t i) {
     return i < LLM_SAMPLER_N_NUMBERS ? llm_sampler_numbers[i].field : NULL;
 }
 
-static ggl_status new_sampler(generation *g, const llm_context *c, const llm_sampler_params *s,
-                              ggl_error *err) {
-    const int64_t n_ctx = llm_session_n_ctx(c->session);
-    return llm_sampler_new(&g->sampler, s, (int32_t)llm_session_n_vocab(c->session),
-                           (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX), err);
+/* What the parts of a generation are made of. */
+typedef struct making {
+    llm_job_params job;
+    llm_sampler_params sampling;
+    ggl_str *breakers, *stop; /* [p->n_dry_breakers], [p->n_stop] */
+    llm_logit_bias *bias;     /* [p->n_bias] */
+    llm_matcher *demanded;    /* of a demanded call; NULL: none */
+} making;
+
+static ggl_str *strings_of(const char *const *text, size_t n) {
+    ggl_str *s = ggl_calloc(n, sizeof *s);
+    for (size_t i = 0; i < n && s; i++)
+        s[i] = (ggl_str){text[i], strlen(text[i])};
+    return s;
 }
 
-/* strings, bias: room for p->n_dry_breakers and p->n_bias elements. */
-static ggl_status make_sampler(generation *g, const llm_context *c, ggl_str *strings,
-                               llm_logit_bias *bias, ggl_error *err) {
-    const llm_generate_params *p = &g->p;
-    llm_sampler_params s = c->sampling ? *c->sampling : llm_sampler_default();
-    s.tokenizer = c->tokenizer;
-    if (c->sampling)
-        return new_sampler(g, c, &s, err);
-    ggl_status st = set_numbers(&s, p, err);
-    for (size_t i = 0; i < p->n_dry_breakers; i++)
-        strings[i] = (ggl_str){p->dry_breakers[i], strlen(p->dry_breakers[i])};
+static void making_fini(making *m) {
+    ggl_free(m->breakers);
+    ggl_free(m->stop);
+    ggl_free(m->bias);
+    llm_matcher_free(m->demanded);
+}
+
+static ggl_status set_sampling(making *m, const llm_context *c, const llm_generate_params *p,
+                               ggl_error *err) {
+    llm_sampler_params *s = &m->sampling;
+    const bool has_one = p->same_sampler && c->has_sampler;
+    *s = c->sampling ? *c->sampling : llm_sampler_default();
+    s->tokenizer = c->tokenizer;
+    m->job.sampling = has_one ? NULL : s;
+    if (c->sampling || (has_one && !diffuses(c)))
+        return GGL_OK;
+    const ggl_status st = set_numbers(s, p, err);
     if (p->dry_breakers) {
-        s.dry_breakers = strings;
-        s.n_dry_breakers = p->n_dry_breakers;
+        s->dry_breakers = m->breakers;
+        s->n_dry_breakers = p->n_dry_breakers;
     }
     for (size_t i = 0; i < p->n_bias; i++)
-        bias[i] = (llm_logit_bias){p->bias[i].id, p->bias[i].bias};
-    s.bias = bias;
-    s.n_bias = p->n_bias;
-    if (st == GGL_OK && p->samplers)
-        st = llm_sampler_read_names(&s, p->samplers, err);
-    return st == GGL_OK ? new_sampler(g, c, &s, err) : st;
+        m->bias[i] = (llm_logit_bias){p->bias[i].id, p->bias[i].bias};
+    s->bias = m->bias;
+    s->n_bias = p->n_bias;
+    return st == GGL_OK && p->samplers ? llm_sampler_read_names(s, p->samplers, err) : st;
 }
 
-static ggl_status set_sampler(generation *g, const llm_context *c, ggl_error *err) {
-    if (g->p.same_sampler && c->has_sampler)
-        return GGL_OK;
-    ggl_str *strings = ggl_calloc(g->p.n_dry_breakers, sizeof *strings);
-    llm_logit_bias *bias = ggl_calloc(g->p.n_bias, sizeof *bias);
-    const ggl_status st = strings && bias ? make_sampler(g, c, strings, bias, err)
-                                          : ggl_fail(err, GGL_NOMEM, "out of memory");
-    ggl_free(strings);
-    ggl_free(bias);
-    return st;
-}
-
-/* --- stops and grammars ----------------------------------------------------------------------- */
-
-static ggl_status set_stops(generation *g, ggl_error *err) {
-    if (g->p.n_stop == 0)
-        return GGL_OK;
-    ggl_str *strings = ggl_calloc(g->p.n_stop, sizeof *strings);
-    if (!strings)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for stop strings");
-    for (size_t i = 0; i < g->p.n_stop; i++)
-        strings[i] = (ggl_str){g->p.stop[i], strlen(g->p.stop[i])};
-    g->text.n_shown = g->p.n_stop_shown;
-    const ggl_status st = llm_stop_new(&g->text.stop, strings, g->p.n_stop, err);
-    ggl_free(strings);
-    return st;
-}
+/* --- grammars --------------------------------------------------------------------------------- */
 
 /* The text of the grammar or schema; NULL: none is given. */
 static const char *grammar_text(const llm_generate_params *p) {
@@ -145,78 +138,76 @@ static const char *grammar_text(const llm_generate_params *p) {
 /* True if k was made of the same text. */
 static bool is_kept(const kept_grammar *k, const llm_generate_params *p) {
     const char *text = grammar_text(p);
-    return k && text && k->text && strcmp(k->text, text) == 0 &&
-           k->is_schema == (p->json_schema != NULL) && k->spaces == p->json_spaces;
+    return k && strcmp(k->text, text) == 0 && k->is_schema == (p->json_schema != NULL) &&
+           k->spaces == p->json_spaces;
 }
 
-static ggl_status make_grammar(kept_grammar *k, const llm_context *c, const llm_generate_params *p,
-                               const int32_t *id, size_t n, ggl_error *err) {
-    const llm_schema_params how = {
-        .size = sizeof how, .note = p->note, .note_arg = p->user, .compact = !p->json_spaces};
+/* Makes a matcher of a grammar, which it frees. */
+static ggl_status new_matcher(llm_matcher **out, llm_context *c, llm_grammar *grammar,
+                              ggl_error *err) {
+    ggl_status st = c->vocab ? GGL_OK : llm_vocab_new(&c->vocab, c->tokenizer, err);
+    if (st == GGL_OK)
+        st = llm_matcher_new(out, grammar, c->vocab, err);
+    llm_grammar_free(grammar);
+    return st;
+}
+
+/* Makes what is kept of p's grammar or schema. */
+static ggl_status make_kept(kept_grammar *k, llm_context *c, const llm_generate_params *p,
+                            ggl_error *err) {
     const char *text = grammar_text(p), *name = p->grammar_name;
-    if (!text)
-        return llm_demand_grammar(&k->grammar, c, p->tools, p->tool_choice, id, n, err);
-    k->is_schema = p->json_schema != NULL;
-    k->spaces = p->json_spaces;
-    k->text = ggl_calloc(strlen(text) + 1, 1);
+    const size_t n = strlen(text);
+    *k = (kept_grammar){.is_schema = p->json_schema != NULL, .spaces = p->json_spaces};
+    const llm_job_form form = {.text = text,
+                               .n = n,
+                               .name = name           ? name
+                                       : k->is_schema ? "json_schema"
+                                                      : "grammar",
+                               .is_schema = k->is_schema,
+                               .spaces = k->spaces,
+                               .note = p->note,
+                               .user = p->user};
+    llm_grammar *grammar;
+    k->text = ggl_calloc(n + 1, 1);
     if (!k->text)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a grammar");
-    memcpy(k->text, text, strlen(text));
-    return k->is_schema ? llm_grammar_from_schema_with(&k->grammar, text, strlen(text),
-                                                       name ? name : "json_schema", &how, err)
-                        : llm_grammar_from_gbnf(&k->grammar, text, strlen(text),
-                                                name ? name : "grammar", err);
+    memcpy(k->text, text, n);
+    const ggl_status st = llm_job_grammar_new(&grammar, &form, err);
+    return st == GGL_OK ? new_matcher(&k->matcher, c, grammar, err) : st;
 }
 
-static ggl_status new_grammar(generation *g, llm_context *c, const int32_t *id, size_t n,
-                              ggl_error *err) {
-    kept_grammar *k = g->kept = ggl_calloc(1, sizeof *k);
-    if (!k)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a grammar");
-    ggl_status st = make_grammar(k, c, &g->p, id, n, err);
-    if (st == GGL_OK && !c->vocab)
-        st = llm_vocab_new(&c->vocab, c->tokenizer, err);
-    return st == GGL_OK ? llm_matcher_new(&k->matcher, k->grammar, c->vocab, err) : st;
-}
-
-static ggl_status set_grammar(generation *g, llm_context *c, const int32_t *id, size_t n,
-                              ggl_error *err) {
-    const llm_generate_params *p = &g->p;
-    const bool calls = llm_demands_call(p->tool_choice);
-    if ((p->grammar != NULL) + (p->json_schema != NULL) + calls > 1)
-        return ggl_fail(err, GGL_USAGE, "%s cannot be used together",
-                        !calls ? "grammar and json_schema"
-                               : "a tool_choice that demands a call, and grammar or json_schema,");
-    if (!grammar_text(p) && !calls)
-        return GGL_OK;
-    if (!is_kept(c->kept, p))
-        return new_grammar(g, c, id, n, err);
-    g->kept = c->kept;
-    c->kept = NULL;
-    llm_matcher_reset(g->kept->matcher);
+static ggl_status keep_grammar(llm_context *c, const llm_generate_params *p, ggl_error *err) {
+    kept_grammar *k = ggl_calloc(1, sizeof *k);
+    const ggl_status st =
+        k ? make_kept(k, c, p, err) : ggl_fail(err, GGL_NOMEM, "out of memory for a grammar");
+    if (st != GGL_OK) {
+        llm_kept_grammar_free(k);
+        return st;
+    }
+    llm_kept_grammar_free(c->kept);
+    c->kept = k;
     return GGL_OK;
+}
+
+/* Finds what the text after the prompt must fit. */
+static ggl_status set_matcher(making *m, llm_context *c, const llm_generate_params *p,
+                              const int32_t *id, size_t n, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    llm_grammar *grammar;
+    if (llm_demands_call(p->tool_choice)) {
+        st = llm_demand_grammar(&grammar, c, p->tools, p->tool_choice, id, n, err);
+        if (st == GGL_OK)
+            st = new_matcher(&m->demanded, c, grammar, err);
+        m->job.matcher = m->demanded;
+    } else if (grammar_text(p)) {
+        if (!is_kept(c->kept, p))
+            st = keep_grammar(c, p, err);
+        m->job.matcher = st == GGL_OK ? c->kept->matcher : NULL;
+    }
+    return st;
 }
 
 /* --- diffusion -------------------------------------------------------------------------------- */
-
-static ggl_status check_diffusion(const llm_generate_params *p, ggl_error *err) {
-    const struct {
-        bool given;
-        const char *name;
-    } unfit[] = {{grammar_text(p) != NULL, "a grammar or schema"},
-                 {llm_demands_call(p->tool_choice), "a tool_choice that demands a call"},
-                 {p->n_bias > 0, "a bias of tokens"},
-                 {p->force != NULL, "force"},
-                 {p->read != NULL, "read"},
-                 {p->shift || p->full, "a context that goes on when it is full"}};
-    for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++)
-        if (unfit[i].given)
-            return ggl_fail(err, GGL_UNSUPPORTED,
-                            "this model writes by diffusion, all of a text at once, where %s "
-                            "cannot be used",
-                            unfit[i].name);
-    return GGL_OK;
-}
 
 static bool tell_step(void *ctx, int64_t n_done, const int32_t *id) {
     const generation *g = ctx;
@@ -226,30 +217,22 @@ static bool tell_step(void *ctx, int64_t n_done, const int32_t *id) {
 }
 
 /* Sets g->diffusion for a prompt of n tokens, if the model writes by diffusion. */
-static ggl_status set_diffusion(generation *g, const llm_context *c, const int32_t *id, size_t n,
-                                ggl_error *err) {
+static ggl_status set_diffusion(generation *g, const llm_context *c, const llm_sampler_params *s,
+                                const int32_t *id, size_t n, ggl_error *err) {
     const llm_generate_params *p = &g->p;
-    const bool diffuses = llm_session_sees_all(c->session) && llm_session_has_logits(c->session);
     g->schedule = (llm_diffuse_params){.size = sizeof g->schedule};
-    llm_sampler_params s = c->sampling ? *c->sampling : llm_sampler_default();
-    if (!diffuses && p->diffuse)
+    if (!diffuses(c) && p->diffuse)
         return ggl_fail(err, GGL_USAGE,
                         "diffuse is set, but the model does not write by diffusion");
-    if (!diffuses || p->prompt_logits) /* else the logits of the text are all that is wanted */
+    if (!diffuses(c) || p->prompt_logits) /* else the logits of the text are all that is wanted */
         return GGL_OK;
-    ggl_status st = check_diffusion(p, err);
-    if (st == GGL_OK)
-        st = GGL_READ_PARAMS(llm_diffuse_params, &g->schedule, p->diffuse, err);
-    if (st == GGL_OK && !c->sampling)
-        st = set_numbers(&s, p, err);
+    ggl_status st = GGL_READ_PARAMS(llm_diffuse_params, &g->schedule, p->diffuse, err);
     if (st == GGL_OK)
         st = llm_diffusion_read(&g->diffusion, c, &g->schedule, err);
     if (st != GGL_OK)
         return st;
-    const int64_t room = llm_session_n_ctx(c->session) - (int64_t)n;
-    int64_t n_new = p->n_max;
-    if (n_new == 0)
-        n_new = room < LLM_DIFFUSION_LENGTH && room > 0 ? room : LLM_DIFFUSION_LENGTH;
+    const int64_t n_new =
+        llm_job_n_diffused(p->n_max > 0 ? p->n_max : -1, llm_session_n_ctx(c->session), (int64_t)n);
     llm_diffusion *d = &g->diffusion;
     d->prompt = id;
     d->n_prompt = (int64_t)n;
@@ -257,44 +240,8 @@ static ggl_status set_diffusion(generation *g, const llm_context *c, const int32
     d->n_steps = d->n_steps == 0 ? n_new : d->n_steps;
     d->step = g->schedule.step ? tell_step : NULL;
     d->ctx = g;
-    llm_diffusion_sample(d, &s);
+    llm_diffusion_sample(d, s);
     return GGL_OK;
-}
-
-/* --- beams ------------------------------------------------------------------------------------ */
-
-static ggl_status check_beams(const llm_generate_params *p, const llm_context *c, ggl_error *err) {
-    const int64_t n_slots = llm_session_n_slots(c->session);
-    if (p->n_beams < 0 || p->n_beams > LLM_MAX_BEAMS || !isfinite(p->length_penalty))
-        return ggl_fail(err, GGL_USAGE,
-                        "n_beams is %d, and length_penalty %g; 0 to %d beams, and a finite penalty "
-                        "are possible",
-                        (int)p->n_beams, (double)p->length_penalty, LLM_MAX_BEAMS);
-    if (p->n_beams <= 1)
-        return GGL_OK;
-    if (grammar_text(p) || llm_demands_call(p->tool_choice) || p->n_bias > 0 || p->force ||
-        (c->sampling && c->sampling->n_bias > 0) || p->full || p->shift || p->prompt_logits)
-        return ggl_fail(
-            err, GGL_USAGE,
-            "beams are for plain texts: without a grammar, schema, demanded call, bias, "
-            "forced tokens, logits of the prompt, and a context that goes on when it is "
-            "full");
-    if (p->n_beams > n_slots || llm_session_sees_all(c->session))
-        return ggl_fail(err, GGL_USAGE,
-                        p->n_beams > n_slots
-                            ? "%d beams need as many sequences (llm_open_params.n_parallel), but "
-                              "there are %" PRId64
-                            : "%d beams: the model does not write one token after the other",
-                        (int)p->n_beams, n_slots);
-    return GGL_OK;
-}
-
-llm_beams_params llm_generation_beams(const generation *g) {
-    return (llm_beams_params){.n = g->p.n_beams,
-                              .length_penalty = (double)g->p.length_penalty,
-                              .early = g->p.early_stopping,
-                              .n_max = g->p.n_max,
-                              .ignore_end = g->p.ignore_end};
 }
 
 /* --- the beginning of the text ---------------------------------------------------------------- */
@@ -309,7 +256,72 @@ static bool goes_on(const llm_context *c, const llm_generate_params *p, const in
     return has_begun;
 }
 
+/* --- what is asked for ------------------------------------------------------------------------ */
+
+static uint32_t wishes(const llm_context *c, const llm_generate_params *p) {
+    /* If the logits of the prompt are asked for, nothing is written by diffusion after it. */
+    return LLM_JOB_ASKS(DIFFUSION, diffuses(c) && !p->prompt_logits) |
+           LLM_JOB_ASKS(BEAMS, p->n_beams > 1) | LLM_JOB_ASKS(GRAMMAR, p->grammar) |
+           LLM_JOB_ASKS(SCHEMA, p->json_schema) |
+           LLM_JOB_ASKS(CALL, llm_demands_call(p->tool_choice)) |
+           LLM_JOB_ASKS(BIAS, (c->sampling ? c->sampling->n_bias : p->n_bias) > 0) |
+           LLM_JOB_ASKS(FORCE, p->force) | LLM_JOB_ASKS(PROMPT_LOGITS, p->prompt_logits) |
+           LLM_JOB_ASKS(READ, p->read) | LLM_JOB_ASKS(SHIFT, p->shift) |
+           LLM_JOB_ASKS(FULL, p->full);
+}
+
+static ggl_status check_wishes(const llm_context *c, const llm_generate_params *p, ggl_error *err) {
+    if (!isfinite(p->length_penalty))
+        return ggl_fail(err, GGL_USAGE, "length_penalty is %g, but must be finite",
+                        (double)p->length_penalty);
+    const ggl_status st =
+        llm_job_check_beams(p->n_beams, llm_session_n_slots(c->session), LLM_JOB_MEMBERS, err);
+    return st == GGL_OK ? llm_job_check(wishes(c, p), LLM_JOB_MEMBERS, NULL, err) : st;
+}
+
 /* --- all -------------------------------------------------------------------------------------- */
+
+static llm_job_way way_of(const generation *g) {
+    const llm_generate_params *p = &g->p;
+    return (llm_job_way){.n_max = p->n_max > 0 ? p->n_max : -1,
+                         .ignore_end = p->ignore_end,
+                         .shift = p->shift,
+                         .n_keep = p->n_keep,
+                         .beams = {.n = p->n_beams > 1 ? p->n_beams : 0,
+                                   .length_penalty = (double)p->length_penalty,
+                                   .early = p->early_stopping,
+                                   .n_max = p->n_max,
+                                   .ignore_end = p->ignore_end},
+                         .diffuses = g->diffusion.n_length > 0,
+                         .diffusion = g->diffusion};
+}
+
+static ggl_status make_parts(generation *g, llm_context *c, const int32_t *id, size_t n,
+                             ggl_error *err) {
+    const llm_generate_params *p = &g->p;
+    making m = {.breakers = strings_of(p->dry_breakers, p->n_dry_breakers),
+                .stop = strings_of(p->stop, p->n_stop),
+                .bias = ggl_calloc(p->n_bias, sizeof *m.bias),
+                .job = {.n_vocab = llm_session_n_vocab(c->session),
+                        .n_ctx = llm_session_n_ctx(c->session),
+                        .n_stop = p->n_stop}};
+    ggl_status st =
+        m.breakers && m.stop && m.bias ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK)
+        st = set_matcher(&m, c, p, id, n, err);
+    if (st == GGL_OK)
+        st = set_sampling(&m, c, p, err);
+    if (st == GGL_OK)
+        st = set_diffusion(g, c, &m.sampling, id, n, err);
+    m.job.stop = m.stop;
+    m.job.way = way_of(g);
+    if (st == GGL_OK)
+        st = llm_job_parts_new(&g->parts, &m.job, NULL, err);
+    making_fini(&m);
+    llm_stopped_text_begin(&g->text, g->parts.stop);
+    g->text.n_shown = p->n_stop_shown;
+    return st;
+}
 
 ggl_status llm_generation_new(generation **out, llm_context *c, const llm_generate_params *params,
                               const int32_t *id, size_t n, ggl_error *err) {
@@ -320,40 +332,29 @@ ggl_status llm_generation_new(generation **out, llm_context *c, const llm_genera
     g->text.found = -1;
     ggl_status st = GGL_READ_PARAMS(llm_generate_params, &g->p, params, err);
     if (st == GGL_OK)
+        st = check_wishes(c, &g->p, err);
+    if (st == GGL_OK)
         st = check(c, &g->p, err);
     if (st == GGL_OK)
         st = llm_need_array("id", id, n, err);
-    if (st == GGL_OK)
-        st = set_stops(g, err);
-    g->has_begun = st == GGL_OK && goes_on(c, &g->p, id, n);
-    if (st == GGL_OK)
-        st = set_grammar(g, c, id, n, err);
-    if (st == GGL_OK)
-        st = set_sampler(g, c, err);
-    if (st == GGL_OK)
-        st = check_beams(&g->p, c, err);
-    return st == GGL_OK ? set_diffusion(g, c, id, n, err) : st;
+    if (st != GGL_OK)
+        return st;
+    g->has_begun = goes_on(c, &g->p, id, n);
+    return make_parts(g, c, id, n, err);
 }
 
 void llm_kept_grammar_free(kept_grammar *k) {
     if (!k)
         return;
     llm_matcher_free(k->matcher);
-    llm_grammar_free(k->grammar);
     ggl_free(k->text);
     ggl_free(k);
 }
 
-void llm_generation_free(llm_context *c, generation *g) {
+void llm_generation_free(generation *g) {
     if (!g)
         return;
-    kept_grammar *drop = g->kept;
-    if (drop && drop->matcher && drop->text) {
-        drop = c->kept;
-        c->kept = g->kept;
-    }
-    llm_kept_grammar_free(drop);
-    llm_sampler_free(g->sampler);
+    llm_job_parts_fini(&g->parts);
     llm_stopped_text_fini(&g->text);
     llm_diffuser_free(g->diffuser);
     llm_beams_free(g->beams);
@@ -361,13 +362,13 @@ void llm_generation_free(llm_context *c, generation *g) {
 }
 
 bool llm_generation_is_incomplete(const generation *g) {
-    return g && g->kept && g->kept->matcher && !llm_matcher_is_complete(g->kept->matcher);
+    return g && g->parts.matcher && !llm_matcher_is_complete(g->parts.matcher);
 }
 
 ggl_status llm_check_params(llm_context *c, const llm_generate_params *params, ggl_error *err) {
     generation *g;
     const ggl_status st = llm_generation_new(&g, c, params, NULL, 0, err);
-    llm_generation_free(c, g);
+    llm_generation_free(g);
     return st;
 }
 
@@ -390,7 +391,7 @@ void llm_context_end(llm_context *c) {
     const ggl_status st = llm_generator_constrain(c->generator, NULL, -1, NULL);
     (void)st; /* without a matcher it cannot fail */
     llm_generator_set_run(c->generator, false, 0, NULL, NULL);
-    llm_generation_free(c, g);
+    llm_generation_free(g);
     c->generation = NULL;
     c->is_ending = false;
 }

@@ -4,23 +4,20 @@
 #define LIBRARY_GENERATION_H
 
 #include "context.h"
-#include "llm/internal/beams.h"
-#include "llm/internal/diffuse.h"
+#include "job_parts.h"
 #include "stopped_text.h"
 
-/* What was made of a grammar or a schema. */
+/* What was made of a grammar or a schema: a matcher at the beginning of a text, of which each generation has a copy. */
 typedef struct kept_grammar {
     char *text;
     bool is_schema, spaces;
-    llm_grammar *grammar;
     llm_matcher *matcher;
 } kept_grammar;
 
 typedef struct generation {
     llm_generate_params p;
-    llm_sampler *sampler; /* NULL: the one before goes on */
-    kept_grammar *kept;   /* NULL: any text */
-    llm_finish finish;    /* LLM_FINISH_NONE: more tokens can be generated */
+    llm_job_parts parts; /* what chooses its tokens; no sampler: the one before goes on */
+    llm_finish finish;   /* LLM_FINISH_NONE: more tokens can be generated */
     int64_t n_generated;
     stopped_text text;
     bool has_begun; /* of llm_token_next_text */
@@ -40,10 +37,7 @@ ggl_status llm_generation_new(generation **out, llm_context *c, const llm_genera
 /* The schedule of p; *d gets neither a prompt nor what the sampler has. GGL_UNSUPPORTED: the model is of another kind. */
 ggl_status llm_diffusion_read(llm_diffusion *d, const llm_context *c, const llm_diffuse_params *p,
                               ggl_error *err);
-/* What a search of beams needs of its parameters; n_max 0: as many tokens as there is room for. */
-llm_beams_params llm_generation_beams(const generation *g);
-/* Frees it, and keeps its grammar for the next one. g may be NULL. */
-void llm_generation_free(llm_context *c, generation *g);
+void llm_generation_free(generation *g);     /* NULL is fine */
 void llm_kept_grammar_free(kept_grammar *k); /* NULL is fine */
 /* True if the text is not complete by its grammar. */
 bool llm_generation_is_incomplete(const generation *g);

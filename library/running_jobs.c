@@ -81,7 +81,7 @@ static void running_free(running *r) {
         r->before->next = r->next;
     else if (r->all->first == r)
         r->all->first = r->next;
-    llm_generation_free(r->all->c, r->g);
+    llm_generation_free(r->g);
     ggl_free(r->read);
     ggl_free(r);
 }
@@ -151,25 +151,15 @@ ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
     if (st == GGL_OK)
         st = check_job(r);
     if (st == GGL_OK) {
-        const llm_diffusion *d = &r->g->diffusion;
-        const llm_beams_params beams = llm_generation_beams(r->g);
-        const int64_t n_max = d->n_length > 0 ? d->n_length - d->n_prompt : r->g->p.n_max;
-        const llm_sequence_params p = {.size = sizeof p,
-                                       .prompt = r->prompt,
-                                       .n_prompt = r->n_prompt,
-                                       .read = r->g->p.read,
-                                       .n_read = r->g->p.n_read,
-                                       .sampler = r->g->sampler,
-                                       .matcher = r->g->kept ? r->g->kept->matcher : NULL,
-                                       .n_max = n_max > 0 ? n_max : -1,
-                                       .beams = beams.n > 1 ? &beams : NULL,
-                                       .diffusion = d->n_length > 0 ? d : NULL,
-                                       .ignore_eog = r->g->p.ignore_end,
-                                       .shift = r->g->p.shift,
-                                       .n_keep = r->g->p.n_keep,
-                                       .token = take,
-                                       .ended = ended,
-                                       .ctx = r};
+        llm_sequence_params p = {.size = sizeof p,
+                                 .prompt = r->prompt,
+                                 .n_prompt = r->n_prompt,
+                                 .read = r->g->p.read,
+                                 .n_read = r->g->p.n_read,
+                                 .token = take,
+                                 .ended = ended,
+                                 .ctx = r};
+        llm_job_describe(&r->g->parts, &p);
         st = llm_engine_add(all->engine, &p, &r->id, &job->err);
     }
     if (st != GGL_OK)

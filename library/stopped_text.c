@@ -60,7 +60,6 @@ ggl_status llm_stopped_text_put(stopped_text *t, ggl_str text, bool hidden, ggl_
 }
 
 void llm_stopped_text_fini(stopped_text *t) {
-    llm_stop_free(t->stop);
     ggl_free(t->held);
     ggl_free(t->hidden);
     ggl_free(t->text);

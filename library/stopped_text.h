@@ -7,7 +7,7 @@
 
 /* All members 0 but found, which is -1: no text ends it. */
 typedef struct stopped_text {
-    llm_stop *stop; /* NULL: there are no stop texts; freed by llm_stopped_text_fini */
+    llm_stop *stop; /* borrowed; NULL: there are no stop texts */
     size_t n_shown; /* the first of the stop texts are themselves a part of the text */
     int32_t found;  /* index of the stop text that ended the text; -1: none */
     /* [n_held] bytes that may be part of a stop text; hidden[i]: byte i is never returned. */

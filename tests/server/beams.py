@@ -103,14 +103,13 @@ def beside():
 def limits():
     """What is refused; and what a search holds when its client hangs up, or its time is over."""
     with start() as s:
-        refused(s, {"num_beams": 5}, "5 beams take as many slots: the server has 4")
+        refused(s, {"num_beams": 5}, "5 beams need as many sequences (--parallel), but there are 4")
         refused(s, {"num_beams": 65}, "must be from 1 to 64")
-        refused(s, {"use_beam_search": True, "n": 6}, "6 beams take as many slots")
+        refused(s, {"use_beam_search": True, "n": 6}, "6 beams need as many sequences")
         refused(s, {"num_beams": 2, "n": 3}, "a search of 2 beams gives as many texts at most, and not 3")
         refused(s, {"num_beams": 2.5}, "must be an integer")
         refused(s, {"num_beams": 2, "length_penalty": "x"}, "must be a number")
-        for body, words in (({"grammar": 'root ::= "a"'}, "a grammar or schema"), ({"logprobs": 1}, "log-probabilities"), ({"logit_bias": {"5": 1}}, "a bias of tokens")):
-            refused(s, {"num_beams": 2, **body}, "beams cannot be used together with " + words)
+        refused(s, {"num_beams": 2, "logprobs": 1}, "a search of beams (num_beams) and log-probabilities (logprobs) cannot be used together")  # e2e.job_rules has the others
         # four beams have all slots; whoever comes later waits until the client of the search has gone
         body = {"prompt": STORY, "n_predict": 900, "num_beams": 4, "ignore_eos": True, "length_penalty": 0}
         gone = socket.create_connection(("127.0.0.1", s.port))

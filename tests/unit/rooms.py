@@ -37,10 +37,10 @@ KNOW_LIBRARY = {
     "tools/conform": "measure/node_run",
     "tools/llm-arch": "measure/verify opening",
     "tools/llm-bench": "opening",
-    "tools/llm-cli": "opening prompt_file",
+    "tools/llm-cli": "job_rules opening prompt_file",
     "tools/llm-imatrix": "builtin/builtin importance",
     "tools/llm-quantize": "builtin/builtin importance measure/imatrix measure/imatrix_sketch measure/log_softmax measure/ppl_stats opening",
-    "tools/llm-server": "cache_settings model_facts opening stopped_text",
+    "tools/llm-server": "cache_settings job_parts job_rules model_facts opening stopped_text",
 }
 # Headers of POSIX that other systems lack, and what to include instead.
 REPLACED = {"regex.h": "common/pattern.h", "fnmatch.h": "common/glob.h"}

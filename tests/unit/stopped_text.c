@@ -39,6 +39,7 @@ static void check(const char **shown, const char **stop, const piece *pieces, co
     CHECK((t.found >= 0) == found);
     CHECK_STR(text, expected);
     llm_stopped_text_fini(&t);
+    llm_stop_free(t.stop);
 }
 
 #define NONE      ((const char *[]){NULL})

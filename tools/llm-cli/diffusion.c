@@ -56,28 +56,9 @@ static void note_samplers(const sampling_options *o) {
 }
 
 int diffusion_check(const cli_options *o) {
-    const struct {
-        bool given;
-        const char *flag;
-    } unfit[] = {{constraint_is_given(&o->constraint), "a grammar or schema"},
-                 {o->json_output, "--json-output"},
-                 {o->logits != NULL, "--logits without -n 0"},
-                 {o->watch, "--watch"},
-                 {o->saved_prompt.path != NULL, "--prompt-cache"},
-                 {o->speculate.lookup, "--lookup"},
-                 {o->speculate.draft || o->speculate.own, "-md"},
-                 {o->stops.reverse.n + o->stops.stop.n > 0, "--stop"},
-                 {o->sampling.biases.n > 0, "--logit-bias"},
-                 {o->ignore_eos, "--ignore-eos"},
-                 {o->shift, "--on-full shift"},
-                 {o->chat.wanted, "-cnv"},
-                 {o->chat.interactive, "-i"}};
-    for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++)
-        if (unfit[i].given)
-            return tool_error(TOOL, 2,
-                              "this model writes by diffusion, all of a text at once after one "
-                              "prompt, where %s cannot be used",
-                              unfit[i].flag);
+    const int code = cli_options_check_job(o, true);
+    if (code >= 0)
+        return code;
     note_samplers(&o->sampling);
     return -1;
 }

@@ -12,6 +12,7 @@
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/show.h"
+#include "job_rules.h"
 
 static const char *const on_full_choices[] = {"stop", "shift", NULL};
 
@@ -262,6 +263,28 @@ int cli_options_set(cli_options *o, int argc, char **argv) {
     return -1;
 }
 
+int cli_options_check_job(const cli_options *o, bool diffuses) {
+    const constraint_options *form = &o->constraint;
+    const speculate_options *guess = &o->speculate;
+    ggl_error err = {0};
+    const uint32_t wishes =
+        LLM_JOB_ASKS(DIFFUSION, diffuses) | LLM_JOB_ASKS(BEAMS, o->n_beams > 1) |
+        LLM_JOB_ASKS(GRAMMAR, form->grammar || form->grammar_file) |
+        LLM_JOB_ASKS(SCHEMA, form->json || form->schema || form->schema_file) |
+        LLM_JOB_ASKS(BIAS, o->sampling.biases.n > 0) |
+        LLM_JOB_ASKS(PROMPT_LOGITS, o->logits && o->n_predict != 0) |
+        LLM_JOB_ASKS(SHIFT, o->shift || o->on_full == 1) | LLM_JOB_ASKS(LOOKUP, guess->lookup) |
+        LLM_JOB_ASKS(DRAFT, guess->draft || guess->own || guess->draft_comes) |
+        LLM_JOB_ASKS(PROMPT_CACHE, o->saved_prompt.path) | LLM_JOB_ASKS(RECORD, o->json_output) |
+        LLM_JOB_ASKS(WATCH, o->watch) |
+        LLM_JOB_ASKS(STOP, o->stops.reverse.n + o->stops.stop.n > 0) |
+        LLM_JOB_ASKS(IGNORE_END, o->ignore_eos) | LLM_JOB_ASKS(CONVERSATION, o->chat.wanted) |
+        LLM_JOB_ASKS(INTERACTIVE, o->chat.interactive);
+    return llm_job_check(wishes, LLM_JOB_FLAGS, NULL, &err) == GGL_OK
+               ? -1
+               : tool_error("llm-cli", 2, "%s", err.msg);
+}
+
 int cli_options_read(cli_options *o, int argc, char **argv) {
     *o = defaults;
     o->sampling = sampling_defaults;
@@ -277,20 +300,13 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     const bool has_text = o->prompt || o->prompt_file;
     if ((code = chat_options_check(&o->chat, has_text, o->tokens != NULL, o->output)) >= 0)
         return code;
+    if ((code = cli_options_check_job(o, false)) >= 0)
+        return code;
     const bool only_text = o->logits || o->watch || o->saved_prompt.path || o->n_beams > 1;
     if (only_text && (o->chat.wanted || o->chat.single || o->chat.interactive))
         return tool_error("llm-cli", 2,
                           "--logits, --watch, --prompt-cache and --beams are for texts, not for "
                           "-cnv, -st and -i");
-    const char *unfit = o->saved_prompt.path        ? "--prompt-cache"
-                        : o->logits && o->n_predict ? "--logits without -n 0"
-                        : o->speculate.lookup       ? "--lookup"
-                        : o->speculate.draft || o->speculate.own || o->speculate.draft_comes
-                            ? "--draft"
-                        : constraint_is_given(&o->constraint) ? "a grammar or schema"
-                                                              : NULL;
-    if (o->n_beams > 1 && unfit)
-        return tool_error("llm-cli", 2, "--beams cannot be used together with %s", unfit);
     if (o->n_beams <= 1 && (o->early_stopping || o->length_penalty != 1))
         return tool_error("llm-cli", 2, "%s needs --beams",
                           o->early_stopping ? "--early-stopping" : "--length-penalty");

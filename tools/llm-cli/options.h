@@ -52,6 +52,9 @@ typedef struct cli_options {
 /* Reads the command line. Returns -1, or an exit code. */
 int cli_options_read(cli_options *o, int argc, char **argv);
 void cli_options_fini(cli_options *o);
+/* Checks that what is asked of a text can be had together (library/job_rules.h). diffuses: by a model that writes by diffusion. Returns
+ * -1, or an exit code after a message. */
+int cli_options_check_job(const cli_options *o, bool diffuses);
 /* Changes a setting while the program runs: argv[1] is the flag, argv[2] the value. Possible are those for
  * sampling without the lists, -n, --reasoning and --on-full. Without a value, the setting is printed on
  * stderr; without a flag, all are. Returns -1, or an exit code after an error; *o may then be changed. */

@@ -98,7 +98,7 @@ static answer_token describe_token(seat *s, int32_t id, const float *logits) {
         t.logprob = chosen.logprob;
         return t;
     }
-    const size_t n = llm_sampler_candidates(s->sampler, j->candidate, n_vocab);
+    const size_t n = llm_sampler_candidates(s->parts.sampler, j->candidate, n_vocab);
     for (size_t i = 0; i < n && i < n_vocab; i++) {
         const llm_candidate *c = &j->candidate[i];
         if (i < j->n_top)
@@ -239,7 +239,7 @@ static void set_finish(seat *s, llm_end why) {
     answer_choice *c = &s->job->x.choice[s->choice];
     const int32_t found = answer_text_found(&s->text);
     c->finish = finishes[why];
-    if (why == LLM_END_MAX && s->matcher && llm_matcher_must_end(s->matcher))
+    if (why == LLM_END_MAX && s->parts.matcher && llm_matcher_must_end(s->parts.matcher))
         c->finish = FINISH_STOP; /* the last token completed it */
     c->context_full = why == LLM_END_CONTEXT;
     if (found >= 0) {
@@ -333,11 +333,6 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
     llm_sequence_params params = {.size = sizeof params,
                                   .prompt = p->ids.id,
                                   .n_prompt = p->ids.n,
-                                  .sampler = s->sampler,
-                                  .matcher = s->matcher,
-                                  .is_unsteered = !ask_is_steered(a),
-                                  .n_max = job_n_most(j),
-                                  .ignore_eog = a->ignore_eos,
                                   .client = j->client,
                                   .deadline = j->deadline,
                                   .no_reuse = a->no_cache,
@@ -347,24 +342,16 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
                                   .ctx = s,
                                   .in_slot = a->only_slot + 1,
                                   .share = j->n_shares > 0 ? share : NULL,
-                                  .n_beginning = p->n_beginning,
-                                  .shift = j->x.facts->shifts,
-                                  .n_keep = n_kept(j, p)};
-    llm_diffusion d = a->diffusion;
+                                  .n_beginning = p->n_beginning};
     if (ask_has_rows(a)) {
         seat_embed_params(s, &params);
-    } else if (j->x.facts->diffuses) {
-        llm_diffusion_sample(&d, &a->sampling);
-        d.seed = j->x.choice[s->choice].seed;
-        params.diffusion = &d;
-        params.n_max = job_n_diffused(j, p);
-        params.sampler = NULL;
-        params.shift = false;
-    } else if (a->beams.n > 0) {
-        params.beams = &a->beams;
+    } else {
+        s->parts.way.n_keep = n_kept(j, p);
+        llm_job_describe(&s->parts, &params);
+    }
+    if (params.beams) {
         params.n_texts = job_n_texts(j);
         params.text_ended = on_text;
-        params.shift = false;
     }
     const ggl_status st = llm_engine_add(j->engine, &params, &s->id, err);
     if (st == GGL_OK) {

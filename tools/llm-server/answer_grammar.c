@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ggl/internal/os_thread.h"
+#include "job_parts.h"
 
 /* A grammar. It is freed when it is not in the list of kept grammars and no thread uses it. */
 struct answer_grammar {
@@ -61,18 +62,16 @@ ggl_str answer_schema_of(ask_form form, ggl_str text) {
 }
 
 static ggl_status compile(llm_grammar **out, ask_form form, ggl_str text, ggl_error *err) {
-    const llm_schema_params compact = {.size = sizeof compact,
-                                       .compact = true,
-                                       .max_steps = GRAMMAR_COMPILE_STEPS,
-                                       .max_bytes = GRAMMAR_COMPILE_BYTES};
-    const llm_gbnf_params gbnf = {.size = sizeof gbnf,
-                                  .max_steps = GRAMMAR_COMPILE_STEPS,
-                                  .max_bytes = GRAMMAR_COMPILE_BYTES};
-    if (form == ASK_GBNF)
-        return llm_grammar_from_gbnf_with(out, text.s, text.n, "grammar", &gbnf, err);
-    const ggl_str schema = answer_schema_of(form, text);
-    return llm_grammar_from_schema_with(out, schema.s, schema.n,
-                                        form == ASK_JSON ? "JSON" : "schema", &compact, err);
+    const ggl_str s = form == ASK_GBNF ? text : answer_schema_of(form, text);
+    const llm_job_form f = {.text = s.s,
+                            .n = s.n,
+                            .name = form == ASK_GBNF   ? "grammar"
+                                    : form == ASK_JSON ? "JSON"
+                                                       : "schema",
+                            .is_schema = form != ASK_GBNF,
+                            .max_steps = GRAMMAR_COMPILE_STEPS,
+                            .max_bytes = GRAMMAR_COMPILE_BYTES};
+    return llm_job_grammar_new(out, &f, err);
 }
 
 static answer_grammar *find(const answer_grammars *g, ask_form form, ggl_str text) {

@@ -10,6 +10,7 @@
 #include "answer_grammar.h"
 #include "answer_parts.h"
 #include "answer_text.h"
+#include "job_parts.h"
 #include "server.h"
 
 enum {
@@ -52,13 +53,11 @@ typedef struct job_prompt {
 /* A place for a choice that runs, used by one choice after another. There are as many as can run at once. */
 typedef struct seat {
     job *job;
-    int choice;    /* index; -1: it is free */
-    bool is_added; /* the engine has it */
-    uint64_t id;   /* of the engine */
-    llm_sampler *sampler;
-    llm_matcher *matcher; /* NULL: every text is allowed */
-    llm_stop *stop;       /* NULL: there are no stop strings */
-    llm_calls *calls;     /* of this choice; NULL: all is content */
+    int choice;          /* index; -1: it is free */
+    bool is_added;       /* the engine has it */
+    uint64_t id;         /* of the engine */
+    llm_job_parts parts; /* what writes its text */
+    llm_calls *calls;    /* of this choice; NULL: all is content */
     answer_text text;
     double *sum;    /* ASK_EMBED, ASK_RANK: of the tokens' rows; [answer_width] */
     int64_t n_rows; /* of them */

@@ -25,8 +25,7 @@ void answers_keep(answers *x, stream_table *s) {
 }
 
 int64_t job_n_diffused(const job *j, const job_prompt *p) {
-    const int64_t n = j->ask->n_max, room = j->x.facts->n_ctx - (int64_t)p->ids.n;
-    return n >= 0 ? n : room < LLM_DIFFUSION_LENGTH ? room : LLM_DIFFUSION_LENGTH;
+    return llm_job_n_diffused(j->ask->n_max, j->x.facts->n_ctx, (int64_t)p->ids.n);
 }
 
 /* Bytes of what writes a text by diffusion (llm_diffuser), for the longest answer. */
@@ -133,7 +132,7 @@ ggl_status job_hold_vectors(job *j, int64_t n_vectors, ggl_error *err) {
 }
 
 ggl_status job_hold_matchers(job *j, ggl_error *err) {
-    const size_t n = j->seat[0].matcher ? llm_matcher_size(j->seat[0].matcher) : 0;
+    const size_t n = j->seat[0].parts.matcher ? llm_matcher_size(j->seat[0].parts.matcher) : 0;
     j->matchers_held.of = j->answers->memory;
     if (memory_set(&j->matchers_held, n))
         return GGL_OK;

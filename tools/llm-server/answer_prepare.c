@@ -8,6 +8,7 @@
 #include "answer_impl.h"
 #include "api_images.h"
 #include "ggl/internal/text.h"
+#include "job_rules.h"
 #include "server_adapters.h"
 
 /* --- prompts ------------------------------------------------------------------------------------ */
@@ -302,44 +303,43 @@ static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {
 
 /* --- seats -------------------------------------------------------------------------------------- */
 
-static ggl_status make_stop(const ask *a, seat *s, const char **param, ggl_error *err) {
-    const ggl_status st =
-        a->n_stops > 0 ? llm_stop_new(&s->stop, a->stop, a->n_stops, err) : GGL_OK;
-    if (st != GGL_OK)
-        *param = "stop";
-    return st;
-}
-
-/* The first seat's matcher, or a copy, which shares what it learns about the grammar. */
-static ggl_status make_matcher(job *j, seat *s, const llm_grammar *grammar, ggl_error *err) {
-    if (s != j->seat)
-        return llm_matcher_copy(&s->matcher, j->seat->matcher, err);
+/* Makes the matcher of which all seats have copies. */
+static ggl_status make_matcher(const job *j, llm_matcher **out, const llm_grammar *grammar,
+                               ggl_error *err) {
     const llm_vocab *vocab = server_vocab(j->server);
     if (!vocab)
         return no_memory(err);
-    const ggl_status st = llm_matcher_new(&s->matcher, grammar, vocab, err);
+    const ggl_status st = llm_matcher_new(out, grammar, vocab, err);
     if (st == GGL_OK) {
-        llm_matcher_limit(s->matcher, GRAMMAR_MATCH_STEPS, GRAMMAR_MATCH_STEPS_BACK);
-        llm_matcher_limit_bytes(s->matcher, GRAMMAR_MATCH_BYTES);
+        llm_matcher_limit(*out, GRAMMAR_MATCH_STEPS, GRAMMAR_MATCH_STEPS_BACK);
+        llm_matcher_limit_bytes(*out, GRAMMAR_MATCH_BYTES);
     }
     return st;
 }
 
-static ggl_status make_seat(job *j, seat *s, const llm_grammar *grammar, const char **param,
-                            ggl_error *err) {
+static ggl_status make_seat(job *j, seat *s, const llm_matcher *matcher, ggl_error *err) {
     const server_facts *f = j->x.facts;
+    const ask *a = j->ask;
     s->job = j;
     s->choice = -1;
-    if (ask_has_rows(j->ask)) {
+    if (ask_has_rows(a)) {
         s->sum = ggl_calloc((size_t)answer_width(&j->x), sizeof *s->sum);
         return s->sum ? GGL_OK : no_memory(err);
     }
-    ggl_status st = s == j->seat ? llm_sampler_new(&s->sampler, &j->ask->sampling,
-                                                   (int32_t)f->n_vocab, (int32_t)f->n_ctx, err)
-                                 : llm_sampler_new_like(&s->sampler, j->seat[0].sampler, err);
-    if (st == GGL_OK && grammar)
-        st = make_matcher(j, s, grammar, err);
-    return st == GGL_OK ? make_stop(j->ask, s, param, err) : st;
+    const llm_job_params p = {.n_vocab = f->n_vocab,
+                              .n_ctx = f->n_ctx,
+                              .sampling = &a->sampling,
+                              .matcher = matcher,
+                              .stop = a->stop,
+                              .n_stop = a->n_stops,
+                              .way = {.n_max = f->diffuses ? a->n_max : job_n_most(j),
+                                      .ignore_end = a->ignore_eos,
+                                      .is_unsteered = !ask_is_steered(a),
+                                      .shift = f->shifts,
+                                      .beams = a->beams,
+                                      .diffuses = f->diffuses,
+                                      .diffusion = a->diffusion}};
+    return llm_job_parts_new(&s->parts, &p, s != j->seat ? &j->seat->parts : NULL, err);
 }
 
 /* Makes room for the log-probabilities of the prompt's tokens, which are written in pieces while it runs. */
@@ -403,9 +403,9 @@ ggl_status seat_limit_reasoning(seat *s, ggl_error *err) {
     s->ends_reasoning = true;
     llm_tokens ids = {0}; /* grammars allow no control tokens */
     ggl_status st = llm_tokenize(server_tokenizer(s->job->server), end.s, end.n,
-                                 s->matcher ? 0 : LLM_TOKENIZE_SPECIAL, &ids, err);
+                                 s->parts.matcher ? 0 : LLM_TOKENIZE_SPECIAL, &ids, err);
     if (st == GGL_OK)
-        st = llm_sampler_force(s->sampler, ids.id, ids.n, err);
+        st = llm_sampler_force(s->parts.sampler, ids.id, ids.n, err);
     llm_tokens_fini(&ids);
     return st;
 }
@@ -420,11 +420,7 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
         s->n_rows = 0;
         return GGL_OK;
     }
-    llm_sampler_reseed(s->sampler, j->x.choice[choice].seed);
-    if (s->matcher)
-        llm_matcher_reset(s->matcher);
-    if (s->stop)
-        llm_stop_reset(s->stop);
+    llm_job_parts_begin(&s->parts, j->x.choice[choice].seed);
     ggl_status st = make_echo(s, err);
     if (st == GGL_OK && has_calls(a)) {
         const llm_calls_params calls = calls_params(j, seat_prompt(s));
@@ -432,7 +428,7 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
     }
     const answer_text_params p = {.tokenizer = server_tokenizer(j->server),
                                   .marks = answer_tokens(j),
-                                  .stops = s->stop,
+                                  .stops = s->parts.stop,
                                   .stop_in_text = a->stop_in_text,
                                   .calls = s->calls,
                                   .has_tools = a->tools && a->tool_choice != ASK_TOOLS_NONE,
@@ -531,13 +527,17 @@ static ggl_status make_seats(job *j, const char **param, ggl_error *err) {
     job_grammar g = {0};
     ggl_status st = take_grammar(j, &g, param, err);
     const llm_grammar *grammar = g.kept ? answer_grammar_get(g.kept) : g.own;
+    llm_matcher *matcher = NULL;
+    if (st == GGL_OK && grammar)
+        st = make_matcher(j, &matcher, grammar, err);
     for (int i = 0; i < j->n_seats && st == GGL_OK; i++) {
-        st = make_seat(j, &j->seat[i], grammar, param, err);
+        st = make_seat(j, &j->seat[i], matcher, err);
         if (st == GGL_OK)
             st = seat_prepare(&j->seat[i], i * job_n_texts(j), err);
         if (st == GGL_OK && i == 0 && grammar)
-            st = check_ending(j, j->seat[0].matcher, err);
+            st = check_ending(j, j->seat[0].parts.matcher, err);
     }
+    llm_matcher_free(matcher);
     if (st == GGL_OK)
         *param = NULL;
     llm_grammar_free(g.own);
@@ -666,26 +666,8 @@ static ggl_status alloc_vectors(job *j, const char **param, ggl_error *err) {
     return j->embedding ? GGL_OK : no_memory(err);
 }
 
-/* A text by diffusion is written at once, so it has a length, and no token is drawn from the logits after those before it. */
+/* A text by diffusion is written at once, so it has a length. */
 static ggl_status check_diffusion(const job *j, const char **param, ggl_error *err) {
-    const ask *a = j->ask;
-    const struct {
-        bool given;
-        const char *param, *name;
-    } unfit[] = {{a->form != ASK_ANY, "response_format", "a grammar or schema"},
-                 {a->tool_choice >= ASK_TOOLS_REQUIRED, "tool_choice", "a demanded call of a tool"},
-                 {a->n_top >= 0, "logprobs", "log-probabilities"},
-                 {a->sampling.n_bias > 0, "logit_bias", "a bias of tokens"},
-                 {a->reasoning_budget >= 0 && a->reasoning_budget != j->x.facts->reasoning_budget,
-                  "reasoning_budget", "a limit of reasoning"}};
-    for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++)
-        if (unfit[i].given) {
-            *param = unfit[i].param;
-            return ggl_fail(err, GGL_UNSUPPORTED,
-                            "the model writes by diffusion, all of a text at once, where %s "
-                            "cannot be used",
-                            unfit[i].name);
-        }
     *param = "max_tokens";
     for (size_t i = 0; i < j->n_prompts; i++) {
         const int64_t n = job_n_diffused(j, &j->prompt[i]),
@@ -701,54 +683,47 @@ static ggl_status check_diffusion(const job *j, const char **param, ggl_error *e
     return GGL_OK;
 }
 
-/* Finds out how many beams are searched, and refuses what cannot be had with them. */
-static ggl_status check_beams(job *j, const char **param, ggl_error *err) {
+static uint32_t wishes(const job *j) {
+    const ask *a = j->ask;
+    const server_facts *f = j->x.facts;
+    const bool calls = a->tool_choice >= ASK_TOOLS_REQUIRED;
+    /* A schema is one of content, and an answer that has to call has none. */
+    return LLM_JOB_ASKS(DIFFUSION, f->diffuses) | LLM_JOB_ASKS(BEAMS, a->beams.n > 0) |
+           LLM_JOB_ASKS(GRAMMAR, a->form == ASK_GBNF) |
+           LLM_JOB_ASKS(SCHEMA, !calls && (a->form == ASK_JSON || a->form == ASK_SCHEMA)) |
+           LLM_JOB_ASKS(CALL, calls) | LLM_JOB_ASKS(BIAS, a->sampling.n_bias > 0) |
+           LLM_JOB_ASKS(BUDGET,
+                        a->reasoning_budget >= 0 && a->reasoning_budget != f->reasoning_budget) |
+           LLM_JOB_ASKS(LOGPROBS, a->n_top >= 0);
+}
+
+/* Finds out how many beams are searched, and refuses what cannot be had together. */
+static ggl_status check_wishes(job *j, const char **param, ggl_error *err) {
     ask *a = j->ask;
     if (a->wants_beams && a->beams.n == 0)
         a->beams.n = (int32_t)a->n_choices;
     if (a->beams.n == 1 && !a->wants_beams)
         a->beams.n = 0;
-    if (a->beams.n == 0)
-        return GGL_OK;
-    const struct {
-        bool given;
-        const char *param, *name;
-    } unfit[] = {{a->form != ASK_ANY, "response_format", "a grammar or schema"},
-                 {a->tool_choice >= ASK_TOOLS_REQUIRED, "tool_choice", "a demanded call of a tool"},
-                 {a->n_top >= 0, "logprobs", "log-probabilities"},
-                 {a->sampling.n_bias > 0, "logit_bias", "a bias of tokens"},
-                 {j->x.facts->diffuses, "num_beams", "a model that writes by diffusion"},
-                 {a->reasoning_budget >= 0 && a->reasoning_budget != j->x.facts->reasoning_budget,
-                  "reasoning_budget", "a limit of reasoning"}};
-    for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++)
-        if (unfit[i].given) {
-            *param = unfit[i].param;
-            return ggl_fail(err, GGL_UNSUPPORTED, "beams cannot be used together with %s",
-                            unfit[i].name);
-        }
+    ggl_status st = llm_job_check(wishes(j), LLM_JOB_FIELDS, param, err);
+    if (st != GGL_OK)
+        return st;
     *param = "n";
-    if (a->n_choices > a->beams.n)
+    if (a->beams.n > 0 && a->n_choices > a->beams.n)
         return ggl_fail(err, GGL_USAGE,
                         "a search of %d beams gives as many texts at most, and not %" PRId64,
                         (int)a->beams.n, a->n_choices);
-    const int64_t most =
-        j->x.facts->n_parallel < LLM_MAX_BEAMS ? j->x.facts->n_parallel : LLM_MAX_BEAMS;
-    if (a->beams.n <= most) {
+    *param = llm_job_word(LLM_JOB_BEAMS, LLM_JOB_FIELDS);
+    st = llm_job_check_beams(a->beams.n, j->x.facts->n_parallel, LLM_JOB_FIELDS, err);
+    if (st == GGL_OK)
         *param = NULL;
-        return GGL_OK;
-    }
-    *param = "num_beams";
-    return ggl_fail(err, GGL_USAGE,
-                    "%d beams take as many slots: the server has %" PRId64
-                    " (--parallel), and a search at most %d beams",
-                    (int)a->beams.n, j->x.facts->n_parallel, LLM_MAX_BEAMS);
+    return st;
 }
 
 ggl_status job_prepare(job *j, const char **param, ggl_error *err) {
     ask *a = j->ask;
     ggl_status st = job_check_limits(j, param, err);
     if (st == GGL_OK && !ask_has_rows(a))
-        st = check_beams(j, param, err);
+        st = check_wishes(j, param, err);
     if (st == GGL_OK) {
         set_top(j);
         st = job_check_size(j, param, err);

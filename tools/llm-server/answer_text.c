@@ -241,7 +241,6 @@ void answer_text_begin(answer_text *t, const answer_text_params *p) {
 }
 
 void answer_text_fini(answer_text *t) {
-    t->text.stop = NULL; /* borrowed */
     llm_stopped_text_fini(&t->text);
     ggl_free(t->raw.s);
     ggl_free(t->clean.s);

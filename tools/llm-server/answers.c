@@ -78,9 +78,7 @@ void job_free(job *j) {
         seat *s = &j->seat[i];
         seat_clear(s);
         answer_text_fini(&s->text);
-        llm_sampler_free(s->sampler);
-        llm_matcher_free(s->matcher);
-        llm_stop_free(s->stop);
+        llm_job_parts_fini(&s->parts);
         ggl_free(s->sum);
     }
     for (int i = 0; j->parts && !j->ask->stream && i < j->x.n_choices; i++)
