@@ -25,10 +25,14 @@ def writes():
     cli("-n", "8", "-s", "1", "--override-kv", "diffusion.shift_logits=bool:false")
     cli("-n", "0", "--logits", "l.npy")
     cli("-n", "100", code=1, has="context is 64")
+    whole = cli("-n", "12", "-s", "5")
+    word = next(ch for ch in whole[2:] if ch.isascii() and ch.isprintable())
+    check(cli("-n", "12", "-s", "5", "--stop", word) == whole[:whole.find(word)] + "\n", "a stop text is not printed", whole)
+    check(cli("-n", "12", "-s", "5", "-r", word) == whole[:whole.find(word) + len(word)] + "\n", "that of -r is", whole)
+    check(cli("-n", "40", "-s", "5", "--ignore-eos", "--temp", "3") != "", "a text that goes on after its end")
 
 
 def refuses():
-    cli("-n", "8", "-r", "x", code=2, has="the model writes by diffusion, all of a text at once, where a stop text (--stop) cannot be used")  # job_rules.py has the others
     cli("-n", "8", "--encode-tokens", "5", code=2, has="--encode-tokens is for models that read a text and write another")
     cli("-n", "8", "--min-p", "0.2", has="--min-p has no effect")
     for args in (("--diffusion-steps", "4"), ("--diffusion-algorithm", "origin"), ("--diffusion-visual",)):

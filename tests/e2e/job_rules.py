@@ -16,7 +16,7 @@ from running import Server
 
 FLAGS = {"BEAMS": ["--beams", "2"], "GRAMMAR": ["--grammar", 'root ::= "a"'], "SCHEMA": ["--json"], "BIAS": ["-l", "5+1"], "PROMPT_LOGITS": ["--logits", "x.npy"],
          "SHIFT": ["--on-full", "shift"], "LOOKUP": ["--lookup"], "DRAFT": ["--draft", "builtin:stories"], "PROMPT_CACHE": ["--prompt-cache", "x.bin"],
-         "RECORD": ["--json-output"], "WATCH": ["--watch"], "STOP": ["--stop", "x"], "IGNORE_END": ["--ignore-eos"], "CONVERSATION": ["-cnv"], "INTERACTIVE": ["-i"]}
+         "RECORD": ["--json-output"], "WATCH": ["--watch"], "CONVERSATION": ["-cnv"], "INTERACTIVE": ["-i"]}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 FIELDS = {"BEAMS": {"num_beams": 2}, "GRAMMAR": {"grammar": 'root ::= "a"'}, "SCHEMA": {"response_format": {"type": "json_object"}},
           "CALL": {"tools": [TOOL], "tool_choice": "required"}, "BIAS": {"logit_bias": {"5": 1}}, "BUDGET": {"reasoning_budget_tokens": 2}, "LOGPROBS": {"logprobs": True}}

@@ -113,7 +113,7 @@ TEST(sentences) {
     ggl_error err;
     const char *word = NULL;
     const uint32_t two =
-        LLM_JOB_ASKS(BEAMS, true) | LLM_JOB_ASKS(SCHEMA, true) | LLM_JOB_ASKS(STOP, false);
+        LLM_JOB_ASKS(BEAMS, true) | LLM_JOB_ASKS(SCHEMA, true) | LLM_JOB_ASKS(BIAS, false);
     CHECK_INT(llm_job_check(two, LLM_JOB_MEMBERS, &word, &err), GGL_USAGE);
     CHECK_STR(err.msg, "a search of beams (n_beams) and a schema (json_schema) cannot be used "
                        "together");

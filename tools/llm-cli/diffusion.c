@@ -8,7 +8,7 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/report.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_fs.h"
@@ -19,6 +19,8 @@
 typedef struct view {
     const completion_setup *s;
     llm_tokens answer;
+    char *text; /* [n_text] of it, up to a stop text */
+    size_t n_text, cap_text;
     bool visual; /* the text is drawn again after each step */
     bool drawn;
 } view;
@@ -121,7 +123,16 @@ static bool keep(void *user, int32_t id, const float *logits) {
     return true;
 }
 
-/* Writes the answer into v->answer. */
+static ggl_status keep_text(view *v, const char *piece, size_t n, ggl_error *err) {
+    if (!ggl_grow(&v->text, &v->cap_text, v->n_text + n, 1))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the text");
+    if (n > 0)
+        memcpy(v->text + v->n_text, piece, n);
+    v->n_text += n;
+    return GGL_OK;
+}
+
+/* Writes the answer's tokens and its text. */
 static ggl_status diffuse(view *v, ggl_error *err) {
     const cli_options *o = v->s->o;
     const llm_diffusion d = diffusion_schedule(&o->diffusion);
@@ -146,9 +157,8 @@ static ggl_status diffuse(view *v, ggl_error *err) {
     const char *piece;
     size_t n;
     ggl_status st = llm_begin(v->s->ctx, v->s->prompt->id, v->s->prompt->n, &p, err);
-    do
-        st = st == GGL_OK ? llm_next(v->s->ctx, &piece, &n, err) : st;
-    while (st == GGL_OK && piece);
+    while (st == GGL_OK && (st = llm_next(v->s->ctx, &piece, &n, err)) == GGL_OK && piece)
+        st = keep_text(v, piece, n, err);
     progress_end();
     return st;
 }
@@ -170,21 +180,23 @@ static int put(const cli_options *o, const char *text, size_t n) {
 }
 
 /* Prints the answer's text; without a tokenizer, its ids. */
-static int print(const completion_setup *s, const int32_t *id, size_t n) {
+static int print(const view *v) {
     ggl_error err = {0};
-    char *text = NULL;
-    size_t size = 0;
-    if (!llm_opened_tokenizer(s->ctx)) {
-        for (size_t i = 0; i < n; i++)
-            printf("%s%" PRId32, i ? "," : "", id[i]);
+    char *alone = NULL;
+    size_t n_alone = 0;
+    const llm_tokens *a = &v->answer;
+    if (!llm_opened_tokenizer(v->s->ctx)) {
+        for (size_t i = 0; i < a->n; i++)
+            printf("%s%" PRId32, i ? "," : "", a->id[i]);
         putchar('\n');
         return -1;
     }
-    if (llm_decode(s->ctx, id, n, 0, &text, &size, &err) != GGL_OK)
+    if (llm_decode(v->s->ctx, a->id, a->n, 0, &alone, &n_alone, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    const int code = put(s->o, text, size);
-    ggl_free(text);
-    return code;
+    /* the space before its first word joins it to the prompt, which is not printed */
+    const bool joins = v->n_text > 0 && v->text[0] == ' ' && (n_alone == 0 || alone[0] != ' ');
+    ggl_free(alone);
+    return put(v->s->o, v->text + joins, v->n_text - joins);
 }
 
 int diffusion_run(const completion_setup *s) {
@@ -197,8 +209,9 @@ int diffusion_run(const completion_setup *s) {
         fputs("\033[u\033[J", stdout);
     const int code = process_stopped ? process_stop_code()
                      : st != GGL_OK  ? tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg)
-                                     : print(s, v.answer.id, v.answer.n);
+                                     : print(&v);
     ggl_free(v.answer.id);
+    ggl_free(v.text);
     const double seconds = ggl_os_seconds() - t;
     if (code < 0 && !tool_is_quiet())
         fprintf(stderr, "\ndiffusion   %9.1f ms %7zu tokens %10.1f t/s\n", seconds * 1e3,

@@ -276,9 +276,7 @@ int cli_options_check_job(const cli_options *o, bool diffuses) {
         LLM_JOB_ASKS(SHIFT, o->shift || o->on_full == 1) | LLM_JOB_ASKS(LOOKUP, guess->lookup) |
         LLM_JOB_ASKS(DRAFT, guess->draft || guess->own || guess->draft_comes) |
         LLM_JOB_ASKS(PROMPT_CACHE, o->saved_prompt.path) | LLM_JOB_ASKS(RECORD, o->json_output) |
-        LLM_JOB_ASKS(WATCH, o->watch) |
-        LLM_JOB_ASKS(STOP, o->stops.reverse.n + o->stops.stop.n > 0) |
-        LLM_JOB_ASKS(IGNORE_END, o->ignore_eos) | LLM_JOB_ASKS(CONVERSATION, o->chat.wanted) |
+        LLM_JOB_ASKS(WATCH, o->watch) | LLM_JOB_ASKS(CONVERSATION, o->chat.wanted) |
         LLM_JOB_ASKS(INTERACTIVE, o->chat.interactive);
     return llm_job_check(wishes, LLM_JOB_FLAGS, NULL, &err) == GGL_OK
                ? -1
