@@ -1,7 +1,6 @@
 # OpenAI's APIs: requests and answers.
-foreach(name openai_fields openai_read openai_write)
+foreach(name openai_read openai_write)
     ggl_test(server.${name} ${name}.c LIBS tools-server-api m COUNT_ALLOCATIONS)
     target_include_directories(test-server-${name} PRIVATE ${PROJECT_SOURCE_DIR}/models) # private headers
 endforeach()
-target_compile_definitions(test-server-openai_fields PRIVATE DOCS="${PROJECT_SOURCE_DIR}/docs/server-openai.md")
 ggl_test(server.answer_talk answer_talk.c LIBS tools-server-answer llm::models COUNT_ALLOCATIONS)
