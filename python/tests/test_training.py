@@ -330,6 +330,13 @@ class Mistakes(Trainings):
                 t.resume(self.chats)
             self.assertEqual(t.past, [])
 
+    def test_diverging(self):
+        with Training("builtin:chat", self.chats, rate=50, n_steps=400, n_warmup=-1, max_norm=-1) as t:
+            with self.assertRaisesRegex(Error, "the training has diverged") as caught:
+                t.run()
+            self.assertEqual(caught.exception.status, Status.LIMIT)
+            self.assertGreater(len(t.past), 0)
+
     def test_closed(self):
         t = self.open()
         self.assertIn("answers, after step 0", repr(t))
