@@ -44,6 +44,10 @@ static const struct {
     {OWN "  .attention.scale <- 0\n  .logit_scale <- .attention.scale ?? 1\n  w <- \"w\"\n"
          "  f <- [.attention.scale ?? 1, 2, 3, 4]\n  ignore \"f\"\n",
      "0 4 8 12", "0 1 2 3", "1 2 3 4"},
+    /* null is no value */
+    {OWN
+     "  w <- \"w\"\n  f <- [config.a.z ?? 1, 2, 0 if has(config.a.z) else 3, 4]\n  ignore \"f\"\n",
+     "0 4 8 12", "0 1 2 3", "1 2 3 4"},
     /* y has no value where w is declared */
     {OWN "  w <- \"none\" ?? stack(\"w{y}.{e}\", 4) ?? \"w\"\n  f <- \"f\"\n", "0 4 8 12",
      "0 1 2 3", "0 1 2 3"},
@@ -77,6 +81,9 @@ static const struct {
     {OWN "  w <- stack(stack(\"w\", 2), 2)\n", "a stack in a stack"},
     {OWN "  w <- \"w{y}\" ?? \"w{z}\"\n", "'{z}' must be the name of a whole number"},
     {OWN "  w <- \"w{y}\" ?? \"none\"\n", "'{y}' must be the name of a whole number"},
+    {OWN "  w <- \"w{config.v}\"\n",
+     "the source of w.weight; it comes from w6.weight (its weight)"},
+    {OWN "  w <- \"w{config.s}\"\n", "'{config.s}' must be the name of a whole number"},
     {OWN "  w <- stack(\"w{e}\", 2)\n",
      "nothing in the folder is the source of w.weight; it comes from w0.weight (its weight)"},
     {OWN "  only \"w*\"\n  w <- \"v\" ?? \"w\"\n  ignore \"w.weight\"\n"
@@ -112,8 +119,9 @@ static const struct {
 
 TEST(language) {
     put_made("embed 4,6; w.weight 4,4 0; w.bias 4 0; f 1,1,4 0");
-    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"v\": 6, \"a\": {\"n\": 4, "
-                                    "\"l\": [1, 2, 3, 4.5]}, \"s\": \"u\", \"o\": [{\"x\": 1}]}"));
+    REQUIRE(put_text("config.json",
+                     "{\"architectures\": [\"Own\"], \"v\": 6, \"a\": {\"n\": 4, "
+                     "\"l\": [1, 2, 3, 4.5], \"z\": null}, \"s\": \"u\", \"o\": [{\"x\": 1}]}"));
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
         refused_with(own(bad[k].lines), bad[k].words, bad[k].lines);
     for (size_t k = 0; k < sizeof sections / sizeof *sections; k++) {
