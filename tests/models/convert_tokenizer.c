@@ -304,7 +304,7 @@ TEST(broken) {
         {"{" BYTE_LEVEL ", 'model': {'vocab': {'a': 1, 'a': 2}, 'merges': []}}",
          "the name 'a' occurs twice in one object"},
         {"{" BYTE_LEVEL ", 'added_tokens': [{'id': 2, 'content': 'a'}], 'model': {'vocab': {'a': "
-                        "1}, 'merges': []}}",
+         "1}, 'merges': []}}",
          "token 'a' has the ids 1 and 2"},
         {"{" BYTE_LEVEL ", 'model': {'vocab': {'a': 5}, 'merges': []}}",
          "the tokenizer has 6 tokens, but the model has rows for 5"},
