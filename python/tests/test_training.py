@@ -306,11 +306,8 @@ class Mistakes(Trainings):
 
     def test_errors(self):
         for more, status, words in (
-            ({"rate": -1}, Status.USAGE, r"rate \(-lr\) is -1"),
             ({"schedule": "cos"}, Status.USAGE, "cosine, linear and constant"),
             ({"matrix": "blk.99.*"}, Status.NOT_FOUND, "blk.99"),
-            ({"adapter": "a"}, Status.USAGE, "either a new adapter"),
-            ({"teacher": "builtin:words"}, Status.SHAPE, "the teacher builtin:words: the context has 1024 tokens"),
             ({"valid_file": self.folder / "none"}, Status.IO, "none"),
         ):
             with self.assertRaisesRegex(Error, words) as caught:

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "../../backends/cpu/cpu_features.h"
+#include "attend_codes.h"
 #include "ggl/backends.h"
 #include "ggl/internal/math.h"
 #include "ggl/sched.h"
@@ -49,7 +50,7 @@ static float *numbers(uint64_t *seed, int64_t rows, int64_t n) {
     float *x = malloc((size_t)(rows * n) * sizeof *x);
     const uint64_t kind = below(seed, N_KINDS);
     for (int64_t r = 0; r < rows; r++) {
-        const float by = kind == ANY_SIZE ? ldexpf(1, (int)below(seed, 80) - 60) : 1;
+        const float by = kind == ANY_SIZE ? ldexpf(1, (int)below(seed, 140) - 120) : 1;
         for (int64_t i = 0; i < n; i++) {
             float y = test_random_float(seed);
             y = kind == ONE_SIZE ? (y < 0 ? -1.5f : 1.5f) : y * by;
@@ -213,44 +214,12 @@ static void keep_rows(const problem *p, int s, int64_t h, int last) {
     }
 }
 
-static int code_of(ggl_type type, const char *row, int64_t i) {
-    const uint8_t *block = (const uint8_t *)row + i / 32 * (type == GGL_Q8_0 ? 34 : 18) + 2;
-    const int64_t k = i % 32;
-    if (type == GGL_Q8_0)
-        return (int8_t)block[k];
-    return (k < 16 ? block[k] & 15 : block[k - 16] >> 4) - 8;
-}
-
-static float scale_of(ggl_type type, const char *row, int64_t i) {
-    uint16_t half;
-    memcpy(&half, row + i / 32 * (type == GGL_Q8_0 ? 34 : 18), 2);
-    return ggl_f16_to_f32(half);
-}
-
-/* The largest magnitude, NaN above all. */
-static float largest(const float *x, int64_t n) {
-    float m = 0;
-    for (int64_t i = 0; i < n; i++)
-        m = isnan(x[i]) || isnan(m) ? NAN : fmaxf(m, fabsf(x[i]));
-    return m;
-}
-
 static float product(const problem *p, const float *q, int64_t j) {
     float a = 0;
-    if (!is_quantized(p->type_k)) {
-        for (int64_t i = 0; i < p->d; i++)
-            a = fmaf(kept.x[j][i], q[i], a);
-        return a;
-    }
-    for (int64_t b = 0; b < p->d; b += 32) {
-        const float m = largest(q + b, 32), id = 127 / m;
-        const bool odd = !(m < INFINITY), none = m < 0x1p-100f;
-        int64_t sum = 0;
-        for (int i = 0; i < 32 && !odd && !none; i++)
-            sum += code_of(p->type_k, kept.k[j], b + i) * (int)rintf(q[b + i] * id);
-        const float s = (float)sum * scale_of(p->type_k, kept.k[j], b);
-        a = fmaf(s, odd ? NAN : none ? 0 : m / 127, a);
-    }
+    if (is_quantized(p->type_k))
+        return product_of_codes(p->type_k, kept.k[j], q, p->d);
+    for (int64_t i = 0; i < p->d; i++)
+        a = fmaf(kept.x[j][i], q[i], a);
     return a;
 }
 
@@ -319,23 +288,14 @@ static void merge(part *a, const part *b, int64_t e) {
 
 /* Element i of the sum of a page's values, of positions from .. to. */
 static float value(const problem *p, const float *weight, int64_t from, int64_t to, int64_t i) {
-    float o = 0, t[GGL_PAGE] = {0};
-    if (p->part || !is_quantized(p->type_v)) {
-        for (int64_t j = from; j <= to; j++)
-            o = fmaf(weight[j % GGL_PAGE], kept.y[j][i], o);
-        return o;
-    }
+    float o = 0;
+    const int64_t page = from / GGL_PAGE * GGL_PAGE;
+    if (!p->part && is_quantized(p->type_v))
+        return value_of_codes(p->type_v, kept.v[page], sizeof *kept.v, weight, from - page,
+                              to - page + 1, i);
     for (int64_t j = from; j <= to; j++)
-        t[j % GGL_PAGE] = scale_of(p->type_v, kept.v[j], i);
-    const float m = largest(t, GGL_PAGE), inverse = 16256 / m;
-    if (!(m < INFINITY) || m == 0)
-        return m == 0 ? 0 : NAN;
-    int64_t sum = 0;
-    for (int64_t j = from; j <= to; j++) {
-        const float s = t[j % GGL_PAGE] * inverse, w = weight[j % GGL_PAGE] * s;
-        sum += isnan(w) ? 0 : (int64_t)rintf(w) * code_of(p->type_v, kept.v[j], i);
-    }
-    return (float)sum * (m / 16256);
+        o = fmaf(weight[j % GGL_PAGE], kept.y[j][i], o);
+    return o;
 }
 
 /* One page, of the positions from .. to that are visible. */

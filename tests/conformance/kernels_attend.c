@@ -1,5 +1,6 @@
 /* conformance.cpu: attention over a page, of every type of store; every instruction set against the
  * contract, computed here from the rows that the page is made of. */
+#include "attend_codes.h"
 #include "kernels.h"
 
 #include "ggl/types.h"
@@ -67,20 +68,6 @@ static exact page_of(ggl_store_kind kind, ggl_type type, int64_t d, values what,
     return page;
 }
 
-/* The code of element i of a row, and the scale of its block. */
-static int code_of(ggl_type type, const char *row, int64_t i) {
-    const uint8_t *block = (const uint8_t *)row + i / 32 * (type == GGL_Q8_0 ? 34 : 18) + 2;
-    const int64_t k = i % 32;
-    if (type == GGL_Q8_0)
-        return (int8_t)block[k];
-    return (k < 16 ? block[k] & 15 : block[k - 16] >> 4) - 8;
-}
-static float scale_of(ggl_type type, const char *row, int64_t i) {
-    uint16_t half;
-    memcpy(&half, row + i / 32 * (type == GGL_Q8_0 ? 34 : 18), 2);
-    return ggl_f16_to_f32(half);
-}
-
 typedef struct attention_case {
     int64_t d;
     ggl_type type;
@@ -99,42 +86,6 @@ static float score_of(const float *key, const float *query, int64_t d) {
     return a;
 }
 
-/* The same for a row with codes, and a query that is rounded in blocks of 32. */
-static float score_of_codes(ggl_type type, const char *row, const float *query, int64_t d) {
-    float a = 0;
-    for (int64_t b = 0; b < d; b += 32) {
-        float m = 0;
-        for (int i = 0; i < 32; i++) /* ordinary numbers */
-            m = fmaxf(m, fabsf(query[b + i]));
-        int32_t sum = 0;
-        const float inverse = 127 / m;
-        for (int i = 0; i < 32; i++)
-            sum += code_of(type, row, b + i) * (int)nearbyintf(query[b + i] * inverse);
-        const float product = (float)sum * scale_of(type, row, b);
-        a = fmaf(product, m / 127, a);
-    }
-    return a;
-}
-
-/* Element i of the weighted sum of values lo .. hi-1, in the block that has it. */
-static float value_of_codes(ggl_type type, const rows *r, const float *w, int lo, int hi,
-                            int64_t i) {
-    float m = 0;
-    for (int j = lo; j < hi; j++) {
-        const float scale = scale_of(type, r->raw[j], i);
-        m = isnan(scale) || isnan(m) ? NAN : fmaxf(m, fabsf(scale));
-    }
-    if (!(m < INFINITY))
-        return NAN;
-    int64_t sum = 0;
-    const float inverse = 16256 / m;
-    for (int j = lo; j < hi && m > 0; j++) {
-        const float scale = scale_of(type, r->raw[j], i) * inverse, weight = w[j] * scale;
-        sum += (int64_t)nearbyintf(weight) * code_of(type, r->raw[j], i);
-    }
-    return (float)sum * (m / 16256);
-}
-
 static void check_scores(const attention_case *c, uint64_t *seed) {
     static rows r;
     static float want[CPU_QUERIES][GGL_PAGE], got[CPU_QUERIES][GGL_PAGE];
@@ -149,7 +100,7 @@ static void check_scores(const attention_case *c, uint64_t *seed) {
     }
     for (int k = 0; k < c->n_q; k++)
         for (int j = 0; j < GGL_PAGE; j++)
-            want[k][j] = codes ? score_of_codes(c->type, r.raw[j], c->q[k], c->d)
+            want[k][j] = codes ? product_of_codes(c->type, r.raw[j], c->q[k], c->d)
                                : score_of(r.x[j], c->q[k], c->d);
     for (int t = 0; t < all.n; t++) {
         for (int k = 0; codes && k < c->n_q; k++)
@@ -172,7 +123,8 @@ static void set_values(const attention_case *c, const rows *r, float *want) {
         for (int64_t i = 0; i < c->d; i++) {
             float *to = want + k * c->d + i;
             if (codes)
-                *to = value_of_codes(c->type, r, c->w[k], c->lo[k], c->hi[k], i);
+                *to = value_of_codes(c->type, r->raw[0], sizeof *r->raw, c->w[k], c->lo[k],
+                                     c->hi[k], i);
             for (int j = c->j0; j < c->j1 && !codes; j++)
                 *to = fmaf(c->w[k][j], r->x[j][i], *to);
         }

@@ -7,29 +7,22 @@
 #include "hf_layout.h"
 #include "steps.h"
 
-static const char own_arch[] = "arch t\nlanguage 1\nn_embd = .n\nn_layer = .block_count\n"
-                               "token_embd [n_embd, n_vocab]\nx = token_embd[token]\n"
-                               "layer l < n_layer:\n  w [n_embd, n_embd]\n  x = linear(x, w)\n"
-                               "logits = linear(x, token_embd)\n"
-                               "convert Own:\n  .vocab_size <- config.v\n  .n <- config.n\n"
-                               "  .block_count <- config.num_hidden_layers\n"
-                               "  token_embd <- \"embed\"\n  w <- \"model.layers.{l}.w\"\n";
+static const char own_arch[] =
+    "arch t\nlanguage 1\nn_embd = .n\nn_layer = .block_count\n"
+    "token_embd [n_embd, n_vocab]\nx = token_embd[token]\nlayer l < n_layer:\n"
+    "  w [n_embd, n_embd]\n  x = linear(x, w)\nlogits = linear(x, token_embd)\n"
+    "convert Own:\n  .vocab_size <- config.v\n  .n <- config.n\n"
+    "  .block_count <- config.num_hidden_layers\n  token_embd <- \"embed\"\n"
+    "  w <- \"model.layers.{l}.w\"\n";
 
 /* A folder of so many layers, of 2 by 2 each, with further tensors of two numbers. */
 static void put_tensors(int n_layer, const char *const *more, int n_more) {
-    layout hf = {.tensor = calloc((size_t)(n_layer + n_more + 1), sizeof(layout_tensor)), .n = 0};
-    hf.tensor[hf.n++] =
-        (layout_tensor){.name = "embed", .n_dims = 2, .ne = {2, 3}, .data = calloc(6, 4)};
-    for (int l = 0; l < n_layer; l++) {
-        hf.tensor[hf.n] = (layout_tensor){.n_dims = 2, .ne = {2, 2}, .data = calloc(4, 4)};
-        snprintf(hf.tensor[hf.n++].name, sizeof hf.tensor->name, "model.layers.%d.w.weight", l);
-    }
-    for (int k = 0; k < n_more; k++) {
-        hf.tensor[hf.n] = (layout_tensor){.n_dims = 1, .ne = {2}, .data = calloc(2, 4)};
-        snprintf(hf.tensor[hf.n++].name, sizeof hf.tensor->name, "%s", more[k]);
-    }
-    REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
-    layout_free(&hf);
+    char list[2000] = "embed 2,3";
+    for (int l = 0; l < n_layer; l++)
+        sprintf(list + strlen(list), "; model.layers.%d.w.weight 2,2", l);
+    for (int k = 0; k < n_more; k++)
+        sprintf(list + strlen(list), "; %s 2", more[k]);
+    put_made(list);
 }
 
 static bool put_config(int v, int n_layer, const char *more) {
@@ -90,8 +83,9 @@ TEST(patterns_that_fit_nothing) {
     CHECK_MSG(!strstr(err.msg, "--ignore-tensor"), "not known yet: %s", err.msg);
     CHECK(!converts(&keys));
     CHECK_HAS(err.msg, "odd.weight: read by no line");
-    CHECK_HAS(err.msg, "\n--ignore-config 'slip.*' matches nothing unread\n--ignore-tensor "
-                       "'slip.*' matches nothing unread\n--ignore-tensor 'odd' matches nothing");
+    CHECK_HAS(err.msg, "\n--ignore-config 'slip.*' matches nothing unread\n"
+                       "--ignore-tensor 'slip.*' matches nothing unread\n"
+                       "--ignore-tensor 'odd' matches nothing");
     CHECK_MSG(!strstr(err.msg, "--ignore-config 'odd'"), "%s", err.msg);
     REQUIRE(
         put_text("config.json",
@@ -251,8 +245,8 @@ TEST(pipes_and_devices) {
     static const char *const name[] = {"config.json", "tokenizer.json", "tokenizer_config.json",
                                        "own.arch"};
     const char *const tokenizer =
-        "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", "
-        "\"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2}, \"merges\": [\"a b\"]}}";
+        "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", \"vocab\": "
+        "{\"a\": 0, \"b\": 1, \"ab\": 2}, \"merges\": [\"a b\"]}}";
     char path[600], words[700], arch[600];
     put_tensors(1, NULL, 0);
     llm_convert_params params = params_of(LLM_CONVERT_AUTO);

@@ -140,406 +140,159 @@ bool layout_make(layout *l, const char *family, const char *keys, const char *op
     return s == GGL_OK;
 }
 
-bool layout_read(layout *l, const ggl_gguf *f, const char *keys) {
-    *l = (layout){.keys = keys};
-    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
-        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
-        char name[128];
-        snprintf(name, sizeof name, "%.*s", (int)t->name.n, t->name.s);
-        memcpy(add(l, name, t->n_dims, t->ne, true)->data, t->data, t->size);
-    }
-    return l->n > 0;
-}
-
 /* --- to Hugging Face's ------------------------------------------------------------------------ */
 
-typedef struct inverse {
-    const layout *from;
-    layout *to;
-    int layer;
-    int64_t n_embd, n_head, n_kv;
-} inverse;
+/* How a tensor differs: its halves of each head's rows are the even and the odd ones; its two dimensions are swapped; its matrices are
+ * tensors of their own. */
+typedef enum how { SAME, HALVES, SWAPPED, APART } how;
 
-static const char *format(const char *s, int layer, int e) {
-    static char buf[4][160];
-    static int next;
-    char *to = buf[next = (next + 1) % 4], *end = to + 140;
-    for (; *s && to < end; s++) {
+typedef struct layout_name {
+    const char *hf, *gguf; /* without ".weight"; {l}: the layer, {e}: the expert */
+    how how;
+} layout_name;
+
+#define L "model.layers.{l}."
+#define E L "mlp.experts.{e}."
+#define H "transformer.h.{l}."
+#define B "blk.{l}."
+
+static const layout_name llama[] = {{"model.embed_tokens", "token_embd", SAME},
+                                    {"model.norm", "output_norm", SAME},
+                                    {"lm_head", "output", SAME},
+                                    {L "input_layernorm", B "attn_norm", SAME},
+                                    {L "self_attn.q_proj", B "attn_q", HALVES},
+                                    {L "self_attn.k_proj", B "attn_k", HALVES},
+                                    {L "self_attn.v_proj", B "attn_v", SAME},
+                                    {L "self_attn.o_proj", B "attn_output", SAME},
+                                    {L "self_attn.q_norm", B "attn_q_norm", SAME},
+                                    {L "self_attn.k_norm", B "attn_k_norm", SAME},
+                                    {L "post_attention_layernorm", B "ffn_norm", SAME},
+                                    {L "mlp.gate_proj", B "ffn_gate", SAME},
+                                    {L "mlp.up_proj", B "ffn_up", SAME},
+                                    {L "mlp.down_proj", B "ffn_down", SAME},
+                                    {L "mlp.gate", B "ffn_gate_inp", SAME},
+                                    {E "gate_proj", B "ffn_gate_exps", APART},
+                                    {E "up_proj", B "ffn_up_exps", APART},
+                                    {E "down_proj", B "ffn_down_exps", APART},
+                                    {0}};
+static const layout_name gpt2[] = {{"transformer.wte", "token_embd", SAME},
+                                   {"transformer.wpe", "position_embd", SAME},
+                                   {"transformer.ln_f", "output_norm", SAME},
+                                   {"lm_head", "output", SAME},
+                                   {H "ln_1", B "attn_norm", SAME},
+                                   {H "attn.c_attn", B "attn_qkv", SWAPPED},
+                                   {H "attn.c_proj", B "attn_output", SWAPPED},
+                                   {H "ln_2", B "ffn_norm", SAME},
+                                   {H "mlp.c_fc", B "ffn_up", SWAPPED},
+                                   {H "mlp.c_proj", B "ffn_down", SWAPPED},
+                                   {0}};
+
+static void fill_in(char buf[160], const char *s, int layer, int e, const char *end) {
+    char *to = buf;
+    for (; *s; s++)
         if (strncmp(s, "{l}", 3) == 0 || strncmp(s, "{e}", 3) == 0) {
-            to += snprintf(to, 8, "%d", s[1] == 'l' ? layer : e);
+            to += sprintf(to, "%d", s[1] == 'l' ? layer : e);
             s += 2;
         } else {
             *to++ = *s;
         }
-    }
-    *to = 0;
-    return buf[next];
+    strcpy(to, end);
 }
 
-/* Which row (of the last dimension) of the GGUF tensor is row r of Hugging Face's. */
-typedef int64_t (*row_map)(const inverse *v, int64_t r, int64_t n_rows, int64_t a, int64_t b);
-
-static int64_t same_row(const inverse *v, int64_t r, int64_t n, int64_t a, int64_t b) {
-    (void)v, (void)n, (void)a, (void)b;
-    return r;
+/* The row of the GGUF tensor that is row r, of n in n_head heads, of Hugging Face's. */
+static int64_t row_of(int64_t r, int64_t n, int64_t n_head) {
+    const int64_t d = n / n_head, i = r % d;
+    return r / d * d + (i < d / 2 ? 2 * i : 2 * (i - d / 2) + 1);
 }
 
-/* a heads: the first half of a head's rows are the even ones, the second the odd ones. */
-static int64_t half_row(const inverse *v, int64_t r, int64_t n, int64_t a, int64_t b) {
-    (void)v, (void)b;
-    int64_t d = n / a, head = r / d, i = r % d;
-    return head * d + (i < d / 2 ? 2 * i : 2 * (i - d / 2) + 1);
-}
-
-/* Hugging Face has a x b x rest, GGUF b x a x rest; of the last `n - from` rows where from is given in v->layer's place. */
-static int64_t first_grouped;
-static int64_t group_row(const inverse *v, int64_t r, int64_t n, int64_t a, int64_t b) {
-    (void)v;
-    if (r < first_grouped)
-        return r;
-    int64_t at = r - first_grouped, rest = (n - first_grouped) / (a * b);
-    int64_t i = at / rest / b, j = at / rest % b, k = at % rest;
-    return first_grouped + (j * a + i) * rest + k;
-}
-
-/* One tensor, its rows rearranged; absent: nothing. */
-static layout_tensor *put(inverse *v, const char *hf, const char *gguf, row_map map, int64_t a,
-                          int64_t b) {
-    const layout_tensor *t = layout_find(v->from, format(gguf, v->layer, 0));
-    if (!t)
-        return NULL;
-    layout_tensor *x = add(v->to, format(hf, v->layer, 0), t->n_dims, t->ne, t->data != NULL);
-    int64_t rows = t->ne[t->n_dims - 1], size = count_of(t) / rows;
-    for (int64_t r = 0; t->data && r < rows; r++)
-        memcpy(x->data + r * size, t->data + map(v, r, rows, a, b) * size,
+static void put_rows(layout_tensor *x, const layout_tensor *t, int64_t n_head) {
+    const int64_t rows = t->ne[t->n_dims - 1], size = count_of(t) / rows;
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(x->data + r * size, t->data + (n_head ? row_of(r, rows, n_head) : r) * size,
                (size_t)size * sizeof(float));
-    return x;
 }
 
-/* A weight with its bias, if it has one: "stem" to "stem". */
-static layout_tensor *put_both(inverse *v, const char *hf, const char *gguf, row_map map, int64_t a,
-                               int64_t b) {
-    char to[2][160], from[2][160];
-    for (int k = 0; k < 2; k++) {
-        snprintf(to[k], sizeof to[k], "%s.%s", hf, k ? "bias" : "weight");
-        snprintf(from[k], sizeof from[k], "%s.%s", gguf, k ? "bias" : "weight");
-    }
-    put(v, to[1], from[1], map, a, b);
-    return put(v, to[0], from[0], map, a, b);
+static void put_swapped(layout_tensor *x, const layout_tensor *t) {
+    const int64_t a = t->ne[0], b = t->ne[1];
+    x->ne[0] = b;
+    x->ne[1] = a;
+    for (int64_t i = 0; i < a * b; i++)
+        x->data[i % a * b + i / a] = t->data[i];
 }
 
-static layout_tensor *same(inverse *v, const char *hf, const char *gguf) {
-    return put_both(v, hf, gguf, same_row, 1, 1);
-}
-
-static void less_one(inverse *v, const char *hf, const char *gguf) {
-    layout_tensor *t = same(v, hf, gguf);
-    for (int64_t i = 0; t && t->data && i < count_of(t); i++)
-        t->data[i] -= 1;
-}
-
-static void transposed(layout_tensor *t) {
-    int64_t a = t->ne[0], b = t->ne[1];
-    float *x = t->data ? malloc((size_t)(a * b) * sizeof *x) : NULL;
-    for (int64_t i = 0; x && i < a * b; i++)
-        x[i % a * b + i / a] = t->data[i];
-    free(t->data);
-    t->data = x;
-    t->ne[0] = b;
-    t->ne[1] = a;
-}
-
-/* The last dimension's matrices, each a tensor of its own. */
-static void unstacked(inverse *v, const char *hf, const char *gguf) {
-    const layout_tensor *t = layout_find(v->from, format(gguf, v->layer, 0));
-    for (int e = 0; t && e < t->ne[2]; e++) {
-        layout_tensor *x = add(v->to, format(hf, v->layer, e), 2, t->ne, t->data != NULL);
-        if (t->data)
+/* A weight or a bias of a layer; absent: nothing. */
+static void put(layout *to, const layout *from, const layout_name *r, int layer, const char *end,
+                bool half) {
+    char name[160];
+    fill_in(name, r->gguf, layer, 0, end);
+    const layout_tensor *t = layout_find(from, name);
+    const int n = t && r->how == APART ? (int)t->ne[2] : 1;
+    for (int e = 0; t && e < n; e++) {
+        fill_in(name, r->hf, layer, e, end);
+        layout_tensor *x = add(to, name, r->how == APART ? 2 : t->n_dims, t->ne, t->data != NULL);
+        const bool of_keys = strstr(r->gguf, "attn_k") != NULL;
+        if (!t->data)
+            continue;
+        if (r->how == APART)
             memcpy(x->data, t->data + e * count_of(x), (size_t)count_of(x) * sizeof(float));
+        else if (r->how == SWAPPED && t->n_dims == 2)
+            put_swapped(x, t);
+        else
+            put_rows(x, t,
+                     r->how != HALVES || half
+                         ? 0
+                         : (int64_t)layout_key(from, of_keys ? "attention.head_count_kv"
+                                                             : "attention.head_count"));
     }
 }
 
-#define L "model.layers.{l}."
-#define B "blk.{l}."
-
-static void llama_layer(inverse *v, bool half) {
-    row_map map = half ? same_row : half_row;
-    same(v, L "input_layernorm", B "attn_norm");
-    put_both(v, L "self_attn.q_proj", B "attn_q", map, v->n_head, 1);
-    put_both(v, L "self_attn.k_proj", B "attn_k", map, v->n_kv, 1);
-    same(v, L "self_attn.v_proj", B "attn_v");
-    same(v, L "self_attn.o_proj", B "attn_output");
-    same(v, L "self_attn.q_norm", B "attn_q_norm");
-    same(v, L "self_attn.k_norm", B "attn_k_norm");
-    same(v, L "post_attention_layernorm", B "ffn_norm");
-    same(v, L "mlp.gate_proj", B "ffn_gate");
-    same(v, L "mlp.up_proj", B "ffn_up");
-    same(v, L "mlp.down_proj", B "ffn_down");
-}
-
-static void llama(inverse *v) {
-    llama_layer(v, false);
-    same(v, L "block_sparse_moe.gate", B "ffn_gate_inp");
-    unstacked(v, L "block_sparse_moe.experts.{e}.w1.weight", B "ffn_gate_exps.weight");
-    unstacked(v, L "block_sparse_moe.experts.{e}.w3.weight", B "ffn_up_exps.weight");
-    unstacked(v, L "block_sparse_moe.experts.{e}.w2.weight", B "ffn_down_exps.weight");
-}
-
-static void qwen(inverse *v) {
-    llama_layer(v, true);
-    same(v, L "mlp.gate", B "ffn_gate_inp");
-    unstacked(v, L "mlp.experts.{e}.gate_proj.weight", B "ffn_gate_exps.weight");
-    unstacked(v, L "mlp.experts.{e}.up_proj.weight", B "ffn_up_exps.weight");
-    unstacked(v, L "mlp.experts.{e}.down_proj.weight", B "ffn_down_exps.weight");
-}
-
-static void gemma2(inverse *v) {
-    less_one(v, L "input_layernorm", B "attn_norm");
-    same(v, L "self_attn.q_proj", B "attn_q");
-    same(v, L "self_attn.k_proj", B "attn_k");
-    same(v, L "self_attn.v_proj", B "attn_v");
-    same(v, L "self_attn.o_proj", B "attn_output");
-    less_one(v, L "post_attention_layernorm", B "post_attention_norm");
-    less_one(v, L "pre_feedforward_layernorm", B "ffn_norm");
-    same(v, L "mlp.gate_proj", B "ffn_gate");
-    same(v, L "mlp.up_proj", B "ffn_up");
-    same(v, L "mlp.down_proj", B "ffn_down");
-    less_one(v, L "post_feedforward_layernorm", B "post_ffw_norm");
-}
-
-static void phi3(inverse *v) {
-    same(v, L "input_layernorm", B "attn_norm");
-    same(v, L "self_attn.qkv_proj", B "attn_qkv");
-    same(v, L "self_attn.o_proj", B "attn_output");
-    same(v, L "post_attention_layernorm", B "ffn_norm");
-    same(v, L "mlp.gate_up_proj", B "ffn_up");
-    same(v, L "mlp.down_proj", B "ffn_down");
-}
-
-static void gpt2(inverse *v) {
-    same(v, "transformer.h.{l}.ln_1", B "attn_norm");
-    transposed(same(v, "transformer.h.{l}.attn.c_attn", B "attn_qkv"));
-    transposed(same(v, "transformer.h.{l}.attn.c_proj", B "attn_output"));
-    same(v, "transformer.h.{l}.ln_2", B "ffn_norm");
-    transposed(same(v, "transformer.h.{l}.mlp.c_fc", B "ffn_up"));
-    transposed(same(v, "transformer.h.{l}.mlp.c_proj", B "ffn_down"));
-    add(v->to, format("transformer.h.{l}.attn.bias", v->layer, 0), 2, (int64_t[]){4, 4},
-        v->from->tensor->data != NULL);
-}
-
-static void bloom(inverse *v) {
-    same(v, "h.{l}.input_layernorm", B "attn_norm");
-    first_grouped = 0;
-    put_both(v, "h.{l}.self_attention.query_key_value", B "attn_qkv", group_row, v->n_head, 3);
-    same(v, "h.{l}.self_attention.dense", B "attn_output");
-    same(v, "h.{l}.post_attention_layernorm", B "ffn_norm");
-    same(v, "h.{l}.mlp.dense_h_to_4h", B "ffn_up");
-    same(v, "h.{l}.mlp.dense_4h_to_h", B "ffn_down");
-}
-
-static void qwen35(inverse *v) {
-    int64_t k = (int64_t)layout_key(v->from, "ssm.group_count"),
-            d = (int64_t)layout_key(v->from, "ssm.state_size");
-    int64_t times = (int64_t)layout_key(v->from, "ssm.time_step_rank") / k;
-    less_one(v, L "input_layernorm", B "attn_norm");
-    same(v, L "self_attn.q_proj", B "attn_q");
-    same(v, L "self_attn.k_proj", B "attn_k");
-    same(v, L "self_attn.v_proj", B "attn_v");
-    same(v, L "self_attn.o_proj", B "attn_output");
-    less_one(v, L "self_attn.q_norm", B "attn_q_norm");
-    less_one(v, L "self_attn.k_norm", B "attn_k_norm");
-    first_grouped = 2 * k * d;
-    put_both(v, L "linear_attn.in_proj_qkv", B "attn_qkv", group_row, k, times);
-    layout_tensor *t = put_both(v, L "linear_attn.conv1d", B "ssm_conv1d", group_row, k, times);
-    if (t) { /* [channels, 1, taps] */
-        t->n_dims = 3;
-        t->ne[2] = t->ne[1];
-        t->ne[1] = 1;
-    }
-    first_grouped = 0;
-    put_both(v, L "linear_attn.in_proj_z", B "attn_gate", group_row, k, times);
-    put_both(v, L "linear_attn.in_proj_a", B "ssm_alpha", group_row, k, times);
-    put_both(v, L "linear_attn.in_proj_b", B "ssm_beta", group_row, k, times);
-    put(v, L "linear_attn.dt_bias", B "ssm_dt.bias", group_row, k, times);
-    t = put(v, L "linear_attn.A_log", B "ssm_a", group_row, k, times);
-    for (int64_t i = 0; t && t->data && i < count_of(t); i++)
-        t->data[i] = logf(-t->data[i]);
-    same(v, L "linear_attn.norm", B "ssm_norm");
-    layout out = {.n = 0}; /* columns: rows of the transposed */
-    const layout_tensor *o = layout_find(v->from, format(B "ssm_out.weight", v->layer, 0));
-    if (o) {
-        layout_tensor *x = add(&out, o->name, 2, o->ne, o->data != NULL);
-        if (o->data)
-            memcpy(x->data, o->data, (size_t)count_of(o) * sizeof(float));
-        transposed(x);
-        inverse w = {&out, v->to, v->layer, 0, 0, 0};
-        transposed(put_both(&w, L "linear_attn.out_proj", B "ssm_out", group_row, k, times));
-        layout_free(&out);
-    }
-    less_one(v, L "post_attention_layernorm", B "post_attention_norm");
-    same(v, L "mlp.gate_proj", B "ffn_gate");
-    same(v, L "mlp.up_proj", B "ffn_up");
-    same(v, L "mlp.down_proj", B "ffn_down");
-}
-
-static const struct {
-    const char *name;
-    void (*layer)(inverse *v);
-    bool old_names, one_less;
-    const char *prefix; /* old_names: before each */
-} classes[] = {{"LlamaForCausalLM", llama, false, false, ""},
-               {"MixtralForCausalLM", llama, false, false, ""},
-               {"MistralForCausalLM", llama, false, false, ""},
-               {"Qwen2ForCausalLM", qwen, false, false, ""},
-               {"Qwen3ForCausalLM", qwen, false, false, ""},
-               {"Qwen3MoeForCausalLM", qwen, false, false, ""},
-               {"Gemma2ForCausalLM", gemma2, false, true, ""},
-               {"Phi3ForCausalLM", phi3, false, false, ""},
-               {"GPT2LMHeadModel", gpt2, true, false, "transformer."},
-               {"BloomForCausalLM", bloom, true, false, ""},
-               {"Qwen3_5ForCausalLM", qwen35, false, true, ""}};
-
-/* Appends "name": the key's value. */
-static void put_key(const layout *l, char *buf, const char *name, const char *key) {
-    if (!isnan(layout_key(l, key)))
-        sprintf(buf + strlen(buf), ",\n  \"%s\": %.*s", name, (int)strcspn(key_text(l, key), " "),
-                key_text(l, key));
-}
-
-static void put_numbers(char *buf, const char *name, const layout_tensor *t) {
-    sprintf(buf + strlen(buf), "\"%s\": [", name);
-    for (int64_t i = 0; i < count_of(t); i++)
-        sprintf(buf + strlen(buf), "%s%.9g", i ? ", " : "", (double)t->data[i]);
-    strcat(buf, "]");
-}
-
-static void put_config(const layout *l, const char *class_name, char *buf) {
-    bool gpt = strncmp(class_name, "GPT2", 4) == 0, is_bloom = strncmp(class_name, "Bloom", 5) == 0;
-    bool is_gemma = strncmp(class_name, "Gemma", 5) == 0;
-    sprintf(buf, "{\n  \"architectures\": [\"%s\"],\n  \"model_type\": \"x\"", class_name);
+/* Appends members for the keys that are there. */
+static void put_config(const layout *l, bool gpt, bool moe, char *buf) {
     static const char *const keys[][3] = {
-        /* others', gpt2's and bloom's, GGUF's */
+        /* others', gpt2's, GGUF's */
         {"num_hidden_layers", "n_layer", "block_count"},
         {"hidden_size", "n_embd", "embedding_length"},
         {"intermediate_size", "n_inner", "feed_forward_length"},
         {"num_attention_heads", "n_head", "attention.head_count"},
         {"num_key_value_heads", "", "attention.head_count_kv"},
         {"head_dim", "", "attention.key_length"},
-        {"rms_norm_eps", "layer_norm_epsilon", "attention.layer_norm_rms_epsilon"},
-        {"rms_norm_eps", "layer_norm_epsilon", "attention.layer_norm_epsilon"},
+        {"rms_norm_eps", "", "attention.layer_norm_rms_epsilon"},
+        {"", "layer_norm_epsilon", "attention.layer_norm_epsilon"},
         {"max_position_embeddings", "n_positions", "context_length"},
         {"vocab_size", "vocab_size", "vocab_size"},
-        {"num_local_experts", "", "expert_count"},
+        {"num_experts", "", "expert_count"},
         {"num_experts_per_tok", "", "expert_used_count"},
         {"moe_intermediate_size", "", "expert_feed_forward_length"},
-        {"sliding_window", "", "attention.sliding_window"},
-        {"attn_logit_softcapping", "", "attn_logit_softcapping"},
-        {"final_logit_softcapping", "", "final_logit_softcapping"},
-        {"query_pre_attn_scalar", "", "attention.key_length"},
-        {"full_attention_interval", "", "full_attention_interval"},
-        {"linear_conv_kernel_dim", "", "ssm.conv_kernel"},
-        {"linear_key_head_dim", "", "ssm.state_size"},
-        {"linear_value_head_dim", "", "ssm.state_size"},
-        {"linear_num_key_heads", "", "ssm.group_count"},
-        {"linear_num_value_heads", "", "ssm.time_step_rank"},
+        {"rope_theta", "", "rope.freq_base"},
     };
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-        const char *name = keys[k][gpt || is_bloom];
-        bool moe = strcmp(name, "num_local_experts") == 0 && strncmp(class_name, "Qwen3", 5) == 0;
-        if (is_bloom && strcmp(name, "n_embd") == 0)
-            name = "hidden_size";
-        if (is_bloom && strcmp(name, "n_positions") == 0)
-            name = "seq_length";
-        if (name[0] && (is_gemma || strcmp(name, "query_pre_attn_scalar") != 0))
-            put_key(l, buf, moe ? "num_experts" : name, keys[k][2]);
+        const char *name = keys[k][gpt], *value = key_text(l, keys[k][2]);
+        if (name[0] && value)
+            sprintf(buf + strlen(buf), ",\n  \"%s\": %.*s", name, (int)strcspn(value, " "), value);
     }
-    if (strncmp(class_name, "Qwen3Moe", 8) == 0)
-        strcat(buf, ",\n  \"norm_topk_prob\": true");
+    strcat(buf, moe ? ",\n  \"norm_topk_prob\": true" : "");
+    if (layout_find(l, "rope_freqs.weight"))
+        strcat(buf, ",\n  \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 32.0, "
+                    "\"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, "
+                    "\"original_max_position_embeddings\": 64}");
     sprintf(buf + strlen(buf), ",\n  \"tie_word_embeddings\": %s",
             layout_find(l, "output.weight") ? "false" : "true");
 }
 
-/* As transformers 4 has it; of Qwen 3.5 as 5 has it. */
-static void put_rotation(const layout *l, const char *class_name, char *buf) {
-    if (strncmp(class_name, "Qwen3_5", 7) != 0)
-        put_key(l, buf, "rope_theta", "rope.freq_base");
-    else
-        sprintf(buf + strlen(buf),
-                ",\n  \"rope_parameters\": {\"rope_theta\": %g, \"partial_rotary_factor\": %g}",
-                layout_key(l, "rope.freq_base"),
-                layout_key(l, "rope.dimension_count") / layout_key(l, "attention.key_length"));
-    if (!isnan(layout_key(l, "rope.scaling.factor")))
-        sprintf(buf + strlen(buf),
-                ",\n  \"rope_scaling\": {\"rope_type\": \"%.*s\", \"factor\": %g",
-                (int)strcspn(key_text(l, "rope.scaling.type"), " "),
-                key_text(l, "rope.scaling.type"), layout_key(l, "rope.scaling.factor"));
-    const bool scaled = !isnan(layout_key(l, "rope.scaling.factor"));
-    if (scaled && !isnan(layout_key(l, "rope.scaling.original_context_length")))
-        sprintf(buf + strlen(buf), ", \"original_max_position_embeddings\": %.0f",
-                layout_key(l, "rope.scaling.original_context_length"));
-    strcat(buf, scaled ? "}" : "");
-    const layout_tensor *factors = layout_find(l, "rope_factors_long.weight");
-    if (factors && factors->data) {
-        strcat(buf, ",\n  \"rope_scaling\": {\"type\": \"longrope\", ");
-        put_numbers(buf, "long_factor", factors);
-        put_numbers(strcat(buf, ", "), "short_factor", layout_find(l, "rope_factors_short.weight"));
-        strcat(buf, "}");
-    }
-    if (factors)
-        put_key(l, buf, "original_max_position_embeddings", "rope.scaling.original_context_length");
-    if (layout_find(l, "rope_freqs.weight"))
-        strcat(buf, ",\n  \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 32.0, "
-                    "\"low_freq_factor\": 1.0, "
-                    "\"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 64}");
-}
-
-char *layout_config(const layout *l, const char *class_name, const char *rotation) {
-    char *buf = calloc(1 << 16, 1);
-    put_config(l, class_name, buf);
-    if (rotation)
-        sprintf(buf + strlen(buf), "%s%s", rotation[0] ? ",\n  " : "", rotation);
-    else
-        put_rotation(l, class_name, buf);
-    strcat(buf, "\n}\n");
-    return buf;
-}
-
-bool layout_to_hf(const layout *l, const char *class_name, layout *hf, char **config) {
+bool layout_to_hf(const layout *l, const char *class_name, const char *more, layout *hf,
+                  char **config) {
+    const bool gpt = strncmp(class_name, "GPT2", 4) == 0, moe = strstr(class_name, "Moe") != NULL;
     *hf = (layout){0};
-    size_t k = 0;
-    while (k < sizeof classes / sizeof *classes && strcmp(classes[k].name, class_name) != 0)
-        k++;
-    if (k == sizeof classes / sizeof *classes)
-        return false;
-    double kv = layout_key(l, "attention.head_count_kv"),
-           head = layout_key(l, "attention.head_count");
-    inverse v = {l,
-                 hf,
-                 0,
-                 (int64_t)layout_key(l, "embedding_length"),
-                 (int64_t)head,
-                 (int64_t)(isnan(kv) ? head : kv)};
-    if (classes[k].old_names) {
-        char name[3][64];
-        bool is_bloom = classes[k].prefix[0] == 0;
-        snprintf(name[0], 64, "%s%s", classes[k].prefix, is_bloom ? "word_embeddings" : "wte");
-        snprintf(name[1], 64, "%s%s", classes[k].prefix, "ln_f");
-        same(&v, name[0], "token_embd");
-        same(&v, "word_embeddings_layernorm", "token_embd_norm");
-        same(&v, "transformer.wpe", "position_embd");
-        same(&v, name[1], "output_norm");
-    } else {
-        same(&v, "model.embed_tokens", "token_embd");
-        if (classes[k].one_less)
-            less_one(&v, "model.norm", "output_norm");
-        else
-            same(&v, "model.norm", "output_norm");
-    }
-    same(&v, "lm_head", "output");
-    for (v.layer = 0; v.layer < (int)layout_key(l, "block_count"); v.layer++)
-        classes[k].layer(&v);
-    *config = layout_config(l, class_name, NULL);
-    return true;
+    for (const layout_name *r = gpt ? gpt2 : llama; r->hf; r++)
+        for (int layer = 0; layer < (strchr(r->gguf, '{') ? (int)layout_key(l, "block_count") : 1);
+             layer++)
+            for (int k = 0; k < 2; k++)
+                put(hf, l, r, layer, k ? ".bias" : ".weight", class_name[0] == 'Q');
+    *config = calloc(1 << 16, 1);
+    sprintf(*config, "{\n  \"architectures\": [\"%s\"],\n  \"model_type\": \"x\"", class_name);
+    put_config(l, gpt, moe, *config);
+    strcat(strcat(*config, more), "\n}\n");
+    return hf->n > 0;
 }
 
 /* --- safetensors ------------------------------------------------------------------------------ */

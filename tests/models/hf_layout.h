@@ -1,5 +1,5 @@
-/* Models in the layout that Hugging Face publishes them in, made from GGUF tensors by the inverse of what the convert sections
- * say, written by hand: for the tests of llm-convert. */
+/* Models in the layout that Hugging Face publishes them in, made from GGUF tensors by the inverse of what some convert sections
+ * say, written by hand: for tests of llm-convert's files and messages. What all sections make: tests/numpy/folders.py. */
 #ifndef HF_LAYOUT_H
 #define HF_LAYOUT_H
 
@@ -25,16 +25,14 @@ typedef struct layout {
  * shapes only. `optional`: names of optional tensors to have ("output.weight attn_q.bias"). */
 bool layout_make(layout *l, const char *family, const char *keys, const char *optional,
                  bool with_data);
-/* A GGUF file's tensors. */
-bool layout_read(layout *l, const ggl_gguf *f, const char *keys);
 void layout_free(layout *l);
 layout_tensor *layout_find(const layout *l, const char *name);
 double layout_key(const layout *l, const char *name); /* NaN: absent */
 
-/* The inverse for a class ("LlamaForCausalLM"): Hugging Face's tensors and config.json's text (malloc). */
-bool layout_to_hf(const layout *gguf, const char *class_name, layout *hf, char **config);
-/* config.json's text (malloc) with `rotation` as its last values ("\"rope_theta\": 10000"; "": none; NULL: as layout_to_hf has it). */
-char *layout_config(const layout *l, const char *class_name, const char *rotation);
+/* The inverse for a class: Hugging Face's tensors and config.json's text (malloc). The classes: LlamaForCausalLM, Qwen3ForCausalLM,
+ * Qwen3MoeForCausalLM, GPT2LMHeadModel. `more`: further members of config.json (", \"clip\": 8"). */
+bool layout_to_hf(const layout *gguf, const char *class_name, const char *more, layout *hf,
+                  char **config);
 /* model.safetensors of dtype F32, F16 or BF16; without data a file with a hole. */
 bool layout_write(const layout *hf, const char *path, const char *dtype);
 

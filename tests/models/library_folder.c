@@ -61,7 +61,7 @@ TEST(folder) {
                         "attention.layer_norm_rms_epsilon=0.01 rope.freq_base=500000 "
                         "rope.dimension_count=16",
                         "", true));
-    REQUIRE(layout_to_hf(&l, "LlamaForCausalLM", &hf, &config));
+    REQUIRE(layout_to_hf(&l, "LlamaForCausalLM", "", &hf, &config));
     REQUIRE(put_text("config.json", config));
     REQUIRE(layout_write(&hf, test_path("model.safetensors"), "BF16"));
     layout_free(&hf);

@@ -55,7 +55,7 @@ static bool make_folder(const kind *k, const char *dtype) {
     for (int i = 0; i < l.n; i++) /* factors are above zero */
         for (int64_t n = 0; strstr(l.tensor[i].name, "rope_f") && n < l.tensor[i].ne[0]; n++)
             l.tensor[i].data[n] = l.tensor[i].data[n] * l.tensor[i].data[n] + 1;
-    const bool ok = CHECK(layout_to_hf(&l, k->class_name, &hf, &config)) &&
+    const bool ok = CHECK(layout_to_hf(&l, k->class_name, "", &hf, &config)) &&
                     CHECK(put_text("config.json", config)) &&
                     CHECK(layout_write(&hf, test_path("model.safetensors"), dtype));
     layout_free(&hf);
@@ -218,7 +218,7 @@ TEST(shards) {
     REQUIRE(make_folder(&qwen3, "BF16"));
     want = converted(LLM_CONVERT_AUTO);
     REQUIRE(want && layout_make(&l, qwen3.family, qwen3.keys, "", true));
-    REQUIRE(layout_to_hf(&l, qwen3.class_name, &hf, &config));
+    REQUIRE(layout_to_hf(&l, qwen3.class_name, "", &hf, &config));
     REQUIRE(unlink(test_path("model.safetensors")) == 0);
     half = hf;
     half.n = hf.n / 2;
@@ -499,7 +499,7 @@ TEST(wrong_folders) {
     char *config;
     REQUIRE(layout_make(&l, llama.family, llama.keys, "", true));
     layout_find(&l, "blk.1.attn_k.weight")->data[77] = INFINITY;
-    REQUIRE(layout_to_hf(&l, llama.class_name, &hf, &config));
+    REQUIRE(layout_to_hf(&l, llama.class_name, "", &hf, &config));
     REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
     layout_free(&hf);
     layout_free(&l);
@@ -530,7 +530,7 @@ TEST(the_first_error) {
     REQUIRE(layout_make(&l, large.family, large.keys, large.optional, true));
     layout_find(&l, "blk.0.ffn_up.weight")->data[256 * 6144 - 1] = 1e9F;
     layout_find(&l, "blk.0.ffn_down.weight")->data[0] = 1e9F;
-    REQUIRE(layout_to_hf(&l, large.class_name, &hf, &config));
+    REQUIRE(layout_to_hf(&l, large.class_name, "", &hf, &config));
     REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
     layout_free(&hf);
     layout_free(&l);

@@ -166,29 +166,30 @@ TEST(an_easy_step) {
     CHECK_INT(r.step, 45);
 }
 
+/* In the warm-up the rate is below the one that was given, which is the one to make smaller. An adapter that a rate has ruined: nothing
+ * changes what the model writes any more. */
 TEST(too_high_a_rate) {
-    ggl_error err = {0};
-    const llm_training_params p = {.rate = 50, .n_steps = 400, .n_warmup = -1, .max_norm = -1};
-    const llm_training_run_params run = {.size = sizeof run};
-    llm_training *t = open_on("builtin:chat", chats(), p);
-    REQUIRE(t);
-    CHECK_INT(llm_training_run(t, &run, &err), GGL_LIMIT);
-    CHECK_HAS(err.msg, "the training has diverged");
-    CHECK_HAS(err.msg, "a smaller rate may help, such as 0.0008");
-    llm_training_close(t);
-}
-
-/* In the warm-up the rate is below the one that was given, which is the one to make smaller. */
-TEST(too_high_a_rate_in_the_warm_up) {
-    ggl_error err = {0};
-    const llm_training_params p = {.rate = 100, .n_steps = 400, .n_warmup = 100, .max_norm = -1};
-    const llm_training_run_params run = {.size = sizeof run};
-    llm_training *t = open_on("builtin:chat", chats(), p);
-    REQUIRE(t);
-    CHECK_INT(llm_training_run(t, &run, &err), GGL_LIMIT);
-    CHECK_HAS(err.msg, "the training has diverged: ");
-    CHECK_HAS(err.msg, " (the largest is 100); a smaller rate may help, such as 0.0008");
-    llm_training_close(t);
+    static const struct {
+        llm_training_params p;
+        const char *words[2];
+    } row[] = {{{.rate = 50, .n_steps = 400, .n_warmup = -1, .max_norm = -1},
+                {"the training has diverged", "a smaller rate may help, such as 0.0008"}},
+               {{.rate = 100, .n_steps = 400, .n_warmup = 100, .max_norm = -1},
+                {"the training has diverged: ",
+                 " (the largest is 100); a smaller rate may help, such as 0.0008"}},
+               {{.lora = true, .rate = 20, .n_steps = 400, .n_warmup = -1},
+                {"nothing learns any more: the gradient has been 0 for 5 steps, at a loss of ",
+                 "a smaller rate may help, such as 0.003"}}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        ggl_error err = {0};
+        const llm_training_run_params run = {.size = sizeof run};
+        llm_training *t = open_on("builtin:chat", chats(), row[i].p);
+        REQUIRE(t);
+        CHECK_INT(llm_training_run(t, &run, &err), GGL_LIMIT);
+        CHECK_HAS(err.msg, row[i].words[0]);
+        CHECK_HAS(err.msg, row[i].words[1]);
+        llm_training_close(t);
+    }
 }
 
 static ggl_tensor *nan_loss(void *user, ggl_graph *g, ggl_tensor *logits, ggl_tensor *target) {
@@ -230,20 +231,6 @@ TEST(a_model_that_is_damaged) {
     REQUIRE(t);
     CHECK_INT(llm_training_step(t, NULL, &err), GGL_LIMIT);
     CHECK_HAS(err.msg, "The model, or the loss function, gives them");
-    llm_training_close(t);
-}
-
-/* An adapter that a rate has ruined: nothing changes what the model writes any more. */
-TEST(nothing_learns_any_more) {
-    ggl_error err = {0};
-    const llm_training_params p = {.lora = true, .rate = 20, .n_steps = 400, .n_warmup = -1};
-    const llm_training_run_params run = {.size = sizeof run};
-    llm_training *t = open_on("builtin:chat", chats(), p);
-    REQUIRE(t);
-    CHECK_INT(llm_training_run(t, &run, &err), GGL_LIMIT);
-    CHECK_HAS(err.msg,
-              "nothing learns any more: the gradient has been 0 for 5 steps, at a loss of ");
-    CHECK_HAS(err.msg, "a smaller rate may help, such as 0.003");
     llm_training_close(t);
 }
 
@@ -301,6 +288,8 @@ static bool stop(void *user, const char *what, size_t done, size_t total) {
     return !what && done > total;
 }
 
+#define FILE_OF(list) .file = list, .n_files = 1
+
 TEST(mistakes) {
     const char *chat = chats(), *pair = pairs(), *none = path_of("none.txt");
     const char *const one[] = {chat}, *const two[] = {pair}, *const mixed[] = {chat, pair},
@@ -313,53 +302,37 @@ TEST(mistakes) {
         const char *words;
     } wrong[] = {
         {{.file = NULL}, GGL_USAGE, "needs a file to learn from"},
-        {{.file = one, .n_files = 1, .rate = -1},
-         GGL_USAGE,
-         "rate (-lr) is -1; it must be from 0 to 100"},
-        {{.file = one, .n_files = 1, .n_batch = -5}, GGL_USAGE, "n_batch (-b) is -5"},
-        {{.file = one, .n_files = 1, .rank = -5, .lora = true}, GGL_USAGE, "rank"},
-        {{.file = one, .n_files = 1, .schedule = "cos"}, GGL_USAGE, "cosine, linear and constant"},
-        {{.file = one, .n_files = 1, .matrix = pattern, .n_matrices = 1},
-         GGL_USAGE,
-         "needs lora (--lora)"},
-        {{.file = one, .n_files = 1, .optimizer = "adam"}, GGL_USAGE, "adamw, sgd and muon"},
-        {{.file = one, .n_files = 1, .optimizer_bits = 4}, GGL_USAGE, "it must be 8 or 32"},
-        {{.file = one, .n_files = 1, .round_to = "q4_0", .bf16 = true},
+        {{FILE_OF(one), .rate = -1}, GGL_USAGE, "rate (-lr) is -1; it must be from 0 to 100"},
+        {{FILE_OF(one), .n_batch = -5}, GGL_USAGE, "n_batch (-b) is -5"},
+        {{FILE_OF(one), .rank = -5, .lora = true}, GGL_USAGE, "rank"},
+        {{FILE_OF(one), .schedule = "cos"}, GGL_USAGE, "cosine, linear and constant"},
+        {{FILE_OF(one), .matrix = pattern, .n_matrices = 1}, GGL_USAGE, "needs lora (--lora)"},
+        {{FILE_OF(one), .optimizer = "adam"}, GGL_USAGE, "adamw, sgd and muon"},
+        {{FILE_OF(one), .optimizer_bits = 4}, GGL_USAGE, "it must be 8 or 32"},
+        {{FILE_OF(one), .round_to = "q4_0", .bf16 = true},
          GGL_USAGE,
          "both say what products read"},
-        {{.file = one, .n_files = 1, .round_to = "q4"}, GGL_USAGE, "no type of this name"},
-        {{.file = one, .n_files = 1, .round_to = "q4_0", .lora = true}, GGL_USAGE, "stay f32"},
-        {{.file = one, .n_files = 1, .lora = true, .matrix = pattern, .n_matrices = 1},
-         GGL_NOT_FOUND,
-         "blk.99"},
-        {{.file = one, .n_files = 1, .learn = pattern, .n_learn = 1}, GGL_NOT_FOUND, "blk.99"},
-        {{.file = one, .n_files = 1, .lora = true, .adapter = "a"},
-         GGL_USAGE,
-         "either a new adapter"},
-        {{.file = one, .n_files = 1, .lora = true, .learn = model_own, .n_learn = 1},
+        {{FILE_OF(one), .round_to = "q4"}, GGL_USAGE, "no type of this name"},
+        {{FILE_OF(one), .round_to = "q4_0", .lora = true}, GGL_USAGE, "stay f32"},
+        {{FILE_OF(one), .lora = true, .matrix = pattern, .n_matrices = 1}, GGL_NOT_FOUND, "blk.99"},
+        {{FILE_OF(one), .learn = pattern, .n_learn = 1}, GGL_NOT_FOUND, "blk.99"},
+        {{FILE_OF(one), .lora = true, .adapter = "a"}, GGL_USAGE, "either a new adapter"},
+        {{FILE_OF(one), .lora = true, .learn = model_own, .n_learn = 1},
          GGL_NOT_FOUND,
          "'output_norm.weight' fits the name of no weight"},
-        {{.file = one, .n_files = 1, .adapter = none}, GGL_IO, "none.txt"},
+        {{FILE_OF(one), .adapter = none}, GGL_IO, "none.txt"},
         {{.file = lost, .n_files = 1}, GGL_IO, "none.txt"},
         {{.file = mixed, .n_files = 2}, GGL_FORMAT, "pairs.jsonl"},
-        {{.file = one, .n_files = 1, .valid_file = two, .n_valid_files = 1},
-         GGL_USAGE,
-         "pairs.jsonl"},
-        {{.file = two, .n_files = 1, .teacher = "builtin:chat"}, GGL_USAGE, "no teacher"},
-        {{.file = one, .n_files = 1, .loss = twice, .teacher = "builtin:chat"},
-         GGL_USAGE,
-         "not both"},
-        {{.file = one, .n_files = 1, .n_ctx = 32, .teacher = "builtin:words"},
-         GGL_UNSUPPORTED,
-         "builtin:words"},
-        {{.file = one, .n_files = 1, .teacher = "builtin:words"},
+        {{FILE_OF(one), .valid_file = two, .n_valid_files = 1}, GGL_USAGE, "pairs.jsonl"},
+        {{FILE_OF(two), .teacher = "builtin:chat"}, GGL_USAGE, "no teacher"},
+        {{FILE_OF(one), .loss = twice, .teacher = "builtin:chat"}, GGL_USAGE, "not both"},
+        {{FILE_OF(one), .n_ctx = 32, .teacher = "builtin:words"}, GGL_UNSUPPORTED, "builtin:words"},
+        {{FILE_OF(one), .teacher = "builtin:words"},
          GGL_SHAPE,
          "the teacher builtin:words: the context has 1024 tokens"},
-        {{.file = one, .n_files = 1, .round_to = "i32"}, GGL_USAGE, "cannot be rounded to i32"},
-        {{.file = one, .n_files = 1, .round_to = "f64"}, GGL_USAGE, "cannot be rounded to f64"},
-        {{.file = two, .n_files = 1, .lora = true, .progress = stop, .user = &calls},
-         GGL_CANCELLED,
-         ""},
+        {{FILE_OF(one), .round_to = "i32"}, GGL_USAGE, "cannot be rounded to i32"},
+        {{FILE_OF(one), .round_to = "f64"}, GGL_USAGE, "cannot be rounded to f64"},
+        {{FILE_OF(two), .lora = true, .progress = stop, .user = &calls}, GGL_CANCELLED, ""},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ggl_error err = {0};

@@ -284,15 +284,7 @@ def main():
     a = p.parse_args()
     a.dir = os.path.join(a.dir, "peft-test")
     os.makedirs(a.dir, exist_ok=True)
-    import folders_deberta
-    import folders_deepseek4
-    import folders_encoders
-    import folders_experts
-    import folders_kin
-    import folders_more
-    import folders_readers
-    for more in (folders_kin, folders_experts, folders_more, folders_deepseek4, folders_encoders, folders_deberta, folders_readers):
-        CLASSES.update(more.CLASSES)
+    folders.add_all(without=("gpt", "vision"))
     failed = 0 if refused(a) else 1
     for class_name in today.sample("classes", a.classes or CLASSES, a.sample):
         try:

@@ -30,7 +30,7 @@ static const struct page {
 };
 
 static char *text_of(const char *path) {
-    static char text[1 << 16];
+    static char text[1 << 17];
     FILE *f = fopen(path, "r");
     const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
     text[n] = '\0';
@@ -119,4 +119,53 @@ TEST(nothing_else_is_documented) {
         for (int k = 0; k < 2 && pages[i].also[k]; k++)
             CHECK(each_row(text, pages[i].also[k], check_names, (void *)table));
     }
+}
+
+/* --- docs/server-openai.md ---------------------------------------------------------------------- */
+
+static char want[1 << 16];
+static size_t n_want;
+
+static void add(const char *format, const char *s, const char *t) {
+    n_want += (size_t)snprintf(want + n_want, sizeof want - n_want, format, s, t);
+}
+
+/* One line for each field would be long: those of a kind stand in one paragraph. */
+static void add_names(const field *f, const char *title, bool ignored) {
+    const char *before = title;
+    for (; f->name; f++)
+        if (f->kind != FIELD_REFUSED && (f->kind == FIELD_IGNORED) == ignored) {
+            add("%s`%s`", before, f->name);
+            before = ", ";
+        }
+    add(before == title ? "%s%s" : ".\n%s%s", "", "");
+}
+
+static void add_api(const dialect *d, const char *path) {
+    const field *f = d->fields;
+    add("\n### POST %s%s\n\n", path, "");
+    add_names(f, "**Have:** ", false);
+    add("%s%s", "\n", "");
+    add_names(f, "**Without effect on the answer:** ", true);
+    bool first = true;
+    for (; f->name; f++)
+        if (f->kind == FIELD_REFUSED) {
+            if (first)
+                add("\n| refused | what to do |\n|---|---|\n%s%s", "", "");
+            add("| `%s` | %s |\n", f->name, f->why);
+            first = false;
+        }
+}
+
+/* The lists are printed if they differ; put them after the line "## Fields". */
+TEST(fields_of_openai) {
+    add_api(&api_openai_chat, "/v1/chat/completions");
+    add_api(&api_openai_completions, "/v1/completions");
+    add_api(&api_openai_responses, "/v1/responses");
+    add_api(&api_openai_embeddings, "/v1/embeddings");
+    const char *fields = strstr(text_of(OPENAI_DOCUMENT), "## Fields\n");
+    REQUIRE(fields);
+    if (!CHECK_MSG(strcmp(fields + strlen("## Fields\n"), want) == 0, OPENAI_DOCUMENT
+                   ": the lists after \"## Fields\" should be as they are printed here"))
+        printf("%s", want);
 }

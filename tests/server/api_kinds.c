@@ -13,6 +13,23 @@ static const struct api {
     const dialect *d;
     const char *required, *rich;
 } apis[] = {
+    {"chat/completions", &api_openai_chat,
+     "\"messages\": [{\"role\": \"assistant\", \"content\": \"Hi\"}]",
+     "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}]}, "
+     "{\"role\": \"assistant\", \"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": "
+     "\"{}\"}}]}], \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"}}], "
+     "\"stop\": \"x\", \"reasoning_effort\": \"low\", \"model\": \"m\", \"logit_bias\": {\"7\": "
+     "-100}}"},
+    {"completions", &api_openai_completions, "\"prompt\": \"Hi\"",
+     "{\"prompt\": [\"a\", [1, 99], \"\"], \"logprobs\": 2, \"echo\": true, \"stop\": [\"a\"]}"},
+    {"responses", &api_openai_responses, "\"input\": \"Hi\"",
+     "{\"input\": [{\"role\": \"user\", \"content\": [{\"type\": \"input_text\", \"text\": "
+     "\"Hi\"}]}, {\"type\": \"function_call\", \"call_id\": \"c\", \"name\": \"f\", \"arguments\": "
+     "\"{}\"}, {\"type\": \"function_call_output\", \"call_id\": \"c\", \"output\": \"1\"}], "
+     "\"tools\": [{\"type\": \"custom\", \"name\": \"f\"}], \"text\": {\"format\": {\"type\": "
+     "\"json_schema\", \"name\": \"s\", \"schema\": {}}}}"},
+    {"v1/embeddings", &api_openai_embeddings, "\"input\": \"Hi\"",
+     "{\"input\": [\"a\", [1, 2]], \"dimensions\": 2, \"encoding_format\": \"base64\"}"},
     {"messages", &api_anthropic_messages, "\"max_tokens\": 5, " HI,
      "{\"model\": \"m\", \"max_tokens\": 7, \"system\": [{\"type\": \"text\", \"text\": "
      "\"\\u00e9\"}], \"messages\": [{\"role\": \"user\", "
@@ -60,6 +77,9 @@ static const struct api {
 enum { N_APIS = sizeof apis / sizeof *apis };
 
 static const char *const values[] = {"null",
+                                     "-7.5",
+                                     "\"\\u0000x\"",
+                                     "{\"tpye\": 1}",
                                      "true",
                                      "false",
                                      "0",
@@ -94,40 +114,58 @@ enum { N_VALUES = sizeof values / sizeof *values };
 
 /* True if the value asks for nothing. */
 static bool is_neutral(const char *v) {
-    static const char *const neutral[] = {"null", "false", "true", "0",     "-1",
-                                          "\"\"", "[]",    "{}",   "-1e300"};
+    static const char *const neutral[] = {"null", "false", "true", "0",  "-1",
+                                          "-7.5", "\"\"",  "[]",   "{}", "-1e300"};
     for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++)
         if (strcmp(v, neutral[i]) == 0)
             return true;
     return false;
 }
 
-static void check_value(const struct api *api, const field *f, const char *value) {
+static bool is_named(const field *f) {
+    return (param && strcmp(param, f->name) == 0) || strstr(err.msg, f->name);
+}
+
+/* Returns whether the value is accepted. */
+static bool check_value(const struct api *api, const field *f, const char *value) {
     char text[1024], quoted[80];
     snprintf(quoted, sizeof quoted, "\"%s\"", f->name);
     const bool replaces = strstr(api->required, quoted) != NULL;
     snprintf(text, sizeof text, "{%s%s\"%s\": %s}", replaces ? "" : api->required,
              replaces ? "" : ", ", f->name, value);
     const bool taken = request(api->d, text) != NULL;
-    CHECK_MSG(taken || (status != GGL_OK && err.msg[0]), "%s: no sentence", text);
+    CHECK_MSG(taken || err.msg[0], "%s: no sentence", text);
+    CHECK_MSG(status == GGL_OK || status == GGL_USAGE || status == GGL_UNSUPPORTED ||
+                  status == GGL_FORMAT,
+              "%s: %d, %s", text, (int)status, err.msg);
     if (f->kind == FIELD_IGNORED || strcmp(value, "null") == 0)
         CHECK_MSG(taken || replaces, "%s: %s", text, err.msg);
     else if (f->kind == FIELD_REFUSED)
         CHECK_MSG(taken ? is_neutral(value)
-                        : strstr(err.msg, "is not supported") && strstr(err.msg, f->name),
+                        : strstr(err.msg, "is not supported") && is_named(f) &&
+                              strstr(err.msg, f->why),
                   "%s: %s", text, err.msg);
-    else if (!taken && !replaces)
-        CHECK_MSG(strstr(err.msg, f->name), "%s: '%s' does not name the field", text, err.msg);
+    else if (!taken)
+        CHECK_MSG(replaces || is_named(f), "%s: '%s' does not name the field", text, err.msg);
     if (f->kind == FIELD_BOOL)
         CHECK_MSG(taken == (value[0] == 't' || value[0] == 'f' || value[0] == 'n'), "%s: %s", text,
                   err.msg);
+    return taken;
 }
 
 TEST(every_field_with_every_kind) {
+    facts.n_embd = 4;
     for (int i = 0; i < N_APIS; i++)
-        for (const field *f = apis[i].d->fields; f->name; f++)
+        for (const field *f = apis[i].d->fields; f->name; f++) {
+            int n_taken = 0;
             for (int k = 0; k < N_VALUES; k++)
-                check_value(&apis[i], f, values[k]);
+                n_taken += check_value(&apis[i], f, values[k]);
+            CHECK_MSG(n_taken < N_VALUES || f->kind == FIELD_IGNORED, "%s: %s accepts all",
+                      apis[i].name, f->name);
+            for (const field *g = f + 1; g->name; g++)
+                CHECK_MSG(strcmp(f->name, g->name) != 0, "%s: two rows for %s", apis[i].name,
+                          f->name);
+        }
 }
 
 /* A struct need not have room for what has no effect. */

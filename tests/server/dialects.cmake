@@ -3,7 +3,8 @@ foreach(api anthropic llamacpp ollama images api_docs api_kinds)
     ggl_test(server.${api} ${api}.c LIBS tools-server-api m COUNT_ALLOCATIONS)
     target_include_directories(test-server-${api} PRIVATE ${PROJECT_SOURCE_DIR}/models) # private headers
 endforeach()
-target_compile_definitions(test-server-api_docs PRIVATE DOCUMENT="${PROJECT_SOURCE_DIR}/docs/server-apis.md")
+target_compile_definitions(test-server-api_docs PRIVATE DOCUMENT="${PROJECT_SOURCE_DIR}/docs/server-apis.md"
+    OPENAI_DOCUMENT="${PROJECT_SOURCE_DIR}/docs/server-openai.md")
 target_compile_definitions(test-server-llamacpp PRIVATE STORIES="${PROJECT_SOURCE_DIR}/models/builtin/stories.gguf")
 
 ggl_test(server.api_run api_run.c SOURCES answer_fixture.c LIBS tools-server-answer llm::models ggl::backends m TIMEOUT 300)

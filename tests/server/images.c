@@ -2,8 +2,6 @@
 #include "llm-server/api_images.h"
 #include "dialect_test.h"
 
-extern const dialect api_openai_chat, api_openai_responses;
-
 #define CHAT      (&api_openai_chat)
 #define RESPONSES (&api_openai_responses)
 #define MESSAGES  (&api_anthropic_messages)

@@ -7,75 +7,14 @@
 
 /* ---- vocabularies ---- */
 
-typedef struct vocab {
-    const char *model;
-    ggl_str piece[MAX_PIECES];
-    float score[MAX_PIECES];
-    int32_t type[MAX_PIECES];
-    size_t n;
-    char text[MAX_PIECES][24];
-    ggl_str merge[8];
-    size_t n_merge;
-} vocab;
-
-static int32_t add(vocab *v, const char *s, float score, int32_t type) {
-    snprintf(v->text[v->n], sizeof v->text[v->n], "%s", s);
-    v->piece[v->n] = (ggl_str){v->text[v->n], strlen(v->text[v->n])};
-    v->score[v->n] = score;
-    v->type[v->n] = type;
-    return (int32_t)v->n++;
-}
-
-static void add_bytes(vocab *v, const char *format, int32_t type) {
-    for (unsigned b = 0; b < 256; b++) {
-        char s[8];
-        snprintf(s, sizeof s, format, b);
-        add(v, s, 0, type);
-    }
-}
-
-static ggl_gguf_writer *write_vocab(const vocab *v) {
-    ggl_gguf_writer *w = ggl_gguf_writer_new();
-    ggl_gguf_put_string(w, "tokenizer.ggml.model", v->model, strlen(v->model));
-    ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", v->piece, v->n);
-    ggl_gguf_put_strings(w, "tokenizer.ggml.merges", v->merge, v->n_merge);
-    ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, v->score, v->n);
-    ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, v->type, v->n);
-    return w;
-}
-
-static llm_tokenizer *from_vocab(const vocab *v) {
-    llm_tokenizer *t;
-    ggl_error err = {0};
-    CHECK_OK(from_writer(&t, write_vocab(v), &err), &err);
-    return t;
-}
-
-/* Text to ids and back; valid until the next call. */
-static const char *there_and_back(const llm_tokenizer *t, const char *text, unsigned flags) {
-    static char out[1024];
-    llm_tokens list = {0};
-    char *back = NULL;
-    size_t size = 0;
-    CHECK_OK(llm_tokenize(t, text, strlen(text), flags, &list, NULL), NULL);
-    CHECK_OK(llm_detokenize(t, list.id, list.n, false, &back, &size, NULL), NULL);
-    snprintf(out, sizeof out, "%s", back ? back : "");
-    ggl_free(back);
-    llm_tokens_fini(&list);
-    return out;
-}
-
 static void make_bert(vocab *v) {
     *v = (vocab){.model = "bert"};
     add(v, "[PAD]", 0, CONTROL);
     add(v, "[UNK]", 0, CONTROL);
     add(v, "[CLS]", 0, CONTROL);
     add(v, "[SEP]", 0, CONTROL);
-    static const char *const words[] = {"▁the", "▁cafe",   "▁un",  "aff", "able", "▁.",
-                                        "▁,",   "▁中",     "▁don", "▁'",  "▁t",   "s",
-                                        "▁i",   "▁straße", "▁a",   "a",   "▁$",   "▁가"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        add(v, words[i], 0, NORMAL);
+    ADD_ALL(v, 0, "▁the", "▁cafe", "▁un", "aff", "able", "▁.", "▁,", "▁中", "▁don", "▁'", "▁t", "s",
+            "▁i", "▁straße", "▁a", "a", "▁$", "▁가");
 }
 
 static ggl_gguf_writer *write_bert(const vocab *v) {
@@ -101,9 +40,7 @@ static void make_rwkv(vocab *v) {
     *v = (vocab){.model = "rwkv"};
     add(v, "<s>", 0, CONTROL);
     add_bytes(v, "\\x%02x", NORMAL);
-    static const char *const words[] = {"\\t\\n\\r", "ab", "abc", "\\\\n", "\\'\"", "\\xe4\\xb8"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        add(v, words[i], 0, NORMAL);
+    ADD_ALL(v, 0, "\\t\\n\\r", "ab", "abc", "\\\\n", "\\'\"", "\\xe4\\xb8");
 }
 
 static void make_plamo2(vocab *v) {
@@ -121,12 +58,10 @@ static void make_gemma4(vocab *v) {
     add(v, "<pad>", 0, CONTROL);
     add(v, "<bos>", 0, CONTROL);
     add_bytes(v, "<0x%02X>", BYTE);
-    static const char *const words[] = {"▁", "a", "b", "▁a", "ab", "\n", "\n\n", "▁a▁"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        add(v, words[i], 0, NORMAL);
-    static const char *const merges[] = {"▁ a", "a b", "▁a ▁"};
-    for (; v->n_merge < 3; v->n_merge++)
-        v->merge[v->n_merge] = (ggl_str){merges[v->n_merge], strlen(merges[v->n_merge])};
+    ADD_ALL(v, 0, "▁", "a", "b", "▁a", "ab", "\n", "\n\n", "▁a▁");
+    add_merge(v, "▁", "a");
+    add_merge(v, "a", "b");
+    add_merge(v, "▁a", "▁");
 }
 
 static void make_llama(vocab *v) {
@@ -145,7 +80,7 @@ static void make_gpt2(vocab *v) {
     for (char c = '!'; c <= '~'; c++)
         add(v, (char[]){c, '\0'}, 0, NORMAL);
     add(v, "ab", 0, NORMAL);
-    v->merge[v->n_merge++] = (ggl_str){"a b", 3};
+    add_merge(v, "a", "b");
 }
 
 static void (*const makers[])(vocab *) = {make_bert,   make_t5,    make_rwkv, make_plamo2,
@@ -157,9 +92,8 @@ enum { N_MAKERS = sizeof makers / sizeof *makers };
 TEST(bert) {
     static vocab v;
     make_bert(&v);
-    llm_tokenizer *t;
-    ggl_error err = {0};
-    REQUIRE_OK(from_writer(&t, write_bert(&v), &err), &err);
+    llm_tokenizer *t = opened(write_bert(&v));
+    REQUIRE(t);
     CHECK_STR(pieces(t, "The CAFÉ, unaffable.", LLM_TOKENIZE_BOS),
               "[CLS]|▁the|▁cafe|▁,|▁un|aff|able|▁.|[SEP]");
     CHECK_STR(pieces(t, "", LLM_TOKENIZE_BOS), "[CLS]|[SEP]");
@@ -229,9 +163,8 @@ TEST(t5) {
         ggl_gguf_writer *w = write_vocab(&v);
         put_bool(w, "tokenizer.ggml.add_space_prefix", prefix);
         put_bool(w, "tokenizer.ggml.remove_extra_whitespaces", true);
-        llm_tokenizer *t;
-        ggl_error err = {0};
-        REQUIRE_OK(from_writer(&t, w, &err), &err);
+        llm_tokenizer *t = opened(w);
+        REQUIRE(t);
         CHECK_STR(pieces(t, "  a   abc ", 0), prefix ? "▁a|▁|abc" : "a|▁|abc");
         CHECK_STR(pieces(t, "a", LLM_TOKENIZE_BOS), prefix ? "▁a|</s>" : "a|</s>");
         CHECK_STR(pieces(t,
@@ -271,9 +204,8 @@ TEST(source) {
     put_source(w, piece, score, 7, 7);
     put_bool(w, "tokenizer.ggml.add_space_prefix", true);
     put_bool(w, "tokenizer.ggml.remove_extra_whitespaces", true);
-    llm_tokenizer *t;
-    ggl_error err = {0};
-    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    llm_tokenizer *t = opened(w);
+    REQUIRE(t);
     CHECK_STR(pieces(t, "aab", LLM_TOKENIZE_BOS), "▁a|ab|</s>");
     CHECK_STR(pieces(t, "abc", 0), "▁|ab|c");    /* c: an unknown character with a token */
     CHECK_STR(pieces(t, "bac", 0), "▁|b|<unk>"); /* ac: a piece without a token */
@@ -342,9 +274,8 @@ TEST(gemma4) {
     ggl_gguf_writer *w = write_vocab(&v);
     ggl_gguf_put(w, "tokenizer.ggml.bos_token_id", GGL_GGUF_U32, false, &bos, 1);
     put_bool(w, "tokenizer.ggml.add_bos_token", false);
-    llm_tokenizer *t;
-    ggl_error err = {0};
-    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    llm_tokenizer *t = opened(w);
+    REQUIRE(t);
     CHECK_STR(pieces(t, "a a ab\n\nb", LLM_TOKENIZE_BOS), "<bos>|a|▁a|▁a|b|\n\n|b");
     CHECK_STR(pieces(t, "\n\n\n", 0), "\n|\n|\n"); /* no such token, and no merge of newlines */
     CHECK_STR(pieces(t, "é\xff", 0), "<0xC3>|<0xA9>|<0xFF>");
@@ -367,9 +298,8 @@ TEST(bytes_without_types) {
     ggl_gguf_put_string(w, "tokenizer.ggml.model", v.model, strlen(v.model));
     ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", v.piece, v.n);
     ggl_gguf_put_strings(w, "tokenizer.ggml.merges", merge, 5);
-    llm_tokenizer *t;
-    ggl_error err = {0};
-    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    llm_tokenizer *t = opened(w);
+    REQUIRE(t);
     CHECK_STR(there_and_back(t, "<0x61>", 0), "<0x61>");
     CHECK_STR(there_and_back(t, "a\xc3\xa9", 0), "a\xc3\xa9");
     llm_tokenizer_free(t);
@@ -377,12 +307,8 @@ TEST(bytes_without_types) {
 
 TEST(hybriddna) {
     static vocab v = {.model = "hybriddna"};
-    static const char *const words[] = {
-        "A",           "C", "G", "T", "N",     "a",      "<",     ">",
-        "/",           "d", "n", "x", "<dna>", "</dna>", "<oov>", "ACGTAC\uE000",
-        "AAAAAA\uE000"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        add(&v, words[i], 0, NORMAL);
+    ADD_ALL(&v, 0, "A", "C", "G", "T", "N", "a", "<", ">", "/", "d", "n", "x", "<dna>", "</dna>",
+            "<oov>", "ACGTAC\uE000", "AAAAAA\uE000");
     llm_tokenizer *t = from_vocab(&v);
     REQUIRE(t);
     CHECK_STR(pieces(t, "AC<dna>acgtacNNNNNNA</dna>x", 0),
@@ -436,15 +362,6 @@ TEST(texts_that_no_vocabulary_knows) {
 
 /* ---- running time ---- */
 
-static uint64_t steps_of(const llm_tokenizer *t, const char *text, size_t n) {
-    llm_tokens list = {0};
-    ggl_n_steps = 0;
-    CHECK_OK(llm_tokenize(t, text, n, LLM_TOKENIZE_SPECIAL, &list, NULL), NULL);
-    CHECK(list.n <= n + 1); /* llama puts a space in front */
-    llm_tokens_fini(&list);
-    return ggl_n_steps;
-}
-
 /* The steps are counted, so a longer text would show nothing more. */
 TEST(long_texts_without_a_space) {
     enum { BIG = 1 << 17 };
@@ -460,7 +377,7 @@ TEST(long_texts_without_a_space) {
             for (size_t i = 0; i < BIG; i++)
                 text[i] = fills[f][i % strlen(fills[f])];
             snprintf(what, sizeof what, "%s, '%s'", v.model, fills[f]);
-            test_linear(what, steps_of(t, text, BIG / 8), steps_of(t, text, BIG), 8);
+            test_linear(what, steps_of(t, text, BIG / 8, NULL), steps_of(t, text, BIG, NULL), 8);
         }
         llm_tokenizer_free(t);
     }
@@ -483,7 +400,7 @@ TEST(tokens_that_almost_fit) {
             v.score[v.n++] = -1;
             llm_tokenizer *t = from_vocab(&v);
             REQUIRE(t);
-            uint64_t steps = steps_of(t, text, BIG);
+            uint64_t steps = steps_of(t, text, BIG, NULL);
             CHECK_MSG(steps < 100 * BIG, "%s: %" PRIu64 " steps", v.model, steps);
             llm_tokenizer_free(t);
         }
@@ -508,8 +425,8 @@ TEST(tokens_within_tokens) {
         }
         llm_tokenizer *t = from_vocab(&v);
         REQUIRE(t);
-        steps[0] = steps_of(t, x, TEXT / 8);
-        steps[1] = steps_of(t, x, TEXT);
+        steps[0] = steps_of(t, x, TEXT / 8, NULL);
+        steps[1] = steps_of(t, x, TEXT, NULL);
         CHECK_MSG(steps[1] < (MOST + 16) * (uint64_t)TEXT, "%s: %" PRIu64 " steps", v.model,
                   steps[1]);
         test_linear(v.model, steps[0], steps[1], 8);
@@ -535,7 +452,7 @@ TEST(scores_that_are_none) {
         v.score[5] = -3.4e38f; /* lies, but is harmless */
         llm_tokenizer *t = from_vocab(&v);
         REQUIRE(t);
-        CHECK(steps_of(t, "abcab", 5) > 0);
+        CHECK(steps_of(t, "abcab", 5, NULL) > 0);
         llm_tokenizer_free(t);
     }
 }
@@ -609,9 +526,8 @@ TEST(charsmaps) {
     memcpy(map + 4 + 4 * 80, "\0bc", 4);
     ggl_gguf_writer *w = write_vocab(&v);
     put_map(w, map, sizeof map);
-    llm_tokenizer *t;
-    ggl_error err = {0};
-    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    llm_tokenizer *t = opened(w);
+    REQUIRE(t);
     CHECK_STR(pieces(t, "aAA", 0), "abc|b|c");
     llm_tokenizer_free(t);
 
@@ -632,13 +548,13 @@ TEST(charsmaps) {
             wild[4 + test_random(&seed) % (4 * 80)] = (uint8_t)test_random(&seed);
         w = write_vocab(&v);
         put_map(w, wild, sizeof wild);
-        REQUIRE_OK(from_writer(&t, w, &err), &err);
+        REQUIRE((t = opened(w)));
         char text[64];
         for (size_t i = 0; i < sizeof text; i++)
             text[i] = (char)(test_random(&seed) % 2 ? 'A' : test_random(&seed));
-        (void)steps_of(t, text, 0);
+        (void)steps_of(t, text, 0, NULL);
         llm_tokens ids = {0};
-        err = (ggl_error){0};
+        ggl_error err = (ggl_error){0};
         ggl_status s = llm_tokenize(t, text, sizeof text, 0, &ids, &err);
         CHECK_MSG(s == GGL_OK || (s == GGL_FORMAT && strstr(err.msg, "precompiled_charsmap")), "%s",
                   err.msg);
@@ -691,41 +607,15 @@ TEST(charsmaps_that_grow_the_text) {
     CHECK_HAS(map_error.msg, "has a string of more than 256 bytes");
 }
 
-static bool new_tokenize_detokenize(void *arg) {
-    static const char text[] = "the Café, 中 abab\nab日\xff </s>";
-    llm_tokenizer *t;
-    if (llm_tokenizer_new(&t, arg, NULL) != GGL_OK)
-        return false;
-    llm_tokens list = {0};
-    char *back = NULL;
-    size_t size;
-    bool ok = llm_tokenize(t, text, sizeof text - 1, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL, &list,
-                           NULL) == GGL_OK &&
-              llm_detokenize(t, list.id, list.n, true, &back, &size, NULL) == GGL_OK;
-    ggl_free(back);
-    llm_tokens_fini(&list);
-    llm_tokenizer_free(t);
-    return ok;
-}
-
 TEST(failing_allocations) {
     static vocab v;
     static const char *const source[] = {"▁", "a", "b"};
     static const float score[] = {-1, -2, -3};
     for (int k = 0; k <= N_MAKERS; k++) {
-        void *data;
-        size_t size;
-        ggl_gguf *file;
-        ggl_error err = {0};
         (k < N_MAKERS ? makers[k] : make_t5)(&v);
         ggl_gguf_writer *w = write_vocab(&v);
         if (k == N_MAKERS)
             put_source(w, source, score, 3, 3);
-        REQUIRE_OK(ggl_gguf_writer_write_memory(w, &data, &size, &err), &err);
-        ggl_gguf_writer_free(w);
-        REQUIRE_OK(ggl_gguf_open_memory(&file, data, size, "memory", &err), &err);
-        CHECK(alloc_fail_each(new_tokenize_detokenize, file) > 10);
-        ggl_gguf_close(file);
-        ggl_free(data);
+        fail_each_allocation(w, 10);
     }
 }

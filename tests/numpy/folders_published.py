@@ -1,0 +1,45 @@
+"""Values of published config.json files that change nothing of what a model computes: folders.py writes them into each class's file in the form of
+transformers 4, and leaves them out in the other forms, which must give the same logits. And values that are refused."""
+
+EVERY = {"attention_dropout": 0.0, "bos_token_id": 1, "cache_implementation": "hybrid", "eos_token_id": [1, 106], "initializer_range": 0.02, "model_type": "x",
+         "output_router_logits": False, "pad_token_id": 0, "router_aux_loss_coef": 0.001, "router_jitter_noise": 0.01, "torch_dtype": "bfloat16",
+         "transformers_version": "4.55.0.dev0", "use_cache": True}
+FP8 = {"activation_scheme": "dynamic", "quant_method": "fp8", "weight_block_size": [16, 16]}
+DENSE = {"attention_bias": False, "mlp_bias": False, "pretraining_tp": 1, "head_dim": None}
+SEES = {"boi_token_index": 255999, "eoi_token_index": 256000, "torch_dtype": "bfloat16", "transformers_version": "4.50.0.dev0"}
+VALUES = {
+    "AfmoeForCausalLM": {}, "ApertusForCausalLM": {}, "DbrxForCausalLM": {}, "Dots1ForCausalLM": {}, "Ernie4_5_MoeForCausalLM": {}, "Gemma2ForCausalLM": {},
+    "GPTJForCausalLM": {}, "MistralForCausalLM": {}, "Qwen2ForCausalLM": {}, "Qwen3ForCausalLM": {}, "StableLmForCausalLM": {},
+    "LlamaForCausalLM": {"attention_bias": False, "mlp_bias": False, "pretraining_tp": 1},
+    "GptOssForCausalLM": {}, "GptOssForCausalLM MXFP4": {"quantization_config": {"modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"]}},
+    "DeepseekV3ForCausalLM": {"attention_bias": False, "auto_map": {"AutoConfig": "x"}, "ep_size": 1},
+    "DeepseekV3ForCausalLM FP8": {"quantization_config": {**FP8, "fmt": "float8_e4m3fn", "modules_to_not_convert": ["gate", "lm_head"]}},
+    "DeepseekV4ForCausalLM": {"expert_dtype": "fp4", "dspark_markov_rank": 256, "dspark_noise_token_id": 128799},
+    "Gemma3ForConditionalGeneration": {**SEES, "vision_config": {"image_size": 896, "intermediate_size": 4304, "num_attention_heads": 16, "num_hidden_layers": 27,
+                                                                 "patch_size": 14, "vision_use_head": False}},
+    "Mistral3ForConditionalGeneration": {"multimodal_projector_bias": False, "projector_hidden_act": "gelu", "text_config": {"sliding_window": None},
+                                         "vision_config": {"rope_theta": 10000.0}, "vision_feature_layer": -1},
+    "Llama4ForConditionalGeneration": {"eoi_token_index": 200081, "image_token_index": 200092, "text_config": {
+        **EVERY, "_attn_implementation_autoset": True, "attention_bias": False, "for_llm_compressor": False, "moe_layers": [0, 1, 2, 3]}},
+    "Lfm2ForCausalLM": {"block_dim": 2048, "block_ff_dim": 60, "block_mlp_init_scale": 1.0, "block_norm_eps": 1e-05, "block_out_init_scale": 1.0,
+                        "block_use_swiglu": True, "block_use_xavier_init": True, "conv_dim": 2048, "conv_dim_out": 2048, "conv_use_xavier_init": True,
+                        "full_attn_idxs": [2, 5, 8, 10, 12, 14], "num_heads": 32, "use_pos_enc": True},
+    "PhiMoEForCausalLM": {"auto_map": {"a": "b"}, "hidden_dropout": 0.0},
+    "MiniMaxM2ForCausalLM": {"auto_map": {"x": "y"}, "layernorm_full_attention_beta": 1.0, "shared_intermediate_size": 0},
+    "GraniteMoeHybridForCausalLM": {"attention_bias": False, "init_method": "mup"},
+    "FalconH1ForCausalLM": {"attention_bias": False, "mlp_bias": False, "mlp_expansion_factor": 8, "num_logits_to_keep": 1, "time_step_limit": [0.0, float("inf")]},
+    "DeciLMForCausalLM": {**DENSE, "auto_map": {"a": "b"}},
+    "Mamba2ForCausalLM": {"norm_before_gate": True, "rescale_prenorm_residual": False, "residual_in_fp32": True, "time_step_floor": 0.0001,
+                          "time_step_init_scheme": "random", "time_step_limit": [0.0, float("inf")], "time_step_max": 0.1, "time_step_min": 0.001,
+                          "time_step_rank": 256, "time_step_scale": 1.0},
+}
+LIMITED = [({"time_step_limit": limit}, "steps that are limited") for limit in ([0.0, 0.5], [1e-3, float("inf")], [0.0, float("nan")])]
+REFUSED = {"FalconH1ForCausalLM": LIMITED, "Mamba2ForCausalLM": LIMITED}
+
+
+def with_values(class_name, config):
+    """config.json's object with the values that its class has besides."""
+    def join(a, b):
+        return {**a, **{k: join(a[k], v) if isinstance(v, dict) and isinstance(a.get(k), dict) else v for k, v in b.items()}}
+
+    return join({**EVERY, **config}, VALUES[class_name]) if class_name in VALUES else config
