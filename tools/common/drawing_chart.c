@@ -326,7 +326,7 @@ static void put_label(FILE *out, const view *v, const drawing_mark *m, box *take
 }
 
 static void put_marks(FILE *out, const view *v, box *taken) {
-    const drawing_mark *m = v->d->mark + v->p->mark;
+    const drawing_mark *m = v->p->n_marks > 0 ? &v->d->mark[v->p->mark] : NULL;
     size_t n_taken = 0;
     for (size_t i = 0, n; i < v->p->n_marks; i += n) {
         n = 1;

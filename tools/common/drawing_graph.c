@@ -276,7 +276,9 @@ static double note_width(const drawing_block *b) {
 }
 
 static ggl_status block_make(block *k, const drawing *d, const drawing_block *b, ggl_error *err) {
-    *k = (block){.b = b, .node = d->node + b->node, .edge = d->edge + b->edge};
+    *k = (block){.b = b,
+                 .node = b->n_nodes > 0 ? &d->node[b->node] : NULL,
+                 .edge = b->n_edges > 0 ? &d->edge[b->edge] : NULL};
     ggl_status st = layout_make(&k->layout, d, b, node_size, err);
     if (st != GGL_OK)
         return st;

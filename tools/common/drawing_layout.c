@@ -305,8 +305,8 @@ static void work_fini(work *w) {
 
 ggl_status layout_make(layout *l, const drawing *d, const drawing_block *b,
                        void (*size)(const drawing_node *n, double *w, double *h), ggl_error *err) {
-    const drawing_node *node = d->node + b->node;
-    const drawing_edge *edge = d->edge + b->edge;
+    const drawing_node *node = b->n_nodes > 0 ? &d->node[b->node] : NULL;
+    const drawing_edge *edge = b->n_edges > 0 ? &d->edge[b->edge] : NULL;
     work w = {.l = l};
     *l = (layout){.item = ggl_calloc(b->n_nodes + 1, sizeof *l->item), .n_items = (int)b->n_nodes};
     if (!l->item)
