@@ -103,7 +103,7 @@ def labelled(build):
         yield test["name"], labels, program if program.startswith("test-") else test["name"]
 
 
-EVERY = 8  # days
+EVERY = {"release": 16, "asan": 8, "tsan": 16}  # days in which each part runs all that it can run
 
 
 def today():
@@ -112,23 +112,18 @@ def today():
 
 def wait(word, part):
     """Days until the turn of a name, which depends on it alone, so that tests that come or go do not move others. Parts with numbers, such as
-    random.graphs_3, follow each other. The thread sanitizer's part runs on odd days, and takes 16 of them instead of 8."""
+    random.graphs_3, follow each other. The thread sanitizer's part runs on odd days."""
     base, number = re.fullmatch(r"(.*?)(\d*)", word).groups()
     turn = zlib.crc32(base.encode()) + int(number or 0)
-    if part != "tsan":
-        return -(turn + today()) % EVERY
-    return (2 * turn + 1 - today()) % (2 * EVERY)
+    return ((2 * turn + 1 if part == "tsan" else -turn) - today()) % EVERY[part]
 
 
 def waits(part, tests, there):
     """For each test (name, labels, program) the days until this part runs it, or None if it never does. there: the names that the other build has.
     What is at home in the other build comes together with its program, so that this build compiles few of these programs."""
-    systems = sorted(name for name, labels, _ in tests if "system" in labels)
     for name, labels, program in tests:
         if "emulated" in labels or (part == "tsan" and "threads" not in labels):
             yield None
-        elif "system" in labels:
-            yield (systems.index(name) - today()) % EVERY
         elif part == "tsan":
             yield wait(name, part) if {"long", "long.tsan"} & set(labels) else 0
         elif part in labels or name not in there:
@@ -190,14 +185,14 @@ def targets(build, options):
 
 
 def days_faults(known):
-    """Each test belongs to one part, and in any eight days (tsan: 16) each part runs all that it can run."""
+    """Each test belongs to one part, and each part runs all that it can run in its number of days."""
     faults = [f"{name}: the labels {labels} name not one part" for name, labels, _ in known if len({"release", "asan"} & set(labels)) != 1]
     names = {name for name, _, _ in known}
     for part, there in (("release", names), ("asan", names), ("tsan", names), ("release", set())):
         can = {name for name, labels, _ in known if "emulated" not in labels and (part != "tsan" or "threads" in labels)}
         for first in (0, 20786):
             run = set()
-            for day in range(first, first + (2 if part == "tsan" else 1) * EVERY):
+            for day in range(first, first + EVERY[part]):
                 os.environ["GGL_TEST_SEED"] = str(day)
                 run |= {name for (name, _, _), d in zip(known, waits(part, known, there)) if d == 0}
             faults += [f"{name}: {part} runs it on none of its days" for name in sorted(can - run)]
