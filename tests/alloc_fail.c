@@ -77,7 +77,7 @@ long alloc_next(long k) {
     enum { FIRST = 100 }; /* allocations that fail every day */
     const long step = sample_is_all() ? 1 : 4;
     return k + 1 < FIRST    ? k + 1
-           : k + 1 == FIRST ? FIRST + (long)(sample_seed() % (uint64_t)step)
+           : k + 1 == FIRST ? FIRST + (long)sample_turn((uint64_t)step)
                             : k + step;
 }
 

@@ -9,13 +9,6 @@
 
 enum { SAMPLE_MOST = 1024 };
 
-static inline uint64_t sample_mix(uint64_t x) { /* splitmix64 */
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
-
 static inline int sample_n(void) {
     const char *name, *text;
     size_t size;

@@ -25,4 +25,17 @@ static inline uint64_t sample_seed(void) {
     return seed;
 }
 
+static inline uint64_t sample_mix(uint64_t x) { /* splitmix64 */
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+/* A number below k for today. It is not the rest of the day's number, because a test that runs on one day of eight would then always have the same
+ * ones. */
+static inline uint64_t sample_turn(uint64_t k) {
+    return sample_mix(sample_seed()) % k;
+}
+
 #endif

@@ -31,9 +31,11 @@ struct llm_matcher {
     llm_tokens plan; /* an ending from here; its tokens before `planned` were accepted already */
     size_t planned;
     bool has_plan;
+    ggl_status failed; /* GGL_OK until something has failed; then why */
+    bool is_exceeded;  /* it failed because its budget was exceeded */
 };
 
-static ggl_status give_up(const llm_matcher *m, ggl_error *err) {
+static ggl_status say_why(const llm_matcher *m, ggl_error *err) {
     const ggl_status st = m->e->parser.states.pool.status;
     if (st == GGL_NOMEM)
         return ggl_fail(err, st, "out of memory after %zu bytes of a text with a grammar",
@@ -65,11 +67,35 @@ static ggl_status give_up(const llm_matcher *m, ggl_error *err) {
                           m->n_bytes);
 }
 
-/* Begins a mask, ending, token or byte: takes the steps of the one before from the supply, and puts steps_back
+/* Keeps a failure with this matcher, so that copies of it, which share the engine, go on. */
+static void take_failure(llm_matcher *m) {
+    llm_bx_pool *pool = &m->e->parser.states.pool;
+    m->failed = pool->status;
+    m->is_exceeded = pool->use.is_exceeded;
+    pool->status = GGL_OK;
+    pool->use.is_exceeded = false;
+}
+
+/* Lets work fail as it has before. */
+static void recall_failure(llm_matcher *m) {
+    if (m->failed == GGL_OK)
+        return;
+    m->e->parser.states.pool.status = m->failed;
+    m->e->parser.states.pool.use.is_exceeded = m->is_exceeded;
+}
+
+static ggl_status give_up(llm_matcher *m, ggl_error *err) {
+    const ggl_status st = say_why(m, err);
+    take_failure(m);
+    return st;
+}
+
+/* Begins a mask, ending, token or byte, which fails again if one has failed: takes the steps of the one before from the supply, and puts steps_back
  * back (llm_matcher_limit). */
 static void begin_work(llm_matcher *m) {
     engine *e = m->e;
     llm_bx_pool *pool = &e->parser.states.pool;
+    recall_failure(m);
     if (pool->status != GGL_OK || e->most_steps == 0)
         return;
     e->steps_left -= pool->use.steps < e->steps_left ? pool->use.steps : e->steps_left;
@@ -204,8 +230,8 @@ size_t llm_matcher_size(const llm_matcher *m) {
 }
 
 void llm_matcher_reset(llm_matcher *m) {
-    m->e->parser.states.pool.status = GGL_OK;
-    m->e->parser.states.pool.use.is_exceeded = false;
+    m->failed = GGL_OK;
+    m->is_exceeded = false;
     begin(m);
 }
 
@@ -430,20 +456,19 @@ static ggl_status follow_forced(llm_matcher *c, int32_t budget, uint32_t *allowe
 ggl_status llm_matcher_forced(llm_matcher *m, int32_t budget, int32_t *id, int32_t most, int32_t *n,
                               ggl_error *err) {
     llm_matcher *c = NULL;
-    llm_bx_pool *pool = &m->e->parser.states.pool;
     *n = 0;
     if (!m->e->vocab)
         return ggl_fail(err, GGL_USAGE, "a matcher without a vocabulary has no masks");
-    if (m->has_ended || pool->status != GGL_OK)
-        return pool->status == GGL_OK ? GGL_OK : give_up(m, err);
+    recall_failure(m);
+    if (m->has_ended || m->failed != GGL_OK)
+        return m->failed == GGL_OK ? GGL_OK : give_up(m, err);
     uint32_t *allowed = ggl_calloc(m->e->vocab->n_words, sizeof *allowed);
     ggl_status st = allowed ? llm_matcher_copy(&c, m, err) : out_of_memory(err);
     if (st == GGL_OK)
         st = follow_forced(c, budget, allowed, id, most, n);
     if (st != GGL_OK && st != GGL_NOMEM) {
         /* a token that cannot be looked at may still be drawn: it has its own supply of steps then */
-        pool->status = st = GGL_OK;
-        pool->use.is_exceeded = false;
+        st = GGL_OK;
     } else if (st == GGL_NOMEM) {
         *n = 0;
         st = out_of_memory(err);
@@ -460,5 +485,8 @@ size_t llm_matcher_expected(llm_matcher *m, char *buf, size_t size) {
         return strlen("nothing");
     }
     begin_work(m);
-    return llm_expected(&m->e->parser, &m->stack, m->set, buf, size);
+    const size_t n = llm_expected(&m->e->parser, &m->stack, m->set, buf, size);
+    if (m->e->parser.states.pool.status != GGL_OK)
+        take_failure(m);
+    return n;
 }

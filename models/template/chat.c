@@ -299,11 +299,15 @@ static ggl_status parse(llm_chat *c, ggl_str text, const char *name, ggl_error *
             strcat(before, computed[i].sets);
     if (st != GGL_OK || !before[0])
         return st;
-    const char *whole = ggl_arena_printf(&c->arena, "%s%.*s", before, (int)text.n, text.s);
+    const size_t n = strlen(before);
+    char *whole = ggl_arena_alloc(&c->arena, n + text.n + 1, 1);
     if (!whole)
         return no_memory(err);
+    memcpy(whole, before, n);
+    memcpy(whole + n, text.s, text.n); /* which may have bytes that are 0 */
+    whole[n + text.n] = '\0';
     llm_template_free(c->template_);
-    return llm_template_new(&c->template_, whole, strlen(before) + text.n, name, err);
+    return llm_template_new(&c->template_, whole, n + text.n, name, err);
 }
 
 ggl_status llm_chat_new(llm_chat **out, const ggl_gguf *file, const llm_tokenizer *t,
@@ -408,7 +412,8 @@ static ggl_status add_bos(const llm_chat *c, char **text, size_t *n, ggl_error *
 }
 
 /* True if the template refuses the first message alone in the same words, as it does with a role that it does not know. */
-static bool is_first(const llm_chat *c, const llm_talk *talk, const ggl_error *why) {
+/* True if the template refuses the first message of this conversation with these words. */
+static bool refuses_first(const llm_chat *c, const llm_talk *talk, const ggl_error *why) {
     const llm_chat_params p = {.n = 1};
     rendering w = {.c = c, .talk = talk, .p = &p, .wants = &c->wants};
     ggl_error err = {0};
@@ -418,6 +423,17 @@ static bool is_first(const llm_chat *c, const llm_talk *talk, const ggl_error *w
     if (st == GGL_OK)
         ggl_free(text);
     return st == why->status && strcmp(err.msg, why->msg) == 0;
+}
+
+/* True if the first message is why the template refuses a conversation: another one in its place is not refused with these words. */
+static bool is_first(const llm_chat *c, const llm_talk *talk, const ggl_error *why) {
+    llm_talk *other;
+    if (!refuses_first(c, talk, why) || llm_talk_copy(&other, talk, 0, NULL) != GGL_OK)
+        return false;
+    const ggl_status st = llm_talk_add(other, "user", (ggl_str){"a", 1}, NULL);
+    const bool is = st == GGL_OK && !refuses_first(c, other, why);
+    llm_talk_free(other);
+    return is;
 }
 
 ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk, const llm_chat_params *params,

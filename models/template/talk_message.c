@@ -172,9 +172,15 @@ static const json_value *find_content(const json_value *v) {
     return refusal && (!content || content->kind == JSON_NULL) ? refusal : content;
 }
 
-static ggl_status check(const llm_talk_message *m, const json_value *content, ggl_error *err) {
+static ggl_status check(llm_talk_message *m, const json_value *v, const json_value *content,
+                        ggl_error *err) {
     if (m->content.s || m->n_calls > 0 || m->reasoning.s)
         return GGL_OK;
+    if (content &&
+        llm_json_get_kind(v, "tool_calls", JSON_ARRAY)) { /* an empty answer that called nothing */
+        m->content = (ggl_str){"", 0};
+        return GGL_OK;
+    }
     return content ? ggl_fail(err, GGL_FORMAT,
                               "\"content\" must be a string or a list of parts, not null")
                    : ggl_fail(
@@ -215,7 +221,7 @@ ggl_status llm_talk_make_message(llm_talk *t, llm_talk_message *m, const json_va
             item[n++] = *from;
     }
     if (st == GGL_OK)
-        st = check(m, content, err);
+        st = check(m, v, content, err);
     memmove(item + n, item + v->n, n * sizeof *item);
     *object = (json_value){.kind = JSON_OBJECT, .n = n, .item = item};
     m->object = object;

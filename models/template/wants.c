@@ -159,14 +159,14 @@ typedef struct search {
 /* Tries n forms, each of which want() makes the wanted one: the first one in which the mark is shown counts, or, if there is none, the
  * first of all. */
 static ggl_status try_forms(const search *s, void (*want)(llm_wants *w, int k), int n,
-                            const char *json, const char *mark) {
-    bool found = false;
+                            const char *json, const char *mark, bool *found) {
     ggl_status st = GGL_OK;
-    for (int k = 0; k < n && !found && st == GGL_OK; k++) {
+    *found = false;
+    for (int k = 0; k < n && !*found && st == GGL_OK; k++) {
         want(s->w, k);
-        st = s->shows(s->ctx, s->w, json, mark, &found, s->err);
+        st = s->shows(s->ctx, s->w, json, mark, found, s->err);
     }
-    if (!found)
+    if (!*found)
         want(s->w, 0);
     return st;
 }
@@ -202,14 +202,14 @@ static bool names(const search *x, const char *name) {
     "\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"zqf\", \"description\": "     \
     "\"\", \"parameters\": {\"type\": \"object\", \"properties\": {}}}}]}"
 
-/* A user says zqc, or asks with the tool zqf, which a call names. The arguments of the call, {"zq": 1}, appear in quotes that are not
- * escaped if they are shown as JSON. */
+/* A user says zqc, or asks with the tool zqf, which a call names. The arguments of the call, {"zq": "qvz"}, appear in quotes that are not
+ * escaped if they are shown as JSON; in other forms, only the value may appear. */
 static const char talk[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"zqc\"}]}",
                   tools[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], " TOOLS,
                   calls[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": "
                             "\"assistant\", \"content\": \"\", \"tool_calls\": [{\"id\": "
                             "\"abcdefghi\", \"type\": \"function\", \"function\": {\"name\": "
-                            "\"zqf\", \"arguments\": {\"zq\": 1}}}]}, {\"role\": \"tool\", "
+                            "\"zqf\", \"arguments\": {\"zq\": \"qvz\"}}}]}, {\"role\": \"tool\", "
                             "\"tool_call_id\": \"abcdefghi\", \"content\": \"b\"}], " TOOLS;
 
 ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text, llm_wants_shows *shows,
@@ -220,12 +220,16 @@ ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text, llm
     *w = (llm_wants){.developer = names(&s, "developer")};
     for (int i = 0; i < N_THOUGHTS; i++)
         w->reasoning |= (unsigned)names(&s, thoughts[i]) << i;
-    ggl_status st = try_forms(&s, want_content, 2, talk, "zqc");
+    bool found;
+    ggl_status st = try_forms(&s, want_content, 2, talk, "zqc", &found);
     if (st == GGL_OK && !has_variable && names(&s, "tools"))
-        st = try_forms(&s, want_tools, 3, tools, "zqf");
+        st = try_forms(&s, want_tools, 3, tools, "zqf", &found);
     if (has_variable)
         w->tools = WANTS_VARIABLE;
-    if (st == GGL_OK && names(&s, "tool_calls"))
-        st = try_forms(&s, want_calls, 4, calls, "\"zq\"");
+    if (st != GGL_OK || !names(&s, "tool_calls"))
+        return st;
+    st = try_forms(&s, want_calls, 4, calls, "\"zq\"", &found);
+    if (st == GGL_OK && !found) /* it does not show them as JSON */
+        st = try_forms(&s, want_calls, 4, calls, "qvz", &found);
     return st;
 }

@@ -1,5 +1,5 @@
 /* What texts became, for prompts that mostly begin as the last one did: each part between special tokens is encoded on its
- * own, so a part that is known is copied. When the memory is full, all is forgotten.
+ * own, so a part that is known is copied. When the memory is full, others are forgotten until there is room.
  *
  * Threads: any number use one at the same time. */
 #ifndef LLM_TEXT_REMEMBERED_H

@@ -328,7 +328,7 @@ TEST(each_dimension_counts) {
             for (int j = 0; j < n_dims; j++) {
                 bool same = len[i] == len[j] && memcmp(at[i], at[j], len[i]) == 0;
                 if (same || seen_before(at, len, j) ||
-                    (TEST_SANITIZED && (uint64_t)turn++ % 18 != sample_seed() % 18))
+                    (TEST_SANITIZED && (uint64_t)turn++ % 18 != sample_turn(18)))
                     continue;
                 char *changed = malloc(n + len[j] + 1);
                 size_t before = (size_t)(at[i] - text);

@@ -19,7 +19,7 @@
 TEST_UNUSED static uint64_t kernels_every(uint64_t *first) {
     const char *every = getenv("GGL_KERNELS_EVERY");
     const uint64_t n = every && atoi(every) > 1 ? (uint64_t)atoi(every) : 1;
-    *first = n == 1 ? 0 : sample_seed() % n;
+    *first = n == 1 ? 0 : sample_turn(n);
     return n;
 }
 

@@ -283,16 +283,26 @@ LONG_TEST(too_ambiguous_grammars_are_refused) {
     char *text = many_ways(190);
     const char many[] = "aaaaaaaaaaaaaaaaaaaaaaaa";
     ggl_error err = {0};
-    llm_matcher *m = NULL;
+    llm_matcher *m = NULL, *fresh = NULL;
     size_t n;
     llm_grammar *g = gbnf(text);
-    if (g && CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
+    if (g && CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err) &&
+        CHECK_OK(llm_matcher_copy(&fresh, m, &err), &err)) {
         CHECK_INT(llm_matcher_accept_bytes(m, many, strlen(many), &n, &err), GGL_LIMIT);
         CHECK_HAS(err.msg, "the grammar is too ambiguous: after ");
+        /* it stays so, also in copies; another one of the same grammar goes on */
+        llm_matcher *like = NULL;
+        CHECK_INT(llm_matcher_accept_bytes(m, many, 1, &n, &err), GGL_LIMIT);
+        CHECK_OK(llm_matcher_accept_bytes(fresh, many, 1, &n, &err), &err);
+        CHECK(llm_matcher_is_complete(fresh));
+        CHECK_OK(llm_matcher_copy(&like, m, &err), &err);
+        CHECK_INT(llm_matcher_accept_bytes(like, many, 1, &n, &err), GGL_LIMIT);
+        llm_matcher_free(like);
         llm_matcher_reset(m);
         CHECK_OK(llm_matcher_accept_bytes(m, many, 1, &n, &err), &err);
         CHECK(llm_matcher_is_complete(m));
     }
+    llm_matcher_free(fresh);
     llm_matcher_free(m);
     llm_grammar_free(g);
     free(text);

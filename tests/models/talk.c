@@ -227,8 +227,6 @@ TEST(refused) {
          "messages[0]: \"content\" must be a string or a list of parts, not a number"},
         {"{\"messages\": [{\"role\": \"assistant\", \"content\": null}]}",
          "messages[0]: \"content\" must be a string or a list of parts, not null"},
-        {"{\"messages\": [{\"role\": \"assistant\", \"content\": null, \"tool_calls\": []}]}",
-         "messages[0]: \"content\" must be a string or a list of parts, not null"},
         {"{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": [{\"name\": \"f\"}, 3]}]}",
          "messages[0]: tool_calls[1]: a call needs \"function\" with a \"name\""},
         {"{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": [{\"name\": \"f\", "
@@ -249,6 +247,16 @@ TEST(refused) {
         CHECK(t == NULL);
         CHECK_HAS(err.msg, cases[i].words);
     }
+}
+
+/* An answer that said nothing and called nothing comes back in a history. */
+TEST(an_empty_answer) {
+    llm_talk *t = NULL;
+    static const char text[] =
+        "{\"messages\": [{\"role\": \"assistant\", \"content\": null, \"tool_calls\": []}]}";
+    REQUIRE(CHECK_OK(llm_talk_read(&t, str(text), "talk.json", NULL, &err), &err));
+    CHECK(llm_talk_at(t, 0)->content.s && llm_talk_at(t, 0)->content.n == 0);
+    llm_talk_free(t);
 }
 
 static bool all_of_it(void *unused) {

@@ -699,6 +699,85 @@ TEST(the_first_token) {
     }
 }
 
+/* Renders a conversation by a template of n bytes; *got is the caller's. */
+static ggl_status by_template(const char *text, size_t n, const char *talk, char **got,
+                              size_t *n_got) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    void *data = NULL;
+    ggl_gguf *file = file_with_bos(w, false, &data);
+    llm_tokenizer *t = NULL;
+    llm_chat *chat = NULL;
+    const llm_chat_template with = {.name = "t", .text = {text, n}};
+    *got = NULL;
+    ggl_status st = llm_tokenizer_new(&t, file, &err);
+    if (st == GGL_OK)
+        st = llm_chat_new(&chat, file, t, &with, &err);
+    if (st == GGL_OK)
+        st = prompt_of(chat, (ggl_str){talk, strlen(talk)}, got, n_got);
+    llm_chat_free(chat);
+    llm_tokenizer_free(t);
+    ggl_gguf_close(file);
+    ggl_gguf_writer_free(w);
+    ggl_free(data);
+    return st;
+}
+
+#define SAYS_A "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}"
+
+/* A file's template may have bytes that are 0, and a variable that is set before it. */
+TEST(bytes_of_zero) {
+    static const char text[] = "{% if functions %}f{% endif %}x\0y{{ messages[0].content }}";
+    char *got;
+    size_t n = 0;
+    CHECK_OK(by_template(text, sizeof text - 1, SAYS_A, &got, &n), &err);
+    CHECK(n == 4 && memcmp(got, "x\0ya", 4) == 0);
+    ggl_free(got);
+}
+
+/* A template that tells calls from answers by a content that is none, and shows arguments in a form of its own. */
+TEST(calls_beside_no_content) {
+    static const char text[] =
+        "{% for m in messages %}{% if m.content is none %}CALL {% for k, v in "
+        "m.tool_calls[0].function.arguments.items() %}<{{ k }}>{{ v }}{% endfor %}{% else %}[{{ "
+        "m.content }}]{% endif %}{% endfor %}";
+    static const char *const contents[] = {"null", "\"\""};
+    for (int i = 0; i < 2; i++) {
+        char talk[512], *got;
+        size_t n;
+        snprintf(talk, sizeof talk,
+                 "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}, {\"role\": "
+                 "\"assistant\", \"content\": %s, \"tool_calls\": [{\"id\": \"a\", \"type\": "
+                 "\"function\", \"function\": {\"name\": \"f\", \"arguments\": {\"q\": 1}}}]}]}",
+                 contents[i]);
+        CHECK_OK(by_template(text, sizeof text - 1, talk, &got, &n), &err);
+        CHECK_STR(got, "[hi]CALL <q>1");
+        ggl_free(got);
+    }
+}
+
+/* An error names a message only if another one in its place would not be refused so. */
+TEST(refusals_and_their_messages) {
+    static const struct {
+        const char *text, *words;
+        bool names;
+    } row[] = {
+        {"{{ raise_exception('set the variable city') if not city }}", "city", false},
+        {"{{ raise_exception('no a') if messages[0].content == 'b' }}", "no a", true},
+        {"{% for m in messages %}{{ raise_exception('no b') if m.content == 'b' }}{% endfor %}",
+         "no b", true},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char *got;
+        size_t n;
+        err = (ggl_error){0};
+        CHECK(by_template(row[i].text, strlen(row[i].text),
+                          "{\"messages\": [{\"role\": \"user\", \"content\": \"b\"}]}", &got,
+                          &n) == GGL_USAGE);
+        CHECK_HAS(err.msg, row[i].words);
+        CHECK((strstr(err.msg, "messages[0]") != NULL) == row[i].names);
+    }
+}
+
 /* Variables that conversations have unless they are set: for all by llm_chat_set, or for one. */
 TEST(variables_of_conversations) {
     static const struct {

@@ -17,7 +17,7 @@ static inline int vulkan_each(void) {
 
 /* The first of the variants 0, step, 2 step, ..: another one each day, so that all have their turn. */
 static inline int vulkan_first(int step) {
-    return vulkan_each() > 1 ? step * (int)(sample_seed() % (uint64_t)vulkan_each()) : 0;
+    return vulkan_each() > 1 ? step * (int)sample_turn((uint64_t)vulkan_each()) : 0;
 }
 
 #if TEST_ASAN
