@@ -15,8 +15,9 @@ typedef struct message {
     size_t n_calls;
     llm_part_fn *each; /* NULL: none */
     void *user;
-    bool stopped;  /* `each` returned false */
-    bool no_calls; /* there are no tools: a call is text */
+    bool stopped;   /* `each` returned false */
+    bool no_calls;  /* there are no tools: a call is text */
+    bool short_ids; /* llm_chat_has_short_ids */
 } message;
 
 static void message_free(message *m) {
@@ -27,7 +28,7 @@ static void message_free(message *m) {
 
 static void put_call(message *m, const llm_calls_part *part) {
     char id[40];
-    snprintf(id, sizeof id, "call_%zu", m->n_calls);
+    snprintf(id, sizeof id, m->short_ids ? "call%05zu" : "call_%zu", m->n_calls);
     llm_json_put_text(&m->calls, m->n_calls++ > 0 ? ", {\"id\": " : "{\"id\": ");
     llm_json_put_string(&m->calls, part->id.n > 0 ? part->id : (ggl_str){id, strlen(id)});
     llm_json_format(&m->calls,
@@ -87,7 +88,7 @@ ggl_status llm_chat_parse(const llm_context *c, const char *answer, size_t n,
                           const llm_parse_params *params, char **json, size_t *n_json,
                           ggl_error *err) {
     llm_parse_params p = {.size = sizeof p};
-    message m = {.n_calls = 0};
+    message m = {.short_ids = c->chat && llm_chat_has_short_ids(c->chat)};
     llm_calls *calls = NULL;
     llm_json *tools = NULL;
     *json = NULL;
@@ -192,7 +193,8 @@ static ggl_status answer(llm_context *c, const llm_talk *talk, llm_generate_para
 ggl_status llm_chat_answer(llm_context *c, const char *json, const llm_generate_params *params,
                            llm_part_fn *each, void *user, char **text, size_t *n, ggl_error *err) {
     llm_generate_params p = llm_generate_default();
-    message m = {.each = each, .user = user};
+    message m = {
+        .each = each, .user = user, .short_ids = c->chat && llm_chat_has_short_ids(c->chat)};
     llm_json_out choice = {0};
     llm_talk *talk = NULL;
     *text = NULL;

@@ -362,6 +362,10 @@ ggl_str llm_chat_text(const llm_chat *c) {
     return c->text;
 }
 
+bool llm_chat_has_short_ids(const llm_chat *c) {
+    return c->wants.short_ids;
+}
+
 bool llm_chat_shows_tools(const llm_chat *c) {
     return c->wants.tools != WANTS_NO_TOOLS;
 }

@@ -202,15 +202,19 @@ static bool names(const search *x, const char *name) {
     "\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"zqf\", \"description\": "     \
     "\"\", \"parameters\": {\"type\": \"object\", \"properties\": {}}}}]}"
 
+#define CALLS(id)                                                                                  \
+    "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "         \
+    "\"content\": \"\", \"tool_calls\": [{\"id\": \"" id                                           \
+    "\", \"type\": \"function\", \"function\": {\"name\": \"zqf\", \"arguments\": {\"zq\": "       \
+    "\"qvz\"}}}]}, {\"role\": \"tool\", \"tool_call_id\": \"" id                                   \
+    "\", \"content\": \"b\"}], " TOOLS
+
 /* A user says zqc, or asks with the tool zqf, which a call names. The arguments of the call, {"zq": "qvz"}, appear in quotes that are not
  * escaped if they are shown as JSON; in other forms, only the value may appear. */
 static const char talk[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"zqc\"}]}",
                   tools[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], " TOOLS,
-                  calls[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": "
-                            "\"assistant\", \"content\": \"\", \"tool_calls\": [{\"id\": "
-                            "\"abcdefghi\", \"type\": \"function\", \"function\": {\"name\": "
-                            "\"zqf\", \"arguments\": {\"zq\": \"qvz\"}}}]}, {\"role\": \"tool\", "
-                            "\"tool_call_id\": \"abcdefghi\", \"content\": \"b\"}], " TOOLS;
+                  calls[] = CALLS("abcdefghi"),
+                  other_ids[] = CALLS("call_0123456789abcdefghijklmn");
 
 ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text, llm_wants_shows *shows,
                           void *ctx, ggl_error *err) {
@@ -231,5 +235,9 @@ ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text, llm
     st = try_forms(&s, want_calls, 4, calls, "\"zq\"", &found);
     if (st == GGL_OK && !found) /* it does not show them as JSON */
         st = try_forms(&s, want_calls, 4, calls, "qvz", &found);
+    bool shown = true;
+    if (st == GGL_OK && found)
+        st = shows(ctx, w, other_ids, "qvz", &shown, err);
+    w->short_ids = !shown;
     return st;
 }

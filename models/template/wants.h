@@ -18,6 +18,7 @@ typedef struct llm_wants {
     bool null_content;   /* an empty content beside calls is null */
     bool text_arguments; /* arguments of calls are the text of an object */
     bool developer;      /* it knows this role, whose messages are otherwise the system's */
+    bool short_ids; /* ids of calls have nine letters and digits, as Mistral's templates check */
     wants_tools tools;
     unsigned reasoning; /* the names of reasoning that it reads: bits of a table's rows (wants.c) */
 } llm_wants;

@@ -755,6 +755,26 @@ TEST(calls_beside_no_content) {
     }
 }
 
+/* Mistral's templates refuse ids of calls that are not nine letters and digits. */
+TEST(ids_of_calls) {
+    static const char strict[] =
+        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}{{ "
+        "raise_exception('nine') if c.id|length != 9 }}{{ c.function.arguments|tojson }}{% endfor "
+        "%}{% endfor %}";
+    static const char usual[] =
+        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}{{ c.id }}{{ "
+        "c.function.arguments|tojson }}{% endfor %}{% endfor %}";
+    const llm_chat_template with[] = {{.name = "t", .text = {strict, sizeof strict - 1}},
+                                      {.name = "t", .text = {usual, sizeof usual - 1}},
+                                      {.name = "t", .text = {"{{ messages[0].content }}", 25}}};
+    for (int i = 0; i < 3; i++) {
+        llm_chat *chat = NULL;
+        REQUIRE_OK(llm_chat_new(&chat, NULL, NULL, &with[i], &err), &err);
+        CHECK(llm_chat_has_short_ids(chat) == (i == 0));
+        llm_chat_free(chat);
+    }
+}
+
 /* An error names a message only if another one in its place would not be refused so. */
 TEST(refusals_and_their_messages) {
     static const struct {

@@ -388,7 +388,10 @@ static bool take_part(void *ctx, const answer_part *part) {
     char id[40] = "call_";
     answer_part p = *part;
     if (p.kind == PART_CALL && p.id.n == 0 && !p.is_continued) {
-        random_text(id + 5, 24);
+        if (llm_chat_has_short_ids(server_chat(s->job->server)))
+            random_text(id, 9);
+        else
+            random_text(id + 5, 24);
         p.id = (ggl_str){id, strlen(id)};
     }
     return job_give(s->job, s->choice, &p);

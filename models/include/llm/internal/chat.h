@@ -57,6 +57,8 @@ ggl_str llm_chat_added_bos(const llm_chat *c);
 /* leave true: nothing but the template decides, as with Hugging Face. Not while another thread uses c. */
 void llm_chat_leave_bos_out(llm_chat *c, bool leave);
 
+/* True if the template refuses ids of calls that are not nine letters and digits. Calls that a model writes without an id get such ones then. */
+bool llm_chat_has_short_ids(const llm_chat *c);
 /* True if the template shows a conversation's tools. */
 bool llm_chat_shows_tools(const llm_chat *c);
 /* Returns how answers are read: format, template_text and size are set. Prompt, tools and the rest are the caller's. Valid until
