@@ -18,7 +18,11 @@ static char *drawn(drawing *d) {
     CHECK_OK(drawing_write(d, out, &err), &err);
     fclose(out);
     drawing_fini(d);
-    return (char *)test_read_file(path, &n);
+    uint8_t *bytes = test_read_file(path, &n);
+    char *text = bytes ? realloc(bytes, n + 1) : NULL;
+    if (text)
+        text[n] = '\0';
+    return text;
 }
 
 static int count(const char *text, const char *what) {
