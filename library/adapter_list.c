@@ -29,7 +29,7 @@ static ggl_status number_task(llm_adapter_use *use, size_t i, int *n_tasks, ggl_
     ggl_status st = llm_adapter_text(use[i].adapter, key, &own, err);
     for (size_t k = 0; k < i && st == GGL_OK && own.n > 0 && use[i].task == 0; k++) {
         st = llm_adapter_text(use[k].adapter, key, &other, err);
-        if (st == GGL_OK && other.n == own.n && memcmp(other.s, own.s, own.n) == 0)
+        if (st == GGL_OK && ggl_str_equal(other, own))
             use[i].task = use[k].task;
     }
     if (st == GGL_OK && own.n > 0 && use[i].task == 0)

@@ -15,7 +15,7 @@
 
 typedef struct llm_jobs llm_jobs;
 
-/* What llm_chat_answer has found in a conversation. */
+/* The tools of the conversation that llm_chat_answer is answering, and which control tokens it shows as text. */
 typedef struct llm_asked {
     const struct json_value *tools; /* that may be called; NULL: none */
     llm_calls_tokens tokens;        /* special tokens that are text in the answer */

@@ -84,7 +84,7 @@ const char *llm_number_name(size_t i) {
     return i < LLM_SAMPLER_N_NUMBERS ? llm_sampler_numbers[i].field : NULL;
 }
 
-/* What the parts of a generation are made of. */
+/* What llm_job_parts_new needs, made of llm_generate_params. Freed when the parts are made. */
 typedef struct making {
     llm_job_params job;
     llm_sampler_params sampling;

@@ -7,7 +7,7 @@
 #include "job_parts.h"
 #include "stopped_text.h"
 
-/* What was made of a grammar or a schema: a matcher at the beginning of a text, of which each generation has a copy. */
+/* The grammar or schema of the last generation, and its matcher at the beginning of a text. Each generation copies the matcher. */
 typedef struct kept_grammar {
     char *text;
     bool is_schema, spaces;

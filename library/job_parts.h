@@ -1,5 +1,5 @@
-/* What writes a text: a sampler, a matcher and stop texts; or a search of beams; or diffusion. A generation of llm.h and each choice of
- * a request to llm-server are made here, of the same description.
+/* The parts of a job that write its text: a sampler, a matcher and stop texts; or a search of beams; or diffusion. llm.h makes the parts of
+ * a generation here, and llm-server those of each choice of a request, from the same struct.
  *
  *     llm_job_params p = {.n_vocab = n_vocab, .n_ctx = n_ctx, .sampling = &sampling, .way = {.n_max = -1}};
  *     llm_job_parts x;
@@ -8,8 +8,8 @@
  *     llm_job_describe(&x, &s);
  *     if (llm_engine_add(engine, &s, &which, &err) != GGL_OK) ..
  *
- * What may be asked for together is checked before: job_rules.h. Threads: the parts of a job, and those that were made like them, belong to
- * one at a time. */
+ * The caller first checks by job_rules.h that the wishes can be combined. Threads: one thread at a time may use the parts of a job, and
+ * those that were made like them. */
 #ifndef LIBRARY_JOB_PARTS_H
 #define LIBRARY_JOB_PARTS_H
 

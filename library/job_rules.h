@@ -1,5 +1,5 @@
-/* What a text may be asked for with: one table (job_rules.def) for the calls of llm.h, for llm-cli and for the requests of llm-server,
- * which name things in their own words. */
+/* Which wishes for a text, such as beams and a grammar, exclude each other. One table (job_rules.def) serves the calls of llm.h, llm-cli and
+ * llm-server; each row has the name of the member, of the flag and of the request's field. */
 #ifndef LIBRARY_JOB_RULES_H
 #define LIBRARY_JOB_RULES_H
 
@@ -25,7 +25,7 @@ typedef enum llm_job_words {
 /* The bit of a wish in a set of them, if it is given. */
 #define LLM_JOB_ASKS(id, given) ((given) ? UINT32_C(1) << LLM_JOB_##id : 0)
 
-/* What the words call a wish; NULL: they have none for it. */
+/* Returns the name of a wish: a member, flag or field, as `words` says. NULL: it cannot be asked for there. */
 const char *llm_job_word(llm_job_wish wish, llm_job_words words);
 /* Checks that all wishes can be had together. On failure *word is what the words call the one that is too many; word may be NULL.
  * GGL_UNSUPPORTED: not of a model that writes by diffusion; GGL_USAGE: not with each other. */

@@ -96,7 +96,7 @@ static ggl_status check_tokens(const opened *o, const char *path, ggl_error *err
     int32_t n_other = 0, first = 0;
     for (int32_t i = 0; i < n && i < n_its; i++) {
         const ggl_str a = llm_token_piece(own, i), b = llm_token_piece(its, i);
-        const bool same = a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+        const bool same = ggl_str_equal(a, b);
         first = same || n_other > 0 ? first : i;
         n_other += !same;
     }

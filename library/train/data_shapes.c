@@ -350,8 +350,7 @@ static ggl_status draft_texts(train_data *d, const json_value *o, train_draft si
         return st;
     if (!llm_train_member(o, "prompt")) {
         const size_t n = common_text(answer[0], answer[1]);
-        const bool same =
-            answer[0].n == answer[1].n && memcmp(answer[0].s, answer[1].s, answer[0].n) == 0;
+        const bool same = ggl_str_equal(answer[0], answer[1]);
         if (n == 0 && !same)
             return ggl_fail(err, GGL_FORMAT,
                             "there is no \"prompt\", and \"chosen\" and \"rejected\" do not begin "

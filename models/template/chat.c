@@ -6,6 +6,7 @@
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/text.h"
 #include "run.h"
+#include "talk_impl.h"
 #include "wants.h"
 
 /* The tokens that are variables, with the keys of their ids. */
@@ -412,7 +413,7 @@ static ggl_status add_bos(const llm_chat *c, char **text, size_t *n, ggl_error *
     ggl_free(*text);
     *text = whole;
     *n = whole ? *n + n_bos : 0;
-    return whole ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
+    return whole ? GGL_OK : llm_talk_no_memory(err);
 }
 
 /* True if the template refuses the first message alone in the same words, as it does with a role that it does not know. */

@@ -177,9 +177,7 @@ size_t llm_talk_next_turn(const llm_talk *t, size_t i) {
 
 ggl_status llm_talk_put(llm_talk *t, ggl_str name, const json_value *value, ggl_error *err) {
     size_t k = 0;
-    while (k < t->n_variables &&
-           !(t->variable[k].name.n == name.n &&
-             (name.n == 0 || memcmp(t->variable[k].name.s, name.s, name.n) == 0)))
+    while (k < t->n_variables && !ggl_str_equal(t->variable[k].name, name))
         k++;
     if (k == MOST_VARIABLES)
         return ggl_fail(err, GGL_LIMIT, "a conversation has more than %d variables",

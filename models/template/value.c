@@ -43,7 +43,7 @@ static size_t find(const tv_dict *d, ggl_str name) {
     if (d->n > FEW_ITEMS)
         return ggl_index_find(&d->index, d->item, name);
     for (size_t i = 0; i < d->n; i++)
-        if (d->item[i].name.n == name.n && memcmp(d->item[i].name.s, name.s, name.n) == 0)
+        if (ggl_str_equal(d->item[i].name, name))
             return i;
     return SIZE_MAX;
 }
@@ -192,7 +192,7 @@ static bool equal_text(tv_heap *h, ggl_str a, ggl_str b) {
     if (a.n != b.n)
         return false;
     tv_scan(h, a.n);
-    return a.n == 0 || memcmp(a.s, b.s, a.n) == 0;
+    return ggl_str_equal(a, b);
 }
 
 static bool equal_lists(tv_heap *h, const tv_list *a, const tv_list *b) {

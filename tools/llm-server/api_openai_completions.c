@@ -143,7 +143,7 @@ static void put_top(const answer *x, const answer_token *t, llm_json_out *out) {
         bool again = false;
         for (size_t j = 0; j < k && !again; j++) {
             const ggl_str other = token_text(x->facts, t->top[j].id);
-            again = other.n == s.n && memcmp(other.s, s.s, s.n) == 0;
+            again = ggl_str_equal(other, s);
         }
         if (again)
             continue;

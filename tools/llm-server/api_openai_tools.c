@@ -397,8 +397,7 @@ ggl_status openai_read_tools(ask *a, openai_style style, const server_facts *fac
 const openai_tool *openai_find_tool(const ask *a, ggl_str shown) {
     const openai_own *own = openai_own_of(a);
     for (size_t i = 0; i < own->n_tools; i++)
-        if (own->tool[i].shown.n == shown.n &&
-            (shown.n == 0 || memcmp(own->tool[i].shown.s, shown.s, shown.n) == 0))
+        if (ggl_str_equal(own->tool[i].shown, shown))
             return &own->tool[i];
     return NULL;
 }

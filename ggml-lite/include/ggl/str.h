@@ -23,4 +23,9 @@ static inline bool ggl_str_is(ggl_str s, const char *text) {
     return s.n == strlen(text) && (s.n == 0 || memcmp(s.s, text, s.n) == 0);
 }
 
+/* True if both have the same bytes. */
+static inline bool ggl_str_equal(ggl_str a, ggl_str b) {
+    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
+}
+
 #endif

@@ -290,7 +290,7 @@ typedef struct llm_generate_params {
      * text; the prompt is then the beginning of what it writes. NULL: it reads the prompt, and begins with its own start token. */
     const int32_t *read;
     size_t n_read;
-    /* Of a model of the diffusion kind: how masks are replaced. NULL: by the defaults. n_max 0: 64 tokens, or what fits. Such a text takes temp,
+    /* For a model that writes by diffusion: how masks are replaced. NULL: the defaults. n_max 0: 64 tokens, or what fits. Such a text takes temp,
      * top_k, top_p and seed of the sampler, no grammar, schema or demanded tool, and no bias. It is returned as far as it is settled from the left, and
      * `token` gets no logits (NULL). The sequence is empty afterwards. */
     const llm_diffuse_params *diffuse;

@@ -140,7 +140,7 @@ typedef struct llm_sequence_params {
      * If more than half of the context would stay, its first half does. With n_max -1 only the end of the text ends it. */
     bool shift;
     int64_t n_keep;
-    /* Of a session of the diffusion kind: how the text is written, copied. prompt, n_prompt and n_length of it are not
+    /* For a session of a model that writes by diffusion: how the text is written, copied. prompt, n_prompt and n_length of it are not
      * read: the answer has n_max tokens, 1 or more. A step of the engine is a pass over the text, and `token` gets what is settled from
      * the left, with logits NULL. sampler may be NULL, matcher and prompted must be. NULL: the session continues texts. */
     const llm_diffusion *diffusion;
