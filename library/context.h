@@ -29,6 +29,7 @@ typedef struct llm_shown {
 
 struct llm_context {
     llm_opened opened;
+    llm_facts facts;           /* of what is open */
     struct llm_copies *copies; /* split "copies"; NULL: there are none */
     bool misused; /* the step that failed did so because the choice of devices was wrong */
     llm_placement *placement;
@@ -87,6 +88,8 @@ struct llm_context {
     double repack_before;       /* seconds of late copies before it */
 };
 
+/* Sets c->facts. */
+void llm_context_note_facts(llm_context *c);
 /* Checks that the model gives each token a probability after those before it, as texts that are continued or measured
  * need; `reads`: it may read a text before. GGL_UNSUPPORTED, with the reason. */
 ggl_status llm_context_check_writes(const llm_context *c, bool reads, ggl_error *err);

@@ -164,7 +164,7 @@ ggl_status llm_plan(const char *path, const llm_open_params *params, char **json
     llm_json_put_text(&out, "{");
     put_count(&out, "n_ctx", (double)llm_session_n_ctx(c->session));
     put_count(&out, "n_ctx_fits", (double)llm_fit_measure(c->placement, c->session, NULL).fits);
-    put_text(&out, "placement", llm_context_placement(c));
+    put_text(&out, "placement", llm_context_facts(c)->placement);
     put_name(&out, "devices");
     llm_json_put_text(&out, "[");
     for (int k = 0; k < llm_copies_n(c); k++)

@@ -112,6 +112,30 @@ static void note_doubts(const llm_loading *l, const ggl_gguf *f) {
         }
 }
 
+static bool is_same_text(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool is_same_list(const char *const *a, size_t n_a, const char *const *b, size_t n_b) {
+    bool same = n_a == n_b;
+    for (size_t i = 0; i < n_a && same; i++)
+        same = strcmp(a[i], b[i]) == 0;
+    return same;
+}
+
+bool llm_loading_is_same(const llm_loading *a, const llm_loading *b) {
+    const ggl_gguf_params none = {0};
+    const llm_model_params *m = &a->model, *n = &b->model;
+    const ggl_gguf_params *f = m->gguf ? m->gguf : &none, *g = n->gguf ? n->gguf : &none;
+    return is_same_text(a->path, b->path) && is_same_text(a->type, b->type) && a->eye == b->eye &&
+           is_same_text(m->arch_path, n->arch_path) && is_same_text(m->arch_dirs, n->arch_dirs) &&
+           f->no_mmap == g->no_mmap && f->lock == g->lock &&
+           is_same_list(m->override, m->n_override, n->override, n->n_override) &&
+           m->ignore.is_fixed == n->ignore.is_fixed &&
+           is_same_list(m->ignore.key, m->ignore.n_key, n->ignore.key, n->ignore.n_key) &&
+           is_same_list(m->ignore.tensor, m->ignore.n_tensor, n->ignore.tensor, n->ignore.n_tensor);
+}
+
 ggl_status llm_load_named(llm_model **out, const llm_loading *l, ggl_error *err) {
     const ggl_status st = load(out, l, err);
     if (st == GGL_OK)

@@ -24,6 +24,10 @@ typedef struct llm_loading {
 /* Statuses as of llm_open. */
 ggl_status llm_load_named(llm_model **out, const llm_loading *l, ggl_error *err);
 
+/* True if both read the same files in the same way, so that what one of them opens can be shared (llm_model_beside), if the files have not
+ * changed since. */
+bool llm_loading_is_same(const llm_loading *a, const llm_loading *b);
+
 /* Says so if a context of n_ctx tokens is longer than that of the training. note: NULL, or called once at most. */
 void llm_note_context(const llm_model *m, int64_t n_ctx, void (*note)(void *ctx, const char *text),
                       void *ctx);

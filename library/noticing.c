@@ -147,12 +147,12 @@ int64_t llm_eye_rows_made(const llm_eye *e, int64_t n) {
     return rows_of_source(e, e->n_rows - 1, n);
 }
 
-bool llm_context_sees(const llm_context *c) {
-    return c->eye && c->eye->rows[c->eye->input].picture.patch > 0;
+bool llm_eye_sees(const llm_eye *e) {
+    return e && e->rows[e->input].picture.patch > 0;
 }
 
-bool llm_context_hears(const llm_context *c) {
-    return c->eye && c->eye->rows[c->eye->input].sound.rate > 0;
+bool llm_eye_hears(const llm_eye *e) {
+    return e && e->rows[e->input].sound.rate > 0;
 }
 
 ggl_status llm_eye_need(const llm_context *c, const llm_eye_kind *kind, ggl_error *err) {

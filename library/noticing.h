@@ -75,6 +75,8 @@ bool llm_eye_digest(const char *hex, uint8_t id[LLM_MEDIA_ID]);
 
 /* What stands for a picture or a sound in a text: its mark becomes the texts around it, and its rows. GGL_USAGE: it is not there. */
 const llm_marks *llm_eye_marks(const llm_eye *e);
+bool llm_eye_sees(const llm_eye *e); /* pictures; NULL: it does not */
+bool llm_eye_hears(const llm_eye *e);
 /* Sets how these are read. most: of a text; 0: any number. */
 void llm_eye_set_marks(llm_eye *e, int64_t most);
 /* Appends a text that stands beside rows; {n} in it is the end of a line, {y} and {x} are numbers. */

@@ -189,7 +189,34 @@ static void tell_of_loading(const llm_context *c, const llm_open_params *p) {
     }
 }
 
-static ggl_status open_with(llm_context *c, const char *path, const llm_open_params *p,
+/* What is opened: a file, or another context of a model that is open. */
+typedef struct origin {
+    const char *path;
+    llm_model *beside; /* path is NULL */
+} origin;
+
+/* Members that say how the file is read. */
+static ggl_status check_beside(const llm_open_params *p, ggl_error *err) {
+    const struct {
+        const char *name;
+        bool is_given;
+    } of_file[] = {{"arch", p->arch},
+                   {"type", p->type},
+                   {"hub_token", p->hub_token},
+                   {"offline", p->offline},
+                   {"no_mmap", p->no_mmap},
+                   {"mlock", p->mlock},
+                   {"n_override", p->n_override > 0}};
+    for (size_t i = 0; i < sizeof of_file / sizeof *of_file; i++)
+        if (of_file[i].is_given)
+            return ggl_fail(err, GGL_USAGE,
+                            "%s says how a file is read, and another context of an open model "
+                            "reads none: leave it out, or open the file with it (llm_open)",
+                            of_file[i].name);
+    return GGL_OK;
+}
+
+static ggl_status open_with(llm_context *c, const origin *from, const llm_open_params *p,
                             llm_opened until, ggl_error *err) {
     const bool runs = until == LLM_OPENED_ALL;
     const ggl_gguf_params file = {.size = sizeof file,
@@ -197,7 +224,8 @@ static ggl_status open_with(llm_context *c, const char *path, const llm_open_par
                                   .lock = runs && p->mlock,
                                   .willneed = runs && !p->no_repack};
     llm_opening o = {
-        .loading = loading_of(path, p, &file),
+        .loading = loading_of(from->path, p, &file),
+        .beside = from->beside,
         .chat_template = p->chat_template,
         .no_chat_bos = p->no_chat_bos,
         .backend = {.size = sizeof o.backend,
@@ -206,7 +234,7 @@ static ggl_status open_with(llm_context *c, const char *path, const llm_open_par
                     .f16_as_bf16 = p->f16_as_bf16},
         .placement = placement_of(p),
         .copies = true,
-        .mmproj = p->mmproj ? p->mmproj : llm_builtin_eye(path),
+        .mmproj = p->mmproj ? p->mmproj : llm_builtin_eye(from->path),
         .image_min_tokens = p->image_min_tokens,
         .image_max_tokens = p->image_max_tokens,
         .pooling = p->pooling,
@@ -233,8 +261,8 @@ static ggl_status open_with(llm_context *c, const char *path, const llm_open_par
     return st;
 }
 
-ggl_status llm_context_open_path(llm_context **out, const char *path, const llm_open_params *params,
-                                 llm_opened until, ggl_error *err) {
+static ggl_status open_any(llm_context **out, const origin *from, const llm_open_params *params,
+                           llm_opened until, ggl_error *err) {
     llm_open_params p = {.size = sizeof p};
     llm_context *c = NULL;
     ggl_error own;
@@ -243,10 +271,12 @@ ggl_status llm_context_open_path(llm_context **out, const char *path, const llm_
     ggl_status st = GGL_READ_PARAMS(llm_open_params, &p, params, err);
     if (st == GGL_OK)
         st = check(&p, err);
+    if (st == GGL_OK && from->beside)
+        st = check_beside(&p, err);
     if (st == GGL_OK)
         st = llm_context_new(&c, err);
     if (st == GGL_OK)
-        st = open_with(c, path, &p, until, err);
+        st = open_with(c, from, &p, until, err);
     if (st == GGL_OK)
         *out = c;
     else
@@ -254,37 +284,22 @@ ggl_status llm_context_open_path(llm_context **out, const char *path, const llm_
     return st;
 }
 
+ggl_status llm_context_open_path(llm_context **out, const char *path, const llm_open_params *params,
+                                 llm_opened until, ggl_error *err) {
+    return open_any(out, &(origin){.path = path}, params, until, err);
+}
+
 ggl_status llm_open(llm_context **out, const char *path, const llm_open_params *params,
                     ggl_error *err) {
     return llm_context_open_path(out, path, params, LLM_OPENED_ALL, err);
 }
 
+ggl_status llm_open_beside(llm_context **out, const llm_context *c, const llm_open_params *params,
+                           ggl_error *err) {
+    return open_any(out, &(origin){.beside = c->model}, params, LLM_OPENED_ALL, err);
+}
+
 /* --- questions -------------------------------------------------------------------------------- */
-
-const char *llm_context_placement(const llm_context *c) {
-    const char *copies = llm_copies_text(c);
-    return copies ? copies : llm_placement_text(c->placement);
-}
-
-int64_t llm_context_n_ctx(const llm_context *c) {
-    return llm_session_n_ctx(c->session);
-}
-
-int32_t llm_context_n_vocab(const llm_context *c) {
-    return (int32_t)llm_session_n_vocab(c->session);
-}
-
-int32_t llm_context_n_embd(const llm_context *c) {
-    return (int32_t)llm_session_n_embd(c->session);
-}
-
-const char *llm_context_pooling(const llm_context *c) {
-    return llm_pooling_name(c->pooling);
-}
-
-bool llm_context_has_chat(const llm_context *c) {
-    return c->chat != NULL;
-}
 
 ggl_status llm_last_run(const llm_context *c, llm_run_info *info, ggl_error *err) {
     return GGL_WRITE_PARAMS(llm_run_info, info, &c->run, err);

@@ -1,8 +1,9 @@
-/* The members of a context that tools read while they open it in steps. */
+/* The members of a context that tools read while they open it in steps, and what all callers may know of it. */
 #include "context.h"
 #include "copies.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/show.h"
+#include "noticing.h"
 #include "opening.h"
 #include "senses.h"
 
@@ -33,6 +34,7 @@ llm_chat *llm_opened_chat(const llm_context *c) {
 void llm_opened_set_chat(llm_context *c, llm_chat *chat) {
     llm_chat_free(c->chat);
     c->chat = chat;
+    llm_context_note_facts(c);
 }
 
 llm_placement *llm_opened_placement(const llm_context *c) {
@@ -104,4 +106,25 @@ void llm_opened_set_sampling(llm_context *c, const llm_sampler_params *sampling)
 
 void llm_opened_end(llm_context *c) {
     llm_context_end(c);
+}
+
+void llm_context_note_facts(llm_context *c) {
+    const llm_session *s = c->session;
+    const char *copies = llm_copies_text(c);
+    c->facts = (llm_facts){.n_ctx = s ? llm_session_n_ctx(s) : 0,
+                           .n_vocab = s ? (int32_t)llm_session_n_vocab(s) : 0,
+                           .n_embd = s ? (int32_t)llm_session_n_embd(s) : 0,
+                           .bos = c->tokenizer ? llm_tokenizer_bos(c->tokenizer) : -1,
+                           .eos = c->tokenizer ? llm_tokenizer_eos(c->tokenizer) : -1,
+                           .has_chat = c->chat != NULL,
+                           .sees = llm_eye_sees(c->eye),
+                           .hears = llm_eye_hears(c->eye),
+                           .pooling = llm_pooling_name(c->pooling),
+                           .placement = copies         ? copies
+                                        : c->placement ? llm_placement_text(c->placement)
+                                                       : ""};
+}
+
+const llm_facts *llm_context_facts(const llm_context *c) {
+    return &c->facts;
 }

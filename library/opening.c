@@ -57,7 +57,8 @@ static ggl_status fail_for_eye(const llm_context *c, ggl_error *err) {
 }
 
 static ggl_status open_model(llm_context *c, const llm_opening *o, ggl_error *err) {
-    ggl_status st = llm_load_named(&c->model, &o->loading, err);
+    ggl_status st = o->beside ? llm_model_beside(&c->model, o->beside, err)
+                              : llm_load_named(&c->model, &o->loading, err);
     if (st != GGL_OK)
         return st;
     if (o->no_tokenizer)
@@ -491,15 +492,15 @@ ggl_status llm_context_new(llm_context **out, ggl_error *err) {
 
 ggl_status llm_context_open(llm_context *c, const llm_opening *o, llm_opened until,
                             ggl_error *err) {
+    ggl_status st = GGL_OK;
     c->asks = o->cancelled;
     c->asks_ctx = o->ctx;
-    while (c->opened < until) {
-        const ggl_status st = step[c->opened + 1](c, o, err);
-        if (st != GGL_OK)
-            return st;
-        c->opened++;
+    while (c->opened < until && st == GGL_OK) {
+        st = step[c->opened + 1](c, o, err);
+        c->opened += st == GGL_OK;
     }
-    return GGL_OK;
+    llm_context_note_facts(c);
+    return st;
 }
 
 /* Closes the model, and forgets it. */

@@ -27,6 +27,8 @@
 /* Everything that can be said about opening a model. All pointers are borrowed until the last step is taken. */
 typedef struct llm_opening {
     llm_loading loading;
+    llm_model *
+        beside; /* opens another context of this model, in place of loading.path; borrowed during the first step. NULL: none */
     const char *chat_template; /* as llm_open_params */
     bool no_chat_bos;
     bool no_chat;      /* no template is opened */

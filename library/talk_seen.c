@@ -124,8 +124,8 @@ ggl_status llm_context_read_talk(const llm_context *c, const char *json, llm_tal
 ggl_status llm_context_see_talk(llm_context *c, const char *json, llm_talk **talk, ggl_error *err) {
     const size_t before = c->n_shown;
     const llm_part_marks marks = {.in_text = c->eye ? llm_eye_marks(c->eye) : NULL,
-                                  .pictures = llm_context_sees(c),
-                                  .sounds = llm_context_hears(c),
+                                  .pictures = llm_context_facts(c)->sees,
+                                  .sounds = llm_context_facts(c)->hears,
                                   .show = show,
                                   .ctx = c};
     const ggl_status st = read_talk(json, &marks, talk, err);

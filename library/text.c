@@ -106,11 +106,3 @@ const char *llm_token_bytes(const llm_context *c, int32_t id, size_t *n) {
 bool llm_token_is_end(const llm_context *c, int32_t id) {
     return c->tokenizer && llm_tokenizer_is_eog(c->tokenizer, id);
 }
-
-int32_t llm_token_bos(const llm_context *c) {
-    return c->tokenizer ? llm_tokenizer_bos(c->tokenizer) : -1;
-}
-
-int32_t llm_token_eos(const llm_context *c) {
-    return c->tokenizer ? llm_tokenizer_eos(c->tokenizer) : -1;
-}

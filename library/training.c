@@ -131,7 +131,7 @@ static ggl_status open_teacher(opened *o, const llm_training_params *p, int64_t 
     if (st != GGL_OK) /* such as that n_ctx is more than it can have, which names no file */
         return strstr(err->msg, p->teacher) ? st
                                             : ggl_within(err, st, "the teacher %s", p->teacher);
-    o->n_vocab = llm_context_n_vocab(o->teacher);
+    o->n_vocab = llm_context_facts(o->teacher)->n_vocab;
     o->temp = p->teacher_temp > 0 ? p->teacher_temp : 1;
     st = llm_context_check_writes(o->teacher, false, err);
     if (st != GGL_OK)

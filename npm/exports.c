@@ -47,8 +47,7 @@ static void on_note(void *user, const char *text) {
 
 /* Opens a file, or a built-in model; mmproj, chat_template, cache_type: NULL, or as in llm_open_params. */
 EXPORT(int, js_open, const char *path, int32_t n_ctx, int32_t n_ubatch, const char *mmproj,
-                    const char *chat_template, const char *cache_type, int embeddings,
-                    int n_threads) {
+       const char *chat_template, const char *cache_type, int embeddings, int n_threads) {
     const llm_open_params p = {.size = sizeof p,
                                .n_threads = n_threads,
                                .n_ctx = n_ctx,
@@ -64,11 +63,11 @@ EXPORT(int, js_open, const char *path, int32_t n_ctx, int32_t n_ubatch, const ch
 }
 
 EXPORT(int32_t, js_n_ctx, void) {
-    return (int32_t)llm_context_n_ctx(model);
+    return (int32_t)llm_context_facts(model)->n_ctx;
 }
 
 EXPORT(int, js_has_chat, void) {
-    return llm_context_has_chat(model);
+    return llm_context_facts(model)->has_chat;
 }
 
 /* --- generating ------------------------------------------------------------------------------- */
@@ -111,8 +110,7 @@ EXPORT(int, js_number, char *name, double value) {
             request.p.seed = (uint64_t)value;
         return 1;
     }
-    llm_number *more =
-        realloc(request.number, (request.n_numbers + 1) * sizeof *request.number);
+    llm_number *more = realloc(request.number, (request.n_numbers + 1) * sizeof *request.number);
     if (!more)
         return no_memory();
     request.number = more;
@@ -208,8 +206,9 @@ EXPORT(double, js_fact, int which) {
     llm_run_info i = {.size = sizeof i};
     if (llm_last_run(model, &i, &err) != GGL_OK)
         return -1;
-    const double fact[] = {i.finish,         (double)i.n_reused,  (double)i.n_prompt,
-                           (double)i.n_generated, i.prompt_seconds, i.seconds};
+    const double fact[] = {i.finish,           (double)i.n_reused,
+                           (double)i.n_prompt, (double)i.n_generated,
+                           i.prompt_seconds,   i.seconds};
     return which >= 0 && which < (int)(sizeof fact / sizeof *fact) ? fact[which] : -1;
 }
 
@@ -243,11 +242,11 @@ EXPORT(const float *, js_logits, const int32_t *id, size_t n) {
 }
 
 EXPORT(int32_t, js_n_vocab, void) {
-    return llm_context_n_vocab(model);
+    return llm_context_facts(model)->n_vocab;
 }
 
 EXPORT(int32_t, js_n_embd, void) {
-    return llm_context_n_embd(model);
+    return llm_context_facts(model)->n_embd;
 }
 
 /* Writes the vector [js_n_embd()] of a text. */

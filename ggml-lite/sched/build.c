@@ -2,6 +2,7 @@
 #include "ggl/internal/graph.h"
 #include "ahead.h"
 #include "repack.h"
+#include "shared_copies.h"
 #include "watched.h"
 
 /* --- segments --------------------------------------------------------------------------------- */
@@ -137,7 +138,8 @@ static ggl_status init_devices(schedule *s, ggl_error *err) {
         }
         d->repack.read_otherwise = ggl_calloc(n_ids, sizeof *d->repack.read_otherwise);
         d->repack.waits = ggl_calloc(n_ids, sizeof *d->repack.waits);
-        if (!d->repack.read_otherwise || !d->repack.waits)
+        d->repack.shared = ggl_calloc(n_ids, sizeof(shared_copy *));
+        if (!d->repack.read_otherwise || !d->repack.waits || !d->repack.shared)
             return ggl_sched_no_memory(err);
         for (int k = 0; k < GGL_REGION_WEIGHT; k++)
             if (!ggl_sched_add_region(d, NULL))
@@ -216,7 +218,7 @@ ggl_status ggl_schedule_build(schedule *s, ggl_error *err) {
 /* --- the end ---------------------------------------------------------------------------------- */
 
 /* Frees the device's buffers and tables, but not the backend, which is borrowed. */
-static void device_fini(device *d, int n_dev) {
+static void device_fini(const schedule *s, device *d, int n_dev) {
     if (d->n_regions > 0)
         d->region[GGL_REGION_IO] = NULL; /* one of io[], freed below */
     for (int i = 0; i < d->n_regions; i++)
@@ -247,6 +249,9 @@ static void device_fini(device *d, int n_dev) {
     ggl_free(d->repack.read_otherwise);
     ggl_free(d->repack.waits);
     ggl_free(d->repack.list.at);
+    ggl_free(d->repack.shared);
+    ggl_shared_copies_leave(s, d);
+    ggl_free(d->repack.block);
     ggl_free(d->weights.consts.at);
     ggl_free(d->weights.copied.at);
 }
@@ -263,7 +268,7 @@ void ggl_schedule_fini(schedule *s) {
         ggl_free(seg->watched.at);
     }
     for (int i = 0; i < s->n_dev; i++)
-        device_fini(&s->dev[i], s->n_dev);
+        device_fini(s, &s->dev[i], s->n_dev);
     ggl_free(s->dev);
     ggl_free(s->seg);
     ggl_free(s->out);

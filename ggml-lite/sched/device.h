@@ -69,19 +69,30 @@ typedef struct device_stores {
     size_t rows_size, states_size;
 } device_stores;
 
+/* Copies of weights that other schedulers may read, too (shared_copies.h). */
+typedef struct shared_copy shared_copy;
+struct shared_block;
+
 /* Weights in the backend's own layout. */
 typedef struct device_repack {
-    node_list list;       /* weights to repack, in the order of their copies in `pieces` */
+    node_list list;       /* weights whose copies are to be made, by address */
     ggl_loc *loc;         /* by tensor id: the repacked copy of a weight; region -1: none */
     bool *read_otherwise; /* by tensor id: the original is read, too, by other than products */
     bool *waits;          /* by tensor id: the copy is not made yet */
     pieces pieces;
     size_t size, dropped_size; /* bytes; dropped: originals that are no longer needed */
+    shared_copy **shared;      /* by tensor id; NULL: the copy is this device's alone */
+    struct block_use {
+        struct shared_block *at;
+        int region;
+    } * block; /* that hold shared copies, also those of others, which are not in `pieces` */
+    size_t n_blocks, cap_blocks;
     /* Copies that are made between runs (repack_late.c): */
-    bool is_late;             /* some are */
-    size_t all, left;         /* bytes of their originals, and of those that are not repacked yet */
-    size_t next;              /* index in `list` of the next one */
-    int64_t next_row;         /* its first row, counted over all matrices, that is not repacked */
+    bool is_late;     /* some are */
+    size_t all, left; /* bytes of their originals, and of those that are not repacked yet */
+    size_t next;      /* index in `list` of the next one */
+    int64_t
+        next_row; /* its first row, counted over all matrices, of which this device does not know that it is repacked */
     uint64_t batch;           /* number of the last batch with outputs */
     int64_t batch_n;          /* its size; 0: there was none */
     double run, debt;         /* seconds that it ran, and that repacking has taken too long */

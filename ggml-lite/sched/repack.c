@@ -8,6 +8,7 @@
 
 #include "ggl/internal/graph.h"
 #include "repack.h"
+#include "shared_copies.h"
 
 /* --- which nodes read a weight ---------------------------------------------------------------- */
 
@@ -74,10 +75,20 @@ static int by_address(const void *a, const void *b) {
     return p < q ? -1 : p > q ? 1 : (*x)->id - (*y)->id;
 }
 
+/* Gives the copy of t a place of its own. */
+static ggl_status place_one(device *d, const ggl_tensor *t, size_t size, ggl_error *err) {
+    if (!ggl_size_add(d->repack.size, size, &d->repack.size))
+        return ggl_fail(err, GGL_LIMIT, "%s: repacked weights do not fit into memory", t->name);
+    return ggl_sched_place_in(d, &d->repack.pieces, GGL_REGION_REPACKED, size,
+                              &d->repack.loc[t->id])
+               ? GGL_OK
+               : ggl_sched_no_memory(err);
+}
+
 /* Assigns places to the repacked copies, in order of the originals' addresses, so that the model's
- * file is read from start to end. They fill one buffer after another. A weight whose copy is larger
+ * file is read from start to end. They fill one buffer after another, if no other scheduler has them. A weight whose copy is larger
  * than the device's largest buffer is used as it is. */
-static ggl_status place(device *d, ggl_error *err) {
+static ggl_status place(const schedule *s, device *d, ggl_error *err) {
     const size_t n = d->repack.list.n, most = d->b->max_buffer ? d->b->max_buffer : SIZE_MAX;
     if (n > 0)
         qsort(d->repack.list.at, n, sizeof *d->repack.list.at, by_address);
@@ -85,13 +96,17 @@ static ggl_status place(device *d, ggl_error *err) {
     for (size_t i = 0; i < n; i++) {
         ggl_tensor *t = d->repack.list.at[i];
         const size_t size = d->b->v->repack_size(d->b, t);
+        bool is_made = false;
         if (size > most)
             continue;
-        if (!ggl_size_add(d->repack.size, size, &d->repack.size))
-            return ggl_fail(err, GGL_LIMIT, "%s: repacked weights do not fit into memory", t->name);
-        if (!ggl_sched_place_in(d, &d->repack.pieces, GGL_REGION_REPACKED, size,
-                                &d->repack.loc[t->id]))
-            return ggl_sched_no_memory(err);
+        ggl_status st = ggl_shared_copy_find(s, d, t, size, &d->repack.shared[t->id],
+                                             &d->repack.loc[t->id], &is_made, err);
+        if (st == GGL_OK && !d->repack.shared[t->id])
+            st = place_one(d, t, size, err);
+        if (st != GGL_OK)
+            return st;
+        if (is_made)
+            continue;
         d->repack.list.at[d->repack.list.n++] = t;
         d->repack.waits[t->id] = true;
         d->repack.dropped_size += d->repack.read_otherwise[t->id] ? 0 : t->size;
@@ -109,7 +124,7 @@ static ggl_status place_on(readers *r, int k, ggl_error *err) {
             find_readers(r, &s->dev[k], s->seg[i].nodes.at, s->seg[i].nodes.n, false);
     s->dev[k].repack.is_late =
         s->params.repack_late && !s->params.cache && s->dev[k].b->v->repack_rows;
-    return r->no_memory ? ggl_sched_no_memory(err) : place(&s->dev[k], err);
+    return r->no_memory ? ggl_sched_no_memory(err) : place(s, &s->dev[k], err);
 }
 
 ggl_status ggl_sched_repack_place(schedule *s, ggl_error *err) {
@@ -159,9 +174,17 @@ void ggl_sched_repacked(const schedule *s, device *d, const ggl_tensor *t) {
 static ggl_status repack_one(schedule *s, device *d, const ggl_tensor *t, loading *l,
                              ggl_error *err) {
     const ggl_loc to = d->repack.loc[t->id];
+    shared_copy *c = d->repack.shared[t->id];
+    const int64_t n_rows = ggl_extents(t->ne, 1, GGL_MAX_DIMS, 1);
     if (ggl_sched_repacks_late(d, t))
         return GGL_OK;
-    const ggl_status st = d->b->v->repack(d->b, d->region[to.region], to.offset, t, err);
+    ggl_shared_copy_lock(c);
+    const bool is_made = c && c->n_rows == n_rows;
+    const ggl_status st =
+        is_made ? GGL_OK : d->b->v->repack(d->b, d->region[to.region], to.offset, t, err);
+    if (c && st == GGL_OK)
+        c->n_rows = n_rows;
+    ggl_shared_copy_unlock(c);
     if (st != GGL_OK)
         return ggl_within(err, st, "repacking %s", t->name);
     ggl_sched_repacked(s, d, t);
@@ -195,13 +218,16 @@ static ggl_status take_region(device *d, size_t size, const char *host, ggl_buff
 
 /* Allocates the device's regions of repacked weights. If a file is mapped, their contents begin at its
  * offset `at`. */
-static ggl_status take_regions(const repack_file *f, device *d, size_t at, ggl_error *err) {
+static ggl_status take_regions(const schedule *s, const repack_file *f, device *d, size_t at,
+                               ggl_error *err) {
     const char *file = f->map.data;
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < d->repack.pieces.n && st == GGL_OK; i++) {
         const struct piece *p = &d->repack.pieces.at[i];
         const char *host = file ? file + at + ggl_repack_file_offset(d, i) : NULL;
-        st = take_region(d, p->size, host, &d->region[p->region], err);
+        st = ggl_shared_block_new(s, d, p, err);
+        if (st == GGL_UNSUPPORTED)
+            st = take_region(d, p->size, host, &d->region[p->region], err);
     }
     if (st != GGL_OK)
         return ggl_within(err, st,
@@ -231,12 +257,13 @@ ggl_status ggl_sched_repack(schedule *s, repack_file *file, loading *l, ggl_erro
     size_t *at = ggl_calloc((size_t)s->n_dev, sizeof *at);
     if (!at)
         return ggl_sched_no_memory(err);
-    ggl_repack_file_size(s, at);
+    if (s->params.cache)
+        ggl_repack_file_size(s, at);
     ggl_status st = GGL_OK;
     for (int k = 0; k < s->n_dev && st == GGL_OK; k++) {
         if (s->dev[k].repack.size == 0)
             continue;
-        st = take_regions(file, &s->dev[k], at[k], err);
+        st = take_regions(s, file, &s->dev[k], at[k], err);
     }
     ggl_free(at);
     if (st == GGL_OK && file->use != GGL_CACHE_READ)

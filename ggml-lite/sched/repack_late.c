@@ -4,6 +4,7 @@
 #include "ggl/internal/graph.h"
 #include "ggl/internal/os_clock.h"
 #include "repack.h"
+#include "shared_copies.h"
 
 /* Bytes of a weight that are repacked at once: enough work for all threads, and a few milliseconds. */
 enum { PART = 8 << 20 };
@@ -52,12 +53,15 @@ static size_t copy_offset(const device *d, const ggl_tensor *t, int64_t row) {
            (before.ne[1] > 0 ? d->b->v->repack_size(d->b, &before) : 0);
 }
 
-/* Repacks the next part of what waits. */
-static ggl_status repack_part(const schedule *s, device *d, ggl_error *err) {
+/* Notes that n more rows of the weight t are repacked. */
+static void note_rows(device_repack *r, const ggl_tensor *t, int64_t n) {
+    r->next_row += n;
+    r->left -= t->size / (size_t)ggl_extents(t->ne, 1, GGL_MAX_DIMS, 1) * (size_t)n;
+}
+
+/* Repacks the part of t that begins at r->next_row. */
+static ggl_status repack_rows(device *d, const ggl_tensor *t, ggl_error *err) {
     device_repack *r = &d->repack;
-    while (!r->waits[r->list.at[r->next]->id])
-        r->next++;
-    const ggl_tensor *t = r->list.at[r->next];
     const ggl_tensor part = part_of(t, r->next_row, d->b->v->repack_rows(d->b, t));
     const ggl_loc to = r->loc[t->id];
     const double since = ggl_os_seconds();
@@ -66,14 +70,33 @@ static ggl_status repack_part(const schedule *s, device *d, ggl_error *err) {
     atomic_fetch_add(&r->spent_ns, (int64_t)((ggl_os_seconds() - since) * 1e9));
     if (st != GGL_OK)
         return ggl_within(err, st, "repacking %s", t->name);
-    r->next_row += ggl_extents(part.ne, 1, 3, 1);
-    r->left -= part.size;
-    if (r->next_row == ggl_extents(t->ne, 1, GGL_MAX_DIMS, 1)) {
+    note_rows(r, t, ggl_extents(part.ne, 1, 3, 1));
+    return GGL_OK;
+}
+
+/* Repacks the next part of what waits, or learns that another scheduler has repacked the rest of it. */
+static ggl_status repack_part(const schedule *s, device *d, ggl_error *err) {
+    device_repack *r = &d->repack;
+    while (!r->waits[r->list.at[r->next]->id])
+        r->next++;
+    const ggl_tensor *t = r->list.at[r->next];
+    const int64_t n_rows = ggl_extents(t->ne, 1, GGL_MAX_DIMS, 1);
+    shared_copy *c = r->shared[t->id];
+    ggl_status st = GGL_OK;
+    ggl_shared_copy_lock(c);
+    if (c)
+        note_rows(r, t, c->n_rows - r->next_row);
+    if (r->next_row < n_rows)
+        st = repack_rows(d, t, err);
+    if (c)
+        c->n_rows = r->next_row;
+    ggl_shared_copy_unlock(c);
+    if (st == GGL_OK && r->next_row == n_rows) {
         ggl_sched_repacked(s, d, t);
         r->next++;
         r->next_row = 0;
     }
-    return GGL_OK;
+    return st;
 }
 
 /* True if copying what is left takes less time than n runs save by it, of which the last took `run` seconds. A run with all copies

@@ -12,15 +12,19 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/repacked.h"
 #include "ggl/internal/show.h"
 #include "override.h"
 
 struct llm_model {
+    llm_model *of; /* llm_model_beside: has everything but `tokenizer`; NULL: of another one */
+    atomic_int n_beside;
     ggl_gguf *file;
     llm_arch *arch;
     char *arch_origin;
     ggl_arena arena;
     llm_arch_ignore ignore;
+    ggl_repacked *repacked;           /* of the weights that its sessions read */
     llm_tokenizer *_Atomic tokenizer; /* made by the first call of llm_model_tokenizer */
 };
 
@@ -175,6 +179,19 @@ static ggl_status check_type(const llm_model *m, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Makes the table of the weights that lie in the file's parts. */
+static ggl_status make_repacked(llm_model *m, ggl_error *err) {
+    const int n = ggl_gguf_n_parts(m->file);
+    ggl_host_range *part = ggl_calloc((size_t)n, sizeof *part);
+    if (!part)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (int i = 0; i < n; i++)
+        part[i].data = ggl_gguf_part(m->file, i, &part[i].size);
+    const ggl_status st = ggl_repacked_new(&m->repacked, part, n, err);
+    ggl_free(part);
+    return st;
+}
+
 static ggl_status open_rest(llm_model **out, llm_model *m, ggl_status st,
                             const llm_model_params *params, ggl_error *err) {
     if (st == GGL_OK && params)
@@ -185,6 +202,8 @@ static ggl_status open_rest(llm_model **out, llm_model *m, ggl_status st,
         st = arch_choose(m, params, err);
     if (st == GGL_OK)
         st = copy_ignore(m, params, err);
+    if (st == GGL_OK)
+        st = make_repacked(m, err);
     if (st != GGL_OK) {
         llm_model_free(m);
         return st;
@@ -237,15 +256,41 @@ ggl_status llm_model_open_file(llm_model **out, ggl_gguf *file, const llm_model_
     return open_rest(out, m, st, params ? &own : NULL, err);
 }
 
-void llm_model_free(llm_model *m) {
-    if (!m)
+ggl_status llm_model_beside(llm_model **out, llm_model *m, ggl_error *err) {
+    llm_model *of = m->of ? m->of : m, *n = *out = ggl_calloc(1, sizeof *n);
+    if (!n)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    n->of = of;
+    n->file = of->file;
+    n->arch = of->arch;
+    n->arch_origin = of->arch_origin;
+    n->ignore = of->ignore;
+    n->repacked = of->repacked;
+    atomic_fetch_add(&of->n_beside, 1);
+    return GGL_OK;
+}
+
+/* Frees the model, unless there are others beside it. */
+static void leave(llm_model *m) {
+    if (atomic_fetch_sub(&m->n_beside, 1) > 0)
         return;
     llm_tokenizer_free(m->tokenizer);
+    ggl_repacked_free(m->repacked);
     llm_arch_free(m->arch);
     ggl_gguf_close(m->file);
     ggl_free(m->arch_origin);
     ggl_arena_fini(&m->arena);
     ggl_free(m);
+}
+
+void llm_model_free(llm_model *m) {
+    llm_model *of = m ? m->of : NULL;
+    if (of) {
+        llm_tokenizer_free(m->tokenizer);
+        ggl_free(m);
+    }
+    if (m)
+        leave(of ? of : m);
 }
 
 const ggl_gguf *llm_model_file(const llm_model *m) {
@@ -262,6 +307,10 @@ const char *llm_model_arch_origin(const llm_model *m) {
 
 llm_arch_ignore llm_model_ignore(const llm_model *m) {
     return m->ignore;
+}
+
+ggl_repacked *llm_model_repacked(const llm_model *m) {
+    return m->repacked;
 }
 
 int64_t llm_model_n_ctx(const llm_model *m) {
@@ -295,10 +344,19 @@ ggl_status llm_model_remember_texts(llm_model *m, size_t most, ggl_error *err) {
     return t ? llm_tokenizer_remember(t, most, err) : GGL_OK;
 }
 
+/* Makes a tokenizer for the model: beside another one, by the tables of that one's. */
+static ggl_status make_tokenizer(llm_tokenizer **out, llm_model *m, ggl_error *err) {
+    const llm_tokenizer *t;
+    if (!m->of)
+        return llm_tokenizer_new(out, m->file, err);
+    const ggl_status st = llm_model_tokenizer(m->of, &t, err);
+    return st == GGL_OK ? llm_tokenizer_beside(out, t, err) : st;
+}
+
 ggl_status llm_model_tokenizer(llm_model *m, const llm_tokenizer **out, ggl_error *err) {
     llm_tokenizer *made = NULL, *there = atomic_load(&m->tokenizer);
     *out = NULL;
-    ggl_status st = there ? GGL_OK : llm_tokenizer_new(&made, m->file, err);
+    ggl_status st = there ? GGL_OK : make_tokenizer(&made, m, err);
     if (st != GGL_OK)
         return st;
     if (made && atomic_compare_exchange_strong(&m->tokenizer, &there, made))

@@ -232,6 +232,7 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                                                                      : "embedding",
                            .watch = p->watch,
                            .side_by_side = n_divided > 0,
+                           .repacked = llm_model_repacked(m),
                            .element_word = "token",
                            .group_word = "layer"};
     return ggl_sched_new(&s->sched, s->graph, &sp, err);

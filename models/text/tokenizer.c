@@ -328,13 +328,26 @@ ggl_status llm_tokenizer_new(llm_tokenizer **out, const ggl_gguf *file, ggl_erro
     return GGL_OK;
 }
 
+ggl_status llm_tokenizer_beside(llm_tokenizer **out, const llm_tokenizer *t, ggl_error *err) {
+    llm_tokenizer *n = *out = ggl_calloc(1, sizeof *n);
+    if (!n)
+        return out_of_memory(err);
+    *n = *t;
+    n->marks = NULL;
+    n->remembered = NULL;
+    n->is_beside = true;
+    return GGL_OK;
+}
+
 void llm_tokenizer_free(llm_tokenizer *t) {
     if (!t)
         return;
-    t->kind->free(t);
-    llm_special_fini(&t->special);
     llm_remembered_free(t->remembered);
-    ggl_arena_fini(&t->arena);
+    if (!t->is_beside) {
+        t->kind->free(t);
+        llm_special_fini(&t->special);
+        ggl_arena_fini(&t->arena);
+    }
     ggl_free(t);
 }
 

@@ -93,6 +93,7 @@ struct llm_tokenizer {
     table_model model;             /* the model's row in tokenizers.txt */
     special_tokens special;        /* control, user-defined and unknown tokens */
     struct remembered *remembered; /* NULL: nothing is */
+    bool is_beside;                /* another one owns everything but `remembered` */
 };
 
 /* --- tokenizer_pieces.c: shared by several kinds ---------------------------------------------- */

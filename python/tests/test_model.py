@@ -48,6 +48,37 @@ class Opening(unittest.TestCase):
             self.assertIn("n_ctx=64", repr(model))
         self.assertIn("closed", repr(model))
 
+    @needs_numpy
+    def test_another_context_of_a_model(self):
+        def text(model):
+            return model.generate(STORY, max_tokens=20, temperature=0)
+
+        with Model("builtin:stories", n_ctx=64, n_threads=1) as alone, Model("builtin:stories", n_ctx=64, n_threads=1, embeddings=True) as embeds:
+            want, vector = text(alone), embeds.embed("the cat sat")
+        first = Model("builtin:stories", n_ctx=64, n_threads=1)
+        second = Model(first, n_ctx=48, n_threads=1, embeddings=True)
+        self.assertEqual((first.n_ctx, second.n_ctx, first.n_embd, second.n_embd > 0), (64, 48, 0, True))
+        with ThreadPoolExecutor() as pool:
+            texts, vectors = zip(*[(pool.submit(text, first), pool.submit(second.embed, "the cat sat")) for _ in range(4)])
+            stream = first.stream(STORY, max_tokens=20, temperature=0)
+            begun = next(stream)
+            with Model(first, n_ctx=64, n_threads=1) as third:  # while the first one is in use
+                self.assertEqual(text(third), want)
+            self.assertEqual(begun + "".join(stream), want)
+        self.assertEqual([f.result() for f in texts], [want] * 4)
+        for f in vectors:
+            self.assertEqual(list(f.result()), list(vector))
+        first.close()
+        with Model(second, n_ctx=64, n_threads=1) as third:
+            self.assertEqual(text(third), want)
+        with self.assertRaisesRegex(Error, "type says how a file is read"):
+            Model(second, type="q8_0")
+        second.close()
+        with self.assertRaisesRegex(Error, "the model is closed"):
+            Model(second)
+        with self.assertRaisesRegex(TypeError, "path is Model"):
+            Model.describe(third)
+
     def test_errors_say_what_is_wrong(self):
         with tempfile.TemporaryDirectory() as folder:
             nothing = os.path.join(folder, "nothing.gguf")

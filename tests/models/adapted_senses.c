@@ -215,7 +215,7 @@ static float *logits_of(llm_context *c, size_t *n) {
     const int32_t id[] = {5, 9, 17, 30};
     const float *logits = NULL;
     float *own = NULL;
-    *n = (size_t)llm_context_n_vocab(c);
+    *n = (size_t)llm_context_facts(c)->n_vocab;
     NEED_OK(llm_eval(c, id, 4, false, &logits, &err));
     own = malloc(*n * sizeof *own);
     NEED(own);

@@ -248,7 +248,7 @@ TEST(converses) {
     ggl_error err;
     llm_context *c = open_model("builtin:chat", false);
     REQUIRE(c);
-    CHECK(llm_context_has_chat(c));
+    CHECK(llm_context_facts(c)->has_chat);
     text t = {.n = 0};
     const llm_generate_params p = greedy(40);
     llm_message m[3] = {{"user", "Who are you?"}};
@@ -284,7 +284,7 @@ TEST(converses) {
     llm_close(c);
     c = open_model("builtin:stories", false);
     REQUIRE(c);
-    CHECK(!llm_context_has_chat(c));
+    CHECK(!llm_context_facts(c)->has_chat);
     CHECK_INT(llm_reply(c, m, 1, &p, NULL, NULL, &err), GGL_NOT_FOUND);
     CHECK_HAS(err.msg,
               "chat_template (--chat-template) gives one: its text, or a name such as \"chatml\"");
@@ -345,11 +345,11 @@ TEST(tokens) {
     char *back;
     REQUIRE_OK(llm_encode(c, words, strlen(words), 0, &id, &n, &err), &err);
     REQUIRE_OK(llm_encode(c, words, strlen(words), LLM_ADD_SPECIAL, &with, &n_with, &err), &err);
-    CHECK(n_with == n + 1 && with[0] == llm_token_bos(c) && with[1] == id[0]);
+    CHECK(n_with == n + 1 && with[0] == llm_context_facts(c)->bos && with[1] == id[0]);
     REQUIRE_OK(llm_decode(c, id, n, 0, &back, &n_text, &err), &err);
     CHECK(strcmp(back, words) == 0 && n_text == strlen(words));
-    CHECK(llm_token_is_end(c, llm_token_eos(c)) && !llm_token_is_end(c, id[0]));
-    const int32_t wrong[] = {-1, llm_context_n_vocab(c), INT32_MAX};
+    CHECK(llm_token_is_end(c, llm_context_facts(c)->eos) && !llm_token_is_end(c, id[0]));
+    const int32_t wrong[] = {-1, llm_context_facts(c)->n_vocab, INT32_MAX};
     for (int i = 0; i < 3; i++) {
         char want[80], *none;
         size_t n_none;
@@ -372,14 +372,15 @@ TEST(tokens) {
     CHECK(*name && n == strlen(name));
     ggl_free(name);
     CHECK_INT(llm_context_text(c, "general.none", &name, &n, &err), GGL_NOT_FOUND);
-    CHECK(strcmp(llm_context_placement(c), "cpu") == 0 && llm_context_n_ctx(c) == 128);
+    CHECK(strcmp(llm_context_facts(c)->placement, "cpu") == 0 &&
+          llm_context_facts(c)->n_ctx == 128);
     llm_close(c);
 }
 
 /* The likeliest token by llm_logits. */
 static int32_t likeliest(const llm_context *c, const float *logits) {
     int32_t best = 0;
-    for (int32_t i = 1; i < llm_context_n_vocab(c); i++)
+    for (int32_t i = 1; i < llm_context_facts(c)->n_vocab; i++)
         best = logits[i] > logits[best] ? i : best;
     return best;
 }
@@ -401,7 +402,7 @@ TEST(logits) {
     memcpy(drawn, seq + n, sizeof drawn);
 
     /* by hand: the same tokens, from all rows at once and one after the other */
-    const size_t n_vocab = (size_t)llm_context_n_vocab(c);
+    const size_t n_vocab = (size_t)llm_context_facts(c)->n_vocab;
     REQUIRE_OK(llm_truncate(c, 0, &err), &err);
     CHECK(!llm_logits(c));
     REQUIRE_OK(llm_eval(c, id, n, true, &rows, &err), &err);
@@ -461,7 +462,7 @@ TEST(embeddings) {
     ggl_error err;
     llm_context *c = open_model("builtin:stories", true);
     REQUIRE(c);
-    const int32_t n = llm_context_n_embd(c);
+    const int32_t n = llm_context_facts(c)->n_embd;
     REQUIRE(n > 0 && n <= 4096);
     float a[4096], b[4096], d[4096];
     double length = 0, near = 0, far = 0;
@@ -638,7 +639,7 @@ TEST(overrides_keys) {
     ggl_free(json);
     CHECK_OK(llm_eval(plain, prompt, 5, false, NULL, &err), &err);
     CHECK_OK(llm_eval(other, prompt, 5, false, NULL, &err), &err);
-    const size_t row = (size_t)llm_context_n_vocab(plain) * sizeof(float);
+    const size_t row = (size_t)llm_context_facts(plain)->n_vocab * sizeof(float);
     const float *a = llm_logits(plain), *b = llm_logits(other);
     CHECK(a && b && memcmp(a, b, row) != 0);
 
@@ -709,14 +710,14 @@ TEST(devices) {
     llm_close(c);
     llm_open_params op = {.size = sizeof op, .n_ctx = 64, .device = "cpu1", .n_gpu_layers = 1};
     REQUIRE_OK(llm_open(&c, "builtin:stories", &op, &err), &err);
-    CHECK(strncmp(llm_context_placement(c), "cpu=", 4) == 0);
-    CHECK_HAS(llm_context_placement(c), ",cpu1=1");
+    CHECK(strncmp(llm_context_facts(c)->placement, "cpu=", 4) == 0);
+    CHECK_HAS(llm_context_facts(c)->placement, ",cpu1=1");
     REQUIRE_OK(llm_generate(c, "Once", &p, take, &got, &err), &err);
     CHECK(strcmp(want.s, got.s) == 0);
     llm_close(c);
     op = (llm_open_params){.size = sizeof op, .n_ctx = 64, .device = "reference"};
     REQUIRE_OK(llm_open(&c, "builtin:stories", &op, &err), &err);
-    CHECK(strcmp(llm_context_placement(c), "reference") == 0);
+    CHECK(strcmp(llm_context_facts(c)->placement, "reference") == 0);
     llm_close(c);
 }
 

@@ -121,7 +121,7 @@ TEST(tokens_and_logits) {
 TEST(stop_texts) {
     llm_context *c = open_with("builtin:stories", (llm_open_params){.n_ctx = 64});
     REQUIRE(c);
-    const int32_t end = llm_token_eos(c);
+    const int32_t end = llm_context_facts(c)->eos;
     size_t n;
     const char *mark = llm_token_bytes(c, end, &n);
     char text[32];

@@ -18,7 +18,7 @@ static size_t logits_of(const char *path, float **out) {
     *out = NULL;
     if (!CHECK_OK(llm_open(&c, path, &p, &err), &err))
         return 0;
-    const size_t n = N_IDS * (size_t)llm_context_n_vocab(c);
+    const size_t n = N_IDS * (size_t)llm_context_facts(c)->n_vocab;
     const float *logits;
     if (CHECK_OK(llm_eval(c, id, N_IDS, true, &logits, &err), &err) &&
         (*out = malloc(n * sizeof **out)))

@@ -32,7 +32,7 @@ static double nll_by_score(llm_context *c, int64_t *n_scored) {
         return 0;
     for (size_t k = 0; k + WINDOW <= n; k += WINDOW) {
         memcpy(window, id + k, sizeof window);
-        window[0] = llm_token_bos(c);
+        window[0] = llm_context_facts(c)->bos;
         const size_t half = WINDOW / 2 + 1;
         CHECK_OK(llm_score(c, window, half, window + half, WINDOW - half, logprob, NULL, &err),
                  &err);
@@ -145,7 +145,7 @@ TEST(perplexity_compares_with_a_file) {
     llm_base_info base = {.size = sizeof base};
     CHECK_OK(llm_perplexity_base(path, &base, &err), &err);
     CHECK(base.n_window == WINDOW && base.n_chunks == 2);
-    CHECK_INT(base.n_vocab, llm_context_n_vocab(c));
+    CHECK_INT(base.n_vocab, llm_context_facts(c)->n_vocab);
     p.n_window = 16;
     CHECK_INT(llm_perplexity(c, NULL, 0, &p, &same, &err), GGL_USAGE);
     CHECK_INT(llm_perplexity(c, text, strlen(text), &p, &same, &err), GGL_USAGE);
@@ -377,12 +377,12 @@ TEST(verify_agrees) {
     CHECK_OK(llm_verify(c, &p, &r, &err), &err);
     CHECK_INT(n, r.n_nodes);
     CHECK(strncmp(r.device, "cpu: ", 5) == 0 && r.largest > 0 && r.first_nan[0] == 0);
-    CHECK_INT(r.n_logits, 3 * llm_context_n_vocab(c));
+    CHECK_INT(r.n_logits, 3 * llm_context_facts(c)->n_vocab);
     CHECK_OK(llm_verify(c, NULL, &r, &err), &err);
-    CHECK_INT(r.n_logits, 8 * llm_context_n_vocab(c));
+    CHECK_INT(r.n_logits, 8 * llm_context_facts(c)->n_vocab);
     p = (llm_verify_params){.size = sizeof p, .n = 2, .mask = "all"};
     CHECK_OK(llm_verify(c, &p, &r, &err), &err);
-    CHECK_INT(r.n_logits, 2 * llm_context_n_vocab(c));
+    CHECK_INT(r.n_logits, 2 * llm_context_facts(c)->n_vocab);
     p.id = wrong;
     p.n = 2;
     CHECK_INT(llm_verify(c, &p, &r, &err), GGL_USAGE);

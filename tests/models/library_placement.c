@@ -70,7 +70,7 @@ TEST(texts) {
         ggl_error err = {0};
         llm_context *c;
         const ggl_status st = open_row(&c, r, &err);
-        const char *got = st == GGL_OK ? llm_context_placement(c) : err.msg;
+        const char *got = st == GGL_OK ? llm_context_facts(c)->placement : err.msg;
         CHECK_MSG(st == r->status &&
                       (st == GGL_OK ? strcmp(got, r->want) == 0 : strstr(got, r->want) != NULL),
                   "device %s, split %s, n_gpu_layers %d: status %d, %s", shown(r->device),
@@ -237,7 +237,7 @@ static int64_t n_ctx_with_memory(const char *path, const char *bytes, int64_t n_
     const llm_open_params p = {.size = sizeof p, .n_threads = 1, .n_ctx = n_ctx};
     if (setenv("GGL_MEMORY_LEFT", bytes, 1) != 0 || !CHECK_OK(llm_open(&c, path, &p, &err), &err))
         return -1;
-    const int64_t n = llm_context_n_ctx(c);
+    const int64_t n = llm_context_facts(c)->n_ctx;
     llm_close(c);
     return n;
 }

@@ -10,7 +10,7 @@ TEST(shapes) {
     char mark[LLM_IMAGE_MARK], asked[LLM_IMAGE_MARK + 64];
     written said = {.n = 0};
     llm_context *c = open_with("builtin:shapes", (llm_open_params){0});
-    REQUIRE(c && llm_context_sees(c));
+    REQUIRE(c && llm_context_facts(c)->sees);
     REQUIRE_OK(llm_see(c, &(llm_image){.path = shapes}, mark, &err), &err);
     snprintf(asked, sizeof asked, "%sWhat is in the picture?", mark);
     const llm_message m = {.role = "user", .content = asked};
@@ -255,7 +255,7 @@ TEST(progress) {
 /* The text models that see nothing have no eye. */
 TEST(others) {
     llm_context *c = open_with("builtin:chat", (llm_open_params){0});
-    CHECK(c && !llm_context_sees(c));
+    CHECK(c && !llm_context_facts(c)->sees);
     llm_close(c);
 }
 

@@ -31,7 +31,7 @@ TEST(scores) {
     REQUIRE(n_prompt > 1 && n_prompt <= 8);
     const size_t n = encode(c, "Once upon a time, there was a cat", LLM_ADD_SPECIAL, id) - n_prompt;
     int32_t *next = id + n_prompt;
-    const int32_t n_vocab = llm_context_n_vocab(c);
+    const int32_t n_vocab = llm_context_facts(c)->n_vocab;
     REQUIRE(n > 2 && n <= 16);
     REQUIRE_OK(llm_score(c, id, n_prompt, next, n, got, greedy_, &err), &err);
     size_t n_seq;
@@ -199,7 +199,7 @@ TEST(a_full_context_is_saved) {
         if (n_ctx > N_CTX) {
             const float *logits, *fresh;
             REQUIRE_OK(llm_eval(c, all, 1, false, &logits, &err), &err);
-            const size_t size = (size_t)llm_context_n_vocab(c) * sizeof *logits;
+            const size_t size = (size_t)llm_context_facts(c)->n_vocab * sizeof *logits;
             float *kept = malloc(size);
             REQUIRE(kept);
             memcpy(kept, logits, size);

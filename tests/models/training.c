@@ -369,7 +369,7 @@ TEST(a_new_model_learns) {
     llm_training_report r = step(t);
     llm_context *c = NULL;
     REQUIRE_OK(llm_open(&c, a, &(llm_open_params){.size = sizeof(llm_open_params)}, &err), &err);
-    const double chance = log(llm_context_n_vocab(c));
+    const double chance = log(llm_context_facts(c)->n_vocab);
     llm_close(c);
     CHECK_MSG(fabs(r.loss - chance) < 0.05 * chance, "%g, %g", r.loss, chance);
     while (!r.is_last)
@@ -561,7 +561,7 @@ static int32_t n_rows(const char *path) {
     ggl_error err = {0};
     llm_context *c = NULL;
     CHECK_OK(llm_open(&c, path, &(llm_open_params){.size = sizeof(llm_open_params)}, &err), &err);
-    const int32_t n = c ? llm_context_n_vocab(c) : 0;
+    const int32_t n = c ? llm_context_facts(c)->n_vocab : 0;
     llm_close(c);
     return n;
 }

@@ -254,7 +254,7 @@ TEST(wrong_pictures) {
 /* The mean of the negative logarithms of the probabilities of tokens from `first` on. */
 static double loss_of(llm_context *c, const int32_t *id, size_t n, size_t first) {
     const float *logits = NULL;
-    const int64_t n_vocab = llm_context_n_vocab(c);
+    const int64_t n_vocab = llm_context_facts(c)->n_vocab;
     double sum = 0;
     if (!CHECK_OK(llm_eval(c, id, n, true, &logits, &err), &err))
         return NAN;

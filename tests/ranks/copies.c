@@ -176,7 +176,7 @@ TEST(other_calls) {
         if (open_way(&o, &ways[i], (llm_open_params){.embeddings = true}))
             generate(o.c, "Once upon", &p, i == 0 ? &want : &got);
         if (i > 0 && o.c)
-            CHECK_STR(llm_context_placement(o.c), "copies on cpu,cpu1");
+            CHECK_STR(llm_context_facts(o.c)->placement, "copies on cpu,cpu1");
         close_way(&o);
     }
     CHECK_STR(got.s, want.s);

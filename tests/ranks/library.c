@@ -42,7 +42,7 @@ static void outcome_free(outcome *o) {
 /* Generates 12 tokens after the prompt, which takes several batches. */
 static outcome write_story(llm_context *c, const char *prompt) {
     ggl_error err;
-    outcome o = {.n_row = (size_t)llm_context_n_vocab(c)};
+    outcome o = {.n_row = (size_t)llm_context_facts(c)->n_vocab};
     llm_generate_params p = greedy(12);
     p.token = keep_logits;
     p.user = &o;
@@ -83,8 +83,8 @@ static void check_way(const char *model, llm_open_params p, const outcome *want,
 static int count_layers(const char *model) {
     int n = 0;
     llm_context *c = open_with(model, (llm_open_params){.device = "none", .n_gpu_layers = 1});
-    if (c && !CHECK_MSG(sscanf(llm_context_placement(c), "cpu=%d", &n) == 1, "%s: %s", model,
-                        llm_context_placement(c)))
+    if (c && !CHECK_MSG(sscanf(llm_context_facts(c)->placement, "cpu=%d", &n) == 1, "%s: %s", model,
+                        llm_context_facts(c)->placement))
         n = 0;
     llm_close(c);
     return n;
@@ -354,7 +354,7 @@ TEST(embeddings) {
         llm_context *c = open_small_batches(
             models[0], (llm_open_params){.split = split[k], .embeddings = true, .n_ubatch = 64});
         REQUIRE(c);
-        n = llm_context_n_embd(c);
+        n = llm_context_facts(c)->n_embd;
         row[k] = calloc((size_t)n, sizeof *row[k]);
         CHECK(row[k] && n > 0);
         CHECK_OK(llm_embed(c, "Once upon a time", 16, row[k], &err), &err);

@@ -31,7 +31,7 @@ if(TARGET tools-server)
 endif()
 # Several models.
 if(TARGET llm-server AND GGL_PYTHON3)
-    foreach(case folder load busy storm looks presets reload)
+    foreach(case folder load busy storm looks presets beside reload)
         add_test(NAME server.router.${case} COMMAND ${GGL_PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/router.py $<TARGET_FILE:llm-server>
             ${PROJECT_SOURCE_DIR}/models/builtin ${case})
         ggl_test_properties(server.router.${case} server PART release LONG_TSAN)

@@ -378,6 +378,41 @@ def presets():
         check(r.returncode == 2 and "add --models" in r.stderr, r)
 
 
+def beside():
+    """Models of one file share its weights: each answers as if it were alone, also at the same time, and when the one that was first is unloaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, file = folder + "/models.ini", folder + "/a.gguf"
+        shutil.copyfile(STORIES, file)
+        with open(path, "w") as f:
+            f.write(f"[chat]\nmodel = {file}\nctx-size = 300\n[embed]\nmodel = {file}\npooling = mean\nctx-size = 128\n"
+                    f"[other]\nmodel = {CHAT}\n[unlike]\nmodel = {file}\nno-mmap = true\n[later]\nmodel = {file}\n")
+
+        def embed(s, **more):
+            return post(s, "/v1/embeddings", {"input": "the cat sat", **more})["data"][0]["embedding"]
+
+        def text(answer):
+            return answer["choices"][0]["text"]
+
+        with Server([BINARY, "-m", file, "--pooling", "mean", "-c", "128", "-np", "2", "-t", "1"]) as s:
+            vector, words = embed(s), text(complete(s, "a"))
+        with Server([BINARY, "--models", path, "-np", "2", "-t", "1"]) as s:
+            def shares():
+                return [line.split(": ", 1)[1].strip() for line in s.lines if "shares the weights of" in line]
+            check(text(complete(s, "chat")) == words and embed(s, model="embed") == vector, "each alone")
+            complete(s, "other"), complete(s, "unlike")
+            check(shares() == ["embed shares the weights of chat"], shares())
+            got = together(*[lambda: text(complete(s, "chat")), lambda: embed(s, model="embed")] * 4)
+            check(got == [words, vector] * 4, "together")
+            post(s, "/models/unload", {"model": "chat"})
+            until("it is unloaded", lambda: states(s)["chat"] == "unloaded")
+            check(embed(s, model="embed") == vector, "after the first one is gone")
+            check(text(complete(s, "chat")) == words and shares()[1:] == ["chat shares the weights of embed"], shares())
+            os.replace(shutil.copyfile(CHAT, folder + "/new"), file)
+            check(complete(s, "later")["choices"] and len(shares()) == 2, "the file is another one now")
+            check(embed(s, model="embed") == vector, "the others keep theirs")
+            check(s.stop() == 0, "exit code")
+
+
 def reload():
     """GET /models?reload=1 reads the folder or file again: what is new is there, what has not changed stays loaded, what is gone leaves."""
     with folder_of("a.gguf", "b.gguf", "c.gguf") as path:
@@ -459,4 +494,4 @@ def reload():
 
 
 if __name__ == "__main__":
-    {f.__name__: f for f in (folder, load, busy, storm, looks, presets, reload)}[sys.argv[3]]()
+    {f.__name__: f for f in (folder, load, busy, storm, looks, presets, beside, reload)}[sys.argv[3]]()

@@ -191,11 +191,11 @@ static void one_file(const char *folder, const char *what, int number) {
         return;
     }
     for (int i = 0; i < N_STORY; i++)
-        token[i] = (i * 37 + 1) % llm_context_n_vocab(c);
+        token[i] = (i * 37 + 1) % llm_context_facts(c)->n_vocab;
     if (llm_eval(c, token, N_STORY, true, &logits, &err) != GGL_OK)
         fail(what, err.msg);
     else
-        put(folder, plan, token, N_STORY, logits, llm_context_n_vocab(c));
+        put(folder, plan, token, N_STORY, logits, llm_context_facts(c)->n_vocab);
     if (result.words > 0)
         put_words(folder, plan, llm_opened_tokenizer(c));
     printf("%s is %s\n", plan, what);

@@ -4,6 +4,7 @@
 
 #include "alloc_fail.h"
 #include "ggl/backends.h"
+#include "ggl/internal/repacked.h"
 #include "ggl/internal/sched.h"
 #include "test.h"
 
@@ -400,6 +401,131 @@ LONG_TEST(late_while_it_pays) {
     }
 }
 
+/* --- schedulers that share copies -------------------------------------------------------------- */
+
+/* The memory of all weights but the last `fewer`. */
+static ggl_repacked *new_table(int fewer) {
+    const ggl_host_range host[] = {{tied, sizeof tied, false},     {plain, sizeof plain, false},
+                                   {expert, sizeof expert, false}, {viewed, sizeof viewed, false},
+                                   {small, sizeof small, false},   {summed, sizeof summed, false}};
+    ggl_error err;
+    ggl_repacked *r = NULL;
+    CHECK_OK(ggl_repacked_new(&r, host, 6 - fewer, &err), &err);
+    return r;
+}
+
+/* Starts one that is expected to repack n weights. */
+static bool start_shared(fixture *f, ggl_repacked *r, int n) {
+    if (!setup(f, false))
+        return false;
+    f->p.repacked = r;
+    n_repacked = 0;
+    return CHECK_OK(start(f) ? GGL_OK : f->err.status, &f->err) && CHECK_INT(n_repacked, n);
+}
+
+/* The copies are made once, and stay as long as anyone reads them. */
+TEST(copies_are_shared) {
+    fixture a, b, c;
+    ggl_memory m;
+    ggl_repacked *r = new_table(0);
+    REQUIRE(r && start_shared(&a, r, 4) && start_shared(&b, r, 0));
+    REQUIRE(ggl_sched_memory(a.s, 0, &m));
+    CHECK_INT((long long)m.weights_repacked, 640);
+    REQUIRE(ggl_sched_memory(b.s, 0, &m));
+    CHECK_INT((long long)m.weights_repacked, 0);
+    check_results(&a, 2);
+    check_results(&b, 2);
+    teardown(&a);
+    check_results(&b, 2);
+    REQUIRE(start_shared(&c, r, 0));
+    teardown(&b);
+    check_results(&c, 2);
+    teardown(&c);
+    REQUIRE(start_shared(&c, r, 4)); /* nobody had them any more */
+    check_results(&c, 2);
+    teardown(&c);
+    ggl_repacked_free(r);
+}
+
+/* Each makes its own of a weight that lies elsewhere, for another layout, with a file, and where a device cannot use host memory. */
+TEST(copies_that_are_not_shared) {
+    fixture a, b;
+    ggl_repacked *r = new_table(1);
+    REQUIRE(r && start_shared(&a, r, 4) && start_shared(&b, r, 1));
+    check_results(&b, 2);
+    teardown(&b);
+    name_of_layout = "doubled 2";
+    REQUIRE(start_shared(&b, r, 4));
+    name_of_layout = "doubled 1";
+    teardown(&b);
+    REQUIRE(setup(&b, false));
+    b.p.repacked = r;
+    b.p.cache = test_path("apart.repack");
+    n_repacked = 0;
+    REQUIRE(start(&b));
+    CHECK_INT(n_repacked, 4);
+    teardown(&b);
+    REQUIRE(setup(&b, false));
+    b.p.repacked = r;
+    b.fake.async = true;
+    n_repacked = 0;
+    REQUIRE(start(&b));
+    CHECK_INT(n_repacked, 4);
+    teardown(&b);
+    teardown(&a);
+    no_import = true;
+    REQUIRE(start_shared(&a, r, 4) && start_shared(&b, r, 4));
+    no_import = false;
+    check_results(&b, 2);
+    teardown(&a);
+    teardown(&b);
+    ggl_repacked_free(r);
+}
+
+/* What one has not made, because it was stopped or makes it late, another one makes; and learns what the other has made. */
+TEST(copies_that_are_not_complete) {
+    fixture a, b;
+    seen at = {.stop_at = 1};
+    ggl_repacked *r = new_table(0);
+    REQUIRE(r && setup(&a, false));
+    a.p.repacked = r;
+    a.p.progress = on_progress;
+    a.p.progress_ctx = &at;
+    n_repacked = 0;
+    REQUIRE_OK(ggl_sched_new(&a.s, a.g, &a.p, &a.err), &a.err);
+    CHECK_INT(ggl_sched_alloc(a.s, &a.err), GGL_CANCELLED);
+    CHECK_INT(n_repacked, 1);
+    REQUIRE(start_shared(&b, r, 3));
+    check_results(&b, 2);
+    teardown(&a);
+    teardown(&b);
+    for (int is_late = 0; is_late < 2; is_late++) {
+        REQUIRE(setup(&a, false) && setup(&b, false));
+        a.p.repacked = b.p.repacked = r;
+        a.v.repack_rows = b.v.repack_rows = fake_repack_rows;
+        a.p.repack_late = true;
+        b.p.repack_late = is_late;
+        n_repacked = 0;
+        REQUIRE(start(&a));
+        CHECK_INT(n_repacked, 1);
+        REQUIRE_OK(ggl_sched_repack_some(a.s, 0, NULL, &a.err), &a.err);
+        CHECK_INT(n_repacked, 2);
+        REQUIRE(start(&b));
+        CHECK_INT(n_repacked, is_late ? 2 : 4);
+        REQUIRE_OK(ggl_sched_repack_some(b.s, 1e9, NULL, &b.err), &b.err);
+        check_results(&b, 2);
+        CHECK_INT(n_repacked, 4);
+        REQUIRE_OK(ggl_sched_repack_some(a.s, 1e9, NULL, &a.err), &a.err);
+        CHECK_INT(n_repacked, 4);
+        CHECK_INT((long long)ggl_sched_late_size(a.s) + (long long)ggl_sched_late_size(b.s), 0);
+        check_results(&a, 2);
+        teardown(&b);
+        check_results(&a, 2);
+        teardown(&a);
+    }
+    ggl_repacked_free(r);
+}
+
 /* --- the file --------------------------------------------------------------------------------- */
 
 static bool start_with(fixture *f, const char *path, const char *model) {
@@ -560,6 +686,34 @@ TEST(every_allocation_fails_in_turn) {
 
 /* With a file, what concerns only the file may fail unseen; then the weights are right all the
  * same. */
+/* Of one that makes the copies, and another one that reads them. */
+static bool start_two(void *arg) {
+    fixture a, b;
+    ggl_error err;
+    ggl_repacked *r;
+    const ggl_host_range host = {plain, sizeof plain, false};
+    (void)arg;
+    if (ggl_repacked_new(&r, &host, 1, &err) != GGL_OK)
+        return false;
+    bool ok = setup(&a, false);
+    a.p.repacked = r;
+    ok = ok && start(&a);
+    if (ok) {
+        ok = setup(&b, false);
+        b.p.repacked = r;
+        ok = ok && start(&b);
+        teardown(&b);
+    }
+    teardown(&a);
+    ggl_repacked_free(r);
+    return ok;
+}
+
+TEST(allocations_fail_of_shared_copies) {
+    const long n = alloc_fail_each(start_two, NULL);
+    CHECK_MSG(n > 50, "%ld allocations were failed", n);
+}
+
 TEST(allocations_fail_with_a_cache) {
     const char *path = test_path("weights.repack");
     bool failed = true;

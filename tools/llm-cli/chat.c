@@ -336,7 +336,7 @@ static int read_turns(chat *c) {
         ggl_str line;
         const size_t n = c->n_used;
         snprintf(prompt, sizeof prompt, n ? "%s%zu/%" PRId64 "%s > " : "> ",
-                 c->has_looks ? "\033[2m" : "", n, llm_context_n_ctx(c->ctx),
+                 c->has_looks ? "\033[2m" : "", n, llm_context_facts(c->ctx)->n_ctx,
                  c->has_looks ? "\033[0m" : "");
         switch (chat_input_read(&c->in, prompt, &line)) {
         case LINE_DONE:

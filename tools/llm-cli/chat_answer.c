@@ -24,7 +24,7 @@ bool chat_text_add(chat_text *t, const char *s, size_t n) {
 
 /* After an answer: the last token of a full context is not in it. */
 static void set_used(chat *c) {
-    const size_t n_ctx = (size_t)llm_context_n_ctx(c->ctx);
+    const size_t n_ctx = (size_t)llm_context_facts(c->ctx)->n_ctx;
     (void)llm_sequence(c->ctx, &c->n_used);
     c->n_used = c->n_used < n_ctx ? c->n_used : n_ctx;
 }
@@ -114,7 +114,7 @@ static ggl_status drop_oldest(chat *c, prompt *p, size_t n_most, ggl_error *err)
  * until half of the context is free, because what remains has to run again. is_full: the context is
  * full already. */
 static ggl_status fit_prompt(chat *c, prompt *p, bool is_full, ggl_error *err) {
-    const size_t n_ctx = (size_t)llm_context_n_ctx(c->ctx), first = c->first;
+    const size_t n_ctx = (size_t)llm_context_facts(c->ctx)->n_ctx, first = c->first;
     ggl_status st = make_prompt(c, p, err);
     if (st == GGL_OK && p->ids.n + c->drawn.n > (is_full ? n_ctx / 2 : n_ctx - 1))
         st = drop_oldest(c, p, n_ctx / 2, err);
@@ -158,7 +158,7 @@ static void note_nan(chat *c) {
         return;
     c->told_nan = true;
     tool_warning(TOOL, "%" PRId64 " of %" PRId32 " logits are NaN; such tokens are never chosen",
-                 n_nan, llm_context_n_vocab(c->ctx));
+                 n_nan, llm_context_facts(c->ctx)->n_vocab);
 }
 
 /* True for a token with text for the conversation: no control token, or a mark of reasoning. */
@@ -174,10 +174,10 @@ static bool on_token(void *user, int32_t id, const float *logits) {
     const llm_tokenizer *t = llm_opened_tokenizer(c->ctx);
     const ggl_str text = llm_token_next_text(t, id, has_text(c, id), &c->has_begun);
     note_nan(c);
-    c->lacks_memory =
-        !ggl_grow(&c->drawn.id, &c->drawn.cap, c->drawn.n + 1, sizeof *c->drawn.id) ||
-        !chat_text_add(&c->answer, text.s, text.n) ||
-        (c->o.json_output && !record_token(&c->record, id, logits, llm_context_n_vocab(c->ctx)));
+    c->lacks_memory = !ggl_grow(&c->drawn.id, &c->drawn.cap, c->drawn.n + 1, sizeof *c->drawn.id) ||
+                      !chat_text_add(&c->answer, text.s, text.n) ||
+                      (c->o.json_output &&
+                       !record_token(&c->record, id, logits, llm_context_facts(c->ctx)->n_vocab));
     if (c->lacks_memory)
         return false;
     c->drawn.id[c->drawn.n++] = id;
@@ -285,7 +285,7 @@ static ggl_status draw_all(chat *c, chat_show *show, ggl_error *err) {
 }
 
 static void say_full(const chat *c) {
-    const int64_t n_ctx = llm_context_n_ctx(c->ctx);
+    const int64_t n_ctx = llm_context_facts(c->ctx)->n_ctx;
     if (!c->in.is_terminal || c->o.chat.single) /* where no command can be typed */
         (void)tool_error(TOOL, 0,
                          "the context of %" PRId64
@@ -307,7 +307,7 @@ static void say_too_long(const chat *c, const prompt *p) {
     (void)tool_error(TOOL, 0,
                      "the message does not fit: with it the prompt has %zu tokens, and the context "
                      "%" PRId64 "; -c sets a larger one",
-                     p->ids.n, llm_context_n_ctx(c->ctx));
+                     p->ids.n, llm_context_facts(c->ctx)->n_ctx);
 }
 
 /* Ends the line after an answer, and says how it ended. */

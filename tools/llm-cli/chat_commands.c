@@ -356,7 +356,7 @@ static chat_next do_media(chat *c, const char *argument, bool sound) {
     ggl_status st = GGL_OK;
     if (!*argument)
         return wants(sound ? "audio" : "image", "FILE");
-    if (!llm_context_hears(c->ctx) && !llm_context_sees(c->ctx)) {
+    if (!llm_context_facts(c->ctx)->hears && !llm_context_facts(c->ctx)->sees) {
         (void)tool_error(TOOL, 0,
                          sound ? "/audio needs the model's ear: llm-cli --mmproj FILE"
                                : "/image needs the model's eye: llm-cli --mmproj FILE");
@@ -459,7 +459,7 @@ static chat_next do_stats(chat *c, const char *argument, size_t *keep) {
     }
     const size_t n = llm_talk_n(c->talk);
     chat_say(c, "context      %zu of %" PRId64 " tokens, %zu message%s", c->n_used,
-             llm_context_n_ctx(c->ctx), n, plural(n));
+             llm_context_facts(c->ctx)->n_ctx, n, plural(n));
     return CHAT_READ;
 }
 

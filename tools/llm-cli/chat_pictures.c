@@ -43,7 +43,7 @@ static bool note_missing(chat *c, const char *mark) {
     ggl_error none = {0};
     llm_tokens ids = {0};
     bool ok = true;
-    if (!llm_context_sees(c->ctx) && !llm_context_hears(c->ctx)) {
+    if (!llm_context_facts(c->ctx)->sees && !llm_context_facts(c->ctx)->hears) {
         chat_say(c, "(it has pictures or sounds, which need an eye or an ear: --mmproj FILE)");
         return false;
     }

@@ -62,7 +62,7 @@ static void note_shift(completion *c) {
     tool_note(TOOL,
               "the context of %" PRId64 " tokens was full: %" PRId64
               " older %s dropped, which repeats whenever it is full",
-              llm_context_n_ctx(c->s->ctx), c->run.n_dropped,
+              llm_context_facts(c->s->ctx)->n_ctx, c->run.n_dropped,
               c->run.n_dropped == 1 ? "one was" : "ones were");
 }
 
@@ -74,7 +74,7 @@ static void on_logits(void *user, int64_t i, const float *logits) {
     if ((size_t)i < prompt->n &&
         prompt->id[i] < 0) /* a row of a picture or a sound: no token follows it */
         return;
-    npy_row(&c->logits, logits, llm_context_n_vocab(c->s->ctx));
+    npy_row(&c->logits, logits, llm_context_facts(c->s->ctx)->n_vocab);
 }
 
 /* Records a token; without a tokenizer, prints its id. */
@@ -85,7 +85,7 @@ static bool on_token(void *user, int32_t id, const float *logits) {
     note_nan(c);
     note_shift(c);
     c->lacks_memory = c->s->o->json_output &&
-                      !record_token(&c->record, id, logits, llm_context_n_vocab(c->s->ctx));
+                      !record_token(&c->record, id, logits, llm_context_facts(c->s->ctx)->n_vocab);
     if (!llm_opened_tokenizer(c->s->ctx)) {
         const int n = snprintf(number, sizeof number, "%s%" PRId32, c->n_ids++ > 0 ? "," : "", id);
         text_stream_put(&c->out, number, (size_t)n);
@@ -146,7 +146,7 @@ static int run_prompt(completion *c) {
     ggl_error err = {0};
     /* opening a pipe waits for its reader */
     if (c->s->o->logits && npy_open(&c->logits, c->s->o->logits, n_rows(c),
-                                    llm_context_n_vocab(c->s->ctx), &err) != GGL_OK)
+                                    llm_context_facts(c->s->ctx)->n_vocab, &err) != GGL_OK)
         return process_stopped ? process_stop_code() : tool_error(TOOL, 1, "--logits: %s", err.msg);
     const ggl_status st = begin(c, &err);
     if (process_stopped)
@@ -165,7 +165,8 @@ static int end_of_generation(const completion *c, ggl_status st, const ggl_error
     if (st != GGL_OK && st != GGL_CANCELLED)
         return tool_error(TOOL, 1, "%s", err->msg);
     if (c->run.finish == LLM_FINISH_CONTEXT)
-        tool_note(TOOL, "the context of %" PRId64 " tokens is full", llm_context_n_ctx(c->s->ctx));
+        tool_note(TOOL, "the context of %" PRId64 " tokens is full",
+                  llm_context_facts(c->s->ctx)->n_ctx);
     if (!c->run.incomplete || process_stopped || c->run.finish == LLM_FINISH_STOP)
         return -1;
     return tool_error(TOOL, 1,

@@ -70,7 +70,7 @@ int diffusion_check(const cli_options *o) {
 int diffusion_prompt(llm_context *c, const char *text, size_t n, bool chats, llm_tokens *ids) {
     const llm_chat_params asks = {.end = LLM_CHAT_ASKS};
     ggl_error err = {0};
-    const bool formats = chats && llm_context_has_chat(c);
+    const bool formats = chats && llm_context_facts(c)->has_chat;
     llm_talk *talk = NULL;
     char *formed = NULL;
     size_t n_formed;

@@ -107,7 +107,7 @@ static ggl_status extend(pad *p, ggl_error *err) {
     if (st == GGL_OK && llm_last_run(p->ctx, &run, err) == GGL_OK &&
         run.finish == LLM_FINISH_CONTEXT)
         st = ggl_fail(err, GGL_LIMIT, "the context of %" PRId64 " tokens is full",
-                      llm_context_n_ctx(p->ctx));
+                      llm_context_facts(p->ctx)->n_ctx);
     return st == GGL_CANCELLED ? GGL_OK : st;
 }
 

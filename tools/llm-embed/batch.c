@@ -19,7 +19,8 @@ static int find_end(batch *b) {
     int32_t *id = NULL;
     size_t n;
     const ggl_status st = llm_encode(b->ctx, "", 0, LLM_ADD_SPECIAL, &id, &n, &err);
-    b->end = st == GGL_OK && n > 0 && (n > 1 || id[0] != llm_token_bos(b->ctx)) ? id[n - 1] : -1;
+    b->end = st == GGL_OK && n > 0 && (n > 1 || id[0] != llm_context_facts(b->ctx)->bos) ? id[n - 1]
+                                                                                         : -1;
     ggl_free(id);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
 }
@@ -52,7 +53,7 @@ static ggl_status encode(const batch *b, const source_text *t, const prompt *bef
 /* Checks how many tokens a text has, and cuts it if it may be cut: the token that ends it stays. */
 static ggl_status check_length(const batch *b, int32_t *id, size_t *n, const char *name,
                                ggl_error *err) {
-    const size_t most = (size_t)llm_context_n_ctx(b->ctx);
+    const size_t most = (size_t)llm_context_facts(b->ctx)->n_ctx;
     if (*n == 0)
         return ggl_fail(err, GGL_USAGE,
                         "%s has no tokens: it is empty, or the vocabulary lacks all of its "

@@ -175,10 +175,10 @@ static int open_session(ppl *p) {
     int code = tool_open_weights(p->ctx, TOOL, &p->opening, &p->o.run.adapters, p->o.run.plan);
     if (code < 0)
         code = tool_open_context(p->ctx, TOOL, &p->opening, NULL, LLM_OPENED_ALL);
-    if (code < 0 && p->o.compare && llm_context_n_vocab(p->ctx) != p->n_vocab)
+    if (code < 0 && p->o.compare && llm_context_facts(p->ctx)->n_vocab != p->n_vocab)
         return tool_error(TOOL, 1,
                           "%s has a vocabulary of %" PRId64 ", but the model's is %" PRId32,
-                          p->o.base, p->n_vocab, llm_context_n_vocab(p->ctx));
+                          p->o.base, p->n_vocab, llm_context_facts(p->ctx)->n_vocab);
     return code;
 }
 

@@ -7,8 +7,10 @@
 
 #include "common/process.h"
 #include "common/report.h"
+#include "ggl/internal/gguf.h"
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/os_clock.h"
+#include "ggl/internal/os_fs.h"
 #include "log.h"
 
 #define TOOL "llm-server"
@@ -89,6 +91,32 @@ double model_taken(void *ctx, const char *device) {
     }
     ggl_os_mutex_unlock(&t->lock);
     return sum;
+}
+
+/* True if the model is in a file that is not what it was. Of what is converted while it is read, nothing is known. */
+static bool has_changed(const llm_model *m, const char *path) {
+    ggl_gguf_identity id;
+    os_stat now;
+    return ggl_os_is_file(path) && (!ggl_gguf_identify(llm_model_file(m), &id) ||
+                                    !ggl_os_stat(path, &now) || now.modified != id.modified);
+}
+
+llm_model *model_beside(void *ctx, const llm_loading *l) {
+    const model *m = ctx;
+    models *t = m->table;
+    llm_model *found = NULL;
+    ggl_error err;
+    ggl_os_mutex_lock(&t->lock);
+    for (size_t i = 0; i < t->n && !found; i++) {
+        const model *x = t->row[i];
+        llm_model *of =
+            x->state == MODEL_LOADED && !x->is_gone ? llm_opened_model(x->server->ctx) : NULL;
+        if (of && llm_loading_is_same(&x->server->opening.loading, l) &&
+            !has_changed(of, l->path) && llm_model_beside(&found, of, &err) == GGL_OK)
+            tool_say(TOOL, "%s shares the weights of %s", m->name, x->name);
+    }
+    ggl_os_mutex_unlock(&t->lock);
+    return found;
 }
 
 const model_card *model_get_card(const model *m) {

@@ -111,6 +111,7 @@ static void begin_loading(model *m) {
     if (m->server && !models_is_single(t)) {
         m->server->name = m->name;
         m->server->taken = model_taken;
+        m->server->beside = model_beside;
         tool_say(TOOL, "loading %s", m->name);
     }
     if (st == GGL_OK)

@@ -37,6 +37,9 @@ struct server {
     const char *name; /* the model's; NULL: that of its file */
     /* See library/place/fit.h; ctx: the model. NULL: there are no other models. */
     double (*taken)(void *ctx, const char *device);
+    /* Gives a model of the same files that is loaded (llm_model_beside), which the caller frees; NULL: there is none. ctx: the model. NULL: there are
+     * no other models. */
+    llm_model *(*beside)(void *ctx, const llm_loading *l);
     server_options *o;
     server_facts facts;
     int32_t fim[N_FIM];

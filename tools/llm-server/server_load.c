@@ -43,7 +43,10 @@ static int open_until(server *s, llm_opened until) {
 }
 
 static int open_model(server *s) {
+    s->opening.beside = s->beside ? s->beside(s->model_row, &s->opening.loading) : NULL;
     const int code = tool_open_named(&s->ctx, TOOL, &s->opening);
+    llm_model_free(s->opening.beside);
+    s->opening.beside = NULL;
     if (code < 0 && !llm_opened_tokenizer(s->ctx))
         return tool_error(TOOL, 1, "%s", llm_opened_why_no_tokenizer(s->ctx)->msg);
     return code;
@@ -494,11 +497,11 @@ static int set_facts(server *s) {
         .hears = hears(s),
         .has_words = llm_session_n_aligned_heads(llm_opened_session(s->ctx)) > 0,
         .fetches = o->image_urls,
-        .n_row = llm_context_sees(s->ctx) || llm_context_hears(s->ctx)
+        .n_row = llm_context_facts(s->ctx)->sees || llm_context_facts(s->ctx)->hears
                      ? llm_session_n_given(llm_opened_session(s->ctx))
                      : 0,
         .most_images = llm_model_max_images(llm_opened_model(s->ctx)),
-        .listens = llm_context_hears(s->ctx),
+        .listens = llm_context_facts(s->ctx)->hears,
         .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
         .n_score = llm_session_n_score(llm_opened_session(s->ctx)),
         .sees_all = llm_session_sees_all(llm_opened_session(s->ctx)),

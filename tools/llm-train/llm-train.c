@@ -111,7 +111,7 @@ static ggl_status sample(llm_context *c, const work *w, const char *text, ggl_er
     tool_begin_line();
     printf("sample     %s\n", text);
     const llm_message message = {.role = "user", .content = text};
-    const ggl_status st = llm_context_has_chat(c)
+    const ggl_status st = llm_context_facts(c)->has_chat
                               ? llm_reply(c, &message, 1, &p, print_piece, NULL, err)
                               : llm_generate(c, text, &p, print_piece, NULL, err);
     printf("\n");

@@ -422,7 +422,7 @@ static int write_logits(job *j) {
     const int code = tool_read_ids(TOOL, "--tokens", j->o.tokens, &id, &n);
     if (code >= 0)
         return code;
-    rows r = {.n_row = (size_t)llm_context_n_vocab(j->ctx)};
+    rows r = {.n_row = (size_t)llm_context_facts(j->ctx)->n_vocab};
     ggl_status st = llm_hear(j->ctx, j->o.sounds.s[0], &p, &err);
     const float *logits = NULL;
     if (st == GGL_OK)

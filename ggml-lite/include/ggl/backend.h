@@ -85,9 +85,10 @@ typedef struct ggl_backend_vtable {
 
     /* Allocates a zeroed buffer of `size` bytes. Offsets of values in it are multiples of 64. With
      * host: makes a buffer of that memory without a copy; GGL_UNSUPPORTED if the device cannot, and the caller allocates
-     * and uploads. host belongs to the caller. It is not written to, except for GGL_REGION_IO: then a
+     * and uploads. host belongs to the caller. It is not written to, with two exceptions: GGL_REGION_IO, where a
      * backend that is not asynchronous runs in it, and one that is only copies from and to it, which
-     * may take effect as late as a run does. `region` says what the buffer
+     * may take effect as late as a run does; and GGL_REGION_REPACKED, where `repack` of a backend that is not asynchronous writes to it, and other
+     * backends may read what it has written. `region` says what the buffer
      * is for, as a device may have several kinds of memory: its number in runs, but GGL_REGION_WEIGHT
      * for all regions of weights, GGL_REGION_STORES for all of stores, and GGL_REGION_REPACKED for
      * all of repacked weights. */

@@ -53,6 +53,8 @@ typedef struct ggl_watch {
     void (*begin)(void *ctx);
 } ggl_watch;
 
+typedef struct ggl_repacked ggl_repacked;
+
 typedef struct ggl_sched_params {
     size_t size;                 /* sizeof(ggl_sched_params) */
     ggl_backend *const *backend; /* borrowed */
@@ -117,6 +119,9 @@ typedef struct ggl_sched_params {
     /* One batch is under way at a time, but its segments run on their backends at the same time where they need no
      * value of each other: for graphs whose products are divided among backends. */
     bool side_by_side;
+    /* Schedulers with the same table share repacked copies of its weights (ggl/internal/repacked.h), unless they are in a file, `cache`.
+     * No result changes. NULL: each makes its own. Borrowed until the scheduler is freed. */
+    ggl_repacked *repacked;
 } ggl_sched_params;
 
 /* Plans all runs of the graph g, which must be finished and outlive the scheduler. Allocates

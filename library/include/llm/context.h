@@ -148,14 +148,31 @@ typedef struct llm_open_params {
  * mistake, and a key of override that nothing reads). */
 GGL_API GGL_NODISCARD ggl_status llm_open(llm_context **out, const char *path,
                                           const llm_open_params *params, ggl_error *err);
+/* Opens another context of the model that c has opened, with a window, a KV cache, slots, devices, adapters, a chat template, an eye and a use of its
+ * own: one generates while another one embeds, each in its thread. They share the file, its tables, and on the CPU the prepared weights, so that a
+ * further context takes the memory and the time of its cache; what one of them gives does not depend on the others. On a device with memory of its own, each has its weights.
+ * params as of llm_open, but for the members that say how the file is read (arch, type, override, hub_token, offline, no_mmap, mlock), which are
+ * GGL_USAGE, and mmproj NULL: no eye. c may be in use by another thread meanwhile, and contexts may be closed in any order. Statuses of llm_open. */
+GGL_API GGL_NODISCARD ggl_status llm_open_beside(llm_context **out, const llm_context *c,
+                                                 const llm_open_params *params, ggl_error *err);
 GGL_API void llm_close(llm_context *c); /* NULL is fine */
 
-/* Where the layers run: "cpu=12,vulkan0=20"; or one name, such as "cpu", if neither split nor n_gpu_layers was
- * given. Valid until llm_close. */
-GGL_API const char *llm_context_placement(const llm_context *c);
-GGL_API int64_t llm_context_n_ctx(const llm_context *c);
-GGL_API int32_t llm_context_n_vocab(const llm_context *c); /* the length of a row of logits */
-GGL_API int32_t llm_context_n_embd(const llm_context *c);  /* 0: opened without embeddings */
+/* What is known of an open context. A later version may add members at its end. */
+typedef struct llm_facts {
+    int64_t n_ctx;    /* most tokens of the sequence */
+    int32_t n_vocab;  /* the length of a row of logits */
+    int32_t n_embd;   /* the length of a vector of llm_embed; 0: opened without embeddings */
+    int32_t bos, eos; /* the tokens that begin and end a text; -1: none */
+    bool has_chat;    /* there is a chat template, which llm_reply and llm_chat_format need */
+    bool sees, hears; /* opened with an eye, with an ear (llm_open_params.mmproj) */
+    const char *
+        pooling; /* how vectors are made of texts: "mean", "last", "cls", "none" or "rank"; see llm_open_params.pooling */
+    const char *
+        placement; /* where the layers run: "cpu=12,vulkan0=20"; or one name, such as "cpu", if neither split nor n_gpu_layers was given */
+} llm_facts;
+
+/* Never NULL; valid until llm_close. */
+GGL_API const llm_facts *llm_context_facts(const llm_context *c);
 /* Gets the text under a key of the model's file, such as "general.architecture" or "general.name". The
  * caller frees *text, of *n bytes and a NUL, by ggl_free. GGL_NOT_FOUND: there is no such key;
  * GGL_FORMAT: its value is not a text. */
@@ -167,15 +184,13 @@ GGL_API const char *llm_context_key(const llm_context *c, size_t k, size_t *n);
  * bytes and a NUL, by ggl_free. GGL_NOT_FOUND: there is no such key. */
 GGL_API GGL_NODISCARD ggl_status llm_context_json(const llm_context *c, const char *key,
                                                   char **json, size_t *n, ggl_error *err);
-/* Changes the scale of adapter k of llm_open_params.adapter. The sequence is empty afterwards. It prepares the
- * weights again, and needs memory for the new ones beside the old. GGL_USAGE: there is no adapter k, or the scale is
+/* Changes the scale of adapter k of llm_open_params.adapter. The sequence is empty afterwards. It plans
+ * the model again, and needs memory for a second KV cache meanwhile; the model's weights stay as they are. GGL_USAGE: there is no adapter k, or the scale is
  * not finite; else as llm_open. After a failure the old scale stays. If the adapter also changes the eye or the ear, what
  * llm_see and llm_listen have computed of pictures and sounds was computed with the old scale, and stays so: call them again after this, and use
  * the marks that they then return. */
 GGL_API GGL_NODISCARD ggl_status llm_set_adapter_scale(llm_context *c, size_t k, double scale,
                                                        ggl_error *err);
-/* True if the model has a chat template, which llm_reply and llm_chat_format need. */
-GGL_API bool llm_context_has_chat(const llm_context *c);
 
 /* --- generating text -------------------------------------------------------------------------- */
 
@@ -532,9 +547,6 @@ GGL_API GGL_NODISCARD ggl_status llm_decode(const llm_context *c, const int32_t 
 GGL_API const char *llm_token_bytes(const llm_context *c, int32_t id, size_t *n);
 /* True if the token ends a text. */
 GGL_API bool llm_token_is_end(const llm_context *c, int32_t id);
-/* The tokens that begin and end a text; -1 if none. */
-GGL_API int32_t llm_token_bos(const llm_context *c);
-GGL_API int32_t llm_token_eos(const llm_context *c);
 
 /* --- logits, embeddings, and the sequence ----------------------------------------------------- */
 
@@ -576,8 +588,6 @@ GGL_API GGL_NODISCARD ggl_status llm_score(llm_context *c, const int32_t *prompt
 GGL_API GGL_NODISCARD ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out,
                                            ggl_error *err);
 
-/* How the context makes vectors of texts: "mean", "last", "cls", "none" or "rank"; see llm_open_params.pooling. */
-GGL_API const char *llm_context_pooling(const llm_context *c);
 /* Gets the prompt that an embedding model expects before a text, which the caller puts there: that of the key
  * sentence_transformers.prompt.NAME of its file. Of an adapter
  * for a task (llm_embed_params.task), it is that of its key adapter.lora.prompt_prefix. "query" and "document" (also under the names passage and corpus): if there is none, and for

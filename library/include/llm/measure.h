@@ -150,8 +150,8 @@ typedef struct llm_imatrix_params {
 } llm_imatrix_params;
 
 /* Runs a text through the context's model, cut into windows as llm_perplexity cuts it, and adds what it collects to the matrix.
- * text NULL without tokens: the text of llm_own_text, of n_chunks windows, or 16384 tokens. The model's weights are prepared
- * once more for that, which takes memory and time; the sequence is not changed. params and result may be NULL.
+ * text NULL without tokens: the text of llm_own_text, of n_chunks windows, or 16384 tokens. The model is planned
+ * once more for that, which takes the memory of a window's values, and on devices with memory of their own that of the weights; the sequence is not changed. params and result may be NULL.
  * GGL_LIMIT: the text has fewer than two windows, or none after first_chunk; GGL_USAGE: params are wrong, the matrix is of another
  * model, or the model's numbers are not finite; else as llm_perplexity. After a failure the matrix is as before. */
 GGL_API GGL_NODISCARD ggl_status llm_imatrix_run(llm_imatrix *m, llm_context *c, const char *text,

@@ -36,9 +36,6 @@ typedef struct llm_audio {
     int32_t raw_rate, raw_channels;
 } llm_audio;
 
-/* Whether the model was opened with an eye; whether with an ear (llm_open_params.mmproj). */
-GGL_API bool llm_context_sees(const llm_context *c);
-GGL_API bool llm_context_hears(const llm_context *c);
 /* Shows a picture to the model: *mark becomes a text that stands for it wherever special tokens are read, in a prompt (llm_generate) or a message
  * (llm_reply), so
  *

@@ -126,6 +126,10 @@ class TranscribeParams(c.Structure):
     )
 
 
+class Facts(c.Structure):
+    _fields_ = fields("n_ctx:q n_vocab:i n_embd:i bos:i eos:i has_chat:? sees:? hears:? pooling:s placement:s")
+
+
 class RunInfo(c.Structure):
     _fields_ = fields(
         "size:z finish:i stop:i n_reused:q n_prompt:q n_generated:q n_guessed:q n_right:q "
@@ -237,15 +241,12 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "ggl_version": (c.c_char_p,),
     "ggl_free": (None, c.c_void_p),
     "llm_open": (STATUS, c.POINTER(Context), c.c_char_p, c.POINTER(OpenParams)),
+    "llm_open_beside": (STATUS, c.POINTER(Context), Context, c.POINTER(OpenParams)),
     "llm_close": (None, Context),
-    "llm_context_placement": (c.c_char_p, Context),
-    "llm_context_n_ctx": (c.c_int64, Context),
-    "llm_context_n_vocab": (c.c_int32, Context),
-    "llm_context_n_embd": (c.c_int32, Context),
+    "llm_context_facts": (c.POINTER(Facts), Context),
     "llm_context_key": (c.c_void_p, Context, c.c_size_t, SizeOut),
     "llm_context_json": (STATUS, Context, c.c_char_p, TextOut, SizeOut),
     "llm_set_adapter_scale": (STATUS, Context, c.c_size_t, c.c_double),
-    "llm_context_has_chat": (c.c_bool, Context),
     "llm_generate_fill_default": (None, c.POINTER(GenerateParams), c.c_size_t),
     "llm_number_name": (c.c_char_p, c.c_size_t),
     "llm_begin": (STATUS, Context, Ids, c.c_size_t, c.POINTER(GenerateParams)),
@@ -264,8 +265,6 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_decode": (STATUS, Context, Ids, c.c_size_t, c.c_uint, TextOut, SizeOut),
     "llm_token_bytes": (c.c_void_p, Context, c.c_int32, SizeOut),
     "llm_token_is_end": (c.c_bool, Context, c.c_int32),
-    "llm_token_bos": (c.c_int32, Context),
-    "llm_token_eos": (c.c_int32, Context),
     "llm_eval": (STATUS, Context, Ids, c.c_size_t, c.c_bool, c.POINTER(Floats)),
     "llm_score": (STATUS, Context, Ids, c.c_size_t, Ids, c.c_size_t, c.POINTER(c.c_double), c.POINTER(c.c_bool)),
     "llm_perplexity": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(PerplexityParams), c.POINTER(PerplexityResult)),
@@ -279,12 +278,9 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_describe": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
     "llm_plan": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
     "llm_cached_models": (STATUS, TextOut, SizeOut),
-    "llm_context_pooling": (c.c_char_p, Context),
     "llm_find_task": (c.c_int32, Context, c.c_char_p),
     "llm_embed_prompt": (STATUS, Context, c.c_char_p, TextOut, SizeOut),
     "llm_embed_texts": (STATUS, Context, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, c.POINTER(EmbedParams)),
-    "llm_context_sees": (c.c_bool, Context),
-    "llm_context_hears": (c.c_bool, Context),
     "llm_listen": (STATUS, Context, c.POINTER(Audio), c.c_char_p),
     "llm_see": (STATUS, Context, c.POINTER(Image), c.c_char_p),
     "llm_unsee": (None, Context, c.c_char_p),

@@ -49,7 +49,7 @@ class Embeds(Handle):
     def pooling(self) -> str:
         """How embed() makes one vector of a text: "mean", "last", "cls", "none" (a vector for each token) or "rank" (scores)."""
         with self._call() as handle:
-            name: bytes = self._lib.llm_context_pooling(handle)
+            name: bytes = self._lib.llm_context_facts(handle).contents.pooling
             return name.decode()
 
     def embed(

@@ -100,6 +100,16 @@ class Handle:
             finally:
                 self._inside_thread = None
 
+    @contextlib.contextmanager
+    def _kept(self) -> Iterator[int]:
+        """The handle, which is not closed meanwhile, for a call that may be made while another thread is in one."""
+        if self._is_foreign():
+            self._refuse_inside()
+        with self._alive:
+            if self._handle is None:
+                raise Error(Status.USAGE, f"the {self._noun} is closed")
+            yield self._handle
+
     def _wait(self, function: Callable[[int], object]) -> None:
         """Calls function(handle), which may take long. What a signal's handler raises meanwhile cancels the call."""
 

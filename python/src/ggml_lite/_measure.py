@@ -66,7 +66,7 @@ class Measures:
         read_special: bool = False,  # names of special tokens in the text stand for these
     ) -> Imatrix:
         """Collects over a text how large the inputs of each weight's columns are, and writes that to a file, for llm-quantize. text None: the model
-        writes one by itself. The weights are prepared once more, which takes memory; the context stays."""
+        writes one by itself. The context stays."""
         data = None if text is None else text.encode("utf-8")
         directions = 0 if n_directions is None else whole("n_directions", n_directions, 0, 32) or -1
         p = _abi.ImatrixParams(

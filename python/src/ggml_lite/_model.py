@@ -57,7 +57,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
     @known_arguments("Model")
     def __init__(
         self,
-        path: Path,
+        path: Union[Path, Model],
         *,
         n_ctx: Optional[int] = 0,  # most tokens of the context; 0: the model's own, or as many as fit into memory
         n_batch: Optional[int] = 0,  # most tokens that are computed at once; 0: 512
@@ -112,7 +112,8 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         overrides: Mapping[str, Union[bool, int, float, str]] = MappingProxyType({}),
     ):
         """Opens a GGUF file, a folder, one of the models in the library, "builtin:stories" and "builtin:chat", or a repository of the Hugging
-        Face Hub, "hf:USER/REPO" or "hf:USER/REPO:QUANT"."""
+        Face Hub, "hf:USER/REPO" or "hf:USER/REPO:QUANT". Of a Model that is open: another context of it, which shares its file and, on the CPU, its
+        weights, and has all else for itself: one generates while the other one embeds, each in its thread. They may be closed in any order."""
         self._begin_handle()
         self._turn = threading.Lock()  # held from the beginning of a generation to its end
         self._turn_thread: Optional[weakref.ReferenceType[Mark]] = None  # that has read the stream last
@@ -187,9 +188,9 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
             if text == "":
                 raise ValueError(f"{name.replace('hub_', '')} is empty; leave it out, or give None")
             setattr(p, name, None if text is None else text_bytes(name, text))
-        file = file_bytes("path", path)
+        of = path if isinstance(path, Model) else file_bytes("path", path)
         try:
-            interruptible(lambda: self._open(file, p), lambda: stopped.append(True))
+            interruptible(lambda: self._open(of, p), lambda: stopped.append(True))
         except Error:
             if raised:
                 raise raised[0] from None
@@ -198,13 +199,18 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
             self.close()
             raise raised[0]
 
-    def _open(self, file: bytes, p: _abi.OpenParams) -> None:
+    def _open(self, of: Union[bytes, Model], p: _abi.OpenParams) -> None:
         handle = c.c_void_p()
-        self._lib.llm_open(c.byref(handle), file, c.byref(p))
+        if isinstance(of, Model):
+            with of._kept() as other:
+                self._lib.llm_open_beside(c.byref(handle), other, c.byref(p))
+        else:
+            self._lib.llm_open(c.byref(handle), of, c.byref(p))
         self._handle = handle.value  # here, so that nothing that the main thread gets can lose it
-        self._n_ctx: int = self._lib.llm_context_n_ctx(handle)
-        self._n_vocab: int = self._lib.llm_context_n_vocab(handle)
-        self._n_embd: int = self._lib.llm_context_n_embd(handle)
+        facts = self._lib.llm_context_facts(handle).contents
+        self._n_ctx: int = facts.n_ctx
+        self._n_vocab: int = facts.n_vocab
+        self._n_embd: int = facts.n_embd
 
     @staticmethod
     def describe(path: Path, **arguments: Any) -> Dict[str, Any]:
@@ -259,25 +265,25 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
     def placement(self) -> str:
         """Where the layers run, such as "cpu=12,vulkan0=20"."""
         with self._call() as handle:
-            return _text(self._lib.llm_context_placement(handle)) or ""
+            return _text(self._lib.llm_context_facts(handle).contents.placement) or ""
 
     @property
     def has_chat(self) -> bool:
         """True if there is a chat template."""
         with self._call() as handle:
-            return bool(self._lib.llm_context_has_chat(handle))
+            return bool(self._lib.llm_context_facts(handle).contents.has_chat)
 
     @property
     def bos(self) -> Optional[int]:
         """The token that begins a text."""
         with self._call() as handle:
-            return _id(self._lib.llm_token_bos(handle))
+            return _id(self._lib.llm_context_facts(handle).contents.bos)
 
     @property
     def eos(self) -> Optional[int]:
         """The token that ends a text. There may be others, too: is_end()."""
         with self._call() as handle:
-            return _id(self._lib.llm_token_eos(handle))
+            return _id(self._lib.llm_context_facts(handle).contents.eos)
 
     @property
     def last_run(self) -> Run:
@@ -290,7 +296,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         return Metadata(self) if key is None else Metadata(self).get(key)
 
     def set_adapter_scale(self, k: int, scale: float) -> None:
-        """Changes how much of adapter k (0, 1, ..) is added to the weights, which are prepared again. The context is empty afterwards."""
+        """Changes how much of adapter k (0, 1, ..) is added to the weights, which stay as they are. The context is empty afterwards."""
         given = whole("k", k, 0, 32), number("scale", scale)
         with self._own_turn():
             self._wait(lambda handle: self._lib.llm_set_adapter_scale(handle, *given))
@@ -655,9 +661,11 @@ class _Asked(Model):
         self.facts: Dict[str, Any] = {}
         super().__init__(path, **arguments)
 
-    def _open(self, file: bytes, p: _abi.OpenParams) -> None:
+    def _open(self, of: Union[bytes, Model], p: _abi.OpenParams) -> None:
         text, n = c.c_void_p(), c.c_size_t()
-        getattr(self._lib, self._asks)(file, c.byref(p), c.byref(text), c.byref(n))
+        if isinstance(of, Model):
+            raise TypeError(f"path is {type(of).__name__}, not a path")
+        getattr(self._lib, self._asks)(of, c.byref(p), c.byref(text), c.byref(n))
         self.facts = json.loads(_abi.taken_bytes(self._lib, text, n))
 
 

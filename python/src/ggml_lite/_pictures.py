@@ -24,7 +24,7 @@ class Sees(Handle):
     def sees(self) -> bool:
         """Whether the model was opened with an eye (mmproj=), so that it sees pictures."""
         with self._call() as handle:
-            return bool(self._lib.llm_context_sees(handle))
+            return bool(self._lib.llm_context_facts(handle).contents.sees)
 
     def see(self, picture: Picture) -> str:
         """Shows a picture, the path of its file or its bytes, to the model. Returns its mark, a text that stands for it in prompts and
@@ -42,7 +42,7 @@ class Sees(Handle):
     def hears(self) -> bool:
         """Whether the model was opened with an ear (mmproj=), so that it hears sounds in conversations."""
         with self._call() as handle:
-            return bool(self._lib.llm_context_hears(handle))
+            return bool(self._lib.llm_context_facts(handle).contents.hears)
 
     def listen(self, sound: Sound, *, raw: Optional[str] = None, raw_rate: int = 0, raw_channels: int = 0) -> str:
         """Plays a sound, the path of its file or its bytes, to the model, and returns its mark, as see() does for a picture. raw: samples

@@ -9,6 +9,7 @@
 #ifndef LLM_MODEL_H
 #define LLM_MODEL_H
 
+#include "ggl/sched.h"
 #include "llm/internal/arch.h"
 #include "llm/internal/load.h"
 #include "llm/internal/tokenizer.h"
@@ -50,6 +51,10 @@ GGL_NODISCARD ggl_status llm_model_open_memory(llm_model **out, const void *data
 /* The same for an opened file, which may have no data (ggl_gguf_compose). Takes over the file, also on failure. */
 GGL_NODISCARD ggl_status llm_model_open_file(llm_model **out, ggl_gguf *file,
                                              const llm_model_params *params, ggl_error *err);
+/* Makes another one of the same file, which has everything in common with m but the marks of its tokenizer (llm_model_set_marks) and what this
+ * remembers. What they share is freed with the last of them, so they may be freed in any order. Any thread may call this, and use what it
+ * makes. GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_model_beside(llm_model **out, llm_model *m, ggl_error *err);
 void llm_model_free(llm_model *m);
 
 const ggl_gguf *llm_model_file(const llm_model *m);
@@ -59,6 +64,8 @@ const llm_arch *llm_model_arch(const llm_model *m);
 const char *llm_model_arch_origin(const llm_model *m);
 /* Returns llm_model_params.ignore, to pass on as llm_arch_params.ignore. */
 llm_arch_ignore llm_model_ignore(const llm_model *m);
+/* Returns the table of repacked weights that its sessions share (ggl_sched_params.repacked). */
+ggl_repacked *llm_model_repacked(const llm_model *m);
 /* Return the context that the model was trained with ({arch}.context_length). 0: the key is
  * absent or not a whole number >= 1, which building the graph reports. */
 int64_t llm_model_n_ctx(const llm_model *m);

@@ -41,6 +41,9 @@ enum {
  * GGL_FORMAT (its arrays do not fit together) or GGL_NOMEM. *out is NULL on failure. */
 GGL_NODISCARD ggl_status llm_tokenizer_new(llm_tokenizer **out, const ggl_gguf *file,
                                            ggl_error *err);
+/* Makes one with the tables of t, which outlives it, and with marks and a memory of its own. GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_tokenizer_beside(llm_tokenizer **out, const llm_tokenizer *t,
+                                              ggl_error *err);
 void llm_tokenizer_free(llm_tokenizer *t);
 
 /* Appends one token. GGL_NOMEM. */
