@@ -411,6 +411,12 @@ def beside():
             check(complete(s, "later")["choices"] and len(shares()) == 2, "the file is another one now")
             check(embed(s, model="embed") == vector, "the others keep theirs")
             check(s.stop() == 0, "exit code")
+        # weights that are read in the file's pages need room once
+        with open(path, "w") as f:
+            f.write(f"[*]\nno-repack = true\n[chat]\nmodel = {CHAT}\n[embed]\nmodel = {CHAT}\npooling = mean\n")
+        with Server([BINARY, "--models", path, *SMALL], env={"GGL_MEMORY_LEFT": "4500000"}) as s:
+            complete(s, "chat"), embed(s, model="embed")
+            check(states(s) == {"chat": "loaded", "embed": "loaded"}, states(s))
 
 
 def reload():

@@ -78,6 +78,12 @@ models *model_table(const model *m) {
     return m->table;
 }
 
+/* True if the two, which are open, share a file, whose mapped weights are in memory once. */
+static bool has_same_file(const model *a, const model *b) {
+    return llm_model_file(llm_opened_model(a->server->ctx)) ==
+           llm_model_file(llm_opened_model(b->server->ctx));
+}
+
 double model_taken(void *ctx, const char *device) {
     const model *m = ctx;
     models *t = m->table;
@@ -85,7 +91,9 @@ double model_taken(void *ctx, const char *device) {
     ggl_os_mutex_lock(&t->lock);
     for (size_t i = 0; i < t->n; i++) {
         const model *other = t->row[i];
-        for (int k = 0; other != m && other->state == MODEL_LOADED && k < SERVER_MEMORIES; k++)
+        if (other == m || other->state != MODEL_LOADED || (!*device && has_same_file(m, other)))
+            continue;
+        for (int k = 0; k < SERVER_MEMORIES; k++)
             if (strcmp(other->server->used[k].device, device) == 0)
                 sum += other->server->used[k].bytes;
     }
