@@ -9,7 +9,7 @@
 #include "llm/internal/tokenizer.h"
 #include "llm/llm.h"
 #include "sound/log_mel.h"
-#include "train/noticed.h"
+#include "noticed.h"
 
 typedef struct llm_eye llm_eye;
 

@@ -18,7 +18,7 @@ if [ -z "$format" ]; then
 fi
 
 sources() {
-    find ggml-lite backends models library small tools tests examples -name '*.[ch]' ! -name 'unicode_tables.c' ! -name 'unicode_forms.c' ! -name 'char_width_tables.h' -print0
+    find ggml-lite backends models library train small tools tests examples -name '*.[ch]' ! -name 'unicode_tables.c' ! -name 'unicode_forms.c' ! -name 'char_width_tables.h' -print0
 }
 if [ "${1:-}" = --check ]; then
     # clang-format fails if there are differences, and so does xargs; only the list counts.

@@ -152,8 +152,10 @@ def target_of(inner, known):
     """The target that makes this file of the build, or None."""
     base = os.path.basename(inner)
     name = base
-    if base.startswith("libllm.so"):
-        name = "llm-old-glibc" if "old-glibc" in inner else "llm-shared"
+    if base.startswith(("libllm.so", "libllm-train.so")):
+        name = base.partition(".")[0].removeprefix("lib") + ("-old-glibc" if "old-glibc" in inner else "-shared")
+    elif base == "libllm-train.a":
+        name = "llm-training"
     elif base.endswith((".a", ".so")):  # ninja takes names of files for targets, too; cmake does not
         stem = base.rpartition(".")[0]
         name = stem.removeprefix("lib") if stem.startswith("lib") else "test-plugin-" + stem
@@ -165,7 +167,7 @@ def targets(build, options):
     helped = subprocess.run(["cmake", "--build", build, "--target", "help"], check=True, capture_output=True, text=True).stdout
     known = set(re.findall(r"^(?:\.\.\. )?([\w.+-]+)", helped, re.M))
     tests, needs, found = registered(build), needed(build), set()
-    tools = {name for name in known if re.fullmatch(r"llm-(?!models$|builtin$|place$|layer$|shared$|hub$)[a-z-]+", name)}
+    tools = {name for name in known if re.fullmatch(r"llm-(?!models$|builtin$|place$|layer$|shared$|hub$|train-|training$|vocabulary$)[a-z-]+", name)}
     for name in chosen(build, options):
         found.update(needs.get(name, []))
         for word in tests[name]:

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ggl/internal/gradient.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/types.h"

@@ -42,13 +42,13 @@ struct ggl_graph {
 bool ggl_shape_infer(ggl_graph *g, ggl_tensor *y);
 
 /* Sets the graph's error unless there is one already; returns NULL. */
-void *ggl_graph_fail(ggl_graph *g, ggl_status s, const char *fmt, ...) GGL_PRINTF(3, 4);
+GGL_PRIVATE void *ggl_graph_fail(ggl_graph *g, ggl_status s, const char *fmt, ...) GGL_PRINTF(3, 4);
 
 /* Says that the body, which has just begun, runs back over the batch in chunks of so many elements (ggl_body.chunk). The nodes that
  * follow run forward, up to ggl_body_turn. */
-void ggl_body_in_chunks(ggl_graph *g, int64_t chunk);
+GGL_PRIVATE void ggl_body_in_chunks(ggl_graph *g, int64_t chunk);
 /* Says that the body's nodes that follow run backward. */
-void ggl_body_turn(ggl_graph *g);
+GGL_PRIVATE void ggl_body_turn(ggl_graph *g);
 
 /* Returns why t cannot be an output, to follow its name in a message; NULL: it can. */
 const char *ggl_output_fault(const ggl_tensor *t);

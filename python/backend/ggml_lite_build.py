@@ -1,7 +1,7 @@
 """Builds the package, by the hooks of PEP 517 and PEP 660, with nothing but Python's own library.
 
 A wheel has the Python files and a copy of the shared library, which is the one at the path in the environment variable
-GGML_LITE_LIBRARY, or else in a build folder of the repository (build/*/lib). It is for this platform alone, or for the one that the
+GGML_LITE_LIBRARY, or else in a build folder of the repository (build/*/lib), and of the one for training beside it, if that is there. It is for this platform alone, or for the one that the
 setting `platform` names (`pip wheel -C platform=NAME`), which the builder knows to be right. If there is no library, the build
 fails, unless the system has a library or the variable is "none". Such a wheel is for all platforms, and the library is looked for when the
 package is used. An editable wheel leads to the source folder."""
@@ -133,6 +133,11 @@ def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata
     else:
         print(f"with a copy of {library}")
         wheel.add(f"{NAME}/{_find.FILE_NAME}", library.read_bytes())
+        trains = next((path for path in map(Path, _find.for_training(str(library))) if path.is_file()), None)
+        if trains is None:
+            print(f"without {Path(_find.for_training(str(library))[0]).name}, which is not beside it: the package cannot train")
+        else:
+            wheel.add(f"{NAME}/{_find.for_training(_find.FILE_NAME)[0]}", trains.read_bytes())
     return wheel.write(wheel_directory, tag(library, config_settings))
 
 

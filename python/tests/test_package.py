@@ -45,7 +45,7 @@ class Library(unittest.TestCase):
         self.folder = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.folder)
         inside = self.folder / "ggml_lite"
-        shutil.copytree(PACKAGE, inside, ignore=shutil.ignore_patterns("__pycache__", _find.FILE_NAME))
+        shutil.copytree(PACKAGE, inside, ignore=shutil.ignore_patterns("__pycache__", _find.FILE_NAME, *_find.for_training(_find.FILE_NAME)))
         self.library = ggml_lite.library_path()
 
     def test_not_found(self):
@@ -66,6 +66,19 @@ class Library(unittest.TestCase):
         inside = self.folder / "ggml_lite" / _find.FILE_NAME
         inside.symlink_to(self.library)
         self.assertEqual(run_python(self.PROGRAM, self.folder)[0], str(inside))
+
+    def test_for_training(self):
+        program = "import ggml_lite; print(ggml_lite.Training('builtin:stories', 'a.txt', n_steps=1, n_valid=0).facts.kind)"
+        (self.folder / "a.txt").write_text("Once upon a time there was a cat. " * 40)
+        inside = self.folder / "ggml_lite" / _find.FILE_NAME
+        shutil.copy(self.library, inside)
+        err = run_python(program, self.folder)[1]
+        trains = _find.for_training(str(inside))[0]
+        for words in ("ImportError", f"needs the shared library {Path(trains).name} beside {inside}", f"  - {trains}: ", "--target llm-train-shared"):
+            self.assertIn(words, err)
+        inside.unlink()
+        inside.symlink_to(self.library)  # it is beside the file to which this leads
+        self.assertEqual(run_python(program, self.folder), ("text", ""))
 
     def test_in_a_build_folder(self):
         source = self.folder / "clone" / "python" / "src"

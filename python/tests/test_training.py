@@ -305,14 +305,9 @@ class Mistakes(Trainings):
                     t.run(**wrong)
 
     def test_errors(self):
-        for more, status, words in (
-            ({"schedule": "cos"}, Status.USAGE, "cosine, linear and constant"),
-            ({"matrix": "blk.99.*"}, Status.NOT_FOUND, "blk.99"),
-            ({"valid_file": self.folder / "none"}, Status.IO, "none"),
-        ):
-            with self.assertRaisesRegex(Error, words) as caught:
-                self.open(**more)
-            self.assertEqual(caught.exception.status, status)
+        with self.assertRaisesRegex(Error, "blk.99") as caught:
+            self.open(matrix="blk.99.*")
+        self.assertEqual(caught.exception.status, Status.NOT_FOUND)
         with self.assertRaisesRegex(Error, "needs a file"):
             Training("builtin:chat")
         bad = self.folder / "bad.jsonl"
@@ -329,13 +324,6 @@ class Mistakes(Trainings):
             with self.assertRaises(Error):
                 t.resume(self.chats)
             self.assertEqual(t.past, [])
-
-    def test_diverging(self):
-        with Training("builtin:chat", self.chats, rate=50, n_steps=400, n_warmup=-1, max_norm=-1) as t:
-            with self.assertRaisesRegex(Error, "the training has diverged") as caught:
-                t.run()
-            self.assertEqual(caught.exception.status, Status.LIMIT)
-            self.assertGreater(len(t.past), 0)
 
     def test_closed(self):
         t = self.open()

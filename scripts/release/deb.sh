@@ -35,7 +35,7 @@ Description: language models on your own computer
  browsers, convert and quantize models, and measure speed and quality. They
  run GGUF files, Hugging Face folders and llama2.c checkpoints.
  .
- The package also has the library libllm with its headers.
+ The package also has the libraries libllm and libllm-train with headers.
 END
     echo "activate-noawait ldconfig" >"$root/DEBIAN/triggers"
     (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)

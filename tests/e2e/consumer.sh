@@ -1,5 +1,5 @@
 #!/bin/bash
-# The programs of docs/graph.md, and examples/generate.c with libllm, static and shared, build and run against
+# The programs of docs/graph.md, examples/generate.c with libllm, and a program that trains with libllm-train, static and shared, build and run against
 # the installed package, as projects of their own: consumer.sh BUILD_DIR SOURCE_DIR CC
 # The build may be one with BUILD_SHARED_LIBS: then all of them use libllm.so.
 set -eu
@@ -36,7 +36,7 @@ for program in "$tmp"/moved/bin/llm-*; do
 done
 
 cmake -S "$source/tests/consumer" -B "$tmp/cmake" -DCMAKE_PREFIX_PATH="$tmp/moved" -DCMAKE_C_COMPILER="$cc" \
-    -DWANT_VERSION="$version" -DPROGRAMS="$tmp/programs" -DGENERATE="$source/examples/generate.c" >"$tmp/cmake.log"
+    -DWANT_VERSION="$version" -DPROGRAMS="$tmp/programs" -DGENERATE="$source/examples/generate.c" -DTRAIN="$source/tests/consumer/train.c" >"$tmp/cmake.log"
 cmake --build "$tmp/cmake" >>"$tmp/cmake.log" || { cat "$tmp/cmake.log"; exit 1; }
 for program in "$tmp"/cmake/program-*; do
     docs_prints "$page" "$program"
@@ -45,9 +45,15 @@ done
 tells_story() { # PROGRAM
     "$source/tests/e2e/generate.sh" "$1" "$source"
 }
+learns() { # PROGRAM
+    "$1" >"$tmp/learned" || { cat "$tmp/learned"; exit 1; }
+    grep -qx 'step 1 of 2: loss [0-9.]*' "$tmp/learned" || { cat "$tmp/learned"; exit 1; }
+}
 tells_story "$tmp/cmake/generate-llm"
+learns "$tmp/cmake/train-llm"
 libdir=$(dirname "$(find "$tmp/moved" -name 'libllm.*' | head -1)")
 if [ -e "$tmp/cmake/generate-shared" ]; then
+    learns "$tmp/cmake/train-shared"
     tells_story "$tmp/cmake/generate-shared"
     mv "$libdir/libllm.so" "$libdir/for-the-linker" # a program needs only the name of the SONAME
     tells_story "$tmp/cmake/generate-shared"
@@ -73,6 +79,12 @@ for program in "$tmp"/programs/*.c; do
 done
 by_pkg_config llm "$source/examples/generate.c"
 tells_story "$tmp/by-pkg-config"
+by_pkg_config llm-train "$source/tests/consumer/train.c"
+learns "$tmp/by-pkg-config"
+if [ -e "$libdir/libllm-train.so" ] && command -v readelf >/dev/null; then
+    # it goes with the libllm.so of its version alone
+    readelf -V "$libdir/libllm-train.so" | grep -q "LLM_PRIVATE_$version" || { echo "libllm-train.so goes with any version of libllm.so"; exit 1; }
+fi
 if [ -e "$libdir/libllm.a" ]; then
     # by the line of docs/library.md
     line=$(sed -n 's/^    cc \(-o generate generate\.c .*libllm\.a .*\)/\1/p' "$source/docs/library.md")

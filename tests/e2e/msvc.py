@@ -74,7 +74,7 @@ def sources(processor, build):
 
 def headers():
     """The same for each public header: twice in one source, as C and as C++; and with what only Microsoft's compiler defines."""
-    roots = [os.path.join(SOURCE, part, "include") for part in ("ggml-lite", "models", "backends", "library")]
+    roots = [os.path.join(SOURCE, part, "include") for part in ("ggml-lite", "models", "backends", "library", "train")]
     for root in roots:
         for header in sorted(glob.glob(root + "/ggl/*.h") + glob.glob(root + "/llm/*.h")):
             name = os.path.relpath(header, root)

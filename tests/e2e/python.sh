@@ -117,7 +117,7 @@ if [ -n "$has_pip" ]; then
     (cd "$source/python/backend" && "$python" -c 'import sys, ggml_lite_build as b; b.build_sdist(sys.argv[1])' "$tmp") || fail "no source distribution"
     GGML_LITE_LIBRARY=$library "${run[@]}" -m pip wheel --no-deps -w wheels ggml_lite-"$version".tar.gz >pip.log 2>&1 || fail "pip wheel: $(tail -5 pip.log)"
     list=$("$python" -m zipfile -l wheels/*.whl)
-    for file in ggml_lite/libllm.so ggml_lite/py.typed licenses/LICENSE licenses/NOTICE; do
+    for file in ggml_lite/libllm.so ggml_lite/libllm-train.so ggml_lite/py.typed licenses/LICENSE licenses/NOTICE; do
         grep -qF "$file" <<<"$list" || fail "the wheel lacks $file: $list"
     done
 

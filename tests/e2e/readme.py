@@ -8,7 +8,7 @@ import tempfile
 
 source, library, cc = sys.argv[1:]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
-FOLDERS = "library", "models", "backends", "ggml-lite"
+FOLDERS = "library", "train", "models", "backends", "ggml-lite"
 
 
 def write(path, text):

@@ -1,6 +1,6 @@
 #!/bin/bash
 # What the shared library exports, and how it is called: shared_library.sh LIBRARY SOURCE_DIR
-# The calls of the public headers and nothing else; the name that programs ask for has the version up to which programs are compatible.
+# The calls of the public headers and, under a version of their own, those that libllm-train.so needs (unit.exports); the name that programs ask for has the version up to which programs are compatible.
 set -eu
 library=$1 source=$2
 tmp=$(mktemp -d)
@@ -10,7 +10,7 @@ fail() {
     exit 1
 }
 command -v nm >/dev/null && command -v readelf >/dev/null || { echo "nm or readelf is not there"; exit 77; }
-nm -D --defined-only "$library" | awk '$2 != "A" { sub("@.*", "", $3); print $3 }' | sort -u >"$tmp/exported"
+nm -D --defined-only "$library" | awk '$2 != "A" && $3 !~ /@LLM_PRIVATE_/ { sub("@.*", "", $3); print $3 }' | sort -u >"$tmp/exported"
 cat "$source"/{ggml-lite,backends,library}/include/*/*.h | grep -oE '\b(ggl|llm)_[a-z0-9_]+' | sort -u >"$tmp/declared"
 [ "$(wc -l <"$tmp/exported")" -gt 60 ] || fail "it exports only $(wc -l <"$tmp/exported") symbols"
 comm -23 "$tmp/exported" "$tmp/declared" >"$tmp/more"

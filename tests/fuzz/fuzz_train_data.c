@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
-#include "train/order.h"
+#include "training/order.h"
 
 enum { N_CTX = 12 };
 
@@ -70,16 +70,16 @@ static ggl_status append_mark(void *ctx, const llm_tokenizer *t, const char *mar
 
 static const llm_marks marks = {.find = find_mark, .append = append_mark};
 
-static ggl_status show(void *ctx, const llm_noticed_file *f, train_shown *out, ggl_error *err) {
+static ggl_status show(void *ctx, const llm_noticed_file *f, llm_shown_file *out, ggl_error *err) {
     (void)ctx;
-    *out = (train_shown){.n_parts = 0};
+    *out = (llm_shown_file){.n_parts = 0};
     if (!f->data || f->n == 0)
         return ggl_fail(err, GGL_FORMAT, "no bytes");
     const int k = ((const unsigned char *)f->data)[0] % KINDS;
     out->part = ggl_calloc(1, sizeof *out->part);
     if (!out->part)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    out->part[0] = (train_shown_part){.n = 4 + k, .n_made = n_made(k), .first = first_of(k)};
+    out->part[0] = (llm_shown_part){.n = 4 + k, .n_made = n_made(k), .first = first_of(k)};
     out->n_parts = 1;
     out->id[0] = (uint8_t)k;
     memcpy(out->mark, (char[]){'\x02', (char)('A' + k), '\x03', '\0'}, 4);
@@ -87,19 +87,19 @@ static ggl_status show(void *ctx, const llm_noticed_file *f, train_shown *out, g
     return GGL_OK;
 }
 
-static void let_go(void *ctx, const train_shown *shown) {
+static void let_go(void *ctx, const llm_shown_file *shown) {
     (void)ctx;
     require(held[shown->id[0]] > 0);
     held[shown->id[0]]--;
 }
 
-static const train_senses sees = {.pictures = true,
-                                  .marks = &marks,
-                                  .show = show,
-                                  .let_go = let_go},
-                          answers = {.text = true, .start = 1};
+static const llm_file_senses sees = {.pictures = true,
+                                     .marks = &marks,
+                                     .show = show,
+                                     .let_go = let_go},
+                             answers = {.text = true, .start = 1};
 
-static const train_senses *senses_of(const uint8_t *data, size_t size) {
+static const llm_file_senses *senses_of(const uint8_t *data, size_t size) {
     return memmem(data, size, "source", 6)  ? &answers
            : memmem(data, size, "image", 5) ? &sees
                                             : NULL;
@@ -112,7 +112,7 @@ static void check_row(const train_data *d, int32_t token) {
     require(row < n_made((int)llm_train_data_reading_length(d, r) - 4));
 }
 
-static void check_reading(const train_data *d, const train_senses *s, int64_t k) {
+static void check_reading(const train_data *d, const llm_file_senses *s, int64_t k) {
     int32_t text[N_CTX];
     const int64_t r = llm_train_data_reading(d, k);
     require((s == &answers) == (r >= 0) && r < llm_train_data_n_readings(d));
@@ -127,7 +127,7 @@ static void check_reading(const train_data *d, const train_senses *s, int64_t k)
 
 /* --- items -------------------------------------------------------------------------------------- */
 
-static void check_items(const train_data *d, const train_senses *senses) {
+static void check_items(const train_data *d, const llm_file_senses *senses) {
     const train_data_stats s = llm_train_data_stats(d);
     int64_t n_records = 0, n_tokens = 0, n_counted = 0;
     require(s.n_items == llm_train_data_n(d));

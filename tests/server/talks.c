@@ -9,7 +9,7 @@
 #include "common/text_file.h"
 #include "llm/llm.h"
 #include "template/parts.h"
-#include "train/data.h"
+#include "training/data.h"
 
 extern const dialect api_openai_chat;
 

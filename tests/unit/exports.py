@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What the shared library exports, and which tier each symbol has. An installed header names its tier in its first comment
-("Tier: stable" or "Tier: versioned"); headers in a folder `internal` are not installed, and nothing in them is exported.
+"""What the shared libraries export, and which tier each symbol has. An installed header names its tier in its first comment
+("Tier: stable" or "Tier: versioned"); headers in a folder `internal` are not installed, and nothing in them has a tier. What they, and other private headers,
+mark with GGL_PRIVATE is exported by libllm.so for libllm-train.so of the same version, and library/private.txt lists it: just what that needs.
 
-    exports.py ROOT LIBRARY           compares the headers, the library's symbols and exports.txt; exit code 0: they agree
-    exports.py ROOT LIBRARY --write   writes exports.txt again
-    exports.py --test                 shows that faults are found"""
+    exports.py ROOT LIBLLM LIBLLM_TRAIN           compares the headers, the symbols of the libraries and the lists; exit code 0: they agree
+    exports.py ROOT LIBLLM LIBLLM_TRAIN --write   writes exports.txt and private.txt again
+    exports.py --test                             shows that faults are found"""
 import glob
 import os
 import re
@@ -12,7 +13,9 @@ import subprocess
 import sys
 
 LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "exports.txt")
-MOST = 156  # symbols that a library may promise
+PRIVATE = "library/private.txt"
+MOST = 156  # symbols that the libraries may promise
+MOST_PRIVATE = 140  # symbols that libllm-train.so may need besides
 FEWEST = 60
 TIERS = ("stable", "versioned")
 
@@ -23,10 +26,10 @@ def tier_of(text):
     return found.group(1) if found and found.group(1) in TIERS else None
 
 
-def calls(text):
-    """The functions that a header declares with GGL_API."""
+def calls(text, mark="GGL_API"):
+    """The functions that a header declares with this mark."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    return re.findall(r"\bGGL_API\b[^;(]*?\b(\w+)\s*\(", re.sub(r"^#.*$", "", text, flags=re.M))
+    return re.findall(r"\b" + mark + r"\b[^;(]*?\b(\w+)\s*\(", re.sub(r"^#.*$", "", text, flags=re.M))
 
 
 def read_headers(headers):
@@ -58,15 +61,35 @@ def compare(declared, exported, listed):
     return faults
 
 
-def read_list():
-    with open(LIST, encoding="utf-8") as file:
-        return dict(line.split() for line in file if line.strip() and not line.startswith("#"))
+def compare_private(marked, exported, needed, listed):
+    """Names: marked with GGL_PRIVATE, exported by libllm.so as private, needed of these by libllm-train.so, and listed. Returns the faults."""
+    faults = [f"{name} is marked GGL_PRIVATE, but libllm-train.so does not need it: remove the mark" for name in sorted(marked - needed)]
+    faults += [f"{name} is in private.txt, but no header marks it with GGL_PRIVATE" for name in sorted(listed - marked)]
+    faults += [f"{name} is private, but libllm.so does not export it so" for name in sorted(needed - exported)]
+    if listed != needed:
+        faults.append("private.txt differs from what libllm-train.so needs: exports.py ROOT LIBLLM LIBLLM_TRAIN --write\n  " + " ".join(sorted(listed ^ needed)))
+    if len(needed) > MOST_PRIVATE:
+        faults.append(f"libllm-train.so needs {len(needed)} private symbols; at most {MOST_PRIVATE} may be: let libllm have a call for what several do")
+    return faults
 
 
-def write_list(symbols):
-    with open(LIST, "w", encoding="utf-8") as file:
-        file.write("# The symbols that libllm.so exports, with their tiers (docs/library.md). exports.py --write makes this list.\n")
-        file.writelines(f"{name} {tier}\n" for name, tier in sorted(symbols.items(), key=lambda s: (s[1], s[0])))
+def rows(path):
+    with open(path, encoding="utf-8") as file:
+        return [line.split() for line in file if line.strip() and not line.startswith("#")]
+
+
+def write(path, lines):
+    with open(path, encoding="utf-8") as file:
+        comment = file.readline()
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines([comment, *(line + "\n" for line in lines)])
+
+
+def symbols(library, *options):
+    """{name: version} of a shared library's dynamic symbols."""
+    lines = subprocess.run(["nm", "-D", *options, library], check=True, capture_output=True, text=True).stdout.splitlines()
+    found = [line.split()[-2:] for line in lines]
+    return {name.partition("@")[0]: name.rpartition("@")[2] for kind, name in found if kind != "A"}
 
 
 def self_test():
@@ -81,27 +104,40 @@ def self_test():
     assert len(compare(one, {"ggl_a", "ggl_b"}, one)) == 1 and len(compare(one, set(), one)) == 1 and len(compare(one, {"ggl_a"}, {})) == 1
     many = {f"ggl_{i}": "stable" for i in range(MOST + 1)}
     assert len(compare(many, set(many), many)) == 1
+    assert calls("GGL_API void ggl_a(void);\nGGL_PRIVATE GGL_NODISCARD int\nggl_b(int n);", "GGL_PRIVATE") == ["ggl_b"]
+    assert not compare_private({"a"}, {"a"}, {"a"}, {"a"})
+    assert len(compare_private({"a", "b"}, {"a"}, {"a"}, {"a"})) == 1 and len(compare_private({"a"}, set(), {"a"}, {"a"})) == 1
+    assert len(compare_private({"a"}, {"a"}, {"a"}, set())) == 1 and len(compare_private(set(), {"a"}, {"a"}, {"a"})) == 1
+    assert len(compare_private(set(many), set(many), set(many), set(many))) == 1
 
 
 def main():
     if sys.argv[1:] == ["--test"]:
         self_test()
         return 0
-    root, library = sys.argv[1:3]
+    root, library, train = sys.argv[1:4]
     headers = {}
-    for path in glob.glob(os.path.join(root, "*/include/**/*.h"), recursive=True):
-        with open(path, encoding="utf-8") as file:
-            headers[os.path.relpath(path, root)] = file.read()
-    declared, faults = read_headers(headers)
-    lines = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout.splitlines()
-    exported = {line.split()[2].split("@")[0] for line in lines if line.split()[1] != "A"}
-    if sys.argv[3:] == ["--write"]:
-        write_list(declared)
-    faults += compare(declared, exported, read_list())
+    for path in glob.glob(os.path.join(root, "*/**/*.h"), recursive=True):
+        name = os.path.relpath(path, root)
+        if not name.startswith(("build", "tests", "examples")):
+            with open(path, encoding="utf-8") as file:
+                headers[name] = file.read()
+    declared, faults = read_headers({name: text for name, text in headers.items() if "/include/" in name})
+    marked = {call for text in headers.values() for call in calls(text, "GGL_PRIVATE")}
+    exported, trains = symbols(library, "--defined-only"), symbols(train, "--defined-only")
+    private = {name for name, version in exported.items() if "PRIVATE" in version}
+    needed = {name for name, version in symbols(train, "--undefined-only").items() if "PRIVATE" in version}
+    if sys.argv[4:] == ["--write"]:
+        write(LIST, [f"{name} {tier}" for name, tier in sorted(declared.items(), key=lambda s: (s[1], s[0]))])
+        write(os.path.join(root, PRIVATE), sorted(needed))
+    faults += compare(declared, exported.keys() - private | trains.keys(), dict(rows(LIST)))
+    faults += compare_private(marked, private, needed, {name for name, in rows(os.path.join(root, PRIVATE))})
+    ours = set(calls("".join(text for name, text in headers.items() if name.startswith("train/include/"))))
+    faults += [f"{name} is exported by the wrong library" for name in sorted((exported.keys() & ours) | (trains.keys() - ours))]
     if len(exported) < FEWEST:
         faults.append(f"only {len(exported)} symbols were found in {library}")
     counts = ", ".join(f"{list(declared.values()).count(tier)} {tier}" for tier in TIERS)
-    print("\n".join(faults) or f"{len(exported)} symbols: {counts}")
+    print("\n".join(faults) or f"{len(declared)} symbols: {counts}, {len(trains)} of them of libllm-train.so, which needs {len(needed)} private ones")
     return 1 if faults else 0
 
 

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-FOLDERS = ["ggml-lite", "backends", "models", "library", "tools", "python"]  # of the product
+FOLDERS = ["ggml-lite", "backends", "models", "library", "train", "tools", "python"]  # of the product
 # library/glibc only passes on calls of these, to older versions of them.
 ALLOWED = re.compile(r"ggml-lite/base/os_\w+\.c$|library/glibc/")
 # A header in ggl/internal: the symbols that it replaces.

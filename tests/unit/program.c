@@ -1,7 +1,6 @@
 /* A program's steps: in an order that works, side by side where nothing waits, none writing what
  * another of its wave needs. */
 #include "ggl/compose.h"
-#include "ggl/internal/gradient.h"
 #include "ggl/internal/graph.h"
 #include "ggl/program.h"
 

@@ -126,7 +126,7 @@ def main():
     from ggml_lite import _abi, _model, _options, _results, _training
 
     c = {}
-    for path in glob.glob(os.path.join(root, "library/include/llm/*.h")):
+    for path in glob.glob(os.path.join(root, "*/include/llm/*.h")):
         with open(path, encoding="utf-8") as file:
             c.update(members(file.read()))
     with open(os.path.join(root, ROWS), encoding="utf-8") as file:

@@ -21,16 +21,18 @@ import sys
 ROOMS = {
     "ggml-lite": ["base", "quant", "gguf", "graph", "plan", "sched"],
     "backends": ["common", "reference cpu vulkan shadow trace ranks mpi", "."],
-    "models": ["common", "text", "sample grammar", "calls", "template", "language", "compile", "made_up", "quant", "convert", "vocabulary", "load", "train", "run", "guess", "serve", "small"],
-    "library": ["builtin place hub measure sound picture speech glibc", "train", "."],
+    "models": ["common", "text", "sample grammar", "calls", "template", "language", "compile", "made_up", "quant", "convert", "load", "run", "guess", "serve", "small"],
+    "library": ["builtin place hub measure sound picture speech glibc", "."],
+    "train": ["gradient vocabulary", "trainer", "training", "."],
     "small": ["."],
     "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-embed llm-gguf llm-grammar llm-imatrix llm-lora llm-perplexity llm-quantize llm-server llm-tokenize llm-train llm-transcribe"],
 }
 BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "library": ["ggml-lite", "backends", "models"],
-         "small": ["ggml-lite", "backends", "models"], "tools": ["ggml-lite", "backends", "models", "library"]}
+         "train": ["ggml-lite", "backends", "models", "library"], "small": ["ggml-lite", "backends", "models"],
+         "tools": ["ggml-lite", "backends", "models", "library", "train"]}
 # What may include a backend's own headers: llm-bench measures kernels, and the runtime for boards consists of the portable ones.
 KNOW_BACKENDS = {"tools/llm-bench", "small/."}
-# Which private headers of the library each folder of tools may include, besides llm/llm.h. None shows what a context consists of. This table may
+# Which private headers of the library each folder of tools may include, besides llm/llm.h, and which train/ may. Only the latter knows what a context consists of. This table may
 # only shrink: a tool generates and measures by the calls of llm.h, as programs do.
 KNOW_LIBRARY = {
     "tools/common": "adapter_list builtin/builtin guessing hub/hub loading opening place/fit place/placement",
@@ -40,6 +42,7 @@ KNOW_LIBRARY = {
     "tools/llm-cli": "job_rules opening prompt_file",
     "tools/llm-imatrix": "builtin/builtin importance",
     "tools/llm-quantize": "builtin/builtin importance measure/imatrix measure/imatrix_sketch measure/log_softmax measure/ppl_stats opening",
+    "train": "builtin/builtin context file_senses opening speech/word_split",
     "tools/llm-server": "cache_settings job_parts job_rules model_facts opening stopped_text",
 }
 # Headers of POSIX that other systems lack, and what to include instead.
@@ -49,8 +52,9 @@ PUBLIC = {
     "ggml-lite": {"base": "alloc bytes disk_left file file_lock index math memory_left nearest number os_attempt os_child os_clock os_cpus os_fs os_library os_process os_socket os_stream os_terminal os_thread os_watch params pass show status steps str text version xxh64", "quant": "types", "gguf": "gguf",
                   "graph": "compose divide gradient gradients graph image op_args ops", "plan": "backend fold program turns composites", "sched": "repacked sched"},
     "backends": {"common": "backends transport"},
-    "library": {".": "context llm measure senses small steps", "train": "train"},
-    "models": {"language": "arch", "compile": "adapter rows_gather", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "vocabulary": "tokenizer_trainer", "load": "load", "train": "train", "guess": "guess", "serve": "engine prompt_folder",
+    "library": {".": "context llm measure senses small steps"},
+    "train": {"gradient": "gradient", "vocabulary": "tokenizer_trainer", "trainer": "trainer", "training": "train"},
+    "models": {"language": "arch", "compile": "adapter rows_gather", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "load": "load", "guess": "guess", "serve": "engine prompt_folder",
                "small": "small", "run": "beams diffuse embed text_inputs generate media model pooling prompt_cache session stage_rows"},
 }
 # A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.
@@ -73,6 +77,8 @@ PUBLIC_ROOM = public_rooms()
 def unit_of(path):
     """(component, room, name) of a source file; "models/text/pretok.c" -> ("models", "text", "pretok")."""
     parts = path.split("/")
+    if path.startswith("train/llm-train/"):  # a tool, whose folder is not in tools/
+        parts[0] = "tools"
     component, name = parts[0], re.sub(r"(_impl)?\.[ch]$", "", parts[-1])
     if len(parts) > 2 and parts[1] == "include":
         return component, PUBLIC_ROOM.get((component, name.removesuffix(".def"))), "include/" + name
@@ -106,8 +112,8 @@ def private_fault(a, b):
 def library_faults(includes):
     """Private headers of the library that tools include although KNOW_LIBRARY does not list them, or that it lists although none does."""
     known = {(folder, f"library/{name}.h") for folder, names in KNOW_LIBRARY.items() for name in names.split()}
-    used = {("/".join(path.split("/")[:2]), target): path for path, targets in includes.items() if path.startswith("tools/")
-            for target in targets if target.startswith("library/") and not target.startswith("library/include/")}
+    used = {("/".join(path.split("/")[:2]) if path.startswith("tools/") else "train", target): path for path, targets in includes.items()
+            if path.startswith(("tools/", "train/")) for target in targets if target.startswith("library/") and not target.startswith("library/include/")}
     return sorted([f"{used[one]} includes {one[1]}, which is the library's own: call llm/llm.h" for one in used.keys() - known] +
                   [f"{folder} does not include {header} any more: remove it from KNOW_LIBRARY" for folder, header in known - used.keys()])
 

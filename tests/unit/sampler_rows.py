@@ -87,7 +87,7 @@ def check_table(page, stages, numbers):
 def check_files(root, numbers):
     words = {w for n in numbers for w in [n[1], n[8], *n[9].split()]} - TOO_COMMON
     word = re.compile(rf"(?<![\w-])({'|'.join(sorted(map(re.escape, words), key=len, reverse=True))})(?![\w-])")
-    files = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "--", "models", "library", "tools", "python/src", "backends", "ggml-lite"],
+    files = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "--", "models", "library", "train", "tools", "python/src", "backends", "ggml-lite"],
                            capture_output=True, text=True, check=True).stdout.split("\n")
     used = set()
     for name in files:

@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 
-FOLDERS = ("ggml-lite", "backends", "models", "library", "tools")
+FOLDERS = ("ggml-lite", "backends", "models", "library", "train", "tools")
 
 
 def read(path):

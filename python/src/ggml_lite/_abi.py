@@ -291,6 +291,8 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_truncate": (STATUS, Context, c.c_size_t),
     "llm_save": (STATUS, Context, c.c_char_p),
     "llm_restore": (STATUS, Context, c.c_char_p),
+}
+TRAINING = {  # of libllm-train
     "llm_training_open": (STATUS, c.POINTER(c.c_void_p), c.c_char_p, c.POINTER(TrainingParams)),
     "llm_training_close": (None, c.c_void_p),
     "llm_training_cancel": (None, c.c_void_p),
@@ -316,14 +318,21 @@ class Library:
                 f"{'another program' if version is None else 'version ' + version}; install the package of the same version"
             )
         self.path: str = dll._name
-        for name, (result, *arguments) in FUNCTIONS.items():
+        self.add(dll, FUNCTIONS)
+
+    def add(self, dll: c.CDLL, functions: Dict[str, Any]) -> None:
+        for name, (result, *arguments) in functions.items():
             function = dll[name]  # dll[name] is a new object each time, so nothing is changed for others
             function.argtypes = arguments + ([c.POINTER(ErrorOut)] if result is STATUS else [])
             function.restype = c.c_int if result is STATUS else result
             setattr(self, name, self.checked(function) if result is STATUS else function)
 
-    def __getattr__(self, name: str) -> Any:  # for type checkers; the functions are set above
-        raise AttributeError(name)
+    def __getattr__(self, name: str) -> Any:
+        """The functions that are set by `add`, for type checkers; and those for training, which are loaded when one is used."""
+        if name not in TRAINING:
+            raise AttributeError(name)
+        self.add(_find.load_training(self.path), TRAINING)
+        return self.__dict__[name]
 
     @staticmethod
     def version_of(dll: c.CDLL) -> Optional[str]:

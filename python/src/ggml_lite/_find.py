@@ -1,4 +1,4 @@
-"""Where the shared library is. The build of the package uses this file, too, so it imports nothing of the package."""
+"""Where the shared libraries are. The build of the package uses this file, too, so it imports nothing of the package."""
 import ctypes
 import ctypes.util
 import json
@@ -10,7 +10,7 @@ from typing import Iterator, List, Optional, Tuple
 
 VARIABLE = "GGML_LITE_LIBRARY"
 FILE_NAME = {"darwin": "libllm.dylib", "win32": "llm.dll"}.get(sys.platform, "libllm.so")
-BUILD = "cmake -B build/release -DGGL_TESTS=OFF && cmake --build build/release -j4 --target llm-shared"
+BUILD = "cmake -B build/release -DGGL_TESTS=OFF && cmake --build build/release -j4 --target llm-train-shared"
 HERE = Path(__file__).resolve().parent
 
 
@@ -18,6 +18,12 @@ def is_sanitized(path: Path) -> bool:
     """True for a library with a sanitizer, which ends a process that does not begin with the sanitizer's own library."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return any(data.find(name) >= 0 for name in (b"__asan_init", b"__tsan_init", b"__msan_init"))
+
+
+def for_training(library: str) -> List[str]:
+    """Where the library for training may be that belongs to this libllm, a path or a name: beside it, and beside the file to which it leads."""
+    places = dict.fromkeys([library, os.path.realpath(library)] if os.path.dirname(library) else [library])
+    return [os.path.join(os.path.dirname(place), os.path.basename(place).replace("llm", "llm-train", 1)) for place in places]
 
 
 def in_builds(repository: Path) -> List[Path]:
@@ -77,4 +83,18 @@ def load() -> ctypes.CDLL:
         f"ggml_lite needs the shared library {FILE_NAME}, and did not find it. It looked at\n{''.join(tried)}"
         f"To build it, run in the repository:\n  {BUILD}\n"
         f"then install the package again, or set {VARIABLE} to the library's path."
+    )
+
+
+def load_training(library: str) -> ctypes.CDLL:
+    """Loads what trains, for the libllm that was loaded from this path or by this name. Raises ImportError, which says what is missing."""
+    tried = []
+    for path in for_training(library):
+        try:
+            return ctypes.CDLL(path)
+        except OSError as error:
+            tried.append(f"  - {error}\n")
+    raise ImportError(
+        f"ggml_lite.Training needs the shared library {os.path.basename(for_training(library)[0])} beside {library}, of the same version:\n{''.join(tried)}"
+        f"Wheels of ggml_lite and the package of the programs have both. To build both, run in the repository:\n  {BUILD}"
     )
