@@ -526,16 +526,6 @@ ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src) {
     return b->params.at;
 }
 
-void ggl_body_in_chunks(ggl_graph *g, int64_t chunk) {
-    if (g->body)
-        g->body->chunk = chunk;
-}
-
-void ggl_body_turn(ggl_graph *g) {
-    if (g->body)
-        g->body->n_forward = g->body->nodes.n;
-}
-
 static bool has_call_with_state(const node_list *l) {
     for (size_t i = 0; i < l->n; i++)
         if (l->at[i]->keeps_state)

@@ -15,7 +15,7 @@ typedef struct open_body {
     node_list nodes, params, sources; /* params[i] stands for sources[i] */
     bool recurrent;
     int64_t chunk;    /* ggl_body.chunk */
-    size_t n_forward; /* of the nodes, those that ggl_body_turn has found; before it, 0 */
+    size_t n_forward; /* of the nodes; the others run backward. 0: none does */
     int scope;        /* number of the body, from 1 on */
     struct open_body *outer;
 } open_body;
@@ -43,12 +43,6 @@ bool ggl_shape_infer(ggl_graph *g, ggl_tensor *y);
 
 /* Sets the graph's error unless there is one already; returns NULL. */
 GGL_PRIVATE void *ggl_graph_fail(ggl_graph *g, ggl_status s, const char *fmt, ...) GGL_PRINTF(3, 4);
-
-/* Says that the body, which has just begun, runs back over the batch in chunks of so many elements (ggl_body.chunk). The nodes that
- * follow run forward, up to ggl_body_turn. */
-GGL_PRIVATE void ggl_body_in_chunks(ggl_graph *g, int64_t chunk);
-/* Says that the body's nodes that follow run backward. */
-GGL_PRIVATE void ggl_body_turn(ggl_graph *g);
 
 /* Returns why t cannot be an output, to follow its name in a message; NULL: it can. */
 const char *ggl_output_fault(const ggl_tensor *t);

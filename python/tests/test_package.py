@@ -68,7 +68,7 @@ class Library(unittest.TestCase):
         self.assertEqual(run_python(self.PROGRAM, self.folder)[0], str(inside))
 
     def test_for_training(self):
-        program = "import ggml_lite; print(ggml_lite.Training('builtin:stories', 'a.txt', n_steps=1, n_valid=0).facts.kind)"
+        program = "import ggml_lite; print(ggml_lite.Training('builtin:stories', 'a.txt', n_steps=1).facts.kind)"
         (self.folder / "a.txt").write_text("Once upon a time there was a cat. " * 40)
         inside = self.folder / "ggml_lite" / _find.FILE_NAME
         shutil.copy(self.library, inside)

@@ -50,7 +50,7 @@ REPLACED = {"regex.h": "common/pattern.h", "fnmatch.h": "common/glob.h"}
 # Headers in include by room; internal/NAME.h belongs to the same room as NAME.h.
 PUBLIC = {
     "ggml-lite": {"base": "alloc bytes disk_left file file_lock index math memory_left nearest number os_attempt os_child os_clock os_cpus os_fs os_library os_process os_socket os_stream os_terminal os_thread os_watch params pass show status steps str text version xxh64", "quant": "types", "gguf": "gguf",
-                  "graph": "compose divide gradient gradients graph image op_args ops", "plan": "backend fold program turns composites", "sched": "repacked sched"},
+                  "graph": "compose divide graph image op_args ops", "plan": "backend fold program turns composites", "sched": "repacked sched"},
     "backends": {"common": "backends transport"},
     "library": {".": "context llm measure senses small steps"},
     "train": {"gradient": "gradient", "vocabulary": "tokenizer_trainer", "trainer": "trainer", "training": "train"},

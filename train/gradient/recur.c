@@ -54,7 +54,8 @@ static bool make_forward(grad_work *w, const ggl_tensor *t, states *s) {
         if (note)
             note->active = note->is_kept = true;
     }
-    ggl_body_turn(w->g);
+    if (w->g->body) /* the nodes that follow run backward */
+        w->g->body->n_forward = w->g->body->nodes.n;
     for (int k = 0; k < s->n && ok; k++) {
         double num[GGL_MAX_DIMS];
         for (int d = 0; d < s->state[k]->n_dims; d++)
@@ -138,7 +139,8 @@ void ggl_grad_recurrence(grad_work *w, ggl_tensor *t, ggl_tensor *dy, grad_visit
     ggl_tensor *own[2 * GRAD_MAX_SRC]; /* the body's list moves when it captures values */
     for (int k = 0; k < t->n_src + 1; k++)
         own[k] = param[k];
-    ggl_body_in_chunks(w->g, w->chunk);
+    if (w->g->body)
+        w->g->body->chunk = w->chunk;
     w->in_body = true;
     ggl_tensor *all =
         make_forward(w, t, &s) ? backward_result(w, t, &s, own, visit, activate) : NULL;
