@@ -76,6 +76,12 @@ class Library(unittest.TestCase):
         trains = _find.for_training(str(inside))[0]
         for words in ("ImportError", f"needs the shared library {Path(trains).name} beside {inside}", f"  - {trains}: ", "--target llm-train-shared"):
             self.assertIn(words, err)
+        if sys.platform == "linux":  # that of another version
+            version = ggml_lite.__version__.encode()
+            library = Path(_find.for_training(os.path.realpath(self.library))[0]).read_bytes()
+            Path(trains).write_bytes(library.replace(b"LLM_PRIVATE_" + version, b"LLM_PRIVATE_" + b"9" * len(version)))
+            self.assertIn("version `LLM_PRIVATE_999", run_python(program, self.folder)[1])
+            Path(trains).unlink()
         inside.unlink()
         inside.symlink_to(self.library)  # it is beside the file to which this leads
         self.assertEqual(run_python(program, self.folder), ("text", ""))
