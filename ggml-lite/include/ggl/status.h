@@ -21,7 +21,7 @@ extern "C" {
 
 #if defined(__GNUC__) || defined(__clang__)
 #define GGL_API       __attribute__((visibility("default")))
-#define GGL_PRIVATE   GGL_API
+#define GGL_PRIVATE   GGL_API /* of private headers: what libllm-train.so calls (docs/library.md) */
 #define GGL_NODISCARD __attribute__((warn_unused_result))
 #if defined(__MINGW32__) && !defined(__clang__) /* C11's, not those of the system's own library */
 #define GGL_PRINTF(fmt, args) __attribute__((format(gnu_printf, fmt, args)))
