@@ -6,10 +6,10 @@
 #include "ggl/internal/alloc.h"
 #include "senses.h"
 
-/* Replaces the session and its generator by others that use the scales of today. */
+/* Replaces the session and its engine by others that use the scales of today. */
 static ggl_status renew(llm_context *c, ggl_error *err) {
     llm_session **session = ggl_calloc((size_t)llm_copies_n(c), sizeof *session);
-    llm_generator *generator = NULL;
+    llm_engine *engine = NULL;
     bool is_own;
     if (!session)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
@@ -20,18 +20,18 @@ static ggl_status renew(llm_context *c, ggl_error *err) {
     if (st == GGL_OK)
         st = llm_copies_alloc(c, session, &is_own, err);
     if (st == GGL_OK)
-        st = llm_context_make_generator(&generator, c, session[0], err);
+        st = llm_context_make_engine(&engine, c, session[0], err);
     if (st == GGL_OK && c->eye)
         st = llm_eye_adapt(c->eye, c->adapter, c->n_adapters, err);
     if (st == GGL_OK) {
         llm_guessing_follow(c->guessing, session[0]);
-        llm_generator_free(c->generator);
+        llm_engine_free(c->engine);
         llm_session_free(c->session);
         llm_copies_take(c, session);
-        c->generator = generator;
+        c->engine = engine;
         c->session = session[0];
     } else {
-        llm_generator_free(generator);
+        llm_engine_free(engine);
         llm_copies_free(c, session);
         llm_session_free(session[0]);
     }

@@ -6,7 +6,7 @@
 
 #include "guessing.h"
 #include "llm/internal/chat.h"
-#include "llm/internal/generate.h"
+#include "llm/internal/engine.h"
 #include "llm/internal/pooling.h"
 #include "llm/internal/prompt_cache.h"
 #include "llm/internal/stage_rows.h"
@@ -56,13 +56,13 @@ struct llm_context {
     llm_guessing *guessing;         /* NULL: nothing is guessed */
     int32_t tap[LLM_ARCH_MAX_TAPS]; /* layers that the draft reads */
     int64_t n_guess_max;
-    llm_sampler *sampler; /* of the last generation; the generator still refers to it */
-    llm_generator *generator;
+    llm_sampler *sampler; /* of the last generation, which same_sampler goes on with; NULL: none */
+    llm_engine
+        *engine; /* of what llm_begin begins; NULL while there are jobs, which have their own */
     llm_vocab *vocab;              /* made for the first grammar */
     struct generation *generation; /* started by llm_begin; NULL: none, or it has ended */
     char *rest;                    /* text of a generation that has failed; returned by llm_next */
     struct kept_grammar *kept;     /* of the last generation with a grammar; NULL: none */
-    bool has_sampler;              /* `sampler` is that of a generation */
     const llm_sampler_params
         *sampling; /* of a tool: in place of the parameters' members; NULL: none */
     llm_prompt_cache
@@ -76,16 +76,15 @@ struct llm_context {
         is_ending; /* what llm_begin or llm_jobs_add has begun was cancelled, and ends with its next call */
     bool (*asks)(void *ctx); /* llm_opening.cancelled */
     void *asks_ctx;
-    /* The sequence belongs to the generator, or after llm_eval it is `ids`. The slot then holds the first
+    /* The sequence is that of the engine's slot 0, or after llm_eval it is `ids`. The slot then holds the first
      * llm_session_n_past of them; the next run runs the others. */
     llm_tokens ids;
     bool is_own;
     float *rows; /* [n_rows][n_vocab]: the last logits of llm_eval */
     size_t cap_rows, n_rows;
-    const float *logits; /* the last row, of `rows` or the generator's */
+    const float *logits; /* the last row, of `rows` or the engine's */
     llm_run_info run;
-    llm_generator_stats before; /* of the generator, before the last generation */
-    double repack_before;       /* seconds of late copies before it */
+    double repack_before; /* seconds of late copies before the last generation */
 };
 
 /* Sets c->facts. */
@@ -97,12 +96,12 @@ GGL_PRIVATE ggl_status llm_context_check_writes(const llm_context *c, bool reads
 bool llm_context_is_asked_to_end(const llm_context *c);
 /* The same, or what the session computes is not wanted any more. ctx: the context. */
 bool llm_context_is_cancelled(void *ctx);
-/* Makes a generator for slot 0 of the session, which guesses with c->guessing. */
-ggl_status llm_context_make_generator(llm_generator **out, llm_context *c, llm_session *session,
-                                      ggl_error *err);
-/* Moves the sequence from the generator to c->ids, if the generator has it, and removes wrong guesses. */
+/* Makes an engine for what llm_begin begins, which guesses with c->guessing. All slots of the session are emptied. */
+ggl_status llm_context_make_engine(llm_engine **out, const llm_context *c, llm_session *session,
+                                   ggl_error *err);
+/* Moves the sequence from the engine to c->ids, if the engine has it. */
 ggl_status llm_context_take(llm_context *c, ggl_error *err);
-/* Moves the sequence back to the generator, which continues from the slot's tokens. */
+/* Moves the sequence back to the engine, which continues from the slot's tokens. */
 ggl_status llm_context_give(llm_context *c, ggl_error *err);
 /* Empties the sequence, which llm_context_take has taken. */
 ggl_status llm_context_clear(llm_context *c, ggl_error *err);

@@ -2,37 +2,128 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "beams.h"
 #include "context.h"
 #include "generation.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/pass.h"
 #include "ggl/internal/sched.h"
 
-/* --- generating ------------------------------------------------------------------------------- */
+/* --- the engine ------------------------------------------------------------------------------- */
+
+/* The statistics of the sequence. */
+static llm_sequence_stats stats_of(const llm_context *c, const generation *g) {
+    return g->is_over ? g->stats : llm_engine_slot(c->engine, 0).stats;
+}
 
 static void set_counts(llm_context *c, const generation *g) {
-    const llm_generator_stats stats = llm_generator_get_stats(c->generator);
-    c->run.n_guessed = stats.n_guessed - c->before.n_guessed;
-    c->run.n_right = stats.n_right - c->before.n_right;
-    c->run.n_shifts = stats.n_shifts - c->before.n_shifts;
-    c->run.n_dropped = stats.n_dropped - c->before.n_dropped;
-    c->run.n_nan = stats.n_nan;
+    const llm_sequence_stats now = stats_of(c, g), *before = &g->before;
+    c->run.n_guessed = before->n_guessed + now.n_guessed;
+    c->run.n_right = before->n_right + now.n_right;
+    c->run.n_shifts = before->n_shifts + now.n_shifts;
+    c->run.n_dropped = before->n_dropped + now.n_dropped;
+    c->run.n_nan = now.n_nan;
     c->run.repack_seconds =
         ggl_sched_late_seconds(llm_session_sched(c->session)) - c->repack_before;
     c->run.n_generated = g->n_generated;
     c->run.stop = g->text.found;
 }
 
-/* Makes the sequence these tokens, and counts them as a part of the prompt. */
-static ggl_status run_tokens(llm_context *c, const llm_prompt *p, ggl_error *err) {
+/* Takes a token that was drawn. Of a text that is found as a whole, llm_next takes them. */
+static bool on_token(void *ctx, int32_t id, const float *logits) {
+    llm_context *c = ctx;
+    generation *g = c->generation;
+    if (!logits) {
+        g->st = llm_tokens_append(&g->found, id, &g->err);
+        return g->st == GGL_OK;
+    }
+    c->logits = logits;
+    g->has_drawn = true;
+    set_counts(c, g);
+    g->st = llm_generation_take(g, c, id, logits, &g->err);
+    return g->st == GGL_OK && g->finish == LLM_FINISH_NONE;
+}
+
+static void on_end(void *ctx, llm_end why, const llm_sequence_stats *stats, const ggl_error *err) {
+    llm_context *c = ctx;
+    generation *g = c->generation;
+    g->is_over = true;
+    g->why = why;
+    g->stats = *stats;
+    if (g->st == GGL_OK && err)
+        g->st = ggl_pass(&g->err, err);
+}
+
+static void on_prompted(void *ctx, int64_t i, const float *logits) {
+    const llm_context *c = ctx;
+    c->generation->p.prompt_logits(c->generation->p.user, i, logits);
+}
+
+static bool on_progress(void *ctx, int64_t n_done, int64_t n) {
+    const llm_context *c = ctx;
+    return c->generation->p.prompt_progress(c->generation->p.user, n_done, n);
+}
+
+/* Makes the engine take a step for the generation. */
+static ggl_status step_engine(llm_context *c, generation *g, ggl_error *err) {
+    if (llm_context_is_cancelled(c))
+        return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
+    const ggl_status st = llm_engine_step(c->engine, err);
+    return g->st != GGL_OK ? ggl_pass(err, &g->err) : st;
+}
+
+/* True if the model does not continue the text, and only its logits are wanted. */
+static bool shows_alone(const llm_context *c, const generation *g) {
+    return g->p.prompt_logits && llm_session_sees_all(c->session);
+}
+
+/* True if the tokens are drawn one after the other; else the text is found as a whole. */
+static bool draws(const generation *g) {
+    return g->diffusion.n_length == 0 && g->parts.way.beams.n == 0;
+}
+
+/* Adds the sequence that begins with these tokens to the engine. */
+static ggl_status add(llm_context *c, generation *g, const int32_t *id, size_t n, ggl_error *err) {
+    const bool asked = draws(g);
+    llm_sequence_params p = {.size = sizeof p,
+                             .prompt = id,
+                             .n_prompt = n,
+                             .read = g->p.read,
+                             .n_read = g->p.n_read,
+                             .prompted = g->p.prompt_logits ? on_prompted : NULL,
+                             .token = on_token,
+                             .ended = on_end,
+                             .ctx = c,
+                             .in_slot = 1,
+                             .asked = asked,
+                             .progress = asked && g->p.prompt_progress ? on_progress : NULL,
+                             .keeps = asked ? c->cache : NULL};
+    llm_job_describe(&g->parts, &p);
+    p.sampler = asked ? c->sampler : p.sampler;
+    if (shows_alone(c, g))
+        p.n_max = 0;
+    else if (p.n_max > 0)
+        p.n_max -= g->n_generated;
+    g->is_over = false;
+    return llm_engine_add(c->engine, &p, &g->id, err);
+}
+
+/* Adds it, runs its first tokens, and counts them as a part of the prompt. */
+static ggl_status run_tokens(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
+    generation *g = c->generation;
     const double t = ggl_os_seconds();
-    const ggl_status st = c->cache ? llm_prompt_cache_prompt(c->cache, c->generator, p, err)
-                                   : llm_generator_prompt(c->generator, p, err);
-    const llm_generator_stats stats = llm_generator_get_stats(c->generator);
+    ggl_status st = add(c, g, id, n, err);
+    const bool is_added = st == GGL_OK;
+    while (st == GGL_OK && !g->is_over && llm_engine_slot(c->engine, 0).use != LLM_SLOT_GENERATES)
+        st = step_engine(c, g, err);
+    const llm_sequence_stats stats = stats_of(c, g);
+    const int64_t n_past = llm_session_n_past(c->session, 0);
     c->run.prompt_seconds += ggl_os_seconds() - t;
+    if (!is_added)
+        return st;
     c->run.n_reused += stats.n_reused;
-    c->run.n_prompt += stats.n_prompt;
+    c->run.n_prompt += st == GGL_OK              ? stats.n_prompt - stats.n_reused
+                       : n_past > stats.n_reused ? n_past - stats.n_reused
+                                                 : 0;
     return st;
 }
 
@@ -40,11 +131,18 @@ static ggl_status run_tokens(llm_context *c, const llm_prompt *p, ggl_error *err
 static ggl_status make_room(llm_context *c, generation *g, ggl_error *err) {
     const int32_t *id;
     size_t n;
-    if (g->p.full && g->p.full(g->p.user, &id, &n))
-        return run_tokens(c, &(llm_prompt){.id = id, .n = n}, err);
-    g->finish = LLM_FINISH_CONTEXT;
-    return GGL_OK;
+    if (!g->p.full || !g->p.full(g->p.user, &id, &n)) {
+        g->finish = LLM_FINISH_CONTEXT;
+        return GGL_OK;
+    }
+    g->before.n_guessed += g->stats.n_guessed;
+    g->before.n_right += g->stats.n_right;
+    g->before.n_shifts += g->stats.n_shifts;
+    g->before.n_dropped += g->stats.n_dropped;
+    return run_tokens(c, id, n, err);
 }
+
+/* --- generating ------------------------------------------------------------------------------- */
 
 static ggl_status force(const llm_context *c, const generation *g, ggl_error *err) {
     const int32_t *id;
@@ -52,89 +150,55 @@ static ggl_status force(const llm_context *c, const generation *g, ggl_error *er
     return n > 0 ? llm_sampler_force(c->sampler, id, n, err) : GGL_OK;
 }
 
-/* Takes the next token of a text by diffusion, once it and those before it are settled. */
-static ggl_status settle(llm_context *c, generation *g, ggl_error *err) {
-    bool is_done = false;
-    ggl_status st = GGL_OK;
-    while (st == GGL_OK && !is_done && llm_diffuser_n_settled(g->diffuser) == g->n_given)
-        st = llm_context_is_cancelled(c)
-                 ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
-                 : llm_diffuser_run_pass(g->diffuser, c->session, &is_done, err);
-    if (st == GGL_OK && llm_diffuser_n_settled(g->diffuser) > g->n_given)
-        st = llm_generation_take(g, c, llm_diffuser_text(g->diffuser)[g->n_given++], NULL, err);
-    if (st == GGL_OK && g->n_given == g->diffusion.n_length && g->finish == LLM_FINISH_NONE)
-        g->finish = LLM_FINISH_LENGTH;
-    set_counts(c, g);
-    return st;
-}
-
-/* Takes the next token of what a search of beams has found. */
+/* Takes the next token of a text by diffusion, once it and those before it are settled, or of what a search of beams has found. */
 static ggl_status take_found(llm_context *c, generation *g, ggl_error *err) {
-    size_t n;
-    int32_t end;
-    const int32_t *found = llm_beams_best(g->beams, 0, &n, &end);
     ggl_status st = GGL_OK;
-    if ((size_t)g->n_given < n)
-        st = llm_generation_take(g, c, found[g->n_given++], NULL, err);
-    if (st == GGL_OK && (size_t)g->n_given == n && g->finish == LLM_FINISH_NONE)
-        g->finish = end >= 0 ? LLM_FINISH_END : LLM_FINISH_LENGTH;
+    while (st == GGL_OK && !g->is_over && g->n_taken == g->found.n)
+        st = step_engine(c, g, err);
+    if (st == GGL_OK && g->n_taken < g->found.n)
+        st = llm_generation_take(g, c, g->found.id[g->n_taken++], NULL, err);
+    if (st == GGL_OK && g->is_over && g->n_taken == g->found.n && g->finish == LLM_FINISH_NONE)
+        g->finish = llm_generation_finish(g->why);
     set_counts(c, g);
     return st;
 }
 
-/* Searches the text that follows a prompt with beams. */
-static ggl_status begin_beams(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
+/* Searches the text that follows a prompt with beams. The sequence is empty afterwards. */
+static ggl_status run_beams(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
     generation *g = c->generation;
-    const int64_t room = llm_session_n_ctx(c->session) - (int64_t)n + 1;
     const double begin = ggl_os_seconds();
+    int64_t n_erased;
     double prompt = 0;
-    if ((int64_t)n > llm_session_n_ctx(c->session) || n == 0)
-        return ggl_fail(err, n == 0 ? GGL_USAGE : GGL_LIMIT,
-                        "a prompt of %zu tokens; 1 to %" PRId64 " are possible", n,
-                        llm_session_n_ctx(c->session));
-    llm_beams_params p = g->parts.way.beams;
-    p.n_max = p.n_max > 0 && p.n_max < room ? p.n_max : room;
-    ggl_status st = llm_session_clear(c->session, 0, err);
-    if (st == GGL_OK)
-        st = llm_generator_adopt(c->generator, NULL, 0, err);
-    if (st == GGL_OK)
-        st = llm_beams_new(&g->beams, &p, c->tokenizer, (int32_t)llm_session_n_vocab(c->session),
-                           err);
-    if (st == GGL_OK)
-        st = llm_context_search(c, g->beams, p.n, id, n, &prompt, err);
+    ggl_status st = add(c, g, id, n, err);
+    while (st == GGL_OK && !g->is_over) {
+        st = step_engine(c, g, err);
+        if (prompt == 0 && stats_of(c, g).t_prompt > 0)
+            prompt = ggl_os_seconds() - begin;
+    }
+    if (!g->is_over)
+        llm_engine_cancel(c->engine, g->id);
+    for (int k = 0; k < (int)llm_session_n_slots(c->session); k++) {
+        const ggl_status erased =
+            llm_engine_erase_slot(c->engine, k, &n_erased, st == GGL_OK ? err : NULL);
+        st = st == GGL_OK ? erased : st;
+    }
     c->run.prompt_seconds += prompt;
     c->run.seconds += ggl_os_seconds() - begin - prompt;
-    c->run.n_prompt += (int64_t)n;
-    return st;
-}
-
-/* Begins a text by diffusion. */
-static ggl_status begin_diffusion(llm_context *c, generation *g, ggl_error *err) {
-    ggl_status st = llm_context_give(c, err);
-    if (st == GGL_OK)
-        st = llm_session_clear(c->session, 0, err);
-    if (st == GGL_OK)
-        st = llm_generator_adopt(c->generator, NULL, 0, err);
-    if (st == GGL_OK)
-        st = llm_diffuser_new(&g->diffuser, c->session, &g->diffusion, err);
-    g->n_given = g->diffusion.n_prompt;
-    c->run.n_prompt = g->diffusion.n_prompt;
+    c->run.n_reused += g->stats.n_reused;
+    c->run.n_prompt += g->stats.n_prompt - g->stats.n_reused;
     return st;
 }
 
 /* Draws a token. If it is the last one, sets the reason. */
 static ggl_status draw(llm_context *c, generation *g, ggl_error *err) {
-    int32_t id;
     ggl_status st = force(c, g, err);
-    if (st == GGL_OK)
-        st = llm_generator_next(c->generator, &id, err);
-    c->logits = llm_generator_logits(c->generator);
-    if (st == GGL_LIMIT &&
-        (int64_t)(llm_session_n_past(c->session, 0)) >= llm_session_n_ctx(c->session) - 1)
+    if (st == GGL_OK && g->is_over && g->why == LLM_END_CONTEXT)
         return make_room(c, g, err);
-    set_counts(c, g);
-    if (st == GGL_OK)
-        st = llm_generation_take(g, c, id, c->logits, err);
+    g->has_drawn = false;
+    while (st == GGL_OK && !g->has_drawn && !g->is_over)
+        st = step_engine(c, g, err);
+    if (st == GGL_OK && !g->has_drawn && g->why != LLM_END_CONTEXT)
+        g->finish = llm_generation_finish(g->why);
     set_counts(c, g);
     return st;
 }
@@ -144,9 +208,8 @@ static ggl_status step(llm_context *c, generation *g, ggl_error *err) {
     while (!llm_stopped_text_has(&g->text) && g->finish == LLM_FINISH_NONE) {
         const ggl_status st = llm_context_is_cancelled(c)
                                   ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
-                              : g->diffuser ? settle(c, g, err)
-                              : g->beams    ? take_found(c, g, err)
-                                            : draw(c, g, err);
+                              : draws(g) ? draw(c, g, err)
+                                         : take_found(c, g, err);
         if (st != GGL_OK)
             return st;
         if (g->finish != LLM_FINISH_NONE)
@@ -165,59 +228,37 @@ static ggl_status end_with(llm_context *c, ggl_status st) {
     return st;
 }
 
-/* A model that reads a text reads it, and *id and *n become the beginning of what it writes. */
-static ggl_status read_text(llm_context *c, const int32_t **id, size_t *n, int32_t *start,
-                            ggl_error *err) {
-    const llm_generate_params *p = &c->generation->p;
+/* Checks what the model reads. */
+static ggl_status check_read(const llm_context *c, const generation *g, ggl_error *err) {
     if (!llm_session_reads_text(c->session))
-        return p->read ? ggl_fail(err, GGL_USAGE,
-                                  "read is set, but the model reads no text apart from its prompt")
-                       : GGL_OK;
-    if (c->stages)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "the model writes down what it hears, and reads no text "
-                        "(llm_transcribe, llm-transcribe)");
-    const double begin = ggl_os_seconds();
-    bool is_found;
-    const int32_t *text = p->read ? p->read : *id;
-    const int64_t n_text = (int64_t)(p->read ? p->n_read : *n);
-    ggl_status st = llm_session_read_once(c->session, 0, text, n_text, &is_found, err);
-    c->run.prompt_seconds += ggl_os_seconds() - begin;
-    if (llm_session_n_past(c->session, 0) == 0) { /* also if it could not be read after that */
-        const ggl_status adopted = llm_generator_adopt(c->generator, NULL, 0, NULL);
-        st = st == GGL_OK && adopted != GGL_OK ? ggl_fail(err, adopted, "out of memory") : st;
-    }
-    if (st != GGL_OK || p->read)
-        return st;
-    /* the start token is counted when it runs */
-    *(is_found ? &c->run.n_reused : &c->run.n_prompt) += n_text - 1;
-    *start = llm_session_start_token(c->session);
-    *id = start;
-    *n = 1;
-    return GGL_OK;
+        return g->p.read ? ggl_fail(err, GGL_USAGE,
+                                    "read is set, but the model reads no text apart from its "
+                                    "prompt")
+                         : GGL_OK;
+    return c->stages ? ggl_fail(err, GGL_UNSUPPORTED,
+                                "the model writes down what it hears, and reads no text "
+                                "(llm_transcribe, llm-transcribe)")
+                     : GGL_OK;
 }
 
 static ggl_status run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
     generation *g = c->generation;
-    int32_t start;
     if (llm_context_is_cancelled(c)) /* while the prompt was made, or before its first step */
         return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
+    const bool diffuses = g->diffusion.n_length > 0;
     ggl_status st = GGL_OK;
-    if (g->diffusion.n_length > 0)
-        return begin_diffusion(c, g, err);
-    if (!g->p.prompt_logits || !llm_session_sees_all(c->session)) /* else all logits are wanted */
+    if (!diffuses && !shows_alone(c, g))
         st = llm_context_check_writes(c, true, err);
     if (st == GGL_OK)
         st = llm_context_give(c, err);
     if (st == GGL_OK)
-        st = read_text(c, &id, &n, &start, err);
+        st = check_read(c, g, err);
     if (st != GGL_OK)
         return st;
-    c->before = llm_generator_get_stats(c->generator);
-    if (g->p.n_beams > 1)
-        return begin_beams(c, id, n, err);
-    return run_tokens(
-        c, &(llm_prompt){.id = id, .n = n, .each = g->p.prompt_logits, .ctx = g->p.user}, err);
+    c->run.n_prompt = diffuses ? (int64_t)n : 0;
+    return diffuses                   ? add(c, g, id, n, err)
+           : g->parts.way.beams.n > 0 ? run_beams(c, id, n, err)
+                                      : run_tokens(c, id, n, err);
 }
 
 void llm_context_start(llm_context *c) {
@@ -240,17 +281,12 @@ ggl_status llm_context_begin(llm_context *c, const int32_t *id, size_t n,
     }
     g = c->generation;
     if (st == GGL_OK && g->parts.sampler) {
-        llm_generator_set_sampler(c->generator, g->parts.sampler);
         llm_sampler_free(c->sampler);
-        c->sampler = g->parts.sampler; /* which the generator keeps after the generation */
-        c->has_sampler = true;
+        c->sampler = g->parts.sampler; /* the next generation may go on with it */
         g->parts.sampler = NULL;
     }
-    llm_generator_set_run(c->generator, g->p.shift, g->p.n_keep, g->p.prompt_progress, g->p.user);
     if (st == GGL_OK)
         st = run_prompt(c, id, n, err);
-    if (st == GGL_OK)
-        st = llm_generator_constrain(c->generator, g->parts.matcher, g->parts.way.n_max, err);
     if (st != GGL_OK)
         return end_with(c, st);
     c->run.incomplete = llm_generation_is_incomplete(g);

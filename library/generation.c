@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "arrays.h"
-#include "beams.h"
 #include "demand.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/pass.h"
+#include "ggl/internal/sched.h"
 #include "job_rules.h"
 
 /* --- parameters ------------------------------------------------------------------------------- */
@@ -110,7 +110,7 @@ static void making_fini(making *m) {
 static ggl_status set_sampling(making *m, const llm_context *c, const llm_generate_params *p,
                                ggl_error *err) {
     llm_sampler_params *s = &m->sampling;
-    const bool has_one = p->same_sampler && c->has_sampler;
+    const bool has_one = p->same_sampler && c->sampler;
     *s = c->sampling ? *c->sampling : llm_sampler_default();
     s->tokenizer = c->tokenizer;
     m->job.sampling = has_one ? NULL : s;
@@ -356,9 +356,19 @@ void llm_generation_free(generation *g) {
         return;
     llm_job_parts_fini(&g->parts);
     llm_stopped_text_fini(&g->text);
-    llm_diffuser_free(g->diffuser);
-    llm_beams_free(g->beams);
+    llm_tokens_fini(&g->found);
     ggl_free(g);
+}
+
+llm_finish llm_generation_finish(llm_end why) {
+    static const llm_finish finish_of[] = {[LLM_END_EOG] = LLM_FINISH_END,
+                                           [LLM_END_MAX] = LLM_FINISH_LENGTH,
+                                           [LLM_END_CONTEXT] = LLM_FINISH_CONTEXT,
+                                           [LLM_END_STOPPED] = LLM_FINISH_CANCELLED,
+                                           [LLM_END_CANCELLED] = LLM_FINISH_CANCELLED,
+                                           [LLM_END_DEADLINE] = LLM_FINISH_CANCELLED,
+                                           [LLM_END_FAILED] = LLM_FINISH_ERROR};
+    return finish_of[why];
 }
 
 bool llm_generation_is_incomplete(const generation *g) {
@@ -372,25 +382,29 @@ ggl_status llm_check_params(llm_context *c, const llm_generate_params *params, g
     return st;
 }
 
-ggl_status llm_context_make_generator(llm_generator **out, llm_context *c, llm_session *session,
-                                      ggl_error *err) {
-    const llm_guesser *const *guesser = llm_guessing_guessers(c->guessing);
-    const llm_generator_params gp = {.size = sizeof gp,
-                                     .session = session,
-                                     .sampler = c->sampler,
-                                     .tokenizer = c->tokenizer,
-                                     .guesser = guesser ? guesser[0] : NULL,
-                                     .n_guess_max = c->n_guess_max};
-    return llm_generator_new(out, &gp, err);
+ggl_status llm_context_make_engine(llm_engine **out, const llm_context *c, llm_session *session,
+                                   ggl_error *err) {
+    enum { N_SNAPSHOTS = 4 };
+    const int64_t n_ctx = llm_session_n_ctx(session);
+    const size_t n_state = (size_t)ggl_sched_slot_size(llm_session_sched(session), n_ctx, true);
+    const llm_engine_params p = {.size = sizeof p,
+                                 .session = session,
+                                 .tokenizer = c->tokenizer,
+                                 .n_parallel = (int)llm_session_n_slots(session),
+                                 .n_snapshot_bytes = N_SNAPSHOTS * (n_state + 4 * (size_t)n_ctx),
+                                 .guesser = llm_guessing_guessers(c->guessing),
+                                 .n_guessers = 1,
+                                 .n_guess_max = c->n_guess_max,
+                                 .whole_prompts = true};
+    return llm_engine_new(out, &p, err);
 }
 
 void llm_context_end(llm_context *c) {
     generation *g = c->generation;
     if (!g)
         return;
-    const ggl_status st = llm_generator_constrain(c->generator, NULL, -1, NULL);
-    (void)st; /* without a matcher it cannot fail */
-    llm_generator_set_run(c->generator, false, 0, NULL, NULL);
+    if (c->engine)
+        llm_engine_cancel(c->engine, g->id);
     llm_generation_free(g);
     c->generation = NULL;
     c->is_ending = false;

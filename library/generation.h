@@ -24,10 +24,18 @@ typedef struct generation {
     /* Of a model of the diffusion kind: */
     llm_diffuse_params schedule;
     llm_diffusion diffusion; /* n_length: of the whole text; 0: the model is of another kind */
-    llm_diffuser *diffuser;  /* of llm_begin; the tokens before n_given were taken */
-    int64_t n_given;
-    /* Of a search of beams, unless a job runs it; the tokens before n_given of what it has found were taken. NULL: there is none */
-    llm_beams *beams;
+    /* --- of llm_begin */
+    uint64_t id;    /* of the sequence in the engine */
+    bool has_drawn; /* a token has come in this step */
+    bool is_over;   /* the sequence has ended, for this reason: */
+    llm_end why;
+    ggl_status st; /* a failure of it, and its message */
+    ggl_error err;
+    llm_sequence_stats
+        stats; /* when it had ended; of earlier ones, which `full` has replaced, the sums */
+    llm_sequence_stats before;
+    llm_tokens found; /* by beams or diffusion; those before n_taken were taken */
+    size_t n_taken;
 } generation;
 
 /* Checks the parameters, which may be NULL, and makes what chooses the tokens after the prompt id[0 .. n). Sets *out,
@@ -37,6 +45,8 @@ ggl_status llm_generation_new(generation **out, llm_context *c, const llm_genera
 /* The schedule of p; *d gets neither a prompt nor what the sampler has. GGL_UNSUPPORTED: the model is of another kind. */
 ggl_status llm_diffusion_read(llm_diffusion *d, const llm_context *c, const llm_diffuse_params *p,
                               ggl_error *err);
+/* Returns why a text ends whose sequence has ended so. */
+llm_finish llm_generation_finish(llm_end why);
 void llm_generation_free(generation *g);     /* NULL is fine */
 void llm_kept_grammar_free(kept_grammar *k); /* NULL is fine */
 /* True if the text is not complete by its grammar. */

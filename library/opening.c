@@ -1,4 +1,4 @@
-/* The steps of opening a model, from its file to the first generator. */
+/* The steps of opening a model, from its file to the engine. */
 #include "opening.h"
 
 #include <inttypes.h>
@@ -460,15 +460,9 @@ static ggl_status open_weights(llm_context *c, const llm_opening *o, ggl_error *
     return st;
 }
 
-static ggl_status open_generator(llm_context *c, const llm_opening *o, ggl_error *err) {
-    llm_sampler_params sp = llm_sampler_default();
-    const int64_t n_ctx = llm_session_n_ctx(c->session);
+static ggl_status open_engine(llm_context *c, const llm_opening *o, ggl_error *err) {
     (void)o;
-    sp.temp = 0;
-    const ggl_status st =
-        llm_sampler_new(&c->sampler, &sp, (int32_t)llm_session_n_vocab(c->session),
-                        (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX), err);
-    return st == GGL_OK ? llm_context_make_generator(&c->generator, c, c->session, err) : st;
+    return llm_context_make_engine(&c->engine, c, c->session, err);
 }
 
 /* --- all steps -------------------------------------------------------------------------------- */
@@ -480,7 +474,7 @@ static step_fn *const step[] = {
     [LLM_OPENED_MODEL] = open_model,     [LLM_OPENED_BACKENDS] = open_backends,
     [LLM_OPENED_EYE] = open_eye,         [LLM_OPENED_ADAPTERS] = open_adapters,
     [LLM_OPENED_SESSION] = open_session, [LLM_OPENED_GUESSES] = open_guesses,
-    [LLM_OPENED_WEIGHTS] = open_weights, [LLM_OPENED_ALL] = open_generator};
+    [LLM_OPENED_WEIGHTS] = open_weights, [LLM_OPENED_ALL] = open_engine};
 
 ggl_status llm_context_new(llm_context **out, ggl_error *err) {
     llm_context *c = *out = ggl_calloc(1, sizeof *c);
@@ -525,7 +519,7 @@ static void close_session(llm_context *c) {
     (void)llm_context_end_jobs(c, NULL); /* slots that cannot be emptied are freed */
     free(c->prompt_folder);
     c->prompt_folder = NULL;
-    llm_generator_free(c->generator);
+    llm_engine_free(c->engine);
     llm_sampler_free(c->sampler);
     llm_kept_grammar_free(c->kept);
     llm_guessing_close(c->guessing); /* it listens to the session */
@@ -536,10 +530,9 @@ static void close_session(llm_context *c) {
     (void)llm_placement_close(c->eye_placement, NULL); /* it has no trace, whose file could fail */
     c->eye_placement = NULL;
     c->stages = NULL;
-    c->generator = NULL;
+    c->engine = NULL;
     c->sampler = NULL;
     c->kept = NULL;
-    c->has_sampler = false;
     c->session = NULL;
     c->guessing = NULL;
     c->logits = NULL;

@@ -20,6 +20,7 @@
 #include "guessing.h"
 #include "llm/internal/chat.h"
 #include "llm/internal/pooling.h"
+#include "llm/internal/sampler.h"
 #include "llm/llm.h"
 #include "place/fit.h"
 #include "steps.h"

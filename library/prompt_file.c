@@ -46,11 +46,14 @@ ggl_status llm_prompt_file_load(llm_prompt_file *f, const llm_file_prompt *promp
                                 ggl_error *why, ggl_error *err) {
     int32_t start;
     int64_t n_text;
+    ggl_status st = llm_context_take(f->c, err);
+    if (st != GGL_OK)
+        return st;
     const llm_file_prompt p = split(f->c, prompt, &start);
     llm_prompt_cache_text(f->cache, p.read, p.n_read);
     why->status = llm_prompt_cache_load(f->cache, f->path, p.id, p.n, n_held, why);
     llm_prompt_cache_text(f->cache, NULL, 0);
-    const ggl_status st = llm_generator_adopt(f->c->generator, p.id, (size_t)*n_held, err);
+    st = llm_context_set(f->c, p.id, (size_t)*n_held, err);
     (void)llm_session_text(f->c->session, 0, &n_text);
     if (p.read != prompt->read && why->status == GGL_OK && n_text > 0)
         *n_held = n_text - 1;
@@ -59,11 +62,11 @@ ggl_status llm_prompt_file_load(llm_prompt_file *f, const llm_file_prompt *promp
 
 ggl_status llm_prompt_file_save(llm_prompt_file *f, const llm_file_prompt *prompt, bool all,
                                 ggl_error *err) {
-    size_t n_all, n_held;
     int32_t start;
     const llm_file_prompt p = split(f->c, prompt, &start);
-    ggl_status st = llm_generator_settle(f->c->generator, &n_held, err);
-    const int32_t *held = llm_generator_tokens(f->c->generator, &n_all);
+    ggl_status st = llm_context_take(f->c, err);
+    const int32_t *held = f->c->ids.id;
+    size_t n_held = (size_t)llm_session_n_past(f->c->session, 0);
     if (!all)
         n_held = llm_common_beginning(held, n_held, p.id, p.n);
     const bool shifted = !all && n_held < p.n;

@@ -54,14 +54,6 @@ static bool take(void *ctx, int32_t id, const float *logits) {
     return r->st == GGL_OK && r->g->finish == LLM_FINISH_NONE;
 }
 
-static const llm_finish finish_of[] = {[LLM_END_EOG] = LLM_FINISH_END,
-                                       [LLM_END_MAX] = LLM_FINISH_LENGTH,
-                                       [LLM_END_CONTEXT] = LLM_FINISH_CONTEXT,
-                                       [LLM_END_STOPPED] = LLM_FINISH_CANCELLED,
-                                       [LLM_END_CANCELLED] = LLM_FINISH_CANCELLED,
-                                       [LLM_END_DEADLINE] = LLM_FINISH_CANCELLED,
-                                       [LLM_END_FAILED] = LLM_FINISH_ERROR};
-
 static void set_result(running *r, const llm_sequence_stats *stats) {
     llm_job *j = r->job;
     j->finish = r->st == GGL_OK          ? r->g->finish
@@ -93,7 +85,7 @@ static void ended(void *ctx, llm_end why, const llm_sequence_stats *stats, const
     else if (r->st == GGL_OK && (why == LLM_END_CANCELLED || why == LLM_END_FAILED))
         r->st = ggl_fail(&r->job->err, GGL_CANCELLED, "stopped by the caller");
     if (r->st == GGL_OK && r->g->finish == LLM_FINISH_NONE) {
-        r->g->finish = finish_of[why];
+        r->g->finish = llm_generation_finish(why);
         (void)llm_stopped_text_end(&r->g->text, NULL);
         r->st = give(r);
     }
@@ -267,11 +259,6 @@ ggl_status llm_context_end_jobs(llm_context *c, ggl_error *err) {
     c->is_ending = false;
     ggl_free(all);
     llm_guessing_pause(c->guessing, false);
-    for (int k = 0; k < (int)llm_session_n_slots(c->session); k++) {
-        const ggl_status cleared = llm_session_clear(
-            c->session, k, st == GGL_OK ? err : NULL); /* the first failure counts */
-        st = st == GGL_OK ? cleared : st;
-    }
     c->ids.n = 0;
-    return st;
+    return llm_context_make_engine(&c->engine, c, c->session, err);
 }

@@ -24,26 +24,27 @@ static bool append(llm_tokens *t, const int32_t *id, size_t n) {
 }
 
 ggl_status llm_context_take(llm_context *c, ggl_error *err) {
-    size_t n_held, n;
+    size_t n;
     llm_context_end(c);
     ggl_status st = llm_context_end_jobs(c, err);
-    if (st != GGL_OK || c->is_own || !c->generator) /* without one, nobody else has written */
+    if (st != GGL_OK || c->is_own || !c->engine) /* without one, nobody else has written */
         return st;
     c->ids.n = 0;
-    const int32_t *id = llm_generator_tokens(c->generator, &n);
+    const int32_t *id = llm_sequence(c, &n);
     if (!append(&c->ids, id, n))
         return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
-    st = llm_generator_settle(c->generator, &n_held, err);
-    c->is_own = st == GGL_OK;
-    return st;
+    c->is_own = true;
+    return GGL_OK;
 }
 
 ggl_status llm_context_give(llm_context *c, ggl_error *err) {
     ggl_status st = llm_context_end_jobs(c, err);
+    if (st == GGL_OK && !c->engine) /* there was no memory for it after jobs */
+        st = llm_context_make_engine(&c->engine, c, c->session, err);
     if (st != GGL_OK || !c->is_own)
         return st;
     const int64_t n_past = llm_session_n_past(c->session, 0);
-    st = llm_generator_adopt(c->generator, c->ids.id, (size_t)n_past, err);
+    st = llm_engine_adopt(c->engine, 0, c->ids.id, (size_t)n_past, err);
     c->is_own = st != GGL_OK;
     return st;
 }
@@ -151,10 +152,12 @@ const int32_t *llm_sequence_read(const llm_context *c, size_t *n) {
 }
 
 const int32_t *llm_sequence(const llm_context *c, size_t *n) {
-    if (!c->is_own)
-        return llm_generator_tokens(c->generator, n);
-    *n = c->ids.n;
-    return c->ids.id;
+    int64_t n_held = (int64_t)c->ids.n;
+    const int32_t *id =
+        c->is_own || !c->engine ? c->ids.id : llm_engine_tokens(c->engine, 0, &n_held);
+    static const int32_t none;
+    *n = (size_t)n_held;
+    return id ? id : &none;
 }
 
 ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err) {

@@ -436,32 +436,3 @@ void llm_diffuser_free(llm_diffuser *f) {
     ggl_free(f->without);
     ggl_free(f);
 }
-
-ggl_status llm_diffuser_run_pass(llm_diffuser *f, llm_session *s, bool *is_done, ggl_error *err) {
-    const bool *want;
-    const int32_t *id = llm_diffuser_pass(f, &want);
-    *is_done = !id;
-    if (!id)
-        return GGL_OK;
-    const llm_batch b = {
-        .n = f->d.n_length, .token = id, .want = want, .each = llm_diffuser_logits, .ctx = f};
-    ggl_status st = llm_session_clear(s, 0, err);
-    if (st == GGL_OK)
-        st = llm_session_eval(s, &b, err);
-    if (st == GGL_OK)
-        st = llm_diffuser_end_pass(f, err);
-    const ggl_status cleared = llm_session_clear(s, 0, st == GGL_OK ? err : NULL);
-    return st == GGL_OK ? cleared : st;
-}
-
-ggl_status llm_diffuse(llm_session *s, const llm_diffusion *d, int32_t *id, ggl_error *err) {
-    llm_diffuser *f;
-    bool is_done = false;
-    ggl_status st = llm_diffuser_new(&f, s, d, err);
-    while (st == GGL_OK && !is_done)
-        st = llm_diffuser_run_pass(f, s, &is_done, err);
-    if (st == GGL_OK)
-        memcpy(id, llm_diffuser_text(f), (size_t)d->n_length * sizeof *id);
-    llm_diffuser_free(f);
-    return st;
-}

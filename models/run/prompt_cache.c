@@ -350,36 +350,19 @@ void llm_prompt_copy_free(llm_prompt_copy *x) {
     ggl_free(x);
 }
 
-/* --- prompts and saving ----------------------------------------------------------------------- */
+/* --- copies and saving ------------------------------------------------------------------------ */
 
-static ggl_status keep_copy(llm_prompt_cache *c, const int32_t *id, ggl_error *err) {
+bool llm_prompt_cache_wants_copy(const llm_prompt_cache *c) {
+    return !can_cut(c);
+}
+
+ggl_status llm_prompt_cache_keep_copy(llm_prompt_cache *c, const int32_t *id, ggl_error *err) {
     void *data;
     drop_copy(c);
     c->copy.n = (uint64_t)llm_session_n_past(c->session, c->slot);
     ggl_status st = llm_session_save(c->session, c->slot, false, &data, &c->copy.size, err);
     c->copy.data = data;
     c->copy_of = llm_digest(LLM_DIGEST_START, id, (size_t)c->copy.n * sizeof *id);
-    return st;
-}
-
-ggl_status llm_prompt_cache_prompt(llm_prompt_cache *c, llm_generator *g, const llm_prompt *prompt,
-                                   ggl_error *err) {
-    if (can_cut(c) || prompt->n < 2 || prompt->each)
-        return llm_generator_prompt(g, prompt, err);
-    int32_t *id = ggl_calloc(prompt->n, sizeof *id); /* the generator's own tokens would change */
-    if (!id)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", prompt->n);
-    memcpy(id, prompt->id, prompt->n * sizeof *id);
-    llm_prompt all = *prompt, most;
-    all.id = id;
-    most = all;
-    most.n--;
-    ggl_status st = llm_generator_prompt(g, &most, err);
-    if (st == GGL_OK)
-        st = keep_copy(c, id, err);
-    if (st == GGL_OK)
-        st = llm_generator_prompt(g, &all, err);
-    ggl_free(id);
     return st;
 }
 

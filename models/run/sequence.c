@@ -30,7 +30,7 @@ ggl_status llm_seq_init(seq *q, llm_session *s, const llm_guesser *guesser, int6
 }
 
 void llm_seq_fini(seq *q) {
-    llm_seq_drop_snapshots(q);
+    llm_seq_drop_snapshot(q);
     ggl_free(q->allowed);
     ggl_free(q->guess);
     q->allowed = NULL;
@@ -76,32 +76,26 @@ void llm_seq_tell_sampler(seq *q) {
 
 /* --- going back ------------------------------------------------------------------------------- */
 
-static void drop_snapshot(seq_snapshot *s) {
-    ggl_free(s->data);
-    *s = (seq_snapshot){0};
+void llm_seq_drop_snapshot(seq *q) {
+    ggl_free(q->snapshot.data);
+    q->snapshot = (seq_snapshot){0};
 }
 
-void llm_seq_drop_snapshots(seq *q) {
-    for (int i = 0; i < SEQ_N_SNAPSHOTS; i++)
-        drop_snapshot(&q->snapshot[i]);
-}
-
-ggl_status llm_seq_take_snapshot(seq *q, int which, ggl_error *err) {
-    seq_snapshot *s = &q->snapshot[which];
-    drop_snapshot(s);
+/* Keeps the states of the slot as it is now. */
+static ggl_status take_snapshot(seq *q, ggl_error *err) {
+    seq_snapshot *s = &q->snapshot;
+    llm_seq_drop_snapshot(q);
+    if (!llm_session_has_states(q->session))
+        return GGL_OK;
     s->n = llm_session_n_past(q->session, q->slot);
     return llm_session_save(q->session, q->slot, true, &s->data, &s->size, err);
 }
 
-/* Restores the latest snapshot that is not after n. Returns false if none can be. */
+/* Restores the snapshot. Returns false if it cannot, or if it is after n. */
 static bool restore(seq *q, int64_t n) {
-    seq_snapshot *best = NULL;
-    for (int i = 0; i < SEQ_N_SNAPSHOTS; i++) {
-        seq_snapshot *s = &q->snapshot[i];
-        if (s->data && s->n <= n && (!best || s->n > best->n))
-            best = s;
-    }
-    return best && llm_session_restore(q->session, q->slot, best->data, best->size, NULL) == GGL_OK;
+    const seq_snapshot *s = &q->snapshot;
+    return s->data && s->n <= n &&
+           llm_session_restore(q->session, q->slot, s->data, s->size, NULL) == GGL_OK;
 }
 
 ggl_status llm_seq_go_back(seq *q, int64_t n, ggl_error *err) {
@@ -113,9 +107,8 @@ ggl_status llm_seq_go_back(seq *q, int64_t n, ggl_error *err) {
     if (llm_session_cut(q->session, q->slot, n, NULL) != GGL_OK && !restore(q, n))
         st = llm_session_clear(q->session, q->slot, err);
     q->n_kept = llm_session_n_past(q->session, q->slot);
-    for (int i = 0; i < SEQ_N_SNAPSHOTS; i++)
-        if (q->snapshot[i].n > n)
-            drop_snapshot(&q->snapshot[i]);
+    if (q->snapshot.n > n)
+        llm_seq_drop_snapshot(q);
     return st;
 }
 
@@ -182,8 +175,7 @@ ggl_status llm_seq_guess(seq *q, int64_t most, ggl_error *err) {
     if (st != GGL_OK)
         return st;
     if (q->n_guess > 0)
-        return llm_session_has_states(q->session) ? llm_seq_take_snapshot(q, SEQ_AT_GUESS, err)
-                                                  : GGL_OK;
+        return take_snapshot(q, err);
     most = least(most, q->n_guess_max);
     const llm_guesser *by = &q->guesser;
     if (most <= 0 || !by->guess)
@@ -196,9 +188,7 @@ ggl_status llm_seq_guess(seq *q, int64_t most, ggl_error *err) {
     for (; q->n_guess < n && q->n_guess < most; q->n_guess++)
         if (q->guess[q->n_guess] < 0 || q->guess[q->n_guess] >= q->n_vocab)
             break;
-    if (q->n_guess == 0 || !llm_session_has_states(q->session))
-        return GGL_OK;
-    return llm_seq_take_snapshot(q, SEQ_AT_GUESS, err);
+    return q->n_guess > 0 ? take_snapshot(q, err) : GGL_OK;
 }
 
 int64_t llm_seq_fill(const seq *q, int32_t *batch, int64_t most) {

@@ -1,6 +1,5 @@
 /* A sequence of tokens in a slot of a session, with the sampler, matcher and guesser for its next token.
- * Generators (generate.c) and the engine (serve/engine.c) run sequences. A generator runs one when its next
- * token is asked for; the engine runs many in one batch.
+ * The engine (serve/engine.c) runs sequences, many in one batch.
  *
  * A turn goes like this, with `most` guesses at most:
  *
@@ -14,7 +13,10 @@
 #ifndef LLM_SEQUENCE_H
 #define LLM_SEQUENCE_H
 
-#include "llm/internal/generate.h"
+#include "llm/internal/grammar.h"
+#include "llm/internal/guesser.h"
+#include "llm/internal/sampler.h"
+#include "llm/internal/session.h"
 
 /* States of the slot at an earlier token, for models whose states cannot be cut back. */
 typedef struct seq_snapshot {
@@ -22,8 +24,6 @@ typedef struct seq_snapshot {
     size_t size;
     int64_t n; /* tokens of the sequence at which it was made */
 } seq_snapshot;
-
-enum { SEQ_AT_PROMPT, SEQ_AT_GUESS, SEQ_N_SNAPSHOTS };
 
 typedef struct seq {
     llm_session *session;
@@ -40,11 +40,11 @@ typedef struct seq {
     const int32_t *text;
     int64_t n_text;
     const float *share; /* llm_batch.share of its tokens, of the owner; NULL: llm_session_shares */
-    seq_snapshot snapshot[SEQ_N_SNAPSHOTS];
-    llm_guesser guesser; /* .guess NULL if none */
-    int64_t n_guess_max; /* no more than the slot can go back */
-    int64_t n_ahead_max; /* the most of guesses, and of tokens that the matcher forces */
-    int32_t *guess;      /* [n_ahead_max]; the last batch ran the first n_guess */
+    seq_snapshot snapshot; /* before the last guesses */
+    llm_guesser guesser;   /* .guess NULL if none */
+    int64_t n_guess_max;   /* no more than the slot can go back */
+    int64_t n_ahead_max;   /* the most of guesses, and of tokens that the matcher forces */
+    int32_t *guess;        /* [n_ahead_max]; the last batch ran the first n_guess */
     int64_t n_guess;
     bool is_forced; /* they are not guessed: the matcher allows no others */
     int64_t
@@ -76,7 +76,10 @@ bool llm_seq_has_shares(const seq *q, const float *share);
 int64_t llm_seq_common(const int32_t *a, int64_t n_a, const int32_t *b, int64_t n_b);
 /* The sampler's history becomes the tokens. */
 void llm_seq_tell_sampler(seq *q);
-/* From now on draws only what the matcher allows; see llm_generator_constrain. */
+/* From now on draws only tokens that the matcher allows, and has it accept them. n_max: the most tokens that
+ * the caller draws (less than 0: any number); the text is then completed within them, and before the
+ * context is full if that does not shift, where this is possible (llm_matcher_mask). The matcher is
+ * borrowed. m NULL: every token may be drawn. GGL_USAGE: the matcher has no vocabulary, or not that of the model. */
 ggl_status llm_seq_constrain(seq *q, llm_matcher *m, int64_t n_max, ggl_error *err);
 
 /* Removes tokens from the slot so that it holds at most the first n. It holds fewer, or none, if the
@@ -85,9 +88,7 @@ ggl_status llm_seq_go_back(seq *q, int64_t n, ggl_error *err);
 /* Drops n_drop tokens behind the first `keep`, at least one, and goes back there. A picture is dropped whole or stays: fewer are kept, and more are
  * dropped, but never the last token. Sets *n_dropped. */
 ggl_status llm_seq_shift(seq *q, int64_t keep, int64_t n_drop, int64_t *n_dropped, ggl_error *err);
-/* Keeps the states of the slot as it is now. */
-ggl_status llm_seq_take_snapshot(seq *q, int which, ggl_error *err);
-void llm_seq_drop_snapshots(seq *q);
+void llm_seq_drop_snapshot(seq *q);
 
 /* Sets the guesses to at most `most` tokens: those that the matcher forces, or else what the guesser says
  * may follow the sequence. Does nothing unless the slot holds all tokens but the last. */
@@ -98,7 +99,8 @@ int64_t llm_seq_fill(const seq *q, int32_t *batch, int64_t most);
 /* Call when the batch has run: the next token can be drawn. */
 void llm_seq_ran(seq *q);
 /* Draws the next token from the row `at` of logits [n_vocab] and appends it. *id is -1, and nothing was
- * drawn, if the text is complete by its grammar. Fails as llm_generator_next does. */
+ * drawn, if the text is complete by its grammar. GGL_FORMAT: none of the logits is a finite number; GGL_USAGE: the sampler's biases
+ * forbid all tokens that the grammar allows. */
 ggl_status llm_seq_draw(seq *q, const float *logits, int32_t *id, ggl_error *err);
 
 #endif

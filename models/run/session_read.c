@@ -139,9 +139,3 @@ ggl_status llm_session_find_read(llm_session *s, int slot, const int32_t *id, in
     *is_found = st == GGL_OK;
     return st;
 }
-
-ggl_status llm_session_read_once(llm_session *s, int slot, const int32_t *token, int64_t n,
-                                 bool *is_found, ggl_error *err) {
-    const ggl_status st = llm_session_find_read(s, slot, token, n, is_found, err);
-    return st == GGL_OK && !*is_found ? llm_session_read(s, slot, token, n, err) : st;
-}

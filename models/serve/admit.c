@@ -95,7 +95,7 @@ static bool uses_folder(const llm_engine *e, const task *t) {
 /* --- places and slots ------------------------------------------------------------------------- */
 
 static void lend_guesser(llm_engine *e, task *t) {
-    if (!e->p.guesser || t->group)
+    if (e->n_idle_guessers == 0 || t->group)
         return;
     t->guesser = e->idle_guesser[--e->n_idle_guessers];
     t->q.guesser = *e->p.guesser[t->guesser];
@@ -204,7 +204,9 @@ static void begin(llm_engine *e, task *t, int64_t now) {
     t->stats.slot = t->q.slot;
     e->kept.slot[t->q.slot].id = t->node.key;
     e->kept.slot[t->q.slot].n_prompt = t->n_begin;
+    t->n_held = t->q.n_kept;
     add_stops(e, t, n_common);
+    llm_asked_keep_later(t);
     save_beginning(e, t, n_save);
     if (!t->has_begun_before) {
         t->has_begun_before = true;

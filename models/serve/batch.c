@@ -16,6 +16,7 @@ void llm_engine_put(llm_engine *e, task *t, int64_t n) {
     t->first = e->n;
     t->from = q->n_kept;
     t->n_before = q->n;
+    t->n_rows = 0;
     t->n_piece = llm_seq_fill(q, e->token + e->n, n);
     for (int64_t i = 0; i < t->n_piece; i++) {
         const int64_t at = e->n + i, pos = t->from + i;
@@ -53,7 +54,7 @@ static void decide(const llm_engine *e, task *t, int32_t id, bool goes_on) {
         llm_task_over(t, LLM_END_CONTEXT);
 }
 
-static void draw(llm_engine *e, task *t, const float *logits) {
+void llm_engine_draw(llm_engine *e, task *t, const float *logits) {
     ggl_error err;
     int32_t id;
     if (t->p.n_max == 0) {
@@ -155,8 +156,12 @@ void llm_engine_on_logits(void *ctx, int64_t i, const float *logits) {
     }
     if (row == 0)
         end_prompt(e, t);
-    if (row == 0 && t->group && !t->is_over)
+    if (t->p.asked && row >= 0) {
+        t->row[row] = logits;
+        t->n_rows = row + 1;
+    } else if (row == 0 && t->group && !t->is_over) {
         llm_group_logits(e, t, logits);
-    else if (row >= 0 && t->q.at == row && !t->is_over)
-        draw(e, t, logits);
+    } else if (row >= 0 && t->q.at == row && !t->is_over) {
+        llm_engine_draw(e, t, logits);
+    }
 }

@@ -22,6 +22,9 @@ static ggl_status check(const llm_engine_params *p, ggl_error *err) {
                         "n_parallel is %d, but the session has slots for 1 to %" PRId64
                         " sequences at once",
                         p->n_parallel, n_slots);
+    if (p->n_guessers < 0 || p->n_guessers > p->n_parallel)
+        return ggl_fail(err, GGL_USAGE, "n_guessers is %d, of %d sequences", p->n_guessers,
+                        p->n_parallel);
     if (p->n_ubatch < 0 || p->step_ns < 0 || p->n_guess_max < 0)
         return ggl_fail(err, GGL_USAGE,
                         "n_ubatch (%" PRId64 "), step_ns (%" PRId64 ") and n_guess_max (%" PRId64
@@ -42,7 +45,10 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     e->deadline = INT64_MAX;
     /* a picture whose rows see each other is not parted, and may be more than there is room for */
     const bool together = llm_session_built(p->session)->given_together;
+    const int64_t n_ctx = llm_session_n_ctx(p->session);
     e->n_most = e->sees_all ? n_most : e->n_ubatch + (together ? n_most : 0);
+    if (p->whole_prompts && e->n_most < n_ctx)
+        e->n_most = n_ctx;
     const size_t n = (size_t)e->n_most, n_parallel = (size_t)p->n_parallel;
     e->run = ggl_calloc(n_parallel, sizeof(task *));
     e->idle_guesser = ggl_calloc(n_parallel, sizeof *e->idle_guesser);
@@ -67,8 +73,9 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
         !e->want_embedding || !e->want_score || !has_parts)
         return ggl_fail(err, GGL_NOMEM, "out of memory for an engine of %d sequences",
                         p->n_parallel);
-    while (p->guesser && e->n_idle_guessers < p->n_parallel) { /* the first is lent first */
-        e->idle_guesser[e->n_idle_guessers] = p->n_parallel - 1 - e->n_idle_guessers;
+    const int n_guessers = p->n_guessers > 0 ? p->n_guessers : p->n_parallel;
+    while (p->guesser && e->n_idle_guessers < n_guessers) { /* the first is lent first */
+        e->idle_guesser[e->n_idle_guessers] = n_guessers - 1 - e->n_idle_guessers;
         e->n_idle_guessers++;
     }
     const size_t n_bytes = p->n_snapshot_bytes > 0 ? p->n_snapshot_bytes : SNAPSHOT_BYTES;
@@ -176,6 +183,11 @@ ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *params, uint
     const ggl_status has_room = check_room(e, p, err);
     if (has_room != GGL_OK)
         return has_room;
+    const int n_others = llm_engine_n_running(e) + (int)e->queue.n;
+    if (n_others > 0 && (p->asked || e->asked))
+        return ggl_fail(err, GGL_USAGE,
+                        "a sequence whose tokens are asked for runs alone, but %d other%s",
+                        n_others, n_others == 1 ? " waits or runs" : "s wait or run");
     task *t;
     const llm_guesser *guesser = e->p.guesser ? e->p.guesser[0] : NULL;
     if (p->beams && p->beams->n > e->p.n_parallel)
@@ -196,6 +208,7 @@ ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *params, uint
     }
     *id = t->node.key = ++e->last_id;
     llm_table_put(&e->ids, &t->node);
+    e->asked = p->asked ? t : NULL;
     t->stats.t_added = llm_engine_now(e);
     if (p->deadline && p->deadline < e->deadline)
         e->deadline = p->deadline;
@@ -237,6 +250,12 @@ llm_engine_stats llm_engine_get_stats(const llm_engine *e) {
     return e->stats;
 }
 
+const int32_t *llm_engine_tokens(const llm_engine *e, int slot, int64_t *n) {
+    const kept_slot *k = &e->kept.slot[slot];
+    *n = k->by ? k->by->n : k->n_all;
+    return k->by ? k->by->token : k->token;
+}
+
 llm_slot_info llm_engine_slot(const llm_engine *e, int slot) {
     llm_slot_info info = {.use = LLM_SLOT_EMPTY};
     if (slot < 0 || slot >= e->kept.n)
@@ -254,6 +273,7 @@ llm_slot_info llm_engine_slot(const llm_engine *e, int slot) {
         info.stats.n_drawn = t->q.n_drawn;
         info.stats.n_guessed = t->q.n_guessed;
         info.stats.n_right = t->q.n_right;
+        info.stats.n_nan = t->q.n_nan;
         info.n_left = t->p.n_max < 0 || t->group ? -1 : t->p.n_max - t->q.n_drawn;
     }
     return info;

@@ -1,5 +1,5 @@
 /* Shared by engine.c (sequences come), leave.c (they end), make_room.c (memory for them), admit.c (which ones
- * run), beam_group.c (those that have several beams), step.c (what a step runs), batch.c (what a batch runs, and what is drawn) and overlap.c (steps that overlap on
+ * run), beam_group.c (those that have several beams), step.c (what a step runs), batch.c (what a batch runs, and what is drawn), asked.c (a task that runs alone) and overlap.c (steps that overlap on
  * several backends). */
 #ifndef LLM_ENGINE_IMPL_H
 #define LLM_ENGINE_IMPL_H
@@ -30,6 +30,7 @@ struct llm_engine {
     table ids;  /* all tasks */
     task **run; /* [n_run] of n_parallel, in the order of their turns */
     int n_run;
+    task *asked;       /* the only task, whose tokens are asked for; NULL: there is none */
     task *leaving;     /* tasks that were taken out of the queue, to be ended */
     int *idle_guesser; /* [n_idle_guessers] of n_parallel: guessers that no task uses */
     int n_idle_guessers;
@@ -71,9 +72,22 @@ void llm_engine_put(llm_engine *e, task *t, int64_t n);
 /* Appends the whole text of a task that writes by diffusion; and, after the batch has run, gives its caller what is settled. */
 void llm_engine_put_pass(llm_engine *e, task *t);
 void llm_engine_end_pass(llm_engine *e, task *t);
+/* Draws the next token of a task from its logits, and decides whether it is the last one. */
+void llm_engine_draw(llm_engine *e, task *t, const float *logits);
 /* The callbacks of a batch; ctx: its part. */
 void llm_engine_on_logits(void *ctx, int64_t i, const float *logits);
 void llm_engine_on_row(void *ctx, int64_t i, const float *row); /* of embeddings or scores */
+
+/* --- a task whose tokens are asked for (asked.c) ------------------------------------------------ */
+
+/* True if the logits are there from which its next token is drawn. */
+bool llm_asked_has_row(const task *t);
+/* Runs a batch of the task alone. GGL_CANCELLED: also if `progress` says so. */
+ggl_status llm_asked_eval(llm_engine *e, task *t, llm_batch *b, ggl_error *err);
+/* Lets a copy of the slot be kept when all of the prompt but its last token has run. */
+void llm_asked_keep_later(task *t);
+/* Keeps it, if these have run. */
+void llm_asked_keep(task *t);
 
 /* --- how sequences end (leave.c) -------------------------------------------------------------- */
 

@@ -40,7 +40,7 @@ void llm_kept_fini(kept *k) {
 static void forget(kept_slot *s) {
     ggl_free(s->token);
     s->token = NULL;
-    s->n = 0;
+    s->n = s->n_all = 0;
 }
 
 static ggl_status clear(kept *k, int i, ggl_error *err) {
@@ -259,16 +259,17 @@ void llm_kept_end(kept *k, seq *q) {
     } else {
         s->n = q->n_kept;
         set_shares(k, q->slot, llm_seq_shares(q));
-        s->token = q->token;
-        q->token = NULL;
     }
+    s->token = q->token;
+    s->n_all = q->n;
+    q->token = NULL;
     q->slot = -1;
 }
 
 void llm_kept_give_back(kept *k, seq *q) {
     k->slot[q->slot].by = NULL;
     (void)clear(k, q->slot, NULL);
-    llm_seq_drop_snapshots(q);
+    llm_seq_drop_snapshot(q);
     q->n_kept = q->n_guess = 0;
     q->at = q->slot = -1;
 }
@@ -278,7 +279,7 @@ void llm_kept_adopt(kept *k, int slot, int32_t *token, int64_t n) {
     forget(s);
     if (token) {
         s->token = token;
-        s->n = n;
+        s->n = s->n_all = n;
         set_shares(k, slot, llm_session_shares(k->session));
     } else if (llm_session_n_past(k->session, slot) > 0) {
         (void)clear(k, slot, NULL);

@@ -12,6 +12,7 @@ typedef struct kept_slot {
     /* If none runs, the tokens of the one that ran last; n 0: the slot is empty. */
     int32_t *token;
     int64_t n;
+    int64_t n_all;     /* with those after them, which were drawn and have not run */
     uint64_t id;       /* of the sequence that runs, or ran last; the owner sets it, as the next */
     int64_t n_prompt;  /* tokens of its prompt; what follows is its answer */
     uint64_t last_use; /* kept.clock at the last use */

@@ -1,4 +1,5 @@
 /* How sequences end. */
+#include "common/least.h"
 #include "engine_impl.h"
 
 void llm_engine_leave(llm_engine *e, task *t, llm_end why) {
@@ -12,9 +13,12 @@ void llm_engine_leave(llm_engine *e, task *t, llm_end why) {
 /* The task is in no list any more. */
 static void end(llm_engine *e, task *t) {
     llm_table_remove(&e->ids, &t->node);
+    if (e->asked == t)
+        e->asked = NULL;
     t->stats.n_drawn = t->q.n_drawn;
     t->stats.n_guessed = t->q.n_guessed;
     t->stats.n_right = t->q.n_right;
+    t->stats.n_nan = t->q.n_nan;
     e->stats.n_guessed += t->q.n_guessed;
     e->stats.n_right += t->q.n_right;
     e->stats.n_ended++;
@@ -23,6 +27,13 @@ static void end(llm_engine *e, task *t) {
     if (t->p.ended)
         t->p.ended(t->p.ctx, t->why, &t->stats, t->why == LLM_END_FAILED ? &t->err : NULL);
     llm_task_free(t);
+}
+
+/* Leaves what it has to its slot: of a prompt that has not run to its end, only what has run. */
+static void end_in_slot(llm_engine *e, task *t) {
+    if (t->reads && t->q.n_drawn == 0)
+        t->q.n = least(t->q.n, t->q.n_kept);
+    llm_kept_end(&e->kept, &t->q);
 }
 
 /* Of a group, all tasks end for the reason of the first that is over. */
@@ -38,14 +49,14 @@ static void end_running(llm_engine *e, task *t) {
     if (t->has_begun && e->sees_all) /* of no use to later sequences */
         llm_kept_give_back(&e->kept, &t->q);
     else if (t->has_begun)
-        llm_kept_end(&e->kept, &t->q);
+        end_in_slot(e, t);
     end(e, t);
 }
 
-/* Lets those whose context is full lose tokens. */
+/* Lets those whose context is full lose tokens; one whose tokens are asked for does so when the next is. */
 static void shift_all(llm_engine *e) {
     for (int i = 0; i < e->n_run; i++)
-        if (e->run[i]->is_full && !e->run[i]->is_under_way)
+        if (e->run[i]->is_full && !e->run[i]->is_under_way && e->run[i] != e->asked)
             (void)llm_task_shift(e->run[i]);
 }
 

@@ -74,6 +74,26 @@ ggl_status llm_engine_restore_slot(llm_engine *e, int slot, llm_prompt_cache *c,
     return st;
 }
 
+ggl_status llm_engine_adopt(llm_engine *e, int slot, const int32_t *id, size_t n, ggl_error *err) {
+    const ggl_status st = begin(e, slot, err);
+    if (st != GGL_OK)
+        return st;
+    const int64_t n_past = llm_session_n_past(e->p.session, slot);
+    if ((int64_t)n != n_past)
+        return ggl_fail(err, GGL_USAGE, "the slot holds %" PRId64 " tokens, but %zu are given",
+                        n_past, n);
+    int32_t *copy = n > 0 ? ggl_calloc(n, sizeof *copy) : NULL;
+    if (copy)
+        memcpy(copy, id, n * sizeof *copy);
+    llm_kept_adopt(&e->kept, slot, copy, n_past);
+    if (n > 0 && !copy)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
+    if (copy && e->kept.has_states) /* prompts start there, too, when the slot has gone on */
+        llm_snapshots_add(&e->kept.snapshots, e->p.session, slot, llm_session_shares(e->p.session),
+                          copy, n_past);
+    return GGL_OK;
+}
+
 ggl_status llm_engine_erase_slot(llm_engine *e, int slot, int64_t *n, ggl_error *err) {
     *n = 0;
     const ggl_status st = begin(e, slot, err);

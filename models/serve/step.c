@@ -104,6 +104,12 @@ static int64_t piece_of(llm_engine *e, const task *t, int64_t n) {
 /* Fills the rest of the batch with pieces of prompts. */
 static void put_prompts(llm_engine *e) {
     int n = 0;
+    if (e->asked && e->p.whole_prompts && is_reading(e->asked)) {
+        const int64_t n_piece = piece_of(e, e->asked, llm_task_until_stop(e->asked));
+        if (n_piece > 0)
+            llm_engine_put(e, e->asked, n_piece);
+        return;
+    }
     for (int i = 0; i < e->n_run; i++) {
         const task *t = e->run[i];
         if (is_reading(t))
@@ -139,21 +145,22 @@ static void put_texts(llm_engine *e) {
 /* --- the step --------------------------------------------------------------------------------- */
 
 static ggl_status run(llm_engine *e, ggl_error *err) {
-    const llm_batch b = {.n = e->n,
-                         .token = e->token,
-                         .slot = e->slot,
-                         .seen = e->seen,
-                         .share = e->shares,
-                         .want = e->want,
-                         .want_embedding =
-                             llm_session_n_embd(e->p.session) > 0 ? e->want_embedding : NULL,
-                         .want_score = llm_session_n_score(e->p.session) > 0 ? e->want_score : NULL,
-                         .each = llm_engine_on_logits,
-                         .each_embedding = llm_engine_on_row,
-                         .each_score = llm_engine_on_row,
-                         .ctx = e->filled};
+    llm_batch b = {.n = e->n,
+                   .token = e->token,
+                   .slot = e->slot,
+                   .seen = e->seen,
+                   .share = e->shares,
+                   .want = e->want,
+                   .want_embedding =
+                       llm_session_n_embd(e->p.session) > 0 ? e->want_embedding : NULL,
+                   .want_score = llm_session_n_score(e->p.session) > 0 ? e->want_score : NULL,
+                   .each = llm_engine_on_logits,
+                   .each_embedding = llm_engine_on_row,
+                   .each_score = llm_engine_on_row,
+                   .ctx = e->filled};
     ggl_error why;
-    const ggl_status st = llm_session_eval(e->p.session, &b, &why);
+    const ggl_status st =
+        e->asked ? llm_asked_eval(e, e->asked, &b, &why) : llm_session_eval(e->p.session, &b, &why);
     for (int i = 0; i < e->n_run; i++) {
         task *t = e->run[i];
         if (t->n_piece == 0)
@@ -216,6 +223,8 @@ static void take_snapshots(llm_engine *e) {
 
 /* Saves beginnings at which a piece was made to end. */
 static void save_beginnings(llm_engine *e) {
+    if (e->asked)
+        llm_asked_keep(e->asked);
     for (int i = 0; i < e->n_run && e->p.prompts; i++) {
         task *t = e->run[i];
         if (t->save_at == 0 || t->n_piece == 0 || t->from + t->n_piece < t->save_at)
@@ -234,6 +243,8 @@ static ggl_status step(llm_engine *e, ggl_error *err) {
         llm_engine_end_all(e);
     }
     const int64_t now = llm_engine_now(e);
+    if (e->asked && e->asked->is_full)
+        (void)llm_task_shift(e->asked);
     llm_engine_admit(e, now);
     fill(e);
     while (e->n == 0 && llm_engine_unblock(e))
@@ -253,7 +264,11 @@ ggl_status llm_engine_step(llm_engine *e, ggl_error *err) {
     if (e->is_busy)
         return ggl_fail(err, GGL_USAGE, "a callback of a step cannot begin another step");
     e->is_busy = true;
-    const ggl_status st = llm_engine_overlaps(e) ? llm_engine_overlap(e, err) : step(e, err);
+    ggl_status st = GGL_OK;
+    if (e->asked && llm_asked_has_row(e->asked))
+        llm_engine_draw(e, e->asked, e->asked->row[e->asked->q.at]);
+    else
+        st = llm_engine_overlaps(e) ? llm_engine_overlap(e, err) : step(e, err);
     llm_engine_end_all(e);
     e->is_busy = false;
     return st;

@@ -12,7 +12,8 @@ static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl
     const bool writes = llm_session_has_logits(s) && !llm_session_sees_all(s);
     const bool scores = p->pooling == LLM_POOL_RANK;
     const bool diffuses = llm_session_has_logits(s) && llm_session_sees_all(s);
-    if (p->diffusion ? !diffuses : !p->embedded && diffuses)
+    const bool shows = p->prompted && p->n_max == 0 && llm_session_has_logits(s);
+    if (p->diffusion ? !diffuses : !p->embedded && !shows && diffuses)
         return ggl_fail(err, GGL_USAGE,
                         p->diffusion ? "the model does not write by diffusion"
                                      : "this model does not continue texts: it writes them by "
@@ -26,6 +27,10 @@ static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl
         return ggl_fail(err, GGL_USAGE,
                         "beams are for texts that are written one token after the other, without a "
                         "grammar, logits of the prompt and a context that shifts");
+    if (p->asked && (p->beams || p->diffusion || p->embedded))
+        return ggl_fail(err, GGL_USAGE,
+                        "tokens are asked for, one after the other, of a text without beams and "
+                        "diffusion");
     if (p->n_texts > 1 && (!p->text_ended || !p->beams || p->n_texts > p->beams->n))
         return ggl_fail(err, GGL_USAGE, "%d texts need as many beams, and text_ended",
                         (int)p->n_texts);
@@ -40,7 +45,7 @@ static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl
         return ggl_fail(err, GGL_USAGE,
                         "the session writes about the texts that it reads: their vectors need one "
                         "of its own (llm_session_params.only)");
-    if (!p->embedded && !p->diffusion && !writes)
+    if (!p->embedded && !p->diffusion && !shows && !writes)
         return ggl_fail(err, GGL_USAGE, "the session continues no texts: it makes %s of them",
                         llm_session_n_embd(s) > 0 ? "vectors" : "scores");
     if (p->embedded && (p->prompted || p->n_max != 0 ||
@@ -192,6 +197,10 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     t->q.shifts = p->shift;
     if (st == GGL_OK)
         st = llm_seq_constrain(&t->q, p->matcher, p->n_max, err);
+    if (st == GGL_OK && p->asked) {
+        t->row = ggl_calloc((size_t)t->q.n_ahead_max + 1, sizeof *t->row);
+        st = t->row ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a sequence");
+    }
     if (st == GGL_OK)
         st = copy_shares(t, s, err);
     if (st == GGL_OK)
@@ -219,6 +228,7 @@ void llm_task_free(task *t) {
     ggl_free(t->q.token);
     ggl_free(t->text);
     ggl_free(t->share);
+    ggl_free((void *)t->row);
     llm_diffuser_free(t->diffuser);
     ggl_free(t);
 }
@@ -253,6 +263,8 @@ bool llm_task_shift(task *t) {
     t->reads = true;
     t->n_stops = 0;
     t->lead_to = 0;
+    t->n_held = q->n_kept;
+    t->stats.n_shifts++;
     t->stats.n_dropped += n_dropped;
     return true;
 }

@@ -61,6 +61,13 @@ typedef struct task {
     int64_t first, n_piece, from, n_before;
     bool is_under_way; /* its batch is not collected yet */
     bool is_full;      /* the context is, and it is to shift before the next step */
+    /* --- whose tokens are asked for */
+    const float *
+        *row; /* [n_rows] of q.n_ahead_max + 1: the logits of the last batch, until the next one */
+    int64_t n_rows;
+    int64_t n_held;  /* tokens that its slot held when it began to read */
+    bool is_stopped; /* by its progress */
+    int64_t keep_at; /* the tokens after which a copy of the slot is kept; 0: none is */
     /* --- when it is over */
     bool is_over;
     llm_end why;

@@ -1,5 +1,5 @@
 /* Engines: whatever sequences run beside it, begin as it does, are cancelled or fail, and whatever is
- * guessed, the tokens and logits of a sequence are those of a generator alone. */
+ * guessed, the tokens and logits of a sequence are those that it has alone. */
 #include "engine_test.h"
 
 /* Adds, cancels and steps at random until n jobs have come and gone. */

@@ -1,4 +1,4 @@
-/* The engine with adapters whose scales sequences choose: each has the tokens and logits that a generator alone gives in a session whose scales are constants,
+/* The engine with adapters whose scales sequences choose: each has the tokens and logits that it has alone in a session whose scales are constants,
  * whatever runs beside it, and whatever other sequences with the same or other scales have left in slots and snapshots. */
 #include "llm/internal/adapter.h"
 

@@ -1,9 +1,9 @@
 /* The engine with trained models of several families: with threads, guesses from the text, types of the KV
- * cache and whoever else runs, each sequence has the tokens and logits that a generator alone gives on
+ * cache and whoever else runs, each sequence has the tokens and logits that it has alone on
  * one thread. */
+#include "alone.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
-#include "llm/internal/engine.h"
 #include "llm/internal/guess.h"
 #include "seed.h"
 #include "test.h"
@@ -184,23 +184,22 @@ static bool run_all(fixture *f) {
 }
 
 static bool same_alone(fixture *f, const job *j) {
-    llm_generator *g = NULL;
+    alone_seq a = {0};
     uint64_t h = 0;
     int32_t id = -1;
-    const llm_generator_params gp = {.size = sizeof gp, .session = f->alone, .sampler = j->sampler};
+    const llm_sequence_params p = {.sampler = j->sampler, .n_max = -1};
     llm_sampler_reset(j->sampler);
-    bool ok =
-        CHECK(j->has_ended) && CHECK_OK(llm_generator_new(&g, &gp, &f->err), &f->err) &&
-        CHECK_OK(llm_generator_prompt(g, &(llm_prompt){.id = j->prompt, .n = j->n_prompt}, &f->err),
-                 &f->err);
+    bool ok = CHECK(j->has_ended) &&
+              alone_open(&a, &(llm_engine_params){.session = f->alone}, &p, &f->err) &&
+              CHECK_OK(alone_prompt(&a, j->prompt, j->n_prompt, &f->err), &f->err);
     for (int i = 0; i < j->n && ok; i++) {
-        ok = CHECK_OK(llm_generator_next(g, &id, &f->err), &f->err) &&
+        ok = CHECK_OK(alone_next(&a, &id, &f->err), &f->err) &&
              CHECK_MSG(id == j->token[i], "token %d is %d alone, but %d in the engine", i, (int)id,
                        (int)j->token[i]);
         if (ok)
-            h = digest(h, llm_generator_logits(g), f->n_vocab);
+            h = digest(h, a.logits, f->n_vocab);
     }
-    llm_generator_free(g);
+    alone_close(&a);
     return ok && CHECK(h == j->digest) && CHECK(j->why != LLM_END_MAX || j->n == MOST_DRAWN) &&
            CHECK((j->why == LLM_END_EOG) == llm_tokenizer_is_eog(f->tokenizer, id));
 }

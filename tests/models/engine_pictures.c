@@ -1,4 +1,4 @@
-/* The engine with rows of pictures in prompts: each sequence has the tokens and logits that a generator alone gives, however prompts are cut
+/* The engine with rows of pictures in prompts: each sequence has the tokens and logits that it has alone, however prompts are cut
  * into pieces, shared and shifted. Rows of a picture that see each other are never parted. */
 #include "llm/internal/media.h"
 

@@ -261,7 +261,7 @@ TEST(one_may_use_all_pages) {
     finish();
 }
 
-/* Contexts that are full lose tokens, and what follows is what a generator draws. Guesses, and others in the batch, change nothing. */
+/* Contexts that are full lose tokens, and what follows is what is drawn alone. Guesses, and others in the batch, change nothing. */
 static void shifts(const char *text, bool guesses) {
     enum { LONG = 230 };
     fixture_params p = {
@@ -316,7 +316,7 @@ TEST(full_caches_shift) {
         CHECK(llm_engine_get_stats(f.e).n_preempted > 0);
         for (int i = 0; i < 2; i++) {
             CHECK(j[i]->why == LLM_END_MAX && j[i]->n == 150 && j[i]->stats.n_dropped > 0);
-            j[i]->id = 0; /* a generator shifts later */
+            j[i]->id = 0; /* alone, with the whole cache, it shifts later */
         }
     }
     finish();
@@ -333,7 +333,7 @@ TEST(cache_is_less_than_the_context) {
         CHECK(fixture_finish(&f));
         CHECK(grows->why == LLM_END_CONTEXT && grows->n == 128 - 100 + 1);
         CHECK(next->why == LLM_END_MAX);
-        f.job[0]->id = 0; /* a generator goes on */
+        f.job[0]->id = 0; /* alone it goes on */
     }
     finish();
 }

@@ -387,7 +387,7 @@ TEST(refusals) {
 }
 
 /* Text that a grammar determines runs in few batches, with the tokens and logits of single steps: `finish`
- * compares them with a generator alone, which has one row of logits. */
+ * compares them with a sequence alone, which has one row of logits. */
 static int64_t steps_of_forced(int64_t n_rows, bool guesses) {
     static const char text[] = "root ::= (\"d\" \"e\" \"d\" \"b\" \"e\"){6} [ad] \"edede\"";
     const fixture_params p = {

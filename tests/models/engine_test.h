@@ -1,13 +1,13 @@
-/* For tests of engines: small models, sequences with random parameters, and what a generator alone draws
- * for them. One file of a test program includes this. It may define FIXTURE_MEDIA, rows that stand for tokens (llm_session_params.media), and FIXTURE_ADAPTERS, an array of uses of adapters. */
+/* For tests of engines: small models, sequences with random parameters, and what each of them draws
+ * alone. One file of a test program includes this. It may define FIXTURE_MEDIA, rows that stand for tokens (llm_session_params.media), and FIXTURE_ADAPTERS, an array of uses of adapters. */
 #ifndef TESTS_ENGINE_TEST_H
 #define TESTS_ENGINE_TEST_H
 
 #include <stdatomic.h>
 
+#include "alone.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
-#include "llm/internal/engine.h"
 #include "seed.h"
 #include "test.h"
 #include "tiny_model.h"
@@ -174,7 +174,7 @@ static bool fixture_grammars(fixture *f) {
     return ok;
 }
 
-/* A model from the text, a session for a generator alone, the grammars. */
+/* A model from the text, a session for a sequence alone, the grammars. */
 TEST_UNUSED static bool fixture_open(fixture *f, const char *text, uint64_t seed) {
     *f = (fixture){.polls_left = -1, .seed = seed};
     const char *path = test_path("engine.gguf");
@@ -390,9 +390,10 @@ TEST_UNUSED static bool fixture_finish(fixture *f) {
     return true;
 }
 
-/* --- what a generator alone draws ------------------------------------------------------------- */
+/* --- what it draws alone ----------------------------------------------------------------------- */
 
 typedef struct job_alone {
+    alone_seq a; /* the first member: the callbacks' ctx */
     const job *j;
     bool same;
 } job_alone;
@@ -403,7 +404,7 @@ static void job_compare_prompted(void *ctx, int64_t i, const float *logits) {
         a->same &= memcmp(a->j->prompted + i * VOCAB, logits, VOCAB * sizeof *logits) == 0;
 }
 
-/* The reason why it ended fits what the generator did after the last token. */
+/* The reason why it ended fits what it did alone after the last token. */
 static bool job_check_end(const job *j, ggl_status st, int32_t id) {
     switch (j->why) {
     case LLM_END_EOG:
@@ -422,28 +423,22 @@ static bool job_check_end(const job *j, ggl_status st, int32_t id) {
     return CHECK(!"a reason to end");
 }
 
-static bool job_compare(const job *j, llm_generator *g) {
+static bool job_compare(job_alone *a) {
+    const job *j = a->j;
     fixture *f = j->f;
-    job_alone a = {j, true};
-    const llm_prompt p = {.id = j->prompt,
-                          .n = j->n_prompt,
-                          .each = j->n_prompted > 0 ? job_compare_prompted : NULL,
-                          .ctx = &a};
     int32_t id = 0;
     ggl_status st = GGL_OK;
-    bool ok = CHECK_OK(llm_generator_constrain(g, j->matcher, j->n_max, &f->err), &f->err) &&
-              CHECK_OK(llm_generator_prompt(g, &p, &f->err), &f->err) &&
-              CHECK_MSG(a.same, "job %d: other logits of the prompt", (int)j->id);
+    bool ok = CHECK_OK(alone_prompt(&a->a, j->prompt, j->n_prompt, &f->err), &f->err) &&
+              CHECK_MSG(a->same, "job %d: other logits of the prompt", (int)j->id);
     for (int64_t i = 0; ok && i < j->n; i++) {
-        ok = CHECK_OK(llm_generator_next(g, &id, &f->err), &f->err) &&
+        ok = CHECK_OK(alone_next(&a->a, &id, &f->err), &f->err) &&
              CHECK_MSG(id == j->token[i], "job %d: token %d is %d alone, but %d in the engine",
                        (int)j->id, (int)i, (int)id, (int)j->token[i]) &&
-             CHECK_MSG(
-                 memcmp(llm_generator_logits(g), j->logits + i * VOCAB, VOCAB * sizeof(float)) == 0,
-                 "job %d: other logits before token %d", (int)j->id, (int)i);
+             CHECK_MSG(memcmp(a->a.logits, j->logits + i * VOCAB, VOCAB * sizeof(float)) == 0,
+                       "job %d: other logits before token %d", (int)j->id, (int)i);
     }
     if (ok && (j->why == LLM_END_EOG || j->why == LLM_END_CONTEXT))
-        st = llm_generator_next(g, &id, &f->err);
+        st = alone_next(&a->a, &id, &f->err);
     return ok && job_check_end(j, st, id);
 }
 
@@ -500,10 +495,10 @@ static bool job_check_beams(job *j) {
     return ok;
 }
 
-/* Compares tokens and logits with those of a generator alone, and why it ended. */
+/* Compares tokens and logits with those that it has alone, and why it ended. */
 TEST_UNUSED static bool job_check(job *j) {
     fixture *f = j->f;
-    llm_generator *g = NULL;
+    job_alone a = {.j = j, .same = true};
     if (!CHECK(j->has_ended))
         return false;
     if (j->beams.n > 0)
@@ -511,13 +506,15 @@ TEST_UNUSED static bool job_check(job *j) {
     llm_sampler_reset(j->sampler);
     if (j->matcher)
         llm_matcher_reset(j->matcher);
-    const llm_generator_params gp = {.size = sizeof gp,
-                                     .session = f->alone,
-                                     .sampler = j->sampler,
-                                     .shift = j->shifts,
-                                     .n_keep = j->n_keep};
-    const bool ok = CHECK_OK(llm_generator_new(&g, &gp, &f->err), &f->err) && job_compare(j, g);
-    llm_generator_free(g);
+    const llm_sequence_params p = {.sampler = j->sampler,
+                                   .matcher = j->matcher,
+                                   .n_max = j->n_max,
+                                   .shift = j->shifts,
+                                   .n_keep = j->n_keep,
+                                   .prompted = j->n_prompted > 0 ? job_compare_prompted : NULL};
+    const bool ok =
+        alone_open(&a.a, &(llm_engine_params){.session = f->alone}, &p, &f->err) && job_compare(&a);
+    alone_close(&a.a);
     return ok;
 }
 

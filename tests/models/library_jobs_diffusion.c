@@ -1,4 +1,5 @@
 /* Jobs of models that write by diffusion. */
+#include "diffuse_alone.h"
 #include "library_test.h"
 #include "llm/internal/diffuse.h"
 #include "opening.h"
@@ -13,7 +14,7 @@ static const char diffusion[] =
 enum { MASK = 7, N_DIFFUSED = 20 };
 
 /* The text of a job, as its own session writes it. */
-static void diffuse_alone(llm_context *c, const llm_job *job, drawn *out) {
+static void draw_alone(llm_context *c, const llm_job *job, drawn *out) {
     const llm_generate_params *p = job->params;
     const llm_diffuse_params *s = p->diffuse;
     llm_diffusion d = llm_diffusion_default();
@@ -34,7 +35,7 @@ static void diffuse_alone(llm_context *c, const llm_job *job, drawn *out) {
     if (s && s->order)
         CHECK_OK(llm_diffusion_order_find(s->order, &d.order, &err), &err);
     CHECK_OK(llm_diffusion_of(&d, llm_opened_model(c), &err), &err);
-    CHECK_OK(llm_diffuse(llm_opened_session(c), &d, id, &err), &err);
+    CHECK_OK(diffuse_alone(llm_opened_session(c), &d, id, &err), &err);
     memcpy(out->id, id + d.n_prompt, (size_t)p->n_max * sizeof *id);
 }
 
@@ -108,7 +109,7 @@ static void diffuses(int64_t n_ctx, bool shift) {
     for (int k = 0; k < N_DIFFUSED; k++) {
         CHECK_OK(job[k].err.status, &job[k].err);
         CHECK(job[k].finish == LLM_FINISH_LENGTH && job[k].n_generated == p[k].n_max);
-        diffuse_alone(other, &job[k], &alone);
+        draw_alone(other, &job[k], &alone);
         CHECK_MSG(alone.n == p[k].n_max && same_drawn(&all[k], &alone), "text %d", k);
         one = (drawn){.n = 0};
         p[k].user = &one;

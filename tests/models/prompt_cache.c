@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "alloc_fail.h"
+#include "alone.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "ggl/gguf.h"
@@ -17,13 +18,13 @@
 
 enum { VOCAB = TINY_VOCAB, CTX = 160, UBATCH = 16, DRAWN = 12 };
 
-/* A program: everything from the model to the generator. */
+/* A program: everything from the model to the engine. */
 typedef struct program {
     ggl_backend *cpu, *reference;
     llm_model *model;
     llm_session *s;
     llm_sampler *sampler;
-    llm_generator *g;
+    alone_seq a;
     llm_prompt_cache *cache;
     ggl_error err;
 } program;
@@ -33,6 +34,7 @@ typedef struct settings {
     int64_t n_ctx, n_ubatch;
     ggl_type type;
     uint64_t seed;
+    size_t n_snapshot_bytes; /* of the engine */
 } settings;
 
 static bool open_session(program *p, const settings *o) {
@@ -59,16 +61,19 @@ static bool program_open(program *p, const settings *o) {
         !open_session(p, o) ||
         !CHECK_OK(llm_sampler_new(&p->sampler, &sampling, VOCAB, CTX, &p->err), &p->err))
         return false;
-    const llm_generator_params gp = {.size = sizeof gp, .session = p->s, .sampler = p->sampler};
     const llm_prompt_cache_params cp = {
         .size = sizeof cp, .model = p->model, .session = p->s, .also = o->also};
-    return CHECK_OK(llm_generator_new(&p->g, &gp, &p->err), &p->err) &&
-           CHECK_OK(llm_prompt_cache_new(&p->cache, &cp, &p->err), &p->err);
+    return CHECK_OK(llm_prompt_cache_new(&p->cache, &cp, &p->err), &p->err) &&
+           alone_open(&p->a,
+                      &(llm_engine_params){.session = p->s,
+                                           .whole_prompts = true,
+                                           .n_snapshot_bytes = o->n_snapshot_bytes},
+                      &(llm_sequence_params){.sampler = p->sampler, .n_max = -1}, &p->err);
 }
 
 static void program_close(program *p) {
+    alone_close(&p->a);
     llm_prompt_cache_free(p->cache);
-    llm_generator_free(p->g);
     llm_sampler_free(p->sampler);
     llm_session_free(p->s);
     llm_model_free(p->model);
@@ -78,9 +83,15 @@ static void program_close(program *p) {
 
 static bool draw(program *p, int32_t *out) {
     for (int i = 0; i < DRAWN; i++)
-        if (!CHECK_OK(llm_generator_next(p->g, &out[i], &p->err), &p->err))
+        if (!CHECK_OK(alone_next(&p->a, &out[i], &p->err), &p->err))
             return false;
     return true;
+}
+
+/* Runs a prompt; with `keeps` it is one for the cache. */
+static bool prompt(program *p, const int32_t *id, size_t n, bool keeps) {
+    p->a.p.keeps = keeps ? p->cache : NULL;
+    return CHECK_OK(alone_prompt(&p->a, id, n, &p->err), &p->err);
 }
 
 /* Runs the prompt as llm-cli does with --prompt-cache, and with `all` --prompt-cache-all. Returns the
@@ -91,19 +102,18 @@ static int64_t run_cached(const settings *o, const char *path, const int32_t *id
     int64_t n_held = -1;
     if (program_open(&p, o)) {
         ggl_status st = llm_prompt_cache_load(p.cache, path, id, n, &n_held, &p.err);
-        if (st == GGL_OK && n_held > 0)
-            st = llm_generator_adopt(p.g, id, (size_t)n_held, &p.err);
+        if (st == GGL_OK)
+            st = llm_engine_adopt(p.a.e, 0, id, (size_t)n_held, &p.err);
         else if (st == GGL_NOT_FOUND)
             st = GGL_OK;
-        const llm_prompt prompt = {.id = id, .n = n};
-        size_t n_all;
-        bool ok = CHECK_OK(st, &p.err) &&
-                  CHECK_OK(llm_prompt_cache_prompt(p.cache, p.g, &prompt, &p.err), &p.err) &&
-                  CHECK_INT(llm_generator_get_stats(p.g).n_reused >= n_held, true) && draw(&p, out);
-        const int32_t *tokens = llm_generator_tokens(p.g, &n_all);
-        ok =
-            ok && CHECK_OK(llm_generator_settle(p.g, &n_all, &p.err), &p.err) &&
-            CHECK_OK(llm_prompt_cache_save(p.cache, path, tokens, all ? n_all : n, &p.err), &p.err);
+        bool ok = CHECK_OK(st, &p.err) && prompt(&p, id, n, true) &&
+                  CHECK(alone_stats(&p.a).n_reused >= n_held) && draw(&p, out);
+        alone_end(&p.a);
+        size_t n_all = 0;
+        const int32_t *tokens = ok ? alone_tokens(&p.a, &n_all) : NULL;
+        n_all = ok ? (size_t)llm_session_n_past(p.s, 0) : 0;
+        ok = ok && CHECK_OK(llm_prompt_cache_save(p.cache, path, tokens, all ? n_all : n, &p.err),
+                            &p.err);
         n_held = ok ? n_held : -1;
     }
     program_close(&p);
@@ -112,10 +122,7 @@ static int64_t run_cached(const settings *o, const char *path, const int32_t *id
 
 static bool run_plain(const settings *o, const int32_t *id, size_t n, int32_t *out) {
     program p;
-    const bool ok =
-        program_open(&p, o) &&
-        CHECK_OK(llm_generator_prompt(p.g, &(llm_prompt){.id = id, .n = n}, &p.err), &p.err) &&
-        draw(&p, out);
+    const bool ok = program_open(&p, o) && prompt(&p, id, n, false) && draw(&p, out);
     program_close(&p);
     return ok;
 }
@@ -266,7 +273,7 @@ TEST(another_descriptor_is_refused) {
     REQUIRE(test_write_file(test_path("d.arch"), changed, sizeof changed - 1));
     REQUIRE(program_open(&p, &o));
     llm_prompt_cache_free(p.cache);
-    llm_generator_free(p.g);
+    alone_close(&p.a);
     llm_session_free(p.s);
     llm_model_free(p.model);
     const llm_model_params mp = {.size = sizeof mp, .arch_path = test_path("d.arch")};
@@ -276,7 +283,6 @@ TEST(another_descriptor_is_refused) {
     sp.backend = &p.cpu;
     sp.n_backends = 1;
     sp.fold = p.reference;
-    p.g = NULL;
     REQUIRE_OK(llm_model_open(&p.model, model, &mp, &p.err), &p.err);
     REQUIRE_OK(llm_session_new(&p.s, p.model, &sp, &p.err), &p.err);
     REQUIRE_OK(llm_session_alloc(p.s, &p.err), &p.err);
@@ -331,7 +337,8 @@ TEST(files_of_another_kind_are_left_alone) {
     REQUIRE(program_open(&p, &o));
     CHECK_INT(llm_prompt_cache_load(p.cache, path, some, 30, &n_held, &p.err), GGL_FORMAT);
     CHECK_HAS(p.err.msg, "not a prompt cache");
-    REQUIRE_OK(llm_generator_prompt(p.g, &(llm_prompt){.id = some, .n = 30}, &p.err), &p.err);
+    REQUIRE(prompt(&p, some, 30, false));
+    alone_end(&p.a);
     CHECK_INT(llm_prompt_cache_save(p.cache, path, some, 30, &p.err), GGL_USAGE);
     unsigned char *data = test_read_file(path, &size);
     CHECK(data && size == 8 && memcmp(data, "my notes", 8) == 0);
@@ -340,8 +347,8 @@ TEST(files_of_another_kind_are_left_alone) {
     /* an empty file, as mktemp leaves it, is replaced */
     REQUIRE(test_write_file(path, "", 0));
     CHECK_INT(llm_prompt_cache_load(p.cache, path, some, 30, &n_held, &p.err), GGL_NOT_FOUND);
-    REQUIRE_OK(llm_generator_adopt(p.g, some, 0, &p.err), &p.err);
-    REQUIRE_OK(llm_generator_prompt(p.g, &(llm_prompt){.id = some, .n = 30}, &p.err), &p.err);
+    REQUIRE_OK(llm_engine_adopt(p.a.e, 0, some, 0, &p.err), &p.err);
+    REQUIRE(prompt(&p, some, 30, false));
     CHECK_OK(llm_prompt_cache_save(p.cache, path, some, 30, &p.err), &p.err);
     CHECK_OK(llm_prompt_cache_load(p.cache, path, some, 30, &n_held, &p.err), &p.err);
     program_close(&p);
@@ -356,11 +363,10 @@ TEST(a_prompt_that_was_shifted_away) {
     REQUIRE(tiny_model_write(o.model, MODEL(STATES), 0.4f));
     REQUIRE(run_plain(&o, some, 30, want));
     REQUIRE(program_open(&p, &o));
-    const llm_prompt prompt = {.id = some, .n = 30};
     CHECK_INT(llm_prompt_cache_save_copy(p.cache, path, some, 30, &p.err), GGL_NOT_FOUND);
-    REQUIRE_OK(llm_prompt_cache_prompt(p.cache, p.g, &prompt, &p.err), &p.err);
+    REQUIRE(prompt(&p, some, 30, true));
     memcpy(other, some + 3, sizeof other); /* another beginning */
-    REQUIRE_OK(llm_generator_prompt(p.g, &(llm_prompt){.id = other, .n = 20}, &p.err), &p.err);
+    REQUIRE(prompt(&p, other, 20, false));
     CHECK_INT(llm_prompt_cache_save_copy(p.cache, path, other, 20, &p.err), GGL_NOT_FOUND);
     CHECK_OK(llm_prompt_cache_save_copy(p.cache, path, some, 30, &p.err), &p.err);
     program_close(&p);
@@ -368,7 +374,7 @@ TEST(a_prompt_that_was_shifted_away) {
     CHECK(memcmp(got, want, sizeof got) == 0);
 }
 
-/* The generator's own tokens, from the middle on, as a prompt: what a program does that drops the beginning. */
+/* The sequence's own tokens, from the middle on, as a prompt: what a program does that drops the beginning. */
 TEST(own_tokens_as_a_prompt) {
     static const char *const text[] = {MODEL(ALL), MODEL(STATES)};
     for (int k = 0; k < 2; k++)
@@ -380,12 +386,9 @@ TEST(own_tokens_as_a_prompt) {
             REQUIRE(tiny_model_write(o.model, text[k], 0.4f));
             REQUIRE(run_plain(&o, some + 8, 22, want));
             REQUIRE(program_open(&p, &o));
-            REQUIRE_OK(llm_generator_prompt(p.g, &(llm_prompt){.id = some, .n = 30}, &p.err),
-                       &p.err);
-            const llm_prompt own = {.id = llm_generator_tokens(p.g, &n) + 8, .n = 22};
-            CHECK_OK(cached ? llm_prompt_cache_prompt(p.cache, p.g, &own, &p.err)
-                            : llm_generator_prompt(p.g, &own, &p.err),
-                     &p.err);
+            REQUIRE(prompt(&p, some, 30, false));
+            alone_end(&p.a);
+            REQUIRE(prompt(&p, alone_tokens(&p.a, &n) + 8, 22, cached));
             CHECK(draw(&p, got) && memcmp(got, want, sizeof got) == 0);
             program_close(&p);
         }
@@ -396,16 +399,18 @@ static bool save_and_load(void *arg) {
     program *p = arg;
     const char *path = test_path("g.cache");
     const llm_prompt_cache_params cp = {.size = sizeof cp, .model = p->model, .session = p->s};
-    const llm_prompt prompt = {.id = some, .n = 30};
     llm_prompt_cache *c;
+    ggl_error err;
     int64_t n_held = 0;
     unlink(path);
     if (llm_prompt_cache_new(&c, &cp, NULL) != GGL_OK)
         return false;
-    const bool ok = llm_generator_adopt(p->g, some, 0, NULL) == GGL_OK &&
-                    llm_prompt_cache_prompt(c, p->g, &prompt, NULL) == GGL_OK &&
-                    llm_prompt_cache_save(c, path, some, 30, NULL) == GGL_OK &&
-                    llm_prompt_cache_load(c, path, some, 30, &n_held, NULL) == GGL_OK;
+    p->a.p.keeps = c;
+    bool ok = llm_engine_adopt(p->a.e, 0, some, 0, NULL) == GGL_OK &&
+              alone_prompt(&p->a, some, 30, &err) == GGL_OK;
+    alone_end(&p->a);
+    ok = ok && llm_prompt_cache_save(c, path, some, 30, NULL) == GGL_OK &&
+         llm_prompt_cache_load(c, path, some, 30, &n_held, NULL) == GGL_OK;
     CHECK_INT(n_held, ok ? 29 : 0);
     llm_prompt_cache_free(c);
     CHECK_INT(llm_session_clear(p->s, 0, NULL), GGL_OK);
@@ -413,7 +418,8 @@ static bool save_and_load(void *arg) {
 }
 
 TEST(every_allocation_fails_in_turn) {
-    const settings o = {.model = test_path("h.gguf")};
+    /* no snapshots: those for which there is no memory are left out */
+    const settings o = {.model = test_path("h.gguf"), .n_snapshot_bytes = 1};
     program p;
     REQUIRE(tiny_model_write(o.model, MODEL(ALL STATES), 0.4f));
     REQUIRE(program_open(&p, &o));

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "alone.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "ggl/internal/gguf.h"
@@ -168,52 +169,57 @@ static void teardown(fixture *f) {
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
-/* Runs the prompt from a file, and leaves the file for the next one. */
-static bool run_cached(fixture *f, llm_generator *g, llm_prompt_cache *c) {
+/* Gets what the file has of the prompt. */
+static bool load(fixture *f, alone_seq *a, llm_prompt_cache *c) {
     int64_t n;
-    const llm_prompt p = {.id = f->prompt, .n = f->n_prompt};
-    const ggl_status st = llm_prompt_cache_load(c, test_path("text.cache"), p.id, p.n, &n, &f->err);
+    const ggl_status st =
+        llm_prompt_cache_load(c, test_path("text.cache"), f->prompt, f->n_prompt, &n, &f->err);
     return (st == GGL_NOT_FOUND || CHECK_OK(st, &f->err)) &&
-           CHECK_OK(llm_generator_adopt(g, p.id, (size_t)n, &f->err), &f->err) &&
-           CHECK_OK(llm_prompt_cache_prompt(c, g, &p, &f->err), &f->err);
+           CHECK_OK(llm_engine_adopt(a->e, 0, f->prompt, (size_t)n, &f->err), &f->err);
 }
 
-static bool save(fixture *f, llm_generator *g, llm_prompt_cache *c) {
-    size_t n, n_held;
-    const int32_t *id = llm_generator_tokens(g, &n);
-    return CHECK_OK(llm_generator_settle(g, &n_held, &f->err), &f->err) &&
-           CHECK_OK(llm_prompt_cache_save(c, test_path("text.cache"), id,
+/* Leaves the file for the next one. */
+static bool save(fixture *f, alone_seq *a, llm_prompt_cache *c) {
+    size_t n;
+    alone_end(a);
+    const int32_t *id = alone_tokens(a, &n);
+    const size_t n_held = (size_t)llm_session_n_past(f->fast, 0);
+    return CHECK_OK(llm_prompt_cache_save(c, test_path("text.cache"), id,
                                           below(f, 2) ? n_held : f->n_prompt, &f->err),
                     &f->err);
 }
 
 static bool generate(fixture *f, way w, int32_t *out) {
     llm_session *s = w == PLAIN ? f->plain : f->fast;
-    const llm_prompt prompt = {.id = f->prompt, .n = f->n_prompt};
     const llm_prompt_cache_params cp = {.size = sizeof cp, .model = f->model, .session = s};
     llm_sampler *sampler = NULL;
-    llm_generator *g = NULL;
+    alone_seq a = {0};
     llm_prompt_cache *c = NULL;
     const bool is_guessed = w >= LOOKUP && w <= DRAFT_PACED;
-    llm_generator_params p = {
-        .size = sizeof p, .session = s, .shift = true, .n_keep = 20, .n_guess_max = GUESSES};
-    p.guesser = is_guessed ? llm_guess_guesser(f->guess[w]) : NULL;
+    const llm_guesser *guesser = is_guessed ? llm_guess_guesser(f->guess[w]) : NULL;
     bool ok = CHECK_OK(llm_sampler_new(&sampler, &f->sampling, (int32_t)f->n_vocab, CTX, &f->err),
-                       &f->err);
-    p.sampler = sampler;
-    ok = ok && CHECK_OK(llm_generator_new(&g, &p, &f->err), &f->err) &&
-         CHECK_OK(llm_prompt_cache_new(&c, &cp, &f->err), &f->err);
-    ok = ok && (w == CACHED ? run_cached(f, g, c)
-                            : CHECK_OK(llm_generator_prompt(g, &prompt, &f->err), &f->err));
+                       &f->err) &&
+              CHECK_OK(llm_prompt_cache_new(&c, &cp, &f->err), &f->err);
+    const llm_engine_params e = {.session = s,
+                                 .guesser = is_guessed ? &guesser : NULL,
+                                 .n_guess_max = GUESSES,
+                                 .whole_prompts = below(f, 2)};
+    const llm_sequence_params p = {.sampler = sampler,
+                                   .n_max = -1,
+                                   .shift = true,
+                                   .n_keep = 20,
+                                   .keeps = w == CACHED ? c : NULL};
+    ok = ok && alone_open(&a, &e, &p, &f->err) && (w != CACHED || load(f, &a, c)) &&
+         CHECK_OK(alone_prompt(&a, f->prompt, f->n_prompt, &f->err), &f->err);
     for (int i = 0; i < DRAWN && ok; i++)
-        ok = CHECK_OK(llm_generator_next(g, &out[i], &f->err), &f->err);
+        ok = CHECK_OK(alone_next(&a, &out[i], &f->err), &f->err);
     if (ok) {
-        f->n_guessed[w] += llm_generator_get_stats(g).n_guessed;
-        f->n_right[w] += llm_generator_get_stats(g).n_right;
+        f->n_guessed[w] += alone_stats(&a).n_guessed;
+        f->n_right[w] += alone_stats(&a).n_right;
     }
-    ok = ok && (w != CACHED || f->n_prompt + DRAWN > CTX || save(f, g, c));
+    ok = ok && (w != CACHED || f->n_prompt + DRAWN > CTX || save(f, &a, c));
+    alone_close(&a);
     llm_prompt_cache_free(c);
-    llm_generator_free(g);
     llm_sampler_free(sampler);
     return ok;
 }

@@ -1,5 +1,6 @@
 /* Sessions of models that see texts whole, or read one before they write: texts beside each other have the bits that they have
  * alone, a text is not cut, what a slot reads goes with it; and diffusion. */
+#include "diffuse_alone.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "llm/internal/diffuse.h"
@@ -439,6 +440,12 @@ TEST(windows_in_pieces) {
     ggl_backend_close(cpu);
 }
 
+static ggl_status read_once(llm_session *s, int slot, const int32_t *id, int64_t n, bool *is_found,
+                            ggl_error *err) {
+    const ggl_status st = llm_session_find_read(s, slot, id, n, is_found, err);
+    return st == GGL_OK && !*is_found ? llm_session_read(s, slot, id, n, err) : st;
+}
+
 /* A text that a slot has is not read again, and copies of it are their own. */
 TEST(reads_once) {
     static logits want, got;
@@ -449,17 +456,17 @@ TEST(reads_once) {
     for (int i = 0; i < 130; i++)
         id[i] = token_of(1, i);
     REQUIRE(fixture_init(&f, reader, 2, 200, 3));
-    REQUIRE_OK(llm_session_read_once(f.s, 0, id, 130, &is_found, &err), &err);
+    REQUIRE_OK(read_once(f.s, 0, id, 130, &is_found, &err), &err);
     CHECK(!is_found && write_some(&f, 0, 40, 40, &want));
-    REQUIRE_OK(llm_session_read_once(f.s, 0, id, 130, &is_found, &err), &err);
+    REQUIRE_OK(read_once(f.s, 0, id, 130, &is_found, &err), &err);
     CHECK(is_found && llm_session_n_past(f.s, 0) == 40);
-    REQUIRE_OK(llm_session_read_once(f.s, 2, id, 130, &is_found, &err), &err);
+    REQUIRE_OK(read_once(f.s, 2, id, 130, &is_found, &err), &err);
     CHECK(is_found && read_text(&f, 0, 2, 64) && write_some(&f, 2, 40, 11, &got) &&
           same(&want, &got));
-    REQUIRE_OK(llm_session_read_once(f.s, 1, id, 129, &is_found, &err), &err);
+    REQUIRE_OK(read_once(f.s, 1, id, 129, &is_found, &err), &err);
     CHECK(!is_found);
-    CHECK_INT(llm_session_read_once(f.s, 3, id, 3, &is_found, &err), GGL_USAGE);
-    CHECK_INT(llm_session_read_once(f.s, 0, NULL, 3, &is_found, &err), GGL_USAGE);
+    CHECK_INT(read_once(f.s, 3, id, 3, &is_found, &err), GGL_USAGE);
+    CHECK_INT(read_once(f.s, 0, NULL, 3, &is_found, &err), GGL_USAGE);
     fixture_fini(&f);
 }
 
@@ -625,27 +632,27 @@ TEST(diffuses) {
         d.cfg_scale = k % 3 == 0 ? 0.5 : 0;
         d.top_k = k % 3 == 1 ? 3 : 0;
         d.order_temp = k % 4 == 3 ? 0.2 : 0;
-        ok = CHECK_OK(llm_diffuse(f[0].s, &d, a, &err), &err) &&
-             CHECK_OK(llm_diffuse(f[1].s, &d, b, &err), &err);
+        ok = CHECK_OK(diffuse_alone(f[0].s, &d, a, &err), &err) &&
+             CHECK_OK(diffuse_alone(f[1].s, &d, b, &err), &err);
         CHECK_MSG(ok && memcmp(a, b, sizeof a) == 0, "case %d: threads change the text", k);
         for (int i = 0; i < LENGTH; i++)
             CHECK_MSG(a[i] != d.mask, "case %d: token %d is still a mask", k, i);
         CHECK_MSG(memcmp(a, d.prompt, PROMPT * sizeof *a) == 0, "case %d: the prompt", k);
         CHECK_MSG(s.n >= 4 && (!d.n_block || s.blocks_in_order), "case %d: %d steps", k, s.n);
         d.seed = 6;
-        ok = ok && CHECK_OK(llm_diffuse(f[0].s, &d, b, &err), &err);
+        ok = ok && CHECK_OK(diffuse_alone(f[0].s, &d, b, &err), &err);
         n_other += ok && memcmp(a, b, sizeof a) != 0;
     }
     CHECK_MSG(n_other >= 5, "other seeds gave %d other texts", n_other);
     steps s = {0};
     llm_diffusion d = of(&s, 0, 0, 1, 1);
     d.n_length = 65;
-    CHECK_INT(llm_diffuse(f[0].s, &d, a, &err), GGL_LIMIT);
+    CHECK_INT(diffuse_alone(f[0].s, &d, a, &err), GGL_LIMIT);
     d = of(&s, 0, 0, -1, 1);
-    CHECK_INT(llm_diffuse(f[0].s, &d, a, &err), GGL_USAGE);
+    CHECK_INT(diffuse_alone(f[0].s, &d, a, &err), GGL_USAGE);
     d = of(&s, 0, 0, 1, 1);
     d.mask = 8;
-    CHECK_INT(llm_diffuse(f[0].s, &d, a, &err), GGL_USAGE);
+    CHECK_INT(diffuse_alone(f[0].s, &d, a, &err), GGL_USAGE);
     CHECK_INT(llm_diffusion_of(&d, f[0].m, &err), GGL_UNSUPPORTED);
     CHECK_HAS(err.msg, "mask_token_id");
     fixture_fini(&f[0]);

@@ -1,12 +1,12 @@
-/* Answers: what clients get is what a generator alone draws, streamed or whole, alone or among others. */
+/* Answers: what clients get is what a sequence alone draws, streamed or whole, alone or among others. */
+#include "../models/alone.h"
 #include "answer_fixture.h"
 
 #include <math.h>
 
-#include "llm/internal/generate.h"
 #include "seed.h"
 
-/* --- the oracle: a generator ------------------------------------------------------------------- */
+/* --- the oracle: a sequence alone ------------------------------------------------------------------- */
 
 typedef struct plain_answer {
     char text[8192];
@@ -21,7 +21,7 @@ static bool plain(server *s, const char *prompt, bool special, llm_sampler_param
                   int64_t n_max, plain_answer *out) {
     llm_session_params sp = llm_session_default();
     llm_session *session = NULL;
-    llm_generator *g = NULL;
+    alone_seq a = {0};
     llm_sampler *sampler = NULL;
     llm_tokens ids = {0};
     ggl_error err = {0};
@@ -37,29 +37,24 @@ static bool plain(server *s, const char *prompt, bool special, llm_sampler_param
         CHECK_OK(llm_session_alloc(session, &err), &err) &&
         CHECK_OK(llm_sampler_new(&sampler, &sampling, (int32_t)s->facts.n_vocab, FIXTURE_CTX, &err),
                  &err) &&
-        CHECK_OK(llm_generator_new(&g,
-                                   &(llm_generator_params){.size = sizeof(llm_generator_params),
-                                                           .session = session,
-                                                           .sampler = sampler,
-                                                           .tokenizer = s->tokenizer},
-                                   &err),
-                 &err) &&
+        alone_open(&a, &(llm_engine_params){.session = session},
+                   &(llm_sequence_params){.sampler = sampler, .n_max = -1}, &err) &&
         CHECK_OK(llm_tokenize(s->tokenizer, prompt, strlen(prompt),
                               LLM_TOKENIZE_SPECIAL | (special ? 0 : LLM_TOKENIZE_BOS), &ids, &err),
                  &err) &&
-        CHECK_OK(llm_generator_prompt(g, &(llm_prompt){.id = ids.id, .n = ids.n}, &err), &err);
-    while (good && out->n < n_max && llm_generator_next(g, &id, &err) == GGL_OK) {
+        CHECK_OK(alone_prompt(&a, ids.id, ids.n, &err), &err);
+    while (good && out->n < n_max && alone_next(&a, &id, &err) == GGL_OK) {
         const ggl_str text = llm_token_text(s->tokenizer, id, false);
         llm_logprob chosen = {.id = id};
         if ((out->by_eog = llm_tokenizer_is_eog(s->tokenizer, id)))
             break;
-        llm_logprobs(llm_generator_logits(g), (int32_t)s->facts.n_vocab, &chosen, NULL, 0);
+        llm_logprobs(a.logits, (int32_t)s->facts.n_vocab, &chosen, NULL, 0);
         out->logprob[out->n] = chosen.logprob;
         out->id[out->n++] = id;
         strncat(out->text, text.s, text.n);
     }
     llm_tokens_fini(&ids);
-    llm_generator_free(g);
+    alone_close(&a);
     llm_sampler_free(sampler);
     llm_session_free(session);
     return good;
@@ -84,7 +79,7 @@ static ask *random_ask(server *s, uint64_t seed, const char **prompt) {
     return a;
 }
 
-TEST(texts_are_a_generators) {
+TEST(texts_are_those_alone) {
     server s = {0};
     REQUIRE(server_open(&s, 0));
     for (uint64_t seed = 0; seed < 12; seed++) {
@@ -108,7 +103,7 @@ TEST(texts_are_a_generators) {
 }
 
 /* A chat's prompt is that of the template. */
-TEST(chats_are_a_generators) {
+TEST(chats_are_those_alone) {
     server s = {0};
     plain_answer want;
     char *text = NULL;

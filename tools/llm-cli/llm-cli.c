@@ -29,7 +29,7 @@
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
-#include "llm/internal/generate.h"
+#include "llm/internal/guesser.h"
 #include "options.h"
 
 #define TOOL     "llm-cli"

@@ -45,7 +45,7 @@ struct server {
     int32_t fim[N_FIM];
     ggl_gguf_params file; /* how it is read */
     llm_opening opening;
-    llm_context *ctx; /* without a generator */
+    llm_context *ctx; /* without an engine */
     llm_engine *engine;
     llm_prompt_folder *prompts; /* beginnings that are shared; NULL: none are */
     char prompts_also[LLM_CACHE_SETTINGS];

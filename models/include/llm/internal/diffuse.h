@@ -87,13 +87,6 @@ const int32_t *llm_diffuser_text(const llm_diffuser *f);
 /* Tokens of prompt and answer before the first mask: they stay as they are. */
 int64_t llm_diffuser_n_settled(const llm_diffuser *f);
 
-/* Runs the next pass alone, in slot 0 of the session, which is empty afterwards. *is_done: there was none. */
-GGL_NODISCARD ggl_status llm_diffuser_run_pass(llm_diffuser *f, llm_session *s, bool *is_done,
-                                               ggl_error *err);
-/* Writes the text to id[n_length], in slot 0, which is empty afterwards. Statuses as above, and as llm_session_eval. */
-GGL_NODISCARD ggl_status llm_diffuse(llm_session *s, const llm_diffusion *d, int32_t *id,
-                                     ggl_error *err);
-
 #ifdef __cplusplus
 }
 #endif

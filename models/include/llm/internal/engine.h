@@ -15,6 +15,9 @@
  * several batches (llm_session_submit): a step then collects one of these, and the others are computed
  * between steps, too. A sequence of theirs that is cancelled ends in the next step.
  *
+ * A sequence whose tokens are asked for (llm_sequence_params.asked) runs alone: each step runs a batch of it or draws one token, so
+ * that nothing is computed before the caller wants it.
+ *
  * A session that sees texts whole (llm_session_sees_all) takes only sequences with `embedded` or `diffusion`. A step runs as many
  * whole texts as fit, at least one, and their slots are empty afterwards.
  *
@@ -25,7 +28,10 @@
 #include "llm/internal/beams.h"
 #include "llm/internal/diffuse.h"
 #include "llm/internal/embed.h"
+#include "llm/internal/grammar.h"
+#include "llm/internal/guesser.h"
 #include "llm/internal/prompt_folder.h"
+#include "llm/internal/sampler.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,8 +58,9 @@ typedef struct llm_engine_params {
     /* Models with states: memory for snapshots of them at the ends of prompts and of common beginnings, so that
      * these need not run again; 0: 256 MiB. */
     size_t n_snapshot_bytes;
-    /* Guessers, one for each of the sequences that run at once; NULL: nothing is guessed. */
-    const llm_guesser *const *guesser; /* [n_parallel] */
+    /* Guessers, for as many of the sequences that run at once; NULL: nothing is guessed. */
+    const llm_guesser *const *guesser; /* [n_guessers] */
+    int n_guessers;                    /* 1 .. n_parallel; 0: n_parallel */
     int64_t n_guess_max;
     /* The time in ns, from any start. NULL: the system's monotonic clock. */
     int64_t (*clock)(void *ctx);
@@ -61,6 +68,9 @@ typedef struct llm_engine_params {
     /* Beginnings of prompts that are shared by files, of this session; NULL: none. To load one takes as long as to read its file, which delays
      * the other sequences. A session that sees texts whole uses none. */
     llm_prompt_folder *prompts;
+    /* A prompt whose tokens are asked for (llm_sequence_params.asked) runs in one batch, whatever its length, so that several devices
+     * work at the same time. The engine has memory for a batch of the context's length then. */
+    bool whole_prompts;
 } llm_engine_params;
 
 /* All slots are cleared. GGL_USAGE: a parameter is out of range; the message names it. */
@@ -86,12 +96,14 @@ typedef struct llm_sequence_stats {
     int64_t n_prompt; /* tokens of the prompt, and of them */
     int64_t n_reused; /* those that another sequence had run already */
     int64_t n_drawn, n_guessed, n_right;
+    int64_t n_nan; /* NaNs among the last logits; such tokens are never drawn */
     /* The clock when it was added, when its first token began to run, when the prompt was done, and at the
      * last token; 0 if that did not happen. */
     int64_t t_added, t_begun, t_prompt, t_last;
     int slot; /* in which it runs, or ran last; -1: none yet */
     int64_t
-        n_dropped; /* tokens that it lost because the context was full (llm_sequence_params.shift) */
+        n_shifts; /* how often it lost tokens because the context was full (llm_sequence_params.shift), and */
+    int64_t n_dropped; /* how many these were */
 } llm_sequence_stats;
 
 typedef struct llm_sequence_params {
@@ -155,10 +167,21 @@ typedef struct llm_sequence_params {
     void (*text_ended)(void *ctx, llm_end why, const llm_sequence_stats *stats);
     size_t
         n_beginning; /* tokens of the prompt with which others will begin, too: saved in llm_engine_params.prompts at once; 0: not known */
+    /* The sequence runs alone, and a step either runs a batch, up to the logits from which the next token is drawn, or draws one token from
+     * logits that are there. The logits that `token` gets are valid until the next step, and a full context shifts in the next one.
+     * beams, diffusion and embedded must be NULL. */
+    bool asked;
+    /* With `asked`: called before and while more than one token has to run, as llm_batch.progress; n counts the tokens of the prompt, or
+     * of a context that was shifted, that were not reused. Returning false ends the sequence with GGL_CANCELLED. NULL: none. */
+    bool (*progress)(void *ctx, int64_t n_done, int64_t n);
+    /* With `asked`: a cache for the slot in which the sequence runs, which keeps a copy of it before the last token of the prompt, if the
+     * model cannot go back to that (llm_prompt_cache_wants_copy). NULL: none. */
+    llm_prompt_cache *keeps;
 } llm_sequence_params;
 
 /* Lets a sequence wait for its turn; *id identifies it. GGL_LIMIT: the queue is full, or the prompt
- * does not fit into the context, or there are more beams than n_parallel (the message has the numbers); GGL_USAGE: the prompt is empty, a
+ * does not fit into the context, or there are more beams than n_parallel (the message has the numbers); GGL_USAGE: others wait or run beside a
+ * sequence whose tokens are asked for, the prompt is empty, a
  * token or parameter is out of range, the session lacks the output, or the engine is being freed; GGL_NOMEM. After a failure
  * `ended` is not called. */
 GGL_NODISCARD ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *p, uint64_t *id,
@@ -195,6 +218,14 @@ typedef struct llm_slot_info {
 } llm_slot_info;
 /* Describes a slot of the session. */
 llm_slot_info llm_engine_slot(const llm_engine *e, int slot);
+/* The tokens of the sequence that runs in a slot, or ran there last, [*n]: prompt and drawn ones, without those that a shift dropped. Those
+ * after the first n_past were not run. Valid until the engine is called again. */
+const int32_t *llm_engine_tokens(const llm_engine *e, int slot, int64_t *n);
+/* For a caller that has changed a slot in which no sequence runs: it holds exactly these tokens, which are copied; n must be
+ * llm_session_n_past. Not for callbacks of the engine. GGL_USAGE: it does not, or a sequence runs there; GGL_NOMEM: the slot is empty
+ * then. */
+GGL_NODISCARD ggl_status llm_engine_adopt(llm_engine *e, int slot, const int32_t *id, size_t n,
+                                          ggl_error *err);
 
 /* --- slots in files --------------------------------------------------------------------------- */
 

@@ -1,23 +1,25 @@
-/* Guesses which tokens follow, for speculative decoding (llm_guesser in llm/internal/generate.h): from what
+/* Guesses which tokens follow, for speculative decoding (llm/internal/guesser.h): from what
  * followed the last tokens where they stood before, or from a smaller model. How many guesses are
  * made is learned while the text is generated: how often guesses are right, and what a step with so
  * many of them costs. Text that cannot be guessed costs little more than without guesses.
  *
  *     llm_guess *g;
  *     if (llm_guess_lookup(&g, NULL, &err) != GGL_OK) ...
- *     llm_generator_params p = {sizeof p, .., .guesser = llm_guess_guesser(g), .n_guess_max = 16};
+ *     const llm_guesser *guesser = llm_guess_guesser(g);
+ *     llm_engine_params p = {sizeof p, .., .guesser = &guesser, .n_guessers = 1, .n_guess_max = 16};
  *     ..
- *     llm_generator_free(generator);
+ *     llm_engine_free(engine);
  *     llm_guess_free(g);
  *
- * The session of the generator needs .n_rows = n_guess_max + 1. Guesses never change the text, only
+ * The session of the engine needs .n_rows = n_guess_max + 1. Guesses never change the text, only
  * how fast it comes; so the times that are measured change no text either.
  *
- * Threads: a guesser belongs to the thread of its generator or engine. */
+ * Threads: a guesser belongs to the thread of its engine. */
 #ifndef LLM_GUESS_H
 #define LLM_GUESS_H
 
-#include "llm/internal/generate.h"
+#include "llm/internal/guesser.h"
+#include "llm/internal/session.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -107,7 +109,7 @@ GGL_PRIVATE GGL_NODISCARD ggl_status llm_draft_fits(const llm_tokenizer *model,
                                                     const llm_tokenizer *draft, ggl_error *err);
 
 void llm_guess_free(llm_guess *g); /* NULL is fine */
-/* For llm_generator_params.guesser: valid until g is freed. */
+/* For llm_engine_params.guesser: valid until g is freed. */
 const llm_guesser *llm_guess_guesser(llm_guess *g);
 /* Returns in how many steps no guess was used because guesses would not have paid, of *n_steps in which it was asked. */
 int64_t llm_guess_declined(const llm_guess *g, int64_t *n_steps);

@@ -8,19 +8,17 @@
  *     if (llm_prompt_cache_new(&c, &p, &err) != GGL_OK) ...
  *     int64_t n;
  *     if (llm_prompt_cache_load(c, "chat.cache", ids, n_ids, &n, &err) == GGL_OK && n > 0)
- *         st = llm_generator_adopt(g, ids, n, &err);
- *     st = llm_prompt_cache_prompt(c, g, &(llm_prompt){.id = ids, .n = n_ids}, &err);
- *     .. generate ..
- *     const int32_t *all = llm_generator_tokens(g, &n_all);
- *     if (llm_generator_settle(g, &n_held, &err) == GGL_OK)
- *         st = llm_prompt_cache_save(c, "chat.cache", all, n_held, &err);
+ *         st = llm_engine_adopt(e, 0, ids, n, &err);
+ *     .. run the prompt in that slot, with this cache as llm_sequence_params.keeps, and generate ..
+ *     const int32_t *all = llm_engine_tokens(e, 0, &n_all);
+ *     st = llm_prompt_cache_save(c, "chat.cache", all, llm_session_n_past(session, 0), &err);
  *
  * A program that keeps several beginnings has a file for each. Threads and processes may load and
  * save the same file at once: whoever loads gets all of one version of it. */
 #ifndef LLM_PROMPT_CACHE_H
 #define LLM_PROMPT_CACHE_H
 
-#include "llm/internal/generate.h"
+#include "llm/internal/session.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -85,15 +83,16 @@ GGL_NODISCARD ggl_status llm_prompt_copy_write(const llm_prompt_copy *x, const c
                                                ggl_error *err);
 void llm_prompt_copy_free(llm_prompt_copy *x); /* NULL is fine */
 
-/* Runs a prompt (llm_generator_prompt, of a generator for that slot). If the slot could not be cut back
- * to the prompt later, because the model has states or keeps only a window, a copy of the slot is
- * kept before the prompt's last token. */
-GGL_NODISCARD ggl_status llm_prompt_cache_prompt(llm_prompt_cache *c, llm_generator *g,
-                                                 const llm_prompt *prompt, ggl_error *err);
+/* True if the slot could not be cut back to a prompt later, because the model has states or keeps only a window. Then a copy is to be kept
+ * before the prompt's last token. */
+bool llm_prompt_cache_wants_copy(const llm_prompt_cache *c);
+/* Keeps a copy of the slot, which holds the tokens `id`, llm_session_n_past of them; the one before is dropped. */
+GGL_NODISCARD ggl_status llm_prompt_cache_keep_copy(llm_prompt_cache *c, const int32_t *id,
+                                                    ggl_error *err);
 
 /* Writes a file from which a load can begin with id[0 .. n), the first n tokens of the slot; n is at most
- * llm_session_n_past. If the slot cannot be saved at n, the copy that llm_prompt_cache_prompt has
- * kept is written instead. The file appears when it is complete and on the disk; until then, and
+ * llm_session_n_past. If the slot cannot be saved at n, the copy that llm_prompt_cache_keep_copy
+ * has kept is written instead. The file appears when it is complete and on the disk; until then, and
  * after a failure, the old one stays. GGL_USAGE: llm_prompt_cache_check refuses the path, or n is
  * wrong; GGL_UNSUPPORTED: nothing can be saved; GGL_IO, GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path,
@@ -103,7 +102,7 @@ GGL_NODISCARD ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *
 GGL_NODISCARD ggl_status llm_prompt_cache_save_all(llm_prompt_cache *c, const char *path,
                                                    const int32_t *id, size_t n, size_t n_all,
                                                    ggl_error *err);
-/* The same for the prompt id[0 .. n) that llm_prompt_cache_prompt ran last, whatever the slot holds by now:
+/* The same for the prompt id[0 .. n) of which a copy was kept last, whatever the slot holds by now:
  * writes the copy that was kept. GGL_NOT_FOUND: no copy of this prompt was kept. */
 GGL_NODISCARD ggl_status llm_prompt_cache_save_copy(llm_prompt_cache *c, const char *path,
                                                     const int32_t *id, size_t n, ggl_error *err);

@@ -170,19 +170,15 @@ GGL_NODISCARD ggl_status llm_session_read(llm_session *s, int slot, const int32_
 /* Returns the *n tokens of the text that the slot's tokens read, valid until it reads another one; *n is 0 if it has read none, or
  * the model reads no text, but rows. */
 const int32_t *llm_session_text(const llm_session *s, int slot, int64_t *n);
-/* As llm_session_read, but runs nothing if a slot, maybe this one, has the text already: *is_found, and the text is shared. If it
- * is this one, its tokens stay. */
-GGL_NODISCARD ggl_status llm_session_read_once(llm_session *s, int slot, const int32_t *token,
-                                               int64_t n, bool *is_found, ggl_error *err);
-/* The same for a model whose tokens read the last of its stages over rows: gives the slot n rows for each of that stage's
+/* As llm_session_read, for a model whose tokens read the last of its stages over rows: gives the slot n rows for each of that stage's
  * inputs (llm_session_rows_input). id says which rows they are, for llm_session_find_read. llm_stages_read calls this
  * (llm/internal/stage_rows.h). Statuses of llm_session_read. */
 enum { LLM_ROWS_ID = 16 };
 GGL_NODISCARD ggl_status llm_session_read_rows(llm_session *s, int slot, const float *const *input,
                                                int64_t n, const int32_t id[LLM_ROWS_ID],
                                                ggl_error *err);
-/* Lets the slot read what a slot, maybe this one, has read: a text of these n_words tokens, or the rows of this id. *is_found: as for
- * llm_session_read_once; false, and nothing is changed: no slot has read it. */
+/* Lets the slot read what a slot, maybe this one, has read, without running anything: a text of these n_words tokens, or the rows of this
+ * id. If it is this one, its tokens stay. *is_found false, and nothing is changed: no slot has read it. */
 GGL_NODISCARD ggl_status llm_session_find_read(llm_session *s, int slot, const int32_t *id,
                                                int64_t n_words, bool *is_found, ggl_error *err);
 /* Empties the slot, and gives back what its tokens read. */

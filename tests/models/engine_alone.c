@@ -1,6 +1,6 @@
-/* Generators: whatever prompts follow each other, whatever is guessed, cancelled or shifted, the tokens
+/* Sequences whose tokens are asked for: whatever prompts follow each other, whatever is guessed, cancelled or shifted, the tokens
  * are those that a loop gives which runs the whole sequence again for every token. */
-#include "llm/internal/generate.h"
+#include "alone.h"
 
 #include <math.h>
 
@@ -18,7 +18,9 @@ typedef struct fixture {
     llm_model *model;
     llm_session *s, *fresh;
     llm_sampler *sampler, *plain_sampler;
-    llm_generator *g;
+    alone_seq a;
+    llm_guesser guesser;
+    const llm_guesser *guessers[1];
     int32_t token[CTX + 1], oracle[CTX + 1]; /* the sequence as it should be; what will be drawn */
     int64_t n, n_prompt, n_oracle, n_keep;
     int64_t n_guessed, n_right; /* as reported to the guesser */
@@ -75,25 +77,23 @@ static bool session_open(fixture *f, llm_session **s, int64_t n_slots) {
            CHECK_OK(llm_session_alloc(*s, &f->err), &f->err);
 }
 
-static bool open_generator(fixture *f, bool guesses) {
+static bool open_engine(fixture *f, bool guesses) {
     llm_sampler_params sp = llm_sampler_default();
     sp.seed = test_random(&f->seed);
     sp.repeat_penalty = 1.1f;
     sp.repeat_last_n = 20;
-    const llm_guesser guesser = {.guess = guess, .outcome = outcome, .self = f};
-    const llm_generator_params p = {.size = sizeof p,
-                                    .session = f->s,
-                                    .slot = 1,
-                                    .shift = f->shift,
-                                    .n_keep = f->n_keep,
-                                    .guesser = guesses ? &guesser : NULL,
-                                    .n_guess_max = GUESSES};
-    llm_generator_params with = p;
+    f->guesser = (llm_guesser){.guess = guess, .outcome = outcome, .self = f};
+    f->guessers[0] = &f->guesser;
+    const llm_engine_params e = {.session = f->s,
+                                 .guesser = guesses ? f->guessers : NULL,
+                                 .n_guess_max = GUESSES,
+                                 .whole_prompts = below(f, 2)};
     if (!CHECK_OK(llm_sampler_new(&f->sampler, &sp, VOCAB, CTX, &f->err), &f->err) ||
         !CHECK_OK(llm_sampler_new(&f->plain_sampler, &sp, VOCAB, CTX, &f->err), &f->err))
         return false;
-    with.sampler = f->sampler;
-    return CHECK_OK(llm_generator_new(&f->g, &with, &f->err), &f->err);
+    const llm_sequence_params p = {
+        .sampler = f->sampler, .n_max = -1, .shift = f->shift, .n_keep = f->n_keep, .in_slot = 2};
+    return alone_open(&f->a, &e, &p, &f->err);
 }
 
 static bool setup(fixture *f, const char *text, uint64_t seed) {
@@ -110,17 +110,16 @@ static bool setup(fixture *f, const char *text, uint64_t seed) {
            session_open(f, &f->s, SLOTS) && session_open(f, &f->fresh, 1);
 }
 
-static void close_generator(fixture *f) {
-    llm_generator_free(f->g);
+static void close_engine(fixture *f) {
+    alone_close(&f->a);
     llm_sampler_free(f->sampler);
     llm_sampler_free(f->plain_sampler);
-    f->g = NULL;
     f->sampler = f->plain_sampler = NULL;
     f->n = 0;
 }
 
 static void teardown(fixture *f) {
-    close_generator(f);
+    close_engine(f);
     llm_session_free(f->s);
     llm_session_free(f->fresh);
     llm_model_free(f->model);
@@ -162,39 +161,36 @@ static bool new_prompt(fixture *f) {
     llm_sampler_forget(f->plain_sampler);
     for (int64_t i = 0; i < f->n; i++)
         llm_sampler_accept(f->plain_sampler, f->token[i]);
-    const llm_prompt p = {.id = f->token, .n = (size_t)f->n};
     if (below(f, 6) == 0) { /* cancelled somewhere, then tried again */
         f->polls_left = below(f, 8);
-        ggl_status st = llm_generator_prompt(f->g, &p, &f->err);
+        ggl_status st = alone_prompt(&f->a, f->token, (size_t)f->n, &f->err);
         f->polls_left = -1;
         CHECK(st == GGL_OK || st == GGL_CANCELLED);
     }
-    return CHECK_OK(llm_generator_prompt(f->g, &p, &f->err), &f->err);
+    return CHECK_OK(alone_prompt(&f->a, f->token, (size_t)f->n, &f->err), &f->err);
 }
 
 static bool check_next(fixture *f, int step) {
     int32_t want = -1, id = -2;
     const bool more = plain_next(f, &want);
-    ggl_status st = GGL_OK;
-    if (below(f, 10) == 0) { /* a cancelled run draws nothing, or the token */
-        f->polls_left = below(f, 6);
-        st = llm_generator_next(f->g, &id, &f->err);
-        f->polls_left = -1;
-        if (st == GGL_CANCELLED)
-            st = llm_generator_next(f->g, &id, &f->err);
-    } else {
-        st = llm_generator_next(f->g, &id, &f->err);
+    size_t n;
+    f->polls_left = below(f, 10) == 0 ? below(f, 6) : -1;
+    ggl_status st = alone_next(&f->a, &id, &f->err);
+    f->polls_left = -1;
+    if (st == GGL_CANCELLED) { /* nothing was drawn, and the tokens so far are the next prompt */
+        const int32_t *held = alone_tokens(&f->a, &n);
+        f->n_prompt = (int64_t)n;
+        st = alone_prompt(&f->a, held, n, &f->err);
+        st = st == GGL_OK ? alone_next(&f->a, &id, &f->err) : st;
     }
     if (!more)
         return CHECK_INT(st, GGL_LIMIT) && false;
-    size_t n;
-    const int32_t *token = llm_generator_tokens(f->g, &n);
+    const int32_t *token = alone_tokens(&f->a, &n);
     return CHECK_OK(st, &f->err) &&
            CHECK_MSG(id == want, "step %d: token %d was drawn after %d tokens, but must be %d",
                      step, (int)id, (int)f->n - 1, (int)want) &&
            CHECK_INT(n, f->n) && CHECK(memcmp(token, f->token, n * sizeof *token) == 0) &&
-           CHECK(memcmp(llm_generator_logits(f->g), llm_session_logits(f->fresh),
-                        VOCAB * sizeof(float)) == 0);
+           CHECK(memcmp(f->a.logits, llm_session_logits(f->fresh), VOCAB * sizeof(float)) == 0);
 }
 
 static void same_tokens(const char *text) {
@@ -204,7 +200,7 @@ static void same_tokens(const char *text) {
     for (int round = 0; ok && round < 12; round++) {
         f.shift = round % 3 != 0;
         f.n_keep = below(&f, 3) == 0 ? -1 : below(&f, CTX);
-        ok = open_generator(&f, round % 2 == 0);
+        ok = open_engine(&f, round % 2 == 0);
         for (int turn = 0; ok && turn < 8; turn++) {
             ok = new_prompt(&f);
             const int n = below(&f, turn % 4 == 3 ? 2 * CTX : 20);
@@ -213,13 +209,13 @@ static void same_tokens(const char *text) {
             if (ok && !f.shift && f.n > CTX)
                 (void)check_next(&f, n);
         }
-        const llm_generator_stats stats =
-            ok ? llm_generator_get_stats(f.g) : (llm_generator_stats){0};
+        alone_end(&f.a);
+        const llm_engine_stats stats = ok ? llm_engine_get_stats(f.a.e) : (llm_engine_stats){0};
         CHECK_INT(stats.n_guessed, f.n_guessed);
         CHECK_INT(stats.n_right, f.n_right);
         n_right += f.n_right;
         f.n_guessed = f.n_right = 0;
-        close_generator(&f);
+        close_engine(&f);
     }
     CHECK(n_right > 0);
     teardown(&f);
@@ -246,46 +242,113 @@ TEST(beginnings_are_reused) {
     fixture f;
     int32_t id;
     const int32_t first[] = {1, 2, 3, 4, 5, 6}, second[] = {1, 2, 3, 4, 7, 1, 2};
-    if (setup(&f, MODEL(ALL), 1) && open_generator(&f, false)) {
-        CHECK_OK(llm_generator_prompt(f.g, &(llm_prompt){.id = first, .n = 6}, &f.err), &f.err);
-        CHECK_INT(llm_generator_get_stats(f.g).n_reused, 0);
-        CHECK_OK(llm_generator_next(f.g, &id, &f.err), &f.err);
-        CHECK_OK(llm_generator_prompt(f.g, &(llm_prompt){.id = second, .n = 7}, &f.err), &f.err);
-        CHECK_INT(llm_generator_get_stats(f.g).n_reused, 4);
-        CHECK_INT(llm_generator_get_stats(f.g).n_prompt, 3);
-        CHECK_OK(llm_generator_prompt(f.g, &(llm_prompt){.id = second, .n = 7}, &f.err), &f.err);
-        CHECK_INT(llm_generator_get_stats(f.g).n_reused, 6);
+    if (setup(&f, MODEL(ALL), 1) && open_engine(&f, false)) {
+        CHECK_OK(alone_prompt(&f.a, first, 6, &f.err), &f.err);
+        CHECK_INT(alone_stats(&f.a).n_reused, 0);
+        CHECK_OK(alone_next(&f.a, &id, &f.err), &f.err);
+        CHECK_OK(alone_prompt(&f.a, second, 7, &f.err), &f.err);
+        CHECK_INT(alone_stats(&f.a).n_reused, 4);
+        CHECK_OK(alone_prompt(&f.a, second, 7, &f.err), &f.err);
+        CHECK_INT(alone_stats(&f.a).n_reused, 6);
+        CHECK_INT(llm_engine_adopt(f.a.e, 1, second, 7, &f.err), GGL_USAGE);
+        CHECK_HAS(f.err.msg, "a sequence runs in slot 1");
+        alone_end(&f.a);
         CHECK_OK(llm_session_cut(f.s, 1, 3, &f.err), &f.err);
-        CHECK_INT(llm_generator_adopt(f.g, second, 7, &f.err), GGL_USAGE);
-        CHECK_OK(llm_generator_adopt(f.g, second, 3, &f.err), &f.err);
-        CHECK_OK(llm_generator_prompt(f.g, &(llm_prompt){.id = first, .n = 6}, &f.err), &f.err);
-        CHECK_INT(llm_generator_get_stats(f.g).n_reused, 3);
+        CHECK_INT(llm_engine_adopt(f.a.e, 1, second, 7, &f.err), GGL_USAGE);
+        CHECK_HAS(f.err.msg, "the slot holds 3 tokens, but 7 are given");
+        CHECK_OK(llm_engine_adopt(f.a.e, 1, second, 3, &f.err), &f.err);
+        CHECK_OK(alone_prompt(&f.a, first, 6, &f.err), &f.err);
+        CHECK_INT(alone_stats(&f.a).n_reused, 3);
     }
     teardown(&f);
 }
 
-TEST(refusals) {
+/* Nothing is run before it is asked for: a step runs one batch or draws one token. */
+TEST(nothing_runs_ahead) {
     fixture f;
     int32_t id;
+    const int32_t prompt[40] = {1, 2, 3};
+    if (setup(&f, MODEL(ALL), 1) && open_engine(&f, false)) {
+        CHECK_OK(alone_prompt(&f.a, prompt, 40, &f.err), &f.err);
+        for (int n = 0; n < 5; n++) {
+            CHECK_INT(llm_session_n_past(f.s, 1), n == 0 ? 40 : 39 + n);
+            CHECK_OK(alone_next(&f.a, &id, &f.err), &f.err);
+        }
+        CHECK_INT(alone_stats(&f.a).n_drawn, 5);
+    }
+    teardown(&f);
+}
+
+typedef struct told {
+    alone_seq a; /* the first member: the callbacks' ctx */
+    int n;
+    int64_t n_done, n_all, stop_at;
+} told;
+
+static bool on_progress(void *ctx, int64_t n_done, int64_t n) {
+    told *t = ctx;
+    CHECK(t->n == 0 ? n_done == 0 : n_done > t->n_done);
+    t->n++;
+    t->n_done = n_done;
+    t->n_all = n;
+    return n_done != t->stop_at;
+}
+
+/* Progress counts what has to run, and can stop it. What has run by then is kept. */
+TEST(progress) {
+    for (int whole = 0; whole < 2; whole++) {
+        fixture f;
+        told t = {.stop_at = -1};
+        const int32_t prompt[50] = {1, 2, 3, 4};
+        if (setup(&f, MODEL(ALL), 1) && open_engine(&f, false) &&
+            alone_open(
+                &t.a, &(llm_engine_params){.session = f.s, .whole_prompts = whole},
+                &(llm_sequence_params){.sampler = f.sampler, .n_max = -1, .progress = on_progress},
+                &f.err)) {
+            CHECK_OK(alone_prompt(&t.a, prompt, 20, &f.err), &f.err);
+            CHECK_INT(t.n, 3); /* ubatches of 16 */
+            CHECK_INT(t.n_done, 20);
+            CHECK_INT(t.n_all, 20);
+            t.n = 0;
+            t.stop_at = 16;
+            CHECK_INT(alone_prompt(&t.a, prompt, 50, &f.err), GGL_CANCELLED);
+            CHECK_INT(t.n_all, 30);
+            CHECK_INT(llm_session_n_past(f.s, 0), 36);
+            t.n = 0;
+            t.stop_at = 0;
+            CHECK_INT(alone_prompt(&t.a, prompt, 50, &f.err), GGL_CANCELLED);
+            CHECK_INT(t.n_all, 14);
+            CHECK_INT(t.n, 1);
+        }
+        alone_close(&t.a);
+        teardown(&f);
+    }
+}
+
+TEST(refusals) {
+    fixture f;
+    uint64_t id;
     const int32_t wrong[] = {1, VOCAB}, many[CTX + 1] = {0};
-    if (setup(&f, MODEL(ALL), 1) && open_generator(&f, false)) {
-        CHECK_INT(llm_generator_next(f.g, &id, &f.err), GGL_USAGE);
-        CHECK_INT(llm_generator_prompt(f.g, &(llm_prompt){.id = wrong}, &f.err), GGL_USAGE);
-        CHECK_INT(llm_generator_prompt(f.g, &(llm_prompt){.id = wrong, .n = 2}, &f.err), GGL_USAGE);
+    if (setup(&f, MODEL(ALL), 1) && open_engine(&f, false)) {
+        CHECK_INT(alone_prompt(&f.a, wrong, 0, &f.err), GGL_USAGE);
+        CHECK_INT(alone_prompt(&f.a, wrong, 2, &f.err), GGL_USAGE);
         CHECK_HAS(f.err.msg, "token 8 is not in the vocabulary of 8");
-        CHECK_INT(llm_generator_prompt(f.g, &(llm_prompt){.id = many, .n = CTX + 1}, &f.err),
-                  GGL_LIMIT);
+        CHECK_INT(alone_prompt(&f.a, many, CTX + 1, &f.err), GGL_LIMIT);
         CHECK_HAS(f.err.msg, "the prompt has 97 tokens, but the context only 96");
-        llm_generator *g;
-        llm_generator_params p = {
-            .size = sizeof p, .session = f.s, .sampler = f.sampler, .n_keep = -2};
-        CHECK_INT(llm_generator_new(&g, &p, &f.err), GGL_USAGE);
-        CHECK(!g);
-        p = (llm_generator_params){.size = sizeof(llm_generator_params),
-                                   .session = f.s,
-                                   .sampler = f.sampler,
-                                   .slot = SLOTS};
-        CHECK_INT(llm_generator_new(&g, &p, &f.err), GGL_USAGE);
+        CHECK_OK(alone_prompt(&f.a, many, 9, &f.err), &f.err);
+        const llm_sequence_params p = {
+            .size = sizeof p, .prompt = many, .n_prompt = 3, .sampler = f.plain_sampler};
+        CHECK_INT(llm_engine_add(f.a.e, &p, &id, &f.err), GGL_USAGE);
+        CHECK_HAS(f.err.msg, "runs alone, but 1 other waits or runs");
+        alone_end(&f.a);
+        CHECK_OK(llm_engine_add(f.a.e, &p, &id, &f.err), &f.err);
+        CHECK_INT(alone_prompt(&f.a, many, 9, &f.err), GGL_USAGE);
+        CHECK_HAS(f.err.msg, "runs alone, but 1 other waits or runs");
+        llm_engine_cancel(f.a.e, id);
+        const llm_beams_params beams = {.n = 2};
+        f.a.p.beams = &beams;
+        CHECK_INT(alone_prompt(&f.a, many, 9, &f.err), GGL_USAGE);
+        CHECK_HAS(f.err.msg, "without beams and diffusion");
     }
     teardown(&f);
 }
