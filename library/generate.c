@@ -103,8 +103,9 @@ static ggl_status add(llm_context *c, generation *g, const int32_t *id, size_t n
         p.n_max = 0;
     else if (p.n_max > 0)
         p.n_max -= g->n_generated;
-    g->is_over = false;
-    return llm_engine_add(c->engine, &p, &g->id, err);
+    const ggl_status st = llm_engine_add(c->engine, &p, &g->id, err);
+    g->is_over = st != GGL_OK;
+    return st;
 }
 
 /* Adds it, runs its first tokens, and counts them as a part of the prompt. */
@@ -130,6 +131,7 @@ static ggl_status run_tokens(llm_context *c, const int32_t *id, size_t n, ggl_er
 /* Goes on after other tokens, if the caller gives some; else the text has ended. */
 static ggl_status make_room(llm_context *c, generation *g, ggl_error *err) {
     const int32_t *id;
+    int64_t n_read = 0;
     size_t n;
     if (!g->p.full || !g->p.full(g->p.user, &id, &n)) {
         g->finish = LLM_FINISH_CONTEXT;
@@ -139,6 +141,12 @@ static ggl_status make_room(llm_context *c, generation *g, ggl_error *err) {
     g->before.n_right += g->stats.n_right;
     g->before.n_shifts += g->stats.n_shifts;
     g->before.n_dropped += g->stats.n_dropped;
+    g->stats = (llm_sequence_stats){0};
+    g->p.prompt_logits = NULL;
+    if (llm_session_reads_text(
+            c->session)) /* the text stays; these are the beginning of what is written */
+        g->p.read = llm_session_text(c->session, 0, &n_read);
+    g->p.n_read = (size_t)n_read;
     return run_tokens(c, id, n, err);
 }
 

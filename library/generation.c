@@ -216,6 +216,19 @@ static bool tell_step(void *ctx, int64_t n_done, const int32_t *id) {
                             id + d->n_prompt, (size_t)(d->n_length - d->n_prompt), d->mask);
 }
 
+/* Sets how a model of the diffusion kind unmasks a text. */
+static ggl_status read_schedule(llm_diffusion *d, const llm_context *c, const llm_diffuse_params *p,
+                                ggl_error *err) {
+    *d = llm_diffusion_default();
+    d->n_steps = p->n_steps;
+    d->n_block = p->n_block;
+    d->eps = p->eps == 0 ? d->eps : p->eps;
+    d->order_temp = p->order_temp;
+    d->cfg_scale = p->cfg_scale;
+    const ggl_status st = p->order ? llm_diffusion_order_find(p->order, &d->order, err) : GGL_OK;
+    return st == GGL_OK ? llm_diffusion_of(d, c->model, err) : st;
+}
+
 /* Sets g->diffusion for a prompt of n tokens, if the model writes by diffusion. */
 static ggl_status set_diffusion(generation *g, const llm_context *c, const llm_sampler_params *s,
                                 const int32_t *id, size_t n, ggl_error *err) {
@@ -228,7 +241,7 @@ static ggl_status set_diffusion(generation *g, const llm_context *c, const llm_s
         return GGL_OK;
     ggl_status st = GGL_READ_PARAMS(llm_diffuse_params, &g->schedule, p->diffuse, err);
     if (st == GGL_OK)
-        st = llm_diffusion_read(&g->diffusion, c, &g->schedule, err);
+        st = read_schedule(&g->diffusion, c, &g->schedule, err);
     if (st != GGL_OK)
         return st;
     const int64_t n_new =

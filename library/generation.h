@@ -42,9 +42,6 @@ typedef struct generation {
  * unless memory is lacking for it, also on failure. Statuses as of llm_generate. */
 ggl_status llm_generation_new(generation **out, llm_context *c, const llm_generate_params *params,
                               const int32_t *id, size_t n, ggl_error *err);
-/* The schedule of p; *d gets neither a prompt nor what the sampler has. GGL_UNSUPPORTED: the model is of another kind. */
-ggl_status llm_diffusion_read(llm_diffusion *d, const llm_context *c, const llm_diffuse_params *p,
-                              ggl_error *err);
 /* Returns why a text ends whose sequence has ended so. */
 llm_finish llm_generation_finish(llm_end why);
 void llm_generation_free(generation *g);     /* NULL is fine */

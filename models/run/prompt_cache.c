@@ -13,7 +13,6 @@
 #include "ggl/internal/show.h"
 #include "ggl/version.h"
 #include "prompt_cache_file.h"
-#include "sequence.h"
 #include "session_impl.h"
 #include "ggl/internal/os_fs.h"
 
@@ -242,7 +241,7 @@ static ggl_status use_all(llm_prompt_cache *c, const void *data, size_t size, in
     if (st != GGL_OK)
         return st;
     const prompt_cache_entry *e = &content.entry[0];
-    st = llm_seq_check(c->session, content.id, (size_t)e->n, err);
+    st = llm_session_check_prompt(c->session, content.id, (size_t)e->n, err);
     for (size_t i = (size_t)e->n; i < content.n && st == GGL_OK; i++)
         st = llm_session_check_token(c->session, content.id[i], err);
     if (st != GGL_OK) /* GGL_USAGE: no tokens, or none of this vocabulary */

@@ -36,6 +36,20 @@ ggl_status llm_session_check_token(const llm_session *s, int32_t id, ggl_error *
     return GGL_OK;
 }
 
+ggl_status llm_session_check_prompt(const llm_session *s, const int32_t *id, size_t n,
+                                    ggl_error *err) {
+    const int64_t n_ctx = llm_session_n_ctx(s);
+    if (n == 0)
+        return ggl_fail(err, GGL_USAGE, "the prompt is empty");
+    if (n > (size_t)n_ctx)
+        return ggl_fail(err, GGL_LIMIT, "the prompt has %zu tokens, but the context only %" PRId64,
+                        n, n_ctx);
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; i < n && st == GGL_OK; i++)
+        st = llm_session_check_token(s, id[i], err);
+    return st;
+}
+
 /* Checks that each text of a model that sees them whole is in the batch whole, which is one ubatch. */
 static ggl_status check_whole_texts(const llm_session *s, const llm_batch *b, ggl_error *err) {
     int64_t n_rows = 0;

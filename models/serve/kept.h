@@ -4,7 +4,7 @@
 #ifndef LLM_KEPT_H
 #define LLM_KEPT_H
 
-#include "run/sequence.h"
+#include "sequence.h"
 #include "snapshots.h"
 
 typedef struct kept_slot {

@@ -88,7 +88,7 @@ static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error 
                         p->n_read, llm_session_n_ctx(s));
     const ggl_status read =
         p->read ? llm_check_tokens(p->read, p->n_read, llm_session_n_vocab(s), err) : GGL_OK;
-    return read == GGL_OK ? llm_seq_check(s, p->prompt, p->n_prompt, err) : read;
+    return read == GGL_OK ? llm_session_check_prompt(s, p->prompt, p->n_prompt, err) : read;
 }
 
 static ggl_status copy(int32_t **to, int64_t *n_to, const int32_t *id, size_t n, ggl_error *err) {

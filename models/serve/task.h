@@ -3,7 +3,7 @@
 #define LLM_TASK_H
 
 #include "llm/internal/engine.h"
-#include "run/sequence.h"
+#include "sequence.h"
 #include "id_table.h"
 
 enum { TASK_N_STOPS = 16 };

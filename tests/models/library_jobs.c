@@ -611,6 +611,47 @@ TEST(text_that_was_read) {
     llm_close(c);
 }
 
+typedef struct handover {
+    drawn all; /* the first member: the callbacks' user */
+    int32_t begin[3];
+    int n_calls;
+} handover;
+
+static bool hand_over(void *user, const int32_t **id, size_t *n) {
+    handover *h = user;
+    *id = h->begin;
+    *n = 3;
+    return h->n_calls++ == 0;
+}
+
+/* What goes on after a full context has read the same text. */
+TEST(full_contexts_that_read_a_text) {
+    static reading r;
+    static drawn on;
+    ggl_error err;
+    llm_job job;
+    llm_run_info run = {.size = sizeof run};
+    handover h = {.begin = {1, 2, 3}};
+    REQUIRE(tiny_model_write(test_path("reader.gguf"), reader, 0.7f));
+    memset(&r, 0, sizeof r);
+    reading_init(&r, &job, 0, 50);
+    r.p.n_max = 0;
+    r.p.shift = false;
+    r.p.full = hand_over;
+    r.p.user = &h;
+    llm_context *c = open_with(test_path("reader.gguf"), (llm_open_params){.n_ctx = 64});
+    REQUIRE(c);
+    REQUIRE_OK(generate_ids(c, r.text, 50, &r.p, NULL, NULL, &err), &err);
+    REQUIRE_OK(llm_last_run(c, &run, &err), &err);
+    CHECK(run.finish == LLM_FINISH_CONTEXT && h.n_calls == 2);
+    CHECK_INT(run.n_prompt, 50 + 3);
+    REQUIRE(h.all.n == 64 + 62); /* after 1 token, and after 3 */
+    r.p.full = NULL;
+    REQUIRE(write_on(c, &r, 50, h.begin, 3, 62, &on, &run));
+    CHECK(memcmp(h.all.id + 64, on.id, 62 * sizeof *on.id) == 0);
+    llm_close(c);
+}
+
 TEST(jobs_that_read_a_text) {
     ggl_error err;
     REQUIRE(tiny_model_write(test_path("reader.gguf"), reader, 0.7f));

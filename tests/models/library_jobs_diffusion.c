@@ -1,4 +1,6 @@
 /* Jobs of models that write by diffusion. */
+#include <math.h>
+
 #include "diffuse_alone.h"
 #include "library_test.h"
 #include "llm/internal/diffuse.h"
@@ -163,6 +165,35 @@ TEST(diffusion_stops_by_a_step) {
         CHECK_INT(seen[1].n_calls, stop_at);
         CHECK(job[2].finish == LLM_FINISH_LENGTH && seen[2].n_calls == 6);
     }
+    llm_close(c);
+}
+
+static void count_row(void *user, int64_t i, const float *logits) {
+    CHECK(i == *(int64_t *)user && isfinite(logits[0]));
+    ++*(int64_t *)user;
+}
+
+/* The logits of a text are those of its tokens, and nothing follows. */
+TEST(logits_of_a_text) {
+    const int32_t id[] = {1, 2, 3, 4, 5};
+    const char *piece;
+    size_t n;
+    int64_t n_rows = 0;
+    ggl_error err;
+    llm_run_info run = {.size = sizeof run};
+    REQUIRE(tiny_model_write(test_path("diffusion.gguf"), diffusion, 0.7f));
+    llm_context *c = open_with(test_path("diffusion.gguf"), (llm_open_params){.n_ctx = 40});
+    REQUIRE(c);
+    llm_generate_params p = greedy(3);
+    p.token = keep_token;
+    p.prompt_logits = count_row;
+    p.user = &n_rows;
+    REQUIRE_OK(llm_begin(c, id, 5, &p, &err), &err);
+    CHECK_INT(n_rows, 5);
+    CHECK_OK(llm_next(c, &piece, &n, &err), &err);
+    CHECK(!piece && n_rows == 5);
+    REQUIRE_OK(llm_last_run(c, &run, &err), &err);
+    CHECK(run.finish == LLM_FINISH_LENGTH && run.n_prompt == 5 && run.n_generated == 0);
     llm_close(c);
 }
 

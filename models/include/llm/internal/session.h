@@ -162,6 +162,9 @@ GGL_NODISCARD ggl_status llm_check_tokens(const int32_t *id, size_t n, int64_t n
 /* The same for a token that the session is to run, or the id of a row that it is to read. GGL_USAGE also: there is no such row; GGL_LIMIT: its
  * picture is too large. */
 GGL_NODISCARD ggl_status llm_session_check_token(const llm_session *s, int32_t id, ggl_error *err);
+/* The same for the tokens of a prompt. GGL_USAGE also: there are none; GGL_LIMIT also: they exceed the context. */
+GGL_NODISCARD ggl_status llm_session_check_prompt(const llm_session *s, const int32_t *id, size_t n,
+                                                  ggl_error *err);
 /* Gives the slot the text of n tokens that its tokens read from now on; it has no tokens afterwards. Clearing the slot keeps the
  * text, copies and shares of it have the text, too. GGL_LIMIT: the text has more than n_ctx tokens; GGL_USAGE: it has none,
  * a token is out of range, or the model reads no text; and as llm_session_eval. */

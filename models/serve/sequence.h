@@ -1,5 +1,5 @@
 /* A sequence of tokens in a slot of a session, with the sampler, matcher and guesser for its next token.
- * The engine (serve/engine.c) runs sequences, many in one batch.
+ * The engine runs sequences, many in one batch.
  *
  * A turn goes like this, with `most` guesses at most:
  *
@@ -65,8 +65,6 @@ ggl_status llm_seq_init(seq *q, llm_session *s, const llm_guesser *guesser, int6
 /* Frees everything but the tokens. */
 void llm_seq_fini(seq *q);
 
-/* GGL_USAGE: there are no tokens, or one is not in the vocabulary; GGL_LIMIT: they exceed the context. */
-ggl_status llm_seq_check(const llm_session *s, const int32_t *id, size_t n, ggl_error *err);
 /* The shares of its tokens; and whether what ran with others, [llm_session_n_tasks], is as if it had run with these. */
 static inline const float *llm_seq_shares(const seq *q) {
     return q->share ? q->share : llm_session_shares(q->session);

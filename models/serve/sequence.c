@@ -39,19 +39,6 @@ void llm_seq_fini(seq *q) {
 
 /* --- tokens ----------------------------------------------------------------------------------- */
 
-ggl_status llm_seq_check(const llm_session *s, const int32_t *id, size_t n, ggl_error *err) {
-    const int64_t n_ctx = llm_session_n_ctx(s);
-    if (n == 0)
-        return ggl_fail(err, GGL_USAGE, "the prompt is empty");
-    if (n > (size_t)n_ctx)
-        return ggl_fail(err, GGL_LIMIT, "the prompt has %zu tokens, but the context only %" PRId64,
-                        n, n_ctx);
-    ggl_status st = GGL_OK;
-    for (size_t i = 0; i < n && st == GGL_OK; i++)
-        st = llm_session_check_token(s, id[i], err);
-    return st;
-}
-
 bool llm_seq_has_shares(const seq *q, const float *share) {
     const size_t n = (size_t)llm_session_n_tasks(q->session);
     return memcmp(llm_seq_shares(q), share, n * sizeof *share) == 0;
