@@ -318,8 +318,10 @@ static ggl_status check(const llm_session *s, const llm_diffusion *d, ggl_error 
                         ": it must be longer%s",
                         d->n_length, d->n_prompt, d->shift ? ", and the prompt needs a token" : "");
     if (d->n_length > llm_session_n_ctx(s))
-        return ggl_fail(err, GGL_LIMIT, "a text of %" PRId64 " tokens, but the context is %" PRId64,
-                        d->n_length, llm_session_n_ctx(s));
+        return ggl_fail(err, GGL_LIMIT,
+                        "a prompt of %" PRId64 " tokens and an answer of %" PRId64
+                        ", but the context is %" PRId64,
+                        d->n_prompt, d->n_length - d->n_prompt, llm_session_n_ctx(s));
     if (d->n_steps < 1 || d->n_block < 0 || !(d->eps > 0 && d->eps < 1) || !(d->temp >= 0) ||
         !(d->order_temp >= 0) || d->top_k < 0 || !(d->top_p > 0) || !(d->cfg_scale >= 0) ||
         (unsigned)d->order >= LLM_DIFFUSE_N_ORDERS)

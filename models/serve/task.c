@@ -155,16 +155,9 @@ ggl_status llm_task_make_room(task *t, ggl_error *err) {
 /* Makes what writes the text, which is the sequence from now on. */
 static ggl_status make_diffuser(task *t, const llm_session *s, ggl_error *err) {
     llm_diffusion d = *t->p.diffusion;
-    const int64_t most = llm_session_n_ctx(s) - t->q.n;
     d.prompt = t->q.token;
-    d.n_prompt = t->q.n;
-    if (t->p.n_max > most)
-        return ggl_fail(err, GGL_LIMIT,
-                        "a prompt of %" PRId64 " tokens and an answer of %" PRId64
-                        " exceed the context of %" PRId64,
-                        t->q.n, t->p.n_max, llm_session_n_ctx(s));
-    d.n_length = t->n_given = t->q.n;
-    d.n_length += t->p.n_max;
+    d.n_prompt = t->n_given = t->q.n;
+    d.n_length = t->p.n_max < INT64_MAX - t->q.n ? t->q.n + t->p.n_max : INT64_MAX;
     t->p.diffusion = NULL;
     ggl_status st = llm_diffuser_new(&t->diffuser, s, &d, err);
     if (st == GGL_OK)
