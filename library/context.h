@@ -57,9 +57,8 @@ struct llm_context {
     int32_t tap[LLM_ARCH_MAX_TAPS]; /* layers that the draft reads */
     int64_t n_guess_max;
     llm_sampler *sampler; /* of the last generation, which same_sampler goes on with; NULL: none */
-    llm_engine
-        *engine; /* of what llm_begin begins; NULL while there are jobs, which have their own */
-    llm_vocab *vocab;              /* made for the first grammar */
+    llm_engine *engine;   /* runs all texts */
+    llm_vocab *vocab;     /* made for the first grammar */
     struct generation *generation; /* started by llm_begin; NULL: none, or it has ended */
     char *rest;                    /* text of a generation that has failed; returned by llm_next */
     struct kept_grammar *kept;     /* of the last generation with a grammar; NULL: none */
@@ -96,7 +95,7 @@ GGL_PRIVATE ggl_status llm_context_check_writes(const llm_context *c, bool reads
 bool llm_context_is_asked_to_end(const llm_context *c);
 /* The same, or what the session computes is not wanted any more. ctx: the context. */
 bool llm_context_is_cancelled(void *ctx);
-/* Makes an engine for what llm_begin begins, which guesses with c->guessing. All slots of the session are emptied. */
+/* Makes an engine, which guesses with c->guessing. All slots of the session are emptied. */
 ggl_status llm_context_make_engine(llm_engine **out, const llm_context *c, llm_session *session,
                                    ggl_error *err);
 /* Moves the sequence from the engine to c->ids, if the engine has it. */
@@ -133,6 +132,8 @@ ggl_status llm_context_format(const llm_context *c, const llm_talk *talk, bool a
                               size_t *n, ggl_error *err);
 /* Frees the generation that llm_begin started, if there is one. */
 void llm_context_end(llm_context *c);
+/* Empties all slots, in which no sequence runs. */
+ggl_status llm_context_erase(llm_context *c, ggl_error *err);
 /* Ends the jobs, if there are any, and empties all slots. GGL_USAGE: a callback of a job calls this. */
 ggl_status llm_context_end_jobs(llm_context *c, ggl_error *err);
 

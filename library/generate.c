@@ -175,7 +175,6 @@ static ggl_status take_found(llm_context *c, generation *g, ggl_error *err) {
 static ggl_status run_beams(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
     generation *g = c->generation;
     const double begin = ggl_os_seconds();
-    int64_t n_erased;
     double prompt = 0;
     ggl_status st = add(c, g, id, n, err);
     while (st == GGL_OK && !g->is_over) {
@@ -185,16 +184,12 @@ static ggl_status run_beams(llm_context *c, const int32_t *id, size_t n, ggl_err
     }
     if (!g->is_over)
         llm_engine_cancel(c->engine, g->id);
-    for (int k = 0; k < (int)llm_session_n_slots(c->session); k++) {
-        const ggl_status erased =
-            llm_engine_erase_slot(c->engine, k, &n_erased, st == GGL_OK ? err : NULL);
-        st = st == GGL_OK ? erased : st;
-    }
+    const ggl_status erased = llm_context_erase(c, st == GGL_OK ? err : NULL);
     c->run.prompt_seconds += prompt;
     c->run.seconds += ggl_os_seconds() - begin - prompt;
     c->run.n_reused += g->stats.n_reused;
     c->run.n_prompt += g->stats.n_prompt - g->stats.n_reused;
-    return st;
+    return st == GGL_OK ? erased : st;
 }
 
 /* Draws a token. If it is the last one, sets the reason. */

@@ -398,18 +398,30 @@ ggl_status llm_check_params(llm_context *c, const llm_generate_params *params, g
 ggl_status llm_context_make_engine(llm_engine **out, const llm_context *c, llm_session *session,
                                    ggl_error *err) {
     enum { N_SNAPSHOTS = 4 };
-    const int64_t n_ctx = llm_session_n_ctx(session);
+    const int64_t n_ctx = llm_session_n_ctx(session), n_slots = llm_session_n_slots(session);
     const size_t n_state = (size_t)ggl_sched_slot_size(llm_session_sched(session), n_ctx, true);
     const llm_engine_params p = {.size = sizeof p,
                                  .session = session,
                                  .tokenizer = c->tokenizer,
-                                 .n_parallel = (int)llm_session_n_slots(session),
-                                 .n_snapshot_bytes = N_SNAPSHOTS * (n_state + 4 * (size_t)n_ctx),
+                                 .n_parallel = (int)n_slots,
+                                 .n_snapshot_bytes =
+                                     n_slots > 1 ? 0 : N_SNAPSHOTS * (n_state + 4 * (size_t)n_ctx),
                                  .guesser = llm_guessing_guessers(c->guessing),
                                  .n_guessers = 1,
                                  .n_guess_max = c->n_guess_max,
                                  .whole_prompts = true};
     return llm_engine_new(out, &p, err);
+}
+
+ggl_status llm_context_erase(llm_context *c, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    int64_t n;
+    for (int k = 0; k < (int)llm_session_n_slots(c->session); k++) {
+        const ggl_status erased = llm_engine_erase_slot(
+            c->engine, k, &n, st == GGL_OK ? err : NULL); /* the first failure counts */
+        st = st == GGL_OK ? erased : st;
+    }
+    return st;
 }
 
 void llm_context_end(llm_context *c) {

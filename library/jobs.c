@@ -11,12 +11,13 @@ static ggl_status jobs_new(llm_context *c, int64_t step_ns, ggl_error *err) {
     ggl_status st = llm_context_take(c, err);
     if (st == GGL_OK)
         st = llm_context_clear(c, err);
-    if (st != GGL_OK)
-        return st;
-    llm_engine_free(c->engine); /* the jobs have another one */
-    c->engine = NULL;
-    llm_guessing_pause(c->guessing, true); /* jobs are not guessed */
-    return llm_running_jobs_new(c, step_ns, err);
+    if (st == GGL_OK)
+        st = llm_context_erase(c, err);
+    if (st == GGL_OK)
+        st = llm_running_jobs_new(c, step_ns, err);
+    if (st == GGL_OK)
+        llm_guessing_pause(c->guessing, true); /* jobs are not guessed */
+    return st;
 }
 
 /* Runs the jobs. Twice as many as run at once are known to the engine, which has memory for each. */

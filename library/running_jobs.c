@@ -22,7 +22,6 @@ typedef struct running {
 
 struct llm_jobs {
     llm_context *c;
-    llm_engine *engine;
     llm_prompt_folder *prompts;    /* NULL: none */
     char also[LLM_CACHE_SETTINGS]; /* what they depend on */
     running *first;
@@ -148,11 +147,12 @@ ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
                                  .n_prompt = r->n_prompt,
                                  .read = r->g->p.read,
                                  .n_read = r->g->p.n_read,
+                                 .no_guesses = true,
                                  .token = take,
                                  .ended = ended,
                                  .ctx = r};
         llm_job_describe(&r->g->parts, &p);
-        st = llm_engine_add(all->engine, &p, &r->id, &job->err);
+        st = llm_engine_add(all->c->engine, &p, &r->id, &job->err);
     }
     if (st != GGL_OK)
         running_free(r);
@@ -191,24 +191,13 @@ ggl_status llm_running_jobs_new(llm_context *c, int64_t step_ns, ggl_error *err)
         ggl_free(all);
         return opened;
     }
-    const llm_engine_params p = {.size = sizeof p,
-                                 .session = c->session,
-                                 .tokenizer = c->tokenizer,
-                                 .n_parallel = (int)llm_session_n_slots(c->session),
-                                 .step_ns = step_ns,
-                                 .prompts = all->prompts};
-    const ggl_status st = llm_engine_new(&all->engine, &p, err);
-    if (st == GGL_OK) {
-        c->jobs = all;
-        return GGL_OK;
-    }
-    close_prompts(all);
-    ggl_free(all);
-    return st;
+    llm_engine_set_work(c->engine, step_ns, all->prompts);
+    c->jobs = all;
+    return GGL_OK;
 }
 
 size_t llm_running_jobs_n(const llm_jobs *all) {
-    return (size_t)llm_engine_n_running(all->engine) + llm_engine_n_waiting(all->engine);
+    return (size_t)llm_engine_n_running(all->c->engine) + llm_engine_n_waiting(all->c->engine);
 }
 
 ggl_status llm_running_jobs_check(const llm_jobs *all, ggl_error *err) {
@@ -219,7 +208,7 @@ ggl_status llm_running_jobs_check(const llm_jobs *all, ggl_error *err) {
 ggl_status llm_running_jobs_step(llm_jobs *all, ggl_error *err) {
     all->is_inside = true;
     const ggl_status st =
-        llm_engine_step(all->engine, NULL); /* its failures are also those of the jobs in it */
+        llm_engine_step(all->c->engine, NULL); /* its failures are also those of the jobs in it */
     all->is_inside = false;
     return st == GGL_CANCELLED || atomic_load(&all->c->cancelled)
                ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
@@ -243,7 +232,7 @@ void llm_running_jobs_end(llm_jobs *all, const llm_job *job) {
     const bool was_inside = all->is_inside;
     all->is_inside = true; /* callbacks run, also those of others in its batch */
     if (r)
-        llm_engine_cancel(all->engine, r->id);
+        llm_engine_cancel(all->c->engine, r->id);
     all->is_inside = was_inside;
 }
 
@@ -253,12 +242,13 @@ ggl_status llm_context_end_jobs(llm_context *c, ggl_error *err) {
     if (!all || st != GGL_OK)
         return st;
     all->is_inside = true;
-    llm_engine_free(all->engine); /* ends the jobs that are left */
+    llm_engine_cancel_all(c->engine);
+    llm_engine_set_work(c->engine, 0, NULL);
     close_prompts(all);
     c->jobs = NULL;
     c->is_ending = false;
     ggl_free(all);
     llm_guessing_pause(c->guessing, false);
     c->ids.n = 0;
-    return llm_context_make_engine(&c->engine, c, c->session, err);
+    return llm_context_erase(c, err);
 }

@@ -1,4 +1,4 @@
-/* The jobs of a context, from the first one to the next call that changes the sequence: an engine, and what it runs. */
+/* The jobs of a context, from the first one to the next call that changes the sequence. The context's engine runs them. */
 #ifndef LIBRARY_RUNNING_JOBS_H
 #define LIBRARY_RUNNING_JOBS_H
 

@@ -39,8 +39,6 @@ ggl_status llm_context_take(llm_context *c, ggl_error *err) {
 
 ggl_status llm_context_give(llm_context *c, ggl_error *err) {
     ggl_status st = llm_context_end_jobs(c, err);
-    if (st == GGL_OK && !c->engine) /* there was no memory for it after jobs */
-        st = llm_context_make_engine(&c->engine, c, c->session, err);
     if (st != GGL_OK || !c->is_own)
         return st;
     const int64_t n_past = llm_session_n_past(c->session, 0);

@@ -95,7 +95,7 @@ static bool uses_folder(const llm_engine *e, const task *t) {
 /* --- places and slots ------------------------------------------------------------------------- */
 
 static void lend_guesser(llm_engine *e, task *t) {
-    if (e->n_idle_guessers == 0 || t->group)
+    if (e->n_idle_guessers == 0 || t->group || t->p.no_guesses)
         return;
     t->guesser = e->idle_guesser[--e->n_idle_guessers];
     t->q.guesser = *e->p.guesser[t->guesser];

@@ -33,6 +33,11 @@ static ggl_status check(const llm_engine_params *p, ggl_error *err) {
     return GGL_OK;
 }
 
+void llm_engine_set_work(llm_engine *e, int64_t step_ns, llm_prompt_folder *prompts) {
+    e->room.step_ns = step_ns > 0 ? step_ns : STEP_NS;
+    e->p.prompts = prompts;
+}
+
 static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err) {
     const int64_t n_most = llm_session_n_ubatch(p->session);
     e->p = *p;
@@ -41,7 +46,7 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     e->sees_all = llm_session_sees_all(p->session);
     e->n_ubatch = p->n_ubatch > 0 && p->n_ubatch < n_most ? p->n_ubatch : n_most;
     e->n_rows = llm_session_n_rows(p->session);
-    e->room.step_ns = p->step_ns > 0 ? p->step_ns : STEP_NS;
+    llm_engine_set_work(e, p->step_ns, p->prompts);
     e->deadline = INT64_MAX;
     /* a picture whose rows see each other is not parted, and may be more than there is room for */
     const bool together = llm_session_built(p->session)->given_together;
@@ -111,15 +116,21 @@ static void leave_cancelled(void *ctx, task *t) {
     llm_engine_leave(ctx, t, LLM_END_CANCELLED);
 }
 
-void llm_engine_free(llm_engine *e) {
-    if (!e)
-        return;
-    e->is_busy = e->is_closing = true;
+void llm_engine_cancel_all(llm_engine *e) {
+    e->is_busy = true;
     for (int i = 0; i < e->n_run; i++)
         llm_task_over(e->run[i], LLM_END_CANCELLED);
     (void)llm_engine_collect_all(e, NULL);
     llm_queue_each(&e->queue, leave_cancelled, e);
     llm_engine_end_all(e);
+    e->is_busy = false;
+}
+
+void llm_engine_free(llm_engine *e) {
+    if (!e)
+        return;
+    e->is_closing = true;
+    llm_engine_cancel_all(e);
     llm_queue_fini(&e->queue);
     llm_table_fini(&e->ids);
     llm_kept_fini(&e->kept);
@@ -194,8 +205,8 @@ ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *params, uint
         return ggl_fail(err, GGL_LIMIT,
                         "%d beams need as many sequences, but there are places for %d at once",
                         (int)p->beams->n, e->p.n_parallel);
-    ggl_status st =
-        llm_task_new(&t, e->p.session, p, p->beams ? NULL : guesser, e->p.n_guess_max, err);
+    ggl_status st = llm_task_new(&t, e->p.session, p, p->beams || p->no_guesses ? NULL : guesser,
+                                 e->p.n_guess_max, err);
     if (st != GGL_OK)
         return st;
     if (p->beams && p->n_max != 0)

@@ -8,14 +8,15 @@
 #include "ggl/internal/pass.h"
 
 bool llm_engine_overlaps(llm_engine *e) {
-    if (llm_session_n_parts(e->p.session, e->n_run) < 2 || e->p.guesser ||
+    if (llm_session_n_parts(e->p.session, e->n_run) < 2 ||
         llm_session_reads_text(e->p.session) || /* no batch may be under way while a text is read */
         llm_engine_now(e) >= e->deadline)
         return false;
     if (e->queue.n > 0 && e->n_run < e->p.n_parallel)
         return false; /* one may begin */
     for (int i = 0; i < e->n_run; i++)
-        if (e->run[i]->reads || !e->run[i]->has_begun || e->run[i]->is_over)
+        if (e->run[i]->reads || !e->run[i]->has_begun || e->run[i]->is_over ||
+            e->run[i]->guesser >= 0)
             return false;
     return llm_engine_has_room(e);
 }

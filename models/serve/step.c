@@ -45,7 +45,7 @@ static int64_t most_guesses(const llm_engine *e, int n, int64_t n_room) {
     const bool overlaps = llm_session_n_parts(e->p.session, e->p.n_parallel) > 1;
     int64_t n_ahead = 0;
     for (int i = 0; i < e->n_run; i++)
-        if (e->p.guesser || (e->run[i]->q.matcher && !overlaps))
+        if (e->run[i]->guesser >= 0 || (e->run[i]->q.matcher && !overlaps))
             n_ahead = e->run[i]->q.n_ahead_max > n_ahead ? e->run[i]->q.n_ahead_max : n_ahead;
     return most > 0 ? least(most, n_ahead) : 0;
 }

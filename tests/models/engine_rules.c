@@ -269,6 +269,31 @@ TEST(nothing_to_draw) {
     finish();
 }
 
+/* A sequence that wants no guesses gets none; and cancelling all leaves an engine that goes on, with its guessers. */
+TEST(guesses_are_for_some) {
+    if (start(MODEL(ALL),
+              &(fixture_params){
+                  .n_ubatch = 16, .n_slots = 4, .n_rows = 16, .n_parallel = 2, .guesses = true})) {
+        for (int round = 0; round < 2; round++) {
+            job *j[3];
+            for (int i = 0; i < 3; i++) {
+                j[i] = job_plain(&f, i, 20, 60);
+                CHECK(job_add(j[i], (llm_sequence_params){.size = sizeof(llm_sequence_params),
+                                                          .no_guesses = i != 1}));
+            }
+            for (int i = 0; i < 20; i++)
+                CHECK(fixture_step(&f));
+            llm_engine_cancel_all(f.e);
+            CHECK_INT(llm_engine_n_running(f.e) + (int)llm_engine_n_waiting(f.e), 0);
+            for (int i = 0; i < 3; i++) {
+                CHECK(j[i]->has_ended && j[i]->why == LLM_END_CANCELLED);
+                CHECK((j[i]->stats.n_guessed > 0) == (i == 1));
+            }
+        }
+    }
+    finish();
+}
+
 TEST(freeing_ends_all) {
     if (start(MODEL(ALL), &(fixture_params)FEW)) {
         for (int i = 0; i < 6; i++)

@@ -79,6 +79,8 @@ GGL_NODISCARD ggl_status llm_engine_new(llm_engine **out, const llm_engine_param
 /* Ends all sequences with LLM_END_CANCELLED; none can be added any more. NULL is fine. Not for
  * callbacks of the engine. */
 void llm_engine_free(llm_engine *e);
+/* Sets these members of llm_engine_params from now on. No sequence waits or runs. */
+void llm_engine_set_work(llm_engine *e, int64_t step_ns, llm_prompt_folder *prompts);
 
 /* --- sequences -------------------------------------------------------------------------------- */
 
@@ -167,6 +169,7 @@ typedef struct llm_sequence_params {
     void (*text_ended)(void *ctx, llm_end why, const llm_sequence_stats *stats);
     size_t
         n_beginning; /* tokens of the prompt with which others will begin, too: saved in llm_engine_params.prompts at once; 0: not known */
+    bool no_guesses; /* it gets no guesser */
     /* The sequence runs alone, and a step either runs a batch, up to the logits from which the next token is drawn, or draws one token from
      * logits that are there. The logits that `token` gets are valid until the next step, and a full context shifts in the next one.
      * beams, diffusion and embedded must be NULL. */
@@ -188,6 +191,7 @@ GGL_NODISCARD ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params
                                         ggl_error *err);
 /* Ends a sequence now; from within a callback, at the end of the step. Unknown ids are ignored. */
 void llm_engine_cancel(llm_engine *e, uint64_t id);
+void llm_engine_cancel_all(llm_engine *e); /* not for callbacks of the engine */
 
 /* Admits waiting sequences and runs one ubatch. Does nothing if none wait or run. A failure that
  * concerns one sequence ends that one (LLM_END_FAILED); a failure of the session ends those of the
