@@ -395,17 +395,20 @@ ggl_status llm_check_params(llm_context *c, const llm_generate_params *params, g
     return st;
 }
 
+/* Bytes of one snapshot of a model with states: that at the end of the last prompt. */
+static size_t snapshot_bytes(llm_session *s) {
+    const int64_t n_ctx = llm_session_n_ctx(s), n_words = n_ctx + llm_session_n_tasks(s);
+    return (size_t)ggl_sched_slot_size(llm_session_sched(s), n_ctx, true) + 4 * (size_t)n_words;
+}
+
 ggl_status llm_context_make_engine(llm_engine **out, const llm_context *c, llm_session *session,
                                    ggl_error *err) {
-    enum { N_SNAPSHOTS = 4 };
-    const int64_t n_ctx = llm_session_n_ctx(session), n_slots = llm_session_n_slots(session);
-    const size_t n_state = (size_t)ggl_sched_slot_size(llm_session_sched(session), n_ctx, true);
+    const int64_t n_slots = llm_session_n_slots(session);
     const llm_engine_params p = {.size = sizeof p,
                                  .session = session,
                                  .tokenizer = c->tokenizer,
                                  .n_parallel = (int)n_slots,
-                                 .n_snapshot_bytes =
-                                     n_slots > 1 ? 0 : N_SNAPSHOTS * (n_state + 4 * (size_t)n_ctx),
+                                 .n_snapshot_bytes = n_slots > 1 ? 0 : snapshot_bytes(session),
                                  .guesser = llm_guessing_guessers(c->guessing),
                                  .n_guessers = 1,
                                  .n_guess_max = c->n_guess_max,

@@ -149,9 +149,9 @@ static bool find_leader(llm_engine *e, task *t) {
 }
 
 /* Makes pieces end where other prompts may begin to differ from this one, because snapshots of states are
- * useful there. */
+ * useful there. A caller who asks for tokens waits for the first one. */
 static void add_stops(llm_engine *e, task *t, int64_t n_common) {
-    if (!e->kept.has_states)
+    if (!e->kept.has_states || t->p.asked)
         return;
     if (n_common >= t->q.n_kept + WORTH_SHARING)
         (void)llm_task_add_stop(t, n_common);
