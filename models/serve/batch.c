@@ -7,7 +7,7 @@
 
 /* True if logits, an embedding or a score are to be shown for the prompt's token at pos. */
 static bool is_shown(const task *t, int64_t pos) {
-    const int64_t end = t->p.embedded ? t->embed_end : t->stats.n_prompt;
+    const int64_t end = t->p.embedded ? t->embed_end : t->n_begin;
     return llm_task_shows(t) && pos >= t->n_prompted && pos < end;
 }
 

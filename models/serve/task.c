@@ -37,7 +37,7 @@ static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl
     if (p->read && !llm_session_reads_text(s))
         return ggl_fail(err, GGL_USAGE,
                         "read is set, but the model reads no text apart from its prompt");
-    if (p->prompted && !p->read && llm_session_reads_text(s))
+    if (p->prompted && !p->asked && !p->read && llm_session_reads_text(s))
         return ggl_fail(err, GGL_USAGE,
                         "the model reads the prompt, and does not continue it: there are no "
                         "logits of its tokens");
@@ -273,7 +273,7 @@ int64_t llm_task_next(const task *t, int64_t n_guess) {
 }
 
 bool llm_task_reuses(const task *t) {
-    return !t->p.no_reuse && (!llm_task_shows(t) || t->n_prompted + 1 >= t->stats.n_prompt);
+    return !t->p.no_reuse && (!llm_task_shows(t) || t->n_prompted + 1 >= t->n_begin);
 }
 
 /* Removes the stops that its tokens have passed. */

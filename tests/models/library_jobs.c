@@ -614,8 +614,13 @@ TEST(text_that_was_read) {
 typedef struct handover {
     drawn all; /* the first member: the callbacks' user */
     int32_t begin[3];
-    int n_calls;
+    int n_calls, n_rows;
 } handover;
+
+static void on_row(void *user, int64_t i, const float *logits) {
+    handover *h = user;
+    CHECK(i == h->n_rows++ && isfinite(logits[0]));
+}
 
 static bool hand_over(void *user, const int32_t **id, size_t *n) {
     handover *h = user;
@@ -647,6 +652,16 @@ TEST(full_contexts_that_read_a_text) {
     CHECK_INT(run.n_prompt, 50 + 3);
     REQUIRE(h.all.n == 64 + 62); /* after 1 token, and after 3 */
     r.p.full = NULL;
+
+    /* of the prompt, the model has the logits after its own start token */
+    r.p.n_max = 20;
+    r.p.prompt_logits = on_row;
+    h.all.n = 0;
+    on = h.all;
+    REQUIRE_OK(generate_ids(c, r.text, 50, &r.p, NULL, NULL, &err), &err);
+    CHECK(h.n_rows == 1 && h.all.n == 20 && memcmp(h.all.id, on.id, 20 * sizeof *on.id) == 0);
+    r.p.prompt_logits = NULL;
+    h.all = on;
     REQUIRE(write_on(c, &r, 50, h.begin, 3, 62, &on, &run));
     CHECK(memcmp(h.all.id + 64, on.id, 62 * sizeof *on.id) == 0);
     llm_close(c);

@@ -129,7 +129,7 @@ typedef struct llm_sequence_params {
     int64_t deadline; /* of the clock; 0: none */
     bool no_reuse;    /* runs the whole prompt; what was run before is not used */
     /* Called for each token of the prompt in order, with its logits [n_vocab], valid during the call;
-     * implies no_reuse. NULL: none. */
+     * implies no_reuse. With `asked`, a model that reads the prompt has those of its own start token. NULL: none. */
     void (*prompted)(void *ctx, int64_t i,
                      const float *logits); /* not of rows of pictures, but for the last one */
     /* Called for each token of the prompt that the pooling takes (llm_embed_range), in order, with its embedding [n_embd], or
