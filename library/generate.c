@@ -143,9 +143,8 @@ static ggl_status make_room(llm_context *c, generation *g, ggl_error *err) {
     g->before.n_dropped += g->stats.n_dropped;
     g->stats = (llm_sequence_stats){0};
     g->p.prompt_logits = NULL;
-    if (llm_session_reads_text(
-            c->session)) /* the text stays; these are the beginning of what is written */
-        g->p.read = llm_session_text(c->session, 0, &n_read);
+    /* a text that was read stays; these tokens are the beginning of what is written */
+    g->p.read = llm_session_text(c->session, 0, &n_read);
     g->p.n_read = (size_t)n_read;
     return run_tokens(c, id, n, err);
 }

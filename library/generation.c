@@ -395,10 +395,12 @@ ggl_status llm_check_params(llm_context *c, const llm_generate_params *params, g
     return st;
 }
 
-/* Bytes of one snapshot of a model with states: that at the end of the last prompt. */
+/* Bytes of one snapshot of a model with states, that at the end of the last prompt, with its header. */
 static size_t snapshot_bytes(llm_session *s) {
+    enum { HEADER = 4096 };
     const int64_t n_ctx = llm_session_n_ctx(s), n_words = n_ctx + llm_session_n_tasks(s);
-    return (size_t)ggl_sched_slot_size(llm_session_sched(s), n_ctx, true) + 4 * (size_t)n_words;
+    return (size_t)ggl_sched_slot_size(llm_session_sched(s), n_ctx, true) + 4 * (size_t)n_words +
+           HEADER;
 }
 
 ggl_status llm_context_make_engine(llm_engine **out, const llm_context *c, llm_session *session,
