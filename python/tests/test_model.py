@@ -124,7 +124,7 @@ class Opening(unittest.TestCase):
             ("chat_format", "did you mean 'chat_template'?"),
             ("n_gpu_layer", "did you mean 'n_gpu_layers'?"),
             ("seed", "option of generate"),
-            ("qqqq", "there are path, n_ctx"),
+            ("qqqq", "there are path, type"),
         ):
             with self.subTest(name), self.assertRaisesRegex(TypeError, f"unknown argument of Model '{name}'.*{words}"):
                 Model("builtin:stories", **{name: "x"})

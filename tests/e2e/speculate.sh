@@ -41,7 +41,7 @@ prints "cannot be used together"
 exits 2 "$cli" -p x -n 1 --lookup --draft-max 4 --draft-min 5
 prints "--draft-min 5 is more than --draft-max 4"
 exits 2 "$cli" -p x -n 1 -cd 100
-prints "need a draft model"
+prints "-cd needs --draft"
 
 # --- a prompt cache ------------------------------------------------------------------------------------------------------
 cache=$tmp/a.cache

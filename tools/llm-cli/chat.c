@@ -28,8 +28,8 @@ static bool has_template(const ggl_gguf *file) {
 /* True if what was given needs a text that is continued. */
 static bool is_text(const cli_options *o, const ggl_gguf *file) {
     const chat_options *k = &o->chat;
-    return k->refused || k->interactive || o->plan || o->logits || o->watch ||
-           o->saved_prompt.path || o->n_beams > 1 || (!file && o->arch);
+    return k->refused || k->interactive || o->open.plan || o->logits || o->watch ||
+           o->saved_prompt.path || o->n_beams > 1 || (!file && o->open.how.params.arch);
 }
 
 bool chat_answers_media(const cli_options *o, const ggl_gguf *file) {
@@ -48,8 +48,8 @@ bool chat_begins(const cli_options *o, const ggl_gguf *file) {
 }
 
 bool chat_lacks_template(const cli_options *o, const ggl_gguf *file) {
-    return o->model && !o->chat.refused && !o->prompt && !o->prompt_file && terminal_is_there() &&
-           file && !has_template(file);
+    return o->open.how.path && !o->chat.refused && !o->prompt && !o->prompt_file &&
+           terminal_is_there() && file && !has_template(file);
 }
 
 void chat_note_template(const cli_options *o, const ggl_gguf *file) {
