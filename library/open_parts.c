@@ -106,15 +106,15 @@ static ggl_status check_pairs(const llm_opening *o, ggl_error *err) {
     return GGL_OK;
 }
 
-/* The first members, up to that of conversations, say how the file is read. */
+/* The first members, up to that of conversations, say how the file is read. A program opens beside a model that was read in the same way. */
 static ggl_status check_beside(const llm_opening *o, ggl_error *err) {
     const llm_open_params *p = &o->params;
     const bool is_given[LLM_N_OPEN_PARAMS] = {
 #define OPEN_PARAM(kind, member, ...) [LLM_OPEN_##member] = p->member != 0,
 #include "open_params.def"
     };
-    for (llm_open_param k = 0; o->beside && k < LLM_OPEN_chat_template; k++)
-        if (is_given[k])
+    for (llm_open_param k = 0; o->beside && !o->typed && k < LLM_OPEN_chat_template; k++)
+        if (is_given[k] && (k != LLM_OPEN_override || p->n_override > 0))
             return ggl_fail(err, GGL_USAGE,
                             "%s says how a file is read, and another context of an open model "
                             "reads none: leave it out, or open the file with it (llm_open)",
@@ -232,4 +232,10 @@ ggl_status llm_open_placement(llm_placement **out, const llm_opening *o, ggl_err
     *out = NULL;
     const ggl_status st = llm_open_parts_of(&parts, o, err);
     return st == GGL_OK ? llm_placement_new(out, &parts.placement, &parts.backend, err) : st;
+}
+
+bool llm_opening_reads_same(const llm_opening *a, const llm_opening *b) {
+    llm_open_parts p, q;
+    return llm_open_parts_of(&p, a, NULL) == GGL_OK && llm_open_parts_of(&q, b, NULL) == GGL_OK &&
+           llm_loading_is_same(&p.loading, &q.loading);
 }

@@ -102,6 +102,8 @@ typedef struct llm_opening {
 const char *llm_open_name(const llm_opening *o, llm_open_param k);
 /* Checks the numbers, and what excludes each other. GGL_USAGE. */
 ggl_status llm_open_check(const llm_opening *o, ggl_error *err);
+/* True if both read the same files in the same way (llm_loading_is_same). */
+bool llm_opening_reads_same(const llm_opening *a, const llm_opening *b);
 /* Opens the backends alone. Statuses of llm_placement_new; *out must be closed even after an error. */
 ggl_status llm_open_placement(llm_placement **out, const llm_opening *o, ggl_error *err);
 /* Most tokens that are guessed at once; 0 if none are. */

@@ -39,7 +39,7 @@ struct server {
     double (*taken)(void *ctx, const char *device);
     /* Gives a model of the same files that is loaded (llm_model_beside), which the caller frees; NULL: there is none. ctx: the model. NULL: there are
      * no other models. */
-    llm_model *(*beside)(void *ctx, const llm_loading *l);
+    llm_model *(*beside)(void *ctx, const llm_opening *o);
     server_options *o;
     server_facts facts;
     int32_t fim[N_FIM];

@@ -42,7 +42,7 @@ static int open_until(server *s, llm_opened until) {
 }
 
 static int open_model(server *s) {
-    s->opening.beside = s->beside ? s->beside(s->model_row, &s->opening.loading) : NULL;
+    s->opening.beside = s->beside ? s->beside(s->model_row, &s->opening) : NULL;
     const int code = tool_open_named(&s->ctx, TOOL, &s->opening);
     llm_model_free(s->opening.beside);
     s->opening.beside = NULL;

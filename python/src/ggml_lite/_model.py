@@ -20,7 +20,7 @@ from ._jobs import Batch, Job, Jobs
 from ._measure import Measures
 from ._notes import warn, warn_of_notes
 from ._open_params import Opening, Path
-from ._opening import file_bytes, known_arguments, open_params
+from ._opening import file_bytes, in_arguments, known_arguments, open_params
 from ._options import Options, elements, generate_params, number, whole
 from ._pictures import Sees
 from ._results import Message, Metadata, Result, Run, Score, run_of
@@ -92,9 +92,11 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         of = path if isinstance(path, Model) else file_bytes("path", path)
         try:
             interruptible(lambda: self._open(of, p), lambda: stopped.append(True))
-        except Error:
+        except Error as error:
             if raised:
                 raise raised[0] from None
+            if error.status is Status.USAGE:
+                raise Error(error.status, in_arguments(str(error))) from None
             raise
         if raised:  # in the last call of on_progress or on_note
             self.close()

@@ -5,6 +5,7 @@ import ctypes as c
 import functools
 import inspect
 import os
+import re
 from typing import Any, Callable, Dict, Mapping, Sequence, Tuple, TypeVar, Union, cast
 
 from . import _abi
@@ -153,6 +154,15 @@ LISTS: Dict[str, Tuple[str, Callable[[Any], Tuple[Any, int]]]] = {
     "place": ("n_place", rules),
     "override": ("n_override", overridden),
 }
+
+
+def in_arguments(message: str) -> str:
+    """A message of the library with the arguments' names in place of the members'."""
+    for row in ROWS:
+        if row.argument != row.member:
+            begins = "" if "_" in row.member else "^"  # "an adapter" is no name
+            message = re.sub(rf"{begins}\b{row.member}\b", f"{row.argument}=False" if row.is_opposite else row.argument, message)
+    return message
 
 
 def open_params(how: Mapping[str, Any]) -> _abi.OpenParams:
