@@ -99,6 +99,15 @@ static ggl_status check_pairs(const llm_opening *o, ggl_error *err) {
         if (pair[i].are_both)
             return ggl_fail(err, GGL_USAGE, "%s and %s cannot be used together",
                             llm_open_name(o, pair[i].a), llm_open_name(o, pair[i].b));
+    const llm_open_param size =
+        p->image_min_tokens > 0 ? LLM_OPEN_image_min_tokens : LLM_OPEN_image_max_tokens;
+    if ((p->image_min_tokens > 0 || p->image_max_tokens > 0) && !p->mmproj)
+        return ggl_fail(err, GGL_USAGE, "%s needs the model's eye: %s", llm_open_name(o, size),
+                        llm_open_name(o, LLM_OPEN_mmproj));
+    if (p->image_max_tokens > 0 && p->image_min_tokens > p->image_max_tokens)
+        return ggl_fail(err, GGL_USAGE, "%s %" PRId64 " is more than %s %" PRId64,
+                        llm_open_name(o, LLM_OPEN_image_min_tokens), p->image_min_tokens,
+                        llm_open_name(o, LLM_OPEN_image_max_tokens), p->image_max_tokens);
     if (p->draft_n_min > n_guess)
         return ggl_fail(err, GGL_USAGE, "%s %" PRId64 " is more than %s %" PRId64,
                         llm_open_name(o, LLM_OPEN_draft_n_min), p->draft_n_min,

@@ -295,16 +295,6 @@ static ggl_status open_eye(llm_context *c, const llm_open_parts *o, ggl_error *e
     char size[2][SIZE_TEXT];
     const char *const sizes[2] = {size[0], size[1]};
     const size_t n_sizes = put_sizes(size, o);
-    if (!o->how->params.mmproj && n_sizes > 0)
-        return ggl_fail(err, GGL_USAGE,
-                        "the tokens of a picture (image_min_tokens, image_max_tokens) are chosen "
-                        "for an eye, and the model was opened without one (mmproj, or --mmproj)");
-    if (o->how->params.image_max_tokens > 0 &&
-        o->how->params.image_min_tokens > o->how->params.image_max_tokens)
-        return ggl_fail(err, GGL_USAGE,
-                        "at least %" PRId64 " tokens of a picture (image_min_tokens) are more "
-                        "than at most %" PRId64 " (image_max_tokens)",
-                        o->how->params.image_min_tokens, o->how->params.image_max_tokens);
     if (!o->how->params.mmproj || c->eye || c->eye_left_out)
         return GGL_OK;
     l.path = o->how->params.mmproj;

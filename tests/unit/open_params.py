@@ -74,6 +74,7 @@ def flags_of(text):
     """[(programs, spellings, help)] of all rows that programs have."""
     of = [(a[11], a[12], a[13], help_of(a)) for a in rows(text, "OPEN_PARAM")]
     of += [(a[4], a[5], a[6], help_of(a)) for macro in ("OPEN_OWN", "OPEN_ALSO") for a in rows(text, macro)]
+    of += [("LOADS", a[6], "", help_of(a)) for a in rows(text, "OPEN_ROPE")]
     return [(programs_of(p), [flag, *also.split()], help) for p, flag, also, help in of if p != "0"]
 
 
@@ -237,7 +238,7 @@ def tool_faults(tools, text):
                     faults.append(f"{program} --man lacks {name}")
                 if name not in completion:
                     faults.append(f"{program} --completion lacks {name}")
-            words = re.sub(r'" *\w+ *$|\\"', "", help).split(". ")[0]
+            words = re.sub(r'" *\w+ *$', "", help).replace('\\"', '"')  # without a macro after the text
             if one_line(words)[:60] not in one_line(shown):
                 faults.append(f"{program} --help does not say of {names[0]}: {words}")
     return faults

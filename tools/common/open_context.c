@@ -87,7 +87,10 @@ int tool_open_named(llm_context **c, const char *tool, llm_opening *o) {
         o->path = "builtin:stories";
     if (llm_context_new(c, &err) != GGL_OK)
         return tool_error(tool, 1, "%s", err.msg);
-    return tool_open_context(*c, tool, o, NULL, LLM_OPENED_MODEL);
+    progress_begin(NULL, 0, "loading %s", o->path);
+    const int opened = tool_open_context(*c, tool, o, NULL, LLM_OPENED_MODEL);
+    progress_end();
+    return opened;
 }
 
 int tool_check_plan(const char *tool, const char *plan) {

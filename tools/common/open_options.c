@@ -8,8 +8,10 @@
 #include "llm/internal/pooling.h"
 #include "load.h"
 #include "open_context.h"
+#include "open_template.h"
 #include "placement_text.h"
 #include "process.h"
+#include "reasoning.h"
 
 _Static_assert((int)ARG_TYPED == (int)LLM_OPEN_TYPED, "a spelling has the same room in both");
 
@@ -17,7 +19,7 @@ static const char *const tool_poolings[] = {LLM_POOLING_NAMES, NULL};
 
 open_options open_options_default(void) {
     enum { BATCH = 2048 };
-    return (open_options){.how = tool_opening(NULL), .n_batch = BATCH};
+    return (open_options){.how = tool_opening(NULL), .n_batch = BATCH, .reasoning_budget = -1};
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -133,19 +135,28 @@ static int check_draft(const char *tool, const open_options *o) {
     return -1;
 }
 
-int open_options_check(const char *tool, open_options *o) {
+/* What the library would refuse. has_eye: as if there were one. */
+static int check_all(const char *tool, open_options *o, bool has_eye) {
     ggl_error err = {0};
+    llm_opening how = open_options_opening(o);
+    if (!how.params.draft)
+        how.params.draft = o->hub.repo_draft;
+    if (has_eye && !how.params.mmproj)
+        how.params.mmproj = "";
+    return llm_open_check(&how, &err) == GGL_OK ? -1 : tool_error(tool, 2, "%s", err.msg);
+}
+
+int open_options_check(const char *tool, open_options *o, bool finds_eye) {
     int code = tool_check_plan(tool, o->plan);
     if (code < 0)
         code = check_draft(tool, o);
     if (code < 0)
         code = overrides_read(tool, &o->overrides);
-    llm_opening how = open_options_opening(o);
-    if (!how.params.draft)
-        how.params.draft = o->hub.repo_draft;
-    o->hub.arch = how.params.arch;
-    return code < 0 && llm_open_check(&how, &err) != GGL_OK ? tool_error(tool, 2, "%s", err.msg)
-                                                            : code;
+    if (code < 0 && o->how.params.chat_template && o->template_file)
+        code =
+            tool_error(tool, 2, "--chat-template and --chat-template-file cannot be used together");
+    o->hub.arch = o->how.params.arch;
+    return code < 0 ? check_all(tool, o, finds_eye) : code;
 }
 
 void open_options_limit_batch(open_options *o) {
@@ -153,19 +164,6 @@ void open_options_limit_batch(open_options *o) {
     int64_t *n = &o->how.params.n_ubatch;
     if (o->n_batch < (*n > 0 ? *n : UBATCH))
         *n = o->n_batch;
-}
-
-int open_options_check_eye(const char *tool, const open_options *o) {
-    const llm_open_params *p = &o->how.params;
-    const int64_t least = p->image_min_tokens, most = p->image_max_tokens;
-    if ((least > 0 || most > 0) && !p->mmproj)
-        return tool_error(tool, 2, "%s needs the model's eye: --mmproj FILE",
-                          least > 0 ? "--image-min-tokens" : "--image-max-tokens");
-    if (most > 0 && least > most)
-        return tool_error(tool, 2,
-                          "--image-min-tokens %" PRId64 " exceeds --image-max-tokens %" PRId64,
-                          least, most);
-    return -1;
 }
 
 int open_options_get_model(const char *tool, open_options *o, int (*check)(const void *ctx),
@@ -182,13 +180,32 @@ int open_options_get_models(const char *tool, open_options *o, bool is_whole) {
     if (!o->hub.path[0])
         code = tool_hub_get_seeing(tool, &o->hub, &o->how.path, &p->mmproj);
     if (code < 0 && is_whole)
-        code = open_options_check_eye(tool, o);
+        code = check_all(tool, o, false);
     if (code < 0 && !o->hub.path[1] && !p->draft)
         code = tool_hub_get_draft(tool, &o->hub, &p->draft);
     return code;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
+
+bool open_options_names_template(const open_options *o) {
+    return o->template_file || o->how.params.chat_template;
+}
+
+int open_options_open_chat(const char *tool, const open_options *o, llm_context *c, int reasoning,
+                           ggl_status *st, ggl_error *err) {
+    enum { MOST_TEMPLATE = 4 << 20 };
+    const template_choice choice = {o->template_file, o->how.params.chat_template, MOST_TEMPLATE};
+    const template_settings settings = {.reasoning = reasoning,
+                                        .budget = o->reasoning_budget,
+                                        .variables = o->template_vars,
+                                        .no_bos = o->how.params.no_chat_bos};
+    llm_chat *chat = NULL;
+    const int code = tool_open_template(&chat, tool, &choice, llm_model_file(llm_opened_model(c)),
+                                        llm_opened_tokenizer(c), st, err);
+    llm_opened_set_chat(c, chat);
+    return code < 0 && *st == GGL_OK ? tool_set_template(chat, tool, &settings) : code;
+}
 
 static void print_note(void *unused, const char *text) {
     (void)unused;

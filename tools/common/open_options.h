@@ -30,6 +30,8 @@ typedef struct open_options {
     tool_ignore ignore;
     tool_overrides overrides;
     tool_adapters adapters;
+    const char *template_file, *template_vars; /* beside how.params.chat_template */
+    int64_t reasoning_budget;                  /* -1: no limit */
     int64_t n_batch, priority;
     const char *cpu_mask;
     const char *plan; /* NULL: not given; "nodes", or "" */
@@ -50,6 +52,7 @@ void open_options_table(arg_option table[OPEN_MOST_ROWS], const arg_option *own,
 #define OPEN_PATHS(o)                                                                              \
     {"-m", (o)->how.path, .needed = true, .model = true},                                          \
         {"--mmproj", (o)->how.params.mmproj, .needed = true, .model = true},                       \
+        {"--chat-template-file", (o)->template_file, .needed = true},                              \
         {"--draft", open_options_draft(o), .needed = true, .model = true},                         \
         {"--trace", open_options_trace(o), .written = true}, {                                     \
         "--repack-cache", open_options_repack_cache(o), .written = true, .optional = true          \
@@ -61,18 +64,23 @@ const char *open_options_repack_cache(const open_options *o);
 
 /* True if the option was given. */
 bool open_options_given(const open_options *o, llm_open_param k);
-/* Checks the options, before anything is opened. Returns -1, or an exit code after a message. */
-int open_options_check(const char *tool, open_options *o);
+/* Checks the options, before anything is opened. finds_eye: an eye may come later, with the model (open_options_get_models, which checks that).
+ * Returns -1, or an exit code after a message. */
+int open_options_check(const char *tool, open_options *o, bool finds_eye);
 /* At most -b tokens are computed at once. */
 void open_options_limit_batch(open_options *o);
-/* Whether the tokens of a picture are for an eye, when all options have named theirs. Returns -1, or an exit code. */
-int open_options_check_eye(const char *tool, const open_options *o);
 /* Calls check, which looks at the paths; gets the model that the options of the hub name; and calls it again if there is one now. Returns -1, or
  * an exit code. */
 int open_options_get_model(const char *tool, open_options *o, int (*check)(const void *ctx),
                            const void *ctx);
 /* Gets the model with its eye, and the draft, unless they are there; is_whole: all options are known, and their eye is checked. */
 int open_options_get_models(const char *tool, open_options *o, bool is_whole);
+/* True if a chat template was named. */
+bool open_options_names_template(const open_options *o);
+/* Opens the chat template that was named, or the model's own, for the context, with what was said about it. reasoning: one of
+ * tool_reasoning_choices. Returns -1 with the status of llm_chat_new in *st, or an exit code after a message. */
+int open_options_open_chat(const char *tool, const open_options *o, llm_context *c, int reasoning,
+                           ggl_status *st, ggl_error *err);
 /* How the model is opened: with notes of where it runs, with progress, and until a signal comes. Borrows from o. */
 llm_opening open_options_opening(open_options *o);
 void open_options_fini(open_options *o);

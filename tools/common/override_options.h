@@ -7,15 +7,8 @@
 
 /* llama.cpp's flags of the rotation, each of which sets a key. */
 enum {
-    ROPE_SCALING,
-    ROPE_SCALE,
-    ROPE_FREQ_SCALE,
-    ROPE_FREQ_BASE,
-    YARN_ORIG_CTX,
-    YARN_EXT_FACTOR,
-    YARN_ATTN_FACTOR,
-    YARN_BETA_FAST,
-    YARN_BETA_SLOW,
+#define OPEN_ROPE(kind, id, ...) id,
+#include "open_params.def"
     N_ROPE_FLAGS
 };
 

@@ -236,7 +236,7 @@ int bench_options_read(bench_options *o, int argc, char **argv, const args_comma
                             .examples = examples,
                             .commands = commands};
     int code = args_parse(&spec, argc, argv);
-    code = code < 0 ? open_options_check(TOOL, &o->open) : code;
+    code = code < 0 ? open_options_check(TOOL, &o->open, false) : code;
     for (int i = 0; i < N_LISTED; i++)
         code = code < 0 ? read_list(&l[i]) : code;
     code = code < 0 ? read_where(o, &devices, l[7].to, &splits) : code;

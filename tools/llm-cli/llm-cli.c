@@ -336,7 +336,8 @@ static void set_facts(cli *c) {
 
 /* Refuses flags that are not read, now that it is known whether this is a conversation. */
 static int check_use(const cli *c) {
-    const char *flag = chat_options_flag(&c->o.chat), *idle = chat_options_idle(&c->o.chat);
+    const char *flag = chat_options_flag(&c->o.chat, &c->o.open),
+               *idle = chat_options_idle(&c->o.chat, &c->o.open);
     const llm_arch *arch = llm_model_arch(llm_opened_model(c->ctx));
     if (llm_arch_has_output(arch, "guess") && !llm_arch_has_output(arch, "logits") &&
         !c->o.open.plan)
@@ -555,7 +556,6 @@ static int check_paths(const cli_options *o) {
         {"-f", o->prompt_file, .needed = true},
         {"-sysf", o->chat.system_file, .needed = true},
         {"--tools", o->chat.tools, .needed = true},
-        {"--chat-template-file", o->chat.template_file, .needed = true},
         {"the prompt", is_piped ? "-" : NULL, .written = false},
         {"-o", o->output, .written = true},
         {"--logits", o->logits, .written = true},

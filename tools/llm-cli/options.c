@@ -168,6 +168,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "print the prompt in colour: auto (default: on a terminal, unless NO_COLOR is "
                  "set), always or never"},
         {NULL, .help = "conversation"},
+        OPEN_ROWS(CHAT),
         CHAT_OPTIONS(o->chat),
         CONSTRAINT_OPTIONS(o->constraint),
         {NULL, .help = "sampling"},
@@ -275,7 +276,8 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     if ((o->prompt != NULL) + (o->prompt_file != NULL) + (o->tokens != NULL) > 1)
         return tool_error("llm-cli", 2, "-p, -f and --tokens cannot be used together");
     const bool has_text = o->prompt || o->prompt_file;
-    if ((code = chat_options_check(&o->chat, has_text, o->tokens != NULL, o->output)) >= 0)
+    if ((code = chat_options_check(&o->chat, &o->open, has_text, o->tokens != NULL, o->output)) >=
+        0)
         return code;
     if ((code = cli_options_check_job(o, false)) >= 0)
         return code;
@@ -304,7 +306,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     o->shift = o->shift || o->on_full == 1;
     if (o->n_keep != 0 && !o->shift && !o->chat.wanted && !o->chat.single)
         return tool_error("llm-cli", 2, "--keep needs --on-full shift: nothing else drops tokens");
-    code = open_options_check("llm-cli", &o->open);
+    code = open_options_check("llm-cli", &o->open, true);
     if (code < 0)
         code = saved_prompt_check("llm-cli", &o->saved_prompt);
     if (code >= 0)

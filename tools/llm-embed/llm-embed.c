@@ -302,12 +302,9 @@ static int read_prompts(job *j) {
 }
 
 static int prepare(job *j) {
-    open_options *open = &j->o.open;
-    int code = open_options_get_model(TOOL, open, check_paths, &j->o);
-    progress_begin(NULL, 0, "loading %s", open->how.path ? open->how.path : "the model");
+    int code = open_options_get_model(TOOL, &j->o.open, check_paths, &j->o);
     if (code < 0)
         code = open_model(j);
-    progress_end();
     if (code < 0)
         code = read_prompts(j);
     if (code < 0)

@@ -122,11 +122,9 @@ static int check_media(const options *o) {
 static int check(options *o) {
     if (tool_hub_only_lists(&o->open.hub))
         return -1;
-    int code = open_options_check_eye(TOOL, &o->open);
-    if (code < 0 && (o->image || o->audio || o->open.how.params.mmproj || o->dump))
+    if (o->image || o->audio || o->open.how.params.mmproj || o->dump)
         return check_media(o);
-    if (code < 0)
-        code = check_texts(o);
+    int code = check_texts(o);
     if (code < 0)
         code = check_rerank(o);
     if (o->rerank)
@@ -216,7 +214,7 @@ int embed_options_read(options *o, int argc, char **argv) {
     if (code < 0)
         code = check(o);
     if (code < 0)
-        code = open_options_check(TOOL, &o->open);
+        code = open_options_check(TOOL, &o->open, false);
     return code;
 }
 

@@ -155,7 +155,7 @@ int options_read(options *o, int argc, char **argv) {
     if (code < 0)
         code = check(o);
     if (code < 0)
-        code = open_options_check(TOOL, &o->open);
+        code = open_options_check(TOOL, &o->open, false);
     if (code < 0)
         code = list_files(o);
     open_options_limit_batch(&o->open);

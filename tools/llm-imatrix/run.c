@@ -35,10 +35,7 @@ static int open_model(run *r) {
     r->opening.session = llm_session_default();
     if (open->how.params.n_ubatch > 0)
         r->opening.session.n_ubatch = open->how.params.n_ubatch;
-    progress_begin(NULL, 0, "loading %s", open->how.path ? open->how.path : "the model");
-    const int code = tool_open_named(&r->ctx, TOOL, &r->opening);
-    progress_end();
-    return code;
+    return tool_open_named(&r->ctx, TOOL, &r->opening);
 }
 
 /* Compares what the files of --in-file have with the model, before hours of work are in vain. */

@@ -106,7 +106,7 @@ static int read_options(options *o, int argc, char **argv) {
         .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
-        code = open_options_check(TOOL, &o->open);
+        code = open_options_check(TOOL, &o->open, false);
     if (code >= 0)
         return code;
     if (o->compare && !o->base)
@@ -325,12 +325,9 @@ static int check_paths(const void *ctx) {
 }
 
 static int run(ppl *p) {
-    open_options *open = &p->o.open;
-    int code = open_options_get_model(TOOL, open, check_paths, &p->o);
-    progress_begin(NULL, 0, "loading %s", open->how.path ? open->how.path : "the model");
+    int code = open_options_get_model(TOOL, &p->o.open, check_paths, &p->o);
     if (code < 0)
         code = open_model(p);
-    progress_end();
     if (code < 0)
         code = choose_chunks(p);
     if (code < 0)

@@ -237,7 +237,7 @@ bool admin_ollama_show_file(model *m, const http_request *q, http_reply *r) {
     ggl_gguf *f;
     ggl_error unread;
     llm_json_out out = {0};
-    if (!model_get_card(m)->is_known || o->template_name || o->template_file ||
+    if (!model_get_card(m)->is_known || open_options_names_template(&o->open) ||
         ggl_gguf_open(&f, o->open.how.path, &p, &unread) != GGL_OK)
         return false;
     shown x = {.file = f,

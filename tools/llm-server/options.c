@@ -26,7 +26,6 @@ static const server_options defaults = {
     .prompt_mib = 4096,
     .n_predict = -1,
     .reasoning = TOOL_REASONING_AUTO,
-    .reasoning_budget = -1,
     .pooling = -1,
     .keep_alive = -1,
     .seed = -1,
@@ -90,25 +89,11 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
         {"--tags", ARG_STRING, &o->tags, .value = "TAG[,TAG..]",
          .help = "words about the model, which /v1/models shows"},
         OPEN_ROWS(CONTEXT),
-        {"--chat-template", ARG_STRING, &o->template_name, .value = "NAME|FILE",
-         .help = "the chat template: a file, one of the model's by its name, a built-in one "
-                 "(chatml, llama3, ..), or its text, which has {{ or {%"},
-        {"--chat-template-file", ARG_STRING, &o->template_file, .value = "FILE",
-         .help = "the same, but always a file"},
-        {"--chat-template-kwargs --chat-template-args", ARG_STRING, &o->template_vars,
-         .value = "JSON",
-         .help = "variables of the template, an object; those of requests have priority"},
-        {"--no-chat-bos", ARG_FLAG, &o->open.how.params.no_chat_bos,
-         .help =
-             "do not begin conversations with the token that the file demands (add_bos_token) if "
-             "the template does not write it"},
+        OPEN_ROWS(CHAT),
         {"-rea --reasoning", ARG_CHOICE, &o->reasoning, .value = "HOW",
          .help = "on or off: let the model reason or not, unless the request decides; auto "
                  "(default): reason if the template can",
          .choices = tool_reasoning_choices},
-        {"--reasoning-budget", ARG_INT, &o->reasoning_budget, .value = "N",
-         .help = "tokens of reasoning, after which it is ended; 0: none (default -1: no limit)",
-         .min = -1, .max = INT32_MAX},
         {"--reasoning-format", ARG_CHOICE, &o->reasoning_format, .value = "HOW",
          .help = "none: reasoning stays in the content of OpenAI's chats, unless the request "
                  "decides; auto (default): it is a field of its own",
@@ -389,7 +374,7 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
     if (code < 0)
         code = sampling_options_check(tool, &o->sampling, true);
     if (code < 0)
-        code = open_options_check(tool, &o->open);
+        code = open_options_check(tool, &o->open, true);
     if (code >= 0)
         return code;
     if (o->reranking && o->pooling >= 0 && o->pooling != LLM_POOL_RANK)
@@ -398,9 +383,6 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
     if (o->reranking)
         o->pooling = LLM_POOL_RANK;
     o->open.how.params.embeddings |= o->pooling >= 0;
-    if (o->template_name && o->template_file)
-        return tool_error(tool, 2,
-                          "--chat-template and --chat-template-file cannot be used together");
     if (o->n_keep != 0 && !o->shifts)
         return tool_error(tool, 2, "--keep needs --context-shift: nothing else drops tokens");
     if (o->slot_path && !is_folder(o->slot_path))
@@ -452,7 +434,6 @@ int server_options_read(server_options *o, int argc, char **argv) {
 int server_options_check_paths(const char *tool, const server_options *o) {
     const tool_path paths[] = {OPEN_PATHS(&o->open),
                                {"--models", o->models, .needed = true},
-                               {"--chat-template-file", o->template_file, .needed = true},
                                {"--arch", o->open.how.params.arch, .needed = true, .or_name = true},
                                {"--api-key-file", o->key_file, .needed = true}};
     return tool_check_paths(tool, paths, sizeof paths / sizeof *paths);

@@ -13,14 +13,11 @@ typedef struct server_options {
     const char *models; /* a folder, or a file of presets; NULL: one model */
     int64_t models_max;
     bool no_autoload;
-    int64_t keep_alive; /* seconds; less than 0: for ever */
-    const char *template_name, *template_file, *template_vars;
+    int64_t keep_alive;              /* seconds; less than 0: for ever */
     int reasoning, reasoning_format; /* indices into reasoning_choices and _formats */
-    int64_t reasoning_budget;
-    bool no_chat_bos;
-    const char *slot_path;   /* a folder for saved slots; NULL if none are saved */
-    const char *prompt_path; /* a folder of shared beginnings; NULL: none are shared */
-    int64_t prompt_mib;      /* that it may have */
+    const char *slot_path;           /* a folder for saved slots; NULL if none are saved */
+    const char *prompt_path;         /* a folder of shared beginnings; NULL: none are shared */
+    int64_t prompt_mib;              /* that it may have */
     int64_t n_parallel, n_cache_slots, n_queue, n_predict, n_keep;
     sampling_options sampling;
     diffusion_options diffusion;

@@ -9,7 +9,6 @@
 #include "common/fit_context.h"
 #include "common/load.h"
 #include "common/open_context.h"
-#include "common/open_template.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/reasoning.h"
@@ -25,7 +24,6 @@
 #define TOOL "llm-server"
 
 enum {
-    MOST_TEMPLATE = 1 << 20, /* bytes */
     DEFAULT_CTX = 4096,
     FEW_TOKENS = 32,  /* for a prompt and its answer */
     SPEECH_SLOTS = 5, /* texts that are tried for a window of sound */
@@ -53,23 +51,11 @@ static int open_model(server *s) {
 
 /* A model without a template serves texts only. */
 static int open_template(server *s) {
-    const server_options *o = s->o;
-    const template_choice choice = {o->template_file, o->template_name, MOST_TEMPLATE};
-    const bool is_named = o->template_file || o->template_name;
+    const open_options *open = &s->o->open;
     ggl_error err = {0};
     ggl_status st;
-    llm_chat *chat = NULL;
-    const int code =
-        tool_open_template(&chat, TOOL, &choice, llm_model_file(llm_opened_model(s->ctx)),
-                           llm_opened_tokenizer(s->ctx), &st, &err);
-    llm_opened_set_chat(s->ctx, chat);
-    const template_settings settings = {.reasoning = o->reasoning,
-                                        .budget = o->reasoning_budget,
-                                        .variables = o->template_vars,
-                                        .no_bos = o->open.how.params.no_chat_bos};
-    if (st == GGL_OK && code < 0)
-        return tool_set_template(llm_opened_chat(s->ctx), TOOL, &settings);
-    if (code >= 0 || (st == GGL_NOT_FOUND && !is_named))
+    const int code = open_options_open_chat(TOOL, open, s->ctx, s->o->reasoning, &st, &err);
+    if (code >= 0 || st == GGL_OK || (st == GGL_NOT_FOUND && !open_options_names_template(open)))
         return code;
     return tool_error(TOOL, 1, "%s", err.msg);
 }
@@ -494,7 +480,7 @@ static int set_facts(server *s) {
         .n_predict = o->n_predict,
         .shifts = o->shifts,
         .n_keep = o->n_keep,
-        .reasoning_budget = o->reasoning == TOOL_REASONING_OFF ? 0 : o->reasoning_budget,
+        .reasoning_budget = o->reasoning == TOOL_REASONING_OFF ? 0 : o->open.reasoning_budget,
         .raw_marks = o->reasoning_format == TOOL_FORMAT_NONE,
         .max_seconds = (double)o->max_seconds,
         .tokenizer = llm_opened_tokenizer(s->ctx),

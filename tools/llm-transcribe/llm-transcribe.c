@@ -154,10 +154,8 @@ static int prepare(job *j) {
                   "other English words alone",
                   open->how.path);
     }
-    progress_begin(NULL, 0, "loading %s", open->how.path ? open->how.path : "the model");
     if (code < 0)
         code = open_model(j);
-    progress_end();
     if (code < 0)
         code = check_model(j);
     if (code < 0)

@@ -187,7 +187,7 @@ int transcribe_options_read(options *o, int argc, char **argv) {
     if (code < 0)
         code = check(o);
     if (code < 0)
-        code = open_options_check(TOOL, &o->open);
+        code = open_options_check(TOOL, &o->open, false);
     return code;
 }
 
