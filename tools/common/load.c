@@ -25,7 +25,7 @@ static int add_name(const char **name, int n, const char *one) {
     return n + 1;
 }
 
-bool tool_load_progress(void *user, size_t done, size_t total) {
+static bool on_progress(void *user, size_t done, size_t total) {
     (void)user;
     return progress_share(NULL, done, total) && !process_stopped;
 }
@@ -80,23 +80,13 @@ const char *const *tool_load_types(void) {
     return name;
 }
 
-llm_loading tool_loading(const char *path, const llm_model_params *p, int type) {
-    return (llm_loading){.path = path,
-                         .model = *p,
-                         .type = type > 0 ? tool_load_types()[type] : NULL,
-                         .type_name = "--type",
-                         .n_threads = work_threads(),
-                         .progress = tool_load_progress,
-                         .note = tool_load_note,
-                         .ctx = (void *)(uintptr_t)path};
-}
-
 llm_opening tool_opening(const char *path) {
     llm_opening o = {.path = path,
                      .params = llm_open_default(),
                      .n_load_threads = work_threads(),
-                     .no_chat = true};
-    o.params.progress = tool_load_progress;
+                     .no_chat = true,
+                     .session = llm_session_default()};
+    o.params.progress = on_progress;
     o.params.note = tool_load_note;
     o.params.user = (void *)(uintptr_t)path;
     return o;
@@ -111,7 +101,14 @@ bool tool_loading_begin(const char *path, const char *type) {
 
 ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_params *p, int type,
                            ggl_error *err) {
-    const llm_loading l = tool_loading(path, p, type);
+    const llm_loading l = {.path = path,
+                           .model = *p,
+                           .type = type > 0 ? tool_load_types()[type] : NULL,
+                           .type_name = "--type",
+                           .n_threads = work_threads(),
+                           .progress = on_progress,
+                           .note = tool_load_note,
+                           .ctx = (void *)(uintptr_t)path};
     const bool has_begun = tool_loading_begin(path, l.type);
     const ggl_status st = llm_load_named(out, &l, err);
     if (has_begun)
@@ -147,7 +144,7 @@ static llm_load_params load_params(const char *path) {
                              .open_backend = ggl_backend_open,
                              .close_backend = ggl_backend_close,
                              .n_threads = work_threads(),
-                             .progress = tool_load_progress,
+                             .progress = on_progress,
                              .note = tool_load_note,
                              .ctx = (void *)(uintptr_t)path};
 }

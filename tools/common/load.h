@@ -19,13 +19,10 @@
     }
 const char *const *tool_load_types(void); /* ends with NULL */
 
-/* What the tools say about loading: for a folder they show progress, print the notes of its conversion, and use all processors.
- * type: the value of --type. path and p's pointers are borrowed. */
-llm_loading tool_loading(const char *path, const llm_model_params *p, int type);
-/* How a tool opens a model that runs, with the same, unless its options say more (open_options.h). */
+/* How a tool opens a model that runs, unless its options say more (open_options.h): for a folder it shows progress, prints the notes of its
+ * conversion, and uses all processors. */
 llm_opening tool_opening(const char *path);
-/* llm_open_params.progress, and note of a model of this path. */
-bool tool_load_progress(void *user, size_t done, size_t total);
+/* llm_open_params.note, of a model of this path. */
 void tool_load_note(void *path, const char *text);
 /* Begins the line of progress of a model that is converted; true: it has begun, and progress_end ends it. */
 bool tool_loading_begin(const char *path, const char *type);

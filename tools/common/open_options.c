@@ -86,10 +86,6 @@ void open_options_table(arg_option table[OPEN_MOST_ROWS], const arg_option *own,
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
-bool open_options_given(const open_options *o, llm_open_param k) {
-    return *o->typed[k] != '\0';
-}
-
 const char *open_options_draft(const open_options *o) {
     const char *draft = o->how.params.draft;
     return draft && *draft ? draft : NULL;
@@ -122,8 +118,7 @@ static int check_draft(const char *tool, const open_options *o) {
         return tool_error(tool, 2, "--draft%s and -hfd cannot be used together",
                           *draft ? "" : " without a model");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (open_options_given(o, rows[i].k) && !has_draft &&
-            (rows[i].needs_draft || !o->how.params.lookup))
+        if (*o->typed[rows[i].k] && !has_draft && (rows[i].needs_draft || !o->how.params.lookup))
             return tool_error(tool, 2, "%s needs %s--draft", o->typed[rows[i].k],
                               rows[i].needs_draft ? "" : "--lookup or ");
     if (draft && *draft && draft[strspn(draft, "0123456789")] == 0 && !ggl_os_exists(draft))
@@ -219,6 +214,8 @@ static void print_measured(void *unused, const char *text) {
 
 llm_opening open_options_opening(open_options *o) {
     llm_opening how = o->how;
+    if (how.params.n_ubatch > 0)
+        how.session.n_ubatch = how.params.n_ubatch;
     how.typed = (const char(*)[LLM_OPEN_TYPED])o->typed;
     how.ignore = ignore_of(&o->ignore);
     how.params.override = o->overrides.text;

@@ -62,8 +62,6 @@ const char *open_options_draft(const open_options *o);
 const char *open_options_trace(const open_options *o);
 const char *open_options_repack_cache(const open_options *o);
 
-/* True if the option was given. */
-bool open_options_given(const open_options *o, llm_open_param k);
 /* Checks the options, before anything is opened. finds_eye: an eye may come later, with the model (open_options_get_models, which checks that).
  * Returns -1, or an exit code after a message. */
 int open_options_check(const char *tool, open_options *o, bool finds_eye);
@@ -81,7 +79,8 @@ bool open_options_names_template(const open_options *o);
  * tool_reasoning_choices. Returns -1 with the status of llm_chat_new in *st, or an exit code after a message. */
 int open_options_open_chat(const char *tool, const open_options *o, llm_context *c, int reasoning,
                            ggl_status *st, ggl_error *err);
-/* How the model is opened: with notes of where it runs, with progress, and until a signal comes. Borrows from o. */
+/* How the model is opened: with notes of where it runs, with progress, and until a signal comes; its session is the default one, with n_ubatch.
+ * Borrows from o. */
 llm_opening open_options_opening(open_options *o);
 void open_options_fini(open_options *o);
 

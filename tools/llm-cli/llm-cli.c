@@ -195,17 +195,15 @@ static int tokenize_prompt(cli *c) {
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
-static llm_session_params session_params(const cli_options *o) {
-    llm_session_params p = llm_session_default();
-    const int64_t n_ubatch = o->open.how.params.n_ubatch;
-    p.n_slots = o->n_beams;
+/* Sets what the options need of the session. */
+static void set_session(llm_session_params *p, const cli_options *o) {
+    p->n_slots = o->n_beams;
     if (o->n_beams > 1)
-        p.n_rows = o->n_beams;
+        p->n_rows = o->n_beams;
     if (o->logits)
-        p.n_rows = n_ubatch > 0 ? n_ubatch : p.n_ubatch;
-    if (constraint_is_given(&o->constraint) && p.n_rows < LLM_FORCED_ROWS)
-        p.n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
-    return p;
+        p->n_rows = p->n_ubatch;
+    if (constraint_is_given(&o->constraint) && p->n_rows < LLM_FORCED_ROWS)
+        p->n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
 }
 
 /* Sets what the options say about opening the model. */
@@ -218,7 +216,7 @@ static int set_opening(cli *c) {
     c->opening.path = name;
     c->opening.params.user = (void *)(uintptr_t)name;
     c->opening.params.repack_late = true;
-    c->opening.session = session_params(&c->o);
+    set_session(&c->opening.session, &c->o);
     c->opening.lacks = fit_context_note;
     if (llm_context_new(&c->ctx, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);

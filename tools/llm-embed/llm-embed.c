@@ -54,12 +54,10 @@ static int open_model(job *j) {
     j->opening.params.embeddings = !o->dump;
     j->opening.copies = true;
     j->opening.n_kept_slots = -1; /* more texts at once, if that is cheap */
-    j->opening.session = llm_session_default();
     llm_session_params *sp = &j->opening.session;
     sp->only =
         o->dump ? NULL : "embedding"; /* of a reranker, the library computes its scores alone */
-    const int64_t n_ubatch = j->opening.params.n_ubatch;
-    sp->n_rows = n_ubatch > 0 && n_ubatch < ROWS ? n_ubatch : ROWS;
+    sp->n_rows = sp->n_ubatch < ROWS ? sp->n_ubatch : ROWS;
     return tool_open_named(&j->ctx, TOOL, &j->opening);
 }
 

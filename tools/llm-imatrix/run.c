@@ -28,13 +28,9 @@ typedef struct run {
 /* --- loading ---------------------------------------------------------------------------------- */
 
 static int open_model(run *r) {
-    open_options *open = &r->o->open;
-    r->opening = open_options_opening(open);
+    r->opening = open_options_opening(&r->o->open);
     r->opening.cancelled = NULL; /* a chunk that runs is completed */
     r->opening.copies = true;
-    r->opening.session = llm_session_default();
-    if (open->how.params.n_ubatch > 0)
-        r->opening.session.n_ubatch = open->how.params.n_ubatch;
     return tool_open_named(&r->ctx, TOOL, &r->opening);
 }
 

@@ -163,10 +163,9 @@ static int choose_chunks(ppl *p) {
 
 static int open_model(ppl *p) {
     p->opening = open_options_opening(&p->o.open);
-    const int64_t n_ubatch = p->opening.params.n_ubatch;
+    llm_session_params *sp = &p->opening.session;
     p->opening.copies = true;
-    p->opening.session = llm_session_default();
-    p->opening.session.n_rows = n_ubatch > 0 && n_ubatch < ROWS ? n_ubatch : ROWS;
+    sp->n_rows = sp->n_ubatch < ROWS ? sp->n_ubatch : ROWS;
     return tool_open_named(&p->ctx, TOOL, &p->opening);
 }
 

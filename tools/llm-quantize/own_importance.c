@@ -37,7 +37,6 @@ static int open_model(run *r, const job *j) {
     ggl_error err = {0};
     r->opening = tool_opening(j->o.in);
     r->opening.params.n_threads = j->o.n_threads;
-    r->opening.session = llm_session_default();
     r->opening.cancelled = process_is_stopped;
     return llm_context_new(&r->ctx, &err) == GGL_OK ? open_until(r, &r->opening, LLM_OPENED_MODEL)
                                                     : tool_error(TOOL, 1, "%s", err.msg);

@@ -169,7 +169,6 @@ static void set_opening(server *s) {
     p->user = s;
     how->sees_apart = true;
     how->stops_seeing = stops_seeing;
-    how->session = llm_session_default();
     how->session.n_slots = o->n_parallel;
     how->n_ctx_is_most = p->n_ctx <= 0;
     how->n_kept_slots = o->n_cache_slots;

@@ -60,7 +60,6 @@ static int open_model(job *j) {
     const options *o = &j->o;
     j->opening = open_options_opening(&j->o.open);
     j->opening.cancelled = is_stopped;
-    j->opening.session = llm_session_default();
     llm_session_params *sp = &j->opening.session;
     sp->n_slots = o->tokens || o->dump ? 1 : most_texts(o);
     sp->n_inputs = 1; /* which all slots hear */
