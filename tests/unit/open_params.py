@@ -180,7 +180,7 @@ def page_faults(root, text):
 def file_faults(root, text):
     common = set(" ".join(COMMON).split())
     names = [m for m, _ in members(text)]
-    files = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "--", "library", "tools", "models", "python/src"], capture_output=True, text=True,
+    files = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "--", "library", "tools", "models", "train", "python/src"], capture_output=True, text=True,
                            check=True).stdout.split("\n")
     used = {n: [] for n in names}
     for name in files:
