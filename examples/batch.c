@@ -63,7 +63,9 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: batch MODEL PROMPT..\n");
         return 2;
     }
-    const llm_open_params open = {.size = sizeof open, .n_ctx = 512, .n_parallel = 8};
+    llm_open_params open = llm_open_default();
+    open.n_ctx = 512;
+    open.n_parallel = 8;
     if (llm_open(&c, argv[1], &open, &err) != GGL_OK)
         return fail(&err);
     const ggl_status st = run(c, argv + 2, (size_t)argc - 2, &err);

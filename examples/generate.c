@@ -28,7 +28,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: generate MODEL [--chat] TEXT\n");
         return 2;
     }
-    const llm_open_params open = {.size = sizeof open, .n_ctx = 512};
+    llm_open_params open = llm_open_default();
+    open.n_ctx = 512;
     if (llm_open(&c, argv[1], &open, &err) != GGL_OK)
         return fail(&err);
 

@@ -65,12 +65,12 @@ static ggl_status check(const llm_placement_choice *p, bool has_eye, ggl_error *
 static ggl_status add_name(llm_copies *l, size_t *cap, llm_context *c, const char *name, size_t n,
                            const llm_placement_names *names, ggl_error *err) {
     if (n == 0 || n >= MOST_NAME)
-        return ggl_fail(err, GGL_USAGE, "%s: %s", names->device_given,
+        return ggl_fail(err, GGL_USAGE, "%s: %s", names->device,
                         n == 0 ? "the name of a backend is empty; one comma divides two names"
                                : "the name of a backend is too long");
     for (int k = 0; k < l->n; k++)
         if (strlen(l->of[k].name) == n && ggl_case_compare_n(l->of[k].name, name, n) == 0)
-            return ggl_fail(err, GGL_USAGE, "%s: '%s' is named twice", names->device_given,
+            return ggl_fail(err, GGL_USAGE, "%s: '%s' is named twice", names->device,
                             l->of[k].name);
     if (!ggl_grow(&l->of, cap, (size_t)l->n + 1, sizeof *l->of))
         return no_memory(err);

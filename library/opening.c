@@ -11,6 +11,7 @@
 #include "context.h"
 #include "copies.h"
 #include "generation.h"
+#include "opening_impl.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/pass.h"
 #include "senses.h"
@@ -26,15 +27,15 @@ enum { MOST_REMEMBERED = 16 << 20 };
 /* --- the model -------------------------------------------------------------------------------- */
 
 /* A model without a tokenizer or a template can run; the calls that need them report why they are missing. */
-static ggl_status open_chat(llm_context *c, const llm_opening *o, ggl_error *err) {
-    const char *template = o->chat_template;
+static ggl_status open_chat(llm_context *c, const llm_open_parts *o, ggl_error *err) {
+    const char *template = o->how->params.chat_template;
     llm_chat_template with = {.name = template};
     if (template && strpbrk(template, "{\n"))
         with = (llm_chat_template){.name = "chat_template", .text = {template, strlen(template)}};
     const ggl_status st = llm_chat_new(&c->chat, llm_model_file(c->model), c->tokenizer,
                                        template ? &with : NULL, &c->why_no_chat);
     if (c->chat)
-        llm_chat_leave_bos_out(c->chat, o->no_chat_bos);
+        llm_chat_leave_bos_out(c->chat, o->how->params.no_chat_bos);
     if (st == GGL_NOT_FOUND && !template)
         (void)ggl_fail(
             &c->why_no_chat, st,
@@ -56,12 +57,12 @@ static ggl_status fail_for_eye(const llm_context *c, ggl_error *err) {
                     ggl_gguf_name(llm_model_file(c->model)));
 }
 
-static ggl_status open_model(llm_context *c, const llm_opening *o, ggl_error *err) {
-    ggl_status st = o->beside ? llm_model_beside(&c->model, o->beside, err)
-                              : llm_load_named(&c->model, &o->loading, err);
+static ggl_status open_model(llm_context *c, const llm_open_parts *o, ggl_error *err) {
+    ggl_status st = o->how->beside ? llm_model_beside(&c->model, o->how->beside, err)
+                                   : llm_load_named(&c->model, &o->loading, err);
     if (st != GGL_OK)
         return st;
-    if (o->no_tokenizer)
+    if (o->how->no_tokenizer)
         return GGL_OK;
     st = llm_model_tokenizer(c->model, &c->tokenizer, &c->why_no_tokenizer);
     if (st == GGL_NOMEM)
@@ -71,32 +72,32 @@ static ggl_status open_model(llm_context *c, const llm_opening *o, ggl_error *er
     st = llm_model_remember_texts(c->model, MOST_REMEMBERED, err);
     if (st != GGL_OK)
         return st;
-    return o->no_chat ? GGL_OK : open_chat(c, o, err);
+    return o->how->no_chat ? GGL_OK : open_chat(c, o, err);
 }
 
 /* --- where it runs ---------------------------------------------------------------------------- */
 
-static ggl_status open_backends(llm_context *c, const llm_opening *o, ggl_error *err) {
+static ggl_status open_backends(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     const ggl_status st =
-        o->copies && llm_copies_are_chosen(&o->placement)
-            ? llm_copies_open(c, &o->placement, &o->backend, o->mmproj != NULL, err)
+        o->how->copies && llm_copies_are_chosen(&o->placement)
+            ? llm_copies_open(c, &o->placement, &o->backend, o->how->params.mmproj != NULL, err)
             : llm_placement_new(&c->placement, &o->placement, &o->backend, err);
     c->misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
     return st;
 }
 
 /* What the draft guesses for. */
-static llm_guessing_target target_of(const llm_context *c, const llm_opening *o) {
+static llm_guessing_target target_of(const llm_context *c, const llm_open_parts *o) {
     return (llm_guessing_target){.model = c->model,
                                  .running = c->session,
                                  .tokenizer = c->tokenizer,
                                  .placement = c->placement,
                                  .session = c->session_params,
-                                 .n_sequences = o->n_guessers > 0 ? o->n_guessers : 1,
+                                 .n_sequences = o->how->n_guessers > 0 ? o->how->n_guessers : 1,
                                  .n_ctx = llm_session_n_ctx(c->session),
                                  .loading = o->loading,
-                                 .placed = o->placed,
-                                 .ctx = o->ctx};
+                                 .placed = o->how->placed,
+                                 .ctx = o->how->ctx};
 }
 
 /* Says that weights are not repacked. */
@@ -115,24 +116,24 @@ static void note_copies(void *ctx, const llm_fit_memory *m) {
 }
 
 /* Leaves weights as they are, and makes the context smaller, if they do not fit into memory. */
-static ggl_status fit_session(llm_context *c, const llm_opening *o, ggl_error *err) {
+static ggl_status fit_session(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     llm_fitting f = {.placement = c->placement,
                      .model = c->model,
                      .params = &c->session_params,
-                     .is_asked = o->session.n_ctx > 0 && !o->n_ctx_is_most,
-                     .others = {.taken = o->taken, .taken_ctx = o->ctx},
+                     .is_asked = o->session.n_ctx > 0 && !o->how->n_ctx_is_most,
+                     .others = {.taken = o->how->taken, .taken_ctx = o->how->ctx},
                      .may_leave = !o->session.repack_cache && !o->backend.f16_as_bf16,
                      .leaves = note_copies,
                      .leaves_ctx = (void *)(uintptr_t)&o->loading,
-                     .refuses = o->refuses,
-                     .lacks = o->lacks,
-                     .ctx = o->ctx};
+                     .refuses = o->how->refuses,
+                     .lacks = o->how->lacks,
+                     .ctx = o->how->ctx};
     const llm_guessing_target t = target_of(c, o);
     llm_guessing_memory(&o->guessing, &t, &f.others.draft_fixed, &f.others.draft_row);
     return llm_fit_session(&f, &c->session, err);
 }
 
-static ggl_status make_session(llm_context *c, const llm_opening *o, int64_t n_kept,
+static ggl_status make_session(llm_context *c, const llm_open_parts *o, int64_t n_kept,
                                ggl_error *err) {
     llm_session_free(c->session);
     c->session = NULL;
@@ -145,7 +146,7 @@ static ggl_status make_session(llm_context *c, const llm_opening *o, int64_t n_k
 
 /* Makes a session with as many slots for ended sequences as are cheap: many if all slots share the pages of one cache, few
  * if the model has states or windows, for which each slot takes memory. */
-static ggl_status make_cheap_session(llm_context *c, const llm_opening *o, ggl_error *err) {
+static ggl_status make_cheap_session(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     const ggl_status st = make_session(c, o, CHEAP_SLOTS, err);
     if (st != GGL_OK ||
         (!llm_session_has_states(c->session) && llm_session_cut_limit(c->session) == INT64_MAX))
@@ -182,7 +183,7 @@ static ggl_status check_has_output(const llm_context *c, ggl_error *err) {
 
 /* Finds the pooling, and by it which outputs the session computes. A model that sees texts whole gets slots for many
  * of them. */
-static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error *err) {
+static ggl_status choose_outputs(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     llm_session_params *sp = &c->session_params;
     const bool sees_all =
         llm_arch_sees_all(llm_model_arch(c->model)) ||
@@ -193,12 +194,12 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
     if (st != GGL_OK)
         return st;
     if (sees_all)
-        st = llm_pooling_find(&c->pooling, o->pooling, file, err);
-    else if (sp->embeddings || o->pooling)
-        st = (o->pooling && strcmp(o->pooling, "rank") == 0) ||
+        st = llm_pooling_find(&c->pooling, o->how->params.pooling, file, err);
+    else if (sp->embeddings || o->how->params.pooling)
+        st = (o->how->params.pooling && strcmp(o->how->params.pooling, "rank") == 0) ||
                      llm_arch_has_output(llm_model_arch(c->model), "score")
-                 ? llm_pooling_find(&c->pooling, o->pooling, file, err)
-                 : llm_pooling_find_vector(&c->pooling, o->pooling, file, err);
+                 ? llm_pooling_find(&c->pooling, o->how->params.pooling, file, err)
+                 : llm_pooling_find_vector(&c->pooling, o->how->params.pooling, file, err);
     if (st == GGL_OK && c->pooling == LLM_POOL_RANK &&
         !llm_arch_has_output(llm_model_arch(c->model), "score"))
         st = ggl_fail(err, GGL_UNSUPPORTED,
@@ -230,15 +231,16 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
 }
 
 /* Leaves out an eye that came by itself and is of no use here, as of a kind that is not known. False: that is an error. */
-static bool leave_eye_out(llm_context *c, const llm_opening *o, ggl_status why,
+static bool leave_eye_out(llm_context *c, const llm_open_parts *o, ggl_status why,
                           const ggl_error *err) {
     char text[sizeof err->msg + 100];
-    const bool is_sized = !o->image_tokens_for_all &&
-                          (o->image_min_tokens > 0 || o->image_max_tokens > 0); /* asks for it */
+    const bool is_sized =
+        !o->how->image_tokens_for_all && (o->how->params.image_min_tokens > 0 ||
+                                          o->how->params.image_max_tokens > 0); /* asks for it */
     bool is_adapted = false;
     for (size_t i = 0; i < c->n_adapters; i++)
         is_adapted |= c->adapter[i].beside;
-    if (!o->mmproj_came || is_sized || is_adapted ||
+    if (!o->how->mmproj_came || is_sized || is_adapted ||
         (why != GGL_UNSUPPORTED && why != GGL_NOT_FOUND && why != GGL_FORMAT))
         return false;
     if (c->eye)
@@ -255,8 +257,8 @@ static bool leave_eye_out(llm_context *c, const llm_opening *o, ggl_status why,
 enum { SIZE_TEXT = 64 };
 
 /* Writes the numbers of rows that a picture may become as keys of the eye's file, and returns how many there are. */
-static size_t put_sizes(char text[2][SIZE_TEXT], const llm_opening *o) {
-    const int64_t n[2] = {o->image_min_tokens, o->image_max_tokens};
+static size_t put_sizes(char text[2][SIZE_TEXT], const llm_open_parts *o) {
+    const int64_t n[2] = {o->how->params.image_min_tokens, o->how->params.image_max_tokens};
     size_t n_texts = 0;
     for (int i = 0; i < 2; i++)
         if (n[i] > 0)
@@ -266,14 +268,14 @@ static size_t put_sizes(char text[2][SIZE_TEXT], const llm_opening *o) {
 }
 
 /* Opens the eye, with the sizes that are asked for. One that nothing else is wrong with sees all pictures in sizes of its own. */
-static ggl_status open_sized(llm_context *c, const llm_opening *o, const llm_loading *l,
+static ggl_status open_sized(llm_context *c, const llm_open_parts *o, const llm_loading *l,
                              ggl_error *why) {
     llm_loading plain = *l;
     plain.model.n_override = 0;
     const ggl_status st = llm_eye_open(&c->eye, l, why);
     if (st == GGL_OK || l->model.n_override == 0 || llm_eye_open(&c->eye, &plain, NULL) != GGL_OK)
         return st;
-    if (o->image_tokens_for_all) {
+    if (o->how->image_tokens_for_all) {
         if (l->note)
             l->note(l->ctx, "the eye sees all pictures in sizes of its own: --image-min-tokens "
                             "and --image-max-tokens have no effect on it");
@@ -288,23 +290,14 @@ static ggl_status open_sized(llm_context *c, const llm_opening *o, const llm_loa
 }
 
 /* Opens the eye, whose rows the session reads. */
-static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err) {
+static ggl_status open_eye(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     llm_loading l = o->loading;
     char size[2][SIZE_TEXT];
     const char *const sizes[2] = {size[0], size[1]};
     const size_t n_sizes = put_sizes(size, o);
-    if (!o->mmproj && n_sizes > 0)
-        return ggl_fail(err, GGL_USAGE,
-                        "the tokens of a picture (image_min_tokens, image_max_tokens) are chosen "
-                        "for an eye, and the model was opened without one (mmproj, or --mmproj)");
-    if (o->image_max_tokens > 0 && o->image_min_tokens > o->image_max_tokens)
-        return ggl_fail(err, GGL_USAGE,
-                        "at least %" PRId64 " tokens of a picture (image_min_tokens) are more "
-                        "than at most %" PRId64 " (image_max_tokens)",
-                        o->image_min_tokens, o->image_max_tokens);
-    if (!o->mmproj || c->eye || c->eye_left_out)
+    if (!o->how->params.mmproj || c->eye || c->eye_left_out)
         return GGL_OK;
-    l.path = o->mmproj;
+    l.path = o->how->params.mmproj;
     l.eye = true; /* of a folder */
     l.type = NULL;
     l.model.arch_path = NULL;
@@ -320,7 +313,7 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
         llm_eye_note_other(c->eye, c->model, c->tokenizer, o->loading.note, o->loading.ctx);
         llm_eye_set_marks(c->eye, llm_model_max_images(c->model));
     }
-    if (st == GGL_OK && !o->sees_apart)
+    if (st == GGL_OK && !o->how->sees_apart)
         llm_model_set_marks(c->model, llm_eye_marks(c->eye));
     if (st == GGL_OK || leave_eye_out(c, o, st, &why))
         return GGL_OK;
@@ -329,11 +322,11 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
 }
 
 /* Opens the adapters, which may have pairs for the eye. */
-static ggl_status open_adapters(llm_context *c, const llm_opening *o, ggl_error *err) {
-    const ggl_status st =
-        llm_adapter_list_open(&c->adapter, &c->n_adapters, o->adapter, o->n_adapters,
-                              o->vary_adapters, c->model, c->eye ? c->eye->model : NULL, err);
-    for (size_t i = 0; st == GGL_OK && o->vary_from_0 && i < c->n_adapters; i++)
+static ggl_status open_adapters(llm_context *c, const llm_open_parts *o, ggl_error *err) {
+    const ggl_status st = llm_adapter_list_open(&c->adapter, &c->n_adapters, o->how->params.adapter,
+                                                o->how->params.n_adapters, o->how->vary_adapters,
+                                                c->model, c->eye ? c->eye->model : NULL, err);
+    for (size_t i = 0; st == GGL_OK && o->how->vary_from_0 && i < c->n_adapters; i++)
         if (c->adapter[i].varies)
             c->adapter[i].scale = 0;
     return st == GGL_OK && c->eye ? llm_eye_adapt(c->eye, c->adapter, c->n_adapters, err) : st;
@@ -355,12 +348,12 @@ static void reserve_for_eye(llm_context *c) {
     }
 }
 
-static ggl_status make_any_session(llm_context *c, const llm_opening *o, ggl_error *err) {
-    return o->n_kept_slots < 0 ? make_cheap_session(c, o, err)
-                               : make_session(c, o, o->n_kept_slots, err);
+static ggl_status make_any_session(llm_context *c, const llm_open_parts *o, ggl_error *err) {
+    return o->how->n_kept_slots < 0 ? make_cheap_session(c, o, err)
+                                    : make_session(c, o, o->how->n_kept_slots, err);
 }
 
-static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *err) {
+static ggl_status open_session(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     llm_session_params *sp = &c->session_params;
     const int64_t n_rows = llm_guessing_n_max(&o->guessing) + 1;
     *sp = o->session;
@@ -394,29 +387,29 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
         return ggl_within(err, st, "%s without a model", o->guessing.name);
     if ((st == GGL_UNSUPPORTED || st == GGL_LIMIT) && sp->tap)
         return ggl_within(err, st, "%s %s", o->guessing.name, o->guessing.draft);
-    if (st == GGL_OK && o->placed)
-        o->placed(o->ctx, c->placement, c->session);
+    if (st == GGL_OK && o->how->placed)
+        o->how->placed(o->how->ctx, c->placement, c->session);
     if (st == GGL_OK)
         st = fit_session(c, o, err);
-    if (st == GGL_OK && o->copies && c->copies)
-        st = llm_copies_plan(c, o->copy, o->copy_ctx, o->session.n_ctx > 0 && !o->n_ctx_is_most,
-                             err);
+    if (st == GGL_OK && o->how->copies && c->copies)
+        st = llm_copies_plan(c, o->how->copy, o->how->copy_ctx,
+                             o->session.n_ctx > 0 && !o->how->n_ctx_is_most, err);
     return st;
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-static ggl_status open_guesses(llm_context *c, const llm_opening *o, ggl_error *err) {
+static ggl_status open_guesses(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     const llm_guessing_target t = target_of(c, o);
     c->n_guess_max = llm_guessing_n_max(&o->guessing);
     return llm_guessing_open(&c->guessing, &o->guessing, &t, &c->misused, err);
 }
 
 /* Makes the eye ready to look, on the session's backends or on some of its own. */
-static ggl_status start_eye(llm_context *c, const llm_opening *o, ggl_error *err) {
+static ggl_status start_eye(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     llm_session_params sp = c->session_params;
     const int64_t n_given = llm_session_n_given(c->session);
-    if (!o->sees_apart)
+    if (!o->how->sees_apart)
         return llm_eye_start(c->eye, &sp, n_given, err);
     llm_placement_choice quiet = o->placement;
     quiet.note = quiet.measured = NULL;
@@ -426,8 +419,8 @@ static ggl_status start_eye(llm_context *c, const llm_opening *o, ggl_error *err
         return st;
     sp.backend = llm_placement_backends(c->eye_placement);
     sp.n_backends = llm_placement_n_backends(c->eye_placement);
-    sp.cancelled = o->stops_seeing;
-    sp.cancelled_ctx = o->ctx;
+    sp.cancelled = o->how->stops_seeing;
+    sp.cancelled_ctx = o->how->ctx;
     return llm_eye_start(c->eye, &sp, n_given, err);
 }
 
@@ -441,12 +434,12 @@ static ggl_status alloc_copies(llm_context *c, bool *is_own, ggl_error *err) {
     return st;
 }
 
-static ggl_status open_weights(llm_context *c, const llm_opening *o, ggl_error *err) {
+static ggl_status open_weights(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     char advice[128];
     llm_session_params *sp = &c->session_params;
     bool is_own = true; /* a failure is that of c->session */
-    ggl_status st =
-        o->copies && c->copies ? alloc_copies(c, &is_own, err) : llm_session_alloc(c->session, err);
+    ggl_status st = o->how->copies && c->copies ? alloc_copies(c, &is_own, err)
+                                                : llm_session_alloc(c->session, err);
     if (st != GGL_OK && st != GGL_CANCELLED && is_own)
         return ggl_fail(
             err, st, "%s%s", err->msg,
@@ -460,14 +453,14 @@ static ggl_status open_weights(llm_context *c, const llm_opening *o, ggl_error *
     return st;
 }
 
-static ggl_status open_engine(llm_context *c, const llm_opening *o, ggl_error *err) {
+static ggl_status open_engine(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     (void)o;
     return llm_context_make_engine(&c->engine, c, c->session, err);
 }
 
 /* --- all steps -------------------------------------------------------------------------------- */
 
-typedef ggl_status step_fn(llm_context *c, const llm_opening *o, ggl_error *err);
+typedef ggl_status step_fn(llm_context *c, const llm_open_parts *o, ggl_error *err);
 
 /* By what is opened after them. */
 static step_fn *const step[] = {
@@ -484,13 +477,19 @@ ggl_status llm_context_new(llm_context **out, ggl_error *err) {
     return GGL_OK;
 }
 
-ggl_status llm_context_open(llm_context *c, const llm_opening *o, llm_opened until,
+ggl_status llm_context_open(llm_context *c, const llm_opening *how, llm_opened until,
                             ggl_error *err) {
-    ggl_status st = GGL_OK;
-    c->asks = o->cancelled;
-    c->asks_ctx = o->ctx;
+    llm_open_parts o;
+    ggl_error own;
+    err = err ? err : &own;
+    ggl_status st = llm_open_check(how, err);
+    if (st == GGL_OK)
+        st = llm_open_parts_of(&o, how, err);
+    c->misused = st != GGL_OK;
+    c->asks = how->cancelled;
+    c->asks_ctx = how->ctx;
     while (c->opened < until && st == GGL_OK) {
-        st = step[c->opened + 1](c, o, err);
+        st = step[c->opened + 1](c, &o, err);
         c->opened += st == GGL_OK;
     }
     llm_context_note_facts(c);

@@ -1,7 +1,7 @@
 /* Opening a model in steps: llm_open takes them all at once, a tool prints something between them. This header is for the tools,
  * which link the static libraries.
  *
- *     llm_opening o = {.loading = {.path = "model.gguf"}, .session = llm_session_default(), ..};
+ *     llm_opening o = {.path = "model.gguf", .params = llm_open_default(), ..};
  *     llm_context *c;
  *     st = llm_context_new(&c, &err);
  *     if (st == GGL_OK)
@@ -25,18 +25,39 @@
 #include "place/fit.h"
 #include "steps.h"
 
+/* The options of open_params.def: members of llm_open_params, and what only programs have. */
+typedef enum llm_open_param {
+#define OPEN_PARAM(kind, member, ...) LLM_OPEN_##member,
+#define OPEN_OWN(kind, id, ...)       LLM_OPEN_##id,
+#include "open_params.def"
+    LLM_N_OPEN_PARAMS
+} llm_open_param;
+
+enum { LLM_OPEN_TYPED = 32 }; /* bytes of a spelling */
+
 /* Everything that can be said about opening a model. All pointers are borrowed until the last step is taken. */
 typedef struct llm_opening {
-    llm_loading loading;
+    const char *path; /* as llm_open takes it */
     llm_model *
-        beside; /* opens another context of this model, in place of loading.path; borrowed during the first step. NULL: none */
-    const char *chat_template; /* as llm_open_params */
-    bool no_chat_bos;
-    bool no_chat;      /* no template is opened */
-    bool no_tokenizer; /* nor a tokenizer */
-    ggl_backend_params backend;
-    const char *mmproj;                         /* as llm_open_params */
-    int64_t image_min_tokens, image_max_tokens; /* as llm_open_params */
+        beside; /* opens another context of this model, in place of `path`; borrowed during the first step. NULL: none */
+    llm_open_params params;
+
+    /* What only programs say. */
+
+    /* [LLM_N_OPEN_PARAMS]: flags as they were typed, by which messages name options; "": not typed. NULL: messages name members. */
+    const char (*typed)[LLM_OPEN_TYPED];
+    llm_arch_ignore ignore;
+    int n_load_threads; /* that convert a folder; 0: params.n_threads */
+    bool no_chat;       /* no template is opened */
+    bool no_tokenizer;  /* nor a tokenizer */
+    bool
+        is_question; /* the model will not run: its file is neither read ahead nor locked, and no draft is opened */
+    const char *mask; /* instruction sets that the CPU does without */
+    place_rule_texts place_regex;
+    const char *trace, *shadow; /* as llm_placement_choice */
+    uint64_t shadow_seed;
+    bool n_gpu_layers_given; /* of params, also 0 */
+    bool no_advice;          /* messages do not advise a smaller context */
     bool
         image_tokens_for_all; /* they are for several models: an eye that sees all pictures in sizes of its own is opened without them, with a note */
     bool
@@ -44,37 +65,50 @@ typedef struct llm_opening {
     /* The eye has backends of its own, so that one thread may show pictures (llm_see) while another one runs the session; and no mark in a
      * text stands for a picture: llm_seen_tokens gives the tokens of one. */
     bool sees_apart;
-    /* With sees_apart: asked while the eye looks, in place of `cancelled`. NULL: it looks to the end. */
-    bool (*stops_seeing)(void *ctx);
-    llm_placement_choice placement;
-    /* The caller has inputs that do not depend on each other, so that placement.split may be "copies" (copies.h): the whole model on
+    /* The caller has inputs that do not depend on each other, so that params.split may be "copies" (copies.h): the whole model on
      * each device. A step that is taken without opens only the first. */
     bool copies;
-    llm_copy_fn *
-        copy; /* called before the session of each copy is made, of the first once more; NULL: none */
-    void *copy_ctx;
-    /* Without the members for backends, adapters and `cancelled`. n_ctx 0: as much as fits. n_rows is a minimum */
+    /* What the caller needs of the session; params say the rest, and n_parallel is not read. size 0: what llm_open needs. n_rows is a minimum. */
     llm_session_params session;
-    bool n_ctx_is_most; /* as much of session.n_ctx as fits */
+    bool n_ctx_is_most; /* as much of params.n_ctx as fits */
     /* Slots besides session.n_slots, for sequences that have ended; -1: as many as are cheap */
     int64_t n_kept_slots;
-    int n_guessers;      /* sequences that guess at once; 0: one */
-    const char *pooling; /* as llm_open_params */
-    const llm_lora *adapter;
-    size_t n_adapters;
+    int n_guessers; /* sequences that guess at once; 0: one */
     /* Sequences may have other scales than these (llm_adapter_use.varies), where an adapter allows it; such adapters begin at 0. */
     bool vary_adapters, vary_from_0;
-    llm_guessing_choice guessing;
-    /* See llm_fit_others and llm_fitting. NULL: none. */
+
+    /* What is called. NULL: nothing. */
+
+    /* As llm_placement_choice.note and measured; their ctx is NULL. */
+    void (*placement_note)(void *ctx, const char *text), (*measured)(void *ctx, const char *text);
+    /* As ggl_backend_params.profile. */
+    ggl_profile_fn *profile;
+    void *profile_ctx;
+    llm_copy_fn *copy; /* called before the session of each copy is made, of the first once more */
+    void *copy_ctx;
+    /* See llm_fit_others and llm_fitting. */
     double (*taken)(void *ctx, const char *device);
     bool (*refuses)(void *ctx, const llm_fit *fit, int64_t n_ctx, bool is_asked);
     void (*lacks)(void *ctx, const llm_fit *fit, int64_t n_ctx, bool is_asked);
-    /* Called when the session was planned, and that of a draft. NULL: none. */
+    /* Called when the session was planned, and that of a draft. */
     void (*placed)(void *ctx, const llm_placement *p, const llm_session *s);
-    /* Asked between the steps of a run, besides llm_cancel, of copies in threads of theirs; true ends it with GGL_CANCELLED. NULL: none. */
+    /* Asked between the steps of a run, besides llm_cancel, of copies in threads of theirs; true ends it with GGL_CANCELLED. */
     bool (*cancelled)(void *ctx);
+    /* With sees_apart: asked while the eye looks, in place of `cancelled`. NULL: it looks to the end. */
+    bool (*stops_seeing)(void *ctx);
     void *ctx; /* of these six */
 } llm_opening;
+
+/* How messages name an option: as a member of llm_open_params, or the flag that was typed, or its usual one. */
+const char *llm_open_name(const llm_opening *o, llm_open_param k);
+/* Checks the numbers, and what excludes each other. GGL_USAGE. */
+ggl_status llm_open_check(const llm_opening *o, ggl_error *err);
+/* True if both read the same files in the same way (llm_loading_is_same). */
+bool llm_opening_reads_same(const llm_opening *a, const llm_opening *b);
+/* Opens the backends alone. Statuses of llm_placement_new; *out must be closed even after an error. */
+ggl_status llm_open_placement(llm_placement **out, const llm_opening *o, ggl_error *err);
+/* Most tokens that are guessed at once; 0 if none are. */
+int64_t llm_open_n_guess(const llm_opening *o);
 
 /* A context that has nothing yet. llm_close frees it. */
 ggl_status llm_context_new(llm_context **out, ggl_error *err);

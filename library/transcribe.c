@@ -77,7 +77,7 @@ static void warn(const transcriber *t, const char *damage) {
 
 static ggl_status read_params(transcriber *t, const llm_transcribe_params *params, ggl_error *err) {
     llm_transcribe_params *p = &t->p;
-    *p = (llm_transcribe_params){.size = sizeof *p};
+    *p = llm_transcribe_default();
     const ggl_status st = GGL_READ_PARAMS(llm_transcribe_params, p, params, err);
     if (st != GGL_OK)
         return st;
@@ -102,10 +102,6 @@ static ggl_status read_params(transcriber *t, const llm_transcribe_params *param
         return ggl_fail(err, GGL_USAGE,
                         "n_beams and n_best must be 0 or more, but are %" PRId32 " and %" PRId32,
                         p->n_beams, p->n_best);
-    p->temperature_step = p->temperature_step == 0 ? 0.2f : p->temperature_step;
-    p->least_logprob = p->least_logprob == 0 ? -1 : p->least_logprob;
-    p->least_entropy = p->least_entropy == 0 ? 2.4f : p->least_entropy;
-    p->no_speech = p->no_speech == 0 ? 0.6f : p->no_speech;
     p->n_beams = p->n_beams == 0 ? DEFAULT_TEXTS : p->n_beams;
     p->n_best = p->n_best == 0 ? DEFAULT_TEXTS : p->n_best;
     return GGL_OK;

@@ -138,7 +138,7 @@ static bool take_part(const char **list, const char **part, size_t *n) {
 
 /* Opens the backends of `devices`. */
 static ggl_status read_devices(llm_placement *p, ggl_error *err) {
-    const char *flag = p->o.names.device_given, *name;
+    const char *flag = p->o.names.device, *name;
     const char *list = p->o.devices && *p->o.devices ? p->o.devices : NULL;
     p->no_device = list && ggl_case_compare(list, "none") == 0;
     for (size_t n; !p->no_device && take_part(&list, &name, &n);) {
@@ -204,7 +204,7 @@ static ggl_status check_split(const llm_placement *p, ggl_error *err) {
             return ggl_fail(err, GGL_USAGE,
                             "%s names %s, to which %s %s gives no layers; add it there, as in "
                             "%s=N, or leave it out",
-                            p->o.names.device_given, p->names[k], p->o.names.split, p->o.split,
+                            p->o.names.device, p->names[k], p->o.names.split, p->o.split,
                             p->names[k]);
     }
     return GGL_OK;

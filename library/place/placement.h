@@ -20,9 +20,7 @@
 /* How messages name what was chosen: "--device" in a tool, "device" in a call of llm/llm.h. What the caller
  * does not offer is NULL. */
 typedef struct llm_placement_names {
-    const char *device,
-        *device_given; /* device_given: the spelling that was used, such as "-dev" */
-    const char *split, *shares, *n_gpu_layers, *fit, *shadow;
+    const char *device, *split, *shares, *n_gpu_layers, *fit, *shadow;
     const char *cache_types; /* of keys and values */
     const char *list;        /* what prints all devices */
     const char *context;     /* the number of tokens; NULL: messages give no advice about it */

@@ -124,7 +124,7 @@ class Opening(unittest.TestCase):
             ("chat_format", "did you mean 'chat_template'?"),
             ("n_gpu_layer", "did you mean 'n_gpu_layers'?"),
             ("seed", "option of generate"),
-            ("qqqq", "there are path, n_ctx"),
+            ("qqqq", "there are path, type"),
         ):
             with self.subTest(name), self.assertRaisesRegex(TypeError, f"unknown argument of Model '{name}'.*{words}"):
                 Model("builtin:stories", **{name: "x"})
@@ -189,6 +189,18 @@ class Opening(unittest.TestCase):
         ):
             with self.subTest(overrides), self.assertRaisesRegex(error, words):
                 Model("builtin:stories", overrides=overrides, **how)
+
+    def test_errors_name_arguments(self):
+        for how, error, words in (
+            ({"n_batch": 1 << 20}, ValueError, "^n_batch is 1048576; it is at most 65536"),
+            ({"n_threads": -1}, ValueError, "^n_threads is -1"),
+            ({"repack": False, "f16_as_bf16": True}, Error, "^f16_as_bf16 and repack=False cannot be used together"),
+            ({"lookup": True, "n_guess": 2, "draft_n_min": 3}, Error, "^draft_n_min 3 is more than n_guess 2"),
+            ({"draft_p_min": 2.0}, Error, "^draft_p_min must be 0 to 1, but is 2"),
+            ({"overrides": {"": 1}}, ValueError, "overrides"),
+        ):
+            with self.subTest(how), self.assertRaisesRegex(error, words):
+                Model("builtin:stories", n_ctx=64, **how)
 
     def test_cache_types(self):
         with Model("builtin:stories", n_ctx=64, cache_type_k="q8_0", cache_type_v="q4_0") as model:

@@ -40,8 +40,12 @@ exits 2 "$cli" -p x -n 1 --draft "$model" --lookup
 prints "cannot be used together"
 exits 2 "$cli" -p x -n 1 --lookup --draft-max 4 --draft-min 5
 prints "--draft-min 5 is more than --draft-max 4"
+exits 2 "$cli" -p x -n 1 --lookup --draft-n 4 --draft-n-min 5 # options are named as they were typed
+prints "--draft-n-min 5 is more than --draft-n 4"
+exits 2 "$cli" -p x -n 1 -nr --f16-as-bf16
+prints "--f16-as-bf16 and -nr cannot be used together"
 exits 2 "$cli" -p x -n 1 -cd 100
-prints "need a draft model"
+prints "-cd needs --draft"
 
 # --- a prompt cache ------------------------------------------------------------------------------------------------------
 cache=$tmp/a.cache

@@ -160,7 +160,7 @@ TEST(mistakes) {
                  {{.offline = true}, "offline"},
                  {{.no_mmap = true}, "no_mmap"},
                  {{.mlock = true}, "mlock"},
-                 {{.override = override, .n_override = 1}, "n_override"},
+                 {{.override = override, .n_override = 1}, "override"},
                  {{.n_threads = -1}, "n_threads"},
                  {{.pooling = "most"}, "most"},
                  {{.device = "none1"}, "none1"}};

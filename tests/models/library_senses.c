@@ -270,7 +270,9 @@ TEST(words) {
     llm_context *c;
     const llm_open_params op = {.size = sizeof op, .n_parallel = 5, .n_threads = 2};
     REQUIRE_OK(llm_open(&c, "builtin:words", &op, &err), &err);
-    const llm_transcribe_params p = {.size = sizeof p, .each = keep, .user = &said};
+    llm_transcribe_params p = llm_transcribe_default();
+    p.each = keep;
+    p.user = &said;
     REQUIRE_OK(llm_transcribe(c, words, &p, &err), &err);
     CHECK_STR(said.s, " seven blue lamp stop;");
     llm_close(c);
@@ -289,8 +291,11 @@ TEST(words_without_a_name) {
     const size_t n = fread(bytes, 1, sizeof bytes, f);
     fclose(f);
     REQUIRE(n > 0 && n < sizeof bytes);
-    llm_transcribe_params p = {
-        .size = sizeof p, .data = bytes, .n_data = n, .each = keep, .user = &said};
+    llm_transcribe_params p = llm_transcribe_default();
+    p.data = bytes;
+    p.n_data = n;
+    p.each = keep;
+    p.user = &said;
     REQUIRE_OK(llm_transcribe(c, NULL, &p, &err), &err);
     CHECK_STR(said.s, " seven blue lamp stop;");
     p.offset = 100;

@@ -392,8 +392,10 @@ TEST(senses) {
         where.n_ctx = 48;
         c = open_with("builtin:words", where);
         REQUIRE(c);
-        const llm_transcribe_params tp = {
-            .size = sizeof tp, .n_beams = 1, .each = keep_speech, .user = &heard[k]};
+        llm_transcribe_params tp = llm_transcribe_default();
+        tp.n_beams = 1;
+        tp.each = keep_speech;
+        tp.user = &heard[k];
         CHECK_OK(llm_transcribe(c, GGL_SOURCE_DIR "/examples/words.wav", &tp, &err), &err);
         llm_close(c);
         CHECK(heard[k].n > 0);

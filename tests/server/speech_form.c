@@ -54,11 +54,11 @@ TEST(fields_are_read) {
                     "1500", "duration", "250"),
                &err);
     const llm_transcribe_params *p = &asked.how;
-    CHECK(p->temperature_step < 0 && p->least_entropy == 2.8f && p->least_logprob == -0.5f);
-    CHECK(p->no_speech > 0 && p->no_speech < 1e-6f && p->n_beams == 0 && p->n_best == 2);
+    CHECK(p->temperature_step == 0 && p->least_entropy == 2.8f && p->least_logprob == -0.5f);
+    CHECK(p->no_speech == 0 && p->n_beams == 0 && p->n_best == 2);
     CHECK(p->translate && p->no_times && p->no_context && p->offset == 1.5 && p->duration == 0.25);
     REQUIRE_OK(READ(SPEECH_INFERENCE, "max_context", "-1", "no_context", "true"), &err);
-    CHECK(p->no_context && p->temperature_step == 0 && p->least_logprob == 0);
+    CHECK(p->no_context && p->temperature_step == 0.2f && p->least_logprob == -1);
     speech_ask_fini(&asked);
 }
 

@@ -552,8 +552,10 @@ TEST(speech) {
     float weight[128];
     reads r;
     REQUIRE_OK(llm_open(&use, "builtin:words", &o, &err), &err);
-    const llm_transcribe_params tp = {
-        .size = sizeof tp, .no_times = true, .each = keep_text, .user = said};
+    llm_transcribe_params tp = llm_transcribe_default();
+    tp.no_times = true;
+    tp.each = keep_text;
+    tp.user = said;
     REQUIRE_OK(llm_transcribe(use, words, &tp, &err), &err);
     REQUIRE(said[0] && open_reads(&r, "builtin:words", NULL));
     snprintf(line, sizeof line, "{\"audio\": {\"path\": \"%s\"}, \"sentence\": \"%s\"}", words,

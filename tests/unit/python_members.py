@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """python_members.py ROOT: Python's structs (_abi.py) have the members of those that llm/llm.h has, in their order and kinds; every member of
-llm_open_params, llm_generate_params and those of trainings is set by an argument or an option of Python, or ABSENT says why not; and the numbers of samplers.def
+llm_generate_params and of trainings is set by an argument or an option of Python, or ABSENT says why not; and the numbers of samplers.def
 are options of that name.
 
     python_members.py --test   shows that faults are found"""
@@ -15,7 +15,7 @@ import textwrap
 
 from sampler_rows import ROWS, rows
 
-STRUCTS = {"Lora": "llm_lora", "TokenBias": "llm_token_bias", "Number": "llm_number", "OpenParams": "llm_open_params",
+STRUCTS = {"Lora": "llm_lora", "TokenBias": "llm_token_bias", "Number": "llm_number",
            "GenerateParams": "llm_generate_params", "RunInfo": "llm_run_info", "Job": "llm_job", "PerplexityParams": "llm_perplexity_params",
            "PerplexityResult": "llm_perplexity_result", "ImatrixParams": "llm_imatrix_params", "ImatrixResult": "llm_imatrix_result",
            "ImatrixFile": "llm_imatrix_file", "EmbedParams": "llm_embed_params", "Speech": "llm_speech", "Word": "llm_word", "Image": "llm_image", "Audio": "llm_audio", "TranscribeParams": "llm_transcribe_params", "VerifyNode": "llm_verify_node", "VerifyParams": "llm_verify_params", "VerifyResult": "llm_verify_result",
@@ -24,7 +24,6 @@ STRUCTS = {"Lora": "llm_lora", "TokenBias": "llm_token_bias", "Number": "llm_num
 # Members that Python does not take, each with the reason. This list may only shrink, or grow with a reason.
 OF_C = "for C programs"
 ABSENT = {
-    "llm_open_params": {"user": "callbacks are Python's own functions"},
     "llm_generate_params": {
         "tools": "chat() and answer() have them in the conversation", "tool_choice": "answer() has it in the conversation",
         "n_stop_shown": OF_C, "grammar_name": OF_C, "same_sampler": OF_C, "user": OF_C, "token": "logits() gives them",
@@ -123,7 +122,7 @@ def main():
     root = sys.argv[1]
     sys.dont_write_bytecode = True
     sys.path.insert(0, os.path.join(root, "python", "src"))
-    from ggml_lite import _abi, _model, _options, _results, _training
+    from ggml_lite import _abi, _options, _results, _training
 
     c = {}
     for path in glob.glob(os.path.join(root, "*/include/llm/*.h")):
@@ -135,8 +134,7 @@ def main():
     for python, rows_of in (("TrainingFacts", _results.TrainingFacts), ("TrainingReport", _results.TrainingReport)):
         have, want = list(rows_of._fields), [m for m, _ in getattr(_abi, python)._fields_ if m != "size"]
         faults += [] if have == want else [f"_results.{python} has other members than _abi.{python}: {have}"]
-    for name, taken in (("llm_open_params", lambda names: set_by(_model.Model.__init__, names)),
-                        ("llm_training_params", lambda names: set_by(_training.Training.__init__, names)),
+    for name, taken in (("llm_training_params", lambda names: set_by(_training.Training.__init__, names)),
                         ("llm_training_run_params", lambda names: set_by(_training.Training.run, names)),
                         ("llm_generate_params", lambda names: taken_by_options(_options, names))):
         names = {m for m, _ in c[name]}

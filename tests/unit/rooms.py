@@ -35,12 +35,12 @@ KNOW_BACKENDS = {"tools/llm-bench", "small/."}
 # Which private headers of the library each folder of tools may include, besides llm/llm.h, and which train/ may. Only the latter knows what a context consists of. This table may
 # only shrink: a tool generates and measures by the calls of llm.h, as programs do.
 KNOW_LIBRARY = {
-    "tools/common": "adapter_list builtin/builtin guessing hub/hub loading opening place/fit place/placement",
+    "tools/common": "adapter_list builtin/builtin hub/hub loading open_params opening place/fit place/placement",
     "tools/conform": "measure/node_run",
     "tools/llm-arch": "measure/verify opening",
     "tools/llm-bench": "opening",
     "tools/llm-cli": "job_rules opening prompt_file",
-    "tools/llm-imatrix": "builtin/builtin importance",
+    "tools/llm-imatrix": "importance",
     "tools/llm-quantize": "builtin/builtin importance measure/imatrix measure/imatrix_sketch measure/log_softmax measure/ppl_stats opening",
     "train": "builtin/builtin context file_senses opening speech/word_split",
     "tools/llm-server": "cache_settings job_parts job_rules model_facts opening stopped_text",
@@ -112,7 +112,7 @@ def private_fault(a, b):
 def library_faults(includes):
     """Private headers of the library that tools include although KNOW_LIBRARY does not list them, or that it lists although none does."""
     known = {(folder, f"library/{name}.h") for folder, names in KNOW_LIBRARY.items() for name in names.split()}
-    used = {("/".join(path.split("/")[:2]) if path.startswith("tools/") else "train", target): path for path, targets in includes.items()
+    used = {("/".join(path.split("/")[:2]) if path.startswith("tools/") else "train", re.sub(r"\.def$", ".h", target)): path for path, targets in includes.items()
             if path.startswith(("tools/", "train/")) for target in targets if target.startswith("library/") and not target.startswith("library/include/")}
     return sorted([f"{used[one]} includes {one[1]}, which is the library's own: call llm/llm.h" for one in used.keys() - known] +
                   [f"{folder} does not include {header} any more: remove it from KNOW_LIBRARY" for folder, header in known - used.keys()])

@@ -1,7 +1,5 @@
-/* --lora and --lora-scaled, for the tools that run models.
+/* What --lora and --lora-scaled name (open_options.h).
  *
- *     tool_adapters a = {0};
- *     const arg_option options[] = {.., ADAPTER_OPTIONS(a), {0}};
  *     int code = tool_open_context(c, TOOL, &opening, &a, LLM_OPENED_ADAPTERS);
  *     ..
  *     llm_close(c);
@@ -20,17 +18,6 @@ typedef struct tool_adapters {
     llm_lora *from;        /* [n_from] that they name; the first n_plain are of --lora */
     size_t n_from, n_plain;
 } tool_adapters;
-
-/* Rows of an option table, for a tool_adapters. */
-#define ADAPTER_OPTIONS(o)                                                                         \
-    {"--lora", ARG_LIST, &(o).lora, .value = "FILE[:SCALE],..",                                    \
-     .help =                                                                                       \
-         "LoRA adapters (GGUF) to apply, at their own scale, or at SCALE times that; repeatable"}, \
-    {                                                                                              \
-        "--lora-scaled", ARG_LIST, &(o).scaled, .value = "FILE:SCALE,..", .number_follows = true,  \
-                                                .help = "the same, with a scale for each; also "   \
-                                                        "FILE SCALE"                               \
-    }
 
 /* Reads what the options name into `from`. Nothing is opened. GGL_USAGE: they are wrong; GGL_FORMAT: a folder is named. */
 ggl_status adapters_read(tool_adapters *x, ggl_error *err);

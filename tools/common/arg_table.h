@@ -16,6 +16,7 @@ typedef enum arg_kind {
     ARG_MAYBE,  /* the same, but as --flag=value, or --flag value for one of the choices, if it has
                  * some; --flag alone is "" */
     ARG_CHOICE, /* int: index into `choices` */
+    ARG_WORD,   /* const char *: one of `choices` */
     ARG_LIST    /* arg_list: repeatable strings */
 } arg_kind;
 
@@ -35,9 +36,10 @@ typedef struct arg_option {
     const char *value; /* the value's name in the help: "N" */
     const char *help;
     double min, max; /* ARG_INT, ARG_FLOAT: the allowed range, inclusive; min = max: any */
-    const char *const *choices; /* ARG_CHOICE, ARG_MAYBE: the allowed values; ends with NULL */
-    const char *no_choice;      /* what the message about another value adds; may be NULL */
-    bool *given;                /* may be NULL; set to true if the option is given */
+    const char *const
+        *choices;          /* ARG_CHOICE, ARG_WORD, ARG_MAYBE: the allowed values; ends with NULL */
+    const char *no_choice; /* what the message about another value adds; may be NULL */
+    bool *given;           /* may be NULL; set to true if the option is given */
     char *typed; /* ARG_TYPED bytes for the spelling that was typed, for messages; may be NULL */
     const char
         *missing;      /* ARG_STRING: the value if none follows the flag; NULL: that is an error */

@@ -230,9 +230,14 @@ static int read_value(const args_spec *spec, const arg_option *o, const char *fl
     case ARG_CHOICE:
         *(int *)o->out = arg_find_choice(o, s);
         return *(int *)o->out >= 0 ? -1 : no_choice(spec, o, flag, n_flag, s);
+    case ARG_WORD:
+        if (arg_find_choice(o, s) < 0)
+            return no_choice(spec, o, flag, n_flag, s);
+        *(const char **)o->out = o->choices[arg_find_choice(o, s)];
+        return -1;
     case ARG_STRING:
     case ARG_LIST:
-        if (!*s && !o->may_be_empty)
+        if (!*s && !o->may_be_empty && s != o->missing)
             return wrong(spec->tool, "%.*s: the value %s is empty", n_flag, flag,
                          o->value ? o->value : "");
         if (o->kind == ARG_STRING)
@@ -346,9 +351,13 @@ typedef union old_value {
     const char *s;
 } old_value;
 
+static bool is_text(const arg_option *o) {
+    return o->kind == ARG_STRING || o->kind == ARG_MAYBE || o->kind == ARG_WORD;
+}
+
 static old_value save_value(const arg_option *o) {
     old_value v = {0};
-    if (o->kind == ARG_STRING || o->kind == ARG_MAYBE)
+    if (is_text(o))
         v.s = *(const char **)o->out;
     else if (o->kind == ARG_CHOICE)
         v.choice = *(int *)o->out;
@@ -358,7 +367,7 @@ static old_value save_value(const arg_option *o) {
 }
 
 static bool same_value(const arg_option *o, const old_value *v) {
-    if (o->kind == ARG_STRING || o->kind == ARG_MAYBE)
+    if (is_text(o))
         return strcmp(*(const char **)o->out, v->s) == 0;
     if (o->kind == ARG_CHOICE)
         return *(int *)o->out == v->choice;

@@ -2,15 +2,8 @@
 #ifndef TOOLS_CACHE_TYPES_H
 #define TOOLS_CACHE_TYPES_H
 
-#include "ggl/types.h"
-
 #define TOOL_CACHE_TYPES "f16 (default), f32, bf16, q8_0, q4_0"
 
 static const char *const tool_cache_types[] = {"f16", "f32", "bf16", "q8_0", "q4_0", NULL};
-
-/* Returns the type at index k of that list. */
-static inline ggl_type tool_cache_type(int k) {
-    return ggl_type_find(tool_cache_types[k])->type;
-}
 
 #endif

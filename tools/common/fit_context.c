@@ -28,17 +28,18 @@ static const char *advice(const llm_fit_memory *m) {
     return "-ctk q8_0 -ctv q8_0 halves the KV cache";
 }
 
-void fit_context_note(void *tool, const llm_fit *fit, int64_t n_ctx, bool is_asked) {
+void fit_context_note(void *unused, const llm_fit *fit, int64_t n_ctx, bool is_asked) {
+    (void)unused;
     char text[320], would[48] = "";
     fit_context_text(&fit->tightest, n_ctx, text, sizeof text);
     if (!is_asked && fit->n_ctx < n_ctx) {
-        tool_note(tool, "%s; so the context is %" PRId64 " tokens (-c N sets another; %s)", text,
+        tool_note(NULL, "%s; so the context is %" PRId64 " tokens (-c N sets another; %s)", text,
                   fit->n_ctx, advice(&fit->tightest));
         return;
     }
     if (fit->fits > 0)
         snprintf(would, sizeof would, "; -c %" PRId64 " would fit", fit->fits);
-    tool_note(tool, "%s%s; %s", text, would, advice(&fit->tightest));
+    tool_note(NULL, "%s%s; %s", text, would, advice(&fit->tightest));
 }
 
 /* --- the hint at --repack-cache ---------------------------------------------------------------------- */

@@ -8,8 +8,8 @@
 /* Writes to buf how much memory the parts of a session take, as text for a note; returns buf. */
 const char *fit_context_text(const llm_fit_memory *m, int64_t n_ctx, char *buf, size_t size);
 
-/* llm_fitting.lacks: prints a note; tool: its name. */
-void fit_context_note(void *tool, const llm_fit *fit, int64_t n_ctx, bool is_asked);
+/* llm_opening.lacks: prints a note. */
+void fit_context_note(void *unused, const llm_fit *fit, int64_t n_ctx, bool is_asked);
 
 /* Writes a hint to use --repack-cache to buf if loading took long and most of that time went into repacking weights;
  * else "". load_seconds includes repack_seconds. Returns buf. */

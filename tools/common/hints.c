@@ -3,6 +3,8 @@
  * says whose they are. docs/from-llama-cpp.md shows these tables; a test compares them. */
 #include "hints.h"
 
+#include "tool_bits.h"
+
 #define NO_DOCKER  "models come from the Hugging Face Hub, -hf USER/REPO, or from a URL, -mu URL"
 #define NO_ADAPTER "only LoRA adapters are supported: --lora FILE"
 #define ONLY_TEXT  "only text is supported"
@@ -54,29 +56,6 @@
 #define ONLY_PICTURES     "only texts, pictures and sounds are supported"
 #define SAMPLING_SWITCHES "--ignore-eos -bs --backend-sampling"
 #define NAMED_MODELS      "--*-default --fim-*-spec"
-
-/* Who has a row. */
-enum {
-    CLI = 1 << 0,
-    SERVER = 1 << 1,
-    BENCH = 1 << 2,
-    IMATRIX = 1 << 3,
-    PERPLEXITY = 1 << 4,
-    TOKENIZE = 1 << 5,
-    QUANTIZE = 1 << 6,
-    GGUF = 1 << 7,
-    LORA = 1 << 8,
-    CONVERT = 1 << 9,
-    EMBED = 1 << 10,
-    TRANSCRIBE = 1 << 11,
-    TRAIN = 1 << 12,
-    WRITES = CLI | SERVER,
-    SEES = CLI | SERVER | EMBED,
-    MEASURES = IMATRIX | PERPLEXITY,
-    RUNS = WRITES | MEASURES | EMBED,
-    OPENS = RUNS | TOKENIZE,
-    BLIND = MEASURES | TOKENIZE
-};
 
 /* clang-format off */
 

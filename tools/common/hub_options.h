@@ -14,7 +14,7 @@
 
 typedef struct hub_options {
     const char *repo, *file, *token, *url;
-    const char *repo_draft; /* of the model that guesses; only in tools with HUB_DRAFT_OPTION */
+    const char *repo_draft; /* of the model that guesses; of --hf-repo-draft */
     const char *arch; /* the file of --arch, which the tool sets before tool_hub_get; NULL: none */
     bool offline, list, cache_list;
     bool
@@ -45,14 +45,6 @@ static inline bool tool_hub_only_lists(const hub_options *o) {
     {"-mu --model-url", ARG_STRING, &(o).url, .value = "URL",                                      \
      .help = "a GGUF file to download into the cache"},                                            \
     {"--offline", ARG_FLAG, &(o).offline, .help = "use only models that are in the cache; never use the network"}
-/* In tools that call tool_hub_get_seeing. */
-#define HUB_EYE_OPTION(o)                                                                          \
-    {"--no-mmproj --no-mmproj-auto", ARG_FLAG, &(o).no_eye,                                        \
-     .help = "open no eye that comes with the model: of -hf, the repository's file mmproj-*.gguf; of -m FOLDER, the folder's own; of -m builtin:shapes, builtin:shapes-eye"}
-/* comes: a bool that is set if the option is given. */
-#define HUB_DRAFT_OPTION(o, comes)                                                                 \
-    {"-hfd -hfrd --hf-repo-draft", ARG_STRING, &(o).repo_draft, .value = "USER/REPO[:QUANT]",      \
-     .help = "like -hf, for the draft model", .given = &(comes)}
 /* clang-format on */
 
 /* Gets the model that the options name, and sets *model to the path of its GGUF file or Hugging Face folder; without such options

@@ -25,8 +25,9 @@ static int add_name(const char **name, int n, const char *one) {
     return n + 1;
 }
 
-static bool on_progress(void *ctx, size_t done, size_t total) {
-    return progress_share(ctx, done, total) && !process_stopped;
+static bool on_progress(void *user, size_t done, size_t total) {
+    (void)user;
+    return progress_share(NULL, done, total) && !process_stopped;
 }
 
 /* Writes what follows a message about a folder that names flags of llm-convert, which the tool itself does
@@ -56,10 +57,9 @@ ggl_status tool_load_advise(ggl_status st, const char *path, ggl_error *err) {
     return st;
 }
 
-/* ctx: the path of the model. */
-static void on_note(void *ctx, const char *text) {
+void tool_load_note(void *path, const char *text) {
     char advice[ADVICE];
-    tool_note(NULL, "%s%s", text, convert_advice(ctx, text, advice, sizeof advice));
+    tool_note(NULL, "%s%s", text, convert_advice(path, text, advice, sizeof advice));
 }
 
 const char *const *tool_load_types(void) {
@@ -80,28 +80,36 @@ const char *const *tool_load_types(void) {
     return name;
 }
 
-llm_loading tool_loading(const char *path, const llm_model_params *p, int type) {
-    return (llm_loading){.path = path,
-                         .model = *p,
-                         .type = type > 0 ? tool_load_types()[type] : NULL,
-                         .type_name = "--type",
-                         .n_threads = work_threads(),
-                         .progress = on_progress,
-                         .note = on_note,
-                         .ctx = (void *)(uintptr_t)path};
+llm_opening tool_opening(const char *path) {
+    llm_opening o = {.path = path,
+                     .params = llm_open_default(),
+                     .n_load_threads = work_threads(),
+                     .no_chat = true,
+                     .session = llm_session_default()};
+    o.params.progress = on_progress;
+    o.params.note = tool_load_note;
+    o.params.user = (void *)(uintptr_t)path;
+    return o;
 }
 
-bool tool_loading_begin(const llm_loading *l) {
-    const bool is_made = l->type || llm_load_converts(l->path);
+bool tool_loading_begin(const char *path, const char *type) {
+    const bool is_made = type || llm_load_converts(path);
     if (is_made)
-        progress_begin(PROGRESS_BYTES, 0, "reading %s", l->path);
+        progress_begin(PROGRESS_BYTES, 0, "reading %s", path);
     return is_made;
 }
 
 ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_params *p, int type,
                            ggl_error *err) {
-    const llm_loading l = tool_loading(path, p, type);
-    const bool has_begun = tool_loading_begin(&l);
+    const llm_loading l = {.path = path,
+                           .model = *p,
+                           .type = type > 0 ? tool_load_types()[type] : NULL,
+                           .type_name = "--type",
+                           .n_threads = work_threads(),
+                           .progress = on_progress,
+                           .note = tool_load_note,
+                           .ctx = (void *)(uintptr_t)path};
+    const bool has_begun = tool_loading_begin(path, l.type);
     const ggl_status st = llm_load_named(out, &l, err);
     if (has_begun)
         progress_end();
@@ -137,7 +145,7 @@ static llm_load_params load_params(const char *path) {
                              .close_backend = ggl_backend_close,
                              .n_threads = work_threads(),
                              .progress = on_progress,
-                             .note = on_note,
+                             .note = tool_load_note,
                              .ctx = (void *)(uintptr_t)path};
 }
 

@@ -5,6 +5,7 @@
 
 #include "llm/internal/model.h"
 #include "loading.h"
+#include "opening.h"
 #include "tool_path.h"
 
 /* The row of --type; `type` is an int, 0: none. */
@@ -18,11 +19,13 @@
     }
 const char *const *tool_load_types(void); /* ends with NULL */
 
-/* What the tools say about loading: for a folder they show progress, print the notes of its conversion, and use all processors.
- * type: the value of --type. path and p's pointers are borrowed. */
-llm_loading tool_loading(const char *path, const llm_model_params *p, int type);
+/* How a tool opens a model that runs, unless its options say more (open_options.h): for a folder it shows progress, prints the notes of its
+ * conversion, and uses all processors. */
+llm_opening tool_opening(const char *path);
+/* llm_open_params.note, of a model of this path. */
+void tool_load_note(void *path, const char *text);
 /* Begins the line of progress of a model that is converted; true: it has begun, and progress_end ends it. */
-bool tool_loading_begin(const llm_loading *l);
+bool tool_loading_begin(const char *path, const char *type);
 /* Adds the command of llm-convert to the error of a failed conversion if it names flags of that. st: the status, which is returned.
  * path may be NULL. */
 ggl_status tool_load_advise(ggl_status st, const char *path, ggl_error *err);

@@ -10,16 +10,14 @@
 #include "fit_lines.h"
 #include "load.h"
 #include "override_options.h"
-#include "placement_options.h"
 #include "process.h"
 #include "progress.h"
-#include "speculate.h"
 
 static int tell_model(const char *tool, const llm_opening *o, ggl_status st, ggl_error *err) {
-    const bool is_builtin = o->loading.path && strncmp(o->loading.path, "builtin:", 8) == 0;
+    const bool is_builtin = o->path && strncmp(o->path, "builtin:", 8) == 0;
     if (st == GGL_CANCELLED)
         return tool_error(tool, process_stop_code(), "interrupted");
-    (void)tool_load_advise(st, o->loading.path, err);
+    (void)tool_load_advise(st, o->path, err);
     return tool_error(tool, is_builtin && st == GGL_USAGE ? 2 : 1, "%s", err->msg); /* --type */
 }
 
@@ -34,12 +32,15 @@ int tool_tell_opening(const llm_context *c, const char *tool, const llm_opening 
             (void)adapters_within(adapters, llm_opened_n_adapters(c), st, err);
         return tool_error(tool, st == GGL_USAGE ? 2 : 1, "%s", err->msg);
     case LLM_OPENED_GUESSES:
-        return speculate_tell(tool, o->guessing.draft, st, llm_opened_misused(c), err);
+        if (o->params.draft && *o->params.draft)
+            (void)tool_load_advise(st, o->params.draft, err);
+        break;
     default:
-        if (st == GGL_CANCELLED && process_stopped)
-            return process_stop_code();
-        return tool_error(tool, llm_opened_misused(c) ? 2 : 1, "%s", err->msg);
+        break;
     }
+    if (st == GGL_CANCELLED && process_stopped)
+        return process_stop_code();
+    return tool_error(tool, llm_opened_misused(c) ? 2 : 1, "%s", err->msg);
 }
 
 /* Takes the steps before that of the adapters, and reads which these are. */
@@ -53,8 +54,8 @@ static int read_adapters(llm_context *c, const char *tool, llm_opening *o,
     const ggl_status st = adapters_read(adapters, &err);
     if (st != GGL_OK)
         return tool_error(tool, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
-    o->adapter = adapters->from;
-    o->n_adapters = adapters->n_from;
+    o->params.adapter = adapters->from;
+    o->params.n_adapters = adapters->n_from;
     return -1;
 }
 
@@ -67,7 +68,7 @@ int tool_open_context(llm_context *c, const char *tool, llm_opening *o, tool_ada
             return code;
     }
     const bool is_new = llm_opened_step(c) < LLM_OPENED_MODEL;
-    const bool has_begun = is_new && tool_loading_begin(&o->loading);
+    const bool has_begun = is_new && tool_loading_begin(o->path, o->params.type);
     const ggl_status st = llm_context_open(c, o, until, &err);
     if (has_begun)
         progress_end();
@@ -79,14 +80,17 @@ int tool_open_context(llm_context *c, const char *tool, llm_opening *o, tool_ada
 
 int tool_open_named(llm_context **c, const char *tool, llm_opening *o) {
     ggl_error err = {0};
-    const int code = o->loading.path ? tool_check_builtin(tool, o->loading.path) : -1;
+    const int code = o->path ? tool_check_builtin(tool, o->path) : -1;
     if (code >= 0)
         return code;
-    if (!o->loading.path)
-        o->loading.path = "builtin:stories";
+    if (!o->path)
+        o->path = "builtin:stories";
     if (llm_context_new(c, &err) != GGL_OK)
         return tool_error(tool, 1, "%s", err.msg);
-    return tool_open_context(*c, tool, o, NULL, LLM_OPENED_MODEL);
+    progress_begin(NULL, 0, "loading %s", o->path);
+    const int opened = tool_open_context(*c, tool, o, NULL, LLM_OPENED_MODEL);
+    progress_end();
+    return opened;
 }
 
 int tool_check_plan(const char *tool, const char *plan) {

@@ -12,7 +12,7 @@ int tool_open_context(llm_context *c, const char *tool, llm_opening *o, tool_ada
 /* Reports why the step after c->opened has failed, with st and err. Returns an exit code. */
 int tool_tell_opening(const llm_context *c, const char *tool, const llm_opening *o,
                       const tool_adapters *adapters, ggl_status st, ggl_error *err);
-/* Takes the first step, for a model that runs: -m names it, as o->loading.path; NULL: builtin:stories. Makes *c. */
+/* Takes the first step, for a model that runs: -m names it, as o->path; NULL: builtin:stories. Makes *c. */
 int tool_open_named(llm_context **c, const char *tool, llm_opening *o);
 /* Takes the steps to LLM_OPENED_WEIGHTS, with progress and the session's notes. plan: not NULL, prints it instead of the last step, and
  * returns 0. */

@@ -16,25 +16,10 @@ static const struct rope_flag {
         is_above_0; /* 0 means what a number below 0 means for the others: that the flag says nothing */
     double neutral; /* if not 0, another number that says nothing */
 } rope_flags[N_ROPE_FLAGS] = {
-    [ROPE_SCALING] = {.flag = "--rope-scaling", .key = ".rope.scaling.type=str"},
-    [ROPE_SCALE] = {.flag = "--rope-scale",
-                    .key = ".rope.scaling.factor=float",
-                    .is_above_0 = true},
-    [ROPE_FREQ_SCALE] = {.flag = "--rope-freq-scale",
-                         .key = ".rope.scaling.factor=float",
-                         .is_above_0 = true},
-    [ROPE_FREQ_BASE] = {.flag = "--rope-freq-base",
-                        .key = ".rope.freq_base=float",
-                        .is_above_0 = true},
-    [YARN_ORIG_CTX] = {.flag = "--yarn-orig-ctx",
-                       .key = ".rope.scaling.original_context_length=int",
-                       .is_above_0 = true},
-    [YARN_EXT_FACTOR] = {.flag = "--yarn-ext-factor", .key = ".rope.scaling.yarn_ext_factor=float"},
-    [YARN_ATTN_FACTOR] = {.flag = "--yarn-attn-factor",
-                          .key = ".rope.scaling.yarn_attn_factor=float",
-                          .neutral = 1},
-    [YARN_BETA_FAST] = {.flag = "--yarn-beta-fast", .key = ".rope.scaling.yarn_beta_fast=float"},
-    [YARN_BETA_SLOW] = {.flag = "--yarn-beta-slow", .key = ".rope.scaling.yarn_beta_slow=float"}};
+#define OPEN_ROPE(kind, id, place, key, is_above_0, neutral, flag, ...)                            \
+    {flag, key, is_above_0, neutral},
+#include "open_params.def"
+};
 
 enum { ROPE_TEXT = 96 };
 

@@ -201,7 +201,7 @@ void tool_say(const char *tool, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
     if (!tool_is_quiet())
-        print_message(tool, NULL, fmt, args);
+        print_message(tool ? tool : name, NULL, fmt, args);
     va_end(args);
 }
 

@@ -129,11 +129,11 @@ static int report(const run *r) {
 
 static int open_model(run *r, const char *path) {
     ggl_error err = {0};
-    const llm_model_params mp = {
-        .size = sizeof mp, .arch_path = r->arch, .ignore = ignore_of(&r->ignore)};
-    r->opening = (llm_opening){.loading = tool_loading(path, &mp, 0), .no_chat = true};
+    r->opening = tool_opening(path);
+    r->opening.params.arch = r->arch;
+    r->opening.ignore = ignore_of(&r->ignore);
     ggl_status st = llm_context_new(&r->ctx, &err);
-    const bool has_begun = st == GGL_OK && tool_loading_begin(&r->opening.loading);
+    const bool has_begun = st == GGL_OK && tool_loading_begin(path, NULL);
     if (st == GGL_OK)
         st = llm_context_open(r->ctx, &r->opening, LLM_OPENED_MODEL, &err);
     if (has_begun)

@@ -30,7 +30,6 @@ typedef struct bench {
     bench_row **row;
     size_t n_rows;
     bench_setup setup;
-    ggl_gguf_params file; /* how models are read */
     bool noted;
     const bench_where *told; /* its -ngl makes rows like those of another, which was said */
     const char *opened;      /* path of the open model */
@@ -52,24 +51,19 @@ static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
     llm_close(b->setup.ctx);
     b->setup.ctx = NULL;
     b->opened = NULL;
-    b->file = (ggl_gguf_params){.size = sizeof b->file, .no_mmap = o->no_mmap, .willneed = true};
-    const llm_model_params p = {.size = sizeof p,
-                                .arch_path = o->arch,
-                                .gguf = &b->file,
-                                .ignore = ignore_of(&o->ignore),
-                                .override = o->overrides.text,
-                                .n_override = o->overrides.n};
     const int64_t begin = ggl_os_clock();
-    adapters_forget(&o->adapters);
-    ggl_status st = adapters_read(&o->adapters, err);
+    adapters_forget(&o->open.adapters);
+    ggl_status st = adapters_read(&o->open.adapters, err);
     if (st == GGL_OK)
         st = llm_context_new(&b->setup.ctx, err);
-    b->setup.opening = (llm_opening){
-        .loading = tool_loading(o->models.n > 0 ? path : "builtin:stories", &p, o->type),
-        .no_tokenizer = true,
-        .adapter = o->adapters.from,
-        .n_adapters = o->adapters.n_from};
-    const bool has_begun = st == GGL_OK && tool_loading_begin(&b->setup.opening.loading);
+    const char *of = o->models.n > 0 ? path : "builtin:stories";
+    llm_opening *how = &b->setup.opening;
+    *how = open_options_opening(&o->open);
+    how->path = of;
+    how->params.user = (void *)(uintptr_t)of;
+    how->no_tokenizer = true;
+    how->cancelled = NULL;
+    const bool has_begun = st == GGL_OK && tool_loading_begin(of, how->params.type);
     if (st == GGL_OK)
         st = llm_context_open(b->setup.ctx, &b->setup.opening, LLM_OPENED_MODEL, err);
     if (has_begun)
@@ -77,7 +71,7 @@ static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
     b->noted = false;
     b->setup.load_ns = (double)(ggl_os_clock() - begin);
     b->opened = st == GGL_OK ? path : NULL;
-    return tool_load_advise(st, b->setup.opening.loading.path, err);
+    return tool_load_advise(st, of, err);
 }
 
 static bench_limits limits_of(bench *b, int64_t n_threads) {
@@ -89,7 +83,7 @@ static bench_limits limits_of(bench *b, int64_t n_threads) {
     if (b->o.progress)
         fprintf(stderr, TOOL ": limits of %d thread%s\n", (int)n_threads, llm_amount_s(n_threads));
     progress_begin(NULL, 0, "this machine's limits");
-    bench_limits l = bench_limits_measure((int)n_threads, bench_features(b->o.mask));
+    bench_limits l = bench_limits_measure((int)n_threads, bench_features(b->o.open.how.mask));
     progress_end();
     bench_peak_memory_reset(); /* the buffer is not part of a model's memory */
     if (b->n_known < 64) {
@@ -175,7 +169,6 @@ static int width_of_place(const llm_placement *p, const bench_where *w) {
 /* Opens the backends that will be used, so that a wrong name is reported before anything is
  * measured. Another -ngl above 0 uses the same backends. */
 static int check_places(bench *b) {
-    const ggl_backend_params bp = {.size = sizeof bp, .n_threads = 1, .mask = b->o.mask};
     int code = -1;
     for (size_t i = 0; i < b->o.n_where && code < 0; i++) {
         bench_where *w = &b->o.where[i];
@@ -186,8 +179,12 @@ static int check_places(bench *b) {
                 w->width = b->o.where[k].width;
         if (w->width > 0)
             continue;
-        const placement_options o = bench_placement(&b->o, w);
-        code = placement_open(&p, TOOL, &o, &bp);
+        ggl_error err = {0};
+        llm_opening how = bench_opening(&b->o, w);
+        how.params.n_threads = 1;
+        const ggl_status st = llm_open_placement(&p, &how, &err);
+        if (st != GGL_OK)
+            code = tool_error(TOOL, st == GGL_USAGE || st == GGL_NOT_FOUND ? 2 : 1, "%s", err.msg);
         if (code < 0)
             w->width = width_of_place(p, w);
         (void)llm_placement_close(p, NULL); /* the timeline is empty */
@@ -265,7 +262,7 @@ static int check_plot(const bench_options *o) {
         paths[i] = (tool_path){"-m", o->models.s[i], .needed = true, .model = true};
         code = code < 0 ? tool_check_builtin(TOOL, o->models.s[i]) : code;
     }
-    paths[n] = (tool_path){"--arch", o->arch, .written = false};
+    paths[n] = (tool_path){"--arch", o->open.how.params.arch, .written = false};
     paths[n + 1] = (tool_path){"--compare", o->compare_old, .written = false};
     paths[n + 2] = (tool_path){"--compare", o->compare_new, .written = false};
     paths[n + 3] = (tool_path){"--plot", o->plot, .written = true};
@@ -277,9 +274,8 @@ static int check_plot(const bench_options *o) {
 /* Downloads a model that was given by name. */
 static int get_model(bench_options *o) {
     const char *model = o->models.n > 0 ? o->models.s[0] : NULL;
-    o->hub.arch = o->arch;
-    const int code = tool_hub_get(TOOL, &o->hub, &model);
-    if (code >= 0 || !o->hub.path[0])
+    const int code = tool_hub_get(TOOL, &o->open.hub, &model);
+    if (code >= 0 || !o->open.hub.path[0])
         return code;
     o->models.s = calloc(1, sizeof *o->models.s); /* it was empty, or hub_get had refused */
     if (!o->models.s)
@@ -296,9 +292,9 @@ int bench_measure(int argc, char **argv, const args_command *commands) {
     if (code < 0)
         code = get_model(&b.o);
     if (code < 0)
-        code = process_set_cpus(TOOL, b.o.cpu_mask);
+        code = process_set_cpus(TOOL, b.o.open.cpu_mask);
     if (code < 0)
-        process_set_priority(TOOL, b.o.priority);
+        process_set_priority(TOOL, b.o.open.priority);
     if (code < 0 && !bench_options_tests(&b.o, &b.test, &b.n_tests))
         code = tool_error(TOOL, 1, "too many tests: the lists are multiplied with each other");
     if (code < 0 && b.n_tests == 0)

@@ -1,8 +1,6 @@
 #include "options.h"
 
-#include "common/machine_options.h"
 #include "common/hints.h"
-#include "common/load.h"
 #include "ggl/internal/backends.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/os_fs.h"
@@ -134,7 +132,11 @@ static int check_compare(bench_options *o, const args_spec *spec) {
 
 int bench_options_read(bench_options *o, int argc, char **argv, const args_command *commands) {
     static const char *const formats[] = {"md", "csv", "json", "jsonl", "sql", "none", NULL};
-    *o = (bench_options){.reps = 5, .format_err = BENCH_NONE, .confidence = 95, .tolerance = 1};
+    *o = (bench_options){.open = open_options_default(),
+                         .reps = 5,
+                         .format_err = BENCH_NONE,
+                         .confidence = 95,
+                         .tolerance = 1};
     const int64_t many = 1 << 24;
     listed l[] = {
         {"-p", {0}, &o->prompt, 0, many, 512},
@@ -148,14 +150,13 @@ int bench_options_read(bench_options *o, int argc, char **argv, const args_comma
     };
     enum { N_LISTED = sizeof l / sizeof *l };
     arg_list pairs = {0}, type_k = {0}, type_v = {0}, alone = {0}, devices = {0}, splits = {0};
-    const arg_option options[] = {
+    const arg_option own[] = {
         {NULL,
          .help = "what is measured; lists are 1,2,4 or 1-8, 1-9+2, 1-64*2, and may be repeated"},
         {"-m --model", ARG_LIST, &o->models, .value = "FILE",
          .help = "a GGUF file or a Hugging Face folder (default: the built-in model "
                  "builtin:stories; builtin:chat is another); repeatable"},
-        HUB_OPTIONS(o->hub),
-        LOAD_TYPE_OPTION(o->type),
+        HUB_OPTIONS(o->open.hub),
         {"-p --n-prompt", ARG_LIST, &l[0].given, .value = "N,..",
          .help = "tokens of the prompt to measure; 0: do not measure prompts (default 512)"},
         {"-n --n-gen", ARG_LIST, &l[1].given, .value = "N,..",
@@ -178,25 +179,15 @@ int bench_options_read(bench_options *o, int argc, char **argv, const args_comma
         {"-ctv --cache-type-v", ARG_LIST, &type_v, .value = "TYPE,..",
          .help = "type of cached values: " TOOL_CACHE_TYPES},
         {"-dev --device --backend", ARG_LIST, &devices, .value = "NAME,..",
-         .typed = o->devices_flag,
+         .typed = o->open.typed[LLM_OPEN_device],
          .help = "backends to compare, one after the other (default: cpu); A/B: both in one test"},
         {"-ngl --n-gpu-layers", ARG_LIST, &l[7].given, .value = "N,..",
          .help = "run the last N layers on the device"},
         {"--split", ARG_LIST, &splits, .value = "A=N,B=M",
          .help = "assign layers to backends, as in llm-cli; repeatable: each split is measured"},
-        PLACEMENT_RULE_OPTIONS(o->rules),
-        {"--strict", ARG_FLAG, &o->strict,
-         .help = "stop with an error if a backend cannot run an operation"},
-        ARCH_OPTION(o),
-        ADAPTER_OPTIONS(o->adapters),
-        IGNORE_OPTIONS(o->ignore),
-        OVERRIDE_OPTIONS(o->overrides),
-        {"--no-repack", ARG_FLAG, &o->no_repack,
-         .help = "use weights in the file's layout, instead of repacking them at load"},
-        F16_OPTION(o),
-        CPUS_OPTIONS(o),
-        ISA_OPTION(o),
-        NO_MMAP_OPTION(o),
+        OPEN_ROWS(PLACE),
+        OPEN_ROWS(MODEL),
+        OPEN_ROWS(MACHINE),
         {NULL, .help = "how"},
         {"-r --repetitions", ARG_INT, &o->reps, .value = "N",
          .help = "measure each test N times (default 5)", .min = 1, .max = BENCH_MAX_SAMPLES},
@@ -234,6 +225,8 @@ int bench_options_read(bench_options *o, int argc, char **argv, const args_comma
          "results as JSON, and the table to read on standard error"},
         {"llm-bench --compare old.json new.json", "which differences between two runs are real?"},
         {0}};
+    arg_option options[OPEN_MOST_ROWS];
+    open_options_table(options, own, BENCH, &o->open);
     const args_spec spec = {TOOL,
                             "[-m FILE | -hf USER/REPO] [options]  |  llm-bench COMMAND ..",
                             "Measures how fast models run.",
@@ -243,9 +236,7 @@ int bench_options_read(bench_options *o, int argc, char **argv, const args_comma
                             .examples = examples,
                             .commands = commands};
     int code = args_parse(&spec, argc, argv);
-    if (code < 0)
-        code = machine_options_check(TOOL, o->no_repack, o->f16_as_bf16, NULL);
-    code = code < 0 ? overrides_read(TOOL, &o->overrides) : code;
+    code = code < 0 ? open_options_check(TOOL, &o->open, false) : code;
     for (int i = 0; i < N_LISTED; i++)
         code = code < 0 ? read_list(&l[i]) : code;
     code = code < 0 ? read_where(o, &devices, l[7].to, &splits) : code;
@@ -274,13 +265,8 @@ void bench_options_fini(bench_options *o) {
     for (size_t i = 0; i < o->n_where; i++)
         free(o->where[i].devices);
     free(o->where);
-    args_list_fini(&o->rules.place);
-    args_list_fini(&o->rules.override);
     args_list_fini(&o->models);
-    adapters_fini(&o->adapters);
-    ignore_fini(&o->ignore);
-    overrides_fini(&o->overrides);
-    tool_hub_fini(&o->hub);
+    open_options_fini(&o->open);
 }
 
 /* --- the cross product ------------------------------------------------------------------------ */

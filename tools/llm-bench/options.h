@@ -2,12 +2,7 @@
 #ifndef TOOLS_BENCH_OPTIONS_H
 #define TOOLS_BENCH_OPTIONS_H
 
-#include "common/args.h"
-#include "common/adapters.h"
-#include "common/hub_options.h"
-#include "common/ignore.h"
-#include "common/override_options.h"
-#include "common/placement_options.h"
+#include "common/open_options.h"
 #include "lists.h"
 #include "row.h"
 
@@ -23,24 +18,18 @@ typedef enum bench_format {
 typedef struct bench_options {
     /* compare: OLD, or OLD and NEW, the latter as a positional argument */
     arg_list models, compare;
-    int type; /* --type */
+    open_options open;
     bench_list prompt, gen, depth, threads, batch, ubatch, sequences, type_k, type_v;
     bool types_given; /* of the KV cache, by the user */
     bench_list pair;  /* pp, tg, pp, tg, .. */
     bench_where *where;
     size_t n_where;
-    char devices_flag[ARG_TYPED]; /* as it was typed; "": not given */
-    placement_rule_options rules; /* for all placements */
-    int64_t reps, delay, priority;
-    tool_ignore ignore;
-    tool_overrides overrides;
-    tool_adapters adapters;
-    hub_options hub;
-    const char *arch, *mask, *cpu_mask, *plot;
+    int64_t reps, delay;
+    const char *plot;
     const char *compare_old, *compare_new, *alternation;
     double confidence, tolerance;
     int format, format_err; /* bench_format */
-    bool strict, progress, no_warmup, no_limits, profile, no_mmap, no_repack, f16_as_bf16;
+    bool progress, no_warmup, no_limits, profile;
 } bench_options;
 
 /* Reads the command line. Returns -1, or an exit code. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/machine.h"
-#include "common/placement_options.h"
+#include "common/placement_text.h"
 #include "common/progress.h"
 #include "conform/speed.h"
 #include "costs.h"
@@ -54,53 +54,52 @@ static ggl_status stage_fini(stage *g, ggl_status st, ggl_error *err) {
     return st == GGL_OK ? closed : st;
 }
 
-placement_options bench_placement(const bench_options *o, const bench_where *w) {
-    placement_options p = {.devices = w->devices,
-                           .split = w->split,
-                           .n_gpu_layers = w->n_gpu_layers,
-                           .n_gpu_layers_given = w->n_gpu_layers >= 0,
-                           .strict = o->strict,
-                           .rules = o->rules};
-    memcpy(p.devices_flag, o->devices_flag, sizeof p.devices_flag);
-    return p;
+llm_opening bench_opening(bench_options *o, const bench_where *w) {
+    llm_opening how = open_options_opening(&o->open);
+    how.params.device = w->devices;
+    how.params.split = w->split;
+    how.n_gpu_layers_given = w->n_gpu_layers >= 0;
+    how.params.n_gpu_layers = how.n_gpu_layers_given ? w->n_gpu_layers : 0;
+    how.no_tokenizer = how.no_advice = true;
+    how.placement_note = how.measured = NULL;
+    how.placed = NULL;
+    how.cancelled = NULL;
+    how.params.adapter = o->open.adapters.from;
+    how.params.n_adapters = o->open.adapters.n_from;
+    return how;
 }
 
 static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-static llm_session_params session_params(const bench_setup *s, const bench_test *t) {
-    const bench_options *o = s->o;
-    llm_session_params p = llm_session_default();
-    p.n_ctx = t->n_depth + t->n_prompt + t->n_gen;
-    p.n_ubatch = larger(t->n_ubatch, t->n_sequences);
-    p.n_slots = t->n_sequences;
-    p.n_rows = t->n_sequences;
-    p.type_k = (ggl_type)t->type_k;
-    p.type_v = (ggl_type)t->type_v;
-    p.no_repack = o->no_repack;
-    p.types_given = o->types_given;
-    bench_texts_session(&p, llm_model_arch(llm_opened_model(s->ctx)), t);
-    return p;
+/* Sets what the test needs of the session. */
+static void set_session(llm_opening *how, const bench_setup *s, const bench_test *t) {
+    llm_session_params *p = &how->session;
+    *p = llm_session_default();
+    p->n_ctx = t->n_depth + t->n_prompt + t->n_gen;
+    how->params.n_ubatch = larger(t->n_ubatch, t->n_sequences);
+    p->n_slots = t->n_sequences;
+    p->n_rows = t->n_sequences;
+    p->type_k = (ggl_type)t->type_k;
+    p->type_v = (ggl_type)t->type_v;
+    p->types_given = s->o->types_given;
+    bench_texts_session(how, llm_model_arch(llm_opened_model(s->ctx)), t);
 }
 
 static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t,
                              bench_collector *collector, ggl_error *err) {
     *g = (stage){.t = t, .ctx = s->ctx, .collector = collector};
-    const placement_options where = bench_placement(s->o, t->where);
-    llm_opening o = s->opening;
-    o.backend = (ggl_backend_params){.size = sizeof o.backend,
-                                     .n_threads = (int)t->n_threads,
-                                     .n_threads_batch = (int)t->n_threads,
-                                     .mask = s->o->mask,
-                                     .f16_as_bf16 = s->o->f16_as_bf16,
-                                     .profile = collector ? bench_collect : NULL,
-                                     .profile_ctx = collector};
-    o.placement = placement_choice(NULL, &where);
-    o.session = session_params(s, t);
+    llm_opening o = bench_opening(s->o, t->where);
+    o.path = s->opening.path;
+    o.params.progress = NULL;
+    o.params.n_threads = t->n_threads;
+    o.profile = collector ? bench_collect : NULL;
+    o.profile_ctx = collector;
+    set_session(&o, s, t);
     ggl_status st = llm_context_open(g->ctx, &o, LLM_OPENED_ADAPTERS, err);
     if (st != GGL_OK && llm_opened_step(g->ctx) == LLM_OPENED_ADAPTERS - 1)
-        (void)adapters_within(&s->o->adapters, llm_opened_n_adapters(g->ctx), st, err);
+        (void)adapters_within(&s->o->open.adapters, llm_opened_n_adapters(g->ctx), st, err);
     if (st == GGL_OK)
         st = llm_context_open(g->ctx, &o, LLM_OPENED_SESSION, err);
     if (st == GGL_OK && !*s->noted) {
@@ -346,7 +345,7 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
                             : only                          ? n * (c.trunk_macs + c.tail_macs)
                                    : n * c.trunk_macs + evals * c.tail_macs;
         rate = row->gmac = macs / ns;
-        bool rounded = c.weight_type == GGL_F16 && s->o->f16_as_bf16;
+        bool rounded = c.weight_type == GGL_F16 && s->o->open.how.params.f16_as_bf16;
         limit = bench_limit_of(&row->limit, rounded ? GGL_BF16 : c.weight_type);
     } else if (t->n_prompt == 0) {
         double past = (double)t->n_depth + 0.5 * (double)(t->n_gen + 1);
@@ -443,7 +442,8 @@ ggl_status bench_run(bench_row *row, const bench_row **equal, const bench_setup 
     *equal = NULL;
     *row = (bench_row){.test = *t};
     snprintf(row->cpu, sizeof row->cpu, "%s", s->cpu);
-    snprintf(row->isa, sizeof row->isa, "%s", bench_peak_best(bench_features(s->o->mask))->name);
+    snprintf(row->isa, sizeof row->isa, "%s",
+             bench_peak_best(bench_features(s->o->open.how.mask))->name);
     bench_time_text(row->time, sizeof row->time);
     int64_t begin = ggl_os_clock();
     ggl_status st = stage_init(&g, s, t, NULL, err);

@@ -2,20 +2,19 @@
 #ifndef TOOLS_BENCH_RUN_H
 #define TOOLS_BENCH_RUN_H
 
-#include "common/placement_options.h"
 #include "limits.h"
 #include "opening.h"
 #include "options.h"
 
-/* Returns the options of one placement; they borrow from both. */
-placement_options bench_placement(const bench_options *o, const bench_where *w);
+/* How a model is opened for one placement; borrows from both. */
+llm_opening bench_opening(bench_options *o, const bench_where *w);
 
 typedef struct bench_setup { /* what tests have in common */
-    const bench_options *o;
-    llm_context *ctx; /* with the model alone, between tests */
-    llm_opening opening;
-    double load_ns; /* time for opening the model */
-    bool *noted;    /* its notes were printed */
+    bench_options *o;
+    llm_context *ctx;    /* with the model alone, between tests */
+    llm_opening opening; /* of the model alone */
+    double load_ns;      /* time for opening the model */
+    bool *noted;         /* its notes were printed */
     bench_limits limits;
     const char *cpu;
     bench_row *const *row; /* those measured so far */

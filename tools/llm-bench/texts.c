@@ -17,11 +17,11 @@ const char *bench_cannot(const llm_arch *arch, const bench_test *t) {
     return NULL;
 }
 
-void bench_texts_session(llm_session_params *p, const llm_arch *arch, const bench_test *t) {
+void bench_texts_session(llm_opening *how, const llm_arch *arch, const bench_test *t) {
     if (!llm_arch_sees_all(arch) || llm_arch_has_output(arch, "logits"))
         return;
-    p->embeddings = true;
-    p->n_rows = t->n_ubatch; /* of a mean: a row for each token's embedding */
+    how->params.embeddings = true;
+    how->session.n_rows = t->n_ubatch; /* of a mean: a row for each token's embedding */
 }
 
 bool bench_embeds(const llm_session *s) {

@@ -2,14 +2,14 @@
 #ifndef TOOLS_BENCH_TEXTS_H
 #define TOOLS_BENCH_TEXTS_H
 
-#include "llm/internal/session.h"
+#include "opening.h"
 #include "row.h"
 
 /* Returns why a test measures nothing of the model; "": another test measures the same; NULL: it measures something. */
 const char *bench_cannot(const llm_arch *arch, const bench_test *t);
 
 /* Lets a session of the test make vectors or scores, if those are what the model makes. */
-void bench_texts_session(llm_session_params *p, const llm_arch *arch, const bench_test *t);
+void bench_texts_session(llm_opening *how, const llm_arch *arch, const bench_test *t);
 
 /* True if the session makes vectors or scores, so that bench_embed measures it. */
 bool bench_embeds(const llm_session *s);

@@ -17,7 +17,7 @@
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/os_terminal.h"
 
-enum { MOST_TEMPLATE = 4 << 20, MOST_SYSTEM = 16 << 20 }; /* bytes */
+enum { MOST_SYSTEM = 16 << 20 }; /* bytes */
 
 static bool has_template(const ggl_gguf *file) {
     ggl_error none = {0};
@@ -28,8 +28,8 @@ static bool has_template(const ggl_gguf *file) {
 /* True if what was given needs a text that is continued. */
 static bool is_text(const cli_options *o, const ggl_gguf *file) {
     const chat_options *k = &o->chat;
-    return k->refused || k->interactive || o->plan || o->logits || o->watch ||
-           o->saved_prompt.path || o->n_beams > 1 || (!file && o->arch);
+    return k->refused || k->interactive || o->open.plan || o->logits || o->watch ||
+           o->saved_prompt.path || o->n_beams > 1 || (!file && o->open.how.params.arch);
 }
 
 bool chat_answers_media(const cli_options *o, const ggl_gguf *file) {
@@ -44,12 +44,12 @@ bool chat_begins(const cli_options *o, const ggl_gguf *file) {
     if (k->wanted || k->single)
         return true;
     return !o->prompt && !o->prompt_file && !o->tokens && terminal_is_there() &&
-           (!file || k->template_name || k->template_file || has_template(file));
+           (!file || open_options_names_template(&o->open) || has_template(file));
 }
 
 bool chat_lacks_template(const cli_options *o, const ggl_gguf *file) {
-    return o->model && !o->chat.refused && !o->prompt && !o->prompt_file && terminal_is_there() &&
-           file && !has_template(file);
+    return o->open.how.path && !o->chat.refused && !o->prompt && !o->prompt_file &&
+           terminal_is_there() && file && !has_template(file);
 }
 
 void chat_note_template(const cli_options *o, const ggl_gguf *file) {
@@ -68,28 +68,15 @@ static int no_template(const chat *c, const ggl_error *err) {
 }
 
 static int open_template(chat *c) {
-    const chat_options *o = &c->o.chat;
-    const template_choice choice = {o->template_file, o->template_name, MOST_TEMPLATE};
-    const bool is_named = o->template_file || o->template_name;
+    const bool is_named = open_options_names_template(&c->o.open);
     ggl_error err = {0};
     ggl_status st;
-    llm_chat *format = NULL;
-    const int code =
-        tool_open_template(&format, TOOL, &choice, llm_model_file(llm_opened_model(c->ctx)),
-                           llm_opened_tokenizer(c->ctx), &st, &err);
-    llm_opened_set_chat(c->ctx, format);
-    if (code >= 0)
-        return code;
-    if (st == GGL_OK) {
+    const int code = open_options_open_chat(TOOL, &c->o.open, c->ctx, c->o.chat.thinks, &st, &err);
+    const llm_chat *format = llm_opened_chat(c->ctx);
+    if (format)
         c->has_marks = llm_calls_tokens_of(llm_chat_answers(format).format) == LLM_CALLS_ALL_TOKENS;
-        const template_settings settings = {
-            .reasoning = o->thinks,
-            .budget = o->reasoning_budget,
-            .variables = o->template_vars,
-            .no_bos = o->no_bos,
-        };
-        return tool_set_template(format, TOOL, &settings);
-    }
+    if (code >= 0 || st == GGL_OK)
+        return code;
     if (st == GGL_NOT_FOUND && !is_named)
         return no_template(c, &err);
     return tool_error(TOOL, 1, "%s%s", err.msg,
@@ -126,7 +113,7 @@ static void note_unread(void *ctx, ggl_str name) {
 
 /* Names that the template does not read may be typing errors. */
 static void note_variables(const chat *c) {
-    const char *vars = c->o.chat.template_vars;
+    const char *vars = c->o.open.template_vars;
     llm_talk *talk = NULL;
     ggl_error none = {0}; /* the variables were read already */
     if (vars && llm_talk_new(&talk, &none) == GGL_OK &&

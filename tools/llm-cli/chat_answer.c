@@ -199,7 +199,7 @@ static bool shows(void *user, int32_t id) {
 static size_t limit_reasoning(void *user, const int32_t **id) {
     chat *c = user;
     const ggl_str end = llm_calls_reasoning_end(c->show->calls);
-    const int64_t most = c->o.chat.thinks == TOOL_REASONING_OFF ? 0 : c->o.chat.reasoning_budget;
+    const int64_t most = c->o.chat.thinks == TOOL_REASONING_OFF ? 0 : c->o.open.reasoning_budget;
     ggl_error none = {0};
     if (end.n == 0 || most < 0 || c->ends_reasoning || (int64_t)c->drawn.n < most)
         return 0;

@@ -8,24 +8,23 @@
 /* How reasoning is shown; the order is that of chat_reasoning_choices, after which those of tool_reasoning_choices follow. */
 enum { REASONING_SHOW, REASONING_DIM, REASONING_HIDE, N_REASONING };
 
+struct open_options; /* common/open_options.h */
+
 typedef struct chat_options {
     bool wanted, refused;     /* -cnv, -no-cnv */
     bool single, interactive; /* one turn; typed text is appended to a text without a template */
     bool interactive_first, multiline, no_history, no_wrap, show_timings;
     const char *system, *system_file, *in_prefix, *in_suffix;
     const char *tools; /* file */
-    const char *template_name, *template_file, *template_vars;
     int reasoning, reasoning_format;
     int thinks; /* one of tool_reasoning_choices */
-    bool no_bos;
     bool reasoning_given, format_given;
-    int64_t reasoning_budget;
 } chat_options;
 
 extern const char *const chat_reasoning_choices[];
 
 #define CHAT_DEFAULTS                                                                              \
-    { .reasoning = REASONING_DIM, .thinks = TOOL_REASONING_AUTO, .reasoning_budget = -1 }
+    { .reasoning = REASONING_DIM, .thinks = TOOL_REASONING_AUTO }
 
 /* clang-format off */
 #define CHAT_OPTIONS(o)                                                                            \
@@ -40,26 +39,14 @@ extern const char *const chat_reasoning_choices[];
      .help = "the conversation's system message"},                                                 \
     {"-sysf --system-prompt-file", ARG_STRING, &(o).system_file, .value = "FILE",                  \
      .help = "the same, from a file"},                                                             \
-    {"--chat-template", ARG_STRING, &(o).template_name, .value = "NAME|FILE",                      \
-     .help = "the chat template: a file, one of the model's by its name, a built-in one "          \
-             "(chatml, llama3, ..), or its text, which has {{ or {%"},                             \
-    {"--chat-template-file", ARG_STRING, &(o).template_file, .value = "FILE",                      \
-     .help = "the same, but always a file"},                                                             \
-    {"--chat-template-kwargs", ARG_STRING, &(o).template_vars, .value = "JSON",                    \
-     .help = "variables of the template: {\"enable_thinking\": false}"},                           \
     {"--tools", ARG_STRING, &(o).tools, .value = "FILE",                                           \
      .help = "tools, a JSON list in OpenAI's form; calls of them are printed as lines of JSON"},   \
-    {"--no-chat-bos", ARG_FLAG, &(o).no_bos,                                                       \
-     .help = "do not begin conversations with the token that the file demands (add_bos_token) if the template does not write it"}, \
     {"-rea --reasoning", ARG_CHOICE, &(o).reasoning, .value = "HOW",                                    \
      .choices = chat_reasoning_choices, .given = &(o).reasoning_given,                             \
      .help = "how to print reasoning, such as <think> .. </think>: dim (default) dims it on a terminal and hides it elsewhere; hide hides it; show prints the answer as the model wrote it; on, off and auto (default) let the model reason or not, if the template can"},                                                                 \
     {"--reasoning-format", ARG_CHOICE, &(o).reasoning_format, .value = "HOW",                      \
      .choices = tool_reasoning_formats, .given = &(o).format_given,                                   \
      .help = "for users of llama.cpp: none is --reasoning show"},                                   \
-    {"--reasoning-budget", ARG_INT, &(o).reasoning_budget, .value = "N",                           \
-     .help = "tokens of reasoning, after which it is ended; 0: none (default -1: no limit)",          \
-     .min = -1, .max = INT32_MAX},                                                                         \
     {"-i --interactive", ARG_FLAG, &(o).interactive,                                               \
      .help = "continue a text without a chat template: when it ends, append what you type, and go on"},           \
     {"-if --interactive-first", ARG_FLAG, &(o).interactive_first,                                  \
@@ -82,10 +69,11 @@ extern const char *const chat_reasoning_choices[];
 void chat_options_settle(chat_options *o);
 /* Finishes and checks the options. has_text: -p or -f is given; has_ids: --tokens; has_output: -o.
  * Returns -1, or an exit code after an error. */
-int chat_options_check(chat_options *o, bool has_text, bool has_ids, bool has_output);
+int chat_options_check(chat_options *o, const struct open_options *open, bool has_text,
+                       bool has_ids, bool has_output);
 /* Returns the first flag given that only conversations read; NULL if none. */
-const char *chat_options_flag(const chat_options *o);
+const char *chat_options_flag(const chat_options *o, const struct open_options *open);
 /* Returns a flag that asks for no reasoning, which a text that is continued has not; NULL: none was given. */
-const char *chat_options_idle(const chat_options *o);
+const char *chat_options_idle(const chat_options *o, const struct open_options *open);
 
 #endif

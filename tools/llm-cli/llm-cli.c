@@ -10,17 +10,16 @@
 #include "diffusion.h"
 #include "ggl/internal/os_fs.h"
 #include "images.h"
-#include "common/cache_types.h"
 #include "common/fit_context.h"
 #include "common/fit_lines.h"
 #include "common/input.h"
 #include "common/load.h"
 #include "common/open_context.h"
 #include "common/paths.h"
+#include "common/placement_text.h"
 #include "common/process.h"
 #include "common/ranks.h"
 #include "common/progress.h"
-#include "common/speculate.h"
 #include "common/terminal.h"
 #include "common/texts.h"
 #include "ggl/alloc.h"
@@ -37,7 +36,6 @@
 
 typedef struct cli {
     cli_options o;
-    ggl_gguf_params file; /* how files are read */
     llm_opening opening;
     llm_context *ctx;
     cli_generation generation;
@@ -69,8 +67,9 @@ static bool is_prompted(const cli_options *o) {
 static int check_lengths(const cli *c) {
     const int64_t n = (int64_t)c->prompt.n;
     const int64_t n_ctx = llm_opened_session(c->ctx) ? llm_session_n_ctx(llm_opened_session(c->ctx))
-                          : c->o.n_ctx > 0           ? c->o.n_ctx
-                                                     : llm_model_n_ctx(llm_opened_model(c->ctx));
+                          : c->o.open.how.params.n_ctx > 0
+                              ? c->o.open.how.params.n_ctx
+                              : llm_model_n_ctx(llm_opened_model(c->ctx));
     if (n > n_ctx && (llm_opened_session(c->ctx) || n_ctx > 0))
         return tool_error(TOOL, 1,
                           "the prompt has %" PRId64 " tokens, but the context only %" PRId64
@@ -179,7 +178,7 @@ static int tokenize_prompt(cli *c) {
         return tool_error(TOOL, 1,
                           "%s: the file has no chat template, so it cannot chat; --chat-template "
                           "NAME|FILE gives one (chatml, llama3, ..), -p TEXT continues a text",
-                          c->o.model);
+                          c->o.open.how.path);
     if (c->prompt.n == 0 && c->text_size > 0)
         return tool_error(TOOL, 2,
                           "the prompt becomes no token: the model's vocabulary lacks all of its "
@@ -196,72 +195,36 @@ static int tokenize_prompt(cli *c) {
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
-/* The session's `progress`. */
-static bool on_load(void *ctx, size_t done, size_t total) {
-    return progress_share(ctx, done, total) && !process_stopped;
-}
-
-static llm_session_params session_params(const cli_options *o) {
-    llm_session_params p = llm_session_default();
-    p.n_ctx = o->n_ctx;
-    p.n_ubatch = o->n_ubatch;
-    p.n_slots = o->n_beams;
+/* Sets what the options need of the session. */
+static void set_session(llm_session_params *p, const cli_options *o) {
+    p->n_slots = o->n_beams;
     if (o->n_beams > 1)
-        p.n_rows = o->n_beams;
+        p->n_rows = o->n_beams;
     if (o->logits)
-        p.n_rows = o->n_ubatch;
-    if (constraint_is_given(&o->constraint) && p.n_rows < LLM_FORCED_ROWS)
-        p.n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
-    p.types_given = o->types_given;
-    p.type_k = tool_cache_type(o->type_k);
-    p.type_v = tool_cache_type(o->type_v);
-    p.no_repack = o->no_repack;
-    p.repack_late = true;
-    p.repack_cache = o->repack_cache;
-    p.progress = on_load;
-    return p;
+        p->n_rows = p->n_ubatch;
+    if (constraint_is_given(&o->constraint) && p->n_rows < LLM_FORCED_ROWS)
+        p->n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
 }
 
 /* Sets what the options say about opening the model. */
 static int set_opening(cli *c) {
     ggl_error err = {0};
-    cli_options *o = &c->o;
-    const char *name = o->model ? o->model : chat_begins(o, NULL) ? "builtin:chat" : NULL;
-    c->file = (ggl_gguf_params){
-        .size = sizeof c->file, .no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true};
-    const llm_model_params mp = {.size = sizeof mp,
-                                 .arch_path = o->arch,
-                                 .gguf = &c->file,
-                                 .ignore = ignore_of(&o->ignore),
-                                 .override = o->overrides.text,
-                                 .n_override = o->overrides.n};
-    c->opening = (llm_opening){
-        .loading = tool_loading(name ? name : "builtin:stories", &mp, o->type),
-        .no_chat = true,
-        .backend = {.size = sizeof c->opening.backend,
-                    .n_threads = (int)o->n_threads,
-                    .n_threads_batch = (int)o->n_threads_batch,
-                    .mask = o->mask,
-                    .f16_as_bf16 = o->f16_as_bf16},
-        .mmproj = o->mmproj,
-        .image_min_tokens = o->image_min_tokens,
-        .image_max_tokens = o->image_max_tokens,
-        .mmproj_came = o->hub.eye_came,
-        .placement = placement_choice(TOOL, &o->placement),
-        .session = session_params(o),
-        .guessing = speculate_choice(TOOL, &o->speculate),
-        .lacks = fit_context_note,
-        .placed = placement_say,
-        .cancelled = process_is_stopped,
-        .ctx = (void *)(uintptr_t)TOOL,
-    };
+    const char *name = c->o.open.how.path;
+    if (!name)
+        name = chat_begins(&c->o, NULL) ? "builtin:chat" : "builtin:stories";
+    c->opening = open_options_opening(&c->o.open);
+    c->opening.path = name;
+    c->opening.params.user = (void *)(uintptr_t)name;
+    c->opening.params.repack_late = true;
+    set_session(&c->opening.session, &c->o);
+    c->opening.lacks = fit_context_note;
     if (llm_context_new(&c->ctx, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    return name ? tool_check_builtin(TOOL, name) : -1;
+    return tool_check_builtin(TOOL, name);
 }
 
 static int open_until(cli *c, llm_opened until) {
-    return tool_open_context(c->ctx, TOOL, &c->opening, &c->o.adapters, until);
+    return tool_open_context(c->ctx, TOOL, &c->opening, &c->o.open.adapters, until);
 }
 
 static int open_model(cli *c) {
@@ -272,7 +235,7 @@ static int open_model(cli *c) {
 static int open_session(cli *c) {
     const bool goes_on = (c->converses && !c->o.chat.single) || c->o.chat.interactive;
     if (!goes_on && c->o.n_predict > 0)
-        c->opening.session.n_expected = c->o.n_predict;
+        c->opening.params.n_expected = c->o.n_predict;
     const int code = open_until(c, LLM_OPENED_SESSION);
     if (code >= 0)
         return code;
@@ -371,31 +334,33 @@ static void set_facts(cli *c) {
 
 /* Refuses flags that are not read, now that it is known whether this is a conversation. */
 static int check_use(const cli *c) {
-    const char *flag = chat_options_flag(&c->o.chat), *idle = chat_options_idle(&c->o.chat);
+    const char *flag = chat_options_flag(&c->o.chat, &c->o.open),
+               *idle = chat_options_idle(&c->o.chat, &c->o.open);
     const llm_arch *arch = llm_model_arch(llm_opened_model(c->ctx));
-    if (llm_arch_has_output(arch, "guess") && !llm_arch_has_output(arch, "logits") && !c->o.plan)
+    if (llm_arch_has_output(arch, "guess") && !llm_arch_has_output(arch, "logits") &&
+        !c->o.open.plan)
         return tool_error(TOOL, 1,
                           "the model writes no texts alone: it guesses for another one, -m MODEL "
                           "--draft %s",
-                          c->o.model);
-    if (!llm_arch_has_output(arch, "logits") && llm_arch_reads_rows(arch) && !c->o.plan)
+                          c->o.open.how.path);
+    if (!llm_arch_has_output(arch, "logits") && llm_arch_reads_rows(arch) && !c->o.open.plan)
         return tool_error(TOOL, 1,
                           "the model writes no texts: it makes rows of pictures or sound for one "
                           "that does, -m MODEL --mmproj %s",
-                          c->o.model);
-    if (!llm_arch_has_output(arch, "logits") && !c->o.plan)
+                          c->o.open.how.path);
+    if (!llm_arch_has_output(arch, "logits") && !c->o.open.plan)
         return tool_error(TOOL, 1,
                           "the model writes no texts: it makes vectors or scores of them "
                           "(llm-embed, llm-server)");
-    if (llm_arch_reads_text(arch) && llm_arch_reads_rows(arch) && !c->o.plan)
+    if (llm_arch_reads_text(arch) && llm_arch_reads_rows(arch) && !c->o.open.plan)
         return tool_error(TOOL, 1,
                           "the model writes down what it hears, and reads no text (llm_transcribe, "
                           "llm-transcribe)");
     const char *media = c->o.image.n > 0 ? "--image" : "--audio";
-    if (has_media(c) && !c->o.mmproj && c->o.hub.no_eye && !c->o.plan)
+    if (has_media(c) && !c->o.open.how.params.mmproj && c->o.open.hub.no_eye && !c->o.open.plan)
         return tool_error(TOOL, 2, "%s needs the model's %s, which --no-mmproj leaves out", media,
                           c->o.image.n > 0 ? "eye" : "ear");
-    if (has_media(c) && !c->o.mmproj && !c->o.plan)
+    if (has_media(c) && !c->o.open.how.params.mmproj && !c->o.open.plan)
         return tool_error(TOOL, 2,
                           "%s needs the model's %s: --mmproj FILE, the file beside the model's "
                           "that is mostly named mmproj-*.gguf%s",
@@ -413,7 +378,7 @@ static int check_use(const cli *c) {
                           "%s is for models that read a text and write another, and this one "
                           "continues its prompt",
                           c->o.encode_tokens ? "--encode-tokens" : "--answer-begin");
-    if (diffusion_is(c->ctx) && c->o.n_predict != 0 && !c->o.plan) {
+    if (diffusion_is(c->ctx) && c->o.n_predict != 0 && !c->o.open.plan) {
         const int unfit = diffusion_check(&c->o);
         if (unfit >= 0)
             return unfit;
@@ -432,7 +397,7 @@ static int check_use(const cli *c) {
     if (c->converses && c->o.n_keep != 0)
         return tool_error(TOOL, 2,
                           "--keep is for texts; a conversation always keeps its system message");
-    if (!c->converses && flag && !c->o.plan)
+    if (!c->converses && flag && !c->o.open.plan)
         return tool_error(TOOL, 2,
                           "%s is for conversations, but standard input is continued as a text; "
                           "-cnv converses, -st answers it",
@@ -442,7 +407,7 @@ static int check_use(const cli *c) {
 
 static int run(cli *c) {
     c->t_begin = ggl_os_seconds();
-    progress_begin(NULL, 0, "loading %s", c->o.model ? c->o.model : "the model");
+    progress_begin(NULL, 0, "loading %s", c->o.open.how.path ? c->o.open.how.path : "the model");
     int code = open_model(c);
     if (code < 0 && is_prompted(&c->o) &&
         chat_answers_media(&c->o, llm_model_file(llm_opened_model(c->ctx))))
@@ -454,13 +419,13 @@ static int run(cli *c) {
     }
     if (code < 0)
         code = check_use(c);
-    if (code < 0 && !c->o.plan) /* before the session, which may take long to make */
+    if (code < 0 && !c->o.open.plan) /* before the session, which may take long to make */
         code = read_prompt(c);
     if (code < 0)
         code = open_session(c);
     progress_end();
-    if (code < 0 && c->o.plan)
-        return tool_print_plan(c->ctx, c->o.plan);
+    if (code < 0 && c->o.open.plan)
+        return tool_print_plan(c->ctx, c->o.open.plan);
     if (code < 0)
         code = check_lengths(c);
     if (code < 0 && c->o.answer_begin && (code = begin_answer(c)) < 0)
@@ -511,7 +476,7 @@ static bool finish(cli *c) {
     const bool complete = llm_context_close(c->ctx, &err) == GGL_OK;
     if (!complete)
         (void)tool_error(TOOL, 1, "%s", err.msg);
-    adapters_forget(&c->o.adapters);
+    adapters_forget(&c->o.open.adapters);
     llm_tokens_fini(&c->prompt);
     free(c->text);
     return complete;
@@ -546,7 +511,7 @@ static int watch(cli *c) {
     const cli_options o = c->o;
     while (!process_stopped) {
         os_stat before = {0};
-        (void)ggl_os_stat(o.arch, &before);
+        (void)ggl_os_stat(o.open.how.params.arch, &before);
         *c = (cli){.o = o};
         if (open_model(c) < 0 && check_descriptor(c) < 0) {
             llm_close(c->ctx);
@@ -556,8 +521,8 @@ static int watch(cli *c) {
         (void)finish(c);
         fflush(stdout);
         *c = (cli){.o = o};
-        fprintf(stderr, "watching    %s (Ctrl-C ends)\n", o.arch);
-        wait_for_change(o.arch, &before);
+        fprintf(stderr, "watching    %s (Ctrl-C ends)\n", o.open.how.params.arch);
+        wait_for_change(o.open.how.params.arch, &before);
     }
     return process_stop_code();
 }
@@ -583,21 +548,15 @@ static int check_media(const cli_options *o, const char *flag, const arg_list *f
 
 static int check_paths(const cli_options *o) {
     const bool is_piped = prompt_is_piped(o);
-    const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
     const tool_path paths[] = {
-        {"-m", o->model, .needed = true, .model = true},
+        OPEN_PATHS(&o->open),
+        {"--arch", o->open.how.params.arch, .needed = !o->watch, .or_name = true},
         {"-f", o->prompt_file, .needed = true},
         {"-sysf", o->chat.system_file, .needed = true},
         {"--tools", o->chat.tools, .needed = true},
-        {"--chat-template-file", o->chat.template_file, .needed = true},
         {"the prompt", is_piped ? "-" : NULL, .written = false},
-        {"--arch", o->arch, .needed = !o->watch, .or_name = true},
         {"-o", o->output, .written = true},
         {"--logits", o->logits, .written = true},
-        {"--trace", placement_trace(&o->placement), .written = true},
-        {"--repack-cache", cache, .written = true, .optional = true},
-        {"--draft", o->speculate.draft, .needed = true, .model = true},
-        {"--mmproj", o->mmproj, .needed = true, .model = true},
         {"--prompt-cache", o->saved_prompt.path, .written = !o->saved_prompt.read_only},
     };
     int code = tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
@@ -611,17 +570,20 @@ static int check_paths(const cli_options *o) {
 static void choose_seeing(cli *c) {
     cli_options *o = &c->o;
     chat_options *k = &o->chat;
+    llm_opening *how = &o->open.how;
+    const hub_options *hub = &o->open.hub;
     static const char seeing[] = "builtin:shapes";
-    c->shows = o->image.n > 0 && (!o->model || strcmp(o->model, seeing) == 0) && !o->mmproj &&
-               !o->hub.repo && !o->hub.url && !o->hub.cache_list && !o->arch;
+    c->shows = o->image.n > 0 && (!how->path || strcmp(how->path, seeing) == 0) &&
+               !how->params.mmproj && !hub->repo && !hub->url && !hub->cache_list &&
+               !how->params.arch;
     if (!c->shows)
         return;
-    if (!o->model)
+    if (!how->path)
         tool_note(TOOL,
                   "no model is named (-m), so %s looks at the picture: it knows coloured shapes "
                   "alone",
                   seeing);
-    o->model = seeing;
+    how->path = seeing;
     if (k->wanted || k->single || k->refused || k->interactive || o->tokens || is_prompted(o))
         return;
     k->wanted = terminal_is_there();
@@ -633,13 +595,8 @@ static void choose_seeing(cli *c) {
 static int get_models(cli *c) {
     cli_options *o = &c->o;
     choose_seeing(c);
-    o->hub.arch = o->arch;
-    int code = tool_hub_get_seeing(TOOL, &o->hub, &o->model, &o->mmproj);
-    if (code < 0)
-        code = eye_options_check(TOOL, o->mmproj, o->image_min_tokens, o->image_max_tokens);
-    if (code < 0)
-        code = tool_hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
-    return code < 0 && (o->hub.path[0] || o->hub.path[1]) ? check_paths(o) : code;
+    const int code = open_options_get_models(TOOL, &o->open, true);
+    return code < 0 && (o->open.hub.path[0] || o->open.hub.path[1]) ? check_paths(o) : code;
 }
 
 int main(int argc, char **argv) {
@@ -655,12 +612,12 @@ int main(int argc, char **argv) {
     if (code < 0)
         code = check_paths(&c.o);
     if (code < 0)
-        code = process_set_cpus(TOOL, c.o.cpu_mask);
+        code = process_set_cpus(TOOL, c.o.open.cpu_mask);
     if (code >= 0) {
         cli_options_fini(&c.o);
         return tool_finish(TOOL, code);
     }
-    process_set_priority(TOOL, c.o.priority);
+    process_set_priority(TOOL, c.o.open.priority);
     process_wait_for_stop();
     code = get_models(&c);
     if (code < 0)

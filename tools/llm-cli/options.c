@@ -3,11 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/machine_options.h"
 #include "common/color.h"
 #include "common/hints.h"
-#include "common/open_context.h"
-#include "common/load.h"
 #include "common/paths.h"
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/os_clock.h"
@@ -18,15 +15,12 @@ static const char *const on_full_choices[] = {"stop", "shift", NULL};
 
 static const cli_options defaults = {
     .n_predict = -1,
-    .n_batch = 2048,
-    .n_ubatch = 512,
     .seed = -1,
     .display_prompt = true,
     .diffusion = DIFFUSION_DEFAULTS,
     .n_beams = 1,
     .length_penalty = 1,
     .escape = true,
-    .speculate = SPECULATE_DEFAULTS,
     .chat = CHAT_DEFAULTS,
 };
 
@@ -96,20 +90,18 @@ static int change_setting(const arg_option *all, const arg_option *kept, int arg
 }
 
 static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
-    const arg_option options[] = {
+    const arg_option own[] = {
         {NULL, .help = "model and prompt"},
-        {"-m --model", ARG_STRING, &o->model, .value = "FILE",
+        {"-m --model", ARG_STRING, &o->open.how.path, .value = "FILE",
          .help = "a GGUF file or a Hugging Face folder (default: the built-in model, which tells "
                  "stories; builtin:chat: the one that answers; with --image, builtin:shapes, which "
                  "sees coloured shapes)"},
-        HUB_OPTIONS(o->hub),
-        LOAD_TYPE_OPTION(o->type),
+        HUB_OPTIONS(o->open.hub),
         {"-p --prompt", ARG_STRING, &o->prompt, .value = "TEXT", .may_be_empty = true,
          .help = "the text to continue (default: standard input, if it is piped)"},
         {"-f --file", ARG_STRING, &o->prompt_file, .value = "FILE",
          .help = "read the prompt from FILE; one newline at its end is left out"},
-        EYE_OPTIONS(o),
-        HUB_EYE_OPTION(o->hub),
+        OPEN_ROWS(SEES),
         {"--image", ARG_LIST, &o->image, .value = "FILE",
          .help = "show a picture: where the prompt has <__media__>, else before it; repeatable, "
                  "or a,b for several. In a conversation: /image FILE"},
@@ -129,10 +121,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {"-n --n-predict --predict", ARG_INT, &o->n_predict, .value = "N",
          .help = "tokens to generate (default -1: until the text ends, or the context is full)",
          .min = -1, .max = INT32_MAX},
-        {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
-         .help = "size of the context in tokens (default 0: the model's own, or less if that does "
-                 "not fit into memory)",
-         .min = 0, .max = 1 << 30},
+        OPEN_ROWS(CONTEXT),
         {"--on-full", ARG_CHOICE, &o->on_full, .value = "HOW", .choices = on_full_choices,
          .given = &o->full_given,
          .help = "when the context is full: stop (default), or shift: keep the first --keep "
@@ -145,10 +134,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {"--keep", ARG_INT, &o->n_keep, .value = "N",
          .help = "tokens of the prompt that a shift keeps; -1: all (default 0)", .min = -1,
          .max = INT32_MAX},
-        ARCH_OPTION(o),
-        ADAPTER_OPTIONS(o->adapters),
-        IGNORE_OPTIONS(o->ignore),
-        OVERRIDE_OPTIONS(o->overrides),
+        OPEN_ROWS(MODEL),
         {"-e --escape", ARG_FLAG, &o->escape,
          .help = "resolve \\n, \\t, \\xHH .. in -p, -r, --stop and --dry-sequence-breaker as in C "
                  "(default)"},
@@ -182,6 +168,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "print the prompt in colour: auto (default: on a terminal, unless NO_COLOR is "
                  "set), always or never"},
         {NULL, .help = "conversation"},
+        OPEN_ROWS(CHAT),
         CHAT_OPTIONS(o->chat),
         CONSTRAINT_OPTIONS(o->constraint),
         {NULL, .help = "sampling"},
@@ -190,24 +177,17 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {"-s --seed", ARG_INT, &o->seed, .value = "N",
          .help = "the same seed gives the same text (default -1: a different one each time)",
          .min = -1, .max = 9007199254740992.0},
-        SPECULATE_OPTIONS(o->speculate),
-        HUB_DRAFT_OPTION(o->hub, o->speculate.draft_comes),
+        {NULL, .help = "speed"},
+        OPEN_ROWS(SPEED),
         SAVED_PROMPT_OPTIONS(o->saved_prompt),
         {NULL, .help = "machine"},
-        THREADS_OPTIONS(o),
-        CPUS_OPTIONS(o),
-        BATCH_OPTIONS(o),
-        NO_MMAP_OPTION(o),
-        {"--mmap", ARG_UNFLAG, &o->no_mmap, .help = "map the file (default)"},
-        KEEP_OPTIONS(o),
-        F16_OPTION(o),
-        ISA_OPTION(o),
+        OPEN_ROWS(MACHINE),
         {NULL, .help = "where it runs"},
         {"--list-devices", ARG_FLAG, &o->list_devices,
          .help = "print the devices that --device accepts, and exit"},
-        PLACEMENT_OPTIONS(o->placement),
+        OPEN_ROWS(PLACE),
         {NULL, .help = "inspection"},
-        PLAN_OPTION(o),
+        OPEN_ROWS(PLAN),
         {"--watch", ARG_FLAG, &o->watch,
          .help = "with --arch: check the file and run the prompt again whenever it changes"},
         {"--logits", ARG_STRING, &o->logits, .value = "FILE",
@@ -225,6 +205,8 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {"llm-cli -m model.gguf --plan",
          "prints what would run where, and the memory that it takes"},
         {0}};
+    arg_option options[OPEN_MOST_ROWS], kept[OPEN_MOST_ROWS];
+    open_options_table(options, own, CLI, &o->open);
     const args_spec spec = {
         "llm-cli",
         "[-m FILE | -hf USER/REPO] [-p TEXT] [options]",
@@ -236,7 +218,6 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         .examples = examples};
     if (!only_settings)
         return args_parse(&spec, argc, argv);
-    arg_option kept[sizeof options / sizeof *options];
     keep_settings(options, kept);
     return change_setting(options, kept, argc, argv);
 }
@@ -265,7 +246,7 @@ int cli_options_set(cli_options *o, int argc, char **argv) {
 
 int cli_options_check_job(const cli_options *o, bool diffuses) {
     const constraint_options *form = &o->constraint;
-    const speculate_options *guess = &o->speculate;
+    const llm_open_params *p = &o->open.how.params;
     ggl_error err = {0};
     const uint32_t wishes =
         LLM_JOB_ASKS(DIFFUSION, diffuses) | LLM_JOB_ASKS(BEAMS, o->n_beams > 1) |
@@ -273,8 +254,8 @@ int cli_options_check_job(const cli_options *o, bool diffuses) {
         LLM_JOB_ASKS(SCHEMA, form->json || form->schema || form->schema_file) |
         LLM_JOB_ASKS(BIAS, o->sampling.biases.n > 0) |
         LLM_JOB_ASKS(PROMPT_LOGITS, o->logits && o->n_predict != 0) |
-        LLM_JOB_ASKS(SHIFT, o->shift || o->on_full == 1) | LLM_JOB_ASKS(LOOKUP, guess->lookup) |
-        LLM_JOB_ASKS(DRAFT, guess->draft || guess->own || guess->draft_comes) |
+        LLM_JOB_ASKS(SHIFT, o->shift || o->on_full == 1) | LLM_JOB_ASKS(LOOKUP, p->lookup) |
+        LLM_JOB_ASKS(DRAFT, p->draft || o->open.hub.repo_draft) |
         LLM_JOB_ASKS(PROMPT_CACHE, o->saved_prompt.path) | LLM_JOB_ASKS(RECORD, o->json_output) |
         LLM_JOB_ASKS(WATCH, o->watch) | LLM_JOB_ASKS(CONVERSATION, o->chat.wanted) |
         LLM_JOB_ASKS(INTERACTIVE, o->chat.interactive);
@@ -286,17 +267,17 @@ int cli_options_check_job(const cli_options *o, bool diffuses) {
 int cli_options_read(cli_options *o, int argc, char **argv) {
     *o = defaults;
     o->sampling = sampling_defaults;
+    o->open = open_options_default();
     int code = parse(o, argc, argv, false);
     if (code >= 0)
         return code;
     if (!tool_split_files(&o->image) || !tool_split_files(&o->audio))
         return tool_error("llm-cli", 1, "out of memory");
-    if ((code = tool_check_plan("llm-cli", o->plan)) >= 0)
-        return code;
     if ((o->prompt != NULL) + (o->prompt_file != NULL) + (o->tokens != NULL) > 1)
         return tool_error("llm-cli", 2, "-p, -f and --tokens cannot be used together");
     const bool has_text = o->prompt || o->prompt_file;
-    if ((code = chat_options_check(&o->chat, has_text, o->tokens != NULL, o->output)) >= 0)
+    if ((code = chat_options_check(&o->chat, &o->open, has_text, o->tokens != NULL, o->output)) >=
+        0)
         return code;
     if ((code = cli_options_check_job(o, false)) >= 0)
         return code;
@@ -314,12 +295,9 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
                           "--encode-tokens, --tokens is the beginning of what the model writes");
     if (o->json_output && o->chat.interactive)
         return tool_error("llm-cli", 2, "--json-output and -i cannot be used together");
-    if (o->watch && (!o->arch || !(o->prompt || o->prompt_file || o->tokens)))
+    if (o->watch && (!o->open.how.params.arch || !(o->prompt || o->prompt_file || o->tokens)))
         return tool_error("llm-cli", 2,
                           "--watch needs --arch FILE, and the prompt from -p, -f or --tokens");
-    code = machine_options_check("llm-cli", o->no_repack, o->f16_as_bf16, o->repack_cache);
-    if (code >= 0)
-        return code;
     code = constraint_check("llm-cli", &o->constraint);
     if (code < 0)
         code = sampling_options_check("llm-cli", &o->sampling, o->escape);
@@ -328,17 +306,14 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     o->shift = o->shift || o->on_full == 1;
     if (o->n_keep != 0 && !o->shift && !o->chat.wanted && !o->chat.single)
         return tool_error("llm-cli", 2, "--keep needs --on-full shift: nothing else drops tokens");
-    code = overrides_read("llm-cli", &o->overrides);
-    if (code < 0)
-        code = speculate_check("llm-cli", &o->speculate);
+    code = open_options_check("llm-cli", &o->open, true);
     if (code < 0)
         code = saved_prompt_check("llm-cli", &o->saved_prompt);
     if (code >= 0)
         return code;
-    if (o->n_batch < o->n_ubatch)
-        o->n_ubatch = o->n_batch;
+    open_options_limit_batch(&o->open);
     set_seed(o);
-    o->placement.shadow_seed = (uint64_t)o->seed;
+    o->open.how.shadow_seed = (uint64_t)o->seed;
     return -1;
 }
 
@@ -348,9 +323,5 @@ void cli_options_fini(cli_options *o) {
     sampling_options_fini(&o->sampling);
     args_list_fini(&o->stops.reverse);
     args_list_fini(&o->stops.stop);
-    placement_options_fini(&o->placement);
-    ignore_fini(&o->ignore);
-    overrides_fini(&o->overrides);
-    adapters_fini(&o->adapters);
-    tool_hub_fini(&o->hub);
+    open_options_fini(&o->open);
 }

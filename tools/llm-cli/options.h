@@ -3,41 +3,23 @@
 #define TOOLS_CLI_OPTIONS_H
 
 #include "chat_options.h"
-#include "common/adapters.h"
-#include "common/args.h"
-#include "common/hub_options.h"
-#include "common/ignore.h"
-#include "common/override_options.h"
-#include "common/placement_options.h"
 #include "common/diffusion_options.h"
-#include "common/eye_options.h"
+#include "common/open_options.h"
 #include "common/sampling_options.h"
-#include "common/speculate.h"
 #include "saved_prompt.h"
 #include "text_options.h"
 
 typedef struct cli_options {
-    tool_ignore ignore;
-    tool_overrides overrides;
-    tool_adapters adapters;
-    hub_options hub;
-    int type; /* --type */
-    const char *mmproj;
-    int64_t image_min_tokens, image_max_tokens;
+    open_options open;
     arg_list image, audio;
-    const char *model, *prompt, *prompt_file, *tokens, *encode_tokens, *answer_begin, *logits,
-        *arch, *mask, *cpu_mask, *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
-    int64_t n_predict, n_ctx, n_keep, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
-    int type_k, type_v; /* indices into tool_cache_types */
-    bool types_given;
+    const char *prompt, *prompt_file, *tokens, *encode_tokens, *answer_begin, *logits;
+    int64_t n_predict, n_keep;
     int on_full; /* 1: shift */
     int64_t seed;
     sampling_options sampling;
     stops_options stops;
     constraint_options constraint;
     const char *output, *color; /* color: one of tool_color_choices, "" or NULL */
-    placement_options placement;
-    speculate_options speculate;
     saved_prompt_options saved_prompt;
     chat_options chat;
     diffusion_options diffusion;
@@ -45,8 +27,8 @@ typedef struct cli_options {
     double length_penalty;
     bool early_stopping;
     bool diffusion_visual;
-    bool json_output, shift, full_given, list_devices, watch, no_mmap, mlock, no_repack,
-        f16_as_bf16, display_prompt, escape, ignore_eos, no_special;
+    bool json_output, shift, full_given, list_devices, watch, display_prompt, escape, ignore_eos,
+        no_special;
 } cli_options;
 
 /* Reads the command line. Returns -1, or an exit code. */

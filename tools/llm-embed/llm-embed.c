@@ -5,7 +5,6 @@
 
 #include "batch.h"
 #include "common/amounts.h"
-#include "common/load.h"
 #include "common/open_context.h"
 #include "common/npy.h"
 #include "common/paths.h"
@@ -36,7 +35,6 @@ typedef struct queries {
 
 typedef struct job {
     options o;
-    ggl_gguf_params file; /* how it is read */
     llm_opening opening;
     llm_context *ctx;
     source source;
@@ -52,18 +50,14 @@ typedef struct job {
 
 static int open_model(job *j) {
     const options *o = &j->o;
-    run_options_opening(&o->run, TOOL, &j->file, &j->opening);
-    j->opening.mmproj = o->mmproj;
-    j->opening.image_min_tokens = o->image_min_tokens;
-    j->opening.image_max_tokens = o->image_max_tokens;
-    j->opening.pooling = embed_options_pooling(o);
+    j->opening = open_options_opening(&j->o.open);
+    j->opening.params.embeddings = !o->dump;
+    j->opening.copies = true;
     j->opening.n_kept_slots = -1; /* more texts at once, if that is cheap */
-    j->opening.cancelled = process_is_stopped;
     llm_session_params *sp = &j->opening.session;
-    sp->embeddings = !o->dump;
     sp->only =
         o->dump ? NULL : "embedding"; /* of a reranker, the library computes its scores alone */
-    sp->n_rows = o->run.n_ubatch < ROWS ? o->run.n_ubatch : ROWS;
+    sp->n_rows = sp->n_ubatch < ROWS ? sp->n_ubatch : ROWS;
     return tool_open_named(&j->ctx, TOOL, &j->opening);
 }
 
@@ -72,11 +66,11 @@ static int open_session(job *j) {
     llm_session_params *sp = &j->opening.session;
     const llm_model *m = llm_opened_model(j->ctx);
     const llm_arch *arch = llm_model_arch(m);
-    sp->n_ctx = j->o.n_ctx;
+    const int64_t n_ctx = j->opening.params.n_ctx;
     if (!llm_arch_sees_all(arch) && !llm_arch_reads_text(arch))
-        sp->n_pool = sp->n_ctx > 0 ? sp->n_ctx : llm_model_n_ctx(m);
+        sp->n_pool = n_ctx > 0 ? n_ctx : llm_model_n_ctx(m);
     const int code =
-        tool_open_weights(j->ctx, TOOL, &j->opening, &j->o.run.adapters, j->o.run.plan);
+        tool_open_weights(j->ctx, TOOL, &j->opening, &j->o.open.adapters, j->o.open.plan);
     return code < 0 ? tool_open_context(j->ctx, TOOL, &j->opening, NULL, LLM_OPENED_ALL) : code;
 }
 
@@ -275,16 +269,15 @@ static int embed(job *j) {
 
 /* --- main ------------------------------------------------------------------------------------- */
 
-static int check_paths(const options *o) {
+static int check_paths(const void *ctx) {
+    const options *o = ctx;
     const tool_path paths[] = {
-        {"-m", o->run.model, .needed = true, .model = true},
+        OPEN_PATHS(&o->open),
         {"-f", o->file, .needed = true},
-        {"--arch", o->run.arch, .needed = true, .or_name = true},
+        {"--arch", o->open.how.params.arch, .needed = true, .or_name = true},
         {"-o", o->out, .written = true},
-        {"--mmproj", o->mmproj, .needed = true, .model = true},
         {"--image", o->image, .needed = true},
         {"--audio", o->audio, .needed = true},
-        {"--trace", placement_trace(&o->run.placement), .written = true},
     };
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
 }
@@ -307,16 +300,9 @@ static int read_prompts(job *j) {
 }
 
 static int prepare(job *j) {
-    int code = check_paths(&j->o);
-    j->o.run.hub.arch = j->o.run.arch;
-    if (code < 0)
-        code = tool_hub_get(TOOL, &j->o.run.hub, &j->o.run.model);
-    if (code < 0 && j->o.run.hub.path[0])
-        code = check_paths(&j->o); /* now with the model's */
-    progress_begin(NULL, 0, "loading %s", j->o.run.model ? j->o.run.model : "the model");
+    int code = open_options_get_model(TOOL, &j->o.open, check_paths, &j->o);
     if (code < 0)
         code = open_model(j);
-    progress_end();
     if (code < 0)
         code = read_prompts(j);
     if (code < 0)

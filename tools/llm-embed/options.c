@@ -3,13 +3,14 @@
 #include <string.h>
 
 #include "common/hints.h"
-#include "common/open_context.h"
-#include "common/load.h"
 #include "common/paths.h"
 #include "ggl/internal/os_fs.h"
-#include "llm/internal/pooling.h"
 
-static const char *const poolings[] = {LLM_POOLING_NAMES, NULL};
+/* True if --pooling says so. */
+static bool pools(const options *o, const char *how) {
+    const char *pooling = o->open.how.params.pooling;
+    return pooling && strcmp(pooling, how) == 0;
+}
 
 static const args_example examples[] = {
     {"llm-embed -m model.gguf -f lines.txt", "a JSON line with a vector for each line of a file"},
@@ -35,7 +36,7 @@ static int check_texts(options *o) {
     const int n = (o->text.n > 0) + (o->tokens.n > 0) + (o->file != NULL);
     if (n > 1)
         return tool_error(TOOL, 2, "-p, -f and --tokens cannot be used together");
-    if (n == 0 && !has_input() && !o->run.plan)
+    if (n == 0 && !has_input() && !o->open.plan)
         return tool_error(TOOL, 2,
                           "there is no text: -p TEXT, -f FILE or standard input bring some; see "
                           "--help");
@@ -61,8 +62,9 @@ static int check_rerank(const options *o) {
                                          : NULL;
     if (o->rerank && flag)
         return tool_error(TOOL, 2, "%s is for vectors; --rerank makes scores", flag);
-    if (o->rerank && o->pooling_given && strcmp(poolings[o->pooling], "rank") != 0)
-        return tool_error(TOOL, 2, "--rerank needs --pooling rank, not %s", poolings[o->pooling]);
+    if (o->rerank && o->open.how.params.pooling && !pools(o, "rank"))
+        return tool_error(TOOL, 2, "--rerank needs --pooling rank, not %s",
+                          o->open.how.params.pooling);
     return -1;
 }
 
@@ -74,7 +76,7 @@ static int check_output(options *o) {
         return tool_error(TOOL, 2, "--format npy needs a file: -o FILE.npy");
     if (o->resume && o->format != FORMAT_NPY)
         return tool_error(TOOL, 2, "--resume needs a NumPy array: -o FILE.npy");
-    if (o->resume && o->pooling_given && strcmp(poolings[o->pooling], "none") == 0)
+    if (o->resume && pools(o, "none"))
         return tool_error(TOOL, 2,
                           "--resume needs one row for each line; --pooling none makes one for "
                           "each token");
@@ -91,11 +93,12 @@ static int check_output(options *o) {
 
 /* A picture is looked at or a sound is heard, and no text is read. */
 static int check_media(const options *o) {
+    const char *mmproj = o->open.how.params.mmproj;
     const char *file = o->image ? "--image" : "--audio";
     const int own = o->image ? DUMP_PIXELS : DUMP_MEL, other = o->image ? DUMP_MEL : DUMP_PIXELS;
     const char *dump = own == DUMP_PIXELS ? "--dump pixels or rows" : "--dump mel or rows";
     const char *lacks = !o->image && !o->audio ? "--image FILE or --audio FILE"
-                        : !o->mmproj           ? "--mmproj FILE, the model's eye or ear"
+                        : !mmproj              ? "--mmproj FILE, the model's eye or ear"
                         : o->dump == DUMP_NONE || o->dump == other ? dump
                                                                    : NULL;
     if (!lacks && !o->out)
@@ -117,30 +120,29 @@ static int check_media(const options *o) {
 }
 
 static int check(options *o) {
-    if (tool_hub_only_lists(&o->run.hub))
+    if (tool_hub_only_lists(&o->open.hub))
         return -1;
-    int code = eye_options_check(TOOL, o->mmproj, o->image_min_tokens, o->image_max_tokens);
-    if (code < 0 && (o->image || o->audio || o->mmproj || o->dump))
+    if (o->image || o->audio || o->open.how.params.mmproj || o->dump)
         return check_media(o);
-    if (code < 0)
-        code = check_texts(o);
+    int code = check_texts(o);
     if (code < 0)
         code = check_rerank(o);
+    if (o->rerank)
+        o->open.how.params.pooling = "rank";
     return code < 0 ? check_output(o) : code;
 }
 
 int embed_options_read(options *o, int argc, char **argv) {
     static const char *const dumps[] = {"none", "pixels", "rows", "mel", NULL};
     static const char *const formats[] = {"jsonl", "npy", "table", NULL};
-    *o = (options){.run = RUN_OPTIONS_DEFAULTS};
-    const arg_option table[] = {
+    *o = (options){.open = open_options_default()};
+    const arg_option own[] = {
         {NULL, .help = "model and texts"},
-        {"-m --model", ARG_STRING, &o->run.model, .value = "FILE",
+        {"-m --model", ARG_STRING, &o->open.how.path, .value = "FILE",
          .help = "a GGUF file or a Hugging Face folder: an embedding model, a reranker, a "
                  "classifier, or any other model (default: the built-in model builtin:stories; "
                  "builtin:chat is another)"},
-        HUB_OPTIONS(o->run.hub),
-        LOAD_TYPE_OPTION(o->run.type),
+        HUB_OPTIONS(o->open.hub),
         {"-p --prompt", ARG_LIST, &o->text, .value = "TEXT", .may_be_empty = true,
          .help = "a text; repeatable"},
         {"-f --file", ARG_STRING, &o->file, .value = "FILE",
@@ -162,7 +164,7 @@ int embed_options_read(options *o, int argc, char **argv) {
          .help = "rank the lines by the scores of a reranker"},
         {"--truncate", ARG_FLAG, &o->truncate,
          .help = "cut lines that are longer than the context (default: an error)"},
-        EYE_OPTIONS(o),
+        OPEN_ROWS(SEES),
         {"--image", ARG_STRING, &o->image, .value = "FILE", .help = "look at a picture: --dump"},
         {"--audio", ARG_STRING, &o->audio, .value = "FILE", .help = "listen to a sound: --dump"},
         {"--dump", ARG_CHOICE, &o->dump, .value = "WHAT", .choices = dumps,
@@ -170,11 +172,7 @@ int embed_options_read(options *o, int argc, char **argv) {
                  "them; mel, the spectrogram that the ear hears; or rows, which either makes for "
                  "the text model"},
         {NULL, .help = "vectors"},
-        {"--pooling", ARG_CHOICE, &o->pooling, .value = "KIND", .choices = poolings,
-         .given = &o->pooling_given,
-         .help = "how one vector is made of a text: mean, cls (the first token), last (token); "
-                 "none: one for each token; rank: a reranker's or classifier's scores (default: as "
-                 "the file says, else mean)"},
+        OPEN_ROWS(VECTORS),
         {"--no-normalize", ARG_FLAG, &o->no_normalize,
          .help = "vectors as the model computes them (default: of length 1)"},
         {"--dimensions", ARG_INT, &o->n_dims, .value = "N",
@@ -194,11 +192,14 @@ int embed_options_read(options *o, int argc, char **argv) {
          .help = "go on after the lines that -o FILE.npy already has; an interrupted run keeps "
                  "the file"},
         {NULL, .help = "machine"},
-        {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
-         .help = "tokens of the longest text (default 0: the model's own, or as much as fits)",
-         .max = 1 << 30},
-        RUN_OPTIONS(&o->run),
+        OPEN_ROWS(CONTEXT),
+        OPEN_ROWS(MODEL),
+        OPEN_ROWS(MACHINE),
+        OPEN_ROWS(PLACE),
+        OPEN_ROWS(PLAN),
         {0}};
+    arg_option table[OPEN_MOST_ROWS];
+    open_options_table(table, own, EMBED, &o->open);
     const args_spec spec = {
         TOOL,
         "[-m MODEL | -hf USER/REPO] [-p TEXT | -f FILE] [options]",
@@ -211,20 +212,14 @@ int embed_options_read(options *o, int argc, char **argv) {
         .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
-        code = tool_check_plan(TOOL, o->run.plan);
-    if (code < 0)
         code = check(o);
     if (code < 0)
-        code = overrides_read(TOOL, &o->run.overrides);
+        code = open_options_check(TOOL, &o->open, false);
     return code;
 }
 
-const char *embed_options_pooling(const options *o) {
-    return o->rerank ? "rank" : o->pooling_given ? poolings[o->pooling] : NULL;
-}
-
 void embed_options_fini(options *o) {
-    run_options_fini(&o->run);
+    open_options_fini(&o->open);
     args_list_fini(&o->text);
     args_list_fini(&o->tokens);
     args_list_fini(&o->query);

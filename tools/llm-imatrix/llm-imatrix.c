@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "builtin/builtin.h"
 #include "common/amounts.h"
 #include "common/calibration.h"
 #include "common/paths.h"
@@ -30,18 +29,16 @@ typedef struct tool {
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static int check_paths(const options *o) {
-    llm_builtin built_in;
-    enum { OWN = 5 };
+static int check_paths(const void *ctx) {
+    const options *o = ctx;
     const bool writes = o->text || o->out_given || (!o->statistics && !o->plot);
-    const tool_path own[OWN] = {
-        {"-m", llm_builtin_find(o->run.model, &built_in) ? NULL : o->run.model, .needed = true,
-         .model = true},
+    const tool_path own[] = {
+        OPEN_PATHS(&o->open),
         {"-f", calibration_is_own(o->text) ? NULL : o->text, .needed = true},
-        {"--arch", o->run.arch, .needed = true, .or_name = true},
+        {"--arch", o->open.how.params.arch, .needed = true, .or_name = true},
         {"--plot", o->plot, .written = true},
-        {"--trace", placement_trace(&o->run.placement), .written = true},
     };
+    enum { OWN = sizeof own / sizeof *own };
     tool_path *path = calloc(OWN + 1 + o->n_files, sizeof *path);
     if (!path)
         return tool_error(TOOL, 1, "out of memory");
@@ -98,7 +95,7 @@ static int write_file(const tool *t) {
 static int plot(const tool *t, const tensor_stats *s) {
     drawing d = {0};
     const char *of =
-        t->o.text ? t->o.run.model ? t->o.run.model : "the built-in model" : t->o.file[0];
+        t->o.text ? t->o.open.how.path ? t->o.open.how.path : "the built-in model" : t->o.file[0];
     const char *slash = ggl_os_last_separator(of);
     d.title = drawing_text(&d, "Importance of columns, %s", slash ? slash + 1 : of);
     imatrix_plot(&d, s, t->n);
@@ -174,12 +171,7 @@ static void note_format(const options *o) {
 
 static int run_tool(tool *t) {
     ggl_error err = {0};
-    int code = check_paths(&t->o);
-    t->o.run.hub.arch = t->o.run.arch;
-    if (code < 0)
-        code = tool_hub_get(TOOL, &t->o.run.hub, &t->o.run.model);
-    if (code < 0 && t->o.run.hub.path[0])
-        code = check_paths(&t->o); /* now with the model's */
+    int code = open_options_get_model(TOOL, &t->o.open, check_paths, &t->o);
     if (code < 0)
         note_format(&t->o);
     if (code < 0 && llm_imatrix_begin(&t->matrix, &err) != GGL_OK)

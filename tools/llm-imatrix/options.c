@@ -58,13 +58,13 @@ static int check(const options *o) {
     if (o->n_sketch % 4 != 0)
         return tool_error(TOOL, 2, "--directions %lld: a multiple of 4 is expected",
                           (long long)o->n_sketch);
-    if (tool_hub_only_lists(&o->run.hub))
+    if (tool_hub_only_lists(&o->open.hub))
         return -1;
     if (!o->text && o->in.n == 0)
         return tool_error(TOOL, 2,
                           "-f TEXT is missing: the text to collect over; or --in-file FILE, to "
                           "merge files; see --help");
-    if (!o->text && (o->run.model || o->run.hub.repo || o->run.hub.url))
+    if (!o->text && (o->open.how.path || o->open.hub.repo || o->open.hub.url))
         return tool_error(TOOL, 2, "-f TEXT is missing: the text that the model is to read");
     const char *flag = o->sketch_given      ? "--directions"
                        : o->chunks_given    ? "--chunks"
@@ -84,16 +84,16 @@ static int check(const options *o) {
 int options_read(options *o, int argc, char **argv) {
     *o = (options){.n_ctx = CALIBRATION_WINDOW,
                    .n_chunk = -1,
-                   .run = RUN_OPTIONS_DEFAULTS,
+                   .open = open_options_default(),
                    .write_every = 10,
                    .n_sketch = DIRECTIONS,
                    .out = "imatrix.gguf"};
-    const arg_option table[] = {
+    const arg_option own[] = {
         {NULL, .help = "model and text"},
-        {"-m --model", ARG_STRING, &o->run.model, .value = "FILE",
+        {"-m --model", ARG_STRING, &o->open.how.path, .value = "FILE",
          .help = "a GGUF file, best with the weights that are to be quantized, unrounded "
                  "(default: the built-in model builtin:stories; builtin:chat is another)"},
-        HUB_OPTIONS(o->run.hub),
+        HUB_OPTIONS(o->open.hub),
         {"-f --file", ARG_STRING, &o->text, .value = "FILE",
          .help = "the text; -: standard input; self: the model writes one (./self: a file)"},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
@@ -133,8 +133,13 @@ int options_read(options *o, int argc, char **argv) {
         {"--plot", ARG_STRING, &o->plot, .value = "FILE",
          .help = "draw how many columns of each weight matter, as an SVG file"},
         {NULL, .help = "machine"},
-        RUN_OPTIONS(&o->run),
+        OPEN_ROWS(MODEL),
+        OPEN_ROWS(MACHINE),
+        OPEN_ROWS(PLACE),
+        OPEN_ROWS(PLAN),
         {0}};
+    arg_option table[OPEN_MOST_ROWS];
+    open_options_table(table, own, IMATRIX, &o->open);
     const args_spec spec = {TOOL,
                             "[-m MODEL | -hf USER/REPO] -f TEXT [options]",
                             "Collects an importance matrix: how large the inputs of each weight's "
@@ -148,20 +153,17 @@ int options_read(options *o, int argc, char **argv) {
                             .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
-        code = tool_check_plan(TOOL, o->run.plan);
-    if (code < 0)
         code = check(o);
     if (code < 0)
-        code = overrides_read(TOOL, &o->run.overrides);
+        code = open_options_check(TOOL, &o->open, false);
     if (code < 0)
         code = list_files(o);
-    if (o->run.n_ubatch > o->run.n_batch)
-        o->run.n_ubatch = o->run.n_batch;
+    open_options_limit_batch(&o->open);
     return code;
 }
 
 void options_fini(options *o) {
-    run_options_fini(&o->run);
+    open_options_fini(&o->open);
     args_list_fini(&o->in);
     for (size_t i = 0; i < o->n_files; i++)
         ggl_free(o->file[i]);

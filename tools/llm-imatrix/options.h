@@ -2,12 +2,12 @@
 #ifndef TOOLS_IMATRIX_OPTIONS_H
 #define TOOLS_IMATRIX_OPTIONS_H
 
-#include "common/run_options.h"
+#include "common/open_options.h"
 
 #define TOOL "llm-imatrix"
 
 typedef struct options {
-    run_options run;
+    open_options open;
     const char *text, *out, *plot;
     arg_list in; /* as given; may have lists with commas */
     char **file; /* [n_files]: the files that they name */

@@ -5,7 +5,6 @@
 
 #include "common/amounts.h"
 #include "common/calibration.h"
-#include "common/load.h"
 #include "common/open_context.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -17,7 +16,6 @@
 typedef struct run {
     options *o;
     llm_imatrix *matrix;
-    ggl_gguf_params file; /* how it is read */
     llm_opening opening;
     llm_context *ctx;
     calibration text;
@@ -30,12 +28,10 @@ typedef struct run {
 /* --- loading ---------------------------------------------------------------------------------- */
 
 static int open_model(run *r) {
-    const options *o = r->o;
-    run_options_opening(&o->run, TOOL, &r->file, &r->opening);
-    progress_begin(NULL, 0, "loading %s", o->run.model ? o->run.model : "the model");
-    const int code = tool_open_named(&r->ctx, TOOL, &r->opening);
-    progress_end();
-    return code;
+    r->opening = open_options_opening(&r->o->open);
+    r->opening.cancelled = NULL; /* a chunk that runs is completed */
+    r->opening.copies = true;
+    return tool_open_named(&r->ctx, TOOL, &r->opening);
 }
 
 /* Compares what the files of --in-file have with the model, before hours of work are in vain. */
@@ -57,7 +53,7 @@ static int write_text(run *r) {
     w.copies = false; /* a token needs those before it */
     if (n < 1)
         return -1; /* the caller says that no chunk is left */
-    int code = tool_open_weights(r->ctx, TOOL, &w, &r->o->run.adapters, NULL);
+    int code = tool_open_weights(r->ctx, TOOL, &w, &r->o->open.adapters, NULL);
     if (code < 0)
         code = calibration_write(&r->text, TOOL, r->ctx, n);
     (void)llm_context_return(r->ctx, LLM_OPENED_ADAPTERS, NULL);
@@ -68,13 +64,13 @@ static int read_text(run *r) {
     const options *o = r->o;
     calibration *t = &r->text;
     int code =
-        tool_open_context(r->ctx, TOOL, &r->opening, &r->o->run.adapters, LLM_OPENED_ADAPTERS);
+        tool_open_context(r->ctx, TOOL, &r->opening, &r->o->open.adapters, LLM_OPENED_ADAPTERS);
     if (code < 0)
         code = calibration_check(TOOL, r->ctx);
     if (code >= 0)
         return code;
     calibration_choose(t, TOOL, llm_model_n_ctx(llm_opened_model(r->ctx)), o->n_ctx, o->ctx_given);
-    if (o->run.plan && calibration_is_own(o->text))
+    if (o->open.plan && calibration_is_own(o->text))
         return -1; /* the plan needs no text */
     code = calibration_is_own(o->text)
                ? write_text(r)
@@ -94,7 +90,7 @@ static int open_session(run *r) {
         return tool_error(TOOL, 1, "%s", err.msg);
     r->opening.copy = llm_imatrix_watch_copy;
     r->opening.copy_ctx = r->matrix;
-    return tool_open_weights(r->ctx, TOOL, &r->opening, NULL, r->o->run.plan);
+    return tool_open_weights(r->ctx, TOOL, &r->opening, NULL, r->o->open.plan);
 }
 
 /* --- the chunks ------------------------------------------------------------------------------- */

@@ -14,9 +14,8 @@
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
-#include "common/run_options.h"
-#include "common/load.h"
 #include "common/open_context.h"
+#include "common/open_options.h"
 #include "common/ranks.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_fs.h"
@@ -29,7 +28,7 @@
 enum { ROWS = 64 }; /* of logits that are computed together, at most */
 
 typedef struct options {
-    run_options run;
+    open_options open;
     const char *text, *base, *plot;
     int64_t n_ctx, n_chunk;
     int format;
@@ -40,7 +39,6 @@ enum { FORMAT_TEXT, FORMAT_JSON };
 
 typedef struct ppl {
     options o;
-    ggl_gguf_params file; /* how it is read */
     llm_opening opening;
     llm_context *ctx;
     calibration text; /* without tokens if these are the other file's */
@@ -56,14 +54,13 @@ typedef struct ppl {
 
 static int read_options(options *o, int argc, char **argv) {
     static const char *const formats[] = {"text", "json", NULL};
-    *o = (options){.n_ctx = CALIBRATION_WINDOW, .n_chunk = -1, .run = RUN_OPTIONS_DEFAULTS};
-    const arg_option table[] = {
+    *o = (options){.n_ctx = CALIBRATION_WINDOW, .n_chunk = -1, .open = open_options_default()};
+    const arg_option own[] = {
         {NULL, .help = "model and text"},
-        {"-m --model", ARG_STRING, &o->run.model, .value = "FILE",
+        {"-m --model", ARG_STRING, &o->open.how.path, .value = "FILE",
          .help = "a GGUF file or a Hugging Face folder (default: the built-in model "
                  "builtin:stories; builtin:chat is another)"},
-        HUB_OPTIONS(o->run.hub),
-        LOAD_TYPE_OPTION(o->run.type),
+        HUB_OPTIONS(o->open.hub),
         {"-f --file", ARG_STRING, &o->text, .value = "FILE", .help = "the text; -: standard input"},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
          .help = "tokens of a chunk (default 512)", .min = 4, .max = 1 << 24,
@@ -82,7 +79,10 @@ static int read_options(options *o, int argc, char **argv) {
          .help = "draw the perplexity over the text as an SVG file; with --kl-divergence also the "
                  "quantiles of the divergence"},
         {NULL, .help = "machine"},
-        RUN_OPTIONS(&o->run),
+        OPEN_ROWS(MODEL),
+        OPEN_ROWS(MACHINE),
+        OPEN_ROWS(PLACE),
+        OPEN_ROWS(PLAN),
         {0}};
     static const args_example examples[] = {
         {"llm-perplexity -m model.gguf -f text.txt",
@@ -92,6 +92,8 @@ static int read_options(options *o, int argc, char **argv) {
         {"llm-perplexity -m q4.gguf --kl-divergence-base f16.kld --kl-divergence",
          "compares a quantized model with them"},
         {0}};
+    arg_option table[OPEN_MOST_ROWS];
+    open_options_table(table, own, PERPLEXITY, &o->open);
     const args_spec spec = {
         TOOL,
         "[-m MODEL | -hf USER/REPO] -f TEXT [options]",
@@ -104,18 +106,15 @@ static int read_options(options *o, int argc, char **argv) {
         .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
-        code = overrides_read(TOOL, &o->run.overrides);
-    if (code < 0)
-        code = tool_check_plan(TOOL, o->run.plan);
+        code = open_options_check(TOOL, &o->open, false);
     if (code >= 0)
         return code;
     if (o->compare && !o->base)
         return tool_error(
             TOOL, 2, "--kl-divergence needs the file to compare with: --kl-divergence-base FILE");
-    if (!o->compare && !o->text && !tool_hub_only_lists(&o->run.hub))
+    if (!o->compare && !o->text && !tool_hub_only_lists(&o->open.hub))
         return tool_error(TOOL, 2, "-f TEXT is missing; see --help");
-    if (o->run.n_ubatch > o->run.n_batch)
-        o->run.n_ubatch = o->run.n_batch;
+    open_options_limit_batch(&o->open);
     return -1;
 }
 
@@ -163,16 +162,16 @@ static int choose_chunks(ppl *p) {
 /* --- loading ---------------------------------------------------------------------------------- */
 
 static int open_model(ppl *p) {
-    const options *o = &p->o;
-    run_options_opening(&o->run, TOOL, &p->file, &p->opening);
-    p->opening.cancelled = process_is_stopped;
-    p->opening.session.n_rows = o->run.n_ubatch < ROWS ? o->run.n_ubatch : ROWS;
+    p->opening = open_options_opening(&p->o.open);
+    llm_session_params *sp = &p->opening.session;
+    p->opening.copies = true;
+    sp->n_rows = sp->n_ubatch < ROWS ? sp->n_ubatch : ROWS;
     return tool_open_named(&p->ctx, TOOL, &p->opening);
 }
 
 static int open_session(ppl *p) {
     p->opening.session.n_ctx = p->text.n_ctx;
-    int code = tool_open_weights(p->ctx, TOOL, &p->opening, &p->o.run.adapters, p->o.run.plan);
+    int code = tool_open_weights(p->ctx, TOOL, &p->opening, &p->o.open.adapters, p->o.open.plan);
     if (code < 0)
         code = tool_open_context(p->ctx, TOOL, &p->opening, NULL, LLM_OPENED_ALL);
     if (code < 0 && p->o.compare && llm_context_facts(p->ctx)->n_vocab != p->n_vocab)
@@ -233,7 +232,7 @@ static void print_result(ppl *p) {
 /* Draws --plot. Returns -1, or an exit code. */
 static int draw_plot(const ppl *p) {
     drawing d = {0};
-    const char *model = p->o.run.model ? p->o.run.model : "the built-in model",
+    const char *model = p->o.open.how.path ? p->o.open.how.path : "the built-in model",
                *name = ggl_os_last_separator(model);
     d.title = drawing_text(&d, "Perplexity of %.120s: %.4f ± %.4f", name ? name + 1 : model,
                            p->result.ppl, p->result.ppl_error);
@@ -312,29 +311,22 @@ static int measure(ppl *p) {
     return code;
 }
 
-static int check_paths(const options *o) {
+static int check_paths(const void *ctx) {
+    const options *o = ctx;
     const tool_path paths[] = {
-        {"-m", o->run.model, .needed = true, .model = true},
+        OPEN_PATHS(&o->open),
         {"-f", o->text, .needed = true},
-        {"--arch", o->run.arch, .needed = true, .or_name = true},
+        {"--arch", o->open.how.params.arch, .needed = true, .or_name = true},
         {"--kl-divergence-base", o->base, .written = !o->compare, .needed = o->compare},
         {"--plot", o->plot, .written = true},
-        {"--trace", placement_trace(&o->run.placement), .written = true},
     };
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
 }
 
 static int run(ppl *p) {
-    int code = check_paths(&p->o);
-    p->o.run.hub.arch = p->o.run.arch;
-    if (code < 0)
-        code = tool_hub_get(TOOL, &p->o.run.hub, &p->o.run.model);
-    if (code < 0 && p->o.run.hub.path[0])
-        code = check_paths(&p->o); /* now with the model's */
-    progress_begin(NULL, 0, "loading %s", p->o.run.model ? p->o.run.model : "the model");
+    int code = open_options_get_model(TOOL, &p->o.open, check_paths, &p->o);
     if (code < 0)
         code = open_model(p);
-    progress_end();
     if (code < 0)
         code = choose_chunks(p);
     if (code < 0)
@@ -364,6 +356,6 @@ int main(int argc, char **argv) {
     calibration_fini(&p.text);
     ggl_free(p.chunk);
     code = tool_close_context(p.ctx, TOOL, code);
-    run_options_fini(&p.o.run);
+    open_options_fini(&p.o.open);
     return tool_finish(TOOL, code);
 }

@@ -13,7 +13,6 @@
 #include "opening.h"
 
 typedef struct run {
-    ggl_gguf_params file; /* how it is read */
     llm_opening opening;
     llm_context *ctx;
     llm_imatrix *matrix;
@@ -22,13 +21,13 @@ typedef struct run {
 
 static int open_until(run *r, const llm_opening *o, llm_opened until) {
     ggl_error err = {0};
-    const bool has_begun = !llm_opened_model(r->ctx) && tool_loading_begin(&o->loading);
+    const bool has_begun = !llm_opened_model(r->ctx) && tool_loading_begin(o->path, NULL);
     if (until > LLM_OPENED_MODEL)
         progress_begin(PROGRESS_BYTES, 0, "loading weights");
     const ggl_status st = llm_context_open(r->ctx, o, until, &err);
     if (has_begun || until > LLM_OPENED_MODEL)
         progress_end();
-    (void)tool_load_advise(st, o->loading.path, &err);
+    (void)tool_load_advise(st, o->path, &err);
     return st == GGL_OK
                ? -1
                : tool_error(TOOL, 1, "--imatrix self: the model does not run: %s", err.msg);
@@ -36,16 +35,9 @@ static int open_until(run *r, const llm_opening *o, llm_opened until) {
 
 static int open_model(run *r, const job *j) {
     ggl_error err = {0};
-    r->file = (ggl_gguf_params){.size = sizeof r->file, .willneed = true};
-    const llm_model_params mp = {.size = sizeof mp, .gguf = &r->file};
-    r->opening = (llm_opening){.loading = tool_loading(j->o.in, &mp, 0),
-                               .no_chat = true,
-                               .backend = {.size = sizeof r->opening.backend,
-                                           .n_threads = (int)j->o.n_threads,
-                                           .n_threads_batch = (int)j->o.n_threads},
-                               .session = llm_session_default(),
-                               .cancelled = process_is_stopped};
-    r->opening.session.progress = progress_share;
+    r->opening = tool_opening(j->o.in);
+    r->opening.params.n_threads = j->o.n_threads;
+    r->opening.cancelled = process_is_stopped;
     return llm_context_new(&r->ctx, &err) == GGL_OK ? open_until(r, &r->opening, LLM_OPENED_MODEL)
                                                     : tool_error(TOOL, 1, "%s", err.msg);
 }

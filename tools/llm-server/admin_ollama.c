@@ -220,7 +220,7 @@ static void find_abilities(shown *x, const server_options *o) {
     const bool is_known = llm_arch_open(&arch, c.family, NULL) == GGL_OK;
     const bool only_reads = is_known && server_only_reads(arch, o);
     const bool may_rank = only_reads || name || (is_known && llm_arch_has_output(arch, "score"));
-    const bool has_rows = only_reads || o->embeddings;
+    const bool has_rows = only_reads || o->open.how.params.embeddings;
     const bool ranks = has_rows && may_rank &&
                        llm_pooling_find(&pooling, name, x->file, NULL) == GGL_OK &&
                        pooling == LLM_POOL_RANK;
@@ -237,8 +237,8 @@ bool admin_ollama_show_file(model *m, const http_request *q, http_reply *r) {
     ggl_gguf *f;
     ggl_error unread;
     llm_json_out out = {0};
-    if (!model_get_card(m)->is_known || o->template_name || o->template_file ||
-        ggl_gguf_open(&f, o->model, &p, &unread) != GGL_OK)
+    if (!model_get_card(m)->is_known || open_options_names_template(&o->open) ||
+        ggl_gguf_open(&f, o->open.how.path, &p, &unread) != GGL_OK)
         return false;
     shown x = {.file = f,
                .template_text = text_of_key(f, "tokenizer.chat_template"),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/amounts.h"
+#include "common/placement_text.h"
 #include "common/process.h"
 #include "common/ranks.h"
 #include "ggl/internal/os_clock.h"
@@ -190,7 +191,7 @@ static void open_page(const program *p) {
     const server_options *o = &p->o;
     const bool all = strcmp(o->host, "0.0.0.0") == 0 || strcmp(o->host, "::") == 0;
     char address[512];
-    if (ggl_os_is_absolute(o->host) || o->no_page || !(o->open || process_was_clicked()))
+    if (ggl_os_is_absolute(o->host) || o->no_page || !(o->opens_page || process_was_clicked()))
         return;
     snprintf(address, sizeof address,
              strchr(o->host, ':') && !all ? "http://[%s]:%d/" : "http://%s:%d/",
@@ -270,7 +271,8 @@ static int make_models(program *p) {
     if (p->o.models)
         return models_list(p->models, p->argc, p->argv);
     const model_card card = {.weight_type = "",
-                             .sees = p->o.mmproj && model_card_is_eye(p->o.mmproj)};
+                             .sees = p->o.open.how.params.mmproj &&
+                                     model_card_is_eye(p->o.open.how.params.mmproj)};
     if (models_add(p->models, "", p->o.alias, NULL, NULL, &card, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     model_want(models_get_list(p->models)->at[0]);
@@ -320,14 +322,10 @@ static void end(program *p) {
 /* Downloads the models that were given by name, before anything listens. */
 static int get_models(server_options *o) {
     process_wait_for_stop();
-    o->hub.arch = o->arch;
-    int code = tool_hub_get_seeing(TOOL, &o->hub, &o->model, &o->mmproj);
-    if (code < 0 && !o->models)
-        code = eye_options_check(TOOL, o->mmproj, o->image_min_tokens, o->image_max_tokens);
-    if (code < 0)
-        code = tool_hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
-    return code < 0 && (o->hub.path[0] || o->hub.path[1]) ? server_options_check_paths(TOOL, o)
-                                                          : code;
+    const int code = open_options_get_models(TOOL, &o->open, !o->models);
+    return code < 0 && (o->open.hub.path[0] || o->open.hub.path[1])
+               ? server_options_check_paths(TOOL, o)
+               : code;
 }
 
 int main(int argc, char **argv) {
@@ -345,9 +343,9 @@ int main(int argc, char **argv) {
     if (code < 0)
         code = server_options_check_paths(TOOL, &p.o);
     if (code < 0)
-        code = process_set_cpus(TOOL, p.o.cpu_mask);
+        code = process_set_cpus(TOOL, p.o.open.cpu_mask);
     if (code < 0) {
-        process_set_priority(TOOL, p.o.priority);
+        process_set_priority(TOOL, p.o.open.priority);
         code = get_models(&p.o);
         if (code < 0)
             code = run(&p);

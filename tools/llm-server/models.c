@@ -109,7 +109,7 @@ static bool has_changed(const llm_model *m, const char *path) {
                                     !ggl_os_stat(path, &now) || now.modified != id.modified);
 }
 
-llm_model *model_beside(void *ctx, const llm_loading *l) {
+llm_model *model_beside(void *ctx, const llm_opening *o) {
     const model *m = ctx;
     models *t = m->table;
     llm_model *found = NULL;
@@ -119,8 +119,8 @@ llm_model *model_beside(void *ctx, const llm_loading *l) {
         const model *x = t->row[i];
         llm_model *of =
             x->state == MODEL_LOADED && !x->is_gone ? llm_opened_model(x->server->ctx) : NULL;
-        if (of && llm_loading_is_same(&x->server->opening.loading, l) &&
-            !has_changed(of, l->path) && llm_model_beside(&found, of, &err) == GGL_OK)
+        if (of && llm_opening_reads_same(&x->server->opening, o) && !has_changed(of, o->path) &&
+            llm_model_beside(&found, of, &err) == GGL_OK)
             tool_say(TOOL, "%s shares the weights of %s", m->name, x->name);
     }
     ggl_os_mutex_unlock(&t->lock);

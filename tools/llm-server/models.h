@@ -120,7 +120,7 @@ models *model_table(const model *m);
 /* Returns the bytes that the other loaded models use: see library/place/fit.h. ctx: the model. */
 double model_taken(void *ctx, const char *device);
 /* Makes one of the same files that another row has loaded, unless these have changed since; see server.beside. ctx: the model. */
-llm_model *model_beside(void *ctx, const struct llm_loading *l);
+llm_model *model_beside(void *ctx, const struct llm_opening *o);
 const char *model_name(const model *m);
 const char *model_alias(const model *m, size_t i); /* NULL: there are not that many */
 const model_card *model_get_card(const model *m);  /* it never changes */

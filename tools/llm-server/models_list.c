@@ -91,7 +91,7 @@ static int read_folder(folder *f, const char *path, const char *prefix);
 /* True if models get the eyes that lie beside them. */
 static bool wants_eyes(const folder *f) {
     const server_options *o = models_options(f->table);
-    return !o->hub.no_eye && !o->mmproj;
+    return !o->open.hub.no_eye && !o->open.how.params.mmproj;
 }
 
 /* True for a folder of the Hugging Face Hub. */

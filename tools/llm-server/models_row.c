@@ -33,14 +33,15 @@ static int read_options(const char *tool, server_options *o, int argc, char **ar
     int code = server_options_read_model(tool, o, argc, argv);
     tool_set_quiet(was_quiet);
     o->models = NULL;
-    if (code < 0 && !o->model && !o->hub.repo && !o->hub.url)
+    if (code < 0 && !o->open.how.path && !o->open.hub.repo && !o->open.hub.url)
         code = tool_error(tool, 2, "its file is missing: model = FILE, or hf-repo = USER/REPO");
     return code < 0 ? server_options_check_paths(tool, o) : code;
 }
 
 /* True if the model will be opened with an eye that sees pictures, as far as that is known before a download. */
 static bool will_see(const server_options *o) {
-    const char *eye = o->mmproj || o->hub.no_eye ? o->mmproj : tool_eye_of(o->model, NULL);
+    const char *given = o->open.how.params.mmproj;
+    const char *eye = given || o->open.hub.no_eye ? given : tool_eye_of(o->open.how.path, NULL);
     return eye && model_card_is_eye(eye);
 }
 
@@ -53,11 +54,11 @@ int models_list_add(models *t, const char *tool, const char *name, int argc, cha
     int code = o && all ? read_options(tool, o, argc + (int)n_flags, all)
                         : tool_error(tool, 1, "out of memory");
     if (code < 0) {
-        o->mmproj_came = what & ROW_EYE_CAME;
-        o->image_tokens_for_all = !(what & ROW_OWN_SIZES);
+        o->open.how.mmproj_came = what & ROW_EYE_CAME;
+        o->open.how.image_tokens_for_all = !(what & ROW_OWN_SIZES);
     }
-    if (code < 0 && o->model && !llm_load_converts(o->model) &&
-        model_card_read(&card, o->model, &unread) != GGL_OK)
+    if (code < 0 && o->open.how.path && !llm_load_converts(o->open.how.path) &&
+        model_card_read(&card, o->open.how.path, &unread) != GGL_OK)
         card.is_known = false; /* loading it gives the error again */
     card.sees = code < 0 && will_see(o);
     if (code < 0 && models_add(t, name, o->alias, o, all, &card, &err) != GGL_OK)

@@ -5,10 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/machine_options.h"
 #include "common/hints.h"
 #include "common/input.h"
-#include "common/load.h"
 #include "ggl/internal/memory_left.h"
 #include "common/paths.h"
 #include "common/reasoning.h"
@@ -28,14 +26,10 @@ static const server_options defaults = {
     .prompt_mib = 4096,
     .n_predict = -1,
     .reasoning = TOOL_REASONING_AUTO,
-    .reasoning_budget = -1,
     .pooling = -1,
     .keep_alive = -1,
-    .n_batch = 2048,
-    .n_ubatch = 512,
     .seed = -1,
     .diffusion = DIFFUSION_DEFAULTS,
-    .speculate = SPECULATE_DEFAULTS,
     .host = "127.0.0.1",
     .port = 8080,
     .n_http_threads = 2,
@@ -83,53 +77,31 @@ static void seek(const arg_option *row, sought_flag *f) {
 
 /* tool: the beginning of messages. flag: not NULL: only looks for it. */
 static int parse(const char *tool, server_options *o, int argc, char **argv, sought_flag *flag) {
-    const arg_option options[] = {
+    const arg_option own[] = {
         {NULL, .help = "model"},
-        {"-m --model", ARG_STRING, &o->model, .value = "FILE",
+        {"-m --model", ARG_STRING, &o->open.how.path, .value = "FILE",
          .help = "a GGUF file or a Hugging Face folder (default: the built-in model builtin:chat; "
                  "builtin:stories continues texts)"},
-        HUB_OPTIONS(o->hub),
-        EYE_OPTIONS(o),
-        HUB_EYE_OPTION(o->hub),
-        LOAD_TYPE_OPTION(o->type),
+        HUB_OPTIONS(o->open.hub),
+        OPEN_ROWS(SEES),
         {"-a --alias", ARG_STRING, &o->alias, .value = "NAME[,NAME..]",
          .help = "the model's name in answers (default: the file's), and further names of it"},
         {"--tags", ARG_STRING, &o->tags, .value = "TAG[,TAG..]",
          .help = "words about the model, which /v1/models shows"},
-        {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
-         .help = "tokens of context that all sequences share; one may use them all (default 0: the "
-                 "model's own context, or less if that does not fit into memory)",
-         .min = 0, .max = 1 << 30},
-        {"--chat-template", ARG_STRING, &o->template_name, .value = "NAME|FILE",
-         .help = "the chat template: a file, one of the model's by its name, a built-in one "
-                 "(chatml, llama3, ..), or its text, which has {{ or {%"},
-        {"--chat-template-file", ARG_STRING, &o->template_file, .value = "FILE",
-         .help = "the same, but always a file"},
-        {"--chat-template-kwargs --chat-template-args", ARG_STRING, &o->template_vars,
-         .value = "JSON",
-         .help = "variables of the template, an object; those of requests have priority"},
-        {"--no-chat-bos", ARG_FLAG, &o->no_chat_bos,
-         .help =
-             "do not begin conversations with the token that the file demands (add_bos_token) if "
-             "the template does not write it"},
+        OPEN_ROWS(CONTEXT),
+        OPEN_ROWS(CHAT),
         {"-rea --reasoning", ARG_CHOICE, &o->reasoning, .value = "HOW",
          .help = "on or off: let the model reason or not, unless the request decides; auto "
                  "(default): reason if the template can",
          .choices = tool_reasoning_choices},
-        {"--reasoning-budget", ARG_INT, &o->reasoning_budget, .value = "N",
-         .help = "tokens of reasoning, after which it is ended; 0: none (default -1: no limit)",
-         .min = -1, .max = INT32_MAX},
         {"--reasoning-format", ARG_CHOICE, &o->reasoning_format, .value = "HOW",
          .help = "none: reasoning stays in the content of OpenAI's chats, unless the request "
                  "decides; auto (default): it is a field of its own",
          .choices = tool_reasoning_formats},
-        ARCH_OPTION(o),
-        ADAPTER_OPTIONS(o->adapters),
-        {"--lora-init-without-apply", ARG_FLAG, &o->adapters_off,
+        OPEN_ROWS(MODEL),
+        {"--lora-init-without-apply", ARG_FLAG, &o->open.how.vary_from_0,
          .help = "adapters whose scale requests can choose have the scale 0 until one does "
                  "(\"lora\"), or POST /lora-adapters"},
-        IGNORE_OPTIONS(o->ignore),
-        OVERRIDE_OPTIONS(o->overrides),
         {NULL, .help = "several models"},
         {"--models", ARG_STRING, &o->models, .value = "DIR|FILE",
          .help =
@@ -185,7 +157,7 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          .min = -1, .max = INT32_MAX},
         {"--max-time", ARG_INT, &o->max_seconds, .value = "SECONDS",
          .help = "end an answer that takes longer (default 0: no limit)", .min = 0, .max = 1e6},
-        {"--embeddings --embedding", ARG_FLAG, &o->embeddings,
+        {"--embeddings --embedding", ARG_FLAG, &o->open.how.params.embeddings,
          .help = "also answer requests for embeddings"},
         {"--pooling", ARG_CHOICE, &o->pooling, .value = "TYPE",
          .help =
@@ -246,7 +218,7 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
                  "alone, by the program curl (default: requests have the pictures themselves)"},
         {"--no-slots", ARG_FLAG, &o->no_slots, .help = "do not answer GET /slots"},
         {"--no-webui", ARG_FLAG, &o->no_page, .help = "do not serve the chat page at /"},
-        {"--open", ARG_FLAG, &o->open,
+        {"--open", ARG_FLAG, &o->opens_page,
          .help =
              "show the chat page in the browser as soon as the model is ready; so does a double "
              "click on the program"},
@@ -263,20 +235,14 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          .help = "the seed for requests without one (default -1: a different one each time)",
          .min = -1, .max = 9007199254740992.0},
         DIFFUSION_OPTIONS(o->diffusion),
-        SPECULATE_OPTIONS(o->speculate),
-        HUB_DRAFT_OPTION(o->hub, o->speculate.draft_comes),
+        {NULL, .help = "speed"},
+        OPEN_ROWS(SPEED),
         {NULL, .help = "machine"},
-        THREADS_OPTIONS(o),
-        CPUS_OPTIONS(o),
-        BATCH_OPTIONS(o),
-        NO_MMAP_OPTION(o),
-        KEEP_OPTIONS(o),
-        F16_OPTION(o),
-        ISA_OPTION(o),
+        OPEN_ROWS(MACHINE),
         {NULL, .help = "where it runs"},
         {"--list-devices", ARG_FLAG, &o->list_devices,
          .help = "print the devices that --device accepts, and exit"},
-        PLACEMENT_OPTIONS(o->placement),
+        OPEN_ROWS(PLACE),
         {0}};
     static const args_example examples[] = {
         {"llm-server -m model.gguf",
@@ -292,6 +258,8 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          "after "
          "ten minutes without one"},
         {0}};
+    arg_option options[OPEN_MOST_ROWS];
+    open_options_table(options, own, SERVER, &o->open);
     if (flag) {
         seek(options, flag);
         return -1;
@@ -395,6 +363,7 @@ static bool is_folder(const char *path) {
 int server_options_parse(const char *tool, server_options *o, int argc, char **argv) {
     *o = defaults;
     o->sampling = sampling_defaults;
+    o->open = open_options_default();
     return parse(tool, o, argc, argv, NULL);
 }
 
@@ -405,12 +374,7 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
     if (code < 0)
         code = sampling_options_check(tool, &o->sampling, true);
     if (code < 0)
-        code = speculate_check(tool, &o->speculate);
-    if (code < 0)
-        code = overrides_read(tool, &o->overrides);
-    if (code >= 0)
-        return code;
-    code = machine_options_check(tool, o->no_repack, o->f16_as_bf16, o->repack_cache);
+        code = open_options_check(tool, &o->open, true);
     if (code >= 0)
         return code;
     if (o->reranking && o->pooling >= 0 && o->pooling != LLM_POOL_RANK)
@@ -418,10 +382,7 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
                           llm_pooling_name((llm_pooling)o->pooling));
     if (o->reranking)
         o->pooling = LLM_POOL_RANK;
-    o->embeddings |= o->pooling >= 0;
-    if (o->template_name && o->template_file)
-        return tool_error(tool, 2,
-                          "--chat-template and --chat-template-file cannot be used together");
+    o->open.how.params.embeddings |= o->pooling >= 0;
     if (o->n_keep != 0 && !o->shifts)
         return tool_error(tool, 2, "--keep needs --context-shift: nothing else drops tokens");
     if (o->slot_path && !is_folder(o->slot_path))
@@ -431,13 +392,12 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
     if (o->prompt_path && !ggl_os_may_use_folder(o->prompt_path))
         return tool_error(tool, 1, "--prompt-cache-dir: %s cannot be read and written: %s",
                           o->prompt_path, strerror(errno));
-    if (o->n_ctx == 1)
+    if (o->open.how.params.n_ctx == 1)
         return tool_error(tool, 2, "-c 1: a prompt and its answer need at least 2 tokens");
     if (o->request_memory == 0)
         o->request_memory = default_memory();
-    if (o->n_batch < o->n_ubatch)
-        o->n_ubatch = o->n_batch;
-    o->placement.shadow_seed = (uint64_t)(o->seed < 0 ? time(NULL) : o->seed);
+    open_options_limit_batch(&o->open);
+    o->open.how.shadow_seed = (uint64_t)(o->seed < 0 ? time(NULL) : o->seed);
     return read_keys(tool, o);
 }
 
@@ -445,24 +405,26 @@ int server_options_read(server_options *o, int argc, char **argv) {
     const int code = server_options_read_model(TOOL, o, argc, argv);
     if (code >= 0)
         return code;
-    if (o->open && o->no_page)
+    if (o->opens_page && o->no_page)
         return tool_error(
             TOOL, 2, "--open and --no-webui cannot be used together: there is no page to show");
-    if (o->open && ggl_os_is_absolute(o->host))
+    if (o->opens_page && ggl_os_is_absolute(o->host))
         return tool_error(TOOL, 2,
                           "--open: browsers cannot show the page of a socket, --host %s; --host "
                           "127.0.0.1 is an address for this machine alone",
                           o->host);
-    if (o->models && (o->model || o->mmproj || o->hub.repo || o->hub.url || o->alias))
+    const llm_opening *how = &o->open.how;
+    const hub_options *hub = &o->open.hub;
+    if (o->models && (how->path || how->params.mmproj || hub->repo || hub->url || o->alias))
         return tool_error(
             TOOL, 2,
             "--models names the models, so %s cannot be used beside it; a file of presets "
             "has it for each model",
-            o->model      ? "-m"
-            : o->mmproj   ? "--mmproj"
-            : o->hub.repo ? "-hf"
-            : o->hub.url  ? "-mu"
-                          : "-a");
+            how->path            ? "-m"
+            : how->params.mmproj ? "--mmproj"
+            : hub->repo          ? "-hf"
+            : hub->url           ? "-mu"
+                                 : "-a");
     if (!o->models && (o->models_max > 0 || o->no_autoload))
         return tool_error(TOOL, 2, "%s is for several models: add --models DIR|FILE",
                           o->no_autoload ? "--no-models-autoload" : "--models-max");
@@ -470,16 +432,10 @@ int server_options_read(server_options *o, int argc, char **argv) {
 }
 
 int server_options_check_paths(const char *tool, const server_options *o) {
-    const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
-    const tool_path paths[] = {{"-m", o->model, .needed = true, .model = true},
+    const tool_path paths[] = {OPEN_PATHS(&o->open),
                                {"--models", o->models, .needed = true},
-                               {"--chat-template-file", o->template_file, .needed = true},
-                               {"--arch", o->arch, .needed = true, .or_name = true},
-                               {"--api-key-file", o->key_file, .needed = true},
-                               {"--mmproj", o->mmproj, .needed = true, .model = true},
-                               {"--draft", o->speculate.draft, .needed = true},
-                               {"--trace", placement_trace(&o->placement), .written = true},
-                               {"--repack-cache", cache, .written = true, .optional = true}};
+                               {"--arch", o->open.how.params.arch, .needed = true, .or_name = true},
+                               {"--api-key-file", o->key_file, .needed = true}};
     return tool_check_paths(tool, paths, sizeof paths / sizeof *paths);
 }
 
@@ -487,11 +443,7 @@ void server_options_fini(server_options *o) {
     sampling_options_fini(&o->sampling);
     args_list_fini(&o->keys);
     args_list_fini(&o->origins);
-    placement_options_fini(&o->placement);
-    ignore_fini(&o->ignore);
-    overrides_fini(&o->overrides);
-    adapters_fini(&o->adapters);
-    tool_hub_fini(&o->hub);
+    open_options_fini(&o->open);
     ggl_free(o->api_key);
     free(o->key_text);
 }

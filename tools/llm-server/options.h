@@ -2,63 +2,37 @@
 #ifndef LLM_SERVER_OPTIONS_H
 #define LLM_SERVER_OPTIONS_H
 
-#include "common/adapters.h"
-#include "common/args.h"
 #include "common/diffusion_options.h"
-#include "common/eye_options.h"
-#include "common/hub_options.h"
-#include "common/ignore.h"
-#include "common/override_options.h"
-#include "common/placement_options.h"
+#include "common/open_options.h"
 #include "common/sampling_options.h"
-#include "common/speculate.h"
 
 typedef struct server_options {
-    int type; /* --type */
-    const char *model, *mmproj, *alias, *tags, *arch;
-    int64_t image_min_tokens, image_max_tokens;
-    bool image_tokens_for_all; /* these two are for all of --models, with eyes of any kind */
-    const char *models;        /* a folder, or a file of presets; NULL: one model */
+    open_options
+        open; /* with how.image_tokens_for_all for all of --models, and mmproj_came: the eye lies beside the model in a folder of them */
+    const char *alias, *tags;
+    const char *models; /* a folder, or a file of presets; NULL: one model */
     int64_t models_max;
     bool no_autoload;
-    int64_t keep_alive; /* seconds; less than 0: for ever */
-    const char *template_name, *template_file, *template_vars;
+    int64_t keep_alive;              /* seconds; less than 0: for ever */
     int reasoning, reasoning_format; /* indices into reasoning_choices and _formats */
-    int64_t reasoning_budget;
-    bool no_chat_bos;
-    hub_options hub;
-    tool_adapters adapters;
-    bool adapters_off; /* they begin at the scale 0 */
-    tool_ignore ignore;
-    tool_overrides overrides;
-    const char *slot_path;   /* a folder for saved slots; NULL if none are saved */
-    const char *prompt_path; /* a folder of shared beginnings; NULL: none are shared */
-    int64_t prompt_mib;      /* that it may have */
-    int64_t n_ctx, n_parallel, n_cache_slots, n_queue, n_predict, n_keep, n_batch, n_ubatch;
+    const char *slot_path;           /* a folder for saved slots; NULL if none are saved */
+    const char *prompt_path;         /* a folder of shared beginnings; NULL: none are shared */
+    int64_t prompt_mib;              /* that it may have */
+    int64_t n_parallel, n_cache_slots, n_queue, n_predict, n_keep;
     sampling_options sampling;
     diffusion_options diffusion;
     int64_t seed;
-    speculate_options speculate;
     /* HTTP */
     const char *host, *key_file, *log_file;
     int64_t port, n_http_threads, max_body, max_connections, max_per_client, timeout, max_seconds,
         grace, drain, max_stall, request_memory, resume_time, ping;
     arg_list keys, origins;
-    bool
-        mmproj_came; /* it lies beside the model in a folder of --models, and is left out if it is of no use */
     bool image_urls; /* pictures are fetched from their addresses */
-    bool no_page, open, no_slots, shifts, verbose, strict_fields;
-    bool
-        embeddings; /* vectors, or by the pooling scores, as far as they are asked for; encoders give them in any case */
+    bool no_page, opens_page, no_slots, shifts, verbose, strict_fields;
+    /* open.how.params.embeddings: vectors, or by the pooling scores, as far as they are asked for; encoders give them in any case */
     bool reranking; /* the pooling is LLM_POOL_RANK */
     int pooling;    /* an llm_pooling; less than 0: the model's */
-    /* the machine */
-    int64_t n_threads, n_threads_batch, priority;
-    const char *cpu_mask, *mask, *repack_cache;
-    int type_k, type_v; /* indices into tool_cache_types */
-    bool types_given;
-    bool no_mmap, mlock, no_repack, f16_as_bf16, list_devices;
-    placement_options placement;
+    bool list_devices;
     /* All keys, of --api-key and the file: [n_api_keys]. They point into `key_text` and argv. */
     const char **api_key;
     size_t n_api_keys;

@@ -39,11 +39,10 @@ struct server {
     double (*taken)(void *ctx, const char *device);
     /* Gives a model of the same files that is loaded (llm_model_beside), which the caller frees; NULL: there is none. ctx: the model. NULL: there are
      * no other models. */
-    llm_model *(*beside)(void *ctx, const llm_loading *l);
+    llm_model *(*beside)(void *ctx, const llm_opening *o);
     server_options *o;
     server_facts facts;
     int32_t fim[N_FIM];
-    ggl_gguf_params file; /* how it is read */
     llm_opening opening;
     llm_context *ctx; /* without an engine */
     llm_engine *engine;
@@ -119,7 +118,8 @@ static inline bool server_only_reads(const llm_arch *arch, const server_options 
     if (model_card_hears(arch))
         return false;
     const bool diffuses = llm_arch_sees_all(arch) && llm_arch_has_output(arch, "logits");
-    return diffuses || llm_arch_reads_text(arch) ? o->embeddings : llm_arch_sees_all(arch);
+    return diffuses || llm_arch_reads_text(arch) ? o->open.how.params.embeddings
+                                                 : llm_arch_sees_all(arch);
 }
 
 /* Returns /props of a loaded model, a JSON object that lacks is_sleeping and the closing brace; NULL: out of memory. The

@@ -6,11 +6,9 @@
 #include <time.h>
 
 #include "common/gguf_text.h"
-#include "common/cache_types.h"
 #include "common/fit_context.h"
 #include "common/load.h"
 #include "common/open_context.h"
-#include "common/open_template.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/reasoning.h"
@@ -26,7 +24,6 @@
 #define TOOL "llm-server"
 
 enum {
-    MOST_TEMPLATE = 1 << 20, /* bytes */
     DEFAULT_CTX = 4096,
     FEW_TOKENS = 32,  /* for a prompt and its answer */
     SPEECH_SLOTS = 5, /* texts that are tried for a window of sound */
@@ -39,11 +36,11 @@ enum {
 /* --- the model -------------------------------------------------------------------------------- */
 
 static int open_until(server *s, llm_opened until) {
-    return tool_open_context(s->ctx, TOOL, &s->opening, &s->o->adapters, until);
+    return tool_open_context(s->ctx, TOOL, &s->opening, &s->o->open.adapters, until);
 }
 
 static int open_model(server *s) {
-    s->opening.beside = s->beside ? s->beside(s->model_row, &s->opening.loading) : NULL;
+    s->opening.beside = s->beside ? s->beside(s->model_row, &s->opening) : NULL;
     const int code = tool_open_named(&s->ctx, TOOL, &s->opening);
     llm_model_free(s->opening.beside);
     s->opening.beside = NULL;
@@ -54,23 +51,11 @@ static int open_model(server *s) {
 
 /* A model without a template serves texts only. */
 static int open_template(server *s) {
-    const server_options *o = s->o;
-    const template_choice choice = {o->template_file, o->template_name, MOST_TEMPLATE};
-    const bool is_named = o->template_file || o->template_name;
+    const open_options *open = &s->o->open;
     ggl_error err = {0};
     ggl_status st;
-    llm_chat *chat = NULL;
-    const int code =
-        tool_open_template(&chat, TOOL, &choice, llm_model_file(llm_opened_model(s->ctx)),
-                           llm_opened_tokenizer(s->ctx), &st, &err);
-    llm_opened_set_chat(s->ctx, chat);
-    const template_settings settings = {.reasoning = o->reasoning,
-                                        .budget = o->reasoning_budget,
-                                        .variables = o->template_vars,
-                                        .no_bos = o->no_chat_bos};
-    if (st == GGL_OK && code < 0)
-        return tool_set_template(llm_opened_chat(s->ctx), TOOL, &settings);
-    if (code >= 0 || (st == GGL_NOT_FOUND && !is_named))
+    const int code = open_options_open_chat(TOOL, open, s->ctx, s->o->reasoning, &st, &err);
+    if (code >= 0 || st == GGL_OK || (st == GGL_NOT_FOUND && !open_options_names_template(open)))
         return code;
     return tool_error(TOOL, 1, "%s", err.msg);
 }
@@ -110,7 +95,8 @@ static bool stops_seeing(void *ctx) {
 
 static int64_t n_ctx(const server *s) {
     const int64_t own = llm_model_n_ctx(llm_opened_model(s->ctx));
-    return s->o->n_ctx > 0 ? s->o->n_ctx : own > 0 ? own : DEFAULT_CTX;
+    const int64_t given = s->o->open.how.params.n_ctx;
+    return given > 0 ? given : own > 0 ? own : DEFAULT_CTX;
 }
 
 /* True if texts are seen whole: each is a ubatch, of which others take what is left. */
@@ -144,14 +130,9 @@ static bool lacks_room(void *ctx, const llm_fit *fit, int64_t n_ctx, bool is_ask
     return s->lacks_room;
 }
 
-static void on_lack(void *ctx, const llm_fit *fit, int64_t n_ctx, bool is_asked) {
-    (void)ctx;
-    fit_context_note((void *)(uintptr_t)TOOL, fit, n_ctx, is_asked);
-}
-
-static void on_placed(void *ctx, const llm_placement *p, const llm_session *session) {
-    (void)ctx;
-    placement_say((void *)(uintptr_t)TOOL, p, session);
+static void on_note(void *ctx, const char *text) {
+    const server *s = ctx;
+    tool_load_note((void *)(uintptr_t)s->opening.path, text);
 }
 
 /* Notes what the session uses, for models that are loaded later. */
@@ -176,54 +157,28 @@ static void note_memory(server *s) {
 /* Sets what the options say about opening the model; all but what depends on it. */
 static void set_opening(server *s) {
     const server_options *o = s->o;
-    s->file = (ggl_gguf_params){
-        .size = sizeof s->file, .no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true};
-    const llm_model_params mp = {.size = sizeof mp,
-                                 .arch_path = o->arch,
-                                 .gguf = &s->file,
-                                 .ignore = ignore_of(&o->ignore),
-                                 .override = o->overrides.text,
-                                 .n_override = o->overrides.n};
-    s->opening =
-        (llm_opening){.loading = tool_loading(o->model ? o->model : "builtin:chat", &mp, o->type),
-                      .no_chat = true,
-                      .mmproj = o->mmproj,
-                      .image_min_tokens = o->mmproj ? o->image_min_tokens : 0,
-                      .image_max_tokens = o->mmproj ? o->image_max_tokens : 0,
-                      .image_tokens_for_all = o->image_tokens_for_all,
-                      .mmproj_came = o->mmproj_came || o->hub.eye_came,
-                      .sees_apart = true,
-                      .stops_seeing = stops_seeing,
-                      .backend = {.size = sizeof s->opening.backend,
-                                  .n_threads = (int)o->n_threads,
-                                  .n_threads_batch = (int)o->n_threads_batch,
-                                  .mask = o->mask,
-                                  .f16_as_bf16 = o->f16_as_bf16},
-                      .placement = placement_choice(TOOL, &o->placement),
-                      .session = llm_session_default(),
-                      .n_ctx_is_most = o->n_ctx <= 0,
-                      .n_kept_slots = o->n_cache_slots,
-                      .n_guessers = (int)o->n_parallel,
-                      .guessing = speculate_choice(TOOL, &o->speculate),
-                      .taken = taken,
-                      .refuses = lacks_room,
-                      .lacks = on_lack,
-                      .placed = on_placed,
-                      .cancelled = is_aborted,
-                      .ctx = s};
-    llm_session_params *p = &s->opening.session;
-    p->n_ubatch = o->n_ubatch;
-    p->n_slots = o->n_parallel;
-    p->embeddings = o->embeddings;
-    p->types_given = o->types_given;
-    p->type_k = tool_cache_type(o->type_k);
-    p->type_v = tool_cache_type(o->type_v);
-    p->no_repack = o->no_repack;
-    p->repack_cache = o->repack_cache;
+    llm_opening *how = &s->opening;
+    *how = open_options_opening(&s->o->open);
+    if (!how->path)
+        how->path = "builtin:chat";
+    llm_open_params *p = &how->params;
+    if (!p->mmproj)
+        p->image_min_tokens = p->image_max_tokens = 0;
     p->progress = on_load;
-    p->progress_ctx = s;
-    s->opening.vary_adapters = true;
-    s->opening.vary_from_0 = s->o->adapters_off;
+    p->note = on_note;
+    p->user = s;
+    how->sees_apart = true;
+    how->stops_seeing = stops_seeing;
+    how->session.n_slots = o->n_parallel;
+    how->n_ctx_is_most = p->n_ctx <= 0;
+    how->n_kept_slots = o->n_cache_slots;
+    how->n_guessers = (int)o->n_parallel;
+    how->vary_adapters = true;
+    how->taken = taken;
+    how->refuses = lacks_room;
+    how->lacks = fit_context_note;
+    how->cancelled = is_aborted;
+    how->ctx = s;
 }
 
 /* Takes steps that may find that there is no room. Returns -1, or an exit code. */
@@ -236,14 +191,15 @@ static int open_in_room(server *s, llm_opened until) {
     s->lacks_room |= st == GGL_NOMEM && has_session && !s->insists;
     if (s->lacks_room)
         return 1;
-    return st == GGL_OK ? -1
-                        : tool_tell_opening(s->ctx, TOOL, &s->opening, &s->o->adapters, st, &err);
+    return st == GGL_OK
+               ? -1
+               : tool_tell_opening(s->ctx, TOOL, &s->opening, &s->o->open.adapters, st, &err);
 }
 
 /* Returns the longest text of a model that sees it whole; 0: as long as the session allows. It is a ubatch, of which other texts
  * take what is left. */
 static int64_t longest_text(const server *s) {
-    const int64_t own = llm_model_n_ctx(llm_opened_model(s->ctx)), n = s->o->n_ctx;
+    const int64_t own = llm_model_n_ctx(llm_opened_model(s->ctx)), n = s->o->open.how.params.n_ctx;
     if (own <= 0 || n <= own)
         return n;
     tool_note(TOOL, "the model reads texts of at most %" PRId64 " tokens, fewer than -c %" PRId64,
@@ -255,22 +211,22 @@ static int64_t longest_text(const server *s) {
  * larger model from which it was made: then the next attempt is for texts alone. */
 static void find_words(server *s) {
     ggl_error err = {0};
-    llm_session_params *p = &s->opening.session;
-    p->alignment = llm_arch_has_output(llm_model_arch(llm_opened_model(s->ctx)), "alignment");
+    llm_open_params *p = &s->opening.params;
+    p->words = llm_arch_has_output(llm_model_arch(llm_opened_model(s->ctx)), "alignment");
     const ggl_status st =
-        p->alignment ? llm_context_open(s->ctx, &s->opening, LLM_OPENED_SESSION, &err) : GGL_OK;
+        p->words ? llm_context_open(s->ctx, &s->opening, LLM_OPENED_SESSION, &err) : GGL_OK;
     if (st != GGL_FORMAT && st != GGL_UNSUPPORTED)
         return;
     tool_note(TOOL, "there are no times of words: %s", err.msg);
-    p->alignment = false;
+    p->words = false;
 }
 
 /* Names adapters that --lora-init-without-apply does not turn off; those for tasks count for none until a request names their task. */
 static void note_fixed(const server *s) {
     const llm_adapter_use *use = llm_opened_adapter(s->ctx);
-    if (s->o->adapters_off && llm_opened_n_adapters(s->ctx) == 0)
+    if (s->o->open.how.vary_from_0 && llm_opened_n_adapters(s->ctx) == 0)
         tool_note(TOOL, "--lora-init-without-apply has no effect: --lora names no adapter");
-    for (size_t i = 0; s->o->adapters_off && i < llm_opened_n_adapters(s->ctx); i++)
+    for (size_t i = 0; s->o->open.how.vary_from_0 && i < llm_opened_n_adapters(s->ctx); i++)
         if (!use[i].varies && use[i].task == 0)
             tool_note(TOOL,
                       "--lora-init-without-apply: %s is applied all the same, because requests "
@@ -280,7 +236,9 @@ static void note_fixed(const server *s) {
 
 static int new_session(server *s) {
     const server_options *o = s->o;
-    llm_session_params *p = &s->opening.session;
+    llm_session_params *sp = &s->opening.session;
+    llm_open_params *p = &s->opening.params;
+    const int64_t n_guess = llm_open_n_guess(&s->opening);
     int code = open_until(s, LLM_OPENED_ADAPTERS);
     if (code >= 0)
         return code;
@@ -288,29 +246,30 @@ static int new_session(server *s) {
     if (o->pooling == LLM_POOL_RANK &&
         !llm_arch_has_output(llm_model_arch(llm_opened_model(s->ctx)), "score"))
         return tool_error(TOOL, 1, "--reranking: the model is no reranker: it has no score");
-    if (!only_reads(s) && sees_all(s) && speculate_n_max(&o->speculate) > 0)
+    if (!only_reads(s) && sees_all(s) && n_guess > 0)
         return tool_error(TOOL, 2,
                           "%s: the model writes by diffusion, where nothing is guessed ahead",
-                          o->speculate.lookup ? "--lookup" : "--draft");
-    p->embeddings = o->embeddings || only_reads(s);
-    s->opening.pooling = p->embeddings ? pooling_name(o) : NULL;
-    p->n_ctx = p->n_pool = n_ctx(s);
+                          llm_open_name(&s->opening, p->lookup ? LLM_OPEN_lookup : LLM_OPEN_draft));
+    p->embeddings |= only_reads(s);
+    p->pooling = p->embeddings ? pooling_name(o) : NULL;
+    p->n_ctx = 0;
+    sp->n_ctx = sp->n_pool = n_ctx(s);
     if (sees_all(s)) {
-        p->n_ctx = longest_text(s);
-        p->n_pool = 0;
+        sp->n_ctx = longest_text(s);
+        sp->n_pool = 0;
     }
-    p->n_rows = o->n_parallel * (speculate_n_max(&o->speculate) + 1);
-    if (p->n_rows < LLM_FORCED_ROWS)
-        p->n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
-    if (p->n_rows > MOST_ROWS || p->embeddings)
-        p->n_rows = MOST_ROWS; /* of a mean: a row for each token's embedding */
-    if (hears(s)) {            /* -c and -np are for texts of requests */
-        p->n_ctx = p->n_pool = 0;
-        p->n_slots = SPEECH_SLOTS;
-        p->n_inputs = 1; /* which all slots hear */
-        p->n_rows = SPEECH_ROWS;
+    sp->n_rows = o->n_parallel * (n_guess + 1);
+    if (sp->n_rows < LLM_FORCED_ROWS)
+        sp->n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
+    if (sp->n_rows > MOST_ROWS || p->embeddings)
+        sp->n_rows = MOST_ROWS; /* of a mean: a row for each token's embedding */
+    if (hears(s)) {             /* -c and -np are for texts of requests */
+        sp->n_ctx = sp->n_pool = 0;
+        sp->n_slots = SPEECH_SLOTS;
+        sp->n_inputs = 1; /* which all slots hear */
+        sp->n_rows = SPEECH_ROWS;
         p->embeddings = false;
-        s->opening.pooling = NULL;
+        p->pooling = NULL;
         find_words(s);
     }
     code = open_in_room(s, LLM_OPENED_SESSION);
@@ -335,7 +294,7 @@ static int alloc_session(server *s) {
 /* --- the engine ------------------------------------------------------------------------------- */
 
 static int open_speculation(server *s) {
-    if (speculate_n_max(&s->o->speculate) == 0)
+    if (llm_open_n_guess(&s->opening) == 0)
         return open_until(s, LLM_OPENED_GUESSES);
     progress_begin(PROGRESS_BYTES, 0, "the draft model");
     const int code = open_until(s, LLM_OPENED_GUESSES);
@@ -395,12 +354,12 @@ static int open_engine(server *s) {
                                  .session = llm_opened_session(s->ctx),
                                  .tokenizer = llm_opened_tokenizer(s->ctx),
                                  .n_parallel = n_parallel(s),
-                                 .n_ubatch = s->o->n_ubatch,
+                                 .n_ubatch = llm_opened_session_params(s->ctx)->n_ubatch,
                                  .n_queue = n_queue,
                                  .n_queue_each = (n_queue + 1) / 2,
                                  .step_ns = s->o->max_stall * 1000000,
                                  .guesser = llm_guessing_guessers(llm_opened_guessing(s->ctx)),
-                                 .n_guess_max = speculate_n_max(&s->o->speculate),
+                                 .n_guess_max = llm_open_n_guess(&s->opening),
                                  .prompts = s->prompts};
     const ggl_status st = llm_engine_new(&s->engine, &p, &err);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
@@ -520,7 +479,7 @@ static int set_facts(server *s) {
         .n_predict = o->n_predict,
         .shifts = o->shifts,
         .n_keep = o->n_keep,
-        .reasoning_budget = o->reasoning == TOOL_REASONING_OFF ? 0 : o->reasoning_budget,
+        .reasoning_budget = o->reasoning == TOOL_REASONING_OFF ? 0 : o->open.reasoning_budget,
         .raw_marks = o->reasoning_format == TOOL_FORMAT_NONE,
         .max_seconds = (double)o->max_seconds,
         .tokenizer = llm_opened_tokenizer(s->ctx),
@@ -536,14 +495,7 @@ static int set_facts(server *s) {
 
 /* Downloads a model of a preset, and finds its eye. The only model of a server was downloaded before anything listened. */
 static int get_model(server *s) {
-    server_options *o = s->o;
-    int code = -1;
-    o->hub.arch = o->arch;
-    if (!o->hub.path[0])
-        code = tool_hub_get_seeing(TOOL, &o->hub, &o->model, &o->mmproj);
-    if (code < 0 && !o->hub.path[1] && !o->speculate.draft)
-        code = tool_hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
-    return code;
+    return open_options_get_models(TOOL, &s->o->open, false);
 }
 
 /* Starts what looks at pictures or listens to sounds, if the model does. */
@@ -556,7 +508,7 @@ static int start_looks(server *s) {
 
 int server_load(server *s) {
     const double begin = ggl_os_seconds();
-    progress_begin(NULL, 0, "loading %s", s->o->model ? s->o->model : "the model");
+    progress_begin(NULL, 0, "loading %s", s->o->open.how.path ? s->o->open.how.path : "the model");
     int code = get_model(s);
     set_opening(s);
     if (code < 0)
@@ -597,7 +549,7 @@ void server_unload(server *s) {
     llm_engine_free(s->engine);
     llm_prompt_folder_free(s->prompts);
     (void)tool_close_context(s->ctx, TOOL, 0);
-    adapters_forget(&s->o->adapters);
+    adapters_forget(&s->o->open.adapters);
     ggl_free(s->model_info);
     free((char *)s->facts.model);
 }

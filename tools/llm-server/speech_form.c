@@ -125,34 +125,31 @@ static ggl_status set_temperature(speech_ask *a, const speech_field *f, ggl_str 
     return st;
 }
 
-/* In the fields of whisper.cpp 0 means 0; in llm_transcribe_params it stands for the default. */
-static const float tiny = 1e-30f;
-
 static ggl_status set_step(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
     double x = 0;
     const ggl_status st = read_number(f, v, 0, 1, &x, err);
-    a->how.temperature_step = x > 0 ? (float)x : -1;
+    a->how.temperature_step = (float)x;
     return st;
 }
 
 static ggl_status set_entropy(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
     double x = 0;
     const ggl_status st = read_number(f, v, -1e6, 1e6, &x, err);
-    a->how.least_entropy = x > 0 ? (float)x : -1;
+    a->how.least_entropy = (float)x;
     return st;
 }
 
 static ggl_status set_logprob(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
     double x = 0;
     const ggl_status st = read_number(f, v, -1e6, 1e6, &x, err);
-    a->how.least_logprob = x < 0 ? (float)x : -tiny;
+    a->how.least_logprob = x < 0 ? (float)x : 0;
     return st;
 }
 
 static ggl_status set_no_speech(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
     double x = 0;
     const ggl_status st = read_number(f, v, -1e6, 1e6, &x, err);
-    a->how.no_speech = x > 0 ? (float)x : tiny;
+    a->how.no_speech = x > 0 ? (float)x : 0;
     return st;
 }
 
@@ -333,9 +330,8 @@ ggl_status speech_ask_read(speech_ask *a, speech_api api, bool strict, const cha
     multipart_part part[MULTIPART_MOST];
     bool seen[MOST_FIELDS] = {false};
     size_t n = 0;
-    *a = (speech_ask){.api = api,
-                      .ignored = {.strict = strict},
-                      .how = {.size = sizeof a->how, .translate = api == SPEECH_TRANSLATIONS}};
+    *a = (speech_ask){.api = api, .ignored = {.strict = strict}, .how = llm_transcribe_default()};
+    a->how.translate = api == SPEECH_TRANSLATIONS;
     *param = NULL;
     if (!multipart_is_type(type))
         return ggl_fail(err, GGL_USAGE, "the request must be a form: multipart/form-data");

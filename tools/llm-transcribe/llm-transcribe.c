@@ -4,8 +4,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "common/cache_types.h"
-#include "common/load.h"
 #include "common/npy.h"
 #include "common/open_context.h"
 #include "common/paths.h"
@@ -21,7 +19,6 @@
 
 typedef struct job {
     options o;
-    ggl_gguf_params file; /* how it is read */
     llm_opening opening;
     llm_context *ctx;
     speech_text out;
@@ -61,36 +58,15 @@ static int64_t most_texts(const options *o) {
 
 static int open_model(job *j) {
     const options *o = &j->o;
-    j->file = (ggl_gguf_params){.size = sizeof j->file, .no_mmap = o->no_mmap, .willneed = true};
-    const llm_model_params mp = {.size = sizeof mp,
-                                 .arch_path = o->arch,
-                                 .gguf = &j->file,
-                                 .override = o->overrides.text,
-                                 .n_override = o->overrides.n};
-    j->opening = (llm_opening){.loading = tool_loading(o->model, &mp, o->type),
-                               .no_chat = true,
-                               .backend = {.size = sizeof j->opening.backend,
-                                           .n_threads = (int)o->n_threads,
-                                           .n_threads_batch = (int)o->n_threads,
-                                           .mask = o->mask,
-                                           .f16_as_bf16 = o->f16_as_bf16},
-                               .placement = placement_choice(TOOL, &o->placement),
-                               .session = llm_session_default(),
-                               .placed = placement_say,
-                               .cancelled = is_stopped,
-                               .ctx = (void *)(uintptr_t)TOOL};
+    j->opening = open_options_opening(&j->o.open);
+    j->opening.cancelled = is_stopped;
     llm_session_params *sp = &j->opening.session;
-    sp->n_ubatch = o->n_ubatch;
     sp->n_slots = o->tokens || o->dump ? 1 : most_texts(o);
     sp->n_inputs = 1; /* which all slots hear */
-    sp->alignment = o->words;
     sp->n_rows = larger(sp->n_slots, 16);
-    sp->progress = progress_share;
-    sp->type_k = tool_cache_type(o->type_k);
-    sp->type_v = tool_cache_type(o->type_v);
-    sp->types_given = o->types_given || o->tokens;
-    if (o->tokens && !o->types_given) /* scores are compared with others' */
-        sp->type_k = sp->type_v = GGL_F32;
+    llm_open_params *p = &j->opening.params;
+    if (o->tokens && !p->cache_type_k && !p->cache_type_v) /* scores are compared with others' */
+        p->cache_type_k = p->cache_type_v = "f32";
     return tool_open_named(&j->ctx, TOOL, &j->opening);
 }
 
@@ -101,7 +77,7 @@ static int check_model(const job *j) {
     return tool_error(TOOL, 1,
                       "%s does not hear: its architecture (%s) reads %s; llm-transcribe needs a "
                       "model such as Whisper",
-                      j->o.model ? j->o.model : "the built-in model", llm_arch_family(arch, 0),
+                      j->opening.path, llm_arch_family(arch, 0),
                       llm_arch_reads_rows(arch) ? "rows, such as those of a picture" : "texts");
 }
 
@@ -149,15 +125,17 @@ static int check_folder(const options *o) {
     return code;
 }
 
-static int check_paths(const options *o) {
-    tool_path paths[8] = {{"-m", o->model, .needed = true, .model = true},
-                          {"--arch", o->arch, .needed = true, .or_name = true},
-                          {"-o", o->out, .written = true},
-                          {"--logits", o->logits, .written = true},
-                          {"--trace", placement_trace(&o->placement), .written = true}};
-    if (o->sounds.n == 1 && strcmp(o->sounds.s[0], "-") != 0)
-        paths[5] = (tool_path){"the sound", o->sounds.s[0], .needed = true};
-    int code = tool_check_paths(TOOL, paths, 6);
+static int check_paths(const void *ctx) {
+    const options *o = ctx;
+    const bool is_file = o->sounds.n == 1 && strcmp(o->sounds.s[0], "-") != 0;
+    const tool_path paths[] = {
+        OPEN_PATHS(&o->open),
+        {"--arch", o->open.how.params.arch, .needed = true, .or_name = true},
+        {"-o", o->out, .written = true},
+        {"--logits", o->logits, .written = true},
+        {"the sound", is_file ? o->sounds.s[0] : NULL, .needed = true},
+    };
+    int code = tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
     for (size_t k = 0; k < o->sounds.n && code < 0; k++) {
         const tool_path sound = {"the sound", o->sounds.s[k], .needed = true};
         code = strcmp(o->sounds.s[k], "-") == 0 ? -1 : tool_check_paths(TOOL, &sound, 1);
@@ -166,23 +144,17 @@ static int check_paths(const options *o) {
 }
 
 static int prepare(job *j) {
-    int code = check_paths(&j->o);
-    j->o.hub.arch = j->o.arch;
-    if (code < 0)
-        code = tool_hub_get(TOOL, &j->o.hub, &j->o.model);
-    if (code < 0 && j->o.hub.path[0])
-        code = check_paths(&j->o); /* now with the model's */
-    if (code < 0 && !j->o.model) {
-        j->o.model = "builtin:words";
+    open_options *open = &j->o.open;
+    int code = open_options_get_model(TOOL, open, check_paths, &j->o);
+    if (code < 0 && !open->how.path) {
+        open->how.path = "builtin:words";
         tool_note(TOOL,
                   "no model is named (-m), so %s listens: it knows the ten digits and twenty "
                   "other English words alone",
-                  j->o.model);
+                  open->how.path);
     }
-    progress_begin(NULL, 0, "loading %s", j->o.model ? j->o.model : "the model");
     if (code < 0)
         code = open_model(j);
-    progress_end();
     if (code < 0)
         code = check_model(j);
     if (code < 0)
@@ -228,34 +200,32 @@ static void on_warn(void *user, const char *text) {
 
 static llm_transcribe_params params_of(job *j) {
     const options *o = &j->o;
-    const float no_step = -1, nothing = 1e-30f; /* zeros stand for defaults */
-    return (llm_transcribe_params){
-        .size = sizeof(llm_transcribe_params),
-        .language = o->language,
-        .translate = o->translate,
-        .no_times = o->no_times,
-        .no_context = o->no_context,
-        .prompt = o->prompt,
-        .temperature = (float)o->temperature,
-        .temperature_step = o->temperature_step > 0 ? (float)o->temperature_step : no_step,
-        .least_logprob = o->least_logprob < 0 ? (float)o->least_logprob : -nothing,
-        .least_entropy = o->least_entropy > 0 ? (float)o->least_entropy : -1,
-        .no_speech = o->no_speech > 0 ? (float)o->no_speech : nothing,
-        .n_beams = (int32_t)o->n_beams,
-        .n_best = (int32_t)o->n_best,
-        .seed = o->seed,
-        .offset = o->offset,
-        .duration = o->duration,
-        .words = o->words,
-        .raw = transcribe_options_raw(o),
-        .raw_rate = (int32_t)o->raw_rate,
-        .raw_channels = (int32_t)o->raw_channels,
-        .each = on_piece,
-        .progress = on_progress,
-        .note = on_note,
-        .warn = on_warn,
-        .spoken = on_language,
-        .user = j};
+    return (llm_transcribe_params){.size = sizeof(llm_transcribe_params),
+                                   .language = o->language,
+                                   .translate = o->translate,
+                                   .no_times = o->no_times,
+                                   .no_context = o->no_context,
+                                   .prompt = o->prompt,
+                                   .temperature = (float)o->temperature,
+                                   .temperature_step = (float)o->temperature_step,
+                                   .least_logprob = (float)o->least_logprob,
+                                   .least_entropy = (float)o->least_entropy,
+                                   .no_speech = (float)o->no_speech,
+                                   .n_beams = (int32_t)o->n_beams,
+                                   .n_best = (int32_t)o->n_best,
+                                   .seed = o->seed,
+                                   .offset = o->offset,
+                                   .duration = o->duration,
+                                   .words = o->open.how.params.words,
+                                   .raw = transcribe_options_raw(o),
+                                   .raw_rate = (int32_t)o->raw_rate,
+                                   .raw_channels = (int32_t)o->raw_channels,
+                                   .each = on_piece,
+                                   .progress = on_progress,
+                                   .note = on_note,
+                                   .warn = on_warn,
+                                   .spoken = on_language,
+                                   .user = j};
 }
 
 /* Reports why a sound could not be written down. Returns an exit code. */
@@ -290,7 +260,7 @@ static int transcribe(job *j, const char *sound) {
     j->out = (speech_text){.to = j->out.to,
                            .format = j->o.format,
                            .is_translated = j->o.translate,
-                           .has_words = j->o.words,
+                           .has_words = j->o.open.how.params.words,
                            .lines = {.most_words = j->o.most_words,
                                      .most_width = j->o.most_width,
                                      .most_lines = j->o.most_lines,

@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include "common/hints.h"
-#include "common/load.h"
-#include "common/machine_options.h"
 
 static const char *const raws[] = {"none", "s16le", "f32le", NULL};
 static const char *const formats[] = {"text", "times", "srt", "vtt", "json", NULL};
@@ -44,14 +42,14 @@ static int check_words(const options *o) {
     if (layout && (o->format == FORMAT_TEXT || o->format == FORMAT_JSON))
         return tool_error(TOOL, 2, "%s is for texts with times: --format times, srt or vtt",
                           layout);
-    if (layout && !o->words)
+    if (layout && !o->open.how.params.words)
         return tool_error(TOOL, 2, "%s needs --word-timestamps", layout);
     if (o->most_lines && !o->most_width)
         return tool_error(TOOL, 2, "--max-line-count needs --max-line-width");
     if (o->most_words && o->most_width)
         return tool_error(TOOL, 2,
                           "--max-words-per-line and --max-line-width cannot be used together");
-    if (o->words && (o->tokens || o->dump))
+    if (o->open.how.params.words && (o->tokens || o->dump))
         return tool_error(TOOL, 2, "--word-timestamps is for texts, not for %s",
                           o->tokens ? "--tokens" : "--dump");
     return -1;
@@ -59,7 +57,7 @@ static int check_words(const options *o) {
 
 static int check(options *o) {
     const char *single = o->out ? "-o" : o->tokens ? "--tokens" : o->dump ? "--dump" : NULL;
-    if (tool_hub_only_lists(&o->hub))
+    if (tool_hub_only_lists(&o->open.hub))
         return -1;
     if (o->sounds.n == 0)
         return tool_error(TOOL, 2,
@@ -81,24 +79,22 @@ static int check(options *o) {
 
 int transcribe_options_read(options *o, int argc, char **argv) {
     static const char *const dumps[] = {"none", "mel", "encoder", NULL};
-    *o = (options){.n_batch = 2048,
-                   .n_ubatch = 512,
+    *o = (options){.open = open_options_default(),
                    .n_beams = 5,
                    .n_best = 5,
                    .temperature_step = 0.2,
                    .least_logprob = -1,
                    .least_entropy = 2.4,
                    .no_speech = 0.6};
-    const arg_option table[] = {
+    const arg_option own[] = {
         {NULL, .help = "model and sound"},
         {"-f --file", ARG_LIST, &o->sounds, .value = "SOUND",
          .help = "the same as SOUND without a flag; repeatable"},
-        {"-m --model", ARG_STRING, &o->model, .value = "FILE",
+        {"-m --model", ARG_STRING, &o->open.how.path, .value = "FILE",
          .help = "a model that hears: a GGUF file, a file of ggml from before GGUF "
                  "(ggml-base.bin), or a Hugging Face folder (default: the built-in builtin:words, "
                  "which knows the ten digits and twenty other words)"},
-        HUB_OPTIONS(o->hub),
-        LOAD_TYPE_OPTION(o->type),
+        HUB_OPTIONS(o->open.hub),
         {"-l --language", ARG_STRING, &o->language, .value = "LANG",
          .help = "the language that is spoken: a code (de) or a name (german); auto: the "
                  "likeliest of the first half minute (default)"},
@@ -127,7 +123,7 @@ int transcribe_options_read(options *o, int argc, char **argv) {
          .given = &o->format_given,
          .help = "text: a line for each piece (default); times: with its times; srt, vtt: "
                  "subtitles; json: all that is known of it"},
-        {"--word-timestamps", ARG_FLAG, &o->words,
+        {"--word-timestamps", ARG_FLAG, &o->open.how.params.words,
          .help = "find when each word is said: in JSON, and for the following"},
         {"--highlight-words", ARG_FLAG, &o->highlight,
          .help = "of subtitles: underline each word while it is said"},
@@ -163,15 +159,9 @@ int transcribe_options_read(options *o, int argc, char **argv) {
          .help = "each half minute by itself, without what was written before"},
         {"-s --seed", ARG_UINT64, &o->seed, .value = "N", .help = "of what is drawn (default 0)"},
         {NULL, .help = "machine"},
-        ONE_THREADS_OPTION(o),
-        BATCH_OPTIONS(o),
-        ARCH_OPTION(o),
-        OVERRIDE_OPTIONS(o->overrides),
-        NO_MMAP_OPTION(o),
-        F16_OPTION(o),
-        PLACEMENT_OPTIONS_AS(o->placement,
-                             "--override-tensor"), /* -ot is the offset, as in whisper.cpp */
-        ISA_OPTION(o),
+        OPEN_ROWS(MODEL),
+        OPEN_ROWS(MACHINE),
+        OPEN_ROWS(PLACE),
         {NULL, .help = "steps, as NumPy arrays"},
         {"--dump", ARG_CHOICE, &o->dump, .value = "WHAT", .choices = dumps,
          .help = "write to -o FILE.npy what the model reads, mel, or what its encoder makes of the "
@@ -181,6 +171,8 @@ int transcribe_options_read(options *o, int argc, char **argv) {
         {"--logits", ARG_STRING, &o->logits, .value = "FILE",
          .help = "write the scores after each of --tokens to this file"},
         {0}};
+    arg_option table[OPEN_MOST_ROWS];
+    open_options_table(table, own, TRANSCRIBE, &o->open);
     const args_spec spec = {
         TOOL,
         "[-m MODEL] [options] SOUND..",
@@ -195,13 +187,11 @@ int transcribe_options_read(options *o, int argc, char **argv) {
     if (code < 0)
         code = check(o);
     if (code < 0)
-        code = overrides_read(TOOL, &o->overrides);
+        code = open_options_check(TOOL, &o->open, false);
     return code;
 }
 
 void transcribe_options_fini(options *o) {
-    placement_options_fini(&o->placement);
-    overrides_fini(&o->overrides);
-    tool_hub_fini(&o->hub);
+    open_options_fini(&o->open);
     args_list_fini(&o->sounds);
 }

@@ -2,10 +2,7 @@
 #ifndef TOOLS_TRANSCRIBE_OPTIONS_H
 #define TOOLS_TRANSCRIBE_OPTIONS_H
 
-#include "common/args.h"
-#include "common/hub_options.h"
-#include "common/override_options.h"
-#include "common/placement_options.h"
+#include "common/open_options.h"
 #include "common/speech_text.h"
 
 #define TOOL "llm-transcribe"
@@ -14,18 +11,13 @@ enum { DUMP_NOTHING, DUMP_MEL, DUMP_ENCODER };
 
 typedef struct options {
     arg_list sounds;
-    hub_options hub;
-    tool_overrides overrides;
-    placement_options placement;
-    int type; /* --type */
-    const char *model, *arch, *mask, *language, *prompt, *out, *folder, *tokens, *logits;
-    int64_t n_threads, n_ubatch, n_batch, n_beams, n_best, raw_rate, raw_channels, most_words,
-        most_width, most_lines;
+    open_options open;
+    const char *language, *prompt, *out, *folder, *tokens, *logits;
+    int64_t n_beams, n_best, raw_rate, raw_channels, most_words, most_width, most_lines;
     double temperature, temperature_step, least_logprob, least_entropy, no_speech, offset, duration;
     uint64_t seed;
-    int format, raw, dump, type_k, type_v;
-    bool translate, no_times, no_context, no_mmap, f16_as_bf16, types_given, format_given, words,
-        highlight;
+    int format, raw, dump;
+    bool translate, no_times, no_context, format_given, highlight;
 } options;
 
 /* Returns -1, or an exit code. */

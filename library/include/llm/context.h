@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "ggl/alloc.h"
 #include "ggl/status.h"
@@ -27,103 +28,84 @@ typedef struct llm_lora {
     double scale;     /* how much of it is added to the weights: 1 is all, 0 nothing */
 } llm_lora;
 
+/* Begin with llm_open_default(). A member that is 0 or NULL there says nothing, which its comment shows as "0:" or "NULL:". */
 typedef struct llm_open_params {
     size_t size; /* sizeof(llm_open_params) */
-    /* Most tokens of the sequence; 0: the model's own context, or 4096; fewer, but at least 2048, if their KV cache
-     * does not fit into memory. At most 2^30. */
-    int64_t n_ctx;
-    int64_t n_ubatch; /* most tokens computed at once; 0: 512 */
-    /* Of the CPU; 0: one for each physical core that we may use; of two kinds, for each big one. */
-    int32_t n_threads;
-    int32_t
-        n_gpu_layers; /* as -ngl: number of last layers on the devices, or on the first GPU; INT32_MAX: all */
-    /* As --device, in any case: "cpu", "vulkan0", "none" (the CPU alone). With several, as in
-     * "vulkan0,vulkan1", the first has all layers, unless n_gpu_layers or split divide them. NULL: "cpu" */
-    const char *device;
-    /* As --split: "vulkan0=20,cpu=12", all layers in order; "auto": the devices are measured, and those that
-     * are faster than the CPU get as many layers as fit; or "copies": each device has the whole model, and llm_embed_texts,
-     * llm_embed_tokens, llm_rerank, llm_perplexity and llm_imatrix_run divide their texts and windows among them, with results in order and of the same
-     * bits (callbacks still run in the caller's thread); all other calls use the first device. NULL: not used */
-    const char *split;
-    const char *arch; /* a descriptor's file, or the name of a built-in one; NULL: by the file */
-    /* Text of a chat template (Jinja), or the name of a built-in one, such as "chatml"; NULL: the
-     * file's. */
-    const char *chat_template;
-    bool embeddings; /* make llm_embed available */
-    /* Use the weights as they are in the file: loads faster, takes less memory, runs slower. */
-    bool no_repack;
-    /* Called while files are downloaded and while weights are prepared, with the bytes done and in total, each time from 0
-     * on, and while a server is waited for, a few times a second, with the same numbers again. Returning false stops, and llm_open returns GGL_CANCELLED. NULL: none. */
-    bool (*progress)(void *user, size_t done, size_t total);
-    void *user;
-    /* Conversations begin with the token that the file demands (add_bos_token) although the template does not write it, as with
-     * llama.cpp; true: only if the template writes it, as with Hugging Face. */
-    bool no_chat_bos;
-    /* Of embeddings: "mean", "last" (token) or "cls" (the first token), "none": a vector for each token, or "rank": scores of
-     * a reranker. NULL: as the model's file says. */
-    const char *pooling;
-    /* Types of the keys and values in the KV cache: "f16", "bf16", "f32", "q8_0" or "q4_0"; NULL: "f16". */
-    const char *cache_type_k, *cache_type_v;
-    /* [n_adapters], applied all together, to the model and to its eye or ear (mmproj). */
-    const llm_lora *adapter;
-    size_t n_adapters;
-    /* Guessing ahead, which makes generating faster and changes no text: a smaller model with the same
-     * tokenizer guesses the next tokens (draft: its path), or layers of the model itself that guess (draft: ""), or the text
-     * itself does, where it repeats (lookup). At most one of the two. llm_generate_jobs does not guess. */
-    const char *draft;
-    bool lookup;
-    int64_t n_guess; /* most tokens guessed at once; 0: 16 */
-    /* Most jobs that llm_generate_jobs computes at once. The KV cache is that many times as large; 0: 1. At most 256. */
-    int64_t n_parallel;
-    /* Of a model "hf:..": an access token, for private and gated repositories; NULL: that of the environment, HF_TOKEN. */
-    const char *hub_token;
-    bool offline; /* use only what was downloaded before, and no network */
-    /* Called with sentences about what is opened: what of a model "hf:.." is downloaded, and what is used instead if the hub
-     * cannot be asked; what the conversion of a folder left out; what became of repack_cache. NULL: none. */
-    void (*note)(void *user, const char *text);
+
+    /* --- the file */
+
     /* Quantize the weights while they are loaded, to a mix or type of llm-quantize, such as "q4_k_m": for folders, and files of
      * f32, f16 or bf16. NULL: they stay as they are. */
     const char *type;
-    /* Of the CPU, for prompts; 0: as n_threads; if that is 0, also small cores that are fast enough to
-     * help. */
-    int32_t n_threads_batch;
-    bool fit; /* as --fit: as many layers on the devices as fit into their memory */
-    bool
-        strict; /* fail if a device cannot run an operation, instead of running it on another one */
-    /* As --tensor-split: "3,1", the proportions of the devices' layers. NULL: by their memory */
-    const char *tensor_split;
-    /* [n_place], as --place: "blk.*.ffn_*exps*=cpu" runs operations whose weight has such a name there. */
-    const char *const *place;
-    size_t n_place;
-    bool cpu_moe;      /* run the experts of all layers on the CPU */
-    int64_t n_cpu_moe; /* those of the first layers */
-    /* A file that keeps the repacked weights for this machine, to start from it next time; "": the model's path plus
-     * ".repack". Contexts that start from it share its memory. NULL: none. */
-    const char *repack_cache;
-    bool no_mmap; /* read the file into memory instead of mapping it */
-    bool mlock;   /* keep the model in memory, so that it is never swapped out */
-    bool
-        f16_as_bf16; /* round f16 weights to bf16 when they are loaded: faster prompts on processors with bf16 */
-    /* Of the draft: its context (0: as n_ctx); the fewest guesses that are used; the least probability of a guess (0: 0.75);
-     * where it runs, as device and n_gpu_layers (NULL and 0: the CPU). */
-    int64_t draft_n_ctx, draft_n_min;
-    float draft_p_min;
-    const char *draft_device;
-    int32_t draft_n_gpu_layers;
+    const char *arch; /* a descriptor's file, or the name of a built-in one; NULL: by the file */
     /* [n_override]: keys of the model's file that have another value while it is open, or are added, as --override-kv:
      * "KEY=TYPE:VALUE", TYPE being int, float, bool or str. A KEY that begins with '.' is one of the file's architecture:
      * ".rope.freq_base=float:500000". It is an error if nothing reads the key, or if it is a list in the file. */
     const char *const *override;
     size_t n_override;
-    bool
-        guess_always; /* use all guesses, also where they are measured to make generating slower; for measurements */
+    /* Of a model "hf:..": an access token, for private and gated repositories; NULL: that of the environment, HF_TOKEN. */
+    const char *hub_token;
+    bool offline; /* use only what was downloaded before, and no network */
+    bool no_mmap; /* read the file into memory instead of mapping it */
+    bool mlock;   /* keep the model in memory, so that it is never swapped out */
+
+    /* --- conversations */
+
+    /* Text of a chat template (Jinja), or the name of a built-in one, such as "chatml"; NULL: the
+     * file's. */
+    const char *chat_template;
+    /* Conversations begin with the token that the file demands (add_bos_token) although the template does not write it, as with
+     * llama.cpp; true: only if the template writes it, as with Hugging Face. */
+    bool no_chat_bos;
+
+    /* --- the context */
+
+    /* Most tokens of the sequence; 0: the model's own context, or 4096; fewer, but at least 2048, if their KV cache
+     * does not fit into memory. At most 2^30. */
+    int64_t n_ctx;
+    int64_t n_ubatch; /* most tokens computed at once; 0: 512 */
+    /* Most jobs that llm_generate_jobs computes at once. The KV cache is that many times as large; 0: 1. At most 256. */
+    int64_t n_parallel;
+    /* Types of the keys and values in the KV cache: "f16", "bf16", "f32", "q8_0" or "q4_0"; NULL: "f16". */
+    const char *cache_type_k, *cache_type_v;
+    /* llm_generate_jobs and llm_jobs_add share beginnings of prompts by the files of this folder, as llm-server --prompt-cache-dir does: one that
+     * two prompts have had is saved, and other programs with the same model and settings load it. The folder exists; NULL: none. It is kept
+     * below prompt_folder_size bytes; 0: 4 GiB. No result changes. */
+    const char *prompt_folder;
+    int64_t prompt_folder_size;
+
+    /* --- vectors and scores */
+
+    bool embeddings; /* make llm_embed available */
+    /* Of embeddings: "mean", "last" (token) or "cls" (the first token), "none": a vector for each token, or "rank": scores of
+     * a reranker. NULL: as the model's file says. */
+    const char *pooling;
+
+    /* --- pictures and sounds */
+
     /* The file of an eye or an ear, which makes rows of pictures or of sounds for this model (mostly named mmproj-*.gguf), or a Hugging Face folder that has
      * an eye, such as the model's own: see llm_see and llm_listen. NULL: none. */
     const char *mmproj;
-    bool words; /* make llm_transcribe_params.words available, of a model that hears */
     /* How many tokens a picture takes at least and at most, 1 to 65536, as --image-min-tokens and --image-max-tokens. This is for eyes that see
      * pictures near their own size, such as those of Qwen-VL and Pixtral; with others the result is GGL_UNSUPPORTED. 0: the eye's file says it. */
-    int32_t image_min_tokens, image_max_tokens;
+    int64_t image_min_tokens, image_max_tokens;
+    bool words; /* make llm_transcribe_params.words available, of a model that hears */
+
+    /* --- adapters */
+
+    /* [n_adapters], applied all together, to the model and to its eye or ear (mmproj). */
+    const llm_lora *adapter;
+    size_t n_adapters;
+
+    /* --- the processor */
+
+    /* Of the CPU; 0: one for each physical core that we may use; of two kinds, for each big one. At most 512. */
+    int64_t n_threads;
+    /* Of the CPU, for prompts; 0: as n_threads; if that is 0, also small cores that are fast enough to
+     * help. */
+    int64_t n_threads_batch;
+    /* Use the weights as they are in the file: loads faster, takes less memory, runs slower. Not with the two last members of this part. */
+    bool no_repack;
     /* Prepare the weights for the CPU only after the first token, which comes up to ten times as soon: they run as they are in
      * the file meanwhile, and the rest is prepared little by little, for about as long before each token as the token takes. No
      * result changes. Without effect with repack_cache and no_repack. */
@@ -131,17 +113,76 @@ typedef struct llm_open_params {
     /* How many tokens will be generated in all, if that is known: repack_late then prepares weights only while enough tokens are
      * left for that to make the whole faster. 0: not known. */
     int64_t n_expected;
-    /* llm_generate_jobs and llm_jobs_add share beginnings of prompts by the files of this folder, as llm-server --prompt-cache-dir does: one that
-     * two prompts have had is saved, and other programs with the same model and settings load it. The folder exists; NULL: none. It is kept
-     * below prompt_folder_size bytes; 0: 4 GiB. No result changes. */
-    const char *prompt_folder;
-    int64_t prompt_folder_size;
+    /* A file that keeps the repacked weights for this machine, to start from it next time; "": the model's path plus
+     * ".repack". Contexts that start from it share its memory. NULL: none. */
+    const char *repack_cache;
+    bool
+        f16_as_bf16; /* round f16 weights to bf16 when they are loaded: faster prompts on processors with bf16 */
+
+    /* --- devices */
+
+    /* As --device, in any case: "cpu", "vulkan0", "none" (the CPU alone). With several, as in
+     * "vulkan0,vulkan1", the first has all layers, unless n_gpu_layers or split divide them. NULL: "cpu" */
+    const char *device;
+    int64_t
+        n_gpu_layers; /* as -ngl: number of last layers on the devices, or on the first GPU; INT32_MAX: all */
+    /* As --split: "vulkan0=20,cpu=12", all layers in order; "auto": the devices are measured, and those that
+     * are faster than the CPU get as many layers as fit; or "copies": each device has the whole model, and llm_embed_texts,
+     * llm_embed_tokens, llm_rerank, llm_perplexity and llm_imatrix_run divide their texts and windows among them, with results in order and of the same
+     * bits (callbacks still run in the caller's thread); all other calls use the first device. NULL: not used */
+    const char *split;
+    /* As --tensor-split: "3,1", the proportions of the devices' layers. NULL: by their memory */
+    const char *tensor_split;
+    bool fit; /* as --fit: as many layers on the devices as fit into their memory */
+    /* [n_place], as --place: "blk.*.ffn_*exps*=cpu" runs operations whose weight has such a name there. */
+    const char *const *place;
+    size_t n_place;
+    bool cpu_moe;      /* run the experts of all layers on the CPU */
+    int64_t n_cpu_moe; /* those of the first layers */
+    bool
+        strict; /* fail if a device cannot run an operation, instead of running it on another one */
+
+    /* --- guessing ahead */
+
+    /* Guessing makes generating faster and changes no text: a smaller model with the same
+     * tokenizer guesses the next tokens (draft: its path), or layers of the model itself that guess (draft: ""), or the text
+     * itself does, where it repeats (lookup). At most one of the two. llm_generate_jobs does not guess. */
+    const char *draft;
+    bool lookup;
+    int64_t n_guess;     /* most tokens guessed at once, up to 64; 0: 16 */
+    int64_t draft_n_min; /* fewer guesses are not used */
+    double
+        draft_p_min; /* the draft guesses no token that is less probable; by llm_open_default 0.75 */
+    bool
+        guess_always; /* use all guesses, also where they are measured to make generating slower; for measurements */
+    /* Of the draft: its context (0: as n_ctx); where it runs, as device and n_gpu_layers (NULL and 0: the CPU). */
+    int64_t draft_n_ctx;
+    const char *draft_device;
+    int64_t draft_n_gpu_layers;
+
+    /* --- what is called */
+
+    /* Called while files are downloaded and while weights are prepared, with the bytes done and in total, each time from 0
+     * on, and while a server is waited for, a few times a second, with the same numbers again. Returning false stops, and llm_open returns GGL_CANCELLED. NULL: none. */
+    bool (*progress)(void *user, size_t done, size_t total);
+    /* Called with sentences about what is opened: what of a model "hf:.." is downloaded, and what is used instead if the hub
+     * cannot be asked; what the conversion of a folder left out; what became of repack_cache. NULL: none. */
+    void (*note)(void *user, const char *text);
+    void *user;
 } llm_open_params;
+
+static inline llm_open_params llm_open_default(void) {
+    llm_open_params p;
+    memset(&p, 0, sizeof p);
+    p.size = sizeof p;
+    p.draft_p_min = 0.75;
+    return p;
+}
 
 /* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,
  * safetensors, tokenizer), one of the models in the library, such as "builtin:stories" (models/builtin/README.md; "builtin:shapes" comes with its eye), or
  * "hf:USER/REPO" or "hf:USER/REPO:QUANT", a repository of the Hugging Face Hub: its model is downloaded by the
- * program curl into the cache that llm-cli -hf uses, unless it is there already. params NULL: the defaults, which are all 0. The caller
+ * program curl into the cache that llm-cli -hf uses, unless it is there already. params NULL: llm_open_default(). The caller
  * closes *out by llm_close; on failure it is NULL. GGL_IO (the file), GGL_FORMAT (it is damaged),
  * GGL_NOT_FOUND (no descriptor, or no device of that name), GGL_UNSUPPORTED, GGL_LIMIT (n_ctx
  * exceeds what can be counted), GGL_NOMEM (n_ctx may be too large), GGL_DEVICE, GGL_USAGE (params: also a text of a chat template with a

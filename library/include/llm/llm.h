@@ -20,9 +20,11 @@
  * only the rest of the prompt. So a conversation that is sent again with one more message is cheap.
  *
  * Structs that begin with `size` may get more members in later versions, at their end. Set size to
- * sizeof the struct, and the others to 0, or use the function that gives the defaults:
+ * sizeof the struct, and the others to 0, or use the function that gives the defaults, if there is one:
  *
- *     llm_open_params p = {.size = sizeof p, .n_ctx = 4096};
+ *     llm_embed_params e = {.size = sizeof e, .n_dims = 256};
+ *     llm_open_params p = llm_open_default();
+ *     p.n_ctx = 4096;
  *
  * A size of 0 is an error (GGL_USAGE). A program that was compiled with an older header still works:
  * members that it does not know have their defaults. A program that was compiled with a newer header

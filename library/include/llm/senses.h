@@ -81,7 +81,7 @@ typedef struct llm_speech {
     size_t n_words;
 } llm_speech;
 
-/* How sound is written down; the defaults are those of openai/whisper. Zero it, and set size. */
+/* How sound is written down. Begin with llm_transcribe_default(), whose numbers are those of openai/whisper. */
 typedef struct llm_transcribe_params {
     size_t size; /* sizeof(llm_transcribe_params) */
     const char *
@@ -93,12 +93,12 @@ typedef struct llm_transcribe_params {
         *prompt; /* what may have been said before, or how names are spelled; NULL: nothing */
     /* A window is written again, at a temperature that is higher by temperature_step, up to 1, if the mean of the log-probabilities is below
      * least_logprob, or the entropy of its last 32 tokens below least_entropy: it repeats itself. */
-    float temperature;      /* the first one */
-    float temperature_step; /* 0: 0.2; less: there is one trial */
-    float least_logprob;    /* 0: -1 */
-    float least_entropy;    /* 0: 2.4; less: none */
+    float temperature;      /* the first one; by default 0 */
+    float temperature_step; /* 0: there is one trial; by default 0.2 */
+    float least_logprob;    /* by default -1 */
+    float least_entropy;    /* 0: none; by default 2.4 */
     float
-        no_speech; /* silence from this probability on, if the log-probabilities are below least_logprob, too; 0: 0.6 */
+        no_speech; /* silence from this probability on, if the log-probabilities are below least_logprob, too; by default 0.6 */
     int32_t n_beams,
         n_best; /* at temperature 0, and above it; 0: 5, but at most llm_open_params.n_parallel */
     uint64_t seed;
@@ -124,6 +124,17 @@ typedef struct llm_transcribe_params {
      * sound that is too short to have one. May be NULL. */
     void (*spoken)(void *user, const char *language);
 } llm_transcribe_params;
+
+static inline llm_transcribe_params llm_transcribe_default(void) {
+    llm_transcribe_params p;
+    memset(&p, 0, sizeof p);
+    p.size = sizeof p;
+    p.temperature_step = 0.2f;
+    p.least_logprob = -1;
+    p.least_entropy = 2.4f;
+    p.no_speech = 0.6f;
+    return p;
+}
 
 /* Writes down the speech of a file of sound (path, "-": standard input), with a model that hears. WAV is always read; FLAC, MP3 and Ogg if the
  * build has libsndfile. Sound of any length is read in windows, as the model was trained to, in little memory. The sequence is empty

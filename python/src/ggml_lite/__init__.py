@@ -16,6 +16,7 @@ from ._async import AsyncModel
 from ._errors import Cancelled, Error, Status
 from ._jobs import Batch, Job, Jobs
 from ._model import Model
+from ._open_params import Opening
 from ._options import Options
 from ._results import (
     Call, Evaluation, Imatrix, Message, Metadata, Node, Part, Perplexity, Piece, Ranked, Result, Run, Score, TrainingFacts, TrainingReport, Verified, Word,
@@ -25,7 +26,7 @@ from ._training import Training
 from ._version import __version__
 
 __all__ = [
-    "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Error", "Evaluation", "Imatrix", "Job", "Jobs", "Message", "Metadata", "Model", "Node", "Options",
+    "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Error", "Evaluation", "Imatrix", "Job", "Jobs", "Message", "Metadata", "Model", "Node", "Opening", "Options",
     "Part", "Perplexity", "Piece", "Ranked", "Result", "Run", "Score", "Status", "Stream", "Training", "TrainingFacts", "TrainingReport", "Verified", "Word", "__version__", "cached_models", "join_job", "library_path",
 ]  # fmt: skip
 

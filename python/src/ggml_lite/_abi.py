@@ -4,6 +4,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import _find
 from ._errors import Status, error_of
+from ._open_params import FIELDS
 from ._version import __version__
 
 Context = c.c_void_p
@@ -51,18 +52,7 @@ class Number(c.Structure):
 
 
 class OpenParams(c.Structure):
-    _fields_ = fields(
-        """size:z n_ctx:q n_ubatch:q n_threads:i n_gpu_layers:i device:s split:s arch:s chat_template:s embeddings:? no_repack:? progress:call
-        user:p no_chat_bos:? pooling:s cache_type_k:s cache_type_v:s adapter:loras n_adapters:z draft:s lookup:? n_guess:q n_parallel:q
-        hub_token:s offline:? note:says type:s n_threads_batch:i fit:? strict:? tensor_split:s place:texts n_place:z cpu_moe:? n_cpu_moe:q
-        repack_cache:s no_mmap:? mlock:? f16_as_bf16:? draft_n_ctx:q draft_n_min:q draft_p_min:f draft_device:s draft_n_gpu_layers:i
-        override:texts n_override:z guess_always:? mmproj:s words:? image_min_tokens:i image_max_tokens:i repack_late:? n_expected:q
-        prompt_folder:s prompt_folder_size:q""",
-        texts=c.POINTER(c.c_char_p),
-        call=Progress,
-        loras=c.POINTER(Lora),
-        says=Note,
-    )
+    _fields_ = fields(FIELDS, texts=c.POINTER(c.c_char_p), call=Progress, loras=c.POINTER(Lora), says=Note)
 
 
 class DiffuseParams(c.Structure):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, 
 from ._errors import Cancelled, Error, Status
 from ._jobs import Job, Jobs
 from ._model import Messages, Model, Prompt, Tools
-from ._opening import Path
+from ._open_params import Path
 from ._options import Options
 from ._results import Imatrix, Message, Part, Perplexity, Piece, Ranked, Result, Score, Verified
 from ._stream import Pieces

@@ -6,7 +6,8 @@ import operator
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterable, List, Optional, Sequence, SupportsIndex
 
 from . import _abi
-from ._opening import Path, file_bytes
+from ._open_params import Path
+from ._opening import file_bytes
 from ._options import flag, text_bytes, whole
 from ._results import Imatrix, Node, Perplexity, Verified
 

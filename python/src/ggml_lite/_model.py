@@ -5,12 +5,10 @@ import contextlib
 import ctypes as c
 import json
 import logging
-import os
 import re
 import threading
 import weakref
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, Union, cast
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, Union, cast
 
 from . import _abi
 from ._elsewhere import Hints
@@ -21,8 +19,9 @@ from ._interrupt import interruptible
 from ._jobs import Batch, Job, Jobs
 from ._measure import Measures
 from ._notes import warn, warn_of_notes
-from ._opening import Path, file_bytes, known_arguments, layers, loras, overridden, rules
-from ._options import Options, elements, flag, generate_params, number, text_bytes, whole
+from ._open_params import Opening, Path
+from ._opening import file_bytes, in_arguments, known_arguments, open_params
+from ._options import Options, elements, generate_params, number, whole
 from ._pictures import Sees
 from ._results import Message, Metadata, Result, Run, Score, run_of
 from ._speech import Hears
@@ -55,65 +54,13 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
     _close_call, _cancel_call = "llm_close", "llm_cancel"
 
     @known_arguments("Model")
-    def __init__(
-        self,
-        path: Union[Path, Model],
-        *,
-        n_ctx: Optional[int] = 0,  # most tokens of the context; 0: the model's own, or as many as fit into memory
-        n_batch: Optional[int] = 0,  # most tokens that are computed at once; 0: 512
-        n_threads: Optional[int] = 0,  # of the CPU; 0: one for each physical core; of two kinds, for each big one
-        n_parallel: Optional[int] = 0,  # most texts that batch() computes at once; 0: 1. The KV cache is that many times as large
-        n_gpu_layers: Optional[int] = 0,  # the last so many layers run on the devices, or on the first GPU; -1: all
-        device: Optional[str] = None,  # "cpu", "vulkan0", "vulkan0,vulkan1", "none"
-        split: Optional[str] = None,  # which layers run where: "vulkan0=20,cpu=12", "auto", or "copies" of the whole model
-        arch: Optional[str] = None,  # a descriptor's file, or the name of a built-in one
-        chat_template: Optional[str] = None,  # a text (Jinja), or the name of a built-in one
-        embeddings: bool = False,  # embed() or rerank() will be called
-        pooling: Optional[str] = None,  # of embed(): "mean", "last", "cls" (the first token), "none" (a vector for each token), "rank" (scores)
-        repack: bool = True,  # False: load faster, take less memory, run slower
-        progress: Optional[Callable[[int, int], Optional[bool]]] = None,  # bytes done and in all; False: stop
-        chat_bos: bool = True,  # False: conversations begin with the file's first token only if the template writes it
-        adapters: Sequence[Union[Path, Tuple[Path, float]]] = (),  # files, or files and scales: how much of them is added, 1 if not given
-        cache_type_k: Optional[str] = None,  # of the keys in the KV cache: "f16", "bf16", "f32", "q8_0" or "q4_0"
-        cache_type_v: Optional[str] = None,  # of the values
-        draft: Optional[Path] = None,  # a smaller model that guesses tokens, which makes generating faster and changes no text
-        lookup: bool = False,  # the text itself guesses, where it repeats
-        n_guess: int = 0,  # most tokens guessed at once; 0: 16
-        token: Optional[str] = None,  # of "hf:USER/REPO": for private repositories; None: the environment's HF_TOKEN
-        offline: bool = False,  # use only what was downloaded before
-        note: Optional[Callable[[str], object]] = None,  # gets sentences about downloads, conversions and repack_cache; None: logging, as "ggml_lite"
-        type: Optional[str] = None,  # quantize the weights while they are loaded: "q4_k_m", "q8_0" ..
-        n_threads_batch: Optional[int] = 0,  # of the CPU, for prompts; 0: as n_threads; if that is 0, also small cores that help
-        fit: bool = False,  # as many layers on the devices as fit into their memory
-        strict: bool = False,  # fail if a device cannot run an operation, instead of running it on another one
-        tensor_split: Optional[str] = None,  # "3,1": the proportions of the devices' layers
-        place: Sequence[str] = (),  # "blk.*.ffn_*exps*=cpu": operations whose weight has such a name run there
-        cpu_moe: bool = False,  # the experts of all layers run on the CPU
-        n_cpu_moe: int = 0,  # those of the first layers
-        repack_cache: Optional[Path] = None,  # a file that keeps the repacked weights; "": beside the model
-        mmap: bool = True,  # False: read the file into memory instead of mapping it
-        mlock: bool = False,  # keep the model in memory, so that it is never swapped out
-        f16_as_bf16: bool = False,  # round f16 weights to bf16 when they are loaded
-        draft_n_ctx: int = 0,  # context of the draft; 0: as n_ctx
-        draft_n_min: int = 0,  # fewer guesses are not used
-        draft_p_min: float = 0,  # the least probability of a guess; 0: 0.75
-        draft_device: Optional[str] = None,  # where the draft runs, as device; None: the CPU
-        draft_n_gpu_layers: int = 0,  # as n_gpu_layers
-        guess_always: bool = False,  # use all guesses, also where they make generating slower
-        mmproj: Optional[Path] = None,  # the file of an eye for this model, mostly named mmproj-*.gguf, or a Hugging Face folder: it sees pictures
-        words: bool = False,  # transcribe(.., words=True) will be called
-        image_min_tokens: int = 0,  # of an eye that sees pictures near their own size: the fewest and the most tokens of one; 0: as its file says
-        image_max_tokens: int = 0,
-        repack_late: bool = False,  # prepare the weights after the first token, which comes sooner
-        n_expected: int = 0,  # tokens that will be generated in all: repack_late then prepares weights only as far as that pays; 0: not known
-        prompt_folder: Optional[Path] = None,  # a folder by whose files the jobs of several programs share beginnings of prompts
-        prompt_folder_size: int = 0,  # bytes that it may hold; 0: 4 GiB
-        # keys of the file that have another value in this model, or are added: {".rope.freq_base": 500000.0}, with "." for the architecture's
-        overrides: Mapping[str, Union[bool, int, float, str]] = MappingProxyType({}),
-    ):
+    def __init__(self, path: Union[Path, Model], **how: Unpack[Opening]):
         """Opens a GGUF file, a folder, one of the models in the library, "builtin:stories" and "builtin:chat", or a repository of the Hugging
         Face Hub, "hf:USER/REPO" or "hf:USER/REPO:QUANT". Of a Model that is open: another context of it, which shares its file and, on the CPU, its
-        weights, and has all else for itself: one generates while the other one embeds, each in its thread. They may be closed in any order."""
+        weights, and has all else for itself: one generates while the other one embeds, each in its thread. They may be closed in any order.
+        The arguments: ggml_lite.Opening."""
+        n_parallel, chat_template = how.get("n_parallel"), how.get("chat_template")
+        progress, note = how.get("progress"), how.get("note")
         self._begin_handle()
         self._turn = threading.Lock()  # held from the beginning of a generation to its end
         self._turn_thread: Optional[weakref.ReferenceType[Mark]] = None  # that has read the stream last
@@ -140,60 +87,16 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
             except BaseException as error:
                 raised.append(error)
 
-        p = _abi.OpenParams(
-            size=c.sizeof(_abi.OpenParams),
-            n_ctx=whole("n_ctx", n_ctx, 0, 64),
-            n_ubatch=whole("n_batch", n_batch, 0, 64),
-            n_threads=whole("n_threads", n_threads, 0, 32),
-            n_parallel=whole("n_parallel", n_parallel, 0, 32),
-            n_gpu_layers=layers(whole("n_gpu_layers", n_gpu_layers, -1, 32)),
-            embeddings=flag("embeddings", embeddings),
-            no_repack=not flag("repack", repack),
-            progress=_abi.Progress(on_progress),
-            no_chat_bos=not flag("chat_bos", chat_bos),
-            draft=None if draft is None else file_bytes("draft", draft),
-            mmproj=None if mmproj is None else file_bytes("mmproj", mmproj),
-            lookup=flag("lookup", lookup),
-            n_guess=whole("n_guess", n_guess, 0, 64),
-            offline=flag("offline", offline),
-            note=_abi.Note(on_note),
-            n_threads_batch=whole("n_threads_batch", n_threads_batch, 0, 32),
-            fit=flag("fit", fit),
-            strict=flag("strict", strict),
-            cpu_moe=flag("cpu_moe", cpu_moe),
-            n_cpu_moe=whole("n_cpu_moe", n_cpu_moe, 0, 64),
-            repack_cache=None if repack_cache is None else file_bytes("repack_cache", repack_cache),
-            no_mmap=not flag("mmap", mmap),
-            mlock=flag("mlock", mlock),
-            f16_as_bf16=flag("f16_as_bf16", f16_as_bf16),
-            draft_n_ctx=whole("draft_n_ctx", draft_n_ctx, 0, 64),
-            draft_n_min=whole("draft_n_min", draft_n_min, 0, 64),
-            draft_p_min=number("draft_p_min", draft_p_min),
-            guess_always=flag("guess_always", guess_always),
-            words=flag("words", words),
-            image_min_tokens=whole("image_min_tokens", image_min_tokens, 0, 32),
-            image_max_tokens=whole("image_max_tokens", image_max_tokens, 0, 32),
-            repack_late=flag("repack_late", repack_late),
-            n_expected=whole("n_expected", n_expected, 0, 64),
-            prompt_folder=None if prompt_folder is None else file_bytes("prompt_folder", prompt_folder),
-            prompt_folder_size=whole("prompt_folder_size", prompt_folder_size, 0, 63),
-            draft_n_gpu_layers=layers(whole("draft_n_gpu_layers", draft_n_gpu_layers, -1, 32)),
-        )
-        p.adapter, p.n_adapters = loras(adapters)
-        p.place, p.n_place = rules(place)
-        p.override, p.n_override = overridden(overrides)
-        texts = {"device": device, "split": split, "arch": arch, "chat_template": chat_template, "pooling": pooling, "hub_token": token}
-        texts.update(type=type, tensor_split=tensor_split, draft_device=draft_device, cache_type_k=cache_type_k, cache_type_v=cache_type_v)
-        for name, text in texts.items():
-            if text == "":
-                raise ValueError(f"{name.replace('hub_', '')} is empty; leave it out, or give None")
-            setattr(p, name, None if text is None else text_bytes(name, text))
+        p = open_params(how)
+        p.progress, p.note = _abi.Progress(on_progress), _abi.Note(on_note)
         of = path if isinstance(path, Model) else file_bytes("path", path)
         try:
             interruptible(lambda: self._open(of, p), lambda: stopped.append(True))
-        except Error:
+        except Error as error:
             if raised:
                 raise raised[0] from None
+            if error.status is Status.USAGE:
+                raise Error(error.status, in_arguments(str(error))) from None
             raise
         if raised:  # in the last call of on_progress or on_note
             self.close()

@@ -5,12 +5,13 @@ import ctypes as c
 import functools
 import inspect
 import os
-from typing import Any, Callable, Mapping, Sequence, Tuple, TypeVar, Union, cast
+import re
+from typing import Any, Callable, Dict, Mapping, Sequence, Tuple, TypeVar, Union, cast
 
 from . import _abi
-from ._options import elements, number, refuse_unknown, text_bytes
+from ._open_params import ROWS, Opening, Path, Row
+from ._options import elements, flag, number, refuse_unknown, text_bytes, whole
 
-Path = Union[str, "os.PathLike[str]"]
 F = TypeVar("F", bound=Callable[..., None])
 
 # Arguments that other programs have, and what is here instead: the name of an argument, or words.
@@ -68,20 +69,21 @@ def known_arguments(what: str, elsewhere: Mapping[str, str] = ELSEWHERE) -> Call
     """Has the function say what an argument of Model (or `what`) that it does not know could mean, and take None as the default."""
 
     def decorate(function: F) -> F:
-        known = [name for name in inspect.signature(function).parameters if name != "self"]
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        if len(own) < len(signature.parameters):  # **how, which stands for the arguments of open_params.def
+            own += [inspect.Parameter(r.argument, inspect.Parameter.KEYWORD_ONLY, default=r.default, annotation=Opening.__annotations__[r.argument]) for r in ROWS]
+        known = [p.name for p in own if p.name != "self"]
 
         @functools.wraps(function)
         def checked(self: Any, *arguments: Any, **given: Any) -> None:
             refuse_unknown(given, known, elsewhere, f"argument of {what}")
             function(self, *arguments, **{name: value for name, value in given.items() if value is not None})
 
+        checked.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
         return cast(F, checked)
 
     return decorate
-
-
-def layers(n: int) -> int:
-    return (1 << 31) - 1 if n < 0 else n
 
 
 def file_bytes(name: str, path: Path) -> bytes:
@@ -122,3 +124,58 @@ def overridden(overrides: Mapping[str, Union[bool, int, float, str]]) -> Tuple[A
 def rules(place: Sequence[str]) -> Tuple[Any, int]:
     texts = [text_bytes("a rule of place", rule) for rule in elements("place", place, "a list of rules: write place=[rule]")]
     return (c.c_char_p * len(texts))(*texts), len(texts)
+
+
+def _whole(row: Row, value: Any) -> int:
+    is_layers = row.argument.endswith("gpu_layers")
+    n = whole(row.argument, value, -1 if is_layers else 0, 64)
+    if n > row.most:
+        raise ValueError(f"{row.argument} is {n}; it is at most {row.most}")
+    return (1 << 31) - 1 if n < 0 else n
+
+
+def _text(row: Row, value: Any) -> bytes:
+    if value == "":
+        raise ValueError(f"{row.argument} is empty; leave it out, or give None")
+    return text_bytes(row.argument, value)
+
+
+CONVERSIONS: Dict[str, Callable[[Row, Any], Any]] = {
+    "BOOL": lambda row, value: flag(row.argument, value) != row.is_opposite,
+    "INT": _whole,
+    "FLOAT": lambda row, value: number(row.argument, value),
+    "TEXT": _text,
+    "WORD": _text,
+    "PATH": lambda row, value: file_bytes(row.argument, value),
+    "MAYBE": lambda row, value: file_bytes(row.argument, value),
+}
+LISTS: Dict[str, Tuple[str, Callable[[Any], Tuple[Any, int]]]] = {
+    "adapter": ("n_adapters", loras),
+    "place": ("n_place", rules),
+    "override": ("n_override", overridden),
+}
+
+
+def in_arguments(message: str) -> str:
+    """A message of the library with the arguments' names in place of the members'."""
+    for row in ROWS:
+        if row.argument != row.member:
+            begins = "" if "_" in row.member else "^"  # "an adapter" is no name
+            message = re.sub(rf"{begins}\b{row.member}\b", f"{row.argument}=False" if row.is_opposite else row.argument, message)
+    return message
+
+
+def open_params(how: Mapping[str, Any]) -> _abi.OpenParams:
+    """The struct of these arguments, without its functions. None is the default."""
+    p = _abi.OpenParams(size=c.sizeof(_abi.OpenParams))
+    for row in ROWS:
+        value = how.get(row.argument)
+        value = row.default if value is None else value
+        if row.member in LISTS:
+            count, made = LISTS[row.member]
+            array, n = made(value)
+            setattr(p, row.member, array)
+            setattr(p, count, n)
+        elif row.kind in CONVERSIONS and value is not None:
+            setattr(p, row.member, CONVERSIONS[row.kind](row, value))
+    return p

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
 from . import _abi
 from ._handle import Handle
-from ._opening import Path, file_bytes
+from ._open_params import Path
+from ._opening import file_bytes
 from ._options import text_bytes, whole
 
 Picture = Union[Path, bytes, bytearray, memoryview]

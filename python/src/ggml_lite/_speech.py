@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, List, Optional,
 from . import _abi
 from ._errors import Error
 from ._notes import warn
-from ._opening import Path, file_bytes
+from ._open_params import Path
+from ._opening import file_bytes
 from ._options import flag, text_bytes, whole
 from ._results import Piece, Word
 
@@ -68,7 +69,6 @@ class Hears:
             pieces.append(piece)
             return each(piece) if each else None
 
-        nothing = 1e-30  # zeros stand for defaults
         data = bytes(sound) if isinstance(sound, (bytes, bytearray)) else None
         path = file_bytes("sound", sound) if not isinstance(sound, (bytes, bytearray)) else b"the bytes"
         p = _abi.TranscribeParams(
@@ -79,10 +79,10 @@ class Hears:
             no_context=not flag("context", context),
             prompt=None if prompt is None else text_bytes("prompt", prompt),
             temperature=temperature,
-            temperature_step=temperature_step or -1,
-            least_logprob=logprob_threshold or -nothing,
-            least_entropy=entropy_threshold or -1,
-            no_speech=no_speech_threshold or nothing,
+            temperature_step=temperature_step,
+            least_logprob=logprob_threshold,
+            least_entropy=entropy_threshold,
+            no_speech=no_speech_threshold,
             n_beams=whole("beams", beams, 1, 32),
             n_best=whole("best_of", best_of, 1, 32),
             seed=whole("seed", seed, 0, 64),

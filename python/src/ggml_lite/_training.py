@@ -13,7 +13,8 @@ from . import _abi
 from ._errors import Error, Status
 from ._handle import Handle
 from ._interrupt import interruptible
-from ._opening import Path, file_bytes, known_arguments
+from ._open_params import Path
+from ._opening import file_bytes, known_arguments
 from ._options import elements, flag, number, text_bytes, whole
 from ._results import Evaluation, TrainingFacts, TrainingReport
 
