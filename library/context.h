@@ -90,7 +90,8 @@ struct llm_context {
 void llm_context_note_facts(llm_context *c);
 /* Checks that the model gives each token a probability after those before it, as texts that are continued or measured
  * need; `reads`: it may read a text before. GGL_UNSUPPORTED, with the reason. */
-GGL_PRIVATE ggl_status llm_context_check_writes(const llm_context *c, bool reads, ggl_error *err);
+GGL_INTERNAL_API ggl_status llm_context_check_writes(const llm_context *c, bool reads,
+                                                     ggl_error *err);
 /* True if the call is to end: by llm_cancel, or llm_opening.cancelled. */
 bool llm_context_is_asked_to_end(const llm_context *c);
 /* The same, or what the session computes is not wanted any more. ctx: the context. */

@@ -47,11 +47,11 @@ static inline bool llm_file_senses_read_whole(const llm_file_senses *s) {
 /* Opens an eye or an ear for the model of the context (mmproj, NULL: none), or finds out how the model itself reads sounds or texts. *out is NULL if its tokens
  * read nothing. `of` has what llm_load_named needs besides the path. n_ctx: the most tokens of a text. GGL_UNSUPPORTED, GGL_FORMAT: such a model cannot have, or be, one; as
  * llm_open. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_file_senses_open(const llm_file_senses **out,
-                                                          llm_context *c, const char *mmproj,
-                                                          const llm_loading *of, int64_t n_ctx,
-                                                          ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_file_senses_open(const llm_file_senses **out,
+                                                               llm_context *c, const char *mmproj,
+                                                               const llm_loading *of, int64_t n_ctx,
+                                                               ggl_error *err);
 /* Before the context is closed. NULL is fine. */
-GGL_PRIVATE void llm_file_senses_close(const llm_file_senses *s);
+GGL_INTERNAL_API void llm_file_senses_close(const llm_file_senses *s);
 
 #endif

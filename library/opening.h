@@ -115,9 +115,9 @@ ggl_status llm_context_new(llm_context **out, ggl_error *err);
 /* Takes the steps after llm_opened_step, up to `until`. Statuses of llm_open. */
 ggl_status llm_context_open(llm_context *c, const llm_opening *o, llm_opened until, ggl_error *err);
 /* Makes a context and takes the steps up to `until`, by the parameters of llm_open. */
-GGL_PRIVATE ggl_status llm_context_open_path(llm_context **out, const char *path,
-                                             const llm_open_params *params, llm_opened until,
-                                             ggl_error *err);
+GGL_INTERNAL_API ggl_status llm_context_open_path(llm_context **out, const char *path,
+                                                  const llm_open_params *params, llm_opened until,
+                                                  ggl_error *err);
 /* Closes what the steps after `to` have opened, at most LLM_OPENED_ADAPTERS, so that they can be taken again, with another
  * session. Status of llm_context_close. */
 ggl_status llm_context_return(llm_context *c, llm_opened to, ggl_error *err);

@@ -42,7 +42,8 @@ struct ggl_graph {
 bool ggl_shape_infer(ggl_graph *g, ggl_tensor *y);
 
 /* Sets the graph's error unless there is one already; returns NULL. */
-GGL_PRIVATE void *ggl_graph_fail(ggl_graph *g, ggl_status s, const char *fmt, ...) GGL_PRINTF(3, 4);
+GGL_INTERNAL_API void *ggl_graph_fail(ggl_graph *g, ggl_status s, const char *fmt, ...)
+    GGL_PRINTF(3, 4);
 
 /* Returns why t cannot be an output, to follow its name in a message; NULL: it can. */
 const char *ggl_output_fault(const ggl_tensor *t);

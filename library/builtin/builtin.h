@@ -16,12 +16,12 @@ typedef struct llm_builtin {
 
 /* Looks up a name such as "builtin:chat"; NULL stands for the first one, "builtin:stories". False: it is the path of
  * a file. *out has no name if it begins with "builtin:" but there is no such model. */
-GGL_PRIVATE bool llm_builtin_find(const char *name, llm_builtin *out);
+GGL_INTERNAL_API bool llm_builtin_find(const char *name, llm_builtin *out);
 
 /* The eye of the model that is named; NULL: it has none, or is no built-in one. path may be NULL. */
 const char *llm_builtin_eye(const char *path);
 
 /* Fails with all names, and the one that is meant, for a name that begins with "builtin:" and is none. */
-GGL_PRIVATE ggl_status llm_builtin_refuse(const char *name, ggl_status status, ggl_error *err);
+GGL_INTERNAL_API ggl_status llm_builtin_refuse(const char *name, ggl_status status, ggl_error *err);
 
 #endif

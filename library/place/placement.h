@@ -67,7 +67,7 @@ void llm_placement_lend(llm_placement *p, llm_session_params *sp);
 void llm_placement_reserve(llm_placement *p, int k, const ggl_memory *m);
 const ggl_memory *llm_placement_reserved(const llm_placement *p, int k);
 /* The bytes of that without the weights in mapped files, which the system can drop and read again. */
-GGL_PRIVATE double llm_placement_taken(const ggl_memory *m);
+GGL_INTERNAL_API double llm_placement_taken(const ggl_memory *m);
 /* Writes advice after llm_session_alloc has failed for lack of memory to buf, and returns buf: how many
  * layers would fit, if that can be found out, else that a smaller context would do. After other failures
  * it is "". */
@@ -84,7 +84,7 @@ const char *llm_placement_unused(const llm_placement *p);
 /* Returns the parameters with which the backends were opened. */
 const ggl_backend_params *llm_placement_params(const llm_placement *p);
 
-GGL_PRIVATE int llm_placement_n_backends(const llm_placement *p);
+GGL_INTERNAL_API int llm_placement_n_backends(const llm_placement *p);
 /* Returns the k-th, in the order of a session's backends. */
 ggl_backend *llm_placement_backend(const llm_placement *p, int k);
 /* True if the backend computes in the memory of the CPU. */

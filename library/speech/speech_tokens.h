@@ -53,10 +53,11 @@ static inline bool speech_is_time(const speech_tokens *t, int32_t id) {
 }
 
 /* The code of a language's token, such as "en": *n bytes. */
-GGL_PRIVATE const char *llm_speech_language_code(const speech_tokens *t, int32_t id, size_t *n);
+GGL_INTERNAL_API const char *llm_speech_language_code(const speech_tokens *t, int32_t id,
+                                                      size_t *n);
 /* The name of the language with this code, such as "english"; NULL: it is not known. */
 const char *llm_speech_language_name(const char *code);
 /* Returns the token of a language by its code or its name, in any case; -1: the model has none. */
-GGL_PRIVATE int32_t llm_speech_find_language(const speech_tokens *t, const char *name);
+GGL_INTERNAL_API int32_t llm_speech_find_language(const speech_tokens *t, const char *name);
 
 #endif

@@ -14,7 +14,7 @@ typedef struct word_part {
 } word_part;
 
 /* True if words of the language with this code have no spaces between them. */
-GGL_PRIVATE bool llm_word_has_no_spaces(const char *language);
+GGL_INTERNAL_API bool llm_word_has_no_spaces(const char *language);
 
 /* Divides a text whose token k has the bytes text[at[k] .. at[k + 1]), k below n. Sets part[*n_parts], which has room for n. */
 void llm_word_split(const char *text, const size_t *at, size_t n, bool no_spaces, word_part *part,

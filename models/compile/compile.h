@@ -486,20 +486,20 @@ static inline bool arch_match(const char *pattern, const char *s, size_t n) {
 }
 /* Returns the index of the first of n patterns that matches the name, or n. If hits is not NULL,
  * adds 1 to hits[k] for each pattern k that matches. */
-GGL_PRIVATE size_t llm_arch_match_first(const char *const *pattern, size_t n, ggl_str name,
-                                        size_t *hits);
+GGL_INTERNAL_API size_t llm_arch_match_first(const char *const *pattern, size_t n, ggl_str name,
+                                             size_t *hits);
 static inline bool arch_match_any(const char *const *pattern, size_t n, ggl_str name) {
     return llm_arch_match_first(pattern, n, name, NULL) < n;
 }
 /* True if the descriptor computes with {arch}.name, not only ignores it. */
-GGL_PRIVATE bool llm_arch_reads_key(const llm_arch *arch, const char *name);
+GGL_INTERNAL_API bool llm_arch_reads_key(const llm_arch *arch, const char *name);
 /* For a key of another family, "lama.rope.freq_base": returns what follows the point if the family's name is only misspelled, and the descriptor
  * reads that key; else NULL. */
-GGL_PRIVATE const char *llm_arch_meant_of_family(const llm_arch *arch, const char *family,
-                                                 const char *key);
+GGL_INTERNAL_API const char *llm_arch_meant_of_family(const llm_arch *arch, const char *family,
+                                                      const char *key);
 /* For a key of the namespaces general and tokenizer that has none of their known names: returns the one that is meant, "general.name" for
  * "general.nmae"; NULL: it has one, or none is near. */
-GGL_PRIVATE const char *llm_arch_meant_in_general(const char *key);
+GGL_INTERNAL_API const char *llm_arch_meant_in_general(const char *key);
 /* True if the descriptor's own text names {arch}.name, also in an `ignore`. */
 bool llm_arch_names_key(const llm_arch *arch, const char *name);
 /* Writes the value of a key for messages: " = 16", ' = "yarn"', " = [0, 0, 2, ..] of 28";

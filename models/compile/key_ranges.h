@@ -8,7 +8,7 @@
 
 /* True if the value is a number that no model has, such as a negative epsilon: then `text` says so, as in "key 'llama.context_length' is 0, but
  * 1 to 268435456 is expected: ..". is_read: the model reads the key; programs write an epsilon of 0 for a norm that a model lacks. */
-GGL_PRIVATE bool llm_arch_doubts_key(const ggl_gguf_value *v, bool is_read, char *text,
-                                     size_t size);
+GGL_INTERNAL_API bool llm_arch_doubts_key(const ggl_gguf_value *v, bool is_read, char *text,
+                                          size_t size);
 
 #endif

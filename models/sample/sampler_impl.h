@@ -136,7 +136,7 @@ static inline uint32_t llm_history_at(const sampler_history *h, size_t i) {
 
 /* --- generator: xoshiro256** (Blackman & Vigna 2018), seeded by splitmix64 (Steele et al. 2014) */
 
-GGL_PRIVATE void llm_rng_seed(uint64_t s[4], uint64_t seed);
-GGL_PRIVATE double llm_rng_uniform(uint64_t s[4]); /* 0 <= u < 1 */
+GGL_INTERNAL_API void llm_rng_seed(uint64_t s[4], uint64_t seed);
+GGL_INTERNAL_API double llm_rng_uniform(uint64_t s[4]); /* 0 <= u < 1 */
 
 #endif

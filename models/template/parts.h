@@ -32,8 +32,8 @@ ggl_str llm_part_left_out(bool is_picture);
 /* --- pictures and sounds ------------------------------------------------------------------------ */
 
 /* True for a part that is a picture, {"type": "image_url", ..} and such, or a sound, {"type": "input_audio", ..}. */
-GGL_PRIVATE bool llm_part_is_picture(const json_value *part);
-GGL_PRIVATE bool llm_part_is_sound(const json_value *part);
+GGL_INTERNAL_API bool llm_part_is_picture(const json_value *part);
+GGL_INTERNAL_API bool llm_part_is_sound(const json_value *part);
 /* Finds the address of a picture: "image_url", "url" or "image" is a string, or an object with "url". GGL_USAGE: there is none. */
 GGL_NODISCARD ggl_status llm_part_address(ggl_str *out, const json_value *part, ggl_error *err);
 /* Finds the base64 of a sound, {"input_audio": {"data": .., "format": ..}}; the format has no effect, because the file says what it is. GGL_USAGE: there
@@ -42,8 +42,9 @@ GGL_NODISCARD ggl_status llm_part_sound(ggl_str *digits, const json_value *part,
 /* Finds the base64 in an address of the form data:image/TYPE;base64,DIGITS. False: it has another form. */
 bool llm_part_digits(ggl_str *digits, ggl_str address);
 /* Decodes base64 into *bytes, which the caller frees by ggl_free. GGL_USAGE: it is not base64, or empty; GGL_NOMEM. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_part_bytes(unsigned char **bytes, size_t *n,
-                                                    ggl_str digits, bool is_sound, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_part_bytes(unsigned char **bytes, size_t *n,
+                                                         ggl_str digits, bool is_sound,
+                                                         ggl_error *err);
 
 /* --- contents ----------------------------------------------------------------------------------- */
 
@@ -53,6 +54,6 @@ GGL_NODISCARD ggl_status llm_parts_text(ggl_str *out, ggl_arena *arena, const js
                                         bool in_result, const llm_part_reader *reader,
                                         ggl_error *err);
 /* Reads parts as `marks` say, which must live as long. */
-GGL_PRIVATE llm_part_reader llm_part_marks_reader(const llm_part_marks *marks);
+GGL_INTERNAL_API llm_part_reader llm_part_marks_reader(const llm_part_marks *marks);
 
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the shared libraries export, and which tier each symbol has. An installed header names its tier in its first comment
 ("Tier: stable" or "Tier: versioned"); headers in a folder `internal` are not installed, and nothing in them has a tier. What they, and other private headers,
-mark with GGL_PRIVATE is exported by libllm.so for libllm-train.so of the same version, and library/private.txt lists it: just what that needs.
+mark with GGL_INTERNAL_API is exported by libllm.so for libllm-train.so of the same version, and library/private.txt lists it: just what that needs.
 
     exports.py ROOT LIBLLM LIBLLM_TRAIN           compares the headers, the symbols of the libraries and the lists; exit code 0: they agree
     exports.py ROOT LIBLLM LIBLLM_TRAIN --write   writes exports.txt and private.txt again
@@ -62,9 +62,9 @@ def compare(declared, exported, listed):
 
 
 def compare_private(marked, exported, needed, listed):
-    """Names: marked with GGL_PRIVATE, exported by libllm.so as private, needed of these by libllm-train.so, and listed. Returns the faults."""
-    faults = [f"{name} is marked GGL_PRIVATE, but libllm-train.so does not need it: remove the mark" for name in sorted(marked - needed)]
-    faults += [f"{name} is in private.txt, but no header marks it with GGL_PRIVATE" for name in sorted(listed - marked)]
+    """Names: marked with GGL_INTERNAL_API, exported by libllm.so as private, needed of these by libllm-train.so, and listed. Returns the faults."""
+    faults = [f"{name} is marked GGL_INTERNAL_API, but libllm-train.so does not need it: remove the mark" for name in sorted(marked - needed)]
+    faults += [f"{name} is in private.txt, but no header marks it with GGL_INTERNAL_API" for name in sorted(listed - marked)]
     faults += [f"{name} is private, but libllm.so does not export it so" for name in sorted(needed - exported)]
     if listed != needed:
         faults.append("private.txt differs from what libllm-train.so needs: exports.py ROOT LIBLLM LIBLLM_TRAIN --write\n  " + " ".join(sorted(listed ^ needed)))
@@ -104,7 +104,7 @@ def self_test():
     assert len(compare(one, {"ggl_a", "ggl_b"}, one)) == 1 and len(compare(one, set(), one)) == 1 and len(compare(one, {"ggl_a"}, {})) == 1
     many = {f"ggl_{i}": "stable" for i in range(MOST + 1)}
     assert len(compare(many, set(many), many)) == 1
-    assert calls("GGL_API void ggl_a(void);\nGGL_PRIVATE GGL_NODISCARD int\nggl_b(int n);", "GGL_PRIVATE") == ["ggl_b"]
+    assert calls("GGL_API void ggl_a(void);\nGGL_PRIVATE GGL_NODISCARD int\nggl_b(int n);", "GGL_INTERNAL_API") == ["ggl_b"]
     assert not compare_private({"a"}, {"a"}, {"a"}, {"a"})
     assert len(compare_private({"a", "b"}, {"a"}, {"a"}, {"a"})) == 1 and len(compare_private({"a"}, set(), {"a"}, {"a"})) == 1
     assert len(compare_private({"a"}, {"a"}, {"a"}, set())) == 1 and len(compare_private(set(), {"a"}, {"a"}, {"a"})) == 1
@@ -123,7 +123,7 @@ def main():
             with open(path, encoding="utf-8") as file:
                 headers[name] = file.read()
     declared, faults = read_headers({name: text for name, text in headers.items() if "/include/" in name})
-    marked = {call for text in headers.values() for call in calls(text, "GGL_PRIVATE")}
+    marked = {call for text in headers.values() for call in calls(text, "GGL_INTERNAL_API")}
     exported, trains = symbols(library, "--defined-only"), symbols(train, "--defined-only")
     private = {name for name, version in exported.items() if "PRIVATE" in version}
     needed = {name for name, version in symbols(train, "--undefined-only").items() if "PRIVATE" in version}

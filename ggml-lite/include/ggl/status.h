@@ -20,9 +20,10 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)
-#define GGL_API       __attribute__((visibility("default")))
-#define GGL_PRIVATE   GGL_API /* of private headers: what libllm-train.so calls (docs/library.md) */
-#define GGL_NODISCARD __attribute__((warn_unused_result))
+#define GGL_API __attribute__((visibility("default")))
+/* Of private headers: what libllm-train.so calls (docs/library.md). */
+#define GGL_INTERNAL_API GGL_API
+#define GGL_NODISCARD    __attribute__((warn_unused_result))
 #if defined(__MINGW32__) && !defined(__clang__) /* C11's, not those of the system's own library */
 #define GGL_PRINTF(fmt, args) __attribute__((format(gnu_printf, fmt, args)))
 #else
@@ -30,7 +31,7 @@ extern "C" {
 #endif
 #else
 #define GGL_API
-#define GGL_PRIVATE
+#define GGL_INTERNAL_API
 #define GGL_NODISCARD
 #define GGL_PRINTF(fmt, args)
 #endif

@@ -23,7 +23,7 @@ const char *ggl_backend_text(int k); /* a description; NULL past the end */
  * help with batches, of those that affinity and the control group's quota allow (docs/cpu-backend.md, Threads); 1 to
  * GGL_MAX_THREADS. */
 int ggl_backend_default_threads(void);
-GGL_PRIVATE int ggl_backend_default_threads_batch(void);
+GGL_INTERNAL_API int ggl_backend_default_threads_batch(void);
 /* Returns the number of CPUs that affinity allows, at least 1. CPUs that share a core all count. */
 int ggl_backend_allowed_cpus(void);
 
@@ -35,12 +35,13 @@ GGL_NODISCARD ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char
                                          ggl_error *err);
 /* The same for programs whose ranks all run: each returns, *rank and *n_ranks say which it is of how many (0 and 1 without mpirun), and they send
  * each other bytes. Only rank 0 and another one can. */
-GGL_PRIVATE GGL_NODISCARD ggl_status ggl_ranks_begin_peers(int *rank, int *n_ranks, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status ggl_ranks_begin_peers(int *rank, int *n_ranks,
+                                                                ggl_error *err);
 /* Wait until all bytes are sent, or have come. GGL_DEVICE: the rank is lost, or sends another number of bytes. */
-GGL_PRIVATE GGL_NODISCARD ggl_status ggl_ranks_send(int rank, const void *data, size_t size,
-                                                    ggl_error *err);
-GGL_PRIVATE GGL_NODISCARD ggl_status ggl_ranks_receive(int rank, void *data, size_t size,
-                                                       ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status ggl_ranks_send(int rank, const void *data, size_t size,
+                                                         ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status ggl_ranks_receive(int rank, void *data, size_t size,
+                                                            ggl_error *err);
 /* True for names of devices of other ranks, such as "rank2" and "rank2:vulkan0", whether there are such or not. */
 bool ggl_rank_is_name(const char *name);
 /* True if Open MPI's mpirun has started this process, also a single one, or with GGL_RANKS=off. */

@@ -20,8 +20,8 @@ extern "C" {
  *
  * GGL_USAGE: called at another time. GGL_UNSUPPORTED: a backend lacks an operator. GGL_LIMIT: more than 64 MiB of constants, or
  * 1 GiB of large products; the message names the largest. */
-GGL_PRIVATE GGL_NODISCARD ggl_status ggl_graph_fold_by(ggl_graph *g, ggl_backend *b,
-                                                       ggl_backend *products, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status ggl_graph_fold_by(ggl_graph *g, ggl_backend *b,
+                                                            ggl_backend *products, ggl_error *err);
 /* The same, without a backend for products. */
 GGL_NODISCARD ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err);
 

@@ -40,7 +40,7 @@ typedef struct ggl_gguf_value {
  * of a tensor are not aligned to their size. */
 GGL_NODISCARD ggl_status ggl_gguf_open_memory(ggl_gguf **out, const void *data, size_t size,
                                               const char *name, ggl_error *err);
-GGL_PRIVATE const char *ggl_gguf_name(const ggl_gguf *f); /* the path */
+GGL_INTERNAL_API const char *ggl_gguf_name(const ggl_gguf *f); /* the path */
 uint32_t ggl_gguf_version(const ggl_gguf *f);
 bool ggl_gguf_lock_failed(const ggl_gguf *f);
 
@@ -58,7 +58,7 @@ bool ggl_gguf_identify(const ggl_gguf *f, ggl_gguf_identity *out);
 /* Returns a digest (FNV-1a) of the keys with their values, and of each tensor's name, type, shape and
  * 192 bytes of its data: the same for every copy of a file, and practically never the same for two
  * models. It detects mistakes, not malice. */
-GGL_PRIVATE uint64_t ggl_gguf_digest(const ggl_gguf *f);
+GGL_INTERNAL_API uint64_t ggl_gguf_digest(const ggl_gguf *f);
 
 /* Returns true if part 0, 1, .. is mapped, false if it was read or made in memory. */
 bool ggl_gguf_mapped(const ggl_gguf *f, int part);
@@ -70,19 +70,19 @@ void ggl_gguf_drop(const ggl_gguf *f, const void *data, size_t size);
 int ggl_gguf_n_parts(const ggl_gguf *f);
 const void *ggl_gguf_part(const ggl_gguf *f, int part, size_t *size);
 
-GGL_PRIVATE size_t ggl_gguf_n_values(const ggl_gguf *f);
-GGL_PRIVATE const ggl_gguf_value *ggl_gguf_value_at(const ggl_gguf *f, size_t i);
+GGL_INTERNAL_API size_t ggl_gguf_n_values(const ggl_gguf *f);
+GGL_INTERNAL_API const ggl_gguf_value *ggl_gguf_value_at(const ggl_gguf *f, size_t i);
 /* Returns the value of the key, or NULL; takes constant time. */
-GGL_PRIVATE const ggl_gguf_value *ggl_gguf_find(const ggl_gguf *f, const char *key);
+GGL_INTERNAL_API const ggl_gguf_value *ggl_gguf_find(const ggl_gguf *f, const char *key);
 /* Set *out to element i (below n) of a value. Return false if the value has another type.
  * ggl_gguf_number takes all number types (64-bit integers beyond 2^53 are rounded).
  * ggl_gguf_integer and ggl_gguf_unsigned take integer types, and return false if the element does
  * not fit into int64_t or uint64_t. */
-GGL_PRIVATE bool ggl_gguf_number(const ggl_gguf_value *v, uint64_t i, double *out);
-GGL_PRIVATE bool ggl_gguf_integer(const ggl_gguf_value *v, uint64_t i, int64_t *out);
-GGL_PRIVATE bool ggl_gguf_unsigned(const ggl_gguf_value *v, uint64_t i, uint64_t *out);
+GGL_INTERNAL_API bool ggl_gguf_number(const ggl_gguf_value *v, uint64_t i, double *out);
+GGL_INTERNAL_API bool ggl_gguf_integer(const ggl_gguf_value *v, uint64_t i, int64_t *out);
+GGL_INTERNAL_API bool ggl_gguf_unsigned(const ggl_gguf_value *v, uint64_t i, uint64_t *out);
 bool ggl_gguf_bool(const ggl_gguf_value *v, uint64_t i, bool *out);
-GGL_PRIVATE bool ggl_gguf_string(const ggl_gguf_value *v, uint64_t i, ggl_str *out);
+GGL_INTERNAL_API bool ggl_gguf_string(const ggl_gguf_value *v, uint64_t i, ggl_str *out);
 
 /* True if two values, which may be of two files, have the same type and the same elements, bit for
  * bit. Their keys are not compared. */
@@ -98,37 +98,39 @@ const char *ggl_gguf_type_name(ggl_gguf_type t);
  * ggl_gguf_writer_write returns the first. Strings and arrays are copied; tensor data is borrowed
  * until the write. */
 typedef struct ggl_gguf_writer ggl_gguf_writer;
-GGL_PRIVATE ggl_gguf_writer *ggl_gguf_writer_new(void); /* NULL: out of memory */
-GGL_PRIVATE void ggl_gguf_writer_free(ggl_gguf_writer *w);
-GGL_PRIVATE void ggl_gguf_put_string(ggl_gguf_writer *w, const char *key, const char *s, size_t n);
+GGL_INTERNAL_API ggl_gguf_writer *ggl_gguf_writer_new(void); /* NULL: out of memory */
+GGL_INTERNAL_API void ggl_gguf_writer_free(ggl_gguf_writer *w);
+GGL_INTERNAL_API void ggl_gguf_put_string(ggl_gguf_writer *w, const char *key, const char *s,
+                                          size_t n);
 /* Adds numbers or booleans: `data` points to n elements of `type` (bool: one byte each). array
  * false: one value, n is 1. */
-GGL_PRIVATE void ggl_gguf_put(ggl_gguf_writer *w, const char *key, ggl_gguf_type type, bool array,
-                              const void *data, uint64_t n);
-GGL_PRIVATE void ggl_gguf_put_strings(ggl_gguf_writer *w, const char *key, const ggl_str *s,
-                                      uint64_t n);
+GGL_INTERNAL_API void ggl_gguf_put(ggl_gguf_writer *w, const char *key, ggl_gguf_type type,
+                                   bool array, const void *data, uint64_t n);
+GGL_INTERNAL_API void ggl_gguf_put_strings(ggl_gguf_writer *w, const char *key, const ggl_str *s,
+                                           uint64_t n);
 /* Adds a copy of a value of an open file. */
-GGL_PRIVATE void ggl_gguf_put_value(ggl_gguf_writer *w, const ggl_gguf_value *v);
-GGL_PRIVATE void ggl_gguf_put_tensor(ggl_gguf_writer *w, const char *name, ggl_type type,
-                                     int n_dims, const int64_t *ne, const void *data);
+GGL_INTERNAL_API void ggl_gguf_put_value(ggl_gguf_writer *w, const ggl_gguf_value *v);
+GGL_INTERNAL_API void ggl_gguf_put_tensor(ggl_gguf_writer *w, const char *name, ggl_type type,
+                                          int n_dims, const int64_t *ne, const void *data);
 /* Adds a tensor whose data is made while the file is written, so that not all data is in memory at
  * once. When the tensor's turn comes, `fill` is called, and passes all its bytes to
  * ggl_gguf_sink_write, in any number of pieces. If it fails, the write ends with its status. */
 typedef struct ggl_gguf_sink ggl_gguf_sink;
 typedef ggl_status (*ggl_gguf_fill)(void *ctx, ggl_gguf_sink *to, ggl_error *err);
-GGL_PRIVATE GGL_NODISCARD ggl_status ggl_gguf_sink_write(ggl_gguf_sink *to, const void *data,
-                                                         size_t n, ggl_error *err);
-GGL_PRIVATE void ggl_gguf_put_tensor_later(ggl_gguf_writer *w, const char *name, ggl_type type,
-                                           int n_dims, const int64_t *ne, ggl_gguf_fill fill,
-                                           void *ctx);
-GGL_PRIVATE GGL_NODISCARD ggl_status ggl_gguf_writer_write(ggl_gguf_writer *w, const char *path,
-                                                           ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status ggl_gguf_sink_write(ggl_gguf_sink *to, const void *data,
+                                                              size_t n, ggl_error *err);
+GGL_INTERNAL_API void ggl_gguf_put_tensor_later(ggl_gguf_writer *w, const char *name, ggl_type type,
+                                                int n_dims, const int64_t *ne, ggl_gguf_fill fill,
+                                                void *ctx);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write(ggl_gguf_writer *w,
+                                                                const char *path, ggl_error *err);
 /* Returns the size in bytes of the file that would be written; 0: a call has failed, or the file would
  * be too large. */
-GGL_PRIVATE uint64_t ggl_gguf_writer_size(const ggl_gguf_writer *w);
+GGL_INTERNAL_API uint64_t ggl_gguf_writer_size(const ggl_gguf_writer *w);
 /* Writes to memory instead of a file: the caller frees *data with ggl_free. */
-GGL_PRIVATE GGL_NODISCARD ggl_status ggl_gguf_writer_write_memory(ggl_gguf_writer *w, void **data,
-                                                                  size_t *size, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write_memory(ggl_gguf_writer *w,
+                                                                       void **data, size_t *size,
+                                                                       ggl_error *err);
 
 /* Memory in which the tensors of a composed file lie. */
 typedef struct ggl_gguf_memory {
@@ -158,9 +160,9 @@ typedef struct ggl_gguf_composition {
  * been opened with meta_only. The writer is not changed. On failure *out is NULL, and release was not
  * called. GGL_USAGE: a tensor's data is in no part, or numbers are not aligned to their size;
  * GGL_LIMIT, GGL_NOMEM. */
-GGL_PRIVATE GGL_NODISCARD ggl_status ggl_gguf_compose(ggl_gguf **out, const ggl_gguf_writer *w,
-                                                      const ggl_gguf_composition *c,
-                                                      ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status ggl_gguf_compose(ggl_gguf **out, const ggl_gguf_writer *w,
+                                                           const ggl_gguf_composition *c,
+                                                           ggl_error *err);
 
 /* Gives an opened file the writer's keys: each replaces the file's value of that key, or is added after the others. The file
  * on disk stays as it is. Once per file, directly after it was opened: pointers to values become invalid. GGL_USAGE:

@@ -30,50 +30,52 @@ typedef struct ggl_param {
 } ggl_param;
 
 /* Returns argument k (0 .. n_params-1) of the operator. */
-GGL_PRIVATE ggl_param ggl_op_param(ggl_op op, int k);
+GGL_INTERNAL_API ggl_param ggl_op_param(ggl_op op, int k);
 /* Returns true if source i_src of the operator is an input that the graph supplies ('@'), or that the caller gives in place of one. */
 bool ggl_op_supplies(ggl_op op, int i_src);
 /* Returns the operator with that name or symbol; GGL_OP_COUNT if none. */
-GGL_PRIVATE ggl_op ggl_op_find(const char *name);
+GGL_INTERNAL_API ggl_op ggl_op_find(const char *name);
 
 /* Like ggl_value_bytes, for a value of these extents stored as `type`. */
 GGL_NODISCARD bool ggl_extents_bytes(ggl_type type, const int64_t ne[GGL_MAX_DIMS], int64_t n,
                                      size_t *out);
 /* Writes the shape without the batch, such as "[n_ff = 96, 4]", to buf; returns buf. */
-GGL_PRIVATE const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size);
+GGL_INTERNAL_API const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size);
 
 /* Rounds constants from f64 to f32, except rope frequencies. Folding or the scheduler calls it; the
  * second call does nothing. */
 GGL_NODISCARD ggl_status ggl_graph_settle(ggl_graph *g, ggl_error *err);
 
-GGL_PRIVATE const ggl_graph_params *ggl_graph_get_params(const ggl_graph *g);
+GGL_INTERNAL_API const ggl_graph_params *ggl_graph_get_params(const ggl_graph *g);
 
 /* Sets the origin (copied) of all nodes that are made from now on. */
 void ggl_graph_set_origin(ggl_graph *g, const char *origin);
 /* Sets dim_name[dim] of t, which is copied. */
 void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim, const char *name);
 
-int ggl_graph_n_ids(const ggl_graph *g);               /* ids are 0 .. n-1 */
-GGL_PRIVATE int ggl_graph_n_nodes(const ggl_graph *g); /* top-level nodes and leaves, in order */
-GGL_PRIVATE ggl_tensor *ggl_graph_node(const ggl_graph *g, int i);
-GGL_PRIVATE int ggl_graph_n_outputs(const ggl_graph *g);
-GGL_PRIVATE ggl_tensor *ggl_graph_get_output(const ggl_graph *g, int i);
+int ggl_graph_n_ids(const ggl_graph *g); /* ids are 0 .. n-1 */
+GGL_INTERNAL_API int ggl_graph_n_nodes(
+    const ggl_graph *g); /* top-level nodes and leaves, in order */
+GGL_INTERNAL_API ggl_tensor *ggl_graph_node(const ggl_graph *g, int i);
+GGL_INTERNAL_API int ggl_graph_n_outputs(const ggl_graph *g);
+GGL_INTERNAL_API ggl_tensor *ggl_graph_get_output(const ggl_graph *g, int i);
 /* Makes t the i-th output instead of the one that it is: that one then needs no memory of its own. t: as ggl_graph_output. */
-GGL_PRIVATE bool ggl_graph_replace_output(ggl_graph *g, int i, const char *name, ggl_tensor *t);
-GGL_PRIVATE ggl_tensor *ggl_graph_find_input(const ggl_graph *g, const char *name);
-GGL_PRIVATE int ggl_graph_n_inputs(const ggl_graph *g);
-GGL_PRIVATE ggl_tensor *ggl_graph_get_input(const ggl_graph *g, int i);
-GGL_PRIVATE int ggl_graph_n_stores(const ggl_graph *g);
+GGL_INTERNAL_API bool ggl_graph_replace_output(ggl_graph *g, int i, const char *name,
+                                               ggl_tensor *t);
+GGL_INTERNAL_API ggl_tensor *ggl_graph_find_input(const ggl_graph *g, const char *name);
+GGL_INTERNAL_API int ggl_graph_n_inputs(const ggl_graph *g);
+GGL_INTERNAL_API ggl_tensor *ggl_graph_get_input(const ggl_graph *g, int i);
+GGL_INTERNAL_API int ggl_graph_n_stores(const ggl_graph *g);
 ggl_store *ggl_graph_store(const ggl_graph *g, int i);
 
 /* A weight whose elements may change: by the program between runs, and in a run by ggl_graph_assign. Several graphs may have
  * variables with the same memory, but their runs must not overlap, and a graph that
  * assigns a variable must have no other one with its memory. Backends that cannot use it where it lies cannot read it. */
-GGL_PRIVATE ggl_tensor *ggl_graph_variable(ggl_graph *g, const char *name, ggl_type type,
-                                           int n_dims, const int64_t *ne, void *data);
+GGL_INTERNAL_API ggl_tensor *ggl_graph_variable(ggl_graph *g, const char *name, ggl_type type,
+                                                int n_dims, const int64_t *ne, void *data);
 /* Makes each run write value, which is not batched, to the f32 variable's memory. Nodes that read the variable must be made
  * before, and see what it was before the run; value itself may be made of it. Returns false on failure, with the graph's error set. */
-GGL_PRIVATE bool ggl_graph_assign(ggl_graph *g, ggl_tensor *variable, ggl_tensor *value);
+GGL_INTERNAL_API bool ggl_graph_assign(ggl_graph *g, ggl_tensor *variable, ggl_tensor *value);
 
 /* The rows that an element of the batch sees: positions first .. end-1 of its slot. Backends, the scheduler
  * and tests ask ggl_visible_rows, so that what an element sees is decided here alone (and, for shaders, in

@@ -95,7 +95,7 @@ typedef struct ggl_memory {
     size_t stores_rows, stores_states, arena, io;
 } ggl_memory;
 /* Fills in *out for a backend, by index, and returns 1; returns 0 if there is no such backend. */
-GGL_PRIVATE int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out);
+GGL_INTERNAL_API int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out);
 
 /* Returns the backend that runs a node; NULL if none does: a leaf, a view, an unused node. */
 const ggl_backend *ggl_sched_runs_on(const ggl_sched *s, const ggl_tensor *node);

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* Returns row k of types.def, k = 0, 1, ..; NULL past the end. */
-GGL_PRIVATE const ggl_type_info *ggl_type_at(int k);
+GGL_INTERNAL_API const ggl_type_info *ggl_type_at(int k);
 /* Returns the published name ("Q8_1") of a GGUF type that this library does not read, for messages;
  * NULL for any other number. */
 const char *ggl_type_foreign_name(int id);
@@ -21,8 +21,8 @@ const char *ggl_type_foreign_name(int id);
 bool ggl_row_size_checked(ggl_type type, int64_t n, size_t *out);
 
 /* Convert IEEE half and bfloat16. Round to nearest even; NaN stays NaN; subnormals are kept. */
-GGL_PRIVATE float ggl_f16_to_f32(uint16_t h);
-GGL_PRIVATE uint16_t ggl_f32_to_f16(float f);
+GGL_INTERNAL_API float ggl_f16_to_f32(uint16_t h);
+GGL_INTERNAL_API uint16_t ggl_f32_to_f16(float f);
 float ggl_bf16_to_f32(uint16_t h);
 uint16_t ggl_f32_to_bf16(float f);
 

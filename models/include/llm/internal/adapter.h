@@ -44,17 +44,17 @@ typedef struct llm_model llm_model; /* llm/internal/model.h */
  * *out, which never changes, so that threads may share it; on failure *out is NULL. GGL_FORMAT (it is
  * no adapter, or a broken one), GGL_UNSUPPORTED (a kind of adapter that is not supported), GGL_SHAPE,
  * or as ggl_gguf_open. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_adapter_open(llm_adapter **out, const char *path,
-                                                      const ggl_gguf_params *params,
-                                                      ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_adapter_open(llm_adapter **out, const char *path,
+                                                           const ggl_gguf_params *params,
+                                                           ggl_error *err);
 /* The same for a file in memory that outlives the adapter. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_adapter_open_memory(llm_adapter **out, const void *data,
-                                                             size_t size, const char *name,
-                                                             ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_adapter_open_memory(llm_adapter **out,
+                                                                  const void *data, size_t size,
+                                                                  const char *name, ggl_error *err);
 /* The same for an opened file, which may have no data (ggl_gguf_compose). Takes over the file, also on failure. */
 GGL_NODISCARD ggl_status llm_adapter_open_file(llm_adapter **out, ggl_gguf *file, ggl_error *err);
 /* NULL is fine. Sessions that use the adapter must be freed first. */
-GGL_PRIVATE void llm_adapter_free(llm_adapter *a);
+GGL_INTERNAL_API void llm_adapter_free(llm_adapter *a);
 
 /* How many pairs of an adapter change a model, and how many the eye or ear beside it. */
 typedef struct llm_adapter_parts {
@@ -66,9 +66,11 @@ typedef struct llm_adapter_parts {
  * their graphs for that, without data. A session with this adapter fails with the same errors. *parts (may be NULL): if some
  * pairs are the eye's, sessions of both need llm_adapter_use.beside. GGL_FORMAT, GGL_SHAPE, GGL_UNSUPPORTED, or as
  * llm_arch_build. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_adapter_check(const llm_adapter *a, const llm_model *m,
-                                                       const llm_model *eye,
-                                                       llm_adapter_parts *parts, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_adapter_check(const llm_adapter *a,
+                                                            const llm_model *m,
+                                                            const llm_model *eye,
+                                                            llm_adapter_parts *parts,
+                                                            ggl_error *err);
 /* True if llm_adapter_use.varies is possible. It is not of adapters with magnitudes, which are no multiple of the scale; with pairs for an eye or an ear; of
  * models with a text that is read before they write; and where a weight is read otherwise than by products and lookups. Builds the model's graph, as
  * llm_adapter_check, which comes first. */
@@ -96,11 +98,11 @@ typedef struct llm_adapter_info {
     ggl_str architecture,
         title; /* general.name, which may be empty; both valid until it is freed */
 } llm_adapter_info;
-GGL_PRIVATE llm_adapter_info llm_adapter_describe(const llm_adapter *a);
+GGL_INTERNAL_API llm_adapter_info llm_adapter_describe(const llm_adapter *a);
 /* True for a weight's name as the files of eyes and ears have them: it begins with v. or a., or with mm. or resampler. for what leads to the
  * text model. */
 bool llm_adapter_is_of_sense(const char *name);
-GGL_PRIVATE const ggl_gguf *llm_adapter_file(const llm_adapter *a);
+GGL_INTERNAL_API const ggl_gguf *llm_adapter_file(const llm_adapter *a);
 /* Returns a number that differs for adapters with other tensors or another scale, mixed with that of
  * the adapters before it (0: none); at scale 0, `before`. What a session has computed, such as a
  * saved slot, is of use only to others with the same digest. Reads all of the adapter's data. */

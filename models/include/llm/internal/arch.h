@@ -39,32 +39,32 @@ typedef struct llm_arch llm_arch;
  * never changes, so any number of threads may build from it. */
 GGL_NODISCARD ggl_status llm_arch_parse(llm_arch **out, const char *text, size_t n,
                                         const char *name, ggl_error *err);
-GGL_PRIVATE void llm_arch_free(llm_arch *arch);
+GGL_INTERNAL_API void llm_arch_free(llm_arch *arch);
 
-GGL_PRIVATE const char *llm_arch_name(const llm_arch *arch); /* "llama.arch" */
+GGL_INTERNAL_API const char *llm_arch_name(const llm_arch *arch); /* "llama.arch" */
 /* Returns the k-th name in its header, k = 0, 1, .., or NULL past the end. The names are values of a file's general.architecture, or
  * "A:KIND" for files of the architecture A whose key A.projector_type is KIND. */
-GGL_PRIVATE const char *llm_arch_family(const llm_arch *arch, int k);
+GGL_INTERNAL_API const char *llm_arch_family(const llm_arch *arch, int k);
 int llm_arch_n_lines(const llm_arch *arch);
 /* True if the descriptor assigns this output: "logits", "embedding", "score", "guess", "rows" or "alignment". A model may lack it nevertheless. */
-GGL_PRIVATE bool llm_arch_has_output(const llm_arch *arch, const char *name);
+GGL_INTERNAL_API bool llm_arch_has_output(const llm_arch *arch, const char *name);
 /* True if the descriptor has a stage and tokens that read what it stores: an encoder and a decoder. */
-GGL_PRIVATE bool llm_arch_reads_text(const llm_arch *arch);
+GGL_INTERNAL_API bool llm_arch_reads_text(const llm_arch *arch);
 /* True for an eye or an ear: what it reads are rows of pictures or sounds, and no text is read beside them. */
 bool llm_arch_is_sense(const llm_arch *arch);
 /* False if the model computes with rows alone, as an eye does. */
-GGL_PRIVATE bool llm_arch_has_tokens(const llm_arch *arch);
+GGL_INTERNAL_API bool llm_arch_has_tokens(const llm_arch *arch);
 /* True if the descriptor is a stage, whose texts are seen whole. */
-GGL_PRIVATE bool llm_arch_sees_all(const llm_arch *arch);
+GGL_INTERNAL_API bool llm_arch_sees_all(const llm_arch *arch);
 /* Returns the name of the input whose rows the descriptor's stages read, and which no text replaces; NULL: it has none. */
 const char *llm_arch_reads_rows(const llm_arch *arch);
 /* Returns the name of its last stage over a text or rows, which outputs or tokens read; NULL: it has none. */
 const char *llm_arch_last_stage(const llm_arch *arch);
 /* Returns the descriptor's text, which it owns, and its length *n. */
-GGL_PRIVATE const char *llm_arch_text(const llm_arch *arch, size_t *n);
+GGL_INTERNAL_API const char *llm_arch_text(const llm_arch *arch, size_t *n);
 
 /* Sets name and text of the k-th built-in descriptor, ordered by name. False: past the end. */
-GGL_PRIVATE bool llm_arch_builtin(int k, const char **name, const char **text, size_t *n);
+GGL_INTERNAL_API bool llm_arch_builtin(int k, const char **name, const char **text, size_t *n);
 /* Parses the built-in descriptor whose header names this family. GGL_NOT_FOUND if none;
  * the message suggests the nearest name. */
 GGL_NODISCARD ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err);
@@ -72,8 +72,8 @@ GGL_NODISCARD ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_e
 bool llm_arch_builtin_named(const char *name, const char **file, const char **text, size_t *n);
 /* Parses the descriptor that a user names: a file or, if there is no such file, a built-in one, by its name or that of a family.
  * Sets *builtin (may be NULL) to which it was. GGL_NOT_FOUND: it is neither; GGL_IO, GGL_FORMAT, GGL_LIMIT. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_arch_open_given(llm_arch **out, const char *given,
-                                                         bool *builtin, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_arch_open_given(llm_arch **out, const char *given,
+                                                              bool *builtin, ggl_error *err);
 
 /* --- where keys and tensors come from --------------------------------------------------------- */
 
@@ -127,13 +127,13 @@ typedef struct llm_arch_source {
     bool (*is_changed)(void *ctx, size_t i);
 } llm_arch_source;
 
-GGL_PRIVATE llm_arch_source llm_arch_source_gguf(const ggl_gguf *file);
+GGL_INTERNAL_API llm_arch_source llm_arch_source_gguf(const ggl_gguf *file);
 
 /* A model's file, and that of another model: for a token embedding that it lacks, and for tensors that it names "target:NAME". */
 typedef struct llm_arch_two {
     llm_arch_source own, other;
 } llm_arch_two;
-GGL_PRIVATE llm_arch_source llm_arch_source_two(llm_arch_two *x); /* which must live as long */
+GGL_INTERNAL_API llm_arch_source llm_arch_source_two(llm_arch_two *x); /* which must live as long */
 
 /* Returns the name of the k-th of the stages over rows that other stages or tokens read, in the order in which they run; NULL: there are
  * no more. */
@@ -425,15 +425,16 @@ typedef struct llm_arch_result {
  * every value reaches an output. params and result may be NULL. The caller frees *result, which
  * is valid after a failure too, with llm_arch_result_fini. Fails with GGL_FORMAT (descriptor and
  * model do not fit), GGL_LIMIT, GGL_SHAPE or GGL_NOMEM. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_arch_build(const llm_arch *arch,
-                                                    const llm_arch_source *source,
-                                                    const llm_arch_params *params, ggl_graph *graph,
-                                                    llm_arch_result *result, ggl_error *err);
-GGL_PRIVATE void llm_arch_result_fini(llm_arch_result *result);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_arch_build(const llm_arch *arch,
+                                                         const llm_arch_source *source,
+                                                         const llm_arch_params *params,
+                                                         ggl_graph *graph, llm_arch_result *result,
+                                                         ggl_error *err);
+GGL_INTERNAL_API void llm_arch_result_fini(llm_arch_result *result);
 /* Copies the tokens that guesses are (llm_arch_result.guess_token) to *out, which the caller frees by ggl_free. GGL_FORMAT: one is not in the vocabulary of
  * n_vocab, or the tensor has another type; GGL_UNSUPPORTED: its data was not read; GGL_NOMEM. On failure *out is NULL. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_arch_guess_tokens(int32_t **out, const ggl_tensor *t,
-                                                           int64_t n_vocab, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_arch_guess_tokens(int32_t **out, const ggl_tensor *t,
+                                                                int64_t n_vocab, ggl_error *err);
 
 /* How a key of the source is judged when the descriptor is built (docs/gguf.md, "How keys are
  * judged"). */
@@ -462,7 +463,7 @@ typedef struct llm_arch_judged {
 /* Calls each(ctx, key) for all keys of the source, in order, without building a graph; *key is
  * valid during the call. Fails with GGL_FORMAT (the source's architecture is not one of this
  * descriptor's), GGL_LIMIT or GGL_NOMEM. */
-GGL_PRIVATE GGL_NODISCARD ggl_status
+GGL_INTERNAL_API GGL_NODISCARD ggl_status
 llm_arch_judge_keys(const llm_arch *arch, const llm_arch_source *source,
                     void (*each)(void *ctx, const llm_arch_judged *key), void *ctx, ggl_error *err);
 
@@ -474,12 +475,12 @@ llm_arch_judge_keys(const llm_arch *arch, const llm_arch_source *source,
  * key with. */
 typedef struct llm_arch_toy llm_arch_toy;
 
-GGL_PRIVATE int llm_arch_toy_n_variants(const llm_arch *arch); /* 0: out of memory */
+GGL_INTERNAL_API int llm_arch_toy_n_variants(const llm_arch *arch); /* 0: out of memory */
 /* Makes a variant; keeps a pointer to `arch`. NULL, with err: out of memory, or the descriptor
  * cannot be built with it. */
-GGL_PRIVATE llm_arch_toy *llm_arch_toy_new(const llm_arch *arch, int variant, ggl_error *err);
-GGL_PRIVATE void llm_arch_toy_free(llm_arch_toy *toy);
-GGL_PRIVATE const llm_arch_source *llm_arch_toy_source(const llm_arch_toy *toy);
+GGL_INTERNAL_API llm_arch_toy *llm_arch_toy_new(const llm_arch *arch, int variant, ggl_error *err);
+GGL_INTERNAL_API void llm_arch_toy_free(llm_arch_toy *toy);
+GGL_INTERNAL_API const llm_arch_source *llm_arch_toy_source(const llm_arch_toy *toy);
 /* The context that a `require` of n_ctx allows: 64, unless it demands another one. */
 int64_t llm_arch_toy_n_ctx(const llm_arch_toy *toy);
 /* How the variant differs: "all but attn_q.bias". */

@@ -122,8 +122,8 @@ ggl_str llm_calls_format_name(int k);
 
 /* Checks the value of "tools" in a conversation. GGL_FORMAT: it is no array, or an element is no tool; the message has its
  * index. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_calls_check_tools(const struct json_value *tools,
-                                                           ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_calls_check_tools(const struct json_value *tools,
+                                                                ggl_error *err);
 /* Begins an answer. GGL_NOT_FOUND: no format of that name (the message lists them); GGL_FORMAT:
  * tools are no JSON array of tools; GGL_NOMEM. On failure *out is NULL. */
 GGL_NODISCARD ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *p, ggl_error *err);

@@ -60,7 +60,7 @@ void llm_chat_leave_bos_out(llm_chat *c, bool leave);
 /* True if the template refuses ids of calls that are not nine letters and digits. Calls that a model writes without an id get such ones then. */
 bool llm_chat_has_short_ids(const llm_chat *c);
 /* True if the template shows a conversation's tools. */
-GGL_PRIVATE bool llm_chat_shows_tools(const llm_chat *c);
+GGL_INTERNAL_API bool llm_chat_shows_tools(const llm_chat *c);
 /* Returns how answers are read: format, template_text and size are set. Prompt, tools and the rest are the caller's. Valid until
  * llm_chat_free. */
 llm_calls_params llm_chat_answers(const llm_chat *c);
@@ -91,9 +91,9 @@ typedef struct llm_chat_params {
  * The text has all special tokens that the prompt needs, bos
  * included, as the file demands it: tokenize it with LLM_TOKENIZE_SPECIAL alone. p may be NULL. Statuses
  * of llm_template_render; an error that a message has caused names it: "messages[2]: ..". The caller frees *text, of *size bytes and a NUL, by ggl_free. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk,
-                                                     const llm_chat_params *p, char **text,
-                                                     size_t *size, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk,
+                                                          const llm_chat_params *p, char **text,
+                                                          size_t *size, ggl_error *err);
 /* Calls each() for every variable of a conversation that the template does not read, which may be a typing
  * error. Names that conversations often have anyway (tools, documents, add_generation_prompt, now, and
  * those of tokens) are passed over. The name is valid during the call. */

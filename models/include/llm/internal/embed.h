@@ -50,8 +50,9 @@ size_t llm_embed_some(const llm_session *s, const llm_embedding_params *p, size_
 
 /* Gets the tokens of a text of n, at least 1, whose rows of the output are wanted: *first .. *end - 1. sees_all: llm_arch_result. LLM_POOL_RANK: rows of
  * scores, else of embeddings. */
-GGL_PRIVATE void llm_output_range(const llm_arch_output *out, bool sees_all, llm_pooling pooling,
-                                  int64_t n, int64_t *first, int64_t *end);
+GGL_INTERNAL_API void llm_output_range(const llm_arch_output *out, bool sees_all,
+                                       llm_pooling pooling, int64_t n, int64_t *first,
+                                       int64_t *end);
 /* The same of a session's output. */
 void llm_embed_range(const llm_session *s, llm_pooling pooling, int64_t n, int64_t *first,
                      int64_t *end);

@@ -105,8 +105,9 @@ GGL_NODISCARD ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params
 /* Returns GGL_OK if the draft's tokens mean what the model's do: the same texts for the same ids, at
  * most 128 more or fewer of them, the same begin and end tokens. Otherwise GGL_UNSUPPORTED; the
  * message says which token differs. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_draft_fits(const llm_tokenizer *model,
-                                                    const llm_tokenizer *draft, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_draft_fits(const llm_tokenizer *model,
+                                                         const llm_tokenizer *draft,
+                                                         ggl_error *err);
 
 void llm_guess_free(llm_guess *g); /* NULL is fine */
 /* For llm_engine_params.guesser: valid until g is freed. */

@@ -69,14 +69,15 @@ GGL_NODISCARD ggl_status llm_load_check_type(const char *type, ggl_error *err);
  * none, or the file is quantized already.
  * ggl_gguf_name gives the path, without '/' at the end. ggl_gguf_digest is that of the converted
  * file. ggl_gguf_identify identifies the folder's safetensors and what was made of them. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_load(ggl_gguf **out, const char *path,
-                                              const ggl_gguf_params *gguf,
-                                              const llm_load_params *params, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_load(ggl_gguf **out, const char *path,
+                                                   const ggl_gguf_params *gguf,
+                                                   const llm_load_params *params, ggl_error *err);
 
 /* The same for a GGUF file in memory, which outlives *out; see ggl_gguf_open_memory. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_load_memory(ggl_gguf **out, const void *data, size_t size,
-                                                     const char *name,
-                                                     const llm_load_params *params, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_load_memory(ggl_gguf **out, const void *data,
+                                                          size_t size, const char *name,
+                                                          const llm_load_params *params,
+                                                          ggl_error *err);
 
 #ifdef __cplusplus
 }

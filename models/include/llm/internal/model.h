@@ -57,18 +57,18 @@ GGL_NODISCARD ggl_status llm_model_open_file(llm_model **out, ggl_gguf *file,
 GGL_NODISCARD ggl_status llm_model_beside(llm_model **out, llm_model *m, ggl_error *err);
 void llm_model_free(llm_model *m);
 
-GGL_PRIVATE const ggl_gguf *llm_model_file(const llm_model *m);
-GGL_PRIVATE const llm_arch *llm_model_arch(const llm_model *m);
+GGL_INTERNAL_API const ggl_gguf *llm_model_file(const llm_model *m);
+GGL_INTERNAL_API const llm_arch *llm_model_arch(const llm_model *m);
 /* Where the descriptor came from: "built-in llama.arch", "general.descriptor of model.gguf",
  * "my.arch" or "archs/llama.arch (search path)". */
 const char *llm_model_arch_origin(const llm_model *m);
 /* Returns llm_model_params.ignore, to pass on as llm_arch_params.ignore. */
-GGL_PRIVATE llm_arch_ignore llm_model_ignore(const llm_model *m);
+GGL_INTERNAL_API llm_arch_ignore llm_model_ignore(const llm_model *m);
 /* Returns the table of repacked weights that its sessions share (ggl_sched_params.repacked). */
 ggl_repacked *llm_model_repacked(const llm_model *m);
 /* Return the context that the model was trained with ({arch}.context_length). 0: the key is
  * absent or not a whole number >= 1, which building the graph reports. */
-GGL_PRIVATE int64_t llm_model_n_ctx(const llm_model *m);
+GGL_INTERNAL_API int64_t llm_model_n_ctx(const llm_model *m);
 int64_t llm_model_file_n_ctx(const ggl_gguf *file);
 /* Returns the most pictures that a text may have (general.max_images); 0: the file does not say. */
 int64_t llm_model_max_images(const llm_model *m);

@@ -26,17 +26,20 @@ typedef enum llm_pooling {
 #define LLM_POOLING_NAMES "mean", "last", "cls", "none", "rank"
 
 /* Returns "mean", "last", "cls", "none" or "rank". */
-GGL_PRIVATE const char *llm_pooling_name(llm_pooling p);
+GGL_INTERNAL_API const char *llm_pooling_name(llm_pooling p);
 /* Gets the pooling of this name; name NULL: that of the file's key {arch}.pooling_type, or the mean if it
  * has none. GGL_USAGE: there is no such name; GGL_UNSUPPORTED: the key has an unknown value; GGL_FORMAT: it is no
  * number. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_pooling_find(llm_pooling *out, const char *name,
-                                                      const ggl_gguf *file, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_pooling_find(llm_pooling *out, const char *name,
+                                                           const ggl_gguf *file, ggl_error *err);
 /* Gets the value of the key {arch}.pooling_type that a text names: its number, or the pooling's name. GGL_USAGE: it names none. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_pooling_type(int *out, const char *text, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_pooling_type(int *out, const char *text,
+                                                           ggl_error *err);
 /* The same as llm_pooling_find, for one vector of a text. GGL_UNSUPPORTED: also if the file says "none" or "rank". */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_pooling_find_vector(llm_pooling *out, const char *name,
-                                                             const ggl_gguf *file, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_pooling_find_vector(llm_pooling *out,
+                                                                  const char *name,
+                                                                  const ggl_gguf *file,
+                                                                  ggl_error *err);
 /* Gets the tokens whose vectors are used of a text of n, at least 1: *first .. *end - 1. */
 void llm_pooling_range(llm_pooling p, int64_t n, int64_t *first, int64_t *end);
 /* Writes the sum of their vectors, of n numbers, as a vector of length 1, or if n_rows is not 0, as the mean of so many.

@@ -32,8 +32,8 @@ enum { LLM_MAX_ROWS_INPUTS = LLM_ARCH_MAX_SOURCES * 2 };
 
 /* Lists the inputs of rows that the graph of a stage needs, built with this result: "rows.NAME", "rows.NAME.FIRST.K" and "rows.NAME.PART". Returns their
  * number; -1: there are more than LLM_MAX_ROWS_INPUTS. The names are the graph's. */
-GGL_PRIVATE int llm_rows_inputs(const ggl_graph *g, const llm_arch_result *built,
-                                llm_rows_input out[LLM_MAX_ROWS_INPUTS]);
+GGL_INTERNAL_API int llm_rows_inputs(const ggl_graph *g, const llm_arch_result *built,
+                                     llm_rows_input out[LLM_MAX_ROWS_INPUTS]);
 
 /* Where the rows of a picture are, for what a descriptor reads of them (NAME.y ..): of its n rows, in the order of llm_rows_part. */
 typedef struct llm_row_places {
@@ -50,11 +50,12 @@ typedef struct llm_rows_windows {
     size_t cap_order, cap_window;
 } llm_rows_windows;
 /* Finds it for a stage of n rows over `below`; without places, all rows are in one window. GGL_NOMEM. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_rows_find_windows(const llm_arch_rows_of *of,
-                                                           const llm_arch_rows_of *below,
-                                                           const llm_row_places *places, int64_t n,
-                                                           llm_rows_windows *out, ggl_error *err);
-GGL_PRIVATE void llm_rows_windows_fini(llm_rows_windows *w);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_rows_find_windows(const llm_arch_rows_of *of,
+                                                                const llm_arch_rows_of *below,
+                                                                const llm_row_places *places,
+                                                                int64_t n, llm_rows_windows *out,
+                                                                ggl_error *err);
+GGL_INTERNAL_API void llm_rows_windows_fini(llm_rows_windows *w);
 /* Returns the number of the stage's k-th row in the order of what it is over. */
 static inline int64_t llm_rows_number(const llm_rows_windows *w, int64_t k) {
     return w->order ? w->order[k] : k;
@@ -68,12 +69,12 @@ typedef struct llm_rows_piece {
 } llm_rows_piece;
 /* Copies what the input has for these rows of the stage to `to`, [m][in->n]: of row[n][n_row] of its source, or of their places (NULL: all 0). Whole
  * numbers are i32, in the memory of floats. */
-GGL_PRIVATE void llm_rows_gather(const llm_rows_piece *p, const llm_rows_input *in,
-                                 const llm_row_places *places, const float *row, int64_t n,
-                                 int64_t n_row, float *to);
+GGL_INTERNAL_API void llm_rows_gather(const llm_rows_piece *p, const llm_rows_input *in,
+                                      const llm_row_places *places, const float *row, int64_t n,
+                                      int64_t n_row, float *to);
 /* The other way: adds the gradient of such an input, d[m][in->n], to that of the rows that it has, drow[n][n_row]. */
-GGL_PRIVATE void llm_rows_scatter(const llm_rows_piece *p, const llm_rows_input *in, const float *d,
-                                  int64_t n, int64_t n_row, float *drow);
+GGL_INTERNAL_API void llm_rows_scatter(const llm_rows_piece *p, const llm_rows_input *in,
+                                       const float *d, int64_t n, int64_t n_row, float *drow);
 
 #ifdef __cplusplus
 }

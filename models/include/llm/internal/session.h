@@ -132,7 +132,7 @@ GGL_NODISCARD ggl_status llm_session_repack(llm_session *s, double seconds, size
                                             ggl_error *err);
 void llm_session_free(llm_session *s);
 
-GGL_PRIVATE const ggl_sched *llm_session_sched(const llm_session *s);
+GGL_INTERNAL_API const ggl_sched *llm_session_sched(const llm_session *s);
 const ggl_graph *llm_session_graph(const llm_session *s);
 /* Warnings of llm_session_new, one per line; "" if none. */
 const char *llm_session_notes(const llm_session *s);
@@ -289,8 +289,8 @@ typedef struct llm_batch {
  * returning may be impossible. The slot is then broken: clear it, or overwrite it by
  * llm_session_restore or llm_session_copy. A states-only snapshot is enough for that restore,
  * because the cache's rows are still there. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_session_eval(llm_session *s, const llm_batch *b,
-                                                      ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_session_eval(llm_session *s, const llm_batch *b,
+                                                           ggl_error *err);
 
 /* The inputs of a stage over rows. */
 int llm_session_n_rows_inputs(const llm_session *s);
@@ -337,7 +337,8 @@ int llm_session_n_parts(const llm_session *s, int64_t n);
 /* --- slots ------------------------------------------------------------------------------------ */
 
 int64_t llm_session_n_past(const llm_session *s, int slot); /* tokens in the slot */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_session_clear(llm_session *s, int slot, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_session_clear(llm_session *s, int slot,
+                                                            ggl_error *err);
 GGL_NODISCARD ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err);
 /* Makes slot dst hold the first n_past tokens of slot src: it shares the pages of the KV cache, which
  * takes no room, and gets a copy of the states and of caches that are windows. Pages stay as long as

@@ -60,7 +60,7 @@ typedef struct llm_part_reader {
 } llm_part_reader;
 
 /* An empty conversation. GGL_NOMEM; on failure *out is NULL. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_talk_new(llm_talk **out, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_talk_new(llm_talk **out, ggl_error *err);
 /* Reads {"messages": [{"role": "user", "content": "Hi"}, ..], ..}; other names are variables. The text is copied. `name`: the
  * file's, with which messages begin; NULL: it is none. GGL_FORMAT: it is no JSON, has no list of messages, or as llm_talk_add_value, whose statuses it has, too;
  * GGL_LIMIT; GGL_NOMEM. On failure *out is NULL. */
@@ -70,24 +70,24 @@ GGL_NODISCARD ggl_status llm_talk_read(llm_talk **out, ggl_str json, const char 
  * failure *out is NULL. */
 GGL_NODISCARD ggl_status llm_talk_copy(llm_talk **out, const llm_talk *of, size_t n,
                                        ggl_error *err);
-GGL_PRIVATE void llm_talk_free(llm_talk *t);
+GGL_INTERNAL_API void llm_talk_free(llm_talk *t);
 
 /* --- messages ----------------------------------------------------------------------------------- */
 
 size_t llm_talk_n(const llm_talk *t);
 /* Valid until a message is added or removed. */
-GGL_PRIVATE const llm_talk_message *llm_talk_at(const llm_talk *t, size_t i);
+GGL_INTERNAL_API const llm_talk_message *llm_talk_at(const llm_talk *t, size_t i);
 
 /* Adds a message at the end, of copies. Bytes of the content that are not UTF-8 become U+FFFD. GGL_LIMIT: it has 4 GiB; GGL_NOMEM. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_talk_add(llm_talk *t, const char *role, ggl_str content,
-                                                  ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_talk_add(llm_talk *t, const char *role,
+                                                       ggl_str content, ggl_error *err);
 /* Adds a message of JSON, which must live as long. reader: NULL: the usual one. The list of parts of a content becomes a text with
  * line breaks between the parts. GGL_FORMAT: it is no object with a "role", and a content, calls or reasoning in a form that is
  * known; as reader->part; GGL_NOMEM. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_talk_add_value(llm_talk *t,
-                                                        const struct json_value *message,
-                                                        const llm_part_reader *reader,
-                                                        ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_talk_add_value(llm_talk *t,
+                                                             const struct json_value *message,
+                                                             const llm_part_reader *reader,
+                                                             ggl_error *err);
 /* The same from a text, which is copied. `name`: the text's, for messages. */
 GGL_NODISCARD ggl_status llm_talk_add_json(llm_talk *t, ggl_str json, const char *name,
                                            ggl_error *err);
@@ -111,10 +111,11 @@ size_t llm_talk_next_turn(const llm_talk *t, size_t i);
  * text's, for messages. GGL_FORMAT: no object, or it has "messages"; GGL_LIMIT: too many; GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_talk_set(llm_talk *t, ggl_str json, const char *name, ggl_error *err);
 /* Sets one; name and value must live as long. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_talk_put(llm_talk *t, ggl_str name,
-                                                  const struct json_value *value, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_talk_put(llm_talk *t, ggl_str name,
+                                                       const struct json_value *value,
+                                                       ggl_error *err);
 /* Returns a variable, such as "tools"; NULL: it is not set, or null. */
-GGL_PRIVATE const struct json_value *llm_talk_get(const llm_talk *t, const char *name);
+GGL_INTERNAL_API const struct json_value *llm_talk_get(const llm_talk *t, const char *name);
 /* Returns the k-th variable's name; s NULL: there are k or fewer. */
 ggl_str llm_talk_variable(const llm_talk *t, size_t k, const struct json_value **value);
 

@@ -24,7 +24,7 @@ typedef struct llm_tokens {
     size_t n, cap;
     size_t lost; /* bytes of the texts that are left out: a byte-level BPE has no token for them */
 } llm_tokens;
-GGL_PRIVATE void llm_tokens_fini(llm_tokens *t);
+GGL_INTERNAL_API void llm_tokens_fini(llm_tokens *t);
 
 enum {
     /* Add bos and eos as the file's add_bos_token and add_eos_token keys say. */
@@ -47,7 +47,8 @@ GGL_NODISCARD ggl_status llm_tokenizer_beside(llm_tokenizer **out, const llm_tok
 void llm_tokenizer_free(llm_tokenizer *t);
 
 /* Appends one token. GGL_NOMEM. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_tokens_append(llm_tokens *out, int32_t id, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_tokens_append(llm_tokens *out, int32_t id,
+                                                            ggl_error *err);
 
 /* Marks in a text stand for other tokens, such as the rows of a picture, where special tokens are read (LLM_TOKENIZE_SPECIAL). The text
  * between two marks is tokenized alone. */
@@ -71,9 +72,9 @@ GGL_NODISCARD ggl_status llm_tokenizer_remember(llm_tokenizer *t, size_t most, g
 /* Appends the ids of text[0..n) to *out, in nearly linear time. The text need not be valid
  * UTF-8: depending on the kind, stray bytes become byte tokens, U+FFFD or nothing. Thread-safe:
  * does not change the tokenizer. Fails with GGL_NOMEM or GGL_LIMIT (more than 2^30 - 1 bytes). */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_tokenize(const llm_tokenizer *t, const char *text,
-                                                  size_t n, unsigned flags, llm_tokens *out,
-                                                  ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_tokenize(const llm_tokenizer *t, const char *text,
+                                                       size_t n, unsigned flags, llm_tokens *out,
+                                                       ggl_error *err);
 /* The same with other marks than those of llm_tokenizer_set_marks. NULL: none. */
 GGL_NODISCARD ggl_status llm_tokenize_marked(const llm_tokenizer *t, const llm_marks *marks,
                                              const char *text, size_t n, unsigned flags,
@@ -83,30 +84,31 @@ GGL_NODISCARD ggl_status llm_tokenize_marked(const llm_tokenizer *t, const llm_m
  * tokenizer.chat_template.rerank: those of this text, in which {query} and {document} stand for the two. Else one after the
  * other, each as the tokenizer begins and ends texts, but the second without the token that begins a text. Where the end is
  * no separator ([CLS] a [SEP] b [SEP], by wordpieces or that name), two ends are between them (<s> a </s></s> b </s>). */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_tokenize_pair(const llm_tokenizer *t, ggl_str query,
-                                                       ggl_str document, llm_tokens *out,
-                                                       ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_tokenize_pair(const llm_tokenizer *t, ggl_str query,
+                                                            ggl_str document, llm_tokens *out,
+                                                            ggl_error *err);
 
 /* Cuts a pair that llm_tokenize_pair has made of this query to at most n_max tokens, at the end of its document: what
  * follows the document stays. GGL_LIMIT: the query leaves no room for a document. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_cut_pair(const llm_tokenizer *t, ggl_str query,
-                                                  llm_tokens *pair, size_t n_max, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_cut_pair(const llm_tokenizer *t, ggl_str query,
+                                                       llm_tokens *pair, size_t n_max,
+                                                       ggl_error *err);
 
 /* Returns the kind, as docs/tokenizers.md calls it: "spm", "bpe", "wordpiece", "unigram", "rwkv"
  * or "plamo2". */
 const char *llm_tokenizer_kind_name(const llm_tokenizer *t);
 /* Number of ids. */
-GGL_PRIVATE int32_t llm_tokenizer_n_vocab(const llm_tokenizer *t);
+GGL_INTERNAL_API int32_t llm_tokenizer_n_vocab(const llm_tokenizer *t);
 /* Return the token's id, or -1 if the file does not name one. */
-GGL_PRIVATE int32_t llm_tokenizer_bos(const llm_tokenizer *t);
-GGL_PRIVATE int32_t llm_tokenizer_eos(const llm_tokenizer *t);
+GGL_INTERNAL_API int32_t llm_tokenizer_bos(const llm_tokenizer *t);
+GGL_INTERNAL_API int32_t llm_tokenizer_eos(const llm_tokenizer *t);
 /* True if generation ends with this token (eos and similar ones). */
-GGL_PRIVATE bool llm_tokenizer_is_eog(const llm_tokenizer *t, int32_t id);
-GGL_PRIVATE bool llm_tokenizer_is_control(const llm_tokenizer *t, int32_t id);
+GGL_INTERNAL_API bool llm_tokenizer_is_eog(const llm_tokenizer *t, int32_t id);
+GGL_INTERNAL_API bool llm_tokenizer_is_control(const llm_tokenizer *t, int32_t id);
 
 /* Returns the piece as spelled in the file (with spaces as U+2581 if the model uses that); "" if
  * the id is out of range. */
-GGL_PRIVATE ggl_str llm_token_piece(const llm_tokenizer *t, int32_t id);
+GGL_INTERNAL_API ggl_str llm_token_piece(const llm_tokenizer *t, int32_t id);
 /* Returns the bytes that the token stands for in text: one byte for a byte token, none for a
  * control token unless `special`. Valid until the tokenizer is freed. */
 ggl_str llm_token_text(const llm_tokenizer *t, int32_t id, bool special);
@@ -117,9 +119,9 @@ ggl_str llm_token_next_text(const llm_tokenizer *t, int32_t id, bool special, bo
 /* Converts n ids to text, and removes the space that the tokenizer puts before a text, provided
  * that the first id begins the text. *text is NUL-terminated besides having a length; the caller
  * frees it with ggl_free. */
-GGL_PRIVATE GGL_NODISCARD ggl_status llm_detokenize(const llm_tokenizer *t, const int32_t *id,
-                                                    size_t n, bool special, char **text,
-                                                    size_t *size, ggl_error *err);
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_detokenize(const llm_tokenizer *t, const int32_t *id,
+                                                         size_t n, bool special, char **text,
+                                                         size_t *size, ggl_error *err);
 
 #ifdef __cplusplus
 }
