@@ -120,9 +120,9 @@ void llm_context_note_facts(llm_context *c) {
                            .sees = llm_eye_sees(c->eye),
                            .hears = llm_eye_hears(c->eye),
                            .pooling = llm_pooling_name(c->pooling),
-                           .placement = copies         ? copies
-                                        : c->placement ? llm_placement_text(c->placement)
-                                                       : ""};
+                           .placement = c->opened < LLM_OPENED_BACKENDS ? ""
+                                        : copies                        ? copies
+                                                 : llm_placement_text(c->placement)};
 }
 
 const llm_facts *llm_context_facts(const llm_context *c) {

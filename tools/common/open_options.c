@@ -63,8 +63,8 @@ void open_options_table(arg_option table[OPEN_MOST_ROWS], const arg_option *own,
                    programs, flag, also, value_, ...)                                              \
     {programs,                                                                                     \
      "@" #theme,                                                                                   \
-     {flag " " also, KIND_##kind, PLACE_##kind(member), .value = value_, .min = least,             \
-      .max = most, .typed = o->typed[LLM_OPEN_##member], __VA_ARGS__}},
+     {flag " " also, KIND_##kind, PLACE_##kind(member), .value = value_, .min = (double)(least),   \
+      .max = (double)(most), .typed = o->typed[LLM_OPEN_##member], __VA_ARGS__}},
 #define OPEN_OWN(kind, id, place, theme, programs, flag, also, value_, least, most, ...)           \
     {programs,                                                                                     \
      "@" #theme,                                                                                   \
