@@ -462,6 +462,12 @@ static void *work(void *arg) {
     return NULL;
 }
 
+static ggl_status tell_progress(const queue *q, ggl_error *err) {
+    return !q->w->progress || q->w->progress(q->w->ctx)
+               ? GGL_OK
+               : ggl_fail(err, GGL_CANCELLED, "cancelled");
+}
+
 /* Waits a moment for a result, or until there is one if nobody wants to know the progress. */
 static ggl_status wait_for_result(queue *q, ggl_error *err) {
     enum { MOMENT = 50000000 }; /* nanoseconds */
@@ -471,9 +477,9 @@ static ggl_status wait_for_result(queue *q, ggl_error *err) {
     }
     (void)ggl_os_cond_wait_until(&q->done, &q->lock, ggl_os_clock() + MOMENT);
     ggl_os_mutex_unlock(&q->lock);
-    const bool goes = q->w->progress(q->w->ctx);
+    const ggl_status st = tell_progress(q, err);
     ggl_os_mutex_lock(&q->lock);
-    return goes ? GGL_OK : ggl_fail(err, GGL_CANCELLED, "cancelled");
+    return st;
 }
 
 /* Takes the results in their order. */
@@ -491,6 +497,8 @@ static ggl_status take_results(queue *q, ggl_error *err) {
         ggl_os_mutex_unlock(&q->lock);
         if (st == GGL_OK)
             st = q->w->take(q->w->ctx, i, at, err);
+        if (st == GGL_OK)
+            st = tell_progress(q, err);
         ggl_os_mutex_lock(&q->lock);
         q->place[at].is_done = false;
         q->n_taken++;

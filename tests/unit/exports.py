@@ -104,7 +104,7 @@ def self_test():
     assert len(compare(one, {"ggl_a", "ggl_b"}, one)) == 1 and len(compare(one, set(), one)) == 1 and len(compare(one, {"ggl_a"}, {})) == 1
     many = {f"ggl_{i}": "stable" for i in range(MOST + 1)}
     assert len(compare(many, set(many), many)) == 1
-    assert calls("GGL_API void ggl_a(void);\nGGL_PRIVATE GGL_NODISCARD int\nggl_b(int n);", "GGL_INTERNAL_API") == ["ggl_b"]
+    assert calls("GGL_API void ggl_a(void);\nGGL_INTERNAL_API GGL_NODISCARD int\nggl_b(int n);", "GGL_INTERNAL_API") == ["ggl_b"]
     assert not compare_private({"a"}, {"a"}, {"a"}, {"a"})
     assert len(compare_private({"a", "b"}, {"a"}, {"a"}, {"a"})) == 1 and len(compare_private({"a"}, set(), {"a"}, {"a"})) == 1
     assert len(compare_private({"a"}, {"a"}, {"a"}, set())) == 1 and len(compare_private(set(), {"a"}, {"a"}, {"a"})) == 1
