@@ -463,9 +463,8 @@ static void *work(void *arg) {
 }
 
 static ggl_status tell_progress(const queue *q, ggl_error *err) {
-    return !q->w->progress || q->w->progress(q->w->ctx)
-               ? GGL_OK
-               : ggl_fail(err, GGL_CANCELLED, "cancelled");
+    return !q->w->progress || q->w->progress(q->w->ctx) ? GGL_OK
+                                                        : ggl_fail(err, GGL_CANCELLED, "cancelled");
 }
 
 /* Waits a moment for a result, or until there is one if nobody wants to know the progress. */

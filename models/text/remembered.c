@@ -50,6 +50,13 @@ void llm_remembered_free(remembered *r) {
     ggl_free(r);
 }
 
+size_t llm_remembered_bytes(remembered *r) {
+    ggl_os_mutex_lock(&r->lock);
+    const size_t n = r->used;
+    ggl_os_mutex_unlock(&r->lock);
+    return n;
+}
+
 static uint64_t hash_of(const char *text, size_t n) {
     ggl_xxh64 h;
     ggl_xxh64_begin(&h);

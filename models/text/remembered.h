@@ -12,6 +12,7 @@ typedef struct remembered remembered;
 /* most: bytes of texts and ids. NULL: out of memory. */
 remembered *llm_remembered_new(size_t most);
 void llm_remembered_free(remembered *r);
+size_t llm_remembered_bytes(remembered *r); /* of texts and ids */
 /* Appends what text[0..n) became. False: it is not known, or memory is out. */
 bool llm_remembered_find(remembered *r, const char *text, size_t n, bool goes_on, llm_tokens *out);
 /* Notes that a text became the ids from `first` on, of which `lost` bytes were left out. Nothing is noted of short texts, of those that

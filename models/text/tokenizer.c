@@ -396,6 +396,10 @@ ggl_status llm_tokenizer_remember(llm_tokenizer *t, size_t most, ggl_error *err)
     return t->remembered ? GGL_OK : out_of_memory(err);
 }
 
+size_t llm_tokenizer_remembered(const llm_tokenizer *t) {
+    return t->remembered ? llm_remembered_bytes(t->remembered) : 0;
+}
+
 /* Encodes special tokens and the text between them. */
 static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_t n, unsigned flags,
                                  llm_tokens *out, ggl_error *err) {

@@ -284,7 +284,7 @@ TEST(sessions_side_by_side) {
     (void)ggl_sched_memory(llm_session_sched(s), 0, &ms);
     (void)ggl_sched_memory(llm_session_sched(t), 0, &mt);
     CHECK_INT(mt.weights_mapped + mt.weights_copied, ms.weights_mapped + ms.weights_copied + 2048);
-    CHECK_INT(mt.weights_repacked, ms.weights_repacked);
+    CHECK(ms.weights_repacked > 0 && mt.weights_repacked == 0); /* it reads those of the first */
     const llm_adapter_info info = llm_adapter_describe(a);
     CHECK_INT(info.n_pairs, 1);
     CHECK_INT(info.rank_min, 2);

@@ -171,7 +171,9 @@ class Day:
         text = self.server.get("/metrics")[2].decode()
         with open(f"/proc/{self.server.process.pid}/status", encoding="utf-8") as f:
             threads = int(re.search(r"Threads:\s+(\d+)", f.read()).group(1))
-        return {"memory": self.server.memory(), "heap": self.metric(text, "llm_heap_bytes"), "files": files, "threads": threads,
+        # texts are remembered up to a limit, which some thousand requests do not reach
+        heap = self.metric(text, "llm_heap_bytes") - self.metric(text, "llm_remembered_bytes")
+        return {"memory": self.server.memory(), "heap": max(heap, 0), "files": files, "threads": threads,
                 "cached": self.metric(text, "llamacpp:kv_cache_tokens"), "free": self.metric(text, "llm_cache_tokens_free"),
                 "kept": self.metric(text, 'llm_slots{use="kept"}'), "running": self.metric(text, "llamacpp:requests_processing"),
                 "failed": self.metric(text, "llm_sequences_failed_total")}

@@ -129,7 +129,10 @@ static int fill_known(metric *out, const numbers *n) {
          (double)e->n_right, false},
         {"llm_busy_seconds_total", "counter", "Time in steps.", (double)e->busy_ns * 1e-9, false},
         {"llm_cache_tokens_free", "gauge", "Tokens for which pages of the cache are free.",
-         (double)n->n_free, n->n_free == INT64_MAX}};
+         (double)n->n_free, n->n_free == INT64_MAX},
+        {"llm_remembered_bytes", "gauge",
+         "Texts of prompts that are remembered with their tokens, at most 16 MiB.",
+         n->s ? (double)llm_tokenizer_remembered(server_tokenizer(n->s)) : 0, false}};
     const int n_rows = sizeof row / sizeof *row;
     for (int i = 0; i < n_rows; i++) {
         out[i] = row[i];

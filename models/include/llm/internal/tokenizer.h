@@ -68,6 +68,8 @@ void llm_tokenizer_set_marks(llm_tokenizer *t, const llm_marks *marks);
 /* Has the tokenizer remember what texts became, in at most `most` bytes: for programs whose prompts mostly begin as those before. Call
  * before it is used. GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_tokenizer_remember(llm_tokenizer *t, size_t most, ggl_error *err);
+/* Returns the bytes that it has remembered. Any thread. */
+size_t llm_tokenizer_remembered(const llm_tokenizer *t);
 
 /* Appends the ids of text[0..n) to *out, in nearly linear time. The text need not be valid
  * UTF-8: depending on the kind, stray bytes become byte tokens, U+FFFD or nothing. Thread-safe:
