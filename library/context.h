@@ -110,6 +110,8 @@ ggl_status llm_context_set(llm_context *c, const int32_t *id, size_t n, ggl_erro
 /* Runs the tokens of the sequence, which llm_context_take has taken, that have not run, and keeps the logits of the last
  * n_rows of them. */
 ggl_status llm_context_run(llm_context *c, size_t n_rows, ggl_error *err);
+/* Call after a failed run: the sequence becomes the tokens that the slot holds, if the slot can still be used. */
+void llm_context_recover(llm_context *c);
 /* Every call that generates begins with this: it ends what llm_begin has begun. Only here is a cancel forgotten, so one
  * that comes while the prompt is formatted or tokenized has its effect. */
 void llm_context_start(llm_context *c);

@@ -257,10 +257,11 @@ static ggl_status run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_er
         st = check_read(c, g, err);
     if (st != GGL_OK)
         return st;
-    c->run.n_prompt = diffuses ? (int64_t)n : 0;
-    return diffuses                   ? add(c, g, id, n, err)
-           : g->parts.way.beams.n > 0 ? run_beams(c, id, n, err)
-                                      : run_tokens(c, id, n, err);
+    if (!diffuses)
+        return g->parts.way.beams.n > 0 ? run_beams(c, id, n, err) : run_tokens(c, id, n, err);
+    c->run.n_prompt = (int64_t)n;
+    st = llm_context_erase(c, err); /* nothing of the sequence before is of use */
+    return st == GGL_OK ? add(c, g, id, n, err) : st;
 }
 
 void llm_context_start(llm_context *c) {

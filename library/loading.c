@@ -9,6 +9,7 @@
 #include "builtin/builtin.h"
 #include "compile/key_ranges.h"
 #include "ggl/internal/backends.h"
+#include "ggl/internal/os_fs.h"
 #include "hub/hub.h"
 #include "llm/internal/load.h"
 
@@ -116,6 +117,13 @@ static bool is_same_text(const char *a, const char *b) {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+/* True also of other names of one file. */
+static bool is_same_path(const char *a, const char *b) {
+    os_stat x, y;
+    return is_same_text(a, b) ||
+           (a && b && ggl_os_stat(a, &x) && ggl_os_stat(b, &y) && ggl_os_is_same(&x, &y));
+}
+
 static bool is_same_list(const char *const *a, size_t n_a, const char *const *b, size_t n_b) {
     bool same = n_a == n_b;
     for (size_t i = 0; i < n_a && same; i++)
@@ -127,7 +135,7 @@ bool llm_loading_is_same(const llm_loading *a, const llm_loading *b) {
     const ggl_gguf_params none = {0};
     const llm_model_params *m = &a->model, *n = &b->model;
     const ggl_gguf_params *f = m->gguf ? m->gguf : &none, *g = n->gguf ? n->gguf : &none;
-    return is_same_text(a->path, b->path) && is_same_text(a->type, b->type) && a->eye == b->eye &&
+    return is_same_path(a->path, b->path) && is_same_text(a->type, b->type) && a->eye == b->eye &&
            is_same_text(m->arch_path, n->arch_path) && is_same_text(m->arch_dirs, n->arch_dirs) &&
            f->no_mmap == g->no_mmap && f->lock == g->lock &&
            is_same_list(m->override, m->n_override, n->override, n->n_override) &&

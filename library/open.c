@@ -80,6 +80,9 @@ ggl_status llm_open(llm_context **out, const char *path, const llm_open_params *
 
 ggl_status llm_open_beside(llm_context **out, const llm_context *c, const llm_open_params *params,
                            ggl_error *err) {
+    *out = NULL;
+    if (!c)
+        return ggl_fail(err, GGL_USAGE, "llm_open_beside needs a context that is open");
     return open_any(out, (llm_opening){.beside = c->model}, params, LLM_OPENED_ALL, err);
 }
 

@@ -7,6 +7,7 @@
 
 #include "arrays.h"
 #include "ggl/internal/graph.h"
+#include "ggl/internal/os_fs.h"
 #include "llm/internal/guess.h"
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -140,6 +141,9 @@ ggl_status llm_open_check(const llm_opening *o, ggl_error *err) {
         st = check_beside(o, err);
     if (st == GGL_OK)
         st = check_adapters(o, err);
+    if (st == GGL_OK && p->prompt_folder && !ggl_os_is_folder(p->prompt_folder))
+        st = ggl_fail(err, GGL_USAGE, "%s: %s is not a folder",
+                      llm_open_name(o, LLM_OPEN_prompt_folder), p->prompt_folder);
     if (st == GGL_OK)
         st = llm_need_texts("place", p->place, p->n_place, err);
     return st == GGL_OK ? llm_need_texts("override", p->override, p->n_override, err) : st;

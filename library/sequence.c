@@ -64,8 +64,7 @@ ggl_status llm_context_set(llm_context *c, const int32_t *id, size_t n, ggl_erro
     return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
 }
 
-/* Call after a failed run: the sequence becomes the tokens that the slot holds, if the slot can still be used. */
-static void recover(llm_context *c) {
+void llm_context_recover(llm_context *c) {
     const int64_t n = llm_session_n_past(c->session, 0);
     if (n >= 0 && (size_t)n <= c->ids.n && llm_session_cut(c->session, 0, n, NULL) == GGL_OK)
         c->ids.n = (size_t)n;
@@ -129,7 +128,7 @@ ggl_status llm_eval(llm_context *c, const int32_t *id, size_t n, bool all, const
     if (st == GGL_USAGE || st == GGL_LIMIT || st == GGL_NOMEM)
         c->ids.n = n_before; /* nothing was done */
     else if (st != GGL_OK)
-        recover(c);
+        llm_context_recover(c);
     if (st != GGL_OK)
         return st;
     c->logits = c->rows + (c->n_rows - 1) * (size_t)llm_session_n_vocab(c->session);
@@ -175,7 +174,7 @@ ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err) {
         c->ids.n = n;
         st = st == GGL_OK ? llm_context_run(c, 1, err) : st;
         if (st != GGL_OK)
-            recover(c);
+            llm_context_recover(c);
     }
     c->ids.n = n < c->ids.n ? n : c->ids.n;
     return st;
@@ -299,7 +298,7 @@ static ggl_status score_tokens(llm_context *c, const llm_tokens *all, scores *s,
     if (st == GGL_OK)
         st = run_scores(c, s, err);
     if (st != GGL_OK)
-        recover(c);
+        llm_context_recover(c);
     return st;
 }
 

@@ -23,6 +23,8 @@ static ggl_status run_drawn(llm_context *c, ggl_error *err) {
     c->ids.n = n_run;
     const ggl_status st = llm_context_run(c, 1, err);
     c->ids.n = n;
+    if (st != GGL_OK)
+        llm_context_recover(c);
     return st;
 }
 
@@ -31,6 +33,7 @@ ggl_status llm_save(llm_context *c, const char *path, ggl_error *err) {
     char text[LLM_CACHE_SETTINGS];
     if (!path)
         return ggl_fail(err, GGL_USAGE, "llm_save needs a path");
+    atomic_store(&c->cancelled, false);
     ggl_status st = llm_context_take(c, err);
     if (st == GGL_OK && c->ids.n == 0)
         st = ggl_fail(err, GGL_USAGE, "the sequence is empty, so there is nothing to save");

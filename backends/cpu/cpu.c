@@ -11,34 +11,29 @@
 #include "trial.h"
 #include "ggl/internal/os_process.h"
 
-/* Alignment of buffers. Their memory comes from calloc, whose pages cost nothing until touched. */
-enum { ALIGN = 64 };
-
 /* Stores of at least this size ask for huge pages: attention at depth reads all of them for every
  * token, from many places. Smaller ones would rather waste memory. */
 enum { HUGE_STORES = 64 << 20 };
 
 static ggl_status cpu_alloc(ggl_backend *b, int region, size_t size, const void *host,
                             ggl_buffer **out, ggl_error *err) {
-    size_t padded;
-    ggl_buffer *buf = ggl_calloc(1, sizeof *buf + sizeof(void *));
+    const size_t some = size > 0 ? size : 1;
+    ggl_buffer *buf = ggl_calloc(1, sizeof *buf);
     char *data = NULL;
     if (buf && host) {
         data = (char *)(uintptr_t)host;
-    } else if (buf && ggl_size_add(size, ALIGN, &padded)) {
-        char *raw = ggl_calloc(padded, 1);
-        data = raw ? raw + (ALIGN - (uintptr_t)raw % ALIGN) : NULL;
-        *(char **)(buf + 1) = raw; /* for cpu_free */
-        if (raw && region == GGL_REGION_STORES && size >= HUGE_STORES) {
-            ggl_prefer_huge_pages(raw, padded);
-            ggl_cpu_nodes_interleave(&((cpu_backend *)b)->nodes, raw, padded);
+    } else if (buf) {
+        data = ggl_pages_calloc(some); /* whose pages cost nothing until touched */
+        if (data && region == GGL_REGION_STORES && size >= HUGE_STORES) {
+            ggl_prefer_huge_pages(data, size);
+            ggl_cpu_nodes_interleave(&((cpu_backend *)b)->nodes, data, size);
         }
     }
     if (!data) {
         ggl_free(buf);
         return ggl_fail(err, GGL_NOMEM, "out of memory for %zu bytes", size);
     }
-    *buf = (ggl_buffer){data, size, !host, host != NULL};
+    *buf = (ggl_buffer){data, some, !host, host != NULL};
     *out = buf;
     return GGL_OK;
 }
@@ -48,7 +43,7 @@ static void cpu_free(ggl_backend *b, ggl_buffer *buf) {
     if (!buf)
         return;
     if (buf->owned)
-        ggl_free(*(char **)(buf + 1));
+        ggl_pages_free(buf->data, buf->size);
     ggl_free(buf);
 }
 

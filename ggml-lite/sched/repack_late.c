@@ -84,8 +84,11 @@ static ggl_status repack_part(const schedule *s, device *d, ggl_error *err) {
     shared_copy *c = r->shared[t->id];
     ggl_status st = GGL_OK;
     ggl_shared_copy_lock(c);
-    if (c)
+    if (c) { /* what others have repacked has taken this device no time: see pays */
+        const size_t left = r->left;
         note_rows(r, t, c->n_rows - r->next_row);
+        r->all -= left - r->left;
+    }
     if (r->next_row < n_rows)
         st = repack_rows(d, t, err);
     if (c)

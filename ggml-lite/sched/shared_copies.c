@@ -5,12 +5,10 @@
 
 #include "ggl/internal/os_thread.h"
 
-enum { ALIGN = 64 };
-
 typedef struct shared_block {
     int n_users; /* devices; guarded by the table's lock */
     const char *layout;
-    char *memory, *data; /* data: the first multiple of ALIGN in memory */
+    char *data;
     size_t size;
     shared_copy *copy; /* [n], ascending by weight */
     size_t n;
@@ -72,26 +70,25 @@ static ggl_repacked *table_of(const schedule *s, const device *d) {
 
 static void block_free(shared_block *b) {
     ggl_os_mutex_destroy(&b->lock);
-    ggl_free(b->memory);
+    ggl_pages_free(b->data, b->size);
     ggl_free(b->copy);
     ggl_free(b);
 }
 
 /* A block with room for n copies; NULL: out of memory. */
 static shared_block *block_new(size_t size, size_t n) {
-    size_t padded;
     shared_block *b = ggl_calloc(1, sizeof *b);
     if (!b)
         return NULL;
     ggl_os_mutex_init(&b->lock);
     b->size = size;
     b->copy = ggl_calloc(n, sizeof *b->copy);
-    b->memory = ggl_size_add(size, ALIGN, &padded) ? ggl_calloc(padded, 1) : NULL;
-    if (!b->copy || !b->memory) {
+    b->data = ggl_pages_calloc(size);
+    if (!b->copy || !b->data) {
         block_free(b);
         return NULL;
     }
-    b->data = b->memory + (ALIGN - (uintptr_t)b->memory % ALIGN);
+    ggl_prefer_huge_pages(b->data, size); /* products read it from end to end */
     return b;
 }
 

@@ -158,8 +158,9 @@ static ggl_status check_room(const llm_engine *e, const llm_sequence_params *p, 
     const bool reads_prompt = llm_session_reads_text(e->p.session) && !p->read;
     const int64_t most = reads_prompt ? e->n_pool_read : e->n_pool;
     if (p->n_prompt > (uint64_t)most && n_ctx < most)
-        return ggl_fail(err, GGL_LIMIT, "the prompt has %zu tokens, but the context only %" PRId64,
-                        p->n_prompt, n_ctx);
+        return ggl_fail(err, GGL_LIMIT, "the %s has %zu tokens, but the context only %" PRId64,
+                        reads_prompt ? "text that the model is to read" : "prompt", p->n_prompt,
+                        n_ctx);
     if (p->n_prompt > (uint64_t)most)
         return ggl_fail(err, GGL_LIMIT,
                         "the prompt has %zu tokens, but the KV cache has room for only %" PRId64,
@@ -264,6 +265,9 @@ llm_engine_stats llm_engine_get_stats(const llm_engine *e) {
 const int32_t *llm_engine_tokens(const llm_engine *e, int slot, int64_t *n) {
     const kept_slot *k = &e->kept.slot[slot];
     *n = k->by ? k->by->n : k->n_all;
+    for (int i = 0; i < e->n_run; i++)
+        if (&e->run[i]->q == k->by && e->run[i]->diffuser)
+            *n = 0; /* they are settled in any order, and are no sequence before the end */
     return k->by ? k->by->token : k->token;
 }
 

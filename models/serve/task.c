@@ -13,6 +13,10 @@ static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl
     const bool scores = p->pooling == LLM_POOL_RANK;
     const bool diffuses = llm_session_has_logits(s) && llm_session_sees_all(s);
     const bool shows = p->prompted && p->n_max == 0 && llm_session_has_logits(s);
+    if (!p->embedded && !p->diffusion && !llm_session_has_logits(s))
+        return ggl_fail(err, GGL_USAGE,
+                        "the model gives no logits, so it cannot write texts: it makes %s of them",
+                        llm_session_n_embd(s) > 0 ? "vectors" : "scores");
     if (p->diffusion ? !diffuses : !p->embedded && !shows && diffuses)
         return ggl_fail(err, GGL_USAGE,
                         p->diffusion ? "the model does not write by diffusion"
@@ -45,9 +49,6 @@ static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl
         return ggl_fail(err, GGL_USAGE,
                         "the session writes about the texts that it reads: their vectors need one "
                         "of its own (llm_session_params.only)");
-    if (!p->embedded && !p->diffusion && !shows && !writes)
-        return ggl_fail(err, GGL_USAGE, "the session continues no texts: it makes %s of them",
-                        llm_session_n_embd(s) > 0 ? "vectors" : "scores");
     if (p->embedded && (p->prompted || p->n_max != 0 ||
                         (scores ? llm_session_n_score(s) : llm_session_n_embd(s)) == 0))
         return ggl_fail(err, GGL_USAGE,

@@ -192,7 +192,7 @@ class Opening(unittest.TestCase):
 
     def test_errors_name_arguments(self):
         for how, error, words in (
-            ({"n_batch": 1 << 20}, ValueError, "^n_batch is 1048576; it is at most 65536"),
+            ({"n_batch": 1 << 20}, ValueError, "^n_batch is 1048576; it must be 0 to 65536"),
             ({"n_threads": -1}, ValueError, "^n_threads is -1"),
             ({"repack": False, "f16_as_bf16": True}, Error, "^f16_as_bf16 and repack=False cannot be used together"),
             ({"lookup": True, "n_guess": 2, "draft_n_min": 3}, Error, "^draft_n_min 3 is more than n_guess 2"),

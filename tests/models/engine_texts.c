@@ -233,7 +233,7 @@ TEST(failures) {
         llm_sequence_params p = {
             .size = sizeof p, .prompt = token, .n_prompt = 4, .sampler = sampler, .n_max = 2};
         CHECK_INT(llm_engine_add(f.e, &p, &id, &f.err), GGL_USAGE);
-        CHECK(strstr(f.err.msg, "continues no texts"));
+        CHECK(strstr(f.err.msg, "gives no logits, so it cannot write texts"));
         p = (llm_sequence_params){
             .size = sizeof p, .prompt = token, .n_prompt = CTX + 1, .embedded = on_row};
         CHECK_INT(llm_engine_add(f.e, &p, &id, &f.err), GGL_LIMIT);

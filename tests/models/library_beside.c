@@ -175,5 +175,9 @@ TEST(mistakes) {
         CHECK_HAS(err.msg, cases[i].name);
         CHECK(!out);
     }
+    ggl_error err;
+    llm_context *out = c;
+    CHECK_INT(llm_open_beside(&out, NULL, NULL, &err), GGL_USAGE);
+    CHECK(!out);
     llm_close(c);
 }

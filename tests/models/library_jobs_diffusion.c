@@ -168,6 +168,47 @@ TEST(diffusion_stops_by_a_step) {
     llm_close(c);
 }
 
+typedef struct looks {
+    const llm_context *c;
+    size_t most;
+} looks;
+
+static bool look_at_sequence(void *user, int32_t id, const float *logits) {
+    looks *l = user;
+    size_t n;
+    (void)llm_sequence(l->c, &n);
+    l->most = n > l->most ? n : l->most;
+    return id >= 0 && !logits;
+}
+
+/* What is written in any order is no sequence while it is written, nor what was there before. */
+TEST(no_sequence_by_diffusion) {
+    const char *const key = "tokenizer.ggml.mask_token_id=int:7";
+    const int32_t id[] = {1, 2, 3};
+    const char *piece;
+    size_t n;
+    ggl_error err;
+    REQUIRE(tiny_model_write(test_path("diffusion.gguf"), diffusion, 0.7f));
+    llm_context *c = open_with(test_path("diffusion.gguf"),
+                               (llm_open_params){.n_ctx = 40, .override = &key, .n_override = 1});
+    REQUIRE(c);
+    const llm_diffuse_params d = {.size = sizeof d, .n_steps = 5};
+    looks l = {.c = c};
+    llm_generate_params p = greedy(10);
+    p.diffuse = &d;
+    p.token = look_at_sequence;
+    p.user = &l;
+    for (int round = 0; round < 2; round++) {
+        REQUIRE_OK(llm_begin(c, id, 3, &p, &err), &err);
+        CHECK(llm_sequence(c, &n) && n == 0);
+        do
+            CHECK_OK(llm_next(c, &piece, &n, &err), &err);
+        while (piece && err.status == GGL_OK);
+        CHECK_INT((long long)l.most, 0);
+    }
+    llm_close(c);
+}
+
 static void count_row(void *user, int64_t i, const float *logits) {
     CHECK(i == *(int64_t *)user && isfinite(logits[0]));
     ++*(int64_t *)user;

@@ -165,6 +165,39 @@ TEST(saved_and_restored) {
     remove(path);
 }
 
+static bool count_drawn(void *user, int32_t id, const float *logits) {
+    int *n = user;
+    (void)id, (void)logits;
+    ++*n;
+    return true;
+}
+
+/* A cancel has ended the text, and nothing after it: what was drawn is saved, and the text goes on. */
+TEST(saved_after_a_cancel) {
+    ggl_error err;
+    char path[256];
+    const char *piece;
+    size_t n;
+    int n_drawn = 0;
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_ctx = 128});
+    REQUIRE(c);
+    const int32_t id[] = {1, 5, 6};
+    llm_generate_params p = greedy(20);
+    p.token = count_drawn;
+    p.user = &n_drawn;
+    REQUIRE_OK(llm_begin(c, id, 3, &p, &err), &err);
+    while (n_drawn < 3)
+        REQUIRE_OK(llm_next(c, &piece, &n, &err), &err);
+    llm_cancel(c);
+    CHECK_INT(llm_next(c, &piece, &n, &err), GGL_CANCELLED);
+    CHECK_OK(llm_save(c, path_of("sequence", path), &err), &err);
+    CHECK(llm_sequence(c, &n) && n >= 6);
+    CHECK_OK(llm_restore(c, path, &err), &err);
+    CHECK_OK(llm_eval(c, id, 3, false, NULL, &err), &err);
+    llm_close(c);
+    remove(path);
+}
+
 /* The last token of a text that has filled the context was drawn, but has no room to run. It is saved all the same, and is the last one
  * again, also in a larger context, which goes on from it. */
 TEST(a_full_context_is_saved) {

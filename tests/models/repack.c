@@ -841,6 +841,24 @@ static bool on_progress(void *ctx, size_t done, size_t total) {
     return s->calls != s->stop_at;
 }
 
+/* Bytes of mappings for which huge pages were asked (the flag hg of Linux); -1: not known. */
+static long long huge_bytes(void) {
+    char line[512];
+    long long size = 0, sum = 0;
+    bool has_flags = false;
+    FILE *f = fopen("/proc/self/smaps", "r");
+    while (f && fgets(line, sizeof line, f)) {
+        (void)sscanf(line, "Size: %lld", &size);
+        if (strncmp(line, "VmFlags:", 8) != 0)
+            continue;
+        has_flags = true;
+        sum += strstr(line, " hg") ? size << 10 : 0;
+    }
+    if (f)
+        fclose(f);
+    return has_flags ? sum : -1;
+}
+
 TEST(peak_memory) {
     if (TEST_SANITIZED)
         SKIP("a sanitizer's own memory");
@@ -861,6 +879,9 @@ TEST(peak_memory) {
     if (peak > 0)
         CHECK_MSG(peak - before < size + size / 4, "loading %zu MiB took %zu", size >> 20,
                   (peak - before) >> 20);
+    const long long huge = huge_bytes();
+    if (huge >= 0 && access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) == 0)
+        CHECK_MSG(huge > (long long)size / 2, "%lld of %zu bytes may be in huge pages", huge, size);
     stop(&f);
 }
 

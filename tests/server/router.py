@@ -383,8 +383,9 @@ def beside():
     with tempfile.TemporaryDirectory() as folder:
         path, file = folder + "/models.ini", folder + "/a.gguf"
         shutil.copyfile(STORIES, file)
+        os.symlink(file, folder + "/link.gguf")
         with open(path, "w") as f:
-            f.write(f"[chat]\nmodel = {file}\nctx-size = 300\n[embed]\nmodel = {file}\npooling = mean\nctx-size = 128\n"
+            f.write(f"[chat]\nmodel = {file}\nctx-size = 300\n[embed]\nmodel = {folder}/link.gguf\npooling = mean\nctx-size = 128\n"
                     f"[other]\nmodel = {CHAT}\n[unlike]\nmodel = {file}\nno-mmap = true\n[later]\nmodel = {file}\n")
 
         def embed(s, **more):

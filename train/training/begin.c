@@ -138,6 +138,17 @@ static ggl_status check(const llm_training *t, ggl_error *err) {
             "matrix (--matrix) says what a new adapter changes: it needs lora (--lora); learn "
             "(--learn) says which "
             "weights of a model learn");
+    const struct {
+        const char *name;
+        bool is_given;
+    } of_adapter[] = {{"rank (--rank)", p->rank != 0},
+                      {"alpha (--alpha)", p->alpha != 0},
+                      {"rs (--rslora)", p->rs},
+                      {"dora (--dora)", p->dora}};
+    for (size_t i = 0; i < sizeof of_adapter / sizeof *of_adapter && !p->lora; i++)
+        if (of_adapter[i].is_given)
+            return ggl_fail(err, GGL_USAGE, "%s is of a new adapter: it needs lora (--lora)",
+                            of_adapter[i].name);
     return GGL_OK;
 }
 

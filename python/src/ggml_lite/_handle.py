@@ -32,6 +32,7 @@ class Handle:
         self._pid = os.getpid()  # the library's threads live in this process alone
         self._lib = _abi.library()
         self._inside = threading.Lock()  # held during each call of the library
+        self._beside = threading.Lock()  # held while something is opened beside it, which other calls need not wait for
         self._inside_thread: Optional[int] = None
 
     def close(self) -> None:
@@ -46,7 +47,7 @@ class Handle:
         while not self._inside.acquire(timeout=0.02):
             self.cancel()
         try:
-            with self._alive:
+            with self._beside, self._alive:
                 handle, self._handle = self._handle, None
             if handle is not None:
                 getattr(self._lib, self._close_call)(handle)
@@ -105,7 +106,7 @@ class Handle:
         """The handle, which is not closed meanwhile, for a call that may be made while another thread is in one."""
         if self._is_foreign():
             self._refuse_inside()
-        with self._alive:
+        with self._beside:
             if self._handle is None:
                 raise Error(Status.USAGE, f"the {self._noun} is closed")
             yield self._handle

@@ -89,7 +89,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
 
         p = open_params(how)
         p.progress, p.note = _abi.Progress(on_progress), _abi.Note(on_note)
-        of = path if isinstance(path, Model) else file_bytes("path", path)
+        of = path if isinstance(path, Model) else file_bytes("path", cast(Path, path))
         try:
             interruptible(lambda: self._open(of, p), lambda: stopped.append(True))
         except Error as error:

@@ -128,9 +128,10 @@ def rules(place: Sequence[str]) -> Tuple[Any, int]:
 
 def _whole(row: Row, value: Any) -> int:
     is_layers = row.argument.endswith("gpu_layers")
-    n = whole(row.argument, value, -1 if is_layers else 0, 64)
-    if n > row.most:
-        raise ValueError(f"{row.argument} is {n}; it is at most {row.most}")
+    n = whole(row.argument, value, -(1 << 63), 64)
+    least = -1 if is_layers else 0
+    if not least <= n <= row.most:
+        raise ValueError(f"{row.argument} is {n}; it must be {least} to {row.most}")
     return (1 << 31) - 1 if n < 0 else n
 
 

@@ -26,6 +26,11 @@ bool ggl_size_align(size_t x, size_t align, size_t *out);
 void *ggl_aligned_calloc(size_t align, size_t size);
 void ggl_aligned_free(void *p); /* NULL is fine */
 
+/* Returns `size` zeroed bytes at a multiple of 64; NULL: out of memory. Large memory is the system's again when ggl_pages_free, and nothing
+ * else, frees it: that of malloc may stay with the process. */
+void *ggl_pages_calloc(size_t size);
+void ggl_pages_free(void *p, size_t size); /* the size that was asked for; p NULL is fine */
+
 /* Asks the system to back [p, p + size) with huge pages, which pays for large memory that is read
  * from end to end repeatedly. Call it before the memory is touched. Has no effect where there are
  * no huge pages. */

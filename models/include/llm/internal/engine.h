@@ -222,7 +222,8 @@ typedef struct llm_slot_info {
 } llm_slot_info;
 /* Describes a slot of the session. */
 llm_slot_info llm_engine_slot(const llm_engine *e, int slot);
-/* The tokens of the sequence that runs in a slot, or ran there last, [*n]: prompt and drawn ones, without those that a shift dropped. Those
+/* The tokens of the sequence that runs in a slot, or ran there last, [*n]: prompt and drawn ones, without those that a shift dropped; none of a
+ * text by diffusion. Those
  * after the first n_past were not run. Valid until the engine is called again. */
 const int32_t *llm_engine_tokens(const llm_engine *e, int slot, int64_t *n);
 /* For a caller that has changed a slot in which no sequence runs: it holds exactly these tokens, which are copied; n must be
