@@ -260,7 +260,7 @@ static ggl_status run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_er
     if (!diffuses)
         return g->parts.way.beams.n > 0 ? run_beams(c, id, n, err) : run_tokens(c, id, n, err);
     c->run.n_prompt = (int64_t)n;
-    st = llm_context_erase(c, err); /* nothing of the sequence before is of use */
+    st = llm_context_erase(c, err); /* the text goes on from no other */
     return st == GGL_OK ? add(c, g, id, n, err) : st;
 }
 

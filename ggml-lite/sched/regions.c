@@ -6,15 +6,21 @@
 
 const char ggl_sched_hint_smaller[] = "fewer positions (a smaller context) or slots need less";
 
-ggl_host_range ggl_sched_host_range(const schedule *s, const ggl_tensor *t, int *index) {
+int ggl_sched_range_of(const ggl_host_range *range, int n, const ggl_tensor *t) {
     const char *p = t->data;
-    for (*index = 0; *index < s->params.n_host; ++*index) {
-        ggl_host_range r = s->params.host[*index];
-        const char *base = r.data;
-        if (p >= base && p < base + r.size && t->size <= (size_t)(base + r.size - p))
-            return r;
+    int i = 0;
+    for (; i < n; i++) {
+        const char *base = range[i].data;
+        if (p >= base && p < base + range[i].size && t->size <= (size_t)(base + range[i].size - p))
+            break;
     }
-    return (ggl_host_range){t->data, t->size, false};
+    return i;
+}
+
+ggl_host_range ggl_sched_host_range(const schedule *s, const ggl_tensor *t, int *index) {
+    *index = ggl_sched_range_of(s->params.host, s->params.n_host, t);
+    return *index < s->params.n_host ? s->params.host[*index]
+                                     : (ggl_host_range){t->data, t->size, false};
 }
 
 bool ggl_sched_add_region(device *d, ggl_buffer *b) {

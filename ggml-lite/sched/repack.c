@@ -175,7 +175,7 @@ static ggl_status repack_one(schedule *s, device *d, const ggl_tensor *t, loadin
                              ggl_error *err) {
     const ggl_loc to = d->repack.loc[t->id];
     shared_copy *c = d->repack.shared[t->id];
-    const int64_t n_rows = ggl_extents(t->ne, 1, GGL_MAX_DIMS, 1);
+    const int64_t n_rows = ggl_sched_rows_of(t);
     if (ggl_sched_repacks_late(d, t))
         return GGL_OK;
     ggl_shared_copy_lock(c);

@@ -56,7 +56,7 @@ static size_t copy_offset(const device *d, const ggl_tensor *t, int64_t row) {
 /* Notes that n more rows of the weight t are repacked. */
 static void note_rows(device_repack *r, const ggl_tensor *t, int64_t n) {
     r->next_row += n;
-    r->left -= t->size / (size_t)ggl_extents(t->ne, 1, GGL_MAX_DIMS, 1) * (size_t)n;
+    r->left -= t->size / (size_t)ggl_sched_rows_of(t) * (size_t)n;
 }
 
 /* Repacks the part of t that begins at r->next_row. */
@@ -80,7 +80,7 @@ static ggl_status repack_part(const schedule *s, device *d, ggl_error *err) {
     while (!r->waits[r->list.at[r->next]->id])
         r->next++;
     const ggl_tensor *t = r->list.at[r->next];
-    const int64_t n_rows = ggl_extents(t->ne, 1, GGL_MAX_DIMS, 1);
+    const int64_t n_rows = ggl_sched_rows_of(t);
     shared_copy *c = r->shared[t->id];
     ggl_status st = GGL_OK;
     ggl_shared_copy_lock(c);

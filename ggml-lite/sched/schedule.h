@@ -138,6 +138,11 @@ static inline bool ggl_node_list_push(node_list *l, ggl_tensor *t) {
     return true;
 }
 
+/* Returns the rows of a weight, counted over all of its matrices. */
+static inline int64_t ggl_sched_rows_of(const ggl_tensor *weight) {
+    return ggl_extents(weight->ne, 1, GGL_MAX_DIMS, 1);
+}
+
 /* Returns the phase that computes the node t. */
 static inline int ggl_sched_phase(const schedule *s, const ggl_tensor *t) {
     return s->in_trunk[t->id] ? TRUNK : TAIL;
@@ -164,6 +169,8 @@ ggl_status ggl_sched_cut(schedule *s, ggl_error *err);
 
 /* --- regions.c: weights, constants and stores --- */
 
+/* Returns the number of the range that holds the weight t; n: none does. */
+int ggl_sched_range_of(const ggl_host_range *range, int n, const ggl_tensor *t);
 /* Returns the range of params.host that holds the weight t, and sets *index to its number;
  * without such a range, returns the weight's own memory and sets *index to params.n_host. */
 ggl_host_range ggl_sched_host_range(const schedule *s, const ggl_tensor *t, int *index);

@@ -52,13 +52,7 @@ void ggl_repacked_free(ggl_repacked *r) {
 
 /* True if the memory of the weight stays as long as the table. */
 static bool has(const ggl_repacked *r, const ggl_tensor *t) {
-    const char *p = t->data;
-    for (int i = 0; i < r->n_host; i++) {
-        const char *from = r->host[i].data;
-        if (p >= from && p < from + r->host[i].size)
-            return true;
-    }
-    return false;
+    return ggl_sched_range_of(r->host, r->n_host, t) < r->n_host;
 }
 
 /* The table, if the device may share copies: in a file of its own they are shared by the system. */
@@ -175,7 +169,7 @@ ggl_status ggl_shared_copy_find(const schedule *s, device *d, const ggl_tensor *
     *copy = copy_of(b, t, size);
     *loc = (ggl_loc){region, (*copy)->offset};
     ggl_shared_copy_lock(*copy);
-    *is_made = (*copy)->n_rows == ggl_extents(t->ne, 1, GGL_MAX_DIMS, 1);
+    *is_made = (*copy)->n_rows == ggl_sched_rows_of(t);
     ggl_shared_copy_unlock(*copy);
     return GGL_OK;
 }

@@ -14,6 +14,7 @@
 #include "ggl/internal/params.h"
 #include "ggl/internal/repacked.h"
 #include "ggl/internal/show.h"
+#include "host_ranges.h"
 #include "override.h"
 
 struct llm_model {
@@ -181,12 +182,10 @@ static ggl_status check_type(const llm_model *m, ggl_error *err) {
 
 /* Makes the table of the weights that lie in the file's parts. */
 static ggl_status make_repacked(llm_model *m, ggl_error *err) {
-    const int n = ggl_gguf_n_parts(m->file);
-    ggl_host_range *part = ggl_calloc((size_t)n, sizeof *part);
+    ggl_host_range *part = ggl_calloc((size_t)ggl_gguf_n_parts(m->file), sizeof *part);
     if (!part)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    for (int i = 0; i < n; i++)
-        part[i].data = ggl_gguf_part(m->file, i, &part[i].size);
+    const int n = llm_host_ranges(part, m->file);
     const ggl_status st = ggl_repacked_new(&m->repacked, part, n, err);
     ggl_free(part);
     return st;

@@ -13,6 +13,7 @@
 #include "ggl/internal/fold.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/params.h"
+#include "host_ranges.h"
 #include "session_impl.h"
 
 #define DEFAULT_CTX 4096
@@ -160,15 +161,6 @@ static int place(void *ctx, int layer, const char *weight) {
     return s->place(s->place_ctx, layer, n_layer, adapted);
 }
 
-/* Adds the parts of a file to s->host; returns the number of ranges. */
-static int add_host(llm_session *s, int n, const ggl_gguf *file) {
-    for (int i = 0; i < ggl_gguf_n_parts(file); i++, n++) {
-        s->host[n].data = ggl_gguf_part(file, i, &s->host[n].size);
-        s->host[n].mapped = ggl_gguf_mapped(file, i);
-    }
-    return n;
-}
-
 /* Sets s->host to all files that hold weights, and *n to the number of ranges. */
 static ggl_status find_host(llm_session *s, const ggl_gguf *file, const llm_session_params *p,
                             int *n, ggl_error *err) {
@@ -180,11 +172,11 @@ static ggl_status find_host(llm_session *s, const ggl_gguf *file, const llm_sess
     s->identity = ggl_calloc(1 + p->n_adapters, sizeof *s->identity);
     if (!s->host || !s->identity)
         return no_memory(err);
-    *n = add_host(s, 0, file);
+    *n = llm_host_ranges(s->host, file);
     for (size_t i = 0; i < p->n_adapters; i++)
-        *n = add_host(s, *n, llm_adapter_file(p->adapter[i].adapter));
+        *n += llm_host_ranges(s->host + *n, llm_adapter_file(p->adapter[i].adapter));
     if (p->other)
-        *n = add_host(s, *n, llm_model_file(p->other));
+        *n += llm_host_ranges(s->host + *n, llm_model_file(p->other));
     return GGL_OK;
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "process_status.h"
 #include "test.h"
 
 typedef struct row {
@@ -189,18 +190,6 @@ TEST(note_of_a_long_context) {
     }
 }
 
-/* Returns the number of threads of this process; 0: not known. */
-static int n_threads(void) {
-    char line[256];
-    int n = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f) && sscanf(line, "Threads: %d", &n) != 1)
-        continue;
-    if (f)
-        fclose(f);
-    return n;
-}
-
 /* Each instance of the CPU has threads of its own, so these show how many were opened. */
 TEST(one_cpu) {
     static const row same[] = {{"cpu", NULL, 0, GGL_OK, NULL},
@@ -208,14 +197,14 @@ TEST(one_cpu) {
                                {"none", NULL, 0, GGL_OK, NULL},
                                {NULL, "CPU=2,cpu=3", 0, GGL_OK, NULL},
                                {"CPU", "Cpu=5", 0, GGL_OK, NULL}};
-    const int before = n_threads();
+    const int before = (int)test_status("Threads:");
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         ggl_error err = {0};
         llm_context *c;
         REQUIRE_OK(open_row(&c, &same[i], &err), &err);
-        CHECK_MSG(n_threads() == before + (before > 0),
+        CHECK_MSG(test_status("Threads:") == before + (before > 0),
                   "device %s, split %s: %d threads, %d before", shown(same[i].device),
-                  shown(same[i].split), n_threads(), before);
+                  shown(same[i].split), (int)test_status("Threads:"), before);
         llm_close(c);
     }
 }

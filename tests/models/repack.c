@@ -12,6 +12,7 @@
 #include "ggl/internal/sched.h"
 #include "ggl/internal/types.h"
 #include "llm/internal/session.h"
+#include "process_status.h"
 #include "test.h"
 
 #define N 70
@@ -817,19 +818,6 @@ TEST(cache_of_f16_as_bf16) {
 /* --- memory that loading takes ------------------------------------------------------------------
  */
 
-/* A line of /proc/self/status in bytes; 0: there is none. */
-static size_t status_of(const char *name) {
-    FILE *f = fopen("/proc/self/status", "r");
-    char line[256];
-    size_t kb = 0;
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, name, strlen(name)) == 0)
-            kb = (size_t)strtoull(line + strlen(name) + 1, NULL, 10);
-    if (f)
-        fclose(f);
-    return kb * 1024;
-}
-
 typedef struct seen {
     size_t calls, stop_at;
 } seen;
@@ -841,24 +829,6 @@ static bool on_progress(void *ctx, size_t done, size_t total) {
     return s->calls != s->stop_at;
 }
 
-/* Bytes of mappings for which huge pages were asked (the flag hg of Linux); -1: not known. */
-static long long huge_bytes(void) {
-    char line[512];
-    long long size = 0, sum = 0;
-    bool has_flags = false;
-    FILE *f = fopen("/proc/self/smaps", "r");
-    while (f && fgets(line, sizeof line, f)) {
-        (void)sscanf(line, "Size: %lld", &size);
-        if (strncmp(line, "VmFlags:", 8) != 0)
-            continue;
-        has_flags = true;
-        sum += strstr(line, " hg") ? size << 10 : 0;
-    }
-    if (f)
-        fclose(f);
-    return has_flags ? sum : -1;
-}
-
 TEST(peak_memory) {
     if (TEST_SANITIZED)
         SKIP("a sanitizer's own memory");
@@ -868,18 +838,18 @@ TEST(peak_memory) {
     struct stat st;
     REQUIRE(make(&s, path));
     REQUIRE(stat(path, &st) == 0);
-    size_t before = status_of("VmRSS:"), size = (size_t)st.st_size;
+    size_t before = (size_t)test_status("VmRSS:") * 1024, size = (size_t)st.st_size;
     REQUIRE(size > 50 << 20);
     REQUIRE(start(&f, path, 2, -1));
     if (memory_of(&f).weights_repacked == 0)
         SKIP("these instruction sets have no layout of their own");
-    size_t peak = status_of("VmHWM:");
+    size_t peak = (size_t)test_status("VmHWM:") * 1024;
     printf("file %.1f MiB, before %.1f, peak %.1f\n", (double)size / 1048576,
            (double)before / 1048576, (double)peak / 1048576);
     if (peak > 0)
         CHECK_MSG(peak - before < size + size / 4, "loading %zu MiB took %zu", size >> 20,
                   (peak - before) >> 20);
-    const long long huge = huge_bytes();
+    const long long huge = test_huge_bytes();
     if (huge >= 0 && access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) == 0)
         CHECK_MSG(huge > (long long)size / 2, "%lld of %zu bytes may be in huge pages", huge, size);
     stop(&f);

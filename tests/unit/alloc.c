@@ -1,5 +1,6 @@
 #include "alloc_fail.h"
 #include "ggl/internal/alloc.h"
+#include "process_status.h"
 #include "test.h"
 
 TEST(size_overflow) {
@@ -19,27 +20,17 @@ TEST(size_overflow) {
     CHECK(!ggl_size_align(SIZE_MAX - 30, 32, &x));
 }
 
-/* Bytes of the process in memory; 0: not known. */
-static long long resident(void) {
-    long long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (f && fscanf(f, "%*s %lld", &pages) != 1)
-        pages = 0;
-    if (f)
-        fclose(f);
-    return pages * 4096;
-}
-
 /* Large memory is the system's again, whatever malloc does. */
 TEST(pages) {
     for (size_t size = 1; size < 20 << 20; size = 3 * size + 1) {
         unsigned char *p = ggl_pages_calloc(size);
         REQUIRE(p && (uintptr_t)p % 64 == 0 && p[0] == 0 && p[size - 1] == 0);
         memset(p, 1, size);
-        const long long full = resident();
+        const long long full = test_status("VmRSS:") * 1024;
         ggl_pages_free(p, size);
         if (full > 0 && size >= 4 << 20 && !TEST_SANITIZED)
-            CHECK_MSG(resident() < full - (long long)size / 2, "%zu bytes stay", size);
+            CHECK_MSG(test_status("VmRSS:") * 1024 < full - (long long)size / 2, "%zu bytes stay",
+                      size);
     }
     ggl_pages_free(NULL, 1);
     ggl_pages_free(NULL, 10 << 20);

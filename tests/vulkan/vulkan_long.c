@@ -1,25 +1,13 @@
 /* Hundreds of tokens under the validation layer: it says nothing, and no memory is lost. */
-#include <unistd.h>
-
 #include "llm/internal/session.h"
 #include "messages.h"
+#include "process_status.h"
 #include "vulkan_test.h"
 
 /* llvmpipe uploads into blocks of 1 MiB, and makes another now and then until about token 420. So
  * a span of tokens in which the process grows is followed by another; memory that every token loses
  * shows in all of them. */
 enum { N_SPAN = 150, MOST_SPANS = 8, LEAST_LOST = 1300 /* bytes with each token */ };
-
-/* Bytes that the process has in memory; 0: not known. */
-static size_t resident(void) {
-    long pages[2] = {0};
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (f && fscanf(f, "%ld %ld", &pages[0], &pages[1]) != 2)
-        pages[1] = 0;
-    if (f)
-        fclose(f);
-    return (size_t)pages[1] * (size_t)sysconf(_SC_PAGESIZE);
-}
 
 static int32_t likeliest(const float *logits, int64_t n) {
     int64_t best = 0;
@@ -56,7 +44,7 @@ TEST(hundreds_of_tokens) {
             REQUIRE_OK(llm_session_eval(s, &one, &err), &err);
             token = likeliest(llm_session_logits(s), llm_session_n_vocab(s));
         }
-        after = resident();
+        after = (size_t)test_status("VmRSS:") * 1024;
         grows = before == 0 || after > before + LEAST_LOST * N_SPAN;
     }
     CHECK_MSG(!grows, "%zu bytes, and %zu after %d tokens more", before, after, N_SPAN);

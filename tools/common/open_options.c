@@ -214,8 +214,6 @@ static void print_measured(void *unused, const char *text) {
 
 llm_opening open_options_opening(open_options *o) {
     llm_opening how = o->how;
-    if (how.params.n_ubatch > 0)
-        how.session.n_ubatch = how.params.n_ubatch;
     how.typed = (const char(*)[LLM_OPEN_TYPED])o->typed;
     how.ignore = ignore_of(&o->ignore);
     how.params.override = o->overrides.text;

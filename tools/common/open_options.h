@@ -79,7 +79,7 @@ bool open_options_names_template(const open_options *o);
  * tool_reasoning_choices. Returns -1 with the status of llm_chat_new in *st, or an exit code after a message. */
 int open_options_open_chat(const char *tool, const open_options *o, llm_context *c, int reasoning,
                            ggl_status *st, ggl_error *err);
-/* How the model is opened: with notes of where it runs, with progress, and until a signal comes; its session is the default one, with n_ubatch.
+/* How the model is opened: with notes of where it runs, with progress, and until a signal comes; its session is the default one.
  * Borrows from o. */
 llm_opening open_options_opening(open_options *o);
 void open_options_fini(open_options *o);

@@ -88,16 +88,20 @@ class Handle:
         if self._inside_thread == threading.get_ident():
             raise Error(Status.USAGE, self._busy)
 
+    def _open_handle(self) -> int:
+        if self._handle is None:
+            raise Error(Status.USAGE, f"the {self._noun} is closed")
+        return self._handle
+
     @contextlib.contextmanager
     def _call(self) -> Iterator[int]:
         """The handle, for one call of the library."""
         self._refuse_inside()
         with self._inside:
-            if self._handle is None:
-                raise Error(Status.USAGE, f"the {self._noun} is closed")
+            handle = self._open_handle()
             self._inside_thread = threading.get_ident()
             try:
-                yield self._handle
+                yield handle
             finally:
                 self._inside_thread = None
 
@@ -107,9 +111,7 @@ class Handle:
         if self._is_foreign():
             self._refuse_inside()
         with self._beside:
-            if self._handle is None:
-                raise Error(Status.USAGE, f"the {self._noun} is closed")
-            yield self._handle
+            yield self._open_handle()
 
     def _wait(self, function: Callable[[int], object]) -> None:
         """Calls function(handle), which may take long. What a signal's handler raises meanwhile cancels the call."""
