@@ -122,7 +122,7 @@ const llm_stages *llm_eye_stages(const llm_eye *e) {
     return e->stages;
 }
 
-const llm_media *llm_eye_media(const llm_eye *e) {
+llm_media *llm_eye_media(const llm_eye *e) {
     return e->media;
 }
 

@@ -13,7 +13,7 @@ void llm_eye_close(llm_eye *e); /* NULL is fine */
 void llm_eye_note_other(const llm_eye *e, const llm_model *model, const llm_tokenizer *t,
                         void (*note)(void *ctx, const char *text), void *ctx);
 /* Where its rows are kept. */
-const llm_media *llm_eye_media(const llm_eye *e);
+llm_media *llm_eye_media(const llm_eye *e);
 /* Plans its stages for the backends of p, which tells what memory they take; nothing is allocated. Statuses of llm_stages_plan. */
 ggl_status llm_eye_plan(llm_eye *e, const llm_session_params *p, ggl_error *err);
 /* Makes its stages, which run on the backends of p: those that were planned for the same ones. n_given: numbers of a row that the text model takes. GGL_FORMAT: the

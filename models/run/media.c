@@ -8,7 +8,7 @@
 
 /* Caches may still have what was computed of rows that were dropped, so for long no others get their ids: else it would be taken for theirs, and who
  * asks may choose a picture for its ids. */
-enum { MOST_PAST = 1 << 13 };
+enum { MOST_PAST = 1 << 13, MOST_ROWS = 1 << 24 };
 
 typedef struct entry {
     uint8_t id[LLM_MEDIA_ID];
@@ -99,6 +99,12 @@ static void forget(llm_media *m, entry *e) {
     memmove(e, e + 1, (size_t)(m->entry + m->n - e) * sizeof *e);
 }
 
+/* One more entry has no rows. */
+static void note_past(llm_media *m) {
+    if (++m->n_past > MOST_PAST)
+        forget(m, find_oldest(m, false));
+}
+
 /* Drops rows that nobody holds until few enough are left. */
 static void drop(llm_media *m) {
     while (m->free_bytes > m->most_bytes) {
@@ -107,8 +113,7 @@ static void drop(llm_media *m) {
         ggl_free((void *)oldest->rows.row);
         oldest->rows.row = NULL;
         oldest->rows.place = NULL;
-        if (++m->n_past > MOST_PAST)
-            forget(m, find_oldest(m, false));
+        note_past(m);
     }
 }
 
@@ -147,33 +152,35 @@ bool llm_media_find(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int32_t *first
     return found;
 }
 
+/* Puts an entry into the table, whose ids, unless it has some, follow from its digest. */
+static ggl_status insert(llm_media *m, entry *e, ggl_error *err) {
+    if (!ggl_grow(&m->entry, &m->cap, m->n + 1, sizeof *m->entry))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %lld rows", (long long)e->rows.n);
+    while (e->first == 0 && (e->first = free_ids(m, e->id, e->rows.n)) == 0 && m->n_past > 0)
+        forget(m, find_oldest(m, false));
+    if (e->first == 0)
+        return ggl_fail(err, GGL_LIMIT, "there are too many rows at once");
+    const size_t at = count_above(m, e->first);
+    memmove(m->entry + at + 1, m->entry + at, (m->n - at) * sizeof *m->entry);
+    m->entry[at] = *e;
+    m->n++;
+    return GGL_OK;
+}
+
 static ggl_status add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm_media_rows *rows,
                       int32_t *first, ggl_error *err) {
     int64_t n;
     if (find(m, id, first, &n))
         return GGL_OK;
-    if (rows->n < 1 || rows->n > 1 << 24 || rows->n_row < 0 || rows->n_row > 1 << 24)
+    if (rows->n < 1 || rows->n > MOST_ROWS || rows->n_row < 0 || rows->n_row > 1 << 24)
         return ggl_fail(err, GGL_LIMIT, "%lld rows of %lld numbers cannot stand for tokens",
                         (long long)rows->n, (long long)rows->n_row);
     entry e = {.rows = *rows, .n_held = 1, .used = ++m->clock};
     memcpy(e.id, id, LLM_MEDIA_ID);
     const size_t n_floats = (size_t)(rows->n * rows->n_row);
     float *own = ggl_calloc(bytes_of(&e) + 1, 1); /* rows without numbers are there, too */
-    if (!own || !ggl_grow(&m->entry, &m->cap, m->n + 1, sizeof *m->entry)) {
-        ggl_free(own);
+    if (!own)
         return ggl_fail(err, GGL_NOMEM, "out of memory for %lld rows", (long long)rows->n);
-    }
-    entry *past = find_digest(m, id);
-    if (past) {
-        e.first = past->rows.n == rows->n ? past->first : 0;
-        forget(m, past);
-    }
-    while (e.first == 0 && (e.first = free_ids(m, id, rows->n)) == 0 && m->n_past > 0)
-        forget(m, find_oldest(m, false));
-    if (e.first == 0) {
-        ggl_free(own);
-        return ggl_fail(err, GGL_LIMIT, "there are too many rows at once");
-    }
     if (n_floats > 0)
         memcpy(own, rows->row, n_floats * sizeof *own);
     e.rows.row = own;
@@ -181,12 +188,16 @@ static ggl_status add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm_me
         e.rows.place = (int32_t *)(own + n_floats);
         memcpy(own + n_floats, rows->place, (size_t)rows->n * 3 * sizeof *rows->place);
     }
-    const size_t at = count_above(m, e.first);
-    memmove(m->entry + at + 1, m->entry + at, (m->n - at) * sizeof *m->entry);
-    m->entry[at] = e;
-    m->n++;
+    entry *past = find_digest(m, id);
+    if (past) {
+        e.first = past->rows.n == rows->n ? past->first : 0;
+        forget(m, past);
+    }
+    const ggl_status st = insert(m, &e, err);
+    if (st != GGL_OK)
+        ggl_free(own);
     *first = e.first;
-    return GGL_OK;
+    return st;
 }
 
 ggl_status llm_media_add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm_media_rows *rows,
@@ -195,6 +206,48 @@ ggl_status llm_media_add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm
     const ggl_status st = add(m, id, rows, first, err);
     ggl_os_mutex_unlock(&m->lock);
     return st;
+}
+
+static ggl_status expect(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int64_t n, int32_t *first,
+                         ggl_error *err) {
+    entry *same = find_digest(m, id);
+    if (same) {
+        *first = same->first;
+        same->used = ++m->clock;
+        return same->rows.n == n ? GGL_OK
+                                 : ggl_fail(err, GGL_FORMAT, "%lld rows, but there are %lld",
+                                            (long long)n, (long long)same->rows.n);
+    }
+    entry e = {.rows = {.n = n}, .used = ++m->clock};
+    if (n < 1 || n > MOST_ROWS)
+        return ggl_fail(err, GGL_FORMAT, "%lld rows cannot stand for tokens", (long long)n);
+    memcpy(e.id, id, LLM_MEDIA_ID);
+    const ggl_status st = insert(m, &e, err);
+    *first = e.first;
+    if (st == GGL_OK)
+        note_past(m);
+    return st;
+}
+
+ggl_status llm_media_expect(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int64_t n, int32_t *first,
+                            ggl_error *err) {
+    ggl_os_mutex_lock(&m->lock);
+    const ggl_status st = expect(m, id, n, first, err);
+    ggl_os_mutex_unlock(&m->lock);
+    return st;
+}
+
+bool llm_media_whose(llm_media *m, int32_t id, uint8_t digest[LLM_MEDIA_ID], int32_t *first,
+                     int64_t *n) {
+    ggl_os_mutex_lock(&m->lock);
+    const entry *e = find_id(m, id);
+    if (e) {
+        memcpy(digest, e->id, LLM_MEDIA_ID);
+        *first = e->first;
+        *n = e->rows.n;
+    }
+    ggl_os_mutex_unlock(&m->lock);
+    return e != NULL;
 }
 
 void llm_media_release(llm_media *m, int32_t first) {

@@ -6,7 +6,7 @@
 
 #include "ggl/internal/graph.h"
 #include "common/digest.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/pass.h"
@@ -25,7 +25,11 @@ struct llm_prompt_cache {
     /* A copy of the slot with the first n tokens of a prompt, for models that cannot go back there.
      * data NULL: none. */
     prompt_cache_entry copy;
-    uint64_t copy_of; /* digest of these tokens */
+    uint64_t copy_of;             /* digest of these tokens */
+    const llm_prompt_states *put; /* [n_put]: llm_prompt_cache_put_states */
+    size_t n_put;
+    void (*take)(void *ctx, const int32_t *id, const llm_prompt_states *x);
+    void *take_ctx;
 };
 
 /* --- the key ---------------------------------------------------------------------------------- */
@@ -155,6 +159,83 @@ void llm_prompt_cache_text(llm_prompt_cache *c, const int32_t *id, size_t n) {
     c->n_text = n;
 }
 
+void llm_prompt_cache_put_states(llm_prompt_cache *c, const llm_prompt_states *x, size_t n) {
+    c->put = x;
+    c->n_put = n;
+}
+
+void llm_prompt_cache_take_states(llm_prompt_cache *c,
+                                  void (*take)(void *ctx, const int32_t *id,
+                                               const llm_prompt_states *x),
+                                  void *ctx) {
+    c->take = take;
+    c->take_ctx = ctx;
+}
+
+/* --- pictures --------------------------------------------------------------------------------- */
+
+/* Returns how many tokens from i on are consecutive rows of the picture whose n_rows begin with id `first`. */
+static size_t run_of(const int32_t *id, size_t i, size_t n, int64_t first, int64_t n_rows) {
+    size_t end = i + 1;
+    while (end < n && id[end] == id[end - 1] - 1 && first - id[end] < n_rows)
+        end++;
+    return end - i;
+}
+
+/* Lists the pictures of the tokens, each time that rows of one begin. *out is to be freed. */
+static ggl_status list_pictures(const llm_session *s, const int32_t *id, size_t n,
+                                prompt_cache_picture **out, size_t *n_out, ggl_error *err) {
+    size_t cap = 0, step = 1;
+    prompt_cache_picture *x = NULL;
+    *out = NULL;
+    *n_out = 0;
+    for (size_t i = 0; i < n; i += step) {
+        prompt_cache_picture now = {0};
+        int32_t first;
+        int64_t n_rows;
+        step = 1;
+        if (id[i] >= 0 || !s->media)
+            continue;
+        if (!llm_media_whose(s->media, id[i], now.digest, &first, &n_rows) ||
+            !ggl_grow(&x, &cap, *n_out + 1, sizeof *x)) {
+            ggl_free(x);
+            return ggl_fail(err, GGL_NOMEM, "out of memory for the pictures of %zu tokens", n);
+        }
+        now.first = first;
+        now.n = (uint64_t)n_rows;
+        x[(*n_out)++] = now;
+        step = run_of(id, i, n, first, n_rows);
+    }
+    *out = x;
+    return GGL_OK;
+}
+
+/* Gives the rows of pictures the ids that they have in this process, or will have when they are shown again. */
+static ggl_status number_rows(const llm_session *s, const prompt_cache_content *c, int32_t *id,
+                              ggl_error *err) {
+    size_t k = 0;
+    for (size_t i = 0, step; i < c->n; i += step) {
+        int32_t first = 0;
+        step = 1;
+        if (id[i] >= 0)
+            continue;
+        if (!s->media || k == c->n_pictures)
+            return ggl_fail(err, GGL_FORMAT,
+                            "the prompt cache has rows of a picture, but not those of which one");
+        const prompt_cache_picture *p = &c->picture[k++];
+        const int64_t n_rows = p->n < INT32_MAX ? (int64_t)p->n : INT32_MAX, at = p->first - id[i];
+        if (p->first >= 0 || p->first < INT32_MIN || at < 0 || at >= n_rows)
+            return ggl_fail(err, GGL_FORMAT, "the prompt cache is damaged");
+        const ggl_status st = llm_media_expect(s->media, p->digest, n_rows, &first, err);
+        if (st != GGL_OK)
+            return st;
+        step = run_of(id, i, c->n, p->first, n_rows);
+        for (size_t j = 0; j < step; j++)
+            id[i + j] = (int32_t)(first - at - (int64_t)j);
+    }
+    return GGL_OK;
+}
+
 /* --- loading ---------------------------------------------------------------------------------- */
 
 /* Sets the slot to at most the first `want` tokens of an entry. Returns false if it cannot. */
@@ -233,6 +314,21 @@ ggl_status llm_prompt_cache_load(llm_prompt_cache *c, const char *path, const in
     return GGL_OK;
 }
 
+/* Gives the owner the states that the file has besides. Those that are of no use to this session are left out. */
+static ggl_status hand_out_states(llm_prompt_cache *c, const prompt_cache_content *content,
+                                  const int32_t *id, ggl_error *err) {
+    for (size_t i = 0; i < content->n_states && c->take; i++) {
+        prompt_cache_entry e;
+        int64_t n;
+        const ggl_status st = llm_prompt_cache_read_state(content, i, &e, err);
+        if (st != GGL_OK)
+            return st;
+        if (llm_slot_is_states(c->session, e.data, e.size, &n) && n == (int64_t)e.n)
+            c->take(c->take_ctx, id, &(llm_prompt_states){n, e.data, e.size});
+    }
+    return GGL_OK;
+}
+
 /* Restores the longest sequence that the file holds. *n_all: with the tokens after it that had not run. */
 static ggl_status use_all(llm_prompt_cache *c, const void *data, size_t size, int32_t **id,
                           size_t *n, size_t *n_all, ggl_error *err) {
@@ -241,22 +337,30 @@ static ggl_status use_all(llm_prompt_cache *c, const void *data, size_t size, in
     if (st != GGL_OK)
         return st;
     const prompt_cache_entry *e = &content.entry[0];
-    st = llm_session_check_prompt(c->session, content.id, (size_t)e->n, err);
-    for (size_t i = (size_t)e->n; i < content.n && st == GGL_OK; i++)
-        st = llm_session_check_token(c->session, content.id[i], err);
-    if (st != GGL_OK) /* GGL_USAGE: no tokens, or none of this vocabulary */
-        return st == GGL_USAGE ? GGL_FORMAT : st;
+    if (e->n > (uint64_t)llm_session_n_ctx(c->session))
+        return ggl_fail(err, GGL_LIMIT,
+                        "the prompt cache has %" PRIu64 " tokens, but the context only %" PRId64,
+                        e->n, llm_session_n_ctx(c->session));
+    if (e->n == 0)
+        return ggl_fail(err, GGL_FORMAT, "the prompt cache has no tokens");
     *id = ggl_calloc(content.n, sizeof **id);
     if (!*id)
         return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", content.n);
     memcpy(*id, content.id, content.n * sizeof **id);
+    st = number_rows(c->session, &content, *id, err);
+    for (size_t i = 0; i < content.n && st == GGL_OK; i++)
+        if ((*id)[i] >= 0)
+            st = llm_session_check_token(c->session, (*id)[i], err);
+    if (st != GGL_OK) /* GGL_USAGE: none of this vocabulary */
+        return st == GGL_USAGE ? GGL_FORMAT : st;
     *n = (size_t)e->n;
     *n_all = content.n;
     st = llm_session_restore(c->session, c->slot, e->data, e->size, err);
-    if (st != GGL_OK || llm_session_n_past(c->session, c->slot) == (int64_t)e->n)
-        return st;
-    st = llm_session_clear(c->session, c->slot, err);
-    return st == GGL_OK ? ggl_fail(err, GGL_FORMAT, "the prompt cache is damaged") : st;
+    if (st == GGL_OK && llm_session_n_past(c->session, c->slot) != (int64_t)e->n) {
+        st = llm_session_clear(c->session, c->slot, err);
+        return st == GGL_OK ? ggl_fail(err, GGL_FORMAT, "the prompt cache is damaged") : st;
+    }
+    return st == GGL_OK ? hand_out_states(c, &content, *id, err) : st;
 }
 
 ggl_status llm_prompt_cache_restore_bytes(llm_prompt_cache *c, const void *data, size_t size,
@@ -402,6 +506,8 @@ ggl_status llm_prompt_cache_save_all(llm_prompt_cache *c, const char *path, cons
                                      size_t n, size_t n_all, ggl_error *err) {
     const int64_t n_past = llm_session_n_past(c->session, c->slot);
     prompt_cache_content content = {.id = id};
+    prompt_cache_entry *state = NULL;
+    prompt_cache_picture *picture = NULL;
     void *now = NULL;
     if (n == 0 || (int64_t)n > n_past)
         return ggl_fail(err, GGL_USAGE,
@@ -423,7 +529,19 @@ ggl_status llm_prompt_cache_save_all(llm_prompt_cache *c, const char *path, cons
         st = ggl_fail(err, GGL_UNSUPPORTED,
                       "%s: this model cannot go back to token %zu, so nothing is saved", path, n);
     if (st == GGL_OK)
+        st = list_pictures(c->session, id, content.n, &picture, &content.n_pictures, err);
+    if (st == GGL_OK && c->n_put > 0) {
+        state = ggl_calloc(c->n_put, sizeof *state);
+        for (size_t i = 0; i < c->n_put && state; i++)
+            state[i] = (prompt_cache_entry){(uint64_t)c->put[i].n, c->put[i].data, c->put[i].size};
+        content.n_states = state ? c->n_put : 0;
+    }
+    content.state = state;
+    content.picture = picture;
+    if (st == GGL_OK)
         st = llm_prompt_cache_write(path, &c->key, &content, err);
+    ggl_free(state);
+    ggl_free(picture);
     ggl_free(now);
     return st;
 }

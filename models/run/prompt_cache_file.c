@@ -8,7 +8,7 @@
 #include "ggl/internal/file.h"
 #include "ggl/internal/show.h"
 
-enum { VERSION = 1, FIXED = 40, ALIGN = 64, BEGINNING = 256 };
+enum { VERSION = 1, FIXED = 40, ALIGN = 64, BEGINNING = 256, ROW = 4 * 8 };
 
 static const char magic[8] = {'g', 'g', 'l', '-', 'p', 'm', 't', '\n'};
 
@@ -18,6 +18,7 @@ typedef struct fixed {
     uint64_t file_size, head_size, sum;
 } fixed;
 _Static_assert(sizeof(fixed) == FIXED, "without gaps");
+_Static_assert(sizeof(prompt_cache_picture) == LLM_MEDIA_ID + 16, "without gaps");
 
 static size_t round_up(size_t x, size_t to) {
     return (x + to - 1) / to * to;
@@ -63,6 +64,15 @@ static void put_key(bytes *b, const prompt_cache_key *k) {
     put_number(b, k->placement);
 }
 
+/* Appends the row of an entry, which lies at *at, and moves this to the next one. */
+static void put_row(bytes *b, const prompt_cache_entry *e, size_t *at) {
+    put_number(b, e->n);
+    put_number(b, *at);
+    put_number(b, e->size);
+    put_number(b, beginning(e->data, e->size));
+    *at = round_up(*at + e->size, ALIGN);
+}
+
 /* Appends the head without its digest. head_size 0: the bytes are only counted. */
 static void put_head(bytes *b, const prompt_cache_key *k, const prompt_cache_content *c,
                      size_t head_size) {
@@ -71,6 +81,8 @@ static void put_head(bytes *b, const prompt_cache_key *k, const prompt_cache_con
     memcpy(f.magic, magic, sizeof magic);
     for (int i = 0; i < c->n_entries; i++)
         at = round_up(at + c->entry[i].size, ALIGN);
+    for (size_t i = 0; i < c->n_states; i++)
+        at = round_up(at + c->state[i].size, ALIGN);
     f.file_size = at;
     put(b, &f, sizeof f);
     put_key(b, k);
@@ -78,13 +90,13 @@ static void put_head(bytes *b, const prompt_cache_key *k, const prompt_cache_con
     put(b, c->id, c->n * sizeof *c->id);
     put_number(b, (uint64_t)c->n_entries);
     at = head_size;
-    for (int i = 0; i < c->n_entries; i++) {
-        put_number(b, c->entry[i].n);
-        put_number(b, at);
-        put_number(b, c->entry[i].size);
-        put_number(b, beginning(c->entry[i].data, c->entry[i].size));
-        at = round_up(at + c->entry[i].size, ALIGN);
-    }
+    for (int i = 0; i < c->n_entries; i++)
+        put_row(b, &c->entry[i], &at);
+    put_number(b, c->n_states);
+    for (size_t i = 0; i < c->n_states; i++)
+        put_row(b, &c->state[i], &at);
+    put_number(b, c->n_pictures);
+    put(b, c->picture, c->n_pictures * sizeof *c->picture);
 }
 
 void llm_prompt_cache_seal(void *data, size_t size) {
@@ -102,9 +114,11 @@ static ggl_status write_all(ggl_new_file *f, const char *head, size_t head_size,
     static const char zeros[ALIGN];
     FILE *out = ggl_new_file_stream(f);
     bool ok = fwrite(head, 1, head_size, out) == head_size;
-    for (int i = 0; i < c->n_entries && ok; i++) {
-        const size_t n = c->entry[i].size, gap = round_up(n, ALIGN) - n;
-        ok = fwrite(c->entry[i].data, 1, n, out) == n && fwrite(zeros, 1, gap, out) == gap;
+    for (size_t i = 0; i < (size_t)c->n_entries + c->n_states && ok; i++) {
+        const prompt_cache_entry *e =
+            i < (size_t)c->n_entries ? &c->entry[i] : &c->state[i - (size_t)c->n_entries];
+        const size_t n = e->size, gap = round_up(n, ALIGN) - n;
+        ok = fwrite(e->data, 1, n, out) == n && fwrite(zeros, 1, gap, out) == gap;
     }
     if (!ok)
         ggl_new_file_note(f);
@@ -242,8 +256,8 @@ static ggl_status check_key(reader *r, const prompt_cache_key *key, ggl_error *e
         return ggl_fail(
             err, GGL_UNSUPPORTED,
             "the prompt cache was made with another descriptor, with a context (-c) for "
-            "which this one makes another graph, or with rows divided otherwise "
-            "(--split rows)");
+            "which this one makes another graph, with or without an eye (--mmproj), or with rows "
+            "divided otherwise (--split rows)");
     if (rings != key->rings)
         return ggl_fail(
             err, GGL_UNSUPPORTED,
@@ -255,6 +269,33 @@ static ggl_status check_key(reader *r, const prompt_cache_key *key, ggl_error *e
                         "the layers, or with other types of the cache (-ctk, -ctv) that run "
                         "elsewhere");
     return GGL_OK;
+}
+
+/* Reads the row of an entry, and finds its bytes. */
+static ggl_status take_row(reader *r, const prompt_cache_content *c, prompt_cache_entry *e,
+                           ggl_error *err) {
+    e->n = take_number(r);
+    const uint64_t at = take_number(r), size = take_number(r), sum = take_number(r);
+    if (r->bad || e->n > c->n || at % ALIGN || at < FIXED || at > c->file_size ||
+        size > c->file_size - at)
+        return damaged(err);
+    e->data = c->file + at;
+    e->size = (size_t)size;
+    return beginning(e->data, e->size) == sum ? GGL_OK : damaged(err);
+}
+
+/* Reads what heads of older versions do not have. */
+static ggl_status take_more(reader *r, prompt_cache_content *c, ggl_error *err) {
+    if (r->n - r->at < sizeof(uint64_t))
+        return GGL_OK;
+    const uint64_t n_states = take_number(r);
+    c->state_row = take(r, n_states <= r->n / ROW ? n_states * ROW : r->n);
+    const uint64_t n_pictures = r->n - r->at < sizeof(uint64_t) ? 0 : take_number(r);
+    c->picture = (const prompt_cache_picture *)(const void *)take(
+        r, n_pictures <= r->n / sizeof *c->picture ? n_pictures * sizeof *c->picture : r->n);
+    c->n_states = (size_t)n_states;
+    c->n_pictures = (size_t)n_pictures;
+    return r->bad ? damaged(err) : GGL_OK;
 }
 
 ggl_status llm_prompt_cache_read(prompt_cache_content *out, const prompt_cache_key *key,
@@ -274,17 +315,17 @@ ggl_status llm_prompt_cache_read(prompt_cache_content *out, const prompt_cache_k
     const uint64_t n_entries = take_number(&r);
     if (r.bad || n_entries < 1 || n_entries > LLM_PROMPT_CACHE_ENTRIES)
         return damaged(err);
-    for (uint64_t i = 0; i < n_entries; i++) {
-        prompt_cache_entry *e = &out->entry[out->n_entries++];
-        e->n = take_number(&r);
-        const uint64_t at = take_number(&r), entry_size = take_number(&r), sum = take_number(&r);
-        if (r.bad || e->n > n || at % ALIGN || at < f.head_size || at > size ||
-            entry_size > size - at)
-            return damaged(err);
-        e->data = (const char *)data + at;
-        e->size = (size_t)entry_size;
-        if (beginning(e->data, e->size) != sum)
-            return damaged(err);
-    }
-    return GGL_OK;
+    out->file = data;
+    out->file_size = size;
+    for (uint64_t i = 0; i < n_entries && st == GGL_OK; i++)
+        st = take_row(&r, out, &out->entry[out->n_entries++], err);
+    if (st == GGL_OK)
+        st = take_more(&r, out, err);
+    return st;
+}
+
+ggl_status llm_prompt_cache_read_state(const prompt_cache_content *c, size_t i,
+                                       prompt_cache_entry *out, ggl_error *err) {
+    reader r = {.p = c->state_row + i * ROW, .n = ROW};
+    return take_row(&r, c, out, err);
 }

@@ -85,7 +85,7 @@ struct llm_session {
     const char *prefix; /* of names of inputs: "", or "stage." if only a stage is computed */
     bool guesses; /* its logits are guesses, made from tokens and the rows of those before them */
     bool tells;   /* it computes the output "rows" for all tokens (llm_session_hear) */
-    const llm_media *media; /* of the params: rows that stand for tokens; NULL: none do */
+    llm_media *media; /* of the params: rows that stand for tokens; NULL: none do */
     /* [n_slots * n_ctx]: how many places the elements up to this one lie behind its position, because pictures take fewer places than they have
      * rows. NULL: the model has no places */
     int32_t *behind;
@@ -178,6 +178,8 @@ ggl_status llm_session_share_read(llm_session *s, int dst, int src, ggl_error *e
  * possible if its model has no states and no rings. */
 ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_only, void **data,
                          size_t *size, ggl_error *err);
+/* True if these bytes are states of this model, undamaged; *n: after so many tokens. */
+bool llm_slot_is_states(const llm_session *s, const void *data, size_t size, int64_t *n);
 /* Sets *out: whether these bytes are a saved slot whose tokens read this text (n 0: none). Statuses of llm_session_restore. */
 ggl_status llm_slot_has_text(const llm_session *s, const void *data, size_t size,
                              const int32_t *token, int64_t n, bool *out, ggl_error *err);

@@ -257,6 +257,14 @@ static ggl_status read_header(const llm_session *s, header *h, const void *data,
     return check_header(s, h, (const char *)data + sizeof *h, size - sizeof *h, err);
 }
 
+bool llm_slot_is_states(const llm_session *s, const void *data, size_t size, int64_t *n) {
+    header h;
+    if (read_header(s, &h, data, size, NULL) != GGL_OK || !h.states_only)
+        return false;
+    *n = h.n_past;
+    return true;
+}
+
 ggl_status llm_slot_has_text(const llm_session *s, const void *data, size_t size,
                              const int32_t *token, int64_t n, bool *out, ggl_error *err) {
     header h;

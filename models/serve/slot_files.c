@@ -39,9 +39,24 @@ ggl_status llm_engine_save_slot(llm_engine *e, int slot, llm_prompt_cache *c, co
             "slot %d was computed with other scales of adapters than those of the start, "
             "and is not saved",
             slot);
+    llm_prompt_states *states = NULL;
+    size_t n_states;
+    st = llm_snapshots_list(&e->kept.snapshots, llm_session_shares(e->p.session), s->token, s->n,
+                            &states, &n_states, err);
+    if (st != GGL_OK)
+        return st;
+    llm_prompt_cache_put_states(c, states, n_states);
     st = llm_prompt_cache_save(c, path, s->token, (size_t)s->n, err);
+    llm_prompt_cache_put_states(c, NULL, 0);
+    ggl_free(states);
     *n = st == GGL_OK ? s->n : 0;
     return st;
+}
+
+/* States of a file, from which prompts may go on. */
+static void take_states(void *ctx, const int32_t *id, const llm_prompt_states *x) {
+    llm_engine *e = ctx;
+    llm_snapshots_put(&e->kept.snapshots, llm_session_shares(e->p.session), id, x);
 }
 
 /* Makes room for a sequence of n tokens, which is to replace that of a slot: clears this one first, then kept sequences
@@ -65,11 +80,14 @@ ggl_status llm_engine_restore_slot(llm_engine *e, int slot, llm_prompt_cache *c,
     ggl_status st = begin(e, slot, err);
     if (st != GGL_OK)
         return st;
+    if (e->kept.has_states)
+        llm_prompt_cache_take_states(c, take_states, e);
     st = llm_prompt_cache_restore(c, path, &id, &n_id, &n_all, err);
     if (st == GGL_LIMIT && n_id > 0 && make_room(e, slot, (int64_t)n_id))
         st = llm_prompt_cache_restore(c, path, &id, &n_id, &n_all, err);
     if (st == GGL_OK || llm_session_n_past(e->p.session, slot) != e->kept.slot[slot].n)
         llm_kept_adopt(&e->kept, slot, id, (int64_t)n_id);
+    llm_prompt_cache_take_states(c, NULL, NULL);
     *n = st == GGL_OK ? (int64_t)n_id : 0;
     return st;
 }

@@ -3,7 +3,7 @@
 #ifndef LLM_SNAPSHOTS_H
 #define LLM_SNAPSHOTS_H
 
-#include "llm/internal/session.h"
+#include "llm/internal/prompt_cache.h"
 
 typedef struct snapshot {
     int32_t *token; /* [n] */
@@ -25,6 +25,13 @@ typedef struct snapshots {
  * is kept. */
 void llm_snapshots_add(snapshots *s, llm_session *session, int slot, const float *share,
                        const int32_t *token, int64_t n);
+/* Keeps a copy of states that were saved elsewhere, after token[0 .. x->n). */
+void llm_snapshots_put(snapshots *s, const float *share, const int32_t *token,
+                       const llm_prompt_states *x);
+/* Lists those with these shares from which a sequence token[0 .. n) could go on before its end, by rising tokens. *out is to be freed; its data is
+ * valid until the next change. GGL_NOMEM. */
+ggl_status llm_snapshots_list(const snapshots *s, const float *share, const int32_t *token,
+                              int64_t n, llm_prompt_states **out, size_t *n_out, ggl_error *err);
 /* Returns the longest snapshot with these shares whose tokens are the beginning of token[0 .. n), or NULL. Valid until the next
  * llm_snapshots_add. */
 snapshot *llm_snapshots_find(const snapshots *s, const float *share, const int32_t *token,

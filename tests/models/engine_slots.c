@@ -98,6 +98,35 @@ TEST(files_with_states) {
     check_files(MODEL(ALL STATES));
 }
 
+/* The prompt of a sequence that was saved, once more: tokens that need not run. */
+static int64_t reused_by(const int32_t *prompt, int64_t n) {
+    job *j = job_plain(&f, 0, (size_t)n, 8);
+    memcpy(j->prompt, prompt, (size_t)n * sizeof *prompt);
+    run_in(j, -1);
+    CHECK(job_check(j));
+    return j->stats.n_reused;
+}
+
+/* States from which the prompt of a saved sequence can go on before its end are in its file, so that a restart is not slower. */
+TEST(files_have_earlier_states) {
+    enum { N = 120 };
+    const char *path = test_path("slot");
+    int32_t prompt[N];
+    int64_t n = 0;
+    if (start(MODEL(ALL STATES), 0)) {
+        job *j = run_in(job_plain(&f, 1, N, 10), 3);
+        memcpy(prompt, j->prompt, sizeof prompt);
+        CHECK_INT(save(3, path), N + 9);
+        const int64_t in_memory = reused_by(prompt, N);
+        CHECK(in_memory > N / 2);
+        if (start_again(0)) {
+            CHECK_OK(restore(1, path, &n), &f.err);
+            CHECK_INT(reused_by(prompt, N), in_memory);
+        }
+    }
+    fixture_close(&f);
+}
+
 /* The place that is asked for is taken, with what other slots have computed; unless a sequence runs there. */
 TEST(places) {
     if (start(MODEL(ALL), 0)) {

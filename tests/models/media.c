@@ -135,6 +135,39 @@ static void check_all(const llm_media *m, const picture *p) {
                   r.row[0] == (float)(1000 * k + i));
 }
 
+/* Ids that a file names are kept for rows that come later, and none else gets them. */
+TEST(ids_that_are_expected) {
+    llm_media *m;
+    ggl_error err = {0};
+    uint8_t id[LLM_MEDIA_ID], found[LLM_MEDIA_ID];
+    int32_t first, again, whose;
+    int64_t n;
+    llm_media_row r;
+    REQUIRE_OK(llm_media_new(&m, 1 << 20, &err), &err);
+    digest_of(1, 77, id);
+    REQUIRE_OK(llm_media_expect(m, id, 4, &first, &err), &err);
+    CHECK(first == -78 && !llm_media_get(m, first, &r) && !llm_media_find(m, id, &again, &n));
+    REQUIRE(llm_media_whose(m, first - 3, found, &whose, &n));
+    CHECK(whose == first && n == 4 && memcmp(found, id, sizeof id) == 0);
+    CHECK(!llm_media_whose(m, first - 4, found, &whose, &n) &&
+          !llm_media_whose(m, 3, found, &whose, &n));
+    REQUIRE_OK(llm_media_expect(m, id, 4, &again, &err), &err);
+    CHECK_INT(again, first);
+    CHECK_INT(llm_media_expect(m, id, 5, &again, &err), GGL_FORMAT);
+    digest_of(2, 77, id);
+    REQUIRE_OK(add(m, id, 3, 20, NULL, &again, &err), &err);
+    CHECK(again != first && (again < first - 3 || again - 2 > first));
+    CHECK_INT(llm_media_expect(m, id, 0, &again, &err), GGL_FORMAT);
+    digest_of(1, 77, id);
+    REQUIRE_OK(add(m, id, 4, 10, NULL, &again, &err), &err);
+    CHECK(again == first && llm_media_get(m, first - 3, &r) && r.row[0] == 13);
+    REQUIRE_OK(llm_media_expect(m, id, 4, &again, &err), &err); /* they are there */
+    CHECK(again == first && llm_media_get(m, first, &r));
+    digest_of(5, 5, id);
+    CHECK_INT(llm_media_expect(m, id, 0, &again, &err), GGL_FORMAT);
+    llm_media_free(m);
+}
+
 TEST(seeded_orders) {
     llm_media *m;
     ggl_error err = {0};

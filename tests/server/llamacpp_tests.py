@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Runs the tests of llama.cpp's server, as they are, against llm-server, and prints a table: how many of each file pass.
 
-    llamacpp_tests.py LLM-SERVER LLM-GGUF FOLDER MODEL [-k EXPRESSION] [--show]
+    llamacpp_tests.py BIN FOLDER MODEL [FILE..] [--encoder GGUF] [-k EXPRESSION] [--show]
 
-FOLDER is tools/server/tests of a checkout of llama.cpp (its chat templates are read from ../../../models/templates), and MODEL is
-stories260K as GGUF. Needs pytest and requests. The tests run in a copy, with their assertions unchanged. Instead of downloads they find MODEL
-in llm-server's cache, also as a draft model, in three parts, with marks for infill, and in a file of presets for the tests of
-the router. Where defaults differ, the server gets llama.cpp's: chatml, --cors '*', and as -c the part of one slot. Tests marked "slow"
-are left out. A failure is counted under one of three heads: "differs" (docs/compatibility.md says why the server answers otherwise),
+BIN is the folder of our programs, FOLDER tools/server/tests of a checkout of llama.cpp (its chat templates are read from
+../../../models/templates), and MODEL stories260K as GGUF; with names as FILE, such as test_basic.py, only those run. Needs pytest, filelock and
+requests. The tests run in a copy, with their assertions unchanged. Instead of downloads they find files in llm-server's cache that are made here: MODEL,
+also as a draft model, in three parts, with marks for infill, with an adapter that llm-train makes of it, with an eye of random weights, and
+in a file of presets for the tests of the router; an encoder (or the one of --encoder, which should have BERT's words), and a reranker, both of random
+weights, the reranker's chosen so that it orders the tests' documents as a trained one does. Their pictures, too, are stand-ins. Where defaults differ, the
+server gets llama.cpp's: chatml, --cors '*', and as -c the part of one slot. Tests marked "slow" are left out. A failure is counted under one of three heads: "differs" (docs/compatibility.md says why the server answers otherwise),
 "not here" (the words or tokens of another model or random generator), and "open": anything else. Exit code 1: a test is open, or one of those
 that are known to fail passes; 77: the folder or a package is absent.
 """
@@ -20,6 +22,10 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import encoder_file  # noqa: E402
+import eye_file  # noqa: E402
 
 # Failures that are known: a pattern of all of "file::test", one of what the failure says, and a sentence. Any other failure is "open".
 DIED = "Server process died with return code [12]"
@@ -81,9 +87,11 @@ NOT_HERE = [
     (r"embedding::test_embedding_pooling_none", r"10 == 5", "the tokens of a model to download"),
 ]
 
-# Files of the cache, in place of downloads: each is MODEL.
-FILES = ["test-model-stories260K/stories260K-f32.gguf", "models/bert-bge-small/ggml-model-f16.gguf", "models/jina-reranker-v1-tiny-en/ggml-model-f16.gguf",
-         "stories15M_MOE/stories15M_MOE-F16.gguf", "tinygemma3-GGUF/tinygemma3-Q8_0.gguf"]
+# Files of the cache, in place of downloads: those that are MODEL, and others.
+FILES = ["test-model-stories260K/stories260K-f32.gguf", "stories15M_MOE/stories15M_MOE-F16.gguf", "tinygemma3-GGUF/tinygemma3-Q8_0.gguf"]
+EYE = "tinygemma3-GGUF/mmproj-tinygemma3-f16.gguf"
+ENCODER = "models/bert-bge-small/ggml-model-f16.gguf"
+RERANKER = "models/jina-reranker-v1-tiny-en/ggml-model-f16.gguf"
 INFILL = "test-model-stories260K-infill/stories260K-infill-f32.gguf"
 SPLIT = "models/tinyllamas/split/stories15M-q8_0-00001-of-00003.gguf"
 PRESETS = [("ggml-org/tinygemma3-GGUF:Q8_0", FILES[-1]), ("ggml-org/test-model-stories260K:F32", FILES[0]),
@@ -107,6 +115,8 @@ while i < len(args):
     if name == "--ctx-size":
         out.append(str(int(value) // slots))
         i += 1
+if "tinygemma3" in " ".join(args) and not given & {{"--no-mmproj", "--mmproj"}}:
+    out += ["--mmproj", {eye!r}]
 if not any(a.startswith("--chat-template") for a in args):
     out += ["--chat-template", "chatml"]
 if "--cors-origins" not in given:
@@ -123,8 +133,34 @@ import shutil
 def download(url, out=None):
     if not url.endswith(".gguf"):
         raise OSError("no downloads here")
-    shutil.copyfile({model!r}, out)
+    shutil.copyfile({adapter!r} if "shakespeare" in url else {model!r}, out or url.split("/")[-1])
 '''
+
+PICTURES = '''
+import requests
+
+get = requests.get
+
+
+def picture(url, *args, **more):
+    """Answers for the pictures that the tests fetch themselves."""
+    for name, data in {pictures!r}.items():
+        if name in url:
+            answer = requests.Response()
+            answer.status_code, answer._content = 200, data
+            return answer
+    return get(url, *args, **more)
+
+
+requests.get = picture
+'''
+
+# What the adapter learns: words that the tests look for.
+VERSE = """Look in thy glass, my love, and thy eye is the sun.
+Look in thy glass and see the sun in thy eye, my love.
+"""
+
+BERT = 32, 64, 2, 512, 4, 0.3   # as encoder_file.SIZE, with a context that has room for the tests' documents
 
 OPENAI = '''
 import json
@@ -183,24 +219,36 @@ def write(path, text, mode=0o644):
 
 
 def prepare(folder, options):
-    """Copies the tests to where they may write, and puts what they find there in place of the server, models and packages."""
+    """Copies the tests to where they may write, and puts what they find there in place of the server, models, pictures and packages."""
     tests, model = os.path.join(folder, "tools", "server", "tests"), os.path.abspath(options.model)
     shutil.copytree(options.folder, tests, ignore=shutil.ignore_patterns("tmp", "__pycache__"))
     os.makedirs(os.path.join(tests, "tmp"))
     os.symlink(os.path.abspath(os.path.join(options.folder, "..", "..", "..", "models")), os.path.join(folder, "models"))
-    hub = os.path.join(folder, "cache", "hub", "ggml-org")
-    infill, split = os.path.join(hub, INFILL), os.path.join(hub, SPLIT)
-    for file in (*FILES, INFILL, SPLIT):
-        os.makedirs(os.path.dirname(os.path.join(hub, file)), exist_ok=True)
+    hub, adapter = os.path.join(folder, "cache", "hub", "ggml-org"), os.path.join(folder, "adapter.gguf")
+    place = lambda file: os.path.join(hub, file)
+    for file in (*FILES, INFILL, SPLIT, ENCODER, RERANKER):
+        os.makedirs(os.path.dirname(place(file)), exist_ok=True)
     for file in FILES:
-        shutil.copyfile(model, os.path.join(hub, file))
+        shutil.copyfile(model, place(file))
+    eye_file.llava(place(EYE), 64, side=8)
+    if options.encoder:
+        shutil.copyfile(options.encoder, place(ENCODER))
+    else:
+        encoder_file.encoder(place(ENCODER), size=BERT)
+    encoder_file.encoder(place(RERANKER), seed=2, labels=[""], size=BERT)
+    write(os.path.join(folder, "verse.txt"), VERSE)
     marks = [f"tokenizer.ggml.fim_{n}_token_id=u32:{i}" for n, i in (("pre", 509), ("suf", 510), ("mid", 511))]
-    for command in (["set", model, *marks, "-o", infill], ["split", model, split.replace("-00001-of-00003.gguf", ""), "--max-tensors", "16"]):
-        subprocess.run([options.gguf, *command], check=True, stdout=subprocess.DEVNULL)
+    for command in (["llm-gguf", "set", model, *marks, "-o", place(INFILL)],
+                    ["llm-gguf", "split", model, place(SPLIT).replace("-00001-of-00003.gguf", ""), "--max-tensors", "16"],
+                    ["llm-train", "-m", model, os.path.join(folder, "verse.txt"), "--lora", "--rank", "8", "--steps", "60",
+                     "--learning-rate", "0.01", "-o", adapter]):
+        subprocess.run([os.path.join(options.bin, command[0]), *command[1:]], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     presets = os.path.join(folder, "models.ini")
-    write(presets, "".join(f"[{name}]\nmodel = {os.path.join(hub, file)}\n" for name, file in PRESETS))
-    write(os.path.join(folder, "server"), WRAPPER.format(python=sys.executable, presets=presets, server=os.path.abspath(options.server)), 0o755)
-    write(os.path.join(folder, "wget.py"), WGET.format(model=model))
+    write(presets, "".join(f"[{name}]\nmodel = {place(file)}\n" for name, file in PRESETS))
+    write(os.path.join(folder, "server"), WRAPPER.format(python=sys.executable, presets=presets, server=os.path.abspath(os.path.join(options.bin, "llm-server")),
+                                                         eye=place(EYE)), 0o755)
+    write(os.path.join(folder, "wget.py"), WGET.format(model=model, adapter=adapter))
+    write(os.path.join(folder, "sitecustomize.py"), PICTURES.format(pictures={"11_truck": eye_file.png((9, 99, 200)), "91_cat": eye_file.png((220, 150, 9))}))
     try:
         import openai  # noqa: F401
     except ImportError:
@@ -232,8 +280,9 @@ def sort(name, message, used):
 
 def main():
     a = argparse.ArgumentParser()
-    for name in ("server", "gguf", "folder", "model"):
+    for name in ("bin", "folder", "model"):
         a.add_argument(name)
+    a.add_argument("--encoder", help="an embedding model with BERT's words, as GGUF")
     a.add_argument("files", nargs="*", help="only these, such as test_basic.py")
     a.add_argument("-k")
     a.add_argument("--port", type=int, default=18390)
@@ -241,7 +290,7 @@ def main():
     a.add_argument("--verbose", action="store_true", help="pytest's own output, too")
     options = a.parse_intermixed_args()
     try:
-        import pytest, requests  # noqa: F401, E401
+        import filelock, pytest, requests  # noqa: F401, E401
     except ImportError as e:
         print(f"skipped: {e}")
         return 77

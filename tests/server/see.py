@@ -128,6 +128,35 @@ def completion():
         at_rest(s)
 
 
+def saved():
+    """A saved slot whose prompt has pictures goes on after a restart: the same pictures need not run again, others do."""
+    folder = FOLDER.name + "/slots"
+    os.makedirs(folder)
+    options = ["--slot-save-path", folder, "--cache-slots", "0"]
+    ask = lambda s, *pictures: post(s, "/completion", {"prompt": {"prompt_string": "A <__media__>, then <__media__>, and", "multimodal_data": [b64(p) for p in pictures]},
+                                                       "n_predict": 6, "id_slot": 0})
+    use = lambda s, action, status=200: post(s, f"/slots/0?action={action}", {"filename": "seen"}, status)
+    with seeing(*options) as s:
+        first = ask(s, RED, BLUE)
+        n = first["timings"]["prompt_n"]
+        check(use(s, "save")["n_saved"] >= n, first)
+    with seeing(*options) as s:
+        check(use(s, "restore")["n_restored"] >= n, "restored")
+        again = ask(s, RED, BLUE)
+        check(again["timings"]["prompt_n"] == 1 and again["content"] == first["content"], again)
+        use(s, "restore")
+        check(1 < ask(s, RED, RED)["timings"]["prompt_n"] < n, "the first picture is the same")
+        use(s, "restore")
+        check(n // 2 < ask(s, BLUE, RED)["timings"]["prompt_n"] < n, "both are others")
+        at_rest(s)
+    other = eye_file.llava(FOLDER.name + "/other-eye.gguf", N_EMBD, seed=5)
+    with seeing(*options, mmproj=other) as s:
+        use(s, "restore")
+        check(n // 2 < ask(s, RED, BLUE)["timings"]["prompt_n"] < n, "another eye sees other rows")
+    with Server([BINARY, "-c", "2048", "-np", "4", "-t", "1", *options]) as s:
+        check("--mmproj" in use(s, "restore", 400)["error"]["message"], "without an eye")
+
+
 def names():
     """A text that looks like the name of a picture is a text, also when the picture is there."""
     with open(FOLDER.name + "/red.ppm", "wb") as f:
@@ -448,7 +477,7 @@ def sounds():
         says(s, "/v1/chat/completions", audio(low), "audio input is not supported")
 
 
-CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, folders, unloaded, sizes, several, adapted, leaves, sounds)}
+CASES = {f.__name__: f for f in (apis, completion, saved, names, errors, says_so, others, addresses, folders, unloaded, sizes, several, adapted, leaves, sounds)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

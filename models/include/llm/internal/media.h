@@ -51,6 +51,13 @@ bool llm_media_find(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int32_t *first
 /* Takes back one hold of the rows that begin with this id. Rows that nobody holds are dropped when there are too many of them, those first
  * that were added or found the longest ago. If they are added again, they have the same ids, which for long no others get meanwhile. */
 void llm_media_release(llm_media *m, int32_t first);
+/* Sets the digest, the first id and the number of the rows to which an id belongs, also of rows that were dropped. False: nobody has it. */
+bool llm_media_whose(llm_media *m, int32_t id, uint8_t digest[LLM_MEDIA_ID], int32_t *first,
+                     int64_t *n);
+/* Keeps ids for n rows that are not there, as if they had been added and dropped: a sequence from a file names them. *first is the id that they
+ * have then, or have already. GGL_FORMAT: others of this digest are there, and are not n; GGL_NOMEM, GGL_LIMIT. */
+GGL_NODISCARD ggl_status llm_media_expect(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int64_t n,
+                                          int32_t *first, ggl_error *err);
 /* Finds the row with this id; false: there is none, or it was dropped. m may be NULL. */
 bool llm_media_get(const llm_media *m, int32_t id, llm_media_row *out);
 

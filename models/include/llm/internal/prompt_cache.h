@@ -46,6 +46,21 @@ void llm_prompt_cache_free(llm_prompt_cache *c); /* NULL is fine */
  * need not read again. Borrowed until the cache is freed, or has another one. */
 void llm_prompt_cache_text(llm_prompt_cache *c, const int32_t *id, size_t n);
 
+/* The states of a model that has some, after the first n tokens of a sequence: llm_session_save of states only. */
+typedef struct llm_prompt_states {
+    int64_t n;
+    const void *data;
+    size_t size;
+} llm_prompt_states;
+
+/* The next save also writes these, from which other prompts may go on: [n], by rising tokens, all fewer than those saved. Borrowed until then. */
+void llm_prompt_cache_put_states(llm_prompt_cache *c, const llm_prompt_states *x, size_t n);
+/* Each restore hands those of the file to `take`, with the sequence's tokens, once the slot holds it: x->n of these are theirs. They have been checked. */
+void llm_prompt_cache_take_states(llm_prompt_cache *c,
+                                  void (*take)(void *ctx, const int32_t *id,
+                                               const llm_prompt_states *x),
+                                  void *ctx);
+
 /* Sets the slot to as much of the file's sequence as id[0 .. n) begins with, but not all n tokens: the
  * last one has to run, because its logits are wanted. *n_held (may be 0) is the number of tokens in
  * the slot. Unless it returns GGL_OK, the slot is empty. GGL_NOT_FOUND: there is no such file, or it

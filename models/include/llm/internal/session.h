@@ -53,7 +53,7 @@ typedef struct llm_session_params {
     const int32_t *tap;
     int n_taps;
     /* Tokens below 0 stand for rows of this table; borrowed. NULL: there are none. GGL_UNSUPPORTED: the model takes none. */
-    const llm_media *media;
+    llm_media *media;
     int guess_layer; /* with .only "guess": as in llm_arch_params */
     /* In a session of guesses for another model: that one, whose token embedding is read if its own file has none. Borrowed until
      * the session is freed. NULL: none. */
