@@ -19,6 +19,7 @@ static void end(llm_engine *e, task *t) {
     t->stats.n_guessed = t->q.n_guessed;
     t->stats.n_right = t->q.n_right;
     t->stats.n_nan = t->q.n_nan;
+    e->stats.n_drafts += t->q.n_drafts;
     e->stats.n_guessed += t->q.n_guessed;
     e->stats.n_right += t->q.n_right;
     e->stats.n_ended++;

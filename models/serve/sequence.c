@@ -229,6 +229,7 @@ static void follow_guess(seq *q, int32_t id) {
         q->n_forced += n_right;
         return;
     }
+    q->n_drafts++;
     q->n_guessed += q->n_guess;
     q->n_right += n_right;
     if (q->guesser.outcome)

@@ -54,7 +54,7 @@ typedef struct seq {
     uint32_t *allowed;      /* a bit for each token; made when it is first needed */
     bool has_mask, is_done; /* `allowed` is for the next token, unless the text is done */
     int64_t n_left;         /* tokens that will be drawn at most; less than 0: any number */
-    int64_t n_drawn, n_guessed, n_right, n_forced;
+    int64_t n_drawn, n_drafts, n_guessed, n_right, n_forced;
     int64_t n_nan; /* NaNs among the last logits; such tokens are never drawn */
 } seq;
 

@@ -172,7 +172,9 @@ TEST(refuses_what_it_does_not_do) {
     } cases[] = {
         {"{}", "\"prompt\" is missing"},
         {"{\"prompt\": []}", "empty list"},
-        {"{\"prompt\": 3}", "prompt: a prompt must be a string or a list of ids, not a number"},
+        {"{\"prompt\": 3}",
+         "prompt: a prompt must be a string, a list of tokens, or an object with "
+         "\"prompt_string\" or \"content\", not a number"},
         {"{\"prompt\": [100]}", "prompt: 100 is not a token; the vocabulary has 0 to 99"},
         {"{\"prompt\": [[-1], [2]]}", "prompt[0]: -1 is not a token"},
         {"{\"prompt\": [[1.5]]}", "1.5 is not a token"},
@@ -265,7 +267,7 @@ TEST(writes_an_answer) {
         {"timings/prompt_n", "8"},
         {"timings/prompt_ms", "500.000"},
         {"timings/predicted_n", "5"},
-        {"timings/predicted_per_second", "5"},
+        {"timings/predicted_per_second", "4"},
         {"generation_settings/n_ctx", "4096"},
         {"generation_settings/seed", "7"},
         {"generation_settings/n_predict", "5"},

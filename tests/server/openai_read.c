@@ -557,12 +557,11 @@ static const struct {
     {&api_openai_completions, "{\"prompt\": [1, 100]}", "prompt",
      "prompt: 100 is not a token; the vocabulary has 0 to 99"},
     {&api_openai_completions, "{\"prompt\": [\"a\", {}]}", "prompt",
-     "\"prompt\": element 1 is an object, not a string or a list of tokens"},
+     "prompt[1]: an object must have \"prompt_string\", with \"multimodal_data\" if its text has "
+     "pictures or sounds, or \"content\", a list of parts"},
     {&api_openai_completions, "{\"prompt\": \"\", \"best_of\": 3}", "best_of",
      "\"best_of\" is not supported unless it equals \"n\"; ask for \"n\" choices and choose one"},
-    {&api_openai_embeddings, "{\"input\": []}", "input",
-     "\"input\" must be a string, a list of strings, a list of tokens or a list of such lists, and "
-     "not empty"},
+    {&api_openai_embeddings, "{\"input\": []}", "input", "\"input\" is an empty list"},
     {&api_openai_embeddings, "{\"input\": \"a\", \"dimensions\": 5}", "dimensions",
      "\"dimensions\" must be a number from 1 to 4, which embeddings of this model have"},
     {&api_openai_embeddings, "{\"inptu\": 1}", "inptu",

@@ -127,9 +127,13 @@ def admin():
         slots = read(s, "/slots")
         check(len(slots) >= 2 and not any(x["is_processing"] for x in slots), slots)
         check(any(x["use"] == "kept" and x["n_past"] > 0 for x in slots), slots)
-        text = s.get("/metrics")[2].decode()
+        _, head, text = s.get("/metrics")
+        text = text.decode()
+        check(abs(time.time() - int(head["process-start-time-unix"])) < 3600, head)
         values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
         check(float(values["llamacpp:tokens_predicted_total"]) == 8 and float(values["llamacpp:prompt_tokens_total"]) > 0, values)
+        check(all(float(values[f"llamacpp:{n}_total"]) == 0 for n in (
+            "prompt_tokens_cached", "spec_decode_num_draft_tokens", "spec_decode_num_accepted_tokens", "spec_decode_num_drafts")), values)
         check(values["llm_time_to_first_token_seconds_count"] == "1" == values['llm_time_to_first_token_seconds_bucket{le="+Inf"}'], values)
         check(float(values["llm_requests_total"]) > 10 and float(values["llm_request_errors_total"]) == 0, values)
         names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
@@ -310,7 +314,7 @@ def progress():
                   ("/v1/responses", {"input": long + "C", "max_output_tokens": 4}))
         for path, body in bodies:
             for asks in (True, False):
-                status, _, text = s.post(path, dict(body, stream=True, return_progress=asks, temperature=0, ignore_eos=True))
+                status, _, text = s.post(path, dict(body, stream=True, return_progress=asks, timings_per_token=asks, temperature=0, ignore_eos=True))
                 lines = [json.loads(x[6:]) for x in text.decode().splitlines() if x.startswith("data: {")]
                 told = [x["prompt_progress"] for x in lines if "prompt_progress" in x]
                 if not asks:
@@ -318,6 +322,9 @@ def progress():
                     continue
                 done = [x["processed"] for x in told]
                 check(len(done) > (2 if path == bodies[0][0] else 1) and done == sorted(set(done)) and done[0] == told[0]["cache"] and done[-1] == told[0]["total"] > 100, f"{path}: {told}")
+                timed = [x["timings"] for x in lines if "prompt_progress" in x]
+                check([x["prompt_n"] + x["cache_n"] for x in timed] == done and all(x["predicted_n"] == 0 for x in timed), timed)
+                check(timed[0]["prompt_ms"] == 0 and timed[-1]["prompt_ms"] > 0, timed)
                 check(all("time_ms" in x and x["total"] == told[0]["total"] for x in told), told)
                 first = next(i for i, x in enumerate(lines) if "prompt_progress" in x)
                 check(all("prompt_progress" in x for x in lines[first:first + len(told)]), f"{path}: news after the answer has begun")
@@ -800,6 +807,11 @@ def embeddings():
             check(post(s, "/api/embed", {"input": texts})["embeddings"] == got, "/api/embed")
             check(post(s, "/embedding", {"content": texts}) == [{"index": i, "embedding": [v]} for i, v in enumerate(got)], "/embedding")
             check(post(s, "/embeddings", post_json)["data"][1]["embedding"] == got[1], "/embeddings")
+            objects = [{"prompt_string": texts[0]}, {"content": [{"type": "text", "text": texts[1][:5]}, {"type": "text", "text": texts[1][5:]}]}]
+            check(vectors(s, dict(post_json, input=objects))[0] == got[:2], "objects")
+            check(post(s, "/embeddings", {"content": objects}) == [{"index": i, "embedding": [v]} for i, v in enumerate(got[:2])], "llama.cpp's field")
+            for wrong in ({"content": "a"}, {"content": [{"type": "x"}]}, {"prompt_string": "a", "content": []}, {}, [3.5], {"prompt_string": 3}):
+                check("input" in post(s, "/v1/embeddings", dict(post_json, input=wrong), 400)["error"]["message"], wrong)
             check("embd_normalize" in post(s, "/embedding", {"content": "a", "embd_normalize": 0}, 400)["error"]["message"], "embd_normalize")
             plain_length = post(s, "/embedding", {"content": texts[1], "embd_normalize": -1})[0]["embedding"][0]
             check(near(unit(plain_length), got[1]) and not near(plain_length, got[1]), "as it is")

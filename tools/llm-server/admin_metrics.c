@@ -73,6 +73,8 @@ static int fill_known(metric *out, const numbers *n) {
     const metric row[] = {
         {"llamacpp:prompt_tokens_total", "counter", "Tokens of prompts that were computed.",
          (double)e->n_prompt, false},
+        {"llamacpp:prompt_tokens_cached_total", "counter",
+         "Tokens of prompts that were in the cache.", (double)e->n_reused, false},
         {"llamacpp:prompt_seconds_total", "counter", "Time that prompts took.", prompt_s, false},
         {"llamacpp:tokens_predicted_total", "counter", "Tokens that were generated.",
          (double)e->n_drawn, false},
@@ -81,6 +83,12 @@ static int fill_known(metric *out, const numbers *n) {
         {"llamacpp:n_decode_total", "counter", "Steps of the engine.", (double)e->n_steps, false},
         {"llamacpp:n_tokens_max", "counter", "Tokens of the longest sequence in the cache.",
          (double)n->n_past_max, false},
+        {"llamacpp:spec_decode_num_draft_tokens_total", "counter", "Tokens that were guessed.",
+         (double)e->n_guessed, false},
+        {"llamacpp:spec_decode_num_accepted_tokens_total", "counter", "Guesses that were right.",
+         (double)e->n_right, false},
+        {"llamacpp:spec_decode_num_drafts_total", "counter", "Steps of a sequence with guesses.",
+         (double)e->n_drafts, false},
         {"llamacpp:n_busy_slots_per_decode", "gauge", "Tokens generated in a step, on average.",
          per((double)e->n_drawn, (double)e->n_steps), false},
         {"llamacpp:prompt_tokens_seconds", "gauge", "Tokens of prompts per second.",
@@ -306,6 +314,9 @@ void admin_metrics(models *t, const http_request *q, http_reply *r) {
                  "Memory that is allocated and not freed, without mapped files.");
         llm_json_format(&out, "llm_heap_bytes %.17g\n", heap);
     }
+    char start[32];
+    snprintf(start, sizeof start, "%lld", (long long)models_get_began(t));
+    http_reply_header(r, "Process-Start-Time-Unix", start);
     http_reply_begin(r, out.failed ? 500 : 200, "text/plain; version=0.0.4; charset=utf-8", false);
     http_reply_write(r, out.s, out.n);
     http_reply_end(r);

@@ -27,82 +27,10 @@ static own_ask *own_of(ask *a) {
 
 /* --- prompts ------------------------------------------------------------------------------------ */
 
-typedef struct prompt_object {
-    const json_value *text, *data;
-} prompt_object;
-
-/* Puts the marks of pictures or sounds where the text says that they stand. */
-static ggl_status put_images(ask *a, const json_value *data, ggl_str text, ask_prompt *p,
-                             ggl_error *err) {
-    static const char place[] = IMAGE_PLACE;
-    const char *end = text.s + text.n, *s = text.s, *at;
-    llm_json_out out = {0};
-    size_t n = 0;
-    ggl_status st = a->listens ? GGL_OK : image_check_seen(a, err);
-    while (st == GGL_OK && (at = ggl_find_bytes(s, (size_t)(end - s), place, sizeof place - 1))) {
-        const json_value *v = n < data->n ? &data->item[n] : NULL;
-        ggl_str mark = {0};
-        if (v && v->kind != JSON_STRING)
-            st = ggl_fail(err, GGL_USAGE, "multimodal_data[%zu] must be a string of base64", n);
-        else if (v && (st = image_of_base64(a, json_str(v), a->listens, &mark, err)) != GGL_OK)
-            (void)ggl_within(err, st, "multimodal_data[%zu]", n);
-        llm_json_put(&out, s, (size_t)(at - s));
-        llm_json_put(&out, mark.s ? mark.s : "", mark.n);
-        s = at + sizeof place - 1;
-        n++;
-    }
-    if (st == GGL_OK && n != data->n)
-        st =
-            ggl_fail(err, GGL_USAGE,
-                     "the text has %zu times " IMAGE_PLACE ", where a picture or sound stands, but "
-                     "\"multimodal_data\" has %u",
-                     n, (unsigned)data->n);
-    llm_json_put(&out, s, (size_t)(end - s));
-    if (st == GGL_OK)
-        return ask_keep(a, &out, &p->text, err);
-    ggl_free(out.s);
-    return st;
-}
-
-static ggl_status read_prompt(ask *a, const json_value *v, const server_facts *facts, ask_prompt *p,
-                              ggl_error *err) {
-    static const shape_row rows[] = {
-        {"prompt_string", SHAPE_STRING | SHAPE_REQUIRED, offsetof(prompt_object, text), NULL},
-        {"multimodal_data", SHAPE_LIST, offsetof(prompt_object, data), NULL},
-        {0}};
-    prompt_object o;
-    ggl_status st = GGL_OK;
-    if (v->kind == JSON_ARRAY)
-        return prompt_of_list(a, v, facts, p, err);
-    if (v->kind == JSON_OBJECT)
-        st = read_shape(&o, sizeof o, &a->ignored, v, rows, err);
-    else if (v->kind != JSON_STRING)
-        st = ggl_fail(err, GGL_USAGE, "a prompt must be a string or a list of ids, not %s",
-                      llm_json_kind_text((json_kind)v->kind));
-    if (st == GGL_OK)
-        p->text = json_str(v->kind == JSON_OBJECT ? o.text : v);
-    return st == GGL_OK && v->kind == JSON_OBJECT && o.data && o.data->n > 0
-               ? put_images(a, o.data, p->text, p, err)
-               : st;
-}
-
 static ggl_status read_prompts(ask *a, const server_facts *facts, ggl_error *err) {
     const json_value *v = own_of(a)->prompt;
-    if (!v)
-        return ggl_fail(err, GGL_USAGE, "\"prompt\" is missing");
-    const bool several = v->kind == JSON_ARRAY && !prompt_is_list(v);
-    if (several && v->n == 0)
-        return ggl_fail(err, GGL_USAGE, "\"prompt\" is an empty list");
-    a->n_prompts = several ? v->n : 1;
-    a->prompt = ggl_arena_alloc(&a->arena, a->n_prompts, sizeof *a->prompt);
-    if (!a->prompt)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
-    for (size_t i = 0; i < a->n_prompts; i++) {
-        const ggl_status st = read_prompt(a, several ? &v->item[i] : v, facts, &a->prompt[i], err);
-        if (st != GGL_OK)
-            return several ? ggl_within(err, st, "prompt[%zu]", i) : ggl_within(err, st, "prompt");
-    }
-    return GGL_OK;
+    return v ? prompt_read_all(a, v, "prompt", facts, err)
+             : ggl_fail(err, GGL_USAGE, "\"prompt\" is missing");
 }
 
 /* --- fields ------------------------------------------------------------------------------------- */
@@ -455,7 +383,7 @@ static void end_choice(const answer *x, const answer_choice *c, llm_json_out *ou
 static void progress(const answer *x, const answer_choice *c, int64_t n_done, llm_json_out *out) {
     llm_json_format(out, "data: {'index': %d, 'content': '', 'tokens': [], 'stop': false",
                     c->index);
-    openai_put_progress(x, c, n_done, out);
+    openai_put_progress(x, c, n_done, ((const own_ask *)x->ask->own)->timings, out);
     llm_json_put_text(out, "}\n\n");
 }
 

@@ -1,5 +1,7 @@
-/* llama.cpp's /embedding, and /embeddings, whose answers are OpenAI's unless the server gives a vector for each token. */
+/* llama.cpp's /embedding, and /embeddings, whose answers are OpenAI's unless the texts are in llama.cpp's field "content", or the server gives a vector
+ * for each token. */
 #include "api_openai.h"
+#include "api_prompt.h"
 #include "server.h"
 
 /* Vectors have length 1, or are as they are, as always if there is one for each token. */
@@ -16,7 +18,8 @@ static ggl_status read_length(ask *a, const json_value *v, const server_facts *f
 
 static ggl_status read_content(ask *a, const json_value *v, const server_facts *facts,
                                ggl_error *err) {
-    return openai_read_prompts(a, v, "content", facts, err);
+    openai_own_of(a)->lists = true;
+    return prompt_read_all(a, v, "content", facts, err);
 }
 
 static const field fields[] = {{"model", FIELD_FN, .fn = openai_field_model},
@@ -30,19 +33,26 @@ static const field fields[] = {{"model", FIELD_FN, .fn = openai_field_model},
                                {"user", .kind = FIELD_IGNORED},
                                {0}};
 
+static ggl_status check_encoding(ask *a, const char **param, ggl_error *err) {
+    if (!openai_own_of(a)->base64)
+        return GGL_OK;
+    *param = "encoding_format";
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "\"encoding_format\" must be \"float\" where the answer has llama.cpp's form");
+}
+
 static ggl_status read_embedding(ask *a, const server_facts *facts, const char **param,
                                  ggl_error *err) {
     const ggl_status st = openai_read_embeddings(a, fields, "input", facts, param, err);
-    if (st != GGL_OK || !openai_own_of(a)->base64)
-        return st;
-    *param = "encoding_format";
-    return ggl_fail(err, GGL_UNSUPPORTED, "\"encoding_format\" must be \"float\" in /embedding");
+    return st == GGL_OK ? check_encoding(a, param, err) : st;
 }
 
 static ggl_status read_embeddings(ask *a, const server_facts *facts, const char **param,
                                   ggl_error *err) {
-    return facts->all_vectors ? read_embedding(a, facts, param, err)
-                              : openai_read_embeddings(a, fields, "input", facts, param, err);
+    const ggl_status st = openai_read_embeddings(a, fields, "input", facts, param, err);
+    return st == GGL_OK && (facts->all_vectors || openai_own_of(a)->lists)
+               ? check_encoding(a, param, err)
+               : st;
 }
 
 /* A list of texts, with a list of vectors for each. */
@@ -61,7 +71,8 @@ static void embedding_whole(const answer *x, llm_json_out *out) {
 }
 
 static void embeddings_whole(const answer *x, llm_json_out *out) {
-    (x->facts->all_vectors ? embedding_whole : openai_embeddings_whole)(x, out);
+    const bool lists = x->facts->all_vectors || openai_own_of(x->ask)->lists;
+    (lists ? embedding_whole : openai_embeddings_whole)(x, out);
 }
 
 const dialect api_llamacpp_embedding = {.name = "llamacpp_embedding",

@@ -23,6 +23,7 @@ typedef struct openai_own {
     const char *max_field;
     bool timings_per_token; /* each chunk of a stream has timings */
     bool base64;            /* embeddings as text */
+    bool lists;             /* embeddings in the form of llama.cpp */
     bool logprobs;          /* chat: `logprobs` is true */
     int64_t top_logprobs;   /* -1: not given */
     openai_tool *tool;      /* [n_tools], if the model is shown any */
@@ -95,9 +96,6 @@ void openai_embeddings_whole(const answer *x, llm_json_out *out);
 /* Ends the conversation with the tools and sets ask.talk; frees the writer. GGL_UNSUPPORTED: tools and a grammar exclude
  * each other. */
 ggl_status openai_end_talk(ask *a, talk_writer *t, ggl_error *err);
-/* Reads texts or tokens, one or several, into ask.prompt. */
-ggl_status openai_read_prompts(ask *a, const json_value *v, const char *name,
-                               const server_facts *facts, ggl_error *err);
 
 /* --- answers ------------------------------------------------------------------------------------ */
 
@@ -139,8 +137,8 @@ void openai_end(const answer *x, llm_json_out *out);
 
 /* The functions of dialects that all of them share. */
 void openai_alive(const answer *x, llm_json_out *out);
-/* `,"prompt_progress":{..}` */
-void openai_put_progress(const answer *x, const answer_choice *c, int64_t n_done,
+/* `,"prompt_progress":{..}`; with timings, these as they are by then, too: `,"timings":{..}`. */
+void openai_put_progress(const answer *x, const answer_choice *c, int64_t n_done, bool timings,
                          llm_json_out *out);
 void openai_error(const api_error *e, bool in_stream, llm_json_out *out);
 /* `{"error":{"code":400,"message":..,"type":..}}` (api_llamacpp.c) */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "api_openai.h"
+#include "api_prompt.h"
 #include "api_pieces.h"
 #include "ggl/internal/show.h"
 #include "llm/internal/tokenizer.h"
@@ -38,7 +39,7 @@ static ggl_status read_best_of(ask *a, const json_value *v, const server_facts *
 
 static ggl_status read_prompt(ask *a, const json_value *v, const server_facts *facts,
                               ggl_error *err) {
-    return openai_read_prompts(a, v, "prompt", facts, err);
+    return prompt_read_all(a, v, "prompt", facts, err);
 }
 
 static const field fields[] = {

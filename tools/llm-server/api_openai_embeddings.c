@@ -2,13 +2,14 @@
 #include <stdio.h>
 
 #include "api_openai.h"
+#include "api_prompt.h"
 #include "server.h"
 
 /* --- requests ----------------------------------------------------------------------------------- */
 
 ggl_status openai_field_input(ask *a, const json_value *v, const server_facts *facts,
                               ggl_error *err) {
-    return openai_read_prompts(a, v, "input", facts, err);
+    return prompt_read_all(a, v, "input", facts, err);
 }
 
 ggl_status openai_field_encoding(ask *a, const json_value *v, const server_facts *facts,

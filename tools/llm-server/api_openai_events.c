@@ -416,7 +416,7 @@ void openai_responses_progress(const answer *x, const answer_choice *c, int64_t 
     begin_event(x, "response.in_progress", out);
     llm_json_put_text(out, ",\"response\":");
     put_response(x, false, out);
-    openai_put_progress(x, c, n_done, out);
+    openai_put_progress(x, c, n_done, openai_own_of(x->ask)->timings_per_token, out);
     end_event(x, out);
 }
 

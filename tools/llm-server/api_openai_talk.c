@@ -3,11 +3,8 @@
 
 #include "api_images.h"
 #include "api_openai.h"
-#include "api_prompt.h"
 #include "ggl/internal/nearest.h"
 #include "template/parts.h"
-
-enum { MOST_PROMPTS = 2048 };
 
 ggl_status openai_begin(ask *a, ask_kind kind, ggl_error *err) {
     openai_own *own = ggl_arena_alloc(&a->arena, 1, sizeof *own);
@@ -239,40 +236,4 @@ ggl_status openai_end_talk(ask *a, talk_writer *t, ggl_error *err) {
                         "\"tool_choice\" to \"none\"");
     }
     return talk_finish(t, err);
-}
-
-/* --- texts and tokens --------------------------------------------------------------------------- */
-
-ggl_status openai_read_prompts(ask *a, const json_value *v, const char *name,
-                               const server_facts *facts, ggl_error *err) {
-    const bool one = v->kind == JSON_STRING || prompt_is_list(v);
-    const size_t n = one ? 1 : v->n;
-    if (!one && (v->kind != JSON_ARRAY || v->n == 0))
-        return ggl_fail(err, GGL_USAGE,
-                        "\"%s\" must be a string, a list of strings, a list of tokens or a list of "
-                        "such lists, and not empty",
-                        name);
-    if (n > MOST_PROMPTS)
-        return ggl_fail(err, GGL_USAGE, "\"%s\" has %zu elements; at most %d are supported", name,
-                        n, MOST_PROMPTS);
-    ask_prompt *p = ggl_arena_alloc(&a->arena, n, sizeof *p);
-    if (!p)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for \"%s\"", name);
-    for (size_t i = 0; i < n; i++) {
-        const json_value *x = one ? v : &v->item[i];
-        ggl_status st = GGL_OK;
-        if (x->kind == JSON_STRING)
-            p[i].text = json_str(x);
-        else if (x->kind == JSON_ARRAY)
-            st = prompt_of_list(a, x, facts, &p[i], err);
-        else
-            st = ggl_fail(err, GGL_USAGE,
-                          "\"%s\": element %zu is %s, not a string or a list of tokens", name, i,
-                          llm_json_kind_text((json_kind)x->kind));
-        if (st != GGL_OK)
-            return x->kind == JSON_ARRAY ? ggl_within(err, st, "%s", name) : st;
-    }
-    a->prompt = p;
-    a->n_prompts = n;
-    return GGL_OK;
 }

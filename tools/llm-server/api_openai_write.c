@@ -62,12 +62,16 @@ void openai_put_usage(const answer_counts *n, llm_json_out *out) {
     llm_json_put_text(out, "}}");
 }
 
-static void put_speed(const char *name, int64_t n, double seconds, llm_json_out *out) {
+/* n tokens, of which n_run took the time. Speeds are those of the time that is written. */
+static void put_speed(const char *name, int64_t n, int64_t n_run, double seconds,
+                      llm_json_out *out) {
     char text[256];
+    const double ms = n_run > 0 ? floor(seconds * 1e6 + 0.5) / 1e3 : 0;
     snprintf(text, sizeof text,
-             ",\"%s_n\":%" PRId64 ",\"%s_ms\":%.3f,\"%s_per_token_ms\":%.6g,\"%s_per_second\":%.6g",
-             name, n, name, seconds * 1e3, name, n > 0 ? seconds * 1e3 / (double)n : 0, name,
-             seconds > 0 ? (double)n / seconds : 0);
+             ",\"%s_n\":%" PRId64
+             ",\"%s_ms\":%.3f,\"%s_per_token_ms\":%.6g,\"%s_per_second\":%.15g",
+             name, n, name, ms, name, n_run > 0 ? ms / (double)n_run : 0, name,
+             ms > 0 ? 1e3 / ms * (double)n_run : 0);
     llm_json_put_text(out, text);
 }
 
@@ -84,8 +88,10 @@ void openai_put_timings(const answer *x, const answer_choice *c, llm_json_out *o
     }
     c = c ? c : &all;
     put_counts((const count[]){{"{\"cache_n\":", c->n_reused}, {NULL, 0}}, out);
-    put_speed("prompt", c->n_prompt - c->n_reused, c->prompt_s, out);
-    put_speed("predicted", c->n_drawn, c->generate_s, out);
+    const int64_t n_run = c->n_prompt - c->n_reused;
+    put_speed("prompt", n_run, n_run, c->prompt_s, out);
+    /* the first token is drawn from what the prompt's last one gave, and is part of its time */
+    put_speed("predicted", c->n_drawn, c->n_drawn > 0 ? c->n_drawn - 1 : 0, c->generate_s, out);
     if (c->n_guessed > 0)
         put_counts((const count[]){{",\"draft_n\":", c->n_guessed},
                                    {",\"draft_n_accepted\":", c->n_right},
@@ -152,11 +158,17 @@ void openai_put_texts(const answer_part *p, size_t n, part_kind kind, llm_json_o
 
 /* --- the shared functions of dialects ----------------------------------------------------------- */
 
-void openai_put_progress(const answer *x, const answer_choice *c, int64_t n_done,
+void openai_put_progress(const answer *x, const answer_choice *c, int64_t n_done, bool timings,
                          llm_json_out *out) {
+    const answer_choice now = {
+        .n_prompt = n_done, .n_reused = c->n_reused, .prompt_s = x->counts.total_s};
     llm_json_format(
         out, ",'prompt_progress':{'total':%lld,'cache':%lld,'processed':%lld,'time_ms':%.0f}",
         (long long)c->n_prompt, (long long)c->n_reused, (long long)n_done, x->counts.total_s * 1e3);
+    if (timings) {
+        llm_json_put_text(out, ",\"timings\":");
+        openai_put_timings(x, &now, out);
+    }
 }
 
 /* What is different in chats and in completions. */
@@ -214,7 +226,7 @@ void openai_end_choice(const answer *x, const answer_choice *c, llm_json_out *ou
 void openai_progress(const answer *x, const answer_choice *c, int64_t n_done, llm_json_out *out) {
     openai_begin_chunk(x, c->index, out);
     llm_json_format(out, "%s,'logprobs':null,'finish_reason':null}]", form_of(x)->empty);
-    openai_put_progress(x, c, n_done, out);
+    openai_put_progress(x, c, n_done, openai_own_of(x->ask)->timings_per_token, out);
     llm_json_put_text(out, "}\n\n");
 }
 

@@ -1,10 +1,11 @@
 /* Text Embeddings Inference's /embed. Its /rerank is in api_rerank.c. */
 #include "api_openai.h"
+#include "api_prompt.h"
 #include "server.h"
 
 static ggl_status read_inputs(ask *a, const json_value *v, const server_facts *facts,
                               ggl_error *err) {
-    return openai_read_prompts(a, v, "inputs", facts, err);
+    return prompt_read_all(a, v, "inputs", facts, err);
 }
 
 static ggl_status read_normalize(ask *a, const json_value *v, const server_facts *facts,

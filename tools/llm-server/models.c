@@ -191,6 +191,10 @@ static bool is_full(models *t) {
     return full;
 }
 
+int64_t models_get_began(const models *t) {
+    return t->began;
+}
+
 models_readiness models_get_readiness(models *t) {
     return t->drains             ? MODELS_DRAINING
            : !models_is_ready(t) ? MODELS_LOADING

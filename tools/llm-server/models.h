@@ -61,6 +61,8 @@ const model_list *models_get_list(const models *t);
 GGL_NODISCARD ggl_status models_reload(models *t, ggl_error *err);
 /* True without --models: there is one model, which every name means. */
 bool models_is_single(const models *t);
+/* When the table was made, in seconds since 1970. */
+int64_t models_get_began(const models *t);
 /* True once the only model has been loaded for the first time, or if there is --models. */
 bool models_is_ready(const models *t);
 /* Whether a balancer should send requests. */

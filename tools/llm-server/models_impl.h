@@ -55,6 +55,7 @@ struct model {
 
 struct models {
     server_options *o;
+    int64_t began; /* seconds since 1970 */
     FILE *log;
     memory *memory;
     stream_table *streams;

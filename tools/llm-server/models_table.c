@@ -1,6 +1,7 @@
 /* The table of models: its rows, its beginning and its end. */
 #include <string.h>
 
+#include "ggl/internal/os_clock.h"
 #include "models_impl.h"
 
 /* Replaces commas by NULs, without white space around the names; a second NUL ends them. */
@@ -79,6 +80,7 @@ models *models_new(server_options *o, FILE *log, void (*changed)(void *ctx), voi
     if (!t)
         return NULL;
     t->o = o;
+    t->began = ggl_os_time() / 1000000000;
     t->log = log;
     t->changed = changed;
     t->changed_ctx = ctx;

@@ -254,6 +254,7 @@ typedef struct llm_engine_stats {
     int64_t n_drawn;
     int64_t n_ended, n_failed, n_cancelled; /* sequences; n_ended counts all */
     int64_t n_preempted; /* how often a sequence made room for another, to be continued later */
+    int64_t n_drafts;    /* steps of a sequence with guesses; and of these */
     int64_t n_guessed, n_right;
     int64_t busy_ns, prompt_ns, generate_ns; /* time in steps; of it, in proportion to the tokens */
 } llm_engine_stats;
