@@ -23,8 +23,9 @@ static void end(llm_engine *e, task *t) {
     e->stats.n_guessed += t->q.n_guessed;
     e->stats.n_right += t->q.n_right;
     e->stats.n_ended++;
-    e->stats.n_failed += t->why == LLM_END_FAILED;
-    e->stats.n_cancelled += t->why == LLM_END_CANCELLED;
+    const bool failed = t->why == LLM_END_FAILED && t->err.status != GGL_CANCELLED;
+    e->stats.n_failed += failed;
+    e->stats.n_cancelled += t->why == LLM_END_CANCELLED || (t->why == LLM_END_FAILED && !failed);
     if (t->p.ended)
         t->p.ended(t->p.ctx, t->why, &t->stats, t->why == LLM_END_FAILED ? &t->err : NULL);
     llm_task_free(t);

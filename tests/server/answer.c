@@ -607,6 +607,25 @@ TEST(clients_that_go) {
     server_close(&s);
 }
 
+/* A step may end in its middle once nobody waits for what it computes. */
+TEST(steps_for_nobody) {
+    server s = {0};
+    REQUIRE(server_open(&s, 0));
+    CHECK(!answers_run_for_nobody(s.answers));
+    http_reply *a = start(&s, ask_text(&s, prompts[4])), *b = start(&s, ask_text(&s, prompts[3]));
+    server_run(&s, 1);
+    CHECK(answers_n(s.answers) == 2 && !answers_run_for_nobody(s.answers));
+    a->gone = true;
+    CHECK(!answers_run_for_nobody(s.answers));
+    b->gone = true;
+    CHECK(answers_run_for_nobody(s.answers));
+    server_run(&s, 100000);
+    CHECK(answers_n(s.answers) == 0 && !answers_run_for_nobody(s.answers));
+    reply_free(a);
+    reply_free(b);
+    server_close(&s);
+}
+
 TEST(full_queues) {
     enum { N = 12 };
     server s = {0};

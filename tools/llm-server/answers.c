@@ -35,6 +35,17 @@ size_t answers_n(const answers *x) {
     return x->n;
 }
 
+bool answers_run_for_nobody(const answers *x) {
+    bool any = false;
+    for (job *j = x->first; j; j = j->next) {
+        if (j->n_running > 0 &&
+            stream_log_is_wanted(j->log, !j->is_over && !http_reply_is_gone(j->reply)))
+            return false;
+        any |= j->n_running > 0;
+    }
+    return any;
+}
+
 const double answers_bound[ANSWERS_BOUNDS] = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
                                               1,    2.5,   5,    10,  30,   60};
 

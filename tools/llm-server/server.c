@@ -63,6 +63,7 @@ static void serve(server *s) {
     llm_engine *e = s->engine;
     ggl_error err = {0};
     bool goes_on = true;
+    s->engine_thread = ggl_os_thread_number();
     while (goes_on) {
         read_messages(s);
         answers_tick(s->answers, e);
@@ -71,7 +72,8 @@ static void serve(server *s) {
             goes_on = wait_for_message(s, answers_n(s->answers) > 0);
             continue;
         }
-        if (llm_engine_step(e, &err) != GGL_OK && !s->aborts)
+        const ggl_status st = llm_engine_step(e, &err);
+        if (st != GGL_OK && st != GGL_CANCELLED) /* that is a step for nobody */
             ggl_fprint(stderr, TOOL ": a step failed: %s\n", err.msg);
         goes_on = !is_ending(s);
     }

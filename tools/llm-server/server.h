@@ -84,6 +84,8 @@ void answers_tick(answers *x, llm_engine *e);
 void answers_end(answers *x);
 /* Number of answers in progress. Call this and the next on the engine's thread. */
 size_t answers_n(const answers *x);
+/* True if something runs, and nobody waits for it: the clients have gone. On the engine's thread, also within a step, which then need not go on. */
+bool answers_run_for_nobody(const answers *x);
 /* How long answers took to their first token. */
 enum { ANSWERS_BOUNDS = 12 };
 extern const double answers_bound[ANSWERS_BOUNDS]; /* in seconds, ascending */

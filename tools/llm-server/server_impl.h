@@ -46,6 +46,7 @@ struct server {
     llm_opening opening;
     llm_context *ctx; /* without an engine */
     llm_engine *engine;
+    uintptr_t engine_thread;    /* ggl_os_thread_number, while it runs */
     llm_prompt_folder *prompts; /* beginnings that are shared; NULL: none are */
     char prompts_also[LLM_CACHE_SETTINGS];
     answers *answers;

@@ -82,9 +82,13 @@ static bool on_load(void *ctx, size_t done, size_t total) {
     return progress_share(NULL, done, total) && !s->aborts;
 }
 
+/* Asked between the parts of a step. The answers belong to the engine's thread: devices with threads of their own do not look at them. */
 static bool is_aborted(void *ctx) {
     const server *s = ctx;
-    return s->aborts || (s->hearing && turn_queue_stops(s->speech, s->hearing));
+    if (s->speech)
+        return s->aborts || (s->hearing && turn_queue_stops(s->speech, s->hearing));
+    return s->aborts ||
+           (s->engine_thread == ggl_os_thread_number() && answers_run_for_nobody(s->answers));
 }
 
 /* The eye has a thread of its own once the model is loaded. */
