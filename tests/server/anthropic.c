@@ -261,7 +261,7 @@ TEST(leaves_out_what_it_cannot_read) {
         "[{\"type\": "
         "\"text\", \"text\": \"a\"}, {\"type\": \"image\"}, {\"type\": \"document\"}]}]}], "
         "\"tools\": [{\"type\": \"tool_search_tool_regex_20251119\", \"name\": \"s\"}, {\"name\": "
-        "\"f\", \"input_schema\": {}, \"new\": 1}], \"thread\": {\"type\": \"create\"}}");
+        "\"f\", \"input_schema\": {}, \"new\": 1}]}");
     facts.strict_fields = true;
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
     static const char want[] =

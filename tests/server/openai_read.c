@@ -325,7 +325,7 @@ TEST(tools_of_codex) {
     CHECK(a && str_is(a->tool, "mcp__fs__read"));
     CHECK(!request(&api_openai_responses,
                    "{\"input\": [{\"type\": \"item_reference\", \"id\": \"x\"}]}"));
-    CHECK_HAS(err.msg, "items of type \"item_reference\" are not supported");
+    CHECK_HAS(err.msg, "the item \"x\" is not known: the server keeps no answers (--no-store)");
     a = request(&api_openai_compact,
                 "{\"input\": \"a\", \"instructions\": \"b\", \"stream\": true}");
     CHECK(a && !a->stream && !a->tools && memmem(talk_text(a), strlen(talk_text(a)), "Sum up", 6));
@@ -571,13 +571,14 @@ static const struct {
     {&api_openai_responses, "{}", "input",
      "\"input\" must be a string, or a list of at least one item"},
     {&api_openai_responses, "{\"input\": [{\"type\": \"item_reference\", \"id\": \"x\"}]}", "input",
-     "input[0]: items of type \"item_reference\" are not supported; give messages, function calls, "
-     "their outputs and "
-     "reasoning"},
+     "input[0]: the item \"x\" is not known: the server keeps no answers (--no-store); give the "
+     "item "
+     "itself, or set \"store\" to false"},
     {&api_openai_responses, "{\"input\": \"a\", \"previous_response_id\": \"resp_1\"}",
      "previous_response_id",
-     "\"previous_response_id\" is not supported: the server stores no answers; give the whole "
-     "conversation in \"input\""},
+     "\"previous_response_id\" is not supported: the server keeps no answers (--no-store); give "
+     "the "
+     "whole conversation in \"input\""},
     {&api_openai_responses,
      "{\"input\": \"a\", \"tools\": [{\"type\": \"web_search\"}], \"tool_choice\": \"required\"}",
      "tools", "\"tool_choice\" demands a call, but allows no tool"},

@@ -3,6 +3,7 @@
 
 #include "api_openai.h"
 #include "api_pieces.h"
+#include "api_recall.h"
 #include "api_shape.h"
 
 /* --- reading ------------------------------------------------------------------------------------ */
@@ -221,7 +222,10 @@ static ggl_status read_by(ask *a, const field *table, const server_facts *facts,
     a->own = ggl_arena_alloc(&a->arena, 1, sizeof(anthropic_ask));
     if (!a->own)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
-    const ggl_status st = read_fields(a, &a->doc->root, table, facts, param, err);
+    own_of(a)->arena = &a->arena;
+    ggl_status st = anthropic_recall(a, param, err);
+    if (st == GGL_OK)
+        st = read_fields(a, &a->doc->root, table, facts, param, err);
     return st == GGL_OK ? anthropic_talk(a, param, err) : st;
 }
 
@@ -313,12 +317,25 @@ static void put_block(llm_json_out *out, const answer *x, const answer_part *p) 
     llm_json_put_text(out, "}");
 }
 
-/* The message as an object; c NULL: as it begins. */
-static void put_message(llm_json_out *out, const answer *x, const answer_choice *c) {
+/* A stream: blocks are numbered; the one that is open grows as long as parts of its kind come. */
+typedef struct stream {
+    int n_blocks;
+    bool is_open;
+    part_kind kind; /* of the open block */
+    /* If the answer is kept: the open block, and JSON of those before it, with commas. */
+    kept_text text, name, id, blocks;
+    bool failed; /* out of memory */
+} stream;
+
+/* The message as an object; c NULL: as it begins. blocks: those of a stream, or NULL. */
+static void put_message(llm_json_out *out, const answer *x, const answer_choice *c,
+                        const kept_text *blocks) {
     llm_json_format(out,
                     "{'id': 'msg_%s', 'type': 'message', 'role': 'assistant', 'model': ", x->id);
     openai_put_model(x, out);
     llm_json_put_text(out, ", \"content\": [");
+    if (blocks && blocks->n > 0)
+        llm_json_put(out, blocks->s, blocks->n);
     for (size_t i = 0; c && i < c->n_parts; i++) {
         llm_json_put_text(out, i ? ", " : "");
         put_block(out, x, &c->part[i]);
@@ -331,15 +348,45 @@ static void put_message(llm_json_out *out, const answer *x, const answer_choice 
 }
 
 static void whole(const answer *x, llm_json_out *out) {
-    put_message(out, x, &x->choice[0]);
+    put_message(out, x, &x->choice[0], NULL);
 }
 
-/* A stream: blocks are numbered; the one that is open grows as long as parts of its kind come. */
-typedef struct stream {
-    int n_blocks;
-    bool is_open;
-    part_kind kind; /* of the open block */
-} stream;
+static void kept(const answer *x, llm_json_out *out) {
+    const stream *s = x->own;
+    put_message(out, x, &x->choice[0], &s->blocks);
+    out->failed = out->failed || s->failed;
+}
+
+static void keep(const answer *x, kept_text *t, ggl_str text) {
+    const anthropic_ask *own = x->ask->own;
+    stream *s = x->own;
+    if (x->ask->keep.is_wanted && !keep_text(t, own->arena, text.s, text.n))
+        s->failed = true;
+}
+
+static bool is_json(ggl_str text) {
+    llm_json *doc = NULL;
+    const bool is = llm_json_parse(&doc, text.s, text.n, "arguments", NULL) == GGL_OK;
+    llm_json_free(doc);
+    return is;
+}
+
+/* Adds the block that was open to those that are kept. The arguments of a call may have been cut off. */
+static void keep_block(const answer *x) {
+    stream *s = x->own;
+    llm_json_out out = {0};
+    const ggl_str text = {s->text.s, s->text.n};
+    const answer_part p = {.kind = s->kind,
+                           .text = text,
+                           .name = {s->name.s, s->name.n},
+                           .id = {s->id.s, s->id.n},
+                           .arguments = is_json(text) ? text : (ggl_str){"{}", 2}};
+    llm_json_put_text(&out, s->blocks.n > 0 ? "," : "");
+    put_block(&out, x, &p);
+    s->failed = s->failed || out.failed;
+    keep(x, &s->blocks, (ggl_str){out.s, out.n});
+    ggl_free(out.s);
+}
 
 static void put_event(llm_json_out *out, const char *name) {
     llm_json_format(out, "event: %s\ndata: {'type': '%s'", name, name);
@@ -357,7 +404,7 @@ static void put_index(llm_json_out *out, const char *event, int index) {
 static void begin(const answer *x, llm_json_out *out) {
     put_event(out, "message_start");
     llm_json_put_text(out, ", \"message\": ");
-    put_message(out, x, NULL);
+    put_message(out, x, NULL, NULL);
     end_event(out);
 }
 
@@ -368,9 +415,12 @@ static void put_delta(llm_json_out *out, const stream *s, const char *type, cons
     end_event(out);
 }
 
-static void close_block(stream *s, llm_json_out *out) {
+static void close_block(const answer *x, llm_json_out *out) {
+    stream *s = x->own;
     if (!s->is_open)
         return;
+    if (x->ask->keep.is_wanted)
+        keep_block(x);
     if (s->kind == PART_REASONING)
         put_delta(out, s, "signature_delta", "signature", (ggl_str){"", 0});
     put_index(out, "content_block_stop", s->n_blocks - 1);
@@ -383,9 +433,12 @@ static void open_block(stream *s, const answer *x, const answer_part *p, llm_jso
     answer_part empty = *p;
     empty.text = (ggl_str){"", 0};
     empty.arguments = (ggl_str){"{}", 2};
-    close_block(s, out);
+    close_block(x, out);
     s->is_open = true;
     s->kind = p->kind;
+    s->text.n = s->name.n = s->id.n = 0;
+    keep(x, &s->name, p->name);
+    keep(x, &s->id, p->id);
     put_index(out, "content_block_start", s->n_blocks++);
     llm_json_put_text(out, ", \"content_block\": ");
     put_block(out, x, &empty);
@@ -403,13 +456,14 @@ static void part(const answer *x, const answer_choice *c, const answer_part *p, 
         return;
     if (!s->is_open || s->kind != p->kind || (p->kind == PART_CALL && !p->is_continued))
         open_block(s, x, p, out);
+    keep(x, &s->text, text);
     if (text.n > 0)
         put_delta(out, s, types[p->kind][0], types[p->kind][1], text);
 }
 
 static void end_choice(const answer *x, const answer_choice *c, llm_json_out *out) {
     (void)c;
-    close_block(x->own, out);
+    close_block(x, out);
 }
 
 static void end(const answer *x, llm_json_out *out) {
@@ -454,6 +508,8 @@ static void error(const api_error *e, bool in_stream, llm_json_out *out) {
                         (long long)e->n_prompt, (long long)e->n_ctx);
     else
         llm_json_put_string(out, (ggl_str){e->message, strlen(e->message)});
+    if (e->code)
+        llm_json_format(out, ", 'details': {'error_code': '%s'}", e->code);
     llm_json_put_text(out, "}, \"request_id\": ");
     if (e->request_id)
         llm_json_put_string(out, (ggl_str){e->request_id, strlen(e->request_id)});
@@ -470,6 +526,8 @@ const dialect api_anthropic_messages = {
     .stream_type = "text/event-stream",
     .read = anthropic_read,
     .whole = whole,
+    .kept = kept,
+    .id_prefix = "msg_",
     .begin = begin,
     .part = part,
     .takes_pieces = true,

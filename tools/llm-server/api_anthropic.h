@@ -6,6 +6,7 @@
 
 /* What a request says besides the ask: ask.own. */
 typedef struct anthropic_ask {
+    ggl_arena *arena; /* the ask's */
     const json_value *system, *messages;
     const json_value *tools; /* NULL: none that the model is shown */
     bool has_thinking, thinks;

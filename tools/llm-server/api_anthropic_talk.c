@@ -366,7 +366,8 @@ static ggl_status add_messages(reading *r, const json_value *messages) {
     for (size_t i = 0; i < messages->n; i++) {
         const ggl_status st = add_message(r, &messages->item[i], i + 1 == messages->n);
         if (st != GGL_OK)
-            return ggl_within(r->err, st, "messages[%zu]", i);
+            return ggl_within(r->err, st, "messages[%zu]", /* the request counts its own */
+                              i < r->ask->n_recalled ? i : i - r->ask->n_recalled);
     }
     if (r->has_calls)
         return ggl_fail(r->err, GGL_USAGE,

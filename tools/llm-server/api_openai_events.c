@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "api_openai_responses.h"
-#include "api_pieces.h"
 
 /* --- texts that are kept ------------------------------------------------------------------------ */
 
@@ -14,22 +13,8 @@ static responses_state *state_of(const answer *x) {
 }
 
 static void keep(const answer *x, kept_text *t, const char *s, size_t n) {
-    responses_state *r = state_of(x);
-    if (n > t->cap - t->n) {
-        const size_t cap = 2 * (t->n + n) + 64;
-        char *more = ggl_arena_alloc(openai_own_of(x->ask)->arena, cap, 1);
-        if (!more) {
-            r->failed = true;
-            return;
-        }
-        if (t->n > 0)
-            memcpy(more, t->s, t->n);
-        t->s = more;
-        t->cap = cap;
-    }
-    if (n > 0)
-        memcpy(t->s + t->n, s, n);
-    t->n += n;
+    if (!keep_text(t, openai_own_of(x->ask)->arena, s, n))
+        state_of(x)->failed = true;
 }
 
 static void put_kept(const kept_text *t, llm_json_out *out) {
@@ -373,6 +358,27 @@ static void put_ending(const answer *x, bool ended, llm_json_out *out) {
     openai_put_timings(x, NULL, out);
 }
 
+static void put_member(llm_json_out *out, const char *name, const json_value *v) {
+    llm_json_format(out, ",'%s':", name);
+    llm_json_put_value(out, v);
+}
+
+/* Where the response belongs, and whether it is kept. */
+static void put_place(const answer *x, llm_json_out *out) {
+    const json_value *root = &x->ask->doc->root;
+    const json_value *talk = llm_json_get(root, "conversation"),
+                     *previous = llm_json_get_kind(root, "previous_response_id", JSON_STRING);
+    if (talk && talk->kind == JSON_STRING)
+        llm_json_format(out, ",'conversation':{'id':%.*s}", LLM_JSON_STR(json_str(talk)));
+    else if (talk && talk->kind == JSON_OBJECT)
+        put_member(out, "conversation", talk);
+    if (previous)
+        put_member(out, "previous_response_id", previous);
+    else
+        llm_json_put_text(out, ",\"previous_response_id\":null");
+    llm_json_put_text(out, x->ask->keep.is_wanted ? ",\"store\":true" : ",\"store\":false");
+}
+
 static void put_response(const answer *x, bool ended, llm_json_out *out) {
     const responses_state *r = state_of(x);
     llm_json_format(
@@ -387,8 +393,8 @@ static void put_response(const answer *x, bool ended, llm_json_out *out) {
     llm_json_put_text(out, ",\"top_p\":");
     put_shortest(out, x->ask->sampling.top_p);
     put_repeated(x, out);
-    llm_json_put_text(out, ",\"background\":false,\"error\":null,\"previous_response_id\":null,"
-                           "\"service_tier\":\"default\",\"store\":false,"
+    put_place(x, out);
+    llm_json_put_text(out, ",\"background\":false,\"error\":null,\"service_tier\":\"default\","
                            "\"truncation\":\"disabled\"");
     put_ending(x, ended, out);
     llm_json_put_text(out, "}");
@@ -430,6 +436,10 @@ void openai_responses_end_choice(const answer *x, const answer_choice *c, llm_js
 void openai_responses_end(const answer *x, llm_json_out *out) {
     put_response_event(x, state_of(x)->cut ? "response.incomplete" : "response.completed", true,
                        out);
+}
+
+void openai_responses_kept(const answer *x, llm_json_out *out) {
+    put_response(x, true, out);
 }
 
 void openai_responses_whole(const answer *x, llm_json_out *out) {

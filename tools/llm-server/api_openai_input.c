@@ -196,12 +196,6 @@ static const struct item_kind {
              {"compaction_summary", compaction_fields, read_compaction},
              {"reasoning", reasoning_fields, read_reasoning}};
 
-/* True for an item that stands for another one, which this server has not stored; any other of an unknown type is about a tool
- * that the model was not shown. */
-static bool is_reference(const json_value *type) {
-    return llm_json_is(type, "item_reference");
-}
-
 static ggl_status read_item(reading *r, const json_value *item, const char *where, ggl_error *err) {
     enum { N = sizeof kinds / sizeof *kinds };
     const json_value *type = llm_json_get(item, "type");
@@ -209,7 +203,7 @@ static ggl_status read_item(reading *r, const json_value *item, const char *wher
     size_t k = 0;
     while (type && k < N && !llm_json_is(type, kinds[k].type))
         k++;
-    if (k == N && type->kind == JSON_STRING && !r->a->ignored.strict && !is_reference(type))
+    if (k == N && type->kind == JSON_STRING && !r->a->ignored.strict)
         return fields_ignore(&r->a->ignored, "input", json_str(type), err);
     if (k == N && type->kind == JSON_STRING)
         return ggl_fail(err, GGL_UNSUPPORTED,
@@ -237,7 +231,8 @@ static ggl_status read_input(reading *r, const json_value *input, ggl_error *err
         return ggl_fail(err, GGL_USAGE,
                         "\"input\" must be a string, or a list of at least one item");
     for (size_t i = 0; i < input->n && st == GGL_OK; i++) {
-        snprintf(where, sizeof where, "input[%zu]", i);
+        const size_t n = r->a->n_recalled; /* the request counts its own */
+        snprintf(where, sizeof where, "input[%zu]", i < n ? i : i - n);
         st = read_item(r, &input->item[i], where, err);
     }
     end_turn(r);

@@ -1,7 +1,8 @@
-/* OpenAI's /v1/responses, without storage on the server: the request. */
+/* OpenAI's /v1/responses: the request. */
 #include "api_openai_responses.h"
 
 #include "api_openai_input.h"
+#include "api_recall.h"
 #include "server.h"
 
 static ggl_status read_max(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
@@ -108,15 +109,13 @@ static const field fields[] = {
     {"truncation", FIELD_REFUSED, .fn = is_disabled,
      .why = "the server drops no part of a conversation; shorten it, or set \"disabled\""},
     {"background", FIELD_REFUSED, .fn = field_is_false, .why = "use \"stream\""},
-    {"previous_response_id", FIELD_REFUSED,
-     .why = "the server stores no answers; give the whole conversation in \"input\""},
-    {"conversation", FIELD_REFUSED,
-     .why = "the server stores no conversations; give all of it in \"input\""},
+    {"previous_response_id", FIELD_FN, .fn = field_any}, /* these three: read before the others */
+    {"conversation", FIELD_FN, .fn = field_any},
+    {"store", FIELD_FN, .fn = field_any},
     {"prompt", FIELD_REFUSED, .why = "the server stores no prompts; use \"instructions\""},
     {"context_management", FIELD_REFUSED, .why = "shorten the conversation in \"input\""},
     {"moderation", FIELD_REFUSED, .why = "the server does not moderate"},
     {"max_tool_calls", .kind = FIELD_IGNORED}, /* limits tools that the server would run */
-    {"store", .kind = FIELD_IGNORED},          /* nothing is stored */
     {"client_metadata", .kind = FIELD_IGNORED},
     {"metadata", .kind = FIELD_IGNORED},
     {"user", .kind = FIELD_IGNORED},
@@ -163,6 +162,8 @@ static ggl_status read_responses(ask *a, const server_facts *facts, const char *
     ggl_status st = openai_begin(a, ASK_CHAT, err);
     a->talk_name = "input";
     if (st == GGL_OK)
+        st = openai_recall(a, param, err);
+    if (st == GGL_OK)
         st = read_fields(a, &a->doc->root, fields, facts, param, err);
     if (st == GGL_OK && (openai_own_of(a)->logprobs || openai_own_of(a)->top_logprobs > 0))
         a->n_top = (int)(openai_own_of(a)->top_logprobs > 0 ? openai_own_of(a)->top_logprobs : 0);
@@ -188,6 +189,8 @@ static ggl_status read_compact(ask *a, const server_facts *facts, const char **p
     *param = NULL;
     ggl_status st = openai_begin(a, ASK_CHAT, err);
     a->talk_name = "input";
+    if (st == GGL_OK)
+        st = openai_recall(a, param, err);
     if (st == GGL_OK)
         st = read_fields(a, &a->doc->root, fields, facts, param, err);
     a->stream = false;
@@ -231,6 +234,8 @@ const dialect api_openai_responses = {.name = "openai_responses",
                                       .stream_type = "text/event-stream",
                                       .read = read_responses,
                                       .whole = openai_responses_whole,
+                                      .kept = openai_responses_kept,
+                                      .id_prefix = "resp_",
                                       .begin = openai_responses_begin,
                                       .part = openai_responses_part,
                                       .takes_pieces = true,

@@ -284,7 +284,7 @@ void openai_put_error(const api_error *e, llm_json_out *out) {
     llm_json_put_text(out, ",\"param\":");
     put_nullable(e->param, out);
     llm_json_put_text(out, ",\"code\":");
-    put_nullable(rows[k].code, out);
+    put_nullable(e->code ? e->code : rows[k].code, out);
     openai_put_overflow(e, out);
     llm_json_put_text(out, "}");
 }

@@ -104,7 +104,7 @@ static void begin_loading(model *m) {
     m->has_news = false;
     m->insists |= n_loaded(t) == 0;
     m->n_loads++;
-    m->server = server_new(m->o, m, t->memory, t->streams, on_loaded, m);
+    m->server = server_new(m->o, m, t->memory, t->streams, t->store, on_loaded, m);
     ggl_status st = m->server ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory");
     if (m->server)
         m->server->insists = m->insists;

@@ -104,7 +104,7 @@ bool looks_stops(const looks *l);
 /* NULL: out of memory. account: the memory that requests hold; kept: streams that can be resumed; both borrowed. `changed` is
  * called on another thread once the model is loaded, or loading has failed. */
 server *server_new(server_options *o, model *m, memory *account, stream_table *kept,
-                   void (*changed)(void *ctx), void *ctx);
+                   answer_store *store, void (*changed)(void *ctx), void *ctx);
 /* Starts the engine's thread, which loads the model. */
 GGL_NODISCARD ggl_status server_start(server *s, ggl_error *err);
 /* Ends all answers with an error, and the engine's thread. */
