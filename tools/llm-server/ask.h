@@ -86,11 +86,12 @@ typedef struct ask {
     const char *talk_name; /* the request's field that the conversation is from; NULL: "messages" */
     const json_value *tools; /* a list in OpenAI's form; NULL: none */
     ask_tools tool_choice;
-    ggl_str tool;   /* ASK_TOOLS_NAMED */
-    bool one_call;  /* at most one call in an answer (parallel_tool_calls: false) */
-    bool continues; /* the last message is the beginning of the answer, to be continued */
-    bool no_turn;   /* the prompt ends after the last message: no turn of the assistant begins */
-    bool raw_marks; /* reasoning and calls stay in the text: the answer is all content */
+    ggl_str tool;     /* ASK_TOOLS_NAMED */
+    bool whole_calls; /* in streams, too, each call is one part */
+    bool one_call;    /* at most one call in an answer (parallel_tool_calls: false) */
+    bool continues;   /* the last message is the beginning of the answer, to be continued */
+    bool no_turn;     /* the prompt ends after the last message: no turn of the assistant begins */
+    bool raw_marks;   /* reasoning and calls stay in the text: the answer is all content */
     /* ASK_TEXT, ASK_EMBED; ASK_RANK: the documents */
     ask_prompt *prompt;
     size_t n_prompts;
