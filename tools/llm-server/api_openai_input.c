@@ -102,13 +102,12 @@ static ggl_status read_custom_call(reading *r, const json_value *item, const cha
 /* What /v1/responses/compact has made of a conversation. */
 static ggl_status read_compaction(reading *r, const json_value *item, const char *where,
                                   ggl_error *err) {
-    static const char before[] = "Summary of the conversation before this point:\n\n";
     const json_value *text = llm_json_get_kind(item, "encrypted_content", JSON_STRING);
     if (!text)
         return ggl_fail(err, GGL_USAGE, "%s: \"encrypted_content\" must be a string", where);
     end_turn(r);
     talk_begin(r->talk, "user");
-    talk_text(r->talk, (ggl_str){before, sizeof before - 1}, "");
+    talk_text(r->talk, (ggl_str){TALK_SUMMARY, sizeof TALK_SUMMARY - 1}, "");
     talk_text(r->talk, json_str(text), "");
     talk_end_message(r->talk);
     return GGL_OK;

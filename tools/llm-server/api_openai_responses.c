@@ -202,18 +202,13 @@ static ggl_status update_format(ask *a, const char **param, ggl_error *err) {
 
 enum { MOST_SUMMARY = 2048 };
 
-static const char wish[] =
-    "Sum up this conversation for someone who will continue it and sees nothing else of it: the "
-    "task, what was done and found, decisions, names of files and places in them, and what "
-    "remains to be done. Write only the summary.";
-
 /* Reads the conversation, for a summary of it. */
 static ggl_status read_for_summary(ask *a, const server_facts *facts, const char **param,
                                    ggl_error *err) {
     a->form = ASK_ANY;
     if (a->n_max < 0)
         a->n_max = MOST_SUMMARY;
-    return read_talk(a, facts, (ggl_str){wish, sizeof wish - 1}, param, err);
+    return read_talk(a, facts, (ggl_str){TALK_WISH, sizeof TALK_WISH - 1}, param, err);
 }
 
 static ggl_status read_responses(ask *a, const server_facts *facts, const char **param,
