@@ -5,6 +5,7 @@
 #include "common/process.h"
 #include "common/report.h"
 #include "ggl/internal/os_clock.h"
+#include "abilities.h"
 #include "models_impl.h"
 
 #define TOOL "llm-server"
@@ -112,6 +113,7 @@ static void begin_loading(model *m) {
         m->server->name = m->name;
         m->server->taken = model_taken;
         m->server->beside = model_beside;
+        m->server->other = model_other;
         tool_say(TOOL, "loading %s", m->name);
     }
     if (st == GGL_OK)

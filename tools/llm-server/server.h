@@ -52,6 +52,8 @@ GGL_NODISCARD ggl_status server_fill_query(const server *s, llm_tokens *ids, int
 GGL_NODISCARD ggl_status server_find_task(const server *s, const char *task,
                                           const char *prompt_name, int32_t *number, char **before,
                                           size_t *n_before, const char **param, ggl_error *err);
+/* Returns the name of another model of --models that answers requests of this kind; NULL: there is none. */
+const char *server_other(const server *s, ask_kind kind);
 int server_n_slots(const server *s); /* of the engine */
 const llm_vocab *server_vocab(
     server *s); /* made at the first call; any thread. NULL: out of memory */

@@ -40,6 +40,8 @@ struct server {
     /* Gives a model of the same files that is loaded (llm_model_beside), which the caller frees; NULL: there is none. ctx: the model. NULL: there are
      * no other models. */
     llm_model *(*beside)(void *ctx, const llm_opening *o);
+    /* See server_other; own: the model. NULL: there are no other models. */
+    const char *(*other)(model *own, ask_kind kind);
     server_options *o;
     server_facts facts;
     int32_t fim[N_FIM];
