@@ -1,5 +1,6 @@
 /* Answers that are kept (store.h), and requests that name them: these must become what they would be if the client had sent
  * everything again. */
+#include "alloc_fail.h"
 #include "dialect_test.h"
 #include "llm-server/store.h"
 
@@ -78,8 +79,8 @@ TEST(bounds) {
     CHECK(!put_bytes_of(s, 1, 0, store_most(s) + 1) && put_bytes_of(s, 1, 0, store_most(s) - 1));
     CHECK(put_bytes_of(s, 7, 0, 1000));
     for (int k = 1; k < 40; k++)
-        CHECK(put_bytes_of(s, 1, k, 300000));
-    CHECK(has(s, 7, 0) && !has(s, 1, 0) && !has(s, 1, 30) && has(s, 1, 39));
+        CHECK(put_bytes_of(s, 1, k, 200000));
+    CHECK(has(s, 7, 0) && !has(s, 1, 0) && !has(s, 1, 29) && has(s, 1, 30) && has(s, 1, 39));
     CHECK(memory_held(m, MEMORY_STORE) <= memory_most(m, MEMORY_STORE));
     store_free(s);
     CHECK_INT(memory_held(m, MEMORY_STORE), 0);
@@ -327,6 +328,29 @@ TEST(threads) {
     end_store();
 }
 
+/* What is too long to be kept is not kept, and the answer says so. */
+TEST(too_long_to_be_kept) {
+    static char text[300000], body[310000];
+    memory *m = memory_new((size_t)16 << 20);
+    store = store_new(m, 300);
+    memset(text, 'a', sizeof text - 1);
+    for (int i = 0; i < 2; i++) {
+        const int n = i == 0 ? 1000 : (int)sizeof text - 1;
+        snprintf(body, sizeof body, "{\"input\":\"%.*s\"}", n, text);
+        const ask *a = ask_of(&api_openai_responses, body);
+        CHECK(a && a->keep.is_wanted == (i == 0));
+        snprintf(
+            body, sizeof body,
+            "{\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":\"%.*s\"}],\"thread\":"
+            "{\"type\":\"create\"}}",
+            n, text);
+        a = ask_of(&api_anthropic_messages, body);
+        CHECK(a && a->keep.is_wanted == (i == 0));
+    }
+    end_store();
+    memory_free(m);
+}
+
 /* What is named counts as if it had been sent. */
 TEST(memory_of_what_is_named) {
     static char text[240000], body[300000];
@@ -354,4 +378,54 @@ TEST(memory_of_what_is_named) {
     }
     end_store();
     memory_free(m);
+}
+
+/* --- without memory --------------------------------------------------------------------------------- */
+
+typedef struct case_of {
+    const dialect *d;
+    const char *body;
+} case_of;
+
+static bool reads(void *arg) {
+    const case_of *c = arg;
+    ask *a = ask_new(&facts);
+    ggl_error own = {0};
+    if (!a)
+        return false;
+    a->store = store;
+    a->owner = 7;
+    ggl_status st = llm_json_parse(&a->doc, c->body, strlen(c->body), "request", &own);
+    if (st == GGL_OK)
+        st = c->d->read(a, &facts, &param, &own);
+    ask_free(a);
+    return st == GGL_OK;
+}
+
+TEST(allocation_failures) {
+    begin_store();
+    put_text(store, "msg_A", "", 7, "[" USER("one") "]", "{\"system\":\"s\"}",
+             "{\"content\":[{\"type\":\"text\",\"text\":\"two\"}]}");
+    case_of rows[] = {
+        {&api_openai_responses,
+         "{\"previous_response_id\":\"resp_R\",\"input\":[" REF("msg_R_0") "," USER("three") "]}"},
+        {&api_openai_responses, "{\"conversation\":\"conv_T\",\"input\":\"three\"}"},
+        {&api_anthropic_messages,
+         "{\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"document\","
+         "\"source\":{\"type\":\"text\",\"data\":\"d\"},\"title\":\"t\"}]},{\"role\":\"assistant\","
+         "\"content\":[{\"type\":\"thinking\",\"thinking\":\"h\"},{\"type\":\"tool_use\",\"id\":"
+         "\"i\","
+         "\"name\":\"f\",\"input\":{\"a\":1}}]},{\"role\":\"user\",\"content\":[{\"type\":"
+         "\"tool_result\",\"tool_use_id\":\"i\",\"content\":\"r\"}]},{\"role\":\"system\","
+         "\"content\":[{"
+         "\"type\":\"tool_addition\",\"tool\":{\"type\":\"tool_definition\",\"definition\":" TOOL(
+             "g") "}}]}],\"context_management\":{\"edits\":[{\"type\":"
+                  "\"clear_tool_uses_20250919\",\"trigger\":{\"type\":\"tool_"
+                  "uses\",\"value\":0},\"keep\":{\"type\":\"tool_uses\","
+                  "\"value\":0},\"exclude_tools\":[\"x\"]}]},\"thread\":{"
+                  "\"type\":\"continue\",\"previous_message_id\":\"msg_A\"}}"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECK_MSG(reads(&rows[i]) && alloc_fail_each(reads, &rows[i]) > 5, "%s", rows[i].body);
+    end_store();
 }

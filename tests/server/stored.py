@@ -69,6 +69,7 @@ def chain():
         check(text_of(three[0]) == text_of(three[1]) and three[0]["usage"]["input_tokens"] == three[1]["usage"]["input_tokens"], three)
         compact = post(s, "/v1/responses/compact", {"previous_response_id": two["id"], "temperature": 0, "max_output_tokens": 5})
         check([x.get("role") for x in compact["output"]] == ["user", "user", None], compact["output"])
+        check(s.stop() == 0, "exit code")
 
 
 def kept():
@@ -173,6 +174,10 @@ def conversations():
         check("belongs to the conversation" in ask(s, "a", status=400, previous_response_id=one["id"])["error"]["message"], "previous_response_id")
         get(s, "/v1/responses/" + one["id"], method="DELETE")
         ask(s, "And now?", conversation=talk["id"])
+        named = post(s, f"/v1/conversations/{talk['id']}", {"metadata": {"n": "2"}})
+        check(named == {**talk, "metadata": {"n": "2"}} == get(s, "/v1/conversations/" + talk["id"]), named)
+        check(len(get(s, f"/v1/conversations/{talk['id']}/items")["data"]) == 8, "its items stay")
+        post(s, f"/v1/conversations/{talk['id']}", {"items": [hello]}, 400)
         for body in ({"items": 7}, {"items": ["a"]}, {"metadata": []}, {}):
             post(s, f"/v1/conversations/{talk['id']}/items", body, 400)
         post(s, "/v1/conversations/conv_none/items", {"items": [hello]}, 404)
@@ -180,6 +185,7 @@ def conversations():
         check(get(s, "/v1/conversations/" + talk["id"], method="DELETE")["deleted"] is True, "removed")
         check(error_of(ask(s, "a", status=404, conversation=talk["id"]))[1] == "conversation", "gone")
         check(s.request("POST", "/v1/conversations", b"")[0] == 200, "nothing need be said")
+        check(s.stop() == 0, "exit code")
 
 
 def threads():
@@ -213,6 +219,7 @@ def threads():
         check(status == 404 and e["type"] == "not_found_error" and e["details"] == {"error_code": "thread_not_found"}, text)
         plain = post(s, "/v1/messages", first)
         post(s, "/v1/messages", {**more, "thread": {"type": "continue", "previous_message_id": plain["id"]}}, 404)
+        check(s.stop() == 0, "exit code")
 
 
 if __name__ == "__main__":

@@ -189,7 +189,8 @@ void admin_response_delete(models *t, const http_request *q, http_reply *r) {
 
 /* --- conversations ---------------------------------------------------------------------------------- */
 
-static void send_talk(const stored *x, const http_request *q, http_reply *r) {
+static void send_talk(models *t, const stored *x, const http_request *q, http_reply *r) {
+    (void)t;
     llm_json_out out = {0};
     llm_json_format(&out, "{'id':'%s','object':'conversation','created_at':%" PRId64 ",'metadata':",
                     x->id, x->created);
@@ -266,7 +267,7 @@ void admin_talk_create(models *t, const http_request *q, http_reply *r) {
     }
     const stored *kept = store_find(models_store(t), (ggl_str){x.id, strlen(x.id)}, x.owner);
     if (kept)
-        send_talk(kept, q, r);
+        send_talk(t, kept, q, r);
     else
         not_found(t, "Conversation", q, r);
     store_release(models_store(t), kept);
@@ -284,36 +285,47 @@ void admin_talk(models *t, const http_request *q, http_reply *r) {
     if (*p.rest)
         send_page(t, x, q, r);
     else
-        send_talk(x, q, r);
+        send_talk(t, x, q, r);
     store_release(models_store(t), x);
 }
 
-/* POST /v1/conversations/ID/items adds items. */
-void admin_talk_add(models *t, const http_request *q, http_reply *r) {
+/* Gives a conversation more items, or other metadata. */
+static ggl_status change_talk(answer_store *s, const stored *x, const llm_json_out *items,
+                              const llm_json_out *metadata, ggl_error *err) {
+    const ggl_str id = {x->id, strlen(x->id)}, none = {"[]", 2};
+    stored other = *x;
+    other.fixed = text_or(metadata, "{}");
+    const bool is_kept = items->n > 0 ? store_append(s, id, x->owner, text_or(items, "[]"), none)
+                                      : store_put(s, &other);
+    return is_kept && !items->failed && !metadata->failed ? GGL_OK : no_room(err);
+}
+
+/* POST /v1/conversations/ID/items adds items, POST /v1/conversations/ID changes the metadata. */
+void admin_talk_change(models *t, const http_request *q, http_reply *r) {
     const place p = place_of(q, "/conversations/", "conv_");
-    const ggl_str id = {p.id, strlen(p.id)}, none = {"[]", 2};
+    const bool adds = strcmp(p.rest, "items") == 0;
     llm_json *doc = NULL;
     llm_json_out items = {0}, metadata = {0};
     ggl_error err = {0};
-    if (strcmp(p.rest, "items") != 0) {
+    if (*p.rest && !adds) {
         not_found(t, "There is no such part of a conversation", q, r);
         return;
     }
-    const stored *x = find(t, &p, "Conversation", q, r), *longer = NULL;
+    const stored *x = find(t, &p, "Conversation", q, r), *changed = NULL;
     if (!x)
         return;
-    ggl_status st = read_talk(&doc, q, &items, &metadata, true, &err);
-    if (st == GGL_OK &&
-        (items.failed || !store_append(models_store(t), id, x->owner, text_or(&items, "[]"), none)))
-        st = no_room(&err);
+    ggl_status st = read_talk(&doc, q, &items, &metadata, adds, &err);
+    if (st == GGL_OK && !adds && items.n > 0)
+        st = ggl_fail(&err, GGL_USAGE, "POST /v1/conversations/ID/items adds items");
     if (st == GGL_OK)
-        longer = store_find(models_store(t), id, x->owner);
-    if (st == GGL_OK && longer) {
-        send_page(t, longer, q, r);
-    } else {
+        st = change_talk(models_store(t), x, &items, &metadata, &err);
+    if (st == GGL_OK)
+        changed = store_find(models_store(t), (ggl_str){x->id, strlen(x->id)}, x->owner);
+    if (changed)
+        (adds ? send_page : send_talk)(t, changed, q, r);
+    else
         fail(t, st == GGL_OK ? no_room(&err) : st, &err, "items", q, r);
-    }
-    store_release(models_store(t), longer);
+    store_release(models_store(t), changed);
     store_release(models_store(t), x);
     llm_json_free(doc);
     ggl_free(items.s);

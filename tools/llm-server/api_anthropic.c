@@ -268,6 +268,8 @@ static ggl_status read_by(ask *a, const field *table, const server_facts *facts,
         own_of(a)->compacts = false; /* counted is what was sent */
     if (st == GGL_OK && own_of(a)->compacts) {
         a->tools = NULL;
+        a->tool_choice = ASK_TOOLS_AUTO;
+        a->tool = (ggl_str){NULL, 0};
         a->form = ASK_ANY;
     }
     return st == GGL_OK ? anthropic_talk(a, param, err) : st;

@@ -165,6 +165,9 @@ ggl_status anthropic_recall(ask *a, const char **param, ggl_error *err) {
                         "thread: the server keeps no conversations (--no-store): send all messages "
                         "without \"thread\"");
     }
-    const ggl_status st = keep(a, is_new, err);
-    return st == GGL_OK && goes_on ? continue_thread(a, json_str(id), err) : st;
+    ggl_status st = keep(a, is_new, err);
+    if (st == GGL_OK && goes_on)
+        st = continue_thread(a, json_str(id), err);
+    recall_limit(a);
+    return st;
 }

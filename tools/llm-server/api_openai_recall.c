@@ -352,6 +352,7 @@ ggl_status openai_recall(ask *a, const char **param, ggl_error *err) {
                       "\"conversation\" and \"previous_response_id\" cannot be used together");
     if (st == GGL_OK)
         st = keep(a, previous, talk, param, err);
+    recall_limit(a);
     if (st != GGL_OK || (!previous.s && !talk.s && !names_items))
         return st;
     st = ggl_index_init(&r.sources, 8, sizeof *r.source, GGL_INDEX_STRINGS, err);

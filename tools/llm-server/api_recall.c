@@ -47,6 +47,12 @@ ggl_status recall_keep(ask *a, const json_value *v, ggl_str *text, ggl_error *er
     return ask_keep(a, &out, text, err);
 }
 
+void recall_limit(ask *a) {
+    ask_keeping *k = &a->keep;
+    if (k->is_wanted && k->sent.n + k->fixed.n > store_most(a->store))
+        *k = (ask_keeping){0};
+}
+
 /* Holds the memory for a body in place of the request's own. */
 static ggl_status hold(ask *a, ggl_str body, ggl_error *err) {
     const size_t kept = ask_doc_bytes(body) + a->keep.sent.n + a->keep.fixed.n,

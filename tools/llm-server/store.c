@@ -39,7 +39,7 @@ answer_store *store_new(memory *m, int64_t seconds) {
 }
 
 size_t store_most(const answer_store *s) {
-    enum { PART = 2 };
+    enum { PART = 8 };
     return memory_most(s->memory, MEMORY_STORE) / PART;
 }
 
