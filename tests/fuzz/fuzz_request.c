@@ -6,9 +6,9 @@
 #include "fuzz.h"
 #include "llm-server/server.h"
 
-static const dialect *const apis[] = {&api_openai_chat,      &api_openai_completions,
-                                      &api_openai_responses, &api_openai_embeddings,
-                                      &api_rerank,           &api_tei_embed};
+static const dialect *const apis[] = {
+    &api_openai_chat, &api_openai_completions, &api_openai_responses,  &api_openai_embeddings,
+    &api_rerank,      &api_tei_embed,          &api_anthropic_messages};
 enum { N_APIS = sizeof apis / sizeof *apis };
 
 /* A conversation is one that can be read again. */
@@ -42,22 +42,52 @@ static void check(const ask *a) {
         require(a->stop[i].n > 0);
 }
 
+/* Answers that requests may name. */
+static answer_store *make_store(void) {
+    static const struct {
+        const char *id, *parent, *sent, *fixed, *answer;
+    } rows[] = {
+        {"resp_A", "", "[{\"role\":\"user\",\"content\":\"a\"}]", "",
+         "{\"output\":[{\"id\":\"msg_A_0\",\"type\":\"message\",\"role\":\"assistant\",\"content\":"
+         "[{\"type\":\"output_text\",\"text\":\"b\"}]}]}"},
+        {"resp_B", "resp_A", "[{\"type\":\"item_reference\",\"id\":\"msg_A_0\"}]", "",
+         "{\"output\":[]}"},
+        {"conv_C", "", "[{\"role\":\"user\",\"content\":\"a\"}]", "{}", ""},
+        {"msg_A", "", "[{\"role\":\"user\",\"content\":\"a\"}]", "{\"system\":\"s\"}",
+         "{\"content\":[{\"type\":\"text\",\"text\":\"b\"}]}"}};
+    answer_store *s = store_new(NULL, 1 << 20);
+    require(s != NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        stored x = {.owner = 7,
+                    .sent = {rows[i].sent, strlen(rows[i].sent)},
+                    .fixed = {rows[i].fixed, strlen(rows[i].fixed)},
+                    .answer = {rows[i].answer, strlen(rows[i].answer)}};
+        memcpy(x.id, rows[i].id, strlen(rows[i].id));
+        memcpy(x.parent, rows[i].parent, strlen(rows[i].parent));
+        require(store_put(s, &x));
+    }
+    return s;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const server_facts facts = {
         .model = "m", .n_vocab = 100, .n_predict = -1, .n_embd = 4, .has_chat = true};
     const char *param = NULL;
     ggl_error err = {0};
+    static answer_store *store;
     ask *a = ask_new(&facts);
     require(a != NULL);
+    a->store = store = store ? store : make_store();
+    a->owner = 7;
     if (size > 0 &&
         llm_json_parse(&a->doc, (const char *)data + 1, size - 1, "request", NULL) == GGL_OK) {
         const ggl_status st = apis[data[0] % N_APIS]->read(a, &facts, &param, &err);
         if (st == GGL_OK)
             check(a);
         else
-            require(
-                (st == GGL_USAGE || st == GGL_UNSUPPORTED || st == GGL_FORMAT || st == GGL_LIMIT) &&
-                *err.msg);
+            require((st == GGL_USAGE || st == GGL_UNSUPPORTED || st == GGL_FORMAT ||
+                     st == GGL_LIMIT || st == GGL_NOT_FOUND) &&
+                    *err.msg);
     }
     ask_free(a);
     return 0;
@@ -90,6 +120,36 @@ bool fuzz_seed(int k, uint8_t **data, size_t *size) {
         "{\"type\": "
         "\"json_object\"}}, \"reasoning\": {\"effort\": \"high\"}, \"include\": "
         "[\"reasoning.encrypted_content\"]}",
+        "\2{\"input\": [{\"type\": \"item_reference\", \"id\": \"msg_A_0\"}, {\"type\": "
+        "\"additional_tools\", \"tools\": [{\"type\": \"custom\", \"name\": \"p\"}]}, {\"type\": "
+        "\"configuration_update\", \"reasoning\": {\"effort\": \"low\"}, \"text\": {\"format\": "
+        "{\"type\": \"text\"}}}, {\"type\": \"compaction_trigger\"}], \"previous_response_id\": "
+        "\"resp_B\", \"reasoning\": {\"summary\": \"auto\", \"context\": \"current_turn\"}}",
+        "\2{\"input\": [{\"id\": \"msg_C_i0\"}], \"conversation\": {\"id\": \"conv_C\"}, "
+        "\"store\": "
+        "true}",
+        "\6{\"max_tokens\": 5, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
+        "\"document\", \"source\": {\"type\": \"text\", \"data\": \"d\"}, \"title\": \"t\"}]}, "
+        "{\"role\": "
+        "\"assistant\", \"content\": [{\"type\": \"compaction\", \"content\": \"s\"}, {\"type\": "
+        "\"thinking\", \"thinking\": \"h\"}, {\"type\": \"tool_use\", \"id\": \"i\", \"name\": "
+        "\"f\", "
+        "\"input\": {\"a\": 1}}]}, {\"role\": \"user\", \"content\": [{\"type\": \"tool_result\", "
+        "\"tool_use_id\": \"i\", \"content\": [{\"type\": \"search_result\", \"source\": \"s\", "
+        "\"title\": \"t\", \"content\": []}]}]}, {\"role\": \"system\", \"content\": [{\"type\": "
+        "\"tool_addition\", \"tool\": {\"type\": \"tool_definition\", \"definition\": {\"name\": "
+        "\"g\", "
+        "\"input_schema\": {}}}}, {\"type\": \"tool_removal\", \"tool\": {\"type\": "
+        "\"tool_reference\", \"name\": \"f\"}}]}], \"tools\": [{\"name\": \"f\", \"input_schema\": "
+        "{}}], "
+        "\"context_management\": {\"edits\": [{\"type\": \"clear_thinking_20251015\", \"keep\": "
+        "{\"type\": \"thinking_turns\", \"value\": 0}}, {\"type\": \"clear_tool_uses_20250919\", "
+        "\"trigger\": {\"type\": \"tool_uses\", \"value\": 0}, \"keep\": {\"type\": \"tool_uses\", "
+        "\"value\": 0}, \"exclude_tools\": [\"g\"], \"clear_tool_inputs\": true}]}}",
+        "\6{\"max_tokens\": 5, \"messages\": [{\"role\": \"user\", \"content\": \"c\"}], "
+        "\"thread\": "
+        "{\"type\": \"continue\", \"previous_message_id\": \"msg_A\"}, \"thinking\": {\"type\": "
+        "\"between_tools\"}, \"compaction\": {\"type\": \"summarize\"}}",
         "\3{\"input\": [[1, 2], [3]], \"encoding_format\": \"base64\", \"dimensions\": 4}",
         "\4{\"query\": \"a\", \"documents\": [\"b\", {\"text\": \"c\"}], \"top_n\": 1}",
         "\4{\"query\": \"a\", \"texts\": [\"b\"], \"raw_scores\": true, \"truncate\": true}",

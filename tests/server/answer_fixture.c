@@ -141,6 +141,11 @@ void server_say_ignored(const server *s, const ignored_fields *x, const http_req
     (void)s, (void)x, (void)q, (void)r;
 }
 
+const char *server_other(const server *s, ask_kind kind) {
+    (void)s, (void)kind;
+    return NULL;
+}
+
 void server_hold(server *s) {
     s->n_holds++;
 }

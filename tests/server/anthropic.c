@@ -184,9 +184,10 @@ TEST(refuses_what_it_does_not_do) {
         {"{" HI ", \"container\": \"c\"}",
          "\"container\" is not supported: this server runs no code"},
         {"{" HI ", \"mcp_servers\": [{}]}", "\"mcp_servers\" is not supported"},
-        {"{" HI ", \"context_management\": {\"edits\": [{\"type\": \"compact_20260112\"}]}}",
+        {"{" HI ", \"context_management\": {\"edits\": [{\"type\": \"compact_2026\"}]}}",
          "edits[0]"},
-        {"{" HI ", \"thinking\": {\"type\": \"on\"}}", "\"enabled\", \"disabled\" or \"adaptive\""},
+        {"{" HI ", \"thinking\": {\"type\": \"on\"}}",
+         "\"enabled\", \"disabled\", \"adaptive\" or \"between_tools\""},
         {"{" HI ", \"thinking\": {\"tpye\": \"on\"}}",
          "thinking: unknown field \"tpye\"; did you mean \"type\"?"},
         {"{" HI ", \"output_config\": {\"effort\": \"huge\"}}", "output_config: \"effort\""},
@@ -207,7 +208,7 @@ TEST(refuses_what_it_does_not_do) {
         {"{" HI ", " TOOLS ", \"tool_choice\": {\"type\": \"tool\"}}", "\"name\" is missing"},
         {"{" HI ", \"tool_choice\": {\"type\": \"any\"}}", "there are no tools"},
         {"{" HI ", \"tool_choice\": \"any\"}", "tool_choice: an object is expected, not a string"},
-        {"{\"max_tokens\": 0, \"messages\": []}", "\"max_tokens\" is 0"},
+        {"{\"max_tokens\": -1, \"messages\": []}", "\"max_tokens\" is -1"},
         {"{\"max_tokens\": 1, \"messages\": []}", "at least one message"},
         {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": []}]}",
          "messages[0]: \"content\" is an empty list"},
@@ -224,7 +225,7 @@ TEST(refuses_what_it_does_not_do) {
          "messages[0]: content[0]: image input is not supported"},
         {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
          "\"document\"}]}]}",
-         "\"document\""},
+         "\"source\" is missing"},
         {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
          "\"text\", \"text\": \"\", \"x\": 1}]}]}",
          "unknown field \"x\""},
@@ -261,7 +262,7 @@ TEST(leaves_out_what_it_cannot_read) {
         "[{\"type\": "
         "\"text\", \"text\": \"a\"}, {\"type\": \"image\"}, {\"type\": \"document\"}]}]}], "
         "\"tools\": [{\"type\": \"tool_search_tool_regex_20251119\", \"name\": \"s\"}, {\"name\": "
-        "\"f\", \"input_schema\": {}, \"new\": 1}], \"thread\": {\"type\": \"create\"}}");
+        "\"f\", \"input_schema\": {}, \"new\": 1}]}");
     facts.strict_fields = true;
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
     static const char want[] =
@@ -269,6 +270,244 @@ TEST(leaves_out_what_it_cannot_read) {
     CHECK(strstr(talk_text(a), want));
     CHECK(!strstr(line_of(a->tools), "tool_search"));
     CHECK_STR(a->ignored.names, "tools.tool_search_tool_regex_20251119, new");
+}
+
+#define TALK(messages)     "{\"max_tokens\": 0, \"messages\": [" messages "]"
+#define SAYS(role, blocks) "{\"role\": \"" role "\", \"content\": [" blocks "]}"
+#define TEXT(text)         "{\"type\": \"text\", \"text\": \"" text "\"}"
+#define THINKS             "{\"type\": \"thinking\", \"thinking\": \"hm\", \"signature\": \"\"}"
+#define CALL(id, name)                                                                             \
+    "{\"type\": \"tool_use\", \"id\": \"" id "\", \"name\": \"" name                               \
+    "\", \"input\": {\"of\": \"" id "\"}}"
+#define RESULT(id, text)                                                                           \
+    "{\"type\": \"tool_result\", \"tool_use_id\": \"" id "\", \"content\": \"" text "\"}"
+#define EDITS(edits)     ", \"context_management\": {\"edits\": [" edits "]}}"
+#define DOCUMENT(source) "{\"type\": \"document\", \"source\": " source ", "
+#define SUMMARY(more)    "{\"type\": \"compaction\", \"content\": \"sum\"" more "}"
+
+/* A request, what its conversation has and lacks, and which edits the answer names. */
+static const struct {
+    const char *body, *has, *lacks, *applied;
+} edited[] = {
+    /* documents */
+    {TALK(SAYS("user", DOCUMENT("{\"type\": \"text\", \"media_type\": \"text/plain\", \"data\": "
+                                "\"D\"}") "\"title\": \"T\", \"context\": \"C\", \"citations\": "
+                                          "{\"enabled\": false}}, " TEXT("q"))) "}",
+     "\"<document>\\n<title>T</title>\\n<context>C</context>\\nD\\n</document>\\nq\"", "zzz", NULL},
+    {TALK(SAYS("user", DOCUMENT("{\"type\": \"content\", \"content\": [" TEXT("a") ", " TEXT(
+                           "b") "]}") "\"title\": null}")) "}",
+     "\"<document>\\na\\nb\\n</document>\"", "zzz", NULL},
+    {TALK(SAYS("user", "{\"type\": \"search_result\", \"source\": \"S\", \"title\": \"T\", "
+                       "\"content\": [" TEXT("a") "]}")) "}",
+     "<title>T</title>\\n<source>S</source>\\na", "zzz", NULL},
+    {TALK(SAYS("assistant", CALL("c1", "f")) ", " SAYS(
+         "user",
+         "{\"type\": \"tool_result\", \"tool_use_id\": \"c1\", \"content\": [" DOCUMENT(
+             "{\"type\": \"content\", \"content\": \"D\"}") "\"title\": \"T\"}, "
+                                                            "{\"type\": \"document\"}]}")) "}",
+     "<document>\\n<title>T</title>\\nD\\n</document>\\n[file left out", "zzz", NULL},
+    /* compactions */
+    {TALK(SAYS("user", TEXT("old")) ", " SAYS(
+         "assistant", TEXT("x") ", " SUMMARY("") ", " TEXT("rest")) ", " SAYS("user",
+                                                                              TEXT("new"))) "}",
+     "[{\"role\": \"user\", \"content\": \"Summary of the conversation before this "
+     "point:\\n\\nsum\"}, "
+     "{\"role\": \"assistant\", \"content\": \"rest\"}, {\"role\": \"user\", \"content\": "
+     "\"new\"}]",
+     "old", NULL},
+    {TALK(SAYS("user", TEXT("old")) ", " SAYS("assistant", SUMMARY("")) ", " SAYS("user",
+                                                                                  TEXT("new"))) "}",
+     "sum\"}, {\"role\": \"user\", \"content\": \"new\"}]", "old", NULL},
+    {TALK(SAYS("user", TEXT("old")) ", " SAYS(
+         "assistant", "{\"type\": \"compaction\", \"content\": null}, " TEXT("x"))) "}",
+     "old", "sum", NULL},
+    {TALK(SAYS("user", TEXT("a")) ", " SAYS(
+         "assistant", "{\"type\": \"mcp_tool_listing\", \"mcp_server_name\": \"s\", \"tools\": "
+                      "[]}, " TEXT("b"))) "}",
+     "\"b\"", "zzz", NULL},
+    /* edits */
+    {TALK(SAYS("user", TEXT("q")) ", " SAYS("assistant", THINKS ", " CALL("c1", "f")) ", " SAYS(
+         "user", RESULT("c1", "one")) ", " SAYS("assistant", THINKS ", " TEXT("a")))
+         EDITS("{\"type\": \"clear_thinking_20251015\"}"),
+     "\"reasoning_content\": \"hm\", \"tool_calls\"", "zzz", "{\"applied_edits\": []}"},
+    {TALK(SAYS("user", TEXT("q")) ", " SAYS("assistant", THINKS ", " TEXT("a")) ", " SAYS(
+         "user", TEXT("r")) ", " SAYS("assistant", THINKS) ", " SAYS("user", TEXT("s")))
+         EDITS("{\"type\": \"clear_thinking_20251015\", \"keep\": {\"type\": \"thinking_turns\", "
+               "\"value\": 1}}"),
+     "\"content\": \"a\"}, {\"role\": \"user\", \"content\": \"r\"}, {\"role\": \"assistant\", "
+     "\"content\": \"\", \"reasoning_content\": \"hm\"}",
+     "\"a\", \"reasoning", "\"cleared_thinking_turns\": 1"},
+    {TALK(SAYS("user", TEXT("q")) ", " SAYS("assistant", THINKS) ", " SAYS("user", TEXT("r")))
+         EDITS("{\"type\": \"clear_thinking_20251015\", \"keep\": {\"type\": \"thinking_turns\", "
+               "\"value\": 0}}"),
+     "[{\"role\": \"user\", \"content\": \"q\"}, {\"role\": \"user\", \"content\": \"r\"}]", "hm",
+     "\"cleared_thinking_turns\": 1"},
+#define USES                                                                                       \
+    SAYS("user", TEXT("q"))                                                                        \
+    ", " SAYS("assistant", CALL("c1", "f") ", " CALL("c2", "g") ", " CALL("c3", "f")) ", " SAYS(   \
+        "user", RESULT("c1", "one") ", " RESULT("c2", "two") ", " RESULT("c3", "three"))
+    {TALK(USES)
+         EDITS("{\"type\": \"clear_tool_uses_20250919\", \"trigger\": {\"type\": \"tool_uses\", "
+               "\"value\": 2}, \"keep\": {\"type\": \"tool_uses\", \"value\": 1}, "
+               "\"exclude_tools\": [\"g\"], \"clear_tool_inputs\": true}"),
+     "\"content\": \"[result cleared to save room]\", \"name\": \"f\", \"tool_call_id\": \"c1\"}, "
+     "{\"role\": \"tool\", \"content\": \"two\", \"name\": \"g\", \"tool_call_id\": \"c2\"}, "
+     "{\"role\": \"tool\", \"content\": \"three\"",
+     "\"of\": \"c1\"", "\"cleared_tool_uses\": 1"},
+    {TALK(USES)
+         EDITS("{\"type\": \"clear_tool_uses_20250919\", \"trigger\": {\"type\": \"tool_uses\", "
+               "\"value\": 3}, \"keep\": {\"type\": \"tool_uses\", \"value\": 0}}"),
+     "one", "cleared", "{\"applied_edits\": []}"},
+    {TALK(USES) EDITS("{\"type\": \"clear_tool_uses_20250919\", \"trigger\": {\"type\": "
+                      "\"input_tokens\", \"value\": 0}, \"keep\": {\"type\": \"tool_uses\", "
+                      "\"value\": 0}, \"clear_at_least\": {\"type\": \"input_tokens\", \"value\": "
+                      "9}}"),
+     "one", "cleared", "{\"applied_edits\": []}"},
+    {TALK(USES) EDITS("{\"type\": \"clear_tool_uses_20250919\"}, {\"type\": \"compact_20260112\"}"),
+     "one", "cleared", "{\"applied_edits\": []}"},
+    /* a wish for a summary */
+    {TALK(SAYS("user", TEXT("q")) ", " SAYS("assistant", TEXT("a"))) ", \"compaction\": {\"type\": "
+                                                                     "\"summarize\"}, " TOOLS "}",
+     "{\"role\": \"user\", \"content\": \"Sum up this conversation", "tools", NULL},
+    {TALK(SAYS("user", TEXT("q"))) ", \"compaction\": {\"type\": \"summarize\", \"instructions\": "
+                                   "\"In one word.\"}}",
+     "{\"role\": \"user\", \"content\": \"In one word.\"}]", "Sum up", NULL},
+    /* when it thinks, and hints */
+    {TALK(
+         SAYS("user", TEXT("q"))) ", \"thinking\": {\"type\": \"between_tools\"}, \"diagnostics\": "
+                                  "{\"previous_message_id\": \"msg_1\"}}",
+     "\"enable_thinking\": false", "zzz", NULL},
+    {TALK(USES) ", \"thinking\": {\"type\": \"between_tools\"}}", "\"enable_thinking\": true",
+     "zzz", NULL},
+    {TALK(SAYS("user", TEXT("q"))) ", \"thinking\": {\"type\": \"adaptive\", \"display\": "
+                                   "\"updates\", \"block_binding\": {}}}",
+     "\"enable_thinking\": true", "zzz", NULL},
+};
+
+TEST(edits_conversations) {
+    for (size_t i = 0; i < sizeof edited / sizeof *edited; i++) {
+        facts.strict_fields = false;
+        const ask *a = request(D, edited[i].body);
+        facts.strict_fields = true;
+        if (!CHECK_MSG(a, "%s: %s", edited[i].body, err.msg))
+            continue;
+        const anthropic_ask *own = a->own;
+        CHECK_HAS(talk_text(a), edited[i].has);
+        CHECK_MSG(!strstr(talk_text(a), edited[i].lacks), "%s in %s", edited[i].lacks,
+                  talk_text(a));
+        CHECK_MSG((own->applied.s != NULL) == (edited[i].applied != NULL), "%s", edited[i].body);
+        if (own->applied.s && edited[i].applied)
+            CHECK_HAS(own->applied.s, edited[i].applied);
+        CHECK(a->n_max == 0);
+    }
+}
+
+#define ADDS(tool)    "{\"type\": \"tool_addition\", \"tool\": " tool "}"
+#define REMOVES(name) "{\"type\": \"tool_removal\", \"tool\": " NAMED(name) "}"
+#define NAMED(name)   "{\"type\": \"tool_reference\", \"name\": \"" name "\"}"
+#define DEFINED(name)                                                                              \
+    "{\"type\": \"tool_definition\", \"definition\": {\"name\": \"" name                           \
+    "\", \"input_schema\": {\"type\": \"object\"}}}"
+
+TEST(changes_of_tools) {
+    static const struct {
+        const char *messages, *choice, *has, *lacks;
+    } rows[] = {
+        {SAYS("user", TEXT("q")) ", " SAYS("system", ADDS(DEFINED("g"))), "g", "\"g\"", "zzz"},
+        {SAYS("user", TEXT("q")) ", " SAYS("system", ADDS(DEFINED("g")) ", " REMOVES("f")), "g",
+         "\"g\"", "\"f\""},
+        {SAYS("user", TEXT("q")) ", " SAYS("system", REMOVES("f")) ", " SAYS(
+             "system", ADDS(NAMED("f")) ", " TEXT("It is back.")),
+         "f", "It is back.", "zzz"},
+        {SAYS("user", SUMMARY(", \"tool_changes\": [" ADDS(DEFINED("g")) "]")) ", " SAYS("user",
+                                                                                         TEXT("q")),
+         "g", "sum", "zzz"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[2000];
+        snprintf(text, sizeof text,
+                 TALK("%s") ", \"tool_choice\": {\"type\": \"tool\", \"name\": \"%s\"}, " TOOLS "}",
+                 rows[i].messages, rows[i].choice);
+        const ask *a = request(D, text);
+        if (!CHECK_MSG(a, "%s: %s", text, err.msg))
+            continue;
+        CHECK_HAS(talk_text(a), rows[i].has);
+        CHECK_MSG(!strstr(talk_text(a), rows[i].lacks), "%s", talk_text(a));
+    }
+    const ask *a =
+        request(D, TALK(SAYS("user", TEXT("q")) ", " SAYS("system", REMOVES("f"))) ", " TOOLS "}");
+    CHECK(a && !a->tools);
+    a = request(D, TALK(SAYS("user", TEXT("q")) ", " SAYS("system", ADDS(DEFINED("g")))) "}");
+    CHECK(a && a->tools && a->tools->n == 1);
+    refuses(D, TALK(SAYS("user", REMOVES("g"))) ", " TOOLS "}",
+            "messages[0]: tool_removal: there is no tool \"g\"");
+    refuses(D, TALK(SAYS("user", ADDS("{\"type\": \"mcp_toolset_reference\"}"))) "}",
+            "messages[0]: tool_addition: this server asks no MCP servers");
+    refuses(D, TALK(SAYS("user", ADDS("7"))) "}", "tool_addition: \"tool\" must be");
+    refuses(D, TALK(SAYS("user", TEXT("q"))) ", \"tools\": 7}", "\"tools\" must be a list");
+}
+
+TEST(refuses_edits) {
+    static const struct {
+        const char *body, *words;
+    } rows[] = {
+        {TALK(SAYS("user", DOCUMENT("{\"type\": \"base64\", \"media_type\": \"application/pdf\", "
+                                    "\"data\": \"\"}") "\"title\": \"T\"}")) "}",
+         "messages[0]: content[0]: a document must be a text"},
+        {TALK(SAYS("user", DOCUMENT("{\"type\": \"text\", \"data\": \"a\"}") "\"citations\": "
+                                                                             "{\"enabled\": "
+                                                                             "true}}")) "}",
+         "messages[0]: content[0]: \"citations\" are not supported"},
+        {TALK(SAYS("user",
+                   DOCUMENT("{\"type\": \"content\", \"content\": [{\"type\": \"x\"}]}") "\"title\""
+                                                                                         ": "
+                                                                                         "null"
+                                                                                         "}")) "}",
+         "content[0]: content[0]: a document has blocks"},
+        {TALK(SAYS("user", TEXT("q"))) EDITS("{\"type\": \"x\"}"),
+         "context_management: edits[0]: \"type\" must be \"clear_thinking_20251015\""},
+        {TALK(SAYS("user", TEXT("q")))
+             EDITS("{\"type\": \"clear_tool_uses_20250919\", \"keep\": {\"type\": \"tool_uses\"}}"),
+         "context_management: edits[0]: \"keep\" must be {\"type\": \"tool_uses\", \"value\": N}"},
+        {TALK(SAYS("user", TEXT("q")))
+             EDITS("{\"type\": \"clear_tool_uses_20250919\", \"exclude_tools\": [7]}"),
+         "names of tools must be strings"},
+        {TALK(SAYS("user", TEXT("a long text")))
+             EDITS("{\"type\": \"compact_20260112\", \"trigger\": {\"type\": \"input_tokens\", "
+                   "\"value\": 1}}"),
+         "more than the edit's \"trigger\""},
+        {TALK(SAYS("user", TEXT("q"))) ", \"context_management\": {\"edits\": 7}}",
+         "\"context_management\" must be an object with a list \"edits\""},
+        {TALK(SAYS("user", TEXT("q"))) ", \"compaction\": {\"type\": \"x\"}}",
+         "compaction: \"type\" must be \"summarize\""},
+        {TALK(SAYS("user", TEXT("q"))) ", \"compaction\": {\"type\": \"summarize\"}" EDITS(
+             "{\"type\": \"compact_20260112\"}"),
+         "compaction: it cannot be used together with \"context_management\""},
+        {TALK(SAYS("user", TEXT("q"))) ", \"thinking\": {\"type\": \"x\"}}",
+         "\"adaptive\" or \"between_tools\""},
+        {"{\"messages\": [" SAYS("user", TEXT("q")) "]}", "\"max_tokens\" is missing"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        refuses(D, rows[i].body, rows[i].words);
+}
+
+TEST(writes_a_summary) {
+    made_up *m = make_answer(
+        request(D, TALK(SAYS("user", TEXT("q"))) ", \"compaction\": {\"type\": \"summarize\"}}"));
+    add_part(m, PART_REASONING, "hm");
+    add_part(m, PART_CONTENT, "in ");
+    add_part(m, PART_CONTENT, "short");
+    CHECK_HAS(whole_text(D, m), "\"content\": [{\"type\": \"compaction\", \"content\": \"in "
+                                "short\"}], \"stop_reason\": \"compaction\"");
+    const char *stream = stream_text(D, m);
+    CHECK_HAS(stream, "\"content_block\": {\"type\": \"compaction\", \"content\": null}}");
+    CHECK_HAS(stream, "\"delta\": {\"type\": \"compaction_delta\", \"content\": \"in short\"}}");
+    CHECK_HAS(stream, "\"stop_reason\": \"compaction\"");
+    m = make_answer(
+        request(D, TALK(SAYS("user", TEXT("q"))) EDITS("{\"type\": \"clear_thinking_20251015\"}")));
+    add_part(m, PART_CONTENT, "a");
+    CHECK_HAS(whole_text(D, m), "\"context_management\": {\"applied_edits\": []}, \"usage\"");
+    CHECK_HAS(stream_text(D, m), "}, \"context_management\": {\"applied_edits\": []}, \"usage\"");
 }
 
 TEST(writes_a_message) {

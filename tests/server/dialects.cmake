@@ -1,5 +1,5 @@
 # Other APIs than OpenAI's: requests and answers.
-foreach(api anthropic llamacpp ollama images api_docs api_kinds)
+foreach(api anthropic llamacpp ollama images api_docs api_kinds store)
     ggl_test(server.${api} ${api}.c LIBS tools-server-api m COUNT_ALLOCATIONS)
     target_include_directories(test-server-${api} PRIVATE ${PROJECT_SOURCE_DIR}/models) # private headers
 endforeach()

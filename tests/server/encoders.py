@@ -96,7 +96,10 @@ def embed(folder):
         refused(s, "/v1/embeddings", {"input": ["a", long]}, 400, "input[1]", "62 tokens", "48 tokens", "parts")
         refused(s, "/embed", {"inputs": long}, 400, "62 tokens")
         check(post(s, "/embed", {"inputs": long, "truncate": True}) == vectors(s, "fox " * 46) and
-              post(s, "/api/embed", {"input": long, "truncate": True})["embeddings"] == vectors(s, "fox " * 46), "truncate")
+              post(s, "/api/embed", {"input": long, "truncate": True})["embeddings"] == vectors(s, "fox " * 46) ==
+              post(s, "/api/embed", {"input": long})["embeddings"], "truncate")
+        refused(s, "/api/embed", {"input": long, "truncate": False}, 400, "too large")
+        refused(s, "/api/embeddings", {"prompt": long}, 400, "too large")
         refused(s, "/embed", {"inputs": long, "truncate": True, "truncation_direction": "Left"}, 400, "Right")
         for name, value in (("dimensions", 0), ("dimensions", 33), ("dimensions", "x"), ("input", []), ("input", [[["a"]]]), ("input", {}),
                             ("input", [1.5]), ("input", [None]), ("input", ["a"] * 5000), ("input", [99999])):
@@ -224,6 +227,11 @@ def several(folder):
         requests = [("/v1/embeddings", {"model": "embed", "input": texts[:20]}), ("/v1/rerank", {"model": "rank", "query": "a fox", "documents": texts[:4]}),
                     ("/v1/chat/completions", {"model": "chat", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8, "temperature": 0})]
         requests[1][1]["documents"] = [" ".join(t.split()[:30]) for t in texts[:4]]
+        for path, body, other in (("/v1/embeddings", {"model": "chat", "input": "a"}, "embed"), ("/v1/rerank", {"model": "embed", "query": "a", "documents": ["b"]}, "rank"),
+                                  ("/v1/completions", {"model": "rank", "prompt": "a"}, "chat")):
+            refused(s, path, body, 501, f"but {other} of this server can")
+        tags = {m["name"]: m["capabilities"] for m in json.loads(s.get("/api/tags")[2])["models"]}
+        check(tags == show, tags)
         first = run_all(s, requests)
         check(len(first[0]["data"]) == 20 and len(first[1]["results"]) == 4 and first[2]["choices"][0]["message"]["content"], first)
 

@@ -69,7 +69,10 @@ TEST(reads_options) {
 TEST(reads_defaults) {
     CHECK(request(CHAT, "{" HI ", \"truncate\": true, \"shift\": true, \"options\": {\"num_ctx\": "
                         "131072, \"repetition_penalty\": 1.25}}"));
-    CHECK(request(&api_ollama_embed, "{\"input\": \"a\", \"truncate\": true}"));
+    CHECK(request(&api_ollama_embed, "{\"input\": \"a\", \"truncate\": true}")->truncates);
+    CHECK(request(&api_ollama_embed, "{\"input\": \"a\"}")->truncates);
+    CHECK(!request(&api_ollama_embed, "{\"input\": \"a\", \"truncate\": false}")->truncates);
+    CHECK(!request(&api_ollama_embeddings, "{\"prompt\": \"a\"}")->truncates);
 }
 
 TEST(reads_prompts) {

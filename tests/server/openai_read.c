@@ -325,7 +325,7 @@ TEST(tools_of_codex) {
     CHECK(a && str_is(a->tool, "mcp__fs__read"));
     CHECK(!request(&api_openai_responses,
                    "{\"input\": [{\"type\": \"item_reference\", \"id\": \"x\"}]}"));
-    CHECK_HAS(err.msg, "items of type \"item_reference\" are not supported");
+    CHECK_HAS(err.msg, "the item \"x\" is not known: the server keeps no answers (--no-store)");
     a = request(&api_openai_compact,
                 "{\"input\": \"a\", \"instructions\": \"b\", \"stream\": true}");
     CHECK(a && !a->stream && !a->tools && memmem(talk_text(a), strlen(talk_text(a)), "Sum up", 6));
@@ -381,6 +381,147 @@ TEST(responses) {
                                        "\"json_schema\", \"name\": \"n\", \"schema\": {}}}}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
     CHECK(a->form == ASK_SCHEMA);
+}
+
+#define INPUT(items) "{\"input\": [" items "]"
+
+/* Items that are no messages: tools, settings, a wish for a summary; and which reasoning the model sees. */
+TEST(further_items) {
+    const ask *a = request(
+        &api_openai_responses,
+        INPUT("{\"type\": \"additional_tools\", \"role\": \"developer\", \"tools\": [{\"type\": "
+              "\"function\", \"name\": \"f\"}, {\"type\": \"function\", \"name\": \"g\"}]}, "
+              "{\"role\": \"user\", \"content\": \"a\"}, {\"type\": \"additional_tools\", "
+              "\"role\": \"developer\", \"tools\": [{\"type\": \"function\", \"name\": \"f\", "
+              "\"description\": \"new\"}]}") ", \"tool_choice\": \"required\"}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK(a->tool_choice == ASK_TOOLS_REQUIRED && a->tools && a->tools->n == 2 &&
+          a->ignored.n == 0);
+    CHECK_HAS(line_of(a->tools), "\"name\": \"f\", \"description\": \"new\"");
+    CHECK(!request(&api_openai_responses,
+                   INPUT("{\"type\": \"additional_tools\", \"tools\": [{\"type\": \"function\"}]}, "
+                         "{\"role\": \"user\", \"content\": \"a\"}") "}"));
+    CHECK_HAS(err.msg, "a function needs a \"name\"");
+    a = request(
+        &api_openai_responses,
+        INPUT(
+            "{\"type\": \"configuration_update\", \"reasoning\": {\"effort\": \"low\"}}, "
+            "{\"role\": \"user\", \"content\": \"a\"}, {\"type\": "
+            "\"configuration_update\", \"reasoning\": {\"effort\": \"high\"}}, {\"type\": "
+            "\"configuration_update\", \"text\": {\"format\": {\"type\": "
+            "\"json_schema\", \"name\": \"n\", \"schema\": {}}}}") ", \"reasoning\": "
+                                                                   "{\"effort\": \"medium\"}, "
+                                                                   "\"text\": {\"format\": "
+                                                                   "{\"type\": \"json_object\"}}}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK(a->form == ASK_SCHEMA);
+    CHECK_HAS(talk_text(a), "\"reasoning_effort\": \"high\"");
+    CHECK(!request(
+        &api_openai_responses,
+        INPUT("{\"role\": \"user\", \"content\": \"a\"}, {\"type\": "
+              "\"configuration_update\", \"text\": {\"format\": {\"type\": \"x\"}}}") "}"));
+    CHECK_HAS(err.msg, "configuration_update: text.format");
+}
+
+#define THOUGHT(more)    "{\"type\": \"reasoning\", \"summary\": [], " more "}"
+#define SAID(role, text) "{\"role\": \"" role "\", \"content\": \"" text "\"}"
+
+TEST(reasoning_that_comes_back) {
+    static const struct {
+        const char *body, *has, *lacks;
+    } rows[] = {
+        {INPUT(SAID("user", "a") "," THOUGHT("\"encrypted_content\": \"plain text: Hm\"") "," SAID(
+             "assistant", "b") "," SAID("user", "c")) "}",
+         "\"reasoning_content\": \"Hm\"", "plain"},
+        {INPUT(SAID("user", "a") "," THOUGHT("\"encrypted_content\": \"gAAAA\"") "," SAID(
+             "assistant", "b")) "}",
+         "\"b\"", "gAAAA"},
+        {INPUT(SAID("user", "a") "," THOUGHT(
+             "\"encrypted_content\": null, \"content\": null, \"id\": null") "," SAID("assistant",
+                                                                                      "b")) "}",
+         "\"b\"", "reasoning"},
+        {INPUT(SAID("user", "a") "," THOUGHT("\"encrypted_content\": \"plain text: old\"") "," SAID(
+             "assistant",
+             "b") "," SAID("user",
+                           "c") "," THOUGHT("\"encrypted_content\": \"plain "
+                                            "text: new\"") "," SAID("assistant",
+                                                                    "d")) ", \"reasoning\": "
+                                                                          "{\"context\": "
+                                                                          "\"current_turn\"}}",
+         "new", "old"},
+        {INPUT(SAID("user", "a") "," THOUGHT("\"encrypted_content\": \"plain text: old\"") "," SAID(
+             "assistant", "b") "," SAID("user",
+                                        "c")) ", \"reasoning\": {\"context\": \"all_turns\", "
+                                              "\"summary\": \"detailed\", "
+                                              "\"generate_summary\": \"concise\", \"mode\": "
+                                              "\"standard\"}, \"truncation\": \"auto\"}",
+         "old", "zzz"},
+        /* a summary that was asked for stands for what was before it, but for the system's messages */
+        {INPUT(SAID("developer", "rules") "," SAID("user", "a") "," SAID(
+             "assistant",
+             "b") ",{\"type\": "
+                  "\"compaction_trigger\"}, {\"type\": \"compaction\", \"encrypted_content\": "
+                  "\"sum\"}," SAID("user", "c")) "}",
+         "\"rules\"}, {\"role\": \"user\", \"content\": \"Summary of the conversation", "\"b\""},
+        {INPUT(SAID("user", "a") ",{\"type\": \"compaction\", \"encrypted_content\": \"sum\"}") "}",
+         "\"a\"", "zzz"},
+        {INPUT(SAID("user", "a") ",{\"type\": \"compaction_trigger\"}") "}", "Sum up", "zzz"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const ask *a = request(&api_openai_responses, rows[i].body);
+        if (!CHECK_MSG(a, "%s: %s", rows[i].body, err.msg))
+            continue;
+        CHECK_HAS(talk_text(a), rows[i].has);
+        CHECK_MSG(!strstr(talk_text(a), rows[i].lacks), "%s in %s", rows[i].lacks, talk_text(a));
+    }
+    facts.strict_fields = false;
+    const ask *a =
+        request(&api_openai_responses, "{\"input\": \"a\", \"reasoning\": {\"mode\": \"pro\"}}");
+    facts.strict_fields = true;
+    CHECK(a && strcmp(a->ignored.names, "reasoning.mode") == 0);
+    a = request(
+        &api_openai_responses,
+        INPUT(SAID(
+            "user",
+            "a") ",{\"type\": \"compaction_trigger\"}") ", \"text\": {\"format\": {\"type\": "
+                                                        "\"json_object\"}}, \"tools\": [{\"type\": "
+                                                        "\"function\", \"name\": \"f\"}]}");
+    CHECK(a && a->form == ASK_ANY && !a->tools);
+    refuses(&api_openai_responses, "{\"input\": \"a\", \"reasoning\": {\"summary\": \"long\"}}",
+            "reasoning: \"summary\" must be \"auto\", \"concise\" or \"detailed\"");
+    refuses(&api_openai_responses, "{\"input\": \"a\", \"reasoning\": {\"context\": \"x\"}}",
+            "reasoning: \"context\" must be \"auto\", \"current_turn\" or \"all_turns\"");
+    refuses(&api_openai_responses, "{\"input\": \"a\", \"truncation\": \"x\"}",
+            "\"truncation\" must be \"auto\" or \"disabled\"");
+}
+
+/* Tools with free text in chats: the model sees functions, also in what it has called before. */
+TEST(custom_tools_of_chats) {
+    static const char tools[] =
+        "\"tools\": [{\"type\": \"custom\", \"custom\": {\"name\": \"sql\", \"description\": "
+        "\"Asks.\", \"format\": {\"type\": \"grammar\", \"grammar\": {\"syntax\": \"lark\", "
+        "\"definition\": \"start: X\"}}}}, " F("f") "]";
+    char text[2000];
+    snprintf(text, sizeof text,
+             "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "
+             "\"content\": null, \"tool_calls\": [{\"id\": \"c1\", \"type\": \"custom\", "
+             "\"custom\": {\"name\": \"sql\", \"input\": \"select\\n\"}}, {\"id\": \"c2\", "
+             "\"type\": \"function\", \"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]}, "
+             "{\"role\": \"tool\", \"tool_call_id\": \"c1\", \"content\": \"1\"}], %s, "
+             "\"tool_choice\": {\"type\": \"custom\", \"custom\": {\"name\": \"sql\"}}}",
+             tools);
+    const ask *a = request(&api_openai_chat, text);
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK(a->whole_calls && a->tool_choice == ASK_TOOLS_NAMED && str_is(a->tool, "sql"));
+    CHECK_HAS(talk_text(a), "{\"id\": \"c1\", \"type\": \"function\", \"function\": {\"name\": "
+                            "\"sql\", \"arguments\": {\"input\": \"select\\n\"}}}");
+    CHECK_HAS(line_of(a->tools), "Asks.\\n\\nThe input must match this grammar:\\nstart: X");
+    refuses(&api_openai_chat,
+            "{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"c\", "
+            "\"type\": \"custom\", \"custom\": {\"name\": \"f\"}}]}]}",
+            "messages[0]: tool_calls[0]: \"custom\" needs the strings \"name\" and \"input\"");
+    refuses(&api_openai_chat, "{" HI ", \"tools\": [{\"type\": \"custom\", \"name\": \"flat\"}]}",
+            "tools[0]: a function needs a \"name\"");
 }
 
 /* --- how the prompt ends ------------------------------------------------------------------------ */
@@ -571,13 +712,14 @@ static const struct {
     {&api_openai_responses, "{}", "input",
      "\"input\" must be a string, or a list of at least one item"},
     {&api_openai_responses, "{\"input\": [{\"type\": \"item_reference\", \"id\": \"x\"}]}", "input",
-     "input[0]: items of type \"item_reference\" are not supported; give messages, function calls, "
-     "their outputs and "
-     "reasoning"},
+     "input[0]: the item \"x\" is not known: the server keeps no answers (--no-store); give the "
+     "item "
+     "itself, or set \"store\" to false"},
     {&api_openai_responses, "{\"input\": \"a\", \"previous_response_id\": \"resp_1\"}",
      "previous_response_id",
-     "\"previous_response_id\" is not supported: the server stores no answers; give the whole "
-     "conversation in \"input\""},
+     "\"previous_response_id\" is not supported: the server keeps no answers (--no-store); give "
+     "the "
+     "whole conversation in \"input\""},
     {&api_openai_responses,
      "{\"input\": \"a\", \"tools\": [{\"type\": \"web_search\"}], \"tool_choice\": \"required\"}",
      "tools", "\"tool_choice\" demands a call, but allows no tool"},

@@ -511,6 +511,8 @@ static void hear_event(items *h, ggl_str type, const json_value *v) {
     if (ggl_str_is(type, "response.output_item.added")) {
         CHECK(k == h->n && h->n == h->n_done);
         h->n++;
+    } else if (llm_json_get(v, "summary_index")) {
+        CHECK(k == h->n - 1); /* the same text once more */
     } else if (is_delta(type)) {
         CHECK(k == h->n - 1);
         hear_string(&h->text[k], v, "delta");
@@ -581,6 +583,7 @@ static void check_response(made *m, const dialect *d) {
         llm_json_out again = {0};
         llm_json_put_value(&again, &doc->root);
         same_text(&again, &last, "whole response");
+        CHECK_HAS(whole.s, "\"cached_tokens\":2,\"cache_write_tokens\":0}");
         ggl_free(again.s);
     }
     llm_json_free(doc);
@@ -596,13 +599,14 @@ static void check_response(made *m, const dialect *d) {
 TEST(responses) {
     static const char *const requests[] = {
         "", ", \"include\": [\"message.output_text.logprobs\"], \"top_logprobs\": 2",
+        ", \"reasoning\": {\"summary\": \"auto\"}, \"include\": [\"reasoning.encrypted_content\"]",
         (", \"instructions\": \"x\", \"metadata\": {\"a\": \"b\"}, \"tools\": [{\"type\": "
          "\"function\", \"name\": \"f\"}]")};
     state = sample_seed();
     for (int i = 0; i < 300; i++) {
         char text[300];
         made m;
-        snprintf(text, sizeof text, "{\"model\": \"gpt\", \"input\": \"Hi\"%s}", requests[i % 3]);
+        snprintf(text, sizeof text, "{\"model\": \"gpt\", \"input\": \"Hi\"%s}", requests[i % 4]);
         make(&m, &api_openai_responses, text);
         check_response(&m, &api_openai_responses);
         unmake(&m);
@@ -642,6 +646,57 @@ TEST(calls_of_codex) {
         CHECK_HAS(out.s, parts[i]);
     ggl_free(out.s);
     unmake(&m);
+}
+
+/* The events and items of reasoning with a summary; of a summary of the conversation; a call of a tool with free text in a chat. */
+TEST(further_answers) {
+    static const struct {
+        const dialect *d;
+        const char *request;
+        const char *parts[9];
+    } rows[] = {
+        {&api_openai_responses,
+         "{\"input\": \"a\", \"stream\": true, \"reasoning\": {\"summary\": \"concise\"}, "
+         "\"include\": [\"reasoning.encrypted_content\"]}",
+         {"event: response.reasoning_summary_part.added\n",
+          "\"summary_index\":0,\"part\":{\"type\":\"summary_text\",\"text\":\"\"}",
+          "event: response.reasoning_summary_text.delta\n", "\"summary_index\":0,\"delta\":\"Hm\"",
+          "event: response.reasoning_summary_text.done\n", "\"summary_index\":0,\"text\":\"Hm\"",
+          "event: response.reasoning_summary_part.done\n",
+          "\"summary\":[{\"type\":\"summary_text\",\"text\":\"Hm\"}],\"encrypted_content\":"
+          "\"plain text: Hm\",\"status\":\"completed\""}},
+        {&api_openai_responses,
+         "{\"input\": [{\"role\": \"user\", \"content\": \"a\"}, {\"type\": "
+         "\"compaction_trigger\"}], \"stream\": true}",
+         {"\"item\":{\"id\":\"cmp_Ab3_0\",\"type\":\"compaction\",\"encrypted_content\":\"\"}",
+          "event: response.compaction.compacting\n",
+          "\"item\":{\"id\":\"cmp_Ab3_0\",\"type\":\"compaction\",\"encrypted_content\":"
+          "\"Well\"}"}},
+        {&api_openai_chat,
+         "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"stream\": true, \"tools\": "
+         "[{\"type\": \"custom\", \"custom\": {\"name\": \"p\"}}]}",
+         {"\"tool_calls\":[{\"index\":0,\"id\":\"i\",\"type\":\"custom\",\"custom\":{\"name\":"
+          "\"p\",\"input\":\"a\\nb\"}}]"}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        made m;
+        llm_json_out out = {0};
+        make(&m, rows[i].d, rows[i].request);
+        const answer_part parts[] = {{.kind = PART_REASONING, .text = {"Hm", 2}},
+                                     {.kind = PART_CONTENT, .text = {"Well", 4}},
+                                     {.kind = PART_CALL,
+                                      .name = {"p", 1},
+                                      .id = {"i", 1},
+                                      .arguments = {"{\"input\": \"a\\nb\"}", 17}}};
+        const size_t n = rows[i].d == &api_openai_chat ? 3 : 2;
+        for (size_t k = 0; k < n; k++)
+            rows[i].d->part(&m.x, &m.choice[0], &parts[k], &out);
+        rows[i].d->end_choice(&m.x, &m.choice[0], &out);
+        for (size_t k = 0; k < 9 && rows[i].parts[k]; k++)
+            CHECK_HAS(out.s, rows[i].parts[k]);
+        CHECK(i != 1 || !strstr(out.s, "Hm"));
+        ggl_free(out.s);
+        unmake(&m);
+    }
 }
 
 /* --- embeddings and errors ---------------------------------------------------------------------- */
@@ -733,6 +788,18 @@ TEST(errors) {
     CHECK_STR(out.s, "data: "
                      "{\"error\":{\"message\":\"m\",\"type\":\"server_error\",\"param\":null,"
                      "\"code\":null}}\n\n");
+    static const struct {
+        const char *param, *code, *want;
+    } rows[] = {{"model", NULL, "\"code\":\"model_not_found\""},
+                {"input", NULL, "\"code\":\"not_found\""},
+                {"input", "own", "\"code\":\"own\""}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const api_error gone = {
+            .type = "not_found", .message = "m", .param = rows[i].param, .code = rows[i].code};
+        out.n = 0;
+        api_openai_chat.error(&gone, false, &out);
+        CHECK_HAS(out.s, rows[i].want);
+    }
     out.n = 0;
     api_openai_responses.error(&(api_error){.status = 500, .type = "timeout", .message = "m"}, true,
                                &out);

@@ -119,9 +119,10 @@ def admin():
         tags = read(s, "/api/tags")["models"][0]
         check(tags["name"] == "my/model" and tags["details"]["format"] == "gguf" and tags["size"] > 1e6, tags)
         check(re.fullmatch("[0-9a-f]{64}", tags["digest"]), tags)
+        check(tags["capabilities"] == ["completion", "tools"] and tags["details"]["context_length"] == 2048 and tags["details"]["embedding_length"] > 0, tags)
         check(read(s, "/api/ps")["models"][0]["context_length"] == 512, "ps")
         show = post(s, "/api/show", {"model": "my/model"})
-        check(show["model_info"]["general.architecture"] == "llama" and "completion" in show["capabilities"], show.keys())
+        check(show["model_info"]["general.architecture"] == "llama" and show["capabilities"] == tags["capabilities"] and show["details"] == tags["details"], show.keys())
         check(show["model_info"]["tokenizer.ggml.tokens"] is None, "lists are left out")
         post(s, "/v1/chat/completions", CHAT)
         slots = read(s, "/slots")
@@ -295,7 +296,7 @@ def habits():
         events = [json.loads(x[6:]) for x in text.decode().splitlines() if x.startswith("data: {")]
         check("timings" in events[-1] and all("timings" in x for x in events if x["type"].endswith("text.delta")), events)
         version = [int(x) for x in read(s, "/api/version")["version"].split(".")]
-        check(version >= [0, 6, 4], version)
+        check(version >= [0, 13, 4], f"Codex --oss demands 0.13.4: {version}")
         for method, path in (("POST", "/api/pull"), ("POST", "/api/push"), ("POST", "/api/create"), ("POST", "/api/copy"), ("DELETE", "/api/delete")):
             status, _, body = s.request(method, path, b"{}", {"Content-Type": "application/json"})
             check(status == 501 and "one model" in json.loads(body)["error"], f"{path}: {status} {body}")

@@ -496,6 +496,22 @@ def reload():
             together(*[lambda k=k: client(k) for k in range(6)])
             check("b" in states(s) and complete(s, "b")["choices"], "b stays")
             check(s.stop() == 0, "exit code")
+        # a request that waits for a model gets it, if there is still one of its name
+        write("[a]\nmodel = STORIES\n[b]\nmodel = STORIES\n[c]\nmodel = STORIES\n")
+        with Server([BINARY, "--models", path, "--models-max", "1", "-c", "100000", "-np", "2", "-t", "1"]) as s:
+            first, results = Stream(s, "a", 100000), {}
+            threads = [threading.Thread(target=lambda m=m: results.update({m: s.post("/v1/completions", dict(COMPLETION, model=m))})) for m in "bc"]
+            for m, t in zip("bc", threads):
+                t.start()
+                until("it waits", lambda: metric(s, "llm_model_requests_waiting", m) == 1)
+            write("[a]\nmodel = STORIES\n[b]\nmodel = STORIES\ntemp = 0.5\n")
+            get(s, "/models?reload=1")
+            check(metric(s, "llm_model_requests_waiting", "b") == 1, "it waits still")
+            first.close()
+            for t in threads:
+                t.join()
+            check(results["b"][0] == 200, results["b"])
+            check(results["c"][0] == 404 and b"not in --models any more" in results["c"][2], results["c"])
     with Server([BINARY, "-m", STORIES, *SMALL]) as s:
         check("--models" in get(s, "/models?reload=1", 400)["error"]["message"], "one model")
 

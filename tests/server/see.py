@@ -239,7 +239,7 @@ def says_so():
         check(props["modalities"] == {"vision": True, "audio": False} and props["media_marker"] == "<__media__>", props)
         check("vision" in post(s, "/api/show", {"model": "m"})["capabilities"], "show")
         check("multimodal" in json.loads(s.get("/v1/models")[2])["data"][0]["capabilities"], "models")
-        check("multimodal" in json.loads(s.get("/api/tags")[2])["models"][0]["capabilities"], "tags")
+        check("vision" in json.loads(s.get("/api/tags")[2])["models"][0]["capabilities"], "tags")
 
 
 def others():
@@ -336,7 +336,7 @@ def unloaded():
 
     def seeing_ones(s):
         models = json.loads(s.get("/v1/models")[2])["data"], json.loads(s.get("/api/tags")[2])["models"]
-        return [{m.get("id") or m["name"] for m in all_of if "multimodal" in m.get("capabilities", [])} for all_of in models]
+        return [{m.get("id") or m["name"] for m in all_of if {"multimodal", "vision"} & set(m.get("capabilities", []))} for all_of in models]
 
     with Server([BINARY, "--models", presets, "-t", "1"]) as s:
         check(seeing_ones(s) == [{"shapes", "sees"}] * 2, seeing_ones(s))

@@ -34,6 +34,10 @@ bool admin_sees(model *m, const server *s);
 /* How llama.cpp's lists of models say so. */
 #define ADMIN_SEES ", \"capabilities\": [\"completion\", \"multimodal\"]"
 
+/* admin_store.c */
+admin_handler_all admin_response, admin_response_delete, admin_talk_create, admin_talk,
+    admin_talk_change, admin_talk_delete;
+
 /* admin_metrics.c */
 admin_handler_all admin_metrics;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "abilities.h"
 #include "api_pieces.h"
 #include "api_shape.h"
 #include "common/gguf_text.h"
@@ -18,6 +19,9 @@
 #define TOOLS_VERSION "unknown"
 #endif
 
+/* The version of Ollama whose API this is. Clients demand a least one: Codex 0.13.4, for /v1/responses. */
+#define OLLAMA_VERSION "0.32.15"
+
 static void put_details(llm_json_out *out, const model_card *c) {
     const bool is_large = c->n_params >= 1e9;
     char type[32] = "";
@@ -27,9 +31,34 @@ static void put_details(llm_json_out *out, const model_card *c) {
     }
     llm_json_format(out,
                     "{'parent_model': '', 'format': 'gguf', 'family': %.*s, 'families': [%.*s], "
-                    "'parameter_size': '%.1f%s', 'quantization_level': '%s'}",
+                    "'parameter_size': '%.1f%s', 'quantization_level': '%s'",
                     LLM_JSON_TEXT(c->family), LLM_JSON_TEXT(c->family),
                     c->n_params / (is_large ? 1e9 : 1e6), is_large ? "B" : "M", type);
+    if (c->n_ctx > 0)
+        llm_json_format(out, ", 'context_length': %lld", (long long)c->n_ctx);
+    if (c->n_embd > 0)
+        llm_json_format(out, ", 'embedding_length': %lld", (long long)c->n_embd);
+    llm_json_put_text(out, "}");
+}
+
+/* `["completion", "tools"]` */
+static void put_capabilities(llm_json_out *out, const abilities *x) {
+    const struct {
+        bool is;
+        const char *name;
+    } rows[] = {{x->writes, "completion"},
+                {x->writes && x->has_tools, "tools"},
+                {x->writes && x->sees, "vision"},
+                {x->writes && x->has_thinking, "thinking"},
+                {x->embeds, "embedding"}};
+    const char *before = "";
+    llm_json_put_text(out, "[");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].is) {
+            llm_json_format(out, "%s'%s'", before, rows[i].name);
+            before = ", ";
+        }
+    llm_json_put_text(out, "]");
 }
 
 /* Writes a time as RFC 3339 has it. */
@@ -41,15 +70,13 @@ static void put_time(llm_json_out *out, int64_t seconds) {
     admin_put_string(out, text);
 }
 
-/* sees: as model_sees. */
-static void put_model_row(llm_json_out *out, const char *name, const model_card *c, bool sees) {
+static void put_model_row(llm_json_out *out, const char *name, const model_card *c) {
     llm_json_format(out, "'name': %.*s, 'model': %.*s", LLM_JSON_TEXT(name), LLM_JSON_TEXT(name));
     /* Clients expect the length of a SHA-256. */
     llm_json_format(out,
                     ", \"size\": %.0f, \"digest\": \"%016" PRIx64 "%048d\", \"details\": ", c->size,
                     c->digest, 0);
     put_details(out, c);
-    llm_json_put_text(out, sees ? ADMIN_SEES : "");
 }
 
 /* The card of the row, so that loading changes nothing of it; without a row, that of the model. s: may be NULL. */
@@ -67,7 +94,12 @@ void admin_ollama_tags(models *t, const http_request *q, http_reply *r) {
         server *s = model_peek(m);
         const model_card c = card_of(m, s);
         llm_json_put_text(&out, i > 0 ? ", {" : "{");
-        put_model_row(&out, model_name(m), &c, admin_sees(m, s));
+        const abilities x = abilities_of(m, s);
+        put_model_row(&out, model_name(m), &c);
+        if (x.is_known) {
+            llm_json_put_text(&out, ", \"capabilities\": ");
+            put_capabilities(&out, &x);
+        }
         llm_json_put_text(&out, ", \"modified_at\": ");
         put_time(&out, !s                    ? model_get_modified(m)
                        : models_is_single(t) ? s->facts.t_start
@@ -95,7 +127,7 @@ void admin_ollama_ps(models *t, const http_request *q, http_reply *r) {
         const model_card c = card_of(m, s);
         llm_json_put_text(&out, is_first ? "{" : ", {");
         is_first = false;
-        put_model_row(&out, model_name(m), &c, admin_sees(m, s));
+        put_model_row(&out, model_name(m), &c);
         llm_json_put_text(&out, ", \"expires_at\": ");
         if (x.seconds_left >= 0)
             put_time(&out, (int64_t)time(NULL) + (int64_t)x.seconds_left);
@@ -112,8 +144,7 @@ void admin_ollama_ps(models *t, const http_request *q, http_reply *r) {
 void admin_ollama_version(models *t, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
     (void)t;
-    /* Clients demand a least version: this is the one that brought the last of the fields that are read here. */
-    llm_json_put_text(&out, "{\"version\": \"0.12.11\"}");
+    llm_json_put_text(&out, "{\"version\": \"" OLLAMA_VERSION "\"}");
     admin_send(&out, q, r);
 }
 
@@ -139,7 +170,7 @@ static void put_key(llm_json_out *out, const ggl_gguf_value *v) {
 typedef struct shown {
     const ggl_gguf *file;
     ggl_str template_text;
-    bool writes, has_tools, has_thinking, embeds, sees;
+    abilities can;
     int64_t modified;
 } shown;
 
@@ -156,12 +187,9 @@ static void put_show(llm_json_out *out, const shown *x) {
         llm_json_put_text(out, i ? ", " : "");
         put_key(out, ggl_gguf_value_at(f, i));
     }
-    llm_json_format(out, "}, 'capabilities': [%s%s%s%s", x->writes ? "\"completion\"" : "",
-                    x->writes && x->has_tools ? ", \"tools\"" : "",
-                    x->writes && x->sees ? ", \"vision\"" : "",
-                    x->writes && x->has_thinking ? ", \"thinking\"" : "");
-    llm_json_put_text(out, !x->embeds ? "" : x->writes ? ", \"embedding\"" : "\"embedding\"");
-    llm_json_put_text(out, "], \"modified_at\": ");
+    llm_json_put_text(out, "}, \"capabilities\": ");
+    put_capabilities(out, &x->can);
+    llm_json_put_text(out, ", \"modified_at\": ");
     put_time(out, x->modified);
     llm_json_put_text(out, "}");
 }
@@ -192,42 +220,17 @@ static bool read_show(const models *all, const http_request *q, http_reply *r) {
 }
 
 void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
-    const llm_template *t =
-        llm_opened_chat(s->ctx) ? llm_chat_get_template(llm_opened_chat(s->ctx)) : NULL;
     const shown x = {.file = llm_model_file(llm_opened_model(s->ctx)),
                      .template_text = llm_opened_chat(s->ctx)
                                           ? llm_chat_text(llm_opened_chat(s->ctx))
                                           : (ggl_str){"", 0},
-                     .has_tools = t && llm_chat_shows_tools(llm_opened_chat(s->ctx)),
-                     .has_thinking = t && llm_template_mentions(t, "enable_thinking"),
-                     .writes = s->facts.writes,
-                     .embeds = s->facts.n_embd > 0,
-                     .sees = server_sees(&s->facts),
+                     .can = abilities_of_server(s),
                      .modified = s->facts.t_start};
     llm_json_out out = {0};
     if (!read_show(model_table(s->model_row), q, r))
         return;
     put_show(&out, &x);
     admin_send(&out, q, r);
-}
-
-/* Sets what the model of a file does, by its kind and the options. */
-static void find_abilities(shown *x, const server_options *o) {
-    const model_card c = model_card_of(x->file);
-    llm_arch *arch = NULL;
-    llm_pooling pooling = LLM_POOL_MEAN;
-    const char *name = o->pooling < 0 ? NULL : llm_pooling_name((llm_pooling)o->pooling);
-    const bool is_known = llm_arch_open(&arch, c.family, NULL) == GGL_OK;
-    const bool only_reads = is_known && server_only_reads(arch, o);
-    const bool may_rank = only_reads || name || (is_known && llm_arch_has_output(arch, "score"));
-    const bool has_rows = only_reads || o->open.how.params.embeddings;
-    const bool ranks = has_rows && may_rank &&
-                       llm_pooling_find(&pooling, name, x->file, NULL) == GGL_OK &&
-                       pooling == LLM_POOL_RANK;
-    const bool hears = is_known && model_card_hears(arch);
-    x->writes = !only_reads && !ranks && !hears;
-    x->embeds = has_rows && !ranks && !hears;
-    llm_arch_free(arch);
 }
 
 /* Programs that list models ask this of each: none is loaded for that. */
@@ -240,15 +243,10 @@ bool admin_ollama_show_file(model *m, const http_request *q, http_reply *r) {
     if (!model_get_card(m)->is_known || open_options_names_template(&o->open) ||
         ggl_gguf_open(&f, o->open.how.path, &p, &unread) != GGL_OK)
         return false;
-    shown x = {.file = f,
-               .template_text = text_of_key(f, "tokenizer.chat_template"),
-               .sees = admin_sees(m, NULL),
-               .modified = model_get_modified(m)};
-    x.has_tools =
-        x.template_text.n > 0 && ggl_find_bytes(x.template_text.s, x.template_text.n, "tools", 5);
-    x.has_thinking = x.template_text.n > 0 &&
-                     ggl_find_bytes(x.template_text.s, x.template_text.n, "enable_thinking", 15);
-    find_abilities(&x, o);
+    const shown x = {.file = f,
+                     .template_text = text_of_key(f, "tokenizer.chat_template"),
+                     .can = abilities_of(m, NULL),
+                     .modified = model_get_modified(m)};
     if (read_show(model_table(m), q, r)) {
         put_show(&out, &x);
         admin_send(&out, q, r);

@@ -198,7 +198,7 @@ void admin_apply_template(server *s, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
     ggl_error err = {0};
     const char *param = NULL;
-    ask *a = ask_new(server_get_facts(s));
+    ask *a = answer_new_ask(s, q);
     const ggl_status st =
         a ? apply(s, a, q, &param, &out, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
     if (a)
@@ -217,7 +217,7 @@ void admin_apply_template(server *s, const http_request *q, http_reply *r) {
 /* POST /prefix: what the header of the answer to this body would be, at the path of ?path=. */
 void admin_prefix(server *s, const dialect *d, const http_request *q, http_reply *r) {
     const char *path = q->parameter(q, "path"), *param = NULL;
-    ask *a = ask_new(server_get_facts(s));
+    ask *a = answer_new_ask(s, q);
     ggl_error err = {0};
     char prefix[ANSWER_PREFIX] = "", text[60];
     ggl_status st = a ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory for a request");
@@ -241,7 +241,7 @@ void admin_prefix(server *s, const dialect *d, const http_request *q, http_reply
         http_reply_end(r);
     } else {
         server_count(s, COUNT_ERRORS);
-        answer_failed(d ? d : path_errors(q->path), st, &err, param, r);
+        answer_unread(d ? d : path_errors(q->path), a, st, &err, param, r);
     }
     ask_free(a);
 }

@@ -1,5 +1,6 @@
 /* Answers: jobs on the engine's thread. */
 #include <math.h>
+#include <stdio.h>
 
 #include "answer_impl.h"
 #include "ggl/internal/math.h"
@@ -453,6 +454,18 @@ static const char *why_not(const ask *a, const server_facts *f) {
                           : "this server gives embeddings (/v1/embeddings), and writes no texts";
 }
 
+/* The same, with the name of a model beside it that can. */
+static const char *why_not_here(const server *s, const ask *a, char *text, size_t size) {
+    const char *why = why_not(a, server_get_facts(s)),
+               *other = why ? server_other(s, a->kind) : NULL;
+    if (!other)
+        return why;
+    snprintf(text, size,
+             "the model cannot do that, but %.100s of this server can: name it in \"model\" (%s)",
+             other, why);
+    return text;
+}
+
 /* With a vector for each token, documents are ranked by the similarity of these to the query's. */
 static bool compare(ask *a) {
     const size_t n = a->n_prompts;
@@ -517,8 +530,9 @@ void answer_start(server *s, const dialect *d, ask *a, const http_request *q, ht
         answer_empty(s, d, a, r);
         return;
     }
+    char text[300];
     const api_error lacks = {
-        .status = 501, .type = "unsupported", .message = why_not(a, server_get_facts(s))};
+        .status = 501, .type = "unsupported", .message = why_not_here(s, a, text, sizeof text)};
     if (lacks.message) {
         ask_free(a);
         answer_error(d, &lacks, r);

@@ -25,15 +25,15 @@ static void end_count(counting *c, ggl_status st, const char *param, ggl_error *
         snprintf(text, sizeof text, "{%s\"input_tokens\": %zu}", c->object, prompt.ids.n);
     llm_tokens_fini(&prompt.ids);
     ggl_free(prompt.owned);
-    ask_free(c->a);
-    server_release(c->s);
     if (st == GGL_OK) {
         http_reply_begin(c->r, 200, "application/json", false);
         http_reply_write(c->r, text, (size_t)size);
         http_reply_end(c->r);
     } else {
-        answer_failed(c->d, st, err, param, c->r);
+        answer_unread(c->d, c->a, st, err, param, c->r);
     }
+    ask_free(c->a);
+    server_release(c->s);
     ggl_free(c);
 }
 
@@ -51,11 +51,10 @@ static void on_looked(void *ctx, const api_error *e) {
 }
 
 /* Enters what a request with pictures holds while they are looked at. */
-static ggl_status hold_images(server *s, ask *a, ggl_error *err) {
-    size_t n = 0;
+static ggl_status hold_images(ask *a, ggl_error *err) {
+    size_t n = a->held.n;
     for (size_t i = 0; i < a->n_images; i++)
         n += a->image[i].n;
-    a->held = (memory_hold){.of = server_answers(s)->memory, .use = MEMORY_REQUESTS};
     return memory_set(&a->held, n) ? GGL_OK
                                    : ggl_fail(err, GGL_NOMEM,
                                               "no memory for the request (--request-memory); try "
@@ -65,7 +64,7 @@ static ggl_status hold_images(server *s, ask *a, ggl_error *err) {
 static void answer_count(server *s, const http_request *q, http_reply *r, const dialect *d,
                          reader *read, const char *object) {
     counting *c = ggl_calloc(1, sizeof *c);
-    ask *a = ask_new(server_get_facts(s));
+    ask *a = answer_new_ask(s, q);
     const char *param = NULL;
     ggl_error err = {0};
     if (!c || !a) {
@@ -76,12 +75,13 @@ static void answer_count(server *s, const http_request *q, http_reply *r, const 
     }
     *c = (counting){.s = s, .a = a, .r = r, .d = d, .object = object};
     server_hold(s);
+    a->held = (memory_hold){.of = server_answers(s)->memory, .use = MEMORY_REQUESTS};
     ggl_status st = llm_json_parse(&a->doc, q->body.s, q->body.n, "request", &err);
     if (st == GGL_OK)
         st = read(a, server_get_facts(s), &param, &err);
     server_say_ignored(s, &a->ignored, q, r);
     if (st == GGL_OK && a->n_images > 0)
-        st = hold_images(s, a, &err);
+        st = hold_images(a, &err);
     if (st == GGL_OK && a->n_images > 0)
         server_look(s, a, r, server_client(s, q), 0, on_looked, c);
     else

@@ -42,6 +42,13 @@ api_error api_error_of(ggl_status st, const ggl_error *err, const char *param) {
                        .param = param};
 }
 
+void answer_unread(const dialect *d, const ask *a, ggl_status st, const ggl_error *err,
+                   const char *param, http_reply *r) {
+    api_error e = api_error_of(st, err, param);
+    e.code = a ? a->code : NULL;
+    answer_error(d, &e, r);
+}
+
 void answer_failed(const dialect *d, ggl_status st, const ggl_error *err, const char *param,
                    http_reply *r) {
     const api_error e = api_error_of(st, err, param);

@@ -30,6 +30,7 @@ struct answers {
     answer_grammars *grammars;
     memory *memory;        /* NULL: no limit */
     stream_table *streams; /* NULL if none are kept */
+    answer_store *store;   /* the same */
     job *first; /* those that were handed to the engine's thread, which alone uses this list */
     size_t n;
     answers_times first_tokens;

@@ -24,6 +24,10 @@ void answers_keep(answers *x, stream_table *s) {
     x->streams = s;
 }
 
+void answers_store(answers *x, answer_store *s) {
+    x->store = s;
+}
+
 int64_t job_n_diffused(const job *j, const job_prompt *p) {
     return llm_job_n_diffused(j->ask->n_max, j->x.facts->n_ctx, (int64_t)p->ids.n);
 }

@@ -367,8 +367,8 @@ static llm_calls_params calls_params(const job *j, const job_prompt *p) {
     c.prompt = p->text;
     c.n_begun = p->n_begun;
     c.tools = a->tools;
-    c.partial =
-        a->stream && j->dialect->takes_pieces && a->tools && a->tool_choice != ASK_TOOLS_NONE;
+    c.partial = a->stream && j->dialect->takes_pieces && !a->whole_calls && a->tools &&
+                a->tool_choice != ASK_TOOLS_NONE;
     c.max_steps = GRAMMAR_COMPILE_STEPS;
     c.max_bytes = GRAMMAR_COMPILE_BYTES;
     c.answer = ask_is_either(a) ? answer_schema_of(a->form, a->form_text) : (ggl_str){0};

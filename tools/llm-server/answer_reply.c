@@ -1,4 +1,6 @@
 /* What a job writes into its reply. */
+#include <stdio.h>
+
 #include "answer_impl.h"
 
 /* Sends what the dialect has written. False: out of memory. */
@@ -137,6 +139,47 @@ static bool write_whole(job *j) {
     return !j->out.failed;
 }
 
+/* Adds what a request had and was answered to its conversation. */
+static void add_to_talk(const job *j, ggl_str text) {
+    const ask_keeping *k = &j->ask->keep;
+    const ggl_str id = {k->conversation, strlen(k->conversation)};
+    llm_json *doc = NULL;
+    llm_json_out items = {0};
+    const json_value *list = llm_json_parse(&doc, text.s, text.n, "answer", NULL) == GGL_OK
+                                 ? llm_json_get_kind(&doc->root, "output", JSON_ARRAY)
+                                 : NULL;
+    if (list)
+        llm_json_put_value(&items, list);
+    if (list && !items.failed)
+        (void)store_append(j->answers->store, id, j->client, k->sent, (ggl_str){items.s, items.n});
+    ggl_free(items.s);
+    llm_json_free(doc);
+}
+
+/* Keeps the answer for requests that name it; the client may come with one as soon as it has read the end. */
+static void keep_answer(job *j) {
+    const ask_keeping *k = &j->ask->keep;
+    const dialect *d = j->dialect;
+    llm_json_out whole = {0};
+    if (!k->is_wanted || !d->kept)
+        return;
+    if (j->ask->stream)
+        d->kept(&j->x, &whole);
+    const llm_json_out *text = j->ask->stream ? &whole : &j->out;
+    stored x = {.owner = j->client,
+                .created = j->x.created,
+                .sent = k->sent,
+                .fixed = k->fixed,
+                .answer = {text->s, text->n}};
+    snprintf(x.id, sizeof x.id, "%s%s", d->id_prefix, j->x.id);
+    snprintf(x.parent, sizeof x.parent, "%s", k->parent ? k->parent : "");
+    if (!text->failed)
+        (void)store_put(j->answers->store, &x);
+    if (!text->failed && k->conversation)
+        add_to_talk(j, x.answer);
+    ggl_free(whole.s);
+}
+
 static void write_reply(job *j) {
     if (!j->has_failed && !j->ask->stream && !write_whole(j)) {
         j->has_failed = true;
@@ -151,6 +194,7 @@ static void write_reply(job *j) {
         end_with_error(j);
         return;
     }
+    keep_answer(j);
     if (j->ask->stream)
         begin_stream(j);
     else

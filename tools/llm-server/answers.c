@@ -23,6 +23,15 @@ void answers_free(answers *x) {
     ggl_free(x);
 }
 
+ask *answer_new_ask(server *s, const http_request *q) {
+    ask *a = ask_new(server_get_facts(s));
+    if (!a)
+        return NULL;
+    a->store = server_answers(s)->store;
+    a->owner = server_client(s, q);
+    return a;
+}
+
 int64_t answers_now(const answers *x) {
     return x->clock(x->clock_ctx);
 }

@@ -3,6 +3,7 @@
 
 #include "api_openai.h"
 #include "api_pieces.h"
+#include "api_recall.h"
 #include "api_shape.h"
 
 /* --- reading ------------------------------------------------------------------------------------ */
@@ -45,23 +46,26 @@ static ggl_status read_thinking(ask *a, const json_value *v, const server_facts 
         {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(thinking, type), NULL},
         {"display", SHAPE_STRING, offsetof(thinking, display), NULL},
         {"budget_tokens", SHAPE_IGNORED, 0, NULL},
+        {"block_binding", SHAPE_IGNORED, 0, NULL}, /* thinking has no signature to be checked */
         {0}};
-    static const char *const types[] = {"disabled", "enabled", "adaptive"};
-    static const char *const displays[] = {"summarized", "omitted"};
+    static const char *const types[] = {"disabled", "enabled", "adaptive", "between_tools"};
+    static const char *const displays[] = {"summarized", "omitted", "updates"};
     thinking t;
     (void)facts;
     const ggl_status st = read_shape(&t, sizeof t, &a->ignored, v, rows, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "thinking");
-    const int type = which(t.type, types, 3);
+    const int type = which(t.type, types, 4);
     if (type < 0)
         return ggl_fail(err, GGL_USAGE,
-                        "thinking: \"type\" must be \"enabled\", \"disabled\" or \"adaptive\"");
-    if (t.display && which(t.display, displays, 2) < 0)
+                        "thinking: \"type\" must be \"enabled\", \"disabled\", \"adaptive\" or "
+                        "\"between_tools\"");
+    if (t.display && which(t.display, displays, 3) < 0)
         return ggl_fail(err, GGL_USAGE,
-                        "thinking: \"display\" must be \"summarized\" or \"omitted\"");
+                        "thinking: \"display\" must be \"summarized\", \"updates\" or \"omitted\"");
     own_of(a)->has_thinking = true;
     own_of(a)->thinks = type > 0;
+    own_of(a)->thinks_after_tools = type == 3;
     own_of(a)->hides_thinking = t.display && llm_json_is(t.display, "omitted");
     return GGL_OK;
 }
@@ -167,24 +171,45 @@ static ggl_status read_output_config(ask *a, const json_value *v, const server_f
     return st == GGL_OK ? st : ggl_within(err, st, "output_config");
 }
 
-/* Accepts edits of earlier turns without carrying them out: the chat template decides which reasoning is shown, and to remove
- * results of tools would only save tokens. */
+/* Edits of earlier turns; they are applied when the messages are read. */
 static ggl_status read_context_edits(ask *a, const json_value *v, const server_facts *facts,
                                      ggl_error *err) {
-    static const char *const known[] = {"clear_thinking_20251015", "clear_tool_uses_20250919"};
-    const json_value *edits = llm_json_get_kind(v, "edits", JSON_ARRAY);
-    (void)a;
+    enum { MOST_EDITS = 16 };
+    const json_value *edits = llm_json_get(v, "edits");
     (void)facts;
-    if (v->kind != JSON_OBJECT)
-        return ggl_fail(err, GGL_USAGE, "\"context_management\" must be an object");
-    for (size_t i = 0; edits && i < edits->n; i++) {
-        const json_value *type = llm_json_get_kind(&edits->item[i], "type", JSON_STRING);
-        if (which(type, known, 2) < 0)
-            return ggl_fail(err, GGL_UNSUPPORTED,
-                            "context_management: edits[%zu]: only clear_thinking_20251015 and "
-                            "clear_tool_uses_20250919 are supported: send shorter messages instead",
-                            i);
-    }
+    if (v->kind != JSON_OBJECT || (edits && edits->kind != JSON_ARRAY && edits->kind != JSON_NULL))
+        return ggl_fail(err, GGL_USAGE,
+                        "\"context_management\" must be an object with a list \"edits\"");
+    if (edits && edits->kind == JSON_ARRAY && edits->n > MOST_EDITS)
+        return ggl_fail(err, GGL_LIMIT, "context_management: there are %u edits; at most %d",
+                        (unsigned)edits->n, (int)MOST_EDITS);
+    own_of(a)->edits = edits && edits->kind == JSON_ARRAY ? edits : NULL;
+    return GGL_OK;
+}
+
+typedef struct compaction {
+    const json_value *type, *instructions;
+} compaction;
+
+/* The answer is a summary of the conversation, and nothing else. */
+static ggl_status read_compaction(ask *a, const json_value *v, const server_facts *facts,
+                                  ggl_error *err) {
+    static const shape_row rows[] = {
+        {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(compaction, type), NULL},
+        {"instructions", SHAPE_STRING, offsetof(compaction, instructions), NULL},
+        {0}};
+    compaction c;
+    (void)facts;
+    ggl_status st = read_shape(&c, sizeof c, &a->ignored, v, rows, err);
+    if (st == GGL_OK && !llm_json_is(c.type, "summarize"))
+        st = ggl_fail(err, GGL_USAGE, "\"type\" must be \"summarize\"");
+    if (st == GGL_OK && own_of(a)->edits)
+        st = ggl_fail(err, GGL_USAGE, "it cannot be used together with \"context_management\"");
+    if (st != GGL_OK)
+        return ggl_within(err, st, "compaction");
+    own_of(a)->compacts = true;
+    if (c.instructions && strspn(c.instructions->s, " \t\r\n") < c.instructions->n)
+        own_of(a)->instructions = json_str(c.instructions);
     return GGL_OK;
 }
 
@@ -192,7 +217,7 @@ static ggl_status read_context_edits(ask *a, const json_value *v, const server_f
 
 static const field fields[] = {
 #include "fields_anthropic.def"
-    {"max_tokens", FIELD_INT, .at = FIELD_AT(n_max), .min = 1, .max = 1e9},
+    {"max_tokens", FIELD_INT, .at = FIELD_AT(n_max), .min = 0, .max = 1e9},
     {"stop_sequences", .kind = FIELD_STOPS},
     {"stream", FIELD_BOOL, .at = FIELD_AT(stream)},
     {"temperature", FIELD_FLOAT, .at = FIELD_AT(sampling.temp), .min = 0, .max = 100},
@@ -202,7 +227,6 @@ static const field fields[] = {
     {"service_tier", .kind = FIELD_IGNORED},
     {"inference_geo", .kind = FIELD_IGNORED},
     {"container", FIELD_REFUSED, .fn = field_is_empty, .why = "this server runs no code"},
-    {"diagnostics", FIELD_REFUSED, .fn = field_is_empty, .why = "GET /slots shows what is done"},
     {"fallbacks", FIELD_REFUSED, .fn = field_is_empty, .why = ONE_MODEL},
     {"fallback_credit_token", FIELD_REFUSED, .fn = field_is_empty, .why = ONE_MODEL},
     {0}};
@@ -215,20 +239,46 @@ const field anthropic_count_fields[] = {
     {"metadata", .kind = FIELD_IGNORED},      {"service_tier", .kind = FIELD_IGNORED},
     {"inference_geo", .kind = FIELD_IGNORED}, {0}};
 
+static ggl_status read_tools(ask *a, const server_facts *facts, const char **param,
+                             ggl_error *err) {
+    const json_value *tools;
+    *param = "messages";
+    const ggl_status st = anthropic_tools_in_effect(a, &tools, err);
+    if (st != GGL_OK || !tools || tools->kind == JSON_NULL)
+        return st;
+    *param = "tools";
+    return anthropic_tools(a, tools, facts, err);
+}
+
 static ggl_status read_by(ask *a, const field *table, const server_facts *facts, const char **param,
                           ggl_error *err) {
     a->kind = ASK_CHAT;
     a->own = ggl_arena_alloc(&a->arena, 1, sizeof(anthropic_ask));
     if (!a->own)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
-    const ggl_status st = read_fields(a, &a->doc->root, table, facts, param, err);
+    own_of(a)->arena = &a->arena;
+    ggl_status st = anthropic_recall(a, param, err);
+    if (st == GGL_OK)
+        st = read_tools(a, facts, param, err);
+    if (st == GGL_OK)
+        st = read_fields(a, &a->doc->root, table, facts, param, err);
+    if (st == GGL_OK)
+        st = anthropic_edit(a, facts, param, err);
+    if (table == anthropic_count_fields)
+        own_of(a)->compacts = false; /* counted is what was sent */
+    if (st == GGL_OK && own_of(a)->compacts) {
+        a->tools = NULL;
+        a->tool_choice = ASK_TOOLS_AUTO;
+        a->tool = (ggl_str){NULL, 0};
+        a->form = ASK_ANY;
+    }
     return st == GGL_OK ? anthropic_talk(a, param, err) : st;
 }
 
 ggl_status anthropic_read(ask *a, const server_facts *facts, const char **param, ggl_error *err) {
-    a->n_max = 0;
+    a->n_max = -1;
     const ggl_status st = read_by(a, fields, facts, param, err);
-    if (st == GGL_OK && a->n_max == 0) {
+    if (st == GGL_OK && a->n_max < 0) {
         *param = "max_tokens";
         return ggl_fail(err, GGL_USAGE, "\"max_tokens\" is missing");
     }
@@ -242,7 +292,11 @@ ggl_status anthropic_read_count(ask *a, const server_facts *facts, const char **
 
 /* --- writing ------------------------------------------------------------------------------------ */
 
-static const char *stop_reason(const answer_choice *c) {
+static bool compacts(const answer *x) {
+    return ((const anthropic_ask *)x->ask->own)->compacts;
+}
+
+static const char *stop_reason(const answer *x, const answer_choice *c) {
     switch (c->finish) {
     case FINISH_STOP_STRING:
         return "stop_sequence";
@@ -256,7 +310,7 @@ static const char *stop_reason(const answer_choice *c) {
     case FINISH_STOP:
         break;
     }
-    return "end_turn";
+    return compacts(x) ? "compaction" : "end_turn";
 }
 
 /* Tokens of the prompt that were computed before are not among input_tokens. When a stream begins, only the
@@ -276,15 +330,24 @@ static void put_usage(llm_json_out *out, const answer *x) {
 }
 
 /* The members stop_reason and stop_sequence; c NULL: the answer has not ended. */
-static void put_stop(llm_json_out *out, const answer_choice *c) {
+static void put_stop(llm_json_out *out, const answer *x, const answer_choice *c) {
     if (c)
-        llm_json_format(out, "'stop_reason': '%s', 'stop_sequence': ", stop_reason(c));
+        llm_json_format(out, "'stop_reason': '%s', 'stop_sequence': ", stop_reason(x, c));
     else
         llm_json_put_text(out, "\"stop_reason\": null, \"stop_sequence\": ");
     if (c && c->finish == FINISH_STOP_STRING)
         llm_json_put_string(out, c->stop);
     else
         llm_json_put_text(out, "null");
+}
+
+/* Which edits of "context_management" have changed something, if some were wanted. */
+static void put_edits(llm_json_out *out, const answer *x) {
+    const anthropic_ask *own = x->ask->own;
+    if (!own->applied.s)
+        return;
+    llm_json_put_text(out, ", \"context_management\": ");
+    llm_json_put(out, own->applied.s, own->applied.n);
 }
 
 static bool hides_thinking(const answer *x) {
@@ -313,33 +376,83 @@ static void put_block(llm_json_out *out, const answer *x, const answer_part *p) 
     llm_json_put_text(out, "}");
 }
 
-/* The message as an object; c NULL: as it begins. */
-static void put_message(llm_json_out *out, const answer *x, const answer_choice *c) {
+/* A stream: blocks are numbered; the one that is open grows as long as parts of its kind come. */
+typedef struct stream {
+    int n_blocks;
+    bool is_open;
+    part_kind kind; /* of the open block */
+    /* If the answer is kept: the open block, and JSON of those before it, with commas. */
+    kept_text text, name, id, blocks;
+    bool failed; /* out of memory */
+} stream;
+
+/* The message as an object; c NULL: as it begins. blocks: those of a stream, or NULL. */
+static void put_message(llm_json_out *out, const answer *x, const answer_choice *c,
+                        const kept_text *blocks) {
     llm_json_format(out,
                     "{'id': 'msg_%s', 'type': 'message', 'role': 'assistant', 'model': ", x->id);
     openai_put_model(x, out);
     llm_json_put_text(out, ", \"content\": [");
-    for (size_t i = 0; c && i < c->n_parts; i++) {
+    if (blocks && blocks->n > 0)
+        llm_json_put(out, blocks->s, blocks->n);
+    if (c && compacts(x) && !blocks) {
+        llm_json_put_text(out, "{\"type\": \"compaction\", \"content\": ");
+        openai_put_texts(c->part, c->n_parts, PART_CONTENT, out);
+        llm_json_put_text(out, "}");
+    }
+    for (size_t i = 0; c && !compacts(x) && i < c->n_parts; i++) {
         llm_json_put_text(out, i ? ", " : "");
         put_block(out, x, &c->part[i]);
     }
     llm_json_put_text(out, "], ");
-    put_stop(out, c);
+    put_stop(out, x, c);
+    if (c)
+        put_edits(out, x);
     llm_json_put_text(out, ", \"usage\": ");
     put_usage(out, x);
     llm_json_put_text(out, "}");
 }
 
 static void whole(const answer *x, llm_json_out *out) {
-    put_message(out, x, &x->choice[0]);
+    put_message(out, x, &x->choice[0], NULL);
 }
 
-/* A stream: blocks are numbered; the one that is open grows as long as parts of its kind come. */
-typedef struct stream {
-    int n_blocks;
-    bool is_open;
-    part_kind kind; /* of the open block */
-} stream;
+static void kept(const answer *x, llm_json_out *out) {
+    const stream *s = x->own;
+    put_message(out, x, &x->choice[0], &s->blocks);
+    out->failed = out->failed || s->failed;
+}
+
+static void keep(const answer *x, kept_text *t, ggl_str text) {
+    const anthropic_ask *own = x->ask->own;
+    stream *s = x->own;
+    if ((x->ask->keep.is_wanted || compacts(x)) && !keep_text(t, own->arena, text.s, text.n))
+        s->failed = true;
+}
+
+static bool is_json(ggl_str text) {
+    llm_json *doc = NULL;
+    const bool is = llm_json_parse(&doc, text.s, text.n, "arguments", NULL) == GGL_OK;
+    llm_json_free(doc);
+    return is;
+}
+
+/* Adds the block that was open to those that are kept. The arguments of a call may have been cut off. */
+static void keep_block(const answer *x) {
+    stream *s = x->own;
+    llm_json_out out = {0};
+    const ggl_str text = {s->text.s, s->text.n};
+    const answer_part p = {.kind = s->kind,
+                           .text = text,
+                           .name = {s->name.s, s->name.n},
+                           .id = {s->id.s, s->id.n},
+                           .arguments = is_json(text) ? text : (ggl_str){"{}", 2}};
+    llm_json_put_text(&out, s->blocks.n > 0 ? "," : "");
+    put_block(&out, x, &p);
+    s->failed = s->failed || out.failed;
+    keep(x, &s->blocks, (ggl_str){out.s, out.n});
+    ggl_free(out.s);
+}
 
 static void put_event(llm_json_out *out, const char *name) {
     llm_json_format(out, "event: %s\ndata: {'type': '%s'", name, name);
@@ -357,7 +470,7 @@ static void put_index(llm_json_out *out, const char *event, int index) {
 static void begin(const answer *x, llm_json_out *out) {
     put_event(out, "message_start");
     llm_json_put_text(out, ", \"message\": ");
-    put_message(out, x, NULL);
+    put_message(out, x, NULL, NULL);
     end_event(out);
 }
 
@@ -368,9 +481,12 @@ static void put_delta(llm_json_out *out, const stream *s, const char *type, cons
     end_event(out);
 }
 
-static void close_block(stream *s, llm_json_out *out) {
+static void close_block(const answer *x, llm_json_out *out) {
+    stream *s = x->own;
     if (!s->is_open)
         return;
+    if (x->ask->keep.is_wanted)
+        keep_block(x);
     if (s->kind == PART_REASONING)
         put_delta(out, s, "signature_delta", "signature", (ggl_str){"", 0});
     put_index(out, "content_block_stop", s->n_blocks - 1);
@@ -383,9 +499,12 @@ static void open_block(stream *s, const answer *x, const answer_part *p, llm_jso
     answer_part empty = *p;
     empty.text = (ggl_str){"", 0};
     empty.arguments = (ggl_str){"{}", 2};
-    close_block(s, out);
+    close_block(x, out);
     s->is_open = true;
     s->kind = p->kind;
+    s->text.n = s->name.n = s->id.n = 0;
+    keep(x, &s->name, p->name);
+    keep(x, &s->id, p->id);
     put_index(out, "content_block_start", s->n_blocks++);
     llm_json_put_text(out, ", \"content_block\": ");
     put_block(out, x, &empty);
@@ -401,22 +520,50 @@ static void part(const answer *x, const answer_choice *c, const answer_part *p, 
     (void)c;
     if (p->kind != PART_CALL && p->text.n == 0)
         return;
+    if (compacts(x)) { /* it is one block, which is given when it is complete */
+        if (p->kind == PART_CONTENT)
+            keep(x, &s->text, p->text);
+        return;
+    }
     if (!s->is_open || s->kind != p->kind || (p->kind == PART_CALL && !p->is_continued))
         open_block(s, x, p, out);
+    keep(x, &s->text, text);
     if (text.n > 0)
         put_delta(out, s, types[p->kind][0], types[p->kind][1], text);
 }
 
+/* Gives a summary as a block. */
+static void give_summary(const answer *x, llm_json_out *out) {
+    stream *s = x->own;
+    const ggl_str text = {s->text.n > 0 ? s->text.s : "", s->text.n};
+    llm_json_out block = {0};
+    put_index(out, "content_block_start", s->n_blocks++);
+    llm_json_put_text(out, ", \"content_block\": {\"type\": \"compaction\", \"content\": null}");
+    end_event(out);
+    put_delta(out, s, "compaction_delta", "content", text);
+    put_index(out, "content_block_stop", s->n_blocks - 1);
+    end_event(out);
+    llm_json_format(&block, "{'type': 'compaction', 'content': %.*s}", LLM_JSON_STR(text));
+    s->failed = s->failed || block.failed;
+    keep(x, &s->blocks, (ggl_str){block.s, block.n});
+    ggl_free(block.s);
+}
+
 static void end_choice(const answer *x, const answer_choice *c, llm_json_out *out) {
     (void)c;
-    close_block(x->own, out);
+    if (compacts(x))
+        give_summary(x, out);
+    else
+        close_block(x, out);
 }
 
 static void end(const answer *x, llm_json_out *out) {
     put_event(out, "message_delta");
     llm_json_put_text(out, ", \"delta\": {");
-    put_stop(out, &x->choice[0]);
-    llm_json_put_text(out, "}, \"usage\": ");
+    put_stop(out, x, &x->choice[0]);
+    llm_json_put_text(out, "}");
+    put_edits(out, x);
+    llm_json_put_text(out, ", \"usage\": ");
     put_usage(out, x);
     end_event(out);
     put_event(out, "message_stop");
@@ -454,6 +601,8 @@ static void error(const api_error *e, bool in_stream, llm_json_out *out) {
                         (long long)e->n_prompt, (long long)e->n_ctx);
     else
         llm_json_put_string(out, (ggl_str){e->message, strlen(e->message)});
+    if (e->code)
+        llm_json_format(out, ", 'details': {'error_code': '%s'}", e->code);
     llm_json_put_text(out, "}, \"request_id\": ");
     if (e->request_id)
         llm_json_put_string(out, (ggl_str){e->request_id, strlen(e->request_id)});
@@ -470,6 +619,8 @@ const dialect api_anthropic_messages = {
     .stream_type = "text/event-stream",
     .read = anthropic_read,
     .whole = whole,
+    .kept = kept,
+    .id_prefix = "msg_",
     .begin = begin,
     .part = part,
     .takes_pieces = true,

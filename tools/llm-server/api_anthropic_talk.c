@@ -85,6 +85,7 @@ typedef struct reading {
     const char *role;          /* of the message under way; NULL: none */
     bool is_open;              /* it has been begun in `talk` */
     bool has_calls, continues; /* of the last message */
+    bool after_tools;          /* that one has results of tools */
     bool after_image; /* the message's text ends with a picture, which has no line of its own */
     use *use;         /* [n_uses], sorted by id */
     size_t n_uses;
@@ -225,6 +226,7 @@ static ggl_status add_tool_result(reading *r, const block *b) {
                         "assistant's message before",
                         (int)(wanted.id.n < 80 ? wanted.id.n : 80), wanted.id.s);
     close_message(r);
+    r->after_tools = true;
     talk_begin(&r->talk, "tool");
     if (json_is_true(b->is_error))
         talk_text(&r->talk, (ggl_str){"Error: ", 7}, "");
@@ -331,6 +333,7 @@ static ggl_status add_message(reading *r, const json_value *v, bool is_last) {
         return ggl_fail(r->err, GGL_USAGE,
                         "\"role\" must be \"user\", \"assistant\" or \"system\"");
     const bool answers = strcmp(r->role, "assistant") == 0;
+    r->after_tools = false;
     r->continues = answers && m.content->n > 0;
     if (m.content->n == 0 && answers && is_last)
         return GGL_OK;
@@ -366,7 +369,8 @@ static ggl_status add_messages(reading *r, const json_value *messages) {
     for (size_t i = 0; i < messages->n; i++) {
         const ggl_status st = add_message(r, &messages->item[i], i + 1 == messages->n);
         if (st != GGL_OK)
-            return ggl_within(r->err, st, "messages[%zu]", i);
+            return ggl_within(r->err, st, "messages[%zu]", /* the request counts its own */
+                              i < r->ask->n_recalled ? i : i - r->ask->n_recalled);
     }
     if (r->has_calls)
         return ggl_fail(r->err, GGL_USAGE,
@@ -381,7 +385,8 @@ static void put_variables(reading *r) {
     const ask *a = r->ask;
     const anthropic_ask *own = a->own;
     if (own->has_thinking)
-        talk_bool(&r->talk, "enable_thinking", own->thinks);
+        talk_bool(&r->talk, "enable_thinking",
+                  own->thinks && (!own->thinks_after_tools || r->after_tools));
     if (own->effort.s)
         talk_string(&r->talk, "reasoning_effort", own->effort);
 }
@@ -400,6 +405,12 @@ ggl_status anthropic_talk(ask *a, const char **param, ggl_error *err) {
     if (st != GGL_OK) {
         talk_free(&r.talk);
         return st;
+    }
+    if (own->compacts) {
+        talk_message(&r.talk, "user",
+                     own->instructions.n > 0 ? own->instructions
+                                             : (ggl_str){TALK_WISH, sizeof TALK_WISH - 1});
+        a->continues = false;
     }
     put_variables(&r);
     *param = NULL;

@@ -382,6 +382,7 @@ static ggl_status read_embeddings(ask *a, const server_facts *facts, const char 
 static ggl_status read_embed(ask *a, const server_facts *facts, const char **param,
                              ggl_error *err) {
     a->kind = ASK_EMBED;
+    a->truncates = true; /* unless the request says otherwise, as in Ollama; clients rely on it */
     ggl_status st = read_by(a, embed_fields, facts, param, err);
     if (st == GGL_OK)
         st = embed_needs_pooling(facts, err);

@@ -16,6 +16,9 @@ typedef struct openai_tool {
     bool used; /* the model is shown it */
 } openai_tool;
 
+/* Before reasoning that is given as "encrypted_content" of responses. */
+#define OPENAI_PLAIN "plain text: "
+
 /* What these dialects keep in ask.own. */
 typedef struct openai_own {
     ggl_arena *arena; /* the ask's */
@@ -30,6 +33,10 @@ typedef struct openai_own {
     size_t n_tools;
     struct ranked *ranked; /* api_rerank.c: the documents, to be sorted */
     bool is_tei;           /* in the form of Text Embeddings Inference */
+    bool summarizes;       /* responses: the reasoning is its own summary, too */
+    bool carries_thoughts; /* the same: "encrypted_content" has the reasoning, in plain text */
+    bool this_turn_only;   /* the same: the model sees no reasoning of earlier turns */
+    bool compacts;         /* the same: the answer sums up the conversation */
     int64_t *offset;       /* completions with log-probabilities: [choice] characters so far */
 } openai_own;
 
@@ -67,6 +74,10 @@ ggl_status openai_make_tool(ask *a, json_value *out, ggl_str name, const json_va
                             const json_value *parameters, ggl_error *err);
 /* Returns the tool that the model calls by a name; NULL if none. */
 const openai_tool *openai_find_tool(const ask *a, ggl_str shown);
+/* True for the name of a tool with free text. */
+bool openai_is_custom(const ask *a, ggl_str shown);
+/* Makes the arguments of the function that the model sees in place of such a tool: {"input": ..}. GGL_NOMEM. */
+ggl_status openai_make_input(ask *a, json_value *out, const json_value *input, ggl_error *err);
 /* Writes a name as the model sees it: with its namespace, which may be empty. s NULL: out of memory. */
 ggl_str openai_shown_name(ask *a, ggl_str space, ggl_str name);
 /* Reads a format: {"type": "text" | "json_object" | "json_schema", ..}. */
@@ -115,6 +126,8 @@ void openai_put_finish(const answer_choice *c, llm_json_out *out);
 void openai_put_tokens(const answer *x, const answer_token *t, size_t n, llm_json_out *out);
 /* `,"tokens":[..]` if the request asks for the ids of tokens. */
 void openai_put_ids(const answer *x, const answer_part *p, size_t n, llm_json_out *out);
+/* The arguments of a call as a string, or, of a tool with free text, the text in them. */
+void openai_put_arguments(const ask *a, const answer_part *p, llm_json_out *out);
 /* The texts of the parts of one kind as one string. */
 void openai_put_texts(const answer_part *p, size_t n, part_kind kind, llm_json_out *out);
 

@@ -206,10 +206,23 @@ static ggl_status read_chat(ask *a, const server_facts *facts, const char **para
 
 /* --- answers ------------------------------------------------------------------------------------ */
 
-static void put_call(const answer_part *p, bool in_stream, llm_json_out *out) {
+/* A tool with free text is called so; its calls are never in pieces. */
+static void put_custom(const answer *x, const answer_part *p, llm_json_out *out) {
+    llm_json_format(out,
+                    "'id':%.*s,'type':'custom','custom':{'name':%.*s,'input':", LLM_JSON_STR(p->id),
+                    LLM_JSON_STR(p->name));
+    openai_put_arguments(x->ask, p, out);
+    llm_json_put_text(out, "}}");
+}
+
+static void put_call(const answer *x, const answer_part *p, bool in_stream, llm_json_out *out) {
     llm_json_put_text(out, "{");
     if (in_stream)
         llm_json_format(out, "'index':%d,", p->call);
+    if (openai_is_custom(x->ask, p->name)) {
+        put_custom(x, p, out);
+        return;
+    }
     if (p->is_continued) {
         llm_json_put_text(out, "\"function\":{");
     } else {
@@ -234,12 +247,12 @@ static bool has_kind(const answer_choice *c, part_kind kind) {
     return false;
 }
 
-static void put_calls(const answer_choice *c, llm_json_out *out) {
+static void put_calls(const answer *x, const answer_choice *c, llm_json_out *out) {
     const char *before = ",\"tool_calls\":[";
     for (size_t i = 0; i < c->n_parts; i++)
         if (c->part[i].kind == PART_CALL) {
             llm_json_put_text(out, before);
-            put_call(&c->part[i], false, out);
+            put_call(x, &c->part[i], false, out);
             before = ",";
         }
     llm_json_put_text(out, "]");
@@ -272,7 +285,7 @@ static void put_choice(const answer *x, const answer_choice *c, llm_json_out *ou
         openai_put_texts(c->part, c->n_parts, PART_REASONING, out);
     }
     if (calls)
-        put_calls(c, out);
+        put_calls(x, c, out);
     llm_json_put_text(out, "}");
     if (x->ask->n_top >= 0)
         put_all_logprobs(x, c, out);
@@ -305,13 +318,13 @@ static void chat_begin(const answer *x, llm_json_out *out) {
     }
 }
 
-static void put_delta(const answer_part *p, llm_json_out *out) {
+static void put_delta(const answer *x, const answer_part *p, llm_json_out *out) {
     static const char *const name[] = {[PART_CONTENT] = "{\"content\":",
                                        [PART_REASONING] = "{\"reasoning_content\":",
                                        [PART_CALL] = "{\"tool_calls\":["};
     llm_json_put_text(out, name[p->kind]);
     if (p->kind == PART_CALL)
-        put_call(p, true, out);
+        put_call(x, p, true, out);
     else
         llm_json_put_string(out, p->text);
     llm_json_put_text(out, p->kind == PART_CALL ? "]}" : "}");
@@ -322,7 +335,7 @@ static void chat_part(const answer *x, const answer_choice *c, const answer_part
     if (p->is_continued && p->arguments.n == 0 && p->n_tokens == 0)
         return; /* the end of a call, which this API does not tell */
     openai_begin_chunk(x, c->index, out);
-    put_delta(p, out);
+    put_delta(x, p, out);
     if (x->ask->n_top >= 0 && p->kind == PART_CONTENT) {
         begin_logprobs(out);
         openai_put_tokens(x, p->token, p->n_tokens, out);

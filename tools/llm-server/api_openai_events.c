@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "api_openai_responses.h"
-#include "api_pieces.h"
 
 /* --- texts that are kept ------------------------------------------------------------------------ */
 
@@ -14,22 +13,8 @@ static responses_state *state_of(const answer *x) {
 }
 
 static void keep(const answer *x, kept_text *t, const char *s, size_t n) {
-    responses_state *r = state_of(x);
-    if (n > t->cap - t->n) {
-        const size_t cap = 2 * (t->n + n) + 64;
-        char *more = ggl_arena_alloc(openai_own_of(x->ask)->arena, cap, 1);
-        if (!more) {
-            r->failed = true;
-            return;
-        }
-        if (t->n > 0)
-            memcpy(more, t->s, t->n);
-        t->s = more;
-        t->cap = cap;
-    }
-    if (n > 0)
-        memcpy(t->s + t->n, s, n);
-    t->n += n;
+    if (!keep_text(t, openai_own_of(x->ask)->arena, s, n))
+        state_of(x)->failed = true;
 }
 
 static void put_kept(const kept_text *t, llm_json_out *out) {
@@ -55,10 +40,15 @@ static const struct item_row {
             [PART_CALL] = {"fc_", "function_call", NULL, "response.function_call_arguments.delta",
                            "response.function_call_arguments.done"}};
 
+static bool compacts(const answer *x) {
+    return openai_own_of(x->ask)->compacts;
+}
+
 /* `"msg_ID_0"`: an id that no other item has. */
 static void put_id(const answer *x, part_kind kind, llm_json_out *out) {
     char text[80];
-    snprintf(text, sizeof text, "\"%s%s_%d\"", rows[kind].prefix, x->id, state_of(x)->n_items);
+    snprintf(text, sizeof text, "\"%s%s_%d\"", compacts(x) ? "cmp_" : rows[kind].prefix, x->id,
+             state_of(x)->n_items);
     llm_json_put_text(out, text);
 }
 
@@ -75,34 +65,50 @@ static void put_content(const answer *x, part_kind kind, llm_json_out *out) {
     llm_json_put_text(out, "}");
 }
 
+static bool summarizes(const answer *x, part_kind kind) {
+    return kind == PART_REASONING && openai_own_of(x->ask)->summarizes;
+}
+
+static void put_summary(ggl_str text, llm_json_out *out) {
+    llm_json_format(out, "{'type':'summary_text','text':%.*s}", LLM_JSON_STR(text));
+}
+
+/* What an item of reasoning has besides its content. */
+static void put_thoughts(const answer *x, bool has_ended, llm_json_out *out) {
+    const responses_state *r = state_of(x);
+    llm_json_put_text(out, ",\"summary\":[");
+    if (has_ended && summarizes(x, PART_REASONING))
+        put_summary(str_of(&r->text), out);
+    llm_json_put_text(out, "]");
+    if (!has_ended || !openai_own_of(x->ask)->carries_thoughts)
+        return;
+    llm_json_out text = {0};
+    llm_json_put_text(&text, OPENAI_PLAIN);
+    put_kept(&r->text, &text);
+    out->failed = out->failed || text.failed;
+    llm_json_format(out, ",'encrypted_content':%.*s", LLM_JSON_STR(((ggl_str){text.s, text.n})));
+    ggl_free(text.s);
+}
+
 /* A text or reasoning; `status`: "in_progress", without content, "completed" or "incomplete". */
 static void put_text_item(const answer *x, part_kind kind, const char *status, llm_json_out *out) {
+    const bool has_ended = strcmp(status, "in_progress") != 0;
     llm_json_put_text(out, "{\"id\":");
     put_id(x, kind, out);
-    llm_json_format(out, ",'type':'%s", rows[kind].type);
-    llm_json_put_text(out, kind == PART_CONTENT ? "\",\"role\":\"assistant\",\"status\":\""
-                                                : "\",\"summary\":[],\"status\":\"");
-    llm_json_format(out, "%s','content':[", status);
-    if (strcmp(status, "in_progress") != 0)
+    if (compacts(x)) {
+        const ggl_str text = has_ended ? str_of(&state_of(x)->text) : (ggl_str){"", 0};
+        llm_json_format(out, ",'type':'compaction','encrypted_content':%.*s}", LLM_JSON_STR(text));
+        return;
+    }
+    llm_json_format(out, ",'type':'%s'", rows[kind].type);
+    if (kind == PART_CONTENT)
+        llm_json_put_text(out, ",\"role\":\"assistant\"");
+    else
+        put_thoughts(x, has_ended, out);
+    llm_json_format(out, ",'status':'%s','content':[", status);
+    if (has_ended)
         put_content(x, kind, out);
     llm_json_put_text(out, "]}");
-}
-
-/* True for the call of a tool with free text. */
-static bool is_custom(const answer *x, const answer_part *p) {
-    const openai_tool *t = openai_find_tool(x->ask, p->name);
-    return t && t->is_custom;
-}
-
-/* The arguments of a call, or the free text in them, as a string. */
-static void put_arguments(const answer *x, const answer_part *p, llm_json_out *out) {
-    llm_json *doc = NULL;
-    if (is_custom(x, p) &&
-        llm_json_parse(&doc, p->arguments.s, p->arguments.n, "arguments", NULL) != GGL_OK)
-        doc = NULL;
-    const json_value *input = doc ? llm_json_get_kind(&doc->root, "input", JSON_STRING) : NULL;
-    llm_json_put_string(out, input ? json_str(input) : p->arguments);
-    llm_json_free(doc);
 }
 
 /* The open call, as far as it is known. */
@@ -118,7 +124,7 @@ static answer_part kept_call(const answer *x) {
 static void put_call_item(const answer *x, const char *status, llm_json_out *out) {
     const answer_part p = kept_call(x);
     const openai_tool *t = openai_find_tool(x->ask, p.name);
-    const bool custom = is_custom(x, &p);
+    const bool custom = openai_is_custom(x->ask, p.name);
     llm_json_put_text(out, "{\"id\":");
     put_id(x, PART_CALL, out);
     llm_json_put_text(out, custom ? ",\"type\":\"custom_tool_call\",\"call_id\":"
@@ -129,7 +135,7 @@ static void put_call_item(const answer *x, const char *status, llm_json_out *out
         llm_json_format(out, ",'namespace':%.*s", LLM_JSON_STR(t->space));
     llm_json_put_text(out, custom ? ",\"input\":" : ",\"arguments\":");
     if (strcmp(status, "in_progress") != 0)
-        put_arguments(x, &p, out);
+        openai_put_arguments(x->ask, &p, out);
     else
         llm_json_put_text(out, "\"\"");
     llm_json_format(out, ",'status':'%s'}", status);
@@ -173,6 +179,30 @@ static void keep_item(const answer *x, const llm_json_out *out, size_t begin) {
 
 /* --- texts and reasoning ------------------------------------------------------------------------ */
 
+/* An event about the summary of the open item, which is its text: begin, a piece, or both ends. */
+static void begin_summary_event(const answer *x, const char *type, llm_json_out *out) {
+    begin_item_event(x, type, PART_REASONING, false, out);
+    llm_json_put_text(out, ",\"summary_index\":0");
+}
+
+static void open_summary(const answer *x, llm_json_out *out) {
+    begin_summary_event(x, "response.reasoning_summary_part.added", out);
+    llm_json_put_text(out, ",\"part\":");
+    put_summary((ggl_str){"", 0}, out);
+    end_event(x, out);
+}
+
+static void close_summary(const answer *x, llm_json_out *out) {
+    const ggl_str text = str_of(&state_of(x)->text);
+    begin_summary_event(x, "response.reasoning_summary_text.done", out);
+    llm_json_format(out, ",'text':%.*s", LLM_JSON_STR(text));
+    end_event(x, out);
+    begin_summary_event(x, "response.reasoning_summary_part.done", out);
+    llm_json_put_text(out, ",\"part\":");
+    put_summary(text, out);
+    end_event(x, out);
+}
+
 static void open_item(const answer *x, part_kind kind, llm_json_out *out) {
     responses_state *r = state_of(x);
     r->open = true;
@@ -181,10 +211,17 @@ static void open_item(const answer *x, part_kind kind, llm_json_out *out) {
     begin_item(x, "response.output_item.added", out);
     put_text_item(x, kind, "in_progress", out);
     end_event(x, out);
+    if (compacts(x)) {
+        begin_item_event(x, "response.compaction.compacting", kind, false, out);
+        end_event(x, out);
+        return;
+    }
     begin_item_event(x, "response.content_part.added", kind, true, out);
     llm_json_put_text(out, ",\"part\":");
     put_content(x, kind, out);
     end_event(x, out);
+    if (summarizes(x, kind))
+        open_summary(x, out);
 }
 
 static void put_call_delta(const answer *x, ggl_str arguments, llm_json_out *out) {
@@ -197,14 +234,14 @@ static void put_call_delta(const answer *x, ggl_str arguments, llm_json_out *out
 static void put_custom_delta(const answer *x, const answer_part *p, llm_json_out *out) {
     begin_item_event(x, "response.custom_tool_call_input.delta", PART_CALL, false, out);
     llm_json_put_text(out, ",\"delta\":");
-    put_arguments(x, p, out);
+    openai_put_arguments(x->ask, p, out);
     end_event(x, out);
 }
 
 static void close_call(const answer *x, bool complete, llm_json_out *out) {
     responses_state *r = state_of(x);
     const answer_part p = kept_call(x);
-    const bool custom = is_custom(x, &p);
+    const bool custom = openai_is_custom(x->ask, p.name);
     if (custom)
         put_custom_delta(x, &p, out);
     begin_item_event(x, custom ? "response.custom_tool_call_input.done" : rows[PART_CALL].done,
@@ -212,7 +249,7 @@ static void close_call(const answer *x, bool complete, llm_json_out *out) {
     if (!custom)
         llm_json_format(out, ",'name':%.*s", LLM_JSON_STR(p.name));
     llm_json_put_text(out, custom ? ",\"input\":" : ",\"arguments\":");
-    put_arguments(x, &p, out);
+    openai_put_arguments(x->ask, &p, out);
     end_event(x, out);
     begin_item(x, "response.output_item.done", out);
     const size_t begin = out->n;
@@ -223,15 +260,9 @@ static void close_call(const answer *x, bool complete, llm_json_out *out) {
     r->open = false;
 }
 
-static void close_item(const answer *x, bool complete, llm_json_out *out) {
-    responses_state *r = state_of(x);
-    const part_kind kind = r->kind;
-    if (!r->open)
-        return;
-    if (kind == PART_CALL) {
-        close_call(x, complete, out);
-        return;
-    }
+/* Ends the content of the open text. */
+static void close_content(const answer *x, part_kind kind, llm_json_out *out) {
+    const responses_state *r = state_of(x);
     begin_item_event(x, rows[kind].done, kind, true, out);
     llm_json_put_text(out, ",\"text\":");
     llm_json_put_string(out, str_of(&r->text));
@@ -245,6 +276,21 @@ static void close_item(const answer *x, bool complete, llm_json_out *out) {
     llm_json_put_text(out, ",\"part\":");
     put_content(x, kind, out);
     end_event(x, out);
+    if (summarizes(x, kind))
+        close_summary(x, out);
+}
+
+static void close_item(const answer *x, bool complete, llm_json_out *out) {
+    responses_state *r = state_of(x);
+    const part_kind kind = r->kind;
+    if (!r->open)
+        return;
+    if (kind == PART_CALL) {
+        close_call(x, complete, out);
+        return;
+    }
+    if (!compacts(x))
+        close_content(x, kind, out);
     begin_item(x, "response.output_item.done", out);
     const size_t begin = out->n;
     put_text_item(x, kind, complete ? "completed" : "incomplete", out);
@@ -257,6 +303,11 @@ static void close_item(const answer *x, bool complete, llm_json_out *out) {
 static void add_text(const answer *x, const answer_choice *c, const answer_part *p,
                      llm_json_out *out) {
     responses_state *r = state_of(x);
+    if (summarizes(x, p->kind)) {
+        begin_summary_event(x, "response.reasoning_summary_text.delta", out);
+        llm_json_format(out, ",'delta':%.*s", LLM_JSON_STR(p->text));
+        end_event(x, out);
+    }
     begin_item_event(x, rows[p->kind].delta, p->kind, true, out);
     llm_json_format(out, ",'delta':%.*s", LLM_JSON_STR(p->text));
     if (p->kind == PART_CONTENT) {
@@ -295,7 +346,7 @@ static void add_call(const answer *x, const answer_part *p, llm_json_out *out) {
     keep(x, &r->text, p->arguments.s, p->arguments.n);
     const answer_part call = kept_call(x);
     if (p->arguments.n > 0 &&
-        !is_custom(x, &call)) /* free text is known when its call is complete */
+        !openai_is_custom(x->ask, call.name)) /* free text is known when its call is complete */
         put_call_delta(x, p->arguments, out);
     if (!p->goes_on)
         close_call(x, true, out);
@@ -304,6 +355,8 @@ static void add_call(const answer *x, const answer_part *p, llm_json_out *out) {
 void openai_responses_part(const answer *x, const answer_choice *c, const answer_part *p,
                            llm_json_out *out) {
     const responses_state *r = state_of(x);
+    if (compacts(x) && p->kind != PART_CONTENT)
+        return; /* how a summary was found is no part of it */
     if (r->open && r->kind != p->kind)
         close_item(x, true, out);
     if (p->kind == PART_CALL) {
@@ -312,7 +365,10 @@ void openai_responses_part(const answer *x, const answer_choice *c, const answer
     }
     if (!r->open)
         open_item(x, p->kind, out);
-    add_text(x, c, p, out);
+    if (compacts(x))
+        keep(x, &state_of(x)->text, p->text.s, p->text.n);
+    else
+        add_text(x, c, p, out);
 }
 
 /* --- the response ------------------------------------------------------------------------------- */
@@ -328,6 +384,7 @@ static void put_repeated(const answer *x, llm_json_out *out) {
                                          {"tool_choice", "\"auto\""},
                                          {"tools", "[]"},
                                          {"top_logprobs", "0"},
+                                         {"truncation", "\"disabled\""},
                                          {"user", "null"}};
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         const json_value *v = llm_json_get(&x->ask->doc->root, row[k][0]);
@@ -342,7 +399,8 @@ static void put_repeated(const answer *x, llm_json_out *out) {
 void openai_responses_put_usage(const answer_counts *n, llm_json_out *out) {
     char text[256];
     snprintf(text, sizeof text,
-             "{\"input_tokens\":%lld,\"input_tokens_details\":{\"cached_tokens\":%lld},"
+             "{\"input_tokens\":%lld,\"input_tokens_details\":{\"cached_tokens\":%lld,"
+             "\"cache_write_tokens\":0},"
              "\"output_tokens\":%lld,\"output_tokens_details\":{\"reasoning_tokens\":%lld},"
              "\"total_tokens\":%lld}",
              (long long)n->n_prompt, (long long)n->n_reused, (long long)n->n_drawn,
@@ -373,6 +431,27 @@ static void put_ending(const answer *x, bool ended, llm_json_out *out) {
     openai_put_timings(x, NULL, out);
 }
 
+static void put_member(llm_json_out *out, const char *name, const json_value *v) {
+    llm_json_format(out, ",'%s':", name);
+    llm_json_put_value(out, v);
+}
+
+/* Where the response belongs, and whether it is kept. */
+static void put_place(const answer *x, llm_json_out *out) {
+    const json_value *root = &x->ask->doc->root;
+    const json_value *talk = llm_json_get(root, "conversation"),
+                     *previous = llm_json_get_kind(root, "previous_response_id", JSON_STRING);
+    if (talk && talk->kind == JSON_STRING)
+        llm_json_format(out, ",'conversation':{'id':%.*s}", LLM_JSON_STR(json_str(talk)));
+    else if (talk && talk->kind == JSON_OBJECT)
+        put_member(out, "conversation", talk);
+    if (previous)
+        put_member(out, "previous_response_id", previous);
+    else
+        llm_json_put_text(out, ",\"previous_response_id\":null");
+    llm_json_put_text(out, x->ask->keep.is_wanted ? ",\"store\":true" : ",\"store\":false");
+}
+
 static void put_response(const answer *x, bool ended, llm_json_out *out) {
     const responses_state *r = state_of(x);
     llm_json_format(
@@ -387,9 +466,8 @@ static void put_response(const answer *x, bool ended, llm_json_out *out) {
     llm_json_put_text(out, ",\"top_p\":");
     put_shortest(out, x->ask->sampling.top_p);
     put_repeated(x, out);
-    llm_json_put_text(out, ",\"background\":false,\"error\":null,\"previous_response_id\":null,"
-                           "\"service_tier\":\"default\",\"store\":false,"
-                           "\"truncation\":\"disabled\"");
+    put_place(x, out);
+    llm_json_put_text(out, ",\"background\":false,\"error\":null,\"service_tier\":\"default\"");
     put_ending(x, ended, out);
     llm_json_put_text(out, "}");
     out->failed = out->failed || r->failed;
@@ -422,6 +500,8 @@ void openai_responses_progress(const answer *x, const answer_choice *c, int64_t 
 
 void openai_responses_end_choice(const answer *x, const answer_choice *c, llm_json_out *out) {
     responses_state *r = state_of(x);
+    if (compacts(x) && !r->open && r->n_items == 0)
+        open_item(x, PART_CONTENT, out); /* an empty summary is one, too */
     r->cut =
         c->finish == FINISH_LENGTH || c->finish == FINISH_CANCELLED || c->finish == FINISH_DEADLINE;
     close_item(x, !r->cut, out);
@@ -430,6 +510,10 @@ void openai_responses_end_choice(const answer *x, const answer_choice *c, llm_js
 void openai_responses_end(const answer *x, llm_json_out *out) {
     put_response_event(x, state_of(x)->cut ? "response.incomplete" : "response.completed", true,
                        out);
+}
+
+void openai_responses_kept(const answer *x, llm_json_out *out) {
+    put_response(x, true, out);
 }
 
 void openai_responses_whole(const answer *x, llm_json_out *out) {

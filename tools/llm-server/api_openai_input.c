@@ -2,6 +2,9 @@
 #include "api_openai_input.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#define TRIGGER "compaction_trigger"
 
 /* The conversation while it is read. A turn of the assistant may come in several items. */
 typedef struct reading {
@@ -9,6 +12,8 @@ typedef struct reading {
     talk_writer *talk;
     bool in_turn;     /* a turn of the assistant was begun, */
     bool has_content; /* which has one */
+    size_t i_turn; /* index of the item with which the turn began: the last message of the user */
+    size_t i;      /* of the item that is read */
 } reading;
 
 static void begin_turn(reading *r) {
@@ -86,9 +91,9 @@ static ggl_status read_custom_call(reading *r, const json_value *item, const cha
     if (!id || !name || !input)
         return ggl_fail(err, GGL_USAGE,
                         "%s: a call needs the strings \"call_id\", \"name\" and \"input\"", where);
-    if (!llm_json_make_object(&arguments, &r->a->arena, &(llm_json_member){{"input", 5}, *input},
-                              1))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
+    const ggl_status st = openai_make_input(r->a, &arguments, input, err);
+    if (st != GGL_OK)
+        return st;
     begin_turn(r);
     talk_call(r->talk, json_str(id), json_str(name), &arguments);
     return GGL_OK;
@@ -97,13 +102,12 @@ static ggl_status read_custom_call(reading *r, const json_value *item, const cha
 /* What /v1/responses/compact has made of a conversation. */
 static ggl_status read_compaction(reading *r, const json_value *item, const char *where,
                                   ggl_error *err) {
-    static const char before[] = "Summary of the conversation before this point:\n\n";
     const json_value *text = llm_json_get_kind(item, "encrypted_content", JSON_STRING);
     if (!text)
         return ggl_fail(err, GGL_USAGE, "%s: \"encrypted_content\" must be a string", where);
     end_turn(r);
     talk_begin(r->talk, "user");
-    talk_text(r->talk, (ggl_str){before, sizeof before - 1}, "");
+    talk_text(r->talk, (ggl_str){TALK_SUMMARY, sizeof TALK_SUMMARY - 1}, "");
     talk_text(r->talk, json_str(text), "");
     talk_end_message(r->talk);
     return GGL_OK;
@@ -123,17 +127,43 @@ static ggl_status read_output(reading *r, const json_value *item, const char *wh
     return st;
 }
 
-/* The text is the content, or else the summary. */
+/* The reasoning that this server has put into "encrypted_content"; that of others cannot be read. s NULL: none. */
+static ggl_str carried_thoughts(const json_value *item) {
+    static const char mark[] = OPENAI_PLAIN;
+    const json_value *v = llm_json_get_kind(item, "encrypted_content", JSON_STRING);
+    const size_t n = sizeof mark - 1;
+    if (!v || v->n < n || memcmp(v->s, mark, n) != 0)
+        return (ggl_str){NULL, 0};
+    return (ggl_str){v->s + n, v->n - n};
+}
+
+/* The text is the content, or what was carried, or else the summary. */
 static ggl_status read_reasoning(reading *r, const json_value *item, const char *where,
                                  ggl_error *err) {
     const json_value *content = llm_json_get_kind(item, "content", JSON_ARRAY);
     const json_value *summary = llm_json_get_kind(item, "summary", JSON_ARRAY);
-    const json_value *text = content && content->n > 0 ? content : summary;
+    const ggl_str carried = carried_thoughts(item);
+    const bool has_content = content && content->n > 0;
+    const json_value *text = has_content ? content : summary;
     end_turn(r);
+    if (openai_own_of(r->a)->this_turn_only && r->i < r->i_turn)
+        return GGL_OK;
+    if (!has_content && carried.n > 0) {
+        begin_turn(r);
+        talk_reasoning(r->talk, carried, "");
+        return GGL_OK;
+    }
     if (!text || text->n == 0)
         return GGL_OK;
     begin_turn(r);
     return openai_add_content(r->a, r->talk, talk_reasoning, text, false, where, err);
+}
+
+/* Items that are read elsewhere: tools, settings, and the wish for a summary. */
+static ggl_status read_nothing(reading *r, const json_value *item, const char *where,
+                               ggl_error *err) {
+    (void)r, (void)item, (void)where, (void)err;
+    return GGL_OK;
 }
 
 static const field message_fields[] = {{"type", .kind = FIELD_IGNORED},
@@ -183,6 +213,18 @@ static const field reasoning_fields[] = {{"type", .kind = FIELD_IGNORED},
                                          {"encrypted_content", .kind = FIELD_IGNORED},
                                          {0}};
 
+static const field tools_fields[] = {
+    {"type", .kind = FIELD_IGNORED},   {"id", .kind = FIELD_IGNORED},
+    {"role", .kind = FIELD_IGNORED},   {"tools", .kind = FIELD_IGNORED},
+    {"status", .kind = FIELD_IGNORED}, {0}};
+static const field trigger_fields[] = {
+    {"type", .kind = FIELD_IGNORED}, {"id", .kind = FIELD_IGNORED}, {0}};
+static const field update_fields[] = {{"type", .kind = FIELD_IGNORED},
+                                      {"id", .kind = FIELD_IGNORED},
+                                      {"reasoning", .kind = FIELD_IGNORED},
+                                      {"text", .kind = FIELD_IGNORED},
+                                      {0}};
+
 static const struct item_kind {
     const char *type;
     const field *fields;
@@ -194,13 +236,10 @@ static const struct item_kind {
              {"custom_tool_call_output", output_fields, read_output},
              {"compaction", compaction_fields, read_compaction},
              {"compaction_summary", compaction_fields, read_compaction},
-             {"reasoning", reasoning_fields, read_reasoning}};
-
-/* True for an item that stands for another one, which this server has not stored; any other of an unknown type is about a tool
- * that the model was not shown. */
-static bool is_reference(const json_value *type) {
-    return llm_json_is(type, "item_reference");
-}
+             {"reasoning", reasoning_fields, read_reasoning},
+             {"additional_tools", tools_fields, read_nothing},
+             {"configuration_update", update_fields, read_nothing},
+             {TRIGGER, trigger_fields, read_nothing}};
 
 static ggl_status read_item(reading *r, const json_value *item, const char *where, ggl_error *err) {
     enum { N = sizeof kinds / sizeof *kinds };
@@ -209,7 +248,7 @@ static ggl_status read_item(reading *r, const json_value *item, const char *wher
     size_t k = 0;
     while (type && k < N && !llm_json_is(type, kinds[k].type))
         k++;
-    if (k == N && type->kind == JSON_STRING && !r->a->ignored.strict && !is_reference(type))
+    if (k == N && type->kind == JSON_STRING && !r->a->ignored.strict)
         return fields_ignore(&r->a->ignored, "input", json_str(type), err);
     if (k == N && type->kind == JSON_STRING)
         return ggl_fail(err, GGL_UNSUPPORTED,
@@ -226,6 +265,44 @@ static ggl_status read_item(reading *r, const json_value *item, const char *wher
 
 /* --- the input ---------------------------------------------------------------------------------- */
 
+static bool is_of(const json_value *item, const char *type) {
+    const json_value *v = llm_json_get(item, "type");
+    return v && llm_json_is(v, type);
+}
+
+static bool has_role(const json_value *item, const char *role) {
+    const json_value *v = llm_json_get(item, "role");
+    return v && llm_json_is(v, role);
+}
+
+bool openai_wants_compaction(const ask *a) {
+    const json_value *input = llm_json_get_kind(&a->doc->root, "input", JSON_ARRAY);
+    return input && input->n > 0 && is_of(&input->item[input->n - 1], TRIGGER);
+}
+
+const json_value *openai_last_update(const ask *a, const char *name) {
+    const json_value *input = llm_json_get_kind(&a->doc->root, "input", JSON_ARRAY);
+    for (size_t i = input ? input->n : 0; i-- > 0;) {
+        const json_value *v = llm_json_get_kind(&input->item[i], name, JSON_OBJECT);
+        if (v && is_of(&input->item[i], "configuration_update"))
+            return v;
+    }
+    return NULL;
+}
+
+/* Finds the last summary that the server was asked for: it stands for all before it. Returns its index; 0: there is none. */
+static size_t find_summary(const json_value *input) {
+    for (size_t i = input->n; i-- > 1;)
+        if (is_of(&input->item[i], "compaction") && is_of(&input->item[i - 1], TRIGGER))
+            return i;
+    return 0;
+}
+
+/* True for items that count although a summary follows. */
+static bool outlives_summary(const json_value *item) {
+    return has_role(item, "system") || has_role(item, "developer");
+}
+
 static ggl_status read_input(reading *r, const json_value *input, ggl_error *err) {
     ggl_status st = GGL_OK;
     char where[40];
@@ -236,8 +313,15 @@ static ggl_status read_input(reading *r, const json_value *input, ggl_error *err
     if (!input || input->kind != JSON_ARRAY || input->n == 0)
         return ggl_fail(err, GGL_USAGE,
                         "\"input\" must be a string, or a list of at least one item");
+    const size_t i_summary = find_summary(input);
+    for (size_t i = 0; i < input->n; i++)
+        r->i_turn = has_role(&input->item[i], "user") ? i : r->i_turn;
     for (size_t i = 0; i < input->n && st == GGL_OK; i++) {
-        snprintf(where, sizeof where, "input[%zu]", i);
+        r->i = i;
+        if (i < i_summary && !outlives_summary(&input->item[i]))
+            continue;
+        const size_t n = r->a->n_recalled; /* the request counts its own */
+        snprintf(where, sizeof where, "input[%zu]", i < n ? i : i - n);
         st = read_item(r, &input->item[i], where, err);
     }
     end_turn(r);

@@ -7,5 +7,9 @@
 /* Reads "instructions" and "input" of the request into the writer. Items that are one turn of the assistant (reasoning, a
  * message, calls) become one message. GGL_USAGE and GGL_UNSUPPORTED name the item. */
 ggl_status openai_add_input(ask *a, talk_writer *t, ggl_error *err);
+/* True if the last item is a "compaction_trigger": the answer sums up the conversation. */
+bool openai_wants_compaction(const ask *a);
+/* Returns a member of the last item "configuration_update" that has it; NULL: none. */
+const json_value *openai_last_update(const ask *a, const char *name);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "api_openai_messages.h"
 
+#include "common/json_make.h"
+
 static const field message_fields[] = {
     {"role", .kind = FIELD_IGNORED}, /* read by the functions below */
     {"content", .kind = FIELD_IGNORED},
@@ -33,14 +35,67 @@ static const struct role *role_of(const json_value *message) {
 
 /* --- calls of tools ----------------------------------------------------------------------------- */
 
-static const field call_fields[] = {{"id", .kind = FIELD_IGNORED},
-                                    {"type", .kind = FIELD_IGNORED},
-                                    {"index", .kind = FIELD_IGNORED},
-                                    {"function", .kind = FIELD_IGNORED},
-                                    {"custom", FIELD_REFUSED, .why = "only functions are called"},
-                                    {0}};
+static const field call_fields[] = {
+    {"id", .kind = FIELD_IGNORED},     {"type", .kind = FIELD_IGNORED},
+    {"index", .kind = FIELD_IGNORED},  {"function", .kind = FIELD_IGNORED},
+    {"custom", .kind = FIELD_IGNORED}, {0}};
 static const field called_fields[] = {
     {"name", .kind = FIELD_IGNORED}, {"arguments", .kind = FIELD_IGNORED}, {0}};
+
+static const field custom_fields[] = {
+    {"name", .kind = FIELD_IGNORED}, {"input", .kind = FIELD_IGNORED}, {0}};
+
+/* Makes the call of a tool with free text one of the function that the model sees in its place. */
+static ggl_status make_function_call(ask *a, json_value *out, const json_value *call,
+                                     const json_value *custom, ggl_error *err) {
+    const json_value *name = llm_json_get_kind(custom, "name", JSON_STRING),
+                     *input = llm_json_get_kind(custom, "input", JSON_STRING),
+                     *id = llm_json_get_kind(call, "id", JSON_STRING);
+    const char *param;
+    json_value arguments, function;
+    ggl_status st = read_fields(a, custom, custom_fields, NULL, &param, err);
+    if (st == GGL_OK && (!name || !input))
+        st = ggl_fail(err, GGL_USAGE, "\"custom\" needs the strings \"name\" and \"input\"");
+    if (st == GGL_OK)
+        st = openai_make_input(a, &arguments, input, err);
+    if (st != GGL_OK)
+        return st;
+    const llm_json_member f[] = {{{"name", 4}, *name}, {{"arguments", 9}, arguments}};
+    const bool made = llm_json_make_object(&function, &a->arena, f, 2);
+    const llm_json_member m[] = {{{"id", 2}, id ? *id : (json_value){0}},
+                                 {{"type", 4}, llm_json_of_text("function")},
+                                 {{"function", 8}, function}};
+    return made && llm_json_make_object(out, &a->arena, id ? m : m + 1, id ? 3 : 2)
+               ? GGL_OK
+               : ggl_fail(err, GGL_NOMEM, "out of memory for a request");
+}
+
+/* Copies a message whose calls are some of tools with free text; others stay as they are. */
+static ggl_status make_calls(ask *a, const json_value **message, ggl_error *err) {
+    const json_value *calls = llm_json_get_kind(*message, "tool_calls", JSON_ARRAY);
+    bool has_custom = false;
+    for (size_t i = 0; calls && i < calls->n; i++)
+        has_custom = has_custom || llm_json_get_kind(&calls->item[i], "custom", JSON_OBJECT);
+    if (!has_custom)
+        return GGL_OK;
+    json_value *item = ggl_arena_alloc(&a->arena, calls->n, sizeof *item),
+               *copy = ggl_arena_alloc(&a->arena, 1, sizeof *copy), list;
+    ggl_status st = item && copy ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a request");
+    for (size_t i = 0; i < calls->n && st == GGL_OK; i++) {
+        const json_value *custom = llm_json_get_kind(&calls->item[i], "custom", JSON_OBJECT);
+        item[i] = calls->item[i];
+        st = custom ? make_function_call(a, &item[i], &calls->item[i], custom, err) : GGL_OK;
+        if (st != GGL_OK)
+            (void)ggl_within(err, st, "tool_calls[%zu]", i);
+    }
+    if (st != GGL_OK)
+        return st;
+    list = (json_value){.kind = JSON_ARRAY, .n = calls->n, .item = item};
+    if (!llm_json_make_with(copy, &a->arena, *message, "tool_calls", list))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
+    *message = copy;
+    return GGL_OK;
+}
 
 /* Checks the names of the calls' members. */
 static ggl_status check_calls(ask *a, const json_value *calls, ggl_error *err) {
@@ -120,8 +175,11 @@ ggl_status openai_add_messages(ask *a, ggl_error *err) {
         return ggl_fail(err, GGL_USAGE, "\"messages\" must be a list of at least one message");
     for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
         st = check_message(a, &list->item[i], role_of(&list->item[i]), err);
+        const json_value *message = &list->item[i];
         if (st == GGL_OK)
-            st = llm_talk_add_value(a->talk, &list->item[i], &reader, err);
+            st = make_calls(a, &message, err);
+        if (st == GGL_OK)
+            st = llm_talk_add_value(a->talk, message, &reader, err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "messages[%zu]", i);
     }

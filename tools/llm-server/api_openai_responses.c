@@ -1,7 +1,10 @@
-/* OpenAI's /v1/responses, without storage on the server: the request. */
+/* OpenAI's /v1/responses: the request. */
 #include "api_openai_responses.h"
 
+#include <stdio.h>
+
 #include "api_openai_input.h"
+#include "api_recall.h"
 #include "server.h"
 
 static ggl_status read_max(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
@@ -12,15 +15,13 @@ static ggl_status read_max(ask *a, const json_value *v, const server_facts *fact
     return GGL_OK;
 }
 
-static ggl_status is_auto(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
+/* A conversation that is too long is an error with both: the server drops no part of one. */
+static ggl_status read_truncation(ask *a, const json_value *v, const server_facts *facts,
+                                  ggl_error *err) {
     (void)a, (void)facts;
-    return llm_json_is(v, "auto") ? GGL_OK : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
-}
-
-static ggl_status is_disabled(ask *a, const json_value *v, const server_facts *facts,
-                              ggl_error *err) {
-    (void)a, (void)facts;
-    return llm_json_is(v, "disabled") ? GGL_OK : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
+    return llm_json_is(v, "disabled") || llm_json_is(v, "auto")
+               ? GGL_OK
+               : ggl_fail(err, GGL_USAGE, "\"truncation\" must be \"auto\" or \"disabled\"");
 }
 
 static ggl_status read_format(ask *a, const json_value *v, const server_facts *facts,
@@ -39,23 +40,53 @@ static ggl_status read_text(ask *a, const json_value *v, const server_facts *fac
     return st == GGL_OK ? st : ggl_within(err, st, "text");
 }
 
+/* The reasoning is given as it is, also where a client looks for its summary. */
+static ggl_status read_summary(ask *a, const json_value *v, const server_facts *facts,
+                               ggl_error *err) {
+    (void)facts;
+    openai_own_of(a)->summarizes = true;
+    if (llm_json_is(v, "auto") || llm_json_is(v, "concise") || llm_json_is(v, "detailed"))
+        return GGL_OK;
+    return ggl_fail(err, GGL_USAGE, "\"summary\" must be \"auto\", \"concise\" or \"detailed\"");
+}
+
+/* "all_turns" is left to the chat template, which decides what it shows of the reasoning that it gets. */
+static ggl_status read_context(ask *a, const json_value *v, const server_facts *facts,
+                               ggl_error *err) {
+    (void)facts;
+    openai_own_of(a)->this_turn_only = llm_json_is(v, "current_turn");
+    if (openai_own_of(a)->this_turn_only || llm_json_is(v, "auto") || llm_json_is(v, "all_turns"))
+        return GGL_OK;
+    return ggl_fail(err, GGL_USAGE,
+                    "\"context\" must be \"auto\", \"current_turn\" or \"all_turns\"");
+}
+
+/* How much is computed for an answer: a hint, of which "standard" is what there is. */
+static ggl_status read_mode(ask *a, const json_value *v, const server_facts *facts,
+                            ggl_error *err) {
+    (void)facts;
+    if (v->kind != JSON_STRING)
+        return ggl_fail(err, GGL_USAGE, "\"mode\" must be a string, such as \"standard\"");
+    return llm_json_is(v, "standard")
+               ? GGL_OK
+               : fields_ignore(&a->ignored, "reasoning", (ggl_str){"mode", 4}, err);
+}
+
 /* The effort is read later, for the template. */
 static ggl_status read_reasoning(ask *a, const json_value *v, const server_facts *facts,
                                  ggl_error *err) {
-    static const char why[] = "reasoning is given as it is; use \"auto\" or leave it out";
-    static const field fields[] = {
-        {"effort", .kind = FIELD_IGNORED},
-        {"summary", FIELD_REFUSED, .fn = is_auto, .why = why},
-        {"generate_summary", FIELD_REFUSED, .fn = is_auto, .why = why},
-        {"context", FIELD_REFUSED, .fn = is_auto, .why = "give the reasoning items in \"input\""},
-        {"mode", FIELD_REFUSED, .fn = is_auto, .why = "use \"effort\""},
-        {0}};
+    static const field fields[] = {{"effort", .kind = FIELD_IGNORED},
+                                   {"summary", FIELD_FN, .fn = read_summary},
+                                   {"generate_summary", FIELD_FN, .fn = read_summary},
+                                   {"context", FIELD_FN, .fn = read_context},
+                                   {"mode", FIELD_FN, .fn = read_mode},
+                                   {0}};
     const char *param;
     const ggl_status st = read_fields(a, v, fields, facts, &param, err);
     return st == GGL_OK ? st : ggl_within(err, st, "reasoning");
 }
 
-/* Checks the names. Most are about items that this server does not make; reasoning is always in the answer, unencrypted. */
+/* Checks the names. Most are about items that this server does not make. */
 static ggl_status read_include(ask *a, const json_value *v, const server_facts *facts,
                                ggl_error *err) {
     static const char *const known[] = {"message.output_text.logprobs",
@@ -76,6 +107,7 @@ static ggl_status read_include(ask *a, const json_value *v, const server_facts *
             return ggl_fail(err, GGL_USAGE,
                             "\"include\": element %zu is not known; there is \"%s\"", i, known[0]);
         openai_own_of(a)->logprobs = openai_own_of(a)->logprobs || k == 0;
+        openai_own_of(a)->carries_thoughts = openai_own_of(a)->carries_thoughts || k == 1;
     }
     return v->kind == JSON_ARRAY ? GGL_OK : ggl_fail(err, GGL_USAGE, "\"include\" must be a list");
 }
@@ -105,18 +137,15 @@ static const field fields[] = {
     {"tool_choice", FIELD_FN, .fn = field_any},
     {"parallel_tool_calls", FIELD_FN, .fn = openai_field_parallel},
     {"reasoning", FIELD_FN, .fn = read_reasoning},
-    {"truncation", FIELD_REFUSED, .fn = is_disabled,
-     .why = "the server drops no part of a conversation; shorten it, or set \"disabled\""},
+    {"truncation", FIELD_FN, .fn = read_truncation},
     {"background", FIELD_REFUSED, .fn = field_is_false, .why = "use \"stream\""},
-    {"previous_response_id", FIELD_REFUSED,
-     .why = "the server stores no answers; give the whole conversation in \"input\""},
-    {"conversation", FIELD_REFUSED,
-     .why = "the server stores no conversations; give all of it in \"input\""},
+    {"previous_response_id", FIELD_FN, .fn = field_any}, /* these three: read before the others */
+    {"conversation", FIELD_FN, .fn = field_any},
+    {"store", FIELD_FN, .fn = field_any},
     {"prompt", FIELD_REFUSED, .why = "the server stores no prompts; use \"instructions\""},
     {"context_management", FIELD_REFUSED, .why = "shorten the conversation in \"input\""},
     {"moderation", FIELD_REFUSED, .why = "the server does not moderate"},
     {"max_tool_calls", .kind = FIELD_IGNORED}, /* limits tools that the server would run */
-    {"store", .kind = FIELD_IGNORED},          /* nothing is stored */
     {"client_metadata", .kind = FIELD_IGNORED},
     {"metadata", .kind = FIELD_IGNORED},
     {"user", .kind = FIELD_IGNORED},
@@ -127,8 +156,11 @@ static const field fields[] = {
     {"prompt_cache_retention", .kind = FIELD_IGNORED},
     {0}};
 
+/* What the last item "configuration_update" says has priority over the request's field, which agents send with each request. */
 static ggl_status put_effort(ask *a, talk_writer *t, ggl_error *err) {
-    const json_value *effort = llm_json_get(llm_json_get(&a->doc->root, "reasoning"), "effort");
+    const json_value *update = llm_json_get(openai_last_update(a, "reasoning"), "effort");
+    const json_value *given = llm_json_get(llm_json_get(&a->doc->root, "reasoning"), "effort");
+    const json_value *effort = update && update->kind != JSON_NULL ? update : given;
     return effort && effort->kind != JSON_NULL ? openai_put_effort(t, effort, NULL, err) : GGL_OK;
 }
 
@@ -157,17 +189,47 @@ static ggl_status read_talk(ask *a, const server_facts *facts, ggl_str last, con
     return openai_end_talk(a, &t, err);
 }
 
+/* The same for the format of the text. */
+static ggl_status update_format(ask *a, const char **param, ggl_error *err) {
+    const json_value *format = llm_json_get(openai_last_update(a, "text"), "format");
+    if (!format || format->kind == JSON_NULL)
+        return GGL_OK;
+    *param = "input";
+    a->form = ASK_ANY;
+    const ggl_status st = openai_read_format(a, format, OPENAI_FLAT, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "configuration_update: text.format");
+}
+
+enum { MOST_SUMMARY = 2048 };
+
+/* Reads the conversation, for a summary of it. */
+static ggl_status read_for_summary(ask *a, const server_facts *facts, const char **param,
+                                   ggl_error *err) {
+    a->form = ASK_ANY;
+    if (a->n_max < 0)
+        a->n_max = MOST_SUMMARY;
+    return read_talk(a, facts, (ggl_str){TALK_WISH, sizeof TALK_WISH - 1}, param, err);
+}
+
 static ggl_status read_responses(ask *a, const server_facts *facts, const char **param,
                                  ggl_error *err) {
     *param = NULL;
     ggl_status st = openai_begin(a, ASK_CHAT, err);
     a->talk_name = "input";
     if (st == GGL_OK)
+        st = openai_recall(a, param, err);
+    if (st == GGL_OK)
         st = read_fields(a, &a->doc->root, fields, facts, param, err);
     if (st == GGL_OK && (openai_own_of(a)->logprobs || openai_own_of(a)->top_logprobs > 0))
         a->n_top = (int)(openai_own_of(a)->top_logprobs > 0 ? openai_own_of(a)->top_logprobs : 0);
     if (st == GGL_OK)
-        st = read_talk(a, facts, (ggl_str){NULL, 0}, param, err);
+        st = update_format(a, param, err);
+    const bool compacts = st == GGL_OK && openai_wants_compaction(a);
+    if (compacts)
+        openai_own_of(a)->compacts = true;
+    if (st == GGL_OK)
+        st = compacts ? read_for_summary(a, facts, param, err)
+                      : read_talk(a, facts, (ggl_str){NULL, 0}, param, err);
     if (st == GGL_OK)
         *param = NULL;
     return st;
@@ -175,27 +237,19 @@ static ggl_status read_responses(ask *a, const server_facts *facts, const char *
 
 /* --- compaction --------------------------------------------------------------------------------- */
 
-enum { MOST_SUMMARY = 2048 };
-
 /* The model sums up the conversation. */
 static ggl_status read_compact(ask *a, const server_facts *facts, const char **param,
                                ggl_error *err) {
-    static const char wish[] =
-        "Sum up this conversation for someone who will continue it and sees nothing else of it: "
-        "the "
-        "task, what was done and found, decisions, names of files and places in them, and what "
-        "remains to be done. Write only the summary.";
     *param = NULL;
     ggl_status st = openai_begin(a, ASK_CHAT, err);
     a->talk_name = "input";
     if (st == GGL_OK)
+        st = openai_recall(a, param, err);
+    if (st == GGL_OK)
         st = read_fields(a, &a->doc->root, fields, facts, param, err);
     a->stream = false;
-    a->form = ASK_ANY;
-    if (a->n_max < 0)
-        a->n_max = MOST_SUMMARY;
     if (st == GGL_OK)
-        st = read_talk(a, facts, (ggl_str){wish, sizeof wish - 1}, param, err);
+        st = read_for_summary(a, facts, param, err);
     if (st == GGL_OK)
         *param = NULL;
     return st;
@@ -204,13 +258,15 @@ static ggl_status read_compact(ask *a, const server_facts *facts, const char **p
 /* The user's messages as they were, and an item in place of all others. */
 static void compact_whole(const answer *x, llm_json_out *out) {
     const json_value *input = llm_json_get_kind(&x->ask->doc->root, "input", JSON_ARRAY);
+    stored list = {0}; /* whose items are listed */
+    snprintf(list.id, sizeof list.id, "resp_%s", x->id);
     openai_put_head(x, "resp_", "response.compaction", out);
     llm_json_format(out, ",'created_at':%lld,'output':[", (long long)x->created);
     for (size_t i = 0; input && i < input->n; i++) {
         const json_value *role = llm_json_get_kind(&input->item[i], "role", JSON_STRING);
         if (!role || !llm_json_is(role, "user"))
             continue;
-        llm_json_put_value(out, &input->item[i]);
+        openai_put_listed(&list, &input->item[i], i, out);
         llm_json_put_text(out, ",");
     }
     llm_json_format(out, "{'id':'cmp_%s','type':'compaction','encrypted_content':", x->id);
@@ -231,6 +287,8 @@ const dialect api_openai_responses = {.name = "openai_responses",
                                       .stream_type = "text/event-stream",
                                       .read = read_responses,
                                       .whole = openai_responses_whole,
+                                      .kept = openai_responses_kept,
+                                      .id_prefix = "resp_",
                                       .begin = openai_responses_begin,
                                       .part = openai_responses_part,
                                       .takes_pieces = true,

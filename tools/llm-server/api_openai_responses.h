@@ -3,12 +3,7 @@
 #define LLM_SERVER_API_OPENAI_RESPONSES_H
 
 #include "api_openai.h"
-
-/* A text in an arena, which grows by doubling. */
-typedef struct kept_text {
-    char *s;
-    size_t n, cap;
-} kept_text;
+#include "api_pieces.h"
 
 /* The state of an answer, in answer.own. An item of the output is open while parts of its kind come. */
 typedef struct responses_state {
@@ -25,6 +20,7 @@ typedef struct responses_state {
 } responses_state;
 
 void openai_responses_put_usage(const answer_counts *n, llm_json_out *out);
+void openai_responses_kept(const answer *x, llm_json_out *out);
 void openai_responses_whole(const answer *x, llm_json_out *out);
 void openai_responses_begin(const answer *x, llm_json_out *out);
 void openai_responses_part(const answer *x, const answer_choice *c, const answer_part *p,

@@ -13,9 +13,17 @@ typedef struct tool_rule {
     const json_value *allowed; /* a list of tools; NULL: all of them */
 } tool_rule;
 
-/* The object that describes a function. */
+static bool is_type(const json_value *tool, const char *name) {
+    const json_value *type = llm_json_get_kind(tool, "type", JSON_STRING);
+    return type && llm_json_is(type, name);
+}
+
+/* The object that describes a function, or a tool with free text. */
 static const json_value *function_of(const json_value *tool, openai_style style) {
-    return style == OPENAI_FLAT ? tool : llm_json_get_kind(tool, "function", JSON_OBJECT);
+    return style == OPENAI_FLAT
+               ? tool
+               : llm_json_get_kind(tool, is_type(tool, "custom") ? "custom" : "function",
+                                   JSON_OBJECT);
 }
 
 /* True for tools that this server does not know, such as those that OpenAI's servers would run. Coding agents send some with
@@ -23,8 +31,8 @@ static const json_value *function_of(const json_value *tool, openai_style style)
 static bool is_left_out(const ask *a, const json_value *tool, openai_style style) {
     static const char search[] = "web_search";
     const json_value *type = llm_json_get_kind(tool, "type", JSON_STRING);
-    if (!type || llm_json_is(type, "function") ||
-        (style == OPENAI_FLAT && (llm_json_is(type, "custom") || llm_json_is(type, "namespace"))))
+    if (!type || llm_json_is(type, "function") || llm_json_is(type, "custom") ||
+        (style == OPENAI_FLAT && llm_json_is(type, "namespace")))
         return false;
     return !a->ignored.strict || (style == OPENAI_FLAT && type->n >= sizeof search - 1 &&
                                   memcmp(type->s, search, sizeof search - 1) == 0);
@@ -50,7 +58,7 @@ static ggl_status read_names(ask *a, const json_value *tool, openai_style style,
     const json_value *v = llm_json_get_kind(function_of(tool, style), "name", JSON_STRING);
     if (!type)
         return ggl_fail(err, GGL_USAGE, "a tool must be an object with a \"type\"");
-    t->is_custom = style == OPENAI_FLAT && llm_json_is(type, "custom");
+    t->is_custom = llm_json_is(type, "custom");
     if (!t->is_custom && !llm_json_is(type, "function"))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "tools of type \"%.*s\" are not supported; the server runs no tools, give "
@@ -152,15 +160,19 @@ static const field custom_fields[] = {{"type", .kind = FIELD_IGNORED},
                                       {0}};
 
 /* Makes a function with one string of a tool with free text. The model is told the grammar of the text, if there is one. */
-static ggl_status make_custom(ask *a, json_value *out, const openai_tool *t, ggl_error *err) {
-    const json_value *description = llm_json_get_kind(t->tool, "description", JSON_STRING);
-    const json_value *format = llm_json_get_kind(t->tool, "format", JSON_OBJECT);
-    const json_value *grammar = llm_json_get_kind(format, "definition", JSON_STRING);
+static ggl_status make_custom(ask *a, json_value *out, const openai_tool *t, openai_style style,
+                              ggl_error *err) {
+    const json_value *own = function_of(t->tool, style);
+    const json_value *description = llm_json_get_kind(own, "description", JSON_STRING);
+    const json_value *format = llm_json_get_kind(own, "format", JSON_OBJECT);
+    const json_value *inner = llm_json_get_kind(format, "grammar", JSON_OBJECT);
+    const json_value *grammar =
+        llm_json_get_kind(inner ? inner : format, "definition", JSON_STRING);
     const char *param;
     llm_json_out text = {0};
     ggl_str kept = {"", 0};
     json_value parameters;
-    ggl_status st = read_fields(a, t->tool, custom_fields, NULL, &param, err);
+    ggl_status st = read_fields(a, own, custom_fields, NULL, &param, err);
     if (st != GGL_OK)
         return st;
     if (description && description->n > 0)
@@ -183,7 +195,7 @@ static ggl_status make_tool(ask *a, json_value *out, const openai_tool *t, opena
     const char *param;
     ggl_status st = GGL_OK;
     if (t->is_custom)
-        return make_custom(a, out, t, err);
+        return make_custom(a, out, t, style, err);
     const json_value *given = llm_json_get_kind(f, "parameters", JSON_OBJECT);
     json_value parameters;
     if (style == OPENAI_NESTED)
@@ -255,6 +267,7 @@ typedef struct tool_set {
     openai_tool *tool; /* [n]; each begins with the key of the index */
     size_t n;
     ggl_index index;
+    bool replaces; /* a tool takes the place of one of the same name */
 } tool_set;
 
 /* The tools of a namespace; NULL: it is no namespace. */
@@ -273,16 +286,23 @@ static ggl_status add_tool(ask *a, tool_set *s, const json_value *tool, ggl_str 
     const ggl_status st = read_names(a, tool, style, t, err);
     if (st != GGL_OK)
         return st;
-    if (ggl_index_put(&s->index, s->tool, s->n) != s->n)
+    const size_t k = ggl_index_put(&s->index, s->tool, s->n);
+    if (k != s->n && s->replaces) {
+        s->tool[k] = *t;
+        return GGL_OK;
+    }
+    if (k != s->n)
         return ggl_fail(err, GGL_USAGE, "two functions have the name \"%.*s\"", (int)t->shown.n,
                         t->shown.s);
+    a->whole_calls = a->whole_calls || (t->is_custom && style == OPENAI_NESTED);
     s->n++;
     return GGL_OK;
 }
 
-/* Lists the tools, those of namespaces too, and indexes their names. */
-static ggl_status index_tools(ask *a, tool_set *s, const json_value *list, openai_style style,
-                              ggl_error *err) {
+/* Lists the tools, those of namespaces too, and indexes their names. Of those behind the first n_own a later one takes the place of
+ * an earlier one of the same name. */
+static ggl_status index_tools(ask *a, tool_set *s, const json_value *list, size_t n_own,
+                              openai_style style, ggl_error *err) {
     size_t most = list->n;
     for (size_t i = 0; i < list->n; i++)
         most += inner_tools(&list->item[i], style) ? inner_tools(&list->item[i], style)->n : 0;
@@ -291,6 +311,7 @@ static ggl_status index_tools(ask *a, tool_set *s, const json_value *list, opena
         s->tool ? ggl_index_init(&s->index, most + 1, sizeof *s->tool, GGL_INDEX_STRINGS, err)
                 : ggl_fail(err, GGL_NOMEM, "out of memory for tools");
     for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
+        s->replaces = i >= n_own;
         const json_value *tool = &list->item[i], *inner = inner_tools(tool, style);
         const json_value *name = llm_json_get_kind(tool, "name", JSON_STRING);
         if (inner && !name)
@@ -357,16 +378,56 @@ static ggl_status keep_tools(ask *a, const tool_set *s, openai_style style, ggl_
     return GGL_OK;
 }
 
+/* The tools of an item of the input; NULL: it has none. */
+static const json_value *additional_tools(const json_value *item) {
+    const json_value *type = llm_json_get(item, "type");
+    return type && llm_json_is(type, "additional_tools")
+               ? llm_json_get_kind(item, "tools", JSON_ARRAY)
+               : NULL;
+}
+
+/* The tools of the request, and those of items "additional_tools" of its input. n_own: of the request. */
+static ggl_status gather_tools(ask *a, const json_value **list, size_t *n_own, ggl_error *err) {
+    const json_value *own = llm_json_get(&a->doc->root, "tools"),
+                     *input = llm_json_get_kind(&a->doc->root, "input", JSON_ARRAY);
+    *list = own;
+    if (own && own->kind != JSON_NULL && own->kind != JSON_ARRAY)
+        return ggl_fail(err, GGL_USAGE, "\"tools\" must be a list");
+    size_t n = *n_own = own && own->kind == JSON_ARRAY ? own->n : 0;
+    for (size_t i = 0; input && i < input->n; i++) {
+        const json_value *more = additional_tools(&input->item[i]);
+        n += more ? more->n : 0;
+    }
+    if (n == *n_own)
+        return GGL_OK;
+    json_value *all = ggl_arena_alloc(&a->arena, 1, sizeof *all),
+               *item = ggl_arena_alloc(&a->arena, n, sizeof *item);
+    if (!all || !item)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for tools");
+    size_t at = *n_own;
+    if (at > 0)
+        memcpy(item, own->item, at * sizeof *item);
+    for (size_t i = 0; i < input->n; i++) {
+        const json_value *more = additional_tools(&input->item[i]);
+        for (size_t k = 0; more && k < more->n; k++)
+            item[at++] = more->item[k];
+    }
+    *all = (json_value){.kind = JSON_ARRAY, .n = (uint32_t)n, .item = item};
+    *list = all;
+    return GGL_OK;
+}
+
 ggl_status openai_read_tools(ask *a, openai_style style, const server_facts *facts,
                              const char **param, ggl_error *err) {
-    const json_value *list = llm_json_get(&a->doc->root, "tools");
+    const json_value *list = NULL;
     const json_value *choice = llm_json_get(&a->doc->root, "tool_choice");
     tool_rule rule = {0};
-    ggl_status st = GGL_OK;
+    size_t n_own = 0;
     (void)facts;
     *param = "tools";
-    if (list && list->kind != JSON_NULL && list->kind != JSON_ARRAY)
-        return ggl_fail(err, GGL_USAGE, "\"tools\" must be a list");
+    ggl_status st = gather_tools(a, &list, &n_own, err);
+    if (st != GGL_OK)
+        return st;
     const bool has_tools = list && list->kind == JSON_ARRAY && list->n > 0;
     if (choice && choice->kind != JSON_NULL) {
         *param = "tool_choice";
@@ -381,7 +442,7 @@ ggl_status openai_read_tools(ask *a, openai_style style, const server_facts *fac
     a->tool_choice = rule.choice;
     a->tool = rule.name;
     *param = "tools";
-    st = index_tools(a, &s, list, style, err);
+    st = index_tools(a, &s, list, n_own, style, err);
     if (st == GGL_OK) {
         *param = "tool_choice";
         st = apply_choice(a, &s, &rule, style, err);
@@ -400,4 +461,15 @@ const openai_tool *openai_find_tool(const ask *a, ggl_str shown) {
         if (ggl_str_equal(own->tool[i].shown, shown))
             return &own->tool[i];
     return NULL;
+}
+
+bool openai_is_custom(const ask *a, ggl_str shown) {
+    const openai_tool *t = openai_find_tool(a, shown);
+    return t && t->is_custom;
+}
+
+ggl_status openai_make_input(ask *a, json_value *out, const json_value *input, ggl_error *err) {
+    return llm_json_make_object(out, &a->arena, &(llm_json_member){{"input", 5}, *input}, 1)
+               ? GGL_OK
+               : ggl_fail(err, GGL_NOMEM, "out of memory for a request");
 }

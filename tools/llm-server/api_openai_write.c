@@ -146,6 +146,16 @@ void openai_put_ids(const answer *x, const answer_part *p, size_t n, llm_json_ou
     llm_json_put_text(out, "]");
 }
 
+void openai_put_arguments(const ask *a, const answer_part *p, llm_json_out *out) {
+    llm_json *doc = NULL;
+    if (openai_is_custom(a, p->name) &&
+        llm_json_parse(&doc, p->arguments.s, p->arguments.n, "arguments", NULL) != GGL_OK)
+        doc = NULL;
+    const json_value *input = doc ? llm_json_get_kind(&doc->root, "input", JSON_STRING) : NULL;
+    llm_json_put_string(out, input ? json_str(input) : p->arguments);
+    llm_json_free(doc);
+}
+
 void openai_put_texts(const answer_part *p, size_t n, part_kind kind, llm_json_out *out) {
     llm_json_out text = {0};
     for (size_t i = 0; i < n; i++)
@@ -277,6 +287,9 @@ void openai_put_error(const api_error *e, llm_json_out *out) {
     size_t k = 0;
     while (k + 1 < sizeof rows / sizeof *rows && strcmp(rows[k].type, e->type) != 0)
         k++;
+    const bool no_model =
+        e->param && strcmp(e->type, "not_found") == 0 && strcmp(e->param, "model") == 0;
+    const char *code = e->code ? e->code : no_model ? "model_not_found" : rows[k].code;
     llm_json_put_text(out, "{\"message\":");
     put_nullable(e->message, out);
     llm_json_put_text(out, ",\"type\":");
@@ -284,7 +297,7 @@ void openai_put_error(const api_error *e, llm_json_out *out) {
     llm_json_put_text(out, ",\"param\":");
     put_nullable(e->param, out);
     llm_json_put_text(out, ",\"code\":");
-    put_nullable(rows[k].code, out);
+    put_nullable(code, out);
     openai_put_overflow(e, out);
     llm_json_put_text(out, "}");
 }

@@ -6,6 +6,23 @@
 #include "ggl/internal/number.h"
 #include "llm/internal/tokenizer.h"
 
+bool keep_text(kept_text *t, ggl_arena *arena, const char *s, size_t n) {
+    if (n > t->cap - t->n) {
+        const size_t cap = 2 * (t->n + n) + 64;
+        char *more = ggl_arena_alloc(arena, cap, 1);
+        if (!more)
+            return false;
+        if (t->n > 0)
+            memcpy(more, t->s, t->n);
+        t->s = more;
+        t->cap = cap;
+    }
+    if (n > 0)
+        memcpy(t->s + t->n, s, n);
+    t->n += n;
+    return true;
+}
+
 void put_bytes(llm_json_out *out, ggl_str s) {
     llm_json_put_text(out, "[");
     for (size_t i = 0; i < s.n; i++)

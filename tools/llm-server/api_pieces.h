@@ -4,6 +4,15 @@
 
 #include "dialect.h"
 
+/* A text in an arena, which grows by doubling. */
+typedef struct kept_text {
+    char *s;
+    size_t n, cap;
+} kept_text;
+
+/* False: out of memory. */
+bool keep_text(kept_text *t, ggl_arena *arena, const char *s, size_t n);
+
 /* Appends the bytes of a text as a list of numbers. */
 void put_bytes(llm_json_out *out, ggl_str s);
 /* Appends the shortest text that is read as the same float; JSON has no infinity, so that is null. */

@@ -17,6 +17,13 @@
 #include "common/json_write.h"
 #include "llm/internal/talk.h"
 
+/* What asks the model for a summary of the conversation, and what stands before a summary that it has written. */
+#define TALK_WISH                                                                                  \
+    "Sum up this conversation for someone who will continue it and sees nothing else of it: the "  \
+    "task, what was done and found, decisions, names of files and places in them, and what "       \
+    "remains to be done. Write only the summary."
+#define TALK_SUMMARY "Summary of the conversation before this point:\n\n"
+
 typedef struct talk_writer {
     ask *a;
     ggl_status status;

@@ -52,12 +52,26 @@ typedef struct ignored_fields {
     char names[240]; /* each once, with ", " between them; ".." stands for those without room */
 } ignored_fields;
 
+/* What the server keeps of the request and its answer, for later requests that name it. The texts are in `arena`. */
+typedef struct ask_keeping {
+    bool is_wanted;
+    const char *parent;       /* the id of what it follows; NULL: nothing */
+    const char *conversation; /* the id of the conversation to which it is added; NULL: none */
+    ggl_str sent, fixed;      /* as in store.h */
+} ask_keeping;
+
 /* Zero, except for the defaults that ask_new sets. Everything points into `doc`, or into `arena`. */
 typedef struct ask {
-    llm_json *doc;     /* the request's body */
-    char *body;        /* the text of doc, owned; NULL: it is in `arena` */
-    memory_hold held;  /* for all that the request holds */
-    size_t n_held_doc; /* its part for doc and body */
+    llm_json *doc;              /* the request's body */
+    char *body;                 /* the text of doc, owned; NULL: it is in `arena` */
+    memory_hold held;           /* for all that the request holds */
+    size_t n_held_doc;          /* its part for doc and body */
+    size_t n_body;              /* bytes of doc's text */
+    struct answer_store *store; /* earlier answers (store.h); NULL: none are kept */
+    uint64_t owner;             /* whose answers the request may name */
+    ask_keeping keep;
+    size_t n_recalled; /* the first items or messages of doc, which the request has named */
+    const char *code;  /* of an error while it is read, if the API has a name for it; static */
     ggl_arena arena;
     ignored_fields ignored;
     ask_kind kind;
@@ -72,11 +86,12 @@ typedef struct ask {
     const char *talk_name; /* the request's field that the conversation is from; NULL: "messages" */
     const json_value *tools; /* a list in OpenAI's form; NULL: none */
     ask_tools tool_choice;
-    ggl_str tool;   /* ASK_TOOLS_NAMED */
-    bool one_call;  /* at most one call in an answer (parallel_tool_calls: false) */
-    bool continues; /* the last message is the beginning of the answer, to be continued */
-    bool no_turn;   /* the prompt ends after the last message: no turn of the assistant begins */
-    bool raw_marks; /* reasoning and calls stay in the text: the answer is all content */
+    ggl_str tool;     /* ASK_TOOLS_NAMED */
+    bool whole_calls; /* in streams, too, each call is one part */
+    bool one_call;    /* at most one call in an answer (parallel_tool_calls: false) */
+    bool continues;   /* the last message is the beginning of the answer, to be continued */
+    bool no_turn;     /* the prompt ends after the last message: no turn of the assistant begins */
+    bool raw_marks;   /* reasoning and calls stay in the text: the answer is all content */
     /* ASK_TEXT, ASK_EMBED; ASK_RANK: the documents */
     ask_prompt *prompt;
     size_t n_prompts;
@@ -139,6 +154,14 @@ typedef struct ask {
     void (*unsee)(struct ask *a);
     void *looked;
 } ask;
+
+/* What reading a request takes: its text and JSON values, which are counted by their marks; */
+size_t ask_doc_bytes(ggl_str body);
+/* what n bytes, of which n_image are the digits of pictures, may take at most: these are decoded, all else is rendered and
+ * tokenized; */
+size_t ask_reading_bytes(size_t n, size_t n_image);
+/* how many bytes of it may be the digits of pictures: those of long runs of such characters, in which a slash may be escaped. */
+size_t ask_digit_bytes(ggl_str body);
 
 /* What a byte of text may take while it is rendered and tokenized, as far as seen. */
 enum { ASK_TEXT_BYTES = 40 };

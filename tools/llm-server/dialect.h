@@ -150,6 +150,7 @@ typedef struct api_error {
     const char *param;   /* the field it is about; NULL: none */
     const char *
         request_id; /* of the answer's header request-id, which Anthropic's errors repeat; NULL: none */
+    const char *code; /* the API's own name of the error; NULL: it follows from the type */
     int64_t n_prompt, n_ctx;
 } api_error;
 
@@ -164,6 +165,9 @@ typedef struct dialect {
     ggl_status (*read)(ask *a, const server_facts *facts, const char **param, ggl_error *err);
     /* Without a stream: writes the body. */
     void (*whole)(const answer *x, llm_json_out *out);
+    /* At the end of a stream: writes the same, to be kept (store.h). NULL: answers are not kept. */
+    void (*kept)(const answer *x, llm_json_out *out);
+    const char *id_prefix; /* of an answer's id; NULL unless answers are kept */
     /* Streams; NULL: nothing is written there. */
     void (*begin)(const answer *x, llm_json_out *out);
     void (*part)(const answer *x, const answer_choice *c, const answer_part *p, llm_json_out *out);

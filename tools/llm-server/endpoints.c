@@ -22,6 +22,12 @@ static const endpoint endpoints[] = {
     {"POST", "/v1/completions",      .dialect = &api_openai_completions},
     {"POST", "/v1/responses",        .dialect = &api_openai_responses},
     {"POST", "/v1/responses/compact", .dialect = &api_openai_compact},
+    {"GET",  "/v1/responses/*",      .handle_all = admin_response},
+    {"DELETE", "/v1/responses/*",    .handle_all = admin_response_delete},
+    {"POST", "/v1/conversations",    .handle_all = admin_talk_create},
+    {"GET",  "/v1/conversations/*",  .handle_all = admin_talk},
+    {"POST", "/v1/conversations/*",  .handle_all = admin_talk_change},
+    {"DELETE", "/v1/conversations/*", .handle_all = admin_talk_delete},
     {"POST", "/v1/embeddings",       .dialect = &api_openai_embeddings},
     {"POST", "/v1/rerank",           .dialect = &api_rerank},
     {"POST", "/v1/reranking",        .dialect = &api_rerank},
@@ -227,39 +233,6 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Bytes that a body takes once it is read: itself, and its JSON values, which are counted by their marks. */
-static size_t doc_bytes(ggl_str body) {
-    enum { VALUE_BYTES = 24 };
-    size_t n_marks = body.n > 0;
-    for (size_t i = 0; i < body.n; i++)
-        n_marks += body.s[i] == ',' || body.s[i] == ':' || body.s[i] == '[' || body.s[i] == '{';
-    return body.n + n_marks * VALUE_BYTES;
-}
-
-/* What reading n bytes may take at most, of which n_image are the digits of pictures: these are decoded, all else is rendered and
- * tokenized. */
-static size_t reading_bytes(size_t n, size_t n_image) {
-    enum { IMAGE_BYTES = 2 };
-    return (n - n_image) * ASK_TEXT_BYTES + n_image * IMAGE_BYTES;
-}
-
-/* Returns how many bytes of a body may be the digits of pictures: those of long runs of such characters, in which a slash may be escaped. */
-static size_t digit_bytes(ggl_str body) {
-    enum { LONG = 1024 };
-    size_t n = 0, n_run = 0;
-    for (size_t i = 0; i <= body.n; i++) {
-        const char c = i < body.n ? body.s[i] : '"';
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '/' && c <= '9') ||
-            c == '+' || c == '=' || c == '\\') {
-            n_run++;
-            continue;
-        }
-        n += n_run >= LONG ? n_run : 0;
-        n_run = 0;
-    }
-    return n;
-}
-
 /* Writes why a request of n_body bytes, which may take n, is refused, and returns the status. */
 static int why_no_room(memory *m, size_t n_body, size_t n, char *text, size_t size) {
     const size_t most = memory_most(m, MEMORY_REQUESTS);
@@ -282,10 +255,10 @@ static bool hold_body(models *t, const endpoint *e, const http_request *q, http_
                       memory_hold *h, size_t *kept) {
     memory *m = models_memory(t);
     char text[300];
-    *kept = e->takes_form ? q->body.n : doc_bytes(q->body);
+    *kept = e->takes_form ? q->body.n : ask_doc_bytes(q->body);
     *h = (memory_hold){.of = m, .use = MEMORY_REQUESTS};
-    const size_t n_digits = e->dialect ? digit_bytes(q->body) : 0,
-                 n = *kept + (e->takes_form ? 0 : reading_bytes(q->body.n, n_digits));
+    const size_t n_digits = e->dialect ? ask_digit_bytes(q->body) : 0,
+                 n = *kept + (e->takes_form ? 0 : ask_reading_bytes(q->body.n, n_digits));
     if (memory_set(h, n))
         return true;
     const int status = why_no_room(m, q->body.n, n, text, sizeof text);
@@ -310,14 +283,15 @@ static ggl_status read_fields_of(server *s, const dialect *d, ask *a, const http
 static ggl_status read_ask(server *s, const dialect *d, ask **out, memory_hold held, size_t kept,
                            const http_request *q, http_reply *r, const char **param,
                            ggl_error *err) {
-    ask *a = *out = ask_new(server_get_facts(s));
+    ask *a = *out = answer_new_ask(s, q);
     if (!a) {
         memory_force(&held, 0);
         return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
     }
     a->held = held;
     a->n_held_doc = kept;
-    a->n_digits = digit_bytes(q->body);
+    a->n_body = q->body.n;
+    a->n_digits = ask_digit_bytes(q->body);
     a->body = http_reply_take_body(r); /* the request's bytes are freed before the answer ends */
     const ggl_status st =
         llm_json_parse(&a->doc, a->body ? a->body : "", q->body.n, "request", err);
@@ -325,12 +299,12 @@ static ggl_status read_ask(server *s, const dialect *d, ask **out, memory_hold h
 }
 
 /* Holds what the request takes now that it is known which of its bytes are pictures. False: it was refused. */
-static bool hold_read(server *s, const dialect *d, ask *a, size_t n_body, http_reply *r) {
+static bool hold_read(server *s, const dialect *d, ask *a, http_reply *r) {
     char text[300];
-    const size_t n = a->n_held_doc + reading_bytes(n_body, a->n_image_text);
+    const size_t n = a->n_held_doc + ask_reading_bytes(a->n_body, a->n_image_text);
     if (n <= a->held.n || memory_set(&a->held, n))
         return true;
-    const int status = why_no_room(a->held.of, n_body, n, text, sizeof text);
+    const int status = why_no_room(a->held.of, a->n_body, n, text, sizeof text);
     const api_error e = {
         .status = status, .type = status == 413 ? "too_large" : "overloaded", .message = text};
     server_count(s, COUNT_ERRORS);
@@ -352,13 +326,13 @@ static void run(const endpoint *e, server *s, memory_hold held, size_t kept, con
     const ggl_status st = read_ask(s, e->dialect, &a, held, kept, q, r, &param, &err);
     if (a)
         server_say_ignored(s, &a->ignored, q, r);
-    if (st == GGL_OK && hold_read(s, e->dialect, a, q->body.n, r)) {
+    if (st == GGL_OK && hold_read(s, e->dialect, a, r)) {
         answer_start(s, e->dialect, a, q, r);
         return;
     }
     if (st != GGL_OK) {
         server_count(s, COUNT_ERRORS);
-        answer_failed(e->dialect, st, &err, param, r);
+        answer_unread(e->dialect, a, st, &err, param, r);
     }
     ask_free(a);
 }
@@ -436,6 +410,8 @@ void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
     }
     say_id(q, r);
     streams_expire(models_streams(t));
+    if (models_store(t))
+        store_expire(models_store(t));
     if (!hold_body(t, e, q, r, &held, &kept))
         return;
     ggl_error why = {0};

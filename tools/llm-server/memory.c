@@ -15,10 +15,13 @@ struct memory {
 static const struct {
     const char *name;
     size_t part;
-} uses[N_MEMORY_USES] = {
-    [MEMORY_CONNECTIONS] = {"connections", 4}, [MEMORY_BODIES] = {"bodies", 8},
-    [MEMORY_REQUESTS] = {"requests", 2},       [MEMORY_ANSWERS] = {"answers", 2},
-    [MEMORY_GRAMMARS] = {"grammars", 4},       [MEMORY_STREAMS] = {"streams", 8}};
+} uses[N_MEMORY_USES] = {[MEMORY_CONNECTIONS] = {"connections", 4},
+                         [MEMORY_BODIES] = {"bodies", 8},
+                         [MEMORY_REQUESTS] = {"requests", 2},
+                         [MEMORY_ANSWERS] = {"answers", 2},
+                         [MEMORY_GRAMMARS] = {"grammars", 4},
+                         [MEMORY_STREAMS] = {"streams", 8},
+                         [MEMORY_STORE] = {"store", 8}};
 
 enum { PART_OF_ONE = 8 };
 

@@ -22,6 +22,7 @@ typedef enum memory_use {
     MEMORY_ANSWERS,  /* that are collected, and that wait for their clients to read them */
     MEMORY_GRAMMARS,
     MEMORY_STREAMS, /* that were sent, and may be read again */
+    MEMORY_STORE,   /* answers that later requests may name */
     N_MEMORY_USES
 } memory_use;
 

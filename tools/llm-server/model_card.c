@@ -4,9 +4,24 @@
 #include "ggl/internal/os_fs.h"
 #include "llm/internal/load.h"
 #include "llm/internal/model.h"
+#include "llm/internal/pooling.h"
+#include "ggl/internal/text.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* The number of a key {arch}.NAME; 0: it is not there. */
+static int64_t number_of(const ggl_gguf *f, const char *arch, const char *name) {
+    char key[128];
+    double x = 0;
+    snprintf(key, sizeof key, "%s.%s", arch, name);
+    const ggl_gguf_value *v = ggl_gguf_find(f, key);
+    return v && !v->is_array && ggl_gguf_number(v, 0, &x) && x > 0 && x < 1e15 ? (int64_t)x : 0;
+}
+
+static bool mentions(ggl_str text, const char *word) {
+    return text.n > 0 && ggl_find_bytes(text.s, text.n, word, strlen(word));
+}
 
 model_card model_card_of(const ggl_gguf *f) {
     double of_type[256] = {0};
@@ -34,6 +49,13 @@ model_card model_card_of(const ggl_gguf *f) {
         c.hears = model_card_hears(arch);
         llm_arch_free(arch);
     }
+    const ggl_str shown = text_of_key(f, "tokenizer.chat_template");
+    llm_pooling pooling;
+    c.ranks = llm_pooling_find(&pooling, NULL, f, NULL) == GGL_OK && pooling == LLM_POOL_RANK;
+    c.shows_tools = mentions(shown, "tools");
+    c.shows_thinking = mentions(shown, "enable_thinking");
+    c.n_ctx = number_of(f, c.family, "context_length");
+    c.n_embd = number_of(f, c.family, "embedding_length");
     c.modified = ggl_os_stat(ggl_gguf_name(f), &st) ? st.modified / 1000000000 : 0;
     return c;
 }

@@ -8,11 +8,14 @@
 typedef struct model_card {
     bool
         is_known; /* else all below but `sees` is empty: it is not a GGUF file, or not downloaded yet */
-    char family[64];         /* general.architecture */
-    const char *weight_type; /* static: the type that has most of the bytes */
-    bool hears;              /* its architecture writes down sounds */
-    bool sees;               /* it comes with an eye for pictures; also if !is_known */
-    double n_params, size;   /* size: bytes of the weights */
+    char family[64];                  /* general.architecture */
+    const char *weight_type;          /* static: the type that has most of the bytes */
+    bool hears;                       /* its architecture writes down sounds */
+    bool sees;                        /* it comes with an eye for pictures; also if !is_known */
+    bool ranks;                       /* by its file, its vectors are scores */
+    bool shows_tools, shows_thinking; /* its chat template mentions them */
+    int64_t n_ctx, n_embd;            /* as it was trained; 0: not known */
+    double n_params, size;            /* size: bytes of the weights */
     uint64_t digest;
     int64_t modified; /* seconds since 1970 */
 } model_card;

@@ -150,6 +150,10 @@ memory *models_memory(const models *t) {
     return t->memory;
 }
 
+answer_store *models_store(const models *t) {
+    return t->store;
+}
+
 stream_table *models_streams(const models *t) {
     return t->streams;
 }

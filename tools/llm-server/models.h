@@ -43,6 +43,7 @@ void models_free(models *t);
 const server_options *models_options(const models *t);
 memory *models_memory(const models *t); /* what all requests hold, of all models */
 stream_table *models_streams(const models *t);
+answer_store *models_store(const models *t); /* NULL: answers are not kept */
 /* Writes a warning to the log, or, if there is none, to standard error. */
 void models_warn(const models *t, const char *text);
 /* The same as server_say_ignored. */

@@ -59,6 +59,7 @@ struct models {
     FILE *log;
     memory *memory;
     stream_table *streams;
+    answer_store *store; /* NULL: --no-store */
     void (*changed)(void *ctx);
     void *changed_ctx;
     models_reader *read; /* for models_reload; NULL if none */

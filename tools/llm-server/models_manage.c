@@ -5,6 +5,7 @@
 #include "common/process.h"
 #include "common/report.h"
 #include "ggl/internal/os_clock.h"
+#include "abilities.h"
 #include "models_impl.h"
 
 #define TOOL "llm-server"
@@ -104,7 +105,7 @@ static void begin_loading(model *m) {
     m->has_news = false;
     m->insists |= n_loaded(t) == 0;
     m->n_loads++;
-    m->server = server_new(m->o, m, t->memory, t->streams, on_loaded, m);
+    m->server = server_new(m->o, m, t->memory, t->streams, t->store, on_loaded, m);
     ggl_status st = m->server ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory");
     if (m->server)
         m->server->insists = m->insists;
@@ -112,6 +113,7 @@ static void begin_loading(model *m) {
         m->server->name = m->name;
         m->server->taken = model_taken;
         m->server->beside = model_beside;
+        m->server->other = model_other;
         tool_say(TOOL, "loading %s", m->name);
     }
     if (st == GGL_OK)

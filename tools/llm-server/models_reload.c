@@ -27,9 +27,27 @@ static bool has(const model_list *l, const model *m) {
     return false;
 }
 
-/* The model is not offered any more. Returns the requests that wait for it. */
+/* Lets the requests for a model wait for the one that has its name now. */
+static void pass_on(model *from, model *to) {
+    if (!from->first)
+        return;
+    *to->last = from->first;
+    to->last = from->last;
+    to->n_waiting += from->n_waiting;
+    to->wanted = to->wanted > 0 ? to->wanted : ++to->table->clock;
+    from->first = NULL;
+    from->last = &from->first;
+    from->n_waiting = 0;
+    from->wanted = 0;
+}
+
+/* The model is not offered any more, or only one of its name, with other flags or another file. Returns the requests that wait for it
+ * in vain. */
 static waiting *drop(model *m) {
+    model *same = models_find_exactly(m->table, m->name);
     ggl_error err = {0};
+    if (same)
+        pass_on(m, same);
     (void)ggl_fail(&err, GGL_NOT_FOUND, "the model %.64s is not in --models any more", m->name);
     m->is_gone = true;
     m->leaves |= m->state == MODEL_LOADED || m->state == MODEL_LOADING;

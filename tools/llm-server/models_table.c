@@ -87,9 +87,10 @@ models *models_new(server_options *o, FILE *log, void (*changed)(void *ctx), voi
     t->exit_code = -1;
     t->memory = memory_new((size_t)o->request_memory << 20);
     t->streams = streams_new(t->memory, o->resume_time);
+    t->store = o->no_store ? NULL : store_new(t->memory, o->store_time);
     ggl_os_mutex_init(&t->lock);
     ggl_os_cond_init(&t->has_news);
-    if (t->memory && t->streams && models_set_list(t, NULL, 0))
+    if (t->memory && t->streams && (t->store || o->no_store) && models_set_list(t, NULL, 0))
         return t;
     models_free(t);
     return NULL;
@@ -134,6 +135,7 @@ void models_free(models *t) {
     }
     ggl_free(t->row);
     streams_free(t->streams);
+    store_free(t->store);
     memory_free(t->memory);
     ggl_os_cond_destroy(&t->has_news);
     ggl_os_mutex_destroy(&t->lock);

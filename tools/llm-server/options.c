@@ -39,6 +39,7 @@ static const server_options defaults = {
     .timeout = 60,
     .grace = 10,
     .resume_time = 300,
+    .store_time = 3600,
     .ping = 10,
 };
 
@@ -207,6 +208,12 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
                  "without a reader, and can be read again for this time after its end (GET "
                  "/v1/stream; default 300; 0: never)",
          .min = 0, .max = 1e6},
+        {"--store-time", ARG_INT, &o->store_time, .value = "SECONDS",
+         .help = "answers of /v1/responses and of Anthropic's threads are kept in memory for this "
+                 "time after their last use, so that requests may name them (default 3600)",
+         .min = 1, .max = 1e9},
+        {"--no-store", ARG_FLAG, &o->no_store,
+         .help = "keep no answers: each request has its whole conversation"},
         {"--max-connections", ARG_INT, &o->max_connections, .value = "N",
          .help = "open connections (default 1000)", .min = 1, .max = 1e5},
         {"--max-connections-per-client", ARG_INT, &o->max_per_client, .value = "N",

@@ -115,7 +115,7 @@ void server_stop(server *s) {
 }
 
 server *server_new(server_options *o, model *m, memory *account, stream_table *kept,
-                   void (*changed)(void *ctx), void *ctx) {
+                   answer_store *store, void (*changed)(void *ctx), void *ctx) {
     server *s = ggl_calloc(1, sizeof *s);
     if (!s)
         return NULL;
@@ -129,6 +129,7 @@ server *server_new(server_options *o, model *m, memory *account, stream_table *k
     if (s->answers) {
         answers_limit(s->answers, account);
         answers_keep(s->answers, kept);
+        answers_store(s->answers, store);
         answers_ping(s->answers, o->ping);
     }
     ggl_os_mutex_init(&s->lock);

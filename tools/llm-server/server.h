@@ -6,6 +6,7 @@
 #include "http.h"
 #include "llm/internal/chat.h"
 #include "llm/internal/engine.h"
+#include "store.h"
 #include "streams.h"
 
 typedef struct server server;
@@ -51,6 +52,8 @@ GGL_NODISCARD ggl_status server_fill_query(const server *s, llm_tokens *ids, int
 GGL_NODISCARD ggl_status server_find_task(const server *s, const char *task,
                                           const char *prompt_name, int32_t *number, char **before,
                                           size_t *n_before, const char **param, ggl_error *err);
+/* Returns the name of another model of --models that answers requests of this kind; NULL: there is none. */
+const char *server_other(const server *s, ask_kind kind);
 int server_n_slots(const server *s); /* of the engine */
 const llm_vocab *server_vocab(
     server *s); /* made at the first call; any thread. NULL: out of memory */
@@ -75,6 +78,8 @@ enum { ANSWERS_PING_SECONDS = 10 };
 void answers_ping(answers *x, int64_t seconds);
 /* Before the first request: streams are kept there for clients that resume them; NULL if none are. */
 void answers_keep(answers *x, stream_table *s);
+/* Before the first request: answers are kept there for requests that name them; NULL if none are. */
+void answers_store(answers *x, answer_store *s);
 void answers_free(answers *x);
 answers *server_answers(const server *s);
 /* The server calls this on the engine's thread before each step, and at least once a second while
@@ -111,6 +116,8 @@ typedef enum server_counter {
 } server_counter;
 void server_count(server *s, server_counter which);
 
+/* Makes the ask of a request, which may name what its client was answered before. NULL: out of memory. (answers.c) */
+ask *answer_new_ask(server *s, const http_request *q);
 /* Carries out a request whose body was read: prepares prompts, sampler and grammar on the calling thread, gives
  * the sequences to the engine, and answers through r. Takes the ask, also on failure, and ends r. (answer.c) */
 void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r);
@@ -134,6 +141,10 @@ api_error api_error_of(ggl_status st, const ggl_error *err, const char *param);
 /* Answers with the error for a status and a sentence. (answer_error.c) */
 void answer_failed(const dialect *d, ggl_status st, const ggl_error *err, const char *param,
                    http_reply *r);
+
+/* The same for a request that could not be read. */
+void answer_unread(const dialect *d, const ask *a, ggl_status st, const ggl_error *err,
+                   const char *param, http_reply *r);
 
 /* All dialects, in the files api_*.c. */
 extern const dialect api_openai_chat, api_openai_completions, api_openai_responses,

@@ -40,6 +40,8 @@ struct server {
     /* Gives a model of the same files that is loaded (llm_model_beside), which the caller frees; NULL: there is none. ctx: the model. NULL: there are
      * no other models. */
     llm_model *(*beside)(void *ctx, const llm_opening *o);
+    /* See server_other; own: the model. NULL: there are no other models. */
+    const char *(*other)(model *own, ask_kind kind);
     server_options *o;
     server_facts facts;
     int32_t fim[N_FIM];
@@ -105,7 +107,7 @@ bool looks_stops(const looks *l);
 /* NULL: out of memory. account: the memory that requests hold; kept: streams that can be resumed; both borrowed. `changed` is
  * called on another thread once the model is loaded, or loading has failed. */
 server *server_new(server_options *o, model *m, memory *account, stream_table *kept,
-                   void (*changed)(void *ctx), void *ctx);
+                   answer_store *store, void (*changed)(void *ctx), void *ctx);
 /* Starts the engine's thread, which loads the model. */
 GGL_NODISCARD ggl_status server_start(server *s, ggl_error *err);
 /* Ends all answers with an error, and the engine's thread. */

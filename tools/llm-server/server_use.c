@@ -1,6 +1,10 @@
 /* What requests use of a server: facts, and its mailbox, by which they reach the engine's thread. */
 #include "server_impl.h"
 
+const char *server_other(const server *s, ask_kind kind) {
+    return s->other ? s->other(s->model_row, kind) : NULL;
+}
+
 int server_n_slots(const server *s) {
     return (int)llm_opened_session_params(s->ctx)->n_slots;
 }

@@ -9,6 +9,7 @@
 #include "ggl/alloc.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/os_thread.h"
+#include "owner_shares.h"
 
 typedef struct reader {
     struct reader *next;
@@ -99,33 +100,14 @@ static void expire(stream_table *s) {
     }
 }
 
-/* How much of the ended streams belongs to one client: in bytes, or how many of them. */
-typedef struct share {
-    uint64_t owner;
-    size_t n;
-} share;
-
-static int compare_owners(const void *a, const void *b) {
-    const uint64_t x = ((const share *)a)->owner, y = ((const share *)b)->owner;
-    return (x > y) - (x < y);
-}
-
-/* Returns the client that has most of them; among equal ones `own`, if it is one of them. */
+/* Returns the client that has most of the ended streams, in bytes, or by their number. */
 static uint64_t find_largest(const stream_table *s, uint64_t own, bool in_bytes) {
-    share one[STREAMS_KEPT], most = {own, 0};
+    owner_share one[STREAMS_KEPT];
     size_t n = 0;
     for (const stream_log *l = s->first; l && n < STREAMS_KEPT; l = l->next)
         if (!l->is_written)
-            one[n++] = (share){l->owner, in_bytes ? l->held.n : 1};
-    qsort(one, n, sizeof *one, compare_owners);
-    for (size_t i = 0; i < n;) {
-        share sum = {one[i].owner, 0};
-        for (; i < n && one[i].owner == sum.owner; i++)
-            sum.n += one[i].n;
-        if (sum.n > most.n || (sum.n == most.n && sum.owner == own))
-            most = sum;
-    }
-    return most.owner;
+            one[n++] = (owner_share){l->owner, in_bytes ? l->held.n : 1};
+    return owner_of_most(one, n, own);
 }
 
 /* Forgets a stream that has ended, to make room for one of `own`: the oldest one of the client that has most, so that no

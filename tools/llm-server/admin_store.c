@@ -1,0 +1,343 @@
+/* The answers and conversations that are kept (store.h), for OpenAI's clients: /v1/responses/ID and /v1/conversations. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "admin.h"
+#include "api_recall.h"
+#include "api_shape.h"
+
+enum { ID_LETTERS = 29, MOST_LISTED = 100, LISTED = 20 };
+
+/* What a path says behind the name of its kind: /v1/responses/ID/input_items. */
+typedef struct place {
+    char id[STORE_ID + 1];
+    const char *rest; /* "": the thing itself */
+} place;
+
+/* prefix: of ids. An id of another kind becomes "". */
+static place place_of(const http_request *q, const char *kind, const char *prefix) {
+    place p = {.rest = ""};
+    const char *at = strstr(q->path, kind);
+    if (!at)
+        return p;
+    at += strlen(kind);
+    const size_t n = strcspn(at, "/");
+    if (n <= STORE_ID && strncmp(at, prefix, strlen(prefix)) == 0)
+        snprintf(p.id, sizeof p.id, "%.*s", (int)n, at);
+    p.rest = at[n] ? at + n + 1 : "";
+    return p;
+}
+
+static void fail(models *t, ggl_status st, ggl_error *err, const char *param, const http_request *q,
+                 http_reply *r) {
+    models_count(t, NULL, COUNT_ERRORS);
+    answer_failed(path_errors(q->path), st, err, param, r);
+}
+
+/* Answers that there is no such thing. */
+static void not_found(models *t, const char *what, const http_request *q, http_reply *r) {
+    ggl_error err = {0};
+    if (!models_store(t))
+        (void)ggl_fail(&err, GGL_NOT_FOUND, "the server keeps nothing (--no-store)");
+    else
+        (void)ggl_fail(&err, GGL_NOT_FOUND,
+                       "%s not found: %.120s; it is kept for --store-time after its last use, if "
+                       "the request did not say \"store\": false",
+                       what, q->path);
+    fail(t, GGL_NOT_FOUND, &err, NULL, q, r);
+}
+
+/* Finds what a path names, and holds it. NULL: it was answered that it is not there. */
+static const stored *find(models *t, const place *p, const char *what, const http_request *q,
+                          http_reply *r) {
+    const ggl_str id = {p->id, strlen(p->id)};
+    answer_store *s = models_store(t);
+    const stored *x = s && id.n > 0 ? store_find(s, id, models_client(t, q)) : NULL;
+    if (!x)
+        not_found(t, what, q, r);
+    return x;
+}
+
+static void send_deleted(const char *id, const char *object, const http_request *q, http_reply *r) {
+    llm_json_out out = {0};
+    llm_json_format(&out, "{'id':'%s','object':'%s','deleted':true}", id, object);
+    admin_send(&out, q, r);
+}
+
+/* --- lists ------------------------------------------------------------------------------------------ */
+
+/* Which part of a list is wanted. */
+typedef struct page_of {
+    size_t n;
+    bool ascends;
+    const char *after; /* an id; NULL: from the beginning */
+} page_of;
+
+static ggl_status read_page(page_of *p, const http_request *q, const char **param, ggl_error *err) {
+    const char *limit = q->parameter(q, "limit"), *order = q->parameter(q, "order");
+    const size_t n = limit ? strspn(limit, "0123456789") : 0;
+    *p = (page_of){.n = LISTED, .after = q->parameter(q, "after")};
+    *param = "limit";
+    if (limit && (n == 0 || n > 3 || limit[n]))
+        return ggl_fail(err, GGL_USAGE, "?limit= must be a number from 1 to %d, not \"%.30s\"",
+                        (int)MOST_LISTED, limit);
+    if (limit)
+        p->n = (size_t)atoi(limit);
+    if (p->n < 1 || p->n > MOST_LISTED)
+        return ggl_fail(err, GGL_USAGE, "?limit= is %zu, but must be from 1 to %d", p->n,
+                        (int)MOST_LISTED);
+    *param = "order";
+    p->ascends = order && strcmp(order, "asc") == 0;
+    if (order && !p->ascends && strcmp(order, "desc") != 0)
+        return ggl_fail(err, GGL_USAGE, "?order= must be asc or desc, not \"%.30s\"", order);
+    return GGL_OK;
+}
+
+/* Writes the page, in which each item has an id. */
+static void put_page(const stored *x, const json_value *list, const page_of *p, llm_json_out *out) {
+    llm_json_out item = {0};
+    char first[2 * STORE_ID] = "", last[2 * STORE_ID] = "";
+    size_t n = 0;
+    bool is_after = !p->after, has_more = false;
+    llm_json_put_text(out, "{\"object\":\"list\",\"data\":[");
+    for (size_t i = 0; i < list->n && !has_more; i++) {
+        const size_t k = p->ascends ? i : list->n - 1 - i;
+        llm_json *doc = NULL;
+        item.n = 0;
+        openai_put_listed(x, &list->item[k], k, &item);
+        if (item.failed || llm_json_parse(&doc, item.s, item.n, "item", NULL) != GGL_OK)
+            break;
+        const json_value *id = llm_json_get(&doc->root, "id");
+        has_more = is_after && n == p->n;
+        if (is_after && !has_more) {
+            llm_json_put_text(out, n > 0 ? "," : "");
+            llm_json_put(out, item.s, item.n);
+            snprintf(last, sizeof last, "%.*s", (int)(id->n < sizeof last ? id->n : 0), id->s);
+            if (n++ == 0)
+                memcpy(first, last, sizeof first);
+        }
+        is_after = is_after || ggl_str_is(json_str(id), p->after);
+        llm_json_free(doc);
+    }
+    out->failed = out->failed || item.failed;
+    ggl_free(item.s);
+    llm_json_format(out, "],'first_id':%.*s,'last_id':%.*s,'has_more':%s}", LLM_JSON_TEXT(first),
+                    LLM_JSON_TEXT(last), has_more ? "true" : "false");
+}
+
+static void send_page(models *t, const stored *x, const http_request *q, http_reply *r) {
+    page_of p;
+    ggl_error err = {0};
+    llm_json *doc = NULL;
+    llm_json_out out = {0};
+    const char *param = NULL;
+    ggl_status st = read_page(&p, q, &param, &err);
+    if (st == GGL_OK)
+        st = recall_parse(&doc, x->sent, &err);
+    if (st == GGL_OK)
+        put_page(x, &doc->root, &p, &out);
+    llm_json_free(doc);
+    if (st == GGL_OK)
+        admin_send(&out, q, r);
+    else
+        fail(t, st, &err, param, q, r);
+}
+
+/* --- responses -------------------------------------------------------------------------------------- */
+
+void admin_response(models *t, const http_request *q, http_reply *r) {
+    const place p = place_of(q, "/responses/", "resp_");
+    const char *stream = q->parameter(q, "stream");
+    const bool is_list = strcmp(p.rest, "input_items") == 0;
+    ggl_error err = {0};
+    if (*p.rest && !is_list) {
+        not_found(t, "There is no such part of a response", q, r);
+        return;
+    }
+    if (stream && strcmp(stream, "true") == 0) {
+        (void)ggl_fail(&err, GGL_UNSUPPORTED,
+                       "?stream=true is not supported: a response that is kept has ended; a "
+                       "running stream is read again by X-Conversation-Id and GET /v1/stream");
+        fail(t, GGL_UNSUPPORTED, &err, "stream", q, r);
+        return;
+    }
+    const stored *x = find(t, &p, "Response", q, r);
+    if (!x)
+        return;
+    if (is_list) {
+        send_page(t, x, q, r);
+    } else {
+        llm_json_out out = {0};
+        llm_json_put(&out, x->answer.s, x->answer.n);
+        admin_send(&out, q, r);
+    }
+    store_release(models_store(t), x);
+}
+
+void admin_response_delete(models *t, const http_request *q, http_reply *r) {
+    const place p = place_of(q, "/responses/", "resp_");
+    const ggl_str id = {p.id, strlen(p.id)};
+    answer_store *s = models_store(t);
+    if (*p.rest || !s || id.n == 0 || !store_remove(s, id, models_client(t, q)))
+        not_found(t, "Response", q, r);
+    else
+        send_deleted(p.id, "response", q, r);
+}
+
+/* --- conversations ---------------------------------------------------------------------------------- */
+
+static void send_talk(models *t, const stored *x, const http_request *q, http_reply *r) {
+    (void)t;
+    llm_json_out out = {0};
+    llm_json_format(&out, "{'id':'%s','object':'conversation','created_at':%" PRId64 ",'metadata':",
+                    x->id, x->created);
+    llm_json_put(&out, x->fixed.s, x->fixed.n);
+    llm_json_put_text(&out, "}");
+    admin_send(&out, q, r);
+}
+
+/* Reads {"items": [..], "metadata": {..}}; both may be absent. */
+static ggl_status read_talk(llm_json **doc, const http_request *q, llm_json_out *items,
+                            llm_json_out *metadata, bool needs_items, ggl_error *err) {
+    static const shape_row rows[] = {{"items", SHAPE_LIST, 0, NULL},
+                                     {"metadata", SHAPE_OBJECT, sizeof(json_value *), NULL},
+                                     {0}};
+    const json_value *v[2] = {NULL, NULL};
+    ignored_fields ignored = {0};
+    if (q->body.n == 0 && !needs_items)
+        return GGL_OK;
+    ggl_status st = llm_json_parse(doc, q->body.s ? q->body.s : "", q->body.n, "request", err);
+    if (st == GGL_OK)
+        st = read_shape(v, sizeof v, &ignored, &(*doc)->root, rows, err);
+    if (st == GGL_OK && needs_items && !v[0])
+        st = ggl_fail(err, GGL_USAGE, "\"items\" must be a list");
+    for (uint32_t i = 0; st == GGL_OK && v[0] && i < v[0]->n; i++)
+        if (v[0]->item[i].kind != JSON_OBJECT)
+            st = ggl_fail(err, GGL_USAGE, "items[%u] must be an object, not %s", (unsigned)i,
+                          llm_json_kind_text((json_kind)v[0]->item[i].kind));
+    if (st == GGL_OK && v[0])
+        llm_json_put_value(items, v[0]);
+    if (st == GGL_OK && v[1])
+        llm_json_put_value(metadata, v[1]);
+    return st;
+}
+
+static ggl_str text_or(const llm_json_out *out, const char *text) {
+    return out->n > 0 ? (ggl_str){out->s, out->n} : (ggl_str){text, strlen(text)};
+}
+
+static ggl_status no_room(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM,
+                    "no memory to keep the conversation (--request-memory); try again later");
+}
+
+static ggl_status make_talk(models *t, const http_request *q, stored *x, ggl_error *err) {
+    llm_json *doc = NULL;
+    llm_json_out items = {0}, metadata = {0};
+    ggl_status st = read_talk(&doc, q, &items, &metadata, false, err);
+    *x = (stored){.owner = models_client(t, q),
+                  .created = (int64_t)time(NULL),
+                  .sent = text_or(&items, "[]"),
+                  .fixed = text_or(&metadata, "{}")};
+    memcpy(x->id, "conv_", 5);
+    random_text(x->id + 5, ID_LETTERS);
+    const bool whole = !items.failed && !metadata.failed;
+    if (st == GGL_OK && !(whole && store_put(models_store(t), x)))
+        st = no_room(err);
+    llm_json_free(doc);
+    ggl_free(items.s);
+    ggl_free(metadata.s);
+    return st;
+}
+
+void admin_talk_create(models *t, const http_request *q, http_reply *r) {
+    stored x;
+    ggl_error err = {0};
+    if (!models_store(t)) {
+        not_found(t, "Conversation", q, r);
+        return;
+    }
+    const ggl_status st = make_talk(t, q, &x, &err);
+    if (st != GGL_OK) {
+        fail(t, st, &err, NULL, q, r);
+        return;
+    }
+    const stored *kept = store_find(models_store(t), (ggl_str){x.id, strlen(x.id)}, x.owner);
+    if (kept)
+        send_talk(t, kept, q, r);
+    else
+        not_found(t, "Conversation", q, r);
+    store_release(models_store(t), kept);
+}
+
+void admin_talk(models *t, const http_request *q, http_reply *r) {
+    const place p = place_of(q, "/conversations/", "conv_");
+    if (*p.rest && strcmp(p.rest, "items") != 0) {
+        not_found(t, "There is no such part of a conversation", q, r);
+        return;
+    }
+    const stored *x = find(t, &p, "Conversation", q, r);
+    if (!x)
+        return;
+    if (*p.rest)
+        send_page(t, x, q, r);
+    else
+        send_talk(t, x, q, r);
+    store_release(models_store(t), x);
+}
+
+/* Gives a conversation more items, or other metadata. */
+static ggl_status change_talk(answer_store *s, const stored *x, const llm_json_out *items,
+                              const llm_json_out *metadata, ggl_error *err) {
+    const ggl_str id = {x->id, strlen(x->id)}, none = {"[]", 2};
+    stored other = *x;
+    other.fixed = text_or(metadata, "{}");
+    const bool is_kept = items->n > 0 ? store_append(s, id, x->owner, text_or(items, "[]"), none)
+                                      : store_put(s, &other);
+    return is_kept && !items->failed && !metadata->failed ? GGL_OK : no_room(err);
+}
+
+/* POST /v1/conversations/ID/items adds items, POST /v1/conversations/ID changes the metadata. */
+void admin_talk_change(models *t, const http_request *q, http_reply *r) {
+    const place p = place_of(q, "/conversations/", "conv_");
+    const bool adds = strcmp(p.rest, "items") == 0;
+    llm_json *doc = NULL;
+    llm_json_out items = {0}, metadata = {0};
+    ggl_error err = {0};
+    if (*p.rest && !adds) {
+        not_found(t, "There is no such part of a conversation", q, r);
+        return;
+    }
+    const stored *x = find(t, &p, "Conversation", q, r), *changed = NULL;
+    if (!x)
+        return;
+    ggl_status st = read_talk(&doc, q, &items, &metadata, adds, &err);
+    if (st == GGL_OK && !adds && items.n > 0)
+        st = ggl_fail(&err, GGL_USAGE, "POST /v1/conversations/ID/items adds items");
+    if (st == GGL_OK)
+        st = change_talk(models_store(t), x, &items, &metadata, &err);
+    if (st == GGL_OK)
+        changed = store_find(models_store(t), (ggl_str){x->id, strlen(x->id)}, x->owner);
+    if (changed)
+        (adds ? send_page : send_talk)(t, changed, q, r);
+    else
+        fail(t, st == GGL_OK ? no_room(&err) : st, &err, "items", q, r);
+    store_release(models_store(t), changed);
+    store_release(models_store(t), x);
+    llm_json_free(doc);
+    ggl_free(items.s);
+    ggl_free(metadata.s);
+}
+
+void admin_talk_delete(models *t, const http_request *q, http_reply *r) {
+    const place p = place_of(q, "/conversations/", "conv_");
+    const ggl_str id = {p.id, strlen(p.id)};
+    answer_store *s = models_store(t);
+    if (*p.rest || !s || id.n == 0 || !store_remove(s, id, models_client(t, q)))
+        not_found(t, "Conversation", q, r);
+    else
+        send_deleted(p.id, "conversation.deleted", q, r);
+}

@@ -1,0 +1,412 @@
+/* What requests of /v1/responses name: an answer before them, a conversation, single items.
+ *
+ *     {"previous_response_id": "resp_A", "input": [{"type": "item_reference", "id": "msg_B_0"}, X]}
+ *     becomes {"previous_response_id": "resp_A", "input": [what A had, what A gave, the item of B, X]}
+ *
+ * An item's id has that of its answer: the second item that resp_A gave is msg_A_1, the second one that its request had
+ * msg_A_i1. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api_openai.h"
+#include "api_recall.h"
+#include "ggl/internal/index.h"
+
+/* A kept answer whose items are needed. */
+typedef struct source {
+    ggl_str id; /* the key */
+    const stored *x;
+    llm_json *sent, *answer; /* NULL: not parsed yet */
+} source;
+
+typedef struct reading {
+    ask *a;
+    ggl_error *err;
+    llm_json_out out;
+    size_t n_items;
+    source *source; /* [n] */
+    size_t n, cap;
+    ggl_index sources;
+    ggl_str *seen; /* [n_seen] ids of references */
+    size_t n_seen, cap_seen;
+    ggl_index ids;
+} reading;
+
+static ggl_status no_memory(reading *r) {
+    return ggl_fail(r->err, GGL_NOMEM, "out of memory for a conversation");
+}
+
+static void end(reading *r) {
+    for (size_t i = 0; i < r->n; i++) {
+        llm_json_free(r->source[i].sent);
+        llm_json_free(r->source[i].answer);
+        store_release(r->a->store, r->source[i].x);
+    }
+    ggl_free(r->source);
+    ggl_free(r->seen);
+    ggl_index_fini(&r->sources);
+    ggl_index_fini(&r->ids);
+}
+
+/* --- references ------------------------------------------------------------------------------------- */
+
+/* Its type may be left out. */
+static bool is_reference(const json_value *item) {
+    const json_value *type = llm_json_get(item, "type");
+    if (type && type->kind != JSON_NULL)
+        return llm_json_is(type, "item_reference");
+    return llm_json_get_kind(item, "id", JSON_STRING) && !llm_json_get(item, "role");
+}
+
+static ggl_status gone(reading *r, ggl_str id) {
+    const int n = (int)(id.n < 100 ? id.n : 100);
+    if (!r->a->store)
+        return ggl_fail(r->err, GGL_UNSUPPORTED,
+                        "the item \"%.*s\" is not known: the server keeps no answers "
+                        "(--no-store); give the item itself, or set \"store\" to false",
+                        n, id.s);
+    return ggl_fail(r->err, GGL_NOT_FOUND,
+                    "Item with id '%.*s' not found: it was of an answer with \"store\": false, or "
+                    "it is not kept any more (--store-time); give the item itself",
+                    n, id.s);
+}
+
+/* Finds what was kept under an id, and holds it; NULL: nothing, or out of memory. */
+static source *find_source(reading *r, ggl_str id) {
+    const size_t k = ggl_index_find(&r->sources, r->source, id);
+    if (k != SIZE_MAX)
+        return &r->source[k];
+    const stored *x = store_find(r->a->store, id, r->a->owner);
+    if (!x)
+        return NULL;
+    if (!ggl_grow(&r->source, &r->cap, r->n + 1, sizeof *r->source) ||
+        ggl_index_reserve(&r->sources, r->source, r->n + 1, NULL) != GGL_OK) {
+        store_release(r->a->store, x);
+        return NULL;
+    }
+    source *s = &r->source[r->n];
+    *s = (source){.id = {x->id, strlen(x->id)}, .x = x};
+    (void)ggl_index_put(&r->sources, r->source, r->n++);
+    return s;
+}
+
+/* The k-th item that a request had, or that its answer gave. */
+static const json_value *item_at(reading *r, source *s, bool was_sent, size_t k) {
+    llm_json **doc = was_sent ? &s->sent : &s->answer;
+    const ggl_str text = was_sent ? s->x->sent : s->x->answer;
+    if (!*doc && (text.n == 0 || recall_parse(doc, text, r->err) != GGL_OK))
+        return NULL;
+    const json_value *list =
+        was_sent ? &(*doc)->root : llm_json_get_kind(&(*doc)->root, "output", JSON_ARRAY);
+    return list && k < list->n ? &list->item[k] : NULL;
+}
+
+/* Finds the item of an id such as "msg_ABC_3" or "msg_ABC_i3". */
+static const json_value *find_item(reading *r, ggl_str id) {
+    static const char *const prefix[] = {"resp_", "conv_"};
+    const char *first = id.n > 0 ? memchr(id.s, '_', id.n) : NULL, *end = id.s + id.n, *last = end;
+    char key[STORE_ID + 1];
+    size_t k = 0, n_digits = 0;
+    while (first && last[-1] != '_')
+        last--;
+    const bool was_sent = first && last < end && *last == 'i';
+    for (const char *at = last + was_sent; first && at < end && *at >= '0' && *at <= '9'; at++) {
+        k = k * 10 + (size_t)(*at - '0');
+        n_digits++;
+    }
+    if (n_digits == 0 || n_digits > 9 || last + was_sent + n_digits != end || last - 2 <= first)
+        return NULL;
+    const int n = (int)(last - 1 - (first + 1));
+    for (int i = 0; i < 2; i++) {
+        snprintf(key, sizeof key, "%s%.*s", prefix[i], n < STORE_ID ? n : STORE_ID, first + 1);
+        source *s = find_source(r, (ggl_str){key, strlen(key)});
+        const json_value *item = s ? item_at(r, s, was_sent, k) : NULL;
+        const json_value *own = item ? llm_json_get_kind(item, "id", JSON_STRING) : NULL;
+        if (item && !is_reference(item) && (was_sent || (own && ggl_str_equal(json_str(own), id))))
+            return item;
+    }
+    return NULL;
+}
+
+/* An item twice would make the prompt longer than all that was kept. */
+static ggl_status check_once(reading *r, ggl_str id) {
+    if (!ggl_grow(&r->seen, &r->cap_seen, r->n_seen + 1, sizeof *r->seen) ||
+        ggl_index_reserve(&r->ids, r->seen, r->n_seen + 1, NULL) != GGL_OK)
+        return no_memory(r);
+    r->seen[r->n_seen] = id;
+    if (ggl_index_put(&r->ids, r->seen, r->n_seen) != r->n_seen)
+        return ggl_fail(r->err, GGL_USAGE,
+                        "Duplicate item found with id '%.*s': an item can be named once",
+                        (int)(id.n < 100 ? id.n : 100), id.s);
+    r->n_seen++;
+    return GGL_OK;
+}
+
+static void put_value(reading *r, const json_value *v) {
+    if (r->n_items++ > 0)
+        llm_json_put_text(&r->out, ",");
+    llm_json_put_value(&r->out, v);
+}
+
+/* --- lists ------------------------------------------------------------------------------------------ */
+
+/* Writes an item, or the one that it names. The text of its id must live until the end. */
+static ggl_status put_item(reading *r, const json_value *item) {
+    if (item->kind != JSON_OBJECT || !is_reference(item)) {
+        put_value(r, item);
+        return GGL_OK;
+    }
+    const json_value *id = llm_json_get_kind(item, "id", JSON_STRING);
+    if (!id)
+        return ggl_fail(r->err, GGL_USAGE, "\"id\" of an item_reference must be a string");
+    const ggl_status st = check_once(r, json_str(id));
+    const json_value *found = st == GGL_OK && r->a->store ? find_item(r, json_str(id)) : NULL;
+    if (st != GGL_OK || !found)
+        return st != GGL_OK ? st : gone(r, json_str(id));
+    put_value(r, found);
+    return GGL_OK;
+}
+
+static ggl_status put_list(reading *r, const json_value *list) {
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
+        st = put_item(r, &list->item[i]);
+        if (st != GGL_OK)
+            return ggl_within(r->err, st, "input[%zu]", i);
+    }
+    return st;
+}
+
+/* Writes what an answer's request had, and what it gave. */
+static ggl_status put_stored(reading *r, const stored *x) {
+    source *s = find_source(r, (ggl_str){x->id, strlen(x->id)});
+    ggl_status st = s ? GGL_OK : no_memory(r);
+    if (st == GGL_OK && !s->sent)
+        st = recall_parse(&s->sent, x->sent, r->err);
+    if (st == GGL_OK && !s->answer && x->answer.n > 0)
+        st = recall_parse(&s->answer, x->answer, r->err);
+    const llm_json *sent = s ? s->sent : NULL, *body = s ? s->answer : NULL;
+    if (st == GGL_OK)
+        st = put_list(r, &sent->root); /* which may move the sources */
+    const json_value *output = body ? llm_json_get_kind(&body->root, "output", JSON_ARRAY) : NULL;
+    for (size_t i = 0; st == GGL_OK && output && i < output->n; i++)
+        put_value(r, &output->item[i]);
+    return st;
+}
+
+/* --- the fields ------------------------------------------------------------------------------------- */
+
+/* The string of a field; s NULL: it is absent. */
+static ggl_status read_id(const ask *a, const char *name, ggl_str *id, ggl_error *err) {
+    const json_value *v = llm_json_get(&a->doc->root, name);
+    if (v && v->kind == JSON_OBJECT)
+        v = llm_json_get_kind(v, "id", JSON_STRING);
+    else if (!v || v->kind == JSON_NULL)
+        return GGL_OK;
+    if (!v || v->kind != JSON_STRING)
+        return ggl_fail(err, GGL_USAGE, "\"%s\" must be a string", name);
+    *id = json_str(v);
+    return GGL_OK;
+}
+
+static ggl_status no_store(const char *name, ggl_error *err) {
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "\"%s\" is not supported: the server keeps no answers (--no-store); give the "
+                    "whole conversation in \"input\"",
+                    name);
+}
+
+/* Writes the conversation before the request. */
+static ggl_status put_previous(reading *r, ggl_str id) {
+    const bool is_one = id.n > 5 && memcmp(id.s, "resp_", 5) == 0;
+    recalled before = {0};
+    ggl_status st = is_one ? recall_begin(&before, r->a, id, r->err) : GGL_NOT_FOUND;
+    if (st == GGL_OK && before.at[0]->answer.n == 0)
+        st = ggl_fail(r->err, GGL_USAGE,
+                      "the response \"%.*s\" belongs to the conversation \"%s\": continue it by "
+                      "\"conversation\"",
+                      (int)(id.n < 100 ? id.n : 100), id.s, before.at[0]->id);
+    for (size_t i = 0; i < before.n && st == GGL_OK; i++)
+        st = put_stored(r, before.at[i]);
+    recall_end(&before);
+    if (st != GGL_NOT_FOUND)
+        return st;
+    r->a->code = "previous_response_not_found";
+    return ggl_fail(r->err, GGL_USAGE,
+                    "Previous response with id '%.*s' not found: it had \"store\": false, or it, "
+                    "or what it follows, is not kept any more (--store-time); give the whole "
+                    "conversation in \"input\"",
+                    (int)(id.n < 100 ? id.n : 100), id.s);
+}
+
+static ggl_status put_talk(reading *r, ggl_str id) {
+    const bool is_one = id.n > 5 && memcmp(id.s, "conv_", 5) == 0;
+    const stored *x = is_one ? store_find(r->a->store, id, r->a->owner) : NULL;
+    if (!x)
+        return ggl_fail(r->err, GGL_NOT_FOUND,
+                        "Conversation with id '%.*s' not found: POST /v1/conversations makes one, "
+                        "which is kept for --store-time after its last use",
+                        (int)(id.n < 100 ? id.n : 100), id.s);
+    const ggl_status st = put_stored(r, x);
+    store_release(r->a->store, x);
+    return st;
+}
+
+/* Writes the request without its input, up to this. */
+static void put_others(reading *r, const json_value *root) {
+    llm_json_put_text(&r->out, "{");
+    for (size_t i = 0; i < root->n; i++) {
+        const ggl_str name = json_name(root, i);
+        if (ggl_str_is(name, "input"))
+            continue;
+        llm_json_put_string(&r->out, name);
+        llm_json_put_text(&r->out, ":");
+        llm_json_put_value(&r->out, &root->item[i]);
+        llm_json_put_text(&r->out, ",");
+    }
+    llm_json_put_text(&r->out, "\"input\":[");
+}
+
+static ggl_status put_input(reading *r, const json_value *input) {
+    if (!input || input->kind == JSON_NULL)
+        return GGL_OK;
+    if (input->kind == JSON_ARRAY)
+        return put_list(r, input);
+    if (input->kind != JSON_STRING)
+        return ggl_fail(r->err, GGL_USAGE, "\"input\" must be a string or a list of items");
+    llm_json_format(&r->out, "%s{'type':'message','role':'user','content':%.*s}",
+                    r->n_items++ > 0 ? "," : "", LLM_JSON_STR(json_str(input)));
+    return GGL_OK;
+}
+
+/* True if an item of the input names another one. */
+static bool has_references(const json_value *input) {
+    for (size_t i = 0; input && input->kind == JSON_ARRAY && i < input->n; i++)
+        if (input->item[i].kind == JSON_OBJECT && is_reference(&input->item[i]))
+            return true;
+    return false;
+}
+
+static ggl_status expand(reading *r, ggl_str previous, ggl_str talk, const char **param) {
+    const json_value *root = &r->a->doc->root, *input = llm_json_get(root, "input");
+    ggl_status st = GGL_OK;
+    put_others(r, root);
+    *param = previous.s ? "previous_response_id" : "conversation";
+    if (previous.s)
+        st = put_previous(r, previous);
+    else if (talk.s)
+        st = put_talk(r, talk);
+    if (st != GGL_OK)
+        return st;
+    r->a->n_recalled = r->n_items;
+    *param = "input";
+    st = put_input(r, input);
+    llm_json_put_text(&r->out, "]}");
+    return st;
+}
+
+/* Decides what is kept of the request. */
+static ggl_status keep(ask *a, ggl_str previous, ggl_str talk, const char **param, ggl_error *err) {
+    const json_value *store = llm_json_get(&a->doc->root, "store"),
+                     *input = llm_json_get(&a->doc->root, "input");
+    ask_keeping *k = &a->keep;
+    llm_json_out out = {0};
+    *param = "store";
+    if (store && store->kind != JSON_NULL && store->kind != JSON_BOOL)
+        return ggl_fail(err, GGL_USAGE, "\"store\" must be true or false");
+    k->is_wanted = a->store && !(store && store->kind == JSON_BOOL && !store->flag);
+    if (!k->is_wanted)
+        return GGL_OK;
+    if (previous.n > 0)
+        k->parent = ggl_arena_strndup(&a->arena, previous.s, previous.n);
+    if (talk.n > 0)
+        k->parent = k->conversation = ggl_arena_strndup(&a->arena, talk.s, talk.n);
+    if ((previous.n > 0 || talk.n > 0) && !k->parent)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
+    if (input && input->kind == JSON_ARRAY)
+        return recall_keep(a, input, &k->sent, err);
+    if (input && input->kind == JSON_STRING)
+        llm_json_format(&out, "[{'type':'message','role':'user','content':%.*s}]",
+                        LLM_JSON_STR(json_str(input)));
+    else
+        llm_json_put_text(&out, "[]");
+    return ask_keep(a, &out, &k->sent, err);
+}
+
+ggl_status openai_recall(ask *a, const char **param, ggl_error *err) {
+    reading r = {.a = a, .err = err};
+    ggl_str previous = {NULL, 0}, talk = {NULL, 0};
+    const bool names_items = has_references(llm_json_get(&a->doc->root, "input"));
+    *param = "previous_response_id";
+    ggl_status st = read_id(a, *param, &previous, err);
+    if (st == GGL_OK && previous.s && !a->store)
+        st = no_store(*param, err);
+    if (st == GGL_OK) {
+        *param = "conversation";
+        st = read_id(a, *param, &talk, err);
+    }
+    if (st == GGL_OK && talk.s && !a->store)
+        st = no_store(*param, err);
+    if (st == GGL_OK && previous.s && talk.s)
+        st = ggl_fail(err, GGL_USAGE,
+                      "\"conversation\" and \"previous_response_id\" cannot be used together");
+    if (st == GGL_OK)
+        st = keep(a, previous, talk, param, err);
+    recall_limit(a);
+    if (st != GGL_OK || (!previous.s && !talk.s && !names_items))
+        return st;
+    st = ggl_index_init(&r.sources, 8, sizeof *r.source, GGL_INDEX_STRINGS, err);
+    if (st == GGL_OK)
+        st = ggl_index_init(&r.ids, 8, sizeof *r.seen, GGL_INDEX_STRINGS, err);
+    if (st == GGL_OK)
+        st = expand(&r, previous, talk, param);
+    end(&r);
+    if (st == GGL_OK)
+        return recall_replace(a, &r.out, err);
+    ggl_free(r.out.s);
+    return st;
+}
+
+/* --- lists of items --------------------------------------------------------------------------------- */
+
+/* The content of a message as parts. */
+static void put_parts(const json_value *item, llm_json_out *out) {
+    const json_value *content = llm_json_get(item, "content"), *role = llm_json_get(item, "role");
+    const bool answers = role && llm_json_is(role, "assistant");
+    if (!content || content->kind != JSON_STRING) {
+        content ? llm_json_put_value(out, content) : llm_json_put_text(out, "[]");
+        return;
+    }
+    llm_json_format(out, "[{'type':'%s','text':%.*s%s}]", answers ? "output_text" : "input_text",
+                    LLM_JSON_STR(json_str(content)), answers ? ",\"annotations\":[]" : "");
+}
+
+void openai_put_listed(const stored *of, const json_value *item, size_t k, llm_json_out *out) {
+    const json_value *id = llm_json_get_kind(item, "id", JSON_STRING),
+                     *type = llm_json_get_kind(item, "type", JSON_STRING);
+    const bool is_message = !type || llm_json_is(type, "message");
+    const char *key = strchr(of->id, '_');
+    if (id)
+        llm_json_format(out, "{'id':%.*s", LLM_JSON_STR(json_str(id)));
+    else
+        llm_json_format(out, "{'id':'msg%s_i%zu'", key ? key : "_", k);
+    if (is_message)
+        llm_json_put_text(out, ",\"type\":\"message\"");
+    for (uint32_t i = 0; i < item->n; i++) {
+        const ggl_str name = json_name(item, i);
+        if (ggl_str_is(name, "id") || ggl_str_is(name, "status") ||
+            (is_message && (ggl_str_is(name, "type") || ggl_str_is(name, "content"))))
+            continue;
+        llm_json_format(out, ",%.*s:", LLM_JSON_STR(name));
+        llm_json_put_value(out, &item->item[i]);
+    }
+    if (is_message) {
+        llm_json_put_text(out, ",\"content\":");
+        put_parts(item, out);
+    }
+    const json_value *status = llm_json_get_kind(item, "status", JSON_STRING);
+    if (!is_reference(item))
+        llm_json_format(out, ",'status':%.*s",
+                        LLM_JSON_STR(status ? json_str(status) : ((ggl_str){"completed", 9})));
+    llm_json_put_text(out, "}");
+}

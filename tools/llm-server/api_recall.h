@@ -1,0 +1,37 @@
+/* Requests that name what the server has kept (store.h) become ones that have all of it, before their fields are read: so the
+ * prompt is the same as if the client had sent the whole conversation again. */
+#ifndef LLM_SERVER_API_RECALL_H
+#define LLM_SERVER_API_RECALL_H
+
+#include "common/json_write.h"
+#include "dialect.h"
+#include "store.h"
+
+/* An answer and all those before it, the oldest first, held until recall_end. */
+typedef struct recalled {
+    answer_store *store;
+    const stored **at; /* [n] */
+    size_t n, cap;
+} recalled;
+
+/* Finds them. GGL_NOT_FOUND: one of them is not there any more; GGL_NOMEM. */
+GGL_NODISCARD ggl_status recall_begin(recalled *r, const ask *a, ggl_str id, ggl_error *err);
+void recall_end(recalled *r);
+
+/* Parses a text that was kept. The caller frees *doc. GGL_NOMEM. */
+GGL_NODISCARD ggl_status recall_parse(llm_json **doc, ggl_str text, ggl_error *err);
+/* Copies a value of the request as a text for ask.keep. GGL_NOMEM. */
+GGL_NODISCARD ggl_status recall_keep(ask *a, const json_value *v, ggl_str *text, ggl_error *err);
+/* Keeps nothing of a request that has more than an entry of the store may. */
+void recall_limit(ask *a);
+/* Puts a text, which is freed, in the place of the request's body. GGL_NOMEM, GGL_LIMIT: requests may not take so much memory. */
+GGL_NODISCARD ggl_status recall_replace(ask *a, llm_json_out *body, ggl_error *err);
+
+/* Those of the APIs, which also decide what is kept of the request. Without something to recall they change nothing.
+ * ask.code and *param are set on failure. */
+GGL_NODISCARD ggl_status openai_recall(ask *a, const char **param, ggl_error *err);
+GGL_NODISCARD ggl_status anthropic_recall(ask *a, const char **param, ggl_error *err);
+/* OpenAI: how a list shows the items that were kept, all with an id. Writes the k-th one of an entry. */
+void openai_put_listed(const stored *of, const json_value *item, size_t k, llm_json_out *out);
+
+#endif
