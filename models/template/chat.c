@@ -54,9 +54,12 @@ typedef struct rendering {
     const llm_talk *talk;
     const llm_chat_params *p;
     const llm_wants *wants;
+    bool
+        is_probe; /* a small conversation of llm_wants_shows: tokens that the file lacks are empty */
     tv messages;
     const size_t *at; /* of each, its index in the conversation */
-    size_t failed;    /* the message that the loop in progress was at; SIZE_MAX: none */
+    llm_chat_changes changes;
+    size_t failed; /* the message that the loop in progress was at; SIZE_MAX: none */
 } rendering;
 
 static void set_bool(run *r, const char *name, bool value) {
@@ -69,6 +72,9 @@ static void set_variables(run *r, void *ctx) {
     rendering *w = ctx;
     const json_value *value;
     ggl_str name;
+    for (size_t i = 0; i < N_TOKENS && w->is_probe; i++)
+        llm_run_set_global(r, (ggl_str){token_keys[i].variable, strlen(token_keys[i].variable)},
+                           tv_str((ggl_str){"", 0}));
     for (size_t i = 0; i < w->c->n_tokens; i++)
         llm_run_set_global(r, (ggl_str){w->c->token[i].name, strlen(w->c->token[i].name)},
                            tv_str(w->c->token[i].text));
@@ -84,7 +90,7 @@ static void set_variables(run *r, void *ctx) {
         set_bool(r, "add_generation_prompt", w->p->end == LLM_CHAT_ASKS);
     if (llm_json_is(llm_talk_get(w->talk, "tool_choice"), "none"))
         llm_run_set_global(r, tools, tv_none());
-    w->messages = llm_wants_messages(&r->h, w->wants, w->talk, w->p, &w->at);
+    w->messages = llm_wants_messages(&r->h, w->wants, w->talk, w->p, &w->at, &w->changes);
     llm_run_set_global(r, (ggl_str){"messages", 8}, w->messages);
 }
 
@@ -116,12 +122,25 @@ static ggl_status render(const llm_chat *c, rendering *w, size_t max_steps, size
     return st;
 }
 
+/* True if the words, with a space between two, are there in this order. */
+static bool has_words(const char *text, size_t n, const char *words) {
+    const char *end = text + n;
+    for (size_t size; *words; words += size + (words[size] == ' ')) {
+        size = strcspn(words, " ");
+        const char *at = ggl_find_bytes(text, (size_t)(end - text), words, size);
+        if (!at)
+            return false;
+        text = at + size;
+    }
+    return true;
+}
+
 /* llm_wants_shows, of small conversations, which must not take the time of large ones, whatever a file's template does with them. */
-static ggl_status shows(void *ctx, const llm_wants *wants, const char *json, const char *mark,
+static ggl_status shows(void *ctx, const llm_wants *wants, const char *json, const char *words,
                         bool *shown, ggl_error *err) {
     enum { MOST_STEPS = 2000000, MOST_MEMORY = 32 << 20 };
     static const llm_chat_params usual;
-    rendering w = {.c = ctx, .p = &usual, .wants = wants};
+    rendering w = {.c = ctx, .p = &usual, .wants = wants, .is_probe = true};
     llm_talk *talk = NULL;
     char *text = NULL;
     size_t n = 0;
@@ -129,7 +148,7 @@ static ggl_status shows(void *ctx, const llm_wants *wants, const char *json, con
     w.talk = talk;
     if (st == GGL_OK)
         st = render(w.c, &w, MOST_STEPS, MOST_MEMORY, &text, &n, NULL);
-    *shown = st == GGL_OK && ggl_find_bytes(text, n, mark, strlen(mark));
+    *shown = st == GGL_OK && has_words(text, n, words);
     ggl_free(text);
     llm_talk_free(talk);
     return st == GGL_NOMEM ? no_memory(err) : GGL_OK;
@@ -400,6 +419,37 @@ void llm_chat_unread(const llm_chat *c, const llm_talk *talk, void (*each)(void 
             each(arg, name);
 }
 
+bool llm_chat_notes(const llm_chat_changes *c, const char *between, char text[LLM_CHAT_NOTES]) {
+    const struct {
+        size_t n;
+        const char *one, *many; /* behind the number */
+    } rows[] = {
+        {c->n_joined, "",
+         "system messages at the beginning are one, because the chat template "
+         "shows only one"},
+        {c->n_moved,
+         "a system message stands in a message of another role, because the chat template shows "
+         "none there",
+         "system messages stand in messages of other roles, because the chat template shows "
+         "none there"},
+        {c->n_hidden, "the result of a tool is left out by the chat template",
+         "results of tools are left out by the chat template"},
+        {c->hides_tools, "the chat template shows no tools, so the model does not know them", ""},
+    };
+    int n = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].n == 0)
+            continue;
+        n += snprintf(text + n, LLM_CHAT_NOTES - (size_t)n, "%s", n > 0 ? between : "");
+        if (rows[i].n > 1)
+            n += snprintf(text + n, LLM_CHAT_NOTES - (size_t)n, "%zu ", rows[i].n);
+        n += snprintf(text + n, LLM_CHAT_NOTES - (size_t)n, "%s",
+                      rows[i].n > 1 ? rows[i].many : rows[i].one);
+    }
+    return n > 0;
+}
+
 /* Puts the file's first token before a prompt without it. */
 static ggl_status add_bos(const llm_chat *c, char **text, size_t *n, ggl_error *err) {
     const size_t n_bos = c->leaves_bos_out ? 0 : c->bos.n;
@@ -446,6 +496,12 @@ ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk, const llm_ch
     static const llm_chat_params usual;
     rendering w = {.c = c, .talk = talk, .p = params ? params : &usual, .wants = &c->wants};
     const ggl_status st = render(c, &w, 0, 0, text, size, err);
+    if (w.p->made && st == GGL_OK) {
+        const json_value *tools = llm_talk_get(talk, "tools");
+        w.p->made->changes = w.changes;
+        w.p->made->changes.hides_tools = tools && tools->n > 0 && !llm_chat_shows_tools(c) &&
+                                         !llm_json_is(llm_talk_get(talk, "tool_choice"), "none");
+    }
     if (st == GGL_USAGE && err && w.failed == SIZE_MAX && is_first(c, talk, err))
         (void)ggl_within(err, st, "messages[0]");
     if (st != GGL_OK && w.p->name)

@@ -197,11 +197,11 @@ TEST(published_templates) {
 /* Built-in templates and the published ones that they stand for. */
 static const struct {
     const char *name, *file;
-    /* System messages from this index on are ignored or refused by the published one. */
+    /* System messages from this index on are ignored, moved or refused by the published one. */
     uint32_t n_system;
 } named[] = {
     {"chatml", "chatml", 99},
-    {"deepseek3", "deepseek-r1-distill", 99},
+    {"deepseek3", "deepseek-r1-distill", 1},
     {"gemma", "gemma-2", 0},
     {"granite", "granite-3.1", 99},
     {"llama2", "llama-2", 1},

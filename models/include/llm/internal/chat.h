@@ -72,6 +72,24 @@ typedef enum llm_chat_end {
     LLM_CHAT_ENDS  /* after the last message */
 } llm_chat_end;
 
+/* What a prompt does not show as the conversation has it, because the template cannot. */
+typedef struct llm_chat_changes {
+    size_t n_joined; /* system messages at the beginning that are one; 0: none */
+    size_t
+        n_moved; /* system messages whose texts stand in messages of the user or results of tools */
+    size_t n_hidden;  /* results of tools, which the template leaves out */
+    bool hides_tools; /* there are tools, but the template shows none */
+} llm_chat_changes;
+
+/* What else is known of a prompt that was made. */
+typedef struct llm_chat_made {
+    llm_chat_changes changes;
+} llm_chat_made;
+
+enum { LLM_CHAT_NOTES = 512 };
+/* Writes what has changed as sentences, with `between` between two. False: nothing has, and text is "". */
+bool llm_chat_notes(const llm_chat_changes *c, const char *between, char text[LLM_CHAT_NOTES]);
+
 /* Zero is what is usual. */
 typedef struct llm_chat_params {
     llm_chat_end end;
@@ -80,6 +98,7 @@ typedef struct llm_chat_params {
     size_t n;  /* the first n messages alone; 0: all */
     const char *
         name; /* the conversation's source, such as a file, with which messages begin; NULL: nothing */
+    llm_chat_made *made; /* is set; NULL: nobody asks */
 } llm_chat_params;
 
 /* Renders a conversation. Unless its variables or llm_chat_set
@@ -87,7 +106,9 @@ typedef struct llm_chat_params {
  * eos_token, unk_token, pad_token, sep_token, cls_token and mask_token are those of the tokenizer;
  * tokens that it lacks are undefined. If the variable tool_choice is "none", tools are none, too. For templates that read them, `functions` is the text of
  * tools, and `datetime` the date. Messages are as the template wants them: the roles developer and function become system and tool where it does not know
- * the former, and the reasoning has the name that it reads.
+ * the former, and the reasoning has the name that it reads. No text of a system message is left out: those at the beginning are joined if the
+ * template shows only one, and those that it does not show stand in the message of the user, or the result of a tool, that is before them, or else after them, or are
+ * a turn of the user. A conversation that goes on keeps its beginning.
  * The text has all special tokens that the prompt needs, bos
  * included, as the file demands it: tokenize it with LLM_TOKENIZE_SPECIAL alone. p may be NULL. Statuses
  * of llm_template_render; an error that a message has caused names it: "messages[2]: ..". The caller frees *text, of *size bytes and a NUL, by ggl_free. */
