@@ -31,7 +31,8 @@ struct llm_chat {
     ggl_str bos;    /* that the file puts before texts; empty: none */
     bool omits_bos; /* the template does not write it */
     bool leaves_bos_out;
-    llm_json **doc; /* [n_docs]: set by llm_chat_set */
+    bool parses_special; /* also what messages have of control tokens */
+    llm_json **doc;      /* [n_docs]: set by llm_chat_set */
     size_t n_docs, cap_docs;
     struct {
         const char *name;
@@ -59,7 +60,8 @@ typedef struct rendering {
     tv messages;
     const size_t *at; /* of each, its index in the conversation */
     llm_chat_changes changes;
-    size_t failed; /* the message that the loop in progress was at; SIZE_MAX: none */
+    llm_spans *given; /* NULL: nobody asks */
+    size_t failed;    /* the message that the loop in progress was at; SIZE_MAX: none */
 } rendering;
 
 static void set_bool(run *r, const char *name, bool value) {
@@ -84,8 +86,12 @@ static void set_variables(run *r, void *ctx) {
     set_bool(r, "enable_thinking", true);
     for (size_t k = 0; k < w->c->n_docs; k++)
         llm_run_set_json(r, &w->c->doc[k]->root);
-    for (size_t k = 0; (name = llm_talk_variable(w->talk, k, &value)).s; k++)
+    for (size_t k = 0; (name = llm_talk_variable(w->talk, k, &value)).s; k++) {
+        if (ggl_str_is(name, "tools") || ggl_str_is(name, "documents") ||
+            ggl_str_is(name, "functions"))
+            llm_tv_give_json(&r->h, value);
         llm_run_set_value(r, name, value);
+    }
     if (w->p->end != LLM_CHAT_AS_SAID)
         set_bool(r, "add_generation_prompt", w->p->end == LLM_CHAT_ASKS);
     if (llm_json_is(llm_talk_get(w->talk, "tool_choice"), "none"))
@@ -111,6 +117,7 @@ static ggl_status render(const llm_chat *c, rendering *w, size_t max_steps, size
     const llm_tn_rendering how = {.set = set_variables,
                                   .failed = find_failed,
                                   .ctx = w,
+                                  .given = w->given,
                                   .max_steps = max_steps,
                                   .max_memory = max_memory};
     *text = NULL;
@@ -382,6 +389,10 @@ ggl_str llm_chat_text(const llm_chat *c) {
     return c->text;
 }
 
+void llm_chat_parse_special(llm_chat *c, bool parse) {
+    c->parses_special = parse;
+}
+
 bool llm_chat_has_short_ids(const llm_chat *c) {
     return c->wants.short_ids;
 }
@@ -491,20 +502,36 @@ static bool is_first(const llm_chat *c, const llm_talk *talk, const ggl_error *w
     return is;
 }
 
+/* Notes what is known of a prompt beside its text. */
+static void note_made(const rendering *w, size_t n_added, llm_chat_made *made) {
+    const json_value *tools = llm_talk_get(w->talk, "tools");
+    made->changes = w->changes;
+    made->changes.hides_tools = tools && tools->n > 0 && !llm_chat_shows_tools(w->c) &&
+                                !llm_json_is(llm_talk_get(w->talk, "tool_choice"), "none");
+    for (size_t i = 0; i < made->given.n; i++) {
+        made->given.at[i].from += n_added;
+        made->given.at[i].to += n_added;
+    }
+}
+
 ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk, const llm_chat_params *params,
                            char **text, size_t *size, ggl_error *err) {
     static const llm_chat_params usual;
     rendering w = {.c = c, .talk = talk, .p = params ? params : &usual, .wants = &c->wants};
-    const ggl_status st = render(c, &w, 0, 0, text, size, err);
-    if (w.p->made && st == GGL_OK) {
-        const json_value *tools = llm_talk_get(talk, "tools");
-        w.p->made->changes = w.changes;
-        w.p->made->changes.hides_tools = tools && tools->n > 0 && !llm_chat_shows_tools(c) &&
-                                         !llm_json_is(llm_talk_get(talk, "tool_choice"), "none");
+    llm_chat_made *made = w.p->made;
+    if (made) {
+        made->given.n = 0;
+        w.given = c->parses_special ? NULL : &made->given;
     }
+    ggl_status st = render(c, &w, 0, 0, text, size, err);
     if (st == GGL_USAGE && err && w.failed == SIZE_MAX && is_first(c, talk, err))
         (void)ggl_within(err, st, "messages[0]");
     if (st != GGL_OK && w.p->name)
         (void)ggl_within(err, st, "%s", w.p->name);
-    return st == GGL_OK ? add_bos(c, text, size, err) : st;
+    const size_t n = *size;
+    if (st == GGL_OK)
+        st = add_bos(c, text, size, err);
+    if (st == GGL_OK && made)
+        note_made(&w, *size - n, made);
+    return st;
 }

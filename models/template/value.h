@@ -62,16 +62,19 @@ typedef struct tv_dict {
     struct tv_dict *next_indexed; /* those whose index must be freed */
 } tv_dict;
 
+typedef struct tv_origin tv_origin; /* origin.h */
+
 /* One rendering. A function that fails abandons `attempt`, so its result is always a value. */
 typedef struct tv_heap {
     ggl_arena arena;
     tv_dict *indexed;
     size_t steps, max_steps;
     ggl_error *err;
-    const char *name; /* of the template, for messages */
-    int line;         /* of the node that is evaluated */
-    int depth;        /* of nested values, expressions and calls in progress */
-    int64_t now;      /* local time in seconds since 1970; 0: the system is asked */
+    const char *name;  /* of the template, for messages */
+    int line;          /* of the node that is evaluated */
+    int depth;         /* of nested values, expressions and calls in progress */
+    tv_origin *origin; /* NULL: it is not noted */
+    int64_t now;       /* local time in seconds since 1970; 0: the system is asked */
     os_attempt attempt;
     ggl_status status;
 } tv_heap;

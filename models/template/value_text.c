@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ggl/internal/number.h"
+#include "origin.h"
 #include "text/unicode.h"
 #include "value.h"
 
@@ -12,14 +13,18 @@ void llm_tv_put(tv_heap *h, tv_text *t, const char *s, size_t n) {
     if (n > t->cap - t->n) {
         size_t wanted = t->cap * 2 > t->n + n ? t->cap * 2 : t->n + n + 32;
         char *bigger = llm_tv_alloc(h, wanted, 1);
-        if (t->n)
+        if (t->n) {
             memcpy(bigger, t->s, t->n);
+            llm_tv_copied(h, bigger, t->s, t->n);
+        }
         t->s = bigger;
         t->cap = wanted;
     }
     llm_tv_step(h, n / 16);
-    if (n)
+    if (n) {
         memcpy(t->s + t->n, s, n);
+        llm_tv_copied(h, t->s + t->n, s, n);
+    }
     t->n += n;
 }
 

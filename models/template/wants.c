@@ -6,6 +6,7 @@
 
 #include "common/json_write.h"
 #include "ggl/internal/text.h"
+#include "origin.h"
 
 /* --- messages ----------------------------------------------------------------------------------- */
 
@@ -55,6 +56,7 @@ static tv text_of(tv_heap *h, const json_value *v) {
     if (failed)
         llm_tv_fail(h, GGL_NOMEM, "out of memory for a conversation");
     llm_tv_step(h, copy.n / 16 + 1);
+    llm_tv_give(h, copy);
     return tv_str(copy);
 }
 
@@ -108,6 +110,14 @@ static tv message_of(tv_heap *h, const llm_wants *w, const llm_talk_message *m) 
     return to;
 }
 
+/* Notes what stems from a message: all its texts but the role, of which templates make control tokens. */
+static void give(tv_heap *h, const llm_talk_message *m) {
+    llm_tv_give(h, m->content);
+    for (size_t i = 0; i < m->object->n; i++)
+        if (!ggl_str_is(json_name(m->object, i), "role"))
+            llm_tv_give_json(h, &m->object->item[i]);
+}
+
 /* Gives the tools to the first system message, which is made if there is none. False: there is. */
 static bool add_tools(tv_heap *h, const llm_wants *w, const llm_talk *t, const llm_places *places,
                       tv *first) {
@@ -129,6 +139,8 @@ static bool add_tools(tv_heap *h, const llm_wants *w, const llm_talk *t, const l
 
 tv llm_wants_messages(tv_heap *h, const llm_wants *w, const llm_talk *t, const llm_chat_params *p,
                       const size_t **at, llm_chat_changes *changes) {
+    for (size_t i = 0; h->origin && i < llm_talk_n(t); i++)
+        give(h, llm_talk_at(t, i));
     const llm_places places = llm_place_systems(h, &w->systems, t, p);
     size_t *index = llm_tv_alloc(h, places.n + 1, sizeof *index), k = 0;
     tv list = llm_tv_new_list(h, TV_LIST),
