@@ -34,7 +34,10 @@ typedef struct tv {
     union {
         bool truth;
         int64_t integer;
-        double number;
+        struct { /* FLOAT */
+            double number;
+            const json_value *written; /* as which it was given; NULL: it was computed */
+        };
         ggl_str text; /* STRING: UTF-8; UNDEFINED */
         struct tv_list *list;
         struct tv_dict *dict;
@@ -130,8 +133,10 @@ void llm_tv_dict_set(tv_heap *h, tv_dict *d, tv key, tv value);
 /* Returns the item's value; NULL if none. */
 const tv *llm_tv_dict_get(tv_heap *h, const tv_dict *d, tv key);
 const tv *llm_tv_dict_find(const tv_dict *d, ggl_str name); /* of a string key */
-/* An integer that does not fit in 64 bits becomes a float. */
+/* An integer that does not fit in 64 bits becomes a float, which is wide. */
 tv llm_tv_from_json(tv_heap *h, const json_value *v);
+/* True for integers beyond 64 bits: they have their digits, but arithmetic takes them as floats. */
+bool llm_tv_is_wide(tv v);
 
 /* --- text ------------------------------------------------------------------------------------- */
 
@@ -144,7 +149,7 @@ void llm_tv_put(tv_heap *h, tv_text *t, const char *s, size_t n);
 void llm_tv_puts(tv_heap *h, tv_text *t, const char *s);
 ggl_str llm_tv_done(const tv_text *t);
 
-/* Append the value as str() and repr() of Python write it. */
+/* Append the value as str() and repr() of Python write it. A number with more digits than a double has stays as it was given. */
 void llm_tv_put_str(tv_heap *h, tv_text *t, tv v);
 void llm_tv_put_repr(tv_heap *h, tv_text *t, tv v);
 /* Returns str(v). */
