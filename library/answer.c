@@ -164,19 +164,22 @@ static ggl_status run(llm_context *c, const llm_spans *given, ggl_str prompt,
 }
 
 /* Answers a conversation, in which nothing is to be shown any more. */
-static ggl_status answer(llm_context *c, const llm_talk *talk, llm_generate_params *p, message *m,
+static ggl_status answer(llm_context *c, llm_talk *talk, llm_generate_params *p, message *m,
                          ggl_error *err) {
     char *prompt = NULL;
     size_t n = 0;
     llm_chat_made made = {0};
     llm_calls *calls = NULL;
     const bool none = p->tool_choice && strcmp(p->tool_choice, "none") == 0;
-    llm_asked asked = {.tools = none ? NULL : llm_talk_get(talk, "tools")};
+    llm_asked asked = {0};
+    ggl_status st = none ? GGL_OK : llm_talk_callable(talk, &asked.tools, err);
+    if (st != GGL_OK)
+        return st;
     p->tools = NULL; /* asked has them */
     m->no_calls = !asked.tools;
     if (llm_demands_call(p->tool_choice) && !asked.tools)
         return ggl_fail(err, GGL_USAGE, "tool_choice '%s' needs tools", p->tool_choice);
-    ggl_status st = llm_context_format(c, talk, true, &prompt, &n, &made, err);
+    st = llm_context_format(c, talk, true, &prompt, &n, &made, err);
     llm_calls_params cp = llm_demand_params(c, asked.tools, (ggl_str){prompt, n});
     cp.demanded = llm_demands_call(p->tool_choice);
     asked.tokens = llm_calls_tokens_of(cp.format);

@@ -5,6 +5,7 @@
 
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/text.h"
+#include "deferred.h"
 #include "run.h"
 #include "talk_impl.h"
 #include "wants.h"
@@ -52,14 +53,11 @@ static ggl_status no_memory(ggl_error *err) {
 /* A conversation that is rendered. */
 typedef struct rendering {
     const llm_chat *c;
-    const llm_talk *talk;
-    const llm_chat_params *p;
+    llm_wanted x;
     const llm_wants *wants;
     bool
         is_probe; /* a small conversation of llm_wants_shows: tokens that the file lacks are empty */
     tv messages;
-    const size_t *at; /* of each, its index in the conversation */
-    llm_chat_changes changes;
     llm_spans *given; /* NULL: nobody asks */
     size_t failed;    /* the message that the loop in progress was at; SIZE_MAX: none */
 } rendering;
@@ -86,17 +84,22 @@ static void set_variables(run *r, void *ctx) {
     set_bool(r, "enable_thinking", true);
     for (size_t k = 0; k < w->c->n_docs; k++)
         llm_run_set_json(r, &w->c->doc[k]->root);
-    for (size_t k = 0; (name = llm_talk_variable(w->talk, k, &value)).s; k++) {
+    for (size_t k = 0; (name = llm_talk_variable(w->x.talk, k, &value)).s; k++) {
+        if (ggl_str_is(name, "tools")) {
+            if (!w->x.tools)
+                continue;
+            value = w->x.tools;
+        }
         if (ggl_str_is(name, "tools") || ggl_str_is(name, "documents") ||
             ggl_str_is(name, "functions"))
             llm_tv_give_json(&r->h, value);
         llm_run_set_value(r, name, value);
     }
-    if (w->p->end != LLM_CHAT_AS_SAID)
-        set_bool(r, "add_generation_prompt", w->p->end == LLM_CHAT_ASKS);
-    if (llm_json_is(llm_talk_get(w->talk, "tool_choice"), "none"))
+    if (w->x.p->end != LLM_CHAT_AS_SAID)
+        set_bool(r, "add_generation_prompt", w->x.p->end == LLM_CHAT_ASKS);
+    if (llm_json_is(llm_talk_get(w->x.talk, "tool_choice"), "none"))
         llm_run_set_global(r, tools, tv_none());
-    w->messages = llm_wants_messages(&r->h, w->wants, w->talk, w->p, &w->at, &w->changes);
+    w->messages = llm_wants_messages(&r->h, w->wants, &w->x);
     llm_run_set_global(r, (ggl_str){"messages", 8}, w->messages);
 }
 
@@ -109,7 +112,7 @@ static void find_failed(const run *r, void *ctx) {
         for (size_t k = 0; l->i < l->list->n && k < w->messages.list->n; k++)
             if (l->list->at[l->i].kind == TV_DICT &&
                 l->list->at[l->i].dict == w->messages.list->at[k].dict)
-                w->failed = w->at[k];
+                w->failed = w->x.at[k];
 }
 
 static ggl_status render(const llm_chat *c, rendering *w, size_t max_steps, size_t max_memory,
@@ -147,12 +150,13 @@ static ggl_status shows(void *ctx, const llm_wants *wants, const char *json, con
                         bool *shown, ggl_error *err) {
     enum { MOST_STEPS = 2000000, MOST_MEMORY = 32 << 20 };
     static const llm_chat_params usual;
-    rendering w = {.c = ctx, .p = &usual, .wants = wants, .is_probe = true};
+    rendering w = {.c = ctx, .x.p = &usual, .wants = wants, .is_probe = true};
     llm_talk *talk = NULL;
     char *text = NULL;
     size_t n = 0;
     ggl_status st = llm_talk_read(&talk, (ggl_str){json, strlen(json)}, NULL, NULL, err);
-    w.talk = talk;
+    w.x.talk = talk;
+    w.x.tools = talk ? llm_talk_get(talk, "tools") : NULL;
     if (st == GGL_OK)
         st = render(w.c, &w, MOST_STEPS, MOST_MEMORY, &text, &n, NULL);
     *shown = st == GGL_OK && has_words(text, n, words);
@@ -481,7 +485,9 @@ static ggl_status add_bos(const llm_chat *c, char **text, size_t *n, ggl_error *
 /* True if the template refuses the first message of this conversation with these words. */
 static bool refuses_first(const llm_chat *c, const llm_talk *talk, const ggl_error *why) {
     const llm_chat_params p = {.n = 1};
-    rendering w = {.c = c, .talk = talk, .p = &p, .wants = &c->wants};
+    rendering w = {.c = c,
+                   .x = {.talk = talk, .p = &p, .tools = llm_talk_get(talk, "tools")},
+                   .wants = &c->wants};
     ggl_error err = {0};
     char *text;
     size_t n;
@@ -502,12 +508,96 @@ static bool is_first(const llm_chat *c, const llm_talk *talk, const ggl_error *w
     return is;
 }
 
+/* --- tools that were found ---------------------------------------------------------------------- */
+
+/* Renders a small conversation with tools, of which the first is one of its own, and n others. *text is NULL if the template refuses it. */
+static ggl_status render_tools(const llm_chat *c, const json_value *tools, size_t n, char **text,
+                               size_t *size, ggl_error *err) {
+    static const char own[] =
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": [{\"type\": "
+        "\"function\", \"function\": {\"name\": \"zqf\", \"description\": \"zqd\", "
+        "\"parameters\": {\"type\": \"object\", \"properties\": {}}}}]}";
+    static const llm_chat_params usual;
+    llm_talk *talk = NULL;
+    json_value *item = ggl_calloc(n + 1, sizeof *item), list;
+    ggl_status st = item ? llm_talk_read(&talk, (ggl_str){own, sizeof own - 1}, NULL, NULL, err)
+                         : llm_talk_no_memory(err);
+    if (st == GGL_OK) {
+        item[0] = llm_talk_get(talk, "tools")->item[0];
+        if (n > 0)
+            memcpy(item + 1, tools->item, n * sizeof *item);
+        list = (json_value){.kind = JSON_ARRAY, .n = (uint32_t)n + 1, .item = item};
+        rendering w = {.c = c,
+                       .x = {.talk = talk, .p = &usual, .tools = &list},
+                       .wants = &c->wants,
+                       .is_probe = true};
+        st = render(c, &w, 0, 0, text, size, NULL);
+        st = st == GGL_NOMEM ? llm_talk_no_memory(err) : GGL_OK;
+    }
+    llm_talk_free(talk);
+    ggl_free(item);
+    return st;
+}
+
+static bool is_between(char c) {
+    return c == ' ' || c == '\n' || c == '\t' || c == ',';
+}
+
+/* Finds what one text has more than another, in one place. Where it could begin at several, it begins a line or a word, or the farthest behind. */
+static bool find_more(ggl_str with, ggl_str without, ggl_str *more) {
+    size_t same = 0, end = 0;
+    while (same < without.n && with.s[same] == without.s[same])
+        same++;
+    while (end < without.n - same && with.s[with.n - 1 - end] == without.s[without.n - 1 - end])
+        end++;
+    if (with.n <= without.n || same + end != without.n)
+        return false;
+    *more = (ggl_str){with.s + same, with.n - without.n};
+    for (size_t at = same; at > 0; at--) {
+        if (is_between(with.s[at]) || is_between(with.s[at - 1])) {
+            more->s = with.s + at;
+            break;
+        }
+        if (with.s[at - 1] != with.s[at - 1 + more->n])
+            break;
+    }
+    return true;
+}
+
+/* llm_tools_text: what a list with these tools has more than one without. */
+static ggl_status write_tools(void *ctx, const json_value *tools, char **text, size_t *n,
+                              ggl_error *err) {
+    const llm_chat *c = ctx;
+    char *with = NULL, *without = NULL;
+    size_t n_with = 0, n_without = 0;
+    ggl_str more = {0};
+    *text = NULL;
+    *n = 0;
+    ggl_status st = render_tools(c, tools, 0, &without, &n_without, err);
+    if (st == GGL_OK)
+        st = render_tools(c, tools, tools->n, &with, &n_with, err);
+    if (st == GGL_OK && with && without && n_with > n_without &&
+        find_more((ggl_str){with, n_with}, (ggl_str){without, n_without}, &more)) {
+        while (more.n > 0 && is_between(more.s[0]))
+            more = (ggl_str){more.s + 1, more.n - 1};
+        while (more.n > 0 && is_between(more.s[more.n - 1]))
+            more.n--;
+        *text = ggl_calloc(more.n + 1, 1);
+        *n = more.n;
+        st = *text ? GGL_OK : llm_talk_no_memory(err);
+        if (*text && more.n > 0)
+            memcpy(*text, more.s, more.n);
+    }
+    ggl_free(with);
+    ggl_free(without);
+    return st;
+}
+
 /* Notes what is known of a prompt beside its text. */
 static void note_made(const rendering *w, size_t n_added, llm_chat_made *made) {
-    const json_value *tools = llm_talk_get(w->talk, "tools");
-    made->changes = w->changes;
-    made->changes.hides_tools = tools && tools->n > 0 && !llm_chat_shows_tools(w->c) &&
-                                !llm_json_is(llm_talk_get(w->talk, "tool_choice"), "none");
+    made->changes = w->x.changes;
+    made->changes.hides_tools = w->x.tools && w->x.tools->n > 0 && !llm_chat_shows_tools(w->c) &&
+                                !llm_json_is(llm_talk_get(w->x.talk, "tool_choice"), "none");
     for (size_t i = 0; i < made->given.n; i++) {
         made->given.at[i].from += n_added;
         made->given.at[i].to += n_added;
@@ -517,21 +607,30 @@ static void note_made(const rendering *w, size_t n_added, llm_chat_made *made) {
 ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk, const llm_chat_params *params,
                            char **text, size_t *size, ggl_error *err) {
     static const llm_chat_params usual;
-    rendering w = {.c = c, .talk = talk, .p = params ? params : &usual, .wants = &c->wants};
-    llm_chat_made *made = w.p->made;
+    rendering w = {.c = c, .x = {.talk = talk, .p = params ? params : &usual}, .wants = &c->wants};
+    llm_chat_made *made = w.x.p->made;
+    ggl_arena arena = {0};
     if (made) {
         made->given.n = 0;
         w.given = c->parses_special ? NULL : &made->given;
     }
-    ggl_status st = render(c, &w, 0, 0, text, size, err);
+    ggl_status st = llm_tools_shown(&w.x.tools, llm_talk_get(talk, "tools"), &arena, err);
+    if (st == GGL_OK)
+        st = llm_deferred_texts(&w.x.found, talk, w.x.p, &arena, write_tools, (void *)c, err);
+    *text = NULL;
+    *size = 0;
+    w.failed = SIZE_MAX;
+    if (st == GGL_OK)
+        st = render(c, &w, 0, 0, text, size, err);
     if (st == GGL_USAGE && err && w.failed == SIZE_MAX && is_first(c, talk, err))
         (void)ggl_within(err, st, "messages[0]");
-    if (st != GGL_OK && w.p->name)
-        (void)ggl_within(err, st, "%s", w.p->name);
+    if (st != GGL_OK && w.x.p->name)
+        (void)ggl_within(err, st, "%s", w.x.p->name);
     const size_t n = *size;
     if (st == GGL_OK)
         st = add_bos(c, text, size, err);
     if (st == GGL_OK && made)
         note_made(&w, *size - n, made);
+    ggl_arena_fini(&arena);
     return st;
 }

@@ -41,7 +41,8 @@ typedef struct placing {
     tv_heap *h;
     const llm_shown_systems *shown;
     const llm_talk *talk;
-    const size_t *at; /* [n]: those that are asked for */
+    const ggl_str *found; /* NULL: none */
+    const size_t *at;     /* [n]: those that are asked for */
     size_t n;
     llm_places to;
     tv_text before; /* what comes before the content of the next message */
@@ -64,6 +65,12 @@ static llm_placed *push(placing *p, size_t i) {
         to->whole = p->before;
         p->before = (tv_text){0};
         add_text(p->h, &to->whole, to->m.content, false);
+    }
+    if (p->found && p->found[to->at].n > 0) {
+        if (to->whole.n == 0)
+            put(p->h, &to->whole, to->m.content);
+        llm_tv_puts(p->h, &to->whole, to->whole.n > 0 ? "\n" : "");
+        put(p->h, &to->whole, p->found[to->at]);
     }
     return to;
 }
@@ -120,9 +127,10 @@ bool llm_is_system(ggl_str role) {
 }
 
 llm_places llm_place_systems(tv_heap *h, const llm_shown_systems *shown, const llm_talk *t,
-                             const llm_chat_params *params) {
+                             const llm_chat_params *params, const ggl_str *found) {
     size_t *at = llm_tv_alloc(h, llm_talk_n(t) + 1, sizeof *at);
-    placing p = {.h = h, .shown = shown, .talk = t, .at = at, .n = choose(t, params, at)};
+    placing p = {
+        .h = h, .shown = shown, .found = found, .talk = t, .at = at, .n = choose(t, params, at)};
     p.to.item = llm_tv_alloc(h, p.n + 1, sizeof *p.to.item);
     const size_t n_first = end_of_systems(&p, 0);
     size_t i = 0;

@@ -27,9 +27,9 @@ typedef struct llm_places {
 } llm_places;
 
 bool llm_is_system(ggl_str role);
-/* Chooses the messages that p asks for. Where system messages stand is decided by what comes before and directly after them, so that
+/* Chooses the messages that p asks for. found: texts that stand at the end of messages, by their index in the conversation; NULL: there are none. Where system messages stand is decided by what comes before and directly after them, so that
  * a conversation that goes on keeps its beginning. */
 llm_places llm_place_systems(tv_heap *h, const llm_shown_systems *shown, const llm_talk *t,
-                             const llm_chat_params *p);
+                             const llm_chat_params *p, const ggl_str *found);
 
 #endif

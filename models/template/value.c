@@ -115,16 +115,6 @@ static tv number_from_json(const json_value *v) {
     return tv_int((int64_t)(negative ? 0 - magnitude : magnitude));
 }
 
-bool llm_tv_is_wide(tv v) {
-    if (v.kind != TV_FLOAT || !v.written)
-        return false;
-    const ggl_str s = json_number_text(v.written);
-    size_t i = s.s[0] == '-';
-    while (i < s.n && s.s[i] >= '0' && s.s[i] <= '9')
-        i++;
-    return i == s.n;
-}
-
 tv llm_tv_from_json(tv_heap *h, const json_value *v) {
     tv to;
     switch ((json_kind)v->kind) {

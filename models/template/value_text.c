@@ -154,6 +154,16 @@ static void put_float(tv_heap *h, tv_text *t, double x) {
     }
 }
 
+bool llm_tv_is_wide(tv v) {
+    if (v.kind != TV_FLOAT || !v.written)
+        return false;
+    const ggl_str s = json_number_text(v.written);
+    size_t i = s.s[0] == '-';
+    while (i < s.n && s.s[i] >= '0' && s.s[i] <= '9')
+        i++;
+    return i == s.n;
+}
+
 /* True if a number was given with more digits than its double has. */
 static bool is_as_written(tv_heap *h, tv v) {
     char mantissa[24];

@@ -95,6 +95,8 @@ static tv message_of(tv_heap *h, const llm_wants *w, const llm_talk_message *m) 
         const ggl_str name = json_name(object, i);
         const json_value *v = &object->item[i];
         tv value;
+        if (m->n_references > 0 && ggl_str_is(name, "tool_references"))
+            continue; /* they are in the content */
         if (ggl_str_is(name, "role"))
             value = tv_str(role_of(w, m->role));
         else if (ggl_str_is(name, "content"))
@@ -119,12 +121,12 @@ static void give(tv_heap *h, const llm_talk_message *m) {
 }
 
 /* Gives the tools to the first system message, which is made if there is none. False: there is. */
-static bool add_tools(tv_heap *h, const llm_wants *w, const llm_talk *t, const llm_places *places,
+static bool add_tools(tv_heap *h, const llm_wants *w, const llm_wanted *x, const llm_places *places,
                       tv *first) {
-    const json_value *tools = llm_talk_get(t, "tools");
+    const json_value *tools = x->tools;
     const bool has = places->n > 0 && ggl_str_is(role_of(w, places->item[0].m.role), "system");
     if (w->tools < WANTS_TOOLS_TEXT || !tools ||
-        llm_json_is(llm_talk_get(t, "tool_choice"), "none"))
+        llm_json_is(llm_talk_get(x->talk, "tool_choice"), "none"))
         return false;
     if (!has) {
         const llm_talk_message none = {.role = {"system", 6}};
@@ -137,15 +139,17 @@ static bool add_tools(tv_heap *h, const llm_wants *w, const llm_talk *t, const l
     return !has;
 }
 
-tv llm_wants_messages(tv_heap *h, const llm_wants *w, const llm_talk *t, const llm_chat_params *p,
-                      const size_t **at, llm_chat_changes *changes) {
+tv llm_wants_messages(tv_heap *h, const llm_wants *w, llm_wanted *x) {
+    const llm_talk *t = x->talk;
     for (size_t i = 0; h->origin && i < llm_talk_n(t); i++)
         give(h, llm_talk_at(t, i));
-    const llm_places places = llm_place_systems(h, &w->systems, t, p);
+    for (size_t i = 0; h->origin && x->found && i < llm_talk_n(t); i++)
+        llm_tv_give(h, x->found[i]);
+    const llm_places places = llm_place_systems(h, &w->systems, t, x->p, x->found);
     size_t *index = llm_tv_alloc(h, places.n + 1, sizeof *index), k = 0;
     tv list = llm_tv_new_list(h, TV_LIST),
        first = places.n > 0 ? message_of(h, w, &places.item[0].m) : tv_none();
-    if (add_tools(h, w, t, &places, &first)) {
+    if (add_tools(h, w, x, &places, &first)) {
         llm_tv_push(h, list, first);
         index[k++] = SIZE_MAX;
     }
@@ -153,8 +157,8 @@ tv llm_wants_messages(tv_heap *h, const llm_wants *w, const llm_talk *t, const l
         index[k++] = places.item[i].at;
         llm_tv_push(h, list, i == 0 && k == 1 ? first : message_of(h, w, &places.item[i].m));
     }
-    *at = index;
-    *changes = places.changes;
+    x->at = index;
+    x->changes = places.changes;
     return list;
 }
 

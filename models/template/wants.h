@@ -32,8 +32,16 @@ typedef ggl_status llm_wants_shows(void *ctx, const llm_wants *w, const char *js
 GGL_NODISCARD ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text,
                                         llm_wants_shows *shows, void *ctx, ggl_error *err);
 
-/* Makes the list of messages that the template wants. *at: of each its index in the conversation, SIZE_MAX if it has none. */
-tv llm_wants_messages(tv_heap *h, const llm_wants *w, const llm_talk *t, const llm_chat_params *p,
-                      const size_t **at, llm_chat_changes *changes);
+/* Makes the list of messages that the template wants. */
+typedef struct llm_wanted {
+    const llm_talk *talk;
+    const llm_chat_params *p;
+    const json_value *tools; /* that are shown from the beginning; NULL: none */
+    const ggl_str *found;    /* texts at the end of messages, by their index; NULL: none */
+    /* Are set: */
+    const size_t *at; /* of each message its index in the conversation, SIZE_MAX if it has none */
+    llm_chat_changes changes;
+} llm_wanted;
+tv llm_wants_messages(tv_heap *h, const llm_wants *w, llm_wanted *x);
 
 #endif

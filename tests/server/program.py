@@ -253,6 +253,31 @@ def systems():
         check(status == 200 and "X-Notes" not in headers, headers)
 
 
+def deferred():
+    """Tools that a search finds: the prompt before the search's result stays as it is, and they can be called from then on."""
+    def tool(name, **more):
+        return {"name": name, "description": "does " + name, "input_schema": {"type": "object", "properties": {"x": {"enum": ["a"]}}, "required": ["x"]}, **more}
+
+    tools = [tool("ToolSearch"), tool("DeferredToolPlaceholder", defer_loading=True), tool("WebFetch", defer_loading=True)]
+    call = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "ToolSearch", "input": {}}]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "tool_reference", "tool_name": "WebFetch"}]}]}
+    demanded = {"tool_choice": {"type": "tool", "name": "WebFetch"}}
+    first, later = [said("user", "go")], [said("user", "go"), call, result]
+    with Server([BINARY, "-c", "2048", "-t", "1"]) as s:
+        def count(messages, of):
+            return post(s, "/v1/messages/count_tokens", {"messages": messages, "tools": of})["input_tokens"]
+
+        check(count(first, tools) == count(first, tools[:1]), "deferred tools are not shown")
+        check(count(later, tools) > count(later, tools[:2]) + 10, "a found tool is")
+        body = {"messages": first, "tools": tools, "max_tokens": 4, "temperature": 0}
+        check(b"defer_loading" in s.post("/v1/messages", {**body, **demanded})[2], "it cannot be called before")
+        post(s, "/v1/messages", body)
+        usage = post(s, "/v1/messages", {**body, "messages": later})["usage"]
+        # the template of this model shows its tools at the beginning
+        check(usage["cache_read_input_tokens"] >= count(first, tools) - 4, usage)
+        post(s, "/v1/messages", {**body, "messages": later, **demanded})
+
+
 def typed():
     """What looks like a control token in a message is text, unless the server is told that it is one."""
     def count(s, text):
