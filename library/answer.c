@@ -133,12 +133,12 @@ static ggl_status read_choice(llm_json_out *choice, const llm_talk *talk, ggl_er
 }
 
 /* Generates after the prompt, and reads the answer while it comes. */
-static ggl_status run(llm_context *c, ggl_str prompt, const llm_generate_params *p,
-                      llm_calls *calls, message *m, ggl_error *err) {
+static ggl_status run(llm_context *c, const llm_spans *given, ggl_str prompt,
+                      const llm_generate_params *p, llm_calls *calls, message *m, ggl_error *err) {
     int32_t *id;
     size_t n_id, n;
     const char *piece = NULL;
-    ggl_status st = llm_encode(c, prompt.s, prompt.n, LLM_READ_SPECIAL, &id, &n_id, err);
+    ggl_status st = llm_context_tokenize(c, given, prompt, LLM_TOKENIZE_SPECIAL, &id, &n_id, err);
     if (st == GGL_OK)
         st = llm_context_begin(c, id, n_id, p, err);
     ggl_free(id);
@@ -164,18 +164,22 @@ static ggl_status run(llm_context *c, ggl_str prompt, const llm_generate_params 
 }
 
 /* Answers a conversation, in which nothing is to be shown any more. */
-static ggl_status answer(llm_context *c, const llm_talk *talk, llm_generate_params *p, message *m,
+static ggl_status answer(llm_context *c, llm_talk *talk, llm_generate_params *p, message *m,
                          ggl_error *err) {
     char *prompt = NULL;
     size_t n = 0;
+    llm_chat_made made = {0};
     llm_calls *calls = NULL;
     const bool none = p->tool_choice && strcmp(p->tool_choice, "none") == 0;
-    llm_asked asked = {.tools = none ? NULL : llm_talk_get(talk, "tools")};
+    llm_asked asked = {0};
+    ggl_status st = none ? GGL_OK : llm_talk_callable(talk, &asked.tools, err);
+    if (st != GGL_OK)
+        return st;
     p->tools = NULL; /* asked has them */
     m->no_calls = !asked.tools;
     if (llm_demands_call(p->tool_choice) && !asked.tools)
         return ggl_fail(err, GGL_USAGE, "tool_choice '%s' needs tools", p->tool_choice);
-    ggl_status st = llm_context_format(c, talk, true, &prompt, &n, err);
+    st = llm_context_format(c, talk, true, &prompt, &n, &made, err);
     llm_calls_params cp = llm_demand_params(c, asked.tools, (ggl_str){prompt, n});
     cp.demanded = llm_demands_call(p->tool_choice);
     asked.tokens = llm_calls_tokens_of(cp.format);
@@ -183,9 +187,10 @@ static ggl_status answer(llm_context *c, const llm_talk *talk, llm_generate_para
         st = llm_calls_new(&calls, &cp, err);
     c->asked = &asked;
     if (st == GGL_OK)
-        st = run(c, cp.prompt, p, calls, m, err);
+        st = run(c, &made.given, cp.prompt, p, calls, m, err);
     c->asked = NULL;
     llm_calls_free(calls);
+    llm_chat_made_fini(&made);
     ggl_free(prompt);
     return st;
 }

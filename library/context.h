@@ -130,9 +130,12 @@ ggl_status llm_context_read_talk(const llm_context *c, const char *json, llm_tal
                                  ggl_error *err);
 /* The same; pictures and sounds are shown to the model, and held as llm_chat_see says. */
 ggl_status llm_context_see_talk(llm_context *c, const char *json, llm_talk **talk, ggl_error *err);
-/* Renders a conversation. As llm_chat_format. */
+/* Renders a conversation. As llm_chat_format. made: NULL: nobody asks. */
 ggl_status llm_context_format(const llm_context *c, const llm_talk *talk, bool answer, char **text,
-                              size_t *n, ggl_error *err);
+                              size_t *n, llm_chat_made *made, ggl_error *err);
+/* llm_encode of such a text: what looks like a control token in a message is text. flags: of llm_tokenize. */
+ggl_status llm_context_tokenize(const llm_context *c, const llm_spans *given, ggl_str text,
+                                unsigned flags, int32_t **id, size_t *n_id, ggl_error *err);
 /* Frees the generation that llm_begin started, if there is one. */
 void llm_context_end(llm_context *c);
 /* Empties all slots, in which no sequence runs. */

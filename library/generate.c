@@ -344,13 +344,13 @@ static ggl_status generate_tokens(llm_context *c, const int32_t *id, size_t n,
     return st;
 }
 
-/* Generates after a text, which is tokenized with `flags` (as for llm_encode). Call llm_context_start() before. */
-static ggl_status generate_text(llm_context *c, const char *text, size_t n, unsigned flags,
-                                const llm_generate_params *params, llm_piece_fn *each, void *user,
-                                ggl_error *err) {
+/* Generates after a text, which is tokenized with `flags` (as for llm_tokenize_given). Call llm_context_start() before. */
+static ggl_status generate_text(llm_context *c, const llm_spans *given, ggl_str text,
+                                unsigned flags, const llm_generate_params *params,
+                                llm_piece_fn *each, void *user, ggl_error *err) {
     int32_t *id;
     size_t n_id;
-    ggl_status st = llm_encode(c, text, n, flags, &id, &n_id, err);
+    ggl_status st = llm_context_tokenize(c, given, text, flags, &id, &n_id, err);
     if (st == GGL_OK)
         st = generate_tokens(c, id, n_id, params, each, user, err);
     ggl_free(id);
@@ -362,15 +362,15 @@ ggl_status llm_generate(llm_context *c, const char *prompt, const llm_generate_p
     llm_context_start(c);
     if (!prompt)
         return ggl_fail(err, GGL_USAGE, "llm_generate needs a prompt");
-    return generate_text(c, prompt, strlen(prompt), LLM_ADD_SPECIAL | LLM_READ_SPECIAL, params,
-                         each, user, err);
+    return generate_text(c, NULL, (ggl_str){prompt, strlen(prompt)},
+                         LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL, params, each, user, err);
 }
 
 /* --- conversations ---------------------------------------------------------------------------- */
 
 ggl_status llm_context_format(const llm_context *c, const llm_talk *talk, bool answer, char **text,
-                              size_t *n, ggl_error *err) {
-    const llm_chat_params p = {.end = answer ? LLM_CHAT_ASKS : LLM_CHAT_AS_SAID};
+                              size_t *n, llm_chat_made *made, ggl_error *err) {
+    const llm_chat_params p = {.end = answer ? LLM_CHAT_ASKS : LLM_CHAT_AS_SAID, .made = made};
     *text = NULL;
     *n = 0;
     if (!c->chat)
@@ -391,7 +391,7 @@ ggl_status llm_chat_format(const llm_context *c, const char *json, bool answer, 
         return ggl_pass(err, &c->why_no_chat);
     ggl_status st = llm_context_read_talk(c, json, &talk, err);
     if (st == GGL_OK)
-        st = llm_context_format(c, talk, answer, text, n, err);
+        st = llm_context_format(c, talk, answer, text, n, NULL, err);
     llm_talk_free(talk);
     return st;
 }
@@ -400,6 +400,7 @@ ggl_status llm_reply(llm_context *c, const llm_message *message, size_t n,
                      const llm_generate_params *params, llm_piece_fn *each, void *user,
                      ggl_error *err) {
     llm_talk *talk = NULL;
+    llm_chat_made made = {0};
     char *prompt = NULL;
     size_t n_prompt;
     llm_context_start(c);
@@ -412,9 +413,11 @@ ggl_status llm_reply(llm_context *c, const llm_message *message, size_t n,
                                 (ggl_str){message[i].content, strlen(message[i].content)}, err)
                  : ggl_fail(err, GGL_USAGE, "message %zu needs a role and a content", i);
     if (st == GGL_OK)
-        st = llm_context_format(c, talk, true, &prompt, &n_prompt, err);
+        st = llm_context_format(c, talk, true, &prompt, &n_prompt, &made, err);
     if (st == GGL_OK)
-        st = generate_text(c, prompt, n_prompt, LLM_READ_SPECIAL, params, each, user, err);
+        st = generate_text(c, &made.given, (ggl_str){prompt, n_prompt}, LLM_TOKENIZE_SPECIAL,
+                           params, each, user, err);
+    llm_chat_made_fini(&made);
     ggl_free(prompt);
     llm_talk_free(talk);
     return st;

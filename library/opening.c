@@ -36,6 +36,8 @@ static ggl_status open_chat(llm_context *c, const llm_open_parts *o, ggl_error *
                                        template ? &with : NULL, &c->why_no_chat);
     if (c->chat)
         llm_chat_leave_bos_out(c->chat, o->how->params.no_chat_bos);
+    if (c->chat)
+        llm_chat_parse_special(c->chat, o->how->params.parse_special_in_messages);
     if (st == GGL_NOT_FOUND && !template)
         (void)ggl_fail(
             &c->why_no_chat, st,

@@ -10,18 +10,16 @@ static ggl_status need_tokenizer(const llm_context *c, ggl_error *err) {
     return c->tokenizer ? GGL_OK : ggl_pass(err, &c->why_no_tokenizer);
 }
 
-ggl_status llm_encode(const llm_context *c, const char *text, size_t n, unsigned flags,
-                      int32_t **id, size_t *n_id, ggl_error *err) {
-    const unsigned own = (flags & LLM_ADD_SPECIAL ? LLM_TOKENIZE_BOS : 0u) |
-                         (flags & LLM_READ_SPECIAL ? LLM_TOKENIZE_SPECIAL : 0u);
+ggl_status llm_context_tokenize(const llm_context *c, const llm_spans *given, ggl_str text,
+                                unsigned flags, int32_t **id, size_t *n_id, ggl_error *err) {
     llm_tokens ids = {0};
     *id = NULL;
     *n_id = 0;
     ggl_status st = need_tokenizer(c, err);
     if (st == GGL_OK)
-        st = llm_need_array("text", text, n, err);
+        st = llm_need_array("text", text.s, text.n, err);
     if (st == GGL_OK)
-        st = llm_tokenize(c->tokenizer, text, n, own, &ids, err);
+        st = llm_tokenize_given(c->tokenizer, given, text.s, text.n, flags, &ids, err);
     if (st == GGL_OK && ids.n == 0 && !ggl_grow(&ids.id, &ids.cap, 1, sizeof *ids.id))
         st = ggl_fail(err, GGL_NOMEM, "out of memory");
     if (st != GGL_OK) {
@@ -31,6 +29,13 @@ ggl_status llm_encode(const llm_context *c, const char *text, size_t n, unsigned
     *id = ids.id;
     *n_id = ids.n;
     return GGL_OK;
+}
+
+ggl_status llm_encode(const llm_context *c, const char *text, size_t n, unsigned flags,
+                      int32_t **id, size_t *n_id, ggl_error *err) {
+    const unsigned own = (flags & LLM_ADD_SPECIAL ? LLM_TOKENIZE_BOS : 0u) |
+                         (flags & LLM_READ_SPECIAL ? LLM_TOKENIZE_SPECIAL : 0u);
+    return llm_context_tokenize(c, NULL, (ggl_str){text, n}, own, id, n_id, err);
 }
 
 ggl_status llm_encode_after(const llm_context *c, const char *prompt, size_t n_prompt,

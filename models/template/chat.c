@@ -5,6 +5,7 @@
 
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/text.h"
+#include "deferred.h"
 #include "run.h"
 #include "talk_impl.h"
 #include "wants.h"
@@ -31,7 +32,8 @@ struct llm_chat {
     ggl_str bos;    /* that the file puts before texts; empty: none */
     bool omits_bos; /* the template does not write it */
     bool leaves_bos_out;
-    llm_json **doc; /* [n_docs]: set by llm_chat_set */
+    bool parses_special; /* also what messages have of control tokens */
+    llm_json **doc;      /* [n_docs]: set by llm_chat_set */
     size_t n_docs, cap_docs;
     struct {
         const char *name;
@@ -51,11 +53,12 @@ static ggl_status no_memory(ggl_error *err) {
 /* A conversation that is rendered. */
 typedef struct rendering {
     const llm_chat *c;
-    const llm_talk *talk;
-    const llm_chat_params *p;
+    llm_wanted x;
     const llm_wants *wants;
+    bool
+        is_probe; /* a small conversation of llm_wants_shows: tokens that the file lacks are empty */
     tv messages;
-    const size_t *at; /* of each, its index in the conversation */
+    llm_spans *given; /* NULL: nobody asks */
     size_t failed;    /* the message that the loop in progress was at; SIZE_MAX: none */
 } rendering;
 
@@ -69,6 +72,9 @@ static void set_variables(run *r, void *ctx) {
     rendering *w = ctx;
     const json_value *value;
     ggl_str name;
+    for (size_t i = 0; i < N_TOKENS && w->is_probe; i++)
+        llm_run_set_global(r, (ggl_str){token_keys[i].variable, strlen(token_keys[i].variable)},
+                           tv_str((ggl_str){"", 0}));
     for (size_t i = 0; i < w->c->n_tokens; i++)
         llm_run_set_global(r, (ggl_str){w->c->token[i].name, strlen(w->c->token[i].name)},
                            tv_str(w->c->token[i].text));
@@ -78,13 +84,22 @@ static void set_variables(run *r, void *ctx) {
     set_bool(r, "enable_thinking", true);
     for (size_t k = 0; k < w->c->n_docs; k++)
         llm_run_set_json(r, &w->c->doc[k]->root);
-    for (size_t k = 0; (name = llm_talk_variable(w->talk, k, &value)).s; k++)
+    for (size_t k = 0; (name = llm_talk_variable(w->x.talk, k, &value)).s; k++) {
+        if (ggl_str_is(name, "tools")) {
+            if (!w->x.tools)
+                continue;
+            value = w->x.tools;
+        }
+        if (ggl_str_is(name, "tools") || ggl_str_is(name, "documents") ||
+            ggl_str_is(name, "functions"))
+            llm_tv_give_json(&r->h, value);
         llm_run_set_value(r, name, value);
-    if (w->p->end != LLM_CHAT_AS_SAID)
-        set_bool(r, "add_generation_prompt", w->p->end == LLM_CHAT_ASKS);
-    if (llm_json_is(llm_talk_get(w->talk, "tool_choice"), "none"))
+    }
+    if (w->x.p->end != LLM_CHAT_AS_SAID)
+        set_bool(r, "add_generation_prompt", w->x.p->end == LLM_CHAT_ASKS);
+    if (llm_json_is(llm_talk_get(w->x.talk, "tool_choice"), "none"))
         llm_run_set_global(r, tools, tv_none());
-    w->messages = llm_wants_messages(&r->h, w->wants, w->talk, w->p, &w->at);
+    w->messages = llm_wants_messages(&r->h, w->wants, &w->x);
     llm_run_set_global(r, (ggl_str){"messages", 8}, w->messages);
 }
 
@@ -97,7 +112,7 @@ static void find_failed(const run *r, void *ctx) {
         for (size_t k = 0; l->i < l->list->n && k < w->messages.list->n; k++)
             if (l->list->at[l->i].kind == TV_DICT &&
                 l->list->at[l->i].dict == w->messages.list->at[k].dict)
-                w->failed = w->at[k];
+                w->failed = w->x.at[k];
 }
 
 static ggl_status render(const llm_chat *c, rendering *w, size_t max_steps, size_t max_memory,
@@ -105,6 +120,7 @@ static ggl_status render(const llm_chat *c, rendering *w, size_t max_steps, size
     const llm_tn_rendering how = {.set = set_variables,
                                   .failed = find_failed,
                                   .ctx = w,
+                                  .given = w->given,
                                   .max_steps = max_steps,
                                   .max_memory = max_memory};
     *text = NULL;
@@ -116,20 +132,34 @@ static ggl_status render(const llm_chat *c, rendering *w, size_t max_steps, size
     return st;
 }
 
+/* True if the words, with a space between two, are there in this order. */
+static bool has_words(const char *text, size_t n, const char *words) {
+    const char *end = text + n;
+    for (size_t size; *words; words += size + (words[size] == ' ')) {
+        size = strcspn(words, " ");
+        const char *at = ggl_find_bytes(text, (size_t)(end - text), words, size);
+        if (!at)
+            return false;
+        text = at + size;
+    }
+    return true;
+}
+
 /* llm_wants_shows, of small conversations, which must not take the time of large ones, whatever a file's template does with them. */
-static ggl_status shows(void *ctx, const llm_wants *wants, const char *json, const char *mark,
+static ggl_status shows(void *ctx, const llm_wants *wants, const char *json, const char *words,
                         bool *shown, ggl_error *err) {
     enum { MOST_STEPS = 2000000, MOST_MEMORY = 32 << 20 };
     static const llm_chat_params usual;
-    rendering w = {.c = ctx, .p = &usual, .wants = wants};
+    rendering w = {.c = ctx, .x.p = &usual, .wants = wants, .is_probe = true};
     llm_talk *talk = NULL;
     char *text = NULL;
     size_t n = 0;
     ggl_status st = llm_talk_read(&talk, (ggl_str){json, strlen(json)}, NULL, NULL, err);
-    w.talk = talk;
+    w.x.talk = talk;
+    w.x.tools = talk ? llm_talk_get(talk, "tools") : NULL;
     if (st == GGL_OK)
         st = render(w.c, &w, MOST_STEPS, MOST_MEMORY, &text, &n, NULL);
-    *shown = st == GGL_OK && ggl_find_bytes(text, n, mark, strlen(mark));
+    *shown = st == GGL_OK && has_words(text, n, words);
     ggl_free(text);
     llm_talk_free(talk);
     return st == GGL_NOMEM ? no_memory(err) : GGL_OK;
@@ -363,6 +393,10 @@ ggl_str llm_chat_text(const llm_chat *c) {
     return c->text;
 }
 
+void llm_chat_parse_special(llm_chat *c, bool parse) {
+    c->parses_special = parse;
+}
+
 bool llm_chat_has_short_ids(const llm_chat *c) {
     return c->wants.short_ids;
 }
@@ -400,6 +434,37 @@ void llm_chat_unread(const llm_chat *c, const llm_talk *talk, void (*each)(void 
             each(arg, name);
 }
 
+bool llm_chat_notes(const llm_chat_changes *c, const char *between, char text[LLM_CHAT_NOTES]) {
+    const struct {
+        size_t n;
+        const char *one, *many; /* behind the number */
+    } rows[] = {
+        {c->n_joined, "",
+         "system messages at the beginning are one, because the chat template "
+         "shows only one"},
+        {c->n_moved,
+         "a system message stands in a message of another role, because the chat template shows "
+         "none there",
+         "system messages stand in messages of other roles, because the chat template shows "
+         "none there"},
+        {c->n_hidden, "the result of a tool is left out by the chat template",
+         "results of tools are left out by the chat template"},
+        {c->hides_tools, "the chat template shows no tools, so the model does not know them", ""},
+    };
+    int n = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].n == 0)
+            continue;
+        n += snprintf(text + n, LLM_CHAT_NOTES - (size_t)n, "%s", n > 0 ? between : "");
+        if (rows[i].n > 1)
+            n += snprintf(text + n, LLM_CHAT_NOTES - (size_t)n, "%zu ", rows[i].n);
+        n += snprintf(text + n, LLM_CHAT_NOTES - (size_t)n, "%s",
+                      rows[i].n > 1 ? rows[i].many : rows[i].one);
+    }
+    return n > 0;
+}
+
 /* Puts the file's first token before a prompt without it. */
 static ggl_status add_bos(const llm_chat *c, char **text, size_t *n, ggl_error *err) {
     const size_t n_bos = c->leaves_bos_out ? 0 : c->bos.n;
@@ -420,7 +485,9 @@ static ggl_status add_bos(const llm_chat *c, char **text, size_t *n, ggl_error *
 /* True if the template refuses the first message of this conversation with these words. */
 static bool refuses_first(const llm_chat *c, const llm_talk *talk, const ggl_error *why) {
     const llm_chat_params p = {.n = 1};
-    rendering w = {.c = c, .talk = talk, .p = &p, .wants = &c->wants};
+    rendering w = {.c = c,
+                   .x = {.talk = talk, .p = &p, .tools = llm_talk_get(talk, "tools")},
+                   .wants = &c->wants};
     ggl_error err = {0};
     char *text;
     size_t n;
@@ -441,14 +508,129 @@ static bool is_first(const llm_chat *c, const llm_talk *talk, const ggl_error *w
     return is;
 }
 
+/* --- tools that were found ---------------------------------------------------------------------- */
+
+/* Renders a small conversation with tools, of which the first is one of its own, and n others. *text is NULL if the template refuses it. */
+static ggl_status render_tools(const llm_chat *c, const json_value *tools, size_t n, char **text,
+                               size_t *size, ggl_error *err) {
+    static const char own[] =
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": [{\"type\": "
+        "\"function\", \"function\": {\"name\": \"zqf\", \"description\": \"zqd\", "
+        "\"parameters\": {\"type\": \"object\", \"properties\": {}}}}]}";
+    static const llm_chat_params usual;
+    llm_talk *talk = NULL;
+    json_value *item = ggl_calloc(n + 1, sizeof *item), list;
+    ggl_status st = item ? llm_talk_read(&talk, (ggl_str){own, sizeof own - 1}, NULL, NULL, err)
+                         : llm_talk_no_memory(err);
+    if (st == GGL_OK) {
+        item[0] = llm_talk_get(talk, "tools")->item[0];
+        if (n > 0)
+            memcpy(item + 1, tools->item, n * sizeof *item);
+        list = (json_value){.kind = JSON_ARRAY, .n = (uint32_t)n + 1, .item = item};
+        rendering w = {.c = c,
+                       .x = {.talk = talk, .p = &usual, .tools = &list},
+                       .wants = &c->wants,
+                       .is_probe = true};
+        st = render(c, &w, 0, 0, text, size, NULL);
+        st = st == GGL_NOMEM ? llm_talk_no_memory(err) : GGL_OK;
+    }
+    llm_talk_free(talk);
+    ggl_free(item);
+    return st;
+}
+
+static bool is_between(char c) {
+    return c == ' ' || c == '\n' || c == '\t' || c == ',';
+}
+
+/* Finds what one text has more than another, in one place. Where it could begin at several, it begins a line or a word, or the farthest behind. */
+static bool find_more(ggl_str with, ggl_str without, ggl_str *more) {
+    size_t same = 0, end = 0;
+    while (same < without.n && with.s[same] == without.s[same])
+        same++;
+    while (end < without.n - same && with.s[with.n - 1 - end] == without.s[without.n - 1 - end])
+        end++;
+    if (with.n <= without.n || same + end != without.n)
+        return false;
+    *more = (ggl_str){with.s + same, with.n - without.n};
+    for (size_t at = same; at > 0; at--) {
+        if (is_between(with.s[at]) || is_between(with.s[at - 1])) {
+            more->s = with.s + at;
+            break;
+        }
+        if (with.s[at - 1] != with.s[at - 1 + more->n])
+            break;
+    }
+    return true;
+}
+
+/* llm_tools_text: what a list with these tools has more than one without. */
+static ggl_status write_tools(void *ctx, const json_value *tools, char **text, size_t *n,
+                              ggl_error *err) {
+    const llm_chat *c = ctx;
+    char *with = NULL, *without = NULL;
+    size_t n_with = 0, n_without = 0;
+    ggl_str more = {0};
+    *text = NULL;
+    *n = 0;
+    ggl_status st = render_tools(c, tools, 0, &without, &n_without, err);
+    if (st == GGL_OK)
+        st = render_tools(c, tools, tools->n, &with, &n_with, err);
+    if (st == GGL_OK && with && without && n_with > n_without &&
+        find_more((ggl_str){with, n_with}, (ggl_str){without, n_without}, &more)) {
+        while (more.n > 0 && is_between(more.s[0]))
+            more = (ggl_str){more.s + 1, more.n - 1};
+        while (more.n > 0 && is_between(more.s[more.n - 1]))
+            more.n--;
+        *text = ggl_calloc(more.n + 1, 1);
+        *n = more.n;
+        st = *text ? GGL_OK : llm_talk_no_memory(err);
+        if (*text && more.n > 0)
+            memcpy(*text, more.s, more.n);
+    }
+    ggl_free(with);
+    ggl_free(without);
+    return st;
+}
+
+/* Notes what is known of a prompt beside its text. */
+static void note_made(const rendering *w, size_t n_added, llm_chat_made *made) {
+    made->changes = w->x.changes;
+    made->changes.hides_tools = w->x.tools && w->x.tools->n > 0 && !llm_chat_shows_tools(w->c) &&
+                                !llm_json_is(llm_talk_get(w->x.talk, "tool_choice"), "none");
+    for (size_t i = 0; i < made->given.n; i++) {
+        made->given.at[i].from += n_added;
+        made->given.at[i].to += n_added;
+    }
+}
+
 ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk, const llm_chat_params *params,
                            char **text, size_t *size, ggl_error *err) {
     static const llm_chat_params usual;
-    rendering w = {.c = c, .talk = talk, .p = params ? params : &usual, .wants = &c->wants};
-    const ggl_status st = render(c, &w, 0, 0, text, size, err);
+    rendering w = {.c = c, .x = {.talk = talk, .p = params ? params : &usual}, .wants = &c->wants};
+    llm_chat_made *made = w.x.p->made;
+    ggl_arena arena = {0};
+    if (made) {
+        made->given.n = 0;
+        w.given = c->parses_special ? NULL : &made->given;
+    }
+    ggl_status st = llm_tools_shown(&w.x.tools, llm_talk_get(talk, "tools"), &arena, err);
+    if (st == GGL_OK)
+        st = llm_deferred_texts(&w.x.found, talk, w.x.p, &arena, write_tools, (void *)c, err);
+    *text = NULL;
+    *size = 0;
+    w.failed = SIZE_MAX;
+    if (st == GGL_OK)
+        st = render(c, &w, 0, 0, text, size, err);
     if (st == GGL_USAGE && err && w.failed == SIZE_MAX && is_first(c, talk, err))
         (void)ggl_within(err, st, "messages[0]");
-    if (st != GGL_OK && w.p->name)
-        (void)ggl_within(err, st, "%s", w.p->name);
-    return st == GGL_OK ? add_bos(c, text, size, err) : st;
+    if (st != GGL_OK && w.x.p->name)
+        (void)ggl_within(err, st, "%s", w.x.p->name);
+    const size_t n = *size;
+    if (st == GGL_OK)
+        st = add_bos(c, text, size, err);
+    if (st == GGL_OK && made)
+        note_made(&w, *size - n, made);
+    ggl_arena_fini(&arena);
+    return st;
 }

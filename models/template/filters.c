@@ -256,6 +256,8 @@ static tv f_int(tv_heap *h, tv v, const tv_args *a) {
         return tv_int(llm_tv_want_int(h, v, "the value of int"));
     if (v.kind == TV_STRING && read_integer(h, v.text, base, &i))
         return tv_int(i);
+    if (llm_tv_is_wide(v))
+        return v;
     if (v.kind == TV_FLOAT)
         x = v.number;
     else if (v.kind != TV_STRING || !read_number(h, v.text, &x))

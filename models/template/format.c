@@ -63,6 +63,11 @@ static void put_converted(tv_heap *h, tv_text *t, const conversion *c, tv v) {
         put_padded(h, t, c, s);
         return;
     }
+    if (c->kind && strchr("diu", c->kind) && llm_tv_is_wide(v)) {
+        llm_tv_put_str(h, &text, v);
+        put_padded(h, t, c, llm_tv_done(&text));
+        return;
+    }
     const bool whole = strchr("diuxXo", c->kind) && c->kind,
                real = strchr("fFeEgG", c->kind) && c->kind;
     if (!whole && !real)

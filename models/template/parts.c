@@ -91,6 +91,11 @@ ggl_status llm_part_read(llm_text_part *out, const json_value *part, bool in_res
 
 /* --- pictures and sounds ------------------------------------------------------------------------ */
 
+bool llm_part_is_reference(const json_value *part) {
+    const json_value *type = llm_json_get_kind(part, "type", JSON_STRING);
+    return type && llm_json_is(type, "tool_reference");
+}
+
 bool llm_part_is_picture(const json_value *part) {
     return is_kind(part, PICTURE);
 }
@@ -221,6 +226,8 @@ ggl_status llm_parts_text(ggl_str *out, ggl_arena *arena, const json_value *list
     bool after_text = false, stands = false;
     for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
         ggl_str s = {0};
+        if (in_result && llm_part_is_reference(&list->item[i]))
+            continue;
         st = r.part(r.ctx, &list->item[i], in_result, &s, &stands, err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "content[%zu]", i);

@@ -34,6 +34,8 @@ ggl_str llm_part_left_out(bool is_picture);
 /* True for a part that is a picture, {"type": "image_url", ..} and such, or a sound, {"type": "input_audio", ..}. */
 GGL_INTERNAL_API bool llm_part_is_picture(const json_value *part);
 GGL_INTERNAL_API bool llm_part_is_sound(const json_value *part);
+/* True for {"type": "tool_reference", "tool_name": ..}, which names a tool in the result of a search and is no text (llm_talk_message.reference). */
+bool llm_part_is_reference(const json_value *part);
 /* Finds the address of a picture: "image_url", "url" or "image" is a string, or an object with "url". GGL_USAGE: there is none. */
 GGL_NODISCARD ggl_status llm_part_address(ggl_str *out, const json_value *part, ggl_error *err);
 /* Finds the base64 of a sound, {"input_audio": {"data": .., "format": ..}}; the format has no effect, because the file says what it is. GGL_USAGE: there

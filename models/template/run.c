@@ -374,15 +374,21 @@ static void render(void *arg) {
     r->out = &w->out;
     r->local = llm_tv_alloc(&r->h, r->t->n_names + 1, sizeof *r->local);
     r->global = llm_tv_alloc(&r->h, r->t->n_names + 1, sizeof *r->global);
+    if (w->how->given)
+        llm_tv_note_origin(&r->h);
     w->how->set(r, w->how->ctx);
     (void)statements(r, r->t->body);
 }
 
 /* Copies the output to *text. */
-static ggl_status copy_out(const tv_text *out, char **text, size_t *size, ggl_error *err) {
+static ggl_status copy_out(const rendering *w, char **text, size_t *size, ggl_error *err) {
+    const tv_text *out = &w->out;
     *text = ggl_calloc(out->n + 1, 1);
-    if (!*text)
+    if (!*text || (w->how->given && !llm_tv_origins(&w->r->h, llm_tv_done(out), w->how->given))) {
+        ggl_free(*text);
+        *text = NULL;
         return ggl_fail(err, GGL_NOMEM, "out of memory for a rendered template");
+    }
     if (out->n)
         memcpy(*text, out->s, out->n);
     *size = out->n;
@@ -402,7 +408,7 @@ ggl_status llm_tn_render(const llm_template *t, const llm_tn_rendering *how, cha
     rendering w = {.r = r, .how = how};
     ggl_status st = GGL_OK;
     if (ggl_os_attempt(&r->h.attempt, render, &w)) {
-        st = copy_out(&w.out, text, size, err);
+        st = copy_out(&w, text, size, err);
     } else {
         st = r->h.status;
         if (how->failed)

@@ -4,6 +4,7 @@
 
 #include "builtins.h"
 #include "node.h"
+#include "origin.h"
 
 /* A variable of a scope. Scopes are numbered from 1 on as they are nested; 0 is the template's. */
 typedef struct binding {
@@ -54,6 +55,8 @@ typedef struct llm_tn_rendering {
     void (*set)(run *r, void *ctx);          /* sets the template's variables */
     void (*failed)(const run *r, void *ctx); /* it has failed; NULL: nobody asks */
     void *ctx;
+    llm_spans
+        *given; /* gets the stretches of the text that stem from messages; NULL: nobody asks */
     size_t max_steps, max_memory; /* as those of llm_template_params */
 } llm_tn_rendering;
 

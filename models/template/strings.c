@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ggl/internal/text.h"
+#include "origin.h"
 #include "text/unicode.h"
 
 bool llm_tv_is_space(uint32_t c) {
@@ -87,17 +88,32 @@ bool llm_tv_is_case(tv_heap *h, ggl_str s, bool upper) {
     return any;
 }
 
+/* How a character is changed. */
+typedef enum change { LOWER, UPPER, FIRST } change;
+
+/* Appends the character of s at *i, and moves *i past it. Returns it. */
+static uint32_t put_changed(tv_heap *h, tv_text *t, ggl_str s, size_t *i, change how) {
+    const size_t from = *i, before = t->n;
+    const uint32_t c = llm_tv_next_char(s, i);
+    if (how == LOWER)
+        put_lower(h, t, c);
+    else
+        put_upper(h, t, c, how == FIRST);
+    llm_tv_derived(h, t->s + before, t->n - before, s.s + from);
+    return c;
+}
+
 ggl_str llm_tv_lower(tv_heap *h, ggl_str s) {
     tv_text t = {0};
     for (size_t i = 0; i < s.n;)
-        put_lower(h, &t, llm_tv_next_char(s, &i));
+        (void)put_changed(h, &t, s, &i, LOWER);
     return llm_tv_done(&t);
 }
 
 ggl_str llm_tv_upper(tv_heap *h, ggl_str s) {
     tv_text t = {0};
     for (size_t i = 0; i < s.n;)
-        put_upper(h, &t, llm_tv_next_char(s, &i), false);
+        (void)put_changed(h, &t, s, &i, UPPER);
     return llm_tv_done(&t);
 }
 
@@ -105,11 +121,7 @@ ggl_str llm_tv_capitalize(tv_heap *h, ggl_str s, bool (*begins)(uint32_t before)
     tv_text t = {0};
     bool first = true;
     for (size_t i = 0; i < s.n;) {
-        const uint32_t c = llm_tv_next_char(s, &i);
-        if (first)
-            put_upper(h, &t, c, title);
-        else
-            put_lower(h, &t, c);
+        const uint32_t c = put_changed(h, &t, s, &i, !first ? LOWER : title ? FIRST : UPPER);
         first = begins && begins(c);
     }
     return llm_tv_done(&t);

@@ -21,6 +21,10 @@ ggl_status llm_talk_hold(llm_talk *t, llm_json *doc, ggl_error *err) {
 
 /* --- calls of tools ----------------------------------------------------------------------------- */
 
+static bool is_result(ggl_str role) {
+    return ggl_str_is(role, "tool") || ggl_str_is(role, "function");
+}
+
 static int depth_of(const json_value *v) {
     int most = 0;
     for (uint32_t i = 0; v->kind >= JSON_ARRAY && i < v->n; i++) {
@@ -115,12 +119,54 @@ static ggl_status read_calls(llm_talk *t, llm_talk_message *m, json_value *to, c
     return GGL_OK;
 }
 
+/* --- references to tools ------------------------------------------------------------------------ */
+
+static const char references[] = "tool_references";
+
+/* Reads a name: of a part of a content, or one of a list that was saved. */
+static ggl_status read_reference(llm_talk_message *m, ggl_str *to, const json_value *v, size_t i,
+                                 ggl_error *err) {
+    const json_value *name =
+        v->kind == JSON_STRING ? v : llm_json_get_kind(v, "tool_name", JSON_STRING);
+    if (!name || name->n == 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s[%zu]: a reference to a tool is {\"type\": \"tool_reference\", "
+                        "\"tool_name\": NAME}",
+                        v->kind == JSON_OBJECT ? "content" : references, i);
+    *to = json_str(name);
+    m->n_references++;
+    return GGL_OK;
+}
+
+/* Finds the tools that the result of a search names: parts of its content, or in a conversation that was saved a list beside it. *kept: that list. */
+static ggl_status read_references(llm_talk *t, llm_talk_message *m, const json_value *v,
+                                  const json_value *content, json_value *kept, ggl_error *err) {
+    const json_value *list = llm_json_get_kind(v, references, JSON_ARRAY);
+    const bool has_parts = content && content->kind == JSON_ARRAY;
+    const size_t most = (list ? list->n : 0) + (has_parts ? (size_t)content->n : 0);
+    if (most == 0 || !is_result(m->role))
+        return GGL_OK;
+    ggl_str *name = ggl_arena_alloc(&t->arena, most, sizeof *name);
+    json_value *item = ggl_arena_alloc(&t->arena, most, sizeof *item);
+    ggl_status st = name && item ? GGL_OK : llm_talk_no_memory(err);
+    for (uint32_t i = 0; st == GGL_OK && list && i < list->n; i++)
+        st = read_reference(m, &name[m->n_references], &list->item[i], i, err);
+    for (uint32_t i = 0; st == GGL_OK && has_parts && i < content->n; i++)
+        if (llm_part_is_reference(&content->item[i]))
+            st = read_reference(m, &name[m->n_references], &content->item[i], i, err);
+    for (size_t i = 0; st == GGL_OK && i < m->n_references; i++)
+        item[i] = llm_json_of_str(name[i]);
+    m->reference = name;
+    *kept = (json_value){.kind = JSON_ARRAY, .n = (uint32_t)m->n_references, .item = item};
+    return st;
+}
+
 /* --- contents ----------------------------------------------------------------------------------- */
 
 /* Reads a content: a text, a list of parts, or null. */
 static ggl_status read_content(llm_talk *t, llm_talk_message *m, json_value *to,
                                const json_value *v, const llm_part_reader *r, ggl_error *err) {
-    const bool in_result = ggl_str_is(m->role, "tool") || ggl_str_is(m->role, "function");
+    const bool in_result = is_result(m->role);
     ggl_str text = {0};
     ggl_status st = GGL_OK;
     *to = *v;
@@ -201,18 +247,21 @@ ggl_status llm_talk_make_message(llm_talk *t, llm_talk_message *m, const json_va
     m->role = json_str(role);
     find_texts(m, v);
     json_value *object = ggl_arena_alloc(&t->arena, 1, sizeof *object),
-               *item = ggl_arena_alloc(&t->arena, 2 * (size_t)v->n, sizeof *item);
+               *item = ggl_arena_alloc(&t->arena, 2 * (size_t)v->n + 2, sizeof *item), kept;
     if (!object || !item)
         return llm_talk_no_memory(err);
+    const size_t most = (size_t)v->n + 1;
     uint32_t n = 0;
-    ggl_status st = GGL_OK;
+    ggl_status st = read_references(t, m, v, content, &kept, err);
     for (uint32_t i = 0; i < v->n && st == GGL_OK; i++) {
         const json_value *from = &v->item[i];
+        if (ggl_str_is(json_name(v, i), references) && m->n_references > 0)
+            continue;
         const bool is_calls = ggl_str_is(json_name(v, i), "tool_calls");
         if (from != content &&
             (from->kind == JSON_NULL || (is_calls && from->kind == JSON_ARRAY && from->n == 0)))
             continue;
-        item[v->n + n] = from == content ? llm_json_of_text("content") : v->item[v->n + i];
+        item[most + n] = from == content ? llm_json_of_text("content") : v->item[v->n + i];
         if (from == content)
             st = read_content(t, m, &item[n++], from, reader, err);
         else if (is_calls)
@@ -222,7 +271,11 @@ ggl_status llm_talk_make_message(llm_talk *t, llm_talk_message *m, const json_va
     }
     if (st == GGL_OK)
         st = check(m, v, content, err);
-    memmove(item + n, item + v->n, n * sizeof *item);
+    if (m->n_references > 0) {
+        item[most + n] = llm_json_of_text(references);
+        item[n++] = kept;
+    }
+    memmove(item + n, item + most, n * sizeof *item);
     *object = (json_value){.kind = JSON_OBJECT, .n = n, .item = item};
     m->object = object;
     return st;

@@ -106,13 +106,12 @@ const tv *llm_tv_dict_get(tv_heap *h, const tv_dict *d, tv key) {
     return llm_tv_dict_find(d, name);
 }
 
-/* Python's json reads a number without a point and an exponent as an integer of any size; here only
- * if it fits in 64 bits. */
+/* Python's json reads a number without a point and an exponent as an integer of any size. */
 static tv number_from_json(const json_value *v) {
     uint64_t magnitude;
     bool negative;
     if (!llm_json_integer(v, &magnitude, &negative) || magnitude > (uint64_t)INT64_MAX + negative)
-        return tv_float(v->number);
+        return (tv){.kind = TV_FLOAT, .number = v->number, .written = v->text ? v : NULL};
     return tv_int((int64_t)(negative ? 0 - magnitude : magnitude));
 }
 
@@ -170,8 +169,24 @@ static double number_of(tv v) {
     return v.kind == TV_FLOAT ? v.number : v.kind == TV_INT ? (double)v.integer : v.truth;
 }
 
+/* Compares an integer beyond 64 bits with another number. */
+static int compare_wide(tv a, tv b) {
+    const ggl_str x = json_number_text(a.written);
+    const int sign = x.s[0] == '-' ? -1 : 1;
+    if (!llm_tv_is_wide(b) || (a.number < 0) != (b.number < 0))
+        return sign;
+    const ggl_str y = json_number_text(b.written); /* JSON has no zeros in front */
+    const int order = x.n != y.n ? (x.n > y.n) - (x.n < y.n) : memcmp(x.s, y.s, x.n);
+    return sign * ((order > 0) - (order < 0));
+}
+
 /* Compares two numbers; integers exactly. */
 static int compare_numbers(tv a, tv b) {
+    const bool a_is_wide = llm_tv_is_wide(a), b_is_wide = llm_tv_is_wide(b);
+    if (a_is_wide && (b_is_wide || b.kind != TV_FLOAT))
+        return compare_wide(a, b);
+    if (b_is_wide && a.kind != TV_FLOAT)
+        return -compare_wide(b, a);
     if (a.kind != TV_FLOAT && b.kind != TV_FLOAT) {
         int64_t x = a.kind == TV_INT ? a.integer : a.truth,
                 y = b.kind == TV_INT ? b.integer : b.truth;

@@ -34,7 +34,10 @@ typedef struct tv {
     union {
         bool truth;
         int64_t integer;
-        double number;
+        struct { /* FLOAT */
+            double number;
+            const json_value *written; /* as which it was given; NULL: it was computed */
+        };
         ggl_str text; /* STRING: UTF-8; UNDEFINED */
         struct tv_list *list;
         struct tv_dict *dict;
@@ -62,16 +65,19 @@ typedef struct tv_dict {
     struct tv_dict *next_indexed; /* those whose index must be freed */
 } tv_dict;
 
+typedef struct tv_origin tv_origin; /* origin.h */
+
 /* One rendering. A function that fails abandons `attempt`, so its result is always a value. */
 typedef struct tv_heap {
     ggl_arena arena;
     tv_dict *indexed;
     size_t steps, max_steps;
     ggl_error *err;
-    const char *name; /* of the template, for messages */
-    int line;         /* of the node that is evaluated */
-    int depth;        /* of nested values, expressions and calls in progress */
-    int64_t now;      /* local time in seconds since 1970; 0: the system is asked */
+    const char *name;  /* of the template, for messages */
+    int line;          /* of the node that is evaluated */
+    int depth;         /* of nested values, expressions and calls in progress */
+    tv_origin *origin; /* NULL: it is not noted */
+    int64_t now;       /* local time in seconds since 1970; 0: the system is asked */
     os_attempt attempt;
     ggl_status status;
 } tv_heap;
@@ -127,8 +133,10 @@ void llm_tv_dict_set(tv_heap *h, tv_dict *d, tv key, tv value);
 /* Returns the item's value; NULL if none. */
 const tv *llm_tv_dict_get(tv_heap *h, const tv_dict *d, tv key);
 const tv *llm_tv_dict_find(const tv_dict *d, ggl_str name); /* of a string key */
-/* An integer that does not fit in 64 bits becomes a float. */
+/* An integer that does not fit in 64 bits becomes a float, which is wide. */
 tv llm_tv_from_json(tv_heap *h, const json_value *v);
+/* True for integers beyond 64 bits: they have their digits, but arithmetic takes them as floats. */
+bool llm_tv_is_wide(tv v);
 
 /* --- text ------------------------------------------------------------------------------------- */
 
@@ -141,7 +149,7 @@ void llm_tv_put(tv_heap *h, tv_text *t, const char *s, size_t n);
 void llm_tv_puts(tv_heap *h, tv_text *t, const char *s);
 ggl_str llm_tv_done(const tv_text *t);
 
-/* Append the value as str() and repr() of Python write it. */
+/* Append the value as str() and repr() of Python write it. A number with more digits than a double has stays as it was given. */
 void llm_tv_put_str(tv_heap *h, tv_text *t, tv v);
 void llm_tv_put_repr(tv_heap *h, tv_text *t, tv v);
 /* Returns str(v). */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ggl/internal/number.h"
+#include "origin.h"
 #include "text/unicode.h"
 #include "value.h"
 
@@ -12,14 +13,18 @@ void llm_tv_put(tv_heap *h, tv_text *t, const char *s, size_t n) {
     if (n > t->cap - t->n) {
         size_t wanted = t->cap * 2 > t->n + n ? t->cap * 2 : t->n + n + 32;
         char *bigger = llm_tv_alloc(h, wanted, 1);
-        if (t->n)
+        if (t->n) {
             memcpy(bigger, t->s, t->n);
+            llm_tv_copied(h, bigger, t->s, t->n);
+        }
         t->s = bigger;
         t->cap = wanted;
     }
     llm_tv_step(h, n / 16);
-    if (n)
+    if (n) {
         memcpy(t->s + t->n, s, n);
+        llm_tv_copied(h, t->s + t->n, s, n);
+    }
     t->n += n;
 }
 
@@ -78,26 +83,56 @@ void llm_tv_put_char(tv_heap *h, tv_text *t, uint32_t c) {
 
 /* --- str and repr ----------------------------------------------------------------------------- */
 
-/* Appends x with the fewest digits that give the same number, as Python's repr does: an exponent
- * below 1e-4 and from 1e16 on, and ".0" after a whole number. */
-static void put_float(tv_heap *h, tv_text *t, double x) {
-    static const char zeros[] = "0000000000000000";
-    char digits[40], mantissa[24], exponent_text[24];
+/* Finds the fewest digits that give the same number: n of them, and the exponent of the first. */
+static size_t shortest(tv_heap *h, double x, char mantissa[24], int *exponent) {
+    char digits[40];
+    size_t n = 0;
     llm_tv_step(h, 16); /* up to 17 conversions */
-    if (isnan(x) || isinf(x)) {
-        llm_tv_puts(h, t, isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
-        return;
-    }
     for (int precision = 0; precision < 17; precision++) {
         snprintf(digits, sizeof digits, "%.*e", precision, fabs(x));
         if (ggl_number_value(digits, strlen(digits)) == fabs(x))
             break;
     }
-    size_t n = 0; /* digits of the mantissa */
     for (const char *p = digits; *p != 'e'; p++)
         if (*p >= '0' && *p <= '9')
             mantissa[n++] = *p;
-    const int exponent = atoi(strchr(digits, 'e') + 1);
+    *exponent = atoi(strchr(digits, 'e') + 1);
+    return n;
+}
+
+/* True if digits of a number as it was written, without zeros at both ends, are not those of a mantissa. */
+static bool loses_digits(ggl_str written, const char *mantissa, size_t n) {
+    size_t k = 0,
+           zeros = 0; /* digits that were compared; zeros after them, which may be at the end */
+    while (n > 0 && mantissa[n - 1] == '0')
+        n--;
+    for (size_t i = 0; i < written.n && (written.s[i] | 0x20) != 'e'; i++) {
+        const char c = written.s[i];
+        if (c < '0' || c > '9' || (c == '0' && k + zeros == 0))
+            continue;
+        if (c == '0') {
+            zeros++;
+            continue;
+        }
+        for (; zeros > 0 && k < n && mantissa[k] == '0'; zeros--)
+            k++;
+        if (zeros > 0 || k >= n || mantissa[k++] != c)
+            return true;
+    }
+    return k != n;
+}
+
+/* Appends x as Python's repr does: an exponent
+ * below 1e-4 and from 1e16 on, and ".0" after a whole number. */
+static void put_float(tv_heap *h, tv_text *t, double x) {
+    static const char zeros[] = "0000000000000000";
+    char mantissa[24], exponent_text[24];
+    int exponent;
+    if (isnan(x) || isinf(x)) {
+        llm_tv_puts(h, t, isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+        return;
+    }
+    const size_t n = shortest(h, x, mantissa, &exponent);
     const size_t whole = exponent >= 0 ? (size_t)exponent + 1 : 0; /* digits before the point */
     llm_tv_puts(h, t, signbit(x) ? "-" : "");
     if (exponent < -4 || exponent >= 16) {
@@ -119,8 +154,33 @@ static void put_float(tv_heap *h, tv_text *t, double x) {
     }
 }
 
+bool llm_tv_is_wide(tv v) {
+    if (v.kind != TV_FLOAT || !v.written)
+        return false;
+    const ggl_str s = json_number_text(v.written);
+    size_t i = s.s[0] == '-';
+    while (i < s.n && s.s[i] >= '0' && s.s[i] <= '9')
+        i++;
+    return i == s.n;
+}
+
+/* True if a number was given with more digits than its double has. */
+static bool is_as_written(tv_heap *h, tv v) {
+    char mantissa[24];
+    int exponent;
+    if (!v.written || llm_tv_is_wide(v) || isinf(v.number))
+        return v.written;
+    const size_t n = shortest(h, v.number, mantissa, &exponent);
+    return loses_digits(json_number_text(v.written), mantissa, n);
+}
+
 static void put_number(tv_heap *h, tv_text *t, tv v) {
     char b[24];
+    if (v.kind == TV_FLOAT && is_as_written(h, v)) {
+        const ggl_str s = json_number_text(v.written);
+        llm_tv_put(h, t, s.s, s.n);
+        return;
+    }
     if (v.kind == TV_FLOAT) {
         put_float(h, t, v.number);
         return;
@@ -353,7 +413,7 @@ static void put_json(tv_heap *h, tv_text *t, tv v, const tv_json_style *style, i
         put_number(h, t, v);
         break;
     case TV_FLOAT:
-        if (isnan(v.number) || isinf(v.number))
+        if (isnan(v.number) || (isinf(v.number) && !v.written))
             llm_tv_puts(h, t, isnan(v.number) ? "NaN" : v.number > 0 ? "Infinity" : "-Infinity");
         else
             put_number(h, t, v);

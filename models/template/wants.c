@@ -1,9 +1,12 @@
 #include "wants.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/json_write.h"
 #include "ggl/internal/text.h"
+#include "origin.h"
 
 /* --- messages ----------------------------------------------------------------------------------- */
 
@@ -53,6 +56,7 @@ static tv text_of(tv_heap *h, const json_value *v) {
     if (failed)
         llm_tv_fail(h, GGL_NOMEM, "out of memory for a conversation");
     llm_tv_step(h, copy.n / 16 + 1);
+    llm_tv_give(h, copy);
     return tv_str(copy);
 }
 
@@ -91,6 +95,8 @@ static tv message_of(tv_heap *h, const llm_wants *w, const llm_talk_message *m) 
         const ggl_str name = json_name(object, i);
         const json_value *v = &object->item[i];
         tv value;
+        if (m->n_references > 0 && ggl_str_is(name, "tool_references"))
+            continue; /* they are in the content */
         if (ggl_str_is(name, "role"))
             value = tv_str(role_of(w, m->role));
         else if (ggl_str_is(name, "content"))
@@ -106,12 +112,21 @@ static tv message_of(tv_heap *h, const llm_wants *w, const llm_talk_message *m) 
     return to;
 }
 
+/* Notes what stems from a message: all its texts but the role, of which templates make control tokens. */
+static void give(tv_heap *h, const llm_talk_message *m) {
+    llm_tv_give(h, m->content);
+    for (size_t i = 0; i < m->object->n; i++)
+        if (!ggl_str_is(json_name(m->object, i), "role"))
+            llm_tv_give_json(h, &m->object->item[i]);
+}
+
 /* Gives the tools to the first system message, which is made if there is none. False: there is. */
-static bool add_tools(tv_heap *h, const llm_wants *w, const llm_talk *t, tv *first) {
-    const json_value *tools = llm_talk_get(t, "tools");
-    const bool has = llm_talk_n(t) > 0 && ggl_str_is(role_of(w, llm_talk_at(t, 0)->role), "system");
+static bool add_tools(tv_heap *h, const llm_wants *w, const llm_wanted *x, const llm_places *places,
+                      tv *first) {
+    const json_value *tools = x->tools;
+    const bool has = places->n > 0 && ggl_str_is(role_of(w, places->item[0].m.role), "system");
     if (w->tools < WANTS_TOOLS_TEXT || !tools ||
-        llm_json_is(llm_talk_get(t, "tool_choice"), "none"))
+        llm_json_is(llm_talk_get(x->talk, "tool_choice"), "none"))
         return false;
     if (!has) {
         const llm_talk_message none = {.role = {"system", 6}};
@@ -124,24 +139,26 @@ static bool add_tools(tv_heap *h, const llm_wants *w, const llm_talk *t, tv *fir
     return !has;
 }
 
-tv llm_wants_messages(tv_heap *h, const llm_wants *w, const llm_talk *t, const llm_chat_params *p,
-                      const size_t **at) {
-    const size_t n = p->n > 0 && p->n < llm_talk_n(t) ? p->n : llm_talk_n(t),
-                 begin = llm_talk_begin(t);
-    size_t *index = llm_tv_alloc(h, n + 1, sizeof *index), k = 0;
+tv llm_wants_messages(tv_heap *h, const llm_wants *w, llm_wanted *x) {
+    const llm_talk *t = x->talk;
+    for (size_t i = 0; h->origin && i < llm_talk_n(t); i++)
+        give(h, llm_talk_at(t, i));
+    for (size_t i = 0; h->origin && x->found && i < llm_talk_n(t); i++)
+        llm_tv_give(h, x->found[i]);
+    const llm_places places = llm_place_systems(h, &w->systems, t, x->p, x->found);
+    size_t *index = llm_tv_alloc(h, places.n + 1, sizeof *index), k = 0;
     tv list = llm_tv_new_list(h, TV_LIST),
-       first = n > 0 ? message_of(h, w, llm_talk_at(t, 0)) : tv_none();
-    if (add_tools(h, w, t, &first)) {
+       first = places.n > 0 ? message_of(h, w, &places.item[0].m) : tv_none();
+    if (add_tools(h, w, x, &places, &first)) {
         llm_tv_push(h, list, first);
         index[k++] = SIZE_MAX;
     }
-    for (size_t i = 0; i < n; i++) {
-        if (i >= begin && i < p->first)
-            continue;
-        index[k++] = i;
-        llm_tv_push(h, list, i == 0 && index[0] == 0 ? first : message_of(h, w, llm_talk_at(t, i)));
+    for (size_t i = 0; i < places.n; i++) {
+        index[k++] = places.item[i].at;
+        llm_tv_push(h, list, i == 0 && k == 1 ? first : message_of(h, w, &places.item[i].m));
     }
-    *at = index;
+    x->at = index;
+    x->changes = places.changes;
     return list;
 }
 
@@ -156,15 +173,15 @@ typedef struct search {
     ggl_error *err;
 } search;
 
-/* Tries n forms, each of which want() makes the wanted one: the first one in which the mark is shown counts, or, if there is none, the
+/* Tries n forms, each of which want() makes the wanted one: the first one in which the words are shown counts, or, if there is none, the
  * first of all. */
 static ggl_status try_forms(const search *s, void (*want)(llm_wants *w, int k), int n,
-                            const char *json, const char *mark, bool *found) {
+                            const char *json, const char *words, bool *found) {
     ggl_status st = GGL_OK;
     *found = false;
     for (int k = 0; k < n && !*found && st == GGL_OK; k++) {
         want(s->w, k);
-        st = s->shows(s->ctx, s->w, json, mark, found, s->err);
+        st = s->shows(s->ctx, s->w, json, words, found, s->err);
     }
     if (!*found)
         want(s->w, 0);
@@ -216,6 +233,111 @@ static const char talk[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"
                   calls[] = CALLS("abcdefghi"),
                   other_ids[] = CALLS("call_0123456789abcdefghijklmn");
 
+/* --- system messages ---------------------------------------------------------------------------- */
+
+#define MESSAGE(role, text) "{\"role\": \"" role "\", \"content\": \"" text "\"}"
+#define S(text)             MESSAGE("system", text)
+#define D(text)             MESSAGE("developer", text)
+#define U(text)             MESSAGE("user", text)
+#define A(text)             MESSAGE("assistant", text)
+#define CALL_AND_RESULT(text)                                                                      \
+    "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"id\": \"abcdefghi\", "       \
+    "\"type\": \"function\", \"function\": {\"name\": \"zqf\", \"arguments\": {}}}]}, {\"role\": " \
+    "\"tool\", \"tool_call_id\": \"abcdefghi\", \"name\": \"zqf\", \"content\": \"" text "\"}"
+
+/* Finds out whether the template shows the words of messages, in the order in which they are given. */
+static ggl_status sees(const search *s, bool with_tools, const char *messages, const char *words,
+                       bool *shown) {
+    char json[2048];
+    snprintf(json, sizeof json, "{\"messages\": [%s]%s", messages, with_tools ? ", " TOOLS : "}");
+    return s->shows(s->ctx, s->w, json, words, shown, s->err);
+}
+
+/* Conversations with system messages: if the template does not show the words, a member is true. Where calls are, or tools stand in front, it
+ * must show the words of the conversation without system messages. */
+static const struct system_probe {
+    bool developer; /* only if the template has this role */
+    const char *with, *words, *without, *own_words;
+    size_t member;
+} system_probes[] = {
+#define ONE   offsetof(llm_shown_systems, only_one)
+#define FIRST offsetof(llm_shown_systems, only_first)
+    {false, S("zqa") ", " S("zqb") ", " U("zqc"), "zqa zqb zqc", NULL, NULL, ONE},
+    {true, S("zqa") ", " D("zqb") ", " U("zqc"), "zqa zqb zqc", NULL, NULL, ONE},
+    {true, D("zqa") ", " D("zqb") ", " U("zqc"), "zqa zqb zqc", NULL, NULL, ONE},
+    {true, D("zqa") ", " S("zqb") ", " U("zqc"), "zqa zqb zqc", NULL, NULL, ONE},
+    {false, U("zqb") ", " S("zqc"), "zqb zqc", NULL, NULL, FIRST},
+#define TURNS(x)                                                                                   \
+    S("zqa")                                                                                       \
+    ", " U("zqb") ", " x("zqc") ", " A("zqd") ", " x("zqe") ", " U("zqf") ", " x("zqg"),           \
+        "zqb zqc zqd zqe zqf zqg", NULL, NULL, FIRST
+    {false, TURNS(S)},
+    {true, TURNS(D)},
+#define BESIDE_CALLS(x)                                                                            \
+    S("zqa")                                                                                       \
+    ", " U("zqb") ", " CALL_AND_RESULT("zqc") ", " x("zqd") ", " A("zqe") ", " x("zqf"),           \
+        "zqb zqc zqd zqe zqf", S("zqa") ", " U("zqb") ", " CALL_AND_RESULT("zqc") ", " A("zqe"),   \
+        "zqb zqc zqe", FIRST
+    {false, BESIDE_CALLS(S)},
+    {true, BESIDE_CALLS(D)},
+#define BESIDE_TOOLS(x)                                                                            \
+    U("zqb")                                                                                       \
+    ", " A("zqd") ", " x("zqe"), "zqf zqb zqd zqe", U("zqb") ", " A("zqd"), "zqf zqb zqd", FIRST
+    {false, BESIDE_TOOLS(S)},
+    {true, BESIDE_TOOLS(D)},
+};
+
+static ggl_status probe_systems(const search *s, const struct system_probe *p, bool with_tools) {
+    bool *member = (bool *)((char *)&s->w->systems + p->member), shown = true, own = true;
+    if (*member || (p->developer && !s->w->developer))
+        return GGL_OK;
+    ggl_status st = sees(s, with_tools || p->without, p->with, p->words, &shown);
+    if (st == GGL_OK && !shown && p->without)
+        st = sees(s, true, p->without, p->own_words, &own);
+    *member = !shown && own;
+    return st;
+}
+
+/* Finds out whether not even one message of a role at the beginning is shown, but its text is if it is the user's. */
+static ggl_status probe_role(const search *s, const char *messages, bool with_tools, bool *hidden) {
+    bool shown = false, as_user = false;
+    ggl_status st = sees(s, with_tools, messages, "zqa", &shown);
+    if (st == GGL_OK && !shown)
+        st = sees(s, with_tools, U("zqa zqb"), "zqa zqb", &as_user);
+    *hidden = !shown && as_user;
+    return st;
+}
+
+static ggl_status find_systems(const search *s) {
+    llm_wants *w = s->w;
+    bool shown, hidden = false;
+    ggl_status st = sees(s, false, U("zqb"), "zqb", &shown);
+    const bool with_tools = !shown; /* some refuse conversations without any */
+    if (st == GGL_OK)
+        st = probe_role(s, S("zqa") ", " U("zqb"), with_tools, &w->systems.not_one);
+    if (st == GGL_OK && w->developer)
+        st = probe_role(s, D("zqa") ", " U("zqb"), with_tools, &hidden);
+    w->developer = w->developer && !hidden;
+    if (st == GGL_OK)
+        st = sees(s, true, U("zqb") ", " CALL_AND_RESULT("zqc"), "zqb zqc", &shown);
+    w->systems.no_result = !shown;
+    for (size_t i = 0; st == GGL_OK && i < sizeof system_probes / sizeof *system_probes; i++)
+        st = probe_systems(s, &system_probes[i], with_tools);
+    return st;
+}
+
+/* Finds what the template wants of calls. */
+static ggl_status find_calls(const search *s) {
+    bool found, shown = true;
+    ggl_status st = try_forms(s, want_calls, 4, calls, "\"zq\"", &found);
+    if (st == GGL_OK && !found) /* it does not show them as JSON */
+        st = try_forms(s, want_calls, 4, calls, "qvz", &found);
+    if (st == GGL_OK && found)
+        st = s->shows(s->ctx, s->w, other_ids, "qvz", &shown, s->err);
+    s->w->short_ids = !shown;
+    return st;
+}
+
 ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text, llm_wants_shows *shows,
                           void *ctx, ggl_error *err) {
     const search s = {.w = w, .text = text, .shows = shows, .ctx = ctx, .err = err};
@@ -230,14 +352,7 @@ ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text, llm
         st = try_forms(&s, want_tools, 3, tools, "zqf", &found);
     if (has_variable)
         w->tools = WANTS_VARIABLE;
-    if (st != GGL_OK || !names(&s, "tool_calls"))
-        return st;
-    st = try_forms(&s, want_calls, 4, calls, "\"zq\"", &found);
-    if (st == GGL_OK && !found) /* it does not show them as JSON */
-        st = try_forms(&s, want_calls, 4, calls, "qvz", &found);
-    bool shown = true;
-    if (st == GGL_OK && found)
-        st = shows(ctx, w, other_ids, "qvz", &shown, err);
-    w->short_ids = !shown;
-    return st;
+    if (st == GGL_OK)
+        st = names(&s, "tool_calls") ? find_calls(&s) : GGL_OK;
+    return st == GGL_OK ? find_systems(&s) : st;
 }

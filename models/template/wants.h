@@ -4,7 +4,7 @@
 #define LLM_TEMPLATE_WANTS_H
 
 #include "llm/internal/chat.h"
-#include "value.h"
+#include "systems.h"
 
 typedef enum wants_tools {
     WANTS_NO_TOOLS,   /* it shows none, wherever they are */
@@ -19,19 +19,29 @@ typedef struct llm_wants {
     bool text_arguments; /* arguments of calls are the text of an object */
     bool developer;      /* it knows this role, whose messages are otherwise the system's */
     bool short_ids; /* ids of calls have nine letters and digits, as Mistral's templates check */
+    llm_shown_systems systems;
     wants_tools tools;
     unsigned reasoning; /* the names of reasoning that it reads: bits of a table's rows (wants.c) */
 } llm_wants;
 
-/* Finds out whether a mark appears in what the template makes of a conversation of JSON, given as *w says. GGL_NOMEM. */
+/* Finds out whether words, with a space between two, appear in this order in what the template makes of a conversation of JSON, given as
+ * *w says. GGL_NOMEM. */
 typedef ggl_status llm_wants_shows(void *ctx, const llm_wants *w, const char *json,
-                                   const char *mark, bool *shown, ggl_error *err);
+                                   const char *words, bool *shown, ggl_error *err);
 /* Finds them. text: the template's. */
 GGL_NODISCARD ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text,
                                         llm_wants_shows *shows, void *ctx, ggl_error *err);
 
-/* Makes the list of messages that the template wants. *at: of each its index in the conversation, SIZE_MAX if it has none. */
-tv llm_wants_messages(tv_heap *h, const llm_wants *w, const llm_talk *t, const llm_chat_params *p,
-                      const size_t **at);
+/* Makes the list of messages that the template wants. */
+typedef struct llm_wanted {
+    const llm_talk *talk;
+    const llm_chat_params *p;
+    const json_value *tools; /* that are shown from the beginning; NULL: none */
+    const ggl_str *found;    /* texts at the end of messages, by their index; NULL: none */
+    /* Are set: */
+    const size_t *at; /* of each message its index in the conversation, SIZE_MAX if it has none */
+    llm_chat_changes changes;
+} llm_wanted;
+tv llm_wants_messages(tv_heap *h, const llm_wants *w, llm_wanted *x);
 
 #endif

@@ -30,24 +30,63 @@ ggl_status llm_special_finish(special_tokens *x, ggl_error *err) {
     return s == GGL_OK ? llm_automaton_finish(&x->user, err) : s;
 }
 
-ggl_status llm_special_find(const special_tokens *x, const char *text, size_t n, bool user_only,
-                            special_match **out, size_t *n_out, ggl_error *err) {
-    const automaton *tokens = user_only ? &x->user : &x->all;
-    size_t cap = 0;
-    int32_t state = 0;
+/* A search in progress, from the end of the text. */
+typedef struct search {
+    const automaton *tokens, *anywhere; /* anywhere: also in stretches that others do not touch */
+    int32_t state, state_anywhere;
+    special_match *out;
+    size_t n, cap;
+} search;
+
+/* Reads a byte, at which tokens may begin. is_given: none but those of `anywhere` has it. */
+static bool step(search *s, size_t at, unsigned char byte, bool is_given) {
+    s->state = is_given ? 0 : llm_automaton_step(s->tokens, s->state, byte);
+    const automaton_node *found = &s->tokens->node[s->tokens->node[s->state].found];
+    if (s->anywhere) {
+        s->state_anywhere = llm_automaton_step(s->anywhere, s->state_anywhere, byte);
+        const automaton_node *other =
+            &s->anywhere->node[s->anywhere->node[s->state_anywhere].found];
+        found = other->depth > found->depth ? other : found;
+    }
+    if (found->depth == 0)
+        return true;
+    if (s->n == s->cap && !ggl_grow(&s->out, &s->cap, s->n + 1, sizeof *s->out))
+        return false;
+    s->out[s->n++] = (special_match){at, found->id};
+    return true;
+}
+
+static ggl_status end(search *s, bool has_memory, special_match **out, size_t *n_out,
+                      ggl_error *err) {
+    *out = s->out;
+    *n_out = s->n;
+    if (has_memory)
+        return GGL_OK;
+    ggl_free(s->out);
     *out = NULL;
     *n_out = 0;
-    for (size_t i = n; i-- > 0;) {
-        state = llm_automaton_step(tokens, state, (unsigned char)text[i]);
-        int32_t found = tokens->node[state].found;
-        if (found == 0)
-            continue;
-        if (*n_out == cap && !ggl_grow(out, &cap, *n_out + 1, sizeof **out)) {
-            ggl_free(*out);
-            *out = NULL;
-            return ggl_fail(err, GGL_NOMEM, "out of memory for the special tokens of a text");
-        }
-        (*out)[(*n_out)++] = (special_match){i, tokens->node[found].id};
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the special tokens of a text");
+}
+
+ggl_status llm_special_find(const special_tokens *x, const char *text, size_t n, bool user_only,
+                            special_match **out, size_t *n_out, ggl_error *err) {
+    search s = {.tokens = user_only ? &x->user : &x->all};
+    bool has_memory = true;
+    for (size_t i = n; has_memory && i-- > 0;)
+        has_memory = step(&s, i, (unsigned char)text[i], false);
+    return end(&s, has_memory, out, n_out, err);
+}
+
+ggl_status llm_special_find_between(const special_tokens *x, const char *text, size_t n,
+                                    const llm_spans *given, size_t offset, special_match **out,
+                                    size_t *n_out, ggl_error *err) {
+    search s = {.tokens = &x->all, .anywhere = &x->user};
+    bool has_memory = true;
+    size_t k = given->n; /* stretches from here on are behind the byte */
+    for (size_t i = n; has_memory && i-- > 0;) {
+        while (k > 0 && given->at[k - 1].from > offset + i)
+            k--;
+        has_memory = step(&s, i, (unsigned char)text[i], k > 0 && given->at[k - 1].to > offset + i);
     }
-    return GGL_OK;
+    return end(&s, has_memory, out, n_out, err);
 }

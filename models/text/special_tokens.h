@@ -3,6 +3,7 @@
 #define LLM_SPECIAL_TOKENS_H
 
 #include "automaton.h"
+#include "llm/internal/tokenizer.h"
 
 typedef struct special_tokens {
     automaton all, user; /* all kinds; the user-defined ones */
@@ -26,5 +27,10 @@ void llm_special_fini(special_tokens *x);
 GGL_NODISCARD ggl_status llm_special_find(const special_tokens *x, const char *text, size_t n,
                                           bool user_only, special_match **out, size_t *n_out,
                                           ggl_error *err);
+/* The same in a part of a text: text[0] is its byte `offset`. No byte of the stretches in `given` is in a token that is not user-defined. */
+GGL_NODISCARD ggl_status llm_special_find_between(const special_tokens *x, const char *text,
+                                                  size_t n, const llm_spans *given, size_t offset,
+                                                  special_match **out, size_t *n_out,
+                                                  ggl_error *err);
 
 #endif

@@ -400,14 +400,32 @@ size_t llm_tokenizer_remembered(const llm_tokenizer *t) {
     return t->remembered ? llm_remembered_bytes(t->remembered) : 0;
 }
 
-/* Encodes special tokens and the text between them. */
-static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_t n, unsigned flags,
-                                 llm_tokens *out, ggl_error *err) {
+/* A text that is tokenized. */
+typedef struct job {
+    const llm_tokenizer *t;
+    const llm_marks *marks; /* NULL: none */
+    const llm_spans *given; /* NULL: none */
+    const char *text;
+    size_t n;
+    llm_tokens *out;
+    ggl_error *err;
+} job;
+
+/* Encodes special tokens and the text between them, of the part between two bytes. */
+static ggl_status tokenize_parts(const job *j, size_t from, size_t to, unsigned flags) {
+    const llm_tokenizer *t = j->t;
     const bool control = flags & LLM_TOKENIZE_SPECIAL;
-    const bool goes_on = flags & LLM_TOKENIZE_GOES_ON && ends_with_text(t, out);
+    const bool goes_on = flags & LLM_TOKENIZE_GOES_ON && ends_with_text(t, j->out);
+    const char *text = j->text + from;
+    const size_t n = to - from;
+    llm_tokens *out = j->out;
+    ggl_error *err = j->err;
     special_match *found;
     size_t n_found;
-    ggl_status s = llm_special_find(&t->special, text, n, !control, &found, &n_found, err);
+    ggl_status s =
+        control && j->given && j->given->n > 0
+            ? llm_special_find_between(&t->special, text, n, j->given, from, &found, &n_found, err)
+            : llm_special_find(&t->special, text, n, !control, &found, &n_found, err);
     for (size_t start = 0; s == GGL_OK;) { /* text[start..] is not encoded yet */
         /* it begins inside the previous token */
         while (n_found > 0 && found[n_found - 1].at < start)
@@ -446,23 +464,22 @@ static ggl_status check_marks(const llm_marks *m, const char *text, size_t n, gg
 }
 
 /* Tokenizes what stands between marks, and what these stand for. */
-static ggl_status tokenize_marked(const llm_tokenizer *t, const llm_marks *marks, const char *text,
-                                  size_t n, unsigned flags, llm_tokens *out, ggl_error *err) {
-    const llm_marks *m = flags & LLM_TOKENIZE_SPECIAL ? marks : NULL;
+static ggl_status tokenize_marked(const job *j, unsigned flags) {
+    const llm_marks *m = flags & LLM_TOKENIZE_SPECIAL ? j->marks : NULL;
     const unsigned later = flags & ~(unsigned)LLM_TOKENIZE_GOES_ON; /* after a mark */
     size_t from = 0, at = 0, size;
-    ggl_status s = m && m->most > 0 ? check_marks(m, text, n, err) : GGL_OK;
+    ggl_status s = m && m->most > 0 ? check_marks(m, j->text, j->n, j->err) : GGL_OK;
     if (s != GGL_OK)
         return s;
-    while (s == GGL_OK && m && m->find(m->ctx, text, n, &at, &size)) {
+    while (s == GGL_OK && m && m->find(m->ctx, j->text, j->n, &at, &size)) {
         if (at > from)
-            s = tokenize_parts(t, text + from, at - from, from == 0 ? flags : later, out, err);
+            s = tokenize_parts(j, from, at, from == 0 ? flags : later);
         if (s == GGL_OK)
-            s = m->append(m->ctx, t, text + at, out, err);
+            s = m->append(m->ctx, j->t, j->text + at, j->out, j->err);
         from = at += size;
     }
-    return s == GGL_OK && (n > from || from == 0)
-               ? tokenize_parts(t, text + from, n - from, from == 0 ? flags : later, out, err)
+    return s == GGL_OK && (j->n > from || from == 0)
+               ? tokenize_parts(j, from, j->n, from == 0 ? flags : later)
                : s;
 }
 
@@ -470,18 +487,20 @@ void llm_tokenizer_set_marks(llm_tokenizer *t, const llm_marks *marks) {
     t->marks = marks;
 }
 
-ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n, unsigned flags,
-                        llm_tokens *out, ggl_error *err) {
-    return llm_tokenize_marked(t, t->marks, text, n, flags, out, err);
+ggl_status llm_tokenize_given(const llm_tokenizer *t, const llm_spans *given, const char *text,
+                              size_t n, unsigned flags, llm_tokens *out, ggl_error *err) {
+    return llm_tokenize_marked(t, t->marks, given, text, n, flags, out, err);
 }
 
-ggl_status llm_tokenize_marked(const llm_tokenizer *t, const llm_marks *marks, const char *text,
-                               size_t n, unsigned flags, llm_tokens *out, ggl_error *err) {
+ggl_status llm_tokenize_marked(const llm_tokenizer *t, const llm_marks *marks,
+                               const llm_spans *given, const char *text, size_t n, unsigned flags,
+                               llm_tokens *out, ggl_error *err) {
+    const job j = {t, marks, given, text, n, out, err};
     ggl_status s = GGL_OK;
     if ((flags & LLM_TOKENIZE_BOS) && t->add_bos && t->bos >= 0)
         s = llm_tokens_append(out, t->bos, err);
     if (s == GGL_OK)
-        s = tokenize_marked(t, marks, text, n, flags, out, err);
+        s = tokenize_marked(&j, flags);
     if (s == GGL_OK && (flags & LLM_TOKENIZE_BOS) && t->add_eos && t->eos >= 0)
         s = llm_tokens_append(out, t->eos, err);
     return s;

@@ -128,11 +128,31 @@ TEST(reads_an_agent) {
            "], \"context_management\": {\"edits\": [{\"type\": \"clear_tool_uses_20250919\", "
            "\"keep\": {\"type\": \"tool_uses\", \"value\": 3}}]}}");
     REQUIRE_OK(status, &err);
+    CHECK(!a->tools && a->tool_choice == ASK_TOOLS_NONE); /* the one that is left is deferred */
+    CHECK(strstr(talk_text(a), "\"defer_loading\": true"));
+    facts.strict_fields = false;
+    a = request(D, "{" HI ", \"tools\": [{\"type\": \"tool_search_tool_bm25_20251119\", "
+                   "\"name\": \"s\"}, {\"name\": \"f\", \"input_schema\": {\"type\": "
+                   "\"object\"}, \"defer_loading\": true}]}");
+    REQUIRE_OK(status, &err);
     CHECK_STR(line_of(a->tools), "[{\"type\": \"function\", \"function\": {\"name\": \"f\", "
                                  "\"parameters\": {\"type\": \"object\"}}}]");
+    facts.strict_fields = true;
     a = request(D, "{" HI ", \"tools\": [" SEARCH "]}");
     REQUIRE_OK(status, &err);
     CHECK(!a->tools && !strstr(talk_text(a), "tools"));
+#define FOUND                                                                                      \
+    "\"max_tokens\": 1, \"messages\": [{\"role\": \"assistant\", \"content\": [{\"type\": "        \
+    "\"tool_use\", \"id\": \"t\", \"name\": \"ToolSearch\", \"input\": {}}]}, {\"role\": "         \
+    "\"user\", "                                                                                   \
+    "\"content\": [{\"type\": \"tool_result\", \"tool_use_id\": \"t\", \"content\": [{\"type\": "  \
+    "\"tool_reference\", \"tool_name\": \"f\"}]}]}]"
+    a = request(D, "{" FOUND ", \"tools\": [{\"name\": \"f\", \"input_schema\": {}, "
+                   "\"defer_loading\": true}, {\"name\": \"DeferredToolPlaceholder\", "
+                   "\"input_schema\": {}, \"defer_loading\": true}]}");
+    REQUIRE_OK(status, &err);
+    CHECK_STR(line_of(a->tools), "[{\"type\": \"function\", \"function\": {\"name\": \"f\", "
+                                 "\"parameters\": {}}}]");
     CHECK_STR(talk_of("{\"max_tokens\": 1, \"messages\": [{\"role\": \"assistant\", \"content\": "
                       "[{\"type\": \"tool_use\", \"id\": \"t\", \"name\": \"ToolSearch\", "
                       "\"input\": {}}]}, {\"role\": \"user\", \"content\": [{\"type\": "
@@ -142,7 +162,8 @@ TEST(reads_an_agent) {
               "{\"messages\": [{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": "
               "[{\"id\": \"t\", \"type\": \"function\", \"function\": {\"name\": "
               "\"ToolSearch\", \"arguments\": {}}}]}, {\"role\": \"tool\", \"content\": "
-              "\"tool: f\\ntool: g\", \"name\": \"ToolSearch\", \"tool_call_id\": \"t\"}]}");
+              "\"\", \"name\": \"ToolSearch\", \"tool_call_id\": \"t\", \"tool_references\": "
+              "[\"f\", \"g\"]}]}");
 }
 
 /* The count of a request's tokens takes the whole request. */

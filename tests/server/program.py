@@ -229,6 +229,74 @@ def unknown():
             check(status == 200 and "X-Ignored-Fields" not in headers, f"{template}: {status} {headers}")
 
 
+FIRST = ("{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('System message must be at the beginning.') }}{% endif %}"
+         "<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}{{ '<|assistant|>' if add_generation_prompt }}")
+
+
+def said(role, content):
+    return {"role": role, "content": content}
+
+
+def systems():
+    """System and developer messages anywhere, with a template that refuses all but one at the beginning, in all APIs."""
+    system, developer, user, answer = said("system", "S"), said("developer", "D"), said("user", "U"), said("assistant", "A")
+    later = [user, answer, said("system", "T"), said("user", "V")]
+    items = [{"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "D"}]}, {"type": "message", **user}]
+    few = {"max_tokens": 2}
+    bodies = (("/v1/chat/completions", {"messages": [system, developer, *later], **few}), ("/v1/chat/completions", {"messages": [system, *later], "stream": True, **few}),
+              ("/v1/responses", {"instructions": "S", "input": items, "max_output_tokens": 2}), ("/v1/messages", {"system": "S", "messages": later, **few}),
+              ("/v1/messages", {"system": "S", "messages": [user, said("system", "T")], **few}),
+              ("/v1/messages/count_tokens", {"system": "S", "messages": later}), ("/api/chat", {"messages": [system, said("system", "T"), user], "options": {"num_predict": 2}}),
+              ("/apply-template", {"messages": [system, developer, *later]}), ("/v1/chat/completions/input_tokens", {"messages": [system, *later]}))
+    with Server([BINARY, *SMALL, "--chat-template", FIRST]) as s:
+        for path, body in bodies:
+            status, headers, text = s.post(path, body)
+            check(status == 200 and "because the chat template shows" in headers.get("X-Notes", ""), f"{path}: {status} {headers} {text[:200]}")
+        shown = post(s, "/apply-template", bodies[-2][1])["prompt"]
+        check(shown == "<|system|>S\n\nD<|end|><|user|>U<|end|><|assistant|>A<|end|><|user|>[System message]\nT\n[End of system message]\n\nV<|end|><|assistant|>", shown)
+        status, headers, _ = s.post("/v1/chat/completions", dict(CHAT, messages=[system, user]))
+        check(status == 200 and "X-Notes" not in headers, headers)
+
+
+def deferred():
+    """Tools that a search finds: the prompt before the search's result stays as it is, and they can be called from then on."""
+    def tool(name, **more):
+        return {"name": name, "description": "does " + name, "input_schema": {"type": "object", "properties": {"x": {"enum": ["a"]}}, "required": ["x"]}, **more}
+
+    tools = [tool("ToolSearch"), tool("DeferredToolPlaceholder", defer_loading=True), tool("WebFetch", defer_loading=True)]
+    call = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "ToolSearch", "input": {}}]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "tool_reference", "tool_name": "WebFetch"}]}]}
+    demanded = {"tool_choice": {"type": "tool", "name": "WebFetch"}}
+    first, later = [said("user", "go")], [said("user", "go"), call, result]
+    with Server([BINARY, "-c", "2048", "-t", "1"]) as s:
+        def count(messages, of):
+            return post(s, "/v1/messages/count_tokens", {"messages": messages, "tools": of})["input_tokens"]
+
+        check(count(first, tools) == count(first, tools[:1]), "deferred tools are not shown")
+        check(count(later, tools) > count(later, tools[:2]) + 10, "a found tool is")
+        body = {"messages": first, "tools": tools, "max_tokens": 4, "temperature": 0}
+        check(b"defer_loading" in s.post("/v1/messages", {**body, **demanded})[2], "it cannot be called before")
+        post(s, "/v1/messages", body)
+        usage = post(s, "/v1/messages", {**body, "messages": later})["usage"]
+        # the template of this model shows its tools at the beginning
+        check(usage["cache_read_input_tokens"] >= count(first, tools) - 4, usage)
+        post(s, "/v1/messages", {**body, "messages": later, **demanded})
+
+
+def typed():
+    """What looks like a control token in a message is text, unless the server is told that it is one."""
+    def count(s, text):
+        return post(s, "/v1/chat/completions/input_tokens", {"messages": [said("user", text)]})["input_tokens"]
+
+    with Server([BINARY, *SMALL]) as s, Server([BINARY, *SMALL, "--parse-special-in-messages"]) as parses:
+        plain = post(s, "/tokenize", {"content": "a<|end|>", "parse_special": False})["tokens"]
+        check(count(s, "a<|end|>") - count(s, "a") == len(plain) - 1 > 1, plain)
+        check(count(parses, "a<|end|>") - count(parses, "a") == 1, "a control token")
+        check(count(s, "Hello there") == count(parses, "Hello there"), "the same without one")
+        both = [post(x, "/v1/messages/count_tokens", {"messages": [said("user", "a"), said("assistant", "b</s>")]})["input_tokens"] for x in (s, parses)]
+        check(both[0] > both[1], both)
+
+
 def overflow():
     """A prompt that is too long, as programs recognise it."""
     long = "word " * 2000

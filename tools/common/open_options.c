@@ -194,7 +194,8 @@ int open_options_open_chat(const char *tool, const open_options *o, llm_context 
     const template_settings settings = {.reasoning = reasoning,
                                         .budget = o->reasoning_budget,
                                         .variables = o->template_vars,
-                                        .no_bos = o->how.params.no_chat_bos};
+                                        .no_bos = o->how.params.no_chat_bos,
+                                        .parses_special = o->how.params.parse_special_in_messages};
     llm_chat *chat = NULL;
     const int code = tool_open_template(&chat, tool, &choice, llm_model_file(llm_opened_model(c)),
                                         llm_opened_tokenizer(c), st, err);

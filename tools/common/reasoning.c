@@ -42,6 +42,7 @@ int tool_set_template(llm_chat *chat, const char *tool, const template_settings 
     if (s->is_quiet)
         return -1;
     llm_chat_leave_bos_out(chat, s->no_bos);
+    llm_chat_parse_special(chat, s->parses_special);
     note_bos(chat, tool);
     note_calls(chat, tool);
     return -1;

@@ -15,7 +15,8 @@ typedef struct template_settings {
     int64_t budget;        /* 0: no reasoning */
     const char *variables; /* the text of an object; NULL: none */
     bool no_bos;
-    bool is_quiet; /* no notes */
+    bool parses_special; /* in messages, too */
+    bool is_quiet;       /* no notes */
 } template_settings;
 
 /* Sets the variables of all conversations, and notes on stderr what users should know about the template: the token that is put

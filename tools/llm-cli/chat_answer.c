@@ -31,9 +31,10 @@ static void set_used(chat *c) {
 
 /* --- the prompt ------------------------------------------------------------------------------- */
 
-ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, bool asks, char **text,
-                       size_t *n, ggl_error *err) {
-    const llm_chat_params p = {.end = asks ? LLM_CHAT_ASKS : LLM_CHAT_AS_SAID, .first = first};
+ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, bool asks,
+                       llm_chat_made *made, char **text, size_t *n, ggl_error *err) {
+    const llm_chat_params p = {
+        .end = asks ? LLM_CHAT_ASKS : LLM_CHAT_AS_SAID, .first = first, .made = made};
     return llm_chat_prompt(llm_opened_chat(c->ctx), talk, &p, text, n, err);
 }
 
@@ -41,33 +42,37 @@ ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, bool a
 typedef struct prompt {
     char *text;
     size_t n_text;
+    llm_chat_made made;
     llm_tokens ids;
     bool too_long; /* for the context */
 } prompt;
 
 static void prompt_fini(prompt *p) {
     ggl_free(p->text);
+    llm_chat_made_fini(&p->made);
     llm_tokens_fini(&p->ids);
     *p = (prompt){0};
 }
 
-static ggl_status make_prompt(const chat *c, prompt *p, ggl_error *err) {
+/* asks: with the beginning of an answer. */
+static ggl_status make(const chat *c, bool asks, prompt *p, ggl_error *err) {
     prompt_fini(p);
-    ggl_status st = chat_render(c, c->talk, c->first, true, &p->text, &p->n_text, err);
+    ggl_status st = chat_render(c, c->talk, c->first, asks, &p->made, &p->text, &p->n_text, err);
     if (st == GGL_OK)
-        st = llm_tokenize(llm_opened_tokenizer(c->ctx), p->text, p->n_text, LLM_TOKENIZE_SPECIAL,
-                          &p->ids, err);
+        st = llm_tokenize_given(llm_opened_tokenizer(c->ctx), &p->made.given, p->text, p->n_text,
+                                LLM_TOKENIZE_SPECIAL, &p->ids, err);
     return st;
+}
+
+static ggl_status make_prompt(const chat *c, prompt *p, ggl_error *err) {
+    return make(c, true, p, err);
 }
 
 void chat_count_used(chat *c) {
     ggl_error none = {0}; /* a template may refuse what is left, such as a lone system message */
     prompt p = {0};
     c->n_used = 0;
-    if (llm_talk_n(c->talk) > 0 &&
-        chat_render(c, c->talk, c->first, false, &p.text, &p.n_text, &none) == GGL_OK &&
-        llm_tokenize(llm_opened_tokenizer(c->ctx), p.text, p.n_text, LLM_TOKENIZE_SPECIAL, &p.ids,
-                     &none) == GGL_OK)
+    if (llm_talk_n(c->talk) > 0 && make(c, false, &p, &none) == GGL_OK)
         c->n_used = p.ids.n;
     prompt_fini(&p);
 }
@@ -110,6 +115,17 @@ static ggl_status drop_oldest(chat *c, prompt *p, size_t n_most, ggl_error *err)
     return st;
 }
 
+/* Says what of the conversation the prompt does not show as it was given, if there is more of it than before. */
+static void note_changes(chat *c, const llm_chat_changes *now) {
+    llm_chat_changes *told = &c->told_changes;
+    char text[LLM_CHAT_NOTES];
+    const bool is_more = now->n_joined > told->n_joined || now->n_moved > told->n_moved ||
+                         now->n_hidden > told->n_hidden || now->hides_tools > told->hides_tools;
+    if (is_more && llm_chat_notes(now, "; ", text))
+        tool_note(TOOL, "%s", text);
+    *told = *now;
+}
+
 /* Makes the prompt, and leaves out the oldest turns if it and the answer so far do not fit: then
  * until half of the context is free, because what remains has to run again. is_full: the context is
  * full already. */
@@ -123,6 +139,8 @@ static ggl_status fit_prompt(chat *c, prompt *p, bool is_full, ggl_error *err) {
         p->too_long = true;
         return ggl_fail(err, GGL_LIMIT, "the prompt does not fit into the context");
     }
+    if (st == GGL_OK)
+        note_changes(c, &p->made.changes);
     if (st == GGL_OK && c->first > first && !c->told_shift) {
         c->told_shift = true;
         chat_say(c,
@@ -371,10 +389,10 @@ static bool renders_alike(chat *c, ggl_str shorter) {
     char *text[2] = {NULL, NULL};
     size_t n[2] = {0, 0};
     ggl_error none = {0}; /* a template that refuses it does so at the next message */
-    bool good = chat_render(c, c->talk, c->first, true, &text[0], &n[0], &none) == GGL_OK;
+    bool good = chat_render(c, c->talk, c->first, true, NULL, &text[0], &n[0], &none) == GGL_OK;
     llm_talk_cut(c->talk, at);
     good = good && llm_talk_add(c->talk, "assistant", shorter, &none) == GGL_OK &&
-           chat_render(c, c->talk, c->first, true, &text[1], &n[1], &none) == GGL_OK &&
+           chat_render(c, c->talk, c->first, true, NULL, &text[1], &n[1], &none) == GGL_OK &&
            n[0] == n[1] && memcmp(text[0], text[1], n[0]) == 0;
     llm_talk_cut(c->talk, at);
     ggl_free(text[0]);

@@ -298,7 +298,7 @@ static ggl_status read_talk(chat *c, const char *path, llm_talk **talk, ggl_erro
              ? chat_set_variables(c, *talk, err)
              : ggl_fail(err, GGL_FORMAT, "%s: the list \"messages\" is empty", path);
     if (st == GGL_OK) {
-        st = chat_render(c, *talk, 0, true, &prompt, &n, err);
+        st = chat_render(c, *talk, 0, true, NULL, &prompt, &n, err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "%s", path);
     }

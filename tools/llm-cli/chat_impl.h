@@ -30,7 +30,9 @@ typedef struct chat {
     size_t first;  /* messages between the system message and this one no longer fit */
     size_t n_used; /* tokens of the conversation as far as it is kept; 0: not known */
     llm_context *ctx;
-    bool is_fresh; /* the next answer begins with a new sampler */
+    llm_chat_changes
+        told_changes; /* what was said of prompts that do not show all as it was given */
+    bool is_fresh;    /* the next answer begins with a new sampler */
     chat_input in;
     text_stream out;
     word_wrap wrap;  /* of answers on a terminal */
@@ -73,8 +75,8 @@ bool chat_text_add(chat_text *t, const char *s, size_t n); /* false: out of memo
  * after an error message. */
 int chat_answer(chat *c, size_t keep);
 /* Renders the messages from `first` on, and the beginning of an answer if asks is set. The caller frees *text by ggl_free. */
-ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, bool asks, char **text,
-                       size_t *n, ggl_error *err);
+ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, bool asks,
+                       llm_chat_made *made, char **text, size_t *n, ggl_error *err);
 /* Sets the variables that the command line gives the template. */
 ggl_status chat_set_variables(const chat *c, llm_talk *talk, ggl_error *err);
 /* Sets n_used after messages were added or removed without an answer. */

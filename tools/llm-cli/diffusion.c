@@ -68,7 +68,8 @@ int diffusion_check(const cli_options *o) {
 /* --- the prompt ------------------------------------------------------------------------------- */
 
 int diffusion_prompt(llm_context *c, const char *text, size_t n, bool chats, llm_tokens *ids) {
-    const llm_chat_params asks = {.end = LLM_CHAT_ASKS};
+    llm_chat_made made = {0};
+    const llm_chat_params asks = {.end = LLM_CHAT_ASKS, .made = &made};
     ggl_error err = {0};
     const bool formats = chats && llm_context_facts(c)->has_chat;
     llm_talk *talk = NULL;
@@ -80,10 +81,11 @@ int diffusion_prompt(llm_context *c, const char *text, size_t n, bool chats, llm
     if (st == GGL_OK && formats)
         st = llm_chat_prompt(llm_opened_chat(c), talk, &asks, &formed, &n_formed, &err);
     if (st == GGL_OK)
-        st = llm_encode(c, formed ? formed : text, formed ? n_formed : n,
-                        formed ? LLM_READ_SPECIAL : LLM_ADD_SPECIAL | LLM_READ_SPECIAL, &ids->id,
-                        &ids->n, &err);
-    ids->cap = ids->n;
+        st = formed ? llm_tokenize_given(llm_opened_tokenizer(c), &made.given, formed, n_formed,
+                                         LLM_TOKENIZE_SPECIAL, ids, &err)
+                    : llm_encode(c, text, n, LLM_ADD_SPECIAL | LLM_READ_SPECIAL, &ids->id, &ids->n,
+                                 &err);
+    llm_chat_made_fini(&made);
     llm_talk_free(talk);
     ggl_free(formed);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);

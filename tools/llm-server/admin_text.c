@@ -173,7 +173,7 @@ static ggl_str first_token(const server *s) {
     return adds ? llm_token_text(t, llm_tokenizer_bos(t), true) : (ggl_str){"", 0};
 }
 
-static ggl_status apply(server *s, ask *a, const http_request *q, const char **param,
+static ggl_status apply(server *s, ask *a, const http_request *q, http_reply *r, const char **param,
                         llm_json_out *out, ggl_error *err) {
     job_prompt prompt = {0};
     ggl_status st = llm_json_parse(&a->doc, q->body.s, q->body.n, "request", err);
@@ -187,6 +187,7 @@ static ggl_status apply(server *s, ask *a, const http_request *q, const char **p
         if (bos.n > 0 && text.n >= bos.n && memcmp(text.s, bos.s, bos.n) == 0)
             text = (ggl_str){text.s + bos.n, text.n - bos.n};
         llm_json_format(out, "{'prompt': %.*s}", LLM_JSON_STR(text));
+        answer_say_notes(&prompt.changes, r);
     }
     llm_tokens_fini(&prompt.ids);
     ggl_free(prompt.owned);
@@ -200,7 +201,7 @@ void admin_apply_template(server *s, const http_request *q, http_reply *r) {
     const char *param = NULL;
     ask *a = answer_new_ask(s, q);
     const ggl_status st =
-        a ? apply(s, a, q, &param, &out, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
+        a ? apply(s, a, q, r, &param, &out, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
     if (a)
         server_say_ignored(s, &a->ignored, q, r);
     if (st == GGL_OK) {

@@ -46,8 +46,9 @@ typedef struct job_prompt {
     char *owned;    /* its memory; NULL: it is the request's */
     size_t n_begun; /* bytes at its end that belong to the message that is continued */
     llm_tokens ids;
-    int32_t task;       /* of a text that becomes vectors; 0: none */
-    int32_t n_seen;     /* tokens of a filled query that others see; 0: all */
+    int32_t task;             /* of a text that becomes vectors; 0: none */
+    int32_t n_seen;           /* tokens of a filled query that others see; 0: all */
+    llm_chat_changes changes; /* of a conversation */
     size_t n_beginning; /* tokens with which other conversations will begin, too; 0: not known */
 } job_prompt;
 
@@ -194,6 +195,9 @@ static inline bool ask_is_steered(const ask *a) {
 }
 
 int64_t answers_now(const answers *x); /* in ns (answers.c) */
+
+/* Says in the header X-Notes what of a conversation the prompt does not show as it was given. Before http_reply_begin. */
+void answer_say_notes(const llm_chat_changes *changes, http_reply *r);
 
 /* --- what is written (answer_reply.c) ----------------------------------------------------------- */
 

@@ -69,15 +69,15 @@ static ggl_status append_image(void *ctx, const llm_tokenizer *t, const char *ma
 }
 
 /* Tokenizes a text in which the request's own marks stand for its pictures and sounds. */
-static ggl_status tokenize_seen(const server *s, const ask *a, ggl_str text, unsigned flags,
-                                llm_tokens *ids, ggl_error *err) {
+static ggl_status tokenize_seen(const server *s, const ask *a, const llm_spans *given, ggl_str text,
+                                unsigned flags, llm_tokens *ids, ggl_error *err) {
     const llm_marks marks = {.find = find_image,
                              .append = append_image,
                              .ctx = (void *)a,
                              .most = server_get_facts(s)->most_images,
                              .what = "picture"};
-    return llm_tokenize_marked(server_tokenizer(s), a->n_images > 0 ? &marks : NULL, text.s, text.n,
-                               flags, ids, err);
+    return llm_tokenize_marked(server_tokenizer(s), a->n_images > 0 ? &marks : NULL, given, text.s,
+                               text.n, flags, ids, err);
 }
 
 /* Checks that the template shows all pictures. */
@@ -108,7 +108,7 @@ static void hide_marks(const ask *a, job_prompt *p) {
 
 /* Renders the conversation up to the end of its last message's text, after which the model continues. */
 static ggl_status render_continued(const llm_chat *chat, const llm_talk *talk, job_prompt *p,
-                                   ggl_error *err) {
+                                   const llm_chat_params *how, ggl_error *err) {
     llm_talk *tagged = NULL;
     char tag[TAG_SIZE + 1];
     random_text(tag, TAG_SIZE);
@@ -116,7 +116,7 @@ static ggl_status render_continued(const llm_chat *chat, const llm_talk *talk, j
     if (st == GGL_OK)
         st = llm_talk_append(tagged, (ggl_str){tag, TAG_SIZE}, err);
     if (st == GGL_OK)
-        st = llm_chat_prompt(chat, tagged, NULL, &p->owned, &p->text.n, err);
+        st = llm_chat_prompt(chat, tagged, how, &p->owned, &p->text.n, err);
     p->text.s = p->owned;
     if (st == GGL_OK)
         st = cut_at_tag(p, tag, err);
@@ -128,22 +128,32 @@ static ggl_status render_continued(const llm_chat *chat, const llm_talk *talk, j
 
 ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char **param,
                               ggl_error *err) {
-    const llm_chat_params how = {.end = a->no_turn ? LLM_CHAT_AS_SAID : LLM_CHAT_ASKS};
+    llm_chat_made made = {0};
+    const llm_chat_params how = {
+        .end = a->continues || a->no_turn ? LLM_CHAT_AS_SAID : LLM_CHAT_ASKS, .made = &made};
     const llm_chat *chat = server_chat(s);
     *param = a->talk_name ? a->talk_name : "messages";
     if (!chat)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model has no chat template; start the server with --chat-template");
-    ggl_status st = a->continues ? render_continued(chat, a->talk, p, err)
+    ggl_status st = a->continues ? render_continued(chat, a->talk, p, &how, err)
                                  : llm_chat_prompt(chat, a->talk, &how, &p->owned, &p->text.n, err);
     p->text.s = p->owned;
     if (st == GGL_OK)
         st = check_shown(a, p->text, err);
     if (st == GGL_OK)
-        st = tokenize_seen(s, a, p->text, LLM_TOKENIZE_SPECIAL, &p->ids, err);
+        st = tokenize_seen(s, a, &made.given, p->text, LLM_TOKENIZE_SPECIAL, &p->ids, err);
     if (st == GGL_OK)
         hide_marks(a, p);
+    p->changes = made.changes;
+    llm_chat_made_fini(&made);
     return st;
+}
+
+void answer_say_notes(const llm_chat_changes *changes, http_reply *r) {
+    char text[LLM_CHAT_NOTES];
+    if (llm_chat_notes(changes, "; ", text))
+        http_reply_header(r, "X-Notes", text);
 }
 
 /* Encodes a text after what comes before texts of its task. */
@@ -166,7 +176,7 @@ static ggl_status seen_text(job *j, const ask_prompt *from, job_prompt *p, ggl_e
     if (!p->owned)
         return no_memory(err);
     memcpy(p->owned, from->text.s, from->text.n);
-    const ggl_status st = tokenize_seen(j->server, j->ask, from->text, flags, &p->ids, err);
+    const ggl_status st = tokenize_seen(j->server, j->ask, NULL, from->text, flags, &p->ids, err);
     hide_marks(j->ask, p);
     return st;
 }

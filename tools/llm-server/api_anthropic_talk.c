@@ -175,8 +175,7 @@ static ggl_status result_image(reading *r, const json_value *v) {
     return st;
 }
 
-/* Adds the text of a result: a string, or a list of texts, pictures, and tools that a search has found. Of a tool the name is enough,
- * because the model is shown all tools from the beginning. A document, and a picture that the model does not see, becomes a text that says so: it is
+/* Adds the text of a result: a string, or a list of texts, pictures, and tools that a search has found, whose definitions will stand there. A document, and a picture that the model does not see, becomes a text that says so: it is
  * part of each further request, which would otherwise all be refused. */
 static ggl_status result_text(reading *r, const json_value *content) {
     if (content && content->kind == JSON_STRING)
@@ -206,9 +205,10 @@ static ggl_status result_text(reading *r, const json_value *content) {
                                          is_tool ? reference_rows : text_rows, r->err);
         if (st != GGL_OK)
             return ggl_within(r->err, st, "content[%zu]", i);
-        talk_text(&r->talk, is_tool ? (ggl_str){"tool: ", 6} : json_str(b.text), before);
         if (is_tool)
-            talk_text(&r->talk, json_str(b.tool_name), "");
+            talk_reference(&r->talk, json_str(b.tool_name));
+        else
+            talk_text(&r->talk, json_str(b.text), before);
     }
     return GGL_OK;
 }
@@ -420,7 +420,7 @@ ggl_status anthropic_talk(ask *a, const char **param, ggl_error *err) {
 /* --- tools -------------------------------------------------------------------------------------- */
 
 typedef struct tool {
-    const json_value *type, *name, *description, *schema;
+    const json_value *type, *name, *description, *schema, *deferred;
 } tool;
 
 static const shape_row tool_rows[] = {
@@ -432,7 +432,7 @@ static const shape_row tool_rows[] = {
     {"eager_input_streaming", SHAPE_IGNORED, 0, NULL},
     {"allowed_callers", SHAPE_IGNORED, 0, NULL},
     {"strict", SHAPE_IGNORED, 0, NULL},
-    {"defer_loading", SHAPE_IGNORED, 0, NULL}, /* all tools are shown at once */
+    {"defer_loading", SHAPE_BOOL, offsetof(tool, deferred), NULL},
     {"input_examples", SHAPE_IGNORED, 0, NULL},
     {0}};
 
@@ -445,8 +445,20 @@ bool anthropic_is_left_out(const ask *a, const json_value *v) {
            (type->n > sizeof search - 1 && memcmp(type->s, search, sizeof search - 1) == 0);
 }
 
+/* True if the search for tools is one of Anthropic's own: nobody carries it out, so no tool is deferred. */
+static bool has_own_search(const json_value *tools) {
+    static const char search[] = "tool_search_tool";
+    for (uint32_t i = 0; i < tools->n; i++) {
+        const json_value *type = llm_json_get_kind(&tools->item[i], "type", JSON_STRING);
+        if (type && type->n >= sizeof search - 1 && memcmp(type->s, search, sizeof search - 1) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Makes a tool of OpenAI's form. */
-static ggl_status make_tool(ask *a, json_value *out, const json_value *v, ggl_error *err) {
+static ggl_status make_tool(ask *a, json_value *out, const json_value *v, bool may_defer,
+                            ggl_error *err) {
     const json_value *type = llm_json_get_kind(v, "type", JSON_STRING);
     tool t;
     if (type && !llm_json_is(type, "custom"))
@@ -457,7 +469,8 @@ static ggl_status make_tool(ask *a, json_value *out, const json_value *v, ggl_er
     const ggl_status st = read_shape(&t, sizeof t, &a->ignored, v, tool_rows, err);
     if (st != GGL_OK)
         return st;
-    return openai_make_tool(a, out, json_str(t.name), t.description, t.schema, err);
+    return openai_make_tool(a, out, json_str(t.name), t.description, t.schema,
+                            may_defer && json_is_true(t.deferred), err);
 }
 
 ggl_status anthropic_tools(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
@@ -471,12 +484,13 @@ ggl_status anthropic_tools(ask *a, const json_value *v, const server_facts *fact
                *item = ggl_arena_alloc(&a->arena, v->n, sizeof *item);
     if (!list || !item)
         return ggl_fail(err, GGL_NOMEM, "out of memory for tools");
+    const bool may_defer = !has_own_search(v);
     for (size_t i = 0; i < v->n && st == GGL_OK; i++) {
         const json_value *given = &v->item[i];
         const bool is_left_out = anthropic_is_left_out(a, given);
         st = is_left_out
                  ? fields_ignore(&a->ignored, "tools", json_str(llm_json_get(given, "type")), err)
-                 : make_tool(a, &item[n++], given, err);
+                 : make_tool(a, &item[n++], given, may_defer, err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "tools[%zu]", i);
     }

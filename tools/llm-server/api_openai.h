@@ -69,9 +69,9 @@ typedef enum openai_style { OPENAI_NESTED, OPENAI_FLAT } openai_style;
 /* Reads "tools" and "tool_choice" of a request into the ask. */
 ggl_status openai_read_tools(ask *a, openai_style style, const server_facts *facts,
                              const char **param, ggl_error *err);
-/* Makes a tool in the form that templates read; description may be NULL. GGL_NOMEM. */
+/* Makes a tool in the form that templates read; description may be NULL. deferred: the model is shown it when a search has found it. GGL_NOMEM. */
 ggl_status openai_make_tool(ask *a, json_value *out, ggl_str name, const json_value *description,
-                            const json_value *parameters, ggl_error *err);
+                            const json_value *parameters, bool deferred, ggl_error *err);
 /* Returns the tool that the model calls by a name; NULL if none. */
 const openai_tool *openai_find_tool(const ask *a, ggl_str shown);
 /* True for the name of a tool with free text. */

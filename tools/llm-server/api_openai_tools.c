@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api_openai.h"
+#include "api_shape.h"
 #include "ggl/internal/index.h"
 
 enum { MAX_NAME = 256 };
@@ -77,8 +78,9 @@ static ggl_status read_names(ask *a, const json_value *tool, openai_style style,
 static ggl_status check_bool(ask *a, const json_value *v, const server_facts *facts,
                              ggl_error *err) {
     (void)a, (void)facts;
-    return v->kind == JSON_BOOL ? GGL_OK
-                                : ggl_fail(err, GGL_USAGE, "\"strict\" must be true or false");
+    return v->kind == JSON_BOOL
+               ? GGL_OK
+               : ggl_fail(err, GGL_USAGE, "\"strict\" and \"defer_loading\" must be true or false");
 }
 
 static ggl_status check_string(ask *a, const json_value *v, const server_facts *facts,
@@ -106,7 +108,10 @@ static ggl_status check_callers(ask *a, const json_value *v, const server_facts 
                : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
 }
 
+static const char defer[] = "defer_loading";
+
 static const field tool_fields[] = {{"type", .kind = FIELD_IGNORED},
+                                    {"defer_loading", FIELD_FN, .fn = check_bool},
                                     {"function", .kind = FIELD_IGNORED},
                                     {"cache_control", .kind = FIELD_IGNORED},
                                     {0}};
@@ -118,12 +123,12 @@ static const field function_fields[] = {
     {"parameters", FIELD_FN, .fn = check_schema},
     {"strict", FIELD_FN, .fn = check_bool},
     {"output_schema", .kind = FIELD_IGNORED},
-    {"defer_loading", FIELD_REFUSED, .fn = field_is_false, .why = "give the tools that are needed"},
+    {"defer_loading", FIELD_FN, .fn = check_bool},
     {"allowed_callers", FIELD_REFUSED, .fn = check_callers, .why = "the model alone calls tools"},
     {0}};
 
 ggl_status openai_make_tool(ask *a, json_value *out, ggl_str name, const json_value *description,
-                            const json_value *parameters, ggl_error *err) {
+                            const json_value *parameters, bool deferred, ggl_error *err) {
     llm_json_member f[3] = {{{"name", 4}, llm_json_of_str(name)}};
     size_t n = 1;
     json_value function;
@@ -132,8 +137,9 @@ ggl_status openai_make_tool(ask *a, json_value *out, ggl_str name, const json_va
     f[n++] = llm_json_member_of("parameters", *parameters);
     bool made = llm_json_make_object(&function, &a->arena, f, n);
     const llm_json_member m[] = {{{"type", 4}, llm_json_of_text("function")},
-                                 {{"function", 8}, function}};
-    made = made && llm_json_make_object(out, &a->arena, m, 2);
+                                 {{"function", 8}, function},
+                                 {{"defer_loading", 13}, llm_json_of_bool(true)}};
+    made = made && llm_json_make_object(out, &a->arena, m, deferred ? 3 : 2);
     return made ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for tools");
 }
 
@@ -185,7 +191,7 @@ static ggl_status make_custom(ask *a, json_value *out, const openai_tool *t, ope
     if (st == GGL_OK && !make_parameters(a, &parameters, true))
         st = ggl_fail(err, GGL_NOMEM, "out of memory for tools");
     const json_value shown = llm_json_of_str(kept);
-    return st == GGL_OK ? openai_make_tool(a, out, t->shown, &shown, &parameters, err) : st;
+    return st == GGL_OK ? openai_make_tool(a, out, t->shown, &shown, &parameters, false, err) : st;
 }
 
 /* Makes a tool of the nested form, with the members that templates read. */
@@ -207,7 +213,10 @@ static ggl_status make_tool(ask *a, json_value *out, const openai_tool *t, opena
     if (st != GGL_OK)
         return st;
     return openai_make_tool(a, out, t->shown, llm_json_get(f, "description"),
-                            given ? given : &parameters, err);
+                            given ? given : &parameters,
+                            style == OPENAI_NESTED && (json_is_true(llm_json_get(t->tool, defer)) ||
+                                                       json_is_true(llm_json_get(f, defer))),
+                            err);
 }
 
 /* --- the choice --------------------------------------------------------------------------------- */

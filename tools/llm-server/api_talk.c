@@ -27,7 +27,7 @@ ggl_status talk_start(talk_writer *t, ask *a, ggl_error *err) {
 void talk_begin(talk_writer *t, const char *role) {
     t->role = role;
     t->n_messages++;
-    t->text.n = t->reasoning.n = t->n_calls = 0;
+    t->text.n = t->reasoning.n = t->n_calls = t->n_references = 0;
 }
 
 static void append(llm_json_out *out, ggl_str s, const char *between) {
@@ -62,19 +62,27 @@ void talk_call(talk_writer *t, ggl_str id, ggl_str name, const json_value *argum
         no_memory(t);
 }
 
+void talk_reference(talk_writer *t, ggl_str name) {
+    if (ggl_grow(&t->reference, &t->cap_references, t->n_references + 1, sizeof *t->reference))
+        t->reference[t->n_references++] = llm_json_of_str(name);
+    else
+        no_memory(t);
+}
+
 void talk_end_result(talk_writer *t, ggl_str call_id, ggl_str name) {
     ggl_arena *arena = &t->a->arena;
-    json_value *message = ggl_arena_alloc(arena, 1, sizeof *message), calls;
+    json_value *message = ggl_arena_alloc(arena, 1, sizeof *message), calls, references;
     ggl_str kept[2] = {{0}};
     ggl_error err = {0};
     const llm_json_out *from[] = {&t->text, &t->reasoning};
-    bool made =
-        message && t->status == GGL_OK && llm_json_make_array(&calls, arena, t->call, t->n_calls);
+    bool made = message && t->status == GGL_OK &&
+                llm_json_make_array(&calls, arena, t->call, t->n_calls) &&
+                llm_json_make_array(&references, arena, t->reference, t->n_references);
     for (int i = 0; i < 2 && made; i++) {
         kept[i] = (ggl_str){ggl_arena_strndup(arena, text_of(from[i]).s, from[i]->n), from[i]->n};
         made = kept[i].s && !from[i]->failed && from[i]->n <= UINT32_MAX;
     }
-    llm_json_member m[6];
+    llm_json_member m[7];
     size_t n = 0;
     if (made) {
         m[n++] = llm_json_member_of("role", llm_json_of_text(t->role));
@@ -87,6 +95,8 @@ void talk_end_result(talk_writer *t, ggl_str call_id, ggl_str name) {
             m[n++] = llm_json_member_of("tool_call_id", llm_json_of_str(call_id));
         if (t->n_calls > 0)
             m[n++] = llm_json_member_of("tool_calls", calls);
+        if (t->n_references > 0)
+            m[n++] = llm_json_member_of("tool_references", references);
         made = llm_json_make_object(message, arena, m, n);
     }
     if (!made)
@@ -138,12 +148,38 @@ void talk_free(talk_writer *t) {
     ggl_free(t->text.s);
     ggl_free(t->reasoning.s);
     ggl_free(t->call);
+    ggl_free(t->reference);
     *t = (talk_writer){0};
+}
+
+/* Leaves the tools that can be called now. */
+static ggl_status find_callable(ask *a, ggl_error *err) {
+    const json_value *all = a->tools;
+    const ggl_status st = llm_talk_callable(a->talk, &a->tools, err);
+    if (st != GGL_OK || a->tools == all)
+        return st;
+    bool has_named = a->tool_choice != ASK_TOOLS_NAMED;
+    for (uint32_t i = 0; a->tools && i < a->tools->n && !has_named; i++) {
+        const json_value *f = llm_json_get(&a->tools->item[i], "function"),
+                         *name = llm_json_get_kind(f, "name", JSON_STRING);
+        has_named = name && ggl_str_equal(json_str(name), a->tool);
+    }
+    if (a->tool_choice >= ASK_TOOLS_REQUIRED && (!a->tools || !has_named))
+        return ggl_fail(err, GGL_USAGE,
+                        "\"tool_choice\" demands a call of a tool with \"defer_loading\", which no "
+                        "\"tool_reference\" has named yet");
+    if (!a->tools)
+        a->tool_choice = ASK_TOOLS_NONE;
+    return GGL_OK;
 }
 
 ggl_status talk_finish(talk_writer *t, ggl_error *err) {
     if (t->a->tools && t->a->tool_choice != ASK_TOOLS_NONE)
         talk_value(t, (ggl_str){"tools", 5}, t->a->tools);
+    if (t->status == GGL_OK && t->a->tools && t->a->tool_choice != ASK_TOOLS_NONE) {
+        ggl_error own = {0};
+        note(t, find_callable(t->a, &own), &own);
+    }
     const ggl_status st = t->status;
     if (st != GGL_OK)
         *err = t->err;

@@ -34,6 +34,8 @@ typedef struct talk_writer {
     llm_json_out text, reasoning;
     json_value *call; /* [n_calls] */
     size_t n_calls, cap_calls;
+    json_value *reference; /* [n_references]: names of tools that a search has found */
+    size_t n_references, cap_references;
 } talk_writer;
 
 /* Begins a conversation without messages. GGL_NOMEM. */
@@ -44,6 +46,8 @@ typedef void talk_adder(talk_writer *t, ggl_str s, const char *between);
 talk_adder talk_text, talk_reasoning;
 /* Adds a call of a tool. id.s NULL: it has none. arguments: an object, or the text of one; NULL: none. */
 void talk_call(talk_writer *t, ggl_str id, ggl_str name, const json_value *arguments);
+/* Adds the name of a tool that a search has found. */
+void talk_reference(talk_writer *t, ggl_str name);
 void talk_end_message(talk_writer *t);
 /* The same for a message that may answer a call, the one of this id and function. Each may be {NULL, 0}. */
 void talk_end_result(talk_writer *t, ggl_str call_id, ggl_str name);
@@ -55,7 +59,8 @@ void talk_bool(talk_writer *t, const char *name, bool value);
 void talk_string(talk_writer *t, const char *name, ggl_str value);
 void talk_value(talk_writer *t, ggl_str name, const json_value *value);
 
-/* Sets the tools, which the model is shown unless ask.tool_choice says that it is not, and frees the writer. */
+/* Sets the tools, which the model is shown unless ask.tool_choice says that it is not, and frees the writer. ask.tools are then those that it can call
+ * now: of deferred ones, those that were found. */
 GGL_NODISCARD ggl_status talk_finish(talk_writer *t, ggl_error *err);
 void talk_free(talk_writer *t); /* in place of talk_finish, after an error */
 

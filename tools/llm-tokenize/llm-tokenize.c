@@ -29,6 +29,8 @@ typedef struct options {
     hub_options hub;
     const char *model, *text, *file, *decode, *chat, *chat_template;
     bool from_stdin, json_lines, ids, bos, parse_special, show_count, special, show;
+    bool parse_in_messages;
+    const llm_spans *given; /* of a prompt: what stems from messages */
 } options;
 
 /* Returns the length of the printable UTF-8 character at the beginning of s[n]; 0: there is
@@ -78,7 +80,7 @@ static ggl_status tokenize(const llm_tokenizer *t, const options *o, const char 
     unsigned flags =
         (o->bos ? LLM_TOKENIZE_BOS : 0u) | (o->parse_special ? LLM_TOKENIZE_SPECIAL : 0u);
     ids->n = ids->lost = 0;
-    return llm_tokenize(t, text, n, flags, ids, err);
+    return llm_tokenize_given(t, o->given, text, n, flags, ids, err);
 }
 
 /* Reads text[n], in which each line is a JSON string, and prints a line of ids for each. */
@@ -224,8 +226,10 @@ static int decode(const llm_tokenizer *t, const options *o) {
 /* --- conversations ---------------------------------------------------------------------------- */
 
 /* Prints the prompt, or its ids, and how many these are. */
-static int print_prompt(const llm_tokenizer *t, const options *o, const char *text, size_t n) {
+static int print_prompt(const llm_tokenizer *t, const options *o, const llm_spans *given,
+                        const char *text, size_t n) {
     options as_is = *o;
+    as_is.given = given;
     as_is.bos = false; /* the template writes the begin token itself */
     if (o->ids)
         return encode_text(t, &as_is, text, n);
@@ -259,6 +263,12 @@ static void note_all_unread(const llm_chat *c, const llm_talk *talk) {
                   llm_amount_s((int64_t)(n - MOST_NOTES)));
 }
 
+static void note_changes(const llm_chat_changes *changes) {
+    char text[LLM_CHAT_NOTES];
+    if (llm_chat_notes(changes, "; ", text))
+        tool_note(NULL, "%s", text);
+}
+
 /* Prints what a conversation becomes. The template is that of --chat-template: a file, or the name of
  * one in the model or of a built-in one; else the model's usual one. t and file are NULL without a model. */
 static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) {
@@ -277,22 +287,27 @@ static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) 
         free(text);
         return code;
     }
-    const llm_chat_params p = {.name = strcmp(o->chat, "-") ? o->chat : "stdin"};
+    llm_chat_made made = {0};
+    const llm_chat_params p = {.name = strcmp(o->chat, "-") ? o->chat : "stdin", .made = &made};
     llm_talk *talk = NULL;
     if (st == GGL_NOT_FOUND && !o->chat_template)
         (void)ggl_within(&err, st, "%s", o->model);
     if (st == GGL_OK) {
+        llm_chat_parse_special(c, o->parse_in_messages);
         st = llm_talk_read(&talk, (ggl_str){text, n}, p.name, NULL, &err);
         if (st == GGL_OK)
             st = llm_chat_prompt(c, talk, &p, &prompt, &n_prompt, &err);
-        if (st == GGL_OK)
+        if (st == GGL_OK) {
+            note_changes(&made.changes);
             note_all_unread(c, talk);
+        }
     }
-    code = st == GGL_OK ? print_prompt(t, o, prompt, n_prompt)
+    code = st == GGL_OK ? print_prompt(t, o, &made.given, prompt, n_prompt)
            : st == GGL_NOT_FOUND && !o->chat_template
                ? tool_error(TOOL, 1, "%s; --chat-template FILE gives one", err.msg)
                : tool_error(TOOL, 1, "%s", err.msg);
     ggl_free(prompt);
+    llm_chat_made_fini(&made);
     llm_talk_free(talk);
     llm_chat_free(c);
     free(text);
@@ -412,6 +427,8 @@ static int show_tokens(int argc, char **argv) {
         {"--no-bos", ARG_UNFLAG, &o.bos, .help = "do not add the file's begin (and end) tokens"},
         {"--no-parse-special", ARG_UNFLAG, &o.parse_special,
          .help = "treat text that spells a control token, such as </s>, as text"},
+        {"--parse-special-in-messages", ARG_FLAG, &o.parse_in_messages,
+         .help = "with --chat: what looks like a control token in a message is one, and not text"},
         {"--show-count", ARG_FLAG, &o.show_count, .help = "print the number of tokens at the end"},
         {"--decode", ARG_STRING, &o.decode, .value = "IDS", .may_be_empty = true,
          .help = "print the text of these ids, separated by commas; \"-\": ids from stdin"},

@@ -296,11 +296,27 @@ static ggl_status stage_init(stage *g, train_data *d, train_talk *t, ggl_error *
     return st;
 }
 
+/* A prompt. */
+typedef struct rendered {
+    char *text;
+    size_t n;
+    llm_chat_made made;
+} rendered;
+
+static void rendered_fini(rendered *r) {
+    ggl_free(r->text);
+    llm_chat_made_fini(&r->made);
+}
+
+static ggl_str text_of(const rendered *r) {
+    return (ggl_str){r->text, r->n};
+}
+
 /* Renders the first n messages; asks: for an answer. */
-static ggl_status render(const stage *g, size_t n, bool asks, char **text, size_t *size,
-                         ggl_error *err) {
-    const llm_chat_params p = {.end = asks ? LLM_CHAT_ASKS : LLM_CHAT_ENDS, .n = n};
-    return llm_chat_prompt(g->d->p.chat, g->talk->talk, &p, text, size, err);
+static ggl_status render(const stage *g, size_t n, bool asks, rendered *r, ggl_error *err) {
+    const llm_chat_params p = {
+        .end = asks ? LLM_CHAT_ASKS : LLM_CHAT_ENDS, .n = n, .made = &r->made};
+    return llm_chat_prompt(g->d->p.chat, g->talk->talk, &p, &r->text, &r->n, err);
 }
 
 /* An answer cannot be told from its prompt. */
@@ -330,10 +346,11 @@ static ggl_status not_found(size_t message, ggl_str prompt, ggl_str whole, ggl_e
 }
 
 /* Appends the tokens of an answer, to the one that ends it. */
-static ggl_status append_answer(train_data *d, ggl_str answer, llm_tokens *t, ggl_error *err) {
+static ggl_status append_answer(train_data *d, ggl_str answer, const llm_spans *given,
+                                llm_tokens *t, ggl_error *err) {
     const size_t first = t->n;
-    const ggl_status st = llm_tokenize(d->p.tokenizer, answer.s, answer.n,
-                                       LLM_TOKENIZE_SPECIAL | LLM_TOKENIZE_GOES_ON, t, err);
+    const ggl_status st = llm_tokenize_given(d->p.tokenizer, given, answer.s, answer.n,
+                                             LLM_TOKENIZE_SPECIAL | LLM_TOKENIZE_GOES_ON, t, err);
     for (size_t i = first; i < t->n && st == GGL_OK; i++)
         if (llm_tokenizer_is_eog(d->p.tokenizer, t->id[i])) {
             t->n = i + 1;
@@ -366,10 +383,10 @@ static ggl_status emit(stage *g, sink *k, ggl_error *err) {
 }
 
 /* Begins another item, unless the prompt goes on where the item ends. */
-static ggl_status go_on(stage *g, sink *k, ggl_str prompt, ggl_error *err) {
+static ggl_status go_on(stage *g, sink *k, const rendered *prompt, ggl_error *err) {
     llm_tokens t = {0}, *was = &k->s.tokens;
-    ggl_status st =
-        llm_tokenize(g->d->p.tokenizer, prompt.s, prompt.n, LLM_TOKENIZE_SPECIAL, &t, err);
+    ggl_status st = llm_tokenize_given(g->d->p.tokenizer, &prompt->made.given, prompt->text,
+                                       prompt->n, LLM_TOKENIZE_SPECIAL, &t, err);
     const bool same =
         was->n > 0 && t.n >= was->n && memcmp(t.id, was->id, was->n * sizeof *t.id) == 0;
     if (st == GGL_OK && was->n > 0 && !same) {
@@ -397,28 +414,41 @@ static ggl_status find_answer(const stage *g, size_t m, ggl_str prompt, ggl_str 
     return made->failed ? no_memory(err) : GGL_OK;
 }
 
+/* Moves what stems from messages to where it is in an answer, which ends as the whole does. */
+static void move_given(rendered *whole, size_t n_answer) {
+    llm_spans *s = &whole->made.given;
+    size_t k = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const llm_span x = s->at[i];
+        if (x.to + n_answer > whole->n)
+            s->at[k++] = (llm_span){x.from + n_answer > whole->n ? x.from + n_answer - whole->n : 0,
+                                    x.to + n_answer - whole->n};
+    }
+    s->n = k;
+}
+
 /* Adds the answer that message m is. */
 static ggl_status add_answer(stage *g, sink *k, size_t m, ggl_error *err) {
-    char *prompt = NULL, *whole = NULL;
-    size_t n_prompt = 0, n_whole = 0;
+    rendered prompt = {0}, whole = {0};
     llm_json_out made = {0};
     ggl_str answer = {0};
-    ggl_status st = render(g, m, true, &prompt, &n_prompt, err);
+    ggl_status st = render(g, m, true, &prompt, err);
     if (st == GGL_OK)
-        st = render(g, m + 1, false, &whole, &n_whole, err);
+        st = render(g, m + 1, false, &whole, err);
     if (st == GGL_OK)
-        st = find_answer(g, m, (ggl_str){prompt, n_prompt}, (ggl_str){whole, n_whole}, &answer,
-                         &made, err);
+        st = find_answer(g, m, text_of(&prompt), text_of(&whole), &answer, &made, err);
     if (st == GGL_OK)
-        st = go_on(g, k, (ggl_str){prompt, n_prompt}, err);
+        st = go_on(g, k, &prompt, err);
     const size_t first = k->s.tokens.n;
-    g->too_long += first > (size_t)g->d->p.n_ctx ? n_prompt : 0;
+    g->too_long += first > (size_t)g->d->p.n_ctx ? prompt.n : 0;
     if (st == GGL_OK)
-        st = append_answer(g->d, answer, &k->s.tokens, err);
+        move_given(&whole, answer.n);
+    if (st == GGL_OK)
+        st = append_answer(g->d, answer, &whole.made.given, &k->s.tokens, err);
     if (st == GGL_OK)
         st = llm_train_draft_count(&k->s, first, k->s.tokens.n, g->talk->weight[m], err);
-    ggl_free(prompt);
-    ggl_free(whole);
+    rendered_fini(&prompt);
+    rendered_fini(&whole);
     ggl_free(made.s);
     return st;
 }
@@ -443,14 +473,14 @@ static ggl_status add_answers(stage *g, sink *k, ggl_error *err) {
 
 /* The whole conversation counts. */
 static ggl_status add_all(stage *g, sink *k, ggl_error *err) {
-    char *text = NULL;
-    size_t n = 0;
-    ggl_status st = render(g, g->talk->n, false, &text, &n, err);
+    rendered all = {0};
+    ggl_status st = render(g, g->talk->n, false, &all, err);
     if (st == GGL_OK)
-        st = llm_tokenize(g->d->p.tokenizer, text, n, LLM_TOKENIZE_SPECIAL, &k->s.tokens, err);
+        st = llm_tokenize_given(g->d->p.tokenizer, &all.made.given, all.text, all.n,
+                                LLM_TOKENIZE_SPECIAL, &k->s.tokens, err);
     if (st == GGL_OK)
         st = llm_train_draft_count(&k->s, 0, k->s.tokens.n, 1, err);
-    ggl_free(text);
+    rendered_fini(&all);
     return st == GGL_OK ? emit(g, k, err) : st;
 }
 

@@ -4,9 +4,11 @@
  *
  *     llm_chat *chat;
  *     if (llm_chat_new(&chat, file, tokenizer, NULL, &err) != GGL_OK) ...  // GGL_NOT_FOUND: none
- *     const llm_chat_params p = {.end = LLM_CHAT_ASKS};
+ *     llm_chat_made made = {0};
+ *     const llm_chat_params p = {.end = LLM_CHAT_ASKS, .made = &made};
  *     if (llm_chat_prompt(chat, talk, &p, &text, &n, &err) != GGL_OK) ...  // talk: llm/internal/talk.h
- *     llm_tokenize(tokenizer, text, n, LLM_TOKENIZE_SPECIAL, &ids, &err);
+ *     llm_tokenize_given(tokenizer, &made.given, text, n, LLM_TOKENIZE_SPECIAL, &ids, &err);
+ *     llm_chat_made_fini(&made);
  *     ggl_free(text);
  *     llm_chat_free(chat);
  *
@@ -57,6 +59,9 @@ ggl_str llm_chat_added_bos(const llm_chat *c);
 /* leave true: nothing but the template decides, as with Hugging Face. Not while another thread uses c. */
 void llm_chat_leave_bos_out(llm_chat *c, bool leave);
 
+/* parse true: control tokens that stand in messages, tools and documents are control tokens. Not while another thread uses c. */
+void llm_chat_parse_special(llm_chat *c, bool parse);
+
 /* True if the template refuses ids of calls that are not nine letters and digits. Calls that a model writes without an id get such ones then. */
 bool llm_chat_has_short_ids(const llm_chat *c);
 /* True if the template shows a conversation's tools. */
@@ -72,6 +77,29 @@ typedef enum llm_chat_end {
     LLM_CHAT_ENDS  /* after the last message */
 } llm_chat_end;
 
+/* What a prompt does not show as the conversation has it, because the template cannot. */
+typedef struct llm_chat_changes {
+    size_t n_joined; /* system messages at the beginning that are one; 0: none */
+    size_t
+        n_moved; /* system messages whose texts stand in messages of the user or results of tools */
+    size_t n_hidden;  /* results of tools, which the template leaves out */
+    bool hides_tools; /* there are tools, but the template shows none */
+} llm_chat_changes;
+
+/* What else is known of a prompt that was made. Zero it before the first use. */
+typedef struct llm_chat_made {
+    llm_chat_changes changes;
+    llm_spans
+        given; /* what stems from messages, tools and documents; empty after llm_chat_parse_special */
+} llm_chat_made;
+static inline void llm_chat_made_fini(llm_chat_made *m) {
+    llm_spans_fini(&m->given);
+}
+
+enum { LLM_CHAT_NOTES = 512 };
+/* Writes what has changed as sentences, with `between` between two. False: nothing has, and text is "". */
+bool llm_chat_notes(const llm_chat_changes *c, const char *between, char text[LLM_CHAT_NOTES]);
+
 /* Zero is what is usual. */
 typedef struct llm_chat_params {
     llm_chat_end end;
@@ -80,6 +108,7 @@ typedef struct llm_chat_params {
     size_t n;  /* the first n messages alone; 0: all */
     const char *
         name; /* the conversation's source, such as a file, with which messages begin; NULL: nothing */
+    llm_chat_made *made; /* is set; NULL: nobody asks */
 } llm_chat_params;
 
 /* Renders a conversation. Unless its variables or llm_chat_set
@@ -87,9 +116,12 @@ typedef struct llm_chat_params {
  * eos_token, unk_token, pad_token, sep_token, cls_token and mask_token are those of the tokenizer;
  * tokens that it lacks are undefined. If the variable tool_choice is "none", tools are none, too. For templates that read them, `functions` is the text of
  * tools, and `datetime` the date. Messages are as the template wants them: the roles developer and function become system and tool where it does not know
- * the former, and the reasoning has the name that it reads.
+ * the former, and the reasoning has the name that it reads. No text of a system message is left out: those at the beginning are joined if the
+ * template shows only one, and those that it does not show stand in the message of the user, or the result of a tool, that is before them, or else after them, or are
+ * a turn of the user. A conversation that goes on keeps its beginning.
  * The text has all special tokens that the prompt needs, bos
- * included, as the file demands it: tokenize it with LLM_TOKENIZE_SPECIAL alone. p may be NULL. Statuses
+ * included, as the file demands it: tokenize it with LLM_TOKENIZE_SPECIAL alone, and with p->made->given (llm_tokenize_given), so that what looks like a control token
+ * in a message is text. p may be NULL. Statuses
  * of llm_template_render; an error that a message has caused names it: "messages[2]: ..". The caller frees *text, of *size bytes and a NUL, by ggl_free. */
 GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk,
                                                           const llm_chat_params *p, char **text,

@@ -43,6 +43,9 @@ typedef struct llm_talk_message {
     ggl_str name, call_id;     /* the same; of the result of a tool: which one, and of which call */
     const llm_talk_call *call; /* [n_calls] */
     size_t n_calls;
+    const ggl_str *
+        reference; /* [n_references]: tools that are not shown from the beginning, which the result of a search names */
+    size_t n_references;
     /* All members, also those that templates alone know, in the order in which they were given; without those that are null or
      * an empty list of calls. */
     const struct json_value *object;
@@ -118,6 +121,11 @@ GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_talk_put(llm_talk *t, ggl_str name
 GGL_INTERNAL_API const struct json_value *llm_talk_get(const llm_talk *t, const char *name);
 /* Returns the k-th variable's name; s NULL: there are k or fewer. */
 ggl_str llm_talk_variable(const llm_talk *t, size_t k, const struct json_value **value);
+
+/* Gets the tools that can be called now: those of "tools", but of those that are deferred, {"defer_loading": true, ..}, only those that results have named.
+ * NULL: there are none. Valid until the conversation is freed. GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_talk_callable(llm_talk *t, const struct json_value **out,
+                                           ggl_error *err);
 
 /* Writes the conversation as JSON, a message on each line. The caller frees *text, of *n bytes and a NUL, by ggl_free.
  * GGL_NOMEM. */

@@ -10,6 +10,7 @@
 #ifndef LLM_TOKENIZER_H
 #define LLM_TOKENIZER_H
 
+#include "ggl/alloc.h"
 #include "ggl/gguf.h"
 
 #ifdef __cplusplus
@@ -71,16 +72,38 @@ GGL_NODISCARD ggl_status llm_tokenizer_remember(llm_tokenizer *t, size_t most, g
 /* Returns the bytes that it has remembered. Any thread. */
 size_t llm_tokenizer_remembered(const llm_tokenizer *t);
 
+/* Stretches of a text: sorted, and apart from each other. Zero it before the first use; free it with llm_spans_fini. */
+typedef struct llm_span {
+    size_t from, to; /* bytes; to: behind the last one */
+} llm_span;
+typedef struct llm_spans {
+    llm_span *at;
+    size_t n, cap;
+} llm_spans;
+static inline void llm_spans_fini(llm_spans *s) {
+    ggl_free(s->at);
+    s->at = NULL;
+    s->n = s->cap = 0;
+}
+
 /* Appends the ids of text[0..n) to *out, in nearly linear time. The text need not be valid
- * UTF-8: depending on the kind, stray bytes become byte tokens, U+FFFD or nothing. Thread-safe:
- * does not change the tokenizer. Fails with GGL_NOMEM or GGL_LIMIT (more than 2^30 - 1 bytes). */
-GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_tokenize(const llm_tokenizer *t, const char *text,
-                                                       size_t n, unsigned flags, llm_tokens *out,
-                                                       ggl_error *err);
+ * UTF-8: depending on the kind, stray bytes become byte tokens, U+FFFD or nothing. given: stretches that have no control tokens: neither is one that
+ * has a byte of a stretch. They are what users and tools wrote in a prompt; without a control token there, the ids are the same without them. NULL: there
+ * are none. Thread-safe: does not change the tokenizer. Fails with GGL_NOMEM or GGL_LIMIT (more than 2^30 - 1 bytes). */
+GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_tokenize_given(const llm_tokenizer *t,
+                                                             const llm_spans *given,
+                                                             const char *text, size_t n,
+                                                             unsigned flags, llm_tokens *out,
+                                                             ggl_error *err);
+static inline GGL_NODISCARD ggl_status llm_tokenize(const llm_tokenizer *t, const char *text,
+                                                    size_t n, unsigned flags, llm_tokens *out,
+                                                    ggl_error *why) {
+    return llm_tokenize_given(t, NULL, text, n, flags, out, why);
+}
 /* The same with other marks than those of llm_tokenizer_set_marks. NULL: none. */
 GGL_NODISCARD ggl_status llm_tokenize_marked(const llm_tokenizer *t, const llm_marks *marks,
-                                             const char *text, size_t n, unsigned flags,
-                                             llm_tokens *out, ggl_error *err);
+                                             const llm_spans *given, const char *text, size_t n,
+                                             unsigned flags, llm_tokens *out, ggl_error *err);
 
 /* Appends the ids of a query and a document, as a reranker reads them. If the file has the key
  * tokenizer.chat_template.rerank: those of this text, in which {query} and {document} stand for the two. Else one after the
