@@ -221,6 +221,8 @@ static void check_end(job *j, llm_end why, const llm_sequence_stats *stats, cons
     static const api_error late = {.status = 504,
                                    .type = "timeout",
                                    .message = "the time limit has passed before the answer began"};
+    if (why == LLM_END_FAILED && err && err->status == GGL_CANCELLED && job_is_gone(j))
+        return; /* the step was stopped because nobody waits for it */
     if (why == LLM_END_FAILED)
         job_fail_as(j, err ? err->status : GGL_IO, err);
     else if (why == LLM_END_CANCELLED && !j->is_over)
