@@ -115,6 +115,33 @@ static void find_failed(const run *r, void *ctx) {
                 w->failed = w->x.at[k];
 }
 
+/* True for an answer in which nothing was said, as clients send of one that was stopped at once. */
+static bool is_empty(const llm_talk_message *m) {
+    return ggl_str_is(m->role, "assistant") && m->content.n == 0 && m->reasoning.n == 0 &&
+           m->n_calls == 0;
+}
+
+/* The first message that is empty; SIZE_MAX: none. */
+static size_t find_empty(const rendering *w) {
+    const size_t all = llm_talk_n(w->x.talk),
+                 n = w->x.p->n > 0 && w->x.p->n < all ? w->x.p->n : all;
+    for (size_t i = 0; i < n; i++)
+        if (is_empty(llm_talk_at(w->x.talk, i)))
+            return i;
+    return SIZE_MAX;
+}
+
+/* Names the message that an error is about. */
+static ggl_status within_message(const rendering *w, size_t i, ggl_status st, ggl_error *err) {
+    return is_empty(llm_talk_at(w->x.talk, i))
+               ? ggl_within(
+                     err, st,
+                     "messages[%zu] (assistant): it is empty, without content, reasoning and "
+                     "calls",
+                     i)
+               : ggl_within(err, st, "messages[%zu]", i);
+}
+
 static ggl_status render(const llm_chat *c, rendering *w, size_t max_steps, size_t max_memory,
                          char **text, size_t *size, ggl_error *err) {
     const llm_tn_rendering how = {.set = set_variables,
@@ -128,7 +155,7 @@ static ggl_status render(const llm_chat *c, rendering *w, size_t max_steps, size
     w->failed = SIZE_MAX;
     const ggl_status st = llm_tn_render(c->template_, &how, text, size, err);
     if ((st == GGL_USAGE || st == GGL_FORMAT) && w->failed != SIZE_MAX)
-        (void)ggl_within(err, st, "messages[%zu]", w->failed);
+        (void)within_message(w, w->failed, st, err);
     return st;
 }
 
@@ -622,7 +649,11 @@ ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk, const llm_ch
     w.failed = SIZE_MAX;
     if (st == GGL_OK)
         st = render(c, &w, 0, 0, text, size, err);
-    if (st == GGL_USAGE && err && w.failed == SIZE_MAX && is_first(c, talk, err))
+    const bool is_refused = (st == GGL_USAGE || st == GGL_FORMAT) && w.failed == SIZE_MAX;
+    const size_t empty = is_refused ? find_empty(&w) : SIZE_MAX;
+    if (empty != SIZE_MAX)
+        (void)within_message(&w, empty, st, err);
+    else if (is_refused && st == GGL_USAGE && err && is_first(c, talk, err))
         (void)ggl_within(err, st, "messages[0]");
     if (st != GGL_OK && w.x.p->name)
         (void)ggl_within(err, st, "%s", w.x.p->name);

@@ -116,8 +116,13 @@ ggl_status llm_talk_add_value(llm_talk *t, const json_value *message, const llm_
 
 ggl_status llm_talk_append(llm_talk *t, ggl_str text, ggl_error *err) {
     llm_talk_message *m = t->n > 0 ? &t->message[t->n - 1] : NULL;
-    if (!m || m->content.n == 0)
-        return ggl_fail(err, GGL_USAGE, "the last message cannot be continued: it has no text");
+    if (!m)
+        return ggl_fail(err, GGL_USAGE, "there is no message to be continued");
+    if (m->content.n == 0)
+        return ggl_fail(
+            err, GGL_USAGE,
+            "messages[%zu] (%.*s): the last message cannot be continued: it has no text", t->n - 1,
+            (int)(m->role.n < 40 ? m->role.n : 40), m->role.s);
     if (text.n > UINT32_MAX - m->content.n)
         return ggl_fail(err, GGL_LIMIT, "a content has at most 4 GiB");
     json_value *object = ggl_arena_alloc(&t->arena, 1, sizeof *object);

@@ -180,7 +180,8 @@ TEST(copies) {
     CHECK_HAS(json(copy), "{\"role\": \"assistant\", \"content\": \"b!\"}");
     llm_talk_cut(copy, 3);
     CHECK_INT(llm_talk_append(copy, str("!"), &err), GGL_USAGE);
-    CHECK_HAS(err.msg, "the last message cannot be continued: it has no text");
+    CHECK_HAS(err.msg,
+              "messages[2] (assistant): the last message cannot be continued: it has no text");
     llm_talk_free(copy);
     CHECK_STR(json(t), whole);
     llm_talk_free(t);

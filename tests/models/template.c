@@ -842,6 +842,30 @@ TEST(refusals_and_their_messages) {
     }
 }
 
+/* An answer in which nothing was said is named, whatever the template stumbles over. */
+TEST(empty_answers) {
+    static const struct {
+        const char *text, *messages, *words;
+    } row[] = {
+        {"{{ messages[1].content.x.y }}", "{\"role\": \"assistant\", \"content\": \"\"}",
+         "messages[0] (assistant): it is empty, without content, reasoning and calls: t:1: "},
+        {"{% for m in messages %}{{ raise_exception('empty') if not m.content }}{% endfor %}",
+         "{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", \"content\": \"\"}",
+         "messages[1] (assistant): it is empty, without content, reasoning and calls: t:1: the "
+         "template refuses this conversation: empty"},
+        {"{% for m in messages %}{{ raise_exception('empty') if not m.content }}{% endfor %}",
+         "{\"role\": \"user\", \"content\": \"\"}", "messages[0]: t:1: the template refuses"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char json[256], *got = NULL;
+        size_t n;
+        snprintf(json, sizeof json, "{\"messages\": [%s]}", row[i].messages);
+        err = (ggl_error){0};
+        CHECK(by_template(row[i].text, strlen(row[i].text), json, &got, &n) != GGL_OK);
+        CHECK_MSG(strncmp(err.msg, row[i].words, strlen(row[i].words)) == 0, "%s", err.msg);
+    }
+}
+
 /* Variables that conversations have unless they are set: for all by llm_chat_set, or for one. */
 TEST(variables_of_conversations) {
     static const struct {

@@ -535,8 +535,8 @@ TEST(continued_messages) {
     a = ask_chat(&s, "");
     a->continues = true;
     r = answer_alone(&s, a);
-    CHECK_HAS(r->body.s,
-              "X 400 invalid_request the last message cannot be continued: it has no text");
+    CHECK_HAS(r->body.s, "X 400 invalid_request messages[0] (user): the last message cannot be "
+                         "continued: it has no text");
     reply_free(r);
     server_close(&s);
 }

@@ -229,7 +229,7 @@ def unknown():
             check(status == 200 and "X-Ignored-Fields" not in headers, f"{template}: {status} {headers}")
 
 
-FIRST = ("{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('System message must be at the beginning.') }}{% endif %}"
+FIRST = ("{{ raise_exception('Nothing was asked.') if messages[0].role == 'assistant' }}{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('System message must be at the beginning.') }}{% endif %}"
          "<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}{{ '<|assistant|>' if add_generation_prompt }}")
 
 
@@ -254,6 +254,9 @@ def systems():
             check(status == 200 and "because the chat template shows" in headers.get("X-Notes", ""), f"{path}: {status} {headers} {text[:200]}")
         shown = post(s, "/apply-template", bodies[-2][1])["prompt"]
         check(shown == "<|system|>S\n\nD<|end|><|user|>U<|end|><|assistant|>A<|end|><|user|>[System message]\nT\n[End of system message]\n\nV<|end|><|assistant|>", shown)
+        for path in "/v1/messages", "/v1/chat/completions", "/api/chat":
+            text = s.post(path, {"messages": [said("assistant", "")], **few})[2]
+            check(b"messages[0] (assistant): it is empty, without content, reasoning and calls: " in text, f"{path}: {text}")
         status, headers, _ = s.post("/v1/chat/completions", dict(CHAT, messages=[system, user]))
         check(status == 200 and "X-Notes" not in headers, headers)
 

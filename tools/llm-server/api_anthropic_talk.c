@@ -335,8 +335,12 @@ static ggl_status add_message(reading *r, const json_value *v, bool is_last) {
     const bool answers = strcmp(r->role, "assistant") == 0;
     r->after_tools = false;
     r->continues = answers && m.content->n > 0;
-    if (m.content->n == 0 && answers && is_last)
+    if (m.content->n == 0 && answers && is_last && r->talk.n_messages > 0)
         return GGL_OK;
+    if (m.content->n == 0 && answers && is_last) { /* the only message */
+        talk_message(&r->talk, r->role, (ggl_str){"", 0});
+        return GGL_OK;
+    }
     if (m.content->n == 0 && m.content->kind == JSON_ARRAY)
         return ggl_fail(r->err, GGL_USAGE, "\"content\" is an empty list");
     if (answers) {
