@@ -180,6 +180,8 @@ static ggl_status answer(llm_context *c, llm_talk *talk, llm_generate_params *p,
     if (llm_demands_call(p->tool_choice) && !asked.tools)
         return ggl_fail(err, GGL_USAGE, "tool_choice '%s' needs tools", p->tool_choice);
     st = llm_context_format(c, talk, true, &prompt, &n, &made, err);
+    if (st == GGL_OK)
+        llm_note_changes(&made.changes, p);
     llm_calls_params cp = llm_demand_params(c, asked.tools, (ggl_str){prompt, n});
     cp.demanded = llm_demands_call(p->tool_choice);
     asked.tokens = llm_calls_tokens_of(cp.format);

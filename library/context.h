@@ -133,6 +133,8 @@ ggl_status llm_context_see_talk(llm_context *c, const char *json, llm_talk **tal
 /* Renders a conversation. As llm_chat_format. made: NULL: nobody asks. */
 ggl_status llm_context_format(const llm_context *c, const llm_talk *talk, bool answer, char **text,
                               size_t *n, llm_chat_made *made, ggl_error *err);
+/* Says what of the conversation the prompt does not show as it was given, to p->note. */
+void llm_note_changes(const llm_chat_changes *changes, const llm_generate_params *p);
 /* llm_encode of such a text: what looks like a control token in a message is text. flags: of llm_tokenize. */
 ggl_status llm_context_tokenize(const llm_context *c, const llm_spans *given, ggl_str text,
                                 unsigned flags, int32_t **id, size_t *n_id, ggl_error *err);

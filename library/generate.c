@@ -5,6 +5,8 @@
 #include "context.h"
 #include "generation.h"
 #include "ggl/internal/os_clock.h"
+#include "ggl/internal/params.h"
+#include "ggl/internal/text.h"
 #include "ggl/internal/pass.h"
 #include "ggl/internal/sched.h"
 
@@ -380,18 +382,52 @@ ggl_status llm_context_format(const llm_context *c, const llm_talk *talk, bool a
     return llm_chat_prompt(c->chat, talk, &p, text, n, err);
 }
 
+void llm_note_changes(const llm_chat_changes *changes, const llm_generate_params *p) {
+    char text[LLM_CHAT_NOTES];
+    if (p->note && llm_chat_notes(changes, "; ", text))
+        p->note(p->user, text);
+}
+
+/* Gives what is known of a prompt beside its text. */
+static ggl_status get_more(const llm_context *c, const llm_chat_made *made, ggl_str text,
+                           llm_formatted *more, ggl_error *err) {
+    char notes[LLM_CHAT_NOTES];
+    (void)llm_chat_notes(&made->changes, "\n", notes);
+    const ggl_status st = llm_context_tokenize(c, &made->given, text, LLM_TOKENIZE_SPECIAL,
+                                               &more->id, &more->n_id, err);
+    more->notes = st == GGL_OK ? ggl_copy_text(notes) : NULL;
+    return st == GGL_OK && !more->notes
+               ? ggl_fail(err, GGL_NOMEM, "out of memory for a conversation")
+               : st;
+}
+
 ggl_status llm_chat_format(const llm_context *c, const char *json, bool answer, char **text,
-                           size_t *n, ggl_error *err) {
+                           size_t *n, llm_formatted *more, ggl_error *err) {
     llm_talk *talk = NULL;
+    llm_chat_made made = {0};
     *text = NULL;
     *n = 0;
+    if (more)
+        *more = (llm_formatted){0};
     if (!json)
         return ggl_fail(err, GGL_USAGE, "llm_chat_format needs a conversation as JSON");
     if (!c->chat)
         return ggl_pass(err, &c->why_no_chat);
     ggl_status st = llm_context_read_talk(c, json, &talk, err);
     if (st == GGL_OK)
-        st = llm_context_format(c, talk, answer, text, n, NULL, err);
+        st = llm_context_format(c, talk, answer, text, n, more ? &made : NULL, err);
+    if (st == GGL_OK && more)
+        st = get_more(c, &made, (ggl_str){*text, *n}, more, err);
+    if (st != GGL_OK) {
+        if (more) {
+            ggl_free(more->id);
+            *more = (llm_formatted){0};
+        }
+        ggl_free(*text);
+        *text = NULL;
+        *n = 0;
+    }
+    llm_chat_made_fini(&made);
     llm_talk_free(talk);
     return st;
 }
@@ -401,6 +437,7 @@ ggl_status llm_reply(llm_context *c, const llm_message *message, size_t n,
                      ggl_error *err) {
     llm_talk *talk = NULL;
     llm_chat_made made = {0};
+    llm_generate_params p = llm_generate_default();
     char *prompt = NULL;
     size_t n_prompt;
     llm_context_start(c);
@@ -414,6 +451,10 @@ ggl_status llm_reply(llm_context *c, const llm_message *message, size_t n,
                  : ggl_fail(err, GGL_USAGE, "message %zu needs a role and a content", i);
     if (st == GGL_OK)
         st = llm_context_format(c, talk, true, &prompt, &n_prompt, &made, err);
+    if (st == GGL_OK && params)
+        st = GGL_READ_PARAMS(llm_generate_params, &p, params, err);
+    if (st == GGL_OK)
+        llm_note_changes(&made.changes, &p);
     if (st == GGL_OK)
         st = generate_text(c, &made.given, (ggl_str){prompt, n_prompt}, LLM_TOKENIZE_SPECIAL,
                            params, each, user, err);

@@ -150,20 +150,20 @@ static bool on_prompt(void *user, int64_t done, int64_t n) {
     return js_progress((double)done, (double)n) == 0;
 }
 
-static int begin(const char *text, size_t n, unsigned flags) {
-    int32_t *id;
-    size_t n_id;
-    if (llm_encode(model, text, n, flags, &id, &n_id, &err) != GGL_OK)
-        return 0;
+/* Begins after tokens, which it frees. */
+static int begin(int32_t *id, size_t n) {
     request.p.prompt_progress = on_prompt;
-    const ggl_status st = llm_begin(model, id, n_id, &request.p, &err);
+    const ggl_status st = llm_begin(model, id, n, &request.p, &err);
     ggl_free(id);
     return st == GGL_OK;
 }
 
 /* Begins to continue a text, by the request's parameters. */
 EXPORT(int, js_begin, const char *text, size_t n) {
-    return begin(text, n, LLM_ADD_SPECIAL | LLM_READ_SPECIAL);
+    int32_t *id;
+    size_t n_id;
+    const unsigned flags = LLM_ADD_SPECIAL | LLM_READ_SPECIAL;
+    return llm_encode(model, text, n, flags, &id, &n_id, &err) == GGL_OK ? begin(id, n_id) : 0;
 }
 
 /* Begins to answer a conversation, {"messages": [..]}. */
@@ -172,13 +172,14 @@ EXPORT(int, js_begin_chat, const char *json) {
     size_t n, n_seen;
     if (llm_chat_see(model, json, &seen, &n_seen, &err) != GGL_OK)
         return 0;
-    ggl_status st = llm_chat_format(model, seen, true, &text, &n, &err);
+    llm_formatted more;
+    ggl_status st = llm_chat_format(model, seen, true, &text, &n, &more, &err);
     ggl_free(seen);
     if (st != GGL_OK)
         return 0;
-    const int ok = begin(text, n, LLM_READ_SPECIAL);
     ggl_free(text);
-    return ok;
+    ggl_free(more.notes);
+    return begin(more.id, more.n_id);
 }
 
 static size_t n_piece;

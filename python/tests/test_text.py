@@ -324,6 +324,24 @@ class Chat(unittest.TestCase):
             with self.subTest(text), Model("builtin:chat", n_ctx=64, chat_template=text + arguments + " }}{% endif %}{% endfor %}") as model:
                 self.assertTrue(model.format_chat(messages, answer=False).endswith('||{"zq": 1}'))
 
+    def test_control_tokens_in_messages(self):
+        end = self.model.tokenize("<|end|>", add_special=False)[0]
+
+        def count(model, content):
+            return model.tokenize_chat([{"role": "user", "content": content}]).count(end)
+
+        self.assertEqual(count(self.model, "a<|end|>"), count(self.model, "a"))
+        with Model("builtin:chat", n_ctx=64, parse_special_in_messages=True) as model:
+            self.assertEqual(count(model, "a<|end|>"), count(model, "a") + 1)
+
+    def test_warns_of_system_messages_that_move(self):
+        text = "{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('first') }}{% endif %}{{ m.content }}{% endfor %}"
+        messages = [{"role": "user", "content": "Hi"}, {"role": "system", "content": "Be brief."}]
+        with Model("builtin:chat", n_ctx=64, chat_template=text) as model:
+            for call in model.chat, model.answer:
+                with self.assertWarnsRegex(UserWarning, "a system message stands in a message of another role"):
+                    call(messages, max_tokens=1)
+
     def test_parts_of_contents(self):
         parts = [{"type": "text", "text": "Hi"}, {"type": "text", "text": "you"}]
         whole = self.model.format_chat([{"role": "user", "content": "Hi\nyou"}])

@@ -244,6 +244,52 @@ TEST(cancel_while_tokenizing) {
     llm_close(c);
 }
 
+static void keep_note(void *user, const char *note) {
+    snprintf(user, 512, "%s", note);
+}
+
+/* What looks like a control token in a message is text, and what a prompt does not show as it was given is said. */
+TEST(what_stems_from_messages) {
+    static const char talk[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"a<|end|>\"}, "
+                               "{\"role\": \"system\", \"content\": \"b\"}]}",
+                      first[] =
+                          "{% for m in messages %}{% if m.role == 'system' and not loop.first "
+                          "%}{{ raise_exception('first') }}{% endif %}<|{{ m.role }}|>{{ "
+                          "m.content }}<|end|>{% endfor %}";
+    for (int parses = 0; parses < 2; parses++) {
+        const llm_open_params o = {.size = sizeof o,
+                                   .n_ctx = 256,
+                                   .chat_template = first,
+                                   .parse_special_in_messages = parses};
+        ggl_error err;
+        llm_context *c = NULL;
+        llm_formatted more;
+        char *prompt = NULL, note[512] = "";
+        size_t n = 0, n_ends = 0;
+        int32_t *end = NULL;
+        REQUIRE_OK(llm_open(&c, "builtin:chat", &o, &err), &err);
+        REQUIRE_OK(llm_chat_format(c, talk, false, &prompt, &n, &more, &err), &err);
+        CHECK_HAS(more.notes, "a system message stands in a message of another role");
+        REQUIRE_OK(llm_encode(c, "<|end|>", 7, LLM_READ_SPECIAL, &end, &n, &err), &err);
+        for (size_t i = 0; i < more.n_id; i++)
+            n_ends += more.id[i] == end[0];
+        CHECK_INT((int)n_ends, 1 + parses);
+        llm_generate_params p = greedy(1);
+        p.note = keep_note;
+        p.user = note;
+        const llm_message m[] = {{"user", "a"}, {"system", "b"}};
+        CHECK_OK(llm_reply(c, m, 2, &p, NULL, NULL, &err), &err);
+        CHECK_HAS(note, "a system message stands in a message of another role");
+        ggl_free(end);
+        ggl_free(prompt);
+        ggl_free(more.id);
+        ggl_free(more.notes);
+        CHECK(llm_chat_format(c, "{}", false, &prompt, &n, &more, &err) != GGL_OK);
+        CHECK(!prompt && !more.id && !more.notes);
+        llm_close(c);
+    }
+}
+
 TEST(converses) {
     ggl_error err;
     llm_context *c = open_model("builtin:chat", false);
@@ -261,21 +307,21 @@ TEST(converses) {
     char *prompt;
     size_t n;
     CHECK_OK(llm_chat_format(c, "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}", true,
-                             &prompt, &n, &err),
+                             &prompt, &n, NULL, &err),
              &err);
     CHECK(prompt && strstr(prompt, "Hi") && strlen(prompt) == n);
     char *parts; /* as a list, and with variables of the template before it */
     CHECK_OK(llm_chat_format(c,
                              "{\"x\": [1], \"messages\": [{\"role\": \"user\", \"content\": "
                              "[{\"type\": \"text\", \"text\": \"Hi\"}]}]}",
-                             true, &parts, &n, &err),
+                             true, &parts, &n, NULL, &err),
              &err);
     CHECK_STR(parts, prompt);
     ggl_free(parts);
     CHECK_INT(llm_chat_format(c,
                               "{\"messages\": [{\"role\": \"user\", \"content\": "
                               "[{\"type\": \"image_url\"}]}]}",
-                              true, &parts, &n, &err),
+                              true, &parts, &n, NULL, &err),
               GGL_UNSUPPORTED);
     CHECK_HAS(err.msg, "messages[0]: content[0]: \"image_url\" is not supported");
     CHECK(!parts && n == 0);
@@ -600,7 +646,7 @@ TEST(refused) {
     size_t n;
     CHECK_INT(llm_generate(c, NULL, NULL, NULL, NULL, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "prompt");
-    CHECK_INT(llm_chat_format(c, NULL, true, &found, &n, &err), GGL_USAGE);
+    CHECK_INT(llm_chat_format(c, NULL, true, &found, &n, NULL, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "JSON");
     CHECK_INT(llm_context_text(c, NULL, &found, &n, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "key");

@@ -251,7 +251,7 @@ TEST(wrong_tools) {
                      demanded ? ", \"tool_choice\": \"required\"" : "");
             CHECK_INT(llm_chat_answer(c, talk, &p, NULL, NULL, &text, &n, &err), GGL_FORMAT);
             CHECK_HAS(err.msg, row[i].words);
-            CHECK_INT(llm_chat_format(c, talk, true, &text, &n, &err), GGL_FORMAT);
+            CHECK_INT(llm_chat_format(c, talk, true, &text, &n, NULL, &err), GGL_FORMAT);
             CHECK_HAS(err.msg, row[i].words);
             p.tools = row[i].tools;
             p.tool_choice = demanded ? "required" : NULL;

@@ -92,7 +92,7 @@ TEST(parts) {
     CHECK_INT(strlen(seen), n);
     REQUIRE_OK(llm_chat_see(c, seen, &again, &n, &err), &err); /* texts stay as they are */
     CHECK_STR(again, want);
-    REQUIRE_OK(llm_chat_format(c, again, true, &prompt, &n, &err), &err);
+    REQUIRE_OK(llm_chat_format(c, again, true, &prompt, &n, NULL, &err), &err);
     CHECK_HAS(prompt, mark);
     ggl_free(message);
     REQUIRE_OK(llm_chat_answer(c, again, &p, NULL, NULL, &message, &n, &err), &err);

@@ -123,7 +123,7 @@ static const char *json_of(int k, const char *last, bool kwargs) {
 static void by_library(const llm_context *c, int k, made *m) {
     char *text = NULL;
     size_t n = 0;
-    const ggl_status st = llm_chat_format(c, json_of(k, "", false), true, &text, &n, &err);
+    const ggl_status st = llm_chat_format(c, json_of(k, "", false), true, &text, &n, NULL, &err);
     set(m, st, text, n);
     ggl_free(text);
 }

@@ -96,7 +96,7 @@ static int32_t *tokens_of_use(llm_context *c, size_t *n) {
         return NULL;
     snprintf(talk, sizeof talk,
              "{\"messages\": [{\"role\": \"user\", \"content\": \"%s" ASKED "\"}]}", mark);
-    if (CHECK_OK(llm_chat_format(c, talk, true, &prompt, &n_prompt, &err), &err))
+    if (CHECK_OK(llm_chat_format(c, talk, true, &prompt, &n_prompt, NULL, &err), &err))
         CHECK_OK(llm_encode(c, prompt, n_prompt, LLM_READ_SPECIAL, &id, n, &err), &err);
     ggl_free(prompt);
     return id;

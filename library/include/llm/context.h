@@ -343,7 +343,8 @@ typedef struct llm_generate_params {
     void (*prompt_logits)(void *user, int64_t i, const float *logits);
     /* Gets the number of tokens of a prompt that have run, and of all; false: stop with GGL_CANCELLED. */
     bool (*prompt_progress)(void *user, int64_t n_done, int64_t n);
-    /* Gets sentences about names in json_schema that have no effect. */
+    /* Gets sentences about names in json_schema that have no effect, and of llm_reply and llm_chat_answer about what of the conversation the prompt does
+     * not show as it was given. */
     void (*note)(void *user, const char *text);
     /* [n_read]: of a model that reads a text before it writes (an encoder and a decoder, such as T5), the tokens of that
      * text; the prompt is then the beginning of what it writes. NULL: it reads the prompt, and begins with its own start token. */
@@ -418,15 +419,24 @@ typedef struct llm_message {
 GGL_API GGL_NODISCARD ggl_status llm_reply(llm_context *c, const llm_message *message, size_t n,
                                            const llm_generate_params *params, llm_piece_fn *each,
                                            void *user, ggl_error *err);
+/* What llm_chat_format gives besides the text. The caller frees id and notes by ggl_free. This struct stays as it is. */
+typedef struct llm_formatted {
+    int32_t *
+        id; /* [n_id]: the tokens of the prompt, in which what looks like a control token in a message is text */
+    size_t n_id;
+    char *
+        notes; /* what of the conversation the prompt does not show as it was given, such as a system message that stands in a user's: lines; "": nothing */
+} llm_formatted;
 /* Formats a conversation as llm_reply does. json: the text of an object that the template reads,
  * {"messages": [..], "tools": [..]}, in any form that llm-server reads, which makes the same prompt of it (docs/templates.md); GGL_FORMAT: it is none, or one
  * of the tools is no function. An error about a message names it: "messages[1]: ..". A content may be a list of parts of text; pictures, sounds and
  * files are refused (GGL_UNSUPPORTED): llm_chat_see puts marks in their places. answer: end with the beginning of an answer. The caller frees
  * *text, of *n bytes and a NUL, by ggl_free. Its special tokens are all in it: tokenize it without
- * LLM_ADD_SPECIAL. */
+ * LLM_ADD_SPECIAL; but what stems from messages can no longer be told from the rest then, so take more->id for llm_begin. more: NULL: nobody asks;
+ * after a failure its members are NULL. */
 GGL_API GGL_NODISCARD ggl_status llm_chat_format(const llm_context *c, const char *json,
                                                  bool answer, char **text, size_t *n,
-                                                 ggl_error *err);
+                                                 llm_formatted *more, ggl_error *err);
 
 /* Shows the pictures of a conversation to the model and plays its sounds, as llm_see and llm_listen do: *seen becomes the same conversation with their marks in
  * their places, for llm_chat_format. json: as for llm_chat_format, with contents that are lists of parts, in the order of the text, such as

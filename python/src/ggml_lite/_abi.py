@@ -120,6 +120,10 @@ class Facts(c.Structure):
     _fields_ = fields("n_ctx:q n_vocab:i n_embd:i bos:i eos:i has_chat:? sees:? hears:? pooling:s placement:s")
 
 
+class Formatted(c.Structure):
+    _fields_ = fields("id:ids n_id:z notes:p", ids=Ids)
+
+
 class RunInfo(c.Structure):
     _fields_ = fields(
         "size:z finish:i stop:i n_reused:q n_prompt:q n_generated:q n_guessed:q n_right:q "
@@ -242,7 +246,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_begin": (STATUS, Context, Ids, c.c_size_t, c.POINTER(GenerateParams)),
     "llm_next": (STATUS, Context, TextOut, SizeOut),
     "llm_chat_see": (STATUS, Context, c.c_char_p, TextOut, SizeOut),
-    "llm_chat_format": (STATUS, Context, c.c_char_p, c.c_bool, TextOut, SizeOut),
+    "llm_chat_format": (STATUS, Context, c.c_char_p, c.c_bool, TextOut, SizeOut, c.POINTER(Formatted)),
     "llm_chat_answer": (STATUS, Context, c.c_char_p, c.POINTER(GenerateParams), PartFn, c.c_void_p, TextOut, SizeOut),
     "llm_jobs_add": (STATUS, Context, c.POINTER(Job)),
     "llm_jobs_step": (STATUS, Context, SizeOut),

@@ -18,7 +18,7 @@ from ._handle import Handle
 from ._interrupt import interruptible
 from ._jobs import Batch, Job, Jobs
 from ._measure import Measures
-from ._notes import warn, warn_of_notes
+from ._notes import warn, warn_of, warn_of_notes
 from ._open_params import Opening, Path
 from ._opening import file_bytes, in_arguments, known_arguments, open_params
 from ._options import Options, elements, generate_params, number, whole
@@ -235,9 +235,8 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         **options: Unpack[Options],
     ) -> Stream:
         """The same, piece by piece."""
-        prompt = self.format_chat(messages, tools=tools, variables=variables)
-        params = generate_params(self._lib, options)
-        return Stream(self, self.tokenize(prompt, add_special=False), params, is_answer=True)
+        ids = self.tokenize_chat(messages, tools=tools, variables=variables)
+        return Stream(self, ids, generate_params(self._lib, options), is_answer=True)
 
     def answer(
         self,
@@ -285,6 +284,26 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         """The prompt that the chat template makes of a conversation. answer: it ends with the beginning of an answer."""
         return self._formatted(self._conversation(messages, tools, variables), answer)
 
+    def tokenize_chat(
+        self,
+        messages: Messages,
+        *,
+        tools: Optional[Tools] = None,
+        variables: Optional[Mapping[str, Any]] = None,
+        answer: bool = True,
+    ) -> List[int]:
+        """The tokens of that prompt, in which what looks like a control token in a message is text. Warns of what the prompt does not show as it was
+        given, such as a system message that stands in a user's."""
+        more = _abi.Formatted()
+        self._formatted(self._conversation(messages, tools, variables), answer, more)
+        try:
+            for note in c.string_at(more.notes).decode("utf-8", "replace").splitlines():
+                warn_of(note)
+            return list(more.id[: more.n_id])
+        finally:
+            self._lib.ggl_free(more.id)
+            self._lib.ggl_free(more.notes)
+
     def _conversation(self, messages: Messages, tools: Optional[Tools], variables: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
         """What the library takes. Warns of what the template does not read."""
         if isinstance(messages, str):
@@ -311,13 +330,13 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
             return bool(re.search(rf"\b{re.escape(name)}\b" + (r"|\bfunctions\b" if name == "tools" else ""), self._template))
         return self._formatted(talk) != self._formatted({key: value for key, value in talk.items() if key != name})
 
-    def _formatted(self, talk: Dict[str, Any], answer: bool = True) -> str:
+    def _formatted(self, talk: Dict[str, Any], answer: bool = True, more: Optional[_abi.Formatted] = None) -> str:
         text, n = c.c_void_p(), c.c_size_t()
         conversation = json.dumps(talk).encode()
         if self.sees or self.hears:
             conversation = self._seen(conversation)
         with self._call() as handle:
-            self._lib.llm_chat_format(handle, conversation, answer, c.byref(text), c.byref(n))
+            self._lib.llm_chat_format(handle, conversation, answer, c.byref(text), c.byref(n), c.byref(more) if more is not None else None)
         return _abi.taken_bytes(self._lib, text, n).decode("utf-8", "replace")
 
     # --- many texts -------------------------------------------------------------------------------

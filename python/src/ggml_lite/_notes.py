@@ -13,8 +13,14 @@ def warn(text: str) -> None:
     warnings.warn(text, stacklevel=level + 1)
 
 
+def warn_of(note: str) -> None:
+    """Warns of a sentence of the library, but not of tools that are not shown: Model says so when it reads the conversation."""
+    if not note.startswith("the chat template shows no tools"):
+        warn(note)
+
+
 def warn_of_notes(params: GenerateParams) -> None:
     """Warns of what the library has said of the parameters, such as a misspelt keyword of a schema. It said so on another thread."""
     for notes in params.notes:
         while notes:
-            warn(notes.pop(0))
+            warn_of(notes.pop(0))

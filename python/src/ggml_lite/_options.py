@@ -368,6 +368,5 @@ def generate_params(lib: Library, options: Mapping[str, Any]) -> GenerateParams:
     set_numbers(p, numbers)
     if schedule:
         set_diffusion(p, schedule)
-    if p.json_schema:
-        collect_notes(p)
+    collect_notes(p)
     return p
