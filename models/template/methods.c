@@ -423,7 +423,66 @@ static tv l_count(tv_heap *h, tv l, const tv_args *a) {
     return tv_int(n);
 }
 
-/* Methods that change their object, which Hugging Face's environment refuses, too. */
+/* Returns the place of an index, from the end if it is negative, moved into the list or up to its end. */
+static size_t place_in(tv_heap *h, tv l, tv index) {
+    const int64_t n = (int64_t)l.list->n, i = llm_tv_want_int(h, index, "the index"),
+                  at = i < 0 ? i + n : i;
+    return (size_t)(at < 0 ? 0 : at > n ? n : at);
+}
+static tv l_append(tv_heap *h, tv l, const tv_args *a) {
+    llm_tv_push(h, l, *a->at[0]);
+    return tv_none();
+}
+static tv l_extend(tv_heap *h, tv l, const tv_args *a) {
+    const tv_list *more = llm_tv_elements(h, *a->at[0]);
+    const size_t n = more->n; /* which may be the list itself */
+    for (size_t i = 0; i < n; i++)
+        llm_tv_push(h, l, more->at[i]);
+    return tv_none();
+}
+static tv l_insert(tv_heap *h, tv l, const tv_args *a) {
+    const size_t i = place_in(h, l, *a->at[0]), n = l.list->n;
+    llm_tv_push(h, l, tv_none());
+    llm_tv_step(h, n - i);
+    memmove(l.list->at + i + 1, l.list->at + i, (n - i) * sizeof *l.list->at);
+    l.list->at[i] = *a->at[1];
+    return tv_none();
+}
+static tv take_out(tv_heap *h, tv l, size_t i) {
+    const tv v = l.list->at[i];
+    llm_tv_step(h, l.list->n - i);
+    memmove(l.list->at + i, l.list->at + i + 1, (--l.list->n - i) * sizeof v);
+    return v;
+}
+static tv l_pop(tv_heap *h, tv l, const tv_args *a) {
+    const int64_t n = (int64_t)l.list->n,
+                  i = a->at[0] ? llm_tv_want_int(h, *a->at[0], "the index") : -1;
+    if (i < -n || i >= n)
+        llm_tv_fail(h, GGL_FORMAT, "pop: the list has %lld elements, none at %lld", (long long)n,
+                    (long long)i);
+    return take_out(h, l, (size_t)(i < 0 ? i + n : i));
+}
+static tv l_remove(tv_heap *h, tv l, const tv_args *a) {
+    (void)take_out(h, l, (size_t)l_index(h, l, a).integer);
+    return tv_none();
+}
+static tv l_clear(tv_heap *h, tv l, const tv_args *a) {
+    (void)h, (void)a;
+    l.list->n = 0;
+    return tv_none();
+}
+static tv l_reverse(tv_heap *h, tv l, const tv_args *a) {
+    (void)a;
+    llm_tv_step(h, l.list->n);
+    for (size_t i = 0, k = l.list->n; i + 1 < k--; i++) {
+        const tv v = l.list->at[i];
+        l.list->at[i] = l.list->at[k];
+        l.list->at[k] = v;
+    }
+    return tv_none();
+}
+
+/* Other methods that change their object. */
 static tv changes(tv_heap *h, tv self, const tv_args *a) {
     (void)a;
     llm_tv_fail(h, GGL_UNSUPPORTED, "a method that changes %s is not supported",
@@ -476,10 +535,19 @@ static const tv_builtin dict_methods[] = {
 };
 
 static const tv_builtin list_methods[] = {
-    {"index", "value", l_index}, {"count", "value", l_count}, {"append", "*", changes},
-    {"copy", "", l_copy},        {"extend", "*", changes},    {"insert", "*", changes},
-    {"pop", "*", changes},       {"remove", "*", changes},    {"sort", "* **", changes},
-    {"reverse", "", changes},
+    {"index", "value", l_index},
+    {"count", "value", l_count},
+    /* a tuple has those above; the ones below change their list, as Jinja allows and Hugging Face's environment does not: templates of published
+     * models do so */
+    {"append", "object", l_append},
+    {"copy", "", l_copy},
+    {"extend", "iterable", l_extend},
+    {"insert", "index object", l_insert},
+    {"pop", "index?", l_pop},
+    {"remove", "value", l_remove},
+    {"clear", "", l_clear},
+    {"reverse", "", l_reverse},
+    {"sort", "* **", changes},
 };
 
 const tv_builtin *llm_tv_method(tv_kind kind, ggl_str name) {

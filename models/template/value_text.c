@@ -423,6 +423,7 @@ static void put_json(tv_heap *h, tv_text *t, tv v, const tv_json_style *style, i
         break;
     case TV_LIST:
     case TV_TUPLE:
+    case TV_ITERATOR: /* an error in Python; templates that other programs run rely on it */
         put_json_array(h, t, v.list, style, depth);
         break;
     case TV_DICT:

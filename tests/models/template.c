@@ -433,7 +433,13 @@ TEST(messages) {
         {"{{ 'x'.replace('a') }}", "t:1: method replace needs its argument 'new'"},
         {"{{ raise_exception('no system') }}",
          "t:1: the template refuses this conversation: no system"},
-        {"{{ [].append(1) }}", "t:1: a method that changes a list is not supported"},
+        {"{{ [2, 1].sort() }}", "t:1: a method that changes a list is not supported"},
+        {"{{ [].pop() }}", "t:1: pop: the list has 0 elements, none at -1"},
+        {"{{ [1].pop(1) }}", "t:1: pop: the list has 1 elements, none at 1"},
+        {"{% set l = [] %}{% set _ = l.append(l) %}{{ l }}",
+         "t:1: values, expressions or calls are nested more than 500 deep"},
+        {"{% set l = [1] %}{% for x in l %}{% set _ = l.append(x) %}{% endfor %}",
+         "t:1: the template needs more than 64 MiB of memory"},
         {"{{ [1]|map('string')|length }}",
          "t:1: an iterator (|list makes a list of it) has no length"},
         {"{% if true %}\n{{ x|frobnicate }}{% endif %}", "t:2: there is no filter 'frobnicate'"},
@@ -457,6 +463,35 @@ TEST(messages) {
         char *got = render(cases[i].text);
         CHECK_MSG(!got && strcmp(err.msg, cases[i].message) == 0, "%s: '%s', not '%s'",
                   cases[i].text, got ? got : err.msg, cases[i].message);
+        ggl_free(got);
+    }
+}
+
+/* What transformers' environment refuses, and templates of published models need: they change lists, as Python does, and write generators as JSON. */
+TEST(beyond_transformers) {
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"{% set q = namespace(ids=[]) %}{% for x in ['a', 'b', 'c'] %}"
+         "{% set _ = q.ids.append(x) %}{% endfor %}{{ q.ids.pop(0) }}{{ q.ids.pop() }}{{ q.ids }}",
+         "ac['b']"},
+        {"{% set l = [1, 2] %}{{ l.extend(l) }}{{ l.extend('xy') }}{{ l }}",
+         "NoneNone[1, 2, 1, 2, 'x', 'y']"},
+        {"{% set l = [1] %}{{ l.insert(0, 0) }}{{ l.insert(-1, 'a') }}{{ l.insert(99, 9) }}"
+         "{{ l.insert(-99, 'b') }}{{ l }}",
+         "NoneNoneNoneNone['b', 0, 'a', 1, 9]"},
+        {"{% set l = [3, 1, 2, 1] %}{{ l.remove(1) }}{{ l.reverse() }}{{ l }}{{ l.clear() }}{{ l "
+         "}}",
+         "NoneNone[1, 2, 3]None[]"},
+        {"{% set l = [1, 2, 3] %}{% for x in l %}{{ x }}{% if x == 1 %}{% set _ = l.pop(0) %}"
+         "{% endif %}{% endfor %}",
+         "13"},
+        {"{{ [3, 1]|map('string')|tojson }}{{ {'a': 1}|items|tojson }}",
+         "[\"3\", \"1\"][[\"a\", 1]]"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *got = render(cases[i].text);
+        CHECK_STR(got ? got : err.msg, cases[i].shown);
         ggl_free(got);
     }
 }
