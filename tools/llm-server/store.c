@@ -178,6 +178,14 @@ bool store_put(answer_store *s, const stored *x) {
     return is_kept;
 }
 
+bool store_replace(answer_store *s, const stored *held, const stored *x) {
+    ggl_os_mutex_lock(&s->lock);
+    const entry *now = *find(s, (ggl_str){held->id, strlen(held->id)}, held->owner);
+    const bool is_kept = now && &now->x == held && keep(s, make(s, x));
+    ggl_os_mutex_unlock(&s->lock);
+    return is_kept;
+}
+
 const stored *store_find(answer_store *s, ggl_str id, uint64_t owner) {
     ggl_os_mutex_lock(&s->lock);
     expire(s);
