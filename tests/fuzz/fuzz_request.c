@@ -52,7 +52,7 @@ static answer_store *make_store(void) {
          "[{\"type\":\"output_text\",\"text\":\"b\"}]}]}"},
         {"resp_B", "resp_A", "[{\"type\":\"item_reference\",\"id\":\"msg_A_0\"}]", "",
          "{\"output\":[]}"},
-        {"conv_C", "", "[{\"role\":\"user\",\"content\":\"a\"}]", "{}", ""},
+        {"conv_C", "", "[{\"id\":\"msg_C_xq\",\"role\":\"user\",\"content\":\"a\"}]", "{}", ""},
         {"msg_A", "", "[{\"role\":\"user\",\"content\":\"a\"}]", "{\"system\":\"s\"}",
          "{\"content\":[{\"type\":\"text\",\"text\":\"b\"}]}"}};
     answer_store *s = store_new(NULL, 1 << 20);
@@ -125,7 +125,7 @@ bool fuzz_seed(int k, uint8_t **data, size_t *size) {
         "\"configuration_update\", \"reasoning\": {\"effort\": \"low\"}, \"text\": {\"format\": "
         "{\"type\": \"text\"}}}, {\"type\": \"compaction_trigger\"}], \"previous_response_id\": "
         "\"resp_B\", \"reasoning\": {\"summary\": \"auto\", \"context\": \"current_turn\"}}",
-        "\2{\"input\": [{\"id\": \"msg_C_i0\"}], \"conversation\": {\"id\": \"conv_C\"}, "
+        "\2{\"input\": [{\"id\": \"msg_C_xq\"}], \"conversation\": {\"id\": \"conv_C\"}, "
         "\"store\": "
         "true}",
         "\6{\"max_tokens\": 5, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "

@@ -497,6 +497,8 @@ TEST(refuses_edits) {
              EDITS("{\"type\": \"compact_20260112\", \"trigger\": {\"type\": \"input_tokens\", "
                    "\"value\": 1}}"),
          "more than the edit's \"trigger\""},
+        {TALK(SAYS("user", TEXT("q"))) EDITS("1, 2, 3, 4, 5"),
+         "context_management: there are 5 edits; at most 4"},
         {TALK(SAYS("user", TEXT("q"))) ", \"context_management\": {\"edits\": 7}}",
          "\"context_management\" must be an object with a list \"edits\""},
         {TALK(SAYS("user", TEXT("q"))) ", \"compaction\": {\"type\": \"x\"}}",

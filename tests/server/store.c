@@ -49,7 +49,14 @@ TEST(entries) {
     CHECK(store_append(s, str("c"), 7, str("[3]"), str("[4]")));
     CHECK(!store_append(s, str("c"), 8, str("[5]"), str("[]")));
     x = store_find(s, str("c"), 7);
-    CHECK(x && str_is(x->sent, "[1,2,3,4]"));
+    REQUIRE(x && str_is(x->sent, "[1,2,3,4]"));
+    stored other = *x;
+    other.sent = str("[1]");
+    CHECK(store_replace(s, x, &other) && !store_replace(s, x, &other)); /* it is another one now */
+    store_release(s, x);
+    x = store_find(s, str("c"), 7);
+    CHECK(x && str_is(x->sent, "[1]"));
+    CHECK(store_remove(s, str("c"), 7) && !store_replace(s, x, &other));
     store_release(s, x);
     store_free(s);
     store_free(NULL);
@@ -135,7 +142,9 @@ static void begin_store(void) {
              "", "{\"output\":[" SAYS("R_0", "four") "]}");
     put_text(store, "resp_lost", "resp_gone", 7, "[]", "", "{\"output\":[]}");
     put_text(store, "resp_C", "conv_T", 7, "[]", "", "{\"output\":[" SAYS("C_0", "x") "]}");
-    put_text(store, "conv_T", "", 7, "[" USER("one") "," SAYS("A_9", "yes") "]", "{}", "");
+    put_text(store, "conv_T", "", 7,
+             "[{\"id\":\"msg_T_xq\",\"role\":\"user\",\"content\":\"one\"}," SAYS("A_9", "yes") "]",
+             "{}", "");
 }
 
 static void end_store(void) {
@@ -175,7 +184,7 @@ TEST(named_conversations) {
               "{\"input\":[" ALL "," SAYS("x", "four") "," USER("five") "]}");
     same_talk("{\"conversation\":\"conv_T\",\"input\":\"three\"}",
               "{\"input\":[" USER("one") "," SAYS("x", "yes") "," USER("three") "]}");
-    same_talk("{\"conversation\":{\"id\":\"conv_T\"},\"input\":[" REF("msg_T_i0") "]}",
+    same_talk("{\"conversation\":{\"id\":\"conv_T\"},\"input\":[" REF("msg_T_xq") "]}",
               "{\"input\":[" USER("one") "," SAYS("x", "yes") "," USER("one") "]}");
     end_store();
 }
@@ -230,6 +239,8 @@ static const struct {
      "input[0]: Item with id 'msg_A_0' not found", GGL_NOT_FOUND},
     {"{\"input\":[" REF("msg_R_i1") "]}", "input", NULL, "not found", GGL_NOT_FOUND},
     {"{\"input\":[" REF("msg_A_i1") "]}", "input", NULL, "not found", GGL_NOT_FOUND},
+    {"{\"input\":[" REF("msg_T_xr") "]}", "input", NULL, "not found", GGL_NOT_FOUND},
+    {"{\"input\":[" REF("msg_T_i0") "]}", "input", NULL, "not found", GGL_NOT_FOUND},
     {"{\"input\":[" REF("msg_A_99999999999999999999") "]}", "input", NULL, "not found",
      GGL_NOT_FOUND},
     {"{\"input\":[" REF("") "," REF("_") "]}", "input", NULL, "not found", GGL_NOT_FOUND},

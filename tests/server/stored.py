@@ -169,6 +169,14 @@ def conversations():
         check(items[2]["id"] == one["output"][0]["id"] and len({x["id"] for x in items}) == 5, items)
         more = post(s, f"/v1/conversations/{talk['id']}/items", {"items": [hello]})
         check(len(more["data"]) == 6, more)
+        path = f"/v1/conversations/{talk['id']}/items/"
+        first = more["data"][0]["id"]
+        check(get(s, path + first) == more["data"][0] and get(s, path + "none", 404), "an item")
+        check(text_of(ask(s, [{"type": "item_reference", "id": first}])) == text_of(ask(s, "Hello!")), "an item that is named")
+        check(get(s, path + first, method="DELETE") == talk and get(s, path + first, 404), "an item is removed")
+        check([x["id"] for x in get(s, path[:-1])["data"]] == [x["id"] for x in more["data"][1:]], "the others stay")
+        get(s, path + first, 404, method="DELETE")
+        post(s, path[:-1], {"items": [hello]})
         ask(s, "Not kept", conversation=talk["id"], store=False)
         check(len(get(s, f"/v1/conversations/{talk['id']}/items")["data"]) == 6, "store: false")
         check("belongs to the conversation" in ask(s, "a", status=400, previous_response_id=one["id"])["error"]["message"], "previous_response_id")

@@ -199,9 +199,10 @@ static void send_talk(models *t, const stored *x, const http_request *q, http_re
     admin_send(&out, q, r);
 }
 
-/* Reads {"items": [..], "metadata": {..}}; both may be absent. */
-static ggl_status read_talk(llm_json **doc, const http_request *q, llm_json_out *items,
-                            llm_json_out *metadata, bool needs_items, ggl_error *err) {
+/* Reads {"items": [..], "metadata": {..}}; both may be absent. id: of the conversation. */
+static ggl_status read_talk(llm_json **doc, const http_request *q, const char *id,
+                            llm_json_out *items, llm_json_out *metadata, bool needs_items,
+                            ggl_error *err) {
     static const shape_row rows[] = {{"items", SHAPE_LIST, 0, NULL},
                                      {"metadata", SHAPE_OBJECT, sizeof(json_value *), NULL},
                                      {0}};
@@ -219,7 +220,7 @@ static ggl_status read_talk(llm_json **doc, const http_request *q, llm_json_out 
             st = ggl_fail(err, GGL_USAGE, "items[%u] must be an object, not %s", (unsigned)i,
                           llm_json_kind_text((json_kind)v[0]->item[i].kind));
     if (st == GGL_OK && v[0])
-        llm_json_put_value(items, v[0]);
+        openai_put_talk_items(id, v[0], items);
     if (st == GGL_OK && v[1])
         llm_json_put_value(metadata, v[1]);
     return st;
@@ -237,13 +238,12 @@ static ggl_status no_room(ggl_error *err) {
 static ggl_status make_talk(models *t, const http_request *q, stored *x, ggl_error *err) {
     llm_json *doc = NULL;
     llm_json_out items = {0}, metadata = {0};
-    ggl_status st = read_talk(&doc, q, &items, &metadata, false, err);
-    *x = (stored){.owner = models_client(t, q),
-                  .created = (int64_t)time(NULL),
-                  .sent = text_or(&items, "[]"),
-                  .fixed = text_or(&metadata, "{}")};
+    *x = (stored){.owner = models_client(t, q), .created = (int64_t)time(NULL)};
     memcpy(x->id, "conv_", 5);
     random_text(x->id + 5, ID_LETTERS);
+    ggl_status st = read_talk(&doc, q, x->id, &items, &metadata, false, err);
+    x->sent = text_or(&items, "[]");
+    x->fixed = text_or(&metadata, "{}");
     const bool whole = !items.failed && !metadata.failed;
     if (st == GGL_OK && !(whole && store_put(models_store(t), x)))
         st = no_room(err);
@@ -273,20 +273,95 @@ void admin_talk_create(models *t, const http_request *q, http_reply *r) {
     store_release(models_store(t), kept);
 }
 
+/* The id of an item that a path names, /v1/conversations/ID/items/ITEM; s NULL: it names none. */
+static ggl_str item_of(const place *p) {
+    static const char items[] = "items/";
+    const size_t n = sizeof items - 1;
+    const bool names = strncmp(p->rest, items, n) == 0 && p->rest[n];
+    return names ? (ggl_str){p->rest + n, strlen(p->rest + n)} : (ggl_str){NULL, 0};
+}
+
+/* Writes an item, or, without `one`, all but that one, as a list. False: it is not there. */
+static bool put_item_of(const stored *x, ggl_str id, bool one, llm_json_out *out) {
+    llm_json *doc = NULL;
+    bool found = false;
+    size_t n = 0;
+    if (recall_parse(&doc, x->sent, NULL) != GGL_OK)
+        return false;
+    llm_json_put_text(out, one ? "" : "[");
+    for (uint32_t i = 0; i < doc->root.n; i++) {
+        const json_value *item = &doc->root.item[i],
+                         *own = llm_json_get_kind(item, "id", JSON_STRING);
+        const bool is = own && ggl_str_equal(json_str(own), id);
+        found = found || is;
+        if (is && one) {
+            openai_put_listed(x, item, i, out);
+            break;
+        }
+        if (is || one)
+            continue;
+        llm_json_put_text(out, n++ > 0 ? "," : "");
+        llm_json_put_value(out, item);
+    }
+    llm_json_put_text(out, one ? "" : "]");
+    llm_json_free(doc);
+    return found;
+}
+
+static void send_item(models *t, const stored *x, ggl_str id, const http_request *q,
+                      http_reply *r) {
+    llm_json_out out = {0};
+    if (put_item_of(x, id, true, &out)) {
+        admin_send(&out, q, r);
+        return;
+    }
+    ggl_free(out.s);
+    not_found(t, "Item", q, r);
+}
+
 void admin_talk(models *t, const http_request *q, http_reply *r) {
     const place p = place_of(q, "/conversations/", "conv_");
-    if (*p.rest && strcmp(p.rest, "items") != 0) {
+    const ggl_str item = item_of(&p);
+    if (*p.rest && strcmp(p.rest, "items") != 0 && !item.s) {
         not_found(t, "There is no such part of a conversation", q, r);
         return;
     }
     const stored *x = find(t, &p, "Conversation", q, r);
     if (!x)
         return;
-    if (*p.rest)
+    if (item.s)
+        send_item(t, x, item, q, r);
+    else if (*p.rest)
         send_page(t, x, q, r);
     else
         send_talk(t, x, q, r);
     store_release(models_store(t), x);
+}
+
+/* Takes an item out of a conversation, which is the answer. */
+static void delete_item(models *t, const place *p, ggl_str item, const http_request *q,
+                        http_reply *r) {
+    enum { TRIES = 8 }; /* others may change it meanwhile */
+    bool found = true, is_done = false;
+    for (int i = 0; i < TRIES && found && !is_done; i++) {
+        const stored *x = find(t, p, "Conversation", q, r);
+        llm_json_out rest = {0};
+        if (!x)
+            return;
+        found = put_item_of(x, item, false, &rest);
+        stored shorter = *x;
+        shorter.sent = (ggl_str){rest.s, rest.n};
+        is_done = found && !rest.failed && store_replace(models_store(t), x, &shorter);
+        if (is_done)
+            send_talk(t, x, q, r);
+        store_release(models_store(t), x);
+        ggl_free(rest.s);
+    }
+    ggl_error err = {0};
+    if (!found)
+        not_found(t, "Item", q, r);
+    else if (!is_done)
+        fail(t, no_room(&err), &err, NULL, q, r);
 }
 
 /* Gives a conversation more items, or other metadata. */
@@ -296,7 +371,7 @@ static ggl_status change_talk(answer_store *s, const stored *x, const llm_json_o
     stored other = *x;
     other.fixed = text_or(metadata, "{}");
     const bool is_kept = items->n > 0 ? store_append(s, id, x->owner, text_or(items, "[]"), none)
-                                      : store_put(s, &other);
+                                      : store_replace(s, x, &other);
     return is_kept && !items->failed && !metadata->failed ? GGL_OK : no_room(err);
 }
 
@@ -314,7 +389,7 @@ void admin_talk_change(models *t, const http_request *q, http_reply *r) {
     const stored *x = find(t, &p, "Conversation", q, r), *changed = NULL;
     if (!x)
         return;
-    ggl_status st = read_talk(&doc, q, &items, &metadata, adds, &err);
+    ggl_status st = read_talk(&doc, q, x->id, &items, &metadata, adds, &err);
     if (st == GGL_OK && !adds && items.n > 0)
         st = ggl_fail(&err, GGL_USAGE, "POST /v1/conversations/ID/items adds items");
     if (st == GGL_OK)
@@ -334,8 +409,12 @@ void admin_talk_change(models *t, const http_request *q, http_reply *r) {
 
 void admin_talk_delete(models *t, const http_request *q, http_reply *r) {
     const place p = place_of(q, "/conversations/", "conv_");
-    const ggl_str id = {p.id, strlen(p.id)};
+    const ggl_str id = {p.id, strlen(p.id)}, item = item_of(&p);
     answer_store *s = models_store(t);
+    if (item.s) {
+        delete_item(t, &p, item, q, r);
+        return;
+    }
     if (*p.rest || !s || id.n == 0 || !store_remove(s, id, models_client(t, q)))
         not_found(t, "Conversation", q, r);
     else

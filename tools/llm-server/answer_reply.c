@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "answer_impl.h"
+#include "api_recall.h"
 
 /* Sends what the dialect has written. False: out of memory. */
 static bool send(job *j) {
@@ -143,17 +144,21 @@ static bool write_whole(job *j) {
 static void add_to_talk(const job *j, ggl_str text) {
     const ask_keeping *k = &j->ask->keep;
     const ggl_str id = {k->conversation, strlen(k->conversation)};
-    llm_json *doc = NULL;
-    llm_json_out items = {0};
-    const json_value *list = llm_json_parse(&doc, text.s, text.n, "answer", NULL) == GGL_OK
-                                 ? llm_json_get_kind(&doc->root, "output", JSON_ARRAY)
-                                 : NULL;
-    if (list)
-        llm_json_put_value(&items, list);
-    if (list && !items.failed)
-        (void)store_append(j->answers->store, id, j->client, k->sent, (ggl_str){items.s, items.n});
-    ggl_free(items.s);
-    llm_json_free(doc);
+    llm_json *sent = NULL, *body = NULL;
+    llm_json_out had = {0}, gave = {0};
+    if (recall_parse(&sent, k->sent, NULL) == GGL_OK && recall_parse(&body, text, NULL) == GGL_OK) {
+        const json_value *output = llm_json_get_kind(&body->root, "output", JSON_ARRAY);
+        openai_put_talk_items(k->conversation, &sent->root, &had);
+        if (output)
+            llm_json_put_value(&gave, output);
+    }
+    if (gave.n > 0 && !had.failed && !gave.failed)
+        (void)store_append(j->answers->store, id, j->client, (ggl_str){had.s, had.n},
+                           (ggl_str){gave.s, gave.n});
+    ggl_free(had.s);
+    ggl_free(gave.s);
+    llm_json_free(sent);
+    llm_json_free(body);
 }
 
 /* Keeps the answer for requests that name it; the client may come with one as soon as it has read the end. */

@@ -174,7 +174,7 @@ static ggl_status read_output_config(ask *a, const json_value *v, const server_f
 /* Edits of earlier turns; they are applied when the messages are read. */
 static ggl_status read_context_edits(ask *a, const json_value *v, const server_facts *facts,
                                      ggl_error *err) {
-    enum { MOST_EDITS = 16 };
+    enum { MOST_EDITS = 4 };
     const json_value *edits = llm_json_get(v, "edits");
     (void)facts;
     if (v->kind != JSON_OBJECT || (edits && edits->kind != JSON_ARRAY && edits->kind != JSON_NULL))

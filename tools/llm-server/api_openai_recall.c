@@ -4,7 +4,7 @@
  *     becomes {"previous_response_id": "resp_A", "input": [what A had, what A gave, the item of B, X]}
  *
  * An item's id has that of its answer: the second item that resp_A gave is msg_A_1, the second one that its request had
- * msg_A_i1. */
+ * msg_A_i1. One that was put into conv_A is msg_A_x and random letters. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +17,8 @@ typedef struct source {
     ggl_str id; /* the key */
     const stored *x;
     llm_json *sent, *answer; /* NULL: not parsed yet */
+    ggl_str *name;           /* ids of the items of a conversation; NULL: not needed yet */
+    ggl_index names;
 } source;
 
 typedef struct reading {
@@ -40,6 +42,7 @@ static void end(reading *r) {
     for (size_t i = 0; i < r->n; i++) {
         llm_json_free(r->source[i].sent);
         llm_json_free(r->source[i].answer);
+        ggl_index_fini(&r->source[i].names);
         store_release(r->a->store, r->source[i].x);
     }
     ggl_free(r->source);
@@ -90,6 +93,39 @@ static source *find_source(reading *r, ggl_str id) {
     return s;
 }
 
+/* What the id of an item says. */
+typedef struct item_id {
+    char key[STORE_ID + 1]; /* of the answer, without "resp_", or of the conversation */
+    char
+        kind; /* 'g': the answer gave it; 'i': the request had it; 'x': the conversation has it; 0: it is no id of this server */
+    size_t k; /* its index, but in a conversation */
+} item_id;
+
+/* Reads an id such as "msg_ABC_3", "msg_ABC_i3" or "msg_ABC_xR4nd0m". */
+static item_id read_item_id(ggl_str id) {
+    item_id x = {.kind = 0};
+    const char *first = id.n > 0 ? memchr(id.s, '_', id.n) : NULL, *end = id.s + id.n, *last = end;
+    while (first && last[-1] != '_')
+        last--;
+    if (!first || last == end || last - 2 <= first)
+        return x;
+    const int n = (int)(last - 1 - (first + 1));
+    snprintf(x.key, sizeof x.key, "%.*s", n < STORE_ID ? n : STORE_ID, first + 1);
+    if (*last == 'x') {
+        x.kind = 'x';
+        return x;
+    }
+    const char *digits = last + (*last == 'i');
+    for (const char *at = digits; at < end; at++) {
+        if (*at < '0' || *at > '9' || end - digits > 9)
+            return x;
+        x.k = x.k * 10 + (size_t)(*at - '0');
+    }
+    if (digits < end)
+        x.kind = *last == 'i' ? 'i' : 'g';
+    return x;
+}
+
 /* The k-th item that a request had, or that its answer gave. */
 static const json_value *item_at(reading *r, source *s, bool was_sent, size_t k) {
     llm_json **doc = was_sent ? &s->sent : &s->answer;
@@ -101,31 +137,41 @@ static const json_value *item_at(reading *r, source *s, bool was_sent, size_t k)
     return list && k < list->n ? &list->item[k] : NULL;
 }
 
-/* Finds the item of an id such as "msg_ABC_3" or "msg_ABC_i3". */
-static const json_value *find_item(reading *r, ggl_str id) {
-    static const char *const prefix[] = {"resp_", "conv_"};
-    const char *first = id.n > 0 ? memchr(id.s, '_', id.n) : NULL, *end = id.s + id.n, *last = end;
-    char key[STORE_ID + 1];
-    size_t k = 0, n_digits = 0;
-    while (first && last[-1] != '_')
-        last--;
-    const bool was_sent = first && last < end && *last == 'i';
-    for (const char *at = last + was_sent; first && at < end && *at >= '0' && *at <= '9'; at++) {
-        k = k * 10 + (size_t)(*at - '0');
-        n_digits++;
-    }
-    if (n_digits == 0 || n_digits > 9 || last + was_sent + n_digits != end || last - 2 <= first)
+static bool has_id(const json_value *item, ggl_str id) {
+    const json_value *own = llm_json_get_kind(item, "id", JSON_STRING);
+    return own && ggl_str_equal(json_str(own), id);
+}
+
+/* Finds an item of a conversation by its id. */
+static const json_value *item_of_talk(reading *r, source *s, ggl_str id) {
+    if (!item_at(r, s, true, 0))
         return NULL;
-    const int n = (int)(last - 1 - (first + 1));
-    for (int i = 0; i < 2; i++) {
-        snprintf(key, sizeof key, "%s%.*s", prefix[i], n < STORE_ID ? n : STORE_ID, first + 1);
-        source *s = find_source(r, (ggl_str){key, strlen(key)});
-        const json_value *item = s ? item_at(r, s, was_sent, k) : NULL;
-        const json_value *own = item ? llm_json_get_kind(item, "id", JSON_STRING) : NULL;
-        if (item && !is_reference(item) && (was_sent || (own && ggl_str_equal(json_str(own), id))))
-            return item;
+    const json_value *list = &s->sent->root;
+    if (!s->name) {
+        s->name = ggl_arena_alloc(&r->a->arena, list->n, sizeof *s->name);
+        if (!s->name ||
+            ggl_index_init(&s->names, list->n, sizeof *s->name, GGL_INDEX_STRINGS, NULL) != GGL_OK)
+            return NULL;
+        for (size_t i = 0; i < list->n; i++) {
+            const json_value *own = llm_json_get_kind(&list->item[i], "id", JSON_STRING);
+            s->name[i] = own ? json_str(own) : (ggl_str){"", 0};
+            (void)ggl_index_put(&s->names, s->name, i);
+        }
     }
-    return NULL;
+    const size_t i = ggl_index_find(&s->names, s->name, id);
+    return i != SIZE_MAX ? &list->item[i] : NULL;
+}
+
+static const json_value *find_item(reading *r, ggl_str id) {
+    const item_id x = read_item_id(id);
+    char key[STORE_ID + 8];
+    snprintf(key, sizeof key, "%s%s", x.kind == 'x' ? "conv_" : "resp_", x.key);
+    source *s = x.kind ? find_source(r, (ggl_str){key, strlen(key)}) : NULL;
+    if (!s)
+        return NULL;
+    const json_value *item =
+        x.kind == 'x' ? item_of_talk(r, s, id) : item_at(r, s, x.kind == 'i', x.k);
+    return item && !is_reference(item) && (x.kind == 'i' || has_id(item, id)) ? item : NULL;
 }
 
 /* An item twice would make the prompt longer than all that was kept. */
@@ -365,6 +411,32 @@ ggl_status openai_recall(ask *a, const char **param, ggl_error *err) {
         return recall_replace(a, &r.out, err);
     ggl_free(r.out.s);
     return st;
+}
+
+/* --- conversations ---------------------------------------------------------------------------------- */
+
+void openai_put_talk_items(const char *talk_id, const json_value *list, llm_json_out *out) {
+    enum { LETTERS = 16 };
+    const char *key = strchr(talk_id, '_');
+    char letters[LETTERS + 1];
+    llm_json_put_text(out, "[");
+    for (uint32_t i = 0; i < list->n; i++) {
+        const json_value *item = &list->item[i];
+        llm_json_put_text(out, i > 0 ? "," : "");
+        if (item->kind != JSON_OBJECT || llm_json_get_kind(item, "id", JSON_STRING)) {
+            llm_json_put_value(out, item);
+            continue;
+        }
+        random_text(letters, LETTERS);
+        llm_json_format(out, "{'id':'msg%s_x%s'", key ? key : "_", letters);
+        for (uint32_t k = 0; k < item->n; k++)
+            if (!ggl_str_is(json_name(item, k), "id")) {
+                llm_json_format(out, ",%.*s:", LLM_JSON_STR(json_name(item, k)));
+                llm_json_put_value(out, &item->item[k]);
+            }
+        llm_json_put_text(out, "}");
+    }
+    llm_json_put_text(out, "]");
 }
 
 /* --- lists of items --------------------------------------------------------------------------------- */

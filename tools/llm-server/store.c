@@ -24,6 +24,7 @@ struct answer_store {
     os_mutex lock;
     memory *memory;
     int64_t ns;
+    int64_t swept; /* when all of it was last searched for what is over */
     int n;
     entry *bucket[N_BUCKETS];
 };
@@ -74,11 +75,20 @@ static void forget(answer_store *s, entry **at) {
     drop(e);
 }
 
+static bool is_over(const answer_store *s, const entry *e, int64_t now) {
+    return now - e->used >= s->ns;
+}
+
+/* Not for each of many ids. */
 static void expire(answer_store *s) {
+    enum { SWEEP_NS = 250000000 };
     const int64_t now = ggl_os_clock();
+    if (s->ns > SWEEP_NS && now - s->swept < SWEEP_NS)
+        return;
+    s->swept = now;
     for (size_t i = 0; s->n > 0 && i < N_BUCKETS; i++)
         for (entry **at = &s->bucket[i]; *at;) {
-            if (now - (*at)->used >= s->ns)
+            if (is_over(s, *at, now))
                 forget(s, at);
             else
                 at = &(*at)->next;
@@ -168,16 +178,26 @@ bool store_put(answer_store *s, const stored *x) {
     return is_kept;
 }
 
+bool store_replace(answer_store *s, const stored *held, const stored *x) {
+    ggl_os_mutex_lock(&s->lock);
+    const entry *now = *find(s, (ggl_str){held->id, strlen(held->id)}, held->owner);
+    const bool is_kept = now && &now->x == held && keep(s, make(s, x));
+    ggl_os_mutex_unlock(&s->lock);
+    return is_kept;
+}
+
 const stored *store_find(answer_store *s, ggl_str id, uint64_t owner) {
     ggl_os_mutex_lock(&s->lock);
     expire(s);
     entry *e = *find(s, id, owner);
-    if (e) {
+    const int64_t now = ggl_os_clock();
+    const bool is_there = e && !is_over(s, e, now);
+    if (is_there) {
         e->n_users++;
-        e->used = ggl_os_clock();
+        e->used = now;
     }
     ggl_os_mutex_unlock(&s->lock);
-    return e ? &e->x : NULL;
+    return is_there ? &e->x : NULL;
 }
 
 void store_release(answer_store *s, const stored *x) {

@@ -43,6 +43,8 @@ size_t store_most(const answer_store *s);
 
 /* Keeps a copy, in place of one of the same id and owner. False: there is no room for it. */
 bool store_put(answer_store *s, const stored *x);
+/* The same in place of an entry that is held, unless another one has taken its place meanwhile: then false. */
+bool store_replace(answer_store *s, const stored *held, const stored *x);
 /* Finds an entry, which is used now, and holds it until store_release. NULL: there is none for this owner. */
 const stored *store_find(answer_store *s, ggl_str id, uint64_t owner);
 void store_release(answer_store *s, const stored *x); /* NULL is fine */
