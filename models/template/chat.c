@@ -95,11 +95,18 @@ static void set_variables(run *r, void *ctx) {
             llm_tv_give_json(&r->h, value);
         llm_run_set_value(r, name, value);
     }
+    const json_value *asked = llm_talk_get(w->x.talk, "reasoning_effort");
+    const char *effort = asked ? llm_wants_effort(w->wants, asked) : NULL;
+    if (effort)
+        llm_run_set_global(r, (ggl_str){"reasoning_effort", 16},
+                           tv_str((ggl_str){effort, strlen(effort)}));
     if (w->x.p->end != LLM_CHAT_AS_SAID)
         set_bool(r, "add_generation_prompt", w->x.p->end == LLM_CHAT_ASKS);
     if (llm_json_is(llm_talk_get(w->x.talk, "tool_choice"), "none"))
         llm_run_set_global(r, tools, tv_none());
     w->messages = llm_wants_messages(&r->h, w->wants, &w->x);
+    w->x.changes.effort = effort;
+    w->x.changes.effort_asked = effort ? llm_wants_effort_of(asked) : NULL;
     llm_run_set_global(r, (ggl_str){"messages", 8}, w->messages);
 }
 
@@ -474,8 +481,15 @@ bool llm_chat_notes(const llm_chat_changes *c, const char *between, char text[LL
          "none there",
          "system messages stand in messages of other roles, because the chat template shows "
          "none there"},
-        {c->n_hidden, "the result of a tool is left out by the chat template",
-         "results of tools are left out by the chat template"},
+        {c->n_users,
+         "two messages of the user are one, because the chat template takes no two in a row",
+         "messages of the user are part of the ones before them, because the chat template takes "
+         "no "
+         "two in a row"},
+        {c->n_results,
+         "the result of a tool stands in a message of the user, because the chat template shows "
+         "none",
+         "results of tools stand in messages of the user, because the chat template shows none"},
         {c->hides_tools, "the chat template shows no tools, so the model does not know them", ""},
     };
     int n = 0;
@@ -489,6 +503,10 @@ bool llm_chat_notes(const llm_chat_changes *c, const char *between, char text[LL
         n += snprintf(text + n, LLM_CHAT_NOTES - (size_t)n, "%s",
                       rows[i].n > 1 ? rows[i].many : rows[i].one);
     }
+    if (c->effort)
+        n += snprintf(text + n, LLM_CHAT_NOTES - (size_t)n,
+                      "%sthe effort of reasoning is %s, because the chat template does not know %s",
+                      n > 0 ? between : "", c->effort, c->effort_asked);
     return n > 0;
 }
 

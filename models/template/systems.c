@@ -2,6 +2,8 @@
 
 /* What stands around the text of a system message in a message of another role. */
 static const char begins[] = "[System message]\n", ends[] = "\n[End of system message]";
+/* .. and around the result of a tool, where the template has no such role. */
+static const char result_begins[] = "[Result of a tool]\n", result_ends[] = "\n[End of result]";
 
 static bool is_system(const llm_talk_message *m) {
     return llm_is_system(m->role);
@@ -53,14 +55,22 @@ static const llm_talk_message *message_at(const placing *p, size_t i) {
 }
 
 /* True for messages in which another text can stand. */
-static bool takes_text(const placing *p, const llm_talk_message *m) {
-    return ggl_str_is(m->role, "user") || (is_result(m) && !p->shown->no_result);
+static bool takes_text(const llm_talk_message *m) {
+    return ggl_str_is(m->role, "user") || is_result(m);
 }
 
 static llm_placed *push(placing *p, size_t i) {
     llm_placed *to = &p->to.item[p->to.n++];
     *to = (llm_placed){.m = *message_at(p, i), .at = p->at[i]};
-    p->to.changes.n_hidden += p->shown->no_result && is_result(&to->m);
+    if (p->shown->no_result && is_result(&to->m)) {
+        tv_text text = {0};
+        llm_tv_puts(p->h, &text, result_begins);
+        put(p->h, &text, to->m.content);
+        llm_tv_puts(p->h, &text, result_ends);
+        to->m.role = (ggl_str){"user", 4};
+        to->m.content = llm_tv_done(&text);
+        p->to.changes.n_results++;
+    }
     if (p->before.n > 0) {
         to->whole = p->before;
         p->before = (tv_text){0};
@@ -78,14 +88,14 @@ static llm_placed *push(placing *p, size_t i) {
 /* Places system messages that the template does not show: those from i to end. They stand in the message before them, or else in the one
  * after them, or else they are a turn of the user. */
 static void move(placing *p, size_t i, size_t end, bool is_marked) {
-    const bool has_next = end < p->n && takes_text(p, message_at(p, end));
+    const bool has_next = end < p->n && takes_text(message_at(p, end));
     for (; i < end; i++) {
         llm_placed *last = p->to.n > 0 ? &p->to.item[p->to.n - 1] : NULL;
         const ggl_str text = message_at(p, i)->content;
         if (text.n == 0)
             continue;
         p->to.changes.n_moved++;
-        if (last && takes_text(p, &last->m)) {
+        if (last && takes_text(&last->m)) {
             add_to(p->h, last, text, is_marked);
         } else if (has_next) {
             add_text(p->h, &p->before, text, is_marked);
@@ -104,6 +114,21 @@ static void join(placing *p, size_t n) {
     for (size_t i = 1; i < n; i++)
         add_to(p->h, one, message_at(p, i)->content, false);
     p->to.changes.n_joined = n;
+}
+
+/* Puts messages of the user that follow each other into one. */
+static void join_users(placing *p) {
+    size_t k = 0;
+    for (size_t i = 1; i < p->to.n; i++) {
+        llm_placed *last = &p->to.item[k], *next = &p->to.item[i];
+        if (!ggl_str_is(last->m.role, "user") || !ggl_str_is(next->m.role, "user")) {
+            p->to.item[++k] = *next;
+            continue;
+        }
+        add_to(p->h, last, next->whole.n > 0 ? llm_tv_done(&next->whole) : next->m.content, false);
+        p->to.changes.n_users++;
+    }
+    p->to.n = p->to.n > 0 ? k + 1 : 0;
 }
 
 static size_t end_of_systems(const placing *p, size_t i) {
@@ -149,6 +174,8 @@ llm_places llm_place_systems(tv_heap *h, const llm_shown_systems *shown, const l
             (void)push(&p, i);
         i = end > i ? end : i + 1;
     }
+    if (shown->one_user)
+        join_users(&p);
     for (i = 0; i < p.to.n; i++)
         if (p.to.item[i].whole.n > 0)
             p.to.item[i].m.content = llm_tv_done(&p.to.item[i].whole);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/digest.h"
 #include "common/json_write.h"
 #include "ggl/internal/text.h"
 #include "origin.h"
@@ -13,6 +14,35 @@
 /* The names of a message's reasoning, the usual one first. */
 static const char *const thoughts[] = {"reasoning_content", "reasoning", "thinking"};
 enum { N_THOUGHTS = sizeof thoughts / sizeof *thoughts };
+
+/* Efforts of reasoning, by rising effort. */
+static const char *const efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
+enum { N_EFFORTS = sizeof efforts / sizeof *efforts };
+
+static int effort_at(const json_value *v) {
+    int k = 0;
+    while (k < N_EFFORTS && !llm_json_is(v, efforts[k]))
+        k++;
+    return k;
+}
+
+const char *llm_wants_effort_of(const json_value *asked) {
+    const int k = effort_at(asked);
+    return k < N_EFFORTS ? efforts[k] : NULL;
+}
+
+const char *llm_wants_effort(const llm_wants *w, const json_value *asked) {
+    const int k = effort_at(asked);
+    if (k == N_EFFORTS || !(w->efforts >> k & 1))
+        return NULL;
+    for (int far = 1; far < N_EFFORTS; far++) {
+        if (k >= far && !(w->efforts >> (k - far) & 1))
+            return efforts[k - far];
+        if (k + far < N_EFFORTS && !(w->efforts >> (k + far) & 1))
+            return efforts[k + far];
+    }
+    return NULL;
+}
 
 static tv str(const char *s) {
     return tv_str((ggl_str){s, strlen(s)});
@@ -75,6 +105,39 @@ static tv calls_with_texts(tv_heap *h, const json_value *calls) {
     return list;
 }
 
+/* An id of nine letters and digits, the same for the same id. */
+static tv short_id(tv_heap *h, ggl_str id) {
+    enum { N = 9 };
+    static const char digit[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    char text[N + 1] = "";
+    size_t n = 0;
+    while (n < id.n && id.s[n] && strchr(digit, id.s[n]))
+        n++;
+    if (id.n == N && n == N)
+        return tv_str(id);
+    uint64_t sum = llm_digest(LLM_DIGEST_START, id.s, id.n);
+    for (int i = 0; i < N; i++, sum /= 62)
+        text[i] = digit[sum % 62];
+    const ggl_str copy = {ggl_arena_strndup(&h->arena, text, N), N};
+    if (!copy.s)
+        llm_tv_fail(h, GGL_NOMEM, "out of memory for a conversation");
+    return tv_str(copy);
+}
+
+/* Gives calls, or a result, ids that the template takes. */
+static tv with_short_ids(tv_heap *h, tv v) {
+    if (v.kind == TV_STRING)
+        return short_id(h, v.text);
+    for (size_t i = 0; v.kind == TV_LIST && i < v.list->n; i++) {
+        const tv *id = v.list->at[i].kind == TV_DICT
+                           ? llm_tv_dict_find(v.list->at[i].dict, (ggl_str){"id", 2})
+                           : NULL;
+        if (id && id->kind == TV_STRING)
+            set(h, v.list->at[i], "id", short_id(h, id->text));
+    }
+    return v;
+}
+
 /* The name under which the template reads a member: that of the reasoning. */
 static ggl_str name_of(const llm_wants *w, const json_value *object, ggl_str name) {
     int own = 0, read = 0;
@@ -105,6 +168,8 @@ static tv message_of(tv_heap *h, const llm_wants *w, const llm_talk_message *m) 
             value = calls_with_texts(h, v);
         else
             value = llm_tv_from_json(h, v);
+        if (w->short_ids && (ggl_str_is(name, "tool_calls") || ggl_str_is(name, "tool_call_id")))
+            value = with_short_ids(h, value);
         llm_tv_dict_set(h, to.dict, tv_str(name_of(w, object, name)), value);
     }
     if (!llm_json_get(object, "content"))
@@ -321,6 +386,10 @@ static ggl_status find_systems(const search *s) {
     if (st == GGL_OK)
         st = sees(s, true, U("zqb") ", " CALL_AND_RESULT("zqc"), "zqb zqc", &shown);
     w->systems.no_result = !shown;
+    if (st == GGL_OK)
+        st = sees(s, with_tools, U("zqb") ", " U("zqc"), "zqb zqc", &shown);
+    if (st == GGL_OK && !shown)
+        st = sees(s, with_tools, U("zqb zqc"), "zqb zqc", &w->systems.one_user);
     for (size_t i = 0; st == GGL_OK && i < sizeof system_probes / sizeof *system_probes; i++)
         st = probe_systems(s, &system_probes[i], with_tools);
     return st;
@@ -334,7 +403,25 @@ static ggl_status find_calls(const search *s) {
         st = try_forms(s, want_calls, 4, calls, "qvz", &found);
     if (st == GGL_OK && found)
         st = s->shows(s->ctx, s->w, other_ids, "qvz", &shown, s->err);
-    s->w->short_ids = !shown;
+    s->w->short_ids = st == GGL_OK && !shown;
+    return st;
+}
+
+/* Finds the efforts of reasoning that the template refuses, unless it refuses all: then it is not they that it refuses. */
+static ggl_status find_efforts(const search *s) {
+    ggl_status st = GGL_OK;
+    for (int k = 0; k < N_EFFORTS && st == GGL_OK; k++) {
+        char json[600];
+        bool shown = true;
+        snprintf(json, sizeof json,
+                 "{\"messages\": [{\"role\": \"user\", \"content\": \"zqc\"}], "
+                 "\"reasoning_effort\": \"%s\"%s",
+                 efforts[k], "}");
+        st = s->shows(s->ctx, s->w, json, "zqc", &shown, s->err);
+        s->w->efforts |= (unsigned)!shown << k;
+    }
+    if (s->w->efforts == (1u << N_EFFORTS) - 1)
+        s->w->efforts = 0;
     return st;
 }
 
@@ -354,5 +441,7 @@ ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text, llm
         w->tools = WANTS_VARIABLE;
     if (st == GGL_OK)
         st = names(&s, "tool_calls") ? find_calls(&s) : GGL_OK;
+    if (st == GGL_OK && llm_template_mentions(t, "reasoning_effort"))
+        st = find_efforts(&s);
     return st == GGL_OK ? find_systems(&s) : st;
 }

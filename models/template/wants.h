@@ -21,6 +21,7 @@ typedef struct llm_wants {
     bool short_ids; /* ids of calls have nine letters and digits, as Mistral's templates check */
     llm_shown_systems systems;
     wants_tools tools;
+    unsigned efforts;   /* of reasoning, which it refuses: bits of a table's rows (wants.c) */
     unsigned reasoning; /* the names of reasoning that it reads: bits of a table's rows (wants.c) */
 } llm_wants;
 
@@ -31,6 +32,11 @@ typedef ggl_status llm_wants_shows(void *ctx, const llm_wants *w, const char *js
 /* Finds them. text: the template's. */
 GGL_NODISCARD ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text,
                                         llm_wants_shows *shows, void *ctx, ggl_error *err);
+
+/* Returns the effort of reasoning in place of one that the template refuses, the nearest that it takes; NULL: it takes this one, or none. */
+const char *llm_wants_effort(const llm_wants *w, const json_value *asked);
+/* The name of an effort as a constant text; NULL: it is none that is known. */
+const char *llm_wants_effort_of(const json_value *asked);
 
 /* Makes the list of messages that the template wants. */
 typedef struct llm_wanted {

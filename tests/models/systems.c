@@ -301,8 +301,12 @@ TEST(places) {
         LOOP("{% if m.role == 'system' and not loop.first %}" REFUSE("first") "{% endif %}"),
                       users_only[] =
                           LOOP("{% if m.role == 'system' %}" REFUSE("none") "{% endif %}");
-#define BEGIN "[System message]\n"
-#define END   "\n[End of system message]"
+    /* as Gemma 2's */
+    static const char alternate[] = LOOP(
+        "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}" REFUSE("alternate") "{% endif %}");
+#define RESULT(text) "[Result of a tool]\n" text "\n[End of result]"
+#define BEGIN        "[System message]\n"
+#define END          "\n[End of system message]"
     static const struct {
         const char *text, *messages, *want, *notes;
     } rows[] = {
@@ -338,9 +342,20 @@ TEST(places) {
         {first_only, M("system", "") ", " M("user", "c") ", " M("system", ""),
          "<system></><user>c</>", ""},
         {own[4], M("user", "a") ", " M("tool", "b") ", " M("tool", "b") ", " M("system", "c"),
-         "<user>a</><user>" BEGIN "c" END "</>",
+         "<user>a</><user>" RESULT("b") "</><user>" RESULT("b") "\n\n" BEGIN "c" END "</>",
          "a system message stands in a message of another role, because the chat template shows "
-         "none there; 2 results of tools are left out by the chat template"},
+         "none there; 2 results of tools stand in messages of the user, because the chat template "
+         "shows none"},
+        {alternate,
+         M("user", "a") ", " M("user", "b") ", " M("user", "c") ", " M("assistant",
+                                                                       "d") ", " M("user", "e"),
+         "<user>a\n\nb\n\nc</><assistant>d</><user>e</>",
+         "2 messages of the user are part of the ones before them, because the chat template takes "
+         "no two in a row"},
+        {alternate, M("user", "a") ", " M("assistant", "d") ", " M("tool", "b") ", " M("user", "e"),
+         "<user>a</><assistant>d</><user>" RESULT("b") "\n\ne</>",
+         "two messages of the user are one, because the chat template takes no two in a row; the "
+         "result of a tool stands in a message of the user, because the chat template shows none"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char json[1024], notes[LLM_CHAT_NOTES];
@@ -360,4 +375,79 @@ TEST(places) {
         llm_talk_free(talk);
         llm_chat_free(chat);
     }
+}
+
+/* --- efforts and ids ---------------------------------------------------------------------------- */
+
+/* Renders a conversation of JSON, and checks the prompt and the note. */
+static void check_prompt(const char *template_text, const char *json, const char *want,
+                         const char *note) {
+    char notes[LLM_CHAT_NOTES];
+    llm_chat_made made = {0};
+    const llm_chat_params p = {.made = &made};
+    llm_chat *chat = open_text(template_text, strlen(template_text));
+    llm_talk *talk = NULL;
+    char *text = NULL;
+    size_t n = 0;
+    REQUIRE_OK(llm_talk_read(&talk, (ggl_str){json, strlen(json)}, NULL, NULL, &err), &err);
+    CHECK_OK(llm_chat_prompt(chat, talk, &p, &text, &n, &err), &err);
+    CHECK_STR(text ? text : "", want);
+    (void)llm_chat_notes(&made.changes, "; ", notes);
+    CHECK_STR(notes, note);
+    llm_chat_made_fini(&made);
+    ggl_free(text);
+    llm_talk_free(talk);
+    llm_chat_free(chat);
+}
+
+#define EFFORT(x) "{\"reasoning_effort\": " x ", \"messages\": [" M("user", "a") "]}"
+
+/* An effort that the template refuses becomes the nearest that it takes, the lower one of two. */
+TEST(efforts) {
+    static const char two[] = "{% if reasoning_effort is defined and reasoning_effort not in "
+                              "['no_think', 'low', 'high'] %}"
+                              "{{ raise_exception('no such effort') }}{% endif %}{{ "
+                              "messages[0].content }}{{ reasoning_effort }}",
+                      all[] = "{{ messages[0].content }}{{ reasoning_effort }}";
+    check_prompt(two, EFFORT("\"medium\""), "alow",
+                 "the effort of reasoning is low, because the chat template does not know medium");
+    check_prompt(two, EFFORT("\"max\""), "ahigh",
+                 "the effort of reasoning is high, because the chat template does not know max");
+    check_prompt(two, EFFORT("\"none\""), "alow",
+                 "the effort of reasoning is low, because the chat template does not know none");
+    check_prompt(two, EFFORT("\"high\""), "ahigh", "");
+    check_prompt(two, EFFORT("\"no_think\""), "ano_think", "");
+    check_prompt(all, EFFORT("\"medium\""), "amedium", "");
+    check_prompt(all, EFFORT("\"odd\""), "aodd", "");
+}
+
+/* Ids of calls that another program gave become such that the template takes, the same in a call and in its result. */
+TEST(ids) {
+    static const char nine[] =
+        "{% for m in messages %}{% for c in m.tool_calls or [] %}{% if c.id|length != 9 %}"
+        "{{ raise_exception('ids have nine letters') }}{% endif %}{{ c.id }}{{ "
+        "c.function.arguments|tojson }}"
+        "{% endfor %}{% if m.role == 'tool' %}{{ '=' if m.tool_call_id == "
+        "messages[1].tool_calls[0].id else '!' }}"
+        "{{ m.tool_call_id|length }}{% endif %}{{ m.content }}{% endfor %}";
+#define ID(id)                                                                                     \
+    "{\"messages\": [" M(                                                                          \
+        "user", "a") ", {\"role\": \"assistant\", \"content\": \"\", "                             \
+                     "\"tool_calls\": [{\"id\": \"" id                                             \
+                     "\", \"type\": \"function\", \"function\": {\"name\": "                       \
+                     "\"f\", \"arguments\": {}}}]}, {\"role\": \"tool\", \"tool_call_id\": \"" id  \
+                     "\", \"content\": \"b\"}]}"
+    check_prompt(nine, ID("abcABC019"), "aabcABC019{}=9b", "");
+    char *text = NULL;
+    size_t n = 0;
+    llm_talk *talk = NULL;
+    llm_chat *chat = open_text(nine, strlen(nine));
+    const char *json = ID("call_0123456789abcdefghijklmn");
+    REQUIRE_OK(llm_talk_read(&talk, (ggl_str){json, strlen(json)}, NULL, NULL, &err), &err);
+    CHECK_OK(llm_chat_prompt(chat, talk, NULL, &text, &n, &err), &err);
+    CHECK(text && n == 15 && strcmp(text + 10, "{}=9b") == 0 &&
+          strspn(text + 1, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == 9);
+    ggl_free(text);
+    llm_talk_free(talk);
+    llm_chat_free(chat);
 }

@@ -82,8 +82,11 @@ typedef struct llm_chat_changes {
     size_t n_joined; /* system messages at the beginning that are one; 0: none */
     size_t
         n_moved; /* system messages whose texts stand in messages of the user or results of tools */
-    size_t n_hidden;  /* results of tools, which the template leaves out */
+    size_t n_users;   /* messages of the user that are one with the one before them */
+    size_t n_results; /* results of tools that stand in messages of the user */
     bool hides_tools; /* there are tools, but the template shows none */
+    const char *effort,
+        *effort_asked; /* of reasoning, in place of the one that was asked for; NULL: none */
 } llm_chat_changes;
 
 /* What else is known of a prompt that was made. Zero it before the first use. */
@@ -96,7 +99,7 @@ static inline void llm_chat_made_fini(llm_chat_made *m) {
     llm_spans_fini(&m->given);
 }
 
-enum { LLM_CHAT_NOTES = 512 };
+enum { LLM_CHAT_NOTES = 1024 };
 /* Writes what has changed as sentences, with `between` between two. False: nothing has, and text is "". */
 bool llm_chat_notes(const llm_chat_changes *c, const char *between, char text[LLM_CHAT_NOTES]);
 
