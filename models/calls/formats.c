@@ -157,7 +157,7 @@ static bool add_mark(call_format *f, ggl_str text, mark_role role, ggl_str close
             return true;
     if (f->n_marks == MAX_MARKS)
         return false;
-    f->mark[f->n_marks++] = (mark){text, role, close};
+    f->mark[f->n_marks++] = (mark){.text = text, .role = role, .close = close};
     f->first[(unsigned char)text.s[0]] = true;
     return true;
 }
@@ -239,11 +239,25 @@ static bool read_line(call_format *f, ggl_str line) {
 static bool add_closing_marks(call_format *f) {
     for (int i = 0; i < f->n_calls; i++) {
         const piece *last = &f->call[i].piece[f->call[i].n - 1];
-        if (last->kind == PIECE_TEXT && last->text.n > 3 &&
-            !add_mark(f, last->text, MARK_DROP, (ggl_str){0}))
+        const int n = f->n_marks;
+        if (last->kind != PIECE_TEXT || last->text.n <= 3)
+            continue;
+        if (!add_mark(f, last->text, MARK_DROP, (ggl_str){0}))
             return false;
+        if (f->n_marks > n)
+            f->mark[n].ends_call = true;
     }
     return true;
+}
+
+void llm_call_format_drop_calls(call_format *f) {
+    int n = 0;
+    for (int k = 0; k < f->n_marks; k++)
+        if (f->mark[k].role != MARK_CALL && !f->mark[k].ends_call)
+            f->mark[n++] = f->mark[k];
+    f->n_marks = n;
+    f->n_calls = 0;
+    f->may_start = f->anywhere = false;
 }
 
 static ggl_status not_found(ggl_str name, ggl_error *err) {

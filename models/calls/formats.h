@@ -44,7 +44,8 @@ typedef enum mark_role { MARK_THINK, MARK_CALL, MARK_DROP } mark_role;
 typedef struct mark {
     ggl_str text;
     mark_role role;
-    ggl_str close; /* THINK */
+    ggl_str close;  /* THINK */
+    bool ends_call; /* DROP: it is the closing mark of a call */
 } mark;
 
 typedef struct call_format {
@@ -66,6 +67,8 @@ typedef struct call_format {
 /* Reads the format of a name. GGL_NOT_FOUND, GGL_NOMEM; GGL_FORMAT: an error in the table itself,
  * which a test would find. To be freed by llm_call_format_fini, also after an error. */
 GGL_NODISCARD ggl_status llm_call_format_load(call_format *f, ggl_str name, ggl_error *err);
+/* Leaves out what the format says of calls: they are text. */
+void llm_call_format_drop_calls(call_format *f);
 void llm_call_format_fini(call_format *f);
 
 #endif

@@ -246,7 +246,7 @@ TEST(cut_answers_show_no_marks) {
     } cut[] = {
         {{"hermes", "I look.\n<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>", "", 0,
           0},
-         "I look."},
+         "I look.\n"},
         {{"mistral", "So.[TOOL_CALLS]f[ARGS]{\"a\": [1, 2]}", "", 0, 0}, "So."},
         {{"qwen3-coder",
           "Hm.<tool_call><function=f><parameter=a>1</parameter></function></tool_call>", "", 0, 0},
