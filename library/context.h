@@ -19,6 +19,7 @@ typedef struct llm_jobs llm_jobs;
 typedef struct llm_asked {
     const struct json_value *tools; /* that may be called; NULL: none */
     llm_calls_tokens tokens;        /* special tokens that are text in the answer */
+    bool one_call;                  /* the answer ends with its first call */
 } llm_asked;
 
 /* A picture or a sound of a conversation, which llm_chat_see has shown to the model. */

@@ -73,7 +73,7 @@ def whole(talk, n_predict):
     ids = subprocess.run([TOKENIZE, "-m", MODEL, "--chat", path("whole.json"), "--chat-template", TEMPLATE, "--ids"], capture_output=True,
                          check=True).stdout.decode()
     r = subprocess.run([CLI, "-m", MODEL, "--tokens", ids.strip(), "--temp", "0", "-n", str(n_predict)], capture_output=True, check=True)
-    return r.stdout.decode().strip()
+    return r.stdout.decode().rstrip("\n")
 
 
 # --- a conversation ---------------------------------------------------------------------------------------------------------

@@ -222,6 +222,7 @@ static size_t limit_reasoning(void *user, const int32_t **id) {
     if (end.n == 0 || most < 0 || c->ends_reasoning || (int64_t)c->drawn.n < most)
         return 0;
     c->ends_reasoning = true;
+    llm_calls_force_end(c->show->calls);
     c->forced.n = 0; /* grammars allow no control tokens */
     *id = NULL;
     if (llm_tokenize(llm_opened_tokenizer(c->ctx), end.s, end.n,
@@ -461,6 +462,7 @@ static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
     llm_calls_params calls = llm_chat_answers(llm_opened_chat(c->ctx));
     calls.prompt = (ggl_str){p->text, p->n_text};
     calls.tools = c->tools ? &c->tools->root : NULL;
+    calls.no_calls = !c->tools;
     const chat_show_params params = {.out = &c->out,
                                      .reasoning = c->o.chat.reasoning,
                                      .has_looks = c->has_looks,
