@@ -58,10 +58,6 @@ static size_t value_end(ggl_str s, size_t i) {
 
 /* --- a call ----------------------------------------------------------------------------------- */
 
-ggl_str llm_calls_function_of(const llm_calls *c, const attempt *a) {
-    return llm_calls_tool_name(c, llm_calls_cut_name(&c->f, llm_calls_slice(c, a->name)));
-}
-
 static ggl_status report(llm_calls *c, attempt *a, ggl_str name, ggl_str arguments, ggl_str id) {
     name = llm_calls_tool_name(c, llm_calls_cut_name(&c->f, name));
     if (!llm_calls_can_name(c, name))
@@ -333,33 +329,6 @@ static ggl_status read_tree(llm_calls *c, attempt *a) {
     if (st == GGL_FORMAT)
         return broken(a, why);
     return st == GGL_OK ? with_arguments(c, a, name, text, (ggl_str){0}) : st;
-}
-
-/* functions.NAME:0: what is in front of the last point is left out, and the number; the whole is
- * the call's id. */
-void llm_calls_identify(const llm_calls *c, const attempt *a, ggl_str *out, ggl_str *out_id) {
-    const ggl_str whole = llm_calls_slice(c, a->name);
-    ggl_str name = llm_calls_tool_name(c, whole), id = llm_calls_slice(c, a->id);
-    bool path = false;
-    for (int i = 0; i < a->p->n; i++)
-        path = path || a->p->piece[i].kind == PIECE_PATH;
-    if (path && llm_calls_function_named(c, name)) {
-        const char *end = name.s + name.n;
-        const bool is_numbered = end < whole.s + whole.n; /* the number is left out of the name */
-        id = is_numbered ? whole : id;
-    } else if (path) {
-        const char *colon = memchr(name.s, ':', name.n);
-        if (colon) {
-            id = name;
-            name.n = (size_t)(colon - name.s);
-        }
-        size_t at = name.n; /* after the last point */
-        while (at > 0 && name.s[at - 1] != '.')
-            at--;
-        name = (ggl_str){name.s + at, name.n - at};
-    }
-    *out = name;
-    *out_id = id;
 }
 
 static ggl_status read_args(llm_calls *c, attempt *a) {

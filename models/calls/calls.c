@@ -135,6 +135,7 @@ static progress at_start(llm_calls *c, size_t *i) {
 static progress in_content(llm_calls *c, ggl_status *st) {
     for (size_t i = c->pos; i < c->n; i++) {
         bool wait = false;
+        size_t n_close = 0;
         const bool is_text = c->either && !c->fresh; /* which has begun */
         const progress start = is_text ? STEP_FAIL : at_start(c, &i);
         const mark *m = start == STEP_FAIL && !is_text ? llm_calls_mark_at(c, i, &wait) : NULL;
@@ -143,10 +144,9 @@ static progress in_content(llm_calls *c, ggl_status *st) {
             *st = begin_call(c, NULL, i);
             return STEP_DONE;
         }
-        const progress closes =
-            c->was_forced && !m ? llm_calls_compare(c, i, c->think->close) : STEP_FAIL;
+        const progress closes = c->was_forced && !m ? llm_calls_closes(c, i, &n_close) : STEP_FAIL;
         if (closes == STEP_DONE) { /* the model ends reasoning that was ended for it */
-            *st = end_part(c, i + c->think->close.n);
+            *st = end_part(c, i + n_close);
             return STEP_DONE;
         }
         if (start == STEP_WAIT || wait || closes == STEP_WAIT)
@@ -182,15 +182,16 @@ static ggl_status end_reasoning(llm_calls *c, size_t next) {
 static progress in_doubt(llm_calls *c, ggl_status *st) {
     for (; c->pos < c->n && c->text[c->shown] != '\n'; c->pos++) {
         bool wait;
+        size_t n_close;
         GGL_STEPS(1);
-        const progress p = llm_calls_compare(c, c->pos, c->think->close);
+        const progress p = llm_calls_closes(c, c->pos, &n_close);
         const mark *m = llm_calls_mark_at(c, c->pos, &wait);
         if (p == STEP_DONE) {
             c->mode = IN_REASONING;
             c->begun = c->thought_begun;
             c->after_mark = !c->begun;
             c->solid = c->pos;
-            *st = end_reasoning(c, c->pos + c->think->close.n);
+            *st = end_reasoning(c, c->pos + n_close);
             return STEP_DONE;
         }
         if (p == STEP_WAIT || wait)
@@ -226,10 +227,11 @@ static progress mark_in_reasoning(llm_calls *c, ggl_status *st, ggl_error *err) 
 
 static progress in_reasoning(llm_calls *c, ggl_status *st, ggl_error *err) {
     while (c->pos < c->n || c->doubtful) {
+        size_t n_close;
         GGL_STEPS(1);
-        progress p = c->doubtful ? STEP_FAIL : llm_calls_compare(c, c->pos, c->think->close);
+        progress p = c->doubtful ? STEP_FAIL : llm_calls_closes(c, c->pos, &n_close);
         if (p == STEP_DONE) {
-            *st = end_reasoning(c, c->pos + c->think->close.n);
+            *st = end_reasoning(c, c->pos + n_close);
             return p;
         }
         if (p == STEP_FAIL)
@@ -509,11 +511,11 @@ static bool is_whole(const attempt *a) {
  * call without one. */
 static bool ends_in_mark(llm_calls *c) {
     bool wait = false;
-    size_t at = c->pos;
+    size_t at = c->pos, n;
     if (c->pos >= c->n)
         return false;
     if (c->mode == IN_REASONING || c->mode == IN_DOUBT)
-        return !c->doubtful && llm_calls_compare(c, c->pos, c->think->close) == STEP_WAIT;
+        return !c->doubtful && llm_calls_closes(c, c->pos, &n) == STEP_WAIT;
     if (c->mode != IN_CONTENT)
         return false;
     (void)llm_calls_mark_at(c, c->pos, &wait);

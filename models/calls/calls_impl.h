@@ -144,6 +144,8 @@ struct llm_calls {
 const mark *llm_calls_mark_at(const llm_calls *c, size_t i, bool *wait);
 /* Compares text[i] with a string. STEP_WAIT: it may become it. */
 progress llm_calls_compare(const llm_calls *c, size_t i, ggl_str s);
+/* Whether a mark that ends the reasoning stands at i; *n: its length. */
+progress llm_calls_closes(const llm_calls *c, size_t i, size_t *n);
 size_t llm_calls_skip_white(const llm_calls *c, size_t i);
 bool llm_calls_is_white(char ch);
 bool llm_calls_is_name(char ch); /* may be part of the name of a function */
@@ -155,6 +157,26 @@ ggl_str llm_calls_cut_name(const call_format *f, ggl_str name);
 static inline ggl_str llm_calls_slice(const llm_calls *c, span s) {
     return (ggl_str){c->text + s.begin, s.end - s.begin};
 }
+
+/* --- fields (fields.c) ---------------------------------------------------------------------------- */
+
+progress llm_calls_fail(attempt *a, const char *error); /* STEP_FAIL */
+/* STEP_WAIT, or at the end of the answer STEP_FAIL. */
+progress llm_calls_wait_or(const llm_calls *c, attempt *a, const char *error);
+/* The next piece, if it is a text, which ends a field. */
+ggl_str llm_calls_stop_after(const pattern *p, int at);
+/* In an answer with a broken call, a field also ends, by an error, at marks: so no text is read
+ * again and again. */
+progress llm_calls_strict_border(const llm_calls *c, attempt *a, size_t i);
+/* What has begun as a call ends where the text does, or at a mark where marks count; in reasoning nothing has begun. */
+bool llm_calls_is_begun(const llm_calls *c, const attempt *a);
+progress llm_calls_step_name(const llm_calls *c, attempt *a, span *out);
+/* A field that goes on until a text. a->scan is where to look for it; *out is set at the first step. */
+progress llm_calls_step_until(const llm_calls *c, attempt *a, ggl_str stop, size_t most, span *out);
+/* {params}, up to `stop` (marked.c). */
+progress llm_calls_step_params(llm_calls *c, attempt *a, ggl_str stop);
+
+/* --- calls -------------------------------------------------------------------------------------- */
 
 /* Goes on with the call. STEP_FAIL: the text is no call, a->error says why. STEP_DONE: a->scan is its
  * end. */

@@ -124,7 +124,7 @@ static const char *const field_names[] = {
     [PIECE_SKIP] = "{skip}",     [PIECE_ARGS] = "{args}",     [PIECE_JSON] = "{json}",
     [PIECE_MAP] = "{map}",       [PIECE_PYTHON] = "{python}", [PIECE_LOOSE] = "{loose}",
     [PIECE_PARAMS] = "{params}", [PIECE_KEY] = "{key}",       [PIECE_VALUE] = "{value}",
-    [PIECE_STRING] = "{string}",
+    [PIECE_STRING] = "{string}", [PIECE_TYPE] = "{type}",
 };
 
 /* Copies the next word of a line; n == 0 if none. */
@@ -139,7 +139,7 @@ static bool take(call_format *f, ggl_str *line, ggl_str *out, bool *plain) {
 }
 
 static piece piece_of(ggl_str word, bool plain) {
-    for (int k = PIECE_START; plain && k <= PIECE_STRING; k++)
+    for (int k = PIECE_START; plain && k <= PIECE_TYPE; k++)
         if (ggl_str_is(word, field_names[k]))
             return (piece){.kind = (piece_kind)k};
     piece p = {.kind = PIECE_TEXT, .text = word};
@@ -202,16 +202,23 @@ static bool read_drop(call_format *f, ggl_str *line) {
     }
 }
 
+static bool add_think(call_format *f, ggl_str open, ggl_str close, ggl_str other) {
+    if (!add_mark(f, open, MARK_THINK, close))
+        return false;
+    f->mark[f->n_marks - 1].other_close = other;
+    return true;
+}
+
 static bool read_line(call_format *f, ggl_str line) {
     char word[MAX_WORD];
     bool plain;
     const size_t n = next_word(&line, word, &plain);
-    ggl_str close = {0}, open;
+    ggl_str close = {0}, open, other = {0};
     if (word_is(word, n, "in"))
         return true;
     if (word_is(word, n, "think"))
         return take(f, &line, &open, &plain) && take(f, &line, &close, &plain) && close.n > 0 &&
-               add_mark(f, open, MARK_THINK, close);
+               take(f, &line, &other, &plain) && add_think(f, open, close, other);
     if (word_is(word, n, "drop"))
         return read_drop(f, &line);
     if (word_is(word, n, "call"))
@@ -227,6 +234,8 @@ static bool read_line(call_format *f, ggl_str line) {
         return f->late_ids = true;
     if (word_is(word, n, "verbatim"))
         return take(f, &line, &f->verbatim, &plain) && take(f, &line, &f->verbatim_end, &plain);
+    if (word_is(word, n, "skip"))
+        return take(f, &line, &f->skip, &plain) && take(f, &line, &f->skip_end, &plain);
     if (word_is(word, n, "quote"))
         return take(f, &line, &f->quote, &plain);
     if (word_is(word, n, "tag"))

@@ -396,6 +396,65 @@ static const answer answers[] = {
      "Two.<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>"
      "{}<|tool_call_begin|>functions.g:1<|tool_call_argument_begin|>{}<|tool_calls_section_end|>",
      "(Two. f{}#functions.f:0 g{}#functions.g:1", "<think>", 0},
+    /* forms of 2026 */
+    {"muse",
+     " to=self<|message|>Which city?<|eom|><|start|>assistant to=user<|message|>Let me look.<|eom|>"
+     "<|start|>assistant to=w.get_weather<|message|><atem:function_calls>\n<atem:invoke "
+     "name=\"get_weather\">\n<atem:parameter name=\"city\">Oslo</atem:parameter>\n<atem:parameter "
+     "name=\"days\">3</atem:parameter>\n</atem:invoke>\n<atem:invoke name=\"g\">\n</atem:invoke>\n"
+     "</atem:function_calls><|eom|><|start|>assistant to=user<|message|>Done.<|eot|>",
+     "(Which city? \"Let me look. get_weather" WEATHER " g{} \"Done.", "<|start|>assistant", 0},
+    {"muse", " to=user<|message|>a to=b<|eot|>", "\"a to=b", "<|start|>assistant", 0},
+    {"muse", " to=commentary<|message|>So.<|eom|><|start|>assistant<|message|>Yes.", "\"So. \"Yes.",
+     "<|start|>assistant", 0},
+    {"kimi-k3",
+     "So.<|close|>think<|sep|><|open|>response<|sep|>On "
+     "it.<|close|>response<|sep|><|open|>tools<|sep|>"
+     "<|open|>call tool=\"get_weather\" index=\"1\"<|sep|><|open|>argument key=\"city\" "
+     "type=\"string\"<|sep|>Oslo<|close|>argument<|sep|><|open|>argument key=\"days\" "
+     "type=\"number\"<|sep|>3<|close|>argument<|sep|><|close|>call<|sep|><|open|>call tool=\"f\" "
+     "index=\"2\"<|sep|><|open|>json type=\"object\"<|sep|>{\"a\": 1}<|close|>json<|sep|>"
+     "<|close|>call<|sep|><|open|>call tool=\"g\" index=\"3\"<|sep|><|close|>call<|sep|>"
+     "<|close|>tools<|sep|><|close|>message<|sep|><|end_of_msg|>",
+     "(So. \"On it. get_weather" WEATHER " f{\"a\":1} g{}", "<|open|>think<|sep|>", 0},
+    {"kimi-k3", "So.<|open|>response<|sep|>a <|open|>b", "(So. \"a <|open|>b",
+     "<|open|>think<|sep|>", 0},
+    {"kimi-k3",
+     "<|open|>call tool=\"f\"<|sep|><|open|>argument key=\"s\" "
+     "type=\"string\"<|sep|>5<|close|>argument"
+     "<|sep|><|close|>call<|sep|>",
+     "f{\"s\":\"5\"}", "<|open|>response<|sep|>", 0},
+    {"k2-horizon",
+     "Hm.</ifm|think>\n<ifm|tool_calls>\n<ifm|tool_call>get_weather\n<ifm|arg_key>city</"
+     "ifm|arg_key>\n"
+     "<ifm|arg_value>Oslo</ifm|arg_value>\n<ifm|arg_key>days</ifm|arg_key>\n<ifm|arg_type>integer"
+     "</ifm|arg_type>\n<ifm|arg_value>3</ifm|arg_value>\n</"
+     "ifm|tool_call>\n<ifm|tool_call>{\"name\": "
+     "\"f\", \"arguments\": {}}</ifm|tool_call>\n</ifm|tool_calls>",
+     "(Hm. get_weather" WEATHER " f{}", "<ifm|think_fast>\n", 0},
+    {"k2-horizon", "<ifm|think_faster>So</ifm|think_faster>Yes.", "(So \"Yes.", 0, 0},
+    {"harmony-xml",
+     "<|channel|>analysis<|message|>So<|end|><|start|>assistant "
+     "to=w.get_weather<|channel|>analysis "
+     "<|constrain|>xml<|message|><rfl:parameter name=\"city\">Oslo</rfl:parameter><rfl:parameter "
+     "name=\"days\">3</rfl:parameter><|call|>",
+     "(So w.get_weather" WEATHER, "<|start|>assistant", 0},
+    {"harmony-xml",
+     " to=g<|channel|>analysis<|message|><|end|><|start|>assistant<|channel|>final<|message|>Yes.<|"
+     "return|>",
+     "g{} \"Yes.", "<|start|>assistant", 0},
+    {"llm-jp-harmony",
+     "<|channel|> analysis<|message|> I need it.<|end|><|start|> assistant<|channel|> commentary "
+     "to=functions.f <|constrain|> json<|message|> {\"a\": 1}<|end|><|start|> assistant "
+     "to=functions.g<|channel|> commentary json<|message|> {}<|call|>",
+     "(I need it. f{\"a\":1} g{}", "<|start|>assistant", 0},
+    {"llm-jp-harmony", "<|channel|> final<|message|> Four.<|return|>", "\"Four.",
+     "<|start|>assistant", 0},
+    {"ling3",
+     "Hm.</think>So.\n<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>"
+     "<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call><|role_end|>",
+     "(Hm. \"So. get_weather" WEATHER, "<role>ASSISTANT</role>\n<think>", 0},
+    {"ling3", "Hm.<tool_call>g\n</tool_call>", "(Hm. g{}", "<think>", 0},
     /* reasoning alone */
     {"reasoning", "Two and two.\n</think>\nFour.", "(Two and two. \"Four.", "<think>", 0},
     {"reasoning-tags", "<reasoning>So</reasoning>Four.", "(So \"Four.", 0, 0},

@@ -34,12 +34,14 @@ static bool is_object(ggl_str s) {
 }
 
 /* All texts of a format that are no text of an answer. */
-static size_t marks_of(const call_format *f, ggl_str marks[96]) {
+static size_t marks_of(const call_format *f, ggl_str marks[128]) {
     size_t n = 0;
     for (int k = 0; k < f->n_marks; k++) {
         marks[n++] = f->mark[k].text;
         if (f->mark[k].close.n > 0)
             marks[n++] = f->mark[k].close;
+        if (f->mark[k].other_close.n > 0)
+            marks[n++] = f->mark[k].other_close;
     }
     for (int k = 0; k <= f->n_calls; k++) {
         const pattern *p = k < f->n_calls ? &f->call[k] : &f->arg;
@@ -220,7 +222,7 @@ TEST(mistakes_in_all_formats) {
     uint64_t state = sample_seed() + 4;
     for (int i = 0; i < N_ANSWERS; i++) {
         char one[MOST_TEXT], two[MOST_TEXT];
-        ggl_str marks[96];
+        ggl_str marks[128];
         call_format f;
         REQUIRE_OK(llm_call_format_load(&f, str(answers[i].format), &err), &err);
         const size_t n_marks = marks_of(&f, marks);
@@ -310,7 +312,7 @@ TEST(known_mistakes) {
     uint64_t state = sample_seed() + 5;
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         parts p;
-        ggl_str marks[96];
+        ggl_str marks[128];
         call_format f;
         REQUIRE(read_answer(&row[i], 0, NULL, &p));
         if (!CHECK_STR(p.s, row[i].want))
