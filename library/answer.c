@@ -200,13 +200,17 @@ static ggl_status answer(llm_context *c, llm_talk *talk, llm_generate_params *p,
     cp.demanded = llm_demands_call(p->tool_choice);
     cp.no_calls = !asked.tools;
     cp.one_call = asked.one_call;
+    /* once a text in a given form has begun, marks in it are text */
+    cp.answer = llm_text_or_empty(p->json_schema ? p->json_schema : p->grammar);
     asked.tokens = llm_calls_tokens_of(cp.format);
     if (st == GGL_OK)
         st = llm_calls_new(&calls, &cp, err);
     c->asked = &asked;
+    c->answers = &cp;
     if (st == GGL_OK)
         st = run(c, &made.given, cp.prompt, p, calls, asked.tools != NULL, m, err);
     c->asked = NULL;
+    c->answers = NULL;
     llm_calls_free(calls);
     llm_chat_made_fini(&made);
     ggl_free(prompt);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Answers with calls of tools and reasoning in all APIs of llm-server, as they are and as streams: calls.py LLM-SERVER CASE."""
+"""Answers with calls of tools and reasoning in all APIs of llm-server, as they are and as streams, and in llm-cli: calls.py LLM-SERVER CASE LLM-CLI."""
 import json
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -133,6 +134,12 @@ def speaks(answer, marks=HERMES, **how):
     return Server([BINARY, "-m", path, "-t", "1"])
 
 
+def chats(*options):
+    """What llm-cli prints with the model that was written last."""
+    return subprocess.run([sys.argv[3], "-m", os.path.join(FOLDER.name, "parrot.gguf"), "-st", "-p", "Hi", "--temp", "0", "-t", "1", *options],
+                          capture_output=True, text=True, check=True).stdout
+
+
 def mistakes():
     """A call with a small mistake is a call, and text that is no call is text, in all APIs and both forms."""
     begin, end = "<tool_call>\n<function=Read>\n<parameter=file_path>\n", "\n</function>\n</tool_call>"
@@ -179,6 +186,7 @@ def order():
             check(both(s, api, tools=())["text"] == "    return x\n\n", api)
         check(both(s, "messages", tools=())["parts"] == [("text", "    return x\n\n")], "messages")
         check(both(s, "responses", tools=())["parts"] == [("message", "    return x\n\n")], "responses")
+        check(chats() == "    return x\n\n", "llm-cli")
 
 
 def thoughts():
@@ -194,6 +202,8 @@ def thoughts():
         for tools in ((), ("Bash",)):
             got = both(s, "chat", tools=tools, response_format=schema)
             check(got["thinking"] == "17-6 is 11, plus 6." and json.loads(got["text"]) == {"answer": "17"}, got)
+        check(chats("--reasoning", "hide", "--json-schema", json.dumps(schema["json_schema"]["schema"])) == '{"answer": "17"}\n', "llm-cli")
+        check(chats("--reasoning", "hide", "--reasoning-budget", "3") == '{"answer": "17"}\n', "llm-cli: a budget")
     with speaks('<think>Hm.</think>{"answer": "<think>"}', HERMES) as s:
         got = both(s, "chat", tools=(), response_format=schema)
         check(got["thinking"] == "Hm." and json.loads(got["text"]) == {"answer": "<think>"}, got)
