@@ -193,13 +193,20 @@ static bool key(reader *r) {
     return true;
 }
 
+/* Passes a bracket that closes, or it is missing at the end of the text or before another one: then that one closes both. */
+static bool closes(reader *r, char end) {
+    if (pass(r, end))
+        return true;
+    return r->i == r->n || strchr(")]}", r->s[r->i]);
+}
+
 /* The elements of a list (end is ']' or ')') or of a dict. */
 static bool elements(reader *r, char end, int depth) {
     put(r, end == '}' ? "{" : "[", 1);
-    for (bool first = true; !pass(r, end); first = false) {
+    for (bool first = true; !closes(r, end); first = false) {
         if (!first && !pass(r, ','))
             return error(r, "a comma is missing");
-        if (!first && pass(r, end)) /* a comma after the last one */
+        if (!first && closes(r, end)) /* a comma after the last one */
             break;
         if (!first)
             put(r, ",", 1);
@@ -240,10 +247,10 @@ static bool value(reader *r, int depth) {
 /* f(a=1, b="x") after the bracket: an object. */
 static bool keywords(reader *r) {
     put(r, "{", 1);
-    for (bool first = true; !pass(r, ')'); first = false) {
+    for (bool first = true; !closes(r, ')'); first = false) {
         if (!first && !pass(r, ','))
             return error(r, "a comma is missing");
-        if (!first && pass(r, ')'))
+        if (!first && closes(r, ')'))
             break;
         white(r);
         const size_t n = word_length(r);

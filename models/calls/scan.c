@@ -124,6 +124,10 @@ static progress step_value(const llm_calls *c, attempt *a, piece_kind kind, ggl_
     }
     if (a->complete && a->depth == 0 && !a->quote && (c->final || stop.n == 0))
         return end_value(a);
+    if (c->final && a->mark && !a->quote && a->depth > 0) { /* brackets are missing */
+        a->last = a->scan;
+        return end_value(a);
+    }
     return llm_calls_wait_or(c, a, "the call is not complete");
 }
 

@@ -219,6 +219,18 @@ LONG_TEST(hostile_answers_take_linear_time) {
         {"hermes", "<think><tool_call>{\"name\":\"f\"}</tool_call>"},
         {"hermes", "<think><tool_call>{\"name\":\"f\"}</tool_call>x"},
         {"kimi-k2", "<think><|tool_calls_section_begin|>"},
+        {"hermes", "<tool_call>{\"name\":\"f\",\"arguments\":{\"s\":\"\\"},
+        {"hermes", "<tool_call>{\"name\":\"f\",\"arguments\":{\"s\":\" \" "},
+        {"hermes", "}} "},
+        {"qwen3-coder", "<function=f><parameter=s>\n</parameter> "},
+        {"qwen3-coder", "<tool_call><function=f><parameter=s>\n<parameter=b>"},
+        {"qwen3-coder", "<function=f><parameter=s></function> "},
+        {"minimax-m2", "<invoke name=\"f\"><parameter name=\"s\"><parameter name=\""},
+        {"muse", "<|start|>assistant to="},
+        {"muse", "<atem:invoke name=\"f\"></atem:parameter>"},
+        {"kimi-k3", "<|open|>call tool=\"f"},
+        {"kimi-k3", "<|open|>call tool=\"f\"<|sep|><|open|>argument key=\""},
+        {"k2-horizon", "<ifm|tool_call>f<ifm|arg_key>a<ifm|arg_type>"},
     };
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++)
         for (int bytes = 0; bytes < 2; bytes++) {

@@ -307,6 +307,10 @@ TEST(known_mistakes) {
          "Bash{}#functions.Bash:2", 0, READ},
         {"kimi-k2", "<|tool_call_begin|>functions.a_2:3<|tool_call_argument_begin|>{}",
          "a_2{}#functions.a_2:3", 0, READ},
+        {"lfm2", "<|tool_call_start|>[Read(n=1<|tool_call_end|>.", "Read{\"n\":1} \".", 0, READ},
+        {"lfm2", "<|tool_call_start|>[Read(n=[1), Bash()", "Read{\"n\":[1]} Bash{}", 0, READ},
+        {"gemma4", "<|tool_call>call:Read{file_path:<|\"|>a<|\"|><tool_call|>",
+         "Read{\"file_path\":\"a\"}", 0, READ},
         {"llama3", "{\"name\": \"Read\", \"parameters\": {\"n\": 1}", "Read{\"n\":1}", 0, READ},
     };
     uint64_t state = sample_seed() + 5;
