@@ -201,7 +201,7 @@ static ggl_status answer(llm_context *c, llm_talk *talk, llm_generate_params *p,
     cp.no_calls = !asked.tools;
     cp.one_call = asked.one_call;
     /* once a text in a given form has begun, marks in it are text */
-    cp.answer = llm_text_or_empty(p->json_schema ? p->json_schema : p->grammar);
+    cp.answer = llm_text_or_empty(p->json_schema || asked.tools ? p->json_schema : p->grammar);
     asked.tokens = llm_calls_tokens_of(cp.format);
     if (st == GGL_OK)
         st = llm_calls_new(&calls, &cp, err);

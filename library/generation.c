@@ -136,12 +136,13 @@ static const char *grammar_text(const llm_generate_params *p) {
 }
 
 /* Finds the reasoning that may come before it. */
-static ggl_status find_thoughts(kept_grammar *wanted, const llm_context *c, ggl_error *err) {
+static ggl_status find_thoughts(kept_grammar *wanted, const llm_context *c,
+                                const llm_generate_params *p, ggl_error *err) {
     llm_thought thought[LLM_THOUGHTS] = {0};
     if (!c->answers)
         return GGL_OK;
     const ggl_status st = llm_job_thoughts(thought, &wanted->n_thoughts, c->answers, c->tokenizer,
-                                           wanted->is_schema, err);
+                                           llm_text_or_empty(p->grammar), err);
     memcpy(wanted->thought, thought, wanted->n_thoughts * sizeof *thought);
     return st;
 }
@@ -216,7 +217,7 @@ static ggl_status set_matcher(making *m, llm_context *c, const llm_generate_para
         m->job.matcher = m->demanded;
     } else if (grammar_text(p)) {
         kept_grammar wanted = {.is_schema = p->json_schema != NULL, .spaces = p->json_spaces};
-        st = find_thoughts(&wanted, c, err);
+        st = find_thoughts(&wanted, c, p, err);
         if (st == GGL_OK && !is_kept(c->kept, &wanted, grammar_text(p)))
             st = keep_grammar(c, p, &wanted, err);
         m->job.matcher = st == GGL_OK ? c->kept->matcher : NULL;

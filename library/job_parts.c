@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "ggl/internal/text.h"
+
 /* --- grammars --------------------------------------------------------------------------------- */
 
 ggl_status llm_job_grammar_new(llm_grammar **out, const llm_job_form *f, ggl_error *err) {
@@ -33,14 +35,18 @@ static bool is_control(const llm_tokenizer *t, const char *mark) {
 }
 
 ggl_status llm_job_thoughts(llm_thought thought[LLM_THOUGHTS], size_t *n,
-                            const llm_calls_params *answers, const llm_tokenizer *t, bool is_schema,
-                            ggl_error *err) {
+                            const llm_calls_params *answers, const llm_tokenizer *t,
+                            ggl_str grammar, ggl_error *err) {
     size_t n_all;
     const ggl_status st = llm_calls_thoughts(thought, &n_all, answers, err);
     *n = 0;
     for (size_t i = 0; i < n_all; i++) {
         const llm_thought *x = &thought[i];
-        if ((x->is_begun || (is_schema && !is_control(t, x->open))) && !is_control(t, x->close))
+        const bool is_free =
+            grammar.n > 0
+                ? x->is_begun && !ggl_find_bytes(grammar.s, grammar.n, x->close, strlen(x->close))
+                : x->is_begun || !is_control(t, x->open);
+        if (is_free && !is_control(t, x->close))
             thought[(*n)++] = *x;
     }
     return st;

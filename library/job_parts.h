@@ -36,10 +36,11 @@ typedef struct llm_job_form {
 } llm_job_form;
 
 /* Finds the reasoning that may come before an answer of this form. Reasoning whose marks are control tokens, which grammars do not
- * allow, is left out; before a grammar, only reasoning that the prompt has begun is free. Statuses of llm_calls_thoughts. */
+ * allow, is left out. Before a grammar, only reasoning that the prompt has begun is free, and only if the grammar does not have the mark
+ * that ends it. grammar: its text; n 0: the form is a schema. Statuses of llm_calls_thoughts. */
 GGL_NODISCARD ggl_status llm_job_thoughts(llm_thought thought[LLM_THOUGHTS], size_t *n,
                                           const llm_calls_params *answers, const llm_tokenizer *t,
-                                          bool is_schema, ggl_error *err);
+                                          ggl_str grammar, ggl_error *err);
 
 /* Statuses of llm_grammar_from_gbnf and llm_grammar_from_schema. */
 GGL_NODISCARD ggl_status llm_job_grammar_new(llm_grammar **out, const llm_job_form *f,

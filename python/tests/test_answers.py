@@ -504,7 +504,7 @@ class Async(unittest.TestCase):
                 text = await model.chat("Who are you?", temperature=0)
                 self.assertEqual((await model.answer("Who are you?", temperature=0)).content, text)
                 self.assertEqual("".join([p async for p in model.stream_chat("Who are you?", temperature=0)]), text)
-                self.assertEqual("".join([p.text async for p in model.stream_answer("Who are you?", temperature=0)]), text.strip())
+                self.assertEqual("".join([p.text async for p in model.stream_answer("Who are you?", temperature=0)]), text)
 
         asyncio.run(main())
 

@@ -204,6 +204,10 @@ def thoughts():
             check(got["thinking"] == "17-6 is 11, plus 6." and json.loads(got["text"]) == {"answer": "17"}, got)
         check(chats("--reasoning", "hide", "--json-schema", json.dumps(schema["json_schema"]["schema"])) == '{"answer": "17"}\n', "llm-cli")
         check(chats("--reasoning", "hide", "--reasoning-budget", "3") == '{"answer": "17"}\n', "llm-cli: a budget")
+    with speaks("Hm.</think>yes", HERMES, begun="<think>\n") as s:
+        for grammar in ('root ::= "yes" | "no"', 'root ::= [^<]* "</think>" ("yes" | "no")'):
+            got = both(s, "chat", tools=(), grammar=grammar)
+            check(got["thinking"] == "Hm." and got["text"] == "yes", got)
     with speaks('<think>Hm.</think>{"answer": "<think>"}', HERMES) as s:
         got = both(s, "chat", tools=(), response_format=schema)
         check(got["thinking"] == "Hm." and json.loads(got["text"]) == {"answer": "<think>"}, got)

@@ -247,7 +247,7 @@ static bool make_room(void *user, const int32_t **id, size_t *n) {
 /* How the answer to a prompt is read. */
 static llm_calls_params answer_params(const chat *c, const prompt *p) {
     const llm_generate_params *g = &c->setup->generation->p;
-    const char *form = g->json_schema ? g->json_schema : g->grammar;
+    const char *form = g->json_schema || c->tools ? g->json_schema : g->grammar;
     llm_calls_params calls = llm_chat_answers(llm_opened_chat(c->ctx));
     calls.prompt = (ggl_str){p->text, p->n_text};
     calls.tools = c->tools ? &c->tools->root : NULL;

@@ -476,8 +476,9 @@ typedef struct job_grammar {
 static ggl_status find_thoughts(const job *j, answer_form *form, ggl_error *err) {
     const llm_calls_params p = calls_params(j, &j->prompt[0]);
     llm_thought thought[LLM_THOUGHTS] = {0};
-    const ggl_status st = llm_job_thoughts(
-        thought, &form->n_thoughts, &p, server_tokenizer(j->server), form->form != ASK_GBNF, err);
+    const ggl_status st =
+        llm_job_thoughts(thought, &form->n_thoughts, &p, server_tokenizer(j->server),
+                         form->form == ASK_GBNF ? form->text : (ggl_str){"", 0}, err);
     memcpy(form->thought, thought, form->n_thoughts * sizeof *thought);
     return st;
 }
