@@ -16,7 +16,7 @@ typedef struct message {
     llm_part_fn *each; /* NULL: none */
     void *user;
     bool stopped;   /* `each` returned false */
-    bool no_calls;  /* there are no tools: a call is text */
+    bool begun[2];  /* content, reasoning: a part of it was there */
     bool short_ids; /* llm_chat_has_short_ids */
 } message;
 
@@ -36,16 +36,24 @@ static void put_call(message *m, const llm_calls_part *part) {
                     LLM_JSON_STR(part->name), LLM_JSON_STR(part->arguments));
 }
 
+static void put_text(message *m, bool thinks, ggl_str text) {
+    llm_json_put(thinks ? &m->reasoning : &m->content, text.s, text.n);
+    if (m->each && text.n > 0 && !m->stopped)
+        m->stopped =
+            !m->each(m->user, thinks ? LLM_PART_REASONING : LLM_PART_CONTENT, text.s, text.n);
+}
+
+/* Several parts of one kind become one text; a line break is between them. */
 static void take_part(message *m, const llm_calls_part *part) {
-    if (part->kind == LLM_CALLS_CALL && !m->no_calls) {
+    const bool thinks = part->kind == LLM_CALLS_REASONING;
+    if (part->kind == LLM_CALLS_CALL) {
         put_call(m, part);
         return;
     }
-    const bool thinks = part->kind == LLM_CALLS_REASONING;
-    llm_json_put(thinks ? &m->reasoning : &m->content, part->text.s, part->text.n);
-    if (m->each && part->text.n > 0 && !m->stopped)
-        m->stopped = !m->each(m->user, thinks ? LLM_PART_REASONING : LLM_PART_CONTENT, part->text.s,
-                              part->text.n);
+    if (part->begins && m->begun[thinks])
+        put_text(m, thinks, (ggl_str){"\n", 1});
+    m->begun[thinks] = true;
+    put_text(m, thinks, part->text);
 }
 
 static void take_parts(message *m, llm_calls *calls) {
@@ -134,7 +142,8 @@ static ggl_status read_choice(llm_json_out *choice, const llm_talk *talk, ggl_er
 
 /* Generates after the prompt, and reads the answer while it comes. */
 static ggl_status run(llm_context *c, const llm_spans *given, ggl_str prompt,
-                      const llm_generate_params *p, llm_calls *calls, message *m, ggl_error *err) {
+                      const llm_generate_params *p, llm_calls *calls, bool has_tools, message *m,
+                      ggl_error *err) {
     int32_t *id;
     size_t n_id, n;
     const char *piece = NULL;
@@ -142,7 +151,8 @@ static ggl_status run(llm_context *c, const llm_spans *given, ggl_str prompt,
     if (st == GGL_OK)
         st = llm_context_begin(c, id, n_id, p, err);
     ggl_free(id);
-    while (st == GGL_OK && !m->stopped && (st = llm_next(c, &piece, &n, err)) == GGL_OK && piece) {
+    while (st == GGL_OK && !m->stopped && !llm_calls_is_over(calls) &&
+           (st = llm_next(c, &piece, &n, err)) == GGL_OK && piece) {
         st = llm_calls_add(calls, piece, n, err);
         take_parts(m, calls);
     }
@@ -151,8 +161,12 @@ static ggl_status run(llm_context *c, const llm_spans *given, ggl_str prompt,
         llm_context_end(c);
         return st;
     }
+    if (!m->stopped && llm_calls_is_over(calls)) {
+        llm_context_end(c);
+        c->run.finish = LLM_FINISH_END;
+    }
     const llm_finish why = c->run.finish;
-    st = !m->stopped && !m->no_calls && (why == LLM_FINISH_LENGTH || why == LLM_FINISH_CONTEXT)
+    st = !m->stopped && has_tools && (why == LLM_FINISH_LENGTH || why == LLM_FINISH_CONTEXT)
              ? llm_calls_cut(calls, err)
              : llm_calls_finish(calls, err);
     take_parts(m, calls);
@@ -171,12 +185,12 @@ static ggl_status answer(llm_context *c, llm_talk *talk, llm_generate_params *p,
     llm_chat_made made = {0};
     llm_calls *calls = NULL;
     const bool none = p->tool_choice && strcmp(p->tool_choice, "none") == 0;
-    llm_asked asked = {0};
+    const json_value *parallel = llm_talk_get(talk, "parallel_tool_calls");
+    llm_asked asked = {.one_call = parallel && parallel->kind == JSON_BOOL && !parallel->flag};
     ggl_status st = none ? GGL_OK : llm_talk_callable(talk, &asked.tools, err);
     if (st != GGL_OK)
         return st;
     p->tools = NULL; /* asked has them */
-    m->no_calls = !asked.tools;
     if (llm_demands_call(p->tool_choice) && !asked.tools)
         return ggl_fail(err, GGL_USAGE, "tool_choice '%s' needs tools", p->tool_choice);
     st = llm_context_format(c, talk, true, &prompt, &n, &made, err);
@@ -184,13 +198,19 @@ static ggl_status answer(llm_context *c, llm_talk *talk, llm_generate_params *p,
         llm_note_changes(&made.changes, p);
     llm_calls_params cp = llm_demand_params(c, asked.tools, (ggl_str){prompt, n});
     cp.demanded = llm_demands_call(p->tool_choice);
+    cp.no_calls = !asked.tools;
+    cp.one_call = asked.one_call;
+    /* once a text in a given form has begun, marks in it are text */
+    cp.answer = llm_text_or_empty(p->json_schema || asked.tools ? p->json_schema : p->grammar);
     asked.tokens = llm_calls_tokens_of(cp.format);
     if (st == GGL_OK)
         st = llm_calls_new(&calls, &cp, err);
     c->asked = &asked;
+    c->answers = &cp;
     if (st == GGL_OK)
-        st = run(c, &made.given, cp.prompt, p, calls, m, err);
+        st = run(c, &made.given, cp.prompt, p, calls, asked.tools != NULL, m, err);
     c->asked = NULL;
+    c->answers = NULL;
     llm_calls_free(calls);
     llm_chat_made_fini(&made);
     ggl_free(prompt);

@@ -19,6 +19,7 @@ typedef struct llm_jobs llm_jobs;
 typedef struct llm_asked {
     const struct json_value *tools; /* that may be called; NULL: none */
     llm_calls_tokens tokens;        /* special tokens that are text in the answer */
+    bool one_call;                  /* the answer ends with its first call */
 } llm_asked;
 
 /* A picture or a sound of a conversation, which llm_chat_see has shown to the model. */
@@ -38,6 +39,8 @@ struct llm_context {
     ggl_error why_no_tokenizer;
     llm_chat *chat; /* NULL: there is no template; why_no_chat */
     ggl_error why_no_chat;
+    const llm_calls_params *
+        answers; /* the text that begins next is read so: before what it must fit, reasoning is free. NULL: it is any text */
     const llm_asked *asked;            /* while llm_chat_answer generates; NULL: it does not */
     llm_pooling pooling;               /* of embeddings */
     llm_session_params session_params; /* with which `session` was made */

@@ -38,7 +38,7 @@ static ggl_status make(llm_grammar **out, const llm_context *c, const json_value
     const bool any = strcmp(tool_choice, "required") == 0;
     p.demanded = true;
     return llm_calls_grammar(out, &p, any ? (ggl_str){"", 0} : llm_text_or_empty(tool_choice),
-                             false, err);
+                             c->asked && c->asked->one_call, err);
 }
 
 ggl_status llm_demand_grammar(llm_grammar **out, const llm_context *c, const char *tools,

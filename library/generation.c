@@ -135,11 +135,23 @@ static const char *grammar_text(const llm_generate_params *p) {
     return p->grammar ? p->grammar : p->json_schema;
 }
 
+/* Finds the reasoning that may come before it. */
+static ggl_status find_thoughts(kept_grammar *wanted, const llm_context *c,
+                                const llm_generate_params *p, ggl_error *err) {
+    llm_thought thought[LLM_THOUGHTS] = {0};
+    if (!c->answers)
+        return GGL_OK;
+    const ggl_status st = llm_job_thoughts(thought, &wanted->n_thoughts, c->answers, c->tokenizer,
+                                           llm_text_or_empty(p->grammar), err);
+    memcpy(wanted->thought, thought, wanted->n_thoughts * sizeof *thought);
+    return st;
+}
+
 /* True if k was made of the same text. */
-static bool is_kept(const kept_grammar *k, const llm_generate_params *p) {
-    const char *text = grammar_text(p);
-    return k && strcmp(k->text, text) == 0 && k->is_schema == (p->json_schema != NULL) &&
-           k->spaces == p->json_spaces;
+static bool is_kept(const kept_grammar *k, const kept_grammar *wanted, const char *text) {
+    return k && strcmp(k->text, text) == 0 && k->is_schema == wanted->is_schema &&
+           k->spaces == wanted->spaces && k->n_thoughts == wanted->n_thoughts &&
+           memcmp(k->thought, wanted->thought, sizeof k->thought) == 0;
 }
 
 /* Makes a matcher of a grammar, which it frees. */
@@ -152,12 +164,11 @@ static ggl_status new_matcher(llm_matcher **out, llm_context *c, llm_grammar *gr
     return st;
 }
 
-/* Makes what is kept of p's grammar or schema. */
+/* Makes what is kept of p's grammar or schema; *k has all but the text and the matcher. */
 static ggl_status make_kept(kept_grammar *k, llm_context *c, const llm_generate_params *p,
                             ggl_error *err) {
     const char *text = grammar_text(p), *name = p->grammar_name;
     const size_t n = strlen(text);
-    *k = (kept_grammar){.is_schema = p->json_schema != NULL, .spaces = p->json_spaces};
     const llm_job_form form = {.text = text,
                                .n = n,
                                .name = name           ? name
@@ -166,7 +177,9 @@ static ggl_status make_kept(kept_grammar *k, llm_context *c, const llm_generate_
                                .is_schema = k->is_schema,
                                .spaces = k->spaces,
                                .note = p->note,
-                               .user = p->user};
+                               .user = p->user,
+                               .thought = k->thought,
+                               .n_thoughts = k->n_thoughts};
     llm_grammar *grammar;
     k->text = ggl_calloc(n + 1, 1);
     if (!k->text)
@@ -176,8 +189,11 @@ static ggl_status make_kept(kept_grammar *k, llm_context *c, const llm_generate_
     return st == GGL_OK ? new_matcher(&k->matcher, c, grammar, err) : st;
 }
 
-static ggl_status keep_grammar(llm_context *c, const llm_generate_params *p, ggl_error *err) {
+static ggl_status keep_grammar(llm_context *c, const llm_generate_params *p,
+                               const kept_grammar *wanted, ggl_error *err) {
     kept_grammar *k = ggl_calloc(1, sizeof *k);
+    if (k)
+        *k = *wanted;
     const ggl_status st =
         k ? make_kept(k, c, p, err) : ggl_fail(err, GGL_NOMEM, "out of memory for a grammar");
     if (st != GGL_OK) {
@@ -200,8 +216,10 @@ static ggl_status set_matcher(making *m, llm_context *c, const llm_generate_para
             st = new_matcher(&m->demanded, c, grammar, err);
         m->job.matcher = m->demanded;
     } else if (grammar_text(p)) {
-        if (!is_kept(c->kept, p))
-            st = keep_grammar(c, p, err);
+        kept_grammar wanted = {.is_schema = p->json_schema != NULL, .spaces = p->json_spaces};
+        st = find_thoughts(&wanted, c, p, err);
+        if (st == GGL_OK && !is_kept(c->kept, &wanted, grammar_text(p)))
+            st = keep_grammar(c, p, &wanted, err);
         m->job.matcher = st == GGL_OK ? c->kept->matcher : NULL;
     }
     return st;

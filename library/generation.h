@@ -11,6 +11,9 @@
 typedef struct kept_grammar {
     char *text;
     bool is_schema, spaces;
+    llm_thought thought
+        [LLM_THOUGHTS]; /* [n_thoughts]: the reasoning that may come before it; zeroed behind */
+    size_t n_thoughts;
     llm_matcher *matcher;
 } kept_grammar;
 

@@ -1,5 +1,9 @@
 #include "job_parts.h"
 
+#include <string.h>
+
+#include "ggl/internal/text.h"
+
 /* --- grammars --------------------------------------------------------------------------------- */
 
 ggl_status llm_job_grammar_new(llm_grammar **out, const llm_job_form *f, ggl_error *err) {
@@ -8,11 +12,44 @@ ggl_status llm_job_grammar_new(llm_grammar **out, const llm_job_form *f, ggl_err
                                       .note_arg = f->user,
                                       .compact = !f->spaces,
                                       .max_steps = f->max_steps,
-                                      .max_bytes = f->max_bytes};
-    const llm_gbnf_params gbnf = {
-        .size = sizeof gbnf, .max_steps = f->max_steps, .max_bytes = f->max_bytes};
+                                      .max_bytes = f->max_bytes,
+                                      .thought = f->thought,
+                                      .n_thoughts = f->n_thoughts};
+    const llm_gbnf_params gbnf = {.size = sizeof gbnf,
+                                  .max_steps = f->max_steps,
+                                  .max_bytes = f->max_bytes,
+                                  .thought = f->thought,
+                                  .n_thoughts = f->n_thoughts};
     return f->is_schema ? llm_grammar_from_schema_with(out, f->text, f->n, f->name, &schema, err)
                         : llm_grammar_from_gbnf_with(out, f->text, f->n, f->name, &gbnf, err);
+}
+
+/* True if a mark is a single control token. */
+static bool is_control(const llm_tokenizer *t, const char *mark) {
+    llm_tokens ids = {0};
+    const bool is =
+        llm_tokenize(t, mark, strlen(mark), LLM_TOKENIZE_SPECIAL, &ids, NULL) == GGL_OK &&
+        ids.n > 0 && llm_tokenizer_is_control(t, ids.id[0]);
+    llm_tokens_fini(&ids);
+    return is;
+}
+
+ggl_status llm_job_thoughts(llm_thought thought[LLM_THOUGHTS], size_t *n,
+                            const llm_calls_params *answers, const llm_tokenizer *t,
+                            ggl_str grammar, ggl_error *err) {
+    size_t n_all;
+    const ggl_status st = llm_calls_thoughts(thought, &n_all, answers, err);
+    *n = 0;
+    for (size_t i = 0; i < n_all; i++) {
+        const llm_thought *x = &thought[i];
+        const bool is_free =
+            grammar.n > 0
+                ? x->is_begun && !ggl_find_bytes(grammar.s, grammar.n, x->close, strlen(x->close))
+                : x->is_begun || !is_control(t, x->open);
+        if (is_free && !is_control(t, x->close))
+            thought[(*n)++] = *x;
+    }
+    return st;
 }
 
 /* --- parts ------------------------------------------------------------------------------------ */

@@ -13,6 +13,7 @@
 #ifndef LIBRARY_JOB_PARTS_H
 #define LIBRARY_JOB_PARTS_H
 
+#include "llm/internal/calls.h"
 #include "llm/internal/engine.h"
 #include "llm/internal/grammar.h"
 #include "llm/internal/stop.h"
@@ -28,9 +29,18 @@ typedef struct llm_job_form {
     bool spaces;      /* JSON may have white space between values */
     llm_schema_note note;
     void *user;
-    uint64_t max_steps; /* to read it, as llm_schema_params has them; 0: no limit */
-    size_t max_bytes;   /* 0: the usual ones */
+    uint64_t max_steps;         /* to read it, as llm_schema_params has them; 0: no limit */
+    size_t max_bytes;           /* 0: the usual ones */
+    const llm_thought *thought; /* [n_thoughts]: the reasoning that may come before it */
+    size_t n_thoughts;
 } llm_job_form;
+
+/* Finds the reasoning that may come before an answer of this form. Reasoning whose marks are control tokens, which grammars do not
+ * allow, is left out. Before a grammar, only reasoning that the prompt has begun is free, and only if the grammar does not have the mark
+ * that ends it. grammar: its text; n 0: the form is a schema. Statuses of llm_calls_thoughts. */
+GGL_NODISCARD ggl_status llm_job_thoughts(llm_thought thought[LLM_THOUGHTS], size_t *n,
+                                          const llm_calls_params *answers, const llm_tokenizer *t,
+                                          ggl_str grammar, ggl_error *err);
 
 /* Statuses of llm_grammar_from_gbnf and llm_grammar_from_schema. */
 GGL_NODISCARD ggl_status llm_job_grammar_new(llm_grammar **out, const llm_job_form *f,

@@ -104,6 +104,10 @@ void llm_opened_set_sampling(llm_context *c, const llm_sampler_params *sampling)
     c->sampling = sampling;
 }
 
+void llm_opened_read_as(llm_context *c, const llm_calls_params *p) {
+    c->answers = p;
+}
+
 void llm_opened_end(llm_context *c) {
     llm_context_end(c);
 }

@@ -159,6 +159,9 @@ ggl_status llm_fill_query(const llm_context *c, llm_tokens *ids, int32_t *n_seen
 ggl_status llm_seen_tokens(const llm_context *c, const char *mark, llm_tokens *ids, ggl_error *err);
 /* In place of the members about sampling of all parameters; borrowed, and may change. */
 void llm_opened_set_sampling(llm_context *c, const llm_sampler_params *sampling);
+/* The text that llm_begin begins next is read so: before what it must fit, reasoning is free. NULL: it is any text, as at first. *p must
+ * last until llm_begin has returned. */
+void llm_opened_read_as(llm_context *c, const llm_calls_params *p);
 /* Frees what llm_begin has begun, before the next call would. */
 void llm_opened_end(llm_context *c);
 

@@ -12,6 +12,13 @@ event *llm_calls_push(llm_calls *c, llm_calls_kind kind, span text) {
 void llm_calls_begin(llm_calls *c, const mark *m, size_t begin) {
     argument *arg = c->a.arg;
     const size_t cap = c->a.cap_args, body = begin + (m ? m->text.n : 0);
-    c->a = (attempt){
-        .mark = m, .begin = begin, .scan = body, .body = body, .arg = arg, .cap_args = cap};
+    mender mend = c->a.mend; /* its memory is used again */
+    llm_mend_begin(&mend);
+    c->a = (attempt){.mark = m,
+                     .begin = begin,
+                     .scan = body,
+                     .body = body,
+                     .mend = mend,
+                     .arg = arg,
+                     .cap_args = cap};
 }

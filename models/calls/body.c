@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "calls_impl.h"
+#include "ggl/internal/show.h"
 #include "ggl/internal/steps.h"
 
 static ggl_status broken(attempt *a, const char *error) {
@@ -13,9 +14,9 @@ static ggl_status broken(attempt *a, const char *error) {
 /* The format has the name of the function and what is wrong. */
 static ggl_status broken_as(llm_calls *c, attempt *a, const char *format, ggl_str name,
                             const char *why) {
-    const char *text =
-        ggl_arena_printf(&c->arena, format, (int)(name.n < 64 ? name.n : 64), name.s, why);
-    return text ? broken(a, text) : GGL_NOMEM;
+    const size_t n = ggl_utf8_cut(name.s, name.n, 64);
+    snprintf(c->why, sizeof c->why, format, (int)n, name.s, why);
+    return broken(a, c->why);
 }
 
 /* --- JSON texts ------------------------------------------------------------------------------- */
@@ -55,54 +56,51 @@ static size_t value_end(ggl_str s, size_t i) {
     return i < s.n ? i : s.n;
 }
 
-/* Copies valid JSON without the white space between its tokens. n == 0: it has NaN or Infinity. */
-static ggl_status in_one_line(llm_calls *c, ggl_str s, ggl_str *out) {
-    call_text t = {0};
-    const bool is_json = llm_calls_put_line(&t, s);
-    const char *copy = t.no_memory ? NULL : ggl_arena_strndup(&c->arena, t.s, t.n);
-    *out = (ggl_str){copy, is_json ? t.n : 0};
-    ggl_free(t.s);
-    return copy ? GGL_OK : GGL_NOMEM;
-}
-
 /* --- a call ----------------------------------------------------------------------------------- */
 
 static ggl_status report(llm_calls *c, attempt *a, ggl_str name, ggl_str arguments, ggl_str id) {
-    name = llm_calls_cut_name(&c->f, name);
+    name = llm_calls_tool_name(c, llm_calls_cut_name(&c->f, name));
+    if (!llm_calls_can_name(c, name))
+        return broken_as(c, a, "\"%.*s\" is no name of a function%s", name, "");
     event *e = llm_calls_push(c, LLM_CALLS_CALL, (span){a->begin, a->scan});
     if (!e)
         return GGL_NOMEM;
     e->name = (ggl_str){ggl_arena_strndup(&c->arena, name.s, name.n), name.n};
     e->id = (ggl_str){ggl_arena_strndup(&c->arena, id.s ? id.s : "", id.n), id.n};
-    e->arguments = arguments;
-    return e->name.s && e->id.s ? GGL_OK : GGL_NOMEM;
+    e->arguments = (ggl_str){ggl_arena_strndup(&c->arena, arguments.s, arguments.n), arguments.n};
+    return e->name.s && e->id.s && e->arguments.s ? GGL_OK : GGL_NOMEM;
 }
 
-/* Reports a call whose arguments are a text that should be a JSON object. */
-static ggl_status with_arguments(llm_calls *c, attempt *a, ggl_str name, ggl_str text, ggl_str id) {
+/* Reports a call whose arguments are JSON in one line, which should be an object. */
+static ggl_status with_arguments(llm_calls *c, attempt *a, ggl_str name, ggl_str json, ggl_str id) {
     llm_json *doc;
     const char *why;
     if (name.n == 0)
         return broken(a, "there is no name of a function");
-    ggl_status st = parse(c, text, &doc, &why);
+    ggl_status st = parse(c, json, &doc, &why);
     if (st == GGL_FORMAT)
         return broken_as(c, a, "the arguments of \"%.*s\" are not JSON: %s", name, why);
     if (st != GGL_OK)
         return st;
-    ggl_str line = {0};
     const json_kind kind = (json_kind)doc->root.kind;
-    if (kind == JSON_OBJECT)
-        st = in_one_line(c, text, &line);
     llm_json_free(doc);
-    if (st != GGL_OK)
-        return st;
     if (kind != JSON_OBJECT)
         return broken_as(c, a, "the arguments of \"%.*s\" are %s, not an object", name,
                          llm_json_kind_text(kind));
-    if (line.n == 0)
-        return broken_as(c, a, "the arguments of \"%.*s\" have a number that is not JSON%s", name,
-                         "");
-    return report(c, a, name, line, id);
+    return report(c, a, name, json, id);
+}
+
+/* The same of JSON in a string. */
+static ggl_status with_text(llm_calls *c, attempt *a, ggl_str name, ggl_str text, ggl_str id) {
+    ggl_str json = {"{}", 2};
+    if (llm_calls_trimmed(text).n > 0) {
+        const ggl_status st = llm_mend_text(&c->arena, text, &json);
+        if (st == GGL_FORMAT)
+            return broken_as(c, a, "the arguments of \"%.*s\" are not JSON%s", name, "");
+        if (st != GGL_OK)
+            return st;
+    }
+    return with_arguments(c, a, name, json, id);
 }
 
 /* --- {json} and {map} ------------------------------------------------------------------------- */
@@ -166,7 +164,7 @@ static ggl_status read_object(llm_calls *c, attempt *a, const json_value *v, ggl
     if (!args || args->kind == JSON_NULL)
         return with_arguments(c, a, json_str(name), (ggl_str){"{}", 2}, id_text);
     if (args->kind == JSON_STRING) /* JSON in a string, as OpenAI has it */
-        return with_arguments(c, a, json_str(name), json_str(args), id_text);
+        return with_text(c, a, json_str(name), json_str(args), id_text);
     return with_arguments(c, a, json_str(name), value_text(text, (size_t)(args - v->item)),
                           id_text);
 }
@@ -184,54 +182,70 @@ static ggl_status read_map(llm_calls *c, attempt *a, const json_value *v, ggl_st
     return GGL_OK;
 }
 
-/* A value of the body: an object, or an array of them. */
-static ggl_status read_value(llm_calls *c, attempt *a, const json_value *v, ggl_str text) {
-    if (v->kind == JSON_OBJECT)
-        return a->kind == PIECE_MAP ? read_map(c, a, v, text) : read_object(c, a, v, text);
-    if (v->kind != JSON_ARRAY)
+/* An object of the field is one call, or in {map} several. The first that is none ends the calls of the field; what begins with it is
+ * text. In a value that has not ended, the last object is a call if it has begun as one. */
+static ggl_status read_element(llm_calls *c, attempt *a, const json_value *v, ggl_str text,
+                               size_t *n_read) {
+    const size_t before = c->n_events;
+    if (v->kind != JSON_OBJECT)
         return broken(a, "the JSON is no call");
-    size_t at = 1;
-    for (uint32_t i = 0; i < v->n; i++) {
-        while (at < text.n && (llm_calls_is_white(text.s[at]) || text.s[at] == ','))
-            at++;
-        const size_t end = value_end(text, at);
-        if (v->item[i].kind != JSON_OBJECT)
-            return broken(a, "the JSON is no call");
-        ggl_status st = read_value(c, a, &v->item[i], (ggl_str){text.s + at, end - at});
-        if (st != GGL_OK)
-            return st;
-        at = end;
-    }
-    return GGL_OK;
+    if (a->unfinished && *n_read == a->n_whole &&
+        (c->cut || !(a->was_begun_there || a->kind == PIECE_MAP)))
+        return broken(a, "the call is not complete");
+    const ggl_status st =
+        a->kind == PIECE_MAP ? read_map(c, a, v, text) : read_object(c, a, v, text);
+    if (st == GGL_FORMAT)
+        c->n_events = before;
+    else if (st == GGL_OK && a->unfinished && *n_read == a->n_whole)
+        c->event[c->n_events - 1].unfinished = true;
+    *n_read += st == GGL_OK;
+    return st;
 }
 
-/* One value after the other. */
+/* A value of the body: an object, or an array of them. */
+static ggl_status read_value(llm_calls *c, attempt *a, const json_value *v, ggl_str text,
+                             size_t *n_read) {
+    if (v->kind != JSON_ARRAY)
+        return read_element(c, a, v, text, n_read);
+    size_t at = 1;
+    ggl_status st = GGL_OK;
+    for (uint32_t i = 0; i < v->n && st == GGL_OK; i++) {
+        at += text.s[at] == ',';
+        const size_t end = value_end(text, at);
+        st = read_element(c, a, &v->item[i], (ggl_str){text.s + at, end - at}, n_read);
+        at = end;
+    }
+    return st;
+}
+
+/* One value after the other, of the mended text. */
 static ggl_status read_json(llm_calls *c, attempt *a) {
-    ggl_str left = llm_calls_slice(c, a->value);
-    for (;;) {
-        left = llm_calls_trimmed(left);
-        if (left.n > 0 && (left.s[0] == ',' || left.s[0] == ';')) {
+    ggl_str left = {a->mend.out.s, a->mend.out.n};
+    ggl_status st = GGL_OK;
+    size_t n_read = 0, i = c->n_events;
+    while (st == GGL_OK && left.n > 0) {
+        if (left.s[0] == ',') {
             left = (ggl_str){left.s + 1, left.n - 1};
             continue;
         }
-        if (left.n == 0)
-            return GGL_OK;
         const size_t n = value_end(left, 0);
         llm_json *doc;
         const char *why;
-        ggl_status st = parse(c, (ggl_str){left.s, n}, &doc, &why);
+        st = parse(c, (ggl_str){left.s, n}, &doc, &why);
         if (st == GGL_FORMAT) {
-            why = ggl_arena_printf(&c->arena, "the call is not JSON: %s", why);
-            return why ? broken(a, why) : GGL_NOMEM;
+            st = broken_as(c, a, "the call is not JSON%.*s: %s", (ggl_str){"", 0}, why);
+        } else if (st == GGL_OK) {
+            st = read_value(c, a, &doc->root, (ggl_str){left.s, n}, &n_read);
+            llm_json_free(doc);
         }
-        if (st != GGL_OK)
-            return st;
-        st = read_value(c, a, &doc->root, (ggl_str){left.s, n});
-        llm_json_free(doc);
-        if (st != GGL_OK)
-            return st;
         left = (ggl_str){left.s + n, left.n - n};
     }
+    if (st != GGL_FORMAT || n_read == 0)
+        return st;
+    a->rest = a->mend.end[n_read - 1]; /* what is read stays */
+    for (; i < c->n_events; i++)
+        c->event[i].text.end = a->rest;
+    return GGL_OK;
 }
 
 /* --- the other fields ------------------------------------------------------------------------- */
@@ -265,7 +279,7 @@ static ggl_status read_loose(llm_calls *c, attempt *a) {
 
 static ggl_status put_argument(llm_calls *c, attempt *a, const argument *arg, call_text *t) {
     const ggl_str key = llm_calls_trimmed(llm_calls_slice(c, arg->key)),
-                  function = llm_calls_slice(c, a->name);
+                  function = llm_calls_function_of(c, a);
     ggl_str value = llm_calls_slice(c, arg->value);
     bool string = arg->string;
     ggl_status st = GGL_OK;
@@ -285,7 +299,7 @@ static ggl_status put_argument(llm_calls *c, attempt *a, const argument *arg, ca
     if (string)
         llm_calls_put_string(t, value);
     else
-        llm_calls_put(t, value.s, value.n);
+        (void)llm_calls_put_line(t, value);
     llm_calls_put(t, "\"", string);
     return GGL_OK;
 }
@@ -299,8 +313,10 @@ static ggl_status read_params(llm_calls *c, attempt *a) {
     llm_calls_put(&t, "}", 1);
     if (st == GGL_OK && t.no_memory)
         st = GGL_NOMEM;
+    if (st == GGL_OK) /* they are JSON by their making */
+        st = report(c, a, llm_calls_slice(c, a->name), (ggl_str){t.s, t.n}, (ggl_str){0});
     if (st == GGL_OK)
-        st = with_arguments(c, a, llm_calls_slice(c, a->name), (ggl_str){t.s, t.n}, (ggl_str){0});
+        c->event[c->n_events - 1].unfinished = a->unfinished;
     ggl_free(t.s);
     return st;
 }
@@ -308,39 +324,22 @@ static ggl_status read_params(llm_calls *c, attempt *a) {
 static ggl_status read_tree(llm_calls *c, attempt *a) {
     ggl_str text;
     const char *why;
-    const ggl_str name = llm_calls_slice(c, a->name);
+    const ggl_str name = llm_calls_function_of(c, a);
     ggl_status st = llm_calls_tree(c, name, llm_calls_slice(c, a->value), &text, &why);
     if (st == GGL_FORMAT)
         return broken(a, why);
     return st == GGL_OK ? with_arguments(c, a, name, text, (ggl_str){0}) : st;
 }
 
-/* functions.NAME:0: what is in front of the last point is left out, and the number; the whole is
- * the call's id. */
-void llm_calls_identify(const llm_calls *c, const attempt *a, ggl_str *out, ggl_str *out_id) {
-    ggl_str name = llm_calls_slice(c, a->name), id = llm_calls_slice(c, a->id);
-    bool path = false;
-    for (int i = 0; i < a->p->n; i++)
-        path = path || a->p->piece[i].kind == PIECE_PATH;
-    if (path) {
-        const char *colon = memchr(name.s, ':', name.n);
-        if (colon) {
-            id = name;
-            name.n = (size_t)(colon - name.s);
-        }
-        size_t at = name.n; /* after the last point */
-        while (at > 0 && name.s[at - 1] != '.')
-            at--;
-        name = (ggl_str){name.s + at, name.n - at};
-    }
-    *out = name;
-    *out_id = id;
-}
-
 static ggl_status read_args(llm_calls *c, attempt *a) {
     ggl_str name, id;
     llm_calls_identify(c, a, &name, &id);
-    return with_arguments(c, a, name, llm_calls_slice(c, a->value), id);
+    if (a->unfinished && (c->cut || a->part.n_begun == 0))
+        return broken(a, "the call is not complete");
+    const ggl_status st = with_arguments(c, a, name, (ggl_str){a->mend.out.s, a->mend.out.n}, id);
+    if (st == GGL_OK)
+        c->event[c->n_events - 1].unfinished = a->unfinished;
+    return st;
 }
 
 ggl_status llm_calls_read(llm_calls *c, attempt *a, ggl_error *err) {
@@ -369,11 +368,11 @@ ggl_status llm_calls_read(llm_calls *c, attempt *a, ggl_error *err) {
     if (st == GGL_OK && c->n_events == before)
         st = broken(a, "there is no call");
     for (size_t i = before; st == GGL_OK && i < c->n_events; i++) {
-        c->event[i].has_begun = i - before < (size_t)a->part.n_begun;
+        c->event[i].has_begun = llm_calls_reports(c) && i - before < (size_t)a->part.n_begun;
         if (c->either && !a->mark && !llm_calls_function_named(c, c->event[i].name))
             st = broken(a, "there is no such tool");
     }
     if (st == GGL_FORMAT)
-        c->n_events = before; /* all calls of a list, or none */
+        c->n_events = before;
     return st == GGL_NOMEM ? ggl_fail(err, st, "out of memory for the calls of an answer") : st;
 }

@@ -10,6 +10,7 @@
 #include "ggl/internal/text.h"
 #include "grammar/grammar.h"
 #include "grammar/schema.h"
+#include "grammar/thoughts.h"
 
 typedef struct builder {
     llm_exprs g;
@@ -251,14 +252,6 @@ static bool ends_with(ggl_str s, ggl_str end) {
     return end.n > 0 && end.n <= s.n && memcmp(s.s + s.n - end.n, end.s, end.n) == 0;
 }
 
-/* The rest of reasoning: any text without the closing mark, then this mark and blanks. */
-static int32_t thoughts(builder *b, const mark *m) {
-    llm_exprs *g = &b->g;
-    const int32_t any = llm_expr_repeat(g, llm_expr_class(g, NULL, 0, true), 0, LLM_EXPR_MANY);
-    const int32_t close = text(b, m->close);
-    return llm_expr_seq3(g, llm_expr_not(g, llm_expr_seq3(g, any, close, any)), close, blank(b, 2));
-}
-
 /* True if the model may reason: its template has the mark, or is not known. */
 static bool may_reason(ggl_str template_text, const mark *m) {
     return m->role == MARK_THINK &&
@@ -266,25 +259,30 @@ static bool may_reason(ggl_str template_text, const mark *m) {
             ggl_find_bytes(template_text.s, template_text.n, m->text.s, m->text.n) != NULL);
 }
 
-/* Returns the expression for the text before the calls. If the prompt ends within reasoning, that is the rest of the
- * reasoning. If reasoning has just ended there, it is empty. Else the model may reason or not. */
-static int32_t reasoning(builder *b, ggl_str prompt, ggl_str template_text) {
-    int32_t e = LLM_EXPR_EMPTY;
-    if (b->open)
-        return thoughts(b, b->open);
-    for (int k = 0; k < b->f.n_marks; k++) {
-        const mark *m = &b->f.mark[k];
-        if (m->role == MARK_THINK && ends_with(prompt, m->text))
-            return thoughts(b, m);
-        if (m->role == MARK_THINK && ends_with(prompt, m->close))
-            return LLM_EXPR_EMPTY;
+static void add_thought(llm_thought *t, const mark *m, bool is_begun) {
+    *t = (llm_thought){.is_begun = is_begun};
+    memcpy(t->open, m->text.s, m->text.n);
+    memcpy(t->close, m->close.s, m->close.n);
+}
+
+/* Finds the ways to reason before the answer, and returns how many there are. If the prompt ends within reasoning, there is one, the
+ * rest of this reasoning. If reasoning has just ended there, there is none. */
+static size_t find_thoughts(const call_format *f, const mark *open, const llm_calls_params *p,
+                            llm_thought t[LLM_THOUGHTS]) {
+    size_t n = 0;
+    for (int k = 0; k < f->n_marks && !open; k++) {
+        const mark *m = &f->mark[k];
+        if (m->role == MARK_THINK && ends_with(p->prompt, m->text))
+            open = m;
+        else if (m->role == MARK_THINK && ends_with(p->prompt, m->close))
+            return 0;
     }
-    for (int k = 0; k < b->f.n_marks; k++) {
-        const mark *m = &b->f.mark[k];
-        if (may_reason(template_text, m))
-            e = llm_expr_alt2(&b->g, e, llm_expr_seq2(&b->g, text(b, m->text), thoughts(b, m)));
-    }
-    return e;
+    if (open)
+        add_thought(&t[n++], open, true);
+    for (int k = 0; k < f->n_marks && !open && n < LLM_THOUGHTS; k++)
+        if (may_reason(p->template_text, &f->mark[k]))
+            add_thought(&t[n++], &f->mark[k], false);
+    return n;
 }
 
 /* --- the whole ---------------------------------------------------------------------------------- */
@@ -401,8 +399,9 @@ static ggl_status build(builder *b, llm_grammar **out, const llm_calls_params *p
     st = is_begun ? GGL_OK : or_text(b, p->answer, &answer);
     if (st != GGL_OK)
         return st;
-    const int32_t before = is_begun ? LLM_EXPR_EMPTY : reasoning(b, p->prompt, p->template_text);
-    const int32_t root = llm_expr_seq2(&b->g, before, answer);
+    llm_thought thought[LLM_THOUGHTS];
+    const size_t n = is_begun ? 0 : find_thoughts(&b->f, b->open, p, thought);
+    const int32_t root = llm_expr_after_thoughts(&b->g, thought, n, answer);
     st = llm_grammar_compile(out, &b->g, root, b->err);
     return st == GGL_OK ? st : ggl_within(b->err, st, "calls of tools");
 }
@@ -425,6 +424,23 @@ static ggl_status load(builder *b, const llm_calls_params *p) {
     ggl_status st = llm_call_format_load(&b->f, b->format, b->err);
     b->tools = p->tools;
     return st == GGL_OK && p->tools ? llm_calls_check_tools(p->tools, b->err) : st;
+}
+
+ggl_status llm_calls_thoughts(llm_thought thought[LLM_THOUGHTS], size_t *n,
+                              const llm_calls_params *params, ggl_error *err) {
+    llm_calls_params p = {.size = sizeof p};
+    builder b = {.err = err};
+    *n = 0;
+    ggl_status st = GGL_READ_PARAMS(llm_calls_params, &p, params, err);
+    if (st == GGL_OK)
+        st = load(&b, &p);
+    if (st == GGL_OK)
+        st = find_open(&b, &p);
+    if (st == GGL_OK)
+        *n = find_thoughts(&b.f, b.open, &p, thought);
+    llm_exprs_fini(&b.g);
+    llm_call_format_fini(&b.f);
+    return st;
 }
 
 ggl_status llm_calls_grammar(llm_grammar **out, const llm_calls_params *params, ggl_str tool,

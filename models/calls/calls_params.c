@@ -96,6 +96,15 @@ static int32_t untyped(llm_exprs *g, const call_format *f, const llm_schema_argu
 
 /* --- arguments ---------------------------------------------------------------------------------- */
 
+/* The names of the types other than string. */
+static int32_t other_types(llm_exprs *g) {
+    static const char *const names[] = {"number", "boolean", "null", "object", "array"};
+    int32_t e = LLM_EXPR_NONE;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        e = llm_expr_alt2(g, e, word(g, names[i]));
+    return e;
+}
+
 /* An argument with this value. string: what {string} says. */
 static int32_t between_marks(llm_exprs *g, const call_format *f, ggl_str name, int32_t value,
                              bool string) {
@@ -110,6 +119,8 @@ static int32_t between_marks(llm_exprs *g, const call_format *f, ggl_str name, i
             x = llm_expr_text(g, name);
         else if (p->kind == PIECE_STRING)
             x = word(g, string ? "true" : "false");
+        else if (p->kind == PIECE_TYPE)
+            x = string ? word(g, "string") : other_types(g);
         else if (p->kind == PIECE_VALUE)
             x = f->lines ? llm_expr_seq3(g, line, value, line) : value;
         if (i > 0 && p->kind == PIECE_TEXT && f->arg.piece[i - 1].kind == PIECE_TEXT)
@@ -121,7 +132,7 @@ static int32_t between_marks(llm_exprs *g, const call_format *f, ggl_str name, i
 
 static int32_t argument_of(llm_exprs *g, const call_format *f, const llm_schema_argument *a,
                            unsigned kinds) {
-    if (!has_piece(f, PIECE_STRING))
+    if (!has_piece(f, PIECE_STRING) && !has_piece(f, PIECE_TYPE))
         return between_marks(g, f, a->name, untyped(g, f, a, kinds), false);
     const int32_t other = llm_expr_alt2(g, a->scalars, a->shapes);
     return llm_expr_alt2(g, between_marks(g, f, a->name, plain(g, f, a, 0), true),

@@ -124,7 +124,7 @@ static const char *const field_names[] = {
     [PIECE_SKIP] = "{skip}",     [PIECE_ARGS] = "{args}",     [PIECE_JSON] = "{json}",
     [PIECE_MAP] = "{map}",       [PIECE_PYTHON] = "{python}", [PIECE_LOOSE] = "{loose}",
     [PIECE_PARAMS] = "{params}", [PIECE_KEY] = "{key}",       [PIECE_VALUE] = "{value}",
-    [PIECE_STRING] = "{string}",
+    [PIECE_STRING] = "{string}", [PIECE_TYPE] = "{type}",
 };
 
 /* Copies the next word of a line; n == 0 if none. */
@@ -139,7 +139,7 @@ static bool take(call_format *f, ggl_str *line, ggl_str *out, bool *plain) {
 }
 
 static piece piece_of(ggl_str word, bool plain) {
-    for (int k = PIECE_START; plain && k <= PIECE_STRING; k++)
+    for (int k = PIECE_START; plain && k <= PIECE_TYPE; k++)
         if (ggl_str_is(word, field_names[k]))
             return (piece){.kind = (piece_kind)k};
     piece p = {.kind = PIECE_TEXT, .text = word};
@@ -157,7 +157,7 @@ static bool add_mark(call_format *f, ggl_str text, mark_role role, ggl_str close
             return true;
     if (f->n_marks == MAX_MARKS)
         return false;
-    f->mark[f->n_marks++] = (mark){text, role, close};
+    f->mark[f->n_marks++] = (mark){.text = text, .role = role, .close = close};
     f->first[(unsigned char)text.s[0]] = true;
     return true;
 }
@@ -202,16 +202,23 @@ static bool read_drop(call_format *f, ggl_str *line) {
     }
 }
 
+static bool add_think(call_format *f, ggl_str open, ggl_str close, ggl_str other) {
+    if (!add_mark(f, open, MARK_THINK, close))
+        return false;
+    f->mark[f->n_marks - 1].other_close = other;
+    return true;
+}
+
 static bool read_line(call_format *f, ggl_str line) {
     char word[MAX_WORD];
     bool plain;
     const size_t n = next_word(&line, word, &plain);
-    ggl_str close = {0}, open;
+    ggl_str close = {0}, open, other = {0};
     if (word_is(word, n, "in"))
         return true;
     if (word_is(word, n, "think"))
         return take(f, &line, &open, &plain) && take(f, &line, &close, &plain) && close.n > 0 &&
-               add_mark(f, open, MARK_THINK, close);
+               take(f, &line, &other, &plain) && add_think(f, open, close, other);
     if (word_is(word, n, "drop"))
         return read_drop(f, &line);
     if (word_is(word, n, "call"))
@@ -227,6 +234,8 @@ static bool read_line(call_format *f, ggl_str line) {
         return f->late_ids = true;
     if (word_is(word, n, "verbatim"))
         return take(f, &line, &f->verbatim, &plain) && take(f, &line, &f->verbatim_end, &plain);
+    if (word_is(word, n, "skip"))
+        return take(f, &line, &f->skip, &plain) && take(f, &line, &f->skip_end, &plain);
     if (word_is(word, n, "quote"))
         return take(f, &line, &f->quote, &plain);
     if (word_is(word, n, "tag"))
@@ -239,11 +248,25 @@ static bool read_line(call_format *f, ggl_str line) {
 static bool add_closing_marks(call_format *f) {
     for (int i = 0; i < f->n_calls; i++) {
         const piece *last = &f->call[i].piece[f->call[i].n - 1];
-        if (last->kind == PIECE_TEXT && last->text.n > 3 &&
-            !add_mark(f, last->text, MARK_DROP, (ggl_str){0}))
+        const int n = f->n_marks;
+        if (last->kind != PIECE_TEXT || last->text.n <= 3)
+            continue;
+        if (!add_mark(f, last->text, MARK_DROP, (ggl_str){0}))
             return false;
+        if (f->n_marks > n)
+            f->mark[n].ends_call = true;
     }
     return true;
+}
+
+void llm_call_format_drop_calls(call_format *f) {
+    int n = 0;
+    for (int k = 0; k < f->n_marks; k++)
+        if (f->mark[k].role != MARK_CALL && !f->mark[k].ends_call)
+            f->mark[n++] = f->mark[k];
+    f->n_marks = n;
+    f->n_calls = 0;
+    f->may_start = f->anywhere = false;
 }
 
 static ggl_status not_found(ggl_str name, ggl_error *err) {

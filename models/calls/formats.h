@@ -5,7 +5,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/str.h"
 
-enum { MAX_MARKS = 24, MAX_PATTERNS = 4, MAX_PIECES = 10 };
+enum { MAX_MARKS = 24, MAX_PATTERNS = 6, MAX_PIECES = 10 };
 
 typedef enum piece_kind {
     PIECE_TEXT,
@@ -24,7 +24,8 @@ typedef enum piece_kind {
     PIECE_PARAMS,
     PIECE_KEY,
     PIECE_VALUE,
-    PIECE_STRING
+    PIECE_STRING,
+    PIECE_TYPE
 } piece_kind;
 
 typedef struct piece {
@@ -44,7 +45,8 @@ typedef enum mark_role { MARK_THINK, MARK_CALL, MARK_DROP } mark_role;
 typedef struct mark {
     ggl_str text;
     mark_role role;
-    ggl_str close; /* THINK */
+    ggl_str close, other_close; /* THINK: either ends it; the second one may be empty */
+    bool ends_call;             /* DROP: it is the closing mark of a call */
 } mark;
 
 typedef struct call_format {
@@ -54,7 +56,7 @@ typedef struct call_format {
     int n_calls;
     ggl_str name_key, args_key, id_key; /* alternatives between | */
     ggl_str quote, cut, tag;
-    ggl_str verbatim, verbatim_end;
+    ggl_str verbatim, verbatim_end, skip, skip_end;
     bool lines, late_ids;
     bool first[256];       /* bytes with which marks begin */
     bool may_start;        /* there is a pattern that begins with ^ */
@@ -66,6 +68,8 @@ typedef struct call_format {
 /* Reads the format of a name. GGL_NOT_FOUND, GGL_NOMEM; GGL_FORMAT: an error in the table itself,
  * which a test would find. To be freed by llm_call_format_fini, also after an error. */
 GGL_NODISCARD ggl_status llm_call_format_load(call_format *f, ggl_str name, ggl_error *err);
+/* Leaves out what the format says of calls: they are text. */
+void llm_call_format_drop_calls(call_format *f);
 void llm_call_format_fini(call_format *f);
 
 #endif

@@ -1,37 +1,46 @@
-/* Calls that are reported while they are written. The parts given out are a beginning of the whole
- * call's arguments (body.c): the object without white space between its tokens. */
+/* Finds out while a call is written that it is one, and reports what is known of it. From then on it is a call: what is wrong in it is
+ * mended (mend.c, scan.c). The parts given out are a beginning of the whole call's arguments (body.c): the object without white space
+ * between its tokens. */
 #include <string.h>
 
 #include "calls_impl.h"
+#include "ggl/internal/show.h"
 #include "ggl/internal/steps.h"
 
 static bool has_escapes(ggl_str s) {
     return s.n > 0 && memchr(s.s, '\\', s.n);
 }
 
-/* Reports the begin of a call. Without a mark it may be text, unless it names a tool. */
+/* In reasoning, and where a call without a mark may turn out to be a text, nothing is reported early. */
+bool llm_calls_reports(const llm_calls *c) {
+    return c->partial && !c->doubtful && (c->a.mark || !c->either);
+}
+
+/* A call begins. Without a mark it may be text, unless it names a tool. */
 static ggl_status begin(llm_calls *c, ggl_str name, ggl_str id) {
     partial *p = &c->a.part;
-    const bool is_cut = llm_calls_cut_name(&c->f, name).n != name.n;
-    if (name.n == 0 || is_cut || has_escapes(name) || has_escapes(id) ||
+    name = llm_calls_tool_name(c, llm_calls_cut_name(&c->f, name));
+    if (has_escapes(name) || has_escapes(id) || !llm_calls_can_name(c, name) ||
         (!c->a.mark && !llm_calls_function_named(c, name))) {
         p->never = true;
         return GGL_OK;
     }
+    p->n_begun++;
+    p->begun_here = true;
+    if (!llm_calls_reports(c))
+        return GGL_OK;
     event *e = llm_calls_push(c, LLM_CALLS_BEGINS, (span){c->a.begin, c->a.begin});
     if (!e)
         return GGL_NOMEM;
     e->name = (ggl_str){ggl_arena_strndup(&c->arena, name.s, name.n), name.n};
     e->id = (ggl_str){ggl_arena_strndup(&c->arena, id.n ? id.s : "", id.n), id.n};
-    p->n_begun++;
-    p->begun_here = true;
     return e->name.s && e->id.s ? GGL_OK : GGL_NOMEM;
 }
 
 /* Reports a piece, and frees it. */
 static ggl_status give(llm_calls *c, call_text *t) {
     ggl_status st = t->no_memory ? GGL_NOMEM : GGL_OK;
-    if (st == GGL_OK && t->n > 0) {
+    if (st == GGL_OK && t->n > 0 && llm_calls_reports(c)) {
         const char *copy = ggl_arena_strndup(&c->arena, t->s, t->n);
         event *e = copy ? llm_calls_push(c, LLM_CALLS_PIECE, (span){c->a.begin, c->a.begin}) : NULL;
         if (e)
@@ -46,6 +55,11 @@ static ggl_status give(llm_calls *c, call_text *t) {
 
 /* --- JSON --------------------------------------------------------------------------------------- */
 
+/* A part of the mended text. */
+static ggl_str mended(const llm_calls *c, span s) {
+    return (ggl_str){c->a.mend.out.s + s.begin, s.end - s.begin};
+}
+
 /* True for the first of the alternatives between '|'. If it is absent, another one may count, which is not reported early. */
 static bool is_key(ggl_str key, ggl_str names) {
     const ggl_str first = llm_calls_first_key(names);
@@ -58,7 +72,7 @@ static void end_string(llm_calls *c, size_t at) {
     p->last.end = at;
     if (p->depth != p->level || !p->has_value)
         return;
-    const ggl_str key = llm_calls_slice(c, p->key);
+    const ggl_str key = mended(c, p->key);
     span *to = is_key(key, c->f.name_key) ? &p->name : is_key(key, c->f.id_key) ? &p->id : NULL;
     if (to && to->end == 0)
         *to = p->last;
@@ -69,18 +83,19 @@ static void end_string(llm_calls *c, size_t at) {
 static ggl_status open_bracket(llm_calls *c, char ch) {
     partial *p = &c->a.part;
     const bool is_args = ch == '{' && p->level > 0 && p->depth == p->level && p->has_value &&
-                         is_key(llm_calls_slice(c, p->key), c->f.args_key) && !c->f.late_ids &&
-                         !p->begun_here;
+                         is_key(mended(c, p->key), c->f.args_key) && !c->f.late_ids &&
+                         !p->begun_here && p->n_args_keys == 1;
     p->depth++;
     if (p->level == 0 && ch == '{' && p->depth <= 2) {
         p->level = p->depth;
         p->begun_here = false;
+        p->n_args_keys = 0;
         p->name = p->id = p->key = (span){0};
     }
     if (!is_args)
         return GGL_OK;
     p->has_value = false;
-    const ggl_status st = begin(c, llm_calls_slice(c, p->name), llm_calls_slice(c, p->id));
+    const ggl_status st = begin(c, mended(c, p->name), mended(c, p->id));
     p->in_object = !p->never;
     return st;
 }
@@ -99,7 +114,7 @@ static void close_bracket(partial *p) {
 /* One character; in arguments it is given out. */
 static ggl_status pass(llm_calls *c, size_t at, call_text *t) {
     partial *p = &c->a.part;
-    const char ch = c->text[at];
+    const char ch = c->a.mend.out.s[at];
     const bool was_in = p->in_object;
     ggl_status st = GGL_OK;
     GGL_STEPS(1);
@@ -122,31 +137,30 @@ static ggl_status pass(llm_calls *c, size_t at, call_text *t) {
     } else if (!was_in && p->depth == p->level && (ch == ':' || ch == ',')) {
         p->has_value = ch == ':';
         p->key = ch == ':' ? p->last : p->key;
+        p->n_args_keys += p->has_value && is_key(mended(c, p->key), c->f.args_key);
         /* a key that has escapes may be any of the names, and the first of equal ones */
-        p->never |= p->has_value && !p->begun_here && has_escapes(llm_calls_slice(c, p->key));
+        p->never |= p->has_value && !p->begun_here && has_escapes(mended(c, p->key));
     }
     if (was_in || p->in_object)
         llm_calls_put(t, &ch, 1);
     return st;
 }
 
-static ggl_status report_json(llm_calls *c) {
+ggl_status llm_calls_track(llm_calls *c) {
     attempt *a = &c->a;
     partial *p = &a->part;
     call_text t = {0};
     ggl_status st = GGL_OK;
-    if (!a->entered)
+    if (a->kind == PIECE_MAP || p->never || a->mend.out.n == 0)
         return GGL_OK;
-    if (p->at < a->value.begin)
-        p->at = a->value.begin;
     if (a->kind == PIECE_ARGS && p->n_begun == 0) { /* the whole object is arguments */
         ggl_str name, id;
         llm_calls_identify(c, a, &name, &id);
-        p->never = c->text[a->value.begin] != '{';
+        p->never = a->mend.out.s[0] != '{';
         st = p->never ? GGL_OK : begin(c, name, id);
         p->in_object = !p->never;
     }
-    for (; p->at < a->scan && st == GGL_OK && !p->never; p->at++) {
+    for (; p->at < a->mend.out.n && st == GGL_OK && !p->never; p->at++) {
         const bool was_in = p->in_object;
         if (a->kind == PIECE_ARGS && !was_in)
             break;
@@ -165,7 +179,7 @@ static ggl_str key_of(const llm_calls *c, const argument *arg) {
 }
 
 static unsigned kinds_of(const llm_calls *c, const argument *arg) {
-    return llm_calls_kinds(llm_calls_schema(c, llm_calls_slice(c, c->a.name), key_of(c, arg)));
+    return llm_calls_kinds(llm_calls_schema(c, llm_calls_function_of(c, &c->a), key_of(c, arg)));
 }
 
 static void put_key(const llm_calls *c, const argument *arg, call_text *t) {
@@ -173,6 +187,18 @@ static void put_key(const llm_calls *c, const argument *arg, call_text *t) {
     llm_calls_put(t, "\"", 1);
     llm_calls_put_string(t, key_of(c, arg));
     llm_calls_put(t, "\":", 2);
+}
+
+/* The end of a text without the bytes at its end that may be a part of a character. */
+static size_t before_cut(const llm_calls *c, size_t begin, size_t end) {
+    for (size_t k = 1; k < 4 && k <= end - begin && end >= begin; k++) {
+        const unsigned char ch = (unsigned char)c->text[end - k];
+        if (ch >= 0xc0)
+            return ggl_utf8_length(c->text + end - k, k) ? end : end - k;
+        if (ch < 0x80)
+            break;
+    }
+    return end;
 }
 
 /* More of a string that goes on. A line break may be the format's: it waits for what follows. */
@@ -187,6 +213,7 @@ static void put_more(llm_calls *c, const argument *arg, call_text *t) {
     }
     if (end > p->at && c->text[end - 1] == '\n')
         end--;
+    end = before_cut(c, p->at, end);
     if (end <= p->at)
         return;
     llm_calls_put_string(t, (ggl_str){c->text + p->at, end - p->at});
@@ -240,6 +267,8 @@ static ggl_status report_params(llm_calls *c) {
     partial *p = &a->part;
     call_text t = {0};
     ggl_status st = GGL_OK;
+    if (!a->sure)
+        return GGL_OK;
     if (p->n_begun == 0) {
         st = begin(c, llm_calls_slice(c, a->name), (ggl_str){0});
         if (st != GGL_OK || p->never)
@@ -264,17 +293,9 @@ ggl_status llm_calls_report_partial(llm_calls *c) {
     attempt *a = &c->a;
     if (!a->p || a->part.never || a->piece >= a->p->n)
         return GGL_OK;
-    switch (a->p->piece[a->piece].kind) {
-    case PIECE_ARGS:
-    case PIECE_JSON:
-        return report_json(c);
-    case PIECE_PARAMS:
+    const piece_kind kind = a->p->piece[a->piece].kind;
+    if (kind == PIECE_PARAMS)
         return report_params(c);
-    case PIECE_LOOSE:
-    case PIECE_TREE: /* the arguments come with the call */
-        return a->part.n_begun || !a->entered ? GGL_OK
-                                              : begin(c, llm_calls_slice(c, a->name), (ggl_str){0});
-    default:
-        return GGL_OK;
-    }
+    /* in other notations, the arguments come with the call */
+    return (kind == PIECE_ARGS || kind == PIECE_JSON) && a->entered ? llm_calls_track(c) : GGL_OK;
 }

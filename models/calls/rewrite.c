@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "calls_impl.h"
+#include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
 
 enum { MAX_DEPTH = LLM_JSON_MAX_DEPTH };
@@ -43,17 +44,23 @@ bool llm_calls_put_line(call_text *t, ggl_str s) {
     return is_json;
 }
 
-void llm_calls_put_string(call_text *t, ggl_str s) {
+/* A character, or a byte that is no UTF-8: it becomes U+FFFD. */
+static void put_character(call_text *t, const char *s, size_t n) {
     static const char plain[] = "\"\\\n\r\t", escaped[] = "\"\\nrt";
-    for (size_t i = 0; i < s.n; i++) {
-        const char ch = s.s[i], *special = ch ? strchr(plain, ch) : NULL;
-        char code[8];
-        if (special)
-            llm_calls_put(t, (char[2]){'\\', escaped[special - plain]}, 2);
-        else if ((unsigned char)ch < 0x20)
-            llm_calls_put(t, code, (size_t)snprintf(code, sizeof code, "\\u%04x", (unsigned)ch));
-        else
-            llm_calls_put(t, &ch, 1);
+    const char ch = *s, *special = ch ? strchr(plain, ch) : NULL;
+    char code[8];
+    if (special)
+        llm_calls_put(t, (char[2]){'\\', escaped[special - plain]}, 2);
+    else if ((unsigned char)ch < 0x20)
+        llm_calls_put(t, code, (size_t)snprintf(code, sizeof code, "\\u%04x", (unsigned)ch));
+    else
+        llm_calls_put(t, n ? s : "\xef\xbf\xbd", n ? n : 3);
+}
+
+void llm_calls_put_string(call_text *t, ggl_str s) {
+    for (size_t i = 0, n; i < s.n; i += n ? n : 1) {
+        n = (unsigned char)s.s[i] < 0x80 ? 1 : ggl_utf8_length(s.s + i, s.n - i);
+        put_character(t, s.s + i, n);
     }
 }
 
@@ -108,9 +115,11 @@ static bool escape(reader *r) {
 static bool string(reader *r, char quote) {
     put(r, "\"", 1);
     while (r->i < r->n && r->s[r->i] != quote) {
-        const char ch = r->s[r->i++];
-        if (ch != '\\')
-            put_char(r, ch);
+        const char *at = r->s + r->i;
+        const size_t n = ggl_utf8_length(at, r->n - r->i);
+        r->i += n ? n : 1;
+        if (*at != '\\')
+            put_character(&r->out, at, n);
         else if (r->i == r->n || !escape(r))
             return error(r, r->error ? r->error : "a string does not end");
     }
@@ -184,13 +193,20 @@ static bool key(reader *r) {
     return true;
 }
 
+/* Passes a bracket that closes, or it is missing at the end of the text or before another one: then that one closes both. */
+static bool closes(reader *r, char end) {
+    if (pass(r, end))
+        return true;
+    return r->i == r->n || strchr(")]}", r->s[r->i]);
+}
+
 /* The elements of a list (end is ']' or ')') or of a dict. */
 static bool elements(reader *r, char end, int depth) {
     put(r, end == '}' ? "{" : "[", 1);
-    for (bool first = true; !pass(r, end); first = false) {
+    for (bool first = true; !closes(r, end); first = false) {
         if (!first && !pass(r, ','))
             return error(r, "a comma is missing");
-        if (!first && pass(r, end)) /* a comma after the last one */
+        if (!first && closes(r, end)) /* a comma after the last one */
             break;
         if (!first)
             put(r, ",", 1);
@@ -231,10 +247,10 @@ static bool value(reader *r, int depth) {
 /* f(a=1, b="x") after the bracket: an object. */
 static bool keywords(reader *r) {
     put(r, "{", 1);
-    for (bool first = true; !pass(r, ')'); first = false) {
+    for (bool first = true; !closes(r, ')'); first = false) {
         if (!first && !pass(r, ','))
             return error(r, "a comma is missing");
-        if (!first && pass(r, ')'))
+        if (!first && closes(r, ')'))
             break;
         white(r);
         const size_t n = word_length(r);

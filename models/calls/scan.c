@@ -4,144 +4,6 @@
 #include "calls_impl.h"
 #include "ggl/internal/steps.h"
 
-bool llm_calls_is_white(char ch) {
-    return ch == ' ' || ch == '\n' || ch == '\r' || ch == '\t';
-}
-
-ggl_str llm_calls_trimmed(ggl_str s) {
-    while (s.n > 0 && llm_calls_is_white(s.s[0])) {
-        s.s++;
-        s.n--;
-    }
-    while (s.n > 0 && llm_calls_is_white(s.s[s.n - 1]))
-        s.n--;
-    return s;
-}
-
-ggl_str llm_calls_first_key(ggl_str keys) {
-    const char *bar = memchr(keys.s, '|', keys.n);
-    return bar ? (ggl_str){keys.s, (size_t)(bar - keys.s)} : keys;
-}
-
-ggl_str llm_calls_cut_name(const call_format *f, ggl_str name) {
-    const ggl_str cut = f->cut;
-    if (cut.n > 0 && name.n > cut.n && memcmp(name.s + name.n - cut.n, cut.s, cut.n) == 0)
-        name.n -= cut.n;
-    return name;
-}
-
-size_t llm_calls_skip_white(const llm_calls *c, size_t i) {
-    for (; i < c->n && llm_calls_is_white(c->text[i]); i++)
-        GGL_STEPS(1);
-    return i;
-}
-
-progress llm_calls_compare(const llm_calls *c, size_t i, ggl_str s) {
-    const size_t left = c->n - i, n = left < s.n ? left : s.n;
-    if (n > 0 && memcmp(c->text + i, s.s, n) != 0)
-        return STEP_FAIL;
-    return n == s.n ? STEP_DONE : c->final ? STEP_FAIL : STEP_WAIT;
-}
-
-const mark *llm_calls_mark_at(const llm_calls *c, size_t i, bool *wait) {
-    const mark *best = NULL;
-    *wait = false;
-    GGL_STEPS(1);
-    if (!c->f.first[(unsigned char)c->text[i]])
-        return NULL;
-    for (int k = 0; k < c->f.n_marks; k++) {
-        const mark *m = &c->f.mark[k];
-        if (best && m->text.n <= best->text.n)
-            continue;
-        progress p = llm_calls_compare(c, i, m->text);
-        if (p == STEP_DONE)
-            best = m;
-        *wait = *wait || p == STEP_WAIT;
-    }
-    return best;
-}
-
-static progress fail(attempt *a, const char *error) {
-    a->error = error;
-    return STEP_FAIL;
-}
-
-static progress wait_or(const llm_calls *c, attempt *a, const char *error) {
-    return c->final ? fail(a, error) : STEP_WAIT;
-}
-
-/* The next piece, if it is a text, which ends a field. */
-static ggl_str stop_after(const pattern *p, int at) {
-    return at + 1 < p->n && p->piece[at + 1].kind == PIECE_TEXT ? p->piece[at + 1].text
-                                                                : (ggl_str){0};
-}
-
-/* In an answer with a broken call, a field also ends, by an error, at marks: so no text is read
- * again and again. */
-static progress strict_border(const llm_calls *c, attempt *a, size_t i) {
-    bool wait;
-    if (!c->strict)
-        return STEP_DONE;
-    if (c->doubtful) { /* in reasoning */
-        const progress p = llm_calls_compare(c, i, c->think->close);
-        if (p != STEP_FAIL)
-            return p == STEP_WAIT ? p : fail(a, "the call is not complete");
-    }
-    const mark *m = llm_calls_mark_at(c, i, &wait);
-    if (wait)
-        return STEP_WAIT;
-    return m ? fail(a, "the call is not complete") : STEP_DONE;
-}
-
-/* --- names and texts -------------------------------------------------------------------------- */
-
-bool llm_calls_is_name(char ch) {
-    return isalnum((unsigned char)ch) || strchr("_-.:/", ch) || (unsigned char)ch >= 0x80;
-}
-
-static progress step_name(const llm_calls *c, attempt *a, span *out) {
-    const size_t begin = a->scan = llm_calls_skip_white(c, a->scan);
-    size_t end = begin;
-    while (end < c->n && c->text[end] && llm_calls_is_name(c->text[end]))
-        if (end++ - begin == MAX_NAME)
-            return fail(a, "the name is too long");
-    if (end == c->n && !c->final)
-        return STEP_WAIT;
-    if (end == begin)
-        return fail(a, "there is no name of a function");
-    *out = (span){begin, end};
-    a->scan = end;
-    return STEP_DONE;
-}
-
-/* A field that goes on until a text. a->scan is where to look for it; *begin is set at the first
- * step. */
-static progress step_until(const llm_calls *c, attempt *a, ggl_str stop, size_t most, span *out) {
-    if (!a->entered) {
-        a->entered = true;
-        *out = (span){a->scan, a->scan};
-    }
-    for (; a->scan < c->n; a->scan++) {
-        GGL_STEPS(1);
-        if (a->scan - out->begin > most)
-            return fail(a, "the name of an argument is too long");
-        if (c->text[a->scan] == stop.s[0]) {
-            progress p = llm_calls_compare(c, a->scan, stop);
-            if (p == STEP_WAIT)
-                return STEP_WAIT;
-            if (p == STEP_DONE) {
-                out->end = a->scan;
-                a->entered = false;
-                return STEP_DONE;
-            }
-        }
-        progress p = strict_border(c, a, a->scan);
-        if (p != STEP_DONE)
-            return p;
-    }
-    return wait_or(c, a, "the call is not complete");
-}
-
 /* --- values ----------------------------------------------------------------------------------- */
 
 static bool opens(char ch) {
@@ -201,13 +63,11 @@ static progress pass_plain(const llm_calls *c, attempt *a) {
 
 /* After a complete value: whether another one follows, so that the field goes on. */
 static bool goes_on(const attempt *a, char ch, bool has_stop) {
-    if (llm_calls_is_white(ch) || a->kind == PIECE_ARGS || a->kind == PIECE_LOOSE)
+    if (llm_calls_is_white(ch) || a->kind == PIECE_LOOSE)
         return llm_calls_is_white(ch);
     if (!has_stop)
         return false;
-    if (a->kind == PIECE_PYTHON)
-        return true;
-    return ch == ',' || ch == ';' || opens(ch);
+    return true;
 }
 
 static progress end_value(attempt *a) {
@@ -219,9 +79,9 @@ static progress end_value(attempt *a) {
 static progress begin_value(const llm_calls *c, attempt *a, piece_kind kind) {
     a->scan = llm_calls_skip_white(c, a->scan);
     if (a->scan == c->n)
-        return wait_or(c, a, "there are no arguments");
-    if (kind != PIECE_PYTHON && !opens(c->text[a->scan]))
-        return fail(a, "there is no JSON");
+        return llm_calls_wait_or(c, a, "there are no arguments");
+    if (kind != PIECE_PYTHON && c->text[a->scan] != '{' && c->text[a->scan] != '[')
+        return llm_calls_fail(a, "there is no JSON");
     a->entered = true;
     a->complete = a->escaped = false;
     a->quote = 0;
@@ -255,7 +115,7 @@ static progress step_value(const llm_calls *c, attempt *a, piece_kind kind, ggl_
         }
         if (a->complete && a->depth == 0 && !a->quote && !goes_on(a, ch, stop.n > 0))
             return end_value(a);
-        p = strict_border(c, a, a->scan);
+        p = llm_calls_strict_border(c, a, a->scan);
         if (p != STEP_DONE)
             return p;
         p = a->quote ? pass_string(c, a) : pass_plain(c, a);
@@ -264,93 +124,109 @@ static progress step_value(const llm_calls *c, attempt *a, piece_kind kind, ggl_
     }
     if (a->complete && a->depth == 0 && !a->quote && (c->final || stop.n == 0))
         return end_value(a);
-    return wait_or(c, a, "the call is not complete");
-}
-
-/* --- arguments in marks ----------------------------------------------------------------------- */
-
-static progress step_arg_text(const llm_calls *c, attempt *a, ggl_str text) {
-    const size_t at = a->scan = llm_calls_skip_white(c, a->scan);
-    progress p = at == c->n && !c->final ? STEP_WAIT : llm_calls_compare(c, at, text);
-    if (p == STEP_DONE)
-        a->scan = at + text.n;
-    return p == STEP_FAIL ? fail(a, "an argument is not written as expected") : p;
-}
-
-/* Whether the arguments end here, or another one begins. */
-static progress step_arg_begin(const llm_calls *c, attempt *a, ggl_str stop, bool *ends) {
-    const size_t at = a->scan = llm_calls_skip_white(c, a->scan);
-    *ends = false;
-    if (at == c->n && !c->final)
-        return STEP_WAIT;
-    progress end = llm_calls_compare(c, at, stop),
-             p = llm_calls_compare(c, at, c->f.arg.piece[0].text);
-    if (end == STEP_WAIT || p == STEP_WAIT)
-        return STEP_WAIT;
-    *ends = end == STEP_DONE || (at == c->n && c->final);
-    return *ends || p == STEP_DONE ? STEP_DONE
-                                   : fail(a, "neither an argument nor the end of the call follows");
-}
-
-/* A value, up to the text after it; between the verbatim marks, that text belongs to it. */
-static progress step_arg_value(const llm_calls *c, attempt *a, argument *arg, ggl_str stop) {
-    const ggl_str open = c->f.verbatim;
-    if (!a->entered && open.n > 0) {
-        const progress p = llm_calls_compare(c, a->scan, open);
-        if (p == STEP_WAIT)
-            return p;
-        if (p == STEP_DONE) {
-            arg->typed = arg->string = arg->verbatim = true;
-            a->scan += open.n;
-        }
+    if (c->final && a->mark && !a->quote && a->depth > 0) { /* brackets are missing */
+        a->last = a->scan;
+        return end_value(a);
     }
-    if (!arg->verbatim)
-        return step_until(c, a, stop, SIZE_MAX, &arg->value);
-    const progress p = step_until(c, a, c->f.verbatim_end, SIZE_MAX, &arg->value);
-    if (p == STEP_DONE)
-        a->scan += c->f.verbatim_end.n;
-    return p;
+    return llm_calls_wait_or(c, a, "the call is not complete");
 }
 
-static progress step_arg_piece(const llm_calls *c, attempt *a, const piece *p) {
-    argument *arg = &a->arg[a->n_args - 1];
-    const ggl_str stop = stop_after(&c->f.arg, a->arg_piece);
-    span said;
-    progress done;
-    switch (p->kind) {
-    case PIECE_TEXT:
-        return step_arg_text(c, a, p->text);
-    case PIECE_KEY:
-        return step_until(c, a, stop, MAX_NAME, &arg->key);
-    case PIECE_STRING:
-        done = step_name(c, a, &said);
-        arg->typed = done == STEP_DONE;
-        arg->string = arg->typed &&
-                      ggl_str_is((ggl_str){c->text + said.begin, said.end - said.begin}, "true");
-        return done;
-    default:
-        return step_arg_value(c, a, arg, stop);
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+/* Ends a value. What is still open is closed: the calls in it that have begun, and those that had ended, are calls. */
+static progress end_json(llm_calls *c, attempt *a) {
+    mender *m = &a->mend;
+    bool good = llm_calls_track(c) == GGL_OK;
+    a->value.end = a->scan;
+    a->entered = false;
+    a->n_whole = m->n_ends;
+    a->unfinished = m->depth > 0;
+    a->was_begun_there = a->part.begun_here && a->part.level > 0;
+    good = good && llm_mend_close(c, a) && !m->out.no_memory;
+    a->no_memory = a->no_memory || !good;
+    return a->no_memory ? STEP_FAIL : STEP_DONE;
+}
+
+/* Whether a mark stands at a place outside of strings, which cannot be JSON; or in strict answers, anywhere. */
+static progress json_border(const llm_calls *c, attempt *a, ggl_str stop) {
+    bool wait = false;
+    size_t n;
+    if (a->mend.quote) {
+        const progress p = llm_calls_strict_border(c, a, a->scan);
+        return p == STEP_DONE ? STEP_FAIL : p == STEP_FAIL ? STEP_DONE : p;
     }
+    const progress p = stop.n > 0 ? llm_calls_compare(c, a->scan, stop) : STEP_FAIL;
+    const progress q = c->doubtful ? llm_calls_closes(c, a->scan, &n) : STEP_FAIL;
+    const mark *m = llm_calls_mark_at(c, a->scan, &wait);
+    if (p == STEP_WAIT || q == STEP_WAIT || wait)
+        return STEP_WAIT;
+    return p == STEP_DONE || q == STEP_DONE || m ? STEP_DONE : STEP_FAIL;
 }
 
-static progress step_params(llm_calls *c, attempt *a, ggl_str stop) {
-    for (;;) {
-        if (a->arg_piece == 0) {
-            bool ends;
-            progress p = step_arg_begin(c, a, stop, &ends);
-            if (p != STEP_DONE || ends)
-                return p;
-            if (!ggl_grow(&a->arg, &a->cap_args, a->n_args + 1, sizeof *a->arg)) {
-                a->no_memory = true;
-                return STEP_FAIL;
-            }
-            a->arg[a->n_args++] = (argument){0};
-        }
-        progress p = step_arg_piece(c, a, &c->f.arg.piece[a->arg_piece]);
+/* After a complete value: what follows it in the field. STEP_FAIL: nothing does. */
+static progress after_json(const llm_calls *c, attempt *a, ggl_str stop) {
+    const char ch = c->text[a->scan];
+    size_t i = a->scan;
+    if (llm_calls_is_white(ch))
+        return STEP_DONE;
+    if (a->kind != PIECE_ARGS && stop.n > 0 && (ch == ',' || ch == ';')) {
+        return STEP_DONE;
+    }
+    if (a->kind != PIECE_ARGS && stop.n > 0 && opens(ch)) {
+        llm_mend_next(&a->mend);
+        return STEP_DONE;
+    }
+    if (stop.n == 0 || (ch != '}' && ch != ']'))
+        return STEP_FAIL;
+    if (i < a->look) /* brackets too many, if the field ends after them */
+        i = a->look;
+    while (i < c->n && (llm_calls_is_white(c->text[i]) || c->text[i] == '}' || c->text[i] == ']'))
+        i++;
+    a->look = i;
+    GGL_STEPS(1);
+    return i == c->n && !c->final ? STEP_WAIT
+           : i == c->n            ? STEP_DONE
+                                  : llm_calls_compare(c, i, stop);
+}
+
+/* The value of {json}, {map} or {args}: ends at `stop` outside of strings, where it is complete and something else follows, and at
+ * any other mark. */
+static progress step_json(llm_calls *c, attempt *a, piece_kind kind, ggl_str stop) {
+    if (!a->entered) {
+        progress p = begin_value(c, a, kind);
         if (p != STEP_DONE)
             return p;
-        a->arg_piece = (a->arg_piece + 1) % c->f.arg.n;
+        llm_mend_begin(&a->mend);
     }
+    while (a->scan < c->n) {
+        const bool done = a->mend.depth == 0 && a->mend.n_values > 0;
+        if (done && stop.n == 0)
+            return end_json(c, a);
+        progress p = json_border(c, a, stop);
+        if (p == STEP_DONE && a->mend.quote && !llm_calls_is_begun(c, a) &&
+            llm_calls_track(c) == GGL_OK && !llm_calls_is_begun(c, a))
+            return llm_calls_fail(a, "the call is not complete");
+        if (p != STEP_FAIL)
+            return p == STEP_DONE ? end_json(c, a) : p;
+        if (done) {
+            const size_t n = a->mend.n_values;
+            p = after_json(c, a, stop);
+            if (p != STEP_DONE)
+                return p == STEP_WAIT ? p : end_json(c, a);
+            if (n == a->mend.n_values && !opens(c->text[a->scan])) {
+                a->scan++;
+                continue;
+            }
+        }
+        p = llm_mend_pass(c, a, stop);
+        if (p == STEP_FAIL && !a->no_memory)
+            return llm_calls_is_begun(c, a) ? end_json(c, a)
+                                            : llm_calls_fail(a, "the call is nested too deeply");
+        if (p != STEP_DONE)
+            return p;
+    }
+    const bool done = a->mend.depth == 0 && a->mend.n_values > 0;
+    return c->final || (done && stop.n == 0) ? end_json(c, a) : STEP_WAIT;
 }
 
 /* --- patterns --------------------------------------------------------------------------------- */
@@ -369,42 +245,41 @@ static progress step_text(const llm_calls *c, attempt *a, const piece *t) {
     }
     for (int i = a->piece; i < a->p->n; i++)
         if (a->p->piece[i].kind != PIECE_TEXT)
-            return fail(a, "it does not go on as a call does");
+            return llm_calls_fail(a, "it does not go on as a call does");
     a->piece = a->p->n - 1;
     return STEP_DONE;
 }
 
 static progress step_piece(llm_calls *c, attempt *a, const piece *p) {
-    const ggl_str stop = stop_after(a->p, a->piece);
+    const ggl_str stop = llm_calls_stop_after(a->p, a->piece);
     span skipped;
     switch (p->kind) {
     case PIECE_TEXT:
         return step_text(c, a, p);
     case PIECE_NAME:
     case PIECE_PATH:
-        return step_name(c, a, &a->name);
+        return llm_calls_step_name(c, a, &a->name);
     case PIECE_ID:
-        return step_name(c, a, &a->id);
+        return llm_calls_step_name(c, a, &a->id);
     case PIECE_SKIP:
         skipped = (span){a->scan, a->scan};
-        return step_until(c, a, stop, SIZE_MAX, &skipped);
+        return llm_calls_step_until(c, a, stop, SIZE_MAX, &skipped);
     case PIECE_PARAMS:
         a->kind = PIECE_PARAMS;
-        return step_params(c, a, stop);
+        return llm_calls_step_params(c, a, stop);
     case PIECE_TREE:
         a->kind = PIECE_TREE;
-        return step_until(c, a, stop, SIZE_MAX, &a->value);
+        return llm_calls_step_until(c, a, stop, SIZE_MAX, &a->value);
+    case PIECE_JSON:
+    case PIECE_MAP:
+    case PIECE_ARGS:
+        return step_json(c, a, p->kind, stop);
     default:
         return step_value(c, a, p->kind, stop);
     }
 }
 
-progress llm_calls_step(llm_calls *c, attempt *a) {
-    if (!a->p) {
-        progress p = llm_calls_choose(c, a);
-        if (p != STEP_DONE)
-            return p;
-    }
+static progress step_pieces(llm_calls *c, attempt *a) {
     for (; a->piece < a->p->n; a->piece++) {
         progress p = step_piece(c, a, &a->p->piece[a->piece]);
         if (p != STEP_DONE)
@@ -432,14 +307,18 @@ static progress looks_python(const llm_calls *c, size_t i, bool bracket) {
                                                                                      : STEP_FAIL;
 }
 
-/* Whether `{"` or `[{"` begins at i, or an empty list or object. */
-static progress looks_json(const llm_calls *c, size_t i) {
+/* Whether `{"` or `[{"` begins at i, or an empty list or object; after a mark, also a name with other quotes or none. */
+static progress looks_json(const llm_calls *c, size_t i, bool after_mark) {
+    char bracket = 0;
     for (const size_t begin = i; i < c->n && i - begin < MAX_NAME; i++) {
         const char ch = c->text[i];
-        if (ch == '"' || ch == '}' || ch == ']')
+        const bool is_name =
+            after_mark && bracket == '{' && (ch == '\'' || isalpha((unsigned char)ch));
+        if (ch == '"' || ch == '}' || ch == ']' || is_name)
             return STEP_DONE;
         if (ch != '{' && ch != '[' && !llm_calls_is_white(ch))
             return STEP_FAIL;
+        bracket = llm_calls_is_white(ch) ? bracket : ch;
     }
     return c->final || i < c->n ? STEP_FAIL : STEP_WAIT;
 }
@@ -458,7 +337,7 @@ static progress fits(const llm_calls *c, const pattern *p, size_t i) {
         return looks_python(c, i, p->piece[0].kind != PIECE_TEXT);
     case PIECE_JSON:
     case PIECE_MAP:
-        return opens(ch) ? looks_json(c, i) : STEP_FAIL;
+        return opens(ch) ? looks_json(c, i, p->piece[0].kind == PIECE_TEXT) : STEP_FAIL;
     default:
         return STEP_DONE;
     }
@@ -474,7 +353,7 @@ static bool begins_with(const pattern *p, const mark *m) {
 progress llm_calls_choose(llm_calls *c, attempt *a) {
     const size_t at = a->scan = llm_calls_skip_white(c, a->scan);
     if (at == c->n)
-        return wait_or(c, a, "no call follows");
+        return llm_calls_wait_or(c, a, "no call follows");
     for (int i = 0; i < c->f.n_calls; i++) {
         if (!begins_with(&c->f.call[i], a->mark))
             continue;
@@ -487,5 +366,47 @@ progress llm_calls_choose(llm_calls *c, attempt *a) {
             return STEP_DONE;
         }
     }
-    return fail(a, "no call follows");
+    return llm_calls_fail(a, "no call follows");
+}
+
+/* The next pattern with the same mark that fits; NULL: none, or *wait. */
+static const pattern *next_pattern(const llm_calls *c, const attempt *a, size_t *at, bool *wait) {
+    *at = llm_calls_skip_white(c, a->body);
+    for (const pattern *p = a->p + 1; p < c->f.call + c->f.n_calls && *at < c->n; p++) {
+        if (!begins_with(p, a->mark))
+            continue;
+        const progress is = fits(c, p, *at);
+        *wait = is == STEP_WAIT;
+        if (is != STEP_FAIL)
+            return *wait ? NULL : p;
+    }
+    return NULL;
+}
+
+/* Begins again with another pattern. */
+static void begin_again(llm_calls *c, attempt *a, const pattern *p, size_t at) {
+    const bool was_begun = a->was_begun;
+    const size_t was_shown = a->was_shown;
+    llm_calls_begin(c, a->mark, a->begin);
+    a->was_begun = was_begun;
+    a->was_shown = was_shown;
+    a->scan = at;
+    a->p = p;
+    a->piece = 1;
+}
+
+progress llm_calls_step(llm_calls *c, attempt *a) {
+    for (;;) {
+        size_t at;
+        bool wait = false;
+        progress p = a->p ? STEP_DONE : llm_calls_choose(c, a);
+        if (p == STEP_DONE)
+            p = step_pieces(c, a);
+        if (p != STEP_FAIL || a->no_memory || !a->p || llm_calls_is_begun(c, a))
+            return p;
+        const pattern *next = next_pattern(c, a, &at, &wait);
+        if (!next)
+            return wait ? STEP_WAIT : p;
+        begin_again(c, a, next, at);
+    }
 }

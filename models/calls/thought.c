@@ -78,7 +78,7 @@ progress llm_calls_thought(llm_calls *c, ggl_status *st, ggl_error *err) {
             *st = llm_calls_read(c, &c->a, err);
         if (*st == GGL_NOMEM)
             return STEP_DONE;
-        if (p == STEP_FAIL || *st == GGL_FORMAT) {
+        if (p == STEP_FAIL || *st == GGL_FORMAT || c->a.rest > 0) {
             *st = GGL_OK;
             return is_thought(c, c->a.scan);
         }

@@ -11,6 +11,7 @@
 #include "ggl/internal/params.h"
 #include "ggl/internal/show.h"
 #include "grammar.h"
+#include "thoughts.h"
 #include "text/unicode.h"
 
 enum {
@@ -40,6 +41,8 @@ typedef struct reader {
     size_t n_parts, cap_parts;
     llm_char_range *range; /* of a class */
     size_t n_ranges, cap_ranges;
+    const llm_thought *thought;
+    size_t n_thoughts;
     ggl_error *err;
     ggl_status status;
 } reader;
@@ -461,8 +464,9 @@ static ggl_status read_rules(reader *r, llm_grammar **out) {
         fail_at(r, r->text.n, 1, "there is no rule 'root', which the text has to fit");
     if (r->status != GGL_OK)
         return r->status;
-    const ggl_status st =
-        llm_grammar_compile(out, &r->g, llm_expr_rule(&r->g, (int32_t)root), r->err);
+    const int32_t text = llm_expr_after_thoughts(&r->g, r->thought, r->n_thoughts,
+                                                 llm_expr_rule(&r->g, (int32_t)root));
+    const ggl_status st = llm_grammar_compile(out, &r->g, text, r->err);
     return st == GGL_OK ? st : ggl_within(r->err, st, "%s", r->name);
 }
 
@@ -479,7 +483,11 @@ ggl_status llm_grammar_from_gbnf_with(llm_grammar **out, const char *text, size_
     const ggl_status is_read = GGL_READ_PARAMS(llm_gbnf_params, &own, params, err);
     if (is_read != GGL_OK)
         return is_read;
-    reader r = {.name = name, .text = {text, n}, .err = err};
+    reader r = {.name = name,
+                .text = {text, n},
+                .thought = own.thought,
+                .n_thoughts = own.n_thoughts,
+                .err = err};
     r.g.use = llm_grammar_budget(own.max_steps, own.max_bytes);
     ggl_status st = ggl_index_init(&r.index, 64, sizeof *r.rule, GGL_INDEX_STRINGS, err);
     if (st == GGL_OK)

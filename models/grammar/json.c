@@ -2,6 +2,7 @@
 #include "ggl/internal/params.h"
 #include "grammar.h"
 #include "schema.h"
+#include "thoughts.h"
 
 ggl_status llm_grammar_from_schema(llm_grammar **out, const char *text, size_t n, const char *name,
                                    ggl_error *err) {
@@ -19,6 +20,8 @@ ggl_status llm_grammar_from_schema_with(llm_grammar **out, const char *text, siz
     llm_exprs g = {.use = llm_grammar_budget(own.max_steps, own.max_bytes)};
     int32_t root = LLM_EXPR_NONE;
     const ggl_status st = llm_schema_read(&root, &g, text, n, name, &own, err);
+    if (st == GGL_OK)
+        root = llm_expr_after_thoughts(&g, own.thought, own.n_thoughts, root);
     ggl_status made = st == GGL_OK ? llm_grammar_compile(out, &g, root, err) : st;
     if (st == GGL_OK && made != GGL_OK)
         made = ggl_within(err, made, "%s", name);

@@ -58,7 +58,7 @@ class Answers(unittest.TestCase):
             reply = model.answer("Who are you?", temperature=0, max_tokens=40)
             self.assertEqual(reply, {"role": "assistant", "content": reply.content})
             self.assertEqual((reply.tool_calls, reply.reasoning), ([], ""))
-            self.assertEqual(reply.content, model.chat("Who are you?", temperature=0, max_tokens=40).strip())
+            self.assertEqual(reply.content, model.chat("Who are you?", temperature=0, max_tokens=40))
             with model.stream_answer("Who are you?", temperature=0, max_tokens=40) as parts:
                 pieces = list(parts)
             self.assertGreater(len(pieces), 3)
@@ -502,9 +502,9 @@ class Async(unittest.TestCase):
         async def main():
             async with AsyncModel(Model("builtin:chat")) as model:
                 text = await model.chat("Who are you?", temperature=0)
-                self.assertEqual((await model.answer("Who are you?", temperature=0)).content, text.strip())
+                self.assertEqual((await model.answer("Who are you?", temperature=0)).content, text)
                 self.assertEqual("".join([p async for p in model.stream_chat("Who are you?", temperature=0)]), text)
-                self.assertEqual("".join([p.text async for p in model.stream_answer("Who are you?", temperature=0)]), text.strip())
+                self.assertEqual("".join([p.text async for p in model.stream_answer("Who are you?", temperature=0)]), text)
 
         asyncio.run(main())
 

@@ -135,6 +135,12 @@ TEST(the_format_follows_from_the_template) {
     check_format("<function name=\"' ~ f ~ '\"><param name=\"", "minicpm5");
     check_format("<|function_call|> <|role_sep|> function call <|message_sep|>", "gigachat3.1");
     check_format("'role': 'function call' <|role_sep|>\n <|message_sep|>", "gigachat3");
+    check_format("'<atem:function_calls>\n<atem:invoke name=\"'", "muse");
+    check_format("'<|open|>' + tag '<|sep|>' '<|close|>' <|end_of_msg|>", "kimi-k3");
+    check_format("<ifm|tool_calls><ifm|tool_call>{{ name }}<ifm|arg_key>", "k2-horizon");
+    check_format("<|channel|> <|message|> <rfl:parameter name=", "harmony-xml");
+    check_format("{# chat_format=llm-jp-harmony-v1 #}<|channel|> <|message|>", "llm-jp-harmony");
+    check_format("<role>ASSISTANT</role><tool_call><arg_key>", "ling3");
     check_format("Here are my reasoning steps:\n [BEGIN FINAL RESPONSE] <tool_calls>", "apriel");
 }
 
@@ -142,7 +148,7 @@ TEST(wrong_parameters) {
     llm_calls *c;
     llm_calls_params p = {.size = sizeof p, .format = str("nothing")};
     CHECK(llm_calls_new(&c, &p, &err) == GGL_NOT_FOUND && !c);
-    CHECK_HAS(err.msg, "there is no call format \"nothing\"; there are minimax-m3, harmony, ");
+    CHECK_HAS(err.msg, "there is no call format \"nothing\"; there are minimax-m3, muse, ");
     p = (llm_calls_params){.size = sizeof(llm_calls_params), .tools = value_of("{}")};
     CHECK(llm_calls_new(&c, &p, &err) == GGL_FORMAT && !c);
     CHECK_HAS(err.msg, "tools: an object, expected an array");
@@ -213,6 +219,18 @@ LONG_TEST(hostile_answers_take_linear_time) {
         {"hermes", "<think><tool_call>{\"name\":\"f\"}</tool_call>"},
         {"hermes", "<think><tool_call>{\"name\":\"f\"}</tool_call>x"},
         {"kimi-k2", "<think><|tool_calls_section_begin|>"},
+        {"hermes", "<tool_call>{\"name\":\"f\",\"arguments\":{\"s\":\"\\"},
+        {"hermes", "<tool_call>{\"name\":\"f\",\"arguments\":{\"s\":\" \" "},
+        {"hermes", "}} "},
+        {"qwen3-coder", "<function=f><parameter=s>\n</parameter> "},
+        {"qwen3-coder", "<tool_call><function=f><parameter=s>\n<parameter=b>"},
+        {"qwen3-coder", "<function=f><parameter=s></function> "},
+        {"minimax-m2", "<invoke name=\"f\"><parameter name=\"s\"><parameter name=\""},
+        {"muse", "<|start|>assistant to="},
+        {"muse", "<atem:invoke name=\"f\"></atem:parameter>"},
+        {"kimi-k3", "<|open|>call tool=\"f"},
+        {"kimi-k3", "<|open|>call tool=\"f\"<|sep|><|open|>argument key=\""},
+        {"k2-horizon", "<ifm|tool_call>f<ifm|arg_key>a<ifm|arg_type>"},
     };
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++)
         for (int bytes = 0; bytes < 2; bytes++) {

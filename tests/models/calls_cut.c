@@ -238,6 +238,23 @@ TEST(cut_answers_have_no_other_calls) {
     }
 }
 
+/* Of a list, the calls that are complete stay. */
+TEST(cut_lists_have_what_is_complete) {
+    static const answer list = {"hermes",
+                                "<tool_call>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}, "
+                                "{\"name\": \"g\", \"arguments\": "
+                                "{\"b\": 2}}]</tool_call>",
+                                "", 0, 0};
+    char calls[256], rest[256];
+    const size_t first = (size_t)(strstr(list.text, ", {\"name\": \"g\"") - list.text),
+                 second = (size_t)(strstr(list.text, "]<") - list.text);
+    for (size_t k = 0; k <= strlen(list.text); k++) {
+        read_cut(&list, k, false, calls, rest, sizeof calls);
+        CHECK_STR(calls, k < first ? "" : k < second ? "f{\"a\":1}\n" : "f{\"a\":1}\ng{\"b\":2}\n");
+        CHECK_STR(rest, "");
+    }
+}
+
 /* No mark and no part of a call becomes content. */
 TEST(cut_answers_show_no_marks) {
     static const struct {
@@ -246,7 +263,7 @@ TEST(cut_answers_show_no_marks) {
     } cut[] = {
         {{"hermes", "I look.\n<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>", "", 0,
           0},
-         "I look."},
+         "I look.\n"},
         {{"mistral", "So.[TOOL_CALLS]f[ARGS]{\"a\": [1, 2]}", "", 0, 0}, "So."},
         {{"qwen3-coder",
           "Hm.<tool_call><function=f><parameter=a>1</parameter></function></tool_call>", "", 0, 0},

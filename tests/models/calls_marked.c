@@ -24,8 +24,9 @@
 static const char many_kinds[] = MANY_KINDS;
 static const char many_tools[] = "[{\"name\": \"f\", \"parameters\": " MANY_KINDS "}]";
 
-static const char *const marked[] = {"qwen3-coder", "glm",   "minimax-m2",    "seed-oss",
-                                     "minicpm5",    "step3", "deepseek-v3.2", NULL};
+static const char *const marked[] = {"qwen3-coder", "glm",        "minimax-m2", "seed-oss",
+                                     "minicpm5",    "step3",      "muse",       "deepseek-v3.2",
+                                     "kimi-k3",     "k2-horizon", "ling3",      NULL};
 
 /* Checks that an answer is one call of f with valid arguments. */
 static void check_many(const llm_calls_params *p, const llm_grammar *valid, const char *s,

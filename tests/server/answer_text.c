@@ -115,7 +115,8 @@ static const char hermes[] = "<think>\nLet me see.</think>\nI look it up.\n<tool
 
 /* Reads `hermes` with parameters. */
 static answer_part *read_calls(taken *got, answer_text_params p, uint64_t *seed, size_t *n_parts) {
-    const llm_calls_params c = {.size = sizeof c, .format = {"hermes", 6}};
+    const llm_calls_params c = {
+        .size = sizeof c, .format = {"hermes", 6}, .no_calls = !p.has_tools};
     llm_tokens ids = cut_at_random(hermes, sizeof hermes - 1, seed);
     CHECK_OK(llm_calls_new(&p.calls, &c, &err), &err);
     p.marks = LLM_CALLS_ALL_TOKENS;

@@ -275,7 +275,7 @@ static void expect(const made *m, int k, heard *h) {
             put(&h->calls, p->arguments);
         } else
             put(p->kind == PART_CONTENT ? &h->text : &h->reasoning, p->text);
-        for (size_t j = 0; j < p->n_tokens && p->kind == PART_CONTENT; j++)
+        for (size_t j = 0; j < p->n_tokens && p->kind != PART_REASONING; j++)
             expect_token(m, &p->token[j], h);
     }
     llm_json_put_text(&h->finish, reason[c->finish]);
@@ -536,15 +536,19 @@ static void check_output(const items *h, const json_value *response) {
     }
 }
 
-/* What was made up: texts of one kind that follow each other are an item. */
+/* What was made up: texts of one kind that follow each other are an item. One without a text begins none. */
 static void check_items(const made *m, const items *h) {
     const answer_choice *c = m->choice;
-    int k = -1;
+    int k = -1, open = -1;
     size_t at = 0;
     for (size_t i = 0; i < c->n_parts; i++) {
         const answer_part *p = &c->part[i];
         const ggl_str s = p->kind == PART_CALL ? p->arguments : p->text;
-        if (i == 0 || p->kind == PART_CALL || p->kind != c->part[i - 1].kind) {
+        if (p->kind == PART_CALL || (int)p->kind != open) {
+            open = -1;
+            if (p->kind != PART_CALL && p->text.n == 0)
+                continue;
+            open = p->kind == PART_CALL ? -1 : (int)p->kind;
             k++;
             at = 0;
         }

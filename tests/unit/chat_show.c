@@ -52,7 +52,7 @@ TEST(reasoning) {
         const char *prompt, *text, *shown, *dim, *plain, *hidden;
     } cases[] = {
         {"", "Hi there.", "Hi there.", "Hi there.", "Hi there.", "Hi there."},
-        {"", " \nHi", "Hi", "Hi", "Hi", "Hi"},
+        {"", " \nHi\n", " \nHi\n", " \nHi\n", " \nHi\n", " \nHi\n"},
         {"", "<think>\nSo.\n\nOr?\n</think>\n\nHi", "<think>\nSo.\n\nOr?\n</think>\n\nHi",
          DIM "So.\n\nOr?" BACK "\n\nHi", "So.\n\nOr?\n\nHi", "Hi"},
         {"x<think>\n", "So.</think>Hi", "So.</think>Hi", DIM "So." BACK "\n\nHi", "So.\n\nHi",

@@ -223,6 +223,7 @@ static size_t limit_reasoning(void *user, const int32_t **id) {
     if (end.n == 0 || most < 0 || c->ends_reasoning || (int64_t)c->drawn.n < most)
         return 0;
     c->ends_reasoning = true;
+    llm_calls_force_end(c->show->calls);
     c->forced.n = 0; /* grammars allow no control tokens */
     *id = NULL;
     if (llm_tokenize(llm_opened_tokenizer(c->ctx), end.s, end.n,
@@ -244,6 +245,18 @@ static bool make_room(void *user, const int32_t **id, size_t *n) {
     return c->full == GGL_OK;
 }
 
+/* How the answer to a prompt is read. */
+static llm_calls_params answer_params(const chat *c, const prompt *p) {
+    const llm_generate_params *g = &c->setup->generation->p;
+    const char *form = g->json_schema || c->tools ? g->json_schema : g->grammar;
+    llm_calls_params calls = llm_chat_answers(llm_opened_chat(c->ctx));
+    calls.prompt = (ggl_str){p->text, p->n_text};
+    calls.tools = c->tools ? &c->tools->root : NULL;
+    calls.no_calls = !c->tools;
+    calls.answer = (ggl_str){form ? form : "", form ? strlen(form) : 0};
+    return calls;
+}
+
 /* Runs the prompt. */
 static ggl_status run_prompt(chat *c, prompt *p, ggl_error *err) {
     llm_generate_params g = c->setup->generation->p;
@@ -256,7 +269,10 @@ static ggl_status run_prompt(chat *c, prompt *p, ggl_error *err) {
     g.full = make_room;
     g.prompt_progress = c->setup->progress;
     tool_progress_prompt(c->ctx);
+    const llm_calls_params calls = answer_params(c, p);
+    llm_opened_read_as(c->ctx, &calls);
     const ggl_status st = llm_begin(c->ctx, p->ids.id, p->ids.n, &g, err);
+    llm_opened_read_as(c->ctx, NULL);
     progress_end();
     c->is_fresh = false;
     c->prompt = p;
@@ -459,9 +475,7 @@ static bool drop_text(void *ctx, const char *text, size_t n) {
 /* After the prompt has run: draws, shows and keeps the answer. */
 static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
     chat_show show;
-    llm_calls_params calls = llm_chat_answers(llm_opened_chat(c->ctx));
-    calls.prompt = (ggl_str){p->text, p->n_text};
-    calls.tools = c->tools ? &c->tools->root : NULL;
+    const llm_calls_params calls = answer_params(c, p);
     const chat_show_params params = {.out = &c->out,
                                      .reasoning = c->o.chat.reasoning,
                                      .has_looks = c->has_looks,

@@ -88,6 +88,16 @@ static bool show_call(chat_show *s, const llm_calls_part *part) {
     return good;
 }
 
+/* Keeps a piece of content, and shows it. Between two parts of it there is a line break. */
+static bool show_content(chat_show *s, ggl_str text, bool shown) {
+    if (!is_raw(s) && shown) {
+        begin(s, LLM_CALLS_CONTENT);
+        put(s, text.s, text.n);
+    }
+    s->begun = true;
+    return append(&s->content, &s->n_content, &s->cap_content, text.s, text.n);
+}
+
 static bool show_part(chat_show *s, const llm_calls_part *part) {
     if (part->kind == LLM_CALLS_CALL && s->p.has_tools)
         return show_call(s, part);
@@ -103,11 +113,10 @@ static bool show_part(chat_show *s, const llm_calls_part *part) {
         put(s, part->text.s, part->text.n);
         return true;
     }
-    if (!is_raw(s)) {
-        begin(s, LLM_CALLS_CONTENT);
-        put(s, part->text.s, part->text.n);
-    }
-    return append(&s->content, &s->n_content, &s->cap_content, part->text.s, part->text.n);
+    const bool follows = s->any && s->last == LLM_CALLS_CONTENT; /* calls have lines of their own */
+    if (part->begins && s->begun && !show_content(s, (ggl_str){"\n", 1}, follows))
+        return false;
+    return show_content(s, part->text, true);
 }
 
 static ggl_status show_parts(chat_show *s, ggl_error *err) {
@@ -129,19 +138,10 @@ ggl_status chat_show_begin(chat_show *s, const chat_show_params *p, ggl_error *e
     return st;
 }
 
-/* Returns the bytes of white space at the start of text[n]. */
-static size_t leading_space(const char *text, size_t n) {
-    size_t i = 0;
-    while (i < n && text[i] && strchr(" \n\r\t", text[i]))
-        i++;
-    return i;
-}
-
 ggl_status chat_show_put(chat_show *s, const char *text, size_t n, ggl_error *err) {
     if (is_raw(s)) {
-        const size_t space = s->any ? 0 : leading_space(text, n);
-        put(s, text + space, n - space);
-        s->any |= n > space;
+        put(s, text, n);
+        s->any |= n > 0;
     }
     const ggl_status st = llm_calls_add(s->calls, text, n, err);
     return st == GGL_OK ? show_parts(s, err) : st;

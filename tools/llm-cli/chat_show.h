@@ -18,6 +18,7 @@ typedef struct chat_show {
     chat_show_params p;
     llm_calls *calls;
     llm_calls_kind last; /* the kind of part that was shown last */
+    bool begun;          /* a part of the content was collected */
     bool any;            /* something was shown */
     bool hid;            /* reasoning was left out */
     bool dimmed, thinks; /* thinks: "thinking .." stands in the line */

@@ -195,7 +195,7 @@ static bool on_token(void *ctx, int32_t id, const float *logits) {
         st = seat_limit_reasoning(s, &err);
     if (st != GGL_OK)
         job_fail_as(j, st, &err);
-    return st == GGL_OK && answer_text_found(&s->text) < 0;
+    return st == GGL_OK && answer_text_found(&s->text) < 0 && !answer_text_is_over(&s->text);
 }
 
 /* --- the end of choices ------------------------------------------------------------------------- */
@@ -248,9 +248,10 @@ static void set_finish(seat *s, llm_end why) {
     if (found >= 0) {
         c->finish = FINISH_STOP_STRING;
         c->stop = s->job->ask->stop[found];
-    } else if (c->finish == FINISH_STOP && s->text.n_calls > 0) {
-        c->finish = FINISH_CALLS;
     }
+    if ((why == LLM_END_STOPPED && answer_text_calls(&s->text)) ||
+        (c->finish == FINISH_STOP && s->text.n_calls > 0))
+        c->finish = FINISH_CALLS;
 }
 
 /* Writes the rest of a choice. */
@@ -267,7 +268,7 @@ static void end_choice(seat *s, llm_end why) {
     ggl_status st =
         give_echo(s) ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory for an answer");
     if (st == GGL_OK)
-        st = answer_text_end(&s->text, why != LLM_END_EOG, &err);
+        st = answer_text_end(&s->text, why != LLM_END_EOG && answer_text_found(&s->text) < 0, &err);
     if (st != GGL_OK) {
         job_fail_as(j, st, &err);
         return;

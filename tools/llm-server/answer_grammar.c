@@ -8,9 +8,8 @@
 /* A grammar. It is freed when it is not in the list of kept grammars and no thread uses it. */
 struct answer_grammar {
     llm_grammar *grammar;
-    ask_form form;
-    char *text; /* [n] */
-    size_t n;
+    answer_form form;
+    char *text;    /* its text */
     uint64_t used; /* the time of the last use, as a count */
     int n_users;   /* threads */
     memory_hold held;
@@ -61,33 +60,39 @@ ggl_str answer_schema_of(ask_form form, ggl_str text) {
     return form == ASK_JSON ? (ggl_str){object, sizeof object - 1} : text;
 }
 
-static ggl_status compile(llm_grammar **out, ask_form form, ggl_str text, ggl_error *err) {
-    const ggl_str s = form == ASK_GBNF ? text : answer_schema_of(form, text);
+static ggl_status compile(llm_grammar **out, const answer_form *form, ggl_error *err) {
+    const bool is_gbnf = form->form == ASK_GBNF;
+    const ggl_str s = is_gbnf ? form->text : answer_schema_of(form->form, form->text);
     const llm_job_form f = {.text = s.s,
                             .n = s.n,
-                            .name = form == ASK_GBNF   ? "grammar"
-                                    : form == ASK_JSON ? "JSON"
-                                                       : "schema",
-                            .is_schema = form != ASK_GBNF,
+                            .name = is_gbnf                  ? "grammar"
+                                    : form->form == ASK_JSON ? "JSON"
+                                                             : "schema",
+                            .is_schema = !is_gbnf,
                             .max_steps = GRAMMAR_COMPILE_STEPS,
-                            .max_bytes = GRAMMAR_COMPILE_BYTES};
+                            .max_bytes = GRAMMAR_COMPILE_BYTES,
+                            .thought = form->thought,
+                            .n_thoughts = form->n_thoughts};
     return llm_job_grammar_new(out, &f, err);
 }
 
-static answer_grammar *find(const answer_grammars *g, ask_form form, ggl_str text) {
-    for (int i = 0; i < GRAMMARS_KEPT; i++) {
-        answer_grammar *k = g->kept[i];
-        if (k && k->form == form && k->n == text.n &&
-            (text.n == 0 || memcmp(k->text, text.s, text.n) == 0))
-            return k;
-    }
+static bool is_same(const answer_form *a, const answer_form *b) {
+    return a->form == b->form && a->text.n == b->text.n && a->n_thoughts == b->n_thoughts &&
+           (a->text.n == 0 || memcmp(a->text.s, b->text.s, a->text.n) == 0) &&
+           memcmp(a->thought, b->thought, sizeof a->thought) == 0;
+}
+
+static answer_grammar *find(const answer_grammars *g, const answer_form *form) {
+    for (int i = 0; i < GRAMMARS_KEPT; i++)
+        if (g->kept[i] && is_same(&g->kept[i]->form, form))
+            return g->kept[i];
     return NULL;
 }
 
 /* Takes the kept grammar of this text; NULL if none. */
-static answer_grammar *take(answer_grammars *g, ask_form form, ggl_str text) {
+static answer_grammar *take(answer_grammars *g, const answer_form *form) {
     ggl_os_mutex_lock(&g->lock);
-    answer_grammar *k = find(g, form, text);
+    answer_grammar *k = find(g, form);
     if (k) {
         k->n_users++;
         k->used = ++g->clock;
@@ -115,7 +120,7 @@ static void keep(answer_grammars *g, answer_grammar *k) {
     answer_grammar *old = NULL;
     ggl_os_mutex_lock(&g->lock);
     g->n_compiled++;
-    if (!find(g, k->form, (ggl_str){k->text, k->n})) {
+    if (!find(g, &k->form)) {
         answer_grammar **place = oldest_place(g);
         if (place) {
             old = *place;
@@ -158,7 +163,7 @@ static bool drop_oldest(answer_grammars *g) {
 
 /* Enters what the grammar holds; those that nobody uses make room. */
 static ggl_status hold(answer_grammars *g, answer_grammar *k, ggl_error *err) {
-    const size_t n = llm_grammar_size(k->grammar) + k->n;
+    const size_t n = llm_grammar_size(k->grammar) + k->form.text.n;
     k->held = (memory_hold){.of = g->memory, .use = MEMORY_GRAMMARS};
     while (!memory_set(&k->held, n))
         if (!drop_oldest(g))
@@ -170,19 +175,21 @@ static ggl_status hold(answer_grammars *g, answer_grammar *k, ggl_error *err) {
     return GGL_OK;
 }
 
-static ggl_status make(answer_grammar **out, ask_form form, ggl_str text, ggl_error *err) {
+static ggl_status make(answer_grammar **out, const answer_form *form, ggl_error *err) {
+    const size_t n = form->text.n;
     answer_grammar *k = ggl_calloc(1, sizeof *k);
     *out = NULL;
     if (k)
-        k->text = ggl_calloc(text.n + 1, 1);
+        k->text = ggl_calloc(n + 1, 1);
     if (!k || !k->text) {
         free_kept(k);
         return ggl_fail(err, GGL_NOMEM, "out of memory for a grammar");
     }
-    *k = (answer_grammar){.form = form, .text = k->text, .n = text.n, .n_users = 1};
-    if (text.n > 0)
-        memcpy(k->text, text.s, text.n);
-    const ggl_status st = compile(&k->grammar, form, text, err);
+    *k = (answer_grammar){.form = *form, .text = k->text, .n_users = 1};
+    k->form.text.s = k->text;
+    if (n > 0)
+        memcpy(k->text, form->text.s, n);
+    const ggl_status st = compile(&k->grammar, &k->form, err);
     if (st == GGL_OK)
         *out = k;
     else
@@ -190,18 +197,20 @@ static ggl_status make(answer_grammar **out, ask_form form, ggl_str text, ggl_er
     return st;
 }
 
-ggl_status answer_grammars_take(answer_grammars *g, answer_grammar **out, ask_form form,
-                                ggl_str text, ggl_error *err) {
+ggl_status answer_grammars_take(answer_grammars *g, answer_grammar **out, const answer_form *given,
+                                ggl_error *err) {
+    answer_form form = *given;
     *out = NULL;
-    if (form == ASK_JSON)
-        text.n = 0;
-    if (text.n > GRAMMAR_MAX_TEXT)
+    if (form.form == ASK_JSON)
+        form.text.n = 0;
+    if (form.text.n > GRAMMAR_MAX_TEXT)
         return ggl_fail(err, GGL_LIMIT, "the %s has %zu bytes, but may have at most %d",
-                        form == ASK_GBNF ? "grammar" : "schema", text.n, (int)GRAMMAR_MAX_TEXT);
-    *out = take(g, form, text);
+                        form.form == ASK_GBNF ? "grammar" : "schema", form.text.n,
+                        (int)GRAMMAR_MAX_TEXT);
+    *out = take(g, &form);
     if (*out)
         return GGL_OK;
-    ggl_status st = make(out, form, text, err);
+    ggl_status st = make(out, &form, err);
     if (st == GGL_OK)
         st = hold(g, *out, err);
     if (st == GGL_OK) {

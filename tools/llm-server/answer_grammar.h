@@ -31,10 +31,18 @@ void answer_grammars_free(answer_grammars *g);
 /* Before the first use: all of them together take their memory from m; NULL: any. */
 void answer_grammars_limit(answer_grammars *g, memory *m);
 
-/* Takes the grammar of ASK_JSON, ASK_SCHEMA or ASK_GBNF, compiled now or before; from any thread. GGL_LIMIT: the text
+/* What an answer must fit: a form, after reasoning of one of n ways. */
+typedef struct answer_form {
+    ask_form form; /* ASK_JSON, ASK_SCHEMA or ASK_GBNF */
+    ggl_str text;
+    llm_thought thought[LLM_THOUGHTS]; /* zeroed behind n_thoughts */
+    size_t n_thoughts;
+} answer_form;
+
+/* Takes the grammar of a form, compiled now or before; from any thread. GGL_LIMIT: the text
  * is longer than GRAMMAR_MAX_TEXT; statuses of llm_grammar_from_gbnf_with and llm_grammar_from_schema_with. */
 GGL_NODISCARD ggl_status answer_grammars_take(answer_grammars *g, answer_grammar **out,
-                                              ask_form form, ggl_str text, ggl_error *err);
+                                              const answer_form *form, ggl_error *err);
 const llm_grammar *answer_grammar_get(const answer_grammar *k);
 void answer_grammars_give_back(answer_grammars *g, answer_grammar *k); /* k NULL is fine */
 /* How many grammars were compiled so far, for tests. */

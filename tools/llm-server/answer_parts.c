@@ -25,43 +25,50 @@ static bool copy_tokens(answer_parts *l, own_part *to, const answer_token *from,
     return true;
 }
 
-/* Returns where a piece of text belongs. NULL: out of memory. */
-static own_part *part_for_text(answer_parts *l, part_kind kind) {
-    own_part *last = l->n_texts > 0 ? &l->texts[l->n_texts - 1] : NULL;
-    if (last && last->part.kind == kind)
-        return last;
-    if (!ggl_grow(&l->texts, &l->cap_texts, l->n_texts + 1, sizeof *l->texts))
+static own_part *new_part(answer_parts *l, const answer_part *part) {
+    if (!ggl_grow(&l->own, &l->cap, l->n + 1, sizeof *l->own))
         return NULL;
-    last = &l->texts[l->n_texts++];
-    last->part.kind = kind;
-    return last;
+    own_part *own = &l->own[l->n++];
+    *own = (own_part){
+        .part = {
+            .kind = part->kind, .call = part->call, .begins = part->begins, .joins = part->joins}};
+    return own;
+}
+
+/* Returns where a piece of text belongs. NULL: out of memory. */
+static own_part *part_for_text(answer_parts *l, const answer_part *part) {
+    own_part *last = l->n > 0 ? &l->own[l->n - 1] : NULL;
+    const bool goes_on = last && last->part.kind == part->kind && !part->begins;
+    return goes_on ? last : new_part(l, part);
 }
 
 static bool add_call(answer_parts *l, const answer_part *part) {
-    if (!ggl_grow(&l->calls, &l->cap_calls, l->n_calls + 1, sizeof *l->calls))
-        return false;
-    own_part *own = &l->calls[l->n_calls++];
-    own->part.kind = PART_CALL;
-    own->part.call = part->call;
-    return copy_str(l, &own->part.name, part->name) &&
+    own_part *own = new_part(l, part);
+    return own && copy_str(l, &own->part.name, part->name) &&
            copy_str(l, &own->part.arguments, part->arguments) &&
            copy_str(l, &own->part.id, part->id) && copy_tokens(l, own, part->token, part->n_tokens);
+}
+
+/* Tokens without a text belong to what was given last. */
+static own_part *part_for_tokens(answer_parts *l, const answer_part *part) {
+    const bool has_place = l->n > 0 && l->own[l->n - 1].part.kind != PART_REASONING;
+    return has_place ? &l->own[l->n - 1] : new_part(l, part);
 }
 
 bool answer_parts_add(answer_parts *l, const answer_part *part) {
     if (part->kind == PART_CALL)
         return add_call(l, part);
-    own_part *own = part_for_text(l, part->kind);
+    own_part *own = part->text.n > 0 ? part_for_text(l, part) : part_for_tokens(l, part);
     return own && answer_bytes_add(&own->text, part->text.s, part->text.n) &&
            copy_tokens(l, own, part->token, part->n_tokens);
 }
 
 answer_part *answer_parts_end(answer_parts *l, size_t *n) {
-    *n = l->n_texts + l->n_calls;
+    *n = l->n;
     if (!l->part)
-        l->part = ggl_calloc(*n + 1, sizeof *l->part);
-    for (size_t i = 0; l->part && i < *n; i++) {
-        own_part *own = i < l->n_texts ? &l->texts[i] : &l->calls[i - l->n_texts];
+        l->part = ggl_calloc(l->n + 1, sizeof *l->part);
+    for (size_t i = 0; l->part && i < l->n; i++) {
+        own_part *own = &l->own[i];
         own->part.text = (ggl_str){own->text.n > 0 ? own->text.s : "", own->text.n};
         own->part.token = own->token;
         l->part[i] = own->part;
@@ -69,17 +76,12 @@ answer_part *answer_parts_end(answer_parts *l, size_t *n) {
     return l->part;
 }
 
-static void free_parts(own_part *own, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        ggl_free(own[i].text.s);
-        ggl_free(own[i].token);
-    }
-    ggl_free(own);
-}
-
 void answer_parts_fini(answer_parts *l) {
-    free_parts(l->texts, l->n_texts);
-    free_parts(l->calls, l->n_calls);
+    for (size_t i = 0; i < l->n; i++) {
+        ggl_free(l->own[i].text.s);
+        ggl_free(l->own[i].token);
+    }
+    ggl_free(l->own);
     ggl_free(l->part);
     ggl_arena_fini(&l->arena);
     *l = (answer_parts){0};

@@ -1,5 +1,4 @@
-/* Collects the parts of a choice for an answer without a stream: pieces of text of one kind that follow each
- * other become one part, and the calls of tools follow. */
+/* Collects the parts of a choice for an answer without a stream, in their order: the pieces of a text become one part. */
 #ifndef LLM_SERVER_ANSWER_PARTS_H
 #define LLM_SERVER_ANSWER_PARTS_H
 
@@ -15,10 +14,10 @@ typedef struct own_part {
 
 /* Zeroed before the first use. */
 typedef struct answer_parts {
-    own_part *texts, *calls;
-    size_t n_texts, cap_texts, n_calls, cap_calls;
+    own_part *own;
+    size_t n, cap;
     ggl_arena arena;   /* strings of calls, and log-probabilities */
-    answer_part *part; /* [n_texts + n_calls], set by answer_parts_end */
+    answer_part *part; /* [n], set by answer_parts_end */
 } answer_parts;
 
 /* Copies a part. False: out of memory. */

@@ -364,11 +364,9 @@ static ggl_status make_echo(seat *s, ggl_error *err) {
     return s->echo && s->echo_top ? GGL_OK : no_memory(err);
 }
 
-/* True if reasoning and calls are separated from content. An answer in a given form is all content, even
- * where the template begins it with reasoning. */
+/* True if reasoning and calls are separated from content. */
 static bool has_calls(const ask *a) {
-    return a->kind == ASK_CHAT && !a->raw_marks &&
-           (a->form == ASK_ANY || a->tool_choice >= ASK_TOOLS_REQUIRED || ask_is_either(a));
+    return a->kind == ASK_CHAT && !a->raw_marks;
 }
 
 static llm_calls_params calls_params(const job *j, const job_prompt *p) {
@@ -381,8 +379,14 @@ static llm_calls_params calls_params(const job *j, const job_prompt *p) {
                 a->tool_choice != ASK_TOOLS_NONE;
     c.max_steps = GRAMMAR_COMPILE_STEPS;
     c.max_bytes = GRAMMAR_COMPILE_BYTES;
-    c.answer = ask_is_either(a) ? answer_schema_of(a->form, a->form_text) : (ggl_str){0};
+    if (a->form ==
+        ASK_GBNF) /* only the reader sees it: once such a text has begun, marks are text */
+        c.answer = a->form_text;
+    else if (a->form != ASK_ANY && a->tool_choice < ASK_TOOLS_REQUIRED)
+        c.answer = answer_schema_of(a->form, a->form_text);
     c.demanded = a->kind == ASK_CHAT && a->tool_choice >= ASK_TOOLS_REQUIRED;
+    c.no_calls = !a->tools || a->tool_choice == ASK_TOOLS_NONE;
+    c.one_call = a->one_call;
     return c;
 }
 
@@ -414,6 +418,7 @@ ggl_status seat_limit_reasoning(seat *s, ggl_error *err) {
         s->ends_reasoning)
         return GGL_OK;
     s->ends_reasoning = true;
+    llm_calls_force_end(s->calls);
     llm_tokens ids = {0}; /* grammars allow no control tokens */
     ggl_status st = llm_tokenize(server_tokenizer(s->job->server), end.s, end.n,
                                  s->parts.matcher ? 0 : LLM_TOKENIZE_SPECIAL, &ids, err);
@@ -445,7 +450,6 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
                                   .stop_in_text = a->stop_in_text,
                                   .calls = s->calls,
                                   .has_tools = a->tools && a->tool_choice != ASK_TOOLS_NONE,
-                                  .keeps_space = a->continues,
                                   .begins_text = j->x.facts->reads_text,
                                   .keeps_tokens = a->n_top >= 0 || a->return_tokens,
                                   .n_top = j->n_top,
@@ -468,6 +472,17 @@ typedef struct job_grammar {
     llm_grammar *own;
 } job_grammar;
 
+/* Finds out how the answer may reason before it has the form. */
+static ggl_status find_thoughts(const job *j, answer_form *form, ggl_error *err) {
+    const llm_calls_params p = calls_params(j, &j->prompt[0]);
+    llm_thought thought[LLM_THOUGHTS] = {0};
+    const ggl_status st =
+        llm_job_thoughts(thought, &form->n_thoughts, &p, server_tokenizer(j->server),
+                         form->form == ASK_GBNF ? form->text : (ggl_str){"", 0}, err);
+    memcpy(form->thought, thought, form->n_thoughts * sizeof *thought);
+    return st;
+}
+
 static ggl_status take_grammar(job *j, job_grammar *g, const char **param, ggl_error *err) {
     const ask *a = j->ask;
     const bool is_either = ask_is_either(a);
@@ -485,7 +500,9 @@ static ggl_status take_grammar(job *j, job_grammar *g, const char **param, ggl_e
     if (a->form == ASK_ANY)
         return GGL_OK;
     *param = a->form == ASK_GBNF ? "grammar" : "response_format";
-    return answer_grammars_take(j->answers->grammars, &g->kept, a->form, a->form_text, err);
+    answer_form form = {.form = a->form, .text = a->form_text};
+    const ggl_status st = has_calls(a) ? find_thoughts(j, &form, err) : GGL_OK;
+    return st == GGL_OK ? answer_grammars_take(j->answers->grammars, &g->kept, &form, err) : st;
 }
 
 static size_t longest_prompt(const job *j) {

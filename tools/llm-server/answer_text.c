@@ -118,7 +118,11 @@ static bool begin_call(answer_text *t, const llm_calls_part *part) {
 }
 
 static bool give_part(answer_text *t, const llm_calls_part *part) {
-    answer_part p = {.kind = PART_CONTENT, .text = part->text};
+    const bool thinks = part->kind == LLM_CALLS_REASONING;
+    answer_part p = {
+        .kind = thinks ? PART_REASONING : PART_CONTENT, .text = part->text, .begins = part->begins};
+    if (part->kind == LLM_CALLS_CALL)
+        t->is_unfinished = part->is_unfinished;
     if (part->kind == LLM_CALLS_PIECE)
         return give_piece(t, part->arguments, true);
     if (part->kind == LLM_CALLS_CALL && part->has_begun)
@@ -128,8 +132,8 @@ static bool give_part(answer_text *t, const llm_calls_part *part) {
     if (!end_call(t))
         return false;
     t->n_called = t->n_calls;
-    if (part->kind == LLM_CALLS_REASONING)
-        p.kind = PART_REASONING;
+    p.joins = p.begins && t->has_part[thinks];
+    t->has_part[thinks] = true;
     return give(t, p, n_tokens_ready(t));
 }
 
@@ -141,29 +145,14 @@ static ggl_status give_parts(answer_text *t, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Returns how many bytes of white space at the start of s are content as they are. */
-static size_t leading_space(answer_text *t, const char *s, size_t n) {
-    size_t i = 0;
-    if (!t->p.keeps_space || t->has_content || llm_calls_now(t->p.calls) != LLM_CALLS_CONTENT)
-        return 0;
-    while (i < n && s[i] && strchr(" \n\r\t", s[i]))
-        i++;
-    t->has_content = i < n;
-    return i;
-}
-
 /* Adds whole characters. */
 static ggl_status add_clean(answer_text *t, const char *s, size_t n, ggl_error *err) {
-    const size_t plain = t->p.calls ? leading_space(t, s, n) : n;
-    if (plain > 0) {
-        const answer_part part = {.kind = PART_CONTENT, .text = {s, plain}};
-        if (!give(t, part, n_tokens_ready(t)))
-            return no_memory(err);
-    }
-    if (plain == n)
+    if (n == 0)
         return GGL_OK;
-    s += plain;
-    n -= plain;
+    if (!t->p.calls) {
+        const answer_part part = {.kind = PART_CONTENT, .text = {s, n}};
+        return give(t, part, n_tokens_ready(t)) ? GGL_OK : no_memory(err);
+    }
     const ggl_status st = llm_calls_add(t->p.calls, s, n, err);
     return st == GGL_OK ? give_parts(t, err) : st;
 }
@@ -233,7 +222,7 @@ void answer_text_begin(answer_text *t, const answer_text_params *p) {
     llm_stopped_text_begin(&t->text, p->stops);
     t->text.n_shown = p->stop_in_text ? SIZE_MAX : 0;
     t->raw.n = t->clean.n = t->tokens.n = t->n_read = 0;
-    t->has_content = false;
+    t->has_part[0] = t->has_part[1] = t->is_unfinished = false;
     t->has_begun = !p->begins_text;
     t->n_calls = t->n_called = 0;
     t->call_is_open = false;
@@ -252,6 +241,14 @@ void answer_text_fini(answer_text *t) {
 
 int32_t answer_text_found(const answer_text *t) {
     return t->p.stops ? t->text.found : -1;
+}
+
+bool answer_text_is_over(const answer_text *t) {
+    return t->p.calls && llm_calls_is_over(t->p.calls);
+}
+
+bool answer_text_calls(const answer_text *t) {
+    return t->n_calls > 0 && !t->call_is_open && !t->is_unfinished;
 }
 
 ggl_status answer_text_token(answer_text *t, const answer_token *token, ggl_error *err) {

@@ -26,10 +26,7 @@ typedef struct answer_text_params {
     llm_stop *stops;        /* at the beginning of a text; NULL: none */
     bool stop_in_text;
     llm_calls *calls; /* at the beginning of an answer; NULL: all is content */
-    bool has_tools;   /* calls become parts, else they are content */
-    /* The answer goes on in the middle of a text: white space with which it begins is content. Otherwise `calls`
-     * leaves it out. */
-    bool keeps_space;
+    bool has_tools;   /* calls become parts, else they are content (llm_calls_params.no_calls) */
     bool begins_text; /* the answer is a text of its own, and does not continue the prompt */
     bool keeps_tokens;
     size_t n_top; /* keeps_tokens: log-probabilities for each token at most */
@@ -60,7 +57,8 @@ typedef struct answer_text {
     size_t n_read;           /* bytes of all tokens */
     waiting_tokens tokens;
     bool has_begun;      /* of llm_token_next_text */
-    bool has_content;    /* something that is no white space was read */
+    bool has_part[2];    /* of PART_CONTENT, PART_REASONING: one was given */
+    bool is_unfinished;  /* the last call's arguments were not: llm_calls_part.is_unfinished */
     int n_calls;         /* calls that were begun */
     bool call_is_open;   /* the last of them goes on */
     int n_called;        /* calls that were begun and have ended, or are passed over */
@@ -79,6 +77,10 @@ GGL_NODISCARD ggl_status answer_text_token(answer_text *t, const answer_token *t
 /* Ends the text: gives out what was held back. is_cut: it did not end by itself; if there are tools, a call that
  * is not complete and the beginning of a mark are left out (llm_calls_cut). */
 GGL_NODISCARD ggl_status answer_text_end(answer_text *t, bool is_cut, ggl_error *err);
+/* True if nothing of what may follow is given out, as the only call that is wanted is complete. */
+bool answer_text_is_over(const answer_text *t);
+/* True if the text has calls, and the last one is complete. */
+bool answer_text_calls(const answer_text *t);
 /* The index of the stop string that was found; -1: none. */
 int32_t answer_text_found(const answer_text *t);
 

@@ -521,11 +521,14 @@ static void part(const answer *x, const answer_choice *c, const answer_part *p, 
     if (p->kind != PART_CALL && p->text.n == 0)
         return;
     if (compacts(x)) { /* it is one block, which is given when it is complete */
+        if (p->kind == PART_CONTENT && p->joins)
+            keep(x, &s->text, (ggl_str){"\n", 1});
         if (p->kind == PART_CONTENT)
             keep(x, &s->text, p->text);
         return;
     }
-    if (!s->is_open || s->kind != p->kind || (p->kind == PART_CALL && !p->is_continued))
+    const bool begins = p->kind == PART_CALL ? !p->is_continued : p->begins;
+    if (!s->is_open || s->kind != p->kind || begins)
         open_block(s, x, p, out);
     keep(x, &s->text, text);
     if (text.n > 0)

@@ -242,7 +242,7 @@ static void end_logprobs(llm_json_out *out) {
 
 static bool has_kind(const answer_choice *c, part_kind kind) {
     for (size_t i = 0; i < c->n_parts; i++)
-        if (c->part[i].kind == kind)
+        if (c->part[i].kind == kind && (kind == PART_CALL || c->part[i].text.n > 0))
             return true;
     return false;
 }
@@ -263,7 +263,7 @@ static void put_all_logprobs(const answer *x, const answer_choice *c, llm_json_o
     begin_logprobs(out);
     for (size_t i = 0; i < c->n_parts; i++) {
         const answer_part *p = &c->part[i];
-        if (p->kind != PART_CONTENT || p->n_tokens == 0)
+        if (p->kind == PART_REASONING || p->n_tokens == 0)
             continue;
         llm_json_put_text(out, first ? "" : ",");
         openai_put_tokens(x, p->token, p->n_tokens, out);
@@ -326,7 +326,7 @@ static void put_delta(const answer *x, const answer_part *p, llm_json_out *out) 
     if (p->kind == PART_CALL)
         put_call(x, p, true, out);
     else
-        llm_json_put_string(out, p->text);
+        openai_put_texts(p, 1, p->kind, out);
     llm_json_put_text(out, p->kind == PART_CALL ? "]}" : "}");
 }
 
@@ -336,7 +336,7 @@ static void chat_part(const answer *x, const answer_choice *c, const answer_part
         return; /* the end of a call, which this API does not tell */
     openai_begin_chunk(x, c->index, out);
     put_delta(x, p, out);
-    if (x->ask->n_top >= 0 && p->kind == PART_CONTENT) {
+    if (x->ask->n_top >= 0 && p->kind != PART_REASONING) {
         begin_logprobs(out);
         openai_put_tokens(x, p->token, p->n_tokens, out);
         end_logprobs(out);

@@ -357,17 +357,20 @@ void openai_responses_part(const answer *x, const answer_choice *c, const answer
     const responses_state *r = state_of(x);
     if (compacts(x) && p->kind != PART_CONTENT)
         return; /* how a summary was found is no part of it */
-    if (r->open && r->kind != p->kind)
+    if (r->open && !compacts(x) && (r->kind != p->kind || (p->kind != PART_CALL && p->begins)))
         close_item(x, true, out);
     if (p->kind == PART_CALL) {
         add_call(x, p, out);
         return;
     }
+    if (!r->open && p->text.n == 0)
+        return; /* tokens of a mark at the end */
     if (!r->open)
         open_item(x, p->kind, out);
-    if (compacts(x))
+    if (compacts(x)) {
+        keep(x, &state_of(x)->text, "\n", p->joins);
         keep(x, &state_of(x)->text, p->text.s, p->text.n);
-    else
+    } else
         add_text(x, c, p, out);
 }
 

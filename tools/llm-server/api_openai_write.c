@@ -159,8 +159,10 @@ void openai_put_arguments(const ask *a, const answer_part *p, llm_json_out *out)
 void openai_put_texts(const answer_part *p, size_t n, part_kind kind, llm_json_out *out) {
     llm_json_out text = {0};
     for (size_t i = 0; i < n; i++)
-        if (p[i].kind == kind)
+        if (p[i].kind == kind) {
+            llm_json_put(&text, "\n", p[i].joins);
             llm_json_put(&text, p[i].text.s, p[i].text.n);
+        }
     llm_json_put_string(out, (ggl_str){text.n ? text.s : "", text.n});
     out->failed = out->failed || text.failed;
     ggl_free(text.s);

@@ -71,11 +71,13 @@ typedef struct answer_token {
 
 typedef enum part_kind { PART_CONTENT, PART_REASONING, PART_CALL } part_kind;
 
-/* A piece of a choice. A stream gives each as it comes; else pieces of one kind that follow each other are joined,
- * and the calls of tools follow. Texts are whole UTF-8 characters. */
+/* A piece of a choice. A stream gives each as it comes; else pieces of one text are joined. Texts are whole UTF-8 characters. */
 typedef struct answer_part {
     part_kind kind;
     ggl_str text; /* CONTENT, REASONING */
+    bool begins;  /* it begins a text; else the one before goes on, if it is of this kind */
+    bool
+        joins; /* there was such a text before: a line break belongs between them where they become one */
     ggl_str name, arguments,
         id;   /* CALL; the id is never empty; arguments: a JSON object in one line */
     int call; /* CALL: number of the call in its choice, from 0 */

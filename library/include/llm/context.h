@@ -459,8 +459,8 @@ typedef enum llm_part {
 /* Receives the answer piece by piece: n bytes of one part. Returning false ends the generation with GGL_CANCELLED. */
 typedef bool llm_part_fn(void *user, llm_part part, const char *piece, size_t n);
 
-/* Answers a conversation with tools: json is as for llm_chat_format, and may have "tools" and "tool_choice" (as in
- * OpenAI's API); its pictures and sounds are shown as llm_chat_see does. Generates as llm_reply does, and passes content and reasoning to `each` (NULL: to nothing) while they
+/* Answers a conversation with tools: json is as for llm_chat_format, and may have "tools", "tool_choice" and "parallel_tool_calls" (as in
+ * OpenAI's API; with false the answer ends after its first call); its pictures and sounds are shown as llm_chat_see does. Generates as llm_reply does, and passes content and reasoning to `each` (NULL: to nothing) while they
  * come. *message becomes the JSON of the whole message, to be appended to the conversation:
  *
  *     {"role": "assistant", "reasoning_content": .., "content": .., "tool_calls": [{"id": "call_0", "type": "function",
@@ -481,8 +481,8 @@ typedef struct llm_parse_params {
     const char *prompt; /* the prompt, as its end may begin the answer; NULL if it does not */
     bool is_cut;        /* the answer ended at a limit: a call that is not complete is left out */
 } llm_parse_params;
-/* Splits an answer of n bytes that was generated with show_special, as llm_chat_answer does. params may be NULL. A call
- * that cannot be read becomes content. The caller frees *json, of *n_json bytes and a NUL, by ggl_free. GGL_FORMAT: tools
+/* Splits an answer of n bytes that was generated with show_special, as llm_chat_answer does. params may be NULL. Calls are found
+ * without `tools`, too: of any function. A call that cannot be read becomes content. A line break is put between texts that stand on two sides of a call. The caller frees *json, of *n_json bytes and a NUL, by ggl_free. GGL_FORMAT: tools
  * are no JSON array; GGL_LIMIT: the answer is longer than 16 MiB; GGL_NOMEM. */
 GGL_API GGL_NODISCARD ggl_status llm_chat_parse(const llm_context *c, const char *answer, size_t n,
                                                 const llm_parse_params *params, char **json,

@@ -82,7 +82,7 @@ class AsyncModel:
         if self._runs_alone(options):
             return await self._call(lambda: self.model.chat(messages, tools=tools, variables=variables, **options))
         begin = self._begin_chat(messages, tools, variables, options)
-        return "".join([piece async for piece in self._text(begin, is_answer=True, is_stream=False)])
+        return "".join([piece async for piece in self._text(begin, is_stream=False)])
 
     async def answer(
         self, messages: Messages, *, tools: Optional[Tools] = None, tool_choice: Union[str, Mapping[str, Any], None] = None, **options: Any
@@ -123,7 +123,7 @@ class AsyncModel:
     ) -> AsyncIterator[str]:
         if self._runs_alone(options):
             return self._pieces(lambda: self.model.stream_chat(messages, tools=tools, variables=variables, **options))
-        return self._text(self._begin_chat(messages, tools, variables, options), is_answer=True)
+        return self._text(self._begin_chat(messages, tools, variables, options))
 
     def stream_answer(self, messages: Messages, **options: Any) -> AsyncIterator[Part]:
         return self._pieces(lambda: self.model.stream_answer(messages, **options))
@@ -247,13 +247,12 @@ class AsyncModel:
     def _runs_alone(self, options: Mapping[str, Any]) -> bool:
         return self.model._n_parallel == 1 or options.get("max_tokens") == 0
 
-    async def _text(self, begin: Callable[[Jobs], Job], is_answer: bool = False, is_stream: bool = True) -> AsyncIterator[str]:
+    async def _text(self, begin: Callable[[Jobs], Job], is_stream: bool = True) -> AsyncIterator[str]:
         self._refuse_own_stream()
         text = Text(begin, is_stream)
         self._texts.append(text)
         if self._runner is None:
             self._runner = asyncio.ensure_future(self._run_texts())
-        at_beginning = is_answer  # whose first word may be a token with a space
         try:
             while True:
                 piece = await text.given.get()
@@ -261,10 +260,7 @@ class AsyncModel:
                     raise piece
                 if piece is END:
                     return
-                if at_beginning:
-                    piece = piece.lstrip(" \n\r\t")
                 if piece:
-                    at_beginning = False
                     yield piece
         finally:
             text.is_unwanted = True

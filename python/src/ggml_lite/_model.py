@@ -222,7 +222,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         variables: Optional[Mapping[str, Any]] = None,
         **options: Unpack[Options],
     ) -> str:
-        """Returns the model's answer to a conversation, without white space before it: messages such as {"role": "user", "content": "Hi"},
+        """Returns the model's answer to a conversation, as the model wrote it: messages such as {"role": "user", "content": "Hi"},
         or the text of a user's only message. tools: what the model may call, in OpenAI's form. variables: further ones of the chat template."""
         return self._whole(self.stream_chat(messages, tools=tools, variables=variables, **options))
 
@@ -236,7 +236,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
     ) -> Stream:
         """The same, piece by piece."""
         ids = self.tokenize_chat(messages, tools=tools, variables=variables)
-        return Stream(self, ids, generate_params(self._lib, options), is_answer=True)
+        return Stream(self, ids, generate_params(self._lib, options))
 
     def answer(
         self,

@@ -72,12 +72,12 @@ class Pieces(Iterator[T]):
 class Stream(Pieces[str]):
     """Pieces of a text, each of whole characters, as the model writes them."""
 
-    def __init__(self, model: Model, prompt: List[int], params: _abi.GenerateParams, is_answer: bool = False):
+    def __init__(self, model: Model, prompt: List[int], params: _abi.GenerateParams):
         known = Known()
-        super().__init__(self._read(known, model, prompt, params, is_answer), known)
+        super().__init__(self._read(known, model, prompt, params), known)
 
     @staticmethod
-    def _read(known: Known, model: Model, prompt: List[int], params: _abi.GenerateParams, at_beginning: bool) -> Generator[str, None, None]:
+    def _read(known: Known, model: Model, prompt: List[int], params: _abi.GenerateParams) -> Generator[str, None, None]:
         text_of = decoder()
         with model._own_turn():
             try:
@@ -86,10 +86,7 @@ class Stream(Pieces[str]):
                 while piece is not None:
                     piece = model._next()
                     text = text_of.decode(piece or b"", piece is None)
-                    if at_beginning:  # of an answer, whose first word may be a token with a space
-                        text = text.lstrip(" \n\r\t")
                     if text:
-                        at_beginning = False
                         yield text
                         model._turn_thread = this_thread()  # a stream moves with its reader
             finally:

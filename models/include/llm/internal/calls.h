@@ -52,13 +52,17 @@ typedef enum llm_calls_kind {
 /* Strings are valid until the next llm_calls_add, llm_calls_finish, llm_calls_cut or llm_calls_free. */
 typedef struct llm_calls_part {
     llm_calls_kind kind;
-    bool begins;  /* CONTENT, REASONING: this piece begins a part; always set in others */
+    bool
+        begins; /* CONTENT, REASONING, BROKEN: this piece begins a part; else it continues a part of content, if it is BROKEN or
+                   * follows such a piece; always set in others */
     ggl_str text; /* CONTENT, REASONING: the piece; CALL, BROKEN: the answer's text, with marks */
     ggl_str name; /* CALL: the function */
     ggl_str
         arguments; /* CALL: a JSON object in one line, as the model wrote it except for white space; PIECE: a part of it */
     ggl_str id;    /* CALL: the model's id of the call; empty if it wrote none */
     bool has_begun; /* CALL: it was reported by BEGINS before */
+    bool
+        is_unfinished; /* CALL: the answer, or the call, ended before its arguments did; they were completed */
     const char
         *error; /* BROKEN: what is wrong, such as "the arguments of \"f\" are not JSON: .." */
 } llm_calls_part;
@@ -100,6 +104,8 @@ typedef struct llm_calls_params {
     /* A grammar demands a call (llm_calls_grammar without `answer`): a text that begins like a call without a mark is
      * never content, so that llm_calls_cut leaves it out, too. */
     bool demanded;
+    bool no_calls; /* calls are text, with their marks */
+    bool one_call; /* nothing is reported after the first call: llm_calls_is_over */
 } llm_calls_params;
 
 /* Returns the name of the format whose marks stand in the text of a chat template, such as
@@ -145,6 +151,19 @@ llm_calls_kind llm_calls_now(const llm_calls *c);
 /* Returns the mark that would end the reasoning that the answer is in the middle of, such as "</think>"; empty: it is not in
  * reasoning. Valid until llm_calls_free. */
 ggl_str llm_calls_reasoning_end(const llm_calls *c);
+
+/* Call before the text of llm_calls_reasoning_end is added because a limit of reasoning was reached. Models that take no notice go on with
+ * their reasoning and end it themselves: all up to there is reasoning, and the second mark is no content. Text in the line of the
+ * forced mark is held back until this is known, at the end of the answer at the latest. */
+void llm_calls_force_end(llm_calls *c);
+
+/* True if the only call that is wanted was reported (llm_calls_params.one_call): what follows in the answer is left out. */
+bool llm_calls_is_over(const llm_calls *c);
+
+/* Finds the ways in which reasoning may come before an answer in a given form, for llm_schema_params: none after reasoning that
+ * has ended in the prompt. Statuses of llm_calls_new. */
+GGL_NODISCARD ggl_status llm_calls_thoughts(llm_thought thought[LLM_THOUGHTS], size_t *n,
+                                            const llm_calls_params *p, ggl_error *err);
 
 /* Makes a grammar of answers that call a tool: `tool`, or any of p->tools if it is empty; one call if
  * `one` is set, else one or more; or of those that fit p->answer. The arguments fit the tool's "parameters". Reasoning may come before the calls if the

@@ -33,6 +33,14 @@ typedef struct llm_matcher llm_matcher;
 
 /* --- grammars --------------------------------------------------------------------------------- */
 
+/* Reasoning before what a grammar describes: `open`, any text without `close`, `close`, and at most two blanks or line ends. */
+typedef struct llm_thought {
+    char open[128], close[128];
+    bool
+        is_begun; /* `open` is in the prompt: the text goes on after it, and has to close it. Else there may be no reasoning */
+} llm_thought;
+enum { LLM_THOUGHTS = 4 };
+
 /* Read a grammar from text[0..n), which is not needed afterwards; `name` stands for it in messages,
  * which have the form "name:line:column: error: ..." with the line and a caret.
  * GGL_FORMAT: the text is no grammar (schema), or describes no text at all; GGL_UNSUPPORTED: it uses
@@ -48,6 +56,9 @@ typedef struct llm_gbnf_params {
     size_t size;        /* sizeof(llm_gbnf_params): ggl/internal/params.h */
     uint64_t max_steps; /* see llm_matcher_limit; beyond them GGL_LIMIT; 0: no limit */
     size_t max_bytes;   /* the memory that reading and compiling take; 0: LLM_GRAMMAR_USUAL_BYTES */
+    const llm_thought
+        *thought; /* [n_thoughts]: the ways in which reasoning may come before the text */
+    size_t n_thoughts;
 } llm_gbnf_params;
 
 /* The same with parameters; NULL: all zero. */
@@ -68,7 +79,9 @@ typedef struct llm_schema_params {
     /* The steps (see llm_matcher_limit) that reading and compiling may take, beyond which the schema is
      * refused with GGL_LIMIT; 0: no limit. */
     uint64_t max_steps;
-    size_t max_bytes; /* the memory they may take; 0: LLM_GRAMMAR_USUAL_BYTES */
+    size_t max_bytes;           /* the memory they may take; 0: LLM_GRAMMAR_USUAL_BYTES */
+    const llm_thought *thought; /* as in llm_gbnf_params */
+    size_t n_thoughts;
 } llm_schema_params;
 
 /* The same with parameters; NULL: all zero. */
