@@ -50,6 +50,41 @@ static void compare(const special_tokens *x, const token *t, int n_token, const 
     ggl_free(found);
 }
 
+/* The same with stretches in which only user-defined tokens are found. */
+static void compare_between(const special_tokens *x, const token *t, int n_token, const char *text,
+                            size_t n, const bool *is_given, const llm_spans *given) {
+    special_match *found;
+    size_t n_found, k;
+    ggl_error err = {0};
+    REQUIRE_OK(llm_special_find_between(x, text, n, given, 0, &found, &n_found, &err), &err);
+    k = n_found;
+    for (size_t i = 0; i < n; i++) {
+        size_t free = i;
+        while (free < n && !is_given[free])
+            free++;
+        const int own = naive(t, n_token, text + i, free - i, false),
+                  user = naive(t, n_token, text + i, n - i, true);
+        const int want = user >= 0 && (own < 0 || t[user].s.n > t[own].s.n) ? user : own;
+        const bool here = k > 0 && found[k - 1].at == i;
+        const int got = here ? found[--k].id : -1;
+        CHECK_MSG(got == want, "'%.*s' at %zu: token %d, expected %d", (int)n, text, i, got, want);
+    }
+    CHECK_INT(k, 0);
+    ggl_free(found);
+}
+
+/* Draws stretches. */
+static void draw_given(uint64_t *seed, size_t n, bool *is_given, llm_spans *given) {
+    given->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        is_given[i] = test_random(seed) % 3 == 0;
+        if (is_given[i] && i > 0 && is_given[i - 1])
+            given->at[given->n - 1].to = i + 1;
+        else if (is_given[i])
+            given->at[given->n++] = (llm_span){i, i + 1};
+    }
+}
+
 TEST(same_as_naive) {
     enum { N_TOKEN = 12 };
     uint64_t seed = 3;
@@ -72,6 +107,11 @@ TEST(same_as_naive) {
         if (build(&x, t, n_token)) {
             compare(&x, t, n_token, text, n, false);
             compare(&x, t, n_token, text, n, true);
+            bool is_given[sizeof text];
+            llm_span span[sizeof text];
+            llm_spans given = {.at = span};
+            draw_given(&seed, n, is_given, &given);
+            compare_between(&x, t, n_token, text, n, is_given, &given);
         }
         llm_special_fini(&x);
     }
