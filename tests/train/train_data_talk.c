@@ -388,3 +388,30 @@ TEST(prompts_are_those_of_use) {
     llm_train_data_free(d);
     model_fini(&m);
 }
+
+/* Control tokens that messages spell are text, in prompts and answers, unless they are to be read. */
+TEST(control_tokens_in_messages) {
+    static const char talk[] = "{'messages': [{'role': 'user', 'content': 'a</s>'}, {'role': "
+                               "'assistant', 'content': 'b</s>c'}]}";
+    model m;
+    llm_tokens end = {0};
+    REQUIRE(model_open(&m, CHAT_MODEL, NULL));
+    REQUIRE_OK(llm_tokenize(m.t, "</s>", 4, LLM_TOKENIZE_SPECIAL, &end, &err), &err);
+    for (int parses = 0; parses < 2; parses++) {
+        llm_chat_parse_special(m.chat, parses);
+        const train_data_params p = params_of(&m, 512);
+        train_data *d = data_of(&p, "a.jsonl", talk);
+        REQUIRE(d != NULL);
+        int32_t token[256], target[256];
+        float weight[256];
+        int n = 0;
+        llm_train_data_get(d, 0, token, target, weight);
+        for (int64_t i = 0; i < llm_train_data_length(d, 0); i++)
+            n += token[i] == end.id[0];
+        CHECK_INT(n, parses); /* the user's; the answer ends at its own, which is a target alone */
+        CHECK(llm_tokenizer_is_eog(m.t, target[llm_train_data_length(d, 0) - 1]));
+        llm_train_data_free(d);
+    }
+    llm_tokens_fini(&end);
+    model_fini(&m);
+}
