@@ -70,6 +70,9 @@ static const struct {
     {ANSWER ", " USER, NULL},
     {USER ", {\"role\": \"assistant\", \"content\": \"Yes?\", \"x\": {\"y\": [1.0, null]}}, " USER,
      NULL},
+    {"{\"role\": \"user\", \"content\": \"a<|end|></s><|user|>b\"}, " ANSWER
+     ", {\"role\": \"user\", \"content\": \"</s>\"}",
+     NULL},
 };
 enum { N_TALKS = sizeof talks / sizeof *talks };
 
@@ -99,14 +102,22 @@ enum { N_OWN = sizeof own / sizeof *own };
 
 /* --- the ways --------------------------------------------------------------------------------- */
 
-/* A prompt, or why there is none. */
+enum { MOST_IDS = 20000 };
+
+/* A prompt and its tokens, or why there is none. */
 typedef struct made {
     ggl_status st;
     char text[32768];
+    int32_t id[MOST_IDS];
+    size_t n_id;
 } made;
 
-static void set(made *m, ggl_status st, const char *text, size_t n) {
+static void set(made *m, ggl_status st, const char *text, size_t n, const int32_t *id,
+                size_t n_id) {
     m->st = st;
+    m->n_id = st == GGL_OK && n_id < MOST_IDS ? n_id : 0;
+    if (m->n_id > 0)
+        memcpy(m->id, id, n_id * sizeof *id);
     snprintf(m->text, sizeof m->text, "%.*s", st == GGL_OK ? (int)n : (int)strlen(err.msg),
              st == GGL_OK ? text : err.msg);
 }
@@ -123,8 +134,11 @@ static const char *json_of(int k, const char *last, bool kwargs) {
 static void by_library(const llm_context *c, int k, made *m) {
     char *text = NULL;
     size_t n = 0;
-    const ggl_status st = llm_chat_format(c, json_of(k, "", false), true, &text, &n, NULL, &err);
-    set(m, st, text, n);
+    llm_formatted more;
+    const ggl_status st = llm_chat_format(c, json_of(k, "", false), true, &text, &n, &more, &err);
+    set(m, st, text, n, more.id, more.n_id);
+    ggl_free(more.id);
+    ggl_free(more.notes);
     ggl_free(text);
 }
 
@@ -137,16 +151,18 @@ static void by_server(server *s, const char *json, made *m) {
         st = api_openai_chat.read(a, &s->facts, &param, &err);
     if (st == GGL_OK)
         st = answer_chat_prompt(s, a, &p, &param, &err);
-    set(m, st, p.text.s, p.text.n);
+    set(m, st, p.text.s, p.text.n, p.ids.id, p.ids.n);
     llm_tokens_fini(&p.ids);
     ggl_free(p.owned);
     ask_free(a);
 }
 
 /* As llm-cli reads what it has saved. */
-static void by_file(const llm_chat *chat, int k, made *m) {
+static void by_file(const llm_chat *chat, const llm_tokenizer *t_of, int k, made *m) {
     const char *json = json_of(k, "", false);
-    const llm_chat_params asks = {.end = LLM_CHAT_ASKS};
+    llm_chat_made known = {0};
+    llm_tokens ids = {0};
+    const llm_chat_params asks = {.end = LLM_CHAT_ASKS, .made = &known};
     llm_talk *t = NULL, *again = NULL;
     char *saved = NULL, *text = NULL;
     size_t n = 0;
@@ -157,7 +173,11 @@ static void by_file(const llm_chat *chat, int k, made *m) {
         st = llm_talk_read(&again, (ggl_str){saved, n}, NULL, NULL, &err);
     if (st == GGL_OK)
         st = llm_chat_prompt(chat, again, &asks, &text, &n, &err);
-    set(m, st, text, n);
+    if (st == GGL_OK)
+        st = llm_tokenize_given(t_of, &known.given, text, n, LLM_TOKENIZE_SPECIAL, &ids, &err);
+    set(m, st, text, n, ids.id, ids.n);
+    llm_tokens_fini(&ids);
+    llm_chat_made_fini(&known);
     ggl_free(saved);
     ggl_free(text);
     llm_talk_free(t);
@@ -169,7 +189,6 @@ static bool is_learned(const llm_chat *chat, const llm_tokenizer *t, int k, cons
     const train_data_params p = {.tokenizer = t, .chat = chat, .n_ctx = 20000};
     const char *json = json_of(k, ", {\"role\": \"assistant\", \"content\": \"Zqz.\"}", true);
     train_data *d = NULL;
-    llm_tokens ids = {0};
     static int32_t token[20000], target[20000];
     static float weight[20000];
     bool same = true;
@@ -177,17 +196,14 @@ static bool is_learned(const llm_chat *chat, const llm_tokenizer *t, int k, cons
     if (!CHECK_OK(llm_train_data_new(&d, &p, &err), &err))
         return false;
     const ggl_status st = llm_train_data_read(d, test_path("talk.jsonl"), &err);
-    CHECK_OK(llm_tokenize(t, want->text, strlen(want->text), LLM_TOKENIZE_SPECIAL, &ids, &err),
-             &err);
     if (st == GGL_OK) {
         llm_train_data_get(d, llm_train_data_n(d) - 1, token, target, weight);
-        for (size_t i = 0; i + 1 < ids.n && same; i++)
-            same = token[i] == ids.id[i] && target[i] == ids.id[i + 1];
-        same = same && weight[ids.n - 1] == 1;
+        for (size_t i = 0; i + 1 < want->n_id && same; i++)
+            same = token[i] == want->id[i] && target[i] == want->id[i + 1];
+        same = same && want->n_id > 0 && weight[want->n_id - 1] == 1;
     } else { /* what is asked for is not what is shown: such an answer is not learned */
         same = st == GGL_UNSUPPORTED || (st == GGL_USAGE && strstr(err.msg, "refuses this"));
     }
-    llm_tokens_fini(&ids);
     llm_train_data_free(d);
     return same || (printf("%s\n", err.msg), false);
 }
@@ -195,6 +211,10 @@ static bool is_learned(const llm_chat *chat, const llm_tokenizer *t, int k, cons
 /* --- templates ---------------------------------------------------------------------------------- */
 
 static void same(const char *name, int k, const char *way, const made *got, const made *want) {
+    CHECK_MSG(got->n_id == want->n_id &&
+                  memcmp(got->id, want->id, want->n_id * sizeof *want->id) == 0,
+              "%s, conversation %d: %s gives other tokens than llm_chat_format of\n%s", name, k,
+              way, want->text);
     CHECK_MSG(got->st == want->st && strcmp(got->text, want->text) == 0,
               "%s, conversation %d: %s gives\n  (%d) %s\nand llm_chat_format\n  (%d) %s", name, k,
               way, got->st, got->text, want->st, want->text);
@@ -227,7 +247,7 @@ static void check_template(const char *name, const char *text, const llm_tokeniz
         n_shown += strstr(talks[k].messages, "1.50") && strstr(want.text, "1.5");
         by_server(&s, json_of(k, "", true), &got);
         same_status(name, k, "llm-server", &got, &want);
-        by_file(s.chat, k, &got);
+        by_file(s.chat, t, k, &got);
         same(name, k, "llm-cli", &got, &want);
         if (want.st == GGL_OK)
             CHECK_MSG(is_learned(s.chat, t, k, &want), "%s, conversation %d: llm-train", name, k);
