@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 
+#include "alloc_fail.h"
 #include "common/json.h"
 #include "common/text_file.h"
 #include "ggl/internal/alloc.h"
@@ -297,5 +298,23 @@ TEST(published_templates) {
     snprintf(folder, sizeof folder, "%s/found", shared);
     check_folder(folder, true);
     CHECK_MSG(n_compared >= 20, "%d", n_compared);
+    close_tokenizer();
+}
+
+/* --- memory ------------------------------------------------------------------------------------- */
+
+static bool makes(void *arg) {
+    prompt p = {0};
+    const bool ok = make(arg, filled(1, "</s>"), &p) == GGL_OK;
+    prompt_fini(&p);
+    return ok;
+}
+
+TEST(every_allocation_fails_in_turn) {
+    static const char text[] = "{% for m in messages %}{{ m.content | upper }}|{% endfor %}";
+    open_tokenizer();
+    llm_chat *chat = open_text(text, sizeof text - 1);
+    CHECK(alloc_fail_each(makes, chat) > 10);
+    llm_chat_free(chat);
     close_tokenizer();
 }

@@ -371,6 +371,7 @@ TEST(places) {
         CHECK_STR(text, rows[i].want);
         CHECK(llm_chat_notes(&made.changes, "; ", notes) == (rows[i].notes[0] != '\0'));
         CHECK_STR(notes, rows[i].notes);
+        llm_chat_made_fini(&made);
         ggl_free(text);
         llm_talk_free(talk);
         llm_chat_free(chat);
