@@ -9,7 +9,7 @@ requests. The tests run in a copy, with their assertions unchanged. Instead of d
 also as a draft model, in three parts, with marks for infill, with an adapter that llm-train makes of it, with an eye of random weights, and
 in a file of presets for the tests of the router; an encoder (or the one of --encoder, which should have BERT's words), and a reranker, both of random
 weights, the reranker's chosen so that it orders the tests' documents as a trained one does. Their pictures, too, are stand-ins. Where defaults differ, the
-server gets llama.cpp's: chatml, --cors '*', and as -c the part of one slot. Tests marked "slow" are left out. A failure is counted under one of three heads: "differs" (docs/compatibility.md says why the server answers otherwise),
+server gets llama.cpp's: chatml, --cors '*', and as -c the part of one slot. Tests marked "slow" are left out. A failure is counted under one of three heads: "differs" (docs/server-differences.md says why the server answers otherwise),
 "not here" (the words or tokens of another model or random generator), and "open": anything else. Exit code 1: a test is open, or one of those
 that are known to fail passes; 77: the folder or a package is absent.
 """
@@ -64,6 +64,7 @@ DIFFERS = [
     (r"(proxy::test_mcp_proxy.*|security::test_cors_proxy_.*)", DIED, "the server fetches no pages for clients"),
     (r"router::test_router_(download|delete)_model", r"405 == 200", "clients do not change what is on the disk"),
     (r"router::test_router_remote_preset", DIED, "presets are local files"),
+    (r"vision_api::test_(v1_)?models_supports_multimodal_capability", r"'models'", "/v1/models has OpenAI's form; capabilities are in /api/tags"),
     (r"basic::test_server_multiple_addresses", DIED, "one address; 0.0.0.0 and :: are all of them"),
     (r"mcp_servers::.*", DIED, "the server runs no tools"),
     (r"metrics::test_metrics_disabled", r"200 == 501", "/metrics is there without a flag"),
@@ -284,6 +285,31 @@ def sort(name, message, used):
     return "open", None
 
 
+def write_page(failures, table):
+    """Puts the tests that do not apply into the page that gives the reasons, with the counts."""
+    rows = collections.defaultdict(collections.Counter)
+    for head, name, why in failures:
+        if head != "open":
+            file, test = name.split("::")
+            rows[head, why][f"`{file}::{test.split('[')[0].removeprefix('test_')}`"] += 1
+    count = lambda head: sum(t[head] for t in table.values())
+    lines = [f"Of {sum(sum(t.values()) for t in table.values())} tests {count('passed')} pass, {count('open')} fail for no reason that is known, "
+             f"{count('differs')} fail because something differs or is not offered, {count('not here')} expect words, tokens, pictures or a time of other models, and "
+             f"{count('skipped')} are skipped.", ""]
+    for head, title in (("differs", "differs, or is not offered"), ("not here", "of other models")):
+        lines += [f"| {title} | tests |", "|---|---|"]
+        for (h, why), tests in sorted(rows.items(), key=lambda r: -sum(r[1].values())):
+            if h == head:
+                shown = ", ".join(t + (f" ({n})" if n > 1 else "") for t, n in sorted(tests.items()))
+                lines.append(f"| {why} | {shown} |")
+        lines.append("")
+    page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "server-differences.md")
+    with open(page) as f:
+        text = f.read()
+    with open(page, "w") as f:
+        f.write(re.sub(r"(<!-- tests -->\n).*?(<!-- end -->)", lambda m: m[1] + "\n" + "\n".join(lines) + m[2], text, flags=re.S))
+
+
 def main():
     a = argparse.ArgumentParser()
     for name in ("bin", "folder", "model"):
@@ -293,6 +319,7 @@ def main():
     a.add_argument("-k")
     a.add_argument("--port", type=int, default=18390)
     a.add_argument("--show", action="store_true", help="also why each open test failed, and the reasons of the others")
+    a.add_argument("--write", action="store_true", help="put the tests that do not apply into docs/server-differences.md")
     a.add_argument("--verbose", action="store_true", help="pytest's own output, too")
     options = a.parse_intermixed_args()
     try:
@@ -325,6 +352,8 @@ def main():
     for head, name, why in failures:
         if head == "open" or options.show:
             print(f"{head}: {name}: {why}")
+    if options.write:
+        write_page(failures, table)
     stale = [row for row in DIFFERS + NOT_HERE if row not in used] if not options.k and not options.files else []
     for name, _, why in stale:
         print(f"no test fails like this any more: {name}: {why}")
