@@ -247,6 +247,11 @@ static const struct {
     {"{\"input\":[" REF("__0") "]}", "input", NULL, "not found", GGL_NOT_FOUND},
     {"{\"input\":[" REF("msg_B_") "]}", "input", NULL, "not found", GGL_NOT_FOUND},
     {"{\"input\":[" REF("msg_B_0x") "]}", "input", NULL, "not found", GGL_NOT_FOUND},
+    /* an item has one id: else it could be named, and shown, any number of times */
+    {"{\"input\":[" REF("msg_A_i0") "," REF("a_A_i0") "]}", "input", NULL,
+     "input[1]: Item with id 'a_A_i0' not found", GGL_NOT_FOUND},
+    {"{\"input\":[" REF("msg_A_i0") "," REF("msg_A_i00") "]}", "input", NULL,
+     "input[1]: Item with id 'msg_A_i00' not found", GGL_NOT_FOUND},
     {"{\"input\":[{\"type\":\"item_reference\"}]}", "input", NULL, "must be a string", GGL_USAGE},
     /* an error in what was sent now counts from there */
     {"{\"previous_response_id\":\"resp_B\",\"input\":[" USER("a") ",{\"role\":\"x\"}]}", "input",
@@ -339,6 +344,26 @@ TEST(threads) {
     end_store();
 }
 
+/* A thread goes on with messages: what is none of these is not taken for nothing. */
+TEST(threads_without_messages) {
+    static const char *const given[] = {"", "\"messages\":\"hello\",", "\"messages\":{},",
+                                        "\"messages\":null,", "\"messages\":[],"};
+    store = store_new(NULL, 300);
+    put_text(store, "msg_A", "", 7, "[" USER("one") "]", "{}",
+             "{\"content\":[{\"type\":\"text\",\"text\":\"two\"}]}");
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        char body[200];
+        snprintf(body, sizeof body,
+                 "{\"max_tokens\":9,%s\"thread\":{\"type\":\"continue\","
+                 "\"previous_message_id\":\"msg_A\"}}",
+                 given[i]);
+        CHECK_MSG(!ask_of(&api_anthropic_messages, body), "%s", body);
+        CHECK_HAS(err.msg, "\"messages\" must be a list");
+        CHECK(status == GGL_USAGE && param && strcmp(param, "messages") == 0);
+    }
+    end_store();
+}
+
 /* What is too long to be kept is not kept, and the answer says so. */
 TEST(too_long_to_be_kept) {
     static char text[300000], body[310000];
@@ -391,6 +416,41 @@ TEST(memory_of_what_is_named) {
     memory_free(m);
 }
 
+/* So do the values of answers from which little is taken, while they are read. */
+TEST(memory_of_what_is_read) {
+    static char text[250000], body[260000];
+    enum { N = 6, LIST = 200000 };
+    memory *m = memory_new((size_t)16 << 20);
+    store = store_new(m, 300);
+    for (size_t i = 0; i < LIST; i++)
+        text[i] = i % 2 ? ',' : '0';
+    snprintf(body, sizeof body, "[" USER("one") ",%.*s]", LIST - 1, text);
+    for (int i = 0; i < N; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "resp_L%d", i);
+        CHECK(put_text(store, id, "", 7, body, "", "{\"output\":[]}"));
+    }
+    for (int n = 1; n <= N; n += N - 1) {
+        ask *a = ask_new(&facts);
+        a->store = store;
+        a->owner = 7;
+        a->held = (memory_hold){.of = m, .use = MEMORY_REQUESTS};
+        size_t at = (size_t)snprintf(body, sizeof body, "{\"input\":[");
+        for (int i = 0; i < n; i++)
+            at += (size_t)snprintf(body + at, sizeof body - at, "%s" REF("msg_L%d_i0"),
+                                   i > 0 ? "," : "", i);
+        snprintf(body + at, sizeof body - at, "]}");
+        err = (ggl_error){0};
+        CHECK(llm_json_parse(&a->doc, body, strlen(body), "request", &err) == GGL_OK);
+        status = api_openai_responses.read(a, &facts, &param, &err);
+        CHECK_INT(status, n == 1 ? GGL_OK : GGL_LIMIT);
+        ask_free(a);
+        CHECK_INT(memory_held(m, MEMORY_REQUESTS), 0);
+    }
+    end_store();
+    memory_free(m);
+}
+
 /* --- without memory --------------------------------------------------------------------------------- */
 
 typedef struct case_of {
@@ -410,6 +470,7 @@ static bool reads(void *arg) {
     if (st == GGL_OK)
         st = c->d->read(a, &facts, &param, &own);
     ask_free(a);
+    CHECK_MSG(st == GGL_OK || st == GGL_NOMEM, "%s: %s", c->body, own.msg);
     return st == GGL_OK;
 }
 
@@ -420,7 +481,8 @@ TEST(allocation_failures) {
     case_of rows[] = {
         {&api_openai_responses,
          "{\"previous_response_id\":\"resp_R\",\"input\":[" REF("msg_R_0") "," USER("three") "]}"},
-        {&api_openai_responses, "{\"conversation\":\"conv_T\",\"input\":\"three\"}"},
+        {&api_openai_responses,
+         "{\"conversation\":\"conv_T\",\"input\":[" REF("msg_T_xq") "," REF("msg_A_i0") "]}"},
         {&api_anthropic_messages,
          "{\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"document\","
          "\"source\":{\"type\":\"text\",\"data\":\"d\"},\"title\":\"t\"}]},{\"role\":\"assistant\","

@@ -80,18 +80,19 @@ static ggl_status put_members(ask *a, const json_value *fixed, llm_json_out *out
 }
 
 static void put_list(const json_value *list, size_t *n, llm_json_out *out) {
-    for (uint32_t i = 0; list && list->kind == JSON_ARRAY && i < list->n; i++) {
+    for (uint32_t i = 0; i < list->n; i++) {
         llm_json_put_text(out, (*n)++ > 0 ? "," : "");
         llm_json_put_value(out, &list->item[i]);
     }
 }
 
 /* Writes the messages of an answer's request, and the answer. */
-static ggl_status put_stored(const stored *x, size_t *n, llm_json_out *out, ggl_error *err) {
+static ggl_status put_stored(ask *a, const stored *x, size_t *n, llm_json_out *out,
+                             ggl_error *err) {
     llm_json *sent = NULL, *body = NULL;
-    ggl_status st = recall_parse(&sent, x->sent, err);
+    ggl_status st = recall_parse_for(a, &sent, x->sent, err);
     if (st == GGL_OK)
-        st = recall_parse(&body, x->answer, err);
+        st = recall_parse_for(a, &body, x->answer, err);
     const json_value *content =
         st == GGL_OK ? llm_json_get_kind(&body->root, "content", JSON_ARRAY) : NULL;
     if (st == GGL_OK)
@@ -109,11 +110,11 @@ static ggl_status put_stored(const stored *x, size_t *n, llm_json_out *out, ggl_
 static ggl_status expand(ask *a, const recalled *r, llm_json_out *out, ggl_error *err) {
     llm_json *fixed = NULL;
     size_t n = 0;
-    ggl_status st = recall_parse(&fixed, r->at[0]->fixed, err);
+    ggl_status st = recall_parse_for(a, &fixed, r->at[0]->fixed, err);
     if (st == GGL_OK)
         st = put_members(a, &fixed->root, out, err);
     for (size_t i = 0; i < r->n && st == GGL_OK; i++)
-        st = put_stored(r->at[i], &n, out, err);
+        st = put_stored(a, r->at[i], &n, out, err);
     a->n_recalled = n;
     if (st == GGL_OK)
         put_list(llm_json_get(&a->doc->root, "messages"), &n, out);
@@ -164,6 +165,11 @@ ggl_status anthropic_recall(ask *a, const char **param, ggl_error *err) {
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "thread: the server keeps no conversations (--no-store): send all messages "
                         "without \"thread\"");
+    }
+    const json_value *messages = llm_json_get_kind(&a->doc->root, "messages", JSON_ARRAY);
+    if (goes_on && !(messages && messages->n > 0)) { /* of a new thread it is found later */
+        *param = "messages";
+        return ggl_fail(err, GGL_USAGE, "\"messages\" must be a list of at least one message");
     }
     ggl_status st = keep(a, is_new, err);
     if (st == GGL_OK && goes_on)

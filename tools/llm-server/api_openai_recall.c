@@ -12,6 +12,8 @@
 #include "api_recall.h"
 #include "ggl/internal/index.h"
 
+enum { LISTED_ID = STORE_ID + 32 };
+
 /* A kept answer whose items are needed. */
 typedef struct source {
     ggl_str id; /* the key */
@@ -25,6 +27,7 @@ typedef struct reading {
     ask *a;
     ggl_error *err;
     llm_json_out out;
+    ggl_status failed; /* why an item could not be read */
     size_t n_items;
     source *source; /* [n] */
     size_t n, cap;
@@ -74,7 +77,7 @@ static ggl_status gone(reading *r, ggl_str id) {
                     n, id.s);
 }
 
-/* Finds what was kept under an id, and holds it; NULL: nothing, or out of memory. */
+/* Finds what was kept under an id, and holds it; NULL: nothing, or it has failed. */
 static source *find_source(reading *r, ggl_str id) {
     const size_t k = ggl_index_find(&r->sources, r->source, id);
     if (k != SIZE_MAX)
@@ -85,6 +88,7 @@ static source *find_source(reading *r, ggl_str id) {
     if (!ggl_grow(&r->source, &r->cap, r->n + 1, sizeof *r->source) ||
         ggl_index_reserve(&r->sources, r->source, r->n + 1, NULL) != GGL_OK) {
         store_release(r->a->store, x);
+        r->failed = no_memory(r);
         return NULL;
     }
     source *s = &r->source[r->n];
@@ -130,7 +134,9 @@ static item_id read_item_id(ggl_str id) {
 static const json_value *item_at(reading *r, source *s, bool was_sent, size_t k) {
     llm_json **doc = was_sent ? &s->sent : &s->answer;
     const ggl_str text = was_sent ? s->x->sent : s->x->answer;
-    if (!*doc && (text.n == 0 || recall_parse(doc, text, r->err) != GGL_OK))
+    if (!*doc && text.n > 0)
+        r->failed = recall_parse_for(r->a, doc, text, r->err);
+    if (!*doc)
         return NULL;
     const json_value *list =
         was_sent ? &(*doc)->root : llm_json_get_kind(&(*doc)->root, "output", JSON_ARRAY);
@@ -142,24 +148,43 @@ static bool has_id(const json_value *item, ggl_str id) {
     return own && ggl_str_equal(json_str(own), id);
 }
 
+/* Notes the ids of a conversation's items. */
+static ggl_status note_names(reading *r, source *s) {
+    const json_value *list = &s->sent->root;
+    ggl_str *name = ggl_arena_alloc(&r->a->arena, list->n, sizeof *name);
+    if (!name ||
+        ggl_index_init(&s->names, list->n, sizeof *name, GGL_INDEX_STRINGS, NULL) != GGL_OK)
+        return no_memory(r);
+    for (size_t i = 0; i < list->n; i++) {
+        const json_value *own = llm_json_get_kind(&list->item[i], "id", JSON_STRING);
+        name[i] = own ? json_str(own) : (ggl_str){"", 0};
+        (void)ggl_index_put(&s->names, name, i);
+    }
+    s->name = name;
+    return GGL_OK;
+}
+
 /* Finds an item of a conversation by its id. */
 static const json_value *item_of_talk(reading *r, source *s, ggl_str id) {
     if (!item_at(r, s, true, 0))
         return NULL;
-    const json_value *list = &s->sent->root;
-    if (!s->name) {
-        s->name = ggl_arena_alloc(&r->a->arena, list->n, sizeof *s->name);
-        if (!s->name ||
-            ggl_index_init(&s->names, list->n, sizeof *s->name, GGL_INDEX_STRINGS, NULL) != GGL_OK)
-            return NULL;
-        for (size_t i = 0; i < list->n; i++) {
-            const json_value *own = llm_json_get_kind(&list->item[i], "id", JSON_STRING);
-            s->name[i] = own ? json_str(own) : (ggl_str){"", 0};
-            (void)ggl_index_put(&s->names, s->name, i);
-        }
-    }
-    const size_t i = ggl_index_find(&s->names, s->name, id);
-    return i != SIZE_MAX ? &list->item[i] : NULL;
+    if (!s->name)
+        r->failed = note_names(r, s);
+    const size_t i = s->name ? ggl_index_find(&s->names, s->name, id) : SIZE_MAX;
+    return i != SIZE_MAX ? &s->sent->root.item[i] : NULL;
+}
+
+/* Writes the id by which lists name the k-th item of an entry, if it has none of its own: "msg_ABC_i3". */
+static void write_listed_id(const stored *of, size_t k, char *out, size_t size) {
+    const char *key = strchr(of->id, '_');
+    snprintf(out, size, "msg%s_i%zu", key ? key : "_", k);
+}
+
+/* An item has one such id: with two of them, a request could have it twice. */
+static bool is_listed_as(const stored *of, size_t k, ggl_str id) {
+    char own[LISTED_ID];
+    write_listed_id(of, k, own, sizeof own);
+    return ggl_str_is(id, own);
 }
 
 static const json_value *find_item(reading *r, ggl_str id) {
@@ -171,7 +196,8 @@ static const json_value *find_item(reading *r, ggl_str id) {
         return NULL;
     const json_value *item =
         x.kind == 'x' ? item_of_talk(r, s, id) : item_at(r, s, x.kind == 'i', x.k);
-    return item && !is_reference(item) && (x.kind == 'i' || has_id(item, id)) ? item : NULL;
+    const bool is_it = item && (x.kind == 'i' ? is_listed_as(s->x, x.k, id) : has_id(item, id));
+    return is_it && !is_reference(item) ? item : NULL;
 }
 
 /* An item twice would make the prompt longer than all that was kept. */
@@ -207,8 +233,10 @@ static ggl_status put_item(reading *r, const json_value *item) {
         return ggl_fail(r->err, GGL_USAGE, "\"id\" of an item_reference must be a string");
     const ggl_status st = check_once(r, json_str(id));
     const json_value *found = st == GGL_OK && r->a->store ? find_item(r, json_str(id)) : NULL;
-    if (st != GGL_OK || !found)
-        return st != GGL_OK ? st : gone(r, json_str(id));
+    if (st != GGL_OK || r->failed != GGL_OK)
+        return st != GGL_OK ? st : r->failed;
+    if (!found)
+        return gone(r, json_str(id));
     put_value(r, found);
     return GGL_OK;
 }
@@ -228,9 +256,9 @@ static ggl_status put_stored(reading *r, const stored *x) {
     source *s = find_source(r, (ggl_str){x->id, strlen(x->id)});
     ggl_status st = s ? GGL_OK : no_memory(r);
     if (st == GGL_OK && !s->sent)
-        st = recall_parse(&s->sent, x->sent, r->err);
+        st = recall_parse_for(r->a, &s->sent, x->sent, r->err);
     if (st == GGL_OK && !s->answer && x->answer.n > 0)
-        st = recall_parse(&s->answer, x->answer, r->err);
+        st = recall_parse_for(r->a, &s->answer, x->answer, r->err);
     const llm_json *sent = s ? s->sent : NULL, *body = s ? s->answer : NULL;
     if (st == GGL_OK)
         st = put_list(r, &sent->root); /* which may move the sources */
@@ -456,12 +484,11 @@ static void put_parts(const json_value *item, llm_json_out *out) {
 void openai_put_listed(const stored *of, const json_value *item, size_t k, llm_json_out *out) {
     const json_value *id = llm_json_get_kind(item, "id", JSON_STRING),
                      *type = llm_json_get_kind(item, "type", JSON_STRING);
-    const bool is_message = !type || llm_json_is(type, "message");
-    const char *key = strchr(of->id, '_');
-    if (id)
-        llm_json_format(out, "{'id':%.*s", LLM_JSON_STR(json_str(id)));
-    else
-        llm_json_format(out, "{'id':'msg%s_i%zu'", key ? key : "_", k);
+    const bool is_message = type ? llm_json_is(type, "message") : !is_reference(item);
+    char own[LISTED_ID];
+    write_listed_id(of, k, own, sizeof own);
+    llm_json_format(out, "{'id':%.*s",
+                    LLM_JSON_STR(id ? json_str(id) : ((ggl_str){own, strlen(own)})));
     if (is_message)
         llm_json_put_text(out, ",\"type\":\"message\"");
     for (uint32_t i = 0; i < item->n; i++) {

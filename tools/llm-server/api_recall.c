@@ -53,17 +53,31 @@ void recall_limit(ask *a) {
         *k = (ask_keeping){0};
 }
 
-/* Holds the memory for a body in place of the request's own. */
-static ggl_status hold(ask *a, ggl_str body, ggl_error *err) {
-    const size_t kept = ask_doc_bytes(body) + a->keep.sent.n + a->keep.fixed.n,
-                 n_digits = ask_digit_bytes(body), n = kept + ask_reading_bytes(body.n, n_digits);
+/* Holds n bytes for a conversation of n_text. */
+static ggl_status hold(ask *a, size_t n, size_t n_text, ggl_error *err) {
     const bool fits = n <= memory_most(a->held.of, MEMORY_REQUESTS);
-    if (!memory_set(&a->held, n))
-        return ggl_fail(err, fits ? GGL_NOMEM : GGL_LIMIT,
-                        "the whole conversation of %zu bytes may take %zu MiB, and requests hold "
-                        "%zu of the %zu MiB that they may have together (--request-memory)",
-                        body.n, n >> 20, memory_held(a->held.of, MEMORY_REQUESTS) >> 20,
-                        memory_most(a->held.of, MEMORY_REQUESTS) >> 20);
+    if (memory_set(&a->held, n))
+        return GGL_OK;
+    return ggl_fail(err, fits ? GGL_NOMEM : GGL_LIMIT,
+                    "the whole conversation of %zu bytes may take %zu MiB, and requests hold "
+                    "%zu of the %zu MiB that they may have together (--request-memory)",
+                    n_text, n >> 20, memory_held(a->held.of, MEMORY_REQUESTS) >> 20,
+                    memory_most(a->held.of, MEMORY_REQUESTS) >> 20);
+}
+
+ggl_status recall_parse_for(ask *a, llm_json **doc, ggl_str text, ggl_error *err) {
+    a->n_named += text.n;
+    const ggl_status st = hold(a, a->held.n + ask_doc_bytes(text) + text.n, a->n_named, err);
+    return st == GGL_OK ? recall_parse(doc, text, err) : st;
+}
+
+/* Holds the memory for a body in place of the request's own. */
+static ggl_status hold_body(ask *a, ggl_str body, ggl_error *err) {
+    const size_t kept = ask_doc_bytes(body) + a->keep.sent.n + a->keep.fixed.n,
+                 n_digits = ask_digit_bytes(body);
+    const ggl_status st = hold(a, kept + ask_reading_bytes(body.n, n_digits), body.n, err);
+    if (st != GGL_OK)
+        return st;
     a->n_held_doc = kept;
     a->n_digits = n_digits;
     a->n_body = body.n;
@@ -75,7 +89,7 @@ ggl_status recall_replace(ask *a, llm_json_out *body, ggl_error *err) {
     ggl_status st =
         body->failed ? ggl_fail(err, GGL_NOMEM, "out of memory for a conversation") : GGL_OK;
     if (st == GGL_OK)
-        st = hold(a, (ggl_str){body->s, body->n}, err);
+        st = hold_body(a, (ggl_str){body->s, body->n}, err);
     if (st == GGL_OK)
         st = llm_json_parse(&doc, body->s, body->n, "request", err);
     if (st != GGL_OK) {

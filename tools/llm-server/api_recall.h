@@ -20,6 +20,8 @@ void recall_end(recalled *r);
 
 /* Parses a text that was kept. The caller frees *doc. GGL_NOMEM. */
 GGL_NODISCARD ggl_status recall_parse(llm_json **doc, ggl_str text, ggl_error *err);
+/* The same for a request, which holds the memory of the values, and of a copy of the text, until recall_replace. GGL_NOMEM, GGL_LIMIT. */
+GGL_NODISCARD ggl_status recall_parse_for(ask *a, llm_json **doc, ggl_str text, ggl_error *err);
 /* Copies a value of the request as a text for ask.keep. GGL_NOMEM. */
 GGL_NODISCARD ggl_status recall_keep(ask *a, const json_value *v, ggl_str *text, ggl_error *err);
 /* Keeps nothing of a request that has more than an entry of the store may. */

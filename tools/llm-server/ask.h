@@ -70,6 +70,7 @@ typedef struct ask {
     struct answer_store *store; /* earlier answers (store.h); NULL: none are kept */
     uint64_t owner;             /* whose answers the request may name */
     ask_keeping keep;
+    size_t n_named;    /* bytes of kept texts that were read for it */
     size_t n_recalled; /* the first items or messages of doc, which the request has named */
     const char *code;  /* of an error while it is read, if the API has a name for it; static */
     ggl_arena arena;
