@@ -177,7 +177,7 @@ void llm_prompt_cache_take_states(llm_prompt_cache *c,
 /* Returns how many tokens from i on are consecutive rows of the picture whose n_rows begin with id `first`. */
 static size_t run_of(const int32_t *id, size_t i, size_t n, int64_t first, int64_t n_rows) {
     size_t end = i + 1;
-    while (end < n && id[end] == id[end - 1] - 1 && first - id[end] < n_rows)
+    while (end < n && id[end] == (int64_t)id[end - 1] - 1 && first - id[end] < n_rows)
         end++;
     return end - i;
 }
@@ -223,9 +223,10 @@ static ggl_status number_rows(const llm_session *s, const prompt_cache_content *
             return ggl_fail(err, GGL_FORMAT,
                             "the prompt cache has rows of a picture, but not those of which one");
         const prompt_cache_picture *p = &c->picture[k++];
-        const int64_t n_rows = p->n < INT32_MAX ? (int64_t)p->n : INT32_MAX, at = p->first - id[i];
-        if (p->first >= 0 || p->first < INT32_MIN || at < 0 || at >= n_rows)
+        const int64_t n_rows = p->n < INT32_MAX ? (int64_t)p->n : INT32_MAX;
+        if (p->first >= 0 || p->first < id[i] || p->first - id[i] >= n_rows)
             return ggl_fail(err, GGL_FORMAT, "the prompt cache is damaged");
+        const int64_t at = p->first - id[i];
         const ggl_status st = llm_media_expect(s->media, p->digest, n_rows, &first, err);
         if (st != GGL_OK)
             return st;

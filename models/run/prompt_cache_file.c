@@ -284,6 +284,23 @@ static ggl_status take_row(reader *r, const prompt_cache_content *c, prompt_cach
     return beginning(e->data, e->size) == sum ? GGL_OK : damaged(err);
 }
 
+/* Checks that the states are of ever more tokens and lie one after another, so that reading all of them takes no longer than the file is. */
+static ggl_status check_states(const prompt_cache_content *c, ggl_error *err) {
+    uint64_t n = 0;
+    const char *end = c->file;
+    for (size_t i = 0; i < c->n_states; i++) {
+        prompt_cache_entry e = {0};
+        const ggl_status st = llm_prompt_cache_read_state(c, i, &e, err);
+        if (st != GGL_OK)
+            return st;
+        if (e.n <= n || (const char *)e.data < end)
+            return damaged(err);
+        n = e.n;
+        end = (const char *)e.data + e.size;
+    }
+    return GGL_OK;
+}
+
 /* Reads what heads of older versions do not have. */
 static ggl_status take_more(reader *r, prompt_cache_content *c, ggl_error *err) {
     if (r->n - r->at < sizeof(uint64_t))
@@ -295,7 +312,7 @@ static ggl_status take_more(reader *r, prompt_cache_content *c, ggl_error *err) 
         r, n_pictures <= r->n / sizeof *c->picture ? n_pictures * sizeof *c->picture : r->n);
     c->n_states = (size_t)n_states;
     c->n_pictures = (size_t)n_pictures;
-    return r->bad ? damaged(err) : GGL_OK;
+    return r->bad ? damaged(err) : check_states(c, err);
 }
 
 ggl_status llm_prompt_cache_read(prompt_cache_content *out, const prompt_cache_key *key,
