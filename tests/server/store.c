@@ -56,6 +56,10 @@ TEST(entries) {
     store_release(s, x);
     x = store_find(s, str("c"), 7);
     CHECK(x && str_is(x->sent, "[1]"));
+    CHECK(store_set_fixed(s, str("c"), 7, str("{1}")) && !store_set_fixed(s, str("c"), 8, str("")));
+    store_release(s, x);
+    x = store_find(s, str("c"), 7);
+    CHECK(x && str_is(x->sent, "[1]") && str_is(x->fixed, "{1}"));
     CHECK(store_remove(s, str("c"), 7) && !store_replace(s, x, &other));
     store_release(s, x);
     store_free(s);

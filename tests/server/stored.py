@@ -167,16 +167,16 @@ def conversations():
         items = get(s, f"/v1/conversations/{talk['id']}/items?order=asc")["data"]
         check([x["role"] for x in items] == ["user", "user", "assistant", "user", "assistant"], items)
         check(items[2]["id"] == one["output"][0]["id"] and len({x["id"] for x in items}) == 5, items)
-        more = post(s, f"/v1/conversations/{talk['id']}/items", {"items": [hello]})
-        check(len(more["data"]) == 6, more)
+        more = post(s, f"/v1/conversations/{talk['id']}/items", {"items": [hello, {"role": "user", "content": "And?"}]})
+        check([x["content"][0]["text"] for x in more["data"]] == ["Hello!", "And?"] and not more["has_more"], f"what was added: {more}")
+        check(more["first_id"] == more["data"][0]["id"] and more["last_id"] == more["data"][1]["id"], more)
         path = f"/v1/conversations/{talk['id']}/items/"
         first = more["data"][0]["id"]
         check(get(s, path + first) == more["data"][0] and get(s, path + "none", 404), "an item")
         check(text_of(ask(s, [{"type": "item_reference", "id": first}])) == text_of(ask(s, "Hello!")), "an item that is named")
         check(get(s, path + first, method="DELETE") == talk and get(s, path + first, 404), "an item is removed")
-        check([x["id"] for x in get(s, path[:-1])["data"]] == [x["id"] for x in more["data"][1:]], "the others stay")
+        check([x["id"] for x in get(s, path[:-1] + "?order=asc")["data"]] == [x["id"] for x in [*items, more["data"][1]]], "the others stay")
         get(s, path + first, 404, method="DELETE")
-        post(s, path[:-1], {"items": [hello]})
         ask(s, "Not kept", conversation=talk["id"], store=False)
         check(len(get(s, f"/v1/conversations/{talk['id']}/items")["data"]) == 6, "store: false")
         check("belongs to the conversation" in ask(s, "a", status=400, previous_response_id=one["id"])["error"]["message"], "previous_response_id")
@@ -185,7 +185,11 @@ def conversations():
         named = post(s, f"/v1/conversations/{talk['id']}", {"metadata": {"n": "2"}})
         check(named == {**talk, "metadata": {"n": "2"}} == get(s, "/v1/conversations/" + talk["id"]), named)
         check(len(get(s, f"/v1/conversations/{talk['id']}/items")["data"]) == 8, "its items stay")
-        post(s, f"/v1/conversations/{talk['id']}", {"items": [hello]}, 400)
+        for body in ({}, {"items": [hello]}):
+            e = post(s, f"/v1/conversations/{talk['id']}", body, 400)["error"]
+            check(e["param"] == "metadata" and "metadata" in e["message"], e)
+        check(get(s, "/v1/conversations/" + talk["id"]) == named, "they stay without others")
+        check(post(s, f"/v1/conversations/{talk['id']}", {"metadata": None})["metadata"] == {}, "null takes them away")
         for body in ({"items": 7}, {"items": ["a"]}, {"metadata": []}, {}):
             post(s, f"/v1/conversations/{talk['id']}/items", body, 400)
         post(s, "/v1/conversations/conv_none/items", {"items": [hello]}, 404)
@@ -194,6 +198,22 @@ def conversations():
         check(error_of(ask(s, "a", status=404, conversation=talk["id"]))[1] == "conversation", "gone")
         check(s.request("POST", "/v1/conversations", b"")[0] == 200, "nothing need be said")
         check(s.stop() == 0, "exit code")
+
+
+def full():
+    """A conversation that has no room for an answer says so, and loses nothing."""
+    with Server([BINARY, *SMALL, "--request-memory", "64"]) as s:
+        talk = post(s, "/v1/conversations", {})
+        path = f"/v1/conversations/{talk['id']}/items"
+        items = [{"role": "user", "content": "Hello!"}, {"type": "function_call_output", "call_id": "c", "output": "x" * 500000}]
+        status = [s.post(path, {"items": items})[0] for _ in range(2)]
+        check(status == [200, 200], status)
+        e = post(s, path, {"items": items}, 400)["error"]
+        check("--request-memory" in e["message"] and "1048576" in e["message"] and e["param"] == "items", e)
+        check(len(get(s, path)["data"]) == 4, "nothing is lost")
+        code, param, words = error_of(ask(s, "a", status=400, conversation=talk["id"]))
+        check(param == "conversation" and "--request-memory" in words, words)
+        check(ask(s, "Hello!", n=2, status=400, conversation=talk["id"], stream=True)["error"]["param"] == "conversation", "as a stream")
 
 
 def threads():

@@ -189,8 +189,7 @@ void admin_response_delete(models *t, const http_request *q, http_reply *r) {
 
 /* --- conversations ---------------------------------------------------------------------------------- */
 
-static void send_talk(models *t, const stored *x, const http_request *q, http_reply *r) {
-    (void)t;
+static void send_talk(const stored *x, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
     llm_json_format(&out, "{'id':'%s','object':'conversation','created_at':%" PRId64 ",'metadata':",
                     x->id, x->created);
@@ -199,22 +198,38 @@ static void send_talk(models *t, const stored *x, const http_request *q, http_re
     admin_send(&out, q, r);
 }
 
-/* Reads {"items": [..], "metadata": {..}}; both may be absent. id: of the conversation. */
+static ggl_status no_room(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM,
+                    "no memory to keep the conversation (--request-memory); try again later");
+}
+
+/* A conversation that is longer than an entry of the store may be cannot be kept at any time. */
+static ggl_status check_room(const answer_store *s, const stored *x, size_t n_more,
+                             ggl_error *err) {
+    const size_t n = x->sent.n + x->fixed.n + n_more, most = store_most(s);
+    return n <= most ? GGL_OK
+                     : ggl_fail(err, GGL_LIMIT,
+                                "the conversation would have %zu bytes, but may have at most %zu "
+                                "(--request-memory): begin another one",
+                                n, most);
+}
+
+/* Reads {"items": [..], "metadata": {..}}, of which one may be needed; null is as absent. id: of the conversation. */
 static ggl_status read_talk(llm_json **doc, const http_request *q, const char *id,
-                            llm_json_out *items, llm_json_out *metadata, bool needs_items,
+                            llm_json_out *items, llm_json_out *metadata, const char *needed,
                             ggl_error *err) {
     static const shape_row rows[] = {{"items", SHAPE_LIST, 0, NULL},
                                      {"metadata", SHAPE_OBJECT, sizeof(json_value *), NULL},
                                      {0}};
     const json_value *v[2] = {NULL, NULL};
     ignored_fields ignored = {0};
-    if (q->body.n == 0 && !needs_items)
+    if (q->body.n == 0 && !needed)
         return GGL_OK;
     ggl_status st = llm_json_parse(doc, q->body.s ? q->body.s : "", q->body.n, "request", err);
     if (st == GGL_OK)
         st = read_shape(v, sizeof v, &ignored, &(*doc)->root, rows, err);
-    if (st == GGL_OK && needs_items && !v[0])
-        st = ggl_fail(err, GGL_USAGE, "\"items\" must be a list");
+    if (st == GGL_OK && needed && !llm_json_get(&(*doc)->root, needed))
+        st = ggl_fail(err, GGL_USAGE, "\"%s\" is missing", needed);
     for (uint32_t i = 0; st == GGL_OK && v[0] && i < v[0]->n; i++)
         if (v[0]->item[i].kind != JSON_OBJECT)
             st = ggl_fail(err, GGL_USAGE, "items[%u] must be an object, not %s", (unsigned)i,
@@ -223,16 +238,13 @@ static ggl_status read_talk(llm_json **doc, const http_request *q, const char *i
         openai_put_talk_items(id, v[0], items);
     if (st == GGL_OK && v[1])
         llm_json_put_value(metadata, v[1]);
+    if (st == GGL_OK && (items->failed || metadata->failed))
+        st = no_room(err);
     return st;
 }
 
 static ggl_str text_or(const llm_json_out *out, const char *text) {
     return out->n > 0 ? (ggl_str){out->s, out->n} : (ggl_str){text, strlen(text)};
-}
-
-static ggl_status no_room(ggl_error *err) {
-    return ggl_fail(err, GGL_NOMEM,
-                    "no memory to keep the conversation (--request-memory); try again later");
 }
 
 static ggl_status make_talk(models *t, const http_request *q, stored *x, ggl_error *err) {
@@ -241,11 +253,12 @@ static ggl_status make_talk(models *t, const http_request *q, stored *x, ggl_err
     *x = (stored){.owner = models_client(t, q), .created = (int64_t)time(NULL)};
     memcpy(x->id, "conv_", 5);
     random_text(x->id + 5, ID_LETTERS);
-    ggl_status st = read_talk(&doc, q, x->id, &items, &metadata, false, err);
+    ggl_status st = read_talk(&doc, q, x->id, &items, &metadata, NULL, err);
     x->sent = text_or(&items, "[]");
     x->fixed = text_or(&metadata, "{}");
-    const bool whole = !items.failed && !metadata.failed;
-    if (st == GGL_OK && !(whole && store_put(models_store(t), x)))
+    if (st == GGL_OK)
+        st = check_room(models_store(t), x, 0, err);
+    if (st == GGL_OK && !store_put(models_store(t), x))
         st = no_room(err);
     llm_json_free(doc);
     ggl_free(items.s);
@@ -267,7 +280,7 @@ void admin_talk_create(models *t, const http_request *q, http_reply *r) {
     }
     const stored *kept = store_find(models_store(t), (ggl_str){x.id, strlen(x.id)}, x.owner);
     if (kept)
-        send_talk(t, kept, q, r);
+        send_talk(kept, q, r);
     else
         not_found(t, "Conversation", q, r);
     store_release(models_store(t), kept);
@@ -334,7 +347,7 @@ void admin_talk(models *t, const http_request *q, http_reply *r) {
     else if (*p.rest)
         send_page(t, x, q, r);
     else
-        send_talk(t, x, q, r);
+        send_talk(x, q, r);
     store_release(models_store(t), x);
 }
 
@@ -353,7 +366,7 @@ static void delete_item(models *t, const place *p, ggl_str item, const http_requ
         shorter.sent = (ggl_str){rest.s, rest.n};
         is_done = found && !rest.failed && store_replace(models_store(t), x, &shorter);
         if (is_done)
-            send_talk(t, x, q, r);
+            send_talk(x, q, r);
         store_release(models_store(t), x);
         ggl_free(rest.s);
     }
@@ -364,21 +377,42 @@ static void delete_item(models *t, const place *p, ggl_str item, const http_requ
         fail(t, no_room(&err), &err, NULL, q, r);
 }
 
-/* Gives a conversation more items, or other metadata. */
-static ggl_status change_talk(answer_store *s, const stored *x, const llm_json_out *items,
-                              const llm_json_out *metadata, ggl_error *err) {
-    const ggl_str id = {x->id, strlen(x->id)}, none = {"[]", 2};
-    stored other = *x;
-    other.fixed = text_or(metadata, "{}");
-    const bool is_kept = items->n > 0 ? store_append(s, id, x->owner, text_or(items, "[]"), none)
-                                      : store_replace(s, x, &other);
-    return is_kept && !items->failed && !metadata->failed ? GGL_OK : no_room(err);
+/* Adds items to a conversation, and sends them. */
+static ggl_status add_items(models *t, const stored *x, const llm_json_out *items,
+                            const http_request *q, http_reply *r, ggl_error *err) {
+    const ggl_str id = {x->id, strlen(x->id)}, none = {"[]", 2}, text = {items->s, items->n};
+    llm_json *doc = NULL;
+    llm_json_out out = {0};
+    ggl_status st = check_room(models_store(t), x, text.n, err);
+    if (st == GGL_OK)
+        st = recall_parse(&doc, text, err);
+    if (st == GGL_OK && !store_append(models_store(t), id, x->owner, text, none))
+        st = no_room(err);
+    if (st == GGL_OK) {
+        put_page(x, &doc->root, &(page_of){.n = doc->root.n, .ascends = true}, &out);
+        admin_send(&out, q, r);
+    }
+    llm_json_free(doc);
+    return st;
+}
+
+/* Gives a conversation other metadata, and sends it. */
+static ggl_status set_metadata(models *t, const stored *x, const llm_json_out *metadata,
+                               const http_request *q, http_reply *r, ggl_error *err) {
+    const ggl_str id = {x->id, strlen(x->id)}, text = text_or(metadata, "{}");
+    if (!store_set_fixed(models_store(t), id, x->owner, text))
+        return no_room(err);
+    stored changed = *x;
+    changed.fixed = text;
+    send_talk(&changed, q, r);
+    return GGL_OK;
 }
 
 /* POST /v1/conversations/ID/items adds items, POST /v1/conversations/ID changes the metadata. */
 void admin_talk_change(models *t, const http_request *q, http_reply *r) {
     const place p = place_of(q, "/conversations/", "conv_");
     const bool adds = strcmp(p.rest, "items") == 0;
+    const char *needed = adds ? "items" : "metadata";
     llm_json *doc = NULL;
     llm_json_out items = {0}, metadata = {0};
     ggl_error err = {0};
@@ -386,21 +420,20 @@ void admin_talk_change(models *t, const http_request *q, http_reply *r) {
         not_found(t, "There is no such part of a conversation", q, r);
         return;
     }
-    const stored *x = find(t, &p, "Conversation", q, r), *changed = NULL;
+    const stored *x = find(t, &p, "Conversation", q, r);
     if (!x)
         return;
-    ggl_status st = read_talk(&doc, q, x->id, &items, &metadata, adds, &err);
+    ggl_status st = read_talk(&doc, q, x->id, &items, &metadata, needed, &err);
+    if (st == GGL_OK && adds && items.n == 0)
+        st = ggl_fail(&err, GGL_USAGE, "\"items\" must be a list");
     if (st == GGL_OK && !adds && items.n > 0)
-        st = ggl_fail(&err, GGL_USAGE, "POST /v1/conversations/ID/items adds items");
+        st = ggl_fail(
+            &err, GGL_USAGE,
+            "only \"metadata\" can be changed: POST /v1/conversations/ID/items adds items");
     if (st == GGL_OK)
-        st = change_talk(models_store(t), x, &items, &metadata, &err);
-    if (st == GGL_OK)
-        changed = store_find(models_store(t), (ggl_str){x->id, strlen(x->id)}, x->owner);
-    if (changed)
-        (adds ? send_page : send_talk)(t, changed, q, r);
-    else
-        fail(t, st == GGL_OK ? no_room(&err) : st, &err, "items", q, r);
-    store_release(models_store(t), changed);
+        st = adds ? add_items(t, x, &items, q, r, &err) : set_metadata(t, x, &metadata, q, r, &err);
+    if (st != GGL_OK)
+        fail(t, st, &err, needed, q, r);
     store_release(models_store(t), x);
     llm_json_free(doc);
     ggl_free(items.s);

@@ -313,6 +313,20 @@ static ggl_status put_previous(reading *r, ggl_str id) {
                     (int)(id.n < 100 ? id.n : 100), id.s);
 }
 
+/* Refuses an answer for which a conversation has no room: it is kept whole or not at all, so a quarter of the most that it may have is left
+ * for the answer. */
+static ggl_status check_room(const reading *r, const stored *talk) {
+    const ask_keeping *k = &r->a->keep;
+    const size_t n = talk->sent.n + talk->fixed.n + k->sent.n,
+                 most = store_most(r->a->store) / 4 * 3;
+    if (!k->is_wanted || n <= most)
+        return GGL_OK;
+    return ggl_fail(r->err, GGL_LIMIT,
+                    "the conversation has %zu bytes with this request, but answers are added to at "
+                    "most %zu (--request-memory): begin another one, or set \"store\" to false",
+                    n, most);
+}
+
 static ggl_status put_talk(reading *r, ggl_str id) {
     const bool is_one = id.n > 5 && memcmp(id.s, "conv_", 5) == 0;
     const stored *x = is_one ? store_find(r->a->store, id, r->a->owner) : NULL;
@@ -321,7 +335,9 @@ static ggl_status put_talk(reading *r, ggl_str id) {
                         "Conversation with id '%.*s' not found: POST /v1/conversations makes one, "
                         "which is kept for --store-time after its last use",
                         (int)(id.n < 100 ? id.n : 100), id.s);
-    const ggl_status st = put_stored(r, x);
+    ggl_status st = check_room(r, x);
+    if (st == GGL_OK)
+        st = put_stored(r, x);
     store_release(r->a->store, x);
     return st;
 }

@@ -49,7 +49,7 @@ ggl_status recall_keep(ask *a, const json_value *v, ggl_str *text, ggl_error *er
 
 void recall_limit(ask *a) {
     ask_keeping *k = &a->keep;
-    if (k->is_wanted && k->sent.n + k->fixed.n > store_most(a->store))
+    if (k->is_wanted && !k->conversation && k->sent.n + k->fixed.n > store_most(a->store))
         *k = (ask_keeping){0};
 }
 

@@ -24,7 +24,7 @@ GGL_NODISCARD ggl_status recall_parse(llm_json **doc, ggl_str text, ggl_error *e
 GGL_NODISCARD ggl_status recall_parse_for(ask *a, llm_json **doc, ggl_str text, ggl_error *err);
 /* Copies a value of the request as a text for ask.keep. GGL_NOMEM. */
 GGL_NODISCARD ggl_status recall_keep(ask *a, const json_value *v, ggl_str *text, ggl_error *err);
-/* Keeps nothing of a request that has more than an entry of the store may. */
+/* Keeps nothing of a request that has more than an entry of the store may, unless it is to be added to a conversation. */
 void recall_limit(ask *a);
 /* Puts a text, which is freed, in the place of the request's body. GGL_NOMEM, GGL_LIMIT: requests may not take so much memory. */
 GGL_NODISCARD ggl_status recall_replace(ask *a, llm_json_out *body, ggl_error *err);

@@ -251,6 +251,22 @@ bool store_append(answer_store *s, ggl_str id, uint64_t owner, ggl_str first, gg
     return is_kept;
 }
 
+bool store_set_fixed(answer_store *s, ggl_str id, uint64_t owner, ggl_str fixed) {
+    ggl_os_mutex_lock(&s->lock);
+    expire(s);
+    entry *old = *find(s, id, owner);
+    bool is_kept = false;
+    if (old) {
+        stored other = old->x;
+        other.fixed = fixed;
+        old->n_users++; /* to make room may forget it */
+        is_kept = keep(s, make(s, &other));
+        drop(old);
+    }
+    ggl_os_mutex_unlock(&s->lock);
+    return is_kept;
+}
+
 bool store_remove(answer_store *s, ggl_str id, uint64_t owner) {
     ggl_os_mutex_lock(&s->lock);
     expire(s);

@@ -50,6 +50,8 @@ const stored *store_find(answer_store *s, ggl_str id, uint64_t owner);
 void store_release(answer_store *s, const stored *x); /* NULL is fine */
 /* Adds the elements of two lists to those of an entry. False: it is gone, or there is no room. */
 bool store_append(answer_store *s, ggl_str id, uint64_t owner, ggl_str first, ggl_str second);
+/* Gives an entry another `fixed`. False: it is gone, or there is no room. */
+bool store_set_fixed(answer_store *s, ggl_str id, uint64_t owner, ggl_str fixed);
 /* False: there was none. */
 bool store_remove(answer_store *s, ggl_str id, uint64_t owner);
 
