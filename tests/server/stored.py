@@ -213,6 +213,8 @@ def full():
         check(len(get(s, path)["data"]) == 4, "nothing is lost")
         code, param, words = error_of(ask(s, "a", status=400, conversation=talk["id"]))
         check(param == "conversation" and "--request-memory" in words, words)
+        words = s.post("/v1/responses/compact", {"conversation": talk["id"], "max_output_tokens": 5})[2]
+        check(b"begin another" not in words, f"what is not added to it has no need of room: {words}")
         check(ask(s, "Hello!", n=2, status=400, conversation=talk["id"], stream=True)["error"]["param"] == "conversation", "as a stream")
 
 

@@ -221,12 +221,20 @@ static void finish_reply(void *ctx) {
     job_free(j);
 }
 
+/* True if the answer is kept, and that takes long: texts are copied, and of a conversation parsed. */
+static bool keeps_long(const job *j) {
+    enum { LONG = 1 << 15 };
+    const ask_keeping *k = &j->ask->keep;
+    return k->is_wanted && j->dialect->kept && (k->conversation || k->sent.n + k->fixed.n > LONG);
+}
+
 void job_end_reply(job *j) {
     const answer_choice *last = &j->x.choice[j->x.n_choices - 1];
     const size_t n_floats =
         (size_t)(last->first_vector + last->n_vectors) * (size_t)answer_width(&j->x);
     count_tokens(j);
-    if (j->size + n_floats > ANSWER_LONG && !j->ask->stream && !j->has_failed)
+    const bool is_long = j->size + n_floats > ANSWER_LONG && !j->ask->stream;
+    if ((is_long || keeps_long(j)) && !j->has_failed)
         http_reply_later(j->reply, finish_reply, j);
     else
         finish_reply(j);

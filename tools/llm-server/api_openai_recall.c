@@ -396,7 +396,8 @@ static ggl_status expand(reading *r, ggl_str previous, ggl_str talk, const char 
 }
 
 /* Decides what is kept of the request. */
-static ggl_status keep(ask *a, ggl_str previous, ggl_str talk, const char **param, ggl_error *err) {
+static ggl_status keep(ask *a, bool keeps, ggl_str previous, ggl_str talk, const char **param,
+                       ggl_error *err) {
     const json_value *store = llm_json_get(&a->doc->root, "store"),
                      *input = llm_json_get(&a->doc->root, "input");
     ask_keeping *k = &a->keep;
@@ -404,7 +405,7 @@ static ggl_status keep(ask *a, ggl_str previous, ggl_str talk, const char **para
     *param = "store";
     if (store && store->kind != JSON_NULL && store->kind != JSON_BOOL)
         return ggl_fail(err, GGL_USAGE, "\"store\" must be true or false");
-    k->is_wanted = a->store && !(store && store->kind == JSON_BOOL && !store->flag);
+    k->is_wanted = keeps && a->store && !(store && store->kind == JSON_BOOL && !store->flag);
     if (!k->is_wanted)
         return GGL_OK;
     if (previous.n > 0)
@@ -423,7 +424,7 @@ static ggl_status keep(ask *a, ggl_str previous, ggl_str talk, const char **para
     return ask_keep(a, &out, &k->sent, err);
 }
 
-ggl_status openai_recall(ask *a, const char **param, ggl_error *err) {
+ggl_status openai_recall(ask *a, bool keeps, const char **param, ggl_error *err) {
     reading r = {.a = a, .err = err};
     ggl_str previous = {NULL, 0}, talk = {NULL, 0};
     const bool names_items = has_references(llm_json_get(&a->doc->root, "input"));
@@ -441,7 +442,7 @@ ggl_status openai_recall(ask *a, const char **param, ggl_error *err) {
         st = ggl_fail(err, GGL_USAGE,
                       "\"conversation\" and \"previous_response_id\" cannot be used together");
     if (st == GGL_OK)
-        st = keep(a, previous, talk, param, err);
+        st = keep(a, keeps, previous, talk, param, err);
     recall_limit(a);
     if (st != GGL_OK || (!previous.s && !talk.s && !names_items))
         return st;

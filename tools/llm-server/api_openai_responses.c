@@ -217,7 +217,7 @@ static ggl_status read_responses(ask *a, const server_facts *facts, const char *
     ggl_status st = openai_begin(a, ASK_CHAT, err);
     a->talk_name = "input";
     if (st == GGL_OK)
-        st = openai_recall(a, param, err);
+        st = openai_recall(a, true, param, err);
     if (st == GGL_OK)
         st = read_fields(a, &a->doc->root, fields, facts, param, err);
     if (st == GGL_OK && (openai_own_of(a)->logprobs || openai_own_of(a)->top_logprobs > 0))
@@ -244,7 +244,7 @@ static ggl_status read_compact(ask *a, const server_facts *facts, const char **p
     ggl_status st = openai_begin(a, ASK_CHAT, err);
     a->talk_name = "input";
     if (st == GGL_OK)
-        st = openai_recall(a, param, err);
+        st = openai_recall(a, false, param, err);
     if (st == GGL_OK)
         st = read_fields(a, &a->doc->root, fields, facts, param, err);
     a->stream = false;

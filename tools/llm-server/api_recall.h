@@ -30,8 +30,8 @@ void recall_limit(ask *a);
 GGL_NODISCARD ggl_status recall_replace(ask *a, llm_json_out *body, ggl_error *err);
 
 /* Those of the APIs, which also decide what is kept of the request. Without something to recall they change nothing.
- * ask.code and *param are set on failure. */
-GGL_NODISCARD ggl_status openai_recall(ask *a, const char **param, ggl_error *err);
+ * ask.code and *param are set on failure. keeps: answers of the endpoint are kept. */
+GGL_NODISCARD ggl_status openai_recall(ask *a, bool keeps, const char **param, ggl_error *err);
 GGL_NODISCARD ggl_status anthropic_recall(ask *a, const char **param, ggl_error *err);
 /* OpenAI: writes the items of a list as a conversation has them, each with an id. */
 void openai_put_talk_items(const char *talk_id, const json_value *list, llm_json_out *out);
