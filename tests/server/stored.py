@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Answers that llm-server keeps: previous_response_id, item_reference, conversations, Anthropic's threads. stored.py LLM-SERVER CASE."""
 import json
+import os
+import pathlib
 import sys
+import tempfile
 import time
 
 from http_layer import check
@@ -130,6 +133,16 @@ def owners():
         talk = post(s, "/v1/conversations", {}, headers=a)
         get(s, "/v1/conversations/" + talk["id"], 404, headers=b)
         post(s, "/v1/responses", {**body, "conversation": talk["id"]}, 404, headers=b)
+    with tempfile.TemporaryDirectory() as folder: # a model that is read again does not make others of the clients
+        keys, models = (os.path.join(folder, name) for name in ("keys", "models.ini"))
+        write = lambda path, text: pathlib.Path(path).write_text(text)
+        write(keys, "a\nb\n"), write(models, "[m]\nmodel = builtin:chat\n")
+        with Server([BINARY, *SMALL, "--models", models, "--api-key-file", keys]) as s:
+            write(keys, "b\na\n"), write(models, "[m]\nmodel = builtin:chat\ntemp = 0.5\n")
+            get(s, "/models?reload=1", headers=a)
+            one = post(s, "/v1/responses", {**body, "model": "m"}, headers=a)
+            get(s, "/v1/responses/" + one["id"], 404, headers=b)
+            get(s, "/v1/responses/" + one["id"], headers=a)
     with Server([BINARY, *SMALL, "--store-time", "1", "--request-memory", "16"]) as s:
         one = ask(s, "Hello!")
         end = time.monotonic() + 60

@@ -40,8 +40,10 @@ static uint64_t client_of(const server_options *o, const http_request *q) {
                            q->header(q, "x-api-key"), q->client);
 }
 
+/* Clients are those of the program: a model's own options, which are read again with the list of models, may have the keys of a file
+ * that has changed meanwhile. */
 uint64_t server_client(const server *s, const http_request *q) {
-    return client_of(s->o, q);
+    return client_of(s->model_row ? models_options(model_table(s->model_row)) : s->o, q);
 }
 
 uint64_t models_client(const models *t, const http_request *q) {
