@@ -149,6 +149,8 @@ static void begin_store(void) {
     put_text(store, "conv_T", "", 7,
              "[{\"id\":\"msg_T_xq\",\"role\":\"user\",\"content\":\"one\"}," SAYS("A_9", "yes") "]",
              "{}", "");
+    put_text(store, "conv_U", "", 7, "[" USER("one") ",{\"role\":\"x\"}]", "{}", "");
+    put_text(store, "conv_V", "", 7, "[" REF("msg_none_0") "]", "{}", "");
 }
 
 static void end_store(void) {
@@ -257,6 +259,11 @@ static const struct {
     {"{\"input\":[" REF("msg_A_i0") "," REF("msg_A_i00") "]}", "input", NULL,
      "input[1]: Item with id 'msg_A_i00' not found", GGL_NOT_FOUND},
     {"{\"input\":[{\"type\":\"item_reference\"}]}", "input", NULL, "must be a string", GGL_USAGE},
+    /* an error in what was kept does not count what was sent */
+    {"{\"conversation\":\"conv_U\",\"input\":\"a\"}", "input", NULL,
+     "item 1 of what is named: \"role\" must be", GGL_USAGE},
+    {"{\"conversation\":\"conv_V\",\"input\":\"a\"}", "conversation", NULL,
+     "item 0 of what is named: Item with id 'msg_none_0' not found", GGL_NOT_FOUND},
     /* an error in what was sent now counts from there */
     {"{\"previous_response_id\":\"resp_B\",\"input\":[" USER("a") ",{\"role\":\"x\"}]}", "input",
      NULL, "input[1]: \"role\" must be", GGL_USAGE},

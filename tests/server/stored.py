@@ -96,7 +96,8 @@ def kept():
         check("X-Conversation-Id" in get(s, f"/v1/responses/{one['id']}?stream=true", 400)["error"]["message"], "stream=true")
         check(get(s, "/v1/responses/" + one["id"], method="DELETE") == {"id": one["id"], "object": "response", "deleted": True}, "removed")
         for path, method in ((one["id"], "GET"), (one["id"], "DELETE"), (one["id"] + "/input_items", "GET"), ("none", "GET"), (two["id"] + "/none", "GET")):
-            check("not found" in get(s, "/v1/responses/" + path, 404, method=method)["error"]["message"] or "no such" in path, path)
+            words = get(s, "/v1/responses/" + path, 404, method=method)["error"]["message"]
+            check(words.startswith("Response not found: /v1/responses/" if path[-5:] != "/none" else "there is no such part of a response: /v1/"), words)
         code, param, words = error_of(ask(s, "a", status=400, previous_response_id=two["id"]))
         check((code, param) == ("previous_response_not_found", "previous_response_id") and "what it follows" in words, "a chain that is broken")
         code, param, words = error_of(ask(s, [{"type": "item_reference", "id": one["output"][0]["id"]}], status=404))

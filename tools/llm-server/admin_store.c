@@ -37,6 +37,13 @@ static void fail(models *t, ggl_status st, ggl_error *err, const char *param, co
     answer_failed(path_errors(q->path), st, err, param, r);
 }
 
+/* Answers that a response or a conversation has no such part. */
+static void no_part(models *t, const char *of, const http_request *q, http_reply *r) {
+    ggl_error err = {0};
+    (void)ggl_fail(&err, GGL_NOT_FOUND, "there is no such part of a %s: %.120s", of, q->path);
+    fail(t, GGL_NOT_FOUND, &err, NULL, q, r);
+}
+
 /* Answers that there is no such thing. */
 static void not_found(models *t, const char *what, const http_request *q, http_reply *r) {
     ggl_error err = {0};
@@ -154,7 +161,7 @@ void admin_response(models *t, const http_request *q, http_reply *r) {
     const bool is_list = strcmp(p.rest, "input_items") == 0;
     ggl_error err = {0};
     if (*p.rest && !is_list) {
-        not_found(t, "There is no such part of a response", q, r);
+        no_part(t, "response", q, r);
         return;
     }
     if (stream && strcmp(stream, "true") == 0) {
@@ -336,7 +343,7 @@ void admin_talk(models *t, const http_request *q, http_reply *r) {
     const place p = place_of(q, "/conversations/", "conv_");
     const ggl_str item = item_of(&p);
     if (*p.rest && strcmp(p.rest, "items") != 0 && !item.s) {
-        not_found(t, "There is no such part of a conversation", q, r);
+        no_part(t, "conversation", q, r);
         return;
     }
     const stored *x = find(t, &p, "Conversation", q, r);
@@ -417,7 +424,7 @@ void admin_talk_change(models *t, const http_request *q, http_reply *r) {
     llm_json_out items = {0}, metadata = {0};
     ggl_error err = {0};
     if (*p.rest && !adds) {
-        not_found(t, "There is no such part of a conversation", q, r);
+        no_part(t, "conversation", q, r);
         return;
     }
     const stored *x = find(t, &p, "Conversation", q, r);

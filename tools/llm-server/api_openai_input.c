@@ -305,7 +305,7 @@ static bool outlives_summary(const json_value *item) {
 
 static ggl_status read_input(reading *r, const json_value *input, ggl_error *err) {
     ggl_status st = GGL_OK;
-    char where[40];
+    char where[48];
     if (input && input->kind == JSON_STRING) {
         talk_message(r->talk, "user", json_str(input));
         return GGL_OK;
@@ -321,7 +321,7 @@ static ggl_status read_input(reading *r, const json_value *input, ggl_error *err
         if (i < i_summary && !outlives_summary(&input->item[i]))
             continue;
         const size_t n = r->a->n_recalled; /* the request counts its own */
-        snprintf(where, sizeof where, "input[%zu]", i < n ? i : i - n);
+        snprintf(where, sizeof where, i < n ? OPENAI_NAMED_ITEM : "input[%zu]", i < n ? i : i - n);
         st = read_item(r, &input->item[i], where, err);
     }
     end_turn(r);

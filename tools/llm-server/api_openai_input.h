@@ -4,6 +4,9 @@
 
 #include "api_openai.h"
 
+/* How errors name the k-th item of what the request has named (api_recall.h), which is no item of its "input". */
+#define OPENAI_NAMED_ITEM "item %zu of what is named"
+
 /* Reads "instructions" and "input" of the request into the writer. Items that are one turn of the assistant (reasoning, a
  * message, calls) become one message. GGL_USAGE and GGL_UNSUPPORTED name the item. */
 ggl_status openai_add_input(ask *a, talk_writer *t, ggl_error *err);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api_openai.h"
+#include "api_openai_input.h"
 #include "api_recall.h"
 #include "ggl/internal/index.h"
 
@@ -241,12 +241,13 @@ static ggl_status put_item(reading *r, const json_value *item) {
     return GGL_OK;
 }
 
-static ggl_status put_list(reading *r, const json_value *list) {
+/* is_named: it was kept, and is no list of the request. */
+static ggl_status put_list(reading *r, const json_value *list, bool is_named) {
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
         st = put_item(r, &list->item[i]);
         if (st != GGL_OK)
-            return ggl_within(r->err, st, "input[%zu]", i);
+            return ggl_within(r->err, st, is_named ? OPENAI_NAMED_ITEM : "input[%zu]", i);
     }
     return st;
 }
@@ -261,7 +262,7 @@ static ggl_status put_stored(reading *r, const stored *x) {
         st = recall_parse_for(r->a, &s->answer, x->answer, r->err);
     const llm_json *sent = s ? s->sent : NULL, *body = s ? s->answer : NULL;
     if (st == GGL_OK)
-        st = put_list(r, &sent->root); /* which may move the sources */
+        st = put_list(r, &sent->root, true); /* which may move the sources */
     const json_value *output = body ? llm_json_get_kind(&body->root, "output", JSON_ARRAY) : NULL;
     for (size_t i = 0; st == GGL_OK && output && i < output->n; i++)
         put_value(r, &output->item[i]);
@@ -361,7 +362,7 @@ static ggl_status put_input(reading *r, const json_value *input) {
     if (!input || input->kind == JSON_NULL)
         return GGL_OK;
     if (input->kind == JSON_ARRAY)
-        return put_list(r, input);
+        return put_list(r, input, false);
     if (input->kind != JSON_STRING)
         return ggl_fail(r->err, GGL_USAGE, "\"input\" must be a string or a list of items");
     llm_json_format(&r->out, "%s{'type':'message','role':'user','content':%.*s}",
