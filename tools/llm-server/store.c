@@ -27,6 +27,7 @@ struct answer_store {
     int64_t swept; /* when all of it was last searched for what is over */
     int n;
     entry *bucket[N_BUCKETS];
+    owner_share share[STORE_KEPT]; /* of find_largest: threads may have small stacks (musl) */
 };
 
 answer_store *store_new(memory *m, int64_t seconds) {
@@ -96,13 +97,12 @@ static void expire(answer_store *s) {
 }
 
 /* Returns the client that has most, in bytes or by number. */
-static uint64_t find_largest(const answer_store *s, uint64_t own, bool in_bytes) {
-    owner_share one[STORE_KEPT];
+static uint64_t find_largest(answer_store *s, uint64_t own, bool in_bytes) {
     size_t n = 0;
     for (size_t i = 0; i < N_BUCKETS; i++)
         for (const entry *e = s->bucket[i]; e && n < STORE_KEPT; e = e->next)
-            one[n++] = (owner_share){e->x.owner, in_bytes ? e->held.n : 1};
-    return owner_of_most(one, n, own);
+            s->share[n++] = (owner_share){e->x.owner, in_bytes ? e->held.n : 1};
+    return owner_of_most(s->share, n, own);
 }
 
 /* Makes room for an entry of `own`. False: there is nothing to forget. */
