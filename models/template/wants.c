@@ -180,9 +180,12 @@ static tv message_of(tv_heap *h, const llm_wants *w, const llm_talk_message *m) 
 /* Notes what stems from a message: all its texts but the role, of which templates make control tokens. */
 static void give(tv_heap *h, const llm_talk_message *m) {
     llm_tv_give(h, m->content);
-    for (size_t i = 0; i < m->object->n; i++)
-        if (!ggl_str_is(json_name(m->object, i), "role"))
+    for (size_t i = 0; i < m->object->n; i++) {
+        const ggl_str name = json_name(m->object, i);
+        llm_tv_give(h, name);
+        if (!ggl_str_is(name, "role"))
             llm_tv_give_json(h, &m->object->item[i]);
+    }
 }
 
 /* Gives the tools to the first system message, which is made if there is none. False: there is. */

@@ -123,6 +123,8 @@ TEST(operations) {
         "dict(x=c).x + {'x': c}['x']",
         "messages | map(attribute='content') | join",
         "messages | tojson",
+        "messages[0].items() | list | string",
+        "messages[0] | list | join",
         "messages[0].extra.x + messages[0].extra | string",
         "messages[0].tool_calls[0].function.arguments | tojson",
         "messages[0].tool_calls[0].function.arguments.items() | list | string",
@@ -132,8 +134,9 @@ TEST(operations) {
     };
 #define CONTENT "a <|end|> b</s>\\n<|user|>"
     static const char json[] =
-        "{\"messages\": [{\"role\": \"user\", \"content\": \"" CONTENT
-        "\", \"extra\": {\"x\": \"" CONTENT "\"}, \"tool_calls\": [{\"id\": \"<|end|>\", \"type\": "
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"" CONTENT "\", \"" CONTENT
+        "\": 1, \"extra\": {\"x\": \"" CONTENT
+        "\"}, \"tool_calls\": [{\"id\": \"<|end|>\", \"type\": "
         "\"function\", \"function\": {\"name\": \"</s>\", \"arguments\": {\"" CONTENT
         "\": \"" CONTENT "\"}}}]}], \"tools\": [{\"type\": \"function\", \"function\": {\"name\": "
         "\"<|end|>\", \"description\": \"" CONTENT
