@@ -57,7 +57,6 @@ typedef struct rendering {
     const llm_wants *wants;
     bool
         is_probe; /* a small conversation of llm_wants_shows: tokens that the file lacks are empty */
-    tv messages;
     llm_spans *given; /* NULL: nobody asks */
     size_t failed;    /* the message that the loop in progress was at; SIZE_MAX: none */
 } rendering;
@@ -104,22 +103,19 @@ static void set_variables(run *r, void *ctx) {
         set_bool(r, "add_generation_prompt", w->x.p->end == LLM_CHAT_ASKS);
     if (llm_json_is(llm_talk_get(w->x.talk, "tool_choice"), "none"))
         llm_run_set_global(r, tools, tv_none());
-    w->messages = llm_wants_messages(&r->h, w->wants, &w->x);
+    const tv messages = llm_wants_messages(&r->h, w->wants, &w->x);
     w->x.changes.effort = effort;
     w->x.changes.effort_asked = effort ? llm_wants_effort_of(asked) : NULL;
-    llm_run_set_global(r, (ggl_str){"messages", 8}, w->messages);
+    llm_run_set_global(r, (ggl_str){"messages", 8}, messages);
 }
 
 /* Finds the message that an error is about: the one at which a loop, the innermost first, was. */
 static void find_failed(const run *r, void *ctx) {
     rendering *w = ctx;
-    if (w->messages.kind != TV_LIST)
-        return;
     for (const tv_loop *l = r->looping; l && w->failed == SIZE_MAX; l = l->outer)
-        for (size_t k = 0; l->i < l->list->n && k < w->messages.list->n; k++)
-            if (l->list->at[l->i].kind == TV_DICT &&
-                l->list->at[l->i].dict == w->messages.list->at[k].dict)
-                w->failed = w->x.at[k];
+        for (size_t k = 0; l->i < l->list->n && k < w->x.n_shown; k++)
+            if (l->list->at[l->i].kind == TV_DICT && l->list->at[l->i].dict == w->x.shown[k].value)
+                w->failed = w->x.shown[k].at;
 }
 
 /* True for an answer in which nothing was said, as clients send of one that was stopped at once. */

@@ -214,18 +214,21 @@ tv llm_wants_messages(tv_heap *h, const llm_wants *w, llm_wanted *x) {
     for (size_t i = 0; h->origin && x->found && i < llm_talk_n(t); i++)
         llm_tv_give(h, x->found[i]);
     const llm_places places = llm_place_systems(h, &w->systems, t, x->p, x->found);
-    size_t *index = llm_tv_alloc(h, places.n + 1, sizeof *index), k = 0;
+    llm_shown_message *shown = llm_tv_alloc(h, places.n + 1, sizeof *shown);
+    size_t k = 0;
     tv list = llm_tv_new_list(h, TV_LIST),
        first = places.n > 0 ? message_of(h, w, &places.item[0].m) : tv_none();
     if (add_tools(h, w, x, &places, &first)) {
         llm_tv_push(h, list, first);
-        index[k++] = SIZE_MAX;
+        shown[k++] = (llm_shown_message){first.dict, SIZE_MAX};
     }
     for (size_t i = 0; i < places.n; i++) {
-        index[k++] = places.item[i].at;
-        llm_tv_push(h, list, i == 0 && k == 1 ? first : message_of(h, w, &places.item[i].m));
+        const tv m = i == 0 && k == 0 ? first : message_of(h, w, &places.item[i].m);
+        llm_tv_push(h, list, m);
+        shown[k++] = (llm_shown_message){m.dict, places.item[i].at};
     }
-    x->at = index;
+    x->shown = shown;
+    x->n_shown = k;
     x->changes = places.changes;
     return list;
 }

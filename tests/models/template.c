@@ -486,6 +486,8 @@ TEST(beyond_transformers) {
         {"{% set l = [1, 2, 3] %}{% for x in l %}{{ x }}{% if x == 1 %}{% set _ = l.pop(0) %}"
          "{% endif %}{% endfor %}",
          "13"},
+        {"{% set l = [1] %}{% for x in l %}{{ x }}{{ l.clear() }}{% else %}none{% endfor %}",
+         "1None"},
         {"{{ [3, 1]|map('string')|tojson }}{{ {'a': 1}|items|tojson }}",
          "[\"3\", \"1\"][[\"a\", 1]]"},
     };
@@ -863,6 +865,14 @@ TEST(refusals_and_their_messages) {
         {"{{ raise_exception('set the variable city') if not city }}", "city", false},
         {"{{ raise_exception('no a') if messages[0].content == 'b' }}", "no a", true},
         {"{% for m in messages %}{{ raise_exception('no b') if m.content == 'b' }}{% endfor %}",
+         "no b", true},
+        {"{% set x = {'content': 'x'} %}{% for i in range(40) %}{% set _ = messages.append(x) %}"
+         "{% endfor %}{% for m in messages %}{{ raise_exception('no x') if m.content == 'x' and "
+         "loop.last }}{% endfor %}",
+         "no x", false}, /* a message of the template's own */
+        {"{% set x = {'content': 'x'} %}{% for i in range(40) %}{% set _ = messages.insert(0, x) "
+         "%}{% endfor %}{% for m in messages %}{{ raise_exception('no b') if m.content == 'b' }}"
+         "{% endfor %}",
          "no b", true},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
