@@ -9,6 +9,7 @@
 #include "run.h"
 #include "talk_impl.h"
 #include "wants.h"
+#include "whole_tools.h"
 
 /* The tokens that are variables, with the keys of their ids. */
 static const struct token_key {
@@ -156,7 +157,13 @@ static ggl_status render(const llm_chat *c, rendering *w, size_t max_steps, size
     *text = NULL;
     *size = 0;
     w->failed = SIZE_MAX;
-    const ggl_status st = llm_tn_render(c->template_, &how, text, size, err);
+    const json_value *tools = w->x.tools;
+    ggl_arena arena = {0};
+    ggl_status st = llm_tools_whole(&w->x.tools, tools, w->wants->tool_members, &arena, err);
+    if (st == GGL_OK)
+        st = llm_tn_render(c->template_, &how, text, size, err);
+    w->x.tools = tools;
+    ggl_arena_fini(&arena);
     if ((st == GGL_USAGE || st == GGL_FORMAT) && w->failed != SIZE_MAX)
         (void)within_message(w, w->failed, st, err);
     return st;

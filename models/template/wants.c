@@ -8,6 +8,7 @@
 #include "common/json_write.h"
 #include "ggl/internal/text.h"
 #include "origin.h"
+#include "whole_tools.h"
 
 /* --- messages ----------------------------------------------------------------------------------- */
 
@@ -272,6 +273,10 @@ static void want_tools(llm_wants *w, int k) {
     w->tools = k == 0 ? WANTS_NO_TOOLS : k == 1 ? WANTS_TOOLS_TEXT : WANTS_TOOLS_LIST;
 }
 
+static void want_members(llm_wants *w, int k) {
+    w->tool_members = (unsigned)k;
+}
+
 /* True if the template's text has a member's name: .name, 'name' or "name". */
 static bool names(const search *x, const char *name) {
     const size_t n = strlen(name);
@@ -301,6 +306,9 @@ static bool names(const search *x, const char *name) {
  * escaped if they are shown as JSON; in other forms, only the value may appear. */
 static const char talk[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"zqc\"}]}",
                   tools[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], " TOOLS,
+                  bare_tools[] =
+                      "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": "
+                      "[{\"type\": \"function\", \"function\": {\"name\": \"zqf\"}}]}",
                   calls[] = CALLS("abcdefghi"),
                   other_ids[] = CALLS("call_0123456789abcdefghijklmn");
 
@@ -445,6 +453,8 @@ ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text, llm
         st = try_forms(&s, want_tools, 3, tools, "zqf", &found);
     if (has_variable)
         w->tools = WANTS_VARIABLE;
+    if (st == GGL_OK && w->tools != WANTS_NO_TOOLS)
+        st = try_forms(&s, want_members, 1 << LLM_N_TOOL_MEMBERS, bare_tools, "zqf", &found);
     if (st == GGL_OK)
         st = names(&s, "tool_calls") ? find_calls(&s) : GGL_OK;
     if (st == GGL_OK && llm_template_mentions(t, "reasoning_effort"))

@@ -836,6 +836,41 @@ TEST(calls_beside_no_content) {
     }
 }
 
+/* A tool needs no description and no parameters: some templates refuse it without, and get empty ones. */
+TEST(tools_that_have_little) {
+    static const struct {
+        const char *text, *want, *of_null; /* what is shown without a description, and with null */
+    } row[] = {
+        {"{{ f|tojson }}", "{\"name\": \"f\"}", "{\"name\": \"f\", \"description\": null}"},
+        {"{{ f.name + f.description|tojson }}", "f\"\"", "f\"\""},
+        {"{{ f.name + f.description }}.", "f.", "f."},
+        {"{{ f.name + f.parameters|tojson }} {{ f.description }}",
+         "f{\"type\": \"object\", \"properties\": {}} ",
+         "f{\"type\": \"object\", \"properties\": {}} None"},
+        {"{% for k, v in f.parameters.properties.items() %}{{ k }}{% endfor %}{{ f.name + "
+         "f.description }}",
+         "f", "f"},
+        {"{{ raise_exception('never') }}", "t:1: the template refuses this conversation: never",
+         "t:1: the template refuses this conversation: never"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (int k = 0; k < 2; k++) {
+            char text[512], talk[512], *got;
+            size_t n;
+            err = (ggl_error){0};
+            snprintf(text, sizeof text,
+                     "{%% for t in tools or [] %%}{%% set f = t.function %%}%s{%% endfor %%}",
+                     row[i].text);
+            snprintf(talk, sizeof talk,
+                     "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": "
+                     "[{\"type\": \"function\", \"function\": {\"name\": \"f\"%s}}]}",
+                     k == 0 ? "" : ", \"description\": null");
+            (void)by_template(text, strlen(text), talk, &got, &n);
+            CHECK_STR(got ? got : err.msg, k == 0 ? row[i].want : row[i].of_null);
+            ggl_free(got);
+        }
+}
+
 /* Mistral's templates refuse ids of calls that are not nine letters and digits. */
 TEST(ids_of_calls) {
     static const char strict[] =
