@@ -274,7 +274,13 @@ static void want_tools(llm_wants *w, int k) {
 }
 
 static void want_members(llm_wants *w, int k) {
-    w->tool_members = (unsigned)k;
+    w->tool_members = (w->tool_members & LLM_TOOL_PROPERTIES) | (k & 1 ? LLM_TOOL_DESCRIPTION : 0) |
+                      (k & 2 ? LLM_TOOL_PARAMETERS : 0);
+}
+
+static void want_properties(llm_wants *w, int k) {
+    w->tool_members =
+        (w->tool_members & ~(unsigned)LLM_TOOL_PROPERTIES) | (k == 1 ? LLM_TOOL_PROPERTIES : 0);
 }
 
 /* True if the template's text has a member's name: .name, 'name' or "name". */
@@ -309,6 +315,10 @@ static const char talk[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"
                   bare_tools[] =
                       "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": "
                       "[{\"type\": \"function\", \"function\": {\"name\": \"zqf\"}}]}",
+                  no_properties[] =
+                      "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": "
+                      "[{\"type\": \"function\", \"function\": {\"name\": \"zqf\", "
+                      "\"parameters\": {\"type\": \"object\"}}}]}",
                   calls[] = CALLS("abcdefghi"),
                   other_ids[] = CALLS("call_0123456789abcdefghijklmn");
 
@@ -454,7 +464,9 @@ ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text, llm
     if (has_variable)
         w->tools = WANTS_VARIABLE;
     if (st == GGL_OK && w->tools != WANTS_NO_TOOLS)
-        st = try_forms(&s, want_members, 1 << LLM_N_TOOL_MEMBERS, bare_tools, "zqf", &found);
+        st = try_forms(&s, want_members, 4, bare_tools, "zqf", &found);
+    if (st == GGL_OK && w->tools != WANTS_NO_TOOLS)
+        st = try_forms(&s, want_properties, 2, no_properties, "zqf", &found);
     if (st == GGL_OK)
         st = names(&s, "tool_calls") ? find_calls(&s) : GGL_OK;
     if (st == GGL_OK && llm_template_mentions(t, "reasoning_effort"))

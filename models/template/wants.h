@@ -21,7 +21,7 @@ typedef struct llm_wants {
     bool short_ids; /* ids of calls have nine letters and digits, as Mistral's templates check */
     llm_shown_systems systems;
     wants_tools tools;
-    unsigned tool_members; /* that tools must have: bits of llm_tools_whole */
+    unsigned tool_members; /* that tools must have: LLM_TOOL_DESCRIPTION .. */
     unsigned efforts;      /* of reasoning, which it refuses: bits of a table's rows (wants.c) */
     unsigned reasoning; /* the names of reasoning that it reads: bits of a table's rows (wants.c) */
 } llm_wants;

@@ -3,32 +3,49 @@
 #include "common/json_make.h"
 #include "talk_impl.h"
 
-/* What stands in place of a member: a description of nothing, and parameters of a function without any. */
-static bool make(json_value *out, int k, ggl_arena *arena) {
-    if (k == 0) {
-        *out = llm_json_of_text("");
-        return true;
-    }
+/* What members lack: a description of nothing, and parameters of a function that has none. */
+static const struct {
+    unsigned member;
+    const char *name;
+} rows[] = {{LLM_TOOL_DESCRIPTION, "description"}, {LLM_TOOL_PARAMETERS, "parameters"}};
+
+static bool is_missing(const json_value *object, const char *name) {
+    const json_value *v = llm_json_get(object, name);
+    return !v || v->kind == JSON_NULL;
+}
+
+static bool make(json_value *out, unsigned member, ggl_arena *arena) {
     const llm_json_member m[] = {
         llm_json_member_of("type", llm_json_of_text("object")),
         llm_json_member_of("properties", (json_value){.kind = JSON_OBJECT})};
-    return llm_json_make_object(out, arena, m, sizeof m / sizeof *m);
+    *out = llm_json_of_text("");
+    return member == LLM_TOOL_DESCRIPTION || llm_json_make_object(out, arena, m, 2);
+}
+
+/* Sets a member. */
+static bool set(json_value *object, ggl_arena *arena, const char *name, json_value value) {
+    const json_value copy = *object;
+    return llm_json_make_with(object, arena, &copy, name, value);
 }
 
 /* Adds to a function what it lacks. Null is nothing. */
 static bool complete(json_value *function, unsigned members, ggl_arena *arena, bool *is_changed) {
-    static const char *const names[LLM_N_TOOL_MEMBERS] = {"description", "parameters"};
     bool good = true;
-    for (int k = 0; k < LLM_N_TOOL_MEMBERS && good; k++) {
-        const json_value *has = llm_json_get(function, names[k]), copy = *function;
-        json_value value;
-        if (!(members >> k & 1) || (has && has->kind != JSON_NULL))
+    json_value value;
+    for (size_t k = 0; k < sizeof rows / sizeof *rows && good; k++) {
+        if (!(members & rows[k].member) || !is_missing(function, rows[k].name))
             continue;
-        good =
-            make(&value, k, arena) && llm_json_make_with(function, arena, &copy, names[k], value);
+        good = make(&value, rows[k].member, arena) && set(function, arena, rows[k].name, value);
         *is_changed = true;
     }
-    return good;
+    const json_value *parameters = llm_json_get_kind(function, "parameters", JSON_OBJECT);
+    if (!good || !(members & LLM_TOOL_PROPERTIES) || !parameters ||
+        !is_missing(parameters, "properties"))
+        return good;
+    value = *parameters;
+    *is_changed = true;
+    return set(&value, arena, "properties", (json_value){.kind = JSON_OBJECT}) &&
+           set(function, arena, "parameters", value);
 }
 
 ggl_status llm_tools_whole(const json_value **out, const json_value *tools, unsigned members,

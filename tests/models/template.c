@@ -836,7 +836,7 @@ TEST(calls_beside_no_content) {
     }
 }
 
-/* A tool needs no description and no parameters: some templates refuse it without, and get empty ones. */
+/* A tool needs no description, no parameters, and parameters no properties: some templates refuse it without, and get empty ones. */
 TEST(tools_that_have_little) {
     static const struct {
         const char *text, *want, *of_null; /* what is shown without a description, and with null */
@@ -869,6 +869,26 @@ TEST(tools_that_have_little) {
             CHECK_STR(got ? got : err.msg, k == 0 ? row[i].want : row[i].of_null);
             ggl_free(got);
         }
+    static const char *const of_schema[][2] = {
+        {"{% for t in tools or [] %}{{ t.function.parameters|tojson }}{{ t.function.name }}{% for "
+         "k "
+         "in t.function.parameters.properties.items() %}{% endfor %}{% endfor %}",
+         "{\"type\": \"object\", \"properties\": {}}f"},
+        {"{% for t in tools or [] %}{{ t.function.parameters|tojson }}{{ t.function.name }}{% "
+         "endfor "
+         "%}",
+         "{\"type\": \"object\"}f"}};
+    for (int i = 0; i < 2; i++) {
+        char *got;
+        size_t n;
+        (void)by_template(of_schema[i][0], strlen(of_schema[i][0]),
+                          "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": "
+                          "[{\"type\": \"function\", \"function\": {\"name\": \"f\", "
+                          "\"parameters\": {\"type\": \"object\"}}}]}",
+                          &got, &n);
+        CHECK_STR(got ? got : err.msg, of_schema[i][1]);
+        ggl_free(got);
+    }
 }
 
 /* Mistral's templates refuse ids of calls that are not nine letters and digits. */
