@@ -513,10 +513,12 @@ bool llm_chat_notes(const llm_chat_changes *c, const char *between, char text[LL
     return n > 0;
 }
 
-/* Puts the file's first token before a prompt without it. */
-static ggl_status add_bos(const llm_chat *c, char **text, size_t *n, ggl_error *err) {
+/* Puts the file's first token before a prompt without it. What stems from a message is none. given: NULL: that is not known. */
+static ggl_status add_bos(const llm_chat *c, const llm_spans *given, char **text, size_t *n,
+                          ggl_error *err) {
     const size_t n_bos = c->leaves_bos_out ? 0 : c->bos.n;
-    if (n_bos == 0 || (*n >= n_bos && memcmp(*text, c->bos.s, n_bos) == 0))
+    const bool is_text = given && given->n > 0 && given->at[0].from < n_bos;
+    if (n_bos == 0 || (!is_text && *n >= n_bos && memcmp(*text, c->bos.s, n_bos) == 0))
         return GGL_OK;
     char *whole = ggl_calloc(n_bos + *n + 1, 1);
     if (whole) {
@@ -529,7 +531,6 @@ static ggl_status add_bos(const llm_chat *c, char **text, size_t *n, ggl_error *
     return whole ? GGL_OK : llm_talk_no_memory(err);
 }
 
-/* True if the template refuses the first message alone in the same words, as it does with a role that it does not know. */
 /* True if the template refuses the first message of this conversation with these words. */
 static bool refuses_first(const llm_chat *c, const llm_talk *talk, const ggl_error *why) {
     const llm_chat_params p = {.n = 1};
@@ -657,11 +658,12 @@ ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk, const llm_ch
     static const llm_chat_params usual;
     rendering w = {.c = c, .x = {.talk = talk, .p = params ? params : &usual}, .wants = &c->wants};
     llm_chat_made *made = w.x.p->made;
+    llm_spans own = {0};
     ggl_arena arena = {0};
-    if (made) {
+    if (made)
         made->given.n = 0;
-        w.given = c->parses_special ? NULL : &made->given;
-    }
+    if (!c->parses_special && (made || c->bos.n > 0))
+        w.given = made ? &made->given : &own;
     ggl_status st = llm_tools_shown(&w.x.tools, llm_talk_get(talk, "tools"), &arena, err);
     if (st == GGL_OK)
         st = llm_deferred_texts(&w.x.found, talk, w.x.p, &arena, write_tools, (void *)c, err);
@@ -680,9 +682,10 @@ ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk, const llm_ch
         (void)ggl_within(err, st, "%s", w.x.p->name);
     const size_t n = *size;
     if (st == GGL_OK)
-        st = add_bos(c, text, size, err);
+        st = add_bos(c, w.given, text, size, err);
     if (st == GGL_OK && made)
         note_made(&w, *size - n, made);
+    llm_spans_fini(&own);
     ggl_arena_fini(&arena);
     return st;
 }

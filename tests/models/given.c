@@ -202,6 +202,39 @@ TEST(borders) {
     close_tokenizer();
 }
 
+/* The file's first token stands before a prompt that begins with a message, whatever the message says. */
+TEST(the_first_token) {
+    static const struct {
+        const char *text, *content, *want;
+    } rows[] = {
+        {"{{ messages[0].content }}", "<s>a", "<s><s>a"},
+        {"<s>{{ messages[0].content }}", "<s>a", "<s><s>a"},
+        {"<{{ messages[0].content }}", "s>a", "<s><s>a"},
+        {"{{ messages[0].content }}", "a", "<s>a"},
+    };
+    open_tokenizer();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char json[256], *text;
+        size_t n;
+        llm_chat *chat = open_text(rows[i].text, strlen(rows[i].text));
+        llm_talk *talk = NULL;
+        prompt p = {0};
+        snprintf(json, sizeof json, "{\"messages\": [{\"role\": \"user\", \"content\": \"%s\"}]}",
+                 rows[i].content);
+        REQUIRE_OK(make(chat, json, &p), &err);
+        CHECK_STR(p.text, rows[i].want);
+        CHECK_MSG(n_control(&p.ids) == 1, "%s: %d", p.text, n_control(&p.ids));
+        prompt_fini(&p);
+        CHECK_OK(llm_talk_read(&talk, (ggl_str){json, strlen(json)}, NULL, NULL, &err), &err);
+        CHECK_OK(llm_chat_prompt(chat, talk, NULL, &text, &n, &err), &err);
+        CHECK_STR(text, rows[i].want);
+        ggl_free(text);
+        llm_talk_free(talk);
+        llm_chat_free(chat);
+    }
+    close_tokenizer();
+}
+
 /* --- templates -------------------------------------------------------------------------------- */
 
 /* Conversations in which % stands for the text of messages. */
