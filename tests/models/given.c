@@ -111,6 +111,8 @@ TEST(operations) {
         "c | center(60)",
         "c.ljust(50, '.') + c.rjust(50) + c.zfill(60)",
         "c * 3",
+        "(('-' * 2000 ~ c) ~ c) ~ c + 'x'",
+        "(c * 100 + 'x') ~ c ~ 'x'",
         "[c, c] | map('trim') | join('')",
         "(c, c) | join(c)",
         "c | default('x')",

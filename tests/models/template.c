@@ -467,6 +467,29 @@ TEST(messages) {
     }
 }
 
+/* A prompt that is collected in a variable takes memory for its length, not for the square of it. */
+TEST(long_texts) {
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"{% set n = namespace(s='') %}{% for i in range(20000) %}{% set n.s = n.s ~ ('a' ~ i) ~ "
+         "'x' * 40 %}{% endfor %}{{ n.s|length }} {{ n.s[-42:-38] }}",
+         "908890 99xx"},
+        {"{% set n = namespace(s='') %}{% for i in range(20000) %}{% set n.s = n.s + 'x' * 50 %}"
+         "{% endfor %}{{ n.s|length }}",
+         "1000000"},
+        {"{% set a = 'x' * 2000 ~ 'y' %}{% set b = a ~ '1' %}{% set c = a ~ '2' %}{% set d = b ~ b "
+         "%}{% set e = b ~ '3' %}{{ a[-1:] }} {{ b[-2:] }} {{ c[-2:] }} {{ d|length }} {{ d[-2:] "
+         "}} {{ e[-3:] }}",
+         "y y1 y2 4004 y1 y13"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *got = render(cases[i].text);
+        CHECK_STR(got ? got : err.msg, cases[i].shown);
+        ggl_free(got);
+    }
+}
+
 /* What transformers' environment refuses, and templates of published models need: they change lists, as Python does, and write generators as JSON. */
 TEST(beyond_transformers) {
     static const struct {
