@@ -77,6 +77,7 @@ typedef struct attempt {
     char quote;  /* in a string: the character that ends it; 1: the format's quote */
     int depth;   /* of brackets */
     size_t last; /* end of what is complete */
+    span white;  /* the last white space that was skipped without passing it */
     size_t look; /* white space up to here was skipped, of what may follow a value */
     mender mend; /* {json}, {args}, {map} */
     bool

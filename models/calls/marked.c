@@ -48,9 +48,11 @@ static progress at_border(const llm_calls *c, const attempt *a, size_t i) {
     return most;
 }
 
-/* The place after white space from i on; what was skipped is not skipped again. */
-static size_t look_after(const llm_calls *c, attempt *a, size_t i) {
-    return a->look = llm_calls_skip_white(c, i < a->look ? a->look : i);
+/* The place after white space from i on, which may go on in what is added: it is not read again. */
+static size_t after_white(const llm_calls *c, attempt *a, size_t i) {
+    if (a->white.begin != i)
+        a->white = (span){i, i};
+    return a->white.end = llm_calls_skip_white(c, a->white.end > i ? a->white.end : i);
 }
 
 /* True if a function has a parameter, or its parameters are not known, and the call has none of this name yet. */
@@ -106,7 +108,7 @@ static progress at_end_of_value(const llm_calls *c, attempt *a) {
         return STEP_FAIL;
     const progress p = llm_calls_compare(c, a->scan, close);
     if (p == STEP_DONE)
-        return at_border(c, a, look_after(c, a, a->scan + close.n));
+        return at_border(c, a, after_white(c, a, a->scan + close.n));
     const progress q = at_next_argument(c, a, a->scan), r = at_end_of_call(c, a, a->scan);
     return q == STEP_DONE || r == STEP_DONE                     ? STEP_DONE
            : p == STEP_WAIT || q == STEP_WAIT || r == STEP_WAIT ? STEP_WAIT
@@ -146,7 +148,7 @@ static progress step_value_text(const llm_calls *c, attempt *a, span *out) {
 /* Passes what is left out between two marks, if it stands at a->scan. */
 static progress step_skip(const llm_calls *c, attempt *a) {
     const ggl_str open = c->f.skip, close = c->f.skip_end;
-    const size_t at = llm_calls_skip_white(c, a->scan);
+    const size_t at = after_white(c, a, a->scan);
     if (open.n == 0)
         return STEP_FAIL;
     const progress p = at == c->n && !c->final ? STEP_WAIT : llm_calls_compare(c, at, open);
@@ -168,7 +170,7 @@ static progress step_arg_text(const llm_calls *c, attempt *a, ggl_str text) {
         a->arg_piece > 0 && c->f.arg.piece[a->arg_piece - 1].kind == PIECE_VALUE;
     if (step_skip(c, a) == STEP_WAIT)
         return STEP_WAIT;
-    const size_t at = llm_calls_skip_white(c, a->scan);
+    const size_t at = after_white(c, a, a->scan);
     progress p = at == c->n && !c->final ? STEP_WAIT : llm_calls_compare(c, at, text);
     if (p == STEP_DONE)
         a->scan = at + text.n;

@@ -90,10 +90,26 @@ static tv joined(tv_heap *h, tv a, tv b) {
     return list;
 }
 
+/* The text whose end the room behind it follows; NULL: none does. */
+static tv_growing *growing_of(tv_heap *h, ggl_str s) {
+    for (size_t k = 0; k < sizeof h->growing / sizeof *h->growing; k++)
+        if (s.n > 0 && h->growing[k].s == s.s && h->growing[k].n == s.n)
+            return &h->growing[k];
+    return NULL;
+}
+
+/* Templates collect a prompt by `text ~ more`, a message at a time. Its beginning is not copied each time: that would take the square of its length. */
 static tv concatenated(tv_heap *h, ggl_str a, ggl_str b) {
-    tv_text t = {0};
-    llm_tv_put(h, &t, a.s, a.n);
+    enum { LONG = 1024 };
+    tv_growing *g = growing_of(h, a);
+    tv_text t = g ? (tv_text){.s = g->s, .n = g->n, .cap = g->cap} : (tv_text){0};
+    if (!g)
+        llm_tv_put(h, &t, a.s, a.n);
     llm_tv_put(h, &t, b.s, b.n);
+    if (!g && t.n >= LONG)
+        g = &h->growing[h->next_growing++ % (sizeof h->growing / sizeof *h->growing)];
+    if (g)
+        *g = (tv_growing){t.s, t.n, t.cap};
     return tv_str(llm_tv_done(&t));
 }
 

@@ -9,6 +9,7 @@
 #include "run.h"
 #include "talk_impl.h"
 #include "wants.h"
+#include "whole_tools.h"
 
 /* The tokens that are variables, with the keys of their ids. */
 static const struct token_key {
@@ -57,7 +58,6 @@ typedef struct rendering {
     const llm_wants *wants;
     bool
         is_probe; /* a small conversation of llm_wants_shows: tokens that the file lacks are empty */
-    tv messages;
     llm_spans *given; /* NULL: nobody asks */
     size_t failed;    /* the message that the loop in progress was at; SIZE_MAX: none */
 } rendering;
@@ -104,22 +104,19 @@ static void set_variables(run *r, void *ctx) {
         set_bool(r, "add_generation_prompt", w->x.p->end == LLM_CHAT_ASKS);
     if (llm_json_is(llm_talk_get(w->x.talk, "tool_choice"), "none"))
         llm_run_set_global(r, tools, tv_none());
-    w->messages = llm_wants_messages(&r->h, w->wants, &w->x);
+    const tv messages = llm_wants_messages(&r->h, w->wants, &w->x);
     w->x.changes.effort = effort;
     w->x.changes.effort_asked = effort ? llm_wants_effort_of(asked) : NULL;
-    llm_run_set_global(r, (ggl_str){"messages", 8}, w->messages);
+    llm_run_set_global(r, (ggl_str){"messages", 8}, messages);
 }
 
 /* Finds the message that an error is about: the one at which a loop, the innermost first, was. */
 static void find_failed(const run *r, void *ctx) {
     rendering *w = ctx;
-    if (w->messages.kind != TV_LIST)
-        return;
     for (const tv_loop *l = r->looping; l && w->failed == SIZE_MAX; l = l->outer)
-        for (size_t k = 0; l->i < l->list->n && k < w->messages.list->n; k++)
-            if (l->list->at[l->i].kind == TV_DICT &&
-                l->list->at[l->i].dict == w->messages.list->at[k].dict)
-                w->failed = w->x.at[k];
+        for (size_t k = 0; l->i < l->list->n && k < w->x.n_shown; k++)
+            if (l->list->at[l->i].kind == TV_DICT && l->list->at[l->i].dict == w->x.shown[k].value)
+                w->failed = w->x.shown[k].at;
 }
 
 /* True for an answer in which nothing was said, as clients send of one that was stopped at once. */
@@ -160,7 +157,13 @@ static ggl_status render(const llm_chat *c, rendering *w, size_t max_steps, size
     *text = NULL;
     *size = 0;
     w->failed = SIZE_MAX;
-    const ggl_status st = llm_tn_render(c->template_, &how, text, size, err);
+    const json_value *tools = w->x.tools;
+    ggl_arena arena = {0};
+    ggl_status st = llm_tools_whole(&w->x.tools, tools, w->wants->tool_members, &arena, err);
+    if (st == GGL_OK)
+        st = llm_tn_render(c->template_, &how, text, size, err);
+    w->x.tools = tools;
+    ggl_arena_fini(&arena);
     if ((st == GGL_USAGE || st == GGL_FORMAT) && w->failed != SIZE_MAX)
         (void)within_message(w, w->failed, st, err);
     return st;
@@ -510,10 +513,12 @@ bool llm_chat_notes(const llm_chat_changes *c, const char *between, char text[LL
     return n > 0;
 }
 
-/* Puts the file's first token before a prompt without it. */
-static ggl_status add_bos(const llm_chat *c, char **text, size_t *n, ggl_error *err) {
+/* Puts the file's first token before a prompt without it. What stems from a message is none. given: NULL: that is not known. */
+static ggl_status add_bos(const llm_chat *c, const llm_spans *given, char **text, size_t *n,
+                          ggl_error *err) {
     const size_t n_bos = c->leaves_bos_out ? 0 : c->bos.n;
-    if (n_bos == 0 || (*n >= n_bos && memcmp(*text, c->bos.s, n_bos) == 0))
+    const bool is_text = given && given->n > 0 && given->at[0].from < n_bos;
+    if (n_bos == 0 || (!is_text && *n >= n_bos && memcmp(*text, c->bos.s, n_bos) == 0))
         return GGL_OK;
     char *whole = ggl_calloc(n_bos + *n + 1, 1);
     if (whole) {
@@ -526,7 +531,6 @@ static ggl_status add_bos(const llm_chat *c, char **text, size_t *n, ggl_error *
     return whole ? GGL_OK : llm_talk_no_memory(err);
 }
 
-/* True if the template refuses the first message alone in the same words, as it does with a role that it does not know. */
 /* True if the template refuses the first message of this conversation with these words. */
 static bool refuses_first(const llm_chat *c, const llm_talk *talk, const ggl_error *why) {
     const llm_chat_params p = {.n = 1};
@@ -654,11 +658,12 @@ ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk, const llm_ch
     static const llm_chat_params usual;
     rendering w = {.c = c, .x = {.talk = talk, .p = params ? params : &usual}, .wants = &c->wants};
     llm_chat_made *made = w.x.p->made;
+    llm_spans own = {0};
     ggl_arena arena = {0};
-    if (made) {
+    if (made)
         made->given.n = 0;
-        w.given = c->parses_special ? NULL : &made->given;
-    }
+    if (!c->parses_special && (made || c->bos.n > 0))
+        w.given = made ? &made->given : &own;
     ggl_status st = llm_tools_shown(&w.x.tools, llm_talk_get(talk, "tools"), &arena, err);
     if (st == GGL_OK)
         st = llm_deferred_texts(&w.x.found, talk, w.x.p, &arena, write_tools, (void *)c, err);
@@ -677,9 +682,10 @@ ggl_status llm_chat_prompt(const llm_chat *c, const llm_talk *talk, const llm_ch
         (void)ggl_within(err, st, "%s", w.x.p->name);
     const size_t n = *size;
     if (st == GGL_OK)
-        st = add_bos(c, text, size, err);
+        st = add_bos(c, w.given, text, size, err);
     if (st == GGL_OK && made)
         note_made(&w, *size - n, made);
+    llm_spans_fini(&own);
     ggl_arena_fini(&arena);
     return st;
 }

@@ -172,6 +172,7 @@ static ending loop(run *r, const tn *t) {
     tv_loop *l = llm_tv_alloc(&r->h, 1, sizeof *l);
     *l = (tv_loop){.list = all, .outer = r->looping};
     r->looping = l;
+    const bool is_empty = all->n == 0; /* which the loop may make of a list */
     for (l->i = 0; l->i < all->n; l->i++) {
         llm_tv_step(&r->h, 1);
         const size_t mark = llm_run_enter(r);
@@ -184,7 +185,7 @@ static ending loop(run *r, const tn *t) {
             break;
     }
     r->looping = l->outer;
-    return all->n == 0 ? statements(r, t->e) : DONE;
+    return is_empty ? statements(r, t->e) : DONE;
 }
 
 /* --- statements ------------------------------------------------------------------------------- */

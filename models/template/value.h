@@ -67,6 +67,12 @@ typedef struct tv_dict {
 
 typedef struct tv_origin tv_origin; /* origin.h */
 
+/* A long text to which others were added, and room behind it. */
+typedef struct tv_growing {
+    char *s;
+    size_t n, cap;
+} tv_growing;
+
 /* One rendering. A function that fails abandons `attempt`, so its result is always a value. */
 typedef struct tv_heap {
     ggl_arena arena;
@@ -77,7 +83,10 @@ typedef struct tv_heap {
     int line;          /* of the node that is evaluated */
     int depth;         /* of nested values, expressions and calls in progress */
     tv_origin *origin; /* NULL: it is not noted */
-    int64_t now;       /* local time in seconds since 1970; 0: the system is asked */
+    tv_growing
+        growing[4]; /* the texts that were put together last; next_growing is replaced next */
+    unsigned next_growing;
+    int64_t now; /* local time in seconds since 1970; 0: the system is asked */
     os_attempt attempt;
     ggl_status status;
 } tv_heap;

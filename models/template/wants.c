@@ -8,6 +8,7 @@
 #include "common/json_write.h"
 #include "ggl/internal/text.h"
 #include "origin.h"
+#include "whole_tools.h"
 
 /* --- messages ----------------------------------------------------------------------------------- */
 
@@ -180,9 +181,12 @@ static tv message_of(tv_heap *h, const llm_wants *w, const llm_talk_message *m) 
 /* Notes what stems from a message: all its texts but the role, of which templates make control tokens. */
 static void give(tv_heap *h, const llm_talk_message *m) {
     llm_tv_give(h, m->content);
-    for (size_t i = 0; i < m->object->n; i++)
-        if (!ggl_str_is(json_name(m->object, i), "role"))
+    for (size_t i = 0; i < m->object->n; i++) {
+        const ggl_str name = json_name(m->object, i);
+        llm_tv_give(h, name);
+        if (!ggl_str_is(name, "role"))
             llm_tv_give_json(h, &m->object->item[i]);
+    }
 }
 
 /* Gives the tools to the first system message, which is made if there is none. False: there is. */
@@ -211,18 +215,21 @@ tv llm_wants_messages(tv_heap *h, const llm_wants *w, llm_wanted *x) {
     for (size_t i = 0; h->origin && x->found && i < llm_talk_n(t); i++)
         llm_tv_give(h, x->found[i]);
     const llm_places places = llm_place_systems(h, &w->systems, t, x->p, x->found);
-    size_t *index = llm_tv_alloc(h, places.n + 1, sizeof *index), k = 0;
+    llm_shown_message *shown = llm_tv_alloc(h, places.n + 1, sizeof *shown);
+    size_t k = 0;
     tv list = llm_tv_new_list(h, TV_LIST),
        first = places.n > 0 ? message_of(h, w, &places.item[0].m) : tv_none();
     if (add_tools(h, w, x, &places, &first)) {
         llm_tv_push(h, list, first);
-        index[k++] = SIZE_MAX;
+        shown[k++] = (llm_shown_message){first.dict, SIZE_MAX};
     }
     for (size_t i = 0; i < places.n; i++) {
-        index[k++] = places.item[i].at;
-        llm_tv_push(h, list, i == 0 && k == 1 ? first : message_of(h, w, &places.item[i].m));
+        const tv m = i == 0 && k == 0 ? first : message_of(h, w, &places.item[i].m);
+        llm_tv_push(h, list, m);
+        shown[k++] = (llm_shown_message){m.dict, places.item[i].at};
     }
-    x->at = index;
+    x->shown = shown;
+    x->n_shown = k;
     x->changes = places.changes;
     return list;
 }
@@ -266,6 +273,16 @@ static void want_tools(llm_wants *w, int k) {
     w->tools = k == 0 ? WANTS_NO_TOOLS : k == 1 ? WANTS_TOOLS_TEXT : WANTS_TOOLS_LIST;
 }
 
+static void want_members(llm_wants *w, int k) {
+    w->tool_members = (w->tool_members & LLM_TOOL_PROPERTIES) | (k & 1 ? LLM_TOOL_DESCRIPTION : 0) |
+                      (k & 2 ? LLM_TOOL_PARAMETERS : 0);
+}
+
+static void want_properties(llm_wants *w, int k) {
+    w->tool_members =
+        (w->tool_members & ~(unsigned)LLM_TOOL_PROPERTIES) | (k == 1 ? LLM_TOOL_PROPERTIES : 0);
+}
+
 /* True if the template's text has a member's name: .name, 'name' or "name". */
 static bool names(const search *x, const char *name) {
     const size_t n = strlen(name);
@@ -295,6 +312,13 @@ static bool names(const search *x, const char *name) {
  * escaped if they are shown as JSON; in other forms, only the value may appear. */
 static const char talk[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"zqc\"}]}",
                   tools[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], " TOOLS,
+                  bare_tools[] =
+                      "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": "
+                      "[{\"type\": \"function\", \"function\": {\"name\": \"zqf\"}}]}",
+                  no_properties[] =
+                      "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": "
+                      "[{\"type\": \"function\", \"function\": {\"name\": \"zqf\", "
+                      "\"parameters\": {\"type\": \"object\"}}}]}",
                   calls[] = CALLS("abcdefghi"),
                   other_ids[] = CALLS("call_0123456789abcdefghijklmn");
 
@@ -439,6 +463,10 @@ ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text, llm
         st = try_forms(&s, want_tools, 3, tools, "zqf", &found);
     if (has_variable)
         w->tools = WANTS_VARIABLE;
+    if (st == GGL_OK && w->tools != WANTS_NO_TOOLS)
+        st = try_forms(&s, want_members, 4, bare_tools, "zqf", &found);
+    if (st == GGL_OK && w->tools != WANTS_NO_TOOLS)
+        st = try_forms(&s, want_properties, 2, no_properties, "zqf", &found);
     if (st == GGL_OK)
         st = names(&s, "tool_calls") ? find_calls(&s) : GGL_OK;
     if (st == GGL_OK && llm_template_mentions(t, "reasoning_effort"))

@@ -21,7 +21,8 @@ typedef struct llm_wants {
     bool short_ids; /* ids of calls have nine letters and digits, as Mistral's templates check */
     llm_shown_systems systems;
     wants_tools tools;
-    unsigned efforts;   /* of reasoning, which it refuses: bits of a table's rows (wants.c) */
+    unsigned tool_members; /* that tools must have: LLM_TOOL_DESCRIPTION .. */
+    unsigned efforts;      /* of reasoning, which it refuses: bits of a table's rows (wants.c) */
     unsigned reasoning; /* the names of reasoning that it reads: bits of a table's rows (wants.c) */
 } llm_wants;
 
@@ -38,6 +39,12 @@ const char *llm_wants_effort(const llm_wants *w, const json_value *asked);
 /* The name of an effort as a constant text; NULL: it is none that is known. */
 const char *llm_wants_effort_of(const json_value *asked);
 
+/* A message of the list. Templates may change the list, so it is known by its value. */
+typedef struct llm_shown_message {
+    const tv_dict *value;
+    size_t at; /* its index in the conversation; SIZE_MAX: it has none */
+} llm_shown_message;
+
 /* Makes the list of messages that the template wants. */
 typedef struct llm_wanted {
     const llm_talk *talk;
@@ -45,7 +52,8 @@ typedef struct llm_wanted {
     const json_value *tools; /* that are shown from the beginning; NULL: none */
     const ggl_str *found;    /* texts at the end of messages, by their index; NULL: none */
     /* Are set: */
-    const size_t *at; /* of each message its index in the conversation, SIZE_MAX if it has none */
+    const llm_shown_message *shown; /* [n_shown] */
+    size_t n_shown;
     llm_chat_changes changes;
 } llm_wanted;
 tv llm_wants_messages(tv_heap *h, const llm_wants *w, llm_wanted *x);

@@ -66,10 +66,12 @@ def write(path, template, tokens, types, merges, chains, eos, context=4096):
 
 
 def parrot(path, answer, marks="", piece=3, begun=""):
-    """Writes a model with one answer. begun: the text with which the prompt ends, whose last byte is no piece; `answer` comes in pieces of about so
-    many bytes."""
+    """Writes a model with one answer. begun: the text with which the prompt ends; `answer` comes in pieces of about so many bytes."""
     spell = letters()
-    words = ["".join(spell[b] for b in p) for p in cut(answer.encode(), piece)]
+    pieces = cut(answer.encode(), piece)
+    if begun.encode()[-1:] in pieces:  # behind it the answer begins, and nothing else
+        return parrot(path, answer, marks, piece + 1, begun)
+    words = ["".join(spell[b] for b in p) for p in pieces]
     tokens = [spell[b] for b in range(256)] + ["<|eos|>", "<|go|>"]
     types = [1] * 256 + [3, 3]
     more = [w for w in dict.fromkeys(words) if w not in tokens]

@@ -160,9 +160,10 @@ TEST(wrong_parameters) {
     llm_calls_free(NULL);
 }
 
-/* Answers that repeat a piece; the steps grow like their length, whether they come whole or byte
+/* Answers that begin with a text and repeat a piece; the steps grow like their length, whether they come whole or byte
  * by byte. */
-static uint64_t steps_of(const char *format, const char *piece, size_t times, bool bytes) {
+static uint64_t steps_of(const char *format, const char *begin, const char *piece, size_t times,
+                         bool bytes) {
     llm_calls *c;
     llm_calls_part part;
     const llm_calls_params p = {
@@ -171,6 +172,8 @@ static uint64_t steps_of(const char *format, const char *piece, size_t times, bo
     if (!CHECK_OK(llm_calls_new(&c, &p, &err), &err))
         return 0;
     ggl_n_steps = 0;
+    if (begin && !CHECK_OK(llm_calls_add(c, begin, strlen(begin), &err), &err))
+        return 0;
     for (size_t i = 0; i < times; i++)
         for (size_t k = 0; k < n; k += bytes ? 1 : n)
             if (!CHECK_OK(llm_calls_add(c, piece + k, bytes ? 1 : n, &err), &err))
@@ -183,7 +186,8 @@ static uint64_t steps_of(const char *format, const char *piece, size_t times, bo
 }
 
 LONG_TEST(hostile_answers_take_linear_time) {
-    static const char *const hostile[][2] = {
+    static const char *const hostile[][3] = {
+        /* the third begins the answer */
         {"hermes", "<tool_call>{\""},
         {"hermes", "<tool_call>{\"a"},
         {"hermes", "<tool_call>"},
@@ -230,13 +234,19 @@ LONG_TEST(hostile_answers_take_linear_time) {
         {"muse", "<atem:invoke name=\"f\"></atem:parameter>"},
         {"kimi-k3", "<|open|>call tool=\"f"},
         {"kimi-k3", "<|open|>call tool=\"f\"<|sep|><|open|>argument key=\""},
+        {"muse", " ", "<atem:invoke name=\"f\"><atem:parameter name=\"s"},
+        {"minimax-m2", "\n",
+         "<minimax:tool_call><invoke name=\"f\"><parameter name=\"s\">x</parameter>"},
+        {"glm", " ", "<tool_call>f<arg_key>s</arg_key>"},
+        {"glm", " ", "<tool_call>f<arg_key>s"},
         {"k2-horizon", "<ifm|tool_call>f<ifm|arg_key>a<ifm|arg_type>"},
     };
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++)
         for (int bytes = 0; bytes < 2; bytes++) {
-            const uint64_t small = steps_of(hostile[i][0], hostile[i][1], 500, bytes);
-            test_linear(hostile[i][1], small, steps_of(hostile[i][0], hostile[i][1], 4000, bytes),
-                        8);
+            const uint64_t small =
+                steps_of(hostile[i][0], hostile[i][2], hostile[i][1], 500, bytes);
+            test_linear(hostile[i][1], small,
+                        steps_of(hostile[i][0], hostile[i][2], hostile[i][1], 4000, bytes), 8);
         }
 }
 
@@ -247,7 +257,7 @@ static uint64_t steps_of_map(int n_calls) {
     for (int i = 0; i < n_calls; i++)
         end += sprintf(end, "%s\"f%d\": {}", i ? ", " : "", i);
     sprintf(end, "}<|tools_suffix|>");
-    const uint64_t n = steps_of("apertus", text, 1, false);
+    const uint64_t n = steps_of("apertus", NULL, text, 1, false);
     free(text);
     return n;
 }

@@ -307,7 +307,7 @@ TEST(places) {
 #define RESULT(text) "[Result of a tool]\n" text "\n[End of result]"
 #define BEGIN        "[System message]\n"
 #define END          "\n[End of system message]"
-    static const struct {
+    const struct {
         const char *text, *messages, *want, *notes;
     } rows[] = {
         {own[0], M("system", "a") ", " M("system", "b") ", " M("user", "c"),

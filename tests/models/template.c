@@ -467,6 +467,29 @@ TEST(messages) {
     }
 }
 
+/* A prompt that is collected in a variable takes memory for its length, not for the square of it. */
+TEST(long_texts) {
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"{% set n = namespace(s='') %}{% for i in range(20000) %}{% set n.s = n.s ~ ('a' ~ i) ~ "
+         "'x' * 40 %}{% endfor %}{{ n.s|length }} {{ n.s[-42:-38] }}",
+         "908890 99xx"},
+        {"{% set n = namespace(s='') %}{% for i in range(20000) %}{% set n.s = n.s + 'x' * 50 %}"
+         "{% endfor %}{{ n.s|length }}",
+         "1000000"},
+        {"{% set a = 'x' * 2000 ~ 'y' %}{% set b = a ~ '1' %}{% set c = a ~ '2' %}{% set d = b ~ b "
+         "%}{% set e = b ~ '3' %}{{ a[-1:] }} {{ b[-2:] }} {{ c[-2:] }} {{ d|length }} {{ d[-2:] "
+         "}} {{ e[-3:] }}",
+         "y y1 y2 4004 y1 y13"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *got = render(cases[i].text);
+        CHECK_STR(got ? got : err.msg, cases[i].shown);
+        ggl_free(got);
+    }
+}
+
 /* What transformers' environment refuses, and templates of published models need: they change lists, as Python does, and write generators as JSON. */
 TEST(beyond_transformers) {
     static const struct {
@@ -486,6 +509,8 @@ TEST(beyond_transformers) {
         {"{% set l = [1, 2, 3] %}{% for x in l %}{{ x }}{% if x == 1 %}{% set _ = l.pop(0) %}"
          "{% endif %}{% endfor %}",
          "13"},
+        {"{% set l = [1] %}{% for x in l %}{{ x }}{{ l.clear() }}{% else %}none{% endfor %}",
+         "1None"},
         {"{{ [3, 1]|map('string')|tojson }}{{ {'a': 1}|items|tojson }}",
          "[\"3\", \"1\"][[\"a\", 1]]"},
     };
@@ -834,6 +859,61 @@ TEST(calls_beside_no_content) {
     }
 }
 
+/* A tool needs no description, no parameters, and parameters no properties: some templates refuse it without, and get empty ones. */
+TEST(tools_that_have_little) {
+    static const struct {
+        const char *text, *want, *of_null; /* what is shown without a description, and with null */
+    } row[] = {
+        {"{{ f|tojson }}", "{\"name\": \"f\"}", "{\"name\": \"f\", \"description\": null}"},
+        {"{{ f.name + f.description|tojson }}", "f\"\"", "f\"\""},
+        {"{{ f.name + f.description }}.", "f.", "f."},
+        {"{{ f.name + f.parameters|tojson }} {{ f.description }}",
+         "f{\"type\": \"object\", \"properties\": {}} ",
+         "f{\"type\": \"object\", \"properties\": {}} None"},
+        {"{% for k, v in f.parameters.properties.items() %}{{ k }}{% endfor %}{{ f.name + "
+         "f.description }}",
+         "f", "f"},
+        {"{{ raise_exception('never') }}", "t:1: the template refuses this conversation: never",
+         "t:1: the template refuses this conversation: never"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (int k = 0; k < 2; k++) {
+            char text[512], talk[512], *got;
+            size_t n;
+            err = (ggl_error){0};
+            snprintf(text, sizeof text,
+                     "{%% for t in tools or [] %%}{%% set f = t.function %%}%s{%% endfor %%}",
+                     row[i].text);
+            snprintf(talk, sizeof talk,
+                     "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": "
+                     "[{\"type\": \"function\", \"function\": {\"name\": \"f\"%s}}]}",
+                     k == 0 ? "" : ", \"description\": null");
+            (void)by_template(text, strlen(text), talk, &got, &n);
+            CHECK_STR(got ? got : err.msg, k == 0 ? row[i].want : row[i].of_null);
+            ggl_free(got);
+        }
+    static const char *const of_schema[][2] = {
+        {"{% for t in tools or [] %}{{ t.function.parameters|tojson }}{{ t.function.name }}{% for "
+         "k "
+         "in t.function.parameters.properties.items() %}{% endfor %}{% endfor %}",
+         "{\"type\": \"object\", \"properties\": {}}f"},
+        {"{% for t in tools or [] %}{{ t.function.parameters|tojson }}{{ t.function.name }}{% "
+         "endfor "
+         "%}",
+         "{\"type\": \"object\"}f"}};
+    for (int i = 0; i < 2; i++) {
+        char *got;
+        size_t n;
+        (void)by_template(of_schema[i][0], strlen(of_schema[i][0]),
+                          "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": "
+                          "[{\"type\": \"function\", \"function\": {\"name\": \"f\", "
+                          "\"parameters\": {\"type\": \"object\"}}}]}",
+                          &got, &n);
+        CHECK_STR(got ? got : err.msg, of_schema[i][1]);
+        ggl_free(got);
+    }
+}
+
 /* Mistral's templates refuse ids of calls that are not nine letters and digits. */
 TEST(ids_of_calls) {
     static const char strict[] =
@@ -863,6 +943,14 @@ TEST(refusals_and_their_messages) {
         {"{{ raise_exception('set the variable city') if not city }}", "city", false},
         {"{{ raise_exception('no a') if messages[0].content == 'b' }}", "no a", true},
         {"{% for m in messages %}{{ raise_exception('no b') if m.content == 'b' }}{% endfor %}",
+         "no b", true},
+        {"{% set x = {'content': 'x'} %}{% for i in range(40) %}{% set _ = messages.append(x) %}"
+         "{% endfor %}{% for m in messages %}{{ raise_exception('no x') if m.content == 'x' and "
+         "loop.last }}{% endfor %}",
+         "no x", false}, /* a message of the template's own */
+        {"{% set x = {'content': 'x'} %}{% for i in range(40) %}{% set _ = messages.insert(0, x) "
+         "%}{% endfor %}{% for m in messages %}{{ raise_exception('no b') if m.content == 'b' }}"
+         "{% endfor %}",
          "no b", true},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
