@@ -196,6 +196,10 @@ static ggl_status list_pictures(const llm_session *s, const int32_t *id, size_t 
         step = 1;
         if (id[i] >= 0 || !s->media)
             continue;
+        if (*n_out == LLM_PROMPT_CACHE_PICTURES) {
+            ggl_free(x);
+            return llm_prompt_cache_many_pictures(err);
+        }
         if (!llm_media_whose(s->media, id[i], now.digest, &first, &n_rows) ||
             !ggl_grow(&x, &cap, *n_out + 1, sizeof *x)) {
             ggl_free(x);

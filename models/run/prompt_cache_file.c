@@ -301,6 +301,11 @@ static ggl_status check_states(const prompt_cache_content *c, ggl_error *err) {
     return GGL_OK;
 }
 
+ggl_status llm_prompt_cache_many_pictures(ggl_error *err) {
+    return ggl_fail(err, GGL_LIMIT, "a prompt cache has at most %d pictures and sounds",
+                    (int)LLM_PROMPT_CACHE_PICTURES);
+}
+
 /* Reads what heads of older versions do not have. */
 static ggl_status take_more(reader *r, prompt_cache_content *c, ggl_error *err) {
     if (r->n - r->at < sizeof(uint64_t))
@@ -312,6 +317,8 @@ static ggl_status take_more(reader *r, prompt_cache_content *c, ggl_error *err) 
         r, n_pictures <= r->n / sizeof *c->picture ? n_pictures * sizeof *c->picture : r->n);
     c->n_states = (size_t)n_states;
     c->n_pictures = (size_t)n_pictures;
+    if (n_pictures > LLM_PROMPT_CACHE_PICTURES && !r->bad)
+        return llm_prompt_cache_many_pictures(err);
     return r->bad ? damaged(err) : check_states(c, err);
 }
 

@@ -24,7 +24,11 @@
 #include "ggl/internal/gguf.h"
 #include "llm/internal/media.h"
 
-enum { LLM_PROMPT_CACHE_ENTRIES = 2, LLM_PROMPT_CACHE_TEXT = 1000 };
+enum {
+    LLM_PROMPT_CACHE_PICTURES = 4096,
+    LLM_PROMPT_CACHE_ENTRIES = 2,
+    LLM_PROMPT_CACHE_TEXT = 1000
+};
 
 /* What a file must have been made with. */
 typedef struct prompt_cache_key {
@@ -70,6 +74,8 @@ ggl_status llm_prompt_cache_read(prompt_cache_content *out, const prompt_cache_k
 /* Finds state i of a file that was read; of its bytes only the first are checked. GGL_FORMAT. */
 ggl_status llm_prompt_cache_read_state(const prompt_cache_content *c, size_t i,
                                        prompt_cache_entry *out, ggl_error *err);
+/* GGL_LIMIT: there are more than LLM_PROMPT_CACHE_PICTURES, of which each is looked up among all. */
+ggl_status llm_prompt_cache_many_pictures(ggl_error *err);
 /* True if these are the first bytes of a prompt cache, also of one that was cut off early. */
 bool llm_prompt_cache_is(const void *data, size_t size);
 /* Sets *model to the name of the model that the file was made with. False: the file is no prompt cache of this
