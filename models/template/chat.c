@@ -489,6 +489,8 @@ bool llm_chat_notes(const llm_chat_changes *c, const char *between, char text[LL
          "messages of the user are part of the ones before them, because the chat template takes "
          "no "
          "two in a row"},
+        {c->n_calls, "a call of a tool is text, because the chat template shows none",
+         "calls of tools are text, because the chat template shows none"},
         {c->n_results,
          "the result of a tool stands in a message of the user, because the chat template shows "
          "none",

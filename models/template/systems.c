@@ -1,7 +1,12 @@
 #include "systems.h"
 
+#include "common/json_write.h"
+#include "origin.h"
+
 /* What stands around the text of a system message in a message of another role. */
 static const char begins[] = "[System message]\n", ends[] = "\n[End of system message]";
+/* .. around a call of a tool, .. */
+static const char call_begins[] = "[Call of a tool]\n", call_ends[] = "\n[End of call]";
 /* .. and around the result of a tool, where the template has no such role. */
 static const char result_begins[] = "[Result of a tool]\n", result_ends[] = "\n[End of result]";
 
@@ -59,9 +64,35 @@ static bool takes_text(const llm_talk_message *m) {
     return ggl_str_is(m->role, "user") || is_result(m);
 }
 
+/* Writes a call behind the content of its message. */
+static void add_call(placing *p, llm_placed *to, const llm_talk_call *call) {
+    llm_json_out out = {0};
+    tv_text text = {0};
+    llm_json_put_value(&out, call->arguments);
+    llm_tv_puts(p->h, &text, call_begins);
+    put(p->h, &text, call->name);
+    llm_tv_puts(p->h, &text, " ");
+    const ggl_str arguments = {ggl_arena_strndup(&p->h->arena, out.s ? out.s : "", out.n), out.n};
+    const bool failed = out.failed || !arguments.s;
+    ggl_free(out.s);
+    if (failed)
+        llm_tv_fail(p->h, GGL_NOMEM, "out of memory for a conversation");
+    llm_tv_give(p->h, arguments);
+    put(p->h, &text, arguments);
+    llm_tv_puts(p->h, &text, call_ends);
+    const ggl_str all = llm_tv_done(&text);
+    if (to->whole.n == 0)
+        put(p->h, &to->whole, to->m.content);
+    llm_tv_puts(p->h, &to->whole, to->whole.n > 0 ? "\n\n" : "");
+    put(p->h, &to->whole, all);
+    p->to.changes.n_calls++;
+}
+
 static llm_placed *push(placing *p, size_t i) {
     llm_placed *to = &p->to.item[p->to.n++];
     *to = (llm_placed){.m = *message_at(p, i), .at = p->at[i]};
+    for (size_t k = 0; p->shown->no_call && k < to->m.n_calls; k++)
+        add_call(p, to, &to->m.call[k]);
     if (p->shown->no_result && is_result(&to->m)) {
         tv_text text = {0};
         llm_tv_puts(p->h, &text, result_begins);

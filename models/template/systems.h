@@ -10,6 +10,7 @@ typedef struct llm_shown_systems {
     bool not_one;    /* none at all */
     bool only_one;   /* one at the beginning, but not several */
     bool only_first; /* none behind other messages */
+    bool no_call;    /* no call of a tool */
     bool no_result;  /* no result of a tool */
     bool one_user;   /* no two messages of the user that follow each other */
 } llm_shown_systems;

@@ -420,12 +420,12 @@ static ggl_status find_systems(const search *s) {
 }
 
 /* Finds what the template wants of calls. */
-static ggl_status find_calls(const search *s) {
-    bool found, shown = true;
-    ggl_status st = try_forms(s, want_calls, 4, calls, "\"zq\"", &found);
-    if (st == GGL_OK && !found) /* it does not show them as JSON */
-        st = try_forms(s, want_calls, 4, calls, "qvz", &found);
-    if (st == GGL_OK && found)
+static ggl_status find_calls(const search *s, bool *found) {
+    bool shown = true;
+    ggl_status st = try_forms(s, want_calls, 4, calls, "\"zq\"", found);
+    if (st == GGL_OK && !*found) /* it does not show them as JSON */
+        st = try_forms(s, want_calls, 4, calls, "qvz", found);
+    if (st == GGL_OK && *found)
         st = s->shows(s->ctx, s->w, other_ids, "qvz", &shown, s->err);
     s->w->short_ids = st == GGL_OK && !shown;
     return st;
@@ -468,8 +468,13 @@ ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text, llm
     if (st == GGL_OK && w->tools != WANTS_NO_TOOLS)
         st = try_forms(&s, want_properties, 2, no_properties, "zqf", &found);
     if (st == GGL_OK)
-        st = names(&s, "tool_calls") ? find_calls(&s) : GGL_OK;
+        st = names(&s, "tool_calls") ? find_calls(&s, &found)
+                                     : shows(ctx, w, calls, "qvz", &found, err);
+    const bool shows_calls = found;
     if (st == GGL_OK && llm_template_mentions(t, "reasoning_effort"))
         st = find_efforts(&s);
-    return st == GGL_OK ? find_systems(&s) : st;
+    if (st == GGL_OK)
+        st = find_systems(&s);
+    w->systems.no_call = !shows_calls;
+    return st;
 }

@@ -99,12 +99,14 @@ TEST(definitions) {
         const char *text, *want;
     } rows[] = {
         {"{% for t in tools or [] %}[{{ t.function.name }}]\n{% endfor %}" LOOP,
-         "[Search]\n<user>go<assistant><tool>Sees:\ntool: "
+         "[Search]\n<user>go<assistant>[Call of a tool]\nSearch {}\n[End of "
+         "call]<tool>Sees:\ntool: "
          "Search\n<functions>\n[Fetch]\n[Ask]\n</functions>"
          "<tool>tool: Fetch\ntool: None"},
         {"<{% for t in tools or [] %}{{ ', ' if not loop.first }}({{ t.function.name }}){% endfor "
          "%}>" LOOP,
-         "<(Search)><user>go<assistant><tool>Sees:\ntool: Search\n<functions>\n(Fetch), "
+         "<(Search)><user>go<assistant>[Call of a tool]\nSearch {}\n[End of "
+         "call]<tool>Sees:\ntool: Search\n<functions>\n(Fetch), "
          "(Ask)\n</functions><tool>tool: Fetch\ntool: None"},
         {"{% for t in tools or [] %}{{ t.function.name }},{% endfor %}{% for t in tools or [] "
          "%}({{ t.function.description }}){% endfor %}" LOOP,

@@ -452,3 +452,20 @@ TEST(ids) {
     llm_talk_free(talk);
     llm_chat_free(chat);
 }
+
+/* Calls that the template does not show are text, behind what their message says. */
+TEST(calls_as_text) {
+    static const char plain[] = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}";
+    check_prompt(
+        plain,
+        "{\"messages\": [" M(
+            "user", "a") ", {\"role\": \"assistant\", \"content\": \"I look.\", "
+                         "\"tool_calls\": [{\"id\": \"1\", \"type\": \"function\", \"function\": "
+                         "{\"name\": \"f\", "
+                         "\"arguments\": \"{\\\"n\\\": 12345678901234567890}\"}}, {\"id\": \"2\", "
+                         "\"type\": "
+                         "\"function\", \"function\": {\"name\": \"g\", \"arguments\": {}}}]}]}",
+        "<user>a<assistant>I look.\n\n[Call of a tool]\nf {\"n\": 12345678901234567890}\n[End of "
+        "call]\n\n[Call of a tool]\ng {}\n[End of call]",
+        "2 calls of tools are text, because the chat template shows none");
+}

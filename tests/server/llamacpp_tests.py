@@ -64,7 +64,7 @@ DIFFERS = [
     (r"(proxy::test_mcp_proxy.*|security::test_cors_proxy_.*)", DIED, "the server fetches no pages for clients"),
     (r"router::test_router_(download|delete)_model", r"405 == 200", "clients do not change what is on the disk"),
     (r"router::test_router_remote_preset", DIED, "presets are local files"),
-    (r"vision_api::test_(v1_)?models_supports_multimodal_capability", r"'models'", "/v1/models has OpenAI's form; capabilities are in /api/tags"),
+    (r"vision_api::test_(v1_)?models_supports_multimodal_capability", r"'models'", "the list of models is \"data\", not \"models\""),
     (r"basic::test_server_multiple_addresses", DIED, "one address; 0.0.0.0 and :: are all of them"),
     (r"mcp_servers::.*", DIED, "the server runs no tools"),
     (r"metrics::test_metrics_disabled", r"200 == 501", "/metrics is there without a flag"),

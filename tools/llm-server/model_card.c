@@ -1,4 +1,6 @@
 #include "model_card.h"
+
+#include "quant/quant_mix.h"
 #include "ggl/internal/gguf.h"
 #include "common/gguf_text.h"
 #include "ggl/internal/os_fs.h"
@@ -41,6 +43,16 @@ model_card model_card_of(const ggl_gguf *f) {
         best = of_type[i] > of_type[best] ? i : best;
     const ggl_type_info *info = ggl_type_get(best);
     c.weight_type = info ? info->name : "";
+    const ggl_gguf_value *kind = ggl_gguf_find(f, "general.file_type");
+    double number = -1;
+    const quant_mix *mix;
+    if (kind && (kind->is_array || !ggl_gguf_number(kind, 0, &number)))
+        number = -1;
+    for (int i = 0; number >= 0 && (mix = llm_quant_mix_at(i)); i++)
+        if (mix->file_type == number) { /* the published name; its tensors have several types */
+            c.weight_type = mix->name;
+            break;
+        }
     const ggl_str family = text_of_key(f, "general.architecture");
     snprintf(c.family, sizeof c.family, "%.*s", (int)(family.n < 63 ? family.n : 63), family.s);
     llm_arch *arch;

@@ -83,6 +83,7 @@ typedef struct llm_chat_changes {
     size_t
         n_moved; /* system messages whose texts stand in messages of the user or results of tools */
     size_t n_users;   /* messages of the user that are one with the one before them */
+    size_t n_calls;   /* calls of tools that stand in the contents of their messages */
     size_t n_results; /* results of tools that stand in messages of the user */
     bool hides_tools; /* there are tools, but the template shows none */
     const char *effort,
