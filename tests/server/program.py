@@ -203,6 +203,11 @@ def unknown():
               ("/api/generate", {"prompt": "a", "stream": False}), ("/api/show", {"model": "chat"}), ("/completion", {"prompt": "a", "n_predict": 1}),
               ("/tokenize", {"content": "a"}), ("/detokenize", {"tokens": [5]}), ("/apply-template", CHAT))
     with tempfile.TemporaryDirectory() as folder:
+        if os.path.exists("/dev/full"): # as a full disk
+            with Server([BINARY, *SMALL, "--log-file", "/dev/full"]) as s:
+                check(all(s.get("/v1/models")[0] == 200 for _ in range(3)), "it goes on")
+                s.stop()
+                check(sum("log cannot be written" in x for x in s.lines) == 1, s.lines)
         with Server([BINARY, *SMALL, "-n", "4", "--log-file", folder + "/log"]) as s:
             for path, body in bodies:
                 status, headers, text = s.post(path, dict(body, absent=None))
