@@ -344,7 +344,8 @@ TEST(failed_runs) {
         CHECK_INT(llm_engine_get_stats(f.e).n_prompt, n_prompt);
         CHECK(a->why == LLM_END_FAILED && b->why == LLM_END_FAILED && a->message[0]);
         CHECK(fixture_finish(&f) && waits->why == LLM_END_MAX);
-        CHECK_INT(llm_engine_get_stats(f.e).n_failed, 2);
+        CHECK_INT(llm_engine_get_stats(f.e).n_cancelled, 2); /* with the step in which they were */
+        CHECK_INT(llm_engine_get_stats(f.e).n_failed, 0);
     }
     finish();
 }

@@ -252,7 +252,8 @@ typedef struct llm_engine_stats {
     int64_t n_steps;
     int64_t n_prompt, n_reused; /* tokens of prompts that were run, and that were not run again */
     int64_t n_drawn;
-    int64_t n_ended, n_failed, n_cancelled; /* sequences; n_ended counts all */
+    int64_t n_ended, n_failed,
+        n_cancelled; /* sequences; n_ended counts all, n_cancelled also those of a step that was stopped (GGL_CANCELLED) */
     int64_t n_preempted; /* how often a sequence made room for another, to be continued later */
     int64_t n_drafts;    /* steps of a sequence with guesses; and of these */
     int64_t n_guessed, n_right;
