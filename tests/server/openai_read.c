@@ -613,6 +613,23 @@ TEST(names_of_other_servers) {
                 "\"reasoning\": {\"effort\": \"low\", \"y\": 1}, \"text\": {\"z\": 1}}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
     CHECK_STR(a->ignored.names, "z, y, x");
+    a = request(&api_openai_responses,
+                "{\"input\": [{\"type\": \"web_search_call\", \"id\": \"x\", \"action\": {}}, "
+                "{\"role\": \"user\", \"content\": \"Hi\"}]}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK_STR(a->ignored.names, "input.web_search_call");
+    /* what may be a message is not left out, and something is asked */
+    refuses(&api_openai_responses,
+            "{\"input\": [{\"type\": \"mesage\", \"role\": \"user\", \"content\": \"a\"}]}",
+            "input[0]: items of type \"mesage\" are not supported; did you mean \"message\"?");
+    refuses(&api_openai_responses,
+            "{\"input\": [{\"role\": \"user\", \"content\": \"Hi\"}, {\"type\": \"note\", "
+            "\"content\": \"a\"}]}",
+            "input[1]: items of type \"note\" are not supported; give messages, function calls");
+    refuses(&api_openai_responses,
+            "{\"instructions\": \"a\", \"input\": [{\"type\": \"web_search_call\"}, {\"type\": "
+            "\"custom_tool_cal\"}]}",
+            "input[1]: items of type \"custom_tool_cal\" are not supported; did you mean");
     facts.strict_fields = true;
 }
 

@@ -150,6 +150,8 @@ static void begin_store(void) {
              "[{\"id\":\"msg_T_xq\",\"role\":\"user\",\"content\":\"one\"}," SAYS("A_9", "yes") "]",
              "{}", "");
     put_text(store, "conv_U", "", 7, "[" USER("one") ",{\"role\":\"x\"}]", "{}", "");
+    put_text(store, "conv_W", "", 7, "[{\"id\":\"msg_W_xa\",\"role\":\"x\",\"content\":\"a\"}]",
+             "{}", "");
     put_text(store, "conv_V", "", 7, "[" REF("msg_none_0") "]", "{}", "");
 }
 
@@ -262,8 +264,10 @@ static const struct {
     /* an error in what was kept does not count what was sent */
     {"{\"conversation\":\"conv_U\",\"input\":\"a\"}", "input", NULL,
      "item 1 of what is named: \"role\" must be", GGL_USAGE},
+    {"{\"conversation\":\"conv_W\",\"input\":\"a\"}", "input", NULL,
+     "the kept item \"msg_W_xa\": \"role\" must be", GGL_USAGE},
     {"{\"conversation\":\"conv_V\",\"input\":\"a\"}", "conversation", NULL,
-     "item 0 of what is named: Item with id 'msg_none_0' not found", GGL_NOT_FOUND},
+     "the kept item \"msg_none_0\": Item with id 'msg_none_0' not found", GGL_NOT_FOUND},
     /* an error in what was sent now counts from there */
     {"{\"previous_response_id\":\"resp_B\",\"input\":[" USER("a") ",{\"role\":\"x\"}]}", "input",
      NULL, "input[1]: \"role\" must be", GGL_USAGE},

@@ -204,14 +204,32 @@ def conversations():
             check(e["param"] == "metadata" and "metadata" in e["message"], e)
         check(get(s, "/v1/conversations/" + talk["id"]) == named, "they stay without others")
         check(post(s, f"/v1/conversations/{talk['id']}", {"metadata": None})["metadata"] == {}, "null takes them away")
-        for body in ({"items": 7}, {"items": ["a"]}, {"metadata": []}, {}):
+        for body in ({"items": 7}, {"items": ["a"]}, {"metadata": []}, {}, {"items": []}):
             post(s, f"/v1/conversations/{talk['id']}/items", body, 400)
+        picture = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}
+        for bad, words in ((dict(hello, role="usr"), 'items[1]: "role" must be'), ({"type": "mesage", **hello}, 'did you mean "message"?'),
+                           ({"type": "nonsense", "content": "a"}, 'items of type "nonsense"'), (dict(hello, content=5), 'items[1]: "content" must be'),
+                           (dict(hello, content=[picture]), "items[1]: "), ({"type": "function_call"}, "items[1]: a call needs")):
+            for path in ("/v1/conversations", f"/v1/conversations/{talk['id']}/items"):
+                e = post(s, path, {"items": [hello, bad]}, 400)["error"]
+                check(e["param"] == "items" and words in e["message"] and "items[1]: " in e["message"], f"{bad}: {e}")
+        check("items[0]: " in post(s, "/v1/conversations", {"items": [{"type": "nonsense"}]}, 400)["error"]["message"], "only nonsense")
+        e = post(s, f"/v1/conversations/{talk['id']}/items", {"items": [{"type": "item_reference", "id": "msg_none_0"}]}, 404)["error"]
+        check("items[0]: Item with id" in e["message"], e)
+        check(len(get(s, f"/v1/conversations/{talk['id']}/items")["data"]) == 8, "nothing of these is kept")
+        for path in ("/v1/conversations", f"/v1/conversations/{talk['id']}"):
+            e = post(s, path, {"metadata": {"a": "b", "n": 1}}, 400)["error"]
+            check(e["param"] == "metadata" and '"n" must be a string, not a number' in e["message"], e)
+        status, headers, _ = s.post("/v1/conversations", {"metdata": {}, "itmes": [], "items": [hello, {"type": "web_search_call", "id": "ws_1"}]})
+        check(status == 200 and headers["X-Ignored-Fields"] == "metdata, itmes, items.web_search_call", headers)
         post(s, "/v1/conversations/conv_none/items", {"items": [hello]}, 404)
         post(s, f"/v1/conversations/{talk['id']}/none", {"items": [hello]}, 404)
         check(get(s, "/v1/conversations/" + talk["id"], method="DELETE")["deleted"] is True, "removed")
         check(error_of(ask(s, "a", status=404, conversation=talk["id"]))[1] == "conversation", "gone")
         check(s.request("POST", "/v1/conversations", b"")[0] == 200, "nothing need be said")
         check(s.stop() == 0, "exit code")
+    with Server([BINARY, *SMALL, "--strict-fields"]) as s:
+        check('did you mean "metadata"?' in post(s, "/v1/conversations", {"metdata": {}}, 400)["error"]["message"], "strict")
 
 
 def full():

@@ -8,6 +8,7 @@
 #include "admin.h"
 #include "api_recall.h"
 #include "api_shape.h"
+#include "ggl/internal/show.h"
 
 enum { ID_LETTERS = 29, MOST_LISTED = 100, LISTED = 20 };
 
@@ -221,31 +222,89 @@ static ggl_status check_room(const answer_store *s, const stored *x, size_t n_mo
                                 n, most);
 }
 
-/* Reads {"items": [..], "metadata": {..}}, of which one may be needed; null is as absent. id: of the conversation. */
-static ggl_status read_talk(llm_json **doc, const http_request *q, const char *id,
-                            llm_json_out *items, llm_json_out *metadata, const char *needed,
-                            ggl_error *err) {
+/* The body of a request about a conversation. */
+typedef struct talk_body {
+    ask *a; /* which reads the items */
+    bool has_items;
+    llm_json_out items, metadata; /* as they are kept */
+    const char *param;            /* the field that is wrong; NULL: none */
+} talk_body;
+
+static void free_body(talk_body *b) {
+    ask_free(b->a);
+    ggl_free(b->items.s);
+    ggl_free(b->metadata.s);
+}
+
+/* Makes an ask that accepts what the only model does, or, where there are several or it is not loaded, any of them may. */
+static ask *ask_for(models *t, const http_request *q) {
+    const server_facts any = {.strict_fields = models_options(t)->strict_fields};
+    server *s = models_is_single(t) ? model_peek(models_get_list(t)->at[0]) : NULL;
+    ask *a = ask_new(s ? server_get_facts(s) : &any);
+    if (a && !s)
+        a->sees = a->listens = a->fetches = true;
+    if (s)
+        model_unpeek(s);
+    if (a) {
+        a->store = models_store(t);
+        a->owner = models_client(t, q);
+        a->held = (memory_hold){.of = models_memory(t), .use = MEMORY_REQUESTS};
+    }
+    return a;
+}
+
+static ggl_status check_metadata(const json_value *v, ggl_error *err) {
+    for (size_t i = 0; i < v->n; i++) {
+        const ggl_str name = json_name(v, i);
+        if (v->item[i].kind != JSON_STRING)
+            return ggl_fail(err, GGL_USAGE,
+                            "\"metadata\": the value of \"%.*s\" must be a string, not %s",
+                            (int)ggl_utf8_cut(name.s, name.n, 60), name.s,
+                            llm_json_kind_text((json_kind)v->item[i].kind));
+    }
+    return GGL_OK;
+}
+
+/* Checks that requests can use the items, by what reads those of their input. */
+static ggl_status check_items(talk_body *b, const json_value *list, const char *id,
+                              ggl_error *err) {
+    b->has_items = true;
+    b->param = "items";
+    for (uint32_t i = 0; i < list->n; i++)
+        if (list->item[i].kind != JSON_OBJECT)
+            return ggl_fail(err, GGL_USAGE, "items[%u] must be an object, not %s", (unsigned)i,
+                            llm_json_kind_text((json_kind)list->item[i].kind));
+    openai_put_talk_items(id, list, &b->items);
+    return list->n > 0 ? openai_check_items(b->a, &b->param, err) : GGL_OK;
+}
+
+/* Reads {"items": [..], "metadata": {..}}, of which one may be needed; null is as absent. id: of the conversation. The caller calls free_body. */
+static ggl_status read_talk(models *t, talk_body *b, const http_request *q, const char *id,
+                            const char *needed, ggl_error *err) {
     static const shape_row rows[] = {{"items", SHAPE_LIST, 0, NULL},
                                      {"metadata", SHAPE_OBJECT, sizeof(json_value *), NULL},
                                      {0}};
     const json_value *v[2] = {NULL, NULL};
-    ignored_fields ignored = {0};
+    *b = (talk_body){.a = ask_for(t, q), .param = needed};
+    if (!b->a)
+        return no_room(err);
     if (q->body.n == 0 && !needed)
         return GGL_OK;
-    ggl_status st = llm_json_parse(doc, q->body.s ? q->body.s : "", q->body.n, "request", err);
+    ggl_status st =
+        llm_json_parse(&b->a->doc, q->body.s ? q->body.s : "", q->body.n, "request", err);
+    const json_value *root = st == GGL_OK ? &b->a->doc->root : NULL;
     if (st == GGL_OK)
-        st = read_shape(v, sizeof v, &ignored, &(*doc)->root, rows, err);
-    if (st == GGL_OK && needed && !llm_json_get(&(*doc)->root, needed))
+        st = read_shape(v, sizeof v, &b->a->ignored, root, rows, err);
+    if (st == GGL_OK && needed && !llm_json_get(root, needed))
         st = ggl_fail(err, GGL_USAGE, "\"%s\" is missing", needed);
-    for (uint32_t i = 0; st == GGL_OK && v[0] && i < v[0]->n; i++)
-        if (v[0]->item[i].kind != JSON_OBJECT)
-            st = ggl_fail(err, GGL_USAGE, "items[%u] must be an object, not %s", (unsigned)i,
-                          llm_json_kind_text((json_kind)v[0]->item[i].kind));
-    if (st == GGL_OK && v[0])
-        openai_put_talk_items(id, v[0], items);
-    if (st == GGL_OK && v[1])
-        llm_json_put_value(metadata, v[1]);
-    if (st == GGL_OK && (items->failed || metadata->failed))
+    if (st == GGL_OK && v[1]) {
+        llm_json_put_value(&b->metadata, v[1]);
+        st = check_metadata(v[1], err);
+        b->param = st == GGL_OK ? b->param : "metadata";
+    }
+    if (st == GGL_OK && v[0]) /* the last, because it may free the values */
+        st = check_items(b, v[0], id, err);
+    if (st == GGL_OK && (b->items.failed || b->metadata.failed))
         st = no_room(err);
     return st;
 }
@@ -254,22 +313,18 @@ static ggl_str text_or(const llm_json_out *out, const char *text) {
     return out->n > 0 ? (ggl_str){out->s, out->n} : (ggl_str){text, strlen(text)};
 }
 
-static ggl_status make_talk(models *t, const http_request *q, stored *x, ggl_error *err) {
-    llm_json *doc = NULL;
-    llm_json_out items = {0}, metadata = {0};
+static ggl_status make_talk(models *t, const http_request *q, stored *x, talk_body *b,
+                            ggl_error *err) {
     *x = (stored){.owner = models_client(t, q), .created = (int64_t)time(NULL)};
     memcpy(x->id, "conv_", 5);
     random_text(x->id + 5, ID_LETTERS);
-    ggl_status st = read_talk(&doc, q, x->id, &items, &metadata, NULL, err);
-    x->sent = text_or(&items, "[]");
-    x->fixed = text_or(&metadata, "{}");
+    ggl_status st = read_talk(t, b, q, x->id, NULL, err);
+    x->sent = text_or(&b->items, "[]");
+    x->fixed = text_or(&b->metadata, "{}");
     if (st == GGL_OK)
         st = check_room(models_store(t), x, 0, err);
     if (st == GGL_OK && !store_put(models_store(t), x))
         st = no_room(err);
-    llm_json_free(doc);
-    ggl_free(items.s);
-    ggl_free(metadata.s);
     return st;
 }
 
@@ -280,11 +335,15 @@ void admin_talk_create(models *t, const http_request *q, http_reply *r) {
         not_found(t, "Conversation", q, r);
         return;
     }
-    const ggl_status st = make_talk(t, q, &x, &err);
-    if (st != GGL_OK) {
-        fail(t, st, &err, NULL, q, r);
+    talk_body b;
+    const ggl_status st = make_talk(t, q, &x, &b, &err);
+    if (b.a)
+        models_say_ignored(t, &b.a->ignored, q, r);
+    if (st != GGL_OK)
+        fail(t, st, &err, b.param, q, r);
+    free_body(&b);
+    if (st != GGL_OK)
         return;
-    }
     const stored *kept = store_find(models_store(t), (ggl_str){x.id, strlen(x.id)}, x.owner);
     if (kept)
         send_talk(kept, q, r);
@@ -420,8 +479,7 @@ void admin_talk_change(models *t, const http_request *q, http_reply *r) {
     const place p = place_of(q, "/conversations/", "conv_");
     const bool adds = strcmp(p.rest, "items") == 0;
     const char *needed = adds ? "items" : "metadata";
-    llm_json *doc = NULL;
-    llm_json_out items = {0}, metadata = {0};
+    talk_body b;
     ggl_error err = {0};
     if (*p.rest && !adds) {
         no_part(t, "conversation", q, r);
@@ -430,21 +488,22 @@ void admin_talk_change(models *t, const http_request *q, http_reply *r) {
     const stored *x = find(t, &p, "Conversation", q, r);
     if (!x)
         return;
-    ggl_status st = read_talk(&doc, q, x->id, &items, &metadata, needed, &err);
-    if (st == GGL_OK && adds && items.n == 0)
-        st = ggl_fail(&err, GGL_USAGE, "\"items\" must be a list");
-    if (st == GGL_OK && !adds && items.n > 0)
+    ggl_status st = read_talk(t, &b, q, x->id, needed, &err);
+    if (st == GGL_OK && adds && b.items.n <= 2)
+        st = ggl_fail(&err, GGL_USAGE, "\"items\" must be a list of at least one item");
+    if (st == GGL_OK && !adds && b.has_items)
         st = ggl_fail(
             &err, GGL_USAGE,
             "only \"metadata\" can be changed: POST /v1/conversations/ID/items adds items");
+    if (b.a)
+        models_say_ignored(t, &b.a->ignored, q, r);
     if (st == GGL_OK)
-        st = adds ? add_items(t, x, &items, q, r, &err) : set_metadata(t, x, &metadata, q, r, &err);
+        st = adds ? add_items(t, x, &b.items, q, r, &err)
+                  : set_metadata(t, x, &b.metadata, q, r, &err);
     if (st != GGL_OK)
-        fail(t, st, &err, needed, q, r);
+        fail(t, st, &err, b.param, q, r);
     store_release(models_store(t), x);
-    llm_json_free(doc);
-    ggl_free(items.s);
-    ggl_free(metadata.s);
+    free_body(&b);
 }
 
 void admin_talk_delete(models *t, const http_request *q, http_reply *r) {

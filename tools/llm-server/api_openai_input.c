@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/nearest.h"
+#include "ggl/internal/show.h"
+
 #define TRIGGER "compaction_trigger"
 
 /* The conversation while it is read. A turn of the assistant may come in several items. */
@@ -14,6 +17,7 @@ typedef struct reading {
     bool has_content; /* which has one */
     size_t i_turn; /* index of the item with which the turn began: the last message of the user */
     size_t i;      /* of the item that is read */
+    size_t n_read; /* items of known types */
 } reading;
 
 static void begin_turn(reading *r) {
@@ -45,9 +49,10 @@ static ggl_status read_message(reading *r, const json_value *item, const char *w
     while (k < N && !(role && llm_json_is(role, roles[k][0])))
         k++;
     if (k == N)
-        return ggl_fail(err, GGL_USAGE,
-                        "%s: \"role\" must be \"user\", \"assistant\", \"system\" or \"developer\"",
-                        where);
+        return ggl_within(err,
+                          field_wrong(err, "role", llm_json_get(item, "role"),
+                                      "\"user\", \"assistant\", \"system\" or \"developer\""),
+                          "%s", where);
     if (!content || content->kind == JSON_NULL)
         return ggl_fail(err, GGL_USAGE, "%s: \"content\" is missing", where);
     if (k != ASSISTANT || r->has_content || r->talk->n_calls > 0)
@@ -241,22 +246,44 @@ static const struct item_kind {
              {"configuration_update", update_fields, read_nothing},
              {TRIGGER, trigger_fields, read_nothing}};
 
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+static ggl_status unknown_type(const json_value *type, const char *where, ggl_error *err) {
+    char wanted[48];
+    snprintf(wanted, sizeof wanted, "%.*s", (int)ggl_utf8_cut(type->s, type->n, 40), type->s);
+    ggl_nearest near = ggl_nearest_to(wanted);
+    for (size_t k = 0; k < N_KINDS; k++)
+        ggl_nearest_try(&near, kinds[k].type, SIZE_MAX);
+    ggl_nearest_try(&near, "item_reference", SIZE_MAX);
+    return ggl_fail(err, near.best ? GGL_USAGE : GGL_UNSUPPORTED,
+                    "%s: items of type \"%s\" are not supported; %s%s%s", where, wanted,
+                    near.best ? "did you mean \"" : "give messages, function calls, their outputs ",
+                    near.best ? near.best : "and reasoning", near.best ? "\"?" : "");
+}
+
+static bool says(const json_value *item, const char *name) {
+    const json_value *v = llm_json_get(item, name);
+    return v && v->kind != JSON_NULL;
+}
+
+/* Items of unknown types are hints about tools that others run, unless they have the text of a conversation. */
+static bool is_hint(const ask *a, const json_value *item) {
+    return !a->ignored.strict && !says(item, "role") && !says(item, "content");
+}
+
 static ggl_status read_item(reading *r, const json_value *item, const char *where, ggl_error *err) {
-    enum { N = sizeof kinds / sizeof *kinds };
     const json_value *type = llm_json_get(item, "type");
     const char *param;
     size_t k = 0;
-    while (type && k < N && !llm_json_is(type, kinds[k].type))
+    while (type && k < N_KINDS && !llm_json_is(type, kinds[k].type))
         k++;
-    if (k == N && type->kind == JSON_STRING && !r->a->ignored.strict)
-        return fields_ignore(&r->a->ignored, "input", json_str(type), err);
-    if (k == N && type->kind == JSON_STRING)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "%s: items of type \"%.*s\" are not supported; give messages, function "
-                        "calls, their outputs and reasoning",
-                        where, (int)(type->n < 40 ? type->n : 40), type->s);
-    if (k == N)
+    if (k == N_KINDS && type->kind == JSON_STRING && is_hint(r->a, item))
+        return fields_ignore(&r->a->ignored, r->a->talk_name, json_str(type), err);
+    if (k == N_KINDS && type->kind == JSON_STRING)
+        return unknown_type(type, where, err);
+    if (k == N_KINDS)
         return ggl_fail(err, GGL_USAGE, "%s: \"type\" must be a string", where);
+    r->n_read++;
     const ggl_status st = read_fields(r->a, item, kinds[k].fields, NULL, &param, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "%s", where);
@@ -303,16 +330,28 @@ static bool outlives_summary(const json_value *item) {
     return has_role(item, "system") || has_role(item, "developer");
 }
 
+void openai_name_item(const ask *a, const json_value *item, size_t i, bool was_kept,
+                      char where[OPENAI_WHERE]) {
+    const json_value *id = llm_json_get_kind(item, "id", JSON_STRING);
+    if (was_kept && id)
+        snprintf(where, OPENAI_WHERE, "the kept item \"%.*s\"", (int)ggl_utf8_cut(id->s, id->n, 72),
+                 id->s);
+    else if (was_kept)
+        snprintf(where, OPENAI_WHERE, "item %zu of what is named", i);
+    else
+        snprintf(where, OPENAI_WHERE, "%s[%zu]", a->talk_name, i);
+}
+
 static ggl_status read_input(reading *r, const json_value *input, ggl_error *err) {
     ggl_status st = GGL_OK;
-    char where[48];
+    char where[OPENAI_WHERE];
     if (input && input->kind == JSON_STRING) {
         talk_message(r->talk, "user", json_str(input));
         return GGL_OK;
     }
     if (!input || input->kind != JSON_ARRAY || input->n == 0)
-        return ggl_fail(err, GGL_USAGE,
-                        "\"input\" must be a string, or a list of at least one item");
+        return ggl_fail(err, GGL_USAGE, "\"%s\" must be a string, or a list of at least one item",
+                        r->a->talk_name);
     const size_t i_summary = find_summary(input);
     for (size_t i = 0; i < input->n; i++)
         r->i_turn = has_role(&input->item[i], "user") ? i : r->i_turn;
@@ -321,9 +360,11 @@ static ggl_status read_input(reading *r, const json_value *input, ggl_error *err
         if (i < i_summary && !outlives_summary(&input->item[i]))
             continue;
         const size_t n = r->a->n_recalled; /* the request counts its own */
-        snprintf(where, sizeof where, i < n ? OPENAI_NAMED_ITEM : "input[%zu]", i < n ? i : i - n);
+        openai_name_item(r->a, &input->item[i], i < n ? i : i - n, i < n, where);
         st = read_item(r, &input->item[i], where, err);
     }
+    if (st == GGL_OK && r->n_read == 0) /* where: of the last one */
+        st = unknown_type(llm_json_get(&input->item[r->i], "type"), where, err);
     end_turn(r);
     return st;
 }
@@ -333,5 +374,5 @@ ggl_status openai_add_input(ask *a, talk_writer *t, ggl_error *err) {
     const json_value *instructions = llm_json_get_kind(&a->doc->root, "instructions", JSON_STRING);
     if (instructions && instructions->n > 0)
         talk_message(t, "system", json_str(instructions));
-    return read_input(&r, llm_json_get(&a->doc->root, "input"), err);
+    return read_input(&r, llm_json_get(&a->doc->root, a->talk_name), err);
 }

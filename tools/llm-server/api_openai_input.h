@@ -4,10 +4,14 @@
 
 #include "api_openai.h"
 
-/* How errors name the k-th item of what the request has named (api_recall.h), which is no item of its "input". */
-#define OPENAI_NAMED_ITEM "item %zu of what is named"
+enum { OPENAI_WHERE = 96 };
 
-/* Reads "instructions" and "input" of the request into the writer. Items that are one turn of the assistant (reasoning, a
+/* Writes how errors name the i-th item of a list: "input[1]", or the id of one that was kept and is in no list of the request
+ * (api_recall.h). */
+void openai_name_item(const ask *a, const json_value *item, size_t i, bool was_kept,
+                      char where[OPENAI_WHERE]);
+
+/* Reads "instructions" and the list that ask.talk_name names ("input") into the writer. Items that are one turn of the assistant (reasoning, a
  * message, calls) become one message. GGL_USAGE and GGL_UNSUPPORTED name the item. */
 ggl_status openai_add_input(ask *a, talk_writer *t, ggl_error *err);
 /* True if the last item is a "compaction_trigger": the answer sums up the conversation. */

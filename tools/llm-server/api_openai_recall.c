@@ -244,10 +244,13 @@ static ggl_status put_item(reading *r, const json_value *item) {
 /* is_named: it was kept, and is no list of the request. */
 static ggl_status put_list(reading *r, const json_value *list, bool is_named) {
     ggl_status st = GGL_OK;
+    char where[OPENAI_WHERE];
     for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
         st = put_item(r, &list->item[i]);
-        if (st != GGL_OK)
-            return ggl_within(r->err, st, is_named ? OPENAI_NAMED_ITEM : "input[%zu]", i);
+        if (st == GGL_OK)
+            continue;
+        openai_name_item(r->a, &list->item[i], i, is_named, where);
+        return ggl_within(r->err, st, "%s", where);
     }
     return st;
 }
@@ -343,19 +346,19 @@ static ggl_status put_talk(reading *r, ggl_str id) {
     return st;
 }
 
-/* Writes the request without its input, up to this. */
+/* Writes the request without the list of its items, up to this. */
 static void put_others(reading *r, const json_value *root) {
     llm_json_put_text(&r->out, "{");
     for (size_t i = 0; i < root->n; i++) {
         const ggl_str name = json_name(root, i);
-        if (ggl_str_is(name, "input"))
+        if (ggl_str_is(name, r->a->talk_name))
             continue;
         llm_json_put_string(&r->out, name);
         llm_json_put_text(&r->out, ":");
         llm_json_put_value(&r->out, &root->item[i]);
         llm_json_put_text(&r->out, ",");
     }
-    llm_json_put_text(&r->out, "\"input\":[");
+    llm_json_format(&r->out, "'%s':[", r->a->talk_name);
 }
 
 static ggl_status put_input(reading *r, const json_value *input) {
@@ -379,7 +382,7 @@ static bool has_references(const json_value *input) {
 }
 
 static ggl_status expand(reading *r, ggl_str previous, ggl_str talk, const char **param) {
-    const json_value *root = &r->a->doc->root, *input = llm_json_get(root, "input");
+    const json_value *root = &r->a->doc->root, *input = llm_json_get(root, r->a->talk_name);
     ggl_status st = GGL_OK;
     put_others(r, root);
     *param = previous.s ? "previous_response_id" : "conversation";
@@ -390,7 +393,7 @@ static ggl_status expand(reading *r, ggl_str previous, ggl_str talk, const char 
     if (st != GGL_OK)
         return st;
     r->a->n_recalled = r->n_items;
-    *param = "input";
+    *param = r->a->talk_name;
     st = put_input(r, input);
     llm_json_put_text(&r->out, "]}");
     return st;
@@ -425,8 +428,23 @@ static ggl_status keep(ask *a, bool keeps, ggl_str previous, ggl_str talk, const
     return ask_keep(a, &out, &k->sent, err);
 }
 
-ggl_status openai_recall(ask *a, bool keeps, const char **param, ggl_error *err) {
+/* Puts what is named in the place of its names. */
+static ggl_status replace(ask *a, ggl_str previous, ggl_str talk, const char **param,
+                          ggl_error *err) {
     reading r = {.a = a, .err = err};
+    ggl_status st = ggl_index_init(&r.sources, 8, sizeof *r.source, GGL_INDEX_STRINGS, err);
+    if (st == GGL_OK)
+        st = ggl_index_init(&r.ids, 8, sizeof *r.seen, GGL_INDEX_STRINGS, err);
+    if (st == GGL_OK)
+        st = expand(&r, previous, talk, param);
+    end(&r);
+    if (st == GGL_OK)
+        return recall_replace(a, &r.out, err);
+    ggl_free(r.out.s);
+    return st;
+}
+
+ggl_status openai_recall(ask *a, bool keeps, const char **param, ggl_error *err) {
     ggl_str previous = {NULL, 0}, talk = {NULL, 0};
     const bool names_items = has_references(llm_json_get(&a->doc->root, "input"));
     *param = "previous_response_id";
@@ -445,21 +463,29 @@ ggl_status openai_recall(ask *a, bool keeps, const char **param, ggl_error *err)
     if (st == GGL_OK)
         st = keep(a, keeps, previous, talk, param, err);
     recall_limit(a);
-    if (st != GGL_OK || (!previous.s && !talk.s && !names_items))
-        return st;
-    st = ggl_index_init(&r.sources, 8, sizeof *r.source, GGL_INDEX_STRINGS, err);
-    if (st == GGL_OK)
-        st = ggl_index_init(&r.ids, 8, sizeof *r.seen, GGL_INDEX_STRINGS, err);
-    if (st == GGL_OK)
-        st = expand(&r, previous, talk, param);
-    end(&r);
-    if (st == GGL_OK)
-        return recall_replace(a, &r.out, err);
-    ggl_free(r.out.s);
-    return st;
+    return st == GGL_OK && (previous.s || talk.s || names_items)
+               ? replace(a, previous, talk, param, err)
+               : st;
 }
 
 /* --- conversations ---------------------------------------------------------------------------------- */
+
+ggl_status openai_check_items(ask *a, const char **param, ggl_error *err) {
+    const ggl_str none = {NULL, 0};
+    talk_writer t;
+    ggl_status st = openai_begin(a, ASK_CHAT, err);
+    a->talk_name = *param = "items";
+    if (st == GGL_OK && has_references(llm_json_get(&a->doc->root, a->talk_name)))
+        st = replace(a, none, none, param, err);
+    *param = "items";
+    if (st == GGL_OK)
+        st = talk_start(&t, a, err);
+    if (st != GGL_OK)
+        return st;
+    st = openai_add_input(a, &t, err);
+    talk_free(&t);
+    return st;
+}
 
 void openai_put_talk_items(const char *talk_id, const json_value *list, llm_json_out *out) {
     enum { LETTERS = 16 };

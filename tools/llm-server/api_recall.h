@@ -33,7 +33,10 @@ GGL_NODISCARD ggl_status recall_replace(ask *a, llm_json_out *body, ggl_error *e
  * ask.code and *param are set on failure. keeps: answers of the endpoint are kept. */
 GGL_NODISCARD ggl_status openai_recall(ask *a, bool keeps, const char **param, ggl_error *err);
 GGL_NODISCARD ggl_status anthropic_recall(ask *a, const char **param, ggl_error *err);
-/* OpenAI: writes the items of a list as a conversation has them, each with an id. */
+/* OpenAI: reads the "items" of a body in a->doc, at least one, as those of a request's input, which may change the doc. GGL_USAGE, GGL_UNSUPPORTED
+ * and GGL_NOT_FOUND name the one that no request could use: "items[1]: ..". */
+GGL_NODISCARD ggl_status openai_check_items(ask *a, const char **param, ggl_error *err);
+/* Writes the items of a list as a conversation has them, each with an id. */
 void openai_put_talk_items(const char *talk_id, const json_value *list, llm_json_out *out);
 /* How a list shows the items that were kept, all with an id. Writes the k-th one of an entry. */
 void openai_put_listed(const stored *of, const json_value *item, size_t k, llm_json_out *out);

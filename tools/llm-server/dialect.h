@@ -242,6 +242,9 @@ typedef struct field {
 GGL_NODISCARD ggl_status read_fields(ask *a, const json_value *object, const field *table,
                                      const server_facts *facts, const char **param, ggl_error *err);
 
+/* Fails with "\"name\" must be `wanted`, not \"value\"". v NULL: there is no value. */
+ggl_status field_wrong(ggl_error *err, const char *name, const json_value *v, const char *wanted);
+
 /* Writes down that a name of the request, or `of`.name, is ignored. `of` may be NULL. Only what a header may
  * carry is written. GGL_LIMIT: there were too many. */
 GGL_NODISCARD ggl_status fields_ignore(ignored_fields *x, const char *of, ggl_str name,

@@ -32,6 +32,20 @@ static ggl_status wrong_kind(const reading *r, const char *wanted) {
                     llm_json_kind_text((json_kind)r->value->kind));
 }
 
+ggl_status field_wrong(ggl_error *err, const char *name, const json_value *v, const char *wanted) {
+    char got[72] = "";
+    if (v && v->kind == JSON_STRING)
+        snprintf(got, sizeof got, ", not \"%.*s%s\"", (int)ggl_utf8_cut(v->s, v->n, 48), v->s,
+                 v->n > 48 ? ".." : "");
+    else if (v && v->kind == JSON_NUMBER)
+        snprintf(got, sizeof got, ", not %.10g", v->number);
+    else if (v)
+        snprintf(got, sizeof got, ", not %s",
+                 v->kind == JSON_BOOL ? v->flag ? "true" : "false"
+                                      : llm_json_kind_text((json_kind)v->kind));
+    return ggl_fail(err, GGL_USAGE, "\"%s\" must be %s%s", name, wanted, got);
+}
+
 /* --- plain values ------------------------------------------------------------------------------- */
 
 /* Reads a number in the field's range, which is limited to least .. most. */
