@@ -236,7 +236,16 @@ TEST(refuses_what_it_does_not_do) {
         {"{\"max_tokens\": 1, \"messages\": [3]}",
          "messages[0]: an object is expected, not a number"},
         {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"tool\", \"content\": \"\"}]}",
-         "\"role\" must be"},
+         "\"role\" must be \"user\", \"assistant\" or \"system\", not \"tool\""},
+        {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
+         "\"txt\"}]}]}",
+         "messages[0]: content[0]: a block of type \"txt\" is not supported: this server reads "
+         "text, "
+         "image, document, search_result, tool_use"},
+        {"{" HI ", \"system\": [{\"type\": \"txt\"}]}",
+         "system: content[0]: a block of type \"txt\" is not supported: this server reads text "
+         "here"},
+        {"{" HI ", \"thinking\": {\"type\": \"on\"}}", "\"between_tools\", not \"on\""},
         {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\"}]}",
          "messages[0]: \"content\" is missing"},
         {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": 3}]}",

@@ -99,6 +99,7 @@ def embed(folder):
               post(s, "/api/embed", {"input": long, "truncate": True})["embeddings"] == vectors(s, "fox " * 46) ==
               post(s, "/api/embed", {"input": long})["embeddings"], "truncate")
         refused(s, "/api/embed", {"input": long, "truncate": False}, 400, "too large")
+        check(post(s, "/api/embed", {"input": []})["embeddings"] == [], "Ollama's empty list")
         refused(s, "/api/embeddings", {"prompt": long}, 400, "too large")
         refused(s, "/embed", {"inputs": long, "truncate": True, "truncation_direction": "Left"}, 400, "Right")
         for name, value in (("dimensions", 0), ("dimensions", 33), ("dimensions", "x"), ("input", []), ("input", [[["a"]]]), ("input", {}),

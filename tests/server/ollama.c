@@ -155,7 +155,10 @@ TEST(refuses_what_it_does_not_do) {
         {CHAT, "{\"messages\": {}}", "\"messages\" must be a list"},
         {CHAT, "{\"messages\": [{\"role\": \"user\", \"content\": \"\", \"images\": [\"iVBO\"]}]}",
          "messages[0]: images[0]: image input is not supported"},
-        {CHAT, "{\"messages\": [{\"role\": \"robot\", \"content\": \"\"}]}", "\"role\" must be"},
+        {CHAT, "{\"messages\": [{\"role\": \"robot\", \"content\": \"\"}]}",
+         "\"assistant\" or \"tool\", not \"robot\""},
+        {&api_ollama_embed, "{\"input\": \"a\", \"dimensions\": -1}",
+         "\"dimensions\" must be an integer from 0 (all) to 4, not -1"},
         {CHAT, "{\"messages\": [{\"content\": \"\"}]}", "\"role\" is missing"},
         {CHAT,
          "{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": [{\"function\": {\"name\": "
@@ -164,8 +167,9 @@ TEST(refuses_what_it_does_not_do) {
         {CHAT, "{" HI ", \"tools\": [{\"type\": \"x\", \"function\": {\"name\": \"f\"}}]}",
          "tools[0]: \"type\" must be \"function\""},
         {CHAT, "{" HI ", \"tools\": [{\"function\": {}}]}", "tools[0]: \"name\" is missing"},
-        {CHAT, "{" HI ", \"think\": \"much\"}", "\"think\" must be"},
-        {CHAT, "{" HI ", \"format\": \"xml\"}", "\"format\" must be \"json\" or a schema"},
+        {CHAT, "{" HI ", \"think\": \"much\"}", "or \"max\", not \"much\""},
+        {CHAT, "{" HI ", \"format\": \"xml\"}",
+         "\"format\" must be \"json\" or a schema, not \"xml\""},
         {CHAT, "{" HI ", \"top_logprobs\": 3}", "\"top_logprobs\" needs \"logprobs\": true"},
         {CHAT, "{" HI ", \"logprobs\": 3}", "\"logprobs\" must be true or false"},
         {CHAT, "{" HI ", \"logprobs\": true, \"top_logprobs\": 21}", "from 0 to 20"},
@@ -191,8 +195,12 @@ TEST(refuses_what_it_does_not_do) {
         {GENERATE, "{\"prompt\": \"x\", \"suffix\": \"y\"}", "cannot fill in the middle"},
         {GENERATE, "{\"prompt\": \"x\", \"raw\": 1}", "\"raw\" must be true or false"},
     };
+    facts.n_embd = 4;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK(refuses(cases[i].d, cases[i].text, cases[i].words));
+    const ask *a = request(&api_ollama_embed, "{\"input\": []}");
+    CHECK(a && a->is_empty);
+    facts.n_embd = 0;
 }
 
 TEST(writes_a_chat) {

@@ -643,7 +643,7 @@ static const struct {
     {&api_openai_chat, "{}", "messages", "\"messages\" must be a list of at least one message"},
     {&api_openai_chat, "{\"messages\": [{\"role\": \"bot\", \"content\": \"\"}]}", "messages",
      "messages[0]: \"role\" must be \"system\", \"developer\", \"user\", \"assistant\", \"tool\" "
-     "or \"function\""},
+     "or \"function\", not \"bot\""},
     {&api_openai_chat, "{\"messages\": [{\"role\": \"user\"}]}", "messages",
      "messages[0]: \"content\" is missing"},
     {&api_openai_chat, "{\"messages\": [{\"role\": \"user\", \"contnet\": \"\"}]}", "messages",
@@ -691,7 +691,7 @@ static const struct {
      "tool_choice", "\"tool_choice\" names \"g\", which is not in \"tools\""},
     {&api_openai_chat, "{" HI ", \"tools\": [" F("f") "], \"tool_choice\": \"any\"}", "tool_choice",
      "\"tool_choice\" must be \"none\", \"auto\", \"required\", or an object that names a function "
-     "or the allowed tools"},
+     "or the allowed tools, not \"any\""},
     {&api_openai_chat, "{" HI ", \"tools\": [" F("f") "], \"grammar\": \"root ::= []\"}", "tools",
      "tools cannot be called while the whole answer must fit a grammar; use a schema "
      "(\"response_format\"), leave out one of them, or set \"tool_choice\" to \"none\""},
@@ -702,7 +702,7 @@ static const struct {
      "response_format", "response_format: a format of type \"json_schema\" needs a \"schema\""},
     {&api_openai_chat, "{" HI ", \"reasoning_effort\": \"huge\"}", "reasoning_effort",
      "the effort of reasoning must be \"none\", \"minimal\", \"low\", \"medium\", \"high\", "
-     "\"xhigh\" or \"max\""},
+     "\"xhigh\" or \"max\", not \"huge\""},
     {&api_openai_chat, "{" HI ", \"functions\": []}", "functions",
      "\"functions\" is not supported: use \"tools\""},
     {&api_openai_chat, "{" HI ", \"samplers\": [\"top_k\", \"top_k\"]}", "samplers",
@@ -755,7 +755,43 @@ static const struct {
      "input", "input[0]: a call needs the strings \"call_id\", \"name\" and \"input\""},
     {&api_openai_responses, "{\"input\": \"a\", \"reasoning\": {\"effort\": 5}}", "reasoning",
      "the effort of reasoning must be \"none\", \"minimal\", \"low\", \"medium\", \"high\", "
-     "\"xhigh\" or \"max\""},
+     "\"xhigh\" or \"max\", not 5"},
+    {&api_openai_chat, "{" HI ", \"max_tokens\": -5}", "max_tokens",
+     "\"max_tokens\" must be a number of tokens from 0, or -1 (until the context is full), not -5"},
+    {&api_openai_chat, "{" HI ", \"response_format\": {\"type\": \"xml\"}}", "response_format",
+     "response_format: \"type\" must be \"text\", \"json_object\" or \"json_schema\" (for grammars "
+     "there is the field \"grammar\"), not \"xml\""},
+    {&api_openai_chat, "{" HI ", \"tools\": [{\"type\": \"function\", \"name\": \"f\"}]}", "tools",
+     "tools[0]: a function needs a \"name\" of 1 to 256 bytes, which belongs in \"function\": "
+     "{\"type\": \"function\", \"function\": {\"name\": ..}}"},
+    {&api_openai_chat,
+     "{" HI
+     ", \"tools\": [" F("f") "], \"tool_choice\": {\"type\": \"function\", \"name\": \"f\"}}",
+     "tool_choice",
+     "tool_choice: a function needs a \"name\" of 1 to 256 bytes, which belongs in \"function\": "
+     "{\"type\": \"function\", \"function\": {\"name\": ..}}"},
+    {&api_openai_responses, "{\"input\": \"a\", \"tools\": [" F("f") "]}", "tools",
+     "tools[0]: a function needs a \"name\" of 1 to 256 bytes, which belongs beside \"type\", not "
+     "in "
+     "\"function\""},
+    {&api_openai_responses,
+     "{\"input\": \"a\", \"tools\": [{\"type\": \"function\", \"name\": \"f\"}], "
+     "\"tool_choice\": " F("f") "}",
+     "tool_choice",
+     "tool_choice: a function needs a \"name\" of 1 to 256 bytes, which belongs beside \"type\", "
+     "not "
+     "in \"function\""},
+    {&api_openai_responses, "{\"input\": \"a\", \"include\": [\"foo\"]}", "include",
+     "\"include[0]\" must be \"message.output_text.logprobs\", \"reasoning.encrypted_content\", "
+     "\"file_search_call.results\", \"web_search_call.results\", "
+     "\"web_search_call.action.sources\", \"message.input_image.image_url\", "
+     "\"computer_call_output.output.image_url\" or \"code_interpreter_call.outputs\", not \"foo\""},
+    {&api_openai_responses, "{\"input\": \"a\", \"max_output_tokens\": 0}", "max_output_tokens",
+     "\"max_output_tokens\" must be a number of tokens, at least 1, not 0"},
+    {&api_openai_responses, "{\"input\": \"a\", \"truncation\": \"sometimes\"}", "truncation",
+     "\"truncation\" must be \"auto\" or \"disabled\", not \"sometimes\""},
+    {&api_openai_responses, "{\"input\": \"a\", \"conversation\": {\"ID\": \"x\"}}", "conversation",
+     "\"conversation\" must be a string, or an object with the string \"id\""},
 };
 
 TEST(errors) {

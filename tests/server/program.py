@@ -171,9 +171,9 @@ def text():
         check(post(s, "/tokenize", {"content": [5, "Hi", 7]})["tokens"][0] == 5, "a mixed list")
         prompt = post(s, "/apply-template", {"messages": CHAT["messages"]})["prompt"]
         check("Hello!" in prompt and prompt.endswith("<|assistant|>"), prompt)
-        for path, body, words in (("/tokenize", {}, "content"), ("/tokenize", {"content": 1}, "content"), ("/tokenize", {"content": [-1]}, "element 0"),
-                                  ("/detokenize", {"tokens": [99999]}, "element 0"),
-                                  ("/detokenize", {"tokens": ["a"]}, "element 0"), ("/apply-template", {}, "messages"), ("/tokenize", [], "object")):
+        for path, body, words in (("/tokenize", {}, "content"), ("/tokenize", {"content": 1}, "content"), ("/tokenize", {"content": [-1]}, '"content[0]" must be a text or a token\'s id from 0 to '),
+                                  ("/detokenize", {"tokens": [99999]}, '"tokens[0]" must be a token\'s id from 0 to '),
+                                  ("/detokenize", {"tokens": ["a"]}, ', not "a"'), ("/apply-template", {}, "messages"), ("/tokenize", [], "object")):
             check(words in post(s, path, body, 400)["error"]["message"], f"{path} {body}")
 
 
@@ -224,6 +224,15 @@ def unknown():
         for path, body in bodies:
             status, _, text = s.post(path, dict(body, tempratur=1))
             check(status == 400 and b"tempratur" in text, f"{path}: {status} {text[:200]}")
+        status, _, text = s.post("/v1/chat/completions", dict(CHAT, chat_template_kwargs={"enable_thinkng": False}))
+        check(status == 400 and b"enable_thinkng" in text and b'"param":"chat_template_kwargs"' in text.replace(b": ", b":"), text)
+    # variables that a template does not read
+    with Server([BINARY, *SMALL, "-n", "4"]) as s:
+        for path in ("/v1/chat/completions", "/apply-template", "/v1/chat/completions/input_tokens"):
+            status, headers, text = s.post(path, dict(CHAT, chat_template_kwargs={"enable_thinkng": False, "a\r\n": 1}))
+            check(status == 200 and headers.get("X-Notes", "").endswith('chat_template_kwargs sets: "enable_thinkng", "a??"'), f"{path}: {status} {headers} {text[:200]}")
+            status, headers, text = s.post(path, dict(CHAT, reasoning_effort="low"))
+            check(status == 200 and "chat_template_kwargs" not in headers.get("X-Notes", ""), f"{path}: {headers}")
     # tools that a template does not show
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
     for template, ignored in ((["--chat-template", "chatml"], "tools"), ([], None)):

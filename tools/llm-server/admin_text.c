@@ -54,6 +54,15 @@ static ggl_status add_text(const server *s, const json_value *v, unsigned flags,
     return llm_tokenize(server_tokenizer(s), v->s, v->n, flags, ids, err);
 }
 
+static ggl_status not_an_id(const server *s, const char *list, const char *what, uint32_t i,
+                            const json_value *v, ggl_error *err) {
+    char name[40], wanted[80];
+    snprintf(name, sizeof name, "%s[%u]", list, (unsigned)i);
+    snprintf(wanted, sizeof wanted, "%s from 0 to %lld", what,
+             (long long)server_get_facts(s)->n_vocab - 1);
+    return field_wrong(err, name, v, wanted);
+}
+
 /* Tokenizes a text, or a list of texts and ids. Special tokens are put before the first text only. */
 static ggl_status tokenize(const server *s, const text_request *t, llm_tokens *ids,
                            ggl_error *err) {
@@ -69,8 +78,7 @@ static ggl_status tokenize(const server *s, const text_request *t, llm_tokens *i
         if (v->kind == JSON_STRING)
             st = add_text(s, v, flags, ids, err);
         else if (id < 0)
-            st = ggl_fail(err, GGL_USAGE, "content: element %u is neither a text nor a token's id",
-                          i);
+            st = not_an_id(s, "content", "a text or a token's id", i, v, err);
         else if (!ggl_grow(&ids->id, &ids->cap, ids->n + 1, sizeof *ids->id))
             st = ggl_fail(err, GGL_NOMEM, "out of memory");
         else
@@ -131,7 +139,7 @@ static ggl_status detokenize(const server *s, const json_value *list, llm_json_o
     for (uint32_t i = 0; i < list->n && st == GGL_OK; i++) {
         id[i] = id_of(&list->item[i], server_get_facts(s)->n_vocab);
         if (id[i] < 0)
-            st = ggl_fail(err, GGL_USAGE, "tokens: element %u is not a token's id", i);
+            st = not_an_id(s, "tokens", "a token's id", i, &list->item[i], err);
     }
     char *text = NULL;
     size_t n = 0;
@@ -187,7 +195,7 @@ static ggl_status apply(server *s, ask *a, const http_request *q, http_reply *r,
         if (bos.n > 0 && text.n >= bos.n && memcmp(text.s, bos.s, bos.n) == 0)
             text = (ggl_str){text.s + bos.n, text.n - bos.n};
         llm_json_format(out, "{'prompt': %.*s}", LLM_JSON_STR(text));
-        answer_say_notes(&prompt.changes, r);
+        answer_say_notes(s, a, &prompt.changes, r);
     }
     llm_tokens_fini(&prompt.ids);
     ggl_free(prompt.owned);

@@ -512,7 +512,7 @@ static void prepare(job *j) {
     const char *param = NULL;
     const ggl_status st = job_prepare(j, &param, &err);
     if (st == GGL_OK && j->ask->kind == ASK_CHAT)
-        answer_say_notes(&j->prompt->changes, j->reply);
+        answer_say_notes(j->server, j->ask, &j->prompt->changes, j->reply);
     if (st == GGL_OK && j->ask->kind == ASK_CHAT && j->x.facts->shares_prompts)
         answer_count_beginning(j->server, j->ask, j->prompt);
     if (st != GGL_OK || !server_post(j->server, job_begin, j))

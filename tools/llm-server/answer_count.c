@@ -22,7 +22,7 @@ static void end_count(counting *c, ggl_status st, const char *param, ggl_error *
     if (st == GGL_OK)
         st = answer_chat_prompt(c->s, c->a, &prompt, &param, err);
     if (st == GGL_OK)
-        answer_say_notes(&prompt.changes, c->r);
+        answer_say_notes(c->s, c->a, &prompt.changes, c->r);
     const int size =
         snprintf(text, sizeof text, "{%s\"input_tokens\": %zu}", c->object, prompt.ids.n);
     llm_tokens_fini(&prompt.ids);

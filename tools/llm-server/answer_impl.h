@@ -196,8 +196,9 @@ static inline bool ask_is_steered(const ask *a) {
 
 int64_t answers_now(const answers *x); /* in ns (answers.c) */
 
-/* Says in the header X-Notes what of a conversation the prompt does not show as it was given. Before http_reply_begin. */
-void answer_say_notes(const llm_chat_changes *changes, http_reply *r);
+/* Says in the header X-Notes what of a conversation the prompt does not show as it was given, and which variables of the template it does not read. Before http_reply_begin. */
+void answer_say_notes(const server *s, const ask *a, const llm_chat_changes *changes,
+                      http_reply *r);
 
 /* --- what is written (answer_reply.c) ----------------------------------------------------------- */
 

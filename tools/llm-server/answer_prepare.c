@@ -126,6 +126,55 @@ static ggl_status render_continued(const llm_chat *chat, const llm_talk *talk, j
     return st;
 }
 
+/* Names of chat_template_kwargs that the template does not read, as a header may carry them. */
+typedef struct unread_names {
+    const json_value *kwargs;
+    int n;
+    char text[200];
+} unread_names;
+
+static bool has_member(const json_value *object, ggl_str name) {
+    for (size_t i = 0; i < object->n; i++)
+        if (ggl_str_equal(json_name(object, i), name))
+            return true;
+    return false;
+}
+
+static void note_unread(void *arg, ggl_str name) {
+    enum { MOST = 3, MOST_BYTES = 40 };
+    unread_names *u = arg;
+    size_t n = strlen(u->text);
+    if (u->n > MOST || !has_member(u->kwargs, name))
+        return;
+    if (u->n++ == MOST) {
+        snprintf(u->text + n, sizeof u->text - n, " ..");
+        return;
+    }
+    n += (size_t)snprintf(u->text + n, sizeof u->text - n, n > 0 ? ", \"" : "\"");
+    for (size_t i = 0; i < name.n && i < MOST_BYTES; i++)
+        u->text[n++] = (char)(name.s[i] >= ' ' && name.s[i] < 127 ? name.s[i] : '?');
+    snprintf(u->text + n, sizeof u->text - n, "\"");
+}
+
+/* Finds them; false: there are none. */
+static bool find_unread(const server *s, const ask *a, unread_names *u) {
+    *u = (unread_names){0};
+    if (a->doc)
+        u->kwargs = llm_json_get_kind(&a->doc->root, "chat_template_kwargs", JSON_OBJECT);
+    if (u->kwargs && a->talk && server_chat(s))
+        llm_chat_unread(server_chat(s), a->talk, note_unread, u);
+    return u->n > 0;
+}
+
+static ggl_status check_read(const server *s, const ask *a, const char **param, ggl_error *err) {
+    unread_names u;
+    if (!a->ignored.strict || !find_unread(s, a, &u))
+        return GGL_OK;
+    *param = "chat_template_kwargs";
+    return ggl_fail(err, GGL_USAGE, "\"chat_template_kwargs\": the chat template does not read %s",
+                    u.text);
+}
+
 ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char **param,
                               ggl_error *err) {
     llm_chat_made made = {0};
@@ -136,8 +185,11 @@ ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char
     if (!chat)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model has no chat template; start the server with --chat-template");
-    ggl_status st = a->continues ? render_continued(chat, a->talk, p, &how, err)
-                                 : llm_chat_prompt(chat, a->talk, &how, &p->owned, &p->text.n, err);
+    ggl_status st = check_read(s, a, param, err);
+    if (st != GGL_OK)
+        return st;
+    st = a->continues ? render_continued(chat, a->talk, p, &how, err)
+                      : llm_chat_prompt(chat, a->talk, &how, &p->owned, &p->text.n, err);
     p->text.s = p->owned;
     if (st == GGL_OK)
         st = check_shown(a, p->text, err);
@@ -150,9 +202,15 @@ ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char
     return st;
 }
 
-void answer_say_notes(const llm_chat_changes *changes, http_reply *r) {
-    char text[LLM_CHAT_NOTES];
-    if (llm_chat_notes(changes, "; ", text))
+void answer_say_notes(const server *s, const ask *a, const llm_chat_changes *changes,
+                      http_reply *r) {
+    char notes[LLM_CHAT_NOTES], text[LLM_CHAT_NOTES + 300];
+    unread_names u;
+    const bool has_notes = llm_chat_notes(changes, "; ", notes), has_unread = find_unread(s, a, &u);
+    snprintf(text, sizeof text, "%s%s%s%s", notes, has_notes && has_unread ? "; " : "",
+             has_unread ? "the chat template does not read what chat_template_kwargs sets: " : "",
+             u.text);
+    if (has_notes || has_unread)
         http_reply_header(r, "X-Notes", text);
 }
 

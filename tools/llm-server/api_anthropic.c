@@ -57,12 +57,16 @@ static ggl_status read_thinking(ask *a, const json_value *v, const server_facts 
         return ggl_within(err, st, "thinking");
     const int type = which(t.type, types, 4);
     if (type < 0)
-        return ggl_fail(err, GGL_USAGE,
-                        "thinking: \"type\" must be \"enabled\", \"disabled\", \"adaptive\" or "
-                        "\"between_tools\"");
+        return ggl_within(err,
+                          field_wrong(err, "type", t.type,
+                                      "\"enabled\", \"disabled\", \"adaptive\" or "
+                                      "\"between_tools\""),
+                          "thinking");
     if (t.display && which(t.display, displays, 3) < 0)
-        return ggl_fail(err, GGL_USAGE,
-                        "thinking: \"display\" must be \"summarized\", \"updates\" or \"omitted\"");
+        return ggl_within(
+            err,
+            field_wrong(err, "display", t.display, "\"summarized\", \"updates\" or \"omitted\""),
+            "thinking");
     own_of(a)->has_thinking = true;
     own_of(a)->thinks = type > 0;
     own_of(a)->thinks_after_tools = type == 3;
@@ -101,8 +105,9 @@ static ggl_status read_tool_choice(ask *a, const json_value *v, const server_fac
         return ggl_within(err, st, "tool_choice");
     const int type = which(c.type, types, 4);
     if (type < 0)
-        return ggl_fail(err, GGL_USAGE,
-                        "tool_choice: \"type\" must be \"auto\", \"any\", \"tool\" or \"none\"");
+        return ggl_within(
+            err, field_wrong(err, "type", c.type, "\"auto\", \"any\", \"tool\" or \"none\""),
+            "tool_choice");
     a->tool_choice = (ask_tools)type;
     a->one_call = json_is_true(c.one);
     if (a->tool_choice == ASK_TOOLS_NAMED) {
@@ -132,7 +137,7 @@ static ggl_status read_format(ask *a, const json_value *v, ggl_error *err) {
     if (st != GGL_OK)
         return st;
     if (!llm_json_is(f.type, "json_schema"))
-        return ggl_fail(err, GGL_USAGE, "\"type\" must be \"json_schema\"");
+        return field_wrong(err, "type", llm_json_get(v, "type"), "\"json_schema\"");
     return ask_set_form(a, ASK_SCHEMA, f.schema, err);
 }
 
@@ -159,8 +164,8 @@ static ggl_status read_output_config(ask *a, const json_value *v, const server_f
     (void)facts;
     ggl_status st = read_shape(&c, sizeof c, &a->ignored, v, rows, err);
     if (st == GGL_OK && c.effort && which(c.effort, efforts, 5) < 0)
-        st = ggl_fail(err, GGL_USAGE,
-                      "\"effort\" must be \"low\", \"medium\", \"high\", \"xhigh\" or \"max\"");
+        st = field_wrong(err, "effort", c.effort,
+                         "\"low\", \"medium\", \"high\", \"xhigh\" or \"max\"");
     if (st == GGL_OK && c.effort)
         own_of(a)->effort = json_str(c.effort);
     if (st == GGL_OK && c.format) {

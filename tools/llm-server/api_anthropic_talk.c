@@ -7,6 +7,7 @@
 #include "api_shape.h"
 #include "api_talk.h"
 #include "fields_sampling.h"
+#include "ggl/internal/show.h"
 #include "template/parts.h"
 
 /* A block of a message's content, by the fields of all types. */
@@ -276,9 +277,12 @@ static ggl_status add_block(reading *r, const json_value *v) {
             return st == GGL_OK ? block_types[i].add(r, &b) : st;
         }
     return ggl_fail(r->err, GGL_UNSUPPORTED,
-                    "a block of type \"%.*s\" is not supported: this server reads text, image, "
-                    "tool_use, tool_result and thinking",
-                    (int)(type->n < 40 ? type->n : 40), type->s);
+                    "a block of type \"%.*s\" is not supported: this server reads %s here",
+                    (int)ggl_utf8_cut(type->s, type->n, 40), type->s,
+                    strcmp(r->role, "system") == 0
+                        ? "text"
+                        : "text, image, document, search_result, tool_use, tool_result, thinking, "
+                          "redacted_thinking, compaction, tool_addition and tool_removal");
 }
 
 /* --- messages ----------------------------------------------------------------------------------- */
@@ -330,8 +334,7 @@ static ggl_status add_message(reading *r, const json_value *v, bool is_last) {
         return st;
     r->role = known_role(m.role);
     if (!r->role)
-        return ggl_fail(r->err, GGL_USAGE,
-                        "\"role\" must be \"user\", \"assistant\" or \"system\"");
+        return field_wrong(r->err, "role", m.role, "\"user\", \"assistant\" or \"system\"");
     const bool answers = strcmp(r->role, "assistant") == 0;
     r->after_tools = false;
     r->continues = answers && m.content->n > 0;

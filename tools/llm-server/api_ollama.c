@@ -74,7 +74,7 @@ static ggl_status read_format(ask *a, const json_value *v, const server_facts *f
         return ask_set_form(a, ASK_SCHEMA, v, err);
     if (v->kind == JSON_STRING && llm_json_is(v, "json"))
         return ask_set_form(a, ASK_JSON, v, err);
-    return ggl_fail(err, GGL_USAGE, "\"format\" must be \"json\" or a schema");
+    return field_wrong(err, "format", v, "\"json\" or a schema");
 }
 
 /* Reads "think": a switch, or an effort. */
@@ -93,8 +93,7 @@ static ggl_status read_think(ask *a, const json_value *v, const server_facts *fa
             own->effort = json_str(v);
             return GGL_OK;
         }
-    return ggl_fail(err, GGL_USAGE,
-                    "\"think\" must be true, false, \"low\", \"medium\", \"high\" or \"max\"");
+    return field_wrong(err, "think", v, "true, false, \"low\", \"medium\", \"high\" or \"max\"");
 }
 
 static ggl_status read_flag(const json_value *v, const char *name, bool *flag, ggl_error *err) {
@@ -202,8 +201,13 @@ static const field chat_fields[] = {
 /* 0: all. */
 static ggl_status read_dimensions(ask *a, const json_value *v, const server_facts *facts,
                                   ggl_error *err) {
-    return v->kind == JSON_NUMBER && v->number == 0 ? GGL_OK
-                                                    : openai_field_dimensions(a, v, facts, err);
+    char wanted[80];
+    if (v->kind == JSON_NUMBER && v->number == 0)
+        return GGL_OK;
+    snprintf(wanted, sizeof wanted, "an integer from 0 (all) to %lld", (long long)facts->n_embd);
+    return openai_field_dimensions(a, v, facts, NULL) == GGL_OK
+               ? GGL_OK
+               : field_wrong(err, "dimensions", v, wanted);
 }
 
 static const field embed_fields[] = {
@@ -220,9 +224,8 @@ static ggl_status read_num_predict(ask *a, const json_value *v, const server_fac
                                    ggl_error *err) {
     (void)facts;
     if (v->kind != JSON_NUMBER || !v->whole || v->number < -2 || v->number > 1e9)
-        return ggl_fail(err, GGL_USAGE,
-                        "\"num_predict\" must be a number of tokens, or -1: until the context is "
-                        "full");
+        return field_wrong(err, "num_predict", v,
+                           "a number of tokens from 0, or -1 (until the context is full)");
     a->n_max = v->number < 0 ? -1 : (int64_t)v->number;
     return GGL_OK;
 }
@@ -393,6 +396,8 @@ static ggl_status read_embed(ask *a, const server_facts *facts, const char **par
         *param = "input";
         return ggl_fail(err, GGL_USAGE, "\"input\" is missing");
     }
+    if (input->kind == JSON_ARRAY && input->n == 0) /* the answer is a list of no vectors */
+        return ask_nothing(a);
     const bool one = input->kind == JSON_STRING;
     a->n_prompts = one ? 1 : input->n;
     a->prompt = ggl_arena_alloc(&a->arena, a->n_prompts + 1, sizeof *a->prompt);

@@ -88,8 +88,7 @@ static ggl_status add_message(talk_writer *t, ask *a, const json_value *v, bool 
         return st;
     const char *role = known_role(m.role);
     if (!role)
-        return ggl_fail(err, GGL_USAGE,
-                        "\"role\" must be \"system\", \"user\", \"assistant\" or \"tool\"");
+        return field_wrong(err, "role", m.role, "\"system\", \"user\", \"assistant\" or \"tool\"");
     *answers = strcmp(role, "assistant") == 0 && !m.calls && m.content && m.content->n > 0;
     talk_begin(t, role);
     st = ollama_images(a, m.images, &t->text, err);

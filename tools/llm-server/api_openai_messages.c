@@ -140,9 +140,9 @@ static ggl_status check_message(ask *a, const json_value *message, const struct 
     if (st != GGL_OK)
         return st;
     if (!role)
-        return ggl_fail(err, GGL_USAGE,
-                        "\"role\" must be \"system\", \"developer\", \"user\", \"assistant\", "
-                        "\"tool\" or \"function\"");
+        return field_wrong(err, "role", llm_json_get(message, "role"),
+                           "\"system\", \"developer\", \"user\", \"assistant\", "
+                           "\"tool\" or \"function\"");
     if (!role->is_assistant && has(message, "tool_calls"))
         return ggl_fail(err, GGL_USAGE, "only an assistant's message has \"tool_calls\"");
     if (!says || (!role->is_assistant && !has(message, "content")))

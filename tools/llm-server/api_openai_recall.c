@@ -277,12 +277,16 @@ static ggl_status put_stored(reading *r, const stored *x) {
 /* The string of a field; s NULL: it is absent. */
 static ggl_status read_id(const ask *a, const char *name, ggl_str *id, ggl_error *err) {
     const json_value *v = llm_json_get(&a->doc->root, name);
+    const json_value *given = v;
     if (v && v->kind == JSON_OBJECT)
         v = llm_json_get_kind(v, "id", JSON_STRING);
     else if (!v || v->kind == JSON_NULL)
         return GGL_OK;
-    if (!v || v->kind != JSON_STRING)
-        return ggl_fail(err, GGL_USAGE, "\"%s\" must be a string", name);
+    if (!v)
+        return ggl_fail(err, GGL_USAGE,
+                        "\"%s\" must be a string, or an object with the string \"id\"", name);
+    if (v->kind != JSON_STRING)
+        return field_wrong(err, name, given, "a string");
     *id = json_str(v);
     return GGL_OK;
 }

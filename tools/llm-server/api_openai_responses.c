@@ -10,7 +10,7 @@
 static ggl_status read_max(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
     (void)facts;
     if (v->kind != JSON_NUMBER || !v->whole || v->number < 1)
-        return ggl_fail(err, GGL_USAGE, "\"max_output_tokens\" must be a number of tokens");
+        return field_wrong(err, "max_output_tokens", v, "a number of tokens, at least 1");
     a->n_max = (int64_t)v->number;
     return GGL_OK;
 }
@@ -21,7 +21,7 @@ static ggl_status read_truncation(ask *a, const json_value *v, const server_fact
     (void)a, (void)facts;
     return llm_json_is(v, "disabled") || llm_json_is(v, "auto")
                ? GGL_OK
-               : ggl_fail(err, GGL_USAGE, "\"truncation\" must be \"auto\" or \"disabled\"");
+               : field_wrong(err, "truncation", v, "\"auto\" or \"disabled\"");
 }
 
 static ggl_status read_format(ask *a, const json_value *v, const server_facts *facts,
@@ -47,7 +47,7 @@ static ggl_status read_summary(ask *a, const json_value *v, const server_facts *
     openai_own_of(a)->summarizes = true;
     if (llm_json_is(v, "auto") || llm_json_is(v, "concise") || llm_json_is(v, "detailed"))
         return GGL_OK;
-    return ggl_fail(err, GGL_USAGE, "\"summary\" must be \"auto\", \"concise\" or \"detailed\"");
+    return field_wrong(err, "summary", v, "\"auto\", \"concise\" or \"detailed\"");
 }
 
 /* "all_turns" is left to the chat template, which decides what it shows of the reasoning that it gets. */
@@ -57,8 +57,7 @@ static ggl_status read_context(ask *a, const json_value *v, const server_facts *
     openai_own_of(a)->this_turn_only = llm_json_is(v, "current_turn");
     if (openai_own_of(a)->this_turn_only || llm_json_is(v, "auto") || llm_json_is(v, "all_turns"))
         return GGL_OK;
-    return ggl_fail(err, GGL_USAGE,
-                    "\"context\" must be \"auto\", \"current_turn\" or \"all_turns\"");
+    return field_wrong(err, "context", v, "\"auto\", \"current_turn\" or \"all_turns\"");
 }
 
 /* How much is computed for an answer: a hint, of which "standard" is what there is. */
@@ -86,26 +85,39 @@ static ggl_status read_reasoning(ask *a, const json_value *v, const server_facts
     return st == GGL_OK ? st : ggl_within(err, st, "reasoning");
 }
 
-/* Checks the names. Most are about items that this server does not make. */
+/* Most are about items that this server does not make. */
+static const char *const included[] = {"message.output_text.logprobs",
+                                       "reasoning.encrypted_content",
+                                       "file_search_call.results",
+                                       "web_search_call.results",
+                                       "web_search_call.action.sources",
+                                       "message.input_image.image_url",
+                                       "computer_call_output.output.image_url",
+                                       "code_interpreter_call.outputs"};
+enum { N_INCLUDED = sizeof included / sizeof *included };
+
+static ggl_status not_included(const json_value *v, size_t i, ggl_error *err) {
+    char name[40], all[512] = "";
+    for (size_t k = 0, n = 0; k < N_INCLUDED; k++)
+        n += (size_t)snprintf(all + n, sizeof all - n, "%s\"%s\"",
+                              k == 0               ? ""
+                              : k + 1 < N_INCLUDED ? ", "
+                                                   : " or ",
+                              included[k]);
+    snprintf(name, sizeof name, "include[%zu]", i);
+    return field_wrong(err, name, v, all);
+}
+
+/* Checks the names. */
 static ggl_status read_include(ask *a, const json_value *v, const server_facts *facts,
                                ggl_error *err) {
-    static const char *const known[] = {"message.output_text.logprobs",
-                                        "reasoning.encrypted_content",
-                                        "file_search_call.results",
-                                        "web_search_call.results",
-                                        "web_search_call.action.sources",
-                                        "message.input_image.image_url",
-                                        "computer_call_output.output.image_url",
-                                        "code_interpreter_call.outputs"};
-    enum { N = sizeof known / sizeof *known };
     (void)facts;
     for (size_t i = 0; v->kind == JSON_ARRAY && i < v->n; i++) {
         size_t k = 0;
-        while (k < N && !llm_json_is(&v->item[i], known[k]))
+        while (k < N_INCLUDED && !llm_json_is(&v->item[i], included[k]))
             k++;
-        if (k == N)
-            return ggl_fail(err, GGL_USAGE,
-                            "\"include\": element %zu is not known; there is \"%s\"", i, known[0]);
+        if (k == N_INCLUDED)
+            return not_included(&v->item[i], i, err);
         openai_own_of(a)->logprobs = openai_own_of(a)->logprobs || k == 0;
         openai_own_of(a)->carries_thoughts = openai_own_of(a)->carries_thoughts || k == 1;
     }

@@ -31,9 +31,8 @@ ggl_status openai_field_model(ask *a, const json_value *v, const server_facts *f
 static ggl_status set_max(ask *a, const json_value *v, const char *name, ggl_error *err) {
     openai_own *own = openai_own_of(a);
     if (v->kind != JSON_NUMBER || !v->whole || v->number < -1)
-        return ggl_fail(err, GGL_USAGE,
-                        "\"%s\" must be a number of tokens, or -1: until the context is full",
-                        name);
+        return field_wrong(err, name, v,
+                           "a number of tokens from 0, or -1 (until the context is full)");
     if (own->has_max && a->n_max != (int64_t)v->number)
         return ggl_fail(err, GGL_USAGE, "\"%s\" and \"%s\" are two names of one limit, but differ",
                         own->max_field, name);
@@ -199,9 +198,9 @@ ggl_status openai_read_format(ask *a, const json_value *v, openai_style style, g
     if (type && llm_json_is(type, "json_object"))
         return llm_json_get(v, "schema") ? read_schema(a, v, style, err)
                                          : ask_set_form(a, ASK_JSON, v, err);
-    return ggl_fail(err, GGL_USAGE,
-                    "\"type\" must be \"text\", \"json_object\" or \"json_schema\"; for grammars "
-                    "there is the field \"grammar\"");
+    return field_wrong(err, "type", llm_json_get(v, "type"),
+                       "\"text\", \"json_object\" or \"json_schema\" (for grammars there is the "
+                       "field \"grammar\")");
 }
 
 /* --- variables of the template ------------------------------------------------------------------ */
@@ -211,12 +210,14 @@ ggl_status openai_put_effort(talk_writer *t, const json_value *effort, const jso
     static const char *const known[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
     enum { N = sizeof known / sizeof *known };
     size_t k = 0;
+    char got[FIELD_NOT];
     while (k < N && !llm_json_is(effort, known[k]))
         k++;
     if (k == N)
         return ggl_fail(err, GGL_USAGE,
                         "the effort of reasoning must be \"none\", \"minimal\", \"low\", "
-                        "\"medium\", \"high\", \"xhigh\" or \"max\"");
+                        "\"medium\", \"high\", \"xhigh\" or \"max\"%s",
+                        field_not(effort, got));
     const char *name = k == 0 ? "enable_thinking" : "reasoning_effort";
     if (llm_json_get(kwargs, name))
         return GGL_OK;

@@ -52,6 +52,24 @@ ggl_str openai_shown_name(ask *a, ggl_str space, ggl_str name) {
     return (ggl_str){s, space.n + name.n + 2};
 }
 
+/* Says where the name of a function belongs. */
+static ggl_status no_name(const json_value *tool, bool is_custom, openai_style style,
+                          ggl_error *err) {
+    const char *inner = is_custom ? "custom" : "function";
+    const bool is_flat = llm_json_get_kind(tool, "name", JSON_STRING) != NULL,
+               is_nested =
+                   llm_json_get_kind(llm_json_get(tool, inner), "name", JSON_STRING) != NULL;
+    char where[160] = "";
+    if (style == OPENAI_NESTED && is_flat)
+        snprintf(where, sizeof where,
+                 ", which belongs in \"%s\": {\"type\": \"%s\", \"%s\": {\"name\": ..}}", inner,
+                 inner, inner);
+    else if (style == OPENAI_FLAT && is_nested)
+        snprintf(where, sizeof where, ", which belongs beside \"type\", not in \"%s\"", inner);
+    return ggl_fail(err, GGL_USAGE, "a function needs a \"name\" of 1 to %d bytes%s", MAX_NAME,
+                    where);
+}
+
 /* Reads the names of a tool, or of one that "tool_choice" names. */
 static ggl_status read_names(ask *a, const json_value *tool, openai_style style, openai_tool *t,
                              ggl_error *err) {
@@ -66,7 +84,7 @@ static ggl_status read_names(ask *a, const json_value *tool, openai_style style,
                         "functions",
                         (int)(type->n < 40 ? type->n : 40), type->s);
     if (!v || v->n == 0 || v->n > MAX_NAME)
-        return ggl_fail(err, GGL_USAGE, "a function needs a \"name\" of 1 to %d bytes", MAX_NAME);
+        return no_name(tool, t->is_custom, style, err);
     t->tool = tool;
     t->name = json_str(v);
     t->shown = openai_shown_name(a, t->space, t->name);
@@ -221,10 +239,11 @@ static ggl_status make_tool(ask *a, json_value *out, const openai_tool *t, opena
 
 /* --- the choice --------------------------------------------------------------------------------- */
 
-static ggl_status bad_choice(ggl_error *err) {
-    return ggl_fail(err, GGL_USAGE,
-                    "\"tool_choice\" must be \"none\", \"auto\", \"required\", or an object that "
-                    "names a function or the allowed tools");
+static ggl_status bad_choice(const json_value *v, ggl_error *err) {
+    return field_wrong(
+        err, "tool_choice", v->kind == JSON_OBJECT ? NULL : v,
+        "\"none\", \"auto\", \"required\", or an object that names a function or the "
+        "allowed tools");
 }
 
 static bool read_mode(const json_value *v, ask_tools *choice) {
@@ -262,7 +281,7 @@ static ggl_status read_choice(ask *a, const json_value *v, openai_style style, t
         return GGL_OK;
     }
     if (!type)
-        return bad_choice(err);
+        return bad_choice(v, err);
     rule->choice = ASK_TOOLS_NAMED;
     openai_tool named = {.space = space_of(v)};
     const ggl_status st = read_names(a, v, style, &named, err);

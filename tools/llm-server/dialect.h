@@ -242,6 +242,9 @@ typedef struct field {
 GGL_NODISCARD ggl_status read_fields(ask *a, const json_value *object, const field *table,
                                      const server_facts *facts, const char **param, ggl_error *err);
 
+enum { FIELD_NOT = 72 };
+/* Writes what a value is, for the end of a message: ", not \"value\"". v NULL: "". Returns got. */
+const char *field_not(const json_value *v, char got[FIELD_NOT]);
 /* Fails with "\"name\" must be `wanted`, not \"value\"". v NULL: there is no value. */
 ggl_status field_wrong(ggl_error *err, const char *name, const json_value *v, const char *wanted);
 

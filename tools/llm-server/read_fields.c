@@ -32,18 +32,25 @@ static ggl_status wrong_kind(const reading *r, const char *wanted) {
                     llm_json_kind_text((json_kind)r->value->kind));
 }
 
-ggl_status field_wrong(ggl_error *err, const char *name, const json_value *v, const char *wanted) {
-    char got[72] = "";
-    if (v && v->kind == JSON_STRING)
-        snprintf(got, sizeof got, ", not \"%.*s%s\"", (int)ggl_utf8_cut(v->s, v->n, 48), v->s,
+const char *field_not(const json_value *v, char got[FIELD_NOT]) {
+    got[0] = '\0';
+    if (!v)
+        return got;
+    const char *kind =
+        v->kind == JSON_BOOL ? v->flag ? "true" : "false" : llm_json_kind_text((json_kind)v->kind);
+    if (v->kind == JSON_STRING)
+        snprintf(got, FIELD_NOT, ", not \"%.*s%s\"", (int)ggl_utf8_cut(v->s, v->n, 48), v->s,
                  v->n > 48 ? ".." : "");
-    else if (v && v->kind == JSON_NUMBER)
-        snprintf(got, sizeof got, ", not %.10g", v->number);
-    else if (v)
-        snprintf(got, sizeof got, ", not %s",
-                 v->kind == JSON_BOOL ? v->flag ? "true" : "false"
-                                      : llm_json_kind_text((json_kind)v->kind));
-    return ggl_fail(err, GGL_USAGE, "\"%s\" must be %s%s", name, wanted, got);
+    else if (v->kind == JSON_NUMBER)
+        snprintf(got, FIELD_NOT, ", not %.10g", v->number);
+    else
+        snprintf(got, FIELD_NOT, ", not %s", kind);
+    return got;
+}
+
+ggl_status field_wrong(ggl_error *err, const char *name, const json_value *v, const char *wanted) {
+    char got[FIELD_NOT];
+    return ggl_fail(err, GGL_USAGE, "\"%s\" must be %s%s", name, wanted, field_not(v, got));
 }
 
 /* --- plain values ------------------------------------------------------------------------------- */
