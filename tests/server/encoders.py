@@ -94,7 +94,7 @@ def embed(folder):
         check(near(unit(plain), got[0]) and not near(plain, got[0]), "normalize")
         long = "fox " * 60
         refused(s, "/v1/embeddings", {"input": ["a", long]}, 400, "input[1]", "62 tokens", "48 tokens", "parts")
-        refused(s, "/embed", {"inputs": long}, 400, "62 tokens")
+        refused(s, "/embed", {"inputs": long}, 400, "62 tokens", "inputs")
         check(post(s, "/embed", {"inputs": long, "truncate": True}) == vectors(s, "fox " * 46) and
               post(s, "/api/embed", {"input": long, "truncate": True})["embeddings"] == vectors(s, "fox " * 46) ==
               post(s, "/api/embed", {"input": long})["embeddings"], "truncate")

@@ -51,6 +51,10 @@ TEST(patterns) {
     CHECK(find("GET", "/v1/models", "") != one);
     CHECK(!find("GET", "/v1/models/", ""));
     CHECK(!find("GET", "/v1/modelsa", ""));
+    CHECK(find("POST", "/v1/responses/resp_1/cancel", ""));
+    CHECK(!find("POST", "/v1/responses//cancel", "GET, HEAD, DELETE"));
+    CHECK(!find("POST", "/v1/responses/resp_1/a/cancel", "GET, HEAD, DELETE"));
+    CHECK(!find("POST", "/v1/responses/resp_1", "GET, HEAD, DELETE"));
 }
 
 TEST(wrong_methods) {
@@ -67,7 +71,16 @@ TEST(near_paths) {
     CHECK(strcmp(endpoint_nearest("/v1/chat/completion"), "/v1/chat/completions") == 0);
     CHECK(strcmp(endpoint_nearest("/v1/modles"), "/v1/models") == 0);
     CHECK(strcmp(endpoint_nearest("/helth"), "/health") == 0);
-    CHECK(!endpoint_nearest("/something/else/altogether"));
+    CHECK(strcmp(endpoint_nearest("/chat/completion"), "/v1/chat/completions") == 0);
+    CHECK(strcmp(endpoint_nearest("/v1/v1/chat/completions"), "/v1/chat/completions") == 0);
+    static const char *const far[] = {"/something/else/altogether",
+                                      "/v1/realtime",
+                                      "/v1/files",
+                                      "/v1/moderations",
+                                      "/v1/batches",
+                                      "/v1/assistants"};
+    for (size_t i = 0; i < sizeof far / sizeof *far; i++)
+        CHECK_MSG(!endpoint_nearest(far[i]), "%s: %s", far[i], endpoint_nearest(far[i]));
 }
 
 TEST(api_keys) {

@@ -98,6 +98,18 @@ def kept():
         for path, method in ((one["id"], "GET"), (one["id"], "DELETE"), (one["id"] + "/input_items", "GET"), ("none", "GET"), (two["id"] + "/none", "GET")):
             words = get(s, "/v1/responses/" + path, 404, method=method)["error"]["message"]
             check(words.startswith("Response not found: /v1/responses/" if path[-5:] != "/none" else "there is no such part of a response: /v1/"), words)
+        for path, method in (("/v1/responses/resp_1/cancel", "GET"), ("/v1/conversations/conv_1/nope", "GET")):
+            words = get(s, path, 404, method=method)["error"]["message"]
+            check("there is no such part of a " in words and words.count("not found") == 0 and "ID/" in words, words)
+        check("in the background" in post(s, f"/v1/responses/{two['id']}/cancel", {}, 400)["error"]["message"], "nothing to cancel")
+        check("Response not found" in post(s, "/v1/responses/resp_1/cancel", {}, 404)["error"]["message"], "nothing to cancel")
+        talk = post(s, "/v1/conversations", {})
+        for path in ("conv_1", "conv_1/items", talk["id"] + "/items/msg_1"):
+            words = get(s, "/v1/conversations/" + path, 404)["error"]["message"]
+            check("not found: /v1/conversations/" in words and '"store"' not in words, words)
+        e = get(s, "/v1/models/nope", 404, headers={"anthropic-version": "2023-06-01"})
+        check(e["type"] == "error" and e["error"]["type"] == "not_found_error" and "param" not in e["error"], e)
+        check("param" in get(s, "/v1/models/nope", 404)["error"], "OpenAI's form")
         code, param, words = error_of(ask(s, "a", status=400, previous_response_id=two["id"]))
         check((code, param) == ("previous_response_not_found", "previous_response_id") and "what it follows" in words, "a chain that is broken")
         code, param, words = error_of(ask(s, [{"type": "item_reference", "id": one["output"][0]["id"]}], status=404))

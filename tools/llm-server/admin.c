@@ -22,7 +22,7 @@ enum { MOST_LOOKUPS = 100 };
 void admin_send(llm_json_out *out, const http_request *q, http_reply *r) {
     if (out->failed || out->n == 0) {
         const api_error e = api_error_of(GGL_NOMEM, NULL, NULL);
-        answer_error(path_errors(q->path), &e, r);
+        answer_error(request_errors(q), &e, r);
     } else {
         http_reply_header(r, "Cache-Control", "no-store");
         http_reply_begin(r, 200, "application/json", false);
@@ -181,7 +181,7 @@ void admin_slots(server *s, const http_request *q, http_reply *r) {
         c.out.failed = !server_on_engine(s, put_slots, &c);
     if (fails && *fails && c.n_running >= s->facts.n_parallel) {
         ggl_free(c.out.s);
-        answer_error(path_errors(q->path), &busy, r);
+        answer_error(request_errors(q), &busy, r);
     } else {
         admin_send(&c.out, q, r);
     }
@@ -241,7 +241,7 @@ static void fail_slot(server *s, bool is_busy, ggl_status st, const ggl_error *e
         e.type = "invalid_request";
     }
     server_count(s, COUNT_ERRORS);
-    answer_error(path_errors(q->path), &e, r);
+    answer_error(request_errors(q), &e, r);
 }
 
 void admin_slot(server *s, const http_request *q, http_reply *r) {
@@ -276,7 +276,7 @@ bool admin_slot_unloaded(model *m, const http_request *q, http_reply *r) {
     if (!model_options(m)->slot_path || !action || strcmp(action, "save") != 0)
         return false;
     const ggl_status st = ggl_fail(&err, GGL_USAGE, "the slot is empty: the model is not loaded");
-    answer_failed(path_errors(q->path), st, &err, NULL, r);
+    answer_failed(request_errors(q), st, &err, NULL, r);
     return true;
 }
 
@@ -285,7 +285,7 @@ bool admin_slot_unloaded(model *m, const http_request *q, http_reply *r) {
 static void fail_stream(models *t, ggl_status st, const ggl_error *err, const char *param,
                         const http_request *q, http_reply *r) {
     models_count(t, NULL, COUNT_ERRORS);
-    answer_failed(path_errors(q->path), st, err, param, r);
+    answer_failed(request_errors(q), st, err, param, r);
 }
 
 /* The parameter conv_id; after an error NULL. */

@@ -35,8 +35,8 @@ bool admin_sees(model *m, const server *s);
 #define ADMIN_SEES ", \"capabilities\": [\"completion\", \"multimodal\"]"
 
 /* admin_store.c */
-admin_handler_all admin_response, admin_response_delete, admin_talk_create, admin_talk,
-    admin_talk_change, admin_talk_delete;
+admin_handler_all admin_response, admin_response_cancel, admin_response_delete, admin_talk_create,
+    admin_talk, admin_talk_change, admin_talk_delete;
 
 /* admin_metrics.c */
 admin_handler_all admin_metrics;

@@ -40,7 +40,7 @@ void admin_set_adapters(server *s, const http_request *q, http_reply *r) {
     server_say_ignored(s, &ignored, q, r);
     if (st != GGL_OK) {
         server_count(s, COUNT_ERRORS);
-        answer_failed(path_errors(q->path), st, &err, NULL, r);
+        answer_failed(request_errors(q), st, &err, NULL, r);
         return;
     }
     llm_json_put_text(&out, "{\"success\": true}");

@@ -301,7 +301,7 @@ void admin_metrics(models *t, const http_request *q, http_reply *r) {
     ggl_error err = {0};
     const model *only = name ? models_find(t, name, &err) : NULL;
     if (name && !only) {
-        answer_failed(path_errors(q->path), err.status, &err, "model", r);
+        answer_failed(request_errors(q), err.status, &err, "model", r);
         return;
     }
     put_all(&out, t, only);

@@ -98,9 +98,9 @@ void admin_models(models *t, const http_request *q, http_reply *r) {
     if (st != GGL_OK) {
         const api_error busy = {.status = 503, .type = "overloaded", .message = err.msg};
         if (st == GGL_LIMIT)
-            answer_error(path_errors(q->path), &busy, r);
+            answer_error(request_errors(q), &busy, r);
         else
-            answer_failed(path_errors(q->path), st, &err, st == GGL_USAGE ? "reload" : NULL, r);
+            answer_failed(request_errors(q), st, &err, st == GGL_USAGE ? "reload" : NULL, r);
         return;
     }
     const model_list *l = models_get_list(t);
@@ -123,7 +123,7 @@ void admin_model(models *t, const http_request *q, http_reply *r) {
     ggl_error err = {0};
     model *m = models_find_named(t, name, &err);
     if (!m) {
-        answer_failed(path_errors(q->path), err.status, &err, "model", r);
+        answer_failed(request_errors(q), err.status, &err, "model", r);
         return;
     }
     put_model_object(&out, m);
@@ -156,7 +156,7 @@ static model *named(models *t, const http_request *q, http_reply *r) {
     if (st == GGL_OK && !(m = admin_find_named(t, q, &err)))
         st = err.status;
     if (st != GGL_OK)
-        answer_failed(path_errors(q->path), st, &err, "model", r);
+        answer_failed(request_errors(q), st, &err, "model", r);
     else
         models_say_ignored(t, &ignored, q, r);
     return m;
@@ -187,5 +187,5 @@ void admin_unload(models *t, const http_request *q, http_reply *r) {
         return;
     }
     (void)ggl_fail(&err, GGL_USAGE, "the model %.64s is not loaded", model_name(m));
-    answer_failed(path_errors(q->path), GGL_USAGE, &err, "model", r);
+    answer_failed(request_errors(q), GGL_USAGE, &err, "model", r);
 }

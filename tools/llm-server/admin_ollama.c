@@ -213,7 +213,7 @@ static bool read_show(const models *all, const http_request *q, http_reply *r) {
     if (st == GGL_OK && !admin_find_named(all, q, &err))
         st = err.status;
     if (st != GGL_OK)
-        answer_failed(path_errors(q->path), st, &err, NULL, r);
+        answer_failed(request_errors(q), st, &err, NULL, r);
     else
         models_say_ignored(all, &ignored, q, r);
     return st == GGL_OK;

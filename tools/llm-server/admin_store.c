@@ -35,26 +35,34 @@ static place place_of(const http_request *q, const char *kind, const char *prefi
 static void fail(models *t, ggl_status st, ggl_error *err, const char *param, const http_request *q,
                  http_reply *r) {
     models_count(t, NULL, COUNT_ERRORS);
-    answer_failed(path_errors(q->path), st, err, param, r);
+    answer_failed(request_errors(q), st, err, param, r);
 }
 
-/* Answers that a response or a conversation has no such part. */
-static void no_part(models *t, const char *of, const http_request *q, http_reply *r) {
+/* Answers that a response or a conversation has no such part. parts: those that it has. */
+static void no_part(models *t, const char *of, const char *parts, const http_request *q,
+                    http_reply *r) {
     ggl_error err = {0};
-    (void)ggl_fail(&err, GGL_NOT_FOUND, "there is no such part of a %s: %.120s", of, q->path);
+    (void)ggl_fail(&err, GGL_NOT_FOUND, "there is no such part of a %s: %.120s; there %s", of,
+                   q->path, parts);
     fail(t, GGL_NOT_FOUND, &err, NULL, q, r);
 }
 
-/* Answers that there is no such thing. */
+static const char response_parts[] = "is ID/input_items (GET), and ID/cancel (POST)",
+                  talk_parts[] = "is ID/items, and ID/items/ITEM (GET, DELETE)",
+                  response[] = "Response", conversation[] = "Conversation", item_kind[] = "Item";
+
+/* Answers that there is no such thing. what: one of these names. */
 static void not_found(models *t, const char *what, const http_request *q, http_reply *r) {
     ggl_error err = {0};
     if (!models_store(t))
         (void)ggl_fail(&err, GGL_NOT_FOUND, "the server keeps nothing (--no-store)");
+    else if (what == item_kind)
+        (void)ggl_fail(&err, GGL_NOT_FOUND, "Item not found: %.120s", q->path);
     else
         (void)ggl_fail(&err, GGL_NOT_FOUND,
-                       "%s not found: %.120s; it is kept for --store-time after its last use, if "
-                       "the request did not say \"store\": false",
-                       what, q->path);
+                       "%s not found: %.120s; it is kept for --store-time after its last use%s",
+                       what, q->path,
+                       what == response ? ", if the request did not say \"store\": false" : "");
     fail(t, GGL_NOT_FOUND, &err, NULL, q, r);
 }
 
@@ -162,7 +170,7 @@ void admin_response(models *t, const http_request *q, http_reply *r) {
     const bool is_list = strcmp(p.rest, "input_items") == 0;
     ggl_error err = {0};
     if (*p.rest && !is_list) {
-        no_part(t, "response", q, r);
+        no_part(t, "response", response_parts, q, r);
         return;
     }
     if (stream && strcmp(stream, "true") == 0) {
@@ -172,7 +180,7 @@ void admin_response(models *t, const http_request *q, http_reply *r) {
         fail(t, GGL_UNSUPPORTED, &err, "stream", q, r);
         return;
     }
-    const stored *x = find(t, &p, "Response", q, r);
+    const stored *x = find(t, &p, response, q, r);
     if (!x)
         return;
     if (is_list) {
@@ -185,12 +193,27 @@ void admin_response(models *t, const http_request *q, http_reply *r) {
     store_release(models_store(t), x);
 }
 
+/* No response runs without its client. */
+void admin_response_cancel(models *t, const http_request *q, http_reply *r) {
+    const place p = place_of(q, "/responses/", "resp_");
+    ggl_error err = {0};
+    const stored *x = find(t, &p, response, q, r);
+    if (!x)
+        return;
+    store_release(models_store(t), x);
+    (void)ggl_fail(&err, GGL_UNSUPPORTED,
+                   "Cannot cancel a synchronous response: nothing runs in the background here "
+                   "(\"background\" is not supported); an answer ends when its client closes the "
+                   "connection");
+    fail(t, GGL_UNSUPPORTED, &err, NULL, q, r);
+}
+
 void admin_response_delete(models *t, const http_request *q, http_reply *r) {
     const place p = place_of(q, "/responses/", "resp_");
     const ggl_str id = {p.id, strlen(p.id)};
     answer_store *s = models_store(t);
     if (*p.rest || !s || id.n == 0 || !store_remove(s, id, models_client(t, q)))
-        not_found(t, "Response", q, r);
+        not_found(t, response, q, r);
     else
         send_deleted(p.id, "response", q, r);
 }
@@ -332,7 +355,7 @@ void admin_talk_create(models *t, const http_request *q, http_reply *r) {
     stored x;
     ggl_error err = {0};
     if (!models_store(t)) {
-        not_found(t, "Conversation", q, r);
+        not_found(t, conversation, q, r);
         return;
     }
     talk_body b;
@@ -348,7 +371,7 @@ void admin_talk_create(models *t, const http_request *q, http_reply *r) {
     if (kept)
         send_talk(kept, q, r);
     else
-        not_found(t, "Conversation", q, r);
+        not_found(t, conversation, q, r);
     store_release(models_store(t), kept);
 }
 
@@ -395,17 +418,17 @@ static void send_item(models *t, const stored *x, ggl_str id, const http_request
         return;
     }
     ggl_free(out.s);
-    not_found(t, "Item", q, r);
+    not_found(t, item_kind, q, r);
 }
 
 void admin_talk(models *t, const http_request *q, http_reply *r) {
     const place p = place_of(q, "/conversations/", "conv_");
     const ggl_str item = item_of(&p);
     if (*p.rest && strcmp(p.rest, "items") != 0 && !item.s) {
-        no_part(t, "conversation", q, r);
+        no_part(t, "conversation", talk_parts, q, r);
         return;
     }
-    const stored *x = find(t, &p, "Conversation", q, r);
+    const stored *x = find(t, &p, conversation, q, r);
     if (!x)
         return;
     if (item.s)
@@ -423,7 +446,7 @@ static void delete_item(models *t, const place *p, ggl_str item, const http_requ
     enum { TRIES = 8 }; /* others may change it meanwhile */
     bool found = true, is_done = false;
     for (int i = 0; i < TRIES && found && !is_done; i++) {
-        const stored *x = find(t, p, "Conversation", q, r);
+        const stored *x = find(t, p, conversation, q, r);
         llm_json_out rest = {0};
         if (!x)
             return;
@@ -438,7 +461,7 @@ static void delete_item(models *t, const place *p, ggl_str item, const http_requ
     }
     ggl_error err = {0};
     if (!found)
-        not_found(t, "Item", q, r);
+        not_found(t, item_kind, q, r);
     else if (!is_done)
         fail(t, no_room(&err), &err, NULL, q, r);
 }
@@ -482,10 +505,10 @@ void admin_talk_change(models *t, const http_request *q, http_reply *r) {
     talk_body b;
     ggl_error err = {0};
     if (*p.rest && !adds) {
-        no_part(t, "conversation", q, r);
+        no_part(t, "conversation", talk_parts, q, r);
         return;
     }
-    const stored *x = find(t, &p, "Conversation", q, r);
+    const stored *x = find(t, &p, conversation, q, r);
     if (!x)
         return;
     ggl_status st = read_talk(t, &b, q, x->id, needed, &err);
@@ -515,7 +538,7 @@ void admin_talk_delete(models *t, const http_request *q, http_reply *r) {
         return;
     }
     if (*p.rest || !s || id.n == 0 || !store_remove(s, id, models_client(t, q)))
-        not_found(t, "Conversation", q, r);
+        not_found(t, conversation, q, r);
     else
         send_deleted(p.id, "conversation.deleted", q, r);
 }

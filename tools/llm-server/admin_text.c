@@ -35,7 +35,7 @@ static void end(text_request *t, ggl_status st, const ggl_error *err, llm_json_o
         admin_send(out, q, r);
     } else {
         ggl_free(out->s);
-        answer_failed(path_errors(q->path), st, err, NULL, r);
+        answer_failed(request_errors(q), st, err, NULL, r);
     }
     llm_json_free(t->doc);
 }
@@ -216,7 +216,7 @@ void admin_apply_template(server *s, const http_request *q, http_reply *r) {
         admin_send(&out, q, r);
     } else {
         ggl_free(out.s);
-        answer_failed(path_errors(q->path), st, &err, param, r);
+        answer_failed(request_errors(q), st, &err, param, r);
     }
     ask_free(a);
 }
@@ -250,7 +250,7 @@ void admin_prefix(server *s, const dialect *d, const http_request *q, http_reply
         http_reply_end(r);
     } else {
         server_count(s, COUNT_ERRORS);
-        answer_unread(d ? d : path_errors(q->path), a, st, &err, param, r);
+        answer_unread(d ? d : request_errors(q), a, st, &err, param, r);
     }
     ask_free(a);
 }

@@ -242,7 +242,10 @@ static ggl_status seen_text(job *j, const ask_prompt *from, job_prompt *p, ggl_e
 static ggl_status text_prompt(job *j, const ask_prompt *from, job_prompt *p, const char **param,
                               ggl_error *err) {
     const llm_tokenizer *t = server_tokenizer(j->server);
-    *param = j->ask->compares ? "documents" : ask_has_rows(j->ask) ? "input" : "prompt";
+    *param = j->ask->compares       ? "documents"
+             : j->ask->talk_name    ? j->ask->talk_name
+             : ask_has_rows(j->ask) ? "input"
+                                    : "prompt";
     if (from->text.s && j->n_before > 0)
         return text_after(j, from, p, err);
     if (from->text.s && j->ask->n_images > 0)
@@ -676,7 +679,10 @@ ggl_status job_check_limits(const job *j, const char **param, ggl_error *err) {
                        ANSWER_MAX_BREAKER_BYTES, "breakers", err);
     if (st != GGL_OK)
         return st;
-    *param = a->kind == ASK_RANK ? "documents" : a->kind == ASK_EMBED ? "input" : "n";
+    *param = a->kind == ASK_RANK    ? "documents"
+             : a->kind != ASK_EMBED ? "n"
+             : a->talk_name         ? a->talk_name
+                                    : "input";
     if (ask_has_rows(a) && j->n_prompts > ANSWER_MAX_CHOICES)
         return ggl_fail(err, GGL_LIMIT, "%zu texts are too many: at most %d are taken at once",
                         j->n_prompts, (int)ANSWER_MAX_CHOICES);
@@ -745,7 +751,9 @@ static void describe_choices(job *j) {
 
 static ggl_status alloc_vectors(job *j, const char **param, ggl_error *err) {
     const int64_t n = job_count_vectors(j);
-    *param = j->ask->kind == ASK_RANK ? "documents" : "input";
+    *param = j->ask->kind == ASK_RANK ? "documents"
+             : j->ask->talk_name      ? j->ask->talk_name
+                                      : "input";
     const ggl_status st = job_hold_vectors(j, n, err);
     if (st != GGL_OK)
         return st;

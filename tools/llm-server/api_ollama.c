@@ -376,6 +376,7 @@ static ggl_status read_chat(ask *a, const server_facts *facts, const char **para
 static ggl_status read_embeddings(ask *a, const server_facts *facts, const char **param,
                                   ggl_error *err) {
     a->kind = ASK_EMBED;
+    a->talk_name = "prompt";
     ggl_status st = read_by(a, embeddings_fields, facts, param, err);
     if (st == GGL_OK)
         st = embed_needs_pooling(facts, err);

@@ -72,6 +72,7 @@ ggl_status openai_read_embeddings(ask *a, const field *table, const char *name,
                                   const server_facts *facts, const char **param, ggl_error *err) {
     *param = NULL;
     ggl_status st = openai_begin(a, ASK_EMBED, err);
+    a->talk_name = name;
     if (st == GGL_OK)
         st = read_fields(a, &a->doc->root, table, facts, param, err);
     if (st == GGL_OK && a->n_prompts == 0) {

@@ -84,7 +84,8 @@ typedef struct ask {
 
     /* ASK_CHAT: messages, tools and further variables of the template; owned. Its values are in `doc` and `arena`. */
     llm_talk *talk;
-    const char *talk_name; /* the request's field that the conversation is from; NULL: "messages" */
+    const char *
+        talk_name; /* the request's field that the conversation or the texts are from; NULL: "messages", "input" or "prompt" */
     const json_value *tools; /* a list in OpenAI's form; NULL: none */
     ask_tools tool_choice;
     ggl_str tool;     /* ASK_TOOLS_NAMED */

@@ -22,6 +22,7 @@ static const endpoint endpoints[] = {
     {"POST", "/v1/completions",      .dialect = &api_openai_completions},
     {"POST", "/v1/responses",        .dialect = &api_openai_responses},
     {"POST", "/v1/responses/compact", .dialect = &api_openai_compact},
+    {"POST", "/v1/responses/*/cancel", .handle_all = admin_response_cancel},
     {"GET",  "/v1/responses/*",      .handle_all = admin_response},
     {"DELETE", "/v1/responses/*",    .handle_all = admin_response_delete},
     {"POST", "/v1/conversations",    .handle_all = admin_talk_create},
@@ -121,12 +122,21 @@ const endpoint *endpoint_find(const char *method, const char *path, char *allowe
     return NULL;
 }
 
+/* Without "/v1", which all paths of an API have, and which says nothing of how near they are. */
+static const char *own_path(const char *path) {
+    return strncmp(path, "/v1/", 4) == 0 ? path + 3 : path;
+}
+
 const char *endpoint_nearest(const char *path) {
-    ggl_nearest near = ggl_nearest_to(path);
-    for (const endpoint *e = endpoints; e->method; e++)
-        if (!e->why)
-            ggl_nearest_try(&near, e->path, SIZE_MAX);
-    return near.best;
+    ggl_nearest near = ggl_nearest_to(own_path(path));
+    const char *best = NULL, *own = NULL;
+    for (const endpoint *e = endpoints; e->method; e++) {
+        if (!e->why && !strchr(e->path, '*'))
+            ggl_nearest_try(&near, own_path(e->path), SIZE_MAX);
+        best = near.best == own ? best : e->path;
+        own = near.best;
+    }
+    return near.distance <= 1 + strlen(near.wanted) / 8 ? best : NULL;
 }
 
 /* What the header X-Prefix of an answer would be. */
@@ -142,8 +152,7 @@ static void say_prefix(server *s, const http_request *q, http_reply *r) {
 
 /* Gives the reply an id, unless it has one, in the header where the path's clients look for it. */
 static void say_id(const http_request *q, http_reply *r) {
-    const char *name =
-        path_errors(q->path) == &api_anthropic_messages ? "request-id" : "x-request-id";
+    const char *name = request_errors(q) == &api_anthropic_messages ? "request-id" : "x-request-id";
     char id[32] = "req_";
     if (http_reply_find_header(r, name))
         return;
@@ -156,7 +165,7 @@ static bool fail(models *t, const http_request *q, http_reply *r, int status, co
     const api_error e = {.status = status, .type = type, .message = sentence};
     say_id(q, r);
     models_count(t, NULL, COUNT_ERRORS);
-    answer_error(path_errors(q->path), &e, r);
+    answer_error(request_errors(q), &e, r);
     return false;
 }
 
@@ -198,7 +207,7 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
     if (!(e && e->is_public) && n_keys > 0 &&
         endpoint_find_key(o->api_key, n_keys, q->header(q, "Authorization"),
                           q->header(q, "x-api-key")) == n_keys) {
-        const bool is_anthropic = path_errors(q->path) == &api_anthropic_messages;
+        const bool is_anthropic = request_errors(q) == &api_anthropic_messages;
         http_reply_header(r, "WWW-Authenticate", "Bearer");
         snprintf(text, sizeof text,
                  "the API key is missing or wrong; send it as %s\"Authorization: Bearer KEY\"",
@@ -343,10 +352,10 @@ static void fail_model(models *t, ggl_status st, const ggl_error *err, const htt
     const api_error too_many = {.status = 503, .type = "overloaded", .message = err->msg};
     models_count(t, NULL, st == GGL_LIMIT ? COUNT_REJECTED : COUNT_ERRORS);
     if (st == GGL_LIMIT)
-        answer_error(path_errors(q->path), &too_many, r);
+        answer_error(request_errors(q), &too_many, r);
     else
-        answer_failed(path_errors(q->path), st, err,
-                      st == GGL_IO || st == GGL_FORMAT ? NULL : "model", r);
+        answer_failed(request_errors(q), st, err, st == GGL_IO || st == GGL_FORMAT ? NULL : "model",
+                      r);
 }
 
 /* The model for which the request has waited is there, or could not be loaded. */

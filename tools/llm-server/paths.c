@@ -25,10 +25,14 @@ static const struct {
              {"/ready", LLAMACPP}};
 
 bool path_fits_pattern(const char *pattern, const char *path) {
-    const size_t n = strlen(pattern);
-    if (n > 1 && pattern[n - 1] == '*')
-        return strncmp(pattern, path, n - 1) == 0 && path[n - 1];
-    return strcmp(pattern, path) == 0;
+    const char *star = strchr(pattern, '*');
+    if (!star || star == pattern)
+        return strcmp(pattern, path) == 0;
+    const size_t n = (size_t)(star - pattern);
+    if (strncmp(pattern, path, n) != 0 || !path[n])
+        return false;
+    const size_t n_part = strcspn(path + n, "/");
+    return !star[1] || (n_part > 0 && strcmp(star + 1, path + n + n_part) == 0);
 }
 
 const dialect *path_errors(const char *path) {
@@ -41,4 +45,14 @@ const dialect *path_errors(const char *path) {
             return forms[i].form;
     }
     return &api_openai_chat;
+}
+
+const dialect *request_errors(const http_request *q) {
+    static const char *const shared[] = {"/v1/models", "/v1/models/*", "/models", "/models/*"};
+    const dialect *form = path_errors(q->path);
+    bool is_shared = false;
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        is_shared = is_shared || path_fits_pattern(shared[i], q->path);
+    return is_shared && form == &api_openai_chat && q->header(q, "anthropic-version") ? ANTHROPIC
+                                                                                      : form;
 }

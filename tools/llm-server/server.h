@@ -130,7 +130,9 @@ void server_look(server *s, ask *a, http_reply *r, uint64_t client, int64_t dead
                  looked_fn *done, void *ctx);
 /* Returns the dialect whose form errors have for a path, known or not. (paths.c) */
 const dialect *path_errors(const char *path);
-/* True if a path is that of a pattern: one that ends with "/" and a star fits all that begin so and go on. (paths.c) */
+/* The same of a request: paths of both OpenAI's and Anthropic's API have the form of the one whose header it has. (paths.c) */
+const dialect *request_errors(const http_request *q);
+/* True if a path is that of a pattern: one that ends with a star fits all that begin so and go on; elsewhere a star fits what has no "/". (paths.c) */
 bool path_fits_pattern(const char *pattern, const char *path);
 /* The error with the id of the reply's request. */
 api_error answer_error_of(const api_error *e, http_reply *r);
