@@ -299,7 +299,7 @@ TEST(leaves_out_what_it_cannot_read) {
         "a\\n[picture left out: this model reads only text]\\n[file left out";
     CHECK(strstr(talk_text(a), want));
     CHECK(!strstr(line_of(a->tools), "tool_search"));
-    CHECK_STR(a->ignored.names, "tools.tool_search_tool_regex_20251119, new");
+    CHECK_STR(a->ignored.names, "tools.tool_search_tool_regex_20251119, tools.new");
 }
 
 #define TALK(messages)     "{\"max_tokens\": 0, \"messages\": [" messages "]"

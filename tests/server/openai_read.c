@@ -607,12 +607,21 @@ TEST(names_of_other_servers) {
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
     CHECK_INT(a->n_choices, 2);
     CHECK_STR(a->ignored.names,
-              "provider, usage, extra, createdAt, part, id, reasoning_details, more");
+              "provider, usage, tools.function.extra, messages.createdAt, messages.content.part, "
+              "messages.id, messages.reasoning_details, messages.tool_calls.more");
+    a = request(&api_openai_chat,
+                "{" HI ", \"stream_options\": {\"include_usge\": true}, "
+                "\"response_format\": {\"type\": \"json_schema\", \"json_schema\": "
+                "{\"schema\": {}, \"a\": 1}}, \"tools\": [{\"type\": \"function\", "
+                "\"parameters\": {}, \"function\": {\"name\": \"f\"}}], \"z\": 1}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK_STR(a->ignored.names, "z, stream_options.include_usge, response_format.json_schema.a, "
+                                "tools.parameters");
     a = request(&api_openai_responses,
                 "{\"input\": [{\"role\": \"user\", \"content\": \"Hi\", \"x\": 1}], "
                 "\"reasoning\": {\"effort\": \"low\", \"y\": 1}, \"text\": {\"z\": 1}}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
-    CHECK_STR(a->ignored.names, "z, y, x");
+    CHECK_STR(a->ignored.names, "text.z, reasoning.y, input.x");
     a = request(&api_openai_responses,
                 "{\"input\": [{\"type\": \"web_search_call\", \"id\": \"x\", \"action\": {}}, "
                 "{\"role\": \"user\", \"content\": \"Hi\"}]}");

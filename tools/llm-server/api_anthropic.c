@@ -133,7 +133,9 @@ static ggl_status read_format(ask *a, const json_value *v, ggl_error *err) {
         {"schema", SHAPE_OBJECT | SHAPE_REQUIRED, offsetof(format, schema), NULL},
         {0}};
     format f;
+    const size_t outer = fields_enter(&a->ignored, "format");
     const ggl_status st = read_shape(&f, sizeof f, &a->ignored, v, rows, err);
+    fields_leave(&a->ignored, outer);
     if (st != GGL_OK)
         return st;
     if (!llm_json_is(f.type, "json_schema"))

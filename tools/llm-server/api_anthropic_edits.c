@@ -159,8 +159,10 @@ static ggl_status add_document(const editing *e, block_list *l, const json_value
     document d;
     if (in_result && !is_search && !text_of(llm_json_get(block, "source")))
         return add_block(e, l, *block);
+    const size_t outer = fields_enter(&e->a->ignored, "messages.content");
     ggl_status st = read_shape(&d, sizeof d, &e->a->ignored, block,
                                is_search ? search_rows : document_rows, e->err);
+    fields_leave(&e->a->ignored, outer);
     if (st != GGL_OK)
         return st;
     const json_value *content = is_search ? d.content : text_of(d.source);
@@ -666,8 +668,10 @@ static ggl_status apply_edit(editing *e, const json_value *v) {
     edit x;
     for (size_t k = 0; k < sizeof edit_types / sizeof *edit_types; k++)
         if (is_type(v, edit_types[k].name)) {
+            const size_t outer = fields_enter(&e->a->ignored, "context_management.edits");
             const ggl_status st =
                 read_shape(&x, sizeof x, &e->a->ignored, v, edit_types[k].rows, e->err);
+            fields_leave(&e->a->ignored, outer);
             return st == GGL_OK ? edit_types[k].apply(e, &x) : st;
         }
     return ggl_fail(e->err, GGL_UNSUPPORTED,

@@ -130,7 +130,9 @@ static ggl_status add_text(reading *r, const block *b) {
 /* Finds the mark of a picture. */
 static ggl_status image_mark(reading *r, const json_value *of, ggl_str *mark) {
     source s;
+    const size_t outer = fields_enter(&r->ask->ignored, "source");
     ggl_status st = read_shape(&s, sizeof s, &r->ask->ignored, of, source_rows, r->err);
+    fields_leave(&r->ask->ignored, outer);
     if (st != GGL_OK)
         return ggl_within(r->err, st, "source");
     if (llm_json_is(s.type, "base64") && s.data)
@@ -231,7 +233,9 @@ static ggl_status add_tool_result(reading *r, const block *b) {
     talk_begin(&r->talk, "tool");
     if (json_is_true(b->is_error))
         talk_text(&r->talk, (ggl_str){"Error: ", 7}, "");
+    const size_t outer = fields_enter(&r->ask->ignored, "content");
     const ggl_status st = result_text(r, b->content);
+    fields_leave(&r->ask->ignored, outer);
     talk_end_result(&r->talk, call->id, call->name);
     return st;
 }
@@ -297,11 +301,14 @@ static ggl_status add_content(reading *r, const json_value *content) {
         close_message(r);
         return GGL_OK;
     }
+    const size_t outer =
+        fields_enter(&r->ask->ignored, strcmp(r->role, "system") == 0 ? "" : "content");
     for (size_t i = 0; i < content->n; i++) {
         const ggl_status st = add_block(r, &content->item[i]);
         if (st != GGL_OK)
             return ggl_within(r->err, st, "content[%zu]", i);
     }
+    fields_leave(&r->ask->ignored, outer);
     if (r->talk.n_messages == n_messages)
         open_message(r, r->role);
     close_message(r);
@@ -368,17 +375,21 @@ static ggl_status add_system(reading *r, const json_value *system) {
     if (system->n == 0)
         return GGL_OK;
     r->role = "system";
+    const size_t outer = fields_enter(&r->ask->ignored, "system");
     const ggl_status st = add_content(r, system);
+    fields_leave(&r->ask->ignored, outer);
     return st == GGL_OK ? st : ggl_within(r->err, st, "system");
 }
 
 static ggl_status add_messages(reading *r, const json_value *messages) {
+    const size_t outer = fields_enter(&r->ask->ignored, "messages");
     for (size_t i = 0; i < messages->n; i++) {
         const ggl_status st = add_message(r, &messages->item[i], i + 1 == messages->n);
         if (st != GGL_OK)
             return ggl_within(r->err, st, "messages[%zu]", /* the request counts its own */
                               i < r->ask->n_recalled ? i : i - r->ask->n_recalled);
     }
+    fields_leave(&r->ask->ignored, outer);
     if (r->has_calls)
         return ggl_fail(r->err, GGL_USAGE,
                         "the last message has tool_use: a message with their tool_result must "
@@ -492,6 +503,7 @@ ggl_status anthropic_tools(ask *a, const json_value *v, const server_facts *fact
     if (!list || !item)
         return ggl_fail(err, GGL_NOMEM, "out of memory for tools");
     const bool may_defer = !has_own_search(v);
+    const size_t outer = fields_enter(&a->ignored, "tools");
     for (size_t i = 0; i < v->n && st == GGL_OK; i++) {
         const json_value *given = &v->item[i];
         const bool is_left_out = anthropic_is_left_out(a, given);
@@ -501,6 +513,7 @@ ggl_status anthropic_tools(ask *a, const json_value *v, const server_facts *fact
         if (st != GGL_OK)
             (void)ggl_within(err, st, "tools[%zu]", i);
     }
+    fields_leave(&a->ignored, outer);
     if (st != GGL_OK || n == 0)
         return st;
     ((anthropic_ask *)a->own)->tools = v;

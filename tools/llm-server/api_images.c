@@ -160,8 +160,10 @@ ggl_status image_of_part(ask *a, const json_value *part, ggl_str *mark, ggl_erro
         st = read_fields(a, part, part_fields, NULL, &param, err);
     for (size_t i = 0; i < sizeof forms / sizeof *forms && st == GGL_OK; i++) {
         const json_value *v = llm_json_get_kind(part, forms[i], JSON_OBJECT);
+        const size_t outer = fields_enter(&a->ignored, forms[i]);
         if (v)
             st = read_fields(a, v, url_fields, NULL, &param, err);
+        fields_leave(&a->ignored, outer);
     }
     if (st == GGL_OK)
         st = llm_part_address(&url, part, err);
@@ -183,8 +185,10 @@ ggl_status image_of_sound_part(ask *a, const json_value *part, ggl_str *mark, gg
     ggl_status st = check_heard(a, err);
     if (st == GGL_OK)
         st = read_fields(a, part, sound_fields, NULL, &param, err);
+    const size_t outer = fields_enter(&a->ignored, "input_audio");
     if (st == GGL_OK && audio)
         st = read_fields(a, audio, audio_fields, NULL, &param, err);
+    fields_leave(&a->ignored, outer);
     if (st == GGL_OK)
         st = llm_part_sound(&digits, part, err);
     return st == GGL_OK ? image_of_base64(a, digits, true, mark, err) : st;

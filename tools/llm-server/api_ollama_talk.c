@@ -47,9 +47,12 @@ static ggl_str str_or_null(const json_value *v) {
 static ggl_status add_call(talk_writer *t, ignored_fields *x, const json_value *v, ggl_error *err) {
     call c;
     function f;
+    const size_t outer = fields_enter(x, "tool_calls");
     ggl_status st = read_shape(&c, sizeof c, x, v, call_rows, err);
+    (void)fields_enter(x, "function");
     if (st == GGL_OK)
         st = read_shape(&f, sizeof f, x, c.function, function_rows, err);
+    fields_leave(x, outer);
     if (st == GGL_OK)
         talk_call(t, str_or_null(c.id), json_str(f.name), f.arguments);
     return st;
@@ -108,11 +111,13 @@ static ggl_status add_message(talk_writer *t, ask *a, const json_value *v, bool 
 /* The messages of /api/chat; the last one, if it is an assistant's, is continued. */
 static ggl_status add_messages(talk_writer *t, ask *a, const json_value *messages, ggl_error *err) {
     bool answers = false;
+    const size_t outer = fields_enter(&a->ignored, "messages");
     for (size_t i = 0; i < messages->n; i++) {
         const ggl_status st = add_message(t, a, &messages->item[i], &answers, err);
         if (st != GGL_OK)
             return ggl_within(err, st, "messages[%zu]", i);
     }
+    fields_leave(&a->ignored, outer);
     a->continues = answers;
     return GGL_OK;
 }
@@ -176,7 +181,10 @@ static ggl_status check_tool(ignored_fields *x, const json_value *v, ggl_error *
     if (t.type && !llm_json_is(t.type, "function"))
         return ggl_fail(err, GGL_UNSUPPORTED, "\"type\" must be \"function\", not \"%.*s\"",
                         (int)(t.type->n < 40 ? t.type->n : 40), t.type->s);
-    return read_shape(&d, sizeof d, x, t.function, described_rows, err);
+    const size_t outer = fields_enter(x, "function");
+    const ggl_status inner = read_shape(&d, sizeof d, x, t.function, described_rows, err);
+    fields_leave(x, outer);
+    return inner;
 }
 
 /* Checks the list and keeps it as it is: its form is OpenAI's. */

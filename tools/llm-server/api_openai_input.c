@@ -352,7 +352,8 @@ static ggl_status read_input(reading *r, const json_value *input, ggl_error *err
     if (!input || input->kind != JSON_ARRAY || input->n == 0)
         return ggl_fail(err, GGL_USAGE, "\"%s\" must be a string, or a list of at least one item",
                         r->a->talk_name);
-    const size_t i_summary = find_summary(input);
+    const size_t i_summary = find_summary(input),
+                 outer = fields_enter(&r->a->ignored, r->a->talk_name);
     for (size_t i = 0; i < input->n; i++)
         r->i_turn = has_role(&input->item[i], "user") ? i : r->i_turn;
     for (size_t i = 0; i < input->n && st == GGL_OK; i++) {
@@ -365,6 +366,7 @@ static ggl_status read_input(reading *r, const json_value *input, ggl_error *err
     }
     if (st == GGL_OK && r->n_read == 0) /* where: of the last one */
         st = unknown_type(llm_json_get(&input->item[r->i], "type"), where, err);
+    fields_leave(&r->a->ignored, outer);
     end_turn(r);
     return st;
 }

@@ -53,7 +53,9 @@ static ggl_status make_function_call(ask *a, json_value *out, const json_value *
                      *id = llm_json_get_kind(call, "id", JSON_STRING);
     const char *param;
     json_value arguments, function;
+    const size_t outer = fields_enter(&a->ignored, "tool_calls.custom");
     ggl_status st = read_fields(a, custom, custom_fields, NULL, &param, err);
+    fields_leave(&a->ignored, outer);
     if (st == GGL_OK && (!name || !input))
         st = ggl_fail(err, GGL_USAGE, "\"custom\" needs the strings \"name\" and \"input\"");
     if (st == GGL_OK)
@@ -101,14 +103,18 @@ static ggl_status make_calls(ask *a, const json_value **message, ggl_error *err)
 static ggl_status check_calls(ask *a, const json_value *calls, ggl_error *err) {
     ggl_status st = GGL_OK;
     const char *param;
+    const size_t outer = fields_enter(&a->ignored, "tool_calls");
     for (size_t i = 0; calls && calls->kind == JSON_ARRAY && i < calls->n && st == GGL_OK; i++) {
         const json_value *f = llm_json_get_kind(&calls->item[i], "function", JSON_OBJECT);
         st = read_fields(a, &calls->item[i], call_fields, NULL, &param, err);
+        const size_t inner = fields_enter(&a->ignored, "function");
         if (st == GGL_OK && f)
             st = read_fields(a, f, called_fields, NULL, &param, err);
+        fields_leave(&a->ignored, inner);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "tool_calls[%zu]", i);
     }
+    fields_leave(&a->ignored, outer);
     return st;
 }
 
@@ -173,6 +179,7 @@ ggl_status openai_add_messages(ask *a, ggl_error *err) {
     ggl_status st = GGL_OK;
     if (!list || list->n == 0)
         return ggl_fail(err, GGL_USAGE, "\"messages\" must be a list of at least one message");
+    const size_t outer = fields_enter(&a->ignored, "messages");
     for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
         st = check_message(a, &list->item[i], role_of(&list->item[i]), err);
         const json_value *message = &list->item[i];
@@ -183,5 +190,6 @@ ggl_status openai_add_messages(ask *a, ggl_error *err) {
         if (st != GGL_OK)
             (void)ggl_within(err, st, "messages[%zu]", i);
     }
+    fields_leave(&a->ignored, outer);
     return st == GGL_OK && a->continues ? check_continued(list, err) : st;
 }

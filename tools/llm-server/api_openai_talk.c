@@ -131,9 +131,12 @@ static ggl_status read_part(void *ctx, const json_value *part, bool in_result, g
     ask *a = ctx;
     const bool is_sound = llm_part_is_sound(part), notices = is_sound ? a->listens : a->sees;
     *stands = (is_sound || llm_part_is_picture(part)) && (notices || !in_result);
-    return !*stands   ? part_text(a, part, in_result, text, err)
-           : is_sound ? image_of_sound_part(a, part, text, err)
-                      : image_of_part(a, part, text, err);
+    const size_t outer = fields_enter(&a->ignored, "content");
+    const ggl_status st = !*stands   ? part_text(a, part, in_result, text, err)
+                          : is_sound ? image_of_sound_part(a, part, text, err)
+                                     : image_of_part(a, part, text, err);
+    fields_leave(&a->ignored, outer);
+    return st;
 }
 
 llm_part_reader openai_part_reader(ask *a) {
@@ -174,9 +177,11 @@ static ggl_status read_schema(ask *a, const json_value *v, openai_style style, g
     const json_value *inner = llm_json_get(v, "json_schema"), *schema;
     const char *param;
     if (inner && style == OPENAI_NESTED) {
+        const size_t outer = fields_enter(&a->ignored, "json_schema");
         const ggl_status st = read_fields(a, inner, format_fields, NULL, &param, err);
         if (st != GGL_OK)
             return ggl_within(err, st, "json_schema");
+        fields_leave(&a->ignored, outer);
         v = inner;
     }
     schema = llm_json_get(v, "schema");

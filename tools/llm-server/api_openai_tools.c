@@ -196,9 +196,11 @@ static ggl_status make_custom(ask *a, json_value *out, const openai_tool *t, ope
     llm_json_out text = {0};
     ggl_str kept = {"", 0};
     json_value parameters;
+    const size_t outer = fields_enter(&a->ignored, style == OPENAI_NESTED ? "custom" : "");
     ggl_status st = read_fields(a, own, custom_fields, NULL, &param, err);
     if (st != GGL_OK)
         return st;
+    fields_leave(&a->ignored, outer);
     if (description && description->n > 0)
         llm_json_put(&text, description->s, description->n);
     if (grammar && grammar->n > 0) {
@@ -224,8 +226,10 @@ static ggl_status make_tool(ask *a, json_value *out, const openai_tool *t, opena
     json_value parameters;
     if (style == OPENAI_NESTED)
         st = read_fields(a, t->tool, tool_fields, NULL, &param, err);
+    const size_t outer = fields_enter(&a->ignored, style == OPENAI_NESTED ? "function" : "");
     if (st == GGL_OK)
         st = read_fields(a, f, function_fields, NULL, &param, err);
+    fields_leave(&a->ignored, outer);
     if (st == GGL_OK && !given && !make_parameters(a, &parameters, false))
         st = ggl_fail(err, GGL_NOMEM, "out of memory for tools");
     if (st != GGL_OK)
@@ -389,12 +393,14 @@ static ggl_status keep_tools(ask *a, const tool_set *s, openai_style style, ggl_
     uint32_t n_used = 0;
     openai_own_of(a)->tool = s->tool;
     openai_own_of(a)->n_tools = s->n;
+    const size_t outer = fields_enter(&a->ignored, "tools");
     for (size_t i = 0; i < s->n && st == GGL_OK; i++) {
         st = make_tool(a, &tool[n_used], &s->tool[i], style, err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "tools[%zu]", i);
         n_used += s->tool[i].used;
     }
+    fields_leave(&a->ignored, outer);
     if (st == GGL_OK && n_used == 0 && a->tool_choice >= ASK_TOOLS_REQUIRED)
         st = ggl_fail(err, GGL_USAGE, "\"tool_choice\" demands a call, but allows no tool");
     if (n_used == 0)

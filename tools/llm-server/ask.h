@@ -50,6 +50,8 @@ typedef struct ignored_fields {
     bool strict;     /* such a name is an error */
     size_t n;        /* how many there were, */
     char names[240]; /* each once, with ", " between them; ".." stands for those without room */
+    char within
+        [56]; /* the path of the object that is read now (fields_enter); "": the request itself */
 } ignored_fields;
 
 /* What the server keeps of the request and its answer, for later requests that name it. The texts are in `arena`. */

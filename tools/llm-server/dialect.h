@@ -248,7 +248,11 @@ const char *field_not(const json_value *v, char got[FIELD_NOT]);
 /* Fails with "\"name\" must be `wanted`, not \"value\"". v NULL: there is no value. */
 ggl_status field_wrong(ggl_error *err, const char *name, const json_value *v, const char *wanted);
 
-/* Writes down that a name of the request, or `of`.name, is ignored. `of` may be NULL. Only what a header may
+/* Says that an object in the one under way is read from now on, by its name or a path with dots, until fields_leave gets what this
+ * returns; "": it is the same object. read_fields does it for what its functions read. Not after a failure: nothing more is read then. */
+size_t fields_enter(ignored_fields *x, const char *name);
+void fields_leave(ignored_fields *x, size_t before);
+/* Writes down that a name of the request, or `of`.name, is ignored. `of` NULL: of the object that was entered. Only what a header may
  * carry is written. GGL_LIMIT: there were too many. */
 GGL_NODISCARD ggl_status fields_ignore(ignored_fields *x, const char *of, ggl_str name,
                                        ggl_error *err);

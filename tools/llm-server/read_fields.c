@@ -329,14 +329,25 @@ static ggl_status (*const readers[])(const reading *r) = {
 
 enum { MOST_IGNORED = 1 << 16, MOST_SHOWN = 60 };
 
+size_t fields_enter(ignored_fields *x, const char *name) {
+    const size_t n = strlen(x->within);
+    if (*name && n + strlen(name) + 2 <= sizeof x->within)
+        snprintf(x->within + n, sizeof x->within - n, "%s%s", n > 0 ? "." : "", name);
+    return n;
+}
+
+void fields_leave(ignored_fields *x, size_t before) {
+    x->within[before] = '\0';
+}
+
 /* Writes a name as a header may carry it. */
 static size_t show_name(char *out, const char *of, ggl_str name) {
     size_t n = 0;
-    for (; of && *of; of++)
+    for (; *of; of++)
         out[n++] = *of;
     if (n > 0)
         out[n++] = '.';
-    for (size_t i = 0; i < name.n && n < MOST_SHOWN; i++)
+    for (size_t i = 0; i < name.n && i < MOST_SHOWN; i++)
         out[n++] = (char)(name.s[i] > ' ' && name.s[i] < 127 && name.s[i] != ',' ? name.s[i] : '?');
     out[n] = '\0';
     return n;
@@ -355,7 +366,7 @@ static bool has_name(const char *list, const char *name, size_t n) {
 
 ggl_status fields_ignore(ignored_fields *x, const char *of, ggl_str name, ggl_error *err) {
     char shown[2 * MOST_SHOWN];
-    const size_t n = show_name(shown, of, name), at = strlen(x->names);
+    const size_t n = show_name(shown, of ? of : x->within, name), at = strlen(x->names);
     const bool is_full = at > 2 && x->names[at - 1] == '.' && x->names[at - 2] == '.';
     if (x->n++ >= MOST_IGNORED)
         return ggl_fail(err, GGL_LIMIT, "there are more than %d unknown fields", MOST_IGNORED);
@@ -412,7 +423,9 @@ ggl_status read_fields(ask *a, const json_value *object, const field *table,
             continue;
         *param = f->name;
         const reading r = {a, f, v, facts, err};
+        const size_t outer = fields_enter(&a->ignored, f->name);
         st = readers[f->kind](&r);
+        fields_leave(&a->ignored, outer);
     }
     if (st == GGL_OK)
         *param = NULL;
