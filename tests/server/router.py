@@ -168,6 +168,8 @@ def load():
             check(len(set(answers)) == 1 and metric(s, "llm_model_loads_total", "a") == 1, "loaded once")
             complete(s, "b")
             complete(s, "a")
+            # a request gives its model back once its answer is sent; one that still holds it would stay
+            until("a and b are idle", lambda: metric(s, "llm_model_requests", "a") + metric(s, "llm_model_requests", "b") == 0)
             complete(s, "c")  # b was used least recently
             check(states(s) == {"a": "loaded", "b": "unloaded", "c": "loaded"}, states(s))
             # /models/load and unload
