@@ -467,10 +467,10 @@ ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl_str text, llm
         st = try_forms(&s, want_members, 4, bare_tools, "zqf", &found);
     if (st == GGL_OK && w->tools != WANTS_NO_TOOLS)
         st = try_forms(&s, want_properties, 2, no_properties, "zqf", &found);
+    const bool reads_calls = names(&s, "tool_calls");
     if (st == GGL_OK)
-        st = names(&s, "tool_calls") ? find_calls(&s, &found)
-                                     : shows(ctx, w, calls, "qvz", &found, err);
-    const bool shows_calls = found;
+        st = reads_calls ? find_calls(&s, &found) : shows(ctx, w, calls, "qvz", &found, err);
+    const bool shows_calls = found || reads_calls; /* it may show arguments that it knows alone */
     if (st == GGL_OK && llm_template_mentions(t, "reasoning_effort"))
         st = find_efforts(&s);
     if (st == GGL_OK)
