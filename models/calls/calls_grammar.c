@@ -426,20 +426,28 @@ static ggl_status load(builder *b, const llm_calls_params *p) {
     return st == GGL_OK && p->tools ? llm_calls_check_tools(p->tools, b->err) : st;
 }
 
+/* Reads the params into *p, loads their format and finds what the prompt has begun. end() follows in any case. */
+static ggl_status begin(builder *b, llm_calls_params *p, const llm_calls_params *params) {
+    ggl_status st = GGL_READ_PARAMS(llm_calls_params, p, params, b->err);
+    if (st == GGL_OK)
+        st = load(b, p);
+    return st == GGL_OK ? find_open(b, p) : st;
+}
+
+static void end(builder *b) {
+    llm_exprs_fini(&b->g);
+    llm_call_format_fini(&b->f);
+}
+
 ggl_status llm_calls_thoughts(llm_thought thought[LLM_THOUGHTS], size_t *n,
                               const llm_calls_params *params, ggl_error *err) {
     llm_calls_params p = {.size = sizeof p};
     builder b = {.err = err};
     *n = 0;
-    ggl_status st = GGL_READ_PARAMS(llm_calls_params, &p, params, err);
-    if (st == GGL_OK)
-        st = load(&b, &p);
-    if (st == GGL_OK)
-        st = find_open(&b, &p);
+    const ggl_status st = begin(&b, &p, params);
     if (st == GGL_OK)
         *n = find_thoughts(&b.f, b.open, &p, thought);
-    llm_exprs_fini(&b.g);
-    llm_call_format_fini(&b.f);
+    end(&b);
     return st;
 }
 
@@ -448,14 +456,9 @@ ggl_status llm_calls_grammar(llm_grammar **out, const llm_calls_params *params, 
     llm_calls_params p = {.size = sizeof p};
     builder b = {.tool = tool, .one = one, .err = err};
     *out = NULL;
-    ggl_status st = GGL_READ_PARAMS(llm_calls_params, &p, params, err);
-    if (st == GGL_OK)
-        st = load(&b, &p);
-    if (st == GGL_OK)
-        st = find_open(&b, &p);
+    ggl_status st = begin(&b, &p, params);
     if (st == GGL_OK)
         st = build(&b, out, &p);
-    llm_exprs_fini(&b.g);
-    llm_call_format_fini(&b.f);
+    end(&b);
     return st;
 }

@@ -537,6 +537,10 @@ bool llm_json_is(const json_value *v, const char *s) {
     return v && v->kind == JSON_STRING && v->n == strlen(s) && memcmp(v->s, s, v->n) == 0;
 }
 
+bool llm_json_has(const json_value *object, const char *name, const char *s) {
+    return llm_json_is(llm_json_get(object, name), s);
+}
+
 const char *llm_json_kind_text(json_kind kind) {
     static const char *const text[] = {"null",     "true or false", "a number",
                                        "a string", "an array",      "an object"};

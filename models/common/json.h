@@ -85,7 +85,10 @@ void llm_json_free(llm_json *doc);
 const json_value *llm_json_get(const json_value *v, const char *name);
 /* The same, but NULL also for values of another kind. */
 const json_value *llm_json_get_kind(const json_value *v, const char *name, json_kind kind);
-bool llm_json_is(const json_value *v, const char *s); /* whether v is the string s */
+bool llm_json_is(const json_value *v,
+                 const char *s); /* whether v, which may be NULL, is the string s */
+/* Whether the object has a member of that name, and this is the string s. */
+bool llm_json_has(const json_value *object, const char *name, const char *s);
 /* Reads a NUMBER that is written as an integer (no point, no exponent) of 64 bits, exactly: its
  * absolute value and sign. False: v is something else, or larger. */
 bool llm_json_integer(const json_value *v, uint64_t *magnitude, bool *negative);

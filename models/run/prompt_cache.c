@@ -510,8 +510,7 @@ ggl_status llm_prompt_cache_check(const llm_prompt_cache *c, const char *path, g
 ggl_status llm_prompt_cache_save_all(llm_prompt_cache *c, const char *path, const int32_t *id,
                                      size_t n, size_t n_all, ggl_error *err) {
     const int64_t n_past = llm_session_n_past(c->session, c->slot);
-    prompt_cache_content content = {.id = id};
-    prompt_cache_entry *state = NULL;
+    prompt_cache_content content = {.id = id, .state = c->put, .n_states = c->n_put};
     prompt_cache_picture *picture = NULL;
     void *now = NULL;
     if (n == 0 || (int64_t)n > n_past)
@@ -535,17 +534,9 @@ ggl_status llm_prompt_cache_save_all(llm_prompt_cache *c, const char *path, cons
                       "%s: this model cannot go back to token %zu, so nothing is saved", path, n);
     if (st == GGL_OK)
         st = list_pictures(c->session, id, content.n, &picture, &content.n_pictures, err);
-    if (st == GGL_OK && c->n_put > 0) {
-        state = ggl_calloc(c->n_put, sizeof *state);
-        for (size_t i = 0; i < c->n_put && state; i++)
-            state[i] = (prompt_cache_entry){(uint64_t)c->put[i].n, c->put[i].data, c->put[i].size};
-        content.n_states = state ? c->n_put : 0;
-    }
-    content.state = state;
     content.picture = picture;
     if (st == GGL_OK)
         st = llm_prompt_cache_write(path, &c->key, &content, err);
-    ggl_free(state);
     ggl_free(picture);
     ggl_free(now);
     return st;

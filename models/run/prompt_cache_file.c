@@ -64,37 +64,45 @@ static void put_key(bytes *b, const prompt_cache_key *k) {
     put_number(b, k->placement);
 }
 
-/* Appends the row of an entry, which lies at *at, and moves this to the next one. */
-static void put_row(bytes *b, const prompt_cache_entry *e, size_t *at) {
-    put_number(b, e->n);
-    put_number(b, *at);
-    put_number(b, e->size);
-    put_number(b, beginning(e->data, e->size));
-    *at = round_up(*at + e->size, ALIGN);
+/* Entry k of those that are written; the states come behind the others. */
+static prompt_cache_entry entry_at(const prompt_cache_content *c, size_t k) {
+    const size_t n = (size_t)c->n_entries;
+    if (k < n)
+        return c->entry[k];
+    const llm_prompt_states *x = &c->state[k - n];
+    return (prompt_cache_entry){(uint64_t)x->n, x->data, x->size};
+}
+
+/* Appends how many entries follow, and the rows of these n, from number `first` on; they lie at *at and behind it. */
+static void put_rows(bytes *b, const prompt_cache_content *c, size_t first, size_t n, size_t *at) {
+    put_number(b, n);
+    for (size_t k = first; k < first + n; k++) {
+        const prompt_cache_entry e = entry_at(c, k);
+        put_number(b, e.n);
+        put_number(b, *at);
+        put_number(b, e.size);
+        put_number(b, beginning(e.data, e.size));
+        *at = round_up(*at + e.size, ALIGN);
+    }
 }
 
 /* Appends the head without its digest. head_size 0: the bytes are only counted. */
 static void put_head(bytes *b, const prompt_cache_key *k, const prompt_cache_content *c,
                      size_t head_size) {
     fixed f = {.version = VERSION, .order = 0x01020304, .head_size = head_size};
+    const size_t n_entries = (size_t)c->n_entries;
     size_t at = head_size;
     memcpy(f.magic, magic, sizeof magic);
-    for (int i = 0; i < c->n_entries; i++)
-        at = round_up(at + c->entry[i].size, ALIGN);
-    for (size_t i = 0; i < c->n_states; i++)
-        at = round_up(at + c->state[i].size, ALIGN);
+    for (size_t i = 0; i < n_entries + c->n_states; i++)
+        at = round_up(at + entry_at(c, i).size, ALIGN);
     f.file_size = at;
     put(b, &f, sizeof f);
     put_key(b, k);
     put_number(b, c->n);
     put(b, c->id, c->n * sizeof *c->id);
-    put_number(b, (uint64_t)c->n_entries);
     at = head_size;
-    for (int i = 0; i < c->n_entries; i++)
-        put_row(b, &c->entry[i], &at);
-    put_number(b, c->n_states);
-    for (size_t i = 0; i < c->n_states; i++)
-        put_row(b, &c->state[i], &at);
+    put_rows(b, c, 0, n_entries, &at);
+    put_rows(b, c, n_entries, c->n_states, &at);
     put_number(b, c->n_pictures);
     put(b, c->picture, c->n_pictures * sizeof *c->picture);
 }
@@ -114,11 +122,10 @@ static ggl_status write_all(ggl_new_file *f, const char *head, size_t head_size,
     static const char zeros[ALIGN];
     FILE *out = ggl_new_file_stream(f);
     bool ok = fwrite(head, 1, head_size, out) == head_size;
-    for (size_t i = 0; i < (size_t)c->n_entries + c->n_states && ok; i++) {
-        const prompt_cache_entry *e =
-            i < (size_t)c->n_entries ? &c->entry[i] : &c->state[i - (size_t)c->n_entries];
-        const size_t n = e->size, gap = round_up(n, ALIGN) - n;
-        ok = fwrite(e->data, 1, n, out) == n && fwrite(zeros, 1, gap, out) == gap;
+    for (size_t k = 0; k < (size_t)c->n_entries + c->n_states && ok; k++) {
+        const prompt_cache_entry e = entry_at(c, k);
+        const size_t n = e.size, gap = round_up(n, ALIGN) - n;
+        ok = fwrite(e.data, 1, n, out) == n && fwrite(zeros, 1, gap, out) == gap;
     }
     if (!ok)
         ggl_new_file_note(f);

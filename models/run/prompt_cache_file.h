@@ -22,7 +22,7 @@
 #define LLM_PROMPT_CACHE_FILE_H
 
 #include "ggl/internal/gguf.h"
-#include "llm/internal/media.h"
+#include "llm/internal/prompt_cache.h"
 
 enum {
     LLM_PROMPT_CACHE_PICTURES = 4096,
@@ -57,7 +57,7 @@ typedef struct prompt_cache_content {
     size_t n;
     prompt_cache_entry entry[LLM_PROMPT_CACHE_ENTRIES];
     int n_entries;
-    const prompt_cache_entry *
+    const llm_prompt_states *
         state; /* [n_states]; of a file that was read: NULL, as llm_prompt_cache_read_state finds them */
     size_t n_states;
     const prompt_cache_picture *picture; /* [n_pictures] */

@@ -106,7 +106,7 @@ static void set_variables(run *r, void *ctx) {
         llm_run_set_global(r, tools, tv_none());
     const tv messages = llm_wants_messages(&r->h, w->wants, &w->x);
     w->x.changes.effort = effort;
-    w->x.changes.effort_asked = effort ? llm_wants_effort_of(asked) : NULL;
+    w->x.changes.effort_asked = effort ? llm_chat_effort(asked) : NULL;
     llm_run_set_global(r, (ggl_str){"messages", 8}, messages);
 }
 
@@ -472,47 +472,51 @@ void llm_chat_unread(const llm_chat *c, const llm_talk *talk, void (*each)(void 
 }
 
 bool llm_chat_notes(const llm_chat_changes *c, const char *between, char text[LLM_CHAT_NOTES]) {
-    const struct {
-        size_t n;
+    static const struct {
         const char *one, *many; /* behind the number */
-    } rows[] = {
-        {c->n_joined, "",
-         "system messages at the beginning are one, because the chat template "
-         "shows only one"},
-        {c->n_moved,
-         "a system message stands in a message of another role, because the chat template shows "
-         "none there",
-         "system messages stand in messages of other roles, because the chat template shows "
-         "none there"},
-        {c->n_users,
-         "two messages of the user are one, because the chat template takes no two in a row",
-         "messages of the user are part of the ones before them, because the chat template takes "
-         "no "
-         "two in a row"},
-        {c->n_calls, "a call of a tool is text, because the chat template shows none",
-         "calls of tools are text, because the chat template shows none"},
-        {c->n_results,
-         "the result of a tool stands in a message of the user, because the chat template shows "
-         "none",
-         "results of tools stand in messages of the user, because the chat template shows none"},
-        {c->hides_tools, "the chat template shows no tools, so the model does not know them", ""},
+    } rows[LLM_CHAT_N_CHANGES] = {
+        [LLM_CHAT_JOINED] = {"", "system messages at the beginning are one, because the chat "
+                                 "template shows only one"},
+        [LLM_CHAT_MOVED] = {"a system message stands in a message of another role, because the "
+                            "chat template shows none there",
+                            "system messages stand in messages of other roles, because the chat "
+                            "template shows none there"},
+        [LLM_CHAT_USERS] = {"two messages of the user are one, because the chat template takes no "
+                            "two in a row",
+                            "messages of the user are part of the ones before them, because the "
+                            "chat template takes no two in a row"},
+        [LLM_CHAT_CALLS] = {"a call of a tool is text, because the chat template shows none",
+                            "calls of tools are text, because the chat template shows none"},
+        [LLM_CHAT_RESULTS] = {"the result of a tool stands in a message of the user, because the "
+                              "chat template shows none",
+                              "results of tools stand in messages of the user, because the chat "
+                              "template shows none"},
+        [LLM_CHAT_NO_TOOLS] = {"the chat template shows no tools, so the model does not know them",
+                               ""},
     };
     int n = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].n == 0)
+    for (size_t i = 0; i < LLM_CHAT_N_CHANGES; i++) {
+        if (c->n[i] == 0)
             continue;
         n += snprintf(text + n, LLM_CHAT_NOTES - (size_t)n, "%s", n > 0 ? between : "");
-        if (rows[i].n > 1)
-            n += snprintf(text + n, LLM_CHAT_NOTES - (size_t)n, "%zu ", rows[i].n);
+        if (c->n[i] > 1)
+            n += snprintf(text + n, LLM_CHAT_NOTES - (size_t)n, "%zu ", c->n[i]);
         n += snprintf(text + n, LLM_CHAT_NOTES - (size_t)n, "%s",
-                      rows[i].n > 1 ? rows[i].many : rows[i].one);
+                      c->n[i] > 1 ? rows[i].many : rows[i].one);
     }
     if (c->effort)
         n += snprintf(text + n, LLM_CHAT_NOTES - (size_t)n,
                       "%sthe effort of reasoning is %s, because the chat template does not know %s",
                       n > 0 ? between : "", c->effort, c->effort_asked);
     return n > 0;
+}
+
+bool llm_chat_has_more(const llm_chat_changes *now, const llm_chat_changes *before) {
+    bool any = now->effort && !before->effort;
+    for (size_t i = 0; i < LLM_CHAT_N_CHANGES; i++)
+        any |= now->n[i] > before->n[i];
+    return any;
 }
 
 /* Puts the file's first token before a prompt without it. What stems from a message is none. given: NULL: that is not known. */
@@ -647,8 +651,9 @@ static ggl_status write_tools(void *ctx, const json_value *tools, char **text, s
 /* Notes what is known of a prompt beside its text. */
 static void note_made(const rendering *w, size_t n_added, llm_chat_made *made) {
     made->changes = w->x.changes;
-    made->changes.hides_tools = w->x.tools && w->x.tools->n > 0 && !llm_chat_shows_tools(w->c) &&
-                                !llm_json_is(llm_talk_get(w->x.talk, "tool_choice"), "none");
+    made->changes.n[LLM_CHAT_NO_TOOLS] =
+        w->x.tools && w->x.tools->n > 0 && !llm_chat_shows_tools(w->c) &&
+        !llm_json_is(llm_talk_get(w->x.talk, "tool_choice"), "none");
     for (size_t i = 0; i < made->given.n; i++) {
         made->given.at[i].from += n_added;
         made->given.at[i].to += n_added;

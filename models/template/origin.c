@@ -1,5 +1,7 @@
 #include "origin.h"
 
+#include "common/json_write.h"
+
 #include <string.h>
 
 enum { PAGE_BITS = 12, PAGE = 1 << PAGE_BITS, WORDS = PAGE / 64, LEAST = 64 };
@@ -137,4 +139,17 @@ bool llm_tv_origins(const tv_heap *h, ggl_str text, llm_spans *out) {
         out->at[out->n++] = (llm_span){at, end};
     }
     return true;
+}
+
+ggl_str llm_tv_written(tv_heap *h, const json_value *v) {
+    llm_json_out out = {0};
+    llm_json_put_value(&out, v);
+    const ggl_str copy = {ggl_arena_strndup(&h->arena, out.s ? out.s : "", out.n), out.n};
+    const bool failed = out.failed || !copy.s;
+    ggl_free(out.s);
+    if (failed)
+        llm_tv_fail(h, GGL_NOMEM, "out of memory for a conversation");
+    llm_tv_step(h, copy.n / 16 + 1);
+    llm_tv_give(h, copy);
+    return copy;
 }

@@ -15,6 +15,8 @@ void llm_tv_copied(tv_heap *h, const char *to, const char *from, size_t n);
 void llm_tv_derived(tv_heap *h, const char *to, size_t n, const char *from);
 /* The strings of a value, and the names of its objects, stem from messages. */
 void llm_tv_give_json(tv_heap *h, const json_value *v);
+/* Returns the JSON text of a value, with numbers as they were written; it stems from messages. */
+ggl_str llm_tv_written(tv_heap *h, const json_value *v);
 /* Appends the stretches of a text that stem from messages. False: out of memory. */
 bool llm_tv_origins(const tv_heap *h, ggl_str text, llm_spans *out);
 

@@ -92,8 +92,7 @@ ggl_status llm_part_read(llm_text_part *out, const json_value *part, bool in_res
 /* --- pictures and sounds ------------------------------------------------------------------------ */
 
 bool llm_part_is_reference(const json_value *part) {
-    const json_value *type = llm_json_get_kind(part, "type", JSON_STRING);
-    return type && llm_json_is(type, "tool_reference");
+    return llm_json_has(part, "type", "tool_reference");
 }
 
 bool llm_part_is_picture(const json_value *part) {

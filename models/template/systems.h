@@ -28,7 +28,6 @@ typedef struct llm_places {
     llm_chat_changes changes;
 } llm_places;
 
-bool llm_is_system(ggl_str role);
 /* Chooses the messages that p asks for. found: texts that stand at the end of messages, by their index in the conversation; NULL: there are none. Where system messages stand is decided by what comes before and directly after them, so that
  * a conversation that goes on keeps its beginning. */
 llm_places llm_place_systems(tv_heap *h, const llm_shown_systems *shown, const llm_talk *t,

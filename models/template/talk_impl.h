@@ -28,4 +28,7 @@ GGL_NODISCARD ggl_status llm_talk_make_message(llm_talk *t, llm_talk_message *m,
                                                const json_value *v, const llm_part_reader *reader,
                                                ggl_error *err);
 
+/* True for the role of a tool's result. */
+bool llm_is_result(ggl_str role);
+
 #endif

@@ -21,7 +21,7 @@ ggl_status llm_talk_hold(llm_talk *t, llm_json *doc, ggl_error *err) {
 
 /* --- calls of tools ----------------------------------------------------------------------------- */
 
-static bool is_result(ggl_str role) {
+bool llm_is_result(ggl_str role) {
     return ggl_str_is(role, "tool") || ggl_str_is(role, "function");
 }
 
@@ -144,7 +144,7 @@ static ggl_status read_references(llm_talk *t, llm_talk_message *m, const json_v
     const json_value *list = llm_json_get_kind(v, references, JSON_ARRAY);
     const bool has_parts = content && content->kind == JSON_ARRAY;
     const size_t most = (list ? list->n : 0) + (has_parts ? (size_t)content->n : 0);
-    if (most == 0 || !is_result(m->role))
+    if (most == 0 || !llm_is_result(m->role))
         return GGL_OK;
     ggl_str *name = ggl_arena_alloc(&t->arena, most, sizeof *name);
     json_value *item = ggl_arena_alloc(&t->arena, most, sizeof *item);
@@ -166,7 +166,7 @@ static ggl_status read_references(llm_talk *t, llm_talk_message *m, const json_v
 /* Reads a content: a text, a list of parts, or null. */
 static ggl_status read_content(llm_talk *t, llm_talk_message *m, json_value *to,
                                const json_value *v, const llm_part_reader *r, ggl_error *err) {
-    const bool in_result = is_result(m->role);
+    const bool in_result = llm_is_result(m->role);
     ggl_str text = {0};
     ggl_status st = GGL_OK;
     *to = *v;

@@ -27,8 +27,8 @@ static int effort_at(const json_value *v) {
     return k;
 }
 
-const char *llm_wants_effort_of(const json_value *asked) {
-    const int k = effort_at(asked);
+const char *llm_chat_effort(const json_value *v) {
+    const int k = effort_at(v);
     return k < N_EFFORTS ? efforts[k] : NULL;
 }
 
@@ -77,20 +77,6 @@ static tv content_of(tv_heap *h, const llm_wants *w, const llm_talk_message *m) 
                     : tv_str((ggl_str){m->content.s ? m->content.s : "", m->content.n});
 }
 
-/* The JSON text of a value, with numbers as they were written. */
-static tv text_of(tv_heap *h, const json_value *v) {
-    llm_json_out out = {0};
-    llm_json_put_value(&out, v);
-    const ggl_str copy = {ggl_arena_strndup(&h->arena, out.s ? out.s : "", out.n), out.n};
-    const bool failed = out.failed || !copy.s;
-    ggl_free(out.s);
-    if (failed)
-        llm_tv_fail(h, GGL_NOMEM, "out of memory for a conversation");
-    llm_tv_step(h, copy.n / 16 + 1);
-    llm_tv_give(h, copy);
-    return tv_str(copy);
-}
-
 /* Calls of which the arguments that are objects become texts. */
 static tv calls_with_texts(tv_heap *h, const json_value *calls) {
     tv list = llm_tv_new_list(h, TV_LIST);
@@ -100,7 +86,7 @@ static tv calls_with_texts(tv_heap *h, const json_value *calls) {
         const json_value *arguments =
             llm_json_get(llm_json_get(&calls->item[i], "function"), "arguments");
         if (arguments->kind == JSON_OBJECT)
-            set(h, *f, "arguments", text_of(h, arguments));
+            set(h, *f, "arguments", tv_str(llm_tv_written(h, arguments)));
         llm_tv_push(h, list, call);
     }
     return list;
@@ -204,7 +190,8 @@ static bool add_tools(tv_heap *h, const llm_wants *w, const llm_wanted *x, const
         set(h, *first, "content", content_of(h, w, &none));
     }
     set(h, *first, "tools",
-        w->tools == WANTS_TOOLS_TEXT ? text_of(h, tools) : llm_tv_from_json(h, tools));
+        w->tools == WANTS_TOOLS_TEXT ? tv_str(llm_tv_written(h, tools))
+                                     : llm_tv_from_json(h, tools));
     return !has;
 }
 

@@ -36,8 +36,6 @@ GGL_NODISCARD ggl_status llm_wants_find(llm_wants *w, const llm_template *t, ggl
 
 /* Returns the effort of reasoning in place of one that the template refuses, the nearest that it takes; NULL: it takes this one, or none. */
 const char *llm_wants_effort(const llm_wants *w, const json_value *asked);
-/* The name of an effort as a constant text; NULL: it is none that is known. */
-const char *llm_wants_effort_of(const json_value *asked);
 
 /* A message of the list. Templates may change the list, so it is known by its value. */
 typedef struct llm_shown_message {

@@ -1,12 +1,10 @@
 /* Control tokens that stand in messages are text, whatever a template does with the message: its bytes are followed through the operations of strings. */
 #include "llm/internal/chat.h"
 
-#include <dirent.h>
-
 #include "alloc_fail.h"
 #include "common/json.h"
-#include "common/text_file.h"
 #include "ggl/internal/alloc.h"
+#include "each_template.h"
 #include "test.h"
 
 static ggl_error err;
@@ -266,8 +264,9 @@ static const char *filled(int k, const char *with) {
 static int n_compared;
 
 /* There are as many control tokens with messages that look like some as without; and without, the tokens are those of the whole text. */
-static void check_template(const char *name, const char *text, size_t n) {
-    llm_chat *chat = open_text(text, n);
+static void check_template(void *ctx, const char *name, ggl_str text) {
+    (void)ctx;
+    llm_chat *chat = open_text(text.s, text.n);
     for (int k = 0; chat && k < 3; k++) {
         prompt plain = {0}, typed = {0};
         if (make(chat, filled(k, "hello world and more"), &plain) == GGL_OK) {
@@ -285,56 +284,19 @@ static void check_template(const char *name, const char *text, size_t n) {
 }
 
 TEST(built_in_templates) {
-    ggl_str name, text;
     open_tokenizer();
     n_compared = 0;
-    for (int k = 0; llm_chat_named(k, &name, &text); k++) {
-        char own_name[64];
-        snprintf(own_name, sizeof own_name, "%.*s", (int)name.n, name.s);
-        check_template(own_name, text.s, text.n);
-    }
+    each_built_in(1, check_template, NULL);
     CHECK_MSG(n_compared > 60, "%d", n_compared);
     close_tokenizer();
 }
 
-static void check_folder(const char *folder, bool deep) {
-    DIR *d = opendir(folder);
-    for (const struct dirent *e; d && (e = readdir(d));) {
-        char path[8192];
-        llm_json *doc = NULL;
-        char *text = NULL;
-        size_t n = strlen(e->d_name);
-        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        if (deep && e->d_name[0] != '.')
-            check_folder(path, false);
-        if (n > 6 && strcmp(e->d_name + n - 6, ".jinja") == 0) {
-            REQUIRE_OK(llm_read_text_file(path, 1 << 22, &text, &n, &err), &err);
-            check_template(e->d_name, text, n);
-        } else if (n > 5 && strcmp(e->d_name + n - 5, ".json") == 0 &&
-                   llm_json_read(&doc, path, 1 << 24, &err) == GGL_OK) {
-            const json_value *v = llm_json_get_kind(&doc->root, "template", JSON_STRING);
-            if (v)
-                check_template(e->d_name, v->s, v->n);
-        }
-        ggl_free(text);
-        llm_json_free(doc);
-    }
-    if (d)
-        closedir(d);
-}
-
 TEST(published_templates) {
-    const char *shared = getenv("GGL_SHARED");
-    char folder[4096];
-    snprintf(folder, sizeof folder, "%s/chat/llama-3.json", shared ? shared : "");
-    if (!shared || access(folder, R_OK) != 0)
+    if (!has_published_templates())
         SKIP_NOT_SHIPPED("published chat templates");
     open_tokenizer();
     n_compared = 0;
-    snprintf(folder, sizeof folder, "%s/chat", shared);
-    check_folder(folder, false);
-    snprintf(folder, sizeof folder, "%s/found", shared);
-    check_folder(folder, true);
+    each_published(check_template, NULL);
     CHECK_MSG(n_compared >= 20, "%d", n_compared);
     close_tokenizer();
 }

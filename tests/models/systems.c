@@ -3,10 +3,8 @@
  * and the published ones (../shared/chat, ../shared/found). */
 #include "llm/internal/chat.h"
 
-#include <dirent.h>
-
 #include "common/json.h"
-#include "common/text_file.h"
+#include "each_template.h"
 #include "test.h"
 
 static ggl_error err;
@@ -214,8 +212,9 @@ static void check_conversation(const char *name, const llm_chat *chat, const con
     }
 }
 
-static void check_template(const char *name, const char *text, size_t n) {
-    llm_chat *chat = open_text(text, n);
+static void check_template(void *ctx, const char *name, ggl_str text) {
+    (void)ctx;
+    llm_chat *chat = open_text(text.s, text.n);
     if (!chat)
         return;
     seed = 7;
@@ -231,63 +230,20 @@ TEST(own_templates) {
     n_checked = n_kept = 0;
     for (int i = 0; i < N_OWN; i++) {
         snprintf(name, sizeof name, "own template %d", i);
-        check_template(name, own[i], strlen(own[i]));
+        check_template(NULL, name, (ggl_str){own[i], strlen(own[i])});
     }
     CHECK_MSG(n_checked >= 8 * N_OWN && n_kept >= 8 * N_OWN, "%d, %d", n_checked, n_kept);
 }
 
 TEST(built_in_templates) {
-    ggl_str name, text;
-    for (int k = 0; llm_chat_named(k, &name, &text); k += TEST_SANITIZED ? 7 : 1) {
-        char own_name[64];
-        snprintf(own_name, sizeof own_name, "%.*s", (int)name.n, name.s);
-        check_template(own_name, text.s, text.n);
-    }
-}
-
-static void check_file(const char *folder, const char *name) {
-    char path[8192];
-    llm_json *doc = NULL;
-    char *text = NULL;
-    size_t n = strlen(name);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (n > 6 && strcmp(name + n - 6, ".jinja") == 0) {
-        REQUIRE_OK(llm_read_text_file(path, 1 << 22, &text, &n, &err), &err);
-        check_template(name, text, n);
-        ggl_free(text);
-    } else if (n > 5 && strcmp(name + n - 5, ".json") == 0 &&
-               llm_json_read(&doc, path, 1 << 24, &err) == GGL_OK) {
-        const json_value *v = llm_json_get_kind(&doc->root, "template", JSON_STRING);
-        if (v)
-            check_template(name, v->s, v->n);
-        llm_json_free(doc);
-    }
-}
-
-static void check_folder(const char *folder, bool deep) {
-    DIR *d = opendir(folder);
-    for (const struct dirent *e; d && (e = readdir(d));) {
-        char inner[8192];
-        snprintf(inner, sizeof inner, "%s/%s", folder, e->d_name);
-        if (deep && e->d_name[0] != '.')
-            check_folder(inner, false);
-        check_file(folder, e->d_name);
-    }
-    if (d)
-        closedir(d);
+    each_built_in(TEST_SANITIZED ? 7 : 1, check_template, NULL);
 }
 
 TEST(published_templates) {
-    const char *shared = getenv("GGL_SHARED");
-    char folder[4096];
-    snprintf(folder, sizeof folder, "%s/chat/llama-3.json", shared ? shared : "");
-    if (!shared || access(folder, R_OK) != 0)
+    if (!has_published_templates())
         SKIP_NOT_SHIPPED("published chat templates");
     n_checked = 0;
-    snprintf(folder, sizeof folder, "%s/chat", shared);
-    check_folder(folder, false);
-    snprintf(folder, sizeof folder, "%s/found", shared);
-    check_folder(folder, true);
+    each_published(check_template, NULL);
     CHECK_MSG(n_checked >= 100, "%d", n_checked);
 }
 

@@ -2,11 +2,10 @@
  * why there is none; and its answers are read alike. Each conversation goes through llm-server (a body of OpenAI's API), llm-cli
  * (a file of /load), llm.h (llm_chat_format) and llm-train (the prompt of an answer that is learned), with the project's own
  * templates, those below, and published ones (../shared/chat, ../shared/found). */
-#include <dirent.h>
 #include <unistd.h>
 
 #include "answer_fixture.h"
-#include "common/text_file.h"
+#include "../models/each_template.h"
 #include "llm/llm.h"
 #include "template/parts.h"
 #include "training/data.h"
@@ -282,68 +281,24 @@ TEST(own_templates) {
     llm_tokenizer_free(t);
 }
 
+static void check_copy(void *ctx, const char *name, ggl_str text) {
+    char *copy = strndup(text.s, text.n);
+    check_template(name, copy, ctx);
+    free(copy);
+}
+
 TEST(built_in_templates) {
     llm_tokenizer *t = open_tokenizer();
-    ggl_str name, text;
-    for (int k = 0; llm_chat_named(k, &name, &text); k += TEST_SANITIZED ? 7 : 1) {
-        char *copy = strndup(text.s, text.n), own_name[64];
-        snprintf(own_name, sizeof own_name, "%.*s", (int)name.n, name.s);
-        check_template(own_name, copy, t);
-        free(copy);
-    }
+    each_built_in(TEST_SANITIZED ? 7 : 1, check_copy, t);
     llm_tokenizer_free(t);
 }
 
-/* A template of ../shared: NAME.jinja, or the member of NAME.json. */
-static void check_file(const char *folder, const char *name, const llm_tokenizer *t) {
-    char path[8192];
-    char *text = NULL;
-    llm_json *doc = NULL;
-    size_t n = strlen(name);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (n > 6 && strcmp(name + n - 6, ".jinja") == 0) {
-        REQUIRE_OK(llm_read_text_file(path, 1 << 22, &text, &n, &err), &err);
-        char *copy = strndup(text, n);
-        check_template(name, copy, t);
-        free(copy);
-        ggl_free(text);
-    } else if (n > 5 && strcmp(name + n - 5, ".json") == 0 &&
-               llm_json_read(&doc, path, 1 << 24, &err) == GGL_OK) {
-        const json_value *v = llm_json_get_kind(&doc->root, "template", JSON_STRING);
-        text = v ? strndup(v->s, v->n) : NULL;
-        if (text)
-            check_template(name, text, t);
-        free(text);
-        llm_json_free(doc);
-    }
-}
-
-/* Those of a folder, and of the folders in it if `deep`. */
-static void check_folder(const char *folder, bool deep, const llm_tokenizer *t) {
-    DIR *d = opendir(folder);
-    for (const struct dirent *e; d && (e = readdir(d));) {
-        char inner[8192];
-        snprintf(inner, sizeof inner, "%s/%s", folder, e->d_name);
-        if (deep && e->d_name[0] != '.')
-            check_folder(inner, false, t);
-        check_file(folder, e->d_name, t);
-    }
-    if (d)
-        closedir(d);
-}
-
 TEST(published_templates) {
-    const char *shared = getenv("GGL_SHARED");
-    char folder[4096];
-    snprintf(folder, sizeof folder, "%s/chat/llama-3.json", shared ? shared : "");
-    if (!shared || access(folder, R_OK) != 0)
+    if (!has_published_templates())
         SKIP_NOT_SHIPPED("published chat templates");
     llm_tokenizer *t = open_tokenizer();
     n_shown = 0;
-    snprintf(folder, sizeof folder, "%s/chat", shared);
-    check_folder(folder, false, t);
-    snprintf(folder, sizeof folder, "%s/found", shared);
-    check_folder(folder, true, t);
+    each_published(check_copy, t);
     CHECK_MSG(n_shown >= 8, "only %d calls are shown", n_shown);
     llm_tokenizer_free(t);
 }

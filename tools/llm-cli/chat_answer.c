@@ -119,11 +119,7 @@ static ggl_status drop_oldest(chat *c, prompt *p, size_t n_most, ggl_error *err)
 static void note_changes(chat *c, const llm_chat_changes *now) {
     llm_chat_changes *told = &c->told_changes;
     char text[LLM_CHAT_NOTES];
-    const bool is_more = now->n_joined > told->n_joined || now->n_moved > told->n_moved ||
-                         now->n_users > told->n_users || now->n_calls > told->n_calls ||
-                         (now->effort && !told->effort) || now->n_results > told->n_results ||
-                         now->hides_tools > told->hides_tools;
-    if (is_more && llm_chat_notes(now, "; ", text))
+    if (llm_chat_has_more(now, told) && llm_chat_notes(now, "; ", text))
         tool_note(TOOL, "%s", text);
     *told = *now;
 }

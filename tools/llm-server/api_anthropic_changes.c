@@ -25,11 +25,6 @@ static ggl_status no_memory(const toolset *s) {
     return ggl_fail(s->err, GGL_NOMEM, "out of memory for tools");
 }
 
-static bool is_type(const json_value *v, const char *name) {
-    const json_value *type = llm_json_get(v, "type");
-    return type && llm_json_is(type, name);
-}
-
 static ggl_status add(toolset *s, const json_value *tool) {
     const json_value *name = llm_json_get_kind(tool, "name", JSON_STRING);
     if (!ggl_grow(&s->tool, &s->cap, s->n + 1, sizeof *s->tool) ||
@@ -58,15 +53,16 @@ static ggl_status put(toolset *s, size_t i, const json_value *tool) {
 static ggl_status read_change(const toolset *s, const json_value *block, const json_value **name,
                               const json_value **definition) {
     const json_value *tool = llm_json_get_kind(block, "tool", JSON_OBJECT);
-    *definition = is_type(tool, "tool_definition")
+    *definition = llm_json_has(tool, "type", "tool_definition")
                       ? llm_json_get_kind(tool, "definition", JSON_OBJECT)
                       : NULL;
     *name = llm_json_get_kind(*definition ? *definition : tool, "name", JSON_STRING);
-    if (is_type(tool, "mcp_tool_reference") || is_type(tool, "mcp_toolset_reference"))
+    if (llm_json_has(tool, "type", "mcp_tool_reference") ||
+        llm_json_has(tool, "type", "mcp_toolset_reference"))
         return ggl_fail(s->err, GGL_UNSUPPORTED,
                         "this server asks no MCP servers: give their tools in \"tools\", and carry "
                         "out the calls");
-    if (*definition || (*name && is_type(tool, "tool_reference")))
+    if (*definition || (*name && llm_json_has(tool, "type", "tool_reference")))
         return GGL_OK;
     return ggl_fail(s->err, GGL_USAGE,
                     "\"tool\" must be {\"type\": \"tool_reference\", \"name\": ..}, or "
@@ -76,8 +72,8 @@ static ggl_status read_change(const toolset *s, const json_value *block, const j
 /* Applies a block, if it is a change. */
 static ggl_status change(toolset *s, const json_value *block) {
     const json_value *name, *definition;
-    const bool adds = is_type(block, "tool_addition");
-    if (!adds && !is_type(block, "tool_removal"))
+    const bool adds = llm_json_has(block, "type", "tool_addition");
+    if (!adds && !llm_json_has(block, "type", "tool_removal"))
         return GGL_OK;
     const ggl_status st = read_change(s, block, &name, &definition);
     if (st != GGL_OK)
@@ -100,7 +96,7 @@ static ggl_status change_by(toolset *s, const json_value *content) {
     ggl_status st = GGL_OK;
     for (size_t i = 0; content && i < content->n && st == GGL_OK; i++) {
         const json_value *block = &content->item[i];
-        if (is_type(block, "compaction"))
+        if (llm_json_has(block, "type", "compaction"))
             st = change_by(s, llm_json_get_kind(block, "tool_changes", JSON_ARRAY));
         else
             st = change(s, block);

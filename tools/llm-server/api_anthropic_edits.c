@@ -30,16 +30,6 @@ static ggl_status no_memory(const editing *e) {
     return ggl_fail(e->err, GGL_NOMEM, "out of memory for a conversation");
 }
 
-static bool is_type(const json_value *v, const char *name) {
-    const json_value *type = llm_json_get(v, "type");
-    return type && llm_json_is(type, name);
-}
-
-static bool has_role(const json_value *message, const char *role) {
-    const json_value *v = llm_json_get(message, "role");
-    return v && llm_json_is(v, role);
-}
-
 static const json_value *blocks_of(const json_value *message) {
     return llm_json_get_kind(message, "content", JSON_ARRAY);
 }
@@ -126,10 +116,10 @@ static ggl_status add_parts(const editing *e, block_list *l, llm_json_out *text,
     for (size_t i = 0; content->kind == JSON_ARRAY && i < content->n && st == GGL_OK; i++) {
         const json_value *part = &content->item[i],
                          *s = llm_json_get_kind(part, "text", JSON_STRING);
-        if (is_type(part, "image")) {
+        if (llm_json_has(part, "type", "image")) {
             st = add_text(e, l, text);
             st = st == GGL_OK ? add_block(e, l, *part) : st;
-        } else if (s && is_type(part, "text")) {
+        } else if (s && llm_json_has(part, "type", "text")) {
             llm_json_put_text(text, i > 0 ? "\n" : "");
             llm_json_put(text, s->s, s->n);
         } else {
@@ -144,9 +134,9 @@ static ggl_status add_parts(const editing *e, block_list *l, llm_json_out *text,
 /* Finds the text of a document; NULL: it is of another kind, such as PDF. */
 static const json_value *text_of(const json_value *source) {
     const json_value *content = llm_json_get(source, "content");
-    if (is_type(source, "text"))
+    if (llm_json_has(source, "type", "text"))
         return llm_json_get_kind(source, "data", JSON_STRING);
-    return is_type(source, "content") && content &&
+    return llm_json_has(source, "type", "content") && content &&
                    (content->kind == JSON_STRING || content->kind == JSON_ARRAY)
                ? content
                : NULL;
@@ -155,7 +145,7 @@ static const json_value *text_of(const json_value *source) {
 /* Adds a document, or a result of a search, as texts. in_result: one that cannot be read stays, and becomes a text that says so. */
 static ggl_status add_document(const editing *e, block_list *l, const json_value *block,
                                bool in_result) {
-    const bool is_search = is_type(block, "search_result");
+    const bool is_search = llm_json_has(block, "type", "search_result");
     document d;
     if (in_result && !is_search && !text_of(llm_json_get(block, "source")))
         return add_block(e, l, *block);
@@ -188,7 +178,7 @@ static ggl_status add_document(const editing *e, block_list *l, const json_value
 /* --- blocks --------------------------------------------------------------------------------------- */
 
 static bool is_document(const json_value *block) {
-    return is_type(block, "document") || is_type(block, "search_result");
+    return llm_json_has(block, "type", "document") || llm_json_has(block, "type", "search_result");
 }
 
 /* The documents in a result of a tool become texts. */
@@ -218,12 +208,13 @@ static ggl_status edit_block(const editing *e, block_list *l, const json_value *
     json_value copy = *block;
     if (is_document(block))
         return add_document(e, l, block, false);
-    if (is_type(block, "tool_addition") || is_type(block, "tool_removal") ||
-        is_type(block, "compaction"))
+    if (llm_json_has(block, "type", "tool_addition") ||
+        llm_json_has(block, "type", "tool_removal") || llm_json_has(block, "type", "compaction"))
         return GGL_OK;
-    if (is_type(block, "mcp_tool_listing"))
+    if (llm_json_has(block, "type", "mcp_tool_listing"))
         return fields_ignore(&e->a->ignored, "messages", (ggl_str){"mcp_tool_listing", 16}, e->err);
-    const ggl_status st = is_type(block, "tool_result") ? edit_result(e, &copy) : GGL_OK;
+    const ggl_status st =
+        llm_json_has(block, "type", "tool_result") ? edit_result(e, &copy) : GGL_OK;
     return st == GGL_OK ? add_block(e, l, copy) : st;
 }
 
@@ -232,7 +223,7 @@ static bool is_edited(const json_value *block) {
                                         "tool_addition", "tool_removal",  "mcp_tool_listing",
                                         "tool_result"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (is_type(block, names[i]))
+        if (llm_json_has(block, "type", names[i]))
             return true;
     return false;
 }
@@ -268,7 +259,7 @@ static bool find_compaction(const json_value *messages, size_t *i, size_t *k) {
     for (*i = messages->n; (*i)-- > 0;) {
         const json_value *content = blocks_of(&messages->item[*i]);
         for (*k = content ? content->n : 0; (*k)-- > 0;)
-            if (is_type(&content->item[*k], "compaction") &&
+            if (llm_json_has(&content->item[*k], "type", "compaction") &&
                 llm_json_get_kind(&content->item[*k], "content", JSON_STRING))
                 return true;
     }
@@ -329,7 +320,7 @@ static int64_t count_value(const editing *e, const json_value *v) {
     int64_t n = 0;
     if (v->kind == JSON_STRING)
         return count_text(e, json_str(v));
-    if (v->kind < JSON_ARRAY || is_type(v, "image"))
+    if (v->kind < JSON_ARRAY || llm_json_has(v, "type", "image"))
         return 0;
     for (uint32_t i = 0; i < v->n; i++)
         n += count_value(e, &v->item[i]);
@@ -376,7 +367,7 @@ static ggl_status read_amount(const editing *e, const json_value *v, const char 
     const json_value *value = llm_json_get_kind(v, "value", JSON_NUMBER);
     if (!v)
         return GGL_OK;
-    if (!is_type(v, type) || !value || !value->whole || value->number < 0)
+    if (!llm_json_has(v, "type", type) || !value || !value->whole || value->number < 0)
         return ggl_fail(e->err, GGL_USAGE,
                         "\"%s\" must be {\"type\": \"%s\", \"value\": N}, N a number of 0 or more",
                         name, type);
@@ -392,16 +383,17 @@ static void note_edit(editing *e, const char *type, const char *what, int64_t n,
 /* True for a message with which the user begins a turn: not only results of tools. */
 static bool begins_turn(const json_value *message) {
     const json_value *content = blocks_of(message);
-    if (!has_role(message, "user"))
+    if (!llm_json_has(message, "role", "user"))
         return false;
     for (size_t i = 0; content && i < content->n; i++)
-        if (!is_type(&content->item[i], "tool_result"))
+        if (!llm_json_has(&content->item[i], "type", "tool_result"))
             return true;
     return !content;
 }
 
 static bool is_thinking(const json_value *block) {
-    return is_type(block, "thinking") || is_type(block, "redacted_thinking");
+    return llm_json_has(block, "type", "thinking") ||
+           llm_json_has(block, "type", "redacted_thinking");
 }
 
 /* Takes the reasoning out of a message. */
@@ -422,7 +414,8 @@ static ggl_status drop_thinking(editing *e, json_value *message, int64_t *n_toke
 }
 
 static bool has_thinking(const json_value *message) {
-    const json_value *content = has_role(message, "assistant") ? blocks_of(message) : NULL;
+    const json_value *content =
+        llm_json_has(message, "role", "assistant") ? blocks_of(message) : NULL;
     for (size_t i = 0; content && i < content->n; i++)
         if (is_thinking(&content->item[i]))
             return true;
@@ -444,7 +437,7 @@ static ggl_status clear_thinking(editing *e, const edit *x) {
     int64_t n_keep = 1, n_turns = 0, n_tokens = 0, n_cleared = 0;
     bool is_counted = false, is_noted = false;
     ggl_status st = GGL_OK;
-    if (x->keep && (llm_json_is(x->keep, "all") || is_type(x->keep, "all")))
+    if (x->keep && (llm_json_is(x->keep, "all") || llm_json_has(x->keep, "type", "all")))
         return GGL_OK;
     st = read_amount(e, x->keep, "keep", "thinking_turns", &n_keep);
     for (size_t i = e->n; i-- > 0 && st == GGL_OK;) {
@@ -510,8 +503,9 @@ static ggl_str string_of(const json_value *v, const char *name) {
 static tool_use *use_of(const uses *u, const json_value *block, bool is_result) {
     const size_t i =
         ggl_index_find(&u->ids, u->use, string_of(block, is_result ? "tool_use_id" : "id"));
-    return i != SIZE_MAX && is_type(block, is_result ? "tool_result" : "tool_use") ? &u->use[i]
-                                                                                   : NULL;
+    return i != SIZE_MAX && llm_json_has(block, "type", is_result ? "tool_result" : "tool_use")
+               ? &u->use[i]
+               : NULL;
 }
 
 /* Notes a call, or that it has a result. */
@@ -519,7 +513,7 @@ static ggl_status note_use(const editing *e, uses *u, const json_value *block) {
     tool_use *has = use_of(u, block, true);
     if (has)
         has->has_result = true;
-    if (!is_type(block, "tool_use"))
+    if (!llm_json_has(block, "type", "tool_use"))
         return GGL_OK;
     if (!ggl_grow(&u->use, &u->cap, u->n + 1, sizeof *u->use) ||
         ggl_index_reserve(&u->ids, u->use, u->n + 1, NULL) != GGL_OK)
@@ -590,7 +584,7 @@ static ggl_status is_triggered(const editing *e, const json_value *trigger, int6
                                int64_t most, bool *is) {
     int64_t n = -1;
     ggl_status st = GGL_OK;
-    if (is_type(trigger, "tool_uses")) {
+    if (llm_json_has(trigger, "type", "tool_uses")) {
         st = read_amount(e, trigger, "trigger", "tool_uses", &n);
         *is = n_uses > n;
         return st;
@@ -667,7 +661,7 @@ static const struct edit_type {
 static ggl_status apply_edit(editing *e, const json_value *v) {
     edit x;
     for (size_t k = 0; k < sizeof edit_types / sizeof *edit_types; k++)
-        if (is_type(v, edit_types[k].name)) {
+        if (llm_json_has(v, "type", edit_types[k].name)) {
             const size_t outer = fields_enter(&e->a->ignored, "context_management.edits");
             const ggl_status st =
                 read_shape(&x, sizeof x, &e->a->ignored, v, edit_types[k].rows, e->err);

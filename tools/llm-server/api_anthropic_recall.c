@@ -149,13 +149,12 @@ static ggl_status continue_thread(ask *a, ggl_str id, ggl_error *err) {
 
 ggl_status anthropic_recall(ask *a, const char **param, ggl_error *err) {
     const json_value *thread = given(&a->doc->root, "thread"),
-                     *type = llm_json_get_kind(thread, "type", JSON_STRING),
                      *id = llm_json_get_kind(thread, "previous_message_id", JSON_STRING);
     *param = "thread";
     if (!thread)
         return GGL_OK;
-    const bool is_new = type && llm_json_is(type, "create"),
-               goes_on = type && llm_json_is(type, "continue");
+    const bool is_new = llm_json_has(thread, "type", "create"),
+               goes_on = llm_json_has(thread, "type", "continue");
     if (!is_new && !(goes_on && id))
         return ggl_fail(err, GGL_USAGE,
                         "thread: \"type\" must be \"create\", or \"continue\" with a string "

@@ -187,16 +187,16 @@ static ggl_status result_text(reading *r, const json_value *content) {
     for (size_t i = 0; content && content->kind == JSON_ARRAY && i < content->n; i++) {
         const json_value *v = &content->item[i], *type = llm_json_get(v, "type");
         block b;
-        const bool is_tool = type && llm_json_is(type, "tool_reference");
+        const bool is_tool = llm_part_is_reference(v);
         const char *before = i > 0 && !after_image ? "\n" : "";
-        after_image = type && llm_json_is(type, "image") && r->ask->sees;
+        after_image = llm_json_is(type, "image") && r->ask->sees;
         if (after_image) {
             const ggl_status st = result_image(r, v);
             if (st != GGL_OK)
                 return ggl_within(r->err, st, "content[%zu]", i);
             continue;
         }
-        if (type && (llm_json_is(type, "image") || llm_json_is(type, "document"))) {
+        if (llm_json_is(type, "image") || llm_json_is(type, "document")) {
             talk_text(&r->talk, llm_part_left_out(llm_json_is(type, "image")), before);
             continue;
         }

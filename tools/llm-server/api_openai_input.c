@@ -292,26 +292,16 @@ static ggl_status read_item(reading *r, const json_value *item, const char *wher
 
 /* --- the input ---------------------------------------------------------------------------------- */
 
-static bool is_of(const json_value *item, const char *type) {
-    const json_value *v = llm_json_get(item, "type");
-    return v && llm_json_is(v, type);
-}
-
-static bool has_role(const json_value *item, const char *role) {
-    const json_value *v = llm_json_get(item, "role");
-    return v && llm_json_is(v, role);
-}
-
 bool openai_wants_compaction(const ask *a) {
     const json_value *input = llm_json_get_kind(&a->doc->root, "input", JSON_ARRAY);
-    return input && input->n > 0 && is_of(&input->item[input->n - 1], TRIGGER);
+    return input && input->n > 0 && llm_json_has(&input->item[input->n - 1], "type", TRIGGER);
 }
 
 const json_value *openai_last_update(const ask *a, const char *name) {
     const json_value *input = llm_json_get_kind(&a->doc->root, "input", JSON_ARRAY);
     for (size_t i = input ? input->n : 0; i-- > 0;) {
         const json_value *v = llm_json_get_kind(&input->item[i], name, JSON_OBJECT);
-        if (v && is_of(&input->item[i], "configuration_update"))
+        if (v && llm_json_has(&input->item[i], "type", "configuration_update"))
             return v;
     }
     return NULL;
@@ -320,14 +310,15 @@ const json_value *openai_last_update(const ask *a, const char *name) {
 /* Finds the last summary that the server was asked for: it stands for all before it. Returns its index; 0: there is none. */
 static size_t find_summary(const json_value *input) {
     for (size_t i = input->n; i-- > 1;)
-        if (is_of(&input->item[i], "compaction") && is_of(&input->item[i - 1], TRIGGER))
+        if (llm_json_has(&input->item[i], "type", "compaction") &&
+            llm_json_has(&input->item[i - 1], "type", TRIGGER))
             return i;
     return 0;
 }
 
 /* True for items that count although a summary follows. */
 static bool outlives_summary(const json_value *item) {
-    return has_role(item, "system") || has_role(item, "developer");
+    return llm_json_has(item, "role", "system") || llm_json_has(item, "role", "developer");
 }
 
 void openai_name_item(const ask *a, const json_value *item, size_t i, bool was_kept,
@@ -355,7 +346,7 @@ static ggl_status read_input(reading *r, const json_value *input, ggl_error *err
     const size_t i_summary = find_summary(input),
                  outer = fields_enter(&r->a->ignored, r->a->talk_name);
     for (size_t i = 0; i < input->n; i++)
-        r->i_turn = has_role(&input->item[i], "user") ? i : r->i_turn;
+        r->i_turn = llm_json_has(&input->item[i], "role", "user") ? i : r->i_turn;
     for (size_t i = 0; i < input->n && st == GGL_OK; i++) {
         r->i = i;
         if (i < i_summary && !outlives_summary(&input->item[i]))

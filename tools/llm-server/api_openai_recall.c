@@ -519,8 +519,8 @@ void openai_put_talk_items(const char *talk_id, const json_value *list, llm_json
 
 /* The content of a message as parts. */
 static void put_parts(const json_value *item, llm_json_out *out) {
-    const json_value *content = llm_json_get(item, "content"), *role = llm_json_get(item, "role");
-    const bool answers = role && llm_json_is(role, "assistant");
+    const json_value *content = llm_json_get(item, "content");
+    const bool answers = llm_json_has(item, "role", "assistant");
     if (!content || content->kind != JSON_STRING) {
         content ? llm_json_put_value(out, content) : llm_json_put_text(out, "[]");
         return;

@@ -1,9 +1,11 @@
 /* Reads what OpenAI's requests share: limits, contents, tools and formats. */
 #include <stdio.h>
+#include <string.h>
 
 #include "api_images.h"
 #include "api_openai.h"
 #include "ggl/internal/nearest.h"
+#include "llm/internal/chat.h"
 #include "template/parts.h"
 
 ggl_status openai_begin(ask *a, ask_kind kind, ggl_error *err) {
@@ -212,21 +214,18 @@ ggl_status openai_read_format(ask *a, const json_value *v, openai_style style, g
 
 ggl_status openai_put_effort(talk_writer *t, const json_value *effort, const json_value *kwargs,
                              ggl_error *err) {
-    static const char *const known[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
-    enum { N = sizeof known / sizeof *known };
-    size_t k = 0;
+    const char *known = llm_chat_effort(effort);
     char got[FIELD_NOT];
-    while (k < N && !llm_json_is(effort, known[k]))
-        k++;
-    if (k == N)
+    if (!known)
         return ggl_fail(err, GGL_USAGE,
                         "the effort of reasoning must be \"none\", \"minimal\", \"low\", "
                         "\"medium\", \"high\", \"xhigh\" or \"max\"%s",
                         field_not(effort, got));
-    const char *name = k == 0 ? "enable_thinking" : "reasoning_effort";
+    const bool is_off = strcmp(known, "none") == 0;
+    const char *name = is_off ? "enable_thinking" : "reasoning_effort";
     if (llm_json_get(kwargs, name))
         return GGL_OK;
-    if (k == 0)
+    if (is_off)
         talk_bool(t, name, false);
     else
         talk_string(t, name, json_str(effort));

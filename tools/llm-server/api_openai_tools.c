@@ -14,16 +14,12 @@ typedef struct tool_rule {
     const json_value *allowed; /* a list of tools; NULL: all of them */
 } tool_rule;
 
-static bool is_type(const json_value *tool, const char *name) {
-    const json_value *type = llm_json_get_kind(tool, "type", JSON_STRING);
-    return type && llm_json_is(type, name);
-}
-
 /* The object that describes a function, or a tool with free text. */
 static const json_value *function_of(const json_value *tool, openai_style style) {
     return style == OPENAI_FLAT
                ? tool
-               : llm_json_get_kind(tool, is_type(tool, "custom") ? "custom" : "function",
+               : llm_json_get_kind(tool,
+                                   llm_json_has(tool, "type", "custom") ? "custom" : "function",
                                    JSON_OBJECT);
 }
 
@@ -414,8 +410,7 @@ static ggl_status keep_tools(ask *a, const tool_set *s, openai_style style, ggl_
 
 /* The tools of an item of the input; NULL: it has none. */
 static const json_value *additional_tools(const json_value *item) {
-    const json_value *type = llm_json_get(item, "type");
-    return type && llm_json_is(type, "additional_tools")
+    return llm_json_has(item, "type", "additional_tools")
                ? llm_json_get_kind(item, "tools", JSON_ARRAY)
                : NULL;
 }

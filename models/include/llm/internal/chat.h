@@ -77,15 +77,22 @@ typedef enum llm_chat_end {
     LLM_CHAT_ENDS  /* after the last message */
 } llm_chat_end;
 
-/* What a prompt does not show as the conversation has it, because the template cannot. */
+/* The name of an effort of reasoning as a constant text: none, minimal, low, medium, high, xhigh or max; NULL: v is none of these. */
+const char *llm_chat_effort(const struct json_value *v);
+
+typedef enum llm_chat_change {
+    LLM_CHAT_JOINED, /* system messages at the beginning that are one */
+    LLM_CHAT_MOVED, /* system messages whose texts stand in messages of the user or results of tools */
+    LLM_CHAT_USERS,    /* messages of the user that are one with the one before them */
+    LLM_CHAT_CALLS,    /* calls of tools that stand in the contents of their messages */
+    LLM_CHAT_RESULTS,  /* results of tools that stand in messages of the user */
+    LLM_CHAT_NO_TOOLS, /* 1: there are tools, but the template shows none */
+    LLM_CHAT_N_CHANGES
+} llm_chat_change;
+
+/* What the template cannot show of a conversation as it was given, and what the prompt has in its place. */
 typedef struct llm_chat_changes {
-    size_t n_joined; /* system messages at the beginning that are one; 0: none */
-    size_t
-        n_moved; /* system messages whose texts stand in messages of the user or results of tools */
-    size_t n_users;   /* messages of the user that are one with the one before them */
-    size_t n_calls;   /* calls of tools that stand in the contents of their messages */
-    size_t n_results; /* results of tools that stand in messages of the user */
-    bool hides_tools; /* there are tools, but the template shows none */
+    size_t n[LLM_CHAT_N_CHANGES]; /* how many of each */
     const char *effort,
         *effort_asked; /* of reasoning, in place of the one that was asked for; NULL: none */
 } llm_chat_changes;
@@ -103,6 +110,8 @@ static inline void llm_chat_made_fini(llm_chat_made *m) {
 enum { LLM_CHAT_NOTES = 1024 };
 /* Writes what has changed as sentences, with `between` between two. False: nothing has, and text is "". */
 bool llm_chat_notes(const llm_chat_changes *c, const char *between, char text[LLM_CHAT_NOTES]);
+/* True if something has changed more than it had before. */
+bool llm_chat_has_more(const llm_chat_changes *now, const llm_chat_changes *before);
 
 /* Zero is what is usual. */
 typedef struct llm_chat_params {
