@@ -297,7 +297,7 @@ static ggl_status no_call(llm_calls *c) {
     return GGL_OK;
 }
 
-/* What was read of a field is calls; the rest is text, unless a limit has cut it off. */
+/* The calls that were read from a field stay calls. The rest of the field becomes text, unless a limit has cut it off. */
 static ggl_status after_calls(llm_calls *c) {
     const size_t rest = c->a.rest, end = c->a.scan;
     const bool has_mark = c->a.mark;

@@ -169,7 +169,7 @@ ggl_str llm_calls_stop_after(const pattern *p, int at);
 /* In an answer with a broken call, a field also ends, by an error, at marks: so no text is read
  * again and again. */
 progress llm_calls_strict_border(const llm_calls *c, attempt *a, size_t i);
-/* What has begun as a call ends where the text does, or at a mark where marks count; in reasoning nothing has begun. */
+/* True if a call has begun: its name is known, and so are arguments. The end of the text, or a mark where marks count, then ends it as a call. */
 bool llm_calls_is_begun(const llm_calls *c, const attempt *a);
 progress llm_calls_step_name(const llm_calls *c, attempt *a, span *out);
 /* A field that goes on until a text. a->scan is where to look for it; *out is set at the first step. */

@@ -57,7 +57,7 @@ typedef struct llm_open_params {
     /* Conversations begin with the token that the file demands (add_bos_token) although the template does not write it, as with
      * llama.cpp; true: only if the template writes it, as with Hugging Face. */
     bool no_chat_bos;
-    /* What looks like a control token in a message, a tool or a document of a conversation is one. Without it, it is text, so that nobody ends a
+    /* Control tokens that somebody has written into a message, a tool or a document stay control tokens. Otherwise they are plain text, so that nobody ends a
      * turn or begins one by what he writes. */
     bool parse_special_in_messages;
 
