@@ -160,7 +160,7 @@ def idefics3(e, g):
 
 def janus(e, g):
     split_layers(e)
-    e.act = gelu
+    e.act = gelu_erf
     layers = [(a.replace("out_proj", "projection_layer"), b) for a, b in clip_layers(e, "vision_model.encoder.layers")]
     w = embedded(e, "vision_model.embeddings.") | renamed(e.w, layers + [("vision_model.post_layernorm", "v.post_ln"), ("aligner.fc1", "mm.0"),
                                                                         ("aligner.hidden_layers.0", "mm.1")])
@@ -171,7 +171,7 @@ def janus(e, g):
 
 
 def llama4(e, g):
-    e.act = gelu
+    e.act = gelu_erf
     e.look = erf_projector(e)
     w = {"vision_model.patch_embedding.linear.weight": e.w["v.patch_embd.weight"], "vision_model.class_embedding": e.w["v.class_embd"],
          "vision_model.positional_embedding_vlm": e.w["v.position_embd.weight"]}
@@ -188,7 +188,7 @@ def llama4(e, g):
 
 
 def internvl(e, g):
-    e.act = gelu
+    e.act = gelu_erf
     e.look = erf_projector(e)
     at = "vision_tower.encoder.layer."
     layer = [("layernorm_before", "ln1"), ("attention.q_proj", "attn_q"), ("attention.k_proj", "attn_k"), ("attention.v_proj", "attn_v"),
@@ -208,7 +208,7 @@ def internvl(e, g):
 
 
 def pixtral(e, g):
-    e.eps, e.act = 1e-5, [silu, gelu][int(g.integers(2))]
+    e.eps, e.act = 1e-5, [silu, gelu_erf][int(g.integers(2))]
     e.longest = int(g.integers(20, 90))
     e.look = erf_projector(e)
     at = "vision_tower.transformer.layers."

@@ -1,5 +1,5 @@
 """Folders of encoders and diffusion models for ./folders.py: small models laid out as their classes have them, and forward passes that read that
-layout. GELU is the tanh form, as established engines have it, except where `act` says another."""
+layout. GELU is exact, as transformers has it, except where `act` says another."""
 from folders import *
 from t5_buckets import bias_of
 
@@ -51,9 +51,9 @@ def feed(how, w, p, h):
     up = dense(w, h, p + n["up"])
     if how.get("halves"):  # of one matrix, which of them is the gate
         parts = np.split(up, 2, axis=-1)
-        up = gelu(parts[how["halves"] - 1]) * parts[2 - how["halves"]]
+        up = gelu_erf(parts[how["halves"] - 1]) * parts[2 - how["halves"]]
     else:
-        up = silu(dense(w, h, p + n["gate"])) * up if n.get("gate") else how.get("act", gelu)(up)
+        up = silu(dense(w, h, p + n["gate"])) * up if n.get("gate") else how.get("act", gelu_erf)(up)
     return dense(w, up, p + n["down"])
 
 
@@ -61,7 +61,7 @@ def experts_of(w, p, h):
     """Two of four, shares of a softmax over all; w1 and w2 have the experts' rows one after another, [n_ff, n_embd] each."""
     share = softmax(linear(h, w[p + "router.layer.weight"]))
     w1, w2 = (w[f"{p}experts.mlp.{x}"].reshape(4, N_FF, N_EMBD) for x in ("w1", "w2"))
-    return experts(h, share, [best(row, 2) for row in share], lambda e, x: gelu(w1[e] @ x) @ w2[e])
+    return experts(h, share, [best(row, 2) for row in share], lambda e, x: gelu_erf(w1[e] @ x) @ w2[e])
 
 
 def bert(c, w, n_ctx):
@@ -215,6 +215,7 @@ JINA2_CONFIG = {"position_embedding_type": "alibi", "feed_forward_type": "geglu"
 
 CLASSES = {
     "BertModel": bert_config(BERT, more=POOLER),
+    "BertModel gelu_new": bert_config(BERT, act=gelu, config={"hidden_act": "gelu_new"}),
     "BertForMaskedLM": bert_config(BERT, prefix="bert.", more={"cls.predictions.transform.dense": N_EMBD}),
     "BertForSequenceClassification": bert_config(BERT, "rank", prefix="bert.", more={"bert.pooler.dense": N_EMBD, "classifier": 3}, config=LABELS),
     "RobertaModel": bert_config(BERT, skip=2, n_positions=66, more=POOLER, config={**ROBERTA, "model_type": "roberta"}),
@@ -236,14 +237,16 @@ CLASSES = {
     "ElectraForSequenceClassification": bert_config(ELECTRA, "rank", prefix="electra.", width=20, act=gelu_erf, head_act=gelu_erf, more={
         "classifier.dense": N_EMBD, "classifier.out_proj": 3}, config={**ELECTRA_CONFIG, **LABELS, "embedding_size": 20},
         keys={"electra.pooling_type": 4, "electra.classifier.output_labels": ["a", "b", "c"]}),
-    "AlbertModel": bert_config(ALBERT, width=20, group=lambda l: 0, more={"pooler": N_EMBD}, config=ALBERT_CONFIG),
-    "AlbertForMaskedLM": bert_config(ALBERT, prefix="albert.", width=20, group=lambda l: l // 2, act=gelu_erf, more={"predictions.dense": 20},
+    "AlbertModel": bert_config(ALBERT, width=20, act=gelu, group=lambda l: 0, more={"pooler": N_EMBD}, config=ALBERT_CONFIG),
+    "AlbertForMaskedLM": bert_config(ALBERT, prefix="albert.", width=20, group=lambda l: l // 2, more={"predictions.dense": 20},
                                      config={**ALBERT_CONFIG, "hidden_act": "gelu", "num_hidden_layers": 4, "num_hidden_groups": 2}),
-    "AlbertForSequenceClassification": bert_config(ALBERT, "rank", prefix="albert.", width=20, group=lambda l: 0, config={**ALBERT_CONFIG, **LABELS},
+    "AlbertForSequenceClassification": bert_config(ALBERT, "rank", act=gelu, prefix="albert.", width=20, group=lambda l: 0, config={**ALBERT_CONFIG, **LABELS},
                                                    more={"albert.pooler": N_EMBD, "classifier": 3}, keys={"albert.pooling_type": 4}),
     "NomicBertModel": bert_config(NOMIC, theta=1000, layers=2, biased=False, config=NOMIC_CONFIG),
     "NomicBertModel moe": bert_config({**FLASH, "qkv": "attn.Wqkv", "o": "attn.out_proj"}, theta=1000, layers=2, experts=True, config=MOE_CONFIG),
     "JinaBertForMaskedLM": bert_config(JINA2, prefix="bert.", alibi=True, halves=1, config=JINA2_CONFIG),
+    "JinaBertForSequenceClassification": bert_config({**BERT, "positions": None}, "rank", prefix="bert.", alibi=True, config={
+        **JINA2_CONFIG, "feed_forward_type": "original", "id2label": {"0": "LABEL_0"}}, more={"bert.pooler.dense": N_EMBD, "classifier": 1}),
     "JinaBertModel code": bert_config(JINA2_CODE, alibi=True, halves=2, more=POOLER, config=JINA2_CONFIG),
 }
 
@@ -263,7 +266,7 @@ LLADA = {"embedding": "transformer.wte", "layer": "transformer.blocks.{}.", "qkv
          "norm2": "ff_norm", "gate": "ff_proj", "up": "up_proj", "down": "ff_out", "last": "transformer.ln_f"}
 T5 = {"layer": "encoder.block.{}.", "qkv": [f"layer.0.SelfAttention.{x}" for x in "qkv"], "o": "layer.0.SelfAttention.o", "norm1": "layer.0.layer_norm",
       "norm2": "layer.1.layer_norm", "down": "layer.1.DenseReluDense.wo", "last": "encoder.final_layer_norm", "embedding": "shared"}
-ACTIVATIONS = {"silu": silu, "gelu": gelu, "relu": lambda x: np.maximum(x, 0)}
+ACTIVATIONS = {"silu": silu, "gelu": gelu, "gelu_erf": gelu_erf, "relu": lambda x: np.maximum(x, 0)}
 
 
 def before(c, w, n_ctx):
@@ -320,7 +323,7 @@ def before(c, w, n_ctx):
     if how["output"] == "logits":
         return linear(x, w[how["logits"] + ".weight"])
     if how["output"] == "rank" and how.get("centre"):  # ModernBERT's: mean, dense, GELU, norm
-        h = layer_norm(gelu(dense(w, x.mean(0, keepdims=True), "head.dense")), w["head.norm.weight"], None, EPS)
+        h = layer_norm(gelu_erf(dense(w, x.mean(0, keepdims=True), "head.dense")), w["head.norm.weight"], None, EPS)
         return dense(w, h, "classifier")
     if how["output"] == "rank":
         return dense(w, np.tanh(dense(w, x[:1], "dense")), "classifier")
@@ -406,7 +409,7 @@ MODERN_CONFIG = {"hidden_activation": "gelu", "norm_eps": EPS, "local_attention"
                  "classifier_dropout": 0.0, "cls_token_id": 1, "decoder_bias": True, "layer_norm_eps": 1e-5, "deterministic_flash_attn": False,
                  "reference_compile": True, "position_embedding_type": "absolute", "sparse_prediction": False, "sparse_pred_ignore_index": -100,
                  "initializer_cutoff_factor": 2.0, "attention_bias": False, "mlp_bias": False, "mlp_dropout": 0.0, "gradient_checkpointing": False}
-MODERN_HOW = {"centre": True, "act": "gelu", "theta": 160000.0, "near_theta": 100.0, "window": 6, "near": lambda l: l % 2 != 0}
+MODERN_HOW = {"centre": True, "act": "gelu_erf", "theta": 160000.0, "near_theta": 100.0, "window": 6, "near": lambda l: l % 2 != 0}
 NEO_CONFIG = {"model_type": "neobert", "norm_eps": EPS, "intermediate_size": 3 * N_FF // 2, "max_length": 64, "max_position_embeddings": None, "dim_head": 12,
               "embedding_init_range": 0.02, "decoder_init_range": 0.02, "classifier_init_range": 0.02, "kwargs": {"x": 1}}
 NEO_HOW = {"theta": 10000.0, "pairs": True, "by_head": True}

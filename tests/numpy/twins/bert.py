@@ -1,24 +1,28 @@
 """BERT (Devlin et al. 2019; transformers' modeling_bert.py, modeling_xlm_roberta.py), and after its authors' code: Nomic's (Nussbaum et al. 2024;
 modeling_hf_nomic_bert.py), its mixture of experts (2025), Jina's 2 (Guenther et al. 2023; ALiBi on both sides, gated) and 3 (Sturua et al.
 2024; rotary), MPNet (Song et al. 2020; modeling_mpnet.py: biases by the bucket of a distance) and ELECTRA (Clark et al. 2020; modeling_electra.py:
-embeddings of another width, and a head with GELU). GELU is the tanh form, as established engines have it; ELECTRA's, which they lack, is its own."""
+embeddings of another width, and a head with GELU). GELU is the tanh form, as established engines have it, unless the file says that it is exact; ELECTRA's,
+which they lack, is its own."""
 from encoders import *
 from t5_buckets import bias_of
 
 
 def feed_of(arch, k, b, h):
+    act = gelu_erf if arch == "electra" or k("gelu", "tanh") == "erf" else gelu
     if b("ffn_gate_inp") is not None:  # MegaBlocks' mixture without a gate: softmax, the best, shares as they are
         p = softmax(linear(h, b("ffn_gate_inp")))
         chosen = [best(row, k("expert_used_count")) for row in p]
-        return experts(h, p, chosen, lambda e, x: b("ffn_down_exps")[e] @ gelu(b("ffn_up_exps")[e] @ x))
+        return experts(h, p, chosen, lambda e, x: b("ffn_down_exps")[e] @ act(b("ffn_up_exps")[e] @ x))
     if arch in ("nomic-bert", "jina-bert-v2"):  # gated: SiLU, GELU
         up = dense(b, h, "ffn_up")
+        if b("ffn_gate") is None and up.shape[-1] == k("feed_forward_length"):  # no gate
+            return dense(b, act(up), "ffn_down")
         if b("ffn_gate") is None:  # one matrix, gate first
             gate, up = np.split(up, 2, axis=-1)
         else:
             gate = dense(b, h, "ffn_gate")
-        return dense(b, (silu(gate) if arch == "nomic-bert" else gelu(gate)) * up, "ffn_down")
-    return dense(b, (gelu_erf if arch == "electra" else gelu)(dense(b, h, "ffn_up")), "ffn_down")
+        return dense(b, (silu(gate) if arch == "nomic-bert" else act(gate)) * up, "ffn_down")
+    return dense(b, act(dense(b, h, "ffn_up")), "ffn_down")
 
 
 def forward_of(arch):
@@ -58,7 +62,7 @@ def forward_of(arch):
     return forward
 
 
-def model(name, arch, seed, more={}, output="none", n_head=4, types=2, biased=True, fused=False, n_labels=0, whole_norms=False, every=0, n_layer=2, pooled=True, one=False, width=N_EMBD, n_scores=N_EMBD):
+def model(name, arch, seed, more={}, output="none", n_head=4, types=2, biased=True, fused=False, n_labels=0, whole_norms=False, every=0, n_layer=2, pooled=True, one=False, plain=False, width=N_EMBD, n_scores=N_EMBD):
     w = Weights(seed)
     w.embedding(N_VOCAB, width)
     if types:
@@ -79,7 +83,7 @@ def model(name, arch, seed, more={}, output="none", n_head=4, types=2, biased=Tr
             w.experts(l, N_EMBD, N_FF, 5)
             w.pop(b + "ffn_gate_exps.weight")
         else:
-            if arch in ("nomic-bert", "jina-bert-v2") and not one:
+            if arch in ("nomic-bert", "jina-bert-v2") and not one and not plain:
                 w.matrix(b + "ffn_gate", N_FF, N_EMBD)
             w.matrix(b + "ffn_up", (2 if one else 1) * N_FF, N_EMBD, bias=biased)
             w.matrix(b + "ffn_down", N_EMBD, N_FF, gain=2, bias=biased)
@@ -102,6 +106,10 @@ model("jina-bert-v2-norms", "jina-bert-v2", 3007, biased=False, whole_norms=True
 model("jina-bert-v3", "jina-bert-v3", 3008, {"rope.freq_base": 20000.0, "rope.scaling.type": "linear", "rope.scaling.factor": 4.0}, fused=True, types=0)
 model("jina-bert-v2-one", "jina-bert-v2", 3010, one=True)
 model("jina-bert-v2-rank", "jina-bert-v2", 3016, {}, "rank", one=True, n_scores=1)  # the dense layer gives the score
+model("jina-bert-v2-plain", "jina-bert-v2", 3017, {}, "rank", plain=True, n_labels=1)  # no gate
+model("jina-bert-v2-erf", "jina-bert-v2", 3018, {"gelu": "erf"}, one=True)
+model("bert-erf", "bert", 3019, {"gelu": "erf"})
+model("nomic-bert-moe-erf", "nomic-bert-moe", 3020, {"moe_every_n_layers": 2, "expert_count": 5, "expert_used_count": 2, "gelu": "erf"}, fused=True, every=2)
 model("mpnet", "mpnet", 3011, {"attention.relative_buckets_count": 8}, types=0)
 model("bert-dense-mean", "bert", 3014, {"dense_2_feat_out": 20, "dense_2_activation": "tanh"}, "mean")
 model("bert-dense-first", "bert", 3015, {"dense_2_feat_out": N_EMBD, "dense_2_activation": "tanh", "pooling_type": 2})
