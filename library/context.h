@@ -7,6 +7,7 @@
 #include "guessing.h"
 #include "llm/internal/chat.h"
 #include "llm/internal/engine.h"
+#include "llm/internal/head.h"
 #include "llm/internal/pooling.h"
 #include "llm/internal/prompt_cache.h"
 #include "llm/internal/stage_rows.h"
@@ -43,6 +44,7 @@ struct llm_context {
         answers; /* the text that begins next is read so: before what it must fit, reasoning is free. NULL: it is any text */
     const llm_asked *asked;            /* while llm_chat_answer generates; NULL: it does not */
     llm_pooling pooling;               /* of embeddings */
+    llm_head *head;                    /* what makes a vector of rows; NULL: no vectors are made */
     llm_session_params session_params; /* with which `session` was made */
     char *repack_cache;                /* a copy for session_params */
     llm_session *session;

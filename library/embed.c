@@ -6,6 +6,7 @@
 #include "context.h"
 #include "copies.h"
 #include "embed_task.h"
+#include "embed_text.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/params.h"
@@ -279,6 +280,7 @@ static ggl_status embed_lists(llm_context *c, llm_embed_text *text, size_t n,
                    &(llm_embedding_params){.text = text,
                                            .n_texts = n,
                                            .pooling = c->pooling,
+                                           .head = c->head,
                                            .n_dims = own.n_dims,
                                            .normalize = !own.no_normalize,
                                            .each = give_rows,
@@ -295,41 +297,84 @@ static ggl_status check_lists(const char *name, const void *list, const size_t *
     return st == GGL_OK ? llm_need_array("n", n, n_texts, err) : st;
 }
 
-ggl_status llm_embed_tokens(llm_context *c, const int32_t *const *id, const size_t *n,
-                            size_t n_texts, const llm_embed_params *params, ggl_error *err) {
-    ggl_status st = check_lists("id", id, n, n_texts, err);
+/* Reads what the parameters say of texts. */
+static ggl_status read_how(llm_embed_how *how, llm_embed_params *own,
+                           const llm_embed_params *params, ggl_error *err) {
+    *own = (llm_embed_params){.size = sizeof *own};
+    ggl_status st = GGL_READ_PARAMS(llm_embed_params, own, params, err);
+    if (st == GGL_OK)
+        st = llm_need_array("llm_embed_params.prompt", own->prompt, own->n_prompt, err);
+    *how = (llm_embed_how){.prompt = {own->prompt, own->n_prompt},
+                           .truncate = own->truncate,
+                           .no_parse_special = own->no_parse_special};
+    return st;
+}
+
+/* Embeds texts that begin with the prompt. */
+static ggl_status embed_after(llm_context *c, const llm_embed_how *how, token_lists *l,
+                              const llm_embed_params *params, ggl_error *err) {
+    int64_t n_before;
+    const ggl_status st = llm_embed_count_before(c, how, &n_before, err);
     if (st != GGL_OK)
         return st;
-    llm_embed_text *text = ggl_calloc(n_texts, sizeof *text);
-    if (!text)
-        return no_memory(err);
+    llm_embed_text *text = lists_texts(l);
+    for (size_t i = 0; i < l->n; i++)
+        text[i].n_before = n_before;
+    return embed_lists(c, text, l->n, params, err);
+}
+
+ggl_status llm_embed_tokens(llm_context *c, const int32_t *const *id, const size_t *n,
+                            size_t n_texts, const llm_embed_params *params, ggl_error *err) {
+    token_lists l;
+    llm_embed_how how;
+    llm_embed_params own;
+    ggl_status st = check_lists("id", id, n, n_texts, err);
+    if (st == GGL_OK)
+        st = read_how(&how, &own, params, err);
+    if (st != GGL_OK)
+        return st;
+    st = lists_init(&l, n_texts, err);
     for (size_t i = 0; i < n_texts && st == GGL_OK; i++) {
+        const size_t begin = l.all.n;
         st = llm_need_array("id[..]", id[i], n[i], err);
-        text[i] = (llm_embed_text){.token = id[i], .n = n[i]};
+        if (st == GGL_OK && !ggl_grow(&l.all.id, &l.all.cap, begin + n[i] + 1, sizeof *l.all.id))
+            st = no_memory(err);
+        if (st != GGL_OK)
+            break;
+        if (n[i] > 0)
+            memcpy(l.all.id + begin, id[i], n[i] * sizeof *l.all.id);
+        l.all.n = begin + n[i];
+        if (how.truncate)
+            st = llm_embed_cut(c, &l.all, begin, err);
+        l.end[i] = l.all.n;
     }
     if (st == GGL_OK)
-        st = embed_lists(c, text, n_texts, params, err);
-    ggl_free(text);
+        st = embed_after(c, &how, &l, params, err);
+    lists_fini(&l);
     return st;
 }
 
 ggl_status llm_embed_texts(llm_context *c, const char *const *text, const size_t *n, size_t n_texts,
                            const llm_embed_params *params, ggl_error *err) {
     token_lists l;
+    llm_embed_how how;
+    llm_embed_params own;
     ggl_status st = check_lists("text", text, n, n_texts, err);
     if (st == GGL_OK)
         st = check_tokenizer(c, err);
+    if (st == GGL_OK)
+        st = read_how(&how, &own, params, err);
     if (st != GGL_OK)
         return st;
     st = lists_init(&l, n_texts, err);
     for (size_t i = 0; i < n_texts && st == GGL_OK; i++) {
         st = llm_need_array("text[..]", text[i], n[i], err);
         if (st == GGL_OK)
-            st = llm_tokenize(c->tokenizer, text[i], n[i], LLM_TOKENIZE_BOS, &l.all, err);
+            st = llm_embed_read(c, &how, (ggl_str){text[i], n[i]}, &l.all, err);
         l.end[i] = l.all.n;
     }
     if (st == GGL_OK)
-        st = embed_lists(c, lists_texts(&l), n_texts, params, err);
+        st = embed_after(c, &how, &l, params, err);
     lists_fini(&l);
     return st;
 }
@@ -390,8 +435,25 @@ static bool keep_score(void *ctx, size_t text, int64_t n_rows, const float *row,
     return true;
 }
 
+/* Appends the tokens of a pair. */
+static ggl_status append_pair(const llm_context *c, ggl_str query, ggl_str text, bool truncate,
+                              llm_tokens *all, ggl_error *err) {
+    llm_tokens pair = {0};
+    ggl_status st = llm_tokenize_pair(c->tokenizer, query, text, &pair, err);
+    if (st == GGL_OK && truncate)
+        st = llm_cut_pair(c->tokenizer, query, &pair, (size_t)llm_session_n_ctx(c->session), err);
+    if (st == GGL_OK && !ggl_grow(&all->id, &all->cap, all->n + pair.n + 1, sizeof *all->id))
+        st = no_memory(err);
+    if (st == GGL_OK && pair.n > 0)
+        memcpy(all->id + all->n, pair.id, pair.n * sizeof *pair.id);
+    all->n += st == GGL_OK ? pair.n : 0;
+    llm_tokens_fini(&pair);
+    return st;
+}
+
 ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query, const char *const *text,
-                      const size_t *n, size_t n_texts, float *score, ggl_error *err) {
+                      const size_t *n, size_t n_texts, bool truncate, float *score,
+                      ggl_error *err) {
     token_lists l;
     ggl_status st = check_lists("text", text, n, n_texts, err);
     if (st == GGL_OK)
@@ -410,8 +472,8 @@ ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query, const c
         st = llm_need_array("text[..]", text[i], n[i], err);
         if (st != GGL_OK)
             break;
-        st = llm_tokenize_pair(c->tokenizer, (ggl_str){query, n_query}, (ggl_str){text[i], n[i]},
-                               &l.all, err);
+        st = append_pair(c, (ggl_str){query, n_query}, (ggl_str){text[i], n[i]}, truncate, &l.all,
+                         err);
         l.end[i] = l.all.n;
     }
     if (st == GGL_OK)

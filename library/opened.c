@@ -69,6 +69,10 @@ llm_pooling llm_opened_pooling(const llm_context *c) {
     return c->pooling;
 }
 
+const llm_head *llm_opened_head(const llm_context *c) {
+    return c->head;
+}
+
 llm_session *llm_opened_session(const llm_context *c) {
     return c->session;
 }
@@ -117,13 +121,16 @@ void llm_context_note_facts(llm_context *c) {
     const char *copies = llm_copies_text(c);
     c->facts = (llm_facts){.n_ctx = s ? llm_session_n_ctx(s) : 0,
                            .n_vocab = s ? (int32_t)llm_session_n_vocab(s) : 0,
-                           .n_embd = s ? (int32_t)llm_session_n_embd(s) : 0,
+                           .n_embd = c->head ? (int32_t)llm_head_n_out(c->head)
+                                     : s     ? (int32_t)llm_session_n_embd(s)
+                                             : 0,
                            .bos = c->tokenizer ? llm_tokenizer_bos(c->tokenizer) : -1,
                            .eos = c->tokenizer ? llm_tokenizer_eos(c->tokenizer) : -1,
                            .has_chat = c->chat != NULL,
                            .sees = llm_eye_sees(c->eye),
                            .hears = llm_eye_hears(c->eye),
-                           .pooling = llm_pooling_name(c->pooling),
+                           .pooling = c->head ? llm_head_pooling_name(c->head)
+                                              : llm_pooling_name(c->pooling),
                            .placement = c->opened < LLM_OPENED_BACKENDS ? ""
                                         : copies                        ? copies
                                                  : llm_placement_text(c->placement)};

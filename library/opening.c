@@ -183,6 +183,25 @@ static ggl_status check_has_output(const llm_context *c, ggl_error *err) {
                     "with this one as its draft (--draft)");
 }
 
+/* Texts of sentence-transformers end where its settings say, unless another context is asked for. */
+static ggl_status limit_texts(llm_context *c, const llm_open_parts *o, ggl_error *err) {
+    static const char key[] = "sentence_transformers.max_seq_length";
+    const ggl_gguf *file = llm_model_file(c->model);
+    llm_session_params *sp = &c->session_params;
+    int64_t most = 0;
+    const int found = ggl_gguf_get_integer(file, key, &most, err);
+    const bool is_free = sp->n_ctx <= 0 || o->how->n_ctx_is_most;
+    if (found <= 0)
+        return found < 0 ? GGL_FORMAT : GGL_OK;
+    if (most < 1)
+        return ggl_fail(err, GGL_FORMAT, "%s: key %s is %" PRId64 ", but 1 or more is expected",
+                        ggl_gguf_name(file), key, most);
+    const int64_t own = sp->n_ctx > 0 ? sp->n_ctx : llm_model_n_ctx(c->model);
+    if (is_free && (own <= 0 || most < own))
+        sp->n_ctx = most;
+    return GGL_OK;
+}
+
 /* Finds the pooling, and by it which outputs the session computes. A model that sees texts whole gets slots for many
  * of them. */
 static ggl_status choose_outputs(llm_context *c, const llm_open_parts *o, ggl_error *err) {
@@ -208,6 +227,11 @@ static ggl_status choose_outputs(llm_context *c, const llm_open_parts *o, ggl_er
                       "the model gives no score: it is no reranker or classifier");
     if (st != GGL_OK)
         return st;
+    if (sees_all || sp->embeddings || c->pooling == LLM_POOL_RANK) {
+        st = limit_texts(c, o, err);
+        if (st != GGL_OK)
+            return st;
+    }
     if (c->pooling == LLM_POOL_RANK) {
         sp->only = "score";
         sp->embeddings = false;
@@ -447,6 +471,9 @@ static ggl_status open_weights(llm_context *c, const llm_open_parts *o, ggl_erro
             err, st, "%s%s", err->msg,
             llm_placement_advice(c->placement, c->model, sp, st, advice, sizeof advice));
     sp->n_ctx = llm_session_n_ctx(c->session);
+    if (st == GGL_OK && llm_session_n_embd(c->session) > 0)
+        st = llm_head_new(&c->head, c->pooling, llm_model_file(c->model),
+                          llm_session_n_embd(c->session), err);
     if (st == GGL_OK && c->eye)
         st = start_eye(c, o, err);
     if (st == GGL_OK && llm_arch_reads_rows(llm_model_arch(c->model)))
@@ -525,6 +552,8 @@ static void close_session(llm_context *c) {
     llm_kept_grammar_free(c->kept);
     llm_guessing_close(c->guessing); /* it listens to the session */
     llm_stages_free(c->stages);
+    llm_head_free(c->head);
+    c->head = NULL;
     llm_copies_take(c, NULL);
     llm_session_free(c->session);
     llm_eye_stop(c->eye);

@@ -19,6 +19,7 @@
 #include "copies.h"
 #include "guessing.h"
 #include "llm/internal/chat.h"
+#include "llm/internal/head.h"
 #include "llm/internal/pooling.h"
 #include "llm/internal/sampler.h"
 #include "llm/llm.h"
@@ -145,12 +146,26 @@ llm_session *llm_opened_copy_session(const llm_context *c, int k);
 const llm_adapter_use *llm_opened_adapter(const llm_context *c); /* [llm_opened_n_adapters] */
 size_t llm_opened_n_adapters(const llm_context *c);
 llm_pooling llm_opened_pooling(const llm_context *c);
+const llm_head *llm_opened_head(const llm_context *c); /* NULL: no vectors are made */
 llm_session *llm_opened_session(const llm_context *c);
 /* Prints where the eye or the ear runs, or the stages before the tokens, and their memory, as ggl_sched_print does; nothing if there are none. */
 void llm_opened_print_stages(const llm_context *c, FILE *out, bool nodes);
 /* With which the session was made. */
 const llm_session_params *llm_opened_session_params(const llm_context *c);
 llm_guessing *llm_opened_guessing(const llm_context *c);
+/* How a text is read of which a vector is made: llm_embed_params. */
+typedef struct llm_embed_how {
+    ggl_str prompt;        /* before each text; n 0: none */
+    bool truncate;         /* texts that are too long are cut */
+    bool no_parse_special; /* what looks like a special token in a text is text */
+} llm_embed_how;
+/* Cuts the tokens of a text, those from `begin` on, to the longest text that the context takes. The token that the tokenizer puts at the
+ * end of texts stays there, as tokenizers of Hugging Face keep it. GGL_NOMEM. */
+ggl_status llm_embed_cut(const llm_context *c, llm_tokens *ids, size_t begin, ggl_error *err);
+/* Counts the tokens of the prompt that the pooling leaves out: 0, unless the model's file says that it does
+ * (sentence_transformers.include_prompt). GGL_UNSUPPORTED: there is no tokenizer; GGL_NOMEM. */
+ggl_status llm_embed_count_before(const llm_context *c, const llm_embed_how *how, int64_t *n,
+                                  ggl_error *err);
 /* Fills a query up with masks as llm_embed_params.query does, for a caller that wants a vector of each token. *n_seen: the tokens at
  * its beginning that others see (llm_batch.seen). GGL_FORMAT: the model's keys are wrong; GGL_NOMEM. */
 ggl_status llm_fill_query(const llm_context *c, llm_tokens *ids, int32_t *n_seen, ggl_error *err);

@@ -32,15 +32,18 @@ typedef struct embedder {
     size_t cap_token, cap_slot, cap_share, cap_seen, cap_want;
     float *row; /* the wanted rows of the batch */
     size_t cap_row;
-    double *sum; /* [n_out] */
+    const llm_head *head; /* NULL: rows are given as they are */
+    llm_head *own;        /* owned; the same, of the pooling alone */
+    double *sum;          /* of `head` */
+    float *vector;        /* [llm_head_n_out] */
 } embedder;
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for embeddings");
 }
 
-void llm_output_range(const llm_arch_output *out, bool sees_all, llm_pooling pooling, int64_t n,
-                      int64_t *first, int64_t *end) {
+void llm_output_range(const llm_arch_output *out, bool sees_all, llm_pooling pooling,
+                      int64_t n_before, int64_t n, int64_t *first, int64_t *end) {
     if (out->one_row) {
         *first = out->row < 0 ? n - 1 : out->row < n ? out->row : n - 1;
         *end = *first + 1;
@@ -48,15 +51,15 @@ void llm_output_range(const llm_arch_output *out, bool sees_all, llm_pooling poo
         *first = n - 1;
         *end = n;
     } else {
-        llm_pooling_range(pooling, n, first, end);
+        llm_pooling_range(pooling, n_before, n, first, end);
     }
 }
 
-void llm_embed_range(const llm_session *s, llm_pooling pooling, int64_t n, int64_t *first,
-                     int64_t *end) {
+void llm_embed_range(const llm_session *s, llm_pooling pooling, int64_t n_before, int64_t n,
+                     int64_t *first, int64_t *end) {
     const llm_arch_result *built = llm_session_built(s);
     llm_output_range(pooling == LLM_POOL_RANK ? &built->score : &built->embedding,
-                     llm_session_sees_all(s), pooling, n, first, end);
+                     llm_session_sees_all(s), pooling, n_before, n, first, end);
 }
 
 /* Adds a text to the batch. */
@@ -71,7 +74,7 @@ static ggl_status pack(embedder *e, size_t k, ggl_error *err) {
         return no_memory(err);
     packed *to = &e->of[e->n_packed];
     *to = (packed){.text = k, .at = e->n, .row = (size_t)e->n_wanted};
-    llm_embed_range(e->s, e->p->pooling, (int64_t)t->n, &to->first, &to->end);
+    llm_embed_range(e->s, e->p->pooling, t->n_before, (int64_t)t->n, &to->first, &to->end);
     memcpy(e->token + e->n, t->token, t->n * sizeof *t->token);
     if (llm_session_reads_text(
             e->s)) { /* the decoder's tokens are those before it; the text is read in run() */
@@ -106,22 +109,23 @@ static void keep_row(void *ctx, int64_t i, const float *row) {
            (size_t)e->n_out * sizeof *row);
 }
 
-/* Returns how many numbers of each vector are given. */
-static int64_t kept_dims(const embedder *e) {
-    return e->p->n_dims > 0 && !e->scores ? e->p->n_dims : e->n_out;
+/* Returns the numbers of a result, before it is cut to n_dims. */
+static int64_t n_whole(const embedder *e) {
+    return e->head ? llm_head_n_out(e->head) : e->n_out;
 }
 
-/* Makes one vector of a text's rows, in place of the first. */
-static ggl_status pool(embedder *e, packed *t, ggl_error *err) {
-    float *row = e->row + t->row * (size_t)e->n_out;
-    const int64_t n = kept_dims(e);
-    memset(e->sum, 0, (size_t)e->n_out * sizeof *e->sum);
+/* Returns how many numbers of each vector are given. */
+static int64_t kept_dims(const embedder *e) {
+    return e->p->n_dims > 0 && !e->scores ? e->p->n_dims : n_whole(e);
+}
+
+/* Makes one vector of a text's rows. */
+static ggl_status pool(embedder *e, const packed *t, ggl_error *err) {
+    const float *row = e->row + t->row * (size_t)e->n_out;
+    llm_head_begin(e->head, e->sum);
     for (int64_t r = 0; r < t->n_rows; r++)
-        for (int64_t k = 0; k < e->n_out; k++)
-            e->sum[k] += (double)row[r * e->n_out + k];
-    const ggl_status st = llm_pooling_result(e->sum, n, e->p->normalize ? 0 : t->n_rows, row, err);
-    t->n_rows = 1;
-    return st;
+        llm_head_add(e->head, e->sum, t->first + r, row + r * e->n_out);
+    return llm_head_end(e->head, e->sum, kept_dims(e), e->p->normalize, e->vector, err);
 }
 
 /* Leaves only the first numbers of each row. */
@@ -144,22 +148,25 @@ static ggl_status check_finite(const embedder *e, const packed *t, ggl_error *er
     return GGL_OK;
 }
 
+/* Hands a text's result on. */
+static ggl_status give_text(embedder *e, const packed *t, ggl_error *err) {
+    ggl_status st = check_finite(e, t, err);
+    if (st == GGL_OK && e->head)
+        st = pool(e, t, err);
+    else if (st == GGL_OK)
+        cut_rows(e, t);
+    if (st == GGL_OK &&
+        !e->p->each(e->p->ctx, e->p->first + t->text, e->head ? 1 : t->n_rows,
+                    e->head ? e->vector : e->row + t->row * (size_t)e->n_out, kept_dims(e)))
+        st = ggl_fail(err, GGL_CANCELLED, "stopped after text %zu", e->p->first + t->text + 1);
+    return st;
+}
+
 /* Gives the batch's results to the caller. */
 static ggl_status give(embedder *e, ggl_error *err) {
-    const bool pools = !e->scores && e->p->pooling != LLM_POOL_NONE;
     ggl_status st = GGL_OK;
-    for (int i = 0; i < e->n_packed && st == GGL_OK; i++) {
-        packed *t = &e->of[i];
-        if (pools)
-            st = pool(e, t, err);
-        if (st == GGL_OK)
-            st = check_finite(e, t, err);
-        if (st == GGL_OK)
-            cut_rows(e, t);
-        if (st == GGL_OK && !e->p->each(e->p->ctx, e->p->first + t->text, t->n_rows,
-                                        e->row + t->row * (size_t)e->n_out, kept_dims(e)))
-            st = ggl_fail(err, GGL_CANCELLED, "stopped after text %zu", e->p->first + t->text + 1);
-    }
+    for (int i = 0; i < e->n_packed && st == GGL_OK; i++)
+        st = give_text(e, &e->of[i], err);
     return st;
 }
 
@@ -204,7 +211,7 @@ static ggl_status check_text(const llm_session *s, const llm_embedding_params *p
         return GGL_OK;
     return ggl_fail(err, GGL_LIMIT,
                     "text %zu has %zu tokens, but the longest text has %" PRId64
-                    " (n_ctx, or -c N): cut it into parts",
+                    " (n_ctx, or -c N): truncate cuts it",
                     p->first + k + 1, n, llm_session_n_ctx(s));
 }
 
@@ -227,8 +234,10 @@ static llm_arch_output output_of(const llm_session *s, const llm_embedding_param
 
 ggl_status llm_embed_check(const llm_session *s, const llm_embedding_params *p, ggl_error *err) {
     const bool scores = p->pooling == LLM_POOL_RANK;
-    const int64_t n_out = output_of(s, p).n;
+    int64_t n_out = output_of(s, p).n;
     ggl_status st = GGL_OK;
+    if (p->head && n_out > 0 && !scores && p->pooling != LLM_POOL_NONE)
+        n_out = llm_head_n_out(p->head);
     if (n_out == 0)
         return ggl_fail(err, GGL_USAGE, "the model gives no %s",
                         scores ? "score: it is no reranker or classifier" : "embeddings");
@@ -260,6 +269,22 @@ size_t llm_embed_some(const llm_session *s, const llm_embedding_params *p, size_
     return k - begin;
 }
 
+/* Makes what pools the rows. */
+static ggl_status find_head(embedder *e, ggl_error *err) {
+    if (e->scores || e->p->pooling == LLM_POOL_NONE)
+        return GGL_OK;
+    e->head = e->p->head;
+    if (!e->head) {
+        const ggl_status st = llm_head_new(&e->own, e->p->pooling, NULL, e->n_out, err);
+        if (st != GGL_OK)
+            return st;
+        e->head = e->own;
+    }
+    e->sum = ggl_calloc(llm_head_sum_size(e->head), sizeof *e->sum);
+    e->vector = ggl_calloc((size_t)llm_head_n_out(e->head), sizeof *e->vector);
+    return e->sum && e->vector ? GGL_OK : no_memory(err);
+}
+
 ggl_status llm_embed_all(llm_session *s, const llm_embedding_params *p, ggl_error *err) {
     embedder e = {.s = s, .p = p, .scores = p->pooling == LLM_POOL_RANK};
     ggl_status st = llm_embed_check(s, p, err);
@@ -268,8 +293,11 @@ ggl_status llm_embed_all(llm_session *s, const llm_embedding_params *p, ggl_erro
     e.out = output_of(s, p);
     e.n_out = e.out.n;
     e.of = ggl_calloc((size_t)llm_session_n_slots(s), sizeof *e.of);
-    e.sum = ggl_calloc((size_t)e.n_out, sizeof *e.sum);
-    st = e.of && e.sum ? run_all(&e, err) : no_memory(err);
+    st = e.of ? find_head(&e, err) : no_memory(err);
+    if (st == GGL_OK)
+        st = run_all(&e, err);
+    llm_head_free(e.own);
+    ggl_free(e.vector);
     ggl_free(e.of);
     ggl_free(e.token);
     ggl_free(e.slot);

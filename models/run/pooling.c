@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[LLM_POOL_COUNT] = {LLM_POOLING_NAMES};
+static const char *const names[LLM_POOL_COUNT + 1] = {LLM_POOLING_NAMES, "several"};
+enum { N_NAMES = LLM_POOL_COUNT };
 
 /* By the value of pooling_type. */
 static const llm_pooling types[] = {LLM_POOL_NONE, LLM_POOL_MEAN, LLM_POOL_CLS, LLM_POOL_LAST,
@@ -20,13 +21,13 @@ const char *llm_pooling_name(llm_pooling p) {
 }
 
 static ggl_status find_name(llm_pooling *out, const char *name, ggl_error *err) {
-    for (int i = 0; i < LLM_POOL_COUNT; i++)
+    for (int i = 0; i < N_NAMES; i++)
         if (strcmp(names[i], name) == 0) {
             *out = (llm_pooling)i;
             return GGL_OK;
         }
-    return ggl_fail(err, GGL_USAGE, "pooling: '%.40s' is none of %s, %s, %s, %s and %s", name,
-                    LLM_POOLING_NAMES);
+    return ggl_fail(err, GGL_USAGE, "pooling: '%.40s' is none of %s, %s, %s, %s, %s, %s, %s and %s",
+                    name, LLM_POOLING_NAMES);
 }
 
 ggl_status llm_pooling_type(int *out, const char *text, ggl_error *err) {
@@ -39,6 +40,62 @@ ggl_status llm_pooling_type(int *out, const char *text, ggl_error *err) {
     }
     return ggl_fail(err, GGL_USAGE, "pooling_type is %.40s (known are " KNOWN_TYPES ")", text);
 }
+
+/* --- the key of sentence-transformers --------------------------------------------------------- */
+
+#define KEY "sentence_transformers.pooling"
+
+/* Poolings that a part of its value may name. */
+static bool is_part(llm_pooling p) {
+    return p != LLM_POOL_NONE && p != LLM_POOL_RANK;
+}
+
+/* Gets the text of the key. 1: there is one; 0: none; -1: it is no text, which is reported. */
+static int find_parts(ggl_str *out, const ggl_gguf *file, ggl_error *err) {
+    return ggl_gguf_get_string(file, KEY, out, err);
+}
+
+ggl_status llm_pooling_parts(llm_pooling *out, int n_most, int *n, const ggl_gguf *file,
+                             ggl_error *err) {
+    ggl_str left = {"", 0};
+    *n = 0;
+    if (find_parts(&left, file, err) < 0)
+        return GGL_FORMAT;
+    while (left.n > 0 && *n < n_most) {
+        const char *plus = memchr(left.s, '+', left.n);
+        const ggl_str name = {left.s, plus ? (size_t)(plus - left.s) : left.n};
+        int i = 0;
+        while (i < N_NAMES && !(is_part((llm_pooling)i) && ggl_str_is(name, names[i])))
+            i++;
+        if (i == N_NAMES)
+            break;
+        out[(*n)++] = (llm_pooling)i;
+        const size_t used = name.n + (plus ? 1 : 0);
+        left = (ggl_str){left.s + used, left.n - used};
+    }
+    return left.n == 0 && *n > 0
+               ? GGL_OK
+               : ggl_fail(err, GGL_UNSUPPORTED,
+                          "%s: key " KEY " is not made of at most %d of mean, last, cls, max, "
+                          "mean_sqrt_len_tokens and weightedmean, as in cls+mean",
+                          ggl_gguf_name(file), n_most);
+}
+
+/* Gets the pooling that the key says. 1, 0, -1: as of find_parts, or it has an unknown value. */
+static int find_own(llm_pooling *out, const ggl_gguf *file, ggl_error *err) {
+    llm_pooling part[N_NAMES];
+    ggl_str text;
+    int n;
+    const int found = find_parts(&text, file, err);
+    if (found != 1)
+        return found;
+    if (llm_pooling_parts(part, N_NAMES, &n, file, err) != GGL_OK)
+        return -1;
+    *out = n == 1 ? part[0] : LLM_POOL_SEVERAL;
+    return 1;
+}
+
+/* --- the key of the architecture -------------------------------------------------------------- */
 
 /* Gets the value of the file's key, whose name is written to key[size]. 1: it has one; 0: none; -1: it is no
  * number, which is reported. */
@@ -65,6 +122,9 @@ ggl_status llm_pooling_find(llm_pooling *out, const char *name, const ggl_gguf *
     *out = LLM_POOL_MEAN;
     if (name)
         return find_name(out, name, err);
+    const int own = find_own(out, file, err);
+    if (own != 0)
+        return own < 0 ? (err && err->status != GGL_OK ? err->status : GGL_FORMAT) : GGL_OK;
     const int found = find_type(file, key, sizeof key, &type, err);
     if (found != 1)
         return found < 0 ? GGL_FORMAT : GGL_OK;
@@ -91,13 +151,13 @@ ggl_status llm_pooling_find_vector(llm_pooling *out, const char *name, const ggl
         err);
 }
 
-void llm_pooling_range(llm_pooling p, int64_t n, int64_t *first, int64_t *end) {
-    *first = p == LLM_POOL_LAST ? n - 1 : 0;
-    *end = p == LLM_POOL_CLS ? 1 : n;
+void llm_pooling_range(llm_pooling p, int64_t n_before, int64_t n, int64_t *first, int64_t *end) {
+    const int64_t begin = n_before < n ? n_before : n - 1;
+    *first = p == LLM_POOL_LAST ? n - 1 : begin;
+    *end = p == LLM_POOL_CLS ? begin + 1 : n;
 }
 
-ggl_status llm_pooling_result(const double *sum, int64_t n, int64_t n_rows, float *out,
-                              ggl_error *err) {
+ggl_status llm_pooling_result(const double *sum, int64_t n, double by, float *out, ggl_error *err) {
     double length = 0;
     for (int64_t k = 0; k < n; k++)
         length += sum[k] * sum[k];
@@ -106,8 +166,8 @@ ggl_status llm_pooling_result(const double *sum, int64_t n, int64_t n_rows, floa
         return ggl_fail(err, GGL_FORMAT,
                         "the embedding has numbers that are not finite: the model's numbers or "
                         "its descriptor are wrong");
-    if (n_rows > 0)
-        length = (double)n_rows;
+    if (by > 0)
+        length = by;
     for (int64_t k = 0; k < n; k++)
         out[k] = length > 0 ? (float)(sum[k] / length) : 0;
     return GGL_OK;

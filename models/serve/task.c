@@ -179,7 +179,8 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     t->p = *p;
     t->p.beams = NULL; /* the caller's */
     if (p->embedded)
-        llm_embed_range(s, p->pooling, (int64_t)p->n_prompt, &t->n_prompted, &t->embed_end);
+        llm_embed_range(s, p->pooling, p->n_before, (int64_t)p->n_prompt, &t->n_prompted,
+                        &t->embed_end);
     if (p->embedded && !llm_session_sees_all(s))
         t->p.n_prompt = (size_t)t->embed_end; /* later tokens do not change earlier rows */
     t->p.no_reuse |= llm_session_sees_all(s);

@@ -54,8 +54,10 @@ class Scores(WithFiles):
                     model.rerank(*arguments)
             with self.assertRaises(ValueError):
                 model.rerank("a dog", TEXTS, top_n=0)
-            with self.assertRaisesRegex(Error, "text 2 has [0-9]+ tokens"):
+            with self.assertRaisesRegex(Error, "text 2 has [0-9]+ tokens.*truncate"):
                 model.rerank("a dog", ["a cat", "a cat " * 40])
+            cut = model.rerank("a dog", ["a cat " * 40, "a cat " * 50], truncate=True)
+            self.assertEqual(cut[0].score, cut[1].score)
         with Model("builtin:stories") as model, self.assertRaises(Error) as caught:
             model.rerank("a", ["b"])
         self.assertEqual(caught.exception.status, Status.UNSUPPORTED)
@@ -95,8 +97,21 @@ class Vectors(WithFiles):
             for wrong in (b"a cat", ["a", 5], 5):
                 with self.assertRaises(TypeError):
                     model.embed(wrong)
-            with self.assertRaisesRegex(Error, "text 2 has [0-9]+ tokens"):
-                model.embed(["a", "a cat " * 40])
+            long = "cat " * 60
+            with self.assertRaisesRegex(Error, "text 2 has 62 tokens.*48.*truncate"):
+                model.embed(["a", long])
+            np.testing.assert_array_equal(model.embed(["a", long], truncate=True), model.embed(["a", "cat " * 46]))
+            read = model.embed("a [SEP] fox")
+            np.testing.assert_array_equal(read, model.embed("a[SEP]fox"))
+            self.assertLess(float(np.dot(read, model.embed("a [SEP] fox", parse_special=False))), 0.9999)
+        shorter = encoder_file.encoder(os.path.join(self.folder.name, "s.gguf"), keys=[("sentence_transformers.max_seq_length", "u32", 20)])
+        with Model(shorter, embeddings=True) as model:
+            self.assertEqual(model.n_ctx, 20)
+            with self.assertRaisesRegex(Error, "62 tokens.*20"):
+                model.embed(long)
+            cut = model.embed(long, truncate=True)
+        with Model(shorter, embeddings=True, n_ctx=48) as model:
+            np.testing.assert_array_equal(cut, model.embed("cat " * 18))
 
     def test_copies(self):
         """Several copies of the model give the bits of one, in order; also of the measures."""

@@ -256,6 +256,18 @@ def test_truncate():
     run("-m", "r.gguf", "-p", long, "--rerank", "a dog", code=1, has="tokens with the query, but the longest text has")
 
 
+def test_json_lines():
+    texts = ["a cat", "a\ndog", "", "the fox [SEP]"]
+    said = "".join(json.dumps({"text": t, "id": k} if k % 2 else t) + "\n" for k, t in enumerate(texts)).encode()
+    want = array("-m", "e.gguf", *(word for t in texts for word in ("-p", t)))
+    check(array("-m", "e.gguf", "--json-lines", text=said) == want, "--json-lines")
+    check(array("-m", "e.gguf", "-p", texts[3]) == array("-m", "e.gguf", "--tokens", ",".join(map(str, [*ids_of("e.gguf", "the fox")[:-1], SEP, SEP]))), "special tokens")
+    check(array("-m", "e.gguf", "-p", texts[3], "--no-parse-special") != array("-m", "e.gguf", "-p", texts[3]), "--no-parse-special")
+    run("-m", "e.gguf", "--json-lines", code=1, has="stdin, line 2", text=b'"a"\n"a\n')
+    run("-m", "e.gguf", "--json-lines", code=1, has='line 1: a JSON string is expected, or an object with the string "text"', text=b'{"texts": "a"}\n')
+    run("-m", "e.gguf", "--json-lines", "-p", "a", code=2, has="--json-lines is for -f FILE and standard input")
+
+
 def test_resume():
     many = [LINES[i * 5 % 6] + " a" * (i % 11) for i in range(5000)]
     put("many.txt", lines(many))
@@ -350,7 +362,7 @@ def test_pictures():
 def test_mistakes():
     one = ["-m", "e.gguf", "-p", "a cat"]
     for args, words in (([*one, "-f", "lines.txt"], "-p, -f and --tokens cannot be used together"), ([*one, "--format", "npy"], "-o FILE.npy"),
-                        ([*one, "--resume"], "--resume needs a NumPy array"), ([*one, "--pooling", "max"], "mean, last, cls, none, rank"),
+                        ([*one, "--resume"], "--resume needs a NumPy array"), ([*one, "--pooling", "most"], "mean, last, cls, none, rank, max"),
                         ([*one, "--top", "3"], "--top is for --query and --rerank"), ([*one, "--rerank", "x", "--query", "y"], "--query is for vectors"),
                         ([*one, "--rerank", "x", "--pooling", "mean"], "--rerank needs --pooling rank"), ([*one, "--tokens", "5"], "cannot be used together"),
                         (["-m", "e.gguf", "--tokens", "1,x"], "--tokens"), (["-m", "e.gguf", "--tokens", "1", "--document"], "taken as they are"),
@@ -414,6 +426,7 @@ test_tokens_of_queries()
 test_scores()
 test_tables()
 test_truncate()
+test_json_lines()
 test_resume()
 test_pictures()
 test_mistakes()

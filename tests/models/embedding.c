@@ -315,7 +315,7 @@ static void fill(job *j, fixture *f, const int32_t *common) {
     for (int64_t i = 0; i < j->n_prompt; i++)
         j->prompt[i] = i < n_common ? common[i] : below(f, f->n_vocab);
     j->pooling = below(f, 2) ? LLM_POOL_MEAN : below(f, 2) ? LLM_POOL_LAST : LLM_POOL_CLS;
-    llm_pooling_range(j->pooling, j->n_prompt, &j->from, &j->end);
+    llm_pooling_range(j->pooling, 0, j->n_prompt, &j->from, &j->end);
     j->exact = calloc((size_t)(j->n_prompt * f->n_embd), sizeof *j->exact);
     memset(all, true, sizeof all);
     const llm_batch b = {.n = j->n_prompt,

@@ -110,7 +110,7 @@ static void add(fixture *f, job *j, int64_t n, llm_pooling pooling, uint64_t cli
     *j = (job){.f = f, .n_tokens = n, .pooling = pooling};
     for (int64_t i = 0; i < n; i++)
         j->token[i] = i < 20 ? (int32_t)(i % 5) : below(f, TINY_VOCAB);
-    llm_embed_range(f->s, pooling, n, &j->first, &j->end);
+    llm_embed_range(f->s, pooling, 0, n, &j->first, &j->end);
     const llm_sequence_params p = {.size = sizeof p,
                                    .prompt = j->token,
                                    .n_prompt = (size_t)n,

@@ -569,7 +569,9 @@ TEST(poolings) {
                 {0, NULL, "llama.pooling_type is 0 (none", 0},
                 {4, NULL, "llama.pooling_type is 4 (rank", 0},
                 {9, NULL, "llama.pooling_type is 9 (", 0},
-                {1, "first", "none of mean, last, cls, none and rank", 0},
+                {1, "first",
+                 "none of mean, last, cls, none, rank, max, mean_sqrt_len_tokens and weightedmean",
+                 0},
                 {1, "rank", "the model gives no score", 0}};
     enum { N_ROWS = sizeof rows / sizeof *rows };
     static float e[N_ROWS][4096];

@@ -126,6 +126,24 @@ ggl_status server_fill_query(const server *s, llm_tokens *ids, int32_t *n_seen, 
     (void)s, (void)ids, (void)n_seen, (void)err;
     return GGL_OK;
 }
+/* By facts.pooling, which tests change. */
+const llm_head *server_head(const server *s) {
+    llm_head **h = &((server *)s)->head[s->facts.pooling];
+    if (!*h && llm_head_new(h, s->facts.pooling, NULL, s->facts.n_embd, NULL) != GGL_OK)
+        abort();
+    return *h;
+}
+ggl_status server_cut_text(const server *s, llm_tokens *ids, ggl_error *err) {
+    (void)err;
+    ids->n = ids->n < (size_t)s->facts.n_ctx ? ids->n : (size_t)s->facts.n_ctx;
+    return GGL_OK;
+}
+ggl_status server_count_before(const server *s, const ask *a, ggl_str prompt, int64_t *n,
+                               ggl_error *err) {
+    (void)s, (void)a, (void)prompt, (void)err;
+    *n = 0;
+    return GGL_OK;
+}
 answers *server_answers(const server *s) {
     return s->answers;
 }
@@ -269,6 +287,8 @@ void server_close(server *s) {
                    NULL); /* each job has given the server back */
     answers_free(s->answers);
     llm_vocab_free(s->vocab);
+    for (int k = 0; k < LLM_POOL_COUNT; k++)
+        llm_head_free(s->head[k]);
     llm_session_free(s->session);
     llm_chat_free(s->chat);
     llm_model_free(s->model);

@@ -44,12 +44,13 @@ struct server {
     atomic_llong n_holds;
     double keep_seconds;
     uint64_t count[N_SERVER_COUNTERS];
-    bool embeds;        /* it gives embeddings; set before server_open, as the next */
-    const dialect *api; /* NULL: fixture_api */
-    int64_t now;        /* of the fake clock, which goes on 1 ms at each look; 0: the system's */
-    size_t n_looks;     /* pictures that were looked at */
-    bool looks_fail;    /* they are bad */
-    bool ends;          /* nothing can be posted any more */
+    llm_head *head[LLM_POOL_COUNT]; /* made when they are used */
+    bool embeds;                    /* it gives embeddings; set before server_open, as the next */
+    const dialect *api;             /* NULL: fixture_api */
+    int64_t now;     /* of the fake clock, which goes on 1 ms at each look; 0: the system's */
+    size_t n_looks;  /* pictures that were looked at */
+    bool looks_fail; /* they are bad */
+    bool ends;       /* nothing can be posted any more */
     ggl_error err;
 };
 

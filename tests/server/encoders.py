@@ -93,12 +93,21 @@ def embed(folder):
         plain = post(s, "/embed", {"inputs": texts[0], "normalize": False})[0]
         check(near(unit(plain), got[0]) and not near(plain, got[0]), "normalize")
         long = "fox " * 60
-        refused(s, "/v1/embeddings", {"input": ["a", long]}, 400, "input[1]", "62 tokens", "48 tokens", "parts")
+        refused(s, "/v1/embeddings", {"input": ["a", long]}, 400, "input[1]", "62 tokens", "48 tokens", "truncate")
         refused(s, "/embed", {"inputs": long}, 400, "62 tokens", "inputs")
         check(post(s, "/embed", {"inputs": long, "truncate": True}) == vectors(s, "fox " * 46) and
               post(s, "/api/embed", {"input": long, "truncate": True})["embeddings"] == vectors(s, "fox " * 46) ==
               post(s, "/api/embed", {"input": long})["embeddings"], "truncate")
         refused(s, "/api/embed", {"input": long, "truncate": False}, 400, "too large")
+        cut = vectors(s, "fox " * 46)
+        check(vectors(s, ["a", long, "a fox"], truncate=True) == vectors(s, "a") + cut + vectors(s, "a fox"), "/v1/embeddings: truncate")
+        check([x["embedding"] for x in post(s, "/embedding", {"input": [long], "truncate": True})] == [[cut[0]]], "/embedding: truncate")
+        spelled, text = "a [SEP] fox", {"parse_special": False}
+        ids = post(s, "/tokenize", {"content": spelled, "add_special": True, "parse_special": True})["tokens"]
+        check(ids[2] == 3 and vectors(s, spelled) == vectors(s, [ids]) != vectors(s, spelled, **text), "special tokens in texts")
+        check(post(s, "/embed", {"inputs": spelled, **text}) == vectors(s, spelled, **text) == post(s, "/api/embed", {"input": spelled, **text})["embeddings"] ==
+              post(s, "/embedding", {"input": spelled, **text})[0]["embedding"], "parse_special")
+        refused(s, "/v1/embeddings", {"input": "a", "parse_special": 1}, 400, "parse_special")
         check(post(s, "/api/embed", {"input": []})["embeddings"] == [], "Ollama's empty list")
         refused(s, "/api/embeddings", {"prompt": long}, 400, "too large")
         refused(s, "/embed", {"inputs": long, "truncate": True, "truncation_direction": "Left"}, 400, "Right")
@@ -106,6 +115,14 @@ def embed(folder):
                             ("input", [1.5]), ("input", [None]), ("input", ["a"] * 5000), ("input", [99999])):
             refused(s, "/v1/embeddings", {"input": "a", name: value}, 400, name if name == "dimensions" else "")
         check(len(vectors(s, "")[0]) == 32, "an empty text has its two special tokens")
+    shorter = encoder_file.encoder(os.path.join(folder, "shorter.gguf"), keys=[("sentence_transformers.max_seq_length", "u32", 20),
+                                                                                  ("sentence_transformers.prompt.mine", "string", "a dog "),
+                                                                                  ("sentence_transformers.default_prompt", "string", "mine")])
+    with Server([BINARY, "-m", shorter, "-t", "1"]) as s:  # where sentence-transformers cuts, with the prompt that it uses unless another is named
+        refused(s, "/v1/embeddings", {"input": long}, 400, "64 tokens", "20 tokens")
+        mine = vectors(s, long, truncate=True)
+    with Server([BINARY, "-m", shorter, "-t", "1", "-c", "48"]) as s:  # a context that is asked for counts
+        check(vectors(s, "fox " * 16) == mine and "62 tokens" not in str(vectors(s, "fox " * 40)), "max_seq_length")
     own = [f"--pooling={p}" for p in ("cls", "last", "none")]
     with Server([BINARY, "-m", model, "-t", "1", own[2]]) as s:
         rows = post(s, "/embedding", {"input": texts[:9]})
@@ -261,7 +278,7 @@ def tasks(folder):
     alone = {}
     for file, task in zip(files, names):
         with Server([BINARY, "-m", model, "-t", "1", "--lora", file]) as s:
-            alone[task] = vectors(s, [names[task] + t for t in texts])
+            alone[task] = vectors(s, texts)  # which get its prompt
     with Server([BINARY, "-m", model, "-t", "1"]) as s:
         alone[None] = vectors(s, texts)
         check(vectors(s, texts[0], prompt_name="clustering") == vectors(s, "a cat " + texts[0]), "prompt_name")

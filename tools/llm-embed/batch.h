@@ -35,18 +35,18 @@ typedef struct batch {
     llm_context *ctx;
     const llm_tokenizer *tokenizer; /* NULL: there is none */
     const options *o;
-    bool is_query;   /* what waits are queries */
-    int32_t end;     /* the token that ends texts; -1: none */
-    size_t n_copies; /* of the model */
+    bool is_query;        /* what waits are queries */
+    const prompt *before; /* of what waits: the same for all */
+    size_t n_copies;      /* of the model */
     batch_text *of;
     int32_t *id;
     char *text;
     size_t n, n_id, n_text, cap, cap_id, cap_text;
 } batch;
 
-/* All is borrowed. n_copies: of the model, which compute together what waits. Returns -1, or an exit code. */
-int batch_init(batch *b, llm_context *ctx, const llm_tokenizer *t, const options *o, int n_copies);
-/* Adds a text, after its prompt. name: how messages call it. GGL_USAGE: it has no tokens; GGL_LIMIT: it is too long. */
+/* All is borrowed. n_copies: of the model, which compute together what waits. */
+void batch_init(batch *b, llm_context *ctx, const llm_tokenizer *t, const options *o, int n_copies);
+/* Adds a text, after its prompt, which lasts until batch_run, and is that of all that wait. name: how messages call it. GGL_USAGE: it has no tokens; GGL_LIMIT: it is too long. */
 ggl_status batch_add(batch *b, size_t at, const source_text *t, const prompt *before,
                      const char *name, ggl_error *err);
 /* True if so many tokens wait that more make nothing faster. */

@@ -357,8 +357,8 @@ static int run(job *j) {
     if (code < 0 && j->o.dump)
         return dump(j);
     if (code < 0)
-        code = batch_init(&j->batch, j->ctx, llm_opened_tokenizer(j->ctx), &j->o,
-                          llm_opened_n_copies(j->ctx));
+        batch_init(&j->batch, j->ctx, llm_opened_tokenizer(j->ctx), &j->o,
+                   llm_opened_n_copies(j->ctx));
     if (code < 0 && j->o.query.n > 0)
         code = embed_queries(j);
     if (code < 0)

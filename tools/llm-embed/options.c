@@ -42,6 +42,8 @@ static int check_texts(options *o) {
                           "--help");
     if (n == 0)
         o->file = "-";
+    if (o->json_lines && !o->file)
+        return tool_error(TOOL, 2, "--json-lines is for -f FILE and standard input");
     const char *flag = o->rerank        ? "--rerank"
                        : o->document    ? "--document"
                        : o->prompt_name ? "--prompt-name"
@@ -148,6 +150,9 @@ int embed_options_read(options *o, int argc, char **argv) {
         {"-f --file", ARG_STRING, &o->file, .value = "FILE",
          .help = "a text on each line; -: standard input, also if it is a pipe and no text is "
                  "given"},
+        {"--json-lines", ARG_FLAG, &o->json_lines,
+         .help = "each line is a text as a JSON string, or an object with the string \"text\", so "
+                 "that texts may have line breaks"},
         {"--tokens", ARG_LIST, &o->tokens, .value = "IDS",
          .help = "a text as token ids, 1,2,3, taken as they are; repeatable"},
         {"--query", ARG_LIST, &o->query, .value = "TEXT",
@@ -163,7 +168,12 @@ int embed_options_read(options *o, int argc, char **argv) {
         {"--rerank", ARG_STRING, &o->rerank, .value = "QUERY",
          .help = "rank the lines by the scores of a reranker"},
         {"--truncate", ARG_FLAG, &o->truncate,
-         .help = "cut lines that are longer than the context (default: an error)"},
+         .help =
+             "cut texts that are longer than the model's max_seq_length, or the context (default: "
+             "an error)"},
+        {"--no-parse-special", ARG_FLAG, &o->no_parse_special,
+         .help = "read what looks like a special token, such as [SEP], as text (default: as that "
+                 "token)"},
         OPEN_ROWS(SEES),
         {"--image", ARG_STRING, &o->image, .value = "FILE", .help = "look at a picture: --dump"},
         {"--audio", ARG_STRING, &o->audio, .value = "FILE", .help = "listen to a sound: --dump"},

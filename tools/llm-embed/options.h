@@ -17,7 +17,7 @@ typedef struct options {
     arg_list text, tokens, query;
     int64_t n_dims, n_top;
     int format;
-    bool format_given, document, no_normalize, truncate, resume;
+    bool format_given, document, no_normalize, truncate, no_parse_special, json_lines, resume;
 } options;
 
 /* Returns -1, or an exit code. */

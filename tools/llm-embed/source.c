@@ -13,7 +13,7 @@ enum { MOST_LINE = 64 << 20, MOST_NAME = 200 };
 
 int source_open(source *s, const options *o) {
     os_stat st;
-    *s = (source){.path = o->file};
+    *s = (source){.path = o->file, .is_json = o->json_lines};
     if (!o->file) {
         s->is_tokens = o->tokens.n > 0;
         s->arg = s->is_tokens ? &o->tokens : &o->text;
@@ -48,6 +48,8 @@ static int check_line(source *s, size_t n) {
         return tool_error_about(TOOL, 1, "%s is a GGUF file, not a text", s->path);
     if (s->n == 0 && llm_text_wide(line))
         return tool_error_about(TOOL, 1, "%s: %s", s->path, llm_text_wide(line));
+    if (s->is_json)
+        return -1;
     if (memchr(s->line, 0, n))
         return tool_error_about(TOOL, 1, "%s has a byte 0: this is no text", name);
     if (!s->is_told && !ggl_utf8_is_valid(s->line, n)) {
@@ -103,11 +105,35 @@ static int next_argument(source *s, source_text *out) {
     return code;
 }
 
+/* Reads the string of JSON that a line is, or the member "text" of an object. Returns -1, or an exit code. */
+static int read_json(source *s, source_text *out, size_t n) {
+    ggl_error err = {0};
+    char name[MOST_NAME + 40];
+    source_name(s, s->n, name, sizeof name);
+    llm_json_free(s->json);
+    s->json = NULL;
+    if (llm_json_parse(&s->json, s->line ? s->line : "", n, name, &err) != GGL_OK)
+        return tool_error_about(TOOL, 1, "%s", err.msg);
+    const json_value *root = &s->json->root;
+    const json_value *text =
+        root->kind == JSON_OBJECT ? llm_json_get_kind(root, "text", JSON_STRING) : root;
+    if (!text || text->kind != JSON_STRING)
+        return tool_error_about(TOOL, 1,
+                                "%s: a JSON string is expected, or an object with the string "
+                                "\"text\"",
+                                name);
+    *out = (source_text){.s = text->s, .n = text->n};
+    s->n++;
+    return -1;
+}
+
 int source_next(source *s, source_text *out) {
     size_t n = 0;
     if (s->arg)
         return next_argument(s, out);
     const int code = read_line(s, &n);
+    if (code < 0 && s->is_json)
+        return read_json(s, out, n);
     if (code < 0) {
         *out = (source_text){.s = s->line ? s->line : "", .n = n};
         s->n++;
@@ -120,5 +146,6 @@ void source_close(source *s) {
         fclose(s->file);
     ggl_free(s->line);
     ggl_free(s->id);
+    llm_json_free(s->json);
     *s = (source){0};
 }

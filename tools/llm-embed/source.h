@@ -1,20 +1,22 @@
-/* The texts of a run, one after the other: the arguments, the lines of a file, or lists of tokens. Lines are read as they are
+/* The texts of a run, one after the other: the arguments, the lines of a file, which may be strings of JSON, or lists of tokens. Lines are read as they are
  * needed, so that a file of any length takes no memory. */
 #ifndef TOOLS_EMBED_SOURCE_H
 #define TOOLS_EMBED_SOURCE_H
 
 #include <stdio.h>
 
+#include "common/json.h"
 #include "options.h"
 
 typedef struct source {
     const arg_list *arg; /* -p or --tokens; NULL: lines of `file` */
-    bool is_tokens;
+    bool is_tokens, is_json;
     const char *path; /* as given, for messages */
     FILE *file;
     char *line;
     size_t cap;
     int32_t *id;
+    llm_json *json; /* of the line; NULL: it is text */
     size_t n;       /* texts that were read */
     double n_bytes; /* of the file, that were read */
     double size;    /* of the file; 0: unknown */

@@ -31,37 +31,52 @@ static float *rows(const seat *s) {
 static void on_row(void *ctx, int64_t i, const float *row) {
     seat *s = ctx;
     const int64_t n = answer_width(&s->job->x);
-    if (has_all_vectors(s->job))
+    if (s->sum)
+        llm_head_add(server_head(s->job->server), s->sum, i, row);
+    else if (has_all_vectors(s->job))
         memcpy(rows(s) + i * n, row, (size_t)n * sizeof *row);
-    if (s->job->ask->kind == ASK_RANK && s->n_rows > 0)
-        return; /* a score for each token: that of the first counts, as in llm_rerank */
-    for (int64_t k = 0; k < n; k++)
-        s->sum[k] += (double)row[k];
-    s->n_rows++;
+    else if (s->n_rows++ ==
+             0) /* a score for each token: that of the first counts, as in llm_rerank */
+        memcpy(rows(s), row, (size_t)n * sizeof *row);
+}
+
+ggl_status seat_make_sum(seat *s, ggl_error *err) {
+    if (s->job->ask->kind == ASK_RANK || has_all_vectors(s->job))
+        return GGL_OK;
+    s->sum = ggl_calloc(llm_head_sum_size(server_head(s->job->server)), sizeof *s->sum);
+    return s->sum ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a vector");
+}
+
+void seat_begin_sum(seat *s) {
+    s->n_rows = 0;
+    if (s->sum)
+        llm_head_begin(server_head(s->job->server), s->sum);
 }
 
 void seat_embed_params(const seat *s, llm_sequence_params *p) {
     p->n_max = 0;
     p->embedded = on_row;
     p->n_seen = seat_prompt(s)->n_seen;
+    p->n_before = seat_prompt(s)->n_before;
     p->pooling = s->job->ask->kind == ASK_RANK ? LLM_POOL_RANK : s->job->x.facts->pooling;
 }
 
 ggl_status seat_end_embedding(seat *s, ggl_error *err) {
     const job *j = s->job;
     const ask *a = j->ask;
-    const bool is_rank = a->kind == ASK_RANK;
+    const int64_t n = answer_width(&j->x);
     j->x.choice[s->choice].n_prompt = (int64_t)seat_prompt(s)->ids.n;
-    for (int64_t k = 0; k < answer_width(&j->x); k++) /* a sum has what its numbers have */
-        if (!isfinite(s->sum[k]))
+    if (s->sum)
+        return llm_head_end(server_head(j->server), s->sum, answer_dims(&j->x), !a->keeps_length,
+                            rows(s), err);
+    const int64_t n_rows = has_all_vectors(j) ? j->x.choice[s->choice].n_vectors : 1;
+    for (int64_t k = 0; k < n_rows * n; k++)
+        if (!isfinite(rows(s)[k]))
             return ggl_fail(err, GGL_FORMAT,
                             "the %s has numbers that are not finite: the model's numbers or "
                             "its descriptor are wrong",
-                            is_rank ? "score" : "embedding");
-    return has_all_vectors(j)
-               ? GGL_OK
-               : llm_pooling_result(s->sum, answer_dims(&j->x),
-                                    is_rank || a->keeps_length ? s->n_rows : 0, rows(s), err);
+                            a->kind == ASK_RANK ? "score" : "embedding");
+    return GGL_OK;
 }
 
 void job_compare(job *j) {

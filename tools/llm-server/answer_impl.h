@@ -47,6 +47,7 @@ typedef struct job_prompt {
     size_t n_begun; /* bytes at its end that belong to the message that is continued */
     llm_tokens ids;
     int32_t task;             /* of a text that becomes vectors; 0: none */
+    int64_t n_before;         /* tokens of its own prompt, which are not pooled */
     int32_t n_seen;           /* tokens of a filled query that others see; 0: all */
     llm_chat_changes changes; /* of a conversation */
     size_t n_beginning; /* tokens with which other conversations will begin, too; 0: not known */
@@ -61,8 +62,8 @@ typedef struct seat {
     llm_job_parts parts; /* what writes its text */
     llm_calls *calls;    /* of this choice; NULL: all is content */
     answer_text text;
-    double *sum;    /* ASK_EMBED, ASK_RANK: of the tokens' rows; [answer_width] */
-    int64_t n_rows; /* of them */
+    double *sum;    /* ASK_EMBED: of the tokens' rows (llm_head_add); NULL: there is no head */
+    int64_t n_rows; /* ASK_RANK: that came */
     /* Tokens of the prompt that were not given out yet, if their log-probabilities are asked for. */
     answer_token *echo; /* [n_echo] of ANSWER_ECHO_PIECE */
     llm_logprob *echo_top;
@@ -175,6 +176,9 @@ GGL_NODISCARD ggl_status job_hold_vectors(job *j, int64_t n_vectors, ggl_error *
 
 /* Sets which rows each choice has, whose prompt is there, and returns their number. */
 int64_t job_count_vectors(job *j);
+/* Makes room for the sum of a text's rows, if its vector is made of one, and begins it. */
+GGL_NODISCARD ggl_status seat_make_sum(seat *s, ggl_error *err);
+void seat_begin_sum(seat *s);
 /* Describes the sequence of a choice to the engine. */
 void seat_embed_params(const seat *s, llm_sequence_params *p);
 /* Call when its last row was computed: makes its vector or score. GGL_FORMAT: the model's numbers are not finite. */

@@ -214,6 +214,11 @@ void answer_say_notes(const server *s, const ask *a, const llm_chat_changes *cha
         http_reply_header(r, "X-Notes", text);
 }
 
+/* How a text is read: vectors may be made of what looks like special tokens as of other text. */
+static unsigned text_flags(const ask *a) {
+    return LLM_TOKENIZE_BOS | (a->no_parse_special ? 0u : LLM_TOKENIZE_SPECIAL);
+}
+
 /* Encodes a text after what comes before texts of its task. */
 static ggl_status text_after(job *j, const ask_prompt *from, job_prompt *p, ggl_error *err) {
     p->text.n = j->n_before + from->text.n;
@@ -222,8 +227,11 @@ static ggl_status text_after(job *j, const ask_prompt *from, job_prompt *p, ggl_
         return no_memory(err);
     memcpy(p->owned, j->before, j->n_before);
     memcpy(p->owned + j->n_before, from->text.s, from->text.n);
-    return llm_tokenize(server_tokenizer(j->server), p->text.s, p->text.n,
-                        LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL, &p->ids, err);
+    const ggl_status st = llm_tokenize(server_tokenizer(j->server), p->text.s, p->text.n,
+                                       text_flags(j->ask), &p->ids, err);
+    return st == GGL_OK ? server_count_before(j->server, j->ask, (ggl_str){j->before, j->n_before},
+                                              &p->n_before, err)
+                        : st;
 }
 
 /* Encodes a text with pictures. */
@@ -252,8 +260,7 @@ static ggl_status text_prompt(job *j, const ask_prompt *from, job_prompt *p, con
         return seen_text(j, from, p, err);
     if (from->text.s) {
         p->text = from->text;
-        return llm_tokenize(t, from->text.s, from->text.n, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL,
-                            &p->ids, err);
+        return llm_tokenize(t, from->text.s, from->text.n, text_flags(j->ask), &p->ids, err);
     }
     for (size_t i = 0; i < from->n; i++)
         if (from->id[i] < 0 || from->id[i] >= j->x.facts->n_vocab)
@@ -288,11 +295,7 @@ static ggl_status cut_prompt(const job *j, job_prompt *p, ggl_error *err) {
         return GGL_OK;
     if (j->ask->kind == ASK_RANK)
         return llm_cut_pair(t, j->ask->query, &p->ids, most, err);
-    const int32_t last = p->ids.id[p->ids.n - 1];
-    p->ids.n = most;
-    if (llm_tokenizer_is_control(t, last))
-        p->ids.id[most - 1] = last;
-    return GGL_OK;
+    return server_cut_text(j->server, &p->ids, err);
 }
 
 static ggl_status check_length(job *j, const job_prompt *p, ggl_error *err) {
@@ -310,8 +313,9 @@ static ggl_status check_length(job *j, const job_prompt *p, ggl_error *err) {
                     "the prompt of %zu tokens is too large: it exceeds the available context size, "
                     "the maximum context length is %" PRId64 " tokens; %s",
                     p->ids.n, n_ctx,
-                    j->x.facts->sees_all ? "cut it into parts"
-                                         : "send less, or start the server with a larger -c");
+                    ask_has_rows(j->ask)   ? "\"truncate\": true cuts it"
+                    : j->x.facts->sees_all ? "cut it into parts"
+                                           : "send less, or start the server with a larger -c");
 }
 
 /* The prompt's name for a text; NULL: none is given. */
@@ -393,10 +397,8 @@ static ggl_status make_seat(job *j, seat *s, const llm_matcher *matcher, ggl_err
     const ask *a = j->ask;
     s->job = j;
     s->choice = -1;
-    if (ask_has_rows(a)) {
-        s->sum = ggl_calloc((size_t)answer_width(&j->x), sizeof *s->sum);
-        return s->sum ? GGL_OK : no_memory(err);
-    }
+    if (ask_has_rows(a))
+        return seat_make_sum(s, err);
     const llm_job_params p = {.n_vocab = f->n_vocab,
                               .n_ctx = f->n_ctx,
                               .sampling = &a->sampling,
@@ -495,8 +497,7 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
     s->choice = choice;
     s->n_told = -1;
     if (ask_has_rows(a)) {
-        memset(s->sum, 0, (size_t)answer_width(&j->x) * sizeof *s->sum);
-        s->n_rows = 0;
+        seat_begin_sum(s);
         return GGL_OK;
     }
     llm_job_parts_begin(&s->parts, j->x.choice[choice].seed);

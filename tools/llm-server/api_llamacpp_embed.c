@@ -30,6 +30,8 @@ static const field fields[] = {{"model", FIELD_FN, .fn = openai_field_model},
                                {"dimensions", FIELD_FN, .fn = openai_field_dimensions},
                                {"task", FIELD_FN, .fn = openai_field_task},
                                {"prompt_name", FIELD_FN, .fn = openai_field_prompt_name},
+                               {"truncate", FIELD_BOOL, .at = FIELD_AT(truncates)},
+                               {"parse_special", FIELD_FN, .fn = openai_field_parse_special},
                                {"user", .kind = FIELD_IGNORED},
                                {0}};
 

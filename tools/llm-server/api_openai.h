@@ -97,6 +97,8 @@ ggl_status openai_field_format(ask *a, const json_value *v, const server_facts *
                                ggl_error *err);
 ggl_status openai_field_task(ask *a, const json_value *v, const server_facts *facts,
                              ggl_error *err);
+ggl_status openai_field_parse_special(ask *a, const json_value *v, const server_facts *facts,
+                                      ggl_error *err);
 ggl_status openai_field_prompt_name(ask *a, const json_value *v, const server_facts *facts,
                                     ggl_error *err);
 ggl_status openai_field_dimensions(ask *a, const json_value *v, const server_facts *facts,

@@ -59,12 +59,24 @@ ggl_status openai_field_prompt_name(ask *a, const json_value *v, const server_fa
     return read_name(a, v, "prompt_name", &a->prompt_name, err);
 }
 
+/* As of /tokenize: whether what looks like a special token in a text is one. */
+ggl_status openai_field_parse_special(ask *a, const json_value *v, const server_facts *facts,
+                                      ggl_error *err) {
+    (void)facts;
+    a->no_parse_special = v->kind == JSON_BOOL && !v->flag;
+    return v->kind == JSON_BOOL
+               ? GGL_OK
+               : ggl_fail(err, GGL_USAGE, "\"parse_special\" must be true or false");
+}
+
 static const field fields[] = {{"model", FIELD_FN, .fn = openai_field_model},
                                {"input", FIELD_FN, .fn = openai_field_input},
                                {"encoding_format", FIELD_FN, .fn = openai_field_encoding},
                                {"dimensions", FIELD_FN, .fn = openai_field_dimensions},
                                {"task", FIELD_FN, .fn = openai_field_task},
                                {"prompt_name", FIELD_FN, .fn = openai_field_prompt_name},
+                               {"truncate", FIELD_BOOL, .at = FIELD_AT(truncates)},
+                               {"parse_special", FIELD_FN, .fn = openai_field_parse_special},
                                {"user", .kind = FIELD_IGNORED},
                                {0}};
 

@@ -101,8 +101,9 @@ typedef struct ask {
     size_t n_prompts;
     bool echo; /* the answer begins with the prompt, also its log-probabilities */
     /* ASK_EMBED, ASK_RANK */
-    bool truncates; /* texts that are longer than the context are cut */
-    int64_t n_dims; /* the first numbers of a vector that are given; 0: all */
+    bool truncates;        /* texts that are longer than the context are cut */
+    bool no_parse_special; /* what looks like a special token in a text is text */
+    int64_t n_dims;        /* the first numbers of a vector that are given; 0: all */
     const char *
         task; /* of the adapters for tasks, and whose prompt comes before texts; NULL: the default */
     const char *

@@ -6,6 +6,7 @@
 #include "http.h"
 #include "llm/internal/chat.h"
 #include "llm/internal/engine.h"
+#include "llm/internal/head.h"
 #include "store.h"
 #include "streams.h"
 
@@ -44,6 +45,13 @@ uint64_t server_client(const server *s, const http_request *q);
 uint64_t models_client(const models *t, const http_request *q);
 const llm_chat *server_chat(const server *s); /* NULL: the model has no template */
 const llm_tokenizer *server_tokenizer(const server *s);
+/* How vectors are made of rows; NULL: none are. */
+const llm_head *server_head(const server *s);
+/* llm_embed_cut, of a text. */
+GGL_NODISCARD ggl_status server_cut_text(const server *s, llm_tokens *ids, ggl_error *err);
+/* llm_embed_count_before, of a request. */
+GGL_NODISCARD ggl_status server_count_before(const server *s, const ask *a, ggl_str prompt,
+                                             int64_t *n, ggl_error *err);
 /* llm_fill_query. */
 GGL_NODISCARD ggl_status server_fill_query(const server *s, llm_tokens *ids, int32_t *n_seen,
                                            ggl_error *err);

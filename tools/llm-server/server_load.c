@@ -437,6 +437,14 @@ static void read_fim(server *s) {
     }
 }
 
+/* The numbers of a vector: of a token, if each has one, else of a text. */
+static int64_t n_embd(const server *s) {
+    const bool of_tokens =
+        s->o->pooling == LLM_POOL_NONE || llm_opened_pooling(s->ctx) == LLM_POOL_NONE;
+    return of_tokens ? llm_session_n_embd(llm_opened_session(s->ctx))
+                     : llm_context_facts(s->ctx)->n_embd;
+}
+
 static int set_facts(server *s) {
     const server_options *o = s->o;
     server_facts *f = &s->facts;
@@ -465,7 +473,7 @@ static int set_facts(server *s) {
                      : 0,
         .most_images = llm_model_max_images(llm_opened_model(s->ctx)),
         .listens = llm_context_facts(s->ctx)->hears,
-        .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
+        .n_embd = n_embd(s),
         .n_score = llm_session_n_score(llm_opened_session(s->ctx)),
         .sees_all = llm_session_sees_all(llm_opened_session(s->ctx)),
         .diffuses = !only_reads(s) && sees_all(s),

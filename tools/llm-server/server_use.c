@@ -29,10 +29,24 @@ ggl_status server_find_task(const server *s, const char *task, const char *promp
     if (*number == 0)
         *number = llm_find_task(s->ctx, NULL);
     *param = "prompt_name";
-    const ggl_status st = name ? llm_embed_prompt(s->ctx, name, before, n_before, err) : GGL_OK;
+    const ggl_status st = llm_embed_prompt(s->ctx, name, before, n_before, err);
     if (st == GGL_OK)
         *param = NULL;
     return st == GGL_NOT_FOUND ? GGL_USAGE : st;
+}
+
+const llm_head *server_head(const server *s) {
+    return llm_opened_head(s->ctx);
+}
+
+ggl_status server_cut_text(const server *s, llm_tokens *ids, ggl_error *err) {
+    return llm_embed_cut(s->ctx, ids, 0, err);
+}
+
+ggl_status server_count_before(const server *s, const ask *a, ggl_str prompt, int64_t *n,
+                               ggl_error *err) {
+    const llm_embed_how how = {.prompt = prompt, .no_parse_special = a->no_parse_special};
+    return llm_embed_count_before(s->ctx, &how, n, err);
 }
 
 ggl_status server_fill_query(const server *s, llm_tokens *ids, int32_t *n_seen, ggl_error *err) {

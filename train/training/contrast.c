@@ -44,7 +44,7 @@ typedef struct scene {
 
 static void range_of(const scene *s, int64_t n, int64_t *first, int64_t *end) {
     const llm_train_output out = llm_trainer_output(s->t->trainer);
-    llm_output_range(&out.rows, out.sees_all, s->t->pooling, n, first, end);
+    llm_output_range(&out.rows, out.sees_all, s->t->pooling, 0, n, first, end);
 }
 
 /* Adds the rows of what has run to those of items from `at` on. Only the direction of the sum counts, so it is as good as the mean. */
@@ -407,7 +407,7 @@ ggl_status llm_train_measure_contrast(llm_training *t, const train_data *d, cons
 ggl_status llm_train_check_output(const llm_training *t, ggl_error *err) {
     const llm_train_output out = llm_trainer_output(t->trainer);
     int64_t first, end;
-    llm_output_range(&out.rows, out.sees_all, t->pooling, 2, &first, &end);
+    llm_output_range(&out.rows, out.sees_all, t->pooling, 0, 2, &first, &end);
     if (t->pooling == LLM_POOL_RANK && (out.rows.n != 1 || end - first != 1))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model gives %" PRId64

@@ -210,7 +210,7 @@ typedef struct llm_facts {
     bool has_chat;    /* there is a chat template, which llm_reply and llm_chat_format need */
     bool sees, hears; /* opened with an eye, with an ear (llm_open_params.mmproj) */
     const char *
-        pooling; /* how vectors are made of texts: "mean", "last", "cls", "none" or "rank"; see llm_open_params.pooling */
+        pooling; /* how vectors are made of texts: "mean", "last", "cls", "none", "rank", "max", "mean_sqrt_len_tokens", "weightedmean"; or several of a file's, as "cls+mean"; see llm_open_params.pooling */
     const char *
         placement; /* where the layers run: "cpu=12,vulkan0=20"; or one name, such as "cpu", if neither split nor n_gpu_layers was given */
 } llm_facts;
@@ -642,7 +642,7 @@ GGL_API GGL_NODISCARD ggl_status llm_score(llm_context *c, const int32_t *prompt
 GGL_API GGL_NODISCARD ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out,
                                            ggl_error *err);
 
-/* Gets the prompt that an embedding model expects before a text, which the caller puts there: that of the key
+/* Gets the prompt that an embedding model expects before a text (llm_embed_params.prompt): that of the key
  * sentence_transformers.prompt.NAME of its file. Of an adapter
  * for a task (llm_embed_params.task), it is that of its key adapter.lora.prompt_prefix. "query" and "document" (also under the names passage and corpus): if there is none, and for
  * a name of NULL, it is the one that the key sentence_transformers.default_prompt names, or "". The caller frees
@@ -674,10 +674,19 @@ typedef struct llm_embed_params {
     /* The texts are queries. Models of ColBERT's kind fill them up to a length of their own (the key sentence_transformers.query_length) with the
      * mask token, whose vectors count, too; other texts see these tokens only if sentence_transformers.attend_to_expansion_tokens says so. */
     bool query;
+    /* Texts of more tokens than llm_facts.n_ctx are cut to so many, of which the last one stays the token that ends texts; else GGL_LIMIT says
+     * which text it is, before any is computed. */
+    bool truncate;
+    /* What looks like a special token in a text, such as [SEP], is text. Else it is that token, as for sentence-transformers. */
+    bool no_parse_special;
+    const char *
+        prompt; /* n_prompt bytes that come before each text, as llm_embed_prompt gives them; NULL: none. Vectors of its tokens are left out if the */
+    size_t
+        n_prompt; /* model's file says so (sentence_transformers.include_prompt), which is why it is no part of the texts. Lists of tokens begin with it. */
 } llm_embed_params;
 
 /* Embeds n_texts texts, text[i] of n[i] bytes, as llm_embed does, or lists of tokens, taken as they are. The sequence is
- * empty afterwards. GGL_USAGE: a text has no tokens; GGL_LIMIT: a text is longer than the context. */
+ * empty afterwards. GGL_USAGE: a text has no tokens; GGL_LIMIT: a text is longer than the context, and is not cut. */
 GGL_API GGL_NODISCARD ggl_status llm_embed_texts(llm_context *c, const char *const *text,
                                                  const size_t *n, size_t n_texts,
                                                  const llm_embed_params *params, ggl_error *err);
@@ -691,12 +700,13 @@ GGL_API GGL_NODISCARD ggl_status llm_embed_tokens(llm_context *c, const int32_t 
 GGL_API GGL_NODISCARD ggl_status llm_encode_pair(const llm_context *c, const char *query,
                                                  size_t n_query, const char *text, size_t n,
                                                  int32_t **id, size_t *n_id, ggl_error *err);
-/* Sets score[i] to the first score that a reranker gives to a query and text i: the larger, the better it answers. Scores
- * are as the model computes them, which may be any numbers. GGL_UNSUPPORTED: the model is no reranker, or it was opened
+/* Sets score[i] to the first score that a reranker gives to a query and text i: the larger, the better it answers. truncate: the end of a
+ * text is cut if the two are longer than the context; else GGL_LIMIT says which one is. Scores are as the model computes them, which may be any numbers. GGL_UNSUPPORTED: the model is no reranker, or it was opened
  * with a pooling other than "rank". */
 GGL_API GGL_NODISCARD ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query,
                                             const char *const *text, const size_t *n,
-                                            size_t n_texts, float *score, ggl_error *err);
+                                            size_t n_texts, bool truncate, float *score,
+                                            ggl_error *err);
 
 /* The tokens of the sequence; *n is their number. Valid until the next call. */
 GGL_API const int32_t *llm_sequence(const llm_context *c, size_t *n);

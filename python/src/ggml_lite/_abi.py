@@ -172,7 +172,7 @@ class ImatrixFile(c.Structure):
 
 
 class EmbedParams(c.Structure):
-    _fields_ = fields("size:z no_normalize:? n_dims:i each:call user:p task:s query:?", call=RowsFn)
+    _fields_ = fields("size:z no_normalize:? n_dims:i each:call user:p task:s query:? truncate:? no_parse_special:? prompt:s n_prompt:z", call=RowsFn)
 
 
 class VerifyNode(c.Structure):
@@ -279,7 +279,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_see": (STATUS, Context, c.POINTER(Image), c.c_char_p),
     "llm_unsee": (None, Context, c.c_char_p),
     "llm_transcribe": (STATUS, Context, c.c_char_p, c.POINTER(TranscribeParams)),
-    "llm_rerank": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, Floats),
+    "llm_rerank": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, c.c_bool, Floats),
     "llm_sequence": (Ids, Context, SizeOut),
     "llm_sequence_read": (Ids, Context, SizeOut),
     "llm_truncate": (STATUS, Context, c.c_size_t),

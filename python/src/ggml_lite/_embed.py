@@ -28,13 +28,13 @@ def numpy_for(what: str) -> ModuleType:
     return numpy
 
 
-def _given(name: str, texts: Iterable[str], before: str = "") -> Tuple[Any, Any, int]:
+def _given(name: str, texts: Iterable[str]) -> Tuple[Any, Any, int]:
     """Texts for the library, their bytes, and how many they are."""
     data = []
     for one in texts:
         if not isinstance(one, str):
             raise TypeError(f"{name} is {type(one).__name__}, not a str")
-        data.append((before + one).encode("utf-8"))
+        data.append(one.encode("utf-8"))
     return (c.c_char_p * len(data))(*data), (c.c_size_t * len(data))(*map(len, data)), len(data)
 
 
@@ -60,6 +60,8 @@ class Embeds(Handle):
         dimensions: Optional[int] = None,  # only the first numbers of each vector, which then gets length 1
         prompt_name: Optional[str] = None,  # which of the model's prompts comes before the texts: "query", "document"; None: the default one
         task: Optional[str] = None,  # the adapter for this task (adapters=), such as "retrieval.query", with its prompt; None: that of prompt_name
+        truncate: bool = False,  # cut texts of more than n_ctx tokens; else they are an error that says which text it is, before any is computed
+        parse_special: bool = True,  # what looks like a special token in a text, such as "[SEP]", is that token, as for sentence-transformers
     ) -> Vectors:
         """The vector [n_embd], of length 1, that stands for a text; of a list of texts: [n_texts, n_embd]. With the pooling "none" it is
         [n_tokens, n_embd], and a list of such arrays; with "rank" it has the scores of a classifier's labels. The model must be opened with
@@ -73,8 +75,8 @@ class Embeds(Handle):
         except Error as error:
             if task is None or error.status != Status.NOT_FOUND:
                 raise
-            before = ""  # llm_embed_texts says which tasks there are
-        data, sizes, n = _given("text", [text] if isinstance(text, (str, bytes)) else elements("text", text, "a str or a list of str"), before)
+            before = b""  # llm_embed_texts says which tasks there are
+        data, sizes, n = _given("text", [text] if isinstance(text, (str, bytes)) else elements("text", text, "a str or a list of str"))
         rows: List[Any] = []
         raised: List[BaseException] = []
 
@@ -93,6 +95,10 @@ class Embeds(Handle):
             each=_abi.RowsFn(take),
             task=self._task(prompt_name, task),
             query=prompt_name == "query",
+            truncate=flag("truncate", truncate),
+            no_parse_special=not flag("parse_special", parse_special),
+            prompt=before,
+            n_prompt=len(before),
         )
         try:
             with self._own_turn():
@@ -107,15 +113,16 @@ class Embeds(Handle):
         first: Array = vectors[:1].reshape(-1)
         return first if isinstance(text, str) else vectors
 
-    def rerank(self, query: str, documents: Sequence[str], *, top_n: Optional[int] = None) -> List[Ranked]:
+    def rerank(self, query: str, documents: Sequence[str], *, top_n: Optional[int] = None, truncate: bool = False) -> List[Ranked]:
         """How well each document answers a query, by a reranker: pairs of the document's index and its score, the best first; top_n: only so
-        many. Scores are as the model computes them, so that only their order says something. Documents with the same score stay in their order."""
+        many; truncate: cut the end of documents that do not fit into n_ctx tokens with the query, else they are an error. Scores are as the model computes them, so that only their order says something. Documents with the same score stay in their order."""
         most = None if top_n is None else whole("top_n", top_n, 1, 32)
+        cuts = flag("truncate", truncate)
         data, sizes, n = _given("a document", elements("documents", documents, "a list of str"))
         asked = text_bytes("query", query)
         score = (c.c_float * max(n, 1))()
         with self._own_turn():
-            self._wait(lambda handle: self._lib.llm_rerank(handle, asked, len(asked), data, sizes, n, score))
+            self._wait(lambda handle: self._lib.llm_rerank(handle, asked, len(asked), data, sizes, n, cuts, score))
         best = sorted(range(n), key=lambda k: -score[k])
         return [Ranked(k, score[k]) for k in best[:most]]
 
@@ -127,10 +134,10 @@ class Embeds(Handle):
         with self._call() as handle:
             return name if name and self._lib.llm_find_task(handle, name) > 0 else None
 
-    def _prompt(self, name: Optional[str]) -> str:
+    def _prompt(self, name: Optional[str]) -> bytes:
         """What the model expects before a text."""
         asked = None if name is None else text_bytes("prompt_name", name)
         text, n = c.c_void_p(), c.c_size_t()
         with self._call() as handle:
             self._lib.llm_embed_prompt(handle, asked, c.byref(text), c.byref(n))
-        return _abi.taken_bytes(self._lib, text, n).decode("utf-8", "replace")
+        return _abi.taken_bytes(self._lib, text, n)

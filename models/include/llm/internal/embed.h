@@ -5,7 +5,7 @@
 #ifndef LLM_EMBED_H
 #define LLM_EMBED_H
 
-#include "llm/internal/pooling.h"
+#include "llm/internal/head.h"
 #include "llm/internal/session.h"
 
 #ifdef __cplusplus
@@ -17,6 +17,7 @@ typedef struct llm_embed_text {
     size_t n;
     const float *share; /* of all its tokens, as of llm_batch; NULL: llm_session_shares */
     int32_t n_seen;     /* as of llm_batch.seen */
+    int64_t n_before;   /* tokens at its beginning that the pooling leaves out: of a prompt */
 } llm_embed_text;
 
 typedef struct llm_embedding_params {
@@ -27,8 +28,9 @@ typedef struct llm_embedding_params {
     /* LLM_POOL_RANK: the model's output "score". Of one row if the descriptor picks one, or if the model is causal: the
      * last token's; else a row for each token. */
     llm_pooling pooling;
-    int64_t n_dims; /* the numbers of a vector that are kept; 0: all */
-    bool normalize; /* vectors of length 1; not with LLM_POOL_NONE and LLM_POOL_RANK */
+    const llm_head *head; /* of this pooling; NULL: the pooling alone */
+    int64_t n_dims;       /* the numbers of a vector that are kept; 0: all */
+    bool normalize;       /* vectors of length 1; not with LLM_POOL_NONE and LLM_POOL_RANK */
     /* Takes a text's rows of n numbers, all at once, valid during the call. Texts come in their order. False stops, with
      * GGL_CANCELLED. */
     bool (*each)(void *ctx, size_t text, int64_t n_rows, const float *row, int64_t n);
@@ -49,13 +51,13 @@ size_t llm_embed_some(const llm_session *s, const llm_embedding_params *p, size_
                       int n_batches);
 
 /* Gets the tokens of a text of n, at least 1, whose rows of the output are wanted: *first .. *end - 1. sees_all: llm_arch_result. LLM_POOL_RANK: rows of
- * scores, else of embeddings. */
+ * scores, else of embeddings. n_before: as of llm_embed_text. */
 GGL_INTERNAL_API void llm_output_range(const llm_arch_output *out, bool sees_all,
-                                       llm_pooling pooling, int64_t n, int64_t *first,
-                                       int64_t *end);
+                                       llm_pooling pooling, int64_t n_before, int64_t n,
+                                       int64_t *first, int64_t *end);
 /* The same of a session's output. */
-void llm_embed_range(const llm_session *s, llm_pooling pooling, int64_t n, int64_t *first,
-                     int64_t *end);
+void llm_embed_range(const llm_session *s, llm_pooling pooling, int64_t n_before, int64_t n,
+                     int64_t *first, int64_t *end);
 
 #ifdef __cplusplus
 }

@@ -14,22 +14,27 @@ extern "C" {
 #endif
 
 typedef enum llm_pooling {
-    LLM_POOL_MEAN, /* the mean of all tokens */
-    LLM_POOL_LAST, /* the last token */
-    LLM_POOL_CLS,  /* the first token */
-    LLM_POOL_NONE, /* each token keeps its own */
-    LLM_POOL_RANK, /* no vector: the model's output "score" */
-    LLM_POOL_COUNT
+    LLM_POOL_MEAN,     /* the mean of all tokens */
+    LLM_POOL_LAST,     /* the last token */
+    LLM_POOL_CLS,      /* the first token */
+    LLM_POOL_NONE,     /* each token keeps its own */
+    LLM_POOL_RANK,     /* no vector: the model's output "score" */
+    LLM_POOL_MAX,      /* of each number the largest of all tokens */
+    LLM_POOL_SQRT,     /* the sum of all tokens, divided by the root of their number */
+    LLM_POOL_WEIGHTED, /* the mean of all tokens, token k, from 1 on, k times */
+    LLM_POOL_COUNT,    /* of those that can be chosen */
+    LLM_POOL_SEVERAL = LLM_POOL_COUNT /* several of these, side by side; only a file says which */
 } llm_pooling;
 
 /* The names by llm_pooling, for tables of choices: all programs list the same. */
-#define LLM_POOLING_NAMES "mean", "last", "cls", "none", "rank"
+#define LLM_POOLING_NAMES                                                                          \
+    "mean", "last", "cls", "none", "rank", "max", "mean_sqrt_len_tokens", "weightedmean"
 
-/* Returns "mean", "last", "cls", "none" or "rank". */
+/* Returns one of them, or "several". */
 GGL_INTERNAL_API const char *llm_pooling_name(llm_pooling p);
-/* Gets the pooling of this name; name NULL: that of the file's key {arch}.pooling_type, or the mean if it
- * has none. GGL_USAGE: there is no such name; GGL_UNSUPPORTED: the key has an unknown value; GGL_FORMAT: it is no
- * number. */
+/* Gets the pooling of this name; name NULL: that of the file's key sentence_transformers.pooling, or {arch}.pooling_type, or the mean if it
+ * has neither. GGL_USAGE: there is no such name; GGL_UNSUPPORTED: a key has an unknown value; GGL_FORMAT: it is no
+ * text, or no number. */
 GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_pooling_find(llm_pooling *out, const char *name,
                                                            const ggl_gguf *file, ggl_error *err);
 /* Gets the value of the key {arch}.pooling_type that a text names: its number, or the pooling's name. GGL_USAGE: it names none. */
@@ -40,12 +45,16 @@ GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_pooling_find_vector(llm_pooling *o
                                                                   const char *name,
                                                                   const ggl_gguf *file,
                                                                   ggl_error *err);
-/* Gets the tokens whose vectors are used of a text of n, at least 1: *first .. *end - 1. */
-void llm_pooling_range(llm_pooling p, int64_t n, int64_t *first, int64_t *end);
-/* Writes the sum of their vectors, of n numbers, as a vector of length 1, or if n_rows is not 0, as the mean of so many.
+/* Gets the poolings of LLM_POOL_SEVERAL, at most n_most: "cls+mean". Statuses of llm_pooling_find. */
+GGL_NODISCARD ggl_status llm_pooling_parts(llm_pooling *out, int n_most, int *n,
+                                           const ggl_gguf *file, ggl_error *err);
+/* Gets the tokens whose vectors are used of a text of n, at least 1: *first .. *end - 1. n_before: those of a prompt at its
+ * beginning, whose vectors are left out; the last token never is. */
+void llm_pooling_range(llm_pooling p, int64_t n_before, int64_t n, int64_t *first, int64_t *end);
+/* Writes the first n numbers of a sum as a vector of length 1, or if `by` is not 0, divided by that. A sum of zeros stays.
  * GGL_FORMAT: a number is not finite. */
-GGL_NODISCARD ggl_status llm_pooling_result(const double *sum, int64_t n, int64_t n_rows,
-                                            float *out, ggl_error *err);
+GGL_NODISCARD ggl_status llm_pooling_result(const double *sum, int64_t n, double by, float *out,
+                                            ggl_error *err);
 
 #ifdef __cplusplus
 }
