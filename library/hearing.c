@@ -87,6 +87,11 @@ ggl_status llm_hearing_window(hearing *h, int64_t at, int64_t until, int64_t *n,
     return st;
 }
 
+void llm_hearing_cut(hearing *h, int64_t n) {
+    for (int64_t i = n * h->n_mel; i < h->n_window * h->n_mel; i++)
+        h->rows[i] = 0;
+}
+
 /* --- all of it -------------------------------------------------------------------------------- */
 
 ggl_status llm_hearing_open_as(hearing *h, llm_context *c, const hearing_input *in,

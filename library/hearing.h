@@ -41,6 +41,10 @@ GGL_NODISCARD ggl_status llm_hearing_open_as(hearing *h, llm_context *c, const h
  * `until`; the others show silence. 0: the sound has ended before. `at` never goes back. */
 GGL_NODISCARD ggl_status llm_hearing_window(hearing *h, int64_t at, int64_t until, int64_t *n,
                                             ggl_error *err);
+/* Sets the numbers of the window's rows after the first n to 0, as the program published with the first of these models does before it writes a
+ * window down (openai/whisper, transcribe.py). 0 is no silence, whose numbers are below it: after silent rows, models write words that nobody
+ * has said. */
+void llm_hearing_cut(hearing *h, int64_t n);
 
 /* Rows in so many seconds, and back. */
 int64_t llm_hearing_rows_in(const hearing *h, double seconds);

@@ -40,6 +40,7 @@ typedef struct transcriber {
     size_t context;          /* from which of them on the next window sees them */
     bytes piece, raw;        /* a segment's text, as UTF-8 and as the tokens have it */
     int64_t at;              /* the window's first row */
+    bool is_read;            /* the encoder has run on it */
     size_t at_start;         /* where in `prompt` the tokens begin that tell the model what to do */
     speech_segment *segment; /* [n_segments]: of the window */
     speech_piece *placed;    /* [n_segments]: when they were said */
@@ -85,6 +86,7 @@ static ggl_status read_params(transcriber *t, const llm_transcribe_params *param
                              (double)p->temperature_step,
                              (double)p->least_logprob,
                              (double)p->least_entropy,
+                             (double)p->most_ratio,
                              (double)p->no_speech,
                              p->offset,
                              p->duration};
@@ -235,12 +237,26 @@ static ggl_status stopped(ggl_error *err) {
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* Finds the language of the window. */
+/* Runs the encoder on the window. */
+static ggl_status read_window(transcriber *t, ggl_error *err) {
+    bool is_found;
+    const double begin = ggl_os_seconds();
+    const ggl_status st =
+        llm_stages_read(t->c->stages, 0, t->h.rows, t->h.n_window, &is_found, err);
+    t->c->run.prompt_seconds += ggl_os_seconds() - begin;
+    t->c->run.n_prompt += t->h.n_window;
+    t->is_read = true;
+    return st;
+}
+
+/* Finds the language of the window. As published, the sound is followed by silence for that, and not cut. */
 static ggl_status detect(transcriber *t, ggl_error *err) {
     char text[96];
     double p;
     int32_t language;
-    const ggl_status st = llm_speech_detect(t->decoder, &t->tokens, &language, &p, err);
+    ggl_status st = read_window(t, err);
+    if (st == GGL_OK)
+        st = llm_speech_detect(t->decoder, &t->tokens, &language, &p, err);
     if (st != GGL_OK)
         return st;
     set_language(t, language);
@@ -427,21 +443,20 @@ static ggl_status give_piece(transcriber *t, const speech_segment *s, const spee
                               .no_speech = t->text.no_speech,
                               .temperature = t->text.temperature,
                               .word = t->given,
-                              .n_words = t->p.words ? p->n_words : 0};
+                              .n_words = t->p.words ? p->n_words : 0,
+                              .compression_ratio = t->text.ratio};
     return t->p.each && !t->p.each(t->p.user, &piece) ? stopped(err) : GGL_OK;
 }
 
 /* Writes down the window, of which n rows are sound, and moves on. */
 static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
     const llm_transcribe_params *p = &t->p;
-    bool is_found;
     llm_run_info *run = &t->c->run;
-    double begin = ggl_os_seconds();
-    ggl_status st = llm_stages_read(t->c->stages, 0, t->h.rows, t->h.n_window, &is_found, err);
-    run->prompt_seconds += ggl_os_seconds() - begin;
-    run->n_prompt += t->h.n_window;
-    if (st == GGL_OK && !t->code[0])
-        st = detect(t, err);
+    ggl_status st = t->code[0] ? GGL_OK : detect(t, err);
+    llm_hearing_cut(&t->h, n);
+    if (st == GGL_OK && (!t->is_read || n < t->h.n_window))
+        st = read_window(t, err);
+    t->is_read = false;
     if (st != GGL_OK)
         return st;
     const size_t n_prompt = make_prompt(t);
@@ -451,12 +466,13 @@ static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
                                .n_best = p->n_best,
                                .n_beams = p->n_beams,
                                .least = (double)p->least_logprob,
+                               .most_ratio = p->most_ratio > 0 ? (double)p->most_ratio : NAN,
                                .least_entropy = (double)p->least_entropy,
                                .no_speech = (double)p->no_speech,
                                .seed = p->seed,
                                .cancelled = is_cancelled,
                                .ctx = t->c};
-    begin = ggl_os_seconds();
+    const double begin = ggl_os_seconds();
     st = llm_speech_decode(t->decoder, &d, t->prompt, n_prompt, t->at_start, &t->text, err);
     run->seconds += ggl_os_seconds() - begin;
     run->n_generated += t->text.n_written;
@@ -560,4 +576,8 @@ ggl_status llm_transcribe(llm_context *c, const char *path, const llm_transcribe
     ggl_free(t.given);
     ggl_free(t.word_text.s);
     return st;
+}
+
+const char *llm_language_name(const char *code) {
+    return code ? llm_speech_language_name(code) : NULL;
 }

@@ -13,6 +13,7 @@
 #include "checkpoint.h"
 #include "common/text_file.h"
 #include "convert_impl.h"
+#include "ctranslate2.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/show.h"
 #include "keys.h"
@@ -89,6 +90,26 @@ static ggl_status open_legacy_tokens(llm_converter *c, int64_t n, ggl_error *err
     return llm_hf_tokenizer_open_legacy(&c->tokenizer, c->source->map[0].data, n, err);
 }
 
+/* Opens the tokenizer of n tokens that CTranslate2's converter has copied, or the vocabulary that it has written. */
+static ggl_status open_copied_tokens(llm_converter *c, int64_t n, ggl_error *err) {
+    const llm_hf_vocab vocab = {n, c->params.extra_tokens == LLM_CONVERT_CUT_EXTRA};
+    const char *slash = ggl_os_last_separator(c->folder);
+    const char *folder = ggl_os_is_folder(c->folder) ? c->folder
+                         : slash
+                             ? ggl_arena_strndup(&c->arena, c->folder, (size_t)(slash - c->folder))
+                             : ".";
+    if (!folder)
+        return llm_converter_no_memory(err);
+    ggl_status s = llm_hf_tokenizer_open(&c->tokenizer, folder, &c->config->root, &vocab, err);
+    if (s == GGL_OK && !c->tokenizer)
+        s = llm_hf_tokenizer_open_ordered(&c->tokenizer, folder, n, err);
+    if (s == GGL_OK && !c->tokenizer &&
+        !llm_converter_note(c, "the folder has no tokenizer: there is no tokenizer.json, and "
+                               "neither vocabulary.json nor vocabulary.txt"))
+        s = llm_converter_no_memory(err);
+    return s;
+}
+
 /* Models in one file, which is opened as what a folder has. */
 static const struct {
     bool (*is)(const char *path);
@@ -96,7 +117,8 @@ static const struct {
                        const ggl_file_how *how, const ggl_str *bytes, ggl_error *err);
     ggl_status (*open_tokens)(llm_converter *c, int64_t n, ggl_error *err);
 } file_kinds[] = {{llm_checkpoint_is, llm_checkpoint_open, llm_converter_open_bin},
-                  {llm_legacy_is, llm_legacy_open, open_legacy_tokens}};
+                  {llm_legacy_is, llm_legacy_open, open_legacy_tokens},
+                  {llm_ctranslate2_is, llm_ctranslate2_open, open_copied_tokens}};
 enum { N_FILE_KINDS = sizeof file_kinds / sizeof *file_kinds };
 
 bool llm_converter_is_file(const char *path) {

@@ -8,6 +8,7 @@ No case asserts a time; those that wait give up after some minutes.
 import argparse
 import base64
 import json
+import math
 import os
 import random
 import shutil
@@ -137,11 +138,15 @@ class Files:
 # --- cases -----------------------------------------------------------------------------------------
 
 
+NAMES = {"en": "english", "de": "german", "yue": "cantonese"}
+
+
 def formats(x):
     """All forms of an answer, and each field that changes the text, have the words of llm-transcribe."""
     own = json.loads(x.transcribe("--format", "json"))
     whole = own["text"].removeprefix(" ")
-    lines = x.transcribe()
+    lines, usage = x.transcribe(), {"type": "duration", "seconds": math.ceil(own["duration"])}
+    check(all(0 < p["compression_ratio"] < 20 for p in own["segments"]), own)
     check(len(own["segments"]) > 3 and whole, own)
     check([p["seek"] for p in own["segments"]] == sorted(p["seek"] for p in own["segments"]) and own["segments"][-1]["seek"] > 0, own)
     log = os.path.join(x.folder, "log")
@@ -150,9 +155,9 @@ def formats(x):
         for _ in range(2):
             check(text_of(s, PATH, x.sound, response_format="srt") == x.transcribe("--format", "srt"), "srt")
             check(text_of(s, PATH, x.sound, response_format="vtt") == x.transcribe("--format", "vtt"), "vtt")
-        check(json.loads(text_of(s, PATH, x.sound, model="any", user="me")) == {"text": whole}, "json")
+        check(json.loads(text_of(s, PATH, x.sound, model="any", user="me")) == {"text": whole, "usage": usage}, "json")
         check(text_of(s, PATH, x.sound, response_format="text") == whole + "\n", "text")
-        check(json.loads(text_of(s, PATH, x.sound, response_format="verbose_json")) == {**own, "text": whole}, "verbose_json")
+        check(json.loads(text_of(s, PATH, x.sound, response_format="verbose_json")) == {**own, "text": whole, "language": NAMES[own["language"]], "usage": usage}, "verbose_json")
         damage = "the sound is damaged: it ends 50 samples before its header says"
         check(json.loads(text_of(s, PATH, x.sound[:-100], response_format="verbose_json"))["warnings"] == [damage], "a sound that is cut off")
         text_of(s, PATH, x.sound[:-100])
@@ -188,7 +193,7 @@ def formats(x):
 
 def languages(s):
     """Of a sound without words, the language is the one that was given or found; one without samples has none but a given one."""
-    for sound, given, want in ((silence(), {}, [None]), (silence(), {"language": "german"}, ["de"]), (silence(48000), {}, ["en", "de", "yue"]), (silence(48000), {"language": "yue"}, ["yue"])):
+    for sound, given, want in ((silence(), {}, [None]), (silence(), {"language": "german"}, ["german"]), (silence(48000), {}, list(NAMES.values())), (silence(48000), {"language": "yue"}, ["cantonese"])):
         got = json.loads(text_of(s, PATH, sound, {**given, "response_format": "verbose_json"}))
         check(got["language"] in want, f"{given}: {got}")
 
@@ -200,7 +205,7 @@ def said_words(s, x, whole):
     check(len(each) > 2, own)
     asks = ("timestamp_granularities[]", "word")
     got = json.loads(text_of(s, PATH, x.sound, [asks], response_format="verbose_json"))
-    check(got == {**{k: own[k] for k in ("task", "language", "duration")}, "text": own["text"].removeprefix(" "), "words": each}, got)
+    check(got == {**{k: own[k] for k in ("task", "duration")}, "language": NAMES[own["language"]], "usage": {"type": "duration", "seconds": math.ceil(own["duration"])}, "text": own["text"].removeprefix(" "), "words": each}, got)
     got = json.loads(text_of(s, PATH, x.sound, [asks, ("timestamp_granularities[]", "segment")], response_format="verbose_json"))
     check(got["words"] == each and got["segments"] == own["segments"], got)
     check(json.loads(text_of(s, PATH, x.sound, response_format="verbose_json"))["text"] == whole, "without words")

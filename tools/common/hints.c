@@ -253,7 +253,6 @@ static const arg_hint hints[] = {
     {TRANSCRIBE, "--temperature-increment-on-fallback", "--temperature-inc", HINT_SAME},
     {TRANSCRIBE, "--logprob-threshold", "--logprob-thold", HINT_SAME},
     {TRANSCRIBE, "--no-speech-threshold", "--no-speech-thold", HINT_SAME},
-    {TRANSCRIBE, "--compression-ratio-threshold", "--entropy-thold H finds texts that repeat themselves", HINT_REFUSED},
     {TRANSCRIBE, "--fp16 --verbose -p --processors", "it is not needed here", HINT_NOTHING_VALUE},
     {EMBED, "--embd-normalize=2 --normalize", "vectors have length 1 unless --no-normalize is given", HINT_NOTHING},
     {EMBED, "--embd-normalize=-1", "--no-normalize", HINT_SAME},

@@ -210,6 +210,7 @@ static llm_transcribe_params params_of(job *j) {
                                    .temperature_step = (float)o->temperature_step,
                                    .least_logprob = (float)o->least_logprob,
                                    .least_entropy = (float)o->least_entropy,
+                                   .most_ratio = (float)o->most_ratio,
                                    .no_speech = (float)o->no_speech,
                                    .n_beams = (int32_t)o->n_beams,
                                    .n_best = (int32_t)o->n_best,

@@ -84,7 +84,7 @@ int transcribe_options_read(options *o, int argc, char **argv) {
                    .n_best = 5,
                    .temperature_step = 0.2,
                    .least_logprob = -1,
-                   .least_entropy = 2.4,
+                   .most_ratio = 2.4,
                    .no_speech = 0.6};
     const arg_option own[] = {
         {NULL, .help = "model and sound"},
@@ -150,9 +150,12 @@ int transcribe_options_read(options *o, int argc, char **argv) {
                  "never)"},
         {"-lpt --logprob-thold", ARG_FLOAT, &o->least_logprob, .value = "P", .min = -1e6, .max = 0,
          .help = "nonsense: the mean log-probability is below this (default -1)"},
+        {"-crt --compression-ratio-threshold", ARG_FLOAT, &o->most_ratio, .value = "R", .max = 1e6,
+         .help = "nonsense: the text repeats itself, and zlib makes it shorter by more than this "
+                 "factor (default 2.4; 0: any)"},
         {"-et --entropy-thold", ARG_FLOAT, &o->least_entropy, .value = "H", .max = 1e6,
          .help = "nonsense: the last 32 tokens repeat themselves, and their entropy is below this "
-                 "(default 2.4)"},
+                 "(default 0: any)"},
         {"-nth --no-speech-thold", ARG_FLOAT, &o->no_speech, .value = "P", .max = 1,
          .help = "silence: the model says so with this probability (default 0.6)"},
         {"-nc --no-context", ARG_FLAG, &o->no_context,

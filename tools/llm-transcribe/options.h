@@ -14,7 +14,8 @@ typedef struct options {
     open_options open;
     const char *language, *prompt, *out, *folder, *tokens, *logits;
     int64_t n_beams, n_best, raw_rate, raw_channels, most_words, most_width, most_lines;
-    double temperature, temperature_step, least_logprob, least_entropy, no_speech, offset, duration;
+    double temperature, temperature_step, least_logprob, least_entropy, most_ratio, no_speech,
+        offset, duration;
     uint64_t seed;
     int format, raw, dump;
     bool translate, no_times, no_context, format_given, highlight;

@@ -65,7 +65,7 @@ typedef struct llm_word {
     double probability;
 } llm_word;
 
-/* A piece of speech that was written down. This struct stays as it is. */
+/* A piece of speech that was written down. The library makes it; it may get more members at its end. */
 typedef struct llm_speech {
     double start, end; /* seconds after the sound's beginning, and not after its end */
     const char *text;  /* [n] and a NUL: UTF-8, with U+FFFD for bytes that are no character */
@@ -79,6 +79,8 @@ typedef struct llm_speech {
     double temperature;   /* at which it was written */
     const llm_word *word; /* [n_words], with llm_transcribe_params.words */
     size_t n_words;
+    double
+        compression_ratio; /* bytes of its window's text, divided by those that zlib makes of it; large: it repeats itself */
 } llm_speech;
 
 /* How sound is written down. Begin with llm_transcribe_default(), whose numbers are those of openai/whisper. */
@@ -92,11 +94,11 @@ typedef struct llm_transcribe_params {
     const char
         *prompt; /* what may have been said before, or how names are spelled; NULL: nothing */
     /* A window is written again, at a temperature that is higher by temperature_step, up to 1, if the mean of the log-probabilities is below
-     * least_logprob, or the entropy of its last 32 tokens below least_entropy: it repeats itself. */
+     * least_logprob, or if it repeats itself: its compression_ratio is above most_ratio, or the entropy of its last 32 tokens below least_entropy. */
     float temperature;      /* the first one; by default 0 */
     float temperature_step; /* 0: there is one trial; by default 0.2 */
     float least_logprob;    /* by default -1 */
-    float least_entropy;    /* 0: none; by default 2.4 */
+    float least_entropy;    /* 0: none; by default 0 */
     float
         no_speech; /* silence from this probability on, if the log-probabilities are below least_logprob, too; by default 0.6 */
     int32_t n_beams,
@@ -123,6 +125,7 @@ typedef struct llm_transcribe_params {
     /* Called once, before the first piece, with the language ("en"): the given one, the one that was found, or the one that the model knows. Else it is not called for a
      * sound that is too short to have one. May be NULL. */
     void (*spoken)(void *user, const char *language);
+    float most_ratio; /* 0: none; by default 2.4 */
 } llm_transcribe_params;
 
 static inline llm_transcribe_params llm_transcribe_default(void) {
@@ -131,7 +134,7 @@ static inline llm_transcribe_params llm_transcribe_default(void) {
     p.size = sizeof p;
     p.temperature_step = 0.2f;
     p.least_logprob = -1;
-    p.least_entropy = 2.4f;
+    p.most_ratio = 2.4f;
     p.no_speech = 0.6f;
     return p;
 }
@@ -143,6 +146,8 @@ static inline llm_transcribe_params llm_transcribe_default(void) {
 GGL_API GGL_NODISCARD ggl_status llm_transcribe(llm_context *c, const char *path,
                                                 const llm_transcribe_params *params,
                                                 ggl_error *err);
+/* Returns the English name of the language with this code: "german" for "de"; NULL: it is not known. */
+GGL_API const char *llm_language_name(const char *code);
 
 #ifdef __cplusplus
 }

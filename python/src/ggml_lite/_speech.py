@@ -36,7 +36,8 @@ class Hears:
         temperature: float = 0.0,  # the first one
         temperature_step: float = 0.2,  # half a minute that became nonsense is written again at a higher one; 0: never
         logprob_threshold: float = -1.0,  # nonsense: the mean log-probability is below this
-        entropy_threshold: float = 2.4,  # nonsense: it repeats itself
+        compression_ratio_threshold: float = 2.4,  # nonsense: it repeats itself, and zlib makes it shorter by more than this factor; 0: any
+        entropy_threshold: float = 0.0,  # nonsense: it repeats itself, and its last 32 tokens have a lower entropy
         no_speech_threshold: float = 0.6,  # silence from this probability on
         seed: int = 0,
         offset: float = 0.0,  # seconds that are left out
@@ -65,7 +66,7 @@ class Hears:
         def take(s: Any) -> Any:
             text = c.string_at(s.text, s.n).decode("utf-8", "replace")
             said = [Word(w.start, w.end, c.string_at(w.text, w.n).decode("utf-8", "replace"), w.probability) for w in s.word[: s.n_words]]
-            piece = Piece(s.start, s.end, text, s.language.decode(), s.id[: s.n_id], s.logprob, s.no_speech, s.temperature, said)
+            piece = Piece(s.start, s.end, text, s.language.decode(), s.id[: s.n_id], s.logprob, s.no_speech, s.temperature, said, s.compression_ratio)
             pieces.append(piece)
             return each(piece) if each else None
 
@@ -82,6 +83,7 @@ class Hears:
             temperature_step=temperature_step,
             least_logprob=logprob_threshold,
             least_entropy=entropy_threshold,
+            most_ratio=compression_ratio_threshold,
             no_speech=no_speech_threshold,
             n_beams=whole("beams", beams, 1, 32),
             n_best=whole("best_of", best_of, 1, 32),
