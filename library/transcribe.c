@@ -428,12 +428,16 @@ static ggl_status give_piece(transcriber *t, const speech_segment *s, const spee
         st = write_words(t, p, err);
     if (st != GGL_OK)
         return st;
+    for (size_t k = 0; t->p.words && k < p->n_words; k++) {
+        t->given[k].start = llm_hearing_place(&t->h, t->given[k].start, false);
+        t->given[k].end = llm_hearing_place(&t->h, t->given[k].end, true);
+    }
     if (!ggl_grow(&t->said.id, &t->said.cap, t->said.n + s->n, sizeof *t->said.id))
         return no_memory(err);
     memcpy(t->said.id + t->said.n, s->id, s->n * sizeof *s->id);
     t->said.n += s->n;
-    const llm_speech piece = {.start = p->start,
-                              .end = p->end,
+    const llm_speech piece = {.start = llm_hearing_place(&t->h, p->start, false),
+                              .end = llm_hearing_place(&t->h, p->end, true),
                               .text = t->piece.s,
                               .n = n,
                               .id = s->id,
@@ -502,13 +506,14 @@ static ggl_status tell_progress(transcriber *t, ggl_error *err) {
     const int64_t n = llm_sound_n_samples(t->h.sound);
     const double rate = (double)t->h.how->rate;
     const double all = n < 0 ? -1 : (double)n / rate;
-    return t->p.progress && !t->p.progress(t->p.user, llm_hearing_seconds(&t->h, t->at), all)
-               ? stopped(err)
-               : GGL_OK;
+    const double done = llm_hearing_place(&t->h, llm_hearing_seconds(&t->h, t->at), false);
+    return t->p.progress && !t->p.progress(t->p.user, done, all) ? stopped(err) : GGL_OK;
 }
 
 /* The sound has nothing to write down. */
-static ggl_status tell_nothing(const transcriber *t, ggl_error *err) {
+static ggl_status tell_nothing(transcriber *t, ggl_error *err) {
+    if (t->h.has_parts)
+        return tell_progress(t, err);
     if (t->p.offset > 0)
         return ggl_fail(err, GGL_USAGE, "%s: the sound ends before %g seconds", t->h.name,
                         t->p.offset);
@@ -516,10 +521,21 @@ static ggl_status tell_nothing(const transcriber *t, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Says how much of the sound is speech. */
+static void tell_parts(const transcriber *t) {
+    char text[128];
+    const hearing *h = &t->h;
+    snprintf(text, sizeof text, "speech was found in %zu part%s of %.1f s, together %.1f s",
+             h->n_parts, h->n_parts == 1 ? "" : "s", h->seconds, h->spoken);
+    if (h->has_parts)
+        note(t, text);
+}
+
 static ggl_status write_all(transcriber *t, ggl_error *err) {
     int64_t n = 0;
     ggl_status st = GGL_OK;
     t->at = t->first;
+    tell_parts(t);
     while (st == GGL_OK && t->at < t->until) {
         st = llm_hearing_window(&t->h, t->at, t->until, &n, err);
         if (st == GGL_OK && n <= 0 && t->at == t->first)
@@ -554,9 +570,10 @@ ggl_status llm_transcribe(llm_context *c, const char *path, const llm_transcribe
         st = choose_language(&t, err);
     if (st == GGL_OK)
         st = read_prompt(&t, err);
-    t.first = st == GGL_OK ? llm_hearing_rows_in(&t.h, t.p.offset) : 0;
-    t.until = st == GGL_OK && t.p.duration > 0 ? t.first + llm_hearing_rows_in(&t.h, t.p.duration)
-                                               : INT64_MAX;
+    t.first = st == GGL_OK && !t.h.has_parts ? llm_hearing_rows_in(&t.h, t.p.offset) : 0;
+    t.until = st == GGL_OK && t.p.duration > 0 && !t.h.has_parts
+                  ? t.first + llm_hearing_rows_in(&t.h, t.p.duration)
+                  : INT64_MAX;
     if (st == GGL_OK)
         st = write_all(&t, err);
     c->run.finish = st == GGL_OK          ? LLM_FINISH_END

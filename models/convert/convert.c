@@ -18,6 +18,7 @@
 #include "ggl/internal/show.h"
 #include "keys.h"
 #include "legacy.h"
+#include "lone.h"
 #include "pickle.h"
 
 #define MAX_CONFIG ((size_t)16 << 20)
@@ -110,6 +111,12 @@ static ggl_status open_copied_tokens(llm_converter *c, int64_t n, ggl_error *err
     return s;
 }
 
+/* A model that reads no text. */
+static ggl_status open_no_tokens(llm_converter *c, int64_t n, ggl_error *err) {
+    (void)c, (void)n, (void)err;
+    return GGL_OK;
+}
+
 /* Models in one file, which is opened as what a folder has. */
 static const struct {
     bool (*is)(const char *path);
@@ -118,6 +125,7 @@ static const struct {
     ggl_status (*open_tokens)(llm_converter *c, int64_t n, ggl_error *err);
 } file_kinds[] = {{llm_checkpoint_is, llm_checkpoint_open, llm_converter_open_bin},
                   {llm_legacy_is, llm_legacy_open, open_legacy_tokens},
+                  {llm_lone_is, llm_lone_open, open_no_tokens},
                   {llm_ctranslate2_is, llm_ctranslate2_open, open_copied_tokens}};
 enum { N_FILE_KINDS = sizeof file_kinds / sizeof *file_kinds };
 
@@ -154,6 +162,7 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
         const ggl_status opened =
             file_kinds[k].open(&c->source, &c->config, c->folder, &c->params.how, NULL, err);
         c->is_file = true;
+        c->params.eye |= file_kinds[k].open_tokens == open_no_tokens; /* it has no text */
         c->open_tokens = file_kinds[k].open_tokens;
         if (opened == GGL_OK && c->params.tokenizer && c->open_tokens != llm_converter_open_bin)
             return other_tokenizer(c, err);

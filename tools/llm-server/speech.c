@@ -335,6 +335,15 @@ static void start(server *s, speech_api api, const http_request *q, http_reply *
                              (ggl_str){j->body ? j->body : "", n}, &param, &err);
     if (j)
         server_say_ignored(s, &j->ask.ignored, q, r);
+    if (st == GGL_OK && j->ask.needs_vad && !s->o->vad_model) {
+        param = api == SPEECH_INFERENCE ? "vad" : "vad_filter";
+        st = ggl_fail(&err, GGL_UNSUPPORTED,
+                      "\"%s\" needs a model that finds speech: start the server with --vad-model "
+                      "FILE",
+                      param);
+    }
+    if (st == GGL_OK && (j->ask.needs_vad || j->ask.wants_vad || s->o->vad))
+        j->ask.how.vad_model = s->o->vad_model;
     if (st == GGL_OK && j->ask.how.words && !s->facts.has_words) {
         param = "timestamp_granularities[]";
         st = ggl_fail(&err, GGL_UNSUPPORTED,

@@ -126,6 +126,17 @@ typedef struct llm_transcribe_params {
      * sound that is too short to have one. May be NULL. */
     void (*spoken)(void *user, const char *language);
     float most_ratio; /* 0: none; by default 2.4 */
+    /* Finds speech first, and writes down that alone; times are those of the whole sound. The path or name of a model such as Silero VAD; NULL: all is heard. A model is
+     * opened once for a context. The other members are those of whisper.cpp, with its defaults. */
+    const char *vad_model;
+    float vad_threshold;                 /* the probability of speech; by default 0.5 */
+    int32_t vad_min_speech_duration_ms;  /* shorter speech is left out; by default 250 */
+    int32_t vad_min_silence_duration_ms; /* shorter silence belongs to speech; by default 100 */
+    int32_t vad_speech_pad_ms;           /* what is heard beside it; by default 30 */
+    float
+        vad_max_speech_duration_s; /* longer speech is cut, in its longest pause of 98 ms or more; 0: it is not */
+    float
+        vad_samples_overlap; /* seconds that are heard after each part, too, up to the next one; by default 0.1 */
 } llm_transcribe_params;
 
 static inline llm_transcribe_params llm_transcribe_default(void) {
@@ -135,6 +146,11 @@ static inline llm_transcribe_params llm_transcribe_default(void) {
     p.temperature_step = 0.2f;
     p.least_logprob = -1;
     p.most_ratio = 2.4f;
+    p.vad_threshold = 0.5f;
+    p.vad_min_speech_duration_ms = 250;
+    p.vad_min_silence_duration_ms = 100;
+    p.vad_speech_pad_ms = 30;
+    p.vad_samples_overlap = 0.1f;
     p.no_speech = 0.6f;
     return p;
 }
