@@ -50,9 +50,10 @@ struct llm_context {
     llm_session *session;
     llm_stages *
         stages; /* of a model whose tokens read rows of an input, such as sound: they end in `session`; NULL: of others */
-    struct llm_eye *eye; /* NULL: it sees no pictures */
-    bool eye_left_out;   /* the one that came with the model is of no use */
-    llm_shown *shown;    /* [n_shown]: what llm_chat_see has shown, which is held */
+    struct llm_voice *voice; /* finds speech for llm_transcribe; NULL: none was wanted yet */
+    struct llm_eye *eye;     /* NULL: it sees no pictures */
+    bool eye_left_out;       /* the one that came with the model is of no use */
+    llm_shown *shown;        /* [n_shown]: what llm_chat_see has shown, which is held */
     size_t n_shown, cap_shown;
     llm_placement *
         eye_placement; /* with llm_opening.sees_apart; NULL: the eye runs on the session's backends */

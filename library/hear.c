@@ -13,6 +13,7 @@ static ggl_status open_at(hearing *h, llm_context *c, const char *path,
     llm_transcribe_params p = {.size = sizeof p};
     ggl_status st = GGL_READ_PARAMS(llm_transcribe_params, &p, params, err);
     *h = (hearing){0};
+    p.vad_model = NULL; /* the window is that of the sound */
     llm_context_start(c);
     if (st == GGL_OK)
         st = llm_context_take(c, err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
+#include "voice.h"
 
 enum { PART = 4096 }; /* samples, on the stack of a thread that may have little of it */
 
@@ -27,6 +28,170 @@ double llm_hearing_seconds(const hearing *h, int64_t rows) {
     return (double)rows * (double)h->how->step / (double)h->how->rate;
 }
 
+/* --- the samples that are heard --------------------------------------------------------------- */
+
+/* Reads samples of the sound, whatever they are. */
+static ggl_status read_any(hearing *h, float *to, int64_t n, int64_t *got, ggl_error *err) {
+    const int64_t left = (int64_t)h->n_kept - h->n_read;
+    ggl_status st = GGL_OK;
+    if (h->kept) {
+        *got = n < left ? n : left;
+        memcpy(to, h->kept + h->n_read, (size_t)*got * sizeof *to);
+    } else {
+        st = llm_sound_read(h->sound, to, n, got, err);
+    }
+    h->n_read += st == GGL_OK ? *got : 0;
+    return st;
+}
+
+/* Reads on to the part's next sample, or some of the way. */
+static ggl_status skip(hearing *h, int64_t n, float *scratch, int64_t n_scratch, bool *ended,
+                       ggl_error *err) {
+    int64_t got = 0;
+    const ggl_status st = read_any(h, scratch, n < n_scratch ? n : n_scratch, &got, err);
+    *ended = st == GGL_OK && got == 0;
+    return st;
+}
+
+/* Reads samples that are heard. *got is 0 at the end only. */
+static ggl_status read_heard(hearing *h, float *to, int64_t n, int64_t *got, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    bool ended = false;
+    *got = 0;
+    if (!h->has_parts)
+        return read_any(h, to, n, got, err);
+    while (st == GGL_OK && *got == 0 && !ended && h->i_part < h->n_parts) {
+        const heard_part *p = &h->part[h->i_part];
+        const int64_t here = p->from + h->n_part_read - h->n_read, left = p->n - h->n_part_read,
+                      silent = p->n + p->gap - h->n_part_read;
+        if (left > 0 && here > 0) {
+            st = skip(h, here, to, n, &ended, err);
+            continue;
+        }
+        if (left > 0) {
+            st = read_any(h, to, left < n ? left : n, got, err);
+            ended = *got == 0;
+        } else if (silent > 0) {
+            *got = silent < n ? silent : n;
+            memset(to, 0, (size_t)*got * sizeof *to);
+        } else {
+            h->i_part++;
+            h->n_part_read = 0;
+            continue;
+        }
+        h->n_part_read += *got;
+    }
+    return st;
+}
+
+static bool can_rewind(const hearing *h) {
+    return h->kept || llm_sound_can_rewind(h->sound);
+}
+
+static ggl_status rewind_sound(hearing *h, ggl_error *err) {
+    h->i_part = 0;
+    h->n_part_read = h->n_read = 0;
+    return h->kept ? GGL_OK : llm_sound_rewind(h->sound, err);
+}
+
+double llm_hearing_place(const hearing *h, double seconds, bool ends) {
+    const double rate = (double)h->how->rate, at = seconds * rate;
+    size_t k = 0;
+    if (!h->has_parts || h->n_parts == 0)
+        return seconds;
+    while (k + 1 < h->n_parts &&
+           (ends ? at > (double)h->part[k + 1].at : at >= (double)(h->part[k].at + h->part[k].n)))
+        k++;
+    const double in = at - (double)h->part[k].at, n = (double)h->part[k].n;
+    return ((double)h->part[k].from + (in < 0 ? 0 : in > n ? n : in)) / rate;
+}
+
+/* --- speech that is found --------------------------------------------------------------------- */
+
+/* Hears the whole sound with the model that finds speech, and keeps a sound that cannot be read again. */
+static ggl_status find_voices(hearing *h, voice_probabilities *found, ggl_error *err) {
+    float part[PART];
+    int64_t n = 1;
+    ggl_status st = GGL_OK;
+    const bool keeps = !llm_sound_can_rewind(h->sound);
+    while (st == GGL_OK && n > 0) {
+        st = llm_sound_read(h->sound, part, PART, &n, err);
+        if (st == GGL_OK)
+            st = llm_voice_hear(h->c->voice, found, part, n, n == 0, h->c, err);
+        if (st != GGL_OK || !keeps)
+            continue;
+        if (!ggl_grow(&h->kept, &h->cap_kept, h->n_kept + (size_t)n + 1, sizeof *h->kept))
+            return no_memory(err);
+        memcpy(h->kept + h->n_kept, part, (size_t)n * sizeof *part);
+        h->n_kept += (size_t)n;
+    }
+    return st;
+}
+
+/* Makes the parts of the spans, as far as they lie in the seconds that are wanted: as in whisper.cpp, each is heard a little longer, and 0.1 s of
+ * silence follow. */
+static ggl_status make_parts(hearing *h, const voice_spans *s, const llm_transcribe_params *p,
+                             ggl_error *err) {
+    const double rate = (double)h->how->rate;
+    const int64_t first = (int64_t)(p->offset * rate),
+                  until = p->duration > 0 ? first + (int64_t)(p->duration * rate) : INT64_MAX,
+                  overlap = (int64_t)((double)p->vad_samples_overlap * rate);
+    int64_t at = 0;
+    h->part = ggl_calloc(s->n + 1, sizeof *h->part);
+    if (!h->part)
+        return no_memory(err);
+    for (size_t k = 0; k < s->n; k++) {
+        const int64_t next = k + 1 < s->n ? s->span[k + 1].from : s->span[k].to;
+        int64_t from = s->span[k].from, to = s->span[k].to;
+        to = to + overlap < next ? to + overlap : next > to ? next : to;
+        from = from > first ? from : first;
+        to = to < until ? to : until;
+        if (to <= from)
+            continue;
+        const int64_t gap = k + 1 < s->n ? (int64_t)(rate / 10) : 0;
+        h->part[h->n_parts++] = (heard_part){from, to - from, gap, at};
+        h->spoken += (double)(to - from) / rate;
+        at += to - from + gap;
+    }
+    return GGL_OK;
+}
+
+/* Opens the model that finds speech, if the context does not have it yet. */
+static ggl_status open_voice(hearing *h, const char *path, ggl_error *err) {
+    llm_context *c = h->c;
+    if (c->voice && strcmp(llm_voice_path(c->voice), path) != 0) {
+        llm_voice_close(c->voice);
+        c->voice = NULL;
+    }
+    const ggl_status st = c->voice ? GGL_OK : llm_voice_open(&c->voice, path, err);
+    if (st != GGL_OK || llm_voice_rate(c->voice) == (int)h->how->rate)
+        return st;
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "%s hears %d samples per second, but the model that writes down speech %d",
+                    path, llm_voice_rate(c->voice), (int)h->how->rate);
+}
+
+/* Finds the parts of the sound that are heard. */
+static ggl_status find_parts(hearing *h, const llm_transcribe_params *p, ggl_error *err) {
+    voice_probabilities found = {0};
+    voice_spans spans = {0};
+    voice_rules rules;
+    ggl_status st = open_voice(h, p->vad_model, err);
+    if (st == GGL_OK)
+        st = llm_voice_rules(&rules, h->c->voice, p, err);
+    if (st == GGL_OK)
+        st = find_voices(h, &found, err);
+    if (st == GGL_OK)
+        st = llm_voice_spans_find(&spans, found.p, found.n, found.n_samples, &rules, err);
+    if (st == GGL_OK)
+        st = make_parts(h, &spans, p, err);
+    h->has_parts = true;
+    h->seconds = (double)found.n_samples / (double)h->how->rate;
+    llm_voice_spans_fini(&spans);
+    ggl_free(found.p);
+    return st == GGL_OK ? rewind_sound(h, err) : st;
+}
+
 /* --- listening -------------------------------------------------------------------------------- */
 
 /* Reads a part of the sound into the stream. */
@@ -35,7 +200,7 @@ static ggl_status listen(hearing *h, ggl_error *err) {
     int64_t n = 0;
     if (llm_context_is_cancelled(h->c))
         return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
-    const ggl_status st = llm_sound_read(h->sound, part, PART, &n, err);
+    const ggl_status st = read_heard(h, part, PART, &n, err);
     if (st != GGL_OK)
         return st;
     if (n > 0)
@@ -48,7 +213,7 @@ static ggl_status listen(hearing *h, ggl_error *err) {
 static ggl_status measure(hearing *h, ggl_error *err) {
     ggl_status st = llm_mel_stream_new(&h->stream, h->mel, err);
     h->largest = llm_mel_silence(h->mel);
-    if (st != GGL_OK || !llm_sound_can_rewind(h->sound))
+    if (st != GGL_OK || !can_rewind(h))
         return st;
     while (st == GGL_OK && !llm_mel_stream_has_ended(h->stream)) {
         st = listen(h, err);
@@ -61,7 +226,7 @@ static ggl_status measure(hearing *h, ggl_error *err) {
     llm_mel_stream_free(h->stream);
     h->stream = NULL;
     if (st == GGL_OK)
-        st = llm_sound_rewind(h->sound, err);
+        st = rewind_sound(h, err);
     return st == GGL_OK ? llm_mel_stream_new(&h->stream, h->mel, err) : st;
 }
 
@@ -87,6 +252,11 @@ ggl_status llm_hearing_window(hearing *h, int64_t at, int64_t until, int64_t *n,
     return st;
 }
 
+void llm_hearing_cut(hearing *h, int64_t n) {
+    for (int64_t i = n * h->n_mel; i < h->n_window * h->n_mel; i++)
+        h->rows[i] = 0;
+}
+
 /* --- all of it -------------------------------------------------------------------------------- */
 
 ggl_status llm_hearing_open_as(hearing *h, llm_context *c, const hearing_input *in,
@@ -106,6 +276,8 @@ ggl_status llm_hearing_open_as(hearing *h, llm_context *c, const hearing_input *
     ggl_status st = open_mel(h, err);
     if (st == GGL_OK)
         st = llm_sound_rows_open(&h->sound, &audio, h->name, (int)h->how->rate, err);
+    if (st == GGL_OK && p->vad_model)
+        st = find_parts(h, p, err);
     return st == GGL_OK ? measure(h, err) : st;
 }
 
@@ -124,5 +296,7 @@ void llm_hearing_close(hearing *h) {
     llm_mel_free(h->mel);
     llm_sound_close(h->sound);
     ggl_free(h->rows);
+    ggl_free(h->part);
+    ggl_free(h->kept);
     *h = (hearing){0};
 }

@@ -19,7 +19,22 @@ typedef struct hearing {
     int64_t n_window; /* rows of a window */
     int64_t n_mel;    /* numbers of a row */
     float *rows;      /* [n_window][n_mel] */
+    /* With a model that finds speech: the parts that are heard, one after the other; else all is. */
+    struct heard_part *part; /* [n_parts] */
+    size_t n_parts;
+    bool has_parts;
+    size_t i_part; /* the part that is read, and how many samples of it were */
+    int64_t n_part_read;
+    int64_t n_read; /* samples of the sound that were read */
+    float *kept;    /* [n_kept]: of a sound that cannot be read twice */
+    size_t n_kept, cap_kept;
+    double spoken, seconds; /* of all parts, and of the sound */
 } hearing;
+
+/* Samples from .. from + n - 1 of the sound, and `gap` of silence, are those from `at` on of what is heard. */
+typedef struct heard_part {
+    int64_t from, n, gap, at;
+} heard_part;
 
 /* Opens the sound that path and params name, and reads it once if that is possible, to measure it. *h is zero before; free it with
  * llm_hearing_close in any case. Statuses of llm_transcribe. */
@@ -41,7 +56,13 @@ GGL_NODISCARD ggl_status llm_hearing_open_as(hearing *h, llm_context *c, const h
  * `until`; the others show silence. 0: the sound has ended before. `at` never goes back. */
 GGL_NODISCARD ggl_status llm_hearing_window(hearing *h, int64_t at, int64_t until, int64_t *n,
                                             ggl_error *err);
+/* Sets the numbers of the window's rows after the first n to 0, as the program published with the first of these models does before it writes a
+ * window down (openai/whisper, transcribe.py). 0 is no silence, whose numbers are below it: after silent rows, models write words that nobody
+ * has said. */
+void llm_hearing_cut(hearing *h, int64_t n);
 
+/* Returns the time in the sound of a time in what is heard, which begins or ends something. */
+double llm_hearing_place(const hearing *h, double seconds, bool ends);
 /* Rows in so many seconds, and back. */
 int64_t llm_hearing_rows_in(const hearing *h, double seconds);
 double llm_hearing_seconds(const hearing *h, int64_t rows);

@@ -14,6 +14,7 @@
 #include "opening_impl.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/pass.h"
+#include "voice.h"
 #include "senses.h"
 
 enum { CHEAP_SLOTS = 64, CHEAP_SLOTS_WITH_STATES = 4 };
@@ -530,7 +531,9 @@ static void close_model(llm_context *c) {
     llm_vocab_free(c->vocab);
     llm_chat_free(c->chat);
     llm_eye_close(c->eye);
+    llm_voice_close(c->voice);
     c->eye = NULL;
+    c->voice = NULL;
     ggl_free(c->shown);
     c->shown = NULL;
     c->n_shown = c->cap_shown = 0;

@@ -40,6 +40,7 @@ typedef struct transcriber {
     size_t context;          /* from which of them on the next window sees them */
     bytes piece, raw;        /* a segment's text, as UTF-8 and as the tokens have it */
     int64_t at;              /* the window's first row */
+    bool is_read;            /* the encoder has run on it */
     size_t at_start;         /* where in `prompt` the tokens begin that tell the model what to do */
     speech_segment *segment; /* [n_segments]: of the window */
     speech_piece *placed;    /* [n_segments]: when they were said */
@@ -85,6 +86,7 @@ static ggl_status read_params(transcriber *t, const llm_transcribe_params *param
                              (double)p->temperature_step,
                              (double)p->least_logprob,
                              (double)p->least_entropy,
+                             (double)p->most_ratio,
                              (double)p->no_speech,
                              p->offset,
                              p->duration};
@@ -235,12 +237,26 @@ static ggl_status stopped(ggl_error *err) {
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* Finds the language of the window. */
+/* Runs the encoder on the window. */
+static ggl_status read_window(transcriber *t, ggl_error *err) {
+    bool is_found;
+    const double begin = ggl_os_seconds();
+    const ggl_status st =
+        llm_stages_read(t->c->stages, 0, t->h.rows, t->h.n_window, &is_found, err);
+    t->c->run.prompt_seconds += ggl_os_seconds() - begin;
+    t->c->run.n_prompt += t->h.n_window;
+    t->is_read = true;
+    return st;
+}
+
+/* Finds the language of the window. As published, the sound is followed by silence for that, and not cut. */
 static ggl_status detect(transcriber *t, ggl_error *err) {
     char text[96];
     double p;
     int32_t language;
-    const ggl_status st = llm_speech_detect(t->decoder, &t->tokens, &language, &p, err);
+    ggl_status st = read_window(t, err);
+    if (st == GGL_OK)
+        st = llm_speech_detect(t->decoder, &t->tokens, &language, &p, err);
     if (st != GGL_OK)
         return st;
     set_language(t, language);
@@ -412,12 +428,16 @@ static ggl_status give_piece(transcriber *t, const speech_segment *s, const spee
         st = write_words(t, p, err);
     if (st != GGL_OK)
         return st;
+    for (size_t k = 0; t->p.words && k < p->n_words; k++) {
+        t->given[k].start = llm_hearing_place(&t->h, t->given[k].start, false);
+        t->given[k].end = llm_hearing_place(&t->h, t->given[k].end, true);
+    }
     if (!ggl_grow(&t->said.id, &t->said.cap, t->said.n + s->n, sizeof *t->said.id))
         return no_memory(err);
     memcpy(t->said.id + t->said.n, s->id, s->n * sizeof *s->id);
     t->said.n += s->n;
-    const llm_speech piece = {.start = p->start,
-                              .end = p->end,
+    const llm_speech piece = {.start = llm_hearing_place(&t->h, p->start, false),
+                              .end = llm_hearing_place(&t->h, p->end, true),
                               .text = t->piece.s,
                               .n = n,
                               .id = s->id,
@@ -427,21 +447,20 @@ static ggl_status give_piece(transcriber *t, const speech_segment *s, const spee
                               .no_speech = t->text.no_speech,
                               .temperature = t->text.temperature,
                               .word = t->given,
-                              .n_words = t->p.words ? p->n_words : 0};
+                              .n_words = t->p.words ? p->n_words : 0,
+                              .compression_ratio = t->text.ratio};
     return t->p.each && !t->p.each(t->p.user, &piece) ? stopped(err) : GGL_OK;
 }
 
 /* Writes down the window, of which n rows are sound, and moves on. */
 static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
     const llm_transcribe_params *p = &t->p;
-    bool is_found;
     llm_run_info *run = &t->c->run;
-    double begin = ggl_os_seconds();
-    ggl_status st = llm_stages_read(t->c->stages, 0, t->h.rows, t->h.n_window, &is_found, err);
-    run->prompt_seconds += ggl_os_seconds() - begin;
-    run->n_prompt += t->h.n_window;
-    if (st == GGL_OK && !t->code[0])
-        st = detect(t, err);
+    ggl_status st = t->code[0] ? GGL_OK : detect(t, err);
+    llm_hearing_cut(&t->h, n);
+    if (st == GGL_OK && (!t->is_read || n < t->h.n_window))
+        st = read_window(t, err);
+    t->is_read = false;
     if (st != GGL_OK)
         return st;
     const size_t n_prompt = make_prompt(t);
@@ -451,12 +470,13 @@ static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
                                .n_best = p->n_best,
                                .n_beams = p->n_beams,
                                .least = (double)p->least_logprob,
+                               .most_ratio = p->most_ratio > 0 ? (double)p->most_ratio : NAN,
                                .least_entropy = (double)p->least_entropy,
                                .no_speech = (double)p->no_speech,
                                .seed = p->seed,
                                .cancelled = is_cancelled,
                                .ctx = t->c};
-    begin = ggl_os_seconds();
+    const double begin = ggl_os_seconds();
     st = llm_speech_decode(t->decoder, &d, t->prompt, n_prompt, t->at_start, &t->text, err);
     run->seconds += ggl_os_seconds() - begin;
     run->n_generated += t->text.n_written;
@@ -486,13 +506,14 @@ static ggl_status tell_progress(transcriber *t, ggl_error *err) {
     const int64_t n = llm_sound_n_samples(t->h.sound);
     const double rate = (double)t->h.how->rate;
     const double all = n < 0 ? -1 : (double)n / rate;
-    return t->p.progress && !t->p.progress(t->p.user, llm_hearing_seconds(&t->h, t->at), all)
-               ? stopped(err)
-               : GGL_OK;
+    const double done = llm_hearing_place(&t->h, llm_hearing_seconds(&t->h, t->at), false);
+    return t->p.progress && !t->p.progress(t->p.user, done, all) ? stopped(err) : GGL_OK;
 }
 
 /* The sound has nothing to write down. */
-static ggl_status tell_nothing(const transcriber *t, ggl_error *err) {
+static ggl_status tell_nothing(transcriber *t, ggl_error *err) {
+    if (t->h.has_parts)
+        return tell_progress(t, err);
     if (t->p.offset > 0)
         return ggl_fail(err, GGL_USAGE, "%s: the sound ends before %g seconds", t->h.name,
                         t->p.offset);
@@ -500,10 +521,21 @@ static ggl_status tell_nothing(const transcriber *t, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Says how much of the sound is speech. */
+static void tell_parts(const transcriber *t) {
+    char text[128];
+    const hearing *h = &t->h;
+    snprintf(text, sizeof text, "speech was found in %zu part%s of %.1f s, together %.1f s",
+             h->n_parts, h->n_parts == 1 ? "" : "s", h->seconds, h->spoken);
+    if (h->has_parts)
+        note(t, text);
+}
+
 static ggl_status write_all(transcriber *t, ggl_error *err) {
     int64_t n = 0;
     ggl_status st = GGL_OK;
     t->at = t->first;
+    tell_parts(t);
     while (st == GGL_OK && t->at < t->until) {
         st = llm_hearing_window(&t->h, t->at, t->until, &n, err);
         if (st == GGL_OK && n <= 0 && t->at == t->first)
@@ -538,9 +570,10 @@ ggl_status llm_transcribe(llm_context *c, const char *path, const llm_transcribe
         st = choose_language(&t, err);
     if (st == GGL_OK)
         st = read_prompt(&t, err);
-    t.first = st == GGL_OK ? llm_hearing_rows_in(&t.h, t.p.offset) : 0;
-    t.until = st == GGL_OK && t.p.duration > 0 ? t.first + llm_hearing_rows_in(&t.h, t.p.duration)
-                                               : INT64_MAX;
+    t.first = st == GGL_OK && !t.h.has_parts ? llm_hearing_rows_in(&t.h, t.p.offset) : 0;
+    t.until = st == GGL_OK && t.p.duration > 0 && !t.h.has_parts
+                  ? t.first + llm_hearing_rows_in(&t.h, t.p.duration)
+                  : INT64_MAX;
     if (st == GGL_OK)
         st = write_all(&t, err);
     c->run.finish = st == GGL_OK          ? LLM_FINISH_END
@@ -560,4 +593,8 @@ ggl_status llm_transcribe(llm_context *c, const char *path, const llm_transcribe
     ggl_free(t.given);
     ggl_free(t.word_text.s);
     return st;
+}
+
+const char *llm_language_name(const char *code) {
+    return code ? llm_speech_language_name(code) : NULL;
 }

@@ -33,7 +33,7 @@ class Descriptor:
         self.classes = [c for line in re.findall(r"^convert ([^:]*):", text, re.M) for c in names(line.split(" if ")[0])]
         self.proof = []
         twins = os.path.join(ROOT, "tests/numpy")
-        here = [os.path.join(twins, f) for f in ("plain.py", "constructs.py", "families.py", "folders_speech.py")]
+        here = [os.path.join(twins, f) for f in ("plain.py", "constructs.py", "families.py", "folders_speech.py", "voice.py")]
         kinds = [a.split(":")[1] for a in self.architectures if ":" in a]  # of a projector: eyes and ears
         if os.path.exists(f"{twins}/twins/{self.name}.py") or any(mentions(p, self.architectures) for p in here) or any(mentions(f"{twins}/{name}_kinds.py", kinds) for name in ("eye", "ear")):
             self.proof.append("twin")

@@ -7,6 +7,7 @@
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/math.h"
+#include "speech_ratio.h"
 
 enum { MOST_TEXTS = 64, ENTROPY_TOKENS = 32 };
 
@@ -351,13 +352,13 @@ static ggl_status keep(const speech_decoder *d, const written *x, speech_text *o
     out->entropy = entropy_of(x->id, x->n);
     out->no_speech = d->no_speech;
     out->temperature = d->temperature;
-    return GGL_OK;
+    return llm_speech_ratio(d->p->rules.tokens, x->id, x->n, &out->ratio, err);
 }
 
 static bool is_good(const speech_decoding *p, const speech_text *x) {
     if (x->no_speech > p->no_speech && x->mean < p->least)
         return true; /* silence, which no other temperature makes speech */
-    return !(x->mean < p->least) && !(x->entropy < p->least_entropy);
+    return !(x->mean < p->least) && !(x->ratio > p->most_ratio) && !(x->entropy < p->least_entropy);
 }
 
 static int fewer(int64_t a, int64_t b) {

@@ -11,9 +11,9 @@ typedef struct speech_decoding {
     double temperature, step; /* the first one, and what is added for each further trial, up to 1 */
     int n_best;               /* texts that are drawn at a temperature above 0 */
     int n_beams;              /* at temperature 0; 1: greedy */
-    /* A text is not good enough if the mean of its log-probabilities, with that of its end, is below `least`, or if its last 32 tokens have
-     * an entropy below least_entropy: it repeats itself. NAN: any is good enough. */
-    double least, least_entropy;
+    /* A text is not good enough if the mean of its log-probabilities, with that of its end, is below `least`, or if it repeats itself: its ratio
+     * is above most_ratio, or its last 32 tokens have an entropy below least_entropy. NAN: any is good enough. */
+    double least, most_ratio, least_entropy;
     double
         no_speech; /* silence, if <|nospeech|> has a higher probability and the mean is below `least` */
     uint64_t seed;
@@ -24,6 +24,7 @@ typedef struct speech_decoding {
 typedef struct speech_text {
     llm_tokens ids;     /* without the token that ends it */
     double mean;        /* of the log-probabilities */
+    double ratio;       /* of its bytes to those that zlib makes of them */
     double entropy;     /* of the last 32 tokens; INFINITY: there are fewer */
     double no_speech;   /* the probability of <|nospeech|>; 0: the model has none */
     double temperature; /* at which it was written */

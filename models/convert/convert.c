@@ -13,10 +13,12 @@
 #include "checkpoint.h"
 #include "common/text_file.h"
 #include "convert_impl.h"
+#include "ctranslate2.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/show.h"
 #include "keys.h"
 #include "legacy.h"
+#include "lone.h"
 #include "pickle.h"
 
 #define MAX_CONFIG ((size_t)16 << 20)
@@ -89,6 +91,32 @@ static ggl_status open_legacy_tokens(llm_converter *c, int64_t n, ggl_error *err
     return llm_hf_tokenizer_open_legacy(&c->tokenizer, c->source->map[0].data, n, err);
 }
 
+/* Opens the tokenizer of n tokens that CTranslate2's converter has copied, or the vocabulary that it has written. */
+static ggl_status open_copied_tokens(llm_converter *c, int64_t n, ggl_error *err) {
+    const llm_hf_vocab vocab = {n, c->params.extra_tokens == LLM_CONVERT_CUT_EXTRA};
+    const char *slash = ggl_os_last_separator(c->folder);
+    const char *folder = ggl_os_is_folder(c->folder) ? c->folder
+                         : slash
+                             ? ggl_arena_strndup(&c->arena, c->folder, (size_t)(slash - c->folder))
+                             : ".";
+    if (!folder)
+        return llm_converter_no_memory(err);
+    ggl_status s = llm_hf_tokenizer_open(&c->tokenizer, folder, &c->config->root, &vocab, err);
+    if (s == GGL_OK && !c->tokenizer)
+        s = llm_hf_tokenizer_open_ordered(&c->tokenizer, folder, n, err);
+    if (s == GGL_OK && !c->tokenizer &&
+        !llm_converter_note(c, "the folder has no tokenizer: there is no tokenizer.json, and "
+                               "neither vocabulary.json nor vocabulary.txt"))
+        s = llm_converter_no_memory(err);
+    return s;
+}
+
+/* A model that reads no text. */
+static ggl_status open_no_tokens(llm_converter *c, int64_t n, ggl_error *err) {
+    (void)c, (void)n, (void)err;
+    return GGL_OK;
+}
+
 /* Models in one file, which is opened as what a folder has. */
 static const struct {
     bool (*is)(const char *path);
@@ -96,7 +124,9 @@ static const struct {
                        const ggl_file_how *how, const ggl_str *bytes, ggl_error *err);
     ggl_status (*open_tokens)(llm_converter *c, int64_t n, ggl_error *err);
 } file_kinds[] = {{llm_checkpoint_is, llm_checkpoint_open, llm_converter_open_bin},
-                  {llm_legacy_is, llm_legacy_open, open_legacy_tokens}};
+                  {llm_legacy_is, llm_legacy_open, open_legacy_tokens},
+                  {llm_lone_is, llm_lone_open, open_no_tokens},
+                  {llm_ctranslate2_is, llm_ctranslate2_open, open_copied_tokens}};
 enum { N_FILE_KINDS = sizeof file_kinds / sizeof *file_kinds };
 
 bool llm_converter_is_file(const char *path) {
@@ -132,6 +162,7 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
         const ggl_status opened =
             file_kinds[k].open(&c->source, &c->config, c->folder, &c->params.how, NULL, err);
         c->is_file = true;
+        c->params.eye |= file_kinds[k].open_tokens == open_no_tokens; /* it has no text */
         c->open_tokens = file_kinds[k].open_tokens;
         if (opened == GGL_OK && c->params.tokenizer && c->open_tokens != llm_converter_open_bin)
             return other_tokenizer(c, err);

@@ -116,6 +116,8 @@ static ggl_status finish_reading(llm_hf_tokenizer *t, const char *path, ggl_stat
         return ggl_within(err, s, "%s", path);
     llm_hf_set_ids(t);
     llm_hf_set_flags(t);
+    if ((s = llm_hf_complete_speech(t, err)) != GGL_OK)
+        return ggl_within(err, s, "%s", path);
     if (t->words)
         llm_hf_set_words(t);
     if (t->pieces.unigram && (s = llm_hf_set_unigram_ends(t, err)) != GGL_OK)

@@ -15,6 +15,10 @@
 #include "ggl/internal/gguf.h"
 #include "text/tokenizer_table.h"
 
+enum {
+    LLM_HF_TIMES = 1501
+}; /* tokens of times that speech models have: of half a minute, 50 in a second */
+
 typedef struct llm_hf_tokenizer llm_hf_tokenizer;
 
 typedef struct llm_hf_vocab {
@@ -41,6 +45,10 @@ GGL_NODISCARD ggl_status llm_hf_tokenizer_open_bin(llm_hf_tokenizer **out, const
  * published vocabulary has n tokens. */
 GGL_NODISCARD ggl_status llm_hf_tokenizer_open_legacy(llm_hf_tokenizer **out, const void *data,
                                                       int64_t n, ggl_error *err);
+/* Makes the tokenizer of a model of n tokens from a folder's vocabulary.json or vocabulary.txt, which list all tokens of byte-level BPE in the order
+ * of their ids: the merges follow from it. GGL_OK with *out NULL: the folder has neither. GGL_FORMAT, GGL_SHAPE: another number of tokens. */
+GGL_NODISCARD ggl_status llm_hf_tokenizer_open_ordered(llm_hf_tokenizer **out, const char *folder,
+                                                       int64_t n, ggl_error *err);
 /* hf_tokenizer_config.c: checks the types of tokenizer_config.json's values. GGL_FORMAT: a type
  * is wrong. */
 GGL_NODISCARD ggl_status llm_hf_check_config(const json_value *root, ggl_error *err);

@@ -68,6 +68,19 @@ GGL_NODISCARD ggl_status llm_hf_read_text(llm_hf_tokenizer *t, const char *name,
 GGL_NODISCARD ggl_status llm_hf_read_optional(llm_hf_tokenizer *t, const char *name, llm_json **out,
                                               ggl_error *err);
 
+/* hf_ordered.c: makes the merges of tokens 0 .. n - 1, token[n]: their bytes, from their order, and notes tokens that no text becomes. */
+GGL_NODISCARD ggl_status llm_hf_merges_by_order(llm_hf_tokenizer *t, const ggl_str *token,
+                                                int64_t n, ggl_error *err);
+/* Returns how byte-level BPE spells these bytes, in the arena; NULL: out of memory. */
+char *llm_hf_spell(llm_hf_tokenizer *t, ggl_str bytes);
+
+/* hf_times.c: */
+/* Names the tokens of times, from id `first` on. */
+GGL_NODISCARD ggl_status llm_hf_name_times(llm_hf_tokenizer *t, int64_t first, ggl_error *err);
+/* Of a tokenizer with <|notimestamps|>: sets the token that ends a text, if it is unknown; and if the tokens end there, names those of times, for which
+ * the model must have rows. GGL_FORMAT: it has another number of them. */
+GGL_NODISCARD ggl_status llm_hf_complete_speech(llm_hf_tokenizer *t, ggl_error *err);
+
 /* hf_vocabulary.c: returns a token's id, or -1. */
 int64_t llm_hf_find_piece(const llm_hf_tokenizer *t, ggl_str s);
 /* Reads the tokens of a `vocab` object, and the added ones. */

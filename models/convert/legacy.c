@@ -11,6 +11,7 @@
 #include "common/text_file.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/types.h"
+#include "hf_tokenizer.h"
 
 enum { N_FIELDS = 11, BANDS = 4 + 4 * N_FIELDS, TOKENS = BANDS + 8 };
 enum { RATE = 16000, WINDOW = 400, N_BIN = WINDOW / 2 + 1 };
@@ -166,7 +167,7 @@ ggl_status llm_legacy_tokens(const void *data, ggl_arena *arena, ggl_str **token
 bool llm_legacy_find_specials(int64_t n_vocab, legacy_specials *out) {
     enum { OTHERS = 8 }; /* the first two, and the six between languages and timestamps */
     out->languages = LEGACY_LANGUAGES - (n_vocab < 51866); /* the last one came with 51866 tokens */
-    out->end = n_vocab - out->languages - OTHERS - LEGACY_TIMESTAMPS;
+    out->end = n_vocab - out->languages - OTHERS - LLM_HF_TIMES;
     return out->end > 0 && n_vocab <= 51866;
 }
 

@@ -30,7 +30,7 @@ typedef struct legacy_specials {
     int64_t end; /* the first special token, which ends a text; the start of a transcript follows */
     int64_t languages; /* their number */
 } legacy_specials;
-enum { LEGACY_TIMESTAMPS = 1501, LEGACY_LANGUAGES = 100 };
+enum { LEGACY_LANGUAGES = 100 };
 /* Finds them by the number of the model's tokens. False: no published vocabulary has that many. */
 bool llm_legacy_find_specials(int64_t n_vocab, legacy_specials *out);
 

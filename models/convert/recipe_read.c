@@ -88,6 +88,22 @@ static void read_mxfp4(const recipe *r, int64_t first, int64_t n, float *out) {
     }
 }
 
+/* Reads codes as the program that wrote them does (CTranslate2): times 1 / scale, both rounded to f32. */
+static void read_divided(const recipe *r, int64_t first, int64_t n, float *out) {
+    const bool wide = r->source->size > (size_t)llm_recipe_count(r);
+    const unsigned char *from = r->source->data;
+    for (int64_t k; n > 0; n -= k, first += k, out += k) {
+        const float factor = 1.0f / number_at(r->scale, first / r->x);
+        k = r->x - first % r->x < n ? r->x - first % r->x : n;
+        for (int64_t i = 0; i < k; i++) {
+            const int64_t at = first + i;
+            const int code =
+                wide ? (int16_t)(from[2 * at] | from[2 * at + 1] << 8) : (int8_t)from[at];
+            out[i] = (float)code * factor;
+        }
+    }
+}
+
 /* Reads integers, e.g. indices of experts. They pass through f32, which holds them exactly up to
  * 2^24. */
 static ggl_status read_whole(const st_tensor *t, int64_t first, int64_t n, float *out,
@@ -233,6 +249,9 @@ ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_
         return GGL_OK;
     case RECIPE_GROUPS:
         llm_groups_read(r, first, n, out);
+        return GGL_OK;
+    case RECIPE_DIVIDED:
+        read_divided(r, first, n, out);
         return GGL_OK;
     case RECIPE_WHOLE:
         return read_whole(r->source, first, n, out, err);

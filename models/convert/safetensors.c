@@ -480,6 +480,12 @@ static ggl_status make_for_one(llm_safetensors **out, const char *name, ggl_erro
     return GGL_OK;
 }
 
+ggl_status llm_safetensors_read(llm_safetensors *st, const void *data, size_t size,
+                                ggl_error *err) {
+    const ggl_status s = read_file(st, data, size, err);
+    return s == GGL_OK ? llm_safetensors_index(st, err) : s;
+}
+
 ggl_status llm_safetensors_open_memory(llm_safetensors **out, const void *data, size_t size,
                                        const char *name, ggl_error *err) {
     llm_safetensors *st;
@@ -487,8 +493,8 @@ ggl_status llm_safetensors_open_memory(llm_safetensors **out, const void *data, 
     ggl_status s = make_for_one(&st, name, err);
     if (s != GGL_OK)
         return s;
-    s = read_file(st, data, size, err);
-    s = s == GGL_OK ? llm_safetensors_index(st, err) : ggl_within(err, s, "%s", name);
+    s = llm_safetensors_read(st, data, size, err);
+    s = s == GGL_OK ? s : ggl_within(err, s, "%s", name);
     if (s == GGL_OK)
         *out = st;
     else

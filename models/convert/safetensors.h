@@ -63,6 +63,9 @@ GGL_NODISCARD ggl_status llm_safetensors_open_other(llm_safetensors **out, llm_j
                                                     const char *path, const ggl_file_how *how,
                                                     const ggl_str *bytes, st_reader *read,
                                                     ggl_error *err);
+/* What such a reader does with a file that is safetensors itself: fills tensor[] and makes the index. */
+GGL_NODISCARD ggl_status llm_safetensors_read(llm_safetensors *st, const void *data, size_t size,
+                                              ggl_error *err);
 /* Adds a file of the folder to what llm_safetensors_open opened; its tensors get names that begin with `prefix`. name and
  * prefix are borrowed. GGL_LIMIT: too many such files; otherwise as that. */
 GGL_NODISCARD ggl_status llm_safetensors_add(llm_safetensors *st, const char *folder,

@@ -87,6 +87,19 @@ static bool unpack_bytes(arch_eval *ev, const arch_expr *e, recipe *r, const st_
     return fits;
 }
 
+/* CTranslate2's integers, and what they were multiplied by: a number for each row of the outermost dimension, or one for all. */
+static bool unpack_divided(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
+                           st_tensor *scale) {
+    const int64_t n = llm_recipe_count(r), n_scale = scale->n_dims > 0 ? scale->ne[0] : 1;
+    const bool fits = scale->type == GGL_F32 && scale->n_dims <= 1 &&
+                      (n_scale == 1 || n_scale == t->ne[t->n_dims > 0 ? t->n_dims - 1 : 0]);
+    if (!fits)
+        llm_arch_error(ev, e->place, "tensor %s does not have one number for each row of %s",
+                       scale->name.s, t->name.s);
+    r->x = fits ? n / n_scale : 1;
+    return fits;
+}
+
 /* Finds config.json's "quantization" of MLX, and stores in each source tensor that it names the
  * numbers for this tensor alone. Done once, because both may have many names. */
 static void read_mlx(arch_conversion *c) {
@@ -187,6 +200,8 @@ static const struct {
     {"I8", ".weight", ".scale", RECIPE_MXFP4, unpack_fp4},
     {"I8", ".weight", ".scales", RECIPE_GROUPS, unpack_bytes},
     {"U32", ".weight", ".scales", RECIPE_GROUPS, unpack_mlx},
+    {"I8", "", "_divisor", RECIPE_DIVIDED, unpack_divided},
+    {"I16", "", "_divisor", RECIPE_DIVIDED, unpack_divided},
 };
 
 bool llm_arch_convert_unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t) {

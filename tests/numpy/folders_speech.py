@@ -278,6 +278,103 @@ def write_folder(path, c, w, tokens, merges, form):
     return {name: x.astype(np.float32) for name, x in stored.items()}
 
 
+def ct2_name(name):
+    """CTranslate2's name of a tensor that it does not join with others."""
+    words, last = name.split("."), {"weight": "weight", "bias": "bias"}
+    if words[1] == "layers":
+        part = {"fc1": "ffn/linear_0", "fc2": "ffn/linear_1", "final_layer_norm": "ffn/layer_norm", "self_attn_layer_norm": "self_attention/layer_norm",
+                "encoder_attn_layer_norm": "attention/layer_norm", "self_attn.out_proj": "self_attention/linear_1", "encoder_attn.q_proj": "attention/linear_0",
+                "encoder_attn.out_proj": "attention/linear_2"}[".".join(words[3:-1])]
+        words = [words[0], "layer_" + words[2], part, words[-1]]
+    if "layer_norm" in words[-2]:
+        last = {"weight": "gamma", "bias": "beta"}
+    return {"encoder.embed_positions.weight": "encoder/position_encodings/encodings", "decoder.embed_positions.weight": "decoder/position_encodings/encodings",
+            "decoder.embed_tokens.weight": "decoder/embeddings/weight"}.get(name, "/".join([*words[:-1], last[words[-1]]]))
+
+
+def ct2_variables(c, w):
+    """As CTranslate2's converter joins them: queries, keys and values of the same rows; and what it says of the model."""
+    out, zero = {}, np.zeros(c["d"], np.float32)
+    for name, x in w.items():
+        if not any(p in name for p in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "encoder_attn.k_proj", "encoder_attn.v_proj")):
+            out[ct2_name(name)] = x
+    for side, n in (("encoder", c["n_enc"]), ("decoder", c["n_dec"])):
+        for l in range(n):
+            for part, to, kinds in (("self_attn", "self_attention/linear_0", "qkv"), ("encoder_attn", "attention/linear_1", "kv")):
+                p = f"{side}.layers.{l}.{part}"
+                if p + ".k_proj.weight" in w:
+                    for end in ("weight", "bias"):
+                        out[f"{side}/layer_{l}/{to}/{end}"] = np.concatenate([w.get(f"{p}.{k}_proj.{end}", zero) for k in kinds])
+    i8, i16 = (lambda x: np.array(x, np.int8)), (lambda x: np.array(x, np.int16))
+    return out | {"decoder/activation": i8(3), "decoder/alibi": i8(0), "decoder/pre_norm": i8(1), "decoder/scale_embeddings": i8(0), "decoder/num_heads": i16(c["n_head"]),
+                  "encoder/num_heads": i16(c["n_head"]), "decoder/start_from_zero_embedding": i8(0), "decoder/alignment_layer": i16(-1)}
+
+
+def ct2_quantize(name, x, kind):
+    """(numbers, what they were multiplied by or None) as the converter stores a variable, and what they mean."""
+    if x.ndim == 0:
+        return x, None, x
+    plain = x.astype("<f2") if kind in ("float16", "int8_float16") else x
+    if not kind.startswith("int") or not name.endswith("weight"):
+        return plain, None, plain.astype(np.float32)
+    flat = x.reshape(len(x), -1)
+    top = np.abs(flat).max(1) if kind != "int16" else np.abs(flat).max()
+    scale = (np.float32(127) / np.where(top == 0, np.float32(127), top) if kind != "int16" else np.float32(2**10) / top).astype(np.float32)
+    codes = np.rint(flat * (scale[:, None] if kind != "int16" else scale)).astype(np.int8 if kind != "int16" else np.int16)
+    factor = np.float32(1) / scale
+    return codes.reshape(x.shape), scale, (codes.astype(np.float32) * (factor[:, None] if kind != "int16" else factor)).reshape(x.shape)
+
+
+def ct2_bytes(variables, aliases, version=6, kind="WhisperSpec"):
+    text = lambda s: struct.pack("<H", len(s) + 1) + s.encode() + b"\0"
+    types = {np.dtype(t): i for i, t in enumerate(("<f4", "i1", "<i2", "<i4", "<f2"))}
+    out = [struct.pack("<I", version), text(kind), struct.pack("<2I", 3, len(variables))]
+    for name, x in sorted(variables.items()):
+        first, size = (types[x.dtype], x.nbytes) if version >= 4 else (x.itemsize, x.size)
+        out += [text(name), struct.pack("<B", x.ndim), struct.pack(f"<{x.ndim}I", *x.shape), struct.pack("<BI", first, size), x.tobytes()]
+    if version >= 3:
+        out += [struct.pack("<I", len(aliases))] + [text(a) + text(b) for a, b in aliases]
+    return b"".join(out)
+
+
+def write_ct2(path, c, w, text, merges, kind, tokens_in):
+    """Returns the numbers that are stored, with the folder's names."""
+    os.mkdir(path)
+    variables, meant = {}, {}
+    for name, x in ct2_variables(c, w).items():
+        variables[name], scale, meant[name] = ct2_quantize(name, x, kind)
+        if scale is not None:
+            variables[name + "_scale"] = np.asarray(scale)
+    aliases = [("decoder/projection/weight", "decoder/embeddings/weight")]
+    _, spelling = alphabet()
+    spell = lambda t: "".join(spelling[b] for b in t)
+    files = {"config.json": {"alignment_heads": [[1, 0], [c["n_dec"] - 1, 2]], "lang_ids": [c["end"] + 2 + i for i in range(len(LANGUAGES))], "suppress_ids": suppressed(c),
+                             "suppress_ids_begin": [220, c["end"]]}}
+    names = [spell(t) for t in text] + specials()
+    if tokens_in == "tokenizer.json":  # without times, as published folders have it
+        files[tokens_in] = {"version": "1.0", "added_tokens": [{"id": c["end"] + i, "content": n, "special": True} for i, n in enumerate(specials()[:-1501])],
+                            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}, "decoder": {"type": "ByteLevel"},
+                            "model": {"type": "BPE", "vocab": {spell(t): i for i, t in enumerate(text)}, "merges": [f"{spell(a)} {spell(b)}" for a, b in merges]}}
+    elif tokens_in == "vocabulary.json":
+        files[tokens_in] = names
+    for name, value in files.items():
+        with open(os.path.join(path, name), "w", encoding="utf-8") as f:
+            json.dump(value, f, ensure_ascii=False)
+    if tokens_in == "vocabulary.txt":
+        with open(os.path.join(path, tokens_in), "w", encoding="utf-8") as f:
+            f.write("\n".join(names) + "\n")
+    with open(os.path.join(path, "model.bin"), "wb") as f:
+        f.write(ct2_bytes(variables, aliases))
+    stored = {name: meant[ct2_name(name)] for name in w if not any(f"attn.{q}_proj" in name for q in "qkv") or "encoder_attn.q_proj" in name}
+    for side, n in (("encoder", c["n_enc"]), ("decoder", c["n_dec"])):
+        for l in range(n):
+            for part, to, kinds in (("self_attn", "self_attention/linear_0", "qkv"), ("encoder_attn", "attention/linear_1", "kv")):
+                for end in ("weight", "bias") if part == "self_attn" or side == "decoder" else ():
+                    for q, x in zip(kinds, np.split(meant[f"{side}/layer_{l}/{to}/{end}"], len(kinds))):
+                        stored[f"{side}.layers.{l}.{part}.{q}_proj.{end}"] = x
+    return {name: x for name, x in stored.items() if not name.endswith("k_proj.bias")}
+
+
 # --- the tests
 
 
@@ -394,7 +491,7 @@ def check_keys(t, what, c, tokens, merges, form):
         want["whisper.suppress_tokens"] = suppressed(c)
         want["whisper.begin_suppress_tokens"] = [220, c["end"]]
         want["whisper.alignment_heads"] = [1, 0, c["n_dec"] - 1, 2] if form != "bare" else None
-        want["whisper.multilingual"] = True if form != "bare" else None
+        want["whisper.multilingual"] = True if form in ("small", "large") else None
     else:
         want["whisper.hidden_activation"] = "gelu_tanh"
         want["tokenizer.ggml.token_type"] = [1] * c["end"] + [3] * len(specials())
@@ -451,6 +548,61 @@ def test_legacy(t, seed):
         if blocks:
             t.convert(file, "--type", "f32")
             t.compare(f"file {seed} {kind} as f32", t.at("model.gguf"), rows, tokens, passed(c, stored, rows, tokens, "tanh"), ("reference",))
+
+
+def test_ctranslate2(t, seed):
+    """Folders of CTranslate2, in each way to store weights, with each file of tokens."""
+    g = np.random.default_rng(seed)
+    for kind, tokens_in in (("float32", "vocabulary.txt"), ("float16", "tokenizer.json"), ("int8", "vocabulary.json"), ("int8_float16", "tokenizer.json"), ("int16", "vocabulary.txt")):
+        c = shape_of(g)
+        w = weights_of(c, g)
+        text, merges = train(g, c["end"])
+        folder, what = t.at("ct2"), f"CTranslate2 {seed} {kind}, {tokens_in}"
+        stored = write_ct2(folder, c, w, text, merges, kind, tokens_in)
+        rows = g.standard_normal((2 * c["n_sound"], c["n_mel"])).astype(np.float32)
+        tokens = [int(x) for x in g.integers(0, c["n_vocab"], 9)]
+        t.convert(folder)
+        t.compare(what, t.at("model.gguf"), rows, tokens, passed(c, stored, rows, tokens, "erf"))
+        check_keys(t, what, c, text, merges, "CTranslate2")
+        words = ["--tokens", ",".join(map(str, tokens)), "--read", None, str(len(rows))]
+        same = [t.compute(x, rows, words) for x in (folder, os.path.join(folder, "model.bin"), t.at("model.gguf"))]
+        t.tell(what + ", opened directly", same[0].tobytes() == same[1].tobytes() == same[2].tobytes())
+        made = read_blocks(t.at("model.gguf"))[1]
+        got = np.frombuffer(made["token_embd.weight"].data, "<f2" if kind == "float16" else "<f4").astype(np.float32)
+        t.tell(what + ", numbers", got.tobytes() == stored["decoder.embed_tokens.weight"].astype(np.float32).tobytes())
+        shutil.rmtree(folder)
+
+
+def test_ctranslate2_faults(t):
+    g = np.random.default_rng(2)
+    c = shape_of(g)
+    w, (text, merges) = weights_of(c, g), train(g, c["end"])
+    folder = t.at("ct2")
+    write_ct2(folder, c, w, text, merges, "int8", "tokenizer.json")
+    with open(os.path.join(folder, "model.bin"), "rb") as f:
+        data = f.read()
+    at = data.index(b"decoder/embeddings/weight\0") + 26  # n_dims, two dimensions, type, bytes
+    cases = [(data[:-9], "the file is truncated or damaged"), (data[:5000], "the file may be truncated"), (data + b"x", "1 bytes follow its end"),
+             (struct.pack("<I", 9) + data[4:], "version 9"), (data[:at] + b"\x09" + data[at + 1 :], "9 dimensions"),
+             (data[: at + 1] + struct.pack("<I", 2**31) + data[at + 5 :], "does not fit into the file"), (data[: at + 9] + b"\x09" + data[at + 10 :], "the type 9"),
+             (data[: at + 10] + struct.pack("<I", 3) + data[at + 14 :], "it has 3 bytes"), (data[:40] + data[41:], "model.bin: "),
+             (data.replace(b"decoder/embeddings/weight\0", b"decoder/embeddings/weighs\0", 1), "is missing"),
+             (data.replace(b"WhisperSpec", b"WhisparSpec", 1), "did you mean 'WhisperSpec'")]
+    for k, (bad, words) in enumerate(cases):
+        with open(os.path.join(folder, "model.bin"), "wb") as f:
+            f.write(bad)
+        said = t.convert(folder, code=1)
+        t.tell(f"CTranslate2, fault {k}", words in said and "ct2" in said, said.strip() if words not in said else "")
+    with open(os.path.join(folder, "model.bin"), "wb") as f:
+        f.write(data)
+    name = os.path.join(folder, "tokenizer.json")
+    with open(name, encoding="utf-8") as f:
+        whole = json.load(f)
+    with open(name, "w", encoding="utf-8") as f:  # three tokens fewer: the rows that are left are not those of times
+        json.dump({**whole, "added_tokens": [{**x, "id": x["id"] - 3} for x in whole["added_tokens"][3:]]}, f)
+    said = t.convert(folder, code=1)
+    t.tell("CTranslate2, times that are not 1501", "<|0.00|> to <|30.00|>, are missing" in said and "1504" in said, said.strip())
+    shutil.rmtree(folder)
 
 
 def test_mutants(t):
@@ -593,10 +745,12 @@ def main():
         for seed in today.sample("models", range(20), 1):
             test_folders(t, seed)
             test_legacy(t, seed)
+            test_ctranslate2(t, seed)
         test_mutants(t)
         test_specials(t)
         test_heads(t)
         test_faults(t)
+        test_ctranslate2_faults(t)
         if os.path.isdir(a.media):
             test_recorded(t, a.media)
         else:

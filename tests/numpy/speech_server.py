@@ -8,6 +8,7 @@ No case asserts a time; those that wait give up after some minutes.
 import argparse
 import base64
 import json
+import math
 import os
 import random
 import shutil
@@ -25,6 +26,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import folders_speech
 import gguf
 import transcribe
+import voice
 from running import Server
 
 PATH = "/v1/audio/transcriptions"
@@ -127,8 +129,9 @@ class Files:
         with open(self.wav, "rb") as f:
             self.sound = f.read()
 
-    def transcribe(self, *words):
-        return subprocess.run([self.args.transcribe, "-q", "-m", self.model, *words, self.wav], stdout=subprocess.PIPE, check=True).stdout.decode()
+    def transcribe(self, *words, of=None):
+        sound = os.path.join(self.folder, of) if of else self.wav
+        return subprocess.run([self.args.transcribe, "-q", "-m", self.model, *words, sound], stdout=subprocess.PIPE, check=True).stdout.decode()
 
     def server(self, *words):
         return Server([self.args.server, "-m", self.model, "-t", "1", *words])
@@ -137,11 +140,15 @@ class Files:
 # --- cases -----------------------------------------------------------------------------------------
 
 
+NAMES = {"en": "english", "de": "german", "yue": "cantonese"}
+
+
 def formats(x):
     """All forms of an answer, and each field that changes the text, have the words of llm-transcribe."""
     own = json.loads(x.transcribe("--format", "json"))
     whole = own["text"].removeprefix(" ")
-    lines = x.transcribe()
+    lines, usage = x.transcribe(), {"type": "duration", "seconds": math.ceil(own["duration"])}
+    check(all(0 < p["compression_ratio"] < 20 for p in own["segments"]), own)
     check(len(own["segments"]) > 3 and whole, own)
     check([p["seek"] for p in own["segments"]] == sorted(p["seek"] for p in own["segments"]) and own["segments"][-1]["seek"] > 0, own)
     log = os.path.join(x.folder, "log")
@@ -150,9 +157,9 @@ def formats(x):
         for _ in range(2):
             check(text_of(s, PATH, x.sound, response_format="srt") == x.transcribe("--format", "srt"), "srt")
             check(text_of(s, PATH, x.sound, response_format="vtt") == x.transcribe("--format", "vtt"), "vtt")
-        check(json.loads(text_of(s, PATH, x.sound, model="any", user="me")) == {"text": whole}, "json")
+        check(json.loads(text_of(s, PATH, x.sound, model="any", user="me")) == {"text": whole, "usage": usage}, "json")
         check(text_of(s, PATH, x.sound, response_format="text") == whole + "\n", "text")
-        check(json.loads(text_of(s, PATH, x.sound, response_format="verbose_json")) == {**own, "text": whole}, "verbose_json")
+        check(json.loads(text_of(s, PATH, x.sound, response_format="verbose_json")) == {**own, "text": whole, "language": NAMES[own["language"]], "usage": usage}, "verbose_json")
         damage = "the sound is damaged: it ends 50 samples before its header says"
         check(json.loads(text_of(s, PATH, x.sound[:-100], response_format="verbose_json"))["warnings"] == [damage], "a sound that is cut off")
         text_of(s, PATH, x.sound[:-100])
@@ -188,7 +195,7 @@ def formats(x):
 
 def languages(s):
     """Of a sound without words, the language is the one that was given or found; one without samples has none but a given one."""
-    for sound, given, want in ((silence(), {}, [None]), (silence(), {"language": "german"}, ["de"]), (silence(48000), {}, ["en", "de", "yue"]), (silence(48000), {"language": "yue"}, ["yue"])):
+    for sound, given, want in ((silence(), {}, [None]), (silence(), {"language": "german"}, ["german"]), (silence(48000), {}, list(NAMES.values())), (silence(48000), {"language": "yue"}, ["cantonese"])):
         got = json.loads(text_of(s, PATH, sound, {**given, "response_format": "verbose_json"}))
         check(got["language"] in want, f"{given}: {got}")
 
@@ -200,7 +207,7 @@ def said_words(s, x, whole):
     check(len(each) > 2, own)
     asks = ("timestamp_granularities[]", "word")
     got = json.loads(text_of(s, PATH, x.sound, [asks], response_format="verbose_json"))
-    check(got == {**{k: own[k] for k in ("task", "language", "duration")}, "text": own["text"].removeprefix(" "), "words": each}, got)
+    check(got == {**{k: own[k] for k in ("task", "duration")}, "language": NAMES[own["language"]], "usage": {"type": "duration", "seconds": math.ceil(own["duration"])}, "text": own["text"].removeprefix(" "), "words": each}, got)
     got = json.loads(text_of(s, PATH, x.sound, [asks, ("timestamp_granularities[]", "segment")], response_format="verbose_json"))
     check(got["words"] == each and got["segments"] == own["segments"], got)
     check(json.loads(text_of(s, PATH, x.sound, response_format="verbose_json"))["text"] == whole, "without words")
@@ -218,7 +225,38 @@ def refusals(s, x):
         refused(s, PATH, sound, words, fields=fields)
     check(refused(s, PATH, b"abc", "no kind")["param"] == "file", "param")
     check(refused(s, PATH, x.sound, "does not know", language="xx")["param"] == "language", "param")
-    refused(s, "/inference", x.sound, "vad", vad="true")
+    check(refused(s, "/inference", x.sound, "--vad-model", vad="true")["param"] == "vad", "vad")
+    check(refused(s, PATH, x.sound, "--vad-model", vad_filter="true")["param"] == "vad_filter", "vad_filter")
+    refused(s, PATH, x.sound, "auto or server_vad", chunking_strategy="diarize")
+    refused(s, PATH, x.sound, "chunking_strategy[treshold]", chunking_strategy='{"type": "server_vad", "treshold": 0.5}')
+    refused(s, PATH, x.sound, "from 0 to 1", chunking_strategy='{"type": "server_vad", "threshold": 2}')
+
+
+def voices(x):
+    """With a model that finds speech, requests that ask for it get the text of speech alone, as llm-transcribe writes it; others that of all."""
+    model = os.path.join(x.folder, "loud.safetensors")
+    with open(model, "wb") as f:
+        f.write(voice.safetensors(voice.names(voice.loudness(), "safetensors")))
+    quiet, rest = bytes(2 * 16000 * 3), x.sound[44:]
+    data = quiet + rest + quiet + rest[: len(rest) // 4 * 2] + quiet
+    sound = x.sound[:4] + struct.pack("<I", 36 + len(data)) + x.sound[8:40] + struct.pack("<I", len(data)) + data
+    with open(os.path.join(x.folder, "quiet.wav"), "wb") as f:
+        f.write(sound)
+    text = lambda *words: json.loads(x.transcribe("--format", "json", *words, of="quiet.wav"))["text"].removeprefix(" ")
+    plain, found, other = text(), text("-vm", model), text("-vm", model, "-vsd", "2000", "-vp", "200", "-vt", "0.6")
+    check(len({plain, found, other}) == 3, (plain, found, other))
+    of = lambda path=PATH, **fields: text_of(s, path, sound, response_format="text", **fields).removesuffix("\n").replace("\n", " ").strip()
+    strategy = {"type": "server_vad", "threshold": 0.6, "silence_duration_ms": 2000, "prefix_padding_ms": 200}
+    with x.server("--vad-model", model) as s:
+        check(of() == plain.strip(), "all")
+        check(of(vad_filter="true") == of(chunking_strategy="auto") == found.strip(), "vad_filter")
+        check(of(chunking_strategy=json.dumps(strategy)) == of(**{f"chunking_strategy[{k}]": v for k, v in strategy.items()}) == other.strip(), "chunking_strategy")
+        lines = text_of(s, "/inference", sound, response_format="text", vad="true", vad_threshold="0.6", vad_min_silence_duration_ms="2000", vad_speech_pad_ms="200", vad_max_speech_duration_s="3.4e38")
+        check(lines == x.transcribe("-vm", model, "-vsd", "2000", "-vp", "200", "-vt", "0.6", of="quiet.wav"), "inference")
+    with x.server("--vad-model", model, "--vad") as s:
+        check(of() == found.strip(), "--vad")
+    with x.server() as s:
+        check(of(chunking_strategy="auto") == plain.strip(), "without a model that finds speech")
 
 
 def refused_(x):
@@ -399,7 +437,7 @@ def named(x):
             check(status == 200 and json.loads(body)["choices"][0]["message"]["content"] == want, body)
 
 
-CASES = {"named": named, "formats": formats, "refused": refused_, "waits": waits, "ends": ends, "models": models, "late": late, "damaged": damaged}
+CASES = {"named": named, "formats": formats, "refused": refused_, "waits": waits, "ends": ends, "models": models, "late": late, "damaged": damaged, "voices": voices}
 
 
 def main():

@@ -394,9 +394,9 @@ def transcribe(m, x, times, n_beams, language, translate, context, english=False
     at, history, begin, out, token, last_end = 0, [], 0, [], None, 0.0
     while at < n:
         window = min(n_window, n - at)
-        heard = m.encode(rows[at : at + n_window])
-        if token is None and not english:
-            token = language or EN + int(np.argmax(m.decode(heard, [START])[0][EN : YUE + 1]))
+        if token is None and not english:  # of the language, the sound is followed by silence; of words, by zeros
+            token = language or EN + int(np.argmax(m.decode(m.encode(rows[at : at + n_window]), [START])[0][EN : YUE + 1]))
+        heard = m.encode(np.concatenate([rows[at : at + window], np.zeros_like(rows[: n_window - window])]))
         said_before = history[begin:][-(m.n_ctx // 2 - 1) :]
         prompt = ([PREV] + said_before if said_before else []) + [START] + ([] if english else [token, TRANSLATE if translate else TRANSCRIBE]) + ([] if times else [NO_TIMES])
         silence = softmax(m.decode(heard, prompt)[prompt.index(START)])[SILENT]

@@ -233,8 +233,6 @@ static const arg_hint hints[] = {
     {TRANSCRIBE, "--grammar --grammar-rule --grammar-penalty", "no grammar says what is heard; --prompt TEXT says how words are spelled", HINT_REFUSED},
     {TRANSCRIBE, "-dl --detect-language", "-l auto, the default, detects the language; --duration 30 writes down no more than half a minute", HINT_REFUSED},
     {TRANSCRIBE, "-di --diarize -tdrz --tinydiarize", "speakers are not told apart; pieces have times", HINT_REFUSED},
-    {TRANSCRIBE, "--vad -vm --vad-model -vt --vad-threshold -vspd --vad-min-speech-duration-ms -vsd --vad-min-silence-duration-ms -vmsd --vad-max-speech-duration-s "
-     "-vp --vad-speech-pad-ms -vo --vad-samples-overlap", "the model itself finds silence: --no-speech-thold P", HINT_REFUSED},
     {TRANSCRIBE, "-ml=0 --max-len=0 -sow --split-on-word", "words are never cut", HINT_NOTHING},
     {TRANSCRIBE, "-ml --max-len",
      "--word-timestamps --format srt: with --max-words-per-line 1, each word by itself; with --max-line-width N --max-line-count 1, a line of N characters at most", HINT_REFUSED},
@@ -253,7 +251,6 @@ static const arg_hint hints[] = {
     {TRANSCRIBE, "--temperature-increment-on-fallback", "--temperature-inc", HINT_SAME},
     {TRANSCRIBE, "--logprob-threshold", "--logprob-thold", HINT_SAME},
     {TRANSCRIBE, "--no-speech-threshold", "--no-speech-thold", HINT_SAME},
-    {TRANSCRIBE, "--compression-ratio-threshold", "--entropy-thold H finds texts that repeat themselves", HINT_REFUSED},
     {TRANSCRIBE, "--fp16 --verbose -p --processors", "it is not needed here", HINT_NOTHING_VALUE},
     {EMBED, "--embd-normalize=2 --normalize", "vectors have length 1 unless --no-normalize is given", HINT_NOTHING},
     {EMBED, "--embd-normalize=-1", "--no-normalize", HINT_SAME},

@@ -117,8 +117,10 @@ static void put_json(speech_text *o, const llm_speech *piece) {
     fputs("]", to);
     if (o->has_words && !o->words_apart)
         put_words(to, piece);
-    fprintf(to, ", \"temperature\": %g, \"avg_logprob\": %.6f, \"no_speech_prob\": %.6f}",
-            piece->temperature, piece->logprob, piece->no_speech);
+    fprintf(to,
+            ", \"temperature\": %g, \"avg_logprob\": %.6f, \"compression_ratio\": %.6f, "
+            "\"no_speech_prob\": %.6f}",
+            piece->temperature, piece->logprob, piece->compression_ratio, piece->no_speech);
 }
 
 /* Writes a text and its times in one of the formats that have times. */
@@ -148,6 +150,10 @@ void speech_text_begin(speech_text *o) {
         fputs("WEBVTT\n\n", o->to);
     if (o->format == FORMAT_JSON)
         fputs(o->no_segments ? "{" : "{\n  \"segments\": [\n", o->to);
+}
+
+long long speech_text_seconds(double seconds) {
+    return (long long)ceil(seconds);
 }
 
 void speech_text_language(speech_text *o, const char *code) {
@@ -184,13 +190,19 @@ void speech_text_end(speech_text *o, double duration) {
             put_list(o);
         fprintf(to, "\n  \"task\": \"%s\",\n  \"language\": ",
                 o->is_translated ? "translate" : "transcribe");
-        if (*o->language)
-            json_put_string(to, o->language, strlen(o->language));
+        const char *name = o->names_language ? llm_language_name(o->language) : NULL;
+        name = name ? name : o->language;
+        if (*name)
+            json_put_string(to, name, strlen(name));
         else
             fputs("null", to);
-        fprintf(to, ",\n  \"duration\": %.2f,\n  \"text\": ", duration < 0 ? o->end : duration);
+        const double seconds = duration < 0 ? o->end : duration;
+        fprintf(to, ",\n  \"duration\": %.2f,\n  \"text\": ", seconds);
         const size_t skip = o->trims && o->n_text > 0 && o->text[0] == ' ';
         json_put_string(to, o->text ? o->text + skip : "", o->n_text - skip);
+        if (o->has_usage)
+            fprintf(to, ",\n  \"usage\": {\"type\": \"duration\", \"seconds\": %lld}",
+                    speech_text_seconds(seconds));
         if (*o->warning) {
             fputs(",\n  \"warnings\": [", to);
             json_put_string(to, o->warning, strlen(o->warning));

@@ -13,7 +13,9 @@ typedef struct speech_text {
     FILE *to;
     int format;
     bool is_translated, has_words;
-    bool trims; /* JSON: the whole text lacks the space at its beginning */
+    bool names_language; /* JSON: "english", as OpenAI writes it, not "en" */
+    bool has_usage;      /* JSON: what OpenAI counts, the seconds */
+    bool trims;          /* JSON: the whole text lacks the space at its beginning */
     /* JSON: words are a list of their own, without the spaces around them; and there are no segments. */
     bool words_apart, no_segments;
     lines lines; /* of subtitles by words */
@@ -35,6 +37,8 @@ void speech_text_language(speech_text *o, const char *code);
 /* Pieces that follow are of the window that begins there. */
 void speech_text_window(speech_text *o, double seconds);
 void speech_text_piece(speech_text *o, const llm_speech *piece);
+/* Returns how many seconds OpenAI counts of a sound: each that has begun. */
+long long speech_text_seconds(double seconds);
 /* duration: of the sound, in seconds; less than 0: it is not known. */
 void speech_text_end(speech_text *o, double duration);
 

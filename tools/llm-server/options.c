@@ -223,6 +223,11 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
         {"--allow-image-urls", ARG_FLAG, &o->image_urls,
          .help = "fetch pictures whose address a request gives, from public hosts of the internet "
                  "alone, by the program curl (default: requests have the pictures themselves)"},
+        {"-vm --vad-model", ARG_STRING, &o->vad_model, .value = "FILE",
+         .help =
+             "of a model that writes down sounds: one that finds speech, such as Silero VAD, for "
+             "requests that ask for that (vad_filter, vad, chunking_strategy)"},
+        {"--vad", ARG_FLAG, &o->vad, .help = "find speech for all requests, by --vad-model"},
         {"--no-slots", ARG_FLAG, &o->no_slots, .help = "do not answer GET /slots"},
         {"--no-webui", ARG_FLAG, &o->no_page, .help = "do not serve the chat page at /"},
         {"--open", ARG_FLAG, &o->opens_page,
@@ -399,6 +404,8 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
     if (o->prompt_path && !ggl_os_may_use_folder(o->prompt_path))
         return tool_error(tool, 1, "--prompt-cache-dir: %s cannot be read and written: %s",
                           o->prompt_path, strerror(errno));
+    if (o->vad && !o->vad_model)
+        return tool_error(tool, 2, "--vad needs a model that finds speech: --vad-model FILE");
     if (o->open.how.params.n_ctx == 1)
         return tool_error(tool, 2, "-c 1: a prompt and its answer need at least 2 tokens");
     if (o->request_memory == 0)
@@ -440,6 +447,7 @@ int server_options_read(server_options *o, int argc, char **argv) {
 
 int server_options_check_paths(const char *tool, const server_options *o) {
     const tool_path paths[] = {OPEN_PATHS(&o->open),
+                               {"--vad-model", o->vad_model, .needed = true, .or_name = true},
                                {"--models", o->models, .needed = true},
                                {"--arch", o->open.how.params.arch, .needed = true, .or_name = true},
                                {"--api-key-file", o->key_file, .needed = true}};

@@ -27,7 +27,9 @@ typedef struct server_options {
     int64_t port, n_http_threads, max_body, max_connections, max_per_client, timeout, max_seconds,
         grace, drain, max_stall, request_memory, resume_time, store_time, ping;
     arg_list keys, origins;
-    bool image_urls; /* pictures are fetched from their addresses */
+    bool image_urls;       /* pictures are fetched from their addresses */
+    const char *vad_model; /* finds speech for requests that ask for it; NULL: none */
+    bool vad;              /* and for all others */
     bool no_page, opens_page, no_slots, no_store, shifts, verbose, strict_fields;
     /* open.how.params.embeddings: vectors, or by the pooling scores, as far as they are asked for; encoders give them in any case */
     bool reranking; /* the pooling is LLM_POOL_RANK */

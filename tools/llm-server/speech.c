@@ -123,7 +123,11 @@ static void send_all(speech_job *j, const char *type, const char *s, size_t n) {
 
 static void send_json(speech_job *j, ggl_str text) {
     llm_json_out out = {0};
-    llm_json_format(&out, "{'text': %.*s}\n", LLM_JSON_STR(text));
+    llm_json_format(&out, "{'text': %.*s", LLM_JSON_STR(text));
+    if (j->ask.api != SPEECH_INFERENCE)
+        llm_json_format(&out, ", 'usage': {'type': 'duration', 'seconds': %lld}",
+                        speech_text_seconds(j->duration < 0 ? 0 : j->duration));
+    llm_json_put_text(&out, "}\n");
     if (out.failed)
         fail(j, GGL_NOMEM, NULL);
     else
@@ -180,7 +184,7 @@ static bool add_piece(speech_job *j, const llm_speech *p) {
 
 /* The most bytes that are written of a piece: as JSON, in which a byte may become six. */
 static size_t most_json(const llm_speech *p) {
-    enum { MEMBERS = 300, WORD = 120, BYTE = 6, TOKEN = 12 };
+    enum { MEMBERS = 350, WORD = 120, BYTE = 6, TOKEN = 12 };
     size_t n = MEMBERS + BYTE * p->n + TOKEN * p->n_id;
     for (size_t k = 0; k < p->n_words; k++)
         n += WORD + BYTE * p->word[k].n;
@@ -256,6 +260,8 @@ static void transcribe(turn *t) {
                                .is_translated = p.translate,
                                .has_words = p.words,
                                .words_apart = true,
+                               .names_language = true,
+                               .has_usage = j->ask.api != SPEECH_INFERENCE,
                                .no_segments = p.words && !j->ask.has_segments,
                                .trims = true};
         speech_text_begin(&j->out);
@@ -329,6 +335,15 @@ static void start(server *s, speech_api api, const http_request *q, http_reply *
                              (ggl_str){j->body ? j->body : "", n}, &param, &err);
     if (j)
         server_say_ignored(s, &j->ask.ignored, q, r);
+    if (st == GGL_OK && j->ask.needs_vad && !s->o->vad_model) {
+        param = api == SPEECH_INFERENCE ? "vad" : "vad_filter";
+        st = ggl_fail(&err, GGL_UNSUPPORTED,
+                      "\"%s\" needs a model that finds speech: start the server with --vad-model "
+                      "FILE",
+                      param);
+    }
+    if (st == GGL_OK && (j->ask.needs_vad || j->ask.wants_vad || s->o->vad))
+        j->ask.how.vad_model = s->o->vad_model;
     if (st == GGL_OK && j->ask.how.words && !s->facts.has_words) {
         param = "timestamp_granularities[]";
         st = ggl_fail(&err, GGL_UNSUPPORTED,

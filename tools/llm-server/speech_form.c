@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "dialect.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/nearest.h"
@@ -208,6 +209,97 @@ static ggl_status set_duration(speech_ask *a, const speech_field *f, ggl_str v, 
     return st;
 }
 
+/* --- speech that is found first ---------------------------------------------------------------- */
+
+static ggl_status set_vad(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
+    return read_bool(f, v, &a->needs_vad, err);
+}
+
+static ggl_status set_vad_threshold(speech_ask *a, const speech_field *f, ggl_str v,
+                                    ggl_error *err) {
+    double x = 0;
+    const ggl_status st = read_number(f, v, 0, 1, &x, err);
+    a->how.vad_threshold = (float)x;
+    return st;
+}
+
+static ggl_status read_ms(const speech_field *f, ggl_str v, int32_t *out, ggl_error *err) {
+    double x = 0;
+    const ggl_status st = read_whole(f, v, 0, 1e9, &x, err);
+    *out = (int32_t)x;
+    return st;
+}
+
+static ggl_status set_vad_speech(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
+    return read_ms(f, v, &a->how.vad_min_speech_duration_ms, err);
+}
+
+static ggl_status set_vad_silence(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
+    return read_ms(f, v, &a->how.vad_min_silence_duration_ms, err);
+}
+
+static ggl_status set_vad_pad(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
+    return read_ms(f, v, &a->how.vad_speech_pad_ms, err);
+}
+
+/* whisper.cpp's clients send FLT_MAX for no limit. */
+static ggl_status set_vad_most(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
+    double x = 0;
+    const ggl_status st = read_number(f, v, 0, 1e39, &x, err);
+    a->how.vad_max_speech_duration_s = x < 1e8 ? (float)x : 0;
+    return st;
+}
+
+static ggl_status set_vad_overlap(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
+    double x = 0;
+    const ggl_status st = read_number(f, v, 0, 1e6, &x, err);
+    a->how.vad_samples_overlap = (float)x;
+    return st;
+}
+
+/* "auto", or what finds speech, as a word or in an object's member. */
+static ggl_status set_strategy(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
+    a->wants_vad = true;
+    return is_word(v, "auto") || is_word(v, "server_vad") ? GGL_OK
+                                                          : wrong(f, "auto or server_vad", v, err);
+}
+
+static const speech_field of_strategy[] = {
+    {.name = "chunking_strategy[type]", .read = set_strategy},
+    {.name = "chunking_strategy[threshold]", .read = set_vad_threshold},
+    {.name = "chunking_strategy[prefix_padding_ms]", .read = set_vad_pad},
+    {.name = "chunking_strategy[silence_duration_ms]", .read = set_vad_silence}};
+
+/* Reads a member of an object, as if the form had it under a name of its own. */
+static ggl_status read_member(speech_ask *a, ggl_str name, const json_value *v, ggl_error *err) {
+    char own[96], number[32];
+    snprintf(own, sizeof own, "chunking_strategy[%.*s]", (int)(name.n < 60 ? name.n : 60), name.s);
+    snprintf(number, sizeof number, "%.17g", v->kind == JSON_NUMBER ? v->number : 0);
+    const ggl_str text = v->kind == JSON_STRING ? json_str(v) : (ggl_str){number, strlen(number)};
+    for (size_t k = 0; k < sizeof of_strategy / sizeof *of_strategy; k++)
+        if (strcmp(of_strategy[k].name, own) == 0 &&
+            (v->kind == JSON_STRING || v->kind == JSON_NUMBER))
+            return of_strategy[k].read(a, &of_strategy[k], text, err);
+    return ggl_fail(err, GGL_USAGE,
+                    "\"%s\" is not known, or no number or text; an object has type, threshold, "
+                    "prefix_padding_ms and silence_duration_ms",
+                    own);
+}
+
+static ggl_status set_chunking(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
+    llm_json *doc;
+    if (v.s[0] != '{')
+        return set_strategy(a, f, v, err);
+    ggl_status st = llm_json_parse(&doc, v.s, v.n, f->name, err);
+    if (st != GGL_OK)
+        return st;
+    a->wants_vad = true;
+    for (size_t k = 0; k < doc->root.n && st == GGL_OK; k++)
+        st = read_member(a, json_name(&doc->root, k), &doc->root.item[k], err);
+    llm_json_free(doc);
+    return st;
+}
+
 /* --- tables ----------------------------------------------------------------------------------- */
 
 /* clang-format off */
@@ -222,7 +314,12 @@ static ggl_status set_duration(speech_ask *a, const speech_field *f, ggl_str v, 
     {.name = "stream", .read = set_stream}, \
     {.name = "timestamp_granularities[]", .read = set_times, .is_list = true}, \
     {.name = "timestamp_granularities", .read = set_times, .is_list = true}, \
-    {.name = "chunking_strategy", .treatment = SPEECH_IGNORED, .is_list = true}, \
+    {.name = "vad_filter", .read = set_vad}, \
+    {.name = "chunking_strategy", .read = set_chunking}, \
+    {.name = "chunking_strategy[type]", .read = set_strategy}, \
+    {.name = "chunking_strategy[threshold]", .read = set_vad_threshold}, \
+    {.name = "chunking_strategy[prefix_padding_ms]", .read = set_vad_pad}, \
+    {.name = "chunking_strategy[silence_duration_ms]", .read = set_vad_silence}, \
     {.name = "include[]", .treatment = SPEECH_REFUSED, .why = "verbose_json has the mean of a piece's log-probabilities", .is_list = true}, \
     {.name = "include", .treatment = SPEECH_REFUSED, .why = "verbose_json has the mean of a piece's log-probabilities", .is_list = true}, \
     {.name = "known_speaker_names[]", .treatment = SPEECH_REFUSED, .why = "speakers are not told apart", .is_list = true}, \
@@ -248,13 +345,13 @@ static const speech_field inference[] = {
     {.name = "no_language_probabilities", .treatment = SPEECH_IGNORED},
     {.name = "token_timestamps", .treatment = SPEECH_IGNORED},
     {.name = "word_thold", .treatment = SPEECH_IGNORED},
-    {.name = "vad_threshold", .treatment = SPEECH_IGNORED},
-    {.name = "vad_min_speech_duration_ms", .treatment = SPEECH_IGNORED},
-    {.name = "vad_min_silence_duration_ms", .treatment = SPEECH_IGNORED},
-    {.name = "vad_max_speech_duration_s", .treatment = SPEECH_IGNORED},
-    {.name = "vad_speech_pad_ms", .treatment = SPEECH_IGNORED},
-    {.name = "vad_samples_overlap", .treatment = SPEECH_IGNORED},
-    {.name = "vad", .treatment = SPEECH_REFUSED, .why = "the model itself finds silence (no_speech_thold)"},
+    {.name = "vad", .read = set_vad},
+    {.name = "vad_threshold", .read = set_vad_threshold},
+    {.name = "vad_min_speech_duration_ms", .read = set_vad_speech},
+    {.name = "vad_min_silence_duration_ms", .read = set_vad_silence},
+    {.name = "vad_max_speech_duration_s", .read = set_vad_most},
+    {.name = "vad_speech_pad_ms", .read = set_vad_pad},
+    {.name = "vad_samples_overlap", .read = set_vad_overlap},
     {.name = "detect_language", .treatment = SPEECH_REFUSED, .why = "leave \"language\" out: verbose_json says which was found"},
     {.name = "carry_initial_prompt", .treatment = SPEECH_REFUSED, .why = "only the first window sees the prompt as a whole"},
     {.name = "max_len", .treatment = SPEECH_REFUSED, .why = "pieces are those of the model"},

@@ -26,6 +26,8 @@ typedef struct speech_ask {
     speech_api api;
     speech_format format;
     bool streams;
+    bool wants_vad,
+        needs_vad; /* speech is found first, if the server has a model for that; or it is an error */
     bool has_segments; /* timestamp_granularities[] asks for them; how.words: for words */
     /* Without callbacks. `data` lies in the form's body; language and prompt belong to this struct. */
     llm_transcribe_params how;

@@ -133,6 +133,7 @@ static int check_paths(const void *ctx) {
         {"--arch", o->open.how.params.arch, .needed = true, .or_name = true},
         {"-o", o->out, .written = true},
         {"--logits", o->logits, .written = true},
+        {"--vad-model", o->vad_model, .needed = true, .or_name = true},
         {"the sound", is_file ? o->sounds.s[0] : NULL, .needed = true},
     };
     int code = tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
@@ -210,6 +211,14 @@ static llm_transcribe_params params_of(job *j) {
                                    .temperature_step = (float)o->temperature_step,
                                    .least_logprob = (float)o->least_logprob,
                                    .least_entropy = (float)o->least_entropy,
+                                   .most_ratio = (float)o->most_ratio,
+                                   .vad_model = o->vad_model,
+                                   .vad_threshold = (float)o->vad_threshold,
+                                   .vad_min_speech_duration_ms = (int32_t)o->vad_min_speech,
+                                   .vad_min_silence_duration_ms = (int32_t)o->vad_min_silence,
+                                   .vad_speech_pad_ms = (int32_t)o->vad_pad,
+                                   .vad_max_speech_duration_s = (float)o->vad_max_speech,
+                                   .vad_samples_overlap = (float)o->vad_overlap,
                                    .no_speech = (float)o->no_speech,
                                    .n_beams = (int32_t)o->n_beams,
                                    .n_best = (int32_t)o->n_best,

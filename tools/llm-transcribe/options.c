@@ -71,6 +71,8 @@ static int check(options *o) {
         return tool_error(TOOL, 2, "--tokens and --logits need each other");
     if (o->dump && !o->out)
         return tool_error(TOOL, 2, "--dump needs a file: -o FILE.npy");
+    if (o->vad && !o->vad_model)
+        return tool_error(TOOL, 2, "--vad needs a model that finds speech: --vad-model FILE");
     if (o->raw == 0 && (o->raw_rate || o->raw_channels))
         return tool_error(TOOL, 2, "--raw-rate and --raw-channels are for --raw");
     choose_format(o);
@@ -84,8 +86,13 @@ int transcribe_options_read(options *o, int argc, char **argv) {
                    .n_best = 5,
                    .temperature_step = 0.2,
                    .least_logprob = -1,
-                   .least_entropy = 2.4,
-                   .no_speech = 0.6};
+                   .most_ratio = 2.4,
+                   .no_speech = 0.6,
+                   .vad_threshold = 0.5,
+                   .vad_min_speech = 250,
+                   .vad_min_silence = 100,
+                   .vad_pad = 30,
+                   .vad_overlap = 0.1};
     const arg_option own[] = {
         {NULL, .help = "model and sound"},
         {"-f --file", ARG_LIST, &o->sounds, .value = "SOUND",
@@ -150,14 +157,35 @@ int transcribe_options_read(options *o, int argc, char **argv) {
                  "never)"},
         {"-lpt --logprob-thold", ARG_FLOAT, &o->least_logprob, .value = "P", .min = -1e6, .max = 0,
          .help = "nonsense: the mean log-probability is below this (default -1)"},
+        {"-crt --compression-ratio-threshold", ARG_FLOAT, &o->most_ratio, .value = "R", .max = 1e6,
+         .help = "nonsense: the text repeats itself, and zlib makes it shorter by more than this "
+                 "factor (default 2.4; 0: any)"},
         {"-et --entropy-thold", ARG_FLOAT, &o->least_entropy, .value = "H", .max = 1e6,
          .help = "nonsense: the last 32 tokens repeat themselves, and their entropy is below this "
-                 "(default 2.4)"},
+                 "(default 0: any)"},
         {"-nth --no-speech-thold", ARG_FLOAT, &o->no_speech, .value = "P", .max = 1,
          .help = "silence: the model says so with this probability (default 0.6)"},
         {"-nc --no-context", ARG_FLAG, &o->no_context,
          .help = "each half minute by itself, without what was written before"},
         {"-s --seed", ARG_UINT64, &o->seed, .value = "N", .help = "of what is drawn (default 0)"},
+        {NULL, .help = "speech alone"},
+        {"-vm --vad-model", ARG_STRING, &o->vad_model, .value = "FILE",
+         .help =
+             "a model that finds speech, such as Silero VAD: what it finds is written down, and "
+             "nothing else; times stay those of the sound"},
+        {"--vad", ARG_FLAG, &o->vad, .help = "the same as --vad-model alone, which it needs"},
+        {"-vt --vad-threshold", ARG_FLOAT, &o->vad_threshold, .value = "P", .max = 1,
+         .help = "speech: from this probability on (default 0.5)"},
+        {"-vspd --vad-min-speech-duration-ms", ARG_INT, &o->vad_min_speech, .value = "MS",
+         .max = 1000000000, .help = "shorter speech is left out (default 250)"},
+        {"-vsd --vad-min-silence-duration-ms", ARG_INT, &o->vad_min_silence, .value = "MS",
+         .max = 1000000000, .help = "shorter silence belongs to speech (default 100)"},
+        {"-vmsd --vad-max-speech-duration-s", ARG_FLOAT, &o->vad_max_speech, .value = "SECONDS",
+         .max = 1e8, .help = "longer speech is cut, in its longest pause (default 0: it is not)"},
+        {"-vp --vad-speech-pad-ms", ARG_INT, &o->vad_pad, .value = "MS", .max = 1000000000,
+         .help = "what is heard before and after speech (default 30)"},
+        {"-vo --vad-samples-overlap", ARG_FLOAT, &o->vad_overlap, .value = "SECONDS", .max = 1e6,
+         .help = "what is heard after each part, too, up to the next one (default 0.1)"},
         {NULL, .help = "machine"},
         OPEN_ROWS(MODEL),
         OPEN_ROWS(MACHINE),

@@ -14,10 +14,14 @@ typedef struct options {
     open_options open;
     const char *language, *prompt, *out, *folder, *tokens, *logits;
     int64_t n_beams, n_best, raw_rate, raw_channels, most_words, most_width, most_lines;
-    double temperature, temperature_step, least_logprob, least_entropy, no_speech, offset, duration;
+    double temperature, temperature_step, least_logprob, least_entropy, most_ratio, no_speech,
+        offset, duration;
+    const char *vad_model;
+    double vad_threshold, vad_max_speech, vad_overlap;
+    int64_t vad_min_speech, vad_min_silence, vad_pad;
     uint64_t seed;
     int format, raw, dump;
-    bool translate, no_times, no_context, format_given, highlight;
+    bool translate, no_times, no_context, format_given, highlight, vad;
 } options;
 
 /* Returns -1, or an exit code. */

@@ -65,7 +65,7 @@ typedef struct llm_word {
     double probability;
 } llm_word;
 
-/* A piece of speech that was written down. This struct stays as it is. */
+/* A piece of speech that was written down. The library makes it; it may get more members at its end. */
 typedef struct llm_speech {
     double start, end; /* seconds after the sound's beginning, and not after its end */
     const char *text;  /* [n] and a NUL: UTF-8, with U+FFFD for bytes that are no character */
@@ -79,6 +79,8 @@ typedef struct llm_speech {
     double temperature;   /* at which it was written */
     const llm_word *word; /* [n_words], with llm_transcribe_params.words */
     size_t n_words;
+    double
+        compression_ratio; /* bytes of its window's text, divided by those that zlib makes of it; large: it repeats itself */
 } llm_speech;
 
 /* How sound is written down. Begin with llm_transcribe_default(), whose numbers are those of openai/whisper. */
@@ -92,11 +94,11 @@ typedef struct llm_transcribe_params {
     const char
         *prompt; /* what may have been said before, or how names are spelled; NULL: nothing */
     /* A window is written again, at a temperature that is higher by temperature_step, up to 1, if the mean of the log-probabilities is below
-     * least_logprob, or the entropy of its last 32 tokens below least_entropy: it repeats itself. */
+     * least_logprob, or if it repeats itself: its compression_ratio is above most_ratio, or the entropy of its last 32 tokens below least_entropy. */
     float temperature;      /* the first one; by default 0 */
     float temperature_step; /* 0: there is one trial; by default 0.2 */
     float least_logprob;    /* by default -1 */
-    float least_entropy;    /* 0: none; by default 2.4 */
+    float least_entropy;    /* 0: none; by default 0 */
     float
         no_speech; /* silence from this probability on, if the log-probabilities are below least_logprob, too; by default 0.6 */
     int32_t n_beams,
@@ -123,6 +125,18 @@ typedef struct llm_transcribe_params {
     /* Called once, before the first piece, with the language ("en"): the given one, the one that was found, or the one that the model knows. Else it is not called for a
      * sound that is too short to have one. May be NULL. */
     void (*spoken)(void *user, const char *language);
+    float most_ratio; /* 0: none; by default 2.4 */
+    /* Finds speech first, and writes down that alone; times are those of the whole sound. The path or name of a model such as Silero VAD; NULL: all is heard. A model is
+     * opened once for a context. The other members are those of whisper.cpp, with its defaults. */
+    const char *vad_model;
+    float vad_threshold;                 /* the probability of speech; by default 0.5 */
+    int32_t vad_min_speech_duration_ms;  /* shorter speech is left out; by default 250 */
+    int32_t vad_min_silence_duration_ms; /* shorter silence belongs to speech; by default 100 */
+    int32_t vad_speech_pad_ms;           /* what is heard beside it; by default 30 */
+    float
+        vad_max_speech_duration_s; /* longer speech is cut, in its longest pause of 98 ms or more; 0: it is not */
+    float
+        vad_samples_overlap; /* seconds that are heard after each part, too, up to the next one; by default 0.1 */
 } llm_transcribe_params;
 
 static inline llm_transcribe_params llm_transcribe_default(void) {
@@ -131,7 +145,12 @@ static inline llm_transcribe_params llm_transcribe_default(void) {
     p.size = sizeof p;
     p.temperature_step = 0.2f;
     p.least_logprob = -1;
-    p.least_entropy = 2.4f;
+    p.most_ratio = 2.4f;
+    p.vad_threshold = 0.5f;
+    p.vad_min_speech_duration_ms = 250;
+    p.vad_min_silence_duration_ms = 100;
+    p.vad_speech_pad_ms = 30;
+    p.vad_samples_overlap = 0.1f;
     p.no_speech = 0.6f;
     return p;
 }
@@ -143,6 +162,8 @@ static inline llm_transcribe_params llm_transcribe_default(void) {
 GGL_API GGL_NODISCARD ggl_status llm_transcribe(llm_context *c, const char *path,
                                                 const llm_transcribe_params *params,
                                                 ggl_error *err);
+/* Returns the English name of the language with this code: "german" for "de"; NULL: it is not known. */
+GGL_API const char *llm_language_name(const char *code);
 
 #ifdef __cplusplus
 }

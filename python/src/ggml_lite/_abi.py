@@ -95,7 +95,7 @@ class Word(c.Structure):
 
 class Speech(c.Structure):
     _fields_ = fields(
-        "start:d end:d text:p n:z id:ids n_id:z language:s logprob:d no_speech:d temperature:d word:words n_words:z",
+        "start:d end:d text:p n:z id:ids n_id:z language:s logprob:d no_speech:d temperature:d word:words n_words:z compression_ratio:d",
         ids=Ids,
         words=c.POINTER(Word),
     )
@@ -109,7 +109,8 @@ class TranscribeParams(c.Structure):
     _fields_ = fields(
         """size:z language:s translate:? no_times:? no_context:? prompt:s temperature:f temperature_step:f least_logprob:f least_entropy:f
         no_speech:f n_beams:i n_best:i seed:Q offset:d duration:d data:s n_data:z raw:s raw_rate:i raw_channels:i each:call progress:done
-        note:says user:p words:? warn:says spoken:says""",
+        note:says user:p words:? warn:says spoken:says most_ratio:f vad_model:s vad_threshold:f
+        vad_min_speech_duration_ms:i vad_min_silence_duration_ms:i vad_speech_pad_ms:i vad_max_speech_duration_s:f vad_samples_overlap:f""",
         call=SpeechFn,
         done=SpeechProgress,
         says=Note,

@@ -59,6 +59,7 @@ class Piece(NamedTuple):
     no_speech: float  # the probability that its window is silence
     temperature: float  # at which it was written
     words: List[Word]  # of transcribe(.., words=True)
+    compression_ratio: float = 0.0  # bytes of its window's text, divided by those that zlib makes of it; large: it repeats itself
 
 
 class Result(NamedTuple):

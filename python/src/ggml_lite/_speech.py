@@ -36,8 +36,16 @@ class Hears:
         temperature: float = 0.0,  # the first one
         temperature_step: float = 0.2,  # half a minute that became nonsense is written again at a higher one; 0: never
         logprob_threshold: float = -1.0,  # nonsense: the mean log-probability is below this
-        entropy_threshold: float = 2.4,  # nonsense: it repeats itself
+        compression_ratio_threshold: float = 2.4,  # nonsense: it repeats itself, and zlib makes it shorter by more than this factor; 0: any
+        entropy_threshold: float = 0.0,  # nonsense: it repeats itself, and its last 32 tokens have a lower entropy
         no_speech_threshold: float = 0.6,  # silence from this probability on
+        vad_model: Optional[Path] = None,  # a model that finds speech, such as Silero VAD: what it finds is written down, and nothing else
+        vad_threshold: float = 0.5,  # the probability of speech
+        vad_min_speech_duration_ms: int = 250,  # shorter speech is left out
+        vad_min_silence_duration_ms: int = 100,  # shorter silence belongs to speech
+        vad_max_speech_duration_s: float = 0.0,  # longer speech is cut; 0: it is not
+        vad_speech_pad_ms: int = 30,  # what is heard before and after speech
+        vad_samples_overlap: float = 0.1,  # seconds that are heard after each part, too, up to the next one
         seed: int = 0,
         offset: float = 0.0,  # seconds that are left out
         duration: float = 0.0,  # seconds that are written down; 0: all
@@ -65,7 +73,7 @@ class Hears:
         def take(s: Any) -> Any:
             text = c.string_at(s.text, s.n).decode("utf-8", "replace")
             said = [Word(w.start, w.end, c.string_at(w.text, w.n).decode("utf-8", "replace"), w.probability) for w in s.word[: s.n_words]]
-            piece = Piece(s.start, s.end, text, s.language.decode(), s.id[: s.n_id], s.logprob, s.no_speech, s.temperature, said)
+            piece = Piece(s.start, s.end, text, s.language.decode(), s.id[: s.n_id], s.logprob, s.no_speech, s.temperature, said, s.compression_ratio)
             pieces.append(piece)
             return each(piece) if each else None
 
@@ -82,9 +90,17 @@ class Hears:
             temperature_step=temperature_step,
             least_logprob=logprob_threshold,
             least_entropy=entropy_threshold,
+            most_ratio=compression_ratio_threshold,
             no_speech=no_speech_threshold,
             n_beams=whole("beams", beams, 1, 32),
             n_best=whole("best_of", best_of, 1, 32),
+            vad_model=None if vad_model is None else file_bytes("vad_model", vad_model),
+            vad_threshold=vad_threshold,
+            vad_min_speech_duration_ms=whole("vad_min_speech_duration_ms", vad_min_speech_duration_ms, 0, 31),
+            vad_min_silence_duration_ms=whole("vad_min_silence_duration_ms", vad_min_silence_duration_ms, 0, 31),
+            vad_max_speech_duration_s=vad_max_speech_duration_s,
+            vad_speech_pad_ms=whole("vad_speech_pad_ms", vad_speech_pad_ms, 0, 31),
+            vad_samples_overlap=vad_samples_overlap,
             seed=whole("seed", seed, 0, 64),
             offset=offset,
             duration=duration,
