@@ -106,8 +106,7 @@ static ggl_status check_pair(const lora_back *b, const llm_converter *c, const c
                              const llm_adapter *a, ggl_error *err) {
     char scale[300];
     llm_adapter_pair p;
-    if (!find_pair(t, a, &p))
-        return GGL_OK; /* opening the adapter has found the other half */
+    (void)find_pair(t, a, &p);
     const int64_t n_in = p.columns->ne[p.flipped], n = p.rows->ne[2];
     const bool stack = p.columns->ne[2] == 1 || p.columns->ne[2] == n;
     if (n_in != t->ne[0] || p.rows->ne[1] != t->ne[1] || n != t->ne[2] || t->ne[3] != 1 || !stack)
@@ -124,31 +123,50 @@ static ggl_status check_pair(const lora_back *b, const llm_converter *c, const c
                : GGL_OK;
 }
 
-ggl_status llm_lora_back_check(const lora_back *b, const llm_adapter *a, ggl_error *err) {
-    const ggl_gguf *f = llm_adapter_file(a);
-    const ggl_str family = llm_adapter_describe(a).architecture;
-    const bool of_text = ggl_str_is(family, b->text->conv.family);
-    if (!of_text && !(b->eye && ggl_str_is(family, b->eye->conv.family)))
-        return ggl_fail(err, GGL_FORMAT, "%s is for the architecture %.*s; %s has %s",
-                        ggl_gguf_name(f), (int)family.n, family.s, b->folder, b->text->conv.family);
+/* Checks the pairs for the converter's tensors, and adds their number to *n. */
+static ggl_status check_pairs(const lora_back *b, const llm_converter *c, const llm_adapter *a,
+                              size_t *n, ggl_error *err) {
     ggl_status s = GGL_OK;
-    for (size_t i = 0; i < ggl_gguf_n_tensors(f) && s == GGL_OK; i++) {
+    llm_adapter_pair p;
+    for (size_t i = 0; c && i < c->conv.n_tensor && s == GGL_OK; i++) {
+        if (!find_pair(&c->conv.tensor[i], a, &p))
+            continue;
+        s = check_pair(b, c, &c->conv.tensor[i], a, err);
+        ++*n;
+    }
+    return s;
+}
+
+/* Names the first pair that is for no tensor. */
+static ggl_status name_other(const lora_back *b, const llm_adapter *a, ggl_error *err) {
+    const ggl_gguf *f = llm_adapter_file(a);
+    static const char end[] = ".lora_a";
+    const size_t n = sizeof end - 1;
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
         ggl_str name = ggl_gguf_tensor_at(f, i)->name;
-        static const char end[] = ".lora_a";
-        const size_t n = sizeof end - 1;
         if (name.n <= n || memcmp(name.s + name.n - n, end, n) != 0)
             continue;
         name.n -= n;
-        const llm_converter *c = b->text;
-        const converted_tensor *t = find_tensor(c, name);
-        if (!t)
-            t = find_tensor(c = b->eye, name);
-        s = t ? check_pair(b, c, t, a, err)
-              : ggl_fail(err, GGL_NOT_FOUND,
-                         "%s has a pair for %.*s, which is made from no weight of %s",
-                         ggl_gguf_name(f), (int)name.n, name.s, b->folder);
+        if (!find_tensor(b->text, name) && !find_tensor(b->eye, name))
+            return ggl_fail(err, GGL_NOT_FOUND,
+                            "%s has a pair for %.*s, which is made from no weight of %s",
+                            ggl_gguf_name(f), (int)name.n, name.s, b->folder);
     }
-    return s;
+    return ggl_fail(err, GGL_FORMAT, "%s has two pairs for one tensor", ggl_gguf_name(f));
+}
+
+ggl_status llm_lora_back_check(const lora_back *b, const llm_adapter *a, ggl_error *err) {
+    const llm_adapter_info x = llm_adapter_describe(a);
+    const bool of_text = ggl_str_is(x.architecture, b->text->conv.family);
+    size_t n = 0;
+    if (!of_text && !(b->eye && ggl_str_is(x.architecture, b->eye->conv.family)))
+        return ggl_fail(err, GGL_FORMAT, "%s is for the architecture %.*s; %s has %s",
+                        ggl_gguf_name(llm_adapter_file(a)), (int)x.architecture.n, x.architecture.s,
+                        b->folder, b->text->conv.family);
+    ggl_status s = check_pairs(b, b->text, a, &n, err);
+    if (s == GGL_OK)
+        s = check_pairs(b, b->eye, a, &n, err);
+    return s == GGL_OK && n != x.n_pairs ? name_other(b, a, err) : s;
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */

@@ -199,7 +199,7 @@ static ggl_status begin_module(exporting *x, const lora_span *s) {
     if (!ggl_grow(&x->module, &x->cap, x->n + 1, sizeof *x->module))
         return no_memory(x);
     module *m = &x->module[x->n++];
-    m->turned = llm_lora_back_is_turned(x->c, s->leaf->source);
+    m->turned = s->turned && llm_lora_back_is_turned(x->c, s->leaf->source);
     m->embedding = s->t->by_rows;
     m->n_in = s->leaf->ne[m->turned];
     m->n_out = s->leaf->ne[!m->turned];
@@ -300,35 +300,59 @@ static bool is_enough(const exporting *x, const char *name) {
     return with == all;
 }
 
-static void put_targets(llm_json_out *out, const exporting *x) {
-    bool any = false;
-    llm_json_format(out, "  'target_modules': [");
-    for (size_t i = 0; i < x->n; i++) {
-        const char *name = x->module[i].name;
-        const bool is_short = is_enough(x, name);
-        bool before = false;
-        for (size_t k = 0; k < i && is_short && !before; k++)
-            before = strcmp(last_name(x->module[k].name), last_name(name)) == 0;
-        if (before)
-            continue;
-        name = is_short ? last_name(name) : name;
-        llm_json_format(out, "%s\n    %.*s", any ? "," : "", LLM_JSON_TEXT(name));
-        any = true;
-    }
-    llm_json_format(out, "\n  ],\n");
+/* The last part of some modules' names. */
+typedef struct last_part {
+    const char *name;
+    bool is_enough;
+} last_part;
+
+static void put_target(llm_json_out *out, const char *name, bool *any) {
+    llm_json_format(out, "%s\n    %.*s", *any ? "," : "", LLM_JSON_TEXT(name));
+    *any = true;
 }
 
-/* Returns the rank that most modules have. */
+/* Writes the last parts of names, which are few, or whole names where these are not enough. False: out of memory. */
+static bool put_targets(llm_json_out *out, const exporting *x) {
+    last_part *part = NULL;
+    size_t n = 0, cap = 0;
+    bool any = false, ok = true;
+    llm_json_format(out, "  'target_modules': [");
+    for (size_t i = 0; i < x->n && ok; i++) {
+        const char *name = x->module[i].name, *last = last_name(name);
+        size_t k = 0;
+        while (k < n && strcmp(part[k].name, last) != 0)
+            k++;
+        if (k == n && (ok = ggl_grow(&part, &cap, n + 1, sizeof *part))) {
+            part[n++] = (last_part){last, is_enough(x, name)};
+            if (part[k].is_enough)
+                put_target(out, last, &any);
+        }
+        if (ok && !part[k].is_enough)
+            put_target(out, name, &any);
+    }
+    ggl_free(part);
+    llm_json_format(out, "\n  ],\n");
+    return ok;
+}
+
+static int by_rank(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Returns the rank that most modules have, the smallest of these; 0: out of memory. */
 static int64_t common_rank(const exporting *x) {
-    int64_t best = 0;
-    size_t most = 0;
-    for (size_t i = 0; i < x->n; i++) {
-        size_t n = 0;
-        for (size_t k = 0; k < x->n; k++)
-            n += x->module[k].rank == x->module[i].rank;
-        best = n > most ? x->module[i].rank : best;
+    int64_t *rank = ggl_calloc(x->n + 1, sizeof *rank), best = 0;
+    for (size_t i = 0; i < x->n && rank; i++)
+        rank[i] = x->module[i].rank;
+    if (rank)
+        qsort(rank, x->n, sizeof *rank, by_rank);
+    for (size_t i = 0, n = 0, most = 0; i < x->n && rank; i++) {
+        n = i > 0 && rank[i] == rank[i - 1] ? n + 1 : 1;
+        best = n > most ? rank[i] : best;
         most = n > most ? n : most;
     }
+    ggl_free(rank);
     return best;
 }
 
@@ -402,13 +426,13 @@ static ggl_status write_config(const exporting *x, const char *out, const char *
                     "  'peft_type': 'LORA',\n  'r': %lld,\n",
                     (long long)rank);
     put_pattern(&text, x, "rank_pattern", (double)rank, rank_of);
-    put_targets(&text, x);
+    const bool ok = rank > 0 && put_targets(&text, x);
     llm_json_format(&text, "  'task_type': %s,\n",
                     is_causal(x->back.text) ? "\"CAUSAL_LM\"" : "null");
     llm_json_format(&text, "  'use_dora': %s,\n  'use_rslora': false\n}\n",
                     x->module[0].has_lengths ? "true" : "false");
     const int n = snprintf(path, sizeof path, "%s/adapter_config.json", out);
-    ggl_status s = text.failed ? no_memory(x)
+    ggl_status s = text.failed || !ok ? no_memory(x)
                    : n < 0 || (size_t)n >= sizeof path
                        ? ggl_fail(x->err, GGL_USAGE, "%s: the path is too long", out)
                        : write_text(path, &text, x->err);

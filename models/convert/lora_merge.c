@@ -2,6 +2,7 @@
  *
  * A file of safetensors is written as it is, but for the numbers of the weights that change: row by row, the change of a tensor of
  * the model is computed, and each number of it is added where it comes from. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -33,7 +34,6 @@ typedef struct merging {
     bool *changed;     /* [n_tensor] of the text model's folder, */
     bool *changed_eye; /* and of the eye's, which are the same ones */
     /* the weight that is being written */
-    const llm_converter *c;
     const st_tensor *weight;
     char *data; /* its bytes */
     /* the tensor that changes it */
@@ -157,8 +157,9 @@ static void merge_row(void *ctx, size_t i, int thread) {
     if (s != GGL_OK)
         return;
     change_row(j, (int64_t)i, own, j->ranks + k * (size_t)j->most_rank, acc);
-    if (llm_lora_back_row(&j->back, j->t, row, add_run, &w, err) != GGL_OK)
-        return; /* the caller looks at thread_err */
+    s = llm_lora_back_row(&j->back, j->t, row, add_run, &w, err);
+    assert(s == err->status); /* at which the caller looks */
+    (void)s;
 }
 
 /* --- tensors ---------------------------------------------------------------------------------- */
@@ -207,6 +208,20 @@ static void find_changes(merging *j) {
     }
 }
 
+static bool reads(const recipe *r, const st_tensor *weight) {
+    bool any = r->source == weight;
+    for (int k = 0; k < r->n_part && !any; k++)
+        any = reads(r->part[k], weight);
+    return any;
+}
+
+/* True if matrix m of the tensor may be made from the weight: of stacks, whose parts are many, only some are looked at. */
+static bool may_read(const merging *j, int64_t m) {
+    const recipe *r = j->t->recipe;
+    return r->kind != RECIPE_JOIN || r->dim != 2 || r->n_part != j->t->ne[2] ||
+           reads(r->part[m], j->weight);
+}
+
 /* Adds the changes of a tensor to the weight. */
 static ggl_status merge_tensor(merging *j, ggl_error *err) {
     find_changes(j);
@@ -216,6 +231,8 @@ static ggl_status merge_tensor(merging *j, ggl_error *err) {
     j->n_threads = alone || j->params->n_threads < 1 ? 1 : j->params->n_threads;
     ggl_status s = allocate(j) ? GGL_OK : no_memory(err);
     for (j->m = 0; j->m < j->t->ne[2] && s == GGL_OK; j->m++) {
+        if (!may_read(j, j->m))
+            continue;
         for (size_t c = 0; c < j->n_change && s == GGL_OK; c++)
             if (!llm_adapter_columns(&j->change[c].pair, j->m, j->t->ne[0], j->change[c].columns))
                 s = no_memory(err);
@@ -230,16 +247,8 @@ static ggl_status merge_tensor(merging *j, ggl_error *err) {
     return s;
 }
 
-static bool reads(const recipe *r, const st_tensor *weight) {
-    bool any = r->source == weight;
-    for (int k = 0; k < r->n_part && !any; k++)
-        any = reads(r->part[k], weight);
-    return any;
-}
-
 /* Sets j->data to the bytes of the changed weight i of the folder; c: the converter that reads it. */
 static ggl_status merge_weight(merging *j, const llm_converter *c, size_t i, ggl_error *err) {
-    j->c = c;
     j->weight = &c->source->tensor[i];
     j->data = ggl_calloc(j->weight->size, 1);
     if (!j->data)
