@@ -31,6 +31,7 @@ typedef struct converted_tensor {
     /* must be f32: not used as a matrix or by rows (a norm's weight, a convolution's taps), or
      * decides which experts are used */
     bool only_f32;
+    bool by_rows, by_product; /* some node looks its rows up; some node multiplies with it */
     int block_type; /* the one that has the sources' codes (number_groups.h); -1: none, or not looked for */
 } converted_tensor;
 

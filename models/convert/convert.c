@@ -417,7 +417,7 @@ static ggl_status open_keys(llm_converter *c, ggl_error *err) {
         if (!llm_converter_note(c, c->conv.note[i]))
             s = llm_converter_no_memory(err);
     /* a dry run's report lists them; the model's own conversion judges them for an adapter */
-    if (s == GGL_OK && !c->params.dry_run && !c->lora)
+    if (s == GGL_OK && !c->params.dry_run && !c->lora && !c->params.for_adapter)
         s = llm_arch_convert_check_config(&c->conv, err);
     if (s == GGL_OK)
         s = llm_convert_check_numbers(&c->conv, err);
@@ -470,6 +470,7 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     c->conv.generation = c->generation ? &c->generation->root : NULL;
     c->conv.backend = c->params.backend;
     c->conv.collect = c->params.dry_run;
+    c->conv.only_some = c->params.for_adapter;
     c->conv.ignore = &c->params.ignore;
     c->conv.key_hits = ggl_arena_alloc(&c->arena, c->params.ignore.n_key + 1, sizeof(size_t));
     c->conv.tensor_hits = ggl_arena_alloc(&c->arena, c->params.ignore.n_tensor + 1, sizeof(size_t));

@@ -73,6 +73,50 @@ int64_t llm_recipe_place(const recipe *r, int64_t first, const recipe **part, in
     return turn * block + at;
 }
 
+/* Returns the element of the part that is element `first` of a TRANSPOSE. */
+static int64_t transposed_place(const recipe *r, int64_t first, int64_t *run) {
+    const int a = r->dim, b = (int)r->x;
+    const int64_t inner = ggl_extents(r->ne, 0, a, 1);
+    const int64_t between = ggl_extents(r->ne, a + 1, b, 1);
+    const int64_t i = first % inner, at_a = first / inner % r->ne[a];
+    const int64_t rest = first / (inner * r->ne[a]), m = rest % between;
+    const int64_t at_b = rest / between % r->ne[b], outer = rest / between / r->ne[b];
+    *run = inner - i;
+    return i + inner * (at_b + r->ne[b] * (m + between * (at_a + r->ne[a] * outer)));
+}
+
+bool llm_recipe_find(const recipe *r, int64_t first, recipe_spot *out) {
+    int64_t run = INT64_MAX;
+    double factor = 1;
+    while (r->n_part > 0) {
+        const recipe *part = r->part[0];
+        int64_t k = INT64_MAX;
+        switch (r->kind) {
+        case RECIPE_RESHAPE:
+            break;
+        case RECIPE_MUL:
+            factor *= r->number;
+            break;
+        case RECIPE_TRANSPOSE:
+            first = transposed_place(r, first, &k);
+            break;
+        case RECIPE_PAIRS:
+        case RECIPE_REGROUP:
+        case RECIPE_ROWS:
+        case RECIPE_JOIN:
+            first = llm_recipe_place(r, first, &part, &k);
+            break;
+        default:
+            return false;
+        }
+        run = k < run ? k : run;
+        r = part;
+    }
+    const int64_t left = llm_recipe_count(r) - first;
+    *out = (recipe_spot){r, first, run < left ? run : left, factor};
+    return r->source && r->kind != RECIPE_WHOLE && factor != 0;
+}
+
 bool llm_recipe_holds(const recipe *r) {
     bool holds = r->kind == RECIPE_TRANSPOSE;
     for (int k = 0; k < r->n_part && !holds; k++)

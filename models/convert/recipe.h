@@ -58,6 +58,16 @@ int64_t llm_recipe_place(const recipe *r, int64_t first, const recipe **part, in
 /* For PAIRS, REGROUP and ROWS: returns the offset in the part of a row of `size` elements. Rows are counted
  * through all outer dimensions. */
 int64_t llm_recipe_row(const recipe *r, int64_t row, int64_t size);
+/* Where a recipe's element is in the folder. */
+typedef struct recipe_spot {
+    const recipe
+        *leaf; /* the recipe of the folder's tensor, leaf->source; `at`: the element in its shape */
+    int64_t at, run; /* run: how many elements from there on are adjacent in both, at least */
+    double factor;   /* the recipe's element is factor times the folder's */
+} recipe_spot;
+/* Finds element `first`. False: it is no element of the folder's times a factor, but a sum, an exponential or
+ * a constant. */
+bool llm_recipe_find(const recipe *r, int64_t first, recipe_spot *out);
 /* recipe_read.c: reads elements first .. first + n - 1, in order. */
 GGL_NODISCARD ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out,
                                          ggl_error *err);

@@ -620,6 +620,44 @@ static void mark_plain(const ggl_graph *g, router_walk *w, bool *plain) {
     }
 }
 
+/* How the graph reads a weight. */
+enum { READ_ROWS = 1, READ_PRODUCT = 2 };
+
+/* Adds to how[id] how nodes read the weights. */
+static void mark_readers(ggl_tensor *const *node, int n, char *how) {
+    for (int i = 0; i < n; i++) {
+        const ggl_tensor *t = node[i], *table = t->op == GGL_OP_PICK ? t->src[0] : NULL;
+        const ggl_tensor *matrix = t->op == GGL_OP_LINEAR ? t->src[1] : NULL;
+        if (table && table->op == GGL_OP_WEIGHT && table->n_dims == 2)
+            how[table->id] |= READ_ROWS;
+        if (matrix && matrix->op == GGL_OP_WEIGHT)
+            how[matrix->id] |= READ_PRODUCT;
+        if (t->body)
+            mark_readers(t->body->node, t->body->n_node, how);
+    }
+}
+
+/* Sets by_rows and by_product of each converted tensor. */
+static ggl_status mark_how(arch_conversion *c, const ggl_graph *g, ggl_error *err) {
+    char *how = ggl_calloc((size_t)ggl_graph_n_ids(g) + 1, sizeof *how);
+    size_t k = 0;
+    if (!how)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
+        ggl_tensor *t = ggl_graph_node(g, i);
+        mark_readers(&t, 1, how);
+    }
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
+        const ggl_tensor *t = ggl_graph_node(g, i);
+        if (t->op != GGL_OP_WEIGHT || k >= c->n_declared || strcmp(t->name, c->tensor[k].name) != 0)
+            continue;
+        c->tensor[k].by_rows = how[t->id] & READ_ROWS;
+        c->tensor[k++].by_product = how[t->id] & READ_PRODUCT;
+    }
+    ggl_free(how);
+    return GGL_OK;
+}
+
 /* Sets only_f32 of each converted tensor. Weights were made in the order of c->tensor. */
 static ggl_status mark_only_f32(arch_conversion *c, const ggl_graph *g, ggl_error *err) {
     int n = ggl_graph_n_nodes(g);
@@ -673,6 +711,8 @@ ggl_status llm_arch_convert_tensors(arch_conversion *c, ggl_error *err) {
         llm_arch_build_with(c->arch, &src, &params, g, NULL, &arch_conversion_ops, c, err);
     if (s == GGL_OK && c->n_fault == 0)
         s = mark_only_f32(c, g, err);
+    if (s == GGL_OK && c->n_fault == 0)
+        s = mark_how(c, g, err);
     if (s == GGL_OK && !c->collect && !c->only_some)
         s = llm_arch_convert_check_leftovers(c, err);
     ggl_graph_free(g);

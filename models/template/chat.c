@@ -442,6 +442,22 @@ bool llm_chat_shows_tools(const llm_chat *c) {
     return c->wants.tools != WANTS_NO_TOOLS;
 }
 
+bool llm_chat_knows_role(const llm_chat *c, ggl_str role) {
+    static const char *const known[] = {"system",    "developer", "user",
+                                        "assistant", "tool",      "function"};
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (ggl_str_is(role, known[k]))
+            return true;
+    const char *at = c->text.s, *end = c->text.s + c->text.n;
+    while (role.n > 0 && (at = ggl_find_bytes(at, (size_t)(end - at), role.s, role.n)) != NULL) {
+        const char *after = at + role.n;
+        if (at > c->text.s && after < end && *after == at[-1] && (*after == '\'' || *after == '"'))
+            return true;
+        at++;
+    }
+    return false;
+}
+
 llm_calls_params llm_chat_answers(const llm_chat *c) {
     return (llm_calls_params){
         .size = sizeof(llm_calls_params), .format = c->format, .template_text = c->text};

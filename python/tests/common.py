@@ -1,5 +1,6 @@
 """What the tests share. They test the package that Python finds; the variable LLM_CLI names the program to compare with."""
 import importlib.util
+import json
 import os
 import random
 import struct
@@ -43,3 +44,22 @@ def write_adapter(path):
     data = b"".join(struct.pack("<f", numbers.gauss(0, 0.5)) for _ in range(2 * 128 * 2))
     with open(path, "wb") as file:
         file.write(head + bytes(-len(head) % 32) + data)
+
+
+def write_model_folder(folder):
+    """A Hugging Face folder of the shape of the built-in models, of two layers of zeros in f16."""
+    layer = {"input_layernorm": (128,), "post_attention_layernorm": (128,), "mlp.gate_proj": (352, 128), "mlp.up_proj": (352, 128), "mlp.down_proj": (128, 352)}
+    layer.update({f"self_attn.{name}_proj": (128, 128) for name in "qkvo"})
+    shapes = {"model.embed_tokens": (64, 128), "model.norm": (128,), **{f"model.layers.{k}.{name}": shape for k in (0, 1) for name, shape in layer.items()}}
+    head, at = {}, 0
+    for name, shape in shapes.items():
+        size = 2 * shape[0] * (shape[1] if len(shape) > 1 else 1)
+        head[name + ".weight"] = {"dtype": "F16", "shape": shape, "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(head).encode()
+    os.makedirs(folder)
+    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + bytes(at))
+    config = {"architectures": ["LlamaForCausalLM"], "vocab_size": 64, "hidden_size": 128, "num_hidden_layers": 2, "intermediate_size": 352, "hidden_act": "silu"}
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+        json.dump({**config, "num_attention_heads": 4, "rms_norm_eps": 1e-5, "max_position_embeddings": 64, "tie_word_embeddings": True}, file)

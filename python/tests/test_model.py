@@ -2,6 +2,7 @@
 import copy
 import gc
 import inspect
+import json
 import os
 import pickle
 import re
@@ -16,8 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 from pathlib import Path
 
-from common import STORY, needs_cli, needs_numpy, run_cli, write_adapter
-from ggml_lite import Cancelled, Error, Model, Status, cached_models
+from common import STORY, needs_cli, needs_numpy, run_cli, write_adapter, write_model_folder
+from ggml_lite import Cancelled, Error, Model, Status, cached_models, export_adapter, merge_adapters
 from ggml_lite._elsewhere import METHODS
 from ggml_lite._opening import ELSEWHERE
 
@@ -287,6 +288,27 @@ class Opening(unittest.TestCase):
         hub.stop()
         self.assertIn(os.path.getsize(os.environ["MODEL_FILE"]), seen)
         self.assertRegex("".join(notes), "a-Q8_0.gguf")
+
+    def test_adapters_go_back_to_folders(self):
+        """The numbers are those of llm-lora, which tests/numpy/peft.py compares with others."""
+        with tempfile.TemporaryDirectory() as folder:
+            base, adapter = os.path.join(folder, "base"), os.path.join(folder, "adapter.gguf")
+            write_adapter(adapter)
+            write_model_folder(base)
+            export_adapter(adapter, base, os.path.join(folder, "peft"), type="f16", base_name="some/model")
+            with open(os.path.join(folder, "peft", "adapter_config.json"), encoding="utf-8") as file:
+                config = json.load(file)
+            self.assertEqual((config["r"], config["base_model_name_or_path"], config["target_modules"]), (2, "some/model", ["model.layers.1.self_attn.q_proj"]))
+            merge_adapters([(adapter, 0.5)], base, os.path.join(folder, "merged"), n_threads=2)
+            self.assertEqual(sorted(os.listdir(os.path.join(folder, "merged"))), sorted(os.listdir(base)))
+            with self.assertRaisesRegex(Error, "is not empty"):
+                merge_adapters([adapter], base, os.path.join(folder, "merged"))
+            with self.assertRaisesRegex(Error, "'q4_0' is none of f32, f16, bf16"):
+                export_adapter(adapter, base, os.path.join(folder, "x"), type="q4_0")
+            with self.assertRaises(TypeError):
+                merge_adapters(adapter, base, os.path.join(folder, "x"))
+            with self.assertRaisesRegex(Error, "an adapter, folder and out are needed"):
+                merge_adapters([], base, os.path.join(folder, "x"))
 
     def test_progress(self):
         seen = []

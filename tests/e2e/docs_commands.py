@@ -57,7 +57,7 @@ def find(tools, words):
             name, words = "llm-server", words[1:]
     if not re.fullmatch(r"llm-[a-z]+", name) or not os.path.exists(os.path.join(tools, name)):
         return None
-    has_commands = {"llm-tokenize": "train", "llm-train": "new add-tokens", "llm-bench": "make ops conform serve", "llm-lora": "merge extract show convert", "llm-gguf": "show check diff hash get set unset extract split merge", "llm-arch": "check verify doctor graph show diff init embed compile list"}
+    has_commands = {"llm-tokenize": "train", "llm-train": "new add-tokens", "llm-bench": "make ops conform serve", "llm-lora": "merge extract show convert export", "llm-gguf": "show check diff hash get set unset extract split merge", "llm-arch": "check verify doctor graph show diff init embed compile list"}
     if words[1:2] and words[1] in has_commands.get(name, "").split():
         return (name, words[1]), words[2:]
     return (name,), words[1:]

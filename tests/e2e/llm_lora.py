@@ -50,6 +50,103 @@ def convert():
         check([(t["type"], t["tensors"]) for t in types] == [(name, 2)], f"an adapter of {dtype} becomes {types}")
 
 
+def model_folder(folder, **more):
+    """A llama of one layer, in two files of bf16. Returns the tensors: name -> (rows, columns, numbers)."""
+    os.makedirs(folder, exist_ok=True)
+    r, layer = random.Random(3), "model.layers.0."
+    shapes = {"model.embed_tokens": (64, 32), "model.norm": (32,), layer + "input_layernorm": (32,), layer + "post_attention_layernorm": (32,),
+              **{f"{layer}self_attn.{n}_proj": (32, 32) for n in "qkvo"}, layer + "mlp.gate_proj": (48, 32), layer + "mlp.up_proj": (48, 32), layer + "mlp.down_proj": (32, 48)}
+    parts = [{}, {}]
+    for k, (name, shape) in enumerate(shapes.items()):
+        n = shape[0] * (shape + (1,))[1]
+        bits = [struct.unpack("<I", struct.pack("<f", r.gauss(0, 0.3)))[0] >> 16 for _ in range(n)]
+        parts[k % 2][name + ".weight"] = ("BF16", shape, struct.pack(f"<{n}H", *bits))
+    files = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+    for file, tensors in zip(files, parts):
+        write_safetensors(f"{folder}/{file}", tensors)
+    write_json(f"{folder}/model.safetensors.index.json", {"metadata": {}, "weight_map": {n: f for f, t in zip(files, parts) for n in t}})
+    write_json(f"{folder}/config.json", {
+        "architectures": ["LlamaForCausalLM"], "vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 1, "intermediate_size": 48, "tie_word_embeddings": True,
+        "num_attention_heads": 2, "rms_norm_eps": 1e-5, "max_position_embeddings": 64, "hidden_act": "silu", **more})
+    return {**parts[0], **parts[1]}
+
+
+def numbers(path):
+    """name -> (type, shape, bytes) of a file of safetensors."""
+    with open(path, "rb") as f:
+        data = f.read()
+    n = int.from_bytes(data[:8], "little")
+    return {k: (v["dtype"], v["shape"], data[8 + n + v["data_offsets"][0] : 8 + n + v["data_offsets"][1]]) for k, v in json.loads(data[8 : 8 + n]).items() if k != "__metadata__"}
+
+
+def folders():
+    """Adapters go back to PEFT, and into the model's folder. tests/numpy/peft.py does that for all families."""
+    stored = model_folder("llama", _model_name_or_path="read from a GGUF file")  # as transformers writes it
+    os.makedirs("llama/1_Pooling")
+    os.makedirs("given")
+    for file in ("llama/1_Pooling/config.json", "llama/LICENSE", "llama/pytorch_model.bin"):
+        with open(file, "w", encoding="utf-8") as f:
+            f.write("text")
+    r, given = random.Random(5), {}
+    for module, n_in, n_out, rank in (("self_attn.q_proj", 32, 32, 2), ("mlp.down_proj", 48, 32, 3)):
+        for half, shape in (("A", (rank, n_in)), ("B", (n_out, rank))):
+            n = shape[0] * shape[1]
+            given[f"base_model.model.model.layers.0.{module}.lora_{half}.weight"] = ("F32", list(shape), struct.pack(f"<{n}f", *(r.gauss(0, 0.3) for _ in range(n))))
+    write_safetensors("given/adapter_model.safetensors", given)
+    write_json("given/adapter_config.json", {"peft_type": "LORA", "r": 2, "lora_alpha": 8, "rank_pattern": {"down_proj": 3}})
+    run(0, "", "llm-lora", "convert", "given", "--base", "llama", "-o", "given.gguf")
+    run(0, "out/back: 2 modules", "llm-lora", "export", "given.gguf", "--base", "llama", "-o", "out/back", "--base-name", "some/llama")
+    check(numbers("out/back/adapter_model.safetensors") == given, "an adapter does not come back from GGUF with its numbers")
+    with open("out/back/adapter_config.json", encoding="utf-8") as f:
+        config = json.load(f)
+    wanted = {"peft_type": "LORA", "r": 2, "lora_alpha": 8, "rank_pattern": {"model.layers.0.mlp.down_proj": 3}, "alpha_pattern": {}, "base_model_name_or_path": "some/llama",
+              "task_type": "CAUSAL_LM", "use_dora": False, "fan_in_fan_out": False, "bias": "none", "modules_to_save": None, "target_modules": ["q_proj", "down_proj"]}
+    check({k: config[k] if k != "target_modules" else sorted(config[k], reverse=True) for k in wanted} == wanted, f"adapter_config.json: {config}")
+    run(0, "", "llm-lora", "export", "given.gguf", "--base", "llama", "-o", "out/back", "--type", "f16")
+    check({t for t, *_ in numbers("out/back/adapter_model.safetensors").values()} == {"F16"}, "--type f16 writes other types")
+    run(0, "into: 2 of 11 tensors changed", "llm-lora", "merge", "llama", "given.gguf=0.5", "-o", "into")
+    again = run(0, "1 file with the weights as they were is left out, such as pytorch_model.bin", "llm-lora", "merge", "llama", "given.gguf:0.5", "-o", "again", "-t", "3")
+    check("again" in again and sorted(os.listdir("into")) == sorted(set(os.listdir("llama")) - {"pytorch_model.bin"}) and os.path.exists("into/1_Pooling/config.json"),
+          f"merging leaves {os.listdir('into')}")
+    files = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+    merged = {k: v for file in files for k, v in numbers(f"into/{file}").items()}
+    check(merged == {k: v for file in files for k, v in numbers(f"again/{file}").items()}, "merging depends on the number of threads")
+    changed = sorted(n for n in stored if merged[n][2] != stored[n][2])
+    check(changed == ["model.layers.0.mlp.down_proj.weight", "model.layers.0.self_attn.q_proj.weight"], f"merging changes {changed}")
+    for out, base in (("a.gguf", "llama"), ("b.gguf", "into")):
+        run(0, "", "llm-convert", base, "-o", out, "--type", "bf16")
+    run(0, "2 of 11 tensors changed", "llm-lora", "merge", "a.gguf", "given.gguf:0.5", "-o", "m.gguf")
+    run(1, "11 the same, 0 different", "llm-gguf", "diff", "m.gguf", "b.gguf")  # they have other names
+    run(0, "2 of 11 tensors changed", "llm-lora", "merge", "llama", "given.gguf", "-o", "from-folder.gguf")  # a file, by its name
+    # mistakes
+    run(2, "--base MODEL_FOLDER is missing", "llm-lora", "export", "given.gguf", "-o", "x")
+    run(2, "-o PEFT_FOLDER is missing", "llm-lora", "export", "given.gguf", "--base", "llama")
+    run(1, "into is not empty: it has ", "llm-lora", "merge", "llama", "given.gguf", "-o", "into")
+    run(1, "llama is the model's own folder; give another one", "llm-lora", "merge", "llama", "given.gguf", "-o", "llama")
+    run(1, "llama is the model's own folder; give another one", "llm-lora", "export", "given.gguf", "--base", "llama", "-o", "./llama")
+    run(1, "given.gguf: cannot make this folder", "llm-lora", "export", "given.gguf", "--base", "llama", "-o", "given.gguf")
+    run(2, "--type is for GGUF files; the weights of a folder keep their type", "llm-lora", "merge", "llama", "given.gguf", "-o", "x", "--type", "f32")
+    run(1, "the scale of given.gguf must be finite", "llm-lora", "merge", "llama", "given.gguf=1e999", "-o", "x")
+    run(1, "a merged weight is NaN or infinite in bf16, in model.layers.0.", "llm-lora", "merge", "llama", "given.gguf=1e39", "-o", "infinite")
+    for name, shape, words in (("output.weight", (32, 64), "has a pair for output.weight, which is made from no weight of llama"),
+                               ("blk.0.attn_q.weight", (32, 48), "the pair of blk.0.attn_q.weight is for a matrix of [32, 48, 1], but that of llama has [32, 32, 1]"),
+                               ("blk.7.attn_q.weight", (32, 32), "has a pair for blk.7.attn_q.weight, which is made from no weight of llama")):
+        adapter("wrong.gguf", 1, {name: shape})
+        run(1, words, "llm-lora", "export", "wrong.gguf", "--base", "llama", "-o", "x")
+        run(1, words, "llm-lora", "merge", "llama", "wrong.gguf", "-o", "x")
+    adapter("wrong.gguf", 1, {"blk.0.attn_q.weight": (32, 32)}, arch="qwen3")
+    run(1, "wrong.gguf is for the architecture qwen3; llama has llama", "llm-lora", "export", "wrong.gguf", "--base", "llama", "-o", "x")
+    with open("wrong.gguf", "wb") as f:
+        f.write(gguf([("general.type", "string", "adapter"), ("adapter.type", "string", "lora"), ("general.architecture", "string", "llama")],
+                     [("token_embd.weight.lora_a", "f32", (2, 64), bytes(512)), ("token_embd.weight.lora_b", "f32", (2, 32), bytes(256))]))
+    run(1, "model.embed_tokens: PEFT has no form for this pair: the model also makes its output from this embedding", "llm-lora", "export", "wrong.gguf", "--base", "llama", "-o", "x")
+    run(0, "1 of 11 tensors changed", "llm-lora", "merge", "llama", "wrong.gguf", "-o", "embedded")
+    os.makedirs("empty")
+    run(1, "config.json", "llm-lora", "export", "given.gguf", "--base", "empty", "-o", "x")
+    run(1, "llama/config.json", "llm-lora", "export", "given.gguf", "--base", "llama/config.json", "-o", "x")
+    check(not os.path.exists("x"), "a failure leaves a folder")
+
+
 def story(model, *more):
     return run(0, "", "llm-cli", "-m", model, "-p", "Once upon a time there was", "-n", "24", "--temp", "0", "-q", *more)
 
@@ -124,5 +221,6 @@ def main():
 os.chdir(TMP.name)
 main()
 convert()
+folders()
 os.chdir("/")
 sys.exit(finish())

@@ -2,10 +2,11 @@
 """Converts adapters in the layout of Hugging Face's PEFT, and compares their effect with that of folders of whole models into
 whose weights numpy has merged the same change.
 
-    peft.py --cli LLM_CLI --dir FOLDER --convert LLM_CONVERT [--sample N] [CLASS ..]
+    peft.py --cli LLM_CLI --dir FOLDER --convert LLM_CONVERT --lora LLM_LORA [--sample N] [CLASS ..]
 
 The models are those of ./folders.py. Every matrix of a folder gets a pair; those for which llm-convert refuses one are printed,
-and must be of a kind that is known to have no low-rank form. Exit code 0, 1.
+and must be of a kind that is known to have no low-rank form. The other way round, llm-lora writes each adapter as a folder of PEFT again, whose
+pairs must change each matrix as the first ones did, and merges it into a copy of the model's folder. Exit code 0, 1.
 """
 import argparse
 import json
@@ -196,6 +197,9 @@ def check(a, class_name):
                 print(f"  config.json alone: {message[:160]}")
             elif message or f.read() != with_tensors:
                 raise RuntimeError(f"with config.json alone: {message or 'another file'}")
+        wrong = a.lora and goes_back(a, adapter, stored, base, peft)
+        if wrong:
+            raise RuntimeError(f"back: {wrong}")
         merged = {k: x + adapter.added[k] if k in adapter.added else x for k, x in stored.items()}
         want = logits(a, class_name, model_folder(a, class_name, config, merged, "peft-merged"), out)
         size = max(1, np.abs(want[np.isfinite(want)]).max())
@@ -204,6 +208,92 @@ def check(a, class_name):
     ok = ok and worst <= LIMIT and far > 0.01
     print(f"{class_name:28} {len(chosen or []):3} matrices  {worst:8.1e}, from the plain model {far:6.2f}  {'ok' if ok else 'FAILED'}")
     return ok
+
+
+# what llm-lora refuses to take back, and why
+NOT_BACK = ["reads it more than once", "makes its output from this embedding", "only some modules have lengths", "lengths are given of parts", "lengths are given of its columns"]
+
+
+def read_safetensors(path):
+    with open(path, "rb") as f:
+        data = f.read()
+    n = int.from_bytes(data[:8], "little")
+    head = {k: v for k, v in json.loads(data[8 : 8 + n]).items() if k != "__metadata__"}
+    types = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "I64": "<i8", "I32": "<i4", "U8": "u1"}
+    assert {x["dtype"] for x in head.values()} <= {*types, "BF16"}, head
+    out = {}
+    for name, x in head.items():
+        raw = data[8 + n + x["data_offsets"][0] : 8 + n + x["data_offsets"][1]]
+        bf16 = x["dtype"] == "BF16"
+        values = (np.frombuffer(raw, "<u2").astype(np.uint32) << 16).view(np.float32) if bf16 else np.frombuffer(raw, types[x["dtype"]])
+        out[name] = values.reshape(x["shape"])
+    return out
+
+
+def added_by(folder, stored):
+    """What a folder of PEFT adds to the stored matrices, as PEFT computes it."""
+    with open(os.path.join(folder, "adapter_config.json")) as f:
+        config = json.load(f)
+    tensors = read_safetensors(os.path.join(folder, "adapter_model.safetensors"))
+    added = {}
+    for key, a in tensors.items():
+        for end_a, end_b in ((".lora_A.weight", ".lora_B.weight"), (".lora_embedding_A", ".lora_embedding_B")):
+            if not key.endswith(end_a):
+                continue
+            module = key[len("base_model.model.") : -len(end_a)]
+            stem = "base_model.model." + module
+            name = next(n for n in (module + ".weight", module.split(".", 1)[-1] + ".weight") if n in stored)
+            rank, alpha = config["rank_pattern"].get(module, config["r"]), config["alpha_pattern"].get(module, config["lora_alpha"])
+            assert rank == len(a), (module, rank, a.shape)
+            assert any(module == t or module.endswith("." + t) for t in config["target_modules"]), (module, config["target_modules"])
+            add = alpha / rank * (tensors[stem + end_b].astype(np.float64) @ a)
+            turned = config["fan_in_fan_out"] and end_a == ".lora_A.weight"
+            if config["use_dora"]:
+                rows = (stored[name].T if turned else stored[name]) + add
+                add = (tensors[stem + ".lora_magnitude_vector"] / np.linalg.norm(rows, axis=1))[:, None] * rows - (rows - add)
+            added[name] = add.T if turned or end_a != ".lora_A.weight" else add
+    return added
+
+
+def differ(name, x, y):
+    """Relative to the largest number. Of a table of positions, rows that the model does not read have no place in its file."""
+    if "position" in name:
+        y = y * np.any(x, axis=-1, keepdims=True)
+    return np.abs(x - y).max() / max(1e-3, np.abs(y).max())
+
+
+def goes_back(a, adapter, stored, base, peft):
+    """llm-lora export and llm-lora merge of the converted adapter: None, or what is wrong."""
+    back, merged = peft + "-back", peft + "-into"
+    for folder in (back, merged):
+        shutil.rmtree(folder, ignore_errors=True)
+    for command, other in ((["export", peft + ".gguf", "--base", base, "-o", back], []), (["merge", base, peft + ".gguf", "-o", merged], [])):
+        done = subprocess.run([a.lora, *command, *other], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if "runtime error:" in done.stderr or done.returncode not in (0, 1):
+            raise RuntimeError(f"exit code {done.returncode}: {done.stderr.strip()}")
+        if done.returncode:
+            message = done.stderr.strip().splitlines()[-1]
+            if not any(words in message for words in NOT_BACK):
+                return message
+            print(f"  not back, {command[0]}: {message[-200:]}")
+    if os.path.exists(back):
+        again = added_by(back, stored)
+        if set(again) != set(adapter.added):
+            return f"other modules came back: {sorted(set(again) ^ set(adapter.added))[:4]}"
+        worst = max((differ(n, again[n], adapter.added[n]), n) for n in again)
+        if worst[0] > 1e-5:
+            return f"{worst[1]} comes back with a difference of {worst[0]:.1e}"
+    if os.path.exists(os.path.join(merged, "model.safetensors")):
+        whole = read_safetensors(os.path.join(merged, "model.safetensors"))
+        for n, x in read_safetensors(os.path.join(base, "model.safetensors")).items():
+            added = whole[n] - x
+            if n not in adapter.added and not np.array_equal(whole[n], x):
+                return f"{n} has changed by merging"
+            if n in adapter.added and differ(n, added, adapter.added[n]) > 1e-5:
+                return f"{n} is merged with a difference of {differ(n, added, adapter.added[n]):.1e}"
+        if not os.path.exists(os.path.join(merged, "config.json")):
+            return "merging copies no config.json"
+    return None
 
 
 def refused(a):
@@ -278,6 +368,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--cli", required=True)
     p.add_argument("--convert", required=True)
+    p.add_argument("--lora", help="llm-lora")
     p.add_argument("--dir", default=".")
     p.add_argument("--sample", type=int, help="so many classes, others each day")
     p.add_argument("classes", nargs="*")

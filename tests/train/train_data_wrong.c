@@ -24,7 +24,14 @@ TEST(wrong_lines) {
          "a.jsonl: there is nothing to learn from: 1 without text (line 1) was left out"},
         {"{'text': ' '}\n\n{'text': ''}", "from: 2 without text (the first: line 1) were left out"},
         {"\n{'messages': [{'role': 'user', 'content': 'a'}, {'role': 'asistant', 'content': 'b'}]}",
-         "1 without an answer that counts (line 2) was left out"},
+         "a.jsonl:2: messages[1]: \"role\" is \"asistant\"; \"system\", \"developer\", \"user\", "
+         "\"assistant\", \"tool\", \"function\" or another one that the chat template names is "
+         "expected"},
+        {"{'conversations': [{'from': 'human', 'value': 'a'}, {'role': 'bot', 'content': 'b'}]}",
+         "conversations[1]: \"role\" is \"bot\""},
+        {"{'prompt': 'a', 'chosen': [{'role': 'assistent', 'content': 'b'}], 'rejected': [{'role': "
+         "'assistant', 'content': 'c'}]}",
+         "\"role\" is \"assistent\""},
         {"{'text': null}", "a.jsonl:1: \"text\" is null: give it a value, or leave the object out"},
         {"{'prompt': 'a', 'completion': null}", "a.jsonl:1: \"completion\" is null"},
         {"{'prompt': null, 'completion': null}", "a.jsonl:1: \"prompt\" is null"},

@@ -9,6 +9,7 @@ static const args_command commands[] = {
     {"extract", lora_extract, "makes an adapter of the difference of two models"},
     {"show", lora_show, "prints what an adapter changes"},
     {"convert", lora_convert, "makes an adapter of a folder that PEFT has saved"},
+    {"export", lora_export, "writes an adapter as a folder for PEFT"},
     {0}};
 
 int main(int argc, char **argv) {

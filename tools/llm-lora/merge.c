@@ -11,6 +11,7 @@
 #include "common/gguf_text.h"
 #include "common/hints.h"
 #include "common/load.h"
+#include "common/model_folder.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -39,7 +40,7 @@ typedef struct merge_use {
 
 /* The change of one matrix by one adapter. */
 typedef struct merge_change {
-    lora_pair pair;
+    llm_adapter_pair pair;
     double scale;
     float *columns; /* [rank][in] */
 } merge_change;
@@ -116,10 +117,10 @@ static void merge_row(void *ctx, size_t i, int thread) {
         acc[e] = (double)row[e];
     for (size_t c = 0; c < j->n_change; c++) {
         const merge_change *x = &j->change[c];
-        lora_row(&x->pair, j->m, j->first + (int64_t)i, ranks);
+        llm_adapter_row(&x->pair, j->m, j->first + (int64_t)i, ranks);
         add_change(x, ranks, weight, in, acc);
         if (x->pair.magnitude) {
-            const double size = lora_magnitude(&x->pair, j->m, j->first + (int64_t)i) /
+            const double size = llm_adapter_magnitude(&x->pair, j->m, j->first + (int64_t)i) /
                                 length(x, ranks, row, in, acc + in);
             for (size_t e = 0; e < in; e++)
                 acc[e] *= size;
@@ -172,7 +173,7 @@ static ggl_status merge_matrix(merge_job *j, const ggl_gguf_tensor *t, ggl_gguf_
 static void add_changes(merge_job *j, ggl_str name) {
     for (size_t i = 0; i < j->n_use; i++) {
         merge_change *c = &j->change[j->n_change];
-        if (!lora_find_pair(j->use[i].file, name, &c->pair))
+        if (!llm_adapter_find_pair(j->use[i].file, name, &c->pair))
             continue;
         const double alpha = llm_adapter_describe(j->use[i].adapter).alpha;
         c->scale = alpha != 0 ? j->use[i].scale * alpha / (double)c->pair.rank : j->use[i].scale;
@@ -237,7 +238,7 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
         s = ggl_fail(err, GGL_NOMEM, "out of memory");
     for (j->m = 0; s == GGL_OK && j->m < t->ne[2]; j->m++) {
         for (size_t c = 0; c < j->n_change && s == GGL_OK; c++)
-            if (!lora_columns(&j->change[c].pair, j->m, j->n_in, j->change[c].columns))
+            if (!llm_adapter_columns(&j->change[c].pair, j->m, j->n_in, j->change[c].columns))
                 s = ggl_fail(err, GGL_NOMEM, "out of memory");
         j->first = 0;
         if (s == GGL_OK)
@@ -319,18 +320,6 @@ static int check_scale(const char *word) {
     return code;
 }
 
-/* Reads "FILE=SCALE" or "FILE:SCALE" or "FILE", which it changes. */
-static double read_scale(char *word) {
-    char *at = word + strlen(word);
-    while (at > word && at[-1] != '=' && at[-1] != ':')
-        at--;
-    const size_t n = strlen(at);
-    if (at == word || n == 0 || ggl_file_exists(word) || ggl_number_length(at, n) != n)
-        return 1;
-    at[-1] = '\0';
-    return ggl_number_value(at, n);
-}
-
 /* Every pair must belong to a tensor of the file, or of that of an eye beside it: the engine also applies those for parts of joined
  * tensors, which have other names. */
 static int check_pairs(const merge_job *j, const merge_use *u, const char *path) {
@@ -359,7 +348,7 @@ static int open_adapter(merge_job *j, const llm_model *m, const char *given) {
     if (!path)
         return tool_error(TOOL, 1, "out of memory");
     merge_use *u = &j->use[j->n_use];
-    u->scale = read_scale(path);
+    u->scale = lora_read_scale(path);
     int code = -1;
     if (!isfinite(u->scale))
         code = tool_error(TOOL, 2, "%s: the scale is not a finite number", given);
@@ -448,6 +437,11 @@ static int merge(merge_job *j, const arg_list *words) {
     return code;
 }
 
+/* True if the result is a folder. A folder can also be converted, into a GGUF file. */
+static bool makes_folder(const char *model, const char *out) {
+    return llm_is_folder(model) && !ggl_ends_with(out, ".gguf");
+}
+
 static int check_files(const merge_job *j, const arg_list *words) {
     if (!j->out)
         return tool_error(TOOL, 2, "-o OUT is missing");
@@ -458,11 +452,11 @@ static int check_files(const merge_job *j, const arg_list *words) {
             return tool_error(TOOL, 1, "out of memory");
         code = i > 0 ? check_scale(path) : -1;
         if (i > 0)
-            (void)read_scale(path);
+            (void)lora_read_scale(path);
         const tool_path paths[] = {{i ? "ADAPTER" : "MODEL", path, .needed = true, .model = true},
                                    {"-o", j->out, .written = true}};
-        if (code < 0)
-            code = tool_check_paths(TOOL, paths, 2);
+        if (code < 0) /* llm_lora_merge checks a folder */
+            code = tool_check_paths(TOOL, paths, makes_folder(words->s[0], j->out) ? 1 : 2);
         free(path);
     }
     return code;
@@ -484,13 +478,16 @@ int lora_merge(int argc, char **argv) {
     static const args_example examples[] = {
         {"llm-lora merge model.gguf style.gguf=0.5 facts.gguf -o merged.gguf",
          "two adapters, one of them at half its scale"},
+        {"llm-lora merge SmolLM2-135M style.gguf -o SmolLM2-style",
+         "a Hugging Face folder with the adapter in its weights"},
         {0}};
     const args_spec spec = {
         TOOL,
         "MODEL ADAPTER[=SCALE] .. -o OUT [options]",
         "Adds LoRA adapters to the weights of a model. The result computes what "
         "the model does with --lora, within the rounding of its types. Tensors "
-        "that no adapter changes are copied.",
+        "that no adapter changes are copied. If MODEL is a Hugging Face folder, "
+        "OUT becomes one, too, with the other files of MODEL, unless it ends in .gguf.",
         options,
         &words,
         &lora_hints,
@@ -505,8 +502,13 @@ int lora_merge(int argc, char **argv) {
     if (code < 0 && type && !j.type)
         code = tool_error(TOOL, 2, "--type: %s", err.msg);
     process_wait_for_stop();
+    const bool is_folder = code < 0 && makes_folder(words.s[0], j.out);
+    if (code < 0 && is_folder && type)
+        code = tool_error(TOOL, 2,
+                          "--type is for GGUF files; the weights of a folder keep their type");
     if (code < 0)
-        code = merge(&j, &words);
+        code = is_folder ? lora_merge_folder(words.s[0], &words, j.out, j.n_threads)
+                         : merge(&j, &words);
     args_list_fini(&words);
     return code;
 }

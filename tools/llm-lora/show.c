@@ -43,7 +43,8 @@ static double squares_of_gram(const double *bb, const float *a, size_t rank, siz
 /* Sets *norm to the Frobenius norm of rows * columns of all matrices, by the cheaper of two ways: the
  * elements of the product, row by row, in rank * n_in * n_out steps, or products of rank * rank elements,
  * in rank^2 * (n_in + n_out). So an absurd rank costs neither time nor memory. False: out of memory. */
-static bool norm_of(const lora_pair *p, int64_t n, int64_t n_in, int64_t n_out, double *norm) {
+static bool norm_of(const llm_adapter_pair *p, int64_t n, int64_t n_in, int64_t n_out,
+                    double *norm) {
     const size_t rank = (size_t)p->rank, n_col = (size_t)n_in;
     const bool direct =
         (double)n_in * (double)n_out < (double)rank * ((double)n_in + (double)n_out);
@@ -54,9 +55,9 @@ static bool norm_of(const lora_pair *p, int64_t n, int64_t n_in, int64_t n_out, 
     bool ok = a && b && bb;
     for (int64_t m = 0; ok && m < n; m++) {
         memset(bb, 0, n_sum * sizeof *bb);
-        ok = lora_columns(p, m, n_in, a);
+        ok = llm_adapter_columns(p, m, n_in, a);
         for (int64_t o = 0; o < n_out; o++) {
-            lora_row(p, m, o, b);
+            llm_adapter_row(p, m, o, b);
             if (direct)
                 sum += squares_of(b, a, rank, n_col, bb);
             for (size_t r = 0; r < rank && !direct; r++)
@@ -75,9 +76,9 @@ static bool norm_of(const lora_pair *p, int64_t n, int64_t n_in, int64_t n_out, 
 /* Prints the pair whose half a is t, and counts it in *n_bad if its norm is no number. False: out of memory. */
 static bool print_pair(const ggl_gguf *f, const ggl_gguf_tensor *t, double alpha, size_t *n_bad) {
     const ggl_str name = {t->name.s, t->name.n - strlen(".lora_a")};
-    lora_pair p;
+    llm_adapter_pair p;
     double norm;
-    if (!lora_find_pair(f, name, &p))
+    if (!llm_adapter_find_pair(f, name, &p))
         return true;
     const int64_t n_in = p.columns->ne[p.flipped ? 1 : 0], n_out = p.rows->ne[1];
     const int64_t n = p.rows->ne[2];

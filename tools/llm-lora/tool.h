@@ -4,30 +4,16 @@
 
 #include "common/args.h"
 #include "common/gguf_copy.h"
+#include "llm/internal/adapter_pairs.h"
 #include "llm/internal/model.h"
 
 /* A command; argv[0] is its name, such as "merge". Returns the exit code. */
 typedef int lora_command(int argc, char **argv);
-lora_command lora_convert, lora_extract, lora_merge, lora_show;
-
-/* The two tensors that change a weight: W + scale * rows * columns. */
-typedef struct lora_pair {
-    const ggl_gguf_tensor *rows;    /* [rank, out] or [rank, out, n] */
-    const ggl_gguf_tensor *columns; /* [in, rank], [in, rank, n]; of the embedding [rank, in] */
-    const ggl_gguf_tensor
-        *magnitude; /* the lengths of the changed rows, [out] or [out, n]; NULL: not given */
-    bool flipped;   /* the latter */
-    int64_t rank;
-} lora_pair;
-/* Finds the pair of a weight in an adapter's file, which llm_adapter_open has checked. False: it has
- * none. */
-bool lora_find_pair(const ggl_gguf *adapter, ggl_str name, lora_pair *out);
-/* Decodes the columns of matrix m of the pair to out[rank][in]. False: out of memory. */
-bool lora_columns(const lora_pair *p, int64_t m, int64_t n_in, float *out);
-/* Decodes row `row` of matrix m to out[rank]. */
-void lora_row(const lora_pair *p, int64_t m, int64_t row, float *out);
-/* Returns the length of row `row` of matrix m, of a pair with magnitudes. */
-double lora_magnitude(const lora_pair *p, int64_t m, int64_t row);
+lora_command lora_convert, lora_export, lora_extract, lora_merge, lora_show;
+/* Merges adapters, FILE or FILE=SCALE, into a Hugging Face folder. Returns the exit code. */
+int lora_merge_folder(const char *base, const arg_list *words, const char *out, int n_threads);
+/* Reads "FILE=SCALE", "FILE:SCALE" or "FILE", which it changes, and returns the scale. */
+double lora_read_scale(char *word);
 
 /* The factor of a weight: the model computes with factor * weight. */
 typedef struct lora_factor {

@@ -202,6 +202,17 @@ static ggl_status end_message(train_talk *t, float weight, bool empty, ggl_error
     return GGL_OK;
 }
 
+/* Refuses a role that is likely to be misspelled: its message would be shown under that name, and an answer would not count. */
+static ggl_status check_role(const train_talk *t, const json_value *role, ggl_error *err) {
+    if (!t->d || !t->d->p.chat || llm_chat_knows_role(t->d->p.chat, json_str(role)))
+        return GGL_OK;
+    return ggl_fail(
+        err, GGL_FORMAT,
+        "\"role\" is \"%.*s\"; \"system\", \"developer\", \"user\", \"assistant\", "
+        "\"tool\", \"function\" or another one that the chat template names is expected",
+        (int)ggl_utf8_cut(role->s, role->n, 40), role->s);
+}
+
 ggl_status llm_train_talk_add(train_talk *t, const json_value *message, bool counts,
                               ggl_error *err) {
     const json_value *role = llm_json_get(message, "role");
@@ -213,7 +224,9 @@ ggl_status llm_train_talk_add(train_talk *t, const json_value *message, bool cou
                             ? "one without a \"role\" that is a string"
                             : llm_json_kind_text((json_kind)message->kind));
     float weight = counts && llm_json_is(role, "assistant");
-    ggl_status st = read_weight(message, &weight, err);
+    ggl_status st = check_role(t, role, err);
+    if (st == GGL_OK)
+        st = read_weight(message, &weight, err);
     if (st != GGL_OK)
         return st;
     const llm_part_reader reader = {.part = read_part, .text = read_text, .ctx = t};

@@ -228,6 +228,33 @@ GGL_API const char *llm_context_key(const llm_context *c, size_t k, size_t *n);
  * bytes and a NUL, by ggl_free. GGL_NOT_FOUND: there is no such key. */
 GGL_API GGL_NODISCARD ggl_status llm_context_json(const llm_context *c, const char *key,
                                                   char **json, size_t *n, ggl_error *err);
+/* How an adapter goes back to the Hugging Face folder of its model. Zero-initialize it, and set size. */
+typedef struct llm_folder_params {
+    size_t size; /* sizeof(llm_folder_params) */
+    /* Of llm_export_adapter: the type of the pairs, "f32", "f16" or "bf16". NULL: f16 or bf16 if the file has only that, else f32. */
+    const char *type;
+    /* Of llm_export_adapter: the model's name in adapter_config.json. NULL: the path of the folder. */
+    const char *base_name;
+    const char *arch; /* as llm_open_params.arch */
+    /* Of llm_merge_adapters; 0: 1. The result does not depend on it. */
+    int64_t n_threads;
+    /* Of llm_merge_adapters: called with the bytes that are written, and all. False: the call returns GGL_CANCELLED. NULL: none. */
+    bool (*progress)(void *user, size_t done, size_t total);
+    void *user;
+} llm_folder_params;
+
+/* Writes an adapter's GGUF file as PEFT saves adapters, into the folder `out`: adapter_config.json and adapter_model.safetensors. `folder`
+ * is the Hugging Face folder of the model, of whose tensors only names and shapes are read. p may be NULL. GGL_UNSUPPORTED: PEFT has no form for a part
+ * of it, which the message names; GGL_NOT_FOUND: the folder has no weight for a part; GGL_SHAPE, GGL_FORMAT, GGL_USAGE, GGL_IO, GGL_NOMEM. */
+GGL_API GGL_NODISCARD ggl_status llm_export_adapter(const char *adapter, const char *folder,
+                                                    const char *out, const llm_folder_params *p,
+                                                    ggl_error *err);
+/* Writes a copy of a Hugging Face folder into the folder `out`, which must be empty or not there, with n adapters added to the weights. They are
+ * computed in double precision, and rounded once to the types that they have. p may be NULL. As llm_export_adapter; GGL_FORMAT also if a weight
+ * would be NaN or infinite. */
+GGL_API GGL_NODISCARD ggl_status llm_merge_adapters(const llm_lora *adapter, size_t n,
+                                                    const char *folder, const char *out,
+                                                    const llm_folder_params *p, ggl_error *err);
 /* Changes the scale of adapter k of llm_open_params.adapter. The sequence is empty afterwards. It plans
  * the model again, and needs memory for a second KV cache meanwhile; the model's weights stay as they are. GGL_USAGE: there is no adapter k, or the scale is
  * not finite; else as llm_open. After a failure the old scale stays. If the adapter also changes the eye or the ear, what

@@ -43,6 +43,10 @@ class Lora(c.Structure):
     _fields_ = fields("path:s scale:d")
 
 
+class FolderParams(c.Structure):
+    _fields_ = fields("size:z type:s base_name:s arch:s n_threads:q progress:p user:p")
+
+
 class TokenBias(c.Structure):
     _fields_ = fields("id:i bias:f")
 
@@ -241,6 +245,8 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_context_facts": (c.POINTER(Facts), Context),
     "llm_context_key": (c.c_void_p, Context, c.c_size_t, SizeOut),
     "llm_context_json": (STATUS, Context, c.c_char_p, TextOut, SizeOut),
+    "llm_export_adapter": (STATUS, c.c_char_p, c.c_char_p, c.c_char_p, c.POINTER(FolderParams)),
+    "llm_merge_adapters": (STATUS, c.POINTER(Lora), c.c_size_t, c.c_char_p, c.c_char_p, c.POINTER(FolderParams)),
     "llm_set_adapter_scale": (STATUS, Context, c.c_size_t, c.c_double),
     "llm_generate_fill_default": (None, c.POINTER(GenerateParams), c.c_size_t),
     "llm_number_name": (c.c_char_p, c.c_size_t),

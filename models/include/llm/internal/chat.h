@@ -66,6 +66,8 @@ void llm_chat_parse_special(llm_chat *c, bool parse);
 bool llm_chat_has_short_ids(const llm_chat *c);
 /* True if the template shows a conversation's tools. */
 GGL_INTERNAL_API bool llm_chat_shows_tools(const llm_chat *c);
+/* True for a role of messages: system, developer, user, assistant, tool, function, and those that stand between quotes in the template. */
+GGL_INTERNAL_API bool llm_chat_knows_role(const llm_chat *c, ggl_str role);
 /* Returns how answers are read: format, template_text and size are set. Prompt, tools and the rest are the caller's. Valid until
  * llm_chat_free. */
 llm_calls_params llm_chat_answers(const llm_chat *c);

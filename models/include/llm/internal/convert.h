@@ -61,6 +61,9 @@ typedef struct llm_convert_params {
     /* Of a causal model that judges a query and a document with "yes" or "no": keep what makes it a reranker. By default, if the
      * folder, or _name_or_path in config.json, is named so. */
     enum { LLM_CONVERT_RERANKER_BY_NAME, LLM_CONVERT_RERANKER, LLM_CONVERT_NO_RERANKER } reranker;
+    /* Only find where the weights come from, for an adapter (lora_back.h): values of config.json and tensors that no
+     * line reads are fine, as the model's own conversion judges them. */
+    bool for_adapter;
     bool vocab_only; /* write keys and tokenizer; do not look for tensors */
     /* Do not fail llm_converter_open for errors of folder and section, but collect them for
      * llm_converter_report. */

@@ -1,11 +1,12 @@
-#include "tool.h"
+/* The numbers of pairs; see llm/internal/adapter_pairs.h. */
+#include "llm/internal/adapter_pairs.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
 
-bool lora_find_pair(const ggl_gguf *adapter, ggl_str name, lora_pair *out) {
+bool llm_adapter_find_pair(const ggl_gguf *adapter, ggl_str name, llm_adapter_pair *out) {
     char text[256];
     snprintf(text, sizeof text, "%.*s.lora_a", (int)name.n, name.s);
     const ggl_gguf_tensor *a = ggl_gguf_find_tensor(adapter, text);
@@ -14,7 +15,7 @@ bool lora_find_pair(const ggl_gguf *adapter, ggl_str name, lora_pair *out) {
     snprintf(text + name.n, sizeof text - name.n, ".lora_magnitude");
     const ggl_gguf_tensor *m = ggl_gguf_find_tensor(adapter, text);
     const bool flipped = ggl_str_is(name, "token_embd.weight");
-    *out = (lora_pair){flipped ? a : b, flipped ? b : a, m, flipped, b ? b->ne[0] : 0};
+    *out = (llm_adapter_pair){flipped ? a : b, flipped ? b : a, m, flipped, b ? b->ne[0] : 0};
     return a && b;
 }
 
@@ -25,7 +26,7 @@ static void decode_row(const ggl_gguf_tensor *t, int64_t m, int64_t row, float *
         ->to_float((const char *)t->data + (size_t)(m * t->ne[1] + row) * size, out, t->ne[0]);
 }
 
-bool lora_columns(const lora_pair *p, int64_t m, int64_t n_in, float *out) {
+bool llm_adapter_columns(const llm_adapter_pair *p, int64_t m, int64_t n_in, float *out) {
     const ggl_gguf_tensor *t = p->columns;
     const int64_t i = t->ne[2] > 1 ? m : 0; /* one for a whole stack is shared */
     if (!p->flipped) {
@@ -43,10 +44,10 @@ bool lora_columns(const lora_pair *p, int64_t m, int64_t n_in, float *out) {
     return ranks != NULL;
 }
 
-double lora_magnitude(const lora_pair *p, int64_t m, int64_t row) {
+double llm_adapter_magnitude(const llm_adapter_pair *p, int64_t m, int64_t row) {
     return (double)((const float *)p->magnitude->data)[m * p->rows->ne[1] + row];
 }
 
-void lora_row(const lora_pair *p, int64_t m, int64_t row, float *out) {
+void llm_adapter_row(const llm_adapter_pair *p, int64_t m, int64_t row, float *out) {
     decode_row(p->rows, m, row, out);
 }
