@@ -14,8 +14,65 @@ static ggl_status put_merge(llm_hf_tokenizer *t, ggl_str m, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Sets pair to the two tokens of a merge. False: it is not ["a", "b"] or "a b". */
+static bool tokens_of(const json_value *v, ggl_str pair[2]) {
+    if (v->kind == JSON_ARRAY && v->n == 2 && v->item[0].kind == JSON_STRING &&
+        v->item[1].kind == JSON_STRING) {
+        pair[0] = json_str(&v->item[0]);
+        pair[1] = json_str(&v->item[1]);
+        return true;
+    }
+    const char *space = v->kind == JSON_STRING && v->n > 0 ? memchr(v->s, ' ', v->n) : NULL;
+    if (!space || memchr(space + 1, ' ', v->n - (size_t)(space - v->s) - 1))
+        return false;
+    pair[0] = (ggl_str){v->s, (size_t)(space - v->s)};
+    pair[1] = (ggl_str){space + 1, v->n - pair[0].n - 1};
+    return true;
+}
+
+/* Reads merges as pairs of ids, of which tokens may have spaces. */
+static ggl_status pairs_from_json(llm_hf_tokenizer *t, const json_value *list, ggl_error *err) {
+    t->merge_id = ggl_arena_alloc(&t->arena, 2 * (size_t)list->n + 1, sizeof *t->merge_id);
+    if (!t->merge_id)
+        return llm_hf_no_memory(err);
+    for (size_t i = 0; i < list->n; i++) {
+        const json_value *v = &list->item[i];
+        ggl_str pair[2] = {{"", 0}, {"", 0}};
+        if (v->kind == JSON_STRING && v->n >= 8 && memcmp(v->s, "#version", 8) == 0)
+            continue;
+        if (!tokens_of(v, pair))
+            return ggl_fail(err, GGL_FORMAT,
+                            "merge %zu, '%.*s', is not two tokens with a space between", i,
+                            v->kind == JSON_STRING ? llm_hf_shown(json_str(v)) : 0,
+                            v->kind == JSON_STRING ? v->s : "");
+        for (int k = 0; k < 2; k++) {
+            const int64_t id = llm_hf_find_piece(t, pair[k]);
+            if (id < 0)
+                return ggl_fail(err, GGL_FORMAT, "merge %zu: the vocabulary has no token '%.*s'", i,
+                                llm_hf_shown(pair[k]), pair[k].s);
+            t->merge_id[2 * t->n_merge_id + (size_t)k] = (int32_t)id;
+        }
+        t->n_merge_id++;
+    }
+    return GGL_OK;
+}
+
+/* True if the strings "left right" cannot have all merges. */
+static bool has_spaces(const json_value *list) {
+    bool spaces = false;
+    for (size_t i = 0; i < list->n && !spaces; i++) {
+        ggl_str pair[2];
+        for (int k = 0;
+             k < 2 && list->item[i].kind == JSON_ARRAY && tokens_of(&list->item[i], pair); k++)
+            spaces = spaces || pair[k].n == 0 || memchr(pair[k].s, ' ', pair[k].n) != NULL;
+    }
+    return spaces;
+}
+
 ggl_status llm_hf_merges_from_json(llm_hf_tokenizer *t, const json_value *list, ggl_error *err) {
     ggl_status s = GGL_OK;
+    if (t->needs_steps && (has_spaces(list) || t->is_odd))
+        return pairs_from_json(t, list, err);
     t->merge = ggl_arena_alloc(&t->arena, list->n + 1, sizeof *t->merge);
     if (!t->merge)
         return llm_hf_no_memory(err);

@@ -28,31 +28,50 @@ static ggl_status find_template(llm_hf_tokenizer *t, ggl_error *err) {
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
+/* BPE: of bytes, or of characters. */
+static ggl_status read_merging(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
     const json_value *root = &t->file->root, *model = llm_json_get(root, "model"),
-                     *type = llm_json_get(model, "type");
-    const json_value *merges = llm_json_get_kind(model, "merges", JSON_ARRAY);
-    if (llm_json_is(type, "Unigram"))
-        return llm_hf_read_unigram(t, size, err);
-    if (llm_json_is(type, "WordPiece"))
-        return llm_hf_read_words(t, size, err);
-    if (!model || (type && !llm_json_is(type, "BPE")) || !merges)
-        return ggl_fail(
-            err, GGL_UNSUPPORTED,
-            "the tokenizer's type '%.*s' is not supported, only BPE, Unigram and WordPiece "
-            "are; --no-tokenizer leaves it out",
-            type && type->kind == JSON_STRING ? llm_hf_shown(json_str(type)) : 4,
-            type && type->kind == JSON_STRING ? type->s : "none");
+                     *merges = llm_json_get_kind(model, "merges", JSON_ARRAY);
+    if (!merges)
+        return ggl_fail(err, GGL_FORMAT, "the array 'merges' is missing");
     t->bytes = llm_hf_step(llm_json_get(root, "pre_tokenizer"), "ByteLevel") ||
-               llm_hf_step(llm_json_get(root, "decoder"), "ByteLevel");
-    if (!t->bytes && !llm_hf_flag(model, "byte_fallback", false))
-        return ggl_fail(
-            err, GGL_UNSUPPORTED,
-            "a BPE tokenizer that neither works on bytes nor falls back to them is not supported");
+               llm_hf_step(llm_json_get(root, "decoder"), "ByteLevel") ||
+               llm_hf_step(llm_json_get(root, "normalizer"), "ByteLevel");
+    const json_value *prefix = llm_json_get_kind(model, "continuing_subword_prefix", JSON_STRING);
+    t->is_odd =
+        (!t->bytes && !llm_hf_flag(model, "byte_fallback", false)) || (prefix && prefix->n > 0);
     ggl_status s = llm_hf_read_pieces(t, llm_json_get_kind(model, "vocab", JSON_OBJECT), size, err);
+    if (s == GGL_OK)
+        t->needs_steps = t->needs_steps || !llm_hf_has_all_bytes(t);
     if (s == GGL_OK)
         s = llm_hf_merges_from_json(t, merges, err);
     return s == GGL_OK && !t->bytes ? llm_hf_make_scores(t, err) : s;
+}
+
+static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
+    const json_value *model = llm_json_get(&t->file->root, "model"),
+                     *type = llm_json_get(model, "type");
+    t->needs_steps = llm_hf_needs_steps(t);
+    ggl_status s = GGL_OK;
+    if (llm_json_is(type, "Unigram"))
+        s = llm_hf_read_unigram(t, size, err);
+    else if (llm_json_is(type, "WordPiece"))
+        s = llm_hf_read_words(t, size, err);
+    else if (llm_json_is(type, "WordLevel"))
+        s = llm_hf_read_levels(t, size, err);
+    else if (model && (!type || llm_json_is(type, "BPE")))
+        s = read_merging(t, size, err);
+    else
+        s = ggl_fail(err, GGL_UNSUPPORTED,
+                     "the tokenizer's type '%.*s' is not supported, only BPE, Unigram, WordLevel "
+                     "and WordPiece are",
+                     type && type->kind == JSON_STRING ? llm_hf_shown(json_str(type)) : 4,
+                     type && type->kind == JSON_STRING ? type->s : "none");
+    if (s == GGL_OK)
+        s = llm_hf_check_added(t, err);
+    if (s == GGL_OK && t->needs_steps)
+        s = llm_hf_check_steps(t, err);
+    return s == GGL_UNSUPPORTED ? llm_hf_refused(s, err) : s;
 }
 
 /* Reads vocab.txt, if the folder has it. */
@@ -120,10 +139,16 @@ static ggl_status finish_reading(llm_hf_tokenizer *t, const char *path, ggl_stat
         return ggl_within(err, s, "%s", path);
     if (t->words)
         llm_hf_set_words(t);
-    if (t->pieces.unigram && (s = llm_hf_set_unigram_ends(t, err)) != GGL_OK)
+    if (t->pieces.unigram)
+        s = llm_hf_set_unigram_ends(t, err);
+    else if (t->file)
+        s = llm_hf_set_template_ends(t, err);
+    if (s != GGL_OK)
         return ggl_within(err, s, "%s", path);
     s = llm_hf_set_ends(t, err);
-    return s == GGL_OK && t->words ? llm_hf_spell_words(t, err) : s;
+    if (s == GGL_OK && t->words && !t->is_odd)
+        s = llm_hf_spell_words(t, err);
+    return s == GGL_OK && t->needs_steps ? llm_hf_make_steps(t, err) : s;
 }
 
 static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
@@ -196,7 +221,7 @@ bool llm_hf_tokenizer_is_file(const char *path) {
 
 /* Sets ids and flags that no tokenizer_config.json has named: as the file's own library does, which adds to texts what the
  * post_processor says, and nothing else. */
-static ggl_status set_own_ends(llm_hf_tokenizer *t, ggl_error *err) {
+static void set_own_ends(llm_hf_tokenizer *t) {
     const json_value *unknown =
         llm_json_get_kind(llm_json_get(&t->file->root, "model"), "unk_token", JSON_STRING);
     const bool plain = !t->bytes && !t->words;
@@ -206,7 +231,6 @@ static ggl_status set_own_ends(llm_hf_tokenizer *t, ggl_error *err) {
         t->type[t->id[UNK]] = LLM_TOKEN_UNKNOWN;
     t->add_bos = t->add_bos < 0 ? 0 : t->add_bos;
     t->add_eos = t->add_eos < 0 ? 0 : t->add_eos;
-    return llm_hf_set_template_ends(t, err);
 }
 
 static ggl_status read_alone(llm_hf_tokenizer *t, const char *path, ggl_error *err) {
@@ -227,8 +251,8 @@ static ggl_status read_alone(llm_hf_tokenizer *t, const char *path, ggl_error *e
     if (s != GGL_OK)
         return s;
     s = finish_reading(t, path, read_model(t, &(llm_hf_vocab){0}, err), err);
-    if (s == GGL_OK && (s = set_own_ends(t, err)) != GGL_OK)
-        return ggl_within(err, s, "%s", path);
+    if (s == GGL_OK)
+        set_own_ends(t);
     return s == GGL_OK ? find_template(t, err) : s;
 }
 

@@ -11,6 +11,14 @@
 
 enum { BOS, EOS, UNK, PAD, EOT, EOM, CLS, SEP, MASK, N_ID };
 
+enum { LLM_HF_MOST_ENDS = 64 };
+
+/* What texts begin or end with. */
+typedef struct llm_hf_ends {
+    int32_t id[LLM_HF_MOST_ENDS];
+    size_t n;
+} llm_hf_ends;
+
 struct llm_hf_tokenizer {
     ggl_arena arena;
     const char *folder;
@@ -27,10 +35,17 @@ struct llm_hf_tokenizer {
     bool is_alone;    /* a tokenizer.json without a model's folder */
     bool bytes;       /* byte-level BPE, model "gpt2"; else "llama" */
     bool words;       /* WordPiece, model "bert" */
+    bool needs_steps; /* GGUF's own keys do not say what tokenizer.json says */
+    bool is_odd;      /* GGUF has no model that is like it: other programs refuse the file */
+    bool is_marked;   /* its pieces that begin words have a mark, as files of "bert" spell them */
+    ggl_str steps;    /* what tokenizer.ggl.steps will be */
     int lower, strip; /* of WordPiece and Unigram: flags of the normalizer; -1: unknown */
     ggl_str *piece;
     int32_t *type;
     float *score;
+    double *exact_score; /* if those are not; NULL: they are */
+    bool *in_model;      /* [n]: the id is one of the model's, not only an added one */
+    int64_t n_model;     /* tokens of the model */
     /* n: ids of the model; n_ids: up to the tokenizer's last one; n_given: entries in the files,
      * in which added tokens count again */
     int64_t n, n_ids, n_given;
@@ -41,9 +56,13 @@ struct llm_hf_tokenizer {
     int64_t n_source;
     ggl_str *merge;
     size_t n_merge;
+    int32_t *merge_id; /* [2 n_merge_id]: pairs, if `merge` cannot have them; NULL: it can */
+    size_t n_merge_id;
     ggl_str pre; /* s NULL: unknown */
     int64_t id[N_ID];
     int add_bos, add_eos, add_space; /* -1: unknown */
+    llm_hf_ends ends[2];             /* what the post_processor adds before and behind a text */
+    bool has_ends;                   /* and nothing else says otherwise */
     ggl_str chat;                    /* chat template; s NULL: none */
     ggl_str languages; /* tokens with which texts name their language, a space between; n 0: none */
     int64_t first_language; /* beside a vocab.json: the id of the first one */
@@ -54,6 +73,8 @@ struct llm_hf_tokenizer {
 
 /* hf_tokenizer_files.c: */
 ggl_status llm_hf_no_memory(ggl_error *err);
+/* Adds what to do to the message of a tokenizer that is not supported; returns s. */
+ggl_status llm_hf_refused(ggl_status s, ggl_error *err);
 /* Adds a note, whose text is in the arena. False: out of memory. */
 bool llm_hf_note(llm_hf_tokenizer *t, const char *text);
 int llm_hf_shown(ggl_str s); /* returns a length for %.*s */
@@ -120,6 +141,9 @@ GGL_NODISCARD ggl_status llm_hf_set_ends(llm_hf_tokenizer *t, ggl_error *err);
 /* hf_words.c: reads the model of a tokenizer.json, of the type WordPiece; a vocab.txt of n bytes. */
 GGL_NODISCARD ggl_status llm_hf_read_words(llm_hf_tokenizer *t, const llm_hf_vocab *size,
                                            ggl_error *err);
+/* Of the type WordLevel. */
+GGL_NODISCARD ggl_status llm_hf_read_levels(llm_hf_tokenizer *t, const llm_hf_vocab *size,
+                                            ggl_error *err);
 GGL_NODISCARD ggl_status llm_hf_read_word_list(llm_hf_tokenizer *t, const char *text, size_t n,
                                                const llm_hf_vocab *size, ggl_error *err);
 void llm_hf_set_words(llm_hf_tokenizer *t); /* the flags */
@@ -131,8 +155,22 @@ GGL_NODISCARD ggl_status llm_hf_read_unigram(llm_hf_tokenizer *t, const llm_hf_v
                                              ggl_error *err);
 /* Sets the ids of the unknown token, and of what its post_processor adds to a text. */
 GGL_NODISCARD ggl_status llm_hf_set_unigram_ends(llm_hf_tokenizer *t, ggl_error *err);
-/* Sets the ids of what the post_processor of any tokenizer.json adds to a text. */
+
+/* hf_steps.c: true if GGUF's keys alone would give other tokens than tokenizer.json. */
+bool llm_hf_needs_steps(const llm_hf_tokenizer *t);
+/* True if each byte, as byte-level BPE spells it, is a token. */
+bool llm_hf_has_all_bytes(const llm_hf_tokenizer *t);
+/* Checks all steps. GGL_UNSUPPORTED: one is not known, and is named. */
+GGL_NODISCARD ggl_status llm_hf_check_steps(llm_hf_tokenizer *t, ggl_error *err);
+/* Checks that added tokens have the ids that the library gives them. */
+GGL_NODISCARD ggl_status llm_hf_check_added(const llm_hf_tokenizer *t, ggl_error *err);
+/* hf_ends.c: sets t->ends, and the ids of what texts begin and end with, from the post_processor. */
 GGL_NODISCARD ggl_status llm_hf_set_template_ends(llm_hf_tokenizer *t, ggl_error *err);
+/* Writes the ends that GGUF's keys cannot have. */
+void llm_hf_put_ends(const llm_hf_tokenizer *t, ggl_gguf_writer *w);
+/* hf_steps.c: makes t->steps; writes it. */
+GGL_NODISCARD ggl_status llm_hf_make_steps(llm_hf_tokenizer *t, ggl_error *err);
+void llm_hf_put_steps(const llm_hf_tokenizer *t, ggl_gguf_writer *w);
 
 /* hf_sentence.c: reads a tokenizer.model. */
 GGL_NODISCARD ggl_status llm_hf_read_sentence_model(llm_hf_tokenizer *t, const char *path,

@@ -98,6 +98,8 @@ void llm_hf_set_flags(llm_hf_tokenizer *t) {
         (void)find_class(t, &pre, &both_ends);
     const bool languages = t->pieces.unigram && t->languages.n > 0;
     const int both = both_ends ? 1 : -1;
+    t->has_ends = !bos && !eos && !languages &&
+                  llm_json_get(ends_of ? &ends_of->root : NULL, "post_processor");
     t->add_bos = bos ? bos->flag : both;
     t->add_eos = eos ? eos->flag : both;
     if (list && list->n > 0 && !languages) {
@@ -240,7 +242,12 @@ void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
                                             : t->words ? "wordpiece"
                                             : unigram  ? "unigram"
                                                        : "spm");
+    if (t->is_odd)
+        model = (ggl_str){"steps", 5};
     ggl_gguf_put_string(w, "tokenizer.ggml.model", model.s, model.n);
+    if (t->steps.n > 0)
+        llm_hf_put_steps(t, w);
+    llm_hf_put_ends(t, w);
     if (t->pre.s)
         ggl_gguf_put_string(w, "tokenizer.ggml.pre", t->pre.s, t->pre.n);
     ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", t->piece, (uint64_t)t->n);
@@ -248,11 +255,11 @@ void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
         ggl_gguf_put_strings(w, "tokenizer.ggml.source_pieces", t->source, (uint64_t)t->n_source);
         ggl_gguf_put(w, "tokenizer.ggml.source_scores", GGL_GGUF_F32, true, t->source_score,
                      (uint64_t)t->n_source);
-    } else if (!t->bytes && !t->words) {
+    } else if (t->score && !t->bytes && !t->words) {
         ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, t->score, (uint64_t)t->n);
     }
     ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, t->type, (uint64_t)t->n);
-    if (t->bytes)
+    if (t->bytes || (t->steps.n > 0 && t->merge))
         ggl_gguf_put_strings(w, "tokenizer.ggml.merges", t->merge, t->n_merge);
     for (int k = 0; k < N_ID; k++)
         if (t->id[k] >= 0 ||

@@ -158,9 +158,10 @@ static ggl_status make_room(llm_hf_tokenizer *t, const llm_hf_vocab *vocab, ggl_
         return ggl_fail(err, GGL_FORMAT, "the vocabulary is empty");
     t->piece = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->piece);
     t->type = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->type);
+    t->in_model = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->in_model);
     if (!t->bytes)
         t->score = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->score);
-    if (!t->piece || !t->type || (!t->bytes && !t->score))
+    if (!t->piece || !t->type || !t->in_model || (!t->bytes && !t->score))
         return llm_hf_no_memory(err);
     const int64_t n_named = t->n_given < t->n ? t->n_given : t->n;
     return ggl_index_init(&t->by_piece, (size_t)n_named, sizeof *t->piece, GGL_INDEX_STRINGS, err);
@@ -214,7 +215,10 @@ ggl_status llm_hf_read_pieces(llm_hf_tokenizer *t, const json_value *vocab,
         s = put_piece(t, (int64_t)vocab->item[i].number, text,
                       !t->bytes && llm_is_byte_piece(text) ? LLM_TOKEN_BYTE : LLM_TOKEN_NORMAL,
                       err);
+        if ((int64_t)vocab->item[i].number < t->n)
+            t->in_model[(int64_t)vocab->item[i].number] = true;
     }
+    t->n_model = (int64_t)vocab->n;
     if (s == GGL_OK)
         s = each_added(t, put_added, err);
     return s == GGL_OK ? fill_ids(t, err) : s;
@@ -223,12 +227,13 @@ ggl_status llm_hf_read_pieces(llm_hf_tokenizer *t, const json_value *vocab,
 ggl_status llm_hf_read_sentence_pieces(llm_hf_tokenizer *t, const sentence_pieces *p,
                                        const llm_hf_vocab *size, ggl_error *err) {
     t->bytes = false;
-    t->n = t->n_given = p->n;
+    t->n = t->n_given = t->n_model = p->n;
     ggl_status s = each_added(t, count_id, err);
     if (s == GGL_OK)
         s = make_room(t, size, err);
     for (int64_t id = 0; s == GGL_OK && id < p->n && id < t->n; id++) {
         t->score[id] = p->score[id];
+        t->in_model[id] = true;
         s = put_piece(t, id, p->piece[id], p->type[id], err);
     }
     if (s == GGL_OK)

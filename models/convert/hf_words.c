@@ -5,31 +5,18 @@
 #include "hf_tokenizer_impl.h"
 #include "ggl/internal/gguf.h"
 
-/* Checks that the rules are those that the kind stands for. */
-static ggl_status check_rules(const json_value *model, ggl_error *err) {
-    const json_value *mark = llm_json_get_kind(model, "continuing_subword_prefix", JSON_STRING),
-                     *most = llm_json_get_kind(model, "max_input_chars_per_word", JSON_NUMBER);
-    if (mark && !llm_json_is(mark, "##"))
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "continuing_subword_prefix is '%.*s', which files cannot say; "
-                        "--no-tokenizer leaves the tokenizer out",
-                        llm_hf_shown(json_str(mark)), mark->s);
-    return most && most->number != 100
-               ? ggl_fail(
-                     err, GGL_UNSUPPORTED,
-                     "max_input_chars_per_word is %g, which files cannot say; it is 100 there; "
-                     "--no-tokenizer leaves the tokenizer out",
-                     most->number)
-               : GGL_OK;
-}
-
 ggl_status llm_hf_read_words(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
     const json_value *model = llm_json_get(&t->file->root, "model");
-    const ggl_status s = check_rules(model, err);
     t->words = true;
-    return s == GGL_OK
-               ? llm_hf_read_pieces(t, llm_json_get_kind(model, "vocab", JSON_OBJECT), size, err)
-               : s;
+    t->is_odd = !llm_json_is(llm_json_get(model, "continuing_subword_prefix"), "##");
+    return llm_hf_read_pieces(t, llm_json_get_kind(model, "vocab", JSON_OBJECT), size, err);
+}
+
+ggl_status llm_hf_read_levels(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
+    t->is_odd = true;
+    return llm_hf_read_pieces(
+        t, llm_json_get_kind(llm_json_get(&t->file->root, "model"), "vocab", JSON_OBJECT), size,
+        err);
 }
 
 /* --- vocab.txt -------------------------------------------------------------------------------- */
@@ -93,11 +80,28 @@ void llm_hf_set_words(llm_hf_tokenizer *t) {
     t->lower = normalizer_flag(t, "lowercase", "do_lower_case");
     t->strip = normalizer_flag(t, "strip_accents", "strip_accents");
     if (t->lower < 0 && !t->file)
-        t->lower = 1;                            /* the default of the class */
-    t->add_bos = t->add_eos = t->add_space = -1; /* the kind says it */
+        t->lower = 1;                                  /* the default of the class */
+    t->add_bos = t->add_eos = t->needs_steps ? 1 : -1; /* the kind "bert" says it */
+    t->add_space = -1;
+    const json_value *model = t->file ? llm_json_get(&t->file->root, "model") : NULL,
+                     *unknown = llm_json_get_kind(model, "unk_token", JSON_STRING);
+    if (unknown && t->id[UNK] < 0)
+        t->id[UNK] = llm_hf_find_piece(t, json_str(unknown));
+}
+
+/* True if a piece that continues a word would be taken for one that begins one. */
+static bool is_ambiguous(const llm_hf_tokenizer *t) {
+    bool found = false;
+    for (int64_t id = 0; id < t->n && !found; id++)
+        found = t->type[id] == LLM_TOKEN_NORMAL && t->piece[id].n >= 5 &&
+                memcmp(t->piece[id].s, "##\u2581", 5) == 0;
+    return found;
 }
 
 ggl_status llm_hf_spell_words(llm_hf_tokenizer *t, ggl_error *err) {
+    if (t->needs_steps && is_ambiguous(t))
+        return GGL_OK;
+    t->is_marked = true;
     for (int64_t id = 0; id < t->n; id++) {
         ggl_str *p = &t->piece[id];
         if (t->type[id] != LLM_TOKEN_NORMAL)

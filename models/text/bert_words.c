@@ -26,10 +26,9 @@ static bool add_alone(bert_words *w, uint32_t c) {
 
 /* Adds a code point after folding. */
 static bool add_part(bert_words *w, uint32_t c) {
-    const unsigned properties = llm_unicode_properties(c);
-    if (properties & UNICODE_WHITE)
+    if (llm_unicode_properties(c) & UNICODE_WHITE)
         return end_word(w);
-    if ((properties & UNICODE_P) || (c < 128 && (properties & UNICODE_S)))
+    if (llm_unicode_step(c) & STEP_PUNCTUATION)
         return add_alone(w, c);
     add_to_word(w, c);
     return true;
@@ -46,11 +45,11 @@ static bool is_chinese(uint32_t c) {
     return false;
 }
 
-/* True for control, format, private-use and unassigned characters. */
+/* True for control, format and private-use characters, as far as the tables of the library that defines BERT's rules know them. */
 static bool is_dropped(uint32_t c) {
     if (c == '\t' || c == '\n' || c == '\r')
         return false;
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xfffd || llm_unicode_properties(c) == 0;
+    return c == 0 || c == 0xfffd || (llm_unicode_step(c) & STEP_OTHER);
 }
 
 static bool add_character(bert_words *w, uint32_t c) {

@@ -31,6 +31,8 @@ static uint32_t turn_around(best_path *p) {
 static ggl_status give_out(best_path *p) {
     ggl_status s = GGL_OK;
     uint32_t from = 0;
+    if (p->goes_on)
+        p->score_before = p->step[p->n].score;
     for (uint32_t at = turn_around(p); at != UINT32_MAX && s == GGL_OK; at = p->step[at].from) {
         s = p->emit(p->context, p->step[at].id, p->text + from, at - from);
         from = at;
@@ -84,7 +86,7 @@ ggl_status llm_best_path_add(best_path *p, const char *s, size_t n, ggl_error *e
     if (n > 0)
         memcpy(p->text + p->n, s, n);
     if (p->n == 0)
-        p->step[0] = (best_path_step){.id = -1};
+        p->step[0] = (best_path_step){.score = p->score_before, .id = -1};
     for (size_t i = p->n + 1; i < end; i++) /* places inside the character */
         p->step[i].from = UINT32_MAX;
     find_way(p, end, n);
@@ -95,6 +97,7 @@ ggl_status llm_best_path_add(best_path *p, const char *s, size_t n, ggl_error *e
 ggl_status llm_best_path_end(best_path *p) {
     ggl_status s = p->n > 0 ? give_out(p) : GGL_OK;
     p->state = 0;
+    p->score_before = 0;
     return s;
 }
 

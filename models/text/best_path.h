@@ -33,6 +33,9 @@ typedef struct best_path {
     double unknown;          /* the score of a character that is no token */
     bool unknown_always;     /* even if the character is a token */
     bool backward;           /* characters are added from the end of the text */
+    /* Sums go on where the text is split, so that they are rounded as if it were not. */
+    bool goes_on;
+    double score_before; /* of the parts that were emitted; 0 without goes_on */
     /* Called for each token in reading order; id -1: the unknown character s[0..n). */
     ggl_status (*emit)(void *context, int32_t id, const char *s, size_t n);
     void *context;

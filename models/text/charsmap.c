@@ -119,6 +119,20 @@ ggl_status llm_charsmap_find(const charsmap *m, const char *s, size_t n, size_t 
     return check_lengths(m, i > CHARSMAP_LONGEST ? i : *length, replacement->n, err);
 }
 
+bool llm_charsmap_find_shortest(const charsmap *m, const char *s, size_t n, ggl_str *replacement) {
+    size_t base = first_base(m);
+    for (size_t i = 0; i < n; i++) {
+        const size_t unit = step(m, &base, (unsigned char)s[i]);
+        GGL_STEPS(1);
+        if (unit == SIZE_MAX)
+            return false;
+        *replacement = ends(m, unit) ? replacement_at(m, base) : (ggl_str){NULL, 0};
+        if (replacement->s)
+            return true;
+    }
+    return false;
+}
+
 /* One byte of the string that a walk is at. */
 typedef struct place {
     size_t base;

@@ -40,5 +40,7 @@ GGL_NODISCARD ggl_status llm_charsmap_check(const charsmap *m, size_t *growth, g
  * replacement. GGL_FORMAT: the string or replacement exceeds the limits above. */
 GGL_NODISCARD ggl_status llm_charsmap_find(const charsmap *m, const char *s, size_t n,
                                            size_t *length, ggl_str *replacement, ggl_error *err);
+/* Finds the shortest string of the map at the start of s[0..n); false: there is none. */
+bool llm_charsmap_find_shortest(const charsmap *m, const char *s, size_t n, ggl_str *replacement);
 
 #endif

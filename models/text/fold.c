@@ -6,7 +6,7 @@ int llm_fold_strip(uint32_t c, uint32_t part[UNICODE_MOST_PARTS]) {
     const int n = llm_unicode_decompose(c, part);
     int count = 0;
     for (int i = 0; i < n; i++)
-        if (!(llm_unicode_properties(part[i]) & UNICODE_MN))
+        if (!(llm_unicode_step(part[i]) & STEP_NO_SPACE))
             part[count++] = part[i];
     return count;
 }

@@ -67,11 +67,26 @@ typedef struct runner {
 
 static bool match(runner *r, int32_t pc, uint32_t at, uint32_t *end);
 
+static bool is_word(const runner *r, uint32_t at) {
+    return (r->properties[at] & UNICODE_WORD) ||
+           (r->c[at] < 0x100 && r->c[at] > 0 &&
+            memchr(llm_pretok_word_numbers, (int)r->c[at], sizeof llm_pretok_word_numbers));
+}
+
 /* True at \b: exactly one of the neighbors is a word character. */
 static bool on_border(const runner *r, uint32_t at) {
-    bool before = at > r->first && (r->properties[at - 1] & UNICODE_WORD);
-    bool behind = at < r->last && (r->properties[at] & UNICODE_WORD);
+    bool before = at > r->first && is_word(r, at - 1);
+    bool behind = at < r->last && is_word(r, at);
     return before != behind;
+}
+
+/* As Oniguruma: a newline at the end of the text begins no line. */
+static bool on_line_begin(const runner *r, uint32_t at) {
+    return at == r->first || (at < r->last && r->c[at - 1] == '\n');
+}
+
+static bool on_line_end(const runner *r, uint32_t at) {
+    return at == r->last || r->c[at] == '\n';
 }
 
 static bool one_holds(const runner *r, const instruction *i, uint32_t at) {
@@ -115,6 +130,12 @@ static uint64_t reach_bits(runner *r, int32_t pc, int n, uint32_t at, uint64_t n
                 break;
             case OP_END:
                 holds = at == r->last && (bits >> (i + 1) & 1);
+                break;
+            case OP_LINE_BEGIN:
+                holds = on_line_begin(r, at) && (bits >> (i + 1) & 1);
+                break;
+            case OP_LINE_END:
+                holds = on_line_end(r, at) && (bits >> (i + 1) & 1);
                 break;
             case OP_BORDER:
                 holds = on_border(r, at) && (bits >> (i + 1) & 1);
@@ -280,6 +301,14 @@ static bool match(runner *r, int32_t pc, uint32_t at, uint32_t *end) {
             ok = at == r->last;
             pc++;
             break;
+        case OP_LINE_BEGIN:
+            ok = on_line_begin(r, at);
+            pc++;
+            break;
+        case OP_LINE_END:
+            ok = on_line_end(r, at);
+            pc++;
+            break;
         case OP_BORDER:
             ok = on_border(r, at);
             pc++;
@@ -334,6 +363,32 @@ static ggl_status split(runner *r, int level, reach *reaches, run_memory *runs, 
                                       : s;
 }
 
+/* Makes characters of a text. Returns false if out of memory. */
+static bool read_characters(runner *r, size_t *cap_c, size_t *cap_properties, const char *text,
+                            size_t n, uint32_t *n_character) {
+    *n_character = 0;
+    if ((n > *cap_c && !ggl_grow(&r->c, cap_c, n, sizeof *r->c)) ||
+        (n > *cap_properties &&
+         !ggl_grow(&r->properties, cap_properties, n, sizeof *r->properties)))
+        return false;
+    for (size_t i = 0; i < n; ++*n_character) {
+        const size_t len = llm_utf8_length(text + i, n - i);
+        const uint32_t c = llm_pretok_decode(text + i, len);
+        r->c[*n_character] = c;
+        r->properties[*n_character] = (uint16_t)llm_unicode_properties(c < STRAY ? c : 0xfffd);
+        i += len;
+    }
+    return true;
+}
+
+static ggl_status check_length(size_t n, ggl_error *err) {
+    return n <= UINT32_MAX / 4
+               ? GGL_OK
+               : ggl_fail(err, GGL_LIMIT,
+                          "a text of %zu bytes is too long, at most %u are supported", n,
+                          UINT32_MAX / 4);
+}
+
 ggl_status llm_pretok_split(const pretok_program *const *programs, int n_programs, const char *text,
                             size_t n, ggl_status (*word)(void *context, const char *s, size_t n),
                             void *context, ggl_error *err) {
@@ -344,30 +399,21 @@ ggl_status llm_pretok_split(const pretok_program *const *programs, int n_program
                 .context = context};
     int n_reach = 0, n_run = 0;
     uint32_t n_character = 0;
-    ggl_status s = GGL_NOMEM;
+    ggl_status s;
     if (n == 0)
         return GGL_OK;
-    if (n > UINT32_MAX / 4)
-        return ggl_fail(err, GGL_LIMIT, "a text of %zu bytes is too long, at most %u are supported",
-                        n, UINT32_MAX / 4);
+    if ((s = check_length(n, err)) != GGL_OK)
+        return s;
     for (int i = 0; i < n_programs; i++) {
         n_reach += programs[i]->n_reach;
         n_run += programs[i]->n_run;
     }
-    r.c = ggl_calloc(n, sizeof *r.c);
-    r.properties = ggl_calloc(n, sizeof *r.properties);
+    size_t cap_c = 0, cap_properties = 0;
     reach *reaches = ggl_calloc((size_t)n_reach, sizeof *reaches);
     run_memory *runs = ggl_calloc((size_t)n_run, sizeof *runs);
-    if (r.c && r.properties && reaches && runs) {
-        for (size_t i = 0; i < n; n_character++) {
-            size_t len = llm_utf8_length(text + i, n - i);
-            uint32_t c = llm_pretok_decode(text + i, len);
-            r.c[n_character] = c;
-            r.properties[n_character] = (uint16_t)llm_unicode_properties(c < STRAY ? c : 0xfffd);
-            i += len;
-        }
-        s = split(&r, 0, reaches, runs, 0, n_character);
-    }
+    s = reaches && runs && read_characters(&r, &cap_c, &cap_properties, text, n, &n_character)
+            ? split(&r, 0, reaches, runs, 0, n_character)
+            : GGL_NOMEM;
     if (s == GGL_NOMEM)
         s = ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
     for (int i = 0; reaches && i < n_reach; i++)
@@ -377,5 +423,75 @@ ggl_status llm_pretok_split(const pretok_program *const *programs, int n_program
     ggl_free(r.c);
     ggl_free(r.properties);
     ggl_free(r.stack);
+    return s;
+}
+
+/* --- all matches of one program ---------------------------------------------------------------- */
+
+struct pretok_finder {
+    runner r;
+    size_t cap_c, cap_properties, cap_reaches, cap_runs;
+};
+
+pretok_finder *llm_pretok_finder_new(void) {
+    return ggl_calloc(1, sizeof(pretok_finder));
+}
+
+void llm_pretok_finder_free(pretok_finder *f) {
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->cap_reaches; i++)
+        ggl_free(f->r.reaches[i].holds);
+    ggl_free(f->r.reaches);
+    ggl_free(f->r.runs);
+    ggl_free(f->r.c);
+    ggl_free(f->r.properties);
+    ggl_free(f->r.stack);
+    ggl_free(f);
+}
+
+/* Forgets what is known of the last text. Returns false if out of memory. */
+static bool begin_text(pretok_finder *f, const pretok_program *p, const char *text, size_t n) {
+    runner *r = &f->r;
+    const size_t n_reach = (size_t)p->n_reach, n_run = (size_t)p->n_run, before = f->cap_reaches;
+    if ((n_reach > before &&
+         !ggl_grow(&r->reaches, &f->cap_reaches, n_reach, sizeof *r->reaches)) ||
+        (n_run > f->cap_runs && !ggl_grow(&r->runs, &f->cap_runs, n_run, sizeof *r->runs)))
+        return false;
+    for (size_t i = before; i < f->cap_reaches; i++)
+        r->reaches[i] = (reach){0};
+    for (size_t i = 0; i < n_reach; i++)
+        r->reaches[i].known = false;
+    for (size_t i = 0; i < n_run; i++)
+        r->runs[i].known = false;
+    r->p = p;
+    r->first = 0;
+    r->n_stack = 0;
+    r->no_memory = false;
+    return read_characters(r, &f->cap_c, &f->cap_properties, text, n, &r->last);
+}
+
+ggl_status llm_pretok_find(pretok_finder *f, const pretok_program *p, const char *text, size_t n,
+                           pretok_found *found, void *context, ggl_error *err) {
+    ggl_status s = check_length(n, err);
+    if (s == GGL_OK && !begin_text(f, p, text, n))
+        s = ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
+    uint32_t last_end = UINT32_MAX, end;
+    size_t at = 0; /* the byte of character i */
+    for (uint32_t i = 0; s == GGL_OK && i <= f->r.last;) {
+        const bool is_match = match(&f->r, 0, i, &end) && (end > i || i != last_end);
+        if (f->r.no_memory)
+            return ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
+        uint32_t next = is_match && end > i ? end : i + 1;
+        size_t to = at;
+        for (uint32_t k = i; k < next && k < f->r.last; k++)
+            to += utf8_size(f->r.c[k]);
+        if (is_match) {
+            s = found(context, at, end > i ? to : at);
+            last_end = end;
+        }
+        at = to;
+        i = next;
+    }
     return s;
 }

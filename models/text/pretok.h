@@ -25,6 +25,15 @@ typedef struct pretok_program pretok_program;
 GGL_NODISCARD ggl_status llm_pretok_compile(const pretok_program **out, ggl_arena *arena,
                                             ggl_str pattern, ggl_error *err);
 
+/* The same for an expression of a tokenizer.json, which Oniguruma reads: ^ and $ are the ends of a line, . is any character but a newline,
+ * \A and \z are the ends of the piece. matches_nothing: whether it matches an empty text somewhere. */
+GGL_NODISCARD ggl_status llm_pretok_compile_lines(const pretok_program **out, ggl_arena *arena,
+                                                  ggl_str pattern, bool *matches_nothing,
+                                                  ggl_error *err);
+/* A program that matches this text. */
+GGL_NODISCARD ggl_status llm_pretok_compile_text(const pretok_program **out, ggl_arena *arena,
+                                                 ggl_str text, ggl_error *err);
+
 /* True if a text may be split elsewhere once one of these characters takes the place of the other. */
 bool llm_pretok_tells_apart(const pretok_program *p, uint32_t a, uint32_t b);
 
@@ -36,5 +45,16 @@ bool llm_pretok_tells_apart(const pretok_program *p, uint32_t a, uint32_t b);
 GGL_NODISCARD ggl_status llm_pretok_split(
     const pretok_program *const *programs, int n_programs, const char *text, size_t n,
     ggl_status (*word)(void *context, const char *s, size_t n), void *context, ggl_error *err);
+
+/* Memory for llm_pretok_find, which one thread at a time uses. NULL: out of memory. */
+typedef struct pretok_finder pretok_finder;
+pretok_finder *llm_pretok_finder_new(void);
+void llm_pretok_finder_free(pretok_finder *f);
+/* Calls `found` with the ends of each match, from left to right. No match begins in another; one of length 0 does not follow
+ * another match at once. Fails with GGL_NOMEM, GGL_LIMIT or the result of `found`. */
+typedef ggl_status pretok_found(void *context, size_t from, size_t to);
+GGL_NODISCARD ggl_status llm_pretok_find(pretok_finder *f, const pretok_program *p,
+                                         const char *text, size_t n, pretok_found *found,
+                                         void *context, ggl_error *err);
 
 #endif

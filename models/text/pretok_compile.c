@@ -22,6 +22,7 @@ typedef struct parser {
     range *ranges; /* ranges of the set being parsed */
     int nesting;
     bool fold, in_lookahead, loop;
+    bool lines; /* as Oniguruma */
     ggl_status status;
     ggl_error *err;
 } parser;
@@ -294,12 +295,23 @@ static int parse_atom(parser *q) {
     if (take(q, "("))
         return parse_group(q);
     if (take(q, "^")) {
-        emit(q, OP_BEGIN, 0, 0);
+        emit(q, q->lines ? OP_LINE_BEGIN : OP_BEGIN, 0, 0);
         return 0;
     }
     if (take(q, "$")) {
-        emit(q, OP_END, 0, 0);
+        emit(q, q->lines ? OP_LINE_END : OP_END, 0, 0);
         return 0;
+    }
+    if (q->lines && (next_is(q, "\\A") || next_is(q, "\\z"))) {
+        emit(q, q->s[q->i + 1] == 'A' ? OP_BEGIN : OP_END, 0, 0);
+        q->i += 2;
+        return 0;
+    }
+    if (q->lines && take(q, ".")) {
+        set s = {.negated = true};
+        add_range(q, &s, '\n', '\n');
+        emit(q, OP_SET, q->status == GGL_OK ? finish_set(q, &s) : 0, 0);
+        return 1;
     }
     if (take(q, "\\b")) {
         emit(q, OP_BORDER, 0, 0);
@@ -308,8 +320,15 @@ static int parse_atom(parser *q) {
     unsigned bits = parse_property(q, &no);
     if (bits || take(q, "[")) {
         set s = {0};
-        if (bits)
+        if (bits == UNICODE_WORD) {
+            s.with = bits;
+            s.negated = no;
+            for (size_t i = 0; i < sizeof llm_pretok_word_numbers / sizeof *llm_pretok_word_numbers;
+                 i++)
+                add_range(q, &s, llm_pretok_word_numbers[i], llm_pretok_word_numbers[i]);
+        } else if (bits) {
             add_property(q, &s, bits, no);
+        }
         int i = !bits ? parse_class(q) : q->status == GGL_OK ? finish_set(q, &s) : 0;
         emit(q, OP_SET, i, 0);
         return 1;
@@ -472,23 +491,52 @@ static const pretok_program *program_keep(const pretok_program *p, ggl_arena *ar
     return ok ? kept : NULL;
 }
 
-ggl_status llm_pretok_compile(const pretok_program **out, ggl_arena *arena, ggl_str pattern,
-                              ggl_error *err) {
+/* Ends a program, which has been parsed, and keeps it. */
+static ggl_status finish_program(parser *q, const pretok_program **out, ggl_arena *arena) {
+    emit(q, OP_MATCH, 0, 0);
+    *out = NULL;
+    if (q->status == GGL_OK) {
+        *out = program_keep(q->p, arena);
+        if (!*out)
+            parse_no_memory(q);
+    }
+    program_free(q->p);
+    ggl_free(q->ranges);
+    return q->status;
+}
+
+static ggl_status compile(const pretok_program **out, ggl_arena *arena, ggl_str pattern, bool lines,
+                          bool *matches_nothing, ggl_error *err) {
     pretok_program p = {0};
-    parser q = {.s = pattern.s, .n = pattern.n, .p = &p, .err = err};
-    parse_alternatives(&q);
+    parser q = {.s = pattern.s, .n = pattern.n, .p = &p, .lines = lines, .err = err};
+    const int least = parse_alternatives(&q);
     if (q.i < q.n)
         parse_fail(&q, "')' without '('");
-    emit(&q, OP_MATCH, 0, 0);
-    *out = NULL;
-    if (q.status == GGL_OK) {
-        *out = program_keep(&p, arena);
-        if (!*out)
-            parse_no_memory(&q);
+    if (matches_nothing)
+        *matches_nothing = least == 0;
+    return finish_program(&q, out, arena);
+}
+
+ggl_status llm_pretok_compile(const pretok_program **out, ggl_arena *arena, ggl_str pattern,
+                              ggl_error *err) {
+    return compile(out, arena, pattern, false, NULL, err);
+}
+
+ggl_status llm_pretok_compile_lines(const pretok_program **out, ggl_arena *arena, ggl_str pattern,
+                                    bool *matches_nothing, ggl_error *err) {
+    return compile(out, arena, pattern, true, matches_nothing, err);
+}
+
+ggl_status llm_pretok_compile_text(const pretok_program **out, ggl_arena *arena, ggl_str text,
+                                   ggl_error *err) {
+    pretok_program p = {0};
+    parser q = {.s = text.s, .n = text.n, .p = &p, .err = err};
+    while (q.i < q.n) {
+        const size_t n = llm_utf8_length(q.s + q.i, q.n - q.i);
+        emit(&q, OP_CHAR, (int32_t)llm_pretok_decode(q.s + q.i, n), 0);
+        q.i += n;
     }
-    program_free(&p);
-    ggl_free(q.ranges);
-    return q.status;
+    return finish_program(&q, out, arena);
 }
 
 static bool set_has(const set *s, uint32_t c) {

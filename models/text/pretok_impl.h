@@ -18,6 +18,8 @@ typedef enum op {
     OP_LOOKAHEAD,
     OP_BEGIN,
     OP_END,
+    OP_LINE_BEGIN,
+    OP_LINE_END,
     OP_BORDER /* \b */
 } op;
 
@@ -49,6 +51,9 @@ struct pretok_program {
     set *sets;
     int n_code, n_set, n_reach, n_run;
 };
+
+/* Superscript digits and fractions of Latin-1 are \w in Oniguruma, but not [\w]. */
+static const uint8_t llm_pretok_word_numbers[] = {0xb2, 0xb3, 0xb9, 0xbc, 0xbd, 0xbe};
 
 /* Evaluates the set's rules for code point c with these properties, not using `ascii`. */
 bool llm_pretok_set_holds(const set *s, uint32_t c, unsigned properties);

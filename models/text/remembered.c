@@ -13,7 +13,7 @@ typedef struct place {
     uint64_t hash;
     int32_t *id; /* [n_ids], then the text; owned; NULL: the place is free */
     size_t n, n_ids, lost;
-    bool goes_on;
+    unsigned how;
 } place;
 
 struct remembered {
@@ -64,13 +64,13 @@ static uint64_t hash_of(const char *text, size_t n) {
     return ggl_xxh64_end(&h);
 }
 
-bool llm_remembered_find(remembered *r, const char *text, size_t n, bool goes_on, llm_tokens *out) {
+bool llm_remembered_find(remembered *r, const char *text, size_t n, unsigned how, llm_tokens *out) {
     if (n < LEAST)
         return false;
     const uint64_t hash = hash_of(text, n);
     const place *p = &r->place[hash % N_PLACES];
     ggl_os_mutex_lock(&r->lock);
-    const bool found = p->id && p->hash == hash && p->n == n && p->goes_on == goes_on &&
+    const bool found = p->id && p->hash == hash && p->n == n && p->how == how &&
                        memcmp(p->id + p->n_ids, text, n) == 0 &&
                        ggl_grow(&out->id, &out->cap, out->n + p->n_ids, sizeof *out->id);
     if (found) {
@@ -83,9 +83,9 @@ bool llm_remembered_find(remembered *r, const char *text, size_t n, bool goes_on
     return found;
 }
 
-void llm_remembered_put(remembered *r, const char *text, size_t n, bool goes_on,
+void llm_remembered_put(remembered *r, const char *text, size_t n, unsigned how,
                         const llm_tokens *ids, size_t first, size_t lost) {
-    place new = {.n = n, .n_ids = ids->n - first, .lost = lost, .goes_on = goes_on};
+    place new = {.n = n, .n_ids = ids->n - first, .lost = lost, .how = how};
     const size_t size = new.n_ids * sizeof *new.id + n;
     if (n < LEAST || size > r->most / 4 || !(new.id = ggl_calloc(size, 1)))
         return;

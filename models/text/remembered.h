@@ -13,11 +13,11 @@ typedef struct remembered remembered;
 remembered *llm_remembered_new(size_t most);
 void llm_remembered_free(remembered *r);
 size_t llm_remembered_bytes(remembered *r); /* of texts and ids */
-/* Appends what text[0..n) became. False: it is not known, or memory is out. */
-bool llm_remembered_find(remembered *r, const char *text, size_t n, bool goes_on, llm_tokens *out);
+/* Appends what text[0..n) became; how: a number for the way in which it is encoded, if there are several. False: it is not known, or memory is out. */
+bool llm_remembered_find(remembered *r, const char *text, size_t n, unsigned how, llm_tokens *out);
 /* Notes that a text became the ids from `first` on, of which `lost` bytes were left out. Nothing is noted of short texts, of those that
  * would take a quarter of the memory, and if there is none. */
-void llm_remembered_put(remembered *r, const char *text, size_t n, bool goes_on,
+void llm_remembered_put(remembered *r, const char *text, size_t n, unsigned how,
                         const llm_tokens *ids, size_t first, size_t lost);
 
 #endif

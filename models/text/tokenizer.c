@@ -13,9 +13,9 @@
 #include "remembered.h"
 #include "unicode.h"
 
-static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm,    &llm_tokenizer_bpe,
-                                                  &llm_tokenizer_rwkv,   &llm_tokenizer_unigram,
-                                                  &llm_tokenizer_plamo2, &llm_tokenizer_wordpiece};
+static const llm_tokenizer_kind *const KINDS[] = {
+    &llm_tokenizer_spm,    &llm_tokenizer_bpe,       &llm_tokenizer_rwkv, &llm_tokenizer_unigram,
+    &llm_tokenizer_plamo2, &llm_tokenizer_wordpiece, &llm_tokenizer_steps};
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
 
 void llm_tokens_fini(llm_tokens *t) {
@@ -196,6 +196,27 @@ static ggl_status read_pair_form(llm_tokenizer *t, const ggl_gguf *file, ggl_err
     return GGL_OK;
 }
 
+/* Reads a list of tokens that texts begin or end with. */
+static ggl_status read_ends(llm_tokenizer *t, const ggl_gguf *file, const char *key, int32_t **out,
+                            size_t *n, ggl_error *err) {
+    const ggl_gguf_value *v = ggl_gguf_find(file, key);
+    if (!v)
+        return GGL_OK;
+    if (!v->is_array || v->n > (uint64_t)t->n_vocab)
+        return ggl_fail(err, GGL_FORMAT, "%s is not an array of at most %" PRId32 " tokens", key,
+                        t->n_vocab);
+    *out = ggl_arena_alloc(&t->arena, (size_t)v->n + 1, sizeof **out);
+    if (!*out)
+        return out_of_memory(err);
+    for (; *n < (size_t)v->n; ++*n) {
+        int64_t id;
+        if (!ggl_gguf_integer(v, *n, &id) || id < 0 || id >= t->n_vocab)
+            return ggl_fail(err, GGL_FORMAT, "%s: entry %zu is no token", key, *n);
+        (*out)[*n] = (int32_t)id;
+    }
+    return GGL_OK;
+}
+
 /* --- special tokens in text ------------------------------------------------------------------- */
 
 static bool in_range(const llm_tokenizer *t, int32_t id) {
@@ -248,6 +269,8 @@ static ggl_status find_kind(const ggl_gguf *file, const llm_tokenizer_kind **out
     if (got == 0)
         return ggl_fail(err, GGL_NOT_FOUND,
                         "the file has no tokenizer (no key tokenizer.ggml.model)");
+    if (ggl_gguf_find(file, "tokenizer.ggl.steps"))
+        model = (ggl_str){"steps", 5};
     ggl_status s = llm_table_find_model(model, row, err);
     if (s != GGL_OK)
         return s;
@@ -284,6 +307,10 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, con
         s = llm_tokenizer_flag(file, "tokenizer.ggml.add_eos_token", &t->add_eos, err);
     if (s == GGL_OK)
         s = read_pair_form(t, file, err);
+    if (s == GGL_OK)
+        s = read_ends(t, file, "tokenizer.ggl.before", &t->before, &t->n_before, err);
+    if (s == GGL_OK)
+        s = read_ends(t, file, "tokenizer.ggl.after", &t->after, &t->n_after, err);
     t->add_bos = t->add_bos || t->model.always_bos;
     t->add_eos = t->add_eos || t->model.always_eos;
     if (s == GGL_OK)
@@ -420,6 +447,17 @@ static ggl_status tokenize_parts(const job *j, size_t from, size_t to, unsigned 
     const size_t n = to - from;
     llm_tokens *out = j->out;
     ggl_error *err = j->err;
+    if (t->kind->parts)
+        return t->kind->parts(t,
+                              &(llm_parts){.text = text,
+                                           .n = n,
+                                           .offset = from,
+                                           .given = control ? j->given : NULL,
+                                           .special = control,
+                                           .goes_on = goes_on,
+                                           .at_zero = from == 0 && !(flags & LLM_TOKENIZE_GOES_ON),
+                                           .out = out,
+                                           .err = err});
     special_match *found;
     size_t n_found;
     ggl_status s =
@@ -492,17 +530,28 @@ ggl_status llm_tokenize_given(const llm_tokenizer *t, const llm_spans *given, co
     return llm_tokenize_marked(t, t->marks, given, text, n, flags, out, err);
 }
 
+/* Appends a list, or without one (NULL) the token `one`, if it is there. */
+static ggl_status append_ends(const int32_t *list, size_t n, int32_t one, llm_tokens *out,
+                              ggl_error *err) {
+    ggl_status s = GGL_OK;
+    if (!list)
+        return one >= 0 ? llm_tokens_append(out, one, err) : GGL_OK;
+    for (size_t i = 0; i < n && s == GGL_OK; i++)
+        s = llm_tokens_append(out, list[i], err);
+    return s;
+}
+
 ggl_status llm_tokenize_marked(const llm_tokenizer *t, const llm_marks *marks,
                                const llm_spans *given, const char *text, size_t n, unsigned flags,
                                llm_tokens *out, ggl_error *err) {
     const job j = {t, marks, given, text, n, out, err};
     ggl_status s = GGL_OK;
-    if ((flags & LLM_TOKENIZE_BOS) && t->add_bos && t->bos >= 0)
-        s = llm_tokens_append(out, t->bos, err);
+    if (flags & LLM_TOKENIZE_BOS)
+        s = append_ends(t->before, t->n_before, t->add_bos ? t->bos : -1, out, err);
     if (s == GGL_OK)
         s = tokenize_marked(&j, flags);
-    if (s == GGL_OK && (flags & LLM_TOKENIZE_BOS) && t->add_eos && t->eos >= 0)
-        s = llm_tokens_append(out, t->eos, err);
+    if (s == GGL_OK && (flags & LLM_TOKENIZE_BOS))
+        s = append_ends(t->after, t->n_after, t->add_eos ? t->eos : -1, out, err);
     return s;
 }
 
@@ -555,6 +604,8 @@ ggl_status llm_detokenize(const llm_tokenizer *t, const int32_t *id, size_t n, b
                           char **text, size_t *size, ggl_error *err) {
     *text = NULL;
     *size = 0;
+    if (t->kind->decode)
+        return t->kind->decode(t, id, n, special, text, size, err);
     size_t bytes = 1, used = 0;
     bool has_begun = false;
     for (size_t i = 0; i < n; i++)

@@ -53,6 +53,19 @@ typedef struct llm_tokenizer_tables {
     const struct dna *dna;                 /* tokenizer_dna.h; NULL: none */
 } llm_tokenizer_tables;
 
+/* A text between marks of pictures, for kinds that find special tokens themselves. */
+typedef struct llm_parts {
+    const char *text;
+    size_t n, offset; /* offset: of its first byte in the whole text */
+    const llm_spans
+        *given;   /* stretches of the whole text that have no special tokens; NULL: none */
+    bool special; /* it may have special tokens */
+    bool goes_on; /* no space is put before it */
+    bool at_zero; /* it begins the whole text, which does not go on */
+    llm_tokens *out;
+    ggl_error *err;
+} llm_parts;
+
 typedef struct llm_tokenizer_kind {
     const char *name; /* its name in tokenizers.txt */
     /* Reads the kind's own keys and sets t->state. Vocabulary and special ids have been read.
@@ -64,6 +77,11 @@ typedef struct llm_tokenizer_kind {
     /* Appends the ids of text between special tokens; n > 0. goes_on: no space is put before it. */
     ggl_status (*encode)(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
                          llm_tokens *out, ggl_error *err);
+    /* Instead of encode: appends the ids of a text with its special tokens. */
+    ggl_status (*parts)(const llm_tokenizer *t, const llm_parts *p);
+    /* Writes the text of ids, which the caller frees with ggl_free; NULL: that of each, one after the other. */
+    ggl_status (*decode)(const llm_tokenizer *t, const int32_t *id, size_t n, bool special,
+                         char **text, size_t *size, ggl_error *err);
     /* True if encode puts a space before text that does not go on; NULL: never. */
     bool (*adds_space)(const llm_tokenizer *t);
     void (*free)(llm_tokenizer *t); /* frees t->state, which may be NULL */
@@ -72,7 +90,7 @@ typedef struct llm_tokenizer_kind {
 } llm_tokenizer_kind;
 
 extern const llm_tokenizer_kind llm_tokenizer_spm, llm_tokenizer_bpe, llm_tokenizer_rwkv,
-    llm_tokenizer_unigram, llm_tokenizer_plamo2, llm_tokenizer_wordpiece;
+    llm_tokenizer_unigram, llm_tokenizer_plamo2, llm_tokenizer_wordpiece, llm_tokenizer_steps;
 
 struct llm_tokenizer {
     const llm_tokenizer_kind *kind;
@@ -88,6 +106,9 @@ struct llm_tokenizer {
     bool has_types;            /* the file has token_type; otherwise all are TOKEN_NORMAL */
     int32_t bos, eos, unknown; /* -1: none */
     bool add_bos, add_eos;
+    int32_t *before,
+        *after; /* what texts begin and end with instead, from tokenizer.ggl.before and .after; NULL: bos and eos */
+    size_t n_before, n_after;
     ggl_str
         pair_form; /* how a reranker reads a query and a document (pair.c); n 0: one after the other */
     table_model model;             /* the model's row in tokenizers.txt */

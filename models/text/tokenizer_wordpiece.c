@@ -10,6 +10,7 @@
 
 #include "automaton.h"
 #include "bert_words.h"
+#include "steps.h"
 #include "tokenizer_impl.h"
 
 typedef struct wordpiece {
@@ -125,6 +126,31 @@ static ggl_str wordpiece_text(llm_tokenizer *t, int32_t id) {
     return (ggl_str){text, p.n + 1};
 }
 
+/* The library's decoder, which also removes the spaces before some signs and in contractions. */
+static ggl_status wordpiece_decode(const llm_tokenizer *t, const int32_t *id, size_t n,
+                                   bool special, char **text, size_t *size, ggl_error *err) {
+    step_strings list = {0};
+    bool ok = true;
+    for (size_t i = 0; i < n && ok; i++) {
+        const bool known = id[i] >= 0 && id[i] < t->n_vocab;
+        if (!known ||
+            (!special && (t->type[id[i]] == TOKEN_CONTROL || t->type[id[i]] == TOKEN_UNKNOWN)))
+            continue;
+        bool begins;
+        ggl_str p = t->type[id[i]] == TOKEN_NORMAL ? piece_of(t, id[i], &begins) : t->piece[id[i]];
+        if (t->type[id[i]] == TOKEN_NORMAL && !begins)
+            p = (ggl_str){ggl_arena_printf(&list.arena, "##%.*s", (int)p.n, p.s), p.n + 2};
+        ok = p.s && llm_step_strings_add(&list, p);
+    }
+    ggl_status s = ok ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a text");
+    if (s == GGL_OK)
+        s = llm_steps_decode_words(&list, err);
+    if (s == GGL_OK)
+        s = llm_step_strings_take(&list, text, size, err);
+    llm_step_strings_fini(&list);
+    return s;
+}
+
 static bool wordpiece_adds_space(const llm_tokenizer *t) {
     (void)t;
     return true;
@@ -214,6 +240,7 @@ const llm_tokenizer_kind llm_tokenizer_wordpiece = {
     .init = wordpiece_init,
     .text = wordpiece_text,
     .encode = wordpiece_encode,
+    .decode = wordpiece_decode,
     .adds_space = wordpiece_adds_space,
     .free = wordpiece_free,
     .tables = wordpiece_tables,

@@ -1,17 +1,41 @@
 #include "unicode.h"
 
-unsigned llm_unicode_properties(uint32_t c) {
-    if (c < 128)
-        return llm_unicode_ascii[c];
-    int low = 0, high = llm_n_unicode_ranges; /* the range is in [low, high) */
+/* Returns the last range that begins at c or before. */
+static int find_range(const struct unicode_range *ranges, int n, uint32_t c) {
+    int low = 0, high = n; /* the range is in [low, high) */
     while (high - low > 1) {
         int middle = low + (high - low) / 2;
-        if (llm_unicode_ranges[middle].first <= c)
+        if (ranges[middle].first <= c)
             low = middle;
         else
             high = middle;
     }
-    return llm_unicode_kinds[llm_unicode_ranges[low].kind];
+    return low;
+}
+
+unsigned llm_unicode_properties(uint32_t c) {
+    return c < 128 ? llm_unicode_ascii[c]
+                   : llm_unicode_kinds[llm_unicode_ranges[find_range(llm_unicode_ranges,
+                                                                     llm_n_unicode_ranges, c)]
+                                           .kind];
+}
+
+static uint32_t step_bits(uint32_t c) {
+    return llm_unicode_step_kinds[llm_unicode_step_ranges[find_range(llm_unicode_step_ranges,
+                                                                     llm_n_unicode_step_ranges, c)]
+                                      .kind];
+}
+
+unsigned llm_unicode_step(uint32_t c) {
+    return step_bits(c) & 0x3f;
+}
+
+unicode_cluster llm_unicode_cluster(uint32_t c) {
+    return (unicode_cluster)(step_bits(c) >> 6 & 0x3f);
+}
+
+unsigned llm_unicode_script(uint32_t c) {
+    return step_bits(c) >> 12;
 }
 
 size_t llm_unicode_encode(uint32_t c, char out[4]) {
@@ -40,19 +64,25 @@ static int decompose_hangul(uint32_t c, uint32_t *out) {
     return trailing ? 3 : 2;
 }
 
-int llm_unicode_decompose(uint32_t c, uint32_t out[UNICODE_MOST_PARTS]) {
-    const uint32_t low21 = (1u << 21) - 1;
-    if (c - HANGUL < 11172)
-        return decompose_hangul(c, out);
-    int low = 0, high = llm_n_unicode_decompositions; /* the entry is in [low, high) */
+/* Returns the last of n sorted triples (three numbers of 21 bits) whose first `keys` numbers are at most key. */
+static uint64_t find_triple(const uint64_t *triples, int n, int keys, uint64_t key) {
+    int low = 0, high = n; /* the entry is in [low, high) */
     while (high - low > 1) {
         int middle = low + (high - low) / 2;
-        if (llm_unicode_decompositions[middle] >> 42 <= c)
+        if (triples[middle] >> (63 - 21 * keys) <= key)
             low = middle;
         else
             high = middle;
     }
-    const uint64_t pair = llm_unicode_decompositions[low];
+    return triples[low];
+}
+
+int llm_unicode_decompose(uint32_t c, uint32_t out[UNICODE_MOST_PARTS]) {
+    const uint32_t low21 = (1u << 21) - 1;
+    if (c - HANGUL < 11172)
+        return decompose_hangul(c, out);
+    const uint64_t pair =
+        find_triple(llm_unicode_decompositions, llm_n_unicode_decompositions, 1, c);
     out[0] = c;
     if (pair >> 42 != c)
         return 1;
@@ -61,6 +91,47 @@ int llm_unicode_decompose(uint32_t c, uint32_t out[UNICODE_MOST_PARTS]) {
     if (pair & low21)
         n += llm_unicode_decompose(pair & low21, out + n);
     return n;
+}
+
+const uint32_t *llm_unicode_decompose_compatible(uint32_t c, int *n) {
+    int low = 0, high = llm_n_unicode_compatible; /* the entry is in [low, high) */
+    while (high - low > 1) {
+        int middle = low + (high - low) / 2;
+        if (llm_unicode_compatible[middle].c <= c)
+            low = middle;
+        else
+            high = middle;
+    }
+    const struct unicode_compatible *found = &llm_unicode_compatible[low];
+    *n = (int)found->n;
+    return found->c == c ? llm_unicode_compatible_text + found->at : NULL;
+}
+
+uint32_t llm_unicode_compose(uint32_t a, uint32_t b) {
+    const uint32_t leading = a - LEADING, vowel = b - VOWEL, syllable = a - HANGUL,
+                   trailing = b - TRAILING;
+    if (leading < 19 && vowel < N_VOWEL)
+        return HANGUL + (leading * N_VOWEL + vowel) * N_TRAILING;
+    if (syllable < 11172 && syllable % N_TRAILING == 0 && trailing > 0 && trailing < N_TRAILING)
+        return a + trailing;
+    const uint64_t key = (uint64_t)a << 21 | b,
+                   found =
+                       find_triple(llm_unicode_compositions, llm_n_unicode_compositions, 2, key);
+    return found >> 21 == key ? found & ((1u << 21) - 1) : 0;
+}
+
+unsigned llm_unicode_combining(uint32_t c) {
+    int low = 0, high = llm_n_unicode_classes; /* the range is in [low, high) */
+    if (c < llm_unicode_classes[0].first)
+        return 0;
+    while (high - low > 1) {
+        int middle = low + (high - low) / 2;
+        if (llm_unicode_classes[middle].first <= c)
+            low = middle;
+        else
+            high = middle;
+    }
+    return c <= llm_unicode_classes[low].last ? llm_unicode_classes[low].value : 0;
 }
 
 uint32_t llm_unicode_lower(uint32_t c, uint32_t *mark) {

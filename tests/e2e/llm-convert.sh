@@ -77,8 +77,8 @@ expect 1 "no built-in descriptor converts 'LlamaForCausaILM', which --arch-class
     --arch-class LlamaForCausaILM
 # a tokenizer that is not known, and none asked for
 cp -r "$model" "$tmp/unknown"
-echo '{"model": {"type": "WordLevel", "vocab": []}}' >"$tmp/unknown/tokenizer.json"
-expect 1 "the tokenizer's type 'WordLevel' is not supported, only BPE, Unigram and WordPiece are" "$tmp/unknown" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
+echo '{"model": {"type": "Markov", "vocab": []}}' >"$tmp/unknown/tokenizer.json"
+expect 1 "the tokenizer's type 'Markov' is not supported, only BPE, Unigram, WordLevel and WordPiece are" "$tmp/unknown" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
 expect 0 "own" "$tmp/unknown" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --no-tokenizer
 grep -q note "$tmp/err" && fail "--no-tokenizer: $(cat "$tmp/err")"
 expect 1 "no built-in descriptor converts 'OwnForCausalLM'" "$model" -o "$tmp/out.gguf"

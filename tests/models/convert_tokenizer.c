@@ -112,18 +112,19 @@ static void is_refused(const char *words) {
 TEST(bytes) {
     REQUIRE(put_config(8));
     REQUIRE(put_text("tokenizer.json",
-                     "{'added_tokens': [{'id': 4, 'content': '<end>', 'special': true}, {'id': 5, "
+                     "{'added_tokens': [{'id': 5, 'content': '<end>', 'special': true}, {'id': 6, "
                      "'content': '<x>', 'special': false}], 'normalizer': null, " BYTE_LEVEL
                      ", 'post_processor': null, 'decoder': {'type': 'ByteLevel'}, 'model': "
                      "{'type': 'BPE', 'vocab': {'a': 0, 'b': 1, 'ab': 2, '\\u0120': 3, '\\u0120a': "
-                     "6}, 'merges': ['a b', ['\\u0120', 'a']]}}"));
+                     "4}, 'merges': ['a b', ['\\u0120', 'a']]}}"));
     REQUIRE(put_text("tokenizer_config.json",
                      "{'eos_token': {'content': '<end>'}, 'add_bos_token': false, 'chat_template': "
                      "'{{ x }}', 'model_max_length': 1000000000000000019884624838656}"));
     /* the name of the end goes before config.json's number */
-    ggl_gguf *f = converted("model=gpt2 pre=gpt-2 tokens=a,b,ab,\xc4\xa0,<end>,<x>,\xc4\xa0"
-                            "a,[PAD7] token_type=1,1,1,1,3,4,1,5 eos_token_id=4 bos_token_id=1 "
-                            "add_bos_token=0 scores=- add_space_prefix=-");
+    ggl_gguf *f =
+        converted("model=gpt2 pre=gpt-2 tokens=a,b,ab,\xc4\xa0,\xc4\xa0"
+                  "a,<end>,<x>,[PAD7] token_type=1,1,1,1,1,3,4,5 eos_token_id=5 bos_token_id=1 "
+                  "add_bos_token=0 scores=- add_space_prefix=-");
     REQUIRE(f);
     CHECK(is_string(f, "tokenizer.ggml.merges", 0, "a b") &&
           is_string(f, "tokenizer.ggml.merges", 1, "\xc4\xa0 a"));
@@ -227,10 +228,13 @@ TEST(words) {
     REQUIRE(f);
     CHECK_STR(ids_of(f, "The theing x"), "2 4 4 5 1 3");
     ggl_gguf_close(f);
-    REQUIRE(put_words("@@", 100));
-    is_refused("continuing_subword_prefix is '@@'");
-    REQUIRE(put_words("##", 50));
-    is_refused("max_input_chars_per_word is 50");
+    REQUIRE(put_words("@@", 100)); /* other programs know no such model */
+    converts("model=steps tokens=[PAD],[UNK],[CLS],[SEP],the,##ing,th,##e");
+    REQUIRE(put_words("##", 4));
+    f = converted("model=bert");
+    REQUIRE(f);
+    CHECK_STR(ids_of(f, "the theing"), "2 4 1 3");
+    ggl_gguf_close(f);
 
     REQUIRE(remove(test_path("tokenizer.json")) == 0);
     REQUIRE(put_text("vocab.txt", "[PAD]\n[UNK]\r\n[CLS]\n[SEP]\nthe\n##ing\nth\n##e"));
@@ -289,11 +293,28 @@ TEST(broken) {
     static const struct {
         const char *text, *words;
     } list[] = {
-        {"{}", "tokenizer.json: the tokenizer's type 'none' is not supported, only BPE, Unigram "
-               "and WordPiece are"},
+        {"{}", "tokenizer.json: the tokenizer's type 'none' is not supported, only BPE, Unigram, "
+               "WordLevel and WordPiece are; --no-tokenizer leaves the tokenizer out"},
         {"{'model': {'type': 'Unigram', 'vocab': {}}}", "the array 'vocab' is missing"},
-        {"{'model': {'type': 'BPE', 'vocab': {}, 'merges': []}}",
-         "neither works on bytes nor falls back to them is not supported"},
+        {"{'normalizer': {'type': 'NFX'}, 'model': {'type': 'WordLevel', 'vocab': {'a': 0}}}",
+         "normalizer: a step 'NFX' is not known; --no-tokenizer leaves the tokenizer out"},
+        {"{'pre_tokenizer': {'type': 'Split', 'pattern': {'Regex': '(?<=a)b'}, 'behavior': "
+         "'Isolated', 'invert': false}, 'model': {'type': 'WordLevel', 'vocab': {'a': 0}}}",
+         "pre_tokenizer: the pattern '(?<=a)b': at byte 1 of the pattern: this kind of group is "
+         "unknown"},
+        {"{'decoder': {'type': 'Strip', 'content': 'ab', 'start': 1, 'stop': 0}, 'model': {'type': "
+         "'WordLevel', 'vocab': {'a': 0}}}",
+         "decoder: 'content' of a step 'Strip' is a string; it should be a string of one "
+         "character"},
+        {"{'post_processor': {'type': 'X'}, 'model': {'type': 'WordLevel', 'vocab': {'a': 0}}}",
+         "post_processor: a step 'X' is not known"},
+        {"{" BYTE_LEVEL ", 'model': {'vocab': {'a': 0}, 'merges': [], 'dropout': 0.1}}",
+         "model: a 'dropout' of 0.1"},
+        {"{" BYTE_LEVEL ", 'added_tokens': [{'id': 3, 'content': '<a>'}], 'model': {'vocab': {'a': "
+         "0, 'b': 2}, 'merges': []}}",
+         "added_tokens: '<a>' is listed with the id 3, but the library that defines this file "
+         "gives "
+         "it 2"},
         {"{" BYTE_LEVEL ", 'model': {'vocab': [], 'merges': []}}", "the object 'vocab' is missing"},
         {"{" BYTE_LEVEL ", 'model': {'vocab': {'a': -1}, 'merges': []}}",
          "the id of token 'a' is not a whole number"},
@@ -311,7 +332,7 @@ TEST(broken) {
         {"{" BYTE_LEVEL ", 'model': {'vocab': {'a': 0}, 'merges': ['ab']}}",
          "merge 0, 'ab', is not two tokens"},
         {"{" BYTE_LEVEL ", 'model': {'vocab': {'a': 0}, 'merges': [['a', 'b c']]}}",
-         "merge 0, 'a b c', is not two tokens"},
+         "merge 0: the vocabulary has no token 'b c'"},
         {"{" BYTE_LEVEL ", 'model': {'vocab': {'a': 0}, 'merges': [3]}}",
          "merge 0, '', is not two tokens"},
         {"{" BYTE_LEVEL ", 'added_tokens': [{}], 'model': {'vocab': {'a': 0}, 'merges': []}}",

@@ -402,7 +402,7 @@ class Wordpiece(Vocabulary):
         text = "".join(c.decode() for c in characters(data) if len(c) > 1 or c[0] < 0x80)
         out = ""
         for c in text:
-            if c in "\0\ufffd" or (unicodedata.category(c)[0] == "C" and c not in "\t\n\r"):
+            if c in "\0\ufffd" or (unicodedata.category(c) in ("Cc", "Cf", "Co", "Cs") and c not in "\t\n\r"):
                 continue
             blocks = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
                       (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F))
@@ -437,12 +437,17 @@ class Wordpiece(Vocabulary):
         return out
 
     def decode(self, ids):
-        texts = {i: s if s in (".", ",", "!", "?") else " " + s for s, i in self.begin.items()}
-        texts.update({i: s for s, i in self.go_on.items()})
+        """As the library's decoder: a space before each piece but the first and those that go on, and then none before some signs."""
+        texts = {i: s for s, i in self.begin.items()}
         texts[4] = "[user]"
-        out = "".join(texts.get(i, "") for i in ids)
-        first = next((i for i in ids if i not in (0, 2, 3)), None)
-        return (out[1:] if first in self.begin.values() and texts[first].startswith(" ") else out).encode()
+        go_on, out = {i: s for s, i in self.go_on.items()}, ""
+        for n, i in enumerate(i for i in ids if i in texts or i in go_on):
+            piece = ("##" + go_on[i] if n == 0 else go_on[i]) if i in go_on else texts[i] if n == 0 else " " + texts[i]
+            for old, new in ((" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't"), (" 'm", "'m"),
+                             (" do not", " don't"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re")):
+                piece = piece.replace(old, new)
+            out += piece
+        return out.encode()
 
 
 # --- BPE over characters, as Gemma 4 has it, and words between white space

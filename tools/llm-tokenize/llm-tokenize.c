@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json_write.h"
 #include "common/amounts.h"
 #include "common/args.h"
 #include "common/hints.h"
@@ -174,7 +175,6 @@ static int take_brackets(char *s, int code) {
 /* Reads ids separated by commas or white space, with or without brackets, as --ids prints them.
  * Returns -1, or an exit code. */
 static int read_ids(const llm_tokenizer *t, char *s, int code, llm_tokens *ids) {
-    size_t cap = 0;
     ids->n = 0;
     if (take_brackets(s, code) >= 0)
         return code;
@@ -189,7 +189,7 @@ static int read_ids(const llm_tokenizer *t, char *s, int code, llm_tokens *ids) 
         if (range || id >= (uint64_t)llm_tokenizer_n_vocab(t))
             return tool_error(TOOL, 1, "--decode: there is no token %s; the last id is %d", s,
                               (int)llm_tokenizer_n_vocab(t) - 1);
-        if (!ggl_grow(&ids->id, &cap, ids->n + 1, sizeof *ids->id))
+        if (!ggl_grow(&ids->id, &ids->cap, ids->n + 1, sizeof *ids->id))
             return tool_error(TOOL, 1, "out of memory");
         ids->id[ids->n++] = (int32_t)id;
         s += n;
@@ -198,8 +198,33 @@ static int read_ids(const llm_tokenizer *t, char *s, int code, llm_tokens *ids) 
     return -1;
 }
 
-static int decode(const llm_tokenizer *t, const options *o) {
+/* Decodes a list of ids, and prints it as it is, or with --json-lines as a JSON string in a line. */
+static int decode_list(const llm_tokenizer *t, const options *o, char *list, int code_of_mistakes,
+                       llm_tokens *ids) {
     ggl_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    int code = read_ids(t, list, code_of_mistakes, ids);
+    if (code >= 0)
+        return code;
+    if (llm_detokenize(t, ids->id, ids->n, o->special, &text, &size, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (o->json_lines) {
+        llm_json_out out = {0};
+        llm_json_put_string(&out, (ggl_str){text, size});
+        code = out.failed ? tool_error(TOOL, 1, "out of memory") : 0;
+        if (code == 0)
+            printf("%s\n", out.s);
+        ggl_free(out.s);
+    } else {
+        code = 0;
+        fwrite(text, 1, size, stdout);
+    }
+    ggl_free(text);
+    return code;
+}
+
+static int decode(const llm_tokenizer *t, const options *o) {
     bool from_stdin = strcmp(o->decode, "-") == 0;
     size_t n = strlen(o->decode);
     char *list = from_stdin ? tool_read_raw_text(TOOL, "-", SIZE_MAX, &n) : malloc(n + 1);
@@ -208,16 +233,14 @@ static int decode(const llm_tokenizer *t, const options *o) {
     if (!from_stdin)
         memcpy(list, o->decode, n + 1);
     llm_tokens ids = {0};
-    char *text = NULL;
-    size_t size = 0;
-    int code = read_ids(t, list, from_stdin ? 1 : 2, &ids);
-    if (code < 0) {
-        ggl_status s = llm_detokenize(t, ids.id, ids.n, o->special, &text, &size, &err);
-        code = s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
+    int code = 0;
+    for (char *next = list, *line = list; code == 0 && line; line = next) {
+        next = o->json_lines ? strchr(line, '\n') : NULL;
+        if (next)
+            *next++ = '\0';
+        if (!o->json_lines || line[strspn(line, " \t\r")])
+            code = decode_list(t, o, line, from_stdin ? 1 : 2, &ids);
     }
-    if (text)
-        fwrite(text, 1, size, stdout);
-    ggl_free(text);
     llm_tokens_fini(&ids);
     free(list);
     return code;
@@ -372,8 +395,6 @@ static const char *wrong_options(const options *o) {
         return "--chat-template is for --chat FILE";
     if (n_sources > 1)
         return "-p, -f, --stdin, --decode, --chat and --show cannot be used together";
-    if (o->json_lines && o->decode)
-        return "--json-lines and --decode cannot be used together";
     if ((o->decode || o->show) && (o->ids || o->show_count))
         return "--ids and --show-count are for texts, and do not go with --decode and --show";
     if (o->chat && (!o->bos || o->special || o->json_lines))
@@ -422,7 +443,8 @@ static int show_tokens(int argc, char **argv) {
          .help = "text from a file; \"-\", the default: from stdin"},
         {"--stdin", ARG_FLAG, &o.from_stdin, .help = "text from stdin"},
         {"--json-lines", ARG_FLAG, &o.json_lines,
-         .help = "the text is JSON strings, one on each line; prints a line of ids for each"},
+         .help = "the text is JSON strings, one on each line; prints a line of ids for each; with "
+                 "--decode: lists of ids, one on each line; prints a JSON string for each"},
         {"--ids", ARG_FLAG, &o.ids, .help = "print ids only: [1, 2, 3]"},
         {"--no-bos", ARG_UNFLAG, &o.bos, .help = "do not add the file's begin (and end) tokens"},
         {"--no-parse-special", ARG_UNFLAG, &o.parse_special,
