@@ -15,6 +15,7 @@
 #include "merge_queue.h"
 #include "pretok.h"
 #include "tokenizer_impl.h"
+#include "word_memory.h"
 
 /* --- texts -------------------------------------------------------------------------------------- */
 
@@ -227,7 +228,7 @@ typedef struct step_model_run {
     best_path path;
     char *run; /* Unigram: unknown characters that are not emitted yet */
     size_t n_run, cap_run;
-    struct step_words *words; /* BPE: what words became; NULL: nothing yet */
+    word_memory words; /* BPE */
 } step_model_run;
 GGL_NODISCARD ggl_status llm_step_model_piece(step_model_run *r, const char *s,
                                               size_t n); /* n > 0 */

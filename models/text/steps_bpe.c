@@ -6,69 +6,10 @@
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/steps.h"
-#include "ggl/internal/xxh64.h"
 #include "steps_model.h"
 #include "unicode.h"
 
-/* --- words that were seen -------------------------------------------------------------------------- */
-
-enum { N_WORDS = 1 << 12, LONGEST_WORD = 256, MOST_WORD_BYTES = 1 << 20, LONG_TEXT = 64 };
-
-/* A word has one place, where it takes that of another. */
-typedef struct word_place {
-    uint64_t hash;
-    uint32_t at, n, n_ids; /* of its bytes, and behind them of its ids; n 0: the place is free */
-} word_place;
-
-struct step_words {
-    word_place place[N_WORDS];
-    char *bytes; /* of all words: a word, then its ids */
-    size_t n, cap;
-};
-
-void llm_step_words_free(struct step_words *w) {
-    if (w)
-        ggl_free(w->bytes);
-    ggl_free(w);
-}
-
-static uint64_t hash_of(const char *s, size_t n) {
-    ggl_xxh64 h;
-    ggl_xxh64_begin(&h);
-    ggl_xxh64_add(&h, s, n);
-    return ggl_xxh64_end(&h);
-}
-
-/* Appends what the word became. False: it is not known. */
-static bool recall(step_model_run *r, const char *s, size_t n, uint64_t hash, ggl_status *status) {
-    const word_place *p = &r->words->place[hash % N_WORDS];
-    if (p->n != n || p->hash != hash || memcmp(r->words->bytes + p->at, s, n) != 0)
-        return false;
-    *status = GGL_OK;
-    if (!ggl_grow(&r->out->id, &r->out->cap, r->out->n + p->n_ids, sizeof *r->out->id))
-        *status = llm_step_no_memory(r->err);
-    else if (p->n_ids > 0)
-        memcpy(r->out->id + r->out->n, r->words->bytes + p->at + n, p->n_ids * sizeof *r->out->id);
-    r->out->n += *status == GGL_OK ? p->n_ids : 0;
-    return true;
-}
-
-/* Notes that a word became the ids from `first` on. Without memory, nothing is noted. */
-static void note(step_model_run *r, const char *s, size_t n, uint64_t hash, size_t first) {
-    struct step_words *w = r->words;
-    const size_t n_ids = r->out->n - first, bytes = n + n_ids * sizeof *r->out->id;
-    if (w->n + bytes > MOST_WORD_BYTES) {
-        memset(w->place, 0, sizeof w->place);
-        w->n = 0;
-    }
-    if (!ggl_grow(&w->bytes, &w->cap, w->n + bytes, 1))
-        return;
-    memcpy(w->bytes + w->n, s, n);
-    if (n_ids > 0)
-        memcpy(w->bytes + w->n + n, r->out->id + first, n_ids * sizeof *r->out->id);
-    w->place[hash % N_WORDS] = (word_place){hash, (uint32_t)w->n, (uint32_t)n, (uint32_t)n_ids};
-    w->n += bytes;
-}
+enum { LONG_TEXT = 64 }; /* bytes: a longer one is cut where it can be */
 
 /* --- a word ---------------------------------------------------------------------------------------- */
 
@@ -181,16 +122,13 @@ static ggl_status merge_word(step_model_run *r, const char *s, size_t n) {
 
 /* Appends what a word, or a part of one, became. */
 static ggl_status add_word(step_model_run *r, const char *s, size_t n) {
-    if (n > LONGEST_WORD || (!r->words && !(r->words = ggl_calloc(1, sizeof *r->words))))
-        return merge_word(r, s, n);
-    const uint64_t hash = hash_of(s, n);
     const size_t first = r->out->n, lost = r->out->lost;
-    ggl_status status;
-    if (recall(r, s, n, hash, &status))
-        return status;
-    status = merge_word(r, s, n);
+    uint64_t key;
+    if (llm_word_recall(&r->words, s, n, r->out, &key))
+        return GGL_OK;
+    const ggl_status status = merge_word(r, s, n);
     if (status == GGL_OK && r->out->lost == lost)
-        note(r, s, n, hash, first);
+        llm_word_note(&r->words, s, n, key, r->out, first);
     return status;
 }
 

@@ -277,5 +277,5 @@ void llm_step_model_run_fini(step_model_run *r) {
     ggl_free(r->word);
     llm_best_path_fini(&r->path);
     ggl_free(r->run);
-    llm_step_words_free(r->words);
+    llm_word_memory_fini(&r->words);
 }

@@ -24,6 +24,5 @@ GGL_NODISCARD ggl_status llm_step_model_put(step_model_run *r, int32_t id);
 GGL_NODISCARD ggl_status llm_step_bpe_read(step_model *m, llm_tokenizer *t, const ggl_gguf *file,
                                            const json_value *model, ggl_error *err);
 GGL_NODISCARD ggl_status llm_step_bpe(step_model_run *r, const char *s, size_t n);
-void llm_step_words_free(struct step_words *w);
 
 #endif

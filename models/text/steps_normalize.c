@@ -441,9 +441,15 @@ typedef struct place {
     size_t at, zero; /* characters */
 } place;
 
+/* Writes what a string became: character by character in the place of its own, and what is longer in the place of the last one. */
 static bool put_at(step_text *out, place *p, ggl_str old, ggl_str new) {
-    const bool ok = llm_step_put(out, new.s, new.n, p->at < p->zero);
-    p->at += out->n > 0 ? count(old.s, old.n) : 0;
+    const size_t n_old = count(old.s, old.n);
+    bool ok = true;
+    for (size_t i = 0, k = 0, len; i < new.n &&ok; i += len, k++) {
+        len = llm_utf8_length(new.s + i, new.n - i);
+        ok = llm_step_put(out, new.s + i, len, p->at + (k < n_old ? k : n_old - 1) < p->zero);
+    }
+    p->at += out->n > 0 ? n_old : 0;
     return ok;
 }
 

@@ -406,14 +406,14 @@ static bool ends_with_text(const llm_tokenizer *t, const llm_tokens *list) {
 }
 
 /* Encodes a text without special tokens. */
-static ggl_status encode(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
+static ggl_status encode(const llm_tokenizer *t, const char *text, size_t n, const llm_stretch *how,
                          llm_tokens *out, ggl_error *err) {
     const size_t first = out->n, lost = out->lost;
-    if (t->remembered && llm_remembered_find(t->remembered, text, n, goes_on, out))
+    if (t->remembered && llm_remembered_find(t->remembered, text, n, how->goes_on, out))
         return GGL_OK;
-    const ggl_status s = t->kind->encode(t, text, n, goes_on, out, err);
+    const ggl_status s = t->kind->encode(t, text, n, how, out, err);
     if (t->remembered && s == GGL_OK)
-        llm_remembered_put(t->remembered, text, n, goes_on, out, first, out->lost - lost);
+        llm_remembered_put(t->remembered, text, n, how->goes_on, out, first, out->lost - lost);
     return s;
 }
 
@@ -436,6 +436,7 @@ typedef struct job {
     size_t n;
     llm_tokens *out;
     ggl_error *err;
+    word_memory *words;
 } job;
 
 /* Encodes special tokens and the text between them, of the part between two bytes. */
@@ -473,7 +474,8 @@ static ggl_status tokenize_parts(const job *j, size_t from, size_t to, unsigned 
                            ? white_before(text + start, end - start)
                            : 0;
         if (end - white > start)
-            s = encode(t, text + start, end - white - start, goes_on && start == 0, out, err);
+            s = encode(t, text + start, end - white - start,
+                       &(llm_stretch){goes_on && start == 0, j->words}, out, err);
         if (n_found == 0)
             break;
         int32_t id = found[--n_found].id;
@@ -544,7 +546,8 @@ static ggl_status append_ends(const int32_t *list, size_t n, int32_t one, llm_to
 ggl_status llm_tokenize_marked(const llm_tokenizer *t, const llm_marks *marks,
                                const llm_spans *given, const char *text, size_t n, unsigned flags,
                                llm_tokens *out, ggl_error *err) {
-    const job j = {t, marks, given, text, n, out, err};
+    word_memory words = {0};
+    const job j = {t, marks, given, text, n, out, err, &words};
     ggl_status s = GGL_OK;
     if (flags & LLM_TOKENIZE_BOS)
         s = append_ends(t->before, t->n_before, t->add_bos ? t->bos : -1, out, err);
@@ -552,6 +555,7 @@ ggl_status llm_tokenize_marked(const llm_tokenizer *t, const llm_marks *marks,
         s = tokenize_marked(&j, flags);
     if (s == GGL_OK && (flags & LLM_TOKENIZE_BOS))
         s = append_ends(t->after, t->n_after, t->add_eos ? t->eos : -1, out, err);
+    llm_word_memory_fini(&words);
     return s;
 }
 

@@ -278,6 +278,7 @@ typedef struct bpe_run {
     merge_queue queue;
     char *spelled;
     size_t cap_spelled;
+    word_memory *words;
 } bpe_run;
 
 /* Two symbols can be joined if the merges list them. */
@@ -346,8 +347,7 @@ static bool is_white(const char *word, size_t n) {
     return len > 0 && (llm_unicode_properties(llm_unicode_decode(word, len)) & UNICODE_WHITE);
 }
 
-static ggl_status encode_word(void *context, const char *word, size_t n) {
-    bpe_run *r = context;
+static ggl_status merge_word(bpe_run *r, const char *word, size_t n) {
     if (r->m->pre.drop_white && is_white(word, n)) /* all of the word is white space */
         return GGL_OK;
     int32_t whole = may_be_whole(r->m, word, n) ? whole_word(r, word, n) : -1;
@@ -364,6 +364,18 @@ static ggl_status encode_word(void *context, const char *word, size_t n) {
     return s;
 }
 
+static ggl_status encode_word(void *context, const char *word, size_t n) {
+    bpe_run *r = context;
+    const size_t first = r->out->n, lost = r->out->lost;
+    uint64_t key;
+    if (llm_word_recall(r->words, word, n, r->out, &key))
+        return GGL_OK;
+    const ggl_status s = merge_word(r, word, n);
+    if (s == GGL_OK && r->out->lost == lost)
+        llm_word_note(r->words, word, n, key, r->out, first);
+    return s;
+}
+
 /* Replaces spaces by U+2581; n bytes become at most 3 n. Returns the new length. */
 static size_t put_marks(const char *text, size_t n, char *out) {
     size_t used = 0;
@@ -375,9 +387,9 @@ static size_t put_marks(const char *text, size_t n, char *out) {
     return used;
 }
 
-static ggl_status encode_plain(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
-                               ggl_error *err) {
-    bpe_run r = {.t = t, .m = t->state, .out = out, .err = err};
+static ggl_status encode_plain(const llm_tokenizer *t, const char *text, size_t n,
+                               const llm_stretch *how, llm_tokens *out, ggl_error *err) {
+    bpe_run r = {.t = t, .m = t->state, .out = out, .err = err, .words = how->words};
     char *changed = NULL; /* the changed text, if it needs changes */
     size_t cap = 0;
     ggl_status s = GGL_OK;
@@ -404,12 +416,11 @@ static ggl_status encode_plain(const llm_tokenizer *t, const char *text, size_t 
     return s;
 }
 
-static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
-                             llm_tokens *out, ggl_error *err) {
-    (void)goes_on;
+static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n,
+                             const llm_stretch *how, llm_tokens *out, ggl_error *err) {
     const bpe *m = t->state;
-    return m->has_dna ? llm_dna_encode(&m->dna, t, &m->piece, text, n, encode_plain, out, err)
-                      : encode_plain(t, text, n, out, err);
+    return m->has_dna ? llm_dna_encode(&m->dna, t, &m->piece, text, n, encode_plain, how, out, err)
+                      : encode_plain(t, text, n, how, out, err);
 }
 
 /* The runtime has two lists: pieces, and with `dna` its groups of letters. */

@@ -47,13 +47,14 @@ static ggl_status encode_letters(const dna *d, const llm_tokenizer *t, const ggl
 ggl_status llm_dna_encode(const dna *d, const llm_tokenizer *t, const ggl_index *pieces,
                           const char *text, size_t n,
                           ggl_status (*plain)(const llm_tokenizer *t, const char *text, size_t n,
-                                              llm_tokens *out, ggl_error *err),
-                          llm_tokens *out, ggl_error *err) {
+                                              const llm_stretch *how, llm_tokens *out,
+                                              ggl_error *err),
+                          const llm_stretch *how, llm_tokens *out, ggl_error *err) {
     ggl_status s = GGL_OK;
     while (n > 0 && s == GGL_OK) {
         size_t open = find(text, n, OPEN);
         if (open > 0)
-            s = plain(t, text, open, out, err);
+            s = plain(t, text, open, how, out, err);
         if (open == n || s != GGL_OK)
             break;
         text += open + OPEN.n;

@@ -16,11 +16,10 @@ bool llm_dna_find(dna *d, const llm_tokenizer *t, const ggl_index *pieces);
 ggl_str llm_dna_text(ggl_str piece);
 /* Encodes a text; `plain` encodes the parts outside of <dna> and </dna>. An incomplete group is
  * filled up with A; small letters count as capital ones. */
-GGL_NODISCARD ggl_status llm_dna_encode(const dna *d, const llm_tokenizer *t,
-                                        const ggl_index *pieces, const char *text, size_t n,
-                                        ggl_status (*plain)(const llm_tokenizer *t,
-                                                            const char *text, size_t n,
-                                                            llm_tokens *out, ggl_error *err),
-                                        llm_tokens *out, ggl_error *err);
+GGL_NODISCARD ggl_status llm_dna_encode(
+    const dna *d, const llm_tokenizer *t, const ggl_index *pieces, const char *text, size_t n,
+    ggl_status (*plain)(const llm_tokenizer *t, const char *text, size_t n, const llm_stretch *how,
+                        llm_tokens *out, ggl_error *err),
+    const llm_stretch *how, llm_tokens *out, ggl_error *err);
 
 #endif

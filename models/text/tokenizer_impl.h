@@ -9,6 +9,7 @@
 #include "llm/internal/tokenizer.h"
 #include "special_tokens.h"
 #include "tokenizer_table.h"
+#include "word_memory.h"
 
 /* tokenizer.ggml.token_type */
 enum {
@@ -53,6 +54,12 @@ typedef struct llm_tokenizer_tables {
     const struct dna *dna;                 /* tokenizer_dna.h; NULL: none */
 } llm_tokenizer_tables;
 
+/* How a text between special tokens is encoded. */
+typedef struct llm_stretch {
+    bool goes_on;       /* no space is put before it */
+    word_memory *words; /* of the whole text */
+} llm_stretch;
+
 /* A text between marks of pictures, for kinds that find special tokens themselves. */
 typedef struct llm_parts {
     const char *text;
@@ -74,8 +81,8 @@ typedef struct llm_tokenizer_kind {
     /* Returns the text of a token that is neither control nor user-defined. Text that differs
      * from the piece is allocated in t->arena. s NULL: out of memory. */
     ggl_str (*text)(llm_tokenizer *t, int32_t id);
-    /* Appends the ids of text between special tokens; n > 0. goes_on: no space is put before it. */
-    ggl_status (*encode)(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
+    /* Appends the ids of text between special tokens; n > 0. */
+    ggl_status (*encode)(const llm_tokenizer *t, const char *text, size_t n, const llm_stretch *how,
                          llm_tokens *out, ggl_error *err);
     /* Instead of encode: appends the ids of a text with its special tokens. */
     ggl_status (*parts)(const llm_tokenizer *t, const llm_parts *p);

@@ -94,9 +94,9 @@ static size_t last_length(const char *s, size_t n) {
     return 1;
 }
 
-static ggl_status plamo2_encode(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
-                                llm_tokens *out, ggl_error *err) {
-    (void)goes_on;
+static ggl_status plamo2_encode(const llm_tokenizer *t, const char *text, size_t n,
+                                const llm_stretch *how, llm_tokens *out, ggl_error *err) {
+    (void)how;
     const plamo2 *m = t->state;
     plamo2_run r = {t, out, err};
     best_path path = {.tokens = &m->tokens,

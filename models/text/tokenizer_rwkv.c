@@ -97,9 +97,9 @@ static ggl_str rwkv_text(llm_tokenizer *t, int32_t id) {
 
 /* Finds the longest token at each byte from the end of the text backward, then picks from the
  * start. */
-static ggl_status rwkv_encode(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
-                              llm_tokens *out, ggl_error *err) {
-    (void)goes_on;
+static ggl_status rwkv_encode(const llm_tokenizer *t, const char *text, size_t n,
+                              const llm_stretch *how, llm_tokens *out, ggl_error *err) {
+    (void)how;
     const rwkv *m = t->state;
     int32_t *longest = ggl_calloc(n, sizeof *longest), state = 0; /* automaton nodes; 0: none */
     if (!longest)

@@ -110,6 +110,7 @@ typedef struct spm_run {
     symbol *sym;
     size_t n_sym, cap_sym;
     merge_queue queue;
+    word_memory *words;
 } spm_run;
 
 static ggl_status run_no_memory(spm_run *r) {
@@ -137,15 +138,26 @@ static ggl_status emit_single(spm_run *r, const symbol *s) {
                    : llm_append_bytes(r->t, r->m->byte, r->text + s->at, s->n, r->out, r->err);
 }
 
-/* Encodes the current segment and empties it. */
-static ggl_status flush_segment(spm_run *r) {
+static ggl_status merge_segment(spm_run *r) {
     ggl_status s = GGL_OK;
     if (!llm_merge_all(&r->queue, r->sym, (uint32_t)r->n_sym, find_piece, r))
         return run_no_memory(r);
-    for (uint32_t i = r->n_sym > 0 ? 0 : NO_SYMBOL; i != NO_SYMBOL && s == GGL_OK;
-         i = r->sym[i].next)
+    for (uint32_t i = 0; i != NO_SYMBOL && s == GGL_OK; i = r->sym[i].next)
         s = r->sym[i].id >= 0 ? llm_tokens_append(r->out, r->sym[i].id, r->err)
                               : emit_single(r, &r->sym[i]);
+    return s;
+}
+
+/* Encodes the current segment and empties it. */
+static ggl_status flush_segment(spm_run *r) {
+    const size_t first = r->out->n;
+    uint64_t key;
+    ggl_status s = GGL_OK;
+    if (r->n_sym > 0 && !llm_word_recall(r->words, r->text, r->n, r->out, &key)) {
+        s = merge_segment(r);
+        if (s == GGL_OK)
+            llm_word_note(r->words, r->text, r->n, key, r->out, first);
+    }
     r->n = r->n_sym = 0;
     return s;
 }
@@ -170,16 +182,16 @@ static ggl_status add_character(spm_run *r, const char *c, size_t n) {
     return GGL_OK;
 }
 
-static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
-                             llm_tokens *out, ggl_error *err) {
+static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n,
+                             const llm_stretch *how, llm_tokens *out, ggl_error *err) {
     /* indices have 32 bits, and a space becomes 3 bytes */
     if (n > UINT32_MAX / 4)
         return ggl_fail(err, GGL_LIMIT, "a text of %zu bytes is too long, at most %u are supported",
                         n, UINT32_MAX / 4);
-    spm_run r = {.t = t, .m = t->state, .out = out, .err = err};
+    spm_run r = {.t = t, .m = t->state, .out = out, .err = err, .words = how->words};
     const bool merges = r.m->merge_spaces;
     /* with merge_spaces, spaces wait for the next character, and so does that before the text */
-    bool waits = r.m->add_space_prefix && !goes_on, started = !merges || goes_on;
+    bool waits = r.m->add_space_prefix && !how->goes_on, started = !merges || how->goes_on;
     ggl_status s = GGL_OK;
     if (waits && !merges)
         s = add_character(&r, llm_space, 3);

@@ -113,7 +113,7 @@ static ggl_status normalize_added(steps *m, llm_tokenizer *t, step_memory *memor
                                              &(step_line){.s = p.s, .n = p.n}, text, &line, err);
     if (s != GGL_OK)
         return s;
-    if (line.n == 0)
+    if (line.n == 0) /* the library would find it anywhere */
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "added_tokens: nothing is left of '%.*s' after the normalizer",
                         (int)ggl_utf8_cut(p.s, p.n, 60), p.s);
@@ -155,7 +155,8 @@ static ggl_status index_added(steps *m, llm_tokenizer *t, ggl_error *err) {
     for (size_t i = 0; i < list->n && s == GGL_OK; i++) {
         const step_added *x = &list->item[i];
         s = normalize_added(m, t, &memory, text, x, err);
-        if (s == GGL_OK && x->normalized)
+        if (s == GGL_OK && x->normalized &&
+            m->spelled[x->id].n > 0) /* else nothing is left of it, and it is not found */
             s = add_token(&list->normalized, &list->has_normalized, m->spelled[x->id], i, err);
         else if (s == GGL_OK)
             s = add_token(&list->raw, &list->has_raw, t->piece[x->id], i, err);

@@ -284,15 +284,15 @@ static ggl_status encode_folded(const llm_tokenizer *t, const char *text, size_t
     return s;
 }
 
-static ggl_status unigram_encode(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
-                                 llm_tokens *out, ggl_error *err) {
+static ggl_status unigram_encode(const llm_tokenizer *t, const char *text, size_t n,
+                                 const llm_stretch *how, llm_tokens *out, ggl_error *err) {
     const unigram *m = t->state;
     char *folded = NULL;
     size_t n_folded, cap = 0;
     if (!m->fold.lower && !m->fold.strip)
-        return encode_folded(t, text, n, goes_on, out, err);
+        return encode_folded(t, text, n, how->goes_on, out, err);
     const ggl_status s = llm_fold_text(&m->fold, text, n, &folded, &n_folded, &cap)
-                             ? encode_folded(t, folded, n_folded, goes_on, out, err)
+                             ? encode_folded(t, folded, n_folded, how->goes_on, out, err)
                              : ggl_fail(err, GGL_NOMEM, "out of memory for a text");
     ggl_free(folded);
     return s;

@@ -202,9 +202,9 @@ static bool encode_word(void *context, const char *s, size_t n, bool is_long) {
     return r->status == GGL_OK;
 }
 
-static ggl_status wordpiece_encode(const llm_tokenizer *t, const char *text, size_t n, bool goes_on,
-                                   llm_tokens *out, ggl_error *err) {
-    (void)goes_on;
+static ggl_status wordpiece_encode(const llm_tokenizer *t, const char *text, size_t n,
+                                   const llm_stretch *how, llm_tokens *out, ggl_error *err) {
+    (void)how;
     const wordpiece *m = t->state;
     wordpiece_run r = {.t = t, .out = out, .err = err};
     bert_words words = {.fold = m->fold, .word = encode_word, .context = &r};

@@ -1,8 +1,8 @@
 #include "unicode.h"
 
-/* Returns the last range that begins at c or before. */
-static int find_range(const struct unicode_range *ranges, int n, uint32_t c) {
-    int low = 0, high = n; /* the range is in [low, high) */
+/* Returns the last range that begins at c or before. block: the last range that begins at or before each 256th code point. */
+static int find_range(const struct unicode_range *ranges, const uint16_t *block, uint32_t c) {
+    int low = block[c >> 8], high = block[(c >> 8) + 1] + 1; /* the range is in [low, high) */
     while (high - low > 1) {
         int middle = low + (high - low) / 2;
         if (ranges[middle].first <= c)
@@ -16,14 +16,17 @@ static int find_range(const struct unicode_range *ranges, int n, uint32_t c) {
 unsigned llm_unicode_properties(uint32_t c) {
     return c < 128 ? llm_unicode_ascii[c]
                    : llm_unicode_kinds[llm_unicode_ranges[find_range(llm_unicode_ranges,
-                                                                     llm_n_unicode_ranges, c)]
+                                                                     llm_unicode_blocks, c)]
                                            .kind];
 }
 
 static uint32_t step_bits(uint32_t c) {
-    return llm_unicode_step_kinds[llm_unicode_step_ranges[find_range(llm_unicode_step_ranges,
-                                                                     llm_n_unicode_step_ranges, c)]
-                                      .kind];
+    return c < 128
+               ? llm_unicode_step_ascii[c]
+               : llm_unicode_step_kinds[llm_unicode_step_ranges[find_range(llm_unicode_step_ranges,
+                                                                           llm_unicode_step_blocks,
+                                                                           c)]
+                                            .kind];
 }
 
 unsigned llm_unicode_step(uint32_t c) {
@@ -81,6 +84,12 @@ int llm_unicode_decompose(uint32_t c, uint32_t out[UNICODE_MOST_PARTS]) {
     const uint32_t low21 = (1u << 21) - 1;
     if (c - HANGUL < 11172)
         return decompose_hangul(c, out);
+    if (c < 0xc0 ||
+        (c >= 0x3100 &&
+         c < 0xf900)) { /* letters without accents, Chinese characters: no decomposition begins here */
+        out[0] = c;
+        return 1;
+    }
     const uint64_t pair =
         find_triple(llm_unicode_decompositions, llm_n_unicode_decompositions, 1, c);
     out[0] = c;

@@ -69,12 +69,14 @@ struct unicode_range {
 extern const uint16_t llm_unicode_kinds[]; /* properties */
 extern const struct unicode_range llm_unicode_ranges[];
 extern const int llm_n_unicode_ranges;
+extern const uint16_t llm_unicode_blocks[], llm_unicode_step_blocks[]; /* [0x1101] */
 extern const uint16_t llm_unicode_ascii[128];
 
 extern const uint32_t
     llm_unicode_step_kinds[]; /* STEP_* bits, then 6 bits of unicode_cluster, then the script */
 extern const struct unicode_range llm_unicode_step_ranges[];
 extern const int llm_n_unicode_step_ranges;
+extern const uint32_t llm_unicode_step_ascii[128];
 
 struct unicode_compatible {
     uint32_t c, at, n; /* becomes llm_unicode_compatible_text[at .. at + n) */

@@ -236,8 +236,8 @@ def draw(rng, T):
             lambda: O.Sequence([O.ByteLevel(), template(O, rng, cls, sep)])])()
     t = T["Tokenizer"].from_str(t.to_str())
     alike = [normalizer.normalize_str(a.content) if normalizer else a.content for a in t.get_added_tokens_decoder().values() if a.normalized]
-    if len(set(alike)) < len(alike):
-        raise ValueError("the library takes any of the tokens that the normalizer makes alike")
+    if len(set(alike)) < len(alike) or "" in alike:
+        raise ValueError("the library takes any of the tokens that the normalizer makes alike, and finds one anywhere of which nothing is left")
     return t
 
 

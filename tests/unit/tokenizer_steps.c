@@ -184,10 +184,10 @@ TEST(refusals) {
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         refuse(write_steps("? a \xe3\x80\x80", list[i].json),
-               i >= 1 && (strstr(list[i].words, "not known") ||
-                          strstr(list[i].words, "no character") ||
-                          strstr(list[i].words, "nothing is left") ||
-                          strstr(list[i].words, "dropout"))
+               i >= 1 &&
+                       (strstr(list[i].words, "not known") ||
+                        strstr(list[i].words, "no character") || strstr(list[i].words, "dropout") ||
+                        strstr(list[i].words, "nothing is left"))
                    ? GGL_UNSUPPORTED
                    : GGL_FORMAT,
                list[i].words);
