@@ -124,11 +124,14 @@ static ggl_status merge_word(step_model_run *r, const char *s, size_t n) {
 static ggl_status add_word(step_model_run *r, const char *s, size_t n) {
     const size_t first = r->out->n, lost = r->out->lost;
     uint64_t key;
-    if (llm_word_recall(&r->words, s, n, r->out, &key))
-        return GGL_OK;
-    const ggl_status status = merge_word(r, s, n);
-    if (status == GGL_OK && r->out->lost == lost)
-        llm_word_note(&r->words, s, n, key, r->out, first);
+    const int known = llm_word_recall(&r->words, s, n, r->out, &key);
+    ggl_status status = known < 0 ? llm_step_no_memory(r->err) : GGL_OK;
+    if (known)
+        return status;
+    status = merge_word(r, s, n);
+    if (status == GGL_OK && r->out->lost == lost &&
+        !llm_word_note(&r->words, s, n, key, r->out, first))
+        status = llm_step_no_memory(r->err);
     return status;
 }
 

@@ -368,12 +368,12 @@ static ggl_status encode_word(void *context, const char *word, size_t n) {
     bpe_run *r = context;
     const size_t first = r->out->n, lost = r->out->lost;
     uint64_t key;
-    if (llm_word_recall(r->words, word, n, r->out, &key))
-        return GGL_OK;
+    const int known = llm_word_recall(r->words, word, n, r->out, &key);
+    if (known)
+        return known < 0 ? GGL_NOMEM : GGL_OK;
     const ggl_status s = merge_word(r, word, n);
-    if (s == GGL_OK && r->out->lost == lost)
-        llm_word_note(r->words, word, n, key, r->out, first);
-    return s;
+    const bool lossless = s == GGL_OK && r->out->lost == lost;
+    return lossless && !llm_word_note(r->words, word, n, key, r->out, first) ? GGL_NOMEM : s;
 }
 
 /* Replaces spaces by U+2581; n bytes become at most 3 n. Returns the new length. */

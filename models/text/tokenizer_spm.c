@@ -151,13 +151,13 @@ static ggl_status merge_segment(spm_run *r) {
 /* Encodes the current segment and empties it. */
 static ggl_status flush_segment(spm_run *r) {
     const size_t first = r->out->n;
-    uint64_t key;
-    ggl_status s = GGL_OK;
-    if (r->n_sym > 0 && !llm_word_recall(r->words, r->text, r->n, r->out, &key)) {
+    uint64_t key = 0;
+    const int known = r->n_sym > 0 ? llm_word_recall(r->words, r->text, r->n, r->out, &key) : 1;
+    ggl_status s = known < 0 ? run_no_memory(r) : GGL_OK;
+    if (known == 0)
         s = merge_segment(r);
-        if (s == GGL_OK)
-            llm_word_note(r->words, r->text, r->n, key, r->out, first);
-    }
+    if (known == 0 && s == GGL_OK && !llm_word_note(r->words, r->text, r->n, key, r->out, first))
+        s = run_no_memory(r);
     r->n = r->n_sym = 0;
     return s;
 }

@@ -29,41 +29,43 @@ static uint64_t key_of(const char *s, size_t n) {
     return h ^ h >> 29;
 }
 
-bool llm_word_recall(word_memory *m, const char *s, size_t n, llm_tokens *out, uint64_t *key) {
+int llm_word_recall(word_memory *m, const char *s, size_t n, llm_tokens *out, uint64_t *key) {
     *key = 0;
     if (n > LONGEST || (!m->place && ++m->n_asked < FIRST))
-        return false;
+        return 0;
     if (!m->place && !(m->place = ggl_calloc(N_PLACES, sizeof *m->place)))
-        return false;
+        return -1;
     *key = key_of(s, n) | 1;
     const struct word_place *p = &m->place[*key / 2 % N_PLACES];
-    if (p->key != *key || p->n != n || memcmp(m->bytes + p->at, s, n) != 0 ||
-        (out->n + p->n_ids > out->cap &&
-         !ggl_grow(&out->id, &out->cap, out->n + p->n_ids, sizeof *out->id)))
-        return false;
+    if (p->key != *key || p->n != n || memcmp(m->bytes + p->at, s, n) != 0)
+        return 0;
+    if (out->n + p->n_ids > out->cap &&
+        !ggl_grow(&out->id, &out->cap, out->n + p->n_ids, sizeof *out->id))
+        return -1;
     if (p->n_ids > 0)
         memcpy(out->id + out->n, m->bytes + p->at + n, p->n_ids * sizeof *out->id);
     out->n += p->n_ids;
-    return true;
+    return 1;
 }
 
-void llm_word_note(word_memory *m, const char *s, size_t n, uint64_t key, const llm_tokens *out,
+bool llm_word_note(word_memory *m, const char *s, size_t n, uint64_t key, const llm_tokens *out,
                    size_t first) {
     const size_t n_ids = out->n - first, bytes = n + n_ids * sizeof *out->id;
     if (key == 0 || n_ids > UINT16_MAX)
-        return;
+        return true;
     if (m->n + bytes > MOST_BYTES) {
         memset(m->place, 0, N_PLACES * sizeof *m->place);
         m->n = 0;
     }
     if (m->n + bytes > m->cap && !ggl_grow(&m->bytes, &m->cap, m->n + bytes, 1))
-        return;
+        return false;
     memcpy(m->bytes + m->n, s, n);
     if (n_ids > 0)
         memcpy(m->bytes + m->n + n, out->id + first, n_ids * sizeof *out->id);
     m->place[key / 2 % N_PLACES] =
         (struct word_place){key, (uint32_t)m->n, (uint16_t)n, (uint16_t)n_ids};
     m->n += bytes;
+    return true;
 }
 
 void llm_word_memory_fini(word_memory *m) {

@@ -13,10 +13,10 @@ typedef struct word_memory {
     int n_asked;
 } word_memory;
 
-/* Appends what the word s[0..n) became, and returns true. False: it is not known, or there is no memory; then *key is for llm_word_note. */
-bool llm_word_recall(word_memory *m, const char *s, size_t n, llm_tokens *out, uint64_t *key);
-/* Notes that the word became the ids of `out` from `first` on. Without memory, nothing is noted. */
-void llm_word_note(word_memory *m, const char *s, size_t n, uint64_t key, const llm_tokens *out,
+/* Appends what the word s[0..n) became, and returns 1. 0: it is not known; *key is for llm_word_note. -1: out of memory. */
+int llm_word_recall(word_memory *m, const char *s, size_t n, llm_tokens *out, uint64_t *key);
+/* Notes that the word became the ids of `out` from `first` on. False: out of memory. */
+bool llm_word_note(word_memory *m, const char *s, size_t n, uint64_t key, const llm_tokens *out,
                    size_t first);
 void llm_word_memory_fini(word_memory *m);
 
