@@ -235,11 +235,25 @@ static int32_t find_special(const llm_tokenizer *t, ggl_str spelling) {
     return -1;
 }
 
+/* True if the vocabulary has a token: NAME, or NAME=ID. */
+static bool has_token(const llm_tokenizer *t, ggl_str word) {
+    size_t n = word.n;
+    int64_t id = 0;
+    while (n > 0 && word.s[n - 1] >= '0' && word.s[n - 1] <= '9')
+        n--;
+    if (n == 0 || n == word.n || word.s[n - 1] != '=')
+        return find_special(t, word) >= 0;
+    for (size_t i = n; i < word.n && id < INT32_MAX; i++)
+        id = 10 * id + (word.s[i] - '0');
+    return id < t->n_vocab && is_special(t, (int32_t)id) &&
+           str_same(t->piece[id], (ggl_str){word.s, n - 1});
+}
+
 /* Reads from the table which special tokens absorb adjacent white space on this side. */
 static void read_strip(llm_tokenizer *t, const char *what, uint8_t side) {
     ggl_str name, token;
     for (int k = 0; llm_table_word(what, k, 0, &name); k++) {
-        bool holds = find_special(t, name) >= 0;
+        bool holds = has_token(t, name);
         for (int i = 1; holds && llm_table_word(what, k, i, &token); i++) {
             int32_t id = find_special(t, token);
             if (id >= 0)
