@@ -37,6 +37,21 @@ static bool plain_added(const json_value *root, bool changes) {
     return plain;
 }
 
+/* True if no word can be an added token: each has a punctuation mark, and more. */
+static bool no_words_added(const json_value *root) {
+    const json_value *list = llm_json_get_kind(root, "added_tokens", JSON_ARRAY);
+    bool none = true;
+    for (size_t i = 0; list && i < list->n && none; i++) {
+        const json_value *content = llm_json_get_kind(&list->item[i], "content", JSON_STRING);
+        bool mark = false;
+        for (size_t k = 0; content && k < content->n; k++)
+            mark = mark || (content->s[k] > ' ' && content->s[k] < 0x7f &&
+                            strchr("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", content->s[k]));
+        none = mark && content->n > 1;
+    }
+    return none;
+}
+
 /* BERT's own rules are those of the model "bert". */
 static bool plain_words(const json_value *root) {
     const json_value *model = llm_json_get(root, "model"),
@@ -47,7 +62,7 @@ static bool plain_words(const json_value *root) {
            llm_hf_flag(normalizer, "clean_text", true) &&
            llm_hf_flag(normalizer, "handle_chinese_chars", true) &&
            is_only(llm_json_get(root, "pre_tokenizer"), "BertPreTokenizer", "pretokenizers") &&
-           plain_added(root, true) &&
+           plain_added(root, true) && no_words_added(root) &&
            llm_json_is(llm_json_get(model, "continuing_subword_prefix"), "##") && most &&
            most->kind == JSON_NUMBER && most->number == 100 &&
            llm_json_is(llm_json_get(decoder, "type"), "WordPiece") &&

@@ -52,16 +52,22 @@ typedef struct runner {
     const pretok_program *const *programs;
     int n_programs;
     const char *text; /* start of the characters not yet emitted as words */
-    uint32_t *c;      /* [n_character], code points; STRAY + byte for an invalid byte */
+    ggl_status (*word)(void *context, const char *s, size_t n);
+    void *context;
+    /* a window of the text */
+    const char *whole;
+    size_t n, read; /* bytes; read: those that were in a window */
+    size_t cap_c, cap_properties;
+    uint32_t *c; /* code points; STRAY + byte for an invalid byte */
     uint16_t *properties;
-    const pretok_program *p; /* the current program and the piece that it sees */
+    uint32_t n_window;       /* characters */
+    const pretok_program *p; /* the current program, and the characters that it sees */
     uint32_t first, last;
-    reach *reaches; /* of p */
+    reach *reaches;
     run_memory *runs;
     retry *stack;
     size_t n_stack, cap_stack;
-    ggl_status (*word)(void *context, const char *s, size_t n);
-    void *context;
+    bool touched; /* what was found depends on where the characters end */
     bool no_memory;
 } runner;
 
@@ -74,24 +80,29 @@ static bool is_word(const runner *r, uint32_t at) {
 }
 
 /* True at \b: exactly one of the neighbors is a word character. */
-static bool on_border(const runner *r, uint32_t at) {
+static bool on_border(runner *r, uint32_t at) {
+    r->touched |= at == r->last;
     bool before = at > r->first && is_word(r, at - 1);
     bool behind = at < r->last && is_word(r, at);
     return before != behind;
 }
 
 /* As Oniguruma: a newline at the end of the text begins no line. */
-static bool on_line_begin(const runner *r, uint32_t at) {
+static bool on_line_begin(runner *r, uint32_t at) {
+    r->touched |= at == r->last;
     return at == r->first || (at < r->last && r->c[at - 1] == '\n');
 }
 
-static bool on_line_end(const runner *r, uint32_t at) {
+static bool on_line_end(runner *r, uint32_t at) {
+    r->touched |= at == r->last;
     return at == r->last || r->c[at] == '\n';
 }
 
-static bool one_holds(const runner *r, const instruction *i, uint32_t at) {
-    if (at >= r->last)
+static bool one_holds(runner *r, const instruction *i, uint32_t at) {
+    if (at >= r->last) {
+        r->touched = true;
         return false;
+    }
     return i->op == OP_CHAR ? r->c[at] == (uint32_t)i->a
                             : set_has(&r->p->sets[i->a], r->c[at], r->properties[at]);
 }
@@ -152,6 +163,7 @@ static uint64_t reach_bits(runner *r, int32_t pc, int n, uint32_t at, uint64_t n
 /* Evaluates a lookahead with a loop, by a table over all positions of the piece. */
 static bool looping_holds(runner *r, const instruction *k, int32_t pc, uint32_t at) {
     reach *t = &r->reaches[k->i_reach - 1];
+    r->touched = true;
     if (!t->known || t->first != r->first || t->last != r->last) {
         size_t n = (size_t)(r->last - r->first) + 1;
         if (n > t->cap && !ggl_grow(&t->holds, &t->cap, n, 1)) {
@@ -206,11 +218,14 @@ static uint32_t run_length(runner *r, const instruction *k, uint32_t at) {
     const set *s = &r->p->sets[k->a];
     uint32_t n = 0, most = r->last - at < k->max ? r->last - at : k->max;
     run_memory *m = k->max == NO_LIMIT ? memory_of(r, k->b) : NULL;
-    if (m && at >= m->holds_first && at < m->holds_last)
+    if (m && at >= m->holds_first && at < m->holds_last) {
+        r->touched |= m->holds_last == r->last;
         return m->holds_last - at;
+    }
     while (n < most && set_has(s, r->c[at + n], r->properties[at + n]))
         n++;
     GGL_STEPS(n);
+    r->touched |= at + n == r->last;
     if (m) {
         m->holds_first = at;
         m->holds_last = at + n;
@@ -299,6 +314,7 @@ static bool match(runner *r, int32_t pc, uint32_t at, uint32_t *end) {
             break;
         case OP_END:
             ok = at == r->last;
+            r->touched |= ok;
             pc++;
             break;
         case OP_LINE_BEGIN:
@@ -325,68 +341,140 @@ static size_t utf8_size(uint32_t c) {
     return c < 0x80 || c >= STRAY ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 }
 
-/* Splits the characters [first, last), which are not empty, by programs[level] and then by the
- * later ones. */
-static ggl_status split(runner *r, int level, reach *reaches, run_memory *runs, uint32_t first,
-                        uint32_t last) {
-    if (level == r->n_programs) {
-        const char *start = r->text;
-        for (uint32_t i = first; i < last; i++)
-            r->text += utf8_size(r->c[i]);
-        return r->word(r->context, start, (size_t)(r->text - start));
-    }
-    const pretok_program *p = r->programs[level];
-    reach *reaches_below = reaches + p->n_reach;
-    run_memory *runs_below = runs + p->n_run;
-    uint32_t from = first, end;
-    ggl_status s = GGL_OK;
-    for (uint32_t i = first; i < last && s == GGL_OK;) {
-        r->p = p; /* deeper levels have set their own */
-        r->reaches = reaches;
-        r->runs = runs;
-        r->first = first;
-        r->last = last;
-        bool found = match(r, 0, i, &end);
-        if (r->no_memory)
-            return GGL_NOMEM;
-        if (found && i > from) {
-            s = split(r, level + 1, reaches_below, runs_below, from, i);
-            from = i;
-        }
-        if (found && end > i && s == GGL_OK) {
-            s = split(r, level + 1, reaches_below, runs_below, i, end);
-            from = end;
-        }
-        i = found && end > i ? end : i + 1;
-    }
-    return s == GGL_OK && last > from ? split(r, level + 1, reaches_below, runs_below, from, last)
-                                      : s;
-}
-
-/* Makes characters of a text. Returns false if out of memory. */
-static bool read_characters(runner *r, size_t *cap_c, size_t *cap_properties, const char *text,
-                            size_t n, uint32_t *n_character) {
-    *n_character = 0;
-    if ((n > *cap_c && !ggl_grow(&r->c, cap_c, n, sizeof *r->c)) ||
-        (n > *cap_properties &&
-         !ggl_grow(&r->properties, cap_properties, n, sizeof *r->properties)))
-        return false;
-    for (size_t i = 0; i < n; ++*n_character) {
-        const size_t len = llm_utf8_length(text + i, n - i);
-        const uint32_t c = llm_pretok_decode(text + i, len);
-        r->c[*n_character] = c;
-        r->properties[*n_character] = (uint16_t)llm_unicode_properties(c < STRAY ? c : 0xfffd);
-        i += len;
-    }
-    return true;
-}
-
 static ggl_status check_length(size_t n, ggl_error *err) {
     return n <= UINT32_MAX / 4
                ? GGL_OK
                : ggl_fail(err, GGL_LIMIT,
                           "a text of %zu bytes is too long, at most %u are supported", n,
                           UINT32_MAX / 4);
+}
+
+/* --- windows ---------------------------------------------------------------------------------- */
+
+/* The matcher sees a window of the text. A match that depends on where the window ends is looked for again in one that goes further. */
+enum { WINDOW = 1 << 16 }; /* characters, at first */
+
+/* Reads characters until the window has `most` of them, or the text ends. False: out of memory. */
+static bool fill(runner *r, size_t most) {
+    const size_t left = r->n - r->read,
+                 want = most - r->n_window < left ? most : r->n_window + left;
+    if ((want > r->cap_c && !ggl_grow(&r->c, &r->cap_c, want, sizeof *r->c)) ||
+        (want > r->cap_properties &&
+         !ggl_grow(&r->properties, &r->cap_properties, want, sizeof *r->properties)))
+        return false;
+    while (r->read < r->n && r->n_window < most) {
+        const char *s = r->whole + r->read;
+        const size_t len = (unsigned char)*s < 0x80 ? 1 : llm_utf8_length(s, r->n - r->read);
+        const uint32_t c = llm_pretok_decode(s, len);
+        r->c[r->n_window] = c;
+        r->properties[r->n_window++] = (uint16_t)llm_unicode_properties(c < STRAY ? c : 0xfffd);
+        r->read += len;
+    }
+    return true;
+}
+
+/* Moves the window on, so that it begins with the character before `keep`, and goes further. Returns how many characters are gone from its
+ * beginning; UINT32_MAX: out of memory. */
+static uint32_t move_on(runner *r, uint32_t keep) {
+    const uint32_t gone = keep > 0 ? keep - 1 : 0;
+    r->n_window -= gone;
+    memmove(r->c, r->c + gone, r->n_window * sizeof *r->c);
+    memmove(r->properties, r->properties + gone, r->n_window * sizeof *r->properties);
+    return fill(r, r->n_window < WINDOW / 2 ? WINDOW : 2 * (size_t)r->n_window) ? gone : UINT32_MAX;
+}
+
+/* Forgets what is known of other characters. */
+static void forget(reach *reaches, int n_reach, run_memory *runs, int n_run) {
+    for (int i = 0; i < n_reach; i++)
+        reaches[i].known = false;
+    for (int i = 0; i < n_run; i++)
+        runs[i].known = false;
+}
+
+/* --- splitting -------------------------------------------------------------------------------- */
+
+/* What programs[level] and later ones know. */
+typedef struct level {
+    reach *reaches;
+    run_memory *runs;
+} level;
+
+static level below(const runner *r, int k, level at) {
+    return (level){at.reaches + r->programs[k]->n_reach, at.runs + r->programs[k]->n_run};
+}
+
+/* Looks for a match of programs[k] at i, in the characters [first, last). */
+static bool match_at(runner *r, int k, level at, uint32_t first, uint32_t last, uint32_t i,
+                     uint32_t *end) {
+    r->p = r->programs[k]; /* other levels have set their own */
+    r->reaches = at.reaches;
+    r->runs = at.runs;
+    r->first = first;
+    r->last = last;
+    return match(r, 0, i, end);
+}
+
+/* Splits the characters [first, last) of the window, of which there is one at least unless k > 0, by programs[k] and then by the later ones. */
+static ggl_status split(runner *r, int k, level at, uint32_t first, uint32_t last) {
+    if (first == last)
+        return GGL_OK;
+    if (k == r->n_programs) {
+        const char *start = r->text;
+        for (uint32_t i = first; i < last; i++)
+            r->text += utf8_size(r->c[i]);
+        return r->word(r->context, start, (size_t)(r->text - start));
+    }
+    const level next = below(r, k, at);
+    uint32_t from = first, end;
+    ggl_status s = GGL_OK;
+    for (uint32_t i = first; i < last && s == GGL_OK;) {
+        const bool found = match_at(r, k, at, first, last, i, &end);
+        if (r->no_memory)
+            return GGL_NOMEM;
+        if (found) {
+            s = split(r, k + 1, next, from, i);
+            from = i;
+        }
+        if (found && end > i && s == GGL_OK) {
+            s = split(r, k + 1, next, i, end);
+            from = end;
+        }
+        i = found && end > i ? end : i + 1;
+    }
+    return s == GGL_OK ? split(r, k + 1, next, from, last) : s;
+}
+
+/* Splits the whole text by programs[0], and then by the later ones. A piece that is not split yet stays in the window. */
+static ggl_status split_windows(runner *r, level at, int n_reach, int n_run) {
+    if (r->n_programs == 0)
+        return r->word(r->context, r->whole, r->n);
+    const level next = below(r, 0, at);
+    uint32_t from = 0, end;
+    ggl_status s = fill(r, WINDOW) ? GGL_OK : GGL_NOMEM;
+    for (uint32_t i = 0; s == GGL_OK && (i < r->n_window || r->read < r->n);) {
+        r->touched = i == r->n_window;
+        const bool found = match_at(r, 0, at, 0, r->n_window, i, &end);
+        if (r->no_memory)
+            return GGL_NOMEM;
+        if (r->touched && r->read < r->n) {
+            const uint32_t gone = move_on(r, from);
+            forget(at.reaches, n_reach, at.runs, n_run);
+            s = gone == UINT32_MAX ? GGL_NOMEM : GGL_OK;
+            i -= gone;
+            from -= gone;
+            continue;
+        }
+        if (found) {
+            s = split(r, 1, next, from, i);
+            from = i;
+        }
+        if (found && end > i && s == GGL_OK) {
+            s = split(r, 1, next, i, end);
+            from = end;
+        }
+        i = found && end > i ? end : i + 1;
+    }
+    return s == GGL_OK ? split(r, 1, next, from, r->n_window) : s;
 }
 
 ggl_status llm_pretok_split(const pretok_program *const *programs, int n_programs, const char *text,
@@ -396,9 +484,10 @@ ggl_status llm_pretok_split(const pretok_program *const *programs, int n_program
                 .n_programs = n_programs,
                 .text = text,
                 .word = word,
-                .context = context};
+                .context = context,
+                .whole = text,
+                .n = n};
     int n_reach = 0, n_run = 0;
-    uint32_t n_character = 0;
     ggl_status s;
     if (n == 0)
         return GGL_OK;
@@ -408,18 +497,15 @@ ggl_status llm_pretok_split(const pretok_program *const *programs, int n_program
         n_reach += programs[i]->n_reach;
         n_run += programs[i]->n_run;
     }
-    size_t cap_c = 0, cap_properties = 0;
-    reach *reaches = ggl_calloc((size_t)n_reach, sizeof *reaches);
-    run_memory *runs = ggl_calloc((size_t)n_run, sizeof *runs);
-    s = reaches && runs && read_characters(&r, &cap_c, &cap_properties, text, n, &n_character)
-            ? split(&r, 0, reaches, runs, 0, n_character)
-            : GGL_NOMEM;
+    level at = {ggl_calloc((size_t)n_reach, sizeof *at.reaches),
+                ggl_calloc((size_t)n_run, sizeof *at.runs)};
+    s = at.reaches && at.runs ? split_windows(&r, at, n_reach, n_run) : GGL_NOMEM;
     if (s == GGL_NOMEM)
         s = ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
-    for (int i = 0; reaches && i < n_reach; i++)
-        ggl_free(reaches[i].holds);
-    ggl_free(reaches);
-    ggl_free(runs);
+    for (int i = 0; at.reaches && i < n_reach; i++)
+        ggl_free(at.reaches[i].holds);
+    ggl_free(at.reaches);
+    ggl_free(at.runs);
     ggl_free(r.c);
     ggl_free(r.properties);
     ggl_free(r.stack);
@@ -430,7 +516,7 @@ ggl_status llm_pretok_split(const pretok_program *const *programs, int n_program
 
 struct pretok_finder {
     runner r;
-    size_t cap_c, cap_properties, cap_reaches, cap_runs;
+    size_t cap_reaches, cap_runs;
 };
 
 pretok_finder *llm_pretok_finder_new(void) {
@@ -450,7 +536,6 @@ void llm_pretok_finder_free(pretok_finder *f) {
     ggl_free(f);
 }
 
-/* Forgets what is known of the last text. Returns false if out of memory. */
 static bool begin_text(pretok_finder *f, const pretok_program *p, const char *text, size_t n) {
     runner *r = &f->r;
     const size_t n_reach = (size_t)p->n_reach, n_run = (size_t)p->n_run, before = f->cap_reaches;
@@ -460,38 +545,47 @@ static bool begin_text(pretok_finder *f, const pretok_program *p, const char *te
         return false;
     for (size_t i = before; i < f->cap_reaches; i++)
         r->reaches[i] = (reach){0};
-    for (size_t i = 0; i < n_reach; i++)
-        r->reaches[i].known = false;
-    for (size_t i = 0; i < n_run; i++)
-        r->runs[i].known = false;
+    forget(r->reaches, p->n_reach, r->runs, p->n_run);
+    r->whole = text;
+    r->n = n;
+    r->read = 0;
+    r->n_window = 0;
     r->p = p;
     r->first = 0;
     r->n_stack = 0;
     r->no_memory = false;
-    return read_characters(r, &f->cap_c, &f->cap_properties, text, n, &r->last);
+    return fill(r, WINDOW);
 }
 
 ggl_status llm_pretok_find(pretok_finder *f, const pretok_program *p, const char *text, size_t n,
                            pretok_found *found, void *context, ggl_error *err) {
+    runner *r = &f->r;
     ggl_status s = check_length(n, err);
-    if (s == GGL_OK && !begin_text(f, p, text, n))
-        s = ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
-    uint32_t last_end = UINT32_MAX, end;
-    size_t at = 0; /* the byte of character i */
-    for (uint32_t i = 0; s == GGL_OK && i <= f->r.last;) {
-        const bool is_match = match(&f->r, 0, i, &end) && (end > i || i != last_end);
-        if (f->r.no_memory)
-            return ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
-        uint32_t next = is_match && end > i ? end : i + 1;
-        size_t to = at;
-        for (uint32_t k = i; k < next && k < f->r.last; k++)
-            to += utf8_size(f->r.c[k]);
-        if (is_match) {
-            s = found(context, at, end > i ? to : at);
-            last_end = end;
+    if (s != GGL_OK)
+        return s;
+    bool ok = begin_text(f, p, text, n), after_match = false; /* a match ends at i */
+    size_t at = 0;                                            /* the byte of character i */
+    for (uint32_t i = 0, end; ok && s == GGL_OK && i <= r->n_window;) {
+        r->last = r->n_window;
+        r->touched = i == r->last;
+        const bool matches = match(r, 0, i, &end) && (end > i || !after_match);
+        ok = !r->no_memory;
+        if (r->touched && r->read < n) {
+            const uint32_t gone = move_on(r, i);
+            forget(r->reaches, p->n_reach, r->runs, p->n_run);
+            ok = ok && gone != UINT32_MAX;
+            i -= gone;
+            continue;
         }
+        const uint32_t next = matches && end > i ? end : i + 1;
+        size_t to = at;
+        for (uint32_t k = i; k < next && k < r->last; k++)
+            to += utf8_size(r->c[k]);
+        if (ok && matches)
+            s = found(context, at, end > i ? to : at);
+        after_match = matches && end > i;
         at = to;
         i = next;
     }
-    return s;
+    return ok ? s : ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
 }
