@@ -42,9 +42,12 @@ struct llm_context {
     ggl_error why_no_chat;
     const llm_calls_params *
         answers; /* the text that begins next is read so: before what it must fit, reasoning is free. NULL: it is any text */
-    const llm_asked *asked;            /* while llm_chat_answer generates; NULL: it does not */
-    llm_pooling pooling;               /* of embeddings */
-    llm_head *head;                    /* what makes a vector of rows; NULL: no vectors are made */
+    const llm_asked *asked; /* while llm_chat_answer generates; NULL: it does not */
+    llm_pooling pooling;    /* of embeddings */
+    bool
+        no_special_tokens; /* texts of vectors begin and end with none (sentence_transformers.add_special_tokens) */
+    int32_t dropped; /* the unknown token, where such texts are without it; -1: they are not */
+    llm_head *head;  /* what makes a vector of rows; NULL: no vectors are made */
     llm_session_params session_params; /* with which `session` was made */
     char *repack_cache;                /* a copy for session_params */
     llm_session *session;

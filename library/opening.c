@@ -184,6 +184,35 @@ static ggl_status check_has_output(const llm_context *c, ggl_error *err) {
                     "with this one as its draft (--draft)");
 }
 
+/* Returns the unknown token by its usual names; -1: there is none. */
+static int64_t find_unknown(const llm_tokenizer *t) {
+    const int64_t n = t ? llm_tokenizer_n_vocab(t) : 0;
+    for (int64_t id = 0; id < n; id++) {
+        const ggl_str name = llm_token_piece(t, (int32_t)id);
+        if (ggl_str_is(name, "[UNK]") || ggl_str_is(name, "<unk>"))
+            return id;
+    }
+    return -1;
+}
+
+/* Reads what texts of tables of vectors lack. */
+static ggl_status find_dropped(llm_context *c, ggl_error *err) {
+    const ggl_gguf *file = llm_model_file(c->model);
+    bool adds = true, drops = false;
+    int64_t unknown = -1;
+    c->dropped = -1;
+    if (ggl_gguf_get_bool(file, "sentence_transformers.add_special_tokens", &adds, err) < 0 ||
+        ggl_gguf_get_bool(file, "sentence_transformers.drop_unknown_tokens", &drops, err) < 0 ||
+        ggl_gguf_get_integer(file, "tokenizer.ggml.unknown_token_id", &unknown, err) < 0)
+        return GGL_FORMAT;
+    c->no_special_tokens = !adds;
+    if (drops && unknown < 0)
+        unknown = find_unknown(c->tokenizer);
+    if (drops && unknown >= 0 && unknown <= INT32_MAX)
+        c->dropped = (int32_t)unknown;
+    return GGL_OK;
+}
+
 /* Texts of sentence-transformers end where its settings say, unless another context is asked for. */
 static ggl_status limit_texts(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     static const char key[] = "sentence_transformers.max_seq_length";
@@ -213,6 +242,8 @@ static ggl_status choose_outputs(llm_context *c, const llm_open_parts *o, ggl_er
          llm_arch_reads_text(llm_model_arch(c->model))); /* the text that is read */
     const ggl_gguf *file = llm_model_file(c->model);
     ggl_status st = check_has_output(c, err);
+    if (st == GGL_OK)
+        st = find_dropped(c, err);
     if (st != GGL_OK)
         return st;
     if (sees_all)
@@ -504,6 +535,7 @@ ggl_status llm_context_new(llm_context **out, ggl_error *err) {
     if (!c)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     c->run.stop = -1;
+    c->dropped = -1;
     return GGL_OK;
 }
 

@@ -159,6 +159,9 @@ typedef struct llm_embed_how {
     bool truncate;         /* texts that are too long are cut */
     bool no_parse_special; /* what looks like a special token in a text is text */
 } llm_embed_how;
+/* Appends the tokens of a text of which a vector is made, as the model's file says; flags: LLM_TOKENIZE_BOS and _SPECIAL. */
+ggl_status llm_embed_tokenize(const llm_context *c, ggl_str text, unsigned flags, llm_tokens *ids,
+                              ggl_error *err);
 /* Cuts the tokens of a text, those from `begin` on, to the longest text that the context takes. The token that the tokenizer puts at the
  * end of texts stays there, as tokenizers of Hugging Face keep it. GGL_NOMEM. */
 ggl_status llm_embed_cut(const llm_context *c, llm_tokens *ids, size_t begin, ggl_error *err);

@@ -3,6 +3,7 @@
 
 #include "arrays.h"
 #include "context.h"
+#include "opening.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/pass.h"
 
@@ -19,7 +20,8 @@ ggl_status llm_context_tokenize(const llm_context *c, const llm_spans *given, gg
     if (st == GGL_OK)
         st = llm_need_array("text", text.s, text.n, err);
     if (st == GGL_OK)
-        st = llm_tokenize_given(c->tokenizer, given, text.s, text.n, flags, &ids, err);
+        st = given ? llm_tokenize_given(c->tokenizer, given, text.s, text.n, flags, &ids, err)
+                   : llm_embed_tokenize(c, text, flags, &ids, err);
     if (st == GGL_OK && ids.n == 0 && !ggl_grow(&ids.id, &ids.cap, 1, sizeof *ids.id))
         st = ggl_fail(err, GGL_NOMEM, "out of memory");
     if (st != GGL_OK) {

@@ -30,7 +30,8 @@ bool llm_folder_is_model(const char *folder) {
     }
     if (d)
         ggl_os_folder_close(d);
-    return llm_folder_has(folder, "config.json") && (safetensors || !gguf);
+    return (llm_folder_has(folder, "config.json") || llm_folder_has(folder, "modules.json")) &&
+           (safetensors || !gguf);
 }
 
 /* The GGUF files of a folder that a person may mean. */

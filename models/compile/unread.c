@@ -316,6 +316,12 @@ static void add_part(unread *u, const char *what) {
         u->part[k].n++;
 }
 
+/* True for tensors of modules after the pooling (llm/internal/head.h), which are no part of the graph. */
+static bool is_of_head(ggl_str name) {
+    static const char head[] = "sentence.";
+    return name.n >= sizeof head && memcmp(name.s, head, sizeof head - 1) == 0;
+}
+
 /* Collects the unread tensors that are not ignored on request, and notes those of parts that
  * text does not need. */
 static bool find_tensors(unread *u) {
@@ -326,7 +332,7 @@ static bool find_tensors(unread *u) {
     u->last_layer = last_layer_of(ev);
     for (size_t i = 0; ev->src->tensor_at && ev->src->tensor_at(ev->src->ctx, i, &name); i++) {
         snprintf(full, sizeof full, "%.*s", (int)(name.n < 500 ? name.n : 500), name.s);
-        if (llm_arch_find_weight(ev, full) || ignored(ev, name))
+        if (llm_arch_find_weight(ev, full) || ignored(ev, name) || is_of_head(name))
             continue;
         const char *part = llm_arch_part_of_tensor(ev, name);
         if (ev->status != GGL_OK)

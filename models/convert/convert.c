@@ -175,18 +175,18 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     }
     if (c->params.tokenizer)
         return other_tokenizer(c, err);
-    char *path = ggl_arena_printf(&c->arena, "%s/config.json", c->folder);
-    if (!path)
-        return llm_converter_no_memory(err);
     ggl_status s = check_folder(c->folder, err);
     if (s == GGL_OK)
+        s = llm_converter_find_model(c, err);
+    const char *path = c->config_path;
+    if (s == GGL_OK && !c->config)
         s = llm_json_read(&c->config, path, MAX_CONFIG, err);
     if (s == GGL_OK)
         s = read_beside(c, GENERATION, &c->generation, err);
     if (s == GGL_OK && c->params.eye)
         s = read_processors(c, err);
     if (s == GGL_OK)
-        s = llm_converter_read_modules(c, path, err);
+        s = llm_converter_read_modules(c, err);
     if (s != GGL_OK)
         return s;
     c->conv.config = &c->config->root;
@@ -218,7 +218,7 @@ bool llm_convert_finds_eye(const char *folder, ggl_error *why) {
         return false;
     c->params = llm_convert_default();
     c->params.eye = true;
-    c->folder = folder;
+    c->model_folder = c->folder = folder;
     const bool is_folder = !llm_converter_is_file(folder) && has_file(c, "config.json");
     const ggl_status st = is_folder ? read_config(c, &err) : GGL_OK;
     const bool found = is_folder && st == GGL_OK && llm_converter_find_builtin(c, &err) == GGL_OK &&
@@ -269,7 +269,8 @@ static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
         return opened == GGL_OK ? add_tokenizer_notes(c, err) : opened;
     }
     const llm_hf_vocab vocab = {n_vocab(c), c->params.extra_tokens == LLM_CONVERT_CUT_EXTRA};
-    ggl_status s = llm_hf_tokenizer_open(&c->tokenizer, c->folder, &c->config->root, &vocab, err);
+    ggl_status s =
+        llm_hf_tokenizer_open(&c->tokenizer, c->model_folder, &c->config->root, &vocab, err);
     if (s == GGL_OK && !c->tokenizer && !llm_converter_note(c, no_tokenizer(c)))
         s = llm_converter_no_memory(err);
     return s == GGL_OK ? add_tokenizer_notes(c, err) : s;
@@ -426,6 +427,8 @@ static ggl_status open_keys(llm_converter *c, ggl_error *err) {
 
 static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
     ggl_status s = llm_arch_convert_tensors(&c->conv, err);
+    if (s == GGL_OK && !c->lora)
+        s = llm_converter_make_modules(c, err);
     if (s == GGL_OK && c->lora)
         s = llm_lora_take_apart(c->lora, &c->conv, err);
     c->built = s == GGL_OK;
@@ -483,7 +486,7 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     ggl_error tensors_err = {0};
     ggl_status tensors =
         c->source ? GGL_OK
-                  : llm_safetensors_open(&c->source, c->folder, &c->params.how, &tensors_err);
+                  : llm_safetensors_open(&c->source, c->model_folder, &c->params.how, &tensors_err);
     if (tensors == GGL_OK)
         tensors = llm_converter_add_modules(c, &tensors_err);
     if (c->lora)
@@ -510,6 +513,8 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     ggl_status s = read_config(c, err);
     if (s == GGL_OK)
         s = llm_converter_choose_section(c, err);
+    if (s == GGL_OK)
+        s = llm_converter_place_modules(c, err);
     if (s == GGL_OK)
         s = llm_converter_choose_name(c, err);
     static const char reads[] = "config.reranker";
@@ -542,6 +547,7 @@ static ggl_status open_eye(llm_converter *c, ggl_error *err) {
     eye->params.eye = true;
     eye->params.needs_weights = NULL;
     eye->folder = c->folder;
+    eye->model_folder = c->model_folder;
     const ggl_status s = open_rest(eye, err);
     if (s == GGL_OK)
         c->eye = eye;
@@ -591,7 +597,7 @@ ggl_status llm_converter_open(llm_converter **out, const char *folder,
     ggl_status s = GGL_READ_PARAMS(llm_convert_params, &c->params, params, err);
     const bool is_adapter = c->params.adapter || c->params.task;
     c->params.no_tokenizer = c->params.no_tokenizer || is_adapter || c->params.eye;
-    c->folder = ggl_arena_strndup(&c->arena, folder, strlen(folder));
+    c->model_folder = c->folder = ggl_arena_strndup(&c->arena, folder, strlen(folder));
     if (s == GGL_OK && !c->folder)
         s = llm_converter_no_memory(err);
     if (s == GGL_OK && c->params.adapter && c->params.task)
@@ -627,6 +633,7 @@ void llm_converter_free(llm_converter *c) {
     for (size_t k = 0; k < sizeof c->processor / sizeof *c->processor; k++)
         llm_json_free(c->processor[k]);
     llm_json_free(c->plain_config);
+    llm_json_free(c->bare_config);
     llm_json_free(c->modules);
     llm_json_free(c->prompts);
     llm_json_free(c->artifact);

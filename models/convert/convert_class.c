@@ -17,6 +17,8 @@ ggl_status llm_converter_choose_class(llm_converter *c, const char *path, ggl_er
     ggl_str class_name = {given, given ? strlen(given) : 0};
     if (!given && first && first->kind == JSON_STRING)
         class_name = json_str(first);
+    if (class_name.n == 0 && c->usual_class)
+        class_name = (ggl_str){c->usual_class, strlen(c->usual_class)};
     if (class_name.n == 0 || class_name.n > ARCH_MAX_NAME || memchr(class_name.s, 0, class_name.n))
         return ggl_fail(err, GGL_FORMAT,
                         "%s: \"architectures\" is not a list with a name, so the kind of model is "

@@ -13,6 +13,14 @@ typedef struct tensor_turn { /* argument of the writer's callback */
     size_t i;
 } tensor_turn;
 
+/* A module of sentence-transformers after the pooling. */
+enum { ST_MOST_MODULES = 16 };
+typedef struct st_module {
+    ggl_str folder;                /* its own; empty: none */
+    const char *kind, *activation; /* as the keys have them (docs/gguf.md) */
+    bool adds_input, biased;
+} st_module;
+
 struct llm_converter {
     llm_convert_params params;
     ggl_arena arena;
@@ -25,8 +33,18 @@ struct llm_converter {
     llm_json *modules,
         *prompts,  /* convert_modules.c; NULL: the folder is not of sentence-transformers */
         *artifact; /* of ColBERT's own program; NULL: there is none */
-    int n_dense;
-    int pooling; /* the value of {arch}.pooling_type; 0: unknown */
+    const char *model_folder; /* `folder`, or one in it that has the model itself */
+    const char *config_path;  /* of config.json */
+    const char *usual_class;  /* where config.json names none; NULL: that is an error */
+    llm_json *bare_config;    /* what config was before modules were added; NULL: none were */
+    st_module after[ST_MOST_MODULES];
+    int n_after;
+    bool has_head;        /* they are no part of the descriptor */
+    const char *poolings; /* side by side: "cls+mean" */
+    int n_poolings;       /* 0: there is no module for it */
+    int pooling;       /* the value of {arch}.pooling_type; 0: unknown; -1: it has none for this */
+    bool skips_prompt; /* include_prompt is false */
+    int64_t longest;   /* max_seq_length; 0: unknown */
     llm_arch *arch;
     llm_safetensors *source;
     bool is_file; /* `folder` is a model in one file, of another format: file_kinds of convert.c */
@@ -64,13 +82,21 @@ GGL_NODISCARD ggl_status llm_converter_choose_name(llm_converter *c, ggl_error *
 /* convert_bin.c: opens the tokenizer of a llama2.c checkpoint of n tokens: the given one, or one next
  * to the checkpoint. A note reports a missing tokenizer. */
 GGL_NODISCARD ggl_status llm_converter_open_bin(llm_converter *c, int64_t n, ggl_error *err);
-/* convert_modules.c: reads the modules of sentence-transformers, if the folder has them, and adds them to c->config.
- * config: its path. */
-GGL_NODISCARD ggl_status llm_converter_read_modules(llm_converter *c, const char *config,
-                                                    ggl_error *err);
-/* Adds their tensors to c->source, as modules.Dense_0.linear.weight. */
+/* convert_modules.c: finds the folder of the model itself, by the modules of sentence-transformers. Of one without a config.json it makes
+ * c->config. */
+GGL_NODISCARD ggl_status llm_converter_find_model(llm_converter *c, ggl_error *err);
+/* Reads the modules, if the folder has them. */
+GGL_NODISCARD ggl_status llm_converter_read_modules(llm_converter *c, ggl_error *err);
+/* The modules after the pooling that change more than the length, and whether the last one makes it 1. */
+int llm_converter_n_after(const llm_converter *c);
+bool llm_converter_normalizes(const llm_converter *c);
+/* Decides, when the section is known, whether its descriptor computes them, and adds those to c->config. */
+GGL_NODISCARD ggl_status llm_converter_place_modules(llm_converter *c, ggl_error *err);
+/* convert_sentence.c: adds their tensors to c->source, as modules.Dense_0.linear.weight or, of others, sentence.0.linear.weight. */
 GGL_NODISCARD ggl_status llm_converter_add_modules(llm_converter *c, ggl_error *err);
-/* Puts the keys of pooling and prompts. */
+/* Makes the tensors of those that the descriptor does not compute: sentence.0.weight. */
+GGL_NODISCARD ggl_status llm_converter_make_modules(llm_converter *c, ggl_error *err);
+/* Puts the keys of pooling, modules and prompts. */
 GGL_NODISCARD ggl_status llm_converter_put_modules(llm_converter *c, ggl_gguf_writer *w,
                                                    ggl_error *err);
 /* reranker.c: adds the value "reranker" to c->config, if the section reads it (is_read), and the folder is to become one. */

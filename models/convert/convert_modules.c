@@ -14,17 +14,33 @@
 #include "ggl/internal/os_fs.h"
 #include "common/text_file.h"
 #include "convert_impl.h"
+#include "ggl/internal/text.h"
 
 #define MAX_FILE ((size_t)1 << 20)
+#define KEYS     "sentence_transformers."
 
-/* The values of {arch}.pooling_type, by the names that configurations have, of older and newer programs. */
+/* Poolings by the names that configurations have, of older and newer programs, in the order in which older ones put them side by
+ * side. name: that of the key sentence_transformers.pooling; type: of {arch}.pooling_type, -1 if it has no value for it. */
 static const struct {
-    const char *flag, *mode;
+    const char *flag, *mode, *name;
     int type;
-} poolings[] = {{"pooling_mode_mean_tokens", "mean", 1},
-                {"pooling_mode_cls_token", "cls", 2},
-                {"pooling_mode_lasttoken", "lasttoken", 3}};
+} poolings[] = {
+    {"pooling_mode_cls_token", "cls", "cls", 2},
+    {"pooling_mode_max_tokens", "max", "max", -1},
+    {"pooling_mode_mean_tokens", "mean", "mean", 1},
+    {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", "mean_sqrt_len_tokens", -1},
+    {"pooling_mode_weightedmean_tokens", "weightedmean", "weightedmean", -1},
+    {"pooling_mode_lasttoken", "lasttoken", "last", 3}};
 enum { N_POOLINGS = sizeof poolings / sizeof *poolings };
+
+/* The activations that modules after the pooling may have, by PyTorch's classes. */
+static const struct {
+    const char *name, *class;
+} activations[] = {
+#define ACTIVATION(name, class, f) {#name, class},
+#include "common/activations.def"
+};
+enum { N_ACTIVATIONS = sizeof activations / sizeof *activations };
 
 /* Returns the path of a file of the folder, in the arena; NULL: out of memory. */
 static char *path_of(llm_converter *c, ggl_str module, const char *name) {
@@ -45,57 +61,140 @@ static ggl_str kind_of(const json_value *module) {
 /* Returns the folder of a module; empty: it has none of its own. Only plain names are folders of this folder. */
 static ggl_str folder_of(const json_value *module) {
     const json_value *path = llm_json_get_kind(module, "path", JSON_STRING);
-    const bool plain =
-        path && path->n < 256 && path->s[0] != '.' && !ggl_os_has_separator(path->s, path->n);
+    const bool plain = path && path->n < 256 && path->n > 0 && path->s[0] != '.' &&
+                       !ggl_os_has_separator(path->s, path->n);
     return plain ? json_str(path) : (ggl_str){"", 0};
 }
 
 /* --- pooling ---------------------------------------------------------------------------------- */
 
-/* True if a configuration says that this pooling is used. */
-static bool uses(const json_value *config, int k) {
-    const json_value *flag = llm_json_get_kind(config, poolings[k].flag, JSON_BOOL);
-    return (flag && flag->flag) ||
-           llm_json_is(llm_json_get(config, "pooling_mode"), poolings[k].mode);
+/* Adds a pooling to those that are side by side. */
+static bool add_pooling(llm_converter *c, int k) {
+    const char *name = poolings[k].name;
+    c->pooling = c->n_poolings == 0 ? poolings[k].type : -1;
+    c->poolings =
+        c->n_poolings++ == 0 ? name : ggl_arena_printf(&c->arena, "%s+%s", c->poolings, name);
+    return c->poolings != NULL;
 }
 
-/* True if it says that another one is used. */
-static bool uses_another(const json_value *config) {
-    static const char head[] = "pooling_mode_";
-    const json_value *mode = llm_json_get_kind(config, "pooling_mode", JSON_STRING);
-    bool known = !mode;
+/* Adds the pooling of that name. GGL_UNSUPPORTED: there is none. */
+static ggl_status add_mode(llm_converter *c, const json_value *mode, const char *path,
+                           ggl_error *err) {
     for (int k = 0; k < N_POOLINGS; k++)
-        known = known || llm_json_is(mode, poolings[k].mode);
+        if (llm_json_is(mode, poolings[k].mode))
+            return add_pooling(c, k) ? GGL_OK : llm_converter_no_memory(err);
+    char text[100];
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "%s: \"pooling_mode\" is %s; cls, max, mean, mean_sqrt_len_tokens, "
+                    "weightedmean and lasttoken are supported",
+                    path, llm_arch_json_text(mode, text, sizeof text));
+}
+
+/* Adds the poolings whose flags are set. Other flags of this kind are refused. */
+static ggl_status add_flags(llm_converter *c, const json_value *config, const char *path,
+                            ggl_error *err) {
+    static const char head[] = "pooling_mode_";
+    for (int k = 0; k < N_POOLINGS; k++) {
+        const json_value *flag = llm_json_get_kind(config, poolings[k].flag, JSON_BOOL);
+        if (flag && flag->flag && !add_pooling(c, k))
+            return llm_converter_no_memory(err);
+    }
     for (size_t i = 0; i < config->n; i++) {
         const ggl_str name = json_name(config, i);
-        bool listed = name.n < sizeof head || memcmp(name.s, head, sizeof head - 1) != 0;
+        bool known = name.n < sizeof head || memcmp(name.s, head, sizeof head - 1) != 0 ||
+                     config->item[i].kind != JSON_BOOL || !config->item[i].flag;
         for (int k = 0; k < N_POOLINGS; k++)
-            listed = listed || ggl_str_is(name, poolings[k].flag);
-        known = known && (listed || config->item[i].kind != JSON_BOOL || !config->item[i].flag);
+            known = known || ggl_str_is(name, poolings[k].flag);
+        if (!known)
+            return ggl_fail(err, GGL_UNSUPPORTED, "%s: the pooling \"%.*s\" is unknown", path,
+                            (int)ggl_utf8_cut(name.s, name.n, 60), name.s);
     }
-    return !known;
+    return GGL_OK;
 }
 
 static ggl_status read_pooling(llm_converter *c, const json_value *config, const char *path,
                                ggl_error *err) {
-    int n = 0;
-    for (int k = 0; config->kind == JSON_OBJECT && k < N_POOLINGS; k++)
-        if (uses(config, k)) {
-            c->pooling = poolings[k].type;
-            n++;
-        }
-    if (n != 1 || uses_another(config))
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "%s: rows are pooled in another way than by one of the mean, the first row "
-                        "and the last one",
-                        path);
+    const json_value *mode = llm_json_get(config, "pooling_mode");
     const json_value *prompt = llm_json_get_kind(config, "include_prompt", JSON_BOOL);
-    return prompt && !prompt->flag &&
-                   !llm_converter_note(c, "the rows of prompts are pooled, too, "
-                                          "which the model's own programs leave "
-                                          "out (include_prompt)")
-               ? llm_converter_no_memory(err)
-               : GGL_OK;
+    ggl_status s = GGL_OK;
+    if (config->kind != JSON_OBJECT || c->n_poolings > 0)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s: one object that describes the pooling is expected", path);
+    if (mode && mode->kind == JSON_ARRAY)
+        for (size_t i = 0; i < mode->n && i < N_POOLINGS && s == GGL_OK; i++)
+            s = add_mode(c, &mode->item[i], path, err);
+    else
+        s = mode ? add_mode(c, mode, path, err) : add_flags(c, config, path, err);
+    if (s == GGL_OK && c->n_poolings == 0) /* as sentence-transformers does */
+        s = add_pooling(c, 2) ? GGL_OK : llm_converter_no_memory(err);
+    c->skips_prompt = prompt && !prompt->flag;
+    return s;
+}
+
+/* --- modules after the pooling ---------------------------------------------------------------- */
+
+static ggl_status refuse_module(const char *path, const char *what, ggl_str value, ggl_error *err) {
+    return ggl_fail(err, GGL_UNSUPPORTED, "%s: \"%s\" is '%.*s', which is not supported", path,
+                    what, (int)ggl_utf8_cut(value.s, value.n, 100), value.s);
+}
+
+/* Checks that a module reads and writes the vector of the text. */
+static ggl_status check_names(const json_value *config, const char *path, ggl_error *err) {
+    static const char *const names[] = {"module_input_name", "module_output_name"};
+    for (int k = 0; k < 2; k++) {
+        const json_value *v = llm_json_get_kind(config, names[k], JSON_STRING);
+        if (v && !llm_json_is(v, "sentence_embedding"))
+            return refuse_module(path, names[k], json_str(v), err);
+    }
+    return GGL_OK;
+}
+
+/* Finds the activation by its class, such as torch.nn.modules.activation.Tanh. */
+static ggl_status find_activation(st_module *m, const json_value *config, const char *path,
+                                  ggl_error *err) {
+    static const char head[] = "torch.nn.";
+    const json_value *v = llm_json_get_kind(config, "activation_function", JSON_STRING);
+    ggl_str name = v ? json_str(v) : (ggl_str){"torch.nn.Tanh", 13}; /* the class's default */
+    const bool is_known = name.n > sizeof head && memcmp(name.s, head, sizeof head - 1) == 0;
+    const ggl_str all = name;
+    for (size_t i = name.n; i-- > 0;)
+        if (all.s[i] == '.') {
+            name = (ggl_str){all.s + i + 1, all.n - i - 1};
+            break;
+        }
+    for (int k = 0; is_known && k < N_ACTIVATIONS; k++)
+        if (ggl_str_is(name, activations[k].class)) {
+            m->activation = activations[k].name;
+            return GGL_OK;
+        }
+    return refuse_module(path, "activation_function", all, err);
+}
+
+static bool flag_of(const json_value *config, const char *name, bool otherwise) {
+    const json_value *v = llm_json_get_kind(config, name, JSON_BOOL);
+    return v ? v->flag : otherwise;
+}
+
+static ggl_status read_dense(st_module *m, const json_value *config, const char *path,
+                             ggl_error *err) {
+    const ggl_status s = find_activation(m, config, path, err);
+    m->adds_input = flag_of(config, "use_residual", false);
+    m->biased = flag_of(config, "bias", true);
+    return s;
+}
+
+/* The chain after the pooling. The last module, if it only makes vectors of length 1, is said by a key of its own. */
+static const st_module *last_module(const llm_converter *c) {
+    return c->n_after > 0 ? &c->after[c->n_after - 1] : NULL;
+}
+
+bool llm_converter_normalizes(const llm_converter *c) {
+    const st_module *m = last_module(c);
+    return m && strcmp(m->kind, "normalize") == 0;
+}
+
+int llm_converter_n_after(const llm_converter *c) {
+    return c->n_after - llm_converter_normalizes(c);
 }
 
 /* --- the text of config.modules --------------------------------------------------------------- */
@@ -117,53 +216,112 @@ static bool put_word(text *t, const char *s) {
     return put(t, (ggl_str){s, strlen(s)});
 }
 
-/* Reads the config.json of a module for pooling, or appends that of a Dense one. */
-static ggl_status read_module(llm_converter *c, text *t, const json_value *module, ggl_error *err) {
-    const char *path = path_of(c, folder_of(module), "config.json");
-    llm_json *config;
-    char *own = NULL, name[40];
-    size_t n = 0;
-    if (!path)
+/* The modules of sentence-transformers that are obeyed, by the last word of their class. kind: that of the key
+ * sentence_transformers.modules; "": it changes no vector. */
+static const struct {
+    const char *class, *kind;
+    bool has_config;
+} classes[] = {{"Dense", "dense", true},
+               {"LayerNorm", "layer_norm", false},
+               {"Normalize", "normalize", false},
+               {"Dropout", "", false}};
+enum { N_CLASSES = sizeof classes / sizeof *classes };
+
+/* Reads config.json of a module's folder; *out stays NULL if it may be absent, and is. */
+static ggl_status read_own_config(llm_converter *c, const json_value *module, bool is_needed,
+                                  const char **path, llm_json **out, ggl_error *err) {
+    *out = NULL;
+    *path = path_of(c, folder_of(module), "config.json");
+    if (!*path)
         return llm_converter_no_memory(err);
     if (folder_of(module).n == 0)
-        return ggl_fail(err, GGL_FORMAT, "%s/modules.json: a module has no folder of its own",
-                        c->folder);
-    ggl_status s = llm_json_read(&config, path, MAX_FILE, err); /* its errors name this file */
-    if (s != GGL_OK)
-        return s;
-    if (ggl_str_is(kind_of(module), "Pooling"))
-        s = read_pooling(c, &config->root, path, err);
-    else
-        s = llm_read_text_file(path, MAX_FILE, &own, &n, err);
+        return is_needed ? ggl_fail(err, GGL_FORMAT,
+                                    "%s/modules.json: a module has no folder of "
+                                    "its own",
+                                    c->folder)
+                         : GGL_OK;
+    return is_needed || ggl_file_exists(*path) ? llm_json_read(out, *path, MAX_FILE, err) : GGL_OK;
+}
+
+/* Reads a module that is neither the model nor the pooling. */
+static ggl_status read_after(llm_converter *c, const json_value *module, ggl_error *err) {
+    int k = 0;
+    llm_json *config;
+    const char *path;
+    while (k < N_CLASSES && !ggl_str_is(kind_of(module), classes[k].class))
+        k++;
+    if (k == N_CLASSES || classes[k].kind[0] == 0)
+        return GGL_OK; /* check_kinds refuses unknown ones */
+    if (c->n_after == ST_MOST_MODULES)
+        return ggl_fail(err, GGL_LIMIT, "%s/modules.json has more than %d modules", c->folder,
+                        ST_MOST_MODULES);
+    st_module *m = &c->after[c->n_after++];
+    *m =
+        (st_module){.folder = folder_of(module), .kind = classes[k].kind, .activation = "identity"};
+    ggl_status s = read_own_config(c, module, classes[k].has_config, &path, &config, err);
+    /* each token's vector, where nothing is pooled */
+    if (s == GGL_OK && config && c->n_poolings > 0)
+        s = check_names(&config->root, path, err);
+    if (s == GGL_OK && classes[k].has_config)
+        s = read_dense(m, &config->root, path, err);
     llm_json_free(config);
-    for (size_t i = 0; i < n; i++) /* so that the lines of config.json keep their numbers */
-        if (own[i] == '\n' || own[i] == '\r')
-            own[i] = ' ';
-    if (own)
-        snprintf(name, sizeof name, "%s\"Dense_%d\": ", t->n ? ", " : "", c->n_dense++);
-    if (s == GGL_OK && own && !(put_word(t, name) && put(t, (ggl_str){own, n})))
-        s = llm_converter_no_memory(err);
-    ggl_free(own);
+    return s;
+}
+
+/* Reads the pooling, or another module after the model. */
+static ggl_status read_module(llm_converter *c, const json_value *module, ggl_error *err) {
+    llm_json *config;
+    const char *path;
+    if (!ggl_str_is(kind_of(module), "Pooling"))
+        return read_after(c, module, err);
+    if (c->n_after > 0)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s/modules.json: a module of the kind '%s' before the pooling is not "
+                        "supported",
+                        c->folder, c->after[0].kind);
+    ggl_status s = read_own_config(c, module, true, &path, &config, err);
+    if (s == GGL_OK)
+        s = read_pooling(c, &config->root, path, err);
+    llm_json_free(config);
     return s;
 }
 
 static ggl_status check_kinds(const llm_converter *c, ggl_error *err) {
-    static const char *const known[] = {"Transformer", "Pooling", "Dense", "Normalize"};
     const json_value *list = &c->modules->root;
     if (list->kind != JSON_ARRAY)
         return ggl_fail(err, GGL_FORMAT, "%s/modules.json is no list of modules", c->folder);
     for (size_t i = 0; i < list->n; i++) {
         const ggl_str kind = kind_of(&list->item[i]);
-        bool found = false;
-        for (int k = 0; k < 4; k++)
-            found = found || ggl_str_is(kind, known[k]);
+        bool found =
+            (i == 0 && (ggl_str_is(kind, "Transformer") || ggl_str_is(kind, "StaticEmbedding"))) ||
+            ggl_str_is(kind, "Pooling");
+        for (int k = 0; k < N_CLASSES; k++)
+            found = found || ggl_str_is(kind, classes[k].class);
         if (!found)
             return ggl_fail(err, GGL_UNSUPPORTED,
-                            "%s/modules.json has a module of the kind '%.*s'; Transformer, "
-                            "Pooling, Dense and Normalize are supported",
+                            "%s/modules.json has a module of the kind '%.*s'; Transformer or "
+                            "StaticEmbedding at first, then Pooling, Dense, LayerNorm, Normalize "
+                            "and Dropout are supported",
                             c->folder, (int)ggl_utf8_cut(kind.s, kind.n, 60), kind.s);
     }
     return GGL_OK;
+}
+
+/* Appends the config.json of a Dense module to the text of config.modules. */
+static ggl_status put_dense(llm_converter *c, text *t, ggl_str folder, int k, ggl_error *err) {
+    const char *path = path_of(c, folder, "config.json");
+    char *own = NULL, name[40];
+    size_t n = 0;
+    ggl_status s =
+        path ? llm_read_text_file(path, MAX_FILE, &own, &n, err) : llm_converter_no_memory(err);
+    for (size_t i = 0; i < n; i++) /* so that the lines of config.json keep their numbers */
+        if (own[i] == '\n' || own[i] == '\r')
+            own[i] = ' ';
+    snprintf(name, sizeof name, "%s\"Dense_%d\": ", k > 0 ? ", " : "", k);
+    if (s == GGL_OK && !(put_word(t, name) && put(t, (ggl_str){own, n})))
+        s = llm_converter_no_memory(err);
+    ggl_free(own);
+    return s;
 }
 
 /* Puts "modules": {"Dense_0": {..}, ..} into the text of config.json, as its first value, and parses it anew. */
@@ -190,7 +348,7 @@ static ggl_status extend_config(llm_converter *c, const char *path, const text *
         ggl_free(t.s);
         return s;
     }
-    llm_json_free(c->config);
+    c->bare_config = c->config; /* whose texts may be in use */
     c->config = config;
     c->config->text = t.s; /* which it borrows */
     return GGL_OK;
@@ -205,115 +363,137 @@ static ggl_status read_optional(llm_converter *c, const char *name, llm_json **o
     return ggl_file_exists(path) ? llm_json_read(out, path, MAX_FILE, err) : GGL_OK;
 }
 
-ggl_status llm_converter_read_modules(llm_converter *c, const char *config, ggl_error *err) {
-    text t = {0};
-    ggl_status s = read_optional(c, "modules.json", &c->modules, err);
+/* --- the longest text ------------------------------------------------------------------------- */
+
+/* Sets the least of a number that a configuration has and *most, if it is a length; 0: there is none. */
+static void take_length(const llm_json *config, const char *name, int64_t *most) {
+    const json_value *v = config ? llm_json_get_kind(&config->root, name, JSON_NUMBER) : NULL;
+    if (v && v->number >= 1 && v->number <= INT32_MAX && (*most == 0 || v->number < (double)*most))
+        *most = (int64_t)v->number;
+}
+
+/* Reads a file of the model's own folder that may be missing. */
+static ggl_status read_of_model(llm_converter *c, const char *name, llm_json **out,
+                                ggl_error *err) {
+    const char *path = ggl_arena_printf(&c->arena, "%s/%s", c->model_folder, name);
+    if (!path)
+        return llm_converter_no_memory(err);
+    return ggl_file_exists(path) ? llm_json_read(out, path, MAX_FILE, err) : GGL_OK;
+}
+
+/* Finds where texts are cut: by the settings of the Transformer module, whose file older programs named after its class, or by what model and
+ * tokenizer can take. */
+static ggl_status read_longest(llm_converter *c, ggl_error *err) {
+    static const char *const files[] = {
+        "sentence_bert_config.json",       "sentence_roberta_config.json",
+        "sentence_distilbert_config.json", "sentence_camembert_config.json",
+        "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+        "sentence_xlnet_config.json"};
+    llm_json *own = NULL, *tokenizer = NULL;
+    ggl_status s = GGL_OK;
+    for (size_t k = 0; k < sizeof files / sizeof *files && !own && s == GGL_OK; k++)
+        s = read_of_model(c, files[k], &own, err);
     if (s == GGL_OK)
-        s = read_optional(c, "config_sentence_transformers.json", &c->prompts, err);
+        s = read_of_model(c, "tokenizer_config.json", &tokenizer, err);
+    take_length(own, "max_seq_length", &c->longest);
+    if (c->longest == 0)
+        take_length(tokenizer, "model_max_length", &c->longest);
+    if (s == GGL_OK && own && flag_of(&own->root, "do_lower_case", false) &&
+        !llm_converter_note(c, "texts are not made lower case before they become tokens, which the "
+                               "model's own program does (do_lower_case)"))
+        s = llm_converter_no_memory(err);
+    llm_json_free(own);
+    llm_json_free(tokenizer);
+    return s;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* The first module is the model. */
+static const json_value *first_module(const llm_converter *c) {
+    const json_value *list = c->modules ? &c->modules->root : NULL;
+    return list && list->kind == JSON_ARRAY && list->n > 0 ? &list->item[0] : NULL;
+}
+
+/* A table of vectors has no config.json, or one without a class. */
+static ggl_status name_class(llm_converter *c, ggl_error *err) {
+    static const char alone[] = "{\"architectures\": [\"StaticEmbedding\"]}";
+    const json_value *m = first_module(c);
+    if (!m || !ggl_str_is(kind_of(m), "StaticEmbedding"))
+        return GGL_OK;
+    c->pooling = 1;
+    c->n_poolings = 1;
+    c->poolings = "mean";
+    c->usual_class = "StaticModel";
+    return ggl_file_exists(c->config_path)
+               ? GGL_OK
+               : llm_json_parse(&c->config, alone, sizeof alone - 1, c->config_path, err);
+}
+
+ggl_status llm_converter_find_model(llm_converter *c, ggl_error *err) {
+    const ggl_status s = read_optional(c, "modules.json", &c->modules, err);
+    const json_value *m = s == GGL_OK ? first_module(c) : NULL;
+    const ggl_str folder = m ? folder_of(m) : (ggl_str){"", 0};
+    c->model_folder =
+        folder.n > 0 ? ggl_arena_printf(&c->arena, "%s/%.*s", c->folder, (int)folder.n, folder.s)
+                     : c->folder;
+    c->config_path =
+        c->model_folder ? ggl_arena_printf(&c->arena, "%s/config.json", c->model_folder) : NULL;
+    if (s != GGL_OK)
+        return s;
+    return c->config_path ? name_class(c, err) : llm_converter_no_memory(err);
+}
+
+ggl_status llm_converter_read_modules(llm_converter *c, ggl_error *err) {
+    ggl_status s = read_optional(c, "config_sentence_transformers.json", &c->prompts, err);
     if (s == GGL_OK)
         s = read_optional(c, "artifact.metadata", &c->artifact, err);
     if (s != GGL_OK || !c->modules)
         return s;
     s = check_kinds(c, err);
-    for (size_t i = 0; i < c->modules->root.n && s == GGL_OK; i++) {
-        const json_value *module = &c->modules->root.item[i];
-        if (ggl_str_is(kind_of(module), "Pooling") || ggl_str_is(kind_of(module), "Dense"))
-            s = read_module(c, &t, module, err);
+    for (size_t i = 0; i < c->modules->root.n && s == GGL_OK; i++)
+        s = read_module(c, &c->modules->root.item[i], err);
+    return s == GGL_OK && !c->usual_class ? read_longest(c, err) : s;
+}
+
+/* How many Dense modules the descriptor computes itself, as it says. */
+static int n_taken(const llm_converter *c) {
+    static const char *const lines[] = {"modules.Dense_1.linear", "modules.Dense_0.linear",
+                                        "use sentence_dense"};
+    static const int n[] = {2, 1, 1};
+    for (int k = 0; k < 3; k++)
+        if (ggl_find_bytes(c->arch->text.s, c->arch->text.n, lines[k], strlen(lines[k])))
+            return n[k];
+    return 0;
+}
+
+/* True if the descriptor computes what comes after the pooling: Dense modules of a kind that it knows. */
+static bool is_of_descriptor(const llm_converter *c) {
+    const int n = llm_converter_n_after(c);
+    bool fits = n <= n_taken(c) && (c->pooling >= 0 || c->n_poolings == 0) && !c->skips_prompt;
+    for (int k = 0; k < n && fits; k++) {
+        const st_module *m = &c->after[k];
+        const bool plain = strcmp(m->activation, "identity") == 0;
+        fits = strcmp(m->kind, "dense") == 0 && !m->adds_input &&
+               (n == 1 ? plain || strcmp(m->activation, "tanh") == 0 : plain && !m->biased);
     }
+    /* of two products without anything between them, a descriptor takes both */
+    return fits && (n == 0 || n == n_taken(c));
+}
+
+ggl_status llm_converter_place_modules(llm_converter *c, ggl_error *err) {
+    text t = {0};
+    ggl_status s = GGL_OK;
+    c->has_head = c->modules && llm_converter_n_after(c) > 0 && !is_of_descriptor(c);
+    if (c->has_head && c->n_poolings == 0)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s/modules.json: modules for the vector of each token, which this class's "
+                        "descriptor does not compute",
+                        c->folder);
+    for (int k = 0; !c->has_head && k < llm_converter_n_after(c) && s == GGL_OK; k++)
+        s = put_dense(c, &t, c->after[k].folder, k, err);
     if (s == GGL_OK && t.n > 0)
-        s = extend_config(c, config, &t, err);
+        s = extend_config(c, c->config_path, &t, err);
     ggl_free(t.s);
     return s;
-}
-
-/* --- tensors ---------------------------------------------------------------------------------- */
-
-ggl_status llm_converter_add_modules(llm_converter *c, ggl_error *err) {
-    int n = 0;
-    ggl_status s = GGL_OK;
-    for (size_t i = 0; c->modules && i < c->modules->root.n && s == GGL_OK; i++) {
-        const json_value *module = &c->modules->root.item[i];
-        if (!ggl_str_is(kind_of(module), "Dense"))
-            continue;
-        const ggl_str folder = folder_of(module);
-        const char *name = ggl_arena_printf(&c->arena, "%.*s/model.safetensors", (int)folder.n,
-                                            folder.s),
-                   *prefix = ggl_arena_printf(&c->arena, "modules.Dense_%d.", n++);
-        s = name && prefix ? llm_safetensors_add(c->source, c->folder, name, prefix, err)
-                           : llm_converter_no_memory(err);
-    }
-    return s;
-}
-
-/* --- keys ------------------------------------------------------------------------------------- */
-
-#define KEYS "sentence_transformers."
-
-static void put_text(ggl_gguf_writer *w, const char *key, const json_value *v) {
-    if (v && v->kind == JSON_STRING && v->n > 0)
-        ggl_gguf_put_string(w, key, v->s, v->n);
-}
-
-/* Returns what PyLate, which has ColBERT's models, puts before a text instead of the prompt of this name; NULL: nothing. */
-static const json_value *prefix_of(const json_value *root, ggl_str prompt) {
-    const char *name = ggl_str_is(prompt, "query")      ? "query_prefix"
-                       : ggl_str_is(prompt, "document") ? "document_prefix"
-                                                        : NULL;
-    const json_value *v = name ? llm_json_get_kind(root, name, JSON_STRING) : NULL;
-    return v && v->n > 0 ? v : NULL;
-}
-
-/* Puts how ColBERT's models fill up queries: with masks, up to a length. PyLate has it in its configuration, ColBERT's own program in a
- * file of its own. */
-static void put_expansion(const llm_converter *c, ggl_gguf_writer *w) {
-    static const char *const names[2][2] = {{"query_length", "attend_to_expansion_tokens"},
-                                            {"query_maxlen", "attend_to_mask_tokens"}};
-    const json_value *own = c->prompts ? &c->prompts->root : NULL, *root = own;
-    const bool is_pylate = own && llm_json_get(own, names[0][0]);
-    if (!is_pylate)
-        root = c->artifact ? &c->artifact->root : NULL;
-    const char *const *name = names[!is_pylate];
-    const json_value *length = root ? llm_json_get_kind(root, name[0], JSON_NUMBER) : NULL,
-                     *does = root ? llm_json_get_kind(root, "do_query_expansion", JSON_BOOL) : NULL,
-                     *seen = root ? llm_json_get_kind(root, name[1], JSON_BOOL) : NULL;
-    if (!length || !length->whole || length->number < 1 || length->number > 512 ||
-        (does && !does->flag))
-        return;
-    ggl_gguf_put(w, KEYS "query_length", GGL_GGUF_U32, false, &(uint32_t){(uint32_t)length->number},
-                 1);
-    ggl_gguf_put(w, KEYS "attend_to_expansion_tokens", GGL_GGUF_BOOL, false,
-                 &(uint8_t){seen && seen->flag}, 1);
-}
-
-static ggl_status put_prompts(llm_converter *c, ggl_gguf_writer *w, ggl_error *err) {
-    const json_value *root = c->prompts ? &c->prompts->root : NULL;
-    const json_value *all = root ? llm_json_get_kind(root, "prompts", JSON_OBJECT) : NULL;
-    put_text(w, KEYS "prompt.query", prefix_of(root, (ggl_str){"query", 5}));
-    put_text(w, KEYS "prompt.document", prefix_of(root, (ggl_str){"document", 8}));
-    for (size_t i = 0; all && i < all->n; i++) {
-        const ggl_str name = json_name(all, i);
-        const char *key = ggl_arena_printf(&c->arena, KEYS "prompt.%.*s", (int)name.n, name.s);
-        if (!key)
-            return llm_converter_no_memory(err);
-        if (all->item[i].kind == JSON_STRING && !prefix_of(root, name)) /* also an empty one */
-            ggl_gguf_put_string(w, key, all->item[i].s, all->item[i].n);
-    }
-    put_expansion(c, w);
-    put_text(w, KEYS "default_prompt", llm_json_get(root, "default_prompt_name"));
-    put_text(w, KEYS "similarity", llm_json_get(root, "similarity_fn_name"));
-    return GGL_OK;
-}
-
-ggl_status llm_converter_put_modules(llm_converter *c, ggl_gguf_writer *w, ggl_error *err) {
-    char key[2 * ARCH_MAX_NAME];
-    bool normalizes = false;
-    snprintf(key, sizeof key, "%s.pooling_type", c->conv.family);
-    /* without a module for pooling it is 0: each row is a vector */
-    if (c->modules && !llm_arch_converted_key(&c->conv, key))
-        ggl_gguf_put(w, key, GGL_GGUF_U32, false, &(uint32_t){(uint32_t)c->pooling}, 1);
-    for (size_t i = 0; c->modules && i < c->modules->root.n; i++)
-        normalizes = normalizes || ggl_str_is(kind_of(&c->modules->root.item[i]), "Normalize");
-    if (c->modules)
-        ggl_gguf_put(w, KEYS "normalize", GGL_GGUF_BOOL, false, &(uint8_t){normalizes}, 1);
-    return put_prompts(c, w, err);
 }

@@ -20,6 +20,8 @@ ggl_type llm_recipe_type(const recipe *r) {
     if (r->kind == RECIPE_DIVIDED || r->kind == RECIPE_HELD || r->kind == RECIPE_EXP ||
         r->kind == RECIPE_ADD || r->kind == RECIPE_MUL)
         return GGL_F32;
+    if (r->kind == RECIPE_PICK)
+        return llm_recipe_type(r->part[0]);
     for (int k = 0; k < r->n_part; k++) {
         ggl_type t = llm_recipe_type(r->part[k]);
         if (k > 0 && t != type)

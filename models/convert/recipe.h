@@ -21,6 +21,7 @@ typedef enum recipe_kind {
     RECIPE_PAIRS,     /* rows: `x` heads of two halves -> adjacent pairs */
     RECIPE_REGROUP,   /* rows x * y * rest -> y * x * rest */
     RECIPE_ROWS,      /* ne[dim] rows from row x on */
+    RECIPE_PICK,      /* the rows of part 0 that the numbers of part 1, a WHOLE, choose */
     RECIPE_JOIN,      /* parts one after the other along dim */
     RECIPE_EXP,
     RECIPE_ADD, /* adds `number` */

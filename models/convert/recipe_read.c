@@ -233,6 +233,26 @@ static ggl_status read_joined(recipe *r, int64_t first, int64_t n, float *out, g
     return s;
 }
 
+/* Reads rows that numbers choose. */
+static ggl_status read_picked(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
+    const int64_t row = r->ne[0], n_rows = r->part[0]->ne[r->part[0]->n_dims - 1];
+    ggl_status s = GGL_OK;
+    while (n > 0 && s == GGL_OK) {
+        const int64_t at = first % row, some = row - at < n ? row - at : n;
+        float chosen;
+        s = llm_recipe_read(r->part[1], first / row, 1, &chosen, err);
+        if (s == GGL_OK && !(chosen >= 0 && chosen < (float)n_rows))
+            s = ggl_fail(err, GGL_FORMAT, "row %.0f of %" PRId64 " is chosen", (double)chosen,
+                         n_rows);
+        if (s == GGL_OK)
+            s = llm_recipe_read(r->part[0], (int64_t)chosen * row + at, some, out, err);
+        first += some;
+        out += some;
+        n -= some;
+    }
+    return s;
+}
+
 /* --- all kinds -------------------------------------------------------------------------------- */
 
 ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
@@ -266,6 +286,8 @@ ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_
     case RECIPE_REGROUP:
     case RECIPE_ROWS:
         return read_rows(r, first, n, out, err);
+    case RECIPE_PICK:
+        return read_picked(r, first, n, out, err);
     case RECIPE_JOIN:
         return read_joined(r, first, n, out, err);
     default:

@@ -529,11 +529,12 @@ static st_tensor *named_tensor(arch_eval *ev, const arch_expr *e, arch_value *mi
     return NULL;
 }
 
-/* n_rows("tensor"): the tensor's last dimension, which no value of config.json may say. */
-static arch_value row_count(arch_eval *ev, const arch_expr *e) {
+/* n_rows("tensor"), n_columns("tensor"): the tensor's last and first dimension, which no value of config.json may say. */
+static arch_value count_of(arch_eval *ev, const arch_expr *e, bool of_rows) {
     arch_value missing;
     const st_tensor *t = named_tensor(ev, e, &missing);
-    return t ? llm_arch_number(t->n_dims > 0 ? (double)t->ne[t->n_dims - 1] : 1) : missing;
+    return t ? llm_arch_number(t->n_dims > 0 ? (double)t->ne[of_rows ? t->n_dims - 1 : 0] : 1)
+             : missing;
 }
 
 /* value("tensor"): the tensor's number, or the list of its numbers. */
@@ -567,7 +568,7 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
     return n == 1 ? item[0] : (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)n};
 }
 
-/* Calls a function that gives no tensor: list, value, n_rows, joined, or exp of a number. Those of source
+/* Calls a function that gives no tensor: list, value, n_rows, n_columns, joined, or exp of a number. Those of source
  * tensors are in section_expr.c. */
 arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e) {
     double x;
@@ -576,8 +577,8 @@ arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e) {
         return make_list(ev, e);
     if (which == CONVERSION_value)
         return tensor_value(ev, e);
-    if (which == CONVERSION_n_rows)
-        return row_count(ev, e);
+    if (which == CONVERSION_n_rows || which == CONVERSION_n_columns)
+        return count_of(ev, e, which == CONVERSION_n_rows);
     if (which == CONVERSION_joined)
         return join_lists(ev, e);
     if (which != CONVERSION_exp)

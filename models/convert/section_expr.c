@@ -382,6 +382,25 @@ static bool make_rows(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **
     return make_part(ev, e, RECIPE_ROWS, is_bias, out);
 }
 
+/* pick(x, whole("i")): the rows of a matrix that i chooses. */
+static bool make_pick(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    recipe *of = NULL, *chosen = NULL;
+    if (!llm_arch_convert_make(ev, e->arg[0].value, is_bias, &of) ||
+        !llm_arch_convert_make(ev, e->arg[1].value, is_bias, &chosen))
+        return false;
+    if (!of || !chosen) /* there is no source */
+        return true;
+    if (of->n_dims != 2 || chosen->kind != RECIPE_WHOLE)
+        return llm_arch_error(ev, e->mark, "pick(x, whole(i)) chooses rows of a matrix"), false;
+    recipe *r = *out = new_recipe(ev, RECIPE_PICK, of, 2);
+    if (!r)
+        return false;
+    r->part[1] = chosen;
+    r->n_dims = 2;
+    r->ne[1] = llm_recipe_count(chosen);
+    return true;
+}
+
 typedef bool make_fn(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
 
 /* What makes a tensor for a call; NULL: a call gives no tensor. */

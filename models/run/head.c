@@ -233,8 +233,12 @@ bool llm_head_skips_prompt(const llm_head *h) {
     return h->skips_prompt;
 }
 
-bool llm_head_is_more(const llm_head *h) {
-    return h->n_modules > 0 || h->n_parts > 1 || h->part[0] > LLM_POOL_RANK || h->skips_prompt;
+bool llm_head_is_more(llm_pooling pooling, const ggl_gguf *file) {
+    const ggl_gguf_value *modules = ggl_gguf_find(file, KEYS "modules");
+    bool includes = true;
+    (void)ggl_gguf_get_bool(file, KEYS "include_prompt", &includes, NULL);
+    return (modules && modules->n > 0) || !includes ||
+           (pooling > LLM_POOL_RANK && pooling != LLM_POOL_SQRT);
 }
 
 /* --- pooling ---------------------------------------------------------------------------------- */
@@ -324,7 +328,8 @@ static void run_module(const module *m, const double *x, double *y) {
 ggl_status llm_head_end(const llm_head *h, double *sum, int64_t n_dims, bool normalize, float *out,
                         ggl_error *err) {
     double *x = sum + PARTS, *made[2] = {x + h->n_parts * h->n, x + h->n_parts * h->n + h->widest};
-    if (!llm_head_is_more(h)) /* with a length of 1 it does not matter by what it is divided */
+    if (h->n_modules == 0 &&
+        h->n_parts == 1) /* the length of 1 does not ask by what it is divided */
         return llm_pooling_result(x, n_dims, normalize ? 0 : divisor(h->part[0], sum), out, err);
     for (int k = 0; k < h->n_parts && sum[COUNT] > 0; k++)
         for (int64_t i = 0; i < h->n; i++)

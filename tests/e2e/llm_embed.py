@@ -256,6 +256,27 @@ def test_truncate():
     run("-m", "r.gguf", "-p", long, "--rerank", "a dog", code=1, has="tokens with the query, but the longest text has")
 
 
+def test_modules():
+    """Poolings and prompts as files of sentence-transformers say."""
+    prompt, text = "a dog ", LINES[3]
+    own = [("sentence_transformers.prompt.query", "string", prompt), ("sentence_transformers.include_prompt", "bool", False)]
+    rows = array("-m", "e.gguf", "--pooling", "none", "-p", prompt + text)
+    ways = {"max": lambda r, w: [max(c) for c in zip(*r)], "mean_sqrt_len_tokens": lambda r, w: [sum(c) / math.sqrt(len(c)) for c in zip(*r)],
+            "weightedmean": lambda r, w: [dot(c, w) / sum(w) for c in zip(*r)], "mean": lambda r, w: [sum(c) / len(c) for c in zip(*r)],
+            "cls": lambda r, w: r[0], "last": lambda r, w: r[-1]}
+    for said in (*ways, "last+max", "cls+mean+weightedmean"):
+        encoder(path("m.gguf"), keys=[*own, ("sentence_transformers.pooling", "string", said)])
+        for skipped, more in ((3, ["-p", text, "--prompt-name", "query"]), (0, ["-p", prompt + text])):  # [CLS] a dog
+            want = sum((ways[w](rows[skipped:], range(skipped + 1, len(rows) + 1)) for w in said.split("+")), [])
+            check(near(array("-m", "m.gguf", "--no-normalize", *more)[0], want, 1e-4), said, skipped)
+    encoder(path("m.gguf"), keys=[("sentence_transformers.pooling", "string", "cls+median")])
+    run("-m", "m.gguf", "-p", "a", code=1, has="sentence_transformers.pooling is not made of")
+    encoder(path("m.gguf"), keys=[("sentence_transformers.modules", "string", ["dense"])])
+    run("-m", "m.gguf", "-p", "a", code=1, has="the tensor sentence.0.weight is missing")
+    encoder(path("m.gguf"), keys=[("sentence_transformers.modules", "string", ["lstm"])])
+    run("-m", "m.gguf", "-p", "a", code=1, has="'lstm' is unknown; dense, dense+, layer_norm and normalize")
+
+
 def test_json_lines():
     texts = ["a cat", "a\ndog", "", "the fox [SEP]"]
     said = "".join(json.dumps({"text": t, "id": k} if k % 2 else t) + "\n" for k, t in enumerate(texts)).encode()
@@ -427,6 +448,7 @@ test_scores()
 test_tables()
 test_truncate()
 test_json_lines()
+test_modules()
 test_resume()
 test_pictures()
 test_mistakes()

@@ -133,6 +133,10 @@ const llm_head *server_head(const server *s) {
         abort();
     return *h;
 }
+ggl_status server_read_text(const server *s, ggl_str text, unsigned flags, llm_tokens *ids,
+                            ggl_error *err) {
+    return llm_tokenize(s->tokenizer, text.s, text.n, flags, ids, err);
+}
 ggl_status server_cut_text(const server *s, llm_tokens *ids, ggl_error *err) {
     (void)err;
     ids->n = ids->n < (size_t)s->facts.n_ctx ? ids->n : (size_t)s->facts.n_ctx;

@@ -214,9 +214,13 @@ void answer_say_notes(const server *s, const ask *a, const llm_chat_changes *cha
         http_reply_header(r, "X-Notes", text);
 }
 
-/* How a text is read: vectors may be made of what looks like special tokens as of other text. */
-static unsigned text_flags(const ask *a) {
-    return LLM_TOKENIZE_BOS | (a->no_parse_special ? 0u : LLM_TOKENIZE_SPECIAL);
+/* Encodes a text. Vectors may be made of what looks like special tokens as of other text. */
+static ggl_status read_text(const job *j, ggl_str text, llm_tokens *ids, ggl_error *err) {
+    const unsigned flags =
+        LLM_TOKENIZE_BOS | (j->ask->no_parse_special ? 0u : LLM_TOKENIZE_SPECIAL);
+    return j->ask->kind == ASK_EMBED
+               ? server_read_text(j->server, text, flags, ids, err)
+               : llm_tokenize(server_tokenizer(j->server), text.s, text.n, flags, ids, err);
 }
 
 /* Encodes a text after what comes before texts of its task. */
@@ -227,8 +231,7 @@ static ggl_status text_after(job *j, const ask_prompt *from, job_prompt *p, ggl_
         return no_memory(err);
     memcpy(p->owned, j->before, j->n_before);
     memcpy(p->owned + j->n_before, from->text.s, from->text.n);
-    const ggl_status st = llm_tokenize(server_tokenizer(j->server), p->text.s, p->text.n,
-                                       text_flags(j->ask), &p->ids, err);
+    const ggl_status st = read_text(j, p->text, &p->ids, err);
     return st == GGL_OK ? server_count_before(j->server, j->ask, (ggl_str){j->before, j->n_before},
                                               &p->n_before, err)
                         : st;
@@ -260,7 +263,7 @@ static ggl_status text_prompt(job *j, const ask_prompt *from, job_prompt *p, con
         return seen_text(j, from, p, err);
     if (from->text.s) {
         p->text = from->text;
-        return llm_tokenize(t, from->text.s, from->text.n, text_flags(j->ask), &p->ids, err);
+        return read_text(j, from->text, &p->ids, err);
     }
     for (size_t i = 0; i < from->n; i++)
         if (from->id[i] < 0 || from->id[i] >= j->x.facts->n_vocab)

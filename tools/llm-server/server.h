@@ -47,6 +47,9 @@ const llm_chat *server_chat(const server *s); /* NULL: the model has no template
 const llm_tokenizer *server_tokenizer(const server *s);
 /* How vectors are made of rows; NULL: none are. */
 const llm_head *server_head(const server *s);
+/* llm_embed_tokenize. */
+GGL_NODISCARD ggl_status server_read_text(const server *s, ggl_str text, unsigned flags,
+                                          llm_tokens *ids, ggl_error *err);
 /* llm_embed_cut, of a text. */
 GGL_NODISCARD ggl_status server_cut_text(const server *s, llm_tokens *ids, ggl_error *err);
 /* llm_embed_count_before, of a request. */

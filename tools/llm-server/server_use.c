@@ -39,6 +39,11 @@ const llm_head *server_head(const server *s) {
     return llm_opened_head(s->ctx);
 }
 
+ggl_status server_read_text(const server *s, ggl_str text, unsigned flags, llm_tokens *ids,
+                            ggl_error *err) {
+    return llm_embed_tokenize(s->ctx, text, flags, ids, err);
+}
+
 ggl_status server_cut_text(const server *s, llm_tokens *ids, ggl_error *err) {
     return llm_embed_cut(s->ctx, ids, 0, err);
 }

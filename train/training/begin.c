@@ -297,6 +297,13 @@ static ggl_status check_kind(const llm_training *t, ggl_error *err) {
                         t->p.file[0]);
     if (contrast && t->of.why_no_prompts)
         return ggl_fail(err, GGL_FORMAT, "%s", t->of.why_no_prompts->msg);
+    if (contrast && llm_head_is_more(t->pooling, llm_model_file(t->of.model)))
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "%s: texts that belong together train models whose vectors are the mean, the first or "
+            "the last of their tokens', but this model's are pooled in another way, leave out "
+            "prompts or have modules after that (sentence_transformers.*)",
+            t->p.file[0]);
     if (contrast && t->pooling == LLM_POOL_NONE)
         return llm_pooling_find_vector(&none, NULL, llm_model_file(t->of.model), err) == GGL_OK
                    ? ggl_fail(err, GGL_USAGE, "with the pooling 'none', a text has no vector")

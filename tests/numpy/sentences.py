@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Folders of sentence-transformers: vectors that llm-embed makes, of the folder and of the file that llm-convert makes of it, are those of numpy, with all kinds of
+pooling and modules after it; and of tables of vectors (model2vec, StaticEmbedding). What cannot be computed is refused by name.
+
+    sentences.py --cli LLM_CLI --dir FOLDER --convert LLM_CONVERT --embed LLM_EMBED
+
+Exit code 0, 1."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import types
+
+import numpy as np
+
+import folders_encoders
+import gguf
+from blocks import gelu_erf
+from folders import N_EMBD, TOKENS, Weights, write_safetensors
+
+LIMIT = 5e-6
+TORCH = "torch.nn.modules.activation."
+OTHERS = [f"pooling_mode_{x}" for x in ("cls_token", "max_tokens", "mean_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")]
+faults = []
+draw = np.random.default_rng(11)
+
+
+def check(ok, *what):
+    if not ok:
+        faults.append(what)
+        print("FAILED:", *what)
+
+
+def unit(x):
+    return x / np.linalg.norm(x)
+
+
+POOL = {"cls": lambda r: r[0], "max": lambda r: r.max(0), "mean": lambda r: r.mean(0), "mean_sqrt_len_tokens": lambda r: r.sum(0) / np.sqrt(len(r)),
+        "weightedmean": lambda r: np.average(r, 0, np.arange(1, len(r) + 1)), "lasttoken": lambda r: r[-1]}
+
+
+def drawn(*shape):
+    return (0.3 * draw.normal(size=shape)).astype(np.float32)
+
+
+def dense(rows, columns, name, f, bias=True, residual=False):
+    """A Dense module: its class, config.json, tensors, and what it does."""
+    w = {"linear.weight": drawn(rows, columns)}
+    if bias:
+        w["linear.bias"] = drawn(rows)
+    if residual and rows != columns:
+        w["residual.weight"] = drawn(rows, columns)
+    own = {k: v.astype(np.float64) for k, v in w.items()}
+    added = lambda x: (own["residual.weight"] @ x if "residual.weight" in own else x) if residual else 0
+    config = {"in_features": columns, "out_features": rows, "bias": bias, "activation_function": name, "module_input_name": "sentence_embedding",
+              "module_output_name": "sentence_embedding", **({"use_residual": True} if residual else {})}
+    return "Dense", config, w, lambda x: f(own["linear.weight"] @ x + own.get("linear.bias", 0)) + added(x)
+
+
+def layer_norm(n):
+    w = {"norm.weight": drawn(n) + 1, "norm.bias": drawn(n)}
+    return "LayerNorm", {"dimension": n}, w, lambda x: (x - x.mean()) / np.sqrt(x.var() + 1e-5) * w["norm.weight"] + w["norm.bias"]
+
+
+NORMALIZE, DROPOUT = ("Normalize", None, None, unit), ("Dropout", {"dropout": 0.1}, None, lambda x: x)
+IDENTITY = "torch.nn.modules.linear.Identity"
+CHAINS = {
+    "max": ("max", []), "mean_sqrt_len_tokens": ("mean_sqrt_len_tokens", []), "weightedmean": ("weightedmean", []), "lasttoken": ("lasttoken", []),
+    "several": (["lasttoken", "cls", "max"], [NORMALIZE]), "all": (list(POOL), [dense(20, 6 * N_EMBD, TORCH + "Tanh", np.tanh)]),
+    "two": ("mean", [dense(30, N_EMBD, IDENTITY, lambda x: x, False), dense(9, 30, TORCH + "GELU", gelu_erf), NORMALIZE]),
+    "normed": ("cls", [NORMALIZE, layer_norm(N_EMBD), DROPOUT, dense(20, N_EMBD, TORCH + "Sigmoid", lambda x: 1 / (1 + np.exp(-x)))]),
+    "residual": ("mean", [dense(N_EMBD, N_EMBD, TORCH + "SiLU", lambda x: x / (1 + np.exp(-x)), residual=True), dense(20, N_EMBD, TORCH + "ReLU", lambda x: np.maximum(x, 0), residual=True)]),
+}
+
+
+def write(folder, files):
+    for name, content in files.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if name.endswith(".safetensors"):
+            write_safetensors(path, content)
+        else:
+            with open(path, "w") as f:
+                json.dump(content, f)
+
+
+def modules(*kinds):
+    return [{"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"} for i, kind in enumerate(kinds)]
+
+
+def bert():
+    """config.json, tensors and rows of a small BERT."""
+    config, fill, _, forward = folders_encoders.CLASSES["BertModel"]
+    c, w = {**config, "rope": {}}, Weights(5)
+    fill(c, w)
+    return {"architectures": ["BertModel"], **{k: v for k, v in c.items() if k not in ("how", "rope")}}, w, forward(c, w, 16)
+
+
+def vectors(a, model, *more):
+    done = subprocess.run([a.embed, "-m", model, "--tokens", ",".join(map(str, TOKENS)), *more], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        return check(False, model, done.stderr)
+    return np.array(json.loads(done.stdout)["embedding"])
+
+
+def compare(a, name, folder, want):
+    file = folder + ".gguf"
+    done = subprocess.run([a.convert, folder, "-o", file, "--type", "f32"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        return check(False, name, done.stderr)
+    got, direct, plain = vectors(a, file), vectors(a, folder), vectors(a, file, "--no-normalize")
+    if got is None or direct is None or plain is None:
+        return None
+    far = np.abs(got - unit(want)).max() if got.shape == want.shape else np.inf
+    print(f"{name:24} {len(got):4} numbers, {far:.1e}")
+    check(far < LIMIT, name, far)
+    check(np.array_equal(got, direct), name, "the folder opened directly")
+    check(np.abs(plain - want).max() < 10 * LIMIT * max(1, np.abs(want).max()), name, "--no-normalize")
+    return gguf.read(file)[0]
+
+
+def refused(a, folder, files, *words):
+    write(folder, files)
+    done = subprocess.run([a.convert, folder, "-o", folder + ".gguf"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    check(done.returncode == 1 and all(w in done.stderr for w in words), words, done.stderr)
+
+
+def chains(a):
+    config, w, rows = bert()
+    for name, (mode, after) in CHAINS.items():
+        folder = os.path.join(a.dir, "sentences-" + name)
+        pooling = {"embedding_dimension": N_EMBD, "pooling_mode": mode, "include_prompt": True}
+        if name == "max":  # as older programs write it
+            pooling = {"word_embedding_dimension": N_EMBD, **{x: x == "pooling_mode_max_tokens" for x in OTHERS}}
+        files = {"config.json": config, "model.safetensors": w, "1_Pooling/config.json": pooling, "modules.json": modules("Transformer", "Pooling", *(m[0] for m in after)),
+                 "sentence_bert_config.json": {"max_seq_length": 40, "do_lower_case": False}}
+        want = np.concatenate([POOL[m](rows) for m in ([mode] if isinstance(mode, str) else mode)])
+        for i, (kind, own, tensors, run) in enumerate(after):
+            files |= {f"{i + 2}_{kind}/config.json": own} if own else {}
+            files |= {f"{i + 2}_{kind}/model.safetensors": tensors} if tensors else {}
+            if not (kind == "Normalize" and i + 1 == len(after)):  # --no-normalize
+                want = run(want)
+        write(folder, files)
+        keys = compare(a, name, folder, want)
+        check(keys and keys["sentence_transformers.max_seq_length"] == 40 and keys["sentence_transformers.normalize"] == (bool(after) and after[-1][0] == "Normalize"), name, "keys")
+    folder = os.path.join(a.dir, "sentences-refused")
+    write(folder, {"config.json": config, "model.safetensors": w, "modules.json": modules("Transformer", "Pooling"), "1_Pooling/config.json": {"pooling_mode": "mean"}})
+    refused(a, folder, {"modules.json": modules("Transformer", "Pooling", "LSTM")}, "'LSTM'", "Normalize")
+    refused(a, folder, {"modules.json": modules("Transformer", "Pooling", "Dense"), "2_Dense/config.json": {"in_features": 48, "out_features": 9, "activation_function": "mine.Act"}},
+            "activation_function", "mine.Act")
+    refused(a, folder, {"2_Dense/config.json": {"activation_function": IDENTITY, "module_input_name": "token_embeddings"}}, "module_input_name", "token_embeddings")
+    refused(a, folder, {"modules.json": modules("Transformer", "Dense", "Pooling"), "1_Dense/config.json": {"activation_function": IDENTITY}, "2_Pooling/config.json": {}}, "before the pooling")
+    refused(a, folder, {"modules.json": modules("Transformer", "Pooling"), "1_Pooling/config.json": {"pooling_mode": "median"}}, "median", "weightedmean")
+    refused(a, folder, {"1_Pooling/config.json": {"pooling_mode_median_tokens": True}}, "pooling_mode_median_tokens")
+
+
+def tables(a):
+    n, size = 40, 16
+    table = drawn(n, size)
+    folder = os.path.join(a.dir, "sentences-table")
+    write(folder, {"0_StaticEmbedding/model.safetensors": {"embedding.weight": table},
+                   "modules.json": [{"idx": 0, "name": "0", "path": "0_StaticEmbedding", "type": "sentence_transformers.models.StaticEmbedding"}]})
+    compare(a, "StaticEmbedding", folder, table[TOKENS].astype(np.float64).mean(0))
+    factors, rows = drawn(n) + 1, draw.integers(0, 7, n)
+    whole = types.SimpleNamespace(dtype="I64", shape=rows.shape, data=rows.astype("<i8"))
+    for name, tensors, want in (("model2vec", {"embeddings": table}, table), ("model2vec weights", {"embeddings": table, "weights": factors}, table * factors[:, None]),
+                                ("model2vec mapping", {"embeddings": table[:7], "weights": factors, "mapping": whole}, table[rows] * factors[:, None])):
+        folder = os.path.join(a.dir, "sentences-" + name.replace(" ", "-"))
+        write(folder, {"model.safetensors": tensors, "config.json": {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": True, "seq_length": 1000000}})
+        keys = compare(a, name, folder, want[TOKENS].astype(np.float64).mean(0))
+        check(keys and keys["sentence_transformers.max_seq_length"] == 512 and keys["sentence_transformers.drop_unknown_tokens"] is True, name, keys)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    for name in ("--cli", "--dir", "--convert", "--embed"):
+        p.add_argument(name, required=True)
+    a = p.parse_args()
+    chains(a)
+    tables(a)
+    print("ok" if not faults else f"{len(faults)} faults")
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
