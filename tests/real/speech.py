@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The word error of llm-transcribe on recorded speech whose texts are known, beside other programs that run the same weights.
 
-    speech.py --models FOLDER --bin FOLDER [--sounds FOLDER] [--python PROGRAM] [--seconds N] [--peers NAME,..] [--all]
+    speech.py --models FOLDER --bin FOLDER [--sounds FOLDER] [--python PROGRAM] [--seconds N] [--beams N] [--peers NAME,..] [--all]
 
 FOLDER of --models has models of Whisper in folders of CTranslate2 (whisper-*-ct2), each of which may have a whisper.pt beside model.bin for openai-whisper, and a ggml.bin for
 whisper.cpp. The speech is that of Debian's packages asterisk-core-sounds-{en,es,fr,it,ru} and -wav, whose prompts are put one after the other, with pauses, in an order that a seed gives, and of
@@ -150,7 +150,7 @@ def ours(program, model, beams, sounds):
 
 def peer(python, name, model, beams, sounds):
     """Texts and seconds; or why there are none."""
-    done = subprocess.run([python, "-c", PEER, name, model, str(beams), *[x for s in sounds for x in s]], capture_output=True, text=True)
+    done = subprocess.run([python, "-I", "-c", PEER, name, model, str(beams), *[x for s in sounds for x in s]], capture_output=True, text=True)
     lines = [json.loads(line) for line in done.stdout.split("\n") if line.startswith("[") and line.endswith("]")]
     return lines if done.returncode == 0 and len(lines) == len(sounds) else (done.stderr.strip().split("\n") or ["?"])[-1][:200]
 
@@ -162,6 +162,7 @@ def main():
     p.add_argument("--sounds", default="")
     p.add_argument("--python", default=sys.executable)
     p.add_argument("--seconds", type=int, default=0)
+    p.add_argument("--beams", type=int, default=0)
     p.add_argument("--peers", default=",".join(PEERS))
     p.add_argument("--all", action="store_true")
     a = p.parse_args()
@@ -194,7 +195,7 @@ def main():
             with open(os.path.join(model, "config.json"), encoding="utf-8") as f:
                 is_english = json.load(f)["lang_ids"][0] == 50258
             mine = [s for s in speech if s[1] == "en" or not is_english]
-            for beams in (1, 5) if a.all else (1,):
+            for beams in (a.beams,) if a.beams else (1, 5) if a.all else (1,):
                 sounds, errors = [(s[1], s[2]) for s in mine], {}
                 for who in ("llm-transcribe", *a.peers.split(",")):
                     of = {"openai-whisper": "whisper.pt", "whisper.cpp": "ggml.bin"}.get(who)
