@@ -132,6 +132,7 @@ libc6-dev          glibc-devel          musl-dev           glibc          glibc-
 make               make                 make               make           make                 -              gnumake
 cmake              cmake                cmake              cmake          cmake                cmake          cmake
 libmicrohttpd-dev  libmicrohttpd-devel  libmicrohttpd-dev  libmicrohttpd  libmicrohttpd-devel  libmicrohttpd  libmicrohttpd
+libsndfile1-dev    libsndfile-devel     libsndfile-dev     libsndfile     libsndfile-devel     libsndfile     libsndfile
 g++                gcc-c++              g++                gcc            gcc-c++              -              -
 pkg-config         pkgconf-pkg-config   pkgconf            pkgconf        pkg-config           pkgconf        pkg-config
 python3-numpy      python3-numpy        py3-numpy          python-numpy   python3-numpy        numpy          python3Packages.numpy

@@ -25,6 +25,8 @@ typedef enum sound_encoding {
     SOUND_S16,
     SOUND_S24,
     SOUND_S32,
+    SOUND_ULAW, /* ITU-T G.711, of telephones */
+    SOUND_ALAW,
     SOUND_F32,
     SOUND_F64
 } sound_encoding;

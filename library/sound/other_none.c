@@ -9,8 +9,9 @@ ggl_status llm_sound_other(sound_decoder *d, sound_bytes *b, const char *kind, g
 #ifdef LLM_WITHOUT_LIBRARIES /* WebAssembly */
                                 "which is not read in WebAssembly:",
 #else
-                                "which this build cannot read: build it with libsndfile (Debian, "
-                                "Ubuntu: libsndfile1-dev), or",
+                                "which this build reads by the program ffmpeg, where it is "
+                                "installed, or built with libsndfile (Debian, Ubuntu: "
+                                "libsndfile1-dev); or",
 #endif
                                 err);
 }

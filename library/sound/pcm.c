@@ -31,6 +31,19 @@ static double s32(const unsigned char *p) {
     return scaled(u32(p));
 }
 
+/* Mu-law: a sign, 3 bits for the segment and 4 for the place in it, all inverted; segments are twice as long as the one before. */
+static double ulaw(const unsigned char *p) {
+    const int u = p[0] ^ 0xff, x = (((u & 15) << 3) + 132) << (u >> 4 & 7);
+    return (u & 0x80 ? 132 - x : x - 132) / 32768.0;
+}
+
+/* A-law, whose first two segments are as long as each other; every second bit is inverted. */
+static double alaw(const unsigned char *p) {
+    const int a = p[0] ^ 0x55, segment = a >> 4 & 7, x = ((a & 15) << 4) + 8;
+    const int y = segment == 0 ? x : (x + 256) << (segment - 1);
+    return (a & 0x80 ? y : -y) / 32768.0;
+}
+
 static double f32(const unsigned char *p) {
     const uint32_t bits = u32(p);
     float x;
@@ -48,8 +61,9 @@ static double f64(const unsigned char *p) {
 static const struct {
     int size;
     double (*value)(const unsigned char *p);
-} encodings[] = {[SOUND_U8] = {1, u8},   [SOUND_S16] = {2, s16}, [SOUND_S24] = {3, s24},
-                 [SOUND_S32] = {4, s32}, [SOUND_F32] = {4, f32}, [SOUND_F64] = {8, f64}};
+} encodings[] = {[SOUND_U8] = {1, u8},   [SOUND_S16] = {2, s16},   [SOUND_S24] = {3, s24},
+                 [SOUND_S32] = {4, s32}, [SOUND_ULAW] = {1, ulaw}, [SOUND_ALAW] = {1, alaw},
+                 [SOUND_F32] = {4, f32}, [SOUND_F64] = {8, f64}};
 
 typedef struct pcm {
     sound_bytes *b;

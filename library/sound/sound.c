@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decoder.h"
+#include "ffmpeg.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/pass.h"
 #include "resample.h"
 
 enum {
@@ -31,24 +32,25 @@ typedef struct sound_kind {
     bool is_known; /* to libsndfile */
     int at, n;
     const char *bytes, *mask;
+    const char *format; /* ffmpeg's name */
 } sound_kind;
 
 static const sound_kind kinds[] = {
-    {"FLAC", true, 0, 4, "fLaC", NULL},
-    {"Ogg", true, 0, 4, "OggS", NULL},
-    {"MP3", true, 0, 3, "ID3", NULL},
-    {"MP3", true, 0, 2, "\xff\xe2", "\xff\xe6"}, /* the sync word, and layer 3 */
-    {"AIFF", true, 0, 4, "FORM", NULL},
-    {"AU", true, 0, 4, ".snd", NULL},
-    {"CAF", true, 0, 4, "caff", NULL},
-    {"big-endian WAV", true, 0, 4, "RIFX", NULL},
-    {"Wave64", true, 0, 4, "riff", NULL},
-    {"AAC", false, 0, 2, "\xff\xf0", "\xff\xf6"},
-    {"MP4", false, 4, 4, "ftyp", NULL},
-    {"WebM or Matroska", false, 0, 4, "\x1a\x45\xdf\xa3", NULL},
-    {"AMR", false, 0, 5, "#!AMR", NULL},
-    {"WMA", false, 0, 4, "\x30\x26\xb2\x75", NULL},
-    {"WavPack", false, 0, 4, "wvpk", NULL},
+    {"FLAC", true, 0, 4, "fLaC", NULL, "flac"},
+    {"Ogg", true, 0, 4, "OggS", NULL, "ogg"},
+    {"MP3", true, 0, 3, "ID3", NULL, "mp3"},
+    {"MP3", true, 0, 2, "\xff\xe2", "\xff\xe6", "mp3"}, /* the sync word, and layer 3 */
+    {"AIFF", true, 0, 4, "FORM", NULL, "aiff"},
+    {"AU", true, 0, 4, ".snd", NULL, "au"},
+    {"CAF", true, 0, 4, "caff", NULL, "caf"},
+    {"big-endian WAV", true, 0, 4, "RIFX", NULL, "wav"},
+    {"Wave64", true, 0, 4, "riff", NULL, "w64"},
+    {"AAC", false, 0, 2, "\xff\xf0", "\xff\xf6", "aac"},
+    {"MP4", false, 4, 4, "ftyp", NULL, "mov"},
+    {"WebM or Matroska", false, 0, 4, "\x1a\x45\xdf\xa3", NULL, "matroska"},
+    {"AMR", false, 0, 5, "#!AMR", NULL, "amr"},
+    {"WMA", false, 0, 4, "\x30\x26\xb2\x75", NULL, "asf"},
+    {"WavPack", false, 0, 4, "wvpk", NULL, "wv"},
 };
 
 static const sound_kind *kind_of(const unsigned char *head, size_t n_head) {
@@ -85,7 +87,34 @@ static ggl_status unknown_kind(const sound_bytes *b, const unsigned char *head, 
     return llm_sound_needs_ffmpeg(b, what, err);
 }
 
-static ggl_status open_kind(llm_sound *s, ggl_error *err) {
+static void close_decoder(llm_sound *s) {
+    if (s->decoder.close)
+        s->decoder.close(&s->decoder);
+    s->decoder = (sound_decoder){0};
+}
+
+/* Opens a kind that is not read here: by libsndfile, if it knows it, or by ffmpeg. Without both, the message says what would help. */
+static ggl_status open_other(llm_sound *s, const sound_kind *kind, int rate, ggl_error *err) {
+    ggl_error why = {0}, of_program = {0};
+    bool is_there;
+    ggl_status st = kind->is_known
+                        ? llm_sound_other(&s->decoder, &s->bytes, kind->name, &why)
+                        : llm_sound_unreadable(&s->bytes, kind->name,
+                                               "which is read by the program ffmpeg, where it is "
+                                               "installed; or",
+                                               &why);
+    if (st != GGL_UNSUPPORTED)
+        return st == GGL_OK ? st : ggl_pass(err, &why);
+    close_decoder(s);
+    st = llm_sound_ffmpeg(&s->decoder, &s->bytes, kind->format, kind->name, rate, &is_there,
+                          &of_program);
+    if (st == GGL_OK)
+        return st;
+    close_decoder(s);
+    return ggl_pass(err, is_there ? &of_program : &why);
+}
+
+static ggl_status open_kind(llm_sound *s, int rate, ggl_error *err) {
     unsigned char head[HEAD];
     size_t n = 0;
     ggl_status st = llm_sound_bytes_read(&s->bytes, head, sizeof head, &n, err);
@@ -94,16 +123,15 @@ static ggl_status open_kind(llm_sound *s, ggl_error *err) {
     if (st != GGL_OK)
         return st;
     const sound_kind *kind = kind_of(head, n);
-    if (kind && kind->is_known)
-        return llm_sound_other(&s->decoder, &s->bytes, kind->name, err);
     if (kind)
-        return llm_sound_unreadable(&s->bytes, kind->name, "which is not read here:", err);
+        return open_other(s, kind, rate, err);
     if (!is_wav(head, n))
         return unknown_kind(&s->bytes, head, n, err);
     bool other;
     char of_wav[SOUND_KIND];
     st = llm_sound_wav(&s->decoder, &s->bytes, &other, of_wav, err);
-    return other ? llm_sound_other(&s->decoder, &s->bytes, of_wav, err) : st;
+    const sound_kind wav = {.name = of_wav, .is_known = true, .format = "wav"};
+    return other ? open_other(s, &wav, rate, err) : st;
 }
 
 static ggl_status open_raw(llm_sound *s, const llm_sound_params *p, ggl_error *err) {
@@ -124,7 +152,7 @@ static ggl_status open_all(llm_sound *s, const char *path, const llm_sound_param
     else
         st = llm_sound_bytes_open(&s->bytes, strcmp(path, "-") == 0 ? path : s->name, err);
     if (st == GGL_OK)
-        st = p->raw ? open_raw(s, p, err) : open_kind(s, err);
+        st = p->raw ? open_raw(s, p, err) : open_kind(s, p->rate, err);
     if (st != GGL_OK)
         return st;
     s->rate = p->rate ? p->rate : s->decoder.rate;

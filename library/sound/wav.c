@@ -3,9 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decoder.h"
+#include "adpcm.h"
 
-enum { TAG_PCM = 1, TAG_FLOAT = 3, TAG_EXTENSIBLE = 0xfffe, STREAM = -1 };
+enum {
+    TAG_PCM = 1,
+    TAG_FLOAT = 3,
+    TAG_ALAW = 6,
+    TAG_ULAW = 7,
+    TAG_EXTENSIBLE = 0xfffe,
+    STREAM = -1
+};
 
 /* What the header says; a chunk that was not seen has the place 0. */
 typedef struct header {
@@ -14,7 +21,8 @@ typedef struct header {
     int64_t long_size; /* of the data, by ds64 */
     int64_t format_at, data_at;
     int64_t data_size;
-    int tag, n_channels, bits, n_frame; /* n_frame: bytes of a frame */
+    int tag, n_channels, bits, n_frame; /* n_frame: bytes of a frame, or of a block */
+    int n_block;                        /* samples of a block; 0: the header does not say */
     int64_t rate;
 } header;
 
@@ -63,6 +71,7 @@ static ggl_status read_format(header *h, sound_bytes *b, int64_t size, ggl_error
     h->rate = number(p + 4, 4);
     h->n_frame = (int)number(p + 12, 2);
     h->bits = (int)number(p + 14, 2);
+    h->n_block = size >= 20 ? (int)number(p + 18, 2) : 0;
     if (h->tag != TAG_EXTENSIBLE)
         return GGL_OK;
     if (size < (int64_t)sizeof p)
@@ -123,8 +132,9 @@ static int64_t data_size(const header *h, bool is_pipe) {
 static int encoding_of(int tag, int width) {
     static const struct {
         int tag, width, encoding;
-    } known[] = {{TAG_PCM, 1, SOUND_U8},  {TAG_PCM, 2, SOUND_S16},   {TAG_PCM, 3, SOUND_S24},
-                 {TAG_PCM, 4, SOUND_S32}, {TAG_FLOAT, 4, SOUND_F32}, {TAG_FLOAT, 8, SOUND_F64}};
+    } known[] = {{TAG_PCM, 1, SOUND_U8},    {TAG_PCM, 2, SOUND_S16},   {TAG_PCM, 3, SOUND_S24},
+                 {TAG_PCM, 4, SOUND_S32},   {TAG_FLOAT, 4, SOUND_F32}, {TAG_FLOAT, 8, SOUND_F64},
+                 {TAG_ALAW, 1, SOUND_ALAW}, {TAG_ULAW, 1, SOUND_ULAW}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].tag == tag && known[i].width == width)
             return known[i].encoding;
@@ -135,10 +145,10 @@ static const char *tag_name(int tag) {
     static const struct {
         int tag;
         const char *name;
-    } known[] = {{2, " (ADPCM)"},     {6, " (A-law)"},       {7, " (mu-law)"},
-                 {0x11, " (ADPCM)"},  {0x31, " (GSM 6.10)"}, {0x50, " (MPEG)"},
-                 {0x55, " (MP3)"},    {0xff, " (AAC)"},      {0x161, " (WMA)"},
-                 {0xf1ac, " (FLAC)"}, {TAG_PCM, " (PCM)"},   {TAG_FLOAT, " (float)"}};
+    } known[] = {{TAG_ALAW, " (A-law)"}, {TAG_ULAW, " (mu-law)"}, {0x31, " (GSM 6.10)"},
+                 {0x50, " (MPEG)"},      {0x55, " (MP3)"},        {0xff, " (AAC)"},
+                 {0x161, " (WMA)"},      {0xf1ac, " (FLAC)"},     {TAG_PCM, " (PCM)"},
+                 {TAG_FLOAT, " (float)"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].tag == tag)
             return known[i].name;
@@ -150,10 +160,20 @@ static ggl_status open_samples(sound_decoder *d, const header *h, sound_bytes *b
     ggl_status st = llm_sound_check(b->name, h->rate, h->n_channels, err);
     if (st != GGL_OK)
         return st;
+    if (h->tag == ADPCM_MS || h->tag == ADPCM_IMA) {
+        st = llm_sound_bytes_seek(b, h->data_at, err);
+        return st == GGL_OK && h->bits == 4
+                   ? llm_sound_adpcm(d, b, h->tag, (int)h->rate, h->n_channels, h->n_frame,
+                                     h->n_block, data_size(h, b->size < 0), err)
+               : st != GGL_OK ? st
+                              : ggl_fail(err, GGL_UNSUPPORTED, "%s: ADPCM of %d bits; 4 are read",
+                                         b->name, h->bits);
+    }
     const int n_frame = h->n_frame ? h->n_frame : (h->bits + 7) / 8 * h->n_channels;
     const int width = n_frame % h->n_channels ? 0 : n_frame / h->n_channels;
     const int encoding = encoding_of(h->tag, width);
-    if (encoding < 0 && h->tag != TAG_PCM && h->tag != TAG_FLOAT) {
+    if (encoding < 0 && h->tag != TAG_PCM && h->tag != TAG_FLOAT && h->tag != TAG_ALAW &&
+        h->tag != TAG_ULAW) {
         snprintf(kind, SOUND_KIND, "WAV with samples of format 0x%04x%s", (unsigned)h->tag,
                  tag_name(h->tag));
         *other = true;

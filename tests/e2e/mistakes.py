@@ -61,7 +61,6 @@ def make_files(folder):
     put("cut.ppm", eye_file.ppm((255, 0, 0))[:100])
     put("cat.gif", b"GIF89a" + bytes(20))
     put("cat.heic", b"\0\0\0\x18ftypheic" + bytes(20))
-    put("talk.m4a", b"\0\0\0\x20ftypM4A " + bytes(20))
     put("talk.pcm", b"\1\0\2\0" * 1000)
     put("talk.wav", b"RIFF" + struct.pack("<I4s4sIHHIIHH4sI", 36 + 3200, b"WAVE", b"fmt ", 16, 1, 1, 16000, 32000, 2, 16, b"data", 3200) + bytes(3200))
     with open(os.path.join(ROOT, "models/archs/llama.arch"), "rb") as f:

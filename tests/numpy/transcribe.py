@@ -663,6 +663,78 @@ def mistakes(a):
     return failed
 
 
+def other_kinds(a):
+    """Kinds that ffmpeg reads, by a script in its place and, if it is installed, by itself: the same text as of its samples. It is started without a shell, and is not waited for if it ends."""
+    g, failed = np.random.default_rng(6), 0
+    folder = tempfile.mkdtemp(dir=a.dir)
+    at = lambda *name: os.path.join(folder, *name)
+    meta, w, _ = make_model(g)
+    gguf.write(at("m.gguf"), meta, w)
+    x = make_sound(g)
+    write_wav(at("s.wav"), x)
+    for name in ("fake", "none", "temporary"):
+        os.mkdir(at(name))
+    samples = np.frombuffer(open(at("s.wav"), "rb").read()[44:], "<i2").astype("<f4") / 32768
+    samples.tofile(at("samples"))
+
+    def say(script):
+        with open(at("fake", "ffmpeg"), "w") as f:
+            f.write("#!/bin/sh\n" + script)
+        os.chmod(at("fake", "ffmpeg"), 0o700)
+
+    def run(sound, path=at("fake"), **more):
+        return subprocess.run([a.transcribe, "-m", "m.gguf", "-bs", "1", "-tpi", "0", "--format", "json", *([sound] if sound else ["-"])], cwd=folder, capture_output=True, timeout=90,
+                              env={**os.environ, "PATH": path, "TMPDIR": at("temporary")}, **more)
+
+    def tell(what, ok, done):
+        nonlocal failed
+        failed += not ok
+        if not ok:
+            print(f"{what} FAILED: {done.returncode}, {done.stderr.decode()[-300:]}")
+
+    heads = {"a.m4a": b"\0\0\0\x20ftypM4A " + bytes(30), "a.webm": b"\x1a\x45\xdf\xa3" + bytes(30), "-i $(touch pwned);.aac": b"\xff\xf1\x50\x80" + bytes(30), "a.amr": b"#!AMR\n" + bytes(30)}
+    kinds = {"a.m4a": "mov", "a.webm": "matroska", "-i $(touch pwned);.aac": "aac", "a.amr": "amr"}
+    want = json.loads(run("s.wav").stdout)
+    cat, echo, sleep = (shutil.which(name) for name in ("cat", "echo", "sleep"))
+    for name, data in heads.items():
+        with open(at(name), "wb") as f:
+            f.write(data)
+        say(f'for x in "$@"; do {echo} "$x" >> args; done\n{cat} samples\n')
+        done = run("./" + name)
+        args = open(at("args")).read().split("\n")
+        tell(name, done.returncode == 0 and json.loads(done.stdout) == want and args[args.index("-i") + 1] == "file:./" + name and args[args.index("-f") + 1] == kinds[name] and
+             args[args.index("-protocol_whitelist") + 1] == "file" and not os.path.exists(at("pwned")), done)
+        os.remove(at("args"))
+    with open(at("a.m4a"), "rb") as f:
+        done = run(None, stdin=f)
+    tell("standard input", done.returncode == 0 and json.loads(done.stdout) == want and not os.listdir(at("temporary")), done)
+    piped = run(None, input=heads["a.m4a"])
+    tell("a pipe", piped.returncode == 0 and json.loads(piped.stdout)["text"] and not os.listdir(at("temporary")), piped)
+    say(f"{echo} some words >&2; exit 1\n")
+    done = run("a.m4a")
+    tell("an error", done.returncode == 1 and b"a.m4a: is MP4, which ffmpeg cannot read: some words" in done.stderr, done)
+    say("kill -9 $$\n")
+    tell("a crash", b"which ffmpeg cannot read" in (done := run("a.webm")).stderr and done.returncode == 1, done)
+    say(f"i=0; while [ $i -lt 3000 ]; do {echo} a long line of complaints that nobody reads >&2; i=$((i + 1)); done; {cat} samples\n")
+    done = run("a.m4a")
+    tell("a lot of words", done.returncode == 0 and json.loads(done.stdout) == want, done)
+    done = run("a.m4a", path=at("none"))
+    tell("no ffmpeg", done.returncode == 1 and b"a.m4a: is MP4, which is read by the program ffmpeg, where it is installed; or convert it: ffmpeg -i a.m4a" in done.stderr, done)
+    real = shutil.which("ffmpeg")
+    if not real:
+        print("skipped: sounds that ffmpeg reads (it is not installed)")
+    for name, codec in (("b.m4a", "aac"), ("b.webm", "libopus")) if real else ():
+        made = subprocess.run([real, "-v", "error", "-i", "s.wav", "-c:a", codec, name], cwd=folder, capture_output=True)
+        subprocess.run([real, "-v", "error", "-i", name, "-ac", "1", "-ar", str(RATE), "-c:a", "pcm_f32le", name + ".wav"], cwd=folder, capture_output=True)
+        if made.returncode:
+            print(f"skipped: {name} (ffmpeg does not make it)")
+            continue
+        done = run(name, path=os.path.dirname(real))
+        tell(name, done.returncode == 0 and json.loads(done.stdout)["segments"] == json.loads(run(name + ".wav").stdout)["segments"], done)
+    shutil.rmtree(folder)
+    return failed
+
+
 def golden(a, folder):
     """The recorded steps of a nano model in ggml's format before GGUF: spectrogram, encoder, logits."""
     load = lambda name: np.load(io.BytesIO(lzma.open(f"{folder}/{name}.npy.xz").read())).astype(np.float64)
@@ -692,6 +764,7 @@ def main():
     media = os.path.join(os.environ.get("GGL_SHARED", ""), "stages/media")
     failed = sum(test(a, seed) for seed in today.sample("models", range(60), 6))
     failed += mistakes(a)
+    failed += other_kinds(a)
     if os.path.exists(f"{media}/whisper-80-f16.bin.xz"):
         failed += golden(a, media)
     return int(failed > 0)

@@ -113,6 +113,7 @@ TEST(damaged) {
 }
 
 TEST(pipes_are_refused) {
+    (void)setenv("PATH", "/nowhere", 1); /* there is no ffmpeg */
     int ends[2];
     char path[64];
     ggl_error err = {0};

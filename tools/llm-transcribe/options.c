@@ -204,8 +204,9 @@ int transcribe_options_read(options *o, int argc, char **argv) {
     const args_spec spec = {
         TOOL,
         "[-m MODEL] [options] SOUND..",
-        "Writes down what is said in sounds: WAV, and FLAC, MP3 and Ogg if the build has "
-        "libsndfile. The text goes to standard output or to a file, everything else to "
+        "Writes down what is said in sounds: WAV; FLAC, MP3 and Ogg by libsndfile, or, as "
+        "M4A and WebM, by the program ffmpeg. The text goes to standard output or to a file, "
+        "everything else to "
         "standard error.",
         table,
         &o->sounds,

@@ -24,8 +24,8 @@ typedef struct llm_image {
 
 enum { LLM_IMAGE_MARK = 77 }; /* bytes of the mark of a picture or a sound, with its NUL */
 
-/* A sound: the path of its file ("-": standard input), the n bytes of one, or samples without a header. WAV is always read; FLAC, MP3 and Ogg if the
- * build has libsndfile. Zero it before: it may get more members. */
+/* A sound: the path of its file ("-": standard input), the n bytes of one, or samples without a header. WAV is always read, with mu-law, A-law and ADPCM;
+ * FLAC, MP3 and Ogg by libsndfile, if the build has it, and these and others, such as MP4 and WebM, by the program ffmpeg, if it is installed. Zero it before: it may get more members. */
 typedef struct llm_audio {
     const char *path; /* NULL: data */
     const void *data; /* NULL: path */
@@ -155,8 +155,7 @@ static inline llm_transcribe_params llm_transcribe_default(void) {
     return p;
 }
 
-/* Writes down the speech of a file of sound (path, "-": standard input), with a model that hears. WAV is always read; FLAC, MP3 and Ogg if the
- * build has libsndfile. Sound of any length is read in windows, as the model was trained to, in little memory. The sequence is empty
+/* Writes down the speech of a file of sound (path, "-": standard input), with a model that hears. The kinds are those of llm_audio. Sound of any length is read in windows, as the model was trained to, in little memory. The sequence is empty
  * afterwards. GGL_UNSUPPORTED: the model does not hear, or the kind of sound; GGL_USAGE: params are wrong, there is neither a path nor data, or the model does not know the
  * language; GGL_LIMIT: the context is too small; GGL_FORMAT: the sound is damaged; GGL_CANCELLED, GGL_IO, GGL_NOMEM, GGL_DEVICE. */
 GGL_API GGL_NODISCARD ggl_status llm_transcribe(llm_context *c, const char *path,
