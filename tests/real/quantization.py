@@ -70,6 +70,9 @@ class Bench:
         f16 = self.made(stem + ".f16.gguf", lambda p: call(self.tool("llm-quantize"), "-q", "--allow-requantize", "--pure", source, p, "F16"))
         base = self.made(stem + f".{a.chunks}.kld", lambda p: call(self.tool("llm-perplexity"), "-m", f16, "-f", a.text, "--chunks", str(a.chunks), "--kl-divergence-base", p, "-t", str(a.threads)))
         chunks = ["--chunks", str(a.other_chunks)]
+        if a.plain:
+            self.types(stem, f16, base, False, PLAIN, None, None)
+            return
         ours = self.made(stem + ".imatrix.gguf", lambda p: call(self.tool("llm-imatrix"), "-m", f16, "-f", a.other_text, "-o", p, "--no-ppl", "-t", str(a.threads), *chunks))
 
         def collect(p):  # the program goes by the ending
@@ -77,19 +80,23 @@ class Bench:
             os.rename(p + ".gguf", p)
 
         theirs = self.made(stem + ".llama-imatrix.gguf", collect)
-        for with_importance, types in ((False, PLAIN), (True, WITH)):
-            for t in types:
-                if a.types and t not in a.types:
+        self.types(stem, f16, base, False, PLAIN, None, None)
+        self.types(stem, f16, base, True, WITH, ours, theirs)
+
+    def types(self, stem, f16, base, with_importance, types, ours, theirs):
+        a = self.a
+        for t in types:
+            if a.types and t not in a.types:
+                continue
+            key = f"{stem} {t}{' importance' if with_importance else ''}"
+            for who, command in (("ours", [self.tool("llm-quantize"), "-q", "-t", str(a.threads), *(["--imatrix", ours] if with_importance else []), f16]),
+                                 ("llama.cpp", [self.rival("llama-quantize"), *(["--imatrix", theirs] if with_importance else []), f16])):
+                if self.row(f"{key} {who}"):
                     continue
-                key = f"{stem} {t}{' importance' if with_importance else ''}"
-                for who, command in (("ours", [self.tool("llm-quantize"), "-q", "-t", str(a.threads), *(["--imatrix", ours] if with_importance else []), f16]),
-                                     ("llama.cpp", [self.rival("llama-quantize"), *(["--imatrix", theirs] if with_importance else []), f16])):
-                    if self.row(f"{key} {who}"):
-                        continue
-                    out = self.path("quantized.gguf")
-                    call(*command, out, t, *([str(a.threads)] if who == "llama.cpp" else []))
-                    self.measure(f"{key} {who}", out, base, model=stem, type=t, importance=with_importance, who=who)
-                    os.remove(out)
+                out = self.path("quantized.gguf")
+                call(*command, out, t, *([str(a.threads)] if who == "llama.cpp" else []))
+                self.measure(f"{key} {who}", out, base, model=stem, type=t, importance=with_importance, who=who)
+                os.remove(out)
 
 
 def kld(row):
@@ -132,6 +139,8 @@ def main():
     p.add_argument("--other-chunks", type=int, default=64)
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--most", type=float, default=0.97, help="the largest ratio of both divergences")
+    p.add_argument("--plain", action="store_true", help="without importance only")
+    p.add_argument("--model", help="only the model whose file's name begins so")
     p.add_argument("--types", type=lambda s: s.upper().split(","), default=[], help="only these")
     p.add_argument("--table", action="store_true")
     a = p.parse_args()
@@ -141,6 +150,8 @@ def main():
         if not all((a.models, a.bin, a.llama, a.text, a.other_text)):
             p.error("--models, --bin, --llama, --text and --other-text are needed")
         for file in MODELS:
+            if a.model and not file.startswith(a.model):
+                continue
             if os.path.exists(os.path.join(a.models, file)):
                 bench.model(file)
             else:

@@ -267,7 +267,7 @@ def main():
         p.add_argument("--" + name, required=True)
     p.add_argument("--only", default="full,dpo,lora,qlora,peft,facts")
     p.add_argument("--steps", type=int, default=50)
-    p.add_argument("--epochs", type=int, default=12, help="of the facts")
+    p.add_argument("--epochs", type=int, default=10, help="of the facts")
     p.add_argument("--threads", type=int, default=2)
     test = Test(p.parse_args())
     a = test.a
