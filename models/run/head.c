@@ -233,14 +233,6 @@ bool llm_head_skips_prompt(const llm_head *h) {
     return h->skips_prompt;
 }
 
-bool llm_head_is_more(llm_pooling pooling, const ggl_gguf *file) {
-    const ggl_gguf_value *modules = ggl_gguf_find(file, KEYS "modules");
-    bool includes = true;
-    (void)ggl_gguf_get_bool(file, KEYS "include_prompt", &includes, NULL);
-    return (modules && modules->n > 0) || !includes ||
-           (pooling > LLM_POOL_RANK && pooling != LLM_POOL_SQRT);
-}
-
 /* --- pooling ---------------------------------------------------------------------------------- */
 
 size_t llm_head_sum_size(const llm_head *h) {

@@ -260,6 +260,14 @@ int64_t llm_train_n_ctx(const llm_model *m, int64_t asked) {
     return asked != 0 ? asked : own > 0 && own < MOST_CTX ? own : MOST_CTX;
 }
 
+/* True if a text's vector is more than the direction of a sum of its rows (llm/internal/head.h). */
+static bool is_more_than_sum(const llm_training *t) {
+    const ggl_gguf *file = llm_model_file(t->of.model);
+    return (t->pooling > LLM_POOL_RANK && t->pooling != LLM_POOL_SQRT) ||
+           ggl_gguf_find(file, "sentence_transformers.modules") ||
+           ggl_gguf_find(file, "sentence_transformers.include_prompt");
+}
+
 /* Checks that the files go together, and with what is asked. */
 static ggl_status check_kind(const llm_training *t, ggl_error *err) {
     const bool contrast = llm_train_is_contrast(t->kind);
@@ -297,7 +305,7 @@ static ggl_status check_kind(const llm_training *t, ggl_error *err) {
                         t->p.file[0]);
     if (contrast && t->of.why_no_prompts)
         return ggl_fail(err, GGL_FORMAT, "%s", t->of.why_no_prompts->msg);
-    if (contrast && llm_head_is_more(t->pooling, llm_model_file(t->of.model)))
+    if (contrast && is_more_than_sum(t))
         return ggl_fail(
             err, GGL_UNSUPPORTED,
             "%s: texts that belong together train models whose vectors are the mean, the first or "

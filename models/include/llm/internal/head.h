@@ -26,9 +26,6 @@ int64_t llm_head_n_out(const llm_head *h);
 const char *llm_head_pooling_name(const llm_head *h);
 /* True if the rows of a prompt are left out of the pooling (sentence_transformers.include_prompt). */
 bool llm_head_skips_prompt(const llm_head *h);
-/* True if a vector of this pooling is more than the direction of a sum of a text's rows: there are modules, or a prompt is left out. */
-GGL_INTERNAL_API bool llm_head_is_more(llm_pooling pooling, const ggl_gguf *file);
-
 /* Returns how many doubles a sum has. */
 size_t llm_head_sum_size(const llm_head *h);
 /* Begins a text. */
