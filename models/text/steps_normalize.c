@@ -46,6 +46,7 @@ typedef struct part {
     uint32_t c, place;
     uint8_t combining;
     bool zero;
+    bool own; /* it is the first one that a character of the text became */
 } part;
 
 typedef struct former {
@@ -72,6 +73,13 @@ static void sort_run(part *run, size_t n) {
         qsort(run + from, n - from, sizeof *run, by_class);
 }
 
+/* Makes a character of two. In the library it stands for the first character of the text that is in it. */
+static void unite(part *a, const part *b, uint32_t c) {
+    a->c = c;
+    a->zero = a->own || !b->own ? a->zero : b->zero;
+    a->own = a->own || b->own;
+}
+
 /* Joins characters of a run with its first one (UAX 15); returns how many are left. */
 static size_t compose_run(part *run, size_t n) {
     size_t kept = 0, starter = 0;
@@ -84,7 +92,7 @@ static size_t compose_run(part *run, size_t n) {
         const uint32_t joined =
             has_starter && !blocked ? llm_unicode_compose(run[starter].c, run[i].c) : 0;
         if (joined) {
-            run[starter].c = joined;
+            unite(&run[starter], &run[i], joined);
             continue;
         }
         if (run[i].combining == 0) {
@@ -112,7 +120,7 @@ static bool end_run(former *f) {
 }
 
 /* Adds a character of a decomposed text. */
-static bool add_part(former *f, uint32_t c, bool zero) {
+static bool add_part(former *f, uint32_t c, bool zero, bool own) {
     const unsigned combining = c < 0x300 || c >= 0x110000 ? 0 : llm_unicode_combining(c);
     if (combining == 0 && f->n > 0) {
         settle_run(f);
@@ -120,7 +128,7 @@ static bool add_part(former *f, uint32_t c, bool zero) {
         const bool may_join = f->composes && f->n == 1 && f->run[0].combining == 0;
         const uint32_t joined = may_join ? llm_unicode_compose(f->run[0].c, c) : 0;
         if (joined) {
-            f->run[0].c = joined;
+            unite(&f->run[0], &(part){.zero = zero, .own = own}, joined);
             return true;
         }
         if (!end_run(f))
@@ -128,7 +136,7 @@ static bool add_part(former *f, uint32_t c, bool zero) {
     }
     if (f->n == f->cap && !ggl_grow(&f->run, &f->cap, f->n + 1, sizeof *f->run))
         return false;
-    f->run[f->n] = (part){c, (uint32_t)f->n, (uint8_t)combining, zero};
+    f->run[f->n] = (part){c, (uint32_t)f->n, (uint8_t)combining, zero, own};
     f->n++;
     return true;
 }
@@ -144,7 +152,7 @@ static bool add_decomposed(former *f, uint32_t c, bool zero) {
         parts = canonical;
     }
     for (int i = 0; i < n; i++)
-        if (!add_part(f, parts[i], zero))
+        if (!add_part(f, parts[i], zero, i == 0))
             return false;
     return true;
 }
