@@ -295,9 +295,6 @@ static ggl_status read_aliases(reader *r, ggl_error *err) {
     ggl_status s = llm_safetensors_index(r->st, err);
     if (s == GGL_OK && r->version >= ALIASES)
         s = read_number(r, 4, &n, err);
-    if (s == GGL_OK && n > r->st->n_tensor)
-        return ggl_fail(err, GGL_FORMAT, "it has %" PRIu64 " second names for %zu variables", n,
-                        r->st->n_tensor);
     for (uint64_t k = 0; k < n && s == GGL_OK; k++)
         s = read_alias(r, err);
     ggl_index_fini(&r->st->by_name);

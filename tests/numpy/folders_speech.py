@@ -346,6 +346,12 @@ def write_ct2(path, c, w, text, merges, kind, tokens_in):
         if scale is not None:
             variables[name + "_scale"] = np.asarray(scale)
     aliases = [("decoder/projection/weight", "decoder/embeddings/weight")]
+    for name in sorted(variables):  # as in new models: vectors that are equal are stored once
+        first = next(n for n in sorted(variables) if variables[n].shape == variables[name].shape and variables[n].dtype == variables[name].dtype and (variables[n] == variables[name]).all())
+        if first != name and variables[name].ndim == 1 and not name.endswith("_scale"):
+            aliases.append((name, first))
+    for name, _ in aliases[1:]:
+        del variables[name]
     _, spelling = alphabet()
     spell = lambda t: "".join(spelling[b] for b in t)
     files = {"config.json": {"alignment_heads": [[1, 0], [c["n_dec"] - 1, 2]], "lang_ids": [c["end"] + 2 + i for i in range(len(LANGUAGES))], "suppress_ids": suppressed(c),
