@@ -41,12 +41,46 @@ static ggl_status read_flags(step_reader *r, const json_value *v, step_added *ou
     return s;
 }
 
+static ggl_status read_one_added(steps *m, const llm_tokenizer *t, step_reader *r,
+                                 const json_value *v, size_t i, bool *in_model) {
+    const json_value *id = llm_json_get_kind(v, "id", JSON_NUMBER);
+    static const bool yes = true;
+    bool in = true;
+    if (!id || !id->whole || id->number < 0 || id->number >= t->n_vocab)
+        return ggl_fail(r->err, GGL_FORMAT, "added_tokens: entry %zu has no id of a token", i);
+    step_added *x = &m->added.item[m->added.n];
+    x->id = (int32_t)id->number;
+    if (m->added_at[x->id] >= 0 || t->piece[x->id].n == 0)
+        return ggl_fail(r->err, GGL_FORMAT, "added_tokens: entry %zu is empty, or there twice", i);
+    ggl_status s = read_flags(r, v, x);
+    if (s == GGL_OK)
+        s = llm_step_flag(r, v, "in_model", &yes, &in);
+    if (s != GGL_OK)
+        return s;
+    m->added_at[x->id] = (int32_t)m->added.n++;
+    in_model[x->id] = in;
+    return GGL_OK;
+}
+
+/* Adds control and user-defined tokens that the list does not have: a program has put them behind the others. */
+static void add_unlisted(steps *m, const llm_tokenizer *t, bool *in_model) {
+    for (int32_t id = 0; id < t->n_vocab; id++) {
+        const bool control = t->type[id] == TOKEN_CONTROL;
+        if (m->added_at[id] >= 0 || t->piece[id].n == 0 ||
+            (!control && t->type[id] != TOKEN_USER_DEFINED))
+            continue;
+        m->added.item[m->added.n] = (step_added){.id = id, .special = control};
+        m->added_at[id] = (int32_t)m->added.n++;
+        in_model[id] = false;
+    }
+}
+
 /* Reads the list, and sets in_model to false for those that the model does not have. */
 static ggl_status read_added(steps *m, llm_tokenizer *t, step_reader *r, const json_value *root,
                              bool *in_model) {
     const json_value *list = llm_json_get_kind(root, "added_tokens", JSON_ARRAY);
     m->added_at = ggl_arena_alloc(&t->arena, (size_t)t->n_vocab, sizeof *m->added_at);
-    m->added.item = ggl_arena_alloc(&t->arena, list ? list->n : 0, sizeof *m->added.item);
+    m->added.item = ggl_arena_alloc(&t->arena, (size_t)t->n_vocab, sizeof *m->added.item);
     if (!m->added_at || !m->added.item)
         return no_memory(r->err);
     r->where = "added_tokens";
@@ -54,26 +88,12 @@ static ggl_status read_added(steps *m, llm_tokenizer *t, step_reader *r, const j
         m->added_at[id] = -1;
         in_model[id] = t->type[id] != TOKEN_UNUSED;
     }
-    for (size_t i = 0; list && i < list->n; i++) {
-        const json_value *v = &list->item[i], *id = llm_json_get_kind(v, "id", JSON_NUMBER);
-        const bool yes = true;
-        bool in = true;
-        if (!id || !id->whole || id->number < 0 || id->number >= t->n_vocab)
-            return ggl_fail(r->err, GGL_FORMAT, "added_tokens: entry %zu has no id of a token", i);
-        step_added *x = &m->added.item[m->added.n];
-        x->id = (int32_t)id->number;
-        if (m->added_at[x->id] >= 0 || t->piece[x->id].n == 0)
-            return ggl_fail(r->err, GGL_FORMAT, "added_tokens: entry %zu is empty, or there twice",
-                            i);
-        ggl_status s = read_flags(r, v, x);
-        if (s == GGL_OK)
-            s = llm_step_flag(r, v, "in_model", &yes, &in);
-        if (s != GGL_OK)
-            return s;
-        m->added_at[x->id] = (int32_t)m->added.n++;
-        in_model[x->id] = in;
-    }
-    return GGL_OK;
+    ggl_status s = GGL_OK;
+    for (size_t i = 0; list && i < list->n && s == GGL_OK; i++)
+        s = read_one_added(m, t, r, &list->item[i], i, in_model);
+    if (s == GGL_OK)
+        add_unlisted(m, t, in_model);
+    return s;
 }
 
 /* Spells the pieces as the model does: files of the model "bert" mark those that begin words instead of those that go on. */

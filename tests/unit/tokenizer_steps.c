@@ -14,9 +14,9 @@ static ggl_gguf_writer *write_steps(const char *pieces, const char *json) {
         const size_t n = strcspn(s, " ");
         snprintf(piece, sizeof piece, "%.*s", (int)n, s);
         add(&v, piece[0] == '+' ? piece + 1 : piece, (float)-(double)n,
-            piece[0] == '<'   ? CONTROL
-            : piece[0] == '+' ? USER
-                              : NORMAL);
+            piece[0] == '<' && piece[1] != '0' ? CONTROL
+            : piece[0] == '+'                  ? USER
+                                               : NORMAL);
         s += n + (s[n] == ' ');
     }
     snprintf(steps, sizeof steps, "%s", json);
@@ -63,6 +63,15 @@ TEST(parts_that_are_text) {
     /* no piece of the model becomes a control token either */
     CHECK_STR(pieces(t, "<c", LLM_TOKENIZE_SPECIAL), "<c");
     CHECK_STR(pieces(t, "<c", 0), "?");
+    llm_tokenizer_free(t);
+}
+
+/* As llm-train --add-token puts them behind the others. */
+TEST(tokens_that_the_list_does_not_have) {
+    llm_tokenizer *t = of("? a <new> +more", "{" WHITE ", 'added_tokens': [], " LEVELS "}");
+    REQUIRE(t);
+    CHECK_STR(pieces(t, "a<new>a more amore", LLM_TOKENIZE_SPECIAL), "a|<new>|a|more|a|more");
+    CHECK_STR(pieces(t, "a<new> a more", 0), "?|a|more");
     llm_tokenizer_free(t);
 }
 
