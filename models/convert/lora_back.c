@@ -187,7 +187,7 @@ ggl_status llm_lora_back_row(const lora_back *b, const converted_tensor *t, int6
 }
 
 static int64_t n_rows(const converted_tensor *t) {
-    return t->ne[1] * t->ne[2] * t->ne[3];
+    return ggl_extents(t->ne, 1, GGL_MAX_DIMS, 1);
 }
 
 static bool reads(const recipe *r, const st_tensor *weight) {
@@ -224,7 +224,7 @@ static ggl_status new_span(span_walk *w, int64_t row, int64_t i, int64_t n, cons
                            lora_span **out, ggl_error *err) {
     lora_back *b = w->b;
     const converted_tensor *t = w->t;
-    if (llm_recipe_count(at->leaf) != at->leaf->ne[0] * at->leaf->ne[1])
+    if (llm_recipe_count(at->leaf) != ggl_extents(at->leaf->ne, 0, 2, 1))
         return refuse(b, t, "the weight that it is made from is no matrix", err);
     if (!ggl_grow(&b->span, &b->cap_span, b->n_span + 1, sizeof *b->span))
         return no_memory(err);

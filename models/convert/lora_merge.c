@@ -451,7 +451,8 @@ static ggl_status check(merging *j, const llm_converter *c, bool *changed, ggl_e
         const converted_tensor *t = &c->conv.tensor[i];
         if (!llm_lora_back_changes(t, j->use, j->n_use))
             continue;
-        for (int64_t row = 0; row < t->ne[1] * t->ne[2] && s == GGL_OK; row++)
+        const int64_t n_rows = ggl_extents(t->ne, 1, 3, 1);
+        for (int64_t row = 0; row < n_rows && s == GGL_OK; row++)
             s = llm_lora_back_row(&j->back, t, row, pass_run, j, err);
     }
     return s;

@@ -309,7 +309,7 @@ static ggl_status check_kind(const llm_training *t, ggl_error *err) {
         return ggl_fail(
             err, GGL_UNSUPPORTED,
             "%s: texts that belong together train models whose vectors are the mean, the first or "
-            "the last of their tokens', but this model's are pooled in another way, leave out "
+            "the last one of their tokens; this model's are pooled in another way, leave out "
             "prompts or have modules after that (sentence_transformers.*)",
             t->p.file[0]);
     if (contrast && t->pooling == LLM_POOL_NONE)
