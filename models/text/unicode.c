@@ -2,6 +2,7 @@
 
 /* Returns the last range that begins at c or before. block: the last range that begins at or before each 256th code point. */
 static int find_range(const struct unicode_range *ranges, const uint16_t *block, uint32_t c) {
+    c = c < 0x110000 ? c : 0x10ffff;                         /* which is no character either */
     int low = block[c >> 8], high = block[(c >> 8) + 1] + 1; /* the range is in [low, high) */
     while (high - low > 1) {
         int middle = low + (high - low) / 2;

@@ -103,7 +103,7 @@ extern const struct unicode_lower llm_unicode_lower_ranges[];
 extern const int llm_n_unicode_lower_ranges;
 
 /* Returns the UNICODE_* bits of a code point; 0 for control, format, private-use and unassigned
- * characters. */
+ * characters, and for what is no code point. */
 unsigned llm_unicode_properties(uint32_t c);
 
 /* Returns the STEP_* bits of a code point. */
