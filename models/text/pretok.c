@@ -9,6 +9,9 @@
  * remembers up to where its class matches, and for a range of positions that the instructions after
  * it fail there; both depend only on the position.
  *
+ * A pattern may also try the same choice at the same place again and again, such as the loop of (?:a|a)*b in each run of a's.
+ * Where a text makes it do so, it notes the choices that failed; these depend only on the position, too.
+ *
  * A lookahead with a loop, such as "digits in threes up to the end of the number", would scan to
  * the end of the number from each digit. Therefore it is computed for all positions of a piece
  * at once, from right to left. For each position p there is a bit per instruction: the
@@ -25,10 +28,13 @@ static bool set_has(const set *s, uint32_t c, unsigned properties) {
     return c < 128 ? s->ascii[c / 64] >> (c % 64) & 1 : llm_pretok_set_holds(s, c, properties);
 }
 
+enum { RETRY_SPLIT = -1, RETRY_NOTE = -2 };
+
 /* Where to continue after a failure: at pc, from position `last`, then last - 1, down to
  * `first`. `tried` is the position that failed before. */
 typedef struct retry {
-    int32_t pc, run; /* run: its index, or -1 for a split */
+    int32_t pc,
+        run; /* run: its index, RETRY_SPLIT, or RETRY_NOTE: nothing to try, the split at pc has failed */
     uint32_t first, last, tried;
 } retry;
 
@@ -48,6 +54,18 @@ typedef struct reach {
     bool known;
 } reach;
 
+/* Splits that fail in the piece [first, last): a bit for each of them and each position, once `spent` is more than a pattern needs that
+ * tries nothing twice. */
+typedef struct split_memory {
+    bool known, notes;
+    uint32_t first, last;
+    size_t spent; /* choices that were taken back */
+    uint64_t *failed;
+    size_t cap;
+} split_memory;
+
+enum { SPENT_PER_CHARACTER = 64, MOST_NOTES = 1 << 28 }; /* MOST_NOTES: bytes */
+
 typedef struct runner {
     const pretok_program *const *programs;
     int n_programs;
@@ -65,6 +83,7 @@ typedef struct runner {
     uint32_t first, last;
     reach *reaches;
     run_memory *runs;
+    split_memory *splits;
     retry *stack;
     size_t n_stack, cap_stack;
     bool touched; /* what was found depends on where the characters end */
@@ -246,13 +265,64 @@ static void remember_failure(run_memory *m, uint32_t at) {
     }
 }
 
+static size_t note_of(const runner *r, const instruction *k, uint32_t at) {
+    return (size_t)k->min * ((size_t)(r->last - r->first) + 1) + (at - r->first);
+}
+
+static bool notes_splits(const runner *r) {
+    const split_memory *m = r->splits;
+    return m->notes && m->first == r->first && m->last == r->last;
+}
+
+static bool split_failed(const runner *r, const instruction *k, uint32_t at) {
+    const size_t bit = note_of(r, k, at);
+    return r->splits->failed[bit / 64] >> (bit % 64) & 1;
+}
+
+static void note_failure(runner *r, const instruction *k, uint32_t at) {
+    const size_t bit = note_of(r, k, at);
+    if (notes_splits(r))
+        r->splits->failed[bit / 64] |= (uint64_t)1 << (bit % 64);
+}
+
+/* Counts a choice that was taken back, and begins to note them if there are too many. */
+static void count_spent(runner *r) {
+    split_memory *m = r->splits;
+    const size_t n = (size_t)(r->last - r->first) + 1;
+    if (!m->known || m->first != r->first || m->last != r->last) {
+        m->known = true;
+        m->notes = false;
+        m->first = r->first;
+        m->last = r->last;
+        m->spent = 0;
+    }
+    if (m->notes || ++m->spent < SPENT_PER_CHARACTER * n)
+        return;
+    const size_t words = ((size_t)r->p->n_split * n + 63) / 64;
+    if (words > MOST_NOTES / 8 ||
+        (words > m->cap && !ggl_grow(&m->failed, &m->cap, words, sizeof *m->failed))) {
+        r->no_memory = true;
+        return;
+    }
+    memset(m->failed, 0, words * sizeof *m->failed);
+    GGL_STEPS(words);
+    m->notes = true;
+}
+
 /* Pops the next place to try. False if none is left. */
 static bool back(runner *r, size_t base, int32_t *pc, uint32_t *at) {
     while (r->n_stack > base && !r->no_memory) {
         GGL_STEPS(1);
         retry *t = &r->stack[r->n_stack - 1];
         bool more = true;
-        if (t->run >= 0) {
+        if (t->run == RETRY_NOTE) {
+            note_failure(r, &r->p->code[t->pc], t->last);
+            r->n_stack--;
+            continue;
+        }
+        if (t->run == RETRY_SPLIT) {
+            count_spent(r);
+        } else {
             run_memory *m = memory_of(r, t->run);
             remember_failure(m, t->tried);
             if (t->last >= m->fails_first && t->last <= m->fails_last) {
@@ -298,7 +368,9 @@ static bool match(runner *r, int32_t pc, uint32_t at, uint32_t *end) {
             break;
         }
         case OP_SPLIT:
-            ok = push(r, (retry){pc + k->b, -1, at, at, at});
+            if (notes_splits(r))
+                ok = !split_failed(r, k, at) && push(r, (retry){pc, RETRY_NOTE, at, at, at});
+            ok = ok && push(r, (retry){pc + k->b, RETRY_SPLIT, at, at, at});
             pc += k->a;
             break;
         case OP_JUMP:
@@ -384,11 +456,12 @@ static uint32_t move_on(runner *r, uint32_t keep) {
 }
 
 /* Forgets what is known of other characters. */
-static void forget(reach *reaches, int n_reach, run_memory *runs, int n_run) {
+static void forget(reach *reaches, int n_reach, run_memory *runs, int n_run, split_memory *splits) {
     for (int i = 0; i < n_reach; i++)
         reaches[i].known = false;
     for (int i = 0; i < n_run; i++)
         runs[i].known = false;
+    splits->known = splits->notes = false;
 }
 
 /* --- splitting -------------------------------------------------------------------------------- */
@@ -397,10 +470,12 @@ static void forget(reach *reaches, int n_reach, run_memory *runs, int n_run) {
 typedef struct level {
     reach *reaches;
     run_memory *runs;
+    split_memory *splits;
 } level;
 
 static level below(const runner *r, int k, level at) {
-    return (level){at.reaches + r->programs[k]->n_reach, at.runs + r->programs[k]->n_run};
+    return (level){at.reaches + r->programs[k]->n_reach, at.runs + r->programs[k]->n_run,
+                   at.splits + 1};
 }
 
 /* Looks for a match of programs[k] at i, in the characters [first, last). */
@@ -409,6 +484,7 @@ static bool match_at(runner *r, int k, level at, uint32_t first, uint32_t last, 
     r->p = r->programs[k]; /* other levels have set their own */
     r->reaches = at.reaches;
     r->runs = at.runs;
+    r->splits = at.splits;
     r->first = first;
     r->last = last;
     return match(r, 0, i, end);
@@ -458,7 +534,7 @@ static ggl_status split_windows(runner *r, level at, int n_reach, int n_run) {
             return GGL_NOMEM;
         if (r->touched && r->read < r->n) {
             const uint32_t gone = move_on(r, from);
-            forget(at.reaches, n_reach, at.runs, n_run);
+            forget(at.reaches, n_reach, at.runs, n_run, at.splits);
             s = gone == UINT32_MAX ? GGL_NOMEM : GGL_OK;
             i -= gone;
             from -= gone;
@@ -498,14 +574,18 @@ ggl_status llm_pretok_split(const pretok_program *const *programs, int n_program
         n_run += programs[i]->n_run;
     }
     level at = {ggl_calloc((size_t)n_reach, sizeof *at.reaches),
-                ggl_calloc((size_t)n_run, sizeof *at.runs)};
-    s = at.reaches && at.runs ? split_windows(&r, at, n_reach, n_run) : GGL_NOMEM;
+                ggl_calloc((size_t)n_run, sizeof *at.runs),
+                ggl_calloc((size_t)n_programs, sizeof *at.splits)};
+    s = at.reaches && at.runs && at.splits ? split_windows(&r, at, n_reach, n_run) : GGL_NOMEM;
     if (s == GGL_NOMEM)
         s = ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
     for (int i = 0; at.reaches && i < n_reach; i++)
         ggl_free(at.reaches[i].holds);
+    for (int i = 0; at.splits && i < n_programs; i++)
+        ggl_free(at.splits[i].failed);
     ggl_free(at.reaches);
     ggl_free(at.runs);
+    ggl_free(at.splits);
     ggl_free(r.c);
     ggl_free(r.properties);
     ggl_free(r.stack);
@@ -516,6 +596,7 @@ ggl_status llm_pretok_split(const pretok_program *const *programs, int n_program
 
 struct pretok_finder {
     runner r;
+    split_memory splits;
     size_t cap_reaches, cap_runs;
 };
 
@@ -530,6 +611,7 @@ void llm_pretok_finder_free(pretok_finder *f) {
         ggl_free(f->r.reaches[i].holds);
     ggl_free(f->r.reaches);
     ggl_free(f->r.runs);
+    ggl_free(f->splits.failed);
     ggl_free(f->r.c);
     ggl_free(f->r.properties);
     ggl_free(f->r.stack);
@@ -545,7 +627,8 @@ static bool begin_text(pretok_finder *f, const pretok_program *p, const char *te
         return false;
     for (size_t i = before; i < f->cap_reaches; i++)
         r->reaches[i] = (reach){0};
-    forget(r->reaches, p->n_reach, r->runs, p->n_run);
+    r->splits = &f->splits;
+    forget(r->reaches, p->n_reach, r->runs, p->n_run, r->splits);
     r->whole = text;
     r->n = n;
     r->read = 0;
@@ -572,7 +655,7 @@ ggl_status llm_pretok_find(pretok_finder *f, const pretok_program *p, const char
         ok = !r->no_memory;
         if (r->touched && r->read < n) {
             const uint32_t gone = move_on(r, i);
-            forget(r->reaches, p->n_reach, r->runs, p->n_run);
+            forget(r->reaches, p->n_reach, r->runs, p->n_run, r->splits);
             ok = ok && gone != UINT32_MAX;
             i -= gone;
             continue;

@@ -50,6 +50,10 @@ static bool take(parser *q, const char *s) {
 /* Inserts an instruction at `at`. The code after it moves as a block; its jumps are relative. */
 static void insert(parser *q, int at, instruction what) {
     pretok_program *p = q->p;
+    if (p->n_code == MAX_CODE) {
+        parse_fail(q, "the pattern is too long");
+        return;
+    }
     if ((size_t)p->n_code == q->cap_code &&
         !ggl_grow(&p->code, &q->cap_code, (size_t)p->n_code + 1, sizeof *p->code)) {
         parse_no_memory(q);
@@ -494,6 +498,9 @@ static const pretok_program *program_keep(const pretok_program *p, ggl_arena *ar
 /* Ends a program, which has been parsed, and keeps it. */
 static ggl_status finish_program(parser *q, const pretok_program **out, ggl_arena *arena) {
     emit(q, OP_MATCH, 0, 0);
+    for (int i = 0; i < q->p->n_code; i++)
+        if (q->p->code[i].op == OP_SPLIT)
+            q->p->code[i].min = (uint32_t)q->p->n_split++;
     *out = NULL;
     if (q->status == GGL_OK) {
         *out = program_keep(q->p, arena);
@@ -531,7 +538,7 @@ ggl_status llm_pretok_compile_text(const pretok_program **out, ggl_arena *arena,
                                    ggl_error *err) {
     pretok_program p = {0};
     parser q = {.s = text.s, .n = text.n, .p = &p, .err = err};
-    while (q.i < q.n) {
+    while (q.i < q.n && q.status == GGL_OK) {
         const size_t n = llm_utf8_length(q.s + q.i, q.n - q.i);
         emit(&q, OP_CHAR, (int32_t)llm_pretok_decode(q.s + q.i, n), 0);
         q.i += n;

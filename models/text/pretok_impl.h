@@ -4,7 +4,13 @@
 
 #include "pretok.h"
 
-enum { STRAY = 0x110000, MAX_COPIES = 64, MAX_NESTING = 32, MAX_LOOKAHEAD = 63 };
+enum {
+    STRAY = 0x110000,
+    MAX_COPIES = 64,
+    MAX_NESTING = 32,
+    MAX_LOOKAHEAD = 63,
+    MAX_CODE = 1 << 12
+};
 #define NO_LIMIT UINT32_MAX
 
 typedef enum op {
@@ -12,7 +18,7 @@ typedef enum op {
     OP_CHAR,  /* matches the code point a */
     OP_SET,   /* matches a code point of set a */
     OP_RUN,   /* matches min to max of set a, as many as possible; b: index in `runs` */
-    OP_SPLIT, /* continues at pc + a; if that fails, at pc + b */
+    OP_SPLIT, /* continues at pc + a; if that fails, at pc + b; min: its number among the splits */
     OP_JUMP,  /* continues at pc + a */
     /* true if the next a instructions, which end with OP_MATCH, match here (or do not, if `no`) */
     OP_LOOKAHEAD,
@@ -49,7 +55,7 @@ typedef struct set {
 struct pretok_program {
     instruction *code;
     set *sets;
-    int n_code, n_set, n_reach, n_run;
+    int n_code, n_set, n_reach, n_run, n_split;
 };
 
 /* Superscript digits and fractions of Latin-1 are \w in Oniguruma, but not [\w]. */

@@ -111,6 +111,12 @@ TEST(patterns_refused) {
         CHECK_HAS(err.msg, "at byte ");
         ggl_arena_fini(&arena);
     }
+    ggl_arena arena = {0};
+    const pretok_program *p;
+    ggl_error err = {0};
+    CHECK_INT(llm_pretok_compile(&p, &arena, (ggl_str){"((ab){64}){64}", 14}, &err), GGL_FORMAT);
+    CHECK_HAS(err.msg, "the pattern is too long");
+    ggl_arena_fini(&arena);
 }
 
 /* Steps for one fill of 16 KiB, and for a tenth of it. */

@@ -260,6 +260,14 @@ TEST(time) {
          "'behavior': 'Isolated'}, " LEVELS "}",
          " "},
         {"? a",
+         "{'pre_tokenizer': {'type': 'Split', 'pattern': {'Regex': '(a|a)*b'}, 'behavior': "
+         "'Isolated'}, " LEVELS "}",
+         "a"},
+        {"? a",
+         "{'pre_tokenizer': {'type': 'Split', 'pattern': {'Regex': '(?:ab)*c'}, 'behavior': "
+         "'Isolated'}, " LEVELS "}",
+         "ab"},
+        {"? a",
          "{'pre_tokenizer': {'type': 'Sequence', 'pretokenizers': [{'type': 'Metaspace', "
          "'replacement': '_'}, {'type': 'FixedLength', 'length': 3}, "
          "{'type': 'UnicodeScripts'}, {'type': 'Punctuation', 'behavior': 'Contiguous'}]}, " LEVELS
