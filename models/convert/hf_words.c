@@ -4,6 +4,7 @@
 
 #include "hf_tokenizer_impl.h"
 #include "ggl/internal/gguf.h"
+#include "text/steps.h"
 
 ggl_status llm_hf_read_words(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
     const json_value *model = llm_json_get(&t->file->root, "model");
@@ -110,10 +111,9 @@ ggl_status llm_hf_spell_words(llm_hf_tokenizer *t, ggl_error *err) {
             *p = (ggl_str){p->s + 2, p->n - 2};
             continue;
         }
-        char *own = ggl_arena_printf(&t->arena, "\u2581%.*s", (int)p->n, p->s);
-        if (!own)
+        *p = llm_step_joined(&t->arena, (ggl_str){"\u2581", 3}, *p);
+        if (!p->s)
             return llm_hf_no_memory(err);
-        *p = (ggl_str){own, strlen(own)};
     }
     return GGL_OK;
 }

@@ -38,6 +38,15 @@ bool llm_step_put_char(step_text *t, uint32_t c, bool of_zero) {
     return llm_step_put(t, s, llm_unicode_encode(c, s), of_zero);
 }
 
+ggl_str llm_step_joined(ggl_arena *arena, ggl_str a, ggl_str b) {
+    char *s = ggl_arena_alloc(arena, a.n + b.n + 1, 1);
+    if (s && a.n > 0)
+        memcpy(s, a.s, a.n);
+    if (s && b.n > 0)
+        memcpy(s + a.n, b.s, b.n);
+    return (ggl_str){s, a.n + b.n};
+}
+
 /* --- members ------------------------------------------------------------------------------------ */
 
 static ggl_status wrong(step_reader *r, const json_value *v, const char *name, const char *wanted) {

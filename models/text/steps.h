@@ -36,6 +36,9 @@ size_t llm_step_most(size_t n);
 bool llm_step_put(step_text *t, const char *s, size_t n, bool of_zero);
 bool llm_step_put_char(step_text *t, uint32_t c, bool of_zero);
 
+/* Joins two strings, which may have any bytes. s NULL: out of memory. */
+ggl_str llm_step_joined(ggl_arena *arena, ggl_str a, ggl_str b);
+
 /* A part of a text. */
 typedef struct step_piece {
     const char *s;
@@ -163,6 +166,7 @@ typedef struct step_strings {
     ggl_arena arena;
     ggl_str *item;
     size_t n, cap;
+    size_t most; /* bytes of all strings that a step may write */
 } step_strings;
 GGL_NODISCARD ggl_status llm_steps_read_decoder(step_list *out, step_reader *r,
                                                 const json_value *v);

@@ -133,12 +133,10 @@ static ggl_status run_wordpiece(const step *s, pretok_finder *finder, step_strin
     (void)finder;
     for (size_t i = 0; i < list->n; i++) {
         ggl_str *x = &list->item[i];
-        if (i > 0 && starts_with(*x, s->text)) {
+        if (i > 0 && starts_with(*x, s->text))
             *x = (ggl_str){x->s + s->text.n, x->n - s->text.n};
-        } else if (i > 0) {
-            char *spaced = ggl_arena_printf(&list->arena, " %.*s", (int)x->n, x->s);
-            *x = (ggl_str){spaced, x->n + 1};
-        }
+        else if (i > 0)
+            *x = llm_step_joined(&list->arena, (ggl_str){" ", 1}, *x);
         if (!x->s || (s->flag[0] && !clean_up(&list->arena, x)))
             return llm_step_no_memory(err);
     }
@@ -219,9 +217,13 @@ typedef struct replacer {
     ggl_str from, by;
     char *out;
     size_t n, cap, at;
+    size_t left; /* so many bytes more may be written */
 } replacer;
 
 static bool put(replacer *x, const char *s, size_t n) {
+    if (n > x->left)
+        return false;
+    x->left -= n;
     if (!ggl_grow(&x->out, &x->cap, x->n + n + 1, 1))
         return false;
     if (n > 0)
@@ -239,7 +241,7 @@ static ggl_status replace(void *context, size_t from, size_t to) {
 
 static ggl_status run_replace(const step *s, pretok_finder *finder, step_strings *list,
                               ggl_error *err) {
-    replacer x = {.by = s->by};
+    replacer x = {.by = s->by, .left = list->most};
     ggl_status status = GGL_OK;
     for (size_t i = 0; i < list->n && status == GGL_OK; i++) {
         x.from = list->item[i];
@@ -317,6 +319,11 @@ ggl_status llm_steps_read_decoder(step_list *out, step_reader *r, const json_val
 ggl_status llm_steps_decode(const step_list *list, step_memory *m, bool has_decoder,
                             step_strings *strings, ggl_error *err) {
     ggl_status s = GGL_OK;
+    size_t n = 0;
+    for (size_t i = 0; i < strings->n; i++)
+        n += strings->item[i].n;
+    strings->most = llm_step_most(n) -
+                    STEP_ROOM; /* no more room: each token is decoded when a file is opened */
     for (size_t i = 0; i < list->n && s == GGL_OK; i++) {
         const step *x = &list->item[i];
         pretok_finder *finder = x->pattern ? llm_step_finder(m, i) : NULL;

@@ -112,7 +112,7 @@ static ggl_status spell_pieces(steps *m, llm_tokenizer *t, const bool *in_model,
             if (begins)
                 p = (ggl_str){p.s + sizeof llm_space, p.n - sizeof llm_space};
             else
-                p = (ggl_str){ggl_arena_printf(&t->arena, "##%.*s", (int)p.n, p.s), p.n + 2};
+                p = llm_step_joined(&t->arena, (ggl_str){"##", 2}, p);
             if (!p.s)
                 return no_memory(err);
         }
@@ -175,8 +175,7 @@ static ggl_status index_added(steps *m, llm_tokenizer *t, ggl_error *err) {
     for (size_t i = 0; i < list->n && s == GGL_OK; i++) {
         const step_added *x = &list->item[i];
         s = normalize_added(m, t, &memory, text, x, err);
-        if (s == GGL_OK && x->normalized &&
-            m->spelled[x->id].n > 0) /* else nothing is left of it, and it is not found */
+        if (s == GGL_OK && x->normalized)
             s = add_token(&list->normalized, &list->has_normalized, m->spelled[x->id], i, err);
         else if (s == GGL_OK)
             s = add_token(&list->raw, &list->has_raw, t->piece[x->id], i, err);

@@ -139,7 +139,7 @@ static ggl_status wordpiece_decode(const llm_tokenizer *t, const int32_t *id, si
         bool begins;
         ggl_str p = t->type[id[i]] == TOKEN_NORMAL ? piece_of(t, id[i], &begins) : t->piece[id[i]];
         if (t->type[id[i]] == TOKEN_NORMAL && !begins)
-            p = (ggl_str){ggl_arena_printf(&list.arena, "##%.*s", (int)p.n, p.s), p.n + 2};
+            p = llm_step_joined(&list.arena, (ggl_str){"##", 2}, p);
         ok = p.s && llm_step_strings_add(&list, p);
     }
     ggl_status s = ok ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a text");

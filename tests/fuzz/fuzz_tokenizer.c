@@ -21,9 +21,10 @@ static void use(const llm_tokenizer *t, const char *text, size_t n, unsigned fla
         require(ids.id[i] >= 0 && ids.id[i] < llm_tokenizer_n_vocab(t));
         require((flags & LLM_TOKENIZE_SPECIAL) || !llm_tokenizer_is_control(t, ids.id[i]));
     }
-    require(llm_detokenize(t, ids.id, ids.n, flags & LLM_TOKENIZE_SPECIAL, &back, &size, &err) ==
-            GGL_OK);
-    require(back[size] == '\0');
+    const ggl_status d =
+        llm_detokenize(t, ids.id, ids.n, flags & LLM_TOKENIZE_SPECIAL, &back, &size, &err);
+    require(d == GGL_OK ? back[size] == '\0'
+                        : !back && strcmp(llm_tokenizer_kind_name(t), "steps") == 0 && err.msg[0]);
     ggl_free(back);
     llm_tokens_fini(&ids);
 }

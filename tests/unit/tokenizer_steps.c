@@ -163,6 +163,44 @@ TEST(text_of_tokens) {
     llm_tokenizer_free(t);
 }
 
+/* Decodes three ids; returns the text with . for NUL. */
+static const char *shown(const llm_tokenizer *t, int32_t a, int32_t b, int32_t c) {
+    static char out[64];
+    char *text = NULL;
+    size_t n = 0;
+    CHECK_OK(llm_detokenize(t, (int32_t[]){a, b, c}, 3, true, &text, &n, NULL), NULL);
+    for (size_t i = 0; i < n && i < sizeof out - 1; i++)
+        out[i] = text[i] ? text[i] : '.';
+    out[n < sizeof out ? n : sizeof out - 1] = '\0';
+    ggl_free(text);
+    return out;
+}
+
+TEST(pieces_with_nul) {
+    static const char *const steps =
+        "{\"pre_tokenizer\": {\"type\": \"WhitespaceSplit\"}, \"decoder\": {\"type\": "
+        "\"WordPiece\", \"prefix\": \"##\", \"cleanup\": false}, \"model\": {\"type\": "
+        "\"WordPiece\", \"marked\": true, \"unk_token\": \"[UNK]\", "
+        "\"continuing_subword_prefix\": \"##\"}}";
+    static vocab v;
+    for (int k = 0; k < 2; k++) {
+        memset(&v, 0, sizeof v);
+        v.model = k ? "bert" : "steps";
+        for (int i = 0; i < 4; i++)
+            add(&v, i == 0 ? "[UNK]" : "x", 0, i == 0 ? UNKNOWN : NORMAL);
+        v.piece[1] = (ggl_str){"\xe2\x96\x81x", 4};
+        v.piece[2] = (ggl_str){"\xe2\x96\x81y\0zzzzzzzzzzzzzz", 19};
+        v.piece[3] = (ggl_str){"\0zzzzzzzzzzzzzz", 15};
+        ggl_gguf_writer *w = write_vocab(&v);
+        if (k == 0)
+            ggl_gguf_put_string(w, "tokenizer.ggl.steps", steps, strlen(steps));
+        llm_tokenizer *t = opened(w);
+        REQUIRE(t);
+        CHECK_STR(shown(t, 1, 2, 3), "x y.zzzzzzzzzzzzzz.zzzzzzzzzzzzzz");
+        llm_tokenizer_free(t);
+    }
+}
+
 TEST(refusals) {
     static const struct {
         const char *json, *words;
@@ -236,6 +274,19 @@ TEST(texts_that_fail) {
                  "%s{'type': 'ByteLevel', 'use_regex': false}", i ? ", " : "");
     snprintf(json + strlen(json), sizeof json - strlen(json), "]}, " LEVELS "}");
     fails("? a", json, "\xc3\xa9", GGL_NOMEM, "more than 256 times as long");
+}
+
+TEST(decoders_that_grow) {
+    /* each step makes 64 of one: 64^8 bytes, of each token when the file is opened */
+    char json[4096] = "{'decoder': {'type': 'Sequence', 'decoders': [", sixty_four[65];
+    memset(sixty_four, 'a', 64);
+    sixty_four[64] = '\0';
+    for (int i = 0; i < 8; i++)
+        snprintf(json + strlen(json), sizeof json - strlen(json),
+                 "%s{'type': 'Replace', 'pattern': {'String': 'a'}, 'content': '%s'}",
+                 i ? ", " : "", sixty_four);
+    snprintf(json + strlen(json), sizeof json - strlen(json), "]}, " LEVELS "}");
+    refuse(write_steps("? a", json), GGL_NOMEM, "");
 }
 
 /* Steps for texts and tokenizers that make a naive program quadratic. */
