@@ -144,7 +144,7 @@ static uint32_t known_character(const step_model_run *r, const char *s, size_t n
     const int32_t id = c < sizeof r->m->direct / sizeof *r->m->direct
                            ? r->m->direct[c]
                            : llm_step_model_find(r, s, *length);
-    return id >= 0 ? c : 0;
+    return id >= 0 && llm_step_model_may(r, id) ? c : 0;
 }
 
 /* A long text that no pre-tokenizer has cut. It is cut here between characters that no token has beside each other, so that each part

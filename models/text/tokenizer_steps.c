@@ -57,6 +57,7 @@ static ggl_status read_one_added(steps *m, const llm_tokenizer *t, step_reader *
         s = llm_step_flag(r, v, "in_model", &yes, &in);
     if (s != GGL_OK)
         return s;
+    x->special = x->special || t->type[x->id] == TOKEN_CONTROL;
     m->added_at[x->id] = (int32_t)m->added.n++;
     in_model[x->id] = in;
     return GGL_OK;

@@ -64,6 +64,20 @@ TEST(parts_that_are_text) {
     CHECK_STR(pieces(t, "<c", LLM_TOKENIZE_SPECIAL), "<c");
     CHECK_STR(pieces(t, "<c", 0), "?");
     llm_tokenizer_free(t);
+    /* a control token is special, whatever the steps say */
+    t = of("? <a> x", "{" WHITE ", 'added_tokens': [{'id': 1}], " LEVELS "}");
+    REQUIRE(t);
+    CHECK_STR(pieces(t, "x <a>", LLM_TOKENIZE_SPECIAL), "x|<a>");
+    CHECK_STR(pieces(t, "x <a>", 0), "x|?");
+    CHECK_STR(pieces_given(t, "x <a> <a>", 2, 5), "x|?|<a>");
+    llm_tokenizer_free(t);
+    /* unknown characters of a long text are one token, also where they spell a control token */
+    t = of("? < x", "{'model': {'type': 'BPE', 'unk_token': '?', 'fuse_unk': true}}");
+    REQUIRE(t);
+    char text[101] = {0};
+    memset(text, '<', 100);
+    CHECK_STR(pieces(t, text, 0), "?");
+    llm_tokenizer_free(t);
 }
 
 /* As llm-train --add-token puts them behind the others. */
