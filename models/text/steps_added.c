@@ -120,11 +120,13 @@ ggl_status llm_step_added_find(const step_added_list *list, const automaton *tok
             to = to < done
                      ? done
                      : strip_right(s, n, to); /* what the token before has stripped is white */
+        done = to;
+        if (from >= to) /* the token before has taken its white space: the library drops it */
+            continue;
         if (*n_out == cap && !ggl_grow(out, &cap, *n_out + 1, sizeof **out))
             ok = false;
         else
             (*out)[(*n_out)++] = (step_match){from, to, added->id};
-        done = to;
     }
     ggl_free(starts);
     if (ok)

@@ -71,6 +71,15 @@ TEST(parts_that_are_text) {
     CHECK_STR(pieces(t, "x <a>", 0), "x|?");
     CHECK_STR(pieces_given(t, "x <a> <a>", 2, 5), "x|?|<a>");
     llm_tokenizer_free(t);
+    /* white space that a token has taken is no other token that would take it */
+    t = of(
+        "? +_ x",
+        "{'normalizer': {'type': 'Replace', 'pattern': {'String': '_'}, 'content': ' '}, "
+        "'added_tokens': [{'id': 1, 'normalized': true, 'lstrip': true, 'rstrip': true}], " LEVELS
+        "}");
+    REQUIRE(t);
+    CHECK_STR(pieces(t, "x   x", 0), "x|_|x");
+    llm_tokenizer_free(t);
     /* unknown characters of a long text are one token, also where they spell a control token */
     t = of("? < x", "{'model': {'type': 'BPE', 'unk_token': '?', 'fuse_unk': true}}");
     REQUIRE(t);
