@@ -29,6 +29,18 @@ static void use(const llm_tokenizer *t, const char *text, size_t n, unsigned fla
     llm_tokens_fini(&ids);
 }
 
+/* No part that is only text becomes a control token. */
+static void use_given(const llm_tokenizer *t, const char *text, size_t n) {
+    llm_span whole = {0, n};
+    const llm_spans given = {&whole, 1, 1};
+    llm_tokens ids = {0};
+    ggl_error err = {0};
+    (void)llm_tokenize_given(t, &given, text, n, LLM_TOKENIZE_SPECIAL, &ids, &err);
+    for (size_t i = 0; i < ids.n; i++)
+        require(!llm_tokenizer_is_control(t, ids.id[i]));
+    llm_tokens_fini(&ids);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ggl_gguf *f;
     ggl_error err = {0};
@@ -40,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (llm_tokenizer_new(&t, f, &err) == GGL_OK) {
         use(t, text.s, text.n, 0);
         use(t, text.s, text.n, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL);
+        use_given(t, text.s, text.n);
         llm_tokenizer_free(t);
     } else {
         require(!t && err.status != GGL_OK && err.msg[0]);
