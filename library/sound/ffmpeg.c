@@ -12,7 +12,7 @@
 #include "ggl/internal/os_process.h"
 #include "ggl/internal/show.h"
 
-enum { PART = 1 << 14, PATIENCE = 60 /* seconds without a sample */, MOST_HOURS = 48, WHY = 160 };
+enum { PART = 1 << 14, PATIENCE = 60 /* seconds without a sample */, MOST_HOURS = 48, WHY = 480 };
 #define MOST_BYTES ((int64_t)4 << 30)
 
 typedef struct ffmpeg {
@@ -161,15 +161,28 @@ static void listen(ffmpeg *f) {
     }
 }
 
+/* Returns its first line behind what names its part, "[mp3 @ 0x55d0] ", or the file, "file:PATH: ", which may be one of ours. */
+static const char *what_it_says(const ffmpeg *f) {
+    static const char file[] = "file:";
+    const size_t n_file = sizeof file - 1, n = strlen(f->path);
+    const char *s = f->why, *end = *s == '[' ? strstr(s, "] ") : NULL;
+    s = end ? end + 2 : s;
+    if (strncmp(s, file, n_file) == 0 && strncmp(s + n_file, f->path, n) == 0 &&
+        strncmp(s + n_file + n, ": ", 2) == 0)
+        s += n_file + n + 2;
+    return s;
+}
+
 /* It has ended: says whether that was an error. */
 static ggl_status ended(ffmpeg *f, ggl_error *err) {
     char shown[4 * WHY + 1];
     listen(f);
     f->runs = false;
-    const size_t line = strcspn(f->why, "\n");
     if (ggl_os_child_end(&f->child) == 0)
         return GGL_OK;
-    ggl_show(shown, sizeof shown, f->why, line);
+    const char *words = what_it_says(f);
+    const size_t line = strcspn(words, "\n");
+    ggl_show(shown, sizeof shown, words, line);
     return ggl_fail(err, GGL_FORMAT, "%s: is %s, which ffmpeg cannot read: %s", f->b->name, f->kind,
                     line > 0 ? shown : "it ended with an error");
 }

@@ -64,13 +64,19 @@ static ggl_status other_read(sound_decoder *d, float *to, int64_t n, int64_t *go
     return GGL_OK;
 }
 
+/* Opens the file anew: libsndfile has kinds that it cannot go back in, such as GSM 6.10. */
 static ggl_status other_rewind(sound_decoder *d, ggl_error *err) {
     other *o = d->ctx;
+    SF_INFO about = {0};
+    const ggl_status st = llm_sound_bytes_seek(o->b, 0, err);
+    if (st != GGL_OK)
+        return st;
+    sf_close(o->file);
     o->n_frames = 0;
-    if (sf_seek(o->file, 0, SEEK_SET) != 0)
-        return ggl_fail(err, GGL_UNSUPPORTED, "%s: cannot be read twice: %s", o->b->name,
-                        sf_strerror(o->file));
-    return GGL_OK;
+    o->file = sf_open_virtual(&io, SFM_READ, &about, o);
+    return o->file ? GGL_OK
+                   : ggl_fail(err, GGL_FORMAT, "%s: cannot be read twice: %s", o->b->name,
+                              sf_strerror(NULL));
 }
 
 static void other_close(sound_decoder *d) {

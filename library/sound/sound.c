@@ -103,7 +103,8 @@ static ggl_status open_other(llm_sound *s, const sound_kind *kind, int rate, ggl
                                                "which is read by the program ffmpeg, where it is "
                                                "installed; or",
                                                &why);
-    if (st != GGL_UNSUPPORTED)
+    const bool is_refused = st == GGL_FORMAT; /* ffmpeg may know more, also of WAV */
+    if (st != GGL_UNSUPPORTED && !is_refused)
         return st == GGL_OK ? st : ggl_pass(err, &why);
     close_decoder(s);
     st = llm_sound_ffmpeg(&s->decoder, &s->bytes, kind->format, kind->name, rate, &is_there,
@@ -111,7 +112,7 @@ static ggl_status open_other(llm_sound *s, const sound_kind *kind, int rate, ggl
     if (st == GGL_OK)
         return st;
     close_decoder(s);
-    return ggl_pass(err, is_there ? &of_program : &why);
+    return ggl_pass(err, is_there && !is_refused ? &of_program : &why);
 }
 
 static ggl_status open_kind(llm_sound *s, int rate, ggl_error *err) {

@@ -117,11 +117,14 @@ static ggl_status read_pooling(llm_converter *c, const json_value *config, const
     const json_value *mode = llm_json_get(config, "pooling_mode");
     const json_value *prompt = llm_json_get_kind(config, "include_prompt", JSON_BOOL);
     ggl_status s = GGL_OK;
-    if (config->kind != JSON_OBJECT || c->n_poolings > 0)
+    if (config->kind != JSON_OBJECT || c->n_poolings > 0 ||
+        (mode && mode->kind == JSON_ARRAY && mode->n > N_POOLINGS))
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        "%s: one object that describes the pooling is expected", path);
+                        "%s: one object that describes the pooling, of at most %d kinds side by "
+                        "side, is expected",
+                        path, (int)N_POOLINGS);
     if (mode && mode->kind == JSON_ARRAY)
-        for (size_t i = 0; i < mode->n && i < N_POOLINGS && s == GGL_OK; i++)
+        for (size_t i = 0; i < mode->n && s == GGL_OK; i++)
             s = add_mode(c, &mode->item[i], path, err);
     else
         s = mode ? add_mode(c, mode, path, err) : add_flags(c, config, path, err);

@@ -14,7 +14,10 @@
 #include "ggl/graph.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/pass.h"
+#include "ggl/internal/text.h"
 #include "lora_back.h"
+
+enum { MOST_DEPTH = 16 }; /* folders within each other */
 
 /* The change of one matrix by one adapter. */
 typedef struct change {
@@ -336,9 +339,11 @@ static ggl_status write_weights(merging *j, int k, const char *path, ggl_error *
 static ggl_status copy_file(const char *from, const char *to, ggl_error *err) {
     char buf[1 << 16];
     ggl_new_file *f = NULL;
+    errno = 0;
     FILE *in = ggl_os_fopen_plain(from);
     if (!in)
-        return ggl_fail(err, GGL_IO, "%s: %s", from, strerror(errno));
+        return ggl_fail(err, GGL_IO, "%s: %s", from,
+                        errno ? strerror(errno) : "it is no file that can be read");
     ggl_status s = ggl_new_file_open(&f, to, err);
     for (size_t n; s == GGL_OK && (n = fread(buf, 1, sizeof buf, in)) > 0;) {
         fwrite(buf, 1, n, ggl_new_file_stream(f));
@@ -353,12 +358,13 @@ static ggl_status copy_file(const char *from, const char *to, ggl_error *err) {
     return s;
 }
 
-/* True for files that have weights in another form: they would be those of the old model. */
-static bool has_old_weights(const char *name) {
+/* True for files that have weights which the model does not read here: they would be those of the old model. Folders within the folder
+ * have safetensors of modules of their own. */
+static bool has_old_weights(const char *name, int depth) {
     static const char *const end[] = {".bin",  ".pt", ".pth",     ".ckpt", ".gguf",
                                       ".onnx", ".h5", ".msgpack", ".ot",   ".onnx_data"};
     const size_t n = strlen(name);
-    bool any = false;
+    bool any = depth == 0 && ggl_ends_with(name, ".safetensors");
     for (size_t k = 0; k < sizeof end / sizeof *end; k++)
         any |= n > strlen(end[k]) && strcmp(name + n - strlen(end[k]), end[k]) == 0;
     return any;
@@ -377,7 +383,22 @@ static int file_of(const merging *j, const char *name) {
     return -1;
 }
 
+/* True for the folder that is written, if it lies in the model's own. */
+static bool is_own_result(const merging *j, const char *folder) {
+    os_stat own, of_out;
+    return ggl_os_stat(folder, &own) && ggl_os_stat(j->out, &of_out) &&
+           ggl_os_is_same(&own, &of_out);
+}
+
 static ggl_status copy_folder(merging *j, const char *inside, int depth, ggl_error *err);
+
+/* Copies a folder in the folder, whose path ends in a '/'. Links may make circles. */
+static ggl_status copy_inner(merging *j, const char *inside, int depth, ggl_error *err) {
+    return depth < MOST_DEPTH
+               ? copy_folder(j, inside, depth + 1, err)
+               : ggl_fail(err, GGL_LIMIT, "%s/%s: more than %d folders within each other", j->base,
+                          inside, MOST_DEPTH);
+}
 
 /* Writes one name of the folder; inside: the path in it, which ends in a '/' or is empty. */
 static ggl_status copy_name(merging *j, const char *inside, const char *name, int depth,
@@ -386,19 +407,17 @@ static ggl_status copy_name(merging *j, const char *inside, const char *name, in
     const int n = snprintf(own, sizeof own, "%s%s", inside, name);
     const int n_from = snprintf(from, sizeof from, "%s/%s", j->base, own);
     const int n_to = snprintf(to, sizeof to, "%s/%s", j->out, own);
-    if (n < 0 || (size_t)n >= sizeof own || (size_t)n_from >= sizeof from ||
+    if (n < 0 || (size_t)n + 1 >= sizeof own /* a '/' */ || (size_t)n_from >= sizeof from ||
         (size_t)n_to >= sizeof to)
         return ggl_fail(err, GGL_USAGE, "%s/%s: the path is too long", j->base, inside);
     const int k = file_of(j, own);
     if (k >= 0)
         return write_weights(j, k, to, err);
     if (ggl_os_is_folder(from)) {
-        const size_t end = (size_t)n;
-        own[end < sizeof own - 1 ? end : sizeof own - 2] = '/';
-        own[end < sizeof own - 1 ? end + 1 : sizeof own - 1] = '\0';
-        return depth < 4 ? copy_folder(j, own, depth + 1, err) : GGL_OK;
+        memcpy(own + n, "/", 2);
+        return is_own_result(j, from) ? GGL_OK : copy_inner(j, own, depth, err);
     }
-    if (!has_old_weights(name))
+    if (!has_old_weights(name, depth))
         return copy_file(from, to, err);
     if (j->result->n_left_out++ == 0)
         snprintf(j->result->left_out, sizeof j->result->left_out, "%s", own);

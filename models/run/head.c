@@ -14,7 +14,6 @@
 
 enum {
     MOST_MODULES = 16,
-    MOST_PARTS = 6,
     NAME = 64,
     COUNT = 0,  /* sum[COUNT]: the rows that were added */
     WEIGHT = 1, /* their weights, for LLM_POOL_WEIGHTED */
@@ -53,7 +52,7 @@ typedef struct module {
 
 struct llm_head {
     int64_t n; /* numbers of a row */
-    llm_pooling part[MOST_PARTS];
+    llm_pooling part[LLM_POOL_MOST_PARTS];
     int n_parts;
     module of[MOST_MODULES];
     int n_modules;
@@ -80,9 +79,10 @@ static ggl_status read_tensor(float **out, const ggl_gguf *file, const char *nam
                         ggl_gguf_name(file), name, KEYS);
     if (t->ne[0] != n_in || t->ne[1] != n_out || t->ne[2] != 1 || t->ne[3] != 1)
         return ggl_fail(err, GGL_SHAPE,
-                        "%s: tensor %s is [%" PRId64 ", %" PRId64 "], but [%" PRId64 ", %" PRId64
-                        "] is expected",
-                        ggl_gguf_name(file), name, t->ne[0], t->ne[1], n_in, n_out);
+                        "%s: tensor %s is [%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
+                        "], but [%" PRId64 ", %" PRId64 "] is expected",
+                        ggl_gguf_name(file), name, t->ne[0], t->ne[1], t->ne[2], t->ne[3], n_in,
+                        n_out);
     *out = ggl_calloc((size_t)(n_in * n_out), sizeof **out);
     if (!*out)
         return no_memory(err);
@@ -193,7 +193,7 @@ ggl_status llm_head_new(llm_head **out, llm_pooling pooling, const ggl_gguf *fil
     h->n_parts = 1;
     ggl_status st = GGL_OK;
     if (pooling == LLM_POOL_SEVERAL)
-        st = llm_pooling_parts(h->part, MOST_PARTS, &h->n_parts, file, err);
+        st = llm_pooling_parts(h->part, &h->n_parts, file, err);
     if (st == GGL_OK && pooling != LLM_POOL_NONE && pooling != LLM_POOL_RANK)
         st = read_modules(h, file, err);
     if (st == GGL_OK && file && ggl_gguf_get_bool(file, KEYS "include_prompt", &includes, err) < 0)

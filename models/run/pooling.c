@@ -55,19 +55,19 @@ static int find_parts(ggl_str *out, const ggl_gguf *file, ggl_error *err) {
     return ggl_gguf_get_string(file, KEY, out, err);
 }
 
-ggl_status llm_pooling_parts(llm_pooling *out, int n_most, int *n, const ggl_gguf *file,
+ggl_status llm_pooling_parts(llm_pooling out[LLM_POOL_MOST_PARTS], int *n, const ggl_gguf *file,
                              ggl_error *err) {
     ggl_str left = {"", 0};
     *n = 0;
     if (find_parts(&left, file, err) < 0)
         return GGL_FORMAT;
-    while (left.n > 0 && *n < n_most) {
+    while (left.n > 0 && *n < LLM_POOL_MOST_PARTS) {
         const char *plus = memchr(left.s, '+', left.n);
         const ggl_str name = {left.s, plus ? (size_t)(plus - left.s) : left.n};
         int i = 0;
         while (i < N_NAMES && !(is_part((llm_pooling)i) && ggl_str_is(name, names[i])))
             i++;
-        if (i == N_NAMES)
+        if (i == N_NAMES || (plus && name.n + 1 == left.n))
             break;
         out[(*n)++] = (llm_pooling)i;
         const size_t used = name.n + (plus ? 1 : 0);
@@ -78,18 +78,18 @@ ggl_status llm_pooling_parts(llm_pooling *out, int n_most, int *n, const ggl_ggu
                : ggl_fail(err, GGL_UNSUPPORTED,
                           "%s: key " KEY " is not made of at most %d of mean, last, cls, max, "
                           "mean_sqrt_len_tokens and weightedmean, as in cls+mean",
-                          ggl_gguf_name(file), n_most);
+                          ggl_gguf_name(file), LLM_POOL_MOST_PARTS);
 }
 
 /* Gets the pooling that the key says. 1, 0, -1: as of find_parts, or it has an unknown value. */
 static int find_own(llm_pooling *out, const ggl_gguf *file, ggl_error *err) {
-    llm_pooling part[N_NAMES];
+    llm_pooling part[LLM_POOL_MOST_PARTS];
     ggl_str text;
     int n;
     const int found = find_parts(&text, file, err);
     if (found != 1)
         return found;
-    if (llm_pooling_parts(part, N_NAMES, &n, file, err) != GGL_OK)
+    if (llm_pooling_parts(part, &n, file, err) != GGL_OK)
         return -1;
     *out = n == 1 ? part[0] : LLM_POOL_SEVERAL;
     return 1;

@@ -269,8 +269,9 @@ def test_modules():
         for skipped, more in ((3, ["-p", text, "--prompt-name", "query"]), (0, ["-p", prompt + text])):  # [CLS] a dog
             want = sum((ways[w](rows[skipped:], range(skipped + 1, len(rows) + 1)) for w in said.split("+")), [])
             check(near(array("-m", "m.gguf", "--no-normalize", *more)[0], want, 1e-4), said, skipped)
-    encoder(path("m.gguf"), keys=[("sentence_transformers.pooling", "string", "cls+median")])
-    run("-m", "m.gguf", "-p", "a", code=1, has="sentence_transformers.pooling is not made of")
+    for said in ("cls+median", "cls+", "+", "none", "+".join(["mean"] * 7)):
+        encoder(path("m.gguf"), keys=[("sentence_transformers.pooling", "string", said)])
+        run("-m", "m.gguf", "-p", "a", code=1, has="sentence_transformers.pooling is not made of at most 6 of")
     encoder(path("m.gguf"), keys=[("sentence_transformers.modules", "string", ["dense"])])
     run("-m", "m.gguf", "-p", "a", code=1, has="the tensor sentence.0.weight is missing")
     encoder(path("m.gguf"), keys=[("sentence_transformers.modules", "string", ["lstm"])])

@@ -5,6 +5,7 @@ tests/numpy/lora.py compares the numbers."""
 import json
 import os
 import random
+import shutil
 import struct
 import sys
 
@@ -84,7 +85,7 @@ def folders():
     stored = model_folder("llama", _model_name_or_path="read from a GGUF file")  # as transformers writes it
     os.makedirs("llama/1_Pooling")
     os.makedirs("given")
-    for file in ("llama/1_Pooling/config.json", "llama/LICENSE", "llama/pytorch_model.bin"):
+    for file in ("llama/1_Pooling/config.json", "llama/1_Pooling/model.safetensors", "llama/LICENSE", "llama/pytorch_model.bin", "llama/consolidated.safetensors"):
         with open(file, "w", encoding="utf-8") as f:
             f.write("text")
     r, given = random.Random(5), {}
@@ -105,8 +106,8 @@ def folders():
     run(0, "", "llm-lora", "export", "given.gguf", "--base", "llama", "-o", "out/back", "--type", "f16")
     check({t for t, *_ in numbers("out/back/adapter_model.safetensors").values()} == {"F16"}, "--type f16 writes other types")
     run(0, "into: 2 of 11 tensors changed", "llm-lora", "merge", "llama", "given.gguf=0.5", "-o", "into")
-    again = run(0, "1 file with the weights as they were is left out, such as pytorch_model.bin", "llm-lora", "merge", "llama", "given.gguf:0.5", "-o", "again", "-t", "3")
-    check("again" in again and sorted(os.listdir("into")) == sorted(set(os.listdir("llama")) - {"pytorch_model.bin"}) and os.path.exists("into/1_Pooling/config.json"),
+    again = run(0, "2 files with the weights as they were are left out, such as consolidated.safetensors", "llm-lora", "merge", "llama", "given.gguf:0.5", "-o", "again", "-t", "3")
+    check("again" in again and sorted(os.listdir("into")) == sorted(set(os.listdir("llama")) - {"pytorch_model.bin", "consolidated.safetensors"}) and sorted(os.listdir("into/1_Pooling")) == ["config.json", "model.safetensors"],
           f"merging leaves {os.listdir('into')}")
     files = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
     merged = {k: v for file in files for k, v in numbers(f"into/{file}").items()}
@@ -118,7 +119,20 @@ def folders():
     run(0, "2 of 11 tensors changed", "llm-lora", "merge", "a.gguf", "given.gguf:0.5", "-o", "m.gguf")
     run(1, "11 the same, 0 different", "llm-gguf", "diff", "m.gguf", "b.gguf")  # they have other names
     run(0, "2 of 11 tensors changed", "llm-lora", "merge", "llama", "given.gguf", "-o", "from-folder.gguf")  # a file, by its name
+    os.makedirs("llama/a/b/c/d/e/f")
+    with open("llama/a/b/c/d/e/f/deep", "w", encoding="utf-8") as f:
+        f.write("text")
+    run(0, "2 of 11 tensors changed", "llm-lora", "merge", "llama", "given.gguf", "-o", "llama/inner")
+    check(os.path.exists("llama/inner/a/b/c/d/e/f/deep"), "merging loses files of inner folders")
+    check(not os.path.exists("llama/inner/inner"), "merging into a folder of the model's own copies the result into itself")
+    shutil.rmtree("llama/inner")
     # mistakes
+    os.mkfifo("llama/pipe")
+    run(1, "llama/pipe: it is no file that can be read", "llm-lora", "merge", "llama", "given.gguf", "-o", "piped")
+    os.remove("llama/pipe")
+    os.symlink(".", "llama/1_Pooling/circle")
+    run(1, "more than 16 folders within each other", "llm-lora", "merge", "llama", "given.gguf", "-o", "circle")
+    os.remove("llama/1_Pooling/circle")
     run(2, "--base MODEL_FOLDER is missing", "llm-lora", "export", "given.gguf", "-o", "x")
     run(2, "-o PEFT_FOLDER is missing", "llm-lora", "export", "given.gguf", "--base", "llama")
     run(1, "into is not empty: it has ", "llm-lora", "merge", "llama", "given.gguf", "-o", "into")

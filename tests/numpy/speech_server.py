@@ -227,6 +227,8 @@ def refusals(s, x):
     check(refused(s, PATH, x.sound, "does not know", language="xx")["param"] == "language", "param")
     check(refused(s, "/inference", x.sound, "--vad-model", vad="true")["param"] == "vad", "vad")
     check(refused(s, PATH, x.sound, "--vad-model", vad_filter="true")["param"] == "vad_filter", "vad_filter")
+    for value in ("1e300", "-1", "1.5", "nan"):
+        refused(s, "/inference", x.sound, "number from 0 to 1e+09", fields=[("vad_speech_pad_ms", value)])
     refused(s, PATH, x.sound, "auto or server_vad", chunking_strategy="diarize")
     refused(s, PATH, x.sound, "chunking_strategy[treshold]", chunking_strategy='{"type": "server_vad", "treshold": 0.5}')
     refused(s, PATH, x.sound, "from 0 to 1", chunking_strategy='{"type": "server_vad", "threshold": 2}')

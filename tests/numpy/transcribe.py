@@ -710,9 +710,10 @@ def other_kinds(a):
     tell("standard input", done.returncode == 0 and json.loads(done.stdout) == want and not os.listdir(at("temporary")), done)
     piped = run(None, input=heads["a.m4a"])
     tell("a pipe", piped.returncode == 0 and json.loads(piped.stdout)["text"] and not os.listdir(at("temporary")), piped)
-    say(f"{echo} some words >&2; exit 1\n")
-    done = run("a.m4a")
-    tell("an error", done.returncode == 1 and b"a.m4a: is MP4, which ffmpeg cannot read: some words" in done.stderr, done)
+    for words in ("some words", "[mov,mp4 @ 0x55d0] some words", "file:a.m4a: some words"):
+        say(f"{echo} '{words}' >&2; exit 1\n")
+        done = run("a.m4a")
+        tell("an error", done.returncode == 1 and b"a.m4a: is MP4, which ffmpeg cannot read: some words" in done.stderr, done)
     say("kill -9 $$\n")
     tell("a crash", b"which ffmpeg cannot read" in (done := run("a.webm")).stderr and done.returncode == 1, done)
     say(f"i=0; while [ $i -lt 3000 ]; do {echo} a long line of complaints that nobody reads >&2; i=$((i + 1)); done; {cat} samples\n")

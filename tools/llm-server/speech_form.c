@@ -24,16 +24,19 @@ static ggl_status wrong(const speech_field *f, const char *wanted, ggl_str v, gg
                     (size_t)n < v.n ? ".." : "");
 }
 
-/* Reads a number of at least `least` and at most `most`. */
+/* Reads a number of at least `least` and at most `most`; *out stays as it is if it is none. */
 static ggl_status read_number(const speech_field *f, ggl_str v, double least, double most,
                               double *out, ggl_error *err) {
     char text[32] = "", wanted[80], *end = text;
+    double x = 0;
     if (v.n < sizeof text)
         memcpy(text, v.s, v.n);
     if (strspn(text, "+-.0123456789eE") == v.n) /* strtod knows more */
-        *out = strtod(text, &end);
-    if (end != text && (size_t)(end - text) == v.n && *out >= least && *out <= most)
+        x = strtod(text, &end);
+    if (end != text && (size_t)(end - text) == v.n && x >= least && x <= most) {
+        *out = x;
         return GGL_OK;
+    }
     snprintf(wanted, sizeof wanted, "a number from %g to %g", least, most);
     return wrong(f, wanted, v, err);
 }

@@ -45,8 +45,9 @@ GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_pooling_find_vector(llm_pooling *o
                                                                   const char *name,
                                                                   const ggl_gguf *file,
                                                                   ggl_error *err);
-/* Gets the poolings of LLM_POOL_SEVERAL, at most n_most: "cls+mean". Statuses of llm_pooling_find. */
-GGL_NODISCARD ggl_status llm_pooling_parts(llm_pooling *out, int n_most, int *n,
+/* Gets the poolings of LLM_POOL_SEVERAL: "cls+mean". Statuses of llm_pooling_find. */
+enum { LLM_POOL_MOST_PARTS = 6 };
+GGL_NODISCARD ggl_status llm_pooling_parts(llm_pooling out[LLM_POOL_MOST_PARTS], int *n,
                                            const ggl_gguf *file, ggl_error *err);
 /* Gets the tokens whose vectors are used of a text of n, at least 1: *first .. *end - 1. n_before: those of a prompt at its
  * beginning, whose vectors are left out; the last token never is. */
