@@ -124,7 +124,8 @@ static ggl_status spell_pieces(steps *m, llm_tokenizer *t, const bool *in_model,
 
 /* Sets what decoders and the search for normalized tokens see of an added token. */
 static ggl_status normalize_added(steps *m, llm_tokenizer *t, step_memory *memory,
-                                  step_text text[2], const step_added *x, ggl_error *err) {
+                                  step_text text[2], const step_added *x, size_t *room,
+                                  ggl_error *err) {
     const ggl_str p = t->piece[x->id];
     m->spelled[x->id] = p;
     if (!x->normalized)
@@ -138,6 +139,12 @@ static ggl_status normalize_added(steps *m, llm_tokenizer *t, step_memory *memor
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "added_tokens: nothing is left of '%.*s' after the normalizer",
                         (int)ggl_utf8_cut(p.s, p.n, 60), p.s);
+    if (line.n > *room)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "added_tokens: the normalizer makes them longer than %d times, and %d "
+                        "bytes more: '%.*s' has %zu bytes",
+                        STEP_GROWTH, STEP_ROOM, (int)ggl_utf8_cut(p.s, p.n, 60), p.s, line.n);
+    *room -= line.n;
     char *copy = ggl_arena_strndup(&t->arena, line.s, line.n);
     m->spelled[x->id] = (ggl_str){copy, line.n};
     return copy ? GGL_OK : no_memory(err);
@@ -173,9 +180,13 @@ static ggl_status index_added(steps *m, llm_tokenizer *t, ggl_error *err) {
     step_memory memory = {0};
     step_text text[2] = {{0}, {0}};
     ggl_status s = GGL_OK;
+    size_t n_bytes = 0; /* together they may grow as one text may */
+    for (size_t i = 0; i < list->n; i++)
+        n_bytes += t->piece[list->item[i].id].n;
+    size_t room = llm_step_most(n_bytes);
     for (size_t i = 0; i < list->n && s == GGL_OK; i++) {
         const step_added *x = &list->item[i];
-        s = normalize_added(m, t, &memory, text, x, err);
+        s = normalize_added(m, t, &memory, text, x, &room, err);
         if (s == GGL_OK && x->normalized)
             s = add_token(&list->normalized, &list->has_normalized, m->spelled[x->id], i, err);
         else if (s == GGL_OK)

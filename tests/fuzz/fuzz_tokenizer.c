@@ -35,7 +35,8 @@ static void use_given(const llm_tokenizer *t, const char *text, size_t n) {
     const llm_spans given = {&whole, 1, 1};
     llm_tokens ids = {0};
     ggl_error err = {0};
-    (void)llm_tokenize_given(t, &given, text, n, LLM_TOKENIZE_SPECIAL, &ids, &err);
+    const ggl_status s = llm_tokenize_given(t, &given, text, n, LLM_TOKENIZE_SPECIAL, &ids, &err);
+    require(s == GGL_OK || err.msg[0]);
     for (size_t i = 0; i < ids.n; i++)
         require(!llm_tokenizer_is_control(t, ids.id[i]));
     llm_tokens_fini(&ids);

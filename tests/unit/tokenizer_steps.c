@@ -263,6 +263,24 @@ TEST(refusals) {
                list[i].words);
 }
 
+/* Each of 30 added tokens may become 64,000 bytes long, all of them together may not. */
+TEST(long_added_tokens) {
+    enum { N = 30 };
+    char json[4096], pieces_[N * 4 + 8] = "?", *p = json;
+    p += sprintf(p, "{'normalizer': {'type': 'Sequence', 'normalizers': [");
+    for (int i = 0; i < 3; i++)
+        p += sprintf(p, "%s{'type': 'Replace', 'pattern': {'String': 'a'}, 'content': '%.40s'}",
+                     i ? ", " : "", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    p += sprintf(p, "]}, 'added_tokens': [");
+    for (int i = 1; i <= N; i++) {
+        p += sprintf(p, "%s{'id': %d, 'normalized': true}", i > 1 ? ", " : "", i);
+        sprintf(pieces_ + strlen(pieces_), " a%c", 'A' + i - 1);
+    }
+    sprintf(p, "], " LEVELS "}");
+    refuse(write_steps(pieces_, json), GGL_UNSUPPORTED,
+           "added_tokens: the normalizer makes them longer than 256 times");
+}
+
 /* A text fails with these words. */
 static void fails(const char *pieces_, const char *json, const char *text, ggl_status status,
                   const char *words) {
