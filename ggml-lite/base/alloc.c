@@ -59,23 +59,29 @@ void ggl_aligned_free(void *p) {
     ggl_free(whole);
 }
 
+enum { LARGE = 1 << 20 }; /* bytes */
+
 bool ggl_grow(void *array, size_t *cap, size_t n, size_t size) {
     if (n <= *cap)
         return true;
-    /* grow by half, so that n single appends copy O(n) bytes; if that overflows, only to n */
+    /* A share of what is there, so that n single appends copy O(n) bytes. Large arrays, which realloc
+     * moves without copying on most systems, grow by less: what is unused counts more there. */
+    const size_t share = *cap > LARGE / size ? *cap / 8 : *cap / 2;
     size_t wanted = n, bytes;
-    if (ggl_size_add(*cap, *cap / 2 + 8, &wanted) && wanted < n)
+    if (ggl_size_add(*cap, share + 8, &wanted) && wanted < n)
         wanted = n;
-    if (!ggl_size_mul(wanted, size, &bytes))
+    if (!ggl_size_mul(wanted, size, &bytes)) {
         wanted = n;
-    void *old, *grown = ggl_calloc(wanted, size);
+        if (!ggl_size_mul(wanted, size, &bytes))
+            return false;
+    }
+    /* array is a T ** for an unknown T, so the pointer is copied as bytes */
+    void *old;
+    memcpy(&old, array, sizeof old);
+    char *grown = realloc(old, bytes);
     if (!grown)
         return false;
-    /* array is a T ** for an unknown T, so the pointer is copied as bytes */
-    memcpy(&old, array, sizeof old);
-    if (*cap > 0)
-        memcpy(grown, old, *cap * size);
-    ggl_free(old);
+    memset(grown + *cap * size, 0, bytes - *cap * size);
     memcpy(array, &grown, sizeof grown);
     *cap = wanted;
     return true;
