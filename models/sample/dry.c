@@ -14,10 +14,10 @@
 #include "llm/internal/tokenizer.h"
 
 static ggl_status add_breakers(sampler_dry *d, const llm_sampler_params *p, ggl_error *err) {
-    ggl_status st = llm_automaton_init(&d->breakers, err);
+    ggl_status st = llm_automaton_init(&d->breakers, false, err);
     d->has_breakers = st == GGL_OK;
     for (size_t i = 0; i < p->n_dry_breakers && st == GGL_OK; i++)
-        st = llm_automaton_add(&d->breakers, p->dry_breakers[i], (int32_t)i, false, NULL, err);
+        st = llm_automaton_add(&d->breakers, p->dry_breakers[i], (int32_t)i, err);
     return st == GGL_OK ? llm_automaton_finish(&d->breakers, err) : st;
 }
 

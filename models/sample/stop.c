@@ -19,9 +19,9 @@ ggl_status llm_stop_new(llm_stop **out, const ggl_str *strings, size_t n, ggl_er
     llm_stop *s = ggl_calloc(1, sizeof *s);
     if (!s)
         return ggl_fail(err, GGL_NOMEM, "out of memory for stop strings");
-    ggl_status st = llm_automaton_init(&s->strings, err);
+    ggl_status st = llm_automaton_init(&s->strings, false, err);
     for (size_t i = 0; i < n && st == GGL_OK; i++)
-        st = llm_automaton_add(&s->strings, strings[i], (int32_t)i, false, NULL, err);
+        st = llm_automaton_add(&s->strings, strings[i], (int32_t)i, err);
     if (st == GGL_OK)
         st = llm_automaton_finish(&s->strings, err);
     llm_stop_reset(s);

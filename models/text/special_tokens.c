@@ -7,8 +7,8 @@
 
 ggl_status llm_special_init(special_tokens *x, ggl_error *err) {
     *x = (special_tokens){0};
-    ggl_status s = llm_automaton_init(&x->all, err);
-    return s == GGL_OK ? llm_automaton_init(&x->user, err) : s;
+    ggl_status s = llm_automaton_init(&x->all, true, err);
+    return s == GGL_OK ? llm_automaton_init(&x->user, true, err) : s;
 }
 
 void llm_special_fini(special_tokens *x) {
@@ -18,15 +18,18 @@ void llm_special_fini(special_tokens *x) {
 
 ggl_status llm_special_add(special_tokens *x, ggl_str spelling, int32_t id, bool user_defined,
                            ggl_error *err) {
-    bool added;
-    ggl_status s = llm_automaton_add(&x->all, spelling, id, true, &added, err);
-    if (s == GGL_OK && added && user_defined)
-        s = llm_automaton_add(&x->user, spelling, id, true, NULL, err);
-    return s;
+    const ggl_status s = llm_automaton_add(&x->all, spelling, id, err);
+    return s == GGL_OK && user_defined ? llm_automaton_add(&x->user, spelling, id, err) : s;
 }
 
 ggl_status llm_special_finish(special_tokens *x, ggl_error *err) {
-    ggl_status s = llm_automaton_finish(&x->all, err);
+    const ggl_status s = llm_automaton_finish(&x->all, err);
+    size_t n = 0; /* of tokens that are spelled alike the first counts, whatever it is */
+    for (size_t i = 0; i < x->user.n_keys && s == GGL_OK; i++)
+        if (llm_automaton_id(&x->all, (ggl_str){x->user.key[i].s, x->user.key[i].n}) ==
+            x->user.key[i].id)
+            x->user.key[n++] = x->user.key[i];
+    x->user.n_keys = n;
     return s == GGL_OK ? llm_automaton_finish(&x->user, err) : s;
 }
 

@@ -232,7 +232,7 @@ typedef struct step_model_run {
     best_path path;
     char *run; /* Unigram: unknown characters that are not emitted yet */
     size_t n_run, cap_run;
-    word_memory words; /* BPE */
+    word_memory words;
 } step_model_run;
 GGL_NODISCARD ggl_status llm_step_model_piece(step_model_run *r, const char *s,
                                               size_t n); /* n > 0 */

@@ -120,19 +120,8 @@ static ggl_status merge_word(step_model_run *r, const char *s, size_t n) {
     return status;
 }
 
-/* Appends what a word, or a part of one, became. */
 static ggl_status add_word(step_model_run *r, const char *s, size_t n) {
-    const size_t first = r->out->n, lost = r->out->lost;
-    uint64_t key;
-    const int known = llm_word_recall(&r->words, s, n, r->out, &key);
-    ggl_status status = known < 0 ? llm_step_no_memory(r->err) : GGL_OK;
-    if (known)
-        return status;
-    status = merge_word(r, s, n);
-    if (status == GGL_OK && r->out->lost == lost &&
-        !llm_word_note(&r->words, s, n, key, r->out, first))
-        status = llm_step_no_memory(r->err);
-    return status;
+    return llm_step_model_remembered(r, s, n, merge_word);
 }
 
 /* Returns a character as the key of a pair; 0: it is no token by itself, or no character. */

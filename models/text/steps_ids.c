@@ -21,3 +21,19 @@ int32_t llm_step_model_find(const step_model_run *r, const char *s, size_t n) {
 ggl_status llm_step_model_put(step_model_run *r, int32_t id) {
     return llm_tokens_append(r->out, id, r->err);
 }
+
+ggl_status llm_step_model_remembered(step_model_run *r, const char *s, size_t n,
+                                     ggl_status (*make)(step_model_run *r, const char *s,
+                                                        size_t n)) {
+    const size_t first = r->out->n, lost = r->out->lost;
+    uint64_t key;
+    const int known = llm_word_recall(&r->words, s, n, r->out, &key);
+    ggl_status status = known < 0 ? llm_step_no_memory(r->err) : GGL_OK;
+    if (known)
+        return status;
+    status = make(r, s, n);
+    if (status == GGL_OK && r->out->lost == lost &&
+        !llm_word_note(&r->words, s, n, key, r->out, first))
+        status = llm_step_no_memory(r->err);
+    return status;
+}

@@ -44,7 +44,7 @@ static size_t count_characters(const char *s, size_t n) {
     return count;
 }
 
-static ggl_status word_piece(step_model_run *r, const char *s, size_t n) {
+static ggl_status make_pieces(step_model_run *r, const char *s, size_t n) {
     const step_model *m = r->m;
     const size_t first = r->out->n;
     bool known = n <= m->most_characters || count_characters(s, n) <= m->most_characters;
@@ -59,6 +59,10 @@ static ggl_status word_piece(step_model_run *r, const char *s, size_t n) {
         return status;
     r->out->n = first;
     return m->unknown >= 0 ? llm_step_model_put(r, m->unknown) : llm_step_model_no_unknown(r, s, n);
+}
+
+static ggl_status word_piece(step_model_run *r, const char *s, size_t n) {
+    return llm_step_model_remembered(r, s, n, make_pieces);
 }
 
 /* --- Unigram --------------------------------------------------------------------------------------- */
@@ -96,7 +100,7 @@ static ggl_status emit(void *context, int32_t id, const char *s, size_t n) {
     return GGL_OK;
 }
 
-static ggl_status unigram(step_model_run *r, const char *s, size_t n) {
+static ggl_status find_path(step_model_run *r, const char *s, size_t n) {
     ggl_status status = GGL_OK;
     r->path.tokens = &r->m->begins;
     r->path.score = r->m->score;
@@ -111,6 +115,10 @@ static ggl_status unigram(step_model_run *r, const char *s, size_t n) {
     if (status == GGL_OK)
         status = llm_best_path_end(&r->path);
     return status == GGL_OK ? end_run(r) : status;
+}
+
+static ggl_status unigram(step_model_run *r, const char *s, size_t n) {
+    return llm_step_model_remembered(r, s, n, find_path);
 }
 
 /* --- reading --------------------------------------------------------------------------------------- */
@@ -134,12 +142,11 @@ static ggl_status read_string(llm_tokenizer *t, const json_value *model, const c
 
 /* Adds the pieces, those with the prefix without it, to an automaton. Of equal ones the last counts, as in the library. */
 static ggl_status add_pieces(automaton *x, const step_model *m, ggl_str prefix, ggl_error *err) {
-    ggl_status s = llm_automaton_init(x, err);
+    ggl_status s = llm_automaton_init(x, false, err);
     for (int32_t id = m->t->n_vocab - 1; id >= 0 && s == GGL_OK; id--) {
         const ggl_str p = m->piece[id];
         if (p.n > prefix.n && (prefix.n == 0 || memcmp(p.s, prefix.s, prefix.n) == 0))
-            s = llm_automaton_add(x, (ggl_str){p.s + prefix.n, p.n - prefix.n}, id, false, NULL,
-                                  err);
+            s = llm_automaton_add(x, (ggl_str){p.s + prefix.n, p.n - prefix.n}, id, err);
     }
     return s == GGL_OK ? llm_automaton_finish(x, err) : s;
 }

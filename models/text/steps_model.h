@@ -19,6 +19,10 @@ bool llm_step_model_may(const step_model_run *r, int32_t id);
 /* Returns the token with this spelling; -1: there is none, or none may be used. */
 int32_t llm_step_model_find(const step_model_run *r, const char *s, size_t n);
 GGL_NODISCARD ggl_status llm_step_model_put(step_model_run *r, int32_t id);
+/* Appends what `make` makes of a word, or what it made of it before. It depends on nothing else. */
+GGL_NODISCARD ggl_status llm_step_model_remembered(step_model_run *r, const char *s, size_t n,
+                                                   ggl_status (*make)(step_model_run *r,
+                                                                      const char *s, size_t n));
 
 /* steps_bpe.c */
 GGL_NODISCARD ggl_status llm_step_bpe_read(step_model *m, llm_tokenizer *t, const ggl_gguf *file,

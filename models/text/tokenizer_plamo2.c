@@ -23,12 +23,12 @@ static bool is_used(const llm_tokenizer *t, int32_t id) {
 }
 
 static ggl_status add_tokens(llm_tokenizer *t, plamo2 *m, const float *score, ggl_error *err) {
-    ggl_status s = llm_automaton_init(&m->tokens, err);
+    ggl_status s = llm_automaton_init(&m->tokens, true, err);
     m->read = score;
     for (int32_t id = 0; id < t->n_vocab && s == GGL_OK; id++) {
         m->score[id] = round((double)score[id] * UNIT);
         if (is_used(t, id))
-            s = llm_automaton_add(&m->tokens, t->piece[id], id, true, NULL, err);
+            s = llm_automaton_add(&m->tokens, t->piece[id], id, err);
     }
     if (s == GGL_OK)
         s = llm_automaton_finish(&m->tokens, err);

@@ -51,9 +51,8 @@ static ggl_status read_token(llm_tokenizer *t, rwkv *m, int32_t id, ggl_error *e
                         "(two hexadecimal digits) or one character",
                         id, (int)(p.n < 64 ? p.n : 64), p.s);
     m->bytes[id].s = bytes;
-    return t->type[id] == TOKEN_UNUSED
-               ? GGL_OK
-               : llm_automaton_add(&m->tokens, m->bytes[id], id, true, NULL, err);
+    return t->type[id] == TOKEN_UNUSED ? GGL_OK
+                                       : llm_automaton_add(&m->tokens, m->bytes[id], id, err);
 }
 
 /* Requires a token for each byte, unless there is an unknown token. */
@@ -74,7 +73,7 @@ static ggl_status rwkv_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *e
         m->bytes = ggl_arena_alloc(&t->arena, (size_t)t->n_vocab, sizeof *m->bytes);
     if (!m || !m->bytes)
         return no_memory(err);
-    ggl_status s = llm_automaton_init(&m->tokens, err);
+    ggl_status s = llm_automaton_init(&m->tokens, true, err);
     for (int32_t id = 0; id < t->n_vocab && s == GGL_OK; id++)
         if (llm_may_be_spelled(t, id))
             s = read_token(t, m, id, err);

@@ -153,9 +153,9 @@ static ggl_status normalize_added(steps *m, llm_tokenizer *t, step_memory *memor
 /* Adds a token to an automaton. Of several that the normalizer makes alike the first counts; the library takes any one of them. */
 static ggl_status add_token(automaton *x, bool *any, ggl_str spelling, size_t place,
                             ggl_error *err) {
-    const ggl_status s = *any ? GGL_OK : llm_automaton_init(x, err);
+    const ggl_status s = *any ? GGL_OK : llm_automaton_init(x, true, err);
     *any = true;
-    return s == GGL_OK ? llm_automaton_add(x, spelling, (int32_t)place, true, NULL, err) : s;
+    return s == GGL_OK ? llm_automaton_add(x, spelling, (int32_t)place, err) : s;
 }
 
 /* The library looks a token up by what decoders see of it: one that a normalizer has changed is not found among the special ones. */

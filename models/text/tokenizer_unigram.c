@@ -56,13 +56,13 @@ static ggl_status read_flags(unigram *m, const ggl_gguf *file, ggl_error *err) {
 /* Adds the pieces. User-defined ones have probability 1; unused ones never result from text. */
 static ggl_status add_pieces(llm_tokenizer *t, unigram *m, const float *score, ggl_error *err) {
     double worst = 0;
-    ggl_status s = llm_automaton_init(&m->pieces, err);
+    ggl_status s = llm_automaton_init(&m->pieces, false, err);
     for (int32_t id = 0; id < t->n_vocab && s == GGL_OK; id++) {
         if (!llm_may_be_spelled(t, id) || t->type[id] == TOKEN_UNUSED)
             continue;
         m->score[id] = t->type[id] == TOKEN_USER_DEFINED ? 0 : (double)score[id];
         worst = m->score[id] < worst ? m->score[id] : worst;
-        s = llm_automaton_add(&m->pieces, t->piece[id], id, false, NULL, err);
+        s = llm_automaton_add(&m->pieces, t->piece[id], id, err);
     }
     m->unknown = worst - PENALTY;
     if (s == GGL_OK)
@@ -116,7 +116,7 @@ static ggl_status read_source(llm_tokenizer *t, unigram *m, const ggl_gguf_value
     t->type[t->unknown] = TOKEN_UNKNOWN;
     ggl_status s = index_tokens(t, m, err);
     if (s == GGL_OK)
-        s = llm_automaton_init(&m->pieces, err);
+        s = llm_automaton_init(&m->pieces, false, err);
     for (int32_t i = 0; i < n && s == GGL_OK; i++) {
         if (!ggl_gguf_string(v[0], (uint64_t)i, &piece))
             return ggl_fail(err, GGL_FORMAT, SOURCE_PIECES ": entry %" PRId32 " is unreadable", i);
@@ -126,7 +126,7 @@ static ggl_status read_source(llm_tokenizer *t, unigram *m, const ggl_gguf_value
         worst = m->score[i] < worst ? m->score[i] : worst;
         m->token[i] = llm_spellings_find(&m->by_spelling, t->piece, piece.s, piece.n);
         if (piece.n > 0)
-            s = llm_automaton_add(&m->pieces, piece, i, false, NULL, err);
+            s = llm_automaton_add(&m->pieces, piece, i, err);
     }
     m->unknown = worst - PENALTY;
     if (s == GGL_OK)

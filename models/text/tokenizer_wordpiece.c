@@ -80,16 +80,18 @@ static ggl_status add_pieces(llm_tokenizer *t, wordpiece *m, ggl_error *err) {
         n_hashed += begins_with(t->piece[id], "##", 2);
     }
     m->spaced = n_spaced > n_hashed;
-    ggl_status s = llm_automaton_init(&m->first, err);
+    ggl_status s = llm_automaton_init(&m->first, false, err);
     if (s == GGL_OK)
-        s = llm_automaton_init(&m->next, err);
+        s = llm_automaton_init(&m->next, false, err);
     for (int32_t id = 0; id < t->n_vocab && s == GGL_OK; id++) {
         bool begins;
         ggl_str p = piece_of(t, id, &begins);
         if (llm_may_be_spelled(t, id) && t->type[id] != TOKEN_UNUSED)
-            s = llm_automaton_add(begins ? &m->first : &m->next, p, id, false, NULL, err);
+            s = llm_automaton_add(begins ? &m->first : &m->next, p, id, err);
     }
-    return s;
+    if (s == GGL_OK)
+        s = llm_automaton_finish(&m->first, err);
+    return s == GGL_OK ? llm_automaton_finish(&m->next, err) : s;
 }
 
 static ggl_status wordpiece_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
