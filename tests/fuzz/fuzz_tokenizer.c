@@ -106,8 +106,8 @@ static void put_steps(ggl_gguf_writer *w, int k) {
                       "' ', 'start': 1, 'stop': 1}]",
                       "[{'type': 'BPEDecoder', 'suffix': 'o'}]"},
  *const models[] = {"'BPE', 'unk_token': '<unk>', 'fuse_unk': true, 'byte_fallback': true",
-                    "'WordPiece', 'continuing_subword_prefix': '##', "
-                    "'max_input_chars_per_word': 9",
+                    ("'WordPiece', 'continuing_subword_prefix': '##', "
+                     "'max_input_chars_per_word': 9"),
                     "'Unigram', 'unk_id': 0, 'byte_fallback': true",
                     "'WordLevel', 'unk_token': '<unk>'"};
     char json[2048];
