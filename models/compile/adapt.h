@@ -73,6 +73,9 @@ struct arch_adapt {
     size_t n_later, cap_later;
     arch_shared *shared;
     size_t n_shared, cap_shared;
+    /* of control vectors: loops over layers that hand on a row, outside of stages and in one; and the layers of the longest */
+    int n_loops[2];
+    int64_t n_layers;
 };
 
 /* True for nodes that only cut, reshape or choose what they read. */

@@ -277,6 +277,8 @@ static bool check_use(arch_eval *ev, const llm_adapter_use *u) {
     const ggl_str own = u->adapter->architecture;
     if (!isfinite(u->scale))
         return refuse(ev, GGL_USAGE, u->adapter, "the scale %g is not a finite number", u->scale);
+    if (u->adapter->n_directions > 0) /* its file knows no architecture, only a hint in any words */
+        return true;
     /* an eye or an ear, which has no tokens, is used with the text model's adapters */
     if (ggl_str_is(own, ev->family) || (u->beside && !ev->arch->has_tokens))
         return true;
@@ -302,7 +304,7 @@ bool llm_arch_adapt_init(arch_eval *ev) {
     for (size_t i = 0; i < x->n && x->hit; i++) {
         if (!check_use(ev, &x->use[i]))
             return false;
-        if (!(x->hit[i] = ggl_arena_alloc(&ev->arena, x->use[i].adapter->n_pairs, 1)))
+        if (!(x->hit[i] = ggl_arena_alloc(&ev->arena, x->use[i].adapter->n_pairs + 1, 1)))
             x->hit = NULL;
     }
     if (!x->hit)

@@ -21,6 +21,9 @@ static ggl_status check_string(const llm_adapter *a, const char *key, const char
     const int found = ggl_gguf_get_string(a->file, key, &s, err);
     if (found < 0)
         return GGL_FORMAT;
+    if (llm_file_is_control(a->file))
+        return ggl_fail(err, GGL_FORMAT, "%s is a control vector, not a LoRA adapter",
+                        llm_adapter_name(a));
     if (found == 0)
         return ggl_fail(err, GGL_FORMAT,
                         "%s is not an adapter: its key %s is missing; \"%s\" is expected",
@@ -209,8 +212,8 @@ static ggl_status read_pairs(llm_adapter *a, ggl_error *err) {
 
 /* --- the adapter ------------------------------------------------------------------------------ */
 
-/* Takes over the file, which may be NULL if st is an error. */
-static ggl_status open_rest(llm_adapter **out, ggl_gguf *file, ggl_status st, ggl_error *err) {
+ggl_status llm_adapter_of_file(llm_adapter **out, ggl_gguf *file, ggl_status st,
+                               ggl_status (*read)(llm_adapter *a, ggl_error *err), ggl_error *err) {
     llm_adapter *a = st == GGL_OK ? ggl_calloc(1, sizeof *a) : NULL;
     *out = NULL;
     if (!a) {
@@ -218,9 +221,7 @@ static ggl_status open_rest(llm_adapter **out, ggl_gguf *file, ggl_status st, gg
         return st == GGL_OK ? ggl_fail(err, GGL_NOMEM, "out of memory") : st;
     }
     a->file = file;
-    st = read_keys(a, err);
-    if (st == GGL_OK)
-        st = read_pairs(a, err);
+    st = read(a, err);
     if (st != GGL_OK) {
         llm_adapter_free(a);
         return st;
@@ -229,22 +230,27 @@ static ggl_status open_rest(llm_adapter **out, ggl_gguf *file, ggl_status st, gg
     return GGL_OK;
 }
 
+static ggl_status read_all(llm_adapter *a, ggl_error *err) {
+    const ggl_status st = read_keys(a, err);
+    return st == GGL_OK ? read_pairs(a, err) : st;
+}
+
 ggl_status llm_adapter_open(llm_adapter **out, const char *path, const ggl_gguf_params *params,
                             ggl_error *err) {
     ggl_gguf *file = NULL;
     const ggl_status st = ggl_gguf_open(&file, path, params, err);
-    return open_rest(out, file, st, err);
+    return llm_adapter_of_file(out, file, st, read_all, err);
 }
 
 ggl_status llm_adapter_open_memory(llm_adapter **out, const void *data, size_t size,
                                    const char *name, ggl_error *err) {
     ggl_gguf *file = NULL;
     const ggl_status st = ggl_gguf_open_memory(&file, data, size, name, err);
-    return open_rest(out, file, st, err);
+    return llm_adapter_of_file(out, file, st, read_all, err);
 }
 
 ggl_status llm_adapter_open_file(llm_adapter **out, ggl_gguf *file, ggl_error *err) {
-    return open_rest(out, file, GGL_OK, err);
+    return llm_adapter_of_file(out, file, GGL_OK, read_all, err);
 }
 
 void llm_adapter_free(llm_adapter *a) {
@@ -254,12 +260,19 @@ void llm_adapter_free(llm_adapter *a) {
     ggl_index_fini(&a->index);
     ggl_arena_fini(&a->arena);
     ggl_free(a->pair);
+    ggl_free(a->direction);
     ggl_free(a);
 }
 
 const char *llm_adapter_name(const llm_adapter *a) {
     const char *path = ggl_gguf_name(a->file), *slash = ggl_os_last_separator(path);
     return slash ? slash + 1 : path;
+}
+
+bool llm_file_is_control(const ggl_gguf *file) {
+    ggl_str s;
+    return ggl_gguf_get_string(file, "general.architecture", &s, NULL) == 1 &&
+           ggl_str_is(s, LLM_CONTROL_KIND);
 }
 
 bool llm_adapter_is_of_sense(const char *name) {
@@ -279,7 +292,15 @@ llm_adapter_info llm_adapter_describe(const llm_adapter *a) {
                           .rank_min = INT64_MAX,
                           .alpha = a->alpha,
                           .architecture = a->architecture,
-                          .title = a->title};
+                          .title = a->title,
+                          .n_directions = a->n_directions};
+    if (a->n_directions > 0) {
+        x.rank_min = 0;
+        x.layer_min = a->direction[0].layer;
+        x.layer_max = a->direction[a->n_directions - 1].layer;
+    }
+    for (size_t i = 0; i < a->n_directions; i++)
+        x.bytes += a->direction[i].t->size;
     for (size_t i = 0; i < a->n_pairs; i++) {
         const arch_pair *p = &a->pair[i];
         x.rank_min = p->rank < x.rank_min ? p->rank : x.rank_min;
@@ -297,6 +318,10 @@ uint64_t llm_adapter_digest(llm_adapter_use use, uint64_t before) {
         return before;
     h = llm_digest(h, &use.scale, sizeof use.scale);
     h = llm_digest(h, &a->alpha, sizeof a->alpha);
+    if (a->n_directions > 0) {
+        h = llm_digest(h, &use.first, sizeof use.first);
+        h = llm_digest(h, &use.last, sizeof use.last);
+    }
     for (size_t i = 0; i < ggl_gguf_n_tensors(a->file); i++) {
         const ggl_gguf_tensor *t = ggl_gguf_tensor_at(a->file, i);
         h = llm_digest(h, t->name.s, t->name.n);

@@ -1,4 +1,4 @@
-/* An opened adapter, shared by adapter.c and adapt.c. */
+/* An opened adapter or control vector, shared by adapter.c, control.c, adapt.c and steer.c. */
 #ifndef LLM_ARCH_ADAPTER_H
 #define LLM_ARCH_ADAPTER_H
 
@@ -21,15 +21,32 @@ typedef struct arch_pair {
     int64_t rank;
 } arch_pair;
 
+#define LLM_CONTROL_KIND "controlvector" /* the architecture of control vectors */
+
+/* What a control vector adds to the rows that a layer hands on. */
+typedef struct arch_direction {
+    const ggl_gguf_tensor *t; /* f32 [n_embd] */
+    int64_t layer;            /* from 1 on */
+} arch_direction;
+
+/* Either low-rank changes of weights, or a control vector. */
 struct llm_adapter {
     ggl_gguf *file;
     ggl_arena arena;
     arch_pair *pair;
     size_t n_pairs, cap_pairs;
     ggl_index index;
+    arch_direction
+        *direction; /* [n_directions], by layers; those of one layer in the order of the file */
+    size_t n_directions; /* 0: it has pairs */
     double alpha;
-    ggl_str architecture, title;
+    ggl_str architecture,
+        title; /* of a control vector, the former is controlvector.model_hint, which may be empty */
 };
+
+/* Makes an adapter of the file, which it takes over, also on failure: read fills it. st: of opening the file, which may be NULL on an error. */
+ggl_status llm_adapter_of_file(llm_adapter **out, ggl_gguf *file, ggl_status st,
+                               ggl_status (*read)(llm_adapter *a, ggl_error *err), ggl_error *err);
 
 /* The file's tensor with the rows [rank, out], and that with the columns. */
 static inline const ggl_gguf_tensor *arch_pair_rows(const arch_pair *p) {

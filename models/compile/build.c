@@ -152,9 +152,9 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
         return ggl_fail(err, GGL_LIMIT, "n_taps is %d, but must be 0 to %d", params->n_taps,
                         LLM_ARCH_MAX_TAPS);
     bool ok = prepare(&ev, params);
-    if (ok &&
-        !((ev.ran = llm_arch_run(&ev, arch->body)) && llm_arch_place_parts(&ev) &&
-          llm_arch_give_outputs(&ev) && llm_arch_check_unused(&ev) && llm_arch_adapt_finish(&ev))) {
+    if (ok && !((ev.ran = llm_arch_run(&ev, arch->body)) && llm_arch_place_parts(&ev) &&
+                llm_arch_give_outputs(&ev) && llm_arch_check_unused(&ev) &&
+                llm_arch_steer_finish(&ev) && llm_arch_adapt_finish(&ev))) {
         ok = false;
         if (!convert)
             llm_arch_report_keys_before(&ev);

@@ -553,6 +553,32 @@ bool llm_arch_adapt_part(arch_eval *ev, const arch_part *part);
  * every pair of every adapter was applied. False: reported. */
 bool llm_arch_adapt_finish(arch_eval *ev);
 
+/* carried.c: the rows that a loop over layers hands on */
+typedef struct arch_carried {
+    int n_taps, n_global;
+    bool is_steered;
+    int64_t n_turns; /* after which one name alone had other rows */
+    ggl_tensor **
+        state; /* [1 + n_taps][n_global]: what names have before the first turn, and before those of params.tap; NULL: nobody asks */
+} arch_carried;
+bool llm_arch_carried_begin(arch_eval *ev, arch_carried *x); /* false: reported */
+/* Before and after the body of each turn; what leaves the layer is steered. False: reported. */
+void llm_arch_carried_enter(const arch_eval *ev, const arch_carried *x);
+bool llm_arch_carried_leave(arch_eval *ev, arch_carried *x);
+/* After the last turn: sets ev->tapped and ev->left, and frees x. */
+void llm_arch_carried_end(arch_eval *ev, arch_carried *x);
+void llm_arch_carried_free(arch_carried *x);
+
+/* steer.c: does nothing if there are no control vectors. */
+/* True if some are to be added to what layers of the loop that begins hand on. */
+bool llm_arch_steers(const arch_eval *ev);
+/* Adds those of layer ev->layer to the row or rows of the slot, which leave it. NULL: it is not known which do. False: reported. */
+bool llm_arch_steer(arch_eval *ev, arch_slot *slot);
+/* A loop has ended of which so many turns could be steered. */
+void llm_arch_steer_loop(arch_eval *ev, int64_t n_turns);
+/* At the end of the build: checks that the vectors fit the number of layers. False: reported. */
+bool llm_arch_steer_finish(arch_eval *ev);
+
 /* missing.c */
 /* Reports that the source lacks tensor `name`, and which of its tensors may be meant. `want`:
  * the declared shape. */

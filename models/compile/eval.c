@@ -117,61 +117,6 @@ static void end_turn(arch_eval *ev) {
             ev->global[k] = (arch_slot){0};
 }
 
-/* --- what enters layers ------------------------------------------------------------------------- */
-
-/* True if the slot has a row of each token. */
-static bool is_state(const arch_eval *ev, const arch_slot *s) {
-    return s->bound && !s->in_layer && s->v.kind == VAL_TENSOR && s->v.t->n_dims == 1 &&
-           llm_arch_rows(ev, s->v.t) == ROWS_EACH;
-}
-
-/* Copies the rows that names have now, by slot; NULL: not one. */
-static void copy_states(const arch_eval *ev, ggl_tensor **out) {
-    for (int k = SLOT_FIRST_FREE; k < ev->arch->n_global; k++)
-        out[k] = is_state(ev, &ev->global[k]) ? ev->global[k].v.t : NULL;
-}
-
-/* The rows that names have before some turns of a loop: before the first one, and before those that params.tap asks for. */
-typedef struct entries {
-    int n, n_global;
-    ggl_tensor **state; /* [1 + n][n_global] */
-} entries;
-
-static bool entries_init(arch_eval *ev, entries *x) {
-    *x = (entries){.n = ev->params && !ev->stage ? ev->params->n_taps : 0,
-                   .n_global = ev->arch->n_global};
-    if (x->n == 0)
-        return true;
-    x->state = ggl_calloc((size_t)(1 + x->n) * (size_t)x->n_global, sizeof(ggl_tensor *));
-    return x->state || (llm_arch_nomem(ev), false);
-}
-
-static void entries_note(arch_eval *ev, const entries *x) {
-    if (x->n > 0 && ev->layer == 0)
-        copy_states(ev, x->state);
-    for (int k = 0; k < x->n; k++)
-        if (ev->params->tap[k] == ev->layer)
-            copy_states(ev, x->state + (1 + k) * x->n_global);
-}
-
-/* Sets ev->tapped and ev->left, if one name alone has another row after the loop than before it: the state that layers hand on. */
-static void entries_end(arch_eval *ev, entries *x) {
-    int found = -1, n = 0;
-    for (int k = SLOT_FIRST_FREE; x->n > 0 && k < x->n_global; k++)
-        if (x->state[k] && is_state(ev, &ev->global[k]) && ev->global[k].v.t != x->state[k]) {
-            found = k;
-            n++;
-        }
-    for (int k = 0; n == 1 && k < x->n; k++) {
-        ggl_tensor *t = x->state[(1 + k) * x->n_global + found];
-        ev->tapped_twice |= t && ev->tapped[k];
-        ev->tapped[k] = t ? t : ev->tapped[k];
-    }
-    if (x->n > 0 && ev->layer >= ev->n_layer)
-        ev->left = n == 1 ? ev->global[found].v.t : NULL;
-    ggl_free(x->state);
-}
-
 static bool run_layer(arch_eval *ev, const arch_stmt *s) {
     arch_value n = llm_arch_eval_expr(ev, s->expr[0]);
     int64_t n_layer;
@@ -185,23 +130,24 @@ static bool run_layer(arch_eval *ev, const arch_stmt *s) {
                        s->target[0].name);
         return false;
     }
-    entries entered;
-    if (!entries_init(ev, &entered))
+    arch_carried carried;
+    if (!llm_arch_carried_begin(ev, &carried))
         return false;
     ev->layer_name = s->target[0].name;
     for (ev->layer = 0; ev->layer < n_layer; ev->layer++) {
-        entries_note(ev, &entered);
+        llm_arch_carried_enter(ev, &carried);
         *slot =
             (arch_slot){.v = llm_arch_number((double)ev->layer), .bound = true, .in_layer = true};
         slot->v.text = ev->layer_name;
         ggl_graph_set_group(ev->g, (int)ev->layer);
-        if (!llm_arch_step(ev, s->place, ev->arch->n_global) || !llm_arch_run(ev, s->arm[0].body)) {
-            ggl_free(entered.state);
+        if (!llm_arch_step(ev, s->place, ev->arch->n_global) || !llm_arch_run(ev, s->arm[0].body) ||
+            !llm_arch_carried_leave(ev, &carried)) {
+            llm_arch_carried_free(&carried);
             return false;
         }
         end_turn(ev);
     }
-    entries_end(ev, &entered);
+    llm_arch_carried_end(ev, &carried);
     ev->layer = -1;
     ev->layer_name = NULL;
     ev->n_layer = n_layer > ev->n_layer ? n_layer : ev->n_layer;

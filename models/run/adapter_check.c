@@ -1,4 +1,4 @@
-/* llm_adapter_check, llm_adapter_factors: build the model's graph, and drop it. */
+/* llm_adapter_check, llm_control_check, llm_adapter_factors: build the model's graph, and drop it. */
 #include "compile/adapter.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/nearest.h"
@@ -87,6 +87,10 @@ ggl_status llm_adapter_check(const llm_adapter *a, const llm_model *m, const llm
     if (parts)
         *parts = own;
     return st;
+}
+
+ggl_status llm_control_check(const llm_adapter_use *use, const llm_model *m, ggl_error *err) {
+    return build(m, (llm_arch_params){.adapter = use, .n_adapters = 1}, err);
 }
 
 bool llm_adapter_can_vary(const llm_adapter *a, const llm_model *m) {

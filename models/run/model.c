@@ -15,6 +15,7 @@
 #include "ggl/internal/repacked.h"
 #include "ggl/internal/show.h"
 #include "host_ranges.h"
+#include "llm/internal/adapter.h"
 #include "override.h"
 
 struct llm_model {
@@ -172,6 +173,11 @@ static ggl_status check_type(const llm_model *m, ggl_error *err) {
          "llm-train --teacher learns them"},
     };
     ggl_str type;
+    if (llm_file_is_control(m->file))
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: this is a control vector (general.architecture), not a model; it is "
+                        "applied to the model that it was made for",
+                        ggl_gguf_name(m->file));
     if (ggl_gguf_get_string(m->file, "general.type", &type, NULL) == 1)
         for (size_t i = 0; i < sizeof others / sizeof *others; i++)
             if (ggl_str_is(type, others[i].type))

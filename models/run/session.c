@@ -122,6 +122,11 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
     return st;
 }
 
+/* False for a control vector, with which the repacked weights stay the same. */
+static bool changes_weights(const llm_adapter_use *use) {
+    return llm_adapter_describe(use->adapter).n_directions == 0;
+}
+
 /* Sets s->cache, the file of repacked weights, if it is wanted. Notes it if the model is not
  * from a file. */
 static ggl_status name_cache(llm_session *s, const ggl_gguf *file, const llm_session_params *p,
@@ -130,8 +135,11 @@ static ggl_status name_cache(llm_session *s, const ggl_gguf *file, const llm_ses
     if (!path || p->no_repack)
         return GGL_OK;
     bool files = ggl_gguf_identify(file, &s->identity[0]);
+    s->n_identities = 1;
     for (size_t i = 0; i < p->n_adapters && files; i++)
-        files = ggl_gguf_identify(llm_adapter_file(p->adapter[i].adapter), &s->identity[1 + i]);
+        if (changes_weights(&p->adapter[i]))
+            files = ggl_gguf_identify(llm_adapter_file(p->adapter[i].adapter),
+                                      &s->identity[s->n_identities++]);
     if (!files) {
         snprintf(s->load_notes, sizeof s->load_notes,
                  "note: repacked weights are not saved: this model%s is not a file\n",
@@ -216,7 +224,7 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .cancelled_ctx = p->cancelled_ctx,
                            .cache = s->cache,
                            .cache_of = s->identity,
-                           .cache_of_size = (1 + p->n_adapters) * sizeof *s->identity,
+                           .cache_of_size = s->n_identities * sizeof *s->identity,
                            .whole = s->tells ? "rows" : NULL,
                            .forgets = s->built.sees_all,
                            .early = s->early == 0                    ? NULL

@@ -64,8 +64,9 @@ struct llm_session {
     ggl_sched *sched;
     llm_arch_result built;
     ggl_host_range *host;
-    /* [1 + n_adapters]: identify the files of the model and of its adapters */
+    /* [n_identities]: identify the files of the model and of its adapters that change weights */
     ggl_gguf_identity *identity;
+    size_t n_identities;
     uint64_t adapters;       /* a digest of the adapters and their scales; 0 if none */
     char adapters_text[300]; /* of llm_session_adapters_text */
     char *cache;             /* name of the cache file; NULL: none */

@@ -220,8 +220,8 @@ static ggl_status check_header(const llm_session *s, const header *h, const char
                         type_name((int32_t)p->type_v));
     if (h->shape != shape_hash(s))
         return ggl_fail(err, GGL_FORMAT,
-                        "the slot was saved by a session of another model, with other adapters, or "
-                        "with rows divided otherwise (--split rows)");
+                        "the slot was saved by a session of another model, with other adapters or "
+                        "control vectors, or with rows divided otherwise (--split rows)");
     const bool has_text = s->reads_text && h->states_only == 0;
     const bool needs_text = has_text && h->n_past > 0; /* an empty slot may have read nothing */
     if (h->n_text < needs_text || h->n_text > (has_text ? s->n_read : 0))

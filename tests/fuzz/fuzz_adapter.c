@@ -1,4 +1,4 @@
-/* Adapters: any bytes either open and fit a made-up llama, or are refused with a message that begins
+/* Adapters and control vectors: any bytes either open and fit a made-up llama, or are refused with a message that begins
  * with the file's name; a graph that is built with them finishes. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,10 +37,26 @@ static void build(const llm_adapter *a) {
     ggl_graph_free(g);
 }
 
+/* Opens the bytes as a control vector. */
+static void try_control(const uint8_t *data, size_t size) {
+    llm_adapter *a;
+    ggl_error err = {0};
+    if (llm_control_open_memory(&a, data, size, "fuzz", &err) != GGL_OK) {
+        require(!a && strncmp(err.msg, "fuzz", 4) == 0);
+        return;
+    }
+    const llm_adapter_info info = llm_adapter_describe(a);
+    require(info.n_pairs == 0 && info.n_directions > 0 && info.layer_min >= 1 &&
+            info.layer_min <= info.layer_max);
+    build(a);
+    llm_adapter_free(a);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     llm_adapter *a;
     ggl_error err = {0};
     make_toy();
+    try_control(data, size);
     if (llm_adapter_open_memory(&a, data, size, "fuzz", &err) != GGL_OK) {
         require(!a && strncmp(err.msg, "fuzz", 4) == 0);
         return 0;
@@ -74,24 +90,39 @@ static void put_pair(ggl_gguf_writer *w, const char *name, int64_t rank) {
         ggl_gguf_put_tensor(w, half, GGL_F32, t.n_dims - 1, &out[1], zeros);
 }
 
-/* 0: one pair; 1: one for each kind of use. */
+/* Directions of the length of the toy's rows, in any order. */
+static void put_directions(ggl_gguf_writer *w) {
+    static const float x[1 << 10] = {1, -2};
+    llm_arch_tensor t = {.name = "output_norm.weight"};
+    const llm_arch_source *s = llm_arch_toy_source(toy);
+    require(s->find_tensor(s->ctx, &t) && t.ne[0] <= 1 << 10);
+    ggl_gguf_put_string(w, "general.architecture", "controlvector", 13);
+    ggl_gguf_put_string(w, "controlvector.model_hint", "llama", 5);
+    ggl_gguf_put_tensor(w, "direction.1", GGL_F32, 1, (int64_t[]){t.ne[0], 1, 1, 1}, x);
+}
+
+/* 0: one pair; 1: one for each kind of use; 2: a control vector. */
 bool fuzz_seed(int k, uint8_t **data, size_t *size) {
     static const char *const names[] = {"blk.0.attn_q.weight", "blk.1.ffn_down.weight",
                                         "token_embd.weight", "output.weight",
                                         "blk.0.ffn_up_exps.weight"};
     const float alpha = 8;
     void *bytes;
-    if (k > 1)
+    if (k > 2)
         return false;
     make_toy();
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     require(w != NULL);
-    ggl_gguf_put_string(w, "general.type", "adapter", 7);
-    ggl_gguf_put_string(w, "adapter.type", "lora", 4);
-    ggl_gguf_put_string(w, "general.architecture", "llama", 5);
-    ggl_gguf_put(w, "adapter.lora.alpha", GGL_GGUF_F32, false, &alpha, 1);
-    for (int i = 0; i < (k ? 5 : 1); i++)
-        put_pair(w, names[i], 1 + i);
+    if (k == 2)
+        put_directions(w);
+    else {
+        ggl_gguf_put_string(w, "general.type", "adapter", 7);
+        ggl_gguf_put_string(w, "adapter.type", "lora", 4);
+        ggl_gguf_put_string(w, "general.architecture", "llama", 5);
+        ggl_gguf_put(w, "adapter.lora.alpha", GGL_GGUF_F32, false, &alpha, 1);
+        for (int i = 0; i < (k ? 5 : 1); i++)
+            put_pair(w, names[i], 1 + i);
+    }
     require(ggl_gguf_writer_write_memory(w, &bytes, size, NULL) == GGL_OK);
     ggl_gguf_writer_free(w);
     *data = malloc(*size);

@@ -59,7 +59,7 @@ static bool draw_weights(toy_run *r, const toy_model *t) {
         ggl_tensor *w = ggl_graph_node(r->graph, i);
         if (w->op != GGL_OP_WEIGHT || w->type != GGL_F32)
             continue;
-        if (strstr(w->name, ".lora_"))
+        if (strstr(w->name, ".lora_") || strncmp(w->name, "direction.", 10) == 0)
             continue;
         float *y = drawn(w, t->draw, ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1));
         if (!y)
@@ -102,7 +102,9 @@ bool toy_start_placed(toy_run *r, const toy_model *t, ggl_backend *const *backen
     llm_arch_params ap = {.size = sizeof ap,
                           .adapter = t->adapter,
                           .n_adapters = t->n_adapters,
-                          .embedding = t->embedding};
+                          .embedding = t->embedding,
+                          .tap = t->tap,
+                          .n_taps = t->n_taps};
     r->graph = ggl_graph_new(&p);
     bool ok =
         r->graph && llm_arch_build(t->arch, t->source ? t->source : llm_arch_toy_source(t->toy),

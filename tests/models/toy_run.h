@@ -18,6 +18,8 @@ typedef struct toy_model {
     void *change_ctx;
     bool embedding;         /* as llm_arch_params.embedding; a run can then end early */
     const ggl_watch *watch; /* NULL: none */
+    const int32_t *tap;     /* as llm_arch_params.tap */
+    int n_taps;
     int n_divided; /* products are divided among so many backends, which work side by side; 0: they are whole */
 } toy_model;
 

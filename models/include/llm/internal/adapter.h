@@ -27,6 +27,13 @@
  *
  * Anything else in it is an error that names the key or tensor.
  *
+ * A control vector is an adapter of another kind, and used in the same way: it adds scale * direction.N to the row that layer N hands on to layer N + 1 (layers
+ * are counted from 0), of each token. The rows of layer 0 stay as they are. Its file is GGUF, as llama.cpp's cvector-generator and repeng write it:
+ *
+ *     general.architecture = "controlvector"
+ *     controlvector.model_hint  optional: what kind of model it is for, in words of whoever made it. Other keys are not read
+ *     direction.N [n_embd]      for layers N from 1 on, f32. No other tensors
+ *
  * Threads: an opened adapter does not change, so any number may use it at the same time. */
 #ifndef LLM_ADAPTER_H
 #define LLM_ADAPTER_H
@@ -53,6 +60,14 @@ GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_adapter_open_memory(llm_adapter **
                                                                   const char *name, ggl_error *err);
 /* The same for an opened file, which may have no data (ggl_gguf_compose). Takes over the file, also on failure. */
 GGL_NODISCARD ggl_status llm_adapter_open_file(llm_adapter **out, ggl_gguf *file, ggl_error *err);
+/* Opens a control vector, and checks that its tensors are directions of one length and of finite numbers. As llm_adapter_open. */
+GGL_NODISCARD ggl_status llm_control_open(llm_adapter **out, const char *path,
+                                          const ggl_gguf_params *params, ggl_error *err);
+/* True if general.architecture says that the file is a control vector. */
+bool llm_file_is_control(const ggl_gguf *file);
+/* The same for a file in memory that outlives it. */
+GGL_NODISCARD ggl_status llm_control_open_memory(llm_adapter **out, const void *data, size_t size,
+                                                 const char *name, ggl_error *err);
 /* NULL is fine. Sessions that use the adapter must be freed first. */
 GGL_INTERNAL_API void llm_adapter_free(llm_adapter *a);
 
@@ -60,6 +75,11 @@ GGL_INTERNAL_API void llm_adapter_free(llm_adapter *a);
 typedef struct llm_adapter_parts {
     size_t n_model, n_eye;
 } llm_adapter_parts;
+
+/* Checks that a control vector fits the model: the numbers and the layers of its directions, and the range of layers in which it is used. Builds the model's
+ * graph for that, without data. GGL_SHAPE, GGL_USAGE (the range), GGL_UNSUPPORTED (the model's layers hand on no row), or as llm_arch_build. */
+GGL_NODISCARD ggl_status llm_control_check(const llm_adapter_use *use, const llm_model *m,
+                                           ggl_error *err);
 
 /* Checks that the adapter fits the model: the architecture, and for each pair that the model, or the eye or ear
  * beside it (NULL: there is none), has the weight, in this shape, and uses it only in ways that can be adapted. Builds
@@ -90,13 +110,15 @@ GGL_NODISCARD ggl_status llm_adapter_factors(const llm_model *m,
                                              void *ctx, ggl_error *err);
 
 typedef struct llm_adapter_info {
-    size_t n_pairs;             /* weights that it changes */
-    size_t n_magnitudes;        /* those of them whose rows' lengths it sets (DoRA) */
-    int64_t rank_min, rank_max; /* the ranks of its pairs */
-    double alpha;               /* adapter.lora.alpha; 0: absent */
-    size_t bytes;               /* of all its tensors */
-    ggl_str architecture,
-        title; /* general.name, which may be empty; both valid until it is freed */
+    size_t n_pairs;               /* weights that it changes */
+    size_t n_magnitudes;          /* those of them whose rows' lengths it sets (DoRA) */
+    int64_t rank_min, rank_max;   /* the ranks of its pairs */
+    double alpha;                 /* adapter.lora.alpha; 0: absent */
+    size_t n_directions;          /* of a control vector, which has no pairs; 0: it is none */
+    int64_t layer_min, layer_max; /* of these */
+    size_t bytes;                 /* of all its tensors */
+    ggl_str architecture, /* of a control vector: controlvector.model_hint, which may be empty */
+        title;            /* general.name, which may be empty; both valid until it is freed */
 } llm_adapter_info;
 GGL_INTERNAL_API llm_adapter_info llm_adapter_describe(const llm_adapter *a);
 /* True for a weight's name as the files of eyes and ears have them: it begins with v. or a., or with mm. or resampler. for what leads to the

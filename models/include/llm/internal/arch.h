@@ -150,7 +150,7 @@ typedef struct llm_arch_ignore {
     bool is_fixed; /* the caller takes no patterns, so messages propose none */
 } llm_arch_ignore;
 
-/* A low-rank adapter (llm/internal/adapter.h), and how strongly it is applied. */
+/* A low-rank adapter or a control vector (llm/internal/adapter.h), and how strongly it is applied. */
 typedef struct llm_adapter llm_adapter;
 typedef struct llm_adapter_use {
     const llm_adapter *adapter; /* borrowed until the graph is freed */
@@ -161,6 +161,9 @@ typedef struct llm_adapter_use {
     /* It also has pairs for another file, the eye or ear beside a text model, or that text model: pairs of tensors that this file lacks are no error.
      * llm_adapter_check finds out. */
     bool beside;
+    /* Of a control vector: the first and the last layer to which it is added; 0: the first and the last that it has directions for. Layers are counted from 0,
+     * and nothing is added to layer 0. */
+    int64_t first, last;
 } llm_adapter_use;
 
 enum { LLM_ARCH_MAX_TASKS = 64 };
