@@ -1,5 +1,6 @@
 #include "cache_settings.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,13 @@ static bool append_adapter(char *text, const llm_adapter_use *use) {
     const char *path = ggl_gguf_name(llm_adapter_file(use->adapter)),
                *slash = ggl_os_last_separator(path);
     snprintf(name, sizeof name, "%.200s:%.9g", slash ? slash + 1 : path, use->scale);
-    return append(text, "adapter ", name);
+    if (llm_adapter_describe(use->adapter).n_directions == 0)
+        return append(text, "adapter ", name);
+    const size_t n = strlen(name);
+    if (use->first > 0 || use->last > 0)
+        snprintf(name + n, sizeof name - n, " (layers %" PRId64 " to %" PRId64 ")", use->first,
+                 use->last);
+    return append(text, "control vector ", name);
 }
 
 bool llm_cache_settings(char text[LLM_CACHE_SETTINGS], const llm_adapter_use *use, size_t n,

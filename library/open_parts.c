@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "adapter_list.h"
 #include "arrays.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/os_fs.h"
@@ -72,20 +73,6 @@ static ggl_status check_numbers(const llm_opening *o, ggl_error *err) {
     return GGL_OK;
 }
 
-static ggl_status check_adapters(const llm_opening *o, ggl_error *err) {
-    const llm_open_params *p = &o->params;
-    if (p->n_adapters > 0 && !p->adapter)
-        return ggl_fail(err, GGL_USAGE, "adapter is NULL; n_adapters is %zu", p->n_adapters);
-    for (size_t i = 0; i < p->n_adapters; i++) {
-        if (!p->adapter[i].path)
-            return ggl_fail(err, GGL_USAGE, "adapter[%zu].path is NULL", i);
-        if (!(p->adapter[i].scale - p->adapter[i].scale == 0))
-            return ggl_fail(err, GGL_USAGE, "adapter[%zu].scale must be finite, but is %g", i,
-                            p->adapter[i].scale);
-    }
-    return GGL_OK;
-}
-
 /* What cannot be used together. */
 static ggl_status check_pairs(const llm_opening *o, ggl_error *err) {
     const llm_open_params *p = &o->params;
@@ -140,7 +127,7 @@ ggl_status llm_open_check(const llm_opening *o, ggl_error *err) {
     if (st == GGL_OK)
         st = check_beside(o, err);
     if (st == GGL_OK)
-        st = check_adapters(o, err);
+        st = llm_adapter_list_check(p, err);
     if (st == GGL_OK && p->prompt_folder && !ggl_os_is_folder(p->prompt_folder))
         st = ggl_fail(err, GGL_USAGE, "%s: %s is not a folder",
                       llm_open_name(o, LLM_OPEN_prompt_folder), p->prompt_folder);

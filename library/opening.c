@@ -381,9 +381,9 @@ static ggl_status open_eye(llm_context *c, const llm_open_parts *o, ggl_error *e
 
 /* Opens the adapters, which may have pairs for the eye. */
 static ggl_status open_adapters(llm_context *c, const llm_open_parts *o, ggl_error *err) {
-    const ggl_status st = llm_adapter_list_open(&c->adapter, &c->n_adapters, o->how->params.adapter,
-                                                o->how->params.n_adapters, o->how->vary_adapters,
-                                                c->model, c->eye ? c->eye->model : NULL, err);
+    const ggl_status st =
+        llm_adapter_list_open(&c->adapter, &c->n_adapters, &o->how->params, o->how->vary_adapters,
+                              c->model, c->eye ? c->eye->model : NULL, err);
     for (size_t i = 0; st == GGL_OK && o->how->vary_from_0 && i < c->n_adapters; i++)
         if (c->adapter[i].varies)
             c->adapter[i].scale = 0;

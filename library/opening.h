@@ -143,7 +143,8 @@ const char *llm_opened_copies_text(
     const llm_context *c); /* "copies on cpu,rank1"; NULL: another split */
 llm_placement *llm_opened_copy_placement(const llm_context *c, int k);
 llm_session *llm_opened_copy_session(const llm_context *c, int k);
-const llm_adapter_use *llm_opened_adapter(const llm_context *c); /* [llm_opened_n_adapters] */
+const llm_adapter_use *llm_opened_adapter(
+    const llm_context *c); /* [llm_opened_n_adapters]: adapters, and then control vectors */
 size_t llm_opened_n_adapters(const llm_context *c);
 llm_pooling llm_opened_pooling(const llm_context *c);
 const llm_head *llm_opened_head(const llm_context *c); /* NULL: no vectors are made */

@@ -46,6 +46,23 @@ def write_adapter(path):
         file.write(head + bytes(-len(head) % 32) + data)
 
 
+def write_control_vector(path, n_embd=128, layers=range(1, 5), seed=1):
+    """A control vector for the built-in models, with random numbers."""
+
+    def text(given):
+        return struct.pack("<Q", len(given)) + given
+
+    numbers = random.Random(seed)
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(layers), 1) + text(b"general.architecture") + struct.pack("<I", 8) + text(b"controlvector")
+    data = b""
+    for layer in layers:
+        head += text(f"direction.{layer}".encode()) + struct.pack("<IQIQ", 1, n_embd, 0, len(data))
+        data += b"".join(struct.pack("<f", numbers.gauss(0, 0.5)) for _ in range(n_embd))
+        data += bytes(-len(data) % 32)
+    with open(path, "wb") as file:
+        file.write(head + bytes(-len(head) % 32) + data)
+
+
 def write_model_folder(folder):
     """A Hugging Face folder of the shape of the built-in models, of two layers of zeros in f16."""
     layer = {"input_layernorm": (128,), "post_attention_layernorm": (128,), "mlp.gate_proj": (352, 128), "mlp.up_proj": (352, 128), "mlp.down_proj": (128, 352)}

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 from pathlib import Path
 
-from common import STORY, needs_cli, needs_numpy, run_cli, write_adapter, write_model_folder
+from common import STORY, needs_cli, needs_numpy, run_cli, write_adapter, write_control_vector, write_model_folder
 from ggml_lite import Cancelled, Error, Model, Status, cached_models, export_adapter, merge_adapters
 from ggml_lite._elsewhere import METHODS
 from ggml_lite._opening import ELSEWHERE
@@ -385,7 +385,73 @@ class Adapters(unittest.TestCase):
                 Model("builtin:stories", adapters=["nothing.gguf"])
 
 
+class ControlVectors(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.file = os.path.join(self.folder.name, "happy.gguf")
+        write_control_vector(self.file)
+
+    def tell(self, **how):
+        with Model("builtin:stories", n_ctx=64, n_threads=1, **how) as model:
+            return model.generate(STORY, max_tokens=16, temperature=0)
+
+    @needs_cli
+    def test_the_text_is_that_of_llm_cli(self):
+        for more, how in (
+            ((), {}),
+            (("--control-vector", self.file), {"control_vectors": [Path(self.file)]}),
+            (("--control-vector-scaled", self.file + ":-0.5"), {"control_vectors": [(self.file, -0.5)]}),
+            (("--control-vector", self.file, "--control-vector-layer-range", "2", "3"), {"control_vectors": [self.file], "control_first": 2, "control_last": 3}),
+        ):
+            with self.subTest(more):
+                self.assertEqual(self.tell(**how), run_cli("-p", STORY, "-n", "16", "--temp", "0", "--no-display-prompt", "-t", "1", *more))
+
+    def test_scales(self):
+        adapter = os.path.join(self.folder.name, "adapter.gguf")
+        write_adapter(adapter)
+        want = self.tell()
+        with Model("builtin:stories", n_ctx=64, n_threads=1, adapters=[(adapter, 0)], control_vectors=[self.file]) as model:
+            steered = model.generate(STORY, max_tokens=16, temperature=0)
+            self.assertNotEqual(steered, want)
+            model.set_adapter_scale(1, 0)  # the control vector, after the adapter
+            self.assertEqual(model.generate(STORY, max_tokens=16, temperature=0), want)
+            with self.assertRaisesRegex(Error, "there is no adapter 2; the context has 2"):
+                model.set_adapter_scale(2, 1)
+        self.assertEqual(self.tell(control_vectors=[(self.file, 0.5), (self.file, 0.5)]), steered)
+
+    def test_mistakes(self):
+        narrow = os.path.join(self.folder.name, "narrow.gguf")
+        write_control_vector(narrow, n_embd=64)
+        for how, words in (
+            ({"control_vectors": [narrow]}, "narrow.gguf: direction.1 has 64 numbers, but the rows that layer 1 of .* hands on have 128"),
+            ({"control_vectors": [self.file], "control_first": 9}, "the range of layers is 9 to 4, but .* has 5 layers: 1 to 4 can be steered"),
+            ({"control_vectors": [self.file], "control_first": 3, "control_last": 2}, "begins at layer 3 and ends at 2"),
+            ({"control_vectors": ["nothing.gguf"]}, "nothing.gguf"),
+            ({"control_vectors": [(self.file, float("inf"))]}, "scale must be finite"),
+            ({"adapters": [self.file]}, "happy.gguf is a control vector, not a LoRA adapter"),
+        ):
+            with self.subTest(words), self.assertRaisesRegex((Error, ValueError), words):
+                Model("builtin:stories", n_ctx=64, **how)
+        with self.assertRaisesRegex(TypeError, r"write control_vectors=\[path\]"):
+            Model("builtin:stories", control_vectors=self.file)
+        with self.assertRaisesRegex(Error, "this is a control vector"):
+            Model(self.file)
+
+
 class Saving(unittest.TestCase):
+    def test_a_state_belongs_to_its_control_vectors(self):
+        with tempfile.TemporaryDirectory() as folder:
+            vector, file = (os.path.join(folder, name) for name in ("happy.gguf", "state"))
+            write_control_vector(vector)
+            with Model("builtin:stories", n_ctx=64, control_vectors=[vector]) as model:
+                model.generate(STORY, max_tokens=4, temperature=0)
+                model.save(file)
+                model.restore(file)
+            for how in ({}, {"control_vectors": [(vector, 0.5)]}, {"control_vectors": [vector], "control_last": 2}):
+                with self.subTest(how), Model("builtin:stories", n_ctx=64, **how) as model, self.assertRaisesRegex(Error, "control vector happy.gguf:1"):
+                    model.restore(file)
+
     def test_save_and_restore(self):
         with tempfile.TemporaryDirectory() as folder, Model("builtin:stories", n_ctx=64) as model:
             file = Path(folder) / "state"

@@ -3,8 +3,9 @@ from kin import *
 from nano import Case
 
 
-def entering(k, w, tokens, layers):
-    """The rows that enter these layers of a llama, side by side; its number of layers: that leave the last."""
+def entering(k, w, tokens, layers, more=()):
+    """The rows that enter these layers of a llama, side by side; its number of layers: that leave the last. more: what control vectors add to the rows that
+    leave a layer, by its number."""
     eps, n_head = k("attention.layer_norm_rms_epsilon"), k("attention.head_count")
     theta, mag = scaled_frequencies(k, k("attention.key_length"))
     x, before = w["token_embd.weight"][tokens], []
@@ -15,6 +16,7 @@ def entering(k, w, tokens, layers):
         q, key, v = (split_heads(h @ b("attn_" + part).T, n) for part, n in (("q", n_head), ("k", 2), ("v", 2)))
         x = x + merge_heads(attention(rotate(q, theta, False, mag), rotate(key, theta, False, mag), v)) @ b("attn_output").T
         x = x + swiglu(b, rms_norm(x, b("ffn_norm"), eps))
+        x = x + dict(more).get(l, 0)
     before.append(x)
     return np.concatenate([before[l] for l in layers], axis=-1)
 

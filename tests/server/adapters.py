@@ -163,6 +163,49 @@ def several():
         check([json.loads(s.get(f"/lora-adapters?model={m}")[2])[0]["scale"] for m in "ab"] == [2, 1], "of a alone")
 
 
+def vector(name, seed, size=0.4):
+    """Writes a control vector for the built-in model."""
+    r = random.Random(seed)
+    tensors = [(f"direction.{l}", "f32", (128,), struct.pack("<128f", *(r.uniform(-size, size) for _ in range(128)))) for l in range(1, 5)]
+    path = os.path.join(FOLDER.name, name + ".gguf")
+    with open(path, "wb") as f:
+        f.write(gguf([("general.architecture", "string", "controlvector")], tensors))
+    return path
+
+
+def control_vectors():
+    """All requests are steered, also beside adapters whose scales they choose; the texts are those of llm-cli, and saved slots belong to their vectors."""
+    happy, sad = vector("happy", 1), vector("sad", 2)
+
+    def cli(*more):
+        r = subprocess.run([CLI, "-m", "builtin:stories", "-p", PROMPTS[0], "-n", "16", "--temp", "0", "--no-display-prompt", "-t", "1", *more], capture_output=True, check=True,
+                           stdin=subprocess.DEVNULL)
+        return r.stdout.decode().rstrip("\n")
+    steered = ("--control-vector-scaled", f"{happy}:0.75,{sad}:-1", "--control-vector-layer-range", "2", "4")
+    want = {x: cli(*steered, "--lora", f"{ONE}:{x}") for x in (0, 0.5, 1)}
+    check(len({cli(), *want.values()}) == 4, f"vectors and adapters make a difference: {want}")
+    save = os.path.join(FOLDER.name, "steered")
+    os.mkdir(save)
+    with start("-np", "4", "--lora", ONE, "--slot-save-path", save, *steered) as s, ThreadPoolExecutor(8) as pool:
+        check([os.path.basename(a["path"]) for a in json.loads(s.get("/lora-adapters")[2])] == ["one.gguf"], "vectors are no adapters that requests scale")
+        scales = [0, 0.5, 1] * 8
+        # a list without an adapter turns off all that requests can turn off, and a vector is none of these
+        answers = list(pool.map(lambda x: ask(s, {**body(PROMPTS[0]), "lora": [{"id": 0, "scale": x}]})[0].rstrip("\n"), scales))
+        check(answers == [want[x] for x in scales], f"{answers}, not {want}")
+        check("there is no adapter 1; the server has 1" in ask(s, {**body("a"), "lora": [{"id": 1, "scale": 1}]}, 400), "the vector has no number")
+        ask(s, body(PROMPTS[0], id_slot=0))
+        check(s.post("/slots/0?action=save", {"filename": "a"})[0] == 200, "save")
+        check(s.post("/slots/1?action=restore", {"filename": "a"})[0] == 200, "restore")
+    with start("-np", "1", "--lora", ONE, "--slot-save-path", save, "--control-vector", happy) as s:
+        status, _, text = s.post("/slots/0?action=restore", {"filename": "a"})
+        check(status == 400 and b"control vector happy.gguf:0.75 (layers 2 to 4)" in text, f"{status} {text}")
+    for more, words in ((("--control-vector", ONE), "--control-vector: one.gguf is an adapter (general.type), not a control vector"),
+                        (("--lora", happy), "--lora: happy.gguf is a control vector, not a LoRA adapter"),
+                        (("--control-vector", happy, "--control-vector-layer-range", "1", "6"), "--control-vector: happy.gguf: the range of layers is 1 to 6, but ")):
+        r = subprocess.run([BINARY, "-m", "builtin:stories", "--port", "0", *more], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+        check(r.returncode in (1, 2) and words in r.stderr, f"{more}: {r}")
+
+
 def mistakes():
     """Wrong lists, and adapters whose scale is fixed."""
     task = adapter("task", 4, keys=[("adapter.lora.task_name", "string", "summary"), ("adapter.lora.prompt_prefix", "string", "Short: ")])

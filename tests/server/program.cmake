@@ -9,7 +9,7 @@ if(TARGET llm-server AND GGL_PYTHON3)
 endif()
 # Adapters whose scales requests choose.
 if(TARGET llm-server AND GGL_PYTHON3)
-    foreach(case each chats all_requests several mistakes)
+    foreach(case each chats all_requests several control_vectors mistakes)
         add_test(NAME server.adapters.${case} COMMAND ${GGL_PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/adapters.py $<TARGET_FILE:llm-server> ${case} $<TARGET_FILE:llm-cli>)
         ggl_test_properties(server.adapters.${case} server LONG_TSAN)
         ggl_test_label(threads server.adapters.${case})

@@ -35,7 +35,7 @@ NUMBERS = {"INT64_MAX": 2**63 - 1, "INT32_MAX": 2**31 - 1, "INT64_C(1) << 30": 2
 MOST_FILES = 5
 # Members whose names are words of other things, or that many parts know, each with the reason. The list may only shrink.
 COMMON = {"type arch override split fit place strict draft lookup words adapter pooling embeddings progress note user device offline": "words of many things",
-          "n_ctx n_ubatch n_parallel n_threads n_threads_batch n_expected n_guess n_override n_place n_adapters": "also members of other structs",
+          "n_ctx n_ubatch n_parallel n_threads n_threads_batch n_expected n_guess n_override n_adapters": "also members of other structs",
           "no_mmap mlock chat_template no_chat_bos cache_type_k cache_type_v no_repack repack_late repack_cache f16_as_bf16 cpu_moe n_cpu_moe": "also members of what does it",
           "n_gpu_layers mmproj prompt_folder prompt_folder_size image_min_tokens image_max_tokens": "also members of what does it"}
 PROGRAMS = {"CLI": "llm-cli", "SERVER": "llm-server", "BENCH": "llm-bench", "IMATRIX": "llm-imatrix", "PERPLEXITY": "llm-perplexity", "EMBED": "llm-embed",

@@ -5,10 +5,9 @@
 
 #include "tool_bits.h"
 
-#define NO_DOCKER  "models come from the Hugging Face Hub, -hf USER/REPO, or from a URL, -mu URL"
-#define NO_ADAPTER "only LoRA adapters are supported: --lora FILE"
-#define ONLY_TEXT  "only text is supported"
-#define PLACED     "--place PATTERN=NAME places weights, -ngl or --split layers"
+#define NO_DOCKER "models come from the Hugging Face Hub, -hf USER/REPO, or from a URL, -mu URL"
+#define ONLY_TEXT "only text is supported"
+#define PLACED    "--place PATTERN=NAME places weights, -ngl or --split layers"
 #define SPLITS                                                                                     \
     "--split A=N,B=M sets how many layers each device has; 3,1 of 32 is --split "                  \
     "vulkan0=24,vulkan1=8"
@@ -44,9 +43,8 @@
 #define ONLY_READS "only the tokenizer of the model is used, and nothing is computed"
 
 /* What several tools are asked for. */
-#define DOCKER   "-dr --docker-repo"
-#define RANGES   "-Cr --cpu-range -Cb --cpu-mask-batch -Crb --cpu-range-batch"
-#define ADAPTERS "--control-vector --control-vector-scaled --control-vector-layer-range"
+#define DOCKER "-dr --docker-repo"
+#define RANGES "-Cr --cpu-range -Cb --cpu-mask-batch -Crb --cpu-range-batch"
 #define MEDIA                                                                                      \
     "-mm --mmproj -mmu --mmproj-url -mmdev --mmproj-device --mmproj-auto --mmproj-offload "        \
     "--image --audio --video --image-min-tokens --image-max-tokens"
@@ -467,7 +465,6 @@ static const arg_hint hints[] = {
     {RUNS, "--warmup --no-warmup", NO_WARMUP, HINT_NOTHING},
     {OPENS | BENCH, DOCKER, NO_DOCKER, HINT_REFUSED},
     {RUNS, NAMED_MODELS, NO_MODELS, HINT_REFUSED},
-    {RUNS, ADAPTERS, NO_ADAPTER, HINT_REFUSED},
     {RUNS & ~SERVER, "--lora-init-without-apply", "no request sets another scale: --lora FILE:SCALE does", HINT_REFUSED},
     {SEES, "-mmu --mmproj-url", "download the file, and name it by --mmproj FILE", HINT_REFUSED},
     {SEES, "-mmdev --mmproj-device", EYE_DEVICE, HINT_REFUSED},

@@ -50,13 +50,8 @@ static int read_adapters(llm_context *c, const char *tool, llm_opening *o,
     const int code = tool_open_context(c, tool, o, adapters, LLM_OPENED_ADAPTERS - 1);
     if (code >= 0)
         return code;
-    adapters_forget(adapters);
-    const ggl_status st = adapters_read(adapters, &err);
-    if (st != GGL_OK)
-        return tool_error(tool, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
-    o->params.adapter = adapters->from;
-    o->params.n_adapters = adapters->n_from;
-    return -1;
+    const ggl_status st = adapters_read(adapters, &o->params, &err);
+    return st == GGL_OK ? -1 : tool_error(tool, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
 }
 
 int tool_open_context(llm_context *c, const char *tool, llm_opening *o, tool_adapters *adapters,

@@ -25,32 +25,34 @@ open_options open_options_default(void) {
 /* --- the table -------------------------------------------------------------------------------- */
 
 /* Kinds of rows for args_parse, and where the values of an option with a member go. */
-#define KIND_BOOL           ARG_FLAG
-#define KIND_OFF            ARG_UNFLAG
-#define KIND_INT            ARG_INT
-#define KIND_FLOAT          ARG_FLOAT
-#define KIND_TEXT           ARG_STRING
-#define KIND_PATH           ARG_STRING
-#define KIND_MAYBE          ARG_MAYBE
-#define KIND_WORD           ARG_WORD
-#define KIND_CHOICE         ARG_CHOICE
-#define KIND_LIST           ARG_LIST
-#define KIND_TEXTS          ARG_LIST
-#define KIND_LORAS          ARG_LIST
-#define KIND_CALL           ARG_FLAG
-#define MEMBER(member)      (void *)&o->how.params.member
-#define PLACE_BOOL          MEMBER
-#define PLACE_INT           MEMBER
-#define PLACE_FLOAT         MEMBER
-#define PLACE_TEXT          MEMBER
-#define PLACE_PATH          MEMBER
-#define PLACE_MAYBE         MEMBER
-#define PLACE_WORD          MEMBER
-#define PLACE_CALL(member)  NULL
-#define PLACE_LORAS(member) &o->adapters.lora
-#define PLACE_TEXTS(member) LIST_OF_##member
-#define LIST_OF_place       &o->place
-#define LIST_OF_override    &o->overrides.given
+#define KIND_BOOL              ARG_FLAG
+#define KIND_OFF               ARG_UNFLAG
+#define KIND_INT               ARG_INT
+#define KIND_FLOAT             ARG_FLOAT
+#define KIND_TEXT              ARG_STRING
+#define KIND_PATH              ARG_STRING
+#define KIND_MAYBE             ARG_MAYBE
+#define KIND_WORD              ARG_WORD
+#define KIND_CHOICE            ARG_CHOICE
+#define KIND_LIST              ARG_LIST
+#define KIND_TEXTS             ARG_LIST
+#define KIND_LORAS             ARG_LIST
+#define KIND_CALL              ARG_FLAG
+#define MEMBER(member)         (void *)&o->how.params.member
+#define PLACE_BOOL             MEMBER
+#define PLACE_INT              MEMBER
+#define PLACE_FLOAT            MEMBER
+#define PLACE_TEXT             MEMBER
+#define PLACE_PATH             MEMBER
+#define PLACE_MAYBE            MEMBER
+#define PLACE_WORD             MEMBER
+#define PLACE_CALL(member)     NULL
+#define PLACE_LORAS(member)    LIST_OF_##member
+#define LIST_OF_adapter        &o->adapters.of_lora.plain
+#define LIST_OF_control_vector &o->adapters.of_control.plain
+#define PLACE_TEXTS(member)    LIST_OF_##member
+#define LIST_OF_place          &o->place
+#define LIST_OF_override       &o->overrides.given
 
 void open_options_table(arg_option table[OPEN_MOST_ROWS], const arg_option *own, unsigned program,
                         open_options *o) {

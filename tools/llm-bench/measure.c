@@ -52,8 +52,7 @@ static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
     b->setup.ctx = NULL;
     b->opened = NULL;
     const int64_t begin = ggl_os_clock();
-    adapters_forget(&o->open.adapters);
-    ggl_status st = adapters_read(&o->open.adapters, err);
+    ggl_status st = adapters_read(&o->open.adapters, &o->open.how.params, err);
     if (st == GGL_OK)
         st = llm_context_new(&b->setup.ctx, err);
     const char *of = o->models.n > 0 ? path : "builtin:stories";

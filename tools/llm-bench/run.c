@@ -64,8 +64,6 @@ llm_opening bench_opening(bench_options *o, const bench_where *w) {
     how.placement_note = how.measured = NULL;
     how.placed = NULL;
     how.cancelled = NULL;
-    how.params.adapter = o->open.adapters.from;
-    how.params.n_adapters = o->open.adapters.n_from;
     return how;
 }
 

@@ -7,8 +7,13 @@
 #include "models.h"
 #include "server_impl.h"
 
+/* Control vectors, whose scales requests cannot choose, are behind them in the list of the context. */
 size_t server_n_adapters(const server *s) {
-    return llm_opened_n_adapters(s->ctx);
+    const llm_adapter_use *use = llm_opened_adapter(s->ctx);
+    size_t n = llm_opened_n_adapters(s->ctx);
+    while (n > 0 && llm_adapter_describe(use[n - 1].adapter).n_directions > 0)
+        n--;
+    return n;
 }
 
 float *server_scales(const server *s) {

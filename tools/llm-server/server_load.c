@@ -18,6 +18,7 @@
 #include "ggl/internal/text.h"
 #include "model_facts.h"
 #include "models.h"
+#include "server_adapters.h"
 #include "server_impl.h"
 #include "ggl/internal/os_fs.h"
 
@@ -228,9 +229,9 @@ static void find_words(server *s) {
 /* Names adapters that --lora-init-without-apply does not turn off; those for tasks count for none until a request names their task. */
 static void note_fixed(const server *s) {
     const llm_adapter_use *use = llm_opened_adapter(s->ctx);
-    if (s->o->open.how.vary_from_0 && llm_opened_n_adapters(s->ctx) == 0)
+    if (s->o->open.how.vary_from_0 && server_n_adapters(s) == 0)
         tool_note(TOOL, "--lora-init-without-apply has no effect: --lora names no adapter");
-    for (size_t i = 0; s->o->open.how.vary_from_0 && i < llm_opened_n_adapters(s->ctx); i++)
+    for (size_t i = 0; s->o->open.how.vary_from_0 && i < server_n_adapters(s); i++)
         if (!use[i].varies && use[i].task == 0)
             tool_note(TOOL,
                       "--lora-init-without-apply: %s is applied all the same, because requests "

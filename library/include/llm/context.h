@@ -22,10 +22,10 @@ typedef struct llm_context llm_context;
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* An adapter (LoRA): docs/adapters.md. This struct stays as it is. */
+/* An adapter (LoRA), or a control vector: docs/adapters.md. This struct stays as it is. */
 typedef struct llm_lora {
     const char *path; /* a GGUF file */
-    double scale;     /* how much of it is added to the weights: 1 is all, 0 nothing */
+    double scale;     /* how much of it is added: 1 is all, 0 nothing, -1 all of its opposite */
 } llm_lora;
 
 /* Begin with llm_open_default(). A member that is 0 or NULL there says nothing, which its comment shows as "0:" or "NULL:". */
@@ -99,6 +99,15 @@ typedef struct llm_open_params {
     /* [n_adapters], applied all together, to the model and to its eye or ear (mmproj). */
     const llm_lora *adapter;
     size_t n_adapters;
+    /* [n_control_vectors]: their sum is added to what the layers of the model hand on, for every token. A file is GGUF (general.architecture
+     * "controlvector") and has tensors direction.N, f32 [n_embd], each for the end of layer N; layers are counted from 0, and layer 0 gets nothing. llm_open
+     * fails with GGL_FORMAT if a file is none or a broken one, with GGL_SHAPE if it does not fit the model's n_embd or number of layers, and with
+     * GGL_UNSUPPORTED if the model has no such layers. The paths are read by llm_open, and not kept. */
+    const llm_lora *control_vector;
+    size_t n_control_vectors;
+    /* The first and the last layer that get something; 0: 1, and the last layer of the model. GGL_USAGE: there are no such layers, or a vector has no
+     * direction for one of them. */
+    int64_t control_first, control_last;
 
     /* --- the processor */
 
@@ -255,7 +264,7 @@ GGL_API GGL_NODISCARD ggl_status llm_export_adapter(const char *adapter, const c
 GGL_API GGL_NODISCARD ggl_status llm_merge_adapters(const llm_lora *adapter, size_t n,
                                                     const char *folder, const char *out,
                                                     const llm_folder_params *p, ggl_error *err);
-/* Changes the scale of adapter k of llm_open_params.adapter. The sequence is empty afterwards. It plans
+/* Changes the scale of adapter k of llm_open_params.adapter, or, with k = n_adapters + i, of its control vector i. The sequence is empty afterwards. It plans
  * the model again, and needs memory for a second KV cache meanwhile; the model's weights stay as they are. GGL_USAGE: there is no adapter k, or the scale is
  * not finite; else as llm_open. After a failure the old scale stays. If the adapter also changes the eye or the ear, what
  * llm_see and llm_listen have computed of pictures and sounds was computed with the old scale, and stays so: call them again after this, and use

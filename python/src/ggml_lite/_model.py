@@ -199,7 +199,8 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         return Metadata(self) if key is None else Metadata(self).get(key)
 
     def set_adapter_scale(self, k: int, scale: float) -> None:
-        """Changes how much of adapter k (0, 1, ..) is added to the weights, which stay as they are. The context is empty afterwards."""
+        """Changes how much of adapter k (0, 1, ..) is added to the weights, which stay as they are; control vectors are counted after the adapters. The context
+        is empty afterwards."""
         given = whole("k", k, 0, 32), number("scale", scale)
         with self._own_turn():
             self._wait(lambda handle: self._lib.llm_set_adapter_scale(handle, *given))

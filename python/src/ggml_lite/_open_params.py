@@ -10,11 +10,12 @@ FIELDS = """size:z
 type:s arch:s override:texts n_override:z hub_token:s offline:? no_mmap:? mlock:? chat_template:s
 no_chat_bos:? parse_special_in_messages:? n_ctx:q n_ubatch:q n_parallel:q cache_type_k:s
 cache_type_v:s prompt_folder:s prompt_folder_size:q embeddings:? pooling:s mmproj:s
-image_min_tokens:q image_max_tokens:q words:? adapter:loras n_adapters:z n_threads:q
-n_threads_batch:q no_repack:? repack_late:? n_expected:q repack_cache:s f16_as_bf16:? device:s
-n_gpu_layers:q split:s tensor_split:s fit:? place:texts n_place:z cpu_moe:? n_cpu_moe:q strict:?
-draft:s lookup:? n_guess:q draft_n_min:q draft_p_min:d guess_always:? draft_n_ctx:q draft_device:s
-draft_n_gpu_layers:q progress:call note:says user:p"""
+image_min_tokens:q image_max_tokens:q words:? adapter:loras n_adapters:z control_vector:loras
+n_control_vectors:z control_first:q control_last:q n_threads:q n_threads_batch:q no_repack:?
+repack_late:? n_expected:q repack_cache:s f16_as_bf16:? device:s n_gpu_layers:q split:s
+tensor_split:s fit:? place:texts n_place:z cpu_moe:? n_cpu_moe:q strict:? draft:s lookup:? n_guess:q
+draft_n_min:q draft_p_min:d guess_always:? draft_n_ctx:q draft_device:s draft_n_gpu_layers:q
+progress:call note:says user:p"""
 
 
 class Opening(TypedDict, total=False):
@@ -50,6 +51,9 @@ class Opening(TypedDict, total=False):
     image_max_tokens          the most; default: as its file says
     words                     True makes transcribe(.., words=True) available, of models that hear
     adapters                  LoRA adapters: files, or pairs of a file and a scale, [("style.gguf", 0.5)]; default: none
+    control_vectors           control vectors: files, or pairs of a file and a scale, [("happy.gguf", 0.8)]; default: none
+    control_first             the first layer to which control vectors are added; default: 1
+    control_last              the last; default: the last layer
     n_threads                 threads of the CPU; default: one for each physical core; of two kinds, for each big one
     n_threads_batch           threads of the CPU for prompts; default: as n_threads; without it also small cores that help
     repack                    False: load faster, take less memory, run slower
@@ -109,6 +113,9 @@ class Opening(TypedDict, total=False):
     image_max_tokens: Optional[int]
     words: bool
     adapters: Sequence[Union[Path, Tuple[Path, float]]]
+    control_vectors: Sequence[Union[Path, Tuple[Path, float]]]
+    control_first: Optional[int]
+    control_last: Optional[int]
     n_threads: Optional[int]
     n_threads_batch: Optional[int]
     repack: bool
@@ -172,6 +179,9 @@ ROWS = [
     Row("image_max_tokens", "image_max_tokens", "INT", False, 65536, 0),
     Row("words", "words", "BOOL", False, 0, False),
     Row("adapters", "adapter", "LORAS", False, 0, ()),
+    Row("control_vectors", "control_vector", "LORAS", False, 0, ()),
+    Row("control_first", "control_first", "INT", False, 2147483647, 0),
+    Row("control_last", "control_last", "INT", False, 2147483647, 0),
     Row("n_threads", "n_threads", "INT", False, 512, 0),
     Row("n_threads_batch", "n_threads_batch", "INT", False, 512, 0),
     Row("repack", "no_repack", "BOOL", True, 0, True),

@@ -9,7 +9,7 @@ import re
 from typing import Any, Callable, Dict, Mapping, Sequence, Tuple, TypeVar, Union, cast
 
 from . import _abi
-from ._open_params import ROWS, Opening, Path, Row
+from ._open_params import FIELDS, ROWS, Opening, Path, Row
 from ._options import elements, flag, number, refuse_unknown, text_bytes, whole
 
 F = TypeVar("F", bound=Callable[..., None])
@@ -95,10 +95,10 @@ def file_bytes(name: str, path: Path) -> bytes:
     return file
 
 
-def loras(adapters: Sequence[Union[Path, Tuple[Path, float]]]) -> Tuple[Any, int]:
-    given = elements("adapters", adapters, "a list of files: write adapters=[path]", os.PathLike)
-    pairs = [(a[0], a[1]) if isinstance(a, tuple) else (a, 1.0) for a in given]
-    loras = [_abi.Lora(file_bytes("adapters", path), number("a scale of adapters", scale)) for path, scale in pairs]
+def loras(files: Sequence[Union[Path, Tuple[Path, float]]], argument: str = "adapters") -> Tuple[Any, int]:
+    given = elements(argument, files, f"a list of files: write {argument}=[path]", os.PathLike)
+    pairs = [(f[0], f[1]) if isinstance(f, tuple) else (f, 1.0) for f in given]
+    loras = [_abi.Lora(file_bytes(argument, path), number(f"a scale of {argument}", scale)) for path, scale in pairs]
     return (_abi.Lora * len(loras))(*loras), len(loras)
 
 
@@ -150,11 +150,13 @@ CONVERSIONS: Dict[str, Callable[[Row, Any], Any]] = {
     "PATH": lambda row, value: file_bytes(row.argument, value),
     "MAYBE": lambda row, value: file_bytes(row.argument, value),
 }
-LISTS: Dict[str, Tuple[str, Callable[[Any], Tuple[Any, int]]]] = {
-    "adapter": ("n_adapters", loras),
-    "place": ("n_place", rules),
-    "override": ("n_override", overridden),
+LISTS: Dict[str, Callable[[Row, Any], Tuple[Any, int]]] = {
+    "LORAS": lambda row, value: loras(value, row.argument),
+    "place": lambda row, value: rules(value),
+    "override": lambda row, value: overridden(value),
 }
+_NAMES = [field.split(":")[0] for field in FIELDS.split()]
+COUNTS = dict(zip(_NAMES, _NAMES[1:]))  # of a list: the member after it
 
 
 def in_arguments(message: str) -> str:
@@ -172,11 +174,11 @@ def open_params(how: Mapping[str, Any]) -> _abi.OpenParams:
     for row in ROWS:
         value = how.get(row.argument)
         value = row.default if value is None else value
-        if row.member in LISTS:
-            count, made = LISTS[row.member]
-            array, n = made(value)
+        made = LISTS.get(row.member) or LISTS.get(row.kind)
+        if made:
+            array, n = made(row, value)
             setattr(p, row.member, array)
-            setattr(p, count, n)
+            setattr(p, COUNTS[row.member], n)
         elif row.kind in CONVERSIONS and value is not None:
             setattr(p, row.member, CONVERSIONS[row.kind](row, value))
     return p
