@@ -1,19 +1,27 @@
 #!/usr/bin/env python3
-"""Ways to write with real models: guessed tokens, grammars, beams, saved prompts and texts longer than the window. What promises the text that
-is written without it must write that.
+"""Ways to write with real models: guessed tokens, grammars, beams, saved prompts, texts longer than the window, and control vectors. What promises the text
+that is written without it must write that.
 
-    language.py --models FOLDER --bin FOLDER --work FOLDER
+    language.py --models FOLDER --bin FOLDER --work FOLDER [--llama FOLDER]
 
---models has SmolLM2-135M-Instruct.Q4_1.gguf and gemma-3-270m-q4_k_m.gguf; a model that is not there is skipped. Exit code 1: a fault."""
+--models has SmolLM2-135M-Instruct.Q4_1.gguf and gemma-3-270m-q4_k_m.gguf; a model that is not there is skipped. --llama: llama.cpp's programs, whose
+llama-perplexity measures steered models, too. Exit code 1: a fault."""
 import argparse
 import array
 import ast
 import json
 import math
 import os
+import random
+import re
+import struct
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
+from gguf_file import gguf
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 MODELS = {"SmolLM2": "SmolLM2-135M-Instruct.Q4_1.gguf", "Gemma 3": "gemma-3-270m-q4_k_m.gguf"}
 PROMPT = "The history of the steam engine begins"
 LIST = "apple, pear, plum, cherry, fig, grape, apple, pear, plum, cherry, fig, grape, apple, pear,"
@@ -102,11 +110,43 @@ class Test:
         self.check(len(full["ids"]) < 64 and wide["text"].startswith(full["text"]), f"a text stops where its window ends, after {len(full['ids'])} tokens")
         self.check(len(shifted["ids"]) == 200 and shifted["text"].startswith(full["text"][:-8]), f"a shift goes on past the window, to {len(shifted['ids'])} tokens: ..{shifted['text'][-60:]!r}")
 
+    def perplexity(self, program, *more):
+        done = subprocess.run([program, "-m", self.model, "-f", os.path.join(ROOT, "docs/adapters.md"), "-c", "256", "--chunks", "6", "-t", str(self.a.threads), *more], capture_output=True,
+                              text=True, errors="replace", stdin=subprocess.DEVNULL)
+        found = re.search(r"Final estimate: PPL = ([0-9.]+)", done.stdout + done.stderr)
+        return float(found[1]) if found else math.nan
+
+    def vector(self):
+        """Random directions, of a tenth of the length of the rows of the first layers."""
+        shown = json.loads(subprocess.run([os.path.join(self.a.bin, "llm-gguf"), self.model, "--json"], capture_output=True, text=True, check=True).stdout)
+        keys = {key["key"]: key.get("value") for key in shown["keys"]}
+        arch, random_numbers = keys["general.architecture"], random.Random(1)
+        n_embd, n_layer = (keys[f"{arch}.{name}"] for name in ("embedding_length", "block_count"))
+        size = 2 if arch.startswith("gemma") else 0.25  # whose rows are longer
+        rows = [(f"direction.{l}", "f32", [n_embd], struct.pack(f"<{n_embd}f", *(random_numbers.gauss(0, size) for _ in range(n_embd)))) for l in range(1, n_layer)]
+        file = os.path.join(self.a.work, f"{arch}-vector.gguf")
+        with open(file, "wb") as f:
+            f.write(gguf([("general.architecture", "string", "controlvector"), ("controlvector.model_hint", "string", arch)], rows))
+        return file
+
+    def steering(self):
+        file = self.vector()
+        plain, whole, halves, nothing = (self.run(PROMPT, *more)["text"] for more in ((), ("--control-vector", file), ("--control-vector-scaled", f"{file}:0.5,{file}:0.5"),
+                                                                                      ("--control-vector-scaled", f"{file}:0")))
+        texts = plain == nothing and whole == halves != plain
+        programs = {"here": os.path.join(self.a.bin, "llm-perplexity"), **({"in llama.cpp": os.path.join(self.a.llama, "llama-perplexity")} if self.a.llama else {})}
+        ppl = {who: [self.perplexity(program, *more) for more in ((), ("--control-vector", file), ("--control-vector-scaled", file + ":-1.5", "--control-vector-layer-range", "4", "9"))]
+               for who, program in programs.items()}
+        ours = ppl["here"]
+        near = all(abs(a / b - 1) < 0.01 for other in ppl.values() for a, b in zip(ours, other)) and min(ours[1:]) > 1.02 * ours[0]
+        self.check(texts and near, "a control vector of random numbers: perplexity " + "; ".join(f"{who} {b:.4g} (all layers), {c:.4g} (some, scale -1.5), {a:.4g} (without)" for who, (a, b, c) in ppl.items()))
+
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("models", "bin", "work"):
         p.add_argument("--" + name, required=True)
+    p.add_argument("--llama", default="")
     p.add_argument("--threads", type=int, default=2)
     a = p.parse_args()
     os.makedirs(a.work, exist_ok=True)
@@ -117,7 +157,7 @@ def main():
             print(f"skipped: {a.models} has no {file}")
             continue
         test = Test(a, name, model)
-        for part in (test.guesses, test.forms, test.beams, test.saved, test.windows):
+        for part in (test.guesses, test.forms, test.beams, test.saved, test.windows, test.steering):
             part()
         faults += test.faults
     return 1 if faults else 0

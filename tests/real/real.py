@@ -169,7 +169,7 @@ def commands(a, python):
                       [python, f"{tests}/embedders.py", "--bin", a.bin, "--python", os.path.join(a.sources, "python", "src"), "--library", library,
                        "--models", models, "--work", work, "--texts", "60", *threads]),
         "language": (["SmolLM2-135M-Instruct.Q4_1.gguf", "gemma-3-270m-q4_k_m.gguf"],
-                     [python, f"{tests}/language.py", "--models", models, "--bin", a.bin, "--work", work, *threads]),
+                     [python, f"{tests}/language.py", "--models", models, "--bin", a.bin, "--work", work, "--llama", os.environ.get("GGL_LLAMA", ""), *threads]),
         "training": (["SmolLM2-135M-Instruct.Q4_1.gguf"],
                      [python, f"{tests}/training.py", "--models", models, "--bin", a.bin, "--python", python, "--work", work, *threads]),
         "speech": (["whisper-base-ct2", "sounds"],
