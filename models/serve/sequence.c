@@ -209,9 +209,8 @@ static ggl_status check_logits(seq *q, const float *logits, ggl_error *err) {
         q->n, llm_amount_s(q->n), q->n_vocab, n_nan, with,
         *with
             ? "a scale is too large for an adapter or a control vector, or its numbers are wrong. "
-              "If "
-              "the model without them has the same fault, its own numbers are; llm-gguf check FILE "
-              "finds damage in a file"
+              "If the model without them has the same fault, its own numbers are; llm-gguf check "
+              "FILE finds damage in a file"
             : "the model's numbers or its descriptor are wrong; llm-gguf check MODEL finds "
               "damage in the file, llm-arch verify names the first node with a NaN, llm-arch "
               "doctor tries other readings");

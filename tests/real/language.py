@@ -117,12 +117,12 @@ class Test:
         return float(found[1]) if found else math.nan
 
     def vector(self):
-        """Random directions, of a tenth of the length of the rows of the first layers."""
+        """Random directions, much shorter than the rows that they are added to."""
         shown = json.loads(subprocess.run([os.path.join(self.a.bin, "llm-gguf"), self.model, "--json"], capture_output=True, text=True, check=True).stdout)
         keys = {key["key"]: key.get("value") for key in shown["keys"]}
         arch, random_numbers = keys["general.architecture"], random.Random(1)
         n_embd, n_layer = (keys[f"{arch}.{name}"] for name in ("embedding_length", "block_count"))
-        size = 2 if arch.startswith("gemma") else 0.25  # whose rows are longer
+        size = 0.5 if arch.startswith("gemma") else 0.25  # whose rows are longer
         rows = [(f"direction.{l}", "f32", [n_embd], struct.pack(f"<{n_embd}f", *(random_numbers.gauss(0, size) for _ in range(n_embd)))) for l in range(1, n_layer)]
         file = os.path.join(self.a.work, f"{arch}-vector.gguf")
         with open(file, "wb") as f:
@@ -138,7 +138,7 @@ class Test:
         ppl = {who: [self.perplexity(program, *more) for more in ((), ("--control-vector", file), ("--control-vector-scaled", file + ":-1.5", "--control-vector-layer-range", "4", "9"))]
                for who, program in programs.items()}
         ours = ppl["here"]
-        near = all(abs(a / b - 1) < 0.01 for other in ppl.values() for a, b in zip(ours, other)) and min(ours[1:]) > 1.02 * ours[0]
+        near = all(abs(a / ours[0] * other[0] / b - 1) < 0.01 for other in ppl.values() for a, b in zip(ours, other)) and min(ours[1:]) > 1.02 * ours[0]  # what steering changes
         self.check(texts and near, "a control vector of random numbers: perplexity " + "; ".join(f"{who} {b:.4g} (all layers), {c:.4g} (some, scale -1.5), {a:.4g} (without)" for who, (a, b, c) in ppl.items()))
 
 
