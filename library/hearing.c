@@ -275,7 +275,8 @@ ggl_status llm_hearing_open_as(hearing *h, llm_context *c, const hearing_input *
     h->n_window = in->n_window;
     ggl_status st = open_mel(h, err);
     if (st == GGL_OK)
-        st = llm_sound_rows_open(&h->sound, &audio, h->name, (int)h->how->rate, err);
+        st = llm_sound_rows_open(&h->sound, &audio, h->name, (int)h->how->rate,
+                                 llm_context_is_cancelled, c, err);
     if (st == GGL_OK && p->vad_model)
         st = find_parts(h, p, err);
     return st == GGL_OK ? measure(h, err) : st;

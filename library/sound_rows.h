@@ -10,8 +10,10 @@
 /* What makes rows of n_mel numbers, as a descriptor says. GGL_UNSUPPORTED, GGL_NOMEM; *out is then NULL. */
 GGL_NODISCARD ggl_status llm_sound_rows_mel(llm_mel **out, const llm_arch_sound *s, int64_t n_mel,
                                             ggl_error *err);
-/* Opens a sound, to be read at this rate; messages name it as `name`. Statuses of llm_sound_open. */
+/* Opens a sound, to be read at this rate; messages name it as `name`. cancelled: as of llm_sound_params. Statuses of llm_sound_open. */
 GGL_NODISCARD ggl_status llm_sound_rows_open(llm_sound **out, const llm_audio *audio,
-                                             const char *name, int rate, ggl_error *err);
+                                             const char *name, int rate,
+                                             bool (*cancelled)(void *ctx), void *ctx,
+                                             ggl_error *err);
 
 #endif

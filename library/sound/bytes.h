@@ -14,10 +14,12 @@ typedef struct sound_bytes {
     int64_t size;     /* -1: a pipe or a device, whose size nobody knows */
     int fd;           /* -1: memory */
     bool owns_fd;
-    int64_t begin;               /* the place of byte 0 in the file */
-    const unsigned char *buffer; /* bytes first .. first + n - 1 */
-    unsigned char *own;          /* the same for a file, of a fixed size */
-    int64_t first, n, at;        /* at: the next byte's number */
+    int64_t begin;                /* the place of byte 0 in the file */
+    const unsigned char *buffer;  /* bytes first .. first + n - 1 */
+    unsigned char *own;           /* the same for a file, of a fixed size */
+    int64_t first, n, at;         /* at: the next byte's number */
+    bool (*cancelled)(void *ctx); /* asked while another program is waited for; NULL: it is not */
+    void *cancelled_ctx;
 } sound_bytes;
 
 /* path "-": standard input. GGL_IO, GGL_NOMEM; the message begins with the name. */

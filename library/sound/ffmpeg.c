@@ -12,7 +12,13 @@
 #include "ggl/internal/os_process.h"
 #include "ggl/internal/show.h"
 
-enum { PART = 1 << 14, PATIENCE = 60 /* seconds without a sample */, MOST_HOURS = 48, WHY = 480 };
+enum {
+    PART = 1 << 14,
+    PATIENCE = 60 /* seconds without a sample */,
+    ASK_MS = 100,
+    MOST_HOURS = 48,
+    WHY = 480
+};
 #define MOST_BYTES ((int64_t)4 << 30)
 
 typedef struct ffmpeg {
@@ -196,9 +202,13 @@ static ggl_status fill(ffmpeg *f, bool *more, ggl_error *err) {
     f->at = 0;
     while (f->runs) {
         listen(f);
-        const int ready = ggl_os_child_wait(f->child.out, 1000);
+        const int ready = ggl_os_child_wait(f->child.out, ASK_MS);
         waited += ready == 0;
-        if (ready < 0 || waited > PATIENCE) {
+        if (f->b->cancelled && f->b->cancelled(f->b->cancelled_ctx)) {
+            stop(f);
+            return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
+        }
+        if (ready < 0 || waited > PATIENCE * 1000 / ASK_MS) {
             stop(f);
             return ggl_fail(err, GGL_IO, "%s: ffmpeg gave no sample for %d seconds", f->b->name,
                             PATIENCE);

@@ -152,6 +152,8 @@ static ggl_status open_all(llm_sound *s, const char *path, const llm_sound_param
         llm_sound_bytes_memory(&s->bytes, p->data, p->n_data, s->name);
     else
         st = llm_sound_bytes_open(&s->bytes, strcmp(path, "-") == 0 ? path : s->name, err);
+    s->bytes.cancelled = p->cancelled;
+    s->bytes.cancelled_ctx = p->cancelled_ctx;
     if (st == GGL_OK)
         st = p->raw ? open_raw(s, p, err) : open_kind(s, p->rate, err);
     if (st != GGL_OK)

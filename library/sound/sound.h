@@ -36,6 +36,10 @@ typedef struct llm_sound_params {
     int raw_rate, raw_channels; /* of raw samples; 0: `rate`, and 1 */
     const void *data;           /* NULL: the file `path`. The bytes of a file, borrowed */
     size_t n_data;
+    bool (*cancelled)(
+        void *
+            ctx); /* asked while ffmpeg is waited for; true ends that with GGL_CANCELLED. NULL: it is not asked */
+    void *cancelled_ctx;
 } llm_sound_params;
 
 typedef struct llm_sound llm_sound;

@@ -332,6 +332,20 @@ def waits(x):
         check(metric(s, "llm_clients_gone_total") == 2 and not slots(s)[0]["is_processing"], "nobody is left")
         until("no memory is held", lambda: metric(s, 'llm_request_memory_bytes{use="requests"}') == 0 and metric(s, 'llm_request_memory_bytes{use="answers"}') == 0)
         check_end(s)
+    for name in "bin", "temporary":
+        os.mkdir(os.path.join(x.folder, name))
+    program, mark = os.path.join(x.folder, "bin", "ffmpeg"), os.path.join(x.folder, "mark")
+    with open(program, "w", encoding="utf-8") as f: # gives nothing for most of a minute
+        f.write(f"#!/bin/sh\nexec '{sys.executable}' -c 'import time; time.sleep(45); open(\"{mark}\", \"w\")'\n")
+    os.chmod(program, 0o700)
+    path = os.path.join(x.folder, "bin") + os.pathsep + os.environ["PATH"]
+    with Server([x.args.server, "-m", x.model, "-t", "1"], env={"PATH": path, "TMPDIR": os.path.join(x.folder, "temporary")}) as s: # who leaves is waited for no more
+        other = Open(s, b"\0\0\0\x20ftypM4A " + bytes(30))
+        until("ffmpeg runs", lambda: slots(s)[0]["is_processing"] and os.listdir(os.path.join(x.folder, "temporary")))
+        other.close()
+        check(text_of(s, PATH, x.sound) and not os.path.exists(mark), "ffmpeg was waited for")
+        check(not os.listdir(os.path.join(x.folder, "temporary")), "its file is left")
+        check_end(s)
     with x.server("--queue", "100") as s: # many at once have the same answers
         texts = [None] * 12
         want = x.transcribe("--format", "srt")
