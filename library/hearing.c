@@ -4,12 +4,18 @@
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
+#include "opening.h"
 #include "voice.h"
 
 enum { PART = 4096 }; /* samples, on the stack of a thread that may have little of it */
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for sound");
+}
+
+static ggl_status does_not_hear(ggl_error *err) {
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "the model does not hear: its descriptor has no input from sound");
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -156,19 +162,20 @@ static ggl_status make_parts(hearing *h, const voice_spans *s, const llm_transcr
     return GGL_OK;
 }
 
-/* Opens the model that finds speech, if the context does not have it yet. */
-static ggl_status open_voice(hearing *h, const char *path, ggl_error *err) {
-    llm_context *c = h->c;
+ggl_status llm_context_open_voice(llm_context *c, const char *path, ggl_error *err) {
+    const llm_arch_sound *how = c->stages ? llm_stages_sound(c->stages) : NULL;
+    if (!how)
+        return does_not_hear(err);
     if (c->voice && strcmp(llm_voice_path(c->voice), path) != 0) {
         llm_voice_close(c->voice);
         c->voice = NULL;
     }
     const ggl_status st = c->voice ? GGL_OK : llm_voice_open(&c->voice, path, err);
-    if (st != GGL_OK || llm_voice_rate(c->voice) == (int)h->how->rate)
+    if (st != GGL_OK || llm_voice_rate(c->voice) == (int)how->rate)
         return st;
     return ggl_fail(err, GGL_UNSUPPORTED,
                     "%s hears %d samples per second, but the model that writes down speech %d",
-                    path, llm_voice_rate(c->voice), (int)h->how->rate);
+                    path, llm_voice_rate(c->voice), (int)how->rate);
 }
 
 /* Finds the parts of the sound that are heard. */
@@ -176,7 +183,7 @@ static ggl_status find_parts(hearing *h, const llm_transcribe_params *p, ggl_err
     voice_probabilities found = {0};
     voice_spans spans = {0};
     voice_rules rules;
-    ggl_status st = open_voice(h, p->vad_model, err);
+    ggl_status st = llm_context_open_voice(h->c, p->vad_model, err);
     if (st == GGL_OK)
         st = llm_voice_rules(&rules, h->c->voice, p, err);
     if (st == GGL_OK)
@@ -287,9 +294,7 @@ ggl_status llm_hearing_open(hearing *h, llm_context *c, const char *path,
     const hearing_input in = {c->stages ? llm_stages_sound(c->stages) : NULL,
                               c->stages ? llm_stages_n_input(c->stages) : 0,
                               c->stages ? llm_stages_n_most(c->stages) : 0};
-    return in.how ? llm_hearing_open_as(h, c, &in, path, p, err)
-                  : ggl_fail(err, GGL_UNSUPPORTED,
-                             "the model does not hear: its descriptor has no input from sound");
+    return in.how ? llm_hearing_open_as(h, c, &in, path, p, err) : does_not_hear(err);
 }
 
 void llm_hearing_close(hearing *h) {

@@ -115,6 +115,9 @@ int64_t llm_open_n_guess(const llm_opening *o);
 ggl_status llm_context_new(llm_context **out, ggl_error *err);
 /* Takes the steps after llm_opened_step, up to `until`. Statuses of llm_open. */
 ggl_status llm_context_open(llm_context *c, const llm_opening *o, llm_opened until, ggl_error *err);
+/* Opens the model that finds speech (llm_transcribe_params.vad_model) for a context that is open, so that one that is of no use is refused before a sound comes. llm_transcribe
+ * opens it otherwise. GGL_UNSUPPORTED: the context's model does not hear, or the other one finds no speech, or at another rate; statuses of llm_open. */
+GGL_NODISCARD ggl_status llm_context_open_voice(llm_context *c, const char *path, ggl_error *err);
 /* Makes a context and takes the steps up to `until`, by the parameters of llm_open. */
 GGL_INTERNAL_API ggl_status llm_context_open_path(llm_context **out, const char *path,
                                                   const llm_open_params *params, llm_opened until,

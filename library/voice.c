@@ -9,8 +9,14 @@
 #include "ggl/backends.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
+#include "llm/internal/load.h"
 #include "llm/internal/stage_rows.h"
 #include "loading.h"
+
+#define FINDS_NONE "it finds no speech in sound"
+#define ADVICE                                                                                     \
+    "give a model such as Silero VAD: silero_vad.onnx of the package silero-vad, or a GGUF file "  \
+    "that was made of it"
 
 struct llm_voice {
     char *path;
@@ -41,9 +47,7 @@ static ggl_status read_key(const llm_voice *v, const char *name, int64_t least, 
     if (is)
         return GGL_OK;
     if (!value)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "%s: it finds no speech in sound: there is no key %s; a model such as "
-                        "Silero VAD does",
+        return ggl_fail(err, GGL_UNSUPPORTED, "%s: " FINDS_NONE ": there is no key %s; " ADVICE,
                         ggl_gguf_name(file), key);
     return ggl_fail(err, GGL_FORMAT, "%s: the key %s must be a whole number from %lld to %lld",
                     ggl_gguf_name(file), key, (long long)least, (long long)most);
@@ -61,11 +65,11 @@ static ggl_status check_rows(llm_voice *v, ggl_error *err) {
     const int64_t n_in = llm_stages_n_input(v->stages), n_out = llm_stages_n_row(v->stages);
     v->n_state = n_out - 1;
     if (n_out < 1 || n_in != v->n_past + v->n_chunk + v->n_state)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "%s: it finds no speech in sound: of rows of %" PRId64
-                        " numbers it makes rows of %" PRId64
-                        "; a probability and the state that follows the samples are wanted",
-                        ggl_gguf_name(llm_model_file(v->model)), n_in, n_out);
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "%s: " FINDS_NONE ": of rows of %" PRId64 " numbers it makes rows of %" PRId64
+            "; a probability and the state that follows the samples are wanted; " ADVICE,
+            ggl_gguf_name(llm_model_file(v->model)), n_in, n_out);
     v->row = ggl_calloc((size_t)n_in, sizeof *v->row);
     return v->row ? GGL_OK : no_memory(err);
 }
@@ -76,6 +80,9 @@ static ggl_status open_all(llm_voice *v, ggl_error *err) {
     const llm_loading l = {
         .path = v->path, .model = {.size = sizeof l.model}, .eye = true}; /* it reads no text */
     ggl_status st = llm_load_named(&v->model, &l, err);
+    if (st == GGL_NOT_FOUND && llm_load_converts(v->path)) /* no section is for its class */
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s: " FINDS_NONE ": it is a model of another kind; " ADVICE, v->path);
     if (st == GGL_OK)
         st = read_keys(v, err);
     if (st == GGL_OK)

@@ -257,6 +257,8 @@ def voices(x):
         check(lines == x.transcribe("-vm", model, "-vsd", "2000", "-vp", "200", "-vt", "0.6", of="quiet.wav"), "inference")
     with x.server("--vad-model", model, "--vad") as s:
         check(of() == found.strip(), "--vad")
+    done = subprocess.run([x.args.server, "-m", x.model, "-t", "1", "--port", "0", "--vad-model", x.model], capture_output=True, text=True, timeout=PATIENCE)  # another kind of model
+    check(done.returncode == 1 and f"--vad-model: {x.model}: it finds no speech in sound: there is no key whisper.audio.chunk_length" in done.stderr, f"{done.returncode} {done.stderr}")
     with x.server() as s:
         check(of(chunking_strategy="auto") == plain.strip(), "without a model that finds speech")
 

@@ -211,10 +211,14 @@ def check_speech(tell, run, put, at, a):
     write_wav(at("quiet.wav"), quiet(5))
     none = json.loads(run(tool, *words_of, *options, at("quiet.wav")).stdout)
     tell("   of silence", none["segments"] == [] and none["text"] == "" and none["duration"] == 5, str(none))
-    for options, said in ((["--vad"], "--vad needs a model that finds speech"), (["-vm", at("none.gguf")], "none.gguf"), (["-vm", "builtin:words"], "finds no speech in sound"),
-                          (["-vm", model, "-vt", "2"], "2")):
+    os.mkdir(at("folder"))  # a model of another kind, of which no more is looked at than its class
+    put("folder/config.json", b'{"architectures": ["WhisperForConditionalGeneration"]}')
+    put("folder/model.safetensors", safetensors({"a": np.zeros(4, np.float32)}))
+    for options, said in ((["--vad"], "--vad needs a model that finds speech"), (["-vm", at("none.gguf")], "none.gguf"), (["-vm", model, "-vt", "2"], "2"),
+                          (["-vm", "builtin:words"], "llm-transcribe: --vad-model: builtin:words: it finds no speech in sound: there is no key whisper.audio.chunk_length; give a model such as Silero VAD"),
+                          (["-vm", at("folder")], f"llm-transcribe: --vad-model: {at('folder')}: it finds no speech in sound: it is a model of another kind; give a model such as Silero VAD")):
         done = subprocess.run([tool, *words_of, *options, at("quiet.wav")], capture_output=True, text=True)
-        tell("   " + " ".join(options)[-30:], done.returncode in (1, 2) and said in done.stderr, done.stderr.strip()[-200:])
+        tell("   " + " ".join(options)[-30:], done.returncode in (1, 2) and said in done.stderr, done.stderr.strip()[-300:])
 
 
 # --- the tests

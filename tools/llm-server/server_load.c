@@ -370,10 +370,15 @@ static int open_engine(server *s) {
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
 }
 
-/* The context writes down sounds on the queue's thread, and the engine's keeps away from it. */
+/* A model that finds speech is opened, too. The context writes down sounds on the queue's thread, and the engine's keeps away from it. */
 static int open_speech(server *s) {
-    s->speech = hears(s) ? turn_queue_new((size_t)s->o->n_queue, 1, "sounds") : NULL;
-    return s->speech || !hears(s) ? -1 : tool_error(TOOL, 1, "no thread for sounds");
+    ggl_error err = {0};
+    if (!hears(s))
+        return -1;
+    if (s->o->vad_model && llm_context_open_voice(s->ctx, s->o->vad_model, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "--vad-model: %s", err.msg);
+    s->speech = turn_queue_new((size_t)s->o->n_queue, 1, "sounds");
+    return s->speech ? -1 : tool_error(TOOL, 1, "no thread for sounds");
 }
 
 /* --- facts ------------------------------------------------------------------------------------ */

@@ -144,6 +144,14 @@ static int check_paths(const void *ctx) {
     return code < 0 && o->folder && o->sounds.n > 0 ? check_folder(o) : code;
 }
 
+static int open_voice(const job *j) {
+    ggl_error err = {0};
+    const char *path = j->o.vad_model;
+    if (!path || llm_context_open_voice(j->ctx, path, &err) == GGL_OK)
+        return -1;
+    return tool_error(TOOL, 1, "--vad-model: %s", err.msg);
+}
+
 static int prepare(job *j) {
     open_options *open = &j->o.open;
     int code = open_options_get_model(TOOL, open, check_paths, &j->o);
@@ -160,7 +168,9 @@ static int prepare(job *j) {
         code = check_model(j);
     if (code < 0)
         code = tool_open_weights(j->ctx, TOOL, &j->opening, NULL, NULL);
-    return code < 0 ? tool_open_context(j->ctx, TOOL, &j->opening, NULL, LLM_OPENED_ALL) : code;
+    if (code < 0)
+        code = tool_open_context(j->ctx, TOOL, &j->opening, NULL, LLM_OPENED_ALL);
+    return code < 0 ? open_voice(j) : code;
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
