@@ -183,7 +183,7 @@ static ggl_status make_children(builder *b, int32_t parent, ggl_error *err) {
     GGL_STEPS(to - from);
     if (to - from > FEW)
         order_many(b, x->key + from, to - from, at);
-    else
+    else if (to > from)
         order_few(x, x->key + from, to - from, at);
     for (uint32_t k = from, next; k < to && s == GGL_OK; k = next) {
         const unsigned char byte = byte_of(x, &x->key[k], at);
