@@ -10,6 +10,7 @@
 
 #include "adapt.h"
 #include "ggl/internal/graph.h"
+#include "ggl/internal/show.h"
 
 static bool is_control(const llm_adapter_use *u) {
     return u->adapter->n_directions > 0;
@@ -34,8 +35,10 @@ static bool refuse(arch_eval *ev, ggl_status st, const llm_adapter *a, const cha
 /* Says for which model a vector was made, if its file does; returns buf. */
 static const char *made_for(const llm_adapter *a, char *buf, size_t size) {
     const ggl_str hint = a->architecture;
-    snprintf(buf, size, hint.n ? "; it was made for a model of the kind %.*s" : "",
-             (int)(hint.n < 60 ? hint.n : 60), hint.n ? hint.s : "");
+    *buf = 0;
+    if (hint.n > 0)
+        snprintf(buf, size, "; it was made for a model of the kind %.*s",
+                 (int)ggl_utf8_cut(hint.s, hint.n, 60), hint.s);
     return buf;
 }
 

@@ -155,6 +155,13 @@ ggl_status llm_steps_read(step_list *out, step_reader *r, const json_value *v, c
     return out->item ? read_step(out, r, v, list, kinds, n_kinds) : llm_step_no_memory(r->err);
 }
 
+bool llm_steps_have(const step_list *list, const char *type) {
+    bool has = false;
+    for (size_t i = 0; i < list->n && !has; i++)
+        has = strcmp(list->item[i].kind->type, type) == 0;
+    return has;
+}
+
 /* --- memory ------------------------------------------------------------------------------------- */
 
 pretok_finder *llm_step_finder(step_memory *m, size_t at) {

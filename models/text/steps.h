@@ -110,6 +110,9 @@ GGL_NODISCARD ggl_status llm_steps_read(step_list *out, step_reader *r, const js
                                         const char *list, const struct step_kind *kinds,
                                         size_t n_kinds);
 
+/* True if one of the steps has this type. */
+bool llm_steps_have(const step_list *list, const char *type);
+
 /* Members of a step. A member that is missing or has another type is an error, unless there is a fallback. */
 GGL_NODISCARD ggl_status llm_step_flag(step_reader *r, const json_value *v, const char *name,
                                        const bool *fallback, bool *out);
@@ -201,6 +204,7 @@ typedef struct step_model {
     ggl_str prefix, suffix;
     bool fuse_unknown, byte_fallback, ignore_merges;
     bool drops_unknown; /* BPE: there is no unk_token, so that unknown characters become nothing */
+    bool of_bytes;      /* ByteLevel has made a character of each byte of the text */
     size_t most_characters;
     int32_t byte[256];     /* tokens "<0xNN>", with byte_fallback; -1: none */
     int32_t direct[0x180]; /* BPE: the piece of one character, by code point; -1: none */

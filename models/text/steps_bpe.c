@@ -88,7 +88,7 @@ static ggl_status add_unknown(builder *b, const char *s, size_t n, ggl_str spell
         ok = m->fuse_unknown || push_waiting(b);
         b->waits = true;
     } else {
-        b->r->out->lost += n;
+        b->r->out->lost += m->of_bytes ? 1 : n;
     }
     return ok ? GGL_OK : llm_step_no_memory(b->r->err);
 }

@@ -224,6 +224,8 @@ static ggl_status read_parts(steps *m, llm_tokenizer *t, const ggl_gguf *file,
     if (s != GGL_OK)
         return s;
     m->has_decoder = decoder && decoder->kind != JSON_NULL;
+    m->model.of_bytes =
+        llm_steps_have(&m->normalizer, "ByteLevel") || llm_steps_have(&m->cutter, "ByteLevel");
     m->drops_space = llm_steps_drop_space(&m->decoder, m->has_decoder);
     m->spelled = ggl_arena_alloc(&t->arena, (size_t)t->n_vocab, sizeof *m->spelled);
     if (!m->spelled)

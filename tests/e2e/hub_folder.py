@@ -283,12 +283,12 @@ def test_repaired():
         with open(os.path.join(folder, name), "wb") as f:
             f.write(data)
     good = {name: File(data, lfs=False) for name, data in texts.items()}
-    bad = {"tokenizer.json": File(b'{"model":{"type":"WordLevel","vocab":{"[UNK]":0}}}', lfs=False)}
+    bad = {"tokenizer.json": File(b'{"model":{"type":"WordTree","vocab":{"[UNK]":0}}}', lfs=False)}
     ids = ["--ids", "-p", "Once upon"]
     for tool, args, text in (("llm-cli", [], True), ("llm-tokenize", ids, False)):
         name = "org/repaired-" + tool
         repo(name, more={**good, **bad})
-        run("-hf", name, *args, tool=tool, text=text, code=1, has=["WordLevel"])
+        run("-hf", name, *args, tool=tool, text=text, code=1, has=["WordTree"])
         check("tokenizer.json" in in_cache(name), "the file that is refused", in_cache(name))
         repo(name, more=good, lacks=["tokenizer.json"])
         want = run("-m", folder, *args, tool=tool, text=text)[0]
