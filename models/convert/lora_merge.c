@@ -51,6 +51,9 @@ typedef struct merging {
     float *row;            /* [n_threads][in] */
     float *ranks;          /* [n_threads][most_rank] */
     ggl_error *thread_err; /* [n_threads] */
+    /* sums of squares, for llm_lora_keep: of each row, as the sum does not depend on threads, and of the weight */
+    double *row_change, *row_lost;
+    double change2, lost2;
 } merging;
 
 static ggl_status no_memory(ggl_error *err) {
@@ -62,15 +65,17 @@ static ggl_status no_memory(ggl_error *err) {
 typedef struct row_walk {
     merging *j;
     const double *delta; /* of the row */
+    double change, lost; /* sums of squares so far */
 } row_walk;
 
 /* Adds a run of the change to the weight, if it is the weight's. */
 static ggl_status add_run(void *ctx, int64_t row, int64_t first, int64_t n, const recipe_spot *at,
                           ggl_error *err) {
-    const row_walk *w = ctx;
+    row_walk *w = ctx;
     merging *j = w->j;
     const ggl_type_info *type = ggl_type_get(j->weight->type);
     float x[256];
+    double sum[256];
     (void)row;
     if (at->leaf->source != j->weight)
         return GGL_OK;
@@ -78,16 +83,22 @@ static ggl_status add_run(void *ctx, int64_t row, int64_t first, int64_t n, cons
         k = n - i < 256 ? n - i : 256;
         char *to = j->data + (size_t)(at->at + i) * type->size;
         type->to_float(to, x, k);
-        for (int64_t e = 0; e < k; e++)
-            x[e] = (float)((double)x[e] + w->delta[first + i + e] / at->factor);
+        for (int64_t e = 0; e < k; e++) {
+            const double delta = w->delta[first + i + e] / at->factor;
+            w->change += delta * delta;
+            sum[e] = (double)x[e] + delta;
+            x[e] = (float)sum[e];
+        }
         type->from_float(x, to, k);
         type->to_float(to, x, k); /* a finite number can be beyond the type's range */
-        for (int64_t e = 0; e < k; e++)
+        for (int64_t e = 0; e < k; e++) {
+            w->lost += ((double)x[e] - sum[e]) * ((double)x[e] - sum[e]);
             if (!isfinite(x[e]))
                 return ggl_fail(err, GGL_FORMAT,
                                 "a merged weight is NaN or infinite in %s, in %.300s: the adapter, "
                                 "or its scale, does not fit this model",
                                 type->name, j->weight->name.s);
+        }
     }
     return GGL_OK;
 }
@@ -151,7 +162,8 @@ static void merge_row(void *ctx, size_t i, int thread) {
     const int64_t row = j->m * j->t->ne[1] + (int64_t)i;
     double *acc = j->acc + 2 * k * n;
     float *own = j->row + k * n;
-    row_walk w = {j, acc};
+    row_walk w = {.j = j, .delta = acc};
+    j->row_change[i] = j->row_lost[i] = 0;
     if (err->status != GGL_OK || !has_part(j, row))
         return;
     ggl_status s = GGL_OK;
@@ -163,6 +175,8 @@ static void merge_row(void *ctx, size_t i, int thread) {
     s = llm_lora_back_row(&j->back, j->t, row, add_run, &w, err);
     assert(s == err->status); /* at which the caller looks */
     (void)s;
+    j->row_change[i] = w.change;
+    j->row_lost[i] = w.lost;
 }
 
 /* --- tensors ---------------------------------------------------------------------------------- */
@@ -173,7 +187,9 @@ static bool allocate(merging *j) {
     j->row = ggl_calloc(n, in * sizeof *j->row);
     j->ranks = ggl_calloc(n, (size_t)j->most_rank * sizeof *j->ranks);
     j->thread_err = ggl_calloc(n, sizeof *j->thread_err);
-    bool ok = j->acc && j->row && j->ranks && j->thread_err;
+    j->row_change = ggl_calloc((size_t)j->t->ne[1], sizeof *j->row_change);
+    j->row_lost = ggl_calloc((size_t)j->t->ne[1], sizeof *j->row_lost);
+    bool ok = j->acc && j->row && j->ranks && j->thread_err && j->row_change && j->row_lost;
     for (size_t c = 0; c < j->n_change; c++) {
         change *x = &j->change[c];
         x->columns = ggl_calloc((size_t)x->pair.rank, in * sizeof *x->columns);
@@ -183,7 +199,7 @@ static bool allocate(merging *j) {
 }
 
 static void release(merging *j) {
-    void *all[] = {j->acc, j->row, j->ranks, j->thread_err};
+    void *all[] = {j->acc, j->row, j->ranks, j->thread_err, j->row_change, j->row_lost};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         ggl_free(all[i]);
     for (size_t c = 0; c < j->n_change; c++)
@@ -244,6 +260,10 @@ static ggl_status merge_tensor(merging *j, ggl_error *err) {
         for (int k = 0; k < j->n_threads && s == GGL_OK; k++)
             if (j->thread_err[k].status != GGL_OK)
                 s = ggl_pass(err, &j->thread_err[k]);
+        for (int64_t i = 0; i < j->t->ne[1] && s == GGL_OK; i++) {
+            j->change2 += j->row_change[i];
+            j->lost2 += j->row_lost[i];
+        }
     }
     llm_recipe_drop(j->t->recipe);
     release(j);
@@ -257,12 +277,15 @@ static ggl_status merge_weight(merging *j, const llm_converter *c, size_t i, ggl
     if (!j->data)
         return no_memory(err);
     memcpy(j->data, j->weight->data, j->weight->size);
+    j->change2 = j->lost2 = 0;
     ggl_status s = GGL_OK;
     for (size_t k = 0; k < c->conv.n_tensor && s == GGL_OK; k++) {
         j->t = &c->conv.tensor[k];
         if (reads(j->t->recipe, j->weight))
             s = merge_tensor(j, err);
     }
+    if (s == GGL_OK)
+        llm_lora_keep(&j->result->kept, j->weight->name.s, j->change2, j->lost2);
     return s;
 }
 
