@@ -1,7 +1,6 @@
 /* Spans of tensors in the weights of a folder; see lora_back.h. */
 #include "lora_back.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,15 +68,14 @@ void llm_lora_back_fini(lora_back *b) {
     ggl_arena_fini(&b->arena);
 }
 
-ggl_status llm_lora_back_make(const char *out, const char *base, ggl_error *err) {
+ggl_status llm_lora_back_make(llm_new_folder *f, const char *out, const char *base,
+                              ggl_error *err) {
     os_stat of_out, of_base;
-    ggl_os_make_parents(out, false);
-    if (!ggl_os_make_folder(out, false) && !ggl_os_is_folder(out))
-        return ggl_fail(err, GGL_IO, "%s: cannot make this folder: %s", out, strerror(errno));
+    *f = (llm_new_folder){0};
     if (ggl_os_stat(out, &of_out) && ggl_os_stat(base, &of_base) &&
         ggl_os_is_same(&of_out, &of_base))
         return ggl_fail(err, GGL_USAGE, "%s is the model's own folder; give another one", out);
-    return GGL_OK;
+    return llm_new_folder_open(f, out, err);
 }
 
 /* --- the adapter's pairs ---------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 
 #include "convert_impl.h"
 #include "llm/internal/adapter_pairs.h"
+#include "common/new_folder.h"
 #include "llm/internal/lora_folder.h"
 
 typedef struct lora_span {
@@ -64,7 +65,8 @@ GGL_NODISCARD ggl_status llm_lora_back_check_alone(const lora_back *b, const llm
 /* Sets changed[i] for each tensor i of the folder from which a tensor that changes is made. */
 void llm_lora_back_changed(const llm_converter *c, const llm_adapter_use *use, size_t n_use,
                            bool *changed);
-/* Makes the folder `out` if it is not there. GGL_IO: that fails, or it is the folder `base`. */
-GGL_NODISCARD ggl_status llm_lora_back_make(const char *out, const char *base, ggl_error *err);
+/* As llm_new_folder_open. GGL_USAGE: `out` is also the folder `base`. */
+GGL_NODISCARD ggl_status llm_lora_back_make(llm_new_folder *f, const char *out, const char *base,
+                                            ggl_error *err);
 
 #endif

@@ -30,7 +30,7 @@ typedef struct merging {
     lora_back back;
     const llm_adapter_use *use;
     size_t n_use;
-    const char *base, *out;
+    const char *base, *out; /* out: the path while it is written */
     const llm_lora_folder_params *params;
     llm_lora_folder_result *result;
     size_t done, all;  /* bytes */
@@ -500,20 +500,6 @@ static ggl_status check(merging *j, const llm_converter *c, bool *changed, ggl_e
     return s;
 }
 
-/* Makes the folder, which must not have files already. */
-static ggl_status make_folder(const merging *j, ggl_error *err) {
-    char **name = NULL;
-    ggl_status s = llm_lora_back_make(j->out, j->base, err);
-    const int64_t n = s == GGL_OK ? ggl_os_folder_list(j->out, NULL, &name) : 0;
-    if (n > 0)
-        s = ggl_fail(err, GGL_USAGE, "%s is not empty: it has %s; give a new folder", j->out,
-                     name[0]);
-    for (int64_t i = 0; i < n; i++)
-        free(name[i]);
-    free(name);
-    return s;
-}
-
 static ggl_status begin(merging *j, ggl_error *err) {
     for (size_t i = 0; i < j->n_use; i++)
         if (!isfinite(j->use[i].scale))
@@ -547,15 +533,19 @@ ggl_status llm_lora_merge(const llm_adapter_use *use, size_t n_use, const char *
                           const char *out, const llm_lora_folder_params *params,
                           llm_lora_folder_result *result, ggl_error *err) {
     ggl_error own = {0};
-    merging j = {
-        .use = use, .n_use = n_use, .base = base, .out = out, .params = params, .result = result};
+    merging j = {.use = use, .n_use = n_use, .base = base, .params = params, .result = result};
+    llm_new_folder folder = {0};
     err = err ? err : &own;
     *result = (llm_lora_folder_result){0};
     ggl_status s = begin(&j, err);
     if (s == GGL_OK)
-        s = make_folder(&j, err);
+        s = llm_lora_back_make(&folder, out, base, err);
+    j.out = folder.path;
     if (s == GGL_OK)
         s = copy_folder(&j, "", 0, err);
+    if (s == GGL_OK)
+        s = llm_new_folder_commit(&folder, err);
+    llm_new_folder_discard(&folder);
     ggl_free(j.changed);
     ggl_free(j.changed_eye);
     ggl_free(j.change);

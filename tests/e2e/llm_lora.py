@@ -138,8 +138,8 @@ def folders():
     wanted = {"peft_type": "LORA", "r": 2, "lora_alpha": 8, "rank_pattern": {"model.layers.0.mlp.down_proj": 3}, "alpha_pattern": {}, "base_model_name_or_path": "some/llama",
               "task_type": "CAUSAL_LM", "use_dora": False, "fan_in_fan_out": False, "bias": "none", "modules_to_save": None, "target_modules": ["q_proj", "down_proj"]}
     check({k: config[k] if k != "target_modules" else sorted(config[k], reverse=True) for k in wanted} == wanted, f"adapter_config.json: {config}")
-    run(0, "", "llm-lora", "export", "given.gguf", "--base", "llama", "-o", "out/back", "--type", "f16")
-    check({t for t, *_ in numbers("out/back/adapter_model.safetensors").values()} == {"F16"}, "--type f16 writes other types")
+    run(0, "", "llm-lora", "export", "given.gguf", "--base", "llama", "-o", "out/half/", "--type", "f16")
+    check({t for t, *_ in numbers("out/half/adapter_model.safetensors").values()} == {"F16"}, "--type f16 writes other types")
     run(0, "into: 2 of 11 tensors changed", "llm-lora", "merge", "llama", "given.gguf=0.5", "-o", "into")
     again = run(0, "2 files with the weights as they were are left out, such as consolidated.safetensors", "llm-lora", "merge", "llama", "given.gguf:0.5", "-o", "again", "-t", "3")
     check("again" in again and sorted(os.listdir("into")) == sorted(set(os.listdir("llama")) - {"pytorch_model.bin", "consolidated.safetensors"}) and sorted(os.listdir("into/1_Pooling")) == ["config.json", "model.safetensors"],
@@ -174,6 +174,10 @@ def folders():
     os.remove("llama/1_Pooling/circle")
     run(2, "--base MODEL_FOLDER is missing", "llm-lora", "export", "given.gguf", "-o", "x")
     run(2, "-o PEFT_FOLDER is missing", "llm-lora", "export", "given.gguf", "--base", "llama")
+    for out in (["llm-lora", "export", "given.gguf", "--base", "llama", "-o", "out/back"], ["llm-gguf", "extract", "given.gguf", ".", "--npy", "-o", "out/back"]):
+        before = numbers("out/back/adapter_model.safetensors")
+        run(1, "out/back is not empty: it has adapter_config.json; give a new folder, or empty it", *out)
+        check(sorted(os.listdir("out/back")) == ["adapter_config.json", "adapter_model.safetensors"] and numbers("out/back/adapter_model.safetensors") == before, "a refused command changes the folder")
     run(1, "into is not empty: it has ", "llm-lora", "merge", "llama", "given.gguf", "-o", "into")
     run(1, "llama is the model's own folder; give another one", "llm-lora", "merge", "llama", "given.gguf", "-o", "llama")
     run(1, "llama is the model's own folder; give another one", "llm-lora", "export", "given.gguf", "--base", "llama", "-o", "./llama")
@@ -181,6 +185,13 @@ def folders():
     run(2, "--type is for GGUF files; the weights of a folder keep their type", "llm-lora", "merge", "llama", "given.gguf", "-o", "x", "--type", "f32")
     run(1, "the scale of given.gguf must be finite", "llm-lora", "merge", "llama", "given.gguf=1e999", "-o", "x")
     run(1, "a merged weight is NaN or infinite in bf16, in model.layers.0.", "llm-lora", "merge", "llama", "given.gguf=1e39", "-o", "infinite")
+    os.makedirs("there")
+    run(1, "a merged weight is NaN or infinite", "llm-lora", "merge", "llama", "given.gguf=1e39", "-o", "there")
+    check(os.listdir("there") == [], f"a failed merge leaves {os.listdir('there')}")
+    left = [name for name in os.listdir(".") if name in ("infinite", "piped", "circle") or "tmp-" in name]
+    check(not left, f"failed merges leave {left}")
+    run(0, "2 of 11 tensors changed", "llm-lora", "merge", "llama", "given.gguf", "-o", "there")
+    run(0, "2 of 11 tensors changed", "llm-lora", "merge", "llama", "given.gguf", "-o", "there/../beside/")
     for name, shape, words in (("output.weight", (32, 64), "has a pair for output.weight, which is made from no weight of llama"),
                                ("blk.0.attn_q.weight", (32, 48), "the pair of blk.0.attn_q.weight is for a matrix of [32, 48, 1], but that of llama has [32, 32, 1]"),
                                ("blk.7.attn_q.weight", (32, 32), "has a pair for blk.7.attn_q.weight, which is made from no weight of llama")):

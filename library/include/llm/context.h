@@ -262,7 +262,7 @@ typedef struct llm_folder_params {
     llm_kept *kept;
 } llm_folder_params;
 
-/* Writes an adapter's GGUF file as PEFT saves adapters, into the folder `out`: adapter_config.json and adapter_model.safetensors. `folder`
+/* Writes an adapter's GGUF file as PEFT saves adapters, into the folder `out`, which must be empty or not there: adapter_config.json and adapter_model.safetensors. After a failure `out` is as it was. `folder`
  * is the Hugging Face folder of the model, of whose tensors only names and shapes are read. p may be NULL. GGL_UNSUPPORTED: PEFT has no form for a part
  * of it, which the message names; GGL_NOT_FOUND: the folder has no weight for a part; GGL_SHAPE, GGL_FORMAT, GGL_USAGE, GGL_IO, GGL_NOMEM. */
 GGL_API GGL_NODISCARD ggl_status llm_export_adapter(const char *adapter, const char *folder,

@@ -50,7 +50,7 @@ typedef struct llm_lora_folder_result {
     llm_lora_kept kept; /* of a merge */
 } llm_lora_folder_result;
 
-/* Writes adapter_config.json and adapter_model.safetensors into the folder `out`, which is made if it is not there. `base`: the
+/* Writes adapter_config.json and adapter_model.safetensors into the folder `out`, which must be empty or not there: after a failure it is as it was. `base`: the
  * Hugging Face folder of the model, of whose tensors only names and shapes are read. GGL_UNSUPPORTED: PEFT has
  * no form for a pair, which the message names; GGL_NOT_FOUND: the folder has no weight for one; GGL_SHAPE; or as
  * llm_converter_open. */
@@ -59,8 +59,7 @@ GGL_NODISCARD ggl_status llm_lora_export(const llm_adapter *a, const char *base,
                                          llm_lora_folder_result *result, ggl_error *err);
 /* Writes a copy of the Hugging Face folder `base` into the folder `out`, which must be empty or not there: weights that
  * adapters change are computed in double precision and rounded once to the type that they have; other files are copied. Files of weights in
- * other formats are left out. Fails as llm_lora_export, and before anything is written, but with GGL_FORMAT if a
- * changed weight is NaN or infinite; files that were complete stay then. */
+ * other formats are left out. Fails as llm_lora_export; GGL_FORMAT also if a changed weight is NaN or infinite. */
 GGL_NODISCARD ggl_status llm_lora_merge(const llm_adapter_use *use, size_t n_use, const char *base,
                                         const char *out, const llm_lora_folder_params *params,
                                         llm_lora_folder_result *result, ggl_error *err);
