@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/text.h"
 #include "lora_impl.h"
 
 #define MAX_CONFIG ((size_t)1 << 20)
@@ -180,11 +181,7 @@ static ggl_status add_half(llm_lora *l, const st_tensor *t, ggl_error *err) {
             break;
     }
     if (k == sizeof halves / sizeof *halves)
-        return ggl_fail(
-            err, GGL_UNSUPPORTED,
-            "%s: tensor %.300s is not a part of a pair (lora_A, lora_B, lora_magnitude_vector): a "
-            "whole weight, a bias or a norm cannot be part of an adapter",
-            l->file_path, t->name.s);
+        return llm_lora_add_copy(l, t, t->name.s + at, err);
     const char *own =
         ggl_arena_printf(&l->arena, "%.*s.weight", (int)(t->name.n - n - at), t->name.s + at);
     if (!own)
@@ -308,6 +305,8 @@ static ggl_status open_pairs(llm_lora *l, ggl_error *err) {
         st = add_half(l, &l->file->tensor[i], err);
     for (size_t i = 0; i < l->n && st == GGL_OK; i++)
         st = check_pair(l, &l->weight[i], err);
+    if (st == GGL_OK && l->n == 0)
+        st = ggl_fail(err, GGL_FORMAT, "%s has no pairs (lora_A, lora_B)", l->file_path);
     return st == GGL_OK ? make_weights(l, err) : st;
 }
 
@@ -316,15 +315,28 @@ static bool is_of_tokens(const lora_weight *w, uint64_t n_vocab) {
     return w->embedding && (n_vocab == 0 || (uint64_t)w->a->ne[0] == n_vocab);
 }
 
-ggl_status llm_lora_check_model(const llm_lora *l, const json_value *config, bool writes,
-                                ggl_error *err) {
+/* True if the section makes a matrix for the output of some models. */
+static bool has_output(const arch_convert *section) {
+    bool any = false;
+    for (const arch_mapping *m = section->map; m && !any; m = m->next)
+        any = m->kind == MAP_WEIGHT && strcmp(m->name, "output") == 0;
+    return any;
+}
+
+bool llm_lora_is_head(const char *name) {
+    return ggl_ends_with(name, "lm_head.weight");
+}
+
+ggl_status llm_lora_check_model(llm_lora *l, const json_value *config, const arch_convert *section,
+                                bool writes, ggl_error *err) {
     const json_value *tied = llm_json_get_kind(config, "tie_word_embeddings", JSON_BOOL);
     const json_value *vocab = llm_json_get_kind(config, "vocab_size", JSON_NUMBER);
     uint64_t n_vocab = 0;
     bool negative;
     if (vocab && !llm_json_integer(vocab, &n_vocab, &negative))
         n_vocab = 0;
-    for (size_t i = 0; i < l->n && writes; i++)
+    l->tied = writes && tied && tied->flag && has_output(section);
+    for (size_t i = 0; i < l->n && writes && !l->tied; i++)
         if (is_of_tokens(&l->weight[i], n_vocab) && !(tied && !tied->flag))
             return ggl_fail(err, GGL_UNSUPPORTED,
                             "%s: %.300s is the embedding, and config.json does not say that the "
@@ -334,10 +346,8 @@ ggl_status llm_lora_check_model(const llm_lora *l, const json_value *config, boo
     return GGL_OK;
 }
 
-/* Returns the tensor of the model that a weight is, which may have another prefix there; NULL: it has
- * none. */
-static const st_tensor *find_in(const llm_safetensors *model, const arch_convert *section,
-                                const char *name) {
+const st_tensor *llm_lora_find_in(const llm_safetensors *model, const arch_convert *section,
+                                  const char *name) {
     char buf[700];
     const st_tensor *t = llm_safetensors_find(model, name);
     for (const arch_mapping *m = section->map; m && !t; m = m->next)
@@ -359,7 +369,8 @@ static ggl_status match(llm_lora *l, const arch_convert *section, const llm_safe
     if (!(l->pair_of = ggl_calloc(model->n_tensor + 1, sizeof *l->pair_of)))
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     for (size_t i = 0; i < l->n; i++) {
-        const st_tensor *w = &l->weights->tensor[i], *t = find_in(model, section, w->name.s);
+        const st_tensor *w = &l->weights->tensor[i],
+                        *t = llm_lora_find_in(model, section, w->name.s);
         if (t) /* llm_lora_check_used reports others */
             l->pair_of[t - model->tensor] = i + 1;
     }
@@ -395,6 +406,7 @@ void llm_lora_free(llm_lora *l) {
     llm_json_free(l->config);
     ggl_index_fini(&l->by_name);
     ggl_free(l->weight);
+    ggl_free(l->copy);
     ggl_free(l->pair_of);
     ggl_arena_fini(&l->arena);
     ggl_free(l);
