@@ -170,6 +170,19 @@ static const struct {
               {".lora_magnitude_vector", MAGNITUDE, false},
               {".lora_magnitude_vector.weight", MAGNITUDE, false}};
 
+/* Notes a tensor that is no part of a pair (lora_copies.c); name: in the model. */
+static ggl_status add_copy(llm_lora *l, const st_tensor *t, const char *name, ggl_error *err) {
+    static const char base[] = ".base_layer.";
+    const char *at = strstr(name, base);
+    const char *own =
+        at ? ggl_arena_printf(&l->arena, "%.*s.%s", (int)(at - name), name, at + strlen(base))
+           : name;
+    if (!own || !ggl_grow(&l->copy, &l->cap_copy, l->n_copy + 1, sizeof *l->copy))
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    l->copy[l->n_copy++] = (lora_copy){.name = own, .tensor = t, .has_pair = at != NULL};
+    return GGL_OK;
+}
+
 /* Adds a tensor of the folder to its pair. */
 static ggl_status add_half(llm_lora *l, const st_tensor *t, ggl_error *err) {
     static const char prefix[] = "base_model.model.";
@@ -181,7 +194,7 @@ static ggl_status add_half(llm_lora *l, const st_tensor *t, ggl_error *err) {
             break;
     }
     if (k == sizeof halves / sizeof *halves)
-        return llm_lora_add_copy(l, t, t->name.s + at, err);
+        return add_copy(l, t, t->name.s + at, err);
     const char *own =
         ggl_arena_printf(&l->arena, "%.*s.weight", (int)(t->name.n - n - at), t->name.s + at);
     if (!own)

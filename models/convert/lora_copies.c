@@ -7,18 +7,6 @@
 #include "ggl/graph.h"
 #include "lora_impl.h"
 
-ggl_status llm_lora_add_copy(llm_lora *l, const st_tensor *t, const char *name, ggl_error *err) {
-    static const char base[] = ".base_layer.";
-    const char *at = strstr(name, base);
-    const char *own =
-        at ? ggl_arena_printf(&l->arena, "%.*s.%s", (int)(at - name), name, at + strlen(base))
-           : name;
-    if (!own || !ggl_grow(&l->copy, &l->cap_copy, l->n_copy + 1, sizeof *l->copy))
-        return ggl_fail(err, GGL_NOMEM, "out of memory");
-    l->copy[l->n_copy++] = (lora_copy){.name = own, .tensor = t, .has_pair = at != NULL};
-    return GGL_OK;
-}
-
 /* Returns the first number in which they differ; -1: there is none. A copy may be rounded to another type. */
 static int64_t find_difference(const st_tensor *copy, const st_tensor *own, float *x, float *y) {
     enum { PIECE = 256 };

@@ -199,7 +199,7 @@ static ggl_status begin_module(exporting *x, const lora_span *s) {
     if (!ggl_grow(&x->module, &x->cap, x->n + 1, sizeof *x->module))
         return no_memory(x);
     module *m = &x->module[x->n++];
-    m->turned = s->turned && llm_lora_back_is_turned(x->c, s->leaf->source);
+    m->turned = s->turned && llm_lora_back_is_turned(&x->back, x->c, s->leaf->source);
     m->embedding = s->t->by_rows;
     m->n_in = s->leaf->ne[m->turned];
     m->n_out = s->leaf->ne[!m->turned];

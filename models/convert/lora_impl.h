@@ -55,8 +55,6 @@ const st_tensor *llm_lora_find_in(const llm_safetensors *model, const arch_conve
                                   const char *name);
 /* True for the name of the matrix of a model's output, as transformers names it in memory. */
 bool llm_lora_is_head(const char *name);
-/* Notes a tensor that is no part of a pair; name: in the model. */
-ggl_status llm_lora_add_copy(llm_lora *l, const st_tensor *t, const char *name, ggl_error *err);
 
 /* The key adapter.lora.alpha: the scale of a pair is this divided by its rank. */
 double llm_lora_alpha(const llm_lora *l);

@@ -279,10 +279,11 @@ static ggl_status merge_weight(merging *j, const llm_converter *c, size_t i, ggl
     memcpy(j->data, j->weight->data, j->weight->size);
     j->change2 = j->lost2 = 0;
     ggl_status s = GGL_OK;
-    for (size_t k = 0; k < c->conv.n_tensor && s == GGL_OK; k++) {
-        j->t = &c->conv.tensor[k];
-        if (reads(j->t->recipe, j->weight))
-            s = merge_tensor(j, err);
+    size_t n;
+    const size_t *reader = llm_lora_back_readers(&j->back, c, j->weight, &n);
+    for (size_t k = 0; k < n && s == GGL_OK; k++) {
+        j->t = &c->conv.tensor[reader[k]];
+        s = merge_tensor(j, err);
     }
     if (s == GGL_OK)
         llm_lora_keep(&j->result->kept, j->weight->name.s, j->change2, j->lost2);

@@ -339,6 +339,10 @@ static converted_tensor half(taking *t, const char *end, recipe *r) {
     return x;
 }
 
+static bool is_embedding(const converted_tensor *t) {
+    return strcmp(t->name, "token_embd.weight") == 0;
+}
+
 /* Puts the parts of w's pair into to[0..3), and their number into *n. False: reported. */
 static bool put_parts(taking *t, const converted_tensor *w, parts *p, converted_tensor *to,
                       size_t *n) {
@@ -365,7 +369,7 @@ static bool take_apart(taking *t, const converted_tensor *w, converted_tensor *t
         return refuse(t, "it is not a matrix");
     if (!take(t, w->recipe, &p))
         return false;
-    if (strcmp(w->name, "token_embd.weight") == 0) { /* both the other way round */
+    if (is_embedding(w)) { /* both the other way round */
         recipe *columns = transposed(t, p.columns);
         if (!columns)
             return false;
@@ -428,12 +432,12 @@ static bool add_ranks(taking *t, parts *p, parts *q) {
     return p->columns && p->rows;
 }
 
-/* With PEFT, the output of a model that makes it of the embedding has the change of its own pair alone. Here it has that of the embedding's, too, which
- * the pair of output.weight therefore takes away again. Puts that, if one is needed, as take_apart. */
-static bool take_output(taking *t, const converted_tensor *embedding, converted_tensor *to,
-                        size_t *n) {
+/* With PEFT, the output of a model that makes it of the embedding has the change of its own pair alone. Here, unless the model's file has a tensor for it (`made`), it has that of
+ * the embedding's, too, which the pair of output.weight therefore takes away again. Puts that, if one is needed, as take_apart. */
+static bool take_output(taking *t, const converted_tensor *embedding, bool made,
+                        converted_tensor *to, size_t *n) {
     lora_weight *head = find_head(t->l);
-    const bool both = has_pair(t->l, embedding->recipe);
+    const bool both = !made && has_pair(t->l, embedding->recipe);
     parts p, away = {0};
     *n = 0;
     t->name = "output.weight";
@@ -452,6 +456,18 @@ static const st_tensor *first_source(const recipe *r) {
     while (!r->source && r->n_part > 0)
         r = r->part[0];
     return r->source;
+}
+
+/* Returns the tensor of which a tied model makes its output: output.weight, or the embedding, whose source becomes l->embedding. NULL: none is made here. */
+static const converted_tensor *find_output(llm_lora *l, const arch_conversion *c) {
+    const converted_tensor *found[2] = {0};
+    for (size_t i = 0; i < c->n_tensor; i++)
+        for (int k = 0; k < 2; k++)
+            if (strcmp(c->tensor[i].name, k ? "output.weight" : "token_embd.weight") == 0)
+                found[k] = &c->tensor[i];
+    if (found[0])
+        l->embedding = first_source(found[0]->recipe);
+    return found[1] && first_source(found[1]->recipe) == l->embedding ? found[1] : found[0];
 }
 
 /* Notes from which weights with pairs the model is made. */
@@ -515,15 +531,16 @@ ggl_status llm_lora_take_apart(llm_lora *l, arch_conversion *c, ggl_error *err) 
     if (!all)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     size_t n = 0, more = 0;
+    const converted_tensor *output = NULL;
+    if (l->tied)
+        output = find_output(l, c);
     for (size_t i = 0; i < c->n_tensor && t.status == GGL_OK; i++)
-        if (has_pair(l, c->tensor[i].recipe) && take_apart(&t, &c->tensor[i], &all[n], &more))
+        if ((&c->tensor[i] != output || is_embedding(output)) && has_pair(l, c->tensor[i].recipe) &&
+            take_apart(&t, &c->tensor[i], &all[n], &more))
             n += more;
-    for (size_t i = 0; i < c->n_tensor && l->tied && t.status == GGL_OK; i++)
-        if (strcmp(c->tensor[i].name, "token_embd.weight") == 0) {
-            l->embedding = first_source(c->tensor[i].recipe);
-            if (take_output(&t, &c->tensor[i], &all[n], &more))
-                n += more;
-        }
+    if (t.status == GGL_OK && output &&
+        take_output(&t, output, !is_embedding(output), &all[n], &more))
+        n += more;
     if (t.status != GGL_OK) {
         ggl_free(all);
         return t.status;

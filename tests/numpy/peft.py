@@ -159,7 +159,7 @@ def choose(a, class_name, stored, base, random, conv1d):
 
 def table_of(config, stored):
     """The embedding of tokens."""
-    return next((k for k in stored if k.endswith(EMBEDDING[:6]) and len(stored[k]) == config.get("vocab_size")), None)
+    return next((k for k in stored if k.endswith(EMBEDDING[:7]) and len(stored[k]) == config.get("vocab_size")), None)
 
 
 def untied(a, config, stored, adapter, base, peft):
@@ -182,7 +182,8 @@ def merge(config, stored, added):
     merged = {k: x + added[k] if k in added else x for k, x in stored.items()}
     table = table_of(config, stored)
     if config.get("tie_word_embeddings") and (table in added or "lm_head.weight" in added):
-        return {**config, "tie_word_embeddings": False}, {**merged, "lm_head.weight": stored[table] + added.get("lm_head.weight", 0)}
+        scale = config["d_model"] ** -0.5 if "relative_attention_num_buckets" in config else 1  # T5's, if tied
+        return {**config, "tie_word_embeddings": False}, {**merged, "lm_head.weight": scale * (stored[table] + added.get("lm_head.weight", 0))}
     return config, merged
 
 
