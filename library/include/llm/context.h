@@ -67,7 +67,7 @@ typedef struct llm_open_params {
      * does not fit into memory. At most 2^30. */
     int64_t n_ctx;
     int64_t n_ubatch; /* most tokens computed at once; 0: 512 */
-    /* Most jobs that llm_generate_jobs computes at once. The KV cache is that many times as large; 0: 1. At most 256. */
+    /* Most jobs that llm_generate_jobs computes at once. The KV cache is that many times as large; 0: 1, or 5 of a model that writes down speech (llm_transcribe). At most 256. */
     int64_t n_parallel;
     /* Types of the keys and values in the KV cache: "f16", "bf16", "f32", "q8_0" or "q4_0"; NULL: "f16". */
     const char *cache_type_k, *cache_type_v;
