@@ -296,6 +296,8 @@ class Opening(unittest.TestCase):
             write_adapter(adapter)
             write_model_folder(base)
             export_adapter(adapter, base, os.path.join(folder, "peft"), type="f16", base_name="some/model")
+            with self.assertRaisesRegex(Error, "peft is an adapter of PEFT; this makes a GGUF file of it: llm-lora convert '.*peft' --base MODEL_FOLDER -o 'peft.gguf'"):
+                Model("builtin:stories", adapters=[os.path.join(folder, "peft")])
             with open(os.path.join(folder, "peft", "adapter_config.json"), encoding="utf-8") as file:
                 config = json.load(file)
             self.assertEqual((config["r"], config["base_model_name_or_path"], config["target_modules"]), (2, "some/model", ["model.layers.1.self_attn.q_proj"]))
