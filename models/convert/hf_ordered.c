@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ggl/internal/steps.h"
 #include "ggl/internal/text.h"
 #include "hf_tokenizer_impl.h"
 #include "text/byte_spelling.h"
@@ -31,6 +32,7 @@ typedef struct merging {
 
 /* Returns the token of these bytes, if it is before the one that is taken apart; else n. */
 static int64_t earlier(const merging *m, size_t from, size_t to) {
+    GGL_STEPS(to - from);
     const size_t id =
         ggl_index_find(&m->by_bytes, m->token, (ggl_str){m->whole.s + from, to - from});
     return id != SIZE_MAX && (int64_t)id < m->id ? (int64_t)id : m->n;
@@ -49,7 +51,7 @@ static void look_up(merging *m, size_t from) {
     if (x.token == m->n)
         return;
     size_t i = m->n_joints++;
-    for (; i > 0 && is_first(&x, &m->joints[(i - 1) / 2]); i = (i - 1) / 2)
+    for (; i > 0 && is_first(&x, &m->joints[(i - 1) / 2]); i = (i - 1) / 2, GGL_STEPS(1))
         m->joints[i] = m->joints[(i - 1) / 2];
     m->joints[i] = x;
 }
@@ -62,6 +64,7 @@ static joint take_first(merging *m) {
         if (!is_first(&m->joints[k], &x))
             break;
         m->joints[i] = m->joints[k];
+        GGL_STEPS(1);
     }
     m->joints[i] = x;
     return top;
@@ -91,6 +94,7 @@ static bool take_apart(merging *m, int64_t id) {
     for (size_t k = 0; k < m->whole.n; k++)
         look_up(m, k);
     while (m->n_joints > 0 && m->n_parts > 2) {
+        GGL_STEPS(1);
         const joint x = take_first(m);
         const size_t mid = m->end[x.from];
         if (mid > 0 && mid < x.to && m->end[mid] == x.to)

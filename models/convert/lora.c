@@ -51,15 +51,17 @@ static const char *const known[] = {"peft_type",
                                     "target_modules",
                                     "task_type"};
 
+#define MERGE "; " LORA_MERGE_INSTEAD
+
 /* Values that change what is computed in a way that pairs cannot express. */
 static const struct {
     const char *name, *why;
 } refused[] = {
-    {"modules_to_save", "the adapter replaces whole weights of these modules"},
-    {"bias", "the adapter changes biases"},
-    {"lora_bias", "lora_B has a bias"},
-    {"target_parameters", "the adapter changes parameters of joined experts"},
-    {"trainable_token_indices", "the adapter replaces rows of the embedding"},
+    {"modules_to_save", "the adapter replaces whole weights of these modules" MERGE},
+    {"bias", "the adapter changes biases" MERGE},
+    {"lora_bias", "lora_B has a bias" MERGE},
+    {"target_parameters", "the adapter changes parameters of joined experts" MERGE},
+    {"trainable_token_indices", "the adapter replaces rows of the embedding" MERGE},
     {"layer_replication", "the adapter is for a model with repeated layers"},
     {"alora_invocation_tokens", "the adapter works only after certain tokens (activated LoRA)"},
     {"use_qalora", "QALoRA averages groups of the inputs"},

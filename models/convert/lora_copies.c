@@ -35,9 +35,7 @@ static bool is_plain(const st_tensor *t) {
            ggl_type_get(t->type)->from_float && ggl_type_get(t->type)->size <= 8;
 }
 
-#define INSTEAD                                                                                    \
-    "an adapter in GGUF cannot have whole weights; merge it with PEFT (merge_and_unload), and "    \
-    "convert the result as a model"
+#define INSTEAD "an adapter in GGUF cannot have whole weights; " LORA_MERGE_INSTEAD
 
 static ggl_status compare(const llm_lora *l, const lora_copy *c, const st_tensor *own,
                           const char *folder, ggl_error *err) {

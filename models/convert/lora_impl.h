@@ -50,6 +50,10 @@ struct llm_lora {
 /* Adds the task's pairs, which are among the model's tensors. */
 ggl_status llm_lora_find_tasks(llm_lora *l, const llm_safetensors *model, ggl_error *err);
 
+/* What to do with an adapter that is more than pairs. */
+#define LORA_MERGE_INSTEAD                                                                         \
+    "merge it with PEFT (merge_and_unload), and convert the result as a model"
+
 /* Returns the tensor of the model that a weight is, which may have another prefix there; NULL: it has none. */
 const st_tensor *llm_lora_find_in(const llm_safetensors *model, const arch_convert *section,
                                   const char *name);

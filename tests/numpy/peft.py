@@ -413,8 +413,8 @@ def refused(a):
     expect("2 dimensions", lambda adapter: adapter.tensors.update({n: x[:, None] for n, x in adapter.tensors.items() if "lora_magnitude" in n}), use_dora=True)
     expect("embed_tokens is an embedding", lambda adapter: (put("model.embed_tokens.lora_embedding_A", (3, 8))(adapter), put("model.embed_tokens.lora_embedding_B", (4, 3))(adapter),
                                                             put("model.embed_tokens.lora_magnitude_vector", (4,))(adapter)), use_dora=True)
-    expect("modules_to_save|lm_head", modules_to_save=["lm_head"])
-    expect("trainable_token_indices|rows of the embedding", trainable_token_indices=[3, 4])
+    expect("modules_to_save|lm_head|merge_and_unload", modules_to_save=["lm_head"])
+    expect("trainable_token_indices|rows of the embedding; merge it with PEFT", trainable_token_indices=[3, 4])
     expect("bias|lora_only", bias="lora_only")
     expect("lora_bias", lora_bias=True)
     expect("target_parameters", target_parameters=["experts.up"])
