@@ -1,4 +1,5 @@
 /* Takes adapters back to the Hugging Face folders of their models. */
+#include <stdio.h>
 #include <string.h>
 
 #include "context.h"
@@ -23,7 +24,8 @@ static ggl_status read_type(const char *name, llm_convert_type *type, ggl_error 
 }
 
 /* Reads the caller's struct. On success the caller closes to->backend. */
-static ggl_status begin(llm_lora_folder_params *to, const llm_folder_params *p, ggl_error *err) {
+static ggl_status begin(llm_lora_folder_params *to, llm_kept **kept, const llm_folder_params *p,
+                        ggl_error *err) {
     llm_folder_params own = {.size = sizeof own};
     const ggl_backend_params bp = {.size = sizeof bp, .n_threads = 1, .n_threads_batch = 1};
     ggl_status s = GGL_READ_PARAMS(llm_folder_params, &own, p, err);
@@ -37,17 +39,27 @@ static ggl_status begin(llm_lora_folder_params *to, const llm_folder_params *p, 
         s = ggl_fail(err, GGL_USAGE, "n_threads must be from 0 to 512, but is %lld",
                      (long long)own.n_threads);
     to->n_threads = (int)own.n_threads;
+    *kept = own.kept;
     return s == GGL_OK ? ggl_backend_open(&to->backend, "reference", &bp, err) : s;
+}
+
+static void tell_kept(llm_kept *to, const llm_lora_kept *k) {
+    *to = (llm_kept){.share = llm_lora_share(k->change, k->lost), .least = 1};
+    if (k->change == 0)
+        return;
+    to->least = k->least;
+    snprintf(to->weight, sizeof to->weight, "%s", k->weight);
 }
 
 ggl_status llm_export_adapter(const char *adapter, const char *folder, const char *out,
                               const llm_folder_params *p, ggl_error *err) {
     llm_lora_folder_params own;
     llm_lora_folder_result r;
+    llm_kept *none;
     llm_adapter *a = NULL;
     if (!adapter || !folder || !out)
         return ggl_fail(err, GGL_USAGE, "adapter, folder and out must not be NULL");
-    ggl_status s = begin(&own, p, err);
+    ggl_status s = begin(&own, &none, p, err);
     if (s != GGL_OK)
         return s;
     s = llm_adapter_open(&a, adapter, NULL, err);
@@ -62,9 +74,10 @@ ggl_status llm_merge_adapters(const llm_lora *adapter, size_t n, const char *fol
                               const char *out, const llm_folder_params *p, ggl_error *err) {
     llm_lora_folder_params own;
     llm_lora_folder_result r;
+    llm_kept *kept;
     if (n == 0 || !adapter || !folder || !out)
         return ggl_fail(err, GGL_USAGE, "an adapter, folder and out are needed");
-    ggl_status s = begin(&own, p, err);
+    ggl_status s = begin(&own, &kept, p, err);
     if (s != GGL_OK)
         return s;
     llm_adapter **opened = ggl_calloc(n, sizeof *opened);
@@ -78,6 +91,8 @@ ggl_status llm_merge_adapters(const llm_lora *adapter, size_t n, const char *fol
     }
     if (s == GGL_OK)
         s = llm_lora_merge(use, n, folder, out, &own, &r, err);
+    if (s == GGL_OK && kept)
+        tell_kept(kept, &r.kept);
     for (size_t i = 0; i < n && opened; i++)
         llm_adapter_free(opened[i]);
     ggl_free(opened);

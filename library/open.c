@@ -33,6 +33,7 @@ static ggl_status open_with(llm_context *c, llm_opening *o, llm_opened until, gg
     o->copies = true;
     o->session = llm_session_default();
     o->session.n_slots = p->n_parallel > 1 ? p->n_parallel : 1;
+    o->chooses_slots = p->n_parallel <= 0;
     o->session.n_rows = o->session.n_slots > ROWS ? o->session.n_slots : ROWS;
     if (!p->mmproj)
         o->params.mmproj = llm_builtin_eye(o->path);

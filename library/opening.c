@@ -273,6 +273,11 @@ static ggl_status choose_outputs(llm_context *c, const llm_open_parts *o, ggl_er
     /* vectors and scores are compared with others', and short texts need little room: nothing is rounded unless asked for */
     const llm_arch *arch = llm_model_arch(c->model);
     const bool hears = llm_arch_reads_text(arch) && llm_arch_reads_rows(arch); /* long inputs */
+    if (hears) {
+        sp->n_inputs = 1; /* which all slots hear */
+        if (o->how->chooses_slots)
+            sp->n_slots = LLM_SPEECH_TEXTS;
+    }
     if (!sp->types_given && (sp->only || (llm_arch_reads_text(arch) && !hears)))
         sp->type_k = sp->type_v = GGL_F32;
     if (llm_arch_reads_text(llm_model_arch(c->model)) && !(sees_all && sp->embeddings)) {

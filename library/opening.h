@@ -34,7 +34,11 @@ typedef enum llm_open_param {
     LLM_N_OPEN_PARAMS
 } llm_open_param;
 
-enum { LLM_OPEN_TYPED = 32 }; /* bytes of a spelling */
+enum {
+    LLM_OPEN_TYPED = 32, /* bytes of a spelling */
+    LLM_SPEECH_TEXTS =
+        5 /* that are tried at once for a window of sound, unless more are asked for */
+};
 
 /* Everything that can be said about opening a model. All pointers are borrowed until the last step is taken. */
 typedef struct llm_opening {
@@ -71,6 +75,8 @@ typedef struct llm_opening {
     bool copies;
     /* What the caller needs of the session; params say the rest, and n_parallel is not read. size 0: what llm_open needs. n_rows is a minimum. */
     llm_session_params session;
+    bool
+        chooses_slots; /* of a model that writes down speech: session.n_slots becomes LLM_SPEECH_TEXTS */
     bool n_ctx_is_most; /* as much of params.n_ctx as fits */
     /* Slots besides session.n_slots, for sequences that have ended; -1: as many as are cheap */
     int64_t n_kept_slots;

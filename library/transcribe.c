@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "hearing.h"
+#include "opening.h"
+#include "voice.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/os_clock.h"
@@ -17,7 +19,7 @@
 #include "speech/speech_words.h"
 #include "speech/word_split.h"
 
-enum { FIRST_TIME = 1000 / SPEECH_MS_PER_TOKEN, DEFAULT_TEXTS = 5 };
+enum { FIRST_TIME = 1000 / SPEECH_MS_PER_TOKEN };
 
 /* Bytes that grow. */
 typedef struct bytes {
@@ -100,13 +102,27 @@ static ggl_status read_params(transcriber *t, const llm_transcribe_params *param
         return ggl_fail(err, GGL_USAGE,
                         "offset and duration must be 0 to 1e8 seconds, but are %g and %g",
                         p->offset, p->duration);
-    if (p->n_beams < 0 || p->n_best < 0)
+    if (p->n_beams < 0 || p->n_best < 0 || p->n_beams > SPEECH_MOST_TEXTS ||
+        p->n_best > SPEECH_MOST_TEXTS)
         return ggl_fail(err, GGL_USAGE,
-                        "n_beams and n_best must be 0 or more, but are %" PRId32 " and %" PRId32,
-                        p->n_beams, p->n_best);
-    p->n_beams = p->n_beams == 0 ? DEFAULT_TEXTS : p->n_beams;
-    p->n_best = p->n_best == 0 ? DEFAULT_TEXTS : p->n_best;
-    return GGL_OK;
+                        "n_beams and n_best must be 0 to %d, but are %" PRId32 " and %" PRId32,
+                        SPEECH_MOST_TEXTS, p->n_beams, p->n_best);
+    return p->vad_model ? GGL_OK : llm_voice_check_unused(p, err);
+}
+
+/* Refuses more texts at once than the context has sequences for, if they will be needed. */
+static ggl_status check_texts(const transcriber *t, ggl_error *err) {
+    const llm_transcribe_params *p = &t->p;
+    const int64_t n_slots = llm_session_n_slots(t->c->session);
+    const bool draws = p->temperature > 0 || p->temperature_step > 0;
+    const bool has_beams = p->temperature > 0 || p->n_beams <= n_slots;
+    if (has_beams && (!draws || p->n_best <= n_slots))
+        return GGL_OK;
+    return ggl_fail(err, GGL_USAGE,
+                    "%" PRId32 " %s need as many sequences (llm_open_params.n_parallel), but the "
+                    "context was opened with %" PRId64 "; ask for no more, or for none (0)",
+                    has_beams ? p->n_best : p->n_beams,
+                    has_beams ? "drawn texts (n_best)" : "beams (n_beams)", n_slots);
 }
 
 /* How many tokens tell the model what to do: where to begin and, if it knows several languages, which one and the task; and no times. */
@@ -128,6 +144,9 @@ static ggl_status open_decoder(transcriber *t, ggl_error *err) {
                         "%s: the context has %" PRId64 " tokens, too few: %" PRId64
                         " tell the model what to do, and at least one is written",
                         ggl_gguf_name(llm_model_file(t->c->model)), n_ctx, n_orders(t));
+    const ggl_status st = check_texts(t, err);
+    if (st != GGL_OK)
+        return st;
     if (!(t->prompt = ggl_calloc((size_t)n_ctx, sizeof *t->prompt)))
         return no_memory(err);
     return llm_speech_decoder_new(&t->decoder, t->c->session, err);
@@ -467,8 +486,8 @@ static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
     const speech_decoding d = {.rules = {&t->tokens, !p->no_times, FIRST_TIME},
                                .temperature = (double)p->temperature,
                                .step = (double)p->temperature_step,
-                               .n_best = p->n_best,
-                               .n_beams = p->n_beams,
+                               .n_best = p->n_best > 0 ? p->n_best : LLM_SPEECH_TEXTS,
+                               .n_beams = p->n_beams > 0 ? p->n_beams : LLM_SPEECH_TEXTS,
                                .least = (double)p->least_logprob,
                                .most_ratio = p->most_ratio > 0 ? (double)p->most_ratio : NAN,
                                .least_entropy = (double)p->least_entropy,

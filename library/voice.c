@@ -183,21 +183,49 @@ ggl_status llm_voice_hear(llm_voice *v, voice_probabilities *to, const float *sa
     return st;
 }
 
+/* The numbers of params that say how speech is found, and what they may be. */
+static const struct {
+    const char *name;
+    double least, most;
+} number[] = {{"vad_threshold", 0, 1},
+              {"vad_min_speech_duration_ms", 0, 1e9},
+              {"vad_min_silence_duration_ms", 0, 1e9},
+              {"vad_max_speech_duration_s", 0, INFINITY},
+              {"vad_speech_pad_ms", 0, 1e9},
+              {"vad_samples_overlap", 0, 1e6}};
+
+enum { N_NUMBERS = sizeof number / sizeof *number };
+
+static void read_numbers(double value[N_NUMBERS], const llm_transcribe_params *p) {
+    const double all[N_NUMBERS] = {
+        (double)p->vad_threshold,       p->vad_min_speech_duration_ms,
+        p->vad_min_silence_duration_ms, (double)p->vad_max_speech_duration_s,
+        p->vad_speech_pad_ms,           (double)p->vad_samples_overlap};
+    memcpy(value, all, sizeof all);
+}
+
+ggl_status llm_voice_check_unused(const llm_transcribe_params *p, ggl_error *err) {
+    const llm_transcribe_params plain = llm_transcribe_default();
+    double value[N_NUMBERS], by_default[N_NUMBERS];
+    read_numbers(value, p);
+    read_numbers(by_default, &plain);
+    for (size_t k = 0; k < N_NUMBERS; k++)
+        if (value[k] != by_default[k])
+            return ggl_fail(err, GGL_USAGE,
+                            "%s is %g, but there is no model that finds speech (vad_model), for "
+                            "which it is; its default is %g",
+                            number[k].name, value[k], by_default[k]);
+    return GGL_OK;
+}
+
 ggl_status llm_voice_rules(voice_rules *out, const llm_voice *v, const llm_transcribe_params *p,
                            ggl_error *err) {
-    const struct {
-        const char *name;
-        double value, least, most;
-    } all[] = {{"vad_threshold", (double)p->vad_threshold, 0, 1},
-               {"vad_min_speech_duration_ms", p->vad_min_speech_duration_ms, 0, 1e9},
-               {"vad_min_silence_duration_ms", p->vad_min_silence_duration_ms, 0, 1e9},
-               {"vad_max_speech_duration_s", (double)p->vad_max_speech_duration_s, 0, INFINITY},
-               {"vad_speech_pad_ms", p->vad_speech_pad_ms, 0, 1e9},
-               {"vad_samples_overlap", (double)p->vad_samples_overlap, 0, 1e6}};
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-        if (!(all[k].value >= all[k].least && all[k].value <= all[k].most))
-            return ggl_fail(err, GGL_USAGE, "%s must be %g to %g, but is %g", all[k].name,
-                            all[k].least, all[k].most, all[k].value);
+    double value[N_NUMBERS];
+    read_numbers(value, p);
+    for (size_t k = 0; k < N_NUMBERS; k++)
+        if (!(value[k] >= number[k].least && value[k] <= number[k].most))
+            return ggl_fail(err, GGL_USAGE, "%s must be %g to %g, but is %g", number[k].name,
+                            number[k].least, number[k].most, value[k]);
     const double rate = (double)v->rate;
     const double most = (double)p->vad_max_speech_duration_s;
     *out = (voice_rules){.threshold = (double)p->vad_threshold,

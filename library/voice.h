@@ -31,5 +31,7 @@ GGL_NODISCARD ggl_status llm_voice_hear(llm_voice *v, voice_probabilities *to, c
 /* How spans are found, of params. GGL_USAGE: a number is not what is allowed. */
 GGL_NODISCARD ggl_status llm_voice_rules(voice_rules *out, const llm_voice *v,
                                          const llm_transcribe_params *p, ggl_error *err);
+/* Refuses numbers of params that are not the defaults, for a caller that has no such model. GGL_USAGE. */
+GGL_NODISCARD ggl_status llm_voice_check_unused(const llm_transcribe_params *p, ggl_error *err);
 
 #endif

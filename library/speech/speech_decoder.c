@@ -9,7 +9,7 @@
 #include "ggl/internal/math.h"
 #include "speech_ratio.h"
 
-enum { MOST_TEXTS = 64, ENTROPY_TOKENS = 32 };
+enum { ENTROPY_TOKENS = 32 };
 
 /* A text that is being written, in a slot of its own. */
 typedef struct written {
@@ -32,13 +32,13 @@ struct speech_decoder {
     int32_t n_vocab;
     bool *want;  /* [n_ctx]: of a prompt */
     size_t most; /* tokens of a text: half of the context, as published */
-    written text[MOST_TEXTS], next[MOST_TEXTS];
+    written text[SPEECH_MOST_TEXTS], next[SPEECH_MOST_TEXTS];
     int n_texts; /* that are being written */
-    written done[MOST_TEXTS];
+    written done[SPEECH_MOST_TEXTS];
     int n_done;
     float *logits; /* [n_vocab]: of one text, changed by the rules */
     float *share;  /* [n_vocab]: of the probabilities, for draw */
-    step_of found[2 * MOST_TEXTS + 2];
+    step_of found[2 * SPEECH_MOST_TEXTS + 2];
     int n_found, most_found;
     uint64_t random;
     /* the trial under way */
@@ -64,7 +64,7 @@ ggl_status llm_speech_decoder_new(speech_decoder **out, llm_session *s, ggl_erro
     bool ok = d->logits && d->share && d->want;
     written *const all[] = {d->text, d->next, d->done};
     for (int k = 0; k < 3; k++)
-        for (int i = 0; i < MOST_TEXTS && i < llm_session_n_slots(s) && ok; i++) {
+        for (int i = 0; i < SPEECH_MOST_TEXTS && i < llm_session_n_slots(s) && ok; i++) {
             all[k][i].id = ggl_calloc(d->most + 1, sizeof *all[k][i].id);
             ok = all[k][i].id;
         }
@@ -76,7 +76,7 @@ void llm_speech_decoder_free(speech_decoder *d) {
         return;
     written *const all[] = {d->text, d->next, d->done};
     for (int k = 0; k < 3; k++)
-        for (int i = 0; i < MOST_TEXTS; i++)
+        for (int i = 0; i < SPEECH_MOST_TEXTS; i++)
             ggl_free(all[k][i].id);
     ggl_free(d->logits);
     ggl_free(d->share);
@@ -221,7 +221,7 @@ static void finish(speech_decoder *d, const written *x, double sum, bool has_end
 
 /* Gives each new text a slot: the first child of a text stays in its slot, others get a copy in a slot that is free. */
 static ggl_status give_slots(speech_decoder *d, const int *parent, int n, ggl_error *err) {
-    bool is_taken[MOST_TEXTS] = {false}, stays[MOST_TEXTS] = {false};
+    bool is_taken[SPEECH_MOST_TEXTS] = {false}, stays[SPEECH_MOST_TEXTS] = {false};
     ggl_status st = GGL_OK;
     for (int k = 0; k < n; k++) {
         const int slot = d->text[parent[k]].slot;
@@ -245,7 +245,7 @@ static ggl_status give_slots(speech_decoder *d, const int *parent, int n, ggl_er
 /* Chooses the next texts of the steps that were found. n: how many are written side by side. */
 static ggl_status choose(speech_decoder *d, int n, ggl_error *err) {
     const int32_t end = d->p->rules.tokens->end;
-    int parent[MOST_TEXTS], n_next = 0;
+    int parent[SPEECH_MOST_TEXTS], n_next = 0;
     for (int k = 0; k < d->n_found && n_next < n; k++) {
         const step_of *x = &d->found[k];
         const written *from = &d->text[x->text];
@@ -271,8 +271,8 @@ static ggl_status choose(speech_decoder *d, int n, ggl_error *err) {
 
 /* Runs the last tokens of all texts. */
 static ggl_status run(speech_decoder *d, ggl_error *err) {
-    int32_t token[MOST_TEXTS], slot[MOST_TEXTS];
-    bool want[MOST_TEXTS];
+    int32_t token[SPEECH_MOST_TEXTS], slot[SPEECH_MOST_TEXTS];
+    bool want[SPEECH_MOST_TEXTS];
     for (int k = 0; k < d->n_texts; k++) {
         token[k] = d->text[k].id[d->text[k].n - 1];
         slot[k] = d->text[k].slot;
@@ -293,7 +293,7 @@ static ggl_status write_texts(speech_decoder *d, int n, ggl_error *err) {
     const speech_decoding *p = d->p;
     const int64_t n_ctx = llm_session_n_ctx(d->s);
     ggl_status st = GGL_OK;
-    d->most_found = d->temperature > 0 ? MOST_TEXTS : n > 1 ? n + n : 1;
+    d->most_found = d->temperature > 0 ? SPEECH_MOST_TEXTS : n > 1 ? n + n : 1;
     /* all begin after the same logits; beams begin with different tokens */
     llm_speech_rules_apply(&p->rules, NULL, 0, d->logits);
     d->n_found = 0;
@@ -368,7 +368,7 @@ static int fewer(int64_t a, int64_t b) {
 ggl_status llm_speech_decode(speech_decoder *d, const speech_decoding *p, const int32_t *prompt,
                              size_t n, size_t at_start, speech_text *out, ggl_error *err) {
     const int64_t n_slots = llm_session_n_slots(d->s);
-    const int room = fewer(MOST_TEXTS, n_slots);
+    const int room = fewer(SPEECH_MOST_TEXTS, n_slots);
     ggl_status st = GGL_OK;
     d->p = p;
     d->at_start = (int64_t)at_start;

@@ -6,11 +6,13 @@
 #include "llm/internal/session.h"
 #include "speech_rules.h"
 
+enum { SPEECH_MOST_TEXTS = 64 }; /* at once */
+
 typedef struct speech_decoding {
     speech_rules rules;
     double temperature, step; /* the first one, and what is added for each further trial, up to 1 */
-    int n_best;               /* texts that are drawn at a temperature above 0 */
-    int n_beams;              /* at temperature 0; 1: greedy */
+    int n_best;  /* texts that are drawn at a temperature above 0, as far as there are slots */
+    int n_beams; /* at temperature 0; 1: greedy */
     /* A text is not good enough if the mean of its log-probabilities, with that of its end, is below `least`, or if it repeats itself: its ratio
      * is above most_ratio, or its last 32 tokens have an entropy below least_entropy. NAN: any is good enough. */
     double least, most_ratio, least_entropy;

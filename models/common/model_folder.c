@@ -7,6 +7,7 @@
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/text.h"
 #include "model_name.h"
+#include "peft_folder.h"
 #include "split_name.h"
 
 enum { MOST_NAME = 256 }; /* bytes of a file's name, and its end */
@@ -102,6 +103,9 @@ static ggl_status refuse(const char *folder, const gguf_files *f, ggl_error *err
                         "%s is a folder without a model; its %s is a projector or an importance "
                         "matrix by its name",
                         folder, f->aside);
+    const ggl_status st = llm_peft_refuse(folder, err);
+    if (st != GGL_OK)
+        return st;
     return ggl_fail(err, GGL_IO,
                     "%s is a folder without a GGUF file, and without the config.json of a Hugging "
                     "Face folder",

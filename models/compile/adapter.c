@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/digest.h"
+#include "common/peft_folder.h"
 #include "ggl/graph.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/show.h"
@@ -238,7 +239,11 @@ static ggl_status read_all(llm_adapter *a, ggl_error *err) {
 ggl_status llm_adapter_open(llm_adapter **out, const char *path, const ggl_gguf_params *params,
                             ggl_error *err) {
     ggl_gguf *file = NULL;
-    const ggl_status st = ggl_gguf_open(&file, path, params, err);
+    *out = NULL;
+    ggl_status st = llm_peft_refuse_folder(path, err);
+    if (st != GGL_OK)
+        return st;
+    st = ggl_gguf_open(&file, path, params, err);
     return llm_adapter_of_file(out, file, st, read_all, err);
 }
 

@@ -526,8 +526,8 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     else if (s == GGL_OK && c->params.task)
         s = llm_lora_open_task(&c->lora, c->folder, &c->config->root, c->params.task, err);
     if (s == GGL_OK && c->lora)
-        s = llm_lora_check_model(c->lora, &c->config->root, llm_arch_has_output(c->arch, "logits"),
-                                 err);
+        s = llm_lora_check_model(c->lora, &c->config->root, c->conv.section,
+                                 llm_arch_has_output(c->arch, "logits"), err);
     if (s != GGL_OK)
         return s;
     s = run_section(c, err);
@@ -573,6 +573,10 @@ static ggl_status open_others(llm_converter *c, ggl_error *err) {
                  "; and the eye of the folder cannot be made: %.*s",
                  (int)ggl_utf8_cut(of_eye.msg, line, 600), of_eye.msg);
     }
+    if (s == GGL_OK)
+        s = llm_lora_check_copies(c->lora, c->conv.section, c->folder, text, sizeof text, err);
+    if (s == GGL_OK && text[0] && !llm_converter_note(c, text))
+        return llm_converter_no_memory(err);
     if (s == GGL_OK && n_zeros > 0 && llm_converter_n_tensors(c) == 0)
         s = ggl_fail(err, GGL_UNSUPPORTED, "%s changes nothing: all lora_B are zeros",
                      c->params.adapter);

@@ -3,45 +3,81 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ggl/internal/steps.h"
 #include "ggl/internal/text.h"
 #include "hf_tokenizer_impl.h"
 #include "text/byte_spelling.h"
 
 /* --- merges ----------------------------------------------------------------------------------- */
 
+/* Two parts that make an earlier token. */
+typedef struct joint {
+    int64_t token;
+    size_t from, to;
+} joint;
+
 typedef struct merging {
     const ggl_str *token; /* the bytes of the file's tokens */
     int64_t n;
     ggl_index by_bytes;
-    /* the token that is taken apart: its parts, part i from start[i] to start[i + 1] */
+    /* the token that is taken apart: a part that begins at byte i ends at end[i] (0: none begins there) and follows one that begins at before[i] */
     ggl_str whole;
     int64_t id;
-    int n_parts;
-    size_t *start;
-    int64_t *joined; /* the token that parts i and i + 1 make; n: none before this one */
+    size_t n_parts;
+    size_t *end, *before;
+    /* a heap with the earliest token on top, and of equal ones the leftmost. Some joints are no longer there: their parts have been joined with others. */
+    joint *joints;
+    size_t n_joints;
 } merging;
 
 /* Returns the token of these bytes, if it is before the one that is taken apart; else n. */
 static int64_t earlier(const merging *m, size_t from, size_t to) {
+    GGL_STEPS(to - from);
     const size_t id =
         ggl_index_find(&m->by_bytes, m->token, (ggl_str){m->whole.s + from, to - from});
     return id != SIZE_MAX && (int64_t)id < m->id ? (int64_t)id : m->n;
 }
 
-static void look_up(merging *m, int i) {
-    if (i >= 0 && i + 1 < m->n_parts)
-        m->joined[i] = earlier(m, m->start[i], m->start[i + 2]);
+static bool is_first(const joint *a, const joint *b) {
+    return a->token != b->token ? a->token < b->token : a->from < b->from;
 }
 
-/* Joins parts i and i + 1. */
-static void join(merging *m, int i) {
+/* Adds the joint of the part that begins at `from` and the next one, if there is a token for it. */
+static void look_up(merging *m, size_t from) {
+    const size_t mid = m->end[from];
+    if (mid == m->whole.n)
+        return;
+    const joint x = {earlier(m, from, m->end[mid]), from, m->end[mid]};
+    if (x.token == m->n)
+        return;
+    size_t i = m->n_joints++;
+    for (; i > 0 && is_first(&x, &m->joints[(i - 1) / 2]); i = (i - 1) / 2, GGL_STEPS(1))
+        m->joints[i] = m->joints[(i - 1) / 2];
+    m->joints[i] = x;
+}
+
+static joint take_first(merging *m) {
+    const joint top = m->joints[0], x = m->joints[--m->n_joints];
+    size_t i = 0;
+    for (size_t k; (k = 2 * i + 1) < m->n_joints; i = k) {
+        k += k + 1 < m->n_joints && is_first(&m->joints[k + 1], &m->joints[k]);
+        if (!is_first(&m->joints[k], &x))
+            break;
+        m->joints[i] = m->joints[k];
+        GGL_STEPS(1);
+    }
+    m->joints[i] = x;
+    return top;
+}
+
+static void join(merging *m, const joint *x) {
     m->n_parts--;
-    for (int k = i + 1; k <= m->n_parts; k++)
-        m->start[k] = m->start[k + 1];
-    for (int k = i + 1; k + 1 < m->n_parts; k++)
-        m->joined[k] = m->joined[k + 1];
-    look_up(m, i - 1);
-    look_up(m, i);
+    m->end[m->end[x->from]] = 0;
+    m->end[x->from] = x->to;
+    m->before[x->to] = x->from;
+    if (x->from > 0)
+        look_up(m, m->before[x->from]);
+    look_up(m, x->from);
 }
 
 /* Cuts a token's bytes by the merges of the tokens before it: the earliest token first. True: two tokens remain, which its own merge
@@ -49,21 +85,23 @@ static void join(merging *m, int i) {
 static bool take_apart(merging *m, int64_t id) {
     m->whole = m->token[id];
     m->id = id;
-    m->n_parts = (int)m->whole.n;
-    for (size_t k = 0; k <= m->whole.n; k++)
-        m->start[k] = k;
-    for (int i = 0; i + 1 < m->n_parts; i++)
-        look_up(m, i);
-    for (int best = 0; best >= 0 && m->n_parts > 2;) {
-        best = -1;
-        for (int i = 0; i + 1 < m->n_parts; i++)
-            if (m->joined[i] < (best < 0 ? m->n : m->joined[best]))
-                best = i;
-        if (best >= 0)
-            join(m, best);
+    m->n_parts = m->whole.n;
+    m->n_joints = 0;
+    for (size_t k = 0; k < m->whole.n; k++) {
+        m->end[k] = k + 1;
+        m->before[k + 1] = k;
     }
-    return m->n_parts == 2 && earlier(m, 0, m->start[1]) < m->n &&
-           earlier(m, m->start[1], m->whole.n) < m->n;
+    for (size_t k = 0; k < m->whole.n; k++)
+        look_up(m, k);
+    while (m->n_joints > 0 && m->n_parts > 2) {
+        GGL_STEPS(1);
+        const joint x = take_first(m);
+        const size_t mid = m->end[x.from];
+        if (mid > 0 && mid < x.to && m->end[mid] == x.to)
+            join(m, &x);
+    }
+    return m->n_parts == 2 && earlier(m, 0, m->end[0]) < m->n &&
+           earlier(m, m->end[0], m->whole.n) < m->n;
 }
 
 /* Writes the spelling of n bytes, at most 2 n bytes; returns their number. */
@@ -75,7 +113,7 @@ static size_t spell(const char *s, size_t n, char *out) {
 }
 
 static ggl_status add_merge(llm_hf_tokenizer *t, const merging *m, ggl_error *err) {
-    const size_t n = m->whole.n, left = m->start[1];
+    const size_t n = m->whole.n, left = m->end[0];
     char *text = ggl_arena_alloc(&t->arena, 2 * n + 1, 1);
     if (!text)
         return llm_hf_no_memory(err);
@@ -94,10 +132,11 @@ static ggl_status make_merges(llm_hf_tokenizer *t, merging *m, int64_t *n_left, 
         ggl_index_init(&m->by_bytes, (size_t)m->n, sizeof *m->token, GGL_INDEX_STRINGS, err);
     for (int64_t id = 0; s == GGL_OK && id < m->n; id++)
         longest = m->token[id].n > longest ? m->token[id].n : longest;
-    m->start = ggl_arena_alloc(&t->arena, longest + 1, sizeof *m->start);
-    m->joined = ggl_arena_alloc(&t->arena, longest + 1, sizeof *m->joined);
+    m->end = ggl_arena_alloc(&t->arena, longest + 1, sizeof *m->end);
+    m->before = ggl_arena_alloc(&t->arena, longest + 1, sizeof *m->before);
+    m->joints = ggl_arena_alloc(&t->arena, 3 * longest, sizeof *m->joints); /* two for each join */
     t->merge = ggl_arena_alloc(&t->arena, (size_t)m->n + 1, sizeof *t->merge);
-    if (s == GGL_OK && (!m->start || !m->joined || !t->merge))
+    if (s == GGL_OK && (!m->end || !m->before || !m->joints || !t->merge))
         s = llm_hf_no_memory(err);
     for (int64_t id = 0; s == GGL_OK && id < m->n; id++) {
         const bool again = ggl_index_put(&m->by_bytes, m->token, (size_t)id) != (size_t)id;

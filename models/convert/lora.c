@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/text.h"
 #include "lora_impl.h"
 
 #define MAX_CONFIG ((size_t)1 << 20)
@@ -50,15 +51,17 @@ static const char *const known[] = {"peft_type",
                                     "target_modules",
                                     "task_type"};
 
+#define MERGE "; " LORA_MERGE_INSTEAD
+
 /* Values that change what is computed in a way that pairs cannot express. */
 static const struct {
     const char *name, *why;
 } refused[] = {
-    {"modules_to_save", "the adapter replaces whole weights of these modules"},
-    {"bias", "the adapter changes biases"},
-    {"lora_bias", "lora_B has a bias"},
-    {"target_parameters", "the adapter changes parameters of joined experts"},
-    {"trainable_token_indices", "the adapter replaces rows of the embedding"},
+    {"modules_to_save", "the adapter replaces whole weights of these modules" MERGE},
+    {"bias", "the adapter changes biases" MERGE},
+    {"lora_bias", "lora_B has a bias" MERGE},
+    {"target_parameters", "the adapter changes parameters of joined experts" MERGE},
+    {"trainable_token_indices", "the adapter replaces rows of the embedding" MERGE},
     {"layer_replication", "the adapter is for a model with repeated layers"},
     {"alora_invocation_tokens", "the adapter works only after certain tokens (activated LoRA)"},
     {"use_qalora", "QALoRA averages groups of the inputs"},
@@ -169,6 +172,19 @@ static const struct {
               {".lora_magnitude_vector", MAGNITUDE, false},
               {".lora_magnitude_vector.weight", MAGNITUDE, false}};
 
+/* Notes a tensor that is no part of a pair (lora_copies.c); name: in the model. */
+static ggl_status add_copy(llm_lora *l, const st_tensor *t, const char *name, ggl_error *err) {
+    static const char base[] = ".base_layer.";
+    const char *at = strstr(name, base);
+    const char *own =
+        at ? ggl_arena_printf(&l->arena, "%.*s.%s", (int)(at - name), name, at + strlen(base))
+           : name;
+    if (!own || !ggl_grow(&l->copy, &l->cap_copy, l->n_copy + 1, sizeof *l->copy))
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    l->copy[l->n_copy++] = (lora_copy){.name = own, .tensor = t, .has_pair = at != NULL};
+    return GGL_OK;
+}
+
 /* Adds a tensor of the folder to its pair. */
 static ggl_status add_half(llm_lora *l, const st_tensor *t, ggl_error *err) {
     static const char prefix[] = "base_model.model.";
@@ -180,11 +196,7 @@ static ggl_status add_half(llm_lora *l, const st_tensor *t, ggl_error *err) {
             break;
     }
     if (k == sizeof halves / sizeof *halves)
-        return ggl_fail(
-            err, GGL_UNSUPPORTED,
-            "%s: tensor %.300s is not a part of a pair (lora_A, lora_B, lora_magnitude_vector): a "
-            "whole weight, a bias or a norm cannot be part of an adapter",
-            l->file_path, t->name.s);
+        return add_copy(l, t, t->name.s + at, err);
     const char *own =
         ggl_arena_printf(&l->arena, "%.*s.weight", (int)(t->name.n - n - at), t->name.s + at);
     if (!own)
@@ -308,6 +320,8 @@ static ggl_status open_pairs(llm_lora *l, ggl_error *err) {
         st = add_half(l, &l->file->tensor[i], err);
     for (size_t i = 0; i < l->n && st == GGL_OK; i++)
         st = check_pair(l, &l->weight[i], err);
+    if (st == GGL_OK && l->n == 0)
+        st = ggl_fail(err, GGL_FORMAT, "%s has no pairs (lora_A, lora_B)", l->file_path);
     return st == GGL_OK ? make_weights(l, err) : st;
 }
 
@@ -316,15 +330,28 @@ static bool is_of_tokens(const lora_weight *w, uint64_t n_vocab) {
     return w->embedding && (n_vocab == 0 || (uint64_t)w->a->ne[0] == n_vocab);
 }
 
-ggl_status llm_lora_check_model(const llm_lora *l, const json_value *config, bool writes,
-                                ggl_error *err) {
+/* True if the section makes a matrix for the output of some models. */
+static bool has_output(const arch_convert *section) {
+    bool any = false;
+    for (const arch_mapping *m = section->map; m && !any; m = m->next)
+        any = m->kind == MAP_WEIGHT && strcmp(m->name, "output") == 0;
+    return any;
+}
+
+bool llm_lora_is_head(const char *name) {
+    return ggl_ends_with(name, "lm_head.weight");
+}
+
+ggl_status llm_lora_check_model(llm_lora *l, const json_value *config, const arch_convert *section,
+                                bool writes, ggl_error *err) {
     const json_value *tied = llm_json_get_kind(config, "tie_word_embeddings", JSON_BOOL);
     const json_value *vocab = llm_json_get_kind(config, "vocab_size", JSON_NUMBER);
     uint64_t n_vocab = 0;
     bool negative;
     if (vocab && !llm_json_integer(vocab, &n_vocab, &negative))
         n_vocab = 0;
-    for (size_t i = 0; i < l->n && writes; i++)
+    l->tied = writes && tied && tied->flag && has_output(section);
+    for (size_t i = 0; i < l->n && writes && !l->tied; i++)
         if (is_of_tokens(&l->weight[i], n_vocab) && !(tied && !tied->flag))
             return ggl_fail(err, GGL_UNSUPPORTED,
                             "%s: %.300s is the embedding, and config.json does not say that the "
@@ -334,10 +361,8 @@ ggl_status llm_lora_check_model(const llm_lora *l, const json_value *config, boo
     return GGL_OK;
 }
 
-/* Returns the tensor of the model that a weight is, which may have another prefix there; NULL: it has
- * none. */
-static const st_tensor *find_in(const llm_safetensors *model, const arch_convert *section,
-                                const char *name) {
+const st_tensor *llm_lora_find_in(const llm_safetensors *model, const arch_convert *section,
+                                  const char *name) {
     char buf[700];
     const st_tensor *t = llm_safetensors_find(model, name);
     for (const arch_mapping *m = section->map; m && !t; m = m->next)
@@ -359,7 +384,8 @@ static ggl_status match(llm_lora *l, const arch_convert *section, const llm_safe
     if (!(l->pair_of = ggl_calloc(model->n_tensor + 1, sizeof *l->pair_of)))
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     for (size_t i = 0; i < l->n; i++) {
-        const st_tensor *w = &l->weights->tensor[i], *t = find_in(model, section, w->name.s);
+        const st_tensor *w = &l->weights->tensor[i],
+                        *t = llm_lora_find_in(model, section, w->name.s);
         if (t) /* llm_lora_check_used reports others */
             l->pair_of[t - model->tensor] = i + 1;
     }
@@ -395,6 +421,7 @@ void llm_lora_free(llm_lora *l) {
     llm_json_free(l->config);
     ggl_index_fini(&l->by_name);
     ggl_free(l->weight);
+    ggl_free(l->copy);
     ggl_free(l->pair_of);
     ggl_arena_fini(&l->arena);
     ggl_free(l);

@@ -27,8 +27,14 @@ GGL_NODISCARD ggl_status llm_lora_open_task(llm_lora **out, const char *folder,
                                             ggl_error *err);
 void llm_lora_free(llm_lora *l);
 /* Checks what depends on the model: `config` is its config.json. writes: it has scores for tokens, which may be made from the embedding. */
-GGL_NODISCARD ggl_status llm_lora_check_model(const llm_lora *l, const json_value *config,
-                                              bool writes, ggl_error *err);
+GGL_NODISCARD ggl_status llm_lora_check_model(llm_lora *l, const json_value *config,
+                                              const arch_convert *section, bool writes,
+                                              ggl_error *err);
+/* Checks, after llm_lora_take_apart, that whole weights beside the pairs are the model's own, in its folder. Sets note[size] to a line about them, or "". GGL_UNSUPPORTED:
+ * one is not, or, if no pair is for it, cannot be compared. */
+GGL_NODISCARD ggl_status llm_lora_check_copies(const llm_lora *l, const arch_convert *section,
+                                               const char *folder, char *note, size_t size,
+                                               ggl_error *err);
 /* Chooses the tensors that recipes are made from. `opened`: the status of opening those of the
  * model's folder, *source. Without weights there (GGL_NOT_FOUND), sets *source to the weights with
  * pairs, which l owns, and c->partial. Else finds the weights in *source. Statuses: GGL_NOMEM, and `opened`. */

@@ -1,7 +1,6 @@
 /* Spans of tensors in the weights of a folder; see lora_back.h. */
 #include "lora_back.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +18,94 @@ static ggl_status refuse(const lora_back *b, const converted_tensor *t, const ch
     return ggl_fail(err, GGL_UNSUPPORTED,
                     "%s: a change of %.200s cannot be taken back to the folder's weights: %s",
                     b->folder, t->name, why);
+}
+
+/* --- what is looked up ------------------------------------------------------------------------ */
+
+/* Calls f for each tensor of the folder that the recipe reads. */
+typedef void source_fn(void *ctx, size_t i);
+static void walk_sources(const llm_safetensors *from, const recipe *r, source_fn *f, void *ctx) {
+    if (r->source)
+        f(ctx, (size_t)(r->source - from->tensor));
+    for (int k = 0; k < r->n_part; k++)
+        walk_sources(from, r->part[k], f, ctx);
+}
+
+static void count_source(void *ctx, size_t i) {
+    ((size_t *)ctx)[i]++;
+}
+
+typedef struct reader_walk {
+    const lora_lookup *l;
+    size_t *end; /* of the readers of tensor i so far */
+    size_t tensor;
+} reader_walk;
+
+static void add_reader(void *ctx, size_t i) {
+    const reader_walk *w = ctx;
+    if (w->end[i] == w->l->first[i] || w->l->reader[w->end[i] - 1] != w->tensor)
+        w->l->reader[w->end[i]++] = w->tensor;
+}
+
+static void free_lookup(lora_lookup *l) {
+    ggl_index_fini(&l->by_name);
+    ggl_free(l->name);
+    ggl_free(l->first);
+    ggl_free(l->n_reader);
+    ggl_free(l->reader);
+    *l = (lora_lookup){0};
+}
+
+static ggl_status find_readers(lora_lookup *l, const llm_converter *c, ggl_error *err) {
+    const size_t n = c->source->n_tensor;
+    size_t all = 0;
+    size_t *end = ggl_calloc(n + 1, sizeof *end);
+    l->first = ggl_calloc(n + 1, sizeof *l->first);
+    if (!end || !l->first) {
+        ggl_free(end);
+        return no_memory(err);
+    }
+    for (size_t i = 0; i < c->conv.n_tensor; i++)
+        walk_sources(c->source, c->conv.tensor[i].recipe, count_source, end);
+    for (size_t i = 0; i <= n; i++) {
+        const size_t own = end[i];
+        l->first[i] = end[i] = all;
+        all += own;
+    }
+    l->reader = ggl_calloc(all + 1, sizeof *l->reader);
+    for (size_t i = 0; i < c->conv.n_tensor && l->reader; i++) {
+        reader_walk w = {l, end, i};
+        walk_sources(c->source, c->conv.tensor[i].recipe, add_reader, &w);
+    }
+    l->n_reader = end;
+    for (size_t i = 0; i < n; i++)
+        end[i] -= l->first[i];
+    return l->reader ? GGL_OK : no_memory(err);
+}
+
+static ggl_status make_lookup(lora_lookup *l, const llm_converter *c, ggl_error *err) {
+    const size_t n = c->conv.n_tensor;
+    l->name = ggl_calloc(n + 1, sizeof *l->name);
+    if (!l->name)
+        return no_memory(err);
+    const ggl_status s = ggl_index_init(&l->by_name, n, sizeof *l->name, GGL_INDEX_STRINGS, err);
+    for (size_t i = 0; i < n && s == GGL_OK; i++) {
+        l->name[i] = (ggl_str){c->conv.tensor[i].name, strlen(c->conv.tensor[i].name)};
+        (void)ggl_index_put(&l->by_name, l->name, i);
+    }
+    return s == GGL_OK ? find_readers(l, c, err) : s;
+}
+
+static const lora_lookup *lookup_of(const lora_back *b, const llm_converter *c) {
+    return c == b->eye ? &b->of_eye : &b->of_text;
+}
+
+const size_t *llm_lora_back_readers(const lora_back *b, const llm_converter *c,
+                                    const st_tensor *weight, size_t *n) {
+    const lora_lookup *l = lookup_of(b, c);
+    const size_t i = (size_t)(weight - c->source->tensor);
+    *n = l->n_reader[i];
+    return l->reader + l->first[i];
 }
 
 /* --- the folder ------------------------------------------------------------------------------- */
@@ -53,6 +140,10 @@ ggl_status llm_lora_back_open(lora_back *b, const char *folder, const llm_adapte
     ggl_status s = open_part(&b->text, b, false, params, err);
     if (s == GGL_OK && has_sense(use, n_use) && llm_convert_finds_eye(folder, NULL))
         s = open_part(&b->eye, b, true, params, err);
+    if (s == GGL_OK)
+        s = make_lookup(&b->of_text, b->text, err);
+    if (s == GGL_OK && b->eye)
+        s = make_lookup(&b->of_eye, b->eye, err);
     for (size_t i = 0; i < n_use && s == GGL_OK; i++)
         s = llm_lora_back_check(b, use[i].adapter, err);
     return s;
@@ -61,6 +152,8 @@ ggl_status llm_lora_back_open(lora_back *b, const char *folder, const llm_adapte
 void llm_lora_back_fini(lora_back *b) {
     llm_converter_free(b->text);
     llm_converter_free(b->eye);
+    free_lookup(&b->of_text);
+    free_lookup(&b->of_eye);
     for (size_t i = 0; i < b->n_span; i++) {
         ggl_free(b->span[i].row);
         ggl_free(b->span[i].column);
@@ -69,24 +162,25 @@ void llm_lora_back_fini(lora_back *b) {
     ggl_arena_fini(&b->arena);
 }
 
-ggl_status llm_lora_back_make(const char *out, const char *base, ggl_error *err) {
+ggl_status llm_lora_back_make(llm_new_folder *f, const char *out, const char *base,
+                              ggl_error *err) {
     os_stat of_out, of_base;
-    ggl_os_make_parents(out, false);
-    if (!ggl_os_make_folder(out, false) && !ggl_os_is_folder(out))
-        return ggl_fail(err, GGL_IO, "%s: cannot make this folder: %s", out, strerror(errno));
+    *f = (llm_new_folder){0};
     if (ggl_os_stat(out, &of_out) && ggl_os_stat(base, &of_base) &&
         ggl_os_is_same(&of_out, &of_base))
         return ggl_fail(err, GGL_USAGE, "%s is the model's own folder; give another one", out);
-    return GGL_OK;
+    return llm_new_folder_open(f, out, err);
 }
 
 /* --- the adapter's pairs ---------------------------------------------------------------------- */
 
-static const converted_tensor *find_tensor(const llm_converter *c, ggl_str name) {
-    for (size_t i = 0; c && i < c->conv.n_tensor; i++)
-        if (ggl_str_is(name, c->conv.tensor[i].name))
-            return &c->conv.tensor[i];
-    return NULL;
+static const converted_tensor *find_tensor(const lora_back *b, const llm_converter *c,
+                                           ggl_str name) {
+    if (!c)
+        return NULL;
+    const lora_lookup *l = lookup_of(b, c);
+    const size_t i = ggl_index_find(&l->by_name, l->name, name);
+    return i == SIZE_MAX ? NULL : &c->conv.tensor[i];
 }
 
 static bool find_pair(const converted_tensor *t, const llm_adapter *a, llm_adapter_pair *p) {
@@ -118,7 +212,7 @@ static ggl_status check_pair(const lora_back *b, const llm_converter *c, const c
                         b->folder, t->ne[0], t->ne[1], t->ne[2]);
     const size_t n_stem = strlen(t->name) - (sizeof ".weight" - 1);
     snprintf(scale, sizeof scale, "%.*s.scale", (int)n_stem, t->name);
-    return find_tensor(c, (ggl_str){scale, strlen(scale)})
+    return find_tensor(b, c, (ggl_str){scale, strlen(scale)})
                ? refuse(b, t, "the model multiplies it by a tensor NAME.scale", err)
                : GGL_OK;
 }
@@ -147,7 +241,7 @@ static ggl_status name_other(const lora_back *b, const llm_adapter *a, ggl_error
         if (name.n <= n || memcmp(name.s + name.n - n, end, n) != 0)
             continue;
         name.n -= n;
-        if (!find_tensor(b->text, name) && !find_tensor(b->eye, name))
+        if (!find_tensor(b, b->text, name) && !find_tensor(b, b->eye, name))
             return ggl_fail(err, GGL_NOT_FOUND,
                             "%s has a pair for %.*s, which is made from no weight of %s",
                             ggl_gguf_name(f), (int)name.n, name.s, b->folder);
@@ -188,13 +282,6 @@ ggl_status llm_lora_back_row(const lora_back *b, const converted_tensor *t, int6
 
 static int64_t n_rows(const converted_tensor *t) {
     return ggl_extents(t->ne, 1, GGL_MAX_DIMS, 1);
-}
-
-static bool reads(const recipe *r, const st_tensor *weight) {
-    bool any = r->source == weight;
-    for (int k = 0; k < r->n_part && !any; k++)
-        any = reads(r->part[k], weight);
-    return any;
 }
 
 /* --- spans ------------------------------------------------------------------------------------ */
@@ -294,12 +381,14 @@ ggl_status llm_lora_back_spans(lora_back *b, const converted_tensor *t, ggl_erro
     return s;
 }
 
-bool llm_lora_back_is_turned(const llm_converter *c, const st_tensor *weight) {
+bool llm_lora_back_is_turned(const lora_back *b, const llm_converter *c, const st_tensor *weight) {
+    size_t n;
+    const size_t *reader = llm_lora_back_readers(b, c, weight, &n);
     bool turned = false;
-    for (size_t i = 0; i < c->conv.n_tensor; i++) {
-        const converted_tensor *t = &c->conv.tensor[i];
+    for (size_t i = 0; i < n; i++) {
+        const converted_tensor *t = &c->conv.tensor[reader[i]];
         recipe_spot at;
-        for (int64_t row = 0; row < n_rows(t) && reads(t->recipe, weight); row++) {
+        for (int64_t row = 0; row < n_rows(t); row++) {
             if (!llm_recipe_find(t->recipe, row * t->ne[0], &at) || at.leaf->source != weight)
                 continue;
             if (!is_turned(t, row, 0, at.run, &at))
@@ -313,11 +402,8 @@ bool llm_lora_back_is_turned(const llm_converter *c, const st_tensor *weight) {
 
 /* --- weights that change ---------------------------------------------------------------------- */
 
-static void mark_sources(const llm_safetensors *from, const recipe *r, bool *marks) {
-    if (r->source)
-        marks[r->source - from->tensor] = true;
-    for (int k = 0; k < r->n_part; k++)
-        mark_sources(from, r->part[k], marks);
+static void mark_source(void *ctx, size_t i) {
+    ((bool *)ctx)[i] = true;
 }
 
 static bool reads_any(const llm_safetensors *from, const recipe *r, const bool *marks) {
@@ -331,15 +417,7 @@ void llm_lora_back_changed(const llm_converter *c, const llm_adapter_use *use, s
                            bool *changed) {
     for (size_t i = 0; i < c->conv.n_tensor; i++)
         if (llm_lora_back_changes(&c->conv.tensor[i], use, n_use))
-            mark_sources(c->source, c->conv.tensor[i].recipe, changed);
-}
-
-/* Counts how often recipes read the tensors. */
-static void count_sources(const llm_safetensors *from, const recipe *r, size_t *n) {
-    if (r->source)
-        n[r->source - from->tensor]++;
-    for (int k = 0; k < r->n_part; k++)
-        count_sources(from, r->part[k], n);
+            walk_sources(c->source, c->conv.tensor[i].recipe, mark_source, changed);
 }
 
 typedef struct alone_walk {
@@ -383,7 +461,7 @@ static ggl_status find_shared(const llm_converter *c, const llm_adapter_use *use
         return no_memory(err);
     llm_lora_back_changed(c, use, n_use, shared);
     for (size_t i = 0; i < c->conv.n_tensor; i++)
-        count_sources(c->source, c->conv.tensor[i].recipe, n);
+        walk_sources(c->source, c->conv.tensor[i].recipe, count_source, n);
     for (size_t i = 0; i < c->source->n_tensor; i++)
         shared[i] = shared[i] && n[i] > 1;
     ggl_free(n);

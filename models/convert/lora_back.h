@@ -14,6 +14,7 @@
 
 #include "convert_impl.h"
 #include "llm/internal/adapter_pairs.h"
+#include "common/new_folder.h"
 #include "llm/internal/lora_folder.h"
 
 typedef struct lora_span {
@@ -27,8 +28,17 @@ typedef struct lora_span {
     int64_t n_row, n_column, n_seen; /* how many are not -1; numbers found */
 } lora_span;
 
+/* What is looked up in a converter for each pair or weight. */
+typedef struct lora_lookup {
+    ggl_str *name; /* of the converted tensors */
+    ggl_index by_name;
+    /* those that read tensor i of the folder: n_reader[i] of reader[first[i]], .., in their order */
+    size_t *first, *n_reader, *reader;
+} lora_lookup;
+
 typedef struct lora_back {     /* the folder of a model, and its tensors; zero-initialized */
     llm_converter *text, *eye; /* eye: NULL: there is none, or no adapter needs it */
+    lora_lookup of_text, of_eye;
     const char *folder;
     lora_span *span;
     size_t n_span, cap_span;
@@ -54,8 +64,11 @@ GGL_NODISCARD ggl_status llm_lora_back_row(const lora_back *b, const converted_t
 /* Adds the spans of a tensor. GGL_UNSUPPORTED: it has none, or numbers are in other orders than rows and columns. */
 GGL_NODISCARD ggl_status llm_lora_back_spans(lora_back *b, const converted_tensor *t,
                                              ggl_error *err);
+/* Returns the indices of the n converted tensors of c that are made from the weight. */
+const size_t *llm_lora_back_readers(const lora_back *b, const llm_converter *c,
+                                    const st_tensor *weight, size_t *n);
 /* True if the weight is stored as [in, out]: all tensors that are made from it have its columns as rows. */
-bool llm_lora_back_is_turned(const llm_converter *c, const st_tensor *weight);
+bool llm_lora_back_is_turned(const lora_back *b, const llm_converter *c, const st_tensor *weight);
 /* Checks that each number of the weights that change is read once, by one tensor: else a tensor would change that no
  * pair is for. */
 GGL_NODISCARD ggl_status llm_lora_back_check_alone(const lora_back *b, const llm_converter *c,
@@ -64,7 +77,8 @@ GGL_NODISCARD ggl_status llm_lora_back_check_alone(const lora_back *b, const llm
 /* Sets changed[i] for each tensor i of the folder from which a tensor that changes is made. */
 void llm_lora_back_changed(const llm_converter *c, const llm_adapter_use *use, size_t n_use,
                            bool *changed);
-/* Makes the folder `out` if it is not there. GGL_IO: that fails, or it is the folder `base`. */
-GGL_NODISCARD ggl_status llm_lora_back_make(const char *out, const char *base, ggl_error *err);
+/* As llm_new_folder_open. GGL_USAGE: `out` is also the folder `base`. */
+GGL_NODISCARD ggl_status llm_lora_back_make(llm_new_folder *f, const char *out, const char *base,
+                                            ggl_error *err);
 
 #endif

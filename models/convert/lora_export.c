@@ -199,7 +199,7 @@ static ggl_status begin_module(exporting *x, const lora_span *s) {
     if (!ggl_grow(&x->module, &x->cap, x->n + 1, sizeof *x->module))
         return no_memory(x);
     module *m = &x->module[x->n++];
-    m->turned = s->turned && llm_lora_back_is_turned(x->c, s->leaf->source);
+    m->turned = s->turned && llm_lora_back_is_turned(&x->back, x->c, s->leaf->source);
     m->embedding = s->t->by_rows;
     m->n_in = s->leaf->ne[m->turned];
     m->n_out = s->leaf->ne[!m->turned];
@@ -521,6 +521,7 @@ ggl_status llm_lora_export(const llm_adapter *a, const char *base, const char *o
     ggl_error own = {0};
     exporting x = {.a = a, .err = err ? err : &own};
     const llm_adapter_use use = {.adapter = a, .scale = 1};
+    llm_new_folder folder = {0};
     *result = (llm_lora_folder_result){0};
     ggl_status s = llm_lora_back_open(&x.back, base, &use, 1, params, x.err);
     if (s == GGL_OK)
@@ -530,11 +531,14 @@ ggl_status llm_lora_export(const llm_adapter *a, const char *base, const char *o
     if (s == GGL_OK)
         s = check_all(&x);
     if (s == GGL_OK)
-        s = llm_lora_back_make(out, base, x.err);
+        s = llm_lora_back_make(&folder, out, base, x.err);
     if (s == GGL_OK)
-        s = write_pairs(&x, out, type_of(&x, params->type), &result->bytes);
+        s = write_pairs(&x, folder.path, type_of(&x, params->type), &result->bytes);
     if (s == GGL_OK)
-        s = write_config(&x, out, params->base_name ? params->base_name : base);
+        s = write_config(&x, folder.path, params->base_name ? params->base_name : base);
+    if (s == GGL_OK)
+        s = llm_new_folder_commit(&folder, x.err);
+    llm_new_folder_discard(&folder);
     result->n_modules = x.n;
     for (size_t i = 0; i < x.n; i++) {
         ggl_free(x.module[i].a);

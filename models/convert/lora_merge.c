@@ -30,7 +30,7 @@ typedef struct merging {
     lora_back back;
     const llm_adapter_use *use;
     size_t n_use;
-    const char *base, *out;
+    const char *base, *out; /* out: the path while it is written */
     const llm_lora_folder_params *params;
     llm_lora_folder_result *result;
     size_t done, all;  /* bytes */
@@ -51,6 +51,9 @@ typedef struct merging {
     float *row;            /* [n_threads][in] */
     float *ranks;          /* [n_threads][most_rank] */
     ggl_error *thread_err; /* [n_threads] */
+    /* sums of squares, for llm_lora_keep: of each row, as the sum does not depend on threads, and of the weight */
+    double *row_change, *row_lost;
+    double change2, lost2;
 } merging;
 
 static ggl_status no_memory(ggl_error *err) {
@@ -62,15 +65,17 @@ static ggl_status no_memory(ggl_error *err) {
 typedef struct row_walk {
     merging *j;
     const double *delta; /* of the row */
+    double change, lost; /* sums of squares so far */
 } row_walk;
 
 /* Adds a run of the change to the weight, if it is the weight's. */
 static ggl_status add_run(void *ctx, int64_t row, int64_t first, int64_t n, const recipe_spot *at,
                           ggl_error *err) {
-    const row_walk *w = ctx;
+    row_walk *w = ctx;
     merging *j = w->j;
     const ggl_type_info *type = ggl_type_get(j->weight->type);
     float x[256];
+    double sum[256];
     (void)row;
     if (at->leaf->source != j->weight)
         return GGL_OK;
@@ -78,16 +83,22 @@ static ggl_status add_run(void *ctx, int64_t row, int64_t first, int64_t n, cons
         k = n - i < 256 ? n - i : 256;
         char *to = j->data + (size_t)(at->at + i) * type->size;
         type->to_float(to, x, k);
-        for (int64_t e = 0; e < k; e++)
-            x[e] = (float)((double)x[e] + w->delta[first + i + e] / at->factor);
+        for (int64_t e = 0; e < k; e++) {
+            const double delta = w->delta[first + i + e] / at->factor;
+            w->change += delta * delta;
+            sum[e] = (double)x[e] + delta;
+            x[e] = (float)sum[e];
+        }
         type->from_float(x, to, k);
         type->to_float(to, x, k); /* a finite number can be beyond the type's range */
-        for (int64_t e = 0; e < k; e++)
+        for (int64_t e = 0; e < k; e++) {
+            w->lost += ((double)x[e] - sum[e]) * ((double)x[e] - sum[e]);
             if (!isfinite(x[e]))
                 return ggl_fail(err, GGL_FORMAT,
                                 "a merged weight is NaN or infinite in %s, in %.300s: the adapter, "
                                 "or its scale, does not fit this model",
                                 type->name, j->weight->name.s);
+        }
     }
     return GGL_OK;
 }
@@ -151,7 +162,8 @@ static void merge_row(void *ctx, size_t i, int thread) {
     const int64_t row = j->m * j->t->ne[1] + (int64_t)i;
     double *acc = j->acc + 2 * k * n;
     float *own = j->row + k * n;
-    row_walk w = {j, acc};
+    row_walk w = {.j = j, .delta = acc};
+    j->row_change[i] = j->row_lost[i] = 0;
     if (err->status != GGL_OK || !has_part(j, row))
         return;
     ggl_status s = GGL_OK;
@@ -163,6 +175,8 @@ static void merge_row(void *ctx, size_t i, int thread) {
     s = llm_lora_back_row(&j->back, j->t, row, add_run, &w, err);
     assert(s == err->status); /* at which the caller looks */
     (void)s;
+    j->row_change[i] = w.change;
+    j->row_lost[i] = w.lost;
 }
 
 /* --- tensors ---------------------------------------------------------------------------------- */
@@ -173,7 +187,9 @@ static bool allocate(merging *j) {
     j->row = ggl_calloc(n, in * sizeof *j->row);
     j->ranks = ggl_calloc(n, (size_t)j->most_rank * sizeof *j->ranks);
     j->thread_err = ggl_calloc(n, sizeof *j->thread_err);
-    bool ok = j->acc && j->row && j->ranks && j->thread_err;
+    j->row_change = ggl_calloc((size_t)j->t->ne[1], sizeof *j->row_change);
+    j->row_lost = ggl_calloc((size_t)j->t->ne[1], sizeof *j->row_lost);
+    bool ok = j->acc && j->row && j->ranks && j->thread_err && j->row_change && j->row_lost;
     for (size_t c = 0; c < j->n_change; c++) {
         change *x = &j->change[c];
         x->columns = ggl_calloc((size_t)x->pair.rank, in * sizeof *x->columns);
@@ -183,7 +199,7 @@ static bool allocate(merging *j) {
 }
 
 static void release(merging *j) {
-    void *all[] = {j->acc, j->row, j->ranks, j->thread_err};
+    void *all[] = {j->acc, j->row, j->ranks, j->thread_err, j->row_change, j->row_lost};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         ggl_free(all[i]);
     for (size_t c = 0; c < j->n_change; c++)
@@ -244,6 +260,10 @@ static ggl_status merge_tensor(merging *j, ggl_error *err) {
         for (int k = 0; k < j->n_threads && s == GGL_OK; k++)
             if (j->thread_err[k].status != GGL_OK)
                 s = ggl_pass(err, &j->thread_err[k]);
+        for (int64_t i = 0; i < j->t->ne[1] && s == GGL_OK; i++) {
+            j->change2 += j->row_change[i];
+            j->lost2 += j->row_lost[i];
+        }
     }
     llm_recipe_drop(j->t->recipe);
     release(j);
@@ -257,12 +277,16 @@ static ggl_status merge_weight(merging *j, const llm_converter *c, size_t i, ggl
     if (!j->data)
         return no_memory(err);
     memcpy(j->data, j->weight->data, j->weight->size);
+    j->change2 = j->lost2 = 0;
     ggl_status s = GGL_OK;
-    for (size_t k = 0; k < c->conv.n_tensor && s == GGL_OK; k++) {
-        j->t = &c->conv.tensor[k];
-        if (reads(j->t->recipe, j->weight))
-            s = merge_tensor(j, err);
+    size_t n;
+    const size_t *reader = llm_lora_back_readers(&j->back, c, j->weight, &n);
+    for (size_t k = 0; k < n && s == GGL_OK; k++) {
+        j->t = &c->conv.tensor[reader[k]];
+        s = merge_tensor(j, err);
     }
+    if (s == GGL_OK)
+        llm_lora_keep(&j->result->kept, j->weight->name.s, j->change2, j->lost2);
     return s;
 }
 
@@ -477,20 +501,6 @@ static ggl_status check(merging *j, const llm_converter *c, bool *changed, ggl_e
     return s;
 }
 
-/* Makes the folder, which must not have files already. */
-static ggl_status make_folder(const merging *j, ggl_error *err) {
-    char **name = NULL;
-    ggl_status s = llm_lora_back_make(j->out, j->base, err);
-    const int64_t n = s == GGL_OK ? ggl_os_folder_list(j->out, NULL, &name) : 0;
-    if (n > 0)
-        s = ggl_fail(err, GGL_USAGE, "%s is not empty: it has %s; give a new folder", j->out,
-                     name[0]);
-    for (int64_t i = 0; i < n; i++)
-        free(name[i]);
-    free(name);
-    return s;
-}
-
 static ggl_status begin(merging *j, ggl_error *err) {
     for (size_t i = 0; i < j->n_use; i++)
         if (!isfinite(j->use[i].scale))
@@ -524,15 +534,19 @@ ggl_status llm_lora_merge(const llm_adapter_use *use, size_t n_use, const char *
                           const char *out, const llm_lora_folder_params *params,
                           llm_lora_folder_result *result, ggl_error *err) {
     ggl_error own = {0};
-    merging j = {
-        .use = use, .n_use = n_use, .base = base, .out = out, .params = params, .result = result};
+    merging j = {.use = use, .n_use = n_use, .base = base, .params = params, .result = result};
+    llm_new_folder folder = {0};
     err = err ? err : &own;
     *result = (llm_lora_folder_result){0};
     ggl_status s = begin(&j, err);
     if (s == GGL_OK)
-        s = make_folder(&j, err);
+        s = llm_lora_back_make(&folder, out, base, err);
+    j.out = folder.path;
     if (s == GGL_OK)
         s = copy_folder(&j, "", 0, err);
+    if (s == GGL_OK)
+        s = llm_new_folder_commit(&folder, err);
+    llm_new_folder_discard(&folder);
     ggl_free(j.changed);
     ggl_free(j.changed_eye);
     ggl_free(j.change);

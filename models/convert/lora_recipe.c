@@ -22,6 +22,8 @@ typedef struct taking {
     llm_lora *l;
     arch_conversion *c;
     const char *name; /* of the weight being taken apart */
+    const lora_weight
+        *instead; /* the pair of what the recipe reads; NULL: each source has its own */
     ggl_error *err;
     ggl_status status;
 } taking;
@@ -127,7 +129,7 @@ static bool pair_fits(taking *t, const recipe *r, const lora_weight *w) {
 
 /* The halves of a pair, the right way round. */
 static bool take_source(taking *t, const recipe *r, parts *out) {
-    const lora_weight *w = pair_of(t->l, r->source);
+    const lora_weight *w = t->instead ? t->instead : pair_of(t->l, r->source);
     if (!w)
         return refuse(t, "some of the matrices that it is made from have no pair");
     if (!pair_fits(t, r, w))
@@ -337,7 +339,29 @@ static converted_tensor half(taking *t, const char *end, recipe *r) {
     return x;
 }
 
-/* Puts the parts of the pair of one weight into to[0..3), and their number into *n. False: reported. */
+static bool is_embedding(const converted_tensor *t) {
+    return strcmp(t->name, "token_embd.weight") == 0;
+}
+
+/* Puts the parts of w's pair into to[0..3), and their number into *n. False: reported. */
+static bool put_parts(taking *t, const converted_tensor *w, parts *p, converted_tensor *to,
+                      size_t *n) {
+    to[0] = half(t, "lora_a", p->columns);
+    to[1] = half(t, "lora_b", p->rows);
+    *n = 2;
+    if (!p->magnitude || t->status != GGL_OK)
+        return t->status == GGL_OK;
+    if (p->across)
+        return refuse(t, "lengths are given of its columns, and not of its rows (\"use_dora\")");
+    if (!(p->magnitude = reshaped(t, p->magnitude, w->n_dims - 1, &w->ne[1])))
+        return false;
+    to[2] = half(t, "lora_magnitude", p->magnitude);
+    to[2].only_f32 = true;
+    *n = 3;
+    return t->status == GGL_OK;
+}
+
+/* The same for one weight, whose pair is taken apart. */
 static bool take_apart(taking *t, const converted_tensor *w, converted_tensor *to, size_t *n) {
     parts p;
     t->name = w->name;
@@ -345,7 +369,7 @@ static bool take_apart(taking *t, const converted_tensor *w, converted_tensor *t
         return refuse(t, "it is not a matrix");
     if (!take(t, w->recipe, &p))
         return false;
-    if (strcmp(w->name, "token_embd.weight") == 0) { /* both the other way round */
+    if (is_embedding(w)) { /* both the other way round */
         recipe *columns = transposed(t, p.columns);
         if (!columns)
             return false;
@@ -357,19 +381,93 @@ static bool take_apart(taking *t, const converted_tensor *w, converted_tensor *t
         if (p.columns->n_dims != 2 || !(p.rows = reshaped(t, p.rows, w->n_dims, ne)))
             return refuse(t, "it changes the shape of a stack");
     }
-    to[0] = half(t, "lora_a", p.columns);
-    to[1] = half(t, "lora_b", p.rows);
-    *n = 2;
-    if (!p.magnitude || t->status != GGL_OK)
-        return t->status == GGL_OK;
-    if (p.across)
-        return refuse(t, "lengths are given of its columns, and not of its rows (\"use_dora\")");
-    if (!(p.magnitude = reshaped(t, p.magnitude, w->n_dims - 1, &w->ne[1])))
+    return put_parts(t, w, &p, to, n);
+}
+
+/* Returns the pair of the matrix for the output that no tensor of the folder has, as the model makes its output of the embedding; NULL: there is none. */
+static lora_weight *find_head(const llm_lora *l) {
+    for (size_t i = 0; i < l->n; i++)
+        if (!l->weight[i].found && !l->weight[i].embedding && llm_lora_is_head(l->weight[i].name.s))
+            return &l->weight[i];
+    return NULL;
+}
+
+/* Sets *p to the parts of the pair of the output, of which the folder has no tensor. */
+static bool take_head(taking *t, lora_weight *head, const converted_tensor *embedding, parts *p) {
+    st_tensor *shape = &t->l->weights->tensor[head - t->l->weight];
+    head->found = head->used = true;
+    head->flipped = false; /* it is a Linear, whatever "fan_in_fan_out" says */
+    shape->ne[0] = head->a->ne[0];
+    shape->ne[1] = head->b->ne[1];
+    t->instead = head;
+    const bool ok = take(t, embedding->recipe, p);
+    t->instead = NULL;
+    return ok;
+}
+
+static bool multiply_rows(taking *t, parts *p, double number) {
+    if (!(p->rows = from(t, RECIPE_MUL, p->rows)))
         return false;
-    to[2] = half(t, "lora_magnitude", p.magnitude);
-    to[2].only_f32 = true;
-    *n = 3;
-    return t->status == GGL_OK;
+    p->rows->number = number;
+    return true;
+}
+
+/* Adds the ranks of q to p. The reader divides by the number of ranks, which are more then. */
+static bool add_ranks(taking *t, parts *p, parts *q) {
+    const double of_p = (double)p->columns->ne[1], of_q = (double)q->columns->ne[1];
+    recipe **columns = ggl_arena_alloc(&t->c->arena, 2, sizeof *columns);
+    recipe **rows = ggl_arena_alloc(&t->c->arena, 2, sizeof *rows);
+    if (!columns || !rows)
+        return no_memory(t);
+    if (p->magnitude)
+        return refuse(t, "the embedding that it is made of has a pair, too (\"use_dora\")");
+    if (!multiply_rows(t, p, (of_p + of_q) / of_p) || !multiply_rows(t, q, (of_p + of_q) / of_q))
+        return false;
+    columns[0] = p->columns;
+    columns[1] = q->columns;
+    rows[0] = p->rows;
+    rows[1] = q->rows;
+    p->columns = joined(t, columns, 2, 1);
+    p->rows = joined(t, rows, 2, 0);
+    return p->columns && p->rows;
+}
+
+/* With PEFT, the output of a model that makes it of the embedding has the change of its own pair alone. Here, unless the model's file has a tensor for it (`made`), it has that of
+ * the embedding's, too, which the pair of output.weight therefore takes away again. Puts that, if one is needed, as take_apart. */
+static bool take_output(taking *t, const converted_tensor *embedding, bool made,
+                        converted_tensor *to, size_t *n) {
+    lora_weight *head = find_head(t->l);
+    const bool both = !made && has_pair(t->l, embedding->recipe);
+    parts p, away = {0};
+    *n = 0;
+    t->name = "output.weight";
+    if (!head && !both)
+        return true;
+    if (both && (!take(t, embedding->recipe, &away) || !multiply_rows(t, &away, -1)))
+        return false;
+    if (head && (!take_head(t, head, embedding, &p) || (both && !add_ranks(t, &p, &away))))
+        return false;
+    const converted_tensor output = {
+        .name = t->name, .n_dims = 2, .ne = {embedding->ne[0], embedding->ne[1], 1, 1}};
+    return put_parts(t, &output, head ? &p : &away, to, n);
+}
+
+static const st_tensor *first_source(const recipe *r) {
+    while (!r->source && r->n_part > 0)
+        r = r->part[0];
+    return r->source;
+}
+
+/* Returns the tensor of which a tied model makes its output: output.weight, or the embedding, whose source becomes l->embedding. NULL: none is made here. */
+static const converted_tensor *find_output(llm_lora *l, const arch_conversion *c) {
+    const converted_tensor *found[2] = {0};
+    for (size_t i = 0; i < c->n_tensor; i++)
+        for (int k = 0; k < 2; k++)
+            if (strcmp(c->tensor[i].name, k ? "output.weight" : "token_embd.weight") == 0)
+                found[k] = &c->tensor[i];
+    if (found[0])
+        l->embedding = first_source(found[0]->recipe);
+    return found[1] && first_source(found[1]->recipe) == l->embedding ? found[1] : found[0];
 }
 
 /* Notes from which weights with pairs the model is made. */
@@ -410,6 +508,12 @@ ggl_status llm_lora_check_used(const llm_lora *l, const llm_lora *eye, const cha
         if (!w->found && !seen->found)
             return ggl_fail(err, GGL_NOT_FOUND, "%s: the model has no tensor %.300s", l->file_path,
                             w->name.s);
+        if (l->tied && !l->embedding && llm_lora_is_head(w->name.s))
+            return ggl_fail(err, GGL_UNSUPPORTED,
+                            "%s: the model makes its output of the embedding, so that the pair of "
+                            "%.300s needs the names and shapes of its weights: give a folder with "
+                            "its safetensors as --base",
+                            l->file_path, w->name.s);
         if (!is_zero(w))
             return ggl_fail(err, GGL_UNSUPPORTED,
                             "%s: no weight of %s is made from %.300s, for which there is a pair",
@@ -423,20 +527,27 @@ ggl_status llm_lora_check_used(const llm_lora *l, const llm_lora *eye, const cha
 ggl_status llm_lora_take_apart(llm_lora *l, arch_conversion *c, ggl_error *err) {
     taking t = {.l = l, .c = c, .err = err};
     note_used(l);
-    converted_tensor *all = ggl_calloc(3 * c->n_tensor + 1, sizeof *all);
+    converted_tensor *all = ggl_calloc(3 * c->n_tensor + 4, sizeof *all);
     if (!all)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     size_t n = 0, more = 0;
+    const converted_tensor *output = NULL;
+    if (l->tied)
+        output = find_output(l, c);
     for (size_t i = 0; i < c->n_tensor && t.status == GGL_OK; i++)
-        if (has_pair(l, c->tensor[i].recipe) && take_apart(&t, &c->tensor[i], &all[n], &more))
+        if ((&c->tensor[i] != output || is_embedding(output)) && has_pair(l, c->tensor[i].recipe) &&
+            take_apart(&t, &c->tensor[i], &all[n], &more))
             n += more;
+    if (t.status == GGL_OK && output &&
+        take_output(&t, output, !is_embedding(output), &all[n], &more))
+        n += more;
     if (t.status != GGL_OK) {
         ggl_free(all);
         return t.status;
     }
     ggl_free(c->tensor);
     c->tensor = all;
-    c->cap_tensor = 3 * c->n_tensor + 1;
+    c->cap_tensor = 3 * c->n_tensor + 4;
     c->n_tensor = n;
     return GGL_OK;
 }

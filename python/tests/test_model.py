@@ -296,10 +296,16 @@ class Opening(unittest.TestCase):
             write_adapter(adapter)
             write_model_folder(base)
             export_adapter(adapter, base, os.path.join(folder, "peft"), type="f16", base_name="some/model")
+            with self.assertRaisesRegex(Error, "peft is an adapter of PEFT; this makes a GGUF file of it: llm-lora convert '.*peft' --base MODEL_FOLDER -o 'peft.gguf'"):
+                Model("builtin:stories", adapters=[os.path.join(folder, "peft")])
             with open(os.path.join(folder, "peft", "adapter_config.json"), encoding="utf-8") as file:
                 config = json.load(file)
             self.assertEqual((config["r"], config["base_model_name_or_path"], config["target_modules"]), (2, "some/model", ["model.layers.1.self_attn.q_proj"]))
-            merge_adapters([(adapter, 0.5)], base, os.path.join(folder, "merged"), n_threads=2)
+            kept = merge_adapters([(adapter, 0.5)], base, os.path.join(folder, "merged"), n_threads=2)
+            self.assertEqual(kept.weight, "model.layers.1.self_attn.q_proj.weight")
+            self.assertTrue(0.9 < kept.least == kept.share <= 1, kept)
+            kept = merge_adapters([(adapter, 0)], base, os.path.join(folder, "same"))
+            self.assertEqual(kept, (1, 1, ""))
             self.assertEqual(sorted(os.listdir(os.path.join(folder, "merged"))), sorted(os.listdir(base)))
             with self.assertRaisesRegex(Error, "is not empty"):
                 merge_adapters([adapter], base, os.path.join(folder, "merged"))

@@ -69,6 +69,8 @@ class Speech(unittest.TestCase):
                 model.transcribe("nowhere.wav")
             with self.assertRaises(ValueError):
                 model.transcribe(self.sound, beams=0)
+            with self.assertRaisesRegex(Error, "vad_threshold is 0.6, but there is no model that finds speech"):
+                model.transcribe(self.sound, vad_threshold=0.6)
             with self.assertRaisesRegex(Error, "reads no text"):
                 model.generate("a")
 
@@ -76,6 +78,21 @@ class Speech(unittest.TestCase):
                 return await AsyncModel(model).transcribe(self.sound, temperature_step=0)
 
             self.assertEqual(asyncio.run(later()), pieces)
+
+    def test_texts_at_once(self):
+        """Beams that are asked for are there, or it is said what they need."""
+        how = {"temperature_step": 0, "language": "de"}
+        with Model(self.model, n_parallel=5) as five, Model(self.model) as model, Model(self.model, n_parallel=1) as one:
+            many, single = (five.transcribe(self.sound, beams=n, **how) for n in (5, 1))
+            self.assertNotEqual(many, single)
+            self.assertEqual(model.transcribe(self.sound, **how), many)
+            self.assertEqual(model.transcribe(self.sound, beams=5, **how), many)
+            self.assertEqual(one.transcribe(self.sound, **how), single)
+            with self.assertRaisesRegex(Error, r"5 beams \(n_beams\) need as many sequences \(llm_open_params.n_parallel\), but the context was opened with 1"):
+                one.transcribe(self.sound, beams=5, **how)
+            with self.assertRaisesRegex(Error, r"6 drawn texts \(n_best\) need as many .* opened with 5"):
+                model.transcribe(self.sound, best_of=6, temperature=0.5)
+            self.assertEqual(one.transcribe(self.sound, best_of=5, **how), single)  # none are drawn
 
     def test_no_ears(self):
         with Model(self.model) as model, self.assertRaisesRegex(Error, "times of words need a model that was opened with words set"):

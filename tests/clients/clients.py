@@ -180,16 +180,19 @@ def write(text):
 
 
 def main():
-    a = argparse.ArgumentParser()
-    a.add_argument("server")
-    a.add_argument("folder", type=pathlib.Path)
-    a.add_argument("clients", nargs="*")
-    a.add_argument("--write", action="store_true")
-    options = a.parse_args()
+    a = argparse.ArgumentParser(usage="./test clients [--write] [CLIENT ..]", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    a.add_argument("server", help=argparse.SUPPRESS)
+    a.add_argument("folder", type=pathlib.Path, help=argparse.SUPPRESS)
+    a.add_argument("clients", nargs="*", metavar="CLIENT")
+    a.add_argument("--write", action="store_true", help="put the table into docs/clients.md")
+    a.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the arguments alone
+    options = a.parse_intermixed_args()
     known = [x[0] for x in LIBRARIES + AGENTS]
     for name in options.clients:
         if name not in known:
             a.error(f"there is no client {name!r}; there are {', '.join(known)}")
+    if options.check:
+        return 0
     wanted = options.clients or known
     options.folder.mkdir(parents=True, exist_ok=True)
     folder, rows = options.folder.resolve(), []

@@ -80,6 +80,41 @@ def numbers(path):
     return {k: (v["dtype"], v["shape"], data[8 + n + v["data_offsets"][0] : 8 + n + v["data_offsets"][1]]) for k, v in json.loads(data[8 : 8 + n]).items() if k != "__metadata__"}
 
 
+def floats(tensor):
+    """The numbers of a tensor of f32 or bf16: (type, shape, bytes)."""
+    dtype, _, data = tensor
+    if dtype == "F32":
+        return struct.unpack(f"<{len(data) // 4}f", data)
+    return struct.unpack(f"<{len(data) // 2}f", b"".join(b"\0\0" + data[i : i + 2] for i in range(0, len(data), 2)))
+
+
+def share_of(before, after, a, b, scale):
+    """How much of scale * B A is left in a weight."""
+    rank, n_in = a[1]
+    n_out = b[1][0]
+    w, q, a, b = map(floats, (before, after, a, b))
+    change = lost = 0
+    for o in range(n_out):
+        for i in range(n_in):
+            d = scale * sum(b[o * rank + r] * a[r * n_in + i] for r in range(rank))
+            change += d * d
+            lost += (q[o * n_in + i] - w[o * n_in + i] - d) ** 2
+    return change, lost
+
+
+def kept(stored, merged, given, scales):
+    """The line that llm-lora prints: {module: scale}."""
+    all_change = all_lost = 0
+    shares = {}
+    for module, scale in scales.items():
+        name, pair = f"model.layers.0.{module}", f"base_model.model.model.layers.0.{module}.lora_"
+        change, lost = share_of(stored[name + ".weight"], merged[name + ".weight"], given[pair + "A.weight"], given[pair + "B.weight"], scale)
+        shares[name + ".weight"] = max(0, 1 - lost / change)
+        all_change, all_lost = all_change + change, all_lost + lost
+    least = min(shares, key=shares.get)
+    return f"rounding keeps {100 * max(0, 1 - all_lost / all_change):.1f} % of the change; the least, {100 * shares[least]:.1f} %, of {least}"
+
+
 def folders():
     """Adapters go back to PEFT, and into the model's folder. tests/numpy/peft.py does that for all families."""
     stored = model_folder("llama", _model_name_or_path="read from a GGUF file")  # as transformers writes it
@@ -103,8 +138,8 @@ def folders():
     wanted = {"peft_type": "LORA", "r": 2, "lora_alpha": 8, "rank_pattern": {"model.layers.0.mlp.down_proj": 3}, "alpha_pattern": {}, "base_model_name_or_path": "some/llama",
               "task_type": "CAUSAL_LM", "use_dora": False, "fan_in_fan_out": False, "bias": "none", "modules_to_save": None, "target_modules": ["q_proj", "down_proj"]}
     check({k: config[k] if k != "target_modules" else sorted(config[k], reverse=True) for k in wanted} == wanted, f"adapter_config.json: {config}")
-    run(0, "", "llm-lora", "export", "given.gguf", "--base", "llama", "-o", "out/back", "--type", "f16")
-    check({t for t, *_ in numbers("out/back/adapter_model.safetensors").values()} == {"F16"}, "--type f16 writes other types")
+    run(0, "", "llm-lora", "export", "given.gguf", "--base", "llama", "-o", "out/half/", "--type", "f16")
+    check({t for t, *_ in numbers("out/half/adapter_model.safetensors").values()} == {"F16"}, "--type f16 writes other types")
     run(0, "into: 2 of 11 tensors changed", "llm-lora", "merge", "llama", "given.gguf=0.5", "-o", "into")
     again = run(0, "2 files with the weights as they were are left out, such as consolidated.safetensors", "llm-lora", "merge", "llama", "given.gguf:0.5", "-o", "again", "-t", "3")
     check("again" in again and sorted(os.listdir("into")) == sorted(set(os.listdir("llama")) - {"pytorch_model.bin", "consolidated.safetensors"}) and sorted(os.listdir("into/1_Pooling")) == ["config.json", "model.safetensors"],
@@ -112,6 +147,10 @@ def folders():
     files = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
     merged = {k: v for file in files for k, v in numbers(f"into/{file}").items()}
     check(merged == {k: v for file in files for k, v in numbers(f"again/{file}").items()}, "merging depends on the number of threads")
+    check(kept(stored, merged, given, {"self_attn.q_proj": 2, "mlp.down_proj": 4 / 3}) in again, f"llm-lora merge prints {again}")
+    faint = run(0, "warning: rounding to the types of the tensors loses ", "llm-lora", "merge", "llama", "given.gguf:0.0002", "-o", "faint")
+    few = {k: v for file in files for k, v in numbers(f"faint/{file}").items()}
+    check(kept(stored, few, given, {"self_attn.q_proj": 0.0008, "mlp.down_proj": 0.0016 / 3}) in faint, f"llm-lora merge prints {faint}")
     changed = sorted(n for n in stored if merged[n][2] != stored[n][2])
     check(changed == ["model.layers.0.mlp.down_proj.weight", "model.layers.0.self_attn.q_proj.weight"], f"merging changes {changed}")
     for out, base in (("a.gguf", "llama"), ("b.gguf", "into")):
@@ -135,6 +174,10 @@ def folders():
     os.remove("llama/1_Pooling/circle")
     run(2, "--base MODEL_FOLDER is missing", "llm-lora", "export", "given.gguf", "-o", "x")
     run(2, "-o PEFT_FOLDER is missing", "llm-lora", "export", "given.gguf", "--base", "llama")
+    for out in (["llm-lora", "export", "given.gguf", "--base", "llama", "-o", "out/back"], ["llm-gguf", "extract", "given.gguf", ".", "--npy", "-o", "out/back"]):
+        before = numbers("out/back/adapter_model.safetensors")
+        run(1, "out/back is not empty: it has adapter_config.json; give a new folder, or empty it", *out)
+        check(sorted(os.listdir("out/back")) == ["adapter_config.json", "adapter_model.safetensors"] and numbers("out/back/adapter_model.safetensors") == before, "a refused command changes the folder")
     run(1, "into is not empty: it has ", "llm-lora", "merge", "llama", "given.gguf", "-o", "into")
     run(1, "llama is the model's own folder; give another one", "llm-lora", "merge", "llama", "given.gguf", "-o", "llama")
     run(1, "llama is the model's own folder; give another one", "llm-lora", "export", "given.gguf", "--base", "llama", "-o", "./llama")
@@ -142,6 +185,13 @@ def folders():
     run(2, "--type is for GGUF files; the weights of a folder keep their type", "llm-lora", "merge", "llama", "given.gguf", "-o", "x", "--type", "f32")
     run(1, "the scale of given.gguf must be finite", "llm-lora", "merge", "llama", "given.gguf=1e999", "-o", "x")
     run(1, "a merged weight is NaN or infinite in bf16, in model.layers.0.", "llm-lora", "merge", "llama", "given.gguf=1e39", "-o", "infinite")
+    os.makedirs("there")
+    run(1, "a merged weight is NaN or infinite", "llm-lora", "merge", "llama", "given.gguf=1e39", "-o", "there")
+    check(os.listdir("there") == [], f"a failed merge leaves {os.listdir('there')}")
+    left = [name for name in os.listdir(".") if name in ("infinite", "piped", "circle") or "tmp-" in name]
+    check(not left, f"failed merges leave {left}")
+    run(0, "2 of 11 tensors changed", "llm-lora", "merge", "llama", "given.gguf", "-o", "there")
+    run(0, "2 of 11 tensors changed", "llm-lora", "merge", "llama", "given.gguf", "-o", "there/../beside/")
     for name, shape, words in (("output.weight", (32, 64), "has a pair for output.weight, which is made from no weight of llama"),
                                ("blk.0.attn_q.weight", (32, 48), "the pair of blk.0.attn_q.weight is for a matrix of [32, 48, 1], but that of llama has [32, 32, 1]"),
                                ("blk.7.attn_q.weight", (32, 32), "has a pair for blk.7.attn_q.weight, which is made from no weight of llama")):
@@ -175,6 +225,14 @@ def main():
     check(story("m.gguf") == wanted != story("f32.gguf"), f"the merged model writes {story('m.gguf')!r}, the model with adapters {wanted!r}")
     check("output.weight" in run(0, "", "llm-gguf", "m.gguf", "--tensors", "^output"), "the merged model has no matrix for the output")
     run(0, "", "llm-lora", "merge", MODEL, "one.gguf", "-o", "q.gguf")  # q8_0 stays q8_0
+    # small changes, which the type of the weights cannot express
+    adapter("faint.gguf", 1, q, number=0.001)
+    run_tool("llm-lora", "merge", MODEL, "faint.gguf", "-o", "faint-q.gguf", said="rounding keeps 0.0 % of the change; the least, 0.0 %, of blk.1.attn_q.weight\n",
+             has="warning: rounding to the types of the tensors loses 100.0 % of what the adapters change: --type f16 gives changed tensors a type with more digits, and --lora applies")
+    run_tool("llm-lora", "merge", MODEL, "faint.gguf", "-o", "faint-f.gguf", "--type", "f32", said="rounding keeps 100.0 % of the change", lacks="warning")
+    run_tool("llm-lora", "merge", MODEL, "faint.gguf", "-o", "faint-f.gguf", "--type", "f16", has="loses ", said="--type f32 gives changed tensors a type with all digits")
+    run_tool("llm-lora", "merge", MODEL, "one.gguf", "-o", "q1.gguf", "-t", "1", said="rounding keeps 100.0 %", lacks="warning")
+    run_tool("llm-lora", "merge", MODEL, "one.gguf=0", "-o", "q0.gguf", lacks="rounding")
     check("~ blk.1.attn_q.weight" in run(1, "46 the same, 1 different", "llm-gguf", "diff", MODEL, "q.gguf"),
           "merging changes other tensors than those of the adapter")
     run(0, "nothing is wrong", "llm-gguf", "check", "one.gguf")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # ./test reads GGL_TEST_SEED as a decimal number, whatever it begins with, and refuses what is none; `near` gives ctest the
 # numbers of tests, because an expression of their names may be too long: test_script.sh SOURCE_DIR
-# The programs that it calls are replaced: they only print what they were called with.
+# `clients` and `real` check their arguments first. The programs that it calls are replaced: they only print what they were called with.
 set -u
 source=$1
 . "$source/tests/e2e/common.sh"
@@ -63,4 +63,19 @@ for seed in x 8x -1 0x8 1.5 " 8" 12345678901234567890; do
 done
 said=$(PATH=$tmp/bin:$PATH "$tmp/clone/test" near "$tmp/clone/test" 2>&1) || fail "near: exit code $?: $said"
 grep -q "^100% tests passed: .* -I 1$" <<<"$said" || fail "near: ctest does not get the numbers: $said"
+# What clients and real ask of others: a question, or a name that nothing has, is answered before anything is installed or built.
+if command -v python3 >/dev/null; then
+    rm "$tmp/bin/python3"
+    ln -s "$source/tests" "$tmp/clone/tests"
+    export GGL_REAL_CACHE=$tmp/cache PYTHONDONTWRITEBYTECODE=1
+    for what in real clients; do
+        : >"$SEEDS"
+        said=$(PATH=$tmp/bin:$PATH "$tmp/clone/test" $what --help 2>&1) || fail "$what --help: exit code $?: $said"
+        grep -q "^usage: ./test $what \[" <<<"$said" || fail "$what --help: $said"
+        said=$(PATH=$tmp/bin:$PATH "$tmp/clone/test" $what speeech 2>&1)
+        code=$?
+        [ $code = 2 ] && grep -q "there is no .* 'speeech'; there are " <<<"$said" || fail "$what speeech: exit code $code: $said"
+        [ ! -s "$SEEDS" ] && [ ! -e "$tmp/cache" ] || fail "$what speeech: something ran: $(cat "$SEEDS")"
+    done
+fi
 exit $failed

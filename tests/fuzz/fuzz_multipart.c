@@ -8,11 +8,11 @@
 #include "llm-server/multipart.h"
 #include "llm-server/speech_form.h"
 
-static void read_ask(speech_api api, bool strict, const char *type, ggl_str body) {
+static void read_ask(speech_api api, speech_vad vad, bool strict, const char *type, ggl_str body) {
     speech_ask a;
     const char *param = NULL;
     ggl_error err = {0};
-    const ggl_status st = speech_ask_read(&a, api, strict, type, body, &param, &err);
+    const ggl_status st = speech_ask_read(&a, api, vad, strict, type, body, &param, &err);
     const llm_transcribe_params *p = &a.how;
     const char *data = p->data;
     if (st == GGL_OK) {
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         require(at <= body.s + body.n);
     }
     for (int k = 0; k < 2 * N_SPEECH_APIS; k++)
-        read_ask((speech_api)(k / 2), k % 2, type, body);
+        read_ask((speech_api)(k / 2), (speech_vad)(size % 3), k % 2, type, body);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 /* Tokenizers of Hugging Face folders as GGUF keys: small ones written here, and real ones compared with the vocabularies that
  * others made of them. */
+#include "convert/hf_tokenizer_impl.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/gguf.h"
 #include "llm/internal/convert.h"
@@ -418,6 +419,29 @@ static uint64_t steps_of_colliding(int bits) {
 
 TEST(entries_made_to_collide) {
     test_linear("entries that collide", steps_of_colliding(9), steps_of_colliding(12), 8);
+}
+
+/* Tokens without merges: "a", "aa", "aaaa", .., the last of 2^k bytes. */
+static uint64_t steps_of_joins(int k) {
+    llm_hf_tokenizer t = {0};
+    ggl_str token[20];
+    char *text = malloc((size_t)1 << k);
+    if (!CHECK(text && k < 20))
+        return 0;
+    memset(text, 'a', (size_t)1 << k);
+    for (int i = 0; i <= k; i++)
+        token[i] = (ggl_str){text, (size_t)1 << i};
+    ggl_n_steps = 0;
+    CHECK_OK(llm_hf_merges_by_order(&t, token, k + 1, &err), &err);
+    CHECK_INT(t.n_merge, k);
+    CHECK_INT(t.n_note, 0);
+    ggl_arena_fini(&t.arena);
+    free(text);
+    return ggl_n_steps;
+}
+
+TEST(long_tokens_without_merges_take_no_quadratic_time) { /* n log n */
+    test_linear("a long token", steps_of_joins(12), steps_of_joins(16), 16 * 16 / 12);
 }
 
 TEST(unknown_words) {

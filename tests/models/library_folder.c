@@ -125,6 +125,31 @@ static void check_refused(const char *path, const char *words) {
     CHECK_STR(err.msg, want);
 }
 
+TEST(folders_of_peft) {
+    char folder[400], name[500], words[900];
+    llm_context *c;
+    snprintf(folder, sizeof folder, "%s", test_path("peft"));
+    REQUIRE(mkdir(folder, 0777) == 0);
+    static const char *const files[] = {"adapter_config.json", "adapter_model.safetensors"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s/%s", folder, files[i]);
+        FILE *f = fopen(name, "w");
+        REQUIRE(f);
+        fclose(f);
+    }
+    snprintf(words, sizeof words,
+             " of PEFT; this makes a GGUF file of it: llm-lora convert '%s' --base MODEL_FOLDER -o "
+             "'peft.gguf'",
+             folder);
+    CHECK_INT(llm_open(&c, folder, NULL, &err), GGL_FORMAT);
+    CHECK_HAS(err.msg, words);
+    CHECK_INT(llm_export_adapter(folder, folder, folder, NULL, &err), GGL_FORMAT);
+    CHECK_HAS(err.msg, words);
+    CHECK_INT(llm_export_adapter(name, folder, folder, NULL, &err), GGL_FORMAT);
+    CHECK_HAS(err.msg, " is part of an adapter");
+    CHECK_HAS(err.msg, words);
+}
+
 TEST(folders_that_are_no_models) {
     char folder[400], name[500], words[600];
     llm_context *c;

@@ -9,6 +9,7 @@ and must be of a kind that is known to have no low-rank form. The other way roun
 pairs must change each matrix as the first ones did, and merges it into a copy of the model's folder. Exit code 0, 1.
 """
 import argparse
+import copy
 import json
 import os
 import re
@@ -156,6 +157,73 @@ def choose(a, class_name, stored, base, random, conv1d):
     return chosen
 
 
+def table_of(config, stored):
+    """The embedding of tokens."""
+    return next((k for k in stored if k.endswith(EMBEDDING[:7]) and len(stored[k]) == config.get("vocab_size")), None)
+
+
+def untied(a, config, stored, adapter, base, peft):
+    """The adapter without the pair of an embedding that is also the output, which has no way back; converts it."""
+    table = table_of(config, stored)
+    if not config.get("tie_word_embeddings") or table not in adapter.added or len(adapter.added) == 1:
+        return adapter
+    rest = copy.copy(adapter)
+    rest.added = {k: x for k, x in adapter.added.items() if k != table}
+    rest.tensors = {k: x for k, x in adapter.tensors.items() if table[: -len("weight")] not in k}
+    rest.write(peft)
+    message = converts(a, peft, base, peft + ".gguf")
+    if message:
+        raise RuntimeError(message)
+    return rest
+
+
+def merge(config, stored, added):
+    """The model with the changes. PEFT leaves an output that is tied to the embedding as it was, so it has a matrix of its own then."""
+    merged = {k: x + added[k] if k in added else x for k, x in stored.items()}
+    table = table_of(config, stored)
+    if config.get("tie_word_embeddings") and (table in added or "lm_head.weight" in added):
+        scale = config["d_model"] ** -0.5 if "relative_attention_num_buckets" in config else 1  # T5's, if tied
+        return {**config, "tie_word_embeddings": False}, {**merged, "lm_head.weight": scale * (stored[table] + added.get("lm_head.weight", 0))}
+    return config, merged
+
+
+def vocabulary(a):
+    """Pairs of the embedding and the output, beside which PEFT saves the whole weights, of models whose output is a matrix of its own or the embedding."""
+    ok = True
+    for tied in (False, True):
+        config, stored = make("LlamaForCausalLM")
+        embedding = "model.embed_tokens.weight"
+        stored.setdefault("lm_head.weight", stored[embedding] * 0.5)
+        whole = {"model.embed_tokens": stored[embedding], "lm_head": stored[embedding if tied else "lm_head.weight"]}
+        config["tie_word_embeddings"] = tied
+        if tied:
+            del stored["lm_head.weight"]
+        base = os.path.join(a.dir, "peft-vocabulary")
+        plain = model_folder(a, "LlamaForCausalLM", config, stored, "peft-vocabulary")
+        peft, out = os.path.join(a.dir, "peft"), os.path.join(a.dir, "peft.npy")
+        for modules in (["lm_head"], ["model.embed_tokens"], ["lm_head", "model.embed_tokens"]):
+            names = [m + ".weight" for m in modules]
+            adapter = Adapter({**stored, "lm_head.weight": whole["lm_head"]}, names, np.random.default_rng(7), False, alpha_pattern={"lm_head": 7})
+            copies = {f"base_model.model.{m}.base_layer.weight": whole[m].copy() for m in modules}
+            adapter.tensors.update(copies)
+            adapter.write(peft)
+            message = converts(a, peft, base, peft + ".gguf")
+            if message:
+                raise RuntimeError(message)
+            want = logits(a, "LlamaForCausalLM", model_folder(a, "LlamaForCausalLM", *merge(config, stored, adapter.added), "peft-merged"), out)
+            worst = apart(logits(a, "LlamaForCausalLM", plain, out, "--lora", peft + ".gguf"), want) / max(1, np.abs(want).max())
+            print(f"{'tied' if tied else 'untied'}, pairs of {' and '.join(modules)}: {worst:.1e}")
+            ok = ok and worst <= LIMIT
+            changed = next(iter(copies))
+            adapter.tensors[changed][1, 2] += 1
+            adapter.write(peft)
+            message = converts(a, peft, base, peft + ".gguf") or ""
+            if f"is not that of {base}: number" not in message or "merge_and_unload" not in message:
+                print(f"another weight than the base's: {message}")
+                ok = False
+    return ok
+
+
 def check(a, class_name):
     config, stored = make(class_name)
     if any(not isinstance(x, np.ndarray) for x in stored.values()):
@@ -197,11 +265,20 @@ def check(a, class_name):
                 print(f"  config.json alone: {message[:160]}")
             elif message or f.read() != with_tensors:
                 raise RuntimeError(f"with config.json alone: {message or 'another file'}")
-        wrong = a.lora and goes_back(a, adapter, stored, base, peft)
+        wrong = a.lora and goes_back(a, untied(a, config, stored, adapter, base, peft), stored, base, peft)
         if wrong:
             raise RuntimeError(f"back: {wrong}")
-        merged = {k: x + adapter.added[k] if k in adapter.added else x for k, x in stored.items()}
-        want = logits(a, class_name, model_folder(a, class_name, config, merged, "peft-merged"), out)
+        adapter.write(peft)
+        converts(a, peft, base, peft + ".gguf")
+        try:
+            merged = model_folder(a, class_name, *merge(config, stored, adapter.added), "peft-merged")
+        except RuntimeError as e:
+            if "no output apart from the embedding" not in str(e):
+                raise
+            logits(a, class_name, plain, out, "--lora", peft + ".gguf")  # it has another effect, but no folder has that
+            adapter = untied(a, config, stored, adapter, base, peft)
+            merged = model_folder(a, class_name, *merge(config, stored, adapter.added), "peft-merged")
+        want = logits(a, class_name, merged, out)
         size = max(1, np.abs(want[np.isfinite(want)]).max())
         worst = np.maximum(worst, apart(logits(a, class_name, plain, out, "--lora", peft + ".gguf"), want) / size)
         far = apart(logits(a, class_name, plain, out), want)
@@ -336,7 +413,8 @@ def refused(a):
     expect("2 dimensions", lambda adapter: adapter.tensors.update({n: x[:, None] for n, x in adapter.tensors.items() if "lora_magnitude" in n}), use_dora=True)
     expect("embed_tokens is an embedding", lambda adapter: (put("model.embed_tokens.lora_embedding_A", (3, 8))(adapter), put("model.embed_tokens.lora_embedding_B", (4, 3))(adapter),
                                                             put("model.embed_tokens.lora_magnitude_vector", (4,))(adapter)), use_dora=True)
-    expect("modules_to_save|lm_head", modules_to_save=["lm_head"])
+    expect("modules_to_save|lm_head|merge_and_unload", modules_to_save=["lm_head"])
+    expect("trainable_token_indices|rows of the embedding; merge it with PEFT", trainable_token_indices=[3, 4])
     expect("bias|lora_only", bias="lora_only")
     expect("lora_bias", lora_bias=True)
     expect("target_parameters", target_parameters=["experts.up"])
@@ -348,7 +426,11 @@ def refused(a):
     expect("regular expression", alpha_pattern={".*q_proj": 3})
     expect("has the rank 3", lambda adapter: adapter.config.update(rank_pattern={"q_proj": 2}))
     expect("lora_magnitude_vector", put("model.layers.0.self_attn.q_proj.lora_magnitude_vector", (4,)))
-    expect("lm_head.weight", put("lm_head.weight", (4, 4)))
+    expect("lm_head.weight has 4 rows of 4, but in|merge_and_unload", put("lm_head.weight", (4, 4)))
+    expect("tensor some.weight is not a part of a pair|merge_and_unload", put("some.weight", (4, 4)))
+    expect("embed_tokens.weight has 4 rows of 4", put("model.embed_tokens.base_layer.weight", (4, 4)))
+    expect("input_layernorm.weight is not that of", put("model.layers.0.input_layernorm.weight", (stored["model.embed_tokens.weight"].shape[1],)))
+    expect("has no pairs", lambda adapter: adapter.tensors.clear() or put("lm_head.weight", (4, 4))(adapter))
     expect("half of a pair", drop)
     expect("q_proj|7 rows", reshape)
     expect("model.layers.0.self_attn.z_proj", lambda x: (put("model.layers.0.self_attn.z_proj.lora_A.weight", (3, 4))(x),
@@ -376,7 +458,7 @@ def main():
     a.dir = os.path.join(a.dir, "peft-test")
     os.makedirs(a.dir, exist_ok=True)
     folders.add_all(without=("gpt", "vision"))
-    failed = 0 if refused(a) else 1
+    failed = (not refused(a)) + (not vocabulary(a))
     for class_name in today.sample("classes", a.classes or CLASSES, a.sample):
         try:
             failed += not check(a, class_name)

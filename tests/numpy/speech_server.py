@@ -162,9 +162,10 @@ def formats(x):
         check(json.loads(text_of(s, PATH, x.sound, response_format="verbose_json")) == {**own, "text": whole, "language": NAMES[own["language"]], "usage": usage}, "verbose_json")
         damage = "the sound is damaged: it ends 50 samples before its header says"
         check(json.loads(text_of(s, PATH, x.sound[:-100], response_format="verbose_json"))["warnings"] == [damage], "a sound that is cut off")
-        text_of(s, PATH, x.sound[:-100])
+        check(json.loads(text_of(s, PATH, x.sound[:-100]))["warnings"] == [damage], "json of a sound that is cut off")
+        check(json.loads(post(s, PATH, x.sound[:-100], stream="true")[2].split("\n\n")[-2][6:])["warnings"] == [damage], "a stream of a sound that is cut off")
         with open(log) as f:
-            check(f.read().count(f"POST {PATH} {damage}\n") == 2, "the log")
+            check(f.read().count(f"POST {PATH} {damage}\n") == 3, "the log")
         kinds = [post(s, PATH, x.sound, response_format=f)[1]["Content-Type"] for f in ("json", "text", "srt", "vtt")]
         check(kinds == ["application/json", "text/plain; charset=utf-8", "application/x-subrip; charset=utf-8", "text/vtt; charset=utf-8"], kinds)
         check(post(s, PATH, x.sound, color="red")[1]["X-Ignored-Fields"] == "color", "ignored fields are named")
@@ -261,6 +262,8 @@ def voices(x):
     check(done.returncode == 1 and f"--vad-model: {x.model}: it finds no speech in sound: there is no key whisper.audio.chunk_length" in done.stderr, f"{done.returncode} {done.stderr}")
     with x.server() as s:
         check(of(chunking_strategy="auto") == plain.strip(), "without a model that finds speech")
+        ignored = lambda path, **fields: post(s, path, x.sound, **fields)[1]["X-Ignored-Fields"]
+        check(ignored(PATH, chunking_strategy="auto") == "chunking_strategy" and ignored("/inference", vad_threshold="0.6", beam_size="6") == "beam_size, vad_threshold", "they are named")
 
 
 def refused_(x):

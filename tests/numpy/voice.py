@@ -110,6 +110,14 @@ def names(w, form):
     return {name(key): x for key, x in w.items()}
 
 
+def operator(w, parts):
+    """Names as of files whose cell is ONNX's operator LSTM, whose gates are in another order: i, o, f, g. parts: where the names of the first layer, the others and the output begin."""
+    turned = {k: w[k].reshape(4, 128, -1)[[0, 3, 1, 2]].reshape(1, 512, -1) for k in ("ih", "hh", "ih_b", "hh_b")}
+    both = np.concatenate([turned["ih_b"], turned["hh_b"]], 1).reshape(1, 1024)
+    named = {parts[0] + "forward_basis_buffer": w["stft"], parts[2] + "weight": w["out"], parts[2] + "bias": w["out_b"], "onnx::LSTM_209": turned["ih"], "onnx::LSTM_210": turned["hh"], "onnx::LSTM_211": both}
+    return named | {f"{parts[1]}{k[4]}.{'bias' if k.endswith('_b') else 'weight'}": x for k, x in w.items() if k.startswith("conv")}
+
+
 def safetensors(tensors):
     head, at = {}, 0
     for name, x in tensors.items():
@@ -135,11 +143,11 @@ def onnx_tensor(name, x):
     return b"".join(field(1, d) for d in x.shape) + field(2, 1) + field(8, name.encode()) + field(9, x.tobytes())
 
 
-def onnx(tensors, nested):
+def onnx(tensors, nested, prefix="model."):
     """Initializers, or constants in a branch of a node, beside those of a branch that is not read."""
     shape = field(5, field(1, 2) + field(2, 7) + field(8, b"shape") + field(9, bytes(16)))
     if not nested:
-        graph = b"".join(field(5, onnx_tensor("model." + name, x)) for name, x in tensors.items()) + shape
+        graph = b"".join(field(5, onnx_tensor(prefix + name, x)) for name, x in tensors.items()) + shape
     else:
         node = lambda name, x: field(1, field(2, name.encode()) + field(4, b"Constant") + field(5, field(1, b"value") + field(5, onnx_tensor("", x)) + field(20, 4)))
         branch = b"".join(node("If_0_then_branch__Inline_0__" + name, x) for name, x in tensors.items())
@@ -259,13 +267,17 @@ def main():
         x = np.round(np.clip(g.standard_normal(len(loud)) * loud, -0.9, 0.9) * 32767) / 32768
         write_wav(at("s.wav"), x * 32768 / 32767)
         want = probabilities(w, x)
-        forms = {"v.safetensors": safetensors(names(w, "safetensors")), "v.onnx": onnx(names(w, "onnx"), False), "both.onnx": onnx(names(w, "onnx"), True)}
+        forms = {"v.safetensors": safetensors(names(w, "safetensors")), "v.onnx": onnx(names(w, "onnx"), False), "both.onnx": onnx(names(w, "onnx"), True),
+                 "half.onnx": onnx(names(w, "onnx"), False, ""), "openvino.onnx": onnx(names(w, "onnx"), False, "F0::If_0_then_branch__Inline_0__"),
+                 "ifless.onnx": onnx({**{"model." + name: x for name, x in names(w, "onnx").items()}, "val_7": np.zeros(258, np.float32), "val_7_2": np.zeros(130, np.float32)}, False, ""),
+                 "sequence.onnx": onnx(operator(w, ("stft.", "encoder.", "output.")), False, ""),
+                 "v6.onnx": onnx(operator(w, ("encoder.feature_extractor.", "encoder.conv_layers.", "decoder.conv1d.")), False, "")}
         files = [put(name, data) for name, data in forms.items()]
         made = run(convert, files[0], "-o", at("v.gguf"))
         tell("converted", made.returncode == 0 and f"architecture {ARCHITECTURE}," in made.stderr, made.stderr.strip())
         middle = float(np.median(want))
         for k, path in enumerate([at("v.gguf"), *files]):
-            rules = [(middle, 250, 100, 0, 30), (middle, 0, 500, 4, 100), (middle + 0.01, 100, 60, 2.5, 0), (0.01, 250, 100, 3, 400)][k]
+            rules = [(middle, 250, 100, 0, 30), (middle, 0, 500, 4, 100), (middle + 0.01, 100, 60, 2.5, 0), (0.01, 250, 100, 3, 400)][k % 4]
             done = run(a.voice, path, at("s.wav"), *map(str, rules))
             lines = done.stdout.split("\n")[:-1]
             got = np.array([float(s) for s in lines if " " not in s])

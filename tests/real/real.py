@@ -160,7 +160,7 @@ def bring_sounds(cache):
 
 def commands(a, python):
     """name: (what it needs of the cache, its command)"""
-    models, work = str(a.cache / "models"), str(a.cache / "work")
+    models, work, text = str(a.cache / "models"), str(a.cache / "work"), str(a.cache / "work" / "text.txt")
     tests, library = str(HERE), os.path.join(a.bin, "..", "lib", "libllm.so")
     threads = ["--threads", str(a.threads)]
     return {
@@ -178,34 +178,38 @@ def commands(a, python):
         "voices": (["sounds"], [python, f"{tests}/voices.py", "--bin", a.bin, "--sounds", str(a.cache / "sounds")]),
         "quantization": (["SmolLM2-135M-Instruct.Q4_1.gguf"],
                          [python, f"{tests}/quantization.py", "--models", models, "--bin", a.bin, "--llama", os.environ.get("GGL_LLAMA", ""), "--text",
-                          a.text, "--other-text", a.text, "--work", os.path.join(work, "types"), "--model", "SmolLM2", "--types", "Q4_K_M,Q4_0,IQ4_XS",
+                          text, "--other-text", text, "--work", os.path.join(work, "types"), "--model", "SmolLM2", "--types", "Q4_K_M,Q4_0,IQ4_XS",
                           "--chunks", "4", "--other-chunks", "8", *threads]),
     }
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("bin")
-    p.add_argument("sources")
+    p = argparse.ArgumentParser(usage="./test real [--cache FOLDER] [--threads N] [PART ..]", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("bin", help=argparse.SUPPRESS)
+    p.add_argument("sources", help=argparse.SUPPRESS)
     p.add_argument("part", nargs="*")
+    p.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the arguments alone
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    p.add_argument("--cache", type=pathlib.Path, default=os.environ.get("GGL_REAL_CACHE") or os.path.join(base, "ggml-lite-real"))
-    p.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    p.add_argument("--cache", type=pathlib.Path, metavar="FOLDER", default=pathlib.Path(os.environ.get("GGL_REAL_CACHE") or os.path.join(base, "ggml-lite-real")))
+    p.add_argument("--threads", type=int, metavar="N", default=os.cpu_count() or 1)
     a = p.parse_intermixed_args()
-    a.cache, a.bin, a.sources = pathlib.Path(a.cache).resolve(), os.path.abspath(a.bin), os.path.abspath(a.sources)
+    if a.threads < 1:
+        p.error("--threads must be 1 or more")
+    known = list(commands(a, ""))
+    unknown = [x for x in a.part if x not in known]
+    if unknown:
+        p.error(f"there is no part {unknown[0]!r}; there are {', '.join(known)}")
+    if a.check:
+        return 0
+    a.cache, a.bin, a.sources = a.cache.resolve(), os.path.abspath(a.bin), os.path.abspath(a.sources)
     (a.cache / "work" / "types").mkdir(parents=True, exist_ok=True)
-    a.text = str(a.cache / "work" / "text.txt")
     text = b"".join(pathlib.Path(f).read_bytes() for f in sorted(glob.glob(os.path.join(a.sources, "docs", "*.md"))))
-    pathlib.Path(a.text).write_bytes(text)
+    (a.cache / "work" / "text.txt").write_bytes(text)
     python, why = bring_libraries(a.cache)
     if not python:
         print(f"nothing was compared: the libraries cannot be installed: {why}")
         return 1
     all_parts = commands(a, python)
-    unknown = [x for x in a.part if x not in all_parts]
-    if unknown:
-        print(f"there is no part {unknown[0]}; there are {', '.join(all_parts)}")
-        return 2
     results, missing = [], {}
     chosen = {name: all_parts[name] for name in a.part or all_parts}
     needed = {x for needs, _ in chosen.values() for x in needs}

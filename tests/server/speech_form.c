@@ -12,7 +12,7 @@ static const char *param;
 static speech_ask asked;
 
 /* Reads a form of names and values in turn, after a sound if the first name is not "file"; NULL ends them. */
-static ggl_status read_strict(speech_api api, bool strict, const char *const *field) {
+static ggl_status read_with(speech_api api, speech_vad vad, bool strict, const char *const *field) {
     char body[4096];
     size_t n = 0;
     const bool has_file = *field && strcmp(*field, "file") == 0;
@@ -27,13 +27,16 @@ static ggl_status read_strict(speech_api api, bool strict, const char *const *fi
                               "--b\r\nContent-Disposition: form-data; name=\"%s\"\r\n\r\n%s\r\n",
                               field[0], field[1]);
     n += (size_t)snprintf(body + n, sizeof body - n, "--b--\r\n");
-    const ggl_status st = speech_ask_read(&asked, api, strict, "multipart/form-data; boundary=b",
-                                          (ggl_str){body, n}, &param, &err);
+    const ggl_status st =
+        speech_ask_read(&asked, api, vad, strict, "multipart/form-data; boundary=b",
+                        (ggl_str){body, n}, &param, &err);
     asked.how.data = NULL; /* it lies in `body` */
     return st;
 }
 
-#define READ(api_, ...) read_strict(api_, false, (const char *const[]){__VA_ARGS__, NULL})
+#define READ_VAD(api_, vad_, ...)                                                                  \
+    read_with(api_, vad_, false, (const char *const[]){__VA_ARGS__, NULL})
+#define READ(api_, ...) READ_VAD(api_, SPEECH_VAD_ASKED, __VA_ARGS__)
 
 TEST(fields_are_read) {
     REQUIRE_OK(READ(SPEECH_TRANSCRIPTIONS, "model", "m", "language", "de", "prompt", "Names",
@@ -133,9 +136,9 @@ TEST(texts_have_a_length) {
                      "--b\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\n"
                      "%s\r\n--b--\r\n",
                      text);
-        const ggl_status st =
-            speech_ask_read(&asked, SPEECH_TRANSCRIPTIONS, false, "multipart/form-data; boundary=b",
-                            (ggl_str){body, (size_t)n_body}, &param, &err);
+        const ggl_status st = speech_ask_read(&asked, SPEECH_TRANSCRIPTIONS, SPEECH_VAD_NONE, false,
+                                              "multipart/form-data; boundary=b",
+                                              (ggl_str){body, (size_t)n_body}, &param, &err);
         CHECK_INT(st, n > 1 << 16 ? GGL_LIMIT : GGL_OK);
         speech_ask_fini(&asked);
     }
@@ -159,24 +162,82 @@ TEST(unknown_names_are_told) {
     REQUIRE_OK(READ(SPEECH_TRANSCRIPTIONS, "color", "red", "c\x1b", "1"), &err);
     CHECK_STR(asked.ignored.names, "color, c?");
     const char *const near[] = {"promt", "x", NULL};
-    CHECK_INT(read_strict(SPEECH_TRANSCRIPTIONS, true, near), GGL_USAGE);
+    CHECK_INT(read_with(SPEECH_TRANSCRIPTIONS, SPEECH_VAD_NONE, true, near), GGL_USAGE);
     CHECK_HAS(err.msg, "did you mean \"prompt\"");
     const char *const none[] = {"file", "x", NULL};
-    REQUIRE_OK(read_strict(SPEECH_TRANSCRIPTIONS, true, none), &err);
+    REQUIRE_OK(read_with(SPEECH_TRANSCRIPTIONS, SPEECH_VAD_NONE, true, none), &err);
+    speech_ask_fini(&asked);
+}
+
+/* Fields about how speech is found are named if it is not, and change nothing. */
+TEST(fields_without_a_model_for_speech_are_named) {
+    const llm_transcribe_params plain = llm_transcribe_default();
+    REQUIRE_OK(READ_VAD(SPEECH_TRANSCRIPTIONS, SPEECH_VAD_NONE, "chunking_strategy",
+                        "{\"type\": \"server_vad\", \"threshold\": 0.75}", "color", "red"),
+               &err);
+    CHECK_STR(asked.ignored.names, "color, chunking_strategy");
+    CHECK(!asked.finds_speech && asked.how.vad_threshold == plain.vad_threshold);
+    CHECK_INT(READ_VAD(SPEECH_TRANSCRIPTIONS, SPEECH_VAD_NONE, "chunking_strategy", "x"),
+              GGL_USAGE);
+    REQUIRE_OK(READ_VAD(SPEECH_TRANSCRIPTIONS, SPEECH_VAD_ASKED, "chunking_strategy", "auto"),
+               &err);
+    CHECK(asked.finds_speech && asked.ignored.n == 0);
+    CHECK_INT(READ_VAD(SPEECH_TRANSCRIPTIONS, SPEECH_VAD_NONE, "vad_filter", "true"),
+              GGL_UNSUPPORTED);
+    CHECK_STR(param, "vad_filter");
+    CHECK_INT(READ_VAD(SPEECH_INFERENCE, SPEECH_VAD_NONE, "vad", "1"), GGL_UNSUPPORTED);
+    CHECK_STR(param, "vad");
+    for (speech_vad vad = SPEECH_VAD_NONE; vad <= SPEECH_VAD_ALL; vad++) {
+        REQUIRE_OK(READ_VAD(SPEECH_INFERENCE, vad, "vad", "false", "vad_threshold", "0.75",
+                            "vad_min_speech_duration_ms", "1", "vad_min_silence_duration_ms", "2",
+                            "vad_max_speech_duration_s", "3", "vad_speech_pad_ms", "4",
+                            "vad_samples_overlap", "5"),
+                   &err);
+        const llm_transcribe_params *p = &asked.how;
+        const bool finds = vad == SPEECH_VAD_ALL;
+        CHECK(asked.finds_speech == finds && asked.ignored.n == (finds ? 0 : 6));
+        CHECK(p->vad_threshold == (finds ? 0.75f : plain.vad_threshold));
+        CHECK(p->vad_min_speech_duration_ms == (finds ? 1 : plain.vad_min_speech_duration_ms));
+        CHECK(p->vad_min_silence_duration_ms == (finds ? 2 : plain.vad_min_silence_duration_ms));
+        CHECK(p->vad_max_speech_duration_s == (finds ? 3 : plain.vad_max_speech_duration_s));
+        CHECK(p->vad_speech_pad_ms == (finds ? 4 : plain.vad_speech_pad_ms));
+        CHECK(p->vad_samples_overlap == (finds ? 5 : plain.vad_samples_overlap));
+    }
+    speech_ask_fini(&asked);
+}
+
+TEST(too_many_texts_are_named) {
+    REQUIRE_OK(READ(SPEECH_INFERENCE, "beam_size", "6", "best_of", "5"), &err);
+    CHECK_STR(asked.ignored.names, "beam_size");
+    CHECK(asked.how.n_beams == 0 && asked.how.n_best == 5);
+    speech_ask_fini(&asked);
+}
+
+TEST(nothing_without_effect_passes_if_strict) {
+    const char *const fields[][4] = {
+        {"chunking_strategy", "auto"}, {"vad_threshold", "0.75"}, {"beam_size", "6"}};
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(read_with(i == 0 ? SPEECH_TRANSCRIPTIONS : SPEECH_INFERENCE, SPEECH_VAD_NONE,
+                            true, fields[i]),
+                  GGL_UNSUPPORTED);
+        CHECK_HAS(err.msg, "would have no effect");
+        CHECK_STR(param, fields[i][0]);
+    }
+    REQUIRE_OK(read_with(SPEECH_TRANSCRIPTIONS, SPEECH_VAD_ASKED, true, fields[0]), &err);
     speech_ask_fini(&asked);
 }
 
 TEST(forms_need_a_sound) {
     const ggl_str body = {"--b--\r\n", 7};
-    CHECK_INT(speech_ask_read(&asked, SPEECH_TRANSCRIPTIONS, false,
+    CHECK_INT(speech_ask_read(&asked, SPEECH_TRANSCRIPTIONS, SPEECH_VAD_NONE, false,
                               "multipart/form-data; boundary=b", body, &param, &err),
               GGL_USAGE);
     CHECK_HAS(err.msg, "\"file\" is missing");
-    CHECK_INT(speech_ask_read(&asked, SPEECH_TRANSCRIPTIONS, false, "application/json", body,
-                              &param, &err),
+    CHECK_INT(speech_ask_read(&asked, SPEECH_TRANSCRIPTIONS, SPEECH_VAD_NONE, false,
+                              "application/json", body, &param, &err),
               GGL_USAGE);
     CHECK_HAS(err.msg, "multipart/form-data");
-    CHECK_INT(speech_ask_read(&asked, SPEECH_TRANSCRIPTIONS, false,
+    CHECK_INT(speech_ask_read(&asked, SPEECH_TRANSCRIPTIONS, SPEECH_VAD_NONE, false,
                               "multipart/form-data; boundary=c", body, &param, &err),
               GGL_FORMAT);
 }

@@ -15,7 +15,7 @@ import textwrap
 
 from sampler_rows import ROWS, rows
 
-STRUCTS = {"Lora": "llm_lora", "FolderParams": "llm_folder_params", "TokenBias": "llm_token_bias", "Number": "llm_number",
+STRUCTS = {"Lora": "llm_lora", "FolderParams": "llm_folder_params", "Kept": "llm_kept", "TokenBias": "llm_token_bias", "Number": "llm_number",
            "GenerateParams": "llm_generate_params", "RunInfo": "llm_run_info", "Job": "llm_job", "PerplexityParams": "llm_perplexity_params",
            "PerplexityResult": "llm_perplexity_result", "ImatrixParams": "llm_imatrix_params", "ImatrixResult": "llm_imatrix_result",
            "ImatrixFile": "llm_imatrix_file", "EmbedParams": "llm_embed_params", "Speech": "llm_speech", "Word": "llm_word", "Image": "llm_image", "Audio": "llm_audio", "TranscribeParams": "llm_transcribe_params", "VerifyNode": "llm_verify_node", "VerifyParams": "llm_verify_params", "VerifyResult": "llm_verify_result",

@@ -7,14 +7,14 @@
 #include "test.h"
 
 static void expect(const char *name, const char *want) {
-    char word[SHELL_WORD];
-    CHECK_STR(shell_quote(word, name), want);
+    char word[LLM_SHELL_WORD];
+    CHECK_STR(llm_shell_quote(word, name), want);
 }
 
 /* Lets a shell print the word, and compares it with the path. */
 static void read_back(const char *shell, const char *name, const char *want) {
-    char word[SHELL_WORD], command[2 * SHELL_WORD], seen[256] = "";
-    snprintf(command, sizeof command, "printf %%s %s", shell_quote(word, name));
+    char word[LLM_SHELL_WORD], command[2 * LLM_SHELL_WORD], seen[256] = "";
+    snprintf(command, sizeof command, "printf %%s %s", llm_shell_quote(word, name));
     FILE *f = fopen("shell_quote.sh", "w");
     fputs(command, f);
     fclose(f);
@@ -55,14 +55,14 @@ TEST(a_shell_reads_the_name_back) {
 }
 
 TEST(what_does_not_fit_becomes_a_word) {
-    char name[3 * SHELL_WORD];
+    char name[3 * LLM_SHELL_WORD];
     memset(name, 'a', sizeof name);
     name[sizeof name - 1] = '\0';
     expect(name, "FILE");
-    memset(name, '\'', SHELL_WORD / 4);
-    name[SHELL_WORD / 4] = '\0';
+    memset(name, '\'', LLM_SHELL_WORD / 4);
+    name[LLM_SHELL_WORD / 4] = '\0';
     expect(name, "FILE");
-    name[SHELL_WORD / 8] = '\0';
-    char word[SHELL_WORD];
-    CHECK_INT(strlen(shell_quote(word, name)), 4 * (SHELL_WORD / 8) + 2);
+    name[LLM_SHELL_WORD / 8] = '\0';
+    char word[LLM_SHELL_WORD];
+    CHECK_INT(strlen(llm_shell_quote(word, name)), 4 * (LLM_SHELL_WORD / 8) + 2);
 }

@@ -7,49 +7,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/peft_folder.h"
+#include "common/shell_quote.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
 #include "model_path.h"
-#include "shell_quote.h"
 
 #define LORA    "--lora"
 #define CONTROL "--control-vector"
 #define RANGE   "--control-vector-layer-range"
 
-/* Refuses a folder, with what makes an adapter of it. */
-static ggl_status check_folder(const char *path, ggl_error *err) {
-    char file[OS_MOST_PATH], command[MODEL_PATH_COMMAND], word[SHELL_WORD];
-    if (!ggl_os_is_folder(path))
-        return GGL_OK;
-    snprintf(file, sizeof file, "%s/adapter_config.json", path);
-    if (ggl_os_exists(file))
-        return ggl_fail(err, GGL_FORMAT,
-                        "%s is an adapter of PEFT; this makes a GGUF file of it: %s", path,
-                        model_path_peft(path, command, sizeof command));
-    snprintf(file, sizeof file, "%s/config.json", path);
-    if (ggl_os_exists(file))
-        return ggl_fail(err, GGL_FORMAT,
-                        "%s is a whole model, not an adapter; this makes an adapter of how it "
-                        "differs from another one: llm-lora extract BASE %s -o adapter.gguf",
-                        path, shell_quote(word, path));
-    return ggl_fail(err, GGL_FORMAT, "%s is a folder, not an adapter's file", path);
-}
-
 /* Refuses a file that is not there, with the one that was probably meant. */
 static ggl_status check_there(const char *path, ggl_error *err) {
-    char near[OS_MOST_PATH], word[SHELL_WORD];
+    char near[OS_MOST_PATH], word[LLM_SHELL_WORD];
     if (ggl_os_may_read(path) || errno != ENOENT)
         return GGL_OK;
     return model_path_near(path, near) ? ggl_fail(err, GGL_IO, "%s: %s; did you mean %s?", path,
-                                                  strerror(ENOENT), shell_quote(word, near))
+                                                  strerror(ENOENT), llm_shell_quote(word, near))
                                        : ggl_fail(err, GGL_IO, "%s: %s", path, strerror(ENOENT));
 }
 
 /* Adds one file to the list. */
 static ggl_status add(tool_adapter_files *x, const char *path, double scale, ggl_error *err) {
-    ggl_status st = check_folder(path, err);
+    ggl_status st = llm_peft_refuse_folder(path, err);
     if (st == GGL_OK)
         st = check_there(path, err);
     if (st != GGL_OK)
@@ -81,7 +63,7 @@ static ggl_status check_scale(const char *item, ggl_error *err) {
     const char *mark = colon ? colon : equals;
     char *file = mark ? ggl_copy_text_n(item, (size_t)(mark - item)) : NULL;
     const bool wrong = file && *file && !ggl_os_exists(item) && ggl_os_exists(file);
-    char word[SHELL_WORD], right[SHELL_WORD];
+    char word[LLM_SHELL_WORD], right[LLM_SHELL_WORD];
     ggl_status st = GGL_OK;
     if (wrong && colon)
         st = ggl_fail(err, GGL_USAGE, "%s: '%s' is not a scale; a finite number is expected", item,
@@ -89,7 +71,7 @@ static ggl_status check_scale(const char *item, ggl_error *err) {
     else if (wrong) {
         snprintf(right, sizeof right, "%s:%s", file, equals + 1);
         st = ggl_fail(err, GGL_USAGE, "%s: a scale stands after a colon: %s", item,
-                      shell_quote(word, right));
+                      llm_shell_quote(word, right));
     }
     free(file);
     return st;

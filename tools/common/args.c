@@ -18,7 +18,7 @@
 #include "help.h"
 #include "man_page.h"
 #include "shell_completion.h"
-#include "shell_quote.h"
+#include "common/shell_quote.h"
 #include "ggl/internal/os_process.h"
 
 #ifndef TOOLS_VERSION
@@ -556,15 +556,15 @@ static int read_option(parsing *p) {
 static int read_lone(const parsing *p, const char *s) {
     const char *names = p->list ? p->list->names : p->maybe ? p->maybe->names : NULL, *name;
     size_t n;
-    char word[SHELL_WORD];
+    char word[LLM_SHELL_WORD];
     if (!names || !arg_next_name(&names, &name, &n))
         return args_unexpected(p->spec, s, p->i + 1 < p->argc ? p->argv[p->i + 1] : NULL);
     if (p->maybe)
         return wrong(p->spec->tool, "unexpected argument '%s'; did you mean %.*s=%s?", s, (int)n,
-                     name, shell_quote(word, s));
+                     name, llm_shell_quote(word, s));
     return wrong(p->spec->tool,
                  "unexpected argument '%s'; did you mean %.*s %s? Each value needs the flag", s,
-                 (int)n, name, shell_quote(word, s));
+                 (int)n, name, llm_shell_quote(word, s));
 }
 
 /* Returns the option that probably was meant before an argument that stands alone; NULL: none. */
@@ -637,10 +637,10 @@ int args_unexpected(const args_spec *spec, const char *s, const char *next) {
         return no_command(spec, s, command);
     if (!flag)
         return wrong(spec->tool, "unexpected argument '%.*s%s'; see --help", n, s, dots);
-    char word[SHELL_WORD];
+    char word[LLM_SHELL_WORD];
     if (!*dots) /* a command to copy */
         return wrong(spec->tool, "unexpected argument '%s'; did you mean %s %s?", s, flag,
-                     shell_quote(word, s));
+                     llm_shell_quote(word, s));
     return wrong(spec->tool, "unexpected argument '%.*s%s'; did you mean %s '%.*s%s'?", n, s, dots,
                  flag, n, s, dots);
 }

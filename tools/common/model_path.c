@@ -13,7 +13,8 @@
 #include "common/model_folder.h"
 #include "common/model_name.h"
 #include "ggl/internal/os_fs.h"
-#include "shell_quote.h"
+#include "common/peft_folder.h"
+#include "common/shell_quote.h"
 #include "common/split_name.h"
 
 /* The flag before the path, with a blank, for a message that says what to type: "-m "; "" if the path
@@ -51,7 +52,7 @@ static const char *join(char path[OS_MOST_PATH], const char *folder, const char 
 
 /* Refuses a folder without the weights of a Hugging Face folder. */
 static int refuse_folder(const char *tool, const tool_path *p) {
-    char path[OS_MOST_PATH], word[SHELL_WORD], flag[64], more[64] = "", *meant;
+    char path[OS_MOST_PATH], word[LLM_SHELL_WORD], flag[64], more[64] = "", *meant;
     size_t n;
     ggl_error err;
     (void)llm_folder_refuse(p->path, &meant, &n, &err);
@@ -60,7 +61,7 @@ static int refuse_folder(const char *tool, const tool_path *p) {
     if (meant)
         tool_error_about(tool, 1, "%s: %s; did you mean %s%s%s?", p->flag, err.msg,
                          given_by(p, flag, sizeof flag),
-                         shell_quote(word, join(path, p->path, meant)), more);
+                         llm_shell_quote(word, join(path, p->path, meant)), more);
     else
         tool_error_about(tool, 1, "%s: %s", p->flag, err.msg);
     ggl_free(meant);
@@ -83,17 +84,10 @@ static const char *new_name(const char *path, char *name, size_t size) {
 }
 
 const char *model_path_convert(const char *path, char *command, size_t size) {
-    char name[OS_MOST_PATH], in[SHELL_WORD], out[SHELL_WORD];
+    char name[OS_MOST_PATH], in[LLM_SHELL_WORD], out[LLM_SHELL_WORD];
     new_name(path, name, sizeof name);
-    snprintf(command, size, "llm-convert %s -o %s", shell_quote(in, path), shell_quote(out, name));
-    return command;
-}
-
-const char *model_path_peft(const char *path, char *command, size_t size) {
-    char name[OS_MOST_PATH], in[SHELL_WORD], out[SHELL_WORD];
-    new_name(path, name, sizeof name);
-    snprintf(command, size, "llm-lora convert %s --base MODEL_FOLDER -o %s", shell_quote(in, path),
-             shell_quote(out, name));
+    snprintf(command, size, "llm-convert %s -o %s", llm_shell_quote(in, path),
+             llm_shell_quote(out, name));
     return command;
 }
 
@@ -134,23 +128,22 @@ static bool cached_snapshot(const char *folder, char *path, size_t size) {
 /* Refuses a folder of the Hugging Face cache, with that of the model in it, and a PEFT adapter. Returns
  * -1 for all else. */
 static int check_folder(const char *tool, const tool_path *p) {
-    char path[OS_MOST_PATH], in[SHELL_WORD], flag[64];
+    char path[OS_MOST_PATH], in[LLM_SHELL_WORD], flag[64];
     if (!llm_folder_has(p->path, "config.json") && cached_snapshot(p->path, path, sizeof path))
         return tool_error_about(
             tool, 1, "%s: %s is a folder of the Hugging Face cache; the model is in it: %s%s",
-            p->flag, p->path, given_by(p, flag, sizeof flag), shell_quote(in, path));
-    char command[MODEL_PATH_COMMAND];
-    if (p->model && llm_folder_has(p->path, "adapter_config.json"))
-        return tool_error_about(
-            tool, 1, "%s: %s is an adapter of PEFT; this makes a GGUF file of it: %s", p->flag,
-            p->path, model_path_peft(p->path, command, sizeof command));
+            p->flag, p->path, given_by(p, flag, sizeof flag), llm_shell_quote(in, path));
+    ggl_error err = {0};
+    if (p->model && llm_peft_refuse(p->path, &err) != GGL_OK)
+        return tool_error_about(tool, 1, "%s: %s", p->flag, err.msg);
     return -1;
 }
 
 /* Refuses a file of a folder. Returns -1 for all else. */
 static int check_part(const char *tool, const tool_path *p) {
-    char folder[OS_MOST_PATH], word[SHELL_WORD], flag[64];
+    char folder[OS_MOST_PATH], word[LLM_SHELL_WORD], flag[64];
     const char *name;
+    ggl_error err = {0};
     if (!split_path(p->path, folder, &name) ||
         (!llm_model_name_of_folder(name) && !ggl_ends_with(name, ".safetensors")))
         return -1;
@@ -159,9 +152,11 @@ static int check_part(const char *tool, const tool_path *p) {
     if (llm_folder_has(folder, "config.json"))
         return tool_error_about(tool, 1, "%s: %s is part of a Hugging Face folder; %s%s opens it",
                                 p->flag, p->path, given_by(p, flag, sizeof flag),
-                                shell_quote(word, folder));
+                                llm_shell_quote(word, folder));
     if (!ggl_ends_with(p->path, ".safetensors"))
         return -1;
+    if (p->model && llm_peft_refuse(p->path, &err) != GGL_OK)
+        return tool_error_about(tool, 1, "%s: %s", p->flag, err.msg);
     return tool_error_about(
         tool, 1,
         "%s: %s holds only tensors: llm-convert makes a GGUF file of it with the "
@@ -300,12 +295,12 @@ static const char *label(const tool_path *p, char *to, size_t size) {
 }
 
 int model_path_missing(const char *tool, const tool_path *p, int error) {
-    char folder[OS_MOST_PATH], path[OS_MOST_PATH], word[SHELL_WORD], flag[64], before[64];
+    char folder[OS_MOST_PATH], path[OS_MOST_PATH], word[LLM_SHELL_WORD], flag[64], before[64];
     const char *name, *remote = error == ENOENT ? remote_flag(p) : NULL;
     if (remote)
         return tool_error_about(tool, 1, "%s%s: %s; did you mean %s %s, which downloads it?",
                                 label(p, before, sizeof before), p->path, strerror(error), remote,
-                                shell_quote(word, p->path));
+                                llm_shell_quote(word, p->path));
     if (error != ENOENT || !split_path(p->path, folder, &name))
         return tool_error_about(tool, 1, "%s%s: %s", label(p, before, sizeof before), p->path,
                                 strerror(error));
@@ -318,7 +313,7 @@ int model_path_missing(const char *tool, const tool_path *p, int error) {
     if (near)
         tool_error_about(tool, 1, "%s%s: %s; did you mean %s%s?", label(p, before, sizeof before),
                          p->path, strerror(error), given_by(p, flag, sizeof flag),
-                         shell_quote(word, join(path, folder, near)));
+                         llm_shell_quote(word, join(path, folder, near)));
     else
         tool_error_about(tool, 1, "%s%s: %s%s", label(p, before, sizeof before), p->path,
                          strerror(error),

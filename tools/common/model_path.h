@@ -25,8 +25,6 @@ bool model_path_near(const char *path, char near[OS_MOST_PATH]);
 /* Writes the command that makes a GGUF file of a folder or checkpoint; returns it. */
 enum { MODEL_PATH_COMMAND = 4200 };
 const char *model_path_convert(const char *path, char *command, size_t size);
-/* The same for a folder of PEFT, which holds an adapter. */
-const char *model_path_peft(const char *path, char *command, size_t size);
 
 /* Refuses what a tool that wants a GGUF file would have to convert, with llm-convert's command.
  * p->flag may be NULL. kind: what p->path is; whole: what is converted, p->path itself or the folder

@@ -144,12 +144,12 @@ static int check_adapter(const char *folder) {
 
 /* Returns -1, or an exit code after a message about options that do not go together. */
 static int check_options(const options *o) {
-    char word[SHELL_WORD];
+    char word[LLM_SHELL_WORD];
     const size_t n_second = o->folder.n == 2 ? strlen(o->folder.s[1]) : 0;
     if (n_second > 5 && !o->out && strcmp(o->folder.s[1] + n_second - 5, ".gguf") == 0)
         return tool_error(TOOL, 2,
                           "only one folder can be converted at a time; did you mean -o %s?",
-                          shell_quote(word, o->folder.s[1]));
+                          llm_shell_quote(word, o->folder.s[1]));
     if (o->folder.n != 1)
         return tool_error(TOOL, 2,
                           o->folder.n ? "only one folder can be converted at a time"
@@ -158,7 +158,7 @@ static int check_options(const options *o) {
         return tool_error(TOOL, 1,
                           "there is no folder %s; if it is a repository of the Hugging Face Hub: "
                           "`llm-cli -hf %s` downloads and runs it",
-                          o->folder.s[0], shell_quote(word, o->folder.s[0]));
+                          o->folder.s[0], llm_shell_quote(word, o->folder.s[0]));
     if (o->mmproj && (o->base || o->task || o->vocab_only || o->tokenizer))
         return tool_error(TOOL, 2, "--mmproj cannot be used together with %s: an eye has none",
                           o->base        ? "--base"
@@ -170,7 +170,7 @@ static int check_options(const options *o) {
                           o->arch ? "--arch" : "--arch-class");
     if (!o->out && !o->mmproj && !o->dry_run)
         return tool_error(TOOL, 2, "-o FILE is missing, as in: llm-convert %s -o model.gguf",
-                          shell_quote(word, o->folder.s[0]));
+                          llm_shell_quote(word, o->folder.s[0]));
     if ((o->base || o->task) && (o->dry_run || o->vocab_only || (o->base && o->task)))
         return tool_error(TOOL, 2, "%s cannot be used together with --dry-run%s or --vocab-only",
                           o->base ? "--base" : "--task", o->base ? ", --task" : "");

@@ -1,8 +1,8 @@
 /* llm-gguf extract: some tensors of a file, as a GGUF file, as .npy files, or as bytes. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/new_folder.h"
 #include "common/hints.h"
 #include "common/npy.h"
 #include "common/paths.h"
@@ -18,6 +18,7 @@ static const char TOOL[] = "llm-gguf extract";
 
 typedef struct extract_job {
     const char *path, *out;
+    llm_new_folder folder; /* of files for several tensors */
     bool npy, raw, no_keys;
     const ggl_gguf *file;
     gguf_patterns patterns;
@@ -112,38 +113,20 @@ static ggl_status path_of(const extract_job *j, const ggl_gguf_tensor *t, char *
         return ggl_fail(err, GGL_FORMAT,
                         "tensor '%.*s' has a name that cannot be that of a file; extract it alone",
                         (int)t->name.n, t->name.s);
-    const size_t n = (size_t)snprintf(path, size, "%s/%.*s.%s", j->out, (int)t->name.n, t->name.s,
-                                      j->npy ? "npy" : "bin");
+    const size_t n = (size_t)snprintf(path, size, "%s/%.*s.%s", j->folder.path, (int)t->name.n,
+                                      t->name.s, j->npy ? "npy" : "bin");
     return n < size ? GGL_OK : ggl_fail(err, GGL_LIMIT, "the path %s is too long", j->out);
-}
-
-/* Removes the files of the first n wanted tensors, and the folder if this run has made it. */
-static void remove_files(const extract_job *j, size_t n, bool made) {
-    char path[8192];
-    for (size_t i = 0, k = 0; k < n && i < ggl_gguf_n_tensors(j->file); i++) {
-        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(j->file, i);
-        if (!is_wanted(j, t))
-            continue;
-        k++;
-        if (path_of(j, t, path, sizeof path, NULL) == GGL_OK)
-            ggl_os_remove(path);
-    }
-    if (made)
-        ggl_os_remove_folder(j->out);
 }
 
 static int write_files(extract_job *j) {
     ggl_error err = {0};
     char path[8192] = "";
     ggl_status s = GGL_OK;
-    size_t n = 0;
-    const bool made = j->n > 1 && ggl_os_make_folder(j->out, false);
-    if (j->n > 1 && !made && errno != EEXIST)
-        return tool_error(TOOL, 1, "-o: %s: this folder cannot be made: %s", j->out,
-                          strerror(errno));
+    if (j->n > 1 && llm_new_folder_open(&j->folder, j->out, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "-o: %s", err.msg);
     j->x = ggl_calloc(1 << 16, sizeof *j->x);
     if (!j->x)
-        return tool_error(TOOL, 1, "out of memory");
+        s = ggl_fail(&err, GGL_NOMEM, "out of memory");
     progress_begin(PROGRESS_BYTES, j->bytes, "extracting");
     for (size_t i = 0; s == GGL_OK && i < ggl_gguf_n_tensors(j->file); i++) {
         const ggl_gguf_tensor *t = ggl_gguf_tensor_at(j->file, i);
@@ -152,15 +135,16 @@ static int write_files(extract_job *j) {
         s = path_of(j, t, path, sizeof path, &err);
         if (s == GGL_OK)
             s = j->npy ? write_npy(j, t, path, &err) : write_raw(j, t, path, &err);
-        n += s == GGL_OK;
         if (s != GGL_OK && *path && !strstr(err.msg, path))
             s = ggl_within(&err, s, "%s", path);
     }
     progress_end();
     ggl_free(j->x);
+    if (s == GGL_OK && j->n > 1)
+        s = llm_new_folder_commit(&j->folder, &err);
+    llm_new_folder_discard(&j->folder);
     if (s == GGL_OK)
         return 0;
-    remove_files(j, n, made);
     return tool_error(TOOL, process_stopped ? process_stop_code() : 1, "%s", err.msg);
 }
 

@@ -24,6 +24,7 @@
 #include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
 #include "llm/internal/adapter.h"
+#include "llm/internal/lora_folder.h"
 #include "llm/internal/model.h"
 #include "quant/quant_mix.h"
 #include "tool.h"
@@ -72,6 +73,11 @@ typedef struct merge_job {
     float *row;   /* [n_threads][in] */
     float *ranks; /* [n_threads][most_rank] */
     bool *bad;    /* [n_threads]: a result is no finite number */
+    /* sums of squares, for llm_lora_keep: of each row of a step, as the sum does not depend on threads, and of the tensor */
+    double *row_change, *row_lost;
+    double change2, lost2;
+    llm_lora_kept kept;
+    bool loses_blocks; /* a tensor of a quantized type keeps too little */
 } merge_job;
 
 /* A tensor to write. */
@@ -127,7 +133,9 @@ static void merge_row(void *ctx, size_t i, int thread) {
         }
     }
     bool finite = true;
+    double change2 = 0, lost2 = 0;
     for (size_t e = 0; e < in; e++) {
+        change2 += (acc[e] - (double)row[e]) * (acc[e] - (double)row[e]);
         row[e] = (float)acc[e];
         finite &= isfinite(row[e]) != 0;
     }
@@ -135,8 +143,12 @@ static void merge_row(void *ctx, size_t i, int thread) {
     j->to->from_float(row, to, j->n_in);
     /* a finite number, or the scale of a block, can be beyond the type's range */
     j->to->to_float(to, row, j->n_in);
-    for (size_t e = 0; e < in; e++)
+    for (size_t e = 0; e < in; e++) {
+        lost2 += ((double)row[e] - acc[e]) * ((double)row[e] - acc[e]);
         finite &= isfinite(row[e]) != 0;
+    }
+    j->row_change[i] = change2;
+    j->row_lost[i] = lost2;
     j->bad[k] |= !finite;
 }
 
@@ -156,6 +168,10 @@ static ggl_status merge_matrix(merge_job *j, const ggl_gguf_tensor *t, ggl_gguf_
                              "a merged weight is NaN or infinite in %s, in rows %" PRId64
                              " to %" PRId64 ": the adapter, or its scale, does not fit this model",
                              j->to->name, j->first, j->first + n - 1);
+        for (int64_t i = 0; i < n; i++) {
+            j->change2 += j->row_change[i];
+            j->lost2 += j->row_lost[i];
+        }
         if (s == GGL_OK)
             s = ggl_gguf_sink_write(to, j->result, (size_t)n * to_size, err);
         ggl_gguf_drop(j->model, j->source, (size_t)n * from_size);
@@ -203,7 +219,9 @@ static bool allocate(merge_job *j, const ggl_gguf_tensor *t) {
     j->row = ggl_calloc(n, in * sizeof *j->row);
     j->ranks = ggl_calloc(n, (size_t)j->most_rank * sizeof *j->ranks);
     j->bad = ggl_calloc(n, sizeof *j->bad);
-    bool ok = j->result && j->acc && j->row && j->ranks && j->bad;
+    j->row_change = ggl_calloc(rows, sizeof *j->row_change);
+    j->row_lost = ggl_calloc(rows, sizeof *j->row_lost);
+    bool ok = j->result && j->acc && j->row && j->ranks && j->bad && j->row_change && j->row_lost;
     for (size_t c = 0; c < j->n_change; c++) {
         merge_change *x = &j->change[c];
         x->columns = ggl_calloc((size_t)x->pair.rank, in * sizeof *x->columns);
@@ -213,7 +231,7 @@ static bool allocate(merge_job *j, const ggl_gguf_tensor *t) {
 }
 
 static void release(merge_job *j) {
-    void *all[] = {j->result, j->acc, j->row, j->ranks, j->bad};
+    void *all[] = {j->result, j->acc, j->row, j->ranks, j->bad, j->row_change, j->row_lost};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         ggl_free(all[i]);
     for (size_t c = 0; c < j->n_change; c++)
@@ -234,6 +252,7 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     ggl_status s = lora_factor_of(&j->factors, t, &j->factor, err);
     j->from = ggl_type_get((int)t->type);
     j->to = type_of(j, t);
+    j->change2 = j->lost2 = 0;
     if (s == GGL_OK && !allocate(j, t))
         s = ggl_fail(err, GGL_NOMEM, "out of memory");
     for (j->m = 0; s == GGL_OK && j->m < t->ne[2]; j->m++) {
@@ -245,6 +264,12 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
             s = merge_matrix(j, t, to, err);
     }
     release(j);
+    if (s == GGL_OK) {
+        char name[256];
+        snprintf(name, sizeof name, "%.*s", (int)x->name.n, x->name.s);
+        llm_lora_keep(&j->kept, name, j->change2, j->lost2);
+        j->loses_blocks |= j->to->block > 1 && llm_lora_share(j->change2, j->lost2) < LORA_ENOUGH;
+    }
     return s;
 }
 
@@ -428,6 +453,11 @@ static int merge(merge_job *j, const arg_list *words) {
                    j->n_other, llm_amount_s((int64_t)j->n_other), j->n_other == 1 ? "s" : "",
                    j->is_sense ? "the text model" : "the eye or the ear",
                    j->n_other == 1 ? "is" : "are");
+    if (code == 0)
+        lora_print_kept(TOOL, &j->kept,
+                        j->loses_blocks
+                            ? "--type f16 gives changed tensors a type with more digits"
+                            : "--type f32 gives changed tensors a type with all digits");
     for (size_t i = 0; i < j->n_use; i++)
         llm_adapter_free(j->use[i].adapter);
     lora_factors_fini(&j->factors);
@@ -470,7 +500,8 @@ int lora_merge(int argc, char **argv) {
     const arg_option options[] = {
         {"-o --output", ARG_STRING, &j.out, .value = "OUT", .help = "the model to write"},
         {"--type", ARG_STRING, &type, .value = "TYPE",
-         .help = "the type of changed tensors (default: the one that they have)"},
+         .help = "the type of changed tensors (default: the one that they have); f16 keeps small "
+                 "changes that quantized types round away"},
         {"-t --threads", ARG_INT, &n_threads, .value = "N",
          .help = "threads (default: the number of processors); the file is the same for any number",
          .min = 1, .max = TOOL_MAX_THREADS},
@@ -485,8 +516,10 @@ int lora_merge(int argc, char **argv) {
         TOOL,
         "MODEL ADAPTER[=SCALE] .. -o OUT [options]",
         "Adds LoRA adapters to the weights of a model. The result computes what "
-        "the model does with --lora, within the rounding of its types. Tensors "
-        "that no adapter changes are copied. If MODEL is a Hugging Face folder, "
+        "the model does with --lora, as far as rounding to the types of its tensors "
+        "leaves the change: how much is printed, and quantized types may leave nothing "
+        "of a small one (--type f16). Tensors that no adapter changes are copied. If MODEL is a "
+        "Hugging Face folder, "
         "OUT becomes one, too, with the other files of MODEL, unless it ends in .gguf.",
         options,
         &words,

@@ -5,6 +5,7 @@
 #include "common/amounts.h"
 #include "common/process.h"
 #include "common/progress.h"
+#include "common/report.h"
 #include "ggl/backends.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
@@ -34,6 +35,19 @@ static ggl_status open_adapters(llm_adapter_use *use, const arg_list *words, ggl
     return s;
 }
 
+void lora_print_kept(const char *tool, const llm_lora_kept *k, const char *instead) {
+    const double share = llm_lora_share(k->change, k->lost);
+    if (k->change == 0)
+        return;
+    ggl_fprint(stdout, "rounding keeps %.1f %% of the change; the least, %.1f %%, of %s\n",
+               100 * share, 100 * k->least, k->weight);
+    if (share < LORA_ENOUGH)
+        tool_warning(tool,
+                     "rounding to the types of the tensors loses %.1f %% of what the adapters "
+                     "change: %s, and --lora applies the whole change when the model runs",
+                     100 * (1 - share), instead);
+}
+
 int lora_merge_folder(const char *base, const arg_list *words, const char *out, int n_threads) {
     ggl_error err = {0};
     ggl_backend *reference = NULL;
@@ -57,6 +71,10 @@ int lora_merge_folder(const char *base, const arg_list *words, const char *out, 
         ggl_fprint(stdout, "%zu file%s with the weights as they were %s left out, such as %s\n",
                    r.n_left_out, llm_amount_s((int64_t)r.n_left_out),
                    r.n_left_out == 1 ? "is" : "are", r.left_out);
+    if (s == GGL_OK)
+        lora_print_kept(TOOL, &r.kept,
+                        "merging into a file that ends in .gguf with --type f32 gives changed "
+                        "tensors a type with all digits");
     for (size_t i = 0; use && i + 1 < words->n; i++)
         llm_adapter_free((llm_adapter *)use[i].adapter);
     free(use);

@@ -103,7 +103,7 @@ static int show(const llm_adapter *a) {
     const ggl_gguf *f = llm_adapter_file(a);
     const llm_adapter_info x = llm_adapter_describe(a);
     size_t n_bad = 0;
-    char word[SHELL_WORD];
+    char word[LLM_SHELL_WORD];
     ggl_fprint(stdout, "%s: an adapter for %.*s%s%.*s%s, %zu pair%s, ", ggl_gguf_name(f),
                (int)x.architecture.n, x.architecture.s, x.title.n ? " (" : "", (int)x.title.n,
                x.title.n ? x.title.s : "", x.title.n ? ")" : "", x.n_pairs,
@@ -131,7 +131,7 @@ static int show(const llm_adapter *a) {
                      "%zu pair%s of no use, because numbers of %s are NaN or infinite: `llm-gguf "
                      "check %s` finds them",
                      n_bad, n_bad == 1 ? " is" : "s are", n_bad == 1 ? "it" : "them",
-                     shell_quote(word, ggl_gguf_name(f)));
+                     llm_shell_quote(word, ggl_gguf_name(f)));
     return 0;
 }
 

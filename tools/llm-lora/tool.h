@@ -5,6 +5,7 @@
 #include "common/args.h"
 #include "common/gguf_copy.h"
 #include "llm/internal/adapter_pairs.h"
+#include "llm/internal/lora_folder.h"
 #include "llm/internal/model.h"
 
 /* A command; argv[0] is its name, such as "merge". Returns the exit code. */
@@ -12,6 +13,10 @@ typedef int lora_command(int argc, char **argv);
 lora_command lora_convert, lora_export, lora_extract, lora_merge, lora_show;
 /* Merges adapters, FILE or FILE=SCALE, into a Hugging Face folder. Returns the exit code. */
 int lora_merge_folder(const char *base, const arg_list *words, const char *out, int n_threads);
+/* The share of a change below which a merge warns. */
+#define LORA_ENOUGH 0.9
+/* Prints how much of the changes the types keep, and below LORA_ENOUGH a warning, which ends with `instead`: what keeps more. */
+void lora_print_kept(const char *tool, const llm_lora_kept *k, const char *instead);
 /* Reads "FILE=SCALE", "FILE:SCALE" or "FILE", which it changes, and returns the scale. */
 double lora_read_scale(char *word);
 

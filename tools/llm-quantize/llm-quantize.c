@@ -76,7 +76,7 @@ static int wrong_files(const arg_list *given) {
         else
             file[n++] = i;
     }
-    char in[SHELL_WORD], out[SHELL_WORD], name[OS_MOST_PATH];
+    char in[LLM_SHELL_WORD], out[LLM_SHELL_WORD], name[OS_MOST_PATH];
     if (type == given->n || n == 0)
         return tool_error(
             TOOL, 2,
@@ -85,9 +85,9 @@ static int wrong_files(const arg_list *given) {
     const size_t len = strlen(path);
     const bool suffix = len > 5 && ggl_case_compare(path + len - 5, ".gguf") == 0;
     snprintf(name, sizeof name, "%.*s-%s.gguf", (int)(len - (suffix ? 5 : 0)), path, kind);
-    return tool_error(TOOL, 2, "%s: llm-quantize %s %s %s",
-                      n < 2 ? "OUT is missing, as in" : "TYPE comes last", shell_quote(in, path),
-                      shell_quote(out, n < 2 ? name : given->s[file[1]]), kind);
+    return tool_error(
+        TOOL, 2, "%s: llm-quantize %s %s %s", n < 2 ? "OUT is missing, as in" : "TYPE comes last",
+        llm_shell_quote(in, path), llm_shell_quote(out, n < 2 ? name : given->s[file[1]]), kind);
 }
 
 /* Takes the number of threads that llama.cpp's program has after IN, OUT and TYPE. */

@@ -26,8 +26,7 @@
 
 enum {
     DEFAULT_CTX = 4096,
-    FEW_TOKENS = 32,  /* for a prompt and its answer */
-    SPEECH_SLOTS = 5, /* texts that are tried for a window of sound */
+    FEW_TOKENS = 32, /* for a prompt and its answer */
     SPEECH_ROWS =
         16,         /* tokens whose attention is looked at together, to find when words were said */
     MOST_ROWS = 64, /* of logits at a time */
@@ -270,8 +269,7 @@ static int new_session(server *s) {
         sp->n_rows = MOST_ROWS; /* of a mean: a row for each token's embedding */
     if (hears(s)) {             /* -c and -np are for texts of requests */
         sp->n_ctx = sp->n_pool = 0;
-        sp->n_slots = SPEECH_SLOTS;
-        sp->n_inputs = 1; /* which all slots hear */
+        sp->n_slots = LLM_SPEECH_TEXTS;
         sp->n_rows = SPEECH_ROWS;
         p->embeddings = false;
         p->pooling = NULL;

@@ -63,10 +63,21 @@ static void put(speech_job *j, const char *s, size_t n) {
     j->last_sent = ggl_os_seconds();
 }
 
-static void put_event(speech_job *j, const char *type, const char *member, ggl_str text) {
+/* Writes what is wrong with the sound, if anything, as the last member of an object. */
+static void put_warnings(const speech_job *j, llm_json_out *out) {
+    const ggl_str text = {j->out.warning, strlen(j->out.warning)};
+    if (text.n > 0)
+        llm_json_format(out, ", 'warnings': [%.*s]", LLM_JSON_STR(text));
+}
+
+static void put_event(speech_job *j, const char *type, const char *member, ggl_str text,
+                      bool is_last) {
     llm_json_out out = {0};
-    llm_json_format(&out, "data: {'type': 'transcript.text.%s', '%s': %.*s}\n\n", type, member,
+    llm_json_format(&out, "data: {'type': 'transcript.text.%s', '%s': %.*s", type, member,
                     LLM_JSON_STR(text));
+    if (is_last)
+        put_warnings(j, &out);
+    llm_json_put_text(&out, "}\n\n");
     j->lacks_room |= out.failed;
     if (!out.failed)
         put(j, out.s, out.n);
@@ -127,6 +138,7 @@ static void send_json(speech_job *j, ggl_str text) {
     if (j->ask.api != SPEECH_INFERENCE)
         llm_json_format(&out, ", 'usage': {'type': 'duration', 'seconds': %lld}",
                         speech_text_seconds(j->duration < 0 ? 0 : j->duration));
+    put_warnings(j, &out);
     llm_json_put_text(&out, "}\n");
     if (out.failed)
         fail(j, GGL_NOMEM, NULL);
@@ -143,7 +155,7 @@ static void send_answer(speech_job *j) {
                                                         [SPEECH_VERBOSE] = "application/json"};
     const ggl_str text = {j->text ? j->text : "", j->n_text};
     if (j->ask.streams) {
-        put_event(j, "done", "text", text);
+        put_event(j, "done", "text", text, true);
         http_reply_end(j->r);
     } else if (j->ask.format == SPEECH_JSON) {
         send_json(j, text);
@@ -200,7 +212,7 @@ static bool on_piece(void *user, const llm_speech *p) {
     if (j->lacks_room)
         return false;
     if (j->ask.streams)
-        put_event(j, "delta", "delta", (ggl_str){j->text + before, j->n_text - before});
+        put_event(j, "delta", "delta", (ggl_str){j->text + before, j->n_text - before}, false);
     else if (j->ask.format > SPEECH_TEXT)
         speech_text_piece(&j->out, p);
     j->lacks_room |= j->out.failed || !ggl_os_memory_stream_count(&j->written);
@@ -315,6 +327,10 @@ static void refuse(server *s, const api_error *e, server_counter which, http_rep
     answer_error(&api_openai_chat, e, r);
 }
 
+static speech_vad vad_of(const server *s) {
+    return !s->o->vad_model ? SPEECH_VAD_NONE : s->o->vad ? SPEECH_VAD_ALL : SPEECH_VAD_ASKED;
+}
+
 static void start(server *s, speech_api api, const http_request *q, http_reply *r) {
     static const api_error deaf = {.status = 501,
                                    .type = "unsupported",
@@ -331,18 +347,12 @@ static void start(server *s, speech_api api, const http_request *q, http_reply *
     speech_job *j = new_job(s, q, r);
     ggl_status st = j ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory for a request");
     if (j)
-        st = speech_ask_read(&j->ask, api, s->facts.strict_fields, q->header(q, "Content-Type"),
-                             (ggl_str){j->body ? j->body : "", n}, &param, &err);
+        st = speech_ask_read(&j->ask, api, vad_of(s), s->facts.strict_fields,
+                             q->header(q, "Content-Type"), (ggl_str){j->body ? j->body : "", n},
+                             &param, &err);
     if (j)
         server_say_ignored(s, &j->ask.ignored, q, r);
-    if (st == GGL_OK && j->ask.needs_vad && !s->o->vad_model) {
-        param = api == SPEECH_INFERENCE ? "vad" : "vad_filter";
-        st = ggl_fail(&err, GGL_UNSUPPORTED,
-                      "\"%s\" needs a model that finds speech: start the server with --vad-model "
-                      "FILE",
-                      param);
-    }
-    if (st == GGL_OK && (j->ask.needs_vad || j->ask.wants_vad || s->o->vad))
+    if (st == GGL_OK && j->ask.finds_speech)
         j->ask.how.vad_model = s->o->vad_model;
     if (st == GGL_OK && j->ask.how.words && !s->facts.has_words) {
         param = "timestamp_granularities[]";

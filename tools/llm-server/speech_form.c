@@ -12,6 +12,7 @@
 #include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
 #include "multipart.h"
+#include "opening.h"
 
 /* Bytes of a text. A model sees some hundred tokens of a prompt, and tokens take more memory than a form's account has for them. */
 enum { MOST_TEXT = 1 << 16 };
@@ -60,6 +61,13 @@ static ggl_status read_bool(const speech_field *f, ggl_str v, bool *out, ggl_err
     *out = is_word(v, "true") || is_word(v, "1");
     return *out || is_word(v, "false") || is_word(v, "0") ? GGL_OK
                                                           : wrong(f, "true or false", v, err);
+}
+
+/* Names a field that has no effect, or, if nothing may be ignored, refuses it. */
+static ggl_status ignore(speech_ask *a, const speech_field *f, const char *why, ggl_error *err) {
+    if (a->ignored.strict)
+        return ggl_fail(err, GGL_UNSUPPORTED, "\"%s\" would have no effect: %s", f->name, why);
+    return fields_ignore(&a->ignored, NULL, (ggl_str){f->name, strlen(f->name)}, err);
 }
 
 /* Copies a text, and ends it with a NUL. */
@@ -157,22 +165,25 @@ static ggl_status set_no_speech(speech_ask *a, const speech_field *f, ggl_str v,
     return st;
 }
 
-enum {
-    MOST_TEXTS = 64
-}; /* as --beam-size of llm-transcribe; more than there are slots are not tried */
+enum { MOST_TEXTS = 64 }; /* as --beam-size of llm-transcribe */
 
-static ggl_status set_beams(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
+/* Reads how many texts are tried at once. More than the server has room for are ignored. */
+static ggl_status read_texts(speech_ask *a, const speech_field *f, ggl_str v, int32_t *out,
+                             ggl_error *err) {
     double x = 0;
     const ggl_status st = read_whole(f, v, -1, MOST_TEXTS, &x, err);
-    a->how.n_beams = x > 0 ? (int32_t)x : 0;
-    return st;
+    if (st != GGL_OK || x > LLM_SPEECH_TEXTS)
+        return st == GGL_OK ? ignore(a, f, "at most 5 texts are tried at once", err) : st;
+    *out = x > 0 ? (int32_t)x : 0;
+    return GGL_OK;
+}
+
+static ggl_status set_beams(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
+    return read_texts(a, f, v, &a->how.n_beams, err);
 }
 
 static ggl_status set_best(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
-    double x = 0;
-    const ggl_status st = read_whole(f, v, -1, MOST_TEXTS, &x, err);
-    a->how.n_best = x > 0 ? (int32_t)x : 0;
-    return st;
+    return read_texts(a, f, v, &a->how.n_best, err);
 }
 
 static ggl_status set_translate(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
@@ -318,11 +329,11 @@ static ggl_status set_chunking(speech_ask *a, const speech_field *f, ggl_str v, 
     {.name = "timestamp_granularities[]", .read = set_times, .is_list = true}, \
     {.name = "timestamp_granularities", .read = set_times, .is_list = true}, \
     {.name = "vad_filter", .read = set_vad}, \
-    {.name = "chunking_strategy", .read = set_chunking}, \
-    {.name = "chunking_strategy[type]", .read = set_strategy}, \
-    {.name = "chunking_strategy[threshold]", .read = set_vad_threshold}, \
-    {.name = "chunking_strategy[prefix_padding_ms]", .read = set_vad_pad}, \
-    {.name = "chunking_strategy[silence_duration_ms]", .read = set_vad_silence}, \
+    {.name = "chunking_strategy", .read = set_chunking, .is_of_vad = true}, \
+    {.name = "chunking_strategy[type]", .read = set_strategy, .is_of_vad = true}, \
+    {.name = "chunking_strategy[threshold]", .read = set_vad_threshold, .is_of_vad = true}, \
+    {.name = "chunking_strategy[prefix_padding_ms]", .read = set_vad_pad, .is_of_vad = true}, \
+    {.name = "chunking_strategy[silence_duration_ms]", .read = set_vad_silence, .is_of_vad = true}, \
     {.name = "include[]", .treatment = SPEECH_REFUSED, .why = "verbose_json has the mean of a piece's log-probabilities", .is_list = true}, \
     {.name = "include", .treatment = SPEECH_REFUSED, .why = "verbose_json has the mean of a piece's log-probabilities", .is_list = true}, \
     {.name = "known_speaker_names[]", .treatment = SPEECH_REFUSED, .why = "speakers are not told apart", .is_list = true}, \
@@ -349,12 +360,12 @@ static const speech_field inference[] = {
     {.name = "token_timestamps", .treatment = SPEECH_IGNORED},
     {.name = "word_thold", .treatment = SPEECH_IGNORED},
     {.name = "vad", .read = set_vad},
-    {.name = "vad_threshold", .read = set_vad_threshold},
-    {.name = "vad_min_speech_duration_ms", .read = set_vad_speech},
-    {.name = "vad_min_silence_duration_ms", .read = set_vad_silence},
-    {.name = "vad_max_speech_duration_s", .read = set_vad_most},
-    {.name = "vad_speech_pad_ms", .read = set_vad_pad},
-    {.name = "vad_samples_overlap", .read = set_vad_overlap},
+    {.name = "vad_threshold", .read = set_vad_threshold, .is_of_vad = true},
+    {.name = "vad_min_speech_duration_ms", .read = set_vad_speech, .is_of_vad = true},
+    {.name = "vad_min_silence_duration_ms", .read = set_vad_silence, .is_of_vad = true},
+    {.name = "vad_max_speech_duration_s", .read = set_vad_most, .is_of_vad = true},
+    {.name = "vad_speech_pad_ms", .read = set_vad_pad, .is_of_vad = true},
+    {.name = "vad_samples_overlap", .read = set_vad_overlap, .is_of_vad = true},
     {.name = "detect_language", .treatment = SPEECH_REFUSED, .why = "leave \"language\" out: verbose_json says which was found"},
     {.name = "carry_initial_prompt", .treatment = SPEECH_REFUSED, .why = "only the first window sees the prompt as a whole"},
     {.name = "max_len", .treatment = SPEECH_REFUSED, .why = "pieces are those of the model"},
@@ -407,8 +418,52 @@ static ggl_status unknown(const speech_field *table, ggl_str name, ggl_error *er
                     near.best ? "\"?" : "");
 }
 
+/* Speech is not found first: names the given fields about that as ignored, and takes their effect away. */
+static ggl_status ignore_vad(speech_ask *a, const char *why, const bool given[MOST_FIELDS],
+                             const char **param, ggl_error *err) {
+    const llm_transcribe_params plain = llm_transcribe_default();
+    llm_transcribe_params *how = &a->how;
+    how->vad_threshold = plain.vad_threshold;
+    how->vad_min_speech_duration_ms = plain.vad_min_speech_duration_ms;
+    how->vad_min_silence_duration_ms = plain.vad_min_silence_duration_ms;
+    how->vad_max_speech_duration_s = plain.vad_max_speech_duration_s;
+    how->vad_speech_pad_ms = plain.vad_speech_pad_ms;
+    how->vad_samples_overlap = plain.vad_samples_overlap;
+    const speech_field *f = speech_fields(a->api);
+    ggl_status st = GGL_OK;
+    for (size_t k = 0; f[k].name && st == GGL_OK; k++) {
+        *param = f[k].name;
+        if (given[k] && f[k].is_of_vad)
+            st = ignore(a, &f[k], why, err);
+    }
+    if (st == GGL_OK)
+        *param = NULL;
+    return st;
+}
+
+/* Decides whether speech is found first. */
+static ggl_status choose_vad(speech_ask *a, speech_vad vad, const bool given[MOST_FIELDS],
+                             const char **param, ggl_error *err) {
+    const bool is_asked = a->wants_vad || a->needs_vad;
+    a->finds_speech = vad == SPEECH_VAD_ALL || (vad == SPEECH_VAD_ASKED && is_asked);
+    if (a->finds_speech)
+        return GGL_OK;
+    if (!a->needs_vad)
+        return ignore_vad(a,
+                          is_asked ? "the server has no model that finds speech (--vad-model)"
+                                   : "the request does not ask for speech alone",
+                          given, param, err);
+    const speech_field *f = speech_fields(a->api);
+    while (f->read != set_vad)
+        f++;
+    *param = f->name;
+    return ggl_fail(
+        err, GGL_UNSUPPORTED,
+        "\"%s\" needs a model that finds speech: start the server with --vad-model FILE", f->name);
+}
+
 static ggl_status read_part(speech_ask *a, const multipart_part *p, bool seen[MOST_FIELDS],
-                            const char **param, ggl_error *err) {
+                            bool given[MOST_FIELDS], const char **param, ggl_error *err) {
     const speech_field *table = speech_fields(a->api);
     size_t k = 0;
     while (table[k].name && !ggl_str_is(p->name, table[k].name))
@@ -421,14 +476,15 @@ static ggl_status read_part(speech_ask *a, const multipart_part *p, bool seen[MO
     if (seen[k] && !f->is_list)
         return ggl_fail(err, GGL_USAGE, "\"%s\" is given twice", f->name);
     seen[k] = true;
+    given[k] |= p->data.n > 0;
     return read_one(a, f, p->data, err);
 }
 
-ggl_status speech_ask_read(speech_ask *a, speech_api api, bool strict, const char *type,
-                           ggl_str body, const char **param, ggl_error *err) {
+ggl_status speech_ask_read(speech_ask *a, speech_api api, speech_vad vad, bool strict,
+                           const char *type, ggl_str body, const char **param, ggl_error *err) {
     char boundary[MULTIPART_BOUNDARY + 1];
     multipart_part part[MULTIPART_MOST];
-    bool seen[MOST_FIELDS] = {false};
+    bool seen[MOST_FIELDS] = {false}, given[MOST_FIELDS] = {false}; /* given: not empty */
     size_t n = 0;
     *a = (speech_ask){.api = api, .ignored = {.strict = strict}, .how = llm_transcribe_default()};
     a->how.translate = api == SPEECH_TRANSLATIONS;
@@ -439,7 +495,7 @@ ggl_status speech_ask_read(speech_ask *a, speech_api api, bool strict, const cha
     if (st == GGL_OK)
         st = multipart_read(part, MULTIPART_MOST, &n, boundary, body, err);
     for (size_t i = 0; i < n && st == GGL_OK; i++)
-        st = read_part(a, &part[i], seen, param, err);
+        st = read_part(a, &part[i], seen, given, param, err);
     if (st != GGL_OK)
         return st;
     *param = "file";
@@ -454,7 +510,7 @@ ggl_status speech_ask_read(speech_ask *a, speech_api api, bool strict, const cha
                         "times of words (\"timestamp_granularities[]\") need the "
                         "\"response_format\" verbose_json");
     *param = NULL;
-    return GGL_OK;
+    return choose_vad(a, vad, given, param, err);
 }
 
 void speech_ask_fini(speech_ask *a) {

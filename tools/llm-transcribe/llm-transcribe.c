@@ -62,7 +62,6 @@ static int open_model(job *j) {
     j->opening.cancelled = is_stopped;
     llm_session_params *sp = &j->opening.session;
     sp->n_slots = o->tokens || o->dump ? 1 : most_texts(o);
-    sp->n_inputs = 1; /* which all slots hear */
     sp->n_rows = larger(sp->n_slots, 16);
     llm_open_params *p = &j->opening.params;
     if (o->tokens && !p->cache_type_k && !p->cache_type_v) /* scores are compared with others' */

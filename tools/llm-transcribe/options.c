@@ -73,6 +73,9 @@ static int check(options *o) {
         return tool_error(TOOL, 2, "--dump needs a file: -o FILE.npy");
     if (o->vad && !o->vad_model)
         return tool_error(TOOL, 2, "--vad needs a model that finds speech: --vad-model FILE");
+    if (o->vad_given && !o->vad_model)
+        return tool_error(TOOL, 2,
+                          "--vad-threshold and other numbers of --vad-.. are for --vad-model");
     if (o->raw == 0 && (o->raw_rate || o->raw_channels))
         return tool_error(TOOL, 2, "--raw-rate and --raw-channels are for --raw");
     choose_format(o);
@@ -175,16 +178,20 @@ int transcribe_options_read(options *o, int argc, char **argv) {
              "nothing else; times stay those of the sound"},
         {"--vad", ARG_FLAG, &o->vad, .help = "the same as --vad-model alone, which it needs"},
         {"-vt --vad-threshold", ARG_FLOAT, &o->vad_threshold, .value = "P", .max = 1,
-         .help = "speech: from this probability on (default 0.5)"},
+         .given = &o->vad_given, .help = "speech: from this probability on (default 0.5)"},
         {"-vspd --vad-min-speech-duration-ms", ARG_INT, &o->vad_min_speech, .value = "MS",
-         .max = 1000000000, .help = "shorter speech is left out (default 250)"},
+         .max = 1000000000, .given = &o->vad_given,
+         .help = "shorter speech is left out (default 250)"},
         {"-vsd --vad-min-silence-duration-ms", ARG_INT, &o->vad_min_silence, .value = "MS",
-         .max = 1000000000, .help = "shorter silence belongs to speech (default 100)"},
+         .max = 1000000000, .given = &o->vad_given,
+         .help = "shorter silence belongs to speech (default 100)"},
         {"-vmsd --vad-max-speech-duration-s", ARG_FLOAT, &o->vad_max_speech, .value = "SECONDS",
-         .max = 1e8, .help = "longer speech is cut, in its longest pause (default 0: it is not)"},
+         .max = 1e8, .given = &o->vad_given,
+         .help = "longer speech is cut, in its longest pause (default 0: it is not)"},
         {"-vp --vad-speech-pad-ms", ARG_INT, &o->vad_pad, .value = "MS", .max = 1000000000,
-         .help = "what is heard before and after speech (default 30)"},
+         .given = &o->vad_given, .help = "what is heard before and after speech (default 30)"},
         {"-vo --vad-samples-overlap", ARG_FLOAT, &o->vad_overlap, .value = "SECONDS", .max = 1e6,
+         .given = &o->vad_given,
          .help = "what is heard after each part, too, up to the next one (default 0.1)"},
         {NULL, .help = "machine"},
         OPEN_ROWS(MODEL),

@@ -49,10 +49,10 @@ static int make(const char *arch, const char *out, llm_new_model_params *p, cons
     else {
         /* the file has the name of its architecture, and not the descriptor */
         const bool is_file = ggl_os_is_file(arch);
-        char file[SHELL_WORD], own[SHELL_WORD];
+        char file[LLM_SHELL_WORD], own[LLM_SHELL_WORD];
         tool_say(TOOL, "wrote %s; `llm-train -m %s%s%s FILE.. -o OUT` lets it learn", out,
-                 shell_quote(file, out), is_file ? " --arch " : "",
-                 is_file ? shell_quote(own, arch) : "");
+                 llm_shell_quote(file, out), is_file ? " --arch " : "",
+                 is_file ? llm_shell_quote(own, arch) : "");
     }
     if (!p->from && p->tokenizer)
         note_context(set);

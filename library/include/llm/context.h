@@ -67,7 +67,7 @@ typedef struct llm_open_params {
      * does not fit into memory. At most 2^30. */
     int64_t n_ctx;
     int64_t n_ubatch; /* most tokens computed at once; 0: 512 */
-    /* Most jobs that llm_generate_jobs computes at once. The KV cache is that many times as large; 0: 1. At most 256. */
+    /* Most jobs that llm_generate_jobs computes at once. The KV cache is that many times as large; 0: 1, or 5 of a model that writes down speech (llm_transcribe). At most 256. */
     int64_t n_parallel;
     /* Types of the keys and values in the KV cache: "f16", "bf16", "f32", "q8_0" or "q4_0"; NULL: "f16". */
     const char *cache_type_k, *cache_type_v;
@@ -237,6 +237,14 @@ GGL_API const char *llm_context_key(const llm_context *c, size_t k, size_t *n);
  * bytes and a NUL, by ggl_free. GGL_NOT_FOUND: there is no such key. */
 GGL_API GGL_NODISCARD ggl_status llm_context_json(const llm_context *c, const char *key,
                                                   char **json, size_t *n, ggl_error *err);
+/* What is left of a change after the changed weights are rounded to their types: with the change D of W and the rounded result Q, the share
+ * is 1 - |Q - W - D|^2 / |D|^2, and at least 0. A small change of bf16 weights can be lost as a whole. */
+typedef struct llm_kept {
+    double share;     /* of the change of all weights; 1 if nothing changes */
+    double least;     /* of the weight that keeps the least; 1 if nothing changes, */
+    char weight[256]; /* and its name */
+} llm_kept;
+
 /* How an adapter goes back to the Hugging Face folder of its model. Zero-initialize it, and set size. */
 typedef struct llm_folder_params {
     size_t size; /* sizeof(llm_folder_params) */
@@ -250,16 +258,18 @@ typedef struct llm_folder_params {
     /* Of llm_merge_adapters: called with the bytes that are written, and all. False: the call returns GGL_CANCELLED. NULL: none. */
     bool (*progress)(void *user, size_t done, size_t total);
     void *user;
+    /* Of llm_merge_adapters: set on success. NULL: not wanted. */
+    llm_kept *kept;
 } llm_folder_params;
 
-/* Writes an adapter's GGUF file as PEFT saves adapters, into the folder `out`: adapter_config.json and adapter_model.safetensors. `folder`
+/* Writes an adapter's GGUF file as PEFT saves adapters, into the folder `out`, which must be empty or not there: adapter_config.json and adapter_model.safetensors. After a failure `out` is as it was. `folder`
  * is the Hugging Face folder of the model, of whose tensors only names and shapes are read. p may be NULL. GGL_UNSUPPORTED: PEFT has no form for a part
  * of it, which the message names; GGL_NOT_FOUND: the folder has no weight for a part; GGL_SHAPE, GGL_FORMAT, GGL_USAGE, GGL_IO, GGL_NOMEM. */
 GGL_API GGL_NODISCARD ggl_status llm_export_adapter(const char *adapter, const char *folder,
                                                     const char *out, const llm_folder_params *p,
                                                     ggl_error *err);
 /* Writes a copy of a Hugging Face folder into the folder `out`, which must be empty or not there, with n adapters added to the weights. They are
- * computed in double precision, and rounded once to the types that they have. p may be NULL. As llm_export_adapter; GGL_FORMAT also if a weight
+ * computed in double precision, and rounded once to the types that they have; llm_folder_params.kept says how much of the change is left then. p may be NULL. As llm_export_adapter; GGL_FORMAT also if a weight
  * would be NaN or infinite. */
 GGL_API GGL_NODISCARD ggl_status llm_merge_adapters(const llm_lora *adapter, size_t n,
                                                     const char *folder, const char *out,

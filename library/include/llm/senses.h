@@ -102,7 +102,7 @@ typedef struct llm_transcribe_params {
     float
         no_speech; /* silence from this probability on, if the log-probabilities are below least_logprob, too; by default 0.6 */
     int32_t n_beams,
-        n_best; /* at temperature 0, and above it; 0: 5, but at most llm_open_params.n_parallel */
+        n_best; /* texts at once, at temperature 0 and above it; at most 64, and llm_open_params.n_parallel, or 5 if that is 0; 0: 5, or as many as the context has sequences for */
     uint64_t seed;
     double offset, duration; /* in seconds: the part that is written down; duration 0: to the end */
     const void *data; /* [n_data]: the bytes of a file; path is then a name for messages, or NULL */
@@ -127,7 +127,7 @@ typedef struct llm_transcribe_params {
     void (*spoken)(void *user, const char *language);
     float most_ratio; /* 0: none; by default 2.4 */
     /* Finds speech first, and writes down that alone; times are those of the whole sound. The path or name of a model such as Silero VAD; NULL: all is heard. A model is
-     * opened once for a context. The other members are those of whisper.cpp, with its defaults. */
+     * opened once for a context. The other members are those of whisper.cpp, with its defaults, which they keep if this is NULL. */
     const char *vad_model;
     float vad_threshold;                 /* the probability of speech; by default 0.5 */
     int32_t vad_min_speech_duration_ms;  /* shorter speech is left out; by default 250 */

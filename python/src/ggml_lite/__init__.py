@@ -12,7 +12,7 @@ import ctypes as _c
 import json as _json
 from typing import Any, Dict, List, Optional
 
-from ._adapters import export_adapter, merge_adapters
+from ._adapters import Kept, export_adapter, merge_adapters
 from ._async import AsyncModel
 from ._errors import Cancelled, Error, Status
 from ._jobs import Batch, Job, Jobs
@@ -27,7 +27,7 @@ from ._training import Training
 from ._version import __version__
 
 __all__ = [
-    "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Error", "Evaluation", "Imatrix", "Job", "Jobs", "Message", "Metadata", "Model", "Node", "Opening", "Options",
+    "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Error", "Evaluation", "Imatrix", "Job", "Jobs", "Kept", "Message", "Metadata", "Model", "Node", "Opening", "Options",
     "Part", "Perplexity", "Piece", "Ranked", "Result", "Run", "Score", "Status", "Stream", "Training", "TrainingFacts", "TrainingReport", "Verified", "Word", "__version__", "cached_models", "export_adapter", "join_job", "library_path",
     "merge_adapters",
 ]  # fmt: skip

@@ -43,8 +43,12 @@ class Lora(c.Structure):
     _fields_ = fields("path:s scale:d")
 
 
+class Kept(c.Structure):
+    _fields_ = [("share", c.c_double), ("least", c.c_double), ("weight", c.c_char * 256)]
+
+
 class FolderParams(c.Structure):
-    _fields_ = fields("size:z type:s base_name:s arch:s n_threads:q progress:p user:p")
+    _fields_ = fields("size:z type:s base_name:s arch:s n_threads:q progress:p user:p kept:kept", kept=c.POINTER(Kept))
 
 
 class TokenBias(c.Structure):

@@ -1,11 +1,18 @@
 """Adapters, back to the Hugging Face folders of their models."""
 import ctypes as c
-from typing import Optional, Sequence, Tuple, Union
+from typing import NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _abi
 from ._open_params import Path
 from ._opening import file_bytes, loras
 from ._options import text_bytes, whole
+
+
+class Kept(NamedTuple):
+    """How much of a change is left after the changed weights are rounded to their types: 1 - |Q - W - D|² / |D|² for the change D of W and the rounded result Q."""
+    share: float  #: of the change of all weights, from 0 to 1
+    least: float  #: of the weight that keeps the least
+    weight: str  #: its name; "": nothing changes
 
 
 def export_adapter(adapter: Path, folder: Path, out: Path, *, type: Optional[str] = None, base_name: Optional[str] = None) -> None:
@@ -19,10 +26,13 @@ def export_adapter(adapter: Path, folder: Path, out: Path, *, type: Optional[str
     _abi.library().llm_export_adapter(*paths, c.byref(p))
 
 
-def merge_adapters(adapters: Sequence[Union[Path, Tuple[Path, float]]], folder: Path, out: Path, *, n_threads: int = 0) -> None:
+def merge_adapters(adapters: Sequence[Union[Path, Tuple[Path, float]]], folder: Path, out: Path, *, n_threads: int = 0) -> Kept:
     """Writes a copy of the Hugging Face folder `folder` into the folder `out`, which must be empty or not there, with adapters, files or pairs of a file and a
-    scale, added to the weights. These keep their types."""
+    scale, added to the weights. These keep their types. Returns how much of the change the types keep."""
+    kept = _abi.Kept()
     p = _abi.FolderParams(size=c.sizeof(_abi.FolderParams))
+    p.kept = c.pointer(kept)
     p.n_threads = whole("n_threads", n_threads, 0, 31)
     given, n = loras(adapters)
     _abi.library().llm_merge_adapters(given, n, file_bytes("folder", folder), file_bytes("out", out), c.byref(p))
+    return Kept(kept.share, kept.least, kept.weight.decode("utf-8", "replace"))

@@ -35,7 +35,8 @@ class Opening(TypedDict, total=False):
     parse_special_in_messages True: what looks like a control token in a message, such as <|im_end|>, is one, and not text
     n_ctx                     size of the context in tokens; default: the model's own, or as much of it as fits into memory
     n_batch                   the largest number of tokens computed at once; default: 512
-    n_parallel                the largest number of texts that batch computes at once; default: 1
+    n_parallel                the largest number of texts that are computed at once: by batch, or by transcribe as beams; default: 1, of a model
+                              that hears 5
     cache_type_k              type of the keys in the KV cache: "f16", "bf16", "f32", "q8_0" or "q4_0"; default: "f16"
     cache_type_v              type of the values; default: "f16"
     prompt_folder             a folder by whose files the jobs (batch, stream_batch, jobs) of several programs, and of servers with --prompt-

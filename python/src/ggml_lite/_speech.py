@@ -31,15 +31,15 @@ class Hears:
         times: bool = True,  # False: half a minute is one piece
         words: bool = False,  # when each word was said: Piece.words, of Model(.., words=True)
         context: bool = True,  # the model sees what it wrote of the half minute before
-        beams: int = 5,  # texts that are searched side by side, at most n_parallel of the model
-        best_of: int = 5,  # texts that are drawn at temperatures above 0
+        beams: Optional[int] = None,  # texts that are searched side by side, at most n_parallel of the model; None: 5, or n_parallel if that is less
+        best_of: Optional[int] = None,  # texts that are drawn at temperatures above 0; in the same way
         temperature: float = 0.0,  # the first one
         temperature_step: float = 0.2,  # half a minute that became nonsense is written again at a higher one; 0: never
         logprob_threshold: float = -1.0,  # nonsense: the mean log-probability is below this
         compression_ratio_threshold: float = 2.4,  # nonsense: it repeats itself, and zlib makes it shorter by more than this factor; 0: any
         entropy_threshold: float = 0.0,  # nonsense: it repeats itself, and its last 32 tokens have a lower entropy
         no_speech_threshold: float = 0.6,  # silence from this probability on
-        vad_model: Optional[Path] = None,  # a model that finds speech, such as Silero VAD: what it finds is written down, and nothing else
+        vad_model: Optional[Path] = None,  # a model that finds speech, such as Silero VAD: what it finds is written down, and nothing else; for the following
         vad_threshold: float = 0.5,  # the probability of speech
         vad_min_speech_duration_ms: int = 250,  # shorter speech is left out
         vad_min_silence_duration_ms: int = 100,  # shorter silence belongs to speech
@@ -92,8 +92,8 @@ class Hears:
             least_entropy=entropy_threshold,
             most_ratio=compression_ratio_threshold,
             no_speech=no_speech_threshold,
-            n_beams=whole("beams", beams, 1, 32),
-            n_best=whole("best_of", best_of, 1, 32),
+            n_beams=0 if beams is None else whole("beams", beams, 1, 32),
+            n_best=0 if best_of is None else whole("best_of", best_of, 1, 32),
             vad_model=None if vad_model is None else file_bytes("vad_model", vad_model),
             vad_threshold=vad_threshold,
             vad_min_speech_duration_ms=whole("vad_min_speech_duration_ms", vad_min_speech_duration_ms, 0, 31),

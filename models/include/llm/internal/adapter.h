@@ -49,7 +49,7 @@ typedef struct llm_model llm_model; /* llm/internal/model.h */
 /* Opens an adapter and checks all that can be checked without a model: keys, names, types, both
  * halves of each pair, and that their ranks agree. params may be NULL. On success the caller owns
  * *out, which never changes, so that threads may share it; on failure *out is NULL. GGL_FORMAT (it is
- * no adapter, or a broken one), GGL_UNSUPPORTED (a kind of adapter that is not supported), GGL_SHAPE,
+ * no adapter, a broken one, or one of PEFT, for which the message has the command that converts it), GGL_UNSUPPORTED (a kind of adapter that is not supported), GGL_SHAPE,
  * or as ggl_gguf_open. */
 GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_adapter_open(llm_adapter **out, const char *path,
                                                            const ggl_gguf_params *params,

@@ -21,13 +21,13 @@ static int put_byte(char *to, size_t size, unsigned char c, bool escapes) {
     return c == '\'' ? snprintf(to, size, "'\\''") : snprintf(to, size, "%c", c);
 }
 
-const char *shell_quote(char word[SHELL_WORD], const char *s) {
+const char *llm_shell_quote(char word[LLM_SHELL_WORD], const char *s) {
     enum { MOST = 4, END = 2 }; /* bytes for one of the name's; a quote and the NUL */
     const bool escapes = !is_shown(s);
     size_t n =
-        (size_t)snprintf(word, SHELL_WORD, "%s'%s", escapes ? "$" : "", *s == '-' ? "./" : "");
-    for (; *s && n + MOST + END < SHELL_WORD; s++)
-        n += (size_t)put_byte(word + n, SHELL_WORD - n, (unsigned char)*s, escapes);
+        (size_t)snprintf(word, LLM_SHELL_WORD, "%s'%s", escapes ? "$" : "", *s == '-' ? "./" : "");
+    for (; *s && n + MOST + END < LLM_SHELL_WORD; s++)
+        n += (size_t)put_byte(word + n, LLM_SHELL_WORD - n, (unsigned char)*s, escapes);
     if (*s)
         return strcpy(word, "FILE");
     strcpy(word + n, "'");
