@@ -262,8 +262,6 @@ static ggl_status add_tokenizer_notes(llm_converter *c, ggl_error *err) {
 }
 
 static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
-    if (c->params.no_tokenizer)
-        return GGL_OK;
     if (c->is_file) {
         const ggl_status opened = c->open_tokens(c, n_vocab(c), err);
         return opened == GGL_OK ? add_tokenizer_notes(c, err) : opened;
@@ -274,6 +272,17 @@ static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
     if (s == GGL_OK && !c->tokenizer && !llm_converter_note(c, no_tokenizer(c)))
         s = llm_converter_no_memory(err);
     return s == GGL_OK ? add_tokenizer_notes(c, err) : s;
+}
+
+/* Opens the tokenizer, unless it is to be left out. */
+static ggl_status find_tokenizer(llm_converter *c, ggl_error *err) {
+    if (c->params.no_tokenizer)
+        return GGL_OK;
+    const ggl_status s = open_tokenizer(c, err);
+    if (s != GGL_UNSUPPORTED || !c->params.tokenizer_advice || !err)
+        return s;
+    const ggl_error first = *err;
+    return ggl_fail(err, s, "%s; %s", first.msg, c->params.tokenizer_advice);
 }
 
 /* In a dry run, stores the error as a fault and returns GGL_OK. */
@@ -453,7 +462,7 @@ static ggl_status open_parts(llm_converter *c, ggl_status tensors, const ggl_err
         s = settle(c, ggl_pass(err, tensors_err), err);
     else if (wanted && !c->conv.no_keys)
         s = settle(c, open_tensors(c, err), err);
-    return s == GGL_OK ? settle(c, open_tokenizer(c, err), err) : s;
+    return s == GGL_OK ? settle(c, find_tokenizer(c, err), err) : s;
 }
 
 /* Fails if the folder's weights are still downloaded (library/hub/hub_files.c): some may be absent, or of an

@@ -72,12 +72,12 @@ static ggl_status use_ids_of_class(llm_hf_tokenizer *t, ggl_error *err) {
     if (ggl_str_is(ids, "-"))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "%s gives tokens other ids than this file, in an order that is not "
-                        "supported; --no-tokenizer leaves it out",
+                        "supported",
                         name);
     if (p->n < 3 || p->unknown != 0 || p->bos != 1 || p->eos != 2)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "%s takes for granted that <unk>, <s> and </s> have the ids 0, 1 and 2, "
-                        "but here they have %lld, %lld and %lld; --no-tokenizer leaves it out",
+                        "but here they have %lld, %lld and %lld",
                         name, (long long)p->unknown, (long long)p->bos, (long long)p->eos);
     return reorder(p, ids, t->languages, err);
 }
@@ -194,8 +194,7 @@ ggl_status llm_hf_read_source_model(llm_hf_tokenizer *t, const char *path, const
     if (llm_hf_flag(t->config ? &t->config->root : NULL, "separate_vocabs", false))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "%s/tokenizer_config.json: \"separate_vocabs\": the text to read has other "
-                        "tokens than the text to write, which is not supported; --no-tokenizer "
-                        "leaves the tokenizer out",
+                        "tokens than the text to write, which is not supported",
                         t->folder);
     ggl_status s = open_model(t, path, err);
     if (s != GGL_OK)
@@ -203,8 +202,7 @@ ggl_status llm_hf_read_source_model(llm_hf_tokenizer *t, const char *path, const
     s = llm_sentence_pieces_read_model(&t->pieces, t->map.data, t->map.size, err);
     if (s == GGL_OK && !t->pieces.unigram && t->languages.n == 0)
         s = ggl_fail(err, GGL_UNSUPPORTED,
-                     "its kind is BPE, but beside a vocab.json only Unigram is supported; "
-                     "--no-tokenizer leaves the tokenizer out");
+                     "its kind is BPE, but beside a vocab.json only Unigram is supported");
     if (s == GGL_OK && t->pieces.unigram && keep_source(t) != GGL_OK)
         s = llm_hf_no_memory(err);
     if (s == GGL_OK && t->pieces.unigram && t->n_source == 0)

@@ -34,10 +34,9 @@ ggl_status llm_hf_complete_speech(llm_hf_tokenizer *t, ggl_error *err) {
         return GGL_OK;
     if (n == LLM_HF_TIMES)
         return llm_hf_name_times(t, t->n_ids, err);
-    return ggl_fail(err, GGL_FORMAT,
+    return ggl_fail(err, GGL_UNSUPPORTED,
                     "its tokens end with %s (%lld), and the times that follow, <|0.00|> to "
                     "<|30.00|>, are missing: they are %d, but the model has rows for %lld more "
-                    "tokens; take the tokenizer.json of the original model, or leave the tokenizer "
-                    "out with --no-tokenizer",
+                    "tokens; take the tokenizer.json of the original model",
                     last, (long long)id, LLM_HF_TIMES, (long long)n);
 }

@@ -71,7 +71,7 @@ static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_
         s = llm_hf_check_added(t, err);
     if (s == GGL_OK && t->needs_steps)
         s = llm_hf_check_steps(t, err);
-    return s == GGL_UNSUPPORTED ? llm_hf_refused(s, err) : s;
+    return s;
 }
 
 /* Reads vocab.txt, if the folder has it. */

@@ -9,13 +9,6 @@ ggl_status llm_hf_no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
 }
 
-ggl_status llm_hf_refused(ggl_status s, ggl_error *err) {
-    if (!err)
-        return s;
-    const ggl_error first = *err;
-    return ggl_fail(err, s, "%s; --no-tokenizer leaves the tokenizer out", first.msg);
-}
-
 bool llm_hf_note(llm_hf_tokenizer *t, const char *text) {
     return text && t->n_note < (int)(sizeof t->note / sizeof *t->note) &&
            (t->note[t->n_note++] = text);

@@ -73,8 +73,6 @@ struct llm_hf_tokenizer {
 
 /* hf_tokenizer_files.c: */
 ggl_status llm_hf_no_memory(ggl_error *err);
-/* Adds what to do to the message of a tokenizer that is not supported; returns s. */
-ggl_status llm_hf_refused(ggl_status s, ggl_error *err);
 /* Adds a note, whose text is in the arena. False: out of memory. */
 bool llm_hf_note(llm_hf_tokenizer *t, const char *text);
 int llm_hf_shown(ggl_str s); /* returns a length for %.*s */

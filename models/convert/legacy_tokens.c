@@ -69,8 +69,7 @@ static ggl_status read_all(llm_hf_tokenizer *t, const void *data, int64_t n, ggl
     if (!llm_legacy_find_specials(n, &specials))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the file does not name the special tokens, and the ids that they have "
-                        "among %" PRId64 " tokens (n_vocab) are not known, only for up to 51866; "
-                        "--no-tokenizer leaves the tokenizer out",
+                        "among %" PRId64 " tokens (n_vocab) are not known, only for up to 51866",
                         n);
     ggl_status s = llm_legacy_tokens(data, &t->arena, &token, &n_token, err);
     if (s != GGL_OK)

@@ -188,17 +188,14 @@ static void limit_id(const sentence_pieces *p, int64_t *id) {
 
 static ggl_status check_traits(const traits *t, ggl_error *err) {
     if (t->kind != UNIGRAM && t->kind != BPE)
-        return ggl_fail(
-            err, GGL_UNSUPPORTED,
-            "its model_type is %s; Unigram and BPE are supported; --no-tokenizer leaves "
-            "it out",
-            t->kind == 3   ? "WORD"
-            : t->kind == 4 ? "CHAR"
-                           : "unknown");
+        return ggl_fail(err, GGL_UNSUPPORTED, "its model_type is %s; Unigram and BPE are supported",
+                        t->kind == 3   ? "WORD"
+                        : t->kind == 4 ? "CHAR"
+                                       : "unknown");
     if (t->suffix || !t->escape)
-        return ggl_fail(
-            err, GGL_UNSUPPORTED, "%s, which files cannot say; --no-tokenizer leaves it out",
-            t->suffix ? "its spaces are at the end of words" : "its spaces stay spaces");
+        return ggl_fail(err, GGL_UNSUPPORTED, "%s, which files cannot say",
+                        t->suffix ? "its spaces are at the end of words"
+                                  : "its spaces stay spaces");
     return GGL_OK;
 }
 
@@ -222,7 +219,7 @@ ggl_status llm_sentence_pieces_read_model(sentence_pieces *p, const void *data, 
         return ggl_fail(
             err, GGL_UNSUPPORTED,
             "it is not SentencePiece's; a tokenizer.json with BPE can be read (save_pretrained of "
-            "transformers' fast tokenizers writes one), and --no-tokenizer leaves it out");
+            "transformers' fast tokenizers writes one)");
     ggl_status s = read_parts(p, m, false, &t, err);
     if (s == GGL_OK)
         s = check_traits(&t, err);

@@ -1,6 +1,8 @@
 /* Compiles a pattern to a program. pretok.h describes the subset of regular expressions. */
 #include <string.h>
 
+#include "ggl/internal/show.h"
+#include "ggl/internal/text.h"
 #include "pretok_impl.h"
 #include "tokenizer_impl.h"
 #include "unicode.h"
@@ -30,6 +32,22 @@ typedef struct parser {
 static void parse_fail(parser *q, const char *what) {
     if (q->status == GGL_OK)
         q->status = ggl_fail(q->err, GGL_FORMAT, "at byte %zu of the pattern: %s", q->i, what);
+}
+
+/* Reports a group of a kind that is not known, whose '(' is before q->i, with its text as far as its end or a few characters. */
+static void parse_group_fail(parser *q) {
+    enum { MOST = 30 };
+    const char *from = q->s + q->i - 1, *end = memchr(from, ')', q->n - (q->i - 1));
+    size_t n = end ? (size_t)(end - from) + 1 : q->n - (q->i - 1);
+    const bool cut = n > MOST;
+    char shown[4 * MOST + 1];
+    n = cut ? ggl_utf8_cut(from, n, MOST) : n;
+    ggl_show(shown, sizeof shown, from, n);
+    if (q->status == GGL_OK)
+        q->status = ggl_fail(q->err, GGL_FORMAT,
+                             "at byte %zu of the pattern: the group %s%s is of a kind that is "
+                             "unknown; (x), (?:x), (?i:x), (?=x) and (?!x) are known",
+                             q->i - 1, shown, cut ? ".." : "");
 }
 
 static void parse_no_memory(parser *q) {
@@ -266,7 +284,7 @@ static int parse_group(parser *q) {
     } else if (take(q, "?i:")) {
         q->fold = true;
     } else if (!take(q, "?:") && next_is(q, "?")) {
-        parse_fail(q, "this kind of group is unknown");
+        parse_group_fail(q);
     }
     least = ++q->nesting > MAX_NESTING ? (parse_fail(q, "groups are nested too deep"), 0)
                                        : parse_alternatives(q);

@@ -78,7 +78,10 @@ expect 1 "no built-in descriptor converts 'LlamaForCausaILM', which --arch-class
 # a tokenizer that is not known, and none asked for
 cp -r "$model" "$tmp/unknown"
 echo '{"model": {"type": "Markov", "vocab": []}}' >"$tmp/unknown/tokenizer.json"
-expect 1 "the tokenizer's type 'Markov' is not supported, only BPE, Unigram, WordLevel and WordPiece are" "$tmp/unknown" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
+expect 1 "the tokenizer's type 'Markov' is not supported, only BPE, Unigram, WordLevel and WordPiece are; --no-tokenizer leaves the tokenizer out" "$tmp/unknown" \
+    -o "$tmp/out.gguf" --arch "$tmp/own.arch"
+expect 1 "WordPiece are" "$tmp/unknown" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
+grep -q -e --no-tokenizer "$tmp/err" && fail "--vocab-only is told to leave out the tokenizer: $(cat "$tmp/err")"
 expect 0 "own" "$tmp/unknown" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --no-tokenizer
 grep -q note "$tmp/err" && fail "--no-tokenizer: $(cat "$tmp/err")"
 expect 1 "no built-in descriptor converts 'OwnForCausalLM'" "$model" -o "$tmp/out.gguf"

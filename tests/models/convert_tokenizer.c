@@ -33,10 +33,12 @@ static bool put_config(int n_vocab) {
 static char notes[2048];
 
 static llm_convert_extra extra;
+static const char *advice;
 
 static ggl_gguf *convert(void) {
     llm_convert_params params = llm_convert_default();
     params.extra_tokens = extra;
+    params.tokenizer_advice = advice;
     llm_converter *c;
     ggl_gguf *f = NULL;
     params.vocab_only = true;
@@ -295,14 +297,18 @@ TEST(broken) {
         const char *text, *words;
     } list[] = {
         {"{}", "tokenizer.json: the tokenizer's type 'none' is not supported, only BPE, Unigram, "
-               "WordLevel and WordPiece are; --no-tokenizer leaves the tokenizer out"},
+               "WordLevel and WordPiece are; ADVICE"},
         {"{'model': {'type': 'Unigram', 'vocab': {}}}", "the array 'vocab' is missing"},
         {"{'normalizer': {'type': 'NFX'}, 'model': {'type': 'WordLevel', 'vocab': {'a': 0}}}",
-         "normalizer: a step 'NFX' is not known; --no-tokenizer leaves the tokenizer out"},
+         "normalizer: a step 'NFX' is not known; ADVICE"},
         {"{'pre_tokenizer': {'type': 'Split', 'pattern': {'Regex': '(?<=a)b'}, 'behavior': "
          "'Isolated', 'invert': false}, 'model': {'type': 'WordLevel', 'vocab': {'a': 0}}}",
-         "pre_tokenizer: the pattern '(?<=a)b': at byte 1 of the pattern: this kind of group is "
-         "unknown"},
+         "pre_tokenizer: the pattern '(?<=a)b': at byte 0 of the pattern: the group (?<=a) is of a "
+         "kind that is unknown; (x), (?:x), (?i:x), (?=x) and (?!x) are known; ADVICE"},
+        {"{'pre_tokenizer': {'type': 'Split', 'pattern': {'Regex': "
+         "'b|(?<name>aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)'}, 'behavior': 'Isolated', 'invert': "
+         "false}, 'model': {'type': 'WordLevel', 'vocab': {'a': 0}}}",
+         "at byte 2 of the pattern: the group (?<name>aaaaaaaaaaaaaaaaaaaaaa.. is of a kind"},
         {"{'decoder': {'type': 'Strip', 'content': 'ab', 'start': 1, 'stop': 0}, 'model': {'type': "
          "'WordLevel', 'vocab': {'a': 0}}}",
          "decoder: 'content' of a step 'Strip' is a string; it should be a string of one "
@@ -349,10 +355,15 @@ TEST(broken) {
          "id 3 has no token, and another token already has the name of an unused one, '[PAD3]'"},
     };
     REQUIRE(put_config(5));
+    advice = "ADVICE";
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         REQUIRE(put_text("tokenizer.json", list[k].text));
         is_refused(list[k].words);
     }
+    advice = NULL;
+    REQUIRE(put_text("tokenizer.json", list[0].text));
+    is_refused("WordLevel and WordPiece are");
+    CHECK(!strstr(err.msg, "WordPiece are;") && !strstr(err.msg, "--no-tokenizer"));
 }
 
 /* Values of tokenizer_config.json whose type says that they mean something else. */

@@ -34,8 +34,8 @@ static bool on_progress(void *user, size_t done, size_t total) {
  * not have: the command that takes them; "" if it names none. Nothing of the message is repeated: parts of it
  * come from the folder, and a command may be pasted into a shell. */
 static const char *convert_advice(const char *path, const char *text, char *advice, size_t size) {
-    static const char *const flags[] = {"--arch-class",    "--extra-tokens", "--ignore-config",
-                                        "--ignore-tensor", "--no-tokenizer", "--tokenizer"};
+    static const char *const flags[] = {"--arch-class", "--extra-tokens", "--ignore-config",
+                                        "--ignore-tensor", "--tokenizer"};
     char command[MODEL_PATH_COMMAND];
     bool names = false;
     for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)

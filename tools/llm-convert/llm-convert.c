@@ -92,6 +92,7 @@ static int convert(const options *o, bool eye, ggl_backend *reference) {
                                       .n_tensor = o->ignore_tensor.n};
     params.vocab_only = o->vocab_only;
     params.no_tokenizer = o->no_tokenizer;
+    params.tokenizer_advice = o->vocab_only ? NULL : "--no-tokenizer leaves the tokenizer out";
     params.extra_tokens = (llm_convert_extra)o->extra;
     params.progress = show_progress;
     params.tokenizer = o->tokenizer;

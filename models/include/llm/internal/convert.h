@@ -69,6 +69,8 @@ typedef struct llm_convert_params {
      * llm_converter_report. */
     bool dry_run;
     bool no_tokenizer; /* write a file without tokenizer; do not read the folder's */
+    const char *
+        tokenizer_advice; /* follows the message about a tokenizer that is not supported; NULL: nothing */
     llm_convert_extra extra_tokens;
     /* Patterns ('*' matches anything) for values of config.json ("a.b") and source tensors that
      * no line need read, at the user's own risk. The notes list what was ignored. */
