@@ -85,12 +85,12 @@ typedef struct arch_conversion {
     const char *made;
     char source_name[300]; /* "the convert section in llama.arch:56" */
     bool keys_done;
-    bool stacking, in_constant, whole_numbers; /* whole_numbers: inside whole(..) */
-    bool applies;                              /* the section's condition holds */
-    bool sizing;                               /* inside size("..") of a tensor that a line makes */
-    bool own_bias;                             /* the line makes a bias: NAME.bias <- .. */
-    int64_t e;                                 /* value of `e` and "{e}" in a stack or list */
-    const json_value *inner;                   /* the object that a `within` line names, or NULL */
+    bool stacking, in_constant, whole_numbers, bytes; /* inside whole(..), inside numbers(..) */
+    bool applies;                                     /* the section's condition holds */
+    bool sizing;             /* inside size("..") of a tensor that a line makes */
+    bool own_bias;           /* the line makes a bias: NAME.bias <- .. */
+    int64_t e;               /* value of `e` and "{e}" in a stack or list */
+    const json_value *inner; /* the object that a `within` line names, or NULL */
     /* section_packed.c: config.json's "quantization" of MLX, or NULL; valid if mlx_read */
     const json_value *mlx;
     bool mlx_read;

@@ -12,6 +12,8 @@ ggl_type llm_recipe_type(const recipe *r) {
         return GGL_BF16;
     if (r->kind == RECIPE_WHOLE)
         return GGL_I32;
+    if (r->kind == RECIPE_BYTES)
+        return GGL_F16;
     if (r->kind == RECIPE_GROUPS)
         return r->nearest;
     if (r->kind == RECIPE_SOURCE)
@@ -116,7 +118,7 @@ bool llm_recipe_find(const recipe *r, int64_t first, recipe_spot *out) {
     }
     const int64_t left = llm_recipe_count(r) - first;
     *out = (recipe_spot){r, first, run < left ? run : left, factor};
-    return r->source && r->kind != RECIPE_WHOLE && factor != 0;
+    return r->source && r->kind != RECIPE_WHOLE && r->kind != RECIPE_BYTES && factor != 0;
 }
 
 bool llm_recipe_holds(const recipe *r) {

@@ -15,6 +15,7 @@ typedef enum recipe_kind {
     RECIPE_GROUPS, /* source: codes; scale, bias: a number for each x codes; see number_groups.h */
     RECIPE_DIVIDED, /* source: I8 or I16; scale: a number for each x of them, by which they were multiplied */
     RECIPE_WHOLE,     /* source: I32 or I64 */
+    RECIPE_BYTES,     /* source: I8, whose numbers are meant as they are */
     RECIPE_HELD,      /* values: a constant */
     RECIPE_TRANSPOSE, /* exchanges dimensions dim and x */
     RECIPE_RESHAPE,   /* the same numbers in another shape */
@@ -49,7 +50,7 @@ typedef struct recipe {
 int64_t llm_recipe_count(const recipe *r);
 /* Returns the smallest type of F16, BF16 and F32 that holds all values exactly (F64 is rounded
  * to F32). GROUPS have the nearest one. Other packed types become BF16; the product of an FP8 number
- * and its factor is rounded to it. WHOLE is I32, DIVIDED F32. */
+ * and its factor is rounded to it. WHOLE is I32, DIVIDED F32, BYTES F16. */
 ggl_type llm_recipe_type(const recipe *r);
 /* True if numbers are codes times factors, so that they have more digits than llm_recipe_type. */
 bool llm_recipe_has_factors(const recipe *r);

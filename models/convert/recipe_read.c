@@ -273,6 +273,10 @@ ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_
     case RECIPE_DIVIDED:
         read_divided(r, first, n, out);
         return GGL_OK;
+    case RECIPE_BYTES:
+        for (int64_t i = 0; i < n; i++)
+            out[i] = (float)((const int8_t *)r->source->data)[first + i];
+        return GGL_OK;
     case RECIPE_WHOLE:
         return read_whole(r->source, first, n, out, err);
     case RECIPE_RESHAPE:

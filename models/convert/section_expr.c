@@ -61,8 +61,13 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     st_tensor *t = llm_arch_convert_find_source(ev->conv, stem, is_bias);
     if (!t)
         return true;
-    const bool whole = ev->conv->whole_numbers;
-    recipe *r = new_recipe(ev, whole ? RECIPE_WHOLE : RECIPE_SOURCE, NULL, 0);
+    const bool whole = ev->conv->whole_numbers,
+               bytes = ev->conv->bytes && strcmp(t->dtype, "I8") == 0;
+    recipe *r = new_recipe(ev,
+                           whole   ? RECIPE_WHOLE
+                           : bytes ? RECIPE_BYTES
+                                   : RECIPE_SOURCE,
+                           NULL, 0);
     if (whole && strcmp(t->dtype, "I32") != 0 && strcmp(t->dtype, "I64") != 0)
         return llm_arch_error(ev, e->place,
                               "tensor %s has the type %s: whole(..) reads I32 and I64", t->name.s,
@@ -71,7 +76,7 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     if (!r)
         return false;
     take_shape(r, t);
-    if (t->type < 0 && !whole && !llm_arch_convert_unpack(ev, e, r, t))
+    if (t->type < 0 && !whole && !bytes && !llm_arch_convert_unpack(ev, e, r, t))
         return false;
     llm_arch_convert_use(ev->conv, t);
     r->source = t;
@@ -367,6 +372,14 @@ static bool make_whole(arch_eval *ev, const arch_expr *e, bool is_bias, recipe *
     ev->conv->whole_numbers = true;
     const bool ok = llm_arch_convert_make(ev, of, is_bias, out);
     ev->conv->whole_numbers = false;
+    return ok;
+}
+
+/* numbers(x): a tensor whose numbers of 8 bits, if it has such, are meant as they are, without a factor. */
+static bool make_numbers(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    ev->conv->bytes = true;
+    const bool ok = llm_arch_convert_make(ev, e->arg[0].value, is_bias, out);
+    ev->conv->bytes = false;
     return ok;
 }
 

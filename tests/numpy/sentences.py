@@ -163,9 +163,13 @@ def tables(a):
                    "modules.json": [{"idx": 0, "name": "0", "path": "0_StaticEmbedding", "type": "sentence_transformers.models.StaticEmbedding"}]})
     compare(a, "StaticEmbedding", folder, table[TOKENS].astype(np.float64).mean(0))
     factors, rows = drawn(n) + 1, draw.integers(0, 7, n)
+    few = types.SimpleNamespace(dtype="I8", shape=(n, size), data=np.rint(table * 127 / np.abs(table).max()).astype(np.int8))
     whole = types.SimpleNamespace(dtype="I64", shape=rows.shape, data=rows.astype("<i8"))
     for name, tensors, want in (("model2vec", {"embeddings": table}, table), ("model2vec weights", {"embeddings": table, "weights": factors}, table * factors[:, None]),
-                                ("model2vec mapping", {"embeddings": table[:7], "weights": factors, "mapping": whole}, table[rows] * factors[:, None])):
+                                ("model2vec mapping", {"embeddings": table[:7], "weights": factors, "mapping": whole}, table[rows] * factors[:, None]),
+                                ("model2vec int8", {"embeddings": few}, few.data), ("model2vec int8 weights", {"embeddings": few, "weights": factors}, few.data * factors[:, None]),
+                                ("model2vec int8 mapping", {"embeddings": types.SimpleNamespace(dtype="I8", shape=(7, size), data=few.data[:7]), "weights": factors, "mapping": whole},
+                                 few.data[rows] * factors[:, None])):
         folder = os.path.join(a.dir, "sentences-" + name.replace(" ", "-"))
         write(folder, {"model.safetensors": tensors, "config.json": {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": True, "seq_length": 1000000}})
         keys = compare(a, name, folder, want[TOKENS].astype(np.float64).mean(0))
