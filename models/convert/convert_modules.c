@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/json_write.h"
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/show.h"
 #include "common/text_file.h"
 #include "convert_impl.h"
 #include "ggl/internal/text.h"
@@ -141,13 +143,17 @@ static ggl_status refuse_module(const char *path, const char *what, ggl_str valu
                     what, (int)ggl_utf8_cut(value.s, value.n, 100), value.s);
 }
 
-/* Checks that a module reads and writes the vector of the text. */
-static ggl_status check_names(const json_value *config, const char *path, ggl_error *err) {
+/* Checks that a module reads and writes the vector of the text, or of each token, where nothing is pooled. */
+static ggl_status check_names(const llm_converter *c, const json_value *config, const char *path,
+                              ggl_error *err) {
     static const char *const names[] = {"module_input_name", "module_output_name"};
+    const char *usual = c->n_poolings > 0 ? "sentence_embedding" : "token_embeddings";
     for (int k = 0; k < 2; k++) {
         const json_value *v = llm_json_get_kind(config, names[k], JSON_STRING);
-        if (v && !llm_json_is(v, "sentence_embedding"))
-            return refuse_module(path, names[k], json_str(v), err);
+        if (v && !llm_json_is(v, usual))
+            return ggl_fail(err, GGL_UNSUPPORTED,
+                            "%s: \"%s\" is '%.*s', which is not supported; here it is '%s'", path,
+                            names[k], (int)ggl_utf8_cut(v->s, v->n, 100), v->s, usual);
     }
     return GGL_OK;
 }
@@ -178,12 +184,47 @@ static bool flag_of(const json_value *config, const char *name, bool otherwise) 
     return v ? v->flag : otherwise;
 }
 
-static ggl_status read_dense(st_module *m, const json_value *config, const char *path,
-                             ggl_error *err) {
-    const ggl_status s = find_activation(m, config, path, err);
+/* The members of a Dense module's config.json: `shown` are those that a descriptor's section may read. */
+static const struct {
+    const char *name;
+    bool shown;
+} dense_members[] = {
+    {"in_features", true},         {"out_features", true}, {"bias", true},
+    {"activation_function", true}, {"use_residual", true}, {"module_input_name", false},
+    {"module_output_name", false}};
+enum { N_DENSE_MEMBERS = sizeof dense_members / sizeof *dense_members };
+
+/* Notes members that no Dense module has. */
+static ggl_status note_members(llm_converter *c, const json_value *config, const char *path,
+                               ggl_error *err) {
+    for (size_t i = 0; config->kind == JSON_OBJECT && i < config->n; i++) {
+        const ggl_str name = json_name(config, i);
+        int k = 0;
+        while (k < N_DENSE_MEMBERS && !ggl_str_is(name, dense_members[k].name))
+            k++;
+        if (k < N_DENSE_MEMBERS)
+            continue;
+        char shown[4 * 60 + 1]; /* escaped, because notes are lines */
+        ggl_show(shown, sizeof shown, name.s, ggl_utf8_cut(name.s, name.n, 60));
+        const char *note =
+            ggl_arena_printf(&c->arena,
+                             "%s: \"%s\" is no member of a Dense module, and is left out, as "
+                             "sentence-transformers does",
+                             path, shown);
+        if (!note || !llm_converter_note(c, note))
+            return llm_converter_no_memory(err);
+    }
+    return GGL_OK;
+}
+
+static ggl_status read_dense(llm_converter *c, st_module *m, const json_value *config,
+                             const char *path, ggl_error *err) {
+    ggl_status s = find_activation(m, config, path, err);
     m->adds_input = flag_of(config, "use_residual", false);
     m->biased = flag_of(config, "bias", true);
-    return s;
+    if (s == GGL_OK)
+        s = check_names(c, config, path, err);
+    return s == GGL_OK ? note_members(c, config, path, err) : s;
 }
 
 /* The chain after the pooling. The last module, if it only makes vectors of length 1, is said by a key of its own. */
@@ -262,11 +303,10 @@ static ggl_status read_after(llm_converter *c, const json_value *module, ggl_err
     *m =
         (st_module){.folder = folder_of(module), .kind = classes[k].kind, .activation = "identity"};
     ggl_status s = read_own_config(c, module, classes[k].has_config, &path, &config, err);
-    /* each token's vector, where nothing is pooled */
-    if (s == GGL_OK && config && c->n_poolings > 0)
-        s = check_names(&config->root, path, err);
     if (s == GGL_OK && classes[k].has_config)
-        s = read_dense(m, &config->root, path, err);
+        s = read_dense(c, m, &config->root, path, err);
+    else if (s == GGL_OK && config)
+        s = check_names(c, &config->root, path, err);
     llm_json_free(config);
     return s;
 }
@@ -289,6 +329,17 @@ static ggl_status read_module(llm_converter *c, const json_value *module, ggl_er
     return s;
 }
 
+/* Refuses a module that sends each text to one of several models. Asym is the name that Router had before. */
+static ggl_status refuse_router(const llm_converter *c, size_t i, ggl_str kind, ggl_error *err) {
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "%s/modules.json: module %zu is a %.*s, which holds a model for each kind of "
+                    "text, such as \"query\" and \"document\"; a folder with one model is "
+                    "supported. Python makes one: s = SentenceTransformer(\"FOLDER\"); "
+                    "SentenceTransformer(modules=[*s[0].sub_modules[\"query\"], *list(s)[1:]])"
+                    ".save(\"QUERY_FOLDER\")",
+                    c->folder, i, (int)kind.n, kind.s);
+}
+
 static ggl_status check_kinds(const llm_converter *c, ggl_error *err) {
     const json_value *list = &c->modules->root;
     if (list->kind != JSON_ARRAY)
@@ -300,6 +351,8 @@ static ggl_status check_kinds(const llm_converter *c, ggl_error *err) {
             ggl_str_is(kind, "Pooling");
         for (int k = 0; k < N_CLASSES; k++)
             found = found || ggl_str_is(kind, classes[k].class);
+        if (ggl_str_is(kind, "Router") || ggl_str_is(kind, "Asym"))
+            return refuse_router(c, i, kind, err);
         if (!found)
             return ggl_fail(err, GGL_UNSUPPORTED,
                             "%s/modules.json has a module of the kind '%.*s'; Transformer or "
@@ -313,17 +366,26 @@ static ggl_status check_kinds(const llm_converter *c, ggl_error *err) {
 /* Appends the config.json of a Dense module to the text of config.modules. */
 static ggl_status put_dense(llm_converter *c, text *t, ggl_str folder, int k, ggl_error *err) {
     const char *path = path_of(c, folder, "config.json");
-    char *own = NULL, name[40];
-    size_t n = 0;
-    ggl_status s =
-        path ? llm_read_text_file(path, MAX_FILE, &own, &n, err) : llm_converter_no_memory(err);
-    for (size_t i = 0; i < n; i++) /* so that the lines of config.json keep their numbers */
-        if (own[i] == '\n' || own[i] == '\r')
-            own[i] = ' ';
-    snprintf(name, sizeof name, "%s\"Dense_%d\": ", k > 0 ? ", " : "", k);
-    if (s == GGL_OK && !(put_word(t, name) && put(t, (ggl_str){own, n})))
+    llm_json *own = NULL;
+    llm_json_out out = {0};
+    ggl_status s = path ? llm_json_read(&own, path, MAX_FILE, err) : llm_converter_no_memory(err);
+    if (s != GGL_OK)
+        return s;
+    llm_json_format(&out, "%s'Dense_%d': {", k > 0 ? ", " : "", k);
+    bool any = false;
+    for (int i = 0; i < N_DENSE_MEMBERS; i++) {
+        const json_value *v = llm_json_get(&own->root, dense_members[i].name);
+        if (!v || !dense_members[i].shown)
+            continue;
+        llm_json_format(&out, "%s'%s': ", any ? ", " : "", dense_members[i].name);
+        llm_json_put_value(&out, v);
+        any = true;
+    }
+    llm_json_put_text(&out, "}"); /* on one line: the lines of config.json keep their numbers */
+    if (out.failed || !put(t, (ggl_str){out.s, out.n}))
         s = llm_converter_no_memory(err);
-    ggl_free(own);
+    ggl_free(out.s);
+    llm_json_free(own);
     return s;
 }
 
@@ -434,7 +496,7 @@ static ggl_status name_class(llm_converter *c, ggl_error *err) {
 }
 
 ggl_status llm_converter_find_model(llm_converter *c, ggl_error *err) {
-    const ggl_status s = read_optional(c, "modules.json", &c->modules, err);
+    ggl_status s = read_optional(c, "modules.json", &c->modules, err);
     const json_value *m = s == GGL_OK ? first_module(c) : NULL;
     const ggl_str folder = m ? folder_of(m) : (ggl_str){"", 0};
     c->model_folder =
@@ -442,6 +504,8 @@ ggl_status llm_converter_find_model(llm_converter *c, ggl_error *err) {
                      : c->folder;
     c->config_path =
         c->model_folder ? ggl_arena_printf(&c->arena, "%s/config.json", c->model_folder) : NULL;
+    if (s == GGL_OK && c->modules)
+        s = check_kinds(c, err);
     if (s != GGL_OK)
         return s;
     return c->config_path ? name_class(c, err) : llm_converter_no_memory(err);
@@ -453,7 +517,6 @@ ggl_status llm_converter_read_modules(llm_converter *c, ggl_error *err) {
         s = read_optional(c, "artifact.metadata", &c->artifact, err);
     if (s != GGL_OK || !c->modules)
         return s;
-    s = check_kinds(c, err);
     for (size_t i = 0; i < c->modules->root.n && s == GGL_OK; i++)
         s = read_module(c, &c->modules->root.item[i], err);
     return s == GGL_OK && !c->usual_class ? read_longest(c, err) : s;

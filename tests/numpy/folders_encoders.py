@@ -437,8 +437,10 @@ def drawn(seed, rows, columns):
     return np.float32(np.random.default_rng(seed).normal(size=(rows, columns)) / math.sqrt(columns)).astype(np.float64)
 
 
-def dense_module(rows, columns, bias=False, act="linear.Identity"):
-    return {"in_features": columns, "out_features": rows, "bias": bias, "activation_function": "torch.nn.modules." + act}
+def dense_module(rows, columns, bias=False, act="linear.Identity", pooled=True):
+    """As sentence-transformers 6 writes it."""
+    names = {x: "sentence_embedding" if pooled else "token_embeddings" for x in ("module_input_name", "module_output_name")}
+    return {"in_features": columns, "out_features": rows, "bias": bias, "activation_function": "torch.nn.modules." + act, **names}
 
 
 def with_dense(pooled, rows, act="linear.Identity", bias=False):
@@ -446,7 +448,7 @@ def with_dense(pooled, rows, act="linear.Identity", bias=False):
     pool = {"1_Pooling/config.json": pooling(**{pooled: True})} if pooled else {}
     kinds = ["Transformer", "Pooling", "Dense"] if pooled else ["Transformer", "Dense"]
     tensors = {"linear.weight": drawn(3, rows, N_EMBD), **({"linear.bias": drawn(4, 1, rows)[0]} if bias else {})}
-    return {"modules.json": [m for m in modules(*kinds) if m["path"] != "3_Dense"], **pool, "2_Dense/config.json": dense_module(rows, N_EMBD, bias, act),
+    return {"modules.json": [m for m in modules(*kinds) if m["path"] != "3_Dense"], **pool, "2_Dense/config.json": dense_module(rows, N_EMBD, bias, act, pooled),
             "2_Dense/model.safetensors": tensors}
 
 

@@ -144,6 +144,11 @@ def chains(a):
         write(folder, files)
         keys = compare(a, name, folder, want)
         check(keys and keys["sentence_transformers.max_seq_length"] == 40 and keys["sentence_transformers.normalize"] == (bool(after) and after[-1][0] == "Normalize"), name, "keys")
+    folder = os.path.join(a.dir, "sentences-router")  # of sentence-transformers 6: there is no config.json beside modules.json
+    write(folder, {"router_config.json": {"types": {}, "structure": {}}})
+    for kind in ("Router", "Asym"):
+        refused(a, folder, {"modules.json": modules(kind, "Normalize")}, f"modules.json: module 0 is a {kind}, which holds a model for each kind of text",
+                'sub_modules["query"]', "QUERY_FOLDER")
     folder = os.path.join(a.dir, "sentences-refused")
     write(folder, {"config.json": config, "model.safetensors": w, "modules.json": modules("Transformer", "Pooling"), "1_Pooling/config.json": {"pooling_mode": "mean"}})
     refused(a, folder, {"modules.json": modules("Transformer", "Pooling", "LSTM")}, "'LSTM'", "Normalize")
