@@ -19,13 +19,15 @@
 /* The tokens of several texts, one after the other. */
 typedef struct token_lists {
     llm_tokens all;
-    size_t *end; /* [n]: where each list ends */
+    llm_tokens type; /* n 0: the types of all are 0 */
+    size_t *end;     /* [n]: where each list ends */
     size_t n;
     llm_embed_text *text; /* [n]: made last, as `all` moves while it grows */
 } token_lists;
 
 static void lists_fini(token_lists *l) {
     llm_tokens_fini(&l->all);
+    llm_tokens_fini(&l->type);
     ggl_free(l->end);
     ggl_free(l->text);
 }
@@ -43,7 +45,9 @@ static ggl_status lists_init(token_lists *l, size_t n, ggl_error *err) {
 
 static llm_embed_text *lists_texts(token_lists *l) {
     for (size_t i = 0, begin = 0; i < l->n; begin = l->end[i++])
-        l->text[i] = (llm_embed_text){.token = l->all.id + begin, .n = l->end[i] - begin};
+        l->text[i] = (llm_embed_text){.token = l->all.id + begin,
+                                      .type = l->type.n > 0 ? l->type.id + begin : NULL,
+                                      .n = l->end[i] - begin};
     return l->text;
 }
 
@@ -244,6 +248,7 @@ static ggl_status expand(const llm_context *c, llm_embed_text *text, size_t n, i
         memcpy(to, text[i].token, text[i].n * sizeof *to);
         text[i].n_seen = fill(&x, to, text[i].n);
         text[i].token = to;
+        text[i].type = NULL; /* a query is one text */
         text[i].n = (size_t)x.length;
     }
     return GGL_OK;
@@ -323,6 +328,24 @@ static ggl_status embed_after(llm_context *c, const llm_embed_how *how, token_li
     return embed_lists(c, text, l->n, params, err);
 }
 
+static ggl_status append(llm_tokens *all, const int32_t *id, size_t n, ggl_error *err) {
+    if (!ggl_grow(&all->id, &all->cap, all->n + n + 1, sizeof *all->id))
+        return no_memory(err);
+    if (n > 0)
+        memcpy(all->id + all->n, id, n * sizeof *id);
+    all->n += n;
+    return GGL_OK;
+}
+
+/* Appends the types of n tokens, of which n_left are left: the first ones, and the last one. */
+static ggl_status append_types(llm_tokens *all, const int32_t *type, size_t n, size_t n_left,
+                               ggl_error *err) {
+    const ggl_status st = append(all, type, n_left, err);
+    if (st == GGL_OK && n_left > 0)
+        all->id[all->n - 1] = type[n - 1];
+    return st;
+}
+
 ggl_status llm_embed_tokens(llm_context *c, const int32_t *const *id, const size_t *n,
                             size_t n_texts, const llm_embed_params *params, ggl_error *err) {
     token_lists l;
@@ -337,16 +360,15 @@ ggl_status llm_embed_tokens(llm_context *c, const int32_t *const *id, const size
     for (size_t i = 0; i < n_texts && st == GGL_OK; i++) {
         const size_t begin = l.all.n;
         st = llm_need_array("id[..]", id[i], n[i], err);
-        if (st == GGL_OK && !ggl_grow(&l.all.id, &l.all.cap, begin + n[i] + 1, sizeof *l.all.id))
-            st = no_memory(err);
-        if (st != GGL_OK)
-            break;
-        if (n[i] > 0)
-            memcpy(l.all.id + begin, id[i], n[i] * sizeof *l.all.id);
-        l.all.n = begin + n[i];
-        if (how.truncate)
+        if (st == GGL_OK && own.type)
+            st = llm_need_array("llm_embed_params.type[..]", own.type[i], n[i], err);
+        if (st == GGL_OK)
+            st = append(&l.all, id[i], n[i], err);
+        if (st == GGL_OK && how.truncate)
             st = llm_embed_cut(c, &l.all, begin, err);
         l.end[i] = l.all.n;
+        if (st == GGL_OK && own.type)
+            st = append_types(&l.type, own.type[i], n[i], l.end[i] - begin, err);
     }
     if (st == GGL_OK)
         st = embed_after(c, &how, &l, params, err);
@@ -404,10 +426,13 @@ ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out, ggl
 /* --- scores ----------------------------------------------------------------------------------- */
 
 ggl_status llm_encode_pair(const llm_context *c, const char *query, size_t n_query,
-                           const char *text, size_t n, int32_t **id, size_t *n_id, ggl_error *err) {
-    llm_tokens ids = {0};
+                           const char *text, size_t n, int32_t **id, int32_t **type, size_t *n_id,
+                           ggl_error *err) {
+    llm_tokens ids = {0}, types = {0};
     *id = NULL;
     *n_id = 0;
+    if (type)
+        *type = NULL;
     ggl_status st = check_tokenizer(c, err);
     if (st == GGL_OK)
         st = llm_need_array("query", query, n_query, err);
@@ -415,14 +440,19 @@ ggl_status llm_encode_pair(const llm_context *c, const char *query, size_t n_que
         st = llm_need_array("text", text, n, err);
     if (st == GGL_OK)
         st = llm_tokenize_pair(c->tokenizer, (ggl_str){query, n_query}, (ggl_str){text, n}, &ids,
-                               err);
-    if (st == GGL_OK && ids.n == 0 && !ggl_grow(&ids.id, &ids.cap, 1, sizeof *ids.id))
+                               type ? &types : NULL, err);
+    if (st == GGL_OK && ids.n == 0 &&
+        (!ggl_grow(&ids.id, &ids.cap, 1, sizeof *ids.id) ||
+         (type && !ggl_grow(&types.id, &types.cap, 1, sizeof *types.id))))
         st = no_memory(err);
     if (st != GGL_OK) {
         llm_tokens_fini(&ids);
+        llm_tokens_fini(&types);
         return st;
     }
     *id = ids.id;
+    if (type)
+        *type = types.id;
     *n_id = ids.n;
     return GGL_OK;
 }
@@ -435,19 +465,20 @@ static bool keep_score(void *ctx, size_t text, int64_t n_rows, const float *row,
     return true;
 }
 
-/* Appends the tokens of a pair. */
+/* Appends the tokens of a pair, and their types. */
 static ggl_status append_pair(const llm_context *c, ggl_str query, ggl_str text, bool truncate,
-                              llm_tokens *all, ggl_error *err) {
-    llm_tokens pair = {0};
-    ggl_status st = llm_tokenize_pair(c->tokenizer, query, text, &pair, err);
+                              token_lists *to, ggl_error *err) {
+    llm_tokens pair = {0}, type = {0};
+    ggl_status st = llm_tokenize_pair(c->tokenizer, query, text, &pair, &type, err);
     if (st == GGL_OK && truncate)
-        st = llm_cut_pair(c->tokenizer, query, &pair, (size_t)llm_session_n_ctx(c->session), err);
-    if (st == GGL_OK && !ggl_grow(&all->id, &all->cap, all->n + pair.n + 1, sizeof *all->id))
-        st = no_memory(err);
-    if (st == GGL_OK && pair.n > 0)
-        memcpy(all->id + all->n, pair.id, pair.n * sizeof *pair.id);
-    all->n += st == GGL_OK ? pair.n : 0;
+        st = llm_cut_pair(c->tokenizer, query, &pair, &type, (size_t)llm_session_n_ctx(c->session),
+                          err);
+    if (st == GGL_OK)
+        st = append(&to->all, pair.id, pair.n, err);
+    if (st == GGL_OK)
+        st = append(&to->type, type.id, type.n, err);
     llm_tokens_fini(&pair);
+    llm_tokens_fini(&type);
     return st;
 }
 
@@ -472,8 +503,7 @@ ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query, const c
         st = llm_need_array("text[..]", text[i], n[i], err);
         if (st != GGL_OK)
             break;
-        st = append_pair(c, (ggl_str){query, n_query}, (ggl_str){text[i], n[i]}, truncate, &l.all,
-                         err);
+        st = append_pair(c, (ggl_str){query, n_query}, (ggl_str){text[i], n[i]}, truncate, &l, err);
         l.end[i] = l.all.n;
     }
     if (st == GGL_OK)

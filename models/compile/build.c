@@ -186,6 +186,7 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
                               .n_given = ev.n_given,
                               .n_given_more = ev.n_given_more,
                               .has_places = ev.has_places,
+                              .n_token_types = ev.n_token_types,
                               .given_together = ev.given_together,
                               .n_layer = ev.n_layer,
                               .notes = ev.notes,

@@ -193,6 +193,7 @@ struct arch_eval {
     int64_t n_given_more;          /* of given_more(n) */
     bool given_together;           /* given rows that stand together see each other */
     bool has_places;               /* as in llm_arch_result */
+    int64_t n_token_types;         /* of token_type(n); 0: the descriptor has none */
     int64_t n_row;                 /* as in llm_arch_result */
     const ggl_tensor *guess_token; /* as well */
     ggl_tensor

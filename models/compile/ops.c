@@ -720,6 +720,29 @@ static arch_value call_asked(args *a) {
                           "\"embedding\" or \"alignment\"");
 }
 
+/* token_type(n): which of n types the token has, an index; with one type, the number 0. The input "type" is of the tokens that `token` is. */
+static arch_value call_token_type(args *a) {
+    arch_eval *ev = a->ev;
+    int64_t n;
+    if (!llm_arch_want_whole(ev, arg_expr(a, 0, 0), &a->value[a->first[0]], 1, ARCH_MAX_DIM, &n))
+        return ARCH_FAIL;
+    const arch_value *token = &ev->global[SLOT_TOKEN].v;
+    if (token->kind != VAL_TENSOR)
+        return llm_arch_error(ev, a->e->mark, "only tokens have types: rows of a stage have none");
+    if (ev->n_token_types > 0 && ev->n_token_types != n)
+        return llm_arch_error(ev, a->e->mark,
+                              "tokens have one number of types: another token_type(n) has n = %lld",
+                              (long long)ev->n_token_types);
+    ev->n_token_types = n;
+    if (n == 1)
+        return llm_arch_number(0);
+    const bool of_stage = strncmp(token->t->name, "stage.", strlen("stage.")) == 0;
+    arch_value v = llm_arch_tensor_value(
+        llm_arch_input(ev, a->e->mark, of_stage ? "stage.type" : "type", GGL_I32, 0, NULL));
+    v.range = v.t ? n : 0;
+    return v;
+}
+
 static arch_value call_builtin(args *a) {
     double x;
     switch (a->e->builtin) {
@@ -746,6 +769,8 @@ static arch_value call_builtin(args *a) {
         return call_place(a);
     case FN_ASKED:
         return call_asked(a);
+    case FN_TOKEN_TYPE:
+        return call_token_type(a);
     case FN_CEIL:
         return get_number(a, 0, 0, &x) ? llm_arch_number(ceil(x)) : ARCH_FAIL;
     case FN_LOG2:

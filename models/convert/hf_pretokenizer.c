@@ -124,6 +124,11 @@ bool llm_hf_languages_of_class(const char *class_name, ggl_str *tokens) {
     return find_class("languages", class_name, tokens);
 }
 
+bool llm_hf_class_is_typed(const char *class_name) {
+    ggl_str rest;
+    return find_class("typed", class_name, &rest);
+}
+
 bool llm_hf_class_folds(const char *class_name) {
     ggl_str flags;
     return find_class("fold", class_name, &flags);

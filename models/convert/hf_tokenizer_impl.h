@@ -11,7 +11,13 @@
 
 enum { BOS, EOS, UNK, PAD, EOT, EOM, CLS, SEP, MASK, N_ID };
 
-enum { LLM_HF_MOST_ENDS = 64 };
+enum { LLM_HF_MOST_ENDS = 64, LLM_HF_MOST_TYPES = 1 << 16 };
+
+/* A part of two texts side by side: a token, or one of the texts, as the key tokenizer.ggl.pair has them. */
+enum { LLM_HF_FIRST = -1, LLM_HF_SECOND = -2 };
+typedef struct llm_hf_part {
+    int32_t id, type;
+} llm_hf_part;
 
 /* What texts begin or end with. */
 typedef struct llm_hf_ends {
@@ -63,7 +69,10 @@ struct llm_hf_tokenizer {
     int add_bos, add_eos, add_space; /* -1: unknown */
     llm_hf_ends ends[2];             /* what the post_processor adds before and behind a text */
     bool has_ends;                   /* and nothing else says otherwise */
-    ggl_str chat;                    /* chat template; s NULL: none */
+    llm_hf_part *pair; /* [n_pair]: and what it makes of two texts; NULL: it is not there */
+    size_t n_pair;
+    bool is_typed;     /* its class gives models the types of tokens */
+    ggl_str chat;      /* chat template; s NULL: none */
     ggl_str languages; /* tokens with which texts name their language, a space between; n 0: none */
     int64_t first_language; /* beside a vocab.json: the id of the first one */
     int64_t n_cut;          /* tokens that were dropped */

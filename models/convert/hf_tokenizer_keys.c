@@ -83,7 +83,20 @@ static void set_folding(llm_hf_tokenizer *t, const llm_json *file, const char *c
     t->strip = t->strip ? 1 : -1;
 }
 
+static bool is_typed(const llm_hf_tokenizer *t) {
+    char name[128];
+    const json_value *names =
+        llm_json_get_kind(t->config ? &t->config->root : NULL, "model_input_names", JSON_ARRAY);
+    if (!names) /* a tokenizer.json alone says what it says */
+        return t->is_alone || llm_hf_class_is_typed(llm_hf_class_or_kind(t, name, sizeof name));
+    bool found = false;
+    for (size_t i = 0; i < names->n; i++)
+        found = found || llm_json_is(&names->item[i], "token_type_ids");
+    return found;
+}
+
 void llm_hf_set_flags(llm_hf_tokenizer *t) {
+    t->is_typed = is_typed(t);
     const json_value *config = t->config ? &t->config->root : NULL,
                      *file = t->file ? &t->file->root : NULL;
     const llm_json *ends_of = t->file ? t->file : t->beside;

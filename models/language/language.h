@@ -458,6 +458,7 @@ typedef enum arch_builtin_fn {
     FN_TILES,
     FN_PLACE,
     FN_ASKED,
+    FN_TOKEN_TYPE,
     FN_BUILTIN_COUNT
 } arch_builtin_fn;
 

@@ -78,6 +78,7 @@ static const arch_sig builtins[FN_BUILTIN_COUNT] = {
                   17},
     [FN_PLACE] = {"place", {{"x", false, false, false, NAN}}, 1},
     [FN_ASKED] = {"asked", {{"output", false, false, false, NAN}}, 1},
+    [FN_TOKEN_TYPE] = {"token_type", {{"n", true, false, false, NAN}}, 1},
 };
 
 int llm_arch_find_builtin(const char *name) {

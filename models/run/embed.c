@@ -24,12 +24,12 @@ typedef struct embedder {
     llm_arch_output out;
     packed *of; /* [n_slots] */
     int n_packed;
-    int64_t n, n_wanted;          /* tokens of the batch, and wanted ones */
-    int64_t n_needed;             /* positions of the pages that its slots take */
-    int32_t *token, *slot, *seen; /* [cap] */
+    int64_t n, n_wanted;                 /* tokens of the batch, and wanted ones */
+    int64_t n_needed;                    /* positions of the pages that its slots take */
+    int32_t *token, *type, *slot, *seen; /* [cap] */
     const float **share;
     bool *want;
-    size_t cap_token, cap_slot, cap_share, cap_seen, cap_want;
+    size_t cap_token, cap_type, cap_slot, cap_share, cap_seen, cap_want;
     float *row; /* the wanted rows of the batch */
     size_t cap_row;
     const llm_head *head; /* NULL: rows are given as they are */
@@ -67,6 +67,7 @@ static ggl_status pack(embedder *e, size_t k, ggl_error *err) {
     const llm_embed_text *t = &e->p->text[k];
     const size_t end = (size_t)e->n + t->n;
     if (!ggl_grow(&e->token, &e->cap_token, end, sizeof *e->token) ||
+        !ggl_grow(&e->type, &e->cap_type, end, sizeof *e->type) ||
         !ggl_grow(&e->slot, &e->cap_slot, end, sizeof *e->slot) ||
         !ggl_grow(&e->share, &e->cap_share, end, sizeof *e->share) ||
         !ggl_grow(&e->seen, &e->cap_seen, end, sizeof *e->seen) ||
@@ -82,6 +83,7 @@ static ggl_status pack(embedder *e, size_t k, ggl_error *err) {
         e->token[e->n] = llm_session_start_token(e->s);
     }
     for (int64_t i = 0; i < (int64_t)t->n; i++) {
+        e->type[e->n + i] = t->type ? t->type[i] : 0;
         e->slot[e->n + i] = e->n_packed;
         e->share[e->n + i] = t->share;
         e->seen[e->n + i] = t->n_seen;
@@ -176,6 +178,7 @@ static ggl_status run(embedder *e, ggl_error *err) {
         return no_memory(err);
     const llm_batch b = {.n = e->n,
                          .token = e->token,
+                         .type = e->type,
                          .slot = e->slot,
                          .share = e->share,
                          .seen = e->seen,
@@ -300,6 +303,7 @@ ggl_status llm_embed_all(llm_session *s, const llm_embedding_params *p, ggl_erro
     ggl_free(e.vector);
     ggl_free(e.of);
     ggl_free(e.token);
+    ggl_free(e.type);
     ggl_free(e.slot);
     ggl_free(e.share);
     ggl_free(e.seen);

@@ -28,6 +28,19 @@ static int32_t slot_of(const session_token *x) {
     return x->e->slot;
 }
 
+static ggl_status check_type(const llm_session *s, const llm_batch *b, int64_t i, ggl_error *err) {
+    return !b->type || (b->type[i] >= 0 && b->type[i] < s->built.n_token_types)
+               ? GGL_OK
+               : ggl_fail(err, GGL_USAGE,
+                          "token %" PRId64 " has the type %" PRId32
+                          "; the model knows the types 0 to %" PRId64,
+                          i, b->type[i], s->built.n_token_types - 1);
+}
+
+static int32_t type_of(const session_token *x) {
+    return x->b && x->b->type ? x->b->type[x->e->i] : 0;
+}
+
 /* How many elements of its slot it sees: all of a text, or fewer if llm_batch.seen says so; of a block of guesses; or, of a picture whose
  * rows see each other, those up to its last row. */
 static int32_t end_of(const session_token *x) {
@@ -190,6 +203,7 @@ static const session_input table[] = {
     {"pos", .of_text = true, .number = pos_of},
     {"slot", .of_text = true, .number = slot_of},
     {"end", .of_text = true, .number = end_of},
+    {"type", .of_text = true, .check = check_type, .number = type_of},
     {"read.slot", .check = check_read, .number = read_slot_of},
     {"read.end", .number = read_end_of},
     {"features", .accept = accept_feature, .values = feature_of},

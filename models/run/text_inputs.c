@@ -47,6 +47,7 @@ int64_t llm_text_input(const llm_text_inputs *x, const ggl_tensor *input, void *
     for (int32_t i = 0; out && !is_list && input->type != GGL_F32 && i < n; i++)
         out[i] = strcmp(name, "token") == 0  ? (reads ? x->read : x->token)[i]
                  : is_place(name)            ? first + i
+                 : strcmp(name, "type") == 0 ? (first + i) % 2
                  : strcmp(name, "slot") == 0 ? x->slot
                  : of_read                   ? (int32_t)x->n_read /* "end" */
                  : x->read                   ? first + i + 1      /* wherever the text is cut */

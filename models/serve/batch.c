@@ -25,6 +25,8 @@ void llm_engine_put(llm_engine *e, task *t, int64_t n) {
             e->shares[at] = q->share;
         if (e->seen)
             e->seen[at] = t->p.n_seen;
+        if (e->type)
+            e->type[at] = t->type ? t->type[pos] : 0;
         e->filled->owner[at] = t;
         const bool is_row = t->p.embedded && is_shown(t, pos);
         e->want_embedding[at] = is_row && t->p.pooling != LLM_POOL_RANK;
@@ -106,7 +108,7 @@ void llm_engine_put_pass(llm_engine *e, task *t) {
         e->slot[e->n + i] = t->q.slot;
         if (e->shares)
             e->shares[e->n + i] = t->q.share;
-        e->seen[e->n + i] = 0;
+        e->seen[e->n + i] = e->type[e->n + i] = 0;
         e->filled->owner[e->n + i] = t;
         e->want[e->n + i] = want[i];
         e->want_embedding[e->n + i] = e->want_score[e->n + i] = false;

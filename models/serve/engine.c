@@ -62,6 +62,7 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     e->slot = ggl_calloc(n, sizeof *e->slot);
     e->shares = llm_session_n_tasks(p->session) > 0 ? ggl_calloc(n, sizeof(float *)) : NULL;
     e->seen = e->sees_all ? ggl_calloc(n, sizeof *e->seen) : NULL;
+    e->type = e->sees_all ? ggl_calloc(n, sizeof *e->type) : NULL;
     e->want = ggl_calloc(n, sizeof *e->want);
     e->want_embedding = ggl_calloc(n, sizeof *e->want_embedding);
     e->want_score = ggl_calloc(n, sizeof *e->want_score);
@@ -73,9 +74,9 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
         has_parts = e->part[i].owner;
     }
     e->filled = e->part;
-    if ((llm_session_n_tasks(p->session) > 0 && !e->shares) || (e->sees_all && !e->seen) ||
-        !e->run || !e->idle_guesser || !e->share || !e->token || !e->slot || !e->want ||
-        !e->want_embedding || !e->want_score || !has_parts)
+    if ((llm_session_n_tasks(p->session) > 0 && !e->shares) ||
+        (e->sees_all && (!e->seen || !e->type)) || !e->run || !e->idle_guesser || !e->share ||
+        !e->token || !e->slot || !e->want || !e->want_embedding || !e->want_score || !has_parts)
         return ggl_fail(err, GGL_NOMEM, "out of memory for an engine of %d sequences",
                         p->n_parallel);
     const int n_guessers = p->n_guessers > 0 ? p->n_guessers : p->n_parallel;
@@ -141,6 +142,7 @@ void llm_engine_free(llm_engine *e) {
     ggl_free(e->slot);
     ggl_free(e->shares);
     ggl_free(e->seen);
+    ggl_free(e->type);
     ggl_free(e->want);
     ggl_free(e->want_embedding);
     ggl_free(e->want_score);

@@ -42,7 +42,7 @@ struct llm_engine {
     /* The batch of the step. */
     int32_t *token, *slot; /* [n_most] */
     const float **shares;  /* [n_most]; NULL: the session has no tasks */
-    int32_t *seen;         /* [n_most]; NULL: it does not see texts whole */
+    int32_t *seen, *type;  /* [n_most]; NULL: it does not see texts whole */
     bool *want, *want_embedding, *want_score;
     part *part;                   /* [n_lanes]; a step that is alone has the first one */
     int n_lanes;                  /* batches that may be under way */

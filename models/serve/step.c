@@ -148,6 +148,7 @@ static ggl_status run(llm_engine *e, ggl_error *err) {
     llm_batch b = {.n = e->n,
                    .token = e->token,
                    .slot = e->slot,
+                   .type = e->type,
                    .seen = e->seen,
                    .share = e->shares,
                    .want = e->want,

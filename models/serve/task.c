@@ -101,6 +101,13 @@ static ggl_status copy(int32_t **to, int64_t *n_to, const int32_t *id, size_t n,
     return GGL_OK;
 }
 
+static ggl_status copy_types(task *t, const llm_session *s, ggl_error *err) {
+    const int32_t *from = t->p.type;
+    int64_t n;
+    t->p.type = NULL;
+    return from && llm_session_sees_all(s) ? copy(&t->type, &n, from, t->p.n_prompt, err) : GGL_OK;
+}
+
 static ggl_status copy_shares(task *t, const llm_session *s, ggl_error *err) {
     const size_t n = (size_t)llm_session_n_tasks(s);
     if (!t->p.share || n == 0)
@@ -199,6 +206,8 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     if (st == GGL_OK)
         st = copy_shares(t, s, err);
     if (st == GGL_OK)
+        st = copy_types(t, s, err);
+    if (st == GGL_OK)
         st = copy_prompt(t, s, err);
     t->n_begin = t->q.n;
     if (st == GGL_OK && t->p.diffusion)
@@ -223,6 +232,7 @@ void llm_task_free(task *t) {
     ggl_free(t->q.token);
     ggl_free(t->text);
     ggl_free(t->share);
+    ggl_free(t->type);
     ggl_free((void *)t->row);
     llm_diffuser_free(t->diffuser);
     ggl_free(t);

@@ -24,7 +24,8 @@ typedef struct task {
     enum { TASK_WAITS, TASK_RUNS, TASK_LEAVES } where; /* in the queue, in run[], in leaving */
     struct task *prev, *next;                          /* in the queue, or in leaving */
     struct client *client;                             /* in the queue */
-    float *share;                                      /* of q */
+    int32_t *type; /* [n_begin], of a text that is seen whole; NULL: all are 0 */
+    float *share;  /* of q */
     int32_t *text; /* of q: read by the model before it writes; NULL: the tokens are its prompt */
     llm_diffuser *
         diffuser; /* NULL: it draws one token after the other. Its q.token has room for the text, of q.n tokens */

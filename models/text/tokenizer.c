@@ -217,6 +217,42 @@ static ggl_status read_ends(llm_tokenizer *t, const ggl_gguf *file, const char *
     return GGL_OK;
 }
 
+/* Reads one of the two lists of parts, which have the same length. */
+static ggl_status read_pair_numbers(llm_tokenizer *t, const ggl_gguf_value *v, const char *key,
+                                    size_t offset, int64_t least, int64_t end, ggl_error *err) {
+    for (size_t i = 0; i < t->n_pair; i++) {
+        int64_t number;
+        if (!ggl_gguf_integer(v, i, &number) || number < least || number >= end)
+            return ggl_fail(err, GGL_FORMAT, "%s: entry %zu is not a number from %lld to %lld", key,
+                            i, (long long)least, (long long)end - 1);
+        memcpy((char *)&t->pair[i] + offset, &(int32_t){(int32_t)number}, sizeof(int32_t));
+    }
+    return GGL_OK;
+}
+
+/* Reads how two texts are read side by side, unless a text says that. */
+static ggl_status read_pair(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
+    enum { MOST = 1024, MOST_TYPES = 1 << 16 };
+    static const char ids[] = "tokenizer.ggl.pair", types[] = "tokenizer.ggl.pair_types";
+    const ggl_gguf_value *id = ggl_gguf_find(file, ids), *type = ggl_gguf_find(file, types);
+    if (!id || t->pair_form.n > 0)
+        return GGL_OK;
+    if (!id->is_array || id->n > MOST || (type && (!type->is_array || type->n != id->n)))
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s is not an array of at most %d numbers, with as many in %s", ids, MOST,
+                        types);
+    t->n_pair = (size_t)id->n;
+    t->pair = ggl_arena_alloc(&t->arena, t->n_pair + 1, sizeof *t->pair);
+    if (!t->pair)
+        return out_of_memory(err);
+    memset(t->pair, 0, t->n_pair * sizeof *t->pair);
+    const ggl_status s =
+        read_pair_numbers(t, id, ids, offsetof(pair_part, id), PAIR_SECOND, t->n_vocab, err);
+    return s == GGL_OK && type
+               ? read_pair_numbers(t, type, types, offsetof(pair_part, type), 0, MOST_TYPES, err)
+               : s;
+}
+
 /* --- special tokens in text ------------------------------------------------------------------- */
 
 static bool in_range(const llm_tokenizer *t, int32_t id) {
@@ -325,6 +361,8 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, con
         s = read_ends(t, file, "tokenizer.ggl.before", &t->before, &t->n_before, err);
     if (s == GGL_OK)
         s = read_ends(t, file, "tokenizer.ggl.after", &t->after, &t->n_after, err);
+    if (s == GGL_OK)
+        s = read_pair(t, file, err);
     t->add_bos = t->add_bos || t->model.always_bos;
     t->add_eos = t->add_eos || t->model.always_eos;
     if (s == GGL_OK)

@@ -99,6 +99,13 @@ typedef struct llm_tokenizer_kind {
 extern const llm_tokenizer_kind llm_tokenizer_spm, llm_tokenizer_bpe, llm_tokenizer_rwkv,
     llm_tokenizer_unigram, llm_tokenizer_plamo2, llm_tokenizer_wordpiece, llm_tokenizer_steps;
 
+/* A part of two texts side by side: a token, or all of one of the texts. */
+enum { PAIR_FIRST = -1, PAIR_SECOND = -2 };
+typedef struct pair_part {
+    int32_t id; /* below 0: of these two */
+    int32_t type;
+} pair_part;
+
 struct llm_tokenizer {
     const llm_tokenizer_kind *kind;
     const llm_marks *marks; /* NULL: none */
@@ -116,8 +123,10 @@ struct llm_tokenizer {
     int32_t *before,
         *after; /* what texts begin and end with instead, from tokenizer.ggl.before and .after; NULL: bos and eos */
     size_t n_before, n_after;
-    ggl_str
-        pair_form; /* how a reranker reads a query and a document (pair.c); n 0: one after the other */
+    /* How two texts are read side by side (pair.c): by a text, by parts [n_pair], or, with n 0 and NULL, one after the other. */
+    ggl_str pair_form;
+    pair_part *pair;
+    size_t n_pair;
     table_model model;             /* the model's row in tokenizers.txt */
     special_tokens special;        /* control, user-defined and unknown tokens */
     struct remembered *remembered; /* NULL: nothing is */

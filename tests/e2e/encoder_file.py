@@ -17,9 +17,10 @@ def vocabulary():
     return special + ["\u2581" + w for w in WORDS + letters + list(".,?!")] + letters
 
 
-def encoder(path, seed=1, labels=None, keys=(), size=SIZE, tokens=None, rows=None):
+def encoder(path, seed=1, labels=None, keys=(), size=SIZE, tokens=None, rows=None, second=None):
     """Writes a BERT. labels: of a classifier, or of a reranker if there is one; None: an embedding model with mean pooling. tokens: other
-    ones than vocabulary(), which begin with the same special ones. rows: the embedding, a list of numbers for each token."""
+    ones than vocabulary(), which begin with the same special ones. rows: the embedding, a list of numbers for each token. second: the position from
+    which on tokens are of a second text: their types are added to their positions, and the file knows no types."""
     rng = random.Random(seed)
     tokens = tokens or vocabulary()
     dim, ff, layers, context, heads, scale = size
@@ -41,6 +42,10 @@ def encoder(path, seed=1, labels=None, keys=(), size=SIZE, tokens=None, rows=Non
         tensors.append(("token_embd.weight", "f32", [dim, len(rows)], b"".join(struct.pack(f"<{dim}f", *row) for row in rows)))
     put("token_types.weight", dim, 2)
     put("position_embd.weight", dim, context, scale=0.05)
+    if second is not None:
+        kind, place = (struct.unpack(f"<{len(x[3]) // 4}f", x[3]) for x in tensors[-2:])
+        moved = [x + kind[i % dim + (dim if i >= second * dim else 0)] for i, x in enumerate(place)]
+        tensors[-2:] = [("position_embd.weight", "f32", [dim, context], struct.pack(f"<{len(moved)}f", *moved))]
     norm("token_embd_norm")
     for layer in range(layers):
         b = f"blk.{layer}."

@@ -200,13 +200,22 @@ def test_tokens_of_queries():
     check(abs(first["score"] - max(scores)) < 1e-5 and abs(scores[first["index"]] - max(scores)) < 1e-5, "the best line", [first, scores])
 
 
+def by_tokens(seed, labels, pairs, second):
+    """The scores of lists of tokens whose types are those of a second text from that position on."""
+    encoder(path("moved.gguf"), seed, labels, second=second)
+    return array("-m", "moved.gguf", *(word for ids in pairs for word in ("--tokens", ",".join(map(str, ids)))))
+
+
 def test_scores():
-    for model, labels in (("r.gguf", 1), ("c.gguf", 3)):
-        pairs = [[CLS] + ids_of(model, "a dog")[1:] + ids_of(model, line)[1:] for line in LINES]
-        want = array("-m", model, *(word for ids in pairs for word in ("--tokens", ",".join(map(str, ids)))))
-        check(len(want[0]) == labels, "a column for each label", want)
+    for model, seed, labels in (("r.gguf", 2, ["LABEL_0"]), ("c.gguf", 3, ["good", "bad", "neither"])):
+        query = ids_of(model, "a dog")
+        pairs = [query + ids_of(model, line)[1:] for line in LINES]
         say = ["-m", model, "-f", "lines.txt", "--rerank", "a dog"]
-        check(array(*say) == want, "--rerank: scores of the pairs")
+        want = array(*say)
+        check(len(want[0]) == len(labels), "a column for each label", want)
+        moved = by_tokens(seed, labels, pairs, len(query))
+        check(all(near(a, b, 1e-4) for a, b in zip(want, moved)), "--rerank: scores of the pairs, whose second text has types of its own", [want, moved])
+        check(not all(near(a, b, 1e-2) for a, b in zip(want, by_tokens(seed, labels, pairs, CONTEXT))), "types change scores")
         got = objects(*say)
         check([o["index"] for o in got] == sorted(range(6), key=lambda i: -want[i][0]), "best first", got)
         check([f32(o["score"]) for o in got] == sorted((w[0] for w in want), reverse=True), "scores")
@@ -219,6 +228,14 @@ def test_scores():
     check(table[0].split() == ["good", "bad", "neither"] and len(table) == 7, "a table of scores", table)
     check(len(array("-m", "r.gguf", "-p", "a cat", "--pooling", "mean")[0]) == DIM, "vectors of a reranker, if they are asked for")
     form = "the {query} on {document} and {query}."
+    encoder(path("parts.gguf"), 2, ["LABEL_0"], [("tokenizer.ggl.pair", "i32", [SEP, -2, CLS, -1]), ("tokenizer.ggl.pair_types", "i32", [1, 0, 1, 1])])
+    parts = [SEP] + ids_of("r.gguf", "a dog")[1:-1] + [CLS] + ids_of("r.gguf", "small cat")[1:-1]
+    got = array("-m", "parts.gguf", "-p", "a dog", "--rerank", "small cat")[0]
+    encoder(path("no-types.gguf"), 2, ["LABEL_0"], [("tokenizer.ggl.pair", "i32", [SEP, -2, CLS, -1])])
+    check(array("-m", "no-types.gguf", "-p", "a dog", "--rerank", "small cat")[0] == array("-m", "r.gguf", "--tokens", ",".join(map(str, parts)))[0]
+          and not near(got, array("-m", "no-types.gguf", "-p", "a dog", "--rerank", "small cat")[0], 1e-3), "pairs as tokenizer.ggl.pair says")
+    encoder(path("wrong.gguf"), 2, ["LABEL_0"], [("tokenizer.ggl.pair", "i32", [-2, -1]), ("tokenizer.ggl.pair_types", "i32", [1, 7])])
+    run("-m", "wrong.gguf", "-p", "a", "--rerank", "b", code=1, has="has the type 7; the model knows the types 0 to 1")
     encoder(path("form.gguf"), 2, ["LABEL_0"], [("tokenizer.chat_template.rerank", "string", form)])
     text = "the a {document} on small cat and a {document}."
     check(array("-m", "form.gguf", "-p", "small cat", "--rerank", "a {document}")
@@ -250,8 +267,8 @@ def test_truncate():
     check(array("-m", "e.gguf", "--truncate", text=lines([long])) == array("-m", "e.gguf", "--tokens", ",".join(map(str, ids))), "--truncate keeps the end")
     check(array("-m", "e.gguf", "--truncate", "-c", "10", "-p", long) == array("-m", "e.gguf", "--tokens", ",".join(map(str, ids[:9] + [SEP]))), "-c")
     pair = ([CLS] + ids_of("r.gguf", "a dog")[1:] + ids_of("r.gguf", long)[1:])[:CONTEXT - 1] + [SEP]
-    check(array("-m", "r.gguf", "--truncate", "-p", long, "--rerank", "a dog") == array("-m", "r.gguf", "--tokens", ",".join(map(str, pair))),
-          "--truncate of a pair")
+    check(near(array("-m", "r.gguf", "--truncate", "-p", long, "--rerank", "a dog")[0],
+               by_tokens(2, ["LABEL_0"], [pair], len(ids_of("r.gguf", "a dog")))[0], 1e-4), "--truncate of a pair")
     run("-m", "r.gguf", "--truncate", "-p", "a cat", "--rerank", "a dog " * 40, code=1, has="no document fits beside it")
     run("-m", "r.gguf", "-p", long, "--rerank", "a dog", code=1, has="tokens with the query, but the longest text has")
 

@@ -301,7 +301,11 @@ def belongs():
     check(min(dot(a[i], b[i]) for i in range(n)) > max(dot(a[i], b[(i + 1) % n]) for i in range(n)), "the order of scores")
     # a model of texts becomes one of vectors
     train("-m", "builtin:stories", "together.jsonl", "--pooling", "last", "--steps", "2", "-o", "story.gguf", said="matches")
-    # rerankers
+    # rerankers: the loss is that of the scores that llm-embed gives
+    train("-m", "r.gguf", "ranks.jsonl", "--valid", "ranks.jsonl", "--steps", "1", "-lr", "1e-12", "-o", "x.gguf", "--log", "x.jsonl")
+    seen = [scores("r.gguf", asked[i], [told[(i + k) % n] for k in (0, 1, 4)]) for i in range(n)]
+    want = sum(math.log(sum(map(math.exp, row.values()))) - row[0] for row in seen) / n
+    check(abs(log("x.jsonl")[0]["valid_loss"] - want) < 1e-4 * want, "the loss of scores", (log("x.jsonl")[0], want))
     for data in ("ranks.jsonl", "scores.jsonl"):
         train("-m", "r.gguf", data, "--no-valid", *steps, "-o", "ranks.gguf")
         right = 0

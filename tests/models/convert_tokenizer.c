@@ -69,14 +69,16 @@ static double number(const ggl_gguf *f, const char *key, uint64_t i) {
     return v && i < v->n && ggl_gguf_number(v, i, &x) ? x : -12345;
 }
 
-/* Checks keys, as in "model=gpt2 token_type=1,1,3 scores=-": all values, in order; "-": there is no such key. */
+/* Checks keys, as in "model=gpt2 token_type=1,1,3 scores=-": all values, in order; "-": there is no such key. They begin with
+ * tokenizer.ggml, or tokenizer if the name begins with "ggl.". */
 static void has_keys(const ggl_gguf *f, const char *want) {
     char text[1024], key[64], *next, *more;
     snprintf(text, sizeof text, "%s", want);
     for (char *s = strtok_r(text, " ", &next); s; s = strtok_r(NULL, " ", &next)) {
         char *value = strchr(s, '=');
         uint64_t n = 0;
-        snprintf(key, sizeof key, "tokenizer.ggml.%.*s", (int)(value - s), s);
+        snprintf(key, sizeof key, "tokenizer.%s%.*s", strncmp(s, "ggl.", 4) == 0 ? "" : "ggml.",
+                 (int)(value - s), s);
         const ggl_gguf_value *v = ggl_gguf_find(f, key);
         if (strcmp(++value, "-") == 0) {
             CHECK_MSG(!v, "there is a key %s", key);
@@ -211,16 +213,17 @@ static const char *ids_of(const ggl_gguf *f, const char *text) {
     return out;
 }
 
+static const char bert_config[] =
+    "{'architectures': ['BertModel'], 'model_type': 'bert', 'vocab_size': 8, "
+    "'num_hidden_layers': 1, 'hidden_size': 8, 'num_attention_heads': 1, 'intermediate_size': 8, "
+    "'max_position_embeddings': 8}";
+
 /* BERT's kind, of tokenizer.json and of vocab.txt. */
 TEST(words) {
-    static const char config[] =
-        "{'architectures': ['BertModel'], 'model_type': 'bert', 'vocab_size': 8, "
-        "'num_hidden_layers': 1, 'hidden_size': 8, 'num_attention_heads': 1, 'intermediate_size': "
-        "8, 'max_position_embeddings': 8}";
     static const char tokens[] =
         "'cls_token': '[CLS]', 'sep_token': '[SEP]', 'pad_token': '[PAD]', 'unk_token': '[UNK]'";
     char text[512];
-    REQUIRE(put_text("config.json", config) && put_words("##", 100));
+    REQUIRE(put_text("config.json", bert_config) && put_words("##", 100));
     snprintf(text, sizeof text, "{%s}", tokens);
     REQUIRE(put_text("tokenizer_config.json", text));
     /* encoders have no other bos and eos than these */
@@ -267,6 +270,72 @@ TEST(bytes_with_ends) {
         put_text("tokenizer_config.json",
                  "{'cls_token': '<s>', 'sep_token': '</s>', 'mask_token': {'content': '<mask>'}}"));
     converts("mask_token_id=6 add_bos_token=1 add_eos_token=1");
+}
+
+#define PART_OF(what, name, type) "{'" what "': {'id': '" name "', 'type_id': " #type "}}"
+#define SINGLE                                                                                     \
+    "{'type': 'TemplateProcessing', 'single': [" PART_OF("SpecialToken", "[CLS]", 0) ", " PART_OF( \
+        "Sequence", "A", 0) ", " PART_OF("SpecialToken", "[SEP]", 0) "], 'special_tokens': {}, "   \
+                                                                     "'pair': "
+
+/* What texts side by side become. */
+TEST(pairs) {
+    static const char usual[] = "ggl.pair=- ggl.pair_types=-", bert[] = "BertTokenizer";
+    static const struct {
+        const char *post, *class, *keys;
+    } list[] = {
+        {"null", bert, usual},
+        {SINGLE "[]}", bert, usual},
+        {SINGLE
+         "[" PART_OF("SpecialToken", "[CLS]", 0) ", " PART_OF("Sequence", "A", 0) ", " PART_OF(
+             "SpecialToken", "[SEP]",
+             0) ", " PART_OF("Sequence", "B", 1) ", " PART_OF("SpecialToken", "[SEP]", 1) "]}",
+         bert, usual},
+        {SINGLE
+         "[" PART_OF("SpecialToken", "[SEP]", 1) ", " PART_OF("Sequence", "B", 3) ", " PART_OF(
+             "SpecialToken", "[CLS]", 0) ", " PART_OF("Sequence", "A", 2) "]}",
+         bert, "ggl.pair=3,-2,2,-1 ggl.pair_types=1,3,0,2"},
+        {"{'type': 'BertProcessing', 'sep': ['[SEP]', 3], 'cls': ['[CLS]', 2]}", bert, usual},
+        {"{'type': 'RobertaProcessing', 'sep': ['[SEP]', 3], 'cls': ['[CLS]', 2]}", bert,
+         "ggl.pair=2,-1,3,3,-2,3 ggl.pair_types=0,0,0,0,0,0"},
+        /* models of this class get no types */
+        {"{'type': 'BertProcessing', 'sep': ['[SEP]', 3], 'cls': ['[CLS]', 2]}",
+         "DistilBertTokenizer", "ggl.pair=2,-1,3,-2,3 ggl.pair_types=0,0,0,0,0"},
+        {"null", "DistilBertTokenizer', 'model_input_names': ['token_type_ids'], 'x': '", usual},
+        {"null", "BertTokenizer', 'model_input_names': ['input_ids'], 'x': '",
+         "ggl.pair=-1,-2 ggl.pair_types=0,0"},
+    };
+    char text[2048];
+    REQUIRE(put_text("config.json", bert_config));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        snprintf(text, sizeof text,
+                 "{'cls_token': '[CLS]', 'sep_token': '[SEP]', 'unk_token': '[UNK]', "
+                 "'tokenizer_class': '%s'}",
+                 list[k].class);
+        REQUIRE(put_text("tokenizer_config.json", text));
+        snprintf(text, sizeof text,
+                 "{'added_tokens': [{'id': 0, 'content': '[PAD]', 'special': true}, {'id': 1, "
+                 "'content': '[UNK]', 'special': true}, {'id': 2, 'content': '[CLS]', 'special': "
+                 "true}, {'id': 3, 'content': '[SEP]', 'special': true}], 'normalizer': {'type': "
+                 "'BertNormalizer', 'lowercase': true, 'strip_accents': null}, 'pre_tokenizer': "
+                 "{'type': 'BertPreTokenizer'}, 'post_processor': %s, " WORDS,
+                 list[k].post, "##", 100);
+        REQUIRE(put_text("tokenizer.json", text));
+        converts(list[k].keys);
+    }
+    static const struct {
+        const char *post, *words;
+    } wrong[] = {
+        {SINGLE "[" PART_OF("Sequence", "A", 0) ", " PART_OF("SpecialToken", "[X]", 0) "]}",
+         "post_processor adds '[X]', which is no token"},
+        {SINGLE "[" PART_OF("Sequence", "A", -1) "]}",
+         "post_processor: a \"type_id\" is no number from 0 to 65535"},
+    };
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        snprintf(text, sizeof text, "{'post_processor': %s, " WORDS, wrong[k].post, "##", 100);
+        REQUIRE(put_text("tokenizer.json", text));
+        is_refused(wrong[k].words);
+    }
 }
 
 /* SentencePiece's kind: the tokenizer of the result gives what the merges say. */

@@ -172,6 +172,16 @@ def rerank(folder):
                              ({"query": "a", "documents": ["b"], "top_n": -1}, "top_n"), ({"query": "a", "documents": ["b"] * 10000}, "10000", "4096"),
                              ({"query": "a", "documents": ["b", "fox " * 60]}, "documents[1]", "64 tokens", "48 tokens")):
             refused(s, "/v1/rerank", body, 400, *words)
+        encoder_file.encoder(os.path.join(folder, "moved.gguf"), seed=2, labels=[""], second=n[0])
+        parts = [("tokenizer.ggl.pair", "i32", [-2, -1, 3]), ("tokenizer.ggl.pair_types", "i32", [1, 0, 1])]
+        encoder_file.encoder(os.path.join(folder, "parts.gguf"), seed=2, labels=[""], keys=parts)
+        for name, n_added, same in (("moved", 3, True), ("parts", 1, False)):  # the types of the second text are in the positions; a pair of its own
+            with Server([BINARY, "-m", os.path.join(folder, name + ".gguf"), "-t", "1"]) as other:
+                seen = post(other, "/v1/rerank", {"query": QUERY, "documents": texts[:9]})
+                far = max(abs(x["relevance_score"] - score[x["index"]]) for x in seen["results"])
+                check((far < 1e-4) == same, f"{name}: {far}")
+                one = post(other, "/v1/rerank", {"query": QUERY, "documents": texts[:1]})["usage"]["total_tokens"]
+                check(one == sum(n) - 4 + n_added, f"{name}: {one} tokens")
         long = post(s, "/rerank", {"query": "a", "texts": ["fox " * 60], "truncate": True, "raw_scores": True})
         check(long == post(s, "/rerank", {"query": "a", "texts": ["fox " * 44], "raw_scores": True}), "truncate")
 

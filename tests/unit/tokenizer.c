@@ -226,16 +226,24 @@ TEST(special_tokens) {
     llm_tokenizer_free(t);
 }
 
+/* The types of the last pair's tokens, a digit for each. */
+static char types_seen[64];
+
 /* The pieces of a query and a document, cut to at most n_max tokens; "": they cannot be cut, and *err says why. */
 static const char *cut(const llm_tokenizer *t, const char *query, const char *document,
                        size_t n_max, ggl_error *err) {
-    llm_tokens ids = {0};
+    llm_tokens ids = {0}, types = {0};
     const ggl_str q = {query, strlen(query)}, d = {document, strlen(document)};
-    CHECK_OK(llm_tokenize_pair(t, q, d, &ids, err), err);
-    if (llm_cut_pair(t, q, &ids, n_max, err) != GGL_OK)
-        ids.n = 0;
+    CHECK_OK(llm_tokenize_pair(t, q, d, &ids, &types, err), err);
+    if (llm_cut_pair(t, q, &ids, &types, n_max, err) != GGL_OK)
+        ids.n = types.n = 0;
     const char *out = pieces_from(t, &ids, 0);
+    CHECK_INT(ids.n, types.n);
+    for (size_t i = 0; i < types.n && i + 1 < sizeof types_seen; i++)
+        types_seen[i] = (char)('0' + types.id[i]);
+    types_seen[types.n < sizeof types_seen ? types.n : 0] = 0;
     llm_tokens_fini(&ids);
+    llm_tokens_fini(&types);
     return out;
 }
 
@@ -265,7 +273,9 @@ TEST(pairs_with_a_separator) {
     llm_tokenizer *t = with_pairs(&v, true, NULL);
     REQUIRE(t);
     CHECK_STR(pair(t, "a", "b"), "[CLS]|▁|a|[SEP]|▁|b|[SEP]");
+    CHECK_STR(types_seen, "0000111");
     CHECK_STR(pair(t, "", ""), "[CLS]|[SEP]|[SEP]");
+    CHECK_STR(pair(t, "a[SEP]", ""), "[CLS]|▁|a|[SEP]|[SEP]|[SEP]"); /* as CrossEncoder reads it */
     llm_tokenizer_free(t);
 }
 
@@ -275,6 +285,7 @@ TEST(pairs) {
     llm_tokenizer *t = with_pairs(&v, true, NULL);
     REQUIRE(t);
     CHECK_STR(pair(t, "a", "b"), "<s>|▁|a|</s>|</s>|▁|b|</s>");
+    CHECK_STR(types_seen, "00000000");
     CHECK_STR(pair(t, "", ""), "<s>|</s>|</s>|</s>");
     llm_tokenizer_free(t);
     t = with_pairs(&v, false, "");
@@ -288,6 +299,41 @@ TEST(pairs) {
               "<s>|▁|x|<0x7B>|d|o|c|u|m|e|n|t|<0x7D>|</"
               "s>|▁|<0x7B>|<0x7B>|q|u|e|r|y|<0x7B>|d|o|c|u|m|e|n|t|<0x7D>");
     llm_tokenizer_free(t);
+}
+
+static llm_tokenizer *with_parts(const vocab *v, const int32_t *id, size_t n, const int32_t *type,
+                                 size_t n_type, ggl_error *err) {
+    llm_tokenizer *t = NULL;
+    ggl_gguf_writer *w = write_vocab(v);
+    ggl_gguf_put(w, "tokenizer.ggl.pair", GGL_GGUF_I32, true, id, n);
+    if (type)
+        ggl_gguf_put(w, "tokenizer.ggl.pair_types", GGL_GGUF_I32, true, type, n_type);
+    return from_writer(&t, w, err) == GGL_OK ? t : NULL;
+}
+
+TEST(pairs_by_parts) {
+    static vocab v;
+    ggl_error err = {0};
+    add_usual(&v);
+    const int32_t id[] = {1, -2, 2, 2, -1, 1}, type[] = {0, 3, 3, 0, 1, 2};
+    llm_tokenizer *t = with_parts(&v, id, 6, type, 6, &err);
+    REQUIRE(t);
+    CHECK_STR(pair(t, "a", "bc"), "<s>|▁|b|c|</s>|</s>|▁|a|<s>");
+    CHECK_STR(types_seen, "033330112");
+    llm_tokenizer_free(t);
+    t = with_parts(&v, id, 6, NULL, 0, &err);
+    REQUIRE(t);
+    CHECK_STR(pair(t, "", ""), "<s>|</s>|</s>|<s>");
+    CHECK_STR(types_seen, "0000");
+    llm_tokenizer_free(t);
+    CHECK(!with_parts(&v, id, 6, type, 5, &err));
+    CHECK_HAS(err.msg,
+              "tokenizer.ggl.pair is not an array of at most 1024 numbers, with as many in "
+              "tokenizer.ggl.pair_types");
+    CHECK(!with_parts(&v, (int32_t[]){-3}, 1, NULL, 0, &err));
+    CHECK_HAS(err.msg, "tokenizer.ggl.pair: entry 0 is not a number from -2 to ");
+    CHECK(!with_parts(&v, id, 1, (int32_t[]){-1}, 1, &err));
+    CHECK_HAS(err.msg, "tokenizer.ggl.pair_types: entry 0 is not a number from 0 to 65535");
 }
 
 TEST(cut_pairs) {

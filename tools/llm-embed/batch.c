@@ -42,14 +42,14 @@ static ggl_status copy_tokens(llm_tokens *ids, const source_text *t, ggl_error *
 
 /* Encodes a pair of the query and a text. */
 static ggl_status encode_pair(const batch *b, const source_text *t, llm_tokens *ids,
-                              ggl_error *err) {
+                              llm_tokens *types, ggl_error *err) {
     const ggl_str query = {b->o->rerank, strlen(b->o->rerank)};
     const ggl_status st =
-        llm_encode_pair(b->ctx, query.s, query.n, t->s, t->n, &ids->id, &ids->n, err);
-    ids->cap = ids->n;
+        llm_encode_pair(b->ctx, query.s, query.n, t->s, t->n, &ids->id, &types->id, &ids->n, err);
+    ids->cap = types->n = types->cap = ids->n;
     return st == GGL_OK && b->o->truncate
-               ? llm_cut_pair(b->tokenizer, query, ids, (size_t)llm_context_facts(b->ctx)->n_ctx,
-                              err)
+               ? llm_cut_pair(b->tokenizer, query, ids, types,
+                              (size_t)llm_context_facts(b->ctx)->n_ctx, err)
                : st;
 }
 
@@ -70,9 +70,9 @@ static ggl_status encode_text(const batch *b, const source_text *t, const prompt
 }
 
 static ggl_status encode(const batch *b, const source_text *t, const prompt *before,
-                         llm_tokens *ids, ggl_error *err) {
+                         llm_tokens *ids, llm_tokens *types, ggl_error *err) {
     return t->id          ? copy_tokens(ids, t, err)
-           : b->o->rerank ? encode_pair(b, t, ids, err)
+           : b->o->rerank ? encode_pair(b, t, ids, types, err)
                           : encode_text(b, t, before, ids, err);
 }
 
@@ -93,13 +93,16 @@ static ggl_status check_length(const batch *b, size_t n, const char *name, ggl_e
 }
 
 static ggl_status append(batch *b, size_t at, const source_text *t, const llm_tokens *ids,
-                         ggl_error *err) {
+                         const llm_tokens *types, ggl_error *err) {
     const size_t n = ids->n;
     if (!ggl_grow(&b->of, &b->cap, b->n + 1, sizeof *b->of) ||
         !ggl_grow(&b->id, &b->cap_id, b->n_id + n, sizeof *b->id) ||
+        (b->o->rerank && !ggl_grow(&b->type, &b->cap_type, b->n_id + n, sizeof *b->type)) ||
         !ggl_grow(&b->text, &b->cap_text, b->n_text + t->n + 1, 1))
         return no_memory(err);
     memcpy(b->id + b->n_id, ids->id, n * sizeof *b->id);
+    for (size_t i = 0; i < n && b->o->rerank; i++)
+        b->type[b->n_id + i] = i < types->n ? types->id[i] : 0;
     memcpy(b->text + b->n_text, t->s, t->n);
     b->of[b->n++] = (batch_text){at, b->n_id, n, b->n_text, t->n};
     b->n_id += n;
@@ -109,16 +112,17 @@ static ggl_status append(batch *b, size_t at, const source_text *t, const llm_to
 
 ggl_status batch_add(batch *b, size_t at, const source_text *t, const prompt *before,
                      const char *name, ggl_error *err) {
-    llm_tokens ids = {0};
-    ggl_status st = encode(b, t, before, &ids, err);
+    llm_tokens ids = {0}, types = {0};
+    ggl_status st = encode(b, t, before, &ids, &types, err);
     if (st != GGL_OK && !t->id)
         st = ggl_within(err, st, "%s", name);
     if (st == GGL_OK)
         st = check_length(b, ids.n, name, err);
     if (st == GGL_OK)
-        st = append(b, at, t, &ids, err);
+        st = append(b, at, t, &ids, &types, err);
     b->before = before;
     llm_tokens_fini(&ids);
+    llm_tokens_fini(&types);
     return st;
 }
 
@@ -157,11 +161,14 @@ ggl_status batch_run(batch *b, const char *task, result_fn *each, void *user, gg
     p.each = take;
     p.user = &t;
     p.task = task;
-    const int32_t **id = ggl_calloc(b->n + 1, sizeof *id);
+    const int32_t **id = ggl_calloc(b->n + 1, sizeof *id),
+                  **type = ggl_calloc(b->n + 1, sizeof *id);
     size_t *n = ggl_calloc(b->n + 1, sizeof *n);
-    ggl_status st = id && n ? GGL_OK : no_memory(err);
+    ggl_status st = id && type && n ? GGL_OK : no_memory(err);
+    p.type = b->type ? type : NULL;
     for (size_t k = 0; k < b->n && st == GGL_OK; k++) {
         id[k] = b->id + b->of[k].begin;
+        type[k] = b->type ? b->type + b->of[k].begin : NULL;
         n[k] = b->of[k].n;
     }
     if (st == GGL_OK && b->n > 0)
@@ -169,6 +176,7 @@ ggl_status batch_run(batch *b, const char *task, result_fn *each, void *user, gg
     if (t.st != GGL_OK)
         st = ggl_fail(err, t.st, "%s", t.err.msg);
     ggl_free(id);
+    ggl_free(type);
     ggl_free(n);
     b->n = b->n_id = b->n_text = 0;
     return st;
@@ -177,6 +185,7 @@ ggl_status batch_run(batch *b, const char *task, result_fn *each, void *user, gg
 void batch_fini(batch *b) {
     ggl_free(b->of);
     ggl_free(b->id);
+    ggl_free(b->type);
     ggl_free(b->text);
     *b = (batch){0};
 }

@@ -39,9 +39,9 @@ typedef struct batch {
     const prompt *before; /* of what waits: the same for all */
     size_t n_copies;      /* of the model */
     batch_text *of;
-    int32_t *id;
+    int32_t *id, *type; /* type NULL: they are no pairs */
     char *text;
-    size_t n, n_id, n_text, cap, cap_id, cap_text;
+    size_t n, n_id, n_text, cap, cap_id, cap_type, cap_text;
 } batch;
 
 /* All is borrowed. n_copies: of the model, which compute together what waits. */

@@ -57,6 +57,7 @@ void seat_embed_params(const seat *s, llm_sequence_params *p) {
     p->n_max = 0;
     p->embedded = on_row;
     p->n_seen = seat_prompt(s)->n_seen;
+    p->type = seat_prompt(s)->types.n > 0 ? seat_prompt(s)->types.id : NULL;
     p->n_before = seat_prompt(s)->n_before;
     p->pooling = s->job->ask->kind == ASK_RANK ? LLM_POOL_RANK : s->job->x.facts->pooling;
 }

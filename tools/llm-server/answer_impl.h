@@ -42,10 +42,10 @@ struct answers {
 
 /* A prompt as text and tokens. */
 typedef struct job_prompt {
-    ggl_str text;   /* as the model sees it */
-    char *owned;    /* its memory; NULL: it is the request's */
-    size_t n_begun; /* bytes at its end that belong to the message that is continued */
-    llm_tokens ids;
+    ggl_str text;             /* as the model sees it */
+    char *owned;              /* its memory; NULL: it is the request's */
+    size_t n_begun;           /* bytes at its end that belong to the message that is continued */
+    llm_tokens ids, types;    /* types: of a query and a document; n 0: all are 0 */
     int32_t task;             /* of a text that becomes vectors; 0: none */
     int64_t n_before;         /* tokens of its own prompt, which are not pooled */
     int32_t n_seen;           /* tokens of a filled query that others see; 0: all */

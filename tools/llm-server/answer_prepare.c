@@ -286,7 +286,8 @@ static ggl_status rank_prompt(job *j, const ask_prompt *from, job_prompt *p, con
                               ggl_error *err) {
     *param = "documents";
     p->text = from->text;
-    return llm_tokenize_pair(server_tokenizer(j->server), j->ask->query, from->text, &p->ids, err);
+    return llm_tokenize_pair(server_tokenizer(j->server), j->ask->query, from->text, &p->ids,
+                             &p->types, err);
 }
 
 /* Cuts off the end of a text or document that is too long, but not what a query's form has after it, nor a token that
@@ -297,7 +298,7 @@ static ggl_status cut_prompt(const job *j, job_prompt *p, ggl_error *err) {
     if (!j->ask->truncates || p->ids.n <= most)
         return GGL_OK;
     if (j->ask->kind == ASK_RANK)
-        return llm_cut_pair(t, j->ask->query, &p->ids, most, err);
+        return llm_cut_pair(t, j->ask->query, &p->ids, &p->types, most, err);
     return server_cut_text(j->server, &p->ids, err);
 }
 

@@ -106,6 +106,7 @@ void job_free(job *j) {
     for (size_t i = 0; j->prompt && i < j->n_prompts; i++) {
         ggl_free(j->prompt[i].owned);
         llm_tokens_fini(&j->prompt[i].ids);
+        llm_tokens_fini(&j->prompt[i].types);
     }
     ggl_free(j->prompt);
     ggl_free(j->before);

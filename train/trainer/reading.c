@@ -93,6 +93,8 @@ static ggl_status set_numbers(const train_reader *r, const train_plan *p, const 
     if (st == GGL_OK)
         st = set(r, p, "slot", number + n, n, err);
     if (st == GGL_OK)
+        st = set(r, p, "type", number + n, n, err);
+    if (st == GGL_OK)
         st = set(r, p, "end", number + 2 * n, n, err);
     if (st == GGL_OK && r->is.of_text)
         st = set(r, p, "token", x->of->token, n, err);

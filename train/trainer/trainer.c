@@ -68,10 +68,11 @@ static ggl_status make(llm_trainer *t, ggl_error *err) {
     t->loss = ggl_calloc((size_t)t->p.n_slots, sizeof *t->loss);
     t->page = ggl_calloc((size_t)n_pages, sizeof *t->page);
     t->pos = ggl_calloc((size_t)t->p.n_batch, sizeof *t->pos);
+    t->no_type = ggl_calloc((size_t)t->p.n_batch, sizeof *t->no_type);
     t->slot = ggl_calloc((size_t)t->p.n_batch, sizeof *t->slot);
     t->end = ggl_calloc((size_t)t->p.n_batch, sizeof *t->end);
     t->weight = ggl_calloc((size_t)t->p.n_batch, sizeof *t->weight);
-    if (!t->loss || !t->page || !t->pos || !t->slot || !t->end || !t->weight)
+    if (!t->loss || !t->page || !t->pos || !t->no_type || !t->slot || !t->end || !t->weight)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a trainer");
     st = llm_reader_init(t, err);
     if (st == GGL_OK)
@@ -135,6 +136,7 @@ void llm_trainer_free(llm_trainer *t) {
     ggl_free(t->loss);
     ggl_free(t->page);
     ggl_free(t->pos);
+    ggl_free(t->no_type);
     ggl_free(t->slot);
     ggl_free(t->end);
     ggl_free(t->weight);

@@ -8,8 +8,9 @@
 #include "ggl/internal/graph.h"
 #include "trainer_impl.h"
 
-const char *const llm_trainer_input[TRAINER_INPUTS] = {
-    "features", "given", "token", "target", "weight", "pos", "slot", "end", "gradient", "row"};
+const char *const llm_trainer_input[TRAINER_INPUTS] = {"features", "given",    "token", "type",
+                                                       "target",   "weight",   "pos",   "slot",
+                                                       "end",      "gradient", "row"};
 
 static bool is_known(const llm_trainer *t, const char *name) {
     bool known = false;
@@ -76,9 +77,11 @@ static ggl_status note_built(llm_trainer *t, const llm_arch_result *built, ggl_e
                                                       : built->embedding;
     t->n_vocab = t->p.output ? built->n_vocab : t->out.rows.n;
     t->n_tokens = t->n_vocab;
+    t->n_token_types = built->n_token_types;
     if (!t->p.guess)
         return GGL_OK;
     t->n_vocab = t->n_logits ? t->n_logits : built->n_vocab;
+    t->n_token_types = built->n_token_types;
     t->n_tokens = built->n_vocab > 0 && built->n_vocab < t->n_vocab ? built->n_vocab : t->n_vocab;
     if (!built->n_feature == (t->p.other != NULL))
         return ggl_fail(err, GGL_UNSUPPORTED,

@@ -61,7 +61,7 @@ struct llm_trainer {
     train_step step;
     /* Of layers that guess, made when first asked for: the model itself; and [n_layers] what they return, and that with their scores. */
     train_plan hear, *told, *guessed;
-    int64_t n_steps, n_vocab;
+    int64_t n_steps, n_vocab, n_token_types;
     int64_t n_tokens; /* that it reads: a model that guesses for another one may know fewer */
     llm_train_output out;
     llm_train_guesses guesses;
@@ -70,6 +70,7 @@ struct llm_trainer {
     int n_taps;
     float *loss; /* [n_slots], a variable: the sums of the losses of a run's sequences */
     int32_t *pos, *slot, *end; /* of the tokens of a run; end: of their sequences */
+    int32_t *no_type;          /* [n_batch] zeros */
     int32_t *page;             /* [n_slots][pages of a slot] */
     float *weight;             /* of tokens */
     float *zeros;              /* [n_batch][n_row], of layers that guess */
@@ -77,7 +78,7 @@ struct llm_trainer {
 };
 
 /* What a run sets. "end" is an input of models that see texts whole. */
-enum { TRAINER_INPUTS = 10 };
+enum { TRAINER_INPUTS = 11 };
 extern const char *const llm_trainer_input[TRAINER_INPUTS];
 /* An output of layers that guess; without it, nothing depends on the rows that they read. */
 #define ROW_GRADIENT  "row_gradient"

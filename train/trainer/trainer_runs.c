@@ -33,6 +33,11 @@ static ggl_status check_batch(const llm_trainer *t, const llm_train_batch *b, bo
                             "token %" PRId64
                             " of the batch is %d; the vocabulary has 0 to %" PRId64,
                             i, b->token[i], t->n_tokens - 1);
+        if (b->type && t->n_token_types > 1 && !(b->type[i] >= 0 && b->type[i] < t->n_token_types))
+            return ggl_fail(err, GGL_USAGE,
+                            "token %" PRId64 " of the batch has the type %d; the model knows the "
+                            "types 0 to %" PRId64,
+                            i, b->type[i], t->n_token_types - 1);
         if (loss && !t->p.output && !(b->target[i] >= 0 && b->target[i] < n_targets))
             return ggl_fail(err, GGL_USAGE,
                             "token %" PRId64 " of the batch is to be followed by %d; the "
@@ -79,6 +84,7 @@ static ggl_status set_tokens(llm_trainer *t, const ggl_graph *g, ggl_sched *s,
     const void *data[TRAINER_INPUTS] = {b->feature ? b->feature + at * t->guesses.n_heard : NULL,
                                         b->given ? b->given + at : NULL,
                                         b->token + at,
+                                        b->type ? b->type + at : t->no_type,
                                         b->target ? b->target + at : NULL,
                                         t->weight,
                                         t->pos,

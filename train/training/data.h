@@ -88,6 +88,8 @@ bool llm_train_data_begins(const train_data *d, int64_t k);
  * TRAIN_MATCHES on they mean nothing. A token below 0 is a row of a picture or a sound (llm_train_data_row), and no target that counts. */
 void llm_train_data_get(const train_data *d, int64_t k, int32_t *token, int32_t *target,
                         float *weight);
+/* Sets type[length]: as llm_batch.type. */
+void llm_train_data_get_types(const train_data *d, int64_t k, int32_t *type);
 
 /* What items read besides: each reading is a part of a picture or a sound, speech, or a text. */
 int64_t llm_train_data_n_readings(const train_data *d);

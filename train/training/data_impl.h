@@ -80,8 +80,8 @@ struct train_data {
 
 /* A sequence that is about to become an item. */
 typedef struct train_draft {
-    llm_tokens tokens;
-    train_run *run; /* which tokens count */
+    llm_tokens tokens, types; /* types: of two texts side by side; else none */
+    train_run *run;           /* which tokens count */
     size_t n_runs, cap_runs;
     bool is_cut;
     uint32_t reading; /* as train_entry.reading */

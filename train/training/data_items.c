@@ -48,6 +48,15 @@ static ggl_status put_tokens(train_data *d, const int32_t *id, size_t n, ggl_err
     return GGL_OK;
 }
 
+/* True if the items are two texts side by side: the types of its tokens are in the pool behind them. */
+static bool has_types(const train_data *d) {
+    return d->p.scores && d->kind >= TRAIN_MATCHES;
+}
+
+static int32_t type_at(const train_data *d, const train_entry *e, uint64_t i) {
+    return has_types(d) ? token_at(d, e->at + e->n + 1 + i) : 0;
+}
+
 /* Adds an item whose tokens are in the pool, and whose runs are the last n_runs of d->run. */
 static ggl_status put_entry(train_data *d, train_entry e, size_t n_runs, ggl_error *err) {
     if (!ggl_grow(&d->entry, &d->cap, d->n + 1, sizeof *d->entry))
@@ -58,6 +67,9 @@ static ggl_status put_entry(train_data *d, train_entry e, size_t n_runs, ggl_err
         train_digest_number(d, e.reading);
     for (uint64_t i = 0; i <= e.n; i++)
         train_digest_number(d, (uint64_t)token_at(d, e.at + i));
+    for (uint64_t i = 0; i < e.n; i++)
+        if (type_at(d, &e, i) != 0)
+            train_digest_number(d, i << 32 | (uint64_t)type_at(d, &e, i));
     for (size_t i = 0; i < n_runs; i++) {
         const train_run *run = &d->run[e.run + i];
         train_digest_number(d, run->first | (uint64_t)run->end << 32);
@@ -149,12 +161,13 @@ ggl_status llm_train_add_read(train_data *d, llm_tokens *text, uint32_t *reading
 
 void llm_train_draft_fini(train_draft *s) {
     llm_tokens_fini(&s->tokens);
+    llm_tokens_fini(&s->types);
     ggl_free(s->run);
     *s = (train_draft){0};
 }
 
 void llm_train_draft_clear(train_draft *s) {
-    s->tokens.n = s->n_runs = 0;
+    s->tokens.n = s->types.n = s->n_runs = 0;
     s->is_cut = false;
     s->reading = 0;
 }
@@ -219,7 +232,9 @@ static ggl_status put_draft(train_data *d, const train_draft *s, bool begins, gg
         memcpy(d->run + d->n_runs, s->run, n_runs * sizeof *d->run);
     d->n_runs += n_runs;
     d->stats.n_cut += s->is_cut;
-    const ggl_status st = put_tokens(d, s->tokens.id, s->tokens.n, err);
+    ggl_status st = put_tokens(d, s->tokens.id, s->tokens.n, err);
+    if (st == GGL_OK && has_types(d))
+        st = put_tokens(d, s->types.id, e.n, err);
     return st == GGL_OK ? put_entry(d, e, n_runs, err) : st;
 }
 
@@ -358,6 +373,11 @@ void llm_train_data_get_text(const train_data *d, int64_t r, int32_t *token) {
     const train_reading *x = &d->reads.reading[r];
     for (int64_t i = 0; i < x->n; i++)
         token[i] = token_at(d, x->at + (uint64_t)i);
+}
+
+void llm_train_data_get_types(const train_data *d, int64_t k, int32_t *type) {
+    for (uint64_t i = 0; i < d->entry[k].n; i++)
+        type[i] = type_at(d, &d->entry[k], i);
 }
 
 void llm_train_data_get(const train_data *d, int64_t k, int32_t *token, int32_t *target,

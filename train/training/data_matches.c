@@ -47,10 +47,10 @@ static ggl_status draft_text(const train_data *d, train_draft *s, ggl_str prompt
 static ggl_status draft_both(const train_data *d, train_draft *s, ggl_str query, ggl_str text,
                              ggl_error *err) {
     const size_t most = (size_t)d->p.n_ctx;
-    ggl_status st = llm_tokenize_pair(d->p.tokenizer, query, text, &s->tokens, err);
+    ggl_status st = llm_tokenize_pair(d->p.tokenizer, query, text, &s->tokens, &s->types, err);
     s->is_cut = s->tokens.n > most;
     if (st == GGL_OK && s->is_cut)
-        st = llm_cut_pair(d->p.tokenizer, query, &s->tokens, most, err);
+        st = llm_cut_pair(d->p.tokenizer, query, &s->tokens, &s->types, most, err);
     return st == GGL_OK && s->tokens.n > 0 ? end_item(s, err) : st;
 }
 

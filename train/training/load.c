@@ -23,6 +23,7 @@ ggl_status llm_train_load_init(llm_training *t, ggl_error *err) {
     const size_t n = (size_t)t->p.n_ubatch;
     l->cap = t->p.n_ubatch;
     l->token = ggl_calloc(n, sizeof *l->token);
+    l->type = ggl_calloc(n, sizeof *l->type);
     l->target = ggl_calloc(n, sizeof *l->target);
     l->weight = ggl_calloc(n, sizeof *l->weight);
     l->length = ggl_calloc(n, sizeof *l->length);
@@ -31,7 +32,7 @@ ggl_status llm_train_load_init(llm_training *t, ggl_error *err) {
         l->row = ggl_calloc(n, (size_t)llm_trainer_output(t->trainer).rows.n * sizeof *l->row);
     if (t->of.teach || t->p.draft)
         l->share = ggl_calloc(n, (size_t)llm_trainer_n_vocab(t->trainer) * sizeof *l->share);
-    return l->token && l->target && l->weight && l->length && l->item &&
+    return l->token && l->type && l->target && l->weight && l->length && l->item &&
                    (l->share || !(t->of.teach || t->p.draft)) &&
                    (l->row || !llm_train_is_contrast(t->kind)) && (!t->reads || init_reads(l, n))
                ? GGL_OK
@@ -55,6 +56,7 @@ void llm_train_load_fini(train_load *l) {
     ggl_free(l->number);
     ggl_free(l->first_row);
     ggl_free(l->token);
+    ggl_free(l->type);
     ggl_free(l->target);
     ggl_free(l->weight);
     ggl_free(l->length);
@@ -74,6 +76,7 @@ static bool load_add(train_load *l, const train_data *d, int64_t k, double weigh
     if (l->n + n > l->cap || l->n_seq == l->cap_seq)
         return false;
     llm_train_data_get(d, k, l->token + l->n, l->target + l->n, l->weight + l->n);
+    llm_train_data_get_types(d, k, l->type + l->n);
     for (int64_t i = 0; i < n; i++)
         l->weight[l->n + i] *= (float)weight;
     l->item[l->n_seq] = k;
@@ -93,6 +96,7 @@ int64_t llm_train_load_fill(train_load *l, const train_data *d, const int64_t *i
 
 llm_train_batch llm_train_load_batch(const train_load *l) {
     return (llm_train_batch){.token = l->token,
+                             .type = l->type,
                              .target = l->target,
                              .weight = l->weight,
                              .length = l->length,

@@ -56,7 +56,7 @@ typedef struct train_parts {
 
 /* Items as a batch of the trainer. */
 typedef struct train_load {
-    int32_t *token, *target; /* [cap] */
+    int32_t *token, *type, *target; /* [cap] */
     float *weight;
     int64_t *length, *item; /* [cap_seq] */
     int64_t n, n_seq, cap, cap_seq;

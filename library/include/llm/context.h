@@ -729,6 +729,9 @@ typedef struct llm_embed_params {
         prompt; /* n_prompt bytes that come before each text, as llm_embed_prompt gives them; NULL: none. Vectors of its tokens are left out if the */
     size_t
         n_prompt; /* model's file says so (sentence_transformers.include_prompt), which is why it is no part of the texts. Lists of tokens begin with it. */
+    /* Of llm_embed_tokens, [n_texts] lists as long as those of tokens: which of two texts side by side each is of, as llm_encode_pair gives
+     * them. Models that know no such types do not read them. NULL: all are 0. */
+    const int32_t *const *type;
 } llm_embed_params;
 
 /* Embeds n_texts texts, text[i] of n[i] bytes, as llm_embed does, or lists of tokens, taken as they are. The sequence is
@@ -740,12 +743,14 @@ GGL_API GGL_NODISCARD ggl_status llm_embed_tokens(llm_context *c, const int32_t 
                                                   const size_t *n, size_t n_texts,
                                                   const llm_embed_params *params, ggl_error *err);
 /* Turns a query and a text into the tokens that a reranker reads: in the form of the file's key tokenizer.chat_template.rerank,
- * in which {query} and {document} stand for them, else one after the other, with the special tokens that the model expects.
- * The caller frees *id by ggl_free. Statuses of llm_encode. llm_embed_tokens with the pooling "rank" gives all
+ * in which {query} and {document} stand for them, as the tokenizer's own pairs (tokenizer.ggl.pair), or one after the other, with the special
+ * tokens that the model expects. *type: which of the two each token is of, for llm_embed_params.type; type NULL: not wanted.
+ * The caller frees *id and *type, both [*n_id], by ggl_free. Statuses of llm_encode. llm_embed_tokens with the pooling "rank" gives all
  * scores of such tokens. */
 GGL_API GGL_NODISCARD ggl_status llm_encode_pair(const llm_context *c, const char *query,
                                                  size_t n_query, const char *text, size_t n,
-                                                 int32_t **id, size_t *n_id, ggl_error *err);
+                                                 int32_t **id, int32_t **type, size_t *n_id,
+                                                 ggl_error *err);
 /* Sets score[i] to the first score that a reranker gives to a query and text i: the larger, the better it answers. truncate: the end of a
  * text is cut if the two are longer than the context; else GGL_LIMIT says which one is. Scores are as the model computes them, which may be any numbers. GGL_UNSUPPORTED: the model is no reranker, or it was opened
  * with a pooling other than "rank". */

@@ -181,7 +181,7 @@ class ImatrixFile(c.Structure):
 
 
 class EmbedParams(c.Structure):
-    _fields_ = fields("size:z no_normalize:? n_dims:i each:call user:p task:s query:? truncate:? no_parse_special:? prompt:s n_prompt:z", call=RowsFn)
+    _fields_ = fields("size:z no_normalize:? n_dims:i each:call user:p task:s query:? truncate:? no_parse_special:? prompt:s n_prompt:z type:p", call=RowsFn)
 
 
 class VerifyNode(c.Structure):

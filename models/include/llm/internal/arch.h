@@ -410,6 +410,9 @@ typedef struct llm_arch_result {
     int64_t n_given_more; /* numbers of such a row behind these, for the input "given_more" */
     /* With params.given, the graph may have the inputs pos.t, pos.y and pos.x (i32): the place of each token in a text with pictures. */
     bool has_places;
+    /* Types that tokens may have, in the input "type" (i32), or "stage.type" of a stage's: which of the texts side by side a token is of. 0 or
+     * 1: there is no such input. */
+    int64_t n_token_types;
     /* With params.given, the graph has the input "end" (i32): how many elements of its slot an element sees, its own position + 1 for a
      * token. Rows of a picture see it whole. */
     bool given_together;

@@ -15,9 +15,10 @@ extern "C" {
 typedef struct llm_embed_text {
     const int32_t *token;
     size_t n;
-    const float *share; /* of all its tokens, as of llm_batch; NULL: llm_session_shares */
-    int32_t n_seen;     /* as of llm_batch.seen */
-    int64_t n_before;   /* tokens at its beginning that the pooling leaves out: of a prompt */
+    const int32_t *type; /* [n], as of llm_batch; NULL: all are 0 */
+    const float *share;  /* of all its tokens, as of llm_batch; NULL: llm_session_shares */
+    int32_t n_seen;      /* as of llm_batch.seen */
+    int64_t n_before;    /* tokens at its beginning that the pooling leaves out: of a prompt */
 } llm_embed_text;
 
 typedef struct llm_embedding_params {

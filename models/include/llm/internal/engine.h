@@ -137,8 +137,9 @@ typedef struct llm_sequence_params {
      * may be NULL, prompted must be. Implies no_reuse unless only the last token is taken. NULL: none. */
     void (*embedded)(void *ctx, int64_t i, const float *row);
     llm_pooling pooling;
-    int64_t n_before; /* tokens at the beginning that the pooling leaves out */
-    int32_t n_seen;   /* of a text that is seen whole: llm_batch.seen; 0: all */
+    int64_t n_before;    /* tokens at the beginning that the pooling leaves out */
+    int32_t n_seen;      /* of a text that is seen whole: llm_batch.seen; 0: all */
+    const int32_t *type; /* [n_prompt], copied: of such a text, llm_batch.type; NULL: all are 0 */
     /* [llm_session_n_tasks], copied: llm_batch.share of its tokens. What was run with other shares is not used. NULL: llm_session_shares. */
     const float *share;
     /* Called for each drawn token, the end-of-generation token included, with the logits it was drawn

@@ -236,6 +236,9 @@ typedef struct llm_batch {
     int64_t n;            /* any number; split into ubatches */
     const int32_t *token; /* [n]; below 0: a row of params.media */
     const int32_t *slot;  /* [n]: the slot to append each token to; NULL: all to slot 0 */
+    /* [n]: of which text of several side by side each token is (llm_arch_result.n_token_types); not read if the model knows no types. NULL:
+     * all are 0. */
+    const int32_t *type;
     /* [n]: of a text that is seen whole, how many of its tokens all see, from the first on; 0, or NULL: all. */
     const int32_t *seen;
     const float *const *

@@ -105,19 +105,21 @@ GGL_NODISCARD ggl_status llm_tokenize_marked(const llm_tokenizer *t, const llm_m
                                              const llm_spans *given, const char *text, size_t n,
                                              unsigned flags, llm_tokens *out, ggl_error *err);
 
-/* Appends the ids of a query and a document, as a reranker reads them. If the file has the key
- * tokenizer.chat_template.rerank: those of this text, in which {query} and {document} stand for the two. Else one after the
+/* Appends the ids of a query and a document, as a reranker reads them, and to *type (NULL: not wanted), which goes with *out, their types
+ * (llm_batch.type). If the file has the key tokenizer.chat_template.rerank: those of this text, in which {query} and {document} stand for
+ * the two. If it has tokenizer.ggl.pair: as that and tokenizer.ggl.pair_types say. Else one after the
  * other, each as the tokenizer begins and ends texts, but the second without the token that begins a text. Where the end is
- * no separator ([CLS] a [SEP] b [SEP], by wordpieces or that name), two ends are between them (<s> a </s></s> b </s>). */
+ * no separator ([CLS] a [SEP] b [SEP], by wordpieces or that name), two ends are between them (<s> a </s></s> b </s>), and all types
+ * are 0; else those of the second text and its end are 1. */
 GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_tokenize_pair(const llm_tokenizer *t, ggl_str query,
                                                             ggl_str document, llm_tokens *out,
-                                                            ggl_error *err);
+                                                            llm_tokens *type, ggl_error *err);
 
 /* Cuts a pair that llm_tokenize_pair has made of this query to at most n_max tokens, at the end of its document: what
- * follows the document stays. GGL_LIMIT: the query leaves no room for a document. */
+ * follows the document stays. type: of llm_tokenize_pair, cut likewise; or NULL. GGL_LIMIT: the query leaves no room for a document. */
 GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_cut_pair(const llm_tokenizer *t, ggl_str query,
-                                                       llm_tokens *pair, size_t n_max,
-                                                       ggl_error *err);
+                                                       llm_tokens *pair, llm_tokens *type,
+                                                       size_t n_max, ggl_error *err);
 
 /* Returns the kind, as docs/tokenizers.md calls it: "spm", "bpe", "wordpiece", "unigram", "rwkv"
  * or "plamo2". */

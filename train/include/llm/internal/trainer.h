@@ -115,6 +115,7 @@ typedef struct llm_train_reading {
 /* Sequences one after the other. */
 typedef struct llm_train_batch {
     const int32_t *token; /* [sum of the lengths]; each sequence begins at position 0 */
+    const int32_t *type;  /* as many: as llm_batch.type. NULL: all are 0 */
     const int32_t
         *target; /* as many: the token that shall follow each; not with llm_train_params.output */
     const float *weight;   /* as many: how much each counts. NULL: each counts 1 */
