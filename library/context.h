@@ -44,10 +44,13 @@ struct llm_context {
         answers; /* the text that begins next is read so: before what it must fit, reasoning is free. NULL: it is any text */
     const llm_asked *asked; /* while llm_chat_answer generates; NULL: it does not */
     llm_pooling pooling;    /* of embeddings */
+    bool limit_is_file;     /* the context is sentence_transformers.max_seq_length */
     bool
         no_special_tokens; /* texts of vectors begin and end with none (sentence_transformers.add_special_tokens) */
     int32_t dropped; /* the unknown token, where such texts are without it; -1: they are not */
     llm_head *head;  /* what makes a vector of rows; NULL: no vectors are made */
+    int64_t
+        n_dims; /* numbers of a vector, unless others are asked for (sentence_transformers.truncate_dim); 0: no vectors are made */
     llm_session_params session_params; /* with which `session` was made */
     char *repack_cache;                /* a copy for session_params */
     llm_session *session;

@@ -118,7 +118,8 @@ static ggl_status take_piece(void *ctx, size_t i, size_t place, ggl_error *err) 
     for (size_t k = 0; k < from->n; k++) {
         const text_rows *t = &from->of[k];
         if (!s->p->each(s->p->ctx, t->text, t->n_rows, from->row + t->at, t->n))
-            return ggl_fail(err, GGL_CANCELLED, "stopped after text %zu", t->text + 1);
+            return ggl_fail(err, GGL_CANCELLED, "stopped after %s[%zu]",
+                            s->p->name ? s->p->name : "texts", t->text);
     }
     return GGL_OK;
 }
@@ -172,6 +173,21 @@ static ggl_status run(llm_context *c, const llm_embedding_params *p, ggl_error *
 static bool give_rows(void *ctx, size_t text, int64_t n_rows, const float *row, int64_t n) {
     const llm_embed_params *p = ctx;
     return p->each(p->user, text, (size_t)n_rows, row, (size_t)n);
+}
+
+bool llm_limit_is_file(const llm_context *c) {
+    return c->limit_is_file;
+}
+
+/* What says how long a text may be, for messages. */
+static const char *limit_of(const llm_context *c) {
+    return c->limit_is_file ? "the max_seq_length of the model's settings; n_ctx, or -c N, sets "
+                              "another limit"
+                            : "the context: n_ctx, or -c N";
+}
+
+bool llm_embeds_empty(const llm_context *c) {
+    return c->no_special_tokens && c->head && c->pooling != LLM_POOL_NONE;
 }
 
 /* --- queries of ColBERT's kind ------------------------------------------------------------------ */
@@ -278,15 +294,20 @@ static ggl_status embed_lists(llm_context *c, llm_embed_text *text, size_t n,
         share[task - 1] = 1;
     for (size_t i = 0; i < n; i++)
         text[i].share = n_tasks > 0 ? share : NULL;
+    const bool pools = c->pooling != LLM_POOL_NONE && c->pooling != LLM_POOL_RANK;
     int32_t *all = NULL;
     ggl_status made = own.query ? expand(c, text, n, &all, err) : GGL_OK;
     if (made == GGL_OK)
         made = run(c,
                    &(llm_embedding_params){.text = text,
                                            .n_texts = n,
+                                           .limit = limit_of(c),
                                            .pooling = c->pooling,
                                            .head = c->head,
-                                           .n_dims = own.n_dims,
+                                           .n_dims = own.n_dims           ? own.n_dims
+                                                     : c->n_dims && pools ? c->n_dims
+                                                                          : 0,
+                                           .empty = llm_embeds_empty(c),
                                            .normalize = !own.no_normalize,
                                            .each = give_rows,
                                            .ctx = &own},
@@ -510,6 +531,8 @@ ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query, const c
         st = run(c,
                  &(llm_embedding_params){.text = lists_texts(&l),
                                          .n_texts = n_texts,
+                                         .name = "documents",
+                                         .limit = limit_of(c),
                                          .pooling = LLM_POOL_RANK,
                                          .each = keep_score,
                                          .ctx = score},

@@ -121,7 +121,7 @@ void llm_context_note_facts(llm_context *c) {
     const char *copies = llm_copies_text(c);
     c->facts = (llm_facts){.n_ctx = s ? llm_session_n_ctx(s) : 0,
                            .n_vocab = s ? (int32_t)llm_session_n_vocab(s) : 0,
-                           .n_embd = c->head ? (int32_t)llm_head_n_out(c->head)
+                           .n_embd = c->head ? (int32_t)c->n_dims
                                      : s     ? (int32_t)llm_session_n_embd(s)
                                              : 0,
                            .bos = c->tokenizer ? llm_tokenizer_bos(c->tokenizer) : -1,

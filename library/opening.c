@@ -12,6 +12,7 @@
 #include "copies.h"
 #include "generation.h"
 #include "opening_impl.h"
+#include "ggl/internal/show.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/pass.h"
 #include "voice.h"
@@ -213,6 +214,29 @@ static ggl_status find_dropped(llm_context *c, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Refuses a pooling that was asked for if a dense layer that the model itself computes (dense_2) follows the file's own: its result would be
+ * another one than of the rows that are pooled so. */
+static ggl_status check_dense(const llm_context *c, const char *asked, ggl_error *err) {
+    char key[128];
+    ggl_str arch = {"", 0}, act = {"identity", 8};
+    llm_pooling own;
+    const ggl_gguf *file = llm_model_file(c->model);
+    if (!asked || c->pooling == LLM_POOL_RANK || !ggl_gguf_find_tensor(file, "dense_2.weight") ||
+        llm_pooling_find(&own, NULL, file, NULL) != GGL_OK || own == c->pooling)
+        return GGL_OK;
+    (void)ggl_gguf_get_string(file, "general.architecture", &arch, NULL);
+    snprintf(key, sizeof key, "%.*s.dense_2_activation", (int)ggl_utf8_cut(arch.s, arch.n, 64),
+             arch.s);
+    (void)ggl_gguf_get_string(file, key, &act, NULL);
+    const bool is_sum = c->pooling != LLM_POOL_MAX && c->pooling != LLM_POOL_SQRT;
+    if (ggl_str_is(act, "identity") && is_sum) /* a mean of products is the product of a mean */
+        return GGL_OK;
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "pooling %s (--pooling): the model has a dense layer for what its own pooling, "
+                    "%s, gives, which it cannot compute after another one",
+                    asked, llm_pooling_name(own));
+}
+
 /* Texts of sentence-transformers end where its settings say, unless another context is asked for. */
 static ggl_status limit_texts(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     static const char key[] = "sentence_transformers.max_seq_length";
@@ -227,7 +251,8 @@ static ggl_status limit_texts(llm_context *c, const llm_open_parts *o, ggl_error
         return ggl_fail(err, GGL_FORMAT, "%s: key %s is %" PRId64 ", but 1 or more is expected",
                         ggl_gguf_name(file), key, most);
     const int64_t own = sp->n_ctx > 0 ? sp->n_ctx : llm_model_n_ctx(c->model);
-    if (is_free && (own <= 0 || most < own))
+    c->limit_is_file = is_free && (own <= 0 || most < own);
+    if (c->limit_is_file)
         sp->n_ctx = most;
     return GGL_OK;
 }
@@ -257,6 +282,8 @@ static ggl_status choose_outputs(llm_context *c, const llm_open_parts *o, ggl_er
         !llm_arch_has_output(llm_model_arch(c->model), "score"))
         st = ggl_fail(err, GGL_UNSUPPORTED,
                       "the model gives no score: it is no reranker or classifier");
+    if (st == GGL_OK)
+        st = check_dense(c, o->how->params.pooling, err);
     if (st != GGL_OK)
         return st;
     if (sees_all || sp->embeddings || c->pooling == LLM_POOL_RANK) {
@@ -497,6 +524,27 @@ static ggl_status alloc_copies(llm_context *c, bool *is_own, ggl_error *err) {
     return st;
 }
 
+/* Makes what pools, and finds how many numbers of a vector are given. */
+static ggl_status make_head(llm_context *c, ggl_error *err) {
+    static const char key[] = "sentence_transformers.truncate_dim";
+    const ggl_gguf *file = llm_model_file(c->model);
+    int64_t n = 0;
+    const ggl_status st =
+        llm_head_new(&c->head, c->pooling, file, llm_session_n_embd(c->session), err);
+    if (st != GGL_OK || !c->head)
+        return st;
+    c->n_dims = llm_head_n_out(c->head);
+    const int found = ggl_gguf_get_integer(file, key, &n, err);
+    if (found < 0)
+        return GGL_FORMAT;
+    if (found > 0 && n < 1)
+        return ggl_fail(err, GGL_FORMAT, "%s: key %s is %" PRId64 ", but 1 or more is expected",
+                        ggl_gguf_name(file), key, n);
+    if (found > 0 && n < c->n_dims && c->pooling != LLM_POOL_NONE)
+        c->n_dims = n;
+    return GGL_OK;
+}
+
 static ggl_status open_weights(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     char advice[128];
     llm_session_params *sp = &c->session_params;
@@ -509,8 +557,7 @@ static ggl_status open_weights(llm_context *c, const llm_open_parts *o, ggl_erro
             llm_placement_advice(c->placement, c->model, sp, st, advice, sizeof advice));
     sp->n_ctx = llm_session_n_ctx(c->session);
     if (st == GGL_OK && llm_session_n_embd(c->session) > 0)
-        st = llm_head_new(&c->head, c->pooling, llm_model_file(c->model),
-                          llm_session_n_embd(c->session), err);
+        st = make_head(c, err);
     if (st == GGL_OK && c->eye)
         st = start_eye(c, o, err);
     if (st == GGL_OK && llm_arch_reads_rows(llm_model_arch(c->model)))

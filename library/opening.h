@@ -157,6 +157,11 @@ const llm_adapter_use *llm_opened_adapter(
 size_t llm_opened_n_adapters(const llm_context *c);
 llm_pooling llm_opened_pooling(const llm_context *c);
 const llm_head *llm_opened_head(const llm_context *c); /* NULL: no vectors are made */
+/* True if llm_facts.n_ctx, the limit of a text that becomes a vector or a score, is the file's max_seq_length, and was not asked for. */
+bool llm_limit_is_file(const llm_context *c);
+/* True if a text without tokens has a vector: one of zeros, with what modules after the pooling make of it. So has a table of vectors, whose texts get
+ * no tokens at their ends. */
+bool llm_embeds_empty(const llm_context *c);
 llm_session *llm_opened_session(const llm_context *c);
 /* Prints where the eye or the ear runs, or the stages before the tokens, and their memory, as ggl_sched_print does; nothing if there are none. */
 void llm_opened_print_stages(const llm_context *c, FILE *out, bool nodes);

@@ -45,6 +45,7 @@ struct llm_converter {
     int pooling;       /* the value of {arch}.pooling_type; 0: unknown; -1: it has none for this */
     bool skips_prompt; /* include_prompt is false */
     int64_t longest;   /* max_seq_length; 0: unknown */
+    int64_t n_dims;    /* truncate_dim; 0: none */
     llm_arch *arch;
     llm_safetensors *source;
     bool is_file; /* `folder` is a model in one file, of another format: file_kinds of convert.c */

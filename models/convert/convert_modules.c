@@ -472,6 +472,21 @@ static ggl_status read_longest(llm_converter *c, ggl_error *err) {
     return s;
 }
 
+/* Reads how many numbers of each vector are kept. */
+static ggl_status read_truncation(llm_converter *c, ggl_error *err) {
+    const json_value *v = llm_json_get(&c->prompts->root, "truncate_dim");
+    char said[100];
+    if (!v || v->kind == JSON_NULL)
+        return GGL_OK;
+    if (v->kind != JSON_NUMBER || !v->whole || v->number < 1 || v->number > INT32_MAX)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s/config_sentence_transformers.json: \"truncate_dim\" is %s, but a whole "
+                        "number of at least 1, or null, is expected",
+                        c->folder, llm_arch_json_text(v, said, sizeof said));
+    c->n_dims = (int64_t)v->number;
+    return GGL_OK;
+}
+
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* The first module is the model. */
@@ -513,6 +528,8 @@ ggl_status llm_converter_find_model(llm_converter *c, ggl_error *err) {
 
 ggl_status llm_converter_read_modules(llm_converter *c, ggl_error *err) {
     ggl_status s = read_optional(c, "config_sentence_transformers.json", &c->prompts, err);
+    if (s == GGL_OK && c->prompts)
+        s = read_truncation(c, err);
     if (s == GGL_OK)
         s = read_optional(c, "artifact.metadata", &c->artifact, err);
     if (s != GGL_OK || !c->modules)

@@ -138,6 +138,9 @@ static ggl_status put_prompts(llm_converter *c, ggl_gguf_writer *w, ggl_error *e
     put_expansion(c, w);
     put_text(w, KEYS "default_prompt", llm_json_get(root, "default_prompt_name"));
     put_text(w, KEYS "similarity", llm_json_get(root, "similarity_fn_name"));
+    if (c->n_dims > 0)
+        ggl_gguf_put(w, KEYS "truncate_dim", GGL_GGUF_U32, false, &(uint32_t){(uint32_t)c->n_dims},
+                     1);
     return GGL_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
@@ -62,6 +63,21 @@ void llm_embed_range(const llm_session *s, llm_pooling pooling, int64_t n_before
                      llm_session_sees_all(s), pooling, n_before, n, first, end);
 }
 
+/* How messages call text k: as programs count, from 0. */
+typedef struct text_name {
+    char s[64];
+} text_name;
+
+static text_name name_of(const llm_embedding_params *p, size_t k) {
+    text_name name;
+    const size_t at = p->first + k;
+    if (at == 0 && p->n_texts == 1)
+        snprintf(name.s, sizeof name.s, "the text");
+    else
+        snprintf(name.s, sizeof name.s, "%s[%zu]", p->name ? p->name : "texts", at);
+    return name;
+}
+
 /* Adds a text to the batch. */
 static ggl_status pack(embedder *e, size_t k, ggl_error *err) {
     const llm_embed_text *t = &e->p->text[k];
@@ -75,6 +91,10 @@ static ggl_status pack(embedder *e, size_t k, ggl_error *err) {
         return no_memory(err);
     packed *to = &e->of[e->n_packed];
     *to = (packed){.text = k, .at = e->n, .row = (size_t)e->n_wanted};
+    if (t->n == 0) {
+        e->n_packed++;
+        return GGL_OK;
+    }
     llm_embed_range(e->s, e->p->pooling, t->n_before, (int64_t)t->n, &to->first, &to->end);
     memcpy(e->token + e->n, t->token, t->n * sizeof *t->token);
     if (llm_session_reads_text(
@@ -143,9 +163,9 @@ static ggl_status check_finite(const embedder *e, const packed *t, ggl_error *er
     for (int64_t k = 0; k < t->n_rows * e->n_out; k++)
         if (!isfinite(row[k]))
             return ggl_fail(err, GGL_FORMAT,
-                            "the %s of text %zu has numbers that are not finite%s: the model's "
+                            "the %s of %s has numbers that are not finite%s: the model's "
                             "numbers or its descriptor are wrong",
-                            e->scores ? "score" : "embedding", e->p->first + t->text + 1,
+                            e->scores ? "score" : "embedding", name_of(e->p, t->text).s,
                             llm_session_adapters_text(e->s));
     return GGL_OK;
 }
@@ -160,7 +180,7 @@ static ggl_status give_text(embedder *e, const packed *t, ggl_error *err) {
     if (st == GGL_OK &&
         !e->p->each(e->p->ctx, e->p->first + t->text, e->head ? 1 : t->n_rows,
                     e->head ? e->vector : e->row + t->row * (size_t)e->n_out, kept_dims(e)))
-        st = ggl_fail(err, GGL_CANCELLED, "stopped after text %zu", e->p->first + t->text + 1);
+        st = ggl_fail(err, GGL_CANCELLED, "stopped after %s", name_of(e->p, t->text).s);
     return st;
 }
 
@@ -174,7 +194,7 @@ static ggl_status give(embedder *e, ggl_error *err) {
 
 /* Runs the batch, and empties it and the slots. */
 static ggl_status run(embedder *e, ggl_error *err) {
-    if (!ggl_grow(&e->row, &e->cap_row, (size_t)(e->n_wanted * e->n_out), sizeof *e->row))
+    if (!ggl_grow(&e->row, &e->cap_row, (size_t)(e->n_wanted * e->n_out) + 1, sizeof *e->row))
         return no_memory(err);
     const llm_batch b = {.n = e->n,
                          .token = e->token,
@@ -192,7 +212,7 @@ static ggl_status run(embedder *e, ggl_error *err) {
         const llm_embed_text *t = &e->p->text[e->of[k].text];
         st = llm_session_read(e->s, k, t->token, (int64_t)t->n, err);
     }
-    if (st == GGL_OK)
+    if (st == GGL_OK && e->n > 0)
         st = llm_session_eval(e->s, &b, err);
     if (st == GGL_OK)
         st = give(e, err);
@@ -209,13 +229,13 @@ static ggl_status check_text(const llm_session *s, const llm_embedding_params *p
                              ggl_error *err) {
     const size_t n = p->text[k].n;
     if (n == 0)
-        return ggl_fail(err, GGL_USAGE, "text %zu has no tokens", p->first + k + 1);
+        return p->empty ? GGL_OK : ggl_fail(err, GGL_USAGE, "%s has no tokens", name_of(p, k).s);
     if ((int64_t)n <= llm_session_n_ctx(s))
         return GGL_OK;
-    return ggl_fail(err, GGL_LIMIT,
-                    "text %zu has %zu tokens, but the longest text has %" PRId64
-                    " (n_ctx, or -c N): truncate cuts it",
-                    p->first + k + 1, n, llm_session_n_ctx(s));
+    return ggl_fail(
+        err, GGL_LIMIT,
+        "%s has %zu tokens, but the longest text has %" PRId64 " (%s): truncate cuts it",
+        name_of(p, k).s, n, llm_session_n_ctx(s), p->limit ? p->limit : "n_ctx, or -c N");
 }
 
 static ggl_status run_all(embedder *e, ggl_error *err) {

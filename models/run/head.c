@@ -181,6 +181,28 @@ static ggl_status read_modules(llm_head *h, const ggl_gguf *file, ggl_error *err
     return st;
 }
 
+/* Refuses a pooling that was asked for if the file's modules are for vectors of several poolings side by side, which are longer. */
+static ggl_status check_width(const llm_head *h, llm_pooling pooling, const ggl_gguf *file,
+                              ggl_error *err) {
+    const ggl_gguf_value *v = file ? ggl_gguf_find(file, KEYS "modules") : NULL;
+    llm_pooling own, part[LLM_POOL_MOST_PARTS];
+    ggl_str name, said = {"", 0};
+    int n = 1;
+    bool sized = false;
+    for (uint64_t k = 0; v && k < v->n; k++)
+        sized = sized ||
+                (ggl_gguf_string(v, k, &name) && !ggl_str_is(name, kind_names[MODULE_NORMALIZE]));
+    if (!sized || pooling == LLM_POOL_SEVERAL ||
+        llm_pooling_find(&own, NULL, file, NULL) != GGL_OK || own != LLM_POOL_SEVERAL ||
+        llm_pooling_parts(part, &n, file, NULL) != GGL_OK || n == 1)
+        return GGL_OK;
+    (void)ggl_gguf_get_string(file, KEYS "pooling", &said, NULL);
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "pooling %s (--pooling): it makes vectors of %" PRId64 " numbers, but the "
+                    "model's modules are for the %" PRId64 " of its own pooling, %.*s",
+                    llm_pooling_name(pooling), h->n, n * h->n, (int)said.n, said.s);
+}
+
 ggl_status llm_head_new(llm_head **out, llm_pooling pooling, const ggl_gguf *file, int64_t n,
                         ggl_error *err) {
     llm_head *h = ggl_calloc(1, sizeof *h);
@@ -194,7 +216,10 @@ ggl_status llm_head_new(llm_head **out, llm_pooling pooling, const ggl_gguf *fil
     ggl_status st = GGL_OK;
     if (pooling == LLM_POOL_SEVERAL)
         st = llm_pooling_parts(h->part, &h->n_parts, file, err);
-    if (st == GGL_OK && pooling != LLM_POOL_NONE && pooling != LLM_POOL_RANK)
+    const bool pools = pooling != LLM_POOL_NONE && pooling != LLM_POOL_RANK;
+    if (st == GGL_OK && pools)
+        st = check_width(h, pooling, file, err);
+    if (st == GGL_OK && pools)
         st = read_modules(h, file, err);
     if (st == GGL_OK && file && ggl_gguf_get_bool(file, KEYS "include_prompt", &includes, err) < 0)
         st = GGL_FORMAT;

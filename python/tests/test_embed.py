@@ -54,7 +54,7 @@ class Scores(WithFiles):
                     model.rerank(*arguments)
             with self.assertRaises(ValueError):
                 model.rerank("a dog", TEXTS, top_n=0)
-            with self.assertRaisesRegex(Error, "text 2 has [0-9]+ tokens.*truncate"):
+            with self.assertRaisesRegex(Error, r"documents\[1\] has [0-9]+ tokens.*truncate"):
                 model.rerank("a dog", ["a cat", "a cat " * 40])
             cut = model.rerank("a dog", ["a cat " * 40, "a cat " * 50], truncate=True)
             self.assertEqual(cut[0].score, cut[1].score)
@@ -94,11 +94,13 @@ class Vectors(WithFiles):
             for more in ({"dimensions": 0}, {"dimensions": -1}):
                 with self.assertRaises(ValueError):
                     model.embed(TEXTS, **more)
-            for wrong in (b"a cat", ["a", 5], 5):
+            for wrong in (b"a cat", 5):
                 with self.assertRaises(TypeError):
                     model.embed(wrong)
+            with self.assertRaisesRegex(TypeError, r"texts\[1\] is int, not a str"):
+                model.embed(["a", 5])
             long = "cat " * 60
-            with self.assertRaisesRegex(Error, "text 2 has 62 tokens.*48.*truncate"):
+            with self.assertRaisesRegex(Error, r"texts\[1\] has 62 tokens.*48 \(the context: n_ctx, or -c N\).*truncate"):
                 model.embed(["a", long])
             np.testing.assert_array_equal(model.embed(["a", long], truncate=True), model.embed(["a", "cat " * 46]))
             read = model.embed("a [SEP] fox")
@@ -107,11 +109,30 @@ class Vectors(WithFiles):
         shorter = encoder_file.encoder(os.path.join(self.folder.name, "s.gguf"), keys=[("sentence_transformers.max_seq_length", "u32", 20)])
         with Model(shorter, embeddings=True) as model:
             self.assertEqual(model.n_ctx, 20)
-            with self.assertRaisesRegex(Error, "62 tokens.*20"):
+            with self.assertRaisesRegex(Error, "the text has 62 tokens.*20 .the max_seq_length of the model's settings; n_ctx, or -c N, sets another limit"):
                 model.embed(long)
             cut = model.embed(long, truncate=True)
         with Model(shorter, embeddings=True, n_ctx=48) as model:
             np.testing.assert_array_equal(cut, model.embed("cat " * 18))
+
+    def test_keys_of_files(self):
+        """truncate_dim, and texts without tokens of tables of vectors."""
+        import numpy as np
+
+        cut = encoder_file.encoder(os.path.join(self.folder.name, "d.gguf"), keys=[("sentence_transformers.truncate_dim", "u32", 5)])
+        with Model(self.embedder, embeddings=True) as model, Model(cut, embeddings=True) as few:
+            self.assertEqual((few.n_embd, few.embed([]).shape), (5, (0, 5)))
+            np.testing.assert_array_equal(few.embed(TEXTS), model.embed(TEXTS, dimensions=5))
+            np.testing.assert_array_equal(few.embed(TEXTS, dimensions=9), model.embed(TEXTS, dimensions=9))
+        table = encoder_file.table(os.path.join(self.folder.name, "t.gguf"))
+        with Model(table, embeddings=True) as model:
+            rows = model.embed(["", "a fox", "%%"])
+            np.testing.assert_array_equal(rows[::2], np.zeros((2, model.n_embd)))
+            np.testing.assert_array_equal(rows[1], model.embed("a fox"))
+        with Model(table, pooling="none") as model:
+            with self.assertRaisesRegex(Error, r"texts\[1\] has no tokens"):
+                model.embed(["a fox", ""])
+            self.assertEqual([x.shape for x in model.embed(["a fox", "cat"])], [(2, 32), (1, 32)])
 
     def test_copies(self):
         """Several copies of the model give the bits of one, in order; also of the measures."""

@@ -1,4 +1,5 @@
 """Small encoders with random weights, as GGUF files: an embedding model with a wordpiece vocabulary, a reranker, and a classifier."""
+import math
 import random
 import struct
 import sys
@@ -66,17 +67,38 @@ def encoder(path, seed=1, labels=None, keys=(), size=SIZE, tokens=None, rows=Non
     table = [("general.architecture", "string", "bert"), ("bert.context_length", "u32", context), ("bert.embedding_length", "u32", dim),
              ("bert.block_count", "u32", layers), ("bert.feed_forward_length", "u32", ff), ("bert.attention.head_count", "u32", heads),
              ("bert.attention.layer_norm_epsilon", "f32", 1e-6), ("bert.attention.causal", "bool", False),
-             ("bert.pooling_type", "u32", 1 if labels is None else 4), ("tokenizer.ggml.model", "string", "bert"),
-             ("tokenizer.ggml.pre", "string", "jina-v2-en"), ("tokenizer.ggml.token_type_count", "u32", 2),
-             ("tokenizer.ggml.tokens", "string", tokens), ("tokenizer.ggml.token_type", "i32", [3] * 5 + [1] * (len(tokens) - 5)),
-             ("tokenizer.ggml.bos_token_id", "u32", 2), ("tokenizer.ggml.eos_token_id", "u32", 3), ("tokenizer.ggml.unknown_token_id", "u32", 1),
-             ("tokenizer.ggml.seperator_token_id", "u32", 3), ("tokenizer.ggml.padding_token_id", "u32", 0),
-             ("tokenizer.ggml.cls_token_id", "u32", 2), ("tokenizer.ggml.mask_token_id", "u32", 4)]
+             ("bert.pooling_type", "u32", 1 if labels is None else 4), ("tokenizer.ggml.token_type_count", "u32", 2), *tokenizer_keys(tokens)]
     if labels is not None:
         table.append(("bert.classifier.output_labels", "string", labels))
     with open(path, "wb") as f:
         f.write(gguf_file.gguf(table + list(keys), tensors))
     return path
+
+
+def table(path, modules=(), keys=()):
+    """Writes a table of vectors with a factor for each token, as model2vec's are converted. modules: what follows the mean, as (kind, tensors)."""
+    rng = random.Random(4)
+    tokens = vocabulary()
+    floats = lambda *ne: ("f32", list(ne), struct.pack(f"<{math.prod(ne)}f", *(rng.gauss(0.5, 1) for _ in range(math.prod(ne)))))
+    tensors = [("token_embd.weight", *floats(DIM, len(tokens))), ("token_weight.weight", *floats(1, len(tokens)))]
+    for k, (_, parts) in enumerate(modules):
+        tensors += [(f"sentence.{k}.{name}", *floats(*ne)) for name, ne in parts.items()]
+    own = [("general.architecture", "string", "static-embedding"), ("static-embedding.vocab_size", "u32", len(tokens)),
+           ("static-embedding.embedding_length", "u32", DIM), ("static-embedding.pooling_type", "u32", 1), *tokenizer_keys(tokens),
+           ("sentence_transformers.add_special_tokens", "bool", False), ("sentence_transformers.drop_unknown_tokens", "bool", True)]
+    if modules:
+        own.append(("sentence_transformers.modules", "string", [kind for kind, _ in modules]))
+    with open(path, "wb") as f:
+        f.write(gguf_file.gguf([*own, *keys], tensors))
+    return path
+
+
+def tokenizer_keys(tokens):
+    return [("tokenizer.ggml.model", "string", "bert"), ("tokenizer.ggml.pre", "string", "jina-v2-en"),
+            ("tokenizer.ggml.tokens", "string", tokens), ("tokenizer.ggml.token_type", "i32", [3] * 5 + [1] * (len(tokens) - 5)),
+            ("tokenizer.ggml.bos_token_id", "u32", 2), ("tokenizer.ggml.eos_token_id", "u32", 3), ("tokenizer.ggml.unknown_token_id", "u32", 1),
+            ("tokenizer.ggml.seperator_token_id", "u32", 3), ("tokenizer.ggml.padding_token_id", "u32", 0),
+            ("tokenizer.ggml.cls_token_id", "u32", 2), ("tokenizer.ggml.mask_token_id", "u32", 4)]
 
 
 def adapter(path, task, prompt, seed):

@@ -14,7 +14,7 @@ import unicodedata
 
 from checks import TMP, check, finish, path, put, runner
 import eye_file
-from encoder_file import CONTEXT, DIM, encoder, read_npy
+from encoder_file import CONTEXT, DIM, encoder, read_npy, table
 
 TOOLS, STORIES = sys.argv[1:3]
 TOOL = os.path.join(os.path.abspath(TOOLS), "llm-embed")
@@ -295,6 +295,36 @@ def test_modules():
     run("-m", "m.gguf", "-p", "a", code=1, has="'lstm' is unknown; dense, dense+, layer_norm and normalize")
 
 
+def test_empty_texts():
+    """Texts without tokens: of a table of vectors they have a vector of zeros, and what modules make of it."""
+    table(path("t.gguf"))
+    rows = array("-m", "t.gguf", text=b"a fox\n\n%%\nthe cat\n")
+    check(rows[1:3] == [[0.0] * DIM] * 2 and rows[::3] == array("-m", "t.gguf", "-p", "a fox", "-p", "the cat"), "blank lines, unknown words", rows)
+    check(array("-m", "t.gguf", "-p", "") == rows[1:2] == array("-m", "t.gguf", "--json-lines", "--no-normalize", text=b'""\n'), "an empty text")
+    check(array("-m", "t.gguf", text=b"\n" * 700) == rows[1:2] * 700, "only blank lines")
+    check(array("-m", "t.gguf", "--pooling", "max", text=b"\n") == rows[1:2], "another pooling")
+    run("-m", "t.gguf", "--pooling", "none", code=1, text=b"a fox\n\n", has="stdin, line 2 has no tokens: it is empty")
+    table(path("td.gguf"), [("dense", {"weight": (DIM, 5), "bias": (5,)})], [("sentence_transformers.activations", "string", ["tanh"])])
+    got = array("-m", "td.gguf", "--no-normalize", text=b"\n\n")
+    check(got[0] == got[1] and any(got[0]) and len(got[0]) == 5, "the bias alone", got)
+
+
+def test_truncate_dim():
+    """Vectors have as many numbers as the file says, unless others are asked for."""
+    full = array("-m", "e.gguf", "-p", "a fox", "--no-normalize")[0]
+    for said in (5, DIM, DIM + 9):
+        encoder(path("d.gguf"), keys=[("sentence_transformers.truncate_dim", "u32", said)])
+        n = min(said, DIM)
+        check(array("-m", "d.gguf", "-p", "a fox", "--no-normalize") == [full[:n]], "truncate_dim", said)
+        check(array("-m", "d.gguf", "-p", "a fox") == array("-m", "e.gguf", "-p", "a fox", "--dimensions", str(n)), "truncate_dim, then length 1", said)
+        check(array("-m", "d.gguf", "-p", "a fox", "--dimensions", "9", "--no-normalize") == [full[:9]], "--dimensions beside it", said)
+        check(len(array("-m", "d.gguf", "-p", "a fox", "--pooling", "none")[0]) == DIM, "vectors of tokens are whole")
+    encoder(path("d.gguf"), keys=[("sentence_transformers.truncate_dim", "u32", 0)])
+    run("-m", "d.gguf", "-p", "a", code=1, has="key sentence_transformers.truncate_dim is 0, but 1 or more is expected")
+    encoder(path("d.gguf"), 2, ["LABEL_0"], [("sentence_transformers.truncate_dim", "u32", 5)])
+    check(array("-m", "d.gguf", "-p", "a fox") == array("-m", "r.gguf", "-p", "a fox"), "scores are not cut")
+
+
 def test_json_lines():
     texts = ["a cat", "a\ndog", "", "the fox [SEP]"]
     said = "".join(json.dumps({"text": t, "id": k} if k % 2 else t) + "\n" for k, t in enumerate(texts)).encode()
@@ -467,6 +497,8 @@ test_tables()
 test_truncate()
 test_json_lines()
 test_modules()
+test_empty_texts()
+test_truncate_dim()
 test_resume()
 test_pictures()
 test_mistakes()

@@ -169,7 +169,7 @@ TEST(whole) {
     const llm_embed_text text[2] = {{.token = id, .n = 3}, {.token = id, .n = 201}};
     llm_embedding_params p = {.text = text, .n_texts = 2, .each = take};
     CHECK_INT(llm_embed_all(f.s, &p, &err), GGL_LIMIT);
-    CHECK_HAS(err.msg, "text 2 has 201 tokens, but the longest text has 200");
+    CHECK_HAS(err.msg, "texts[1] has 201 tokens, but the longest text has 200 (n_ctx, or -c N)");
     p.n_texts = 1;
     p.n_dims = 17;
     CHECK_INT(llm_embed_all(f.s, &p, &err), GGL_USAGE);

@@ -126,6 +126,47 @@ def refused(a, folder, files, *words):
     check(done.returncode == 1 and all(w in done.stderr for w in words), words, done.stderr)
 
 
+def asked(a, config, w, rows):
+    """--pooling: the modules follow any pooling whose vectors they take. Others are refused."""
+    folder = os.path.join(a.dir, "sentences-asked")
+    files = {"config.json": config, "model.safetensors": w, "1_Pooling/config.json": {"pooling_mode": "mean"}, "modules.json": modules("Transformer", "Pooling", "Dense")}
+
+    def told(words, *more):
+        for model in (folder, folder + ".gguf"):
+            done = subprocess.run([a.embed, "-m", model, "--tokens", "5,6", *more], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            check(done.returncode == 1 and words in done.stderr, more, done.stderr)
+
+    for name, act, obeyed in ((IDENTITY, lambda x: x, True), (TORCH + "GELU", gelu_erf, True), (TORCH + "Tanh", np.tanh, False)):
+        _, own, tensors, run = dense(20, N_EMBD, name, act)
+        write(folder, {**files, "2_Dense/config.json": own, "2_Dense/model.safetensors": tensors})
+        compare(a, "--pooling " + name.split(".")[-1], folder, run(POOL["mean"](rows)))
+        if not obeyed:  # a layer of the model itself, which is applied to each token
+            told("pooling cls (--pooling): the model has a dense layer for what its own pooling, mean, gives", "--pooling", "cls")
+            continue
+        for pool in ("cls", "last", "weightedmean"):
+            want = run(POOL["lasttoken" if pool == "last" else pool](rows))
+            for model in (folder, folder + ".gguf"):
+                got = vectors(a, model, "--pooling", pool, "--no-normalize")
+                check(got is not None and np.abs(got - want).max() < 10 * LIMIT, name, pool)
+    files["1_Pooling/config.json"] = {"pooling_mode": ["cls", "mean"]}
+    _, own, tensors, _ = dense(20, 2 * N_EMBD, IDENTITY, None)
+    write(folder, {**files, "2_Dense/config.json": own, "2_Dense/model.safetensors": tensors})
+    subprocess.run([a.convert, folder, "-o", folder + ".gguf"], check=True, capture_output=True)
+    told(f"pooling mean (--pooling): it makes vectors of {N_EMBD} numbers, but the model's modules are for the {2 * N_EMBD} of its own pooling, cls+mean", "--pooling", "mean")
+
+
+def truncated(a, config, w, rows):
+    folder = os.path.join(a.dir, "sentences-truncated")
+    files = {"config.json": config, "model.safetensors": w, "1_Pooling/config.json": {"pooling_mode": "mean"}, "modules.json": modules("Transformer", "Pooling", "Normalize")}
+    for said, n in ((7, 7), (None, N_EMBD), (10000, N_EMBD)):
+        write(folder, {**files, "config_sentence_transformers.json": {"truncate_dim": said, "model_type": "SentenceTransformer"}})
+        keys = compare(a, f"truncate_dim {said}", folder, POOL["mean"](rows)[:n])
+        check(keys and keys.get("sentence_transformers.truncate_dim") == said, "truncate_dim", said)
+    for said, shown in ((0, "0"), (-1, "-1"), (2.5, "2.5"), ("7", '"7"'), (True, "true")):
+        refused(a, folder, {"config_sentence_transformers.json": {"truncate_dim": said}},
+                f'config_sentence_transformers.json: "truncate_dim" is {shown}, but a whole number of at least 1, or null, is expected')
+
+
 def chains(a):
     config, w, rows = bert()
     for name, (mode, after) in CHAINS.items():
@@ -144,6 +185,8 @@ def chains(a):
         write(folder, files)
         keys = compare(a, name, folder, want)
         check(keys and keys["sentence_transformers.max_seq_length"] == 40 and keys["sentence_transformers.normalize"] == (bool(after) and after[-1][0] == "Normalize"), name, "keys")
+    asked(a, config, w, rows)
+    truncated(a, config, w, rows)
     folder = os.path.join(a.dir, "sentences-router")  # of sentence-transformers 6: there is no config.json beside modules.json
     write(folder, {"router_config.json": {"types": {}, "structure": {}}})
     for kind in ("Router", "Asym"):

@@ -5,7 +5,7 @@
     embedders.py --bin FOLDER --python SOURCES --library FILE [--models FOLDER] [--work FOLDER] [--texts N] [PART ..]
 
 --models: has all-MiniLM-L6-v2 and all-mpnet-base-v2 (folders of sentence-transformers) and nomic-embed-text-v1.5.f16.gguf, or some of them.
-PART: minilm, mpnet, nomic, made, static; default: all. Prints a line for each comparison. Exit code 0, 1; 77: a package or all models are missing.
+PART: minilm, mpnet, nomic, made, rerank (cross encoders with random weights), static; default: all. Prints a line for each comparison. Exit code 0, 1; 77: a package or all models are missing.
 
 The python needs torch, transformers, sentence-transformers and numpy; static also model2vec."""
 import argparse
@@ -206,6 +206,7 @@ def made(a):
     everything = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
     chains = {"mean": ("mean", []), "max": ("max", []), "mean_sqrt_len_tokens": ("mean_sqrt_len_tokens", []), "weightedmean": ("weightedmean", []),
               "lasttoken": ("lasttoken", []), "all of them": (everything, []), "several, dense": (several, [dense(40, 144, nn.Tanh())]),
+              "tanh": ("mean", [dense(40, 48, nn.Tanh())]), "truncated": ("mean", [st.Normalize()]), "dense, truncated": ("cls", [dense(40, 48, nn.Identity())]),
               "max, dense": ("max", [dense(40, 48, nn.Identity(), bias=False), st.Normalize()]),
               "dense, dense": ("mean", [dense(70, 48, nn.GELU()), dense(20, 70, nn.ReLU()), st.Normalize()]),
               "norms": ("cls", [st.LayerNorm(48), st.Dropout(0.1), dense(30, 48, nn.SiLU()), st.Normalize(), dense(30, 30, nn.Sigmoid()), st.LayerNorm(30)]),
@@ -217,7 +218,7 @@ def made(a):
             for p in m.parameters():
                 torch.nn.init.normal_(p, std=0.3)
         model = SentenceTransformer(modules=[transformer, st.Pooling(48, pooling_mode=mode, include_prompt=name not in ("weightedmean", "norms")), *after], device="cpu",
-                                    prompts={"query": "a question about: ", "none": ""}, default_prompt_name=None)
+                                    prompts={"query": "a question about: ", "none": ""}, default_prompt_name=None, truncate_dim=13 if "truncated" in name else None)
         path = os.path.join(a.work, "made-" + name.replace(", ", "-").replace(" ", "-"))
         model.save_pretrained(path, create_model_card=False)
         want = model.encode(some, batch_size=1, show_progress_bar=False)
@@ -244,7 +245,7 @@ def static(a):
     tokenizer.no_padding()
     draw = np.random.default_rng(3)
     n = tokenizer.get_vocab_size()
-    some = [t for t in a.texts if tokenizer.encode(t, add_special_tokens=False).ids]
+    some = ["", *a.texts]
     model = SentenceTransformer(modules=[st.StaticEmbedding(tokenizer, embedding_weights=draw.normal(size=(n, 64)).astype(np.float32)), st.Normalize()], device="cpu")
     path = os.path.join(a.work, "table")
     model.save_pretrained(path, create_model_card=False)
@@ -253,20 +254,149 @@ def static(a):
     compare("StaticEmbedding", "folder", by_library(a, path, some), want)
     try:
         from model2vec import StaticModel
+        from model2vec.quantization import DType, quantize_embeddings
     except ImportError as error:
         return print(f"model2vec{'':25} skipped: {error}")
     mapping = draw.integers(0, 900, n)
     for name, how in (("model2vec", {}), ("model2vec, weights", {"weights": draw.uniform(0.1, 2, n).astype(np.float32)}),
-                      ("model2vec, weights and mapping", {"weights": draw.uniform(0.1, 2, n).astype(np.float32), "token_mapping": mapping})):
+                      ("model2vec, weights and mapping", {"weights": draw.uniform(0.1, 2, n).astype(np.float32), "token_mapping": mapping}),
+                      ("model2vec, int8", {}), ("model2vec, int8, weights and mapping", {"weights": draw.uniform(0.1, 2, n).astype(np.float32), "token_mapping": mapping})):
         rows = draw.normal(size=(900 if "token_mapping" in how else n, 64)).astype(np.float32)
+        if "int8" in name:
+            rows = quantize_embeddings(rows, DType.Int8)
         model = StaticModel(rows, Tokenizer.from_file(words), config={"normalize": True}, normalize=True, **how)
         path = os.path.join(a.work, name.replace(", ", "-").replace(" ", "-"))
         model.save_pretrained(path)
         want = StaticModel.from_pretrained(path).encode(some, max_length=None)
-        # a text of unknown words alone has no vector there; the default length of 512 tokens also cuts letters there
-        known = (np.linalg.norm(want, axis=1) > 0) & np.array([len(tokenizer.encode(t, add_special_tokens=False).ids) <= 512 for t in some])
-        kept = [t for t, ok in zip(some, known) if ok]
-        compare_all(a, name, converted(a, path, os.path.basename(path)), kept, want[known])
+        # the default length of 512 tokens also cuts letters there
+        short = np.array([len(tokenizer.encode(t, add_special_tokens=False).ids) <= 512 for t in some])
+        kept = [t for t, ok in zip(some, short) if ok]
+        compare_all(a, name, converted(a, path, os.path.basename(path)), kept, want[short])
+        compare(name, "folder", by_library(a, path, kept), want[short])
+
+
+# --- cross encoders ----------------------------------------------------------------------------------
+
+QUERIES = ("what is a model", "wörds [SEP] and [MASK] marks", "")
+
+
+def scores_by_library(a, model, query, documents):
+    sys.path[:0] = [a.python] if a.python not in sys.path else []
+    os.environ["GGML_LITE_LIBRARY"] = a.library
+    from ggml_lite import Model
+    with Model(model, embeddings=True, n_threads=a.threads) as m:
+        ranked = m.rerank(query, documents, truncate=True)
+    return [score for _, score in sorted(ranked)]
+
+
+def scores_by_program(a, model, query, documents):
+    said = "".join(json.dumps(t) + "\n" for t in documents).encode()
+    done = subprocess.run([os.path.join(a.bin, "llm-embed"), "-m", model, "--json-lines", "--truncate", "-t", str(a.threads), "--rerank", query], input=said, capture_output=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.decode())
+    rows = sorted((json.loads(line) for line in done.stdout.splitlines()), key=lambda row: row["index"])
+    return [row["scores"][0] if "scores" in row else row["score"] for row in rows]
+
+
+def scores_by_server(a, model, queries, documents):
+    s = subprocess.Popen([os.path.join(a.bin, "llm-server"), "-m", model, "--port", "0", "-t", str(a.threads)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        address = next(w for line in s.stdout for w in line.split() if w.startswith("http://127.0.0.1:")).rstrip("/.,")
+        for query in queries:
+            body = json.dumps({"query": query, "documents": documents, "truncate": True}).encode()
+            with urllib.request.urlopen(urllib.request.Request(address + "/v1/rerank", body, {"Content-Type": "application/json"})) as answer:
+                yield [x["relevance_score"] for x in sorted(json.load(answer)["results"], key=lambda x: x["index"])]
+    finally:
+        s.terminate()
+        s.communicate()
+
+
+def compare_scores(name, how, got, want):
+    far = np.abs(np.asarray(got, np.float64) - want).max()
+    print(f"{name:34} {how:8} {len(want):4} pairs  max difference {far:.1e} of scores from {want.min():.3f} to {want.max():.3f}")
+    check(far <= 1e-4 * max(1, np.abs(want).max()), name, how, far)
+
+
+def cross_encoder(name, config, folder, model_class, words, post=None, max_length=160, **more):
+    """A folder with random weights, and a tokenizer: that of all-MiniLM-L6-v2 or one of another class."""
+    torch.manual_seed(len(name))
+    tokenizer = words
+    tokenizer.model_max_length = max_length
+    config = config(vocab_size=max(len(tokenizer), tokenizer.vocab_size), hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96, max_position_embeddings=160,
+                    initializer_range=0.3, pad_token_id=tokenizer.pad_token_id, **more)
+    model_class(config).eval().save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    if post:  # steps that no class has
+        path = pathlib.Path(folder, "tokenizer.json")
+        said = json.loads(path.read_text(encoding="utf-8"))
+        said["post_processor"] = post(said["post_processor"])
+        path.write_text(json.dumps(said), encoding="utf-8")
+        path = pathlib.Path(folder, "tokenizer_config.json")  # BertTokenizer would make its own steps
+        path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": ["input_ids", "token_type_ids"]}), encoding="utf-8")
+
+
+def with_pair(pair):
+    """Another pair in the template of a tokenizer.json; "A:0" is the first text with type 0."""
+    def change(post):
+        parts = [part.split(":") for part in pair.split()]
+        return {**post, "pair": [{"Sequence": {"id": x, "type_id": int(t)}} if x in "AB" else {"SpecialToken": {"id": x, "type_id": int(t)}} for x, t in parts]}
+    return change
+
+
+def bytes_tokenizer(folder, kind):
+    """A tokenizer of bytes, of a class of RoBERTa's kind."""
+    from tokenizers import ByteLevelBPETokenizer
+    b = ByteLevelBPETokenizer()
+    b.train_from_iterator([" ".join(texts.texts()[:40])], vocab_size=500, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    os.makedirs(folder, exist_ok=True)
+    b.save_model(folder)
+    return kind(vocab=os.path.join(folder, "vocab.json"), merges=os.path.join(folder, "merges.txt"))
+
+
+def rerank(a):
+    words = os.path.join(a.models or "", "all-MiniLM-L6-v2")
+    if not os.path.isdir(words):
+        return print(f"rerank{'':28} skipped: there is no {words}")
+    from sentence_transformers import CrossEncoder
+    bert = transformers.BertTokenizer.from_pretrained(words)
+    t = transformers
+    roberta = bytes_tokenizer(os.path.join(a.work, "bytes"), t.RobertaTokenizer)
+    distil = t.DistilBertTokenizer.from_pretrained(words)
+    kinds = {
+        "cross: BERT": dict(config=t.BertConfig, model_class=t.BertForSequenceClassification, words=bert, num_labels=1),
+        "cross: BERT, three labels": dict(config=t.BertConfig, model_class=t.BertForSequenceClassification, words=bert, num_labels=3),
+        "cross: BERT, another pair": dict(config=t.BertConfig, model_class=t.BertForSequenceClassification, words=bert, num_labels=1,
+                                          post=with_pair("[CLS]:1 [SEP]:0 A:1 [SEP]:1 [SEP]:0 B:0 [SEP]:1")),
+        "cross: BERT, four types": dict(config=t.BertConfig, model_class=t.BertForSequenceClassification, words=bert, num_labels=1, type_vocab_size=4,
+                                        post=with_pair("[CLS]:3 A:0 [SEP]:1 B:2 [SEP]:2")),
+        "cross: BERT, steps Bert": dict(config=t.BertConfig, model_class=t.BertForSequenceClassification, words=bert, num_labels=1,
+                                        post=lambda _: {"type": "Sequence", "processors": [{"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+                                                                                           {"type": "BertProcessing", "sep": ["[SEP]", 102], "cls": ["[CLS]", 101]}]}),
+        "cross: BERT, steps Roberta": dict(config=t.BertConfig, model_class=t.BertForSequenceClassification, words=bert, num_labels=1,
+                                           post=lambda _: {"type": "RobertaProcessing", "sep": ["[SEP]", 102], "cls": ["[CLS]", 101], "trim_offsets": True, "add_prefix_space": True}),
+        "cross: BERT, words without types": dict(config=t.BertConfig, model_class=t.BertForSequenceClassification, words=distil, num_labels=1),
+        "cross: ELECTRA": dict(config=t.ElectraConfig, model_class=t.ElectraForSequenceClassification, words=bert, num_labels=1, embedding_size=32),
+        "cross: ALBERT": dict(config=t.AlbertConfig, model_class=t.AlbertForSequenceClassification, words=bert, num_labels=1, embedding_size=32),
+        "cross: DeBERTa": dict(config=t.DebertaV2Config, model_class=t.DebertaV2ForSequenceClassification, words=bert, num_labels=1, type_vocab_size=2, relative_attention=True,
+                               position_buckets=16, norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type=["p2c", "c2p"], pooler_hidden_size=48, pooler_hidden_act="gelu",
+                               max_relative_positions=160, position_biased_input=False),
+        "cross: RoBERTa": dict(config=t.RobertaConfig, model_class=t.RobertaForSequenceClassification, words=roberta, num_labels=1, type_vocab_size=1, max_length=158),
+    }
+    documents = [x for x in a.texts if len(x) < 6000]
+    for name, how in kinds.items():
+        folder = os.path.join(a.work, name.replace(": ", "-").replace(", ", "-").replace(" ", "-"))
+        cross_encoder(name, folder=folder, **how)
+        model = CrossEncoder(folder, device="cpu")
+        pick = (lambda x: x[:, 0]) if how["num_labels"] > 1 else (lambda x: x)
+        wanted = [pick(model.predict([(query, x) for x in documents], activation_fn=torch.nn.Identity(), batch_size=1, show_progress_bar=False)) for query in QUERIES]
+        file = converted(a, folder, os.path.basename(folder))
+        for query, want in zip(QUERIES, wanted):
+            compare_scores(name, "library", scores_by_library(a, file, query, documents), want)
+            compare_scores(name, "folder", scores_by_library(a, folder, query, documents), want)
+            if query:
+                compare_scores(name, "program", scores_by_program(a, file, query, documents), want)
+        for got, want in zip(scores_by_server(a, file, [q for q in QUERIES if q], documents), wanted):
+            compare_scores(name, "server", got, want)
 
 
 def main():
@@ -287,7 +417,7 @@ def main():
     os.makedirs(a.work, exist_ok=True)
     torch.set_num_threads(a.threads)
     parts = {"minilm": lambda: published(a, "all-MiniLM-L6-v2", "all-MiniLM-L6-v2"), "mpnet": lambda: published(a, "all-mpnet-base-v2", "all-mpnet-base-v2"),
-             "nomic": lambda: nomic(a), "made": lambda: made(a), "static": lambda: static(a)}
+             "nomic": lambda: nomic(a), "made": lambda: made(a), "rerank": lambda: rerank(a), "static": lambda: static(a)}
     print(f"sentence-transformers {sentence_transformers.__version__}, transformers {transformers.__version__}, torch {torch.__version__}")
     for name in a.part or parts:
         parts[name]()

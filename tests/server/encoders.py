@@ -119,10 +119,28 @@ def embed(folder):
                                                                                   ("sentence_transformers.prompt.mine", "string", "a dog "),
                                                                                   ("sentence_transformers.default_prompt", "string", "mine")])
     with Server([BINARY, "-m", shorter, "-t", "1"]) as s:  # where sentence-transformers cuts, with the prompt that it uses unless another is named
-        refused(s, "/v1/embeddings", {"input": long}, 400, "64 tokens", "20 tokens")
+        refused(s, "/v1/embeddings", {"input": long}, 400, "64 tokens", "20 tokens", "max_seq_length of the model's settings")
         mine = vectors(s, long, truncate=True)
     with Server([BINARY, "-m", shorter, "-t", "1", "-c", "48"]) as s:  # a context that is asked for counts
         check(vectors(s, "fox " * 16) == mine and "62 tokens" not in str(vectors(s, "fox " * 40)), "max_seq_length")
+    cut = encoder_file.encoder(os.path.join(folder, "cut.gguf"), keys=[("sentence_transformers.truncate_dim", "u32", 5)])
+    with Server([BINARY, "-m", cut, "-t", "1"]) as s:
+        few = [unit(v[:5]) for v in got[:3]]
+        check(all(map(near, vectors(s, texts[:3]), few)) and all(map(near, post(s, "/embed", {"inputs": texts[:3]}), few)), "truncate_dim")
+        check(all(near(x["embedding"][0], v) for x, v in zip(post(s, "/embedding", {"content": texts[:3]}), few)), "truncate_dim of /embedding")
+        check(near(post(s, "/api/embed", {"input": texts[0]})["embeddings"][0], few[0]) and
+              near(post(s, "/api/embed", {"input": texts[0], "dimensions": 0})["embeddings"][0], got[0]), "truncate_dim of /api/embed; 0: all numbers")
+        check(near(vectors(s, texts[0], dimensions=32)[0], got[0]) and near(vectors(s, texts[0], dimensions=7)[0], unit(got[0][:7])), "dimensions beside it")
+        refused(s, "/v1/embeddings", {"input": "a", "dimensions": 33}, 400, "1 to 32")
+    table = encoder_file.table(os.path.join(folder, "table.gguf"))
+    with Server([BINARY, "-m", table, "-t", "1"]) as s:  # a text without tokens
+        none = [0] * 32
+        check(vectors(s, "") == [none] and vectors(s, ["", "a fox", "%%", "", ""])[::2] == [none] * 3, "empty texts")
+        check(vectors(s, [""] * 300 + ["a fox"])[300] == vectors(s, "a fox")[0] != none, "many empty texts")
+        check(post(s, "/api/embed", {"input": ["", "a"]})["embeddings"][0] == none == post(s, "/embed", {"inputs": ""})[0], "empty texts of other APIs")
+        check(post(s, "/embedding", {"content": ["", "a fox"]})[0]["embedding"] == [none], "empty texts of /embedding")
+    with Server([BINARY, "-m", table, "-t", "1", "--pooling", "none"]) as s:
+        refused(s, "/embedding", {"content": ["a fox", ""]}, 400, "content[1]")
     own = [f"--pooling={p}" for p in ("cls", "last", "none")]
     with Server([BINARY, "-m", model, "-t", "1", own[2]]) as s:
         rows = post(s, "/embedding", {"input": texts[:9]})

@@ -79,6 +79,8 @@ static ggl_status encode(const batch *b, const source_text *t, const prompt *bef
 /* Checks how many tokens a text has. */
 static ggl_status check_length(const batch *b, size_t n, const char *name, ggl_error *err) {
     const size_t most = (size_t)llm_context_facts(b->ctx)->n_ctx;
+    if (n == 0 && llm_embeds_empty(b->ctx))
+        return GGL_OK;
     if (n == 0)
         return ggl_fail(err, GGL_USAGE,
                         "%s has no tokens: it is empty, or the vocabulary lacks all of its "
@@ -87,9 +89,11 @@ static ggl_status check_length(const batch *b, size_t n, const char *name, ggl_e
     if (n <= most || (b->o->truncate && !b->o->rerank)) /* the library cuts it */
         return GGL_OK;
     return ggl_fail(err, GGL_LIMIT,
-                    "%s has %zu tokens%s, but the longest text has %zu (the context, -c N): "
-                    "--truncate cuts it",
-                    name, n, b->o->rerank ? " with the query" : "", most);
+                    "%s has %zu tokens%s, but the longest text has %zu (%s): --truncate cuts it",
+                    name, n, b->o->rerank ? " with the query" : "", most,
+                    llm_limit_is_file(b->ctx)
+                        ? "the max_seq_length of the model's settings; -c N sets another limit"
+                        : "the context, -c N");
 }
 
 static ggl_status append(batch *b, size_t at, const source_text *t, const llm_tokens *ids,

@@ -378,14 +378,27 @@ static void on_refused(job *j, ggl_status st, const ggl_error *err) {
     }
 }
 
+/* Ends the choice of a text without tokens, which has a vector without the engine. False: the seat has no such choice. */
+static bool end_if_empty(seat *s) {
+    job *j = s->job;
+    if (s->choice < 0 || j->is_over || !ask_has_rows(j->ask) || seat_prompt(s)->ids.n > 0)
+        return false;
+    j->n_ended++;
+    end_choice(s, LLM_END_MAX);
+    seat_clear(s);
+    return true;
+}
+
 /* Adds choices to the engine, as many as there are seats and room in its queue. */
 static void job_go_on(job *j) {
     ggl_status st = GGL_OK;
     ggl_error err = {0};
     for (int i = 0; i < j->n_seats && st == GGL_OK && !j->is_over; i++) {
         seat *s = &j->seat[i];
-        if (s->choice < 0 && j->n_seated * job_n_texts(j) < j->x.n_choices)
-            st = seat_prepare(s, j->n_seated++ * job_n_texts(j), &err);
+        do {
+            if (s->choice < 0 && !j->is_over && j->n_seated * job_n_texts(j) < j->x.n_choices)
+                st = seat_prepare(s, j->n_seated++ * job_n_texts(j), &err);
+        } while (st == GGL_OK && end_if_empty(s));
         if (st == GGL_OK && s->choice >= 0 && !s->is_added)
             st = add_choice(s, &err);
     }

@@ -304,6 +304,8 @@ static ggl_status cut_prompt(const job *j, job_prompt *p, ggl_error *err) {
 
 static ggl_status check_length(job *j, const job_prompt *p, ggl_error *err) {
     const int64_t n_ctx = j->x.facts->n_ctx;
+    if (p->ids.n == 0 && j->ask->kind == ASK_EMBED && j->x.facts->embeds_empty)
+        return GGL_OK;
     if (p->ids.n == 0)
         return ggl_fail(err, GGL_USAGE, "%s",
                         p->text.n > 0 ? "the prompt becomes no token: the model's vocabulary lacks "
@@ -315,8 +317,12 @@ static ggl_status check_length(job *j, const job_prompt *p, ggl_error *err) {
     /* Programs look for the words of other servers. */
     return ggl_fail(err, GGL_LIMIT,
                     "the prompt of %zu tokens is too large: it exceeds the available context size, "
-                    "the maximum context length is %" PRId64 " tokens; %s",
+                    "the maximum context length is %" PRId64 " tokens%s; %s",
                     p->ids.n, n_ctx,
+                    j->x.facts->limit_is_file
+                        ? " (the max_seq_length of the model's settings; the server's -c N sets "
+                          "another limit)"
+                        : "",
                     ask_has_rows(j->ask)   ? "\"truncate\": true cuts it"
                     : j->x.facts->sees_all ? "cut it into parts"
                                            : "send less, or start the server with a larger -c");

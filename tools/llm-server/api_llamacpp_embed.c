@@ -19,6 +19,7 @@ static ggl_status read_length(ask *a, const json_value *v, const server_facts *f
 static ggl_status read_content(ask *a, const json_value *v, const server_facts *facts,
                                ggl_error *err) {
     openai_own_of(a)->lists = true;
+    a->talk_name = "content"; /* for messages */
     return prompt_read_all(a, v, "content", facts, err);
 }
 

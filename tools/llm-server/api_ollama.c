@@ -202,8 +202,10 @@ static const field chat_fields[] = {
 static ggl_status read_dimensions(ask *a, const json_value *v, const server_facts *facts,
                                   ggl_error *err) {
     char wanted[80];
-    if (v->kind == JSON_NUMBER && v->number == 0)
+    if (v->kind == JSON_NUMBER && v->number == 0) {
+        a->n_dims = facts->n_embd;
         return GGL_OK;
+    }
     snprintf(wanted, sizeof wanted, "an integer from 0 (all) to %lld", (long long)facts->n_embd);
     return openai_field_dimensions(a, v, facts, NULL) == GGL_OK
                ? GGL_OK

@@ -26,6 +26,7 @@ typedef struct server_facts {
     bool hears;          /* it writes down what is said in sounds, and nothing else */
     bool has_words;      /* it also shows when each word is said */
     int64_t n_embd;      /* length of an embedding; 0: the server gives none */
+    int64_t n_dims;  /* how many of these numbers are given, unless others are asked for; 0: all */
     int64_t n_score; /* numbers of a score, of which the first counts; 0: the server gives none */
     bool
         sees_all; /* the model sees texts whole, so that what is cut off of a text's end changes all of it */
@@ -35,6 +36,8 @@ typedef struct server_facts {
     llm_pooling pooling;
     bool
         all_vectors; /* of embeddings: each token's, as it is; pooling is LLM_POOL_MEAN, which runs all tokens */
+    bool limit_is_file;          /* n_ctx is the max_seq_length of the model's settings */
+    bool embeds_empty;           /* a text without tokens has a vector, too */
     bool has_chat;               /* it has a chat template */
     bool shows_tools;            /* the template shows the model what tools there are */
     bool shares_prompts;         /* beginnings are shared by files (--prompt-cache-dir) */
@@ -139,7 +142,10 @@ static inline int64_t answer_width(const answer *x) {
 }
 /* Returns how many of them are given. */
 static inline int64_t answer_dims(const answer *x) {
-    return x->ask->n_dims > 0 ? x->ask->n_dims : answer_width(x);
+    const bool of_texts = x->ask->kind == ASK_EMBED && !x->facts->all_vectors;
+    return x->ask->n_dims > 0                 ? x->ask->n_dims
+           : of_texts && x->facts->n_dims > 0 ? x->facts->n_dims
+                                              : answer_width(x);
 }
 
 typedef struct api_error {

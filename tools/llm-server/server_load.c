@@ -441,12 +441,17 @@ static void read_fim(server *s) {
     }
 }
 
+/* The numbers of the vector of a text, before it is cut to those that the file keeps. */
+static int64_t whole_embd(const server *s) {
+    const llm_head *head = llm_opened_head(s->ctx);
+    return head ? llm_head_n_out(head) : llm_context_facts(s->ctx)->n_embd;
+}
+
 /* The numbers of a vector: of a token, if each has one, else of a text. */
 static int64_t n_embd(const server *s) {
     const bool of_tokens =
         s->o->pooling == LLM_POOL_NONE || llm_opened_pooling(s->ctx) == LLM_POOL_NONE;
-    return of_tokens ? llm_session_n_embd(llm_opened_session(s->ctx))
-                     : llm_context_facts(s->ctx)->n_embd;
+    return of_tokens ? llm_session_n_embd(llm_opened_session(s->ctx)) : whole_embd(s);
 }
 
 static int set_facts(server *s) {
@@ -478,6 +483,7 @@ static int set_facts(server *s) {
         .most_images = llm_model_max_images(llm_opened_model(s->ctx)),
         .listens = llm_context_facts(s->ctx)->hears,
         .n_embd = n_embd(s),
+        .n_dims = llm_opened_head(s->ctx) ? llm_context_facts(s->ctx)->n_embd : 0,
         .n_score = llm_session_n_score(llm_opened_session(s->ctx)),
         .sees_all = llm_session_sees_all(llm_opened_session(s->ctx)),
         .diffuses = !only_reads(s) && sees_all(s),
@@ -485,6 +491,8 @@ static int set_facts(server *s) {
         .reads_text = llm_session_reads_text(llm_opened_session(s->ctx)),
         .pooling = pooling == LLM_POOL_NONE ? LLM_POOL_MEAN : pooling,
         .all_vectors = o->pooling == LLM_POOL_NONE || pooling == LLM_POOL_NONE,
+        .limit_is_file = llm_limit_is_file(s->ctx),
+        .embeds_empty = o->pooling != LLM_POOL_NONE && llm_embeds_empty(s->ctx),
         .has_chat = llm_opened_chat(s->ctx) != NULL,
         .shows_tools = llm_opened_chat(s->ctx) && llm_chat_shows_tools(llm_opened_chat(s->ctx)),
         .shares_prompts = s->prompts != NULL,

@@ -31,9 +31,9 @@ def numpy_for(what: str) -> ModuleType:
 def _given(name: str, texts: Iterable[str]) -> Tuple[Any, Any, int]:
     """Texts for the library, their bytes, and how many they are."""
     data = []
-    for one in texts:
+    for k, one in enumerate(texts):
         if not isinstance(one, str):
-            raise TypeError(f"{name} is {type(one).__name__}, not a str")
+            raise TypeError(f"{name}[{k}] is {type(one).__name__}, not a str")
         data.append(one.encode("utf-8"))
     return (c.c_char_p * len(data))(*data), (c.c_size_t * len(data))(*map(len, data)), len(data)
 
@@ -76,7 +76,7 @@ class Embeds(Handle):
             if task is None or error.status != Status.NOT_FOUND:
                 raise
             before = b""  # llm_embed_texts says which tasks there are
-        data, sizes, n = _given("text", [text] if isinstance(text, (str, bytes)) else elements("text", text, "a str or a list of str"))
+        data, sizes, n = _given("texts", [text] if isinstance(text, (str, bytes)) else elements("text", text, "a str or a list of str"))
         rows: List[Any] = []
         raised: List[BaseException] = []
 
@@ -118,7 +118,7 @@ class Embeds(Handle):
         many; truncate: cut the end of documents that do not fit into n_ctx tokens with the query, else they are an error. Scores are as the model computes them, so that only their order says something. Documents with the same score stay in their order."""
         most = None if top_n is None else whole("top_n", top_n, 1, 32)
         cuts = flag("truncate", truncate)
-        data, sizes, n = _given("a document", elements("documents", documents, "a list of str"))
+        data, sizes, n = _given("documents", elements("documents", documents, "a list of str"))
         asked = text_bytes("query", query)
         score = (c.c_float * max(n, 1))()
         with self._own_turn():

@@ -43,8 +43,9 @@ class Opening(TypedDict, total=False):
                               cache-dir, share beginnings of prompts; default: none
     prompt_folder_size        bytes that the folder may hold; default: 4 GiB
     embeddings                True makes embed and rerank available; rerankers and encoders need no such thing
-    pooling                   how embed makes one vector: "mean", "last" (token) or "cls" (the first token); "none": a vector for each token;
-                              "rank": scores; default: what the file says, or the mean
+    pooling                   how embed makes one vector: "mean", "last" (token), "cls" (the first token), "max", "mean_sqrt_len_tokens" or
+                              "weightedmean"; "none": a vector for each token, and embed returns an array for each text; "rank": scores; default:
+                              what the file says, or the mean
     mmproj                    the file of an eye or an ear, or the Hugging Face folder of a model that has an eye: the model sees pictures or
                               hears sounds; default: none
     image_min_tokens          the fewest tokens of a picture, of an eye that sees pictures near their own size (Qwen-VL, Pixtral); default: as

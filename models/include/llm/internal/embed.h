@@ -22,8 +22,10 @@ typedef struct llm_embed_text {
 } llm_embed_text;
 
 typedef struct llm_embedding_params {
-    const llm_embed_text *text; /* [n_texts]: each at least one token */
+    const llm_embed_text *text; /* [n_texts]: each at least one token, or any number if `empty` */
     size_t n_texts;
+    const char *name,
+        *limit; /* for messages: of the list, "texts"; what says how long a text may be */
     size_t
         first; /* the number of text[0], for `each` and messages, where these are a part of more */
     /* LLM_POOL_RANK: the model's output "score". Of one row if the descriptor picks one, or if the model is causal: the
@@ -31,6 +33,7 @@ typedef struct llm_embedding_params {
     llm_pooling pooling;
     const llm_head *head; /* of this pooling; NULL: the pooling alone */
     int64_t n_dims;       /* the numbers of a vector that are kept; 0: all */
+    bool empty;           /* a text may have no tokens: what `head` makes of no rows */
     bool normalize;       /* vectors of length 1; not with LLM_POOL_NONE and LLM_POOL_RANK */
     /* Takes a text's rows of n numbers, all at once, valid during the call. Texts come in their order. False stops, with
      * GGL_CANCELLED. */
