@@ -382,13 +382,14 @@ class Adapters(unittest.TestCase):
                     model.set_adapter_scale(1, 1)
                 with self.assertRaisesRegex(TypeError, "scale is str"):
                     model.set_adapter_scale(0, "1")
-            for given in ([file], [Path(file)], [(file, 1)]):
+            for given in ([file], [Path(file)], [(file, 1)], file, Path(file)):
                 with Model("builtin:stories", n_ctx=64, adapters=given) as model:
                     self.assertEqual(model.logprobs(STORY, " there was a fox"), changed)
-            with self.assertRaisesRegex(TypeError, r"write adapters=\[path\]"):
-                Model("builtin:stories", adapters=file)
-            with self.assertRaisesRegex(Error, "nothing.gguf"):
-                Model("builtin:stories", adapters=["nothing.gguf"])
+            for given in ("nothing.gguf", ["nothing.gguf"]):
+                with self.assertRaisesRegex(Error, "nothing.gguf"):
+                    Model("builtin:stories", adapters=given)
+            with self.assertRaisesRegex(TypeError, "adapters is float, not a path"):
+                Model("builtin:stories", adapters=(file, 0.5))
 
 
 class ControlVectors(unittest.TestCase):
@@ -425,6 +426,7 @@ class ControlVectors(unittest.TestCase):
             with self.assertRaisesRegex(Error, "there is no adapter 2; the context has 2"):
                 model.set_adapter_scale(2, 1)
         self.assertEqual(self.tell(control_vectors=[(self.file, 0.5), (self.file, 0.5)]), steered)
+        self.assertEqual(self.tell(control_vectors=self.file), steered)
 
     def test_mistakes(self):
         narrow = os.path.join(self.folder.name, "narrow.gguf")
@@ -439,8 +441,8 @@ class ControlVectors(unittest.TestCase):
         ):
             with self.subTest(words), self.assertRaisesRegex((Error, ValueError), words):
                 Model("builtin:stories", n_ctx=64, **how)
-        with self.assertRaisesRegex(TypeError, r"write control_vectors=\[path\]"):
-            Model("builtin:stories", control_vectors=self.file)
+        with self.assertRaisesRegex(TypeError, "control_vectors is float, not a path"):
+            Model("builtin:stories", control_vectors=(self.file, 0.5))
         with self.assertRaisesRegex(Error, "this is a control vector"):
             Model(self.file)
 

@@ -27,7 +27,7 @@ C_TYPE = {"BOOL": "bool", "INT": "int64_t", "FLOAT": "double", "TEXT": "const ch
 LETTER = {"BOOL": "?", "INT": "q", "FLOAT": "d", "TEXT": "s", "PATH": "s", "MAYBE": "s", "WORD": "s", "TEXTS": "texts", "LORAS": "loras", "COUNT": "z"}
 CALLS = {"progress": "call", "note": "says", "user": "p"}
 PYTHON_TYPE = {"BOOL": "bool", "INT": "Optional[int]", "FLOAT": "float", "TEXT": "Optional[str]", "PATH": "Optional[Path]", "MAYBE": "Optional[Path]",
-               "WORD": "Optional[str]", "TEXTS": "Sequence[str]", "LORAS": "Sequence[Union[Path, Tuple[Path, float]]]",
+               "WORD": "Optional[str]", "TEXTS": "Sequence[str]", "LORAS": "Union[Path, Sequence[Union[Path, Tuple[Path, float]]]]",
                "override": "Mapping[str, Union[bool, int, float, str]]", "progress": "Optional[Callable[[int, int], Optional[bool]]]",
                "note": "Optional[Callable[[str], object]]"}
 NUMBERS = {"INT64_MAX": 2**63 - 1, "INT32_MAX": 2**31 - 1, "INT64_C(1) << 30": 2**30}

@@ -26,7 +26,7 @@ def export_adapter(adapter: Path, folder: Path, out: Path, *, type: Optional[str
     _abi.library().llm_export_adapter(*paths, c.byref(p))
 
 
-def merge_adapters(adapters: Sequence[Union[Path, Tuple[Path, float]]], folder: Path, out: Path, *, n_threads: int = 0) -> Kept:
+def merge_adapters(adapters: Union[Path, Sequence[Union[Path, Tuple[Path, float]]]], folder: Path, out: Path, *, n_threads: int = 0) -> Kept:
     """Writes a copy of the Hugging Face folder `folder` into the folder `out`, which must be empty or not there, with adapters, files or pairs of a file and a
     scale, added to the weights. These keep their types. Returns how much of the change the types keep."""
     kept = _abi.Kept()

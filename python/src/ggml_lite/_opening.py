@@ -95,8 +95,9 @@ def file_bytes(name: str, path: Path) -> bytes:
     return file
 
 
-def loras(files: Sequence[Union[Path, Tuple[Path, float]]], argument: str = "adapters") -> Tuple[Any, int]:
-    given = elements(argument, files, f"a list of files: write {argument}=[path]", os.PathLike)
+def loras(files: Union[Path, Sequence[Union[Path, Tuple[Path, float]]]], argument: str = "adapters") -> Tuple[Any, int]:
+    one = isinstance(files, (str, os.PathLike))
+    given = [files] if one else elements(argument, files, "a file, or a list of files or of pairs of a file and a scale")
     pairs = [(f[0], f[1]) if isinstance(f, tuple) else (f, 1.0) for f in given]
     loras = [_abi.Lora(file_bytes(argument, path), number(f"a scale of {argument}", scale)) for path, scale in pairs]
     return (_abi.Lora * len(loras))(*loras), len(loras)
