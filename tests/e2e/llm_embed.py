@@ -439,7 +439,8 @@ def test_mistakes():
                         ([*one, "--format", "table", "--pooling", "none"], "needs one vector for each text"),
                         (["-m", "r.gguf", "-p", "a", "--query", "x"], "--query is for vectors, but the model's pooling is rank"),
                         (["-m", "r.gguf", "-p", "a", "--dimensions", "4"], "--dimensions is for vectors"),
-                        ([*one, "--document", "--prompt-name", "x"], "cannot be used together"), ([*one, "-o", "e.gguf"], "e.gguf")):
+                        ([*one, "--document", "--prompt-name", "x"], "cannot be used together"), ([*one, "-o", "e.gguf"], "e.gguf"),
+                        ([*one, "-o", "v.npz"], "-o v.npz: files ending in .npz are of a format that is not written; .npy makes a NumPy array, and .jsonl")):
         run(*args, code=2, has=words)
     for args, words in ((["-m", "gone.gguf", "-p", "a"], "gone.gguf"), (["-m", "e.gguf", "-f", "gone.txt"], "gone.txt"),
                         ([*one, "--rerank", "x"], "score"), ([*one, "--pooling", "rank"], "score"), ([*one, "--dimensions", "4000"], "4000 dimensions"),

@@ -1,4 +1,5 @@
 #include "options.h"
+#include "ggl/internal/text.h"
 
 #include <string.h>
 
@@ -70,9 +71,26 @@ static int check_rerank(const options *o) {
     return -1;
 }
 
+/* Returns the ending of a file in a format for numbers that is not written here; NULL: the name has none of these. */
+static const char *other_ending(const char *name) {
+    static const char *const known[] = {".npz",    ".pt",      ".pth", ".safetensors", ".parquet",
+                                        ".arrow",  ".feather", ".h5",  ".hdf5",        ".pkl",
+                                        ".pickle", ".csv",     ".tsv", ".gguf"};
+    for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
+        if (ggl_ends_with(name, known[i]))
+            return known[i];
+    return NULL;
+}
+
 static int check_output(options *o) {
-    const size_t n = o->out ? strlen(o->out) : 0;
-    if (!o->format_given && n > 4 && strcmp(o->out + n - 4, ".npy") == 0)
+    const char *other = o->format_given ? NULL : other_ending(o->out);
+    if (other)
+        return tool_error(TOOL, 2,
+                          "-o %s: files ending in %s are of a format that is not written; .npy "
+                          "makes a NumPy array, and .jsonl, or any other name, lines of JSON "
+                          "(--format jsonl writes them under this name, too)",
+                          o->out, other);
+    if (!o->format_given && o->out && ggl_ends_with(o->out, ".npy"))
         o->format = FORMAT_NPY;
     if (o->format == FORMAT_NPY && !o->out)
         return tool_error(TOOL, 2, "--format npy needs a file: -o FILE.npy");
