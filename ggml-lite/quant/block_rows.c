@@ -35,40 +35,40 @@ void ggl_fit_blocks(fit_block_fn *fit, const fit_form *f, const float *src,
     }
 }
 
-/* Stores block l of four, which begins at element `first`. */
-static void finish_four(quant_feedback *f, const fit_form *form, const float *src, int64_t first,
-                        fit_four *four, int l,
-                        void (*put)(const fit_four *four, int l, void *dst, int64_t block),
-                        void *dst) {
-    const float d = ggl_fit_f16(four->d[l], 0), m = ggl_fit_f16(four->m[l], 0);
+/* Stores block l of rows, which begins at element `first`. */
+static void finish_row(quant_feedback *f, const fit_form *form, const float *src, int64_t first,
+                       fit_rows *rows, int l,
+                       void (*put)(const fit_rows *rows, int l, void *dst, int64_t block),
+                       void *dst) {
+    const float d = ggl_fit_f16(rows->d[l], 0), m = ggl_fit_f16(rows->m[l], 0);
     ggl_feedback_at(f, first);
     if (isfinite(d) && isfinite(m))
-        ggl_feedback_codes(f, form, src, first, FIT_RUN, &d, &m, four->code + FIT_RUN * l);
-    put(four, l, dst, first / FIT_RUN);
+        ggl_feedback_codes(f, form, src, first, FIT_RUN, &d, &m, rows->code + FIT_RUN * l);
+    put(rows, l, dst, first / FIT_RUN);
 }
 
-void ggl_fit_rows(fit_four_fn *fit, const fit_form *f, const float *src, const ggl_importance *of,
-                  int64_t n, void (*put)(const fit_four *four, int l, void *dst, int64_t block),
+void ggl_fit_rows(fit_rows_fn *fit, const fit_form *f, const float *src, const ggl_importance *of,
+                  int64_t n, void (*put)(const fit_rows *rows, int l, void *dst, int64_t block),
                   void *dst) {
-    enum { FOUR = LANES * FIT_RUN };
-    fit_four four;
+    enum { WAVE = FIT_AT_ONCE * FIT_RUN };
+    fit_rows rows;
     quant_feedback feedback;
     int64_t i = 0;
     ggl_feedback_start(&feedback, of);
-    for (; i + FOUR <= n; i += FOUR) {
-        fit(f, src + i, of ? of->mean + i : NULL, &four);
-        for (int l = 0; l < LANES; l++)
-            finish_four(&feedback, f, src, i + FIT_RUN * l, &four, l, put, dst);
+    for (; i + WAVE <= n; i += WAVE) {
+        fit(f, src + i, of ? of->mean + i : NULL, &rows);
+        for (int l = 0; l < FIT_AT_ONCE; l++)
+            finish_row(&feedback, f, src, i + FIT_RUN * l, &rows, l, put, dst);
     }
     if (i == n)
         return;
-    float x[FOUR] = {0}, w[FOUR] = {0}; /* the rest, with blocks of zeros */
+    float x[WAVE] = {0}, w[WAVE] = {0}; /* the rest, with blocks of zeros */
     memcpy(x, src + i, (size_t)(n - i) * sizeof *x);
     for (int64_t k = 0; k < n - i; k++)
         w[k] = of ? of->mean[i + k] : 1.0f;
-    fit(f, x, w, &four);
+    fit(f, x, w, &rows);
     for (int l = 0; i + FIT_RUN * l < n; l++)
-        finish_four(&feedback, f, src, i + FIT_RUN * l, &four, l, put, dst);
+        finish_row(&feedback, f, src, i + FIT_RUN * l, &rows, l, put, dst);
 }
 
 void ggl_grid_rows(const grid_form *f, const float *src, const ggl_importance *of, void *dst,

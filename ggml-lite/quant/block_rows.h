@@ -6,10 +6,10 @@
 #include "fit_block.h"
 #include "grid.h"
 
-/* Encodes n elements by ggl_fit_four or ggl_fit_four_mins; `put` stores block l of the four. */
-typedef void fit_four_fn(const fit_form *, const float *, const float *, fit_four *);
-void ggl_fit_rows(fit_four_fn *fit, const fit_form *f, const float *src, const ggl_importance *of,
-                  int64_t n, void (*put)(const fit_four *four, int l, void *dst, int64_t block),
+/* Encodes n elements by ggl_fit_rows_scales or ggl_fit_rows_mins; `put` stores block l of FIT_AT_ONCE. */
+typedef void fit_rows_fn(const fit_form *, const float *, const float *, fit_rows *);
+void ggl_fit_rows(fit_rows_fn *fit, const fit_form *f, const float *src, const ggl_importance *of,
+                  int64_t n, void (*put)(const fit_rows *rows, int l, void *dst, int64_t block),
                   void *dst);
 /* Encodes n elements by ggl_fit_scales or ggl_fit_mins; `put` stores a block, of `size` bytes, which are zeros. A block with an
  * element that is not finite gets d NaN, and nothing else. */

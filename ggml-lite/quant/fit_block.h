@@ -11,6 +11,8 @@
 #include "quant.h"
 
 enum { FIT_BLOCK = 256, FIT_RUN = 32, FIT_RUNS = 16 };
+/* What rounding can take away from the difference of two sums of squared errors. */
+#define FIT_NOISE 1e-6f
 
 /* What the runs of a type can store. */
 typedef struct fit_form {
@@ -53,20 +55,48 @@ float ggl_fit_f16(float d, int exponent);
  * right angles to x: larger, but it is different in each product. */
 float ggl_fit_gain(double xx, double xy);
 
-/* Sets the codes, scales and minima of a block of 256 finite elements; all zeros if the elements
- * are. ggl_fit_mins is for types with minima, ggl_fit_scales for the others. */
-void ggl_fit_scales(const fit_form *f, const float *src, const float *importance, fit_block *out);
-void ggl_fit_mins(const fit_form *f, const float *src, const float *importance, fit_block *out);
+/* Numbers of the runs of a block, which become a factor times integers low .. high. */
+typedef struct fit_numbers {
+    const float *x, *steepness; /* [n]; how much an error costs */
+    const float *period;        /* NULL: none. With it added once or twice, a number is as good. */
+    int n, low, high;           /* n: a multiple of LANES */
+} fit_numbers;
+/* Factors from which the search begins, the likeliest first. */
+enum { FIT_STARTS = 6 };
+typedef struct fit_start {
+    float d, cost;
+} fit_start;
+/* Sets the factors at which the numbers are nearest to integers, and the largest is one of the outer half of these. */
+void ggl_fit_starts(const fit_numbers *of, fit_start start[FIT_STARTS]);
 
-/* Four blocks of 32 with an f16 scale each: element i of block l is d[l] * (code + low, or level)
- * + m[l]. ggl_fit_four_mins is for types with minima m, ggl_fit_four for the others. A block with
- * an element that is not finite gets d NaN. */
-typedef struct fit_four {
-    float d[LANES], m[LANES];
-    uint8_t code[LANES * FIT_RUN];
-} fit_four;
-void ggl_fit_four(const fit_form *f, const float *src, const float *importance, fit_four *out);
-void ggl_fit_four_mins(const fit_form *f, const float *src, const float *importance, fit_four *out);
+/* Reads block i of blocks of 32 elements, weights 1 and elements 0 if ggl_fit_read cannot. Returns 0, or NaN if an element is not finite. */
+float ggl_fit_read_run(fit_source *s, const float *src, const float *importance, int i);
+
+/* Blocks of 32 with an f16 scale each: element i of block l is d[l] * (code + low, or level)
+ * + m[l]. */
+enum { FIT_AT_ONCE = 8 };
+typedef struct fit_rows {
+    float d[FIT_AT_ONCE], m[FIT_AT_ONCE];
+    uint8_t code[FIT_AT_ONCE * FIT_RUN];
+} fit_rows;
+
+/* ggl_fit_scales and ggl_fit_mins set the codes, scales and minima of a block of 256 finite elements; all zeros if the elements
+ * are. ggl_fit_rows_scales and ggl_fit_rows_mins encode FIT_AT_ONCE blocks of 32. A block with
+ * an element that is not finite gets d NaN. *_mins is for types with minima, *_scales for the others. _four and _eight, which only
+ * processors with AVX2 run, have the same results. */
+#define FIT_SEARCHES(with)                                                                         \
+    void ggl_fit_scales##with(const fit_form *f, const float *src, const float *importance,        \
+                              fit_block *out);                                                     \
+    void ggl_fit_mins##with(const fit_form *f, const float *src, const float *importance,          \
+                            fit_block *out);                                                       \
+    void ggl_fit_rows_scales##with(const fit_form *f, const float *src, const float *importance,   \
+                                   fit_rows *out);                                                 \
+    void ggl_fit_rows_mins##with(const fit_form *f, const float *src, const float *importance,     \
+                                 fit_rows *out);
+FIT_SEARCHES()
+FIT_SEARCHES(_four)
+FIT_SEARCHES(_eight)
+#undef FIT_SEARCHES
 
 /* Returns the number that the code for t stands for. */
 static inline vf fit_value(const fit_form *f, vf t) {

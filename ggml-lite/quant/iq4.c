@@ -135,17 +135,17 @@ void ggl_iq4_xs_from_float(const float *src, void *dst, int64_t n) {
 
 /* --- with importance -------------------------------------------------------------------------- */
 
-static void put_nl(const fit_four *four, int l, void *dst, int64_t block) {
+static void put_nl(const fit_rows *rows, int l, void *dst, int64_t block) {
     struct block_iq4_nl *b = (struct block_iq4_nl *)dst + block;
-    quant_put_f16(b->d, four->d[l]);
-    quant_put_nibbles(b->b, four->code + RUN * l);
+    quant_put_f16(b->d, rows->d[l]);
+    quant_put_nibbles(b->b, rows->code + RUN * l);
 }
 
 void ggl_iq4_nl_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
                                     int64_t n) {
     static const fit_form form = {
         .n = RUN, .high = 15, .level = step, .first = -12, .step = 4, .n_steps = 14};
-    ggl_fit_rows(ggl_fit_four, &form, src, of, n, put_nl, dst);
+    ggl_fit_rows(ggl_fit_rows_scales, &form, src, of, n, put_nl, dst);
 }
 
 static void put_iq4_xs(const fit_block *fit, void *block) {
@@ -164,7 +164,7 @@ void ggl_iq4_xs_from_float_weighted(const float *src, const ggl_importance *of, 
                                   .level = step,
                                   .scale_low = -32,
                                   .scale_high = 31,
-                                  .n_starts = 4,
+                                  .n_starts = 6,
                                   .first = -12,
                                   .step = 4,
                                   .n_steps = 14};

@@ -100,6 +100,12 @@ static inline float vf_sum(vf x) {
 }
 #endif
 
+/* Adds the lanes to a sum, four at a time: the result does not depend on LANES. */
+static inline void lanes_add(double *sum, vf x) {
+    for (int l = 0; l < LANES; l += 4)
+        *sum += (double)((x[l] + x[l + 1]) + (x[l + 2] + x[l + 3]));
+}
+
 static inline void lanes_store(float *to, vf x) {
     memcpy(to, &x, sizeof x);
 }

@@ -66,7 +66,7 @@ void ggl_q2_k_from_float_weighted(const float *src, const ggl_importance *of, vo
                                   .high = TOP,
                                   .scale_high = 15,
                                   .min_high = 15,
-                                  .n_starts = 3,
+                                  .n_starts = 4,
                                   .first = -0.9f,
                                   .step = 0.2f,
                                   .n_steps = 14};

@@ -81,8 +81,8 @@ void ggl_q3_k_from_float_weighted(const float *src, const ggl_importance *of, vo
                                   .scale_low = -32,
                                   .scale_high = 31,
                                   .n_starts = 6,
-                                  .first = -0.9f,
+                                  .first = -2.9f,
                                   .step = 0.3f,
-                                  .n_steps = 12};
+                                  .n_steps = 19};
     ggl_fit_blocks(ggl_fit_scales, &form, src, of, n, sizeof(struct block_q3_k), put_q3_k, dst);
 }

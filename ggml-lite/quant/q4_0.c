@@ -45,15 +45,15 @@ void ggl_q4_0_from_float(const float *src, void *dst, int64_t n) {
     }
 }
 
-static void put_four(const fit_four *four, int l, void *dst, int64_t block) {
+static void put_row(const fit_rows *rows, int l, void *dst, int64_t block) {
     struct block_q4_0 *b = (struct block_q4_0 *)dst + block;
-    quant_put_f16(b->d, four->d[l]);
-    quant_put_nibbles(b->b, four->code + BLOCK * l);
+    quant_put_f16(b->d, rows->d[l]);
+    quant_put_nibbles(b->b, rows->code + BLOCK * l);
 }
 
 void ggl_q4_0_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
                                   int64_t n) {
     static const fit_form form = {
         .n = BLOCK, .low = -8, .high = 7, .first = -0.9f, .step = 0.25f, .n_steps = 14};
-    ggl_fit_rows(ggl_fit_four, &form, src, of, n, put_four, dst);
+    ggl_fit_rows(ggl_fit_rows_scales, &form, src, of, n, put_row, dst);
 }

@@ -30,16 +30,16 @@ void ggl_q4_1_from_float(const float *src, void *dst, int64_t n) {
     }
 }
 
-static void put_four(const fit_four *four, int l, void *dst, int64_t block) {
+static void put_row(const fit_rows *rows, int l, void *dst, int64_t block) {
     struct block_q4_1 *b = (struct block_q4_1 *)dst + block;
-    quant_put_f16(b->d, four->d[l]);
-    quant_put_f16(b->m, four->m[l]);
-    quant_put_nibbles(b->b, four->code + BLOCK * l);
+    quant_put_f16(b->d, rows->d[l]);
+    quant_put_f16(b->m, rows->m[l]);
+    quant_put_nibbles(b->b, rows->code + BLOCK * l);
 }
 
 void ggl_q4_1_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
                                   int64_t n) {
     static const fit_form form = {
-        .n = BLOCK, .high = TOP, .first = -0.9f, .step = 0.2f, .n_steps = 16};
-    ggl_fit_rows(ggl_fit_four_mins, &form, src, of, n, put_four, dst);
+        .n = BLOCK, .high = TOP, .first = -3.4f, .step = 0.25f, .n_steps = 22};
+    ggl_fit_rows(ggl_fit_rows_mins, &form, src, of, n, put_row, dst);
 }

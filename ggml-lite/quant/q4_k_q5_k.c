@@ -152,8 +152,8 @@ static void put_q5_k(const fit_block *fit, void *block) {
 /* The runs of both types, whose codes go up to `top`. */
 #define FORM(top)                                                                                  \
     {                                                                                              \
-        .n = RUN, .high = (top), .scale_high = 63, .min_high = 63, .n_starts = 1, .first = -0.9f,  \
-        .step = 0.2f, .n_steps = 14                                                                \
+        .n = RUN, .high = (top), .scale_high = 63, .min_high = 63, .n_starts = 5, .first = -3.9f,  \
+        .step = 0.35f, .n_steps = 18                                                               \
     }
 
 void ggl_q4_k_from_float_weighted(const float *src, const ggl_importance *of, void *dst,

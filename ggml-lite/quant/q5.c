@@ -72,29 +72,29 @@ void ggl_q5_1_from_float(const float *src, void *dst, int64_t n) {
 
 /* --- with importance -------------------------------------------------------------------------- */
 
-static void put_q5_0(const fit_four *four, int l, void *dst, int64_t block) {
+static void put_q5_0(const fit_rows *rows, int l, void *dst, int64_t block) {
     struct block_q5_0 *b = (struct block_q5_0 *)dst + block;
-    quant_put_f16(b->d, four->d[l]);
-    pack_codes(four->code + BLOCK * l, b->b, b->h);
+    quant_put_f16(b->d, rows->d[l]);
+    pack_codes(rows->code + BLOCK * l, b->b, b->h);
 }
 
 void ggl_q5_0_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
                                   int64_t n) {
     static const fit_form form = {
         .n = BLOCK, .low = -16, .high = 15, .first = -0.9f, .step = 0.2f, .n_steps = 14};
-    ggl_fit_rows(ggl_fit_four, &form, src, of, n, put_q5_0, dst);
+    ggl_fit_rows(ggl_fit_rows_scales, &form, src, of, n, put_q5_0, dst);
 }
 
-static void put_q5_1(const fit_four *four, int l, void *dst, int64_t block) {
+static void put_q5_1(const fit_rows *rows, int l, void *dst, int64_t block) {
     struct block_q5_1 *b = (struct block_q5_1 *)dst + block;
-    quant_put_f16(b->d, four->d[l]);
-    quant_put_f16(b->m, four->m[l]);
-    pack_codes(four->code + BLOCK * l, b->b, b->h);
+    quant_put_f16(b->d, rows->d[l]);
+    quant_put_f16(b->m, rows->m[l]);
+    pack_codes(rows->code + BLOCK * l, b->b, b->h);
 }
 
 void ggl_q5_1_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
                                   int64_t n) {
     static const fit_form form = {
-        .n = BLOCK, .high = TOP, .first = -0.9f, .step = 0.2f, .n_steps = 16};
-    ggl_fit_rows(ggl_fit_four_mins, &form, src, of, n, put_q5_1, dst);
+        .n = BLOCK, .high = TOP, .first = -3.9f, .step = 0.35f, .n_steps = 18};
+    ggl_fit_rows(ggl_fit_rows_mins, &form, src, of, n, put_q5_1, dst);
 }

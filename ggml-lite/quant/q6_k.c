@@ -71,9 +71,9 @@ void ggl_q6_k_from_float_weighted(const float *src, const ggl_importance *of, vo
                                   .high = TOP - 1,
                                   .scale_low = -128,
                                   .scale_high = 127,
-                                  .n_starts = 2,
-                                  .first = -0.9f,
-                                  .step = 0.2f,
-                                  .n_steps = 10};
+                                  .n_starts = 3,
+                                  .first = -4.9f,
+                                  .step = 0.4f,
+                                  .n_steps = 16};
     ggl_fit_blocks(ggl_fit_scales, &form, src, of, n, sizeof(struct block_q6_k), put_q6_k, dst);
 }

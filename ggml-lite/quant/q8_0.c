@@ -2,9 +2,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "block_rows.h"
 #include "quant.h"
 
-enum { BLOCK = 32 };
+enum { BLOCK = 32, TOP = 127 };
 
 void ggl_q8_0_unpack(const void *block, int k, ggl_codes *out) {
     const struct block_q8_0 *b = block;
@@ -28,4 +29,19 @@ void ggl_q8_0_from_float(const float *src, void *dst, int64_t n) {
         for (int j = 0; j < BLOCK; j++)
             b->q[j] = isnan(d) ? 0 : (int8_t)roundf(src[j] * id);
     }
+}
+
+static void put_row(const fit_rows *rows, int l, void *dst, int64_t block) {
+    struct block_q8_0 *b = (struct block_q8_0 *)dst + block;
+    quant_put_f16(b->d, rows->d[l]);
+    for (int j = 0; j < BLOCK; j++)
+        b->q[j] = (int8_t)(rows->code[BLOCK * l + j] - TOP);
+}
+
+/* Code -128 stays unused: programs that multiply signed bytes by magnitudes and signs cannot hold its negative. */
+void ggl_q8_0_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
+                                  int64_t n) {
+    static const fit_form form = {
+        .n = BLOCK, .low = -TOP, .high = TOP, .first = -4.0f, .step = 0.33f, .n_steps = 14};
+    ggl_fit_rows(ggl_fit_rows_scales, &form, src, of, n, put_row, dst);
 }

@@ -103,7 +103,7 @@ TEST(errors_cancel) {
         CHECK_MSG(memcmp(a, b, ggl_row_size(t->type, N)) == 0, "%s: rows depend on each other",
                   t->name);
     }
-    CHECK_INT(n, 18);
+    CHECK_INT(n, 19);
 }
 
 /* Numbers that a damaged importance matrix can hold, and elements that cannot be encoded: nothing may be undefined (sanitizers look on), and
