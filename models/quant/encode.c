@@ -134,18 +134,9 @@ static void find_bad(const ggl_type_info *type, const float *x, const float *y, 
     r->value = x[worst];
 }
 
-static bool is_searched(const ggl_type_info *type) {
-    static const ggl_type searched[] = {GGL_Q4_0, GGL_Q4_1, GGL_Q5_0,   GGL_Q5_1,
-                                        GGL_Q2_K, GGL_Q3_K, GGL_IQ4_NL, GGL_IQ4_XS};
-    for (size_t i = 0; i < sizeof searched / sizeof *searched; i++)
-        if (type->type == searched[i])
-            return true;
-    return false;
-}
-
 void llm_quant_from_float(const ggl_type_info *type, const float *x, const ggl_importance *of,
                           bool search, void *out, int64_t n) {
-    if (type->from_float_weighted && (of || !type->from_float || (search && is_searched(type))))
+    if (type->from_float_weighted && (of || search || !type->from_float))
         type->from_float_weighted(x, of, out, n);
     else
         type->from_float(x, out, n);

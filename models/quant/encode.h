@@ -27,9 +27,8 @@ typedef struct quant_piece { /* the result of converting some elements */
     float value; /* its value */
 } quant_piece;
 
-/* Encodes n elements, whole blocks, at `out`. of: NULL: all count the same. Then `search` is whether types of
- * which a model loses clearly less if their scales are searched for (docs/types.md) are encoded in that way, which takes three
- * to six times as long. */
+/* Encodes n elements, whole blocks, at `out`. of: NULL: all count the same. Then `search` is whether scales are searched for all the
+ * same: a model loses less (docs/types.md), and encoding takes four to eight times as long. */
 void llm_quant_from_float(const ggl_type_info *type, const float *x, const ggl_importance *of,
                           bool search, void *out, int64_t n);
 /* Converts elements first .. first + n - 1, whole blocks, from x to `type` at `out` by llm_quant_from_float, measures the

@@ -152,9 +152,9 @@ static int read_options(job *j, int argc, char **argv) {
              "an importance matrix: errors count by how large the inputs of a column are; self: "
              "run IN, which writes a text, and collect one over it"},
         {"--no-search", ARG_FLAG, &o->budget.no_search,
-         .help =
-             "without --imatrix: do not search for scales that lose less, with which q4_0, q4_1, "
-             "q5_0, q5_1, q2_k, q3_k, iq4_nl and iq4_xs take three to six times as long"},
+         .help = "without --imatrix: do not search for scales that lose less, which takes four to "
+                 "eight "
+                 "times as long as types' plain encoders"},
         {"--include-weights", ARG_LIST, &o->include, .value = "PATTERN",
          .help = "use only those entries of it whose name matches; repeatable"},
         {"--exclude-weights", ARG_LIST, &o->exclude, .value = "PATTERN",

@@ -52,7 +52,7 @@ stories() {
 finish() {
     from=$1 out=$2 context=$3
     shift 3
-    llm-quantize -q "$from" "$out" q8_0
+    llm-quantize -q --no-search "$from" "$out" q8_0
     llm-gguf check "$out"
     for file; do
         echo "$(basename "$file"): $(llm-perplexity -q -m "$out" -f "$file" -c "$context" --chunks "$(part 1000)")"

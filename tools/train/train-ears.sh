@@ -28,5 +28,5 @@ learn "$work/1.gguf" "$work/2.gguf" "$work/sounds/talk.jsonl" --sequences 20 --s
 learn "$work/2.gguf" "$work/3.gguf" "$work/more/talk.jsonl" --sequences 20 --steps "$(part "${TALKS:-2000}")" --warmup "$(part 20)" --hold 0.3 -lr 4e-3 "$@"
 [ -e "$work/most/talk.jsonl" ] || $py "$here/speech.py" --voices "$work/train.npz" --out "$work/most" --count "$(part "${SOUNDS:-30000}")" --seed 3
 learn "$work/3.gguf" "$work/4.gguf" "$work/most/talk.jsonl" --sequences 20 --steps "$(part "${TALKS:-4500}")" --warmup "$(part 20)" --hold 0.3 -lr 4e-3 "$@"
-llm-quantize -q "$work/4.gguf" "$work/words.gguf" q8_0
+llm-quantize -q --no-search "$work/4.gguf" "$work/words.gguf" q8_0
 $py "$here/check_ears.py" --data "$work" --transcribe "$bin/llm-transcribe" --model "$work/words.gguf" --count "$(part 600)"

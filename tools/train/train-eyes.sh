@@ -56,6 +56,6 @@ draw 2
 look 3 "$work/pictures2/talk.jsonl" --sequences 32 --steps "$(part "${TALKS:-3000}")" --warmup "$(part 20)" --hold 0.3 -lr 4e-3
 draw 3
 look 4 "$work/pictures3/talk.jsonl" --sequences 32 --steps "$(part "${TALKS:-2300}")" --warmup "$(part 20)" --hold 0.3 -lr 3e-3
-llm-quantize -q "$work/4.gguf" "$work/shapes.gguf" q8_0
-llm-quantize -q "$work/4-eye.gguf" "$work/shapes-eye.gguf" q8_0
+llm-quantize -q --no-search "$work/4.gguf" "$work/shapes.gguf" q8_0
+llm-quantize -q --no-search "$work/4-eye.gguf" "$work/shapes-eye.gguf" q8_0
 $py "$here/check_eyes.py" --cli llm-cli --model "$work/shapes.gguf" --eye "$work/shapes-eye.gguf" --count "$(part 200)" --least "${LEAST:-90}"
