@@ -105,8 +105,27 @@ static void factor(double *b, int n) {
         }
 }
 
+/* Returns what a mean square of an input as it is has in the unit of inputs that are made as long as each other. */
+static double unit_of(const imatrix_entry *e) {
+    double all = 0, sum2 = 0;
+    for (int64_t i = 0; i < e->n_col; i++) {
+        all += (double)sketch_at(e, i)[e->n_sketch];
+        sum2 += (double)e->sum2[i];
+    }
+    return sum2 > 0 && isfinite(all / sum2) ? all / sum2 : 0;
+}
+
+/* Returns how much more a column counts than the directions know. A few tokens, such as the first, can have inputs that are thousands of
+ * times as large as those of all others, in one or two columns: of inputs that are made as long as each other these columns are
+ * nothing, but what the model makes of such tokens rests on them. Others differ by less than twice. */
+static float beyond(double sum2, double unit, float all) {
+    const double more = sum2 * unit - 2 * (double)all;
+    return more > 0 && more <= 1e18 ? (float)more : 0;
+}
+
 void llm_imatrix_directions(const imatrix_entry *e, float *dir, float *own, float *power) {
     double b[GGL_MAX_DIRECTIONS * GGL_MAX_DIRECTIONS];
+    const double unit = unit_of(e);
     const int n = e->n_sketch;
     const double share = sqrt(share_of(e->count[0]));
     middle_of(e, b);
@@ -124,7 +143,8 @@ void llm_imatrix_directions(const imatrix_entry *e, float *dir, float *own, floa
             shared += dir[i * n + d] * dir[i * n + d];
         }
         const float all = sketch_at(e, i)[n];
-        own[i] = all > shared ? all - shared : 0;
-        power[i] = all > 0 ? all > shared ? all : shared : 0;
+        const float more = all > 0 ? beyond((double)e->sum2[i], unit, all) : 0;
+        own[i] = (all > shared ? all - shared : 0) + more;
+        power[i] = (all > 0 ? all > shared ? all : shared : 0) + more;
     }
 }

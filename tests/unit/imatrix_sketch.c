@@ -129,6 +129,36 @@ TEST(directions) {
     llm_imatrix_free(r);
 }
 
+/* A single token with inputs that are a thousand times as large, in one column, is next to nothing among inputs of the same length, and nearly
+ * all of the importance. The column costs that much by itself, and no other column changes. */
+TEST(large_tokens) {
+    static float x[N_ROW * N_COL], dir[2][N_COL * N_SKETCH], own[2][N_COL], power[2][N_COL];
+    static double c[N_COL * N_COL];
+    double all = 0, sum2 = 0;
+    make_rows(x, c);
+    for (int i = 0; i < N_COL; i++)
+        x[i] *= 1000.0f;
+    x[7] = 50000.0f;
+    imatrix *m = make(x, 0, N_ROW, N_SKETCH);
+    REQUIRE(m);
+    const imatrix_entry *e = llm_imatrix_find(m, "w");
+    llm_imatrix_directions(e, dir[0], own[0], power[0]);
+    for (int i = 0; i < N_COL; i++) {
+        all += (double)e->sketch[i * (N_SKETCH + 1) + N_SKETCH];
+        sum2 += (double)e->sum2[i];
+    }
+    const double more = (double)power[0][7] - (double)e->sketch[7 * (N_SKETCH + 1) + N_SKETCH];
+    CHECK_MSG(more > 0.5 * all && more <= (double)e->sum2[7] * all / sum2, "%g of %g", more, all);
+    for (int i = 0; i < N_COL; i++) /* the sums of inputs that are alike */
+        e->sum2[i] = e->sketch[i * (N_SKETCH + 1) + N_SKETCH];
+    llm_imatrix_directions(e, dir[1], own[1], power[1]);
+    CHECK(memcmp(dir[0], dir[1], sizeof dir[0]) == 0);
+    CHECK(fabs((double)own[0][7] - (double)own[1][7] - more) < 1e-5 * more);
+    for (int i = 0; i < N_COL; i++)
+        CHECK(i == 7 || (own[0][i] == own[1][i] && power[0][i] == power[1][i]));
+    llm_imatrix_free(m);
+}
+
 /* Rows that were added at once, and one by one, have the same sums. */
 TEST(no_bit_depends_on_batches) {
     static float x[N_ROW * N_COL], sign[N_COL * N_SKETCH];
