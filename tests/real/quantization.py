@@ -91,7 +91,7 @@ class Bench:
             key = f"{stem} {t}{' importance' if with_importance else ''}"
             for who, command in (("ours", [self.tool("llm-quantize"), "-q", "-t", str(a.threads), *(["--imatrix", ours] if with_importance else []), f16]),
                                  ("llama.cpp", [self.rival("llama-quantize"), *(["--imatrix", theirs] if with_importance else []), f16])):
-                if self.row(f"{key} {who}"):
+                if a.who not in ("both", who) or self.row(f"{key} {who}"):
                     continue
                 out = self.path("quantized.gguf")
                 call(*command, out, t, *([str(a.threads)] if who == "llama.cpp" else []))
@@ -141,6 +141,7 @@ def main():
     p.add_argument("--most", type=float, default=0.97, help="the largest ratio of both divergences")
     p.add_argument("--plain", action="store_true", help="without importance only")
     p.add_argument("--model", help="only the model whose file's name begins so")
+    p.add_argument("--who", choices=("both", "ours", "llama.cpp"), default="both", help="whose files are made")
     p.add_argument("--types", type=lambda s: s.upper().split(","), default=[], help="only these")
     p.add_argument("--table", action="store_true")
     a = p.parse_args()
