@@ -13,7 +13,7 @@
 
 static ggl_status check_files(const char *member, const llm_lora *file, size_t n, ggl_error *err) {
     if (n > 0 && !file)
-        return ggl_fail(err, GGL_USAGE, "%s is NULL; its number is %zu", member, n);
+        return ggl_fail(err, GGL_USAGE, "%s is NULL; n_%ss is %zu", member, member, n);
     for (size_t i = 0; i < n; i++) {
         if (!file[i].path)
             return ggl_fail(err, GGL_USAGE, "%s[%zu].path is NULL", member, i);
