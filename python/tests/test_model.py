@@ -311,8 +311,9 @@ class Opening(unittest.TestCase):
                 merge_adapters([adapter], base, os.path.join(folder, "merged"))
             with self.assertRaisesRegex(Error, "'q4_0' is none of f32, f16, bf16"):
                 export_adapter(adapter, base, os.path.join(folder, "x"), type="q4_0")
-            with self.assertRaises(TypeError):
-                merge_adapters(adapter, base, os.path.join(folder, "x"))
+            self.assertEqual(merge_adapters(adapter, base, os.path.join(folder, "alone")), merge_adapters([adapter], base, os.path.join(folder, "listed")))
+            with self.assertRaisesRegex(TypeError, "int"):
+                merge_adapters([5], base, os.path.join(folder, "x"))
             with self.assertRaisesRegex(Error, "an adapter, folder and out are needed"):
                 merge_adapters([], base, os.path.join(folder, "x"))
 
@@ -920,7 +921,7 @@ class Numbers(unittest.TestCase):
         several = self.model.embed(["The fox sleeps.", "Cake for everybody"])
         np.testing.assert_array_equal(several, [fox, other])
         self.assertEqual(self.model.embed([]).shape, (0, self.model.n_embd))
-        with self.assertRaisesRegex(TypeError, "text is int"):
+        with self.assertRaisesRegex(TypeError, r"texts\[1\] is int"):
             self.model.embed(["a", 5])
         self.assertLess(float(np.dot(fox, other)), 0.9999)
         with Model("builtin:stories", embeddings=True, pooling="last") as model:
