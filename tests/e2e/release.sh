@@ -76,6 +76,15 @@ class Model:
 
     def generate(self, prompt, max_tokens, seed):
         return "" if self.library.later(2) else "2"
+
+class Training:
+    loss = 1
+
+    def __init__(self, name, texts, n_steps, n_ctx):
+        pass
+
+    def step(self):
+        return self
 END
 echo build >"$clone/.gitignore"
 touch "$clone"/{LICENSE,NOTICE,CHANGELOG.md,data/llm-cli.1,data/llm-cli,data/_llm-cli,data/llm-cli.fish}
@@ -88,14 +97,16 @@ include(cmake/old_glibc.cmake)
 if(WIN32)
     add_link_options(-static)
 endif()
-add_library(llm SHARED main.c)
-target_link_libraries(llm PRIVATE m Threads::Threads ${CMAKE_DL_LIBS})
-if(NOT CMAKE_C_COMPILER MATCHES "musl|mingw")
-    ggl_old_glibc(llm)
-endif()
-set_target_properties(llm PROPERTIES VERSION 1.2.3)
+foreach(library llm llm-train)
+    add_library(${library} SHARED main.c)
+    target_link_libraries(${library} PRIVATE m Threads::Threads ${CMAKE_DL_LIBS})
+    if(NOT CMAKE_C_COMPILER MATCHES "musl|mingw")
+        ggl_old_glibc(${library})
+    endif()
+    set_target_properties(${library} PROPERTIES VERSION 1.2.3)
+endforeach()
 add_library(llm-archive STATIC main.c)
-install(TARGETS llm llm-archive DESTINATION lib)
+install(TARGETS llm llm-train llm-archive DESTINATION lib)
 foreach(tool llm-cli llm-server)
     add_executable(${tool} main.c)
     target_link_libraries(${tool} PRIVATE m Threads::Threads)
