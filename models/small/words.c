@@ -275,8 +275,8 @@ static size_t put_program(FILE *f, int k, const pretok_program *p) {
     }
     fprintf(f,
             "};\nstatic const pretok_program program%d = {(instruction *)code%d, (set *)sets%d, "
-            "%d, %d, %d, %d};\n",
-            k, k, k, p->n_code, p->n_set, p->n_reach, p->n_run);
+            "%d, %d, %d, %d, %d};\n",
+            k, k, k, p->n_code, p->n_set, p->n_reach, p->n_run, p->n_split);
     return size;
 }
 
