@@ -157,7 +157,7 @@ TEST(texts_that_end_early) {
         v = (vectors){.thread = pthread_self()};
         const llm_embed_params p = {.size = sizeof p, .each = keep_vector, .user = &v};
         CHECK_INT(llm_embed_texts(o.c, text, n, N_TEXTS, &p, &err), GGL_LIMIT);
-        CHECK_HAS(err.msg, "text 61 has ");
+        CHECK_HAS(err.msg, "texts[60] has ");
         CHECK_INT(v.n, 0);
         v = (vectors){0};
         CHECK_OK(embed(o.c, &v, &alone), &alone);
