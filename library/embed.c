@@ -358,15 +358,6 @@ static ggl_status append(llm_tokens *all, const int32_t *id, size_t n, ggl_error
     return GGL_OK;
 }
 
-/* Appends the types of n tokens, of which n_left are left: the first ones, and the last one. */
-static ggl_status append_types(llm_tokens *all, const int32_t *type, size_t n, size_t n_left,
-                               ggl_error *err) {
-    const ggl_status st = append(all, type, n_left, err);
-    if (st == GGL_OK && n_left > 0)
-        all->id[all->n - 1] = type[n - 1];
-    return st;
-}
-
 ggl_status llm_embed_tokens(llm_context *c, const int32_t *const *id, const size_t *n,
                             size_t n_texts, const llm_embed_params *params, ggl_error *err) {
     token_lists l;
@@ -385,11 +376,11 @@ ggl_status llm_embed_tokens(llm_context *c, const int32_t *const *id, const size
             st = llm_need_array("llm_embed_params.type[..]", own.type[i], n[i], err);
         if (st == GGL_OK)
             st = append(&l.all, id[i], n[i], err);
-        if (st == GGL_OK && how.truncate)
-            st = llm_embed_cut(c, &l.all, begin, err);
-        l.end[i] = l.all.n;
         if (st == GGL_OK && own.type)
-            st = append_types(&l.type, own.type[i], n[i], l.end[i] - begin, err);
+            st = append(&l.type, own.type[i], n[i], err);
+        if (st == GGL_OK && how.truncate)
+            st = llm_embed_cut(c, &l.all, own.type ? &l.type : NULL, begin, err);
+        l.end[i] = l.all.n;
     }
     if (st == GGL_OK)
         st = embed_after(c, &how, &l, params, err);

@@ -41,7 +41,8 @@ static ggl_status find_end(const llm_context *c, int32_t *end, ggl_error *err) {
     return st;
 }
 
-ggl_status llm_embed_cut(const llm_context *c, llm_tokens *ids, size_t begin, ggl_error *err) {
+ggl_status llm_embed_cut(const llm_context *c, llm_tokens *ids, llm_tokens *types, size_t begin,
+                         ggl_error *err) {
     const size_t most = (size_t)llm_session_n_ctx(c->session);
     int32_t end = -1;
     if (ids->n - begin <= most)
@@ -49,9 +50,13 @@ ggl_status llm_embed_cut(const llm_context *c, llm_tokens *ids, size_t begin, gg
     const ggl_status st = c->tokenizer ? find_end(c, &end, err) : GGL_OK;
     if (st != GGL_OK)
         return st;
-    if (end >= 0 && ids->id[ids->n - 1] == end)
-        ids->id[begin + most - 1] = end;
-    ids->n = begin + most;
+    const bool keeps_end = end >= 0 && ids->id[ids->n - 1] == end;
+    llm_tokens *const both[] = {ids, types};
+    for (int k = 0; k < (types ? 2 : 1); k++) {
+        if (keeps_end)
+            both[k]->id[begin + most - 1] = both[k]->id[both[k]->n - 1];
+        both[k]->n = begin + most;
+    }
     return GGL_OK;
 }
 
@@ -77,7 +82,7 @@ ggl_status llm_embed_read(const llm_context *c, const llm_embed_how *how, ggl_st
     ggl_status st = need_tokenizer(c, err);
     if (st == GGL_OK)
         st = tokenize_both(c, how->prompt, text, flags_of(how), ids, err);
-    return st == GGL_OK && how->truncate ? llm_embed_cut(c, ids, begin, err) : st;
+    return st == GGL_OK && how->truncate ? llm_embed_cut(c, ids, NULL, begin, err) : st;
 }
 
 ggl_status llm_embed_count_before(const llm_context *c, const llm_embed_how *how, int64_t *n,

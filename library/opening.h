@@ -178,8 +178,9 @@ typedef struct llm_embed_how {
 ggl_status llm_embed_tokenize(const llm_context *c, ggl_str text, unsigned flags, llm_tokens *ids,
                               ggl_error *err);
 /* Cuts the tokens of a text, those from `begin` on, to the longest text that the context takes. The token that the tokenizer puts at the
- * end of texts stays there, as tokenizers of Hugging Face keep it. GGL_NOMEM. */
-ggl_status llm_embed_cut(const llm_context *c, llm_tokens *ids, size_t begin, ggl_error *err);
+ * end of texts stays there, as tokenizers of Hugging Face keep it. types: of all tokens in *ids, cut likewise; or NULL. GGL_NOMEM. */
+ggl_status llm_embed_cut(const llm_context *c, llm_tokens *ids, llm_tokens *types, size_t begin,
+                         ggl_error *err);
 /* Counts the tokens of the prompt that the pooling leaves out: 0, unless the model's file says that it does
  * (sentence_transformers.include_prompt). GGL_UNSUPPORTED: there is no tokenizer; GGL_NOMEM. */
 ggl_status llm_embed_count_before(const llm_context *c, const llm_embed_how *how, int64_t *n,

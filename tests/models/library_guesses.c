@@ -1,4 +1,4 @@
-/* Layers of a model that guess, beside what else a context can do: adapters, embeddings, plans. */
+/* Layers of a model that guess, beside what else a context can do: adapters, embeddings, plans; and embeddings of lists of tokens. */
 #include "library_test.h"
 #include "tiny_model.h"
 
@@ -96,6 +96,35 @@ TEST(embeddings) {
     }
     same(&text[0], &text[1]);
     CHECK(memcmp(rows[0], rows[1], sizeof rows[0]) == 0);
+}
+
+/* The last token of a list that is cut keeps its type. */
+TEST(types_of_tokens_that_are_cut) {
+    enum { CTX = 16, MORE = 5 };
+    int32_t id[CTX + MORE], type[CTX + MORE];
+    const int32_t *const ids[] = {id}, *const types[] = {type};
+    float vector[3][TINY_WIDTH];
+    ggl_error err;
+    REQUIRE(tiny_model_write(test_path("tiny.gguf"),
+                             MODEL("x = x + token_embd[token_type(3)]\n" ALL), 0.7f));
+    llm_context *c =
+        open_with(test_path("tiny.gguf"),
+                  (llm_open_params){.n_ctx = CTX, .embeddings = true, .pooling = "last"});
+    REQUIRE(c);
+    for (int i = 0; i < CTX + MORE; i++) {
+        id[i] = i % TINY_VOCAB;
+        type[i] = i < CTX ? 1 : 2;
+    }
+    for (int k = 0; k < 3; k++) {
+        const size_t n[] = {k == 0 ? CTX + MORE : CTX};
+        type[CTX - 1] = k == 2 ? 2 : 1;
+        const llm_embed_params p = {
+            .size = sizeof p, .truncate = true, .type = types, .each = keep_row, .user = vector[k]};
+        CHECK_OK(llm_embed_tokens(c, ids, n, 1, &p, &err), &err);
+    }
+    CHECK(memcmp(vector[0], vector[1], sizeof vector[0]) == 0);
+    CHECK(memcmp(vector[1], vector[2], sizeof vector[1]) != 0);
+    llm_close(c);
 }
 
 /* A question about the model does not count what guesses. */

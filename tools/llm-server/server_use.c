@@ -45,7 +45,7 @@ ggl_status server_read_text(const server *s, ggl_str text, unsigned flags, llm_t
 }
 
 ggl_status server_cut_text(const server *s, llm_tokens *ids, ggl_error *err) {
-    return llm_embed_cut(s->ctx, ids, 0, err);
+    return llm_embed_cut(s->ctx, ids, NULL, 0, err);
 }
 
 ggl_status server_count_before(const server *s, const ask *a, ggl_str prompt, int64_t *n,
