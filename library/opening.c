@@ -545,6 +545,18 @@ static ggl_status make_head(llm_context *c, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Refuses pairs for a reranker with types that it does not know, before a batch has them. */
+static ggl_status check_pair_types(const llm_context *c, ggl_error *err) {
+    const int64_t n = llm_session_built(c->session)->n_token_types;
+    const int32_t most = c->tokenizer ? llm_tokenizer_most_pair_type(c->tokenizer) : 0;
+    if (c->pooling != LLM_POOL_RANK || n < 2 || most < n)
+        return GGL_OK;
+    return ggl_fail(err, GGL_FORMAT,
+                    "%s: key tokenizer.ggl.pair_types has the type %" PRId32
+                    "; the model knows the types 0 to %" PRId64,
+                    ggl_gguf_name(llm_model_file(c->model)), most, n - 1);
+}
+
 static ggl_status open_weights(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     char advice[128];
     llm_session_params *sp = &c->session_params;
@@ -558,6 +570,8 @@ static ggl_status open_weights(llm_context *c, const llm_open_parts *o, ggl_erro
     sp->n_ctx = llm_session_n_ctx(c->session);
     if (st == GGL_OK && llm_session_n_embd(c->session) > 0)
         st = make_head(c, err);
+    if (st == GGL_OK)
+        st = check_pair_types(c, err);
     if (st == GGL_OK && c->eye)
         st = start_eye(c, o, err);
     if (st == GGL_OK && llm_arch_reads_rows(llm_model_arch(c->model)))

@@ -107,6 +107,13 @@ static ggl_status tokenize_both(const llm_tokenizer *t, ggl_str query, ggl_str d
     return st == GGL_OK ? set_types(type, out->n, ends_by_separator(t), err) : st;
 }
 
+int32_t llm_tokenizer_most_pair_type(const llm_tokenizer *t) {
+    int32_t most = 0;
+    for (size_t i = 0; i < t->n_pair; i++)
+        most = t->pair[i].type > most ? t->pair[i].type : most;
+    return most;
+}
+
 ggl_status llm_tokenize_pair(const llm_tokenizer *t, ggl_str query, ggl_str document,
                              llm_tokens *out, llm_tokens *type, ggl_error *err) {
     if (t->pair)

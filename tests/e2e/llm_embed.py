@@ -235,7 +235,8 @@ def test_scores():
     check(array("-m", "no-types.gguf", "-p", "a dog", "--rerank", "small cat")[0] == array("-m", "r.gguf", "--tokens", ",".join(map(str, parts)))[0]
           and not near(got, array("-m", "no-types.gguf", "-p", "a dog", "--rerank", "small cat")[0], 1e-3), "pairs as tokenizer.ggl.pair says")
     encoder(path("wrong.gguf"), 2, ["LABEL_0"], [("tokenizer.ggl.pair", "i32", [-2, -1]), ("tokenizer.ggl.pair_types", "i32", [1, 7])])
-    run("-m", "wrong.gguf", "-p", "a", "--rerank", "b", code=1, has="has the type 7; the model knows the types 0 to 1")
+    run("-m", "wrong.gguf", "-p", "a", "--rerank", "b", code=1, has="wrong.gguf: key tokenizer.ggl.pair_types has the type 7; the model knows the types 0 to 1")
+    check(len(array("-m", "wrong.gguf", "-p", "a", "--pooling", "mean")[0]) == DIM, "vectors, which have no pairs")
     encoder(path("form.gguf"), 2, ["LABEL_0"], [("tokenizer.chat_template.rerank", "string", form)])
     text = "the a {document} on small cat and a {document}."
     check(array("-m", "form.gguf", "-p", "small cat", "--rerank", "a {document}")
@@ -433,6 +434,7 @@ def test_mistakes():
     for args, words in (([*one, "-f", "lines.txt"], "-p, -f and --tokens cannot be used together"), ([*one, "--format", "npy"], "-o FILE.npy"),
                         ([*one, "--resume"], "--resume needs a NumPy array"), ([*one, "--pooling", "most"], "mean, last, cls, none, rank, max"),
                         ([*one, "--top", "3"], "--top is for --query and --rerank"), ([*one, "--rerank", "x", "--query", "y"], "--query is for vectors"),
+                        (["-m", "r.gguf", "-p", "a", "--rerank", "x", "--no-parse-special"], "--no-parse-special is for vectors; --rerank makes scores"),
                         ([*one, "--rerank", "x", "--pooling", "mean"], "--rerank needs --pooling rank"), ([*one, "--tokens", "5"], "cannot be used together"),
                         (["-m", "e.gguf", "--tokens", "1,x"], "--tokens"), (["-m", "e.gguf", "--tokens", "1", "--document"], "taken as they are"),
                         ([*one, "--resume", "-o", "x.npy", "--pooling", "none"], "one row for each line"),

@@ -56,13 +56,14 @@ static int check_texts(options *o) {
 
 /* Flags that a reranker's scores have no use for. */
 static int check_rerank(const options *o) {
-    const char *flag = o->query.n > 0    ? "--query"
-                       : o->document     ? "--document"
-                       : o->prompt_name  ? "--prompt-name"
-                       : o->task         ? "--task"
-                       : o->n_dims > 0   ? "--dimensions"
-                       : o->no_normalize ? "--no-normalize"
-                                         : NULL;
+    const char *flag = o->query.n > 0        ? "--query"
+                       : o->document         ? "--document"
+                       : o->prompt_name      ? "--prompt-name"
+                       : o->task             ? "--task"
+                       : o->n_dims > 0       ? "--dimensions"
+                       : o->no_normalize     ? "--no-normalize"
+                       : o->no_parse_special ? "--no-parse-special"
+                                             : NULL;
     if (o->rerank && flag)
         return tool_error(TOOL, 2, "%s is for vectors; --rerank makes scores", flag);
     if (o->rerank && o->open.how.params.pooling && !pools(o, "rank"))
@@ -191,7 +192,7 @@ int embed_options_read(options *o, int argc, char **argv) {
              "an error)"},
         {"--no-parse-special", ARG_FLAG, &o->no_parse_special,
          .help = "read what looks like a special token, such as [SEP], as text (default: as that "
-                 "token)"},
+                 "token); not with --rerank"},
         OPEN_ROWS(SEES),
         {"--image", ARG_STRING, &o->image, .value = "FILE", .help = "look at a picture: --dump"},
         {"--audio", ARG_STRING, &o->audio, .value = "FILE", .help = "listen to a sound: --dump"},

@@ -105,8 +105,8 @@ typedef struct llm_open_params {
      * GGL_UNSUPPORTED if the model has no such layers. The paths are read by llm_open, and not kept. */
     const llm_lora *control_vector;
     size_t n_control_vectors;
-    /* The first and the last layer that get something; 0: 1, and the last layer of the model. GGL_USAGE: there are no such layers, or a vector has no
-     * direction for one of them. */
+    /* The first and the last layer that get something; 0: 1, and the last layer of the model. GGL_USAGE: there are no such layers, or a vector has a
+     * direction for none of them. */
     int64_t control_first, control_last;
 
     /* --- the processor */

@@ -115,6 +115,9 @@ GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_tokenize_pair(const llm_tokenizer 
                                                             ggl_str document, llm_tokens *out,
                                                             llm_tokens *type, ggl_error *err);
 
+/* Returns the largest type in tokenizer.ggl.pair_types; 0: the file has none. */
+int32_t llm_tokenizer_most_pair_type(const llm_tokenizer *t);
+
 /* Cuts a pair that llm_tokenize_pair has made of this query to at most n_max tokens, at the end of its document: what
  * follows the document stays. type: of llm_tokenize_pair, cut likewise; or NULL. GGL_LIMIT: the query leaves no room for a document. */
 GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_cut_pair(const llm_tokenizer *t, ggl_str query,
