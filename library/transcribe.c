@@ -144,9 +144,6 @@ static ggl_status open_decoder(transcriber *t, ggl_error *err) {
                         "%s: the context has %" PRId64 " tokens, too few: %" PRId64
                         " tell the model what to do, and at least one is written",
                         ggl_gguf_name(llm_model_file(t->c->model)), n_ctx, n_orders(t));
-    const ggl_status st = check_texts(t, err);
-    if (st != GGL_OK)
-        return st;
     if (!(t->prompt = ggl_calloc((size_t)n_ctx, sizeof *t->prompt)))
         return no_memory(err);
     return llm_speech_decoder_new(&t->decoder, t->c->session, err);
@@ -581,6 +578,8 @@ ggl_status llm_transcribe(llm_context *c, const char *path, const llm_transcribe
         st = llm_context_take(c, err);
     if (st == GGL_OK)
         st = llm_context_clear(c, err);
+    if (st == GGL_OK && c->stages)
+        st = check_texts(&t, err);
     if (st == GGL_OK)
         st = llm_hearing_open(&t.h, c, path, &t.p, err);
     if (st == GGL_OK)

@@ -707,7 +707,9 @@ GGL_API int32_t llm_find_task(const llm_context *c, const char *name);
 typedef struct llm_embed_params {
     size_t size;       /* sizeof(llm_embed_params) */
     bool no_normalize; /* vectors as the model computes them; else of length 1 */
-    int32_t n_dims;    /* only the first numbers of each vector, before it gets length 1; 0: all */
+    /* Only the first numbers of each vector, before it gets length 1; 0: llm_facts.n_embd, which is all of them unless the model's file says less
+     * (sentence_transformers.truncate_dim). Up to all may be asked for. */
+    int32_t n_dims;
     /* Called for each text, in order, with its n_rows rows of n numbers, one after the other, valid during the call: one
      * row, or with the pooling "none" one for each token, not normalized. With the pooling "rank" they are scores. Returning
      * false stops, and the call returns GGL_CANCELLED. */
