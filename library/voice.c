@@ -15,8 +15,8 @@
 
 #define FINDS_NONE "it finds no speech in sound"
 #define ADVICE                                                                                     \
-    "give a model such as Silero VAD: silero_vad.onnx of the package silero-vad, or a GGUF file "  \
-    "that was made of it"
+    "give a model such as Silero VAD: the ONNX file of its package, or a GGUF file that was made " \
+    "of it"
 
 struct llm_voice {
     char *path;

@@ -257,7 +257,7 @@ class Engine:
         words = self.cli, self.model_of(case), self.base + ".npy"
         command = case.command(*words) if isinstance(case, sighted.Sighted) else check.command_of(*words[:2], case, words[2])
         done = subprocess.run(command + ["--arch", self.base + ".arch"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-        if done.returncode not in (0, 1) or "Sanitizer" in done.stderr or "runtime error:" in done.stderr:
+        if done.returncode not in (0, 1, 2) or "Sanitizer" in done.stderr or "runtime error:" in done.stderr:
             raise RuntimeError(f"exit code {done.returncode}: {done.stderr}")
         return (np.load(self.base + ".npy"), "") if done.returncode == 0 else (None, done.stderr)
 
