@@ -392,7 +392,7 @@ class Adapters(unittest.TestCase):
             for none in ({file: 0.0}, (file, 0.0)):
                 with Model("builtin:stories", n_ctx=64, adapters=none) as model:
                     self.assertEqual(model.logprobs(STORY, " there was a fox"), want)
-            for wrong, words in (({file: "0.5"}, "neither a file nor a pair"), ([0.5, file], "adapters has 0.5, which is neither"), ([(file, 1, 2)], "such as"), ([[file, 1]], "pair"),
+            for wrong, words in (({file: "0.5"}, "neither a file nor a pair"), ([0.5, file], r"adapters has 0.5 \(float\), which is neither"), ([(file, 1, 2)], "such as"), ([[file, 1]], "pair"),
                                  ((file, None), "a scale of adapters is NoneType, not a number"), (5, "adapters is int, not a file, a pair")):
                 with self.subTest(wrong), self.assertRaisesRegex(TypeError, words):
                     Model("builtin:stories", adapters=wrong)
@@ -433,9 +433,9 @@ class ControlVectors(unittest.TestCase):
                 model.set_adapter_scale(2, 1)
         self.assertEqual(self.tell(control_vectors=[(self.file, 0.5), (self.file, 0.5)]), steered)
         self.assertEqual(self.tell(control_vectors=self.file), steered)
-        half = self.tell(control_vectors=[(self.file, 0.5)])
-        self.assertNotIn(half, (want, steered))
-        self.assertEqual([self.tell(control_vectors=given) for given in ((self.file, 0.5), {self.file: 0.5})], [half, half])
+        turned = self.tell(control_vectors=[(self.file, -1)])
+        self.assertNotIn(turned, (want, steered))
+        self.assertEqual([self.tell(control_vectors=given) for given in ((self.file, -1), {self.file: -1})], [turned, turned])
 
     def test_mistakes(self):
         narrow = os.path.join(self.folder.name, "narrow.gguf")

@@ -99,12 +99,12 @@ def _is_pair(file: Any) -> bool:
     return isinstance(file, tuple) and len(file) == 2 and not isinstance(file[1], (str, bytes, os.PathLike, tuple))
 
 
-def _scaled(argument: str, file: Any) -> Tuple[Path, float]:
+def _scaled(argument: str, file: Any) -> Tuple[Any, Any]:
     if isinstance(file, (str, bytes, os.PathLike)):
         return file, 1.0
     if not _is_pair(file):
-        raise TypeError(f"{argument} has {file!r:.100}, which is neither a file nor a pair of a file and a scale, such as ('style.gguf', 0.5)")
-    return file
+        raise TypeError(f"{argument} has {file!r:.100} ({type(file).__name__}), which is neither a file nor a pair of a file and a scale, such as ('style.gguf', 0.5)")
+    return file[0], file[1]
 
 
 def loras(files: ScaledFiles, argument: str = "adapters") -> Tuple[Any, int]:
