@@ -33,6 +33,11 @@ ggl_status llm_adapter_list_check(const llm_open_params *p, ggl_error *err) {
                       "the range of layers for control vectors begins at layer %" PRId64
                       " and ends at %" PRId64,
                       p->control_first, p->control_last);
+    const bool has_range = p->control_first != 0 || p->control_last != 0;
+    if (st == GGL_OK && has_range && p->n_control_vectors == 0)
+        st = ggl_fail(err, GGL_USAGE,
+                      "%s is for control vectors, and there are none (control_vector)",
+                      p->control_first != 0 ? "control_first" : "control_last");
     return st;
 }
 

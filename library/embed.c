@@ -494,6 +494,19 @@ static ggl_status append_pair(const llm_context *c, ggl_str query, ggl_str text,
     return st;
 }
 
+ggl_status llm_check_ranks(const llm_context *c, ggl_error *err) {
+    const int64_t n = llm_session_n_score(c->session);
+    if (n == 0)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model gives no scores to a query and a text: it is no reranker");
+    ggl_error why;
+    if (n == 1 || llm_pooling_check_ranks(llm_model_file(c->model), &why) == GGL_OK)
+        return GGL_OK;
+    return ggl_fail(err, why.status,
+                    "%s; as vectors, with the pooling rank, texts get all %" PRId64 " scores",
+                    why.msg, n);
+}
+
 ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query, const char *const *text,
                       const size_t *n, size_t n_texts, bool truncate, float *score,
                       ggl_error *err) {
@@ -505,9 +518,8 @@ ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query, const c
         st = llm_need_array("score", score, n_texts, err);
     if (st == GGL_OK)
         st = check_tokenizer(c, err);
-    if (st == GGL_OK && llm_session_n_score(c->session) == 0)
-        st = ggl_fail(err, GGL_UNSUPPORTED,
-                      "the model gives no scores to a query and a text: it is no reranker");
+    if (st == GGL_OK)
+        st = llm_check_ranks(c, err);
     if (st != GGL_OK)
         return st;
     st = lists_init(&l, n_texts, err);

@@ -54,8 +54,7 @@ ggl_status llm_job_check(uint32_t wishes, llm_job_words words, const char **word
 }
 
 ggl_status llm_job_check_beams(int64_t n, int64_t n_places, llm_job_words words, ggl_error *err) {
-    static const char *const places[LLM_JOB_N_WORDS] = {[LLM_JOB_MEMBERS] =
-                                                            "llm_open_params.n_parallel",
+    static const char *const places[LLM_JOB_N_WORDS] = {[LLM_JOB_MEMBERS] = "n_parallel",
                                                         [LLM_JOB_FLAGS] = "--beams",
                                                         [LLM_JOB_FIELDS] = "--parallel"};
     if (n < 0 || n > LLM_MAX_BEAMS)

@@ -231,10 +231,11 @@ static ggl_status check_dense(const llm_context *c, const char *asked, ggl_error
     const bool is_sum = c->pooling != LLM_POOL_MAX && c->pooling != LLM_POOL_SQRT;
     if (ggl_str_is(act, "identity") && is_sum) /* a mean of products is the product of a mean */
         return GGL_OK;
-    return ggl_fail(err, GGL_UNSUPPORTED,
-                    "pooling %s (--pooling): the model has a dense layer for what its own pooling, "
-                    "%s, gives, which it cannot compute after another one",
-                    asked, llm_pooling_name(own));
+    return ggl_fail(
+        err, GGL_UNSUPPORTED,
+        "pooling %s: the model has a dense layer for what its own pooling, %s, gives, which "
+        "it cannot compute after another one",
+        asked, llm_pooling_name(own));
 }
 
 /* Texts of sentence-transformers end where its settings say, unless another context is asked for. */

@@ -156,6 +156,8 @@ const llm_adapter_use *llm_opened_adapter(
     const llm_context *c); /* [llm_opened_n_adapters]: adapters, and then control vectors */
 size_t llm_opened_n_adapters(const llm_context *c);
 llm_pooling llm_opened_pooling(const llm_context *c);
+/* Whether the model's first score ranks texts, as llm_rerank needs it. GGL_UNSUPPORTED: it has no score, or is a classifier. */
+GGL_NODISCARD ggl_status llm_check_ranks(const llm_context *c, ggl_error *err);
 const llm_head *llm_opened_head(const llm_context *c); /* NULL: no vectors are made */
 /* True if llm_facts.n_ctx, the limit of a text that becomes a vector or a score, is the file's max_seq_length, and was not asked for. */
 bool llm_limit_is_file(const llm_context *c);

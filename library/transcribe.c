@@ -119,10 +119,10 @@ static ggl_status check_texts(const transcriber *t, ggl_error *err) {
     if (has_beams && (!draws || p->n_best <= n_slots))
         return GGL_OK;
     return ggl_fail(err, GGL_USAGE,
-                    "%" PRId32 " %s need as many sequences (llm_open_params.n_parallel), but the "
+                    "%" PRId32 " %s need as many sequences (n_parallel), but the "
                     "context was opened with %" PRId64 "; ask for no more, or for none (0)",
-                    has_beams ? p->n_best : p->n_beams,
-                    has_beams ? "drawn texts (n_best)" : "beams (n_beams)", n_slots);
+                    has_beams ? p->n_best : p->n_beams, has_beams ? "drawn texts" : "beams",
+                    n_slots);
 }
 
 /* How many tokens tell the model what to do: where to begin and, if it knows several languages, which one and the task; and no times. */

@@ -198,7 +198,7 @@ static ggl_status check_width(const llm_head *h, llm_pooling pooling, const ggl_
         return GGL_OK;
     (void)ggl_gguf_get_string(file, KEYS "pooling", &said, NULL);
     return ggl_fail(err, GGL_UNSUPPORTED,
-                    "pooling %s (--pooling): it makes vectors of %" PRId64 " numbers, but the "
+                    "pooling %s: it makes vectors of %" PRId64 " numbers, but the "
                     "model's modules are for the %" PRId64 " of its own pooling, %.*s",
                     llm_pooling_name(pooling), h->n, n * h->n, (int)said.n, said.s);
 }

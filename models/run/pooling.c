@@ -151,6 +151,38 @@ ggl_status llm_pooling_find_vector(llm_pooling *out, const char *name, const ggl
         err);
 }
 
+/* --- the labels of scores --------------------------------------------------------------------- */
+
+/* Writes the first labels to text[size], ", .." in place of those that it has no room for. */
+static void list_labels(const ggl_gguf_value *labels, char *text, size_t size) {
+    size_t n = 0;
+    for (uint64_t k = 0; k < labels->n; k++) {
+        ggl_str s = {"", 0};
+        (void)ggl_gguf_string(labels, k, &s);
+        if (n + s.n + sizeof ", , .." > size) {
+            snprintf(text + n, size - n, "%s", k > 0 ? ", .." : "..");
+            return;
+        }
+        n += (size_t)snprintf(text + n, size - n, "%s%.*s", k > 0 ? ", " : "", (int)s.n, s.s);
+    }
+}
+
+ggl_status llm_pooling_check_ranks(const ggl_gguf *file, ggl_error *err) {
+    char key[112], names[96] = "";
+    ggl_str arch, first;
+    if (ggl_gguf_get_string(file, "general.architecture", &arch, NULL) != 1 || arch.n > 64)
+        return GGL_OK;
+    snprintf(key, sizeof key, "%.*s.classifier.output_labels", (int)arch.n, arch.s);
+    const ggl_gguf_value *labels = ggl_gguf_find(file, key);
+    if (!labels || labels->n < 2 || !ggl_gguf_string(labels, 0, &first) || ggl_str_is(first, "yes"))
+        return GGL_OK;
+    list_labels(labels, names, sizeof names);
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "the model is a classifier with %" PRIu64 " labels (%s), none of which says "
+                    "how well a text answers a query",
+                    labels->n, names);
+}
+
 void llm_pooling_range(llm_pooling p, int64_t n_before, int64_t n, int64_t *first, int64_t *end) {
     const int64_t begin = n_before < n ? n_before : n - 1;
     *first = p == LLM_POOL_LAST ? n - 1 : begin;

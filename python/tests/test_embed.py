@@ -61,6 +61,8 @@ class Scores(WithFiles):
         with Model("builtin:stories") as model, self.assertRaises(Error) as caught:
             model.rerank("a", ["b"])
         self.assertEqual(caught.exception.status, Status.UNSUPPORTED)
+        with Model(self.classifier) as model, self.assertRaisesRegex(Error, r"a classifier with 3 labels \(good, bad, neither\).* with the pooling rank, texts get all 3 scores"):
+            model.rerank("a", ["b"])
 
     def test_rerank_async(self):
         async def main():

@@ -304,8 +304,8 @@ class Opening(unittest.TestCase):
             kept = merge_adapters([(adapter, 0.5)], base, os.path.join(folder, "merged"), n_threads=2)
             self.assertEqual(kept.weight, "model.layers.1.self_attn.q_proj.weight")
             self.assertTrue(0.9 < kept.least == kept.share <= 1, kept)
-            kept = merge_adapters([(adapter, 0)], base, os.path.join(folder, "same"))
-            self.assertEqual(kept, (1, 1, ""))
+            for n, given in enumerate(([(adapter, 0)], (adapter, 0), {adapter: 0})):
+                self.assertEqual(merge_adapters(given, base, os.path.join(folder, f"same{n}")), (1, 1, ""))
             self.assertEqual(sorted(os.listdir(os.path.join(folder, "merged"))), sorted(os.listdir(base)))
             with self.assertRaisesRegex(Error, "is not empty"):
                 merge_adapters([adapter], base, os.path.join(folder, "merged"))
@@ -383,14 +383,19 @@ class Adapters(unittest.TestCase):
                     model.set_adapter_scale(1, 1)
                 with self.assertRaisesRegex(TypeError, "scale is str"):
                     model.set_adapter_scale(0, "1")
-            for given in ([file], [Path(file)], [(file, 1)], file, Path(file)):
+            for given in ([file], [Path(file)], [(file, 1)], (file, 1), {file: 1}, {Path(file): 1.0}, (file,), file, Path(file)):
                 with Model("builtin:stories", n_ctx=64, adapters=given) as model:
                     self.assertEqual(model.logprobs(STORY, " there was a fox"), changed)
             for given in ("nothing.gguf", ["nothing.gguf"]):
                 with self.assertRaisesRegex(Error, "nothing.gguf"):
                     Model("builtin:stories", adapters=given)
-            with self.assertRaisesRegex(TypeError, "adapters is float, not a path"):
-                Model("builtin:stories", adapters=(file, 0.5))
+            for none in ({file: 0.0}, (file, 0.0)):
+                with Model("builtin:stories", n_ctx=64, adapters=none) as model:
+                    self.assertEqual(model.logprobs(STORY, " there was a fox"), want)
+            for wrong, words in (({file: "0.5"}, "neither a file nor a pair"), ([0.5, file], r"adapters has 0.5 \(float\), which is neither"), ([(file, 1, 2)], "such as"), ([[file, 1]], "pair"),
+                                 ((file, None), "a scale of adapters is NoneType, not a number"), (5, "adapters is int, not a file, a pair")):
+                with self.subTest(wrong), self.assertRaisesRegex(TypeError, words):
+                    Model("builtin:stories", adapters=wrong)
 
 
 class ControlVectors(unittest.TestCase):
@@ -428,6 +433,9 @@ class ControlVectors(unittest.TestCase):
                 model.set_adapter_scale(2, 1)
         self.assertEqual(self.tell(control_vectors=[(self.file, 0.5), (self.file, 0.5)]), steered)
         self.assertEqual(self.tell(control_vectors=self.file), steered)
+        turned = self.tell(control_vectors=[(self.file, -1)])
+        self.assertNotIn(turned, (want, steered))
+        self.assertEqual([self.tell(control_vectors=given) for given in ((self.file, -1), {self.file: -1})], [turned, turned])
 
     def test_mistakes(self):
         narrow = os.path.join(self.folder.name, "narrow.gguf")
@@ -437,13 +445,15 @@ class ControlVectors(unittest.TestCase):
             ({"control_vectors": [self.file], "control_first": 9}, "the range of layers is 9 to 4, but .* has 5 layers: 1 to 4 can be steered"),
             ({"control_vectors": [self.file], "control_first": 3, "control_last": 2}, "begins at layer 3 and ends at 2"),
             ({"control_vectors": ["nothing.gguf"]}, "nothing.gguf"),
+            ({"control_first": 2}, r"control_first is for control vectors, and there are none \(control_vectors\)"),
+            ({"control_last": 2, "control_vectors": []}, r"control_last is for control vectors"),
             ({"control_vectors": [(self.file, float("inf"))]}, "scale must be finite"),
             ({"adapters": [self.file]}, "happy.gguf is a control vector, not a LoRA adapter"),
         ):
             with self.subTest(words), self.assertRaisesRegex((Error, ValueError), words):
                 Model("builtin:stories", n_ctx=64, **how)
-        with self.assertRaisesRegex(TypeError, "control_vectors is float, not a path"):
-            Model("builtin:stories", control_vectors=(self.file, 0.5))
+        with self.assertRaisesRegex(TypeError, "control_vectors has .* neither a file nor a pair"):
+            Model("builtin:stories", control_vectors=(self.file, "0.5", 0.5))
         with self.assertRaisesRegex(Error, "this is a control vector"):
             Model(self.file)
 

@@ -216,10 +216,18 @@ def test_scores():
         moved = by_tokens(seed, labels, pairs, len(query))
         check(all(near(a, b, 1e-4) for a, b in zip(want, moved)), "--rerank: scores of the pairs, whose second text has types of its own", [want, moved])
         check(not all(near(a, b, 1e-2) for a, b in zip(want, by_tokens(seed, labels, pairs, CONTEXT))), "types change scores")
+        if len(labels) > 1:
+            run(*say, code=1, has="--rerank: the model is a classifier with 3 labels (good, bad, neither), none of which says how well a text answers a query; as vectors")
+            continue
         got = objects(*say)
         check([o["index"] for o in got] == sorted(range(6), key=lambda i: -want[i][0]), "best first", got)
         check([f32(o["score"]) for o in got] == sorted((w[0] for w in want), reverse=True), "scores")
         check(objects(*say, "--top", "2") == got[:2], "--top")
+    encoder(path("yes.gguf"), 3, ["yes", "no"])
+    got, want = objects("-m", "yes.gguf", "-f", "lines.txt", "--rerank", "a dog"), array("-m", "yes.gguf", "-f", "lines.txt", "--rerank", "a dog")
+    check([o["index"] for o in got] == sorted(range(6), key=lambda i: -want[i][0]), "two labels, of which the first ranks", got)
+    encoder(path("many.gguf"), 3, [f"a label with a long name {i}" for i in range(40)])
+    run("-m", "many.gguf", "-p", "a", "--rerank", "b", code=1, has="with 40 labels (a label with a long name 0, a label with a long name 1, a label with a long name 2, ..), none")
     got = objects("-m", "c.gguf", "-p", "a cat")
     check([s["label"] for s in got[0]["scores"]] == ["good", "bad", "neither"], "names of labels", got)
     check(near([s["score"] for s in got[0]["scores"]], array("-m", "c.gguf", "-p", "a cat")[0], 1e-6), "scores of labels")
@@ -442,13 +450,16 @@ def test_mistakes():
                         (["-m", "r.gguf", "-p", "a", "--query", "x"], "--query is for vectors, but the model's pooling is rank"),
                         (["-m", "r.gguf", "-p", "a", "--dimensions", "4"], "--dimensions is for vectors"),
                         ([*one, "--document", "--prompt-name", "x"], "cannot be used together"), ([*one, "-o", "e.gguf"], "e.gguf"),
-                        ([*one, "-o", "v.npz"], "-o v.npz: files ending in .npz are of a format that is not written; .npy makes a NumPy array, and .jsonl")):
+                        ([*one, "-o", "v.npz"], "-o v.npz: files ending in .npz are of a format that is not written; .npy makes a NumPy array, and .jsonl"),
+                        ([*one, "-o", "v.JSON"], "-o v.JSON: files ending in .json are of"), ([*one, "-o", "v.CSV"], "files ending in .csv are of")):
         run(*args, code=2, has=words)
     for args, words in ((["-m", "gone.gguf", "-p", "a"], "gone.gguf"), (["-m", "e.gguf", "-f", "gone.txt"], "gone.txt"),
                         ([*one, "--rerank", "x"], "score"), ([*one, "--pooling", "rank"], "score"), ([*one, "--dimensions", "4000"], "4000 dimensions"),
                         (["-m", "e.gguf", "--tokens", "1,100000"], "100000"), (["-m", "e.gguf", "-f", "e.gguf"], "e.gguf is a GGUF file, not a text"),
                         (["-m", "e.gguf", "-f", "-"], "stdin is empty: there is no text")):
         run(*args, code=1, has=words)
+    run(*one, "-o", "v.NPY")
+    check(read_npy(path("v.NPY"))[:2] == (1, DIM), "an ending in capital letters")
     r = subprocess.run([TOOL, "-m", path("e.gguf")], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     check(r.returncode == 2 and "there is no text: -p TEXT, -f FILE or standard input" in r.stderr, "no text", r.stderr)
     run("-m", "e.gguf", code=1, has="stdin, line 2 has a byte 0", text=b"a\nb\0c\n")

@@ -140,8 +140,7 @@ TEST(beams_take_sequences) {
     work_search(w);
     w->p[3].n_beams = 4;
     CHECK_INT(llm_jobs_add(c, &w->job[3], &err), GGL_USAGE);
-    CHECK_HAS(err.msg,
-              "4 beams need as many sequences (llm_open_params.n_parallel), but there are 3");
+    CHECK_HAS(err.msg, "4 beams need as many sequences (n_parallel), but there are 3");
     size_t left;
     CHECK_OK(llm_jobs_add(c, &w->job[5], &err), &err);
     CHECK_OK(llm_jobs_add(c, &w->job[0], &err), &err);

@@ -141,7 +141,7 @@ def asked(a, config, w, rows):
         write(folder, {**files, "2_Dense/config.json": own, "2_Dense/model.safetensors": tensors})
         compare(a, "--pooling " + name.split(".")[-1], folder, run(POOL["mean"](rows)))
         if not obeyed:  # a layer of the model itself, which is applied to each token
-            told("pooling cls (--pooling): the model has a dense layer for what its own pooling, mean, gives", "--pooling", "cls")
+            told("pooling cls: the model has a dense layer for what its own pooling, mean, gives", "--pooling", "cls")
             continue
         for pool in ("cls", "last", "weightedmean"):
             want = run(POOL["lasttoken" if pool == "last" else pool](rows))
@@ -152,7 +152,7 @@ def asked(a, config, w, rows):
     _, own, tensors, _ = dense(20, 2 * N_EMBD, IDENTITY, None)
     write(folder, {**files, "2_Dense/config.json": own, "2_Dense/model.safetensors": tensors})
     subprocess.run([a.convert, folder, "-o", folder + ".gguf"], check=True, capture_output=True)
-    told(f"pooling mean (--pooling): it makes vectors of {N_EMBD} numbers, but the model's modules are for the {2 * N_EMBD} of its own pooling, cls+mean", "--pooling", "mean")
+    told(f"pooling mean: it makes vectors of {N_EMBD} numbers, but the model's modules are for the {2 * N_EMBD} of its own pooling, cls+mean", "--pooling", "mean")
 
 
 def truncated(a, config, w, rows):

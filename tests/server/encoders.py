@@ -293,8 +293,27 @@ def several(folder):
         again = run_all(s, requests * 4)
         check(all(again[i]["data"] == first[0]["data"] and again[i + 1]["results"] == first[1]["results"] for i in range(0, 12, 3)), "again")
         refused(s, "/v1/embeddings", {"model": "rank", "input": "a"}, 501, "/v1/rerank")
-        refused(s, "/v1/rerank", {"model": "chat", "query": "a", "documents": ["b"]}, 501, "--reranking")
+        refused(s, "/v1/rerank", {"model": "chat", "query": "a", "documents": ["b"]}, 501, "the model ranks no documents, but rank of this server can do that")
         check(s.stop() == 0, "exit code")
+
+
+def classifier(folder):
+    """A model with several labels, none of which says how well a document answers: its first score ranks nothing, and no other model's refusal names it."""
+    file = encoder_file.encoder(os.path.join(folder, "a-classes.gguf"), seed=3, labels=["contradiction", "entailment", "neutral"])
+    encoder_file.encoder(os.path.join(folder, "embed.gguf"))
+    ask = {"query": "a fox", "documents": ["a dog"]}
+    with Server([BINARY, "--models", folder, "-t", "1", "-c", "48"]) as s:
+        refused(s, "/v1/rerank", {"model": "embed", **ask}, 501, "this server gives embeddings (/v1/embeddings), and ranks no documents")
+        why = "ranks no documents; the model is a classifier with 3 labels (contradiction, entailment, neutral), none of which says how well a text answers a query"
+        refused(s, "/v1/rerank", {"model": "a-classes", **ask}, 501, why)
+        refused(s, "/v1/rerank", {"model": "embed", **ask}, 501, "this server gives embeddings (/v1/embeddings), and ranks no documents")
+        refused(s, "/v1/embeddings", {"model": "a-classes", "input": "a"}, 501, "the model has scores of labels, and gives no embeddings, but embed of this server can do that")
+        encoder_file.encoder(os.path.join(folder, "rank.gguf"), seed=2, labels=[""])
+    with Server([BINARY, "--models", folder, "-t", "1", "-c", "48"]) as s:
+        for model in ("a-classes", "embed"):
+            refused(s, "/v1/rerank", {"model": model, **ask}, 501, "but rank of this server can do that")
+    r = subprocess.run([BINARY, "-m", file, "--reranking", "--port", "0"], capture_output=True, text=True, timeout=60)
+    check(r.returncode == 1 and "--reranking: the model is a classifier with 3 labels (contradiction, entailment, neutral)" in r.stderr, r)
 
 
 def tasks(folder):

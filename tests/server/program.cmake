@@ -18,7 +18,7 @@ if(TARGET llm-server AND GGL_PYTHON3)
 endif()
 # Models that see texts whole.
 if(TARGET llm-server AND GGL_PYTHON3)
-    foreach(case embed rerank causal unlike several tasks writes diffuses)
+    foreach(case embed rerank classifier causal unlike several tasks writes diffuses)
         add_test(NAME server.encoders.${case} COMMAND ${GGL_PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/encoders.py $<TARGET_FILE:llm-server> ${case} $<TARGET_FILE:llm-cli>)
         ggl_test_properties(server.encoders.${case} server LONG_TSAN)
         ggl_test_label(threads server.encoders.${case})

@@ -27,7 +27,7 @@ C_TYPE = {"BOOL": "bool", "INT": "int64_t", "FLOAT": "double", "TEXT": "const ch
 LETTER = {"BOOL": "?", "INT": "q", "FLOAT": "d", "TEXT": "s", "PATH": "s", "MAYBE": "s", "WORD": "s", "TEXTS": "texts", "LORAS": "loras", "COUNT": "z"}
 CALLS = {"progress": "call", "note": "says", "user": "p"}
 PYTHON_TYPE = {"BOOL": "bool", "INT": "Optional[int]", "FLOAT": "float", "TEXT": "Optional[str]", "PATH": "Optional[Path]", "MAYBE": "Optional[Path]",
-               "WORD": "Optional[str]", "TEXTS": "Sequence[str]", "LORAS": "Union[Path, Sequence[Union[Path, Tuple[Path, float]]]]",
+               "WORD": "Optional[str]", "TEXTS": "Sequence[str]", "LORAS": "ScaledFiles",
                "override": "Mapping[str, Union[bool, int, float, str]]", "progress": "Optional[Callable[[int, int], Optional[bool]]]",
                "note": "Optional[Callable[[str], object]]"}
 NUMBERS = {"INT64_MAX": 2**63 - 1, "INT32_MAX": 2**31 - 1, "INT64_C(1) << 30": 2**30}
@@ -129,7 +129,8 @@ def python_file(text):
     out = ['"""The arguments of Model() and the struct that is made of them, as library/open_params.def has them. Written by tests/unit/open_params.py --write."""',
            "from __future__ import annotations", "", "import os",
            "from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Tuple, TypedDict, Union", "",
-           'Path = Union[str, "os.PathLike[str]"]', "", 'FIELDS = """size:z']
+           'Path = Union[str, "os.PathLike[str]"]', "ScaledFiles = Union[Path, Tuple[Path, float], Mapping[Any, float], Sequence[Union[Path, Tuple[Path, float]]]]", "",
+           'FIELDS = """size:z']
     line = ""
     for name, letter in letters:
         word = f"{name}:{letter}"

@@ -89,6 +89,12 @@ static int check_pooling(const job *j) {
                           "%s is for vectors, but the model's pooling is rank: it gives scores "
                           "(--rerank QUERY ranks the lines)",
                           rank_flag);
+    ggl_error err = {0};
+    if (o->rerank && o->format != FORMAT_NPY && llm_check_ranks(j->ctx, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "--rerank: %s%s", err.msg,
+                          pooling == LLM_POOL_RANK
+                              ? "; with --rerank, -o FILE.npy has all of them for each line"
+                              : "");
     if (pooling == LLM_POOL_NONE && none_flag)
         return tool_error(TOOL, 2,
                           "%s needs one vector for each text, but the pooling is none: choose "

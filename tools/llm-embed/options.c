@@ -72,13 +72,13 @@ static int check_rerank(const options *o) {
     return -1;
 }
 
-/* Returns the ending of a file in a format for numbers that is not written here; NULL: the name has none of these. */
+/* Returns the ending of a file in a format that is not written here; NULL: the name has none of these. */
 static const char *other_ending(const char *name) {
     static const char *const known[] = {".npz",    ".pt",      ".pth", ".safetensors", ".parquet",
                                         ".arrow",  ".feather", ".h5",  ".hdf5",        ".pkl",
-                                        ".pickle", ".csv",     ".tsv", ".gguf"};
+                                        ".pickle", ".csv",     ".tsv", ".gguf",        ".json"};
     for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
-        if (ggl_ends_with(name, known[i]))
+        if (ggl_case_ends_with(name, known[i]))
             return known[i];
     return NULL;
 }
@@ -91,7 +91,7 @@ static int check_output(options *o) {
                           "makes a NumPy array, and .jsonl, or any other name, lines of JSON "
                           "(--format jsonl writes them under this name, too)",
                           o->out, other);
-    if (!o->format_given && o->out && ggl_ends_with(o->out, ".npy"))
+    if (!o->format_given && o->out && ggl_case_ends_with(o->out, ".npy"))
         o->format = FORMAT_NPY;
     if (o->format == FORMAT_NPY && !o->out)
         return tool_error(TOOL, 2, "--format npy needs a file: -o FILE.npy");

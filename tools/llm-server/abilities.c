@@ -11,15 +11,16 @@ static abilities abilities_of_card(const model_card *c, const server_options *o,
     const bool may_rank =
         only_reads || is_named || (is_known && llm_arch_has_output(arch, "score"));
     const bool has_rows = only_reads || o->open.how.params.embeddings;
-    const bool ranks = has_rows && may_rank && (is_named ? o->pooling == LLM_POOL_RANK : c->ranks);
+    const bool scores =
+        has_rows && may_rank && (is_named ? o->pooling == LLM_POOL_RANK : c->scores);
     const bool hears = is_known && model_card_hears(arch);
     llm_arch_free(arch);
     return (abilities){.is_known = true,
-                       .writes = !only_reads && !ranks && !hears,
+                       .writes = !only_reads && !scores && !hears,
                        .has_tools = c->shows_tools,
                        .has_thinking = c->shows_thinking,
-                       .embeds = has_rows && !ranks && !hears,
-                       .ranks = ranks && !hears,
+                       .embeds = has_rows && !scores && !hears,
+                       .ranks = scores && c->ranks && !hears,
                        .sees = sees};
 }
 
@@ -31,7 +32,7 @@ abilities abilities_of_server(const server *s) {
                        .has_tools = t && llm_chat_shows_tools(chat),
                        .has_thinking = t && llm_template_mentions(t, "enable_thinking"),
                        .embeds = s->facts.n_embd > 0,
-                       .ranks = s->facts.n_score > 0,
+                       .ranks = s->facts.n_score > 0 && !*s->facts.why_no_rank.msg,
                        .sees = server_sees(&s->facts)};
 }
 

@@ -453,32 +453,47 @@ void answers_end(answers *x) {
     }
 }
 
-/* Returns why the model cannot give what is asked for; NULL: it can. */
-static const char *why_not(const ask *a, const server_facts *f) {
+/* What the model does in place of what is asked for. */
+typedef struct why_not {
+    const char *does; /* NULL: it can do that. After "this server" or "the model" */
+    const char *then; /* what would help, if no other model can */
+} why_not;
+
+static why_not find_why_not(const ask *a, const server_facts *f) {
+    const bool classifies = *f->why_no_rank.msg != 0;
     if (f->hears)
-        return "this server writes down sounds (/v1/audio/transcriptions), and nothing else";
+        return (why_not){"writes down sounds (/v1/audio/transcriptions), and nothing else", ""};
     if (a->kind == ASK_EMBED && f->n_embd == 0)
-        return f->n_score > 0 ? "this server ranks documents (/v1/rerank), and gives no embeddings"
-                              : "this server gives no embeddings; start it with --embeddings";
+        return classifies ? (why_not){"has scores of labels, and gives no embeddings", ""}
+               : f->n_score > 0
+                   ? (why_not){"ranks documents (/v1/rerank), and gives no embeddings", ""}
+                   : (why_not){"gives no embeddings", "start it with --embeddings"};
+    if (a->kind == ASK_RANK && classifies)
+        return (why_not){"has scores of labels, and ranks no documents", f->why_no_rank.msg};
     if (a->kind == ASK_RANK && f->n_score == 0 && !f->all_vectors)
         return f->writes
-                   ? "this server ranks no documents; start it with a reranker and --reranking"
-                   : "this server gives embeddings (/v1/embeddings), and ranks no documents";
+                   ? (why_not){"ranks no documents", "start it with a reranker and --reranking"}
+                   : (why_not){"gives embeddings (/v1/embeddings), and ranks no documents", ""};
     if (ask_has_rows(a) || f->writes)
-        return NULL;
-    return f->n_score > 0 ? "this server ranks documents (/v1/rerank), and writes no texts"
-                          : "this server gives embeddings (/v1/embeddings), and writes no texts";
+        return (why_not){NULL, ""};
+    return classifies ? (why_not){"has scores of labels, and writes no texts", ""}
+           : f->n_score > 0
+               ? (why_not){"ranks documents (/v1/rerank), and writes no texts", ""}
+               : (why_not){"gives embeddings (/v1/embeddings), and writes no texts", ""};
 }
 
-/* The same, with the name of a model beside it that can. */
+/* Says why the model cannot give what is asked for, and names one beside it that can; NULL: it can. */
 static const char *why_not_here(const server *s, const ask *a, char *text, size_t size) {
-    const char *why = why_not(a, server_get_facts(s)),
-               *other = why ? server_other(s, a->kind) : NULL;
-    if (!other)
-        return why;
-    snprintf(text, size,
-             "the model cannot do that, but %.100s of this server can: name it in \"model\" (%s)",
-             other, why);
+    const why_not why = find_why_not(a, server_get_facts(s));
+    const char *other = why.does ? server_other(s, a->kind) : NULL;
+    if (!why.does)
+        return NULL;
+    if (other)
+        snprintf(text, size,
+                 "the model %s, but %.100s of this server can do that: name it in \"model\"",
+                 why.does, other);
+    else
+        snprintf(text, size, "this server %s%s%s", why.does, *why.then ? "; " : "", why.then);
     return text;
 }
 
@@ -548,7 +563,7 @@ void answer_start(server *s, const dialect *d, ask *a, const http_request *q, ht
         answer_empty(s, d, a, r);
         return;
     }
-    char text[300];
+    char text[400];
     const api_error lacks = {
         .status = 501, .type = "unsupported", .message = why_not_here(s, a, text, sizeof text)};
     if (lacks.message) {

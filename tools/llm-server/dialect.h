@@ -28,6 +28,7 @@ typedef struct server_facts {
     int64_t n_embd;      /* length of an embedding; 0: the server gives none */
     int64_t n_dims;  /* how many of these numbers are given, unless others are asked for; 0: all */
     int64_t n_score; /* numbers of a score, of which the first counts; 0: the server gives none */
+    ggl_error why_no_rank; /* if there are scores that rank no documents */
     bool
         sees_all; /* the model sees texts whole, so that what is cut off of a text's end changes all of it */
     bool diffuses; /* it writes them by diffusion: an answer has a length from the start */

@@ -63,7 +63,8 @@ model_card model_card_of(const ggl_gguf *f) {
     }
     const ggl_str shown = text_of_key(f, "tokenizer.chat_template");
     llm_pooling pooling;
-    c.ranks = llm_pooling_find(&pooling, NULL, f, NULL) == GGL_OK && pooling == LLM_POOL_RANK;
+    c.scores = llm_pooling_find(&pooling, NULL, f, NULL) == GGL_OK && pooling == LLM_POOL_RANK;
+    c.ranks = llm_pooling_check_ranks(f, NULL) == GGL_OK;
     c.shows_tools = mentions(shown, "tools");
     c.shows_thinking = mentions(shown, "enable_thinking");
     c.n_ctx = number_of(f, c.family, "context_length");

@@ -12,7 +12,8 @@ typedef struct model_card {
     const char *weight_type;          /* static: the type that has most of the bytes */
     bool hears;                       /* its architecture writes down sounds */
     bool sees;                        /* it comes with an eye for pictures; also if !is_known */
-    bool ranks;                       /* by its file, its vectors are scores */
+    bool scores;                      /* by its file, its vectors are scores */
+    bool ranks;                       /* such a score would rank documents */
     bool shows_tools, shows_thinking; /* its chat template mentions them */
     int64_t n_ctx, n_embd;            /* as it was trained; 0: not known */
     double n_params, size;            /* size: bytes of the weights */

@@ -510,6 +510,11 @@ static int set_facts(server *s) {
         .fim = s->fim};
     if (f->diffuses && llm_diffusion_of(&f->diffusion, llm_opened_model(s->ctx), &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
+    if (f->n_score > 1 &&
+        llm_pooling_check_ranks(llm_model_file(llm_opened_model(s->ctx)), &f->why_no_rank) !=
+            GGL_OK &&
+        o->pooling == LLM_POOL_RANK)
+        return tool_error(TOOL, 1, "--reranking: %s", f->why_no_rank.msg);
     read_fim(s);
     f->sampling.seed = o->seed >= 0 ? (uint64_t)o->seed : 0;
     put_info(&info, s);

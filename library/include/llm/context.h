@@ -754,8 +754,8 @@ GGL_API GGL_NODISCARD ggl_status llm_encode_pair(const llm_context *c, const cha
                                                  int32_t **id, int32_t **type, size_t *n_id,
                                                  ggl_error *err);
 /* Sets score[i] to the first score that a reranker gives to a query and text i: the larger, the better it answers. truncate: the end of a
- * text is cut if the two are longer than the context; else GGL_LIMIT says which one is. Scores are as the model computes them, which may be any numbers. GGL_UNSUPPORTED: the model is no reranker, or it was opened
- * with a pooling other than "rank". */
+ * text is cut if the two are longer than the context; else GGL_LIMIT says which one is. Scores are as the model computes them, which may be any numbers. GGL_UNSUPPORTED: the model is no reranker, but for
+ * example a classifier, whose file names several labels, the first of which is not "yes", or it was opened with a pooling other than "rank". */
 GGL_API GGL_NODISCARD ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query,
                                             const char *const *text, const size_t *n,
                                             size_t n_texts, bool truncate, float *score,

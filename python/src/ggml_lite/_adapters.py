@@ -1,9 +1,9 @@
 """Adapters, back to the Hugging Face folders of their models."""
 import ctypes as c
-from typing import NamedTuple, Optional, Sequence, Tuple, Union
+from typing import NamedTuple, Optional
 
 from . import _abi
-from ._open_params import Path
+from ._open_params import Path, ScaledFiles
 from ._opening import file_bytes, loras
 from ._options import text_bytes, whole
 
@@ -26,9 +26,9 @@ def export_adapter(adapter: Path, folder: Path, out: Path, *, type: Optional[str
     _abi.library().llm_export_adapter(*paths, c.byref(p))
 
 
-def merge_adapters(adapters: Union[Path, Sequence[Union[Path, Tuple[Path, float]]]], folder: Path, out: Path, *, n_threads: int = 0) -> Kept:
-    """Writes a copy of the Hugging Face folder `folder` into the folder `out`, which must be empty or not there, with adapters, files or pairs of a file and a
-    scale, added to the weights. These keep their types. Returns how much of the change the types keep."""
+def merge_adapters(adapters: ScaledFiles, folder: Path, out: Path, *, n_threads: int = 0) -> Kept:
+    """Writes a copy of the Hugging Face folder `folder` into the folder `out`, which must be empty or not there, with adapters (a file, a pair of a file and
+    a scale, a list of these, or a dict {file: scale}) added to the weights. These keep their types. Returns how much of the change the types keep."""
     kept = _abi.Kept()
     p = _abi.FolderParams(size=c.sizeof(_abi.FolderParams))
     p.kept = c.pointer(kept)

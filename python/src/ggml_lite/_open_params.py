@@ -5,6 +5,7 @@ import os
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Tuple, TypedDict, Union
 
 Path = Union[str, "os.PathLike[str]"]
+ScaledFiles = Union[Path, Tuple[Path, float], Mapping[Any, float], Sequence[Union[Path, Tuple[Path, float]]]]
 
 FIELDS = """size:z
 type:s arch:s override:texts n_override:z hub_token:s offline:? no_mmap:? mlock:? chat_template:s
@@ -52,8 +53,10 @@ class Opening(TypedDict, total=False):
                               its file says
     image_max_tokens          the most; default: as its file says
     words                     True makes transcribe(.., words=True) available, of models that hear
-    adapters                  LoRA adapters: a file, or a list of files or of pairs of a file and a scale, [("style.gguf", 0.5)]; default: none
-    control_vectors           control vectors: a file, or a list of files or of pairs of a file and a scale, [("happy.gguf", 0.8)]; default: none
+    adapters                  LoRA adapters: a file, a pair of a file and a scale, a list of these, [("style.gguf", 0.5)], or a dict,
+                              {"style.gguf": 0.5}; default: none
+    control_vectors           control vectors: a file, a pair of a file and a scale, a list of these, [("happy.gguf", 0.8)], or a dict,
+                              {"happy.gguf": 0.8}; default: none
     control_first             the first layer to which control vectors are added; default: 1
     control_last              the last; default: the last layer
     n_threads                 threads of the CPU; default: one for each physical core; of two kinds, for each big one
@@ -114,8 +117,8 @@ class Opening(TypedDict, total=False):
     image_min_tokens: Optional[int]
     image_max_tokens: Optional[int]
     words: bool
-    adapters: Union[Path, Sequence[Union[Path, Tuple[Path, float]]]]
-    control_vectors: Union[Path, Sequence[Union[Path, Tuple[Path, float]]]]
+    adapters: ScaledFiles
+    control_vectors: ScaledFiles
     control_first: Optional[int]
     control_last: Optional[int]
     n_threads: Optional[int]

@@ -6,10 +6,10 @@ import functools
 import inspect
 import os
 import re
-from typing import Any, Callable, Dict, Mapping, Sequence, Tuple, TypeVar, Union, cast
+from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple, TypeVar, Union, cast
 
 from . import _abi
-from ._open_params import FIELDS, ROWS, Opening, Path, Row
+from ._open_params import FIELDS, ROWS, Opening, Path, Row, ScaledFiles
 from ._options import elements, flag, number, refuse_unknown, text_bytes, whole
 
 F = TypeVar("F", bound=Callable[..., None])
@@ -95,10 +95,26 @@ def file_bytes(name: str, path: Path) -> bytes:
     return file
 
 
-def loras(files: Union[Path, Sequence[Union[Path, Tuple[Path, float]]]], argument: str = "adapters") -> Tuple[Any, int]:
-    one = isinstance(files, (str, os.PathLike))
-    given = [files] if one else elements(argument, files, "a file, or a list of files or of pairs of a file and a scale")
-    pairs = [(f[0], f[1]) if isinstance(f, tuple) else (f, 1.0) for f in given]
+def _is_pair(file: Any) -> bool:
+    return isinstance(file, tuple) and len(file) == 2 and not isinstance(file[1], (str, bytes, os.PathLike, tuple))
+
+
+def _scaled(argument: str, file: Any) -> Tuple[Any, Any]:
+    if isinstance(file, (str, bytes, os.PathLike)):
+        return file, 1.0
+    if not _is_pair(file):
+        raise TypeError(f"{argument} has {file!r:.100} ({type(file).__name__}), which is neither a file nor a pair of a file and a scale, such as ('style.gguf', 0.5)")
+    return file[0], file[1]
+
+
+def loras(files: ScaledFiles, argument: str = "adapters") -> Tuple[Any, int]:
+    if isinstance(files, Mapping):
+        given: Iterable[Any] = files.items()
+    elif isinstance(files, (str, bytes, os.PathLike)) or _is_pair(files):
+        given = [files]
+    else:
+        given = elements(argument, files, "a file, a pair of a file and a scale, a list of these, or a dict {file: scale}")
+    pairs = [_scaled(argument, file) for file in given]
     loras = [_abi.Lora(file_bytes(argument, path), number(f"a scale of {argument}", scale)) for path, scale in pairs]
     return (_abi.Lora * len(loras))(*loras), len(loras)
 

@@ -45,6 +45,9 @@ GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_pooling_find_vector(llm_pooling *o
                                                                   const char *name,
                                                                   const ggl_gguf *file,
                                                                   ggl_error *err);
+/* Whether the first of a model's scores says how well a text answers a query: there is one score, or the first of the labels that the file
+ * names ({arch}.classifier.output_labels) is "yes", or it names none. GGL_UNSUPPORTED: the model is a classifier, which is told with its labels. */
+GGL_NODISCARD ggl_status llm_pooling_check_ranks(const ggl_gguf *file, ggl_error *err);
 /* Gets the poolings of LLM_POOL_SEVERAL: "cls+mean". Statuses of llm_pooling_find. */
 enum { LLM_POOL_MOST_PARTS = 6 };
 GGL_NODISCARD ggl_status llm_pooling_parts(llm_pooling out[LLM_POOL_MOST_PARTS], int *n,
