@@ -1,13 +1,18 @@
 /* Sound that a model hears: hearing.h. */
 #include "hearing.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/gguf.h"
 #include "opening.h"
 #include "voice.h"
 
 enum { PART = 4096 }; /* samples, on the stack of a thread that may have little of it */
+
+/* By so many seconds a model's times can miss speech that is cut out of a sound; it is no longer than the shortest speech that is found. */
+static const double MISSED = 0.25;
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for sound");
@@ -100,16 +105,56 @@ static ggl_status rewind_sound(hearing *h, ggl_error *err) {
     return h->kept ? GGL_OK : llm_sound_rewind(h->sound, err);
 }
 
-double llm_hearing_place(const hearing *h, double seconds, bool ends) {
-    const double rate = (double)h->how->rate, at = seconds * rate;
-    size_t k = 0;
-    if (!h->has_parts || h->n_parts == 0)
-        return seconds;
+/* Returns the part that a sample of what is heard is in, from `first` on. The silence after a part belongs to what ends in it, or to the next
+ * part. */
+static size_t part_at(const hearing *h, size_t first, double at, bool ends) {
+    size_t k = first;
     while (k + 1 < h->n_parts &&
            (ends ? at > (double)h->part[k + 1].at : at >= (double)(h->part[k].at + h->part[k].n)))
         k++;
-    const double in = at - (double)h->part[k].at, n = (double)h->part[k].n;
-    return ((double)h->part[k].from + (in < 0 ? 0 : in > n ? n : in)) / rate;
+    return k;
+}
+
+/* Returns the time in the sound of a sample of what is heard, as near as part k has it. */
+static double place_in(const hearing *h, size_t k, double at) {
+    const heard_part *p = &h->part[k];
+    const double in = at - (double)p->at, n = (double)p->n;
+    return ((double)p->from + (in < 0 ? 0 : in > n ? n : in)) / (double)h->how->rate;
+}
+
+double llm_hearing_place(const hearing *h, double seconds) {
+    const double at = seconds * (double)h->how->rate;
+    return h->has_parts && h->n_parts > 0 ? place_in(h, part_at(h, 0, at, false), at) : seconds;
+}
+
+/* True if so many samples at the end of a part that something else fills have no speech: a model's times are not exact. */
+static bool has_no_speech(const hearing *h, size_t k, double n) {
+    return n < h->inexact * (double)h->how->rate && n < 0.5 * (double)h->part[k].n;
+}
+
+void llm_hearing_place_piece(const hearing *h, double *start, double *end) {
+    const double rate = (double)h->how->rate, from = *start * rate, to = *end * rate;
+    if (!h->has_parts || h->n_parts == 0)
+        return;
+    size_t first = part_at(h, 0, from, false), last = part_at(h, first, to, true);
+    if (first < last && has_no_speech(h, last, to - (double)h->part[last].at))
+        last--;
+    if (first < last &&
+        has_no_speech(h, first, (double)(h->part[first].at + h->part[first].n) - from))
+        first++;
+    *start = place_in(h, first, from);
+    *end = place_in(h, last, to);
+    if (*end <= *start) /* it was heard in the silence between two parts */
+        *end = place_in(h, last, (double)h->part[last].at + to - from);
+}
+
+void llm_hearing_place_word(const hearing *h, double *start, double *end) {
+    const double rate = (double)h->how->rate, from = *start * rate, to = *end * rate;
+    if (!h->has_parts || h->n_parts == 0)
+        return;
+    const size_t k = part_at(h, 0, (from + to) / 2, false);
+    *start = place_in(h, k, from);
+    *end = place_in(h, k, to);
 }
 
 /* --- speech that is found --------------------------------------------------------------------- */
@@ -162,6 +207,18 @@ static ggl_status make_parts(hearing *h, const voice_spans *s, const llm_transcr
     return GGL_OK;
 }
 
+bool llm_finds_speech(const llm_model *m) {
+    static const char *const keys[] = {"chunk_length", "past_length", "sample_rate"};
+    bool all = true;
+    char key[160];
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        snprintf(key, sizeof key, "%.100s.audio.%s", llm_arch_family(llm_model_arch(m), 0),
+                 keys[k]);
+        all &= ggl_gguf_find(llm_model_file(m), key) != NULL;
+    }
+    return all;
+}
+
 ggl_status llm_context_open_voice(llm_context *c, const char *path, ggl_error *err) {
     const llm_arch_sound *how = c->stages ? llm_stages_sound(c->stages) : NULL;
     if (!how)
@@ -193,6 +250,7 @@ static ggl_status find_parts(hearing *h, const llm_transcribe_params *p, ggl_err
     if (st == GGL_OK)
         st = make_parts(h, &spans, p, err);
     h->has_parts = true;
+    h->inexact = MISSED + 0.001 * p->vad_speech_pad_ms;
     h->seconds = (double)found.n_samples / (double)h->how->rate;
     llm_voice_spans_fini(&spans);
     ggl_free(found.p);

@@ -29,6 +29,7 @@ typedef struct hearing {
     float *kept;    /* [n_kept]: of a sound that cannot be read twice */
     size_t n_kept, cap_kept;
     double spoken, seconds; /* of all parts, and of the sound */
+    double inexact;         /* seconds at a part's ends that need not have speech */
 } hearing;
 
 /* Samples from .. from + n - 1 of the sound, and `gap` of silence, are those from `at` on of what is heard. */
@@ -61,8 +62,13 @@ GGL_NODISCARD ggl_status llm_hearing_window(hearing *h, int64_t at, int64_t unti
  * has said. */
 void llm_hearing_cut(hearing *h, int64_t n);
 
-/* Returns the time in the sound of a time in what is heard, which begins or ends something. */
-double llm_hearing_place(const hearing *h, double seconds, bool ends);
+/* Returns the time in the sound of a time in what is heard. */
+double llm_hearing_place(const hearing *h, double seconds);
+/* The same of the times of a piece, which may have several parts and the silence between them. It has none before or after them: a time that a
+ * model puts a little into the next part, or before the end of the last one, is that of the nearest part which the piece fills. */
+void llm_hearing_place_piece(const hearing *h, double *start, double *end);
+/* The same of a word, which is in one part: that of its middle. */
+void llm_hearing_place_word(const hearing *h, double *start, double *end);
 /* Rows in so many seconds, and back. */
 int64_t llm_hearing_rows_in(const hearing *h, double seconds);
 double llm_hearing_seconds(const hearing *h, int64_t rows);

@@ -124,6 +124,8 @@ ggl_status llm_context_open(llm_context *c, const llm_opening *o, llm_opened unt
 /* Opens the model that finds speech (llm_transcribe_params.vad_model) for a context that is open, so that one that is of no use is refused before a sound comes. llm_transcribe
  * opens it otherwise. GGL_UNSUPPORTED: the context's model does not hear, or the other one finds no speech, or at another rate; statuses of llm_open. */
 GGL_NODISCARD ggl_status llm_context_open_voice(llm_context *c, const char *path, ggl_error *err);
+/* True for a model that finds speech, by its keys. */
+bool llm_finds_speech(const llm_model *m);
 /* Makes a context and takes the steps up to `until`, by the parameters of llm_open. */
 GGL_INTERNAL_API ggl_status llm_context_open_path(llm_context **out, const char *path,
                                                   const llm_open_params *params, llm_opened until,

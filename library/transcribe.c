@@ -433,6 +433,18 @@ static ggl_status write_words(transcriber *t, const speech_piece *p, ggl_error *
     return GGL_OK;
 }
 
+/* Sets the times of a piece and its words to those of the sound. Of parts of it, a piece is as long as its words, which are known better. */
+static void place_piece(transcriber *t, const speech_piece *p, double *start, double *end) {
+    const size_t n = t->p.words ? p->n_words : 0;
+    for (size_t k = 0; k < n; k++)
+        llm_hearing_place_word(&t->h, &t->given[k].start, &t->given[k].end);
+    llm_hearing_place_piece(&t->h, start, end);
+    if (n > 0 && t->h.has_parts && t->given[n - 1].end > t->given[0].start) {
+        *start = t->given[0].start;
+        *end = t->given[n - 1].end;
+    }
+}
+
 /* Gives the caller a piece of the window, and remembers its tokens. */
 static ggl_status give_piece(transcriber *t, const speech_segment *s, const speech_piece *p,
                              ggl_error *err) {
@@ -444,16 +456,14 @@ static ggl_status give_piece(transcriber *t, const speech_segment *s, const spee
         st = write_words(t, p, err);
     if (st != GGL_OK)
         return st;
-    for (size_t k = 0; t->p.words && k < p->n_words; k++) {
-        t->given[k].start = llm_hearing_place(&t->h, t->given[k].start, false);
-        t->given[k].end = llm_hearing_place(&t->h, t->given[k].end, true);
-    }
+    double start = p->start, end = p->end;
+    place_piece(t, p, &start, &end);
     if (!ggl_grow(&t->said.id, &t->said.cap, t->said.n + s->n, sizeof *t->said.id))
         return no_memory(err);
     memcpy(t->said.id + t->said.n, s->id, s->n * sizeof *s->id);
     t->said.n += s->n;
-    const llm_speech piece = {.start = llm_hearing_place(&t->h, p->start, false),
-                              .end = llm_hearing_place(&t->h, p->end, true),
+    const llm_speech piece = {.start = start,
+                              .end = end,
                               .text = t->piece.s,
                               .n = n,
                               .id = s->id,
@@ -522,7 +532,7 @@ static ggl_status tell_progress(transcriber *t, ggl_error *err) {
     const int64_t n = llm_sound_n_samples(t->h.sound);
     const double rate = (double)t->h.how->rate;
     const double all = n < 0 ? -1 : (double)n / rate;
-    const double done = llm_hearing_place(&t->h, llm_hearing_seconds(&t->h, t->at), false);
+    const double done = llm_hearing_place(&t->h, llm_hearing_seconds(&t->h, t->at));
     return t->p.progress && !t->p.progress(t->p.user, done, all) ? stopped(err) : GGL_OK;
 }
 

@@ -80,9 +80,10 @@ static ggl_status unknown_kind(const sound_bytes *b, const unsigned char *head, 
     if (n < HEAD && n >= 4 && memcmp(head, "RIFF", 4) == 0)
         return ggl_fail(err, GGL_FORMAT, "%s: ends after %zu bytes, within the header of a WAV",
                         b->name, n);
-    char what[128];
+    char what[256];
     snprintf(what, sizeof what,
-             "begins with \"%.*s\", as no kind of sound that is known here; ffmpeg may know it",
+             "begins with \"%.*s\", as no kind of sound that is known here; samples without a "
+             "header need --raw s16le or f32le, and ffmpeg may know other kinds",
              (int)(n < 4 ? n : 4), (const char *)head);
     return llm_sound_needs_ffmpeg(b, what, err);
 }

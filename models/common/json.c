@@ -54,6 +54,16 @@ static int peek(const parser *p) {
     return p->i < p->n ? (unsigned char)p->s[p->i] : -1;
 }
 
+/* Reports what is not there. where: in words; "": here. */
+static bool missing(parser *p, const char *what, const char *where) {
+    char text[160];
+    if (p->i < p->n)
+        snprintf(text, sizeof text, "%s is expected%s", what, *where ? where : " here");
+    else
+        snprintf(text, sizeof text, "the text ends where %s is expected%s", what, where);
+    return fail(p, GGL_FORMAT, p->i, text);
+}
+
 static void skip_space(parser *p) {
     while (p->i < p->n &&
            (p->s[p->i] == ' ' || p->s[p->i] == '\t' || p->s[p->i] == '\n' || p->s[p->i] == '\r'))
@@ -326,12 +336,12 @@ static bool check_names(parser *p, const json_value *v) {
 
 static bool parse_name(parser *p, json_value *name) {
     if (peek(p) != '"')
-        return fail(p, GGL_FORMAT, p->i, "a name in quotes is expected here");
+        return missing(p, "a name in quotes", "");
     if (!parse_string(p, name))
         return false;
     skip_space(p);
     if (peek(p) != ':')
-        return fail(p, GGL_FORMAT, p->i, "':' is expected after a name");
+        return missing(p, "':'", " after a name");
     p->i++;
     skip_space(p);
     return true;
@@ -344,16 +354,13 @@ static bool parse_elements(parser *p, const json_value *v, json_value *item) {
     size_t k = 0;
     for (bool more = peek(p) != end; more; k++) {
         if (k == v->n) /* the text has ended: all elements in it were counted */
-            return fail(p, GGL_FORMAT, p->i,
-                        object ? "a name in quotes is expected here"
-                               : "the text ends where a value is expected");
+            return missing(p, object ? "a name in quotes" : "a value", "");
         if ((object && !parse_name(p, &item[v->n + k])) || !parse_value(p, &item[k]))
             return false;
         skip_space(p);
         more = peek(p) == ',';
         if (!more && peek(p) != end)
-            return fail(p, GGL_FORMAT, p->i,
-                        object ? "',' or '}' is expected here" : "',' or ']' is expected here");
+            return missing(p, object ? "',' or '}'" : "',' or ']'", "");
         p->i += more;
         skip_space(p);
     }
@@ -395,9 +402,7 @@ static bool parse_word(parser *p, json_value *v) {
         p->i += n;
         return true;
     }
-    return fail(p, GGL_FORMAT, p->i,
-                p->i < p->n ? "a value is expected here"
-                            : "the text ends where a value is expected");
+    return missing(p, "a value", "");
 }
 
 static bool parse_value(parser *p, json_value *v) {

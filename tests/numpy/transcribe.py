@@ -542,7 +542,7 @@ def mistakes(a):
     model, quick = ["-m", "m.gguf"], ["-bs", "1", "-tpi", "0"]
     for words, code, says in (
         ([*model], 2, "there is no sound"), (["s.wav"], 0, "no model is named (-m), so builtin:words listens"), ([*model, "nowhere.wav"], 1, "nowhere.wav"), ([*model, "."], 1, "directory"),
-        ([*model, "text.wav"], 1, "as no kind of sound that is known here; ffmpeg may know it: ffmpeg -i text.wav -ar 16000 -ac 1 out.wav"), ([*model, "empty.wav"], 1, "empty"), ([*model, "-l", "klingon", "s.wav"], 2, "the language 'klingon'; give a code or an English name: en, de, yue"),
+        ([*model, "text.wav"], 1, "as no kind of sound that is known here; samples without a header need --raw s16le or f32le, and ffmpeg may know other kinds: ffmpeg -i text.wav -ar 16000 -ac 1 out.wav"), ([*model, "empty.wav"], 1, "empty"), ([*model, "-l", "klingon", "s.wav"], 2, "the language 'klingon'; give a code or an English name: en, de, yue"),
         ([*model, "-ot", "999", "s.wav"], 2, "the sound ends before 999 seconds"), ([*model, "none.wav"], 0, "nothing to write down"),
         ([*model, *quick, "cut.wav"], 0, "before its header says"), ([*model, *quick, "silence.wav"], 0, ""), ([*model, "-o", "no/x.srt", "s.wav"], 1, "folder does not exist"),
         ([*model, "--output-dir", "no", "s.wav"], 1, "folder does not exist"), ([*model, "-o", "x", "s.wav", "cut.wav"], 2, "--output-dir"),
@@ -642,7 +642,7 @@ def mistakes(a):
     with open(at("s.wav"), "rb") as f:
         tell([*model, *quick, "--format", "srt", "-"], 0, "", stdin=f)
     with open(at("text.wav"), "rb") as f:
-        tell([*model, "-"], 1, "llm-transcribe: standard input: begins with \"no s\", as no kind of sound that is known here; ffmpeg may know it: ffmpeg -i - -ar 16000 -ac 1 -f wav -", stdin=f)
+        tell([*model, "-"], 1, "llm-transcribe: standard input: begins with \"no s\", as no kind of sound that is known here; samples without a header need --raw s16le or f32le, and ffmpeg may know other kinds: ffmpeg -i - -ar 16000 -ac 1 -f wav -", stdin=f)
     # a signal ends it, and the file has what was said until then, in any format
     write_wav(at("long.wav"), np.tile(x, 200))
     for name, good in (("part.txt", len), ("part.srt", lambda s: len(of(s)) > 0), ("part.vtt", lambda s: len(of(s)) > 0), ("part.json", lambda s: json.loads(s)["segments"])):

@@ -197,10 +197,10 @@ def check_speech(tell, run, put, at, a):
         heard += [x[first:end], quiet(0.1) if k + 1 < len(parts) else []]
     write_wav(at("heard.wav"), np.concatenate(heard))
 
-    def place(t, ends):
-        k = next((k for k, (begin, _, n) in enumerate(places[:-1]) if (t <= places[k + 1][0] if ends else t < begin + n)), len(places) - 1)
+    def place(word):  # in the part of its middle
+        k = next((k for k, (begin, _, n) in enumerate(places[:-1]) if (word["start"] + word["end"]) / 2 < begin + n), len(places) - 1)
         begin, first, n = places[k]
-        return first + min(max(t - begin, 0), n)
+        return [first + min(max(word[side] - begin, 0), n) for side in ("start", "end")]
 
     words_of = ["-m", "builtin:words", "--word-timestamps", "--format", "json", "-bs", "1", "-tpi", "0"]
     options = ["--vad", "-vm", model, "--vad-min-silence-duration-ms", "400"]
@@ -208,8 +208,10 @@ def check_speech(tell, run, put, at, a):
     whole = run(tool, *words_of, *options, at("talk.wav"))
     got = json.loads(whole.stdout)
     tell("speech alone: the same text", own["text"] == got["text"] and len(got["text"]) > 20 and len(parts) > 2, f"{len(parts)} parts: {got['text']!r}, {own['text']!r} {whole.stderr[:0]}")
-    off = [abs(place(p[side], side == "end") - q[side]) for p, q in zip([*own["segments"], *[w for s in own["segments"] for w in s["words"]]],
-                                                                       [*got["segments"], *[w for s in got["segments"] for w in s["words"]]]) for side in ("start", "end")]
+    off = []  # of words, and of segments, which begin and end with their words
+    for p, q in zip(own["segments"], got["segments"]):
+        pairs = [t for w, v in zip(p["words"], q["words"]) for t in zip(place(w), (v["start"], v["end"]))]
+        off += [abs(t - u) for t, u in [*pairs, (place(p["words"][0])[0], q["start"]), (place(p["words"][-1])[1], q["end"])]]
     tell("   at the times of the whole", max(off) < 0.011 and abs(got["duration"] - len(x) / RATE) < 0.01, f"{len(off)} times, {max(off):.3f}")
     with open(at("talk.wav"), "rb") as f:
         piped = subprocess.run([tool, *words_of, *options, "-"], input=f.read(), capture_output=True)

@@ -139,7 +139,7 @@ def folder():
             check(e["type"] == "error" and e["error"]["type"] == "not_found_error", e)
             # a body that cannot be read gets the answer that a server of one model gives
             for path_, body, words in [
-                ("/v1/completions", b'{"model": "a", "prompt": "Once"', "request:1:32: ',' or '}' is expected here"),
+                ("/v1/completions", b'{"model": "a", "prompt": "Once"', "request:1:32: the text ends where ',' or '}' is expected"),
                 ("/v1/completions", b"hello", "request:1:1: "),
                 ("/v1/completions", b"", "request:1:1: "),
                 ("/v1/completions", b"[]", "a JSON object is expected, not an array"),

@@ -559,6 +559,11 @@ static int read_lone(const parsing *p, const char *s) {
     char word[LLM_SHELL_WORD];
     if (!names || !arg_next_name(&names, &name, &n))
         return args_unexpected(p->spec, s, p->i + 1 < p->argc ? p->argv[p->i + 1] : NULL);
+    if (p->list && p->list->number_follows)
+        return ((const arg_list *)p->list->out)->n % 2
+                   ? wrong(p->spec->tool, "%.*s %s: '%.*s' is not a number", (int)n, name,
+                           p->list->value, shown(s), s)
+                   : args_unexpected(p->spec, s, p->i + 1 < p->argc ? p->argv[p->i + 1] : NULL);
     if (p->maybe)
         return wrong(p->spec->tool, "unexpected argument '%s'; did you mean %.*s=%s?", s, (int)n,
                      name, llm_shell_quote(word, s));

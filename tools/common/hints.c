@@ -245,6 +245,7 @@ static const arg_hint hints[] = {
     {TRANSCRIBE, "-mc --max-context --condition-on-previous-text", "the model sees what half of its context holds; --no-context: nothing", HINT_REFUSED},
     {TRANSCRIBE, "--task=translate", "--translate", HINT_SAME},
     {TRANSCRIBE, "--task=transcribe", "this is the default", HINT_NOTHING},
+    {TRANSCRIBE, "--beams --num-beams", "--beam-size", HINT_SAME},
     {TRANSCRIBE, "--initial-prompt", "--prompt", HINT_SAME},
     {TRANSCRIBE, "--temperature-increment-on-fallback", "--temperature-inc", HINT_SAME},
     {TRANSCRIBE, "--logprob-threshold", "--logprob-thold", HINT_SAME},

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/hints.h"
+#include "common/output_ending.h"
 #include "common/paths.h"
 #include "ggl/internal/os_fs.h"
 
@@ -72,27 +73,25 @@ static int check_rerank(const options *o) {
     return -1;
 }
 
-/* Returns the ending of a file in a format that is not written here; NULL: the name has none of these. */
-static const char *other_ending(const char *name) {
-    static const char *const known[] = {".npz",    ".pt",      ".pth", ".safetensors", ".parquet",
-                                        ".arrow",  ".feather", ".h5",  ".hdf5",        ".pkl",
-                                        ".pickle", ".csv",     ".tsv", ".gguf",        ".json"};
-    for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
-        if (ggl_case_ends_with(name, known[i]))
-            return known[i];
-    return NULL;
-}
+/* Formats for numbers that are not written, and those that are. */
+static const output_ending endings[] = {
+    {".npy", FORMAT_NPY},       {".npz", OUTPUT_REFUSED},     {".pt", OUTPUT_REFUSED},
+    {".pth", OUTPUT_REFUSED},   {".parquet", OUTPUT_REFUSED}, {".safetensors", OUTPUT_REFUSED},
+    {".arrow", OUTPUT_REFUSED}, {".h5", OUTPUT_REFUSED},      {".feather", OUTPUT_REFUSED},
+    {".hdf5", OUTPUT_REFUSED},  {".pkl", OUTPUT_REFUSED},     {".pickle", OUTPUT_REFUSED},
+    {".csv", OUTPUT_REFUSED},   {".tsv", OUTPUT_REFUSED},     {".gguf", OUTPUT_REFUSED},
+    {".json", OUTPUT_REFUSED},  {NULL, FORMAT_JSONL}};
 
 static int check_output(options *o) {
-    const char *other = o->format_given ? NULL : other_ending(o->out);
-    if (other)
-        return tool_error(TOOL, 2,
-                          "-o %s: files ending in %s are of a format that is not written; .npy "
-                          "makes a NumPy array, and .jsonl, or any other name, lines of JSON "
-                          "(--format jsonl writes them under this name, too)",
-                          o->out, other);
-    if (!o->format_given && o->out && ggl_case_ends_with(o->out, ".npy"))
-        o->format = FORMAT_NPY;
+    const int code = o->format_given || !o->out
+                         ? -1
+                         : output_ending_choose(
+                               TOOL, o->out, endings,
+                               ".npy makes a NumPy array, and .jsonl, or any other name, lines of "
+                               "JSON (--format jsonl writes them under this name, too)",
+                               &o->format);
+    if (code >= 0)
+        return code;
     if (o->format == FORMAT_NPY && !o->out)
         return tool_error(TOOL, 2, "--format npy needs a file: -o FILE.npy");
     if (o->resume && o->format != FORMAT_NPY)

@@ -73,6 +73,11 @@ static int check_model(const job *j) {
     const llm_arch *arch = llm_model_arch(llm_opened_model(j->ctx));
     if (llm_arch_reads_rows(arch) && llm_arch_reads_text(arch))
         return -1;
+    if (llm_finds_speech(llm_opened_model(j->ctx)))
+        return tool_error(TOOL, 1,
+                          "%s finds speech, and writes nothing down: --vad-model is for it, beside "
+                          "-m with a model such as Whisper",
+                          j->opening.path);
     return tool_error(TOOL, 1,
                       "%s does not hear: its architecture (%s) reads %s; llm-transcribe needs a "
                       "model such as Whisper",

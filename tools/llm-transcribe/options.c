@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/hints.h"
+#include "common/output_ending.h"
 
 static const char *const raws[] = {"none", "s16le", "f32le", NULL};
 static const char *const formats[] = {"text", "times", "srt", "vtt", "json", NULL};
@@ -26,11 +27,19 @@ const char *transcribe_format_end(int format) {
 }
 
 /* -o FILE.srt chooses the format. */
-static void choose_format(options *o) {
-    const char *dot = o->out ? strrchr(o->out, '.') : NULL;
-    for (int k = FORMAT_SRT; dot && !o->format_given && k < N_FORMATS; k++)
-        if (strcmp(dot + 1, ends[k]) == 0)
-            o->format = k;
+static int choose_format(options *o) {
+    static const output_ending endings[] = {{".txt", FORMAT_TEXT},
+                                            {".srt", FORMAT_SRT},
+                                            {".vtt", FORMAT_VTT},
+                                            {".json", FORMAT_JSON},
+                                            {NULL, OUTPUT_REFUSED}};
+    return !o->out || o->format_given || o->dump
+               ? -1
+               : output_ending_choose(TOOL, o->out, endings,
+                                      ".srt and .vtt make subtitles, .json all that is known, and "
+                                      ".txt, or a name without an ending, text (--format text "
+                                      "writes it under this name, too)",
+                                      &o->format);
 }
 
 static int check_words(const options *o) {
@@ -78,8 +87,8 @@ static int check(options *o) {
                           "--vad-threshold and other numbers of --vad-.. are for --vad-model");
     if (o->raw == 0 && (o->raw_rate || o->raw_channels))
         return tool_error(TOOL, 2, "--raw-rate and --raw-channels are for --raw");
-    choose_format(o);
-    return check_words(o);
+    const int code = choose_format(o);
+    return code < 0 ? check_words(o) : code;
 }
 
 int transcribe_options_read(options *o, int argc, char **argv) {
@@ -125,8 +134,9 @@ int transcribe_options_read(options *o, int argc, char **argv) {
          .help = "of --raw (default 1)"},
         {NULL, .help = "output"},
         {"-o --output", ARG_STRING, &o->out, .value = "FILE",
-         .help = "the file to write; .srt, .vtt and .json choose the format (default: standard "
-                 "output)"},
+         .help = "the file to write; .srt, .vtt, .json and .txt choose the format, and a name "
+                 "without an "
+                 "ending has text (default: standard output)"},
         {"--output-dir", ARG_STRING, &o->folder, .value = "DIR",
          .help = "write a file in this folder for each sound, by its name"},
         {"--format", ARG_CHOICE, &o->format, .value = "FORMAT", .choices = formats,
