@@ -187,11 +187,14 @@ TEST(fields_without_a_model_for_speech_are_named) {
     CHECK_STR(param, "vad_filter");
     CHECK_INT(READ_VAD(SPEECH_INFERENCE, SPEECH_VAD_NONE, "vad", "1"), GGL_UNSUPPORTED);
     CHECK_STR(param, "vad");
-    for (speech_vad vad = SPEECH_VAD_NONE; vad <= SPEECH_VAD_ALL; vad++) {
-        REQUIRE_OK(READ_VAD(SPEECH_INFERENCE, vad, "vad", "false", "vad_threshold", "0.75",
-                            "vad_min_speech_duration_ms", "1", "vad_min_silence_duration_ms", "2",
-                            "vad_max_speech_duration_s", "3", "vad_speech_pad_ms", "4",
-                            "vad_samples_overlap", "5"),
+    CHECK_INT(READ_VAD(SPEECH_INFERENCE, SPEECH_VAD_NONE, "vad_filter", "1"), GGL_UNSUPPORTED);
+    CHECK_STR(param, "vad_filter");
+    for (int k = 0; k < 2 * (SPEECH_VAD_ALL + 1); k++) {
+        const speech_vad vad = k / 2;
+        REQUIRE_OK(READ_VAD(k % 2 ? SPEECH_INFERENCE : SPEECH_TRANSCRIPTIONS, vad, "vad", "false",
+                            "vad_threshold", "0.75", "vad_min_speech_duration_ms", "1",
+                            "vad_min_silence_duration_ms", "2", "vad_max_speech_duration_s", "3",
+                            "vad_speech_pad_ms", "4", "vad_samples_overlap", "5"),
                    &err);
         const llm_transcribe_params *p = &asked.how;
         const bool finds = vad == SPEECH_VAD_ALL;

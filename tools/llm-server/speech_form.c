@@ -324,11 +324,20 @@ static ggl_status set_chunking(speech_ask *a, const speech_field *f, ggl_str v, 
     {.name = "prompt", .read = set_prompt}, \
     {.name = "response_format", .read = set_format}, \
     {.name = "temperature", .read = set_temperature}
+/* whisper.cpp's names, and faster-whisper's of the first */
+#define OF_VAD \
+    {.name = "vad", .read = set_vad}, \
+    {.name = "vad_filter", .read = set_vad}, \
+    {.name = "vad_threshold", .read = set_vad_threshold, .is_of_vad = true}, \
+    {.name = "vad_min_speech_duration_ms", .read = set_vad_speech, .is_of_vad = true}, \
+    {.name = "vad_min_silence_duration_ms", .read = set_vad_silence, .is_of_vad = true}, \
+    {.name = "vad_max_speech_duration_s", .read = set_vad_most, .is_of_vad = true}, \
+    {.name = "vad_speech_pad_ms", .read = set_vad_pad, .is_of_vad = true}, \
+    {.name = "vad_samples_overlap", .read = set_vad_overlap, .is_of_vad = true}
 #define OF_OPENAI \
     {.name = "stream", .read = set_stream}, \
     {.name = "timestamp_granularities[]", .read = set_times, .is_list = true}, \
     {.name = "timestamp_granularities", .read = set_times, .is_list = true}, \
-    {.name = "vad_filter", .read = set_vad}, \
     {.name = "chunking_strategy", .read = set_chunking, .is_of_vad = true}, \
     {.name = "chunking_strategy[type]", .read = set_strategy, .is_of_vad = true}, \
     {.name = "chunking_strategy[threshold]", .read = set_vad_threshold, .is_of_vad = true}, \
@@ -339,7 +348,7 @@ static ggl_status set_chunking(speech_ask *a, const speech_field *f, ggl_str v, 
     {.name = "known_speaker_names[]", .treatment = SPEECH_REFUSED, .why = "speakers are not told apart", .is_list = true}, \
     {.name = "known_speaker_references[]", .treatment = SPEECH_REFUSED, .why = "speakers are not told apart", .is_list = true}
 
-static const speech_field openai[] = {OF_ALL, OF_OPENAI, {0}};
+static const speech_field openai[] = {OF_ALL, OF_VAD, OF_OPENAI, {0}};
 
 static const speech_field inference[] = {
     OF_ALL,
@@ -359,13 +368,7 @@ static const speech_field inference[] = {
     {.name = "no_language_probabilities", .treatment = SPEECH_IGNORED},
     {.name = "token_timestamps", .treatment = SPEECH_IGNORED},
     {.name = "word_thold", .treatment = SPEECH_IGNORED},
-    {.name = "vad", .read = set_vad},
-    {.name = "vad_threshold", .read = set_vad_threshold, .is_of_vad = true},
-    {.name = "vad_min_speech_duration_ms", .read = set_vad_speech, .is_of_vad = true},
-    {.name = "vad_min_silence_duration_ms", .read = set_vad_silence, .is_of_vad = true},
-    {.name = "vad_max_speech_duration_s", .read = set_vad_most, .is_of_vad = true},
-    {.name = "vad_speech_pad_ms", .read = set_vad_pad, .is_of_vad = true},
-    {.name = "vad_samples_overlap", .read = set_vad_overlap, .is_of_vad = true},
+    OF_VAD,
     {.name = "detect_language", .treatment = SPEECH_REFUSED, .why = "leave \"language\" out: verbose_json says which was found"},
     {.name = "carry_initial_prompt", .treatment = SPEECH_REFUSED, .why = "only the first window sees the prompt as a whole"},
     {.name = "max_len", .treatment = SPEECH_REFUSED, .why = "pieces are those of the model"},
@@ -454,8 +457,10 @@ static ggl_status choose_vad(speech_ask *a, speech_vad vad, const bool given[MOS
                                    : "the request does not ask for speech alone",
                           given, param, err);
     const speech_field *f = speech_fields(a->api);
-    while (f->read != set_vad)
+    while (f->read != set_vad || !*given) {
         f++;
+        given++;
+    }
     *param = f->name;
     return ggl_fail(
         err, GGL_UNSUPPORTED,
