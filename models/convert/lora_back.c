@@ -241,7 +241,15 @@ static ggl_status name_other(const lora_back *b, const llm_adapter *a, ggl_error
         if (name.n <= n || memcmp(name.s + name.n - n, end, n) != 0)
             continue;
         name.n -= n;
-        if (!find_tensor(b, b->text, name) && !find_tensor(b, b->eye, name))
+        const bool is_none = !find_tensor(b, b->text, name) && !find_tensor(b, b->eye, name);
+        if (is_none && ggl_str_is(name, "output.weight") &&
+            find_tensor(b, b->text, (ggl_str){"token_embd.weight", sizeof "token_embd.weight" - 1}))
+            return ggl_fail(err, GGL_UNSUPPORTED,
+                            "%s has a pair for output.weight, but the output of %s is its "
+                            "embedding, which the pair must not change: convert the folder, and "
+                            "merge into the GGUF file, which then has an output of its own",
+                            ggl_gguf_name(f), b->folder);
+        if (is_none)
             return ggl_fail(err, GGL_NOT_FOUND,
                             "%s has a pair for %.*s, which is made from no weight of %s",
                             ggl_gguf_name(f), (int)name.n, name.s, b->folder);

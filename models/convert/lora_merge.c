@@ -127,19 +127,22 @@ static double length(const change *x, const float *ranks, const float *row, size
 /* Sets acc[n] to the change of row o of the matrix, whose numbers are row[n]. acc has room for another n. */
 static void change_row(const merging *j, int64_t o, const float *row, float *ranks, double *acc) {
     const size_t n = (size_t)j->t->ne[0];
+    double most = 0;
     for (size_t e = 0; e < n; e++)
         acc[e] = (double)row[e];
     for (size_t c = 0; c < j->n_change; c++) {
         const change *x = &j->change[c];
         llm_adapter_row(&x->pair, j->m, o, ranks);
         add_change(x, ranks, n, acc);
-        if (!x->pair.magnitude)
-            continue;
-        const double size =
-            llm_adapter_magnitude(&x->pair, j->m, o) / length(x, ranks, row, n, acc + n);
-        for (size_t e = 0; e < n; e++)
+        const double size = x->pair.magnitude ? llm_adapter_magnitude(&x->pair, j->m, o) /
+                                                    length(x, ranks, row, n, acc + n)
+                                              : 1;
+        for (size_t e = 0; e < n && x->pair.magnitude; e++)
             acc[e] *= size;
+        most = j->n_change > 1 ? fmax(most, llm_lora_change(acc, row, n)) : 0;
     }
+    if (j->n_change > 1)
+        llm_lora_cancel(acc, row, n, most);
     for (size_t e = 0; e < n; e++)
         acc[e] -= (double)row[e];
 }

@@ -155,6 +155,10 @@ def folders():
     check(changed == ["model.layers.0.mlp.down_proj.weight", "model.layers.0.self_attn.q_proj.weight"], f"merging changes {changed}")
     for out, base in (("a.gguf", "llama"), ("b.gguf", "into")):
         run(0, "", "llm-convert", base, "-o", out, "--type", "bf16")
+    for base, out in (("llama", "cancelled"), ("a.gguf", "cancelled.gguf")):  # changes that cancel are none, of which nothing is lost
+        said = run(0, "2 of 11 tensors changed", "llm-lora", "merge", base, "given.gguf=0.7", "given.gguf=-0.5", "given.gguf=-0.2", "-o", out)
+        check("rounding keeps" not in said, f"changes that cancel: {said}")
+    run(0, "11 the same, 0 different", "llm-gguf", "diff", "a.gguf", "cancelled.gguf")
     run(0, "2 of 11 tensors changed", "llm-lora", "merge", "a.gguf", "given.gguf:0.5", "-o", "m.gguf")
     run(1, "11 the same, 0 different", "llm-gguf", "diff", "m.gguf", "b.gguf")  # they have other names
     run(0, "2 of 11 tensors changed", "llm-lora", "merge", "llama", "given.gguf", "-o", "from-folder.gguf")  # a file, by its name
@@ -192,7 +196,7 @@ def folders():
     check(not left, f"failed merges leave {left}")
     run(0, "2 of 11 tensors changed", "llm-lora", "merge", "llama", "given.gguf", "-o", "there")
     run(0, "2 of 11 tensors changed", "llm-lora", "merge", "llama", "given.gguf", "-o", "there/../beside/")
-    for name, shape, words in (("output.weight", (32, 64), "has a pair for output.weight, which is made from no weight of llama"),
+    for name, shape, words in (("output.weight", (32, 64), "has a pair for output.weight, but the output of llama is its embedding"),
                                ("blk.0.attn_q.weight", (32, 48), "the pair of blk.0.attn_q.weight is for a matrix of [32, 48, 1], but that of llama has [32, 32, 1]"),
                                ("blk.7.attn_q.weight", (32, 32), "has a pair for blk.7.attn_q.weight, which is made from no weight of llama")):
         adapter("wrong.gguf", 1, {name: shape})

@@ -119,6 +119,7 @@ static void merge_row(void *ctx, size_t i, int thread) {
     float *row = j->row + k * in, *ranks = j->ranks + k * (size_t)j->most_rank;
     const double weight = lora_factor_at(j->factor, j->t, j->m, j->first + (int64_t)i);
     j->from->to_float(j->source + i * ggl_row_size(j->from->type, j->n_in), row, j->n_in);
+    double most = 0;
     for (size_t e = 0; e < in; e++)
         acc[e] = (double)row[e];
     for (size_t c = 0; c < j->n_change; c++) {
@@ -131,7 +132,10 @@ static void merge_row(void *ctx, size_t i, int thread) {
             for (size_t e = 0; e < in; e++)
                 acc[e] *= size;
         }
+        most = j->n_change > 1 ? fmax(most, llm_lora_change(acc, row, in)) : 0;
     }
+    if (j->n_change > 1)
+        llm_lora_cancel(acc, row, in, most);
     bool finite = true;
     double change2 = 0, lost2 = 0;
     for (size_t e = 0; e < in; e++) {

@@ -79,5 +79,7 @@ int lora_merge_folder(const char *base, const arg_list *words, const char *out, 
         llm_adapter_free((llm_adapter *)use[i].adapter);
     free(use);
     ggl_backend_close(reference);
+    if (s != GGL_OK && process_stopped)
+        return tool_error(TOOL, process_stop_code(), "interrupted; %s was not written", out);
     return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
 }
