@@ -93,6 +93,66 @@ bool llm_hf_needs_steps(const llm_hf_tokenizer *t) {
                : !(is_null(type) || llm_json_is(type, "BPE")) || !plain_bytes(root);
 }
 
+/* Checks flags of a part of the file, which its reader may take for missing if they are of another kind. what: "a step" or the like, which may
+ * have a type. */
+static ggl_status check_flags(const json_value *v, const char *what, ggl_error *err) {
+    static const char *const flags[] = {"clean_text",
+                                        "handle_chinese_chars",
+                                        "lowercase",
+                                        "strip_accents",
+                                        "strip_left",
+                                        "strip_right",
+                                        "add_prefix_space",
+                                        "use_regex",
+                                        "individual_digits",
+                                        "invert",
+                                        "split",
+                                        "cleanup",
+                                        "lstrip",
+                                        "rstrip",
+                                        "single_word",
+                                        "normalized",
+                                        "special",
+                                        "fuse_unk",
+                                        "byte_fallback",
+                                        "ignore_merges"};
+    static const char *const lists[] = {"normalizers", "pretokenizers", "decoders"};
+    const json_value *type = llm_json_get_kind(v, "type", JSON_STRING);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        const json_value *x = llm_json_get(v, flags[i]);
+        if (!is_null(x) && x->kind != JSON_BOOL)
+            return ggl_fail(err, GGL_FORMAT, "'%s' of %s%s%.*s%s is %s; it should be true or false",
+                            flags[i], what, type ? " '" : "",
+                            type ? llm_hf_shown(json_str(type)) : 0, type ? type->s : "",
+                            type ? "'" : "", llm_json_kind_text(x->kind));
+    }
+    ggl_status s = GGL_OK;
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        const json_value *part = llm_json_get_kind(v, lists[k], JSON_ARRAY);
+        for (size_t i = 0; part && i < part->n && s == GGL_OK; i++)
+            s = check_flags(&part->item[i], what, err);
+    }
+    return s;
+}
+
+ggl_status llm_hf_check_file(const llm_hf_tokenizer *t, ggl_error *err) {
+    static const char *const steps[] = {"normalizer", "pre_tokenizer", "decoder"};
+    const json_value *root = &t->file->root, *version = llm_json_get(root, "version"),
+                     *added = llm_json_get_kind(root, "added_tokens", JSON_ARRAY);
+    if (version && !llm_json_is(version, "1.0"))
+        return ggl_fail(err, GGL_UNSUPPORTED, "'version' is %s%s%.*s%s; only '1.0' is known",
+                        llm_json_kind_text(version->kind), version->kind == JSON_STRING ? " '" : "",
+                        version->kind == JSON_STRING ? llm_hf_shown(json_str(version)) : 0,
+                        version->kind == JSON_STRING ? version->s : "",
+                        version->kind == JSON_STRING ? "'" : "");
+    ggl_status s = check_flags(llm_json_get(root, "model"), "the model", err);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && s == GGL_OK; i++)
+        s = check_flags(llm_json_get(root, steps[i]), "a step", err);
+    for (size_t i = 0; added && i < added->n && s == GGL_OK; i++)
+        s = check_flags(&added->item[i], "an added token", err);
+    return s;
+}
+
 bool llm_hf_has_all_bytes(const llm_hf_tokenizer *t) {
     char s[2];
     bool all = true;

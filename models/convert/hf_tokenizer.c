@@ -52,7 +52,9 @@ static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_
     const json_value *model = llm_json_get(&t->file->root, "model"),
                      *type = llm_json_get(model, "type");
     t->needs_steps = llm_hf_needs_steps(t);
-    ggl_status s = GGL_OK;
+    ggl_status s = llm_hf_check_file(t, err);
+    if (s != GGL_OK)
+        return s;
     if (llm_json_is(type, "Unigram"))
         s = llm_hf_read_unigram(t, size, err);
     else if (llm_json_is(type, "WordPiece"))

@@ -167,6 +167,8 @@ GGL_NODISCARD ggl_status llm_hf_set_unigram_ends(llm_hf_tokenizer *t, ggl_error 
 bool llm_hf_needs_steps(const llm_hf_tokenizer *t);
 /* True if each byte, as byte-level BPE spells it, is a token. */
 bool llm_hf_has_all_bytes(const llm_hf_tokenizer *t);
+/* Checks the version of tokenizer.json, and that flags are true, false or null. GGL_FORMAT, GGL_UNSUPPORTED. */
+GGL_NODISCARD ggl_status llm_hf_check_file(const llm_hf_tokenizer *t, ggl_error *err);
 /* Checks all steps. GGL_UNSUPPORTED: one is not known, and is named. */
 GGL_NODISCARD ggl_status llm_hf_check_steps(llm_hf_tokenizer *t, ggl_error *err);
 /* Checks that added tokens have the ids that the library gives them. */

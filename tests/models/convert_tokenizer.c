@@ -242,6 +242,22 @@ TEST(words) {
     CHECK_STR(ids_of(f, "the theing"), "2 4 1 3");
     ggl_gguf_close(f);
 
+    static const char *const wrong[][2] = {
+        {"'normalizer': {'type': 'BertNormalizer', 'lowercase': 'true'}",
+         "'lowercase' of a step 'BertNormalizer' is a string; it should be true or false"},
+        {"'normalizer': {'type': 'Sequence', 'normalizers': [{'type': 'BertNormalizer', "
+         "'clean_text': 1}]}",
+         "'clean_text' of a step 'BertNormalizer' is a number"},
+        {"'added_tokens': [{'id': 0, 'content': '[PAD]', 'special': 'yes'}]",
+         "'special' of an added token is a string"},
+        {"'version': '9.0'", "'version' is a string '9.0'; only '1.0' is known"},
+        {"'version': 1", "'version' is a number; only '1.0' is known"}};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        snprintf(text, sizeof text, "{%s, 'model': {'type': 'WordPiece', 'vocab': {'[PAD]': 0}}}",
+                 wrong[k][0]);
+        REQUIRE(put_text("tokenizer.json", text));
+        is_refused(wrong[k][1]);
+    }
     REQUIRE(remove(test_path("tokenizer.json")) == 0);
     REQUIRE(put_text("vocab.txt", "[PAD]\n[UNK]\r\n[CLS]\n[SEP]\nthe\n##ing\nth\n##e"));
     snprintf(text, sizeof text, "{%s, 'do_lower_case': false, 'strip_accents': true}", tokens);
