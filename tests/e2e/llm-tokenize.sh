@@ -85,6 +85,8 @@ refuses 1 'line 2: the other half of a surrogate pair is missing' '"a"\n"\\ud800
 refuses 1 'line 1: there is more text after the string' '"a" "b"\n' --json-lines
 refuses 1 'line 2: a JSON string is expected' '"a"\n\n"b"\n' --json-lines
 refuses 2 'cannot be used together' '' --stdin -p a
+refuses 1 "llm-tokenize: --decode: line 3: 'x' is not a token id" '[468]\n\n[x]\n' --json-lines --decode -
+refuses 1 'line 2: there is no token 99999999; the last id is ' '[468]\n[99999999]\n' --json-lines --decode -
 gives $'"Once"\n"upon"' '' --json-lines --decode $'[468]\n\n[480]'
 shown=$("$tool" -m "$model" --show) || fail "--show fails"
 for line in 'tokenizer.ggml.model  llama' 'kind                  spm' 'an empty text is      [1]'; do

@@ -1,5 +1,6 @@
 /* llm-tokenize: converts text to token ids and back, with the tokenizer of a GGUF file; `llm-tokenize train` makes one. See
  * docs/tokenizers.md. */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,14 +156,26 @@ static int encode(const llm_tokenizer *t, const options *o) {
     return code;
 }
 
+/* Reports a mistake in a list of ids; line: of --json-lines; 0: the list has no lines. */
+GGL_PRINTF(3, 4)
+static int wrong_list(size_t line, int code, const char *format, ...) {
+    char what[200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return line ? tool_error(TOOL, code, "--decode: line %zu: %s", line, what)
+                : tool_error(TOOL, code, "--decode: %s", what);
+}
+
 /* Removes the brackets around a list. Returns -1, or an exit code if there is only one bracket. */
-static int take_brackets(char *s, int code) {
+static int take_brackets(char *s, size_t line, int code) {
     char *open = s + strspn(s, " \t\r\n"), *end = s + strlen(s);
     while (end > open && strchr(" \t\r\n", end[-1]))
         end--;
     const bool opened = *open == '[', closed = end > open && end[-1] == ']';
     if (opened != closed)
-        return tool_error(TOOL, code, "--decode: the list of ids %s",
+        return wrong_list(line, code, "the list of ids %s",
                           opened ? "is not closed: ']' is missing"
                                  : "ends with ']' but does not begin with '['");
     if (opened) {
@@ -174,9 +187,9 @@ static int take_brackets(char *s, int code) {
 
 /* Reads ids separated by commas or white space, with or without brackets, as --ids prints them.
  * Returns -1, or an exit code. */
-static int read_ids(const llm_tokenizer *t, char *s, int code, llm_tokens *ids) {
+static int read_ids(const llm_tokenizer *t, char *s, size_t line, int code, llm_tokens *ids) {
     ids->n = 0;
-    if (take_brackets(s, code) >= 0)
+    if (take_brackets(s, line, code) >= 0)
         return code;
     for (s += strspn(s, " \t\r\n,"); *s; s += strspn(s, " \t\r\n,")) {
         size_t n = strcspn(s, " \t\r\n,");
@@ -185,9 +198,11 @@ static int read_ids(const llm_tokenizer *t, char *s, int code, llm_tokens *ids) 
         bool range;
         s[n] = '\0';
         if (!args_read_uint64(s, &id, &range) && !range)
-            return tool_error(TOOL, code, "--decode: '%s' is not a token id", s);
+            return wrong_list(line, code, "'%.*s' is not a token id",
+                              (int)ggl_utf8_cut(s, strlen(s), 60), s);
         if (range || id >= (uint64_t)llm_tokenizer_n_vocab(t))
-            return tool_error(TOOL, 1, "--decode: there is no token %s; the last id is %d", s,
+            return wrong_list(line, 1, "there is no token %.*s; the last id is %d",
+                              (int)ggl_utf8_cut(s, strlen(s), 60), s,
                               (int)llm_tokenizer_n_vocab(t) - 1);
         if (!ggl_grow(&ids->id, &ids->cap, ids->n + 1, sizeof *ids->id))
             return tool_error(TOOL, 1, "out of memory");
@@ -199,12 +214,12 @@ static int read_ids(const llm_tokenizer *t, char *s, int code, llm_tokens *ids) 
 }
 
 /* Decodes a list of ids, and prints it as it is, or with --json-lines as a JSON string in a line. */
-static int decode_list(const llm_tokenizer *t, const options *o, char *list, int code_of_mistakes,
-                       llm_tokens *ids) {
+static int decode_list(const llm_tokenizer *t, const options *o, char *list, size_t line,
+                       int code_of_mistakes, llm_tokens *ids) {
     ggl_error err = {0};
     char *text = NULL;
     size_t size = 0;
-    int code = read_ids(t, list, code_of_mistakes, ids);
+    int code = read_ids(t, list, line, code_of_mistakes, ids);
     if (code >= 0)
         return code;
     if (llm_detokenize(t, ids->id, ids->n, o->special, &text, &size, &err) != GGL_OK)
@@ -234,12 +249,14 @@ static int decode(const llm_tokenizer *t, const options *o) {
         memcpy(list, o->decode, n + 1);
     llm_tokens ids = {0};
     int code = 0;
+    size_t n_line = 0;
     for (char *next = list, *line = list; code == 0 && line; line = next) {
         next = o->json_lines ? strchr(line, '\n') : NULL;
         if (next)
             *next++ = '\0';
+        n_line += o->json_lines;
         if (!o->json_lines || line[strspn(line, " \t\r")])
-            code = decode_list(t, o, line, from_stdin ? 1 : 2, &ids);
+            code = decode_list(t, o, line, n_line, from_stdin ? 1 : 2, &ids);
     }
     llm_tokens_fini(&ids);
     free(list);
