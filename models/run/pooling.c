@@ -168,7 +168,7 @@ static void list_labels(const ggl_gguf_value *labels, char *text, size_t size) {
 }
 
 ggl_status llm_pooling_check_ranks(const ggl_gguf *file, ggl_error *err) {
-    char key[112], names[96] = "";
+    char key[112], list[96] = "";
     ggl_str arch, first;
     if (ggl_gguf_get_string(file, "general.architecture", &arch, NULL) != 1 || arch.n > 64)
         return GGL_OK;
@@ -176,11 +176,11 @@ ggl_status llm_pooling_check_ranks(const ggl_gguf *file, ggl_error *err) {
     const ggl_gguf_value *labels = ggl_gguf_find(file, key);
     if (!labels || labels->n < 2 || !ggl_gguf_string(labels, 0, &first) || ggl_str_is(first, "yes"))
         return GGL_OK;
-    list_labels(labels, names, sizeof names);
+    list_labels(labels, list, sizeof list);
     return ggl_fail(err, GGL_UNSUPPORTED,
                     "the model is a classifier with %" PRIu64 " labels (%s), none of which says "
                     "how well a text answers a query",
-                    labels->n, names);
+                    labels->n, list);
 }
 
 void llm_pooling_range(llm_pooling p, int64_t n_before, int64_t n, int64_t *first, int64_t *end) {
