@@ -13,6 +13,7 @@
 #include "common/work_share.h"
 #include "ggl/graph.h"
 #include "ggl/internal/os_fs.h"
+#include "ggl/internal/show.h"
 #include "ggl/internal/pass.h"
 #include "ggl/internal/text.h"
 #include "lora_back.h"
@@ -447,7 +448,8 @@ static ggl_status copy_name(merging *j, const char *inside, const char *name, in
     if (!has_old_weights(name, depth))
         return copy_file(from, to, err);
     if (j->result->n_left_out++ == 0)
-        snprintf(j->result->left_out, sizeof j->result->left_out, "%s", own);
+        snprintf(j->result->left_out, sizeof j->result->left_out, "%.*s",
+                 (int)ggl_utf8_cut(own, strlen(own), sizeof j->result->left_out - 1), own);
     return GGL_OK;
 }
 

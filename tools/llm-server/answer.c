@@ -493,7 +493,7 @@ static const char *why_not_here(const server *s, const ask *a, char *text, size_
                  "the model %s, but %.100s of this server can do that: name it in \"model\"",
                  why.does, other);
     else
-        snprintf(text, size, "this server %s%s%s", why.does, *why.then ? "; " : "", why.then);
+        snprintf(text, size, "this server %s%s%.240s", why.does, *why.then ? "; " : "", why.then);
     return text;
 }
 
