@@ -318,7 +318,8 @@ static void run_share(int share, int shares) {
             n += 2;
         }
     printf("%d of %d models show the rows that layers hand on\n", n_shown, n);
-    CHECK(TEST_SANITIZED || 2 * n_shown > n);
+    if (!TEST_SANITIZED)
+        CHECK(2 * n_shown > n);
 }
 
 /* A few, others each day. */
