@@ -295,7 +295,16 @@ def scores_by_program(a, model, query, documents):
     if done.returncode != 0:
         raise RuntimeError(done.stderr.decode())
     rows = sorted((json.loads(line) for line in done.stdout.splitlines()), key=lambda row: row["index"])
-    return [row["scores"][0] if "scores" in row else row["score"] for row in rows]
+    return [row["score"] for row in rows]
+
+
+def labels_by_program(a, model, query, documents):
+    """All scores of a classifier, which ranks nothing."""
+    said, out = "".join(json.dumps(t) + "\n" for t in documents).encode(), os.path.join(a.work, "labels.npy")
+    done = subprocess.run([os.path.join(a.bin, "llm-embed"), "-m", model, "--json-lines", "--truncate", "-t", str(a.threads), "--rerank", query, "-o", out], input=said, capture_output=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.decode())
+    return np.load(out)
 
 
 def scores_by_server(a, model, queries, documents):
@@ -387,9 +396,13 @@ def rerank(a):
         folder = os.path.join(a.work, name.replace(": ", "-").replace(", ", "-").replace(" ", "-"))
         cross_encoder(name, folder=folder, **how)
         model = CrossEncoder(folder, device="cpu")
-        pick = (lambda x: x[:, 0]) if how["num_labels"] > 1 else (lambda x: x)
-        wanted = [pick(model.predict([(query, x) for x in documents], activation_fn=torch.nn.Identity(), batch_size=1, show_progress_bar=False)) for query in QUERIES]
+        wanted = [model.predict([(query, x) for x in documents], activation_fn=torch.nn.Identity(), batch_size=1, show_progress_bar=False) for query in QUERIES]
         file = converted(a, folder, os.path.basename(folder))
+        if how["num_labels"] > 1:
+            for query, want in zip(QUERIES, wanted):
+                if query:
+                    compare_scores(name, "program", labels_by_program(a, file, query, documents), want)
+            continue
         for query, want in zip(QUERIES, wanted):
             compare_scores(name, "library", scores_by_library(a, file, query, documents), want)
             compare_scores(name, "folder", scores_by_library(a, folder, query, documents), want)
