@@ -20,13 +20,6 @@
 
 enum { MOST_DEPTH = 16 }; /* folders within each other */
 
-/* The change of one matrix by one adapter. */
-typedef struct change {
-    llm_adapter_pair pair;
-    double scale;
-    float *columns; /* [rank][in] */
-} change;
-
 typedef struct merging {
     lora_back back;
     const llm_adapter_use *use;
@@ -43,7 +36,7 @@ typedef struct merging {
     /* the tensor that changes it */
     const converted_tensor *t;
     int64_t m;
-    change *change; /* [n_use] */
+    llm_lora_matrix *change; /* [n_use] */
     size_t n_change;
     bool has_magnitude;
     int64_t most_rank;
@@ -104,46 +97,10 @@ static ggl_status add_run(void *ctx, int64_t row, int64_t first, int64_t n, cons
     return GGL_OK;
 }
 
-/* Adds a change's row, whose row of B is ranks[], to acc[n]. */
-static void add_change(const change *x, const float *ranks, size_t n, double *acc) {
-    for (int64_t r = 0; r < x->pair.rank; r++) {
-        const double factor = x->scale * (double)ranks[r];
-        const float *column = x->columns + (size_t)r * n;
-        for (size_t e = 0; e < n; e++)
-            acc[e] += factor * (double)column[e];
-    }
-}
-
-/* Returns the length of the model's own row with this change alone; own[n]: memory. */
-static double length(const change *x, const float *ranks, const float *row, size_t n, double *own) {
-    double sum = 0;
-    for (size_t e = 0; e < n; e++)
-        own[e] = (double)row[e];
-    add_change(x, ranks, n, own);
-    for (size_t e = 0; e < n; e++)
-        sum += own[e] * own[e];
-    return sqrt(fmax(sum, 1e-30));
-}
-
 /* Sets acc[n] to the change of row o of the matrix, whose numbers are row[n]. acc has room for another n. */
 static void change_row(const merging *j, int64_t o, const float *row, float *ranks, double *acc) {
     const size_t n = (size_t)j->t->ne[0];
-    double most = 0;
-    for (size_t e = 0; e < n; e++)
-        acc[e] = (double)row[e];
-    for (size_t c = 0; c < j->n_change; c++) {
-        const change *x = &j->change[c];
-        llm_adapter_row(&x->pair, j->m, o, ranks);
-        add_change(x, ranks, n, acc);
-        const double size = x->pair.magnitude ? llm_adapter_magnitude(&x->pair, j->m, o) /
-                                                    length(x, ranks, row, n, acc + n)
-                                              : 1;
-        for (size_t e = 0; e < n && x->pair.magnitude; e++)
-            acc[e] *= size;
-        most = j->n_change > 1 ? fmax(most, llm_lora_change(acc, row, n)) : 0;
-    }
-    if (j->n_change > 1)
-        llm_lora_cancel(acc, row, n, most);
+    llm_lora_change_row(j->change, j->n_change, j->m, o, 1, row, ranks, n, acc);
     for (size_t e = 0; e < n; e++)
         acc[e] -= (double)row[e];
 }
@@ -195,7 +152,7 @@ static bool allocate(merging *j) {
     j->row_lost = ggl_calloc((size_t)j->t->ne[1], sizeof *j->row_lost);
     bool ok = j->acc && j->row && j->ranks && j->thread_err && j->row_change && j->row_lost;
     for (size_t c = 0; c < j->n_change; c++) {
-        change *x = &j->change[c];
+        llm_lora_matrix *x = &j->change[c];
         x->columns = ggl_calloc((size_t)x->pair.rank, in * sizeof *x->columns);
         ok &= x->columns != NULL;
     }
@@ -217,7 +174,7 @@ static void find_changes(merging *j) {
     j->has_magnitude = false;
     for (size_t i = 0; i < j->n_use; i++) {
         const llm_adapter *a = j->use[i].adapter;
-        change *c = &j->change[j->n_change];
+        llm_lora_matrix *c = &j->change[j->n_change];
         if (!llm_adapter_find_pair(llm_adapter_file(a), (ggl_str){j->t->name, strlen(j->t->name)},
                                    &c->pair))
             continue;

@@ -39,13 +39,6 @@ typedef struct merge_use {
     double scale;
 } merge_use;
 
-/* The change of one matrix by one adapter. */
-typedef struct merge_change {
-    llm_adapter_pair pair;
-    double scale;
-    float *columns; /* [rank][in] */
-} merge_change;
-
 typedef struct merge_job {
     const char *out;
     const ggl_gguf *model;
@@ -65,7 +58,7 @@ typedef struct merge_job {
     const ggl_type_info *from, *to;
     const uint8_t *source; /* its rows */
     int64_t n_in, m, first;
-    merge_change *change; /* [2 * n_use] */
+    llm_lora_matrix *change; /* [2 * n_use] */
     size_t n_change;
     int64_t most_rank;
     uint8_t *result;
@@ -89,29 +82,6 @@ typedef struct merge_tensor {
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* Adds the change of a row, whose row of B is ranks[], to acc[n]. */
-static void add_change(const merge_change *x, const float *ranks, double weight, size_t n,
-                       double *acc) {
-    for (int64_t r = 0; r < x->pair.rank; r++) {
-        const double factor = x->scale * (double)ranks[r] / weight;
-        const float *column = x->columns + (size_t)r * n;
-        for (size_t e = 0; e < n; e++)
-            acc[e] += factor * (double)column[e];
-    }
-}
-
-/* Returns the length of the model's own row with this change alone; own[n]: memory. Of zeros what the engine takes it for. */
-static double length(const merge_change *x, const float *ranks, const float *row, size_t n,
-                     double *own) {
-    double sum = 0;
-    for (size_t e = 0; e < n; e++)
-        own[e] = (double)row[e];
-    add_change(x, ranks, 1, n, own); /* a weight with a factor has no magnitudes */
-    for (size_t e = 0; e < n; e++)
-        sum += own[e] * own[e];
-    return sqrt(fmax(sum, 1e-30));
-}
-
 static void merge_row(void *ctx, size_t i, int thread) {
     merge_job *j = ctx;
     const size_t in = (size_t)j->n_in, k = (size_t)thread;
@@ -119,27 +89,12 @@ static void merge_row(void *ctx, size_t i, int thread) {
     float *row = j->row + k * in, *ranks = j->ranks + k * (size_t)j->most_rank;
     const double weight = lora_factor_at(j->factor, j->t, j->m, j->first + (int64_t)i);
     j->from->to_float(j->source + i * ggl_row_size(j->from->type, j->n_in), row, j->n_in);
-    double most = 0;
-    for (size_t e = 0; e < in; e++)
-        acc[e] = (double)row[e];
-    for (size_t c = 0; c < j->n_change; c++) {
-        const merge_change *x = &j->change[c];
-        llm_adapter_row(&x->pair, j->m, j->first + (int64_t)i, ranks);
-        add_change(x, ranks, weight, in, acc);
-        if (x->pair.magnitude) {
-            const double size = llm_adapter_magnitude(&x->pair, j->m, j->first + (int64_t)i) /
-                                length(x, ranks, row, in, acc + in);
-            for (size_t e = 0; e < in; e++)
-                acc[e] *= size;
-        }
-        most = j->n_change > 1 ? fmax(most, llm_lora_change(acc, row, in)) : 0;
-    }
-    if (j->n_change > 1)
-        llm_lora_cancel(acc, row, in, most);
+    llm_lora_change_row(j->change, j->n_change, j->m, j->first + (int64_t)i, weight, row, ranks, in,
+                        acc);
     bool finite = true;
-    double change2 = 0, lost2 = 0;
+    double lost2 = 0;
+    j->row_change[i] = llm_lora_change(acc, row, in);
     for (size_t e = 0; e < in; e++) {
-        change2 += (acc[e] - (double)row[e]) * (acc[e] - (double)row[e]);
         row[e] = (float)acc[e];
         finite &= isfinite(row[e]) != 0;
     }
@@ -151,7 +106,6 @@ static void merge_row(void *ctx, size_t i, int thread) {
         lost2 += ((double)row[e] - acc[e]) * ((double)row[e] - acc[e]);
         finite &= isfinite(row[e]) != 0;
     }
-    j->row_change[i] = change2;
     j->row_lost[i] = lost2;
     j->bad[k] |= !finite;
 }
@@ -192,7 +146,7 @@ static ggl_status merge_matrix(merge_job *j, const ggl_gguf_tensor *t, ggl_gguf_
 /* Adds the changes of a weight to j->change. */
 static void add_changes(merge_job *j, ggl_str name) {
     for (size_t i = 0; i < j->n_use; i++) {
-        merge_change *c = &j->change[j->n_change];
+        llm_lora_matrix *c = &j->change[j->n_change];
         if (!llm_adapter_find_pair(j->use[i].file, name, &c->pair))
             continue;
         const double alpha = llm_adapter_describe(j->use[i].adapter).alpha;
@@ -227,7 +181,7 @@ static bool allocate(merge_job *j, const ggl_gguf_tensor *t) {
     j->row_lost = ggl_calloc(rows, sizeof *j->row_lost);
     bool ok = j->result && j->acc && j->row && j->ranks && j->bad && j->row_change && j->row_lost;
     for (size_t c = 0; c < j->n_change; c++) {
-        merge_change *x = &j->change[c];
+        llm_lora_matrix *x = &j->change[c];
         x->columns = ggl_calloc((size_t)x->pair.rank, in * sizeof *x->columns);
         ok &= x->columns != NULL;
     }

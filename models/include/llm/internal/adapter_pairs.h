@@ -29,7 +29,20 @@ void llm_adapter_row(const llm_adapter_pair *p, int64_t m, int64_t row, float *o
 /* Returns the length of row `row` of matrix m, of a pair with magnitudes. */
 double llm_adapter_magnitude(const llm_adapter_pair *p, int64_t m, int64_t row);
 
+/* The change of one matrix by one adapter. */
+typedef struct llm_lora_matrix {
+    llm_adapter_pair pair;
+    double scale;
+    float *columns; /* [rank][in] */
+} llm_lora_matrix;
+/* Sets acc[n] to row o of matrix m, whose numbers are row[n], with all changes. What they leave by cancelling each other is no change.
+ * divisor: by what the model multiplies the results of this row. ranks: memory for the largest rank. acc has room for another n. */
+void llm_lora_change_row(const llm_lora_matrix *change, size_t n_change, int64_t m, int64_t o,
+                         double divisor, const float *row, float *ranks, size_t n, double *acc);
+double llm_lora_change(const double *acc, const float *row, size_t n); /* |acc - row|^2 */
+
 #ifdef __cplusplus
 }
 #endif
+
 #endif

@@ -37,10 +37,6 @@ typedef struct llm_lora_kept {
 } llm_lora_kept;
 /* Adds a weight. */
 void llm_lora_keep(llm_lora_kept *k, const char *name, double change, double lost);
-/* Several changes of a row, of which acc[n] is the sum with row[n], may cancel, up to what the sum's rounding leaves; then acc becomes the row.
- * most: the largest llm_lora_change after each of them. */
-void llm_lora_cancel(double *acc, const float *row, size_t n, double most);
-double llm_lora_change(const double *acc, const float *row, size_t n); /* |acc - row|^2 */
 /* Returns the share, from 0 to 1; 1 without a change. */
 double llm_lora_share(double change, double lost);
 
