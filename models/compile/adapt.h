@@ -78,6 +78,9 @@ struct arch_adapt {
     int64_t n_layers;
 };
 
+/* Reports an error about an adapter or a control vector: its file's name comes first. Returns false. */
+bool llm_arch_adapt_refuse(arch_eval *ev, ggl_status st, const llm_adapter *a, const char *fmt, ...)
+    GGL_PRINTF(4, 5);
 /* True for nodes that only cut, reshape or choose what they read. */
 static inline bool arch_is_cut(const ggl_tensor *t) {
     return t->op == GGL_OP_SPLIT || t->op == GGL_OP_RESHAPE || (t->op == GGL_OP_PICK && t->gather);

@@ -10,10 +10,8 @@
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
-/* Reports an error about an adapter: its file's name comes first. Returns false. */
-static bool refuse(arch_eval *ev, ggl_status st, const llm_adapter *a, const char *fmt, ...)
-    GGL_PRINTF(4, 5);
-static bool refuse(arch_eval *ev, ggl_status st, const llm_adapter *a, const char *fmt, ...) {
+bool llm_arch_adapt_refuse(arch_eval *ev, ggl_status st, const llm_adapter *a, const char *fmt,
+                           ...) {
     if (ev->status != GGL_OK)
         return false;
     va_list args;
@@ -37,11 +35,12 @@ static const char *extents_text(const int64_t *ne, int n, char *buf, size_t size
 static bool refuse_shape(arch_eval *ev, const llm_adapter *a, const arch_pair *p, const char *name,
                          int n_dims, const int64_t *ne) {
     char lora_a[100], lora_b[100], model[100];
-    return refuse(ev, GGL_SHAPE, a,
-                  "%.200s.lora_a is %s and .lora_b is %s, which does not fit %.200s %s of %.200s",
-                  p->name.s, extents_text(p->a->ne, p->a->n_dims, lora_a, sizeof lora_a),
-                  extents_text(p->b->ne, p->b->n_dims, lora_b, sizeof lora_b), name,
-                  extents_text(ne, n_dims, model, sizeof model), ev->src->name);
+    return llm_arch_adapt_refuse(
+        ev, GGL_SHAPE, a,
+        "%.200s.lora_a is %s and .lora_b is %s, which does not fit %.200s %s of %.200s", p->name.s,
+        extents_text(p->a->ne, p->a->n_dims, lora_a, sizeof lora_a),
+        extents_text(p->b->ne, p->b->n_dims, lora_b, sizeof lora_b), name,
+        extents_text(ne, n_dims, model, sizeof model), ev->src->name);
 }
 
 /* --- changes of a weight ---------------------------------------------------------------------- */
@@ -276,7 +275,8 @@ static bool is_of_senses(const llm_adapter *a) {
 static bool check_use(arch_eval *ev, const llm_adapter_use *u) {
     const ggl_str own = u->adapter->architecture;
     if (!isfinite(u->scale))
-        return refuse(ev, GGL_USAGE, u->adapter, "the scale %g is not a finite number", u->scale);
+        return llm_arch_adapt_refuse(ev, GGL_USAGE, u->adapter,
+                                     "the scale %g is not a finite number", u->scale);
     if (u->adapter->n_directions > 0) /* its file knows no architecture, only a hint in any words */
         return true;
     /* an eye or an ear, which has no tokens, is used with the text model's adapters */
@@ -285,10 +285,11 @@ static bool check_use(arch_eval *ev, const llm_adapter_use *u) {
     /* such as one that was extracted from two files of eyes; of a text model it changes nothing */
     if (ev->arch->has_tokens && is_of_senses(u->adapter))
         return true;
-    return refuse(ev, GGL_FORMAT, u->adapter,
-                  "the adapter is for models of the architecture %.*s, but %.200s has the "
-                  "architecture %s",
-                  (int)(own.n < 100 ? own.n : 100), own.s, ev->src->name, ev->family);
+    return llm_arch_adapt_refuse(
+        ev, GGL_FORMAT, u->adapter,
+        "the adapter is for models of the architecture %.*s, but %.200s has the "
+        "architecture %s",
+        (int)(own.n < 100 ? own.n : 100), own.s, ev->src->name, ev->family);
 }
 
 bool llm_arch_adapt_init(arch_eval *ev) {
@@ -348,22 +349,25 @@ static bool refuse_unused(arch_eval *ev, const llm_adapter_use *use, const arch_
     llm_arch_tensor t = {.name = p->name.s, .optional = true};
     const llm_adapter *a = use->adapter;
     if (ev->src->tensor_at && ev->src->find_tensor(ev->src->ctx, &t))
-        return refuse(ev, GGL_UNSUPPORTED, a,
-                      "%.200s.lora_a: %.200s has this tensor, but does not compute with it",
-                      p->name.s, ev->src->name);
+        return llm_arch_adapt_refuse(
+            ev, GGL_UNSUPPORTED, a,
+            "%.200s.lora_a: %.200s has this tensor, but does not compute with it", p->name.s,
+            ev->src->name);
     if (use->beside)
         return true;
     if (llm_adapter_is_of_sense(p->name.s))
-        return refuse(ev, GGL_NOT_FOUND, a,
-                      "%.200s.lora_a: %.200s has no tensor %.200s, a name of eyes and ears: the "
-                      "file of the eye or the ear is missing (mmproj, or --mmproj)",
-                      p->name.s, ev->src->name, p->name.s);
+        return llm_arch_adapt_refuse(
+            ev, GGL_NOT_FOUND, a,
+            "%.200s.lora_a: %.200s has no tensor %.200s, a name of eyes and ears: the "
+            "file of the eye or the ear is missing (mmproj, or --mmproj)",
+            p->name.s, ev->src->name, p->name.s);
     ggl_nearest near = ggl_nearest_to(p->name.s);
     for (size_t i = 0; i < ev->n_weight; i++)
         ggl_nearest_try(&near, ev->weight_name[i].s, ev->weight_name[i].n);
-    return refuse(ev, GGL_NOT_FOUND, a, "%.200s.lora_a: %.200s has no tensor %.200s%s%.200s%s",
-                  p->name.s, ev->src->name, p->name.s, near.best ? "; did you mean " : "",
-                  near.best ? near.best : "", near.best ? "?" : "; is it another model's adapter?");
+    return llm_arch_adapt_refuse(
+        ev, GGL_NOT_FOUND, a, "%.200s.lora_a: %.200s has no tensor %.200s%s%.200s%s", p->name.s,
+        ev->src->name, p->name.s, near.best ? "; did you mean " : "", near.best ? near.best : "",
+        near.best ? "?" : "; is it another model's adapter?");
 }
 
 /* Reports the factors of weights to the caller. Of a part of a tensor, it is not known what the

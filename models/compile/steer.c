@@ -16,22 +16,6 @@ static bool is_control(const llm_adapter_use *u) {
     return u->adapter->n_directions > 0;
 }
 
-/* --- errors ----------------------------------------------------------------------------------- */
-
-/* Reports an error about a control vector: its file's name comes first. Returns false. */
-static bool refuse(arch_eval *ev, ggl_status st, const llm_adapter *a, const char *fmt, ...)
-    GGL_PRINTF(4, 5);
-static bool refuse(arch_eval *ev, ggl_status st, const llm_adapter *a, const char *fmt, ...) {
-    if (ev->status != GGL_OK)
-        return false;
-    va_list args;
-    va_start(args, fmt);
-    ev->status = ggl_failv(ev->err, st, fmt, args);
-    va_end(args);
-    (void)ggl_within(ev->err, st, "%s", llm_adapter_name(a));
-    return false;
-}
-
 /* Says for which model a vector was made, if its file does; returns buf. */
 static const char *made_for(const llm_adapter *a, char *buf, size_t size) {
     const ggl_str hint = a->architecture;
@@ -77,11 +61,11 @@ static bool check_length(arch_eval *ev, const llm_adapter_use *u, const ggl_gguf
                          const ggl_tensor *x) {
     char hint[100];
     return t->ne[0] == x->ne[0] ||
-           refuse(ev, GGL_SHAPE, u->adapter,
-                  "%.*s has %" PRId64 " numbers, but the rows that layer %" PRId64
-                  " of %.200s hands on have %" PRId64 "%s",
-                  (int)t->name.n, t->name.s, t->ne[0], ev->layer, ev->src->name, x->ne[0],
-                  made_for(u->adapter, hint, sizeof hint));
+           llm_arch_adapt_refuse(ev, GGL_SHAPE, u->adapter,
+                                 "%.*s has %" PRId64 " numbers, but the rows that layer %" PRId64
+                                 " of %.200s hands on have %" PRId64 "%s",
+                                 (int)t->name.n, t->name.s, t->ne[0], ev->layer, ev->src->name,
+                                 x->ne[0], made_for(u->adapter, hint, sizeof hint));
 }
 
 /* Adds the directions that one vector has for this layer to *sum, unless its range or scale leaves them out. False: reported. */
@@ -157,21 +141,24 @@ static bool check_layers(arch_eval *ev, const llm_adapter_use *u) {
     const int64_t first = u->first > 1 ? u->first : 1, last = u->last ? u->last : n - 1;
     char hint[100];
     if (u->first >= n || u->last > n)
-        return refuse(ev, GGL_USAGE, a,
-                      "the range of layers is %" PRId64 " to %" PRId64 ", but %.200s has %" PRId64
-                      " layers: 1 to %" PRId64 " can be steered",
-                      first, last, ev->src->name, n, n - 1);
+        return llm_arch_adapt_refuse(ev, GGL_USAGE, a,
+                                     "the range of layers is %" PRId64 " to %" PRId64
+                                     ", but %.200s has %" PRId64 " layers: 1 to %" PRId64
+                                     " can be steered",
+                                     first, last, ev->src->name, n, n - 1);
     if (most >= n)
-        return refuse(ev, GGL_SHAPE, a,
-                      "direction.%" PRId64 " is for layer %" PRId64 ", but %.200s has %" PRId64
-                      " layers: 1 to %" PRId64 " can be steered%s",
-                      most, most, ev->src->name, n, n - 1, made_for(a, hint, sizeof hint));
+        return llm_arch_adapt_refuse(
+            ev, GGL_SHAPE, a,
+            "direction.%" PRId64 " is for layer %" PRId64 ", but %.200s has %" PRId64
+            " layers: 1 to %" PRId64 " can be steered%s",
+            most, most, ev->src->name, n, n - 1, made_for(a, hint, sizeof hint));
     const size_t at = find_direction(a, first);
     if (at == a->n_directions || a->direction[at].layer > last)
-        return refuse(ev, GGL_USAGE, a,
-                      "it has directions for some layers from %" PRId64 " to %" PRId64
-                      ", none of which is in the range of layers, %" PRId64 " to %" PRId64,
-                      least, most, first, last);
+        return llm_arch_adapt_refuse(
+            ev, GGL_USAGE, a,
+            "it has directions for some layers from %" PRId64 " to %" PRId64
+            ", none of which is in the range of layers, %" PRId64 " to %" PRId64,
+            least, most, first, last);
     return true;
 }
 
@@ -182,15 +169,17 @@ bool llm_arch_steer_finish(arch_eval *ev) {
         if (!is_control(u))
             continue;
         if (x->n_loops[0] > 1 || x->n_loops[1] > 1)
-            return refuse(ev, GGL_UNSUPPORTED, u->adapter,
-                          "models of the architecture %s have two loops over layers, so that a "
-                          "layer's number may mean one of each: they cannot be steered",
-                          ev->family);
+            return llm_arch_adapt_refuse(
+                ev, GGL_UNSUPPORTED, u->adapter,
+                "models of the architecture %s have two loops over layers, so that a "
+                "layer's number may mean one of each: they cannot be steered",
+                ev->family);
         if (x->n_layers == 0)
-            return refuse(ev, GGL_UNSUPPORTED, u->adapter,
-                          "models of the architecture %s have no layers that hand on a row of each "
-                          "token, to which a direction could be added",
-                          ev->family);
+            return llm_arch_adapt_refuse(
+                ev, GGL_UNSUPPORTED, u->adapter,
+                "models of the architecture %s have no layers that hand on a row of each "
+                "token, to which a direction could be added",
+                ev->family);
         if (!check_layers(ev, u))
             return false;
     }
