@@ -7,12 +7,12 @@
 #include "sample.h"
 #include "test.h"
 #include "toy_adapter.h"
-#include "toy_run.h"
+#include "toy_ways.h"
 
 #define N 20
 
 typedef struct fixture {
-    ggl_backend *cpu[2], *cpu3, *reference;
+    toy_backends on;
     toy_model t;
     const char *name; /* of the descriptor */
     toy_adapter x;
@@ -27,24 +27,14 @@ typedef struct fixture {
 /* The factors of weights, if there are some. */
 #define FACTOR 0.5
 
-static ggl_backend *open_backend(const char *name, int n_threads) {
-    ggl_backend *b = NULL;
-    ggl_error err = {0};
-    ggl_backend_params p = {.size = sizeof p, .n_threads = n_threads};
-    CHECK_OK(ggl_backend_open(&b, name, &p, &err), &err);
-    return b;
-}
-
 static void setup(fixture *f) {
-    *f = (fixture){.cpu = {open_backend("cpu", 1), open_backend("cpu", 2)},
-                   .cpu3 = open_backend("cpu", 3),
-                   .reference = open_backend("reference", 1)};
+    ggl_error err = {0};
+    *f = (fixture){.scale = 0};
+    CHECK_OK(toy_backends_open(&f->on, &err), &err);
 }
 
 static void teardown(fixture *f) {
-    ggl_backend *all[] = {f->cpu[0], f->cpu[1], f->cpu3, f->reference};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        ggl_backend_close(all[i]);
+    toy_backends_close(&f->on);
 }
 
 static void add_scaled(void *ctx, const char *weight, const char *factor) {
@@ -187,16 +177,11 @@ static void adapt_all(fixture *f) {
 
 /* --- logits ----------------------------------------------------------------------------------- */
 
-typedef struct logits {
-    float *at;
-    size_t n;
-} logits;
-
 static bool prompt(const fixture *f, ggl_backend *const *b, int n_b, int split, int chunk,
-                   logits *out, const char *what) {
+                   toy_logits *out, const char *what) {
     toy_run r;
     ggl_error err = {0};
-    bool ok = toy_start(&r, &f->t, b, n_b, f->reference, split, GGL_F32, &err);
+    bool ok = toy_start(&r, &f->t, b, n_b, f->on.reference, split, GGL_F32, &err);
     if (ok) {
         out->n = (size_t)N * (size_t)r.n_vocab;
         out->at = realloc(out->at, out->n * sizeof *out->at);
@@ -206,31 +191,10 @@ static bool prompt(const fixture *f, ggl_backend *const *b, int n_b, int split, 
     return CHECK_MSG(ok, "%s (%s), %s: %s", f->name, llm_arch_toy_text(f->t.toy), what, err.msg);
 }
 
-/* The largest difference, as a share of the largest logit (of 1, if that is less). Tokens that a
- * descriptor forbids have the smallest number that there is, and do not count. */
-static double distance(const logits *a, const logits *b) {
-    double worst = 0, size = 1;
-    for (size_t i = 0; i < a->n; i++) {
-        if (a->at[i] < -1e37f && b->at[i] < -1e37f)
-            continue;
-        const double d = fabs((double)a->at[i] - (double)b->at[i]);
-        worst = d > worst || isnan(d) ? d : worst;
-        size = fmax(size, fabs((double)b->at[i]));
-    }
-    return worst / size;
-}
-
-static size_t n_other_bits(const logits *a, const logits *b) {
-    size_t n = 0;
-    for (size_t i = 0; i < a->n; i++)
-        n += memcmp(&a->at[i], &b->at[i], 4) != 0 && !(isnan(a->at[i]) && isnan(b->at[i]));
-    return n;
-}
-
 /* The adapted model is near the merged one, and not near the plain one. */
-static void check_merged(fixture *f, logits *adapted) {
+static void check_merged(fixture *f, toy_logits *adapted) {
     const llm_adapter_use use = {.adapter = f->x.adapter, .scale = f->scale};
-    logits merged = {0}, plain = {0};
+    toy_logits merged = {0}, plain = {0};
     toy_model t = f->t;
     f->t.change = merge;
     f->t.change_ctx = f;
@@ -239,14 +203,14 @@ static void check_merged(fixture *f, logits *adapted) {
     const bool settled = toy_settle(&f->t, N, &err);
     CHECK_MSG(settled, "%s: %s", f->name, err.msg);
     t.draw = f->t.draw;
-    bool ok = settled && prompt(f, &f->reference, 1, -1, TOY_BATCH, &merged, "merged");
+    bool ok = settled && prompt(f, &f->on.reference, 1, -1, TOY_BATCH, &merged, "merged");
     f->t = t;
-    ok = ok && prompt(f, &f->reference, 1, -1, TOY_BATCH, &plain, "plain");
+    ok = ok && prompt(f, &f->on.reference, 1, -1, TOY_BATCH, &plain, "plain");
     f->t.adapter = &use;
     f->t.n_adapters = 1;
-    ok = ok && prompt(f, &f->reference, 1, -1, TOY_BATCH, adapted, "adapted");
+    ok = ok && prompt(f, &f->on.reference, 1, -1, TOY_BATCH, adapted, "adapted");
     if (ok) {
-        const double near = distance(adapted, &merged), far = distance(adapted, &plain);
+        const double near = toy_distance(adapted, &merged), far = toy_distance(adapted, &plain);
         CHECK_MSG(near <= TOY_BOUND, "%s (%s): %g away from merged weights", f->name,
                   llm_arch_toy_text(f->t.toy), near);
         CHECK_MSG(far >= 100 * near && far > 0.001, "%s (%s): only %g away from the plain model",
@@ -259,25 +223,21 @@ static void check_merged(fixture *f, logits *adapted) {
 }
 
 /* On the CPU: near the reference, and the same bits in every way. */
-static void check_ways(fixture *f, const logits *exact) {
+static void check_ways(fixture *f, const toy_logits *exact) {
     const llm_adapter_use use = {.adapter = f->x.adapter, .scale = f->scale};
-    const struct {
-        const char *what;
-        ggl_backend *const *b;
-        int n_b, split, chunk;
-    } ways[] = {{"token by token", f->cpu, 1, -1, 1},
-                {"3 threads, pieces of 7", &f->cpu3, 1, -1, 7},
-                {"split before layer 1", f->cpu, 2, 1, 9}};
-    logits want = {0}, got = {0};
+    toy_way ways[TOY_WAYS];
+    toy_ways(&f->on, ways);
+    toy_logits want = {0}, got = {0};
     f->t.adapter = &use;
     f->t.n_adapters = 1;
-    if (prompt(f, f->cpu, 1, -1, TOY_BATCH, &want, "cpu")) {
-        const double d = distance(&want, exact);
+    if (prompt(f, f->on.cpu, 1, -1, TOY_BATCH, &want, "cpu")) {
+        const double d = toy_distance(&want, exact);
         CHECK_MSG(d <= TOY_BOUND, "%s: the CPU is %g away from the reference", f->name, d);
-        for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-            if (prompt(f, ways[i].b, ways[i].n_b, ways[i].split, ways[i].chunk, &got, ways[i].what))
-                CHECK_MSG(n_other_bits(&want, &got) == 0, "%s, %s: %zu logits have other bits",
-                          f->name, ways[i].what, n_other_bits(&want, &got));
+        for (size_t i = 0; i < TOY_WAYS; i++)
+            if (prompt(f, ways[i].backend, ways[i].n_backends, ways[i].split, ways[i].chunk, &got,
+                       ways[i].what))
+                CHECK_MSG(toy_other_bits(&want, &got) == 0, "%s, %s: %zu logits have other bits",
+                          f->name, ways[i].what, toy_other_bits(&want, &got));
     }
     f->t.adapter = NULL;
     f->t.n_adapters = 0;
@@ -288,7 +248,7 @@ static void check_ways(fixture *f, const logits *exact) {
 /* Scale 0 changes no bit; lora_b = 0 changes no value. */
 static void check_nothing(fixture *f) {
     toy_adapter zero = {.alpha = 2};
-    logits plain = {0}, got = {0};
+    toy_logits plain = {0}, got = {0};
     ggl_error err = {0};
     llm_adapter_use use = {.adapter = f->x.adapter, .scale = 0};
     const ggl_str family = llm_adapter_describe(f->x.adapter).architecture;
@@ -297,14 +257,14 @@ static void check_nothing(fixture *f) {
     for (size_t i = 0; i < f->x.n; i++)
         toy_adapter_add(&zero, f->x.pair[i].name, f->x.pair[i].n_dims, f->x.pair[i].ne, 3, true);
     bool ok = CHECK_MSG(toy_adapter_open(&zero, name, &err), "%s", err.msg) &&
-              prompt(f, f->cpu, 1, -1, 8, &plain, "plain");
+              prompt(f, f->on.cpu, 1, -1, 8, &plain, "plain");
     f->t.adapter = &use;
     f->t.n_adapters = 1;
-    if (ok && prompt(f, f->cpu, 1, -1, 8, &got, "scale 0"))
-        CHECK_MSG(n_other_bits(&plain, &got) == 0, "%s: scale 0 changes bits", f->name);
+    if (ok && prompt(f, f->on.cpu, 1, -1, 8, &got, "scale 0"))
+        CHECK_MSG(toy_other_bits(&plain, &got) == 0, "%s: scale 0 changes bits", f->name);
     use = (llm_adapter_use){.adapter = zero.adapter, .scale = 1};
-    if (ok && prompt(f, f->cpu, 1, -1, 8, &got, "lora_b = 0"))
-        CHECK_MSG(!(distance(&got, &plain) > 0), "%s: lora_b = 0 changes logits", f->name);
+    if (ok && prompt(f, f->on.cpu, 1, -1, 8, &got, "lora_b = 0"))
+        CHECK_MSG(!(toy_distance(&got, &plain) > 0), "%s: lora_b = 0 changes logits", f->name);
     f->t.adapter = NULL;
     f->t.n_adapters = 0;
     toy_adapter_free(&zero);
@@ -390,7 +350,7 @@ static void close_llama(fixture *f) {
 static void check_joined(bool whole, bool part, int sizes) {
     fixture f;
     ggl_error err = {0};
-    logits merged = {0}, adapted = {0}, plain = {0};
+    toy_logits merged = {0}, adapted = {0}, plain = {0};
     open_llama(&f, 0);
     joined x = {.toy = llm_arch_toy_source(f.t.toy)};
     const llm_arch_source source = {.ctx = &x,
@@ -409,17 +369,17 @@ static void check_joined(bool whole, bool part, int sizes) {
     REQUIRE_OK(toy_adapter_open(&f.x, "llama", &err) ? GGL_OK : err.status, &err);
     f.t.source = &source;
     const llm_adapter_use use = {.adapter = f.x.adapter, .scale = f.scale};
-    bool ok = prompt(&f, &f.reference, 1, -1, TOY_BATCH, &plain, "plain");
+    bool ok = prompt(&f, &f.on.reference, 1, -1, TOY_BATCH, &plain, "plain");
     f.t.adapter = &use;
     f.t.n_adapters = 1;
-    ok = ok && prompt(&f, &f.reference, 1, -1, TOY_BATCH, &adapted, "adapted");
+    ok = ok && prompt(&f, &f.on.reference, 1, -1, TOY_BATCH, &adapted, "adapted");
     f.t.n_adapters = 0;
     f.t.change = merge;
     f.t.change_ctx = &f;
     x.merge = &f;
-    ok = ok && prompt(&f, &f.reference, 1, -1, TOY_BATCH, &merged, "merged");
-    CHECK_MSG(ok && distance(&adapted, &merged) < 1e-5, "%g", distance(&adapted, &merged));
-    CHECK_MSG(ok && distance(&adapted, &plain) > 1e-3, "%g", distance(&adapted, &plain));
+    ok = ok && prompt(&f, &f.on.reference, 1, -1, TOY_BATCH, &merged, "merged");
+    CHECK_MSG(ok && toy_distance(&adapted, &merged) < 1e-5, "%g", toy_distance(&adapted, &merged));
+    CHECK_MSG(ok && toy_distance(&adapted, &plain) > 1e-3, "%g", toy_distance(&adapted, &plain));
     close_llama(&f);
     for (int i = 0; i < x.n; i++)
         free(x.data[i]);
@@ -464,7 +424,7 @@ static bool untied_tensor(void *ctx, llm_arch_tensor *t) {
 static void check_tied(int sizes) {
     fixture f;
     ggl_error err = {0};
-    logits merged = {0}, adapted = {0};
+    toy_logits merged = {0}, adapted = {0};
     open_llama(&f, 0);
     joined x = {.toy = llm_arch_toy_source(f.t.toy)};
     llm_arch_source source = {.ctx = &x,
@@ -481,13 +441,13 @@ static void check_tied(int sizes) {
     const llm_adapter_use use = {.adapter = f.x.adapter, .scale = f.scale};
     f.t.adapter = &use;
     f.t.n_adapters = 1;
-    bool ok = prompt(&f, &f.reference, 1, -1, TOY_BATCH, &adapted, "adapted");
+    bool ok = prompt(&f, &f.on.reference, 1, -1, TOY_BATCH, &adapted, "adapted");
     f.t.n_adapters = 0;
     source.find_tensor = untied_tensor;
     f.t.change = merge_output;
     f.t.change_ctx = &f;
-    ok = ok && prompt(&f, &f.reference, 1, -1, TOY_BATCH, &merged, "merged");
-    CHECK_MSG(ok && distance(&adapted, &merged) < 1e-5, "%g", distance(&adapted, &merged));
+    ok = ok && prompt(&f, &f.on.reference, 1, -1, TOY_BATCH, &merged, "merged");
+    CHECK_MSG(ok && toy_distance(&adapted, &merged) < 1e-5, "%g", toy_distance(&adapted, &merged));
     close_llama(&f);
     free(merged.at);
     free(adapted.at);
@@ -503,7 +463,7 @@ TEST(output_of_tied_embedding) {
 TEST(magnitudes_in_their_order) {
     fixture f;
     ggl_error err = {0};
-    logits merged = {0}, adapted = {0}, first = {0};
+    toy_logits merged = {0}, adapted = {0}, first = {0};
     open_llama(&f, 0);
     f.x.sizes = 1;
     adapt_all(&f);
@@ -520,18 +480,19 @@ TEST(magnitudes_in_their_order) {
         use[!swap] = (llm_adapter_use){.adapter = second.adapter, .scale = f.second_scale};
         f.t.adapter = use;
         f.t.n_adapters = 2;
-        bool ok = prompt(&f, &f.reference, 1, -1, TOY_BATCH, &adapted, "adapted");
+        bool ok = prompt(&f, &f.on.reference, 1, -1, TOY_BATCH, &adapted, "adapted");
         f.t.n_adapters = 0;
         f.second_first = swap;
         f.t.change = merge;
         f.t.change_ctx = &f;
-        ok = ok && prompt(&f, &f.reference, 1, -1, TOY_BATCH, &merged, "merged");
+        ok = ok && prompt(&f, &f.on.reference, 1, -1, TOY_BATCH, &merged, "merged");
         f.t.change = NULL;
-        CHECK_MSG(ok && distance(&adapted, &merged) < 1e-4, "%g", distance(&adapted, &merged));
+        CHECK_MSG(ok && toy_distance(&adapted, &merged) < 1e-4, "%g",
+                  toy_distance(&adapted, &merged));
         if (swap)
-            CHECK_MSG(distance(&adapted, &first) > 1e-3, "%g", distance(&adapted, &first));
+            CHECK_MSG(toy_distance(&adapted, &first) > 1e-3, "%g", toy_distance(&adapted, &first));
         else
-            first = adapted, adapted = (logits){0};
+            first = adapted, adapted = (toy_logits){0};
     }
     toy_adapter_free(&second);
     close_llama(&f);
@@ -544,7 +505,7 @@ TEST(magnitudes_in_their_order) {
 TEST(several_at_once) {
     fixture f;
     ggl_error err = {0};
-    logits merged = {0}, adapted = {0}, swapped = {0};
+    toy_logits merged = {0}, adapted = {0}, swapped = {0};
     open_llama(&f, 0);
     adapt_all(&f);
     toy_adapter second = {.alpha = 5};
@@ -556,20 +517,20 @@ TEST(several_at_once) {
                              {.adapter = f.x.adapter, .scale = 0.25}};
     f.t.adapter = use;
     f.t.n_adapters = 3;
-    bool ok = prompt(&f, &f.reference, 1, -1, TOY_BATCH, &adapted, "adapted");
+    bool ok = prompt(&f, &f.on.reference, 1, -1, TOY_BATCH, &adapted, "adapted");
     use[0] = use[1];
     use[1] = (llm_adapter_use){.adapter = f.x.adapter, .scale = 0.75};
     f.t.n_adapters = 2;
-    ok = ok && prompt(&f, &f.reference, 1, -1, TOY_BATCH, &swapped, "swapped");
+    ok = ok && prompt(&f, &f.on.reference, 1, -1, TOY_BATCH, &swapped, "swapped");
     f.t.n_adapters = 0;
     f.scale = 0.75;
     f.second = &second;
     f.second_scale = -0.25;
     f.t.change = merge;
     f.t.change_ctx = &f;
-    ok = ok && prompt(&f, &f.reference, 1, -1, TOY_BATCH, &merged, "merged");
-    CHECK_MSG(ok && distance(&adapted, &merged) < 1e-4, "%g", distance(&adapted, &merged));
-    CHECK_MSG(ok && distance(&swapped, &merged) < 1e-4, "%g", distance(&swapped, &merged));
+    ok = ok && prompt(&f, &f.on.reference, 1, -1, TOY_BATCH, &merged, "merged");
+    CHECK_MSG(ok && toy_distance(&adapted, &merged) < 1e-4, "%g", toy_distance(&adapted, &merged));
+    CHECK_MSG(ok && toy_distance(&swapped, &merged) < 1e-4, "%g", toy_distance(&swapped, &merged));
     toy_adapter_free(&second);
     close_llama(&f);
     free(merged.at);
@@ -587,7 +548,7 @@ static void run_descriptor(int k) {
     REQUIRE(llm_arch_builtin(k, &f.name, &text, &n));
     for (int variant = 0; variant < 2; variant++) {
         ggl_error err = {0};
-        logits adapted = {0};
+        toy_logits adapted = {0};
         if (!CHECK_MSG(toy_open(&f.t, f.name, text, n, variant, &err), "%s: %s", f.name, err.msg))
             continue;
         if (llm_arch_has_output(f.t.arch, "rows")) { /* nobody adapts an eye */

@@ -8,7 +8,7 @@
 #include "llm/internal/adapter.h"
 #include "sample.h"
 #include "test.h"
-#include "toy_run.h"
+#include "toy_ways.h"
 
 #define N 12
 
@@ -92,38 +92,23 @@ static int64_t find_number(const toy_model *t, const char *end) {
 /* --- logits ----------------------------------------------------------------------------------- */
 
 typedef struct fixture {
-    ggl_backend *cpu[2], *cpu3, *reference;
+    toy_backends on;
     toy_model t;
     const char *name; /* of the descriptor */
 } fixture;
 
-typedef struct numbers {
-    float *at;
-    size_t n;
-} numbers;
-
-static ggl_backend *open_backend(const char *name, int n_threads) {
-    ggl_backend *b = NULL;
-    ggl_error err = {0};
-    ggl_backend_params p = {.size = sizeof p, .n_threads = n_threads};
-    CHECK_OK(ggl_backend_open(&b, name, &p, &err), &err);
-    return b;
-}
-
 static void setup(fixture *f) {
-    *f = (fixture){.cpu = {open_backend("cpu", 1), open_backend("cpu", 2)},
-                   .cpu3 = open_backend("cpu", 3),
-                   .reference = open_backend("reference", 1)};
+    ggl_error err = {0};
+    *f = (fixture){.name = NULL};
+    CHECK_OK(toy_backends_open(&f->on, &err), &err);
 }
 
 static void teardown(fixture *f) {
-    ggl_backend *all[] = {f->cpu[0], f->cpu[1], f->cpu3, f->reference};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        ggl_backend_close(all[i]);
+    toy_backends_close(&f->on);
 }
 
 /* Copies the output "rows" of the last run. */
-static void take_rows(const toy_run *r, numbers *rows) {
+static void take_rows(const toy_run *r, toy_logits *rows) {
     for (int k = 0; k < ggl_graph_n_outputs(r->graph); k++) {
         const ggl_tensor *t = ggl_graph_get_output(r->graph, k);
         if (strcmp(t->name, "rows") != 0)
@@ -136,9 +121,9 @@ static void take_rows(const toy_run *r, numbers *rows) {
 
 /* rows: NULL, or as t.tap asks. */
 static ggl_status prompt(const fixture *f, ggl_backend *const *b, int n_b, int split, int chunk,
-                         numbers *out, numbers *rows, ggl_error *err) {
+                         toy_logits *out, toy_logits *rows, ggl_error *err) {
     toy_run r;
-    if (!toy_start(&r, &f->t, b, n_b, f->reference, split, GGL_F32, err))
+    if (!toy_start(&r, &f->t, b, n_b, f->on.reference, split, GGL_F32, err))
         return err->status;
     out->n = (size_t)N * (size_t)r.n_vocab;
     out->at = realloc(out->at, out->n * sizeof *out->at);
@@ -151,29 +136,10 @@ static ggl_status prompt(const fixture *f, ggl_backend *const *b, int n_b, int s
 
 /* The same, which has to succeed. */
 static bool run(const fixture *f, ggl_backend *const *b, int n_b, int split, int chunk,
-                numbers *out, const char *what) {
+                toy_logits *out, const char *what) {
     ggl_error err = {0};
     return CHECK_MSG(prompt(f, b, n_b, split, chunk, out, NULL, &err) == GGL_OK, "%s (%s), %s: %s",
                      f->name, llm_arch_toy_text(f->t.toy), what, err.msg);
-}
-
-static double distance(const numbers *a, const numbers *b) {
-    double worst = 0, size = 1;
-    for (size_t i = 0; i < a->n; i++) {
-        if (a->at[i] < -1e37f && b->at[i] < -1e37f) /* tokens that the descriptor forbids */
-            continue;
-        const double d = fabs((double)a->at[i] - (double)b->at[i]);
-        worst = d > worst || isnan(d) ? d : worst;
-        size = fmax(size, fabs((double)b->at[i]));
-    }
-    return worst / size;
-}
-
-static size_t n_other_bits(const numbers *a, const numbers *b) {
-    size_t n = 0;
-    for (size_t i = 0; i < a->n; i++)
-        n += memcmp(&a->at[i], &b->at[i], 4) != 0 && !(isnan(a->at[i]) && isnan(b->at[i]));
-    return n;
 }
 
 /* --- checks ----------------------------------------------------------------------------------- */
@@ -181,26 +147,22 @@ static size_t n_other_bits(const numbers *a, const numbers *b) {
 #define SCALE 0.75f
 
 /* Near the reference, and the same bits in every way. plain: the logits without a vector, in pieces of 8. */
-static void check_ways(fixture *f, const numbers *plain) {
-    const struct {
-        const char *what;
-        ggl_backend *const *b;
-        int n_b, split, chunk;
-    } ways[] = {{"token by token", f->cpu, 1, -1, 1},
-                {"3 threads, pieces of 7", &f->cpu3, 1, -1, 7},
-                {"split before layer 1", f->cpu, 2, 1, 9}};
-    numbers want = {0}, got = {0};
-    if (run(f, f->cpu, 1, -1, 8, &want, "steered") &&
-        run(f, &f->reference, 1, -1, 8, &got, "reference")) {
-        const double d = distance(&want, &got), far = distance(&want, plain);
+static void check_ways(fixture *f, const toy_logits *plain) {
+    toy_way ways[TOY_WAYS];
+    toy_ways(&f->on, ways);
+    toy_logits want = {0}, got = {0};
+    if (run(f, f->on.cpu, 1, -1, 8, &want, "steered") &&
+        run(f, &f->on.reference, 1, -1, 8, &got, "reference")) {
+        const double d = toy_distance(&want, &got), far = toy_distance(&want, plain);
         CHECK_MSG(d <= TOY_BOUND, "%s (%s): the CPU is %g away from the reference", f->name,
                   llm_arch_toy_text(f->t.toy), d);
         CHECK_MSG(far > 0.001, "%s (%s): only %g away from the plain model", f->name,
                   llm_arch_toy_text(f->t.toy), far);
-        for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-            if (run(f, ways[i].b, ways[i].n_b, ways[i].split, ways[i].chunk, &got, ways[i].what))
-                CHECK_MSG(n_other_bits(&want, &got) == 0, "%s, %s: %zu logits have other bits",
-                          f->name, ways[i].what, n_other_bits(&want, &got));
+        for (size_t i = 0; i < TOY_WAYS; i++)
+            if (run(f, ways[i].backend, ways[i].n_backends, ways[i].split, ways[i].chunk, &got,
+                    ways[i].what))
+                CHECK_MSG(toy_other_bits(&want, &got) == 0, "%s, %s: %zu logits have other bits",
+                          f->name, ways[i].what, toy_other_bits(&want, &got));
     }
     free(want.at);
     free(got.at);
@@ -211,19 +173,19 @@ static void check_ways(fixture *f, const numbers *plain) {
 static bool check_rows(fixture *f, const llm_adapter_use *use, const float *direction,
                        int64_t n_embd) {
     static const int32_t tap[] = {1, 2};
-    numbers out = {0}, plain = {0}, steered = {0};
+    toy_logits out = {0}, plain = {0}, steered = {0};
     ggl_error err = {0};
     if (llm_arch_reads_text(f->t.arch))
         return false;
     f->t.tap = tap;
     f->t.n_taps = 2;
     f->t.n_adapters = 0;
-    ggl_status st = prompt(f, f->cpu, 1, -1, TOY_BATCH, &out, &plain, &err);
+    ggl_status st = prompt(f, f->on.cpu, 1, -1, TOY_BATCH, &out, &plain, &err);
     f->t.adapter = use;
     f->t.n_adapters = 1;
     const bool shows = st == GGL_OK;
     if (shows)
-        st = prompt(f, f->cpu, 1, -1, TOY_BATCH, &out, &steered, &err);
+        st = prompt(f, f->on.cpu, 1, -1, TOY_BATCH, &out, &steered, &err);
     CHECK_MSG(st == GGL_OK || (!shows && st == GGL_UNSUPPORTED), "%s: %s", f->name, err.msg);
     size_t n_wrong = 0;
     for (size_t i = 0; st == GGL_OK && i < steered.n; i++) {
@@ -252,7 +214,7 @@ static bool may_be_refused(const char *name) {
 
 /* Returns 1 if the rows of layers were compared, too. */
 static int run_toy(fixture *f) {
-    numbers plain = {0}, nothing = {0};
+    toy_logits plain = {0}, nothing = {0};
     vector one = {0}, all = {0};
     ggl_error err = {0};
     int n_layer = 0, shows = 0;
@@ -274,7 +236,7 @@ static int run_toy(fixture *f) {
         CHECK(n_layer >= 2 && n_layer <= MOST_LAYERS) &&
         CHECK_MSG(toy_settle(&f->t, N, &err), "%s: %s", f->name, err.msg) &&
         CHECK_MSG(vector_open(&all, n_embd, 1, n_layer - 1, 2, &err), "%s", err.msg) &&
-        run(f, f->cpu, 1, -1, 8, &plain, "plain");
+        run(f, f->on.cpu, 1, -1, 8, &plain, "plain");
     f->t.adapter = &use;
     f->t.n_adapters = 1;
     if (ok)
@@ -283,8 +245,8 @@ static int run_toy(fixture *f) {
     if (ok)
         check_ways(f, &plain);
     use.scale = 0;
-    if (ok && run(f, f->cpu, 1, -1, 8, &nothing, "scale 0"))
-        CHECK_MSG(n_other_bits(&plain, &nothing) == 0, "%s: scale 0 changes bits", f->name);
+    if (ok && run(f, f->on.cpu, 1, -1, 8, &nothing, "scale 0"))
+        CHECK_MSG(toy_other_bits(&plain, &nothing) == 0, "%s: scale 0 changes bits", f->name);
     f->t.n_adapters = 0;
     vector_free(&one);
     vector_free(&all);
@@ -361,7 +323,7 @@ static bool open_llama(fixture *f, ggl_error *err) {
 TEST(sum_and_range) {
     fixture f;
     vector a = {0}, b = {0}, one = {0};
-    numbers both = {0}, sum = {0}, ranged = {0}, plain = {0}, opposite = {0};
+    toy_logits both = {0}, sum = {0}, ranged = {0}, plain = {0}, opposite = {0};
     ggl_error err = {0};
     if (!open_llama(&f, &err))
         return;
@@ -369,27 +331,27 @@ TEST(sum_and_range) {
     int n_layer = 0;
     REQUIRE(build(&f.t, NULL, &n_layer, &err) == GGL_OK && n_layer >= 2);
     REQUIRE(vector_open(&a, n_embd, 1, n_layer - 1, 3, &err));
-    REQUIRE(vector_open(&b, n_embd, 1, n_layer - 1, 3, &err)); /* the same numbers */
+    REQUIRE(vector_open(&b, n_embd, 1, n_layer - 1, 3, &err)); /* the same toy_logits */
     REQUIRE(vector_open(&one, n_embd, 1, 1, 3, &err));
     llm_adapter_use use[2] = {{.adapter = a.control, .scale = 0.5},
                               {.adapter = b.control, .scale = 0.25}};
     f.t.adapter = use;
-    bool ok = run(&f, f.cpu, 1, -1, 8, &plain, "plain");
+    bool ok = run(&f, f.on.cpu, 1, -1, 8, &plain, "plain");
     f.t.n_adapters = 2;
-    ok = ok && run(&f, f.cpu, 1, -1, 8, &both, "both");
+    ok = ok && run(&f, f.on.cpu, 1, -1, 8, &both, "both");
     use[1].scale = -0.5;
-    ok = ok && run(&f, f.cpu, 1, -1, 8, &opposite, "opposite");
+    ok = ok && run(&f, f.on.cpu, 1, -1, 8, &opposite, "opposite");
     f.t.n_adapters = 1;
     use[0].scale = 0.75;
-    ok = ok && run(&f, f.cpu, 1, -1, 8, &sum, "sum");
-    CHECK(ok && distance(&both, &sum) < 1e-5 && distance(&sum, &plain) > 1e-2);
-    CHECK(ok && distance(&opposite, &plain) == 0); /* a sum of zeros is added */
+    ok = ok && run(&f, f.on.cpu, 1, -1, 8, &sum, "sum");
+    CHECK(ok && toy_distance(&both, &sum) < 1e-5 && toy_distance(&sum, &plain) > 1e-2);
+    CHECK(ok && toy_distance(&opposite, &plain) == 0); /* a sum of zeros is added */
     use[0] = (llm_adapter_use){.adapter = a.control, .scale = 2, .first = 1, .last = 1};
-    ok = ok && run(&f, f.cpu, 1, -1, 8, &ranged, "layer 1 alone");
+    ok = ok && run(&f, f.on.cpu, 1, -1, 8, &ranged, "layer 1 alone");
     use[0] = (llm_adapter_use){.adapter = one.control, .scale = 2};
-    ok = ok && run(&f, f.cpu, 1, -1, 8, &sum, "a vector of layer 1");
-    CHECK(ok && n_other_bits(&ranged, &sum) == 0 && distance(&sum, &plain) > 1e-2);
-    numbers *const all[] = {&both, &sum, &ranged, &plain, &opposite};
+    ok = ok && run(&f, f.on.cpu, 1, -1, 8, &sum, "a vector of layer 1");
+    CHECK(ok && toy_other_bits(&ranged, &sum) == 0 && toy_distance(&sum, &plain) > 1e-2);
+    toy_logits *const all[] = {&both, &sum, &ranged, &plain, &opposite};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]->at);
     vector_free(&a);
