@@ -304,9 +304,7 @@ static ggl_status embed_lists(llm_context *c, llm_embed_text *text, size_t n,
                                            .limit = limit_of(c),
                                            .pooling = c->pooling,
                                            .head = c->head,
-                                           .n_dims = own.n_dims           ? own.n_dims
-                                                     : c->n_dims && pools ? c->n_dims
-                                                                          : 0,
+                                           .n_dims = own.n_dims || !pools ? own.n_dims : c->n_dims,
                                            .empty = llm_embeds_empty(c),
                                            .normalize = !own.no_normalize,
                                            .each = give_rows,

@@ -190,7 +190,6 @@ static ggl_status make_children(builder *b, int32_t parent, ggl_error *err) {
         for (next = k + 1; next < to && byte_of(x, &x->key[next], at) == byte;)
             next++;
         s = make_node(b, parent, byte, k, next, err);
-        x->node[parent + 1].first = (int32_t)x->n;
     }
     x->node[parent + 1].first = (int32_t)x->n;
     return s;
