@@ -251,8 +251,8 @@ static ggl_status open_speech(file_senses *s, ggl_error *err) {
     if (st == GGL_OK)
         st = llm_speech_keys_read(&keys, llm_model_file(m), built.family, err);
     if (st == GGL_OK)
-        st =
-            llm_speech_tokens_init(&s->tokens, s->c->tokenizer, (int32_t)built.n_vocab, &keys, err);
+        st = llm_speech_tokens_init(&s->tokens, s->c->tokenizer, (int32_t)built.n_vocab, NULL,
+                                    &keys, err);
     if (st == GGL_OK) {
         s->input =
             (hearing_input){&s->rows[k].sound, ggl_extents(s->rows[k].ne, 0, s->rows[k].n_dims, 1),

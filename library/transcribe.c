@@ -158,7 +158,8 @@ static ggl_status open_tokens(transcriber *t, ggl_error *err) {
                                          llm_session_built(c->session)->family, err);
     if (st == GGL_OK)
         st = llm_speech_tokens_init(&t->tokens, c->tokenizer,
-                                    (int32_t)llm_session_n_vocab(c->session), &keys, err);
+                                    (int32_t)llm_session_n_vocab(c->session),
+                                    llm_session_writable(c->session), &keys, err);
     llm_speech_keys_fini(&keys);
     return st == GGL_OK ? open_decoder(t, err) : st;
 }

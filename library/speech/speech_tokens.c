@@ -69,20 +69,6 @@ enum { N_VOCAB_OF_ENGLISH = 51864 };
 
 /* --- what the file says ------------------------------------------------------------------------ */
 
-static ggl_status read_never(speech_keys *k, const ggl_gguf *file, const char *key,
-                             const ggl_gguf_value *v, ggl_error *err) {
-    if (!(k->never = ggl_calloc((size_t)v->n + 1, sizeof *k->never)))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for the tokens of speech");
-    for (uint64_t i = 0; i < v->n; i++) {
-        double x = -1;
-        if (!v->is_array || !ggl_gguf_number(v, i, &x))
-            return ggl_fail(err, GGL_FORMAT, "%s: key %s is no list of tokens", ggl_gguf_name(file),
-                            key);
-        k->never[k->n_never++] = x >= 0 && x < INT32_MAX ? (int32_t)x : -1;
-    }
-    return GGL_OK;
-}
-
 ggl_status llm_speech_keys_read(speech_keys *k, const ggl_gguf *file, const char *family,
                                 ggl_error *err) {
     char key[160];
@@ -95,12 +81,11 @@ ggl_status llm_speech_keys_read(speech_keys *k, const ggl_gguf *file, const char
     if (found)
         k->is_multilingual = is_multilingual;
     snprintf(key, sizeof key, "%.100s.suppress_tokens", family);
-    const ggl_gguf_value *v = ggl_gguf_find(file, key);
-    return v ? read_never(k, file, key, v, err) : GGL_OK;
+    return llm_token_list_read(&k->never, file, key, err);
 }
 
 void llm_speech_keys_fini(speech_keys *k) {
-    ggl_free(k->never);
+    llm_token_list_fini(&k->never);
     *k = (speech_keys){0};
 }
 
@@ -244,7 +229,8 @@ static void find(speech_tokens *t, const speech_keys *keys) {
 }
 
 ggl_status llm_speech_tokens_init(speech_tokens *t, const llm_tokenizer *tokenizer, int32_t n_vocab,
-                                  const speech_keys *keys, ggl_error *err) {
+                                  const uint32_t *writable, const speech_keys *keys,
+                                  ggl_error *err) {
     *t = (speech_tokens){.tokenizer = tokenizer,
                          .n_vocab = n_vocab,
                          .end = -1,
@@ -265,10 +251,13 @@ ggl_status llm_speech_tokens_init(speech_tokens *t, const llm_tokenizer *tokeniz
     if (!t->is_never)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the tokens of speech");
     ggl_status st = find_blank(t, err);
-    if (st == GGL_OK && keys->n_never == 0)
+    if (st == GGL_OK && keys->never.n == 0)
         st = forbid_notes(t, err);
-    for (size_t k = 0; k < keys->n_never; k++)
-        forbid(t, keys->never[k]);
+    for (size_t k = 0; k < keys->never.n; k++)
+        forbid(t, keys->never.id[k]);
+    for (int32_t id = 0; id < n_vocab && writable; id++)
+        if (!(writable[id / 32] >> id % 32 & 1))
+            forbid(t, id);
     forbid_orders(t);
     return st;
 }

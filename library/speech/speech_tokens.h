@@ -8,16 +8,15 @@
 #define LIBRARY_SPEECH_TOKENS_H
 
 #include "ggl/gguf.h"
+#include "llm/internal/token_list.h"
 #include "llm/internal/tokenizer.h"
 
 enum { SPEECH_MS_PER_TOKEN = 20 };
 
 /* What the model's file says of its tokens. */
 typedef struct speech_keys {
-    int32_t
-        *never; /* [n_never]: the list of tokens that are never written; n_never 0: it has none */
-    size_t n_never;
-    int is_multilingual; /* 1, 0; -1: the file does not say */
+    llm_token_list never; /* the tokens that are never written; n 0: it has no such list */
+    int is_multilingual;  /* 1, 0; -1: the file does not say */
 } speech_keys;
 
 /* Reads the keys suppress_tokens and multilingual of the family. GGL_FORMAT: a key has another type; GGL_NOMEM. Free with
@@ -38,13 +37,13 @@ typedef struct speech_tokens {
     int32_t blank;                       /* " ", which is never the first one; -1: none */
 } speech_tokens;
 
-/* Finds the tokens. n_vocab: of the model's logits. keys: its file's; without a list of tokens that are never written, that of the published
+/* Finds the tokens. n_vocab: of the model's logits. writable: llm_session_writable; NULL: no further tokens are never written. keys: its file's; without a list of tokens that are never written, that of the published
  * program counts. Vocabularies of models that know English alone have tokens of languages, too, which those models were never trained with; so if
  * the file does not say which it is, the number of tokens does, as in the published program.
  * GGL_UNSUPPORTED: the vocabulary is not that of a speech model; GGL_NOMEM. Free with llm_speech_tokens_fini in any case. */
 GGL_NODISCARD ggl_status llm_speech_tokens_init(speech_tokens *t, const llm_tokenizer *tokenizer,
-                                                int32_t n_vocab, const speech_keys *keys,
-                                                ggl_error *err);
+                                                int32_t n_vocab, const uint32_t *writable,
+                                                const speech_keys *keys, ggl_error *err);
 void llm_speech_tokens_fini(speech_tokens *t);
 
 /* True for a time, which stands for SPEECH_MS_PER_TOKEN * (id - first_time) milliseconds. */

@@ -40,6 +40,7 @@ struct llm_beams {
     llm_beams_params p;
     int32_t n_vocab;
     bool *is_end; /* [n_vocab] */
+    const uint32_t *writable;
     llm_beam beam[LLM_MAX_BEAMS];
     double score[LLM_MAX_BEAMS]; /* of the beams */
     int32_t n_beams;
@@ -53,7 +54,7 @@ struct llm_beams {
 };
 
 ggl_status llm_beams_new(llm_beams **out, const llm_beams_params *p, const llm_tokenizer *t,
-                         int32_t n_vocab, ggl_error *err) {
+                         int32_t n_vocab, const uint32_t *writable, ggl_error *err) {
     *out = NULL;
     if (p->n < 1 || p->n > LLM_MAX_BEAMS || p->n_max < 1 || !isfinite(p->length_penalty))
         return ggl_fail(err, GGL_USAGE,
@@ -70,6 +71,7 @@ ggl_status llm_beams_new(llm_beams **out, const llm_beams_params *p, const llm_t
     }
     b->p = *p;
     b->n_vocab = n_vocab;
+    b->writable = writable;
     b->n_beams = 1;
     for (int32_t k = 0; k < n_vocab && t && !p->ignore_end; k++)
         b->is_end[k] = llm_tokenizer_is_eog(t, k);
@@ -120,7 +122,7 @@ void llm_beams_logits(llm_beams *b, int32_t place, const float *logits) {
         sum += ggl_exp((double)logits[k] - top);
     const double base = b->score[i] - top - ggl_log(sum);
     for (int32_t k = 0; k < b->n_vocab && !b->has_nan; k++)
-        if (logits[k] > -INFINITY)
+        if (logits[k] > -INFINITY && (!b->writable || b->writable[k / 32] >> k % 32 & 1))
             consider(b->is_end[k] ? &b->ends : &b->goes, b->p.n,
                      &(continuation){base + (double)logits[k], i, k});
 }

@@ -26,6 +26,7 @@ struct llm_diffuser {
     llm_diffusion d; /* its prompt is the beginning of id */
     int32_t *id;     /* [n_length] */
     int64_t n_vocab;
+    const uint32_t *writable; /* llm_session_writable */
     uint64_t random;
     candidate *found; /* [n_length] */
     int64_t n_found;
@@ -60,17 +61,22 @@ static int by_probability(const void *a, const void *b) {
                         : (x->token > y->token) - (x->token < y->token);
 }
 
-/* Sets p to the probabilities of logits / temp. A mask is never written: it would stay in the text. */
+/* False for a mask, which would stay in the text, and for what the model's file suppresses. */
+static bool may_write(const diffuser *f, int64_t i) {
+    return i != f->d.mask && (!f->writable || f->writable[i / 32] >> i % 32 & 1);
+}
+
+/* Sets p to the probabilities of logits / temp. */
 static void softmax(diffuser *f, const float *logits, double temp) {
     double top = -INFINITY, sum = 0;
     for (int64_t i = 0; i < f->n_vocab; i++) {
         f->has_nan |= isnan(logits[i]);
-        if (i != f->d.mask)
+        if (may_write(f, i))
             top = fmax(top, (double)logits[i]);
     }
     f->has_nan |= isinf(top);
     for (int64_t i = 0; i < f->n_vocab; i++)
-        sum += f->p[i] = i == f->d.mask ? 0 : ggl_exp(((double)logits[i] - top) / temp);
+        sum += f->p[i] = may_write(f, i) ? ggl_exp(((double)logits[i] - top) / temp) : 0;
     for (int64_t i = 0; i < f->n_vocab; i++)
         f->p[i] /= sum;
 }
@@ -409,7 +415,10 @@ ggl_status llm_diffuser_new(llm_diffuser **out, const llm_session *s, const llm_
         return st;
     diffuser *f = ggl_calloc(1, sizeof *f);
     if (f)
-        *f = (diffuser){.d = own, .n_vocab = llm_session_n_vocab(s), .random = d->seed};
+        *f = (diffuser){.d = own,
+                        .n_vocab = llm_session_n_vocab(s),
+                        .writable = llm_session_writable(s),
+                        .random = d->seed};
     if (!f || !alloc(f)) {
         llm_diffuser_free(f);
         return ggl_fail(err, GGL_NOMEM, "out of memory for the diffusion");

@@ -417,6 +417,8 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
         st = find_guess_tokens(s, m, err);
     if (st == GGL_OK && s->guesses && s->built.n_guess_block > 0)
         st = find_mask(s, m, err);
+    if (st == GGL_OK)
+        st = llm_session_find_suppressed(s, llm_model_file(m), err);
     if (st == GGL_OK && s->reads_text)
         st = llm_model_start_token(m, s->built.family, s->built.n_vocab, &s->start, err);
     for (size_t i = 0; i < p->n_adapters && st == GGL_OK; i++) {
@@ -478,6 +480,7 @@ ggl_status llm_session_alloc(llm_session *s, ggl_error *err) {
         return st;
     note_cache(s);
     note_streamed(s);
+    llm_session_note_suppressed(s);
     return GGL_OK;
 }
 
@@ -502,6 +505,7 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->behind);
     ggl_free(s->share);
     ggl_free(s->guess_token);
+    ggl_free(s->writable);
     ggl_free(s);
 }
 

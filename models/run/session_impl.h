@@ -92,10 +92,12 @@ struct llm_session {
     int32_t *behind;
     llm_rows_input input[LLM_MAX_ROWS_INPUTS]; /* of a stage over rows */
     int n_inputs;
-    int64_t n_tasks;      /* of adapters for tasks; 0: there are none */
-    float *share;         /* [n_tasks]: those of tokens without their own */
-    int32_t mask;         /* of blocks of guesses */
-    int32_t *guess_token; /* [built.guess.n]; NULL: all tokens */
+    int64_t n_tasks;             /* of adapters for tasks; 0: there are none */
+    float *share;                /* [n_tasks]: those of tokens without their own */
+    int32_t mask;                /* of blocks of guesses */
+    int32_t *guess_token;        /* [built.guess.n]; NULL: all tokens */
+    uint32_t *writable;          /* llm_session_writable */
+    size_t n_unknown_suppressed; /* tokens that the file suppresses, and the logits lack */
     void (*hear)(void *ctx, int slot, int64_t pos, int32_t token, const float *row);
     void *hear_ctx;
     session_flight *flight; /* [n_lanes] */
@@ -106,6 +108,16 @@ struct llm_session {
     void *place_ctx;
     const float *logits;
 };
+
+/* --- suppressed.c --- */
+
+/* Sets s->writable by the file. GGL_FORMAT: its key is no list of tokens; GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_session_find_suppressed(llm_session *s, const ggl_gguf *file,
+                                                     ggl_error *err);
+/* Adds to s->load_notes how many tokens of the key there are not. */
+void llm_session_note_suppressed(llm_session *s);
+
+/* --- */
 
 static inline int llm_batch_slot(const llm_batch *b, int64_t i) {
     return b->slot ? b->slot[i] : 0;

@@ -13,7 +13,8 @@ static ggl_status make_beams(llm_engine *e, const task *t, const llm_beams_param
     const int64_t most = t->q.n_ctx - t->q.n + 1; /* the last token does not run */
     own.n_max = t->p.n_max < 0 ? most : least(t->p.n_max, most);
     own.ignore_end = t->p.ignore_eog;
-    return llm_beams_new(&t->group->beams, &own, e->p.tokenizer, (int32_t)t->q.n_vocab, err);
+    return llm_beams_new(&t->group->beams, &own, e->p.tokenizer, (int32_t)t->q.n_vocab,
+                         t->q.writable, err);
 }
 
 ggl_status llm_group_new(llm_engine *e, task *t, const llm_sequence_params *params,

@@ -14,6 +14,7 @@ ggl_status llm_seq_init(seq *q, llm_session *s, const llm_guesser *guesser, int6
     *q = (seq){.session = s,
                .n_ctx = llm_session_n_ctx(s),
                .n_vocab = llm_session_n_vocab(s),
+               .writable = llm_session_writable(s),
                .n_left = -1,
                .at = -1};
     const int64_t most = least(llm_session_n_rows(s) - 1, llm_session_cut_limit(s));
@@ -265,10 +266,12 @@ static ggl_status find_allowed(seq *q, ggl_error *err) {
     if (q->is_done)
         return GGL_OK;
     const ggl_status st = llm_matcher_mask(q->matcher, budget_of(q), q->allowed, err);
+    const int32_t n_words = (llm_matcher_n_vocab(q->matcher) + 31) / 32;
     q->has_mask = st == GGL_OK;
+    for (int32_t i = 0; i < n_words && q->has_mask && q->writable; i++)
+        q->allowed[i] &= q->writable[i];
     if (st != GGL_OK || !llm_matcher_must_end(q->matcher))
         return st;
-    const int32_t n_words = (llm_matcher_n_vocab(q->matcher) + 31) / 32;
     q->is_done = true; /* unless a token can say so */
     for (int32_t i = 0; i < n_words; i++)
         q->is_done &= q->allowed[i] == 0;
@@ -282,9 +285,10 @@ static ggl_status choose(seq *q, const float *logits, int32_t *id, ggl_error *er
     if (st != GGL_OK || (q->matcher && q->is_done))
         return st;
     q->has_mask = false;
-    *id = llm_sampler_next(q->sampler, logits, q->matcher ? q->allowed : NULL);
+    *id = llm_sampler_next(q->sampler, logits, q->matcher ? q->allowed : q->writable);
     if (*id < 0)
-        return ggl_fail(err, GGL_USAGE, "no token can be chosen: the biases forbid all of %s",
+        return ggl_fail(err, GGL_USAGE, "no token can be chosen: the biases%s forbid all of %s",
+                        q->writable ? ", and the file's suppress_tokens," : "",
                         q->matcher ? "those that the grammar allows" : "them");
     if (q->matcher)
         st = llm_matcher_accept_token(q->matcher, *id, err);

@@ -50,8 +50,9 @@ typedef struct seq {
     int64_t
         n_told; /* tokens at the start that the guesser has seen and that did not change since */
     int64_t at; /* the row of the next token to draw; -1: a batch has to run first */
-    llm_matcher *matcher;   /* NULL: every token is allowed */
-    uint32_t *allowed;      /* a bit for each token; made when it is first needed */
+    llm_matcher *matcher;     /* NULL: every token is allowed */
+    const uint32_t *writable; /* llm_session_writable */
+    uint32_t *allowed;      /* a bit for each token that both allow; made when it is first needed */
     bool has_mask, is_done; /* `allowed` is for the next token, unless the text is done */
     int64_t n_left;         /* tokens that will be drawn at most; less than 0: any number */
     int64_t n_drawn, n_drafts, n_guessed, n_right, n_forced;

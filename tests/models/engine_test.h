@@ -474,8 +474,9 @@ static bool job_check_beams(job *j) {
         return false;
     if (p.n_max == 0 || j->n == 0)
         return CHECK_INT(j->n, 0);
-    bool is_done = false, ok = CHECK_OK(llm_beams_new(&b, &p, NULL, VOCAB, &f->err), &f->err) &&
-                               job_run_text(j, b, (llm_beam){0, 0, 0}, j->prompt, n);
+    bool is_done = false,
+         ok = CHECK_OK(llm_beams_new(&b, &p, NULL, VOCAB, NULL, &f->err), &f->err) &&
+              job_run_text(j, b, (llm_beam){0, 0, 0}, j->prompt, n);
     memcpy(text[0][0], j->prompt, n * sizeof *j->prompt);
     while (ok && CHECK_OK(llm_beams_step(b, &is_done, &f->err), &f->err) && !is_done) {
         memcpy(text[1], text[0], sizeof text[0]);

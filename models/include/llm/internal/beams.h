@@ -40,9 +40,11 @@ typedef struct llm_beam {
     int32_t token;
 } llm_beam;
 
-/* t: tells which tokens end a text; NULL: none do. It is not used afterwards. GGL_USAGE: a parameter is out of range. */
+/* t: tells which tokens end a text; NULL: none do. It is not used afterwards. writable: a bit for each token, as llm_session_writable has it; borrowed; a token
+ * whose bit is 0 is never chosen, but counts among the probabilities (as logits processors of transformers do). NULL: all may be. GGL_USAGE: a parameter is out of range. */
 GGL_NODISCARD ggl_status llm_beams_new(llm_beams **out, const llm_beams_params *p,
-                                       const llm_tokenizer *t, int32_t n_vocab, ggl_error *err);
+                                       const llm_tokenizer *t, int32_t n_vocab,
+                                       const uint32_t *writable, ggl_error *err);
 void llm_beams_free(llm_beams *b); /* NULL is fine */
 
 /* Takes the logits [n_vocab] after the text in a place. The order of the places does not matter. */

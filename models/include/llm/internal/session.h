@@ -140,6 +140,9 @@ const char *llm_session_notes(const llm_session *s);
 const char *llm_session_load_notes(const llm_session *s);
 int64_t llm_session_n_ctx(const llm_session *s);
 int64_t llm_session_n_vocab(const llm_session *s);
+/* A bit for each token of the logits, bit id % 32 of word id / 32. It is 0 for those that must never be chosen, whatever their logits are, because
+ * the model's file says so (tokenizer.ggml.suppress_tokens). NULL: any token may be chosen. The engine, llm_diffuser and llm_beams obey it. */
+const uint32_t *llm_session_writable(const llm_session *s);
 /* Length of an embedding; 0 without llm_session_params.embeddings, if the model has logits. */
 int64_t llm_session_n_embd(const llm_session *s);
 /* Numbers of the model's output "score"; 0: it has none. */
