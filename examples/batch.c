@@ -34,7 +34,7 @@ static int fail(const ggl_error *err) {
 }
 
 static ggl_status run(llm_context *c, char **prompt, size_t n, ggl_error *err) {
-    llm_generate_params p = llm_generate_default();
+    llm_generate_params p = llm_generate_default_of(c);
     llm_job *job = calloc(n, sizeof *job);
     item *result = calloc(n, sizeof *result);
     ggl_status st = job && result ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");

@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
     if (llm_open(&c, argv[1], &open, &err) != GGL_OK)
         return fail(&err);
 
-    llm_generate_params p = llm_generate_default();
+    llm_generate_params p = llm_generate_default_of(c);
     p.n_max = 60;
     p.temp = 0; /* the likeliest token each time */
     const llm_message message = {"user", argv[argc - 1]};

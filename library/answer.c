@@ -219,7 +219,7 @@ static ggl_status answer(llm_context *c, llm_talk *talk, llm_generate_params *p,
 
 ggl_status llm_chat_answer(llm_context *c, const char *json, const llm_generate_params *params,
                            llm_part_fn *each, void *user, char **text, size_t *n, ggl_error *err) {
-    llm_generate_params p = llm_generate_default();
+    llm_generate_params p = llm_generate_default_of(c);
     message m = {
         .each = each, .user = user, .short_ids = c->chat && llm_chat_has_short_ids(c->chat)};
     llm_json_out choice = {0};

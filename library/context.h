@@ -7,6 +7,7 @@
 #include "guessing.h"
 #include "llm/internal/chat.h"
 #include "llm/internal/engine.h"
+#include "llm/internal/file_sampling.h"
 #include "llm/internal/head.h"
 #include "llm/internal/pooling.h"
 #include "llm/internal/prompt_cache.h"
@@ -38,7 +39,8 @@ struct llm_context {
     llm_model *model;
     const llm_tokenizer *tokenizer; /* NULL: the model has none that we know; why_no_tokenizer */
     ggl_error why_no_tokenizer;
-    llm_chat *chat; /* NULL: there is no template; why_no_chat */
+    llm_file_sampling file_sampling; /* the defaults of sampling */
+    llm_chat *chat;                  /* NULL: there is no template; why_no_chat */
     ggl_error why_no_chat;
     const llm_calls_params *
         answers; /* the text that begins next is read so: before what it must fit, reasoning is free. NULL: it is any text */

@@ -437,7 +437,7 @@ ggl_status llm_reply(llm_context *c, const llm_message *message, size_t n,
                      ggl_error *err) {
     llm_talk *talk = NULL;
     llm_chat_made made = {0};
-    llm_generate_params p = llm_generate_default();
+    llm_generate_params p = llm_generate_default_of(c);
     char *prompt = NULL;
     size_t n_prompt;
     llm_context_start(c);

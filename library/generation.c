@@ -1,5 +1,6 @@
 #include "generation.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -14,21 +15,35 @@
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
-static llm_generate_params defaults(void) {
-    const llm_sampler_params s = llm_sampler_default();
+/* A number that counts as 0 in a member in which 0 stands for another one: the least that is none, or a mark. */
+#define LEAST_FLOAT    FLT_MIN
+#define LEAST_INT      LLM_NO_TOKENS
+#define LEAST_TOP_K    0
+#define LEAST_MIROSTAT 0
+
+static llm_generate_params defaults(const llm_file_sampling *f) {
+    const llm_sampler_params s = f->p;
     llm_generate_params p = {.size = sizeof p, .length_penalty = 1};
-#define MEMBER(member)                                         p.member =
-#define BY_NAME                                                (void)
-#define SAMPLER_NUMBER(kind, name, by_default, at_0, set, ...) set s.name;
+#define MEMBER(member) p.member =
+#define BY_NAME        (void)
+#define SAMPLER_NUMBER(kind, name, by_default, at_0, set, ...)                                     \
+    set(s.name != 0 || (at_0) == 0 ? s.name : LEAST_##kind);
 #include "llm/internal/samplers.def"
 #undef MEMBER
 #undef BY_NAME
+    p.samplers = f->order[0] ? f->order : NULL;
     return p;
 }
 
-void llm_generate_fill_default(llm_generate_params *p, size_t size) {
-    const llm_generate_params d = defaults();
+void llm_generate_fill_default_of(const llm_context *c, llm_generate_params *p, size_t size) {
+    llm_file_sampling none;
+    llm_file_sampling_read(&none, NULL, NULL, NULL);
+    const llm_generate_params d = defaults(c ? &c->file_sampling : &none);
     ggl_params_fill(p, size, &d, sizeof d);
+}
+
+void llm_generate_fill_default(llm_generate_params *p, size_t size) {
+    llm_generate_fill_default_of(NULL, p, size);
 }
 
 static ggl_status check(const llm_context *c, const llm_generate_params *p, ggl_error *err) {
@@ -70,10 +85,13 @@ static bool diffuses(const llm_context *c) {
 static ggl_status set_numbers(llm_sampler_params *s, const llm_generate_params *p, ggl_error *err) {
     ggl_status st = GGL_OK;
     s->seed = p->seed;
-#define MEMBER(member) p->member
-#define BY_NAME        0
-#define SAMPLER_NUMBER(kind, name, by_default, at_0, member, ...)                                  \
-    s->name = (member) != 0 ? (llm_sampler_##kind)(member) : (llm_sampler_##kind)(at_0);
+#define MEMBER(member)                                            p->member
+#define BY_NAME                                                   0
+#define OR_FLOAT(x, at_0)                                         ((x) != 0 ? (float)(x) : (float)(at_0))
+#define OR_INT(x, at_0)                                           ((x) == LLM_NO_TOKENS ? 0 : (x) != 0 ? (int32_t)(x) : (int32_t)(at_0))
+#define OR_TOP_K                                                  OR_INT
+#define OR_MIROSTAT                                               OR_INT
+#define SAMPLER_NUMBER(kind, name, by_default, at_0, member, ...) s->name = OR_##kind(member, at_0);
 #include "llm/internal/samplers.def"
     for (size_t i = 0; i < p->n_numbers && st == GGL_OK; i++)
         st = llm_sampler_set_number(s, p->number[i].name, p->number[i].value, err);
@@ -359,7 +377,7 @@ ggl_status llm_generation_new(generation **out, llm_context *c, const llm_genera
     generation *g = *out = ggl_calloc(1, sizeof *g);
     if (!g)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    g->p = defaults();
+    g->p = defaults(&c->file_sampling);
     g->text.found = -1;
     ggl_status st = GGL_READ_PARAMS(llm_generate_params, &g->p, params, err);
     if (st == GGL_OK)

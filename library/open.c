@@ -40,6 +40,8 @@ static ggl_status open_with(llm_context *c, llm_opening *o, llm_opened until, gg
     ggl_status st = llm_context_open(c, o, until, err);
     if (st == GGL_OK && runs) {
         tell_of_loading(c, p);
+        if (llm_session_has_logits(c->session))
+            llm_note_sampling(c, o, &c->file_sampling, p->note, p->user);
         llm_note_context(c->model, p->n_ctx, p->note, p->user);
     }
     if (st == GGL_OK && runs && p->prompt_folder) {

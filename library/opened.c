@@ -104,6 +104,45 @@ ggl_status llm_seen_tokens(const llm_context *c, const char *mark, llm_tokens *i
     return m->append(m->ctx, c->tokenizer, mark, ids, err);
 }
 
+const llm_file_sampling *llm_opened_sampling(const llm_context *c) {
+    return &c->file_sampling;
+}
+
+const ggl_gguf *llm_sampling_file(const llm_open_params *p, const ggl_gguf *file) {
+    return p->no_file_sampling ? NULL : file;
+}
+
+/* Where the sentences about a file's values go. */
+typedef struct telling {
+    const char *file;
+    void (*note)(void *user, const char *text);
+    void *user;
+} telling;
+
+static void tell(void *ctx, bool is_foreign, const char *what) {
+    const telling *t = ctx;
+    char text[1024];
+    (void)is_foreign;
+    snprintf(text, sizeof text, "%.500s: %s", t->file, what);
+    t->note(t->user, text);
+}
+
+void llm_note_sampling(const llm_context *c, const llm_opening *o, const llm_file_sampling *s,
+                       void (*note)(void *user, const char *text), void *user) {
+    llm_file_sampling unused;
+    telling t = {ggl_gguf_name(llm_model_file(c->model)), note, user};
+    char set[400], text[512];
+    if (!note)
+        return;
+    llm_file_sampling_read(&unused, llm_sampling_file(&o->params, llm_model_file(c->model)), tell,
+                           &t);
+    if (*llm_file_sampling_text(s, set, sizeof set) == 0)
+        return;
+    snprintf(text, sizeof text, "the model's file sets %s; %s ignores that", set,
+             llm_open_name(o, LLM_OPEN_no_file_sampling));
+    note(user, text);
+}
+
 void llm_opened_set_sampling(llm_context *c, const llm_sampler_params *sampling) {
     c->sampling = sampling;
 }

@@ -66,6 +66,9 @@ static ggl_status open_model(llm_context *c, const llm_open_parts *o, ggl_error 
                                    : llm_load_named(&c->model, &o->loading, err);
     if (st != GGL_OK)
         return st;
+    llm_file_sampling_read(&c->file_sampling,
+                           llm_sampling_file(&o->how->params, llm_model_file(c->model)), NULL,
+                           NULL);
     if (o->how->no_tokenizer)
         return GGL_OK;
     st = llm_model_tokenizer(c->model, &c->tokenizer, &c->why_no_tokenizer);

@@ -19,6 +19,7 @@
 #include "copies.h"
 #include "guessing.h"
 #include "llm/internal/chat.h"
+#include "llm/internal/file_sampling.h"
 #include "llm/internal/head.h"
 #include "llm/internal/pooling.h"
 #include "llm/internal/sampler.h"
@@ -195,6 +196,13 @@ ggl_status llm_fill_query(const llm_context *c, llm_tokens *ids, int32_t *n_seen
 /* Appends the tokens that stand for a picture which llm_see has shown: the texts around it, and its rows, whose ids are below 0. GGL_USAGE:
  * it is not there any more; GGL_NOMEM. Any thread. */
 ggl_status llm_seen_tokens(const llm_context *c, const char *mark, llm_tokens *ids, ggl_error *err);
+/* The model's file, if it has a say in sampling; else NULL. */
+const ggl_gguf *llm_sampling_file(const llm_open_params *p, const ggl_gguf *file);
+/* The defaults of sampling, with what the file says. */
+const llm_file_sampling *llm_opened_sampling(const llm_context *c);
+/* Tells, by sentences, what the file sets of `s`, those of llm_opened_sampling that nobody has said otherwise, and what of the file is not used. */
+void llm_note_sampling(const llm_context *c, const llm_opening *o, const llm_file_sampling *s,
+                       void (*note)(void *user, const char *text), void *user);
 /* In place of the members about sampling of all parameters; borrowed, and may change. */
 void llm_opened_set_sampling(llm_context *c, const llm_sampler_params *sampling);
 /* The text that llm_begin begins next is read so: before what it must fit, reasoning is free. NULL: it is any text, as at first. *p must

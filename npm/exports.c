@@ -47,7 +47,8 @@ static void on_note(void *user, const char *text) {
 
 /* Opens a file, or a built-in model; mmproj, chat_template, cache_type: NULL, or as in llm_open_params. */
 EXPORT(int, js_open, const char *path, int32_t n_ctx, int32_t n_ubatch, const char *mmproj,
-       const char *chat_template, const char *cache_type, int embeddings, int n_threads) {
+       const char *chat_template, const char *cache_type, int embeddings, int no_file_sampling,
+       int n_threads) {
     const llm_open_params p = {.size = sizeof p,
                                .n_threads = n_threads,
                                .n_ctx = n_ctx,
@@ -57,6 +58,7 @@ EXPORT(int, js_open, const char *path, int32_t n_ctx, int32_t n_ubatch, const ch
                                .cache_type_k = cache_type,
                                .cache_type_v = cache_type,
                                .embeddings = embeddings != 0,
+                               .no_file_sampling = no_file_sampling != 0,
                                .progress = on_progress,
                                .note = on_note};
     return llm_open(&model, path, &p, &err) == GGL_OK;
@@ -91,7 +93,7 @@ EXPORT(void, js_request, void) {
     free((char *)(uintptr_t)request.p.grammar);
     free((char *)(uintptr_t)request.p.json_schema);
     memset(&request, 0, sizeof request);
-    request.p = llm_generate_default();
+    request.p = llm_generate_default_of(model);
 }
 
 static int no_memory(void) {

@@ -21,6 +21,8 @@ export interface LoadOptions {
     chatTemplate?: string;
     /** The type of the KV cache. */
     cacheType?: "f16" | "bf16" | "f32" | "q8_0" | "q4_0";
+    /** False: what the model's file says about sampling is no default. */
+    fileSampling?: boolean;
     /** Makes embed() available. */
     embeddings?: boolean;
     /** Whether the browser keeps files from the network (OPFS); true if nothing is said. */
@@ -41,7 +43,7 @@ export interface GenerateOptions {
     grammar?: string;
     /** The text is JSON that fits it; {}: any JSON. */
     jsonSchema?: object | string;
-    /** Numbers of the sampler by their names in the server's API, such as {temperature: 0.8, top_k: 40, repeat_penalty: 1.1}. */
+    /** Numbers of the sampler by their names in the server's API, such as {temperature: 0.8, top_k: 40, repeat_penalty: 1.1}; of others, those of the model's file count, or the usual ones. */
     sampling?: Record<string, number>;
     signal?: AbortSignal;
     /** Called while the prompt is read, with the number of its tokens that were read, and of all. */

@@ -82,7 +82,7 @@ const FUNCTIONS = {
         source,
         options: {
             progress: callback, note: callback, signal, nCtx: integer(MOST_TOKENS), nUbatch: integer(MOST_TOKENS), nThreads: integer(MOST_THREADS), mmproj: source,
-            chatTemplate: text, cacheType: text, embeddings: bool, cache: bool, addressBits: type("32 or 64", (v) => v === 32 || v === 64),
+            chatTemplate: text, cacheType: text, embeddings: bool, fileSampling: bool, cache: bool, addressBits: type("32 or 64", (v) => v === 32 || v === 64),
         },
     },
     generate: { prompt: text, options: generating },

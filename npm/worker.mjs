@@ -14,7 +14,7 @@ const FINISH = ["none", "end", "stop", "length", "context", "cancelled", "error"
 
 // The arguments of the library's functions, and their result, last: a: an address or a size, n: another number.
 const FUNCTIONS = {
-    js_error: "a", js_alloc: "aa", js_free: "an", js_version: "a", js_open: "annaaannn", js_number: "ann", js_number_name: "aa", js_stop: "an",
+    js_error: "a", js_alloc: "aa", js_free: "an", js_version: "a", js_open: "annaaannnn", js_number: "ann", js_number_name: "aa", js_stop: "an",
     js_grammar: "an", js_json_schema: "an", js_begin: "aan", js_begin_chat: "an", js_next: "a", js_piece_size: "a", js_encode: "aanaa", js_decode: "aaaa",
     js_free_result: "an", js_logits: "aaa", js_embed: "aaan",
 };
@@ -208,7 +208,7 @@ async function open({ source, options, nThreads, shared }) {
     else nThreads = await instantiate(bits, await usualThreads(), Math.max(COMFORTABLE, bits === 64 ? 2 * size : 0)).catch(() => instantiate(bits, 1));
     checkStopped();
     withTexts([path, eye, options.chatTemplate, options.cacheType], (p, m, t, c) => {
-        if (!lib.js_open(p.at, options.nCtx ?? 0, options.nUbatch ?? 0, m.at, t.at, c.at, options.embeddings ? 1 : 0, nThreads)) fail();
+        if (!lib.js_open(p.at, options.nCtx ?? 0, options.nUbatch ?? 0, m.at, t.at, c.at, options.embeddings ? 1 : 0, options.fileSampling === false ? 1 : 0, nThreads)) fail();
     });
     if (!isComplete) report(1, 1); // of some types nothing is prepared, and a file that is there need not arrive
     for (const file of given.files.values()) file.handle?.close(); // the module has read them

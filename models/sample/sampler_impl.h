@@ -106,6 +106,9 @@ typedef struct sampler_row {
 
 extern const sampler_row llm_sampler_rows[LLM_SAMPLER_N_STAGES];
 
+/* Returns the stage with the name s[0 .. n), or of the letter; -1: there is none. */
+int llm_sampler_find_stage(const char *s, size_t n, bool letter);
+
 /* truncation.c, penalties.c, dry.c: llm_sample_top_k and the like apply a stage. */
 #define SAMPLER_STAGE(id, name, ...) void llm_sample_##name(llm_sampler *s);
 #include "llm/internal/samplers.def"

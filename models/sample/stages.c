@@ -53,6 +53,10 @@ static int by_letter(const char *s, size_t n) {
     return -1;
 }
 
+int llm_sampler_find_stage(const char *s, size_t n, bool letter) {
+    return letter ? by_letter(s, n) : by_name(s, n);
+}
+
 /* Adds the stage spelled s[0..n) to the order. */
 static ggl_status add_stage(llm_sampler_params *p, int stage, const char *s, size_t n,
                             ggl_error *err) {
@@ -77,7 +81,7 @@ static ggl_status read_order(llm_sampler_params *p, const char *s, bool letters,
     order.n_stages = 0;
     while (*s && st == GGL_OK) {
         const size_t n = letters ? 1 : strcspn(s, ";");
-        st = add_stage(&order, letters ? by_letter(s, n) : by_name(s, n), s, n, err);
+        st = add_stage(&order, llm_sampler_find_stage(s, n, letters), s, n, err);
         s += n + (s[n] == ';' && !letters);
     }
     if (st == GGL_OK && order.n_stages == 0)

@@ -1,4 +1,4 @@
-/* What a model's file says about generating: tokens that are never chosen. */
+/* What a model's file says about generating: tokens that are never chosen, and defaults of sampling. */
 #include <math.h>
 
 #include "ggl/internal/gguf.h"
@@ -178,5 +178,175 @@ TEST(wrong_lists_of_suppressed_tokens) {
     const llm_generate_params p = greedy(4);
     CHECK_INT(llm_generate(c, "Once", &p, NULL, NULL, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "no token can be chosen");
+    llm_close(c);
+}
+
+/* --- defaults of sampling ---------------------------------------------------------------------- */
+
+/* Opens the built-in model with n more keys, as --override-kv has them. */
+static llm_context *open_keys(const char *const *keys, size_t n, bool ignored, noted *notes) {
+    notes->s[0] = 0;
+    return open_with("builtin:stories", (llm_open_params){.override = keys,
+                                                          .n_override = n,
+                                                          .no_file_sampling = ignored,
+                                                          .note = note,
+                                                          .user = notes});
+}
+
+static void check_usual(const llm_generate_params *p) {
+    const llm_generate_params d = llm_generate_default();
+    CHECK(p->temp == 0.8f && p->top_k == 40 && p->top_p == 0.95f && p->min_p == 0.05f);
+    CHECK(memcmp(p, &d, sizeof d) == 0);
+}
+
+/* The file's numbers are the defaults of the context, and those of no parameters; all others stay. */
+TEST(files_have_defaults_of_sampling) {
+    static const char *const keys[] = {
+        "general.sampling.temp=float:0.25",        "general.sampling.top_k=int:7",
+        "general.sampling.top_p=float:0",          "general.sampling.penalty_repeat=float:1.5",
+        "general.sampling.penalty_last_n=int:0",   "general.sampling.mirostat_tau=float:3",
+        "general.sampling.sequence=str:top-k;temp"};
+    noted notes;
+    llm_context *c = open_keys(keys, 7, false, &notes);
+    REQUIRE(c);
+    CHECK_STR(notes.s, "the model's file sets temperature 0.25, top_k 7, top_p 0, mirostat_tau 3, "
+                       "repeat_penalty 1.5, repeat_last_n 0, samplers top_k;temperature; "
+                       "no_file_sampling ignores that\n");
+    const llm_generate_params p = llm_generate_default_of(c), d = llm_generate_default(),
+                              none = llm_generate_default_of(NULL);
+    CHECK(p.temp == 0.25f && p.top_k == 7 && p.repeat_penalty == 1.5f && p.mirostat_tau == 3);
+    CHECK(p.top_p > 0 && p.top_p < 1e-30f); /* a 0 there means all tokens */
+    CHECK_INT(p.repeat_last_n, LLM_NO_TOKENS);
+    CHECK_STR(p.samplers, "top_k;temperature");
+    CHECK(p.min_p == d.min_p && p.mirostat == 0 && p.xtc_threshold == d.xtc_threshold);
+    check_usual(&d);
+    check_usual(&none);
+    llm_close(c);
+    REQUIRE((c = open_keys(keys, 7, true, &notes)) != NULL);
+    CHECK_STR(notes.s, "");
+    const llm_generate_params usual = llm_generate_default_of(c);
+    check_usual(&usual);
+    llm_close(c);
+}
+
+/* Texts of all calls that are given no parameters, or the defaults. */
+TEST(files_defaults_count_in_all_calls) {
+    static const char *const keys[] = {"general.sampling.temp=float:0"};
+    static const llm_message message = {"user", "Hi"};
+    ggl_error err;
+    noted notes;
+    for (int ignored = 0; ignored < 2; ignored++) {
+        llm_context *c = open_keys(keys, 1, ignored, &notes);
+        REQUIRE(c);
+        llm_generate_params p = llm_generate_default_of(c), likeliest = greedy(12);
+        written a, b, none = {.n = 0}, job = {.n = 0};
+        p.n_max = 12;
+        p.seed = 1;
+        generate(c, "Once upon", &p, &a);
+        p.seed = 2;
+        generate(c, "Once upon", &p, &b);
+        CHECK_INT(strcmp(a.s, b.s) == 0, !ignored);
+        generate(c, "Once upon", &likeliest, &b);
+        CHECK_INT(strcmp(a.s, b.s) == 0, !ignored);
+        CHECK_OK(llm_generate(c, "Once upon", NULL, take, &none, &err), &err);
+        CHECK_INT(strncmp(none.s, b.s, b.n) == 0, !ignored);
+        llm_job one = {.prompt = "Once upon", .each = take, .user = &job};
+        CHECK_OK(llm_generate_jobs(c, &one, 1, &err), &err);
+        CHECK_STR(job.s, none.s);
+        none = (written){.n = 0};
+        CHECK_INT(llm_reply(c, &message, 1, NULL, take, &none, &err), GGL_NOT_FOUND);
+        llm_close(c);
+    }
+}
+
+/* 0 is a number of its own in what the file sets, as in the programs. */
+TEST(zeros_of_files_are_zeros) {
+    static const char *const keys[] = {"general.sampling.top_p=float:0",
+                                       "general.sampling.penalty_last_n=int:0"};
+    noted notes;
+    llm_context *c = open_keys(keys, 2, false, &notes);
+    REQUIRE(c);
+    written likeliest, t;
+    llm_generate_params p = greedy(20);
+    generate(c, "Once upon", &p, &likeliest);
+    p = llm_generate_default_of(c);
+    p.n_max = 20;
+    p.temp = 3;
+    p.top_k = 0;
+    generate(c, "Once upon", &p, &t);
+    CHECK_STR(t.s, likeliest.s);
+    p.repeat_penalty = 50; /* of no token */
+    generate(c, "Once upon", &p, &t);
+    CHECK_STR(t.s, likeliest.s);
+    p.repeat_last_n = 0; /* of the usual number of tokens */
+    generate(c, "Once upon", &p, &t);
+    CHECK(strcmp(t.s, likeliest.s) != 0);
+    llm_close(c);
+}
+
+/* What cannot be used is named, and changes nothing. */
+TEST(wrong_defaults_of_files_are_named) {
+    static const struct {
+        const char *key, *words;
+    } row[] = {
+        {"general.sampling.top_p=float:1.5", "sampling.top_p is 1.5, but must be from 0 to 1; it"},
+        {"general.sampling.min_p=float:-1", "sampling.min_p is -1, but must be from 0 to 1; it"},
+        {"general.sampling.temp=str:warm", "general.sampling.temp is no number; it is not used"},
+        {"general.sampling.top_k=float:2.5",
+         "is 2.5, but must be an integer, at least 0 (all); it"},
+        {"general.sampling.top_k=int:-2", "is -2, but must be at least 0 (all); it is not used"},
+        {"general.sampling.penalty_repeat=float:0", "is 0, but must be positive and finite; it is"},
+        {"general.sampling.penalty_last_n=int:3000000000", "is 3e+09, but must be at least -1"},
+        {"general.sampling.mirostat=int:1", "is 1, but only 0 (off) and 2 are supported; it is"},
+        {"general.sampling.mirostat=int:3", "is 3, but must be 0 (off) or 2; it is not used"},
+        {"general.sampling.sequence=int:3", "general.sampling.sequence is no text; it is not used"},
+        {"general.sampling.sequence=str:;;", "general.sampling.sequence names no sampler; it is"},
+        {"general.sampling.sequence=str:kq", "names 'q', which is no sampler here; it is left out"},
+        {"general.sampling.sequence=str:top_k;infill", "names 'infill', which is no sampler here"},
+        {"general.sampling.sequence=str:top_k;top-k",
+         "names 'top-k', which is in the sequence be"}};
+    noted notes;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        llm_context *c = open_keys(&row[i].key, 1, false, &notes);
+        REQUIRE(c);
+        CHECK_HAS(notes.s, row[i].words);
+        llm_generate_params p = llm_generate_default_of(c);
+        const bool orders = strstr(row[i].key, "str:kq") || strstr(row[i].key, "str:top_k");
+        CHECK_MSG(!orders || (p.samplers && strcmp(p.samplers, "top_k") == 0), "%s", row[i].key);
+        if (orders)
+            p.samplers = NULL;
+        check_usual(&p);
+        llm_close(c);
+    }
+    /* more than there is room for, and a list */
+    static char sequence[100000];
+    memset(sequence, 'q', sizeof sequence - 1);
+    memcpy(sequence, "general.sampling.sequence=str:", 30);
+    const char *long_key = sequence;
+    llm_context *c = open_keys(&long_key, 1, false, &notes);
+    REQUIRE(c);
+    CHECK_STR(notes.s,
+              "builtin:stories: general.sampling.sequence names 'q', which is no sampler here; "
+              "such names are left out\nbuiltin:stories: general.sampling.sequence names no "
+              "sampler; it is not used\n");
+    llm_close(c);
+    const float numbers[] = {1, 2};
+    c = open_with(with_key(BUILTIN_MODEL, "general.sampling.temp", GGL_GGUF_F32, true, numbers, 2),
+                  (llm_open_params){.note = note, .user = &notes});
+    REQUIRE(c);
+    CHECK_HAS(notes.s, "keys.gguf: general.sampling.temp is no number; it is not used");
+    llm_close(c);
+}
+
+/* Letters, and -1 as some programs write "all". */
+TEST(spellings_of_files) {
+    static const char *const keys[] = {"general.sampling.top_k=int:-1",
+                                       "general.sampling.sequence=str:tkp"};
+    noted notes;
+    llm_context *c = open_keys(keys, 2, false, &notes);
+    REQUIRE(c);
+    const llm_generate_params p = llm_generate_default_of(c);
+    CHECK_INT(p.top_k, 0);
+    CHECK_STR(p.samplers, "temperature;top_k;top_p");
     llm_close(c);
 }

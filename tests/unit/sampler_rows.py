@@ -60,13 +60,27 @@ def range_text(low, high):
     return f"{low} or more" if high == "inf" else f"{low} to {high}"
 
 
+def section(page, heading):
+    begin = page.index(f"\n## {heading}") + 1
+    return page[begin : page.index("\n## ", begin)]
+
+
+def check_keys(page, keys):
+    """The keys of files, their numbers, and the names in generation_config.json."""
+    found = [tuple(re.split(r"[;,]", c.strip("| "))[0].strip("`") for c in line.split(" | "))
+             for line in re.findall(r"^\| `general\.sampling\..* \|$", section(page, "Defaults of a model's file"), re.M)]
+    wanted = [(f"general.sampling.{key}", name, config.split()[0]) for name, key, config in keys]
+    if found[:-1] != wanted or found[-1][0] != "general.sampling.sequence":
+        yield f"docs/sampling.md: the table of keys has {found}, but {ROWS} {wanted}, and there is the sequence"
+
+
 def check_table(page, stages, numbers):
     found = re.findall(r"^\| `(\w+)` \| `(.)` \|", page, re.M)
     wanted = [(s[1], s[3]) for s in stages]
     if found != wanted:
         yield f"docs/sampling.md: the table of stages has {found}, but {ROWS} {wanted}"
     cells = {}
-    for line in re.findall(r"^\| .* \|$", page[page.index("\n## Parameters") :], re.M):
+    for line in re.findall(r"^\| .* \|$", section(page, "Parameters"), re.M):
         names, default, allowed, flag = (c.strip() for c in line.strip("| ").split(" | "))
         for i, name in enumerate(names.split(", ")):
             cells[name] = (default.split(" (")[0].split(", ")[i if ", " in default else 0], allowed, flag)
@@ -111,7 +125,7 @@ def main(root):
         page = f.read()
     stages = rows(text, "SAMPLER_(?:FIRST_)?STAGE")
     numbers = rows(text, "SAMPLER_NUMBER")
-    wrong = [*check_table(page, stages, numbers), *check_files(root, numbers)]
+    wrong = [*check_table(page, stages, numbers), *check_keys(page, rows(text, "SAMPLER_KEY")), *check_files(root, numbers)]
     print("\n".join(wrong) or f"{len(stages)} stages, {len(numbers)} numbers")
     return 1 if wrong or not stages else 0
 

@@ -3,9 +3,11 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/number.h"
 #include "texts.h"
 
 const char *const sampling_mirostat_choices[] = {"0", "2", NULL};
@@ -98,6 +100,50 @@ int sampling_options_check_vocab(const char *tool, const sampling_options *o, in
                 tool, 2, "--logit-bias: token %" PRId32 " is not in the vocabulary of %" PRId64,
                 o->bias[i].id, n_vocab);
     return -1;
+}
+
+/* Options of a parameter: the shortest number that says which float it is, for who prints it. */
+static double of_float(float x) {
+    char text[GGL_NUMBER_TEXT];
+    return strtod(ggl_number_shortest(text, (double)x, true), NULL);
+}
+
+#define OF_FLOAT(x)    of_float(x)
+#define OF_INT(x)      (x)
+#define OF_TOP_K(x)    (x)
+#define OF_MIROSTAT(x) ((x) / 2)
+
+/* What the file sets and no option does. */
+static llm_file_sampling left_of(const llm_file_sampling *file, const sampling_options *o) {
+    llm_file_sampling left = *file;
+    for (size_t i = 0; i < LLM_SAMPLER_N_NUMBERS; i++)
+        left.sets[i] = left.sets[i] && !o->given[i];
+    if (o->letters || (o->names && o->names != file->order))
+        left.order[0] = 0;
+    return left;
+}
+
+void sampling_options_resolve(sampling_options *o, const llm_file_sampling *file) {
+    const llm_file_sampling left = left_of(file, o);
+#define SAMPLER_NUMBER(kind, name, ...)                                                            \
+    if (left.sets[LLM_SAMPLER_NUMBER_##name])                                                      \
+        o->name = OF_##kind(left.p.name);
+#include "llm/internal/samplers.def"
+    if (!left.order[0])
+        return;
+    o->names = file->order;
+    memcpy(o->stage, file->p.stage, sizeof o->stage);
+    o->n_stages = file->p.n_stages;
+}
+
+static void print_note(void *tool, const char *text) {
+    tool_note(tool, "%s", text);
+}
+
+void sampling_options_note(const char *tool, const sampling_options *o, const llm_context *c,
+                           const llm_opening *opening) {
+    const llm_file_sampling left = left_of(llm_opened_sampling(c), o);
+    llm_note_sampling(c, opening, &left, print_note, (void *)(uintptr_t)tool);
 }
 
 llm_sampler_params sampling_params(const sampling_options *o) {

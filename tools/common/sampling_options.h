@@ -8,6 +8,7 @@
 #include "args.h"
 #include "llm/internal/sampler.h"
 #include "llm/internal/tokenizer.h"
+#include "opening.h"
 
 /* Types of the kinds of numbers (samplers.def). */
 typedef double sampling_FLOAT;
@@ -19,6 +20,7 @@ typedef struct sampling_options {
 #include "llm/internal/samplers.def"
     const char *names, *letters;
     arg_list breakers, biases;
+    bool given[LLM_SAMPLER_N_NUMBERS]; /* by an option */
     /* Set by sampling_options_check. */
     uint8_t stage[LLM_SAMPLER_N_STAGES];
     int32_t n_stages;
@@ -37,6 +39,11 @@ extern const sampling_options sampling_defaults;
 int sampling_options_check(const char *tool, sampling_options *o, bool escape);
 /* Checks that the biases' tokens exist. Returns as above. */
 int sampling_options_check_vocab(const char *tool, const sampling_options *o, int64_t n_vocab);
+/* Takes over what the model's file says, where no option does. o borrows from *file. */
+void sampling_options_resolve(sampling_options *o, const llm_file_sampling *file);
+/* Notes what it takes over, and what of the file is not used. opening: of the context. */
+void sampling_options_note(const char *tool, const sampling_options *o, const llm_context *c,
+                           const llm_opening *opening);
 /* The result borrows from o. */
 llm_sampler_params sampling_params(const sampling_options *o);
 void sampling_options_fini(sampling_options *o);

@@ -37,19 +37,16 @@ static void note_samplers(const sampling_options *o) {
     static const char *const read[] = {"temp", "top_k", "top_p"};
     static const struct {
         const char *name, *flags;
-        size_t at, size;
     } numbers[] = {
 #define SAMPLER_NUMBER(kind, name, value, at_0, member, low, high, must, field, flags, ...)        \
-    {#name, flags, offsetof(sampling_options, name), sizeof sampling_defaults.name},
+    {#name, flags},
 #include "llm/internal/samplers.def"
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         bool is_read = false;
         for (size_t k = 0; k < sizeof read / sizeof *read; k++)
             is_read = is_read || strcmp(read[k], numbers[i].name) == 0;
-        if (!is_read &&
-            memcmp((const char *)o + numbers[i].at,
-                   (const char *)&sampling_defaults + numbers[i].at, numbers[i].size) != 0)
+        if (!is_read && o->given[i])
             tool_note(TOOL,
                       "%s has no effect: a text by diffusion is drawn with --temp, --top-k, "
                       "--top-p and -s",

@@ -68,7 +68,7 @@ int cli_generation_set_sampling(cli_generation *g, const cli_options *o, llm_con
 }
 
 int cli_generation_open(cli_generation *g, const cli_options *o, llm_context *c) {
-    *g = (cli_generation){.p = llm_generate_default(), .notes = {.tool = TOOL}};
+    *g = (cli_generation){.p = llm_generate_default_of(c), .notes = {.tool = TOOL}};
     g->p.n_max = o->n_predict > 0 ? o->n_predict : 0;
     g->p.ignore_end = o->ignore_eos;
     if (!llm_opened_tokenizer(c) && o->stops.reverse.n + o->stops.stop.n > 0)

@@ -254,6 +254,8 @@ static int open_weights(cli *c) {
     if (code >= 0)
         return code;
     tool_print_notes(llm_session_load_notes(llm_opened_session(c->ctx)));
+    if (c->o.n_predict != 0 && c->o.n_beams <= 1) /* else nothing is sampled */
+        sampling_options_note(TOOL, &c->o.sampling, c->ctx, &c->opening);
     c->t_load = ggl_os_seconds() - c->t_begin;
     repack_hint_print(TOOL, llm_opened_session(c->ctx), llm_opened_session_params(c->ctx),
                       c->t_load, ggl_os_seconds() - t);
@@ -435,8 +437,10 @@ static int run(cli *c) {
         code = open_until(c, LLM_OPENED_GUESSES);
     progress_end();
     progress_begin(NULL, 0, "compiling the grammar");
-    if (code < 0)
+    if (code < 0) {
+        sampling_options_resolve(&c->o.sampling, llm_opened_sampling(c->ctx));
         code = cli_generation_open(&c->generation, &c->o, c->ctx);
+    }
     progress_end();
     if (code < 0)
         code = open_weights(c);

@@ -11,6 +11,7 @@
 #include "api_pieces.h"
 #include "api_shape.h"
 #include "common/gguf_text.h"
+#include "ggl/internal/number.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/text.h"
 #include "server_impl.h"
@@ -172,15 +173,30 @@ typedef struct shown {
     ggl_str template_text;
     abilities can;
     int64_t modified;
+    llm_sampler_params sampling; /* the defaults */
 } shown;
+
+/* Writes the defaults of sampling that a model's file may set, a line for each, as Ollama does. */
+static void put_parameters(llm_json_out *out, const llm_sampler_params *p) {
+    char text[80 * LLM_N_SAMPLING_KEYS] = "", number[GGL_NUMBER_TEXT];
+    size_t used = 0;
+    for (int i = 0; i < LLM_N_SAMPLING_KEYS; i++) {
+        const llm_sampler_number *n = &llm_sampler_numbers[llm_sampling_keys[i].number];
+        used += (size_t)snprintf(
+            text + used, sizeof text - used, "%s%-30s %s", i > 0 ? "\n" : "", n->field,
+            ggl_number_shortest(number, llm_sampler_get_number(p, n), !n->is_int));
+    }
+    llm_json_format(out, "%.*s", LLM_JSON_TEXT(text));
+}
 
 static void put_show(llm_json_out *out, const shown *x) {
     const ggl_gguf *f = x->file;
     const model_card c = model_card_of(f);
     llm_json_put_text(out, "{\"license\": ");
     llm_json_put_string(out, text_of_key(f, "general.license"));
-    llm_json_format(out, ", 'modelfile': '', 'parameters': '', 'template': %.*s, 'details': ",
-                    LLM_JSON_STR(x->template_text));
+    llm_json_format(out, ", 'modelfile': '', 'parameters': ");
+    put_parameters(out, &x->sampling);
+    llm_json_format(out, ", 'template': %.*s, 'details': ", LLM_JSON_STR(x->template_text));
     put_details(out, &c);
     llm_json_put_text(out, ", \"model_info\": {");
     for (size_t i = 0; i < ggl_gguf_n_values(f); i++) {
@@ -225,7 +241,8 @@ void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
                                           ? llm_chat_text(llm_opened_chat(s->ctx))
                                           : (ggl_str){"", 0},
                      .can = abilities_of_server(s),
-                     .modified = s->facts.t_start};
+                     .modified = s->facts.t_start,
+                     .sampling = s->facts.sampling};
     llm_json_out out = {0};
     if (!read_show(model_table(s->model_row), q, r))
         return;
@@ -243,7 +260,12 @@ bool admin_ollama_show_file(model *m, const http_request *q, http_reply *r) {
     if (!model_get_card(m)->is_known || open_options_names_template(&o->open) ||
         ggl_gguf_open(&f, o->open.how.path, &p, &unread) != GGL_OK)
         return false;
+    sampling_options sampling = o->sampling;
+    llm_file_sampling defaults;
+    llm_file_sampling_read(&defaults, llm_sampling_file(&o->open.how.params, f), NULL, NULL);
+    sampling_options_resolve(&sampling, &defaults);
     const shown x = {.file = f,
+                     .sampling = sampling_params(&sampling),
                      .template_text = text_of_key(f, "tokenizer.chat_template"),
                      .can = abilities_of(m, NULL),
                      .modified = model_get_modified(m)};

@@ -461,6 +461,8 @@ static int set_facts(server *s) {
     llm_json_out info = {0};
     const llm_pooling pooling = llm_opened_pooling(s->ctx);
     const char *path = ggl_gguf_name(llm_model_file(llm_opened_model(s->ctx)));
+    sampling_options sampling = o->sampling;
+    sampling_options_resolve(&sampling, llm_opened_sampling(s->ctx));
     const int code = sampling_options_check_vocab(TOOL, &o->sampling,
                                                   llm_session_n_vocab(llm_opened_session(s->ctx)));
     if (code >= 0)
@@ -498,7 +500,7 @@ static int set_facts(server *s) {
         .shares_prompts = s->prompts != NULL,
         .strict_fields = o->strict_fields,
         .t_start = (int64_t)time(NULL),
-        .sampling = sampling_params(&o->sampling),
+        .sampling = sampling_params(&sampling),
         .has_seed = o->seed >= 0,
         .n_predict = o->n_predict,
         .shifts = o->shifts,
@@ -516,6 +518,8 @@ static int set_facts(server *s) {
         o->pooling == LLM_POOL_RANK)
         return tool_error(TOOL, 1, "--reranking: %s", f->why_no_rank.msg);
     read_fim(s);
+    if (f->writes)
+        sampling_options_note(TOOL, &o->sampling, s->ctx, &s->opening);
     f->sampling.seed = o->seed >= 0 ? (uint64_t)o->seed : 0;
     put_info(&info, s);
     s->model_info = info.s;

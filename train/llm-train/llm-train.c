@@ -105,7 +105,7 @@ static bool print_piece(void *user, const char *piece, size_t n) {
 }
 
 static ggl_status sample(llm_context *c, const work *w, const char *text, ggl_error *err) {
-    llm_generate_params p = llm_generate_default();
+    llm_generate_params p = llm_generate_default_of(c);
     p.n_max = w->o.n_sample;
     p.seed = w->o.seed;
     tool_begin_line();

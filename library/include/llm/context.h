@@ -61,6 +61,12 @@ typedef struct llm_open_params {
      * turn or begins one by what he writes. */
     bool parse_special_in_messages;
 
+    /* --- sampling */
+
+    /* What the model's file says about sampling (general.sampling.*; of a folder, generation_config.json) is ignored by llm_generate_default_of, and where
+     * no parameters are given. */
+    bool no_file_sampling;
+
     /* --- the context */
 
     /* Most tokens of the sequence; 0: the model's own context, or 4096; fewer, but at least 2048, if their KV cache
@@ -316,6 +322,10 @@ typedef struct llm_diffuse_params {
     void *user;
 } llm_diffuse_params;
 
+enum {
+    LLM_NO_TOKENS = -2
+}; /* 0, in an integer of the sampler in which 0 stands for another number */
+
 typedef struct llm_generate_params {
     size_t size;   /* sizeof(llm_generate_params) */
     int64_t n_max; /* most tokens to generate; 0: until the text ends, or the context is full */
@@ -334,7 +344,8 @@ typedef struct llm_generate_params {
     const char *json_schema; /* docs/json-schema.md; "{}": any JSON */
     /* More stages of the sampler: docs/sampling.md. All are off if they are 0, except for numbers that a stage has
      * anyway: 0 is then the default that the comment names. */
-    int32_t repeat_last_n;      /* how many tokens are recent, for the penalties; 0: 64; -1: all */
+    int32_t
+        repeat_last_n; /* how many tokens are recent, for the penalties; 0: 64; -1: all; LLM_NO_TOKENS: none */
     float frequency_penalty;    /* subtracted from a logit for each occurrence among these */
     float presence_penalty;     /* subtracted once if there is one */
     float dynatemp_range;       /* temp varies by as much, by how sure the model is */
@@ -410,8 +421,11 @@ typedef struct llm_generate_params {
     bool early_stopping;
 } llm_generate_params;
 
-/* llama.cpp's defaults: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, n_max 0, seed 0. */
+/* llama.cpp's defaults, whatever the model's file says: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, n_max 0, seed 0. */
 static inline llm_generate_params llm_generate_default(void);
+/* The same with what the file of the open model says about sampling (general.sampling.*; docs/sampling.md), unless it was opened with no_file_sampling: so the
+ * programs begin. `samplers` is valid until llm_close. c NULL: llm_generate_default(). */
+static inline llm_generate_params llm_generate_default_of(const llm_context *c);
 
 /* Returns the name of a number of the sampler, as requests to llm-server have it ("temperature"), for i from 0;
  * NULL after the last one. docs/sampling.md says what each does. */
@@ -423,7 +437,7 @@ typedef bool llm_piece_fn(void *user, const char *piece, size_t n);
 
 /* Generates text after a prompt, and passes it to `each` (NULL: to nothing). The sequence becomes the
  * prompt, with the special tokens that the model expects at its beginning, and the generated tokens.
- * Text that spells a special token, such as "</s>", becomes that token. params NULL: llm_generate_default(). GGL_LIMIT: the prompt
+ * Text that spells a special token, such as "</s>", becomes that token. params NULL: llm_generate_default_of(c). GGL_LIMIT: the prompt
  * exceeds the context; GGL_CANCELLED: stopped by `each` or llm_cancel, and the sequence has the
  * tokens run so far; GGL_USAGE: params are wrong; GGL_UNSUPPORTED: the model's tokenizer is unknown, or
  * the schema has a keyword that cannot be guaranteed; GGL_FORMAT: the grammar or schema is wrong, or no text
@@ -571,7 +585,7 @@ typedef struct llm_job {
     const char *prompt; /* the prompt, as for llm_generate; or NULL and.. */
     const int32_t *id;  /* ..[n]: its tokens, as for llm_begin */
     size_t n;
-    const llm_generate_params *params; /* NULL: llm_generate_default() */
+    const llm_generate_params *params; /* NULL: llm_generate_default_of(c) */
     llm_piece_fn *each; /* receives the text; returning false ends this job alone. NULL: none */
     void *user;         /* for `each` */
     /* Results: as of llm_run_info, and what went wrong (status GGL_OK: nothing). */
@@ -789,6 +803,13 @@ GGL_API void llm_generate_fill_default(llm_generate_params *p, size_t size);
 static inline llm_generate_params llm_generate_default(void) {
     llm_generate_params p;
     llm_generate_fill_default(&p, sizeof p);
+    return p;
+}
+GGL_API void llm_generate_fill_default_of(const llm_context *c, llm_generate_params *p,
+                                          size_t size);
+static inline llm_generate_params llm_generate_default_of(const llm_context *c) {
+    llm_generate_params p;
+    llm_generate_fill_default_of(c, &p, sizeof p);
     return p;
 }
 

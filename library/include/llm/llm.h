@@ -6,7 +6,7 @@
  *     llm_context *c;
  *     if (llm_open(&c, "model.gguf", NULL, &err) != GGL_OK)       // or "builtin:stories"
  *         return fprintf(stderr, "%s\n", err.msg), 1;
- *     llm_generate_params p = llm_generate_default();
+ *     llm_generate_params p = llm_generate_default_of(c);
  *     p.n_max = 100;
  *     if (llm_generate(c, "Once upon a time", &p, show, stdout, &err) != GGL_OK) ...
  *     llm_close(c);

@@ -252,7 +252,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_export_adapter": (STATUS, c.c_char_p, c.c_char_p, c.c_char_p, c.POINTER(FolderParams)),
     "llm_merge_adapters": (STATUS, c.POINTER(Lora), c.c_size_t, c.c_char_p, c.c_char_p, c.POINTER(FolderParams)),
     "llm_set_adapter_scale": (STATUS, Context, c.c_size_t, c.c_double),
-    "llm_generate_fill_default": (None, c.POINTER(GenerateParams), c.c_size_t),
+    "llm_generate_fill_default_of": (None, Context, c.POINTER(GenerateParams), c.c_size_t),
     "llm_number_name": (c.c_char_p, c.c_size_t),
     "llm_begin": (STATUS, Context, Ids, c.c_size_t, c.POINTER(GenerateParams)),
     "llm_next": (STATUS, Context, TextOut, SizeOut),

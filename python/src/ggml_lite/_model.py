@@ -21,7 +21,7 @@ from ._measure import Measures
 from ._notes import warn, warn_of, warn_of_notes
 from ._open_params import Opening, Path
 from ._opening import file_bytes, in_arguments, known_arguments, open_params
-from ._options import Options, elements, generate_params, number, whole
+from ._options import Options, elements, generate_defaults, generate_params, number, whole
 from ._pictures import Sees
 from ._results import Message, Metadata, Result, Run, Score, run_of
 from ._speech import Hears
@@ -114,6 +114,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         self._n_ctx: int = facts.n_ctx
         self._n_vocab: int = facts.n_vocab
         self._n_embd: int = facts.n_embd
+        self._defaults = generate_defaults(self._lib, handle)
 
     @staticmethod
     def describe(path: Path, **arguments: Any) -> Dict[str, Any]:
@@ -213,7 +214,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
 
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Stream:
         """The same, piece by piece: `for piece in model.stream("Once"):`. To stop early, close the stream."""
-        return Stream(self, self._ids(prompt), generate_params(self._lib, options))
+        return Stream(self, self._ids(prompt), generate_params(self._lib, self._defaults, options))
 
     def chat(
         self,
@@ -237,7 +238,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
     ) -> Stream:
         """The same, piece by piece."""
         ids = self.tokenize_chat(messages, tools=tools, variables=variables)
-        return Stream(self, ids, generate_params(self._lib, options))
+        return Stream(self, ids, generate_params(self._lib, self._defaults, options))
 
     def answer(
         self,
@@ -367,7 +368,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         return Jobs(self)
 
     def _params_with_text(self, options: Mapping[str, Any]) -> _abi.GenerateParams:
-        params = generate_params(self._lib, options)
+        params = generate_params(self._lib, self._defaults, options)
         if params.is_empty:
             raise ValueError("max_tokens is 0, which only generate(), chat() and their streams take")
         return params

@@ -9,8 +9,8 @@ ScaledFiles = Union[Path, Tuple[Path, float], Mapping[Any, float], Sequence[Unio
 
 FIELDS = """size:z
 type:s arch:s override:texts n_override:z hub_token:s offline:? no_mmap:? mlock:? chat_template:s
-no_chat_bos:? parse_special_in_messages:? n_ctx:q n_ubatch:q n_parallel:q cache_type_k:s
-cache_type_v:s prompt_folder:s prompt_folder_size:q embeddings:? pooling:s mmproj:s
+no_chat_bos:? parse_special_in_messages:? no_file_sampling:? n_ctx:q n_ubatch:q n_parallel:q
+cache_type_k:s cache_type_v:s prompt_folder:s prompt_folder_size:q embeddings:? pooling:s mmproj:s
 image_min_tokens:q image_max_tokens:q words:? adapter:loras n_adapters:z control_vector:loras
 n_control_vectors:z control_first:q control_last:q n_threads:q n_threads_batch:q no_repack:?
 repack_late:? n_expected:q repack_cache:s f16_as_bf16:? device:s n_gpu_layers:q split:s
@@ -34,6 +34,7 @@ class Opening(TypedDict, total=False):
     chat_template             a text (Jinja), or the name of a built-in one, such as "chatml"; default: the file's
     chat_bos                  False: conversations begin with the token that the file demands only if the template writes it
     parse_special_in_messages True: what looks like a control token in a message, such as <|im_end|>, is one, and not text
+    file_sampling             False: what the model's file says about sampling is no default
     n_ctx                     size of the context in tokens; default: the model's own, or as much of it as fits into memory
     n_batch                   the largest number of tokens computed at once; default: 512
     n_parallel                the largest number of texts that are computed at once: by batch, or by transcribe as beams; default: 1, of a model
@@ -104,6 +105,7 @@ class Opening(TypedDict, total=False):
     chat_template: Optional[str]
     chat_bos: bool
     parse_special_in_messages: bool
+    file_sampling: bool
     n_ctx: Optional[int]
     n_batch: Optional[int]
     n_parallel: Optional[int]
@@ -170,6 +172,7 @@ ROWS = [
     Row("chat_template", "chat_template", "TEXT", False, 0, None),
     Row("chat_bos", "no_chat_bos", "BOOL", True, 0, True),
     Row("parse_special_in_messages", "parse_special_in_messages", "BOOL", False, 0, False),
+    Row("file_sampling", "no_file_sampling", "BOOL", True, 0, True),
     Row("n_ctx", "n_ctx", "INT", False, 1073741824, 0),
     Row("n_batch", "n_ubatch", "INT", False, 65536, 0),
     Row("n_parallel", "n_parallel", "INT", False, 256, 0),

@@ -12,7 +12,9 @@ from ._abi import DiffuseParams, GenerateParams, Library, Note, Number, TokenBia
 
 
 class Options(TypedDict, total=False):
-    """Options of a generation. None has the same effect as an option that is absent.
+    """Options of a generation. None has the same effect as an option that is absent: the default, which is the model's file's for
+    temperature, top_k, top_p, min_p, repeat_penalty, repeat_last_n, xtc_probability, xtc_threshold, mirostat with its numbers and samplers, if
+    it has one (Model(.., file_sampling=False): those below).
 
     max_tokens             0: none; -1: until the text ends, or the context is full, the default
     temperature            randomness; 0: always the likeliest token; default 0.8
@@ -344,9 +346,15 @@ def set_numbers(p: GenerateParams, given: Mapping[str, float]) -> None:
     p.number, p.n_numbers = (Number * len(numbers))(*numbers), len(numbers)
 
 
-def generate_params(lib: Library, options: Mapping[str, Any]) -> GenerateParams:
+def generate_defaults(lib: Library, handle: c.c_void_p) -> GenerateParams:
+    """What counts where nothing is said: the defaults with what the file of an open model says about sampling."""
     p = GenerateParams()
-    lib.llm_generate_fill_default(c.byref(p), c.sizeof(p))
+    lib.llm_generate_fill_default_of(handle, c.byref(p), c.sizeof(p))
+    return p
+
+
+def generate_params(lib: Library, defaults: GenerateParams, options: Mapping[str, Any]) -> GenerateParams:
+    p = GenerateParams.from_buffer_copy(defaults)
     set_random_seed(p)
     setters, numbers, schedule = {**SETTERS, **SCHEDULE, **other_numbers(lib)}, {}, {}
     refuse_unknown(options, setters, ELSEWHERE, "option")
