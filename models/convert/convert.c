@@ -431,6 +431,8 @@ static ggl_status open_keys(llm_converter *c, ggl_error *err) {
         s = llm_arch_convert_check_config(&c->conv, err);
     if (s == GGL_OK)
         s = llm_convert_check_numbers(&c->conv, err);
+    if (s == GGL_OK && !c->params.for_adapter)
+        s = llm_converter_take_generation(c, NULL, err);
     return s == GGL_OK ? note_values(c, err) : s;
 }
 

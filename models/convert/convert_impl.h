@@ -102,6 +102,10 @@ GGL_NODISCARD ggl_status llm_converter_put_modules(llm_converter *c, ggl_gguf_wr
                                                    ggl_error *err);
 /* reranker.c: adds the value "reranker" to c->config, if the section reads it (is_read), and the folder is to become one. */
 GGL_NODISCARD ggl_status llm_converter_add_reranker(llm_converter *c, bool is_read, ggl_error *err);
+/* generation_keys.c: puts the keys that generation_config.json has for every family; w NULL: adds notes on values that cannot be
+ * keys, once the section has run. */
+GGL_NODISCARD ggl_status llm_converter_take_generation(llm_converter *c, ggl_gguf_writer *w,
+                                                       ggl_error *err);
 /* convert_groups.c: sets the block types of all tensors, and adds notes on sources that are codes in
  * groups. */
 GGL_NODISCARD ggl_status llm_converter_choose_blocks(llm_converter *c, ggl_error *err);

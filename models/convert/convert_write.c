@@ -72,6 +72,8 @@ ggl_status llm_converter_put_keys(llm_converter *c, ggl_gguf_writer *w, ggl_erro
         s = llm_convert_put_key(w, &c->conv.key[i], err);
     if (s == GGL_OK && !c->lora)
         s = llm_converter_put_modules(c, w, err);
+    if (s == GGL_OK)
+        s = llm_converter_take_generation(c, w, err);
     if (s == GGL_OK && c->tokenizer)
         llm_hf_tokenizer_put(c->tokenizer, w);
     return s;
