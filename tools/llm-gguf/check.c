@@ -16,7 +16,9 @@
 #include "common/work_threads.h"
 #include "compile/key_ranges.h"
 #include "ggl/internal/show.h"
+#include "llm/internal/file_sampling.h"
 #include "llm/internal/load.h"
+#include "llm/internal/token_list.h"
 
 static const char TOOL[] = "llm-gguf check";
 
@@ -103,11 +105,36 @@ static void check_value(gguf_findings *c, const ggl_gguf_value *v) {
     }
 }
 
+static void on_sampling(void *ctx, bool is_foreign, const char *text) {
+    if (!is_foreign)
+        gguf_find(ctx, "%s", text);
+}
+
+/* What a file says of generating. */
+static void check_generating(gguf_findings *c, const ggl_gguf *f, uint64_t n_tokens) {
+    static const char key[] = "tokenizer.ggml.suppress_tokens";
+    llm_file_sampling unused;
+    llm_token_list l;
+    ggl_error err;
+    size_t n = 0;
+    llm_file_sampling_read(&unused, f, on_sampling, c);
+    if (llm_token_list_read(&l, f, key, &err) != GGL_OK)
+        gguf_find_error(c, &err);
+    for (size_t i = 0; i < l.n && n_tokens > 0; i++)
+        n += l.id[i] < 0 || (uint64_t)l.id[i] >= n_tokens;
+    if (n > 0)
+        gguf_find(c,
+                  "%s lists %zu token%s that tokenizer.ggml.tokens, of %" PRIu64 ", does not have",
+                  key, n, llm_amount_s((int64_t)n), n_tokens);
+    llm_token_list_fini(&l);
+}
+
 void gguf_check_keys(gguf_findings *c, const ggl_gguf *f) {
     static const char *const lists[] = {"tokenizer.ggml.scores", "tokenizer.ggml.token_type"};
     for (size_t i = 0; i < ggl_gguf_n_values(f); i++)
         check_value(c, ggl_gguf_value_at(f, i));
     const ggl_gguf_value *tokens = ggl_gguf_find(f, "tokenizer.ggml.tokens");
+    check_generating(c, f, tokens ? tokens->n : 0);
     for (size_t i = 0; tokens && i < sizeof lists / sizeof *lists; i++) {
         const ggl_gguf_value *list = ggl_gguf_find(f, lists[i]);
         if (list && list->n != tokens->n)
