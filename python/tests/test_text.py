@@ -48,6 +48,22 @@ class Text(unittest.TestCase):
                 self.assertTrue(text)
                 self.assertEqual(text, run_cli("-p", STORY, "-n", "40", "--no-display-prompt", *flags))
 
+    def test_defaults_of_the_file(self):
+        keys = {"general.sampling.temp": 0.0, "general.sampling.top_k": 3, "general.sampling.sequence": "top_k;temperature"}
+        notes = []
+        with Model("builtin:stories", overrides=keys, note=notes.append) as model:
+            first = model.generate(STORY, max_tokens=12, seed=1)
+            self.assertEqual(first, model.generate(STORY, max_tokens=12, seed=2, temperature=None))
+            self.assertEqual(first, self.model.generate(STORY, max_tokens=12, temperature=0))
+            self.assertEqual([first, first], [x.text for x in model.batch([STORY, STORY], max_tokens=12)])
+            want = self.model.generate(STORY, max_tokens=12, seed=3, temperature=2, top_k=3, samplers="top_k;temperature")
+            self.assertEqual(want, model.generate(STORY, max_tokens=12, seed=3, temperature=2))
+            self.assertNotEqual(want, model.generate(STORY, max_tokens=12, seed=3, temperature=2, top_k=0))
+        self.assertIn("the model's file sets temperature 0, top_k 3, samplers top_k;temperature; no_file_sampling ignores that", notes)
+        with Model("builtin:stories", overrides=keys, file_sampling=False, note=notes.append) as model:
+            self.assertEqual(self.model.generate(STORY, max_tokens=12, seed=1), model.generate(STORY, max_tokens=12, seed=1))
+        self.assertEqual(len([x for x in notes if "sets" in x]), 1)
+
     def test_seeds(self):
         texts = [self.model.generate(STORY, max_tokens=30, temperature=1.5, seed=seed) for seed in (1, 1, 2, 2**64 - 1)]
         self.assertEqual(texts[0], texts[1])

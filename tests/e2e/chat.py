@@ -174,6 +174,14 @@ def commands():
     check("on-full = shift" in t.say("/set on-full"), "/set temp undoes --context-shift", t.seen)
     t.type("\x04")
     t.end("--context-shift", 0)
+    t = Terminal("--override-kv", "general.sampling.temp=float:0.6,general.sampling.sequence=str:kt", flags=["-m", "builtin:chat"])
+    t.prompt()
+    said = t.say("/set") # what the model's file says are the settings at first
+    check("temp = 0.6" in said and "samplers = top_k;temperature" in said and "top-k = 40" in said, "/set, defaults of the file", said)
+    check("(temp = 0.5)" in t.say("/set temp 0.5") and "temp = 0.5" in t.say("/set temp"), "/set after the file", t.seen)
+    check("(sampling-seq = t)" in t.say("/set sampling-seq t") and "samplers = default" in t.say("/set samplers"), "an order after the file's", t.seen)
+    t.type("\x04")
+    t.end("defaults of the file", 0)
 
 
 def upkeep():

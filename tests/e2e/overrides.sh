@@ -113,6 +113,38 @@ for base in 10000 60 60; do
 done
 cmp -s "$tmp/cached.60" "$tmp/base" || fail "--repack-cache gives the text of other keys"
 
+# --- defaults of sampling that a file has ------------------------------------------------------------------------------------
+seeded() { # OUT SEED ARGS..
+    local out=$1 seed=$2
+    shift 2
+    "$bin/llm-cli" -m "$tmp/sampling.gguf" -p "Once upon a time" -n 24 -s "$seed" "$@" >"$tmp/$out" 2>"$tmp/$out.err" </dev/null ||
+        fail "llm-cli $*: $(cat "$tmp/$out.err")"
+}
+exits 0 "$bin/llm-gguf" set "$model" general.sampling.temp=f32:0 general.sampling.top_k=i32:1 -o "$tmp/sampling.gguf"
+for seed in 1 2; do
+    seeded file.$seed $seed
+    seeded none.$seed $seed --no-file-sampling
+    seeded warm.$seed $seed --temp 1
+    seeded wild.$seed $seed --temp 1 --top-k 0
+done
+cmp -s "$tmp/file.1" "$tmp/plain" && cmp -s "$tmp/file.2" "$tmp/plain" || fail "temp 0 of the file: seeds count"
+cmp -s "$tmp/none.1" "$tmp/none.2" && fail "--no-file-sampling: the file counts"
+cmp -s "$tmp/warm.1" "$tmp/warm.2" || fail "--temp: top_k of the file does not count"
+cmp -s "$tmp/wild.1" "$tmp/wild.2" && fail "--top-k: top_k of the file counts"
+ran="llm-cli" # without a flag, with one, with all
+prints "note: the model's file sets temperature 0, top_k 1; --no-file-sampling ignores that" "$tmp/file.1.err"
+prints "note: the model's file sets top_k 1; --no-file-sampling ignores that" "$tmp/warm.1.err"
+grep -q "the model's file sets" "$tmp/wild.1.err" "$tmp/none.1.err" && fail "a note about nothing"
+seeded quiet 1 -q
+[ -s "$tmp/quiet.err" ] && fail "-q: $(cat "$tmp/quiet.err")"
+exits 0 "$bin/llm-gguf" set "$model" general.sampling.top_p=f32:1.5 'tokenizer.ggml.suppress_tokens=arr[i32]:5,2048' general.sampling.mirostat=i32:1 -o "$tmp/wrong.gguf"
+exits 1 "$bin/llm-gguf" check "$tmp/wrong.gguf"
+prints "general.sampling.top_p is 1.5, but must be from 0 to 1; it is not used"
+prints "tokenizer.ggml.suppress_tokens lists 1 token that tokenizer.ggml.tokens, of 2048, does not have"
+grep -q mirostat "$tmp/out" && fail "mirostat 1 is no fault of a file"
+exits 0 "$bin/llm-perplexity" -m "$tmp/wrong.gguf" -f "$text" -c 64 --chunks 1 # which samples nothing
+grep -q "sampling" "$tmp/err" && fail "llm-perplexity: $(cat "$tmp/err")"
+
 # --- other tools -----------------------------------------------------------------------------------------------------------
 for key in 10000 60; do
     "$bin/llm-perplexity" -m "$model" -f "$text" -c 64 --chunks 2 --override-kv .rope.freq_base=float:$key >"$tmp/ppl.$key" 2>"$tmp/err" ||

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "convert_test.h"
+#include "ggl/internal/gguf.h"
 #include "hf_layout.h"
 #include "sample.h"
 
@@ -52,23 +53,115 @@ static bool convert_to(const char *path, char *file, size_t size) {
     return ok;
 }
 
-TEST(folder) {
-    char file[512], *config;
+/* Makes a folder of a small Llama. */
+static bool make_folder(void) {
+    char *config;
     layout l, hf;
-    REQUIRE(layout_make(&l, "llama",
+    if (!CHECK(
+            layout_make(&l, "llama",
                         "vocab_size=320 context_length=256 embedding_length=64 block_count=2 "
                         "feed_forward_length=96 attention.head_count=4 attention.head_count_kv=2 "
                         "attention.layer_norm_rms_epsilon=0.01 rope.freq_base=500000 "
                         "rope.dimension_count=16",
-                        "", true));
-    REQUIRE(layout_to_hf(&l, "LlamaForCausalLM", "", &hf, &config));
-    REQUIRE(put_text("config.json", config));
-    REQUIRE(layout_write(&hf, test_path("model.safetensors"), "BF16"));
+                        "", true)) ||
+        !CHECK(layout_to_hf(&l, "LlamaForCausalLM", "", &hf, &config)))
+        return false;
+    const bool ok = CHECK(put_text("config.json", config)) &&
+                    CHECK(layout_write(&hf, test_path("model.safetensors"), "BF16"));
     layout_free(&hf);
     layout_free(&l);
     free(config);
-    if (convert_to(test_folder(), file, sizeof file))
+    return ok;
+}
+
+TEST(folder) {
+    char file[512];
+    if (make_folder() && convert_to(test_folder(), file, sizeof file))
         check_same(test_folder(), file);
+}
+
+static void note(void *user, const char *text) {
+    char *notes = user;
+    const size_t used = strlen(notes);
+    snprintf(notes + used, 2000 - used, "%s\n", text);
+}
+
+static void check_json(const llm_context *c, const char *key, const char *want) {
+    char *json;
+    size_t n;
+    if (CHECK_OK(llm_context_json(c, key, &json, &n, &err), &err))
+        CHECK_STR(json, want);
+    ggl_free(json);
+}
+
+/* What generation_config.json says about sampling, and which tokens it suppresses, is in the converted file, with llama.cpp's types, and the same counts in a
+ * folder that is opened. Values that are none are named and left out. */
+TEST(folders_have_defaults_of_sampling) {
+    static const struct {
+        const char *key, *json;
+        ggl_gguf_type type;
+    } want[] = {{"general.sampling.temp", "0.5", GGL_GGUF_F32},
+                {"general.sampling.top_k", "20", GGL_GGUF_I32},
+                {"general.sampling.min_p", "0", GGL_GGUF_F32},
+                {"general.sampling.penalty_repeat", "1.25", GGL_GGUF_F32},
+                {"general.sampling.sequence", "\"top_k;temperature\"", GGL_GGUF_STRING},
+                {"tokenizer.ggml.suppress_tokens", "[3, 7]", GGL_GGUF_I32}};
+    char file[512];
+    REQUIRE(make_folder());
+    REQUIRE(
+        put_text("generation_config.json",
+                 "{\"do_sample\": false, \"temperature\": 0.5, \"top_k\": 20, \"top_p\": \"much\", "
+                 "\"min_p\": 0, \"repetition_penalty\": 1.25, \"penalty_repeat\": null, "
+                 "\"xtc_threshold\": null, \"mirostat\": 0.5, \"typical_p\": 0.1, "
+                 "\"sequence\": \"top_k;temperature\", \"suppress_tokens\": [3, 7]}"));
+    REQUIRE(convert_to(test_folder(), file, sizeof file));
+    for (int k = 0; k < 2; k++) {
+        char notes[2000] = "";
+        const llm_open_params p = {
+            .size = sizeof p, .n_ctx = 32, .n_threads = 2, .note = note, .user = notes};
+        llm_context *c;
+        REQUIRE_OK(llm_open(&c, k == 0 ? file : test_folder(), &p, &err), &err);
+        for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+            check_json(c, want[i].key, want[i].json);
+        CHECK_HAS(notes, "the model's file sets temperature 0.5, top_k 20, min_p 0, repeat_penalty "
+                         "1.25, samplers top_k;temperature; no_file_sampling ignores that");
+        const llm_generate_params g = llm_generate_default_of(c);
+        CHECK(g.temp == 0.5f && g.top_k == 20 && g.min_p == 0 && g.top_p == 0.95f);
+        CHECK(g.repeat_penalty == 1.25f && g.mirostat == 0 && g.typical_p == 1);
+        if (k == 1) {
+            CHECK_HAS(notes,
+                      "generation_config.json: top_p is \"much\", which is no number, so there "
+                      "is no key general.sampling.top_p");
+            CHECK_HAS(notes, "mirostat is 0.5, which is no integer of 32 bits, so there is no key");
+        }
+        llm_close(c);
+    }
+    ggl_gguf *f;
+    REQUIRE_OK(ggl_gguf_open(&f, file, NULL, &err), &err);
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const ggl_gguf_value *v = ggl_gguf_find(f, want[i].key);
+        CHECK_MSG(v && v->type == want[i].type, "%s", want[i].key);
+    }
+    CHECK(!ggl_gguf_find(f, "general.sampling.top_p") &&
+          !ggl_gguf_find(f, "general.sampling.mirostat"));
+    ggl_gguf_close(f);
+    REQUIRE(put_text("generation_config.json",
+                     "{\"suppress_tokens\": [1, \"a\"], \"temperature\": 1e99}"));
+    char notes[2000] = "";
+    llm_context *c;
+    const llm_open_params p = {.size = sizeof p, .n_ctx = 32, .note = note, .user = notes};
+    REQUIRE_OK(llm_open(&c, test_folder(), &p, &err), &err);
+    CHECK_HAS(notes,
+              "suppress_tokens is [1, \"a\"], which is no list of tokens, so there is no key");
+    CHECK_HAS(notes, "temperature is 1e+99, which is no number, so there is no key");
+    llm_close(c);
+    REQUIRE(put_text("generation_config.json", "{\"suppress_tokens\": []}"));
+    REQUIRE_OK(llm_open(&c, test_folder(), NULL, &err), &err);
+    char *json;
+    size_t n;
+    CHECK_INT(llm_context_json(c, "tokenizer.ggml.suppress_tokens", &json, &n, &err),
+              GGL_NOT_FOUND);
+    llm_close(c);
 }
 
 /* --- a checkpoint ----------------------------------------------------------------------------- */

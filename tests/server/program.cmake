@@ -1,6 +1,6 @@
 # The program: options, keys, admin endpoints, signals.
 if(TARGET llm-server AND GGL_PYTHON3)
-    foreach(case options admin text echoes unknown systems deferred typed overflow prefill habits shift greedy progress errors keys loading left signals unix opens descriptors memory leaks cut draft embeddings)
+    foreach(case options admin defaults text echoes unknown systems deferred typed overflow prefill habits shift greedy progress errors keys loading left signals unix opens descriptors memory leaks cut draft embeddings)
         add_test(NAME server.program.${case} COMMAND ${GGL_PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/program.py $<TARGET_FILE:llm-server> ${case})
         ggl_test_properties(server.program.${case} server PART release LONG_TSAN)
         ggl_test_label(threads server.program.${case})

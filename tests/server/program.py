@@ -98,6 +98,39 @@ def options():
         fails(1, "--log-file", "--log-file", folder + "/none/log", "--port", "0")
 
 
+def defaults():
+    """Defaults of sampling: a request, in any dialect, then an option, then the model's file, then the usual ones."""
+    keys = "general.sampling.temp=float:0,general.sampling.top_k=int:7,general.sampling.penalty_repeat=float:1.25,general.sampling.sequence=str:top_k;temperature"
+    asked = {"messages": [{"role": "user", "content": "Tell me a story"}]}
+    ways = (("/completion", {"prompt": "Once upon a time", "n_predict": 40}, lambda x: x["content"]),
+            ("/v1/completions", {"prompt": "Once upon a time", "max_tokens": 40}, lambda x: x["choices"][0]["text"]),
+            ("/v1/chat/completions", dict(asked, max_tokens=40), lambda x: x["choices"][0]["message"]["content"]),
+            ("/v1/responses", {"input": "Tell me a story", "max_output_tokens": 40}, lambda x: x["output"][0]["content"][0]["text"]),
+            ("/v1/messages", dict(asked, max_tokens=40), lambda x: x["content"][0]["text"]),
+            ("/api/chat", dict(asked, stream=False, options={"num_predict": 40}), lambda x: x["message"]["content"]))
+    seen = {}
+    for options in ([], ["--temp", "1.5", "--sampling-seq", "kpt"], ["--no-file-sampling"]):
+        with Server([BINARY, *SMALL, "--override-kv", keys, *options, "-s", "5"]) as s:
+            p = read(s, "/props")["default_generation_settings"]["params"]
+            notes = [x for x in s.lines if "the model's file sets" in x]
+            shown = dict(line.split() for line in post(s, "/api/show", {"model": read(s, "/v1/models")["data"][0]["id"]})["parameters"].splitlines())
+            check({name: float(shown[name]) for name in ("temperature", "top_k", "repeat_penalty", "top_p")} ==
+                  {name: p[name] for name in ("temperature", "top_k", "repeat_penalty", "top_p")}, (shown, p))
+            seen[options[0] if options else ""] = (p["temperature"], p["top_k"], p["repeat_penalty"], p["samplers"], notes,
+                                                   [get(post(s, path, body)) for path, body, get in ways])
+            for path, body, get in ways: # what a request says goes before all
+                said = dict(body["options"], temperature=0) if "options" in body else None
+                body = dict(body, options=said) if said else dict(body, temperature=0)
+                seen.setdefault(path, []).append(get(post(s, path, body)))
+    plain, option, none = seen[""], seen["--temp"], seen["--no-file-sampling"]
+    check(plain[:4] == (0, 7, 1.25, ["top_k", "temperature"]) and len(plain[4]) == 1, plain)
+    check("sets temperature 0, top_k 7, repeat_penalty 1.25, samplers top_k;temperature; --no-file-sampling ignores that" in plain[4][0], plain[4])
+    check(option[:4] == (1.5, 7, 1.25, ["top_k", "top_p", "temperature"]) and "sets top_k 7, repeat_penalty 1.25; --no" in option[4][0], option)
+    check(none[0] == 0.8 and none[1:3] == (40, 1) and len(none[3]) == 9 and none[4] == [], none)
+    for k, (path, _, _) in enumerate(ways):
+        check(plain[5][k] == seen[path][0] != option[5][k] and seen[path][0] != none[5][k], f"{path}: {plain[5][k]} {option[5][k]} {none[5][k]}")
+
+
 def admin():
     """What the server says of itself."""
     habits = ["-cb", "--jinja", "-fa", "on", "--metrics", "--slots", "-kvu"] # flags of llama.cpp's server

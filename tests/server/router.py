@@ -193,6 +193,7 @@ def load():
             post(s, "/api/generate", {"model": "b", "keep_alive": "soon"}, 400)
             # /api/show does not load
             check(post(s, "/api/show", {"model": "c"})["model_info"]["general.architecture"] == "llama", "show")
+            check("temperature                    0.8\ntop_k " in post(s, "/api/show", {"model": "c"})["parameters"], "its defaults")
             check(states(s)["c"] == "unloaded", "show loads nothing")
             check(metric(s, "llm_requests_total", "c") >= 4, "counted while it is not loaded")
             check(s.stop() == 0, "exit code")
