@@ -566,10 +566,12 @@ def mistakes(a):
             print("a sound was overwritten FAILED")
             failed += 1
 
-    def variant(name, n_ctx=None, lacks=(), **keys):
-        """Another model: with another context, without some tokens, or with other keys."""
+    def variant(name, n_ctx=None, lacks=(), suppressed=(), **keys):
+        """Another model: with another context, without some tokens, with some that any model may suppress, or with other keys."""
         other = meta | {"whisper." + k: v for k, v in keys.items()} | {"tokenizer.ggml.tokens": [f"unused {i}" if t in lacks else t for i, t in enumerate(VOCABULARY)]}
         weights = dict(w)
+        if suppressed:
+            other |= {"tokenizer.ggml.suppress_tokens": list(suppressed)}
         if n_ctx:
             other |= {"whisper.context_length": n_ctx}
             weights["dec.position_embd.weight"] = (g.normal(size=(n_ctx, weights["dec.position_embd.weight"].shape[1])) / 4).astype(np.float32)
@@ -590,6 +592,13 @@ def mistakes(a):
         ([*only, "-l", "English", "s.wav"], 0, ""), ([*variant("key-1.gguf", multilingual=3), "s.wav"], 1, "key-1.gguf: key 'whisper.multilingual'"),
         ([*variant("key-2.gguf", suppress_tokens=["a"]), "s.wav"], 1, "key-2.gguf: key whisper.suppress_tokens is no list of tokens")):
         tell(words, code, says)
+    # the list of tokens that any model may have counts beside the one of the family
+    some, texts = list(range(40, TEXTS_FIRST + len(TEXTS) // 2)), []
+    for name, of_family, of_all in (("one.gguf", [1], []), ("both.gguf", [1, *some], []), ("apart.gguf", [1], some)):
+        tell([*variant(name, suppressed=of_all, suppress_tokens=of_family), "s.wav"], 0, "", lambda text: texts.append(text) or bool(text))
+    if len(texts) != 3 or texts[1] != texts[2] or texts[0] == texts[1]:
+        print(f"tokenizer.ggml.suppress_tokens FAILED: {texts}")
+        failed += 1
     # a weight that makes scores infinite, and rows that are longer than the times of tokens
     w["token_embd.weight"][TEXTS_FIRST + 3] = 0
     w["token_embd.weight"][TEXTS_FIRST + 3, 0] = 3e38
