@@ -9,6 +9,7 @@
 #include "ggl/internal/pass.h"
 #include "llm/internal/model.h"
 #include "llm/internal/small.h"
+#include "llm/internal/token_list.h"
 #include "llm/small.h"
 #include "loading.h"
 
@@ -42,6 +43,22 @@ static ggl_status check_outputs(const llm_model *m, ggl_error *err) {
                                   : "vectors or scores of them");
 }
 
+/* Says that a board chooses tokens which the file suppresses. */
+static ggl_status note_suppressed(const llm_model *m, const llm_small_params *p, ggl_error *err) {
+    llm_token_list l;
+    char text[1024];
+    const char *name = ggl_gguf_name(llm_model_file(m));
+    const ggl_status st = llm_token_list_read(&l, llm_model_file(m), LLM_SUPPRESS_TOKENS, err);
+    snprintf(text, sizeof text,
+             "%.400s: the plan lacks the %zu tokens of " LLM_SUPPRESS_TOKENS
+             ": set their logits to -INFINITY before small_greedy or small_draw",
+             name, l.n);
+    if (l.n > 0 && p->note)
+        p->note(p->user, text);
+    llm_token_list_fini(&l);
+    return st;
+}
+
 static ggl_status write_model(const char *model, const char *path, const llm_small_params *p,
                               llm_small_bytes *bytes, ggl_error *err) {
     llm_small_source source = {.n_ctx = p->n_ctx};
@@ -65,6 +82,8 @@ static ggl_status write_model(const char *model, const char *path, const llm_sma
         st = llm_load_named(&m, &loading, err);
     if (st == GGL_OK)
         st = check_outputs(m, err);
+    if (st == GGL_OK)
+        st = note_suppressed(m, p, err);
     if (st == GGL_OK) {
         llm_note_context(m, p->n_ctx, p->note, p->user);
         weights = llm_arch_source_gguf(llm_model_file(m));

@@ -8,6 +8,7 @@
 #include "convert_impl.h"
 #include "ggl/internal/gguf.h"
 #include "llm/internal/file_sampling.h"
+#include "llm/internal/token_list.h"
 
 #define FILE_NAME "generation_config.json"
 #define SUPPRESS  "suppress_tokens"
@@ -109,6 +110,6 @@ ggl_status llm_converter_take_generation(llm_converter *c, ggl_gguf_writer *w, g
     if (s == GGL_OK)
         s = take(c, "sequence", KIND_TEXT, LLM_SAMPLING_SEQUENCE, w, err);
     return s == GGL_OK && !has_own_list(c)
-               ? take(c, SUPPRESS, KIND_TOKENS, "tokenizer.ggml." SUPPRESS, w, err)
+               ? take(c, SUPPRESS, KIND_TOKENS, LLM_SUPPRESS_TOKENS, w, err)
                : s;
 }

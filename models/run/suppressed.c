@@ -1,40 +1,11 @@
 /* Tokens that are never chosen, whatever their logits are: the key tokenizer.ggml.suppress_tokens. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
 #include "llm/internal/token_list.h"
 #include "session_impl.h"
-
-#define KEY "tokenizer.ggml.suppress_tokens"
-
-ggl_status llm_token_list_read(llm_token_list *out, const ggl_gguf *file, const char *key,
-                               ggl_error *err) {
-    const ggl_gguf_value *v = ggl_gguf_find(file, key);
-    *out = (llm_token_list){0};
-    if (!v)
-        return GGL_OK;
-    out->id = ggl_calloc((size_t)v->n + 1, sizeof *out->id);
-    if (!out->id)
-        return ggl_fail(err, GGL_NOMEM, "%s: out of memory for key %s", ggl_gguf_name(file), key);
-    for (uint64_t i = 0; i < v->n; i++) {
-        double x = 0.5;
-        if (!v->is_array || !ggl_gguf_number(v, i, &x) || x != floor(x)) {
-            llm_token_list_fini(out);
-            return ggl_fail(err, GGL_FORMAT, "%s: key %s is no list of tokens", ggl_gguf_name(file),
-                            key);
-        }
-        out->id[out->n++] = x >= 0 && x < INT32_MAX ? (int32_t)x : -1;
-    }
-    return GGL_OK;
-}
-
-void llm_token_list_fini(llm_token_list *l) {
-    ggl_free(l->id);
-    *l = (llm_token_list){0};
-}
 
 /* Makes the mask from the list. */
 static ggl_status make_mask(llm_session *s, const llm_token_list *l, ggl_error *err) {
@@ -57,7 +28,7 @@ ggl_status llm_session_find_suppressed(llm_session *s, const ggl_gguf *file, ggl
     llm_token_list l;
     if (!llm_has_output(s, LLM_OUT_LOGITS))
         return GGL_OK;
-    ggl_status st = llm_token_list_read(&l, file, KEY, err);
+    ggl_status st = llm_token_list_read(&l, file, LLM_SUPPRESS_TOKENS, err);
     if (st == GGL_OK && l.n > 0)
         st = make_mask(s, &l, err);
     llm_token_list_fini(&l);
@@ -68,7 +39,8 @@ void llm_session_note_suppressed(llm_session *s) {
     const size_t n = strlen(s->load_notes);
     if (s->n_unknown_suppressed > 0)
         snprintf(s->load_notes + n, sizeof s->load_notes - n,
-                 "note: " KEY " lists %zu tokens that are not in the vocabulary of %" PRId64
+                 "note: " LLM_SUPPRESS_TOKENS
+                 " lists %zu tokens that are not in the vocabulary of %" PRId64
                  "; they are ignored\n",
                  s->n_unknown_suppressed, s->built.n_vocab);
 }

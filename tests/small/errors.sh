@@ -62,6 +62,11 @@ prints "the model was trained on 64 tokens at once"
 exits 0 "$arch" compile -q "$tmp/model.gguf" -c 65 -o "$tmp/my-plan.c"
 [ ! -s "$tmp/out" ] && [ ! -s "$tmp/err" ] || fail "$ran: prints $(cat "$tmp/out" "$tmp/err")"
 
+# what the program has to forbid
+exits 0 "${arch%/*}/llm-gguf" set "$tmp/model.gguf" 'tokenizer.ggml.suppress_tokens=arr[i32]:1,3' -o "$tmp/suppressing.gguf"
+exits 0 "$arch" compile "$tmp/suppressing.gguf" -o "$tmp/my-plan.c"
+prints "the plan lacks the 2 tokens of tokenizer.ggml.suppress_tokens: set their logits to -INFINITY before small_greedy or small_draw"
+
 # make cannot have spaces in names, and says so
 mkdir "$tmp/a b"
 ln -s "$source/small" "$tmp/a b/small"

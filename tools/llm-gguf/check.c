@@ -112,20 +112,19 @@ static void on_sampling(void *ctx, bool is_foreign, const char *text) {
 
 /* What a file says of generating. */
 static void check_generating(gguf_findings *c, const ggl_gguf *f, uint64_t n_tokens) {
-    static const char key[] = "tokenizer.ggml.suppress_tokens";
     llm_file_sampling unused;
     llm_token_list l;
     ggl_error err;
     size_t n = 0;
     llm_file_sampling_read(&unused, f, on_sampling, c);
-    if (llm_token_list_read(&l, f, key, &err) != GGL_OK)
+    if (llm_token_list_read(&l, f, LLM_SUPPRESS_TOKENS, &err) != GGL_OK)
         gguf_find_error(c, &err);
     for (size_t i = 0; i < l.n && n_tokens > 0; i++)
         n += l.id[i] < 0 || (uint64_t)l.id[i] >= n_tokens;
     if (n > 0)
         gguf_find(c,
                   "%s lists %zu token%s that tokenizer.ggml.tokens, of %" PRIu64 ", does not have",
-                  key, n, llm_amount_s((int64_t)n), n_tokens);
+                  LLM_SUPPRESS_TOKENS, n, llm_amount_s((int64_t)n), n_tokens);
     llm_token_list_fini(&l);
 }
 

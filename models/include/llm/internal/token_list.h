@@ -10,6 +10,9 @@
 extern "C" {
 #endif
 
+/* The key of tokens that are never chosen: llm_session_writable. */
+#define LLM_SUPPRESS_TOKENS "tokenizer.ggml.suppress_tokens"
+
 typedef struct llm_token_list {
     int32_t *id; /* [n]; -1: a number that cannot be a token */
     size_t n;
