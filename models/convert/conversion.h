@@ -32,7 +32,7 @@ typedef struct converted_tensor {
      * decides which experts are used */
     bool only_f32;
     bool by_rows, by_product; /* some node looks its rows up; some node multiplies with it */
-    int block_type; /* the one that has the sources' codes (number_groups.h); -1: none, or not looked for */
+    int block_type; /* the one that has the sources' codes (packed.h); -1: none, or not looked for */
 } converted_tensor;
 
 typedef struct arch_ignored { /* a line of `ignore` or `only` */
@@ -94,6 +94,7 @@ typedef struct arch_conversion {
     /* section_packed.c: config.json's "quantization" of MLX, or NULL; valid if mlx_read */
     const json_value *mlx;
     bool mlx_read;
+    bool has_packed; /* a source of a packed type was read */
 } arch_conversion;
 
 /* Returns the section for an architecture of Hugging Face; NULL: the descriptor has none. */
@@ -175,5 +176,7 @@ bool llm_arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, reci
 /* section_packed.c: sets kind, shape and factors of *r, whose shape is t's, for a source t of a type
  * that needs unpacking. False: ev has an error. */
 bool llm_arch_convert_unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t);
+/* True for a tensor that folders of packed types have beside the weights, without effect on these. */
+bool llm_arch_convert_is_beside(const arch_conversion *c, const st_tensor *t);
 
 #endif

@@ -1,8 +1,8 @@
-/* The types of tensors whose sources are codes in groups: see number_groups.h. */
+/* The types of tensors whose sources are codes in groups: see packed.h. */
 #include <stdio.h>
 
 #include "convert_impl.h"
-#include "number_groups.h"
+#include "packed.h"
 
 /* Tensors of a kind: codes of `bits` bits that get the type. */
 typedef struct group_kind {
@@ -49,18 +49,18 @@ ggl_status llm_converter_choose_blocks(llm_converter *c, ggl_error *err) {
     int n = 0;
     for (size_t i = 0; i < c->conv.n_tensor; i++) {
         converted_tensor *t = &c->conv.tensor[i];
-        const recipe *groups = llm_groups_of(t->recipe);
+        const recipe *groups = llm_packed_of(t->recipe);
         double error = 0;
         if (!t->only_f32 && c->params.type == LLM_CONVERT_AUTO)
             t->block_type = llm_recipe_blocks(t->recipe);
         if (!groups || t->only_f32 || c->params.type != LLM_CONVERT_AUTO)
             continue;
-        t->block_type = llm_groups_block_type(t->recipe, &error);
+        t->block_type = llm_packed_block_type(t->recipe, &error);
         if (t->block_type < 0) {
-            llm_groups_settle(t->recipe);
-            error = llm_groups_number_error(groups);
+            llm_packed_settle(t->recipe);
+            error = llm_packed_number_error(groups);
         }
-        count(kind, &n, groups->bits, llm_converter_type(c, t), error);
+        count(kind, &n, groups->packed->code.bits, llm_converter_type(c, t), error);
     }
     bool ok = true;
     for (int k = 0; ok && k < n; k++)

@@ -3,8 +3,8 @@
 
 #include "convert_impl.h"
 #include "ggl/internal/pass.h"
-#include "number_groups.h"
 #include "keys.h"
+#include "packed.h"
 #include "pieces.h"
 
 /* --- types ------------------------------------------------------------------------------------ */
@@ -95,10 +95,10 @@ static void tell(llm_converter *c, size_t n) {
 /* Frees the memory of what was read of the recipe's sources, so that memory stays small, however large
  * the folder is. */
 static void drop_pages(const llm_converter *c, const recipe *r) {
-    const st_tensor *source[] = {r->source, r->scale, r->bias};
-    for (size_t k = 0; k < sizeof source / sizeof *source; k++)
-        if (source[k])
-            llm_safetensors_drop(c->source, source[k]);
+    if (r->source)
+        llm_safetensors_drop(c->source, r->source);
+    for (int k = 0; r->packed && k < r->packed->n_tensor; k++)
+        llm_safetensors_drop(c->source, r->packed->tensor[k]);
     for (int k = 0; k < r->n_part; k++)
         drop_pages(c, r->part[k]);
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "number_groups.h"
+#include "packed.h"
 
 /* Fails if a finite number would become infinite in f16, whose maximum is 65504. */
 static ggl_status check_range(const float *x, int64_t n, ggl_type type, ggl_error *err) {
@@ -33,7 +33,7 @@ ggl_status llm_convert_piece(recipe *r, const ggl_type_info *type, int64_t first
         return GGL_OK;
     }
     if (type->quantized) {
-        llm_groups_pack(r, type->type, first, n, out, bad);
+        llm_packed_pack(r, type->type, first, n, out, bad);
         return GGL_OK;
     }
     ggl_status s = llm_recipe_read(r, first, n, x, err);

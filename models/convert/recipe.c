@@ -8,19 +8,17 @@ int64_t llm_recipe_count(const recipe *r) {
 
 ggl_type llm_recipe_type(const recipe *r) {
     ggl_type type = GGL_F32;
-    if (r->kind == RECIPE_FP8 || r->kind == RECIPE_MXFP4)
-        return GGL_BF16;
     if (r->kind == RECIPE_WHOLE)
         return GGL_I32;
     if (r->kind == RECIPE_BYTES)
         return GGL_F16;
-    if (r->kind == RECIPE_GROUPS)
+    if (r->kind == RECIPE_PACKED)
         return r->nearest;
     if (r->kind == RECIPE_SOURCE)
         return r->source->type == GGL_F16 || r->source->type == GGL_BF16 ? (ggl_type)r->source->type
                                                                          : GGL_F32;
-    if (r->kind == RECIPE_DIVIDED || r->kind == RECIPE_HELD || r->kind == RECIPE_EXP ||
-        r->kind == RECIPE_ADD || r->kind == RECIPE_MUL)
+    if (r->kind == RECIPE_HELD || r->kind == RECIPE_EXP || r->kind == RECIPE_ADD ||
+        r->kind == RECIPE_MUL)
         return GGL_F32;
     if (r->kind == RECIPE_PICK)
         return llm_recipe_type(r->part[0]);
@@ -34,8 +32,8 @@ ggl_type llm_recipe_type(const recipe *r) {
 }
 
 bool llm_recipe_has_factors(const recipe *r) {
-    bool found = r->kind == RECIPE_GROUPS || r->kind == RECIPE_FP8 ||
-                 (r->kind == RECIPE_SOURCE && llm_recipe_blocks(r) >= 0);
+    bool found =
+        r->kind == RECIPE_PACKED || (r->kind == RECIPE_SOURCE && llm_recipe_blocks(r) >= 0);
     for (int k = 0; k < r->n_part && !found; k++)
         found = llm_recipe_has_factors(r->part[k]);
     return found;

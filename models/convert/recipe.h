@@ -9,11 +9,7 @@
 
 typedef enum recipe_kind {
     RECIPE_SOURCE,
-    RECIPE_FP8, /* source: F8_E4M3; scale: a factor for each block of x columns and y rows */
-    /* source: bytes of two numbers, 32 numbers per block; scale: an exponent byte per block */
-    RECIPE_MXFP4,
-    RECIPE_GROUPS, /* source: codes; scale, bias: a number for each x codes; see number_groups.h */
-    RECIPE_DIVIDED, /* source: I8 or I16; scale: a number for each x of them, by which they were multiplied */
+    RECIPE_PACKED,    /* source: codes; packed: how they become numbers */
     RECIPE_WHOLE,     /* source: I32 or I64 */
     RECIPE_BYTES,     /* source: I8, whose numbers are meant as they are */
     RECIPE_HELD,      /* values: a constant */
@@ -38,9 +34,9 @@ typedef struct recipe {
     int dim;
     int64_t x, y;
     double number;
-    const st_tensor *source, *scale, *bias; /* bias: of GROUPS, may be NULL */
-    int bits;                               /* GROUPS: of a code, */
-    ggl_type nearest;                       /* and the type of numbers that is nearest to them */
+    const st_tensor *source;
+    const struct packed_numbers *packed; /* PACKED: see packed.h, */
+    ggl_type nearest;                    /* and the type of numbers that is nearest to them */
     /* HELD: in the arena; TRANSPOSE: the current block, freed by llm_recipe_drop */
     float *held;
     int64_t matrix; /* TRANSPOSE: 1 + the block in `held`; 0: none */
@@ -49,8 +45,7 @@ typedef struct recipe {
 /* Returns the number of elements. */
 int64_t llm_recipe_count(const recipe *r);
 /* Returns the smallest type of F16, BF16 and F32 that holds all values exactly (F64 is rounded
- * to F32). GROUPS have the nearest one. Other packed types become BF16; the product of an FP8 number
- * and its factor is rounded to it. WHOLE is I32, DIVIDED F32, BYTES F16. */
+ * to F32). PACKED have the nearest one. WHOLE is I32, BYTES F16. */
 ggl_type llm_recipe_type(const recipe *r);
 /* True if numbers are codes times factors, so that they have more digits than llm_recipe_type. */
 bool llm_recipe_has_factors(const recipe *r);

@@ -5,7 +5,7 @@
 
 #include "ggl/graph.h"
 #include "ggl/internal/math.h"
-#include "number_groups.h"
+#include "packed.h"
 
 /* Converts numbers of a source to f32, through a buffer, because the file's bytes are not
  * aligned. */
@@ -32,77 +32,7 @@ static void read_source(const st_tensor *t, int64_t first, int64_t n, float *out
     }
 }
 
-/* --- packed sources --------------------------------------------------------------------------- */
-
-/* Decodes FP8 (E4M3): 1 sign bit, 4 exponent bits, 3 fraction bits, no infinities. */
-static float fp8_value(int u) {
-    const int e = u >> 3 & 15, f = u & 7;
-    const float x = (u & 0x7f) == 0x7f ? NAN
-                    : e                ? ldexpf(1 + (float)f / 8, e - 7)
-                                       : ldexpf((float)f, -9);
-    return u & 0x80 ? -x : x;
-}
-
-/* Decodes an E8M0 byte, a power of two. */
-static float e8m0_value(int e) {
-    return e == 255 ? NAN : ldexpf(1, e - 127);
-}
-
-static float number_at(const st_tensor *t, int64_t i) {
-    float x;
-    if (t->type < 0)
-        return e8m0_value(((const unsigned char *)t->data)[i]);
-    read_source(t, i, 1, &x);
-    return x;
-}
-
-/* Reads FP8 numbers times their factors. `scale` is a matrix with one factor per block of x
- * columns and y rows of the source; outer dimensions are equal. */
-static void read_fp8(const recipe *r, int64_t first, int64_t n, float *out) {
-    const st_tensor *t = r->source;
-    const int64_t columns = t->ne[0], rows = t->n_dims > 1 ? t->ne[1] : 1;
-    const int64_t across = (columns + r->x - 1) / r->x, down = (rows + r->y - 1) / r->y;
-    const unsigned char *from = (const unsigned char *)t->data + first;
-    float value[256];
-    for (int u = 0; u < 256; u++)
-        value[u] = fp8_value(u);
-    for (int64_t k; n > 0; n -= k, first += k, from += k, out += k) {
-        const int64_t column = first % columns, row = first / columns;
-        const int64_t end =
-            (column / r->x + 1) * r->x < columns ? (column / r->x + 1) * r->x : columns;
-        const float factor =
-            number_at(r->scale, (row / rows * down + row % rows / r->y) * across + column / r->x);
-        k = end - column < n ? end - column : n;
-        for (int64_t i = 0; i < k; i++)
-            out[i] = value[from[i]] * factor;
-    }
-}
-
-static void read_mxfp4(const recipe *r, int64_t first, int64_t n, float *out) {
-    static const float value[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
-    const unsigned char *from = r->source->data, *exponent = r->scale->data;
-    for (int64_t i = first; i < first + n; i++) {
-        const int code = from[i / 2] >> (i % 2 ? 4 : 0) & 15;
-        const float x = value[code & 7] * e8m0_value(exponent[i / 32]);
-        *out++ = code & 8 ? -x : x;
-    }
-}
-
-/* Reads codes as the program that wrote them does (CTranslate2): times 1 / scale, both rounded to f32. */
-static void read_divided(const recipe *r, int64_t first, int64_t n, float *out) {
-    const bool wide = r->source->size > (size_t)llm_recipe_count(r);
-    const unsigned char *from = r->source->data;
-    for (int64_t k; n > 0; n -= k, first += k, out += k) {
-        const float factor = 1.0f / number_at(r->scale, first / r->x);
-        k = r->x - first % r->x < n ? r->x - first % r->x : n;
-        for (int64_t i = 0; i < k; i++) {
-            const int64_t at = first + i;
-            const int code =
-                wide ? (int16_t)(from[2 * at] | from[2 * at + 1] << 8) : (int8_t)from[at];
-            out[i] = (float)code * factor;
-        }
-    }
-}
+/* --- other sources ----------------------------------------------------------------------------- */
 
 /* Reads integers, e.g. indices of experts. They pass through f32, which holds them exactly up to
  * 2^24. */
@@ -261,17 +191,8 @@ ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_
     case RECIPE_SOURCE:
         read_source(r->source, first, n, out);
         return GGL_OK;
-    case RECIPE_FP8:
-        read_fp8(r, first, n, out);
-        return GGL_OK;
-    case RECIPE_MXFP4:
-        read_mxfp4(r, first, n, out);
-        return GGL_OK;
-    case RECIPE_GROUPS:
-        llm_groups_read(r, first, n, out);
-        return GGL_OK;
-    case RECIPE_DIVIDED:
-        read_divided(r, first, n, out);
+    case RECIPE_PACKED:
+        llm_packed_read(r, first, n, out);
         return GGL_OK;
     case RECIPE_BYTES:
         for (int64_t i = 0; i < n; i++)

@@ -6,7 +6,7 @@
 #include "conversion.h"
 #include "ggl/internal/fold.h"
 #include "ggl/sched.h"
-#include "number_groups.h"
+#include "packed.h"
 
 /* --- source tensors --------------------------------------------------------------------------- */
 
@@ -80,8 +80,6 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
         return false;
     llm_arch_convert_use(ev->conv, t);
     r->source = t;
-    if (r->kind == RECIPE_GROUPS)
-        r->nearest = llm_groups_number_type(r);
     *out = r;
     return true;
 }

@@ -13,11 +13,17 @@ static st_tensor *find_exactly(const arch_conversion *c, const char *stem, bool 
     }
     snprintf(name, sizeof name, "%s.%s", stem, is_bias ? "bias" : "weight");
     st_tensor *t = llm_safetensors_find(c->source, name);
-    if (!t) { /* of a norm in old files */
-        snprintf(name, sizeof name, "%s.%s", stem, is_bias ? "beta" : "gamma");
+    /* of a norm in old files; of packed types (section_packed.c); without an ending */
+    static const char *const ends[] = {".gamma", ".weight_packed", ".qweight", "", "_packed"};
+    if (!t && is_bias) {
+        snprintf(name, sizeof name, "%s.beta", stem);
+        return llm_safetensors_find(c->source, name);
+    }
+    for (size_t k = 0; k < sizeof ends / sizeof *ends && !t; k++) {
+        snprintf(name, sizeof name, "%s%s", stem, ends[k]);
         t = llm_safetensors_find(c->source, name);
     }
-    return t || is_bias ? t : llm_safetensors_find(c->source, stem);
+    return t;
 }
 
 st_tensor *llm_arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias) {

@@ -96,7 +96,7 @@ expect 2 "--arch is for one file: give -o and --mmproj one after the other" "$mo
 expect 1 "$tmp/none: the folder does not exist" "$tmp/none" -o "$tmp/out.gguf"
 expect 1 "$model/config.json: is a file; give the folder that contains config.json, '$model'" "$model/config.json" -o "$tmp/out.gguf"
 # a message names the folder, also where the folder's name is part of a word in it
-mkdir "$tmp/o" && echo '{"architectures": ["LlamaForCausalLM"], "vocab_size": 4, "quantization_config": {"bits": 4, "quant_method": "gptq"}}' >"$tmp/o/config.json"
+mkdir "$tmp/o" && echo '{"architectures": ["LlamaForCausalLM"], "vocab_size": 4, "quantization_config": {"bits": 4, "quant_method": "quark"}}' >"$tmp/o/config.json"
 expect 1 "config.json" "$tmp/o" -o "$tmp/out.gguf"
 (cd "$tmp" && "$convert" o -o out.gguf --vocab-only 2>err </dev/null)
 grep -q '^llm-convert: o: ' "$tmp/err" || fail "the folder is not named: $(cat "$tmp/err")"

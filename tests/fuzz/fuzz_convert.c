@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "convert/conversion.h"
-#include "convert/number_groups.h"
+#include "convert/packed.h"
 
 static const char head[] =
     "{\"a\": {\"dtype\": \"F32\", \"shape\": [6, 4], \"data_offsets\": [0, 96]}, "
@@ -30,13 +30,13 @@ static void pack(recipe *r) {
     double error;
     size_t bad = 0;
     char blocks[64 * 34];
-    if (!llm_groups_of(r))
+    if (!llm_packed_of(r))
         return;
-    const int type = llm_groups_block_type(r, &error);
+    const int type = llm_packed_block_type(r, &error);
     const int64_t n = llm_recipe_count(r);
-    if (type >= 0 && n <= 64 * LLM_GROUPS_BLOCK)
-        llm_groups_pack(r, (ggl_type)type, 0, n, blocks, &bad);
-    llm_groups_settle(r);
+    if (type >= 0 && n <= 64 * 32)
+        llm_packed_pack(r, (ggl_type)type, 0, n, blocks, &bad);
+    llm_packed_settle(r);
 }
 
 static void convert(const llm_arch *arch, const json_value *config, llm_safetensors *source) {

@@ -266,7 +266,7 @@ TEST(refused_options) {
         {ROTATED("Gemma2ForCausalLM", "'hidden_activation': 'gelu_pytorch_tanh', 'layer_types': "
                                       "['sliding_attention', 'full_attention']"),
          "'e' is 2, but the list has 2 elements"},
-        {ROTATED("LlamaForCausalLM", "'quantization_config': {'bits': 4, 'quant_method': 'gptq'}"),
+        {ROTATED("LlamaForCausalLM", "'quantization_config': {'bits': 4, 'quant_method': 'quark'}"),
          "config.json has quantization_config.quant_method: the weights are quantized in a way "
          "that is not read: convert the folder of the original weights"},
         {ROTATED("LlamaForCausalLM", "'clip_qkv': 8.0, 'logits_scaling': 16"),

@@ -32,12 +32,12 @@ static const struct {
     {OWN(""), BEGIN "'logit_scale': 1.0, 'rope_interleaved': false, 'activation': 'swiglu'}", NULL},
     {OWN(""), BEGIN "'logit_scale': 16, 'rope_interleaved': true, 'activation': 'swiglux'}",
      "logit_scale = 16, rope_interleaved = true, activation = \"swiglux\"."},
-    {OWN(""), BEGIN "'quantization_config': {'quant_method': 'gptq'}}",
+    {OWN(""), BEGIN "'quantization_config': {'quant_method': 'quark'}}",
      "config.json has quantization_config.quant_method: the weights are quantized in a way that is "
      "not read"},
     {OWN(""),
      BEGIN "'quantization_config': {'quant_method': 'fp8', 'fmt': 'e4m3', 'activation_scheme': "
-           "'static'}}",
+           "'blocks'}}",
      "config.json has quantization_config.activation_scheme: the weights are quantized in a way "
      "that is not read"},
     {OWN("  require config.quantization_config.quant_method == \"none\"\n"),

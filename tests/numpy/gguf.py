@@ -15,7 +15,8 @@ ALIGNMENT = 32
 TYPE_F32, TYPE_F16, TYPE_I32, TYPE_I64 = 0, 1, 26, 27
 # elements and bytes; 2: q4_0, 3: q4_1, 7: q5_1, 8: q8_0, 30: bf16
 BLOCK_SIZES = {TYPE_F32: (1, 4), TYPE_F16: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 10: (256, 84),
-               11: (256, 110), 12: (256, 144), 13: (256, 176), 14: (256, 210), 30: (1, 2)}
+               11: (256, 110), 12: (256, 144), 13: (256, 176), 14: (256, 210), 30: (1, 2), 35: (256, 66), 39: (32, 17),
+               40: (64, 36)}
 
 # A tensor of any type: GGUF's number of it, the shape in elements, the bytes.
 Blocks = collections.namedtuple("Blocks", "kind shape data")

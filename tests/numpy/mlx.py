@@ -6,6 +6,7 @@ import argparse, os, pathlib, sys
 import numpy as np
 
 import gguf
+from block_types import numbers_of
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "e2e"))
 from checks import check, finish, path, runner, write_json, write_safetensors  # noqa: E402
@@ -114,31 +115,6 @@ def make(w, form, dtype, own=None, change=None, config=CONFIG):
 
 
 # --- files ----------------------------------------------------------------------------------------------------------------------
-
-def half(b):
-    return np.frombuffer(b.tobytes(), np.float16).astype(np.float32)
-
-
-def read_blocks(kind, data):
-    """The numbers of GGUF's block types q4_1 (3) and q5_1 (7), by their definitions."""
-    size = {3: 20, 7: 24}[kind]
-    b = np.frombuffer(data, np.uint8).reshape(-1, size)
-    d, m = half(b[:, 0:2])[:, None], half(b[:, 2:4])[:, None]
-    low = b[:, size - 16:]
-    codes = np.concatenate([low & 15, low >> 4], axis=1).astype(np.float32)
-    if kind == 7:
-        codes += 16 * np.unpackbits(b[:, 4:8], axis=1, bitorder="little")
-    return (d * codes + m).astype(np.float32).reshape(-1)
-
-
-def numbers_of(t):
-    """The numbers of a tensor of gguf.read_blocks."""
-    if t.kind in (3, 7):
-        return read_blocks(t.kind, t.data)
-    if t.kind == 30:
-        return (np.frombuffer(t.data, np.uint16).astype(np.uint32) << 16).view(np.float32)
-    return np.frombuffer(t.data, {0: np.float32, 1: np.float16}[t.kind]).astype(np.float32)
-
 
 def tensors(file):
     """The types and the numbers of a GGUF file's tensors."""
@@ -284,6 +260,7 @@ def test_mxfp4(w):
     check(sorted(got) == sorted(want) and "blk.1.ffn_up_exps.weight" in got, "gpt-oss: other tensors", sorted(got))
     for name, (kind, x) in got.items():
         check(kind == want[name][0] and np.array_equal(x, want[name][1]), f"gpt-oss: {name} differs")
+        check(kind == 39 or "exps.weight" not in name, f"gpt-oss: {name} has type {kind}")
     name = "model.layers.0.mlp.experts.up_proj.scales"
     short = {**both, **mlx, name: ("U8", (EXPERTS, HIDDEN, 2), b"x" * (EXPERTS * HIDDEN * 2))}
     run("llm-convert", write("mlx", short, {**config, "quantization": form}), "-o", path("mlx.gguf"), code=1, has="are not MLX's mxfp4")
@@ -396,8 +373,9 @@ def test_faults(w):
     wrong(lambda t, c: c.update(group_size=32), "for each 32")
     wrong(lambda t, c: c.update(bits=7), "2, 3, 4, 5, 6 or 8 bits")
     wrong(lambda t, c: c.pop("group_size"), "no \"quantization\" with a group_size")
-    wrong(lambda t, c: c.update(mode="nvfp4"), "the weights are quantized in a way that is not read")
-    wrong(lambda t, c: c.update(quant_method="gptq"), "the weights are quantized in a way that is not read")
+    wrong(lambda t, c: c.update(mode="nvfp4"), "but config.json has the mode nvfp4")
+    wrong(lambda t, c: c.update(mode="trellis"), "the weights are quantized in a way that is not read")
+    wrong(lambda t, c: c.update(quant_method="exl3"), "the weights are quantized in a way that is not read")
     kind, shape, data = "F16", (DIM, DIM // 64), b"\0\x7e" * (DIM * DIM // 64)
     wrong(lambda t, c: t.update({q + ".scales": (kind, shape, data)}), "weights are NaN or infinite")
 

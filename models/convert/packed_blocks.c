@@ -1,0 +1,360 @@
+/* Numbers of packed types as blocks of GGUF's types; see packed.h. A type's codes q are those of the source:
+ *
+ *     type    elements   numbers
+ *     q4_0       32      d * (q - 8)
+ *     q4_1       32      d * q + m
+ *     q5_0       32      d * (q - 16)
+ *     q5_1       32      d * q + m
+ *     q8_0       32      d * q
+ *     mxfp4      32      2^(e - 127) * value(q)
+ *
+ * d and m are f16. */
+#include <math.h>
+#include <string.h>
+
+#include "ggl/graph.h"
+#include "ggl/internal/types.h"
+#include "packed.h"
+
+enum { MOST_BLOCK = 256 };
+
+/* --- types of numbers -------------------------------------------------------------------------- */
+
+/* Sums of squares, for a relative error. */
+typedef struct squares {
+    double error, all;
+} squares;
+
+static double relative(const squares *s) {
+    return s->all > 0 ? sqrt(s->error / s->all) : 0;
+}
+
+static void add_difference(squares *s, double x, double y) {
+    s->error += (x - y) * (x - y);
+    s->all += x * x;
+}
+
+/* Returns the first element of one of at most LOOKED_AT pieces of n elements, which are spread over the recipe; below 0: there
+ * are no more. */
+static int64_t sample(const recipe *r, int64_t n, int64_t k) {
+    enum { LOOKED_AT = 64 };
+    const int64_t n_piece = llm_recipe_count(r) / n;
+    if (k >= LOOKED_AT || k >= n_piece)
+        return -1;
+    return (n_piece <= LOOKED_AT ? k : k * (n_piece / LOOKED_AT)) * n;
+}
+
+/* Adds the errors in f16 and bf16 of some of the numbers. */
+static void add_sample(const recipe *r, squares *half, squares *brain) {
+    float x[MOST_BLOCK];
+    const int64_t all = llm_recipe_count(r), n = all < 64 ? all : 64;
+    for (int64_t k = 0, at; n > 0 && (at = sample(r, n, k)) >= 0; k++) {
+        llm_packed_read(r, at, n, x);
+        for (int64_t i = 0; i < n; i++) {
+            add_difference(half, x[i], ggl_f16_to_f32(ggl_f32_to_f16(x[i])));
+            add_difference(brain, x[i], ggl_bf16_to_f32(ggl_f32_to_bf16(x[i])));
+        }
+    }
+}
+
+ggl_type llm_packed_number_type(const recipe *r) {
+    const packed_factors *f = &r->packed->factor;
+    squares half = {0}, brain = {0};
+    if (f->t && f->kind == FACTOR_NUMBER && (f->t->type == GGL_F32 || f->t->type == GGL_F64))
+        return GGL_F32;
+    add_sample(r, &half, &brain);
+    return half.error <= brain.error ? GGL_F16 : GGL_BF16; /* false if one is too large for f16 */
+}
+
+double llm_packed_number_error(const recipe *r) {
+    squares half = {0}, brain = {0};
+    if (r->nearest == GGL_F32)
+        return 0;
+    add_sample(r, &half, &brain);
+    return relative(r->nearest == GGL_F16 ? &half : &brain);
+}
+
+const recipe *llm_packed_of(const recipe *r) {
+    const recipe *found = r->kind == RECIPE_PACKED ? r : NULL;
+    for (int k = 0; k < r->n_part && !found; k++)
+        found = llm_packed_of(r->part[k]);
+    return found;
+}
+
+/* Calls look(ctx, r, row, column) for the first element of each group of rows and columns, until it returns false. */
+static bool each_group(const recipe *r,
+                       bool (*look)(void *ctx, const recipe *r, int64_t row, int64_t column),
+                       void *ctx) {
+    const packed_numbers *p = r->packed;
+    const int64_t n_row = llm_recipe_count(r) / p->n_column, step = p->zero.t ? 1 : p->factor.rows;
+    for (int64_t row = 0; row < n_row; row += step)
+        for (int64_t column = 0; column < p->n_column; column += p->group ? 1 : p->factor.columns)
+            if (!look(ctx, r, row, column))
+                return false;
+    return true;
+}
+
+/* False for a finite number that is infinite in f16. */
+static bool fits_half(float x) {
+    return !isfinite(x) || isfinite(ggl_f16_to_f32(ggl_f32_to_f16(x)));
+}
+
+/* The numbers of a group are between those of the first code and of the last one. */
+static bool group_fits_half(void *ctx, const recipe *r, int64_t row, int64_t column) {
+    (void)ctx;
+    const packed_numbers *p = r->packed;
+    const int last = (1 << p->code.bits) - 1, first = p->code.is_signed ? -(last + 1) / 2 : 0,
+              zero = llm_packed_zero(p, row, column);
+    const float factor = llm_packed_factor(p, row, column) * p->by,
+                bias = llm_packed_bias(p, row, column);
+    return fits_half((float)(first - zero) * factor + bias) &&
+           fits_half((float)(first + last - zero) * factor + bias);
+}
+
+void llm_packed_settle(recipe *r) {
+    for (int k = 0; k < r->n_part; k++)
+        llm_packed_settle(r->part[k]);
+    if (r->kind == RECIPE_PACKED && r->nearest == GGL_F16 && !r->packed->value &&
+        !each_group(r, group_fits_half, NULL))
+        r->nearest = GGL_BF16;
+}
+
+/* --- the choice of a block type ---------------------------------------------------------------- */
+
+typedef struct zero_range {
+    int least, most;
+} zero_range;
+
+static bool add_zero(void *ctx, const recipe *r, int64_t row, int64_t column) {
+    zero_range *range = ctx;
+    const int zero = llm_packed_zero(r->packed, row, column);
+    range->least = zero < range->least ? zero : range->least;
+    range->most = zero > range->most ? zero : range->most;
+    return true;
+}
+
+/* The least and the largest zero of a source. */
+static zero_range zeros_of(const recipe *r) {
+    zero_range range = {r->packed->zero_of_all, r->packed->zero_of_all};
+    if (r->packed->zero.t) {
+        range = (zero_range){INT32_MAX, INT32_MIN};
+        each_group(r, add_zero, &range);
+    }
+    return range;
+}
+
+/* Returns the block type that has a source's codes; -1: none. */
+static int block_type(const recipe *r) {
+    const packed_numbers *p = r->packed;
+    if (p->value == llm_packed_e2m1 && p->factor.kind == FACTOR_E8M0 && p->factor.columns == 32 &&
+        p->by == 1)
+        return GGL_MXFP4;
+    if (p->value || p->factor.kind != FACTOR_NUMBER || p->factor.divides)
+        return -1;
+    const zero_range zero = zeros_of(r);
+    const int last = (1 << p->code.bits) - 1, first = p->code.is_signed ? -(last + 1) / 2 : 0;
+    const int least = first - zero.most, most = first + last - zero.least; /* of codes less zeros */
+    const bool one_zero = zero.least == zero.most && !p->bias;
+    if (one_zero && least >= -8 && most <= 7)
+        return GGL_Q4_0;
+    if (one_zero && least >= -16 && most <= 15)
+        return GGL_Q5_0;
+    if (!p->code.is_signed && p->code.bits <= 4)
+        return GGL_Q4_1;
+    if (!p->code.is_signed && p->code.bits == 5)
+        return GGL_Q5_1;
+    return !p->bias && least >= -128 && most <= 127 ? GGL_Q8_0 : -1;
+}
+
+/* Returns the number of elements before a step of the recipe breaks off: blocks stay whole if it is a multiple of their size.
+ * 0: they never do. */
+static int64_t unbroken(const recipe *r) {
+    switch (r->kind) {
+    case RECIPE_PACKED:
+        return r->packed->group ? 0 : r->packed->factor.columns;
+    case RECIPE_RESHAPE:
+        return r->ne[0];
+    case RECIPE_PAIRS:
+    case RECIPE_REGROUP:
+    case RECIPE_ROWS:
+    case RECIPE_JOIN:
+        return ggl_extents(r->ne, 0, r->dim, 1);
+    default:
+        return 0;
+    }
+}
+
+/* Returns the block type of all sources, if each step leaves blocks whole; else -1. */
+static int common_type(const recipe *r) {
+    enum { LEAST = 32 }; /* of the types above */
+    const int64_t run = unbroken(r);
+    if (run == 0 || run % LEAST != 0 || r->ne[0] % LEAST != 0)
+        return -1;
+    if (r->kind == RECIPE_PACKED)
+        return block_type(r);
+    const int type = common_type(r->part[0]);
+    for (int k = 1; k < r->n_part && type >= 0; k++)
+        if (common_type(r->part[k]) != type)
+            return -1;
+    return type;
+}
+
+/* The numbers of a block that stand before its codes. */
+typedef struct block_head {
+    float d, m;
+} block_head;
+
+static block_head head_of(const packed_numbers *p, ggl_type type, int64_t row, int64_t column) {
+    block_head h = {llm_packed_factor(p, row, column) * p->by, 0};
+    if (type == GGL_Q4_1 || type == GGL_Q5_1)
+        h.m = p->bias ? llm_packed_bias(p, row, column)
+                      : -h.d * (float)llm_packed_zero(p, row, column);
+    return h;
+}
+
+typedef struct rounding {
+    ggl_type type;
+    bool exact, fits;
+} rounding;
+
+/* Looks at how a group's numbers are rounded to f16. They must not move by more than a 64th of a step (a 16th in q8_0), which
+ * is less than what numbers in f16 or bf16 would; and not at all if the folder has them in f32. */
+static bool add_rounding(void *ctx, const recipe *r, int64_t row, int64_t column) {
+    rounding *x = ctx;
+    const packed_factors *f = &r->packed->factor;
+    const block_head h = head_of(r->packed, x->type, row, column);
+    if (!isfinite(h.d) || !isfinite(h.m))
+        return true; /* found and told when the block is written */
+    const double d = (double)ggl_f16_to_f32(ggl_f32_to_f16(h.d)),
+                 m = (double)ggl_f16_to_f32(ggl_f32_to_f16(h.m));
+    const bool bytes = x->type == GGL_Q8_0,
+               wide = f->t && f->t->type != GGL_F16 && f->t->type != GGL_BF16;
+    const double codes = bytes ? 127 : x->type == GGL_Q5_0 || x->type == GGL_Q5_1 ? 31 : 15;
+    const double moved = fabs(d - (double)h.d) * codes + fabs(m - (double)h.m);
+    const double most = bytes ? 0x1p-4 : wide ? 0 : 0x1p-6;
+    x->exact = x->exact && moved == 0;
+    x->fits = isfinite(d) && isfinite(m) && moved <= fabs((double)h.d) * most;
+    return x->fits;
+}
+
+/* Looks at all groups of all sources. */
+static void look_at(rounding *x, const recipe *r) {
+    if (r->kind == RECIPE_PACKED)
+        each_group(r, add_rounding, x);
+    for (int k = 0; k < r->n_part && x->fits; k++)
+        look_at(x, r->part[k]);
+}
+
+/* Returns the relative error of some blocks of a source. */
+static double block_error(const recipe *r, const ggl_type_info *type) {
+    float x[MOST_BLOCK], y[MOST_BLOCK];
+    unsigned char block[MOST_BLOCK];
+    squares s = {0};
+    for (int64_t k = 0, at; (at = sample(r, type->block, k)) >= 0; k++) {
+        size_t bad = 0;
+        llm_packed_read(r, at, type->block, x);
+        llm_packed_pack(r, type->type, at, type->block, block, &bad);
+        type->to_float(block, y, type->block);
+        for (int64_t i = 0; i < type->block && bad == 0; i++)
+            add_difference(&s, x[i], y[i]);
+    }
+    return relative(&s);
+}
+
+int llm_packed_block_type(const recipe *r, double *error) {
+    const recipe *leaf = llm_packed_of(r);
+    const int type = leaf ? common_type(r) : -1;
+    *error = 0;
+    if (type < 0 || type == GGL_MXFP4)
+        return type;
+    rounding x = {(ggl_type)type, true, true};
+    look_at(&x, r);
+    if (!x.fits)
+        return -1;
+    *error = x.exact ? 0 : block_error(leaf, ggl_type_get(type));
+    return type;
+}
+
+/* --- blocks ------------------------------------------------------------------------------------ */
+
+/* Finds the source of element `first`; returns how many elements from there on it has in order. */
+static int64_t find_run(const recipe *r, int64_t first, const recipe **source, int64_t *at) {
+    if (r->kind == RECIPE_PACKED) {
+        *source = r;
+        *at = first;
+        return llm_recipe_count(r) - first;
+    }
+    if (r->kind == RECIPE_RESHAPE)
+        return find_run(r->part[0], first, source, at);
+    int64_t left = 0;
+    const recipe *part = NULL;
+    const int64_t from = llm_recipe_place(r, first, &part, &left);
+    const int64_t run = find_run(part, from, source, at);
+    return run < left ? run : left;
+}
+
+static unsigned char *put_half(unsigned char *to, float x, bool *bad) {
+    const uint16_t h = ggl_f32_to_f16(x);
+    to[0] = (unsigned char)h;
+    to[1] = (unsigned char)(h >> 8);
+    *bad = *bad || !isfinite(x);
+    return to + 2;
+}
+
+/* Writes codes of four bits: the first half of a block in the low ones. */
+static void put_nibbles(unsigned char *to, const int *q) {
+    for (int j = 0; j < 16; j++)
+        to[j] = (unsigned char)((q[j] & 15) | (q[j + 16] & 15) << 4);
+}
+
+/* Writes a block of 32: its numbers, the fifth bits of q5_0 and q5_1, the codes. */
+static void put_block(const recipe *r, int64_t at, ggl_type type, unsigned char *to, bool *bad) {
+    const packed_numbers *p = r->packed;
+    const int64_t row = at / p->n_column, column = at % p->n_column;
+    const bool above = type == GGL_Q4_1 || type == GGL_Q5_1,
+               five = type == GGL_Q5_0 || type == GGL_Q5_1;
+    int q[32];
+    llm_packed_read_codes(p, row, column, 32, q);
+    if (type == GGL_MXFP4) {
+        *to = ((const unsigned char *)p->factor.t->data)[llm_packed_factor_place(p, row, column)];
+        *bad = *to == 255;
+        put_nibbles(to + 1, q);
+        return;
+    }
+    const block_head h = head_of(p, type, row, column);
+    to = put_half(to, h.d, bad);
+    if (above)
+        to = put_half(to, h.m, bad);
+    if (type == GGL_Q8_0) {
+        for (int j = 0; j < 32; j++)
+            to[j] = (unsigned char)q[j];
+        return;
+    }
+    const int add = above ? llm_packed_zero(p, row, column) : five ? 16 : 8;
+    uint32_t high = 0;
+    for (int j = 0; j < 32; j++) {
+        q[j] += add;
+        high |= (uint32_t)(q[j] >> 4 & 1) << j;
+    }
+    for (int k = 0; five && k < 4; k++)
+        *to++ = (unsigned char)(high >> 8 * k);
+    put_nibbles(to, q);
+}
+
+void llm_packed_pack(const recipe *r, ggl_type type, int64_t first, int64_t n, void *out,
+                     size_t *bad) {
+    const ggl_type_info *info = ggl_type_get((int)type);
+    unsigned char *to = out;
+    while (n > 0) {
+        const recipe *source = NULL;
+        int64_t at = 0, run = find_run(r, first, &source, &at);
+        run = run < n ? run : n;
+        for (int64_t k = 0; k < run; k += info->block, to += info->size) {
+            bool is_bad = false;
+            put_block(source, at + k, type, to, &is_bad);
+            *bad += is_bad ? (size_t)info->block : 0;
+        }
+        first += run;
+        n -= run;
+    }
+}
