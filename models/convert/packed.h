@@ -21,7 +21,8 @@ typedef struct packed_codes {
     bool gaps;      /* no code continues in the next unit: the bits that are left over are unused */
     bool
         high_first; /* a unit's first code is in its highest bits; of codes without gaps that are adjacent columns' */
-    bool less_one; /* 1 was subtracted from each code, in units as whole numbers */
+    /* 1 was subtracted from each code: in units as whole numbers, so that a 0 borrows from the next code, or, of 3 bits, in each code */
+    bool less_one;
     int64_t next,
         line; /* units from a line's unit to its next one, and to the same one of the next line */
     int64_t

@@ -23,17 +23,8 @@ static float e8m0(int e) {
 
 /* --- codes ------------------------------------------------------------------------------------- */
 
-/* The bits of unit i, in which whole numbers count codes from 1 on, where 1 was subtracted from each. */
-static uint32_t ones(const packed_codes *c, int64_t i) {
-    uint32_t u = 0;
-    const int64_t first = i * c->unit % c->bits;
-    for (int b = first ? c->bits - (int)first : 0; b < c->unit; b += c->bits)
-        u |= 1u << b;
-    return u;
-}
-
-/* Returns unit `at` of the tensor, which is unit i of its line. The file's bytes are in the order of the machine's. */
-static uint32_t unit_at(const packed_codes *c, int64_t at, int64_t i) {
+/* Returns unit `at` of the tensor. The file's bytes are in the order of the machine's. */
+static uint32_t unit_at(const packed_codes *c, int64_t at) {
     const unsigned char *data = c->t->data;
     uint32_t wide;
     uint16_t half;
@@ -44,7 +35,7 @@ static uint32_t unit_at(const packed_codes *c, int64_t at, int64_t i) {
         return half;
     }
     memcpy(&wide, data + 4 * at, sizeof wide);
-    return c->less_one ? wide + ones(c, i) : wide;
+    return c->less_one && 32 % c->bits == 0 ? wide + UINT32_MAX / ((1u << c->bits) - 1) : wide;
 }
 
 /* Where a code is: `shift` bits from the lowest one of unit i of the line. */
@@ -69,6 +60,8 @@ static code_place place_of(const packed_codes *c, int64_t x) {
 
 static int signed_code(const packed_codes *c, uint32_t u) {
     const uint32_t half = 1u << (c->bits - 1);
+    if (c->less_one && 32 % c->bits != 0)
+        u++;
     u &= 2 * half - 1;
     return c->is_signed ? (int)(u ^ half) - (int)half : (int)u;
 }
@@ -76,9 +69,9 @@ static int signed_code(const packed_codes *c, uint32_t u) {
 int llm_packed_code(const packed_codes *c, int64_t row, int64_t column) {
     const code_place p = place_of(c, c->down ? row : column);
     const int64_t at = (c->down ? column : row) * c->line + p.i * c->next;
-    uint32_t u = unit_at(c, at, p.i) >> p.shift;
+    uint32_t u = unit_at(c, at) >> p.shift;
     if (p.shift + c->bits > c->unit)
-        u |= unit_at(c, at + c->next, p.i + 1) << (c->unit - p.shift);
+        u |= unit_at(c, at + c->next) << (c->unit - p.shift);
     return signed_code(c, u);
 }
 
@@ -91,12 +84,12 @@ static void read_codes(const packed_codes *c, int64_t row, int64_t column, int n
         const bool more = p.shift + c->bits > c->unit;
         for (int k = 0; k < n; k++)
             out[k] = more ? llm_packed_code(c, row, column + k)
-                          : signed_code(c, unit_at(c, at + k * c->line, p.i) >> p.shift);
+                          : signed_code(c, unit_at(c, at + k * c->line) >> p.shift);
     } else if (whole) {
         const int each = c->unit / c->bits;
         int64_t i = column / each, at = row * c->line + i * c->next;
         for (int k = 0, from = (int)(column % each); k < n; from = 0, i++, at += c->next) {
-            const uint32_t u = unit_at(c, at, i);
+            const uint32_t u = unit_at(c, at);
             for (; from < each && k < n; from++, k++)
                 out[k] = signed_code(c, u >> (c->high_first ? each - 1 - from : from) * c->bits);
         }

