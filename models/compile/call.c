@@ -8,7 +8,7 @@
  *
  * A CALL node's sources are the arguments that are tensors, in the order of the parameters;
  * num[] holds those that are numbers, for kernels. An op called with any other argument (a
- * weight with a bias, none) is expanded inline instead. */
+ * weight with a bias or factor, none) is expanded inline instead. */
 #include <stdio.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ static void sort_args(call *c) {
     c->plain = true;
     for (int k = 0; k < c->fn->n_param; k++) {
         const arch_value *v = &c->frame.local[k].v;
-        if (v->kind == VAL_TENSOR && !v->bias)
+        if (v->kind == VAL_TENSOR && !v->bias && !v->factor)
             c->src[c->n_src++] = v->t;
         else if (v->kind == VAL_NUMBER)
             c->num[c->n_num++] = v->num;
@@ -99,7 +99,7 @@ static bool begin_body(call *c) {
     }
     for (int k = 0, i = 0; k < c->fn->n_param; k++) {
         arch_value *v = &c->frame.local[k].v;
-        if (v->kind != VAL_TENSOR || v->bias)
+        if (v->kind != VAL_TENSOR || v->bias || v->factor)
             continue;
         if (!llm_arch_adapt_param(ev, param[i], v->t))
             return false;

@@ -67,6 +67,7 @@ typedef struct arch_value {
     llm_arch_key list_key;
     size_t n;
     ggl_tensor *t, *bias; /* CACHE: t is the CACHE node */
+    ggl_tensor *factor;   /* of a weight: see weight_factor.c; NULL: none */
     int64_t range;        /* TENSOR: an index below `range`; 0: not an index */
     /* indexes a dimension of exactly `range` (topk), not of at least `range` (token, pos) */
     bool exact_range;
@@ -477,6 +478,9 @@ ggl_tensor *llm_arch_input(arch_eval *ev, arch_place p, const char *name, ggl_ty
 arch_weight *llm_arch_find_weight(arch_eval *ev, const char *name);
 arch_weight *llm_arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p,
                                  bool is_bias);
+/* weight_factor.c: sets *out to the factor of the tensor `weight`, of which t was made; NULL: it has none. False: reported. */
+bool llm_arch_find_factor(arch_eval *ev, arch_place p, const char *weight, const ggl_tensor *t,
+                          ggl_tensor **out);
 
 /* names.c */
 /* True if the caller wants this output, which is made on request alone. */
@@ -520,6 +524,8 @@ bool llm_arch_run_ignore(arch_eval *ev, const arch_stmt *s);
 bool llm_arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t,
                         arch_part *out);
 /* Records that the part is the tensor part->t. False: reported. */
+/* Returns the name of the source tensor of which the declared one is a part, else the name itself. */
+const char *llm_arch_whole_name(const arch_eval *ev, const char *name);
 bool llm_arch_take_part(arch_eval *ev, arch_place p, const arch_part *part);
 /* Gives the parts their data, after all declarations. False: the parts do not make up all rows,
  * which is reported. */

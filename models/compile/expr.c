@@ -107,6 +107,7 @@ static void visit_read(void *ctx, arch_expr *e) {
         return;
     add_edge(a, s->v.t);
     add_edge(a, s->v.bias);
+    add_edge(a, s->v.factor);
 }
 
 void llm_arch_mark_read(arch_eval *ev, const arch_expr *e, const arch_value *taken) {

@@ -102,6 +102,28 @@ static bool is_comparison(ggl_op op) {
 
 /* --- values in and out ------------------------------------------------------------------------ */
 
+/* Gives the value of a node that reads a weight with a factor this factor, if it only moves the weight, or leaves it out where the
+ * factor is applied. False: the node computes with the weight otherwise, reported. */
+static bool keeps_factor(arch_eval *ev, arch_place p, const ggl_tensor *t, int k,
+                         const arch_value *in, arch_value *out) {
+    if (t->op == GGL_OP_PICK && k == 0)
+        return true;
+    const bool moves = t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT ||
+                       t->op == GGL_OP_TRANSPOSE || t->op == GGL_OP_CAST;
+    if (moves && ggl_count(in->factor) == 1) {
+        out->factor = in->factor;
+        return true;
+    }
+    const ggl_tensor *f = in->factor;
+    while (f->op != GGL_OP_WEIGHT && f->n_src > 0) /* a view of it */
+        f = f->src[0];
+    llm_arch_error(ev, p,
+                   "the file has the factor %s, but what the model computes here with the weight "
+                   "beside it is no product and no lookup of rows",
+                   f->name ? f->name : "of a weight");
+    return false;
+}
+
 /* Wraps a node's result in a value. `in`: the values that the node reads. An index that is only
  * moved (reshaped, split, picked) stays an index. */
 static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const arch_value *const *in,
@@ -118,6 +140,9 @@ static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const ar
         v.exact_range = true;
         return v;
     }
+    for (int k = 0; k < n_in; k++)
+        if (in[k] && in[k]->factor && !keeps_factor(ev, p, t, k, in[k], &v))
+            return ARCH_FAIL;
     for (int k = 0; k < n_in; k++) {
         const bool is_rope = t->op == GGL_OP_ROPE_HALF || t->op == GGL_OP_ROPE_PAIR;
         if (!in[k] || !in[k]->range || (t->op == GGL_OP_PICK && k == 1) ||
@@ -177,11 +202,36 @@ arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a
 
 /* --- t[i] ------------------------------------------------------------------------------------- */
 
+/* Returns t times a weight's factor. */
+static ggl_tensor *times_factor(arch_eval *ev, arch_place p, ggl_tensor *t, ggl_tensor *factor) {
+    return t ? llm_arch_node(ev, p, GGL_OP_MUL, (ggl_tensor *[]){t, factor}, 2, NULL, 0) : NULL;
+}
+
+/* Returns factors of matrices as [1, n], which is picked as they are. */
+static ggl_tensor *factor_rows(arch_eval *ev, arch_place p, ggl_tensor *factor) {
+    const int64_t ne[2] = {1, ggl_count(factor)};
+    return factor->n_dims == 1 ? llm_arch_reshape(ev, p, factor, 2, ne, NULL) : factor;
+}
+
 /* t[i] for a number i: a view of one slice of the last dimension. */
 static ggl_tensor *pick_number(arch_eval *ev, const arch_expr *e, ggl_tensor *t, int64_t i) {
     int last = t->n_dims - 1;
     ggl_tensor *one = llm_arch_split_one(ev, e->mark, t, last, i, 1, NULL);
     return one ? llm_arch_reshape(ev, e->mark, one, last, t->ne, t->dim_name) : NULL;
+}
+
+/* Gives what an index picked of t its factor: rows of a matrix are multiplied by it, matrices keep theirs. */
+static arch_value with_factor_picked(arch_eval *ev, const arch_expr *e, arch_value v,
+                                     const arch_value *t, const arch_value *i) {
+    if (!t->factor)
+        return v;
+    if (t->t->n_dims < 3)
+        return llm_arch_tensor_value(times_factor(ev, e->mark, v.t, t->factor));
+    v.factor = t->factor;
+    if (ggl_count(t->factor) > 1 && (v.factor = factor_rows(ev, e->mark, t->factor)))
+        v.factor =
+            llm_arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){v.factor, i->t}, 2, NULL, 0);
+    return v.factor ? v : ARCH_FAIL;
 }
 
 arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
@@ -198,6 +248,11 @@ arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
             return v;
         v = result_of(ev, e->mark, pick_number(ev, e, t->t, k), &t, 1);
         if (v.kind != VAL_FAIL && t->bias && !(v.bias = pick_number(ev, e, t->bias, k)))
+            return ARCH_FAIL;
+        v.factor = t->factor;
+        if (v.kind != VAL_FAIL && t->factor && ggl_count(t->factor) > 1 &&
+            !((v.factor = factor_rows(ev, e->mark, t->factor)) &&
+              (v.factor = pick_number(ev, e, v.factor, k))))
             return ARCH_FAIL;
         return v;
     }
@@ -228,7 +283,7 @@ arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
         !(v.bias =
               llm_arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){t->bias, i->t}, 2, NULL, 0)))
         return ARCH_FAIL;
-    return v;
+    return v.kind == VAL_FAIL ? v : with_factor_picked(ev, e, v, t, i);
 }
 
 arch_value llm_arch_pick_row(arch_eval *ev, const arch_expr *e, const arch_value *stage,
@@ -403,6 +458,18 @@ static double window_back(double window) {
     return window > 1 ? 2 * window - 2 : window;
 }
 
+/* The product of src[0] and the weight src[1] times its factor, plus the bias src[2], which may be NULL. */
+static ggl_tensor *factored_product(arch_eval *ev, arch_place p, ggl_tensor *const *src,
+                                    ggl_tensor *factor) {
+    if (ggl_count(factor) > 1 && !(factor = factor_rows(ev, p, factor)))
+        return NULL;
+    ggl_tensor *both[3] = {src[0], src[1], NULL};
+    ggl_tensor *t =
+        times_factor(ev, p, llm_arch_node(ev, p, GGL_OP_LINEAR, both, 3, NULL, 0), factor);
+    return t && src[2] ? llm_arch_node(ev, p, GGL_OP_ADD, (ggl_tensor *[]){t, src[2]}, 2, NULL, 0)
+                       : t;
+}
+
 static arch_value call_op(args *a) {
     arch_eval *ev = a->ev;
     arch_value v;
@@ -438,11 +505,15 @@ static arch_value call_op(args *a) {
     const bool is_read = llm_arch_is_read(ev, a->e->op, src);
     if (is_read && !llm_arch_note_read(ev, src))
         return ARCH_FAIL;
-    ggl_tensor *t = is_read && ev->params && ev->params->n_reads > 0
+    const arch_value *factored = a->e->op == GGL_OP_LINEAR && in[1] && in[1]->factor ? in[1] : NULL;
+    ggl_tensor *t = factored ? factored_product(ev, a->e->mark, src, factored->factor)
+                    : is_read && ev->params && ev->params->n_reads > 0
                         ? llm_arch_attend_given(ev, a->e->mark, src, n_src, num)
                         : llm_arch_node(ev, a->e->mark, a->e->op, src, n_src, num, n_num);
     if (t)
         name_sizes(a, t);
+    if (factored)
+        in[1] = NULL;
     return result_of(ev, a->e->mark, t, in, n_src);
 }
 
@@ -500,7 +571,7 @@ static arch_value call_concat(args *a) {
     if (!all || !get_dim(a, 1, &dim))
         return ARCH_FAIL;
     v = a->value[0].kind == VAL_TENSOR ? a->value[0] : llm_arch_tensor_value(all);
-    v.bias = NULL;
+    v.bias = v.factor = NULL;
     for (int k = 1; k < a->n[0]; k++) {
         ggl_tensor *src[2] = {all, get_tensor(a, 0, k)};
         all = src[1] ? llm_arch_node(a->ev, a->e->mark, GGL_OP_CONCAT, src, 2,

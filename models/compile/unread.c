@@ -180,6 +180,17 @@ static bool ignored(arch_eval *ev, ggl_str name) {
            arch_match_any(ev->ignore, ev->n_ignore, name);
 }
 
+/* True for NAME.scale if NAME.weight is ignored. */
+static bool is_ignored_factor(arch_eval *ev, ggl_str name) {
+    static const char end[] = ".scale";
+    const size_t n = sizeof end - 1;
+    char weight[512];
+    if (name.n <= n || name.n > 480 || memcmp(name.s + name.n - n, end, n) != 0)
+        return false;
+    const int m = snprintf(weight, sizeof weight, "%.*s.weight", (int)(name.n - n), name.s);
+    return ignored(ev, (ggl_str){weight, (size_t)m});
+}
+
 /* Returns the reason in the message about a changed key that nothing reads; it may propose another key. */
 static const char *overridden(arch_eval *ev, const llm_arch_judged *judged) {
     static const char plain[] = "overridden, but nothing reads it";
@@ -332,7 +343,8 @@ static bool find_tensors(unread *u) {
     u->last_layer = last_layer_of(ev);
     for (size_t i = 0; ev->src->tensor_at && ev->src->tensor_at(ev->src->ctx, i, &name); i++) {
         snprintf(full, sizeof full, "%.*s", (int)(name.n < 500 ? name.n : 500), name.s);
-        if (llm_arch_find_weight(ev, full) || ignored(ev, name) || is_of_head(name))
+        if (llm_arch_find_weight(ev, full) || ignored(ev, name) || is_of_head(name) ||
+            is_ignored_factor(ev, name))
             continue;
         const char *part = llm_arch_part_of_tensor(ev, name);
         if (ev->status != GGL_OK)

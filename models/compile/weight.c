@@ -378,6 +378,11 @@ bool llm_arch_run_weight(arch_eval *ev, const arch_stmt *s) {
             return false;
         v = llm_arch_tensor_value(t);
         v.bias = bias;
+        const char *whole = llm_arch_whole_name(ev, name);
+        if (!llm_arch_find_factor(ev, s->target[0].place, name, t, &v.factor) ||
+            (!v.factor && whole != name &&
+             !llm_arch_find_factor(ev, s->target[0].place, whole, t, &v.factor)))
+            return false;
         if (s->other)
             llm_arch_mark_read(ev, s->other, &v);
     } else if (s->other) {
@@ -386,7 +391,9 @@ bool llm_arch_run_weight(arch_eval *ev, const arch_stmt *s) {
         if (!other)
             return false;
         if (other != v.t) {
+            ggl_tensor *factor = v.factor;
             v = llm_arch_tensor_value(other);
+            v.factor = factor;
             llm_arch_mark_read(ev, s->other, &v);
         }
     } else {

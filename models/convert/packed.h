@@ -95,6 +95,9 @@ double llm_packed_number_error(const recipe *r);
 /* Returns the block type that has the same codes as all sources of the recipe, and in which they stay blocks; -1 if none.
  * Reads all factors, zeros and biases. *error: as above, if a factor is rounded. */
 int llm_packed_block_type(const recipe *r, double *error);
+/* True if blocks of that type leave out what the numbers of each matrix are multiplied by: stores this for n matrices, those of the
+ * last dimension of a recipe with three dimensions, else one. */
+bool llm_packed_has_factors(const recipe *r, ggl_type type, float *out, int64_t n);
 /* Writes elements first .. first + n - 1, whole blocks, as blocks of that type. Adds the block's elements to *bad for each
  * block with a factor or bias that is no number. */
 void llm_packed_pack(const recipe *r, ggl_type type, int64_t first, int64_t n, void *out,

@@ -7,7 +7,10 @@
  *     q5_1       32      d * q + m
  *     q8_0       32      d * q
  *     mxfp4      32      2^(e - 127) * value(q)
+ *     nvfp4      64      e4m3(e) * value(q), e for each 16
+ *     tq2_0     256      q - 1; d is 1
  *
+ * The last two leave out what all numbers of a matrix are multiplied by, which becomes a factor beside it. *
  * d and m are f16. */
 #include <math.h>
 #include <string.h>
@@ -149,6 +152,10 @@ static int block_type(const recipe *r) {
     if (p->value == llm_packed_e2m1 && p->factor.kind == FACTOR_E8M0 && p->factor.columns == 32 &&
         p->by == 1)
         return GGL_MXFP4;
+    if (p->value == llm_packed_e2m1 && p->factor.kind == FACTOR_E4M3 && p->factor.columns == 16)
+        return GGL_NVFP4;
+    if (!p->value && !p->factor.t && p->code.bits == 2 && p->zero_of_all == 1 && !p->zero.t)
+        return GGL_TQ2_0;
     if (p->value || p->factor.kind != FACTOR_NUMBER || p->factor.divides)
         return -1;
     const zero_range zero = zeros_of(r);
@@ -168,10 +175,12 @@ static int block_type(const recipe *r) {
 
 /* Returns the number of elements before a step of the recipe breaks off: blocks stay whole if it is a multiple of their size.
  * 0: they never do. */
-static int64_t unbroken(const recipe *r) {
+static int64_t unbroken(const recipe *r, ggl_type type) {
     switch (r->kind) {
-    case RECIPE_PACKED:
-        return r->packed->group ? 0 : r->packed->factor.columns;
+    case RECIPE_PACKED: /* a block of nvfp4 has several groups */
+        return r->packed->group    ? 0
+               : type == GGL_NVFP4 ? r->packed->n_column
+                                   : r->packed->factor.columns;
     case RECIPE_RESHAPE:
         return r->ne[0];
     case RECIPE_PAIRS:
@@ -184,19 +193,14 @@ static int64_t unbroken(const recipe *r) {
     }
 }
 
-/* Returns the block type of all sources, if each step leaves blocks whole; else -1. */
-static int common_type(const recipe *r) {
-    enum { LEAST = 32 }; /* of the types above */
-    const int64_t run = unbroken(r);
-    if (run == 0 || run % LEAST != 0 || r->ne[0] % LEAST != 0)
-        return -1;
-    if (r->kind == RECIPE_PACKED)
-        return block_type(r);
-    const int type = common_type(r->part[0]);
-    for (int k = 1; k < r->n_part && type >= 0; k++)
-        if (common_type(r->part[k]) != type)
-            return -1;
-    return type;
+/* True if each step leaves blocks of the type whole, which is that of all sources. */
+static bool has_type(const recipe *r, ggl_type type) {
+    const int64_t block = ggl_type_get((int)type)->block, run = unbroken(r, type);
+    bool same = run > 0 && run % block == 0 && r->ne[0] % block == 0 &&
+                (r->kind != RECIPE_PACKED || block_type(r) == (int)type);
+    for (int k = 0; k < r->n_part && same; k++)
+        same = has_type(r->part[k], type);
+    return same;
 }
 
 /* The numbers of a block that stand before its codes. */
@@ -261,22 +265,6 @@ static double block_error(const recipe *r, const ggl_type_info *type) {
     return relative(&s);
 }
 
-int llm_packed_block_type(const recipe *r, double *error) {
-    const recipe *leaf = llm_packed_of(r);
-    const int type = leaf ? common_type(r) : -1;
-    *error = 0;
-    if (type < 0 || type == GGL_MXFP4)
-        return type;
-    rounding x = {(ggl_type)type, true, true};
-    look_at(&x, r);
-    if (!x.fits)
-        return -1;
-    *error = x.exact ? 0 : block_error(leaf, ggl_type_get(type));
-    return type;
-}
-
-/* --- blocks ------------------------------------------------------------------------------------ */
-
 /* Finds the source of element `first`; returns how many elements from there on it has in order. */
 static int64_t find_run(const recipe *r, int64_t first, const recipe **source, int64_t *at) {
     if (r->kind == RECIPE_PACKED) {
@@ -293,6 +281,70 @@ static int64_t find_run(const recipe *r, int64_t first, const recipe **source, i
     return run < left ? run : left;
 }
 
+/* False if a factor of 8 bits is below 0. */
+static bool no_signs(const recipe *r) {
+    bool none = true;
+    const packed_factors *f = r->kind == RECIPE_PACKED ? &r->packed->factor : NULL;
+    for (size_t i = 0; f && f->t && none && i < f->t->size; i++)
+        none = (((const unsigned char *)f->t->data)[i] & 0x80) == 0;
+    for (int k = 0; k < r->n_part && none; k++)
+        none = no_signs(r->part[k]);
+    return none;
+}
+
+/* Finds what the numbers of each matrix are multiplied by, and stores the first `most`. False: they differ within one. */
+static bool each_matrix(const recipe *r, float *out, int64_t most) {
+    const int64_t all = llm_recipe_count(r), size = r->n_dims > 2 ? r->ne[0] * r->ne[1] : all;
+    float by = 1;
+    for (int64_t at = 0, run; at < all; at += run) {
+        const recipe *source = NULL;
+        int64_t place;
+        run = find_run(r, at, &source, &place);
+        const int64_t left = size - at % size;
+        run = run < left ? run : left;
+        if (at % size == 0)
+            by = source->packed->by;
+        if (source->packed->by != by)
+            return false;
+        if (at / size < most)
+            out[at / size] = by;
+    }
+    return true;
+}
+
+bool llm_packed_has_factors(const recipe *r, ggl_type type, float *out, int64_t n) {
+    bool any = false;
+    if (type != GGL_NVFP4 && type != GGL_TQ2_0)
+        return false;
+    for (int64_t k = 0; k < n; k++)
+        out[k] = 1;
+    (void)each_matrix(r, out, n); /* true, or the recipe does not have the type */
+    for (int64_t k = 0; k < n; k++)
+        any = any || out[k] != 1;
+    return any;
+}
+
+int llm_packed_block_type(const recipe *r, double *error) {
+    const recipe *leaf = llm_packed_of(r);
+    const int type = leaf ? block_type(leaf) : -1;
+    float factor;
+    *error = 0;
+    if (type < 0 || !has_type(r, (ggl_type)type))
+        return -1;
+    if (type == GGL_NVFP4 || type == GGL_TQ2_0) /* scales of nvfp4 have no sign */
+        return no_signs(r) && (llm_recipe_count(r) == 0 || each_matrix(r, &factor, 0)) ? type : -1;
+    if (type == GGL_MXFP4)
+        return type;
+    rounding x = {(ggl_type)type, true, true};
+    look_at(&x, r);
+    if (!x.fits)
+        return -1;
+    *error = x.exact ? 0 : block_error(leaf, ggl_type_get(type));
+    return type;
+}
+
+/* --- blocks ------------------------------------------------------------------------------------ */
+
 static unsigned char *put_half(unsigned char *to, float x, bool *bad) {
     const uint16_t h = ggl_f32_to_f16(x);
     to[0] = (unsigned char)h;
@@ -307,13 +359,44 @@ static void put_nibbles(unsigned char *to, const int *q) {
         to[j] = (unsigned char)((q[j] & 15) | (q[j + 16] & 15) << 4);
 }
 
-/* Writes a block of 32: its numbers, the fifth bits of q5_0 and q5_1, the codes. */
+/* Writes a block of 64 with a float of 8 bits for each 16. */
+static void put_nvfp4(const packed_numbers *p, int64_t row, int64_t column, unsigned char *to,
+                      bool *bad) {
+    int q[64];
+    for (int k = 0; k < 4; k++) {
+        llm_packed_read_codes(p, row, column + 16 * k, 16, q);
+        to[k] = ((const unsigned char *)
+                     p->factor.t->data)[llm_packed_factor_place(p, row, column + 16 * k)];
+        *bad = *bad || to[k] == 0x7f;
+        for (int j = 0; j < 8; j++)
+            to[4 + 8 * k + j] = (unsigned char)((q[j] & 15) | (q[j + 8] & 15) << 4);
+    }
+}
+
+/* Writes a block of 256 numbers -1, 0 and 1: four codes in a byte, which are 32 elements apart. */
+static void put_tq2_0(const packed_numbers *p, int64_t row, int64_t column, unsigned char *to,
+                      bool *bad) {
+    int q[256];
+    llm_packed_read_codes(p, row, column, 256, q);
+    for (int j = 0; j < 64; j++) {
+        const int *from = q + j / 32 * 128 + j % 32;
+        to[j] = (unsigned char)((from[0] + 1) | (from[32] + 1) << 2 | (from[64] + 1) << 4 |
+                                (from[96] + 1) << 6);
+    }
+    put_half(to + 64, 1, bad);
+}
+
+/* Writes a block. One of 32 integers: its numbers, the fifth bits of q5_0 and q5_1, the codes. */
 static void put_block(const recipe *r, int64_t at, ggl_type type, unsigned char *to, bool *bad) {
     const packed_numbers *p = r->packed;
     const int64_t row = at / p->n_column, column = at % p->n_column;
     const bool above = type == GGL_Q4_1 || type == GGL_Q5_1,
                five = type == GGL_Q5_0 || type == GGL_Q5_1;
     int q[32];
+    if (type == GGL_NVFP4 || type == GGL_TQ2_0) {
+        (type == GGL_NVFP4 ? put_nvfp4 : put_tq2_0)(p, row, column, to, bad);
+        return;
+    }
     llm_packed_read_codes(p, row, column, 32, q);
     if (type == GGL_MXFP4) {
         *to = ((const unsigned char *)p->factor.t->data)[llm_packed_factor_place(p, row, column)];

@@ -166,7 +166,7 @@ static bool toy_find_tensor(void *ctx, llm_arch_tensor *t) {
     /* The shape of a weight is what the descriptor declares, so a question before that has no answer. */
     const bool no_answer = t->is_asked && strstr(t->name, ".weight") != NULL;
     bool again = m && !toy->frozen && !no_answer && memcmp(m->ne, t->ne, sizeof m->ne) != 0;
-    if (!m && (toy->frozen || no_answer || (t->optional && !is_there(toy, t->name))))
+    if (!m && (toy->frozen || no_answer || t->is_extra || (t->optional && !is_there(toy, t->name))))
         return false;
     /* again: made by an earlier build, whose keys were changed since */
     if (again && !shape_tensor(toy, m, t))

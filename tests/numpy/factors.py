@@ -305,6 +305,61 @@ def tied(a, folder):
         fault("too few tied models")
 
 
+# --- factors that no descriptor declares ---------------------------------------------------------------------------------------------
+
+
+def beside(a, folder):
+    """A power of two beside a matrix, which is divided by it, changes no bit of the logits: of every family, of each of its matrices that products read, of
+    experts one each. Where a model does more with a matrix, it is refused with the tensor's name."""
+    nano.load_others()
+    for f in nano.FAMILIES:
+        nano.load_family(f)
+    n_same, refused = 0, {}
+    for k, (name, case) in enumerate(nano.CASES.items()):
+        if case.descriptor or case.output or case.target:
+            continue
+        rng = np.random.default_rng(k)
+        m = Model(a, folder, "model", case.meta(), case.tensors, case.tokens[:8], case.n_ctx)
+        plain = m.run()
+        if isinstance(plain, str):
+            continue
+        names = [n for n, t in case.tensors.items() if t.ndim > 1 and n.endswith(".weight") and n[:-6] + "scale" not in case.tensors and
+                 not (case.meta()["general.architecture"] == "gemma4" and "ffn_down_exps" in n)]  # its factor is declared, and multiplies shares
+        with_factors = dict(case.tensors)
+        for n in names:
+            t = case.tensors[n]
+            by = 2.0 ** rng.integers(-3, 4, t.shape[0] if t.ndim > 2 and rng.integers(2) else 1)
+            with_factors[n] = (t / (by.reshape(-1, *[1] * (t.ndim - 1)))).astype(np.float32)
+            with_factors[n[:-6] + "scale"] = by.astype(np.float32)
+        while isinstance(got := m.changed(with_factors).run(), str):
+            if "the file has the factor" not in got:
+                fault(f"{name}: {got}")
+                break
+            n = got.split("the file has the factor ")[1].split(",")[0][:-5] + "weight"
+            refused.setdefault(name, []).append(n)
+            if n not in with_factors or n[:-6] + "scale" not in with_factors:
+                fault(f"{name}: {n} has no factor")
+                break
+            with_factors[n] = case.tensors[n]
+            del with_factors[n[:-6] + "scale"]
+        else:
+            same(f"{name}: factors beside {len(names)} matrices", got, plain)
+            n_same += 1
+    print(f"{n_same} models with factors; refused: {refused}")
+    if n_same < 100:
+        fault("too few models with factors")
+    case = nano.CASES["llama"]
+    m = Model(a, folder, "model", case.meta(), case.tensors, case.tokens[:8], case.n_ctx)
+    for what, factor, words in (("two numbers", np.ones(2, np.float32), "tensor blk.0.attn_q.scale has 2 numbers of type f32"),
+                                ("another type", np.ones(1, np.float16), "of type f16"),
+                                ("of no weight", np.ones(1, np.float32), "nothing.scale")):
+        got = m.changed({**case.tensors, "nothing.scale" if what == "of no weight" else "blk.0.attn_q.scale": factor}).run()
+        if not isinstance(got, str) or words not in got:
+            fault(f"a factor of {what}: {got if isinstance(got, str) else 'not refused'}")
+    got = m.changed({**case.tensors, "blk.0.attn_q.input_scale": np.ones(1, np.float32)}).run()
+    same("input_scale", got, m.run())
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--cli", required=True)
@@ -315,6 +370,7 @@ def main():
         own_descriptors(a, folder)
         shipped(a, folder)
         tied(a, folder)
+        beside(a, folder)
     return failed
 
 

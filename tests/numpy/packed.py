@@ -184,7 +184,7 @@ def mlx(rng, rows, columns, mode):
     return t, (e4m3(codes) if mode == "mxfp8" else E2M1[codes]) * wide(e4m3(scale) if mode == "nvfp4" else e8m0(scale), group)
 
 
-Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, BF16, F16, F32, MXFP4 = 2, 3, 6, 7, 8, 30, 1, 0, 39
+Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, BF16, F16, F32, MXFP4, NVFP4, TQ2_0 = 2, 3, 6, 7, 8, 30, 1, 0, 39, 40, 35
 CT = {"quant_method": "compressed-tensors", "format": "pack-quantized", "quantization_status": "compressed", "ignore": ["lm_head"], "kv_cache_scheme": None,
       "global_compression_ratio": 1.5, "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "int", "strategy": "group"}}}}
 GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": False, "sym": True, "checkpoint_format": "gptq", "pack_dtype": "int32", "meta": {"quantizer": ["x:1"]}}
@@ -218,10 +218,10 @@ FORMS = [
     ("fp8 of Mistral", {"quant_method": "fp8", "activation_scheme": "static"}, lambda *a: fp8(*a, lambda r: (), ".qscale_weight"), BF16, None),
     ("mxfp8", {**CT, "format": "mxfp8-quantized"}, lambda *a: fp8(*a, None, group=32), BF16, None),
     ("mxfp4", {**CT, "format": "mxfp4-pack-quantized"}, lambda *a: mxfp4(*a), MXFP4, "7 tensors of 4-bit codes: mxfp4, without loss"),
-    ("nvfp4", {**CT, "format": "nvfp4-pack-quantized"}, lambda *a: nvfp4(*a, [".weight_packed", ".weight_scale", "_global_scale"]), None, None),
+    ("nvfp4", {**CT, "format": "nvfp4-pack-quantized"}, lambda *a: nvfp4(*a, [".weight_packed", ".weight_scale", "_global_scale"]), NVFP4, "4-bit codes: nvfp4, without loss"),
     ("nvfp4 of ModelOpt", {"quant_method": "modelopt", "quant_algo": "NVFP4", "producer": {"name": "modelopt"}},
-     lambda *a: nvfp4(*a, [".weight", ".weight_scale", "_scale_2"]), None, None),
-    ("nvfp4, hf_quant_config.json", None, lambda *a: nvfp4(*a, [".weight", ".weight_scale", "_scale_2"]), None, None),
+     lambda *a: nvfp4(*a, [".weight", ".weight_scale", "_scale_2"]), NVFP4, "4-bit codes: nvfp4, without loss"),
+    ("nvfp4, hf_quant_config.json", None, lambda *a: nvfp4(*a, [".weight", ".weight_scale", "_scale_2"]), NVFP4, "4-bit codes: nvfp4, without loss"),
     ("gptq", GPTQ, lambda *a: gptq(*a, sym=True), Q4_0, "q4_0, without loss"),
     ("gptq, zeros", {**GPTQ, "sym": False}, lambda *a: gptq(*a), Q4_1, "q4_1, "),
     ("gptq, zeros, version 2", {**GPTQ, "sym": False, "checkpoint_format": "gptq_v2"}, lambda *a: gptq(*a, v2=True), Q4_1, "q4_1, "),
@@ -235,10 +235,10 @@ FORMS = [
     ("nf4", BNB, lambda *a: bnb4(*a, nested=False, dtype="float16"), F16, None),
     ("fp4", {**BNB, "bnb_4bit_quant_type": "fp4"}, lambda *a: bnb4(*a, kind="fp4"), BF16, None),
     ("int8 of bitsandbytes", {**BNB, "load_in_8bit": True}, lambda *a: bnb8(*a), Q8_0, "8-bit codes: q8_0, the nearest type (relative error 0.000"),
-    ("bitnet", {"quant_method": "bitnet", "linear_class": "bitlinear", "quantization_mode": "offline"}, lambda *a: ternary(*a), None, "2-bit codes: "),
-    ("bitnet, multiplied", {"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "offline"}, lambda *a: ternary(*a, False), None,
-     "2-bit codes: "),
-    ("mlx nvfp4", ("nvfp4", 16, 4), lambda *a: mlx(*a, "nvfp4"), None, None),
+    ("bitnet", {"quant_method": "bitnet", "linear_class": "bitlinear", "quantization_mode": "offline"}, lambda *a: ternary(*a), TQ2_0, "2-bit codes: tq2_0, without loss"),
+    ("bitnet, multiplied", {"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "offline"}, lambda *a: ternary(*a, False), TQ2_0,
+     "2-bit codes: tq2_0, without loss"),
+    ("mlx nvfp4", ("nvfp4", 16, 4), lambda *a: mlx(*a, "nvfp4"), NVFP4, "nvfp4, without loss"),
     ("mlx mxfp8", ("mxfp8", 32, 8), lambda *a: mlx(*a, "mxfp8"), BF16, None),
 ]
 
@@ -279,6 +279,9 @@ def test_forms():
         for name, x in numbers.items():
             check(np.array_equal(numbers_of(exact[name]).reshape(x.shape), x), f"{what}: {name} differs in f32")
             got = numbers_of(auto[name]).reshape(x.shape)
+            factor = auto.get(name.replace(".weight", ".scale"))
+            check((factor is not None) == (kind == TQ2_0 or (kind == NVFP4 and "mlx" not in what)), f"{what}: {name} has a factor, or none")
+            got = got * numbers_of(factor)[0] if factor else got
             check(kind is None or auto[name].kind == kind, f"{what}: {name} has type {auto[name].kind}", said)
             step = np.abs(x).max() / (200 if kind in (BF16, None) else 1500)
             check(np.array_equal(got, x) if "without loss" in (note or "") else np.abs(got - x).max() <= step, f"{what}: {name} differs", np.abs(got - x).max())

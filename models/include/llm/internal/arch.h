@@ -96,6 +96,7 @@ typedef struct llm_arch_tensor {
     const char *name;
     bool optional; /* declared with '?', 'bias?' or '??' */
     bool is_asked; /* only its size is asked for: size("NAME") */
+    bool is_extra; /* the descriptor does not declare it: a made-up model has none */
     /* In: as declared (made-up sources use this). Out: as the source has it. */
     ggl_type type;
     int n_dims;
