@@ -632,6 +632,8 @@ typedef struct arch_verdict {
 /* Looks up {arch}.name, which the descriptor does not mention. An empty result: no row, or
  * ev->status is an error. */
 arch_verdict llm_arch_judge_known(arch_eval *ev, ggl_str name);
+/* Returns what a key of another namespace than the family's (its full name) is, if the table says that it is harmless; else NULL. */
+const char *llm_arch_judge_foreign(arch_eval *ev, ggl_str key);
 /* Returns the part of a model (e.g. vision) that a tensor belongs to, if text does not need it;
  * else NULL. */
 const char *llm_arch_part_of_tensor(arch_eval *ev, ggl_str name);

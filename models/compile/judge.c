@@ -20,8 +20,8 @@ typedef struct key_names {
 } key_names;
 
 static bool is_engine_key(ggl_str k) {
-    static const char *const prefixes[] = {"general.", "tokenizer.", "split.", "quantize.",
-                                           "diffusion."};
+    static const char *const prefixes[] = {"general.",  "tokenizer.", "split.",
+                                           "quantize.", "diffusion.", "sentence_transformers."};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (ggl_str_begins_with(k, prefixes[i]))
             return true;
@@ -202,6 +202,16 @@ static bool named(arch_judge *j, ggl_str key, bool own, llm_arch_judged *out) {
     return j->by || i != SIZE_MAX;
 }
 
+/* Judges a key of another namespace. A key outside of "{arch}." can change what the weights mean as well as one within, so that only those of
+ * the table are harmless. */
+static llm_arch_judged judge_foreign(arch_eval *ev, ggl_str key) {
+    const char *harmless = llm_arch_judge_foreign(ev, key);
+    return (llm_arch_judged){.key = key,
+                             .use = harmless ? LLM_ARCH_FOREIGN : LLM_ARCH_UNREAD,
+                             .is_foreign = true,
+                             .reason = harmless};
+}
+
 llm_arch_judged llm_arch_judge_key(arch_judge *j, ggl_str key) {
     arch_eval *ev = j->ev;
     llm_arch_judged out = {.key = key};
@@ -210,9 +220,9 @@ llm_arch_judged llm_arch_judge_key(arch_judge *j, ggl_str key) {
     j->by = NULL;
     if (!llm_arch_step(ev, (arch_place){&ev->arch->text, 0, 1}, 16) || named(j, key, own, &out))
         return out;
-    out.use = is_engine_key(key) ? LLM_ARCH_ENGINE : LLM_ARCH_FOREIGN;
+    out.use = LLM_ARCH_ENGINE;
     if (!own)
-        return out;
+        return is_engine_key(key) ? out : judge_foreign(ev, key);
     const arch_verdict v = llm_arch_judge_known(ev, (ggl_str){key.s + skip, key.n - skip});
     out.use = v.harmless ? LLM_ARCH_HARMLESS : LLM_ARCH_UNREAD;
     out.reason = v.reason;

@@ -1,6 +1,6 @@
 /* The table of keys that files have and descriptors need not read: known_keys.arch. Each key or
  * pattern of an `ignore` is a row; the first matching row decides. Patterns of tensors name
- * parts of a model that text does not need. `absent` names keys in which 0 or false means that
+ * parts of a model that text does not need, those in key("..") keys of other namespaces. `absent` names keys in which 0 or false means that
  * there is no value. The table is parsed when first needed: the source has a key or tensor that
  * the descriptor does not read, or a 0 or false in one that it reads. */
 #include <stdio.h>
@@ -25,7 +25,9 @@ struct arch_known {
     size_t *pattern; /* indices of the rows that are patterns */
     ggl_index index; /* of the rows that are plain names; finds the first row of a name */
     row *tensor;     /* patterns of tensors */
-    row *absent;     /* keys of `absent` */
+    row *foreign;    /* patterns of whole keys, written key("..") */
+    size_t n_foreign;
+    row *absent; /* keys of `absent` */
     size_t n_absent;
     ggl_index absent_index;
 };
@@ -55,9 +57,10 @@ static bool make_room(arch_known *k) {
         n += (size_t)s->n_expr;
     k->row = ggl_arena_alloc(&k->text->arena, n, sizeof *k->row);
     k->tensor = ggl_arena_alloc(&k->text->arena, n, sizeof *k->tensor);
+    k->foreign = ggl_arena_alloc(&k->text->arena, n, sizeof *k->foreign);
     k->absent = ggl_arena_alloc(&k->text->arena, n, sizeof *k->absent);
     k->pattern = ggl_arena_alloc(&k->text->arena, n, sizeof *k->pattern);
-    return k->row && k->tensor && k->absent && k->pattern &&
+    return k->row && k->tensor && k->foreign && k->absent && k->pattern &&
            ggl_index_init(&k->index, n, sizeof *k->row, GGL_INDEX_STRINGS, NULL) == GGL_OK &&
            ggl_index_init(&k->absent_index, n, sizeof *k->absent, GGL_INDEX_STRINGS, NULL) ==
                GGL_OK;
@@ -69,6 +72,8 @@ static void add_row(arch_known *k, const arch_stmt *s, const arch_expr *e) {
     if (s->kind == ST_ABSENT) {
         k->absent[k->n_absent] = r;
         ggl_index_put(&k->absent_index, k->absent, k->n_absent++);
+    } else if (e->whole) {
+        k->foreign[k->n_foreign++] = r;
     } else if (is_tensor(e)) {
         k->tensor[k->n_tensor++] = r;
     } else {
@@ -166,6 +171,17 @@ arch_verdict llm_arch_judge_known(arch_eval *ev, ggl_str name) {
     return (arch_verdict){.harmless = holds(ev, k, r->stmt->other),
                           .reason = r->stmt->string,
                           .cond = r->stmt->other};
+}
+
+const char *llm_arch_judge_foreign(arch_eval *ev, ggl_str key) {
+    arch_known *k = known_of(ev);
+    arch_place begin = {&ev->arch->text, 0, 1};
+    if (!k || !llm_arch_step(ev, begin, (int64_t)k->n_foreign))
+        return NULL;
+    for (size_t i = 0; i < k->n_foreign; i++)
+        if (arch_match(k->foreign[i].name.s, key.s, key.n))
+            return k->foreign[i].stmt->string;
+    return NULL;
 }
 
 const char *llm_arch_part_of_tensor(arch_eval *ev, ggl_str name) {

@@ -197,9 +197,8 @@ static const char *overridden(arch_eval *ev, const llm_arch_judged *judged) {
     char key[2 * ARCH_MAX_NAME], text[3 * ARCH_MAX_NAME];
     snprintf(key, sizeof key, "%.*s", (int)(judged->key.n < sizeof key ? judged->key.n : 0),
              judged->key.s);
-    const char *meant = judged->use == LLM_ARCH_FOREIGN
-                            ? llm_arch_meant_of_family(ev->arch, ev->family, key)
-                            : NULL;
+    const char *meant =
+        judged->is_foreign ? llm_arch_meant_of_family(ev->arch, ev->family, key) : NULL;
     if (!meant)
         return plain;
     snprintf(text, sizeof text, "%s; did you mean %s.%s?", plain, ev->family, meant);
@@ -511,16 +510,41 @@ static void suggest(message *m, const char *flag, const char *name, const char *
     say(m, " --ignore-%s '%s%s'", flag, name, end);
 }
 
-/* Suggests each key while they are few, else a pattern for all. */
+/* Returns the key's namespace, what stands before its first dot. */
+static ggl_str namespace_of(ggl_str key) {
+    const char *dot = memchr(key.s, '.', key.n);
+    return (ggl_str){key.s, dot ? (size_t)(dot - key.s) : key.n};
+}
+
+/* Collects the namespaces of the unread keys, each once. Returns how many there are; FEW + 1: more than FEW, or one that cannot be pasted. */
+static size_t find_namespaces(const unread *u, ggl_str out[FEW]) {
+    size_t n = 0;
+    for (size_t i = 0; i < u->n_key; i++) {
+        const ggl_str x = namespace_of(u->key[i].name);
+        size_t k = 0;
+        while (k < n && !(out[k].n == x.n && memcmp(out[k].s, x.s, x.n) == 0))
+            k++;
+        if (k < n)
+            continue;
+        if (n == FEW || !llm_arch_is_pasteable(x.s, x.n))
+            return FEW + 1;
+        out[n++] = x;
+    }
+    return n;
+}
+
+/* Suggests each key while they are few, else a pattern for each namespace. */
 static void suggest_keys(const unread *u, message *m) {
     bool each = u->n_key <= FEW;
     for (size_t i = 0; each && i < u->n_key; i++)
         each = llm_arch_is_pasteable(u->key[i].name.s, u->key[i].name.n);
     char name[NAME + 3];
+    ggl_str space[FEW];
+    const size_t n = each ? 0 : find_namespaces(u, space);
     for (size_t i = 0; each && i < u->n_key; i++)
         suggest(m, "key", shown(u->key[i].name, name), "");
-    if (!each && llm_arch_is_pasteable(u->ev->family, strlen(u->ev->family)))
-        suggest(m, "key", u->ev->family, ".*");
+    for (size_t i = 0; i < n && n <= FEW; i++)
+        suggest(m, "key", shown(space[i], name), ".*");
 }
 
 static void suggest_tensors(const unread *u, message *m) {

@@ -98,7 +98,7 @@ LONG_TEST(facts) {
     static const char top[] =
         "w [8, 3] bias?\nv [8]\no [4] ?\ndef f(x, y = 3) = x + y\ndef "
         "g(x):\n  if x > 1:\n    return f(x) + x\n  return 0\nk = 4\nrequire k == 4\n"
-        "ignore .num, .text, .yes, .no, .list\n";
+        "ignore .num, .text, .yes, .no, .list, key(\"other.key\")\n";
     for (size_t k = 0; k < sizeof facts / sizeof *facts; k++) {
         char all[1024];
         ggl_error err;

@@ -65,7 +65,46 @@ TEST(harmless_keys) {
     check("ignore .logit_scale if .logit_scale == 16, \"scales\"\n", "t.logit_scale = 1",
           "key t.logit_scale = 1 is ignored only if .logit_scale == 16: scales", NULL);
     check("ignore key(\"u.v\")\n", "u.v = 1", NULL, NULL);
-    check("", "u.v = 1", NULL, NULL);
+}
+
+/* A key of another namespace can say what the weights mean, as prism.hadamard.* does, so that only known ones are harmless. */
+TEST(keys_of_other_namespaces) {
+    static const char *const harmless[] = {"mradermacher.quantized_by = \"x\"",
+                                           "duynt.note = 1",
+                                           "unsloth.version = \"2\"",
+                                           "ollama.created = \"x\"",
+                                           "training.type = 1",
+                                           "imatrix.chunk_count = 7",
+                                           "clip.has_vision_encoder = true",
+                                           "adapter.type = 1",
+                                           "quantize.imatrix.file = \"x\"",
+                                           "general.of_nobody = 1",
+                                           "split.of = 1",
+                                           "tokenizer.ggml.eog = 1"};
+    static const char *const refused[] = {"prism.other = 1",
+                                          "acme.rotated = true",
+                                          "comfy.gguf.shape = [2]",
+                                          "mradermacher = 1",
+                                          "xmradermacher.note = 1",
+                                          "onebit.hadamard = 32",
+                                          "u.v = 1",
+                                          "Ollama.created = 1",
+                                          "generals.of = 1",
+                                          "tt.logit_scale = 1",
+                                          "nodot = 1",
+                                          "clips.x = \"y\""};
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        check("", harmless[i], NULL, NULL);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        char want[100];
+        snprintf(want, sizeof want, "  %.*s", (int)strcspn(refused[i], " ="), refused[i]);
+        check("", refused[i], want, NULL);
+        check("", refused[i], "To continue at your own risk: --ignore-key '", NULL);
+    }
+    check("", "prism.a = 1\nprism.b = 1\nt.c = 1\nprism.d = 2",
+          "--ignore-key 'prism.*' --ignore-key 't.*'\n", NULL);
+    check("", "a.a = 1\nb.b = 1\nc.c = 1\nd.d = 2\nt.e = 1", "  a.a = 1\n", NULL);
+    check("v = key(\"u.v\")\nrequire v == 1\n", "u.v = 1", NULL, NULL);
 }
 
 /* A tensor that is only a bias says how it is declared. */
@@ -358,8 +397,9 @@ TEST(on_request) {
     ignoring("t.a", "x", "t.b = 1", "  t.b = 1\n",
              "model.gguf: no unread key matches the pattern 't.a' to ignore\nmodel.gguf: no unread "
              "tensor matches the pattern 'x' to ignore\n");
-    ignoring("u.*", NULL, "u.v = 1", NULL,
-             "model.gguf: no unread key matches the pattern 'u.*' to ignore\n");
+    ignoring("u.*", NULL, "u.v = 1", NULL, "ignored at your request: u.v = 1\n");
+    ignoring("ollama.*", NULL, "ollama.v = 1", NULL,
+             "model.gguf: no unread key matches the pattern 'ollama.*' to ignore\n");
 }
 
 static void ignoring_keys(const char *const *key, size_t n, const char *top, const char *lines,

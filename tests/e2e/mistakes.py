@@ -40,6 +40,7 @@ def make_files(folder):
     put("old.gguf", model[:4] + struct.pack("<I", 1) + model[8:])
     put("vocabulary.gguf", model[:8] + struct.pack("<Q", 0) + model[16:])
     put("unknown.gguf", model.replace(key + b"llama", key + b"novel"))
+    put("rotated.gguf", model.replace(b"general.name", b"acme.rotated"))
     put("hf/config.json", b'{"architectures": ["LlamaForCausalLM"]}')
     put("hf/model.safetensors", struct.pack("<Q", 2) + b"{}")
     put("loose/model.safetensors", struct.pack("<Q", 2) + b"{}")

@@ -94,7 +94,7 @@ static void print_judged(void *ctx, const llm_arch_judged *k) {
     else if (k->use == LLM_ARCH_UNREAD)
         snprintf(verdict, sizeof verdict, "NOT READ%s%s", k->reason ? ": " : "", reason);
     else if (k->use == LLM_ARCH_FOREIGN)
-        snprintf(verdict, sizeof verdict, "not read");
+        snprintf(verdict, sizeof verdict, "not read: %s", reason);
     const ggl_gguf_value *v = ggl_gguf_value_at(t->file, t->at++);
     if (in_table(v, false))
         print_key(t, v, verdict);

@@ -426,7 +426,7 @@ static void note_unknown(void *ctx, const llm_arch_judged *key) {
     unknown_key *u = ctx;
     const llm_train_new *p = &u->m->p;
     char given[256];
-    const bool may_be_unread = key->use == LLM_ARCH_FOREIGN || key->use == LLM_ARCH_ENGINE;
+    const bool may_be_unread = key->is_foreign || key->use == LLM_ARCH_ENGINE;
     if (key->use != LLM_ARCH_UNREAD && !may_be_unread)
         return;
     for (size_t i = 0; i < p->n_keys && !u->key[0]; i++) {
@@ -434,8 +434,7 @@ static void note_unknown(void *ctx, const llm_arch_judged *key) {
         full_name(given, sizeof given, p, p->key[i], n);
         if (!ggl_str_is(key->key, given))
             continue;
-        const char *meant = key->use == LLM_ARCH_FOREIGN
-                                ? llm_arch_meant_of_family(p->arch, p->name, given)
+        const char *meant = key->is_foreign ? llm_arch_meant_of_family(p->arch, p->name, given)
                             : key->use == LLM_ARCH_ENGINE ? llm_arch_meant_in_general(given)
                                                           : key->near;
         if (may_be_unread && !meant)

@@ -453,12 +453,13 @@ typedef enum llm_arch_use {
     LLM_ARCH_IGNORED,
     LLM_ARCH_HARMLESS, /* not read, without effect on the logits; `reason` says why */
     LLM_ARCH_UNREAD,   /* not read, an error; `reason`: what the key does, or NULL */
-    LLM_ARCH_FOREIGN   /* of another namespace; only noted */
+    LLM_ARCH_FOREIGN   /* of another namespace, and harmless; `reason` says why */
 } llm_arch_use;
 
 typedef struct llm_arch_judged {
     ggl_str key;
     llm_arch_use use;
+    bool is_foreign; /* it is neither the family's nor of a namespace that the engine reads */
     const char *file;
     int line;
     const char *reason;
