@@ -130,6 +130,8 @@ typedef void cpu_conv_fn(float *y, const float *const *x, const float *w, int64_
 typedef void cpu_mul_add_fn(float *y, const float *x, float a, int64_t n);
 typedef void cpu_to_f16_fn(uint16_t *y, const float *x, int64_t n);
 typedef float cpu_sum_fn(const float *x, int64_t n);
+/* y: x times the matrix of Walsh and Hadamard, and scale; n is a power of two, and y may be x. */
+typedef void cpu_hadamard_fn(float *y, const float *x, int64_t n, float scale);
 typedef float cpu_largest_fn(const float *x, int64_t n); /* n > 0 */
 
 /* y[c][i] = fma(a[e * a_step + i], b[c][e * b_step], y[c][i]) for e = 0 .. k-1 in order, for i < n and c < n_y, 1 ..

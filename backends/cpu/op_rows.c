@@ -165,6 +165,26 @@ const cpu_op ggl_cpu_op_rms = {
 const cpu_op ggl_cpu_op_l2 = {
     .by_item = true, .in_place = true, .compile = l2_compile, .begin = rows_begin, .run = l2_run};
 
+static ggl_status hadamard_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    s->norm.eps = (float)pow((double)s->src[0].ne[0], -0.5); /* the factor */
+    return float_source(c, s, err);
+}
+
+static void hadamard_begin(cpu_task *t) {
+    rows_begin(t);
+    t->cost *= 4;
+}
+
+static void hadamard_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    EACH_ROW({ k->hadamard(y, x, n, t->step->norm.eps); })
+}
+
+const cpu_op ggl_cpu_op_hadamard = {.by_item = true,
+                                    .in_place = true,
+                                    .compile = hadamard_compile,
+                                    .begin = hadamard_begin,
+                                    .run = hadamard_run};
+
 /* sum_squares: rows of a weight of another type than f32 are unpacked one at a time, so that the weight is never in memory as a
  * whole. */
 static ggl_status squares_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {

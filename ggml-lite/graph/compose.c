@@ -157,6 +157,32 @@ static ggl_tensor *make_sum_squares(ggl_graph *g, ggl_tensor *const *src, const 
     return end(&w, sum(g, ggl_binary(g, GGL_OP_MUL, x, x)), NULL, 0);
 }
 
+static ggl_tensor *make_hadamard(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    (void)num;
+    const int64_t n = extent(x, 0), m = extent(x, 1);
+    if (x && (x->n_dims != 2 || (n & (n - 1)) != 0)) {
+        char shape[256];
+        return ggl_graph_fail(
+            g, GGL_SHAPE,
+            "ggl_hadamard of %s: two dimensions are expected, the first of them a "
+            "power of two",
+            ggl_shape_text(x, shape, sizeof shape));
+    }
+    work w = begin(g, "ggl_hadamard", &x, 1);
+    x = w.param[0];
+    for (int64_t h = 1; h < n; h *= 2) {
+        x = reshape3(g, x, h, 2, n * m / (2 * h));
+        ggl_tensor *a = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){1, 0, 1}, 3);
+        ggl_tensor *b = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){1, 1, 1}, 3);
+        ggl_tensor *both = ggl_binary(g, GGL_OP_ADD, a, b);
+        ggl_tensor *parts[2] = {both, ggl_binary(g, GGL_OP_SUB, a, b)};
+        x = ggl_graph_op(g, GGL_OP_CONCAT, parts, 2, (double[]){1}, 1);
+    }
+    x = reshape2(g, x, n, m);
+    return end(&w, op_number(g, GGL_OP_MUL, x, pow((double)n, -0.5)), NULL, 0);
+}
+
 static ggl_tensor *make_softcap(ggl_graph *g, ggl_tensor *const *src, const double *num) {
     ggl_tensor *x = src[0];
     double cap = num[0];
@@ -555,6 +581,7 @@ static const struct part {
     {"softmax", 1, 0, make_softmax},
     {"rms", 1, 1, make_rms},
     {"l2", 1, 1, make_l2},
+    {"hadamard", 1, 0, make_hadamard},
     {"center", 1, 0, make_center},
     {"normalised", 1, 0, make_normalised},
     {"sum_squares", 1, 0, make_sum_squares},

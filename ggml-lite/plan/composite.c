@@ -65,6 +65,12 @@ static bool any_shape(const ggl_tensor *t) {
     return true;
 }
 
+/* x [n, m], n a power of two. */
+static bool is_hadamard(const ggl_tensor *t) {
+    const int64_t n = t->src[0]->ne[0];
+    return t->src[0]->n_dims == 2 && (n & (n - 1)) == 0;
+}
+
 static bool is_weighted(const ggl_tensor *t) {
     const ggl_tensor *y = t->src[0], *w = t->src[1];
     return y->n_dims == 2 && has_shape(w, 1, y->ne[1], 1);

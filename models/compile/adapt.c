@@ -16,6 +16,7 @@
  * W in other ways, such as biases by distance, are made of W' (constant_with). Any other use of an adapted weight is an
  * error. */
 #include "adapt.h"
+#include "rotate.h"
 
 /* --- cutting a pair like its weight ----------------------------------------------------------- */
 
@@ -192,9 +193,10 @@ static ggl_tensor *refuse_magnitude(arch_eval *ev, arch_place p, const arch_chan
 /* Returns what the change c of the weight adds to the node t, a product or a lookup of rows; c is cut as t's weight. NULL: nothing
  * can be added, or ev has an error. */
 static ggl_tensor *addend(arch_eval *ev, arch_place p, const ggl_tensor *t, arch_change *c) {
+    ggl_tensor *before = (ggl_tensor *)llm_arch_before_rotation(ev, t->src[0]);
     if (t->op == GGL_OP_LINEAR)
         return cut_pair(ev, p, t->src[1], c)
-                   ? product(ev, p, inner(ev, p, c, t->src[0], t->scope), c->rows)
+                   ? product(ev, p, inner(ev, p, c, before, t->scope), c->rows)
                    : NULL;
     if (!cut_pair(ev, p, t->src[0], c) || c->rows->n_dims != 2)
         return NULL;
@@ -230,10 +232,11 @@ static ggl_tensor *with_addend(arch_eval *ev, arch_place p, ggl_tensor *y, ggl_t
 static ggl_tensor *changed(arch_eval *ev, arch_place p, ggl_tensor *y, const ggl_tensor *t,
                            size_t i) {
     arch_change *whole = &ev->adapt->change[i];
-    const char *where = t->op != GGL_OP_LINEAR ? "for its rows"
-                        : t->scope != 0        ? "in the body of an op"
-                        : whole->w->n_dims > 3 ? "as a tensor of four dimensions"
-                                               : NULL;
+    const char *where = t->op != GGL_OP_LINEAR              ? "for its rows"
+                        : t->scope != 0                     ? "in the body of an op"
+                        : whole->w->n_dims > 3              ? "as a tensor of four dimensions"
+                        : llm_arch_is_rotated(ev, whole->w) ? "rotated, as it is stored"
+                                                            : NULL;
     if (whole->magnitude && where)
         return refuse_magnitude(ev, p, whole, where);
     if (whole->magnitude && !llm_arch_adapt_size(ev, p, whole))
@@ -347,10 +350,12 @@ static ggl_tensor *constant_with(arch_eval *ev, arch_place p, ggl_tensor *t, int
 
 /* --- adapted nodes ---------------------------------------------------------------------------- */
 
-ggl_tensor *llm_arch_adapted(arch_eval *ev, arch_place p, ggl_tensor *t) {
+ggl_tensor *llm_arch_adapted(arch_eval *ev, arch_place p, ggl_tensor *t, ggl_tensor *in_place) {
     struct arch_adapt *x = ev->adapt;
     if (!x || arch_is_cut(t))
-        return t;
+        return in_place;
+    const bool is_turned =
+        in_place != t; /* factors of such a table (adapt_factor.c) are not looked for */
     if (t->op == GGL_OP_MUL || t->op == GGL_OP_DIV)
         t = llm_arch_adapt_scaled(ev, p, t);
     if (t && t->op == GGL_OP_LINEAR)
@@ -361,7 +366,7 @@ ggl_tensor *llm_arch_adapted(arch_eval *ev, arch_place p, ggl_tensor *t) {
     if (!(t = constant_with(ev, p, t, place)))
         return NULL;
     size_t first = 0;
-    ggl_tensor *sum = t;
+    ggl_tensor *sum = is_turned ? in_place : t;
     for (int k = 0; k < t->n_src; k++) {
         const size_t at = t->src[k] ? llm_arch_adapt_changes(ev, t->src[k]) : 0;
         if (at && ev->status == GGL_OK && t->op == GGL_OP_ADD && is_row(t->src[k])) {
@@ -389,5 +394,5 @@ ggl_tensor *llm_arch_adapted(arch_eval *ev, arch_place p, ggl_tensor *t) {
     ggl_tensor *src[2] = {sum, bias};
     if (bias && !(sum = llm_arch_plain_node(ev, p, GGL_OP_ADD, src, 2, NULL, 0)))
         return NULL;
-    return place < 0 || llm_arch_adapt_note(ev, t, sum) ? sum : NULL;
+    return place < 0 || is_turned || llm_arch_adapt_note(ev, t, sum) ? sum : NULL;
 }

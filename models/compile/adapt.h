@@ -81,11 +81,6 @@ struct arch_adapt {
 /* Reports an error about an adapter or a control vector: its file's name comes first. Returns false. */
 bool llm_arch_adapt_refuse(arch_eval *ev, ggl_status st, const llm_adapter *a, const char *fmt, ...)
     GGL_PRINTF(4, 5);
-/* True for nodes that only cut, reshape or choose what they read. */
-static inline bool arch_is_cut(const ggl_tensor *t) {
-    return t->op == GGL_OP_SPLIT || t->op == GGL_OP_RESHAPE || (t->op == GGL_OP_PICK && t->gather);
-}
-
 /* adapt_change.c */
 /* Returns the weight that t is, or is cut from; NULL: none. */
 ggl_tensor *llm_arch_adapt_weight(const arch_eval *ev, const ggl_tensor *t);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "adapt.h"
+#include "rotate.h"
 #include "ggl/internal/graph.h"
 
 /* --- errors ----------------------------------------------------------------------------------- */
@@ -217,7 +218,7 @@ ggl_tensor *llm_arch_adapt_other(arch_eval *ev, const char *name, ggl_tensor *ot
     for (int d = 0; d < other->n_dims; d++)
         if (other->dim_name[d])
             ggl_tensor_set_dim_name(ev->g, t, d, other->dim_name[d]);
-    return share_changes(ev, other, t) ? t : NULL;
+    return llm_arch_rotate_same(ev, t, other) && share_changes(ev, other, t) ? t : NULL;
 }
 
 /* Adds the change of a part by pair p of the source tensor that it is from. False: reported. */

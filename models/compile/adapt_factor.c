@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "adapt.h"
+#include "rotate.h"
 
 /* --- factors in expressions ------------------------------------------------------------------- */
 
@@ -265,6 +266,6 @@ ggl_tensor *llm_arch_adapt_scaled(arch_eval *ev, arch_place p, ggl_tensor *t) {
 
 ggl_tensor *llm_arch_adapt_check_input(arch_eval *ev, arch_place p, ggl_tensor *t) {
     search s = {.ev = ev, .w = weight_of(ev, t), .is_it = is_weights_factor};
-    const ggl_tensor *f = s.w ? depends(&s, t->src[0]) : NULL;
+    const ggl_tensor *f = s.w ? depends(&s, llm_arch_before_rotation(ev, t->src[0])) : NULL;
     return f ? refuse_factor(ev, p, t, (ggl_tensor *)s.w, f) : t;
 }

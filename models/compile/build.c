@@ -7,6 +7,7 @@
 #include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
 #include "compile.h"
+#include "rotate.h"
 
 /* Reads one of the engine's own keys, {arch}.NAME, a whole number from 1 to `most`. *out is 0 if
  * it is absent. False: it has another value, which is reported. */
@@ -117,7 +118,8 @@ static bool prepare(arch_eval *ev, const llm_arch_params *params) {
         return false;
     }
     ggl_graph_set_group(ev->g, -1);
-    return llm_arch_adapt_init(ev) && llm_arch_eval_init(ev) && bind_predefined(ev);
+    return llm_arch_rotate_init(ev) && llm_arch_adapt_init(ev) && llm_arch_eval_init(ev) &&
+           bind_predefined(ev);
 }
 
 ggl_status llm_arch_build(const llm_arch *arch, const llm_arch_source *source,
@@ -199,6 +201,7 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
     }
     llm_arch_known_free(ev.known);
     llm_arch_adapt_fini(&ev);
+    llm_arch_rotate_fini(&ev);
     llm_arch_eval_fini(&ev);
     if (!ok && ev.status == GGL_OK)
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory", arch->text.name);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "compile.h"
+#include "rotate.h"
 
 /* A call in progress. */
 typedef struct call {
@@ -101,7 +102,7 @@ static bool begin_body(call *c) {
         arch_value *v = &c->frame.local[k].v;
         if (v->kind != VAL_TENSOR || v->bias || v->factor)
             continue;
-        if (!llm_arch_adapt_param(ev, param[i], v->t))
+        if (!llm_arch_adapt_param(ev, param[i], v->t) || !llm_arch_rotate_same(ev, param[i], v->t))
             return false;
         v->t = param[i++]; /* an index keeps its range */
     }
@@ -158,13 +159,13 @@ static bool unpack(call *c, ggl_tensor *all, int n_tensors) {
 }
 
 /* Returns the name by which backends may know the call; NULL: none, as for a call with an adapted
- * weight, which only the body handles. The descriptor's own ops have a prefix, as one may be called
+ * or rotated weight, which only the body handles. The descriptor's own ops have a prefix, as one may be called
  * like an op of the prelude and mean something else. */
 static const char *call_name(const call *c, char *buf, size_t size) {
     if (!c->fn->op || !c->plain)
         return NULL;
     for (int k = 0; k < c->n_src; k++)
-        if (llm_arch_is_adapted(c->ev, c->src[k]))
+        if (llm_arch_is_adapted(c->ev, c->src[k]) || llm_arch_is_rotated(c->ev, c->src[k]))
             return NULL;
     if (c->fn->text->prelude)
         return c->fn->name;

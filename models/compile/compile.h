@@ -24,6 +24,7 @@
  *     adapt_factor.c  weights that are multiplied by a factor of the file
  *     fused.c    declared tensors that are rows of one tensor of the source
  *     missing.c  the error for a declared tensor that the source lacks
+ *     rotate.c   weights that are stored rotated: turns the rows that meet them
  *     use.c      checks that every declared or computed tensor reaches the logits
  *     judge.c    classifies each key of the file: read, ignored, harmless or unread
  *     unread.c   keys and tensors of the file that nothing reads
@@ -244,6 +245,7 @@ struct arch_eval {
     const llm_arch_params *params;  /* for `unread` and `missing`; may be NULL */
     struct arch_known *known;       /* the table of known keys; NULL until first needed */
     struct arch_adapt *adapt;       /* the adapters; NULL: none */
+    struct arch_rotate *rotate;     /* weights that are stored rotated; NULL: none */
     const llm_arch *reader; /* in the table's own evaluator: the descriptor whose keys it judges */
 };
 
@@ -464,6 +466,10 @@ ggl_tensor *llm_arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, 
 ggl_tensor *llm_arch_split_one(arch_eval *ev, arch_place p, ggl_tensor *x, int dim, int64_t first,
                                int64_t size, const char *dim_name);
 /* node.c */
+/* True for nodes that only cut, reshape or choose what they read. */
+static inline bool arch_is_cut(const ggl_tensor *t) {
+    return t->op == GGL_OP_SPLIT || t->op == GGL_OP_RESHAPE || (t->op == GGL_OP_PICK && t->gather);
+}
 /* Makes any node: checks the graph's error and records the node for use.c. NULL: reported. */
 ggl_tensor *llm_arch_plain_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src,
                                 int n_src, const double *num, int n_num);
@@ -542,9 +548,9 @@ bool llm_arch_adapt_init(arch_eval *ev);
 /* Makes the input "task", if an adapter is for a task. False: reported. */
 bool llm_arch_adapt_input(arch_eval *ev);
 void llm_arch_adapt_fini(arch_eval *ev);
-/* Takes a node that was just made. If it computes with an adapted weight, returns a node that has
- * the adapters' part added; NULL: reported (the operator cannot be adapted). */
-ggl_tensor *llm_arch_adapted(arch_eval *ev, arch_place p, ggl_tensor *t);
+/* Takes a node that was just made, and what the model has in its place (t, or the row of a rotated table). If it computes with an adapted
+ * weight, returns a node that has the adapters' part added; NULL: reported (the operator cannot be adapted). */
+ggl_tensor *llm_arch_adapted(arch_eval *ev, arch_place p, ggl_tensor *t, ggl_tensor *in_place);
 /* Says that in the body being built, param stands for the call's source. False: reported. */
 bool llm_arch_adapt_param(arch_eval *ev, const ggl_tensor *param, const ggl_tensor *source);
 /* True if t is an adapted weight, a view of one, or a gather of its matrices: a kernel that is

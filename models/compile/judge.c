@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compile.h"
+#include "rotate.h"
 #include "ggl/internal/text.h"
 
 #define FAR 4 /* names with an edit distance of FAR or more are not suggested */
@@ -25,7 +26,7 @@ static bool is_engine_key(ggl_str k) {
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (ggl_str_begins_with(k, prefixes[i]))
             return true;
-    return false;
+    return llm_arch_rotate_reads(k);
 }
 
 /* Keys below "{arch}." that the engine reads. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compile.h"
+#include "rotate.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/math.h"
 
@@ -14,8 +15,16 @@
 
 ggl_tensor *llm_arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
                           const double *num, int n_num) {
+    ggl_tensor *turned[3]; /* the sources of a product */
+    if (op == GGL_OP_LINEAR) {
+        memcpy(turned, src, (size_t)n_src * sizeof *turned);
+        if (!(turned[0] = llm_arch_rotate_input(ev, p, src[0], src[1])))
+            return NULL;
+        src = turned;
+    }
     ggl_tensor *t = llm_arch_plain_node(ev, p, op, src, n_src, num, n_num);
-    return t ? llm_arch_adapted(ev, p, t) : NULL;
+    ggl_tensor *in_place = t ? llm_arch_rotate_output(ev, p, t) : NULL;
+    return in_place ? llm_arch_adapted(ev, p, t, in_place) : NULL;
 }
 
 ggl_tensor *llm_arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne,

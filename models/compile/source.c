@@ -88,6 +88,12 @@ static bool find_in_two(void *ctx, llm_arch_tensor *t) {
     return found;
 }
 
+static bool is_lent_in_two(void *ctx, const char *name) {
+    const llm_arch_two *x = ctx;
+    llm_arch_tensor t = {.name = name, .optional = true};
+    return !x->own.find_tensor(x->own.ctx, &t);
+}
+
 static bool find_key_in_two(void *ctx, const char *name, llm_arch_key *out) {
     const llm_arch_two *x = ctx;
     return x->own.find_key(x->own.ctx, name, out);
@@ -121,5 +127,7 @@ llm_arch_source llm_arch_source_two(llm_arch_two *x) {
                              .find_tensor = find_in_two,
                              .key_at = key_of_two,
                              .tensor_at = tensor_of_two,
-                             .is_changed = is_changed_in_two};
+                             .is_changed = is_changed_in_two,
+                             .other = &x->other,
+                             .is_lent = is_lent_in_two};
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compile.h"
+#include "rotate.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/show.h"
 
@@ -244,7 +245,10 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
         if (want->name[d])
             ggl_tensor_set_dim_name(ev->g, *out, d, want->name[d]);
     part.t = *out;
-    return (!part.whole || (llm_arch_take_part(ev, p, &part) && llm_arch_adapt_part(ev, &part))) &&
+    int64_t rows;
+    const char *stored = part.whole ? llm_arch_whole_tensor(&part, &rows)->name : name;
+    return llm_arch_rotate_weight(ev, *out, stored) &&
+           (!part.whole || (llm_arch_take_part(ev, p, &part) && llm_arch_adapt_part(ev, &part))) &&
            (before || llm_arch_add_weight(ev, name, *out, p, is_bias));
 }
 

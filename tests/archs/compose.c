@@ -37,6 +37,7 @@ ONE(softmax)
 ONE(center)
 ONE(normalised)
 ONE(sum_squares)
+ONE(hadamard)
 ARGS(rms, x[0], num[0])
 ARGS(l2, x[0], num[0])
 ARGS(weighted, x[0], x[1])
@@ -76,6 +77,8 @@ static const struct {
     ROW(L2, l2, SHAPES("l2", ", 0.001")),
     ROW(NORMALISED, normalised, SHAPES("normalised", "")),
     ROW(SUM_SQUARES, sum_squares, SHAPES("sum_squares", "")),
+    ROW(HADAMARD, hadamard, "hadamard(" X44 ")", "hadamard(reshape(x, 8, 1))", "hadamard(" X42 ")",
+        "hadamard(reshape(x, 1, 8))"),
     ROW(WEIGHTED, weighted, "weighted(" X64 ", reshape(" D4 ", 4))", "weighted(" X42 ", iota(2))",
         "weighted(k, x)"),
     ROW(RECENT, recent, "recent(x, 3)", "recent(x, 2)"),

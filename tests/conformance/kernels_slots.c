@@ -158,6 +158,30 @@ static void check_cpu_sum_fn(slot s) {
     check_reduction(s, 0);
 }
 
+static void check_cpu_hadamard_fn(slot s) {
+    uint64_t seed = 11;
+    for (int64_t n = 1; n <= 4096; n *= 2) {
+        exact x = exact_new((size_t)n * sizeof(float), 4);
+        float *want = malloc((size_t)n * sizeof *want), *got = malloc((size_t)n * sizeof *got);
+        REQUIRE(want && got);
+        for (int kind = 0; kind < N_VALUES; kind++) {
+            fill(x.p, n, &seed, (values)kind);
+            KERNEL(cpu_hadamard_fn, s, 0)(want, x.p, n, 0.375f);
+            for (int t = 1; t < all.n; t++) {
+                KERNEL(cpu_hadamard_fn, s, t)(got, x.p, n, 0.375f);
+                CHECK_SAME(got, want, n, "%s of %lld, %s", s.name, (long long)n, all.name[t]);
+                memcpy(got, x.p, (size_t)n * sizeof *got);
+                KERNEL(cpu_hadamard_fn, s, t)(got, got, n, 0.375f);
+                CHECK_SAME(got, want, n, "%s of %lld in place, %s", s.name, (long long)n,
+                           all.name[t]);
+            }
+        }
+        exact_free(&x);
+        free(want);
+        free(got);
+    }
+}
+
 static void check_cpu_largest_fn(slot s) {
     check_reduction(s, 1);
 }

@@ -115,6 +115,20 @@ static const struct {
     {"sum_squares", sum_squares, NAN, false},
 };
 
+static int make_hadamard(gen *g, bool named) {
+    const int n = 1 << choose(g, 6), m = 1 + choose(g, 3);
+    int x = reshape(g, project(g, any_vector(g, 0), n * m), 2, (const int[]){n, m});
+    int b = body_begin(g, 1, &x), y = b + 1;
+    for (int h = 1; h < n; h *= 2) {
+        y = reshape(g, y, 3, (const int[]){h, 2, n * m / (2 * h)});
+        int p = split(g, y, 1, 0, 1), q = split(g, y, 1, 1, 1);
+        int sum = plus(g, p, q);
+        y = concat(g, sum, binary(g, R_SUB, p, q), 1);
+    }
+    y = mul(g, reshape(g, y, 2, (const int[]){n, m}), number_of(g, pow((double)n, -0.5)));
+    return body_end(g, b, named ? "hadamard" : NULL, y, NAN, false);
+}
+
 static int make_weighted(gen *g, bool named) {
     int n = ONE_OF(g, 4, 8, 33), k = 1 + choose(g, 4);
     int w = any_vector(g, k),
@@ -125,10 +139,12 @@ static int make_weighted(gen *g, bool named) {
 }
 
 int make_known(gen *g) {
-    int k = choose(g, (int)(sizeof known / sizeof *known) + 1);
+    static int (*const other[])(gen * g, bool named) = {make_weighted, make_hadamard};
+    enum { N_KNOWN = sizeof known / sizeof *known, N_OTHER = sizeof other / sizeof *other };
+    int k = choose(g, N_KNOWN + N_OTHER);
     bool named = !chance(g, 4);
-    if (k == sizeof known / sizeof *known)
-        return tamed(g, make_weighted(g, named));
+    if (k >= N_KNOWN)
+        return tamed(g, other[k - N_KNOWN](g, named));
     int x = known[k].any_shape ? any_float(g) : any_row(g);
     if (known[k].text == normalised) /* of what sums up to more than nothing */
         x = plus(g, unary(g, R_ABS, x), number_of(g, 0.25));

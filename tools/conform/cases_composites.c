@@ -87,6 +87,31 @@ static ggl_tensor *build_weighted(conform_build *c) {
     return end(c, "weighted", OP1N(c, SUM, OP2(c, MUL, p[0], w), 1, 1), 0, 0);
 }
 
+/* size: length of a row, how many rows. */
+static const conform_form hadamards[] = {{.size = {16, 3}, .n = 7},
+                                         {.size = {1, 2}, .n = 3},
+                                         {.size = {2, 1}, .n = 33, .n_batch = 16},
+                                         {.size = {64, 2}, .n = 7, .view = 5},
+                                         {.size = {1024, 1}, .n = 2}};
+static const conform_form large_hadamard = {.size = {1024, 4}, .n = 2048};
+static ggl_tensor *build_hadamard(conform_build *c) {
+    const int64_t n = c->f.size[0], m = c->f.size[1];
+    ggl_tensor *x = case_input(c, true, FILL_ANY, 0, DIMS(n, m)), **p = ggl_body_begin(c->g, &x, 1);
+    c->about = 1;
+    if (!p)
+        return NULL;
+    x = p[0];
+    for (int64_t h = 1; h < n; h *= 2) {
+        x = OP1N(c, RESHAPE, x, 3, (double)h, 2, (double)(n * m / (2 * h)));
+        ggl_tensor *a = OP1N(c, SPLIT, x, 3, 1, 0, 1), *b = OP1N(c, SPLIT, x, 3, 1, 1, 1);
+        ggl_tensor *sum = OP2(c, ADD, a, b);
+        ggl_tensor *parts[2] = {sum, OP2(c, SUB, a, b)};
+        x = ggl_graph_op(c->g, GGL_OP_CONCAT, parts, 2, (double[]){1}, 1);
+    }
+    x = OP1N(c, RESHAPE, x, 2, (double)n, (double)m);
+    return end(c, "hadamard", OP2(c, MUL, x, NUMBER(c, pow((double)n, -0.5))), 0, 0);
+}
+
 #define CALL(NAME, list, most, which)                                                              \
     .name = #NAME, .op = GGL_OP_CALL, .call = #NAME, .build = build_##NAME, FORM_LIST(list),       \
     .bound = most, .edges = which
@@ -106,6 +131,7 @@ static const conform_case composites[] = {
     SINGLE(gelu_erf, ELEMENTWISE, EDGE(NAN) | EDGE(INF) | EDGE(TINY)),
     SINGLE(gelu_quick, ELEMENTWISE, EDGE(NAN) | EDGE(INF) | EDGE(TINY)),
     SINGLE(softplus, ELEMENTWISE, EDGE(NAN) | EDGE(INF) | EDGE(TINY)),
+    {CALL(hadamard, hadamards, ROWS, EDGE(NAN) | EDGE(INF)), .large = &large_hadamard},
     {CALL(weighted, weighteds, ROWS, EDGE(NAN))},
 };
 KIND(composites, composites);

@@ -252,6 +252,10 @@ static ggl_status extract(extract_job *j, ggl_error *err) {
     ggl_str architecture, other;
     if (!architecture_of(j->base, &architecture, err) || !architecture_of(j->tuned, &other, err))
         return GGL_FORMAT;
+    if (llm_arch_is_file_rotated(j->base) || llm_arch_is_file_rotated(j->tuned))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "weights are stored rotated (prism.hadamard.*): an adapter is for weights "
+                        "as the model computes with them");
     if (architecture.n != other.n || memcmp(architecture.s, other.s, other.n) != 0)
         return ggl_fail(err, GGL_FORMAT, "%s has the architecture '%.*s', %s '%.*s'",
                         ggl_gguf_name(j->base), (int)architecture.n, architecture.s,

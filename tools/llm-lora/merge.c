@@ -396,6 +396,11 @@ static int merge(merge_job *j, const arg_list *words) {
     j->use = calloc(words->n, sizeof *j->use);
     j->change = calloc(2 * words->n, sizeof *j->change);
     int code = j->use && j->change ? -1 : tool_error(TOOL, 1, "out of memory");
+    if (code < 0 && llm_arch_is_file_rotated(j->model))
+        code = tool_error(TOOL, 1,
+                          "%s: its weights are stored rotated (prism.hadamard.*), so that nothing "
+                          "can be merged into them; --lora applies the adapter",
+                          ggl_gguf_name(j->model));
     for (size_t i = 1; code < 0 && i < words->n; i++)
         code = open_adapter(j, m, words->s[i]);
     if (code < 0 && lora_factors_find(&j->factors, m, &err) != GGL_OK)

@@ -24,6 +24,20 @@ static float amax(const float *x, int64_t n) {
     return m + 0.0f;
 }
 
+static void hadamard(float *y, const float *x, int64_t n, float scale) {
+    if (y != x)
+        memcpy(y, x, (size_t)n * sizeof *y);
+    for (int64_t h = 1; h < n; h *= 2)
+        for (int64_t i = 0; i < n; i++)
+            if ((i & h) == 0) {
+                float a = y[i], b = y[i + h];
+                y[i] = a + b;
+                y[i + h] = a - b;
+            }
+    for (int64_t i = 0; i < n; i++)
+        y[i] *= scale;
+}
+
 static void chains(float *const *y, int n_y, const float *a, int64_t a_step, const float *const *b,
                    int64_t b_step, int64_t k, int64_t n) {
     for (int c = 0; c < n_y; c++)

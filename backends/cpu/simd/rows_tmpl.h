@@ -43,6 +43,38 @@ static float amax(const float *x, int64_t n) {
     return v_any(nan) ? NAN : v_largest(m) + 0.0f;
 }
 
+/* --- Walsh and Hadamard -------------------------------------------------------------------- */
+
+/* One step over pairs that are h apart. With a constant h below V_LANES the compiler makes shuffles of it. */
+INLINE void pairs_apart(float *y, int64_t n, int64_t h) {
+    for (int64_t i = 0; i < n; i += 2 * h)
+        for (int64_t k = i; k < i + h; k++) {
+            float a = y[k], b = y[k + h];
+            y[k] = a + b;
+            y[k + h] = a - b;
+        }
+}
+
+static void hadamard(float *y, const float *x, int64_t n, float scale) {
+    if (y != x)
+        memcpy(y, x, (size_t)n * sizeof *y);
+    int64_t h = 1;
+    for (; h < n && h < V_LANES; h *= 2)
+        h == 1   ? pairs_apart(y, n, 1)
+        : h == 2 ? pairs_apart(y, n, 2)
+        : h == 4 ? pairs_apart(y, n, 4)
+                 : pairs_apart(y, n, 8);
+    for (; h < n; h *= 2)
+        for (int64_t i = 0; i < n; i += 2 * h)
+            for (int64_t k = i; k < i + h; k += V_LANES) {
+                vf a = v_load(y + k), b = v_load(y + k + h);
+                v_store(y + k, a + b);
+                v_store(y + k + h, a - b);
+            }
+    for (int64_t i = 0; i < n; i++)
+        y[i] *= scale;
+}
+
 /* --- rotation ------------------------------------------------------------------------------ */
 
 static void turn(float *y0, float *y1, float x0, float x1, float c, float s) {

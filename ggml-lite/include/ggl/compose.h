@@ -73,6 +73,11 @@ static inline ggl_tensor *ggl_mean(ggl_graph *g, ggl_tensor *x) {
 static inline ggl_tensor *ggl_sum_squares(ggl_graph *g, ggl_tensor *x) {
     return ggl_compose(g, "sum_squares", &x, 1, NULL, 0);
 }
+/* x [n, m], n a power of two: each row times the matrix of Walsh and Hadamard in Sylvester's order, divided by sqrt(n). The same
+ * once more gives x. One node. */
+static inline ggl_tensor *ggl_hadamard(ggl_graph *g, ggl_tensor *x) {
+    return ggl_compose(g, "hadamard", &x, 1, NULL, 0);
+}
 /* y [n, k], w [k] -> [n]: the sum of the rows of y, each times its weight. One node. */
 static inline ggl_tensor *ggl_weighted(ggl_graph *g, ggl_tensor *y, ggl_tensor *w) {
     ggl_tensor *src[2];

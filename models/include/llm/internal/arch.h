@@ -126,9 +126,15 @@ typedef struct llm_arch_source {
     void (*lacks_key)(void *ctx, const char *name);
     /* May be NULL. True if the user gave the i-th key its value, so that it must be read, and not only known. */
     bool (*is_changed)(void *ctx, size_t i);
+    /* The source of tensors that this one lacks, and what says whether a tensor is one of these; NULL: it has all itself. */
+    const struct llm_arch_source *other;
+    bool (*is_lent)(void *ctx, const char *name);
 } llm_arch_source;
 
 GGL_INTERNAL_API llm_arch_source llm_arch_source_gguf(const ggl_gguf *file);
+
+/* True for a file whose weights are stored rotated: they are not the numbers that the model computes with, so that only models may read them. */
+bool llm_arch_is_file_rotated(const ggl_gguf *file);
 
 /* A model's file, and that of another model: for a token embedding that it lacks, and for tensors that it names "target:NAME". */
 typedef struct llm_arch_two {
