@@ -14,6 +14,7 @@ import unicodedata
 
 from checks import TMP, check, finish, path, put, runner
 import eye_file
+import gguf_file
 from encoder_file import CONTEXT, DIM, encoder, read_npy, table
 
 TOOLS, STORIES = sys.argv[1:3]
@@ -53,6 +54,33 @@ def dot(a, b):
 
 def ids_of(model, text):
     return json.loads(run_tool("llm-tokenize", "-m", model, "--ids", "-p", text))
+
+
+def classifiers():
+    """{arch}.classifier.pooling_type and .activation: the row that a classifier's head reads, and what it does to it; computed again here."""
+    acts = {"tanh": math.tanh, "silu": lambda x: x / (1 + math.exp(-x)), "gelu": lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2}
+    _, tensors = gguf_file.read_gguf(path("r.gguf"))
+    numbers = {name: struct.unpack_from(f"<{math.prod(shape)}f", data) for name, (_, shape, data) in tensors.items() if name.startswith("cls.")}
+    rows = {kind: array("-m", "r.gguf", "-p", "a cat", "--pooling", pooling, "--no-normalize")[0] for kind, pooling in ((1, "mean"), (2, "cls"))}
+
+    def layer(name, x):
+        w, b = numbers[name + ".weight"], numbers[name + ".bias"]
+        return [sum(a * c for a, c in zip(w[i * len(x):], x)) + b[i] for i in range(len(b))]
+
+    def made(name, keys):
+        encoder(path(name), 2, ["LABEL_0"], keys)
+        return name
+
+    for kind, act in ((1, None), (2, None), (None, "tanh"), (None, "silu"), (None, "gelu"), (1, "gelu")):
+        keys = [("bert.classifier.pooling_type", "u32", kind)] * (kind is not None) + [("bert.classifier.activation", "string", act)] * (act is not None)
+        want = layer("cls.output", [acts[act or "tanh"](x) for x in layer("cls", rows[kind or 2])])
+        got = array("-m", made("head.gguf", keys), "-p", "a cat", "--pooling", "rank")[0]
+        check(near(got, want, 1e-4), f"a head with {kind}, {act}", [got, want])
+    for key, kind, value, has in (("pooling_type", "u32", 3, "bert.classifier.pooling_type = 3"), ("pooling_type", "u32", 0, "the row that the classifier's head reads"),
+                                  ("activation", "string", "sigmoid", "an unknown activation of the classifier's head"), ("activation", "string", "gelu_new", "gelu_new"),
+                                  ("temperature", "f32", 2.0, "bert.classifier.temperature = 2")):
+        made("odd-head.gguf", [(f"bert.classifier.{key}", kind, value)])
+        run("-m", "odd-head.gguf", "-p", "a cat", "--pooling", "rank", code=1, has=has)
 
 
 def lines(some):
@@ -235,6 +263,7 @@ def test_scores():
     table = run("-m", "c.gguf", "-f", "lines.txt", "--format", "table").splitlines()
     check(table[0].split() == ["good", "bad", "neither"] and len(table) == 7, "a table of scores", table)
     check(len(array("-m", "r.gguf", "-p", "a cat", "--pooling", "mean")[0]) == DIM, "vectors of a reranker, if they are asked for")
+    classifiers()
     form = "the {query} on {document} and {query}."
     encoder(path("parts.gguf"), 2, ["LABEL_0"], [("tokenizer.ggl.pair", "i32", [SEP, -2, CLS, -1]), ("tokenizer.ggl.pair_types", "i32", [1, 0, 1, 1])])
     parts = [SEP] + ids_of("r.gguf", "a dog")[1:-1] + [CLS] + ids_of("r.gguf", "small cat")[1:-1]
