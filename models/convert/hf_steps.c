@@ -70,17 +70,24 @@ static bool plain_words(const json_value *root) {
            llm_hf_flag(decoder, "cleanup", false);
 }
 
-/* Byte-level BPE with a known pre-tokenizer is the model "gpt2". */
+bool llm_hf_composes(const json_value *root) {
+    const json_value *type = llm_json_get(llm_json_get(root, "model"), "type");
+    return (is_null(type) || llm_json_is(type, "BPE")) &&
+           is_only(llm_json_get(root, "normalizer"), "NFC", "normalizers");
+}
+
+/* Byte-level BPE with a known pre-tokenizer, also of texts in NFC, is the model "gpt2". */
 static bool plain_bytes(const json_value *root) {
     const json_value *model = llm_json_get(root, "model"),
                      *dropout = llm_json_get(model, "dropout"),
                      *bytes = llm_hf_step(llm_json_get(root, "pre_tokenizer"), "ByteLevel");
     char found[4096];
     ggl_str pre;
-    return is_null(llm_json_get(root, "normalizer")) && bytes &&
+    const bool composes = llm_hf_composes(root);
+    return (is_null(llm_json_get(root, "normalizer")) || composes) && bytes &&
            !llm_hf_flag(bytes, "add_prefix_space", false) &&
            is_only(llm_json_get(root, "decoder"), "ByteLevel", "decoders") &&
-           plain_added(root, false) && is_empty(model, "continuing_subword_prefix") &&
+           plain_added(root, composes) && is_empty(model, "continuing_subword_prefix") &&
            is_empty(model, "end_of_word_suffix") && (is_null(dropout) || dropout->number == 0) &&
            llm_hf_find_pre(root, found, sizeof found, &pre);
 }

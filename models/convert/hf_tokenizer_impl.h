@@ -164,6 +164,8 @@ GGL_NODISCARD ggl_status llm_hf_read_unigram(llm_hf_tokenizer *t, const llm_hf_v
 GGL_NODISCARD ggl_status llm_hf_set_unigram_ends(llm_hf_tokenizer *t, ggl_error *err);
 
 /* hf_steps.c: true if GGUF's keys alone would give other tokens than tokenizer.json. */
+/* True if the normalizer is NFC, of a model for which GGUF has a key for that. */
+bool llm_hf_composes(const json_value *root);
 bool llm_hf_needs_steps(const llm_hf_tokenizer *t);
 /* True if each byte, as byte-level BPE spells it, is a token. */
 bool llm_hf_has_all_bytes(const llm_hf_tokenizer *t);

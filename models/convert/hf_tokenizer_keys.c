@@ -282,6 +282,8 @@ void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
     put_flag(w, "tokenizer.ggml.add_bos_token", t->add_bos);
     put_flag(w, "tokenizer.ggml.add_eos_token", t->add_eos);
     put_flag(w, "tokenizer.ggml.add_space_prefix", t->add_space);
+    put_flag(w, "tokenizer.ggml.normalizer.nfc",
+             t->file && llm_hf_composes(&t->file->root) ? 1 : -1);
     put_flag(w, "tokenizer.ggml.normalizer.lowercase", t->words || unigram ? t->lower : -1);
     put_flag(w, "tokenizer.ggml.normalizer.strip_accents", t->words || unigram ? t->strip : -1);
     /* of BPE, only for texts that name their language: other programs do not read it of the kind llama */

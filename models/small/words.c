@@ -513,7 +513,8 @@ static void put_words(const words *w) {
 /* Sets out->why, if the runtime cannot have this tokenizer. */
 static void check(words *w) {
     ggl_error err = {0};
-    const char *why = w->t->kind->tables(w->t, &w->x);
+    const char *why = w->t->composes ? "it puts texts into NFC (tokenizer.ggml.normalizer.nfc)"
+                                     : w->t->kind->tables(w->t, &w->x);
     w->growth = 1;
     if (!why && w->x.map && llm_charsmap_check(w->x.map, &w->growth, &err) != GGL_OK)
         why = err.msg;

@@ -4,6 +4,7 @@
 
 #include "byte_spelling.h"
 #include "cluster.h"
+#include "forms.h"
 #include "common/base64.h"
 #include "ggl/internal/steps.h"
 #include "steps.h"
@@ -41,132 +42,19 @@ static bool is_ascii(const step_line *in) {
 
 /* --- forms of Unicode ---------------------------------------------------------------------------- */
 
-/* A character that is decomposed, and its place among those of the text. */
-typedef struct part {
-    uint32_t c, place;
-    uint8_t combining;
-    bool zero;
-    bool own; /* it is the first one that a character of the text became */
-} part;
-
-typedef struct former {
-    bool compatible, composes;
-    part *run; /* a character that combines with none, and those behind it that do */
-    size_t n, cap;
-    step_text *out;
-} former;
-
-static int by_class(const void *a, const void *b) {
-    const part *x = a, *y = b;
-    if (x->combining != y->combining)
-        return x->combining < y->combining ? -1 : 1;
-    return x->place < y->place ? -1 : x->place > y->place;
-}
-
-/* Puts the marks of a run into their order; equal ones keep theirs. */
-static void sort_run(part *run, size_t n) {
-    const size_t from = n > 0 && run[0].combining == 0;
-    bool sorted = true;
-    for (size_t i = from + 1; i < n; i++)
-        sorted = sorted && run[i].combining >= run[i - 1].combining;
-    if (!sorted)
-        qsort(run + from, n - from, sizeof *run, by_class);
-}
-
-/* Makes a character of two. In the library it stands for the first character of the text that is in it. */
-static void unite(part *a, const part *b, uint32_t c) {
-    a->c = c;
-    a->zero = a->own || !b->own ? a->zero : b->zero;
-    a->own = a->own || b->own;
-}
-
-/* Joins characters of a run with its first one (UAX 15); returns how many are left. */
-static size_t compose_run(part *run, size_t n) {
-    size_t kept = 0, starter = 0;
-    bool has_starter = false;
-    unsigned last =
-        0; /* the class of the character before, of those that stay behind the starter */
-    for (size_t i = 0; i < n; i++) {
-        GGL_STEPS(1);
-        const bool blocked = kept > starter + 1 && last >= run[i].combining;
-        const uint32_t joined =
-            has_starter && !blocked ? llm_unicode_compose(run[starter].c, run[i].c) : 0;
-        if (joined) {
-            unite(&run[starter], &run[i], joined);
-            continue;
-        }
-        if (run[i].combining == 0) {
-            starter = kept;
-            has_starter = true;
-        }
-        last = run[i].combining;
-        run[kept++] = run[i];
-    }
-    return kept;
-}
-
-static void settle_run(former *f) {
-    sort_run(f->run, f->n);
-    f->n = f->composes ? compose_run(f->run, f->n) : f->n;
-}
-
-/* Writes a run that is settled. */
-static bool end_run(former *f) {
-    for (size_t i = 0; i < f->n; i++)
-        if (!llm_step_put_char(f->out, f->run[i].c, f->run[i].zero))
-            return false;
-    f->n = 0;
-    return true;
-}
-
-/* Adds a character of a decomposed text. */
-static bool add_part(former *f, uint32_t c, bool zero, bool own) {
-    const unsigned combining = c < 0x300 || c >= 0x110000 ? 0 : llm_unicode_combining(c);
-    if (combining == 0 && f->n > 0) {
-        settle_run(f);
-        /* vowels and ends of Hangul, and a few others, join the character before though they combine with none */
-        const bool may_join = f->composes && f->n == 1 && f->run[0].combining == 0;
-        const uint32_t joined = may_join ? llm_unicode_compose(f->run[0].c, c) : 0;
-        if (joined) {
-            unite(&f->run[0], &(part){.zero = zero, .own = own}, joined);
-            return true;
-        }
-        if (!end_run(f))
-            return false;
-    }
-    if (f->n == f->cap && !ggl_grow(&f->run, &f->cap, f->n + 1, sizeof *f->run))
-        return false;
-    f->run[f->n] = (part){c, (uint32_t)f->n, (uint8_t)combining, zero, own};
-    f->n++;
-    return true;
-}
-
-static bool add_decomposed(former *f, uint32_t c, bool zero) {
-    uint32_t canonical[UNICODE_MOST_PARTS];
-    int n = 0;
-    const uint32_t *parts =
-        f->compatible && c >= 0xa0 ? llm_unicode_decompose_compatible(c, &n) : NULL;
-    if (!parts) {
-        canonical[0] = c;
-        n = c < 0xc0 || c >= 0x110000 ? 1 : llm_unicode_decompose(c, canonical);
-        parts = canonical;
-    }
-    for (int i = 0; i < n; i++)
-        if (!add_part(f, parts[i], zero, i == 0))
-            return false;
-    return true;
+static bool put_formed(void *out, uint32_t c, bool zero) {
+    return llm_step_put_char(out, c, zero);
 }
 
 static ggl_status form(bool compatible, bool composes, const step_line *in, step_text *out,
                        bool *same, ggl_error *err) {
-    former f = {.compatible = compatible, .composes = composes, .out = out};
+    unicode_former f = {
+        .compatible = compatible, .composes = composes, .put = put_formed, .ctx = out};
     *same = is_ascii(in);
     bool ok = true;
     for (walk w = begin(in); !*same && ok && next(&w);)
-        ok = add_decomposed(&f, w.c, w.zero);
-    settle_run(&f);
-    ok = ok && end_run(&f);
-    ggl_free(f.run);
+        ok = llm_form_add(&f, w.c, w.zero);
+    ok = llm_form_end(&f) && ok;
     return ok ? GGL_OK : llm_step_no_memory(err);
 }
 

@@ -10,6 +10,7 @@
 #include "tokenizer_impl.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/show.h"
+#include "forms.h"
 #include "remembered.h"
 #include "unicode.h"
 
@@ -339,6 +340,38 @@ static ggl_status find_kind(const ggl_gguf *file, const llm_tokenizer_kind **out
                     row->kind.s);
 }
 
+/* Compares what tokenizer.ggml.metaspace.prepend_scheme says with the key that this kind reads. */
+static ggl_status check_scheme(const llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
+    static const char key[] = "tokenizer.ggml.metaspace.prepend_scheme";
+    ggl_str scheme;
+    const int found = ggl_gguf_get_string(file, key, &scheme, err);
+    if (found <= 0)
+        return found < 0 ? GGL_FORMAT : GGL_OK;
+    const llm_tokenizer_kind *kind = t->kind;
+    const bool known = ggl_str_is(scheme, "always") || ggl_str_is(scheme, "never");
+    if (known && kind->adds_space && kind->adds_space(t) == ggl_str_is(scheme, "always"))
+        return GGL_OK;
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "key %s is '%.*s', which is not known of this tokenizer (%s): only 'always' "
+                    "and 'never' are, if add_space_prefix says the same",
+                    key, (int)(scheme.n < 40 ? scheme.n : 40), scheme.s, kind->name);
+}
+
+/* Reads what changes a text before any kind of tokenizer cuts it. The steps of a tokenizer.json say all of that themselves. */
+static ggl_status read_changes(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
+    static const char tags[] = "tokenizer.ggml.dna_auto_tags";
+    bool tagged = false;
+    if (ggl_gguf_find(file, "tokenizer.ggl.steps"))
+        return GGL_OK;
+    ggl_status s = llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.nfc", &t->composes, err);
+    if (s == GGL_OK)
+        s = llm_tokenizer_flag(file, tags, &tagged, err);
+    if (s == GGL_OK && tagged)
+        s = ggl_fail(err, GGL_UNSUPPORTED, "key %s is true: it is not known where the tags stand",
+                     tags);
+    return s == GGL_OK ? check_scheme(t, file, err) : s;
+}
+
 static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, const ggl_gguf *file,
                                  ggl_error *err) {
     t->model = *model;
@@ -351,6 +384,8 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, con
         s = read_special_ids(t, model, file, err);
     if (s == GGL_OK)
         s = t->kind->init(t, file, err);
+    if (s == GGL_OK)
+        s = read_changes(t, file, err);
     if (s == GGL_OK)
         s = llm_tokenizer_flag(file, "tokenizer.ggml.add_bos_token", &t->add_bos, err);
     if (s == GGL_OK)
@@ -457,13 +492,26 @@ static bool ends_with_text(const llm_tokenizer *t, const llm_tokens *list) {
     return in_range(t, id) && t->type[id] != TOKEN_CONTROL && t->type[id] != TOKEN_USER_DEFINED;
 }
 
+/* Encodes a text that is put into NFC first. */
+static ggl_status encode_composed(const llm_tokenizer *t, const char *text, size_t n,
+                                  const llm_stretch *how, llm_tokens *out, ggl_error *err) {
+    char *composed;
+    size_t n_composed;
+    if (!llm_compose_text(text, n, &composed, &n_composed))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
+    const ggl_status s = t->kind->encode(t, composed, n_composed, how, out, err);
+    ggl_free(composed);
+    return s;
+}
+
 /* Encodes a text without special tokens. */
 static ggl_status encode(const llm_tokenizer *t, const char *text, size_t n, const llm_stretch *how,
                          llm_tokens *out, ggl_error *err) {
     const size_t first = out->n, lost = out->lost;
     if (t->remembered && llm_remembered_find(t->remembered, text, n, how->goes_on, out))
         return GGL_OK;
-    const ggl_status s = t->kind->encode(t, text, n, how, out, err);
+    const ggl_status s = t->composes ? encode_composed(t, text, n, how, out, err)
+                                     : t->kind->encode(t, text, n, how, out, err);
     if (t->remembered && s == GGL_OK)
         llm_remembered_put(t->remembered, text, n, how->goes_on, out, first, out->lost - lost);
     return s;

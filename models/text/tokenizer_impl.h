@@ -120,6 +120,7 @@ struct llm_tokenizer {
     bool has_types;            /* the file has token_type; otherwise all are TOKEN_NORMAL */
     int32_t bos, eos, unknown; /* -1: none */
     bool add_bos, add_eos;
+    bool composes; /* texts are put into NFC */
     int32_t *before,
         *after; /* what texts begin and end with instead, from tokenizer.ggl.before and .after; NULL: bos and eos */
     size_t n_before, n_after;

@@ -319,12 +319,14 @@ LONG_TEST(out_of_memory) {
                      "{\"vocab\": {\"a\": 0, \"aa\": 1}, \"merges\": [\"a a\"]}}"));
     char text[2048];
     llm_convert_params params = params_of(LLM_CONVERT_AUTO);
-    snprintf(text, sizeof text, "%s%s", own_begin,
-             OWN "  within config.text\n  prefix \"x\" ?\? \"em\"\n"
-                 "  note has(config.a.n), \"a note\"\n  key(\"x.y\") <- list(value(\"w\")[e], 3)\n"
-                 "  w <- reshape(transpose(reshape(concat(rows(\"w\", 1, 3), rows(\"w\", 0, 1)), "
-                 "4, 2, 2), 1, 2), 4, 4)\n"
-                 "  f <- iota(n_embd) + 1\n");
+    snprintf(
+        text, sizeof text, "%s%s", own_begin,
+        OWN
+        "  within config.text\n  prefix \"x\" ?\? \"em\"\n"
+        "  note has(config.a.n), \"a note\"\n  key(\"training.y\") <- list(value(\"w\")[e], 3)\n"
+        "  w <- reshape(transpose(reshape(concat(rows(\"w\", 1, 3), rows(\"w\", 0, 1)), "
+        "4, 2, 2), 1, 2), 4, 4)\n"
+        "  f <- iota(n_embd) + 1\n");
     REQUIRE(put_text("own.arch", text));
     char path[1024]; /* test_path's are reused */
     snprintf(path, sizeof path, "%s", test_path("own.arch"));

@@ -114,6 +114,46 @@ static void is_refused(const char *words) {
 #define BYTE_LEVEL                                                                                 \
     "'pre_tokenizer': {'type': 'ByteLevel', 'add_prefix_space': false, 'use_regex': true}"
 
+/* Writes the vocabulary of all bytes, as GPT-2 spells them: "'!': 0, .."; returns how many. */
+static int put_bytes(char *out) {
+    int more = 0;
+    for (int b = 0; b < 256; b++) {
+        const bool own = (b > ' ' && b < 0x7f) || (b >= 0xa1 && b != 0xad);
+        out += sprintf(out, "%s'\\u%04x': %d", b ? ", " : "", own ? b : 0x100 + more, b);
+        more += !own;
+    }
+    return 256;
+}
+
+/* GGUF has a key for NFC, which other programs read, too; what it has no key for needs steps beside it. */
+TEST(composed) {
+    static const char form[] =
+        "{'added_tokens': [{'id': %d, 'content': '<end>', 'special': true, 'normalized': %s}], "
+        "'normalizer': %s, " BYTE_LEVEL ", 'decoder': {'type': 'ByteLevel'}, 'model': {'type': "
+        "'BPE', 'vocab': {%s}, 'merges': []}}";
+    static const struct {
+        const char *normalizer, *normalized, *keys;
+        bool steps;
+    } c[] = {{"{'type': 'NFC'}", "false", "model=gpt2 pre=gpt-2 normalizer.nfc=1", false},
+             {"{'type': 'Sequence', 'normalizers': [{'type': 'NFC'}]}", "false", "normalizer.nfc=1",
+              false},
+             {"{'type': 'NFC'}", "true", "normalizer.nfc=1", true},
+             {"{'type': 'NFKC'}", "false", "normalizer.nfc=-", true},
+             {"null", "false", "normalizer.nfc=-", false}};
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        char text[8000], bytes[6000];
+        const int n = put_bytes(bytes);
+        snprintf(text, sizeof text, form, n, c[i].normalized, c[i].normalizer, bytes);
+        REQUIRE(put_config(n + 1) && put_text("tokenizer.json", text) &&
+                put_text("tokenizer_config.json", "{'eos_token': '<end>'}"));
+        ggl_gguf *f = converted(c[i].keys);
+        REQUIRE(f);
+        CHECK_MSG(!ggl_gguf_find(f, "tokenizer.ggl.steps") == !c[i].steps, "%s, %s",
+                  c[i].normalizer, c[i].normalized);
+        ggl_gguf_close(f);
+    }
+}
+
 TEST(bytes) {
     REQUIRE(put_config(8));
     REQUIRE(put_text("tokenizer.json",

@@ -76,6 +76,64 @@ TEST(merging) {
     llm_tokenizer_free(t);
 }
 
+/* With normalizer.nfc, texts between special tokens are composed, and nothing else of them changes. */
+TEST(composed) {
+    static vocab v;
+    for (int nfc = 0; nfc < 2; nfc++) {
+        begin(&v);
+        add_merge(&v, "Ã", "©"); /* the bytes of e with an acute accent */
+        add(&v, "Ã©", 0, NORMAL);
+        add(&v, "<e\xcc\x81>", 0, USER);
+        ggl_gguf_writer *w = write_pre(&v, "gpt-2");
+        ggl_gguf_put(w, "tokenizer.ggml.normalizer.nfc", GGL_GGUF_BOOL, false,
+                     &(uint8_t){(uint8_t)nfc}, 1);
+        llm_tokenizer *t = opened(w);
+        REQUIRE(t);
+        CHECK_STR(pieces(t, "\xc3\xa9", 0), "Ã©");
+        CHECK_STR(pieces(t, "e\xcc\x81", 0), nfc ? "Ã©" : "e|Ì|ģ");
+        CHECK_STR(pieces(t, "xe\xcc\x81\xff\xc3", 0), nfc ? "x|Ã©|ÿ|Ã" : "x|e|Ì|ģ|ÿ|Ã");
+        CHECK_STR(pieces(t, "<e\xcc\x81>e\xcc\x81", 0),
+                  nfc ? "<e\xcc\x81>|Ã©" : "<e\xcc\x81>|e|Ì|ģ");
+        /* a mark that begins a text, marks in another order, Hangul, and one that does not compose */
+        CHECK_STR(pieces(t, "\xcc\x81", 0), "Ì|ģ");
+        CHECK_STR(pieces(t, "e\xcc\xa3\xcc\x81", 0), nfc ? "á|º|¹|Ì|ģ" : "e|Ì|£|Ì|ģ");
+        CHECK_STR(pieces(t, "e\xcc\x81\xcc\xa3", 0), nfc ? "á|º|¹|Ì|ģ" : "e|Ì|ģ|Ì|£");
+        CHECK_STR(pieces(t, "\xe1\x84\x80\xe1\x85\xa1", 0), nfc ? "ê|°|Ģ" : "á|Ħ|Ģ|á|ħ|¡");
+        CHECK_STR(pieces(t, "\xe0\xa5\x98", 0),
+                  nfc ? "à|¤|ķ|à|¤|¼" : "à|¥|ĺ"); /* a composition that is excluded */
+        llm_tokenizer_free(t);
+    }
+}
+
+/* Keys of later files whose values are not known here. */
+TEST(later_keys) {
+    static vocab v;
+    static const struct {
+        const char *key, *text;
+        bool flag, refused;
+    } c[] = {{"tokenizer.ggml.metaspace.prepend_scheme", "never", false, true},
+             {"tokenizer.ggml.metaspace.prepend_scheme", "first", false, true},
+             {"tokenizer.ggml.dna_auto_tags", NULL, true, true},
+             {"tokenizer.ggml.dna_auto_tags", NULL, false, false},
+             {"tokenizer.ggml.clean_spaces", NULL, true, false}};
+    begin(&v);
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        ggl_gguf_writer *w = write_pre(&v, "gpt-2");
+        if (c[i].text)
+            ggl_gguf_put_string(w, c[i].key, c[i].text, strlen(c[i].text));
+        else
+            ggl_gguf_put(w, c[i].key, GGL_GGUF_BOOL, false, &(uint8_t){c[i].flag}, 1);
+        if (c[i].refused) {
+            refuse(w, GGL_UNSUPPORTED, c[i].key);
+            continue;
+        }
+        llm_tokenizer_free(opened(w));
+    }
+    ggl_gguf_writer *w = write_pre(&v, "gpt-2");
+    ggl_gguf_put_string(w, "tokenizer.ggml.normalizer.nfc", "true", 4);
+    refuse(w, GGL_FORMAT, "tokenizer.ggml.normalizer.nfc");
+}
+
 /* Merges whose results are not tokens are undone; bytes without a token are dropped. */
 TEST(pieces_that_are_missing) {
     static vocab v;
