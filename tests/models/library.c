@@ -539,7 +539,7 @@ static bool write_with_pooling(const char *path, unsigned char value) {
                   *copy = data ? malloc(size + 64) : NULL;
     /* two keys of 64 bytes together, so that the tensors stay aligned: the second one is a text */
     static const char keys[64] = "\x12\0\0\0\0\0\0\0llama.pooling_type\x04\0\0\0_\0\0\0"
-                                 "\x03\0\0\0\0\0\0\0x.y\x08\0\0\0\x07\0\0\0\0\0\0\0       ";
+                                 "\x07\0\0\0\0\0\0\0split.y\x08\0\0\0\x03\0\0\0\0\0\0\0   ";
     if (!copy)
         return false;
     memcpy(copy, data, 24);
