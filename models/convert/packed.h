@@ -71,6 +71,8 @@ typedef struct packed_numbers {
 extern const float llm_packed_e2m1[16];
 float llm_packed_e4m3(int code);
 
+/* Returns element i of a tensor of F16, BF16, F32 or F64, which need not be aligned. */
+float llm_packed_number(const st_tensor *t, int64_t i);
 /* Returns the code of a row and column. */
 int llm_packed_code(const packed_codes *c, int64_t row, int64_t column);
 /* Reads elements first .. first + n - 1 of a RECIPE_PACKED. */

@@ -353,23 +353,54 @@ static unsigned char *put_half(unsigned char *to, float x, bool *bad) {
     return to + 2;
 }
 
-/* Writes codes of four bits: the first half of a block in the low ones. */
-static void put_nibbles(unsigned char *to, const int *q) {
-    for (int j = 0; j < 16; j++)
-        to[j] = (unsigned char)((q[j] & 15) | (q[j + 16] & 15) << 4);
+/* Writes n codes of four bits: the first half of them in the low ones. */
+static void put_nibbles(unsigned char *to, const int *q, int n) {
+    for (int j = 0; j < n / 2; j++)
+        to[j] = (unsigned char)((q[j] & 15) | (q[j + n / 2] & 15) << 4);
+}
+
+/* Where codes of four bits from that column on lie as they are, two in a byte; NULL: they do not. */
+static const unsigned char *pairs_at(const packed_numbers *p, int64_t row, int64_t column) {
+    const packed_codes *c = &p->code;
+    const bool plain = c->bits == 4 && !c->down && !c->is_signed && !c->high_first &&
+                       c->next == 1 && column % 2 == 0;
+    return plain ? (const unsigned char *)c->t->data + row * c->line * (c->unit / 8) + column / 2
+                 : NULL;
+}
+
+/* Writes n such codes: puts the bytes' halves in another order. */
+static void put_pairs(unsigned char *to, const unsigned char *from, int n) {
+    for (int j = 0; j < n / 4; j++) {
+        const unsigned a = from[j], b = from[n / 4 + j];
+        to[2 * j] = (unsigned char)((a & 15) | (b & 15) << 4);
+        to[2 * j + 1] = (unsigned char)(a >> 4 | (b & 0xf0));
+    }
+}
+
+/* Writes n codes of four bits, as they are in the source. */
+static void put_codes(const packed_numbers *p, int64_t row, int64_t column, unsigned char *to,
+                      int n) {
+    const unsigned char *pairs = pairs_at(p, row, column);
+    int q[32];
+    if (pairs) {
+        put_pairs(to, pairs, n);
+        return;
+    }
+    llm_packed_read_codes(p, row, column, n, q);
+    const int zero = llm_packed_zero(p, row, column);
+    for (int j = 0; j < n; j++)
+        q[j] += zero;
+    put_nibbles(to, q, n);
 }
 
 /* Writes a block of 64 with a float of 8 bits for each 16. */
 static void put_nvfp4(const packed_numbers *p, int64_t row, int64_t column, unsigned char *to,
                       bool *bad) {
-    int q[64];
     for (int k = 0; k < 4; k++) {
-        llm_packed_read_codes(p, row, column + 16 * k, 16, q);
         to[k] = ((const unsigned char *)
                      p->factor.t->data)[llm_packed_factor_place(p, row, column + 16 * k)];
         *bad = *bad || to[k] == 0x7f;
-        for (int j = 0; j < 8; j++)
-            to[4 + 8 * k + j] = (unsigned char)((q[j] & 15) | (q[j + 8] & 15) << 4);
+        put_codes(p, row, column + 16 * k, to + 4 + 8 * k, 16);
     }
 }
 
@@ -386,8 +417,24 @@ static void put_tq2_0(const packed_numbers *p, int64_t row, int64_t column, unsi
     put_half(to + 64, 1, bad);
 }
 
+/* The head of all blocks in a group: elements from .. end - 1 of r. */
+typedef struct group_head {
+    const recipe *r;
+    int64_t from, end;
+    block_head h;
+} group_head;
+
+static group_head group_at(const recipe *r, int64_t at, ggl_type type) {
+    const packed_numbers *p = r->packed;
+    const int64_t row = at / p->n_column, column = at % p->n_column,
+                  first = column - column % p->factor.columns;
+    return (group_head){r, at - column + first, at - column + first + p->factor.columns,
+                        head_of(p, type, row, column)};
+}
+
 /* Writes a block. One of 32 integers: its numbers, the fifth bits of q5_0 and q5_1, the codes. */
-static void put_block(const recipe *r, int64_t at, ggl_type type, unsigned char *to, bool *bad) {
+static void put_block(const recipe *r, int64_t at, ggl_type type, group_head *g, unsigned char *to,
+                      bool *bad) {
     const packed_numbers *p = r->packed;
     const int64_t row = at / p->n_column, column = at % p->n_column;
     const bool above = type == GGL_Q4_1 || type == GGL_Q5_1,
@@ -397,17 +444,22 @@ static void put_block(const recipe *r, int64_t at, ggl_type type, unsigned char 
         (type == GGL_NVFP4 ? put_nvfp4 : put_tq2_0)(p, row, column, to, bad);
         return;
     }
-    llm_packed_read_codes(p, row, column, 32, q);
     if (type == GGL_MXFP4) {
         *to = ((const unsigned char *)p->factor.t->data)[llm_packed_factor_place(p, row, column)];
         *bad = *to == 255;
-        put_nibbles(to + 1, q);
+        put_codes(p, row, column, to + 1, 32);
         return;
     }
-    const block_head h = head_of(p, type, row, column);
-    to = put_half(to, h.d, bad);
+    if (g->r != r || at < g->from || at >= g->end)
+        *g = group_at(r, at, type);
+    to = put_half(to, g->h.d, bad);
     if (above)
-        to = put_half(to, h.m, bad);
+        to = put_half(to, g->h.m, bad);
+    if (type == GGL_Q4_1 || (type == GGL_Q4_0 && p->zero_of_all == 8 && !p->zero.t)) {
+        put_codes(p, row, column, to, 32);
+        return;
+    }
+    llm_packed_read_codes(p, row, column, 32, q);
     if (type == GGL_Q8_0) {
         for (int j = 0; j < 32; j++)
             to[j] = (unsigned char)q[j];
@@ -421,20 +473,21 @@ static void put_block(const recipe *r, int64_t at, ggl_type type, unsigned char 
     }
     for (int k = 0; five && k < 4; k++)
         *to++ = (unsigned char)(high >> 8 * k);
-    put_nibbles(to, q);
+    put_nibbles(to, q, 32);
 }
 
 void llm_packed_pack(const recipe *r, ggl_type type, int64_t first, int64_t n, void *out,
                      size_t *bad) {
     const ggl_type_info *info = ggl_type_get((int)type);
     unsigned char *to = out;
+    group_head head = {0};
     while (n > 0) {
         const recipe *source = NULL;
         int64_t at = 0, run = find_run(r, first, &source, &at);
         run = run < n ? run : n;
         for (int64_t k = 0; k < run; k += info->block, to += info->size) {
             bool is_bad = false;
-            put_block(source, at + k, type, to, &is_bad);
+            put_block(source, at + k, type, &head, to, &is_bad);
             *bad += is_bad ? (size_t)info->block : 0;
         }
         first += run;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ggl/graph.h"
+#include "ggl/internal/types.h"
 
 const float llm_packed_e2m1[16] = {0,     0.5f,  1,  1.5f,  2,  3,  4,  6,
                                    -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
@@ -114,14 +115,22 @@ int64_t llm_packed_factor_place(const packed_numbers *p, int64_t row, int64_t co
     return line * p->factor.line + group_of(p, column) * p->factor.next;
 }
 
-/* Returns element i of a tensor of numbers, which is not aligned. */
-static float number_at(const st_tensor *t, int64_t i) {
-    const ggl_type_info *type = ggl_type_get(t->type);
-    uint64_t bytes;
+float llm_packed_number(const st_tensor *t, int64_t i) {
+    uint16_t half;
+    double wide;
     float x;
-    memcpy(&bytes, (const char *)t->data + (size_t)i * type->size, type->size);
-    type->to_float(&bytes, &x, 1);
-    return x;
+    switch (t->type) {
+    case GGL_F16:
+    case GGL_BF16:
+        memcpy(&half, (const char *)t->data + 2 * i, sizeof half);
+        return t->type == GGL_F16 ? ggl_f16_to_f32(half) : ggl_bf16_to_f32(half);
+    case GGL_F32:
+        memcpy(&x, (const char *)t->data + 4 * i, sizeof x);
+        return x;
+    default:
+        memcpy(&wide, (const char *)t->data + 8 * i, sizeof wide);
+        return (float)wide;
+    }
 }
 
 static float factor_at(const packed_factors *f, int64_t i) {
@@ -131,7 +140,7 @@ static float factor_at(const packed_factors *f, int64_t i) {
         return 1;
     switch (f->kind) {
     case FACTOR_NUMBER:
-        x = number_at(f->t, i);
+        x = llm_packed_number(f->t, i);
         break;
     case FACTOR_E8M0:
         x = e8m0(byte[i]);
@@ -140,7 +149,7 @@ static float factor_at(const packed_factors *f, int64_t i) {
         x = llm_packed_e4m3(byte[i]);
         break;
     case FACTOR_MAPPED: /* in this order, with each step rounded: as the program that wrote it */
-        x = f->map[byte[i]] * number_at(f->inner, i / f->inner_block);
+        x = f->map[byte[i]] * llm_packed_number(f->inner, i / f->inner_block);
         x += f->offset;
         break;
     }
@@ -156,7 +165,7 @@ int llm_packed_zero(const packed_numbers *p, int64_t row, int64_t column) {
 }
 
 float llm_packed_bias(const packed_numbers *p, int64_t row, int64_t column) {
-    return p->bias ? number_at(p->bias, llm_packed_factor_place(p, row, column)) : 0;
+    return p->bias ? llm_packed_number(p->bias, llm_packed_factor_place(p, row, column)) : 0;
 }
 
 void llm_packed_read_codes(const packed_numbers *p, int64_t row, int64_t column, int n, int *out) {

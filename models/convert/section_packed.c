@@ -86,16 +86,6 @@ static int64_t count(const st_tensor *t) {
     return n;
 }
 
-/* Returns element i of a tensor of numbers. */
-static float number_at(const st_tensor *t, int64_t i) {
-    const ggl_type_info *type = ggl_type_get(t->type);
-    uint64_t bytes;
-    float x;
-    memcpy(&bytes, (const char *)t->data + (size_t)i * type->size, type->size);
-    type->to_float(&bytes, &x, 1);
-    return x;
-}
-
 /* Returns a value of config.json's "quantization_config". NULL: it has none of that kind. */
 static const json_value *setting(const unpacking *u, const char *name, json_kind kind) {
     return llm_json_get_kind(llm_json_get(u->ev->conv->config, "quantization_config"), name, kind);
@@ -153,7 +143,7 @@ static bool set_by(unpacking *u, const st_tensor *t, bool divide) {
     if (t->type < 0 || count(t) != 1)
         return odd(u, "tensor %s is not one number, by which %s is multiplied", t->name.s,
                    u->t->name.s);
-    const float x = number_at(t, 0);
+    const float x = llm_packed_number(t, 0);
     u->p->by = divide ? 1.0f / x : x;
     return isfinite(u->p->by) || odd(u, "tensor %s is %g", t->name.s, (double)x);
 }
@@ -542,7 +532,7 @@ static const float *read_map(unpacking *u, const char *end, int n) {
                    u->stem.s, end, n),
                NULL;
     for (int k = 0; k < n; k++)
-        map[k] = number_at(t, k);
+        map[k] = llm_packed_number(t, k);
     return map;
 }
 
