@@ -89,7 +89,8 @@ static bool each_group(const recipe *r,
                        bool (*look)(void *ctx, const recipe *r, int64_t row, int64_t column),
                        void *ctx) {
     const packed_numbers *p = r->packed;
-    const int64_t n_row = llm_recipe_count(r) / p->n_column, step = p->zero.t ? 1 : p->factor.rows;
+    const int64_t n_row = p->n_column > 0 ? llm_recipe_count(r) / p->n_column : 0,
+                  step = p->zero.t ? 1 : p->factor.rows;
     for (int64_t row = 0; row < n_row; row += step)
         for (int64_t column = 0; column < p->n_column; column += p->group ? 1 : p->factor.columns)
             if (!look(ctx, r, row, column))
