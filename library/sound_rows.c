@@ -11,7 +11,7 @@ static ggl_status read_filters(const llm_arch_sound *s, int64_t n, float **out, 
     *out = NULL;
     if (!s->filter)
         return GGL_OK;
-    if (!type || !type->to_float || n % type->block != 0)
+    if (!type || !type->to_float || n % type->block != 0 || type->row_meta > 0)
         return ggl_fail(err, GGL_UNSUPPORTED, "filters of sound cannot have the type %s",
                         type ? type->name : "?");
     if (!(*out = ggl_calloc((size_t)n, sizeof **out)))

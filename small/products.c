@@ -36,6 +36,7 @@ typedef void rows_fn(float *y, const void *x, const char *w, size_t row_size, in
 ROWS_OF(f32)
 ROWS_OF(f16)
 ROWS_OF(bf16)
+ROWS_OF(f8_e4m3)
 #define PLAIN(id, NAME, name, size, text)
 #define QUANT(id, NAME, name, block, size, form, text) ROWS_OF(name)
 #define QUANT_READ                                     QUANT

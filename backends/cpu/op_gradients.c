@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "columns.h"
+#include "ggl/internal/types.h"
 
 enum {
     STRIPE = 64, /* elements that the kernel computes side by side; a multiple of all vectors */
@@ -165,7 +166,8 @@ static int take(const cpu_task *t, const columns *s, int64_t i, int64_t i0, int6
 
 /* Some elements of rows of a matrix. */
 typedef struct some_rows {
-    const char *at; /* of the first row */
+    const char *at; /* of the first row, or, if rows have scales of their own, its beginning */
+    int64_t first, of_row; /* the first element after `at`, and the elements of whole rows */
     size_t row_size, size;
     ggl_type type;
     int64_t n, n_rows;
@@ -181,8 +183,11 @@ static const float *row_at(const cpu_task *t, const some_rows *r, int64_t j, int
         __builtin_prefetch(at + AHEAD * r->row_size + i);
     if (r->type == GGL_F32)
         return (const float *)at;
-    (t->b->k.to_f32[r->type] ? t->b->k.to_f32[r->type] : ggl_type_get(r->type)->to_float)(at, row,
-                                                                                          r->n);
+    if (r->first > 0)
+        ggl_to_float(ggl_type_get(r->type), at, r->of_row, r->first, r->n, row);
+    else
+        (t->b->k.to_f32[r->type] ? t->b->k.to_f32[r->type]
+                                 : ggl_type_get(r->type)->to_float)(at, row, r->n);
     return row;
 }
 
@@ -223,7 +228,10 @@ static void unpack(const cpu_task *t, const char *w, int64_t i0, int64_t n, int6
     const ggl_type type = t->step->src[LINEAR_BACK_W].type;
     const ggl_type_info *info = ggl_type_get(type);
     const cpu_view *m = &t->src[LINEAR_BACK_W];
-    const some_rows r = {.at = w + (size_t)(i0 / info->block) * info->size,
+    const bool whole = info->row_meta > 0;
+    const some_rows r = {.at = w + (whole ? 0 : (size_t)(i0 / info->block) * info->size),
+                         .first = whole ? i0 : 0,
+                         .of_row = m->ne[0],
                          .row_size = m->nb[1],
                          .size = (size_t)(n / info->block) * info->size,
                          .type = type,

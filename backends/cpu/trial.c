@@ -26,20 +26,36 @@ static uint64_t random_bits(uint64_t *seed) {
     return *seed >> 33;
 }
 
-/* Fills a block with random bytes that are no NaN, infinity or huge number. */
-static void make_block(const ggl_type_info *t, char *block, uint64_t *seed) {
+enum { MOST_BYTES = 512 }; /* of a block and what is before it */
+
+/* Fills a row of one block with random bytes that are no NaN, infinity or huge number. */
+static void make_block(const ggl_type_info *t, char *row, uint64_t *seed) {
     float v[256];
     bool usable = false;
     for (int tries = 0; !usable && tries < 1000; tries++) {
-        for (size_t i = 0; i < t->size; i++)
-            block[i] = (char)random_bits(seed);
+        for (size_t i = t->row_meta; i < t->row_meta + t->size; i++)
+            row[i] = (char)random_bits(seed);
         usable = true;
-        t->to_float(block, v, t->block);
+        t->to_float(row, v, t->block);
         for (int i = 0; i < t->block; i++)
             usable = usable && fabsf(v[i]) < 1000;
     }
     if (!usable)
-        memset(block, 0, t->size);
+        memset(row, 0, t->row_meta + t->size);
+}
+
+static void make_row(const ggl_type_info *t, char *row, size_t row_size, uint64_t *seed) {
+    char block[MOST_BYTES] = {0};
+    const float scale = 0x1p-6f;
+    const uint16_t half = ggl_f32_to_f16(scale);
+    if (t->row_meta > 0) /* an f16, or an f32 */
+        memcpy(block, t->row_meta == sizeof half ? (const void *)&half : (const void *)&scale,
+               t->row_meta);
+    memcpy(row, block, t->row_meta);
+    for (size_t at = t->row_meta; at < row_size; at += t->size) {
+        make_block(t, block, seed);
+        memcpy(row + at, block + t->row_meta, t->size);
+    }
 }
 
 static void trial_free(trial *t) {
@@ -60,8 +76,8 @@ static trial trial_new(ggl_type type, const cpu_kernels *k, size_t panel_size) {
     t.y = ggl_calloc(2, sizeof *t.y);
     t.panel = ggl_aligned_calloc(64, panel_size);
     t.ready = t.w && t.columns && t.y && t.panel;
-    for (size_t i = 0; t.ready && i < ROWS * t.row_size; i += info->size)
-        make_block(info, t.w + i, &seed);
+    for (size_t i = 0; t.ready && i < ROWS; i++)
+        make_row(info, t.w + i * t.row_size, t.row_size, &seed);
     for (size_t c = 0; t.ready && c < COLS; c++) {
         float x[K];
         for (int i = 0; i < K; i++)

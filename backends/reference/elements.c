@@ -33,9 +33,10 @@ double ggl_ref_get(const view *v, int64_t i, int64_t j, int64_t k, int64_t l) {
         break;
     }
     const ggl_type_info *t = ggl_type_get(v->type);
+    const int64_t in_block = (int64_t)e % t->block;
     float block[256];
-    t->to_float(row + e / (size_t)t->block * t->size, block, t->block);
-    return block[e % (size_t)t->block];
+    ggl_to_float(t, row, v->ne[0], (int64_t)e - in_block, t->block, block);
+    return block[in_block];
 }
 
 void ggl_ref_set(const view *v, int64_t i, int64_t j, int64_t k, int64_t l, double x) {
@@ -71,8 +72,8 @@ void ggl_ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row
             row[i] = ggl_ref_get(v, i, j, k, l);
         return;
     }
-    for (int64_t i = 0; i < n; i += t->block, at += t->size) {
-        t->to_float(at, block, t->block);
+    for (int64_t i = 0; i < n; i += t->block) {
+        ggl_to_float(t, at, n, i, t->block, block);
         for (int64_t e = 0; e < t->block; e++)
             row[i + e] = block[e];
     }

@@ -4,6 +4,7 @@
 
 #include "ggl/internal/graph.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/types.h"
 #include "shadow.h"
 
 /* How far a result may be off, relative to the largest element of its value. Limits are several
@@ -81,8 +82,8 @@ static double product_scale(const ggl_tensor *t, const float *x, size_t at) {
     const float *column = x + i_column * n_in;
     float block[256];
     double sum = 0;
-    for (int64_t i = 0; i < w->ne[0]; i += type->block, row += type->size) {
-        type->to_float(row, block, type->block);
+    for (int64_t i = 0; i < w->ne[0]; i += type->block) {
+        ggl_to_float(type, row, w->ne[0], i, type->block, block);
         for (int64_t e = 0; e < type->block; e++) {
             double term = (double)block[e] * (double)column[i + e];
             sum += term * term;

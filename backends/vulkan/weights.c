@@ -12,6 +12,7 @@ static const uint8_t how[GGL_TYPE_LIMIT] = {
 #define PLAIN(id, NAME, name, size, text)
 #define QUANT(id, NAME, name, block, size, form, text)      [GGL_##NAME] = CODES,
 #define QUANT_READ(id, NAME, name, block, size, form, text) [GGL_##NAME] = CODEBOOK,
+#define QUANT_FOREIGN(id, NAME, name, block, size, row, form, text)
 #include "ggl/types.def"
     [GGL_F32] = CODES,
     [GGL_F16] = CODES,

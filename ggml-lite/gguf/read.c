@@ -99,18 +99,18 @@ ggl_status ggl_gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const i
                         ggl_gguf_show(name).s, row, info->block, info->name);
     /* strides must fit, too, even if a dimension is 0 */
     int64_t n = row;
-    size_t stride, bytes;
+    size_t stride;
     bool fits = ggl_row_size_checked(type, row > 0 ? row : info->block, &stride);
     for (int d = 1; fits && d < n_dims; d++) {
         fits = ggl_size_mul(stride, ne[d] > 0 ? (uint64_t)ne[d] : 1, &stride) &&
                stride <= SIZE_MAX / (sizeof stride > 4 ? 64 : 2);
         n = fits ? n * ne[d] : 0; /* no type has more than 8 elements in a byte, so n < 2^61 */
     }
-    if (!fits || !ggl_row_size_checked(type, n, &bytes))
+    if (!fits)
         return ggl_fail(err, GGL_FORMAT,
                         "tensor '%s' is too large: the product of its dimensions overflows",
                         ggl_gguf_show(name).s);
-    *size = bytes;
+    *size = n > 0 ? ggl_bytes_before(info, row, n) : 0;
     return GGL_OK;
 }
 
@@ -269,8 +269,8 @@ static ggl_status read_type(reader *r, ggl_gguf_tensor *t) {
         return GGL_OK;
     if (foreign)
         return defect(r, ggl_fail(r->err, GGL_UNSUPPORTED,
-                                  "tensor '%s' has type %s, which this build does not read",
-                                  ggl_gguf_show(t->name).s, foreign));
+                                  "tensor '%s' has type %s, which this build does not read%s",
+                                  ggl_gguf_show(t->name).s, foreign, ggl_type_advice((int)type)));
     return defect(r, ggl_fail(r->err, GGL_UNSUPPORTED,
                               "tensor '%s' has type number %" PRIu32
                               ", which this build does not know",
@@ -325,15 +325,50 @@ static int range_order(const void *a, const void *b) {
     return (x->i_tensor > y->i_tensor) - (x->i_tensor < y->i_tensor);
 }
 
-/* Sorts the ranges, and fails if two overlap. Most files have them in order already. */
-static ggl_status check_overlap(reader *r, const gguf_head *h, range *ranges) {
-    ggl_status s = GGL_OK;
+/* Most files have them in order already. */
+static void sort_ranges(range *ranges, size_t n) {
     bool sorted = true;
-    for (size_t i = 1; i < h->n_tensors && sorted; i++)
+    for (size_t i = 1; i < n && sorted; i++)
         sorted = range_order(&ranges[i - 1], &ranges[i]) < 0;
     if (!sorted)
-        qsort(ranges, h->n_tensors, sizeof *ranges, range_order);
+        qsort(ranges, n, sizeof *ranges, range_order);
+}
 
+/* Fails if the number of a tensor's type has other meanings, and the bytes up to the next tensor, or the file's end, are not those
+ * of the type and less than an alignment of padding. Of other types, check_overlap and place_data find too few bytes, and files may
+ * have holes. If the last tensor has too few, the file is truncated. */
+static ggl_status check_room(reader *r, const gguf_head *h, const range *ranges,
+                             uint64_t alignment) {
+    const uint64_t data_at = (r->at + alignment - 1) & ~(alignment - 1),
+                   end = r->size > data_at ? r->size - data_at : 0;
+    uint64_t next = end, at = UINT64_MAX;
+    bool is_last = true;
+    ggl_status s = GGL_OK;
+    for (size_t i = h->n_tensors; i-- > 0 && s == GGL_OK;) {
+        const ggl_gguf_tensor *t = &h->tensors[ranges[i].i_tensor];
+        if (ranges[i].at < at) {
+            next = is_last && at == UINT64_MAX ? end : at;
+            is_last = at == UINT64_MAX;
+            at = ranges[i].at;
+        }
+        const char *others = ggl_type_other_uses((int)t->type);
+        const bool less = next < at || next - at < t->size;
+        if (t->size == 0 || !others || (less ? is_last : next - at - t->size < alignment))
+            continue;
+        s = defect(
+            r,
+            ggl_fail(r->err, GGL_FORMAT,
+                     "tensor '%s' has type number %d, %s, of which its shape needs %zu bytes, but "
+                     "%" PRIu64 " are there: other programs use this number for %s",
+                     ggl_gguf_show(t->name).s, (int)t->type, ggl_type_get((int)t->type)->name,
+                     t->size, next - at, others));
+    }
+    return s;
+}
+
+/* Fails if two of the sorted ranges overlap. */
+static ggl_status check_overlap(reader *r, const gguf_head *h, const range *ranges) {
+    ggl_status s = GGL_OK;
     const range *last = NULL; /* the last one that is not empty; it has the highest end */
     for (size_t i = 0; i < h->n_tensors && s == GGL_OK; i++) {
         const range *x = &ranges[i];
@@ -433,6 +468,10 @@ static ggl_status read_tensor_table(reader *r, gguf_head *h) {
         s = ggl_fail(r->err, GGL_NOMEM, "out of memory for %zu tensors", h->n_tensors);
     if (s == GGL_OK)
         s = read_tensors(r, h, ranges, alignment);
+    if (s == GGL_OK)
+        sort_ranges(ranges, h->n_tensors);
+    if (s == GGL_OK && !r->params->meta_only)
+        s = check_room(r, h, ranges, alignment);
     if (s == GGL_OK &&
         !r->params->meta_only) /* before overlaps: a truncated file is reported as truncated */
         s = place_data(r, h, ranges, alignment);

@@ -272,14 +272,18 @@ static bool takes_any_type(ggl_op op, int i_src) {
     return ggl_op_supplies(op, i_src);
 }
 
-/* True if the operator would cut a block of the quantized weight x, or pick single elements of
- * it. */
+/* True if the operator would cut a block of the quantized weight x, or a row that has a scale of its own, or pick single
+ * elements of it. */
 static bool cuts_blocks(ggl_op op, const ggl_tensor *x, const double *num) {
     int64_t block = ggl_type_get(x->type)->block;
     if (block == 1)
         return false;
     if (op == GGL_OP_PICK)
         return x->n_dims == 1;
+    if (ggl_type_get(x->type)->row_meta > 0 &&
+        ((op == GGL_OP_SPLIT && num[SPLIT_DIM] == 0) ||
+         (op == GGL_OP_RESHAPE && num[RESHAPE_SIZE] != (double)x->ne[0])))
+        return true;
     if (op == GGL_OP_SPLIT)
         return num[SPLIT_DIM] == 0 && (fmod(num[SPLIT_FIRST], (double)block) != 0 ||
                                        fmod(num[SPLIT_SIZE], (double)block) != 0);

@@ -245,11 +245,146 @@ struct block_q2_0 {
     uint8_t b[16];
 };
 
-/* The rows of types.def as constants: runs of 32 elements in a block, and its form. A row whose
+/* q6_0, 32 elements in 26 bytes:  | d: f16 | h[0] ... h[7] | b[0] ... b[15] |
+ *     x = d * (nibble i + 16 * (two bits of h) - 32)
+ *     elements j, j + 16, j + 8 and j + 24 have bits 0, 2, 4 and 6 and up of h[j], j < 8 */
+struct block_q6_0 {
+    uint8_t d[2];
+    uint8_t h[8];
+    uint8_t b[16];
+};
+
+/* pq2_0, 128 elements in 34 bytes: as q2_0. */
+struct block_pq2_0 {
+    uint8_t d[2];
+    uint8_t b[32];
+};
+
+/* ptq1_0, 128 elements in 28 bytes:  | b[0] ... b[23] | h[0] h[1] | d: f16 |     x = d * (trit - 1)
+ *     bytes of trits as in tq1_0
+ *     b[j], j < 16:    elements j, j + 16, .. j + 64
+ *     b[16 + j]:       elements 80 + j, 88 + j, .. 112 + j, j < 8
+ *     h[j]:            elements 120 + j, 122 + j, 124 + j, 126 + j; t4 is 0 */
+struct block_ptq1_0 {
+    uint8_t b[24];
+    uint8_t h[2];
+    uint8_t d[2];
+};
+
+/* iq2_bn, 64 elements in 16 bytes; a row begins with its scale, an f32:  | b[0] ... b[15] |
+ *     x = (scale of the row) * (code - 1); element j + 16*l has bits 2*l and up of b[j] */
+struct block_iq2_bn {
+    uint8_t b[16];
+};
+
+/* The types of ik_llama.cpp: codes choose one of 4 to 64 uneven steps (iqk.c). If the bit `shift` of a run is set,
+ * all steps of the run are a little higher. In the KS and KL types, scales are multiplied by one of the row, an f16 or
+ * f32 before its first block.
+ *
+ * iq2_k, 76 bytes:  | d: f16 | shifts: 16 bits | s[0] ... s[7] | b[0] ... b[63] |
+ *     run r of 16: scale (low or high half of s[r/2]) - 8, shift in bit r; codes of 2 bits as in q2_k */
+struct block_iq2_k {
+    uint8_t d[2], shifts[2];
+    uint8_t s[8];
+    uint8_t b[64];
+};
+
+/* iq3_k, 110 bytes:  | d: f16 | shifts: 16 bits | minus: 16 bits | s[0..7] | b[0..63] | h[0..31] |
+ *     run r of 16: scale 2 * (half of s[r/2]) + 1, negated if bit r of minus is set
+ *     codes as in q3_k */
+struct block_iq3_k {
+    uint8_t d[2], shifts[2], minus[2];
+    uint8_t s[8];
+    uint8_t b[64];
+    uint8_t h[32];
+};
+
+/* iq4_k, 144 bytes:  | d: f16 | shifts: 16 bits | sh[0..3] | sl[0..7] | b[0..127] |
+ *     run r of 16: scale | bits 2*(r%4) and up of sh[r/4] | half of sl[r/2] | - 32
+ *     codes: nibbles of 16 bytes for each 32 */
+struct block_iq4_k {
+    uint8_t d[2], shifts[2];
+    uint8_t sh[4];
+    uint8_t sl[8];
+    uint8_t b[128];
+};
+
+/* iq5_k, 176 bytes:  | d: f16 | shifts: 16 bits | sh[0..3] | sl[0..7] | b[0..127] | h[0..31] |
+ *     scales as in iq4_k, codes as in q5_k */
+struct block_iq5_k {
+    uint8_t d[2], shifts[2];
+    uint8_t sh[4];
+    uint8_t sl[8];
+    uint8_t b[128];
+    uint8_t h[32];
+};
+
+/* iq6_k, 212 bytes:  | d: f16 | shifts: 16 bits | s[0..15]: i8 | b[0..127] | h[0..63] |
+ *     codes: the low 4 bits as in q5_k; element 32*k + j has bits 2*(k%4) and up of h[32*(k/4) + j] */
+struct block_iq6_k {
+    uint8_t d[2], shifts[2];
+    int8_t s[16];
+    uint8_t b[128];
+    uint8_t h[64];
+};
+
+/* iq4_ks, 136 bytes; a row begins with an f32:  | s[0] ... s[7] | b[0] ... b[127] |
+ *     run r of 32: scale (s[r] without its lowest bit) - 127; the lowest bit is the shift; codes as in iq4_k */
+struct block_iq4_ks {
+    uint8_t s[8];
+    uint8_t b[128];
+};
+
+/* iq5_ks, 168 bytes; a row begins with an f32:  | s[0..7] | b[0..127] | h[0..31] |
+ *     scales as in iq4_ks, codes as in q5_k */
+struct block_iq5_ks {
+    uint8_t s[8];
+    uint8_t b[128];
+    uint8_t h[32];
+};
+
+/* iq4_kss, 128 bytes; a row begins with an f32:  | w[0] ... w[7]: 16 bits each |, for each run of 32
+ *     the lowest bits of w[0] .. w[7] are the byte s of iq4_ks, that of w[0] its lowest
+ *     v = w without its lowest bit; v ^ v >> 1 are two of the 16 bytes of nibbles */
+struct block_iq4_kss {
+    uint8_t w[8][8][2];
+};
+
+/* iq2_ks, 70 bytes; a row begins with an f16:  | x: 16 bits | s[0] ... s[3] | b[0] ... b[63] |
+ *     run r of 32: scale | bit 8 + r of x | half of s[r/2] | - 16, shift in bit r of x; codes as in q2_k */
+struct block_iq2_ks {
+    uint8_t x[2];
+    uint8_t s[4];
+    uint8_t b[64];
+};
+
+/* iq3_ks, 102 bytes; a row begins with an f16:  | x: 16 bits | s[0..3] | b[0..63] | h[0..31] |
+ *     run r of 32: scale | bit r of x | low (r < 4) or high half of s[r%4] | - 16, shift in bit 8 + r of x
+ *     codes as in q3_k */
+struct block_iq3_ks {
+    uint8_t x[2];
+    uint8_t s[4];
+    uint8_t b[64];
+    uint8_t h[32];
+};
+
+/* iq2_kl, 86 bytes; a row begins with an f16:  | sh: 16 bits | sl[0..3] | b[0..63] | h[0..15] |
+ *     run r of 32: scale | bits 2*r and up of sh | low (r < 4) or high half of sl[r%4] | - 32
+ *     elements 2*j and 2*j + 1 of run r are pair | bit r of h[j] | low (r even) or high half of b[16*(r/2) + j] | */
+struct block_iq2_kl {
+    uint8_t sh[2];
+    uint8_t sl[4];
+    uint8_t b[64];
+    uint8_t h[16];
+};
+
+/* The rows of types.def as constants: runs of 32 elements in a block, its form, and the bytes before a row's blocks. A row whose
  * block has other bytes than its struct does not compile. */
 #define PLAIN(id, NAME, name, size, text)
 #define QUANT(id, NAME, name, block, size, form, text)                                             \
-    enum { RUNS_##NAME = (block) / 32, FORM_##NAME = GGL_##form };                                 \
+    QUANT_FOREIGN(id, NAME, name, block, size, 0, form, text)
+#define QUANT_FOREIGN(id, NAME, name, block, size, row, form, text)                                \
+    enum { RUNS_##NAME = (block) / 32, FORM_##NAME = GGL_##form, META_##NAME = (row) };            \
     _Static_assert((block) > 0 && (block) % 32 == 0,                                               \
                    #name ": the block in types.def must be a multiple of 32");                     \
     _Static_assert(sizeof(struct block_##name) == (size),                                          \

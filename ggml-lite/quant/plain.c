@@ -63,6 +63,28 @@ uint16_t ggl_f32_to_bf16(float f) {
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
+/* 8-bit float of OCP, E4M3:  | sign 1 | exponent 4, bias 7 | mantissa 3 |; no infinities, 0x7f and 0xff are NaN. */
+float ggl_f8_e4m3_to_f32(uint8_t h) {
+    const uint32_t sign = (uint32_t)(h & 0x80) << 24, a = h & 0x7f;
+    if (a == 0x7f)
+        return f32_of_bits(sign | 0x7fc00000);
+    if (a < 8) /* zero or subnormal: units of 2^-9 */
+        return f32_of_bits(sign | f32_bits((float)a * 0x1p-9f));
+    return f32_of_bits(sign | ((a << 20) + ((127 - 7) << 23)));
+}
+
+uint8_t ggl_f32_to_f8_e4m3(float f) {
+    uint32_t u = f32_bits(f), a = u & 0x7fffffff;
+    const uint8_t sign = (uint8_t)(u >> 24 & 0x80);
+    if (a > 0x43e80000) /* above 464, half way from the largest, 448, to 480, or NaN */
+        return sign | 0x7f;
+    if (a <
+        0x3c800000) /* below 2^-6, the smallest normal: a multiple of 2^-9, to which the addition rounds */
+        return (uint8_t)(sign | (f32_bits(f32_of_bits(a) + 0x1p14f) - f32_bits(0x1p14f)));
+    a += 0x7ffff + (a >> 20 & 1);
+    return (uint8_t)(sign | ((a - ((127 - 7) << 23)) >> 20));
+}
+
 /* Rows may be unaligned (a GGUF file chooses its alignment), so elements are copied as bytes. */
 
 void ggl_f32_to_float(const void *src, float *dst, int64_t n) {
@@ -169,6 +191,18 @@ void ggl_bf16_to_float(const void *src, float *dst, int64_t n) {
 
 void ggl_bf16_from_float(const float *src, void *dst, int64_t n) {
     from_floats(src, dst, n, four_to_brains, ggl_f32_to_bf16);
+}
+
+void ggl_f8_e4m3_to_float(const void *src, float *dst, int64_t n) {
+    const uint8_t *from = src;
+    for (int64_t i = 0; i < n; i++)
+        dst[i] = ggl_f8_e4m3_to_f32(from[i]);
+}
+
+void ggl_f8_e4m3_from_float(const float *src, void *dst, int64_t n) {
+    uint8_t *to = dst;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = ggl_f32_to_f8_e4m3(src[i]);
 }
 
 void ggl_i32_to_float(const void *src, float *dst, int64_t n) {

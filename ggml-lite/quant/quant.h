@@ -3,6 +3,8 @@
 #ifndef GGL_QUANT_H
 #define GGL_QUANT_H
 
+#include <string.h>
+
 #include "blocks.h"
 #include "ggl/internal/types.h"
 
@@ -45,26 +47,12 @@ QUANT_WEIGHTED(WEIGHTED)
 #undef WEIGHTED
 
 /* A row of the table of types. */
-#define QUANT_TYPE_INFO(NAME, name_, block_, size_, form_, text_, to_, from_, unpack_)             \
+#define QUANT_TYPE_INFO(NAME, name_, block_, size_, row_, form_, text_, to_, from_, unpack_)       \
     {                                                                                              \
         .type = GGL_##NAME, .name = #name_, .text = text_, .block = block_, .size = size_,         \
-        .quantized = GGL_##form_ != GGL_PLAIN, .form = GGL_##form_, .to_float = to_,               \
-        .from_float = from_, .unpack = unpack_                                                     \
+        .row_meta = row_, .quantized = GGL_##form_ != GGL_PLAIN, .form = GGL_##form_,              \
+        .to_float = to_, .from_float = from_, .unpack = unpack_                                    \
     }
-
-/* Decodes n elements of a quantized type through its codes. */
-static inline void quant_rows_to_float(void (*unpack)(const void *, int, ggl_codes *),
-                                       int64_t block, size_t size, const void *src, float *dst,
-                                       int64_t n) {
-    const char *p = src;
-    for (int64_t i = 0; i < n; i += block, p += size)
-        for (int k = 0; k < block / 32; k++) {
-            ggl_codes c;
-            unpack(p, k, &c);
-            for (int j = 0; j < 32; j++)
-                *dst++ = c.s[j / 16] * (float)c.q[j] - c.m[j / 16];
-        }
-}
 
 /* Sets the scale of both halves, and no minimum. */
 static inline void quant_scale(ggl_codes *c, float s) {
@@ -110,6 +98,38 @@ static inline void quant_put_nibbles(uint8_t b[16], const uint8_t code[32]) {
 
 static inline float quant_f16(const uint8_t d[2]) {
     return ggl_f16_to_f32((uint16_t)quant_u16(d));
+}
+
+/* Returns the scale of a row, which begins with `meta` bytes for it: an f16, an f32, or none, which is 1. */
+static inline float quant_row_scale(size_t meta, const void *row) {
+    float scale = 1.0f;
+    if (meta == sizeof(uint16_t))
+        return quant_f16(row);
+    if (meta == sizeof scale)
+        memcpy(&scale, row, sizeof scale);
+    return scale;
+}
+
+static inline void quant_codes_to_float(const ggl_codes *c, float *dst) {
+    for (int j = 0; j < 32; j++)
+        dst[j] = c->s[j / 16] * (float)c->q[j] - c->m[j / 16];
+}
+
+/* Decodes n elements of a quantized type, from the beginning of a row, through its codes. meta: the bytes
+ * before the row's blocks, a constant. */
+static inline void quant_rows_to_float(void (*unpack)(const void *, int, ggl_codes *),
+                                       int64_t block, size_t size, const size_t meta,
+                                       const void *src, float *dst, int64_t n) {
+    const char *p = (const char *)src + meta;
+    const float scale = quant_row_scale(meta, src);
+    for (int64_t i = 0; i < n; i += block, p += size)
+        for (int k = 0; k < block / 32; k++, dst += 32) {
+            ggl_codes c;
+            unpack(p, k, &c);
+            if (meta > 0)
+                c.s[0] *= scale, c.s[1] *= scale;
+            quant_codes_to_float(&c, dst);
+        }
 }
 
 static inline void quant_put_f16(uint8_t d[2], float x) {

@@ -39,6 +39,14 @@ static inline uint64_t halves_of(uint32_t bytes) {
     return (v | v << 4) & EACH_BYTE(15);
 }
 
+/* Returns the eight pairs of bits of two bytes, as bytes, the lowest first. */
+static inline uint64_t twos_of(unsigned bits) {
+    uint64_t v = bits & 0xffff;
+    v = (v | v << 24) & 0x000000ff000000ff;
+    v = (v | v << 12) & 0x000f000f000f000f;
+    return (v | v << 6) & EACH_BYTE(3);
+}
+
 /* Returns (byte >> from) & mask for the eight bytes p[0], p[step], p[2 * step] .. */
 static inline uint64_t eight_of(const uint8_t *p, const int step, const int from, const int mask) {
     uint64_t v = 0;
@@ -66,6 +74,18 @@ static inline raw_scales raw_mxfp4(const uint8_t *p) {
 #define raw_iq4_nl raw_f16
 #define raw_q1_0   raw_f16
 #define raw_q2_0   raw_f16
+#define raw_q6_0   raw_f16
+#define raw_pq2_0  raw_f16
+
+static inline raw_scales raw_ptq1_0(const uint8_t *p) {
+    return (raw_scales){.d = load16(p + 26)};
+}
+
+/* The row's scale is the only one. */
+static inline raw_scales raw_iq2_bn(const uint8_t *p) {
+    (void)p;
+    return (raw_scales){0};
+}
 
 static inline raw_scales raw_tq1_0(const uint8_t *p) {
     return (raw_scales){.d = load16(p + 52)};
@@ -121,11 +141,8 @@ static inline raw_scales raw_q6_k(const uint8_t *p) {
 /* Eight scales of 6 bits, with 32 added: the low 4 bits are the halves of bytes 4-7, the high 2
  * bits are in the 16 bits of bytes 2-3. */
 static inline raw_scales raw_iq4_xs(const uint8_t *p) {
-    uint64_t top = load16(p + 2);
-    top = (top | top << 24) & 0x000000ff000000ff;
-    top = (top | top << 12) & 0x000f000f000f000f;
-    top = (top | top << 6) & EACH_BYTE(3);
-    return (raw_scales){.d = load16(p), .sc = {less_32(halves_of(load32(p + 4)) | top << 4)}};
+    return (raw_scales){.d = load16(p),
+                        .sc = {less_32(halves_of(load32(p + 4)) | twos_of(load16(p + 2)) << 4)}};
 }
 
 /* Scales are the top four bits of the second 32-bit word of each eight bytes. */
@@ -154,6 +171,93 @@ static inline raw_scales raw_iq3_s(const uint8_t *p) {
 static inline raw_scales raw_iq1_s(const uint8_t *p) {
     return (raw_scales){.d = load16(p), .sc = {odd(eight_of(p + 35, 2, 4, 7))}};
 }
+
+/* --- scales with shifts: the lowest bit of a byte of sc is the shift of its part ---------------- */
+
+/* Returns eight bits as bytes of 0 or 1, the lowest first. */
+static inline uint64_t bits_of_byte(unsigned bits) {
+    uint64_t v = bits & 255;
+    v = (v | v << 28) & 0x0000000f0000000f;
+    v = (v | v << 14) & 0x0003000300030003;
+    return (v | v << 7) & EACH_BYTE(1);
+}
+
+/* Returns 2 * (v - bias) with a shift for each of eight bytes v. */
+static inline uint64_t with_shifts(uint64_t v, const unsigned bias, unsigned shifts) {
+    v = (v | EACH_BYTE(0x80)) - EACH_BYTE(bias); /* no byte borrows from the next one */
+    return (v << 1 & EACH_BYTE(0xfe)) | bits_of_byte(shifts);
+}
+
+static inline raw_scales raw_iq2_k(const uint8_t *p) {
+    return (raw_scales){.d = load16(p),
+                        .sc = {with_shifts(halves_of(load32(p + 4)), 8, p[2]),
+                               with_shifts(halves_of(load32(p + 8)), 8, p[3])}};
+}
+
+/* Returns 2 v + 1, negated where a bit of `minus` is set, with the shift in place of the lowest bit, which is 1 before. */
+static inline uint64_t odd_with_shifts(uint64_t v, unsigned minus, unsigned shifts) {
+    const uint64_t m = bits_of_byte(minus) * 0xff;
+    /* ~(2 v + 1) + 1 is ~(2 v), and its upper bits are those of ~(2 v + 1) */
+    return ((odd(v) ^ m) & EACH_BYTE(0xfe)) | bits_of_byte(shifts);
+}
+
+static inline raw_scales raw_iq3_k(const uint8_t *p) {
+    return (raw_scales){.d = load16(p),
+                        .sc = {odd_with_shifts(halves_of(load32(p + 6)), p[4], p[2]),
+                               odd_with_shifts(halves_of(load32(p + 10)), p[5], p[3])}};
+}
+
+static inline raw_scales raw_iq4_k(const uint8_t *p) {
+    return (raw_scales){
+        .d = load16(p),
+        .sc = {with_shifts(halves_of(load32(p + 8)) | twos_of(load16(p + 4)) << 4, 32, p[2]),
+               with_shifts(halves_of(load32(p + 12)) | twos_of(load16(p + 6)) << 4, 32, p[3])}};
+}
+#define raw_iq5_k raw_iq4_k
+
+/* Its codes have their shifts. */
+static inline raw_scales raw_iq6_k(const uint8_t *p) {
+    return (raw_scales){.d = load16(p), .sc = {load64(p + 4), load64(p + 12)}};
+}
+
+/* (v & 254) - 127 is (v & 254) - 128 plus 1. */
+static inline raw_scales raw_iq4_ks(const uint8_t *p) {
+    return (raw_scales){.sc = {load64(p) ^ EACH_BYTE(0x80)}};
+}
+#define raw_iq5_ks raw_iq4_ks
+
+/* The eight bits of a run's scale are the lowest ones of eight words of 16 bits. */
+static inline raw_scales raw_iq4_kss(const uint8_t *p) {
+    raw_scales r = {0};
+    for (int k = 0; k < 8; k++, p += 16) {
+        uint64_t v = (load64(p) & 0x0001000100010001) | (load64(p + 8) & 0x0001000100010001) << 4;
+        v |= v >> 15;
+        r.sc[0] |= ((v | v >> 30) & 255) << 8 * k;
+    }
+    r.sc[0] ^= EACH_BYTE(0x80);
+    return r;
+}
+
+static inline raw_scales raw_iq2_ks(const uint8_t *p) {
+    return (raw_scales){
+        .sc = {with_shifts(halves_of(load32(p + 2)) | bits_of_byte(p[1]) << 4, 16, p[0])}};
+}
+
+/* Returns the low halves of four bytes, then the high halves. */
+static inline uint64_t low_then_high(uint32_t v) {
+    return two_32(v & 0x0f0f0f0f, v >> 4 & 0x0f0f0f0f);
+}
+
+static inline raw_scales raw_iq3_ks(const uint8_t *p) {
+    return (raw_scales){
+        .sc = {with_shifts(low_then_high(load32(p + 2)) | bits_of_byte(p[0]) << 4, 16, p[1])}};
+}
+
+static inline raw_scales raw_iq2_kl(const uint8_t *p) {
+    return (raw_scales){.sc = {less_32(low_then_high(load32(p + 2)) | twos_of(load16(p)) << 4)}};
+}
+
+/* --- three bits ------------------------------------------------------------------------------- */
 
 /* Returns as bytes the eight 3-bit scales of `bits`: four from bit 0 on and four from bit 16 on. */
 static inline uint64_t threes_of(uint32_t bits) {

@@ -1,5 +1,5 @@
-/* tq1_0, tq2_0 and q2_0: -1, 0 or 1 times an f16 scale for each 256 or 64, for models that are
- * trained with such weights (BitNet b1.58). Blocks: blocks.h. */
+/* tq1_0, tq2_0, q2_0, pq2_0 and ptq1_0: -1, 0 or 1 times an f16 scale for each 256, 64 or 128, and iq2_bn, with one
+ * scale for each row; for models that are trained with such weights (BitNet b1.58). Blocks: blocks.h. */
 #include <math.h>
 #include <string.h>
 
@@ -36,6 +36,28 @@ void ggl_tq2_0_unpack(const void *block, int k, ggl_codes *out) {
     quant_scale(out, quant_f16(b->d));
     for (int j = 0; j < 32; j++)
         out->q[j] = (int8_t)((int)quant_2bits(b->b, k, j) - 1);
+}
+
+void ggl_ptq1_0_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_ptq1_0 *b = block;
+    quant_scale(out, quant_f16(b->d));
+    for (int j = 0; j < 32; j++) {
+        int i = 32 * k + j;
+        out->q[j] = i < 80    ? trit(b->b[i % 16], i / 16)
+                    : i < 120 ? trit(b->b[16 + i % 8], (i - 80) / 8)
+                              : trit(b->h[i % 2], (i - 120) / 2);
+    }
+}
+
+void ggl_iq2_bn_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_iq2_bn *b = block;
+    quant_scale(out, 1.0f);
+    for (int j = 0; j < 32; j++)
+        out->q[j] = (int8_t)((b->b[j % 16] >> (4 * k + 2 * (j / 16)) & 3) - 1);
+}
+
+void ggl_pq2_0_unpack(const void *block, int k, ggl_codes *out) {
+    ggl_q2_0_unpack(block, k, out); /* a longer block: the codes of run k are in the same place */
 }
 
 void ggl_q2_0_unpack(const void *block, int k, ggl_codes *out) {

@@ -127,8 +127,7 @@ static ggl_status check_half(const llm_adapter *a, const arch_pair *p, const ggl
                              ggl_error *err) {
     const ggl_type_info *type = ggl_type_get(t->type);
     const char half = t == p->a ? 'a' : 'b';
-    if (!type ||
-        !(type->quantized || t->type == GGL_F32 || t->type == GGL_F16 || t->type == GGL_BF16))
+    if (!type || !ggl_type_has_products((ggl_type)t->type))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "%s: %.200s.lora_%c has the type %s, which products do "
                         "not accept",

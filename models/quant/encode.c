@@ -1,4 +1,5 @@
 #include "encode.h"
+#include "ggl/internal/types.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -161,7 +162,7 @@ static void encode_piece(void *ctx, size_t i, int thread) {
     uint8_t *out = e->out + i * ggl_row_size(e->type->type, e->piece);
     float *w = e->w + (size_t)thread * PIECE;
     const ggl_importance of = {w, e->of.dir, e->of.own, e->of.power, e->n_col, e->of.n_dir};
-    e->from->to_float(e->source + ggl_row_size(e->from->type, first), x, n);
+    ggl_to_float(e->from, e->source, e->n_col, first, n, x);
     if (e->of.mean)
         put_importance(e, first, n, w);
     llm_quant_encode_piece(e->type, x, e->of.mean ? &of : NULL, e->search, first, n, out, y,
@@ -211,8 +212,9 @@ ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const gg
         }
         if (s == GGL_OK)
             s = ggl_gguf_sink_write(to, e->out, ggl_row_size(type->type, n), err);
-        if (s == GGL_OK && !more(ctx, e->source + ggl_row_size(e->from->type, e->first),
-                                 ggl_row_size(e->from->type, n)))
+        const size_t at = ggl_bytes_before(e->from, e->n_col, e->first),
+                     end = ggl_bytes_before(e->from, e->n_col, e->first + n);
+        if (s == GGL_OK && !more(ctx, e->source + at, end - at))
             s = stopped(err);
     }
     return s;

@@ -26,7 +26,7 @@ static const quant_mix mixes[] = {
     {"IQ4_NL",    NULL,   "iq4_nl", 25}, {"IQ4_XS", NULL,   "iq4_xs", 30},
     {"TQ1_0",     NULL,   "tq1_0",  36}, {"TQ2_0",  NULL,   "tq2_0",  37},
     {"MXFP4_MOE", NULL,   "mxfp4",  38}, {"NVFP4",  NULL,   "nvfp4",  39},
-    {"Q1_0",      NULL,   "q1_0",   40}, {"Q2_0",   NULL,   "q2_0",   41},
+    {"Q1_0",      NULL,   "q1_0",   40}, {"Q2_0",   NULL,   "q2_0",   41}, {"F8_E4M3", NULL, "f8_e4m3", 42},
 };
 
 typedef enum role { OTHER, EVERY, OUTPUT, EMBEDDING, QKV, VALUE, KEY, QUERY, ATTN_OUT, FFN_UP, FFN_GATE,
@@ -368,8 +368,7 @@ bool llm_quant_type_needs_matrix(const ggl_type_info *t) {
 }
 
 bool llm_quant_type_usable(const ggl_type_info *t) {
-    return (t->from_float || t->from_float_weighted) &&
-           (t->quantized || t->type == GGL_F32 || t->type == GGL_F16 || t->type == GGL_BF16);
+    return (t->from_float || t->from_float_weighted) && ggl_type_has_products(t->type);
 }
 
 const ggl_type_info *llm_quant_type_find(const char *name, ggl_error *err) {
@@ -379,12 +378,12 @@ const ggl_type_info *llm_quant_type_find(const char *name, ggl_error *err) {
             continue;
         if (llm_quant_type_usable(t))
             return t;
-        ggl_fail(err, GGL_UNSUPPORTED, "type %s can only be read: it is not a type of weights",
-                 t->name);
+        ggl_fail(err, GGL_UNSUPPORTED, "type %s can only be read%s", t->name,
+                 t->quantized ? "" : ": it is not a type of weights");
         return NULL;
     }
     bool foreign = false;
-    for (int id = 0; id < 256 && !foreign; id++)
+    for (int id = 0; id < 400 && !foreign; id++)
         foreign =
             ggl_type_foreign_name(id) && ggl_case_compare(ggl_type_foreign_name(id), name) == 0;
     ggl_fail(err, foreign ? GGL_UNSUPPORTED : GGL_NOT_FOUND, "this build does not have type %s",

@@ -57,8 +57,7 @@ static void read_model(quant_model *m, const ggl_gguf *f, const quant_choice *c,
 /* True if a tensor can get another type: quantized ones and those of floats. Integers are copied. */
 static bool can_change(const ggl_gguf_tensor *t) {
     const ggl_type_info *old = ggl_type_get((int)t->type);
-    return old && (old->quantized || t->type == GGL_F32 || t->type == GGL_F16 ||
-                   t->type == GGL_BF16 || t->type == GGL_F64);
+    return old && (ggl_type_has_products(t->type) || t->type == GGL_F64);
 }
 
 /* Returns the name of the type for a tensor; NULL: it is copied. */
@@ -113,7 +112,7 @@ static ggl_status plan_tensor(quant_tensor *t, const quant_model *m, quant_choic
     int64_t n = 1;
     for (int d = 0; d < from->n_dims; d++)
         n *= from->ne[d];
-    if (!ggl_row_size_checked(t->type->type, n, &t->size))
+    if (t->type != old && !ggl_row_size_checked(t->type->type, n, &t->size))
         return ggl_fail(err, GGL_LIMIT, "tensor '%s' would be too large", t->shown);
     return GGL_OK;
 }

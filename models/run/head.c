@@ -8,6 +8,7 @@
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/types.h"
 #include "ggl/types.h"
 
 #define KEYS "sentence_transformers."
@@ -86,7 +87,7 @@ static ggl_status read_tensor(float **out, const ggl_gguf *file, const char *nam
     *out = ggl_calloc((size_t)(n_in * n_out), sizeof **out);
     if (!*out)
         return no_memory(err);
-    ggl_type_get((int)t->type)->to_float(t->data, *out, n_in * n_out);
+    ggl_to_float(ggl_type_get((int)t->type), t->data, n_in, 0, n_in * n_out, *out);
     return GGL_OK;
 }
 

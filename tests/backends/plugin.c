@@ -152,8 +152,8 @@ TEST(abi) {
         IS(sizeof(ggl_op_info), 40),
         IS(sizeof(ggl_backend_params), 56),
         IS(GGL_OP_COUNT, 52),
-        IS(GGL_TYPE_COUNT, 31),
-        IS(GGL_TYPE_LIMIT, 43),
+        IS(GGL_TYPE_COUNT, 47),
+        IS(GGL_TYPE_LIMIT, 158),
         IS(GGL_STATUS_COUNT, 11),
     };
 #undef IS

@@ -182,23 +182,40 @@ TEST_UNUSED static void scale_places(ggl_type type, int *d, int *m) {
     case GGL_TQ2_0:
         *d = 64;
         break;
+    case GGL_PTQ1_0:
+        *d = 26;
+        break;
     case GGL_MXFP4:
     case GGL_NVFP4:
     case GGL_IQ1_M:
         *d = -1;
         break;
     default:
+        if (ggl_type_get(type)->row_meta > 0)
+            *d = -1;
         break;
     }
 }
 
-/* Weights of a type: n elements, a whole number of blocks; all codes, scales as fill() says. */
+/* Sets the scale of a row that has one. */
+TEST_UNUSED static void fill_row_scale(void *row, const ggl_type_info *t, uint64_t *seed,
+                                       values kind) {
+    const float x = value_of_kind(seed, kind) * 0.01f;
+    const uint16_t h = ggl_f32_to_f16(x);
+    memcpy(row, t->row_meta == sizeof h ? (const void *)&h : (const void *)&x, t->row_meta);
+}
+
+/* Weights of a type: a row of n elements, or any number of rows of types whose rows have no scale, a whole number of blocks; all
+ * codes, scales as fill() says. */
 TEST_UNUSED static void fill_weights(void *w, ggl_type type, int64_t n, uint64_t *seed,
                                      values kind) {
     const ggl_type_info *t = ggl_type_get(type);
     unsigned char *p = w;
     int place[2];
     scale_places(type, &place[0], &place[1]);
+    if (t->row_meta > 0)
+        fill_row_scale(p, t, seed, kind);
+    p += t->row_meta;
     for (int64_t i = 0; i < n; i += t->block, p += t->size) {
         float x = value_of_kind(seed, kind);
         if (!t->quantized) {

@@ -93,7 +93,10 @@ static problem problem_new(ggl_type type, int64_t k, int64_t n_rows, int n_cols,
                  .row_size = ggl_row_size(type, k)};
     const cpu_product *product = &all.k[0].product[type];
     p.w = exact_new(p.row_size * (size_t)n_rows, type == GGL_F32 ? 4 : 2);
-    fill_weights(p.w.p, type, k * n_rows, seed, kind);
+    if (ggl_type_get(type)->row_meta == 0)
+        fill_weights(p.w.p, type, k * n_rows, seed, kind);
+    for (int j = 0; j < n_rows && ggl_type_get(type)->row_meta > 0; j++)
+        fill_weights((char *)p.w.p + (size_t)j * p.row_size, type, k, seed, kind);
     p.column_size = (size_t)(k + 32) * 4;
     for (int t = 0; t < all.n; t++) {
         char **form = &p.column[all.k[t].product[type].columns];

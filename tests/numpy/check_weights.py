@@ -3,7 +3,7 @@
 
     check_weights.py --dump DUMP_FLOATS --dir FOLDER [--seed N]
 
-The blocks go through a GGUF file. Their scales are random, too; some are infinite or NaN.
+The blocks go through a GGUF file. Their scales are random, too, and so are those of rows; some are infinite or NaN.
 """
 import argparse
 import os
@@ -27,8 +27,8 @@ def main():
     os.makedirs(a.dir, exist_ok=True)
     rng = np.random.default_rng(a.seed)
     data, tensors = {}, {}
-    for name, (kind, n, size, _) in weights.TYPES.items():
-        data[name] = rng.integers(0, 256, (BLOCKS, size), dtype=np.uint8)
+    for name, (kind, n, _, _) in weights.TYPES.items():
+        data[name] = rng.integers(0, 256, (BLOCKS, weights.row_bytes(name, n)), dtype=np.uint8)
         tensors[name] = gguf.Blocks(kind, (BLOCKS, n), data[name].tobytes())
     path = os.path.join(a.dir, "weights.gguf")
     gguf.write(path, {"general.architecture": "none"}, tensors)
@@ -39,7 +39,7 @@ def main():
         return 1
     got, at, failed = np.frombuffer(done.stdout, np.float32), 0, 0
     for name, (_, n, _, _) in weights.TYPES.items():
-        ours, theirs = weights.decode(name, data[name]), got[at : at + BLOCKS * n].reshape(BLOCKS, n)
+        ours, theirs = weights.decode_rows(name, data[name], n), got[at : at + BLOCKS * n].reshape(BLOCKS, n)
         at += BLOCKS * n
         same = (ours.view(np.uint32) == theirs.view(np.uint32)) | (np.isnan(ours) & np.isnan(theirs))
         failed += not same.all()

@@ -13,7 +13,7 @@ N_EMBD, N_VOCAB, N_HEAD = 256, 64, 4
 
 # The byte at which a block has its scale, a half float; 0 if the type is not listed. For types with a minimum, also the byte of the minimum
 # and a factor: the minimum is -factor times the scale, so that the mean of the elements is about 0.
-SCALES = {"q2_k": (80, 82, -1.5), "q3_k": (108,), "q4_k": (0, 2, -7.5), "q5_k": (0, 2, -15.5), "q6_k": (208,), "tq1_0": (52,), "tq2_0": (64,),
+SCALES = {"q2_k": (80, 82, -1.5), "q3_k": (108,), "q4_k": (0, 2, -7.5), "q5_k": (0, 2, -15.5), "q6_k": (208,), "tq1_0": (52,), "tq2_0": (64,), "ptq1_0": (26,),
           "q4_1": (0, 2, 7.5), "q5_1": (0, 2, 15.5)}
 # Types whose scales are floats of 8 bits: the bytes of these, and the values among which they are drawn.
 SCALE_BYTES = {"mxfp4": (0, 1, 122, 125), "nvfp4": (0, 4, 8, 24)}
@@ -35,8 +35,24 @@ def put_scales(name, blocks, scales):
         put_half(blocks, minimum[0], -minimum[1] * scales)
 
 
+def scaled_rows(random, name, rows, columns):
+    """The same, of rows with a scale each."""
+    scale = np.dtype(weights.ROW_SCALES[name])
+    data = random.integers(0, 256, (rows, weights.row_bytes(name, columns)), dtype=np.uint8)
+
+    def put(values):
+        data[:, : scale.itemsize] = values.astype(scale).view(np.uint8).reshape(rows, -1)
+
+    put(np.ones(rows))
+    spread = float(sums.std(weights.decode_rows(name, data, columns)))
+    put(random.uniform(0.7, 1.3, rows) / (spread * np.sqrt(columns)))
+    return data
+
+
 def random_blocks(random, name, rows, columns):
     """Blocks whose elements keep the variance of a product."""
+    if name in weights.ROW_SCALES:
+        return scaled_rows(random, name, rows, columns)
     _, n, size, _ = weights.TYPES[name]
     blocks = random.integers(0, 256, (rows * columns // n, size), dtype=np.uint8)
     if name in SCALE_BYTES:
@@ -69,7 +85,7 @@ class TypedCase(nano.Case):
             if values.ndim == 2 and (some is None or tensor in some):
                 blocks = random_blocks(w.random, kind, *values.shape)
                 self.tensors[tensor] = gguf.Blocks(weights.TYPES[kind][0], values.shape, blocks.tobytes())
-                self.decoded[tensor] = weights.decode(kind, blocks).reshape(values.shape)
+                self.decoded[tensor] = weights.decode_rows(kind, blocks, values.shape[1])
 
     def logits(self, tokens=None):
         w = {name: t.astype(np.float64) for name, t in self.decoded.items()}

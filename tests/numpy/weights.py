@@ -1,6 +1,6 @@
 """The quantized types, from the descriptions of their blocks. decode(name, data): data [n, bytes of a block] uint8 -> [n, elements]
-float32. Every product is exact in float32, so that the order in which scales are multiplied does not matter; where there is
-a minimum the sum is rounded once.
+float32. Every product is exact in float32, so that the order in which scales are multiplied does not matter, but for types whose
+rows have a scale of 32 bits: theirs is multiplied by that of the part first. Where there is a minimum the sum is rounded once.
 """
 import numpy as np
 
@@ -12,8 +12,9 @@ F32 = np.float32
 class Fields:
     """Takes blocks [n, size] apart, from the first byte on."""
 
-    def __init__(self, data):
+    def __init__(self, data, row=F32(1)):
         self.data, self.at = data, 0
+        self.row = row  # the scale of the row of each block, if rows have one
 
     def u8(self, n):
         self.at += n
@@ -285,6 +286,128 @@ def iq1_m(f):
     return value(each(d * odd(scale) / F32(8), 16), eighths(index + 256 * (high & 7), high >> 3))
 
 
+# --- forks of llama.cpp
+
+
+def q6_0(f):
+    d, h = f.f16(), f.u8(8)
+    high = np.concatenate([h & 3, h >> 4 & 3, h >> 2 & 3, h >> 6], -1)
+    return value(d, nibbles(f.u8(16)) + 16 * high - 32)
+
+
+def pq2_0(f):
+    d, b = f.f16(), f.u8(32)
+    return value(d, (b[:, :, None] >> np.array([0, 2, 4, 6]) & 3).reshape(len(b), 128) - 1)
+
+
+def ptq1_0(f):
+    a, b, h = f.u8(16), f.u8(8), f.u8(2)
+    return value(f.f16(), np.concatenate([trits(a, 5), trits(b, 5), trits(h, 4)], -1) - 1)
+
+
+def iq2_bn(f):
+    b = f.u8(16)
+    code = (b[:, None, :] >> np.array([0, 2, 4, 6])[:, None] & 3).reshape(len(b), 64)
+    return value(f.row, code - 1)
+
+
+# The steps of ik_llama.cpp's types; those of the second kind are all as much higher.
+STEPS = {
+    2: (np.array([-31, -13, 1, 17]), 5),
+    3: (np.array([-63, -40, -23, -10, 1, 13, 28, 47]), 4),
+    4: (UNEVEN, 4),
+    5: (np.array([-126, -114, -103, -92, -83, -74, -65, -57, -50, -43, -36, -30, -24, -18, -12, -6, -1, 5, 11, 17, 23, 29, 36, 43,
+                  51, 59, 68, 77, 87, 97, 109, 121]), 2),
+    6: (np.array([-127, -121, -115, -109, -104, -98, -93, -88, -84, -79, -74, -70, -66, -62, -58, -54, -51, -47, -44, -40, -37, -34,
+                  -31, -28, -25, -22, -19, -16, -13, -11, -8, -5, -2, 0, 3, 6, 9, 12, 14, 17, 20, 23, 27, 30, 33, 36, 40, 44, 47, 51,
+                  55, 59, 63, 68, 72, 77, 82, 87, 92, 98, 103, 109, 115, 121]), 1),
+}
+
+
+def stepped(n_bits, d, scale, code, shifts):
+    """d * scale * step; scale and shifts: a number for each run of 16 or 32 elements."""
+    steps, shift = STEPS[n_bits]
+    run = code.shape[-1] // scale.shape[-1]
+    return value(each(d * scale.astype(F32), run), steps[code] + shift * each(shifts, run))
+
+
+def words(u, n):
+    """Bits 0, 1, .. n - 1 of one number for each block."""
+    return u >> np.arange(n) & 1
+
+
+def iq2_k(f):
+    d, x, s = f.f16(), f.u16(1), f.u8(8)
+    return stepped(2, d, halves_of(s) - 8, pairs(f.u8(64)), words(x, 16))
+
+
+def iq3_k(f):
+    d, x, minus, s = f.f16(), f.u16(1), f.u16(1), f.u8(8)
+    scale = signed(2 * halves_of(s) + 1, words(minus, 16))
+    return stepped(3, d, scale, pairs(f.u8(64)) + 4 * planes(f.u8(32)), words(x, 16))
+
+
+def six_bit_scales(f):
+    sh, sl = f.u8(4), f.u8(8)
+    return halves_of(sl) + 16 * (sh[..., None] >> np.array([0, 2, 4, 6]) & 3).reshape(len(sh), 16) - 32
+
+
+def iq4_k(f):
+    d, x, scale = f.f16(), f.u16(1), six_bit_scales(f)
+    return stepped(4, d, scale, nibbles(f.u8(128)), words(x, 16))
+
+
+def iq5_k(f):
+    d, x, scale = f.f16(), f.u16(1), six_bit_scales(f)
+    return stepped(5, d, scale, nibbles(f.u8(128), 64) + 16 * planes(f.u8(32)), words(x, 16))
+
+
+def iq6_k(f):
+    d, x, scale = f.f16(), f.u16(1), f.i8(16)
+    return stepped(6, d, scale, nibbles(f.u8(128), 64) + 16 * pairs(f.u8(64)), words(x, 16))
+
+
+def iq4_ks(f):
+    s = f.u8(8)
+    return stepped(4, f.row, (s & 254) - 127, nibbles(f.u8(128)), s & 1)
+
+
+def iq5_ks(f):
+    s = f.u8(8)
+    return stepped(5, f.row, (s & 254) - 127, nibbles(f.u8(128), 64) + 16 * planes(f.u8(32)), s & 1)
+
+
+def iq4_kss(f):
+    w = f.u16(64)
+    s = ((w & 1).reshape(-1, 8, 8) << np.arange(8)).sum(-1)
+    v = w & 0xFFFE
+    v ^= v >> 1
+    code = nibbles(np.stack([v & 255, v >> 8], -1).reshape(len(w), 128))
+    return stepped(4, f.row, (s & 254) - 127, code, s & 1)
+
+
+def iq2_ks(f):
+    x, s = f.u16(1), f.u8(4)
+    return stepped(2, f.row, halves_of(s) + 16 * words(x >> 8, 8) - 16, pairs(f.u8(64)), words(x, 8))
+
+
+def iq3_ks(f):
+    x, s = f.u16(1), f.u8(4)
+    scale = np.concatenate([s & 15, s >> 4], -1) + 16 * words(x, 8) - 16
+    return stepped(3, f.row, scale, pairs(f.u8(64)) + 4 * planes(f.u8(32)), words(x >> 8, 8))
+
+
+KL = np.array([int(c) for c in "0205101315172122242526303435374243444546515253545560626466677275"]).reshape(32, 2)
+
+
+def iq2_kl(f):
+    sh, sl = f.u16(1), f.u8(4)
+    scale = np.concatenate([sl & 15, sl >> 4], -1) + 16 * (sh >> 2 * np.arange(8) & 3) - 32
+    low, h = nibbles(f.u8(64)), f.u8(16)
+    index = low + 16 * (h[:, None, :] >> np.arange(8)[:, None] & 1).reshape(len(h), 128)
+    return stepped(3, f.row, scale, KL[index].reshape(len(h), 256), 0 * scale)
+
+
 # name -> (GGUF's number, elements and bytes of a block, decoder)
 TYPES = {
     "q4_0": (2, 32, 18, q4_0), "q4_1": (3, 32, 20, q4_1), "q5_0": (6, 32, 22, q5_0), "q5_1": (7, 32, 24, q5_1),
@@ -295,12 +418,36 @@ TYPES = {
     "iq4_xs": (23, 256, 136, iq4_xs), "iq1_m": (29, 256, 56, iq1_m), "tq1_0": (34, 256, 54, tq1_0),
     "tq2_0": (35, 256, 66, tq2_0), "mxfp4": (39, 32, 17, mxfp4), "nvfp4": (40, 64, 36, nvfp4), "q1_0": (41, 128, 18, q1_0),
     "q2_0": (42, 64, 18, q2_0),
+    "q6_0": (133, 32, 26, q6_0), "iq2_bn": (135, 64, 16, iq2_bn), "iq2_k": (137, 256, 76, iq2_k), "iq3_k": (138, 256, 110, iq3_k),
+    "iq4_k": (139, 256, 144, iq4_k), "iq5_k": (140, 256, 176, iq5_k), "iq6_k": (141, 256, 212, iq6_k), "pq2_0": (142, 128, 34, pq2_0),
+    "ptq1_0": (143, 128, 28, ptq1_0), "iq4_ks": (144, 256, 136, iq4_ks), "iq2_ks": (145, 256, 70, iq2_ks),
+    "iq4_kss": (146, 256, 128, iq4_kss), "iq5_ks": (152, 256, 168, iq5_ks), "iq3_ks": (156, 256, 102, iq3_ks),
+    "iq2_kl": (157, 256, 86, iq2_kl),
 }
+# Types whose rows begin with a scale, as f16 or f32.
+ROW_SCALES = {"iq2_bn": "<f4", "iq4_ks": "<f4", "iq4_kss": "<f4", "iq5_ks": "<f4", "iq2_ks": "<f2", "iq3_ks": "<f2", "iq2_kl": "<f2"}
 
 
-def decode(name, data):
+def row_bytes(name, n):
+    """The bytes of a row of n elements."""
+    _, block, size, _ = TYPES[name]
+    return n // block * size + (np.dtype(ROW_SCALES[name]).itemsize if name in ROW_SCALES else 0)
+
+
+def decode_rows(name, data, n):
+    """Rows of n elements, with their scales if they have any."""
+    data = data.reshape(-1, row_bytes(name, n))
+    if name not in ROW_SCALES:
+        return decode(name, data).reshape(len(data), n)
+    scale = np.dtype(ROW_SCALES[name])
+    d = np.ascontiguousarray(data[:, : scale.itemsize]).view(scale).astype(F32)
+    blocks = np.ascontiguousarray(data[:, scale.itemsize :])
+    return decode(name, blocks, each(d, n // TYPES[name][1]).reshape(-1, 1)).reshape(len(data), n)
+
+
+def decode(name, data, row=F32(1)):
     _, n, size, decoder = TYPES[name]
-    f = Fields(data.reshape(-1, size))
+    f = Fields(data.reshape(-1, size), row)
     with np.errstate(all="ignore"):
         x = decoder(f)
     assert f.at == size and x.shape == (len(f.data), n) and x.dtype == F32, (name, f.at, x.shape, x.dtype)

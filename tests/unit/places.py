@@ -8,6 +8,7 @@ import sys
 # Folders (of which one file is enough) and files. The ways to add one: docs/types.md and docs/ops.md.
 TYPES = ["ggml-lite/quant/blocks.h", "ggml-lite/quant/*.c", "ggml-lite/quant/raw_scales.h", "backends/cpu/quant/quant_types.def",
          "backends/cpu/quant/unpack_tmpl.h", "backends/vulkan/shaders/types.glsl", "tests/unit/types_quant.c", "tests/numpy/weights.py", "docs/types.md"]
+FOREIGN = [place for place in TYPES if "vulkan" not in place]  # types of forks (QUANT_FOREIGN)
 OPERATORS = ["backends/reference/ops.def", "backends/cpu/ops.def", "backends/vulkan/ops.def"]
 NOT_COMPUTED = {"input", "weight", "const", "param", "call"}  # leaves, and composites, which have rows of their own
 
@@ -35,8 +36,9 @@ def names(root, file, macros):
 def main(root, wanted=None):
     types = names(root, "ggml-lite/include/ggl/types.def", "QUANT|QUANT_READ")
     operators = [o for o in names(root, "ggml-lite/include/ggl/ops.def", r"\w+") if o not in NOT_COMPUTED]
+    foreign = names(root, "ggml-lite/include/ggl/types.def", "QUANT_FOREIGN")
     missing = 0
-    for name, places in [(t, TYPES) for t in types] + [(o, OPERATORS) for o in operators]:
+    for name, places in [(t, TYPES) for t in types] + [(t, FOREIGN) for t in foreign] + [(o, OPERATORS) for o in operators]:
         for place in places:
             found = lines_of(root, place, name)
             if name == wanted:
@@ -44,7 +46,7 @@ def main(root, wanted=None):
             if not found:
                 print(f"{place} does not name {name}")
                 missing += 1
-    print(f"{len(types)} types in {len(TYPES)} places, {len(operators)} operators in {len(OPERATORS)}")
+    print(f"{len(types)} types in {len(TYPES)} places, {len(foreign)} in {len(FOREIGN)}, {len(operators)} operators in {len(OPERATORS)}")
     return 1 if missing or not types or not operators else 0
 
 

@@ -147,6 +147,39 @@ TEST(bf16) {
     CHECK(isnan(ggl_bf16_to_f32(ggl_f32_to_bf16(only_low_bits))));
 }
 
+/* 8-bit floats: all codes by the definition; numbers half way to the next one, and beside it. */
+TEST(f8_e4m3) {
+    for (int h = 0; h < 256; h++) {
+        const int e = h >> 3 & 15, m = h & 7;
+        double want = e == 0 ? ldexp(m, -9) : ldexp(m + 8, e - 10);
+        want = (h & 127) == 127 ? (double)NAN : h & 128 ? -want : want;
+        const float f = ggl_f8_e4m3_to_f32((uint8_t)h);
+        if (isnan(want))
+            CHECK(isnan(f));
+        else
+            CHECK(f == want && (signbit(f) != 0) == (h >> 7));
+        CHECK_INT(ggl_f32_to_f8_e4m3(f), h);
+    }
+    for (int h = 0; h < 126; h++) {
+        const float lo = ggl_f8_e4m3_to_f32((uint8_t)h), hi = ggl_f8_e4m3_to_f32((uint8_t)(h + 1)),
+                    mid = lo + (hi - lo) / 2;
+        CHECK_INT(ggl_f32_to_f8_e4m3(mid), h + h % 2);
+        CHECK_INT(ggl_f32_to_f8_e4m3(-mid), (h + h % 2) | 128);
+        CHECK_INT(ggl_f32_to_f8_e4m3(nextafterf(mid, 0)), h);
+        CHECK_INT(ggl_f32_to_f8_e4m3(nextafterf(mid, INFINITY)), h + 1);
+    }
+    CHECK_INT(ggl_f32_to_f8_e4m3(464), 126); /* half way to 480, which does not exist */
+    CHECK_INT(ggl_f32_to_f8_e4m3(nextafterf(464, 500)), 127);
+    CHECK_INT(ggl_f32_to_f8_e4m3(-INFINITY), 255);
+    CHECK_INT(ggl_f32_to_f8_e4m3(0x1p-149f), 0);
+    const float x[3] = {1, -448, 0x1p-9f};
+    unsigned char b[3];
+    float y[3];
+    ggl_type_get(GGL_F8_E4M3)->from_float(x, b, 3);
+    ggl_type_get(GGL_F8_E4M3)->to_float(b, y, 3);
+    CHECK(b[0] == 0x38 && b[1] == 0xfe && b[2] == 1 && memcmp(x, y, sizeof x) == 0);
+}
+
 TEST(table) {
     int n = 0;
     for (const ggl_type_info *t; (t = ggl_type_at(n)); n++) {
@@ -163,7 +196,9 @@ TEST(table) {
     CHECK(!ggl_type_find("q8") && !ggl_type_find("q8_00") && !ggl_type_find(""));
     CHECK_STR(ggl_type_foreign_name(9), "Q8_1");
     CHECK_STR(ggl_type_foreign_name(24), "I8");
-    CHECK(!ggl_type_foreign_name(-1) && !ggl_type_foreign_name(43) &&
+    CHECK_STR(ggl_type_foreign_name(155), "IQ4_KT");
+    CHECK_STR(ggl_type_foreign_name(344), "IQ4_KS_R4");
+    CHECK(!ggl_type_foreign_name(-1) && !ggl_type_foreign_name(44) &&
           !ggl_type_foreign_name(1 << 30));
 }
 
@@ -201,7 +236,10 @@ TEST(round_trip_of_every_type) {
                 t->from_float(x, a + at, n);
             t->to_float(a + at, y, n);
             /* the coarsest have 0 and +-100 only, or two numbers */
-            const float most = t->type == GGL_Q1_0 ? 50.5f : t->quantized ? 50.1f : 0.51f;
+            const float most = t->type == GGL_Q1_0      ? 50.5f
+                               : t->quantized           ? 50.1f
+                               : t->type == GGL_F8_E4M3 ? 4.0f
+                                                        : 0.51f;
             for (int64_t i = 0; i < n && t->from_float; i++)
                 CHECK_MSG(fabsf(x[i] - y[i]) <= most, "%s: %g -> %g", t->name, (double)x[i],
                           (double)y[i]);

@@ -19,13 +19,22 @@ typedef struct want {
     float x;
 } want;
 
+/* Sets the scale of a row that has one. */
+static void put_row_scale(const ggl_type_info *t, unsigned char *row) {
+    const float f = 0.0123f;
+    const uint16_t h = 0x2251;
+    if (t->row_meta > 0)
+        memcpy(row, t->row_meta == sizeof h ? (const void *)&h : (const void *)&f, t->row_meta);
+}
+
+/* Of types whose rows have a scale, it stands before the block. */
 static void check_block(ggl_type type, const put *p, int n_puts, const want *w, int n_wants) {
     const ggl_type_info *t = ggl_type_get(type);
     unsigned char block[MAX_SIZE] = {0};
     float got[MAX_BLOCK], expected[MAX_BLOCK] = {0};
-    REQUIRE(t && t->size <= MAX_SIZE && t->block <= MAX_BLOCK);
+    REQUIRE(t && t->row_meta + t->size <= MAX_SIZE && t->block <= MAX_BLOCK);
     for (int i = 0; i < n_puts; i++) {
-        REQUIRE(p[i].at < (int)t->size);
+        REQUIRE(p[i].at < (int)(t->row_meta + t->size));
         block[p[i].at] = (unsigned char)p[i].byte;
     }
     for (int i = 0; i < n_wants; i++)
@@ -252,16 +261,19 @@ TEST(unpack_and_form) {
         if (!CHECK(t->quantized == (t->unpack != NULL) && t->quantized == (t->form != GGL_PLAIN)) ||
             !t->unpack)
             continue;
-        CHECK(t->block % 32 == 0 && t->block <= MAX_BLOCK && t->size <= MAX_SIZE);
+        CHECK(t->block % 32 == 0 && t->block <= MAX_BLOCK && t->row_meta + t->size <= MAX_SIZE);
         for (int repeat = 0; repeat < 200; repeat++) {
             unsigned char block[MAX_SIZE];
             float y[MAX_BLOCK];
-            for (size_t i = 0; i < t->size; i++)
+            for (size_t i = 0; i < t->row_meta + t->size; i++)
                 block[i] = (unsigned char)test_random(&seed);
+            put_row_scale(t, block);
+            const float row = ggl_row_scale(t, block);
             t->to_float(block, y, t->block);
             for (int b = 0; b < t->block / 32; b++) {
                 ggl_codes c;
-                t->unpack(block, b, &c);
+                t->unpack(block + t->row_meta, b, &c);
+                CHECK((t->row_meta > 0) == (row != 1.0f));
                 bool minima = t->form == GGL_SCALE_MIN || t->form == GGL_SCALE16_MIN;
                 bool halves = t->form == GGL_SCALE16 || t->form == GGL_SCALE16_MIN;
                 CHECK(minima ||
@@ -269,12 +281,13 @@ TEST(unpack_and_form) {
                 CHECK(halves || (memcmp(&c.s[0], &c.s[1], sizeof c.s[0]) == 0 &&
                                  memcmp(&c.m[0], &c.m[1], sizeof c.m[0]) == 0));
                 for (int i = 0; i < 32; i++) {
-                    float s = c.s[i / 16], m = c.m[i / 16], v = y[32 * b + i],
+                    float s = c.s[i / 16] * row, m = c.m[i / 16], v = y[32 * b + i],
                           product = s * (float)c.q[i];
                     if (!isfinite(product) || !isfinite(m))
                         continue;
-                    CHECK_MSG((double)s * c.q[i] == (double)product, "%s: %a * %d is not exact",
-                              t->name, (double)s, c.q[i]);
+                    CHECK_MSG(t->row_meta == sizeof(float) || t->type == GGL_IQ6_K ||
+                                  (double)s * c.q[i] == (double)product,
+                              "%s: %a * %d is not exact", t->name, (double)s, c.q[i]);
                     CHECK_MSG(v == (float)((double)product - (double)m), "%s: element %d", t->name,
                               32 * b + i);
                 }
@@ -283,7 +296,36 @@ TEST(unpack_and_form) {
     }
 }
 
-/* types.def has QUANT for types with an encoder, QUANT_READ for those without. */
+/* Parts of matrices whose rows have a scale are those of whole rows. */
+TEST(parts_of_rows) {
+    enum { ROWS = 3, BLOCKS = 2 };
+    uint64_t seed = 22;
+    for (int k = 0; ggl_type_at(k); k++) {
+        const ggl_type_info *t = ggl_type_at(k);
+        const int64_t n = BLOCKS * t->block;
+        const size_t row = ggl_row_size(t->type, n);
+        static unsigned char b[ROWS * (BLOCKS * MAX_SIZE + 8)];
+        static float whole[ROWS * BLOCKS * MAX_BLOCK], part[ROWS * BLOCKS * MAX_BLOCK];
+        CHECK_INT(row, t->row_meta + BLOCKS * t->size);
+        for (size_t i = 0; i < sizeof b; i++)
+            b[i] = (unsigned char)test_random(&seed);
+        for (int r = 0; r < ROWS; r++) {
+            t->to_float(b + (size_t)r * row, whole + r * n, n);
+            CHECK_INT(ggl_bytes_before(t, n, r * n), (size_t)r * row);
+            CHECK_INT(ggl_bytes_before(t, n, r * n + t->block),
+                      (size_t)r * row + t->row_meta + t->size);
+        }
+        CHECK_INT(ggl_bytes_before(t, n, ROWS * n), ROWS * row);
+        for (int64_t at = 0; at < ROWS * n; at += t->block)
+            for (int64_t m = t->block; at + m <= ROWS * n; m += t->block) {
+                ggl_to_float(t, b, n, at, m, part);
+                CHECK_MSG(memcmp(part, whole + at, (size_t)m * sizeof *part) == 0,
+                          "%s: %d elements from %d on", t->name, (int)m, (int)at);
+            }
+    }
+}
+
+/* types.def has QUANT for types with an encoder, QUANT_READ and QUANT_FOREIGN for those without. */
 TEST(types_that_are_only_read) {
     static const bool only_read[GGL_TYPE_LIMIT] = {
 #define PLAIN(id, NAME, name, size, text)
@@ -485,7 +527,9 @@ static void digest_bytes(unsigned char *b, size_t n) {
 
 /* Of what encoders write, and of the floats that 64 blocks of random bytes are (all NaNs alike).
  * ggml's quantize_row_*_ref (iq4_nl: quantize_iq4_nl) and dequantize_row_* of November 2026,
- * compiled without contraction, gave the same digests. */
+ * compiled without contraction, gave the same digests; from q6_0 on, those of ik_llama.cpp 8337e4cd, but for iq2_bn, whose
+ * scale it applies elsewhere, iq6_k, which it decodes by a polynomial near the steps of its products, pq2_0 and ptq1_0: their
+ * digests are those of tests/numpy/weights.py. A row's scale is 0.0123, or the f16 0x2251. */
 TEST(digests) {
     static const struct {
         ggl_type type;
@@ -516,6 +560,21 @@ TEST(digests) {
         {GGL_NVFP4, 0x1dc6e42ef6e1a390, 0x66ea4da9f0ea1ea5},
         {GGL_Q1_0, 0x96672f696144dbfb, 0x86b24929e3a6f7a5},
         {GGL_Q2_0, 0x5154fa7594ce4c02, 0xbfdbe867d242483f},
+        {GGL_Q6_0, 0, 0x24c14d4a315afa11},
+        {GGL_IQ2_BN, 0, 0x02dd13748e472c1b},
+        {GGL_IQ2_K, 0, 0x10b7a5feb0e26215},
+        {GGL_IQ3_K, 0, 0x11e4e50417232c13},
+        {GGL_IQ4_K, 0, 0x189a4416ece0e745},
+        {GGL_IQ5_K, 0, 0x156e4ab4b4ba0bfc},
+        {GGL_IQ6_K, 0, 0x8a781ce1e0e56092},
+        {GGL_PQ2_0, 0, 0xffcc52d63e9f33e0},
+        {GGL_PTQ1_0, 0, 0xe318021515a3e6fb},
+        {GGL_IQ4_KS, 0, 0x083f2860c2317a83},
+        {GGL_IQ2_KS, 0, 0x9b564c07e44b9114},
+        {GGL_IQ4_KSS, 0, 0xe58f5ff1b3fdf755},
+        {GGL_IQ5_KS, 0, 0x5412ab0cd0230adf},
+        {GGL_IQ3_KS, 0, 0xa747ae9f93253a61},
+        {GGL_IQ2_KL, 0, 0x109467c791b74587},
     };
     static float x[DIGEST_N], y[DIGEST_N];
     static unsigned char b[2 * DIGEST_N];
@@ -530,7 +589,8 @@ TEST(digests) {
             t->from_float(x, b, DIGEST_N);
             encoded = fnv1a(b, ggl_row_size(t->type, DIGEST_N));
         }
-        digest_bytes(b, 64 * t->size);
+        digest_bytes(b, t->row_meta + 64 * t->size);
+        put_row_scale(t, b);
         t->to_float(b, y, 64 * t->block);
         for (int e = 0; e < 64 * t->block; e++)
             y[e] = isnan(y[e]) ? 0.5f : y[e];

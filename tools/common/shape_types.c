@@ -6,8 +6,7 @@
 
 /* True if weights can have the type and numbers can be converted to it. */
 static bool writable(const ggl_type_info *t) {
-    return t->from_float &&
-           (t->quantized || t->type == GGL_F32 || t->type == GGL_F16 || t->type == GGL_BF16);
+    return t->from_float && ggl_type_has_products(t->type);
 }
 
 ggl_status bench_type_find(const char *name, ggl_type *out, ggl_error *err) {

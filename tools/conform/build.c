@@ -132,20 +132,24 @@ ggl_tensor *case_input(conform_build *c, bool batched, conform_fill fill, int64_
     return OP1N(c, SPLIT, x, 3, cut, (double)c->f.view, (double)ne[cut]);
 }
 
-/* Makes random blocks for a type without an encoder, with a small scale. The scale is an f16 at
- * the beginning of the block, or, in iq1_m, in the upper 4 bits of its last four 16-bit words. */
+/* Makes a row of random blocks for a type without an encoder, with a small scale. The scale is an f16 at
+ * the beginning of the block, in ptq1_0 at its end, or, in iq1_m, in the upper 4 bits of its last four 16-bit words; or that
+ * of the row. */
 static void any_blocks(uint64_t *seed, char *p, const ggl_type_info *t, size_t row_size) {
     const uint16_t d = 0x2400; /* 1/64 */
+    const float f = 0x1p-10f;
     for (size_t i = 0; i < row_size; i++)
         p[i] = (char)conform_draw(seed);
-    for (size_t at = 0; at < row_size; at += t->size)
+    if (t->row_meta > 0)
+        memcpy(p, t->row_meta == sizeof d ? (const void *)&d : (const void *)&f, t->row_meta);
+    for (size_t at = 0; at < row_size && t->row_meta == 0; at += t->size)
         if (t->type == GGL_IQ1_M)
             for (int i = 0; i < 4; i++) {
                 char *high = p + at + t->size - 7 + 2 * i;
                 *high = (char)((*high & 15) | (d >> 4 * i & 15) << 4);
             }
         else
-            memcpy(p + at, &d, sizeof d);
+            memcpy(p + at + (t->type == GGL_PTQ1_0 ? t->size - sizeof d : 0), &d, sizeof d);
 }
 
 /* Makes a row of k random weights of the type. */

@@ -13,6 +13,7 @@
 #include "common/progress.h"
 #include "common/work_share.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/types.h"
 
 enum { PIECE = 1 << 14 }; /* elements: whole blocks of every type */
 
@@ -32,6 +33,7 @@ typedef struct scan {
     /* the current step */
     const uint8_t *data;
     int64_t first, n; /* elements before it, and of it */
+    int64_t n_row;    /* elements of a row */
     /* of each thread: bad elements, and the first of them */
     scan_result *result;
     bool *blank; /* [n_tensors]: those of an adapter that are zero */
@@ -49,15 +51,17 @@ static void scan_piece(void *ctx, size_t i, int thread) {
     const int64_t at = (int64_t)i * PIECE, n = s->n - at < PIECE ? s->n - at : PIECE;
     float *x = s->x + (size_t)thread * PIECE;
     scan_result *r = &s->result[thread];
-    const uint8_t *data = s->data + ggl_row_size(s->type->type, at);
-    const size_t n_written = written(data, ggl_row_size(s->type->type, n));
+    const size_t before = ggl_bytes_before(s->type, s->n_row, at),
+                 after = ggl_bytes_before(s->type, s->n_row, at + n);
+    const size_t n_written = written(s->data + before, after - before);
     if (n_written > 0) {
         const int64_t block = (int64_t)((n_written - 1) / s->type->size),
-                      last = s->first + at + (block + 1) * s->type->block - 1;
+                      end = (block + 1) * s->type->block, /* rows' own scales make it too many */
+            last = s->first + at + (end < n ? end : n) - 1;
         r->last_written = last > r->last_written ? last : r->last_written;
         r->is_written = true;
     }
-    s->type->to_float(data, x, n);
+    ggl_to_float(s->type, s->data, s->n_row, at, n, x);
     for (int64_t k = 0; k < n; k++) {
         if (isfinite(x[k]))
             continue;
@@ -72,7 +76,8 @@ static ggl_status scan_step(void *ctx, const void *data, size_t n, ggl_error *er
     scan *s = ctx;
     (void)err;
     s->data = data;
-    s->n = (int64_t)(n / s->type->size) * s->type->block;
+    s->n = s->type->row_meta ? (int64_t)(n / ggl_row_size(s->type->type, s->n_row)) * s->n_row
+                             : (int64_t)(n / s->type->size) * s->type->block;
     llm_work_share(s->n_threads, (size_t)((s->n + PIECE - 1) / PIECE), scan_piece, s);
     s->first += s->n;
     return GGL_OK;
@@ -145,8 +150,9 @@ static ggl_status scan_tensor(gguf_findings *c, scan *s, const ggl_gguf *f, size
         s->result[k] = (scan_result){0};
     if (!s->type || !t->data)
         return GGL_OK;
-    /* a step has whole pieces */
-    const size_t piece = ggl_row_size(t->type, PIECE);
+    /* a step has whole pieces, or whole rows */
+    s->n_row = t->ne[0];
+    const size_t piece = ggl_row_size(t->type, s->type->row_meta ? t->ne[0] : PIECE);
     const size_t step = GGUF_STEP / piece * piece;
     ggl_status st = gguf_stream(f, t, step > 0 ? step : piece, done, scan_step, s, err);
     report(c, s, t);

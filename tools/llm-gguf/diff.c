@@ -11,6 +11,7 @@
 #include "common/progress.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/types.h"
 #include "tool.h"
 
 static const char TOOL[] = "llm-gguf diff";
@@ -134,15 +135,17 @@ static bool compare_data(diff_job *j, const ggl_gguf_tensor *t, const ggl_gguf_t
     const char *a = t->data, *b = u->data;
     for (int64_t at = 0, k; at < n && !process_stopped; at += k) {
         k = n - at < PIECE ? n - at : PIECE;
-        const size_t i = ggl_row_size(p->type, at), m = ggl_row_size(p->type, k);
-        const size_t i_b = ggl_row_size(q->type, at), m_b = ggl_row_size(q->type, k);
+        const size_t i = ggl_bytes_before(p, t->ne[0], at),
+                     m = ggl_bytes_before(p, t->ne[0], at + k) - i;
+        const size_t i_b = ggl_bytes_before(q, u->ne[0], at),
+                     m_b = ggl_bytes_before(q, u->ne[0], at + k) - i_b;
         if (p == q && memcmp(a + i, b + i, m) == 0) {
             d->n += (double)k;
         } else if (p == q && !ggl_type_has_products(t->type)) {
             add_exact(d, t->type, a + i, b + i_b, k);
         } else {
-            p->to_float(a + i, j->x, k);
-            q->to_float(b + i_b, j->y, k);
+            ggl_to_float(p, a, t->ne[0], at, k, j->x);
+            ggl_to_float(q, b, u->ne[0], at, k, j->y);
             add_piece(d, j->x, j->y, k);
         }
         ggl_gguf_drop(j->a, a + i, m);

@@ -12,6 +12,7 @@
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/types.h"
 #include "tool.h"
 
 static const char TOOL[] = "llm-gguf extract";
@@ -28,7 +29,8 @@ typedef struct extract_job {
     const ggl_type_info *type;
     npy_writer writer;
     ggl_new_file *raw_file;
-    float *x; /* [GGUF_STEP] */
+    int64_t n_row; /* elements of a row of it */
+    float *x;      /* [GGUF_STEP] */
 } extract_job;
 
 static bool is_wanted(const extract_job *j, const ggl_gguf_tensor *t) {
@@ -63,18 +65,26 @@ static ggl_status raw_piece(void *ctx, const void *data, size_t n, ggl_error *er
     return error ? ggl_fail(err, GGL_IO, "cannot be written: %s", strerror(error)) : GGL_OK;
 }
 
+enum { STEP = 1 << 16 }; /* elements: whole blocks of every type */
+
+/* Gets whole rows of types whose rows have scales of their own. */
 static ggl_status npy_piece(void *ctx, const void *data, size_t n, ggl_error *err) {
     extract_job *j = ctx;
-    const int64_t n_elements = (int64_t)(n / j->type->size) * j->type->block;
-    j->type->to_float(data, j->x, n_elements);
-    npy_row(&j->writer, j->x, n_elements);
+    const int64_t n_row = j->n_row,
+                  n_all = j->type->row_meta
+                              ? (int64_t)(n / ggl_row_size(j->type->type, n_row)) * n_row
+                              : (int64_t)(n / j->type->size) * j->type->block;
+    for (int64_t at = 0, k; at < n_all; at += k) {
+        k = n_all - at < STEP ? n_all - at : STEP;
+        ggl_to_float(j->type, data, n_row, at, k, j->x);
+        npy_row(&j->writer, j->x, k);
+    }
     const int error = ggl_new_file_error(j->writer.file);
     return error ? ggl_fail(err, GGL_IO, "cannot be written: %s", strerror(error)) : GGL_OK;
 }
 
 static ggl_status write_npy(extract_job *j, const ggl_gguf_tensor *t, const char *path,
                             ggl_error *err) {
-    enum { STEP = 1 << 16 }; /* elements: whole blocks of every type */
     int64_t shape[GGL_MAX_DIMS];
     for (int d = 0; d < t->n_dims; d++)
         shape[d] = t->ne[t->n_dims - 1 - d];
@@ -82,7 +92,9 @@ static ggl_status write_npy(extract_job *j, const ggl_gguf_tensor *t, const char
     ggl_status s = npy_open_shape(&j->writer, path, shape, t->n_dims, err);
     if (s != GGL_OK)
         return s;
-    s = gguf_stream(j->file, t, ggl_row_size(t->type, STEP), &j->done, npy_piece, j, err);
+    j->n_row = t->ne[0];
+    s = gguf_stream(j->file, t, ggl_row_size(t->type, j->type->row_meta ? t->ne[0] : STEP),
+                    &j->done, npy_piece, j, err);
     if (s == GGL_OK)
         return npy_close(&j->writer, err);
     npy_abort(&j->writer);

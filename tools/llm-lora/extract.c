@@ -16,6 +16,7 @@
 #include "common/work_threads.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/show.h"
+#include "ggl/internal/types.h"
 #include "low_rank.h"
 #include "tool.h"
 
@@ -81,16 +82,21 @@ static void difference_row(void *ctx, size_t i, int thread) {
         to[e] -= base[e];
 }
 
+/* Returns the bytes of the first n elements of a tensor, whole rows. */
+static size_t bytes_of(const ggl_gguf_tensor *t, int64_t n) {
+    return ggl_bytes_before(ggl_type_get((int)t->type), t->ne[0], n);
+}
+
 static bool difference_rows(void *ctx, int64_t first, int64_t n, float *out) {
     extract_job *j = ctx;
     const int64_t in = j->x->ne[0], at = (j->m * j->x->ne[1] + first) * in;
-    j->rows_x = (const char *)j->x->data + ggl_row_size(j->x->type, at);
-    j->rows_y = (const char *)j->y->data + ggl_row_size(j->y->type, at);
+    j->rows_x = (const char *)j->x->data + bytes_of(j->x, at);
+    j->rows_y = (const char *)j->y->data + bytes_of(j->y, at);
     j->piece = out;
     j->first = first;
     llm_work_share(j->n_threads, (size_t)n, difference_row, j);
-    ggl_gguf_drop(j->base, j->rows_x, ggl_row_size(j->x->type, n * in));
-    ggl_gguf_drop(j->tuned, j->rows_y, ggl_row_size(j->y->type, n * in));
+    ggl_gguf_drop(j->base, j->rows_x, bytes_of(j->x, n * in));
+    ggl_gguf_drop(j->tuned, j->rows_y, bytes_of(j->y, n * in));
     return !process_stopped;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/types.h"
 #include "llm/internal/adapter.h"
 #include "tool.h"
 
@@ -24,7 +25,8 @@ static void add(void *ctx, const char *weight, const char *factor) {
         x->value = ggl_calloc((size_t)x->n, sizeof *x->value);
     }
     if (x->value)
-        ggl_type_get((int)x->from->type)->to_float(x->from->data, x->value, x->n);
+        ggl_to_float(ggl_type_get((int)x->from->type), x->from->data, x->from->ne[0], 0, x->n,
+                     x->value);
     f->out_of_memory |= !x->weight || (x->from && !x->value);
 }
 

@@ -112,11 +112,10 @@ static void list_types(const budget *b, budget_tensor *t, double least_bits, boo
 /* Bytes of a tensor in OUT, with the padding where the limit is the file's. */
 static uint64_t size_in(const budget *b, const budget_tensor *t, const ggl_type_info *type) {
     int64_t n = 1;
-    size_t size = 0;
     for (int d = 0; d < t->from->n_dims; d++)
         n *= t->from->ne[d];
-    (void)ggl_row_size_checked(type->type, n,
-                               &size); /* smaller than what is there, or checked by the plan */
+    /* smaller than what is there, or checked by the plan */
+    const size_t size = ggl_bytes_before(type, t->from->ne[0], n);
     const uint64_t a = b->limit ? b->s->alignment : 1;
     return (size + a - 1) / a * a;
 }

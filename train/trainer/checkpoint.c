@@ -24,6 +24,8 @@ static int64_t place_of(const llm_train_weight *w, const ggl_gguf_tensor *of) {
     const uintptr_t begin = (uintptr_t)of->data, at = (uintptr_t)w->origin;
     if (!of->data || at < begin || at >= begin + of->size)
         return -1;
+    if (type->row_meta > 0) /* weights are whole rows */
+        return (int64_t)((at - begin) / ggl_row_size(of->type, of->ne[0])) * of->ne[0];
     return (int64_t)((at - begin) / type->size) * type->block;
 }
 
@@ -50,8 +52,7 @@ static ggl_type type_of(const llm_trainer *t, const ggl_gguf_tensor *of, bool f3
 static ggl_status copy_old(const changed *c, char *out, ggl_error *err) {
     const ggl_type_info *from = ggl_type_get(c->of->type);
     const int64_t n = c->of->ne[0], rows = ggl_extents(c->of->ne, 1, GGL_MAX_DIMS, 1);
-    const size_t old = (size_t)(n / from->block) * from->size,
-                 new = (size_t)(n / c->type->block) * c->type->size;
+    const size_t old = ggl_row_size(c->of->type, n), new = ggl_row_size(c->type->type, n);
     if (from == c->type) {
         memcpy(out, c->of->data, (size_t)rows * old);
         return GGL_OK;

@@ -9,7 +9,7 @@
 
 bool llm_train_is_of_numbers(ggl_type of) {
     const ggl_type_info *type = ggl_type_get(of);
-    return type && (type->quantized || of == GGL_F32 || of == GGL_F16 || of == GGL_BF16);
+    return type && ggl_type_has_products((ggl_type)of);
 }
 
 static bool has_numbers(const ggl_tensor *w) {

@@ -84,7 +84,7 @@ static bool copy_numbers(llm_train_weight *w, const llm_train_params *p) {
     if (w->type == GGL_F32)
         memcpy(w->data, w->origin, n * sizeof(float));
     else
-        ggl_type_get(w->type)->to_float(w->origin, w->data, (int64_t)n);
+        ggl_to_float(ggl_type_get(w->type), w->origin, w->ne[0], 0, (int64_t)n, w->data);
     ggl_file_map file; /* whose pages nobody needs any more */
     if (ggl_file_at(w->origin, &file))
         ggl_file_map_drop(&file, w->origin,

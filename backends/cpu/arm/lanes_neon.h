@@ -65,6 +65,12 @@ INLINE vcodes codes_lookup(vcodes v, const uint8_t *table) {
     EACH(v.r[i_] = vqtbl1q_u8(t, v.r[i_]));
     return v;
 }
+/* The same for bytes below 32, and 32 entries. */
+INLINE vcodes codes_lookup32(vcodes v, const uint8_t *table) {
+    const uint8x16x2_t t = {{vld1q_u8(table), vld1q_u8(table + 16)}};
+    EACH(v.r[i_] = vqtbl2q_u8(t, v.r[i_]));
+    return v;
+}
 INLINE vfour four_set(int32_t v) {
     return vreinterpretq_s8_s32(vdupq_n_s32(v));
 }
@@ -186,6 +192,9 @@ INLINE vfloat float_u8(const uint8_t *p) {
 INLINE vfloat float_i8(const uint8_t *p) {
     int8x16_t v = vreinterpretq_s8_u8(vld1q_u8(p));
     return float_of_i16(vmovl_s8(vget_low_s8(v)), vmovl_high_s8(v));
+}
+INLINE vfloat float_low1(const uint8_t *p) {
+    return float_of_u8(vld1q_u8(p) & 1);
 }
 INLINE vfloat float_low4(const uint8_t *p) {
     return float_of_u8(vld1q_u8(p) & 15);

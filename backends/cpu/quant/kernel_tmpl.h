@@ -98,6 +98,9 @@ INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const ui
                 scales_of(once + j * step, each + j * step, t);
         UNROLL for (int c = 0; c < n_cols; c++) UNROLL for (int j = 0; j < n_groups; j++) {
             vfloat f = float_of(sum[c][j]);
+            if (t.shift) /* sums of integers below 2^24, so exact */
+                f = float_fma(w[j].shift[h],
+                              float_set((float)(t.halves ? x[c][bx].half[h] : x[c][bx].sum)), f);
             part[c][j] = h == 0 ? float_mul(f, w[j].s[0]) : float_fma(f, w[j].s[1], part[c][j]);
         }
     }
@@ -125,13 +128,15 @@ INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *con
     vfloat acc[LANES_COLS][LANES_GROUPS];
     for (int c = 0; c < n_cols; c++)
         acc[c][0] = float_zero();
+    const uint8_t *rows = w; /* the scales of rows, if the type has any */
+    w += t.layout.row;
     for (int64_t b = 0; b < k / 32; b += t.layout.runs, w += cpu_block_size(t.layout))
         for (int i = 0; i < t.layout.runs; i++) {
             const uint8_t *run = w + t.layout.once + i * size;
             __asm__("" : "+r"(ahead)); /* so that one loop is made for both cases */
             if (__builtin_expect(ahead != 0, 1))
                 fetch(run + ahead, size);
-            add_block(acc, run, w, run + cpu_codes_size(t.layout), 0, 1,
+            add_block(acc, run, t.layout.row ? rows : w, run + cpu_codes_size(t.layout), 0, 1,
                       (const cpu_qblock *const *)x, n_cols, b + i, t);
         }
     for (int c = 0; c < n_cols; c++)
@@ -157,11 +162,12 @@ INLINE void kernel_rows16(float *const *y, const void *const *x, int n_cols, con
     }
 }
 
-/* How rows of a file are unpacked: `runs` runs of 32 columns at a time, which have `size` bytes. */
+/* How rows of a file are unpacked: `runs` runs of 32 columns at a time, which have `size` bytes; meta: the bytes
+ * before a row's blocks. */
 typedef struct file_part {
     pack_blocks *pack;
     int runs;
-    size_t size;
+    size_t size, meta;
 } file_part;
 
 /* Multiplies up to 16 rows of a file with n_cols columns. */
@@ -172,15 +178,17 @@ INLINE void group_rows(float *const *y, int64_t j, int n_rows, const void *const
     _Alignas(64) float scales[CPU_MOST_RUNS * 4 * CPU_GROUP];
     size_t done = 0;
     vfloat acc[LANES_COLS][LANES_GROUPS];
+    const uint8_t *rows = w;
     size_t row[CPU_GROUP];
     row_offsets(row, row_size, n_rows);
     for (int c = 0; c < n_cols; c++)
         acc[c][0] = float_zero();
+    w += f.meta;
     for (int64_t b = 0; b < k / 32; b += f.runs, w += f.size, done += f.size) {
         int64_t n = k / 32 - b < f.runs ? k / 32 - b : f.runs;
         /* Prefetch the next 16 rows, in step with these, to L2: they would overflow L1. */
         fetch_far(w + CPU_GROUP * row_size + (CPU_GROUP - 1) * done, CPU_GROUP * (int64_t)f.size);
-        f.pack(codes, scales, w, row, n);
+        f.pack(codes, scales, rows, w, row, n);
         for (int64_t i = 0; i < n; i++)
             add_block(acc, codes + i * 8 * CPU_PLANE, codes,
                       (const uint8_t *)scales + i * panel_scales(t), 0, 1,
@@ -255,14 +263,14 @@ INLINE void kernel_tile(float *const *y, const void *const *x, int n_cols, const
 
 /* Unpacks n_rows rows of a file to a panel. */
 static void pack_panel(void *panel, const void *w, size_t row_size, int n_rows, int64_t k,
-                       int64_t step, pack_blocks *pack) {
+                       int64_t step, pack_blocks *pack, size_t meta) {
     for (int j = 0; j < LANES_GROUPS; j++) { /* groups without a row repeat the last row */
         int first = j * CPU_GROUP < n_rows ? j * CPU_GROUP : n_rows - 1;
         uint8_t *p = (uint8_t *)panel + j * step;
         size_t row[CPU_GROUP];
         row_offsets(row, row_size, n_rows - first < CPU_GROUP ? n_rows - first : CPU_GROUP);
-        pack(p, (float *)(p + k / 32 * 8 * CPU_PLANE),
-             (const uint8_t *)w + (size_t)first * row_size, row, k / 32);
+        const uint8_t *rows = (const uint8_t *)w + (size_t)first * row_size;
+        pack(p, (float *)(p + k / 32 * 8 * CPU_PLANE), rows, rows + meta, row, k / 32);
     }
 }
 
@@ -274,12 +282,16 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
         const uint8_t *p = (const uint8_t *)w + (j < n_groups ? j : n_groups - 1) * size;
         uint8_t *codes = (uint8_t *)panel + j * panel_step(k, t);
         float *to = (float *)(codes + k / 32 * 8 * CPU_PLANE);
+        const uint8_t *rows = p;
+        p += t.layout.row;
         for (int64_t b = 0; b < k / 32; b += t.layout.runs, p += cpu_block_size(t.layout))
-            for (int i = 0; i < t.layout.runs; i++) {
+            for (int i = 0; i < t.layout.runs; i++, codes += 8 * CPU_PLANE) {
                 const uint8_t *q = p + t.layout.once + i * run;
-                for (int g = 0; g < 8; g++, codes += CPU_PLANE)
-                    codes_store(codes, block_codes(q, g, t));
-                to = store_scales(to, scales_of(p, q + cpu_codes_size(t.layout), t), t);
+                const uint8_t *each = q + cpu_codes_size(t.layout);
+                for (int g = 0; g < 8; g++)
+                    codes_store(codes + g * CPU_PLANE, block_codes(q, g, t));
+                add_shifts(codes, each, t.shift, t.halves);
+                to = store_scales(to, scales_of(t.layout.row ? rows : p, each, t), t);
             }
     }
 }
@@ -326,14 +338,14 @@ INLINE void kernel_interleave(uint8_t *to, const uint8_t *w, size_t row_size, in
     }
 #include "quant_types.def"
 
-#define QTYPE(NAME, name, class, low, high, table, scales, unit)                                   \
+#define QTYPE(NAME, name, class, low, high, table, scales, unit, shift, odd)                       \
     static void rows_##name(float *const *y, const void *const *x, int n_cols, const void *w,      \
                             size_t row_size, int64_t n_rows, int64_t k, int64_t ahead) {           \
         (void)ahead; /* rows side by side are not foreseen */                                      \
         const int runs = CPU_PART_RUNS(RUNS_##NAME);                                               \
         const size_t size = runs / RUNS_##NAME * sizeof(struct block_##name);                      \
         rows_of_##class(y, x, n_cols, w, row_size, n_rows, k,                                      \
-                        (file_part){pack_blocks_##name, runs, size});                              \
+                        (file_part){pack_blocks_##name, runs, size, META_##NAME});                 \
     }                                                                                              \
     static void rows16_##name(float *const *y, const void *const *x, int n_cols, const void *w,    \
                               int64_t n_rows, int64_t k, int64_t ahead) {                          \
@@ -341,7 +353,7 @@ INLINE void kernel_interleave(uint8_t *to, const uint8_t *w, size_t row_size, in
     }                                                                                              \
     static void pack_##name(void *panel, const void *w, size_t row_size, int n_rows, int64_t k) {  \
         pack_panel(panel, w, row_size, n_rows, k, panel_step(k, panel_##class),                    \
-                   pack_blocks_##name);                                                            \
+                   pack_blocks_##name, META_##NAME);                                               \
     }                                                                                              \
     static void interleave_##name(uint8_t *to, const void *w, size_t row_size, int n_rows,         \
                                   int64_t k) {                                                     \
@@ -355,7 +367,7 @@ INLINE void kernel_interleave(uint8_t *to, const uint8_t *w, size_t row_size, in
 #include "quant_types.def"
 
 static void fill_products(cpu_kernels *k) {
-#define QTYPE(NAME, name, class, low, high, table, scales, unit)                                   \
+#define QTYPE(NAME, name, class, low, high, table, scales, unit, shift, odd)                       \
     k->product[GGL_##NAME] = (cpu_product){.columns = CPU_COLUMNS_Q8,                              \
                                            .rows = rows_##name,                                    \
                                            .rows16 = rows16_##name,                                \

@@ -18,17 +18,18 @@
 
 /* Unpacks n_rows rows of a file, `runs` blocks of 32 at a time, which have `size` bytes. */
 INLINE void pack_records(void *panel, const uint8_t *w, size_t row_size, int n_rows, int64_t k,
-                         pack_blocks *pack, const int runs, const size_t size, const shape_of t) {
+                         pack_blocks *pack, const int runs, const size_t size, const size_t meta,
+                         const shape_of t) {
     for (int j = 0; j < groups_of(n_rows); j++, w += CPU_GROUP * row_size) {
         _Alignas(64) uint8_t codes[CPU_MOST_RUNS * 8 * CPU_PLANE];
         _Alignas(64) float scales[CPU_MOST_RUNS * 4 * CPU_GROUP];
         size_t row[CPU_GROUP];
         const int rows = n_rows - j * CPU_GROUP;
         row_offsets(row, row_size, rows < CPU_GROUP ? rows : CPU_GROUP);
-        const uint8_t *p = w;
+        const uint8_t *p = w + meta;
         for (int64_t b = 0; b < k / 32; b += runs, p += size) {
             const int n = (int)(k / 32 - b < runs ? k / 32 - b : runs);
-            pack(codes, scales, p, row, n);
+            pack(codes, scales, w, p, row, n);
             for (int i = 0; i < n; i++) {
                 const uint8_t *q = codes + i * 8 * CPU_PLANE;
                 const uint8_t *each = (const uint8_t *)scales + i * panel_scales(t);
@@ -46,15 +47,22 @@ INLINE void pack_records(void *panel, const uint8_t *w, size_t row_size, int n_r
 INLINE void pack16_records(void *panel, const uint8_t *w, int n_rows, int64_t k, const shape_of t) {
     const int64_t size = cpu_group_size(k, t.layout), run = cpu_run_size(t.layout);
     for (int j = 0; j < groups_of(n_rows); j++, w += size) {
-        const uint8_t *p = w;
+        const uint8_t *p = w + t.layout.row;
         for (int64_t b = 0; b < k / 32; b += t.layout.runs, p += cpu_block_size(t.layout))
             for (int i = 0; i < t.layout.runs; i++) {
-                const uint8_t *q = p + t.layout.once + i * run;
+                const uint8_t *q = p + t.layout.once + i * run,
+                              *each = q + cpu_codes_size(t.layout);
                 vcodes v[8];
-                UNROLL for (int g = 0; g < 8; g++) v[g] =
-                    codes_less(block_codes(q, g, t), t.offset);
+                UNROLL for (int g = 0; g < 8; g++) v[g] = block_codes(q, g, t);
+                if (t.shift) {
+                    _Alignas(64) uint8_t codes[8 * CPU_PLANE];
+                    UNROLL for (int g = 0; g < 8; g++) codes_store(codes + g * CPU_PLANE, v[g]);
+                    add_shifts(codes, each, t.shift, t.halves);
+                    UNROLL for (int g = 0; g < 8; g++) v[g] = codes_load(codes + g * CPU_PLANE);
+                }
+                UNROLL for (int g = 0; g < 8; g++) v[g] = codes_less(v[g], t.offset);
                 put_record(panel, j, groups_of(n_rows), b + i, k / 32, v,
-                           scales_of(p, q + cpu_codes_size(t.layout), t), t);
+                           scales_of(t.layout.row ? w : p, each, t), t);
             }
     }
 }
@@ -75,11 +83,12 @@ FORM(SCALE_MIN)
 FORM(SCALE16)
 FORM(SCALE16_MIN)
 
-#define QTYPE(NAME, name, class, low, high, table, scales, unit)                                   \
+#define QTYPE(NAME, name, class, low, high, table, scales, unit, shift, odd)                       \
     static void pack_##name(void *panel, const void *w, size_t row_size, int n_rows, int64_t k) {  \
         const int runs = CPU_PART_RUNS(RUNS_##NAME);                                               \
         pack_records(panel, w, row_size, n_rows, k, pack_blocks_##name, runs,                      \
-                     runs / RUNS_##NAME * sizeof(struct block_##name), panel_##class);             \
+                     runs / RUNS_##NAME * sizeof(struct block_##name), META_##NAME,                \
+                     panel_##class);                                                               \
     }                                                                                              \
     static void pack16_##name(void *panel, const void *w, int n_rows, int64_t k) {                 \
         pack16_records(panel, w, n_rows, k, rows16_of_##name);                                     \
@@ -103,7 +112,7 @@ static void set_panel(cpu_product *p, ggl_type_form form,
 }
 
 static void set_panels(cpu_kernels *k) {
-#define QTYPE(NAME, name, class, low, high, table, scales, unit)                                   \
+#define QTYPE(NAME, name, class, low, high, table, scales, unit, shift, odd)                       \
     set_panel(&k->product[GGL_##NAME], (ggl_type_form)FORM_##NAME, pack_##name, pack16_##name);
 #include "quant_types.def"
 }

@@ -2,7 +2,7 @@
  * instruction set (one register of AVX-512, two of AVX2, four of NEON) has one row in each lane.
  *
  * A matrix consists of groups of 16 rows; missing rows of the last group are zeros. A group
- * consists of the blocks of the type along its rows, for 16 rows each, then zeros up to a multiple
+ * consists of the rows' own scales, if the type has any (ggl_type_info.row_meta), as 16 f32, of the blocks of the type along its rows, for 16 rows each, then zeros up to a multiple
  * of 64 bytes. A block is the scales that it has once; then, for each of its runs of 32 columns, the
  * codes of the run and the scales of the run. So a product reads a matrix as one stretch of memory,
  * every byte in its turn: processors foresee nothing else as well.
@@ -29,8 +29,8 @@ enum { CPU_GROUP = 16 /* rows */, CPU_PLANE = 64 /* bytes */ };
 
 /* The forms in which scales are stored, for 16 rows at a time:
  *
- *     SCALES(NAME, form, once, each)     form as in ggl/types.def; `once` bytes for a block, and
- *                                      `each` bytes for every 32 columns of it
+ *     SCALES(NAME, form, row, once, each)   form as in ggl/types.def; `row` bytes for a group, `once` bytes
+ *                                      for a block, and `each` bytes for every 32 columns of it
  *
  * d, m: an f16 for each of 16 rows; e, sc, mn, c: a byte for each of 16 rows.
  *
@@ -42,27 +42,35 @@ enum { CPU_GROUP = 16 /* rows */, CPU_PLANE = 64 /* bytes */ };
  *     SC8        d, sc            s = d * sc, sc signed
  *     SC8_MIN    d, m, sc, mn     s = d * sc, minimum m * mn
  *     SC16       d, sc[2]         s = d * sc, sc signed, for each half
- *     SC16_MIN   d, m, c[2]       s = d * (c & 15), minimum m * (c >> 4), for each half */
+ *     SC16_MIN   d, m, c[2]       s = d * (c & 15), minimum m * (c >> 4), for each half
+ *     ROW        row              s = row
+ *     ROW8       row, sc          s = row * sc, sc signed
+ *
+ * If the type has shifts (quant_types.def), the lowest bit of sc says whether this part is shifted, and the scale is the
+ * other bits, plus 1 if it is always odd. */
 #define CPU_EACH_SCALES(SCALES)                                                                    \
-    SCALES(F16, SCALE, 32, 0)                                                                      \
-    SCALES(F16_MIN, SCALE_MIN, 64, 0)                                                              \
-    SCALES(E8M0, SCALE, 16, 0)                                                                     \
-    SCALES(E4M3, SCALE16, 0, 32)                                                                   \
-    SCALES(SC8, SCALE, 32, 16)                                                                     \
-    SCALES(SC8_MIN, SCALE_MIN, 64, 32)                                                             \
-    SCALES(SC16, SCALE16, 32, 32)                                                                  \
-    SCALES(SC16_MIN, SCALE16_MIN, 64, 32)
+    SCALES(F16, SCALE, 0, 32, 0)                                                                   \
+    SCALES(F16_MIN, SCALE_MIN, 0, 64, 0)                                                           \
+    SCALES(E8M0, SCALE, 0, 16, 0)                                                                  \
+    SCALES(E4M3, SCALE16, 0, 0, 32)                                                                \
+    SCALES(SC8, SCALE, 0, 32, 16)                                                                  \
+    SCALES(SC8_MIN, SCALE_MIN, 0, 64, 32)                                                          \
+    SCALES(SC16, SCALE16, 0, 32, 32)                                                               \
+    SCALES(SC16_MIN, SCALE16_MIN, 0, 64, 32)                                                       \
+    SCALES(ROW, SCALE, 64, 0, 0)                                                                   \
+    SCALES(ROW8, SCALE, 64, 0, 16)
 
 typedef enum cpu_scales {
     CPU_SCALES_F32, /* panels: f32[n][16] a run: s, or s and m, or both s, or both s and both m */
-#define SCALES(NAME, form, once, each) CPU_SCALES_##NAME,
+#define SCALES(NAME, form, row, once, each) CPU_SCALES_##NAME,
     CPU_EACH_SCALES(SCALES)
 #undef SCALES
 } cpu_scales;
 
 enum {
-#define SCALES(NAME, form, once, each)                                                             \
-    CPU_FORM_##NAME = GGL_##form, CPU_ONCE_##NAME = once, CPU_EACH_##NAME = each,
+#define SCALES(NAME, form, row, once, each)                                                        \
+    CPU_FORM_##NAME = GGL_##form, CPU_ROW_##NAME = row, CPU_ONCE_##NAME = once,                    \
+    CPU_EACH_##NAME = each,
     CPU_EACH_SCALES(SCALES)
 #undef SCALES
 };
@@ -77,14 +85,14 @@ static inline int cpu_form_halves(ggl_type_form form) {
 
 /* The properties of a type that determine the sizes of its layout. */
 typedef struct cpu_layout {
-    int bits;       /* of a code in the planes */
-    int runs;       /* of 32 columns in a block */
-    int once, each; /* bytes of scales of a block, and of each run, for 16 rows */
+    int bits;            /* of a code in the planes */
+    int runs;            /* of 32 columns in a block */
+    int row, once, each; /* bytes of scales of a group, of a block, and of each run, for 16 rows */
 } cpu_layout;
 
 /* The layout of a row of quant_types.def. */
 #define CPU_LAYOUT(NAME, low, high, scales)                                                        \
-    { (low) + (high), RUNS_##NAME, CPU_ONCE_##scales, CPU_EACH_##scales }
+    { (low) + (high), RUNS_##NAME, CPU_ROW_##scales, CPU_ONCE_##scales, CPU_EACH_##scales }
 
 /* The runs of 32 columns that are unpacked or packed at a time: whole blocks of `runs`, of 256
  * columns if there are as many. */
@@ -110,7 +118,7 @@ static inline int64_t cpu_block_size(cpu_layout l) {
     return l.once + l.runs * cpu_run_size(l);
 }
 static inline int64_t cpu_group_size(int64_t k, cpu_layout l) {
-    return (k / 32 / l.runs * cpu_block_size(l) + 63) / 64 * 64;
+    return (l.row + k / 32 / l.runs * cpu_block_size(l) + 63) / 64 * 64;
 }
 
 /* Returns the bytes of n_rows rows with k columns; 0: the type has no such layout. */
@@ -123,6 +131,8 @@ void ggl_cpu_rows16_pack(const cpu_product *p, void *dst, ggl_type type, const v
 
 /* Tables of codes, as bytes with the type's offset added; unused entries are 0. */
 extern const uint8_t ggl_cpu_table_IQ4[16], ggl_cpu_table_MXFP4[16], ggl_cpu_table_IQ1[16],
-    ggl_cpu_table_IQ2[16], ggl_cpu_table_IQ3[16], ggl_cpu_table_IQ3S[16], ggl_cpu_table_Q1[16];
+    ggl_cpu_table_IQ2[16], ggl_cpu_table_IQ3[16], ggl_cpu_table_IQ3S[16], ggl_cpu_table_Q1[16],
+    ggl_cpu_table_IQ2K[16], ggl_cpu_table_IQ3K[16], ggl_cpu_table_IQ2KL[16], ggl_cpu_table_IQ4K[16],
+    ggl_cpu_table_IQ5K[32];
 
 #endif

@@ -16,6 +16,7 @@ typedef struct shape_of {
     const uint8_t *table; /* turns stored codes into codes; NULL: they are the same */
     cpu_scales scales;
     float unit;
+    int shift, odd; /* quant_types.def */
 } shape_of;
 
 enum { MIN_SCALE, MIN_SCALE_MIN, MIN_SCALE16 = 0, MIN_SCALE16_MIN };
@@ -37,21 +38,37 @@ INLINE vcodes block_codes(const uint8_t *p, const int g, const shape_of t) {
         v = codes_or(v, codes_bits(codes_load(h + g / 4 * CPU_PLANE), g % 4 * 2, t.low, 3));
     if (t.high == 1 && t.low > 0)
         v = codes_or(v, codes_bits(codes_load(h), g, t.low, 1));
-    if (t.table)
+    if (t.table && t.low + t.high == 5)
+        v = codes_lookup32(v, t.table);
+    else if (t.table)
         v = codes_lookup(v, t.table);
     return v;
 }
 
 typedef struct block_scales {
     vfloat s[2], m[2];
+    vfloat shift[2]; /* added to all codes, if the type has shifts */
 } block_scales;
+
+/* Sets the scale, and the shift if the type has shifts, of a part whose 16 bytes are at p. */
+INLINE void set_scale(block_scales *r, const int h, vfloat d, const uint8_t *p, const shape_of t) {
+    vfloat sc = float_i8(p);
+    if (t.shift) {
+        const vfloat one = float_set(1.0f), shifted = float_low1(p);
+        r->shift[h] = float_mul(shifted, float_set((float)t.shift));
+        sc = float_fnma(shifted, one, sc);
+        if (t.odd)
+            sc = float_fma(one, one, sc);
+    }
+    r->s[h] = float_mul(d, sc);
+}
 
 /* Returns d times the type's unit. */
 INLINE vfloat in_units(vfloat d, const float unit) {
     return unit == 1.0f ? d : float_mul(d, float_set(unit));
 }
 
-/* Returns the scales of a run, and its minima if there are any: of the scales that its block has
+/* Returns the scales of a run, and its minima if there are any: of the scales that its block, or its rows, have
  * once (unpacked scales have none of these), and of those of the run. */
 INLINE block_scales scales_of(const uint8_t *once, const uint8_t *each, const shape_of t) {
     block_scales r;
@@ -81,7 +98,13 @@ INLINE block_scales scales_of(const uint8_t *once, const uint8_t *each, const sh
         }
         break;
     case CPU_SCALES_SC8:
-        r.s[0] = float_mul(in_units(float_f16(once), t.unit), float_i8(each));
+        set_scale(&r, 0, in_units(float_f16(once), t.unit), each, t);
+        break;
+    case CPU_SCALES_ROW:
+        r.s[0] = float_load((const float *)once);
+        break;
+    case CPU_SCALES_ROW8:
+        set_scale(&r, 0, in_units(float_load((const float *)once), t.unit), each, t);
         break;
     case CPU_SCALES_SC8_MIN:
         r.s[0] = float_mul(float_f16(once), float_i8(each));
@@ -89,7 +112,7 @@ INLINE block_scales scales_of(const uint8_t *once, const uint8_t *each, const sh
         break;
     case CPU_SCALES_SC16:
         for (int h = 0; h < 2; h++)
-            r.s[h] = float_mul(in_units(float_f16(once), t.unit), float_i8(each + 16 * h));
+            set_scale(&r, h, in_units(float_f16(once), t.unit), each + 16 * h, t);
         break;
     case CPU_SCALES_SC16_MIN:
         for (int h = 0; h < 2; h++) {
@@ -116,9 +139,9 @@ INLINE int64_t panel_scales(const shape_of t) {
 }
 
 /* Unpacks n_runs runs of 32 columns (whole blocks of the type) of 16 rows: codes to 8 planes for
- * each run, scales to f32. Row r is at w + row[r]. */
-typedef void pack_blocks(uint8_t *codes, float *scales, const uint8_t *w, const size_t *row,
-                         int64_t n_runs);
+ * each run, scales to f32. Row r begins at rows + row[r], and its part of the blocks at w + row[r]. */
+typedef void pack_blocks(uint8_t *codes, float *scales, const uint8_t *rows, const uint8_t *w,
+                         const size_t *row, int64_t n_runs);
 
 INLINE int groups_of(int n_rows) {
     return (n_rows + CPU_GROUP - 1) / CPU_GROUP;
@@ -139,9 +162,10 @@ INLINE void row_offsets(size_t *row, size_t row_size, int n_rows) {
         min_##panel = MIN_##form,                                                                  \
         halves_##panel = HALVES_##form                                                             \
     };                                                                                             \
-    static const shape_of panel_##panel = {MIN_##form,   HALVES_##form, offset,         max, 8, 0, \
-                                           {8, 1, 0, 0}, NULL,          CPU_SCALES_F32, 1};
-#define QTYPE(NAME, name, class, low, high, table, scales, unit)                                   \
+    static const shape_of panel_##panel = {                                                        \
+        MIN_##form,      HALVES_##form, offset,         max, 8, 0,                                 \
+        {8, 1, 0, 0, 0}, NULL,          CPU_SCALES_F32, 1,   0, 0};
+#define QTYPE(NAME, name, class, low, high, table, scales, unit, shift, odd)                       \
     static const shape_of rows16_of_##name = {min_##class,                                         \
                                               halves_##class,                                      \
                                               offset_##class,                                      \
@@ -151,7 +175,9 @@ INLINE void row_offsets(size_t *row, size_t row_size, int n_rows) {
                                               CPU_LAYOUT(NAME, low, high, scales),                 \
                                               ggl_cpu_table_##table,                               \
                                               CPU_SCALES_##scales,                                 \
-                                              unit};
+                                              unit,                                                \
+                                              shift,                                               \
+                                              odd};
 #include "quant_types.def"
 
 #endif

@@ -28,6 +28,7 @@
 #define CPU_QUANT_UNPACK_H
 
 #include "../../../ggml-lite/quant/iq_grids.h"
+#include "../../../ggml-lite/quant/iqk.h"
 #include "../../../ggml-lite/quant/raw_scales.h"
 #include "../unroll.h"
 #include "rows16.h"
@@ -73,6 +74,77 @@ UNPACK(tq1_0, c32_base3(k < 5   ? c32_load(p)
                         : k < 7 ? c32_twice(p + 32)
                                 : c32_halves(c32_twice(p + 32), c32_fours(p + 48)),
                         powers_of_3[k]))
+
+/* Six bits: two for each of 8 elements four times, in the order of the elements. */
+INLINE c32 unpack_q6_0(const uint8_t *p, const int k) {
+    const uint64_t h = load64(p + 2), low = EACH_BYTE(3);
+    const uint64_t v[4] = {(h & low) << 4, (h >> 4 & low) << 4, (h >> 2 & low) << 4,
+                           (h >> 6 & low) << 4};
+    (void)k;
+    return c32_or(c32_nibbles(p + 10), c32_load((const uint8_t *)v));
+}
+
+UNPACK(pq2_0, c32_twos(load64(p + 2 + 8 * k)))
+UNPACK(iq2_bn,
+       c32_halves(c32_bits(c32_twice(p), 4 * k, 0, 3), c32_bits(c32_twice(p), 4 * k + 2, 0, 3)))
+
+/* | 16 bytes: digits of elements 0..79 | 8 bytes: 80..119 | 2 bytes: 120..127 | d | */
+#define X8(v) X4(v), X4(v)
+#define X2(v) v, v
+_Alignas(32) static const uint8_t powers_of_3_128[4][32] = {
+    {X16(1), X16(3)},
+    {X16(9), X16(27)},
+    {X16(81), X8(1), X8(3)},
+    {X8(9), X8(27), X8(81), X2(1), X2(3), X2(9), X2(27)}};
+INLINE c32 unpack_ptq1_0(const uint8_t *p, const int k) {
+    uint8_t b[32];
+    for (int i = 0; i < 4; i++)
+        memcpy(b + 8 * i, p + (k < 2 ? i % 2 * 8 : k == 2 && i < 2 ? 8 * i : 16), 8);
+    for (int i = 24; k == 3 && i < 32; i += 2)
+        memcpy(b + i, p + 24, 2);
+    return c32_base3(c32_load(b), powers_of_3_128[k]);
+}
+
+/* --- codes of uneven steps -------------------------------------------------------------------- */
+
+UNPACK(iq2_k, BITS(12 + k / 4 * 32, k % 4 * 2, 0, 3))
+UNPACK(iq3_k, c32_or(BITS(14 + k / 4 * 32, k % 4 * 2, 0, 3), BITS(78, k, 2, 1)))
+UNPACK(iq4_k, c32_nibbles(p + 16 + 16 * k))
+UNPACK(iq5_k, c32_or(BITS(16 + k / 2 * 32, k % 2 * 4, 0, 15), BITS(144, k, 4, 1)))
+UNPACK(iq4_ks, c32_nibbles(p + 8 + 16 * k))
+UNPACK(iq5_ks, c32_or(BITS(8 + k / 2 * 32, k % 2 * 4, 0, 15), BITS(136, k, 4, 1)))
+UNPACK(iq2_ks, BITS(6 + k / 4 * 32, k % 4 * 2, 0, 3))
+UNPACK(iq3_ks, c32_or(BITS(6 + k / 4 * 32, k % 4 * 2, 0, 3), BITS(70, k, 2, 1)))
+
+/* Codes of 15 bits for four elements: each bit is that of the nibbles xor the one above it. */
+INLINE c32 unpack_iq4_kss(const uint8_t *p, const int k) {
+    uint64_t v[2] = {load64(p + 16 * k), load64(p + 16 * k + 8)};
+    for (int i = 0; i < 2; i++) {
+        v[i] &= 0xfffefffefffefffe;
+        v[i] ^= v[i] >> 1 & 0x7fff7fff7fff7fff;
+    }
+    return c32_nibbles((const uint8_t *)v);
+}
+
+/* The steps themselves, with their shifts: the layout has no table for 6 bits. */
+INLINE c32 unpack_iq6_k(const uint8_t *p, const int k) {
+    const uint8_t *b = p + 20 + k / 2 * 32, *h = p + 148 + k / 4 * 32;
+    const unsigned shifts = (unsigned)load16(p + 2) >> 2 * k;
+    uint8_t v[32];
+    for (int j = 0; j < 32; j++)
+        v[j] = (uint8_t)(128 +
+                         ggl_iq6_k_steps[(b[j] >> k % 2 * 4 & 15) | (h[j] >> k % 4 * 2 & 3) << 4] +
+                         (int)(shifts >> j / 16 & 1));
+    return c32_load(v);
+}
+
+INLINE c32 unpack_iq2_kl(const uint8_t *p, const int k) {
+    const uint8_t *b = p + 6 + k / 2 * 16, *h = p + 70;
+    uint8_t v[32];
+    for (int j = 0; j < 16; j++)
+        memcpy(v + 2 * j, ggl_iq2_kl_pairs[(b[j] >> k % 2 * 4 & 15) | (h[j] >> k & 1) << 4], 2);
+    return c32_load(v);
+}
 
 /* --- codes of types with codebooks ----------------------------------------------------------- */
 
@@ -160,15 +232,38 @@ typedef c32 unpack_fn(const uint8_t *block, const int k);
 
 /* --- scales ----------------------------------------------------------------------------------- */
 
+/* What is needed of a row besides its blocks: the bytes before them, and whether scales have shifts and are odd. */
+typedef struct row_rule {
+    size_t meta;
+    int shift, odd;
+} row_rule;
+
+/* Returns the scale of a row. */
+INLINE float row_scale(const uint8_t *row, const size_t meta) {
+    float scale = 1.0f;
+    if (meta == sizeof(uint16_t))
+        return f16_value(load16(row));
+    if (meta == sizeof scale)
+        memcpy(&scale, row, sizeof scale);
+    return scale;
+}
+
+/* Puts scales in place of bytes that have a shift in their lowest bit. */
+INLINE raw_scales without_shifts(raw_scales r, const row_rule rule) {
+    for (int i = 0; rule.shift && i < 2; i++)
+        r.sc[i] = (r.sc[i] & EACH_BYTE(0xfe)) | EACH_BYTE((unsigned)rule.odd);
+    return r;
+}
+
 /* The scales s and minima m (if the type has any) of a block's 8 parts of 32: 8 of each, or, for
  * types with halves, 16 in the order part 0 first half, part 0 second half, part 1 .. */
 typedef struct row_scales {
     f8 s[2], m[2];
 } row_scales;
 
-INLINE row_scales scaled(raw_scales r, const cpu_scales s, const float unit) {
+INLINE row_scales scaled(raw_scales r, const float row, const cpu_scales s, const float unit) {
     const uint64_t low = EACH_BYTE(15);
-    const float d = f16_value(r.d) * unit, m = f16_value(r.m);
+    const float d = (s == CPU_SCALES_ROW8 ? row : f16_value(r.d)) * unit, m = f16_value(r.m);
     switch (s) {
     case CPU_SCALES_SC8_MIN:
         return (row_scales){.s = {f8_scaled_u8(d, r.sc[0])}, .m = {f8_scaled_u8(m, r.mn)}};
@@ -178,7 +273,7 @@ INLINE row_scales scaled(raw_scales r, const cpu_scales s, const float unit) {
         return (row_scales){
             .s = {f8_scaled_u8(d, r.sc[0] & low), f8_scaled_u8(d, r.sc[1] & low)},
             .m = {f8_scaled_u8(m, r.sc[0] >> 4 & low), f8_scaled_u8(m, r.sc[1] >> 4 & low)}};
-    default: /* CPU_SCALES_SC8 */
+    default: /* CPU_SCALES_SC8, CPU_SCALES_ROW8 */
         return (row_scales){.s = {f8_scaled_i8(d, r.sc[0])}};
     }
 }
@@ -195,24 +290,59 @@ INLINE vfloat float_e4m3(const uint16_t *shifted) {
 typedef void codes_fn(uint8_t *codes, const uint8_t *w, const size_t *row, const uint8_t *table);
 
 INLINE void put_codes(uint8_t *codes, const uint8_t *w, const size_t *row, const uint8_t *table,
-                      unpack_fn *unpack, const int runs, const bool looked_up) {
-    if (runs == 1 || looked_up) { /* k is only used in an address */
+                      unpack_fn *unpack, const int runs, const bool looked_up,
+                      const bool unrolled) {
+    if (runs == 1 || !unrolled) { /* k is only used in an address */
         for (int k = 0; k < runs; k++, codes += 8 * CPU_PLANE)
             pack_codes(codes, w, row, unpack, k, looked_up ? table : NULL);
     } else { /* k is a shift count, which must be a constant */
         UNROLL for (int k = 0; k < runs; k++, codes += 8 * CPU_PLANE)
-            pack_codes(codes, w, row, unpack, k, NULL);
+            pack_codes(codes, w, row, unpack, k, looked_up ? table : NULL);
+    }
+}
+
+/* Adds the shift to the codes of the parts of a run that are shifted. each: 16 bytes for the run, or for each half, whose
+ * lowest bit says so. */
+INLINE void add_shifts(uint8_t *codes, const uint8_t *each, const int shift, const int halves) {
+    for (int h = 0; shift && h < 2; h++, codes += 4 * CPU_PLANE, each += halves ? 16 : 0) {
+        uint8_t by[CPU_PLANE];
+        for (int i = 0; i < CPU_PLANE; i++)
+            by[i] = (uint8_t)((each[i / 4] & 1) * shift);
+        for (int g = 0; g < 4; g++)
+            for (int i = 0; i < CPU_PLANE; i++)
+                codes[g * CPU_PLANE + i] = (uint8_t)(codes[g * CPU_PLANE + i] + by[i]);
+    }
+}
+
+/* Turns the stored codes of a block of 16 rows into codes, as far as put_codes has not: by a table of 32 entries, and by shifts. */
+INLINE void finish_codes(uint8_t *codes, const uint8_t *w, const size_t *row, raw_fn *raw,
+                         const uint8_t *table, const int runs, const int bits, const int halves,
+                         const row_rule rule) {
+    uint8_t each[16][CPU_GROUP]; /* bytes of scales */
+    for (int r = 0; rule.shift && r < CPU_GROUP; r++) {
+        const raw_scales s = raw(w + row[r]);
+        for (int i = 0; i < runs * (1 + halves); i++)
+            each[i][r] = (uint8_t)(s.sc[i / 8] >> i % 8 * 8);
+    }
+    for (int k = 0; k < runs && (rule.shift || bits == 5); k++, codes += 8 * CPU_PLANE) {
+        for (int g = 0; table && bits == 5 && g < 8; g++)
+            codes_store(codes + g * CPU_PLANE,
+                        codes_lookup32(codes_load(codes + g * CPU_PLANE), table));
+        if (rule.shift)
+            add_shifts(codes, each[k * (1 + halves)], rule.shift, halves);
     }
 }
 
 /* put_floats for forms with bytes for each run: SC8 and the like, of blocks of 256. */
-INLINE void put_scaled(float *to, const uint8_t *w, const size_t *row, raw_fn *raw,
-                       const cpu_scales s, const ggl_type_form form, const float unit) {
+INLINE void put_scaled(float *to, const uint8_t *rows, const uint8_t *w, const size_t *row,
+                       raw_fn *raw, const cpu_scales s, const ggl_type_form form, const float unit,
+                       const row_rule rule) {
     const int min = cpu_form_min(form), halves = cpu_form_halves(form);
     const int stride = sizeof(row_scales) / sizeof(f8), per_run = (1 + min) * (1 + halves);
     row_scales v[CPU_GROUP];
     for (int r = 0; r < CPU_GROUP; r++)
-        v[r] = scaled(raw(w + row[r]), s, unit);
+        v[r] = scaled(without_shifts(raw(w + row[r]), rule), row_scale(rows + row[r], rule.meta), s,
+                      unit);
     for (int h = 0; h <= halves; h++) {
         int place[8];
         for (int i = 0; i < 8; i++)
@@ -242,9 +372,9 @@ INLINE void put_e4m3(float *to, const uint8_t *w, const size_t *row, raw_fn *raw
 
 /* Writes the scales of a block of 16 rows as f32. For each 32 columns: s; s and m; both s; or both
  * s and both m. */
-INLINE void put_floats(float *to, const uint8_t *w, const size_t *row, raw_fn *raw,
-                       const cpu_scales s, const ggl_type_form form, const int runs,
-                       const float unit) {
+INLINE void put_floats(float *to, const uint8_t *rows, const uint8_t *w, const size_t *row,
+                       raw_fn *raw, const cpu_scales s, const ggl_type_form form, const int runs,
+                       const float unit, const row_rule rule) {
     const int per_run = (1 + cpu_form_min(form)) * CPU_GROUP;
     uint8_t e[CPU_GROUP];
     switch (s) {
@@ -256,6 +386,10 @@ INLINE void put_floats(float *to, const uint8_t *w, const size_t *row, raw_fn *r
             e[r] = (uint8_t)raw(w + row[r]).d;
         float_store(to, float_e8m0(e), CPU_GROUP);
         break;
+    case CPU_SCALES_ROW:
+        for (int r = 0; r < CPU_GROUP; r++)
+            to[r] = row_scale(rows + row[r], rule.meta);
+        break;
     case CPU_SCALES_F16:
     case CPU_SCALES_F16_MIN:
         f16_rows(to, w, row, raw, false);
@@ -263,31 +397,52 @@ INLINE void put_floats(float *to, const uint8_t *w, const size_t *row, raw_fn *r
             f16_rows(to + CPU_GROUP, w, row, raw, true);
         break;
     default:
-        put_scaled(to, w, row, raw, s, form, unit);
+        put_scaled(to, rows, w, row, raw, s, form, unit, rule);
         return;
     }
     for (int k = 1; k < runs; k++)
         memcpy(to + k * per_run, to, (size_t)per_run * sizeof *to);
 }
 
+/* Whether the unpacking of types with the table needs the number of the run as a constant. */
+enum {
+    UNROLLED_NONE = 1,
+    UNROLLED_IQ2K = 1,
+    UNROLLED_IQ3K = 1,
+    UNROLLED_IQ5K = 1,
+    UNROLLED_IQ2KL = 1,
+    UNROLLED_IQ4 = 0,
+    UNROLLED_IQ4K = 0,
+    UNROLLED_MXFP4 = 0,
+    UNROLLED_Q1 = 0,
+    UNROLLED_IQ1 = 0,
+    UNROLLED_IQ2 = 0,
+    UNROLLED_IQ3 = 0,
+    UNROLLED_IQ3S = 0
+};
+
 #define ggl_cpu_table_NONE NULL
-#define QTYPE(NAME, name, panel, low, high, table, scales, unit)                                   \
+#define QTYPE(NAME, name, panel, low, high, table, scales, unit, shift, odd)                       \
     INLINE void put_codes_##name(uint8_t *codes, const uint8_t *w, const size_t *row,              \
                                  const uint8_t *to) {                                              \
-        put_codes(codes, w, row, to, unpack_##name, RUNS_##NAME, ggl_cpu_table_##table != NULL);   \
+        put_codes(codes, w, row, to, unpack_##name, RUNS_##NAME,                                   \
+                  ggl_cpu_table_##table != NULL && (low) + (high) < 5, UNROLLED_##table);          \
     }                                                                                              \
     static void codes_##name(uint8_t *codes, const uint8_t *w, const size_t *row,                  \
                              const uint8_t *to) {                                                  \
         put_codes_##name(codes, w, row, to);                                                       \
     }                                                                                              \
-    static void pack_blocks_##name(uint8_t *codes, float *to, const uint8_t *w, const size_t *row, \
-                                   int64_t n) {                                                    \
+    static void pack_blocks_##name(uint8_t *codes, float *to, const uint8_t *rows,                 \
+                                   const uint8_t *w, const size_t *row, int64_t n) {               \
+        const row_rule rule = {META_##NAME, shift, odd};                                           \
         const ggl_type_form form = (ggl_type_form)FORM_##NAME;                                     \
         const int runs = RUNS_##NAME;                                                              \
         const int per_run = (1 + cpu_form_min(form)) * (1 + cpu_form_halves(form)) * CPU_GROUP;    \
         for (; n > 0; n -= runs, w += sizeof(struct block_##name)) {                               \
             codes_##name(codes, w, row, ggl_cpu_table_##table);                                    \
-            put_floats(to, w, row, raw_##name, CPU_SCALES_##scales, form, runs, unit);             \
+            finish_codes(codes, w, row, raw_##name, ggl_cpu_table_##table, runs, (low) + (high),   \
+                         cpu_form_halves(form), rule);                                             \
+            put_floats(to, rows, w, row, raw_##name, CPU_SCALES_##scales, form, runs, unit, rule); \
             codes += runs * 8 * CPU_PLANE, to += runs * per_run;                                   \
         }                                                                                          \
     }

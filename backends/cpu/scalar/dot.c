@@ -45,6 +45,14 @@ static float dot_f16(const void *w, const void *column, int64_t n) {
 #undef WEIGHT
 }
 
+static float dot_f8_e4m3(const void *w, const void *column, int64_t n) {
+    const uint8_t *h = w;
+    const float *x = column;
+#define WEIGHT(i) ggl_f8_e4m3_to_f32(h[i])
+    DOT(WEIGHT)
+#undef WEIGHT
+}
+
 /* Returns element i; 0 from element n on. */
 static float weight_bf16(const uint16_t *w, int64_t i, int64_t n) {
     return i < n ? cut_bf16(ggl_bf16_to_f32(load16(w + i))) : 0.0f;
@@ -66,7 +74,8 @@ static float dot_bf16(const void *w, const void *column, int64_t n) {
  * type's form, and added to the chain acc. FUSED_FLOAT: calls between calls of unpack are quicker than
  * a look at what the processor has. */
 static float dot_quantized(const ggl_type_info *t, const void *w, const void *column, int64_t n) {
-    const char *p = w;
+    const char *p = (const char *)w + t->row_meta;
+    const float row = ggl_row_scale(t, w);
     const cpu_qblock *x = column;
     const bool halves = t->form == GGL_SCALE16 || t->form == GGL_SCALE16_MIN;
     float acc = 0.0f;
@@ -75,6 +84,7 @@ static float dot_quantized(const ggl_type_info *t, const void *w, const void *co
         ggl_codes c;
         int32_t sum[2] = {0, 0};
         t->unpack(p, k, &c);
+        c.s[0] *= row, c.s[1] *= row;
         for (int j = 0; j < 32; j++)
             sum[j / 16] += c.q[j] * x->q[j];
         float part = halves ? FUSED_FLOAT((float)sum[1], c.s[1], (float)sum[0] * c.s[0])
@@ -100,6 +110,7 @@ static float dot_quantized(const ggl_type_info *t, const void *w, const void *co
 ROWS(f32, dot_f32)
 ROWS(f16, dot_f16)
 ROWS(bf16, dot_bf16)
+ROWS(f8_e4m3, dot_f8_e4m3)
 #define PLAIN(id, NAME, name, size, text)
 #define QUANT(id, NAME, name, block, size, form, text)                                             \
     static float dot_##name(const void *w, const void *x, int64_t n) {                             \
@@ -113,6 +124,7 @@ void ggl_cpu_kernels_dot(cpu_kernels *k) {
     k->product[GGL_F32] = (cpu_product){.columns = CPU_COLUMNS_F32, .rows = rows_f32};
     k->product[GGL_F16] = (cpu_product){.columns = CPU_COLUMNS_F32, .rows = rows_f16};
     k->product[GGL_BF16] = (cpu_product){.columns = CPU_COLUMNS_BF16, .rows = rows_bf16};
+    k->product[GGL_F8_E4M3] = (cpu_product){.columns = CPU_COLUMNS_F32, .rows = rows_f8_e4m3};
 #define PLAIN(id, NAME, name, size, text)
 #define QUANT(id, NAME, name, block, size, form, text)                                             \
     k->product[GGL_##NAME] = (cpu_product){.columns = CPU_COLUMNS_Q8, .rows = rows_##name};

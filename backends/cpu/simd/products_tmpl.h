@@ -1,9 +1,9 @@
-/* Products of f32, f16 and bf16 weights. Each dot product has sixteen running sums
+/* Products of f32, f16, bf16 and f8_e4m3 weights. Each dot product has sixteen running sums
  * (docs/numeric.md, section 4), which are V_16 vectors. For bf16, the elements of each 32 are
  * reordered, odd ones first (CPU_COLUMNS_BF16), and then the f32 rule applies; where the
  * instruction set multiplies pairs of bf16 (V_PAIRS), a lane takes a pair.
  *
- *   rows   multiplies 4 rows at a time, straight from the weights, with one column or, of f32 and f16, with as
+ *   rows   multiplies 4 rows at a time, straight from the weights, with one column or, of f32, f16 and f8_e4m3, with as
  *          many as `tile` does, and prefetches the next 4, or with one column reads 4 stretches
  *          without prefetching (cpu_product.ahead)
  *   tile   multiplies a panel of PANEL_ROWS rows, as f32 or as pairs, with all columns: one vector of the
@@ -58,6 +58,21 @@ INLINE v_32 load_column(const void *p) {
     return r;
 }
 
+#ifndef V_PAIRS
+typedef uint8_t v_bytes __attribute__((vector_size(V_LANES)));
+
+/* Loads V_LANES f8_e4m3 weights. */
+INLINE vf load_bytes(const char *p) {
+    v_bytes b;
+    memcpy(&b, p, sizeof b);
+    const vu u = __builtin_convertvector(b, vu), a = (u & 0x7f) << 20;
+    /* A number below 8 is m * 2^-9: with the exponent of 2^-6, the leading one is too much. */
+    const vu small = (vu)((vf)(a + ((vu){0} + (121u << 23))) - v_set(0x1p-6f));
+    const vu is_small = (vu)(a < 8u << 20), nan = (vu)(a == 0x7fu << 20) & 0x7fc00000;
+    return (vf)((small & is_small) | ((a + (120u << 23)) & ~is_small) | nan | (u & 0x80) << 24);
+}
+#endif
+
 /* Loads V_LANES pairs of bf16 weights. Weights below 2^-56 (exponent field below 71) become 0. */
 INLINE vu load_pairs(const void *p) {
     typedef int16_t vh __attribute__((vector_size(sizeof(vu))));
@@ -85,6 +100,13 @@ INLINE v_32 load_f16(const void *p) {
     return r;
 }
 
+INLINE v_32 load_f8_e4m3(const void *p) {
+    v_32 r;
+    for (int i = 0; i < V_32; i++)
+        r.v[i] = load_bytes((const char *)p + V_LANES * i);
+    return r;
+}
+
 INLINE v_32 load_bf16(const void *p) {
     v_32 r;
     for (int i = 0; i < V_16; i++) {
@@ -106,7 +128,8 @@ INLINE bool add_16(vf acc[V_16], const char *w, const float *x, load_fn *load) {
         return false;
     for (int i = 0; i < V_16; i++) {
         const vf v = load == load_f16 ? v_load_half((const uint16_t *)(const void *)w + V_LANES * i)
-                                      : v_load((const float *)(const void *)w + V_LANES * i);
+                     : load == load_f8_e4m3 ? load_bytes(w + V_LANES * i)
+                                            : v_load((const float *)(const void *)w + V_LANES * i);
         acc[i] = v_fma(v, v_load(x + V_LANES * i), acc[i]);
     }
     return true;
@@ -192,10 +215,11 @@ INLINE int64_t dot_quarters(float *y, const char *w, size_t row_size, int64_t n_
 /* --- rows by several columns ---------------------------------------------------------------- */
 
 #ifndef V_PAIRS
-/* Loads V_LANES elements of f32 or f16. */
+/* Loads V_LANES elements of f32, f16 or f8_e4m3. */
 INLINE vf load_lanes(const char *w, const int size) {
-    return size == 2 ? v_load_half((const uint16_t *)(const void *)w)
-                     : v_load((const float *)(const void *)w);
+    return size == 2   ? v_load_half((const uint16_t *)(const void *)w)
+           : size == 1 ? load_bytes(w)
+                       : v_load((const float *)(const void *)w);
 }
 
 /* The last k % 16 elements of ROWS rows, and zeros that make them 16. */
@@ -352,6 +376,7 @@ static size_t panel_size(int64_t k) {
 #ifndef V_PAIRS
 BY_TYPE(f32, 4)
 BY_TYPE(f16, 2)
+BY_TYPE(f8_e4m3, 1)
 #endif
 BY_TYPE(bf16, 2)
 
@@ -444,11 +469,12 @@ static void tile(float *const *y, const void *const *x, int n_cols, const void *
 }
 
 /* From so many columns on, a panel is faster than the rows as they are, by the number of vectors that hold sixteen sums. Where these are two
- * or four, rows are read in as many passes, each of which loads the same cache lines, and those of f16 are converted in each. Where it is one,
+ * or four, rows are read in as many passes, each of which loads the same cache lines, and those of f16 are converted in each; those of f8_e4m3 take
+ * more operations. Where it is one,
  * a panel only keeps rows that are a power of two long from competing for the same lines of the cache. */
 #ifndef V_PAIRS
 static const int f32_panels[] = {[1] = 48, [2] = 12, [4] = 6},
-                 f16_panels[] = {[1] = INT_MAX, [2] = 48, [4] = 6};
+                 f16_panels[] = {[1] = INT_MAX, [2] = 48, [4] = 6}, F8_PANELS = 12;
 #endif
 
 static void fill_products(cpu_kernels *k) {
@@ -466,6 +492,7 @@ static void fill_products(cpu_kernels *k) {
 #else
     k->product[GGL_F32] = PRODUCT(CPU_COLUMNS_F32, f32, 32, f32_panels[V_16]);
     k->product[GGL_F16] = PRODUCT(CPU_COLUMNS_F32, f16, 32, f16_panels[V_16]);
+    k->product[GGL_F8_E4M3] = PRODUCT(CPU_COLUMNS_F32, f8_e4m3, 32, F8_PANELS);
     k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16, bf16, 1, 6);
 #endif
 }

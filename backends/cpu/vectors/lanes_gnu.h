@@ -59,6 +59,16 @@ INLINE vcodes codes_lookup(vcodes v, const uint8_t *table) {
     EACH(v.r[i_] = look_up(LOAD(vbytes, table), v.r[i_]));
     return v;
 }
+/* The same for bytes below 32, and 32 entries. */
+INLINE vbytes look_up_32(const uint8_t *table, vbytes v) {
+    const vbytes low = v & 15, high = (vbytes)(v >= 16);
+    return (look_up(LOAD(vbytes, table), low) & ~high) |
+           (look_up(LOAD(vbytes, table + 16), low) & high);
+}
+INLINE vcodes codes_lookup32(vcodes v, const uint8_t *table) {
+    EACH(v.r[i_] = look_up_32(table, v.r[i_]));
+    return v;
+}
 INLINE vfour four_set(int32_t v) {
     return (vsigned)((vi){0} + v);
 }
@@ -150,6 +160,9 @@ INLINE vfloat float_i8(const uint8_t *p) {
     EACH(v.r[i_] = __builtin_convertvector(
              __builtin_convertvector(LOAD(four_signed, p + 4 * i_), vi), vf));
     return v;
+}
+INLINE vfloat float_low1(const uint8_t *p) {
+    return float_of_u8(LOAD(vbytes, p) & 1);
 }
 INLINE vfloat float_low4(const uint8_t *p) {
     return float_of_u8(LOAD(vbytes, p) & 15);

@@ -70,6 +70,14 @@ INLINE vcodes codes_lookup(vcodes v, const uint8_t *table) {
     EACH(v.r[i_] = wasm_i8x16_swizzle(t, v.r[i_]));
     return v;
 }
+/* The same for bytes below 32, and 32 entries. An index of 16 and more gives 0. */
+INLINE vcodes codes_lookup32(vcodes v, const uint8_t *table) {
+    const v128_t t = wasm_v128_load(table), u = wasm_v128_load(table + 16);
+    EACH(v.r[i_] =
+             wasm_v128_or(wasm_i8x16_swizzle(t, v.r[i_]),
+                          wasm_i8x16_swizzle(u, wasm_i8x16_sub(v.r[i_], wasm_i8x16_splat(16)))));
+    return v;
+}
 INLINE vfour four_set(int32_t v) {
     const v128_t x = wasm_i32x4_splat(v);
     return (vfour){wasm_i16x8_shr(wasm_i16x8_shl(x, 8), 8), wasm_i16x8_shr(x, 8)};
@@ -169,6 +177,9 @@ INLINE vfloat float_u8(const uint8_t *p) {
 INLINE vfloat float_i8(const uint8_t *p) {
     const v128_t v = wasm_v128_load(p);
     return float_of_i16(wasm_i16x8_extend_low_i8x16(v), wasm_i16x8_extend_high_i8x16(v));
+}
+INLINE vfloat float_low1(const uint8_t *p) {
+    return float_of_u8(bits_of(wasm_v128_load(p), 0, 0, 1));
 }
 INLINE vfloat float_low4(const uint8_t *p) {
     return float_of_u8(bits_of(wasm_v128_load(p), 0, 0, 15));

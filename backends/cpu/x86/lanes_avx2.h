@@ -45,6 +45,15 @@ INLINE vcodes codes_lookup(vcodes v, const uint8_t *table) {
     __m256i t = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
     return (vcodes){_mm256_shuffle_epi8(t, v.a), _mm256_shuffle_epi8(t, v.b)};
 }
+/* The same for bytes below 32, and 32 entries. */
+INLINE vcodes codes_lookup32(vcodes v, const uint8_t *table) {
+    const __m256i t = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
+    const __m256i u = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(table + 16)));
+    return (vcodes){_mm256_blendv_epi8(_mm256_shuffle_epi8(t, v.a), _mm256_shuffle_epi8(u, v.a),
+                                       _mm256_slli_epi16(v.a, 3)),
+                    _mm256_blendv_epi8(_mm256_shuffle_epi8(t, v.b), _mm256_shuffle_epi8(u, v.b),
+                                       _mm256_slli_epi16(v.b, 3))};
+}
 
 INLINE vfour four_set(int32_t v) {
     return _mm256_set1_epi32(v);
@@ -141,7 +150,7 @@ INLINE vfloat float_fnma(vfloat u, vfloat v, vfloat w) { /* w - u * v */
 INLINE vfloat float_negate(vfloat u) {
     return (vfloat){_mm256_xor_ps(u.a, set8(-0.0f)), _mm256_xor_ps(u.b, set8(-0.0f))};
 }
-/* Convert 16 f16 numbers, and 16 bytes: unsigned, signed, their low and their high four bits. */
+/* Convert 16 f16 numbers, and 16 bytes: unsigned, signed, their lowest bit, their low and their high four bits. */
 INLINE vfloat float_f16(const uint8_t *p) {
     return (vfloat){_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)),
                     _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p + 16)))};
@@ -157,6 +166,9 @@ INLINE vfloat float_i8(const uint8_t *p) {
     __m128i v = _mm_loadu_si128((const __m128i *)p);
     return (vfloat){_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v)),
                     _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(v, 8)))};
+}
+INLINE vfloat float_low1(const uint8_t *p) {
+    return float_of_u8(_mm_and_si128(_mm_loadu_si128((const __m128i *)p), _mm_set1_epi8(1)));
 }
 INLINE vfloat float_low4(const uint8_t *p) {
     return float_of_u8(_mm_and_si128(_mm_loadu_si128((const __m128i *)p), _mm_set1_epi8(15)));

@@ -35,6 +35,13 @@ INLINE vcodes codes_bits(vcodes v, const int from, const int to, const int mask)
 INLINE vcodes codes_lookup(vcodes v, const uint8_t *table) {
     return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table)), v);
 }
+/* The same for bytes below 32, and 32 entries. */
+INLINE vcodes codes_lookup32(vcodes v, const uint8_t *table) {
+    const __m512i t = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table));
+    const __m512i u = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(table + 16)));
+    return _mm512_mask_shuffle_epi8(_mm512_shuffle_epi8(t, v),
+                                    _mm512_test_epi8_mask(v, _mm512_set1_epi8(16)), u, v);
+}
 INLINE vfour four_set(int32_t v) {
     return _mm512_set1_epi32(v);
 }
@@ -119,6 +126,9 @@ INLINE vfloat float_u8(const uint8_t *p) {
 }
 INLINE vfloat float_i8(const uint8_t *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
+INLINE vfloat float_low1(const uint8_t *p) {
+    return float_of_u8(_mm_and_si128(_mm_loadu_si128((const __m128i *)p), _mm_set1_epi8(1)));
 }
 INLINE vfloat float_low4(const uint8_t *p) {
     return float_of_u8(_mm_and_si128(_mm_loadu_si128((const __m128i *)p), _mm_set1_epi8(15)));

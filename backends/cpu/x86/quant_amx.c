@@ -16,7 +16,8 @@
  * limits this kernel, and a sum is not converted: added to the bits of RAISE, as an integer, it is the
  * float RAISE + sum, exactly. That times the scale, less RAISE times the scale, is rounded once, as
  * the sum times the scale is: RAISE times a scale is exact, as scales have 20 bits at most. It is
- * infinite for scales that no model has; a panel with such a scale takes the longer way.
+ * infinite for scales that no model has, and rounded for those of types whose rows have an f32; a panel with such a scale takes
+ * the longer way.
  *
  * Products run LEAD tiles ahead of the chains, so that no chain waits for a store, and are stored a
  * block after they began, so that no store waits for its product. Gathering would wait for the last
@@ -84,13 +85,14 @@ INLINE vcodes codes_less(vcodes v, const int offset) {
     return _mm512_sub_epi8(v, _mm512_set1_epi8((char)offset));
 }
 
-/* True if RAISE times a scale may be infinite. */
+/* True if RAISE, which has two bits, times a scale may be infinite, or have more bits than a float. */
 INLINE bool is_huge(vfloat s) {
-    return _mm512_cmp_ps_mask(_mm512_abs_ps(s), float_set(0x1p100f), _CMP_NLE_UQ) != 0;
+    return _mm512_cmp_ps_mask(_mm512_abs_ps(s), float_set(0x1p100f), _CMP_NLE_UQ) != 0 ||
+           _mm512_test_epi32_mask(_mm512_castps_si512(s), _mm512_set1_epi32(3)) != 0;
 }
 
 /* Returns the place of -RAISE times the first scale in a record. In the panel's first record it is a
- * NaN if the panel has a huge scale. */
+ * NaN if the panel has a scale that takes the longer way. */
 INLINE float *lowering_of(uint8_t *record, const shape_of t) {
     return (float *)(record + CODES + (scales_in(t) + minima_in(t)) * CPU_PLANE);
 }
@@ -193,7 +195,7 @@ INLINE vfloat raised(const uint8_t *sums) {
 }
 
 /* Adds a block to the chains of n columns. x, w: behind the codes of its records; huge: the panel has
- * huge scales. */
+ * scales that take the longer way. */
 INLINE void add_sums(vfloat *acc, const uint8_t *sums, const uint8_t *x, const uint8_t *w,
                      const int n, const bool huge, const shape_of t) {
     block_scales s = {0};

@@ -1,4 +1,4 @@
-/* Decodes weights of all types of ggl/types.def, a run at a time. ggml-lite/quant/blocks.h has the
+/* Decodes weights of all types of ggl/types.def but f8_e4m3 and those of forks (QUANT_FOREIGN), a run at a time. ggml-lite/quant/blocks.h has the
  * layouts. As there, 32 weights are codes, with a scale and a minimum for each half: weight i is
  * s[h] * code - m[h], where h = i / 16. Here a code is a byte of a word, and `offset` is subtracted
  * from it, so that all types except floats are handled alike:
@@ -32,6 +32,7 @@
 #define PLAIN(id, NAME, name, size, text)              const uint NAME = id;
 #define QUANT(id, NAME, name, block, size, form, text) const uint NAME = id;
 #define QUANT_READ                                     QUANT
+#define QUANT_FOREIGN(id, NAME, name, block, size, row, form, text)
 #include "ggl/types.def"
 
 const bool PLAIN_TYPE = TYPE == F32 || TYPE == F16 || TYPE == BF16;
@@ -494,6 +495,7 @@ uint block_size() {
 #define PLAIN(id, NAME, name, size, text)
 #define QUANT(id, NAME, name, block, size, form, text)      CODES(NAME, name, block, size)
 #define QUANT_READ(id, NAME, name, block, size, form, text) BOOKS(NAME, name, block, size)
+#define QUANT_FOREIGN(id, NAME, name, block, size, row, form, text)
 #include "ggl/types.def"
 #undef DECODED
     }
@@ -506,6 +508,7 @@ const uint BLOCK_RUNS = 0
 #define PLAIN(id, NAME, name, size, text)
 #define QUANT(id, NAME, name, block, size, form, text)      CODES(NAME, name, block, size)
 #define QUANT_READ(id, NAME, name, block, size, form, text) BOOKS(NAME, name, block, size)
+#define QUANT_FOREIGN(id, NAME, name, block, size, row, form, text)
 #include "ggl/types.def"
 #undef DECODED
     ;
@@ -521,6 +524,7 @@ void unpack(uint b, uint k) {
 #define PLAIN(id, NAME, name, size, text)
 #define QUANT(id, NAME, name, block, size, form, text)      CODES(NAME, name, block, size)
 #define QUANT_READ(id, NAME, name, block, size, form, text) BOOKS(NAME, name, block, size)
+#define QUANT_FOREIGN(id, NAME, name, block, size, row, form, text)
 #include "ggl/types.def"
 #undef DECODED
     }

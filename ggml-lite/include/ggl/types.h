@@ -42,7 +42,8 @@ typedef enum ggl_type_form {
 /* 32 elements of a quantized row, unpacked: element i is s[h] * q[i] - m[h] with h = i / 16.
  * The product is exact in f32; the difference is rounded once. In forms without a minimum m is +0,
  * and the difference is exact. In forms without halves s[0] == s[1] and m[0] == m[1]. This defines
- * every format: to_float is built on it, and so is the CPU's arithmetic (docs/numeric.md). */
+ * every format: to_float is built on it, and so is the CPU's arithmetic (docs/numeric.md). If rows have a scale of
+ * their own (row_meta), s is what the block stores, which the reader multiplies by ggl_row_scale. */
 typedef struct ggl_codes {
     int8_t q[32];
     float s[2], m[2];
@@ -70,10 +71,14 @@ typedef struct ggl_type_info {
     const char *text; /* a short description */
     int64_t block;    /* elements in a block */
     size_t size;      /* bytes of a block */
+    /* Bytes before the blocks of each row of a matrix: an f16 (2) or f32 (4) by which the scales of the whole row
+     * are multiplied; 0: none. The bytes of a row are ggl_row_size(type, n), not blocks times `size`. */
+    size_t row_meta;
     bool quantized;
     ggl_type_form form;
-    /* Decode and encode n elements, a whole number of blocks. to_float is exact for all types
-     * except f64, i32 and i64, which it rounds to nearest even, and those with minima. from_float rounds
+    /* Decode and encode n elements, a whole number of blocks; of types with row_meta, the first n elements of one row.
+     * to_float is exact for all types except f64, i32 and i64, which it rounds to nearest even, those with minima, and
+     * those with an f32 scale for each row. from_float rounds
      * as the format's published encoder does; it is NULL for types with codebooks, which
      * only from_float_weighted encodes. */
     void (*to_float)(const void *src, float *dst, int64_t n);
@@ -96,8 +101,8 @@ GGL_API const ggl_type_info *ggl_type_get(int id);
 /* Returns the type with that name ("q8_0", in small or capital letters), or NULL. */
 GGL_API const ggl_type_info *ggl_type_find(const char *name);
 
-/* Returns the bytes of n elements. n must be a whole number of blocks, and their size must fit
- * into size_t. */
+/* Returns the bytes of a row of n elements; of types without row_meta, also those of several rows. n must be a whole
+ * number of blocks, and their size must fit into size_t. */
 GGL_API size_t ggl_row_size(ggl_type type, int64_t n);
 
 #ifdef __cplusplus
