@@ -53,6 +53,9 @@ typedef struct gguf_head {
     ggl_index by_key;
     ggl_gguf_tensor *tensors;
     size_t n_tensors;
+    size_t data_at; /* of the tensor data; 0 if there are no tensors, or none are read */
+    void **made; /* [n_made]: data of tensors that have another type than in the file (packed.h) */
+    size_t n_made, cap_made;
 } gguf_head;
 
 typedef struct gguf_part {

@@ -350,6 +350,10 @@ const void *ggl_gguf_part(const ggl_gguf *f, int part, size_t *size) {
     return f->parts[part].data;
 }
 
+size_t ggl_gguf_data_at(const ggl_gguf *f, int part) {
+    return part >= 0 && part < f->n_parts ? f->parts[part].head.data_at : 0;
+}
+
 bool ggl_gguf_mapped(const ggl_gguf *f, int part) {
     return part >= 0 && part < f->n_parts && f->parts[part].mapped;
 }
@@ -385,10 +389,16 @@ static uint64_t digest_sample(uint64_t h, const ggl_gguf_tensor *t) {
     return h;
 }
 
+/* Returns where the tensor's data is in its part's bytes, or in its file if it has been made of what is there. */
+static int64_t place_of(const gguf_part *p, const ggl_gguf_tensor *t) {
+    const uintptr_t begin = (uintptr_t)p->data, at = (uintptr_t)t->data;
+    return at >= begin && at - begin < p->size ? (int64_t)(at - begin) : (int64_t)t->offset;
+}
+
 static uint64_t digest_tensor(uint64_t h, const ggl_gguf *f, const ggl_gguf_tensor *t) {
     int64_t word[4 + GGL_MAX_DIMS] = {(int64_t)t->name.n, t->type, t->part, 0};
     if (t->data)
-        word[3] = (const char *)t->data - (const char *)f->parts[t->part].data;
+        word[3] = place_of(&f->parts[t->part], t);
     memcpy(word + 4, t->ne, sizeof t->ne);
     return digest_sample(digest(digest(h, t->name.s, t->name.n), word, sizeof word), t);
 }

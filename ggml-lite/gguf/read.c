@@ -10,6 +10,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/types.h"
 #include "gguf_file.h"
+#include "packed.h"
 
 /* The position in the file's bytes. Keeps the first failure; all later reads return zeros. */
 typedef struct reader {
@@ -227,10 +228,11 @@ static ggl_status read_keys(reader *r, gguf_head *h) {
     return GGL_OK;
 }
 
-/* The place of a tensor's data, from the start of the data section. */
+/* The place of a tensor's data, from the start of the data section, and its type's number in the file. */
 typedef struct range {
     uint64_t at;
     size_t size, i_tensor;
+    int number;
 } range;
 
 static ggl_status read_dims(reader *r, ggl_gguf_tensor *t) {
@@ -253,18 +255,41 @@ static ggl_status read_dims(reader *r, ggl_gguf_tensor *t) {
     return r->status;
 }
 
+/* Sets the tensor's type and size to what it becomes, and *in_file to the bytes that it has in the file. */
+static ggl_status i2_s_shape(ggl_gguf_tensor *t, size_t *in_file, ggl_error *err) {
+    const int64_t row = t->n_dims > 0 ? t->ne[0] : 1;
+    t->type = GGL_IQ2_BN;
+    if (row % GGUF_I2_S_BLOCK != 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "tensor '%s' has rows of %" PRId64
+                        " elements, which are not whole blocks of %d, as its type I2_S needs",
+                        ggl_gguf_show(t->name).s, row, GGUF_I2_S_BLOCK);
+    const ggl_status s = ggl_gguf_check_shape(t->name, t->type, t->n_dims, t->ne, &t->size, err);
+    if (s != GGL_OK)
+        return s;
+    const size_t n_rows = row > 0 ? t->size / ggl_row_size(t->type, row) : 0;
+    *in_file = t->size > 0 ? n_rows * (size_t)(row / 4) + GGUF_I2_S_TAIL : 0;
+    return GGL_OK;
+}
+
 /* Reads a tensor's type. A type that this library does not read is a defect, unless meta_only is
  * set: then the tensor has the size 0. */
-static ggl_status read_type(reader *r, ggl_gguf_tensor *t) {
+static ggl_status read_type(reader *r, ggl_gguf_tensor *t, range *x) {
     const bool meta_only = r->params->meta_only && !r->params->defect;
     uint32_t type = reader_u32(r, "the type");
     if (r->status != GGL_OK)
         return r->status;
     const char *foreign = type <= INT_MAX ? ggl_type_foreign_name((int)type) : NULL;
     t->type = (ggl_type)type;
-    if (type <= INT_MAX && ggl_type_get((int)type))
-        return defect(r,
-                      ggl_gguf_check_shape(t->name, t->type, t->n_dims, t->ne, &t->size, r->err));
+    x->number = type <= INT_MAX ? (int)type : -1;
+    if (type == GGUF_I2_S)
+        return defect(r, i2_s_shape(t, &x->size, r->err));
+    if (type <= INT_MAX && ggl_type_get((int)type)) {
+        const ggl_status s =
+            ggl_gguf_check_shape(t->name, t->type, t->n_dims, t->ne, &t->size, r->err);
+        x->size = t->size;
+        return defect(r, s);
+    }
     if (meta_only && type <= INT_MAX)
         return GGL_OK;
     if (foreign)
@@ -285,11 +310,11 @@ static ggl_status read_tensor(reader *r, ggl_gguf_tensor *t, range *x, uint64_t 
     if (s == GGL_OK)
         s = read_dims(r, t);
     if (s == GGL_OK)
-        s = read_type(r, t);
+        s = read_type(r, t, x);
     if (s != GGL_OK)
         return s;
     x->at = t->offset = reader_u64(r, "the offset");
-    x->size = t->size;
+    t->size_in_file = x->size;
     if (x->at % alignment != 0)
         s = defect(r, ggl_fail(r->err, GGL_FORMAT,
                                "tensor '%s' has offset %" PRIu64
@@ -351,17 +376,19 @@ static ggl_status check_room(reader *r, const gguf_head *h, const range *ranges,
             is_last = at == UINT64_MAX;
             at = ranges[i].at;
         }
-        const char *others = ggl_type_other_uses((int)t->type);
-        const bool less = next < at || next - at < t->size;
-        if (t->size == 0 || !others || (less ? is_last : next - at - t->size < alignment))
+        const char *others = ggl_type_other_uses(ranges[i].number);
+        const size_t size = ranges[i].size;
+        const bool less = next < at || next - at < size;
+        if (size == 0 || !others || (less ? is_last : next - at - size < alignment))
             continue;
         s = defect(
             r,
             ggl_fail(r->err, GGL_FORMAT,
                      "tensor '%s' has type number %d, %s, of which its shape needs %zu bytes, but "
                      "%" PRIu64 " are there: other programs use this number for %s",
-                     ggl_gguf_show(t->name).s, (int)t->type, ggl_type_get((int)t->type)->name,
-                     t->size, next - at, others));
+                     ggl_gguf_show(t->name).s, ranges[i].number,
+                     ranges[i].number == GGUF_I2_S ? "i2_s" : ggl_type_get(ranges[i].number)->name,
+                     size, next - at, others));
     }
     return s;
 }
@@ -415,6 +442,7 @@ static ggl_status place_data(reader *r, gguf_head *h, const range *ranges, uint6
     if (h->n_tensors == 0)
         return GGL_OK;
     uint64_t data_at = (r->at + alignment - 1) & ~(alignment - 1); /* alignment < 2^32, at < 2^63 */
+    h->data_at = (size_t)data_at;
     uint64_t need = data_at;
     const range *first = NULL; /* the first tensor in the table whose data is incomplete */
     for (size_t i = 0; i < h->n_tensors; i++) {
@@ -477,6 +505,9 @@ static ggl_status read_tensor_table(reader *r, gguf_head *h) {
         s = place_data(r, h, ranges, alignment);
     if (s == GGL_OK)
         s = check_overlap(r, h, ranges);
+    for (size_t i = 0; i < h->n_tensors && s == GGL_OK; i++)
+        if (ranges[i].number == GGUF_I2_S)
+            s = ggl_gguf_i2_s_convert(h, &h->tensors[ranges[i].i_tensor], r->err);
     ggl_free(ranges);
     return s;
 }
@@ -554,6 +585,9 @@ ggl_status ggl_gguf_head_read(gguf_head *h, const uint8_t *data, size_t size,
 void ggl_gguf_head_fini(gguf_head *h) {
     for (size_t i = 0; h->values && i < h->n_values; i++)
         ggl_free(h->values[i].starts);
+    for (size_t i = 0; i < h->n_made; i++)
+        ggl_free(h->made[i]);
+    ggl_free(h->made);
     ggl_free(h->values);
     ggl_free(h->tensors);
     ggl_index_fini(&h->by_key);

@@ -112,6 +112,8 @@ const char *ggl_type_advice(int id) {
 
 const char *ggl_type_other_uses(int id) {
     switch (id) {
+    case 36: /* I2_S */
+        return "IQ4_NL_4_4 of llama.cpp in 2024";
     case GGL_Q2_0:
         return "FP8 (E4M3) and for q2_0 in groups of 128 (here number 142, pq2_0)";
     case GGL_F8_E4M3:

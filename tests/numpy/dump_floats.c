@@ -4,15 +4,16 @@
 #include <stdlib.h>
 
 #include "ggl/gguf.h"
-#include "ggl/types.h"
+#include "ggl/internal/types.h"
 
 static int dump(const ggl_gguf_tensor *t) {
     const ggl_type_info *type = ggl_type_get((int)t->type);
     float x[256];
     if (type->block > 256)
         return 1;
-    for (size_t at = 0; at < t->size; at += type->size) {
-        type->to_float((const char *)t->data + at, x, type->block);
+    const int64_t n = t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3];
+    for (int64_t at = 0; at < n; at += type->block) {
+        ggl_to_float(type, t->data, t->ne[0], at, type->block, x);
         if (fwrite(x, sizeof *x, (size_t)type->block, stdout) != (size_t)type->block)
             return 1;
     }

@@ -3,6 +3,7 @@
 
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/os_stream.h"
+#include "ggl/internal/types.h"
 #include "gguf_bytes.h"
 #include "test.h"
 
@@ -395,6 +396,41 @@ TEST(types_that_are_not_read) {
                &err);
     const ggl_gguf_tensor *t = ggl_gguf_find_tensor(f, "y");
     CHECK(t && (int)t->type == 77 && t->size == 0 && !t->data && t->ne[1] == 4);
+    ggl_gguf_close(f);
+}
+
+/* I2_S: 128 elements in 32 bytes, 32 * g + j in bits 6 - 2 * g and up of byte j; behind all, a scale and zeros. Rows of iq2_bn have
+ * the same numbers. */
+TEST(i2_s_becomes_iq2_bn) {
+    enum { ROW = 256, ROWS = 3 };
+    gguf_bytes *b = &bytes;
+    ggl_gguf *f;
+    ggl_error err;
+    const float scale = 0.7251f;
+    float want[ROWS * ROW], got[ROWS * ROW];
+    uint64_t seed = 9;
+    b->n = 0;
+    put_header(b, 3, 2, 0);
+    put_tensor(b, "w", 2, ROW, ROWS, 36, 0);
+    put_tensor(b, "v", 1, 1, 1, GGL_F32, ROWS * ROW / 4 + 32);
+    put_align(b, 32);
+    const size_t at = b->n;
+    put_zeros(b, ROWS * ROW / 4);
+    for (int i = 0; i < ROWS * ROW; i++) {
+        const int code = (int)(test_random(&seed) >> 40) % 3, e = i % 128;
+        want[i] = scale * (float)(code - 1);
+        b->data[at + (size_t)(i / 128 * 32 + e % 32)] |=
+            (unsigned char)(code << (6 - 2 * (e / 32)));
+    }
+    put_bytes(b, &scale, 4);
+    put_zeros(b, 28 + 32);
+    REQUIRE_OK(ggl_gguf_open_memory(&f, b->data, b->n, "m", &err), &err);
+    const ggl_gguf_tensor *t = ggl_gguf_find_tensor(f, "w");
+    REQUIRE(t && t->type == GGL_IQ2_BN && t->size == ROWS * (4 + ROW / 4));
+    ggl_to_float(ggl_type_get(GGL_IQ2_BN), t->data, ROW, 0, ROWS * ROW, got);
+    for (int i = 0; i < ROWS * ROW; i++)
+        CHECK_MSG(got[i] == want[i], "element %d is %g, expected %g", i, (double)got[i],
+                  (double)want[i]);
     ggl_gguf_close(f);
 }
 

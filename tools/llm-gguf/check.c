@@ -51,14 +51,15 @@ void gguf_check_places(gguf_findings *c, const ggl_gguf *f) {
                           "without gaps; llm-gguf merge writes such a file",
                           (int)t->name.n, t->name.s, t->offset, expected);
             known = ggl_type_get((int)t->type) != NULL; /* else its size is unknown */
-            expected = (t->offset + t->size + alignment - 1) & ~(alignment - 1);
+            expected = (t->offset + t->size_in_file + alignment - 1) & ~(alignment - 1);
             whole &= t->data || t->size == 0;
             if (t->data && (!last || t->offset >= last->offset))
                 last = t;
         }
         size_t size;
-        const char *begin = ggl_gguf_part(f, part, &size);
-        const size_t end = last ? (size_t)((const char *)last->data - begin) + last->size : size;
+        (void)ggl_gguf_part(f, part, &size);
+        const size_t end =
+            last ? ggl_gguf_data_at(f, part) + (size_t)last->offset + last->size_in_file : size;
         const size_t most = (end + alignment - 1) & ~(alignment - 1);
         if (known && whole && size > most) /* of a truncated file, the rest is part of a tensor */
             gguf_find(c, "%zu byte%s after the last tensor, '%.*s', to which nothing refers",

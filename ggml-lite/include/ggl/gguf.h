@@ -28,11 +28,13 @@ typedef struct ggl_gguf_tensor {
     int n_dims;
     int64_t ne[GGL_MAX_DIMS]; /* innermost first; 1 beyond n_dims */
     int part;                 /* the file of a split model that holds it, from 0 on */
-    /* The elements, in the mapping: numbers are aligned to their size, blocks are not aligned. NULL
+    /* The elements, in the mapping (but see size_in_file): numbers are aligned to their size, blocks are not aligned. NULL
      * if the file was opened with meta_only. */
     const void *data;
     size_t size;     /* bytes */
     uint64_t offset; /* of the data from the start of its file's tensor data, as the file has it */
+    size_t
+        size_in_file; /* other than `size` if the file's type is I2_S, which becomes GGL_IQ2_BN in memory of its own */
 } ggl_gguf_tensor;
 
 typedef struct ggl_gguf_params {

@@ -69,6 +69,8 @@ void ggl_gguf_drop(const ggl_gguf *f, const void *data, size_t size);
 /* The number of parts, and the host memory that holds part 0, 1, .., which backends may import. */
 int ggl_gguf_n_parts(const ggl_gguf *f);
 const void *ggl_gguf_part(const ggl_gguf *f, int part, size_t *size);
+/* The bytes before the tensor data of a part that has tensors. */
+size_t ggl_gguf_data_at(const ggl_gguf *f, int part);
 
 GGL_INTERNAL_API size_t ggl_gguf_n_values(const ggl_gguf *f);
 GGL_INTERNAL_API const ggl_gguf_value *ggl_gguf_value_at(const ggl_gguf *f, size_t i);
