@@ -301,35 +301,49 @@ INLINE void put_codes(uint8_t *codes, const uint8_t *w, const size_t *row, const
     }
 }
 
+/* Adds to each code of n planes the byte of its row, four of which are by[row]. */
+INLINE void add_bytes(uint8_t *codes, const uint32_t by[CPU_GROUP], const int n) {
+    uint8_t b[CPU_PLANE];
+    memcpy(b, by, sizeof b);
+    for (int g = 0; g < n; g++, codes += CPU_PLANE)
+        for (int i = 0; i < CPU_PLANE; i++)
+            codes[i] = (uint8_t)(codes[i] + b[i]);
+}
+
 /* Adds the shift to the codes of the parts of a run that are shifted. each: 16 bytes for the run, or for each half, whose
  * lowest bit says so. */
 INLINE void add_shifts(uint8_t *codes, const uint8_t *each, const int shift, const int halves) {
-    for (int h = 0; shift && h < 2; h++, codes += 4 * CPU_PLANE, each += halves ? 16 : 0) {
-        uint8_t by[CPU_PLANE];
-        for (int i = 0; i < CPU_PLANE; i++)
-            by[i] = (uint8_t)((each[i / 4] & 1) * shift);
-        for (int g = 0; g < 4; g++)
-            for (int i = 0; i < CPU_PLANE; i++)
-                codes[g * CPU_PLANE + i] = (uint8_t)(codes[g * CPU_PLANE + i] + by[i]);
+    for (int h = 0; shift && h <= halves; h++, codes += 4 * CPU_PLANE, each += CPU_GROUP) {
+        uint32_t by[CPU_GROUP];
+        for (int r = 0; r < CPU_GROUP; r++)
+            by[r] = (each[r] & 1) * (0x01010101u * (unsigned)shift);
+        add_bytes(codes, by, halves ? 4 : 8);
     }
+}
+
+/* Returns the lowest bits of eight bytes, the first byte's lowest. */
+INLINE unsigned low_bits(uint64_t v) {
+    return (unsigned)((v & EACH_BYTE(1)) * 0x0102040810204080u >> 56);
 }
 
 /* Turns the stored codes of a block of 16 rows into codes, as far as put_codes has not: by a table of 32 entries, and by shifts. */
 INLINE void finish_codes(uint8_t *codes, const uint8_t *w, const size_t *row, raw_fn *raw,
                          const uint8_t *table, const int runs, const int bits, const int halves,
                          const row_rule rule) {
-    uint8_t each[16][CPU_GROUP]; /* bytes of scales */
+    uint16_t shifted[CPU_GROUP]; /* a bit for each part */
     for (int r = 0; rule.shift && r < CPU_GROUP; r++) {
         const raw_scales s = raw(w + row[r]);
-        for (int i = 0; i < runs * (1 + halves); i++)
-            each[i][r] = (uint8_t)(s.sc[i / 8] >> i % 8 * 8);
+        shifted[r] = (uint16_t)(low_bits(s.sc[0]) | low_bits(s.sc[1]) << 8);
     }
-    for (int k = 0; k < runs && (rule.shift || bits == 5); k++, codes += 8 * CPU_PLANE) {
-        for (int g = 0; table && bits == 5 && g < 8; g++)
-            codes_store(codes + g * CPU_PLANE,
-                        codes_lookup32(codes_load(codes + g * CPU_PLANE), table));
-        if (rule.shift)
-            add_shifts(codes, each[k * (1 + halves)], rule.shift, halves);
+    for (int k = 0; table && bits == 5 && k < 8 * runs; k++)
+        codes_store(codes + k * CPU_PLANE,
+                    codes_lookup32(codes_load(codes + k * CPU_PLANE), table));
+    const int planes = halves ? 4 : 8;
+    for (int i = 0; rule.shift && i < runs * (1 + halves); i++) {
+        uint32_t by[CPU_GROUP];
+        for (int r = 0; r < CPU_GROUP; r++)
+            by[r] = (shifted[r] >> i & 1u) * (0x01010101u * (unsigned)rule.shift);
+        add_bytes(codes + i * planes * CPU_PLANE, by, planes);
     }
 }
 
