@@ -31,6 +31,13 @@ INLINE void v_store_n(float *p, vf v, int64_t n) {
     vst1q_f32(x, v);
     memcpy(p, x, (size_t)n * sizeof *x);
 }
+/* Loads unsigned bytes. */
+INLINE vi v_load_bytes(const uint8_t *p) {
+    uint32_t four;
+    memcpy(&four, p, sizeof four);
+    const uint16x8_t h = vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(four)));
+    return (vi)vmovl_u16(vget_low_u16(h));
+}
 INLINE vf v_load_half(const uint16_t *p) {
     return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
 }

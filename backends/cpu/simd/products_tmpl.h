@@ -59,17 +59,17 @@ INLINE v_32 load_column(const void *p) {
 }
 
 #ifndef V_PAIRS
-typedef uint8_t v_bytes __attribute__((vector_size(V_LANES)));
-
 /* Loads V_LANES f8_e4m3 weights. */
 INLINE vf load_bytes(const char *p) {
-    v_bytes b;
-    memcpy(&b, p, sizeof b);
-    const vu u = __builtin_convertvector(b, vu), a = (u & 0x7f) << 20;
+#ifdef V_LOAD_E4M3
+    return v_load_e4m3((const uint8_t *)p);
+#else
+    const vu u = (vu)v_load_bytes((const uint8_t *)p), a = (u & 0x7f) << 20;
     /* A number below 8 is m * 2^-9: with the exponent of 2^-6, the leading one is too much. */
-    const vu small = (vu)((vf)(a + ((vu){0} + (121u << 23))) - v_set(0x1p-6f));
+    const vu small = (vu)((vf)(a + (121u << 23)) - v_set(0x1p-6f));
     const vu is_small = (vu)(a < 8u << 20), nan = (vu)(a == 0x7fu << 20) & 0x7fc00000;
     return (vf)((small & is_small) | ((a + (120u << 23)) & ~is_small) | nan | (u & 0x80) << 24);
+#endif
 }
 #endif
 

@@ -19,6 +19,10 @@ INLINE void v_store(float *p, vf v) {
 INLINE void v_store_n(float *p, vf v, int64_t n) {
     memcpy(p, &v, (size_t)n * sizeof *p);
 }
+/* Loads unsigned bytes. */
+INLINE vi v_load_bytes(const uint8_t *p) {
+    return (vi){p[0], p[1], p[2], p[3]};
+}
 INLINE vf v_load_half(const uint16_t *p) {
     return halves(LOAD(four_words, p));
 }

@@ -26,6 +26,10 @@ INLINE void v_store_n(float *p, vf v, int64_t n) {
     v_store(x, v);
     memcpy(p, x, (size_t)n * sizeof *x);
 }
+/* Loads unsigned bytes. */
+INLINE vi v_load_bytes(const uint8_t *p) {
+    return (vi)wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(wasm_v128_load32_zero(p)));
+}
 INLINE vf v_load_half(const uint16_t *p) {
     return (vf)f16_load(p);
 }
