@@ -53,7 +53,7 @@ endif
 # The arithmetic is that of the large engine: its portable kernels, which the files here include, and these.
 TEXT := bert_words.c charsmap.c fold.c merge_queue.c pretok.c pretok_compile.c unicode.c unicode_forms.c unicode_steps.c unicode_tables.c
 SHARED := $(addprefix $(ROOT)/ggml-lite/,base/exact_fma.c base/math_float.c base/math_double.c base/show.c graph/store_layout.c quant/plain.c \
-    $(addprefix quant/,q8_0.c q4_0.c q4_1.c q5.c q2_k.c q3_k.c q4_k_q5_k.c q6_k.c iq1.c iq2.c iq3.c iq4.c iq_grids.c fp4.c tq.c q1_0.c))
+    $(addprefix quant/,q8_0.c q4_0.c q4_1.c q5.c q2_k.c q3_k.c q4_k_q5_k.c q6_k.c iq1.c iq2.c iq3.c iq4.c iq_grids.c iqk.c fp4.c tq.c q1_0.c))
 SHARED += $(addprefix $(ROOT)/models/,sample/candidates.c sample/rng.c $(addprefix text/,$(TEXT)))
 OBJECTS := $(patsubst %.c,$(B)/%.o,$(notdir $(wildcard $(ROOT)/small/*.c) $(SHARED)))
 # The tokenizers alone.

@@ -20,6 +20,10 @@ size_t ggl_row_size(ggl_type type, int64_t n) {
     return t->row_meta + (size_t)(n / t->block) * t->size;
 }
 
+float ggl_row_scale(const ggl_type_info *t, const void *row) {
+    return quant_row_scale(t->row_meta, row);
+}
+
 /* Only types in which stores keep rows are encoded. */
 #define ENCODED_f32     ggl_f32_from_float
 #define ENCODED_f16     ggl_f16_from_float

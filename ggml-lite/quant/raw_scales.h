@@ -40,7 +40,7 @@ static inline uint64_t halves_of(uint32_t bytes) {
 }
 
 /* Returns the eight pairs of bits of two bytes, as bytes, the lowest first. */
-static inline uint64_t twos_of(unsigned bits) {
+static inline uint64_t bit_pairs(unsigned bits) {
     uint64_t v = bits & 0xffff;
     v = (v | v << 24) & 0x000000ff000000ff;
     v = (v | v << 12) & 0x000f000f000f000f;
@@ -142,7 +142,7 @@ static inline raw_scales raw_q6_k(const uint8_t *p) {
  * bits are in the 16 bits of bytes 2-3. */
 static inline raw_scales raw_iq4_xs(const uint8_t *p) {
     return (raw_scales){.d = load16(p),
-                        .sc = {less_32(halves_of(load32(p + 4)) | twos_of(load16(p + 2)) << 4)}};
+                        .sc = {less_32(halves_of(load32(p + 4)) | bit_pairs(load16(p + 2)) << 4)}};
 }
 
 /* Scales are the top four bits of the second 32-bit word of each eight bytes. */
@@ -210,8 +210,8 @@ static inline raw_scales raw_iq3_k(const uint8_t *p) {
 static inline raw_scales raw_iq4_k(const uint8_t *p) {
     return (raw_scales){
         .d = load16(p),
-        .sc = {with_shifts(halves_of(load32(p + 8)) | twos_of(load16(p + 4)) << 4, 32, p[2]),
-               with_shifts(halves_of(load32(p + 12)) | twos_of(load16(p + 6)) << 4, 32, p[3])}};
+        .sc = {with_shifts(halves_of(load32(p + 8)) | bit_pairs(load16(p + 4)) << 4, 32, p[2]),
+               with_shifts(halves_of(load32(p + 12)) | bit_pairs(load16(p + 6)) << 4, 32, p[3])}};
 }
 #define raw_iq5_k raw_iq4_k
 
@@ -254,7 +254,7 @@ static inline raw_scales raw_iq3_ks(const uint8_t *p) {
 }
 
 static inline raw_scales raw_iq2_kl(const uint8_t *p) {
-    return (raw_scales){.sc = {less_32(low_then_high(load32(p + 2)) | twos_of(load16(p)) << 4)}};
+    return (raw_scales){.sc = {less_32(low_then_high(load32(p + 2)) | bit_pairs(load16(p)) << 4)}};
 }
 
 /* --- three bits ------------------------------------------------------------------------------- */

@@ -45,6 +45,19 @@ static inline bool vulkan_refuses(ggl_op op) {
     return refused[op];
 }
 
+/* True if weights can have the type: shaders decode neither f8_e4m3 nor the types of forks, and products with them are refused. */
+static inline bool vulkan_decodes(ggl_type type) {
+    static const bool not_decoded[GGL_TYPE_LIMIT] = {
+        [GGL_F8_E4M3] = true,
+#define PLAIN(id, NAME, name, size, text)
+#define QUANT(id, NAME, name, block, size, form, text)
+#define QUANT_READ(id, NAME, name, block, size, form, text)
+#define QUANT_FOREIGN(id, NAME, name, block, size, row, form, text) [id] = true,
+#include "ggl/types.def"
+    };
+    return !not_decoded[type];
+}
+
 /* NULL: a failure was reported, or there is no device and the case is skipped. */
 TEST_UNUSED static ggl_backend *vulkan_open(const char *mask) {
     ggl_backend *b = NULL;
