@@ -11,11 +11,7 @@ const float llm_packed_e2m1[16] = {0,     0.5f,  1,  1.5f,  2,  3,  4,  6,
                                    -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
 
 float llm_packed_e4m3(int code) {
-    const int e = code >> 3 & 15, f = code & 7;
-    const float x = (code & 0x7f) == 0x7f ? NAN
-                    : e                   ? ldexpf(1 + (float)f / 8, e - 7)
-                                          : ldexpf((float)f, -9);
-    return code & 0x80 ? -x : x;
+    return ggl_f8_e4m3_to_f32((uint8_t)code);
 }
 
 static float e8m0(int e) {
