@@ -229,9 +229,9 @@ bool llm_unpack_qweight(unpacking *u) {
                              .line = awq ? t->ne[0] : 1};
     p->zero = (packed_codes){
         .t = zeros, .bits = (int)bits, .unit = 32, .down = true, .next = 1, .line = zeros->ne[0]};
-    p->zero.less_one =
-        !awq && !llm_json_has(llm_json_get(u->ev->conv->config, "quantization_config"),
-                              "checkpoint_format", "gptq_v2");
+    const json_value *settings = llm_json_get(u->ev->conv->config, "quantization_config");
+    p->zero.less_one = !awq && !llm_json_has(settings, "checkpoint_format", "gptq_v2") &&
+                       !llm_json_has(settings, "format", "gptq_v2");
     p->code.order = p->zero.order = awq ? awq_order : NULL;
     return set_group_index(u, index, n_group);
 }

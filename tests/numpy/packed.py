@@ -225,6 +225,8 @@ FORMS = [
     ("gptq", GPTQ, lambda *a: gptq(*a, sym=True), Q4_0, "q4_0, without loss"),
     ("gptq, zeros", {**GPTQ, "sym": False}, lambda *a: gptq(*a), Q4_1, "q4_1, "),
     ("gptq, zeros, version 2", {**GPTQ, "sym": False, "checkpoint_format": "gptq_v2"}, lambda *a: gptq(*a, v2=True), Q4_1, "q4_1, "),
+    ("gptq, zeros, version 2 by format", {**{k: v for k, v in GPTQ.items() if k != "checkpoint_format"}, "sym": False, "format": "gptq_v2"},
+     lambda *a: gptq(*a, v2=True), Q4_1, "q4_1, "),
     ("gptq, order", {**GPTQ, "desc_act": True}, lambda *a: gptq(*a, sym=True, order=True), F16, "4-bit codes: f16, the nearest type"),
     ("gptq, 2 bits", {**GPTQ, "bits": 2}, lambda *a: gptq(*a, bits=2), Q4_1, "2-bit codes: q4_1, "),
     ("gptq, 3 bits", {**GPTQ, "bits": 3}, lambda *a: gptq(*a, bits=3), Q4_1, "3-bit codes: q4_1, "),

@@ -29,7 +29,7 @@ LIBRARIES = ["torch==2.13.0", "transformers==5.24.0", "sentence-transformers==6.
              "faster-whisper==1.2.1", "openai-whisper==20250625", "pywhispercpp==1.5.1", "silero-vad==6.2.3", "numpy==2.4.6", "accelerate==1.15.0", "sentencepiece==0.2.3", "protobuf==7.36.2",
              "compressed-tensors==0.20.1", "bitsandbytes==0.50.2", "mlx==0.32.4", "mlx-cpu==0.32.4"]
 # Built from its sources, without the parts for graphics processors; what it imports of others is listed, too.
-BUILT = ["gptqmodel==7.7.0", "logbar==0.4.15", "pypcre==0.6.4", "tokenicer==0.0.14", "device-smi==0.5.7", "defuser==0.0.28", "pillow==13.0.0", "threadpoolctl==3.8.0"]
+BUILT = ["gptqmodel==7.7.0", "logbar==0.4.15", "pypcre==0.6.4", "tokenicer==0.0.14", "device-smi==0.5.7", "defuser==0.0.28", "pillow==13.0.0", "threadpoolctl==3.8.0", "requests==2.34.2"]
 SOUNDS = [f"asterisk-core-sounds-{language}{kind}" for language in ("en", "es", "fr", "it", "ru") for kind in ("", "-wav")] + ["pocketsphinx-testdata"]
 
 
