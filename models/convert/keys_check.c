@@ -6,13 +6,13 @@
 
 #include "keys.h"
 
-/* Bounds for keys and computed tensors. Outside of them a model computes nonsense. */
+/* Bounds for keys and computed tensors. Outside of them a model computes nonsense. A factor of 1e30 keeps a pair of numbers from turning. */
 static const struct {
     const char *name;
     double above, most;
 } sensible[] = {
-    {"*_epsilon", 0, 1},      {"*.freq_base*", 0, 1e15},  {"*.rope.scaling.*factor*", 0, 1e6},
-    {"*softcapping", 0, 1e9}, {"rope_f*.weight", 0, 1e9},
+    {"*_epsilon", 0, 1},      {"*.freq_base*", 0, 1e15},     {"*.rope.scaling.*factor*", 0, 1e6},
+    {"*softcapping", 0, 1e9}, {"rope_f*.weight", 0, 1.1e30},
 };
 #define N_SENSIBLE (sizeof sensible / sizeof *sensible)
 

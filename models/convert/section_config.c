@@ -110,9 +110,10 @@ static bool find_outermost(arch_eval *ev, const arch_expr *e, const json_value *
 
 static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **out);
 
-/* Finds config.a[i]. */
+/* Finds config.a[i]: an element of a list, or the value of the name "i" in an object that has numbers as names, where there
+ * may be gaps. */
 static bool find_element(arch_eval *ev, const arch_expr *e, const json_value **out) {
-    char quote[128];
+    char quote[128], name[24];
     int64_t i;
     if (!find_config(ev, e->a, out))
         return false;
@@ -121,6 +122,13 @@ static bool find_element(arch_eval *ev, const arch_expr *e, const json_value **o
     arch_value v = llm_arch_eval_expr(ev, e->b);
     if (v.kind == VAL_FAIL || !llm_arch_want_whole(ev, e->b, &v, 0, (double)ARCH_MAX_DIM, &i))
         return false;
+    if ((*out)->kind == JSON_OBJECT) {
+        snprintf(name, sizeof name, "%" PRId64, i);
+        if (!count_steps(ev, e, *out))
+            return false;
+        *out = llm_json_get(*out, name);
+        return true;
+    }
     const bool fits = (*out)->kind == JSON_ARRAY && (uint64_t)i < (*out)->n;
     if (!fits)
         llm_arch_error(ev, e->place, "%s is %s in config.json, so it has no element %" PRId64,

@@ -393,7 +393,7 @@ static bool make_rows(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **
     return make_part(ev, e, RECIPE_ROWS, is_bias, out);
 }
 
-/* pick(x, whole("i")): the rows of a matrix that i chooses. */
+/* pick(x, whole("i")), pick(x, list): the rows of a matrix that i, or a constant, chooses. */
 static bool make_pick(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     recipe *of = NULL, *chosen = NULL;
     if (!llm_arch_convert_make(ev, e->arg[0].value, is_bias, &of) ||
@@ -401,8 +401,10 @@ static bool make_pick(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **
         return false;
     if (!of || !chosen) /* there is no source */
         return true;
-    if (of->n_dims != 2 || chosen->kind != RECIPE_WHOLE)
-        return llm_arch_error(ev, e->mark, "pick(x, whole(i)) chooses rows of a matrix"), false;
+    if (of->n_dims != 2 || (chosen->kind != RECIPE_WHOLE && chosen->kind != RECIPE_HELD))
+        return llm_arch_error(ev, e->mark,
+                              "pick(x, whole(i)) and pick(x, list) choose rows of a matrix"),
+               false;
     recipe *r = *out = new_recipe(ev, RECIPE_PICK, of, 2);
     if (!r)
         return false;

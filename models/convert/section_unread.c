@@ -329,19 +329,28 @@ static bool has_value(ggl_str rest, const json_value *v) {
 
 /* --- config.json ------------------------------------------------------------------------------ */
 
+static bool is_numeral(ggl_str s) {
+    size_t i = 0;
+    while (i < s.n && s.s[i] >= '0' && s.s[i] <= '9')
+        i++;
+    return s.n > 0 && i == s.n;
+}
+
 /* True if the section mentions the path. For rope_parameters.KIND.x also looks up the path
- * without kind. */
+ * without kind, for x.NUMBER.y that of an element, x[].y. */
 static bool is_named(search *s, ggl_str path, int depth, int outside) {
     char text[MAX_PATH + 4];
     if (has_path(&s->named, path))
         return true;
     if (depth - outside != 3)
         return false;
-    const size_t kind = (size_t)(s->path + s->end[outside + 1] - path.s),
-                 rest = s->end[depth] - s->end[outside + 2];
-    if (kind + 1 + rest > s->named.longest)
+    const size_t kind = (size_t)(s->path + s->end[outside + 1] - path.s);
+    const char *middle = s->path + s->end[outside + 1] + 1, *rest = s->path + s->end[outside + 2];
+    const char *element = is_numeral((ggl_str){middle, (size_t)(rest - middle)}) ? "[]" : ".";
+    const size_t n_rest = strlen(rest);
+    if (kind + strlen(element) + n_rest > s->named.longest)
         return false;
-    snprintf(text, sizeof text, "%.*s.%s", (int)kind, path.s, s->path + s->end[outside + 2]);
+    snprintf(text, sizeof text, "%.*s%s%.*s", (int)kind, path.s, element, (int)n_rest, rest);
     return has_path(&s->named, (ggl_str){text, strlen(text)});
 }
 

@@ -309,6 +309,29 @@ def check_mlx(a, class_name, folder, model, stored, kind, c):
     write_safetensors(os.path.join(folder, "model.safetensors"), stored)
 
 
+def model_of(class_name, scaling):
+    """The configuration and the weights."""
+    c = {**CLASSES[class_name][0], "rope": dict(SCALINGS[scaling] if scaling else {})}
+    if c["rope"].get("rope_type") == "longrope":
+        half = int(c["d"] * c.get("partial", 1)) // 2
+        c["rope"] |= {"long_factor": [1.5 + i for i in range(half)], "short_factor": [1.0 + i / 4 for i in range(half)]}
+    w = Weights(len(class_name))
+    CLASSES[class_name][1](c, w)
+    return c, w
+
+
+def written_config(class_name, c, scaling, form):
+    """config.json's object in a form of ./write_rotation."""
+    own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "layout", "write", "type", "like")}
+    rope = write_rotation(c, form) if scaling else {}
+    return {"architectures": [class_name.split()[0]], **c.get("write", dict)({**own, **rope})}
+
+
+def stored_tensors(c, w):
+    """The tensors as the folder has them."""
+    return c.get("layout", c.get("how", {}).get("layout", lambda w: w))(w)
+
+
 def how_to_run(a, c, out):
     """A program and its words, which writes the outputs of all tokens into a file."""
     tokens, output = ",".join(map(str, TOKENS)), c.get("how", {}).get("output")
@@ -320,15 +343,10 @@ def how_to_run(a, c, out):
 
 def check(a, class_name, scaling, plain):
     """plain: the logits without scaling, once they are known; a scaling has to show."""
-    config, make, _, *forward = CLASSES[class_name]
+    forward = CLASSES[class_name][3:]
     folder, model = (os.path.join(a.dir, f"hf-{class_name.replace(' ', '-')}{end}") for end in ("", ".gguf"))
     out = model[: -len("gguf")] + "npy"
-    c = {**config, "rope": dict(SCALINGS[scaling] if scaling else {})}
-    if c["rope"].get("rope_type") == "longrope":
-        half = int(c["d"] * c.get("partial", 1)) // 2
-        c["rope"] |= {"long_factor": [1.5 + i for i in range(half)], "short_factor": [1.0 + i / 4 for i in range(half)]}
-    w = Weights(len(class_name))
-    make(c, w)
+    c, w = model_of(class_name, scaling)
     name = f"{class_name} {scaling or 'default'}"
     if forward:
         rows = forward[0](c, w, 16)
@@ -342,7 +360,7 @@ def check(a, class_name, scaling, plain):
     shows = scaling in (None, "default") or np.abs(want.values - plain[class_name]).max() > 100 * LIMIT
     worst = 0.0
     os.makedirs(folder, exist_ok=True)
-    stored = c.get("layout", c.get("how", {}).get("layout", lambda w: w))(w)
+    stored = stored_tensors(c, w)
     write_safetensors(os.path.join(folder, "model.safetensors"), stored)
     for name, content in c.get("how", {}).get("files", {}).items():
         os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
@@ -351,9 +369,7 @@ def check(a, class_name, scaling, plain):
         else:
             pathlib.Path(folder, name).write_text(json.dumps(content))
     for form in (3, 4, 5):
-        own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "layout", "write", "type", "like")}
-        rope = write_rotation(c, form) if scaling else {}
-        config = {"architectures": [class_name.split()[0]], **c.get("write", dict)({**own, **rope})}
+        config = written_config(class_name, c, scaling, form)
         pathlib.Path(folder, "config.json").write_text(json.dumps(folders_published.with_values(class_name, config) if form == 4 else config))
         run(a.convert, folder, "-o", model, "--type", c.get("type", "auto"))
         program, say = how_to_run(a, c, out)
@@ -389,7 +405,7 @@ def check(a, class_name, scaling, plain):
 
 def add_all(without=()):
     """Adds the classes of the other files, which import this one."""
-    for name in ("kin", "experts", "more", "gpt", "vision", "deepseek4", "encoders", "deberta", "readers"):
+    for name in ("kin", "experts", "more", "gpt", "vision", "deepseek4", "encoders", "deberta", "readers", "late"):
         if name not in without:
             CLASSES.update(importlib.import_module("folders_" + name).CLASSES)
 

@@ -33,8 +33,20 @@ VALUES = {
                           "time_step_init_scheme": "random", "time_step_limit": [0.0, float("inf")], "time_step_max": 0.1, "time_step_min": 0.001,
                           "time_step_rank": 256, "time_step_scale": 1.0},
 }
+VALUES |= {
+    "Gemma4ForCausalLM": {"attention_bias": False, "enable_moe_block": False, "num_experts": None, "top_k_experts": None, "num_global_key_value_heads": None},
+    "Gemma4ForConditionalGeneration": {"dtype": "bfloat16", "vision_soft_tokens_per_image": 280, "image_token_id": 258880, "vision_config": {"default_output_length": 280}, "text_config": {
+        **EVERY, "expert_intermediate_size": None, "use_bidirectional_attention": "vision"}},
+    "Gemma3nForConditionalGeneration": {"audio_soft_tokens_per_image": 188, "text_config": {**EVERY, "altup_lr_multiplier": 1.0, "query_pre_attn_scalar": 256}},
+    "Lfm2MoeForCausalLM": {"tie_word_embeddings": True},
+    "Qwen3Model": {"attention_bias": False, "max_window_layers": 28, "use_sliding_window": False},
+}
 LIMITED = [({"time_step_limit": limit}, "steps that are limited") for limit in ([0.0, 0.5], [1e-3, float("inf")], [0.0, float("nan")])]
-REFUSED = {"FalconH1ForCausalLM": LIMITED, "Mamba2ForCausalLM": LIMITED}
+HEADS = {str(l): {"head_dim": 24, "num_key_value_heads": 1} for l in (1, 3, 4)}
+REFUSED = {"Gemma4ForCausalLM layers": [({"use_bidirectional_attention": "all"}, "attention to later tokens"), ({"per_layer_config": {**HEADS, "1": {"head_dim": 20}}}, "heads of other sizes"),
+                                        ({"per_layer_config": {**HEADS, "1": {**HEADS["1"], "sliding_window": 7}}}, "per_layer_config.1.sliding_window")],
+           "Gemma3nForCausalLM": [({"activation_sparsity_pattern": [0.9] * 6}, "parts of the gates")],
+           "FalconH1ForCausalLM": LIMITED, "Mamba2ForCausalLM": LIMITED}
 
 
 def with_values(class_name, config):

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Prints lines for ../numpy/recorded.txt: what transformers gives for the folders of ../numpy/folders*.py.
+
+    folder_logits.py [--beside] CLASS ..
+
+--beside: in place of lines, how far they are from those in recorded.txt. Needs torch and transformers, which run in float64; 5.24 has the classes of
+folders_late.py."""
+import argparse
+import json
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "numpy"))
+import folders  # noqa: E402
+import recorded  # noqa: E402
+
+folders.add_all()
+sys.path = [path for path in sys.path if not path.endswith("tests/numpy")]  # it has modules of the same names as libraries
+import torch  # noqa: E402
+import transformers  # noqa: E402
+
+
+def divided_by_less(std):
+    """The deviation with n - 1 in place of n, as engines have it that run files of Gemma 3n; its authors divide by n, of 8192 at least."""
+    return lambda x, **more: std(x, **{**more, "unbiased": True})
+
+
+def rows_of(class_name, scaling):
+    c, w = folders.model_of(class_name, scaling)
+    word = class_name.split()[0]
+    if "write" in c:  # its text part, whose folder lacks what sees
+        word = word.replace("ForConditionalGeneration", "ForCausalLM")
+        c = {key: value for key, value in c.items() if key not in ("write", "layout")}
+    with tempfile.TemporaryDirectory() as folder:
+        folders.write_safetensors(f"{folder}/model.safetensors", folders.stored_tensors(c, w))
+        pathlib.Path(folder, "config.json").write_text(json.dumps(folders.written_config(word, c, scaling, 5)))
+        model, found = getattr(transformers, word).from_pretrained(folder, dtype=torch.float64, attn_implementation="eager", output_loading_info=True)
+    if found["missing_keys"] or found["unexpected_keys"]:
+        raise SystemExit(f"{class_name}: tensors are missing or not read: {found}")
+    for part in model.modules():
+        if hasattr(part, "config"):
+            part.config._experts_implementation = "eager"
+    with torch.no_grad():
+        out = model.eval()(input_ids=torch.tensor([folders.TOKENS]))
+    return (out.last_hidden_state if out.get("logits") is None else out.logits)[0].double().numpy()
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--beside", action="store_true")
+    p.add_argument("classes", nargs="+")
+    a = p.parse_args()
+    transformers.logging.set_verbosity_error()
+    torch.std = divided_by_less(torch.std)
+    for class_name in a.classes:
+        for scaling in folders.CLASSES[class_name][2]:
+            name, rows = f"{class_name} {scaling or 'default'}", rows_of(class_name, scaling)
+            print(f"{name:50} {recorded.of(name).distance(rows):8.1e} of {np.std(rows):5.2f}" if a.beside else recorded.line_of(name, rows), flush=True)
+
+
+if __name__ == "__main__":
+    main()
