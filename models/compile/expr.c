@@ -1,5 +1,6 @@
 /* Turns expressions into values. Numbers, keys and the presence of tensors are evaluated at
  * once; tensor expressions become nodes of the graph. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -305,6 +306,14 @@ static arch_value eval_list(arch_eval *ev, const arch_expr *e) {
     return (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)e->n_arg};
 }
 
+/* The letter k of a string. */
+static arch_value letter_of(arch_eval *ev, const arch_expr *e, ggl_str s, int64_t k) {
+    if (k < 0 || (uint64_t)k >= s.n)
+        return llm_arch_error(ev, e->b->place,
+                              "there is no letter %" PRId64 " in a string of %zu letters", k, s.n);
+    return (arch_value){.kind = VAL_STRING, .str = {s.s + k, 1}};
+}
+
 static arch_value eval_index(arch_eval *ev, const arch_expr *e) {
     arch_value t = llm_arch_eval_expr(ev, e->a);
     if (t.kind == VAL_FAIL)
@@ -318,11 +327,13 @@ static arch_value eval_index(arch_eval *ev, const arch_expr *e) {
         return llm_arch_pick(ev, e, &t, &i);
     bool one_for_all =
         t.key && (t.kind == VAL_NUMBER || t.kind == VAL_STRING || t.kind == VAL_BOOL);
-    if (t.kind == VAL_LIST || one_for_all) {
+    if (t.kind == VAL_LIST || t.kind == VAL_STRING || one_for_all) {
         int64_t k;
         if (!llm_arch_want_whole(ev, e->b, &i, -ARCH_MAX_DIM, ARCH_MAX_DIM, &k))
             return ARCH_FAIL;
-        return one_for_all ? t : llm_arch_list_item(ev, e, &t, k);
+        return one_for_all            ? t
+               : t.kind == VAL_STRING ? letter_of(ev, e, t.str, k)
+                                      : llm_arch_list_item(ev, e, &t, k);
     }
     if (t.kind == VAL_NONE && t.absent_key)
         return t; /* for .k[l] ?? other */

@@ -128,6 +128,8 @@ bool llm_arch_convert_within(arch_eval *ev, const arch_mapping *m);
 bool llm_arch_convert_has_object(arch_eval *ev, const arch_mapping *m);
 /* Returns the object that has the rope values: that of a `within` line, else config.json itself. */
 const json_value *llm_arch_convert_root(const arch_conversion *c);
+/* Replaces all {"__float__": "Infinity"} in config.json, which is how transformers 5.24 writes numbers that JSON lacks. */
+void llm_arch_convert_plain_numbers(json_value *config);
 
 /* section_unread.c: a value of config.json that no line of the section reads. */
 typedef struct arch_unread {

@@ -189,6 +189,7 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
         s = llm_converter_read_modules(c, err);
     if (s != GGL_OK)
         return s;
+    llm_arch_convert_plain_numbers(&c->config->root);
     c->conv.config = &c->config->root;
     c->conv.generation = c->generation ? &c->generation->root : NULL;
     return llm_converter_choose_class(c, path, err);

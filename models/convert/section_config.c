@@ -6,6 +6,7 @@
  *     rope_parameters: {full_attention: {..}, sliding_attention: {..}}  per kind of layer:
  *                                                                       rope.full_attention.x */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,6 +41,24 @@ const char *llm_arch_rope_key(const char *name, const char *const **outside) {
         }
     *outside = none;
     return name;
+}
+
+void llm_arch_convert_plain_numbers(json_value *v) {
+    static const struct {
+        const char *text;
+        double number;
+    } special[] = {{"Infinity", INFINITY}, {"-Infinity", -INFINITY}, {"NaN", NAN}};
+    if (v->kind != JSON_ARRAY && v->kind != JSON_OBJECT)
+        return;
+    const json_value *written =
+        v->kind == JSON_OBJECT && v->n == 1 ? llm_json_get(v, "__float__") : NULL;
+    for (size_t k = 0; written && k < sizeof special / sizeof *special; k++)
+        if (llm_json_is(written, special[k].text)) {
+            *v = (json_value){.kind = JSON_NUMBER, .number = special[k].number};
+            return;
+        }
+    for (size_t i = 0; i < v->n; i++)
+        llm_arch_convert_plain_numbers((json_value *)&v->item[i]);
 }
 
 /* --- config.a.b ------------------------------------------------------------------------------- */
@@ -110,8 +129,8 @@ static bool find_outermost(arch_eval *ev, const arch_expr *e, const json_value *
 
 static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **out);
 
-/* Finds config.a[i]: an element of a list, or the value of the name "i" in an object that has numbers as names, where there
- * may be gaps. */
+/* Finds config.a[i]: an element of a list, or the value of the name "i" in an object that has numbers as
+ * names, where there may be gaps. */
 static bool find_element(arch_eval *ev, const arch_expr *e, const json_value **out) {
     char quote[128], name[24];
     int64_t i;

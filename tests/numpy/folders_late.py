@@ -1,6 +1,9 @@
 """Folders of classes whose rows in ./recorded.txt transformers gave (../real/folder_logits.py). For ./folders.py; small models laid out as their classes have them."""
+import math
+
 from folders import CLASSES as FIRST
 from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
+from folders_experts import CLASSES as EXPERTS
 from folders_experts import N_EACH, N_EXPERT
 from folders_more import CLASSES as MORE
 from folders_more import lfm2_weights, nested
@@ -124,6 +127,73 @@ def lfm2moe_weights(c, w):
             put(w, f"{p}experts.{e}.", {"w1": (N_EACH, N_EMBD), "w3": (N_EACH, N_EMBD), "w2": (N_EMBD, N_EACH)})
 
 
+# --- state spaces beside attention: Nemotron-H, where each layer is one part, and Jamba
+
+
+def nemotron_h_weights(c, w):
+    n_in, n_bc, n_h = c["mamba_num_heads"] * c["mamba_head_dim"], c["n_groups"] * c["ssm_state_size"], c["mamba_num_heads"]
+    wide = c.get("moe_latent_size") or N_EMBD
+    parts = {
+        "M": {"in_proj": (2 * n_in + 2 * n_bc + n_h, N_EMBD), "conv1d": (n_in + 2 * n_bc, 1, 4), "conv1d.bias!": n_in + 2 * n_bc, "dt_bias!": n_h, "A_log!": n_h, "D!": n_h,
+              "norm": n_in, "out_proj": (N_EMBD, n_in)},
+        "*": attention(c["head_dim"], of=""),
+        "-": {"up_proj": (N_FF, N_EMBD), "down_proj": (N_EMBD, N_FF)},
+        "E": {"gate": (N_EXPERT, N_EMBD), "gate.e_score_correction_bias!": N_EXPERT, "shared_experts.up_proj": (28, N_EMBD), "shared_experts.down_proj": (N_EMBD, 28),
+              **{f"experts.{e}.{name}": shape for e in range(N_EXPERT) for name, shape in (("up_proj", (N_EACH, wide)), ("down_proj", (wide, N_EACH)))},
+              **({"fc1_latent_proj": (wide, N_EMBD), "fc2_latent_proj": (N_EMBD, wide)} if wide != N_EMBD else {})}}
+    put(w, "", {"backbone.embeddings": (N_VOCAB, N_EMBD), "backbone.norm_f": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    for l, part in enumerate(c["like"]["layers"]):
+        put(w, f"backbone.layers.{l}.", {"norm": N_EMBD})
+        put(w, f"backbone.layers.{l}.mixer.", parts[part])
+
+
+def nemotron_h(layers, listed=False, **more):
+    words = {"M": "linear_attention", "*": "full_attention", "-": "mlp", "E": "moe"}
+    kinds = {"layers_block_type": [words[k] for k in layers]} if listed else {"hybrid_override_pattern": layers, "num_hidden_layers": len(layers)}
+    return {**SIZE, "model_type": "nemotron_h", "intermediate_size": N_FF, "head_dim": 16, "ssm_state_size": 8, "mamba_num_heads": 8, "mamba_head_dim": 12, "n_groups": 2,
+            "conv_kernel": 4, "expand": 2, "layer_norm_epsilon": EPS, "mlp_hidden_act": "relu2", "mamba_hidden_act": "silu", "tie_word_embeddings": False,
+            "time_step_limit": [0.0, {"__float__": "Infinity"}] if listed else [0.0, math.inf], "like": {"layers": layers}, **kinds, **more}, nemotron_h_weights, [None]
+
+
+SPARSE = {"n_routed_experts": N_EXPERT, "num_experts_per_tok": 2, "n_shared_experts": 1, "moe_intermediate_size": N_EACH, "moe_shared_expert_intermediate_size": 28,
+          "routed_scaling_factor": 2.5, "norm_topk_prob": True, "n_group": 1, "topk_group": 1}
+
+
+def jamba_weights(c, w):
+    n_in, n_dt, n_st = 2 * N_EMBD, c["like"]["dt"], c["mamba_d_state"]
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.final_layernorm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        put(w, p, {"input_layernorm": N_EMBD, "pre_ff_layernorm": N_EMBD})
+        put(w, p, attention(12) if l % 2 else {f"mamba.{name}": shape for name, shape in {
+            "in_proj": (2 * n_in, N_EMBD), "conv1d": (n_in, 1, 4), "conv1d.bias!": n_in, "x_proj": (n_dt + 2 * n_st, n_in), "dt_layernorm": n_dt, "b_layernorm": n_st,
+            "c_layernorm": n_st, "dt_proj": (n_in, n_dt), "dt_proj.bias!": n_in, "A_log!": (n_in, n_st), "D!": n_in, "out_proj": (N_EMBD, n_in)}.items()})
+        feed = {name.removeprefix("mlp."): shape for name, shape in FEED.items()}
+        put(w, p + "feed_forward.", {"router": (N_EXPERT, N_EMBD)} | {f"experts.{e}.{name}": shape for e in range(N_EXPERT) for name, shape in feed.items()} if l % 2 else feed)
+
+
+# --- others
+
+
+def glm_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    for l in range(c["num_hidden_layers"]):
+        put(w, f"model.layers.{l}.", {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD} | attention(16)
+            | {f"self_attn.{n}_proj.bias!": rows * 16 for n, rows in (("q", N_HEAD), ("k", N_KV), ("v", N_KV))}
+            | {"mlp.gate_up_proj": (2 * N_FF, N_EMBD), "mlp.down_proj": (N_EMBD, N_FF)})
+
+
+def glm4_lite_weights(c, w):
+    EXPERTS["DeepseekV3ForCausalLM"][1](c, w)
+    without(w, "model.layers.3.enorm")  # DeepSeek's draft layer
+
+
+def bitnet_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD})
+    for l in range(c["num_hidden_layers"]):
+        put(w, f"model.layers.{l}.", {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD, "self_attn.attn_sub_norm": N_EMBD, "mlp.ffn_sub_norm": N_FF} | attention(12) | FEED)
+
+
 # --- embedders that are a text model without its output: names without "model."
 
 
@@ -151,4 +221,17 @@ CLASSES = {
     "Qwen2Model": bare(FIRST["Qwen2ForCausalLM"], "qwen2"),
     "LlamaModel": bare(FIRST["LlamaForCausalLM"], "llama"),
     "Lfm2Model": bare(MORE["Lfm2ForCausalLM"], "lfm2"),
+    "NemotronHForCausalLM": nemotron_h("M-*-"),
+    "NemotronHForCausalLM experts": nemotron_h("ME*EM", listed=True, **SPARSE),
+    "NemotronHForCausalLM latent": nemotron_h("ME*E", moe_latent_size=24, **SPARSE),
+    "JambaForCausalLM": ({**SIZE, "model_type": "jamba", "intermediate_size": N_FF, "num_hidden_layers": 4, "attn_layer_offset": 1, "attn_layer_period": 2, "expert_layer_offset": 1,
+                          "expert_layer_period": 2, "num_experts": N_EXPERT, "num_experts_per_tok": 2, "mamba_d_state": 8, "mamba_d_conv": 4, "mamba_dt_rank": 5, "mamba_expand": 2,
+                          "mamba_conv_bias": True, "mamba_proj_bias": False, "use_mamba_kernels": False, "rms_norm_eps": EPS, "tie_word_embeddings": False, "like": {"dt": 5}},
+                         jamba_weights, [None]),
+    "GlmForCausalLM": ({**SIZE, "model_type": "glm", "intermediate_size": N_FF, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "attention_bias": True, "pad_token_id": 0,
+                        "d": 16, "theta": 10000.0, "partial": 0.5, "tie_word_embeddings": False}, glm_weights, ["default", "yarn"]),
+    "BitNetForCausalLM": ({**SIZE, "model_type": "bitnet", "intermediate_size": N_FF, "num_hidden_layers": 3, "rms_norm_eps": EPS, "d": 12, "theta": 5e5, "hidden_act": "relu2",
+                           "tie_word_embeddings": True}, bitnet_weights, ["default"]),
+    "Glm4MoeLiteForCausalLM": ({**{key: value for key, value in EXPERTS["DeepseekV3ForCausalLM"][0].items() if key not in ("scoring_func", "topk_method", "num_nextn_predict_layers")},
+                                "model_type": "glm4_moe_lite", "rms_norm_eps": 1e-6, "num_key_value_heads": N_HEAD}, glm4_lite_weights, ["default", "yarn-latent"]),
 }

@@ -39,12 +39,18 @@ VALUES |= {
         **EVERY, "expert_intermediate_size": None, "use_bidirectional_attention": "vision"}},
     "Gemma3nForConditionalGeneration": {"audio_soft_tokens_per_image": 188, "text_config": {**EVERY, "altup_lr_multiplier": 1.0, "query_pre_attn_scalar": 256}},
     "Lfm2MoeForCausalLM": {"tie_word_embeddings": True},
+    "NemotronHForCausalLM": {"attention_bias": False, "chunk_size": 128, "hidden_dropout": 0.0, "mamba_proj_bias": False, "mlp_bias": False, "num_logits_to_keep": 1, "rescale_prenorm_residual": True,
+                             "residual_in_fp32": False, "rms_norm_eps": 1e-05, "sliding_window": None, "time_step_floor": 0.0001, "time_step_max": 0.1, "time_step_min": 0.001, "use_bias": False,
+                             "use_conv_bias": True, "use_mamba_kernels": True},
+    "JambaForCausalLM": {"calc_logits_for_entire_prompt": False, "mamba_inner_layernorms": True, "num_logits_to_keep": 1, "sliding_window": None},
     "Qwen3Model": {"attention_bias": False, "max_window_layers": 28, "use_sliding_window": False},
 }
 LIMITED = [({"time_step_limit": limit}, "steps that are limited") for limit in ([0.0, 0.5], [1e-3, float("inf")], [0.0, float("nan")])]
 HEADS = {str(l): {"head_dim": 24, "num_key_value_heads": 1} for l in (1, 3, 4)}
 REFUSED = {"Gemma4ForCausalLM layers": [({"use_bidirectional_attention": "all"}, "attention to later tokens"), ({"per_layer_config": {**HEADS, "1": {"head_dim": 20}}}, "heads of other sizes"),
                                         ({"per_layer_config": {**HEADS, "1": {**HEADS["1"], "sliding_window": 7}}}, "per_layer_config.1.sliding_window")],
+           "Glm4MoeLiteForCausalLM": [({"rope_interleave": False}, "rotates neighbours")],
+           "NemotronHForCausalLM": [({"hybrid_override_pattern": "M-*"}, "there is no letter 3"), ({"time_step_limit": [0.0, 0.5]}, "steps that are limited")],
            "Gemma3nForCausalLM": [({"activation_sparsity_pattern": [0.9] * 6}, "parts of the gates")],
            "FalconH1ForCausalLM": LIMITED, "Mamba2ForCausalLM": LIMITED}
 
