@@ -188,6 +188,15 @@ def glm4_lite_weights(c, w):
     without(w, "model.layers.3.enorm")  # DeepSeek's draft layer
 
 
+def solar_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    each = {"gate_proj": (N_EACH, N_EMBD), "up_proj": (N_EACH, N_EMBD), "down_proj": (N_EMBD, N_EACH)}
+    for l in range(c["num_hidden_layers"]):
+        put(w, f"model.layers.{l}.", {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD} | attention(16))
+        put(w, f"model.layers.{l}.mlp.", {"gate": (N_EXPERT, N_EMBD), "gate.e_score_correction_bias!": N_EXPERT} | {
+            f"{of}.{name}": shape for of in ("shared_experts", *(f"experts.{e}" for e in range(N_EXPERT))) for name, shape in each.items()})
+
+
 def bitnet_weights(c, w):
     put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD})
     for l in range(c["num_hidden_layers"]):
@@ -234,4 +243,6 @@ CLASSES = {
                            "tie_word_embeddings": True}, bitnet_weights, ["default"]),
     "Glm4MoeLiteForCausalLM": ({**{key: value for key, value in EXPERTS["DeepseekV3ForCausalLM"][0].items() if key not in ("scoring_func", "topk_method", "num_nextn_predict_layers")},
                                 "model_type": "glm4_moe_lite", "rms_norm_eps": 1e-6, "num_key_value_heads": N_HEAD}, glm4_lite_weights, ["default", "yarn-latent"]),
+    "SolarOpenForCausalLM": ({**SIZE, **{key: value for key, value in SPARSE.items() if "shared_expert_" not in key}, "model_type": "solar_open", "num_hidden_layers": 3, "head_dim": 16,
+                              "rms_norm_eps": EPS, "d": 16, "theta": 1e6, "tie_word_embeddings": False, "pad_token_id": 0}, solar_weights, ["default", "yarn"]),
 }
