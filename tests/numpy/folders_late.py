@@ -197,6 +197,11 @@ def solar_weights(c, w):
             f"{of}.{name}": shape for of in ("shared_experts", *(f"experts.{e}" for e in range(N_EXPERT))) for name, shape in each.items()})
 
 
+def granite_weights(c, w):
+    config, weights, *_ = MORE["GraniteMoeHybridForCausalLM"]
+    weights({**c, "layer_types": config["layer_types"]}, w)
+
+
 def bitnet_weights(c, w):
     put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD})
     for l in range(c["num_hidden_layers"]):
@@ -245,4 +250,6 @@ CLASSES = {
                                 "model_type": "glm4_moe_lite", "rms_norm_eps": 1e-6, "num_key_value_heads": N_HEAD}, glm4_lite_weights, ["default", "yarn-latent"]),
     "SolarOpenForCausalLM": ({**SIZE, **{key: value for key, value in SPARSE.items() if "shared_expert_" not in key}, "model_type": "solar_open", "num_hidden_layers": 3, "head_dim": 16,
                               "rms_norm_eps": EPS, "d": 16, "theta": 1e6, "tie_word_embeddings": False, "pad_token_id": 0}, solar_weights, ["default", "yarn"]),
+    "GraniteMoeHybridForCausalLM 5": ({**MORE["GraniteMoeHybridForCausalLM"][0], "model_type": "granitemoehybrid", "layer_types": ["linear_attention", "full_attention", "linear_attention"],
+                                       "time_step_limit": [0.0, {"__float__": "Infinity"}]}, granite_weights, ["default"]),
 }
