@@ -295,7 +295,8 @@ static bool no_signs(const recipe *r) {
 
 /* Finds what the numbers of each matrix are multiplied by, and stores the first `most`. False: they differ within one. */
 static bool each_matrix(const recipe *r, float *out, int64_t most) {
-    const int64_t all = llm_recipe_count(r), size = r->n_dims > 2 ? r->ne[0] * r->ne[1] : all;
+    const int64_t all = llm_recipe_count(r),
+                  size = r->n_dims > 2 ? ggl_extents(r->ne, 0, 2, 1) : all;
     float by = 1;
     for (int64_t at = 0, run; at < all; at += run) {
         const recipe *source = NULL;
