@@ -45,18 +45,18 @@ static bool is_declared(arch_eval *ev, const char *name) {
 /* Makes the factor's node: one number, or one for each of n matrices. */
 static ggl_tensor *make_factor(arch_eval *ev, arch_place p, llm_arch_tensor *f, const char *weight,
                                int64_t n) {
-    const int64_t n_factor = f->n_dims == 1 ? f->ne[0] : -1;
+    const int64_t n_factor = ggl_extents(f->ne, 0, GGL_MAX_DIMS, 1);
     if (f->type != GGL_F32 || (n_factor != 1 && n_factor != n)) {
-        llm_arch_error_hint(
-            ev, GGL_SHAPE, p, NULL,
-            "tensor %s has %" PRId64 " numbers of type %s, but the factor of %s is one of f32%s",
-            f->name, ggl_extents(f->ne, 0, GGL_MAX_DIMS, 1), ggl_type_get(f->type)->name, weight,
-            n > 1 ? ", or one for each of its matrices" : "");
+        llm_arch_error_hint(ev, GGL_SHAPE, p, NULL,
+                            "tensor %s has %" PRId64
+                            " numbers of type %s, but the factor of %s is one of f32%s",
+                            f->name, n_factor, ggl_type_get(f->type)->name, weight,
+                            n > 1 ? ", or one for each of its matrices" : "");
         return NULL;
     }
     const arch_weight *before = llm_arch_find_weight(ev, f->name);
     ggl_tensor *t =
-        before ? before->t : ggl_graph_weight(ev->g, f->name, f->type, 1, f->ne, f->data);
+        before ? before->t : ggl_graph_weight(ev->g, f->name, f->type, 1, &n_factor, f->data);
     if (!llm_arch_graph_ok(ev, p) || !t ||
         (!before && !llm_arch_add_weight(ev, f->name, t, p, false)))
         return NULL;

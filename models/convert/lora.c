@@ -361,10 +361,24 @@ ggl_status llm_lora_check_model(llm_lora *l, const json_value *config, const arc
     return GGL_OK;
 }
 
+/* Finds NAME.weight, or in a quantized folder its codes. */
+static const st_tensor *find_weight(const llm_safetensors *model, const char *name) {
+    static const char end[] = ".weight";
+    static const char *const others[] = {".weight_packed", ".qweight"};
+    char buf[700];
+    const size_t n = strlen(name), m = sizeof end - 1;
+    const st_tensor *t = llm_safetensors_find(model, name);
+    for (int k = 0; k < 2 && !t && n > m && strcmp(name + n - m, end) == 0; k++) {
+        snprintf(buf, sizeof buf, "%.*s%s", (int)(n - m), name, others[k]);
+        t = llm_safetensors_find(model, buf);
+    }
+    return t;
+}
+
 const st_tensor *llm_lora_find_in(const llm_safetensors *model, const arch_convert *section,
                                   const char *name) {
     char buf[700];
-    const st_tensor *t = llm_safetensors_find(model, name);
+    const st_tensor *t = find_weight(model, name);
     for (const arch_mapping *m = section->map; m && !t; m = m->next)
         for (int k = 0; k < 2 && m->kind == MAP_PREFIX && !t; k++) {
             const char *from = k ? m->other : m->name, *to = k ? m->name : m->other;
@@ -372,7 +386,7 @@ const st_tensor *llm_lora_find_in(const llm_safetensors *model, const arch_conve
             if (strncmp(name, from, n) != 0)
                 continue;
             snprintf(buf, sizeof buf, "%s%s", to, name + n);
-            t = llm_safetensors_find(model, buf);
+            t = find_weight(model, buf);
         }
     return t;
 }

@@ -62,6 +62,8 @@ typedef struct packed_numbers {
     const st_tensor *group; /* I32: the group of each column; NULL: column / factor.columns */
     const float *value;     /* of each code; NULL: the codes themselves */
     float by;               /* 1: none */
+    bool
+        of_linear; /* by a program whose layers have rows of outputs, whatever the class had before */
     /* all tensors above, for reading ahead and for dropping */
     const st_tensor *tensor[PACKED_TENSORS];
     int n_tensor;

@@ -73,6 +73,7 @@ static bool set_state(unpacking *u, const json_value *state) {
     llm_unpack_set_rows(u, n, size);
     u->p->code = llm_unpack_row_codes(u->t, 4, 8, (n + 1) / 2);
     u->p->code.high_first = true;
+    u->p->of_linear = true;
     r->nearest = GGL_F32;
     for (size_t k = 0; k < sizeof types / sizeof *types; k++)
         if (llm_json_has(state, "dtype", types[k].name))
@@ -113,6 +114,7 @@ bool llm_unpack_bnb8(unpacking *u) {
     llm_unpack_set_rows(u, u->t->ne[0], u->t->ne[0]);
     u->p->code = llm_unpack_row_codes(u->t, 8, 8, u->t->ne[0]);
     u->p->code.is_signed = true;
+    u->p->of_linear = true;
     u->p->by = 7.874015718698502e-3f; /* 1/127, as that program writes it */
     u->r->nearest = GGL_F16;
     return true;

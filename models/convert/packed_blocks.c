@@ -141,7 +141,7 @@ static bool add_zero(void *ctx, const recipe *r, int64_t row, int64_t column) {
 static zero_range zeros_of(const recipe *r) {
     zero_range range = {r->packed->zero_of_all, r->packed->zero_of_all};
     if (r->packed->zero.t) {
-        range = (zero_range){INT32_MAX, INT32_MIN};
+        range = (zero_range){INT16_MAX, INT16_MIN}; /* of no rows */
         each_group(r, add_zero, &range);
     }
     return range;
@@ -428,9 +428,10 @@ typedef struct group_head {
 
 static group_head group_at(const recipe *r, int64_t at, ggl_type type) {
     const packed_numbers *p = r->packed;
-    const int64_t row = at / p->n_column, column = at % p->n_column,
-                  first = column - column % p->factor.columns;
-    return (group_head){r, at - column + first, at - column + first + p->factor.columns,
+    const int64_t row = at / p->n_column, column = at % p->n_column;
+    const int64_t first = column - column % p->factor.columns, end = first + p->factor.columns;
+    return (group_head){r, at - column + first,
+                        at - column + (end < p->n_column ? end : p->n_column),
                         head_of(p, type, row, column)};
 }
 

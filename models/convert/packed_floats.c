@@ -1,19 +1,45 @@
 /* Forms of FP8 and FP4. */
 #include "unpacking.h"
 
-/* Returns the side k of the blocks that share a factor: 0 columns, 1 rows; from config.json,
- * else 128. */
-static int64_t fp8_block(const unpacking *u, int k) {
-    const json_value *list = llm_unpack_setting(u, "weight_block_size", JSON_ARRAY);
-    const json_value *v = list && list->n == 2 ? &list->item[1 - k] : NULL;
-    return v && v->kind == JSON_NUMBER && v->whole && v->number >= 1 && v->number < 0x1p31
-               ? (int64_t)v->number
-               : 128;
-}
-
 /* Returns how many of n numbers share one of n_scale factors; 0: the numbers do not fit. */
 static int64_t share(int64_t n, int64_t n_scale, int64_t block) {
     return n_scale == 1 ? n : n_scale == n ? 1 : n_scale == (n + block - 1) / block ? block : 0;
+}
+
+/* Sets how many columns and rows share a factor, for blocks of [rows, columns]; NULL: of 128 each. False: the factors do not
+ * fit them. */
+static bool set_blocks(packed_factors *f, int64_t columns, int64_t rows, const st_tensor *scale,
+                       const json_value *sides) {
+    int64_t side[2] = {128, 128};
+    for (size_t k = 0; sides && k < 2; k++) {
+        const json_value *v = sides->n == 2 ? &sides->item[k] : NULL;
+        if (!v || v->kind != JSON_NUMBER || !v->whole || v->number < 1 || v->number > 0x1p31)
+            return false;
+        side[k] = (int64_t)v->number;
+    }
+    f->rows = share(rows, scale->ne[1], side[0]);
+    f->columns = share(columns, scale->ne[0], side[1]);
+    return f->rows > 0 && f->columns > 0;
+}
+
+/* The same for the blocks that config.json names: one size for all, or one for each group of modules. */
+static bool find_blocks(unpacking *u, int64_t columns, int64_t rows, const st_tensor *scale) {
+    packed_factors *f = &u->p->factor;
+    const json_value *one = llm_unpack_setting(u, "weight_block_size", JSON_ARRAY),
+                     *groups = llm_unpack_setting(u, "config_groups", JSON_OBJECT);
+    bool any = one != NULL;
+    if (one && set_blocks(f, columns, rows, scale, one))
+        return true;
+    for (size_t i = 0; groups && i < groups->n; i++) {
+        const json_value *sides = llm_json_get_kind(llm_json_get(&groups->item[i], "weights"),
+                                                    "block_structure", JSON_ARRAY);
+        any = any || sides;
+        if (sides && set_blocks(f, columns, rows, scale, sides))
+            return true;
+    }
+    /* no blocks, but one factor for each row, or for all */
+    return set_blocks(f, columns, rows, scale, NULL) &&
+           (!any || (f->columns == columns && (f->rows == 1 || f->rows == rows)));
 }
 
 /* FP8 with factors, one per block, row or tensor, or an exponent for each 32 numbers of a row. */
@@ -31,19 +57,31 @@ bool llm_unpack_fp8(unpacking *u) {
             return llm_unpack_no_factors(u);
         return llm_unpack_set_e4m3(u);
     }
+    st_tensor squeezed = *scale; /* ModelOpt's [rows, 1, columns, 1] */
+    if (scale->n_dims == 4 && t->n_dims == 2 && scale->ne[0] == 1 && scale->ne[2] == 1) {
+        squeezed.n_dims = 2;
+        squeezed.ne[0] = scale->ne[1];
+        squeezed.ne[1] = scale->ne[3];
+        squeezed.ne[2] = squeezed.ne[3] = 1;
+        scale = &squeezed;
+    }
     bool fits = (scale->type >= 0 || llm_unpack_is(scale, "F8_E8M0")) && t->n_dims <= 3 &&
                 scale->n_dims <= t->n_dims;
     for (int d = 2; d < LLM_ST_MAX_DIMS; d++)
         fits = fits && scale->ne[d] == t->ne[d];
-    const bool by_row = scale->n_dims == 1 && t->n_dims == 2 && scale->ne[0] == rows;
+    const bool by_row = scale->n_dims == 1 && t->n_dims == 2 && scale->ne[0] == rows && rows != 1;
     f->kind = scale->type >= 0 ? FACTOR_NUMBER : FACTOR_E8M0;
-    f->columns = by_row ? columns : share(columns, scale->ne[0], fp8_block(u, 0));
-    f->rows = by_row ? 1 : share(rows, scale->ne[1], fp8_block(u, 1));
-    f->line = by_row ? 1 : scale->ne[0];
     u->p->n_row = rows;
-    u->p->n_factor_row = by_row ? rows : scale->ne[1];
-    return fits && f->columns > 0 && f->rows > 0 ? llm_unpack_set_e4m3(u)
-                                                 : llm_unpack_no_factors(u);
+    if (by_row) {
+        f->columns = columns;
+        f->rows = f->line = 1;
+        u->p->n_factor_row = rows;
+        return fits && columns > 0 ? llm_unpack_set_e4m3(u) : llm_unpack_no_factors(u);
+    }
+    f->line = scale->ne[0];
+    u->p->n_factor_row = scale->ne[1];
+    return fits && find_blocks(u, columns, rows, scale) ? llm_unpack_set_e4m3(u)
+                                                        : llm_unpack_no_factors(u);
 }
 
 /* Checks that factors of FP4 are there, one for each `columns` of a row. */
@@ -112,10 +150,14 @@ bool llm_unpack_fp4_packed(unpacking *u) {
             u, "tensor %s has the type %s; the factors of FP4 are U8, F8_E8M0 or F8_E4M3",
             u->scale->name.s, u->scale->dtype);
     u->r->ne[0] *= 2;
-    if ((times = llm_unpack_beside(u, "_scale_2")) && !llm_unpack_set_by(u, times, false))
-        return false;
-    if (!times && (divided = llm_unpack_beside(u, "_global_scale")) &&
-        !llm_unpack_set_by(u, divided, true))
+    times = llm_unpack_beside(u, "_scale_2");
+    divided = times ? NULL : llm_unpack_beside(u, "_global_scale");
+    if (!times && !divided)
+        return llm_unpack_odd(u,
+                              "tensor %.*s_scale_2 or %.*s_global_scale, by which NVFP4 is "
+                              "multiplied or divided, is missing",
+                              (int)u->stem.n, u->stem.s, (int)u->stem.n, u->stem.s);
+    if (!llm_unpack_set_by(u, times ? times : divided, divided != NULL))
         return false;
     return unpack_fp4_rows(u, FACTOR_E4M3, 16, "NVFP4");
 }

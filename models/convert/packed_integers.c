@@ -43,8 +43,9 @@ static bool set_group_factors(unpacking *u) {
                   n_row = llm_recipe_count(u->r) / (n_column > 0 ? n_column : 1),
                   n = llm_unpack_count(scale);
     const int64_t groups = n_row > 0 && n % n_row == 0 ? n / n_row : n == 1 ? 1 : 0;
+    const bool by_row = scale->n_dims == 1 && n == n_row;
     if (scale->type < 0 || groups == 0 || n_column % groups != 0 ||
-        (groups > 1 && scale->ne[0] != groups))
+        (n > 1 && !by_row && (scale->ne[0] != groups || !llm_unpack_same_rows(u->t, scale))))
         return llm_unpack_odd(
             u, "tensor %s does not have one factor for each group of a row, each row, or all of %s",
             scale->name.s, u->t->name.s);
@@ -60,6 +61,18 @@ static int64_t words_of(int64_t n, int bits, bool gaps) {
     return gaps ? (n + each - 1) / each : (n * bits + 31) / 32;
 }
 
+/* True if all groups of modules in config.json have codes with zeros. */
+static bool needs_zeros(const unpacking *u) {
+    const json_value *groups = llm_unpack_setting(u, "config_groups", JSON_OBJECT);
+    bool all = groups && groups->n > 0;
+    for (size_t i = 0; all && i < groups->n; i++) {
+        const json_value *v =
+            llm_json_get_kind(llm_json_get(&groups->item[i], "weights"), "symmetric", JSON_BOOL);
+        all = v && !v->flag;
+    }
+    return all;
+}
+
 /* Sets the zeros, whole numbers of 8 bits beside the factors, or packed from row to row with `bits`. Those are stored less the
  * least code, as the codes are, so that this cancels out. */
 static bool set_zero_points(unpacking *u, int bits) {
@@ -67,7 +80,11 @@ static bool set_zero_points(unpacking *u, int bits) {
     const int64_t groups = p->factor.columns > 0 ? p->n_column / p->factor.columns : 0;
     st_tensor *zero = llm_unpack_beside(u, "_zero_point");
     if (!zero)
-        return true;
+        return !needs_zeros(u) ||
+               llm_unpack_odd(u,
+                              "tensor %.*s_zero_point, the zeros of %s, is missing, but "
+                              "config.json says that its codes are not symmetric",
+                              (int)u->stem.n, u->stem.s, u->t->name.s);
     if (llm_unpack_is(zero, "I8") && llm_unpack_count(zero) == llm_unpack_count(u->scale)) {
         p->zero = llm_unpack_row_codes(zero, 8, 8, p->factor.line);
         p->zero.is_signed = true;
@@ -220,6 +237,7 @@ bool llm_unpack_qweight(unpacking *u) {
     u->r->ne[1] = n_row;
     llm_unpack_set_rows(u, n, columns);
     p->factor.next = n_row;
+    p->of_linear = true;
     p->factor.line = 1;
     p->code = (packed_codes){.t = t,
                              .bits = (int)bits,
@@ -239,8 +257,13 @@ bool llm_unpack_qweight(unpacking *u) {
 /* BitNet's: four rows' numbers -1, 0 and 1 in a byte, and a number by which all are divided, or with the class autobitlinear
  * multiplied. */
 bool llm_unpack_ternary(unpacking *u) {
-    const bool times = llm_json_has(llm_json_get(u->ev->conv->config, "quantization_config"),
-                                    "linear_class", "autobitlinear");
+    const json_value *settings = llm_json_get(u->ev->conv->config, "quantization_config");
+    const bool times = llm_json_has(settings, "linear_class", "autobitlinear");
+    if (!llm_json_has(settings, "quant_method", "bitnet"))
+        return llm_unpack_odd(u,
+                              "tensor %s has the type U8 with one factor, as BitNet has it, but "
+                              "config.json has no quant_method bitnet",
+                              u->t->name.s);
     if (u->t->n_dims != 2 || !llm_unpack_set_by(u, u->scale, !times))
         return u->t->n_dims != 2 && llm_unpack_odd(u, "tensor %s has %d dimensions instead of 2",
                                                    u->t->name.s, u->t->n_dims);

@@ -25,17 +25,27 @@ static void read_mlx(arch_conversion *c) {
     }
 }
 
-/* Returns a number of MLX's quantization: for this tensor, else for all; 0 if none. */
-static int64_t mlx_number(const arch_conversion *c, const st_tensor *t, const char *name) {
-    const json_value *v = llm_json_get_kind(t->form ? t->form : c->mlx, name, JSON_NUMBER);
-    return v && v->whole && v->number >= 1 && v->number <= 1024 ? (int64_t)v->number : 0;
+/* Returns the value of that name for this tensor. NULL: it has the usual one. A tensor with an object of its own takes nothing from
+ * that of all others. */
+static const json_value *mlx_value(arch_conversion *c, const st_tensor *t, const char *name) {
+    read_mlx(c);
+    return llm_json_get(t->form ? t->form : c->mlx, name);
 }
 
-/* Returns the mode of a tensor's quantization; NULL: none is given. */
-static const json_value *mlx_mode(arch_conversion *c, const st_tensor *t) {
-    read_mlx(c);
-    const json_value *own = llm_json_get(t->form, "mode");
-    return own ? own : llm_json_get(c->mlx, "mode");
+/* Returns a number of MLX's quantization; 0 if it is no number, or if there is none for all. */
+static int64_t mlx_number(arch_conversion *c, const st_tensor *t, const char *name, int64_t usual) {
+    const json_value *v = mlx_value(c, t, name);
+    if (!v && t->form)
+        return usual;
+    return v && v->kind == JSON_NUMBER && v->whole && v->number >= 1 && v->number <= 1024
+               ? (int64_t)v->number
+               : 0;
+}
+
+/* True if the mode of a tensor is that one. */
+static bool has_mode(arch_conversion *c, const st_tensor *t, const char *mode) {
+    const json_value *v = mlx_value(c, t, "mode");
+    return v ? llm_json_is(v, mode) : strcmp(mode, "affine") == 0;
 }
 
 /* MLX's modes of floats in 32-bit words, with a byte for each group of a row. */
@@ -49,11 +59,10 @@ static bool unpack_mlx_floats(unpacking *u) {
                  {"nvfp4", 2, 8, 16, FACTOR_E4M3},
                  {"mxfp8", 8, 4, 32, FACTOR_E8M0}};
     const st_tensor *t = u->t, *scale = u->scale;
-    const json_value *mode = mlx_mode(u->ev->conv, t);
     for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) {
         if (t->n_dims < 2 || !llm_unpack_same_rows(t, scale) ||
             t->ne[0] != modes[k].words * scale->ne[0] || t->ne[0] > INT64_MAX / 8 ||
-            (mode && !llm_json_is(mode, modes[k].mode)))
+            !has_mode(u->ev->conv, t, modes[k].mode))
             continue;
         u->r->ne[0] = modes[k].numbers * t->ne[0];
         u->r->nearest = GGL_BF16;
@@ -77,18 +86,16 @@ bool llm_unpack_mlx(unpacking *u) {
     arch_conversion *c = u->ev->conv;
     if (llm_unpack_is(scale, "U8"))
         return unpack_mlx_floats(u);
-    const json_value *mode = mlx_mode(c, t);
-    if (mode && !llm_json_is(mode, "affine"))
-        return llm_unpack_odd(
-            u,
-            "tensor %s has scales and biases, as in MLX's mode affine, but config.json has "
-            "the mode %.*s",
-            t->name.s,
-            (int)ggl_utf8_cut(mode->kind == JSON_STRING ? mode->s : "",
-                              mode->kind == JSON_STRING ? mode->n : 0, 40),
-            mode->kind == JSON_STRING ? mode->s : "");
+    if (!has_mode(c, t, "affine")) {
+        const json_value *mode = mlx_value(c, t, "mode");
+        const ggl_str is = mode->kind == JSON_STRING ? json_str(mode) : (ggl_str){"", 0};
+        return llm_unpack_odd(u,
+                              "tensor %s has scales and biases, as in MLX's mode affine, but "
+                              "config.json has the mode %.*s",
+                              t->name.s, (int)ggl_utf8_cut(is.s, is.n, 40), is.s);
+    }
     const st_tensor *bias = llm_unpack_beside(u, ".biases");
-    const int64_t bits = mlx_number(c, t, "bits"), group = mlx_number(c, t, "group_size");
+    const int64_t bits = mlx_number(c, t, "bits", 4), group = mlx_number(c, t, "group_size", 64);
     if (bits < 2 || bits > 8 || bits == 7 || group == 0)
         return llm_unpack_odd(
             u,

@@ -178,6 +178,13 @@ static bool make_transpose(arch_eval *ev, const arch_expr *e, bool is_bias, reci
                               "dimension %" PRId64 " of a tensor that has %d, counted from 0",
                               hi + is_bias, a->n_dims + is_bias),
                false;
+    if (a->kind == RECIPE_PACKED && a->packed->of_linear)
+        return llm_arch_error(ev, e->mark,
+                              "tensor %s was transposed when it was quantized, and this line "
+                              "transposes it, too: convert the "
+                              "folder of the original weights",
+                              a->source->name.s),
+               false;
     if (!(*out = new_recipe(ev, RECIPE_TRANSPOSE, a, 1)))
         return false;
     (*out)->dim = (int)lo;

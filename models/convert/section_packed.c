@@ -68,8 +68,7 @@ static bool begin(unpacking *u) {
 }
 
 bool llm_arch_convert_unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t) {
-    char name[600];
-    const char *wanted = NULL;
+    char name[600], wanted[700] = "";
     for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
         const size_t n = strlen(forms[k].end);
         if (!llm_unpack_is(t, forms[k].dtype) || t->name.n < n ||
@@ -77,9 +76,11 @@ bool llm_arch_convert_unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_te
             continue;
         snprintf(name, sizeof name, "%.*s%s", (int)(t->name.n - n), t->name.s, forms[k].other);
         st_tensor *scale = llm_safetensors_find(ev->conv->source, name);
-        wanted = wanted ? wanted : forms[k].other;
-        if (!scale)
+        if (!scale) {
+            const size_t used = strlen(wanted);
+            snprintf(wanted + used, sizeof wanted - used, "%s%s", used ? " or " : "", name);
             continue;
+        }
         unpacking u = {
             .ev = ev, .e = e, .r = r, .t = t, .scale = scale, .stem = {t->name.s, t->name.n - n}};
         if (!begin(&u) || !forms[k].unpack(&u))
@@ -90,9 +91,9 @@ bool llm_arch_convert_unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_te
     }
     llm_arch_error(ev, e->place,
                    "tensor %s has the type %s; a weight can be made from F32, F16, BF16 or F64, or "
-                   "from F8_E4M3, FP4, MXFP4 and MLX's U32 with their factors%s%s",
-                   t->name.s, t->dtype, wanted ? ", here in a tensor that is missing, .." : "",
-                   wanted ? wanted : "");
+                   "from the packed types of docs/tools.md with their factors%s%s",
+                   t->name.s, t->dtype, wanted[0] ? ", here in a tensor that is missing: " : "",
+                   wanted);
     return false;
 }
 

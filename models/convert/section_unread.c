@@ -451,6 +451,12 @@ static void walk_items(search *s, const json_value *v, int depth, above up) {
     }
 }
 
+/* True for MLX's second object of its quantization. */
+static bool is_repeated(const search *s, ggl_str path, const json_value *v) {
+    return ggl_str_is(path, "quantization_config") && !llm_json_get(v, "quant_method") &&
+           llm_json_get_kind(s->c->config, "quantization", JSON_OBJECT);
+}
+
 /* Reports the unread values in v, whose path is s->path up to s->end[depth]. */
 static void walk(search *s, const json_value *v, int depth, above up) {
     const size_t begin = up.outside ? s->end[up.outside] + 1 : 0;
@@ -458,7 +464,8 @@ static void walk(search *s, const json_value *v, int depth, above up) {
     const bool inner = v->kind == JSON_OBJECT || has_objects(v),
                own = depth > 0 && v == s->c->inner;
     const bool look = depth > 0 && !up.too_long && !own;
-    if (s->status != GGL_OK || is_empty(v) || (look && has_path(&s->ignored, path)))
+    if (s->status != GGL_OK || is_empty(v) || (look && has_path(&s->ignored, path)) ||
+        (depth == 1 && is_repeated(s, path, v)))
         return;
     const bool named = look && !inner && is_named(s, path, depth, up.outside);
     const size_t known = up.own ? s->end[up.own] + 1 : begin;

@@ -102,5 +102,7 @@ bool llm_unpack_set_by(unpacking *u, const st_tensor *t, bool divide) {
                               t->name.s, u->t->name.s);
     const float x = llm_packed_number(t, 0);
     u->p->by = divide ? 1.0f / x : x;
-    return isfinite(u->p->by) || llm_unpack_odd(u, "tensor %s is %g", t->name.s, (double)x);
+    return (isfinite(x) && x != 0 && isfinite(u->p->by)) ||
+           llm_unpack_odd(u, "tensor %s is %g, by which %s cannot be %s", t->name.s, (double)x,
+                          u->t->name.s, divide ? "divided" : "multiplied");
 }

@@ -113,6 +113,8 @@ static ggl_status make_whole(merge *m, const stack *s, quant_tensor *to) {
         return no_memory(m);
     *whole = *s->part[0];
     whole->name = s->name;
+    if (whole->n_dims == 1 && whole->ne[0] == 1) /* a factor (NAME.scale): one number for each */
+        whole->n_dims = 0;
     whole->ne[whole->n_dims++] = (int64_t)s->n;
     if (!ggl_size_mul(whole->size, s->n, &whole->size))
         return ggl_fail(m->err, GGL_LIMIT, "tensor '%s' would be too large", s->name.s);

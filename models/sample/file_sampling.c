@@ -101,7 +101,7 @@ static void read_order(const reading *r) {
     }
     const bool letters = !memchr(s.s, ';', s.n) && llm_sampler_find_stage(s.s, s.n, false) < 0;
     for (size_t at = 0; at < s.n;) {
-        const char *from = s.s + at, *end = memchr(from, ';', s.n - at);
+        const char *from = s.s + at, *end = letters ? NULL : memchr(from, ';', s.n - at);
         const size_t n = letters ? 1 : end ? (size_t)(end - from) : s.n - at;
         if (n > 0)
             add(r, llm_sampler_find_stage(from, n, letters), from, n, &left);

@@ -80,7 +80,7 @@ def packed_int(rng, rows, columns, bits=4, group=32, zeros=None, dtype="BF16", g
 
 
 def gptq(rng, rows, columns, bits=4, group=32, v2=False, order=False, sym=False):
-    codes, scale = rng.integers(0, 2 ** bits, (rows, columns)), factors(rng, (columns // group, rows), "F16")
+    codes, scale = rng.integers(0, 2 ** bits, (rows, columns)), factors(rng, (-(-columns // group), rows), "F16")
     zero = np.full(scale.shape, 2 ** (bits - 1)) if sym else rng.integers(0, 2 ** bits, scale.shape)
     words = stream(zero, bits).view(np.uint32)
     if not v2 and bits == 3:  # 1 is subtracted from each zero
@@ -130,6 +130,14 @@ def fp8(rng, rows, columns, shape, name=".weight_scale", dtype="F32", group=None
     scale = factors(rng, shape(rows), dtype)
     each = scale.reshape(-1, 1) if scale.size > 1 else scale.reshape(1, 1)
     return {".weight": tensor("F8_E4M3", codes), name: tensor(dtype, scale), ".input_scale": tensor("F32", [1])}, (e4m3(codes) * each).astype(np.float32)
+
+
+def fp8_blocks(rng, rows, columns, down, across, name, four=False):
+    codes = rng.integers(0, 0x70, (rows, columns)) | rng.integers(0, 2, (rows, columns)) << 7
+    scale = factors(rng, (-(-rows // down), -(-columns // across)), "F32")
+    each = np.repeat(np.repeat(scale, down, 0), across, 1)[:rows, :columns]
+    shape = (scale.shape[0], 1, scale.shape[1], 1) if four else scale.shape
+    return {".weight": tensor("F8_E4M3", codes), name: tensor("F32", scale.reshape(shape))}, (e4m3(codes) * each).astype(np.float32)
 
 
 def integers(rng, rows, columns, shape=None, group=None, zeros=False):
@@ -216,6 +224,10 @@ FORMS = [
     ("fp8 by rows, 1-D", {"quant_method": "modelopt", "quant_algo": "FP8"}, lambda *a: fp8(*a, lambda r: (r,)), BF16, None),
     ("fp8 by tensor, static", {"quant_method": "fp8", "activation_scheme": "static"}, lambda *a: fp8(*a, lambda r: ()), BF16, None),
     ("fp8 of Mistral", {"quant_method": "fp8", "activation_scheme": "static"}, lambda *a: fp8(*a, lambda r: (), ".qscale_weight"), BF16, None),
+    ("fp8 in blocks", {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [96, 64]}, lambda *a: fp8_blocks(*a, 96, 64, ".weight_scale_inv"), BF16, None),
+    ("fp8 in blocks of compressed-tensors", {**CT, "format": "float-quantized", "config_groups": {"group_0": {"weights": {"num_bits": 8, "strategy": "block",
+     "block_structure": [150, 150]}}}}, lambda *a: fp8_blocks(*a, 150, 150, ".weight_scale"), BF16, None),
+    ("fp8 in blocks of ModelOpt", {"quant_method": "modelopt", "quant_algo": "FP8_PB_WO"}, lambda *a: fp8_blocks(*a, 128, 128, ".weight_scale", True), BF16, None),
     ("mxfp8", {**CT, "format": "mxfp8-quantized"}, lambda *a: fp8(*a, None, group=32), BF16, None),
     ("mxfp4", {**CT, "format": "mxfp4-pack-quantized"}, lambda *a: mxfp4(*a), MXFP4, "7 tensors of 4-bit codes: mxfp4, without loss"),
     ("nvfp4", {**CT, "format": "nvfp4-pack-quantized"}, lambda *a: nvfp4(*a, [".weight_packed", ".weight_scale", "_global_scale"]), NVFP4, "4-bit codes: nvfp4, without loss"),
@@ -228,6 +240,7 @@ FORMS = [
     ("gptq, zeros, version 2 by format", {**{k: v for k, v in GPTQ.items() if k != "checkpoint_format"}, "sym": False, "format": "gptq_v2"},
      lambda *a: gptq(*a, v2=True), Q4_1, "q4_1, "),
     ("gptq, order", {**GPTQ, "desc_act": True}, lambda *a: gptq(*a, sym=True, order=True), F16, "4-bit codes: f16, the nearest type"),
+    ("gptq, a group that ends with the row", {**GPTQ, "group_size": 96}, lambda *a: gptq(*a, group=96), Q4_1, "q4_1, "),
     ("gptq, 2 bits", {**GPTQ, "bits": 2}, lambda *a: gptq(*a, bits=2), Q4_1, "2-bit codes: q4_1, "),
     ("gptq, 3 bits", {**GPTQ, "bits": 3}, lambda *a: gptq(*a, bits=3), Q4_1, "3-bit codes: q4_1, "),
     ("gptq, 3 bits, version 2", {**GPTQ, "bits": 3, "checkpoint_format": "gptq_v2"}, lambda *a: gptq(*a, bits=3, v2=True), Q4_1, "3-bit codes: q4_1, "),
@@ -312,7 +325,7 @@ def test_faults():
     wrong(packed_int, CT, lambda t, c: t.pop(q + ".weight_shape"), f"{q}.weight_shape, the shape of {q}.weight_packed, is missing")
     wrong(packed_int, CT, put(".weight_shape", "I64", [DIM, DIM * 3]), "in which 768 columns of 1 to 8 bits do not fit")
     wrong(packed_int, CT, put(".weight_shape", "I64", [DIM, -5]), "is missing or not one")
-    wrong(packed_int, CT, lambda t, c: t.pop(q + ".weight_scale"), "here in a tensor that is missing, .._scale")
+    wrong(packed_int, CT, lambda t, c: t.pop(q + ".weight_scale"), f"here in a tensor that is missing: {q}.weight_scale")
     wrong(packed_int, CT, put(".weight_scale", "F32", np.ones((DIM, 7))), "does not have one factor for each group of a row")
     wrong(packed_int, CT, put(".weight_g_idx", "I32", np.full(DIM, 8)), "has the group 8;")
     wrong(packed_int, CT, put(".weight_zero_point", "I32", np.zeros((DIM, 8))), "does not have the zeros of")
@@ -329,11 +342,54 @@ def test_faults():
     wrong(bnb8, BNB, put(".weight_format", "U8", [1]), "are not in rows")
     wrong(lambda *a: nvfp4(*a, [".weight", ".weight_scale", "_scale_2"]), CT, put(".weight_scale_2", "F32", [1, 2]), "is not one number")
     wrong(lambda *a: nvfp4(*a, [".weight", ".weight_scale", "_scale_2"]), CT, put(".pre_quant_scale", "F32", np.ones(DIM)), "read by no line")
+    wrong(lambda *a: nvfp4(*a, [".weight", ".weight_scale", "_scale_2"]), CT, lambda t, c: t.pop(q + ".weight_scale_2"), "by which NVFP4 is multiplied or divided, is missing")
+    wrong(lambda *a: nvfp4(*a, [".weight", ".weight_scale", "_scale_2"]), CT, put(".weight_scale_2", "F32", [np.inf]), "is inf, by which")
+    wrong(packed_int, CT, lambda t, c: c["config_groups"]["group_0"]["weights"].update(symmetric=False), f"{q}.weight_zero_point, the zeros of")
+    wrong(lambda *a: integers(*a, group=16), CT, put(".weight_scale", "F32", np.ones((16, 16))), "does not have one factor for each group of a row")
+    wrong(lambda *a: integers(*a, group=16), CT, lambda t, c: c.update(rotation=True), "quantization_config.rotation")
+    wrong(lambda *a: integers(*a, group=16), CT, lambda t, c: c.update(had={"online": True}), "quantization_config.had.online")
+    wrong(lambda *a: fp8_blocks(*a, 64, 64, ".weight_scale"), {"quant_method": "fp8", "weight_block_size": [32, 32]}, lambda t, c: None, "does not have the factors for the blocks")
+    wrong(ternary, {"quant_method": "fp8"}, lambda t, c: None, "has the type U8 with one factor, as BitNet has it")
     wrong(ternary, {"quant_method": "bitnet"}, lambda t, c: c.update(quantization_mode="online"), "quantization_config.quantization_mode")
     wrong(packed_int, {**CT, "quant_method": "quark"}, lambda t, c: None, "quantization_config.quant_method")
 
 
+def test_adapter():
+    """An adapter becomes the same file beside codes as beside numbers."""
+    files = []
+    for form, config in ((packed_int, CT), (gptq, GPTQ), (awq, AWQ), (None, None)):
+        rng = np.random.default_rng(9)
+        folder(rng, form or (lambda r, rows, columns: ({".weight": tensor("F32", np.ones((rows, columns)))}, np.ones((rows, columns)))), config)
+        os.makedirs(path("adapter"), exist_ok=True)
+        p, rng = "base_model.model.model.layers.0.self_attn.q_proj.lora_", np.random.default_rng(4)
+        write_safetensors(path("adapter/adapter_model.safetensors"), {p + "A.weight": tensor("F32", rng.uniform(-1, 1, (4, DIM))), p + "B.weight": tensor("F32", rng.uniform(-1, 1, (DIM, 4)))})
+        write_json(path("adapter/adapter_config.json"), {"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj"], "base_model_name_or_path": "x"})
+        run("llm-convert", path("adapter"), "--base", path("folder"), "-o", path("adapter.gguf"))
+        files.append(open(path("adapter.gguf"), "rb").read())
+    check(files[0] == files[3] and files[1] == files[3] and files[2] == files[3], "adapters of quantized folders differ")
+
+
+def test_mlx_objects():
+    """MLX's object for a single module takes nothing from that for all others."""
+    rng = np.random.default_rng(5)
+    to, numbers = folder(rng, lambda *a: mlx(*a, "mxfp4"), ("mxfp4", 32, 4))
+    q, codes = "model.layers.0.self_attn.o_proj", rng.integers(0, 256, (DIM, DIM))
+    scale, bias = factors(rng, (DIM, DIM // 64)), factors(rng, (DIM, DIM // 64))
+    to[q + ".weight"] = ("U32", (DIM, DIM // 4), codes.astype(np.uint8).tobytes())
+    to[q + ".scales"], to[q + ".biases"] = tensor("BF16", scale), tensor("BF16", bias)
+    write_safetensors(path("folder/model.safetensors"), to)
+    form = {"mode": "mxfp4", "group_size": 32, "bits": 4, q: {"group_size": 64, "bits": 8}}
+    write_json(path("folder/config.json"), {**CONFIG, "quantization": form, "quantization_config": form})
+    run("llm-convert", path("folder"), "-o", path("f32.gguf"), "--type", "f32")
+    got = gguf.read_blocks(path("f32.gguf"))[1]
+    want = (codes.astype(np.float32) * wide(scale, 64) + wide(bias, 64)).astype(np.float32)
+    check(np.array_equal(numbers_of(got["blk.0.attn_output.weight"]).reshape(DIM, DIM), want), "a module with its own form differs")
+    check(np.array_equal(numbers_of(got["blk.0.ffn_up.weight"]).reshape(HIDDEN, DIM), numbers["blk.0.ffn_up.weight"]), "the others differ")
+
+
 if __name__ == "__main__":
     test_forms()
+    test_adapter()
+    test_mlx_objects()
     test_faults()
     sys.exit(finish())
