@@ -102,6 +102,15 @@ def merge(a, folder, case):
     same_tensors(whole, merged, "merged experts")
     if not np.array_equal(want, logits(a, merged, case)[0]):
         fault("merged experts give other logits")
+    by = 2.0 ** np.arange(case.tensors["blk.0.ffn_up_exps.weight"].shape[0])
+    for e, x in enumerate(by):  # a factor of each expert
+        tensors[f"blk.0.ffn_up.{e}.weight"] = (tensors[f"blk.0.ffn_up.{e}.weight"] / x).astype(np.float32)
+        tensors[f"blk.0.ffn_up.{e}.scale"] = np.array([x], np.float32)
+    factors, merged_factors = (os.path.join(folder, f"{name}.gguf") for name in ("factors", "merged-factors"))
+    gguf.write(factors, case.meta(), tensors)
+    quantize(a, "--merge-experts", factors, merged_factors, "COPY")
+    if raw(merged_factors)["blk.0.ffn_up_exps.scale"][0] != (len(by),) or not np.allclose(want, logits(a, merged_factors, case)[0], 1e-5, 1e-5):
+        fault("merged factors give other logits")
     q = [os.path.join(folder, f"{name}.gguf") for name in ("q-whole", "q-merged")]
     quantize(a, whole, q[0], "Q8_0")
     out = quantize(a, "-v", "--merge-experts", apart, q[1], "q8_0")  # both at once

@@ -234,7 +234,8 @@ def compare(a, what, form, work):
             return done.stderr[-400:]
         got = gguf.read_blocks(work / "out.gguf")[1]
         for name, (x, dtype) in wanted.items():
-            y = numbers_of(got[name]).reshape(x.shape)
+            factor = got.get(name.replace(".weight", ".scale"))
+            y = numbers_of(got[name]).reshape(x.shape) * (numbers_of(factor)[0] if factor else 1)
             if exact and not np.array_equal(rounded(y, dtype), x):
                 off = np.abs(rounded(y, dtype) - x)
                 # the next number, where the library rounds more than once
