@@ -124,6 +124,11 @@ ggl_status llm_context_set(llm_context *c, const int32_t *id, size_t n, ggl_erro
 /* Runs the tokens of the sequence, which llm_context_take has taken, that have not run, and keeps the logits of the last
  * n_rows of them. */
 ggl_status llm_context_run(llm_context *c, size_t n_rows, ggl_error *err);
+/* The sequence becomes this prompt, of which it keeps what both begin with, and c->rows the logits after its last token. */
+ggl_status llm_context_run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_error *err);
+/* Keeps what the sequence, which llm_context_take has taken, and the prompt id[0 .. n_prompt) begin with, but not all of the prompt. */
+ggl_status llm_context_keep_common(llm_context *c, const int32_t *id, size_t n_prompt,
+                                   ggl_error *err);
 /* Call after a failed run: the sequence becomes the tokens that the slot holds, if the slot can still be used. */
 void llm_context_recover(llm_context *c);
 /* Every call that generates begins with this: it ends what llm_begin has begun. Only here is a cancel forgotten, so one

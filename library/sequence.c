@@ -64,6 +64,22 @@ ggl_status llm_context_set(llm_context *c, const int32_t *id, size_t n, ggl_erro
     return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
 }
 
+ggl_status llm_context_run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
+    ggl_status st = llm_context_take(c, err);
+    if (st == GGL_OK)
+        st = llm_context_keep_common(c, id, n, err);
+    if (st != GGL_OK)
+        return st;
+    c->logits = NULL;
+    if (!append(&c->ids, id + c->ids.n, n - c->ids.n))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
+    if (st == GGL_OK)
+        st = llm_context_run(c, 1, err);
+    if (st != GGL_OK)
+        llm_context_recover(c);
+    return st;
+}
+
 void llm_context_recover(llm_context *c) {
     const int64_t n = llm_session_n_past(c->session, 0);
     if (n >= 0 && (size_t)n <= c->ids.n && llm_session_cut(c->session, 0, n, NULL) == GGL_OK)
@@ -215,8 +231,8 @@ static void score(void *ctx, int64_t i, const float *logits) {
         s->greedy[k] = top.id == chosen.id;
 }
 
-/* Keeps what the sequence and the prompt id[0 .. n_prompt) begin with, but not all of the prompt. */
-static ggl_status keep_common(llm_context *c, const int32_t *id, size_t n_prompt, ggl_error *err) {
+ggl_status llm_context_keep_common(llm_context *c, const int32_t *id, size_t n_prompt,
+                                   ggl_error *err) {
     const size_t n_past = (size_t)llm_session_n_past(c->session, 0);
     size_t n = 0;
     while (n < n_past && n + 1 < n_prompt && c->ids.id[n] == id[n])
@@ -289,7 +305,7 @@ static ggl_status check_score(const llm_context *c, size_t n_prompt, const int32
 static ggl_status score_tokens(llm_context *c, const llm_tokens *all, scores *s, ggl_error *err) {
     ggl_status st = llm_context_take(c, err);
     if (st == GGL_OK)
-        st = keep_common(c, all->id, s->n_prompt, err);
+        st = llm_context_keep_common(c, all->id, s->n_prompt, err);
     if (st != GGL_OK)
         return st;
     c->logits = NULL;

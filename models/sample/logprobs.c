@@ -3,7 +3,6 @@
 #include "llm/internal/logprobs.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 #include "ggl/internal/math.h"
 
@@ -52,19 +51,34 @@ static void collect(const float *logits, int32_t n_vocab, llm_logprob *x, size_t
     }
 }
 
+llm_logprobs_base llm_logprobs_base_of(const float *logits, int32_t n_vocab) {
+    llm_logprobs_base b = {.largest = -INFINITY};
+    bool has_nan = false, any = false;
+    double sum = 0;
+    for (int32_t id = 0; id < n_vocab; id++) {
+        b.largest = logits[id] > b.largest ? logits[id] : b.largest;
+        has_nan = has_nan || isnan(logits[id]);
+        any = any || isfinite(logits[id]);
+    }
+    for (int32_t id = 0; id < n_vocab; id++)
+        sum += ggl_exp(distance(logit_at(logits, id), b.largest));
+    b.log_sum = ggl_log(sum);
+    b.is_finite = any && !has_nan;
+    return b;
+}
+
+double llm_logprob_at(const llm_logprobs_base *b, const float *logits, int32_t id) {
+    return distance(logit_at(logits, id), b->largest) - b->log_sum;
+}
+
 size_t llm_logprobs(const float *logits, int32_t n_vocab, llm_logprob *chosen, llm_logprob *top,
                     size_t n) {
-    double largest = -INFINITY, sum = 0;
-    for (int32_t id = 0; id < n_vocab; id++)
-        largest = logits[id] > largest ? logits[id] : largest;
-    for (int32_t id = 0; id < n_vocab; id++)
-        sum += ggl_exp(distance(logit_at(logits, id), largest));
-    const double log_sum = ggl_log(sum);
+    const llm_logprobs_base b = llm_logprobs_base_of(logits, n_vocab);
     if (chosen)
-        chosen->logprob = distance(logit_at(logits, chosen->id), largest) - log_sum;
+        chosen->logprob = llm_logprob_at(&b, logits, chosen->id);
     n = n < (size_t)n_vocab ? n : (size_t)n_vocab;
     collect(logits, n_vocab, top, n);
     for (size_t i = 0; i < n; i++)
-        top[i].logprob = distance(top[i].logprob, largest) - log_sum;
+        top[i].logprob = distance(top[i].logprob, b.largest) - b.log_sum;
     return n;
 }

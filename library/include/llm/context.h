@@ -694,6 +694,42 @@ GGL_API GGL_NODISCARD ggl_status llm_score(llm_context *c, const int32_t *prompt
                                            const int32_t *id, size_t n, double *logprob,
                                            bool *greedy, ggl_error *err);
 
+/* What llm_choose knows of a label. This struct stays as it is. */
+typedef struct llm_choice {
+    double logprob; /* the natural logarithm of the probability of its tokens after the prompt */
+    double probability; /* its share of 1 among the labels */
+    size_t n_tokens;    /* that count, with the end of the text if that does */
+} llm_choice;
+typedef struct llm_choose_params {
+    size_t size; /* sizeof(llm_choose_params) */
+    /* The prompt is a conversation, as JSON for llm_chat_format, and labels are the beginning of its answer. */
+    bool chat;
+    /* Labels are compared by their log-probability for each token, which makes long ones as likely as short ones. */
+    bool per_token;
+    /* What is compared is that the text goes on with a label and ends then. Without it, it may go on in any way, unless one label begins with
+     * all tokens of another, of which both would be true at the same time: then the ends count, too. */
+    bool with_end;
+    /* [n]: what the labels stand for, for example 1 to 5. *mean becomes the sum of value times probability. NULL: nothing. */
+    const double *value;
+    double *mean;
+    bool *ends; /* becomes true if the ends count. NULL: nobody asks */
+} llm_choose_params;
+/* Compares n labels, label[k] of n_label[k] bytes, as continuations of a prompt: choice[k] gets what is known of label k. The prompt runs
+ * once, and so does each token that several labels begin with; with llm_open_params.n_parallel, so many labels run in one batch. A
+ * question of yes or no is a choice of two, and a score one of numbers (value, mean).
+ *
+ * A label's tokens are those that prompt and label have together, from the first one on that is not the same for the prompt alone and all labels: as
+ * llm_encode_after, for all labels at once. So a label usually begins with a space, unless the prompt ends a line or is a
+ * conversation. Probabilities are the model's own: neither sampling nor tokens that the model's file suppresses change them.
+ * The sequence becomes the prompt without the tokens that change; what it has in common with the prompt is not run again.
+ *
+ * GGL_USAGE: there are no labels, one has no token, two are the same, or ends count and no token ends a text; GGL_LIMIT: the prompt and a label exceed the context;
+ * else as llm_encode_after, llm_chat_format and llm_score. */
+GGL_API GGL_NODISCARD ggl_status llm_choose(llm_context *c, const char *prompt, size_t n_prompt,
+                                            const char *const *label, const size_t *n_label,
+                                            size_t n, const llm_choose_params *params,
+                                            llm_choice *choice, ggl_error *err);
+
 /* Writes the embedding of n bytes of text to out: a vector [n_embd] of length 1. It is pooled as the
  * model's file says (mean, first or last token), or as the mean if the file does not say, unless
  * llm_open_params.pooling chooses. llm_open refuses embeddings of a model whose file has another pooling, for

@@ -5,6 +5,8 @@
 #ifndef LLM_LOGPROBS_H
 #define LLM_LOGPROBS_H
 
+#include <stdbool.h>
+
 #include "ggl/status.h"
 
 #ifdef __cplusplus
@@ -23,6 +25,15 @@ typedef struct llm_logprob {
  * n_vocab log n at most. */
 size_t llm_logprobs(const float *logits, int32_t n_vocab, llm_logprob *chosen, llm_logprob *top,
                     size_t n);
+
+/* What the probabilities of all tokens after one row of logits have in common. */
+typedef struct llm_logprobs_base {
+    double largest, log_sum;
+    bool is_finite; /* no logit is NaN, and one is finite */
+} llm_logprobs_base;
+llm_logprobs_base llm_logprobs_base_of(const float *logits, int32_t n_vocab);
+/* The logprob of one token, with the bits that llm_logprobs gives. */
+double llm_logprob_at(const llm_logprobs_base *b, const float *logits, int32_t id);
 
 #ifdef __cplusplus
 }

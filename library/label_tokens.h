@@ -1,0 +1,21 @@
+/* The tokens of labels after a prompt. */
+#ifndef LIBRARY_LABEL_TOKENS_H
+#define LIBRARY_LABEL_TOKENS_H
+
+#include "llm/internal/labels.h"
+
+typedef struct llm_label_tokens {
+    llm_tokens *whole; /* [n + 1]: prompt and label; the last one is the prompt alone */
+    llm_label *label;  /* [n]: the part of each after the first n_prompt tokens, which all have */
+    size_t n, n_prompt;
+} llm_label_tokens;
+
+/* given: stretches of the prompt that have no control tokens, as of llm_tokenize_given; NULL: none. flags: of llm_tokenize. GGL_USAGE: a label
+ * has no token of its own, or nothing is left of the prompt; GGL_LIMIT, GGL_NOMEM. After a failure, too, it is to be freed. */
+GGL_NODISCARD ggl_status llm_label_tokens_read(llm_label_tokens *x, const llm_tokenizer *t,
+                                               const llm_spans *given, ggl_str prompt,
+                                               unsigned flags, const ggl_str *label, size_t n,
+                                               ggl_error *err);
+void llm_label_tokens_fini(llm_label_tokens *x);
+
+#endif
