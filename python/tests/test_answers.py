@@ -277,6 +277,29 @@ class Scores(unittest.TestCase):
 class Measuring(unittest.TestCase):
     TEXT = (STORY + " there was a little dog. He lived in a small house with a big garden. ") * 4
 
+    def test_choose(self):
+        text, labels = "Once upon a time there was a little", [" dog", " girl", " girl named Lily"]
+        with Model("builtin:stories", n_ctx=128, n_parallel=3) as model, Model("builtin:stories", n_ctx=128) as alone:
+            choices = model.choose(text, labels[:2])
+            self.assertEqual([choice.label for choice in choices], labels[:2])
+            for choice in choices:
+                score = alone.logprobs(text, choice.label)
+                self.assertAlmostEqual(choice.logprob, score.total, places=9)
+                self.assertEqual(choice.n_tokens, len(score.tokens))
+            self.assertAlmostEqual(sum(choice.probability for choice in choices), 1)
+            self.assertGreater(choices[1].probability, choices[0].probability)
+            self.assertEqual(alone.choose(text, iter(labels[:2])), choices)
+            self.assertLess(model.choose(text, labels)[1].logprob, choices[1].logprob)  # with the end: a label begins another
+            self.assertGreater(model.choose(text, labels[1:], per_token=True)[1].probability, model.choose(text, labels[1:])[1].probability)
+            for wrong, error, words in (([], Error, "at least one label"), ([" a", " a"], Error, "are the same"), ("yes", TypeError, "labels is str"), ([" a", 1], TypeError, r"labels\[1\] is int"), ([""], Error, "has no token")):
+                with self.subTest(wrong), self.assertRaisesRegex(error, words):
+                    model.choose(text, wrong)
+            with self.assertRaisesRegex(ValueError, "variables"):
+                model.choose(text, labels, variables={"a": 1})
+        with Model("builtin:chat") as model:
+            yes, no = model.choose([{"role": "user", "content": "Is a cat an animal?"}], ["Yes", "No"])
+            self.assertAlmostEqual(yes.probability + no.probability, 1)
+
     def test_perplexity(self):
         with Model("builtin:stories", n_ctx=64) as model, tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "base.kld")

@@ -517,6 +517,7 @@ class Closing(unittest.TestCase):
             lambda: model.answer("Hi"),
             lambda: model.batch([STORY]),
             lambda: model.logprobs(STORY, "b"),
+            lambda: model.choose(STORY, ["b"]),
             lambda: model.save("x"),
             lambda: model.set_adapter_scale(0, 1),
             lambda: dict(model.metadata()),

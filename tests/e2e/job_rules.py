@@ -14,7 +14,7 @@ import dream_file
 from checks import TMP, check, finish, path, runner
 from running import Server
 
-FLAGS = {"BEAMS": ["--beams", "2"], "GRAMMAR": ["--grammar", 'root ::= "a"'], "SCHEMA": ["--json"], "BIAS": ["-l", "5+1"], "PROMPT_LOGITS": ["--logits", "x.npy"],
+FLAGS = {"CHOICE": ["--choose", " b"], "BEAMS": ["--beams", "2"], "GRAMMAR": ["--grammar", 'root ::= "a"'], "SCHEMA": ["--json"], "BIAS": ["-l", "5+1"], "PROMPT_LOGITS": ["--logits", "x.npy"],
          "SHIFT": ["--on-full", "shift"], "LOOKUP": ["--lookup"], "DRAFT": ["--draft", "builtin:stories"], "PROMPT_CACHE": ["--prompt-cache", "x.bin"],
          "RECORD": ["--json-output"], "WATCH": ["--watch"], "CONVERSATION": ["-cnv"], "INTERACTIVE": ["-i"]}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}

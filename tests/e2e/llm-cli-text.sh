@@ -205,4 +205,22 @@ printf 'Hello!\nBye.\n' | "$cli" -m builtin:chat -cnv --temp 0 -n 30 --json-outp
 refused 2 "--json-output and -i cannot be used together" -i --json-output
 writes --json-output -o "$tmp/file.json" >"$tmp/out"
 [ -s "$tmp/file.json" ] && [ ! -s "$tmp/out" ] || fail "--json-output -o"
+# --- a choice of texts ----------------------------------------------------------------------------------------------------
+chosen() {
+    "$cli" -p "Once upon a time there was a little" "$@" 2>"$tmp/err" </dev/null || fail "llm-cli $*: $(cat "$tmp/err")"
+}
+chosen --choose " dog" --choose " girl" >"$tmp/out"
+[ "$(awk '{print $3}' "$tmp/out" | tr '\n' ' ')" = "girl dog " ] || fail "--choose: $(cat "$tmp/out")"
+grep -q '^0\.9[0-9]* *-0\.[0-9]*   girl$' "$tmp/out" || fail "--choose: $(cat "$tmp/out")"
+chosen --choose " dog" --choose " girl" --json-output -o "$tmp/choice.json"
+grep -q '^{"choices": \[{"label": " girl", "probability": 0\.9.*"n_tokens": 1}\], "with_end": false}$' "$tmp/choice.json" || fail "--choose: $(cat "$tmp/choice.json")"
+chosen --choose " girl" --choose " girl named" --json-output | grep -q '"with_end": true}$' || fail "--choose: a text that begins another"
+chosen --choose " dog" --choose-with-end --json-output | grep -q '"with_end": true}$' || fail "--choose-with-end"
+"$cli" -m builtin:chat -st -p "Is a cat an animal?" --choose Yes --choose No >"$tmp/out" 2>"$tmp/err" </dev/null || fail "-st --choose: $(cat "$tmp/err")"
+[ "$(wc -l <"$tmp/out")" = 2 ] || fail "-st --choose: $(cat "$tmp/out")"
+refused 2 "label[0] and label[1] are the same" --choose " a" --choose " a"
+refused 2 "--choose and --ignore-eos cannot be used together" --choose " a" --ignore-eos
+refused 2 "--choose LABEL" --choose-per-token
+exits 2 "$cli" --choose " a" </dev/null
+prints "--choose needs a prompt" "$tmp/err"
 exit $failed

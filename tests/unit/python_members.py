@@ -18,7 +18,7 @@ from sampler_rows import ROWS, rows
 STRUCTS = {"Lora": "llm_lora", "FolderParams": "llm_folder_params", "Kept": "llm_kept", "TokenBias": "llm_token_bias", "Number": "llm_number",
            "GenerateParams": "llm_generate_params", "RunInfo": "llm_run_info", "Job": "llm_job", "PerplexityParams": "llm_perplexity_params",
            "PerplexityResult": "llm_perplexity_result", "ImatrixParams": "llm_imatrix_params", "ImatrixResult": "llm_imatrix_result",
-           "ImatrixFile": "llm_imatrix_file", "EmbedParams": "llm_embed_params", "Speech": "llm_speech", "Word": "llm_word", "Image": "llm_image", "Audio": "llm_audio", "TranscribeParams": "llm_transcribe_params", "VerifyNode": "llm_verify_node", "VerifyParams": "llm_verify_params", "VerifyResult": "llm_verify_result",
+           "ImatrixFile": "llm_imatrix_file", "EmbedParams": "llm_embed_params", "Choice": "llm_choice", "ChooseParams": "llm_choose_params", "Speech": "llm_speech", "Word": "llm_word", "Image": "llm_image", "Audio": "llm_audio", "TranscribeParams": "llm_transcribe_params", "VerifyNode": "llm_verify_node", "VerifyParams": "llm_verify_params", "VerifyResult": "llm_verify_result",
            "TrainingParams": "llm_training_params", "TrainingFacts": "llm_training_facts", "TrainingReport": "llm_training_report",
            "TrainingRunParams": "llm_training_run_params"}
 # Members that Python does not take, each with the reason. This list may only shrink, or grow with a reason.

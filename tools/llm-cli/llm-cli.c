@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "chat.h"
+#include "choose.h"
 #include "completion.h"
 #include "diffusion.h"
 #include "ggl/internal/os_fs.h"
@@ -236,6 +237,8 @@ static int open_session(cli *c) {
     const bool goes_on = (c->converses && !c->o.chat.single) || c->o.chat.interactive;
     if (!goes_on && c->o.n_predict > 0)
         c->opening.params.n_expected = c->o.n_predict;
+    if (c->o.choose.n > 0)
+        choose_set_session(&c->opening.session, &c->o, llm_opened_model(c->ctx));
     const int code = open_until(c, LLM_OPENED_SESSION);
     if (code >= 0)
         return code;
@@ -444,6 +447,8 @@ static int run(cli *c) {
     progress_end();
     if (code < 0)
         code = open_weights(c);
+    if (code < 0 && c->o.choose.n > 0)
+        code = choose_run(c->ctx, &c->o, (ggl_str){c->text, c->text_size}, c->converses);
     if (code >= 0)
         return code;
     const double since = ggl_os_seconds();

@@ -152,6 +152,15 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .min = -10, .max = 10},
         {"--early-stopping", ARG_FLAG, &o->early_stopping,
          .help = "with --beams: end as soon as N texts have ended"},
+        {"--choose", ARG_LIST, &o->choose, .value = "TEXT",
+         .help = "write nothing, but print how probable TEXT is after the prompt, or with -st as "
+                 "the answer, in comparison with the other --choose: probability, "
+                 "log-probability and text, the likeliest first"},
+        {"--choose-per-token", ARG_FLAG, &o->choose_per_token,
+         .help = "with --choose: compare log-probabilities divided by the number of tokens"},
+        {"--choose-with-end", ARG_FLAG, &o->choose_with_end,
+         .help = "with --choose: the text has to end after TEXT (without the flag only if one "
+                 "TEXT begins another)"},
         DIFFUSION_OPTIONS(o->diffusion),
         {"--diffusion-visual", ARG_FLAG, &o->diffusion_visual,
          .help = "on a terminal: show the text while it unmasks"},
@@ -258,10 +267,40 @@ int cli_options_check_job(const cli_options *o, bool diffuses) {
         LLM_JOB_ASKS(DRAFT, p->draft || o->open.hub.repo_draft) |
         LLM_JOB_ASKS(PROMPT_CACHE, o->saved_prompt.path) | LLM_JOB_ASKS(RECORD, o->json_output) |
         LLM_JOB_ASKS(WATCH, o->watch) | LLM_JOB_ASKS(CONVERSATION, o->chat.wanted) |
-        LLM_JOB_ASKS(INTERACTIVE, o->chat.interactive);
+        LLM_JOB_ASKS(INTERACTIVE, o->chat.interactive) | LLM_JOB_ASKS(CHOICE, o->choose.n > 0);
     return llm_job_check(wishes, LLM_JOB_FLAGS, NULL, &err) == GGL_OK
                ? -1
                : tool_error("llm-cli", 2, "%s", err.msg);
+}
+
+/* Checks that nothing is asked of a text beside the choice. Returns -1, or an exit code after a message. */
+static int check_choice(const cli_options *o) {
+    const struct {
+        bool given;
+        const char *flag;
+    } beside[] = {{o->tokens, "--tokens"},
+                  {o->encode_tokens, "--encode-tokens"},
+                  {o->answer_begin, "--answer-begin"},
+                  {o->ignore_eos, "--ignore-eos"},
+                  {o->no_special, "--no-parse-special"},
+                  {o->chat.tools, "--tools"},
+                  {o->chat.system_file, "-sysf"},
+                  {o->image.n > 0, "--image"},
+                  {o->audio.n > 0, "--audio"},
+                  {o->logits, "--logits"}};
+    if (o->choose.n == 0) {
+        const char *idle = o->choose_per_token  ? "--choose-per-token"
+                           : o->choose_with_end ? "--choose-with-end"
+                                                : NULL;
+        return idle ? tool_error("llm-cli", 2, "%s says how labels are compared: --choose LABEL",
+                                 idle)
+                    : -1;
+    }
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        if (beside[i].given)
+            return tool_error("llm-cli", 2, "--choose and %s cannot be used together",
+                              beside[i].flag);
+    return -1;
 }
 
 int cli_options_read(cli_options *o, int argc, char **argv) {
@@ -279,7 +318,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     if ((code = chat_options_check(&o->chat, &o->open, has_text, o->tokens != NULL, o->output)) >=
         0)
         return code;
-    if ((code = cli_options_check_job(o, false)) >= 0)
+    if ((code = cli_options_check_job(o, false)) >= 0 || (code = check_choice(o)) >= 0)
         return code;
     const bool only_text = o->logits || o->watch || o->saved_prompt.path || o->n_beams > 1;
     if (only_text && (o->chat.wanted || o->chat.single || o->chat.interactive))
@@ -320,6 +359,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
 void cli_options_fini(cli_options *o) {
     args_list_fini(&o->image);
     args_list_fini(&o->audio);
+    args_list_fini(&o->choose);
     sampling_options_fini(&o->sampling);
     args_list_fini(&o->stops.reverse);
     args_list_fini(&o->stops.stop);

@@ -11,7 +11,7 @@
 
 typedef struct cli_options {
     open_options open;
-    arg_list image, audio;
+    arg_list image, audio, choose;
     const char *prompt, *prompt_file, *tokens, *encode_tokens, *answer_begin, *logits;
     int64_t n_predict, n_keep;
     int on_full; /* 1: shift */
@@ -26,6 +26,7 @@ typedef struct cli_options {
     int64_t n_beams;
     double length_penalty;
     bool early_stopping;
+    bool choose_per_token, choose_with_end;
     bool diffusion_visual;
     bool json_output, shift, full_given, list_devices, watch, display_prompt, escape, ignore_eos,
         no_special;

@@ -20,14 +20,14 @@ from ._model import Model
 from ._open_params import Opening
 from ._options import Options
 from ._results import (
-    Call, Evaluation, Imatrix, Message, Metadata, Node, Part, Perplexity, Piece, Ranked, Result, Run, Score, TrainingFacts, TrainingReport, Verified, Word,
+    Call, Choice, Evaluation, Imatrix, Message, Metadata, Node, Part, Perplexity, Piece, Ranked, Result, Run, Score, TrainingFacts, TrainingReport, Verified, Word,
 )  # fmt: skip
 from ._stream import Answer, Stream
 from ._training import Training
 from ._version import __version__
 
 __all__ = [
-    "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Error", "Evaluation", "Imatrix", "Job", "Jobs", "Kept", "Message", "Metadata", "Model", "Node", "Opening", "Options",
+    "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Choice", "Error", "Evaluation", "Imatrix", "Job", "Jobs", "Kept", "Message", "Metadata", "Model", "Node", "Opening", "Options",
     "Part", "Perplexity", "Piece", "Ranked", "Result", "Run", "Score", "Status", "Stream", "Training", "TrainingFacts", "TrainingReport", "Verified", "Word", "__version__", "cached_models", "export_adapter", "join_job", "library_path",
     "merge_adapters",
 ]  # fmt: skip

@@ -184,6 +184,14 @@ class EmbedParams(c.Structure):
     _fields_ = fields("size:z no_normalize:? n_dims:i each:call user:p task:s query:? truncate:? no_parse_special:? prompt:s n_prompt:z type:p", call=RowsFn)
 
 
+class Choice(c.Structure):
+    _fields_ = fields("logprob:d probability:d n_tokens:z")
+
+
+class ChooseParams(c.Structure):
+    _fields_ = fields("size:z chat:? per_token:? with_end:? value:p mean:p ends:p")
+
+
 class VerifyNode(c.Structure):
     _fields_ = fields("text:s origin:s what:s departure:d token:q element:q got:d want:d")
 
@@ -272,6 +280,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_token_is_end": (c.c_bool, Context, c.c_int32),
     "llm_eval": (STATUS, Context, Ids, c.c_size_t, c.c_bool, c.POINTER(Floats)),
     "llm_score": (STATUS, Context, Ids, c.c_size_t, Ids, c.c_size_t, c.POINTER(c.c_double), c.POINTER(c.c_bool)),
+    "llm_choose": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, c.POINTER(ChooseParams), c.POINTER(Choice)),
     "llm_perplexity": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(PerplexityParams), c.POINTER(PerplexityResult)),
     "llm_imatrix_begin": (STATUS, c.POINTER(c.c_void_p)),
     "llm_imatrix_end": (None, c.c_void_p),

@@ -12,7 +12,7 @@ from ._jobs import Job, Jobs
 from ._model import Messages, Model, Prompt, Tools
 from ._open_params import Path
 from ._options import Options
-from ._results import Imatrix, Message, Part, Perplexity, Piece, Ranked, Result, Score, Verified
+from ._results import Choice, Imatrix, Message, Part, Perplexity, Piece, Ranked, Result, Score, Verified
 from ._stream import Pieces
 
 if TYPE_CHECKING:
@@ -94,6 +94,9 @@ class AsyncModel:
 
     async def logprobs(self, prompt: Prompt, continuation: Prompt) -> Score:
         return await self._call(lambda: self.model.logprobs(prompt, continuation))
+
+    async def choose(self, prompt: Union[str, Messages], labels: Iterable[str], **options: Any) -> List[Choice]:
+        return await self._call(lambda: self.model.choose(prompt, labels, **options))
 
     async def perplexity(self, text: Optional[str] = None, **options: Any) -> Perplexity:
         return await self._call(lambda: self.model.perplexity(text, **options))

@@ -21,9 +21,9 @@ from ._measure import Measures
 from ._notes import warn, warn_of, warn_of_notes
 from ._open_params import Opening, Path
 from ._opening import file_bytes, in_arguments, known_arguments, open_params
-from ._options import Options, elements, generate_defaults, generate_params, number, whole
+from ._options import Options, elements, flag, generate_defaults, generate_params, number, text_bytes, whole
 from ._pictures import Sees
-from ._results import Message, Metadata, Result, Run, Score, run_of
+from ._results import Choice, Message, Metadata, Result, Run, Score, run_of
 from ._speech import Hears
 from ._stream import Answer, Stream
 from ._threads import Mark, this_thread
@@ -462,6 +462,30 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         with self._own_turn():
             self._wait(lambda handle: self._lib.llm_score(handle, first, len(first), rest, len(rest), logprob, greedy))
         return Score(list(rest), list(logprob), list(greedy))
+
+    def choose(
+        self,
+        prompt: Union[str, Messages],
+        labels: Iterable[str],
+        *,
+        per_token: bool = False,  # compares log-probabilities divided by the numbers of tokens
+        with_end: bool = False,  # the text has to end after the label; so it is anyway if one label begins another
+        variables: Optional[Mapping[str, Any]] = None,  # of the chat template, for messages
+    ) -> List[Choice]:
+        """Compares labels as continuations of a text, or as answers of a conversation (a list of messages): how probable each is, in the order
+        of `labels`. Nothing is written. The prompt runs once, and n_parallel labels at the same time. The best one: max(.., key=lambda choice: choice.probability)"""
+        names = list(elements("labels", labels, "a sequence of str"))
+        given = [text_bytes(f"labels[{k}]", name) for k, name in enumerate(names)]
+        chat = not isinstance(prompt, str)
+        if not chat and variables is not None:
+            raise ValueError("variables are for the chat template: give messages, not a text")
+        asked = json.dumps(self._conversation(prompt, None, variables)).encode() if chat else prompt.encode("utf-8")
+        params = _abi.ChooseParams(size=c.sizeof(_abi.ChooseParams), chat=chat, per_token=flag("per_token", per_token), with_end=flag("with_end", with_end))
+        found, n = (_abi.Choice * max(len(given), 1))(), len(given)
+        data, sizes = (c.c_char_p * n)(*given), (c.c_size_t * n)(*map(len, given))
+        with self._own_turn():
+            self._wait(lambda handle: self._lib.llm_choose(handle, asked, len(asked), data, sizes, n, c.byref(params), found))
+        return [Choice(name, one.probability, one.logprob, one.n_tokens) for name, one in zip(names, found)]
 
     def _ids_after(self, prompt: str, text: str) -> Tuple[int, List[int]]:
         """The tokens of both together, and how many of them are the prompt's alone."""

@@ -206,6 +206,15 @@ class Score(NamedTuple):
         return sum(self.logprobs)
 
 
+class Choice(NamedTuple):
+    """A label, and how probable it is in comparison with the others."""
+
+    label: str
+    probability: float  # its share of 1
+    logprob: float  # the natural logarithm of the probability of its tokens
+    n_tokens: int  # that count, with the end of the text if that does
+
+
 class Ranked(NamedTuple):
     """A document's place in a ranking."""
 
