@@ -361,10 +361,15 @@ static ggl_status run_wave(llm_labels *l, const lanes *x, size_t first, size_t n
     return st == GGL_OK ? left : st;
 }
 
+void llm_labels_begin(llm_labels *l, const float *logits) {
+    l->is_bad = false;
+    take_logits(l, ROOT, logits);
+}
+
 ggl_status llm_labels_run(llm_labels *l, const llm_labels_place *at, ggl_error *err) {
     lanes x;
-    l->is_bad = false;
-    take_logits(l, ROOT, at->logits);
+    if (at->logits)
+        llm_labels_begin(l, at->logits);
     for (size_t i = 0; i < l->n_nodes; i++)
         l->node[i].wave = -1;
     ggl_status st = lanes_init(&x, l, at, err);
@@ -398,6 +403,14 @@ double llm_labels_logprob(const llm_labels *l, size_t k) {
 
 size_t llm_labels_n(const llm_labels *l, size_t k) {
     return (size_t)l->node[l->last[k]].depth + (l->with_end ? 1 : 0);
+}
+
+int64_t llm_labels_depth(const llm_labels *l) {
+    return l->max_depth;
+}
+
+size_t llm_labels_width(const llm_labels *l) {
+    return l->n_tips;
 }
 
 size_t llm_labels_n_run(const llm_labels *l) {

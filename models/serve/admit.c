@@ -260,6 +260,8 @@ static void admit(llm_engine *e, int64_t now) {
         lend_guesser(e, t);
         llm_engine_insert(e, t);
         llm_group_resume(e, t);
+        if (t->p.labels)
+            t->waits = false; /* its prompt runs again, if it had to make room */
         begin_if_free(e, t, now);
     }
 }

@@ -163,6 +163,9 @@ void llm_engine_on_logits(void *ctx, int64_t i, const float *logits) {
         t->n_rows = row + 1;
     } else if (row == 0 && t->group && !t->is_over) {
         llm_group_logits(e, t, logits);
+    } else if (row == 0 && t->p.labels && !t->is_over) {
+        llm_labels_begin(t->p.labels, logits);
+        t->waits = true;
     } else if (row >= 0 && t->q.at == row && !t->is_over) {
         llm_engine_draw(e, t, logits);
     }

@@ -1,5 +1,5 @@
 /* Shared by engine.c (sequences come), leave.c (they end), make_room.c (memory for them), admit.c (which ones
- * run), beam_group.c (those that have several beams), step.c (what a step runs), batch.c (what a batch runs, and what is drawn), asked.c (a task that runs alone) and overlap.c (steps that overlap on
+ * run), beam_group.c (those that have several beams), label_task.c (those that compare labels), step.c (what a step runs), batch.c (what a batch runs, and what is drawn), asked.c (a task that runs alone) and overlap.c (steps that overlap on
  * several backends). */
 #ifndef LLM_ENGINE_IMPL_H
 #define LLM_ENGINE_IMPL_H
@@ -118,6 +118,14 @@ void llm_group_cut(llm_engine *e, task *t, llm_end why);
 void llm_group_leave(llm_engine *e, task *t);
 /* True if a batch that is under way has a token of the task or of its beams. */
 bool llm_group_is_under_way(const task *t);
+
+/* --- labels (label_task.c) ---------------------------------------------------------------------- */
+
+/* True if the prompt of a task has run whose labels have not been compared yet. */
+bool llm_engine_has_labels(const llm_engine *e);
+/* Compares the labels of such tasks for which the cache has room. is_stuck: nothing else can run, so others give up their places. Not while a
+ * batch runs. */
+void llm_engine_run_labels(llm_engine *e, bool is_stuck);
 
 /* --- several batches under way (overlap.c) ---------------------------------------------------- */
 

@@ -16,7 +16,7 @@ bool llm_engine_overlaps(llm_engine *e) {
         return false; /* one may begin */
     for (int i = 0; i < e->n_run; i++)
         if (e->run[i]->reads || !e->run[i]->has_begun || e->run[i]->is_over ||
-            e->run[i]->guesser >= 0)
+            e->run[i]->guesser >= 0 || e->run[i]->p.labels)
             return false;
     return llm_engine_has_room(e);
 }

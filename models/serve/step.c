@@ -248,7 +248,7 @@ static ggl_status step(llm_engine *e, ggl_error *err) {
         (void)llm_task_shift(e->asked);
     llm_engine_admit(e, now);
     fill(e);
-    while (e->n == 0 && llm_engine_unblock(e))
+    while (e->n == 0 && !llm_engine_has_labels(e) && llm_engine_unblock(e))
         fill(e);
     if (e->n == 0)
         return GGL_OK;
@@ -270,6 +270,7 @@ ggl_status llm_engine_step(llm_engine *e, ggl_error *err) {
         llm_engine_draw(e, e->asked, e->asked->row[e->asked->q.at]);
     else
         st = llm_engine_overlaps(e) ? llm_engine_overlap(e, err) : step(e, err);
+    llm_engine_run_labels(e, e->n == 0);
     llm_engine_end_all(e);
     e->is_busy = false;
     return st;

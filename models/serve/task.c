@@ -31,6 +31,11 @@ static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl
         return ggl_fail(err, GGL_USAGE,
                         "beams are for texts that are written one token after the other, without a "
                         "grammar, logits of the prompt and a context that shifts");
+    if (p->labels && (!writes || p->n_max != 0 || p->matcher || p->prompted || p->embedded ||
+                      p->beams || p->asked || llm_session_reads_text(s)))
+        return ggl_fail(err, GGL_USAGE,
+                        "labels are compared after a text that the model continues, with n_max 0, "
+                        "and nothing else of it");
     if (p->asked && (p->beams || p->diffusion || p->embedded))
         return ggl_fail(err, GGL_USAGE,
                         "tokens are asked for, one after the other, of a text without beams and "
@@ -65,7 +70,7 @@ static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error 
     const ggl_status st = check_output(s, p, err);
     if (st != GGL_OK)
         return st;
-    if (!p->sampler && !p->embedded && !p->diffusion && !p->beams)
+    if (!p->sampler && !p->embedded && !p->diffusion && !p->beams && !p->labels)
         return ggl_fail(err, GGL_USAGE, "a sequence needs a sampler");
     if (p->n_max < -1)
         return ggl_fail(err, GGL_USAGE, "n_max is %" PRId64 ", but must be -1 or more", p->n_max);

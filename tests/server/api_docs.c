@@ -19,6 +19,8 @@ static const struct page {
     {"## POST /embedding\n", &api_llamacpp_embedding, NULL, {NULL}},
     {"## POST /embed\n", &api_tei_embed, NULL, {NULL}},
     {"## POST /v1/rerank\n", &api_rerank, NULL, {NULL}},
+    {"## POST /v1/decisions\n", &api_decisions, NULL, {NULL}},
+    {"## POST /v1/systemone\n", &api_systemone, NULL, {NULL}},
     {"## POST /completion\n",
      &api_llamacpp_completion,
      NULL,

@@ -11,7 +11,8 @@
 extern const dialect api_openai_chat, api_openai_completions, api_openai_responses,
     api_openai_embeddings, api_openai_compact, api_anthropic_messages, api_ollama_generate,
     api_ollama_chat, api_ollama_embed, api_ollama_embeddings, api_llamacpp_completion,
-    api_llamacpp_infill, api_llamacpp_embedding, api_llamacpp_embeddings, api_rerank, api_tei_embed;
+    api_llamacpp_infill, api_llamacpp_embedding, api_llamacpp_embeddings, api_rerank, api_tei_embed,
+    api_decisions, api_systemone;
 
 static server_facts facts = {.model = "toy",
                              .n_ctx = 4096,

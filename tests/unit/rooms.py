@@ -43,7 +43,7 @@ KNOW_LIBRARY = {
     "tools/llm-imatrix": "importance",
     "tools/llm-quantize": "builtin/builtin importance measure/imatrix measure/imatrix_sketch measure/log_softmax measure/ppl_stats opening",
     "train": "builtin/builtin context file_senses opening speech/word_split",
-    "tools/llm-server": "cache_settings job_parts job_rules model_facts opening stopped_text",
+    "tools/llm-server": "cache_settings job_parts job_rules label_tokens model_facts opening stopped_text",
 }
 # Headers of POSIX that other systems lack, and what to include instead.
 REPLACED = {"regex.h": "common/pattern.h", "fnmatch.h": "common/glob.h"}

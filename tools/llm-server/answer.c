@@ -259,7 +259,8 @@ static void end_choice(seat *s, llm_end why) {
     job *j = s->job;
     ggl_error err = {0};
     if (ask_has_rows(j->ask)) {
-        const ggl_status st = seat_end_embedding(s, &err);
+        const ggl_status st =
+            j->ask->kind == ASK_CHOOSE ? seat_end_choose(s, &err) : seat_end_embedding(s, &err);
         if (st != GGL_OK)
             job_fail_as(j, GGL_IO, &err); /* the model is at fault, not the request */
         job_end_choice(j, s->choice);
@@ -347,7 +348,9 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
                                   .in_slot = a->only_slot + 1,
                                   .share = j->n_shares > 0 ? share : NULL,
                                   .n_beginning = p->n_beginning};
-    if (ask_has_rows(a)) {
+    if (a->kind == ASK_CHOOSE) {
+        seat_choose_params(s, &params);
+    } else if (ask_has_rows(a)) {
         seat_embed_params(s, &params);
     } else {
         s->parts.way.n_keep = n_kept(j, p);
@@ -474,7 +477,9 @@ static why_not find_why_not(const ask *a, const server_facts *f) {
         return f->writes
                    ? (why_not){"ranks no documents", "start it with a reranker and --reranking"}
                    : (why_not){"gives embeddings (/v1/embeddings), and ranks no documents", ""};
-    if (ask_has_rows(a) || f->writes)
+    if (a->kind == ASK_CHOOSE && f->writes && (f->diffuses || f->reads_text))
+        return (why_not){"does not continue texts, and so compares no labels", ""};
+    if ((ask_has_rows(a) && a->kind != ASK_CHOOSE) || f->writes)
         return (why_not){NULL, ""};
     return classifies ? (why_not){"has scores of labels, and writes no texts", ""}
            : f->n_score > 0

@@ -15,7 +15,9 @@ int64_t job_count_vectors(job *j) {
     for (int i = 0; i < j->x.n_choices; i++) {
         answer_choice *c = &j->x.choice[i];
         c->first_vector = n;
-        c->n_vectors = has_all_vectors(j) ? c->n_prompt : 1;
+        c->n_vectors = has_all_vectors(j)           ? c->n_prompt
+                       : j->ask->kind == ASK_CHOOSE ? (int64_t)j->ask->question[i].n_labels
+                                                    : 1;
         n += c->n_vectors;
     }
     return n;
@@ -41,7 +43,7 @@ static void on_row(void *ctx, int64_t i, const float *row) {
 }
 
 ggl_status seat_make_sum(seat *s, ggl_error *err) {
-    if (s->job->ask->kind == ASK_RANK || has_all_vectors(s->job))
+    if (s->job->ask->kind != ASK_EMBED || has_all_vectors(s->job))
         return GGL_OK;
     s->sum = ggl_calloc(llm_head_sum_size(server_head(s->job->server)), sizeof *s->sum);
     return s->sum ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a vector");

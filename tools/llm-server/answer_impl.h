@@ -11,6 +11,7 @@
 #include "answer_parts.h"
 #include "answer_text.h"
 #include "job_parts.h"
+#include "label_tokens.h"
 #include "server.h"
 
 enum {
@@ -50,6 +51,7 @@ typedef struct job_prompt {
     int64_t n_before;         /* tokens of its own prompt, which are not pooled */
     int32_t n_seen;           /* tokens of a filled query that others see; 0: all */
     llm_chat_changes changes; /* of a conversation */
+    llm_labels *labels;       /* ASK_CHOOSE: owned */
     size_t n_beginning; /* tokens with which other conversations will begin, too; 0: not known */
 } job_prompt;
 
@@ -185,6 +187,14 @@ void seat_embed_params(const seat *s, llm_sequence_params *p);
 GGL_NODISCARD ggl_status seat_end_embedding(seat *s, ggl_error *err);
 /* Puts the similarity of each text to the last one, the query, in place of its vectors. */
 void job_compare(job *j);
+
+/* --- labels (answer_choose.c) ------------------------------------------------------------------- */
+
+/* Makes the prompt of question i, and its labels. */
+GGL_NODISCARD ggl_status job_choose_prompt(job *j, size_t i, const char **param, ggl_error *err);
+void seat_choose_params(const seat *s, llm_sequence_params *p);
+/* Call when its labels were compared. */
+GGL_NODISCARD ggl_status seat_end_choose(const seat *s, ggl_error *err);
 
 /* True if the model may call tools, or else give an answer in a given form. */
 static inline bool ask_is_either(const ask *a) {

@@ -369,9 +369,10 @@ static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {
         job_prompt *p = &j->prompt[i];
         if (a->kind == ASK_EMBED && (st = find_task(j, i, param, err)) != GGL_OK)
             break;
-        st = a->kind == ASK_CHAT   ? answer_chat_prompt(j->server, a, p, param, err)
-             : a->kind == ASK_RANK ? rank_prompt(j, &a->prompt[i], p, param, err)
-                                   : text_prompt(j, &a->prompt[i], p, param, err);
+        st = a->kind == ASK_CHAT     ? answer_chat_prompt(j->server, a, p, param, err)
+             : a->kind == ASK_CHOOSE ? job_choose_prompt(j, i, param, err)
+             : a->kind == ASK_RANK   ? rank_prompt(j, &a->prompt[i], p, param, err)
+                                     : text_prompt(j, &a->prompt[i], p, param, err);
         if (st == GGL_OK)
             st = cut_prompt(j, p, err);
         if (st == GGL_OK && is_query(j, i))

@@ -107,6 +107,7 @@ void job_free(job *j) {
         ggl_free(j->prompt[i].owned);
         llm_tokens_fini(&j->prompt[i].ids);
         llm_tokens_fini(&j->prompt[i].types);
+        llm_labels_free(j->prompt[i].labels);
     }
     ggl_free(j->prompt);
     ggl_free(j->before);

@@ -15,8 +15,19 @@ typedef enum ask_kind {
     ASK_CHAT, /* messages go through the model's chat template; the answer is read by llm/internal/calls.h */
     ASK_TEXT,  /* texts or tokens are continued */
     ASK_EMBED, /* texts or tokens become vectors */
-    ASK_RANK   /* texts get scores: how well each answers the query */
+    ASK_RANK,  /* texts get scores: how well each answers the query */
+    ASK_CHOOSE /* questions get the probabilities of their labels */
 } ask_kind;
+
+/* ASK_CHOOSE: a question, and the labels that may answer it. */
+typedef struct ask_question {
+    enum { ASK_YES_NO, ASK_OPTION, ASK_LEVEL } type;
+    ggl_str name; /* s NULL: it has none */
+    ggl_str text; /* the message */
+    ggl_str *label;
+    size_t n_labels;
+    const json_value *from; /* as the request has it */
+} ask_question;
 
 /* A text or tokens to continue: `text`, or with text.s NULL ids. */
 typedef struct ask_prompt {
@@ -99,7 +110,8 @@ typedef struct ask {
     /* ASK_TEXT, ASK_EMBED; ASK_RANK: the documents */
     ask_prompt *prompt;
     size_t n_prompts;
-    bool echo; /* the answer begins with the prompt, also its log-probabilities */
+    ask_question *question; /* ASK_CHOOSE: [n_prompts] */
+    bool echo;              /* the answer begins with the prompt, also its log-probabilities */
     /* ASK_EMBED, ASK_RANK */
     bool truncates;        /* texts that are longer than the context are cut */
     bool no_parse_special; /* what looks like a special token in a text is text */
@@ -109,7 +121,7 @@ typedef struct ask {
     const char *
         prompt_name; /* the model's prompt of this name comes before texts; NULL: none, or the task's */
     bool keeps_length; /* vectors are not brought to length 1 */
-    ggl_str query;     /* s NULL: there is none */
+    ggl_str query;     /* s NULL: there is none; ASK_CHOOSE: what the questions are about */
     bool
         compares; /* the last text is the query, and the others get its similarity: texts have a vector for each token */
     int64_t top_n;      /* documents that are given, the best; 0: all */
@@ -176,9 +188,9 @@ GGL_NODISCARD ggl_status ask_hold_text(ask *a, size_t n, ggl_error *err);
 /* Frees the files of the pictures, which were looked at. (dialect.c) */
 void ask_drop_files(ask *a);
 
-/* True if the answer is rows of numbers that the model computes: vectors or scores. */
+/* True if the answer is rows of numbers that the model computes: vectors, scores, or probabilities of labels. */
 static inline bool ask_has_rows(const ask *a) {
-    return a->kind == ASK_EMBED || a->kind == ASK_RANK;
+    return a->kind == ASK_EMBED || a->kind == ASK_RANK || a->kind == ASK_CHOOSE;
 }
 
 #endif

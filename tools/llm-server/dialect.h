@@ -133,13 +133,16 @@ typedef struct answer {
     answer_counts counts; /* complete at `end` and `whole` */
     const float *scale;   /* [n_scales] of the adapters, in the order of --lora */
     size_t n_scales;
-    const float *embedding; /* ASK_EMBED, ASK_RANK: the rows of all choices, each [answer_width] */
-    void *own;              /* what the dialect keeps between calls: own_size zeroed bytes */
+    const float *
+        embedding; /* ask_has_rows: the rows of all choices, each [answer_width]; ASK_CHOOSE: a row for each label */
+    void *own; /* what the dialect keeps between calls: own_size zeroed bytes */
 } answer;
 
 /* Returns how many numbers a row has: of a vector, or of a score. */
 static inline int64_t answer_width(const answer *x) {
-    return x->ask->kind == ASK_RANK ? x->facts->n_score : x->facts->n_embd;
+    return x->ask->kind == ASK_RANK     ? x->facts->n_score
+           : x->ask->kind == ASK_CHOOSE ? 1
+                                        : x->facts->n_embd;
 }
 /* Returns how many of them are given. */
 static inline int64_t answer_dims(const answer *x) {

@@ -163,7 +163,8 @@ void answer_unread(const dialect *d, const ask *a, ggl_status st, const ggl_erro
 extern const dialect api_openai_chat, api_openai_completions, api_openai_responses,
     api_openai_compact, api_openai_embeddings, api_anthropic_messages, api_ollama_generate,
     api_ollama_chat, api_ollama_embed, api_ollama_embeddings, api_llamacpp_completion,
-    api_llamacpp_infill, api_llamacpp_embedding, api_llamacpp_embeddings, api_rerank, api_tei_embed;
+    api_llamacpp_infill, api_llamacpp_embedding, api_llamacpp_embeddings, api_rerank, api_tei_embed,
+    api_decisions, api_systemone;
 
 /* The lengths of prompts that requests would have. (answer_count.c) */
 void api_anthropic_count(server *s, const http_request *q, http_reply *r);

@@ -30,6 +30,7 @@
 #include "llm/internal/embed.h"
 #include "llm/internal/grammar.h"
 #include "llm/internal/guesser.h"
+#include "llm/internal/labels.h"
 #include "llm/internal/prompt_folder.h"
 #include "llm/internal/sampler.h"
 
@@ -172,6 +173,10 @@ typedef struct llm_sequence_params {
     size_t
         n_beginning; /* tokens of the prompt with which others will begin, too: saved in llm_engine_params.prompts at once; 0: not known */
     bool no_guesses; /* it gets no guesser */
+    /* Labels that are compared after the prompt, borrowed until `ended`, which then has their probabilities, with LLM_END_MAX. n_max must be 0 and no_guesses
+     * true, sampler may be NULL, matcher, prompted, embedded, beams and diffusion must be. They run in slots in which no sequence does, and wait while others
+     * have all pages of the cache. NULL: none. */
+    llm_labels *labels;
     /* The sequence runs alone, and a step either runs a batch, up to the logits from which the next token is drawn, or draws one token from
      * logits that are there. The logits that `token` gets are valid until the next step, and a full context shifts in the next one.
      * beams, diffusion and embedded must be NULL. */

@@ -33,13 +33,16 @@ void llm_labels_free(llm_labels *l); /* NULL is fine */
 typedef struct llm_labels_place {
     llm_session *session;
     int slot;            /* holds what comes before the labels, and does so afterwards, too */
-    const float *logits; /* [n_vocab]: after its last token */
+    const float *logits; /* [n_vocab]: after its last token; NULL: llm_labels_begin had them */
     const int *
         spare; /* [n_spare]: slots that are empty before and afterwards. With none, labels run one after the other. */
     size_t n_spare;
     bool (*is_cancelled)(void *ctx); /* asked between batches; NULL: nobody asks */
     void *ctx;
 } llm_labels_place;
+
+/* Takes the logits [n_vocab] after the last token before the labels. */
+void llm_labels_begin(llm_labels *l, const float *logits);
 
 /* GGL_LIMIT: the sequence and a label exceed the context; GGL_FORMAT: the logits are not finite; GGL_CANCELLED; else as of
  * llm_session_eval. The bits do not depend on the number of spare slots. */
@@ -50,6 +53,10 @@ bool llm_labels_end(const llm_labels *l); /* true if the end counts */
 double llm_labels_logprob(const llm_labels *l, size_t k);
 /* How many tokens that is, the end included if it counts. */
 size_t llm_labels_n(const llm_labels *l, size_t k);
+/* Most tokens of a label that run; 0: none has to. */
+int64_t llm_labels_depth(const llm_labels *l);
+/* How many slots are of use at the same time. */
+size_t llm_labels_width(const llm_labels *l);
 /* Tokens that run, after those before the labels. */
 size_t llm_labels_n_run(const llm_labels *l);
 
