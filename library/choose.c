@@ -3,10 +3,10 @@
 
 #include "arrays.h"
 #include "context.h"
-#include "label_tokens.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/pass.h"
+#include "llm/internal/label_tokens.h"
 
 /* The prompt as a text, and which of its stretches have no control tokens. */
 typedef struct prompt {

@@ -43,7 +43,7 @@ KNOW_LIBRARY = {
     "tools/llm-imatrix": "importance",
     "tools/llm-quantize": "builtin/builtin importance measure/imatrix measure/imatrix_sketch measure/log_softmax measure/ppl_stats opening",
     "train": "builtin/builtin context file_senses opening speech/word_split",
-    "tools/llm-server": "cache_settings job_parts job_rules label_tokens model_facts opening stopped_text",
+    "tools/llm-server": "cache_settings job_parts job_rules model_facts opening stopped_text",
 }
 # Headers of POSIX that other systems lack, and what to include instead.
 REPLACED = {"regex.h": "common/pattern.h", "fnmatch.h": "common/glob.h"}
@@ -55,7 +55,7 @@ PUBLIC = {
     "library": {".": "context llm measure senses small steps"},
     "train": {"gradient": "gradient", "vocabulary": "tokenizer_trainer", "trainer": "trainer", "training": "train"},
     "models": {"language": "arch", "compile": "adapter adapter_pairs rows_gather", "text": "tokenizer", "sample": "file_sampling logprobs sampler samplers stop token_list", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert lora_folder", "load": "load", "guess": "guess", "serve": "engine prompt_folder",
-               "small": "small", "run": "beams diffuse embed guesser head labels text_inputs media model pooling prompt_cache session stage_rows"},
+               "small": "small", "run": "beams diffuse embed guesser head label_tokens labels text_inputs media model pooling prompt_cache session stage_rows"},
 }
 # A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.
 STATIC = re.compile(r"^ *static (?!inline\b)[^=;{]*\([^;{]*\) *(\\\n *)?\{", re.M)

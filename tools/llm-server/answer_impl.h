@@ -11,7 +11,7 @@
 #include "answer_parts.h"
 #include "answer_text.h"
 #include "job_parts.h"
-#include "label_tokens.h"
+#include "llm/internal/label_tokens.h"
 #include "server.h"
 
 enum {

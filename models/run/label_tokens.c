@@ -1,16 +1,23 @@
-#include "label_tokens.h"
+#include "llm/internal/label_tokens.h"
 
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
-#include "arrays.h"
+
+/* The tokens, at most so many, with which both begin. */
+static size_t n_common(const llm_tokens *a, const llm_tokens *b, size_t most) {
+    size_t n = 0;
+    while (n < most && n < b->n && a->id[n] == b->id[n])
+        n++;
+    return n;
+}
 
 static ggl_status read_one(llm_label_tokens *x, size_t k, const llm_tokenizer *t,
                            const llm_spans *given, ggl_str text, unsigned flags, ggl_error *err) {
     const ggl_status st = llm_tokenize_given(t, given, text.s, text.n, flags, &x->whole[k], err);
     const llm_tokens *prompt = &x->whole[x->n];
     if (st == GGL_OK && k < x->n)
-        x->n_prompt = llm_common_beginning(prompt->id, x->n_prompt, x->whole[k].id, x->whole[k].n);
+        x->n_prompt = n_common(prompt, &x->whole[k], x->n_prompt);
     else if (st == GGL_OK)
         x->n_prompt = prompt->n;
     return st;

@@ -1,8 +1,14 @@
-/* The tokens of labels after a prompt. */
-#ifndef LIBRARY_LABEL_TOKENS_H
-#define LIBRARY_LABEL_TOKENS_H
+/* The tokens of labels after a prompt.
+ *
+ * Threads: the functions have no state; any number of threads may call them at the same time, with a tokenizer of their own or a shared one. */
+#ifndef LLM_LABEL_TOKENS_H
+#define LLM_LABEL_TOKENS_H
 
 #include "llm/internal/labels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct llm_label_tokens {
     llm_tokens *whole; /* [n + 1]: prompt and label; the last one is the prompt alone */
@@ -17,5 +23,9 @@ GGL_NODISCARD ggl_status llm_label_tokens_read(llm_label_tokens *x, const llm_to
                                                unsigned flags, const ggl_str *label, size_t n,
                                                ggl_error *err);
 void llm_label_tokens_fini(llm_label_tokens *x);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
