@@ -51,8 +51,8 @@ static ggl_status read_labels(llm_label_tokens *t, const llm_context *c, const p
         text[k] = (ggl_str){label[k], n_label[k]};
     }
     if (st == GGL_OK)
-        st =
-            llm_label_tokens_read(t, c->tokenizer, &p->made.given, p->text, p->flags, text, n, err);
+        st = llm_label_tokens_read(t, c->tokenizer, &p->made.given, p->text, p->flags,
+                                   (size_t)llm_session_n_ctx(c->session), text, n, err);
     ggl_free(text);
     return st;
 }

@@ -260,6 +260,27 @@ TEST(a_conversation) {
     const llm_choose_params p = {.size = sizeof p, .chat = true};
     REQUIRE_OK(llm_choose(c, talk, strlen(talk), label, n, 2, &p, choice, &err), &err);
     CHECK(fabs(choice[0].probability + choice[1].probability - 1) < 1e-12);
+    /* the tokens of the whole text, though only its end is read for each label */
+    char *text, all[256];
+    size_t n_text, n_id;
+    int32_t *ids;
+    double logprob[32], sum;
+    REQUIRE_OK(llm_chat_format(c, talk, true, &text, &n_text, NULL, &err), &err);
+    for (size_t k = 0; k < 2; k++) {
+        snprintf(all, sizeof all, "%s%s", text, label[k]);
+        REQUIRE_OK(llm_encode(c, all, strlen(all), LLM_READ_SPECIAL, &ids, &n_id, &err), &err);
+        const size_t n_last = choice[k].n_tokens;
+        REQUIRE(n_last < n_id && n_last <= 32);
+        REQUIRE_OK(
+            llm_score(c, ids, n_id - n_last, ids + n_id - n_last, n_last, logprob, NULL, &err),
+            &err);
+        sum = 0;
+        for (size_t i = 0; i < n_last; i++)
+            sum += logprob[i];
+        CHECK(fabs(sum - choice[k].logprob) < 1e-9);
+        ggl_free(ids);
+    }
+    ggl_free(text);
     CHECK_INT(llm_choose(c, "{", 1, label, n, 2, &p, choice, &err), GGL_FORMAT);
     CHECK_OK(llm_choose(c, talk, strlen(talk), label, n, 2, &p, choice, &err), &err);
     llm_close(c);

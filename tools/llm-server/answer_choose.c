@@ -3,10 +3,17 @@
 
 #include "answer_impl.h"
 
+/* The message: what is asked about, which all questions begin with, and the question. */
+static void put_message(llm_json_out *out, const ask *a, const ask_question *q) {
+    llm_json_put(out, a->query.s, a->query.n);
+    llm_json_put_text(out, "\n\n---\n");
+    llm_json_put(out, q->text.s, q->text.n);
+}
+
 /* A model without a chat template continues the question. */
-static ggl_status plain_prompt(const ask_question *q, job_prompt *p, ggl_error *err) {
+static ggl_status plain_prompt(const ask *a, const ask_question *q, job_prompt *p, ggl_error *err) {
     llm_json_out out = {0};
-    llm_json_put(&out, q->text.s, q->text.n);
+    put_message(&out, a, q);
     llm_json_put_text(&out, "\nAnswer:");
     if (out.failed) {
         ggl_free(out.s);
@@ -18,21 +25,25 @@ static ggl_status plain_prompt(const ask_question *q, job_prompt *p, ggl_error *
 }
 
 /* Reasoning would come before the answer, so there is none. */
-static ggl_status chat_prompt(const llm_chat *chat, const ask_question *q, job_prompt *p,
-                              llm_chat_made *made, ggl_error *err) {
+static ggl_status chat_prompt(const llm_chat *chat, const ask *a, const ask_question *q,
+                              job_prompt *p, llm_chat_made *made, ggl_error *err) {
     static const json_value never = {.kind = JSON_BOOL};
     static const char name[] = "enable_thinking";
     const llm_chat_params how = {.end = LLM_CHAT_ASKS, .made = made};
     llm_talk *talk = NULL;
-    ggl_status st = llm_talk_new(&talk, err);
+    llm_json_out out = {0};
+    put_message(&out, a, q);
+    ggl_status st = out.failed ? ggl_fail(err, GGL_NOMEM, "out of memory for a request")
+                               : llm_talk_new(&talk, err);
     if (st == GGL_OK)
-        st = llm_talk_add(talk, "user", q->text, err);
+        st = llm_talk_add(talk, "user", (ggl_str){out.s, out.n}, err);
     if (st == GGL_OK)
         st = llm_talk_put(talk, (ggl_str){name, sizeof name - 1}, &never, err);
     if (st == GGL_OK)
         st = llm_chat_prompt(chat, talk, &how, &p->owned, &p->text.n, err);
     p->text.s = p->owned;
     llm_talk_free(talk);
+    ggl_free(out.s);
     return st;
 }
 
@@ -65,8 +76,10 @@ static ggl_status make_labels(job *j, const ask_question *q, job_prompt *p, cons
                          : ggl_fail(err, GGL_NOMEM, "out of memory for a request");
     if (st == GGL_OK)
         st = llm_label_tokens_read(&tokens, t, given, p->text,
-                                   LLM_TOKENIZE_SPECIAL | (is_chat ? 0u : LLM_TOKENIZE_BOS), text,
-                                   q->n_labels, err);
+                                   LLM_TOKENIZE_SPECIAL | (is_chat ? 0u : LLM_TOKENIZE_BOS),
+                                   (size_t)j->x.facts->n_ctx, text, q->n_labels, err);
+    if (st == GGL_LIMIT)
+        j->n_too_long = (int64_t)tokens.n_whole;
     if (st == GGL_OK)
         st = llm_labels_new(&p->labels, tokens.label, q->n_labels, false, t,
                             (int32_t)j->x.facts->n_vocab, err);
@@ -87,7 +100,8 @@ ggl_status job_choose_prompt(job *j, size_t i, const char **param, ggl_error *er
     llm_chat_made made = {0};
     llm_span all = {0};
     *param = "questions";
-    ggl_status st = chat ? chat_prompt(chat, q, p, &made, err) : plain_prompt(q, p, err);
+    ggl_status st =
+        chat ? chat_prompt(chat, j->ask, q, p, &made, err) : plain_prompt(j->ask, q, p, err);
     all.to = p->text.n;
     const llm_spans given = {.at = &all, .n = 1, .cap = 1};
     if (st == GGL_OK)

@@ -164,12 +164,6 @@ static ggl_status read_input(ask *a, const json_value *v, const server_facts *fa
 
 /* --- questions ---------------------------------------------------------------------------------- */
 
-/* Begins the message: what is asked about, and the question. */
-static void begin_question(llm_json_out *out, const ask *a) {
-    llm_json_put(out, a->query.s, a->query.n);
-    llm_json_put_text(out, "\n\n---\n");
-}
-
 static void put_option(llm_json_out *out, ggl_str name, const json_value *description) {
     llm_json_put_text(out, "\n- ");
     llm_json_put(out, name.s, name.n);
@@ -346,7 +340,6 @@ static ggl_status read_question(ask *a, ask_question *q, bool is_openai, const p
     if (st != GGL_OK)
         return st;
     const json_value *said = llm_json_get(q->from, "instructions");
-    begin_question(&out, a);
     if (is_openai)
         st = put_content(&out, said, &place_of, err);
     else if (!said || said->kind < JSON_STRING || said->n == 0)
