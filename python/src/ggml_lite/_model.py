@@ -479,7 +479,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints, Handle):
         chat = not isinstance(prompt, str)
         if not chat and variables is not None:
             raise ValueError("variables are for the chat template: give messages, not a text")
-        asked = json.dumps(self._conversation(prompt, None, variables)).encode() if chat else prompt.encode("utf-8")
+        asked = prompt.encode("utf-8") if isinstance(prompt, str) else json.dumps(self._conversation(prompt, None, variables)).encode()
         params = _abi.ChooseParams(size=c.sizeof(_abi.ChooseParams), chat=chat, per_token=flag("per_token", per_token), with_end=flag("with_end", with_end))
         found, n = (_abi.Choice * max(len(given), 1))(), len(given)
         data, sizes = (c.c_char_p * n)(*given), (c.c_size_t * n)(*map(len, given))
