@@ -56,15 +56,21 @@ void ggl_iq2_bn_unpack(const void *block, int k, ggl_codes *out) {
         out->q[j] = (int8_t)((b->b[j % 16] >> (4 * k + 2 * (j / 16)) & 3) - 1);
 }
 
+/* Run k of a block of codes of two bits, four in a byte. */
+static void unpack_quarters(const uint8_t *d, const uint8_t *b, int k, ggl_codes *out) {
+    quant_scale(out, quant_f16(d));
+    for (int j = 0; j < 32; j++)
+        out->q[j] = (int8_t)((b[8 * k + j / 4] >> j % 4 * 2 & 3) - 1);
+}
+
 void ggl_pq2_0_unpack(const void *block, int k, ggl_codes *out) {
-    ggl_q2_0_unpack(block, k, out); /* a longer block: the codes of run k are in the same place */
+    const struct block_pq2_0 *b = block;
+    unpack_quarters(b->d, b->b, k, out);
 }
 
 void ggl_q2_0_unpack(const void *block, int k, ggl_codes *out) {
     const struct block_q2_0 *b = block;
-    quant_scale(out, quant_f16(b->d));
-    for (int j = 0; j < 32; j++)
-        out->q[j] = (int8_t)((b->b[8 * k + j / 4] >> j % 4 * 2 & 3) - 1);
+    unpack_quarters(b->d, b->b, k, out);
 }
 
 /* ggml's published encoders (quantize_row_tq1_0_ref, quantize_row_tq2_0_ref and
