@@ -563,7 +563,7 @@ ggl_status ggl_graph_of_image(ggl_graph **out, const void *image, size_t size, g
     const void *head = ggl_get(&l.r, sizeof magic);
     ggl_get_to(&l.r, &p, sizeof p);
     *out = NULL;
-    if (l.r.failed || memcmp(head, magic, sizeof magic) != 0)
+    if (l.r.failed || memcmp(head, magic, sizeof magic) != 0 || p.size != sizeof p)
         return ggl_fail(err, GGL_FORMAT, "%zu bytes are no graph, or one of another version", size);
     l.g = ggl_graph_new(&p);
     if (!l.g)
