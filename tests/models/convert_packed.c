@@ -64,7 +64,7 @@ TEST(fp8) {
         {"4, 2", {"x F8_E4M3 [2,4] 8", "y F32 [1] 4"}, "tensor x has the type F8_E4M3;", NULL},
         {"4, 2",
          {"x F8_E4M3 [2,4] 8", "y F32 [1] 4"},
-         "here in a tensor that is missing, .._scale_inv",
+         "here in a tensor that is missing: x_scale_inv or x_scale",
          NULL},
         {"4, 2",
          {"x F8_E4M3 [2,4] 8", "x_scale F32 [2,3] 24"},
@@ -107,7 +107,7 @@ TEST(fp4) {
         {"32, 2", {"x.weight I8 [2,16] 32", "x.scale F32 [2,1] 8"}, "are not FP4", NULL},
         {"32, 2",
          {"x.weight I8 [2,16] 32", "y F32 [1] 4"},
-         "here in a tensor that is missing, ...scale",
+         "here in a tensor that is missing: x.scale or x.scales",
          NULL},
     };
     convert_each(list, sizeof list / sizeof *list);
@@ -129,7 +129,7 @@ TEST(mxfp4) {
          NULL},
         {"32, 2",
          {"x_blocks U8 [2,1,16] 32", "x_scale U8 [2,1] 2"},
-         "a tensor that is missing, .._scales",
+         "a tensor that is missing: x_scales or",
          NULL},
     };
     convert_each(list, sizeof list / sizeof *list);
