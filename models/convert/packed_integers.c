@@ -247,9 +247,9 @@ bool llm_unpack_qweight(unpacking *u) {
                              .line = awq ? t->ne[0] : 1};
     p->zero = (packed_codes){
         .t = zeros, .bits = (int)bits, .unit = 32, .down = true, .next = 1, .line = zeros->ne[0]};
-    const json_value *settings = llm_json_get(u->ev->conv->config, "quantization_config");
-    p->zero.less_one = !awq && !llm_json_has(settings, "checkpoint_format", "gptq_v2") &&
-                       !llm_json_has(settings, "format", "gptq_v2");
+    p->zero.less_one =
+        !awq && !llm_json_is(llm_unpack_setting(u, "checkpoint_format", JSON_STRING), "gptq_v2") &&
+        !llm_json_is(llm_unpack_setting(u, "format", JSON_STRING), "gptq_v2");
     p->code.order = p->zero.order = awq ? awq_order : NULL;
     return set_group_index(u, index, n_group);
 }
@@ -259,10 +259,16 @@ bool llm_unpack_qweight(unpacking *u) {
 bool llm_unpack_ternary(unpacking *u) {
     const json_value *settings = llm_json_get(u->ev->conv->config, "quantization_config");
     const bool times = llm_json_has(settings, "linear_class", "autobitlinear");
-    if (!llm_json_has(settings, "quant_method", "bitnet"))
+    /* of the methods in known_config.txt, the one that is none of these */
+    static const char *const others[] = {"fp8",  "mxfp4", "compressed-tensors", "modelopt",
+                                         "gptq", "awq",   "bitsandbytes"};
+    bool is_own = llm_unpack_setting(u, "quant_method", JSON_STRING) != NULL;
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        is_own = is_own && !llm_json_has(settings, "quant_method", others[k]);
+    if (!is_own)
         return llm_unpack_odd(u,
                               "tensor %s has the type U8 with one factor, as BitNet has it, but "
-                              "config.json has no quant_method bitnet",
+                              "config.json has another quant_method, or none",
                               u->t->name.s);
     if (u->t->n_dims != 2 || !llm_unpack_set_by(u, u->scale, !times))
         return u->t->n_dims != 2 && llm_unpack_odd(u, "tensor %s has %d dimensions instead of 2",
