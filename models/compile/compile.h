@@ -529,9 +529,9 @@ bool llm_arch_run_ignore(arch_eval *ev, const arch_stmt *s);
  * gets the name and shape of that tensor for the error. False: not found, or ev has an error. */
 bool llm_arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t,
                         arch_part *out);
+/* Returns the name of the source tensor of which it is a part. */
+const char *llm_arch_whole_name(const arch_part *part);
 /* Records that the part is the tensor part->t. False: reported. */
-/* Returns the name of the source tensor of which the declared one is a part, else the name itself. */
-const char *llm_arch_whole_name(const arch_eval *ev, const char *name);
 bool llm_arch_take_part(arch_eval *ev, arch_place p, const arch_part *part);
 /* Gives the parts their data, after all declarations. False: the parts do not make up all rows,
  * which is reported. */

@@ -109,11 +109,8 @@ bool llm_arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tens
     return false;
 }
 
-const char *llm_arch_whole_name(const arch_eval *ev, const char *name) {
-    for (size_t i = ev->n_part; i-- > 0;)
-        if (strcmp(ev->part[i].t->name, name) == 0)
-            return ev->part[i].whole->t.name;
-    return name;
+const char *llm_arch_whole_name(const arch_part *part) {
+    return part->whole->t.name;
 }
 
 bool llm_arch_take_part(arch_eval *ev, arch_place p, const arch_part *part) {

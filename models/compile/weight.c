@@ -201,13 +201,15 @@ static bool check_shape(arch_eval *ev, arch_place p, const llm_arch_tensor *t, c
 }
 
 /* Finds a declared tensor in the source, checks its shape and makes a WEIGHT node. If an
- * optional tensor is absent, returns true with *out NULL. False: reported. */
+ * optional tensor is absent, returns true with *out NULL. *whole: the name of the source's tensor, of which it may be a part.
+ * False: reported. */
 static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shape *want,
-                 bool optional, bool is_bias, ggl_tensor **out) {
+                 bool optional, bool is_bias, ggl_tensor **out, const char **whole) {
     arch_place p = s->target[0].place;
     const arch_weight *before = llm_arch_find_weight(ev, name);
     llm_arch_tensor t = {.name = name, .optional = optional, .n_dims = want->n};
     *out = NULL;
+    *whole = name;
     memcpy(t.ne, want->ne, sizeof t.ne);
     arch_part part = {0};
     bool found = ev->convert ? ev->convert->weight(ev, s, is_bias, &t)
@@ -226,6 +228,8 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
         t.type = GGL_F32;
         t.data = NULL;
     }
+    if (part.whole)
+        *whole = llm_arch_whole_name(&part);
     if (before && before->whole) {
         llm_arch_error(ev, p, "%s cannot be declared as a whole: its parts are declared", name);
         return false;
@@ -368,21 +372,22 @@ bool llm_arch_run_weight(arch_eval *ev, const arch_stmt *s) {
     ggl_tensor *t, *bias = NULL;
     if (!eval_shape(ev, s, &want))
         return false;
-    const char *from = name_of(ev, s, &want);
+    const char *from = name_of(ev, s, &want), *whole;
     const char *name = full_name(ev, s, from, false);
     if (!name)
         return false;
-    if (!load(ev, s, name, &want, s->optional || s->other, false, &t))
+    if (!load(ev, s, name, &want, s->optional || s->other, false, &t, &whole))
         return false;
     arch_value v;
     if (t) {
         shape b = bias_shape(&want);
+        const char *bias_whole;
         const char *bias_name = s->bias ? full_name(ev, s, from, true) : NULL;
-        if (s->bias && (!bias_name || !load(ev, s, bias_name, &b, s->bias_optional, true, &bias)))
+        if (s->bias &&
+            (!bias_name || !load(ev, s, bias_name, &b, s->bias_optional, true, &bias, &bias_whole)))
             return false;
         v = llm_arch_tensor_value(t);
         v.bias = bias;
-        const char *whole = llm_arch_whole_name(ev, name);
         if (!llm_arch_find_factor(ev, s->target[0].place, name, t, &v.factor) ||
             (!v.factor && whole != name &&
              !llm_arch_find_factor(ev, s->target[0].place, whole, t, &v.factor)))

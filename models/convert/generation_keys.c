@@ -1,5 +1,5 @@
 /* Values of generation_config.json that become keys of every family: defaults of sampling, as llama.cpp's converter writes them, and tokens that are
- * never chosen. Values of other types than theirs are left out, with a note; whether numbers are in the sampler's range is checked by who reads the keys. */
+ * never chosen. Values of other types than theirs are left out, with a note; the sampler checks the range of numbers when it reads the keys. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ static ggl_status take(llm_converter *c, const char *names, kind k, const char *
     return GGL_OK;
 }
 
-/* True if the section has made the list a key of the family, for who writes down speech. */
+/* True if the section has made the list a key of the family, which models of speech read. */
 static bool has_own_list(const llm_converter *c) {
     char key[2 * ARCH_MAX_NAME];
     snprintf(key, sizeof key, "%s." SUPPRESS, c->conv.family);

@@ -40,7 +40,7 @@ static bool set_mapped(unpacking *u, const json_value *state, int64_t n_block) {
                u->t->name.s);
 }
 
-/* What bitsandbytes stores as JSON in a tensor. */
+/* Takes the shape, the size of blocks and the type of numbers from the JSON that bitsandbytes stores in a tensor. False: reported. */
 static bool set_state(unpacking *u, const json_value *state) {
     static const struct {
         const char *name;

@@ -194,13 +194,13 @@ static int64_t unbroken(const recipe *r, ggl_type type) {
     }
 }
 
-/* True if each step leaves blocks of the type whole, which is that of all sources. */
-static bool has_type(const recipe *r, ggl_type type) {
+/* True if each step leaves blocks of the type whole, which is that of all sources. It is known of the source `leaf`. */
+static bool has_type(const recipe *r, ggl_type type, const recipe *leaf) {
     const int64_t block = ggl_type_get((int)type)->block, run = unbroken(r, type);
     bool same = run > 0 && run % block == 0 && r->ne[0] % block == 0 &&
-                (r->kind != RECIPE_PACKED || block_type(r) == (int)type);
+                (r->kind != RECIPE_PACKED || r == leaf || block_type(r) == (int)type);
     for (int k = 0; k < r->n_part && same; k++)
-        same = has_type(r->part[k], type);
+        same = has_type(r->part[k], type, leaf);
     return same;
 }
 
@@ -331,7 +331,7 @@ int llm_packed_block_type(const recipe *r, double *error) {
     const int type = leaf ? block_type(leaf) : -1;
     float factor;
     *error = 0;
-    if (type < 0 || !has_type(r, (ggl_type)type))
+    if (type < 0 || !has_type(r, (ggl_type)type, leaf))
         return -1;
     if (type == GGL_NVFP4 || type == GGL_TQ2_0) /* scales of nvfp4 have no sign */
         return no_signs(r) && (llm_recipe_count(r) == 0 || each_matrix(r, &factor, 0)) ? type : -1;

@@ -455,20 +455,25 @@ static int n_turned(const ggl_graph *g) {
     return n;
 }
 
+/* Opens a made-up gemma, and builds its graph. False: err. */
+static bool gemma_open(toy_model *m, int variant, ggl_graph **g, ggl_error *err) {
+    const char *name, *text;
+    size_t n;
+    int k = 0;
+    while (llm_arch_builtin(k, &name, &text, &n) && strcmp(name, "gemma.arch") != 0)
+        k++;
+    return toy_open(m, name, text, n, variant, err) &&
+           build(m->arch, llm_arch_toy_source(m->toy), g, err) == GGL_OK;
+}
+
 /* A model that guesses has no keys of its own for the table that the other model lends it. */
 TEST(lent_table) {
     static rotated r;
     toy_model m;
-    const char *name, *text;
-    size_t n;
-    int k = 0;
     ggl_error err = {0};
     ggl_graph *g;
-    while (llm_arch_builtin(k, &name, &text, &n) && strcmp(name, "gemma.arch") != 0)
-        k++;
-    REQUIRE(toy_open(&m, name, text, n, 0, &err));
+    REQUIRE(gemma_open(&m, 0, &g, &err));
     const llm_arch_source *base = llm_arch_toy_source(m.toy);
-    REQUIRE_OK(build(m.arch, base, &g, &err), &err);
     rotated_init(&r, base, g, true);
     CHECK_INT(n_turned(g), 0);
     ggl_graph_free(g);
@@ -552,16 +557,10 @@ static const mistake mistakes[] = {
 TEST(unknown_values_are_refused) {
     static rotated r;
     toy_model m;
-    const char *name, *text;
-    size_t n;
-    int k = 0;
     ggl_error err = {0};
     ggl_graph *g;
-    while (llm_arch_builtin(k, &name, &text, &n) && strcmp(name, "gemma.arch") != 0)
-        k++;
-    REQUIRE(toy_open(&m, name, text, n, 1, &err));
+    REQUIRE(gemma_open(&m, 1, &g, &err));
     const llm_arch_source *base = llm_arch_toy_source(m.toy);
-    REQUIRE_OK(build(m.arch, base, &g, &err), &err);
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         const mistake *x = &mistakes[i];
         ggl_graph *other = NULL;
