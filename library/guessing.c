@@ -106,6 +106,12 @@ static llm_session_params session_params(const llm_guessing_choice *c, const llm
     return sp;
 }
 
+/* How many sessions guess: that one, and one for each further layer. */
+static int n_guess_sessions(const llm_guessing_choice *c, const llm_model *draft,
+                            const llm_session *s) {
+    return c->own || reads_rows(draft) ? llm_session_built(s)->n_guess_layers : 1;
+}
+
 /* Opens the draft's file, and compares its vocabulary. */
 static ggl_status open_draft(llm_guessing *g, const llm_guessing_choice *c,
                              const llm_guessing_target *t, ggl_error *err) {
@@ -149,11 +155,12 @@ static ggl_status make_session(llm_session **out, llm_placement *p, const llm_gu
     return st == GGL_OK ? st : ggl_within(err, st, "%s", c->name);
 }
 
-/* Opens the layers that guess after the first one. */
+/* Opens the layers that guess after the first one, or what reads the places of a block in turn. */
 static ggl_status open_more(llm_guessing *g, const llm_guessing_choice *c,
                             const llm_guessing_target *t, ggl_error *err) {
-    const int n = llm_session_built(g->session)->n_guess_layers - 1;
+    const int n = n_guess_sessions(c, g->draft, g->session) - 1;
     llm_session_params sp = session_params(c, g->draft, t);
+    const bool in_turn = llm_session_built(g->session)->guess_in_turn;
     ggl_status st = GGL_OK;
     g->more = ggl_calloc((size_t)n + 1, sizeof *g->more);
     if (!g->more)
@@ -162,10 +169,11 @@ static ggl_status open_more(llm_guessing *g, const llm_guessing_choice *c,
         llm_draft_layer *l = &g->more[g->n_more++];
         llm_session *before = k ? g->more[k - 1].session : g->session;
         sp.guess_layer = k + 1;
-        st = make_session(&l->session, g->own ? g->own : t->placement, c, t, t->model, &sp, err);
+        st = make_session(&l->session, g->own ? g->own : t->placement, c, t,
+                          c->own ? t->model : g->draft, &sp, err);
         if (st == GGL_OK && llm_session_built(l->session)->guess_apart)
             l->heard = g->heard;
-        else if (st == GGL_OK)
+        else if (st == GGL_OK && !in_turn)
             st = llm_heard_new(&l->heard, before, err);
     }
     return st;
@@ -226,8 +234,7 @@ void llm_guessing_memory(const llm_guessing_choice *c, const llm_guessing_target
         n_ctx = llm_session_n_ctx(s);
         if (sp.guess_layer == 0)
             heard = heard_row(s) * t->n_sequences;
-        if (c->own)
-            n_layers = llm_session_built(s)->n_guess_layers;
+        n_layers = n_guess_sessions(c, m, s);
         llm_session_free(s);
     }
     *row = *row / (double)n_ctx + heard;
@@ -282,7 +289,7 @@ ggl_status llm_guessing_open(llm_guessing **out, const llm_guessing_choice *c,
         st = open_session(g, c, t, misused, err);
     if (st == GGL_OK && (c->own || reads_rows(g->draft)))
         st = llm_heard_new(&g->heard, t->running, err);
-    if (st == GGL_OK && c->own)
+    if (st == GGL_OK && (c->draft || c->own))
         st = open_more(g, c, t, err);
     if (st == GGL_OK)
         st = open_guessers(g, c, err);

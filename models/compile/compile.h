@@ -146,6 +146,7 @@ enum {
     ROWS_EACH,  /* each row has its own: a token, or a row of a stage that no token reads */
     ROWS_STAGE, /* each row of a stage that tokens read */
     ROWS_GUESS, /* each token of a stage over a value of the token before */
+    ROWS_TURN,  /* each guess of a block, when its turn comes */
     ROWS_PICKED, /* this and the following: one row of a stage, that of ev->picked[rows - ROWS_PICKED] */
     ARCH_MAX_PICKS = 16
 };
@@ -186,6 +187,7 @@ struct arch_eval {
     int n_guess_layers;    /* as in llm_arch_result */
     bool guess_apart, guess_stays;
     int64_t n_guess_block;
+    int guess_first;      /* as in llm_arch_result */
     ggl_tensor *in_block; /* the input that says whether an element is in a block */
     /* Rows that enter layers of another model: the input, and the layers' numbers. */
     ggl_tensor *features;
@@ -198,6 +200,9 @@ struct arch_eval {
     int64_t n_token_types;         /* of token_type(n); 0: the descriptor has none */
     int64_t n_row;                 /* as in llm_arch_result */
     const ggl_tensor *guess_token; /* as well */
+    /* What guesses of a block are made from, one after the other: in_turn(x), its row as an input, and the guess before as an input. */
+    ggl_tensor *in_turn, *turn_row, *turn_before;
+    bool guess_names, guess_chance; /* as in llm_arch_result */
     ggl_tensor
         *tapped[LLM_ARCH_MAX_TAPS]; /* of params.tap: what enters these layers; NULL: not found */
     ggl_tensor *left;               /* what leaves the last layer; NULL: not found */
@@ -412,6 +417,18 @@ arch_slot *llm_arch_target_slot(arch_eval *ev, const arch_target *t);
 
 /* Runs the stage's block, whose assignments end with it, and sets ev->stage_result. False: reported. */
 bool llm_arch_run_block(arch_eval *ev, const arch_stmt *s, arch_slot *outer);
+
+/* --- stages that guess: guesses.c -------------------------------------------------------------- */
+
+/* Sets ev->n_guess_layers and what else the options say. False: reported. */
+bool llm_arch_count_guess_layers(arch_eval *ev, const arch_stmt *s);
+/* False: params.guess_layer is not one of them, reported. */
+bool llm_arch_check_guess_layer(arch_eval *ev);
+bool llm_arch_run_over(arch_eval *ev, const arch_stmt *s, arch_slot *outer);
+/* True if the graph is that of one guess after the other. */
+bool llm_arch_is_turn(const arch_eval *ev);
+arch_value llm_arch_in_turn(arch_eval *ev, const arch_expr *e, ggl_tensor *x);
+arch_value llm_arch_guess_before(arch_eval *ev, const arch_expr *e);
 
 #define LLM_ARCH_ONE_TEXT "a descriptor has one stage of a text at most, and no other beside it"
 

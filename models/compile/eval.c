@@ -315,27 +315,6 @@ bool llm_arch_run_block(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
     return false;
 }
 
-/* Sets ev->row, what the stage reads of the token before: an input; of a model that guesses for another one, in elements where that is
- * not given, what is made from the other's rows. */
-static bool make_row(arch_eval *ev, const arch_stmt *s) {
-    if (s->in_block) { /* elements of a block read no rows; what is stored of the others is made from the other model's */
-        ggl_graph_input(ev->g, "end", GGL_I32, 0, NULL, true);
-        ev->in_block = ggl_graph_input(ev->g, "given", GGL_F32, 0, NULL, true);
-        ev->row = ev->over;
-        return llm_arch_graph_ok(ev, s->place);
-    }
-    ev->row = ggl_graph_input(ev->g, "row", GGL_F32, 1, ev->over->ne, true);
-    if (ev->features) {
-        ggl_tensor *src[] = {ggl_graph_input(ev->g, "given", GGL_F32, 0, NULL, true), ev->row,
-                             ev->over};
-        ev->row = ggl_graph_op(ev->g, GGL_OP_WHERE, src, 3, NULL, 0);
-        if (!llm_arch_graph_ok(ev, s->place) || !llm_arch_set_rows(ev, ev->row, ROWS_GUESS))
-            return false;
-        llm_arch_note_made(ev, s->place, ev->row);
-    }
-    return llm_arch_graph_ok(ev, s->place);
-}
-
 /* Returns which rows a name in the list of an input means. 0: none, reported. */
 static int named_tap(arch_eval *ev, const arch_expr *e, ggl_str name) {
     static const struct {
@@ -394,119 +373,6 @@ static bool run_input(arch_eval *ev, const arch_stmt *s) {
     return llm_arch_bind(ev, &s->target[0], &v);
 }
 
-/* Sets ev->n_guess_layers. False: reported. */
-static bool count_guess_layers(arch_eval *ev, const arch_stmt *s) {
-    const int at = ev->params ? ev->params->guess_layer : 0;
-    int64_t n = 1;
-    if (s->n_expr > 1) {
-        const arch_target *t = &s->target[1];
-        const arch_value v = llm_arch_eval_expr(ev, s->expr[1]);
-        if (v.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->expr[1], &v, 1, ARCH_MAX_LAYERS, &n))
-            return false;
-        if (llm_arch_target_slot(ev, t)->bound) {
-            llm_arch_error(ev, t->place,
-                           "'%s' already has a value: the layer's number needs a new name",
-                           t->name);
-            return false;
-        }
-    }
-    ev->n_guess_block = s->in_block ? n : 0;
-    n = s->in_block ? 1 : n;
-    ev->n_guess_layers = (int)n;
-    ev->guess_apart = s->apart;
-    if (at >= 0 && at < n)
-        return true;
-    ev->status =
-        ggl_fail(ev->err, GGL_LIMIT, "%s: layer %d that guesses does not exist: there %s %d",
-                 ev->family, at, n == 1 ? "is" : "are", (int)n);
-    return false;
-}
-
-/* Runs the block for layer k, and checks what it returns. False: reported. */
-static bool run_guess_layer(arch_eval *ev, const arch_stmt *s, int k, arch_slot *outer) {
-    const arch_expr *over = s->expr[0];
-    char text[256];
-    if (s->n_expr > 1) {
-        const arch_slot number = {.v = s->in_block ? llm_arch_tensor_value(ev->in_block)
-                                                   : llm_arch_number(k),
-                                  .bound = true};
-        *llm_arch_target_slot(ev, &s->target[1]) = number;
-        outer[s->target[1].slot] = number;
-    }
-    ev->global[over->global].v = llm_arch_tensor_value(ev->row);
-    if (!llm_arch_run_block(ev, s, outer))
-        return false;
-    ev->foretold = ev->stage_result.t;
-    if (llm_arch_rows(ev, ev->foretold) == ROWS_GUESS && ev->foretold->n_dims == 1 &&
-        ev->foretold->ne[0] == ev->over->ne[0])
-        return true;
-    llm_arch_error(ev, s->target[0].place,
-                   "the stage '%s' must return a row like that of '%s', in whose place it is "
-                   "read to guess one more token: %s",
-                   s->target[0].name, over->name,
-                   llm_arch_value_text(&ev->stage_result, text, sizeof text));
-    return false;
-}
-
-/* Runs the block for all layers, so that the tensors of each are known; the one that params.guess_layer asks for is the last. */
-static bool run_guess_layers(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
-    const int at = ev->params ? ev->params->guess_layer : 0;
-    for (int k = 0; k < ev->n_guess_layers; k++) {
-        if (k == at)
-            continue;
-        if (!run_guess_layer(ev, s, k, outer) || !llm_arch_add_edge(ev, NULL, ev->foretold))
-            return false;
-    }
-    return run_guess_layer(ev, s, at, outer);
-}
-
-/* A stage over a value of each token: foretells from a token and that value of the token before. The value is an input
- * of the graph, because when the stage guesses on, its own result takes the value's place. */
-static bool run_over(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
-    const arch_value v = llm_arch_eval_expr(ev, s->expr[0]);
-    char text[256];
-    if (v.kind == VAL_FAIL)
-        return false;
-    if (v.kind != VAL_TENSOR || v.t->n_dims != 1 || llm_arch_rows(ev, v.t) != ROWS_EACH) {
-        if (v.kind == VAL_ROWS)
-            llm_arch_error(
-                ev, s->expr[0]->place,
-                "'ahead' is for a value of each token; a stage over the rows of '%s' has "
-                "the options 'every' and 'from'",
-                s->expr[0]->name);
-        else
-            llm_arch_error(ev, s->expr[0]->place,
-                           "a stage is over a row of numbers of each token: %s",
-                           llm_arch_value_text(&v, text, sizeof text));
-        return false;
-    }
-    if (ev->over) {
-        llm_arch_error(ev, s->place, "a descriptor has one stage over a value at most");
-        return false;
-    }
-    if (s->in_block && (!ev->features || !s->optional)) {
-        llm_arch_error(ev, s->place,
-                       "only a model that guesses for another one, from = 1, guesses in blocks");
-        return false;
-    }
-    if (ev->features && s->n_expr > 1 && !s->in_block) {
-        llm_arch_error(ev, s->target[1].place,
-                       "a model that guesses for another one has one layer that does: the layers "
-                       "in it are a loop in the stage");
-        return false;
-    }
-    ev->over = v.t;
-    ev->over_from_second = s->optional;
-    ev->guess_stays = s->stays;
-    if (s->stays && !ev->features) {
-        llm_arch_error(ev, s->place, "only a model that guesses for another one can have stay = 1");
-        return false;
-    }
-    if (!make_row(ev, s) || !llm_arch_add_edge(ev, NULL, ev->over))
-        return false;
-    return run_guess_layers(ev, s, outer);
-}
-
 /* --- texts whose rows see each other --- */
 
 /* Makes the inputs of the stage. If tokens read it, they have inputs of their own, and two that say where their text is. */
@@ -544,7 +410,7 @@ static bool run_stage(arch_eval *ev, const arch_stmt *s) {
         llm_arch_error(ev, t->place, "'%s' already has a value: a stage needs a new name", t->name);
         return false;
     }
-    if (arch_guesses(s) && !count_guess_layers(ev, s))
+    if (arch_guesses(s) && !llm_arch_count_guess_layers(ev, s))
         return false;
     const size_t n_bytes = (size_t)ev->arch->n_global * sizeof(arch_slot);
     arch_slot *outer = ggl_calloc(1, n_bytes);
@@ -552,7 +418,7 @@ static bool run_stage(arch_eval *ev, const arch_stmt *s) {
         return llm_arch_nomem(ev), false;
     memcpy(outer, ev->global, n_bytes);
     const bool ok = s->of_rows        ? llm_arch_run_rows_stage(ev, s, outer)
-                    : arch_guesses(s) ? run_over(ev, s, outer)
+                    : arch_guesses(s) ? llm_arch_run_over(ev, s, outer)
                                       : run_text(ev, s, outer);
     ggl_free(outer);
     return ok && llm_arch_bind(ev, t, &ev->stage_result);

@@ -451,7 +451,8 @@ static bool allowed_here(arch_eval *ev, const arch_expr *e) {
         llm_arch_error(ev, e->mark, "%s is not allowed in a function with a state", e->name);
         return false;
     }
-    if (ev->stage && (ev->arch->has_tokens || ev->over) && e->op == GGL_OP_STATE) {
+    if (ev->stage && (ev->arch->has_tokens || ev->over) && ev->n_guess_block == 0 &&
+        e->op == GGL_OP_STATE) {
         llm_arch_error(ev, e->mark,
                        ev->over ? "a stage that guesses cannot have a state: wrong guesses could "
                                   "not be taken back"
@@ -508,8 +509,9 @@ static arch_value call_op(args *a) {
             src[n_src] = a->value[a->first[1]].bias;
         n_src++;
     }
-    if (a->e->op == GGL_OP_ATTEND && ev->given_together && ev->params && ev->params->given &&
-        !ev->stage)
+    const bool sees_end =
+        ev->stage ? ev->stage->in_block : ev->given_together && ev->params && ev->params->given;
+    if (a->e->op == GGL_OP_ATTEND && sees_end)
         num[ATTEND_WINDOW] = window_back(num[ATTEND_WINDOW]);
     const bool is_read = llm_arch_is_read(ev, a->e->op, src);
     if (is_read && !llm_arch_note_read(ev, src))
@@ -823,6 +825,11 @@ static arch_value call_token_type(args *a) {
     return v;
 }
 
+static arch_value call_in_turn(args *a) {
+    ggl_tensor *x = get_tensor(a, 0, 0);
+    return x ? llm_arch_in_turn(a->ev, a->e, x) : ARCH_FAIL;
+}
+
 static arch_value call_builtin(args *a) {
     double x;
     switch (a->e->builtin) {
@@ -851,6 +858,10 @@ static arch_value call_builtin(args *a) {
         return call_asked(a);
     case FN_TOKEN_TYPE:
         return call_token_type(a);
+    case FN_IN_TURN:
+        return call_in_turn(a);
+    case FN_GUESS_BEFORE:
+        return llm_arch_guess_before(a->ev, a->e);
     case FN_CEIL:
         return get_number(a, 0, 0, &x) ? llm_arch_number(ceil(x)) : ARCH_FAIL;
     case FN_LOG2:

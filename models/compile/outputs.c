@@ -13,15 +13,19 @@ static arch_place end_of_text(const arch_eval *ev) {
     return (arch_place){t, (uint32_t)(t->n > 0 ? t->n - 1 : 0), 1};
 }
 
-/* True if the descriptor says which token each of the guesses is. Sets ev->guess_token. */
-static bool names_tokens(arch_eval *ev, const ggl_tensor *guess) {
-    const int slot = ev->arch->guess_token;
+/* Returns the tensor, of n numbers, that the descriptor gives besides its guesses; NULL: none. */
+static ggl_tensor *beside_guess(const arch_eval *ev, int slot, int64_t n) {
     const arch_value *v = slot >= 0 && ev->global[slot].bound ? &ev->global[slot].v : NULL;
-    if (!v || v->kind != VAL_TENSOR || v->t->op != GGL_OP_WEIGHT || v->t->n_dims != 1 ||
-        v->t->ne[0] != guess->ne[0])
+    return v && v->kind == VAL_TENSOR && v->t->n_dims <= 1 && ggl_count(v->t) == n ? v->t : NULL;
+}
+
+/* True if the descriptor says which token each of the guesses is. Sets ev->guess_token, if a tensor of the file does. */
+static bool names_tokens(arch_eval *ev, const ggl_tensor *guess) {
+    ggl_tensor *t = beside_guess(ev, ev->arch->guess_token, guess->ne[0]);
+    if (!t || (t->op != GGL_OP_WEIGHT && llm_arch_rows(ev, t) != llm_arch_rows(ev, guess)))
         return false;
-    ev->guess_token = v->t;
-    return llm_arch_add_edge(ev, NULL, v->t);
+    ev->guess_token = t->op == GGL_OP_WEIGHT ? t : NULL;
+    return llm_arch_add_edge(ev, NULL, t);
 }
 
 /* Checks the shape of an output. */
@@ -29,12 +33,15 @@ static bool check_shape(arch_eval *ev, int k, const arch_slot *s, const ggl_tens
     const char *name = llm_arch_output_names[k];
     char shape[128];
     const bool of_tokens = k == OUT_LOGITS || k == OUT_GUESS;
-    const bool is_guess = ggl_is_batched(t) && llm_arch_rows(ev, t) == ROWS_GUESS;
+    const int rows = ggl_is_batched(t) ? llm_arch_rows(ev, t) : ROWS_NONE;
+    const bool is_guess = rows == ROWS_TURN || (rows == ROWS_GUESS && !ev->in_turn);
     ggl_shape_text(t, shape, sizeof shape);
     if (is_guess != (k == OUT_GUESS))
         llm_arch_error(ev, s->place,
                        is_guess ? "%s is computed from a stage that guesses: only 'guess' can be"
-                                : "%s must be computed from a stage over a value of each token",
+                       : ev->in_turn
+                           ? "%s must be computed from in_turn(x)"
+                           : "%s must be computed from a stage over a value of each token",
                        name);
     else if (t->n_dims == 1 && ggl_is_batched(t) &&
              (!of_tokens || (k == OUT_GUESS && names_tokens(ev, t)) || t->ne[0] == ev->n_vocab))
@@ -63,6 +70,18 @@ static void note_output(arch_eval *ev, int k, const ggl_tensor *t) {
     o->row = o->one_row ? ev->picked[rows - ROWS_PICKED] : 0;
 }
 
+/* Checks the chance that the descriptor gives besides its guesses, if it gives one. False: reported. */
+static bool use_chance(arch_eval *ev, const ggl_tensor *guess) {
+    const int slot = ev->arch->guess_chance;
+    if (slot < 0 || !ev->global[slot].bound)
+        return true;
+    ggl_tensor *t = beside_guess(ev, slot, 1);
+    if (t && llm_arch_rows(ev, t) == llm_arch_rows(ev, guess))
+        return llm_arch_add_edge(ev, NULL, t);
+    llm_arch_error(ev, ev->global[slot].place, "guess_chance must be one number of each guess");
+    return false;
+}
+
 /* Makes output k, if the descriptor gives it; *out is NULL if not. False: reported. */
 static bool give(arch_eval *ev, int k, ggl_tensor **out) {
     const int slot = ev->arch->output[k];
@@ -82,7 +101,7 @@ static bool give(arch_eval *ev, int k, ggl_tensor **out) {
                               llm_arch_value_text(&s->v, text, sizeof text)),
                false;
     *out = s->v.t;
-    return check_shape(ev, k, s, *out);
+    return check_shape(ev, k, s, *out) && (k != OUT_GUESS || use_chance(ev, *out));
 }
 
 /* Finds the product that makes the logits t: goes back from node to source, of several sources to the first
@@ -124,13 +143,6 @@ static bool find_embedding(arch_eval *ev, const ggl_tensor *logits, ggl_tensor *
     return true;
 }
 
-/* --- rows for a model that guesses --- */
-
-static void *no_rows(arch_eval *ev, const char *why) {
-    ev->status = ggl_fail(ev->err, GGL_UNSUPPORTED, "%s: %s", ev->family, why);
-    return NULL;
-}
-
 static ggl_tensor *side_by_side(arch_eval *ev, ggl_tensor *a, ggl_tensor *b) {
     return a ? ggl_graph_op(ev->g, GGL_OP_CONCAT, (ggl_tensor *[]){a, b}, 2, (double[]){0}, 1) : b;
 }
@@ -140,6 +152,27 @@ static ggl_tensor *as_row(arch_eval *ev, ggl_tensor *t) {
     for (int d = 0; d < t->n_dims; d++)
         n *= (double)t->ne[d];
     return t->n_dims == 1 ? t : ggl_graph_op(ev->g, GGL_OP_RESHAPE, &t, 1, &n, 1);
+}
+
+/* Puts what the descriptor computes besides the scores behind them. NULL: reported. */
+static ggl_tensor *join_guess(arch_eval *ev, ggl_tensor *scores) {
+    ggl_tensor *more[] = {ev->guess_token ? NULL
+                                          : beside_guess(ev, ev->arch->guess_token, scores->ne[0]),
+                          beside_guess(ev, ev->arch->guess_chance, 1)};
+    ev->guess_names = more[0] != NULL;
+    ev->guess_chance = more[1] != NULL;
+    for (int k = 0; k < 2; k++)
+        if (more[k]) /* tokens are indices */
+            scores = side_by_side(
+                ev, scores, as_row(ev, ggl_graph_op(ev->g, GGL_OP_CAST, &more[k], 1, NULL, 0)));
+    return llm_arch_graph_ok(ev, ev->global[ev->arch->output[OUT_GUESS]].place) ? scores : NULL;
+}
+
+/* --- rows for a model that guesses --- */
+
+static void *no_rows(arch_eval *ev, const char *why) {
+    ev->status = ggl_fail(ev->err, GGL_UNSUPPORTED, "%s: %s", ev->family, why);
+    return NULL;
 }
 
 /* Returns what the last attention with, or without, a window stores of a token. NULL: reported. */
@@ -226,6 +259,12 @@ static bool put_stage(arch_eval *ev, ggl_tensor *t) {
 static bool put_rows(arch_eval *ev) {
     const bool guesses = ev->output[OUT_GUESS].n > 0;
     ggl_tensor *t = guesses ? ev->foretold : ev->over;
+    if (guesses && llm_arch_is_turn(ev)) {
+        ev->n_row = ev->in_turn->ne[0];
+        return true;
+    }
+    if (guesses && ev->in_turn)
+        t = ev->in_turn;
     if (!guesses && ev->params && ev->params->n_taps > 0) {
         if (!(t = join_taps(ev)))
             return false;
@@ -246,6 +285,10 @@ static bool put_rows(arch_eval *ev) {
 
 static bool put(arch_eval *ev, int k, ggl_tensor *t) {
     note_output(ev, k, t);
+    if (k == OUT_GUESS && ev->in_turn && !llm_arch_is_turn(ev))
+        return true; /* its rows are an output in this place */
+    if (k == OUT_GUESS && !(t = join_guess(ev, t)))
+        return false;
     ggl_graph_output(ev->g, llm_arch_output_names[k], t);
     const int slot = ev->arch->output[k];
     return llm_arch_graph_ok(ev, slot >= 0 ? ev->global[slot].place : end_of_text(ev));
@@ -276,7 +319,7 @@ bool llm_arch_give_outputs(arch_eval *ev) {
                        llm_arch_output_names[k]);
         return false;
     }
-    if (!llm_arch_check_use(ev, given, n))
+    if (!llm_arch_check_guess_layer(ev) || !llm_arch_check_use(ev, given, n))
         return false;
     const bool read_only = ev->params && ev->params->read_only;
     ggl_tensor *stage = read_only ? llm_arch_read_rows(ev) : only_stage(ev);

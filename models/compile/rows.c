@@ -12,6 +12,8 @@ static int rows_of(const arch_eval *ev, const ggl_tensor *t) {
         t = t->src[0];
     if (!t)
         return ROWS_NONE;
+    if (t == ev->turn_row || t == ev->turn_before)
+        return ROWS_TURN;
     if (t->op == GGL_OP_INPUT && ggl_is_batched(t))
         return t->rows == GGL_ROWS_STAGE ? ROWS_STAGE
                : t == ev->row || (ev->stage && arch_guesses(ev->stage) && t != ev->features)
@@ -34,6 +36,8 @@ static const char *rows_text(const arch_eval *ev, int rows, char *buf, size_t si
         return "each row of the stage";
     if (rows == ROWS_GUESS)
         return "each guess";
+    if (rows == ROWS_TURN)
+        return "each guess in its turn";
     const long long i = ev->picked[rows - ROWS_PICKED];
     if (i < 0)
         snprintf(buf, size, "the last row");
@@ -55,6 +59,10 @@ bool llm_arch_set_rows(arch_eval *ev, const ggl_tensor *t, int rows) {
 static bool check_store(arch_eval *ev, arch_place p, const ggl_tensor *t, int rows) {
     char a[32], b[32];
     const bool stores = t->op == GGL_OP_CACHE || t->op == GGL_OP_STATE || t->op == GGL_OP_KEEP;
+    if (rows == ROWS_TURN && (t->op == GGL_OP_CACHE || t->op == GGL_OP_ATTEND)) {
+        llm_arch_error(ev, p, "a value of %s is not stored", rows_text(ev, rows, a, sizeof a));
+        return false;
+    }
     if (stores && rows >= ROWS_PICKED) {
         llm_arch_error(ev, p, "the value belongs to %s, but what is stored belongs to each row",
                        rows_text(ev, rows, a, sizeof a));

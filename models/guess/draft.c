@@ -1,12 +1,12 @@
 /* Guesses from a smaller model, or from layers of the model itself that guess: the likeliest tokens, run one after the other.
  * Its slot follows the sequence: it is cut where the sequence changed, and runs the tokens that it lacks. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/pass.h"
+#include "block.h"
 #include "heard.h"
 #include "source.h"
 
@@ -17,10 +17,10 @@ typedef struct draft {
     /* [n_layers]: layers that guess one after the other; that of `session` is the first. Each holds the same tokens. */
     llm_draft_layer *layer;
     int n_layers;
-    bool is_apart; /* each of them reads rows of the model */
-    bool stays;    /* further guesses are made in the place of the first */
-    int64_t
-        n_block; /* all are made at once, with the token before in a block of so many; 0: one after the other */
+    bool is_apart;     /* each of them reads rows of the model */
+    bool stays;        /* further guesses are made in the place of the first */
+    guess_block block; /* all are made at once; .n 0: one after the other */
+    bool *no_want; /* [n_ctx]: nothing is wanted of tokens that are read for blocks; else NULL */
     int slot;
     int32_t *slots; /* [n_ctx], each of them `slot` */
     float p_min;
@@ -117,6 +117,7 @@ static ggl_status eval(draft *d, llm_session *s, const int32_t *id, int64_t n, c
                          .slot = d->slots,
                          .row = row,
                          .feature = feature,
+                         .want = d->no_want,
                          .each_row = d->heard ? keep_row : NULL,
                          .ctx = d};
     return llm_session_eval(s, &b, err);
@@ -214,49 +215,6 @@ static int64_t draft_catch_up(void *self, const int32_t *id, size_t n) {
 
 /* --- guesses ---------------------------------------------------------------------------------- */
 
-/* exp(x) for x <= 0, at most half a percent off: enough to judge a guess by, and compilers make it a loop over vectors. A vocabulary of
- * 150,000 tokens would else take half a millisecond for each guess. */
-static float exp_about(float x) {
-    const float y = (x > -80 ? x : -80) * 1.44269504f; /* 2^y */
-    const int32_t whole = (int32_t)y;
-    const float r = y - (float)whole; /* -1 < r <= 0 */
-    const int32_t bits = (whole + 127) << 23;
-    float scale;
-    memcpy(&scale, &bits, sizeof scale);
-    return scale * (1 + r * (0.693147f + r * (0.240227f + r * (0.055504f + r * 0.009618f))));
-}
-
-/* Returns the likeliest token, and about its probability *p: 0 if the logits are not finite. */
-static int32_t likeliest(const float *logits, int64_t n, float *p) {
-    enum { LANES = 16 };
-    float most[LANES], sum[LANES] = {0}, best = -INFINITY, all = 0;
-    const int64_t n_lanes = n - n % LANES;
-    for (int j = 0; j < LANES; j++)
-        most[j] = -INFINITY;
-    for (int64_t i = 0; i < n_lanes; i += LANES)
-        for (int j = 0; j < LANES; j++)
-            most[j] = logits[i + j] > most[j] ? logits[i + j] : most[j];
-    for (int j = 0; j < LANES; j++)
-        best = most[j] > best ? most[j] : best;
-    for (int64_t i = n_lanes; i < n; i++)
-        best = logits[i] > best ? logits[i] : best;
-    *p = 0;
-    if (!isfinite(best))
-        return 0;
-    for (int64_t i = 0; i < n_lanes; i += LANES)
-        for (int j = 0; j < LANES; j++)
-            sum[j] += exp_about(logits[i + j] - best);
-    for (int64_t i = n_lanes; i < n; i++)
-        all += exp_about(logits[i] - best);
-    for (int j = 0; j < LANES; j++)
-        all += sum[j];
-    *p = 1 / all;
-    int64_t at = 0;
-    while (logits[at] != best)
-        at++;
-    return (int32_t)at;
-}
-
 /* Takes guesses made from guessed rows out of the slot. False: that failed. */
 static bool forget_run(draft *d) {
     ggl_error err = {0};
@@ -289,56 +247,25 @@ static llm_session *run_guesses(draft *d, const int32_t *id, size_t n, const int
     return st == GGL_OK || fail(d, st, &err) ? s : NULL;
 }
 
-/* Guesses of a block. */
-typedef struct block_guesses {
-    const llm_session *s;
-    int32_t id[LLM_GUESS_MOST];
-    float p[LLM_GUESS_MOST];
-    int64_t n;
-} block_guesses;
-
-static void take_guess(void *ctx, int64_t i, const float *logits) {
-    block_guesses *g = ctx;
-    (void)i;
-    g->id[g->n] =
-        llm_session_token_of(g->s, likeliest(logits, llm_session_n_logits(g->s), &g->p[g->n]));
-    g->n++;
-}
-
-/* Makes all guesses at once: runs the newest token and masks, in a block that is as long for each number of guesses, and takes them out of the slot,
- * which has so much room. */
+/* Makes all guesses of a block, and takes it out of the slot, which has so much room. */
 static int64_t propose_block(draft *d, int32_t newest, int32_t *out, uint8_t *class, int64_t n_max,
                              int64_t room) {
-    block_guesses g = {.s = d->session};
-    int32_t id[LLM_GUESS_MOST + 1];
-    bool want[LLM_GUESS_MOST + 1];
     ggl_error err = {0};
-    const int64_t n = d->n_block < room ? d->n_block : room;
-    if (n < 2)
+    const int64_t n = d->block.n < room ? d->block.n : room;
+    if (n < 1 + d->block.first)
         return 0;
-    for (int64_t i = 0; i < n; i++) {
-        id[i] = i ? llm_session_mask(d->session) : newest;
-        want[i] = i > 0 && i <= n_max;
-    }
-    const llm_batch b = {.n = n,
-                         .token = id,
-                         .slot = d->slots,
-                         .is_block = true,
-                         .want = want,
-                         .each = take_guess,
-                         .ctx = &g};
+    block_guesses g = {.n_max = n - d->block.first < n_max ? n - d->block.first : n_max};
     d->is_ready = false;
-    ggl_status st = llm_session_eval(d->session, &b, &err);
+    ggl_status st = llm_block_guess(&d->block, newest, n, d->p_min, &g, &err);
     if (st == GGL_OK)
         st = cut(d, d->n_held - d->n_first, &err);
     if (st != GGL_OK)
         return (void)fail(d, st, &err), 0;
-    int64_t k = 0;
-    for (; k < g.n && g.p[k] >= d->p_min; k++) {
+    for (int64_t k = 0; k < g.n; k++) {
         out[k] = g.id[k];
         class[k] = (uint8_t)(g.p[k] * (PACE_CLASSES - 1));
     }
-    return k;
+    return g.n;
 }
 
 static int64_t draft_propose(void *self, const int32_t *id, size_t n, int32_t *out, uint8_t *class,
@@ -350,13 +277,12 @@ static int64_t draft_propose(void *self, const int32_t *id, size_t n, int32_t *o
     n_max = n_max < room ? n_max : room;
     if (!d->is_ready)
         return 0;
-    if (d->n_block > 0) /* the masks have places in the slot, too */
+    if (d->block.n > 0) /* the masks have places in the slot, too */
         return propose_block(d, id[n - 1], out, class, n_max, room);
     while (s) {
         float p;
-        const int32_t best =
-            llm_session_token_of(s, likeliest(llm_session_logits(s), llm_session_n_logits(s), &p));
-        if (!(p >= d->p_min))
+        const int32_t best = llm_guess_of(s, llm_session_logits(s), &p);
+        if (best < 0 || !(p >= d->p_min))
             return forget_run(d) ? k : 0;
         out[k] = best;
         class[k] = (uint8_t)(p * (PACE_CLASSES - 1));
@@ -376,6 +302,8 @@ static void draft_free(void *self) {
     ggl_free(d->given);
     ggl_free(d->last);
     ggl_free(d->layer);
+    ggl_free(d->no_want);
+    llm_block_fini(&d->block);
     ggl_free(d);
 }
 
@@ -394,6 +322,11 @@ void llm_draft_fill_default(llm_draft_params *p, size_t size) {
     ggl_params_fill(p, size, &d, sizeof d);
 }
 
+/* True if the one session besides makes the guesses of a block, one after the other. */
+static bool is_in_turn(const llm_draft_params *dp) {
+    return llm_session_built(dp->session)->guess_in_turn;
+}
+
 /* Checks the sessions and what they read. */
 static ggl_status check_draft(const llm_draft_params *dp, ggl_error *err) {
     if (!dp->session || !(dp->p_min >= 0 && dp->p_min <= 1))
@@ -403,7 +336,12 @@ static ggl_status check_draft(const llm_draft_params *dp, ggl_error *err) {
     if (dp->n_more < 0 || dp->n_more >= LLM_GUESS_MOST || (dp->n_more > 0 && !dp->heard))
         return ggl_fail(err, GGL_USAGE, "%d more layers that guess: 0 to %d are allowed",
                         dp->n_more, LLM_GUESS_MOST - 1);
-    for (int k = 0; k <= dp->n_more; k++) {
+    if (is_in_turn(dp) && dp->n_more != 1)
+        return ggl_fail(
+            err, GGL_USAGE,
+            "the draft makes its guesses in turn, by a session besides, and %d are given",
+            dp->n_more);
+    for (int k = 0; k <= dp->n_more && !(k > 0 && is_in_turn(dp)); k++) {
         const llm_session *s = k ? dp->more[k - 1].session : dp->session;
         const llm_heard *heard = k ? dp->more[k - 1].heard : dp->heard;
         const int64_t n =
@@ -420,7 +358,7 @@ static ggl_status check_draft(const llm_draft_params *dp, ggl_error *err) {
 /* Sets what is allocated, and clears the slot. */
 static ggl_status set_up(draft *d, const llm_draft_params *dp, ggl_error *err) {
     ggl_status st = GGL_OK;
-    d->n_layers = 1 + dp->n_more;
+    d->n_layers = is_in_turn(dp) ? 1 : 1 + dp->n_more;
     d->layer = ggl_calloc((size_t)d->n_layers, sizeof *d->layer);
     d->slots = ggl_calloc((size_t)d->n_ctx, sizeof *d->slots);
     if (d->heard) {
@@ -432,20 +370,17 @@ static ggl_status set_up(draft *d, const llm_draft_params *dp, ggl_error *err) {
     for (int64_t i = 0; i < d->n_ctx; i++)
         d->slots[i] = d->slot;
     d->layer[0] = (llm_draft_layer){dp->session, dp->heard};
-    for (int k = 0; k < dp->n_more; k++)
-        d->layer[1 + k] = dp->more[k];
+    for (int k = 1; k < d->n_layers; k++)
+        d->layer[k] = dp->more[k - 1];
     for (int k = 0; k < d->n_layers && st == GGL_OK; k++)
         st = llm_session_clear(d->layer[k].session, d->slot, err);
+    if (st == GGL_OK)
+        st = llm_block_init(&d->block, dp->session, is_in_turn(dp) ? dp->more[0].session : NULL,
+                            d->slot, err);
+    if (st == GGL_OK && d->block.n > 0 &&
+        !(d->no_want = ggl_calloc((size_t)d->n_ctx, sizeof *d->no_want)))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for a guesser");
     return st;
-}
-
-/* Returns how many elements a block has: as many as the session computes at once. */
-static int64_t block_of(const llm_session *s) {
-    int64_t n = llm_session_built(s)->n_guess_block;
-    const int64_t most[] = {llm_session_n_rows(s) + 1, llm_session_n_ubatch(s), LLM_GUESS_MOST + 1};
-    for (size_t k = 0; k < sizeof most / sizeof *most; k++)
-        n = most[k] < n ? most[k] : n;
-    return n;
 }
 
 ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,
@@ -470,7 +405,6 @@ ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,
                  .heard = dp->heard,
                  .is_apart = llm_session_built(dp->session)->guess_apart,
                  .stays = llm_session_built(dp->session)->guess_stays,
-                 .n_block = block_of(dp->session),
                  .n_row = llm_session_n_row(dp->session),
                  .n_heard = dp->heard ? llm_heard_n_row(dp->heard) : 0,
                  .n_first = llm_session_from_second(dp->session),

@@ -216,7 +216,8 @@ struct arch_stmt {
     bool optional; /* WEIGHT: '?'; STAGE: `from = 1` */
     bool apart;    /* STAGE of several layers: `ahead = NAME + 1` */
     bool stays;    /* STAGE: `stay = 1` */
-    bool in_block; /* STAGE: `block NAME < n`; the name is the second target */
+    bool
+        in_block; /* STAGE: `block NAME < n`; the name is the second target, and `other` is `first` or NULL */
     bool bias, bias_optional;
     /* WEIGHT: the value after `??`; IGNORE, ABSENT: the condition or NULL; INPUT: what it is from */
     arch_expr *other;
@@ -350,6 +351,7 @@ struct llm_arch {
     int n_global;
     size_t cap_global;
     int guess_token;       /* the global slot of the tokens that guesses are; -1: none */
+    int guess_chance;      /* and of the chance that the best of them is right */
     int output[OUT_COUNT]; /* the global slots of the outputs; -1: the text does not assign it */
     /* the first top-level name that nothing reads, or NULL */
     const arch_target *unused;
@@ -459,6 +461,8 @@ typedef enum arch_builtin_fn {
     FN_PLACE,
     FN_ASKED,
     FN_TOKEN_TYPE,
+    FN_IN_TURN,
+    FN_GUESS_BEFORE,
     FN_BUILTIN_COUNT
 } arch_builtin_fn;
 

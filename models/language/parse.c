@@ -163,7 +163,7 @@ static bool parse_one(arch_parser *p, const char *name) {
     return true;
 }
 
-/* ( "layer" | "block" ) NAME "<" expr, after the first word */
+/* ( "layer" | "block" ) NAME "<" expr [ "," "first" "=" expr ], after the first word; the option is for blocks */
 static bool parse_layers_over(arch_parser *p, arch_stmt *s) {
     arch_target *both = llm_arch_parse_alloc(p, 2, sizeof *both);
     arch_expr **expr = llm_arch_parse_alloc(p, 2, sizeof *expr);
@@ -180,7 +180,9 @@ static bool parse_layers_over(arch_parser *p, arch_stmt *s) {
     s->target = both;
     s->expr = expr;
     s->n_target = s->n_expr = 2;
-    return true;
+    if (!s->in_block || !llm_arch_accept(p, ","))
+        return true;
+    return parse_option(p, "first") && (s->other = llm_arch_parse_expr(p));
 }
 
 /* Checks `ahead = NAME + 1`, which counts the layers that it names. False: reported. */
@@ -247,7 +249,7 @@ static bool parse_over_rows(arch_parser *p, arch_stmt *s) {
     return parse_row_options(p, s);
 }
 
-/* "over" NAME "(" "ahead" "=" ( "1" | NAME "+" "1" ) [ "," "from" "=" "1" ] [ "," "stay" "=" "1" ] [ "," ( "layer" | "block" ) NAME "<" expr ] ")" */
+/* "over" NAME "(" "ahead" "=" ( "1" | NAME "+" "1" ) [ "," "from" "=" "1" ] [ "," "stay" "=" "1" ] [ "," ( "layer" NAME "<" expr | "block" NAME "<" expr [ "," "first" "=" expr ] ) ] ")" */
 static bool parse_over(arch_parser *p, arch_stmt *s) {
     arch_target counted = {0};
     p->tok++;

@@ -719,6 +719,8 @@ bool llm_arch_resolve_text(arch_parser *p) {
     }
     a->guess_token =
         a->output[OUT_GUESS] < 0 ? -1 : find_name(a->global, a->n_global, "guess_token");
+    a->guess_chance =
+        a->output[OUT_GUESS] < 0 ? -1 : find_name(a->global, a->n_global, "guess_chance");
     if (p->status == GGL_OK && !any && !fail_near_output(p))
         llm_arch_parse_fail(
             p, "the descriptor has no output: its last statement must be logits = .. (scores for "

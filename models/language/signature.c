@@ -77,6 +77,8 @@ static const arch_sig builtins[FN_BUILTIN_COUNT] = {
                    {"whole_end", false, true, false, NAN}},
                   17},
     [FN_PLACE] = {"place", {{"x", false, false, false, NAN}}, 1},
+    [FN_IN_TURN] = {"in_turn", {{"x", false, false, false, NAN}}, 1},
+    [FN_GUESS_BEFORE] = {"guess_before", {{{0}, false, false, false, NAN}}, 0},
     [FN_ASKED] = {"asked", {{"output", false, false, false, NAN}}, 1},
     [FN_TOKEN_TYPE] = {"token_type", {{"n", true, false, false, NAN}}, 1},
 };

@@ -116,6 +116,8 @@ static void find_outputs(llm_arch *a, usage *u) {
     }
     if (a->guess_token >= 0)
         u->read[a->guess_token] = true;
+    if (a->guess_chance >= 0)
+        u->read[a->guess_chance] = true;
 }
 
 void llm_arch_find_unused(llm_arch *arch) {

@@ -384,7 +384,11 @@ static bool init_slots(llm_session *s) {
                                 .n_first = s->n_slots,
                                 .n_ctx = s->n_ctx,
                                 .n_read = s->n_read};
-    return llm_slots_init(&s->slots, s->graph, s->sched, &limits);
+    if (!llm_slots_init(&s->slots, s->graph, s->sched, &limits))
+        return false;
+    if (s->built.n_guess_block > 0) /* states last for a block, and no cut has to bring one back */
+        s->slots.has_states = false;
+    return true;
 }
 
 ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_session_params *params,
@@ -591,8 +595,16 @@ int64_t llm_session_n_logits(const llm_session *s) {
     return s->guesses ? s->built.guess.n : s->built.n_vocab;
 }
 
-int32_t llm_session_token_of(const llm_session *s, int64_t i) {
-    return s->guess_token ? s->guess_token[i] : (int32_t)i;
+int32_t llm_session_token_of(const llm_session *s, const float *logits, int64_t i) {
+    if (!s->guesses || !s->built.guess_names)
+        return s->guess_token ? s->guess_token[i] : (int32_t)i;
+    const float id = logits[s->built.guess.n + i];
+    return id >= 0 && id < (float)s->built.n_vocab ? (int32_t)id : -1;
+}
+
+float llm_session_chance(const llm_session *s, const float *logits, float share) {
+    const int64_t n = s->built.guess.n;
+    return s->guesses && s->built.guess_chance ? logits[s->built.guess_names ? 2 * n : n] : share;
 }
 
 bool llm_session_tells(const llm_session *s) {

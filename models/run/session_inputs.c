@@ -208,6 +208,7 @@ static const session_input table[] = {
     {"read.end", .number = read_end_of},
     {"features", .accept = accept_feature, .values = feature_of},
     {"row", .accept = accept_row, .values = row_of},
+    {"before", .number = token_of},
     {"given", .number = has_row},
     {"given_row", .check = check_together, .values = given_row},
     {"given_more", .values = given_more},

@@ -44,9 +44,9 @@ void llm_outputs_find(llm_session *s, const llm_session_params *p) {
         s->output[o] = find(s->graph, o == LLM_OUT_LOGITS && is_guess ? p->only : table[o].name);
     s->guesses = is_guess;
     /* of layers that guess, those before the last one tell theirs to the next */
-    s->tells =
-        llm_has_output(s, LLM_OUT_ROWS) &&
-        (!is_guess || (!s->built.guess_apart && p->guess_layer + 1 < s->built.n_guess_layers));
+    s->tells = llm_has_output(s, LLM_OUT_ROWS) &&
+               (!is_guess || (!s->built.guess_apart && !s->built.guess_in_turn &&
+                              p->guess_layer + 1 < s->built.n_guess_layers));
     /* what mostly is wanted, and then costs no more than in a session without the others */
     if (llm_has_output(s, LLM_OUT_LOGITS) && llm_has_output(s, LLM_OUT_ALIGNMENT))
         s->early = OF_LOGITS;
@@ -77,7 +77,9 @@ ggl_status llm_outputs_check(const llm_session *s, const llm_batch *b, ggl_error
     for (int o = 0; o < LLM_N_OUTPUTS; o++)
         if (table[o].lack && want_of(b, o) && !llm_has_output(s, o))
             return ggl_fail(err, GGL_USAGE, "%s", table[o].lack);
-    for (int64_t i = 0; !llm_has_output(s, LLM_OUT_LOGITS) && i < b->n; i++)
+    const bool has_any =
+        llm_has_output(s, LLM_OUT_LOGITS) || (s->guesses && s->built.guess_in_turn);
+    for (int64_t i = 0; !has_any && i < b->n; i++)
         if (llm_outputs_wanted(b, i) & OF_LOGITS)
             return ggl_fail(
                 err, GGL_USAGE,

@@ -227,15 +227,21 @@ ggl_status llm_session_check_collected(const llm_session *s, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Makes room for the batch, and sets what is no token's own. */
+static ggl_status prepare(llm_session *s, const llm_batch *b, ggl_error *err) {
+    ggl_status st = llm_slots_take_pages(&s->slots, err);
+    if (st == GGL_OK && b->is_block && ggl_sched_has_states(s->sched))
+        st = ggl_sched_clear_slot(s->sched, llm_batch_slot(b, 0), err);
+    return st == GGL_OK && b->input ? llm_inputs_set_rows(s, b->input, b->n, err) : st;
+}
+
 ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) {
     ggl_status st = llm_session_check_collected(s, err);
     if (st == GGL_OK)
         st = check_batch(s, b, err);
     if (st != GGL_OK)
         return st;
-    st = llm_slots_take_pages(&s->slots, err);
-    if (st == GGL_OK && b->input)
-        st = llm_inputs_set_rows(s, b->input, b->n, err);
+    st = prepare(s, b, err);
     if (st == GGL_OK)
         st = eval_ubatches(s, b, err);
     llm_slots_settle(&s->slots, 0, st == GGL_OK);
@@ -282,9 +288,7 @@ ggl_status llm_session_submit(llm_session *s, const llm_batch *b, uint64_t *tick
     if (st == GGL_OK)
         st = check_batch(s, b, err);
     if (st == GGL_OK)
-        st = llm_slots_take_pages(&s->slots, err);
-    if (st == GGL_OK && b->input)
-        st = llm_inputs_set_rows(s, b->input, b->n, err);
+        st = prepare(s, b, err);
     if (st != GGL_OK)
         return st;
     choose_ubatch(s, b, 0, s->n_ubatch, f);

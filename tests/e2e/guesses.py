@@ -80,6 +80,14 @@ stage draft over y(ahead = 1, from = 1, block c < 5):
 output [n_embd, n_vocab]
 guess = linear(draft, output)
 """
+# One guess after the other, the first one in the newest token's place, from the best tokens of each; places mix with those before them.
+TURN = BLOCK.replace("block c < 5)", "block c < 5, first = 0)").replace("  h = rope_half(h", "  h = heads(sum(recent(flat(h), 3), dim = 1), 4)\n  h = rope_half(h").replace(
+    "guess = linear(draft, output)", """row, s = split(in_turn(concat(draft, linear(draft, output))), n_embd, n_vocab)
+best  = topk(s, 6)
+fit   = s[best] + reshape(sum(token_embd[best] * (token_embd[guess_before()] * row)), 6)
+guess = fit
+guess_token = best
+if .chance ?? false: guess_chance = amax(softmax(fit))""")
 
 
 def model(name, text, layers, parts=("token_embd", "output"), more=()):
@@ -109,6 +117,8 @@ model("none.gguf", DESCRIPTOR, LAYERS)
 model("head.gguf", HEAD, 0, ("output",))
 model("stays.gguf", STAYS, 0, ("output",))
 model("block.gguf", BLOCK, 0, ("output",), [("tokenizer.ggml.mask_token_id", "u32", 7)])
+model("turn.gguf", TURN, 0, ("output",), [("tokenizer.ggml.mask_token_id", "u32", 7)])
+model("chance.gguf", TURN, 0, ("output",), [("tokenizer.ggml.mask_token_id", "u32", 7), ("foretelling.chance", "bool", True)])
 model("maskless.gguf", BLOCK, 0, ("output",))
 model("cut.gguf", DESCRIPTOR + GUESSES, LAYERS)
 
@@ -119,10 +129,10 @@ for args in (("-n", "60", "--temp", "0"), ("-n", "60", "--temp", "0", "-ub", "7"
         check(cli(*args, *more) == want, f"{args} {more}: another text")
     for file in ("row.gguf", "apart.gguf"):
         check(cli(*args, "--draft", "--draft-p-min", "0", file=file) == want, f"{args} {file}: another text")
-    for head in ("head.gguf", "stays.gguf", "block.gguf"):
+    for head in ("head.gguf", "stays.gguf", "block.gguf", "turn.gguf", "chance.gguf"):
         check(cli(*args, "--draft", head, "--draft-p-min", "0", file="none.gguf") == cli(*args, file="none.gguf"), f"{args} --draft {head}: another text")
 cli("-n", "60", "--temp", "0", "--draft", "--draft-p-min", "0", has="guesses")
-for head in ("head.gguf", "stays.gguf", "block.gguf"):
+for head in ("head.gguf", "stays.gguf", "block.gguf", "turn.gguf", "chance.gguf"):
     cli("-n", "60", "--temp", "0", "--draft", head, "--draft-p-min", "0", file="none.gguf", has="guesses")
 check(cli("-n", "20", "-s", "1", "-c", "64", "--draft", "-cd", "32") == cli("-n", "20", "-s", "1", "-c", "64"), "a smaller context of the guesses")
 
@@ -130,7 +140,9 @@ check(cli("-n", "20", "--temp", "0", "--spec-type", "draft-mtp", "--draft", "hea
       "--spec-type draft-mtp and a file")
 cli("-n", "20", "--temp", "0", "--draft", "head.gguf", "--spec-type", "draft-mtp", "--guess-always", file="none.gguf", has="guesses")
 cli("-n", "20", "--draft", "head.gguf", "--draft", "stays.gguf", file="none.gguf", code=2, has="has only one value")
-cli("-n", "4", "--spec-type", "foo", code=2, has="none, ngram-*, draft-simple, draft-eagle* or draft-mtp")
+for kind in ("dflash", "dspark", "simple", "eagle3"):
+    cli("-n", "20", "--temp", "0", "-md", "turn.gguf", "--spec-type", "draft-" + kind, file="none.gguf", has="guesses")
+cli("-n", "4", "--spec-type", "foo", code=2, has="none, ngram-*, draft-simple, draft-eagle3, draft-dflash, draft-dspark or draft-mtp")
 cli("-n", "4", "--spec-type", "ngram-mod,draft-mtp", code=2, has="not several at once")
 cli("-n", "4", "--guess-always", code=2, has="--guess-always needs --lookup or --draft")
 cli("-n", "4", file="head.gguf", code=1, has="it guesses for another one, -m MODEL --draft head.gguf")

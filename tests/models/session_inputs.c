@@ -30,6 +30,7 @@ typedef struct fixture {
 /* What a session is made of, and two batches of it. */
 typedef struct sample {
     const char *text, *only;
+    int guess_layer;
     bool has_pictures, has_tasks, reads;
     llm_batch good, bad; /* good.n: 0: it must be made to read first */
     const char *refused; /* part of the sentence that refuses `bad` */
@@ -84,6 +85,7 @@ static bool session_open(fixture *f, const sample *x, llm_model **m, llm_session
     p.n_slots = 2;
     p.n_rows = 4;
     p.only = x->only;
+    p.guess_layer = x->guess_layer;
     p.media = x->has_pictures ? f->pictures : NULL;
     p.adapter = &use;
     p.n_adapters = x->has_tasks;
@@ -150,6 +152,15 @@ TEST(inputs_are_needed_and_checked) {
          .good = {.n = 3, .token = ids, .is_block = true},
          .bad = {.n = 2, .token = ids, .slot = two_slots, .is_block = true},
          .refused = "in one slot, of at most 64 tokens and 4 wanted ones, without rows"},
+        {.text = HEAD TAKEN OVER("y", ", from = 1, block b < 4") //
+         "  r = heads(where(b, token_embd[token], y), 2)\n"
+         "  return flat(attention(h, r, r))\n"
+         "guess = linear(in_turn(draft) + token_embd[guess_before()], token_embd)\n",
+         .only = "guess",
+         .guess_layer = 1,
+         .good = {.n = 2, .token = ids, .row = zeros},
+         .bad = {.n = 2, .token = ids, .feature = zeros},
+         .refused = "the session reads no rows of another model (llm_batch.feature)"},
         {.text =
              HEAD "stage e:\n  y = token_embd[token]\n  k = heads(y, 2)\n"
                   "  return y + attention(k, k, k)\nx = token_embd[token]\n"

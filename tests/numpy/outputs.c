@@ -4,7 +4,7 @@
  * Runs a model whose tokens all see each other on some texts, all in one batch, and writes one row of floats for each
  * row of its output. WHAT: logits (of all tokens), none, mean, cls, last (embeddings, not normalized), rank
  * (scores); or, of one text, rows (what layers that guess read of each token), guess (their logits of all tokens) or guess-rows
- * (what takes the place of rows in further guesses), --pieces: in batches of N tokens; --layer: of several layers that guess, number K;
+ * (what takes the place of rows in further guesses) or guess-chance (that each guess of a block is right), --pieces: in batches of N tokens; --layer: of several layers that guess, number K;
  * of a model that guesses in blocks: the logits of a block after the text. --target: the model for which MODEL guesses, without the first token. Exit code 0, or 1 with a message. */
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +26,11 @@ typedef struct run {
     int64_t n, piece;                       /* piece 0: all tokens at once */
     int layer;                              /* that guesses */
     llm_session *layers[MAX_LAYERS], *head; /* [layer + 1]; head: the last one, of guesses */
+    llm_session
+        *turn; /* makes the guesses of a block, one after the other; NULL: they are made at once */
+    float *told; /* what it reads */
+    int64_t n_told;
+    int32_t newest; /* token behind which the next guess is */
     const char *lora[MAX_ADAPTERS];
     llm_adapter_use adapter[MAX_ADAPTERS];
     size_t n_adapters;
@@ -132,7 +137,7 @@ static void keep_guess(void *ctx, int64_t i, const float *row) {
     for (int64_t k = 0; k < r->n_columns; k++)
         all[k] = -INFINITY;
     for (int64_t k = 0; k < llm_session_n_logits(r->head); k++)
-        all[llm_session_token_of(r->head, k)] = row[k];
+        all[llm_session_token_of(r->head, row, k)] = row[k];
     keep(r, all, 1, r->n_columns);
     free(all);
 }
@@ -143,22 +148,61 @@ static void hear(void *ctx, int slot, int64_t pos, int32_t token, const float *r
     keep(r, row, 1, r->n_columns);
 }
 
-/* Runs a block that begins with the last token, after the others' rows: the scores of its other elements are kept. */
+static void keep_told(void *ctx, int64_t i, const float *row) {
+    (void)i;
+    run *r = ctx;
+    const int64_t n = llm_session_n_row(r->layers[0]);
+    r->told = realloc(r->told, (size_t)((r->n_told + 1) * n) * sizeof *row);
+    memcpy(r->told + r->n_told++ * n, row, (size_t)n * sizeof *row);
+}
+
+/* Keeps the scores of a guess in its turn. */
+static void keep_turn(void *ctx, int64_t i, const float *row) {
+    run *r = ctx;
+    int64_t best = 0;
+    keep_guess(ctx, i, row);
+    for (int64_t k = 1; k < llm_session_n_logits(r->turn); k++)
+        best = row[k] > row[best] ? k : best;
+    r->newest = llm_session_token_of(r->turn, row, best);
+    if (strcmp(r->output, "guess-chance") == 0)
+        keep(r, (float[]){llm_session_chance(r->turn, row, -1)}, 1, 1);
+}
+
+static ggl_status run_turns(run *r, ggl_error *err) {
+    const int64_t n = llm_session_n_row(r->layers[0]);
+    ggl_status st = GGL_OK;
+    r->newest = r->token[r->n - 1];
+    for (int64_t k = 0; k < r->n_told && st == GGL_OK; k++) {
+        const int32_t before = r->newest;
+        st = llm_session_eval(
+            r->turn,
+            &(llm_batch){
+                .n = 1, .token = &before, .row = r->told + k * n, .each = keep_turn, .ctx = r},
+            err);
+    }
+    free(r->told);
+    return st;
+}
+
+/* Runs a block that begins with the last token, after the others' rows: the scores of its elements that are guesses are kept. */
 static ggl_status run_block(run *r, int64_t n_block, ggl_error *err) {
+    const int first = llm_session_built(r->layers[0])->guess_first;
     int32_t token[MAX_BLOCK];
     bool want[MAX_BLOCK];
     for (int64_t i = 0; i < n_block; i++) {
-        token[i] = i ? llm_session_mask(r->head) : r->token[r->n - 1];
-        want[i] = i > 0;
+        token[i] = i ? llm_session_mask(r->layers[0]) : r->token[r->n - 1];
+        want[i] = i >= first;
     }
-    return llm_session_eval(r->head,
-                            &(llm_batch){.n = n_block,
-                                         .token = token,
-                                         .is_block = true,
-                                         .want = want,
-                                         .each = keep_guess,
-                                         .ctx = r},
-                            err);
+    const ggl_status st = llm_session_eval(r->layers[0],
+                                           &(llm_batch){.n = n_block,
+                                                        .token = token,
+                                                        .is_block = true,
+                                                        .want = want,
+                                                        .each = r->turn ? NULL : keep_guess,
+                                                        .each_row = r->turn ? keep_told : NULL,
+                                                        .ctx = r},
+                                           err);
+    return st == GGL_OK && r->turn ? run_turns(r, err) : st;
 }
 
 /* Runs layer k with the rows of the tokens `distance` before, row[n][n_row]. */
@@ -178,7 +222,9 @@ static ggl_status run_layer(run *r, int k, const float *row, int64_t n_row, int6
                                            .token = r->token + i,
                                            .row = is_other ? NULL : before + i * n_row,
                                            .feature = is_other ? before + i * n_row : NULL,
-                                           .want = is_last ? r->want : NULL,
+                                           .want = is_last   ? r->want
+                                                   : n_block ? (bool[MAX_TOKENS]){false}
+                                                             : NULL,
                                            .each = is_last ? keep_guess : NULL,
                                            .each_row = is_last ? keep_row : NULL,
                                            .ctx = r},
@@ -190,7 +236,7 @@ static ggl_status run_layer(run *r, int k, const float *row, int64_t n_row, int6
 /* Runs the model, and then its layers that guess with the rows that it gave, or that the layer before them gave. */
 static ggl_status guess(run *r, llm_session *s, ggl_error *err) {
     const int64_t n_row = llm_session_n_row(s);
-    const bool is_apart = llm_session_built(r->head)->guess_apart;
+    const bool is_apart = llm_session_built(r->layers[0])->guess_apart;
     r->n_columns = n_row;
     llm_session_hear(s, hear, r);
     ggl_status st = llm_session_eval(
@@ -203,8 +249,9 @@ static ggl_status guess(run *r, llm_session *s, ggl_error *err) {
         r->row = NULL;
         r->n_rows = 0;
         if (k == r->layer)
-            r->n_columns = strcmp(r->output, "guess") == 0 ? llm_session_n_vocab(r->head)
-                                                           : llm_session_n_row(r->head);
+            r->n_columns = strcmp(r->output, "guess-chance") == 0 ? 1
+                           : strcmp(r->output, "guess") == 0      ? llm_session_n_vocab(r->head)
+                                                                  : llm_session_n_row(r->head);
         else if (!is_apart)
             llm_session_hear(r->layers[k], hear, r);
         st = run_layer(r, k, rows, n_row, is_apart ? k + 1 : 1, err);
@@ -232,12 +279,17 @@ static ggl_status run_guess(run *r, const llm_model *m, const llm_model *target,
         st = llm_session_new(&r->layers[k], m, p, err);
     }
     r->head = r->layers[r->layer];
+    if (st == GGL_OK && llm_session_built(r->head)->guess_in_turn) {
+        p->guess_layer = 1;
+        st = llm_session_new(&r->turn, m, p, err);
+        r->head = r->turn;
+    }
     p->only = NULL;
     p->other = NULL;
     p->rows = !target;
     if (st == GGL_OK && target) {
-        p->tap = llm_session_built(r->head)->tap;
-        p->n_taps = llm_session_built(r->head)->n_taps;
+        p->tap = llm_session_built(r->layers[0])->tap;
+        p->n_taps = llm_session_built(r->layers[0])->n_taps;
     }
     if (st == GGL_OK)
         st = llm_session_new(&s, target ? target : m, p, err);
@@ -245,8 +297,11 @@ static ggl_status run_guess(run *r, const llm_model *m, const llm_model *target,
         st = llm_session_alloc(s, err);
     for (int k = 0; k <= r->layer && st == GGL_OK; k++)
         st = llm_session_alloc(r->layers[k], err);
+    if (st == GGL_OK && r->turn)
+        st = llm_session_alloc(r->turn, err);
     if (st == GGL_OK)
         st = guess(r, s, err);
+    llm_session_free(r->turn);
     llm_session_free(s);
     for (int k = 0; k <= r->layer; k++)
         llm_session_free(r->layers[k]);

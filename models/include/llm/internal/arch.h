@@ -398,8 +398,16 @@ typedef struct llm_arch_result {
     bool guess_stays;
     /* Guesses are made all at once, in a block of at most so many elements behind those of the text: its newest token and then masks, whose scores are
      * those of the guesses. The elements of a block have the input "given" 1 and "end" (i32) the number of elements with the block, all of which
-     * they see; the others have 0 and 0. There is no input "row". 0: they are made one after the other. */
+     * they see; the others have 0 and 0. There is no input "row". States are zeros at its beginning. 0: they are made one after the other.
+     * guess_first: which element of the block has the first guess, 0 or 1. */
     int64_t n_guess_block;
+    int guess_first;
+    /* Guesses of a block are made in turn: layer 0 makes "rows" of its elements at once, and layer 1 "guess" of one after the other, from that
+     * row (the input "row") and the guess before, or for the first guess the newest token (the input "before", i32). */
+    bool guess_in_turn;
+    /* Behind the guess.n scores, "guess" has: guess_names, the tokens that they are, guess.n numbers; guess_chance, the chance that the likeliest
+     * is right, one number. */
+    bool guess_names, guess_chance;
     /* The tokens that guesses are, a weight [guess.n] of i32 or i64, owned by the graph; NULL: guess.n is n_vocab. */
     const ggl_tensor *guess_token;
     /* The descriptor is a stage: each token sees all tokens of its text, so a text runs whole, in one batch,

@@ -85,7 +85,8 @@ typedef struct llm_draft_params {
      * these rows; one that was not heard counts as zeros, which makes guesses worse. Borrowed. */
     llm_heard *heard;
     /* The layers that guess after that of `session`, in their order: each guesses one token further, and the last one all that follow. Their
-     * sessions have the same slots and context. */
+     * sessions have the same slots and context. If llm_arch_result.guess_in_turn, it is one session instead, which reads what a block tells of its
+     * places, and no rows that are heard. */
     const llm_draft_layer *more;
     int n_more; /* less than LLM_GUESS_MOST */
 } llm_draft_params;

@@ -222,9 +222,12 @@ int64_t llm_session_n_feature(const llm_session *s);
 bool llm_session_from_second(const llm_session *s);
 /* In a session that guesses in blocks: the token of a mask, which stands where one is guessed. */
 int32_t llm_session_mask(const llm_session *s);
-/* How many scores `each` gets, n_vocab or, of guesses for some of the tokens, fewer; and which token the i-th is for. */
+/* How many scores `each` gets, n_vocab or, of guesses for some of the tokens, fewer; and which token the i-th of these is for, in the vocabulary; -1:
+ * the model gave none. */
 int64_t llm_session_n_logits(const llm_session *s);
-int32_t llm_session_token_of(const llm_session *s, int64_t i);
+int32_t llm_session_token_of(const llm_session *s, const float *logits, int64_t i);
+/* The chance that the likeliest of these guesses is right, if the model gives it; else `share`, that of its scores. */
+float llm_session_chance(const llm_session *s, const float *logits, float share);
 /* True if the session tells rows: with llm_session_params.rows or .tap, and one of guesses whose rows the next layer
  * that guesses reads. */
 bool llm_session_tells(const llm_session *s);
@@ -256,7 +259,7 @@ typedef struct llm_batch {
      * sessions. */
     const float *const *input;
     /* A block of guesses (llm_arch_result.n_guess_block), which see each other: at most n_ubatch tokens, in one slot, and n_rows wanted. They have
-     * neither row nor feature. */
+     * neither row nor feature, and what their slot has of states begins with zeros. */
     bool is_block;
     /* [n]: tokens whose logits are wanted; NULL: only the last, or none with want_embedding */
     const bool *want;
