@@ -36,6 +36,7 @@ static ggl_status open_file(llm_model **out, const llm_guessing_choice *c,
     l.model.arch_path = NULL;
     l.model.ignore = (llm_arch_ignore){.is_fixed = true};
     l.model.n_override = 0;
+    l.model.mtp = NULL;
     return llm_load_named(out, &l, err);
 }
 

@@ -136,8 +136,9 @@ bool llm_loading_is_same(const llm_loading *a, const llm_loading *b) {
     const llm_model_params *m = &a->model, *n = &b->model;
     const ggl_gguf_params *f = m->gguf ? m->gguf : &none, *g = n->gguf ? n->gguf : &none;
     return is_same_path(a->path, b->path) && is_same_text(a->type, b->type) && a->eye == b->eye &&
-           is_same_text(m->arch_path, n->arch_path) && is_same_text(m->arch_dirs, n->arch_dirs) &&
-           f->no_mmap == g->no_mmap && f->lock == g->lock &&
+           is_same_text(m->mtp, n->mtp) && is_same_text(m->arch_path, n->arch_path) &&
+           is_same_text(m->arch_dirs, n->arch_dirs) && f->no_mmap == g->no_mmap &&
+           f->lock == g->lock &&
            is_same_list(m->override, m->n_override, n->override, n->n_override) &&
            m->ignore.is_fixed == n->ignore.is_fixed &&
            is_same_list(m->ignore.key, m->ignore.n_key, n->ignore.key, n->ignore.n_key) &&

@@ -10,6 +10,7 @@
 #include "ggl/internal/graph.h"
 #include "ggl/internal/os_fs.h"
 #include "llm/internal/guess.h"
+#include "llm/internal/mtp.h"
 
 /* --- names ------------------------------------------------------------------------------------ */
 
@@ -211,8 +212,11 @@ ggl_status llm_open_parts_of(llm_open_parts *parts, const llm_opening *o, ggl_er
     if (p->n_ctx == 0)
         parts->session.n_ctx = o->session.n_ctx;
     parts->session.types_given |= p->cache_type_k || p->cache_type_v;
-    parts->guessing.draft = p->draft && *p->draft && !o->is_question ? p->draft : NULL;
-    parts->guessing.own = p->draft && !*p->draft && !o->is_question;
+    const bool has_draft = p->draft && *p->draft && !o->is_question;
+    if (has_draft && llm_mtp_is(p->draft))
+        parts->loading.model.mtp = p->draft;
+    parts->guessing.draft = has_draft && !parts->loading.model.mtp ? p->draft : NULL;
+    parts->guessing.own = parts->loading.model.mtp || (p->draft && !*p->draft && !o->is_question);
     parts->guessing.n_max = p->n_guess > 0 ? p->n_guess : llm_guess_default().n_max;
     parts->guessing.name = llm_open_name(o, LLM_OPEN_draft);
     parts->guessing.placement.n_gpu_layers_given =

@@ -386,6 +386,7 @@ static ggl_status open_sized(llm_context *c, const llm_open_parts *o, const llm_
 /* Opens the eye, whose rows the session reads. */
 static ggl_status open_eye(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     llm_loading l = o->loading;
+    l.model.mtp = NULL;
     char size[2][SIZE_TEXT];
     const char *const sizes[2] = {size[0], size[1]};
     const size_t n_sizes = put_sizes(size, o);
@@ -478,7 +479,8 @@ static ggl_status open_session(llm_context *c, const llm_open_parts *o, ggl_erro
         (void)ggl_pass(err, &why);
     c->misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
     if (st == GGL_UNSUPPORTED && sp->rows)
-        return ggl_within(err, st, "%s without a model", o->guessing.name);
+        return ggl_within(err, st, "%s %s", o->guessing.name,
+                          o->loading.model.mtp ? o->loading.model.mtp : "without a model");
     if ((st == GGL_UNSUPPORTED || st == GGL_LIMIT) && sp->tap)
         return ggl_within(err, st, "%s %s", o->guessing.name, o->guessing.draft);
     if (st == GGL_OK && o->how->placed)

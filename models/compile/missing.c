@@ -152,6 +152,19 @@ static bool find_expert(arch_eval *ev, const char *name, char *out, size_t size)
     return ev->src->find_tensor(ev->src->ctx, &t);
 }
 
+/* True if the source has layers, but nothing of the first one. */
+static bool has_later_layers(const llm_arch_source *src) {
+    static const char any[] = "blk.", first[] = "blk.0.";
+    ggl_str name;
+    bool has = false;
+    for (size_t i = 0; src->tensor_at && src->tensor_at(src->ctx, i, &name); i++) {
+        if (name.n >= sizeof first - 1 && memcmp(name.s, first, sizeof first - 1) == 0)
+            return false;
+        has = has || (name.n >= sizeof any - 1 && memcmp(name.s, any, sizeof any - 1) == 0);
+    }
+    return has;
+}
+
 /* --- the message ------------------------------------------------------------------------------ */
 
 /* Looks for `name` without ".weight", or with ".bias" instead. True: the source has it, and *out
@@ -177,6 +190,14 @@ void llm_arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
     if (ev->src->tensor_at && !ev->src->tensor_at(ev->src->ctx, 0, &first)) {
         llm_arch_source_error(
             ev, "this file has only a vocabulary and no tensors, so it cannot be run");
+        return;
+    }
+    if (has_later_layers(ev->src)) {
+        llm_arch_source_error(
+            ev,
+            "tensor %s is missing, and all others of the first layer: such files have "
+            "the layers that guess for a model (-m MODEL --draft FILE)",
+            name);
         return;
     }
     if (find_bare(ev, name, bare, sizeof bare)) {

@@ -16,6 +16,7 @@
 #include "ggl/internal/show.h"
 #include "host_ranges.h"
 #include "llm/internal/adapter.h"
+#include "llm/internal/mtp.h"
 #include "override.h"
 
 struct llm_model {
@@ -199,6 +200,8 @@ static ggl_status make_repacked(llm_model *m, ggl_error *err) {
 
 static ggl_status open_rest(llm_model **out, llm_model *m, ggl_status st,
                             const llm_model_params *params, ggl_error *err) {
+    if (st == GGL_OK && params && params->mtp)
+        st = llm_mtp_join(&m->file, params->mtp, params->gguf, err);
     if (st == GGL_OK && params)
         st = llm_override_keys(m->file, params->override, params->n_override, err);
     if (st == GGL_OK)

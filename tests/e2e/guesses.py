@@ -9,7 +9,7 @@ import sys
 import gguf_file
 from checks import TMP, check, finish, path, put, runner
 
-run = runner(sys.argv[1], cwd=TMP.name)
+run, run_both = runner(sys.argv[1], cwd=TMP.name), runner(sys.argv[1], cwd=TMP.name, both=True)
 DIM, LAYERS, CONTEXT = 32, 2, 128
 TOKENS = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)] + ["\u2581" + w for w in "the a fox cat dog sat ran on mat".split()]
 DESCRIPTOR = """arch foretelling
@@ -90,13 +90,15 @@ guess_token = best
 if .chance ?? false: guess_chance = amax(softmax(fit))""")
 
 
-def model(name, text, layers, parts=("token_embd", "output"), more=()):
-    """Writes a small model with random weights, whose descriptor is in the file, with the weights of so many layers."""
+def model(name, text, layers, parts=("token_embd", "output"), more=(), first=0):
+    """Writes a small model with random weights, whose descriptor is in the file, with the weights of so many layers, or of those from `first` on."""
     rng, tensors = random.Random(7), []
     for tensor, shape in [(part, (DIM, len(TOKENS))) for part in parts] + [
             (f"blk.{l}.attn_{part}", (DIM, DIM)) for l in range(layers) for part in "qkv"]:
         n = shape[0] * shape[1]
-        tensors.append((tensor + ".weight", "f32", list(shape), struct.pack(f"<{n}f", *(rng.gauss(0, 0.4) for _ in range(n)))))
+        data = struct.pack(f"<{n}f", *(rng.gauss(0, 0.4) for _ in range(n)))
+        if not tensor.startswith("blk.") or int(tensor.split(".")[1]) >= first:
+            tensors.append((tensor + ".weight", "f32", list(shape), data))
     keys = [("general.architecture", "string", "foretelling"), ("general.descriptor", "string", text), ("foretelling.context_length", "u32", CONTEXT),
             ("foretelling.embedding_length", "u32", DIM), ("foretelling.block_count", "u32", LAYERS), ("foretelling.attention.head_count", "u32", 4),
             ("tokenizer.ggml.model", "string", "llama"), ("tokenizer.ggml.tokens", "string", TOKENS),
@@ -119,6 +121,12 @@ model("stays.gguf", STAYS, 0, ("output",))
 model("block.gguf", BLOCK, 0, ("output",), [("tokenizer.ggml.mask_token_id", "u32", 7)])
 model("turn.gguf", TURN, 0, ("output",), [("tokenizer.ggml.mask_token_id", "u32", 7)])
 model("chance.gguf", TURN, 0, ("output",), [("tokenizer.ggml.mask_token_id", "u32", 7), ("foretelling.chance", "bool", True)])
+# A model, and the layers that guess for it in a file of their own, with all of its keys.
+APART = DESCRIPTOR + "if (.nextn_predict_layers ?? 0) > 0:\n" + "".join("  " + line + "\n" for line in GUESSES.splitlines())
+NEXTN = [("foretelling.nextn_predict_layers", "u32", 1)]
+model("both.gguf", APART, LAYERS + 1, more=NEXTN)
+model("lone.gguf", APART, LAYERS)
+model("mtp.gguf", APART, LAYERS + 1, more=NEXTN, first=LAYERS)
 model("maskless.gguf", BLOCK, 0, ("output",))
 model("cut.gguf", DESCRIPTOR + GUESSES, LAYERS)
 
@@ -136,6 +144,16 @@ for head in ("head.gguf", "stays.gguf", "block.gguf", "turn.gguf", "chance.gguf"
     cli("-n", "60", "--temp", "0", "--draft", head, "--draft-p-min", "0", file="none.gguf", has="guesses")
 check(cli("-n", "20", "-s", "1", "-c", "64", "--draft", "-cd", "32") == cli("-n", "20", "-s", "1", "-c", "64"), "a smaller context of the guesses")
 
+def guessed(*args, file):
+    """The text, and the line that says how many were right."""
+    out, err = run_both("llm-cli", "-m", file, "-p", "the fox", "--ignore-eos", "-n", "60", "--temp", "0", "--guess-always", "--draft-p-min", "0", "-t", "1", *args)
+    return out, [line.split()[:4] for line in err.splitlines() if line.startswith("guesses")]
+
+
+check(guessed("--draft", "mtp.gguf", file="lone.gguf") == guessed("--draft", file="both.gguf"), "layers in a file of their own guess otherwise")
+check(guessed("-md", "mtp.gguf", "--spec-type", "draft-mtp", "-b", "7", file="lone.gguf")[0] == cli("-n", "60", "--temp", "0", file="lone.gguf"), "layers in a file: the text")
+cli("-n", "4", "--draft", "mtp.gguf", file="both.gguf", code=1, has="both.gguf has all that mtp.gguf has: its own layers guess")
+cli("-n", "4", file="mtp.gguf", code=1, has="layers that guess")
 check(cli("-n", "20", "--temp", "0", "--spec-type", "draft-mtp", "--draft", "head.gguf", file="none.gguf") == cli("-n", "20", "--temp", "0", file="none.gguf"),
       "--spec-type draft-mtp and a file")
 cli("-n", "20", "--temp", "0", "--draft", "head.gguf", "--spec-type", "draft-mtp", "--guess-always", file="none.gguf", has="guesses")

@@ -54,7 +54,7 @@ PUBLIC = {
     "backends": {"common": "backends transport"},
     "library": {".": "context llm measure senses small steps"},
     "train": {"gradient": "gradient", "vocabulary": "tokenizer_trainer", "trainer": "trainer", "training": "train"},
-    "models": {"language": "arch", "compile": "adapter adapter_pairs rows_gather", "text": "tokenizer", "sample": "file_sampling logprobs sampler samplers stop token_list", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert lora_folder", "load": "load", "guess": "guess", "serve": "engine prompt_folder",
+    "models": {"language": "arch", "compile": "adapter adapter_pairs rows_gather", "text": "tokenizer", "sample": "file_sampling logprobs sampler samplers stop token_list", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert lora_folder", "load": "load mtp", "guess": "guess", "serve": "engine prompt_folder",
                "small": "small", "run": "beams diffuse embed guesser head label_tokens labels text_inputs media model pooling prompt_cache session stage_rows"},
 }
 # A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.

@@ -35,6 +35,8 @@ typedef struct llm_model_params {
      * with '.' is one of the file's general.architecture. The last value of a key counts. */
     const char *const *override;
     size_t n_override;
+    const char *
+        mtp; /* a file of layers that guess, which become the model's (llm/internal/mtp.h); NULL: none */
 } llm_model_params;
 
 /* Opens a file or folder by llm_load (load.arch_path is arch_path if it is NULL). params may be NULL.
