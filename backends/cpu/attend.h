@@ -57,7 +57,16 @@ typedef struct group {
         *panel_values; /* scratch, [64][step]: a page of values; also of few queries, if the values
                             are part of the keys: [64][e] */
     cpu_relative relative;
+    const float *
+        chosen; /* of one token: the positions of rows 0 .. last; all above counts these rows. NULL: rows are positions */
+    float *panel_rows; /* scratch, [64][d]: chosen keys */
 } group;
+
+/* Where rows that lie apart are: of one head of a slot. */
+typedef struct cpu_apart {
+    const int32_t *table; /* NULL: the store is a ring */
+    int64_t slot, head;
+} cpu_apart;
 
 /* Returns e, padded to sixteens. */
 static inline int64_t cpu_attend_step(int64_t e) {
@@ -82,8 +91,18 @@ static inline float cpu_attend_per_head(const cpu_view *v, int64_t head, int64_t
                             (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3])))[v->ne[0] == 1 ? 0 : head];
 }
 
-/* Returns the rows that token l sees. */
+/* Returns the positions that token l reads alone; NULL: it sees all up to its own. */
+static inline const float *cpu_attend_chosen(const cpu_task *t, int64_t l) {
+    const cpu_view *v = &t->src[ATTEND_CHOSEN];
+    return v->p ? (const float *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3])) : NULL;
+}
+
+/* Returns the rows that token l sees; if they are chosen, by their places among them. */
 static inline ggl_visible cpu_attend_visible(const cpu_task *t, int64_t l) {
+    const float *chosen = cpu_attend_chosen(t, l);
+    if (chosen)
+        return (ggl_visible){cpu_attend_number(&t->src[ATTEND_SLOT], l), 0,
+                             ggl_n_chosen(chosen, t->src[ATTEND_CHOSEN].ne[0])};
     const cpu_view *end = &t->src[ATTEND_END], *within = &t->src[ATTEND_WITHIN];
     const ggl_visible v = ggl_visible_rows(
         cpu_attend_number(&t->src[ATTEND_POS], l), cpu_attend_number(&t->src[ATTEND_SLOT], l),
@@ -131,6 +150,15 @@ void ggl_cpu_attend_merge(const group *g, partial *total, const partial *part, c
  * CPU_QUERIES queries and stores that panels serve. page: scratch. */
 void ggl_cpu_attend_panels(const group *g, int64_t first, partial *page, partial *total);
 
+/* attend_chosen.c. Decodes the rows of keys (part 0) or values at n positions, at most 64, to rows[64][step]; what is left of a row and the
+ * rows left become 0. */
+void ggl_cpu_rows_apart(const cpu_task *t, int part, const cpu_apart *from, const int64_t *pos,
+                        int n, float *rows, int64_t step);
+/* Turns rows[64][d] into columns[d][64]. */
+void ggl_cpu_rows_to_columns(const float *rows, int64_t d, float *columns);
+/* Sets the group's panels to the chosen rows first .. first + 63. */
+void ggl_cpu_attend_chosen(const group *g, int64_t first);
+
 /* attend_relative.c. Returns the floats of scratch that relative positions need; 0: the node has none. */
 int64_t ggl_cpu_attend_relative_floats(const cpu_step *s);
 /* Divides the scratch at `memory`, and multiplies the group's queries with the rows of all distances that they see. */
@@ -145,9 +173,15 @@ static inline bool cpu_attend_is_relative(const group *g) {
     return g->t->src[ATTEND_REL_ROW].p != NULL;
 }
 
-/* Returns true if panels serve these stores: their types have no blocks. */
+static inline bool cpu_attend_is_chosen(const cpu_step *s) {
+    return s->src[ATTEND_CHOSEN].region >= 0;
+}
+
+/* Returns true if panels serve these stores: their types have no blocks, or rows are decoded one by one. */
 static inline bool cpu_attend_has_panels(const cpu_step *s) {
     const cpu_kept *k = s->attend.kept;
+    if (cpu_attend_is_chosen(s))
+        return true;
     return !ggl_type_get(k[0].store->type)->quantized &&
            (!k[1].store || !ggl_type_get(k[1].store->type)->quantized);
 }

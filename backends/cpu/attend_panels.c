@@ -90,14 +90,17 @@ static void add_part(const group *g, float (*w)[GGL_PAGE], const int *lo, const 
 void ggl_cpu_attend_panels(const group *g, int64_t first, partial *page, partial *total) {
     const cpu_kernels *k = &g->t->b->k;
     const ggl_store *ks = g->t->step->attend.kept[0].store, *vs = g->t->step->attend.kept[1].store;
-    const size_t number = cpu_attend_page(g, first),
+    const size_t number = g->chosen ? 0 : cpu_attend_page(g, first),
                  keys_size = GGL_PAGE * ggl_row_size(ks->type, ks->ne[0]);
     const char *keys = g->keys + number * ks->page_size,
-               *values = vs ? g->values + number * vs->page_size : NULL;
+               *values = vs && !g->chosen ? g->values + number * vs->page_size : NULL;
     float w[CPU_MOST_QUERIES][GGL_PAGE];
     int lo[CPU_MOST_QUERIES], hi[CPU_MOST_QUERIES];
 
-    k->to_f32[ks->type](keys, g->panel_keys, ks->ne[0] * GGL_PAGE);
+    if (g->chosen)
+        ggl_cpu_attend_chosen(g, first);
+    else
+        k->to_f32[ks->type](keys, g->panel_keys, ks->ne[0] * GGL_PAGE);
     ahead next = ahead_of(values, vs ? GGL_PAGE * ggl_row_size(vs->type, g->e) : 0, g->n);
     for (int q = 0; q < g->n; q += CPU_TILE) {
         fetch_slice(&next);
@@ -107,15 +110,15 @@ void ggl_cpu_attend_panels(const group *g, int64_t first, partial *page, partial
     if (cpu_attend_is_relative(g))
         ggl_cpu_attend_relative_add(g, first, w);
     const bool whole = ggl_cpu_attend_weigh(g, first, w, lo, hi, page);
-    if (vs)
+    if (vs && !g->chosen)
         decode_values(g, vs, values);
-    else
+    else if (!g->chosen)
         transpose_values(g);
     if (!whole || !are_alike(g, total)) {
         add_part(g, w, lo, hi, page, total);
         return;
     }
-    next = first + GGL_PAGE > g->last
+    next = g->chosen || first + GGL_PAGE > g->last
                ? ahead_of(NULL, 0, g->n)
                : ahead_of(g->keys + cpu_attend_page(g, first + GGL_PAGE) * ks->page_size, keys_size,
                           g->n);

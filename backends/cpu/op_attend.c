@@ -27,7 +27,7 @@ static size_t partial_floats(int64_t e) {
 
 /* Returns the floats of a group's rounded queries; 0: the keys are not quantized. */
 static int64_t rounded_floats(const cpu_step *s) {
-    return ggl_type_get(s->attend.kept[0].store->type)->quantized
+    return ggl_type_get(s->attend.kept[0].store->type)->quantized && !cpu_attend_is_chosen(s)
                ? CPU_QUERIES *
                      (int64_t)(ggl_cpu_column_size(CPU_COLUMNS_Q8, s->src[ATTEND_Q].ne[0]) /
                                sizeof(float))
@@ -47,7 +47,8 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         (s->src[ATTEND_REL_K].region >= 0 && s->src[ATTEND_REL_K].type != GGL_F32) ||
         (s->src[ATTEND_REL_Q].region >= 0 && s->src[ATTEND_REL_Q].type != GGL_F32) ||
         (s->src[ATTEND_REL_ROW].region >= 0 && s->src[ATTEND_REL_ROW].type != GGL_F32) ||
-        (s->src[ATTEND_WITHIN].region >= 0 && s->src[ATTEND_WITHIN].type != GGL_F32))
+        (s->src[ATTEND_WITHIN].region >= 0 && s->src[ATTEND_WITHIN].type != GGL_F32) ||
+        (s->src[ATTEND_CHOSEN].region >= 0 && s->src[ATTEND_CHOSEN].type != GGL_F32))
         return ggl_fail(err, GGL_UNSUPPORTED, "attend supports only f32 values");
     int64_t e = s->dst.ne[0], n_heads = s->dst.ne[1];
     s->attend.scale = (float)(isnan(t->num[ATTEND_SCALE]) ? 1 / sqrt((double)s->src[ATTEND_Q].ne[0])
@@ -60,13 +61,15 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     s->attend.most = (int)cpu_min(n, !cpu_attend_has_panels(s) ? CPU_QUERIES
                                      : relative > 0            ? GGL_PAGE
                                                                : CPU_MOST_QUERIES);
-    const bool panels = s->attend.most > CPU_QUERIES || relative > 0;
+    const bool chosen = cpu_attend_is_chosen(s),
+               panels = s->attend.most > CPU_QUERIES || relative > 0 || chosen;
     /* per thread: partial results of a page, of a span, and of all; rounded queries; a page of keys
      * and values */
     s->thread_size =
         sizeof(float) *
         (size_t)((2 * s->attend.most + CPU_QUERIES) * step + rounded_floats(s) +
                  (panels ? s->src[ATTEND_Q].ne[0] * GGL_PAGE : 0) +
+                 (chosen ? s->src[ATTEND_Q].ne[0] * GGL_PAGE : 0) +
                  (panels || !s->attend.kept[1].store ? step * GGL_PAGE : 0) + relative);
     /* shared, for one token whose spans run in parallel: a partial result of each head and span */
     s->shared_size = (size_t)n_heads * (size_t)most_spans(s) * partial_floats(e) * sizeof(float);
@@ -176,12 +179,15 @@ static void group_begin(group *g, const cpu_task *t, int64_t store_head, int64_t
         g->rounded[q] = (cpu_qblock *)memory + q * (t->src[ATTEND_Q].ne[0] / CPU_QBLOCK);
     g->panel_values = memory + rounded_floats(s);
     g->panel_keys = g->panel_values + g->step * GGL_PAGE;
+    g->panel_rows = g->panel_keys + t->src[ATTEND_Q].ne[0] * GGL_PAGE;
+    g->chosen = NULL;
 }
 
 /* Adds the query of head `head` of token l. */
 static void group_add(group *g, int64_t l, int64_t head) {
     const cpu_task *t = g->t;
-    const ggl_visible v = cpu_attend_visible(t, l);
+    const ggl_visible v = g->n > 0 && g->chosen ? (ggl_visible){g->slot, g->from[0], g->end[0]}
+                                                : cpu_attend_visible(t, l);
     const int q = g->n++;
     g->token[q] = l;
     g->head[q] = head;
@@ -196,6 +202,7 @@ static void group_add(group *g, int64_t l, int64_t head) {
     g->last = cpu_max(g->last, v.end - 1);
     g->all_from = cpu_max(g->all_from, v.first);
     g->all_end = cpu_min(g->all_end, v.end);
+    g->chosen = cpu_attend_chosen(t, l);
 }
 
 /* The queries of a store head are numbered token by token, and within a token head by head; a unit
@@ -220,6 +227,11 @@ static bool is_apart(const group *g, int64_t l) {
     return g->n > 0 && (v.first > g->last || v.end <= g->first);
 }
 
+/* True if token l reads other chosen rows than the group's queries. */
+static bool chooses_apart(const group *g, int64_t l) {
+    return g->n > 0 && g->chosen && l != g->token[0];
+}
+
 /* Makes *g the group of the queries from *i on that have one slot and see some rows in common, and moves *i past them. */
 static void group_next(group *g, const cpu_task *t, const unit_queries *of, int64_t *i,
                        float *memory) {
@@ -227,7 +239,7 @@ static void group_next(group *g, const cpu_task *t, const unit_queries *of, int6
     group_begin(g, t, of->store_head, slot, memory);
     const bool within = t->src[ATTEND_WITHIN].p != NULL;
     for (; *i < of->last && cpu_attend_number(&t->src[ATTEND_SLOT], *i / of->per) == slot &&
-           !(within && is_apart(g, *i / of->per));
+           !(within && is_apart(g, *i / of->per)) && !chooses_apart(g, *i / of->per);
          ++*i)
         group_add(g, *i / of->per, of->store_head * of->per + *i % of->per);
     for (int q = 0; q < g->n && rounded_floats(t->step) > 0; q++)
@@ -243,7 +255,7 @@ static void one_span(const group *g, int64_t span, partial *page, partial *out) 
     for (int q = 0; q < g->n; q++)
         out->any[q] = false;
     for (int64_t first = from / GGL_PAGE * GGL_PAGE; first <= to; first += GGL_PAGE)
-        if (g->n > CPU_QUERIES)
+        if (g->n > CPU_QUERIES || g->chosen)
             ggl_cpu_attend_panels(g, first, page, out);
         else
             one_page(g, first, page, out);
@@ -270,9 +282,20 @@ static void finish(const group *g, partial *total, partial *scratch) {
 
 /* --- run ------------------------------------------------------------------------------------ */
 
+/* Returns the number of heads of a token in a group. */
+static int64_t heads_of_group(const cpu_task *t) {
+    const int64_t n_store = t->step->attend.kept[0].store->ne[1], per = t->dst.ne[1] / n_store;
+    int64_t parts = (per + t->step->attend.most - 1) / t->step->attend.most;
+    while (parts < per && t->n * n_store * parts < t->n_threads)
+        parts++;
+    return (per + parts - 1) / parts;
+}
+
 /* Returns the number of queries in a group. Queries of one sequence share the decoding of a page,
  * so a group is large, unless there would be too few groups for all threads. */
 static int64_t queries_of_group(const cpu_task *t) {
+    if (cpu_attend_is_chosen(t->step)) /* of one token, as each has rows of its own */
+        return heads_of_group(t);
     const int64_t n = t->n * t->dst.ne[1]; /* queries in all */
     int64_t slots = 1, most = t->step->attend.most;
     for (int64_t l = 1; l < t->n; l++)

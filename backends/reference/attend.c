@@ -38,19 +38,44 @@ typedef struct share {
     int64_t l, head, n_head; /* token; first query head, number of query heads */
     int64_t g;               /* head of the store */
     int64_t slot, pos, end; /* end: rows of the slot that see each other; 0: see ggl_visible_rows */
-    int64_t first, n_pos;   /* positions first .. first + n_pos - 1 are visible */
-    double *query;          /* [n_head][query dimensions] */
-    double *score;          /* [n_head][n_pos] */
-    double *total;          /* [n_head]: sums of exp(score - max) */
-    double *out;            /* [n_head][value dimensions] */
-    double *key;            /* [query dimensions]: a key, with relative positions */
+    int64_t first,
+        n_pos;     /* positions first .. first + n_pos - 1 are visible; or n_pos chosen ones */
+    double *query; /* [n_head][query dimensions] */
+    double *score; /* [n_head][n_pos] */
+    double *total; /* [n_head]: sums of exp(score - max) */
+    double *out;   /* [n_head][value dimensions] */
+    double *key;   /* [query dimensions]: a key, with relative positions */
 } share;
 
 /* Returns how many doubles of scratch ggl_ref_attend needs. */
 int64_t ggl_ref_attend_scratch(const ggl_tensor *node) {
     const ggl_tensor *q = node->src[ATTEND_Q], *kv = node->src[ATTEND_KV];
-    int64_t n_head = q->ne[1] / kv->store[0]->ne[1];
-    return n_head * (q->ne[0] + kv->store[0]->n_pos + 1 + node->ne[0]) + q->ne[0];
+    const int64_t n_head = q->ne[1] / kv->store[0]->ne[1],
+                  chosen = node->src[ATTEND_CHOSEN] ? node->src[ATTEND_CHOSEN]->ne[0] : 0,
+                  most = chosen > kv->store[0]->n_pos ? chosen : kv->store[0]->n_pos;
+    return n_head * (q->ne[0] + most + 1 + node->ne[0]) + q->ne[0];
+}
+
+/* Returns the number of rows that token l reads by the positions that were chosen for it. */
+static int64_t n_chosen(const step_args *a, int64_t l) {
+    const view *v = &a->src[ATTEND_CHOSEN];
+    int64_t n = 0;
+    while (n < v->ne[0] && !(ggl_ref_get(v, n, 0, 0, l) < 0))
+        n++;
+    return n > 0 ? n : 1;
+}
+
+/* Returns the position of the p-th row that a token sees. */
+static int64_t position_of(const step_args *a, const share *s, int64_t p) {
+    const view *v = &a->src[ATTEND_CHOSEN];
+    return v->data ? ggl_chosen_position((float)ggl_ref_get(v, p, 0, 0, s->l), s->pos)
+                   : s->first + p;
+}
+
+/* Returns the most rows that a token can see. */
+static int64_t most_rows(const step_args *a, const ggl_store *keys) {
+    const view *v = &a->src[ATTEND_CHOSEN];
+    return v->data && v->ne[0] > keys->n_pos ? v->ne[0] : keys->n_pos;
 }
 
 static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int64_t g) {
@@ -70,9 +95,13 @@ static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int6
     s.n_pos = v.end - v.first;
     s.n_pos = s.n_pos < keys->n_pos ? s.n_pos : keys->n_pos; /* the store holds no more */
     s.first = v.end - s.n_pos;
+    if (a->src[ATTEND_CHOSEN].data) {
+        s.first = 0;
+        s.n_pos = n_chosen(a, l);
+    }
     s.query = a->attend;
     s.score = s.query + s.n_head * q->ne[0];
-    s.total = s.score + s.n_head * keys->n_pos;
+    s.total = s.score + s.n_head * most_rows(a, keys);
     s.out = s.total + s.n_head;
     s.key = s.out + s.n_head * a->dst.ne[0];
     for (int64_t h = 0; h < s.n_head; h++)
@@ -115,8 +144,9 @@ static void scores(const step_args *a, const ggl_store *keys, const share *s) {
     int64_t d = a->src[ATTEND_Q].ne[0];
     double scale = a->node->num[ATTEND_SCALE], cap = a->node->num[ATTEND_CAP];
     for (int64_t p = 0; p < s->n_pos; p++) {
-        const char *page = page_at(a, keys, &a->src[ATTEND_PAGE], s->slot, s->first + p);
-        ggl_store_get(keys, page, s->first + p, s->g, a->stored);
+        const int64_t pos = position_of(a, s, p);
+        const char *page = page_at(a, keys, &a->src[ATTEND_PAGE], s->slot, pos);
+        ggl_store_get(keys, page, pos, s->g, a->stored);
         for (int64_t h = 0; h < s->n_head; h++) {
             double x = 0;
             for (int64_t i = 0; i < d; i++)
@@ -153,8 +183,9 @@ static void add_values(const step_args *a, const ggl_store *values, const share 
     for (int64_t i = 0; i < s->n_head * e; i++)
         s->out[i] = 0;
     for (int64_t p = 0; p < s->n_pos; p++) {
-        const char *page = page_at(a, values, &a->src[ATTEND_PAGE], s->slot, s->first + p);
-        ggl_store_get(values, page, s->first + p, s->g, a->stored);
+        const int64_t pos = position_of(a, s, p);
+        const char *page = page_at(a, values, &a->src[ATTEND_PAGE], s->slot, pos);
+        ggl_store_get(values, page, pos, s->g, a->stored);
         for (int64_t h = 0; h < s->n_head; h++) {
             double weight = s->score[h * s->n_pos + p];
             for (int64_t i = 0; i < e; i++)

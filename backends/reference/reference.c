@@ -60,7 +60,8 @@ static ggl_status compile_values(ggl_backend *b, const ggl_segment *s, ggl_type 
         const int64_t scratch = op == GGL_OP_ATTEND ? ggl_ref_attend_scratch(step->node)
                                 : op == GGL_OP_ATTEND_BACK
                                     ? ggl_ref_attend_back_scratch(step->node, p->program.n_max)
-                                    : 0;
+                                : op == GGL_OP_CHOOSE_ROWS ? ggl_ref_choose_rows_scratch(step->node)
+                                                           : 0;
         attend = scratch > attend ? scratch : attend;
     }
     p->row = st == GGL_OK ? ggl_calloc((size_t)longest, (REF_ROWS + 1) * sizeof *p->row) : NULL;

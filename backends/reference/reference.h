@@ -28,8 +28,7 @@ typedef struct step_args {
     const ggl_turns *turns; /* of the loop that the step is in */
     double *row;            /* scratch: REF_ROWS + 1 times the longest row */
     float *stored;          /* scratch: a row of a store */
-    double
-        *attend; /* scratch of ggl_ref_attend_scratch() or ggl_ref_attend_back_scratch() doubles */
+    double *attend; /* scratch of as many doubles as ggl_ref_attend_scratch() and its like return */
 } step_args;
 
 typedef void ref_fn(const step_args *a);
@@ -58,6 +57,8 @@ ref_fn *ggl_ref_op(ggl_op op);
 #include "ops.def"
 /* attend.c */
 int64_t ggl_ref_attend_scratch(const ggl_tensor *node);
+/* choose_rows.c */
+int64_t ggl_ref_choose_rows_scratch(const ggl_tensor *node);
 /* attend_back.c */
 int64_t ggl_ref_attend_back_scratch(const ggl_tensor *node, int64_t n);
 

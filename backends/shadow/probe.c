@@ -13,7 +13,7 @@ size_t ggl_shadow_size(const ggl_tensor *t, int64_t n) {
 ggl_status ggl_shadow_each_store(const ggl_tensor *node, void *ctx,
                                  ggl_status (*f)(void *ctx, const ggl_store *s, ggl_error *err),
                                  ggl_error *err) {
-    const ggl_tensor *at = node->op == GGL_OP_ATTEND ? node->src[ATTEND_KV] : node;
+    const ggl_tensor *read = ggl_cache_of(node), *at = read ? read : node;
     ggl_status st = GGL_OK;
     for (int k = 0; k < 2 && st == GGL_OK; k++)
         if (at->store[k])

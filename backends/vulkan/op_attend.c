@@ -495,6 +495,8 @@ static const char *attend_refuses(const vk_backend *b, const ggl_tensor *node) {
             return "attention needs f32 values";
     const bool more = node->src[ATTEND_END] || node->src[ATTEND_BIAS] ||
                       node->src[ATTEND_REL_ROW] || node->src[ATTEND_WITHIN];
+    if (node->src[ATTEND_CHOSEN])
+        return "attention to chosen rows is not there";
     if (node->src[ATTEND_REL_ROW] && node->src[ATTEND_WITHIN])
         return "attention to a part of the rows has no rows by distance";
     if (more && (b->limits.n_bind < VK_MAX_BIND || b->limits.offset_align > MOST_ALIGN))

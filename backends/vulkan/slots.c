@@ -28,7 +28,7 @@ static ggl_operand slot_of(const ggl_segment *s, const ggl_tensor *node) {
 /* True if the node, or a node of its body, uses a store. Attention does, too: it would else read rows
  * for tokens after the end of the batch, at positions that are those of an earlier batch. */
 static bool uses_store(const ggl_tensor *node) {
-    bool uses = node->op == GGL_OP_CACHE || node->op == GGL_OP_ATTEND || node->op == GGL_OP_STATE;
+    bool uses = node->op == GGL_OP_CACHE || ggl_cache_of(node) || node->op == GGL_OP_STATE;
     for (int i = 0; node->body && i < node->body->n_node && !uses; i++)
         uses = uses_store(node->body->node[i]);
     return uses;

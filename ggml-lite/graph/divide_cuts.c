@@ -164,8 +164,8 @@ static bool cut_heads(const cuts *c, const ggl_tensor *t, const int64_t *of_kv, 
         if (t->src[i] && (t->src[i]->n_dims != 1 || !ggl_cut_leaf(t->src[i], &at)))
             return false;
     if (!of_q || q->n_dims != 2 || t->n_dims != 2 || q->ne[1] % k->ne[1] != 0 ||
-        t->src[ATTEND_BIAS] || t->src[ATTEND_REL_K] || t->src[ATTEND_REL_Q] ||
-        t->src[ATTEND_REL_ROW])
+        t->src[ATTEND_BIAS] || t->src[ATTEND_CHOSEN] || t->src[ATTEND_REL_K] ||
+        t->src[ATTEND_REL_Q] || t->src[ATTEND_REL_ROW])
         return false;
     for (int i = 0; i <= c->n_parts; i++)
         if (of_q[i] != of_kv[i] * (q->ne[1] / k->ne[1]))

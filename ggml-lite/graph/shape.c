@@ -330,6 +330,26 @@ static bool shape_relative(ggl_graph *g, ggl_tensor *y) {
     return true;
 }
 
+/* Checks the rows of an attention that reads chosen ones alone: they have no neighbours, so nothing counts distances between them. */
+static bool shape_chosen(ggl_graph *g, ggl_tensor *y) {
+    static const struct {
+        int src;
+        const char *name;
+    } others[] = {{ATTEND_ALIBI, "slopes"},
+                  {ATTEND_BIAS, "a bias"},
+                  {ATTEND_REL_ROW, "relative positions"},
+                  {ATTEND_WITHIN, "a part of the rows"},
+                  {ATTEND_END, "the ends of texts"}};
+    const ggl_tensor *chosen = y->src[ATTEND_CHOSEN];
+    if (chosen->n_dims > 1 || !ggl_is_batched(chosen))
+        return fail(g, y, "with chosen %s: a row of positions of each element is needed",
+                    TEXT(chosen));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (y->src[others[i].src])
+            return fail(g, y, "to chosen rows, with %s beside them", others[i].name);
+    return isnan(y->num[ATTEND_WINDOW]) || fail(g, y, "to chosen rows, with a window beside them");
+}
+
 static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
     const ggl_tensor *q = y->src[ATTEND_Q], *kv = y->src[ATTEND_KV];
     if (kv->op != GGL_OP_CACHE)
@@ -356,6 +376,8 @@ static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
                     "within %s: [2] is needed, the number of the first row that is seen and the "
                     "one behind the last",
                     TEXT(within));
+    if (y->src[ATTEND_CHOSEN] && !shape_chosen(g, y))
+        return false;
     if (!isnan(y->num[ATTEND_WINDOW]) &&
         (y->num[ATTEND_WINDOW] < 1 || y->num[ATTEND_WINDOW] != floor(y->num[ATTEND_WINDOW])))
         return fail(g, y, "with a window of %g: a whole number of at least 1 is needed",
@@ -365,6 +387,32 @@ static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
     y->n_dims = q->n_dims;
     y->ne[0] = v->ne[0];
     y->ne[1] = q->ne[1];
+    return true;
+}
+
+static bool shape_choose_rows(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *q = y->src[CHOOSE_ROWS_Q], *kv = y->src[CHOOSE_ROWS_KV],
+                     *w = y->src[CHOOSE_ROWS_W];
+    enum { MOST_POSITIONS = 1 << 24 }; /* f32 holds those below */
+    int64_t k, every;
+    if (kv->op != GGL_OP_CACHE)
+        return fail(g, y, "needs a cache as its second argument");
+    const ggl_tensor *keys = kv->src[CACHE_K];
+    if (q->n_dims < 1 || q->n_dims > 2 || q->ne[0] != keys->ne[0] || keys->ne[1] != 1)
+        return fail(g, y, "of %s over keys %s: the keys have one head", TEXT(q), TEXT(keys));
+    if (w->n_dims > 1 || w->ne[0] != q->ne[1])
+        return fail(g, y, "with w %s: one number for each of %" PRId64 " heads is needed", TEXT(w),
+                    q->ne[1]);
+    if (!whole(g, y, CHOOSE_ROWS_BEST, "best", 1, MOST_POSITIONS, &k) ||
+        !whole(g, y, CHOOSE_ROWS_EVERY, "every", 1, MOST_POSITIONS, &every))
+        return false;
+    if (g->params.n_pos > MOST_POSITIONS || k > MOST_POSITIONS / every)
+        return fail(g, y,
+                    "among %" PRId64 " positions, %" PRId64 " groups of %" PRId64
+                    ": at most %d positions have exact numbers",
+                    g->params.n_pos, k, every, MOST_POSITIONS);
+    y->n_dims = 1;
+    y->ne[0] = k * every + every - 1;
     return true;
 }
 

@@ -62,9 +62,10 @@ static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
     int64_t widest = 1;
     for (size_t i = 0; i < g->nodes.n; i++) {
         const ggl_tensor *t = g->nodes.at[i];
-        if (t->op != GGL_OP_ATTEND || t->src[ATTEND_KV] != cache || !t->needed)
+        if (ggl_cache_of(t) != cache || !t->needed)
             continue;
-        const int64_t window = t->src[ATTEND_END] ? 0 : ggl_attend_window(t);
+        const int64_t window =
+            t->op != GGL_OP_ATTEND || t->src[ATTEND_END] ? 0 : ggl_attend_window(t);
         if (window == 0)
             return 0;
         widest = window > widest ? window : widest;
@@ -79,8 +80,7 @@ static void choose_types(const ggl_graph *g, const ggl_tensor *cache) {
     size_t row;
     for (size_t i = 0; i < g->nodes.n; i++) {
         const ggl_tensor *t = g->nodes.at[i];
-        is_read |= t->op == GGL_OP_ATTEND && t->needed && t->src[ATTEND_KV] == cache &&
-                   t->rows != cache->rows;
+        is_read |= t->needed && ggl_cache_of(t) == cache && t->rows != cache->rows;
     }
     for (int k = 0; k < 2; k++)
         if (cache->store[k])
@@ -88,6 +88,20 @@ static void choose_types(const ggl_graph *g, const ggl_tensor *cache) {
     for (int k = 0; k < 2 && is_read; k++)
         if (cache->store[k] && ggl_row_size_checked(type[k], cache->store[k]->ne[0], &row))
             cache->store[k]->type = type[k];
+}
+
+/* True if all that read the cache read chosen rows of it, one by one. */
+static bool is_read_by_rows(const ggl_graph *g, const ggl_tensor *cache) {
+    bool is = false;
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const ggl_tensor *t = g->nodes.at[i];
+        if (ggl_cache_of(t) != cache || !t->needed)
+            continue;
+        if (t->op != GGL_OP_ATTEND || !t->src[ATTEND_CHOSEN])
+            return false;
+        is = true;
+    }
+    return is;
 }
 
 /* Decides whether the cache's stores are rings, and sets their n_pos. */
@@ -150,10 +164,10 @@ static bool add_table(ggl_graph *g) {
     g->page = t;
     for (size_t i = 0; i < g->nodes.n; i++) {
         ggl_tensor *x = g->nodes.at[i];
-        const ggl_tensor *cache = x->op == GGL_OP_ATTEND ? x->src[ATTEND_KV] : x;
+        const ggl_tensor *read = ggl_cache_of(x), *cache = read ? read : x;
         if (cache->op != GGL_OP_CACHE || !x->needed || cache->store[0]->ring)
             continue;
-        x->src[x->op == GGL_OP_ATTEND ? ATTEND_PAGE : CACHE_PAGE] = t;
+        x->src[ggl_page_source(x)] = t;
         t->needed = true;
     }
     return true;
@@ -164,6 +178,8 @@ bool ggl_graph_size_stores(ggl_graph *g) {
     for (size_t i = 0; i < g->nodes.n; i++)
         if (g->nodes.at[i]->op == GGL_OP_CACHE && g->nodes.at[i]->needed) {
             choose_types(g, g->nodes.at[i]);
+            if (is_read_by_rows(g, g->nodes.at[i])) /* in the layout in which a row lies together */
+                g->nodes.at[i]->store[0]->kind = GGL_STORE_VALUES;
             shape_rows(g, g->nodes.at[i]);
         }
     for (size_t i = 0; i < g->n_stores; i++)

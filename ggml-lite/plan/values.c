@@ -138,6 +138,6 @@ bool ggl_plan_has_value(const item *it) {
 bool ggl_plan_uses_stores(const item *it) {
     const ggl_tensor *t = it->node;
     return it->kind == GGL_STEP_NODE && !it->copy_of &&
-           (t->op == GGL_OP_CACHE || t->op == GGL_OP_ATTEND || t->op == GGL_OP_STATE ||
+           (t->op == GGL_OP_CACHE || ggl_cache_of(t) || t->op == GGL_OP_STATE ||
             t->op == GGL_OP_KEEP || t->keeps_state);
 }

@@ -36,10 +36,10 @@ static ggl_status provide(schedule *s, size_t i_seg, ggl_tensor *const *node, si
         for (int k = 0; k < 2 && st == GGL_OK; k++)
             if (t->store[k])
                 st = ggl_sched_place_store(s, d, t->store[k], err);
-        if (st == GGL_OK && t->op == GGL_OP_ATTEND)
-            for (int k = 0; k < 2 && st == GGL_OK; k++)
-                if (t->src[ATTEND_KV]->store[k])
-                    st = ggl_sched_place_store(s, d, t->src[ATTEND_KV]->store[k], err);
+        const ggl_tensor *cache = ggl_cache_of(t);
+        for (int k = 0; cache && k < 2 && st == GGL_OK; k++)
+            if (cache->store[k])
+                st = ggl_sched_place_store(s, d, cache->store[k], err);
         if (st == GGL_OK && t->body)
             st = provide(s, i_seg, t->body->node, (size_t)t->body->n_node, own, err);
         if (st == GGL_OK && t->body && ggl_is_leaf(t->body->result)) {

@@ -16,7 +16,7 @@ static const char *refusal_there(const schedule *s, int k, const ggl_tensor *t,
         why = ggl_refusal(s->dev[k].b, t->src[LINEAR_W], part);
     for (int i = 0; t->op == GGL_OP_CACHE && !why && i < ggl_graph_n_nodes(s->g); i++) {
         const ggl_tensor *reader = ggl_graph_node(s->g, i);
-        if (reader->op == GGL_OP_ATTEND && reader->needed && reader->src[ATTEND_KV] == t)
+        if (reader->needed && ggl_cache_of(reader) == t)
             why = ggl_refusal(s->dev[k].b, reader, part);
     }
     return why;
@@ -75,8 +75,8 @@ static int place_of_values(const schedule *s, const ggl_tensor *t) {
 
 /* Returns the backend on which params.place wants t; it may refuse t. */
 static int wished_place(const schedule *s, const ggl_tensor *t) {
-    if (t->op == GGL_OP_ATTEND) /* runs where its cache is */
-        return s->backend[t->src[ATTEND_KV]->id];
+    if (ggl_cache_of(t)) /* runs where its cache is */
+        return s->backend[ggl_cache_of(t)->id];
     if (!s->params.place)
         return 0;
     int k = wish_of_weights(s, t, t->group);
@@ -87,7 +87,7 @@ static int wished_place(const schedule *s, const ggl_tensor *t) {
  * true. Nobody asked for that place, so a refusal there is no error and not reported. */
 static bool follows_values(schedule *s, const ggl_tensor *t) {
     const ggl_tensor *part;
-    if (!s->params.place || t->op == GGL_OP_ATTEND || reads_weights(t))
+    if (!s->params.place || ggl_cache_of(t) || reads_weights(t))
         return false;
     int k = place_of_values(s, t);
     if (k < 0 || refusal_there(s, k, t, &part))
@@ -108,7 +108,7 @@ static ggl_status place_node(schedule *s, const ggl_tensor *t, ggl_error *err) {
     fallback f = {.node = t, .wished = k, .used = -1};
     const ggl_tensor *part;
     f.why = refusal_there(s, k, t, &f.refused);
-    for (int i = 0; f.why && t->op != GGL_OP_ATTEND && f.used < 0 && i < s->n_dev; i++)
+    for (int i = 0; f.why && !ggl_cache_of(t) && f.used < 0 && i < s->n_dev; i++)
         f.used = refusal_there(s, i, t, &part) ? -1 : i;
     char text[512];
     if (f.why && (f.used < 0 || s->params.strict))

@@ -8,7 +8,7 @@
 /* Notes for each store which of the n nodes, of segment i, write it and read it. */
 static void note_use(size_t *writer, size_t *reader, ggl_tensor *const *node, size_t n, size_t i) {
     for (size_t k = 0; k < n; k++) {
-        const ggl_tensor *t = node[k], *cache = t->op == GGL_OP_ATTEND ? t->src[ATTEND_KV] : NULL;
+        const ggl_tensor *t = node[k], *cache = ggl_cache_of(t);
         for (int part = 0; part < 2; part++) {
             if (t->store[part])
                 writer[t->store[part]->id] = reader[t->store[part]->id] = i;

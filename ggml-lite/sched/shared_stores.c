@@ -21,7 +21,7 @@ static void note(span *x, size_t seg, size_t node) {
 /* Notes what the n nodes use; those of a body count as the node `at` that has it. */
 static void note_all(span *use, ggl_tensor *const *node, size_t n, size_t seg, const size_t *at) {
     for (size_t i = 0; i < n; i++) {
-        const ggl_tensor *t = node[i], *cache = t->op == GGL_OP_ATTEND ? t->src[ATTEND_KV] : NULL;
+        const ggl_tensor *t = node[i], *cache = ggl_cache_of(t);
         for (int k = 0; k < 2; k++) {
             if (t->store[k])
                 note(&use[t->store[k]->id], seg, at ? *at : i);

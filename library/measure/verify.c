@@ -118,10 +118,9 @@ static ggl_status compare_store(verify *v, const ggl_tensor *t, const ggl_store 
  * rows are kept where they are read. */
 static bool is_refused(const verify *v, const ggl_tensor *t) {
     bool refused = ggl_refusal(v->fast.b, t, NULL) ||
-                   (t->op == GGL_OP_ATTEND && ggl_refusal(v->fast.b, t->src[1], NULL));
+                   (ggl_cache_of(t) && ggl_refusal(v->fast.b, ggl_cache_of(t), NULL));
     for (int i = 0; t->op == GGL_OP_CACHE && !refused && i < v->m.n_nodes; i++)
-        refused = v->m.node[i]->op == GGL_OP_ATTEND && v->m.node[i]->src[1] == t &&
-                  ggl_refusal(v->fast.b, v->m.node[i], NULL);
+        refused = ggl_cache_of(v->m.node[i]) == t && ggl_refusal(v->fast.b, v->m.node[i], NULL);
     return refused;
 }
 

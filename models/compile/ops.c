@@ -398,11 +398,12 @@ static bool get_number(args *a, int i, int k, double *out) {
 static ggl_tensor *get_tensor(args *a, int i, int k) {
     const arch_value *v = &a->value[a->first[i] + k];
     char what[64], text[256];
-    if (a->e->callee == CALL_OP && a->e->op == GGL_OP_ATTEND && i == 1) {
+    if (a->e->callee == CALL_OP && (a->e->op == GGL_OP_ATTEND || a->e->op == GGL_OP_CHOOSE_ROWS) &&
+        i == 1) {
         if (v->kind == VAL_CACHE)
             return v->t;
-        llm_arch_error(a->ev, arg_expr(a, i, k)->place, "attend needs a result of cache(k, v): %s",
-                       llm_arch_value_text(v, text, sizeof text));
+        llm_arch_error(a->ev, arg_expr(a, i, k)->place, "%s needs a result of cache(k, v): %s",
+                       a->e->name, llm_arch_value_text(v, text, sizeof text));
         return NULL;
     }
     snprintf(what, sizeof what, "'%s' of %s", a->sig.param[i].name, a->sig.name);
@@ -447,8 +448,14 @@ static void name_sizes(args *a, ggl_tensor *t) {
 
 /* Refuses attention in a function that has a state. */
 static bool allowed_here(arch_eval *ev, const arch_expr *e) {
-    if (ev->in_recurrent && (e->op == GGL_OP_CACHE || e->op == GGL_OP_ATTEND)) {
+    if (ev->in_recurrent &&
+        (e->op == GGL_OP_CACHE || e->op == GGL_OP_ATTEND || e->op == GGL_OP_CHOOSE_ROWS)) {
         llm_arch_error(ev, e->mark, "%s is not allowed in a function with a state", e->name);
+        return false;
+    }
+    if (ev->stage && !ev->over && e->op == GGL_OP_CHOOSE_ROWS) {
+        llm_arch_error(ev, e->mark, "%s is of tokens that see those before them, not of a stage",
+                       e->name);
         return false;
     }
     if (ev->stage && (ev->arch->has_tokens || ev->over) && ev->n_guess_block == 0 &&

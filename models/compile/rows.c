@@ -68,7 +68,7 @@ static bool check_store(arch_eval *ev, arch_place p, const ggl_tensor *t, int ro
                        rows_text(ev, rows, a, sizeof a));
         return false;
     }
-    const int stored = t->op == GGL_OP_ATTEND ? llm_arch_rows(ev, t->src[ATTEND_KV]) : rows;
+    const int stored = ggl_cache_of(t) ? llm_arch_rows(ev, ggl_cache_of(t)) : rows;
     const bool crosses = rows == ROWS_EACH && stored == ROWS_STAGE;
     if ((rows == ROWS_GUESS) != (stored == ROWS_GUESS)) {
         llm_arch_error(ev, p, "a value of %s cannot read what is stored of %s",
@@ -101,7 +101,9 @@ bool llm_arch_note_rows(arch_eval *ev, arch_place p, const ggl_tensor *t) {
         /* attention reads rows by their cache, and supplied inputs belong to whatever reads them */
         const ggl_tensor *x = t->src[k];
         const bool supplied = ggl_op_supplies(t->op, k) && !is_given_position(t, k);
-        if (!x || (t->op == GGL_OP_ATTEND && k != ATTEND_Q && k != ATTEND_WITHIN) || supplied)
+        if (!x || x->op == GGL_OP_CACHE ||
+            (t->op == GGL_OP_ATTEND && k != ATTEND_Q && k != ATTEND_WITHIN && k != ATTEND_CHOSEN) ||
+            supplied)
             continue;
         const int own = llm_arch_rows(ev, x);
         if (own != ROWS_NONE && rows != ROWS_NONE && own != rows) {

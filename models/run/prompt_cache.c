@@ -38,14 +38,14 @@ static uint64_t add_text(uint64_t h, const char *s) {
     return llm_digest(h, s ? s : "", s ? strlen(s) + 1 : 1);
 }
 
-/* The table of pages, the last source of these operators, is not part of what is computed. */
+/* The table of pages is not part of what is computed. */
 static uint64_t add_node(uint64_t h, const ggl_tensor *t) {
-    const int n_src = t->n_src - (t->op == GGL_OP_CACHE || t->op == GGL_OP_ATTEND);
+    const int n_src = t->n_src, page = ggl_page_source(t);
     const int64_t words[] = {t->op,    t->type,  t->id,    t->n_dims, t->ne[0],
                              t->ne[1], t->ne[2], t->ne[3], n_src,     t->n_num};
     h = llm_digest(h, words, sizeof words);
     for (int i = 0; i < n_src; i++)
-        h = llm_digest(h, &(int64_t){t->src[i] ? t->src[i]->id : -1}, sizeof(int64_t));
+        h = llm_digest(h, &(int64_t){t->src[i] && i != page ? t->src[i]->id : -1}, sizeof(int64_t));
     for (int i = 0; i < t->n_num; i++)
         h = llm_digest(h, &t->num[i], sizeof t->num[i]);
     if (t->op == GGL_OP_WEIGHT || t->op == GGL_OP_INPUT)

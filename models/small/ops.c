@@ -125,6 +125,9 @@ static ggl_status fill_attend(const ggl_step *s, small_call *out, ggl_error *err
     if (s->n_src > ATTEND_END && s->src[ATTEND_END].region >= 0)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "attention to later positions is not in the runtime for small boards");
+    if (s->n_src > ATTEND_CHOSEN && s->src[ATTEND_CHOSEN].region >= 0)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "attention to chosen rows is not in the runtime for small boards");
     const int64_t e = s->dst.ne[0];
     for (int k = 0; k < 2; k++)
         out->store[k] = t->src[ATTEND_KV]->store[k];

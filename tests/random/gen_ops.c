@@ -732,6 +732,31 @@ static int make_attend(gen *g) {
     return y;
 }
 
+/* Attention to rows that are chosen by their keys, of the same cache or of another. */
+static int make_attend_chosen(gen *g) {
+    int index = make_cache(g), cache = chance(g, 2) ? index : make_cache(g);
+    if (index < 0 || cache < 0 || node(g, node(g, index)->src[0])->ne[1] != 1)
+        return -1;
+    const int d = node(g, node(g, index)->src[0])->ne[0], h = 1 + choose(g, 4);
+    const int from[3] = {heads_of(g, d, h), index, any_vector(g, h)}, best = 1 + choose(g, 6),
+              every = chance(g, 2) ? 1 : 1 + choose(g, 3), n = best * every + every - 1;
+    const double num[2] = {best, every};
+    const int chosen = add(g, R_CHOOSE_ROWS, 3, from, 2, num);
+    g->p->node[chosen].batched = true;
+    set_shape(g, chosen, 1, &n);
+    set_magnitude(g, chosen, 64);
+    const int k = node(g, cache)->src[0], v = node(g, cache)->src[1],
+              heads = node(g, k)->ne[1] * (1 + choose(g, 2)),
+              q = heads_of(g, node(g, k)->ne[0], heads);
+    int src[10] = {q, cache, one_for_each_head(g, heads), -1, -1, -1, -1, -1, -1, chosen};
+    const double option[3] = {chance(g, 2) ? NAN : 0.25, NAN, chance(g, 3) ? 2 : NAN};
+    int y = add(g, R_ATTEND, 10, src, 3, option);
+    g->p->node[y].batched = true;
+    set_shape(g, y, node(g, q)->n_dims, (const int[]){node(g, v)->ne[0], heads});
+    set_magnitude(g, y, node(g, v)->magnitude);
+    return y;
+}
+
 /* The products of queries and of keys with rows of relative positions, or one of them; returns how many numbers they have, or 0. */
 static int add_products(gen *g, int h, int groups, int *src) {
     const int kind = choose(g, 3), n = 1 + choose(g, 6), n_row = 1 + 2 * choose(g, 4);
@@ -791,7 +816,7 @@ static const struct {
     {make_linear, 9, false},   {make_linears, 3, false},    {make_linear_of_values, 4, false},
     {make_rope, 3, false},     {make_attend, 7, true},      {make_known, 5, false},
     {make_unknown, 4, false},  {make_recurrent, 5, false},  {make_linear_back, 4, false},
-    {make_outer_sum, 3, true}, {make_attend_back, 2, true},
+    {make_outer_sum, 3, true}, {make_attend_back, 2, true}, {make_attend_chosen, 3, true},
 };
 
 int make_any(gen *g, bool top) {

@@ -84,6 +84,9 @@ static void compute(judge *j, int i, const r_token *token) {
     case R_CACHE:
         judge_cache(j, i, token);
         return;
+    case R_CHOOSE_ROWS:
+        judge_choose_rows(j, i, token);
+        return;
     case R_ATTEND:
         judge_attend(j, i, token);
         return;
@@ -183,7 +186,8 @@ static bool reads_free(const r_program *p, int k, int begin, const bool *free) {
  * they read from outside is a source of the call. A leaf counts only where it is read. */
 static bool is_free(const r_program *p, int i, const bool *needed, const bool *free) {
     const r_node *t = &p->node[i];
-    if (t->op == R_INPUT || t->op == R_STATE || t->op == R_CACHE || t->op == R_ATTEND || t->batched)
+    if (t->op == R_INPUT || t->op == R_STATE || t->op == R_CACHE || t->op == R_ATTEND ||
+        t->op == R_CHOOSE_ROWS || t->batched)
         return false;
     for (int k = 0; k < t->n_src; k++)
         if (t->src[k] >= 0 && !free[t->src[k]])

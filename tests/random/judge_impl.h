@@ -42,6 +42,7 @@ void judge_outer_sum(judge *j, int i);
 void judge_attend_back(judge *j, int i);
 void judge_rope(judge *j, int i, const r_token *token);
 void judge_cache(judge *j, int i, const r_token *token);
+void judge_choose_rows(judge *j, int i, const r_token *token);
 void judge_attend(judge *j, int i, const r_token *token);
 
 #endif

@@ -1,5 +1,6 @@
 /* Products, rotations, attention. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "judge_impl.h"
@@ -367,6 +368,88 @@ static void attend_head(const judge *j, const r_node *t, const attention *a, num
     }
 }
 
+/* The sum over heads of w times what is above 0 of the product with the key at position p. */
+static number choice_score(const judge *j, const r_node *t, const number *key) {
+    const r_node *q = &j->p->node[t->src[0]];
+    double v = 0, e = 0;
+    for (int h = 0; h < q->ne[1]; h++) {
+        const number *x = j->value[t->src[0]] + h * q->ne[0], *w = element(j, t->src[2], h, 0, 0);
+        double product = 0, off = 0, size = 0;
+        for (int i = 0; i < q->ne[0]; i++) {
+            product += x[i].v * key[i].v;
+            off += fabs(x[i].v) * key[i].e + fabs(key[i].v) * x[i].e + x[i].e * key[i].e;
+            size += fabs(x[i].v * key[i].v);
+        }
+        off += (q->ne[0] + 2) * UNIT * size;
+        if (isnan(product) || isnan(w->v) || !isfinite(product))
+            return unknown();
+        const double above = product > 0 ? product : 0;
+        const bool is_zero = product <= -off || (product == 0 && off == 0);
+        v += w->v * above;
+        e += is_zero ? 0
+                     : fabs(w->v) * off + w->e * (above + off) + UNIT * fabs(w->v) * (above + off);
+    }
+    return e == 0 && v == 0 ? (number){0, 0, 0} : rounded(v, e, q->ne[1]);
+}
+
+/* Returns whether group `at` is among the k best of n; 2: it is open. */
+static int is_best(const number *s, int n, int at, int k) {
+    int before = 0, open = 0;
+    for (int g = 0; g < n; g++) {
+        const double off = s[g].e + s[at].e;
+        const bool equal = s[g].v == s[at].v && off == 0;
+        if (g == at)
+            continue;
+        if (!known(s[g]) || !known(s[at]) || (!equal && fabs(s[g].v - s[at].v) <= off))
+            open++;
+        else
+            before += equal ? g < at : s[g].v > s[at].v;
+    }
+    return before >= k ? 0 : before + open < k ? 1 : 2;
+}
+
+void judge_choose_rows(judge *j, int i, const r_token *token) {
+    const r_node *t = &j->p->node[i];
+    const int best = (int)t->num[0], every = (int)t->num[1], n = (token->pos + 1) / every,
+              size = j->keeps[t->src[1]].size / j->p->n_pos;
+    const number *rows = judge_state(j, t->src[1], token->slot);
+    number score[R_MOST_TOKENS + 64], *out = j->value[i], *end = out + t->ne[0];
+    bool open = false;
+    for (int g = 0; g < n; g++)
+        score[g] = choice_score(j, t, rows + (g * every + every - 1) * size);
+    for (int g = 0; g < n && !open; g++) {
+        const int is = n <= best ? 1 : is_best(score, n, g, best);
+        open = is == 2;
+        for (int k = 0; k < every && is == 1; k++)
+            *out++ = (number){g * every + k, 0, 0};
+    }
+    for (int p = n * every; p <= token->pos && !open; p++)
+        *out++ = (number){p, 0, 0};
+    for (out = open ? j->value[i] : out; out < end; out++)
+        *out = open ? unknown() : (number){-1, 0, 0};
+}
+
+/* Puts the chosen rows side by side: they are then seen as positions 0 .. n - 1. False: it is open which ones are. */
+static bool take_chosen(const judge *j, int chosen, attention *a, number *rows) {
+    int n = 0;
+    for (; n < j->p->node[chosen].ne[0]; n++) {
+        const number at = *element(j, chosen, n, 0, 0);
+        if (!known(at) || isnan(at.v))
+            return false;
+        if (at.v < 0)
+            break;
+        const int p = at.v < a->pos + 1 ? (int)at.v : a->pos;
+        memcpy(rows + n * a->size, a->rows + p * a->size, (size_t)a->size * sizeof *rows);
+    }
+    if (n == 0)
+        memcpy(rows, a->rows + a->pos * a->size, (size_t)a->size * sizeof *rows);
+    a->rows = rows;
+    a->first = 0;
+    a->pos = n > 0 ? n - 1 : 0;
+    a->type_v = W_F32;
+    return true;
+}
+
 void judge_attend(judge *j, int i, const r_token *token) {
     const r_node *t = &j->p->node[i], *q = &j->p->node[t->src[0]], *cache = &j->p->node[t->src[1]];
     const r_node *k = &j->p->node[cache->src[0]], *v = &j->p->node[cache->src[1]];
@@ -379,14 +462,25 @@ void judge_attend(judge *j, int i, const r_token *token) {
                    .pos = token->pos};
     a.first = isnan(window) || token->pos < window ? 0 : token->pos - (int)window + 1;
     a.type_v = is_within(j, cache) ? W_F32 : j->p->type_v;
+    const int chosen = t->n_src > 9 ? t->src[9] : -1;
+    number *own =
+        chosen >= 0 ? calloc((size_t)(j->p->node[chosen].ne[0] * a.size), sizeof *own) : NULL;
+    if (chosen >= 0 && (!own || !take_chosen(j, chosen, &a, own))) {
+        for (int at = 0; at < r_count(t); at++)
+            j->value[i][at] = unknown();
+        free(own);
+        return;
+    }
     for (a.head = 0; a.head < q->ne[1]; a.head++) {
         a.of = a.head * k->ne[1] / q->ne[1];
         memcpy(a.query, j->value[t->src[0]] + a.head * a.d, (size_t)a.d * sizeof *a.query);
         memcpy(a.plain, a.query, sizeof a.query);
-        if (w_is_quantized(j->p->type_k)) /* keys of other types are multiplied as floats */
+        if (w_is_quantized(j->p->type_k) &&
+            chosen < 0) /* keys of other types, and chosen ones, are multiplied as floats */
             prepare(j, j->p->type_k, a.query, a.d);
         attend_head(j, t, &a, j->value[i] + a.head * a.e);
     }
+    free(own);
 }
 
 /* --- gradients of attention ------------------------------------------------------------------- */

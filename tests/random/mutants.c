@@ -139,6 +139,23 @@ static bool other_table(r_program *p, int i) {
     return true;
 }
 
+static bool no_chosen(r_program *p, int i) {
+    r_node *t = &p->node[i];
+    bool had = t->op == R_ATTEND && t->n_src > 9 && t->src[9] >= 0;
+    if (had)
+        t->src[9] = -1;
+    return had;
+}
+
+static bool fewer_chosen(r_program *p, int i) {
+    r_node *t = &p->node[i];
+    if (t->op != R_CHOOSE_ROWS || t->num[0] < 2)
+        return false;
+    t->num[0] -= 1;
+    t->ne[0] -= (int)t->num[1];
+    return true;
+}
+
 static bool wider_window(r_program *p, int i) {
     r_node *t = &p->node[i];
     if (t->op != R_ATTEND || isnan(t->num[1]))
@@ -299,6 +316,8 @@ static const struct {
     {"attend without biases", no_biases},
     {"attend without relative positions", no_relative},
     {"attend with keys' relative positions for queries", other_table},
+    {"attend to all rows, not to chosen ones", no_chosen},
+    {"choose_rows with one fewer", fewer_chosen},
     {"attend with a window one wider", wider_window},
     {"attend with a scale a thousandth larger", other_scale},
     {"attend with a cap a hundredth larger", other_cap},

@@ -73,6 +73,7 @@ enum {
     X(CACHE, "cache")                                                                              \
     X(ATTEND, "attend")                                                                            \
     X(ATTEND_BACK, "<attend_back>")                                                                \
+    X(CHOOSE_ROWS, "choose_rows")                                                                  \
     X(STATE, "state")                                                                              \
     X(KEEP, "<keep>")                                                                              \
     X(IOTA, "iota")                                                                                \

@@ -202,7 +202,8 @@ int64_t case_blocks(const conform_build *c, int64_t k) {
 /* Sets the group of the next node, which tells whether it is part of what the case tests. Nodes
  * that the graph inserts have the group of the node before; a cache runs where it is read. */
 static void set_group(conform_build *c, ggl_op o) {
-    bool own = o == c->op || c->op == GGL_OP_CAST || (c->op == GGL_OP_ATTEND && o == GGL_OP_CACHE);
+    bool own = o == c->op || c->op == GGL_OP_CAST ||
+               ((c->op == GGL_OP_ATTEND || c->op == GGL_OP_CHOOSE_ROWS) && o == GGL_OP_CACHE);
     ggl_graph_set_group(c->g, own ? CASE_OWN : CASE_OTHER);
 }
 
@@ -304,7 +305,9 @@ static const char *node_refusal(const ggl_backend *b, const ggl_tensor *t, const
 /* Returns whether a node is what the case tests: its operator; the cache of an attention, which
  * the backend that reads it keeps; matrices picked for a product. */
 static bool is_own(const conform_case *info, const ggl_tensor *t) {
-    return t->op == info->op || (info->op == GGL_OP_ATTEND && t->op == GGL_OP_CACHE) ||
+    return t->op == info->op ||
+           ((info->op == GGL_OP_ATTEND || info->op == GGL_OP_CHOOSE_ROWS) &&
+            t->op == GGL_OP_CACHE) ||
            ((info->op == GGL_OP_LINEAR || info->op == GGL_OP_LINEAR_BACK) && t->gather);
 }
 

@@ -404,6 +404,72 @@ static ggl_tensor *attend_relative(conform_build *c) {
     return case_node(c, GGL_OP_ATTEND, src, 8, num, 3);
 }
 
+/* Rows that are chosen. size: length of a row, of a value, query heads, store heads, rows (groups) that are chosen, positions of a group,
+ * heads that choose. Queries, keys and weights that choose are whole numbers, so that all backends have the same scores. PART: values are the
+ * beginning of the keys. */
+static const conform_form chosen_rows[] = {
+    {.size = {16, 16, 4, 2, 5, 1, 3}, .n = 40, .n_batch = 16},
+    {.size = {24, 20, 6, 1, 9, 4, 7},
+     .n = 150,
+     .n_batch = 64,
+     .n_slots = 3,
+     .turn = 7,
+     .type_k = GGL_F16,
+     .type_v = GGL_F16,
+     .with = CONFORM_PART},
+    {.size = {32, 32, 100, 1, 70, 1, 13},
+     .n = 200,
+     .n_batch = 130,
+     .type_k = GGL_F16,
+     .with = CONFORM_SINKS | CONFORM_SCALE},
+    {.size = {32, 64, 2, 2, 3, 70, 2},
+     .n = 300,
+     .n_batch = 1,
+     .type_k = GGL_Q8_0,
+     .type_v = GGL_Q4_0},
+};
+static const conform_form long_choice[] = {
+    {.size = {8, 8, 9, 1, 1100, 1, 2}, .n = 2200, .n_batch = 1000, .type_k = GGL_F16},
+    {.size = {8, 8, 9, 1, 40, 2, 2}, .n = 2200, .n_batch = 1},
+};
+
+/* Whole numbers from -2 to 2. */
+static ggl_tensor *whole_numbers(conform_build *c, ggl_tensor *x) {
+    return OP1(c, FLOOR, OP2(c, MUL, x, NUMBER(c, 2.9)));
+}
+
+static ggl_tensor *choice_of(conform_build *c) {
+    const int64_t *s = c->f.size, d = s[0];
+    ggl_tensor *keys = whole_numbers(c, VALUE(c, d, 1)),
+               *src[3] = {whole_numbers(c, VALUE(c, d, s[6])), OP2(c, CACHE, keys, keys),
+                          whole_numbers(c, VALUE(c, s[6]))};
+    const double num[2] = {(double)s[4], (double)s[5]};
+    return case_node(c, GGL_OP_CHOOSE_ROWS, src, 3, num, 2);
+}
+
+static ggl_tensor *choose_rows(conform_build *c) {
+    case_positions(c);
+    case_slots(c);
+    c->about = 1;
+    return choice_of(c);
+}
+
+static ggl_tensor *attend_chosen(conform_build *c) {
+    const int64_t *s = c->f.size, d = s[0], e = s[1], h = s[2], g = s[3];
+    case_positions(c);
+    case_slots(c);
+    c->about = 1;
+    ggl_tensor *k = OP1(c, ABS, VALUE(c, d, g)), *v = c->f.with & CONFORM_PART
+                                                          ? OP1N(c, SPLIT, k, 3, 0, 0, (double)e)
+                                                          : VALUE(c, e, g);
+    ggl_tensor *src[10] = {VALUE(c, d, h), OP2(c, CACHE, k, v), NULL, NULL, NULL, NULL, NULL, NULL,
+                           NULL,           choice_of(c)};
+    if (c->f.with & CONFORM_SINKS)
+        src[2] = case_weight(c, GGL_F32, DIMS(h));
+    const double num[3] = {c->f.with & CONFORM_SCALE ? 0.4 : NAN, NAN, NAN};
+    return case_node(c, GGL_OP_ATTEND, src, 10, num, 3);
+}
+
 #define ATTEND(NAME, fn, list)                                                                     \
     .name = NAME, .op = GGL_OP_ATTEND, .build = fn, FORM_LIST(list), .bound = 2e-3,                \
     .bound_quantized = 3e-2
@@ -443,6 +509,12 @@ static const conform_case attention[] = {
     {ATTEND("attend_whole", attend_of, wholes), .edges = EDGE(NAN)},
     {ATTEND("attend_blocks", attend_of, blocks)},
     {ATTEND("attend_relative", attend_relative, relatives)},
+    {ATTEND("attend_chosen", attend_chosen, chosen_rows)},
+    {.name = "choose_rows",
+     .op = GGL_OP_CHOOSE_ROWS,
+     .build = choose_rows,
+     FORM_LIST(chosen_rows),
+     .bound = 0},
 };
 KIND(attention, attention);
 
@@ -450,5 +522,6 @@ static const conform_case kept[] = {
     {ATTEND("attend_kept", attend_of, kept_forms), .types = CONFORM_ANY_KEPT, .large = &large}};
 KIND(kept, kept);
 
-static const conform_case spans[] = {{ATTEND("attend_long", attend_of, longs)}};
+static const conform_case spans[] = {{ATTEND("attend_long", attend_of, longs)},
+                                     {ATTEND("attend_long_choice", attend_chosen, long_choice)}};
 KIND(spans, spans);

@@ -211,8 +211,8 @@ static void choose_light(grad_work *w, ggl_tensor *const *node, int n) {
 /* True if the node's value is memory that gradients may need, and computing it again would be cheap: it has a step of its own, for each
  * element of the batch, and does not attend. */
 static bool may_be_again(const ggl_tensor *t) {
-    return ggl_is_batched(t) && !ggl_is_leaf(t) && t->op != GGL_OP_CACHE &&
-           t->op != GGL_OP_ATTEND && !t->keeps_state && t->group + 1 >= 0;
+    return ggl_is_batched(t) && !ggl_is_leaf(t) && t->op != GGL_OP_CACHE && !ggl_cache_of(t) &&
+           !t->keeps_state && t->group + 1 >= 0;
 }
 
 /* Sets is_kept of the n nodes: values that other groups read, outputs, and `of`. */

@@ -122,7 +122,9 @@ void ggl_grad_linear(grad_work *w, ggl_tensor *t, ggl_tensor *dy) {
 static const char *attend_fault(grad_work *w, const ggl_tensor *t) {
     const ggl_tensor *kv = t->src[ATTEND_KV];
     return ggl_grad_is_active(w, t->src[ATTEND_ALIBI]) ? "slopes have no gradient yet"
-           : kv->rows != t->rows ? "what is read is of other runs: the rows of a stage"
+           : t->src[ATTEND_CHOSEN] ? "attention to chosen rows has no gradient yet: texts as long "
+                                     "as the number of rows that are chosen have"
+           : kv->rows != t->rows   ? "what is read is of other runs: the rows of a stage"
            : !ggl_is_batched(kv->src[CACHE_K]) || !ggl_is_batched(kv->src[CACHE_V]) ||
                    !ggl_is_batched(t->src[ATTEND_Q])
                ? "queries, keys and values must be of each element of the batch"

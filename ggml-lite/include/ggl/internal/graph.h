@@ -109,6 +109,40 @@ static inline ggl_visible ggl_visible_within(ggl_visible v, const float *within)
     return v;
 }
 
+/* Returns the cache whose rows the node reads; NULL: it reads none. */
+static inline ggl_tensor *ggl_cache_of(const ggl_tensor *t) {
+    _Static_assert((int)ATTEND_KV == (int)CHOOSE_ROWS_KV,
+                   "both read their cache as the same source");
+    return t->op == GGL_OP_ATTEND || t->op == GGL_OP_CHOOSE_ROWS ? t->src[ATTEND_KV] : NULL;
+}
+
+/* Returns which source of the node is the table of pages; -1: none. */
+static inline int ggl_page_source(const ggl_tensor *t) {
+    return t->op == GGL_OP_CACHE         ? CACHE_PAGE
+           : t->op == GGL_OP_ATTEND      ? ATTEND_PAGE
+           : t->op == GGL_OP_CHOOSE_ROWS ? CHOOSE_ROWS_PAGE
+                                         : -1;
+}
+
+/* Rows are chosen in groups of `every` of the slot's positions, by the key of each group's last one. An element sees whole groups, and the
+ * positions after the last one up to its own, its tail. Returns the groups that an element at this position sees whole. */
+static inline int64_t ggl_groups_whole(int64_t pos, int64_t every) {
+    return (pos + 1) / every;
+}
+
+/* Returns how many rows an element reads by a row of n chosen positions: those before the first that is below 0, and one at least. */
+static inline int64_t ggl_n_chosen(const float *chosen, int64_t n) {
+    int64_t i = 0;
+    while (i < n && !(chosen[i] < 0))
+        i++;
+    return i > 0 ? i : 1;
+}
+
+/* Returns the position that a number of a row of chosen positions means to an element at `pos`: rounded down; its own, if it sees no such one. */
+static inline int64_t ggl_chosen_position(float x, int64_t pos) {
+    return x >= 0 && (double)x < (double)pos + 1 ? (int64_t)x : pos;
+}
+
 /* Returns the window of an ATTEND node; 0: all positions. */
 int64_t ggl_attend_window(const ggl_tensor *attend);
 

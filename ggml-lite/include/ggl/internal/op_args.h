@@ -39,9 +39,20 @@ enum {
     ATTEND_REL_Q = 10,
     ATTEND_REL_ROW = 11,
     ATTEND_WITHIN = 12,
+    ATTEND_CHOSEN = 13,
     ATTEND_SCALE = 0,
     ATTEND_WINDOW = 1,
     ATTEND_CAP = 2
+};
+enum {
+    CHOOSE_ROWS_Q = 0,
+    CHOOSE_ROWS_KV = 1,
+    CHOOSE_ROWS_W = 2,
+    CHOOSE_ROWS_POS = 3,
+    CHOOSE_ROWS_SLOT = 4,
+    CHOOSE_ROWS_PAGE = 5,
+    CHOOSE_ROWS_BEST = 0,
+    CHOOSE_ROWS_EVERY = 1
 };
 enum {
     ATTEND_BACK_Q = 0,
