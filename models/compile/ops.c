@@ -604,10 +604,13 @@ static arch_value call_concat(args *a) {
 }
 
 /* The size of a tensor of the file, by its name; no value if there is none. In a made-up model it is n_vocab. */
-static arch_value size_of_file(arch_eval *ev, const arch_value *name, int64_t dim) {
+static arch_value size_of_file(arch_eval *ev, const arch_value *name, arch_place p, int64_t dim) {
     char text[ARCH_MAX_NAME * 2], none[sizeof text + 64];
     snprintf(text, sizeof text, "%.*s", (int)name->str.n, name->str.s);
-    llm_arch_tensor t = {.name = text,
+    const char *whole = llm_arch_expand(ev, text, p);
+    if (!whole)
+        return ARCH_FAIL;
+    llm_arch_tensor t = {.name = whole,
                          .optional = true,
                          .is_asked = true,
                          .n_dims = 1,
@@ -616,7 +619,7 @@ static arch_value size_of_file(arch_eval *ev, const arch_value *name, int64_t di
         return llm_arch_number(dim < t.n_dims ? (double)t.ne[dim] : 1);
     if (ev->status != GGL_OK)
         return ARCH_FAIL;
-    snprintf(none, sizeof none, "tensor %s is missing in %s", text, ev->src->name);
+    snprintf(none, sizeof none, "tensor %s is missing in %s", whole, ev->src->name);
     const char *why = llm_arch_strdup(ev, none);
     return why ? llm_arch_none(why) : ARCH_FAIL;
 }
@@ -633,7 +636,7 @@ static arch_value call_size(args *a) {
         /* one value may stand for a list in which .k[l] is the same for all l */
         return llm_arch_number(1);
     if (x->kind == VAL_STRING)
-        return size_of_file(a->ev, x, dim);
+        return size_of_file(a->ev, x, a->e->arg[0].value->place, dim);
     if (x->kind != VAL_TENSOR)
         return llm_arch_error_hint(
             a->ev, GGL_FORMAT, a->e->arg[0].value->place, llm_arch_absent_hint(a->ev, x),

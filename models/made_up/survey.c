@@ -44,7 +44,7 @@ static const struct {
     {"attention.sliding_window", 7},
     {"attention.chunk_size", 8192},
     {"attention.temperature_length", 96},
-    {"attention.indexer.top_k", 96},
+    {"attention.indexer.top_k", 12},
     {"attention.indexer.key_length", 26},
     {"attention.indexer.head_count", 5},
     {"attention.output_group_count", 6},

@@ -141,10 +141,10 @@ def alibi_slopes(n, max_bias=8.0):
 # --- attention
 
 
-def attention(q, k, v, scale=None, window=None, cap=None, sinks=None, slopes=None, both=False, bias=None, chunk=None):
+def attention(q, k, v, scale=None, window=None, cap=None, sinks=None, slopes=None, both=False, bias=None, chunk=None, chosen=None):
     """q [T, H, d], k [T, G, d], v [T, G, e] -> [T, H, e]; a window of W sees itself and the W - 1 tokens before it. both: tokens see those
     after them, too, and a window of W those at a distance of at most W / 2; bias [H, T, T]: is added to the scores; chunk: tokens see those of the
-    same one of so many alone."""
+    same one of so many alone; chosen [T, T]: whether a token reads another."""
     n, heads, d = q.shape
     share = heads // k.shape[1]
     i, j = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
@@ -153,6 +153,8 @@ def attention(q, k, v, scale=None, window=None, cap=None, sinks=None, slopes=Non
         visible = abs(i - j) <= (n if window is None else window // 2)
     if chunk is not None:
         visible &= i // chunk == j // chunk
+    if chosen is not None:
+        visible &= chosen
     out = np.zeros((n, heads, v.shape[2]))
     for h in range(heads):
         s = q[:, h] @ k[:, h // share].T * (1 / math.sqrt(d) if scale is None else scale)
@@ -166,6 +168,19 @@ def attention(q, k, v, scale=None, window=None, cap=None, sinks=None, slopes=Non
             p = softmax(np.concatenate([s, np.full((n, 1), sinks[h])], 1))[:, :n]
         out[:, h] = p @ v[:, h // share]
     return out
+
+
+def best_rows(q, key, w, n, every=1):
+    """q [T, H, d], key [T, d], w [T, H] -> [T, T]: whether a token is among those that another one reads: the n groups of `every` tokens up to it with the largest
+    scores, by the key of the last of each, and the tokens after the last group."""
+    chosen = np.zeros((len(q), len(q)), bool)
+    for t in range(len(q)):
+        whole = (t + 1) // every
+        scores = w[t] @ np.maximum(q[t] @ key[every - 1 : whole * every : every].T, 0)
+        for g in np.argsort(-scores, kind="stable")[:n]:
+            chosen[t, g * every : (g + 1) * every] = True
+        chosen[t, whole * every : t + 1] = True
+    return chosen
 
 
 # --- feed-forward

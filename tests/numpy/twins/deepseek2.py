@@ -1,4 +1,6 @@
 """DeepSeek 2 and 3 (DeepSeek-AI 2024), after the papers and transformers' modeling_deepseek_v2.py and _v3.py."""
+import functools
+
 from mixtures import *
 from nano import CASES, Weights, add, keys_of, other_names
 from nano import guess
@@ -15,17 +17,31 @@ def frequencies(k):
     return theta, (multiplier * math.log(factor) + 1) ** 2, 1.0 if multiplier else 1 + 0.1 * math.log(factor)
 
 
-def deepseek2(k, w, tokens, n_ctx):
+def deepseek2(k, w, tokens, n_ctx, halves=False):
+    """halves: how the indexer's rows are turned."""
     eps = k("attention.layer_norm_rms_epsilon")
     theta, sharper, mag = frequencies(k)
     later = np.array([math.log(t // k("attention.temperature_length", 8192) + 1) for t in range(len(tokens))])
     temperature = 1 + later * k("attention.temperature_scale", 0.0)
 
+    top, chosen = k("attention.indexer.top_k", len(tokens)), None
+
+    def choice(b, h, low):
+        n, d = k("attention.indexer.head_count"), k("attention.indexer.key_length")
+        q = split_heads(linear(low, b("indexer.attn_q_b")), n)
+        key = layer_norm(linear(h, b("indexer.attn_k")), b("indexer.k_norm"), b("indexer.k_norm", ".bias"), 1e-6)[:, None]
+        q, key = (np.concatenate([rotate(x[..., :ROT], theta, halves, mag), x[..., ROT:]], -1) for x in (q, key))
+        return best_rows(q, key[:, 0], linear(h, b("indexer.proj")) / math.sqrt(n * d), top)
+
     def attend(b, h, l):
+        nonlocal chosen
         if b("attn_q") is not None:
             q = linear(h, b("attn_q"))
         else:
-            q = linear(rms_norm(linear(h, b("attn_q_a")), b("attn_q_a_norm"), eps), b("attn_q_b"))
+            low = rms_norm(linear(h, b("attn_q_a")), b("attn_q_a_norm"), eps)
+            q = linear(low, b("attn_q_b"))
+            if top < len(tokens) and k("attention.indexer.types", [True] * 9)[l]:
+                chosen = choice(b, h, low)
         q = split_heads(q, N_HEAD)
         q = np.concatenate([q[..., :D], rotate(q[..., D:], theta, False, mag)], -1) * temperature[:, None, None]
         low = linear(h, b("attn_kv_a_mqa"))
@@ -37,7 +53,7 @@ def deepseek2(k, w, tokens, n_ctx):
             k_up, v_up = b("attn_k_b").transpose(0, 2, 1), b("attn_v_b")
         key = np.concatenate([np.einsum("tr,hdr->thd", c, k_up), np.repeat(k_rot, N_HEAD, 1)], -1)
         v = np.einsum("tr,her->the", c, v_up)
-        return linear(merge_heads(attention(q, key, v, scale=sharper / math.sqrt(D + ROT))), b("attn_output"))
+        return linear(merge_heads(attention(q, key, v, scale=sharper / math.sqrt(D + ROT), chosen=chosen)), b("attn_output"))
 
     def feed(b, h, l):
         if l < k("leading_dense_block_count", 0):
@@ -90,7 +106,7 @@ def model(name, seed, more={}, split=False, r_q=0, bias=False, tied=False, n_sha
             "expert_feed_forward_length": n_each, "rope.freq_base": 100.0, "leading_dense_block_count": n_dense, **more}
     if r_q:
         keys["attention.q_lora_rank"] = r_q
-    add(name, arch, keys, w, other_names(deepseek2))
+    add(name, arch, keys, w, other_names(functools.partial(deepseek2, halves=arch == "deepseek32")))
 
 
 yarn = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 16}
@@ -111,15 +127,30 @@ model("mistral4", 1128, {"expert_gating_func": 1, "expert_weights_norm": True, "
                          "rope.scaling.yarn_log_multiplier": 0.1}, split=True, r_q=22, mla=True, n_shared=1, arch="mistral4")
 
 
-def indexer(name):
-    for l in range(3):
-        CASES[name].tensors[f"blk.{l}.indexer.attn_k.weight"] = np.ones((6, 48), np.float32)
-        CASES[name].tensors[f"blk.{l}.indexer.k_norm.bias"] = np.ones(6, np.float32)
+def indexer(name, n_head=12, d=8, layers=(0, 1, 2)):
+    """Gives the case an indexer in these layers."""
+    w = Weights(sum(map(ord, name)))
+    for l in layers:
+        b = f"blk.{l}.indexer."
+        w.matrix(b + "attn_q_b", n_head * d, 22)
+        w.matrix(b + "attn_k", d, 48)
+        w.norm(b + "k_norm", d)
+        w.vector(b + "k_norm.bias", d, 0.3)
+        w.matrix(b + "proj", n_head, 48)
+    CASES[name].tensors.update(w)
+    CASES[name].keys.update({"attention.indexer.head_count": n_head, "attention.indexer.key_length": d})
 
 
-indexed = {"attention.indexer.head_count": 2, "attention.indexer.key_length": 6, "attention.indexer.top_k": 64}
-model("deepseek32", 1129, {**three, **indexed, **yarn, "rope.scaling.yarn_log_multiplier": 0.1, "expert_group_count": 4, "expert_group_used_count": 2}, split=True,
-      r_q=22, bias=True, mla=True, arch="deepseek32")
-model("glm-dsa", 1130, {**three, **indexed, "nextn_predict_layers": 1}, split=True, r_q=22, bias=True, mla=True, draft=1, n_shared=1, arch="glm-dsa")
+late = {**three, "expert_group_count": 4, "expert_group_used_count": 2}
+scaled = {**yarn, "rope.scaling.yarn_log_multiplier": 0.1}
+# all rows are chosen of contexts that are no longer than the choice
+model("deepseek32", 1129, {**late, **scaled, "attention.indexer.top_k": 64}, split=True, r_q=22, bias=True, mla=True, arch="deepseek32")
+model("deepseek32-sparse", 1131, {**late, **scaled, "attention.indexer.top_k": 5}, split=True, r_q=22, bias=True, mla=True, arch="deepseek32")
+model("glm-dsa", 1130, {**three, "attention.indexer.top_k": 6, "attention.indexer.types": [True, False, True], "nextn_predict_layers": 1}, split=True, r_q=22, bias=True,
+      mla=True, draft=1, n_shared=1, arch="glm-dsa")
+model("glm-dsa-whole", 1132, {**three, "attention.indexer.top_k": 7}, split=False, r_q=22, bias=True, n_shared=1, arch="glm-dsa")
 indexer("deepseek32")
-indexer("glm-dsa")
+indexer("deepseek32-sparse")
+indexer("glm-dsa", layers=(0, 2))
+indexer("glm-dsa-whole")
+guess("glm-dsa", own=True, leading_dense_block_count=0)
