@@ -18,7 +18,7 @@ ggl_type llm_recipe_type(const recipe *r) {
         return r->source->type == GGL_F16 || r->source->type == GGL_BF16 ? (ggl_type)r->source->type
                                                                          : GGL_F32;
     if (r->kind == RECIPE_HELD || r->kind == RECIPE_EXP || r->kind == RECIPE_ADD ||
-        r->kind == RECIPE_MUL)
+        r->kind == RECIPE_MUL || r->kind == RECIPE_TIMES)
         return GGL_F32;
     if (r->kind == RECIPE_PICK)
         return llm_recipe_type(r->part[0]);

@@ -21,8 +21,9 @@ typedef enum recipe_kind {
     RECIPE_PICK,      /* the rows of part 0 that the numbers of part 1, a WHOLE, choose */
     RECIPE_JOIN,      /* parts one after the other along dim */
     RECIPE_EXP,
-    RECIPE_ADD, /* adds `number` */
-    RECIPE_MUL
+    RECIPE_ADD,  /* adds `number` */
+    RECIPE_MUL,  /* times `number` */
+    RECIPE_TIMES /* part 0 times part 1, number by number */
 } recipe_kind;
 
 typedef struct recipe {

@@ -183,6 +183,25 @@ static ggl_status read_picked(recipe *r, int64_t first, int64_t n, float *out, g
     return s;
 }
 
+/* Reads the products of two parts' numbers. */
+static ggl_status read_products(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
+    enum { PIECE = 256 };
+    float other[PIECE];
+    ggl_status s = GGL_OK;
+    while (n > 0 && s == GGL_OK) {
+        const int64_t some = n < PIECE ? n : PIECE;
+        s = llm_recipe_read(r->part[0], first, some, out, err);
+        if (s == GGL_OK)
+            s = llm_recipe_read(r->part[1], first, some, other, err);
+        for (int64_t i = 0; i < some && s == GGL_OK; i++)
+            out[i] *= other[i];
+        first += some;
+        out += some;
+        n -= some;
+    }
+    return s;
+}
+
 /* --- all kinds -------------------------------------------------------------------------------- */
 
 ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
@@ -215,6 +234,8 @@ ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_
         return read_picked(r, first, n, out, err);
     case RECIPE_JOIN:
         return read_joined(r, first, n, out, err);
+    case RECIPE_TIMES:
+        return read_products(r, first, n, out, err);
     default:
         break;
     }

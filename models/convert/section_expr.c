@@ -452,14 +452,39 @@ static bool is_source(const arch_expr *e) {
     return false;
 }
 
-/* x + n, x - n, x * n, x / n, n + x, n * x, for a tensor x and a number n. Leaves a bias as it
- * is. */
+/* x * y for tensors of the same shape. Leaves a bias as it is. */
+static bool make_product(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    const arch_expr *const of[2] = {e->a, e->b};
+    recipe *part[2] = {NULL, NULL};
+    for (int k = 0; k < 2; k++)
+        if (!llm_arch_convert_make(ev, of[k], is_bias, &part[k]))
+            return false;
+    *out = part[0];
+    if (is_bias || (!part[0] && !part[1]))
+        return true;
+    if (!part[0] || !part[1])
+        return llm_arch_error(ev, of[part[0] ? 1 : 0]->place,
+                              "this tensor is missing in the folder, the other factor is there"),
+               false;
+    if (part[0]->n_dims != part[1]->n_dims ||
+        memcmp(part[0]->ne, part[1]->ne, sizeof part[0]->ne) != 0)
+        return llm_arch_error(ev, e->mark, "the shapes of the two tensors differ"), false;
+    if (!(*out = new_recipe(ev, RECIPE_TIMES, part[0], 2)))
+        return false;
+    (*out)->part[1] = part[1];
+    return true;
+}
+
+/* x + n, x - n, x * n, x / n, n + x, n * x, for a tensor x and a number n; x * y for two tensors.
+ * Leaves a bias as it is. */
 static bool make_arithmetic(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     bool left = is_source(e->a);
     const arch_expr *x = left ? e->a : e->b, *n = left ? e->b : e->a;
     bool commutes = e->op == GGL_OP_ADD || e->op == GGL_OP_MUL;
     double number;
     recipe *a = NULL;
+    if (e->op == GGL_OP_MUL && left && is_source(e->b))
+        return make_product(ev, e, is_bias, out);
     if ((left && is_source(e->b)) || (!left && !commutes))
         return llm_arch_error(ev, e->mark, "'%s' in a conversion needs a tensor and then a number",
                               e->name),
