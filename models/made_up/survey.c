@@ -31,6 +31,8 @@ static const struct {
     {"attention.value_length", 22},
     {"attention.key_length_mla", 24},
     {"attention.value_length_mla", 22},
+    {"attention.key_length_mla_swa", 20},
+    {"attention.value_length_mla_swa", 18},
     {"attention.q_lora_rank", 30},
     {"attention.kv_lora_rank", 20},
     {"attention.decay_lora_rank", 18},

@@ -254,6 +254,8 @@ def check(a, class_name):
         message = converts(a, peft, base, peft + ".gguf")
         if message and way == dora and "use_dora" in message:
             print(f"  {message.split('safetensors: ')[-1][:160]}")
+            if ways == [dora]:
+                ways.append({})
             continue
         if message:
             raise RuntimeError(message)

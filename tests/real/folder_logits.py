@@ -28,18 +28,38 @@ def divided_by_less(std):
     return lambda x, **more: std(x, **{**more, "unbiased": True})
 
 
+def neighbours(q, k, cos, sin, unsqueeze_dim=1):
+    """Rotates (x[2i], x[2i+1]) by the i-th angle."""
+    cos, sin = (x[..., : x.shape[-1] // 2].unsqueeze(unsqueeze_dim) for x in (cos, sin))
+    turn = lambda x: torch.stack((x[..., ::2] * cos - x[..., 1::2] * sin, x[..., 1::2] * cos + x[..., ::2] * sin), -1).flatten(-2)
+    return turn(q), turn(k)
+
+
+def of_indexer(q, k, cos, sin, position_ids=None, unsqueeze_dim=1):
+    """Halves in an indexer, whose heads come later; neighbours in attention."""
+    if unsqueeze_dim == 1:
+        return neighbours(q, k, cos, sin)
+    half = lambda x: torch.cat((-x[..., x.shape[-1] // 2 :], x[..., : x.shape[-1] // 2]), -1)
+    return tuple(x * cos.unsqueeze(2) + half(x) * sin.unsqueeze(2) for x in (q, k))
+
+
 def rows_of(class_name, scaling):
     c, w = folders.model_of(class_name, scaling)
-    word = class_name.split()[0]
-    if "write" in c:  # its text part, whose folder lacks what sees
+    word = c.get("how", {}).get("class", class_name.split()[0])  # its name in transformers, if that is another one
+    sees = c.get("how", {}).get("sees")  # names of what sees, if the class has no text part of its own
+    if "write" in c and not sees:  # its text part, whose folder lacks what sees
         word = word.replace("ForConditionalGeneration", "ForCausalLM")
         c = {key: value for key, value in c.items() if key not in ("write", "layout")}
     with tempfile.TemporaryDirectory() as folder:
         folders.write_safetensors(f"{folder}/model.safetensors", folders.stored_tensors(c, w))
         pathlib.Path(folder, "config.json").write_text(json.dumps(folders.written_config(word, c, scaling, 5)))
         model, found = getattr(transformers, word).from_pretrained(folder, dtype=torch.float64, attn_implementation="eager", output_loading_info=True)
-    if found["missing_keys"] or found["unexpected_keys"]:
+    if [name for name in found["missing_keys"] if not (sees and name.startswith(sees))] or found["unexpected_keys"]:
         raise SystemExit(f"{class_name}: tensors are missing or not read: {found}")
+    if c.get("how", {}).get("pairs"):  # transformers turns halves of this class, llama.cpp neighbours
+        sys.modules[type(model).__module__].apply_rotary_pos_emb = neighbours
+    if c.get("how", {}).get("halves"):  # transformers turns neighbours in this class's indexer, llama.cpp halves
+        sys.modules[type(model).__module__].apply_rotary_pos_emb_interleave = of_indexer
     for part in model.modules():
         if hasattr(part, "config"):
             part.config._experts_implementation = "eager"
