@@ -46,6 +46,17 @@ static sides follow(const llm_arch_picture *rule, sides own, double side) {
     return to.width > to.height ? (sides){longer, shorter} : (sides){shorter, longer};
 }
 
+/* The largest size of its shape; of a thin picture, a block high, the length is a whole number of times the height. */
+static sides fill(const llm_arch_picture *rule, sides own, double side) {
+    const double by = sqrt((double)rule->most / (own.height * own.width));
+    const sides to = multiples((sides){own.width * by, own.height * by}, side, floor);
+    const double longest = floor((double)rule->most / (side * side)) * side;
+    if (to.height < side)
+        return (sides){fmin(floor(own.width / own.height) * side, longest), side};
+    return to.width < side ? (sides){side, fmin(floor(own.height / own.width) * side, longest)}
+                           : to;
+}
+
 /* Smaller, if a side is too long, and up to whole blocks. */
 static sides longest(const llm_arch_picture *rule, sides own, double side) {
     const double size = (double)rule->size;
@@ -89,7 +100,7 @@ static void crop(llm_picture_fit *f, int64_t size, int64_t width, int64_t height
 
 static ggl_status check(const llm_arch_picture *rule, int64_t width, int64_t height,
                         const char *name, ggl_error *err) {
-    const bool follows = rule->fit == LLM_FIT_FOLLOW || rule->fit == LLM_FIT_FOLLOW_PAD;
+    const bool is_counted = llm_arch_fit_is_counted(rule->fit);
     if (width < 1 || height < 1 || width > SIDE || height > SIDE)
         return ggl_fail(err, GGL_USAGE, "%s: a picture of %lld x %lld pixels", name,
                         (long long)width, (long long)height);
@@ -100,11 +111,11 @@ static ggl_status check(const llm_arch_picture *rule, int64_t width, int64_t hei
                         "table of %lld",
                         name, (long long)rule->patch, (long long)rule->block,
                         (long long)rule->first, (long long)rule->table);
-    if (follows ? rule->least < 0 || rule->most < 1 || rule->least > rule->most
-                : rule->size < rule->patch * rule->block || rule->size > SIDE)
+    if (is_counted ? rule->least < 0 || rule->most < 1 || rule->least > rule->most
+                   : rule->size < rule->patch * rule->block || rule->size > SIDE)
         return ggl_fail(err, GGL_USAGE, "%s: sides of %lld pixels, or %lld to %lld pixels in all",
                         name, (long long)rule->size, (long long)rule->least, (long long)rule->most);
-    if ((follows || rule->fit == LLM_FIT_AREA) &&
+    if ((is_counted || rule->fit == LLM_FIT_AREA) &&
         (width > RATIO * height || height > RATIO * width))
         return ggl_fail(err, GGL_LIMIT,
                         "%s: has %lld x %lld pixels; the model reads pictures of which no side is "
@@ -125,6 +136,8 @@ static sides size_of(const llm_arch_picture *rule, int64_t width, int64_t height
         return longest(rule, own, side);
     case LLM_FIT_AREA:
         return area(rule, own, side);
+    case LLM_FIT_FILL:
+        return fill(rule, own, side);
     case LLM_FIT_STRETCH:
     case LLM_FIT_PAD:
     case LLM_FIT_CROP:

@@ -95,7 +95,7 @@ _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
 static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr *const *e,
                       llm_arch_picture *p) {
     static const char *const fits[] = {"stretch",    "pad",     "crop", "follow",
-                                       "follow_pad", "longest", "area"};
+                                       "follow_pad", "longest", "area", "fill"};
     int64_t cells = 0;
     const struct {
         int64_t *to, least, most;
@@ -119,7 +119,8 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
     if (!read_colors(ev, e[ARG_MEAN], v[ARG_MEAN], -1e3, 1e3, p->mean) ||
         !read_colors(ev, e[ARG_STD], v[ARG_STD], 1e-6, 1e6, p->std) ||
         (v[ARG_COLOR] && !read_colors(ev, e[ARG_COLOR], v[ARG_COLOR], 0, 255, color)) ||
-        (v[ARG_FIT] && !read_word(ev, e[ARG_FIT], v[ARG_FIT], fits, 7, &fit)) ||
+        (v[ARG_FIT] &&
+         !read_word(ev, e[ARG_FIT], v[ARG_FIT], fits, sizeof fits / sizeof *fits, &fit)) ||
         (v[ARG_RESIZE] &&
          !read_word(ev, e[ARG_RESIZE], v[ARG_RESIZE], resizes, N_RESIZES, &resize)) ||
         !read_text(ev, e[ARG_BEGIN], v[ARG_BEGIN], p->begin) ||
@@ -144,7 +145,7 @@ int64_t llm_arch_picture_rows(const llm_arch_picture *p) {
     const int64_t unit = p->patch * p->block, side = (p->size + unit - 1) / unit,
                   each = p->block * p->block;
     const double area = (double)unit * (double)unit;
-    if (p->fit == LLM_FIT_FOLLOW || p->fit == LLM_FIT_FOLLOW_PAD)
+    if (llm_arch_fit_is_counted(p->fit))
         return p->first + p->most / (p->patch * p->patch);
     if (p->fit == LLM_FIT_AREA)
         return p->first + rounded_blocks((double)p->size * (double)p->size / area) * each;
@@ -157,16 +158,16 @@ arch_value llm_arch_from_picture(arch_eval *ev, const arch_expr *e, const arch_v
     if (!read_args(ev, v, arg, &p))
         return ARCH_FAIL;
     const int64_t unit = p.patch * p.block;
-    const bool follows = p.fit == LLM_FIT_FOLLOW || p.fit == LLM_FIT_FOLLOW_PAD;
-    if (follows ? !p.most || p.most < unit * unit || p.least > p.most
-                : !p.size || p.size < unit ||
-                      (p.fit != LLM_FIT_LONGEST && p.fit != LLM_FIT_AREA && p.size % unit != 0))
+    const bool is_counted = llm_arch_fit_is_counted(p.fit);
+    if (is_counted ? !p.most || p.most < unit * unit || p.least > p.most
+                   : !p.size || p.size < unit ||
+                         (p.fit != LLM_FIT_LONGEST && p.fit != LLM_FIT_AREA && p.size % unit != 0))
         return llm_arch_error(
             ev, e->mark,
-            follows ? "a picture near its own size needs `most` pixels, at least those of a "
-                      "block of %lld x %lld, and not less than `least`"
-                    : "a picture needs a size that is a multiple of %lld x %lld pixels, the "
-                      "patches of a block",
+            is_counted ? "a picture near its own size needs `most` pixels, at least those of a "
+                         "block of %lld x %lld, and not less than `least`"
+                       : "a picture needs a size that is a multiple of %lld x %lld pixels, the "
+                         "patches of a block",
             (long long)unit, (long long)unit);
     const arch_value prepared = llm_arch_from_floats(ev, e, llm_arch_picture_rows(&p));
     if (prepared.kind == VAL_FAIL)
@@ -316,6 +317,15 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
 
 /* --- places ----------------------------------------------------------------------------------- */
 
+/* How many lines, or columns, of patches a picture has at most, counted from 0: a thin one is a block wide. */
+static int64_t most_in_line(const llm_arch_rows_of *row) {
+    const llm_arch_picture *p = &row->picture;
+    const bool is_square = !llm_arch_fit_is_counted(p->fit) && p->fit != LLM_FIT_AREA;
+    const int64_t unit = p->patch * p->block;
+    return p->origin +
+           (is_square ? (p->size + unit - 1) / unit * p->block : (row->most - p->first) / p->block);
+}
+
 /* The place of a row of a picture: the input rows.NAME.PART, which the caller fills. */
 static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_source *from) {
     const llm_arch_picture *p = &from->row.picture;
@@ -337,7 +347,7 @@ static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_sou
     arch_value v = llm_arch_tensor_value(llm_arch_input(
         ev, e->mark, name, share || window ? GGL_F32 : GGL_I32, in_table || window, &n));
     if (v.t && !share && !window)
-        v.range = in_table ? p->table * p->table : from->row.most;
+        v.range = in_table ? p->table * p->table : most_in_line(&from->row);
     v.number_too = !in_table && !window;
     return v;
 }

@@ -171,7 +171,7 @@ class LlamaFactors(Llama):
 
 
 class Gemma3(Text):
-    arch, together, theta, window = "gemma3", True, 1e6, 11
+    arch, together, theta, window = "gemma3", True, 1e6, 5
 
     def more(self, b, g, norm):
         for name, k in (("attn_q_norm", D), ("attn_k_norm", D), ("post_attention_norm", self.n_embd), ("post_ffw_norm", self.n_embd)):

@@ -22,10 +22,10 @@ import gguf
 import today
 
 f4 = np.float32
-STRETCH, PAD, CROP, FOLLOW, FOLLOW_PAD, LONGEST, AREA = range(7)
+STRETCH, PAD, CROP, FOLLOW, FOLLOW_PAD, LONGEST, AREA, FILL = range(8)
 NO_TILES, TILES_FIT, TILES_LONGEST, TILES_SHAPE = range(4)
 LINEAR, CUBIC, PIL_LINEAR, PIL_CUBIC, PIL_LANCZOS = range(5)
-FITS = ("stretch", "pad", "crop", "follow", "follow_pad", "longest", "area")
+FITS = ("stretch", "pad", "crop", "follow", "follow_pad", "longest", "area", "fill")
 RESIZES = ("linear", "cubic", "pil_linear", "pil_cubic", "pil_lanczos")
 
 
@@ -199,12 +199,17 @@ def seen(rule, a):
     """None: the rule has no size for this shape."""
     height, width = a.shape[:2]
     fit, size, how = rule["fit"], rule["size"], rule["resize"]
-    if fit in (FOLLOW, FOLLOW_PAD, AREA) and max(width, height) > 200 * min(width, height):
+    if fit in (FOLLOW, FOLLOW_PAD, AREA, FILL) and max(width, height) > 200 * min(width, height):
         return None
     if fit == AREA:
         w, h = area_of(rule, width, height)
     elif fit in (FOLLOW, FOLLOW_PAD):
         w, h = followed(rule, width, height)
+    elif fit == FILL:
+        side = rule["patch"] * rule["block"]
+        by, longest = math.sqrt(rule["most"] / (width * height)), rule["most"] // side**2 * side
+        w, h = (math.floor(x * by / side) * side for x in (width, height))
+        w, h = (min(width // height * side, longest), side) if h == 0 else (side, min(height // width * side, longest)) if w == 0 else (w, h)
     elif fit == LONGEST:
         side, w, h = rule["patch"] * rule["block"], width, height
         if max(w, h) > size:
@@ -305,7 +310,7 @@ def random_tiles(g, fit, size):
 
 
 def random_rule(g):
-    patch, block, fit = int(g.integers(1, 17)), int(g.choice([1, 1, 2, 3])), int(g.integers(0, 7))
+    patch, block, fit = int(g.integers(1, 17)), int(g.choice([1, 1, 2, 3])), int(g.integers(0, 8))
     side = patch * block
     size = side * int(g.integers(1, 9))
     if block == 1 and g.integers(3) == 0 or fit == AREA:

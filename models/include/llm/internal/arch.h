@@ -211,8 +211,14 @@ typedef enum llm_arch_fit {
     LLM_FIT_FOLLOW, /* near its own size: sides of whole blocks, with `least` to `most` pixels; stretched */
     LLM_FIT_FOLLOW_PAD, /* the same, but to fit into it, in the middle */
     LLM_FIT_LONGEST, /* no side longer than size, made smaller if need be, and rounded up to whole blocks; stretched */
-    LLM_FIT_AREA /* about size * size pixels in its own shape, sides of whole blocks; stretched */
+    LLM_FIT_AREA, /* about size * size pixels in its own shape, sides of whole blocks; stretched */
+    LLM_FIT_FILL /* as large as it can be in its own shape: sides of whole blocks, rounded down, with `most` pixels at most; stretched */
 } llm_arch_fit;
+
+/* True for fits with a number of pixels, `most`; the others have a size. */
+static inline bool llm_arch_fit_is_counted(llm_arch_fit fit) {
+    return fit == LLM_FIT_FOLLOW || fit == LLM_FIT_FOLLOW_PAD || fit == LLM_FIT_FILL;
+}
 
 /* How the values between pixels are computed. */
 typedef enum llm_arch_resize {
@@ -256,11 +262,11 @@ typedef struct llm_arch_tiles {
  * green and blue. A value is (byte / 255 - mean) / std. */
 typedef struct llm_arch_picture {
     int64_t patch; /* 0: the input is not from a picture */
-    int64_t size;  /* of fits other than those that follow: pixels of a side */
+    int64_t size;  /* of the other fits: pixels of a side */
     int64_t block; /* patches of a side of a block, whose rows stand together; 1: no blocks */
     llm_arch_fit fit;
     llm_arch_resize resize;
-    int64_t least, most; /* of fits that follow: pixels */
+    int64_t least, most; /* of fits with a number of pixels */
     uint8_t color[3];    /* around what is padded: red, green, blue */
     double mean[3], std[3];
     int64_t first; /* so many rows of zeros before those of the patches */

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Prints lines for ../numpy/senses.txt: small towers of transformers' classes, with the weights of ../numpy/late_senses.py, and the rows that transformers makes of
+seeded pictures and sounds with their processors, in float64.
+
+    sense_rows.py [--beside EMBED] NAME ..
+
+--beside: in place of lines, how far llm-embed (its path) is from them. Needs torch, torchvision and transformers 5.24."""
+import argparse
+import base64
+import json
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "numpy"))
+import late_senses  # noqa: E402
+
+sys.path = [path for path in sys.path if not path.endswith("tests/numpy")]  # it has modules of the same names as libraries
+import torch  # noqa: E402
+import transformers  # noqa: E402
+from PIL import Image  # noqa: E402
+
+N_TEXT = 16
+
+
+def text_config(kind, **more):
+    return {"model_type": kind, "hidden_size": N_TEXT, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8,
+            "vocab_size": 64, "max_position_embeddings": 512, **more}
+
+
+class Case:
+    """A class of transformers: its configuration, that of its processor, and what it makes of a picture or a sound."""
+
+    def __init__(self, kind, of, config, processor, tower, parts, media, dtype=torch.float64, words=()):
+        self.kind, self.of, self.config, self.processor, self.tower, self.parts, self.media = kind, of, config, processor, tower, parts, media
+        self.dtype, self.words = dtype, words
+
+    def model(self):
+        cls = getattr(transformers, self.of)
+        config = cls.config_class(**self.config)
+        config._attn_implementation = "eager"
+        model = cls._from_config(config, attn_implementation="eager").to(self.dtype).eval()
+        shapes = {k: list(v.shape) for k, v in model.state_dict().items() if k.startswith(self.tower) and v.dtype != torch.long and k != "lm_head.weight"}
+        w = late_senses.weights(shapes)
+        found = model.load_state_dict({k: torch.tensor(v, dtype=self.dtype) for k, v in w.items()}, strict=False)
+        if found.unexpected_keys:
+            raise SystemExit(f"unexpected: {found.unexpected_keys}")
+        return model, shapes
+
+    def whole_line(self, name):
+        """Of a model with its text part: the scores of the text's tokens, of the first tokens of the vocabulary."""
+        model, shapes = self.model()
+        inputs, layouts, scores = late_senses.words_of(self.words), [], []
+        for size in self.media:
+            with torch.no_grad():
+                layout, more = self.parts(model, Image.fromarray(late_senses.medium("picture", size)))
+                ids, is_text = [ord("a"), ord("b")], [True, True]
+                for part in layout:
+                    new = [256 + inputs.index(part)] if isinstance(part, str) else [self.config["image_token_id"]] * part
+                    ids, is_text = ids + new, is_text + [isinstance(part, str)] * len(new)
+                ids, is_text = ids + [ord("c"), ord("d")], is_text + [True, True]
+                of = torch.tensor([ids])
+                out = model(input_ids=of, mm_token_type_ids=(of == self.config["image_token_id"]).int(), attention_mask=torch.ones_like(of), **more)
+            layouts.append(layout)
+            scores.append(out.logits[0].double().numpy()[np.array(is_text)][:, :64])
+        data = np.concatenate(scores).astype("<f4")
+        written = json.loads(model.config.to_json_string())
+        return {"name": name, "kind": "whole", "words": inputs, "config": {**written, "architectures": [self.of]}, "processor": self.processor,
+                "shapes": late_senses.packed(shapes), "media": self.media, "layouts": layouts, "n_row": 64, "rows": base64.b64encode(data.tobytes()).decode()}
+
+    def line(self, name):
+        if self.kind == "whole":
+            return self.whole_line(name)
+        model, shapes = self.model()
+        written = json.loads(model.config.to_json_string())
+        of_text = written.get("text_config")
+        if of_text:
+            written["text_config"] = {"hidden_size": of_text["hidden_size"]}
+        rows, layouts = [], []
+        for size in self.media:
+            medium = late_senses.medium(self.kind, size)
+            with torch.no_grad():
+                parts = self.parts(model, Image.fromarray(medium) if self.kind == "picture" else medium)
+            layouts.append([p if isinstance(p, str) else len(p) for p in parts])
+            rows += [p.double().numpy() if hasattr(p, "double") else p for p in parts if not isinstance(p, str)]
+        data = np.concatenate(rows).astype("<f4")
+        return {"name": name, "kind": self.kind, "config": {**written, "architectures": [self.of]}, "processor": self.processor, "shapes": late_senses.packed(shapes),
+                "media": self.media, "layouts": layouts, "n_row": data.shape[1], "rows": base64.b64encode(data.tobytes()).decode()}
+
+
+def double(x):
+    return x.double() if x.is_floating_point() else x
+
+
+def features(x):
+    """The rows of a model's answer."""
+    x = getattr(x, "pooler_output", x)
+    return torch.cat(list(x)) if isinstance(x, (list, tuple)) else x
+
+
+# --- the classes
+
+
+def gemma4v(**more):
+    vision = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 3, "num_key_value_heads": 3, "head_dim": 8, "patch_size": 4,
+              "position_embedding_size": 4096, "pooling_kernel_size": 2, **more}
+    processor = {"patch_size": 4, "max_soft_tokens": 70, "pooling_kernel_size": 2, "resample": 3, "image_mean": [0.0] * 3, "image_std": [1.0] * 3, "do_normalize": False}
+
+    def parts(model, picture):
+        x = transformers.Gemma4ImageProcessor(**processor)(picture, return_tensors="pt")
+        return ["<|image>", features(model.get_image_features(double(x["pixel_values"]), x["image_position_ids"], return_dict=True)), "<image|>"]
+
+    config = {"text_config": text_config("gemma4_text", hidden_size_per_layer_input=0, global_head_dim=8), "vision_config": {"model_type": "gemma4_vision", **vision}, "audio_config": None}
+    return Case("picture", "Gemma4ForConditionalGeneration", config, processor, ("model.vision_tower.", "model.embed_vision."), parts, [[40, 30], [9, 70], [120, 40]])
+
+
+def gemma4_whole(**text):
+    """Rows of a picture see each other in layers with a window, but not in models with a vector for each token and layer, where they have those of the token 0."""
+    of = gemma4v()
+    of.kind, of.words, of.tower, of.media = "whole", ("<|image>", "<image|>"), ("",), [[40, 30]]
+    of.config["image_token_id"] = 3
+    of.config["text_config"] |= {"vocab_size": 258, "num_hidden_layers": 4, "layer_types": ["sliding_attention", "full_attention"] * 2, "sliding_window": 9,
+                                 "global_head_dim": 16, "vocab_size_per_layer_input": 258, "pad_token_id": 0, **text}
+
+    def parts(model, picture):
+        x = transformers.Gemma4ImageProcessor(**of.processor)(picture, return_tensors="pt")
+        return ["<|image>", int(x["num_soft_tokens_per_image"][0]), "<image|>"], {"pixel_values": double(x["pixel_values"]), "image_position_ids": x["image_position_ids"]}
+
+    of.parts = parts
+    return of
+
+
+CASES = {"gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--beside")
+    p.add_argument("names", nargs="*")
+    a = p.parse_args()
+    transformers.logging.set_verbosity_error()
+    for name in a.names or CASES:
+        line = json.loads(json.dumps(CASES[name]().line(name)))
+        if not a.beside:
+            print(json.dumps(line))
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            late_senses.Check(a.beside, None, None, folder).rows(line)
+
+
+if __name__ == "__main__":
+    main()
