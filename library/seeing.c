@@ -194,8 +194,7 @@ static ggl_status prepare(llm_noticed_part *out, const llm_eye *e, const llm_pic
         yx[2 * i + 1] = r->x[i] + origin;
     }
     out->has_places = true;
-    out->places = (llm_row_places){
-        .yx = yx, .corner = r->entry ? r->entry[0] : NULL, .share = r->share ? r->share[0] : NULL};
+    out->places = (llm_row_places){.yx = yx, .corner = r->entry, .share = r->share};
     out->n_pos = places_of(e, r, out->n_made, place);
     out->place = place;
     return GGL_OK;

@@ -87,6 +87,7 @@ enum {
     ARG_LINE,
     ARG_ORIGIN,
     ARG_CELLS,
+    ARG_BETWEEN,
     ARG_COUNT
 };
 _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -96,6 +97,7 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
                       llm_arch_picture *p) {
     static const char *const fits[] = {"stretch",    "pad",     "crop", "follow",
                                        "follow_pad", "longest", "area", "fill"};
+    static const char *const ways[] = {"corners", "linear", "cubic", "wide"};
     int64_t cells = 0;
     const struct {
         int64_t *to, least, most;
@@ -111,7 +113,7 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
         [ARG_CELLS] = {&cells, 0, 1},
     };
     double color[3] = {0};
-    int fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR;
+    int fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR, between = LLM_BETWEEN_CORNERS;
     for (int k = 0; k < ARG_COUNT; k++)
         if (v[k] && whole[k].to &&
             !llm_arch_want_whole(ev, e[k], v[k], whole[k].least, whole[k].most, whole[k].to))
@@ -123,13 +125,20 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
          !read_word(ev, e[ARG_FIT], v[ARG_FIT], fits, sizeof fits / sizeof *fits, &fit)) ||
         (v[ARG_RESIZE] &&
          !read_word(ev, e[ARG_RESIZE], v[ARG_RESIZE], resizes, N_RESIZES, &resize)) ||
+        (v[ARG_BETWEEN] && !read_word(ev, e[ARG_BETWEEN], v[ARG_BETWEEN], ways,
+                                      sizeof ways / sizeof *ways, &between)) ||
         !read_text(ev, e[ARG_BEGIN], v[ARG_BEGIN], p->begin) ||
         !read_text(ev, e[ARG_END], v[ARG_END], p->end) ||
         !read_text(ev, e[ARG_LINE], v[ARG_LINE], p->line))
         return false;
     for (int k = 0; k < 3; k++)
         p->color[k] = (uint8_t)color[k];
+    if (cells == 1 && between != LLM_BETWEEN_CORNERS)
+        return llm_arch_error(ev, e[ARG_BETWEEN]->place,
+                              "cells of a table have nothing between them"),
+               false;
     p->cells = cells == 1;
+    p->between = (llm_arch_between)between;
     p->fit = (llm_arch_fit)fit;
     p->resize = (llm_arch_resize)resize;
     return true;
@@ -332,16 +341,19 @@ static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_sou
     char name[2 * ARCH_MAX_NAME + 64];
     const bool share = strcmp(e->name, "share") == 0, window = strcmp(e->name, "window") == 0,
                in_table = share || strcmp(e->name, "corner") == 0;
-    const int64_t n = window ? 2 : 4;
+    const int64_t n = window ? 2 : llm_arch_picture_entries(p);
     if (window && (!ev->stage || ev->source[ev->n_sources - 1].row.windows == 0))
         return llm_arch_error(ev, e->mark, "only rows of a stage with windows = N have a window");
     if (!from->row.is_input || p->patch == 0 || strcmp(e->name, "t") == 0 ||
-        (in_table && p->table == 0))
-        return llm_arch_error(ev, e->mark,
-                              in_table ? "only a row of an input from a picture(.., table = n) has "
-                                         "a place in a table"
-                                       : "only a row of an input from a picture has places .x and "
-                                         ".y");
+        (in_table && (p->table == 0 || (!share && p->between == LLM_BETWEEN_WIDE))))
+        return llm_arch_error(
+            ev, e->mark,
+            in_table && p->table > 0 ? "with between = \"wide\", a patch has shares of all entries "
+                                       "of the table, and no corners"
+            : in_table               ? "only a row of an input from a picture(.., table = n) has "
+                                       "a place in a table"
+                                     : "only a row of an input from a picture has places .x and "
+                                       ".y");
     snprintf(name, sizeof name, "%srows.%s.%s", ev->arch->has_tokens ? "stage." : "",
              from->row.name, e->name);
     arch_value v = llm_arch_tensor_value(llm_arch_input(

@@ -332,6 +332,12 @@ class Qwen2VL(Eye):
         pass
 
 
+class Qwen2VLGlm(Qwen2VL):
+    """With GLM 4's text, which turns rows by line and column, too."""
+
+    text = "glm4"
+
+
 class Qwen3VL(Qwen2VL):
     kind, text, bias = "qwen3vl_merger", "qwen3vl", True
 
@@ -736,5 +742,5 @@ class Pixtral(Eye):
         return out + [self.end]
 
 
-KINDS = {"llava": Llava, "llava-norm": LlavaNorm, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen2.5vl": Qwen25VL, "qwen3vl": Qwen3VL, "idefics3": Idefics3,
+KINDS = {"llava": Llava, "llava-norm": LlavaNorm, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen2vl-glm4": Qwen2VLGlm, "qwen2.5vl": Qwen25VL, "qwen3vl": Qwen3VL, "idefics3": Idefics3,
          "internvl": InternVL, "llama4": Llama4, "llava-tiles": LlavaTiled, "pixtral": Pixtral, "minicpmv": MiniCPMV, "janus": Janus}

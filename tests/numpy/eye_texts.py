@@ -251,9 +251,24 @@ class Qwen3VL(Qwen2VL):
     qk = Gemma3.qk
 
 
+class Glm4(Qwen2VL):
+    arch = "glm4"
+
+    def more(self, b, g, norm):
+        for name in ("post_attention_norm", "post_ffw_norm"):
+            self.w[f"{b}{name}.weight"] = norm(self.n_embd)
+        self.w[b + "ffn_up.weight"] = np.concatenate([self.w.pop(b + "ffn_gate.weight"), self.w[b + "ffn_up.weight"]])
+
+    def feed(self, b, h):
+        gate, up = np.split(self.lin(h, b + "ffn_up"), 2, 1)
+        return self.lin(silu(gate) * up, b + "ffn_down")
+
+    after = Gemma3.after
+
+
 class Qwen3(Text):
     arch = "qwen3"
     more, qk = Qwen3VL.more, Gemma3.qk
 
 
-KINDS = {"llama": Llama, "llama factors": LlamaFactors, "gemma3": Gemma3, "qwen2": Qwen2, "qwen2vl": Qwen2VL, "qwen3": Qwen3, "qwen3vl": Qwen3VL}
+KINDS = {"llama": Llama, "llama factors": LlamaFactors, "gemma3": Gemma3, "glm4": Glm4, "qwen2": Qwen2, "qwen2vl": Qwen2VL, "qwen3": Qwen3, "qwen3vl": Qwen3VL}

@@ -183,13 +183,13 @@ class Check:
         file = self.at("file")
         if self.convert:
             self.run(self.convert, folder, "--mmproj", file)
-        first = 0
+        first, limit = 0, line.get("limit", LIMIT)
         for size, layout in zip(line["media"], line["layouts"]):
             path = self.write_medium(kind, size)
             n = sum(x for x in layout if not isinstance(x, str))
             got = self.seen(folder, kind, path)
             far = off(got, want[first : first + n])
-            self.tell(f"{name}: rows of {' x '.join(map(str, size))}", far <= LIMIT, f"{far:.0e}" if got.shape[0] == n else f"{got.shape}, not {n} rows")
+            self.tell(f"{name}: rows of {' x '.join(map(str, size))}", far <= limit, f"{far:.0e}" if got.shape[0] == n else f"{got.shape}, not {n} rows")
             if self.convert:
                 same = np.array_equal(got.view(np.uint32), self.seen(file, kind, path).view(np.uint32))
                 self.tell(f"{name}: the same rows of its file", same)
@@ -203,7 +203,7 @@ class Check:
                          "--logits", self.at("npy"))
                 got, all_ = np.load(self.at("npy")), text.logits(parts + tokens_of("cd"))
                 far = off(got, all_)
-                self.tell(f"{name}: the text around it", far <= 5 * LIMIT, f"{far:.0e}" if got.shape == all_.shape else f"{got.shape}, not {all_.shape}")
+                self.tell(f"{name}: the text around it", far <= 5 * limit, f"{far:.0e}" if got.shape == all_.shape else f"{got.shape}, not {all_.shape}")
             first += n
         shutil.rmtree(folder)
 

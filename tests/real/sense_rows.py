@@ -132,15 +132,110 @@ def gemma4_whole(**text):
     return of
 
 
-CASES = {"gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+def glm(of="Glm4vForConditionalGeneration", **more):
+    vision = {"depth": 2, "hidden_size": 24, "intermediate_size": 40, "num_heads": 3, "image_size": 28, "patch_size": 4, "spatial_merge_size": 2, "temporal_patch_size": 2,
+              "out_hidden_size": N_TEXT, **more}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, "size": {"shortest_edge": 2 * 8 * 64, "longest_edge": 2 * 40 * 64}, "resample": 3}
+
+    def parts(model, picture):
+        x = transformers.Glm4vImageProcessor(**processor)(picture, return_tensors="pt")
+        return ["<|begin_of_image|>", features(model.get_image_features(double(x["pixel_values"]), x["image_grid_thw"], return_dict=True)), "<|end_of_image|>"]
+
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1], "partial_rotary_factor": 1.0}
+    config = {"text_config": text_config("glm4v_text" if "Glm4v" in of else "glm_ocr_text", rope_parameters=rope), "vision_config": vision}
+    return Case("picture", of, config, processor | {"image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]},
+                ("model.visual.",), parts, [[40, 30], [9, 70], [120, 40]])
+
+
+def paddle():
+    vision = {"num_hidden_layers": 2, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "image_size": 28, "patch_size": 4, "spatial_merge_size": 2}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 1, "size": {"shortest_edge": 8 * 64, "longest_edge": 40 * 64}, "resample": 3,
+                 "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+
+    def parts(model, picture):
+        x = transformers.PaddleOCRVLImageProcessor(**processor)(picture, return_tensors="pt")
+        return ["<|IMAGE_START|>", features(model.get_image_features(double(x["pixel_values"]), x["image_grid_thw"], return_dict=True)), "<|IMAGE_END|>"]
+
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1]}
+    config = {"text_config": text_config("paddleocr_vl_text", rope_parameters=rope), "vision_config": vision}
+    return Case("picture", "PaddleOCRVLForConditionalGeneration", config, processor, ("model.visual.", "model.projector."), parts, [[40, 30], [9, 70], [120, 40]])
+
+
+def lighton():
+    vision = {"model_type": "pixtral", "num_hidden_layers": 2, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "image_size": 64, "patch_size": 4,
+              "head_dim": 8, "hidden_act": "silu"}
+    processor = {"patch_size": {"height": 4, "width": 4}, "size": {"longest_edge": 64}, "resample": 3, "image_mean": [0.48145466, 0.4578275, 0.40821073],
+                 "image_std": [0.26862954, 0.26130258, 0.27577711]}
+
+    def parts(model, picture):
+        x = transformers.PixtralImageProcessor(**{**processor, "patch_size": {"height": 8, "width": 8}})(picture, return_tensors="pt")
+        return ["<|im_start|>", features(model.get_image_features(double(x["pixel_values"]), x["image_sizes"], return_dict=True)), "<|im_end|>"]
+
+    config = {"text_config": text_config("qwen3"), "vision_config": vision, "spatial_merge_size": 2}
+    return Case("picture", "LightOnOcrForConditionalGeneration", config, processor, ("model.vision_encoder.", "model.vision_projection."), parts,
+                [[40, 30], [70, 9], [120, 40]])
+
+
+def qwen35_whole():
+    """Its layers with attention turn the rows of a picture by line and column."""
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1], "partial_rotary_factor": 0.5, "mrope_interleaved": True}
+    text = text_config("qwen3_5_text", rope_parameters=rope, num_hidden_layers=4, layer_types=["linear_attention"] * 3 + ["full_attention"], head_dim=16, vocab_size=258,
+                       linear_num_key_heads=2, linear_num_value_heads=2, linear_key_head_dim=8, linear_value_head_dim=8, linear_conv_kernel_dim=4, tie_word_embeddings=True)
+    vision = {"depth": 1, "hidden_size": 24, "intermediate_size": 40, "num_heads": 3, "patch_size": 4, "spatial_merge_size": 2, "temporal_patch_size": 2,
+              "out_hidden_size": N_TEXT, "num_position_embeddings": 25, "deepstack_visual_indexes": []}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, "size": {"shortest_edge": 8 * 64, "longest_edge": 40 * 64}, "resample": 3,
+                 "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+
+    def parts(model, picture):
+        x = transformers.Qwen2VLImageProcessor(**processor)(picture, return_tensors="pt")
+        return ["<|vision_start|>", int(x["image_grid_thw"].prod() // 4), "<|vision_end|>"], {"pixel_values": double(x["pixel_values"]), "image_grid_thw": x["image_grid_thw"]}
+
+    return Case("whole", "Qwen3_5ForConditionalGeneration", {"text_config": text, "vision_config": vision, "image_token_id": 3, "tie_word_embeddings": True}, processor, ("",),
+                parts, [[40, 30], [70, 30]], words=("<|vision_start|>", "<|vision_end|>"))
+
+
+class Other:
+    """A model that transformers lacks: the rows are those of llama.cpp's mtmd, which another program writes to FOLDER/NAME.bin, [n][n_row] of f32, for pictures that are not
+    resized; without the file, a line without rows."""
+
+    folder = pathlib.Path("/nowhere")
+
+    def __init__(self, of, config, processor, shapes, media, around):
+        self.of, self.config, self.processor, self.shapes, self.media, self.around = of, config, processor, shapes, media, around
+
+    def line(self, name):
+        path = self.folder / (name + ".bin")
+        data = np.fromfile(path, "<f4").reshape(-1, N_TEXT) if path.exists() else np.zeros((0, N_TEXT), "<f4")
+        return {"name": name, "kind": "picture", "limit": 2e-3, "config": {**self.config, "architectures": [self.of]}, "processor": self.processor,
+                "shapes": late_senses.packed(self.shapes), "media": [[w, h] for w, h, n in self.media], "layouts": [[self.around[0], n, self.around[1]] for w, h, n in self.media],
+                "n_row": N_TEXT, "rows": base64.b64encode(data.tobytes()).decode()}
+
+
+def dots():
+    vision = {"embed_dim": 24, "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 3, "num_channels": 3, "patch_size": 4, "post_norm": True,
+              "rms_norm_eps": 1e-5, "spatial_merge_size": 2, "temporal_patch_size": 1, "use_bias": False, "is_causal": False, "init_merger_std": 0.02, "initializer_range": 0.02}
+    shapes = {"vision_tower.patch_embed.patchifier.proj.weight": [24, 3, 4, 4], "vision_tower.patch_embed.patchifier.proj.bias": [24],
+              "vision_tower.patch_embed.patchifier.norm.weight": [24], "vision_tower.post_trunk_norm.weight": [24], "vision_tower.merger.ln_q.weight": [24],
+              "vision_tower.merger.ln_q.bias": [24], "vision_tower.merger.mlp.0.weight": [96, 96], "vision_tower.merger.mlp.0.bias": [96],
+              "vision_tower.merger.mlp.2.weight": [N_TEXT, 96], "vision_tower.merger.mlp.2.bias": [N_TEXT]}
+    for part, shape in {"norm1": [24], "norm2": [24], "attn.qkv": [72, 24], "attn.proj": [24, 24], "mlp.fc1": [40, 24], "mlp.fc2": [24, 40], "mlp.fc3": [40, 24]}.items():
+        shapes |= {f"vision_tower.blocks.{l}.{part}.weight": shape for l in range(3)}
+    processor = {"patch_size": 4, "merge_size": 2, "min_pixels": 64, "max_pixels": 40 * 64, "image_mean": [0.48145466, 0.4578275, 0.40821073],
+                 "image_std": [0.26862954, 0.26130258, 0.27577711], "resample": 3}
+    return Other("DotsOCRForCausalLM", {"hidden_size": N_TEXT, "vision_config": vision}, processor, shapes, [[40, 32, 20], [16, 56, 14]], ("<|img|>", "<|endofimg|>"))
+
+
+CASES = {"dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--beside")
+    p.add_argument("--mtmd", type=pathlib.Path, default=Other.folder, help="rows of other models")
     p.add_argument("names", nargs="*")
     a = p.parse_args()
     transformers.logging.set_verbosity_error()
+    Other.folder = a.mtmd
     for name in a.names or CASES:
         line = json.loads(json.dumps(CASES[name]().line(name)))
         if not a.beside:

@@ -229,6 +229,14 @@ typedef enum llm_arch_resize {
     LLM_RESIZE_PIL_LANCZOS /* or LANCZOS */
 } llm_arch_resize;
 
+/* How the positions between the entries of a table are made, for a table of table x table entries over the patches of a picture. */
+typedef enum llm_arch_between {
+    LLM_BETWEEN_CORNERS, /* of two by two entries, the corners of the table on those of the picture */
+    LLM_BETWEEN_LINEAR, /* of two by two entries, the edges on the edges */
+    LLM_BETWEEN_CUBIC,  /* of four by four: Keys' convolution with -3/4 */
+    LLM_BETWEEN_WIDE /* of all entries that a patch covers, as LLM_RESIZE_PIL_LINEAR has pixels: shares of all entries of the table */
+} llm_arch_between;
+
 /* How the grid of a picture's tiles is chosen: parts of it that the model sees apart, besides the whole. */
 typedef enum llm_arch_tiling {
     LLM_TILES_NONE,
@@ -275,10 +283,18 @@ typedef struct llm_arch_picture {
     int64_t
         origin; /* 0 or 1: the first line and column as the descriptor sees them; `first` rows are at 0 */
     int64_t table; /* side of a table of positions, between whose entries the places are; 0: none */
+    llm_arch_between between;
     char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT]; /* texts around the rows in a prompt */
     char line[LLM_ARCH_TEXT];                      /* between two lines of rows */
     llm_arch_tiles tiles;
 } llm_arch_picture;
+
+/* Returns how many entries of its table a patch has shares of. */
+static inline int64_t llm_arch_picture_entries(const llm_arch_picture *p) {
+    return p->between == LLM_BETWEEN_WIDE    ? p->table * p->table
+           : p->between == LLM_BETWEEN_CUBIC ? 16
+                                             : 4;
+}
 
 /* Rows of an input that the caller prepares, or those that a stage over rows returns. */
 typedef struct llm_arch_rows_of {
