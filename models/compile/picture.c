@@ -211,6 +211,9 @@ enum {
     TILES_LINE,
     TILES_WHOLE,
     TILES_WHOLE_END,
+    TILES_BESIDE,
+    TILES_SIZE,
+    TILES_ABOVE,
     TILES_COUNT
 };
 _Static_assert(TILES_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -264,9 +267,15 @@ static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_pictur
         llm_arch_error(ev, e->mark,
                        "%lld to %lld tiles: at most %d are possible, and no less than `least`",
                        (long long)t->least, (long long)most, LLM_ARCH_MAX_TILES);
-    else if (t->by == LLM_TILES_SHAPE
-                 ? p->fit != LLM_FIT_AREA
-                 : p->fit != LLM_FIT_STRETCH && p->fit != LLM_FIT_PAD && p->fit != LLM_FIT_CROP)
+    else if (t->by == LLM_TILES_RATIO &&
+             (t->size < 1 || t->size % (p->patch * p->block) != 0 || !(t->above >= 1)))
+        llm_arch_error(ev, e->mark,
+                       "tiles by ratio need a size that is a multiple of %lld pixels, the patches "
+                       "of a block, and `above`, a number of pixels",
+                       (long long)(p->patch * p->block));
+    else if (t->by == LLM_TILES_SHAPE ? p->fit != LLM_FIT_AREA
+                                      : t->by != LLM_TILES_RATIO && p->fit != LLM_FIT_STRETCH &&
+                                            p->fit != LLM_FIT_PAD && p->fit != LLM_FIT_CROP)
         llm_arch_error(ev, e->mark, "%s",
                        t->by == LLM_TILES_SHAPE
                            ? "tiles by shape go with fit = \"area\""
@@ -279,8 +288,8 @@ static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_pictur
 
 arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
                              const arch_expr *const *arg) {
-    static const char *const ways[] = {"none", "fit", "longest", "shape"}, *const fits[] = {
-                                                                               "stretch", "pad"};
+    static const char *const ways[] = {"none", "fit", "longest", "shape", "ratio"},
+                             *const fits[] = {"stretch", "pad"};
     if (!ev->preparing || ev->preparing->row.picture.patch == 0 ||
         ev->preparing->row.picture.tiles.by != LLM_TILES_NONE)
         return llm_arch_error(ev, e->mark, "tiles(picture(..), ..) are of a picture, once");
@@ -289,11 +298,14 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
     double color[3] = {0};
     int by, fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR;
     int64_t first = 0;
-    if (!read_word(ev, arg[TILES_BY], v[TILES_BY], ways, 4, &by) ||
+    if (!read_word(ev, arg[TILES_BY], v[TILES_BY], ways, sizeof ways / sizeof *ways, &by) ||
         (v[TILES_LEAST] &&
          !llm_arch_want_whole(ev, arg[TILES_LEAST], v[TILES_LEAST], 1, 1 << 20, &t.least)) ||
         (v[TILES_MOST] &&
          !llm_arch_want_whole(ev, arg[TILES_MOST], v[TILES_MOST], 1, 1 << 20, &t.most)) ||
+        (v[TILES_SIZE] &&
+         !llm_arch_want_whole(ev, arg[TILES_SIZE], v[TILES_SIZE], 1, 1 << 15, &t.size)) ||
+        (v[TILES_ABOVE] && !llm_arch_want_number(ev, arg[TILES_ABOVE], v[TILES_ABOVE], &t.above)) ||
         (v[TILES_WHOLE_FIRST] &&
          !llm_arch_want_whole(ev, arg[TILES_WHOLE_FIRST], v[TILES_WHOLE_FIRST], 0, 1, &first)) ||
         (v[TILES_GRIDS] && !read_grids(ev, arg[TILES_GRIDS], v[TILES_GRIDS], p->size, &t)) ||
@@ -302,11 +314,12 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
          !read_word(ev, arg[TILES_RESIZE], v[TILES_RESIZE], resizes, N_RESIZES, &resize)) ||
         (v[TILES_COLOR] && !read_colors(ev, arg[TILES_COLOR], v[TILES_COLOR], 0, 255, color)))
         return ARCH_FAIL;
-    char *const texts[TILES_COUNT] = {[TILES_BEGIN] = t.begin, [TILES_END] = t.end,
-                                      [TILES_TILE] = t.tile,   [TILES_NEXT] = t.next,
-                                      [TILES_LINE] = t.line,   [TILES_TILE_END] = t.tile_end,
-                                      [TILES_WHOLE] = t.whole, [TILES_WHOLE_END] = t.whole_end};
-    for (int k = TILES_BEGIN; k < TILES_COUNT; k++)
+    char *const texts[TILES_COUNT] = {[TILES_BEGIN] = t.begin,  [TILES_END] = t.end,
+                                      [TILES_TILE] = t.tile,    [TILES_NEXT] = t.next,
+                                      [TILES_LINE] = t.line,    [TILES_TILE_END] = t.tile_end,
+                                      [TILES_WHOLE] = t.whole,  [TILES_WHOLE_END] = t.whole_end,
+                                      [TILES_BESIDE] = t.beside};
+    for (int k = TILES_BEGIN; k <= TILES_BESIDE; k++)
         if (!read_text(ev, arg[k], v[k], texts[k]))
             return ARCH_FAIL;
     for (int k = 0; k < 3; k++)
@@ -320,7 +333,9 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
         return *v[TILES_PICTURE];
     if (!check_tiles(ev, e, p))
         return ARCH_FAIL;
-    ev->preparing->row.most = llm_arch_picture_rows(p);
+    const int64_t n_whole = llm_arch_picture_rows(p),
+                  n_tile = p->first + t.size / p->patch * (t.size / p->patch);
+    ev->preparing->row.most = n_tile > n_whole ? n_tile : n_whole;
     return *v[TILES_PICTURE];
 }
 

@@ -225,7 +225,43 @@ def dots():
     return Other("DotsOCRForCausalLM", {"hidden_size": N_TEXT, "vision_config": vision}, processor, shapes, [[40, 32, 20], [16, 56, 14]], ("<|img|>", "<|endofimg|>"))
 
 
-CASES = {"dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+def lfm2():
+    """Its processor needs torchvision; here, Pillow resizes pictures to the same sizes."""
+    vision = {"model_type": "siglip2_vision_model", "num_hidden_layers": 2, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "patch_size": 4, "num_patches": 25,
+              "vision_use_head": False}
+    processor = {"encoder_patch_size": 4, "downsample_factor": 2, "min_image_tokens": 4, "max_image_tokens": 20, "tile_size": 24, "min_tiles": 2, "max_tiles": 6, "resample": 2,
+                 "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "do_image_splitting": True, "use_thumbnail": True}
+
+    def near(size, least=4 * 64, most=20 * 64):
+        w, h = (max(8, round(x / 8) * 8) for x in size)
+        if w * h > most:
+            return [max(8, int(x / (size[0] * size[1] / most) ** 0.5 // 8) * 8) for x in size]
+        return [w, h] if w * h >= least else [int(-(-x * (least / (size[0] * size[1])) ** 0.5 // 8)) * 8 for x in size]
+
+    def rows(model, picture):
+        a = np.asarray(picture, np.float64) / 255 * 2 - 1
+        ny, nx = a.shape[0] // 4, a.shape[1] // 4
+        x = torch.tensor(a.reshape(ny, 4, nx, 4, 3).transpose(0, 2, 1, 3, 4).reshape(1, ny * nx, 48))
+        return features(model.get_image_features(x, torch.tensor([[ny, nx]]), torch.ones(1, ny * nx, dtype=torch.int32), return_dict=True)).reshape(-1, N_TEXT)
+
+    def parts(model, picture):
+        size = picture.size
+        whole = [rows(model, picture.resize(near(size), Image.BILINEAR))]
+        if np.prod([round(x / 8) * 8 for x in size]) <= 2 * 20 * 64:
+            return ["<|image_start|>", *whole, "<|image_end|>"]
+        across, down = min(sorted({(x, y) for x in range(1, 7) for y in range(1, 7) if 2 <= x * y <= 6}, key=lambda g: g[0] * g[1]), key=lambda g: abs(size[0] / size[1] - g[0] / g[1]))
+        big, out = np.asarray(picture.resize((24 * across, 24 * down), Image.BILINEAR)), []
+        for y in range(down):
+            for x in range(across):
+                out += [f"<|img_row_{y + 1}_col_{x + 1}|>", rows(model, big[24 * y : 24 * y + 24, 24 * x : 24 * x + 24])]
+        return ["<|image_start|>", *out, "<|img_thumbnail|>", *whole, "<|image_end|>"]
+
+    config = {"text_config": text_config("lfm2", layer_types=["full_attention"], head_dim=8), "vision_config": vision, "projector_hidden_size": 30, "downsample_factor": 2}
+    return Case("picture", "Lfm2VlForConditionalGeneration", config, processor, ("model.vision_tower.", "model.multi_modal_projector."), parts,
+                [[40, 30], [64, 12], [90, 50]])
+
+
+CASES = {"lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():

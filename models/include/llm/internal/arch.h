@@ -242,8 +242,10 @@ typedef enum llm_arch_tiling {
     LLM_TILES_NONE,
     LLM_TILES_FIT, /* if a side is longer than `size`: the grid in which the picture is largest, and of these the smallest */
     LLM_TILES_LONGEST, /* always: as many as it takes when the longer side has `most` pixels */
-    LLM_TILES_SHAPE /* above size * size pixels: about as many tiles as these take, at most `most`, in the grid that is nearest to the picture's shape; a
+    LLM_TILES_SHAPE, /* above size * size pixels: about as many tiles as these take, at most `most`, in the grid that is nearest to the picture's shape; a
                        tile has about size * size pixels in its own shape */
+    LLM_TILES_RATIO /* above `above` pixels, its sides rounded to blocks: the grid of `least` to `most` tiles whose width / height is nearest to the picture's; of equally
+                       near ones, the largest of less than twice the picture's pixels, or the smallest */
 } llm_arch_tiling;
 
 enum { LLM_ARCH_MAX_GRIDS = 64, LLM_ARCH_MAX_TILES = 256 };
@@ -252,6 +254,8 @@ enum { LLM_ARCH_MAX_GRIDS = 64, LLM_ARCH_MAX_TILES = 256 };
 typedef struct llm_arch_tiles {
     llm_arch_tiling by;
     int64_t least, most;
+    int64_t size; /* of RATIO: pixels of a tile's side; the others have the picture's */
+    double above; /* of RATIO */
     int n_grid;
     int32_t grid
         [LLM_ARCH_MAX_GRIDS]
@@ -264,6 +268,7 @@ typedef struct llm_arch_tiles {
     char tile[LLM_ARCH_TEXT], tile_end[LLM_ARCH_TEXT]; /* before and after each */
     char next[LLM_ARCH_TEXT], line[LLM_ARCH_TEXT]; /* between two of a line, between two lines */
     char whole[LLM_ARCH_TEXT], whole_end[LLM_ARCH_TEXT];
+    char beside[LLM_ARCH_TEXT]; /* in place of `whole`, where there are tiles; "": `whole` */
 } llm_arch_tiles;
 
 /* A picture that becomes rows, one for each patch of patch x patch pixels, [patch, patch, 3]: x within the patch first, then y, then red,
