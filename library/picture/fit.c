@@ -57,6 +57,30 @@ static sides fill(const llm_arch_picture *rule, sides own, double side) {
                            : to;
 }
 
+/* Sides of whole blocks around the own ones, or those of the largest size, in the nearest shape; of equally near ones, the larger. */
+static sides aspect(const llm_arch_picture *rule, sides own, double side) {
+    const double most = floor((double)rule->most / (side * side)), ratio = own.width / own.height;
+    sides n = {own.width / side, own.height / side}, best = {0, 0};
+    if (n.width * n.height > most) {
+        n.height = sqrt(most / ratio);
+        n.width = n.height * ratio;
+    }
+    for (int i = 0; i < 4; i++) {
+        const sides x = {i % 2 ? ceil(n.width) : floor(n.width),
+                         i / 2 ? ceil(n.height) : floor(n.height)};
+        const double off = fabs(x.height / x.width - own.height / own.width),
+                     least = fabs(best.height / best.width - own.height / own.width);
+        if (x.width >= 1 && x.height >= 1 && x.width * x.height <= most &&
+            (best.width < 1 || off < least ||
+             (off == least && x.width * x.height > best.width * best.height)))
+            best = x;
+    }
+    if (best.width < 1)
+        best = (sides){fmin(fmax(nearbyint(n.width), 1), most),
+                       fmin(fmax(nearbyint(n.height), 1), most)};
+    return (sides){best.width * side, best.height * side};
+}
+
 /* Smaller, if a side is too long, and up to whole blocks. */
 static sides longest(const llm_arch_picture *rule, sides own, double side) {
     const double size = (double)rule->size;
@@ -138,6 +162,8 @@ static sides size_of(const llm_arch_picture *rule, int64_t width, int64_t height
         return area(rule, own, side);
     case LLM_FIT_FILL:
         return fill(rule, own, side);
+    case LLM_FIT_ASPECT:
+        return aspect(rule, own, side);
     case LLM_FIT_STRETCH:
     case LLM_FIT_PAD:
     case LLM_FIT_CROP:

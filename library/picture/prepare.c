@@ -98,7 +98,9 @@ static side_shares shares_of(const llm_arch_picture *rule, int64_t i, int64_t n)
     for (int64_t k = 0; k < s.n; k++) {
         const double entry = low + (double)k - (is_cubic ? 1 : 0);
         s.entry[k] = entry < 0 ? 0 : entry > (double)last ? last : (int64_t)entry;
-        s.share[k] = is_cubic ? cubic(at - entry) : k == 0 ? 1 - behind : behind;
+        const bool is_zero =
+            rule->between == LLM_BETWEEN_LINEAR_ZERO && (entry < 0 || entry > (double)last);
+        s.share[k] = is_zero ? 0 : is_cubic ? cubic(at - entry) : k == 0 ? 1 - behind : behind;
     }
     return s;
 }
@@ -112,7 +114,11 @@ static void find_cell(llm_picture_rows *r, int64_t k, const llm_arch_picture *ru
 }
 
 static void find_entries(llm_picture_rows *r, int64_t k, const llm_arch_picture *rule) {
-    const side_shares y = shares_of(rule, r->y[k], r->ny), x = shares_of(rule, r->x[k], r->nx);
+    const int64_t number = r->y[k] * r->nx + r->x[k];
+    const side_shares y = rule->crossed ? shares_of(rule, number / r->ny, r->nx)
+                                        : shares_of(rule, r->y[k], r->ny),
+                      x = rule->crossed ? shares_of(rule, number % r->ny, r->ny)
+                                        : shares_of(rule, r->x[k], r->nx);
     const int64_t at = k * y.n * x.n;
     for (int64_t i = 0; i < y.n; i++)
         for (int64_t j = 0; j < x.n; j++) {

@@ -88,6 +88,7 @@ enum {
     ARG_ORIGIN,
     ARG_CELLS,
     ARG_BETWEEN,
+    ARG_CROSSED,
     ARG_COUNT
 };
 _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -95,10 +96,10 @@ _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
 /* Reads the arguments that are given. */
 static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr *const *e,
                       llm_arch_picture *p) {
-    static const char *const fits[] = {"stretch",    "pad",     "crop", "follow",
-                                       "follow_pad", "longest", "area", "fill"};
-    static const char *const ways[] = {"corners", "linear", "cubic", "wide"};
-    int64_t cells = 0;
+    static const char *const fits[] = {"stretch", "pad",  "crop",   "follow", "follow_pad",
+                                       "longest", "area", "aspect", "fill"};
+    static const char *const ways[] = {"corners", "linear", "linear_zero", "cubic", "wide"};
+    int64_t cells = 0, crossed = 0;
     const struct {
         int64_t *to, least, most;
     } whole[ARG_COUNT] = {
@@ -111,6 +112,7 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
         [ARG_TABLE] = {&p->table, 1, 1 << 12},
         [ARG_ORIGIN] = {&p->origin, 0, 1},
         [ARG_CELLS] = {&cells, 0, 1},
+        [ARG_CROSSED] = {&crossed, 0, 1},
     };
     double color[3] = {0};
     int fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR, between = LLM_BETWEEN_CORNERS;
@@ -139,6 +141,7 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
                false;
     p->cells = cells == 1;
     p->between = (llm_arch_between)between;
+    p->crossed = crossed == 1;
     p->fit = (llm_arch_fit)fit;
     p->resize = (llm_arch_resize)resize;
     return true;

@@ -261,7 +261,49 @@ def lfm2():
                 [[40, 30], [64, 12], [90, 50]])
 
 
-CASES = {"lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+def gemma4uv():
+    processor = {"patch_size": 4, "max_soft_tokens": 70, "pooling_kernel_size": 2, "resample": 3, "image_mean": [0.0] * 3, "image_std": [1.0] * 3, "do_normalize": False}
+
+    def parts(model, picture):
+        """Without torchvision, by the processor of Gemma 4, whose patches are joined."""
+        x = transformers.Gemma4ImageProcessor(**processor)(picture, return_tensors="pt")
+        n = int(x["num_soft_tokens_per_image"][0]) * 4
+        at, rows = x["image_position_ids"][0, :n], double(x["pixel_values"])[0, :n]
+        nx, ny = (int(at[:, k].max()) + 1 for k in (0, 1))
+        pixels = rows.reshape(ny, nx, 4, 4, 3).permute(0, 2, 1, 3, 4).reshape(ny // 2, 8, nx // 2, 8, 3).permute(0, 2, 1, 3, 4).reshape(1, n // 4, 192)
+        places = torch.stack(torch.meshgrid(torch.arange(nx // 2), torch.arange(ny // 2), indexing="xy"), -1).reshape(1, -1, 2)
+        return ["<|image>", features(model.get_image_features(pixels, places, return_dict=True)), "<image|>"]
+
+    config = {"text_config": text_config("gemma4_unified_text", hidden_size_per_layer_input=0, global_head_dim=8),
+              "vision_config": {"model_type": "gemma4_unified_vision", "patch_size": 4, "pooling_kernel_size": 2, "mm_embed_dim": N_TEXT, "mm_posemb_size": 80,
+                                "output_proj_dims": N_TEXT}, "audio_config": None}
+    return Case("picture", "Gemma4UnifiedForConditionalGeneration", config, processor, ("model.embed_vision.",), parts, [[40, 30], [9, 70], [120, 40]])
+
+
+def muse():
+    """Its processor needs torchvision. The text model normalises the rows."""
+    vision = {"num_hidden_layers": 5, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "patch_size": 4, "pos_emb_height": 4, "pos_emb_width": 4, "max_position_embeddings": 16}
+    processor = {"patch_size": 4, "temporal_patch_size": 2, "merge_size": 2, "max_image_tokens": 20, "resample": 1, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+
+    def parts(model, picture):
+        w, h = picture.size
+        n, best = [w / 8, h / 8], None
+        if n[0] * n[1] > 20:
+            n = [(20 / (w / h)) ** 0.5 * (w / h), (20 / (w / h)) ** 0.5]
+        sizes = [(x, y) for y in (int(n[1]), int(-(-n[1] // 1))) for x in (int(n[0]), int(-(-n[0] // 1))) if x >= 1 and y >= 1 and x * y <= 20]
+        best = min(sizes, key=lambda s: (abs(s[1] / s[0] - h / w), -s[0] * s[1]))
+        a = np.asarray(picture.resize((8 * best[0], 8 * best[1]), Image.LANCZOS), np.float64) / 255 * 2 - 1
+        ny, nx = a.shape[0] // 4, a.shape[1] // 4
+        x = a.reshape(ny, 4, nx, 4, 3).transpose(0, 2, 4, 1, 3).reshape(ny * nx, 1, 48)
+        seen = model.model.vision_tower(torch.tensor(np.repeat(x, 2, 1).reshape(ny * nx, 96)), torch.tensor([[1, ny, nx]]))
+        return ["<|image_start|>", model.model.vision_projection(model.model.vision_adapter(seen.last_hidden_state)), "<|image_end|>"]
+
+    config = {"text_config": text_config("muse_glimmer_text"), "vision_config": vision, "out_hidden_size": 96, "projector_hidden_size": 20}
+    return Case("picture", "MuseGlimmerForConditionalGeneration", config, processor, ("model.vision_tower.", "model.vision_adapter.", "model.vision_projection."), parts,
+                [[40, 30], [64, 8], [72, 40]])
+
+
+CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():

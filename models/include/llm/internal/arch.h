@@ -212,12 +212,14 @@ typedef enum llm_arch_fit {
     LLM_FIT_FOLLOW_PAD, /* the same, but to fit into it, in the middle */
     LLM_FIT_LONGEST, /* no side longer than size, made smaller if need be, and rounded up to whole blocks; stretched */
     LLM_FIT_AREA, /* about size * size pixels in its own shape, sides of whole blocks; stretched */
+    LLM_FIT_ASPECT, /* near its own size, made smaller for `most` pixels: sides of whole blocks, each rounded up or down, in the nearest shape; stretched */
     LLM_FIT_FILL /* as large as it can be in its own shape: sides of whole blocks, rounded down, with `most` pixels at most; stretched */
 } llm_arch_fit;
 
 /* True for fits with a number of pixels, `most`; the others have a size. */
 static inline bool llm_arch_fit_is_counted(llm_arch_fit fit) {
-    return fit == LLM_FIT_FOLLOW || fit == LLM_FIT_FOLLOW_PAD || fit == LLM_FIT_FILL;
+    return fit == LLM_FIT_FOLLOW || fit == LLM_FIT_FOLLOW_PAD || fit == LLM_FIT_ASPECT ||
+           fit == LLM_FIT_FILL;
 }
 
 /* How the values between pixels are computed. */
@@ -232,8 +234,9 @@ typedef enum llm_arch_resize {
 /* How the positions between the entries of a table are made, for a table of table x table entries over the patches of a picture. */
 typedef enum llm_arch_between {
     LLM_BETWEEN_CORNERS, /* of two by two entries, the corners of the table on those of the picture */
-    LLM_BETWEEN_LINEAR, /* of two by two entries, the edges on the edges */
-    LLM_BETWEEN_CUBIC,  /* of four by four: Keys' convolution with -3/4 */
+    LLM_BETWEEN_LINEAR,      /* of two by two entries, the edges on the edges */
+    LLM_BETWEEN_LINEAR_ZERO, /* the same, with zeros around the table */
+    LLM_BETWEEN_CUBIC,       /* of four by four: Keys' convolution with -3/4 */
     LLM_BETWEEN_WIDE /* of all entries that a patch covers, as LLM_RESIZE_PIL_LINEAR has pixels: shares of all entries of the table */
 } llm_arch_between;
 
@@ -289,6 +292,8 @@ typedef struct llm_arch_picture {
         origin; /* 0 or 1: the first line and column as the descriptor sees them; `first` rows are at 0 */
     int64_t table; /* side of a table of positions, between whose entries the places are; 0: none */
     llm_arch_between between;
+    bool
+        crossed; /* the n-th patch, line by line, has the positions of the n-th one of a picture with as many lines as this one has columns */
     char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT]; /* texts around the rows in a prompt */
     char line[LLM_ARCH_TEXT];                      /* between two lines of rows */
     llm_arch_tiles tiles;
