@@ -2,9 +2,9 @@
 """Prints lines for ../numpy/senses.txt: small towers of transformers' classes, with the weights of ../numpy/late_senses.py, and the rows that transformers makes of
 seeded pictures and sounds with their processors, in float64.
 
-    sense_rows.py [--beside EMBED] NAME ..
+    sense_rows.py [--beside EMBED] [--mtmd FOLDER] NAME ..
 
---beside: in place of lines, how far llm-embed (its path) is from them. Needs torch, torchvision and transformers 5.24."""
+--beside: in place of lines, how far llm-embed (its path) is from them. --mtmd: FOLDER/dots-ocr.bin has the rows of llama.cpp, float32, in place of transformers'. Needs torch, torchvision and transformers 5.24."""
 import argparse
 import base64
 import json
