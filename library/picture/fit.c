@@ -90,10 +90,10 @@ static sides longest(const llm_arch_picture *rule, sides own, double side) {
     return (sides){ceil(own.width / side) * side, ceil(own.height / side) * side};
 }
 
-/* In its own shape, with about size * size pixels. */
+/* In its own shape, with about size * size pixels; halves become even, as Python rounds. */
 static sides area(const llm_arch_picture *rule, sides own, double side) {
     const double shape = own.width / own.height, height = floor((double)rule->size / sqrt(shape));
-    const sides to = multiples((sides){floor(height * shape), height}, side, half_up);
+    const sides to = multiples((sides){floor(height * shape), height}, side, nearbyint);
     return (sides){fmax(to.width, side), fmax(to.height, side)};
 }
 

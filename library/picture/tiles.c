@@ -129,8 +129,9 @@ ggl_status llm_picture_tiles_for(llm_picture_tiles *t, const llm_arch_picture *r
     t->width = t->height = rule->tiles.by == LLM_TILES_RATIO ? rule->tiles.size : rule->size;
     if (rule->tiles.by == LLM_TILES_SHAPE) {
         /* a tile has the shape of its part of the picture, whose sides are rounded to whole pixels of each */
-        const int64_t w = (width + g.nx / 2) / g.nx, h = (height + g.ny / 2) / g.ny;
-        st = llm_picture_fit_for(&whole, rule, w > 0 ? w : 1, h > 0 ? h : 1, name, err);
+        const int64_t w = (int64_t)fmax(nearbyint((double)width / (double)g.nx), 1),
+                      h = (int64_t)fmax(nearbyint((double)height / (double)g.ny), 1);
+        st = llm_picture_fit_for(&whole, rule, w, h, name, err);
         t->width = whole.width;
         t->height = whole.height;
     }

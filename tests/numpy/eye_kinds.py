@@ -654,7 +654,7 @@ class MiniCPMV(Tiled):
         shape = width / height
         h = int(self.size / math.sqrt(shape))
         w = int(h * shape)
-        return tuple(max(1, math.floor(x / self.p + 0.5)) * self.p for x in (w, h))
+        return tuple(max(1, round(x / self.p)) * self.p for x in (w, h))
 
     def grid_of(self, width, height):
         n = min(9, math.ceil(width * height / self.size**2))
@@ -667,7 +667,7 @@ class MiniCPMV(Tiled):
         return picture.resized(a, *self.patches_of(a.shape[1], a.shape[0]), self.how)
 
     def tiles_of(self, a, across, down):
-        w, h = self.patches_of(*(max(1, math.floor(x / k + 0.5)) for x, k in ((a.shape[1], across), (a.shape[0], down))))
+        w, h = self.patches_of(*(max(1, round(x / k)) for x, k in ((a.shape[1], across), (a.shape[0], down))))
         all_of_them = fitted(a, across * w, down * h, self.how)
         return [[all_of_them[y * h : (y + 1) * h, x * w : (x + 1) * w] for x in range(across)] for y in range(down)]
 

@@ -147,7 +147,7 @@ def area_of(rule, width, height):
     """About size * size pixels in the picture's shape; sides of whole blocks."""
     side, shape = rule["patch"] * rule["block"], width / height
     h = math.floor(rule["size"] / math.sqrt(shape))
-    return tuple(max(side, math.floor(x / side + 0.5) * side) for x in (math.floor(h * shape), h))
+    return tuple(max(side, round(x / side) * side) for x in (math.floor(h * shape), h))
 
 
 def grid_of(rule, width, height):
@@ -177,7 +177,7 @@ def tiles_of(rule, a):
         return np.zeros((0, 0, 0, 3), np.uint8), (0, 0)
     w = h = rule["size"]
     if rule["tiles"][0] == TILES_SHAPE:
-        part = [max(1, math.floor(x / k + 0.5)) for x, k in zip((width, height), grid)]
+        part = [max(1, round(x / k)) for x, k in zip((width, height), grid)]
         if max(part) > 200 * min(part):
             return None
         w, h = area_of(rule, *part)
