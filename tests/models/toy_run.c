@@ -110,10 +110,11 @@ bool toy_start_placed(toy_run *r, const toy_model *t, ggl_backend *const *backen
         r->graph && llm_arch_build(t->arch, t->source ? t->source : llm_arch_toy_source(t->toy),
                                    &ap, r->graph, &built, err) == GGL_OK;
     r->n_tokens = built.n_vocab;
-    r->n_vocab = built.logits.n      ? built.logits.n
-                 : built.embedding.n ? built.embedding.n
-                 : built.score.n     ? built.score.n
-                                     : built.guess.n;
+    r->n_vocab = built.logits.n        ? built.logits.n
+                 : built.embedding.n   ? built.embedding.n
+                 : built.score.n       ? built.score.n
+                 : built.guess_in_turn ? built.n_row
+                                       : built.guess.n;
     r->sees_all = built.sees_all;
     llm_arch_result_fini(&built);
     ggl_sched_params sp = {.size = sizeof sp,
