@@ -73,6 +73,7 @@ LONG_TEST(experts_as_the_family_has_them) {
         {"glm4moe", "glm4moe", 2, 0},
         {"gpt-oss", "gpt-oss", 3, -1},
         {"granite", "granitemoe", 3, -1},
+        {"granite_swa", "granite_swa", 3, -1},
         {"granitehybrid", "granitehybrid", 3, -1},
         {"grok", "grok", 1, 1},
         {"grovemoe", "grovemoe", 1, 1},

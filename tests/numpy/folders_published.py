@@ -52,6 +52,7 @@ REFUSED = {"Gemma4ForCausalLM layers": [({"use_bidirectional_attention": "all"},
            "Glm4MoeLiteForCausalLM": [({"rope_interleave": False}, "rotates neighbours")],
            "NemotronHForCausalLM": [({"hybrid_override_pattern": "M-*"}, "there is no letter 3"), ({"time_step_limit": [0.0, 0.5]}, "steps that are limited")],
            "Gemma3nForCausalLM": [({"activation_sparsity_pattern": [0.9] * 6}, "parts of the gates")],
+           "GraniteSWAForCausalLM bases": [({"layer_rope_theta": [0, 500.0, 400.0]}, "different bases"), ({"no_rope_layers": [0, 1, 1]}, "both layer_rope_theta")],
            "FalconH1ForCausalLM": LIMITED, "Mamba2ForCausalLM": LIMITED}
 
 

@@ -1,0 +1,48 @@
+"""Folders of classes of autumn 2026, as ./folders_late.py has them: rows in ./recorded.txt are transformers' where it has the class."""
+from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
+from folders_experts import N_EXPERT
+from folders_late import FEED, SIZE, attention, put
+
+# --- Granite with windows: sinks, a window and positions in some layers
+
+KINDS = ["full_attention", "sliding_attention", "sliding_attention"]
+GRANITE = {**SIZE, "intermediate_size": N_FF, "num_hidden_layers": 3, "rms_norm_eps": EPS, "d": 12, "theta": 1e4, "hidden_act": "silu", "sliding_window": 5, "layer_types": KINDS,
+           "attention_multiplier": 0.3, "embedding_multiplier": 6.0, "logits_scaling": 0.5, "residual_multiplier": 0.6, "attention_bias": False}
+N_ALL = 20  # the width of the expert that all tokens pass
+
+
+def granite_swa_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD})
+    if not c["tie_word_embeddings"]:
+        put(w, "", {"lm_head": (N_VOCAB, N_EMBD)})
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD, "self_attn.sinks!": N_HEAD} | attention(12))
+        if "num_local_experts" not in c:
+            put(w, p, FEED)
+            continue
+        put(w, p + "block_sparse_moe.", {"router": (N_EXPERT, N_EMBD), "experts.gate_up_proj!": (N_EXPERT, 2 * N_FF, N_EMBD), "experts.down_proj!": (N_EXPERT, N_EMBD, N_FF)})
+        if c["shared_intermediate_size"]:
+            put(w, p + "shared_mlp.", {"input_linear": (2 * N_ALL, N_EMBD), "output_linear": (N_EMBD, N_ALL)})
+
+
+def older(w):
+    """The names before transformers 5.24."""
+    names = {"router.weight": "router.layer.weight", "experts.gate_up_proj": "input_linear.weight", "experts.down_proj": "output_linear.weight"}
+    for new, old in names.items():
+        w = {name.replace("block_sparse_moe." + new, "block_sparse_moe." + old): t for name, t in w.items()}
+    return w
+
+
+def no_rope_layers(config):
+    return {**{key: value for key, value in config.items() if key != "layer_rope_theta"}, "no_rope_layers": [int(theta != 0) for theta in config["layer_rope_theta"]]}
+
+
+MIXED = {"model_type": "granitemoe_swa", "num_local_experts": N_EXPERT, "num_experts_per_tok": 2, "tie_word_embeddings": False}
+
+CLASSES = {
+    "GraniteSWAForCausalLM": ({**GRANITE, "model_type": "granite_swa", "tie_word_embeddings": True}, granite_swa_weights, ["default", "linear", "yarn", "llama3"]),
+    "GraniteSWAForCausalLM bases": ({**GRANITE, "model_type": "granite_swa", "tie_word_embeddings": False, "layer_rope_theta": [0, 500.0, 500.0], "layer_types": None}, granite_swa_weights, ["default"]),
+    "GraniteMoeSWAForCausalLM": ({**GRANITE, **MIXED, "shared_intermediate_size": N_ALL}, granite_swa_weights, ["default"]),
+    "GraniteMoeSWAForCausalLM older": ({**GRANITE, **MIXED, "shared_intermediate_size": 0, "layer_rope_theta": [1e4, 0, 1e4], "layout": older, "write": no_rope_layers}, granite_swa_weights, ["default"]),
+}
