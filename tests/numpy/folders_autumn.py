@@ -1,6 +1,6 @@
 """Folders of classes of autumn 2026, as ./folders_late.py has them: rows in ./recorded.txt are transformers' where it has the class."""
 from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
-from folders_experts import N_EXPERT
+from folders_experts import N_EACH, N_EXPERT
 from folders_late import FEED, SIZE, attention, put
 
 # --- Granite with windows: sinks, a window and positions in some layers
@@ -40,7 +40,36 @@ def no_rope_layers(config):
 
 MIXED = {"model_type": "granitemoe_swa", "num_local_experts": N_EXPERT, "num_experts_per_tok": 2, "tie_word_embeddings": False}
 
+# --- Spark X2.5 and Maple: transformers lacks both; the rows are those of ./twins with the tensors' names changed
+
+
+def spark_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    for l in range(c["num_hidden_layers"]):
+        put(w, f"model.layers.{l}.", {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD, "self_attn.q_k_v_proj": ((N_HEAD + 2 * N_KV) * 16, N_EMBD),
+                                      "self_attn.g_proj": (N_HEAD, N_EMBD), "self_attn.o_proj": (N_EMBD, N_HEAD * 16)} | FEED)
+
+
+def maple_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD, "self_attn.q_norm": 16, "self_attn.k_norm": 16, "mlp.gate": (N_EXPERT, N_EMBD)} | attention(16))
+        for e in range(N_EXPERT):
+            put(w, f"{p}mlp.experts.{e}.", {"gate_proj": (N_EACH, N_EMBD), "up_proj": (N_EACH, N_EMBD), "down_proj": (N_EMBD, N_EACH)})
+            for part in ("gate", "up"):
+                w[f"{p}mlp.experts.{e}.{part}_proj.weight"] *= 8  # so that the limit is met
+
+
+TURNS = {"full_attention": {"partial_rotary_factor": 0.5, "rope_theta": 500.0, "rope_type": "default"},
+         "sliding_attention": {"partial_rotary_factor": 1.0, "rope_theta": 50.0, "rope_type": "default"}}
+OWN = {**SIZE, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "sliding_window": 5, "layer_types": KINDS, "tie_word_embeddings": False}
+
 CLASSES = {
+    "Spark2_5ForCausalLM": ({**OWN, "model_type": "spark2_5", "intermediate_size": N_FF, "hidden_act": "gelu", "gate_attn_act_mode": "sigmoid", "headwise_attn_output_gate": True,
+                             "rope_parameters": TURNS}, spark_weights, [None]),
+    "MapleForCausalLM": ({**OWN, "model_type": "maple", "hidden_act": "silu", "num_experts": N_EXPERT, "num_experts_per_tok": 2, "moe_intermediate_size": N_EACH, "norm_topk_prob": True,
+                          "num_shared_experts": 0, "nope_on_global_attention": True, "d": 16, "theta": 500.0, "partial": 0.5}, maple_weights, ["default", "yarn"]),
     "GraniteSWAForCausalLM": ({**GRANITE, "model_type": "granite_swa", "tie_word_embeddings": True}, granite_swa_weights, ["default", "linear", "yarn", "llama3"]),
     "GraniteSWAForCausalLM bases": ({**GRANITE, "model_type": "granite_swa", "tie_word_embeddings": False, "layer_rope_theta": [0, 500.0, 500.0], "layer_types": None}, granite_swa_weights, ["default"]),
     "GraniteMoeSWAForCausalLM": ({**GRANITE, **MIXED, "shared_intermediate_size": N_ALL}, granite_swa_weights, ["default"]),
