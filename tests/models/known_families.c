@@ -88,6 +88,7 @@ LONG_TEST(experts_as_the_family_has_them) {
         {"mellum", "mellum", 1, 1},
         {"mimo2", "mimo2", 2, 1},
         {"minicpm", "minicpm", 1, 1},
+        {"minimax_01", "minimax-01", 1, 1},
         {"minimax_m2", "minimax-m2", 2, 1},
         {"minimax_m3", "minimax-m3", 2, 0},
         {"nemotron_h", "nemotron_h_moe", 2, 0},

@@ -1,4 +1,6 @@
 """Folders of classes of autumn 2026, as ./folders_late.py has them: rows in ./recorded.txt are transformers' where it has the class."""
+import numpy as np
+
 from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
 from folders_experts import N_EACH, N_EXPERT
 from folders_late import FEED, SIZE, attention, put
@@ -61,11 +63,55 @@ def maple_weights(c, w):
                 w[f"{p}mlp.experts.{e}.{part}_proj.weight"] *= 8  # so that the limit is met
 
 
+
+# --- MiniMax Text-01
+
+
+def minimax_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    for l, kind in enumerate(c["layer_types"]):
+        p = f"model.layers.{l}."
+        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD, "block_sparse_moe.gate": (N_EXPERT, N_EMBD)})
+        put(w, p + "self_attn.", attention(16, of="") if kind == "full_attention" else {"qkv_proj": (3 * N_HEAD * 16, N_EMBD), "output_gate": (N_HEAD * 16, N_EMBD), "norm": N_HEAD * 16,
+                                                                                      "out_proj": (N_EMBD, N_HEAD * 16)})
+        for e in range(N_EXPERT):
+            put(w, f"{p}block_sparse_moe.experts.{e}.", {"w1": (N_FF, N_EMBD), "w3": (N_FF, N_EMBD), "w2": (N_EMBD, N_FF)})
+
+
+def with_decays(w):
+    """Besides, what transformers 5 stores of the fixed decays."""
+    out, n, size = dict(w), 4, np.arange(5) + 1.0
+    for l in (l for l in range(n) if f"model.layers.{l}.self_attn.qkv_proj.weight" in w):
+        rate = (2.0 ** (-8 * (np.arange(N_HEAD) + 1) / N_HEAD) * (1 - l / (n - 1 + 1e-5) + 1e-5)).reshape(-1, 1, 1)
+        far = size[:, None] - size
+        with np.errstate(over="ignore"):
+            out |= {f"model.layers.{l}.self_attn.{name}": t for name, t in {
+                "slope_rate": rate, "query_decay": np.exp(-rate * size[:, None]), "key_decay": np.exp(-rate * (5 - size[:, None])),
+                "diagonal_decay": np.where(far >= 0, np.exp(-rate * far), 0)[None]}.items()}
+    return out
+
+
+def as_authors_have_it(config):
+    """The names of values in the authors' own class."""
+    out = {key: value for key, value in config.items() if not key.endswith(("alpha_factor", "beta_factor")) and key not in ("layer_types", "block_size", "partial_rotary_factor", "rope_parameters")}
+    for part in ("full_attention", "linear_attention", "mlp"):
+        out |= {f"layernorm_{part}_alpha": ALPHA, f"layernorm_{part}_beta": 1.0}
+    return {**out, "attn_type_list": [int(kind == "full_attention") for kind in config["layer_types"]], "postnorm": True, "rotary_dim": 8, "shared_intermediate_size": 0, "shared_moe_mode": "sigmoid",
+            "rope_theta": 500.0, "rope_scaling": None}
+
+
+ALPHA = 3.5
+LIGHTNING = {**SIZE, "model_type": "minimax", "intermediate_size": N_FF, "num_hidden_layers": 4, "head_dim": 16, "rms_norm_eps": 1e-6, "hidden_act": "silu", "num_local_experts": N_EXPERT,
+             "num_experts_per_tok": 2, "layer_types": ["linear_attention"] * 2 + ["full_attention", "linear_attention"], "block_size": 5, "d": 16, "theta": 500.0,
+             "tie_word_embeddings": False, **{f"{part}_{factor}_factor": value for part in ("full_attn", "linear_attn", "mlp") for factor, value in (("alpha", ALPHA), ("beta", 1))}}
+
 TURNS = {"full_attention": {"partial_rotary_factor": 0.5, "rope_theta": 500.0, "rope_type": "default"},
          "sliding_attention": {"partial_rotary_factor": 1.0, "rope_theta": 50.0, "rope_type": "default"}}
 OWN = {**SIZE, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "sliding_window": 5, "layer_types": KINDS, "tie_word_embeddings": False}
 
 CLASSES = {
+    "MiniMaxForCausalLM": ({**LIGHTNING, "layout": with_decays}, minimax_weights, ["default", "yarn"]),
+    "MiniMaxText01ForCausalLM": ({**LIGHTNING, "model_type": "minimax_text_01", "write": as_authors_have_it}, minimax_weights, ["default"]),
     "Spark2_5ForCausalLM": ({**OWN, "model_type": "spark2_5", "intermediate_size": N_FF, "hidden_act": "gelu", "gate_attn_act_mode": "sigmoid", "headwise_attn_output_gate": True,
                              "rope_parameters": TURNS}, spark_weights, [None]),
     "MapleForCausalLM": ({**OWN, "model_type": "maple", "hidden_act": "silu", "num_experts": N_EXPERT, "num_experts_per_tok": 2, "moe_intermediate_size": N_EACH, "norm_topk_prob": True,

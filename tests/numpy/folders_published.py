@@ -53,6 +53,8 @@ REFUSED = {"Gemma4ForCausalLM layers": [({"use_bidirectional_attention": "all"},
            "NemotronHForCausalLM": [({"hybrid_override_pattern": "M-*"}, "there is no letter 3"), ({"time_step_limit": [0.0, 0.5]}, "steps that are limited")],
            "Gemma3nForCausalLM": [({"activation_sparsity_pattern": [0.9] * 6}, "parts of the gates")],
            "GraniteSWAForCausalLM bases": [({"layer_rope_theta": [0, 500.0, 400.0]}, "different bases"), ({"no_rope_layers": [0, 1, 1]}, "both layer_rope_theta")],
+           "MiniMaxForCausalLM": [({"mlp_alpha_factor": 1}, "another factor after the experts"), ({"linear_attn_beta_factor": 2}, "multiplied before they are added")],
+           "MiniMaxText01ForCausalLM": [({"postnorm": False}, "the row before its norm"), ({"layernorm_linear_attention_alpha": 1.0}, "another factor after lightning attention")],
            "Spark2_5ForCausalLM": [({"gate_attn_act_mode": "tanh"}, "without a sigmoid"), ({"layer_types": ["full_attention"] * 2 + ["other"]}, "layers of a kind")],
            "MapleForCausalLM": [({"nope_on_global_attention": False}, "positions in layers that see everything"), ({"num_shared_experts": 1}, "shared experts")],
            "FalconH1ForCausalLM": LIMITED, "Mamba2ForCausalLM": LIMITED}
