@@ -105,11 +105,27 @@ LIGHTNING = {**SIZE, "model_type": "minimax", "intermediate_size": N_FF, "num_hi
              "num_experts_per_tok": 2, "layer_types": ["linear_attention"] * 2 + ["full_attention", "linear_attention"], "block_size": 5, "d": 16, "theta": 500.0,
              "tie_word_embeddings": False, **{f"{part}_{factor}_factor": value for part in ("full_attn", "linear_attn", "mlp") for factor, value in (("alpha", ALPHA), ("beta", 1))}}
 
+# --- HRM-Text
+
+
+def hrm_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.z_L_init!": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    for stack in "LH":
+        for l in range(2):
+            put(w, f"model.{stack}_module.layers.{l}.", {"attn.gqkv_proj": (4 * N_HEAD * 16, N_EMBD), "attn.o_proj": (N_EMBD, N_HEAD * 16), "mlp.gate_up_proj": (2 * N_FF, N_EMBD),
+                                                       "mlp.down_proj": (N_EMBD, N_FF)})
+
+
+CYCLES = {**{key: value for key, value in SIZE.items() if key != "num_key_value_heads"}, "model_type": "hrm_text", "intermediate_size": N_FF, "head_dim": 16, "rms_norm_eps": EPS, "hidden_act": "silu",
+          "H_cycles": 2, "L_cycles": 3, "L_bp_cycles": [2], "prefix_lm": True, "d": 16, "theta": 500.0, "tie_word_embeddings": False}
+
 TURNS = {"full_attention": {"partial_rotary_factor": 0.5, "rope_theta": 500.0, "rope_type": "default"},
          "sliding_attention": {"partial_rotary_factor": 1.0, "rope_theta": 50.0, "rope_type": "default"}}
 OWN = {**SIZE, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "sliding_window": 5, "layer_types": KINDS, "tie_word_embeddings": False}
 
 CLASSES = {
+    "HrmTextForCausalLM": ({**CYCLES, "num_hidden_layers": 16, "num_layers_per_stack": 2, "embedding_scale": 4.0}, hrm_weights, ["default", "yarn"]),
+    "HrmTextForCausalLM stack": ({**CYCLES, "num_hidden_layers": 2, "L_cycles": 1, "initializer_range": 0.1}, hrm_weights, ["default"]),
     "MiniMaxForCausalLM": ({**LIGHTNING, "layout": with_decays}, minimax_weights, ["default", "yarn"]),
     "MiniMaxText01ForCausalLM": ({**LIGHTNING, "model_type": "minimax_text_01", "write": as_authors_have_it}, minimax_weights, ["default"]),
     "Spark2_5ForCausalLM": ({**OWN, "model_type": "spark2_5", "intermediate_size": N_FF, "hidden_act": "gelu", "gate_attn_act_mode": "sigmoid", "headwise_attn_output_gate": True,
