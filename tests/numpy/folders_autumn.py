@@ -119,6 +119,27 @@ def hrm_weights(c, w):
 CYCLES = {**{key: value for key, value in SIZE.items() if key != "num_key_value_heads"}, "model_type": "hrm_text", "intermediate_size": N_FF, "head_dim": 16, "rms_norm_eps": EPS, "hidden_act": "silu",
           "H_cycles": 2, "L_cycles": 3, "L_bp_cycles": [2], "prefix_lm": True, "d": 16, "theta": 500.0, "tie_word_embeddings": False}
 
+# --- LFM 3
+
+
+def lfm3_weights(c, w):
+    put(w, "model.", {"embed_tokens": (N_VOCAB, N_EMBD), "embedding_norm": N_EMBD})
+    if not c["tie_word_embeddings"]:
+        put(w, "", {"lm_head": (N_VOCAB, N_EMBD)})
+    for l, kind in enumerate(c["layer_types"]):
+        p = f"model.layers.{l}."
+        put(w, p, dict.fromkeys(("operator_norm", "ffn_norm"), N_EMBD) | {"feed_forward.w1": (N_FF, N_EMBD), "feed_forward.w3": (N_FF, N_EMBD), "feed_forward.w2": (N_EMBD, N_FF)})
+        if c["use_sandwich_norm"]:
+            put(w, p, dict.fromkeys(("post_operator_norm", "post_ffn_norm"), N_EMBD))
+        put(w, p, {"conv.in_proj": (3 * N_EMBD, N_EMBD), "conv.conv": (N_EMBD, 1, c["conv_L_cache"]), "conv.out_proj": (N_EMBD, N_EMBD)} if kind == "conv" else
+            attention(16) | {"self_attn.q_norm": 16, "self_attn.k_norm": 16} | ({"self_attn.gate_proj": (N_HEAD, N_EMBD)} if c["use_attention_gate"] else {}))
+
+
+LFM = {**SIZE, "model_type": "lfm3", "intermediate_size": N_FF, "num_hidden_layers": 4, "head_dim": 16, "norm_eps": EPS, "sliding_window": 5, "conv_L_cache": 7, "conv_bias": False,
+       "layer_types": ["conv", "sliding_attention", "full_attention", "conv"], "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "use_sandwich_norm": True, "use_attention_gate": True,
+       "tie_word_embeddings": True, "rope_parameters": {"full_attention": {"partial_rotary_factor": 0.5, "rope_theta": 500.0, "rope_type": "proportional"},
+                                                        "sliding_attention": {"rope_theta": 50.0, "rope_type": "default"}}}
+
 TURNS = {"full_attention": {"partial_rotary_factor": 0.5, "rope_theta": 500.0, "rope_type": "default"},
          "sliding_attention": {"partial_rotary_factor": 1.0, "rope_theta": 50.0, "rope_type": "default"}}
 OWN = {**SIZE, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "sliding_window": 5, "layer_types": KINDS, "tie_word_embeddings": False}
@@ -126,6 +147,9 @@ OWN = {**SIZE, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "sli
 CLASSES = {
     "HrmTextForCausalLM": ({**CYCLES, "num_hidden_layers": 16, "num_layers_per_stack": 2, "embedding_scale": 4.0}, hrm_weights, ["default", "yarn"]),
     "HrmTextForCausalLM stack": ({**CYCLES, "num_hidden_layers": 2, "L_cycles": 1, "initializer_range": 0.1}, hrm_weights, ["default"]),
+    "Lfm3ForCausalLM": (LFM, lfm3_weights, [None]),
+    "Lfm3ForCausalLM plain": ({**LFM, "conv_L_cache": 3, "use_sandwich_norm": False, "use_attention_gate": False, "tie_word_embeddings": False, "rope_parameters": {
+        kind: {"rope_theta": 500.0, "rope_type": "default"} for kind in ("full_attention", "sliding_attention")}}, lfm3_weights, [None]),
     "MiniMaxForCausalLM": ({**LIGHTNING, "layout": with_decays}, minimax_weights, ["default", "yarn"]),
     "MiniMaxText01ForCausalLM": ({**LIGHTNING, "model_type": "minimax_text_01", "write": as_authors_have_it}, minimax_weights, ["default"]),
     "Spark2_5ForCausalLM": ({**OWN, "model_type": "spark2_5", "intermediate_size": N_FF, "hidden_act": "gelu", "gate_attn_act_mode": "sigmoid", "headwise_attn_output_gate": True,
