@@ -2,8 +2,9 @@
 import numpy as np
 
 from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
+from folders_encoders import modules, pooling
 from folders_experts import N_EACH, N_EXPERT
-from folders_late import FEED, SIZE, attention, put
+from folders_late import FEED, GEMMA_NORMS, SIZE, attention, put
 
 # --- Granite with windows: sinks, a window and positions in some layers
 
@@ -140,6 +141,35 @@ LFM = {**SIZE, "model_type": "lfm3", "intermediate_size": N_FF, "num_hidden_laye
        "tie_word_embeddings": True, "rope_parameters": {"full_attention": {"partial_rotary_factor": 0.5, "rope_theta": 500.0, "rope_type": "proportional"},
                                                         "sliding_attention": {"rope_theta": 50.0, "rope_type": "default"}}}
 
+# --- EmbeddingGemma 2
+
+
+def embedder_weights(c, w):
+    """As the text model has them; of the whole model behind language_model."""
+    n, rows = len(c["layer_types"]), c["hidden_size_per_layer_input"]
+    put(w, "", {"embed_tokens": (N_VOCAB, N_EMBD), "norm": N_EMBD, "embedding_projection": (c["embedding_dim"], N_EMBD), "ple.per_layer_model_projection": (n * rows, N_EMBD),
+                "ple.per_layer_projection_norm": rows})
+    for l, kind in enumerate(c["layer_types"]):
+        d, n_kv = (24, 1) if kind == "full_attention" else (16, N_KV)
+        put(w, f"layers.{l}.", GEMMA_NORMS | attention(d, n_kv) | FEED | {"self_attn.q_norm": d, "self_attn.k_norm": d, "layer_scalar!": 1})
+        put(w, f"layers.{l}.ple_block.", {"per_layer_input_gate": (rows, N_EMBD), "per_layer_projection": (N_EMBD, rows), "post_per_layer_input_norm": N_EMBD})
+
+
+EMBEDDER = {**SIZE, "model_type": "embedding_gemma2_text", "intermediate_size": N_FF, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "sliding_window": 2, "hidden_size_per_layer_input": 8,
+            "embedding_dim": 20, "layer_types": ["sliding_attention"] * 2 + ["full_attention"], "per_layer_config": {"2": {"head_dim": 24, "num_key_value_heads": 1}},
+            "hidden_activation": "gelu_pytorch_tanh", "attention_bias": False, "how": {"output": "none"},
+            "rope_parameters": {"full_attention": {"rope_theta": 900.0, "rope_type": "default"}, "sliding_attention": {"rope_theta": 50.0, "rope_type": "default"}}}
+
+
+PROMPTED = {"modules.json": modules("Transformer", "Pooling", "Normalize"), "1_Pooling/config.json": pooling(pooling_mode_mean_tokens=True),
+            "config_sentence_transformers.json": {"prompts": {"query": "task: search result | query: ", "document": "title: none | text: "}, "similarity_fn_name": "cosine"}}
+
+
+def with_towers(config):
+    """The configuration of the model that also sees and hears."""
+    return {"model_type": "embedding_gemma2", "text_config": config, "vision_config": None, "audio_config": None, "boi_token_id": 255999, "image_token_id": 258880, "eoa_token_index": 258883}
+
+
 TURNS = {"full_attention": {"partial_rotary_factor": 0.5, "rope_theta": 500.0, "rope_type": "default"},
          "sliding_attention": {"partial_rotary_factor": 1.0, "rope_theta": 50.0, "rope_type": "default"}}
 OWN = {**SIZE, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "sliding_window": 5, "layer_types": KINDS, "tie_word_embeddings": False}
@@ -150,6 +180,9 @@ CLASSES = {
     "Lfm3ForCausalLM": (LFM, lfm3_weights, [None]),
     "Lfm3ForCausalLM plain": ({**LFM, "conv_L_cache": 3, "use_sandwich_norm": False, "use_attention_gate": False, "tie_word_embeddings": False, "rope_parameters": {
         kind: {"rope_theta": 500.0, "rope_type": "default"} for kind in ("full_attention", "sliding_attention")}}, lfm3_weights, [None]),
+    "EmbeddingGemma2TextModel": (EMBEDDER, embedder_weights, [None]),
+    "EmbeddingGemma2Model": ({**EMBEDDER, "write": with_towers, "how": {"output": "none", "files": PROMPTED, "keys": {
+        "gemma-embedding2.pooling_type": 1, "sentence_transformers.prompt.query": "task: search result | query: ", "gemma-embedding2.attention.sliding_window": 4}}, "layout": lambda w: {**{"language_model." + name: t for name, t in w.items()}, "vision_tower.x": np.zeros(4)}}, embedder_weights, [None]),
     "MiniMaxForCausalLM": ({**LIGHTNING, "layout": with_decays}, minimax_weights, ["default", "yarn"]),
     "MiniMaxText01ForCausalLM": ({**LIGHTNING, "model_type": "minimax_text_01", "write": as_authors_have_it}, minimax_weights, ["default"]),
     "Spark2_5ForCausalLM": ({**OWN, "model_type": "spark2_5", "intermediate_size": N_FF, "hidden_act": "gelu", "gate_attn_act_mode": "sigmoid", "headwise_attn_output_gate": True,

@@ -32,7 +32,7 @@ def rows_of(class_name, scaling):
     c, w = folders.model_of(class_name, scaling)
     word = class_name.split()[0]
     if "write" in c:  # its text part, whose folder lacks what sees
-        word = word.replace("ForConditionalGeneration", "ForCausalLM")
+        word = word.replace("ForConditionalGeneration", "ForCausalLM").replace("Gemma2Model", "Gemma2TextModel")
         c = {key: value for key, value in c.items() if key not in ("write", "layout")}
     with tempfile.TemporaryDirectory() as folder:
         folders.write_safetensors(f"{folder}/model.safetensors", folders.stored_tensors(c, w))
