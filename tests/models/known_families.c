@@ -91,6 +91,7 @@ LONG_TEST(experts_as_the_family_has_them) {
         {"minimax_01", "minimax-01", 1, 1},
         {"minimax_m2", "minimax-m2", 2, 1},
         {"minimax_m3", "minimax-m3", 2, 0},
+        {"muse-spark", "muse-spark", 2, 1},
         {"nemotron_h", "nemotron_h_moe", 2, 0},
         {"olmoe", "olmoe", 1, 0},
         {"phimoe", "phimoe", 1, 1},

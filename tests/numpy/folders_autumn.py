@@ -170,6 +170,41 @@ def with_towers(config):
     return {"model_type": "embedding_gemma2", "text_config": config, "vision_config": None, "audio_config": None, "boi_token_id": 255999, "image_token_id": 258880, "eoa_token_index": 258883}
 
 
+# --- Muse Spark
+
+N_SHORT = 26
+
+
+def muse_spark_weights(c, w):
+    put(w, "", {"model.language_model.embed_tokens": (N_VOCAB, N_EMBD), "model.language_model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    for l, kind in enumerate(c["mlp_layer_types"]):
+        p = f"model.language_model.layers.{l}."
+        put(w, p, attention(16) | {"self_attn.gate_proj": (N_HEAD * 16, N_EMBD)})
+        for name in ("input_layernorm.weight", "pre_feedforward_layernorm.weight", "post_feedforward_layernorm.weight", "post_attention_residual_gate.gate", "post_feedforward_residual_gate.gate"):
+            w.vector(p + name, N_EMBD)
+        w[p + "post_attention_residual_gate.gate"][:2] = 4.0, -4.0  # where the smallest alpha counts, and its opposite
+        if kind == "dense":
+            put(w, p, FEED)
+            continue
+        put(w, p + "mlp.", {"gate": (N_EXPERT, N_EMBD), "gate.e_score_correction_bias!": N_EXPERT, "pre_expert_proj": (N_SHORT, N_EMBD), "post_expert_proj": (N_EMBD, N_SHORT),
+                            "experts.gate_up_proj!": (N_EXPERT, 2 * N_EACH, N_SHORT), "experts.down_proj!": (N_EXPERT, N_SHORT, N_EACH)})
+        for name in ("pre_expert_norm", "experts.post_expert_norm"):
+            w.vector(f"{p}mlp.{name}.weight", N_SHORT)
+
+
+def spark_with_towers(config):
+    """The configuration of the whole model, whose eye and ear this folder lacks."""
+    return {"model_type": "muse_spark", "text_config": config, "image_token_id": 35, "video_token_id": 36, "audio_token_id": 37, "out_hidden_size": 16, "projector_hidden_size": 16,
+            "vision_config": {"num_hidden_layers": 1, "hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2},
+            "audio_config": {"hidden_sizes": [8] * 4, "depths": [1] * 4, "out_hidden_size": N_EMBD}}
+
+
+SPARK = {**SIZE, "model_type": "muse_spark_text", "intermediate_size": N_FF, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "post_norm_eps": 1e-3, "sliding_window": 5,
+         "layer_types": ["sliding_attention"] * 2 + ["full_attention"], "layer_rope_theta": [500.0, 500.0, 0], "mlp_layer_types": ["dense", "sparse", "sparse"], "moe_intermediate_size": N_EACH,
+         "num_local_experts": N_EXPERT, "num_experts_per_tok": 2, "moe_hidden_size": N_SHORT, "routed_scaling_factor": 1.5, "residual_gate_temperature": 0.3, "qk_scale_factor": 3.0,
+         "output_multiplier": 0.4, "final_logit_softcapping": 4.0, "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu", "attention_bias": False, "tie_word_embeddings": False,
+         "d": 16, "theta": 500.0, "write": spark_with_towers}
+
 TURNS = {"full_attention": {"partial_rotary_factor": 0.5, "rope_theta": 500.0, "rope_type": "default"},
          "sliding_attention": {"partial_rotary_factor": 1.0, "rope_theta": 50.0, "rope_type": "default"}}
 OWN = {**SIZE, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "sliding_window": 5, "layer_types": KINDS, "tie_word_embeddings": False}
@@ -183,6 +218,7 @@ CLASSES = {
     "EmbeddingGemma2TextModel": (EMBEDDER, embedder_weights, [None]),
     "EmbeddingGemma2Model": ({**EMBEDDER, "write": with_towers, "how": {"output": "none", "files": PROMPTED, "keys": {
         "gemma-embedding2.pooling_type": 1, "sentence_transformers.prompt.query": "task: search result | query: ", "gemma-embedding2.attention.sliding_window": 4}}, "layout": lambda w: {**{"language_model." + name: t for name, t in w.items()}, "vision_tower.x": np.zeros(4)}}, embedder_weights, [None]),
+    "MuseSparkForConditionalGeneration": (SPARK, muse_spark_weights, ["default", "yarn"]),
     "MiniMaxForCausalLM": ({**LIGHTNING, "layout": with_decays}, minimax_weights, ["default", "yarn"]),
     "MiniMaxText01ForCausalLM": ({**LIGHTNING, "model_type": "minimax_text_01", "write": as_authors_have_it}, minimax_weights, ["default"]),
     "Spark2_5ForCausalLM": ({**OWN, "model_type": "spark2_5", "intermediate_size": N_FF, "hidden_act": "gelu", "gate_attn_act_mode": "sigmoid", "headwise_attn_output_gate": True,
