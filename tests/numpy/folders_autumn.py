@@ -205,6 +205,31 @@ SPARK = {**SIZE, "model_type": "muse_spark_text", "intermediate_size": N_FF, "nu
          "output_multiplier": 0.4, "final_logit_softcapping": 4.0, "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu", "attention_bias": False, "tie_word_embeddings": False,
          "d": 16, "theta": 500.0, "write": spark_with_towers}
 
+# --- Granite Switch: transformers lacks it; the rows are those of ./twins with the tensors' names changed
+
+N_RANK, CALLS = 3, [29, 38]  # two of TOKENS
+
+
+def switch_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD})
+    n_head, n_kv = N_HEAD * 12, N_KV * 12
+    for l in range(c["num_hidden_layers"] - 1):
+        p = f"model.layers.{l}."
+        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD, "self_attn.qkv_proj.base_layer": (n_head + 2 * n_kv, N_EMBD), "self_attn.o_proj.base_layer": (N_EMBD, n_head),
+                   "shared_mlp.input_linear.base_layer": (2 * N_FF, N_EMBD), "shared_mlp.output_linear.base_layer": (N_EMBD, N_FF)})
+        for name, n_in, outs in (("self_attn.qkv_proj.", N_EMBD, (n_head, n_kv, n_kv)), ("self_attn.o_proj.", n_head, (N_EMBD,)), ("shared_mlp.input_linear.", N_EMBD, (N_FF, N_FF)),
+                                 ("shared_mlp.output_linear.", N_FF, (N_EMBD,))):
+            for k, n_out in enumerate(outs):
+                which = f"_slices.{k}" if len(outs) > 1 else ""
+                w.matrix(f"{p}{name}lora_A{which}", len(CALLS), 1, N_RANK, n_in)
+                w.matrix(f"{p}{name}lora_B{which}", len(CALLS), 1, n_out, N_RANK)
+    w["model.switch.adapter_token_ids"] = np.array(CALLS, dtype=float)
+
+
+SWITCH = {**GRANITE, "model_type": "granite_switch", "num_hidden_layers": 3, "intermediate_size": 17, "shared_intermediate_size": N_FF, "layer_types": ["attention"] * 3, "num_local_experts": 0,
+          "num_experts_per_tok": 10, "num_adapters": 2, "max_lora_rank": N_RANK, "adapter_token_ids": CALLS, "adapter_substitute_token_ids": [9, 10], "control_token_gain": 15.0,
+          "tie_word_embeddings": True}
+
 TURNS = {"full_attention": {"partial_rotary_factor": 0.5, "rope_theta": 500.0, "rope_type": "default"},
          "sliding_attention": {"partial_rotary_factor": 1.0, "rope_theta": 50.0, "rope_type": "default"}}
 OWN = {**SIZE, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "sliding_window": 5, "layer_types": KINDS, "tie_word_embeddings": False}
@@ -227,6 +252,7 @@ CLASSES = {
                           "num_shared_experts": 0, "nope_on_global_attention": True, "d": 16, "theta": 500.0, "partial": 0.5}, maple_weights, ["default", "yarn"]),
     "GraniteSWAForCausalLM": ({**GRANITE, "model_type": "granite_swa", "tie_word_embeddings": True}, granite_swa_weights, ["default", "linear", "yarn", "llama3"]),
     "GraniteSWAForCausalLM bases": ({**GRANITE, "model_type": "granite_swa", "tie_word_embeddings": False, "layer_rope_theta": [0, 500.0, 500.0], "layer_types": None}, granite_swa_weights, ["default"]),
+    "GraniteSwitchForCausalLM": ({key: value for key, value in SWITCH.items() if key != "sliding_window"}, switch_weights, ["default"]),
     "GraniteMoeSWAForCausalLM": ({**GRANITE, **MIXED, "shared_intermediate_size": N_ALL}, granite_swa_weights, ["default"]),
     "GraniteMoeSWAForCausalLM older": ({**GRANITE, **MIXED, "shared_intermediate_size": 0, "layer_rope_theta": [1e4, 0, 1e4], "layout": older, "write": no_rope_layers}, granite_swa_weights, ["default"]),
 }
