@@ -45,6 +45,9 @@ VALUES |= {
     "JambaForCausalLM": {"calc_logits_for_entire_prompt": False, "mamba_inner_layernorms": True, "num_logits_to_keep": 1, "sliding_window": None},
     "Qwen3Model": {"attention_bias": False, "max_window_layers": 28, "use_sliding_window": False},
 }
+VALUES |= {name: {} for name in ("GraniteSWAForCausalLM", "GraniteMoeSWAForCausalLM", "MiniMaxText01ForCausalLM", "HrmTextForCausalLM", "Lfm3ForCausalLM", "Spark2_5ForCausalLM", "MapleForCausalLM",
+                                 "EmbeddingGemma2TextModel")}
+VALUES["GraniteSwitchForCausalLM"] = {"mamba_d_conv": 4, "mamba_expand": 2, "time_step_limit": [0.0, float("inf")], "normalization_function": "rmsnorm", "attention_bias": False}
 LIMITED = [({"time_step_limit": limit}, "steps that are limited") for limit in ([0.0, 0.5], [1e-3, float("inf")], [0.0, float("nan")])]
 HEADS = {str(l): {"head_dim": 24, "num_key_value_heads": 1} for l in (1, 3, 4)}
 REFUSED = {"Gemma4ForCausalLM layers": [({"use_bidirectional_attention": "all"}, "attention to later tokens"), ({"per_layer_config": {**HEADS, "1": {"head_dim": 20}}}, "heads of other sizes"),

@@ -2,32 +2,6 @@
 from encoders import *
 
 
-def forward(k, w, tokens, output):
-    n_embd, n_each, eps = k("embedding_length"), k("embedding_length_per_layer_input"), k("attention.layer_norm_rms_epsilon", 1e-6)
-    d_far, pattern, base = k("attention.key_length"), k("attention.sliding_window_pattern", 6), k("rope.freq_base", 1e6)
-    d_near = k("attention.key_length_swa", d_far)
-    far = scaled_frequencies(lambda key, *rest: base if key == "rope.freq_base" else k(key, *rest), k("rope.dimension_count", d_far))
-    close = inverse_frequencies(k("rope.dimension_count_swa", d_near), k("rope.freq_base_swa", 1e4)), 1.0
-    x = w["token_embd.weight"][tokens] * n_embd**0.5
-    own = linear(x, w["per_layer_model_proj.weight"]).reshape(len(x), -1, n_each) / n_embd**0.5
-    own = rms_norm(own, w["per_layer_proj_norm.weight"], eps)
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        near = pattern[l] if isinstance(pattern, list) else (l + 1) % pattern != 0
-        n_kv = k("attention.head_count_kv", [4] * 9)[l]
-        theta, mag = close if near else far
-        q, key, v = heads_of(k, b, rms_norm(x, b("attn_norm"), eps), n_kv)
-        q, key, v = rms_norm(q, b("attn_q_norm"), eps), rms_norm(key, b("attn_k_norm"), eps), rms_norm(v, None, eps)
-        a = attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v, 1.0, k("attention.sliding_window") if near else None, both=True)
-        x = x + rms_norm(linear(merge_heads(a), b("attn_output")), b("post_attention_norm"), eps)
-        h = rms_norm(x, b("ffn_norm"), eps)
-        x = x + rms_norm(linear(gelu(linear(h, b("ffn_gate"))) * linear(h, b("ffn_up")), b("ffn_down")), b("post_ffw_norm"), eps)
-        x = x + rms_norm(linear(gelu(linear(x, b("inp_gate"))) * own[:, l], b("proj")), b("post_norm"), eps)
-        x = x if b("layer_output_scale") is None else x * b("layer_output_scale")
-    rows = rms_norm(x, w["output_norm.weight"], eps)
-    return linear(rows, w["dense_2.weight"]) if "dense_2.weight" in w else rows
-
-
 def model(name, seed, near, more={}, d_far=20, d_near=16, n_kv=None, dense=None, scale=False):
     """near: which layers have a window; n_kv: key heads of each."""
     w, n_each, n_layer = Weights(seed), 10, len(near)
@@ -53,7 +27,7 @@ def model(name, seed, near, more={}, d_far=20, d_near=16, n_kv=None, dense=None,
         w.matrix("dense_2", dense, N_EMBD)
     keys = {**keys_of(n_layer, N_EMBD, N_FF, 4, EPS), "attention.key_length": d_far, "attention.key_length_swa": d_near, "attention.head_count_kv": n_kv, "attention.sliding_window": 8,
             "embedding_length_per_layer_input": n_each, **more}
-    encoder(name, "gemma-embedding2", keys, w, forward)
+    encoder(name, "gemma-embedding2", keys, w, None)
 
 
 model("gemma-embedding2", 3701, [True, True, False], {"attention.sliding_window_pattern": [True, True, False], "rope.freq_base": 900.0, "rope.freq_base_swa": 20.0, "attention.causal": False,

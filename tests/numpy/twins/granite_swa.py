@@ -1,33 +1,5 @@
 """Granite with windows (transformers' modeling_granite_swa.py and modeling_granitemoe_swa.py): sinks in all layers, a window and positions in some."""
 from kin import *
-from mixtures import decoder, routed, shared
-
-
-def granite_swa(k, w, tokens, n_ctx):
-    d, share = head_size(k), k("residual_scale", 1.0)
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", d), w.get("rope_freqs.weight"))
-
-    def attend(b, h, l):
-        q, key, v = qkv(k, b, h)
-        if (k("attention.rope_pattern", None) or [True] * 9)[l]:
-            q, key = rotate(q, theta, False, mag), rotate(key, theta, False, mag)
-        near = k("attention.sliding_window_pattern")[l]
-        a = attention(q, key, v, k("attention.scale", None), k("attention.sliding_window") if near else None, sinks=b("attn_sinks"))
-        return project(b, "attn_output", merge_heads(a)) * share
-
-    def feed(b, h, l):
-        if b("ffn_gate_inp") is None:
-            return swiglu(b, h) * share
-        return (routed(k, b, h, normal=True) + shared(b, h)) * share
-
-    w = dict(w)
-    for l in range(k("block_count")):
-        both = w.pop(f"blk.{l}.ffn_up_shexp.weight", None)
-        if both is not None:
-            w[f"blk.{l}.ffn_gate_shexp.weight"], w[f"blk.{l}.ffn_up_shexp.weight"] = np.split(both, 2)
-    w.setdefault("output.weight", w["token_embd.weight"])
-    w["token_embd.weight"] = w["token_embd.weight"] * k("embedding_scale", 1.0)
-    return decoder(k, w, tokens, attend, feed) / k("logit_scale", 1.0)
 
 
 def model(name, seed, more={}, n_expert=0, fused=False, factors=0, **named):
@@ -43,7 +15,7 @@ def model(name, seed, more={}, n_expert=0, fused=False, factors=0, **named):
 
     more = {"attention.sliding_window": 5, **more, **({"expert_count": n_expert, "expert_used_count": 2} if n_expert else {})}
     case = kin(name, "granite_swa", seed, more, n_layer=len(more["attention.sliding_window_pattern"]), feed_forward="none" if n_expert else "gated", parts=parts,
-               whole=lambda w: factors and w.factors("rope_freqs", factors), **named, forward=other_names(granite_swa))
+               whole=lambda w: factors and w.factors("rope_freqs", factors), **named)
     if fused:
         case.tensors.fuse_experts()
 

@@ -1,30 +1,5 @@
 """Maple (Deep Grove 2026; written from llama.cpp's converter and graph): Qwen 3's mixture, clamped; positions only in layers with a window."""
-from kin import head_size, scaled_frequencies
 from mixtures import *
-
-
-def maple(k, w, tokens, n_ctx):
-    eps = k("attention.layer_norm_rms_epsilon")
-    base = {"rope.freq_base": k("rope.freq_base_swa", k("rope.freq_base", 10000.0))}
-    theta, mag = scaled_frequencies(lambda key, *rest: base.get(key) or k(key, *rest), k("rope.dimension_count_swa", k("rope.dimension_count", head_size(k))))
-
-    def attend(b, h, l):
-        q, key, v = queries_keys_values(k, b, h)
-        q, key = rms_norm(q, b("attn_q_norm"), eps), rms_norm(key, b("attn_k_norm"), eps)
-        if not k("attention.sliding_window_pattern")[l]:
-            return output_of(b, attention(q, key, v))
-        return output_of(b, attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v, window=k("attention.sliding_window")))
-
-    def feed(b, h, l):
-        p = softmax(linear(h, b("ffn_gate_inp")))
-        limit = k("swiglu_clamp_exp")
-        limit = limit[l] if isinstance(limit, list) else limit
-        chosen = chosen_experts(p, k("expert_used_count"))
-        weights = [{e: row[e] / sum(row[c] for c in of) for e in of} for row, of in zip(p, chosen)]
-        gate, up, down = b("ffn_gate_exps"), b("ffn_up_exps"), b("ffn_down_exps")
-        return experts(h, weights, chosen, lambda e, x: down[e] @ (silu(np.minimum(gate[e] @ x, limit)) * np.clip(up[e] @ x, -limit, limit)))
-
-    return decoder(k, w, tokens, attend, feed)
 
 
 def model(name, seed, pattern, more={}, **named):
@@ -33,7 +8,7 @@ def model(name, seed, pattern, more={}, **named):
             name = f"blk.{l}.ffn_{part}_exps.weight"
             w[name] = w[name] * 2
 
-    nano(name, "maple", seed, {"attention.sliding_window": 6, "attention.sliding_window_pattern": pattern, **more}, n_layer=len(pattern), qk_norm="head", extra=extra, forward=maple, **named)
+    nano(name, "maple", seed, {"attention.sliding_window": 6, "attention.sliding_window_pattern": pattern, **more}, n_layer=len(pattern), qk_norm="head", extra=extra, **named)
 
 
 model("maple", 3301, [True, False, True], {"rope.freq_base": 60.0, "swiglu_clamp_exp": [1.5, 2.0, 1.0]})

@@ -1,36 +1,12 @@
 """Spark X2.5 (iFlytek 2026; written from llama.cpp's converter and graph): a sigmoid for each head, windows with their own rotation."""
 from kin import *
-from mixtures import decoder, output_of
-
-
-def spark(k, w, tokens, n_ctx):
-    d = k("attention.key_length", N_EMBD // N_HEAD)
-    n, base = k("rope.dimension_count", d), k("rope.freq_base", 10000.0)
-    other = {"rope.freq_base": k("rope.freq_base_swa", base)}
-    far = scaled_frequencies(k, n)
-    close = scaled_frequencies(lambda key, *rest: other.get(key) or k(key, *rest), k("rope.dimension_count_swa", n))
-    act = gelu_erf if k("gelu", "") == "erf" else gelu
-
-    def attend(b, h, l):
-        n_head, n_kv = k("attention.head_count"), k("attention.head_count_kv", k("attention.head_count"))
-        n_head, n_kv = (n[l] if isinstance(n, list) else n for n in (n_head, n_kv))
-        q, key, v = (split_heads(project(b, "attn_" + p, h), n) for p, n in (("q", n_head), ("k", n_kv), ("v", n_kv)))
-        near = k("attention.sliding_window_pattern")[l]
-        theta, mag = close if near else far
-        a = attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v, window=k("attention.sliding_window") if near else None)
-        return output_of(b, a * sigmoid(linear(h, b("attn_gate")))[..., None])
-
-    def feed(b, h, l):
-        return linear(act(linear(h, b("ffn_gate"))) * linear(h, b("ffn_up")), b("ffn_down"))
-
-    return decoder(k, w, tokens, attend, feed)
 
 
 def model(name, seed, pattern, more={}, **named):
     def parts(w, l):
         w.matrix(f"blk.{l}.attn_gate", N_HEAD, N_EMBD, gain=2)
 
-    return kin(name, "spark2_5", seed, {"attention.sliding_window": 5, "attention.sliding_window_pattern": pattern, **more}, n_layer=len(pattern), parts=parts, forward=spark, **named)
+    return kin(name, "spark2_5", seed, {"attention.sliding_window": 5, "attention.sliding_window_pattern": pattern, **more}, n_layer=len(pattern), parts=parts, **named)
 
 
 model("spark2_5", 3201, [True, False, True], {"rope.freq_base": 200.0, "rope.freq_base_swa": 30.0, "rope.dimension_count": 6, "rope.dimension_count_swa": 10})
