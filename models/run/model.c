@@ -157,6 +157,7 @@ static ggl_status copy_ignore(llm_model *m, const llm_model_params *params, ggl_
     m->ignore.n_key = from->n_key;
     m->ignore.n_tensor = from->n_tensor;
     m->ignore.is_fixed = from->is_fixed;
+    m->ignore.are_members = from->are_members;
     return copy_patterns(m, &m->ignore.key, from->key, from->n_key) &&
                    copy_patterns(m, &m->ignore.tensor, from->tensor, from->n_tensor)
                ? GGL_OK

@@ -51,6 +51,8 @@ static const struct {
     /* y has no value where w is declared */
     {OWN "  w <- \"none\" ?? stack(\"w{y}.{e}\", 4) ?? \"w\"\n  f <- \"f\"\n", "0 4 8 12",
      "0 1 2 3", "0 1 2 3"},
+    {OWN "  w <- max(\"w\" ** 2, 20)\n  f <- min(2, \"f\")\n", "20 20 64 144", "0 1 2 3",
+     "0 1 2 2"},
 };
 
 /* Sections that are wrong. */
@@ -65,6 +67,10 @@ static const struct {
     {OWN "  w <- \"w\"\n  f <- x\n", "'x' has no value here"},
     {OWN "  w <- \"w\"\n  f <- \"f\" + \"f\"\n",
      "'+' in a conversion needs a tensor and then a number"},
+    {OWN "  w <- \"w\"\n  f <- 2 ** \"f\"\n",
+     "'**' in a conversion needs a tensor and then a number"},
+    {OWN "  w <- \"w\"\n  f <- max(\"f\", \"f\")\n",
+     "'max' in a conversion needs a tensor and then a number"},
     {OWN "  w <- rows(\"w\", 2, 3)\n", "rows 2 to 4 of [4, 4], which has 4 rows"},
     {OWN "  w <- pairs(\"w\", 3)\n", "the 4 rows of [4, 4] are not a multiple of 6"},
     {OWN "  w <- concat(\"w\", \"v\")\n", "1 of the 2 tensors is missing in the folder: v.weight"},

@@ -373,6 +373,16 @@ class Qwen3VL(Qwen2VL):
             self.deep.append(self.lin(gelu(self.lin(self.normed(x.reshape(-1, 4 * self.n), b + "norm"), b + "fc1")), b + "fc2"))
 
 
+class DeepGranite(Qwen3VL):
+    """For a text model with a list of the layers that the further numbers enter, of which it has two."""
+
+    text = "granite_swa"
+
+    def tensors(self):
+        self.n_layer = 2
+        super().tensors()
+
+
 class Qwen25VL(Qwen2VL):
     kind, rms = "qwen2.5vl_merger", True
 
@@ -742,5 +752,5 @@ class Pixtral(Eye):
         return out + [self.end]
 
 
-KINDS = {"llava": Llava, "llava-norm": LlavaNorm, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen2vl-glm4": Qwen2VLGlm, "qwen2.5vl": Qwen25VL, "qwen3vl": Qwen3VL, "idefics3": Idefics3,
+KINDS = {"llava": Llava, "llava-norm": LlavaNorm, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen2vl-glm4": Qwen2VLGlm, "qwen2.5vl": Qwen25VL, "qwen3vl": Qwen3VL, "deep granite": DeepGranite, "idefics3": Idefics3,
          "internvl": InternVL, "llama4": Llama4, "llava-tiles": LlavaTiled, "pixtral": Pixtral, "minicpmv": MiniCPMV, "janus": Janus}

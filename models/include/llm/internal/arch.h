@@ -154,7 +154,8 @@ const char *llm_arch_rows_stage(const llm_arch *arch, int k);
 typedef struct llm_arch_ignore {
     const char *const *key, *const *tensor;
     size_t n_key, n_tensor;
-    bool is_fixed; /* the caller takes no patterns, so messages propose none */
+    bool is_fixed;    /* the caller takes no patterns, so messages propose none */
+    bool are_members; /* messages name members of llm_open_params in place of flags */
 } llm_arch_ignore;
 
 /* A low-rank adapter or a control vector (llm/internal/adapter.h), and how strongly it is applied. */
